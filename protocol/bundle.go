@@ -1,0 +1,84 @@
+package protocol
+
+import "time"
+
+// Mode is when a settled bundle is paid. The words are signed.
+type Mode string
+
+// The settlement modes.
+const (
+	ModeOnReservation Mode = "on-reservation" // 002: paid when the reservation is confirmed
+)
+
+// Terms are a bank and a currency in which someone deals.
+type Terms struct {
+	Bank     AgentID `json:"bank"`
+	Currency string  `json:"currency"`
+}
+
+// Bundle is the contract: everything that a user buys in one conversation, from
+// one or more sellers, all or nothing. Its canonical form is what is signed.
+type Bundle struct {
+	Version      int          `json:"version"` // BundleVersion
+	Conversation string       `json:"conversation"`
+	User         AgentID      `json:"user"`
+	Bank         AgentID      `json:"bank"`
+	Currency     string       `json:"currency"`
+	Mode         Mode         `json:"mode"`
+	RFQ          string       `json:"rfq_sha256"` // hex SHA-256 of the document as sent
+	Units        []BundleUnit `json:"units"`      // 1..MaxUnits, in order of Unit
+	Total        Credits      `json:"total"`      // the sum of the units' costs
+	Nonce        string       `json:"nonce"`
+	SettleBy     time.Time    `json:"settle_by"`
+}
+
+// BundleVersion is the version of Bundle that this program writes and reads.
+const BundleVersion = 1
+
+// BundleUnit is one reservation of a bundle.
+type BundleUnit struct {
+	Unit        int     `json:"unit"`
+	Seller      AgentID `json:"seller"`
+	Reservation string  `json:"reservation"`
+	Slot        Slot    `json:"slot"`
+	Price       Credits `json:"price_core_hour"`
+	Cost        Credits `json:"cost"`
+}
+
+// ContractID is the hex SHA-256 of a bundle's canonical octets, never of a
+// signature: those can be re-encoded.
+type ContractID string
+
+// Outcome is what a bank has decided about a bundle. The words are signed.
+type Outcome string
+
+// The outcomes. Only settled and void are decisions.
+const (
+	OutcomeUnknown   Outcome = "unknown"
+	OutcomeGathering Outcome = "gathering"
+	OutcomeSettled   Outcome = "settled"
+	OutcomeVoid      Outcome = "void"
+)
+
+// Receipt is a bank's signed answer about a contract.
+type Receipt struct {
+	Version  int        `json:"version"`
+	Bank     AgentID    `json:"bank"`
+	Contract ContractID `json:"contract"`
+	Outcome  Outcome    `json:"outcome"` // settled or void; refunded units stand in Refunds
+	Reason   Code       `json:"reason,omitempty"`
+	Entry    uint64     `json:"entry"` // number of the ledger record that decided
+	Time     time.Time  `json:"time"`  // when it was decided
+	User     AgentID    `json:"user"`
+	Total    Credits    `json:"total"` // moved; zero when void
+	Currency string     `json:"currency"`
+	Refunds  []Refund   `json:"refunds,omitempty"`
+}
+
+// Refund is a unit that was cancelled after settlement.
+type Refund struct {
+	Unit   int       `json:"unit"`
+	Amount Credits   `json:"amount"`
+	Entry  uint64    `json:"entry"`
+	Time   time.Time `json:"time"`
+}

@@ -1,0 +1,107 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Credits is an amount of money in micro-credits (10⁻⁶ of a credit). Amounts
+// are never floats.
+type Credits int64
+
+// Credit is one credit; CreditDigits is the number of its decimal places.
+const (
+	Credit       Credits = 1_000_000
+	CreditDigits         = 6
+	MaxCredits   Credits = math.MaxInt64
+)
+
+// ErrOverflow is returned when an amount does not fit in 63 bits.
+var ErrOverflow = errors.New("amount does not fit in 63 bits of micro-credits")
+
+// ParseCredits reads a decimal number of credits with at most six decimal
+// places, such as "12", "-3.5" or "0.000001".
+func ParseCredits(s string) (Credits, error) {
+	digits, negative := strings.CutPrefix(s, "-")
+	whole, frac, dotted := strings.Cut(digits, ".")
+	if whole == "" || dotted && frac == "" || !decimal(whole) || !decimal(frac) {
+		return 0, fmt.Errorf("amount %q: want a decimal number such as 12.5", clip(s))
+	}
+	if len(frac) > CreditDigits {
+		return 0, fmt.Errorf("amount %q: at most %d decimal places", clip(s), CreditDigits)
+	}
+	n, err := strconv.ParseInt(whole+frac+strings.Repeat("0", CreditDigits-len(frac)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("amount %q: %w", clip(s), ErrOverflow)
+	}
+	if negative {
+		n = -n
+	}
+	return Credits(n), nil
+}
+
+func decimal(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+// String prints the shortest exact decimal form: "12", "-3.5", "0.000001".
+func (c Credits) String() string {
+	sign, n := "", uint64(c)
+	if c < 0 {
+		sign, n = "-", -n
+	}
+	whole, frac := n/uint64(Credit), n%uint64(Credit)
+	if frac == 0 {
+		return sign + strconv.FormatUint(whole, 10)
+	}
+	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%06d", frac), "0")
+}
+
+// MarshalJSON writes the exact decimal number of credits.
+func (c Credits) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalJSON reads a decimal number of credits, bare or quoted.
+func (c *Credits) UnmarshalJSON(b []byte) error {
+	v, err := ParseCredits(strings.Trim(string(b), `"`))
+	if err != nil {
+		return err
+	}
+	*c = v
+	return nil
+}
+
+// Add returns c+d, or ErrOverflow.
+func (c Credits) Add(d Credits) (Credits, error) {
+	s := c + d
+	if (c > 0 && d > 0 && s < 0) || (c < 0 && d < 0 && s >= 0) {
+		return 0, ErrOverflow
+	}
+	return s, nil
+}
+
+// Cost is what cores for a wall time cost at a price per core-hour, rounded half
+// away from zero to a micro-credit. Price, cores and wall time must not be
+// negative.
+func Cost(price Credits, cores int, wall time.Duration) (Credits, error) {
+	if price < 0 || cores < 0 || wall < 0 {
+		return 0, fmt.Errorf("cost of %d cores for %s at %s: nothing may be negative", cores, wall, price)
+	}
+	hi, lo := bits.Mul64(uint64(cores), uint64(wall))
+	if hi != 0 {
+		return 0, ErrOverflow
+	}
+	hi, lo = bits.Mul64(lo, uint64(price))
+	lo, carry := bits.Add64(lo, uint64(time.Hour)/2, 0)
+	hi += carry
+	if hi >= uint64(time.Hour) {
+		return 0, ErrOverflow
+	}
+	q, _ := bits.Div64(hi, lo, uint64(time.Hour))
+	if q > uint64(MaxCredits) {
+		return 0, ErrOverflow
+	}
+	return Credits(q), nil
+}

@@ -1,0 +1,37 @@
+package protocol
+
+import "time"
+
+// Bounds. Every list, queue, message and wait has one, and they stand here.
+const (
+	MaxMessage      = 2 << 20 // bytes of one encoded message; an RFQL document may take 1 MiB of it
+	MaxDocument     = 1 << 20 // bytes of one RFQL document
+	MaxUnits        = 256     // requests in a document, legs of a bundle
+	MaxCores        = 1 << 30 // cores of a slot
+	MaxReceivers    = 64      // of one message
+	MaxOffers       = 1024    // in one propose
+	MaxSpans        = 4096    // of joint capacity in one propose
+	MaxReasons      = 512     // in one refuse
+	MaxSignature    = 1 << 20 // bytes of one CMS SignedData
+	MaxConversation = 128     // bytes of a conversation-id
+	MaxGossipless   = 64      // sellers called over direct streams; more are called by gossip
+)
+
+// Times and trust. Each is a default that configuration may change.
+const (
+	DefaultRounds     = 3                // 002 §8: three rounds
+	DefaultRoundLimit = 15 * time.Second // 002 §10: rounds of about 15 s
+	MinPatience       = time.Second      // so that one slow garbage collection does not lose a round
+	PatienceFactor    = 4                // of the median answer time
+	DefaultHold       = 60 * time.Second // how long a vote holds a slot before it is confirmed
+	DefaultSettle     = 30 * time.Second // from the vote to the bank's deadline
+	MaxSettleAhead    = time.Hour        // a bank looks no further ahead
+	ClockSkew         = 5 * time.Second  // agreed difference between honest clocks
+	OfferValidity     = 10 * time.Minute // how long a bid stands
+	HeartbeatPeriod   = 10 * time.Second // between presences
+	PresenceTTL       = 35 * time.Second // three lost heartbeats and a little more
+	VoteTimeout       = 10 * time.Second // for one answer to accept-proposal
+	RetryFirst        = 500 * time.Millisecond
+	RetryMost         = 30 * time.Second // back-off of a seller in doubt
+	OutcomeMemory     = 24 * time.Hour   // how long a bank keeps outcomes in memory
+)

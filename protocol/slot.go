@@ -1,0 +1,102 @@
+package protocol
+
+import (
+	"fmt"
+	"time"
+)
+
+// Slot is cores for a while: what is sold. Start is inclusive, End exclusive.
+type Slot struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	Cores int       `json:"cores"`
+}
+
+// Wall is the slot's wall time.
+func (s Slot) Wall() time.Duration { return s.End.Sub(s.Start) }
+
+// Overlaps reports whether s and t share an instant.
+func (s Slot) Overlaps(t Slot) bool { return s.Start.Before(t.End) && t.Start.Before(s.End) }
+
+// Validate reports whether s has cores in 1..MaxCores and ends after it starts.
+func (s Slot) Validate() error {
+	if s.Cores < 1 || s.Cores > MaxCores {
+		return fmt.Errorf("slot: %d cores, want 1..%d", s.Cores, MaxCores)
+	}
+	if !s.End.After(s.Start) {
+		return fmt.Errorf("slot: ends %s, not after its start %s", s.End.Format(time.RFC3339), s.Start.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Span says how many cores can be had jointly from Start to End.
+type Span struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	Cores int       `json:"cores"`
+}
+
+// Item is one unit of a request as an offer would meet it.
+type Item struct {
+	Unit  int     `json:"unit"` // index of the request in the document, from 0
+	Slot  Slot    `json:"slot"`
+	Price Credits `json:"price_core_hour"` // per core-hour
+	Cost  Credits `json:"cost"`            // of this item alone
+}
+
+// Offer is a seller's binding bid for one unit, or for several together.
+type Offer struct {
+	ID         string    `json:"id"` // unique among the seller's offers of a conversation
+	Items      []Item    `json:"items"`
+	Cost       Credits   `json:"cost"` // of all items; may be less than their sum
+	ValidUntil time.Time `json:"valid_until"`
+	Group      string    `json:"group,omitempty"`   // at most one offer of a group can be bought
+	Voucher    bool      `json:"voucher,omitempty"` // the seller wants the bank's hold before it reserves
+}
+
+// Properties are what a request's static terms are matched against (002 §5.2).
+// Zero means not told, which fails a term that asks for it.
+type Properties struct {
+	OS         string `json:"os,omitempty"`
+	OSVersion  string `json:"os_version,omitempty"`
+	Arch       string `json:"arch,omitempty"`
+	CPUSpeed   int    `json:"cpu_speed_mhz,omitempty"`
+	Bandwidth  int    `json:"bandwidth_mbits,omitempty"` // between nodes
+	RAMPerCore int    `json:"ram_per_core_mb,omitempty"`
+	TotalDisk  int    `json:"total_disk_gb,omitempty"`
+	NodeDisk   int    `json:"node_disk_gb,omitempty"`
+	Cores      int    `json:"cores"`
+	NodeCores  int    `json:"node_cores,omitempty"` // cores per node
+}
+
+// Objective says which of the sets that satisfy a request is best.
+type Objective int
+
+// The objectives; the numbers are sent and stored.
+const (
+	ObjectiveCost     Objective = 1 // least cost, then earliest finish
+	ObjectiveTime     Objective = 2 // earliest finish, then least cost
+	ObjectiveCostTime Objective = 3 // least cost; among equal costs, earliest finish
+)
+
+func (o Objective) String() string {
+	switch o {
+	case ObjectiveCost:
+		return "cost"
+	case ObjectiveTime:
+		return "time"
+	case ObjectiveCostTime:
+		return "cost-time"
+	}
+	return fmt.Sprintf("objective(%d)", int(o))
+}
+
+// ParseObjective reads "cost", "time" or "cost-time".
+func ParseObjective(s string) (Objective, error) {
+	for _, o := range []Objective{ObjectiveCost, ObjectiveTime, ObjectiveCostTime} {
+		if s == o.String() {
+			return o, nil
+		}
+	}
+	return 0, fmt.Errorf("objective %q: want cost, time or cost-time", clip(s))
+}
