@@ -90,3 +90,9 @@ func Earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// Tables is what a role is restored from: the live tables of its store.
+type Tables interface {
+	// Each calls f with every record of a table in order of key, until f fails.
+	Each(table string, f func(key string, value []byte) error) error
+}
