@@ -1,0 +1,65 @@
+package message
+
+import (
+	"time"
+
+	"ramp/protocol"
+)
+
+// BalanceQuery asks a bank for the sender's own accounts (query-ref).
+type BalanceQuery struct{}
+
+// Balance is one account as the bank has it. Available is what can be spent:
+// balance, plus the overdraft limit, less what is held.
+type Balance struct {
+	Account   protocol.AgentID `json:"account"`
+	Name      string           `json:"name"`
+	Currency  string           `json:"currency"`
+	Balance   protocol.Credits `json:"balance"`
+	Held      protocol.Credits `json:"held"`
+	Limit     protocol.Credits `json:"limit"`
+	Available protocol.Credits `json:"available"`
+}
+
+// Balances answers BalanceQuery (inform).
+type Balances struct {
+	Accounts []Balance `json:"accounts"`
+}
+
+// StatementQuery asks for entries of one account (query-ref). Account is the
+// sender's own, except from LocalControl.
+type StatementQuery struct {
+	Account  protocol.AgentID
+	From, To time.Time // zero: from the first, to the last
+	After    uint64    // entry number to go on after
+	Limit    int       // at most this many lines, 1..MaxStatement
+}
+
+// MaxStatement bounds the lines of one Statement.
+const MaxStatement = 1000
+
+// StatementLine is one movement of an account.
+type StatementLine struct {
+	Entry    uint64              `json:"entry"`
+	Time     time.Time           `json:"time"`
+	What     string              `json:"what"` // credit, settled, refund …
+	Amount   protocol.Credits    `json:"amount"`
+	Currency string              `json:"currency"`
+	Balance  protocol.Credits    `json:"balance"` // after it
+	Contract protocol.ContractID `json:"contract,omitempty"`
+	Ref      string              `json:"ref,omitempty"`
+}
+
+// Statement answers StatementQuery (inform). More means that lines after the
+// last one remain.
+type Statement struct {
+	Account protocol.AgentID `json:"account"`
+	Lines   []StatementLine  `json:"lines"`
+	More    bool             `json:"more"`
+}
+
+// Kind is the word on the wire.
+func (BalanceQuery) Kind() string   { return "balance-query" }
+func (Balances) Kind() string       { return "balances" }
+func (StatementQuery) Kind() string { return "statement-query" }
+func (Statement) Kind() string      { return "statement" }

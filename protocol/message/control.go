@@ -1,0 +1,122 @@
+package message
+
+import (
+	"time"
+
+	"ramp/protocol"
+)
+
+// Buy is the owner's order to a user agent (local). ID becomes the
+// conversation-id.
+type Buy struct {
+	ID       string
+	Name     string // of the request, for people
+	Document []byte // RFQL, already validated
+	Options  Options
+}
+
+// Options are how to buy. Zero values mean the defaults of package protocol.
+type Options struct {
+	Rounds       int                `json:"rounds"`
+	RoundLimit   time.Duration      `json:"round_limit"`
+	NoEarlyClose bool               `json:"no_early_close,omitempty"`
+	Objective    protocol.Objective `json:"objective"`
+	MaxCost      protocol.Credits   `json:"max_cost,omitempty"` // of the whole purchase; 0: none
+	MaxWait      time.Duration      `json:"max_wait,omitempty"` // latest start after now; 0: none
+	QuoteOnly    bool               `json:"quote_only,omitempty"`
+	Approve      bool               `json:"approve,omitempty"` // ask before every purchase
+	Terms        []protocol.Terms   `json:"terms,omitempty"`   // banks to pay with; none: all known
+}
+
+// Approval answers a purchase that awaits approval.
+type Approval struct {
+	ID  string
+	Yes bool
+}
+
+// CancelPurchase asks to cancel a purchase, or one unit of it (Unit >= 0).
+type CancelPurchase struct {
+	ID   string
+	Unit int
+}
+
+// Progress is what a user agent tells its owner while a purchase goes on.
+type Progress struct {
+	Purchase Purchase
+	Event    string // found, round, voting, approval, confirming, settled, failed …
+	Done     bool
+}
+
+// Purchase is the owner's view of one conversation; the JSON names are fixed.
+type Purchase struct {
+	ID          string              `json:"id"`
+	RFQ         string              `json:"rfq"`
+	State       string              `json:"state"`
+	Created     time.Time           `json:"created"`
+	Found       int                 `json:"found"` // sellers asked
+	Units       []PurchasedUnit     `json:"units"`
+	Rounds      []Round             `json:"rounds"`
+	Total       protocol.Credits    `json:"total"`
+	Currency    string              `json:"currency"`
+	Bank        protocol.AgentID    `json:"bank,omitempty"`
+	Contract    protocol.ContractID `json:"contract,omitempty"`
+	Settled     bool                `json:"settled"`
+	Reasons     map[string]int      `json:"reasons,omitempty"` // why sellers refused, summed
+	Advice      []string            `json:"advice,omitempty"`  // nearest relaxations, in words
+	Why         string              `json:"why,omitempty"`     // why nothing was bought
+	Exact       bool                `json:"exact"`             // the set is proved best
+	AuctionMS   float64             `json:"auction_ms"`
+	VoteMS      float64             `json:"vote_ms,omitempty"`
+	SettleMS    float64             `json:"settle_ms,omitempty"`
+	ElapsedMS   float64             `json:"elapsed_ms"`
+	Violations  []string            `json:"violations,omitempty"` // of the closest set
+	RefundTotal protocol.Credits    `json:"refunded,omitempty"`
+}
+
+// PurchasedUnit is one unit of a purchase.
+type PurchasedUnit struct {
+	Unit        int              `json:"unit"`
+	Resource    string           `json:"resource"`
+	Seller      protocol.AgentID `json:"seller"`
+	Reservation string           `json:"reservation"`
+	Cores       int              `json:"cores"`
+	Start       time.Time        `json:"start"`
+	End         time.Time        `json:"end"`
+	Price       protocol.Credits `json:"price_core_hour"`
+	Cost        protocol.Credits `json:"cost"`
+	State       string           `json:"state"`
+}
+
+// Round is one round as the buyer saw it. Best has, per unit, the standing
+// price per core-hour, or null when there is none.
+type Round struct {
+	Round    int                 `json:"round"`
+	Best     []*protocol.Credits `json:"best"`
+	Offers   int                 `json:"offers"`
+	Refusals int                 `json:"refusals"`
+	MS       float64             `json:"ms"`
+}
+
+// OpenAccount, CreditAccount: orders of a bank's operator.
+type OpenAccount struct {
+	Account  protocol.AgentID
+	Name     string
+	Currency string
+	Limit    protocol.Credits
+}
+
+// CreditAccount issues money to an account. Ref makes it once only.
+type CreditAccount struct {
+	Account  protocol.AgentID
+	Currency string
+	Amount   protocol.Credits
+	Ref      string
+}
+
+// Kind names the body; local bodies are never on the wire.
+func (Buy) Kind() string            { return "local-buy" }
+func (Approval) Kind() string       { return "local-approval" }
+func (CancelPurchase) Kind() string { return "local-cancel-purchase" }
+func (Progress) Kind() string       { return "local-progress" }
+func (OpenAccount) Kind() string    { return "local-open-account" }
+func (CreditAccount) Kind() string  { return "local-credit-account" }

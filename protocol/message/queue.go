@@ -1,0 +1,81 @@
+package message
+
+import (
+	"time"
+
+	"ramp/protocol"
+)
+
+// Reserve asks the batch system to block a slot (local, request). ID is the
+// reservation's, chosen by the role and carried as its mark.
+type Reserve struct {
+	ID   string
+	Slot protocol.Slot
+}
+
+// Keep asks that a reservation outlast the doubt, and reads it back (request).
+type Keep struct {
+	ID   string
+	Slot protocol.Slot
+}
+
+// Release asks that a reservation go (request). A reservation that is not
+// there counts as released.
+type Release struct {
+	ID string
+}
+
+// Reserved answers Reserve and Keep: OK with the slot as the batch system has
+// it, or why not.
+type Reserved struct {
+	ID     string
+	OK     bool
+	Kept   bool // the answer to Keep
+	Batch  string
+	Slot   protocol.Slot
+	Reason protocol.Reason
+}
+
+// Released answers Release.
+type Released struct {
+	ID     string
+	OK     bool
+	Reason protocol.Reason
+}
+
+// RunningJob occupies cores until, at the latest as the batch system knows, End.
+type RunningJob struct {
+	Cores int
+	End   time.Time
+}
+
+// QueuedJob waits for cores for a wall time.
+type QueuedJob struct {
+	Cores int
+	Wall  time.Duration
+}
+
+// QueueChanged is the batch system as it is now (inform). Reservations with
+// Mine bear this agent's mark; the others are as good as running jobs.
+type QueueChanged struct {
+	At           time.Time
+	Capacity     int
+	Running      []RunningJob
+	Queued       []QueuedJob // in the order of the queue
+	Reservations []QueueReservation
+}
+
+// QueueReservation is a reservation as the batch system lists it.
+type QueueReservation struct {
+	ID   string
+	Slot protocol.Slot
+	Mine bool
+}
+
+// Kind names the body; local bodies are never on the wire.
+func (Reserve) Kind() string      { return "local-reserve" }
+func (Keep) Kind() string         { return "local-keep" }
+func (Release) Kind() string      { return "local-release" }
+func (Reserved) Kind() string     { return "local-reserved" }
+func (Released) Kind() string     { return "local-released" }
+func (QueueChanged) Kind() string { return "local-queue-changed" }
