@@ -104,6 +104,7 @@ const (
 	LocalQueue   AgentID = ".queue"   // the batch system of a resource
 	LocalHistory AgentID = ".history" // the store's past, for statements
 	LocalControl AgentID = ".control" // the control socket: the agent's owner
+	LocalMesh    AgentID = ".mesh"    // the transport, when it cannot deliver
 	Everyone     AgentID = ".everyone"
 )
 

@@ -113,7 +113,14 @@ type CreditAccount struct {
 	Ref      string
 }
 
+// Undeliverable tells a role that a message of its own (the conversation and
+// reply-with stand in the envelope) did not reach To (from LocalMesh, failure).
+type Undeliverable struct {
+	To protocol.AgentID
+}
+
 // Kind names the body; local bodies are never on the wire.
+func (Undeliverable) Kind() string  { return "local-undeliverable" }
 func (Buy) Kind() string            { return "local-buy" }
 func (Approval) Kind() string       { return "local-approval" }
 func (CancelPurchase) Kind() string { return "local-cancel-purchase" }
