@@ -1,0 +1,102 @@
+package workload
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Bounds of a log. A reader refuses what exceeds them, naming the line.
+const (
+	MaxJobs     = 1 << 22  // job lines, 88 bytes each in memory
+	MaxLine     = 64 << 10 // bytes of one line
+	MaxComments = 4096     // comment lines
+)
+
+// Unknown is how SWF writes a value that is not known.
+const Unknown = -1
+
+// Status is a job's completion status, SWF field 11.
+type Status int8
+
+// The statuses of SWF 2.2. A job that was swapped out has a line for every
+// burst (continued, and last of all done or killed) and may have a summary line.
+const (
+	StatusFailed     Status = 0
+	StatusCompleted  Status = 1
+	StatusContinued  Status = 2 // a burst, more follow
+	StatusLastDone   Status = 3 // the last burst of a job that completed
+	StatusLastKilled Status = 4 // the last burst of a job that failed
+	StatusCancelled  Status = 5
+)
+
+// Partial reports whether the line is one burst of a job.
+func (s Status) Partial() bool { return s >= StatusContinued && s <= StatusLastKilled }
+
+// Job is one line of a log: the eighteen fields of SWF 2.2 in order, as they
+// stand there. Times are seconds, memory is kilobytes per processor.
+type Job struct {
+	Number         int32
+	Wait           int32
+	Submit         int64
+	Run            int32
+	Procs          int32 // allocated
+	CPU            float64
+	Memory         int64
+	RequestedProcs int32
+	RequestedTime  int32
+	RequestedMem   int64
+	User           int32
+	Group          int32
+	Executable     int32
+	Queue          int32
+	Partition      int32
+	Preceding      int32
+	Think          int32
+	Status         Status
+}
+
+// Log is a workload log: comment lines (without the leading ";") and jobs, both
+// in the order of the file.
+type Log struct {
+	Comments []string
+	Jobs     []Job
+}
+
+// Header is the value of the first comment "key: value", with key compared
+// without regard to case.
+func (l *Log) Header(key string) (string, bool) {
+	for _, c := range l.Comments {
+		k, v, ok := strings.Cut(c, ":")
+		if ok && strings.EqualFold(strings.TrimSpace(k), key) {
+			return strings.TrimSpace(v), true
+		}
+	}
+	return "", false
+}
+
+// Number is a header that begins with a positive integer.
+func (l *Log) number(key string) (int64, bool) {
+	v, _ := l.Header(key)
+	word, _, _ := strings.Cut(v, " ")
+	n, err := strconv.ParseInt(word, 10, 64)
+	return n, err == nil && n > 0
+}
+
+// UnixStart is the Unix time of the log's second 0, where the header tells it.
+func (l *Log) UnixStart() (int64, bool) { return l.number("UnixStartTime") }
+
+// Capacity is the number of cores of the machine: MaxProcs where the header
+// tells it, else the most that any job had (specs §1.3); 0 for an empty log.
+func (l *Log) Capacity() int {
+	if n, ok := l.number("MaxProcs"); ok && n <= MaxCapacity {
+		return int(n)
+	}
+	most := 0
+	for b := range l.Bursts() {
+		most = max(most, b.Cores)
+	}
+	return most
+}
+
+// MaxCapacity bounds the cores of a machine: more are taken for an error.
+const MaxCapacity = 1 << 30

@@ -1,0 +1,197 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// ErrFormat is returned, wrapped with the line and what is wrong, for a text
+// that is not a log in the Standard Workload Format.
+var ErrFormat = errors.New("not a workload log")
+
+// fields is the number of fields of a job line.
+const fields = 18
+
+// fieldNames say in errors which field is wrong.
+func fieldName(i int) string {
+	return [fields]string{
+		"job number", "submit time", "wait time", "run time", "allocated processors",
+		"average CPU time", "used memory", "requested processors", "requested time",
+		"requested memory", "status", "user", "group", "executable", "queue",
+		"partition", "preceding job", "think time",
+	}[i]
+}
+
+// Plain returns a reader of r's text: unpacked if r begins like a gzip file, and
+// as it is otherwise.
+func Plain(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	magic, err := b.Peek(2)
+	if err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return b, nil // too short to be packed: the reader reports what fails
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	return z, nil
+}
+
+// ReadSWF reads a log in the Standard Workload Format 2.2, as plain text. Fields
+// are kept as they stand, even those no job can have; Bursts decides what of it
+// ran. A line that has not eighteen numbers, a field that does not fit, or a text
+// beyond MaxLine, MaxJobs or MaxComments is an error that wraps ErrFormat and
+// names the line; what the reader fails with is passed on, with the line.
+func ReadSWF(r io.Reader) (*Log, error) {
+	b := bufio.NewReaderSize(r, MaxLine)
+	log := &Log{}
+	for n := 1; ; n++ {
+		line, err := b.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = fmt.Errorf("longer than %d bytes: %w", MaxLine, ErrFormat)
+		}
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if err := log.addLine(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if err == io.EOF {
+			return log, nil
+		}
+	}
+}
+
+func (l *Log) addLine(line []byte) error {
+	line = bytes.TrimSpace(line)
+	switch {
+	case len(line) == 0:
+		return nil
+	case line[0] == ';' && len(l.Comments) == MaxComments:
+		return fmt.Errorf("more than %d comment lines: %w", MaxComments, ErrFormat)
+	case line[0] == ';':
+		l.Comments = append(l.Comments, string(line[1:]))
+		return nil
+	case len(l.Jobs) == MaxJobs:
+		return fmt.Errorf("more than %d jobs: %w", MaxJobs, ErrFormat)
+	}
+	job, err := parseJob(line)
+	if err != nil {
+		return err
+	}
+	l.Jobs = append(l.Jobs, job)
+	return nil
+}
+
+// parseJob reads the eighteen fields of a line without allocating.
+func parseJob(line []byte) (Job, error) {
+	var v [fields]int64
+	var cpu float64
+	rest := line
+	for i := range v {
+		var word []byte
+		if word, rest = nextWord(rest); len(word) == 0 {
+			return Job{}, fmt.Errorf("%d fields, want %d: %w", i, fields, ErrFormat)
+		}
+		var ok bool
+		if i == cpuField {
+			cpu, ok = parseReal(word)
+		} else {
+			v[i], ok = parseInt(word)
+			ok = ok && fits(i, v[i])
+		}
+		if !ok {
+			return Job{}, fmt.Errorf("field %d (%s) is %q: want a number in range, or -1: %w", i+1, fieldName(i), clip(word), ErrFormat)
+		}
+	}
+	if len(bytes.TrimSpace(rest)) > 0 {
+		return Job{}, fmt.Errorf("more than %d fields: %w", fields, ErrFormat)
+	}
+	return jobOf(v, cpu), nil
+}
+
+// The fields, from 0, that are not 32-bit integers.
+const (
+	submitField = 1
+	cpuField    = 5
+	usedField   = 6
+	memoryField = 9
+	statusField = 10
+)
+
+func fits(field int, v int64) bool {
+	switch field {
+	case submitField:
+		return v >= math.MinInt32 && v <= MaxTime
+	case usedField, memoryField:
+		return true
+	case statusField:
+		return v >= Unknown && v <= int64(StatusCancelled)
+	}
+	return v >= math.MinInt32 && v <= math.MaxInt32
+}
+
+// MaxTime bounds the times of a log, so that sums of them cannot overflow.
+const MaxTime = 1 << 40
+
+func jobOf(v [fields]int64, cpu float64) Job {
+	return Job{
+		Number: int32(v[0]), Submit: v[1], Wait: int32(v[2]), Run: int32(v[3]),
+		Procs: int32(v[4]), CPU: cpu, Memory: v[6], RequestedProcs: int32(v[7]),
+		RequestedTime: int32(v[8]), RequestedMem: v[9], Status: Status(v[10]),
+		User: int32(v[11]), Group: int32(v[12]), Executable: int32(v[13]),
+		Queue: int32(v[14]), Partition: int32(v[15]), Preceding: int32(v[16]), Think: int32(v[17]),
+	}
+}
+
+func nextWord(b []byte) (word, rest []byte) {
+	i := 0
+	for i < len(b) && blank(b[i]) {
+		i++
+	}
+	j := i
+	for j < len(b) && !blank(b[j]) {
+		j++
+	}
+	return b[i:j], b[j:]
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+
+// parseInt reads a decimal integer of at most eighteen digits, so that it
+// cannot overflow.
+func parseInt(b []byte) (int64, bool) {
+	digits, negative := bytes.CutPrefix(b, []byte{'-'})
+	if len(digits) == 0 || len(digits) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+// parseReal reads a number that may have a fraction: some logs average.
+func parseReal(b []byte) (float64, bool) {
+	if n, ok := parseInt(b); ok {
+		return float64(n), true
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+}
+
+// clip keeps what an error repeats of foreign input short.
+func clip(b []byte) []byte { return b[:min(len(b), 40)] }
