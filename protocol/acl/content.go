@@ -1,0 +1,63 @@
+package acl
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+)
+
+// unwrap decodes content that is marked as Base64, and takes the mark away.
+func (m *Message) unwrap() error {
+	if err := m.decodeContent(); err != nil {
+		return err
+	}
+	if len(m.User) > MaxUser {
+		return fmt.Errorf("more than %d user parameters", MaxUser)
+	}
+	return nil
+}
+
+func (m *Message) decodeContent() error {
+	for key, value := range m.User {
+		if !isMark(key, value) { // at most one is: keys differ in more than case
+			continue
+		}
+		b, err := decodeBase64(m.Content)
+		if err != nil {
+			return err
+		}
+		m.Content = Content{Bytes: b}
+		if delete(m.User, key); len(m.User) == 0 {
+			m.User = nil
+		}
+		return nil
+	}
+	return nil
+}
+
+// isMark reports whether a user parameter says that the content is Base64.
+func isMark(key, value string) bool {
+	return strings.EqualFold(key, encodingKey) && strings.EqualFold(value, encodingValue)
+}
+
+// decodeBase64 reads Base64 with or without padding; white space in it has no
+// meaning. Nothing decodes to nil.
+func decodeBase64(c Content) ([]byte, error) {
+	if len(c.Bytes) > 0 {
+		return nil, fmt.Errorf("content is marked as Base64, and is not text")
+	}
+	s := strings.Map(func(r rune) rune {
+		if r <= ' ' {
+			return -1
+		}
+		return r
+	}, c.Text)
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	if err != nil {
+		return nil, fmt.Errorf("content is marked as Base64: %w", err)
+	}
+	if len(b) == 0 {
+		return nil, nil
+	}
+	return b, nil
+}

@@ -1,0 +1,135 @@
+package acl
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The layouts of a FIPA date. In Go's layout the milliseconds need a separator,
+// so they are written and read apart.
+const (
+	layoutDate   = "20060102T150405"
+	digitsSecond = len(layoutDate) // of a date without milliseconds
+	digitsMilli  = digitsSecond + 3
+)
+
+// In a relative date a year has 365 days and a month 30, as platforms count.
+const (
+	day   = 24 * time.Hour
+	month = 30 * day
+	year  = 365 * day
+)
+
+// maxYears bounds a relative date, so that it fits a time.Duration.
+const maxYears = 200
+
+// minYear and maxYear bound an absolute date: four digits, after Unix time's
+// beginning.
+const (
+	minYear = 1970
+	maxYear = 9999
+)
+
+// parseDate reads a FIPA date: a time, or with a sign a duration. Without Z it is
+// local time. Without milliseconds they are zero.
+func parseDate(s string, local *time.Location) (time.Time, time.Duration, error) {
+	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
+		d, err := parseRelative(s)
+		return time.Time{}, d, err
+	}
+	digits, zone := s, local
+	if n := len(s); n > 0 && (s[n-1] == 'Z' || s[n-1] == 'z') {
+		digits, zone = s[:n-1], time.UTC
+	}
+	milli, err := dateDigits(digits)
+	if err != nil {
+		return time.Time{}, 0, err
+	}
+	t, err := time.ParseInLocation(layoutDate, strings.ToUpper(digits[:digitsSecond]), zone)
+	if err != nil {
+		return time.Time{}, 0, fmt.Errorf("date %q: no such day or time", clip(s))
+	}
+	t = t.Add(time.Duration(milli) * time.Millisecond).UTC()
+	if t.Year() < minYear || t.Year() > maxYear {
+		return time.Time{}, 0, fmt.Errorf("date %q: want a year in %d..%d", clip(s), minYear, maxYear)
+	}
+	return t, 0, nil
+}
+
+var errDate = errors.New("want YYYYMMDDThhmmssmmmZ, such as 20260801T120000123Z")
+
+// dateDigits checks the shape of a date without sign and zone, and returns its
+// milliseconds.
+func dateDigits(s string) (int, error) {
+	if len(s) != digitsSecond && len(s) != digitsMilli {
+		return 0, fmt.Errorf("date %q: %w", clip(s), errDate)
+	}
+	for i := range len(s) {
+		if i == 8 && (s[i] == 'T' || s[i] == 't') {
+			continue
+		}
+		if i == 8 || !isDigit(s[i]) {
+			return 0, fmt.Errorf("date %q: %w", clip(s), errDate)
+		}
+	}
+	if len(s) == digitsSecond {
+		return 0, nil
+	}
+	return number(s[digitsSecond:]), nil
+}
+
+// number reads decimal digits that were checked.
+func number(s string) int {
+	n := 0
+	for i := range len(s) {
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}
+
+// parseRelative reads a sign and a count of years, months, days, hours, minutes,
+// seconds and milliseconds.
+func parseRelative(s string) (time.Duration, error) {
+	digits := s[1:]
+	if n := len(digits); n > 0 && (digits[n-1] == 'Z' || digits[n-1] == 'z') {
+		digits = digits[:n-1]
+	}
+	milli, err := dateDigits(digits)
+	if err != nil {
+		return 0, err
+	}
+	years := number(digits[:4])
+	if years > maxYears {
+		return 0, fmt.Errorf("relative date %q: want at most %d years", clip(s), maxYears)
+	}
+	d := time.Duration(years)*year + time.Duration(number(digits[4:6]))*month + time.Duration(number(digits[6:8]))*day +
+		time.Duration(number(digits[9:11]))*time.Hour + time.Duration(number(digits[11:13]))*time.Minute +
+		time.Duration(number(digits[13:15]))*time.Second + time.Duration(milli)*time.Millisecond
+	if s[0] == '-' {
+		d = -d
+	}
+	return d, nil
+}
+
+// formatDate writes a time rounded down to a millisecond, in UTC.
+func formatDate(t time.Time) string {
+	t = t.UTC()
+	return t.Format(layoutDate) + fmt.Sprintf("%03dZ", t.Nanosecond()/int(time.Millisecond))
+}
+
+// formatRelative writes a duration rounded towards zero to a millisecond.
+func formatRelative(d time.Duration) string {
+	sign := byte('+')
+	if d < 0 {
+		sign, d = '-', -d
+	}
+	part := func(unit time.Duration) int64 {
+		n := d / unit
+		d %= unit
+		return int64(n)
+	}
+	return fmt.Sprintf("%c%04d%02d%02dT%02d%02d%02d%03d", sign, part(year), part(month), part(day),
+		part(time.Hour), part(time.Minute), part(time.Second), part(time.Millisecond))
+}

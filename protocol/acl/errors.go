@@ -1,0 +1,32 @@
+package acl
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// SyntaxError says where a message in string form cannot be read, and why.
+type SyntaxError struct {
+	Offset int    // bytes before the fault
+	Line   int    // from 1
+	Reason string // what was found and what is allowed
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("line %d, byte %d: %s", e.Line, e.Offset, e.Reason)
+}
+
+// fail is the error for a fault at an offset.
+func (p *parser) fail(at int, format string, args ...any) error {
+	at = min(at, len(p.src))
+	line := 1 + bytes.Count(p.src[:at], []byte{'\n'})
+	return &SyntaxError{Offset: at, Line: line, Reason: fmt.Sprintf(format, args...)}
+}
+
+// clip keeps what an error repeats of foreign input short.
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "…"
+	}
+	return s
+}

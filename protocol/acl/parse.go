@@ -1,0 +1,195 @@
+package acl
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ramp/protocol"
+)
+
+// Parse reads a message in string form. A date without Z is taken as UTC. The
+// error is a *SyntaxError.
+func Parse(b []byte) (Message, error) { return ParseIn(b, time.UTC) }
+
+// ParseIn is Parse for a sender whose dates without Z are in its own zone: FIPA
+// calls them local time and does not say whose. local must not be nil.
+func ParseIn(b []byte, local *time.Location) (Message, error) {
+	p := parser{src: b}
+	if len(b) > MaxText {
+		return Message{}, p.fail(0, "a message of %d bytes, want at most %d", len(b), MaxText)
+	}
+	m, err := p.message(local)
+	if err != nil {
+		return Message{}, err
+	}
+	return m, nil
+}
+
+func (p *parser) message(local *time.Location) (m Message, err error) {
+	if err = p.expect('(', "before the performative"); err != nil {
+		return m, err
+	}
+	if m.Performative, err = p.performative(); err != nil {
+		return m, err
+	}
+	contentAt := 0
+	seen := map[string]bool{}
+	for p.peek() != ')' {
+		at := p.pos
+		key, err := p.once(seen)
+		if err != nil {
+			return m, err
+		}
+		if strings.EqualFold(key, "content") {
+			contentAt = at
+		}
+		if err := p.parameter(&m, key, at, local); err != nil {
+			return m, err
+		}
+	}
+	p.pos++
+	if p.space(); p.pos < len(p.src) {
+		return m, p.fail(p.pos, "found %s after the end of the message", p.found())
+	}
+	if err := m.unwrap(); err != nil {
+		return m, p.fail(contentAt, "%v", err)
+	}
+	return m, nil
+}
+
+func (p *parser) performative() (protocol.Performative, error) {
+	p.space()
+	at := p.pos
+	w, err := p.word("a performative")
+	if err != nil {
+		return "", err
+	}
+	if act := protocol.Performative(w); Known(act) {
+		return act, nil
+	}
+	p.pos = at
+	return "", p.fail(at, "performative %s: not one of FIPA's", p.found())
+}
+
+// once takes a key that must not have been seen in any case.
+func (p *parser) once(seen map[string]bool) (string, error) {
+	p.space()
+	at := p.pos
+	key, err := p.key()
+	if err != nil {
+		return "", err
+	}
+	if lower := strings.ToLower(key); seen[lower] {
+		return "", p.fail(at, "parameter :%s stands twice", clip(lower))
+	} else {
+		seen[lower] = true
+	}
+	return key, nil
+}
+
+// parameter takes the value of key into m.
+func (p *parser) parameter(m *Message, key string, at int, local *time.Location) (err error) {
+	lower := strings.ToLower(key)
+	switch lower {
+	case "sender":
+		m.Sender, err = p.agent(1)
+	case "receiver":
+		m.Receivers, err = p.agents(1)
+	case "reply-to":
+		m.ReplyTo, err = p.agents(1)
+	case "content":
+		m.Content, err = p.content()
+	case "reply-by":
+		err = p.replyBy(m, local)
+	default:
+		if field, ok := m.text(lower); ok {
+			*field, err = p.value()
+			return err
+		}
+		m.User, err = p.user(m.User, key, at, MaxUser+1) // one for X-JADE-Encoding; unwrap counts again
+	}
+	return err
+}
+
+// value takes an expression that must be text of a bounded length.
+func (p *parser) value() (string, error) {
+	p.space()
+	at := p.pos
+	s, _, err := p.expr(0)
+	switch {
+	case err != nil:
+		return "", err
+	case len(s) > MaxValue:
+		return "", p.fail(at, "a value of %d bytes, want at most %d", len(s), MaxValue)
+	case !utf8.ValidString(s):
+		return "", p.fail(at, "a value is not UTF-8")
+	}
+	return s, nil
+}
+
+// content takes the content: trimmed when it is quoted, as platforms do, and as
+// bytes when it is not text.
+func (p *parser) content() (Content, error) {
+	s, how, err := p.expr(0)
+	if err != nil {
+		return Content{}, err
+	}
+	if how == quoted {
+		s = trim(s)
+	}
+	if !utf8.ValidString(s) {
+		return Content{Bytes: []byte(s)}, nil
+	}
+	return Content{Text: s}, nil
+}
+
+// trim removes from both ends what Java's String.trim does.
+func trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
+}
+
+func (p *parser) replyBy(m *Message, local *time.Location) error {
+	p.space()
+	at := p.pos
+	s, err := p.value()
+	if err != nil {
+		return err
+	}
+	if m.ReplyBy, m.ReplyIn, err = parseDate(s, local); err != nil {
+		return p.fail(at, "parameter :reply-by: %v", err)
+	}
+	return nil
+}
+
+// user takes the value of a parameter that FIPA does not define into u, which
+// may hold so many.
+func (p *parser) user(u map[string]string, key string, at, most int) (map[string]string, error) {
+	name, ok := userKey(key)
+	if !ok {
+		return u, p.fail(at, "parameter :%s is not FIPA's, and does not begin with X-", clip(key))
+	}
+	if len(u) == most {
+		return u, p.fail(at, "more than %d user parameters", MaxUser)
+	}
+	if len(name) > MaxValue {
+		return u, p.fail(at, "the name of a user parameter has %d bytes, want at most %d", len(name), MaxValue)
+	}
+	s, err := p.value()
+	if err != nil || s == "" {
+		return u, err
+	}
+	if u == nil {
+		u = map[string]string{}
+	}
+	u[name] = s
+	return u, nil
+}
+
+// userKey is a user parameter's key with its prefix in upper case.
+func userKey(key string) (string, bool) {
+	if len(key) < 3 || !strings.EqualFold(key[:2], "x-") {
+		return "", false
+	}
+	return "X-" + key[2:], true
+}
