@@ -1,0 +1,3 @@
+package clearing
+
+func solve(p *Problem) Solution { return Solution{Status: Undecided} }
