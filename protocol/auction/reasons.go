@@ -1,0 +1,155 @@
+package auction
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"ramp/protocol"
+)
+
+// Why sums why sellers make no offer: one code per seller, so that the counts
+// add up to the sellers without an offer. Nobody's answer counts as silent.
+func (b *Buyer) Why() map[protocol.Code]int {
+	counts := map[protocol.Code]int{}
+	offering := b.offering()
+	for _, id := range b.order {
+		if offering[id] {
+			continue
+		}
+		s := b.sellers[id]
+		switch {
+		case !s.heard && len(s.reasons) == 0:
+			counts[protocol.CodeSilent]++
+		case len(s.reasons) > 0:
+			counts[decisive(s.reasons).Code]++
+		default:
+			counts[protocol.CodeCeiling]++ // it bid, but not below what stood
+		}
+	}
+	return counts
+}
+
+// offering are the sellers with a standing offer that satisfies the request.
+func (b *Buyer) offering() map[protocol.AgentID]bool {
+	m := map[protocol.AgentID]bool{}
+	for _, bid := range b.standing {
+		if v, _ := b.violations(bid.Offer); v == 0 {
+			m[bid.Seller] = true
+		}
+	}
+	return m
+}
+
+// decisive is the reason that would have to go first: a static term before a
+// busy machine before a price. Equal ranks go to the earlier reason.
+func decisive(reasons []protocol.Reason) protocol.Reason {
+	best := reasons[0]
+	for _, r := range reasons[1:] {
+		if rank(r.Code) < rank(best.Code) {
+			best = r
+		}
+	}
+	return best
+}
+
+func rank(c protocol.Code) int {
+	switch c {
+	case protocol.CodeBusy:
+		return 1
+	case protocol.CodePrice:
+		return 2
+	case protocol.CodeStands:
+		return 3
+	}
+	return 0
+}
+
+// maxAdvice bounds the relaxations that are proposed.
+const maxAdvice = 3
+
+// Advice says what would help, nearest first: how much more money gets how many
+// offers, and how much more time.
+func (b *Buyer) Advice() []string {
+	return append(b.priceAdvice(), b.timeAdvice()...)
+}
+
+func (b *Buyer) priceAdvice() []string {
+	var asks []int // per mille above the ceiling
+	b.eachLacking(protocol.CodePrice, func(r protocol.Reason, w Want) {
+		if r.Asks > w.Ceiling {
+			asks = append(asks, perMille(int64(r.Asks-w.Ceiling), int64(w.Ceiling)))
+		}
+	})
+	sort.Ints(asks)
+	var advice []string
+	for i, a := range asks {
+		if i+1 < len(asks) && asks[i+1] <= a+a/10 {
+			continue // the next is about as near: name them together
+		}
+		advice = append(advice, fmt.Sprintf("+%s %% on the price would get %s", percent(a), offers(i+1)))
+		if len(advice) == maxAdvice {
+			break
+		}
+	}
+	return advice
+}
+
+func (b *Buyer) timeAdvice() []string {
+	var waits []time.Duration
+	b.eachLacking(protocol.CodeBusy, func(r protocol.Reason, w Want) {
+		if r.Start.IsZero() {
+			return
+		}
+		if late := r.Start.Add(w.Wall).Sub(w.End); late > 0 {
+			waits = append(waits, late)
+		}
+	})
+	if len(waits) == 0 {
+		return nil
+	}
+	sort.Slice(waits, func(i, j int) bool { return waits[i] < waits[j] })
+	near := 1
+	for near < len(waits) && waits[near] <= waits[0]+waits[0]/10 {
+		near++
+	}
+	return []string{fmt.Sprintf("ending %s later would get %s", ceilMinutes(waits[near-1]), offers(near))}
+}
+
+// eachLacking calls f with the decisive reason of every seller that has no offer
+// because of code, and the unit it speaks of.
+func (b *Buyer) eachLacking(code protocol.Code, f func(r protocol.Reason, w Want)) {
+	offering := b.offering()
+	for _, id := range b.order {
+		s := b.sellers[id]
+		if offering[id] || len(s.reasons) == 0 {
+			continue
+		}
+		if r := decisive(s.reasons); r.Code == code {
+			f(r, b.cfg.Wants[min(max(r.Unit, 0), len(b.cfg.Wants)-1)])
+		}
+	}
+}
+
+// percent prints per mille as per cent, rounded up to a whole one from 10 % on.
+func percent(perMille int) string {
+	if perMille >= 100 || perMille%10 == 0 {
+		return fmt.Sprint((perMille + 9) / 10)
+	}
+	return fmt.Sprintf("%d.%d", perMille/10, perMille%10)
+}
+
+func offers(n int) string {
+	if n == 1 {
+		return "1 offer"
+	}
+	return fmt.Sprintf("%d offers", n)
+}
+
+func ceilMinutes(d time.Duration) string {
+	m := (d + time.Minute - 1) / time.Minute
+	if m < 120 {
+		return fmt.Sprintf("%d min", m)
+	}
+	return fmt.Sprintf("%d h %02d min", m/60, m%60)
+}

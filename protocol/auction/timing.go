@@ -1,0 +1,62 @@
+package auction
+
+import (
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// timingMemory is how many answer times the median is taken over, and
+// timingSellers how many sellers' lateness is remembered.
+const (
+	timingMemory  = 64
+	timingSellers = 1 << 15
+)
+
+// Timing is what a buyer has learnt, across its auctions, of how fast sellers
+// answer. One that misses patience is not waited for again until it has
+// answered in time.
+type Timing struct {
+	answers []time.Duration // a ring of the last timingMemory
+	next    int
+	sorted  []time.Duration
+	late    map[protocol.AgentID]bool
+}
+
+// NewTiming knows nothing: everybody is due.
+func NewTiming() *Timing { return &Timing{late: map[protocol.AgentID]bool{}} }
+
+// Answered notes that a seller answered after d.
+func (t *Timing) Answered(id protocol.AgentID, d time.Duration) {
+	if d <= t.Patience() {
+		delete(t.late, id)
+	}
+	if len(t.answers) < timingMemory {
+		t.answers = append(t.answers, d)
+	} else {
+		t.answers[t.next] = d
+		t.next = (t.next + 1) % timingMemory
+	}
+}
+
+// Missed notes that a seller was waited for in vain.
+func (t *Timing) Missed(id protocol.AgentID) {
+	if len(t.late) < timingSellers {
+		t.late[id] = true
+	}
+}
+
+// Due reports whether a round waits for this seller.
+func (t *Timing) Due(id protocol.AgentID) bool { return !t.late[id] }
+
+// Patience is how long a called round waits: the larger of MinPatience and
+// PatienceFactor times the median answer time.
+func (t *Timing) Patience() time.Duration {
+	if len(t.answers) == 0 {
+		return protocol.MinPatience
+	}
+	t.sorted = append(t.sorted[:0], t.answers...)
+	slices.Sort(t.sorted)
+	return max(protocol.MinPatience, protocol.PatienceFactor*t.sorted[len(t.sorted)/2])
+}
