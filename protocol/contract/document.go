@@ -1,0 +1,43 @@
+package contract
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
+)
+
+// signable is a document that exactly one agent, which it names, may sign.
+type signable interface {
+	document
+	by() protocol.AgentID
+}
+
+func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, error) {
+	if c.ID != d.by() {
+		return nil, fmt.Errorf("document of %s signed by %s: %w", d.by(), c.ID, ErrSigner)
+	}
+	octets, err := encode(d)
+	if err != nil {
+		return nil, err
+	}
+	return seal(c, octets, now)
+}
+
+func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, by identity.Peer, err error) {
+	u, err := unseal(der)
+	if err != nil {
+		return d, by, err
+	}
+	if d, err = decode[D](u.octets); err != nil {
+		return d, by, err
+	}
+	if by, err = trust.Verify(u.chain, at); err != nil {
+		return d, by, err
+	}
+	if by.ID != d.by() {
+		return d, by, fmt.Errorf("document of %s is signed by %s: %w", d.by(), by.ID, ErrSigner)
+	}
+	return d, by, nil
+}

@@ -1,0 +1,110 @@
+package contract
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
+)
+
+// receipt is a protocol.Receipt that can be signed.
+type receipt protocol.Receipt
+
+// ReceiptVersion is the version of protocol.Receipt that is written and read.
+const ReceiptVersion = 1
+
+// maxCode bounds the code of a refusal, in bytes.
+const maxCode = 32
+
+// VerifiedReceipt is a receipt whose bank's signature was verified.
+type VerifiedReceipt struct {
+	protocol.Receipt
+	Signer identity.Peer // the bank
+	DER    []byte        // the bank's SignedData
+
+	checked bool
+}
+
+// Checked reports whether this package verified v.
+func (v VerifiedReceipt) Checked() bool { return v.checked }
+
+// SignReceipt signs a receipt as its bank, in DER; now is the signing time. The
+// same arguments give the same bytes.
+func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]byte, error) {
+	r.Time = r.Time.UTC()
+	r.Refunds = slices.Clone(r.Refunds)
+	for i := range r.Refunds {
+		r.Refunds[i].Time = r.Refunds[i].Time.UTC()
+	}
+	return signDocument(c, receipt(r), now)
+}
+
+// OpenReceipt verifies a receipt that its bank signed, as things stood at a time.
+func OpenReceipt(der []byte, trust *identity.Trust, at time.Time) (VerifiedReceipt, error) {
+	r, bank, err := openDocument[receipt](der, trust, at)
+	if err != nil {
+		return VerifiedReceipt{}, fmt.Errorf("receipt: %w", err)
+	}
+	return VerifiedReceipt{Receipt: protocol.Receipt(r), Signer: bank, DER: bytes.Clone(der), checked: true}, nil
+}
+
+// Receipt is OpenReceipt with the Opener's trust.
+func (o *Opener) Receipt(der []byte, at time.Time) (VerifiedReceipt, error) {
+	return OpenReceipt(der, o.trust, at)
+}
+
+func (r receipt) by() protocol.AgentID { return r.Bank }
+
+func (r receipt) validate() error {
+	err := first(
+		func() error { return number("version", r.Version, ReceiptVersion) },
+		func() error { return agent("bank", r.Bank) },
+		func() error { return hexDigits("contract", string(r.Contract), 64, 64) },
+		func() error { return agent("user", r.User) },
+		func() error { return currency(r.Currency) },
+		func() error { return instant("time", r.Time) },
+		r.validateOutcome,
+		r.validateRefunds,
+	)
+	if err != nil {
+		return fmt.Errorf("receipt: %w", err)
+	}
+	return nil
+}
+
+// validateOutcome: only what is decided can be signed, from a record that is
+// there; void moves nothing and says why.
+func (r receipt) validateOutcome() error {
+	if r.Entry == 0 {
+		return fmt.Errorf("entry 0, want the number of the record that decided: %w", ErrTerms)
+	}
+	switch {
+	case r.Outcome == protocol.OutcomeSettled && r.Total > 0 && r.Reason == "":
+		return nil
+	case r.Outcome == protocol.OutcomeVoid && r.Total == 0 && len(r.Refunds) == 0:
+		return token("reason", string(r.Reason), maxCode)
+	}
+	return fmt.Errorf("outcome %.80q with total %s, reason %.80q and %d refunds, want settled with a total or void with a reason: %w",
+		r.Outcome, r.Total, r.Reason, len(r.Refunds), ErrTerms)
+}
+
+// validateRefunds: rising units, and never more than was paid.
+func (r receipt) validateRefunds() error {
+	sum, last := protocol.Credits(0), -1
+	for _, f := range r.Refunds {
+		if f.Unit <= last || f.Unit >= protocol.MaxUnits {
+			return fmt.Errorf("refund of unit %d after %d, want rising numbers below %d: %w", f.Unit, last, protocol.MaxUnits, ErrTerms)
+		}
+		if f.Amount < 0 || f.Amount > r.Total-sum {
+			return fmt.Errorf("refund of unit %d: %s, want 0..%s: %w", f.Unit, f.Amount, r.Total-sum, ErrTerms)
+		}
+		if err := instant("refund time", f.Time); err != nil {
+			return err
+		}
+		sum, last = sum+f.Amount, f.Unit
+	}
+	return nil
+}

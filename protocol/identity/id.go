@@ -1,0 +1,52 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base32"
+	"fmt"
+	"strings"
+
+	"ramp/protocol"
+)
+
+// maxName is the longest name that an AgentID can hold.
+const maxName = 63
+
+// ID is the name of the agent whose certificate leaf is: its common name and
+// the fingerprint of its key. It fails only if there is no common name.
+//
+// A common name may hold what an AgentID may not ("John Smith 1234", as grid
+// authorities write). Each run of such characters becomes one "-", "-" at the
+// ends goes, "x-" goes before what does not begin with a letter, and the rest is
+// cut to 63 bytes: "John-Smith-1234". Two names can so become one; the
+// fingerprint still tells the agents apart.
+func ID(leaf *x509.Certificate) (protocol.AgentID, error) {
+	if leaf.Subject.CommonName == "" {
+		return "", fmt.Errorf("subject %q has no common name: %w", leaf.Subject, ErrUsage)
+	}
+	return protocol.NewAgentID(agentName(leaf.Subject.CommonName), Fingerprint(leaf.RawSubjectPublicKeyInfo))
+}
+
+// Fingerprint is the fingerprint of a key given as SubjectPublicKeyInfo in DER:
+// the first 20 bytes of its SHA-256 in base32, lower case, without padding.
+func Fingerprint(spki []byte) string {
+	sum := sha256.Sum256(spki)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:20]))
+}
+
+func agentName(cn string) string {
+	name := strings.Trim(strings.Join(strings.FieldsFunc(cn, notInName), "-"), "-")
+	if name == "" {
+		return "x"
+	}
+	if c := name[0] | 0x20; c < 'a' || c > 'z' {
+		name = "x-" + name
+	}
+	return strings.TrimRight(name[:min(len(name), maxName)], "-")
+}
+
+func notInName(r rune) bool {
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	return !letter && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+}

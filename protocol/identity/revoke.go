@@ -1,0 +1,123 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"fmt"
+	"time"
+)
+
+// maxLists bounds the bytes of all revocation lists together.
+const maxLists = 64 << 20
+
+// revocations says since when a certificate, by issuer and serial, is revoked.
+type revocations map[[32]byte]time.Time
+
+func revocationKey(rawIssuer []byte, serial []byte) [32]byte {
+	name := sha256.Sum256(rawIssuer)
+	return sha256.Sum256(append(name[:], serial...))
+}
+
+// earliest is the certificate of a chain that was revoked first, and when; the
+// time is zero if none is revoked.
+func (r revocations) earliest(chain []*x509.Certificate) (*x509.Certificate, time.Time) {
+	first, since := chain[0], time.Time{}
+	for _, cert := range chain {
+		at, ok := r[revocationKey(cert.RawIssuer, cert.SerialNumber.Bytes())]
+		if ok && (since.IsZero() || at.Before(since)) {
+			first, since = cert, at
+		}
+	}
+	return first, since
+}
+
+// parseLists reads revocation lists in PEM, or in DER one after another.
+func parseLists(crls []byte) ([]*x509.RevocationList, error) {
+	if len(crls) > maxLists {
+		return nil, fmt.Errorf("%d bytes, at most %d: %w", len(crls), maxLists, ErrMalformed)
+	}
+	var lists []*x509.RevocationList
+	for len(bytes.TrimSpace(crls)) > 0 {
+		der, rest, err := nextList(crls)
+		if err != nil {
+			return nil, fmt.Errorf("list %d: %w: %w", len(lists)+1, ErrMalformed, err)
+		}
+		list, err := x509.ParseRevocationList(der)
+		if err != nil {
+			return nil, fmt.Errorf("list %d: %w: %w", len(lists)+1, ErrMalformed, err)
+		}
+		if err := checkList(list); err != nil {
+			return nil, fmt.Errorf("list %d of %q: %w", len(lists)+1, list.Issuer, err)
+		}
+		lists, crls = append(lists, list), rest
+	}
+	return lists, nil
+}
+
+func nextList(crls []byte) (der, rest []byte, err error) {
+	if block, rest := pem.Decode(crls); block != nil {
+		if block.Type != "X509 CRL" {
+			return nil, nil, fmt.Errorf("PEM block %q, want X509 CRL", block.Type)
+		}
+		return block.Bytes, rest, nil
+	}
+	var list asn1.RawValue
+	rest, err = asn1.Unmarshal(crls, &list)
+	return list.FullBytes, rest, err
+}
+
+// checkList refuses lists that say less, or other things, than that a
+// certificate of their issuer is revoked: delta lists, and those of a part of
+// the certificates or of several issuers. Their marks are critical extensions.
+func checkList(list *x509.RevocationList) error {
+	if err := noCritical(list.Extensions); err != nil {
+		return err
+	}
+	for _, e := range list.RevokedCertificateEntries {
+		if err := noCritical(e.Extensions); err != nil {
+			return fmt.Errorf("serial %x: %w", e.SerialNumber, err)
+		}
+	}
+	return nil
+}
+
+func noCritical(extensions []pkix.Extension) error {
+	for _, e := range extensions {
+		if e.Critical {
+			return fmt.Errorf("critical extension %s, want a full list of one issuer: %w", e.Id, ErrMalformed)
+		}
+	}
+	return nil
+}
+
+// gather joins lists, each of which one of the authorities must have signed. If
+// two lists have a certificate, the earlier time stands.
+func gather(lists []*x509.RevocationList, authorities []*x509.Certificate) (revocations, error) {
+	revoked := revocations{}
+	for _, list := range lists {
+		if err := checkSigned(list, authorities); err != nil {
+			return nil, err
+		}
+		for _, e := range list.RevokedCertificateEntries {
+			key := revocationKey(list.RawIssuer, e.SerialNumber.Bytes())
+			if at, ok := revoked[key]; !ok || e.RevocationTime.Before(at) {
+				revoked[key] = e.RevocationTime
+			}
+		}
+	}
+	return revoked, nil
+}
+
+func checkSigned(list *x509.RevocationList, authorities []*x509.Certificate) error {
+	for _, a := range authorities {
+		if bytes.Equal(a.RawSubject, list.RawIssuer) && list.CheckSignatureFrom(a) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("list of %q is signed by none of the %d authorities given; give its issuer's certificate with the anchors: %w",
+		list.Issuer, len(authorities), ErrForeign)
+}

@@ -1,0 +1,245 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// maxRemembered bounds the chains that a Trust remembers: several per agent of a
+// market of thousands, about 10 KB each.
+const maxRemembered = 4096
+
+// Trust decides whose certificates count: those that lead to one of its anchors
+// and are not on one of its revocation lists. It does not change; to change
+// anchors or lists make another Trust.
+type Trust struct {
+	roots    *x509.CertPool
+	between  []*x509.Certificate // authorities below the anchors that were given with them
+	anchors  []*x509.Certificate
+	lists    []*x509.RevocationList
+	revoked  revocations
+	verified *Memory[verdict]
+}
+
+// Peer is an agent whose certificate was verified.
+type Peer struct {
+	ID    protocol.AgentID
+	Chain []*x509.Certificate // leaf first, without the anchor
+}
+
+// verdict is a verified chain and when it counts.
+type verdict struct {
+	peer         Peer
+	from, until  time.Time // inclusive, of the chain and its anchor together
+	revokedSince time.Time // zero: not revoked
+}
+
+func (v verdict) holds(at time.Time) bool {
+	return !at.Before(v.from) && !at.After(v.until) && (v.revokedSince.IsZero() || at.Before(v.revokedSince))
+}
+
+// NewTrust reads trust anchors and revocation lists. Of the certificates in
+// anchors (PEM), those that sign themselves are anchors, and the others are
+// authorities below them, which then need not come with every chain: the rule of
+// OpenSSL's -CAfile. crls (PEM, or DER one after another; may be empty) are full
+// lists, each signed by one of these certificates.
+//
+// A list past its next update still revokes; see Stale.
+func NewTrust(anchors, crls []byte) (*Trust, error) {
+	certs, err := parseCertificates(anchors)
+	if err != nil {
+		return nil, fmt.Errorf("trust anchors: %w", err)
+	}
+	t := &Trust{roots: x509.NewCertPool(), verified: NewMemory[verdict](maxRemembered)}
+	for _, cert := range certs {
+		if err := t.admit(cert); err != nil {
+			return nil, fmt.Errorf("trust anchors: %w", err)
+		}
+	}
+	if len(t.anchors) == 0 {
+		return nil, fmt.Errorf("trust anchors: none of %d certificates signs itself: %w", len(certs), ErrForeign)
+	}
+	t.lists, err = parseLists(crls)
+	if err != nil {
+		return nil, fmt.Errorf("revocation lists: %w", err)
+	}
+	t.revoked, err = gather(t.lists, certs)
+	if err != nil {
+		return nil, fmt.Errorf("revocation lists: %w", err)
+	}
+	return t, nil
+}
+
+func (t *Trust) admit(cert *x509.Certificate) error {
+	if !cert.IsCA || !cert.BasicConstraintsValid {
+		return fmt.Errorf("subject %q is not an authority: %w", cert.Subject, ErrUsage)
+	}
+	if err := checkStrength(cert); err != nil {
+		return err
+	}
+	if selfIssued(cert) {
+		t.roots.AddCert(cert)
+		t.anchors = append(t.anchors, cert)
+	} else {
+		t.between = append(t.between, cert)
+	}
+	return nil
+}
+
+// Verify checks a chain in DER, leaf first and the others in any order, as it
+// stood at a time: 1..MaxChain certificates of at most MaxCertificate bytes. A
+// certificate that was revoked later than that counts.
+func (t *Trust) Verify(chain [][]byte, at time.Time) (Peer, error) {
+	key, err := chainKey(chain)
+	if err != nil {
+		return Peer{}, err
+	}
+	if v, ok := t.verified.Recall(key); ok && v.holds(at) {
+		return v.peer, nil
+	}
+	certs, err := parseChain(chain)
+	if err != nil {
+		return Peer{}, err
+	}
+	v, err := t.judge(certs, at)
+	if err != nil {
+		return Peer{}, err
+	}
+	t.verified.Remember(key, v)
+	return v.peer, nil
+}
+
+// chainKey hashes a chain, certificate by certificate, and holds its bounds.
+func chainKey(chain [][]byte) (key [32]byte, err error) {
+	if len(chain) < 1 || len(chain) > MaxChain {
+		return key, fmt.Errorf("chain of %d certificates, want 1..%d: %w", len(chain), MaxChain, ErrMalformed)
+	}
+	h := sha256.New()
+	for i, der := range chain {
+		if len(der) > MaxCertificate {
+			return key, fmt.Errorf("certificate %d: %d bytes, at most %d: %w", i+1, len(der), MaxCertificate, ErrMalformed)
+		}
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(der))))
+		h.Write(der)
+	}
+	return [32]byte(h.Sum(nil)), nil
+}
+
+func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
+	certs := make([]*x509.Certificate, len(chain))
+	for i, der := range chain {
+		cert, err := parseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", i+1, err)
+		}
+		certs[i] = cert
+	}
+	return certs, nil
+}
+
+// judge verifies a chain in full.
+func (t *Trust) judge(certs []*x509.Certificate, at time.Time) (verdict, error) {
+	leaf := certs[0]
+	if err := checkLeaf(leaf); err != nil {
+		return verdict{}, err
+	}
+	for _, cert := range certs[1:] {
+		if err := checkStrength(cert); err != nil {
+			return verdict{}, err
+		}
+	}
+	id, err := ID(leaf)
+	if err != nil {
+		return verdict{}, err
+	}
+	if err := checkTime(leaf, at); err != nil {
+		return verdict{}, err
+	}
+	paths, err := leaf.Verify(t.options(certs[1:], at))
+	if err != nil {
+		return verdict{}, t.diagnose(certs, at, err)
+	}
+	return t.choose(id, paths, at)
+}
+
+func (t *Trust) options(between []*x509.Certificate, at time.Time) x509.VerifyOptions {
+	pool := x509.NewCertPool()
+	for _, cert := range slices.Concat(between, t.between) {
+		pool.AddCert(cert)
+	}
+	return x509.VerifyOptions{
+		Roots: t.roots, Intermediates: pool, CurrentTime: at,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	}
+}
+
+// choose takes the first path to an anchor on which nothing is revoked.
+func (t *Trust) choose(id protocol.AgentID, paths [][]*x509.Certificate, at time.Time) (verdict, error) {
+	var refused error
+	for _, path := range paths {
+		v := verdict{peer: Peer{ID: id, Chain: path[:len(path)-1]}}
+		v.from, v.until = validity(path)
+		cert, since := t.revoked.earliest(v.peer.Chain)
+		v.revokedSince = since
+		if v.holds(at) {
+			return v, nil
+		}
+		refused = fmt.Errorf("subject %q, serial %x, since %s: %w", cert.Subject, cert.SerialNumber, since.Format(time.RFC3339), ErrRevoked)
+	}
+	return verdict{}, refused
+}
+
+// validity is when all certificates of a path are valid.
+func validity(path []*x509.Certificate) (from, until time.Time) {
+	from, until = path[0].NotBefore, path[0].NotAfter
+	for _, cert := range path[1:] {
+		if cert.NotBefore.After(from) {
+			from = cert.NotBefore
+		}
+		if cert.NotAfter.Before(until) {
+			until = cert.NotAfter
+		}
+	}
+	return from, until
+}
+
+// diagnose says why there is no path: crypto/x509 calls an authority foreign
+// when all that is wrong with it is its time.
+func (t *Trust) diagnose(certs []*x509.Certificate, at time.Time, cause error) error {
+	for _, cert := range slices.Concat(certs[1:], t.between, t.anchors) {
+		if err := checkTime(cert, at); err != nil && issuedBelow(certs, cert) {
+			return err
+		}
+	}
+	var invalid x509.CertificateInvalidError
+	if errors.As(cause, &invalid) && invalid.Reason == x509.Expired {
+		return checkTime(invalid.Cert, at)
+	}
+	return fmt.Errorf("subject %q, issuer %q: %w: %w", certs[0].Subject, certs[0].Issuer, ErrForeign, cause)
+}
+
+// issuedBelow reports whether authority signed one of certs.
+func issuedBelow(certs []*x509.Certificate, authority *x509.Certificate) bool {
+	return slices.ContainsFunc(certs, func(c *x509.Certificate) bool {
+		return issuerOf(c, []*x509.Certificate{authority}) != nil
+	})
+}
+
+// Stale names the issuers whose lists were due for renewal before a time. Such a
+// list still revokes, because a market must not stop when an authority is down.
+func (t *Trust) Stale(at time.Time) []string {
+	var names []string
+	for _, l := range t.lists {
+		if !l.NextUpdate.IsZero() && l.NextUpdate.Before(at) {
+			names = append(names, l.Issuer.String())
+		}
+	}
+	return names
+}
