@@ -1,6 +1,9 @@
 package workload
 
-import "container/heap"
+import (
+	"container/heap"
+	"slices"
+)
 
 // MaxDepth bounds how many waiting jobs a scheduling pass looks at behind the
 // first: deeper ones are not back-filled until they have moved up. Real batch
@@ -92,15 +95,17 @@ func (s *scheduler) backfill() {
 		panic("workload: the plan never becomes free") // every stretch of it ends
 	}
 	s.plan.Add(shadow, shadow+head.wall, -head.cores)
-	kept := s.queue[:1]
-	for i, t := range s.queue[1:] {
-		if i < MaxDepth && s.fits(t) {
-			s.start(t, s.now)
-		} else {
-			kept = append(kept, t)
+	free := s.plan.At(s.now)
+	for i := 1; i < len(s.queue) && i <= MaxDepth && free > 0; {
+		t := s.queue[i]
+		if t.cores > free || !s.fits(t) {
+			i++
+			continue
 		}
+		s.start(t, s.now)
+		s.queue = slices.Delete(s.queue, i, i+1)
+		free -= t.cores
 	}
-	s.queue = kept
 	s.plan.Add(shadow, shadow+head.wall, head.cores)
 }
 

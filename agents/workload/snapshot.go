@@ -56,31 +56,36 @@ const MaxProjected = 1000
 // on if every running job ends at its estimated end, and the waiting ones start,
 // first come, first served with EASY back-filling around the reservations, and
 // run for their requested time. A running job whose estimated end is over counts
-// as ending in a second.
+// as ending in a second; what has no end, as after MaxAhead.
 func (s Snapshot) Project() *Profile {
 	play := newScheduler(s.Now, s.Capacity)
 	for _, r := range s.Running {
-		wall := max(r.End-s.Now, 1)
+		wall := bounded(r.End - s.Now)
 		play.start(task{number: r.Number, cores: r.Cores, wall: wall, run: wall}, s.Now)
 	}
-	for _, r := range s.Reservations {
-		play.plan.Add(r.Start, r.End, -r.Cores)
+	ends := make([]int64, len(s.Reservations))
+	for i, r := range s.Reservations {
+		ends[i] = s.Now + bounded(r.End-s.Now)
+		play.plan.Add(r.Start, ends[i], -r.Cores)
 	}
+	slices.Sort(ends)
 	for _, w := range s.Waiting[:min(len(s.Waiting), MaxProjected)] {
-		wall := max(w.Wall, 1)
+		wall := bounded(w.Wall)
 		play.submit(task{number: w.Number, cores: w.Cores, wall: wall, run: wall})
 	}
-	play.drain(s.Reservations)
+	play.drain(ends)
 	return play.plan
 }
 
-// drain plays from event to event until nothing waits.
-func (s *scheduler) drain(sold []Reservation) {
-	ends := make([]int64, 0, len(sold))
-	for _, r := range sold {
-		ends = append(ends, r.End)
-	}
-	slices.Sort(ends)
+// MaxAhead is as far as Project looks, ten years in seconds: jobs and
+// reservations that would last longer, or for ever, end then.
+const MaxAhead = int64(10 * 365 * 24 * 3600)
+
+func bounded(wall int64) int64 { return min(max(wall, 1), MaxAhead) }
+
+// drain plays from event to event until nothing waits. The ends of the
+// reservations come in order.
+func (s *scheduler) drain(ends []int64) {
 	for s.schedule(); len(s.queue) > 0; s.schedule() {
 		for len(ends) > 0 && ends[0] <= s.now {
 			ends = ends[1:]

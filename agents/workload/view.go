@@ -1,0 +1,167 @@
+package workload
+
+import (
+	"slices"
+	"sort"
+)
+
+// View is the oracle's view of a log (specs §1.3): what was busy, as recorded,
+// with nothing sold. Its answers take microseconds for logs of any size.
+type View struct {
+	capacity int
+	times    []int64 // instants at which the load changes, in order
+	busy     []int   // cores busy from times[i] on
+	work     []int64 // core-seconds before times[i]
+	most     []int   // a heap-shaped tree over busy: most[i] = max of its two children
+}
+
+// NewView sorts a log's starts and ends.
+func NewView(l *Log) *View {
+	type edge struct {
+		at    int64
+		cores int
+	}
+	var edges []edge
+	capacity := l.Capacity()
+	for b := range l.Bursts() {
+		edges = append(edges, edge{b.Start, b.Cores}, edge{b.End, -b.Cores})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return int(min(max(a.at-b.at, -1), 1)) })
+	v := &View{capacity: capacity}
+	busy, work := 0, int64(0)
+	for _, e := range edges {
+		n := len(v.times)
+		if n == 0 || v.times[n-1] != e.at {
+			if n > 0 {
+				work += int64(busy) * (e.at - v.times[n-1])
+			}
+			v.times, v.busy, v.work = append(v.times, e.at), append(v.busy, 0), append(v.work, work)
+		}
+		busy += e.cores
+		v.busy[len(v.busy)-1] = busy
+	}
+	v.grow()
+	return v
+}
+
+// grow builds the tree of maxima.
+func (v *View) grow() {
+	n := len(v.busy)
+	v.most = make([]int, 2*n)
+	copy(v.most[n:], v.busy)
+	for i := n - 1; i > 0; i-- {
+		v.most[i] = max(v.most[2*i], v.most[2*i+1])
+	}
+}
+
+// Capacity is the number of cores of the machine.
+func (v *View) Capacity() int { return v.capacity }
+
+// Span is from the first start to the last end; zeros for a log of which nothing
+// ran.
+func (v *View) Span() (start, end int64) {
+	if len(v.times) == 0 {
+		return 0, 0
+	}
+	return v.times[0], v.times[len(v.times)-1]
+}
+
+// at is the number of the last change not after t, or -1.
+func (v *View) at(t int64) int {
+	return sort.Search(len(v.times), func(i int) bool { return v.times[i] > t }) - 1
+}
+
+// Busy is Σ cores over the bursts with start ≤ t < end. It may exceed the
+// capacity: real logs do now and then.
+func (v *View) Busy(t int64) int {
+	if i := v.at(t); i >= 0 {
+		return v.busy[i]
+	}
+	return 0
+}
+
+// MostBusy is the largest Busy in [start, end); if end is not after start, at
+// start.
+func (v *View) MostBusy(start, end int64) int {
+	most := v.Busy(start)
+	n := len(v.busy)
+	i, j := v.at(start)+1+n, v.at(end-1)+1+n
+	for ; i < j; i, j = i/2, j/2 {
+		if i%2 == 1 {
+			most = max(most, v.most[i])
+			i++
+		}
+		if j%2 == 1 {
+			j--
+			most = max(most, v.most[j])
+		}
+	}
+	return most
+}
+
+// Work is the core-seconds used in [start, end).
+func (v *View) Work(start, end int64) int64 {
+	if end <= start {
+		return 0
+	}
+	return v.before(end) - v.before(start)
+}
+
+func (v *View) before(t int64) int64 {
+	i := v.at(t)
+	if i < 0 {
+		return 0
+	}
+	return v.work[i] + int64(v.busy[i])*(t-v.times[i])
+}
+
+// Load is the mean share of the machine that was busy in [start, end).
+func (v *View) Load(start, end int64) float64 {
+	if end <= start || v.capacity == 0 {
+		return 0
+	}
+	return float64(v.Work(start, end)) / float64(v.capacity) / float64(end-start)
+}
+
+// FirstLoaded is the first instant t, not before the first start, with a mean
+// load of at least share over [t, t+span): a rule for where a log that begins
+// with an idle machine is of use (specs §1.4).
+func (v *View) FirstLoaded(span int64, share float64) (int64, bool) {
+	first, _ := v.Span()
+	loaded := func(t int64) bool { return v.Load(t, t+span) >= share }
+	last := first
+	for t := range v.bends(span) {
+		if !loaded(t) {
+			last = t
+			continue
+		}
+		// Between bends the work in the window is linear: one crossing.
+		return last + int64(sort.Search(int(t-last), func(d int) bool { return loaded(last + int64(d)) })), true
+	}
+	return 0, false
+}
+
+// bends yields, in order and not before the first change, the instants at which
+// the window [t, t+span) begins or ends at a change of the load.
+func (v *View) bends(span int64) func(yield func(int64) bool) {
+	return func(yield func(int64) bool) {
+		i, j := 0, v.at(v.firstTime()+span)+1
+		for i < len(v.times) {
+			t := v.times[i]
+			if j < len(v.times) && v.times[j]-span < t {
+				t = v.times[j] - span
+				j++
+			} else {
+				i++
+			}
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+func (v *View) firstTime() int64 {
+	first, _ := v.Span()
+	return first
+}
