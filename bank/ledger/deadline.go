@@ -1,0 +1,97 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"time"
+
+	"ramp/protocol"
+)
+
+// deadline is when a hold (if its number is set) or an undecided bundle ends.
+type deadline struct {
+	at       int64
+	hold     uint64
+	contract contractKey
+}
+
+// deadlines is a heap, soonest first. Those at the same instant go by number
+// and contract, so that every replay of a ledger writes the same entries.
+type deadlines []deadline
+
+func (d deadlines) Len() int      { return len(d) }
+func (d deadlines) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
+func (d deadlines) Less(i, j int) bool {
+	x, y := &d[i], &d[j]
+	order := cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.hold, y.hold), bytes.Compare(x.contract[:], y.contract[:]))
+	return order < 0
+}
+
+// Push is called by package heap.
+func (d *deadlines) Push(x any) { *d = append(*d, x.(deadline)) }
+
+// Pop is called by package heap.
+func (d *deadlines) Pop() any {
+	last := len(*d) - 1
+	x := (*d)[last]
+	*d = (*d)[:last]
+	return x
+}
+
+func (d *deadlines) add(x deadline) { heap.Push(d, x) }
+
+// Expired is what ended because its time was over.
+type Expired struct {
+	Voided []protocol.Receipt
+	Holds  []Hold
+}
+
+// Expire voids the bundles whose settle-by is over and frees the holds whose
+// time is over: nothing before the grace after a restart has passed, and at
+// most MaxExpire at once.
+func (l *Ledger) Expire(now time.Time) (Expired, []protocol.Record) {
+	var done Expired
+	c := l.change()
+	for range MaxExpire {
+		at, ok := l.soonest()
+		if !ok || nanos(now) < max(at, l.graceEnds) {
+			break
+		}
+		l.expire(now, c, heap.Pop(&l.deadlines).(deadline), &done)
+	}
+	return done, c.recs
+}
+
+func (l *Ledger) expire(now time.Time, c *change, d deadline, done *Expired) {
+	if h := l.holds[d.hold]; h != nil {
+		c.end(now, h, Entry{Kind: KindExpire, Ref: h.ref}, move{line: h.line, held: -h.amount})
+		done.Holds = append(done.Holds, h.view())
+		return
+	}
+	g := l.gathering[d.contract]
+	done.Voided = append(done.Voided, c.void(now, d.contract, g, protocol.CodeSettleBy))
+}
+
+// soonest is the first deadline of something still open. What was decided
+// earlier leaves the heap here.
+func (l *Ledger) soonest() (at int64, ok bool) {
+	for len(l.deadlines) > 0 {
+		d := &l.deadlines[0]
+		if l.holds[d.hold] != nil || l.gathering[d.contract] != nil {
+			return d.at, true
+		}
+		heap.Pop(&l.deadlines)
+	}
+	return 0, false
+}
+
+// NextDeadline is when Expire next has something to do; zero: never, as things
+// stand. It may lie in the past.
+func (l *Ledger) NextDeadline() time.Time {
+	at, ok := l.soonest()
+	if !ok {
+		return time.Time{}
+	}
+	return fromNanos(max(at, l.graceEnds))
+}

@@ -1,0 +1,116 @@
+// Package ledger decides what a bank's accounts hold and whether a bundle of
+// reservations is paid.
+//
+// A Ledger is told the time and what was asked; it answers with a result and
+// with the records to save. Nothing that it answers may leave before those
+// records are durable. It never reads a clock, a file or a random source, and
+// when saving fails it must be dropped and loaded again.
+//
+// There is one primitive, and it happens exactly once:
+//
+//	hold --post, fully or partly--> posted
+//	hold --void--> released
+//	hold --time over--> expired
+//
+// A bundle is decided by one record, which is the commit point for all of its
+// parties:
+//
+//	unknown ----a copy--------------> gathering
+//	gathering --the last copy-------> settled, or void(account, funds, overflow)
+//	gathering --settle-by is over---> void(settle-by)
+//	gathering --a party asks--------> void(abandoned)
+//
+// Money is double entry: every entry sums to zero in each currency, and credit
+// comes from an issuer account that goes below zero. What is live stays in
+// memory: accounts, open holds, undecided bundles and recent outcomes. Entries
+// and old outcomes are only in the store; where memory cannot tell, the answer
+// is ErrAskStore, and absence from memory never decides.
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+)
+
+// Bounds of a ledger. What would go beyond is refused with CodeLimit, unless
+// said otherwise.
+const (
+	MaxAccounts     = 1 << 22 // accounts of a bank
+	MaxCurrencies   = 64      // currencies of a bank
+	MaxHolds        = 1 << 20 // open holds
+	MaxGathering    = 1 << 16 // undecided bundles
+	MaxUserGather   = 1 << 10 // undecided bundles of one user
+	MaxOutcomes     = 1 << 19 // outcomes in memory; the oldest leave, and the store is asked
+	MaxRecalled     = 1 << 12 // answers of the store kept in memory; all leave at the bound
+	MaxExpire       = 1 << 10 // expiries of one call; the next deadline is then already over
+	MaxName         = 64      // bytes of an account's name
+	MaxRef          = 200     // bytes of a reference
+	MaxCurrency     = 16      // bytes of a currency
+	MaxPost         = 256     // accounts that one hold is posted to
+	tailLen         = 16      // entries of an account kept in its own row before they move to the index
+	forgetPerChange = 4       // outcomes that leave memory for one that enters
+)
+
+// DefaultGrace is how long expiry waits after a restart: two of a seller's
+// longest pauses between requests, so that each has been heard again.
+const DefaultGrace = 2 * protocol.RetryMost
+
+// Issuer is the account that every credit comes from. Its balance is the money
+// in circulation, below zero.
+const Issuer protocol.AgentID = ".issuer"
+
+// ErrAskStore says that memory cannot tell whether the contract was decided:
+// look its outcome up in the store, hand it to Recall and ask again.
+var ErrAskStore = errors.New("outcome may be older than memory: ask the store")
+
+// Refusal is why a request changed nothing.
+type Refusal struct {
+	Code protocol.Code
+	Note string
+}
+
+// Error is the code with the facts.
+func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Note }
+
+func refuse(code protocol.Code, format string, args ...any) error {
+	return &Refusal{Code: code, Note: fmt.Sprintf(format, args...)}
+}
+
+// Config is what a ledger is for.
+type Config struct {
+	Bank       protocol.AgentID // bundles must name it
+	Currencies []string         // those that it keeps accounts in
+	Grace      time.Duration    // pause of expiry after a restart; zero: DefaultGrace
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	if err := c.Bank.Validate(); err != nil {
+		return fmt.Errorf("ledger config: bank: %w", err)
+	}
+	if n := len(c.Currencies); n < 1 || n > MaxCurrencies {
+		return fmt.Errorf("ledger config: %d currencies, want 1..%d", n, MaxCurrencies)
+	}
+	for _, cur := range c.Currencies {
+		if !validCurrency(cur) {
+			return fmt.Errorf("ledger config: currency %q: want 1..%d letters, digits, '-' or '_'", cur, MaxCurrency)
+		}
+	}
+	if c.Grace < 0 {
+		return fmt.Errorf("ledger config: grace %s: want zero or more", c.Grace)
+	}
+	return nil
+}
+
+func validCurrency(s string) bool {
+	for _, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= MaxCurrency
+}

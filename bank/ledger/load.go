@@ -1,0 +1,188 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+)
+
+// Load restores a ledger from the live tables of its store; from an empty one
+// it begins a new ledger. Expiry then waits for the configured grace, so that
+// an outage takes nobody's hold away.
+func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	l := empty(cfg, now)
+	reads := []struct {
+		table string
+		read  func(key string, value []byte) error
+	}{
+		{TableState, l.loadState}, {TableAccounts, l.loadAccount}, {TableLines, l.loadLine},
+		{TableBalances, l.loadBalance}, {TableHolds, l.loadHold}, {TableGathering, l.loadGathering},
+		{TableCopies, l.loadCopies}, {TableOutcomes, l.loadOutcome},
+	}
+	for _, r := range reads {
+		if err := t.Each(r.table, r.read); err != nil {
+			return nil, fmt.Errorf("load ledger: table %s: %w", r.table, err)
+		}
+	}
+	return l, nil
+}
+
+func empty(cfg Config, now time.Time) *Ledger {
+	if cfg.Grace == 0 {
+		cfg.Grace = DefaultGrace
+	}
+	return &Ledger{
+		cfg: cfg, state: State{Bank: cfg.Bank}, graceEnds: nanos(now.Add(cfg.Grace)),
+		accounts: map[protocol.AgentID]*account{}, sums: map[string]protocol.Credits{},
+		holds: map[uint64]*hold{}, gathering: map[contractKey]*gathering{}, gathers: map[protocol.AgentID]int{},
+		outcomes: map[contractKey]*outcome{}, recalled: map[contractKey]*outcome{}, absent: map[contractKey]uint64{},
+	}
+}
+
+func (l *Ledger) loadState(_ string, value []byte) error {
+	s, err := DecodeState(value)
+	if err != nil {
+		return err
+	}
+	if s.Bank != l.cfg.Bank {
+		return fmt.Errorf("the ledger belongs to bank %s, not %s", s.Bank, l.cfg.Bank)
+	}
+	l.state = s
+	return nil
+}
+
+func (l *Ledger) loadAccount(key string, value []byte) error {
+	name, opened, _, err := decodeAccount(value)
+	if err != nil {
+		return fmt.Errorf("%q: %w", key, err)
+	}
+	id := protocol.AgentID(key)
+	l.accounts[id] = &account{id: id, name: name, opened: opened}
+	return nil
+}
+
+func (l *Ledger) loadLine(key string, value []byte) error {
+	number, err := key32(key)
+	if err != nil {
+		return err
+	}
+	id, currency, err := DecodeLine(value)
+	if err != nil {
+		return err
+	}
+	a := l.accounts[id]
+	if a == nil || uint64(number) != uint64(len(l.lines))+1 {
+		return fmt.Errorf("line %d of account %q is out of place", number, id)
+	}
+	n := l.newLine(a, currency)
+	n.account = a.id // one string for both
+	return nil
+}
+
+func (l *Ledger) lineAt(number uint32) (*line, error) {
+	if number < 1 || uint64(number) > uint64(len(l.lines)) {
+		return nil, fmt.Errorf("there is no line %d", number)
+	}
+	return l.lines[number-1], nil
+}
+
+func (l *Ledger) loadBalance(key string, value []byte) error {
+	number, err := key32(key)
+	if err != nil {
+		return err
+	}
+	n, err := l.lineAt(number)
+	if err != nil {
+		return err
+	}
+	n.balance, n.overdraft, n.tail, err = DecodeBalance(value)
+	l.sums[n.currency] += n.balance
+	return err
+}
+
+func (l *Ledger) loadHold(key string, value []byte) error {
+	row, err := decodeHold(key, value)
+	if err != nil {
+		return err
+	}
+	n, err := l.lineAt(row.line)
+	if err != nil {
+		return fmt.Errorf("hold %d: %w", row.number, err)
+	}
+	l.keepHold(&hold{number: row.number, line: n, amount: row.amount, until: row.until, ref: row.ref})
+	n.held += row.amount
+	return nil
+}
+
+func (l *Ledger) loadGathering(key string, value []byte) error {
+	g, err := decodeGathering(value)
+	if err != nil {
+		return err
+	}
+	if len(key) != len(contractKey{}) {
+		return fmt.Errorf("contract key of %d octets", len(key))
+	}
+	l.keepGathering(contractKey([]byte(key)), g)
+	return nil
+}
+
+func (l *Ledger) loadCopies(key string, value []byte) error {
+	if len(key) != len(contractKey{}) {
+		return fmt.Errorf("contract key of %d octets", len(key))
+	}
+	g := l.gathering[contractKey([]byte(key))]
+	if g == nil || len(value) != 1+len(g.got) || value[0] != rowVersion {
+		return fmt.Errorf("copies of contract %x do not belong to an undecided bundle", key)
+	}
+	for i := range g.pays {
+		if value[1+i/8]&(1<<(i%8)) != 0 {
+			g.take(i)
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) loadOutcome(key string, value []byte) error {
+	k, o, err := decodeOutcome(key, value)
+	if err != nil {
+		return err
+	}
+	if a := l.accounts[o.user]; a != nil {
+		o.user = a.id // one string for all of a user's outcomes
+	}
+	l.outcomes[k] = o
+	l.order = append(l.order, k)
+	return nil
+}
+
+func (g *gathering) encode() []byte {
+	b := append(make([]byte, 0, 192), rowVersion)
+	b = appendString(b, string(g.user))
+	b = appendString(b, g.currency)
+	b = binary.AppendVarint(b, int64(g.total))
+	b = appendTime(b, g.settleBy)
+	b = binary.AppendUvarint(b, uint64(len(g.pays)))
+	for _, p := range g.pays {
+		b = appendString(b, string(p.To))
+		b = binary.AppendVarint(b, int64(p.Amount))
+	}
+	return b
+}
+
+func decodeGathering(value []byte) (*gathering, error) {
+	d := newDecoder(value)
+	g := &gathering{user: d.agent(), currency: d.string(MaxCurrency), total: d.credits(), settleBy: d.nanos()}
+	for range d.count(protocol.MaxUnits) {
+		g.pays = append(g.pays, Payment{To: d.agent(), Amount: d.credits()})
+	}
+	g.got, g.missing = make([]byte, (len(g.pays)+7)/8), len(g.pays)
+	if err := d.done(); err != nil {
+		return nil, fmt.Errorf("undecided bundle: %w", err)
+	}
+	return g, nil
+}
