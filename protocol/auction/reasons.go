@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ramp/protocol"
+	"ramp/protocol/clearing"
 )
 
 // Why sums why sellers make no offer: one code per seller, so that the counts
@@ -63,6 +64,39 @@ func rank(c protocol.Code) int {
 		return 3
 	}
 	return 0
+}
+
+// Violations says in words which of the request's terms a set breaks.
+func (b *Buyer) Violations(set []clearing.Bid) []string {
+	var list []string
+	for _, bid := range set {
+		for _, it := range bid.Offer.Items {
+			w := b.cfg.Wants[it.Unit]
+			if it.Price > w.Ceiling {
+				list = append(list, fmt.Sprintf("unit %d: %s per core-hour, %s %% above %s", it.Unit+1, it.Price,
+					percent(perMille(int64(it.Price-w.Ceiling), int64(w.Ceiling))), w.Ceiling))
+			}
+			if late := lateness(w, it); late > 0 {
+				list = append(list, fmt.Sprintf("unit %d: %s later than asked", it.Unit+1, ceilMinutes(late)))
+			}
+		}
+	}
+	return list
+}
+
+// Bidders are the sellers with a standing offer, in the order they were called.
+func (b *Buyer) Bidders() []protocol.AgentID {
+	bidding := map[protocol.AgentID]bool{}
+	for _, bid := range b.standing {
+		bidding[bid.Seller] = true
+	}
+	var list []protocol.AgentID
+	for _, id := range b.order {
+		if bidding[id] {
+			list = append(list, id)
+		}
+	}
+	return list
 }
 
 // maxAdvice bounds the relaxations that are proposed.

@@ -75,13 +75,13 @@ type Decision struct {
 // UnitCancellation asks a seller to take back one settled unit (request,
 // signed by the user).
 type UnitCancellation struct {
-	Signed contract.VerifiedCancel
+	Signed contract.VerifiedNote[contract.Cancel]
 }
 
 // RefundRequest asks the bank to move a unit's cost, less the fee, back
 // (request, signed by the seller).
 type RefundRequest struct {
-	Signed contract.VerifiedRefund
+	Signed contract.VerifiedNote[contract.Refund]
 }
 
 // Kind is the word on the wire.

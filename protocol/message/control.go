@@ -34,10 +34,12 @@ type Approval struct {
 	Yes bool
 }
 
-// CancelPurchase asks to cancel a purchase, or one unit of it (Unit >= 0).
+// CancelPurchase asks to cancel a purchase, or one unit of it (Unit >= 0). Row is
+// the journal's record of a purchase that is over.
 type CancelPurchase struct {
 	ID   string
 	Unit int
+	Row  []byte
 }
 
 // Progress is what a user agent tells its owner while a purchase goes on.

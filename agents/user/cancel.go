@@ -1,0 +1,217 @@
+package user
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+)
+
+// maxCancels bounds cancellations going on at once.
+const maxCancels = 1 << 12
+
+// cancelKey names one unit of one purchase.
+type cancelKey struct {
+	purchase string
+	unit     int
+}
+
+// cancellation is a settled unit that its seller is asked to take back.
+type cancellation struct {
+	key     cancelKey
+	row     *Row // shared by the units of a purchase
+	request protocol.Message
+	retryAt time.Time
+	tries   int
+}
+
+// maxCancelTries is how often a seller is asked before the owner is told that it
+// does not answer.
+const maxCancelTries = 8
+
+// cancel stops a purchase that goes on, or asks the sellers of a settled one to
+// take its units back.
+func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
+	if p := r.purchases[c.ID]; p != nil {
+		return r.stop(now, p)
+	}
+	row, err := ReadRow(c.Row)
+	if err != nil || row.Purchase.ID != c.ID || !row.Purchase.Settled {
+		return protocol.Output{} // the control socket has looked before
+	}
+	var out protocol.Output
+	for i := range row.Purchase.Units {
+		u := &row.Purchase.Units[i]
+		key := cancelKey{c.ID, u.Unit}
+		if (c.Unit >= 0 && c.Unit != u.Unit) || u.State != StateSettled || r.cancels[key] != nil || len(r.cancels) >= maxCancels {
+			continue
+		}
+		u.State = StateCancelling
+		out.Send = append(out.Send, r.askCancel(now, key, &row))
+	}
+	out.Save = append(out.Save, saveRow(row))
+	return out.Join(r.wakeCancels(now)).Join(tellRow(row, "cancelling"))
+}
+
+// stop gives up a purchase: bidding ends, votes are cancelled; for a signed
+// bundle the bank is asked to void it, and decides.
+func (r *Role) stop(now time.Time, p *purchase) protocol.Output {
+	p.stopped = true
+	if p.coord == nil {
+		return r.advance(now, p, protocol.Output{})
+	}
+	out := p.coord.Abandon(now).Join(p.coord.Annul())
+	return r.advance(now, p, out)
+}
+
+// askCancel signs the request to take one unit back.
+func (r *Role) askCancel(now time.Time, key cancelKey, row *Row) protocol.Message {
+	c := &cancellation{key: key, row: row, retryAt: now.Add(protocol.RetryFirst)}
+	u := unitOf(row, key.unit)
+	c.request = protocol.Message{
+		Performative: protocol.Request, Sender: r.ID(), Receivers: []protocol.AgentID{u.Seller},
+		Protocol: protocol.ProtocolRequest, Conversation: key.purchase,
+		ReplyWith: fmt.Sprintf("cancel-%d", key.unit), Body: r.cancelNote(now, row.Purchase.Contract, key),
+	}
+	r.cancels[key] = c
+	return c.request
+}
+
+func (r *Role) cancelNote(now time.Time, id protocol.ContractID, key cancelKey) message.UnitCancellation {
+	nonce := sha256.Sum256([]byte(fmt.Sprintf("cancel\x00%s\x00%d", id, key.unit)))
+	note := contract.Cancel{
+		Version: contract.NoteVersion, Contract: id, Unit: key.unit, User: r.ID(), At: now.UTC(),
+		Nonce: hex.EncodeToString(nonce[:16]),
+	}
+	der, err := contract.SignNote(r.cfg.Credential, note, now)
+	if err != nil {
+		panic(fmt.Sprintf("user: cancel unit %d of %s: %v", key.unit, id, err))
+	}
+	v, err := contract.OpenNote[contract.Cancel](der, r.cfg.Trust, now)
+	if err != nil {
+		panic(fmt.Sprintf("user: own signature on a cancellation: %v", err))
+	}
+	return message.UnitCancellation{Signed: v}
+}
+
+func unitOf(row *Row, unit int) *message.PurchasedUnit {
+	for i := range row.Purchase.Units {
+		if row.Purchase.Units[i].Unit == unit {
+			return &row.Purchase.Units[i]
+		}
+	}
+	return nil
+}
+
+// cancellationOf finds the cancellation that a message answers.
+func (r *Role) cancellationOf(m protocol.Message) *cancellation {
+	var unit int
+	if n, err := fmt.Sscanf(m.InReplyTo, "cancel-%d", &unit); n == 1 && err == nil {
+		if c := r.cancels[cancelKey{m.Conversation, unit}]; c != nil && c.request.Receivers[0] == m.Sender {
+			return c
+		}
+	}
+	return nil
+}
+
+// cancelAnswered takes a seller's no, or the bank's receipt that it passes on.
+func (r *Role) cancelAnswered(now time.Time, c *cancellation, m protocol.Message) protocol.Output {
+	u := unitOf(c.row, c.key.unit)
+	switch body := m.Body.(type) {
+	case message.Refusal:
+		u.State = StateSettled
+		c.row.Purchase.Why = "cancellation refused"
+		if len(body.Reasons) > 0 {
+			c.row.Purchase.Why += ": " + string(body.Reasons[0].Code) + " " + body.Reasons[0].Note
+		}
+	case message.Decision:
+		refund, ok := refundOf(body, c)
+		if !ok {
+			return protocol.Output{} // agreed, but not refunded yet
+		}
+		u.State = StateCancelled
+		c.row.Purchase.RefundTotal += refund.Amount
+	default:
+		return protocol.Output{}
+	}
+	delete(r.cancels, c.key)
+	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(tellRow(*c.row, "done"))
+}
+
+func refundOf(d message.Decision, c *cancellation) (protocol.Refund, bool) {
+	if d.Receipt == nil || d.Receipt.Receipt.Contract != c.row.Purchase.Contract || d.Receipt.Receipt.Bank != c.row.Purchase.Bank {
+		return protocol.Refund{}, false
+	}
+	for _, f := range d.Receipt.Receipt.Refunds {
+		if f.Unit == c.key.unit {
+			return f, true
+		}
+	}
+	return protocol.Refund{}, false
+}
+
+// wakeCancels asks again where no answer has come.
+func (r *Role) wakeCancels(now time.Time) protocol.Output {
+	var out protocol.Output
+	for _, key := range r.cancelOrder() {
+		c := r.cancels[key]
+		if now.Before(c.retryAt) {
+			out.WakeAt = protocol.Earlier(out.WakeAt, c.retryAt)
+			continue
+		}
+		if c.tries++; c.tries > maxCancelTries {
+			out = out.Join(r.giveUpCancel(key, c))
+			continue
+		}
+		c.retryAt = now.Add(min(protocol.RetryMost, protocol.RetryFirst<<c.tries))
+		out.Send = append(out.Send, c.request)
+		out.WakeAt = protocol.Earlier(out.WakeAt, c.retryAt)
+	}
+	return out
+}
+
+// cancelOrder is every cancellation going on, in a fixed order.
+func (r *Role) cancelOrder() []cancelKey {
+	keys := make([]cancelKey, 0, len(r.cancels))
+	for k := range r.cancels {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b cancelKey) int {
+		return cmp.Or(strings.Compare(a.purchase, b.purchase), cmp.Compare(a.unit, b.unit))
+	})
+	return keys
+}
+
+func (r *Role) giveUpCancel(key cancelKey, c *cancellation) protocol.Output {
+	delete(r.cancels, key)
+	unitOf(c.row, key.unit).State = StateSettled
+	c.row.Purchase.Why = "the seller does not answer the cancellation"
+	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(tellRow(*c.row, "done"))
+}
+
+// restoreCancels goes on with the cancellations of a purchase after a restart.
+func (r *Role) restoreCancels(now time.Time, row Row) protocol.Output {
+	var out protocol.Output
+	for _, u := range row.Purchase.Units {
+		if u.State == StateCancelling {
+			out.Send = append(out.Send, r.askCancel(now, cancelKey{row.Purchase.ID, u.Unit}, &row))
+		}
+	}
+	return out.Join(r.wakeCancels(now))
+}
+
+func tellRow(row Row, event string) protocol.Output {
+	p := purchase{view: row.Purchase}
+	out := p.tell(event)
+	progress := out.Send[0].Body.(message.Progress)
+	progress.Done = event == "done"
+	out.Send[0].Body = progress
+	return out
+}

@@ -1,0 +1,83 @@
+package user
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/reserve"
+)
+
+// sign signs a bundle with the agent's own key.
+func (r *Role) sign(b protocol.Bundle, now time.Time) (contract.Verified, error) {
+	der, err := contract.Sign(r.cfg.Credential, b, now)
+	if err != nil {
+		return contract.Verified{}, err
+	}
+	return contract.OpenBundle(der, r.cfg.Trust, now)
+}
+
+// restore goes on with every purchase that was not over.
+func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error) {
+	bundles := map[string]reserve.Saved{}
+	err := t.Each(reserve.TableBundles, func(key string, value []byte) error {
+		s, err := reserve.ReadSaved(value)
+		if err == nil && s.State < reserve.Settled {
+			bundles[key] = s
+		}
+		return err
+	})
+	if err != nil {
+		return protocol.Output{}, err
+	}
+	var out protocol.Output
+	err = t.Each(TablePurchases, func(key string, value []byte) error {
+		row, err := ReadRow(value)
+		if err != nil {
+			return err
+		}
+		o, err := r.restoreRow(now, row, bundles)
+		out = out.Join(o)
+		return err
+	})
+	return out, err
+}
+
+func (r *Role) restoreRow(now time.Time, row Row, bundles map[string]reserve.Saved) (protocol.Output, error) {
+	if !live(row.Purchase.State) {
+		return r.restoreCancels(now, row), nil
+	}
+	p := &purchase{view: row.Purchase, row: row}
+	saved, signed := bundles[p.view.ID]
+	if !signed {
+		return r.fail(now, p, StateInterrupted, "the agent stopped before anything was signed; nothing was bought"), nil
+	}
+	bundle, sales, err := r.reopen(saved)
+	if err != nil {
+		return protocol.Output{}, fmt.Errorf("purchase %s: %w", p.view.ID, err)
+	}
+	var out protocol.Output
+	p.coord, out = reserve.Resume(now, r.coordinatorConfig(p), saved, bundle, sales)
+	r.purchases[p.view.ID] = p
+	r.order = append(r.order, p.view.ID)
+	return r.advance(now, p, out), nil
+}
+
+// reopen verifies saved signatures as of when they were made: a certificate may
+// have expired since.
+func (r *Role) reopen(s reserve.Saved) (contract.Verified, []contract.Sale, error) {
+	bundle, err := contract.OpenBundle(s.Bundle, r.cfg.Trust, s.SignedAt)
+	if err != nil {
+		return contract.Verified{}, nil, err
+	}
+	sales := make([]contract.Sale, 0, len(s.Sales))
+	for _, der := range s.Sales {
+		sale, err := contract.OpenSale(der, r.cfg.Trust, s.SignedAt)
+		if err != nil {
+			return contract.Verified{}, nil, err
+		}
+		sales = append(sales, sale)
+	}
+	return bundle, sales, nil
+}

@@ -1,0 +1,204 @@
+// Package user is the user agent: it asks the market for what its owner orders,
+// buys the best set of offers all or nothing, and remembers what was signed.
+//
+// It decides which sellers to ask, which bank to pay with, when to ask its owner
+// for approval, and what to say of a purchase that failed. It never reads a
+// clock, a socket or a file.
+//
+//	order --auction--> bidding --set found--> voting --all agreed--> confirming
+//	      --all countersigned--> deciding --the bank's receipt--> settled | void
+//
+// A restart before the bundle is signed ends a purchase (nothing is held for
+// longer than its hold-until); after that it goes on with the same bundle.
+package user
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/auction"
+	"ramp/protocol/identity"
+	"ramp/protocol/message"
+)
+
+// Bounds of a user agent.
+const (
+	maxSellers   = 1 << 15 // sellers and banks that it remembers
+	maxPurchases = 1 << 12 // purchases going on at once
+)
+
+// ApprovalTime is how long a purchase waits for its owner's word; it is well
+// below the validity of offers.
+const ApprovalTime = 3 * time.Minute
+
+// TablePurchases has one Row per purchase, by ID.
+const TablePurchases = "purchases"
+
+// Config is what a user agent is.
+type Config struct {
+	Credential *identity.Credential
+	Trust      *identity.Trust
+	Terms      []protocol.Terms // banks to pay with, in order of preference; none: any bank that is known
+	Hold       time.Duration    // how long sellers are asked to hold; zero: DefaultHold
+	Settle     time.Duration    // from the votes to the bank's deadline; zero: DefaultSettle
+}
+
+// Role is a user agent.
+type Role struct {
+	cfg       Config
+	known     map[protocol.AgentID]*peer
+	timing    *auction.Timing
+	purchases map[string]*purchase
+	order     []string // keys of purchases, oldest first
+	cancels   map[cancelKey]*cancellation
+}
+
+// peer is a seller or bank that has told it is there.
+type peer struct {
+	presence message.Presence
+	expires  time.Time
+}
+
+// New restores a user agent from its tables. Its first Output goes on with what
+// was signed before a restart.
+func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
+	if cfg.Hold == 0 {
+		cfg.Hold = protocol.DefaultHold
+	}
+	if cfg.Settle == 0 {
+		cfg.Settle = protocol.DefaultSettle
+	}
+	r := &Role{
+		cfg: cfg, timing: auction.NewTiming(),
+		known: map[protocol.AgentID]*peer{}, purchases: map[string]*purchase{},
+		cancels: map[cancelKey]*cancellation{},
+	}
+	out, err := r.restore(t, now)
+	return r, out, err
+}
+
+// ID is the agent's own.
+func (r *Role) ID() protocol.AgentID { return r.cfg.Credential.ID }
+
+// Receive takes a message from another agent or from the owner.
+func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
+	switch body := m.Body.(type) {
+	case message.Buy:
+		if m.Sender == protocol.LocalControl {
+			return r.buy(now, body)
+		}
+	case message.Approval:
+		if m.Sender == protocol.LocalControl {
+			return r.approved(now, body)
+		}
+	case message.CancelPurchase:
+		if m.Sender == protocol.LocalControl {
+			return r.cancel(now, body)
+		}
+	case message.Presence:
+		r.meet(now, m.Sender, body)
+		return protocol.Output{}
+	default:
+		return r.converse(now, m)
+	}
+	return protocol.Output{} // only the owner gives orders
+}
+
+// converse brings a message to the conversation it belongs to.
+func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
+	if c := r.cancellationOf(m); c != nil {
+		return r.cancelAnswered(now, c, m)
+	}
+	p := r.purchases[m.Conversation]
+	if p == nil {
+		return protocol.Output{} // of a conversation that is over, or nobody's
+	}
+	return r.advance(now, p, p.receive(now, m))
+}
+
+// Wake does what is due in every purchase.
+func (r *Role) Wake(now time.Time) protocol.Output {
+	var out protocol.Output
+	for _, id := range append([]string(nil), r.order...) {
+		if p := r.purchases[id]; p != nil {
+			out = out.Join(r.advance(now, p, p.wake(now)))
+		}
+	}
+	return out.Join(r.wakeCancels(now))
+}
+
+// meet remembers who is there. A presence with an older counter is stale.
+func (r *Role) meet(now time.Time, from protocol.AgentID, p message.Presence) {
+	old := r.known[from]
+	switch {
+	case old != nil && p.Counter <= old.presence.Counter:
+		return
+	case p.TTL <= 0:
+		delete(r.known, from)
+		return
+	case old == nil && len(r.known) >= maxSellers:
+		r.forgetExpired(now)
+		if len(r.known) >= maxSellers {
+			return
+		}
+	}
+	r.known[from] = &peer{presence: p, expires: now.Add(min(p.TTL, 10*protocol.PresenceTTL))}
+}
+
+func (r *Role) forgetExpired(now time.Time) {
+	for id, k := range r.known {
+		if !k.expires.After(now) {
+			delete(r.known, id)
+		}
+	}
+}
+
+// Known is an agent that the user agent could deal with.
+type Known struct {
+	ID       protocol.AgentID
+	Presence message.Presence
+	Expires  time.Time
+}
+
+// Known lists the agents of a kind that are there now, in order of ID.
+func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
+	var list []Known
+	for id, k := range r.known {
+		if k.presence.Agent == kind && k.expires.After(now) {
+			list = append(list, Known{id, k.presence, k.expires})
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	return list
+}
+
+// terms picks the bank and currency in which most sellers deal, of those the
+// owner allows; ties go to the owner's order, then to the smaller bank ID.
+func (r *Role) terms(now time.Time, wanted []protocol.Terms) (protocol.Terms, error) {
+	if len(wanted) == 0 {
+		wanted = r.cfg.Terms
+	}
+	if len(wanted) == 0 {
+		for _, b := range r.Known(now, protocol.KindBank) {
+			wanted = append(wanted, b.Presence.Terms...)
+		}
+	}
+	if len(wanted) == 0 {
+		return protocol.Terms{}, fmt.Errorf("no bank is known to pay with")
+	}
+	deals := map[protocol.Terms]int{}
+	for _, s := range r.Known(now, protocol.KindResource) {
+		for _, t := range s.Presence.Terms {
+			deals[t]++
+		}
+	}
+	best := wanted[0]
+	for _, t := range wanted[1:] {
+		if deals[t] > deals[best] {
+			best = t
+		}
+	}
+	return best, nil
+}
