@@ -26,14 +26,11 @@ func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, er
 }
 
 func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, by identity.Peer, err error) {
-	u, err := unseal(der)
+	s, by, _, err := unseal(der, trust, at)
 	if err != nil {
 		return d, by, err
 	}
-	if d, err = decode[D](u.octets); err != nil {
-		return d, by, err
-	}
-	if by, err = trust.Verify(u.chain, at); err != nil {
+	if d, err = decode[D](s.octets); err != nil {
 		return d, by, err
 	}
 	if by.ID != d.by() {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -17,7 +18,7 @@ type Cancel struct {
 	Contract protocol.ContractID `json:"contract"`
 	Unit     int                 `json:"unit"`
 	User     protocol.AgentID    `json:"user"` // who signs
-	At       time.Time           `json:"at"`
+	At       time.Time           `json:"at"`   // in UTC
 	Nonce    string              `json:"nonce"`
 }
 
@@ -63,7 +64,7 @@ func OpenNote[N Note](der []byte, trust *identity.Trust, at time.Time) (Verified
 	if err != nil {
 		return VerifiedNote[N]{}, fmt.Errorf("note: %w", err)
 	}
-	return VerifiedNote[N]{Note: n, Signer: peer, DER: append([]byte(nil), der...), checked: true}, nil
+	return VerifiedNote[N]{Note: n, Signer: peer, DER: bytes.Clone(der), checked: true}, nil
 }
 
 func (n Cancel) by() protocol.AgentID { return n.User }

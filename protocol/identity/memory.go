@@ -12,7 +12,7 @@ type Memory[V any] struct {
 	young, old map[[32]byte]V
 }
 
-// NewMemory returns a Memory of at most n entries; n is at least 2.
+// NewMemory returns a Memory of at most n entries; n below 2 counts as 2.
 func NewMemory[V any](n int) *Memory[V] {
 	return &Memory[V]{half: max(n/2, 1), young: map[[32]byte]V{}}
 }

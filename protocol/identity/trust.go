@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/binary"
@@ -135,7 +136,9 @@ func chainKey(chain [][]byte) (key [32]byte, err error) {
 func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
 	certs := make([]*x509.Certificate, len(chain))
 	for i, der := range chain {
-		cert, err := parseCertificate(der)
+		// A parsed certificate shares memory with its bytes, and this one may be
+		// remembered for longer than the caller keeps them unchanged.
+		cert, err := parseCertificate(bytes.Clone(der))
 		if err != nil {
 			return nil, fmt.Errorf("certificate %d: %w", i+1, err)
 		}

@@ -1,0 +1,129 @@
+package contract
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
+)
+
+// maxRemembered bounds a bundle that an Opener remembers, in bytes of SignedData;
+// it suffices for about 60 units. Verifying a greater one again costs little
+// beside reading it.
+const maxRemembered = 32 << 10
+
+// Opener verifies signed documents and remembers the bundles, so that the copies
+// of k sellers cost one verification of the user's signature. It is safe for use
+// by several workers.
+type Opener struct {
+	trust *identity.Trust
+	known *identity.Memory[known]
+}
+
+// known is a bundle whose signature was verified. Its signer is judged anew each
+// time, because certificates expire and are revoked.
+type known struct {
+	chain  [][]byte
+	signed time.Time
+	id     protocol.ContractID
+	bundle protocol.Bundle
+}
+
+// NewOpener returns an Opener that remembers at most n bundles, typically of
+// 2 KB and never of more than about 64 KB in memory.
+func NewOpener(trust *identity.Trust, n int) *Opener {
+	return &Opener{trust: trust, known: identity.NewMemory[known](n)}
+}
+
+// OpenBundle verifies a bundle that its user signed, as things stood at a time.
+func OpenBundle(der []byte, trust *identity.Trust, at time.Time) (Verified, error) {
+	return NewOpener(trust, 0).Bundle(der, at)
+}
+
+// OpenSale verifies both layers of a bundle that its user and one of its sellers
+// signed, as things stood at a time.
+func OpenSale(der []byte, trust *identity.Trust, at time.Time) (Sale, error) {
+	return NewOpener(trust, 0).Sale(der, at)
+}
+
+// Bundle verifies a bundle that its user signed, as things stood at a time.
+func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
+	key := sha256.Sum256(der)
+	k, remembered := o.known.Recall(key)
+	var user identity.Peer
+	var err error
+	if remembered {
+		user, err = o.trust.Verify(k.chain, at)
+	} else {
+		// What is remembered must not change when the caller uses der again.
+		k, user, err = readBundle(bytes.Clone(der), o.trust, at)
+	}
+	if err != nil {
+		return Verified{}, fmt.Errorf("bundle: %w", err)
+	}
+	if !remembered && len(der) <= maxRemembered {
+		o.known.Remember(key, k)
+	}
+	b := k.bundle
+	b.Units = slices.Clone(b.Units) // what is remembered is nobody's to change
+	return Verified{ID: k.id, Bundle: b, User: user, Signed: k.signed, DER: bytes.Clone(der), checked: true}, nil
+}
+
+// Sale verifies both layers of a bundle that its user and one of its sellers
+// signed, as things stood at a time.
+func (o *Opener) Sale(der []byte, at time.Time) (Sale, error) {
+	der = bytes.Clone(der)
+	outer, seller, countersigned, err := unseal(der, o.trust, at)
+	if err != nil {
+		return Sale{}, fmt.Errorf("sale: %w", err)
+	}
+	v, err := o.Bundle(outer.octets, at)
+	if err != nil {
+		return Sale{}, fmt.Errorf("sale by %s: %w", seller.ID, err)
+	}
+	if !slices.Contains(v.Sellers(), seller.ID) {
+		return Sale{}, fmt.Errorf("contract %s names no seller %s: %w", v.ID, seller.ID, ErrSigner)
+	}
+	return Sale{Verified: v, Seller: seller, Countersigned: countersigned, DER: der}, nil
+}
+
+// readBundle verifies a bundle in full.
+func readBundle(der []byte, trust *identity.Trust, at time.Time) (known, identity.Peer, error) {
+	s, user, signed, err := unseal(der, trust, at)
+	if err != nil {
+		return known{}, user, err
+	}
+	b, err := Decode(s.octets)
+	if err != nil {
+		return known{}, user, err
+	}
+	if user.ID != b.User {
+		return known{}, user, fmt.Errorf("bundle of %s is signed by %s: %w", b.User, user.ID, ErrSigner)
+	}
+	return known{chain: s.chain, signed: signed, id: ID(s.octets), bundle: b}, user, nil
+}
+
+// unseal verifies a SignedData: first who signed, which is mostly remembered and
+// stops strangers, then the signature.
+func unseal(der []byte, trust *identity.Trust, at time.Time) (s sealed, by identity.Peer, signed time.Time, err error) {
+	if s, err = parse(der); err != nil {
+		return s, by, signed, err
+	}
+	if by, err = trust.Verify(s.chain, at); err != nil {
+		return s, by, signed, err
+	}
+	signed, err = s.verify(by.Chain[0])
+	return s, by, signed, err
+}
+
+// Content is what a SignedData holds, with nothing verified but its form: the
+// octets of a document, or of a sale the user's SignedData. It is for reading
+// one's own records, which were verified before they were kept.
+func Content(der []byte) ([]byte, error) {
+	s, err := parse(der)
+	return s.octets, err
+}
