@@ -58,6 +58,23 @@ type Statement struct {
 	More    bool             `json:"more"`
 }
 
+// OutcomeLookup asks the store for a decision that memory no longer has (local,
+// to LocalHistory).
+type OutcomeLookup struct {
+	Contract protocol.ContractID
+}
+
+// FoundOutcome answers OutcomeLookup. AsOf is the last entry that the store had.
+type FoundOutcome struct {
+	Found   bool
+	Receipt protocol.Receipt
+	AsOf    uint64
+}
+
+// Kind names the body; local bodies are never on the wire.
+func (OutcomeLookup) Kind() string { return "local-outcome-lookup" }
+func (FoundOutcome) Kind() string  { return "local-found-outcome" }
+
 // Kind is the word on the wire.
 func (BalanceQuery) Kind() string   { return "balance-query" }
 func (Balances) Kind() string       { return "balances" }

@@ -79,8 +79,10 @@ type UnitCancellation struct {
 }
 
 // RefundRequest asks the bank to move a unit's cost, less the fee, back
-// (request, signed by the seller).
+// (request, signed by the seller). It carries the contract: a bank keeps
+// outcomes, not bundles.
 type RefundRequest struct {
+	Bundle contract.Verified
 	Signed contract.VerifiedNote[contract.Refund]
 }
 
@@ -96,3 +98,7 @@ func (OutcomeQuery) Kind() string     { return "outcome-query" }
 func (Decision) Kind() string         { return "decision" }
 func (UnitCancellation) Kind() string { return "unit-cancellation" }
 func (RefundRequest) Kind() string    { return "refund-request" }
+
+// SignedReceipt is a bank's receipt. A bank leaves DER empty and the receipt is
+// signed on the way out; one that arrived was verified, and has it.
+type SignedReceipt = contract.VerifiedReceipt

@@ -99,22 +99,6 @@ type Round struct {
 	MS       float64             `json:"ms"`
 }
 
-// OpenAccount, CreditAccount: orders of a bank's operator.
-type OpenAccount struct {
-	Account  protocol.AgentID
-	Name     string
-	Currency string
-	Limit    protocol.Credits
-}
-
-// CreditAccount issues money to an account. Ref makes it once only.
-type CreditAccount struct {
-	Account  protocol.AgentID
-	Currency string
-	Amount   protocol.Credits
-	Ref      string
-}
-
 // Undeliverable tells a role that a message of its own (the conversation and
 // reply-with stand in the envelope) did not reach To (from LocalMesh, failure).
 type Undeliverable struct {
@@ -127,5 +111,3 @@ func (Buy) Kind() string            { return "local-buy" }
 func (Approval) Kind() string       { return "local-approval" }
 func (CancelPurchase) Kind() string { return "local-cancel-purchase" }
 func (Progress) Kind() string       { return "local-progress" }
-func (OpenAccount) Kind() string    { return "local-open-account" }
-func (CreditAccount) Kind() string  { return "local-credit-account" }

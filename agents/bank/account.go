@@ -1,0 +1,95 @@
+package bank
+
+import (
+	"time"
+
+	"ramp/bank/ledger"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// balance answers who asks for its own accounts.
+func (r *Role) balance(m protocol.Message) protocol.Output {
+	a, ok := r.ledger.Account(m.Sender)
+	if !ok {
+		return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Refuse, message.Refused(protocol.CodeAccount, "no such account"))}}
+	}
+	return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Inform, message.Balances{Accounts: Balances(a)})}}
+}
+
+// Balances are the lines of an account as they are told.
+func Balances(a ledger.Account) []message.Balance {
+	list := make([]message.Balance, 0, len(a.Lines))
+	for _, l := range a.Lines {
+		list = append(list, message.Balance{
+			Account: a.ID, Name: a.Name, Currency: l.Currency, Balance: l.Balance, Held: l.Held,
+			Limit: l.Overdraft, Available: l.Available,
+		})
+	}
+	return list
+}
+
+// statement passes the question to the store, which has the past.
+func (r *Role) statement(m protocol.Message, q message.StatementQuery) protocol.Output {
+	if q.Account != m.Sender {
+		return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Refuse, message.Refused(protocol.CodeForbidden, "the account of somebody else"))}}
+	}
+	fwd := m
+	fwd.Sender, fwd.Receivers = r.cfg.ID, []protocol.AgentID{protocol.LocalHistory}
+	fwd.ReplyWith = string(m.Sender) + " " + m.ReplyWith
+	fwd.Body = q
+	return protocol.Output{Send: []protocol.Message{fwd}}
+}
+
+// passStatement brings the store's answer to who asked; its address is in the
+// reply-with that statement made.
+func (r *Role) passStatement(m protocol.Message, s message.Statement) protocol.Output {
+	if m.Sender != protocol.LocalHistory {
+		return protocol.Output{}
+	}
+	to, tag := cutSpace(m.InReplyTo)
+	return protocol.Output{Send: []protocol.Message{{
+		Performative: protocol.Inform, Sender: r.cfg.ID, Receivers: []protocol.AgentID{protocol.AgentID(to)},
+		Protocol: protocol.ProtocolRequest, Conversation: m.Conversation, InReplyTo: tag, Body: s,
+	}}}
+}
+
+func cutSpace(s string) (before, after string) {
+	for i := range len(s) {
+		if s[i] == ' ' {
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, ""
+}
+
+// The operator's acts. Each returns the entry it made; nothing is done until the
+// Output is durable.
+
+// OpenAccount opens an account for an agent, with an overdraft limit in every
+// currency of the bank.
+func (r *Role) OpenAccount(now time.Time, id protocol.AgentID, name string, limit protocol.Credits) (ledger.Entry, protocol.Output, error) {
+	e, records, err := r.ledger.Open(now, id, name)
+	if err != nil {
+		return e, protocol.Output{}, err
+	}
+	out := protocol.Output{Save: records}
+	for _, c := range r.cfg.Currencies {
+		if limit == 0 {
+			break
+		}
+		_, records, err := r.ledger.SetOverdraft(now, id, c, limit)
+		if err != nil {
+			return e, out, err
+		}
+		out.Save = append(out.Save, records...)
+	}
+	return e, out, nil
+}
+
+// Credit issues money to an account. A ref that was used before is refused, so
+// that a repeated command credits once.
+func (r *Role) Credit(now time.Time, id protocol.AgentID, currency string, amount protocol.Credits, ref string) (ledger.Entry, protocol.Output, error) {
+	e, records, err := r.ledger.Credit(now, id, currency, amount, ref)
+	return e, protocol.Output{Save: records}, err
+}
