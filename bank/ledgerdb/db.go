@@ -1,0 +1,194 @@
+// Package ledgerdb keeps a bank's ledger in one bbolt file.
+//
+// What Append has returned for is on the disk, all of it; what it has refused
+// is not there at all. Live tables are read through Each; history — entries,
+// statements, outcomes that have left the ledger's memory — is read by
+// look-ups, never by scans, and while the ledger goes on.
+//
+// One Append is one transaction and one flush of the disk: whoever has many
+// decisions to save puts the records of all of them into one call.
+//
+// Only one process can have the file open. A second one is told which.
+package ledgerdb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ramp/bank/ledger"
+	"ramp/protocol"
+)
+
+// schema is the layout that this program writes, and the newest that it reads.
+const schema = 1
+
+const format = "ramp ledger"
+
+// Sizes of the file and its mapping.
+const (
+	initialMap  = 1 << 30  // address space, not memory: the mapping need not grow under readers
+	growBy      = 64 << 20 // the file grows by this much at a time
+	lockPause   = time.Second
+	fullPages   = 0.95 // of a table that only grows at its end
+	maxTables   = 64
+	maxTableLen = 64 // bytes of a table's name
+)
+
+var (
+	metaBucket   = []byte("meta")
+	tablesBucket = []byte("tables")
+)
+
+// ErrUncertain is returned by Append once the disk has failed between writing
+// and confirming: what is there cannot be known until the file is opened again.
+var ErrUncertain = errors.New("disk failed while confirming a write: open the ledger again")
+
+// DB is an open ledger file. Its methods may be called at the same time.
+type DB struct {
+	path string
+	lock *os.File
+	bolt *bbolt.DB
+
+	mu     sync.Mutex // one Append at a time; guards broken
+	broken error
+}
+
+// Open opens the ledger at path, or begins a new one, readable by the owner
+// only. It fails with *InUseError if another process has it open.
+func Open(path string) (*DB, error) {
+	lock, err := takeLock(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := openBolt(path)
+	if err != nil {
+		freeLock(lock)
+		return nil, err
+	}
+	return &DB{path: path, lock: lock, bolt: b}, nil
+}
+
+// Close closes the file and lets others open it.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	err := db.bolt.Close()
+	freeLock(db.lock)
+	return err
+}
+
+// Path is where the ledger is.
+func (db *DB) Path() string { return db.path }
+
+// Append makes records durable, in order and all or nothing (agents.Store).
+func (db *DB) Append(records []protocol.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.broken != nil {
+		return db.broken
+	}
+	txid := 0
+	err := guard(func() error {
+		return db.bolt.Update(func(tx *bbolt.Tx) error {
+			txid = tx.ID()
+			return put(tx, records)
+		})
+	})
+	if err == nil {
+		return nil
+	}
+	if db.reached(txid) {
+		db.broken = ErrUncertain
+	}
+	return fmt.Errorf("append to ledger %s: %w", db.path, errors.Join(err, db.broken))
+}
+
+// reached reports whether readers see a transaction that was not confirmed.
+func (db *DB) reached(txid int) (seen bool) {
+	err := guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			seen = txid != 0 && tx.ID() >= txid
+			return nil
+		})
+	})
+	return seen || err != nil
+}
+
+func put(tx *bbolt.Tx, records []protocol.Record) error {
+	tables := tx.Bucket(tablesBucket)
+	open := map[string]*bbolt.Bucket{}
+	for i := range records {
+		r := &records[i]
+		b := open[r.Table]
+		if b == nil {
+			var err error
+			if b, err = table(tables, r.Table, len(open)); err != nil {
+				return err
+			}
+			open[r.Table] = b
+		}
+		if err := putOne(b, r); err != nil {
+			return fmt.Errorf("table %s: %w", r.Table, err)
+		}
+	}
+	return nil
+}
+
+func putOne(b *bbolt.Bucket, r *protocol.Record) error {
+	if r.Value == nil {
+		return b.Delete([]byte(r.Key))
+	}
+	return b.Put([]byte(r.Key), r.Value)
+}
+
+func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
+	if name == "" || len(name) > maxTableLen {
+		return nil, fmt.Errorf("table name of %d bytes, want 1..%d", len(name), maxTableLen)
+	}
+	if open >= maxTables {
+		return nil, fmt.Errorf("more than %d tables in one append", maxTables)
+	}
+	b, err := tables.CreateBucketIfNotExists([]byte(name))
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", name, err)
+	}
+	if name == ledger.TableEntries || name == ledger.TableOutcomes {
+		b.FillPercent = fullPages
+	}
+	return b, nil
+}
+
+// Each calls f with every record of a table in order of key, until f fails
+// (protocol.Tables). The value is only good during the call. f must not append.
+func (db *DB) Each(name string, f func(key string, value []byte) error) error {
+	calling := false
+	var value []byte
+	err := guardExcept(&calling, func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			b := tx.Bucket(tablesBucket).Bucket([]byte(name))
+			if b == nil {
+				return nil
+			}
+			return b.ForEach(func(k, v []byte) error {
+				key := string(k)
+				value = append(value[:0], v...) // here, where a damaged page is noticed
+				calling = true
+				err := f(key, value)
+				calling = false
+				return err
+			})
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("read ledger %s: %w", db.path, err)
+	}
+	return nil
+}

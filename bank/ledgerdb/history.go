@@ -1,0 +1,302 @@
+package ledgerdb
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ramp/bank/ledger"
+	"ramp/protocol"
+)
+
+// MaxPage bounds the entries of one answer; ask again from behind the last.
+const MaxPage = 1024
+
+// Entries are at most limit (1..MaxPage) entries in order of number, the first
+// at or after number from.
+func (db *DB) Entries(from uint64, limit int) ([]ledger.Entry, error) {
+	var es []ledger.Entry
+	err := db.view(func(h history) error {
+		return h.scan(ledger.TableEntries, ledger.NumberKey(from), func(k string, v []byte) (bool, error) {
+			if len(es) >= min(limit, MaxPage) {
+				return false, nil
+			}
+			e, err := h.decode(k, v)
+			es = append(es, e)
+			return true, err
+		})
+	})
+	return es, err
+}
+
+// Query asks for the entries of one account.
+type Query struct {
+	Account  protocol.AgentID
+	Currency string
+	From, To time.Time // From inclusive, To exclusive; zero To: no end
+	After    uint64    // only entries above this number: to go on behind a page
+	Limit    int       // 1..MaxPage
+}
+
+// Statement is what an account did in a while.
+type Statement struct {
+	Entries []ledger.Entry
+	More    bool // there are more: ask again with After
+}
+
+// Statement are the entries of an account, in order of number. Accounts and
+// currencies that are not there have none. It takes time in proportion to what
+// it returns, and to the logarithm of what there is.
+func (db *DB) Statement(q Query) (Statement, error) {
+	var s Statement
+	err := db.view(func(h history) error {
+		line, err := h.line(q.Account, q.Currency)
+		if err != nil || line == 0 {
+			return err
+		}
+		first, err := h.since(q.From)
+		if err != nil {
+			return err
+		}
+		first = max(first, q.After+1)
+		end := ^uint64(0)
+		if !q.To.IsZero() {
+			if end, err = h.since(q.To); err != nil {
+				return err
+			}
+		}
+		s, err = h.statement(line, first, end, min(q.Limit, MaxPage))
+		return err
+	})
+	return s, err
+}
+
+// Outcome is what the store knows about a contract, for ledger.Recall and for
+// whoever asks about old contracts.
+func (db *DB) Outcome(id protocol.ContractID) (ledger.Lookup, error) {
+	var found ledger.Lookup
+	key, err := ledger.ContractKey(id)
+	if err != nil {
+		return found, err
+	}
+	err = db.view(func(h history) error {
+		s, err := h.state()
+		if err != nil {
+			return err
+		}
+		found.AsOf = s.Entry
+		v := h.get(ledger.TableContracts, key)
+		if v == nil {
+			return nil
+		}
+		found.Found = true
+		found.Receipt, err = h.receipt(s.Bank, id, key, v)
+		return err
+	})
+	return found, err
+}
+
+// history reads within one transaction.
+type history struct {
+	tables *bbolt.Bucket
+}
+
+func (db *DB) view(f func(h history) error) error {
+	err := guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error { return f(history{tx.Bucket(tablesBucket)}) })
+	})
+	if err != nil {
+		return fmt.Errorf("read ledger %s: %w", db.path, err)
+	}
+	return nil
+}
+
+// scan visits a table from the first key not below from, until visit is done.
+func (h history) scan(table, from string, visit func(key string, value []byte) (more bool, err error)) error {
+	b := h.tables.Bucket([]byte(table))
+	if b == nil {
+		return nil
+	}
+	c := b.Cursor()
+	for k, v := c.Seek([]byte(from)); k != nil; k, v = c.Next() {
+		if more, err := visit(string(k), v); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h history) get(table, key string) []byte {
+	b := h.tables.Bucket([]byte(table))
+	if b == nil {
+		return nil
+	}
+	return b.Get([]byte(key))
+}
+
+func (h history) state() (ledger.State, error) {
+	v := h.get(ledger.TableState, ledger.StateKey)
+	if v == nil {
+		return ledger.State{}, nil
+	}
+	return ledger.DecodeState(v)
+}
+
+// line is the number of an account's line; zero: there is none.
+func (h history) line(id protocol.AgentID, currency string) (uint32, error) {
+	v := h.get(ledger.TableAccounts, string(id))
+	if v == nil {
+		return 0, nil
+	}
+	_, lines, err := ledger.DecodeAccount(v)
+	return lines[currency], err
+}
+
+func (h history) entry(n uint64) (ledger.Entry, error) {
+	key := ledger.NumberKey(n)
+	v := h.get(ledger.TableEntries, key)
+	if v == nil {
+		return ledger.Entry{}, fmt.Errorf("damaged: entry %d is missing", n)
+	}
+	return h.decode(key, v)
+}
+
+// decode reads an entry and fills in whose the legs are.
+func (h history) decode(key string, value []byte) (ledger.Entry, error) {
+	e, err := ledger.DecodeEntry(key, value)
+	if err != nil {
+		return e, err
+	}
+	for i := range e.Legs {
+		leg := &e.Legs[i]
+		if leg.Account, leg.Currency, err = ledger.DecodeLine(h.get(ledger.TableLines, ledger.LineKey(leg.Line))); err != nil {
+			return e, fmt.Errorf("entry %d: %w", e.Number, err)
+		}
+	}
+	return e, nil
+}
+
+// since is the number of the first entry at or after a time, found by halving:
+// numbers have no gaps and times never fall.
+func (h history) since(t time.Time) (uint64, error) {
+	s, err := h.state()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	i := sort.Search(int(s.Entry), func(i int) bool {
+		e, err := h.entry(uint64(i) + 1)
+		if err != nil {
+			failed = err
+			return true
+		}
+		return !e.Time.Before(t)
+	})
+	return uint64(i) + 1, failed
+}
+
+// statement walks the index of a line and then its latest entries.
+func (h history) statement(line uint32, first, end uint64, limit int) (Statement, error) {
+	var s Statement
+	visit := func(n uint64) (bool, error) {
+		if n < first {
+			return true, nil
+		}
+		if n >= end {
+			return false, nil
+		}
+		if len(s.Entries) >= limit {
+			s.More = true
+			return false, nil
+		}
+		e, err := h.entry(n)
+		s.Entries = append(s.Entries, e)
+		return true, err
+	}
+	err := h.walk(line, first, visit)
+	return s, err
+}
+
+// walk visits the entries of a line from about first on, until visit is done.
+func (h history) walk(line uint32, first uint64, visit func(n uint64) (bool, error)) error {
+	done := false
+	err := h.scan(ledger.TableIndex, ledger.IndexKey(line, first), func(k string, v []byte) (bool, error) {
+		if !strings.HasPrefix(k, ledger.LineKey(line)) {
+			return false, nil
+		}
+		ns, err := ledger.DecodeIndex(v)
+		if err != nil {
+			return false, err
+		}
+		more, err := each(ns, visit)
+		done = !more
+		return more, err
+	})
+	if err != nil || done {
+		return err
+	}
+	v := h.get(ledger.TableBalances, ledger.LineKey(line))
+	if v == nil {
+		return nil
+	}
+	_, _, tail, err := ledger.DecodeBalance(v)
+	if err != nil {
+		return err
+	}
+	_, err = each(tail, visit)
+	return err
+}
+
+func each(ns []uint64, visit func(n uint64) (bool, error)) (bool, error) {
+	for _, n := range ns {
+		if more, err := visit(n); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// receipt is put together from the entry that decided and those of refunds.
+func (h history) receipt(bank protocol.AgentID, id protocol.ContractID, key string, number []byte) (protocol.Receipt, error) {
+	n, err := ledger.DecodeNumber(number)
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	e, err := h.entry(n)
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	r, err := e.Receipt(bank)
+	if err != nil {
+		return r, err
+	}
+	if r.Contract != id {
+		return r, fmt.Errorf("damaged: entry %d decided contract %s, not %s", n, r.Contract, id)
+	}
+	r.Refunds, err = h.refunds(key)
+	return r, err
+}
+
+func (h history) refunds(key string) ([]protocol.Refund, error) {
+	var rs []protocol.Refund
+	err := h.scan(ledger.TableRefunds, key, func(k string, v []byte) (bool, error) {
+		if !strings.HasPrefix(k, key) {
+			return false, nil
+		}
+		n, err := ledger.DecodeNumber(v)
+		if err != nil {
+			return false, err
+		}
+		e, err := h.entry(n)
+		rs = append(rs, e.Refund())
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sort.Slice(rs, func(i, j int) bool { return rs[i].Entry < rs[j].Entry })
+	return rs, nil
+}
