@@ -15,6 +15,14 @@ const (
 	MaxSignature    = 1 << 20 // bytes of one CMS SignedData
 	MaxConversation = 128     // bytes of a conversation-id
 	MaxGossipless   = 64      // sellers called over direct streams; more are called by gossip
+	MaxItems        = 1 << 15 // in all offers of one propose
+	MaxTerms        = 64      // banks and currencies in one presence or cfp
+	MaxModes        = 8       // settlement modes in one presence or cfp
+	MaxAddresses    = 32      // in one presence
+	MaxAccounts     = 256     // in one answer of a bank
+	MaxRounds       = 1000    // of an auction
+	MaxName         = 128     // bytes of a reply-with, an offer's ID, a group, a reservation's ID
+	MaxWords        = 1024    // bytes of a text for people; longer ones are clipped
 )
 
 // Times and trust. Each is a default that configuration may change.
@@ -30,6 +38,7 @@ const (
 	OfferValidity     = 10 * time.Minute // how long a bid stands
 	HeartbeatPeriod   = 10 * time.Second // between presences
 	PresenceTTL       = 35 * time.Second // three lost heartbeats and a little more
+	MaxTTL            = time.Hour        // so that who left is forgotten
 	VoteTimeout       = 10 * time.Second // for one answer to accept-proposal
 	RetryFirst        = 500 * time.Millisecond
 	RetryMost         = 30 * time.Second // back-off of a seller in doubt
