@@ -1,0 +1,103 @@
+package rfql
+
+import (
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// Document is a request for quotation that was checked. Its zero value has no
+// requests; every other was made by Check or Parse.
+type Document struct {
+	objective protocol.Objective
+	ceiling   protocol.Credits
+	requests  []Request
+}
+
+// Request is one piece of computing time that is asked for: a window, a wall
+// time, cores, and what the machine must be.
+type Request struct {
+	Unit        int    // its index in the document, from 0
+	Name        string // what people call it; may be empty
+	Application string // what will run; may be empty
+
+	Price     protocol.Credits // the most per core-hour, above zero
+	NotBefore time.Time        // UTC; zero: at once
+	End       time.Time        // UTC, the deadline
+	Wall      time.Duration    // above zero, at most MaxWall and the window
+
+	Cores     int // in all, 1..MaxCount
+	Nodes     int // whole nodes asked for; zero: any cores will do
+	NodeCores int // of each of the nodes
+
+	// What the machine must be: empty and zero mean that it does not matter.
+	OS         string
+	OSVersion  string
+	Arch       string
+	CPUSpeed   int // MHz, at least
+	Bandwidth  int // Mbit/s between nodes, at least
+	RAMPerCore int // MB, at least
+	TotalDisk  int // GB, at least
+	NodeDisk   int // GB on each node, at least
+}
+
+// Parse reads and checks a document. Its error is Faults: those of the form if
+// there are any, otherwise those of the meaning. See Check about now.
+func Parse(b []byte, now time.Time) (Document, error) {
+	d, _, err := Read(b)
+	if err != nil {
+		return Document{}, err
+	}
+	return Check(d, now)
+}
+
+// Len is the number of requests, 1..protocol.MaxUnits; 0 of the zero Document.
+func (d Document) Len() int { return len(d.requests) }
+
+// Request is the request of a unit, 0..Len-1.
+func (d Document) Request(unit int) Request { return d.requests[unit] }
+
+// Requests are all requests, in order of Unit.
+func (d Document) Requests() []Request { return slices.Clone(d.requests) }
+
+// Objective is what the document itself wishes for; zero if it does not say.
+func (d Document) Objective() protocol.Objective { return d.objective }
+
+// Ceiling is what all requests together cost at most.
+func (d Document) Ceiling() protocol.Credits { return d.ceiling }
+
+// Equal reports whether d and e ask for the same.
+func (d Document) Equal(e Document) bool {
+	return d.objective == e.objective && slices.Equal(d.requests, e.requests)
+}
+
+// Draft is d as a draft that may be changed and checked again.
+func (d Document) Draft() Draft {
+	out := Draft{Objective: d.objective, Requests: make([]DraftRequest, 0, len(d.requests))}
+	for _, r := range d.requests {
+		out.Requests = append(out.Requests, r.draft())
+	}
+	return out
+}
+
+func (r Request) draft() DraftRequest {
+	d := DraftRequest{
+		Name: r.Name, Application: r.Application,
+		Price: r.Price, End: r.End, NotBefore: r.NotBefore, Wall: r.Wall,
+		OS: r.OS, OSVersion: r.OSVersion, Arch: r.Arch, CPUSpeed: r.CPUSpeed,
+		Bandwidth: r.Bandwidth, RAMPerCore: r.RAMPerCore, TotalDisk: r.TotalDisk, NodeDisk: r.NodeDisk,
+		NodeCount: r.Nodes, NodeCores: r.NodeCores,
+	}
+	if r.Nodes == 0 {
+		d.TotalCores = r.Cores
+	}
+	if r.fills() {
+		d.Wall = 0
+	}
+	return d
+}
+
+// fills reports whether r takes its whole window, so that its wall time need
+// not be given (and cannot, if it is not whole minutes).
+func (r Request) fills() bool { return !r.NotBefore.IsZero() && r.End.Sub(r.NotBefore) == r.Wall }

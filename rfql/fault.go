@@ -1,0 +1,115 @@
+package rfql
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Class says how bad a Fault is.
+type Class int
+
+// The classes.
+const (
+	Form    Class = 1 // the document is not of the form: the schema or a bound refuses it
+	Meaning Class = 2 // of the form, but it cannot be meant so
+	Notice  Class = 3 // nothing is wrong, but something was ignored
+)
+
+func (c Class) String() string {
+	switch c {
+	case Form:
+		return "form"
+	case Meaning:
+		return "meaning"
+	case Notice:
+		return "notice"
+	}
+	return fmt.Sprintf("class(%d)", int(c))
+}
+
+// Fault is one thing that is wrong with a document.
+type Fault struct {
+	Class   Class  `json:"class"`
+	Line    int    `json:"line,omitempty"` // from 1; 0 if the document was not read from text
+	Request int    `json:"request"`        // from 0; protocol.AllUnits if it is about the whole document
+	Term    Term   `json:"term"`
+	Found   string `json:"found"`
+	Allowed string `json:"allowed"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Error prints the fault on one line, without a file.
+func (f Fault) Error() string { return f.In("") }
+
+// In prints the fault on one line as FILE:LINE: TERM: found X; allowed Y (hint).
+// A file or line that is not known is left out.
+func (f Fault) In(file string) string {
+	var b strings.Builder
+	switch {
+	case file != "" && f.Line > 0:
+		fmt.Fprintf(&b, "%s:%d: ", file, f.Line)
+	case file != "":
+		fmt.Fprintf(&b, "%s: ", file)
+	case f.Line > 0:
+		fmt.Fprintf(&b, "line %d: ", f.Line)
+	case f.Request >= 0:
+		fmt.Fprintf(&b, "request %d: ", f.Request+1)
+	}
+	fmt.Fprintf(&b, "%s: found %s; allowed %s", f.Term, f.Found, f.Allowed)
+	if f.Hint != "" {
+		fmt.Fprintf(&b, " (%s)", f.Hint)
+	}
+	return b.String()
+}
+
+// Faults are what is wrong with a document, in order of line.
+type Faults []Fault
+
+// Error prints one fault per line.
+func (f Faults) Error() string { return f.In("") }
+
+// In prints one fault per line, each as Fault.In does.
+func (f Faults) In(file string) string {
+	lines := make([]string, len(f))
+	for i, x := range f {
+		lines[i] = x.In(file)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Of picks the faults of a class.
+func (f Faults) Of(c Class) Faults {
+	var out Faults
+	for _, x := range f {
+		if x.Class == c {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// sort puts f in order of line; faults of one line stay as they were found.
+func (f Faults) sort() {
+	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// quote shows foreign text: short, on one line, and without control characters.
+func quote(s string) string { return strconv.Quote(clip(s)) }
+
+// mostQuoted bounds, in bytes, what a fault repeats of the document.
+const mostQuoted = 60
+
+// clip keeps what a fault repeats of foreign text short.
+func clip(s string) string {
+	if len(s) <= mostQuoted {
+		return s
+	}
+	cut := mostQuoted
+	for cut > 0 && s[cut]&0xC0 == 0x80 { // not within a character
+		cut--
+	}
+	return s[:cut] + "…"
+}

@@ -1,0 +1,153 @@
+package rfql
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ramp/protocol"
+)
+
+// Match compares the static terms of a request with a machine (002 §5.2): every
+// given term must be met. It returns one Reason for each that is not, in the
+// order of the document; none means that the machine will do, as far as price
+// and time allow. A property that the machine does not tell meets no term.
+func Match(r Request, p protocol.Properties) []protocol.Reason {
+	m := matcher{unit: r.Unit}
+	m.word(protocol.CodeOS, OperatingSystem, r.OS, p.OS, SameOS)
+	m.word(protocol.CodeOSVersion, OSVersion, r.OSVersion, p.OSVersion, VersionMeets)
+	m.word(protocol.CodeArchitecture, Architecture, r.Arch, p.Arch, SameArchitecture)
+	m.least(protocol.CodeCPUSpeed, CPUSpeed, r.CPUSpeed, p.CPUSpeed)
+	m.least(protocol.CodeBandwidth, InterNodeBandwidth, r.Bandwidth, p.Bandwidth)
+	m.least(protocol.CodeRAM, RAMPerCore, r.RAMPerCore, p.RAMPerCore)
+	m.least(protocol.CodeDisk, TotalDiskSpace, r.TotalDisk, p.TotalDisk)
+	m.least(protocol.CodeDisk, NodeDiskSpace, r.NodeDisk, p.NodeDisk)
+	m.size(r, p)
+	return m.reasons
+}
+
+type matcher struct {
+	unit    int
+	reasons []protocol.Reason
+}
+
+func (m *matcher) refuse(c protocol.Code, t Term, want, have string) {
+	m.reasons = append(m.reasons, protocol.Reason{Code: c, Unit: m.unit, Term: string(t), Want: want, Have: have})
+}
+
+func (m *matcher) word(c protocol.Code, t Term, want, have string, meets func(want, have string) bool) {
+	if want == "" || have != "" && meets(want, have) {
+		return
+	}
+	if have == "" {
+		have = notTold
+	}
+	m.refuse(c, t, want, have)
+}
+
+const notTold = "not told"
+
+func (m *matcher) least(c protocol.Code, t Term, want, have int) {
+	if have < want {
+		m.refuse(c, t, quantity(want, t), quantity(have, t))
+	}
+}
+
+func quantity(n int, t Term) string {
+	if n <= 0 {
+		return notTold
+	}
+	return strconv.Itoa(n) + " " + t.unit()
+}
+
+// size compares the request with the whole machine. Nodes are whole: each must
+// have the cores asked for, and what remains of a node is nobody else's, so two
+// halves of a large node are not two nodes (D).
+func (m *matcher) size(r Request, p protocol.Properties) {
+	if r.Nodes == 0 {
+		m.least(protocol.CodeSize, TotalCores, r.Cores, p.Cores)
+		return
+	}
+	nodes := 0
+	if p.NodeCores > 0 {
+		nodes = p.Cores / p.NodeCores
+	}
+	if r.NodeCores > p.NodeCores {
+		m.refuse(protocol.CodeSize, NodeCores, quantity(r.NodeCores, NodeCores), quantity(p.NodeCores, NodeCores))
+	}
+	if r.Nodes > nodes {
+		m.refuse(protocol.CodeSize, NodeCount, quantity(r.Nodes, NodeCount), quantity(nodes, NodeCount))
+	}
+}
+
+// SameOS reports whether two words name the same operating system: without
+// regard to case, and with the other names of a few. An unknown word is the
+// same only as itself.
+func SameOS(a, b string) bool { return osName(a) == osName(b) }
+
+func osName(s string) string {
+	switch s = strings.ToLower(s); s {
+	case "linux", "gnu/linux", "gnu-linux", "gnu_linux":
+		return "linux"
+	case "macos", "mac os", "mac os x", "osx", "os x", "darwin":
+		return "macos"
+	}
+	return s
+}
+
+// SameArchitecture reports whether two words name the same architecture, as
+// SameOS does for operating systems. The first implementation says Intel, which
+// is taken for x86_64.
+func SameArchitecture(a, b string) bool { return archName(a) == archName(b) }
+
+func archName(s string) string {
+	switch s = strings.ToLower(s); s {
+	case "x86_64", "x86-64", "amd64", "x64", "em64t", "intel64", "intel 64", "intel":
+		return "x86_64"
+	case "x86", "x86_32", "x86-32", "ia32", "ia-32", "i386", "i486", "i586", "i686":
+		return "x86"
+	case "arm64", "aarch64", "armv8":
+		return "arm64"
+	case "powerpc", "ppc":
+		return "powerpc"
+	case "ppc64le", "powerpc64le":
+		return "ppc64le"
+	case "ia64", "ia-64", "itanium":
+		return "ia64"
+	}
+	return s
+}
+
+// VersionMeets reports whether a version begins with the one that is wanted,
+// component by component and without regard to case: 5 is met by 5, 5.8 and
+// 5rc1, but not by 58. A component ends where digits, letters and other
+// characters meet (D).
+func VersionMeets(want, have string) bool {
+	want, have = strings.ToLower(want), strings.ToLower(have)
+	rest, ok := strings.CutPrefix(have, want)
+	if !ok || want == "" {
+		return false
+	}
+	return rest == "" || charSort(want[len(want)-1]) != charSort(rest[0]) || charSort(rest[0]) == 0
+}
+
+// charSort tells digits (1), letters (2, and every byte of a character beyond
+// ASCII), and what stands between components (0).
+func charSort(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return 1
+	case c >= 'a' && c <= 'z' || c >= 0x80:
+		return 2
+	}
+	return 0
+}
+
+// String says what a request asks for, in one line for people.
+func (r Request) String() string {
+	cores := fmt.Sprintf("%d cores", r.Cores)
+	if r.Nodes > 0 {
+		cores = fmt.Sprintf("%d nodes with %d cores", r.Nodes, r.NodeCores)
+	}
+	return fmt.Sprintf("%s for %s until %s, at most %s per core-hour", cores, r.Wall, stamp(r.End), r.Price)
+}

@@ -1,0 +1,166 @@
+package rfql
+
+import (
+	"embed"
+	"io/fs"
+	"time"
+
+	"ramp/protocol"
+)
+
+// The namespaces: that of the first implementation, and ours for what has been
+// added, which older readers may ignore.
+const (
+	Namespace          = "http://www.realitygrid.org/AHE/RFQ"
+	ExtensionNamespace = "urn:ramp:rfql:2"
+)
+
+// Bounds of a document, beside protocol.MaxDocument and protocol.MaxUnits.
+const (
+	MaxDepth      = 16                // elements within one another
+	MaxAttributes = 32                // of one element, namespace declarations among them
+	MaxBindings   = 64                // namespace prefixes in scope at once
+	MaxFaults     = 64                // told of one document; reading stops there
+	MaxNotices    = 16                // likewise; further ones are dropped
+	MaxWord       = 128               // characters of a word or label
+	MaxDigits     = 24                // characters of a number, without its sign
+	MaxCount      = protocol.MaxCores // of any term that counts
+	MaxMinutes    = 3650 * 24 * 60    // of WallTime: ten years
+	MaxWall       = MaxMinutes * time.Minute
+	MinYear       = 1970 // of a date: nanoseconds since 1970 in
+	MaxYear       = 2199 // 63 bits hold these and their zones
+)
+
+// Term is the name of an element or attribute of the language.
+type Term string
+
+// The terms that hold a value (002 §5.2). Units are those of rfql.xsd.
+const (
+	CPUHourCost        Term = "CPUHourCost"        // credits per core-hour, at most
+	EndDate            Term = "EndDate"            // the deadline
+	EndTime            Term = "EndTime"            //
+	StartDate          Term = "StartDate"          // not before
+	StartTime          Term = "StartTime"          //
+	OperatingSystem    Term = "OperatingSystem"    // equal, with aliases
+	OSVersion          Term = "OSVersion"          // prefix
+	Architecture       Term = "Architecture"       // equal, with aliases
+	CPUSpeed           Term = "CPUSpeed"           // MHz, at least
+	WallTime           Term = "WallTime"           // minutes
+	InterNodeBandwidth Term = "InterNodeBandwidth" // Mbit/s, at least
+	RAMPerCore         Term = "RAMPerCore"         // MB, at least
+	TotalDiskSpace     Term = "TotalDiskSpace"     // GB, at least
+	NodeDiskSpace      Term = "NodeDiskSpace"      // GB, at least
+	TotalCores         Term = "TotalCores"
+	NodeCount          Term = "NodeCount"
+	NodeCores          Term = "NodeCores" // per node
+)
+
+// The elements that hold other elements, and our attributes.
+const (
+	RequestForQuotation Term = "RequestForQuotation"
+	RequestElement      Term = "Request"
+	Disk                Term = "Disk"
+	Cores               Term = "Cores"
+	Nodes               Term = "Nodes"
+	Optimize            Term = "optimize"
+	Name                Term = "name"
+	Application         Term = "application"
+	Zone                Term = "zone"
+	document            Term = "XML" // faults below the language
+)
+
+// positions bounds what position answers.
+const positions = 21
+
+// position numbers the elements in and below a Request in the order in which
+// they must stand, from 1; 0 is no such element.
+func (t Term) position() int {
+	switch t {
+	case CPUHourCost:
+		return 1
+	case EndDate:
+		return 2
+	case EndTime:
+		return 3
+	case StartDate:
+		return 4
+	case StartTime:
+		return 5
+	case OperatingSystem:
+		return 6
+	case OSVersion:
+		return 7
+	case Architecture:
+		return 8
+	case CPUSpeed:
+		return 9
+	case WallTime:
+		return 10
+	case InterNodeBandwidth:
+		return 11
+	case RAMPerCore:
+		return 12
+	case Disk:
+		return 13
+	case Cores:
+		return 14
+	case TotalDiskSpace:
+		return 15
+	case NodeDiskSpace:
+		return 16
+	case TotalCores:
+		return 17
+	case Nodes:
+		return 18
+	case NodeCount:
+		return 19
+	case NodeCores:
+		return 20
+	}
+	return 0
+}
+
+// termAt is the term with a position.
+func termAt(position int) Term {
+	return [positions]Term{
+		"", CPUHourCost, EndDate, EndTime, StartDate, StartTime, OperatingSystem, OSVersion, Architecture, CPUSpeed,
+		WallTime, InterNodeBandwidth, RAMPerCore, Disk, Cores,
+		TotalDiskSpace, NodeDiskSpace, TotalCores, Nodes, NodeCount, NodeCores,
+	}[position]
+}
+
+// unit is what a number of t counts, for people.
+func (t Term) unit() string {
+	switch t {
+	case CPUSpeed:
+		return "MHz"
+	case WallTime:
+		return "minutes"
+	case InterNodeBandwidth:
+		return "Mbit/s"
+	case RAMPerCore:
+		return "MB"
+	case TotalDiskSpace, NodeDiskSpace:
+		return "GB"
+	case NodeCount:
+		return "nodes"
+	case NodeCores:
+		return "cores per node"
+	}
+	return "cores"
+}
+
+// most is the largest number that t may hold.
+func (t Term) most() int {
+	if t == WallTime {
+		return MaxMinutes
+	}
+	return MaxCount
+}
+
+//go:embed rfql.xsd ramp.xsd
+var schemas embed.FS
+
+// Schemas holds rfql.xsd, the form of a document, and ramp.xsd, our additions,
+// which it imports.
+func Schemas() fs.FS { return schemas }

@@ -1,0 +1,86 @@
+package rfql
+
+import (
+	"fmt"
+	"time"
+)
+
+// window settles when a request may run, and how long. Instants are UTC.
+func (c *checker) window(i int, d *DraftRequest) (start, end time.Time, wall time.Duration) {
+	start, end, wall = utc(d.NotBefore), utc(d.End), d.Wall
+	if !c.years(i, EndDate, end) || !start.IsZero() && !c.years(i, StartDate, start) {
+		return start, end, wall
+	}
+	if start.IsZero() && wall == 0 {
+		if start = ceilSecond(c.now); start.IsZero() {
+			c.openWindow(i)
+			return start, end, wall
+		}
+	}
+	switch {
+	case !start.IsZero() && !end.After(start):
+		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "after the start at "+stamp(start), "")
+	case !c.now.IsZero() && !end.After(c.now):
+		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "after "+stamp(c.now), "the end has passed")
+	default:
+		wall = c.fit(i, start, end, wall)
+	}
+	return start, end, wall
+}
+
+// fit checks the wall time against the window, which is not empty.
+func (c *checker) fit(i int, start, end time.Time, wall time.Duration) time.Duration {
+	if wall == 0 {
+		wall = end.Sub(start)
+	}
+	from := start
+	if c.now.After(from) {
+		from = c.now
+	}
+	switch {
+	case wall > MaxWall:
+		c.fault(Meaning, i, EndDate, fmt.Sprintf("a run of %s", wall), fmt.Sprintf("at most %s", MaxWall), "give WallTime")
+	case !from.IsZero() && end.Sub(from) < wall:
+		found := fmt.Sprintf("%s, but %s from %s to the end", wall, end.Sub(from), stamp(from))
+		c.fault(Meaning, i, WallTime, found, "no more than the window", "shorten WallTime or move the end")
+	}
+	return wall
+}
+
+// openWindow tells of a request that runs from whenever it is read.
+func (c *checker) openWindow(i int) {
+	if !c.timeless {
+		c.fault(Meaning, i, WallTime, "neither WallTime nor StartDate", "one of them", "how long it runs would depend on when this is read")
+	}
+}
+
+// years reports whether t lies in the years that can be written. A zone can
+// carry a date that was in them out of them.
+func (c *checker) years(i int, term Term, t time.Time) bool {
+	ok := t.Year() >= MinYear && t.Year() <= MaxYear
+	switch {
+	case term == EndDate && t.IsZero():
+		c.fault(Form, i, EndDate, "none", "one in every "+string(RequestElement), "")
+	case !ok:
+		c.fault(Meaning, i, term, stamp(t), fmt.Sprintf("the years %d to %d in UTC", MinYear, MaxYear), "")
+	}
+	return ok
+}
+
+// utc strips the location and the reading of a monotonic clock, so that equal
+// instants are equal values.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Round(0)
+}
+
+func ceilSecond(t time.Time) time.Time {
+	if down := t.Truncate(time.Second); down.Before(t) {
+		return down.Add(time.Second)
+	}
+	return t
+}
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339Nano) }
