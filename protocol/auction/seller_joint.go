@@ -1,0 +1,56 @@
+package auction
+
+import (
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// joint says where the seller cannot give all its offers together: for every
+// stretch of time over which they add up to more cores than are free, how many
+// it can give. None means that all of them can be bought at once.
+func (s *Seller) joint(cal Calendar) []protocol.Span {
+	slots := s.offeredSlots()
+	instants := edges(slots)
+	var spans []protocol.Span
+	for i := 0; i+1 < len(instants); i++ {
+		start, end := instants[i], instants[i+1]
+		free := max(0, cal.Free(start, end))
+		if together(slots, start) > free {
+			spans = append(spans, protocol.Span{Start: start, End: end, Cores: free})
+		}
+	}
+	return spans
+}
+
+func (s *Seller) offeredSlots() []protocol.Slot {
+	var slots []protocol.Slot
+	for i := range s.units {
+		if o := s.units[i].offer; o != nil {
+			slots = append(slots, o.Items[0].Slot)
+		}
+	}
+	return slots
+}
+
+// edges are the instants at which a slot begins or ends, in order, each once.
+func edges(slots []protocol.Slot) []time.Time {
+	var list []time.Time
+	for _, s := range slots {
+		list = append(list, s.Start, s.End)
+	}
+	slices.SortFunc(list, time.Time.Compare)
+	return slices.CompactFunc(list, time.Time.Equal)
+}
+
+// together is how many cores the slots take at t.
+func together(slots []protocol.Slot, t time.Time) int {
+	cores := 0
+	for _, s := range slots {
+		if !t.Before(s.Start) && t.Before(s.End) {
+			cores += s.Cores
+		}
+	}
+	return cores
+}

@@ -1,0 +1,128 @@
+package auction
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// quote decides on one unit, in the order static terms, bank, settlement mode,
+// window, calendar, price. It gives one line, or one for every static term that
+// failed.
+func (s *Seller) quote(now time.Time, i int, best bool, cal Calendar) []message.QuoteLine {
+	u := &s.units[i]
+	line := message.QuoteLine{Unit: i, Cores: u.request.Cores, Standing: u.ceiling}
+	if len(u.static) > 0 {
+		lines := make([]message.QuoteLine, len(u.static))
+		for j := range u.static {
+			lines[j] = line.Refuse(u.static[j])
+		}
+		return lines
+	}
+	if r, ok := s.deals(); !ok {
+		return []message.QuoteLine{line.Refuse(r)}
+	}
+	w, ok := s.window(now, u, best)
+	if !ok {
+		return []message.QuoteLine{line.Refuse(protocol.Reason{Code: protocol.CodeWindow, Note: w.note})}
+	}
+	return []message.QuoteLine{s.place(now, u, line, w, best, cal)}
+}
+
+// deals reports whether seller and buyer have a bank, a currency and a
+// settlement mode in common.
+func (s *Seller) deals() (protocol.Reason, bool) {
+	if !common(s.cfg.Terms, s.call.Terms) {
+		return protocol.Reason{Code: protocol.CodeNoBank, Note: "no bank and currency in common"}, false
+	}
+	if !common(s.cfg.Modes, s.call.Modes) {
+		return protocol.Reason{Code: protocol.CodeMode, Note: "no settlement mode in common"}, false
+	}
+	return protocol.Reason{}, true
+}
+
+func common[T comparable](a, b []T) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x == y {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// place finds the earliest slot in the window and asks the price for it.
+func (s *Seller) place(now time.Time, u *sellerUnit, line message.QuoteLine, w window, best bool, cal Calendar) message.QuoteLine {
+	if o := u.offer; o != nil && s.holds(now, *o, cal) && (best || o.Items[0].Price <= u.ceiling) {
+		line.Slot = o.Items[0].Slot
+		return line.Refuse(protocol.Reason{Code: protocol.CodeStands, Asks: o.Items[0].Price})
+	}
+	start, ok := cal.Earliest(line.Cores, w.wall, w.earliest, w.latest)
+	if !ok {
+		return line.Refuse(busy(now.Add(s.cfg.Horizon), line.Cores, w, cal))
+	}
+	line.Slot = protocol.Slot{Start: start, End: start.Add(w.wall), Cores: line.Cores}
+	line.Busy, line.Capacity = cal.Load(start)
+	return s.price(now, u, line, best)
+}
+
+// price makes the offer, unless the request stands below the least price.
+func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, best bool) message.QuoteLine {
+	start, least := s.cfg.Pricing.Limits()
+	if best { // ceilings are lifted: the seller opens from its own start price
+		line.Standing = start
+	}
+	ask, ok := s.cfg.Pricing.Ask(line.Standing, line.Busy, line.Capacity)
+	if !ok {
+		return line.Refuse(protocol.Reason{Code: protocol.CodePrice, Asks: least})
+	}
+	cost, err := protocol.Cost(ask, line.Slot.Cores, line.Slot.Wall())
+	if err != nil || cost <= 0 {
+		return line.Refuse(protocol.Reason{Code: protocol.CodeLimit, Note: "the cost is too small or too large to be paid"})
+	}
+	u.offers++
+	line.Offer = &protocol.Offer{
+		ID:         fmt.Sprintf("u%d-%d", line.Unit, u.offers),
+		Items:      []protocol.Item{{Unit: line.Unit, Slot: line.Slot, Price: ask, Cost: cost}},
+		Cost:       cost,
+		ValidUntil: now.Add(s.cfg.Validity),
+	}
+	u.offer = line.Offer
+	return line
+}
+
+// holds reports whether an earlier offer could still be accepted.
+func (s *Seller) holds(now time.Time, o protocol.Offer, cal Calendar) bool {
+	slot := o.Items[0].Slot
+	return o.ValidUntil.After(now) && slot.Start.After(now) && cal.Free(slot.Start, slot.End) >= slot.Cores
+}
+
+// busy is the refusal for want of cores. Free is the most cores that are free
+// for the wall time somewhere in the window, Start the first start after it.
+func busy(horizon time.Time, cores int, w window, cal Calendar) protocol.Reason {
+	r := protocol.Reason{Code: protocol.CodeBusy, Free: mostFree(cores, w, cal)}
+	if start, ok := cal.Earliest(cores, w.wall, w.earliest, horizon); ok {
+		r.Start = start
+	}
+	return r
+}
+
+// mostFree searches by halves: if n cores fit somewhere, fewer do.
+func mostFree(cores int, w window, cal Calendar) int {
+	if !w.latest.After(w.earliest) {
+		return max(0, cal.Free(w.earliest, w.earliest.Add(w.wall)))
+	}
+	fit, tooMany := 0, cores
+	for fit+1 < tooMany {
+		n := fit + (tooMany-fit)/2
+		if _, ok := cal.Earliest(n, w.wall, w.earliest, w.latest); ok {
+			fit = n
+		} else {
+			tooMany = n
+		}
+	}
+	return fit
+}

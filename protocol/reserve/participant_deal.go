@@ -1,0 +1,222 @@
+package reserve
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+)
+
+// ClaimState is how a unit stands with its seller. The words are stored.
+type ClaimState string
+
+// The states of a claim.
+const (
+	ClaimReserving     ClaimState = "reserving"
+	ClaimHeld          ClaimState = "held"
+	ClaimCountersigned ClaimState = "countersigned"
+	ClaimSold          ClaimState = "sold"
+	ClaimFreed         ClaimState = "freed"
+	ClaimBroken        ClaimState = "broken"
+	ClaimCancelled     ClaimState = "cancelled"
+)
+
+// dealKey is one buyer's conversation. Conversation-ids are globally unique
+// among the honest; the buyer in the key keeps the others out.
+type dealKey struct {
+	user         protocol.AgentID
+	conversation string
+}
+
+// deal is all that one buyer holds or has bought here in one conversation.
+type deal struct {
+	dealKey
+	hash     string // of the document
+	claims   []*claim
+	pending  *confirmation // being checked against the batch system
+	contract *promise      // countersigned; at most one, ever
+}
+
+// claim is one unit's reservation.
+type claim struct {
+	deal      *deal
+	id        string
+	offer     string // ID of the offer it was accepted under
+	item      protocol.Item
+	state     ClaimState
+	holdUntil time.Time
+	replyWith string // of the accept-proposal
+	batch     string // the batch system's name of it
+	why       string // why it ended
+	endedAt   time.Time
+
+	releasing bool       // the batch system has still to be told, or to confirm
+	refund    *refundDue // asked of the bank
+	granted   time.Time  // by the batch system; zero after a restart
+	reserved  bool       // granted, while the offer's other units are not
+	remaking  bool       // lost after settlement, asked for again
+	retryAt   time.Time  // of whatever the claim waits for
+	retries   int
+}
+
+// confirmation is a signed bundle whose slots the batch system is asked to keep.
+type confirmation struct {
+	bundle contract.Verified
+	m      protocol.Message
+	kept   map[string]bool
+}
+
+// promise is a countersigned bundle and what its bank has said of it.
+type promise struct {
+	sale     contract.Sale
+	outcome  protocol.Outcome // empty while in doubt
+	receipt  *contract.VerifiedReceipt
+	gathered bool // the bank has our copy
+	lost     bool // a slot is gone: void is asked for
+	retryAt  time.Time
+	retries  int
+}
+
+// refundDue is money that the seller has asked its bank to give back.
+type refundDue struct {
+	signed  contract.VerifiedNote[contract.Refund]
+	request *protocol.Message // the user's request, while its process lives
+	paid    bool
+}
+
+// become changes a claim's state. An edge that the protocol does not draw is a
+// broken invariant.
+func (c *claim) become(now time.Time, next ClaimState, why string) {
+	if !edge(c.state, next) {
+		panic(fmt.Sprintf("reserve: reservation %s cannot go from %q to %q", c.id, c.state, next))
+	}
+	c.state, c.why = next, why
+	c.retryAt, c.retries = time.Time{}, 0
+	if next == ClaimFreed || next == ClaimCancelled || next == ClaimBroken {
+		c.endedAt = now
+	}
+}
+
+func edge(from, to ClaimState) bool {
+	switch from {
+	case "":
+		return to == ClaimReserving
+	case ClaimReserving:
+		return to == ClaimHeld || to == ClaimFreed
+	case ClaimHeld:
+		return to == ClaimCountersigned || to == ClaimFreed
+	case ClaimCountersigned:
+		return to == ClaimSold || to == ClaimFreed
+	case ClaimSold:
+		return to == ClaimBroken || to == ClaimCancelled
+	}
+	return false
+}
+
+// unsold reports whether a claim blocks cores that nobody has paid for.
+func (c *claim) unsold() bool {
+	return c.state == ClaimReserving || c.state == ClaimHeld || c.state == ClaimCountersigned
+}
+
+// blocks reports whether a claim's cores are promised.
+func (c *claim) blocks() bool { return c.unsold() || c.state == ClaimSold }
+
+// coreSeconds is the size of the claim's slot, rounded up to a second.
+func (c *claim) coreSeconds() int64 { return coreSeconds(c.item.Slot) }
+
+func coreSeconds(s protocol.Slot) int64 {
+	return int64(s.Cores) * int64((s.Wall()+time.Second-1)/time.Second)
+}
+
+// backOff sets the claim's next attempt: from RetryFirst, doubling, to RetryMost.
+func (c *claim) backOff(now time.Time) {
+	c.retryAt = now.Add(backOff(c.retries))
+	c.retries++
+}
+
+func backOff(retries int) time.Duration {
+	if retries >= maxDoublings {
+		return protocol.RetryMost
+	}
+	return min(protocol.RetryMost, protocol.RetryFirst<<retries)
+}
+
+const maxDoublings = 6 // RetryFirst doubled so often is above RetryMost
+
+// due is when the deal wants to be woken.
+func (d *deal) due() time.Time {
+	var at time.Time
+	if pr := d.contract; pr != nil && pr.outcome == "" {
+		at = pr.retryAt
+	}
+	for _, c := range d.claims {
+		at = protocol.Earlier(at, c.due())
+	}
+	return protocol.Earlier(at, d.putAwayAt())
+}
+
+func (c *claim) due() time.Time {
+	switch c.state {
+	case ClaimReserving, ClaimHeld:
+		return c.holdUntil
+	}
+	return c.retryAt
+}
+
+// final reports whether nothing more can happen to the claim.
+func (c *claim) final(now time.Time) bool {
+	switch c.state {
+	case ClaimFreed:
+		return !c.releasing
+	case ClaimCancelled:
+		return !c.releasing && !now.Before(c.endedAt.Add(Retention))
+	case ClaimBroken:
+		return c.refund != nil && c.refund.paid && !now.Before(c.endedAt.Add(Retention))
+	case ClaimSold:
+		return c.refund == nil && !now.Before(c.item.Slot.End.Add(Retention))
+	}
+	return false
+}
+
+// empty reports whether nothing of the deal has to be remembered.
+func (d *deal) empty() bool { return len(d.claims) == 0 && d.contract == nil }
+
+// vote are the claims of one accepted offer.
+func (d *deal) vote(offer string) []*claim {
+	var list []*claim
+	for _, c := range d.claims {
+		if c.offer == offer {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// sold are the claims that the deal's contract names.
+func (d *deal) sold() []*claim {
+	var list []*claim
+	for _, u := range d.contract.sale.Bundle.Units {
+		for _, c := range d.claims {
+			if c.id == u.Reservation {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+func (d *deal) unit(unit int) *claim {
+	for _, c := range d.claims {
+		if c.item.Unit == unit && c.state != ClaimFreed {
+			return c
+		}
+	}
+	return nil
+}
+
+// reservation is the claim as a vote names it.
+func (c *claim) reservation() message.Reservation {
+	return message.Reservation{Unit: c.item.Unit, ID: c.id, Slot: c.item.Slot}
+}

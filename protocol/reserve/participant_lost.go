@@ -1,0 +1,150 @@
+package reserve
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// reconcile compares the journal with what the batch system has. A reservation
+// is in the batch system iff the journal says held, countersigned or sold.
+func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
+	there := map[string]bool{}
+	for _, r := range q.Reservations {
+		if !r.Mine {
+			continue
+		}
+		there[r.ID] = true
+		if p.claims[r.ID] == nil {
+			p.unknown(t, r)
+		}
+	}
+	for _, d := range slices.Clone(p.order) {
+		for _, c := range slices.Clone(d.claims) {
+			if !there[c.id] && c.missing(q.At) {
+				p.lost(t, c)
+			}
+		}
+	}
+}
+
+// missing reports whether a batch system as it was at an instant should have
+// had the claim's reservation.
+func (c *claim) missing(at time.Time) bool {
+	switch c.state {
+	case ClaimHeld, ClaimCountersigned, ClaimSold:
+		return at.After(c.granted) && c.item.Slot.End.After(at) && !c.remaking && !c.releasing
+	}
+	return false
+}
+
+// unknown is a reservation with the seller's mark that its journal does not
+// have. Everything is saved before it is asked for, so the journal has forgotten
+// it, and it can go. But if it is newer than the journal, the journal was lost or
+// restored, and a bank may have a contract for it: it is left alone, counted as
+// busy by the batch system itself, until its own end.
+func (p *Participant) unknown(t *turn, r message.QueueReservation) {
+	if _, ok := p.strangers[r.ID]; ok {
+		return
+	}
+	if n, ok := counterOf(r.ID); ok && n <= p.counter {
+		t.send(p.queue(message.Release{ID: r.ID}))
+		return
+	} else if ok {
+		p.counter = n // never make this ID again
+		t.save(counterRecord(n))
+	}
+	p.strangers[r.ID] = r.Slot
+	t.save(strangerRecord(r.ID, &r.Slot))
+}
+
+// counterOf is the last part of a reservation's ID.
+func counterOf(id string) (uint64, bool) {
+	n, err := strconv.ParseUint(id[strings.LastIndexByte(id, '-')+1:], 10, 63)
+	return n, err == nil
+}
+
+// forgetStrangers drops those whose slot is over.
+func (p *Participant) forgetStrangers(t *turn) {
+	ids := make([]string, 0, len(p.strangers))
+	for id, slot := range p.strangers {
+		if !slot.End.After(t.now) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		delete(p.strangers, id)
+		t.save(strangerRecord(id, nil))
+	}
+}
+
+// lost is a reservation that the batch system has no more. What is only held is
+// freed; in doubt, the bank is asked for void; what is sold is made again.
+func (p *Participant) lost(t *turn, c *claim) {
+	d := c.deal
+	switch c.state {
+	case ClaimHeld:
+		p.failVote(t, d, c.offer, nil, "lost by the batch system")
+		p.failPending(t, d, protocol.Reason{Code: protocol.CodeUnavailable, Unit: c.item.Unit, Note: "lost by the batch system"})
+	case ClaimCountersigned:
+		if !d.contract.lost {
+			d.contract.lost = true
+			p.ask(t, d)
+		}
+	case ClaimSold:
+		if c.refund == nil {
+			p.remake(t, c)
+		}
+	}
+}
+
+// remake asks the batch system for a sold slot that it has lost.
+func (p *Participant) remake(t *turn, c *claim) {
+	c.remaking = true
+	c.backOff(t.now)
+	t.send(p.queue(message.Reserve{ID: c.id, Slot: c.item.Slot}))
+}
+
+// remade takes the answer. A batch system that cannot be asked is asked again
+// until the slot begins; one that refuses has broken the unit.
+func (p *Participant) remade(t *turn, c *claim, r message.Reserved) {
+	switch {
+	case r.OK:
+		c.remaking, c.granted, c.retryAt, c.retries = false, t.now, time.Time{}, 0
+	case r.Reason.Code == protocol.CodeUnavailable && t.now.Before(c.item.Slot.Start):
+		// asked again at its time
+	default:
+		p.becomeBroken(t, c)
+	}
+}
+
+// becomeBroken owes the buyer the whole cost of the unit.
+func (p *Participant) becomeBroken(t *turn, c *claim) {
+	c.remaking = false
+	c.become(t.now, ClaimBroken, "lost by the batch system")
+	p.cfg.Book.Remove(c.id)
+	p.askRefund(t, c, 0, nil)
+}
+
+// retryClaim asks again for whatever a claim waits for.
+func (p *Participant) retryClaim(t *turn, c *claim) {
+	if c.retryAt.IsZero() || t.now.Before(c.retryAt) {
+		return
+	}
+	switch {
+	case c.releasing:
+		c.backOff(t.now)
+		t.send(p.queue(message.Release{ID: c.id}))
+	case c.remaking && !t.now.Before(c.item.Slot.Start):
+		p.becomeBroken(t, c)
+	case c.remaking:
+		p.remake(t, c)
+	case c.refund != nil && !c.refund.paid:
+		p.sendRefund(t, c)
+	}
+}
