@@ -28,9 +28,9 @@ func (g gamma) draw(r *rand.Rand) float64 {
 }
 
 // cdf is the probability of a value of at most x: the regularised lower
-// incomplete gamma function of x/scale, by its power series. The series is
-// accurate for the arguments of the model, which are below 100; each term is
-// less than the last from the point where the index exceeds x.
+// incomplete gamma function of x/scale, by its power series. It serves the day
+// cycle, whose shapes and arguments are below 100: there every term is positive
+// and none underflows, so the sum is accurate.
 func (g gamma) cdf(x float64) float64 {
 	x /= g.scale
 	if x <= 0 {

@@ -213,6 +213,14 @@ func (m *Machine) index(id string) int {
 func (m *Machine) put(r Reservation) {
 	m.sold = append(m.sold, r)
 	m.s.plan.Add(r.Start, r.End, -r.Cores)
+	if m.recorded {
+		return
+	}
+	if m.serving() {
+		m.s.evict()
+	}
+	// A slot that puts off the first waiting job may let others go before it.
+	m.s.schedule()
 }
 
 // Release frees a reservation's cores from now on and reports whether it was

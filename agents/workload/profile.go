@@ -36,7 +36,7 @@ type block struct {
 }
 
 // maxBlock bounds the steps of a block; a full one is split in halves.
-const maxBlock = 256
+const maxBlock = 512
 
 // NewProfile is free cores from the given instant on.
 func NewProfile(from int64, free int) *Profile {
@@ -141,14 +141,20 @@ func (p *Profile) Earliest(from, until, wall int64, cores int) (int64, bool) {
 // skipped when neither its least nor its most value is: wanted is a half-line.
 func (p *Profile) next(start, end int64, wanted func(free int) bool) (int64, bool) {
 	i, j := p.locate(start)
-	for ; i < len(p.blocks) && max(start, p.blocks[i].steps[j].At) < end; i, j = i+1, 0 {
+	if wanted(p.blocks[i].steps[j].Free + p.blocks[i].add) {
+		return start, start < end
+	}
+	for j++; i < len(p.blocks); i, j = i+1, 0 {
 		b := &p.blocks[i]
+		if b.steps[0].At >= end {
+			break
+		}
 		if !wanted(b.least+b.add) && !wanted(b.most+b.add) {
 			continue
 		}
-		for ; j < len(b.steps) && max(start, b.steps[j].At) < end; j++ {
+		for ; j < len(b.steps) && b.steps[j].At < end; j++ {
 			if wanted(b.steps[j].Free + b.add) {
-				return max(start, b.steps[j].At), true
+				return b.steps[j].At, true
 			}
 		}
 	}

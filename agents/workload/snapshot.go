@@ -65,7 +65,7 @@ func (s Snapshot) Project() *Profile {
 	}
 	ends := make([]int64, len(s.Reservations))
 	for i, r := range s.Reservations {
-		ends[i] = s.Now + bounded(r.End-s.Now)
+		ends[i] = min(r.End, s.Now+MaxAhead)
 		play.plan.Add(r.Start, ends[i], -r.Cores)
 	}
 	slices.Sort(ends)
