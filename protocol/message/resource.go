@@ -15,13 +15,12 @@ type QuoteLine struct {
 	Round        int              `json:"round"`
 	Unit         int              `json:"unit"`
 	Cores        int              `json:"cores"`
-	Slot         protocol.Slot    `json:"slot,omitzero"`             // found, or offered before
-	Standing     protocol.Credits `json:"standing"`                  // price per core-hour to beat
-	Busy         int              `json:"busy"`                      // cores allocated at the slot's start
-	Capacity     int              `json:"capacity"`                  // of so many
-	Price        protocol.Credits `json:"price_core_hour,omitempty"` // asked
-	Offer        *protocol.Offer  `json:"offer,omitempty"`           // made
-	Reason       *protocol.Reason `json:"reason,omitempty"`          // or why not
+	Slot         protocol.Slot    `json:"slot,omitzero"`    // found, or offered before
+	Standing     protocol.Credits `json:"standing"`         // price per core-hour to beat
+	Busy         int              `json:"busy"`             // cores allocated at the slot's start
+	Capacity     int              `json:"capacity"`         // of so many
+	Offer        *protocol.Offer  `json:"offer,omitempty"`  // made
+	Reason       *protocol.Reason `json:"reason,omitempty"` // or why not
 }
 
 // Refuse is the line with a reason in place of an offer.
@@ -30,32 +29,6 @@ func (l QuoteLine) Refuse(r protocol.Reason) QuoteLine {
 	l.Reason, l.Offer = &r, nil
 	return l
 }
-
-// OffersQuery asks a resource for its last offers and refusals (local,
-// query-ref), oldest first. Conversation empty means all.
-type OffersQuery struct {
-	Conversation string `json:"conversation,omitempty"`
-	Limit        int    `json:"limit,omitempty"` // at most so many of the newest; 0: all that are kept
-}
-
-// Quotes answers OffersQuery and CheckQuery (inform).
-type Quotes struct {
-	Lines []QuoteLine `json:"lines"`
-}
-
-// CheckQuery asks a resource what it would offer for a document, round by round,
-// if another seller always met its last price (local, query-ref). Nothing is
-// promised.
-type CheckQuery struct {
-	Document []byte `json:"document"`
-	Rounds   int    `json:"rounds"` // 1..MaxCheckRounds
-}
-
-// MaxCheckRounds bounds the rounds of a CheckQuery.
-const MaxCheckRounds = 100
-
-// ReservationsQuery asks a resource for its reservations (local, query-ref).
-type ReservationsQuery struct{}
 
 // ReservationLine is one reservation as the resource's journal has it.
 type ReservationLine struct {
@@ -70,30 +43,12 @@ type ReservationLine struct {
 	HoldUntil    time.Time           `json:"hold_until"`
 	Contract     protocol.ContractID `json:"contract,omitempty"`
 	Bank         protocol.AgentID    `json:"bank,omitempty"`
-	Why          string              `json:"why,omitempty"` // why it ended, or what is awaited
+	Why          string              `json:"why,omitempty"` // why it ended
 }
 
-// ReservationList answers ReservationsQuery (inform), in order of start.
-type ReservationList struct {
-	Reservations []ReservationLine `json:"reservations"`
-}
-
-// Drain tells a resource to make no more offers; what was promised is kept
-// (local, request). Answered by agree with Drained.
-type Drain struct {
-	Off bool `json:"off,omitempty"` // offer again
-}
-
-// Drained answers Drain: how many reservations are promised but not yet over.
-type Drained struct {
-	Promised int `json:"promised"`
-}
+// QueueQuery asks the batch system how it is now (local, query-ref); the answer
+// is QueueChanged.
+type QueueQuery struct{}
 
 // Kind names the body; local bodies are never on the wire.
-func (OffersQuery) Kind() string       { return "local-offers-query" }
-func (Quotes) Kind() string            { return "local-quotes" }
-func (CheckQuery) Kind() string        { return "local-check-query" }
-func (ReservationsQuery) Kind() string { return "local-reservations-query" }
-func (ReservationList) Kind() string   { return "local-reservation-list" }
-func (Drain) Kind() string             { return "local-drain" }
-func (Drained) Kind() string           { return "local-drained" }
+func (QueueQuery) Kind() string { return "local-queue-query" }

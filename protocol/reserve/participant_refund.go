@@ -95,7 +95,7 @@ func (p *Participant) askRefund(t *turn, c *claim, kept protocol.Credits, reques
 
 func (p *Participant) sendRefund(t *turn, c *claim) {
 	m := p.message(c.deal.contract.sale.Bundle.Bank, protocol.Request, protocol.ProtocolRequest, c.deal.conversation,
-		message.RefundRequest{Signed: c.refund.signed})
+		message.RefundRequest{Bundle: c.deal.contract.sale.Verified, Signed: c.refund.signed})
 	m.ReplyWith = refundTag(c)
 	t.send(m)
 	c.backOff(t.now)

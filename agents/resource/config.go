@@ -1,0 +1,122 @@
+package resource
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/agents/resource/pricing"
+	"ramp/protocol"
+	"ramp/protocol/auction"
+	"ramp/protocol/identity"
+	"ramp/protocol/reserve"
+)
+
+// Config is what a site says about its resource. A zero duration or limit means
+// the default that is named beside it.
+type Config struct {
+	Credential *identity.Credential
+	Properties protocol.Properties
+	Price      pricing.Band // Rounds 0: pricing.DefaultRounds
+	Terms      []protocol.Terms
+	Modes      []protocol.Mode // none: on-reservation
+
+	Validity time.Duration // of an offer; protocol.OfferValidity
+	Lead     time.Duration // from an offer to a slot that may move; auction.DefaultLead
+	Horizon  time.Duration // how far ahead it sells; auction.DefaultHorizon
+	Hold     time.Duration // longest hold of a vote; protocol.DefaultHold
+
+	BuyerHolds       int   // units one buyer may hold and not buy at once; protocol.MaxUnits
+	BuyerCoreSeconds int64 // and the core-seconds per hour; a week of the machine
+	Cancellation     reserve.CancelPolicy
+
+	Heartbeat time.Duration // between presences; protocol.HeartbeatPeriod
+	TTL       time.Duration // of a presence; protocol.PresenceTTL
+}
+
+// defaultWeek is how much of the machine one buyer may hold per hour and not
+// buy: room for a few large requests that fail, none for keeping it shut.
+const defaultWeek = 7 * 24 * 3600
+
+// filled is the Config with its defaults.
+func (c Config) filled() Config {
+	fill(&c.Price.Rounds, pricing.DefaultRounds)
+	fill(&c.Validity, protocol.OfferValidity)
+	fill(&c.Lead, auction.DefaultLead)
+	fill(&c.Horizon, auction.DefaultHorizon)
+	fill(&c.Hold, protocol.DefaultHold)
+	fill(&c.BuyerHolds, protocol.MaxUnits)
+	fill(&c.BuyerCoreSeconds, int64(c.Properties.Cores)*defaultWeek)
+	fill(&c.Heartbeat, protocol.HeartbeatPeriod)
+	fill(&c.TTL, protocol.PresenceTTL)
+	if len(c.Modes) == 0 {
+		c.Modes = []protocol.Mode{protocol.ModeOnReservation}
+	}
+	return c
+}
+
+func fill[T int | int64 | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Validate names the field that is wrong and what is allowed.
+func (c Config) Validate() error {
+	c = c.filled()
+	if c.Credential == nil {
+		return fmt.Errorf("resource: credential: want one")
+	}
+	if n := c.Properties.Cores; n < 1 || n > protocol.MaxCores {
+		return fmt.Errorf("resource: cores %d: want 1..%d", n, protocol.MaxCores)
+	}
+	if err := c.Price.Validate(); err != nil {
+		return fmt.Errorf("resource: %w", err)
+	}
+	for _, f := range []struct {
+		name        string
+		value       time.Duration
+		least, most time.Duration
+	}{
+		{"validity", c.Validity, time.Second, 24 * time.Hour},
+		{"lead", c.Lead, time.Second, 24 * time.Hour},
+		{"horizon", c.Horizon, time.Minute, 10 * auction.DefaultHorizon},
+		{"heartbeat", c.Heartbeat, 100 * time.Millisecond, time.Hour},
+		{"ttl", c.TTL, c.Heartbeat, protocol.MaxTTL},
+	} {
+		if f.value < f.least || f.value > f.most {
+			return fmt.Errorf("resource: %s %s: want %s..%s", f.name, f.value, f.least, f.most)
+		}
+	}
+	if len(c.Terms) > protocol.MaxTerms || len(c.Modes) > protocol.MaxModes {
+		return fmt.Errorf("resource: %d terms and %d modes: want at most %d and %d", len(c.Terms), len(c.Modes), protocol.MaxTerms, protocol.MaxModes)
+	}
+	if err := c.participant().Validate(); err != nil {
+		return fmt.Errorf("resource: %w", err)
+	}
+	return nil
+}
+
+// seller is the part of the Config that auctions need.
+func (c Config) seller() auction.SellerConfig {
+	return auction.SellerConfig{
+		Self: c.Credential.ID, Properties: c.Properties, Terms: c.Terms, Modes: c.Modes,
+		Pricing: priced(c.Price), Validity: c.Validity, Lead: c.Lead, Horizon: c.Horizon,
+	}
+}
+
+// participant is the part of the Config that commits need.
+func (c Config) participant() reserve.ParticipantConfig {
+	return reserve.ParticipantConfig{
+		Self: c.Credential.ID, Terms: c.Terms, Modes: c.Modes, Notary: notary{c.Credential},
+		Hold: c.Hold, BuyerHolds: c.BuyerHolds, BuyerCoreSeconds: c.BuyerCoreSeconds, Cancellation: c.Cancellation,
+	}
+}
+
+// priced is a price band as auctions ask it.
+type priced pricing.Band
+
+func (p priced) Ask(standing protocol.Credits, busy, capacity int) (protocol.Credits, bool) {
+	return pricing.Band(p).Ask(standing, pricing.Load{Busy: busy, Capacity: capacity})
+}
+
+func (p priced) Limits() (start, least protocol.Credits) { return p.Start, p.Min }

@@ -1,0 +1,90 @@
+package resource
+
+import (
+	"time"
+
+	"ramp/agents/resource/calendar"
+	"ramp/agents/workload"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// market is what can be sold: the calendar, renewed from the last state that the
+// batch system told when it is next needed.
+type market struct {
+	calendar *calendar.Calendar
+	known    bool
+	state    *message.QueueChanged // not in the calendar yet
+}
+
+// renew takes the batch system's state as it is now.
+func (k *market) renew(q message.QueueChanged) {
+	k.known = true
+	k.state = &q
+}
+
+// current is the market as of the last state. Playing the queue forward takes
+// milliseconds, so it is done once per state, and not at all for states that
+// nobody asks about.
+func (k *market) current() *market {
+	if k.state == nil {
+		return k
+	}
+	var shown []string
+	for _, r := range k.state.Reservations {
+		if r.Mine {
+			shown = append(shown, r.ID)
+		}
+	}
+	k.calendar.Renew(k.state.Capacity, snapshot(*k.state).Project(), shown)
+	k.state = nil
+	return k
+}
+
+// snapshot is a state in Unix seconds; what is taken is rounded outward.
+func snapshot(q message.QueueChanged) workload.Snapshot {
+	s := workload.Snapshot{Now: q.At.Unix(), Capacity: q.Capacity}
+	for i, j := range q.Running {
+		s.Running = append(s.Running, workload.Running{Number: int32(i), Cores: j.Cores, End: ceil(j.End)})
+	}
+	for i, j := range q.Queued {
+		wall := int64((j.Wall + time.Second - 1) / time.Second)
+		s.Waiting = append(s.Waiting, workload.Waiting{Number: int32(i), Cores: j.Cores, Wall: wall})
+	}
+	for _, r := range q.Reservations {
+		s.Reservations = append(s.Reservations, workload.Reservation{
+			ID: r.ID, Start: r.Slot.Start.Unix(), End: ceil(r.Slot.End), Cores: r.Slot.Cores})
+	}
+	return s
+}
+
+func ceil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
+
+// forget drops what is past.
+func (k *market) forget(now time.Time) { k.calendar.Forget(now) }
+
+// Free is the least number of cores free at any instant from start to end.
+func (k *market) Free(start, end time.Time) int { return k.current().calendar.Free(start, end) }
+
+// Load is how many cores are allocated at t, and how many there are.
+func (k *market) Load(t time.Time) (busy, capacity int) {
+	share := k.current().calendar.Load(t)
+	return share.Busy, share.Capacity
+}
+
+// Earliest is the first start in [from, latest] from which cores are free for
+// the whole wall time.
+func (k *market) Earliest(cores int, wall time.Duration, from, latest time.Time) (time.Time, bool) {
+	return k.current().calendar.Earliest(from, latest.Add(wall), wall, cores)
+}
+
+// Add writes a promised slot into the calendar. The commit side promises no more
+// units than the calendar has room for, and no unit twice.
+func (k *market) Add(id string, slot protocol.Slot) {
+	if err := k.calendar.Add(id, slot); err != nil {
+		panic("resource: " + err.Error())
+	}
+}
+
+// Remove takes a slot out of the calendar.
+func (k *market) Remove(id string) { k.calendar.Remove(id) }

@@ -1,0 +1,32 @@
+package resource
+
+import (
+	"time"
+
+	"ramp/protocol/contract"
+	"ramp/protocol/identity"
+)
+
+// notary signs with the resource's key, before anything is saved.
+type notary struct{ credential *identity.Credential }
+
+// Countersign signs a verified bundle as one of its sellers.
+func (n notary) Countersign(v contract.Verified, now time.Time) (contract.Sale, error) {
+	der, err := contract.Countersign(n.credential, v, now)
+	if err != nil {
+		return contract.Sale{}, err
+	}
+	sale := contract.Sale{Verified: v, Countersigned: now, DER: der}
+	sale.Seller = identity.Peer{ID: n.credential.ID, Chain: n.credential.Chain}
+	return sale, nil
+}
+
+// Refund signs a note by which a unit's cost is given back.
+func (n notary) Refund(r contract.Refund, now time.Time) (contract.VerifiedNote[contract.Refund], error) {
+	der, err := contract.SignNote(n.credential, r, now)
+	if err != nil {
+		return contract.VerifiedNote[contract.Refund]{}, err
+	}
+	signer := identity.Peer{ID: n.credential.ID, Chain: n.credential.Chain}
+	return contract.VerifiedNote[contract.Refund]{Note: r, Signer: signer, DER: der}, nil
+}

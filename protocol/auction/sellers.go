@@ -1,0 +1,161 @@
+package auction
+
+import (
+	"container/list"
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Bounds of what a seller remembers of running auctions. At each of them the
+// oldest auction is forgotten: its buyer is told so when it calls again.
+const (
+	MaxAuctions         = 4096     // in all
+	MaxAuctionsPerBuyer = 256      // so that one buyer cannot push out the others
+	MaxAuctionBytes     = 64 << 20 // of their documents together
+)
+
+// Sellers are one seller's sides of all auctions that go on.
+type Sellers struct {
+	cfg      SellerConfig
+	live     map[auctionKey]*list.Element
+	order    *list.List // of *sellerAuction, oldest first
+	perBuyer map[protocol.AgentID]int
+	bytes    int
+}
+
+// auctionKey keeps a conversation its buyer's own: another agent that uses the
+// same conversation-id is in another auction.
+type auctionKey struct {
+	buyer        protocol.AgentID
+	conversation string
+}
+
+type sellerAuction struct {
+	key    auctionKey
+	seller *Seller
+}
+
+// NewSellers is a seller that takes part in no auction yet.
+func NewSellers(cfg SellerConfig) *Sellers {
+	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[protocol.AgentID]int{}}
+}
+
+// Call answers a call for proposals. It has no answer only to one of a round
+// that is over.
+func (s *Sellers) Call(now time.Time, m protocol.Message, call message.CallForProposals, cal Calendar) (Answer, bool) {
+	key := auctionKey{m.Sender, m.Conversation}
+	e, known := s.live[key]
+	if !known {
+		if len(call.Document) == 0 {
+			return refuseAll(call.Round, protocol.CodeUnknown, "the auction is not known here; call with its document"), true
+		}
+		seller, err := NewSeller(&s.cfg, call)
+		if err != nil {
+			return refuseAll(call.Round, protocol.CodeMalformed, clip(err.Error())), true
+		}
+		e = s.add(key, seller)
+	}
+	if call.Round < 1 || call.Round > protocol.MaxRounds {
+		return refuseAll(call.Round, protocol.CodeMalformed, fmt.Sprintf("round %d, want 1..%d", call.Round, protocol.MaxRounds)), true
+	}
+	a, ok := e.Value.(*sellerAuction).seller.Call(now, call, cal)
+	for i := range a.Lines {
+		a.Lines[i].At, a.Lines[i].Buyer, a.Lines[i].Conversation = now, key.buyer, key.conversation
+	}
+	return a, ok
+}
+
+func refuseAll(round int, code protocol.Code, note string) Answer {
+	return Answer{
+		Performative: protocol.Refuse,
+		Body:         message.Refusal{Round: round, Reasons: []protocol.Reason{{Code: code, Unit: protocol.AllUnits, Note: note}}},
+	}
+}
+
+// clip keeps a note for people within its bound.
+func clip(s string) string { return s[:min(len(s), protocol.MaxWords)] }
+
+// Offer finds a live offer, and the hash of the document that it answers.
+func (s *Sellers) Offer(now time.Time, buyer protocol.AgentID, conversation, id string) (o protocol.Offer, document string, ok bool) {
+	e, known := s.live[auctionKey{buyer, conversation}]
+	if !known {
+		return o, "", false
+	}
+	seller := e.Value.(*sellerAuction).seller
+	o, ok = seller.Offer(now, id)
+	return o, seller.hash, ok
+}
+
+// Forget ends an auction: its buyer has rejected what was offered.
+func (s *Sellers) Forget(buyer protocol.AgentID, conversation string) {
+	if e, ok := s.live[auctionKey{buyer, conversation}]; ok {
+		s.remove(e)
+	}
+}
+
+// Len is the number of auctions that are remembered.
+func (s *Sellers) Len() int { return len(s.live) }
+
+func (s *Sellers) add(key auctionKey, seller *Seller) *list.Element {
+	if s.perBuyer[key.buyer] >= MaxAuctionsPerBuyer {
+		s.remove(s.oldestOf(key.buyer))
+	}
+	for s.order.Len() > 0 && (s.order.Len() >= MaxAuctions || s.bytes+seller.size > MaxAuctionBytes) {
+		s.remove(s.order.Front())
+	}
+	e := s.order.PushBack(&sellerAuction{key, seller})
+	s.live[key] = e
+	s.perBuyer[key.buyer]++
+	s.bytes += seller.size
+	return e
+}
+
+func (s *Sellers) oldestOf(buyer protocol.AgentID) *list.Element {
+	e := s.order.Front()
+	for e.Value.(*sellerAuction).key.buyer != buyer {
+		e = e.Next()
+	}
+	return e
+}
+
+func (s *Sellers) remove(e *list.Element) {
+	a := s.order.Remove(e).(*sellerAuction)
+	delete(s.live, a.key)
+	s.bytes -= a.seller.size
+	if s.perBuyer[a.key.buyer]--; s.perBuyer[a.key.buyer] == 0 {
+		delete(s.perBuyer, a.key.buyer)
+	}
+}
+
+// Check explains what a seller would offer for a document, round by round, if
+// another seller met its price in every round. Nothing is remembered or promised.
+func Check(cfg SellerConfig, now time.Time, call message.CallForProposals, rounds int, cal Calendar) ([]message.QuoteLine, error) {
+	s, err := NewSeller(&cfg, call)
+	if err != nil {
+		return nil, err
+	}
+	var lines []message.QuoteLine
+	for call.Round = 1; call.Round <= rounds; call.Round++ {
+		a, _ := s.Call(now, call, cal)
+		for i := range a.Lines {
+			a.Lines[i].At = now
+			if o := a.Lines[i].Offer; o != nil {
+				s.units[a.Lines[i].Unit].ceiling = o.Items[0].Price
+			}
+		}
+		lines = append(lines, a.Lines...)
+		s.standAside()
+	}
+	return lines, nil
+}
+
+// standAside lets the seller bid again below its own last price, as if it were
+// another's.
+func (s *Seller) standAside() {
+	for i := range s.units {
+		s.units[i].offer = nil
+	}
+}
