@@ -161,3 +161,30 @@ func (e *Entry) readLegs(d *decoder) {
 		e.Legs = append(e.Legs, Leg{Line: uint32(line), Amount: d.credits(), Held: d.credits(), After: d.credits()})
 	}
 }
+
+// Receipt is what an entry that settled or voided says, without refunds. Its
+// legs must have been filled in.
+func (e *Entry) Receipt(bank protocol.AgentID) (protocol.Receipt, error) {
+	r := protocol.Receipt{
+		Version: ReceiptVersion, Bank: bank, Contract: e.Contract, Outcome: protocol.OutcomeVoid, Reason: e.Reason,
+		Entry: e.Number, Time: e.Time, User: e.User, Currency: e.Currency,
+	}
+	switch {
+	case e.Kind == KindVoid:
+		return r, nil
+	case e.Kind == KindSettle && len(e.Legs) > 0:
+		pay := e.Legs[0] // the user's comes first
+		r.Outcome, r.User, r.Total, r.Currency = protocol.OutcomeSettled, pay.Account, -pay.Amount, pay.Currency
+		return r, nil
+	}
+	return r, fmt.Errorf("entry %d is a %s and decides nothing", e.Number, e.Kind)
+}
+
+// Refund is what a refund entry says.
+func (e *Entry) Refund() protocol.Refund {
+	r := protocol.Refund{Unit: e.Unit, Entry: e.Number, Time: e.Time}
+	if len(e.Legs) > 0 {
+		r.Amount = -e.Legs[0].Amount // the seller's comes first
+	}
+	return r
+}

@@ -97,6 +97,9 @@ func (l *Ledger) mayHold(now time.Time, n *line, amount protocol.Credits, until 
 	if have := n.available(); have < amount {
 		return refuse(protocol.CodeFunds, "hold of %s: %s available", amount, have)
 	}
+	if n != nil && amount > protocol.MaxCredits-n.held { // overdraft can make more available than fits
+		return refuse(protocol.CodeOverflow, "hold of %s: with %s held, %s", amount, n.held, protocol.ErrOverflow)
+	}
 	if len(l.holds) >= MaxHolds {
 		return refuse(protocol.CodeLimit, "%d holds are open, which is the most", len(l.holds))
 	}

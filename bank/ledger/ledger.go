@@ -56,9 +56,9 @@ type line struct {
 	tail      []uint64 // latest entries, not yet in the index
 }
 
-// available is balance + overdraft − held. Balance − held fits, because no hold
-// was made that the overdraft of its time did not cover; what then exceeds 63
-// bits is as good as the most.
+// available is balance + overdraft − held. Balance − held fits, because nothing
+// was held or paid that the overdraft of its time did not cover; what then
+// exceeds 63 bits is as good as the most.
 func (n *line) available() protocol.Credits {
 	if n == nil {
 		return 0
@@ -111,7 +111,7 @@ func (c *change) write(now time.Time, e Entry, contract *contractKey, moves ...m
 			c.note(m.line, e.Number)
 		}
 	}
-	c.put(TableState, stateKey, s.encode())
+	c.put(TableState, StateKey, s.encode())
 	return e
 }
 

@@ -109,7 +109,7 @@ func (c *change) forget(k contractKey, o *outcome) {
 	l.state.floorEntry = max(l.state.floorEntry, o.lastEntry())
 	l.state.floorSettle = max(l.state.floorSettle, o.settleBy)
 	c.drop(TableOutcomes, NumberKey(o.entry))
-	c.put(TableState, stateKey, l.state.encode())
+	c.put(TableState, StateKey, l.state.encode())
 }
 
 // Lookup is the store's answer about one contract.

@@ -24,8 +24,8 @@ const (
 	TableRefunds   = "refunds"   // contract and unit -> number of the refund's entry
 )
 
-// stateKey is the key of the one row of TableState.
-const stateKey = "state"
+// StateKey is the key of the one row of TableState.
+const StateKey = "state"
 
 // State is where a ledger stands.
 type State struct {

@@ -1,0 +1,126 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+)
+
+// openBolt begins a new file under another name, so that a file with this name
+// is always whole.
+func openBolt(path string) (*bbolt.DB, error) {
+	if _, err := os.Stat(path); err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("open journal: %w", err)
+		}
+		if err := begin(path); err != nil {
+			return nil, fmt.Errorf("begin journal %s: %w", path, err)
+		}
+	}
+	b, err := openFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("open journal %s: %w", path, err)
+	}
+	if err := guard(func() error { return b.View(checkFormat) }); err != nil {
+		_ = b.Close()
+		return nil, fmt.Errorf("open journal %s: %w", path, err)
+	}
+	return b, nil
+}
+
+func openFile(path string) (b *bbolt.DB, err error) {
+	err = guard(func() error {
+		opts := &bbolt.Options{
+			Timeout: lockPause, FreelistType: bbolt.FreelistMapType, InitialMmapSize: initialMap, NoStatistics: true,
+		}
+		b, err = bbolt.Open(path, 0o600, opts)
+		if err != nil {
+			return err
+		}
+		return nil
+	})
+	return b, err
+}
+
+func begin(path string) error {
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	b, err := openFile(fresh)
+	if err != nil {
+		return err
+	}
+	err = b.Update(writeFormat)
+	if err = errors.Join(err, b.Close()); err != nil {
+		return errors.Join(err, os.Remove(fresh))
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	return syncDir(path)
+}
+
+func writeFormat(tx *bbolt.Tx) error {
+	meta, err := tx.CreateBucket(metaBucket)
+	if err != nil {
+		return err
+	}
+	for _, name := range [][]byte{tablesBucket, traceBucket, indexBucket} {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	err = meta.Put([]byte("format"), []byte(format))
+	return errors.Join(err, meta.Put([]byte("schema"), binary.BigEndian.AppendUint32(nil, schema)))
+}
+
+// checkFormat also looks at the size: a file that lost its end would otherwise
+// fail somewhere in the middle of the work.
+func checkFormat(tx *bbolt.Tx) error {
+	meta := tx.Bucket(metaBucket)
+	if meta == nil || tx.Bucket(tablesBucket) == nil || tx.Bucket(traceBucket) == nil || tx.Bucket(indexBucket) == nil || string(meta.Get([]byte("format"))) != format {
+		return errors.New("not a journal of ramp")
+	}
+	v := meta.Get([]byte("schema"))
+	if len(v) != 4 {
+		return errors.New("damaged: it does not say which schema it has")
+	}
+	if n := binary.BigEndian.Uint32(v); n > schema {
+		return fmt.Errorf("written by a newer ramp: it has schema %d, this program reads up to %d", n, schema)
+	}
+	info, err := os.Stat(tx.DB().Path())
+	if err != nil {
+		return err
+	}
+	if info.Size() < tx.Size() {
+		return fmt.Errorf("damaged: it has %d bytes and should have %d", info.Size(), tx.Size())
+	}
+	return nil
+}
+
+// guard turns what a damaged file does to bbolt — assertions and faults in the
+// mapping — into an error.
+func guard(f func() error) error {
+	never := false
+	return guardExcept(&never, f)
+}
+
+// guardExcept lets panics through while foreign code is being called: they are
+// not the file's.
+func guardExcept(calling *bool, f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if *calling {
+				panic(r)
+			}
+			err = fmt.Errorf("damaged: %v", r)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,211 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ramp/protocol"
+)
+
+// Bounds of the trace.
+const (
+	maxBuffered      = 4096    // messages not yet on the disk; then Trace flushes
+	maxBufferedBytes = 8 << 20 // likewise
+	maxDir           = 16      // bytes of a direction; more are cut off
+	MaxTraced        = 4096    // messages that one Conversation returns, the newest
+)
+
+// Message is a traced message.
+type Message struct {
+	At           time.Time
+	Dir          string // "in" or "out"
+	Conversation string
+	Encoded      []byte
+}
+
+func (m *Message) size() int64 { return int64(len(m.Encoded) + len(m.Conversation) + rowExtra) }
+
+// rowExtra is about what a message costs beside its octets.
+const rowExtra = 64
+
+// buffer is the messages that are not on the disk yet.
+type buffer struct {
+	keep     int64 // bytes that the trace may have on the disk
+	messages []Message
+	bytes    int64
+	lost     int
+}
+
+func (b *buffer) take() []Message {
+	ms := b.messages
+	b.messages, b.bytes = nil, 0
+	return ms
+}
+
+// Trace notes a message. It is durable with the next Append or Flush; a full
+// buffer is flushed here, and given up if that fails: Lost counts what was.
+func (j *Journal) Trace(at time.Time, dir, conversation string, encoded []byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	m := Message{
+		At: at, Dir: dir[:min(len(dir), maxDir)], Encoded: append([]byte(nil), encoded...),
+		Conversation: conversation[:min(len(conversation), protocol.MaxConversation)],
+	}
+	j.trace.messages = append(j.trace.messages, m)
+	j.trace.bytes += m.size()
+	if len(j.trace.messages) >= maxBuffered || j.trace.bytes >= maxBufferedBytes {
+		_ = j.flush() // counted in Lost
+	}
+}
+
+// Flush makes the messages traced so far durable.
+func (j *Journal) Flush() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.flush()
+}
+
+func (j *Journal) flush() error {
+	messages := j.trace.take()
+	if len(messages) == 0 {
+		return nil
+	}
+	err := j.update(nil, messages)
+	if err != nil {
+		j.trace.lost += len(messages)
+	}
+	return err
+}
+
+// Lost is how many messages since Open could not be written.
+func (j *Journal) Lost() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.trace.lost
+}
+
+// Conversation is what was said in a conversation, oldest first, buffered
+// messages included: the newest MaxTraced of them.
+func (j *Journal) Conversation(name string) ([]Message, error) {
+	if err := j.Flush(); err != nil {
+		return nil, err
+	}
+	var ms []Message
+	err := guard(func() error {
+		return j.bolt.View(func(tx *bbolt.Tx) (err error) {
+			ms, err = conversation(tx, name)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("trace in journal %s: %w", j.path, err)
+	}
+	return ms, nil
+}
+
+func conversation(tx *bbolt.Tx, name string) ([]Message, error) {
+	log, index := tx.Bucket(traceBucket), tx.Bucket(indexBucket)
+	var ms []Message
+	c := index.Cursor()
+	prefix := name + "\x00"
+	for k, _ := c.Seek([]byte(prefix)); k != nil && strings.HasPrefix(string(k), prefix); k, _ = c.Next() {
+		if len(k) != len(prefix)+8 {
+			continue // of a conversation whose name goes on behind a zero
+		}
+		m, err := decodeMessage(log.Get(k[len(prefix):]))
+		if err != nil {
+			return nil, err
+		}
+		if ms = append(ms, m); len(ms) > MaxTraced {
+			ms = ms[1:]
+		}
+	}
+	return ms, nil
+}
+
+// putTrace appends messages to the log, indexes them by conversation, and
+// removes the oldest beyond keep bytes. The log's sequence is its next number;
+// the index's is the bytes of the log.
+func putTrace(tx *bbolt.Tx, messages []Message, keep int64) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	log, index := tx.Bucket(traceBucket), tx.Bucket(indexBucket)
+	log.FillPercent = fullPages
+	size := int64(index.Sequence())
+	for i := range messages {
+		m := &messages[i]
+		n, err := log.NextSequence()
+		if err != nil {
+			return err
+		}
+		key := binary.BigEndian.AppendUint64(nil, n)
+		err = errors.Join(log.Put(key, m.encode()), index.Put(indexKey(m.Conversation, key), nil))
+		if err != nil {
+			return err
+		}
+		size += m.size()
+	}
+	size, err := trim(log, index, size, keep)
+	return errors.Join(err, index.SetSequence(uint64(size)))
+}
+
+// fullPages is how full a table's pages get that only grows at its end.
+const fullPages = 0.95
+
+func trim(log, index *bbolt.Bucket, size, keep int64) (int64, error) {
+	c := log.Cursor()
+	for k, v := c.First(); k != nil && size > keep; k, v = c.First() {
+		m, err := decodeMessage(v)
+		if err != nil {
+			return size, err
+		}
+		size -= m.size()
+		if err := errors.Join(index.Delete(indexKey(m.Conversation, k)), log.Delete(k)); err != nil {
+			return size, err
+		}
+	}
+	return size, nil
+}
+
+func indexKey(conversation string, number []byte) []byte {
+	return append([]byte(conversation+"\x00"), number...)
+}
+
+// messageVersion begins every stored message.
+const messageVersion = 1
+
+func (m *Message) encode() []byte {
+	b := make([]byte, 0, len(m.Encoded)+len(m.Conversation)+len(m.Dir)+16)
+	b = append(b, messageVersion)
+	b = binary.BigEndian.AppendUint64(b, uint64(m.At.UnixNano()))
+	b = append(b, byte(len(m.Dir)))
+	b = append(b, m.Dir...)
+	b = append(b, byte(len(m.Conversation)))
+	b = append(b, m.Conversation...)
+	return append(b, m.Encoded...)
+}
+
+var errMessage = errors.New("damaged: a traced message cannot be read")
+
+func decodeMessage(b []byte) (Message, error) {
+	if len(b) < 11 || b[0] != messageVersion {
+		return Message{}, errMessage
+	}
+	m := Message{At: time.Unix(0, int64(binary.BigEndian.Uint64(b[1:]))).UTC()}
+	b = b[9:]
+	for _, s := range []*string{&m.Dir, &m.Conversation} {
+		if len(b) < 1 || len(b) < 1+int(b[0]) {
+			return Message{}, errMessage
+		}
+		n := 1 + int(b[0])
+		*s, b = string(b[1:n]), b[n:]
+	}
+	m.Encoded = append([]byte(nil), b...)
+	return m, nil
+}
