@@ -1,0 +1,5 @@
+// Package wire is the protobuf form of messages, generated from wire.proto. Only
+// package codec uses it: nothing in these types is checked.
+package wire
+
+//go:generate go run ../generate wire.proto
