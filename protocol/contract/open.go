@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"fmt"
 	"slices"
 	"time"
@@ -126,4 +127,18 @@ func unseal(der []byte, trust *identity.Trust, at time.Time) (s sealed, by ident
 func Content(der []byte) ([]byte, error) {
 	s, err := parse(der)
 	return s.octets, err
+}
+
+// Signer is whose certificate a SignedData names as the signer's, with nothing
+// verified. Like Content it is for one's own records.
+func Signer(der []byte) (protocol.AgentID, error) {
+	s, err := parse(der)
+	if err != nil {
+		return "", err
+	}
+	leaf, err := x509.ParseCertificate(s.chain[0])
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return identity.ID(leaf)
 }
