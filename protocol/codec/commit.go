@@ -81,3 +81,15 @@ func (r *reader) decision(w *wire.Decision) message.Decision {
 	d.Receipt = &receipt
 	return d
 }
+
+// refundRequest reads a refund with the bundle that it is about.
+func (r *reader) refundRequest(w *wire.RefundRequest) message.RefundRequest {
+	q := message.RefundRequest{
+		Bundle: document(r, "bundle", w.Bundle, r.signed.bundle),
+		Signed: document(r, "refund", w.Refund, r.signed.refund),
+	}
+	if r.err == nil && q.Bundle.ID != q.Signed.Note.Contract {
+		r.fail(protocol.CodeMismatch, "a refund of contract %s with the bundle of %s", q.Signed.Note.Contract, q.Bundle.ID)
+	}
+	return q
+}

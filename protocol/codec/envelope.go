@@ -127,7 +127,7 @@ func setBody(e *wire.Envelope, body protocol.Body) bool {
 	case message.UnitCancellation:
 		e.Body = &wire.Envelope_UnitCancellation{UnitCancellation: &wire.UnitCancellation{Cancel: b.Signed.DER}}
 	case message.RefundRequest:
-		e.Body = &wire.Envelope_RefundRequest{RefundRequest: &wire.RefundRequest{Refund: b.Signed.DER}}
+		e.Body = &wire.Envelope_RefundRequest{RefundRequest: &wire.RefundRequest{Refund: b.Signed.DER, Bundle: b.Bundle.DER}}
 	default:
 		return setAccountBody(e, body)
 	}
@@ -182,7 +182,7 @@ func (r *reader) body(e *wire.Envelope) protocol.Body {
 	case *wire.Envelope_UnitCancellation:
 		return message.UnitCancellation{Signed: document(r, "cancellation", b.UnitCancellation.GetCancel(), r.signed.cancel)}
 	case *wire.Envelope_RefundRequest:
-		return message.RefundRequest{Signed: document(r, "refund", b.RefundRequest.GetRefund(), r.signed.refund)}
+		return r.refundRequest(b.RefundRequest)
 	case *wire.Envelope_BalanceQuery:
 		return message.BalanceQuery{}
 	case *wire.Envelope_Balances:

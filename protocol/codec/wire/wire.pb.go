@@ -1956,6 +1956,7 @@ func (x *UnitCancellation) GetCancel() []byte {
 type RefundRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Refund        []byte                 `protobuf:"bytes,1,opt,name=refund,proto3" json:"refund,omitempty"`
+	Bundle        []byte                 `protobuf:"bytes,2,opt,name=bundle,proto3" json:"bundle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1993,6 +1994,13 @@ func (*RefundRequest) Descriptor() ([]byte, []int) {
 func (x *RefundRequest) GetRefund() []byte {
 	if x != nil {
 		return x.Refund
+	}
+	return nil
+}
+
+func (x *RefundRequest) GetBundle() []byte {
+	if x != nil {
+		return x.Bundle
 	}
 	return nil
 }
@@ -2566,9 +2574,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
 	"\areceipt\x18\x04 \x01(\fR\areceipt\"*\n" +
 	"\x10UnitCancellation\x12\x16\n" +
-	"\x06cancel\x18\x01 \x01(\fR\x06cancel\"'\n" +
+	"\x06cancel\x18\x01 \x01(\fR\x06cancel\"?\n" +
 	"\rRefundRequest\x12\x16\n" +
-	"\x06refund\x18\x01 \x01(\fR\x06refund\"\x0e\n" +
+	"\x06refund\x18\x01 \x01(\fR\x06refund\x12\x16\n" +
+	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"\x0e\n" +
 	"\fBalanceQuery\"\xb5\x01\n" +
 	"\aBalance\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +

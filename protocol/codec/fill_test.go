@@ -1,0 +1,282 @@
+package codec_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+)
+
+// filler sets every field of a body to something other than zero, each time to
+// something else, so that a field that is forgotten or mixed up with another
+// shows in a round trip.
+type filler struct {
+	*market
+	n int
+}
+
+func (f *filler) next() int {
+	f.n++
+	return f.n
+}
+
+func (f *filler) fill(v reflect.Value, field string) {
+	if x, ok := f.special(v.Interface(), field); ok {
+		v.Set(reflect.ValueOf(x).Convert(v.Type()))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i), v.Type().Field(i).Name)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		f.fill(v.Index(0), field)
+		f.fill(v.Index(1), field)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(f.next()))
+	case reflect.Uint64:
+		v.SetUint(uint64(f.next()))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString(fmt.Sprintf("word-%d", f.next()))
+	default:
+		panic("no rule to fill a " + v.Type().String())
+	}
+}
+
+// special are the values of types and fields that not every value is good for.
+func (f *filler) special(x any, field string) (any, bool) {
+	switch x.(type) {
+	case protocol.AgentID:
+		return protocol.AgentID(fmt.Sprintf("agent-%d@%s", f.next(), strings.Repeat("a", protocol.FingerprintLen))), true
+	case protocol.ContractID:
+		return fmt.Sprintf("%064x", f.next()), true
+	case time.Time:
+		return now.Add(time.Duration(f.next()) * time.Hour), true
+	case protocol.Slot:
+		return protocol.Slot{Start: now.Add(time.Duration(f.next())), End: now.Add(time.Hour + time.Duration(f.next())), Cores: f.next()}, true
+	case protocol.Span:
+		return protocol.Span{Start: now.Add(time.Duration(f.next())), End: now.Add(time.Hour + time.Duration(f.next())), Cores: f.next()}, true
+	case protocol.Item:
+		slot := protocol.Slot{Start: now, End: now.Add(time.Hour + time.Duration(f.next())), Cores: f.next()}
+		return protocol.Item{Unit: f.next(), Slot: slot, Price: protocol.Credits(1000 + f.next()), Cost: protocol.Credits(100 + f.next())}, true
+	case protocol.Offer:
+		return f.offer(), true
+	case protocol.Code:
+		return []protocol.Code{protocol.CodeBusy, protocol.CodePrice, protocol.CodeOS}[f.next()%3], true
+	case protocol.Mode:
+		return protocol.ModeOnReservation, true
+	case protocol.Outcome:
+		return protocol.OutcomeSettled, true
+	case protocol.Kind:
+		return protocol.KindResource, true
+	case protocol.Objective:
+		return protocol.ObjectiveCostTime, true
+	case []byte:
+		return []byte(fmt.Sprintf("<xml n=\"%d\"/>", f.next())), true
+	case string:
+		if field == "Currency" {
+			return "CUR" + string(rune('A'+f.next()%26)), true
+		}
+	}
+	return f.document(x)
+}
+
+func (f *filler) document(x any) (any, bool) {
+	switch x.(type) {
+	case contract.Verified:
+		return f.bundle, true
+	case contract.Sale:
+		return f.sale, true
+	case *contract.VerifiedReceipt:
+		return &f.receipt, true
+	case contract.VerifiedNote[contract.Cancel]:
+		return f.cancel, true
+	case contract.VerifiedNote[contract.Refund]:
+		return f.refund, true
+	}
+	return nil, false
+}
+
+func (f *filler) offer() protocol.Offer {
+	var o protocol.Offer
+	f.fill(reflect.ValueOf(&o.Items).Elem(), "Items")
+	f.fill(reflect.ValueOf(&o.ID).Elem(), "ID")
+	f.fill(reflect.ValueOf(&o.ValidUntil).Elem(), "ValidUntil")
+	f.fill(reflect.ValueOf(&o.Group).Elem(), "Group")
+	o.Cost, o.Voucher = o.Items[0].Cost+o.Items[1].Cost-1, true
+	return o
+}
+
+// sample is a message that Encode takes, with a body of every kind.
+type sample struct {
+	act   protocol.Performative
+	token string
+	body  protocol.Body
+}
+
+func samples() []sample {
+	const auction, commit, request = protocol.ProtocolAuction, protocol.ProtocolCommit, protocol.ProtocolRequest
+	return []sample{
+		{protocol.Inform, protocol.ProtocolPresence, message.Presence{}},
+		{protocol.CFP, auction, message.CallForProposals{}},
+		{protocol.Propose, auction, message.Proposal{}},
+		{protocol.Refuse, auction, message.Refusal{}},
+		{protocol.AcceptProposal, commit, message.Acceptance{}},
+		{protocol.Agree, commit, message.Vote{}},
+		{protocol.Confirm, commit, message.Confirmation{}},
+		{protocol.Confirm, commit, message.Countersigned{}},
+		{protocol.Cancel, commit, message.Cancellation{}},
+		{protocol.Request, request, message.Settlement{}},
+		{protocol.Request, request, message.Annulment{}},
+		{protocol.QueryRef, request, message.OutcomeQuery{}},
+		{protocol.Inform, request, message.Decision{}},
+		{protocol.Request, request, message.UnitCancellation{}},
+		{protocol.Request, request, message.RefundRequest{}},
+		{protocol.QueryRef, request, message.BalanceQuery{}},
+		{protocol.Inform, request, message.Balances{}},
+		{protocol.QueryRef, request, message.StatementQuery{}},
+		{protocol.Inform, request, message.Statement{}},
+	}
+}
+
+// filled is the message of a sample with every field set.
+func (m *market) filled(s sample) protocol.Message {
+	f := &filler{market: m}
+	v := reflect.New(reflect.TypeOf(s.body)).Elem()
+	f.fill(v, "")
+	body := v.Interface().(protocol.Body)
+	if d, ok := body.(message.Decision); ok { // its receipt must be about it
+		d.Contract = m.bundle.ID
+		body = d
+	}
+	return protocol.Message{
+		Performative: s.act, Sender: m.seller.ID, Receivers: []protocol.AgentID{m.user.ID, protocol.Everyone},
+		Protocol: s.token, Conversation: "c1", ReplyWith: "r2", InReplyTo: "r1", ReplyBy: now.Add(123456789), Body: body,
+	}
+}
+
+// equal compares messages; signed documents by their bytes and what they say.
+func equal() cmp.Option {
+	return cmp.Options{
+		cmp.Comparer(func(a, b contract.Verified) bool { return sameBundle(a, b) && a.Checked() == b.Checked() }),
+		cmp.Comparer(func(a, b contract.Sale) bool {
+			return sameBundle(a.Verified, b.Verified) && bytes.Equal(a.DER, b.DER) && a.Checked() == b.Checked() && a.Seller.ID == b.Seller.ID
+		}),
+		cmp.Comparer(func(a, b contract.VerifiedReceipt) bool {
+			return cmp.Equal(a.Receipt, b.Receipt) && bytes.Equal(a.DER, b.DER) && a.Checked() == b.Checked() && a.Signer.ID == b.Signer.ID
+		}),
+		sameNote[contract.Cancel](), sameNote[contract.Refund](),
+	}
+}
+
+func sameBundle(a, b contract.Verified) bool {
+	return a.ID == b.ID && cmp.Equal(a.Bundle, b.Bundle) && bytes.Equal(a.DER, b.DER) && a.User.ID == b.User.ID
+}
+
+func sameNote[N contract.Note]() cmp.Option {
+	return cmp.Comparer(func(a, b contract.VerifiedNote[N]) bool {
+		return cmp.Equal(a.Note, b.Note) && bytes.Equal(a.DER, b.DER) && a.Checked() == b.Checked() && a.Signer.ID == b.Signer.ID
+	})
+}
+
+func TestTheFillerLeavesNoFieldOut(t *testing.T) {
+	m := newMarket(t)
+	for _, s := range samples() {
+		full(t, reflect.ValueOf(m.filled(s)), s.body.Kind())
+	}
+}
+
+// full fails for a zero field, but for the first unit of a signed document, which
+// is number 0.
+func full(t *testing.T, v reflect.Value, path string) {
+	switch v.Interface().(type) {
+	case time.Time, contract.Verified, contract.Sale, contract.VerifiedNote[contract.Cancel], contract.VerifiedNote[contract.Refund], message.BalanceQuery:
+		return
+	}
+	if v.IsZero() {
+		t.Errorf("%s is not filled", path)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			full(t, v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			full(t, v.Index(i), path+"["+strconv.Itoa(i)+"]")
+		}
+	case reflect.Interface:
+		full(t, v.Elem(), path)
+	}
+}
+
+// The bodies of package message are found in its source, so that a new one that
+// no sample has is seen.
+func TestTheSamplesHaveEveryBody(t *testing.T) {
+	var have []string
+	for _, s := range samples() {
+		have = append(have, s.body.Kind())
+	}
+	for kind := range sourceWords(t, "../message", func(d *ast.FuncDecl) bool { return d.Name.Name == "Kind" }) {
+		if !strings.HasPrefix(kind, "local-") && !strings.Contains(" "+strings.Join(have, " ")+" ", " "+kind+" ") {
+			t.Errorf("no sample has a body of kind %q", kind)
+		}
+	}
+}
+
+// sourceWords are the strings in those functions of a package that want picks.
+func sourceWords(t *testing.T, dir string, want func(*ast.FuncDecl) bool) map[string]bool {
+	t.Helper()
+	words := map[string]bool{}
+	each(t, dir, func(n ast.Node) bool {
+		d, ok := n.(*ast.FuncDecl)
+		if ok && want(d) {
+			ast.Inspect(d, func(n ast.Node) bool { return literal(n, words) })
+		}
+		return true
+	})
+	if len(words) == 0 {
+		t.Fatalf("%s: nothing found", dir)
+	}
+	return words
+}
+
+func literal(n ast.Node, words map[string]bool) bool {
+	if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+		if s, err := strconv.Unquote(lit.Value); err == nil {
+			words[s] = true
+		}
+	}
+	return true
+}
+
+func each(t *testing.T, dir string, f func(ast.Node) bool) {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*.go")
+	must(t, err)
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		must(t, err)
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, src, 0)
+		must(t, err)
+		ast.Inspect(parsed, f)
+	}
+}
