@@ -1,0 +1,104 @@
+package mesh
+
+import (
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
+)
+
+// Why a peer is not listened to.
+var (
+	errMalformed = errors.New("malformed")
+	errBound     = errors.New("over a bound")
+	errMismatch  = errors.New("the certificate's key is not the key of the channel")
+	errCutOff    = errors.New("this peer is cut off for a while")
+)
+
+// card is how an agent introduces itself: the certificate that names its key,
+// and where it can be reached. The addresses are its own claim.
+type card struct {
+	chain [][]byte
+	addrs []ma.Multiaddr
+}
+
+func (c card) encode() []byte {
+	addrs := make([][]byte, 0, len(c.addrs))
+	for _, a := range c.addrs[:min(len(c.addrs), MaxAddresses)] {
+		addrs = append(addrs, a.Bytes())
+	}
+	return appendList(appendList(nil, c.chain), addrs)
+}
+
+func decodeCard(b []byte) (card, error) {
+	if len(b) > MaxCard {
+		return card{}, fmt.Errorf("card of %d bytes, at most %d: %w", len(b), MaxCard, errBound)
+	}
+	f := fields{rest: b}
+	c := card{chain: f.list(identity.MaxChain)}
+	addrs := f.list(MaxAddresses)
+	if err := f.finish(); err != nil {
+		return card{}, fmt.Errorf("card: %w", err)
+	}
+	c.addrs = dialable(addrs)
+	return c, nil
+}
+
+// dialable keeps the addresses that this host could dial: those of a newer
+// agent's other transports are no fault.
+func dialable(all [][]byte) []ma.Multiaddr {
+	var out []ma.Multiaddr
+	for _, b := range all {
+		a, err := ma.NewMultiaddrBytes(b)
+		if err != nil || len(out) == MaxAddresses {
+			continue
+		}
+		if _, err := a.ValueForProtocol(ma.P_TCP); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// verify says which agent a card names, and whether its key is that of id.
+func (c card) verify(t Trust, id peer.ID, at time.Time) (protocol.AgentID, error) {
+	p, err := t.Verify(c.chain, at)
+	if err != nil {
+		return "", err
+	}
+	of, err := peerOf(p.Chain[0])
+	if err != nil {
+		return "", err
+	}
+	if of != id {
+		return "", fmt.Errorf("%s at peer %s: %w", p.ID, id, errMismatch)
+	}
+	return p.ID, nil
+}
+
+// peerOf is the peer that holds a certificate's key.
+func peerOf(cert *x509.Certificate) (peer.ID, error) {
+	var key crypto.PubKey
+	var err error
+	switch cert.PublicKey.(type) {
+	case *ecdsa.PublicKey:
+		key, err = crypto.UnmarshalECDSAPublicKey(cert.RawSubjectPublicKeyInfo)
+	case *rsa.PublicKey:
+		key, err = crypto.UnmarshalRsaPublicKey(cert.RawSubjectPublicKeyInfo)
+	default:
+		return "", fmt.Errorf("key of kind %T, want P-256 or RSA: %w", cert.PublicKey, errMismatch)
+	}
+	if err != nil {
+		return "", fmt.Errorf("certificate's key: %w", err)
+	}
+	return peer.IDFromPublicKey(key)
+}

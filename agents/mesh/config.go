@@ -1,0 +1,150 @@
+package mesh
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
+)
+
+// What a caller can act on.
+var (
+	ErrAddressInUse = errors.New("address already in use by another process")
+	ErrNoPeerID     = errors.New("address does not end in /p2p/ID, without which nobody can tell who answers there")
+	ErrClosed       = errors.New("the mesh is closed")
+	ErrUnknownAgent = errors.New("no address of this agent is known")
+	ErrBusy         = errors.New("too many messages wait for this agent")
+)
+
+// Codec turns messages into bytes and back. Open bounds, parses and verifies; on
+// an error it returns as much of the envelope as it could read. Both are called
+// from several goroutines.
+type Codec interface {
+	Encode(m protocol.Message) ([]byte, error)
+	Open(b []byte, sender protocol.AgentID, at time.Time) (protocol.Message, error)
+}
+
+// Trust says whose certificates count at a time. identity.Trust is one.
+type Trust interface {
+	Verify(chain [][]byte, at time.Time) (identity.Peer, error)
+}
+
+// Config is what a Mesh needs.
+type Config struct {
+	Credential *identity.Credential
+	Trust      Trust
+	Codec      Codec
+	// Deliver hands the role a message: one that arrived, or a failure from
+	// protocol.LocalMesh. It may block, which holds back the peer that sent the
+	// message and nobody else, and must return once the role has stopped. It is
+	// called from several goroutines, in order for each peer.
+	Deliver func(m protocol.Message) error
+	// Listen has multiaddresses such as /ip4/0.0.0.0/tcp/4001 (TCP only); none
+	// means a free port of the loopback address.
+	Listen []string
+	// Announce replaces the addresses that others are told, for hosts behind a
+	// forwarded port.
+	Announce []string
+	// Bootstrap has addresses of any agents, each ending in /p2p/ID.
+	Bootstrap []string
+	// HearPresence and HearCalls subscribe to gossip. Users hear presences;
+	// resources hear both. Sending needs neither.
+	HearPresence, HearCalls bool
+	// Limits are the allowances of each peer; zero means DefaultLimits.
+	Limits Limits
+	// Bare, if set, is given every frame that SendBare of another agent sent: the
+	// same streams without messages, for measuring. It is called like Deliver.
+	Bare func(from protocol.AgentID, frame []byte)
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Log is told who is cut off and why; nil means nobody.
+	Log *slog.Logger
+}
+
+// addresses are the parsed addresses of a Config.
+type addresses struct {
+	listen, announce []ma.Multiaddr
+	bootstrap        []peer.AddrInfo
+}
+
+// Validate names the first field that is missing or cannot be used.
+func (c Config) Validate() error {
+	switch {
+	case c.Credential == nil:
+		return errors.New("mesh: Credential is missing")
+	case c.Trust == nil:
+		return errors.New("mesh: Trust is missing")
+	case c.Codec == nil:
+		return errors.New("mesh: Codec is missing")
+	case c.Deliver == nil:
+		return errors.New("mesh: Deliver is missing")
+	}
+	_, err := c.parse()
+	return err
+}
+
+func (c Config) withDefaults() Config {
+	if len(c.Listen) == 0 {
+		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
+	}
+	if c.Limits == (Limits{}) {
+		c.Limits = DefaultLimits()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c Config) parse() (a addresses, err error) {
+	if len(c.Bootstrap) > maxBootstrap {
+		return a, fmt.Errorf("mesh: %d addresses in Bootstrap, at most %d", len(c.Bootstrap), maxBootstrap)
+	}
+	if a.listen, err = parseAddresses("Listen", c.Listen); err != nil {
+		return a, err
+	}
+	if a.announce, err = parseAddresses("Announce", c.Announce); err != nil {
+		return a, err
+	}
+	a.bootstrap, err = parseBootstrap(c.Bootstrap)
+	return a, err
+}
+
+func parseAddresses(field string, all []string) ([]ma.Multiaddr, error) {
+	out := make([]ma.Multiaddr, len(all))
+	for i, s := range all {
+		a, err := ma.NewMultiaddr(s)
+		if err != nil {
+			return nil, fmt.Errorf("mesh: %s %q, want an address such as /ip4/0.0.0.0/tcp/4001: %w", field, s, err)
+		}
+		out[i] = a
+	}
+	return out, nil
+}
+
+// parseBootstrap joins several addresses of one peer.
+func parseBootstrap(all []string) ([]peer.AddrInfo, error) {
+	parsed, err := parseAddresses("Bootstrap", all)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range parsed {
+		if _, id := peer.SplitAddr(a); id == "" {
+			return nil, fmt.Errorf("mesh: Bootstrap %q: %w", all[i], ErrNoPeerID)
+		}
+	}
+	infos, err := peer.AddrInfosFromP2pAddrs(parsed...)
+	if err != nil {
+		return nil, fmt.Errorf("mesh: Bootstrap: %w", err)
+	}
+	return infos, nil
+}

@@ -1,0 +1,144 @@
+package mesh
+
+import (
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// contact is an agent that has shown a valid credential: where it is, and what
+// is left of its allowances.
+type contact struct {
+	agent protocol.AgentID
+	peer  peer.ID
+
+	mu      sync.Mutex
+	chain   [][]byte // as last shown, to be verified again
+	addrs   []ma.Multiaddr
+	kind    protocol.Kind // zero until a presence tells
+	counter uint64        // of the newest presence
+	until   time.Time     // when that presence ends
+	seen    time.Time
+
+	messages, bytes, streams, faults bucket
+	gossip                           map[string]*author
+	reading                          map[libp2pprotocol.ID]*reading
+}
+
+// author is what is remembered of one's gossip on a topic.
+type author struct {
+	allowance bucket
+	seen      window
+}
+
+// reading is an inbound stream that is being read.
+type reading struct {
+	stream network.Stream
+	done   chan struct{}
+}
+
+func newContact(agent protocol.AgentID, id peer.ID) *contact {
+	return &contact{
+		agent: agent, peer: id,
+		gossip: map[string]*author{}, reading: map[libp2pprotocol.ID]*reading{},
+	}
+}
+
+// show records a card that was verified now.
+func (c *contact) show(shown card, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.chain, c.seen = shown.chain, now
+	if len(shown.addrs) > 0 {
+		c.addrs = shown.addrs
+	}
+}
+
+// hear records a presence, unless it is older than the newest. An agent that
+// restarted counts from the clock, so its presences are newer.
+func (c *contact) hear(p message.Presence, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.Counter <= c.counter {
+		return
+	}
+	c.kind, c.counter, c.seen = p.Agent, p.Counter, now
+	c.until = now.Add(min(p.TTL, maxTTL))
+	if addrs := parseClaimed(p.Addresses); len(addrs) > 0 {
+		c.addrs = addrs
+	}
+}
+
+func parseClaimed(all []string) []ma.Multiaddr {
+	var out [][]byte
+	for _, s := range all[:min(len(all), MaxAddresses)] {
+		if a, err := ma.NewMultiaddr(s); err == nil {
+			out = append(out, a.Bytes())
+		}
+	}
+	return dialable(out)
+}
+
+// admit takes a message of n bytes off the allowances.
+func (c *contact) admit(n int, now time.Time, l Limits) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = now
+	return c.messages.take(now, 1, l.Messages) && c.bytes.take(now, float64(n), l.Bytes)
+}
+
+func (c *contact) admitStream(now time.Time, l Limits) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams.take(now, 1, l.Streams)
+}
+
+// blame notes a fault and reports whether it was one too many.
+func (c *contact) blame(now time.Time, l Limits) (tooMany bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.faults.take(now, 1, l.Faults)
+}
+
+// admitGossip reports whether a message with a sequence number is new, and
+// within the allowance.
+func (c *contact) admitGossip(topic string, sequence uint64, now time.Time, l Limits) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.gossip[topic]
+	if a == nil {
+		a = &author{}
+		c.gossip[topic] = a
+	}
+	return a.allowance.take(now, 1, l.Gossip) && a.seen.admit(sequence)
+}
+
+// replace makes s the one stream of its kind that is read from this contact. It
+// returns when the reader of an older one is done, so that order is kept; stop
+// must be called at the end.
+func (c *contact) replace(s network.Stream) (stop func()) {
+	mine := &reading{stream: s, done: make(chan struct{})}
+	c.mu.Lock()
+	older := c.reading[s.Protocol()]
+	c.reading[s.Protocol()] = mine
+	c.mu.Unlock()
+	if older != nil {
+		_ = older.stream.Reset() // its reader may be gone already
+		<-older.done
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.reading[s.Protocol()] == mine {
+			delete(c.reading, s.Protocol())
+		}
+		close(mine.done)
+	}
+}

@@ -1,0 +1,121 @@
+package mesh
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/libp2p/go-libp2p/x/rate"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// newHost makes a host that does not listen yet: the smallest that can do the
+// work, with every limit stated. It shares no port with another process, which
+// the library would allow and which hides a second daemon at the same address.
+func newHost(cfg Config, g *gate) (host.Host, error) {
+	key, _, err := crypto.KeyPairFromStdKey(cfg.Credential.PrivateKey())
+	if err != nil {
+		return nil, fmt.Errorf("host key of %s: %w", cfg.Credential.ID, err)
+	}
+	limits, err := newLimits()
+	if err != nil {
+		return nil, fmt.Errorf("resource limits: %w", err)
+	}
+	connections, err := connmgr.NewConnManager(lowWater, highWater, connmgr.WithGracePeriod(trimGrace))
+	if err != nil {
+		return nil, fmt.Errorf("connection limits: %w", err)
+	}
+	return libp2p.New(
+		libp2p.Identity(key),
+		libp2p.NoListenAddrs,
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Security(noise.ID, noise.New),
+		libp2p.ResourceManager(limits),
+		libp2p.ConnectionManager(connections),
+		libp2p.ConnectionGater(g),
+		libp2p.WithDialTimeout(DialTimeout),
+		libp2p.UserAgent("ramp"),
+		libp2p.Ping(false),
+		libp2p.DisableRelay(),
+		libp2p.DisableMetrics(),
+		libp2p.DisableIdentifyAddressDiscovery(),
+	)
+}
+
+// newLimits states what the whole host, one peer and one protocol of a peer may
+// have at once. What is over a limit is refused; the rest goes on.
+func newLimits() (network.ResourceManager, error) {
+	whole := rcmgr.ResourceLimits{
+		Streams: maxStreams, StreamsInbound: maxStreams, StreamsOutbound: maxStreams,
+		Conns: MaxConnections, ConnsInbound: MaxConnections, ConnsOutbound: MaxConnections,
+		FD: maxFiles, Memory: maxMemory,
+	}
+	one := rcmgr.ResourceLimits{
+		Streams: 2 * streamsPerPeer, StreamsInbound: streamsPerPeer, StreamsOutbound: streamsPerPeer,
+		Conns: maxPerPeer, ConnsInbound: maxPerPeer, ConnsOutbound: maxPerPeer,
+		FD: maxPerPeer, Memory: peerMemory,
+	}
+	kind := rcmgr.ResourceLimits{
+		Streams: 2 * streamsPerKind, StreamsInbound: streamsPerKind, StreamsOutbound: streamsPerKind,
+		Memory: peerMemory,
+	}
+	limits := rcmgr.PartialLimitConfig{
+		System: whole, Transient: whole, PeerDefault: one,
+		ProtocolDefault: whole, ServiceDefault: whole,
+		ProtocolPeer: map[libp2pprotocol.ID]rcmgr.ResourceLimits{
+			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolBare: kind,
+		},
+	}
+	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
+		rcmgr.WithMetricsDisabled(),
+		rcmgr.WithLimitPerSubnet(
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: maxPerAddress}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 64, ConnCount: maxPerAddress}}),
+		rcmgr.WithConnRateLimiters(newConnectionRates()))
+}
+
+// newConnectionRates bounds new connections by address, this machine excepted: a
+// market on one machine starts all at once.
+func newConnectionRates() *rate.Limiter {
+	perAddress := rate.Limit{RPS: newPerAddress, Burst: newPerAddressMost}
+	return &rate.Limiter{
+		NetworkPrefixLimits: []rate.PrefixLimit{
+			{Prefix: netip.MustParsePrefix("127.0.0.0/8")},
+			{Prefix: netip.MustParsePrefix("::1/128")},
+		},
+		SubnetRateLimiter: rate.SubnetLimiter{
+			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: perAddress}},
+			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 64, Limit: perAddress}},
+			GracePeriod:      time.Minute,
+		},
+	}
+}
+
+// listen opens every address, or none and says which could not be had.
+func listen(h host.Host, addrs []ma.Multiaddr) error {
+	swarm, ok := h.Network().(interface{ AddListenAddr(ma.Multiaddr) error })
+	if !ok {
+		return fmt.Errorf("network of kind %T cannot listen", h.Network())
+	}
+	for _, a := range addrs {
+		err := swarm.AddListenAddr(a)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("listen on %s: %w", a, ErrAddressInUse)
+		}
+		if err != nil {
+			return fmt.Errorf("listen on %s: %w", a, err)
+		}
+	}
+	return nil
+}
