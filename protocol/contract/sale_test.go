@@ -2,6 +2,9 @@ package contract_test
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/big"
@@ -304,6 +307,15 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		})
 	}
+	digest := sha256.Sum256(inner)
+	pub := m.agent["bob"].PrivateKey().Public().(*ecdsa.PublicKey)
+	signature, err := m.agent["bob"].Signer().Sign(nil, digest[:], crypto.SHA256)
+	must(b, err)
+	b.Run("one signature alone", func(b *testing.B) {
+		for b.Loop() {
+			ecdsa.VerifyASN1(pub, digest[:], signature)
+		}
+	})
 	o := contract.NewOpener(m.trust, 16)
 	b.Run("sale, bundle remembered", func(b *testing.B) {
 		for b.Loop() {
