@@ -143,6 +143,21 @@ func (m *Mesh) joinBy(infos []peer.AddrInfo) {
 	}
 }
 
+// Joined waits until the agent has met everybody whom one of its bootstrap
+// agents introduced, and returns ctx's error if that takes longer. Without
+// bootstrap addresses there is nothing to wait for.
+func (m *Mesh) Joined(ctx context.Context) error {
+	if len(m.anchors) == 0 {
+		return nil
+	}
+	select {
+	case <-m.joined:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("none of the bootstrap addresses answers: %w", ctx.Err())
+	}
+}
+
 // anchor joins by one address, and again when it is lost.
 func (m *Mesh) anchor(ctx context.Context, info peer.AddrInfo) {
 	wait := RejoinFirst
@@ -152,6 +167,7 @@ func (m *Mesh) anchor(ctx context.Context, info peer.AddrInfo) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
+			m.joining.Do(func() { close(m.joined) })
 			wait = RejoinFirst
 			m.awaitLoss(ctx, info.ID)
 		default:

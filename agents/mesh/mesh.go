@@ -48,6 +48,8 @@ type Mesh struct {
 	draining    chan struct{}
 	stop        context.CancelFunc
 	closing     sync.Once
+	joined      chan struct{} // closed when everybody whom the first anchor introduced was met
+	joining     sync.Once
 
 	mu     sync.Mutex
 	writes map[linkKey]*link
@@ -85,7 +87,7 @@ func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
 	m := &Mesh{
 		cfg: cfg, self: cfg.Credential.ID, host: h, gate: g, book: newBook(h.Network()),
 		anchors: map[peer.ID]chan struct{}{}, failures: make(chan undelivered, FailureQueue),
-		draining: make(chan struct{}), stop: stop, writes: map[linkKey]*link{},
+		draining: make(chan struct{}), joined: make(chan struct{}), stop: stop, writes: map[linkKey]*link{},
 	}
 	m.start = func(f func(context.Context)) bool { return m.crew.run(func() { f(ctx) }) }
 	m.link = func(f func(context.Context)) bool { return m.links.run(func() { f(ctx) }) }
