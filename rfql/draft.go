@@ -7,13 +7,14 @@ import (
 )
 
 // Draft is a document that nobody has vouched for: read from text, or built by
-// hand. Check makes a Document of it.
+// hand. Check makes a Document of it. One that was read with faults stays
+// refused, whatever is done to its fields: build another from its Requests.
 type Draft struct {
 	Objective protocol.Objective // zero: not said
 	Requests  []DraftRequest     // 1..protocol.MaxUnits
 
 	lines  [][positions]int // on which each term of each request stood, if read
-	doubts Faults           // of meaning, found while reading, that the fields cannot show
+	doubts Faults           // found while reading; the fields alone need not show them
 }
 
 // DraftRequest is a request as it was written. The zero value of an optional

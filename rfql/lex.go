@@ -70,11 +70,21 @@ func (l *lexer) raw() []byte { return l.data[l.from:l.pos] }
 // expected is a fault at what stands at pos.
 func (l *lexer) expected(allowed string) error {
 	line := l.line + bytes.Count(l.data[l.from:l.pos], []byte("\n"))
-	rest := l.data[l.pos:]
-	if len(rest) == 0 {
-		return broken(line, "the end of the text", allowed, "")
+	found := "the end of the text"
+	if l.pos < len(l.data) {
+		found = glimpse(l.data[l.pos:])
 	}
-	return broken(line, quote(string(rest[:min(len(rest), 2*mostQuoted)])), allowed, "")
+	return broken(line, found, allowed, "")
+}
+
+// glimpse shows how b begins: no more than what is left of a line.
+func glimpse(b []byte) string {
+	const most = 24
+	shown := b[:min(len(b), most)]
+	if i := bytes.IndexByte(shown, '\n'); i > 0 {
+		shown = shown[:i]
+	}
+	return quote(string(bytes.ToValidUTF8(shown, nil)))
 }
 
 // take reads s if it stands at pos.
@@ -127,7 +137,7 @@ func (l *lexer) declaration() error {
 		l.item.kind, l.item.text = textToken, l.lines(text)
 		return nil
 	}
-	return broken(l.line, quote(string(l.data[l.from:min(len(l.data), l.from+mostQuoted)])), "no document type and no entities", "remove it")
+	return broken(l.line, glimpse(l.data[l.from:]), "no document type and no entities", "remove it")
 }
 
 // text reads to the next markup.
@@ -187,7 +197,7 @@ func (l *lexer) header(target []byte) error {
 	switch {
 	case string(target) != "xml" || l.from != 0 || !okV || !okE || !okA || !l.take("?>"),
 		version != "1.0", alone != "" && alone != "yes" && alone != "no":
-		return broken(l.line, quote(string(l.raw())), `<?xml version="1.0" encoding="UTF-8"?>, and that first`, "")
+		return broken(l.line, glimpse(l.data[l.from:]), `<?xml version="1.0" encoding="UTF-8"?>, and that first`, "")
 	case encoding != "" && !bytes.EqualFold([]byte(encoding), []byte("utf-8")):
 		return broken(l.line, "encoding "+quote(encoding), "UTF-8", "convert the document")
 	}

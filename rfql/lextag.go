@@ -146,7 +146,7 @@ func (l *lexer) decode(b []byte) ([]byte, error) {
 		end := bytes.IndexByte(b, ';')
 		r, ok := reference(b[1:max(end, 1)])
 		if !ok {
-			return nil, broken(l.line, quote(string(b[:min(len(b), mostQuoted)])), "of entities only &amp; &lt; &gt; &quot; &apos; and numbers of XML characters", "")
+			return nil, broken(l.line, glimpse(b), "of entities only &amp; &lt; &gt; &quot; &apos; and numbers of XML characters", "")
 		}
 		l.scratch = utf8.AppendRune(l.scratch, r)
 		b = b[end+1:]

@@ -10,7 +10,8 @@ import (
 
 // Read reads any document of the form: what rfql.xsd accepts, in UTF-8, within
 // the bounds, and without document type and entities. Its error is Faults of
-// class Form; the Draft then holds what could be made out, for people.
+// class Form; the Draft then holds what could be made out, for people, and no
+// Check will pass it.
 //
 // The second result are warnings, in order of line: faults of Meaning that show
 // without a clock (an end before the start, as most of the first
@@ -24,11 +25,11 @@ func Read(b []byte) (Draft, Faults, error) {
 	if err := r.document(); err != nil {
 		r.faults = append(r.faults, err.(Fault))
 	}
+	r.draft.doubts = r.faults // so that Check refuses what Read did
 	if form := r.faults.Of(Form); len(form) > 0 {
 		form.sort()
 		return r.draft, r.notices, form
 	}
-	r.draft.doubts = r.faults
 	c := checker{draft: r.draft, timeless: true}
 	c.check()
 	warnings := append(r.notices, c.faults...)
@@ -127,7 +128,7 @@ func (r *reader) children(parent Term, f func(token) error) error {
 
 func (r *reader) noText(parent Term, t token) {
 	if len(bytes.Trim(t.text, space)) > 0 {
-		r.form(t.line, parent, "text "+quote(collapse(t.text)), "elements only", "")
+		r.form(beginning(t.line, t.text), parent, "text "+quote(collapse(t.text)), "elements only", "")
 	}
 }
 

@@ -2,6 +2,7 @@ package rfql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ramp/protocol"
@@ -44,7 +45,7 @@ func (r *reader) request(t token) error {
 	if err := r.children(RequestElement, q.term); err != nil {
 		return err
 	}
-	q.require(RequestElement, CPUHourCost, EndDate, EndTime, Cores)
+	q.require(RequestElement, required()...)
 	q.times()
 	return nil
 }
@@ -114,6 +115,9 @@ func (q *requestReader) inOrder(t token, last Term) bool {
 	return true
 }
 
+// required are the terms of every request (002 §5.2).
+func required() []Term { return []Term{CPUHourCost, EndDate, EndTime, Cores} }
+
 func (q *requestReader) require(parent Term, terms ...Term) {
 	for _, t := range terms {
 		if q.lines[t.position()] == 0 {
@@ -175,7 +179,7 @@ func (q *requestReader) leaf(t token) error {
 		return err
 	}
 	if !q.set(term, s) {
-		q.form(t.line, term, quote(s), allowed(term), hint(s))
+		q.form(t.line, term, quote(s), allowed(term), hint(term, s))
 	}
 	return nil
 }
@@ -221,8 +225,10 @@ func allowed(t Term) string {
 }
 
 // hint guesses what was meant by a value that cannot be read.
-func hint(s string) string {
+func hint(t Term, s string) string {
 	switch {
+	case s == "" && slices.Contains(required(), t):
+		return "it is required"
 	case s == "":
 		return "leave the term out if it does not matter"
 	case strings.HasPrefix(s, "-"):

@@ -91,10 +91,16 @@ func (s *scanner) next() (token, error) {
 				return token{kind: textToken, text: s.item.text, line: s.line}, nil
 			}
 			if len(bytes.Trim(s.raw(), space)) > 0 {
-				return token{}, broken(s.line, quote(string(s.raw())), "nothing but the root element", "")
+				return token{}, broken(beginning(s.line, s.raw()), "text "+quote(collapse(s.raw())), "nothing but the root element", "")
 			}
 		}
 	}
+}
+
+// beginning is the line of the first character of b that is not white space.
+func beginning(line int, b []byte) int {
+	blank := len(b) - len(bytes.TrimLeft(b, space))
+	return line + bytes.Count(b[:blank], []byte("\n"))
 }
 
 func (s *scanner) stop() (token, error) {

@@ -31,16 +31,16 @@ func (c *checker) window(i int, d *DraftRequest) (start, end time.Time, wall tim
 // fit checks the wall time against the window, which is not empty.
 func (c *checker) fit(i int, start, end time.Time, wall time.Duration) time.Duration {
 	if wall == 0 {
-		wall = end.Sub(start)
+		if wall = end.Sub(start); wall > MaxWall {
+			c.fault(Meaning, i, EndDate, fmt.Sprintf("a run of %s", wall), fmt.Sprintf("at most %s", MaxWall), "give WallTime")
+			return wall
+		}
 	}
 	from := start
 	if c.now.After(from) {
 		from = c.now
 	}
-	switch {
-	case wall > MaxWall:
-		c.fault(Meaning, i, EndDate, fmt.Sprintf("a run of %s", wall), fmt.Sprintf("at most %s", MaxWall), "give WallTime")
-	case !from.IsZero() && end.Sub(from) < wall:
+	if !from.IsZero() && end.Sub(from) < wall {
 		found := fmt.Sprintf("%s, but %s from %s to the end", wall, end.Sub(from), stamp(from))
 		c.fault(Meaning, i, WallTime, found, "no more than the window", "shorten WallTime or move the end")
 	}
