@@ -126,7 +126,7 @@ func unseal(der []byte, trust *identity.Trust, at time.Time) (s sealed, by ident
 // one's own records, which were verified before they were kept.
 func Content(der []byte) ([]byte, error) {
 	s, err := parse(der)
-	return s.octets, err
+	return bytes.Clone(s.octets), err
 }
 
 // Signer is whose certificate a SignedData names as the signer's, with nothing
