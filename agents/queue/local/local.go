@@ -1,0 +1,225 @@
+// Package local is a batch system for this machine's own cores. A sold slot is a
+// claim on them that everybody who sells cores of this machine must respect: the
+// claims of all agents stand in one file, in a directory that they share, and are
+// changed only under its lock. So two agents never sell the same cores, and a
+// claim survives restarts of the agent and of the machine.
+//
+// It knows nothing of processes that did not buy: a machine whose cores are sold
+// should run nothing else, or be configured with fewer cores.
+package local
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Config is the part of this machine that an agent sells.
+type Config struct {
+	Agent protocol.AgentID
+	Dir   string // shared by all agents that sell cores of this machine
+	Cores int    // at most so many in all, of every agent's claims; 0: all of the machine's
+	Now   func() time.Time
+	Slog  *slog.Logger
+}
+
+const (
+	claimsFile = "claims.json"
+	lockFile   = "claims.lock"
+	// MaxClaims bounds the claims on one machine; more are refused with limit.
+	MaxClaims = 1 << 14
+	// pollPeriod is how often the claims of other agents are looked at.
+	pollPeriod = 2 * time.Second
+)
+
+// claim is one sold slot.
+type claim struct {
+	ID    string           `json:"id"`
+	Agent protocol.AgentID `json:"agent"`
+	Slot  protocol.Slot    `json:"slot"`
+}
+
+// cores are the cores of this machine, as one agent sells them.
+type cores struct {
+	agent    protocol.AgentID
+	dir      string
+	capacity int
+	seen     []claim // as of the last look
+}
+
+// Open makes a driver of this machine's cores.
+func Open(cfg Config) (*queue.Loop, error) {
+	have := runtime.NumCPU()
+	if cfg.Cores < 0 || cfg.Cores > have {
+		return nil, fmt.Errorf("local: %d cores: want 1..%d, the cores of this machine, or 0 for all", cfg.Cores, have)
+	}
+	c := &cores{agent: cfg.Agent, dir: cfg.Dir, capacity: have}
+	if cfg.Cores > 0 {
+		c.capacity = cfg.Cores
+	}
+	if err := c.locked(func(*[]claim) (bool, error) { return false, nil }); err != nil {
+		return nil, err
+	}
+	return queue.NewLoop(cfg.Agent, c, cfg.Now, cfg.Slog), nil
+}
+
+// locked calls f with the claims while no other agent can change them, and
+// makes them durable if f has changed them.
+func (c *cores) locked(f func(claims *[]claim) (changed bool, err error)) (err error) {
+	lock, err := os.OpenFile(filepath.Join(c.dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("local: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }() // closing unlocks
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("local: lock %s: %w", lock.Name(), err)
+	}
+	path := filepath.Join(c.dir, claimsFile)
+	var claims []claim
+	if err := queue.ReadFile(path, &claims); err != nil {
+		return err
+	}
+	changed, err := f(&claims)
+	if err != nil {
+		return err
+	}
+	if changed {
+		if err := queue.WriteFile(path, claims); err != nil {
+			return err
+		}
+	}
+	c.seen = claims
+	return nil
+}
+
+// Reserve claims cores over a slot, if the claims of all agents leave them.
+func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
+	var why *protocol.Reason
+	err := c.locked(func(claims *[]claim) (bool, error) {
+		*claims = slices.DeleteFunc(*claims, func(x claim) bool { return !x.Slot.End.After(now) })
+		if i := c.index(*claims, id); i >= 0 {
+			if !equal((*claims)[i].Slot, slot) {
+				why = &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
+			}
+			return false, nil
+		}
+		if why = c.refusal(*claims, slot); why != nil {
+			return false, nil
+		}
+		*claims = append(*claims, claim{id, c.agent, slot})
+		return true, nil
+	})
+	if err != nil {
+		why = &protocol.Reason{Code: protocol.CodeUnavailable, Note: err.Error()}
+	}
+	return slot, id, why
+}
+
+// refusal says why a slot cannot be claimed beside the claims; nil if it can.
+func (c *cores) refusal(claims []claim, slot protocol.Slot) *protocol.Reason {
+	free := c.capacity - taken(claims, slot)
+	switch {
+	case slot.Cores > c.capacity:
+		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the machine has %d", slot.Cores, c.capacity)}
+	case len(claims) >= MaxClaims:
+		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("%d claims on this machine", len(claims))}
+	case slot.Cores > free:
+		return &protocol.Reason{Code: protocol.CodeBusy, Free: max(free, 0), Note: fmt.Sprintf("%d cores wanted, %d free", slot.Cores, free)}
+	}
+	return nil
+}
+
+// taken is the most cores that the claims take at any instant of a slot. Claims
+// only add up where one of them, or the slot, begins.
+func taken(claims []claim, slot protocol.Slot) int {
+	most := 0
+	instants := []time.Time{slot.Start}
+	for _, x := range claims {
+		if x.Slot.Overlaps(slot) && x.Slot.Start.After(slot.Start) {
+			instants = append(instants, x.Slot.Start)
+		}
+	}
+	for _, t := range instants {
+		sum := 0
+		for _, x := range claims {
+			if !t.Before(x.Slot.Start) && t.Before(x.Slot.End) {
+				sum += x.Slot.Cores
+			}
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+func (c *cores) index(claims []claim, id string) int {
+	return slices.IndexFunc(claims, func(x claim) bool { return x.ID == id && x.Agent == c.agent })
+}
+
+func equal(a, b protocol.Slot) bool {
+	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
+}
+
+// Find reads a claim of this agent back.
+func (c *cores) Find(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
+	if err := c.look(); err != nil {
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Note: err.Error()}
+	}
+	i := c.index(c.seen, id)
+	if i < 0 || !c.seen[i].Slot.End.After(now) {
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnknown, Note: "no such claim"}
+	}
+	return c.seen[i].Slot, id, nil
+}
+
+// Release gives a claim of this agent up.
+func (c *cores) Release(_ time.Time, id string) *protocol.Reason {
+	err := c.locked(func(claims *[]claim) (bool, error) {
+		i := c.index(*claims, id)
+		if i >= 0 {
+			*claims = slices.Delete(*claims, i, i+1)
+		}
+		return i >= 0, nil
+	})
+	if err != nil {
+		return &protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: err.Error()}
+	}
+	return nil
+}
+
+// look reads the claims as they are.
+func (c *cores) look() error {
+	return c.locked(func(*[]claim) (bool, error) { return false, nil })
+}
+
+// State is every claim on the machine; those of other agents are not Mine.
+func (c *cores) State(now time.Time) (message.QueueChanged, error) {
+	if err := c.look(); err != nil {
+		return message.QueueChanged{}, err
+	}
+	q := message.QueueChanged{At: now, Capacity: c.capacity}
+	for _, x := range c.seen {
+		if x.Slot.End.After(now) {
+			q.Reservations = append(q.Reservations, message.QueueReservation{ID: x.ID, Slot: x.Slot, Mine: x.Agent == c.agent})
+		}
+	}
+	return q, nil
+}
+
+// Advance looks for what other agents have claimed or given up.
+func (c *cores) Advance(now time.Time) (changed bool, next time.Time) {
+	before := c.seen
+	if err := c.look(); err != nil {
+		return false, now.Add(pollPeriod) // the next request tells of it
+	}
+	return !slices.EqualFunc(before, c.seen, func(a, b claim) bool { return a.ID == b.ID && a.Agent == b.Agent }), now.Add(pollPeriod)
+}

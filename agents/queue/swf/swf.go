@@ -1,0 +1,217 @@
+// Package swf is a batch system that never was: a workload log in the Standard
+// Workload Format as a live machine (specs §1.3). Jobs arrive and run as the log
+// recorded; sold slots are laid over them and played forward with them.
+//
+// Its clock is that of the market: t = base + (now − market start). The machine
+// lives in memory; its reservations and its start are kept in a file of its own,
+// as a real batch system keeps them, and survive a restart of the agent.
+package swf
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/agents/workload"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Config is one machine.
+type Config struct {
+	Agent protocol.AgentID // whose it is
+	Log   *workload.Log
+	Base  int64     // second of the log at which the market starts
+	Start time.Time // of the market; zero: when the machine was first opened
+	Dir   string    // of its own, where its reservations are kept
+	Now   func() time.Time
+	Slog  *slog.Logger
+}
+
+// fileName is the machine's file in its directory.
+const fileName = "swf-reservations.json"
+
+// saved is the file.
+type saved struct {
+	Start        time.Time     `json:"start"` // whole seconds
+	Base         int64         `json:"base"`
+	Reservations []reservation `json:"reservations"`
+}
+
+type reservation struct {
+	ID   string        `json:"id"`
+	Slot protocol.Slot `json:"slot"`
+}
+
+// machine is a log under the wall clock.
+type machine struct {
+	path  string
+	state saved
+	m     *workload.Machine
+}
+
+// Open makes a driver of a log, with the reservations of its last run.
+func Open(cfg Config) (*queue.Loop, error) {
+	s := &machine{path: filepath.Join(cfg.Dir, fileName)}
+	if err := queue.ReadFile(s.path, &s.state); err != nil {
+		return nil, err
+	}
+	if err := s.settle(cfg); err != nil {
+		return nil, err
+	}
+	s.m = workload.NewMachine(cfg.Log, s.state.Base)
+	for _, r := range s.state.Reservations {
+		if err := s.m.Restore(s.seconds(r.ID, r.Slot)); err != nil && !errors.Is(err, workload.ErrPast) {
+			return nil, fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	return queue.NewLoop(cfg.Agent, s, cfg.Now, cfg.Slog), nil
+}
+
+// settle decides when the market started: as configured, or as it was the first
+// time. Another base or start would move what is sold to other jobs.
+func (s *machine) settle(cfg Config) error {
+	start := cfg.Start
+	if start.IsZero() {
+		start = cfg.Now()
+	}
+	if s.state.Start.IsZero() {
+		s.state = saved{Start: start.Truncate(time.Second).UTC(), Base: cfg.Base}
+		return queue.WriteFile(s.path, s.state)
+	}
+	if s.state.Base != cfg.Base || !cfg.Start.IsZero() && !s.state.Start.Equal(cfg.Start.Truncate(time.Second)) {
+		return fmt.Errorf("%s: the machine started at second %d of its log on %s; want the same base and start, or another directory",
+			s.path, s.state.Base, s.state.Start.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// second is an instant on the log's clock, rounded down; after is rounded up.
+func (s *machine) second(t time.Time) int64 { return s.state.Base + t.Unix() - s.state.Start.Unix() }
+
+func (s *machine) after(t time.Time) int64 { return s.second(t.Add(time.Second - 1)) }
+
+// wall is a second of the log on the wall clock.
+func (s *machine) wall(second int64) time.Time {
+	return time.Unix(second-s.state.Base+s.state.Start.Unix(), 0).UTC()
+}
+
+// seconds is a slot as the machine counts, rounded outward.
+func (s *machine) seconds(id string, slot protocol.Slot) workload.Reservation {
+	return workload.Reservation{ID: id, Start: s.second(slot.Start), End: s.after(slot.End), Cores: slot.Cores}
+}
+
+// Advance plays the machine up to now.
+func (s *machine) Advance(now time.Time) (changed bool, next time.Time) {
+	changed = s.m.Advance(s.second(now))
+	if at, ok := s.m.Next(); ok {
+		next = s.wall(at)
+	}
+	return changed, next
+}
+
+// Reserve blocks a slot, if the machine's own plan leaves the cores free.
+func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
+	s.Advance(now)
+	if i := s.index(id); i >= 0 {
+		if kept := s.state.Reservations[i].Slot; !equal(kept, slot) {
+			return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
+		}
+	}
+	r := s.seconds(id, slot)
+	if err := s.m.Reserve(r); err != nil {
+		return protocol.Slot{}, "", s.reason(err, r)
+	}
+	if s.index(id) >= 0 {
+		return slot, id, nil
+	}
+	s.forget(now)
+	s.state.Reservations = append(s.state.Reservations, reservation{id, slot})
+	if err := queue.WriteFile(s.path, s.state); err != nil {
+		s.state.Reservations = s.state.Reservations[:len(s.state.Reservations)-1]
+		s.m.Release(id)
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Note: err.Error()}
+	}
+	return slot, id, nil
+}
+
+func (s *machine) reason(err error, r workload.Reservation) *protocol.Reason {
+	why := &protocol.Reason{Code: protocol.CodeMalformed, Note: err.Error()}
+	switch {
+	case errors.Is(err, workload.ErrBusy):
+		why.Code = protocol.CodeBusy
+		why.Free = max(0, s.m.Snapshot().Project().Free(max(r.Start, s.m.Now()), r.End))
+	case errors.Is(err, workload.ErrSize):
+		why.Code = protocol.CodeSize
+	case errors.Is(err, workload.ErrPast):
+		why.Code = protocol.CodeWindow
+	case errors.Is(err, workload.ErrFull):
+		why.Code = protocol.CodeLimit
+	case errors.Is(err, workload.ErrID):
+		why.Code = protocol.CodeMismatch
+	}
+	return why
+}
+
+func (s *machine) index(id string) int {
+	return slices.IndexFunc(s.state.Reservations, func(r reservation) bool { return r.ID == id })
+}
+
+func equal(a, b protocol.Slot) bool {
+	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
+}
+
+// forget drops the reservations that are over.
+func (s *machine) forget(now time.Time) {
+	s.state.Reservations = slices.DeleteFunc(s.state.Reservations, func(r reservation) bool { return !r.Slot.End.After(now) })
+}
+
+// Find reads a reservation back.
+func (s *machine) Find(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
+	i := s.index(id)
+	if i < 0 || !s.state.Reservations[i].Slot.End.After(now) {
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnknown, Note: "no such reservation"}
+	}
+	return s.state.Reservations[i].Slot, id, nil
+}
+
+// Release frees a reservation's cores.
+func (s *machine) Release(now time.Time, id string) *protocol.Reason {
+	s.Advance(now)
+	i := s.index(id)
+	if i < 0 {
+		return nil
+	}
+	old := s.state.Reservations
+	s.state.Reservations = slices.Concat(old[:i], old[i+1:])
+	if err := queue.WriteFile(s.path, s.state); err != nil {
+		s.state.Reservations = old
+		return &protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: err.Error()}
+	}
+	s.m.Release(id)
+	return nil
+}
+
+// State is the machine as its scheduler knows it, on the wall clock. Waiting
+// jobs beyond those that can be played forward are left out.
+func (s *machine) State(now time.Time) (message.QueueChanged, error) {
+	s.Advance(now)
+	snap := s.m.Snapshot()
+	q := message.QueueChanged{At: now, Capacity: snap.Capacity}
+	for _, j := range snap.Running {
+		q.Running = append(q.Running, message.RunningJob{Cores: j.Cores, End: s.wall(j.End)})
+	}
+	for _, j := range snap.Waiting[:min(len(snap.Waiting), workload.MaxProjected)] {
+		q.Queued = append(q.Queued, message.QueuedJob{Cores: j.Cores, Wall: time.Duration(j.Wall) * time.Second})
+	}
+	for _, r := range s.state.Reservations {
+		if r.Slot.End.After(now) {
+			q.Reservations = append(q.Reservations, message.QueueReservation{ID: r.ID, Slot: r.Slot, Mine: true})
+		}
+	}
+	return q, nil
+}
