@@ -8,11 +8,12 @@
 // time. The sender is whom the channel or the gossip signature authenticated,
 // never a field. So nothing behind Open checks any of this again.
 //
-//	protocol.Message --Encode--> bytes --Open--> protocol.Message
+//	protocol.Message --Seal--> bytes --Open--> protocol.Message
 //
-// Encode refuses what Open would refuse. The bytes are protobuf (wire/wire.proto):
-// unknown fields are ignored, so that later versions can add some; unknown bodies,
-// performatives and words are errors. The same message gives the same bytes.
+// Seal signs what is signed on the way out, and is otherwise Encode, which refuses
+// what Open would refuse. The bytes are protobuf (wire/wire.proto): unknown fields
+// are ignored, so that later versions can add some; unknown bodies, performatives
+// and words are errors. The same message gives the same bytes.
 //
 // Whether the sender may say this now, and whether the parts of a conversation
 // fit together, is for the roles.
