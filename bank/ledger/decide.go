@@ -66,11 +66,7 @@ func (c *change) close(k contractKey, g *gathering, o *outcome) protocol.Receipt
 		c.drop(TableCopies, string(k[:]))
 	}
 	o.user, o.currency, o.settleBy = g.user, g.currency, g.settleBy
-	if a := c.l.accounts[g.user]; a != nil {
-		o.user = a.id // one string for all of a user's outcomes
-	}
 	c.put(TableContracts, string(k[:]), encodeNumber(o.entry))
-	c.put(TableOutcomes, NumberKey(o.entry), o.encode(k))
 	c.remember(k, o)
 	return c.l.receipt(k.id(), o)
 }
@@ -123,7 +119,7 @@ func (l *Ledger) mayRefund(b *protocol.Bundle, unit int, amount protocol.Credits
 func (c *change) refund(now time.Time, k contractKey, o *outcome, unit int, amount protocol.Credits, by protocol.AgentID) {
 	from := c.line(c.l.accounts[by], o.currency)
 	to := c.line(c.l.accounts[o.user], o.currency)
-	remembered := c.l.outcomes[k] == o
+	remembered := c.l.recalled[k] != o
 	if !remembered { // the store's older answers lack this refund from now on
 		c.l.state.floorEntry = c.l.state.Entry + 1
 	}
@@ -131,6 +127,6 @@ func (c *change) refund(now time.Time, k contractKey, o *outcome, unit int, amou
 	o.refunds = append(o.refunds, protocol.Refund{Unit: unit, Amount: amount, Entry: e.Number, Time: e.Time})
 	c.put(TableRefunds, refundKey(k, unit), encodeNumber(e.Number))
 	if remembered {
-		c.put(TableOutcomes, NumberKey(o.entry), o.encode(k))
+		c.file(k, o)
 	}
 }

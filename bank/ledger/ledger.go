@@ -21,8 +21,7 @@ type Ledger struct {
 	gathers   map[protocol.AgentID]int // undecided bundles per user
 	deadlines deadlines
 
-	outcomes map[contractKey]*outcome
-	order    []contractKey // of outcomes, oldest first
+	outcomes archive
 	recalled map[contractKey]*outcome
 	absent   map[contractKey]uint64 // not in the store as of this entry
 }

@@ -40,7 +40,7 @@ func empty(cfg Config, now time.Time) *Ledger {
 		cfg: cfg, state: State{Bank: cfg.Bank}, graceEnds: nanos(now.Add(cfg.Grace)),
 		accounts: map[protocol.AgentID]*account{}, sums: map[string]protocol.Credits{},
 		holds: map[uint64]*hold{}, gathering: map[contractKey]*gathering{}, gathers: map[protocol.AgentID]int{},
-		outcomes: map[contractKey]*outcome{}, recalled: map[contractKey]*outcome{}, absent: map[contractKey]uint64{},
+		outcomes: archive{index: map[contractKey]uint64{}}, recalled: map[contractKey]*outcome{}, absent: map[contractKey]uint64{},
 	}
 }
 
@@ -152,11 +152,7 @@ func (l *Ledger) loadOutcome(key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	if a := l.accounts[o.user]; a != nil {
-		o.user = a.id // one string for all of a user's outcomes
-	}
-	l.outcomes[k] = o
-	l.order = append(l.order, k)
+	l.outcomes.add(k, o.entry, value)
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (l *Ledger) Outcome(id protocol.ContractID) (protocol.Receipt, error) {
 
 // recent is an outcome that memory has.
 func (l *Ledger) recent(k contractKey) *outcome {
-	if o := l.outcomes[k]; o != nil {
+	if o := l.outcomes.get(k); o != nil {
 		return o
 	}
 	return l.recalled[k]
@@ -91,21 +91,26 @@ func (l *Ledger) forgotten(k contractKey, settleBy int64) bool {
 func (c *change) remember(k contractKey, o *outcome) {
 	l := c.l
 	delete(l.absent, k)
-	l.outcomes[k] = o
-	l.order = append(l.order, k)
+	c.file(k, o)
 	for range forgetPerChange {
-		oldest := l.outcomes[l.order[0]]
-		if len(l.order) <= MaxOutcomes && o.time-oldest.time <= int64(protocol.OutcomeMemory) {
+		oldest, time := l.outcomes.oldest()
+		if l.outcomes.len() <= MaxOutcomes && o.time-time <= int64(protocol.OutcomeMemory) {
 			return
 		}
-		c.forget(l.order[0], oldest)
+		c.forget(oldest, l.outcomes.get(oldest))
 	}
+}
+
+// file saves an outcome in memory and on the way to the store.
+func (c *change) file(k contractKey, o *outcome) {
+	value := o.encode(k)
+	c.l.outcomes.add(k, o.entry, value)
+	c.put(TableOutcomes, NumberKey(o.entry), value)
 }
 
 func (c *change) forget(k contractKey, o *outcome) {
 	l := c.l
-	delete(l.outcomes, k)
-	l.order = l.order[1:]
+	l.outcomes.drop(k)
 	l.state.floorEntry = max(l.state.floorEntry, o.lastEntry())
 	l.state.floorSettle = max(l.state.floorSettle, o.settleBy)
 	c.drop(TableOutcomes, NumberKey(o.entry))
@@ -167,6 +172,13 @@ func (o *outcome) encode(k contractKey) []byte {
 		b = appendTime(b, nanos(r.Time))
 	}
 	return b
+}
+
+// peekOutcome reads only the contract and the time of an outcome that was
+// decoded before.
+func peekOutcome(value []byte) (k contractKey, time int64) {
+	copy(k[:], value[1:])
+	return k, int64(binary.BigEndian.Uint64(value[1+len(k):]))
 }
 
 func decodeOutcome(key string, value []byte) (contractKey, *outcome, error) {
