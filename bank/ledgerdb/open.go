@@ -13,13 +13,15 @@ import (
 // openBolt begins a new file under another name, so that a file with this name
 // is always whole.
 func openBolt(path string) (*bbolt.DB, error) {
-	if _, err := os.Stat(path); err != nil {
-		if !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("open ledger: %w", err)
-		}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, os.ErrNotExist):
 		if err := begin(path); err != nil {
 			return nil, fmt.Errorf("begin ledger %s: %w", path, err)
 		}
+	case err != nil:
+		return nil, fmt.Errorf("open ledger: %w", err)
+	case info.Size() == 0: // bbolt would begin a new one in it
+		return nil, fmt.Errorf("open ledger %s: damaged: the file is empty", path)
 	}
 	b, err := openFile(path)
 	if err != nil {

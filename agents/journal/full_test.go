@@ -1,0 +1,126 @@
+package journal_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ramp/agents/journal"
+	"ramp/protocol"
+)
+
+const noMount = "cannot mount"
+
+// ownMounts gives a process mounts of its own, with or without root.
+func ownMounts() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+}
+
+// full is a place whose space can be taken and given back.
+type full struct {
+	take, free func() error
+}
+
+// fileLimit lets no file grow beyond 512 KiB.
+func fileLimit() full {
+	var old syscall.Rlimit
+	_ = syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old)
+	return full{
+		take: func() error {
+			return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 512 << 10, Max: old.Max})
+		},
+		free: func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old) },
+	}
+}
+
+// smallDisk is a file system of 2 MB, most of it taken by another file.
+func smallDisk(t *testing.T, dir string) full {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
+		t.Fatalf("%s: %v", noMount, err)
+	}
+	other := filepath.Join(dir, "other")
+	return full{
+		take: func() error { return os.WriteFile(other, make([]byte, 1<<20), 0o600) },
+		free: func() error { return os.Remove(other) },
+	}
+}
+
+// runFull fills a journal until it refuses, and looks that it never lies: what
+// it took is there, what it refused is not, and with space again it goes on.
+func runFull(t *testing.T, where string) {
+	how, dir, _ := strings.Cut(where, ":")
+	disk := fileLimit()
+	if how == "tmpfs" {
+		disk = smallDisk(t, dir)
+	}
+	path := filepath.Join(dir, "j")
+	j := open(t, path, 0)
+	if err := disk.take(); err != nil {
+		t.Fatal(err)
+	}
+	taken := fill(t, j)
+	for range 3 { // it stays refused, and what is there stays
+		if err := j.Append(pair(taken, 100_000)); err == nil {
+			t.Fatal("a full disk took an append")
+		}
+		look(t, j, taken)
+	}
+	if err := disk.free(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(pair(taken, 100_000)); err != nil {
+		t.Fatalf("with space again: %v", err)
+	}
+	look(t, j, taken+1)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	look(t, open(t, path, 0), taken+1)
+	t.Logf("was full and had space again; %d traced messages given up", j.Lost())
+}
+
+// fill appends until there is no space; the trace is what must go first.
+func fill(t *testing.T, j *journal.Journal) int {
+	t.Helper()
+	for i := range 1000 {
+		j.Trace(time.Unix(1, 0), "in", "c", make([]byte, 1000))
+		if err := j.Append(pair(i, 4000)); err != nil {
+			t.Logf("append %d: %v", i, err)
+			if i < 20 || j.Lost() == 0 {
+				t.Fatalf("full after %d appends, %d messages lost", i, j.Lost())
+			}
+			return i
+		}
+	}
+	t.Fatal("the disk is never full")
+	return 0
+}
+
+func pair(i, size int) []protocol.Record {
+	value := strings.Repeat("v", size)
+	return []protocol.Record{rec(fmt.Sprintf("%04d.1", i), value), rec(fmt.Sprintf("%04d.2", i), value)}
+}
+
+// look finds both records of every append, and nothing else.
+func look(t *testing.T, j *journal.Journal, appends int) {
+	t.Helper()
+	n := 0
+	err := j.Each("a", func(key string, _ []byte) error {
+		if want := fmt.Sprintf("%04d.%d", n/2, n%2+1); key != want {
+			return fmt.Errorf("key %q, want %q", key, want)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != 2*appends {
+		t.Fatalf("%d records of %d appends, %v", n, appends, err)
+	}
+}
