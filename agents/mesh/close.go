@@ -10,26 +10,24 @@ func (m *Mesh) close() error {
 	m.mu.Lock()
 	close(m.draining)
 	m.mu.Unlock()
-	m.awaitLinks()
+	written := make(chan struct{})
+	go func() { defer close(written); m.links.disband() }()
+	m.awaitWriters(written)
 	m.stop()
-	err := m.host.Close()
-	m.links.disband()
+	err := m.host.Close() // ends every stream, and so whoever reads or writes one
+	<-written
 	m.crew.disband()
 	return err
 }
 
-// awaitLinks waits for the writers to empty their queues.
-func (m *Mesh) awaitLinks() {
-	empty := make(chan struct{})
-	go func() { defer close(empty); m.links.disband() }()
+// awaitWriters waits for the writers to empty their queues.
+func (m *Mesh) awaitWriters(written <-chan struct{}) {
 	limit := time.NewTimer(CloseTimeout)
 	defer limit.Stop()
 	select {
-	case <-empty:
+	case <-written:
 	case <-limit.C:
 		m.cfg.Log.Warn("closed before every message was sent", "after", CloseTimeout)
-		m.stop()
-		<-empty
 	}
 }
 

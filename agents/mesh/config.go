@@ -10,6 +10,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"ramp/protocol"
+	"ramp/protocol/codec"
 	"ramp/protocol/identity"
 )
 
@@ -22,13 +23,21 @@ var (
 	ErrBusy         = errors.New("too many messages wait for this agent")
 )
 
-// Codec turns messages into bytes and back. Open bounds, parses and verifies; on
-// an error it returns as much of the envelope as it could read. Both are called
-// from several goroutines.
+// Codec turns messages into bytes and back. Open bounds, parses and verifies; if
+// its error has a method Answer(self) (protocol.Message, bool), as that of package
+// codec has, the sender gets that answer. Both are called from several goroutines.
 type Codec interface {
 	Encode(m protocol.Message) ([]byte, error)
 	Open(b []byte, sender protocol.AgentID, at time.Time) (protocol.Message, error)
 }
+
+// Wire is the codec of the market: package codec, with o to open.
+func Wire(o codec.Opener) Codec { return wire{o} }
+
+type wire struct{ codec.Opener }
+
+// Encode is codec.Encode.
+func (wire) Encode(m protocol.Message) ([]byte, error) { return codec.Encode(m) }
 
 // Trust says whose certificates count at a time. identity.Trust is one.
 type Trust interface {

@@ -27,9 +27,9 @@ type contact struct {
 	until   time.Time     // when that presence ends
 	seen    time.Time
 
-	messages, bytes, streams, faults bucket
-	gossip                           map[string]*author
-	reading                          map[libp2pprotocol.ID]*reading
+	messages, bytes, streams, faults, foreign bucket
+	gossip                                    map[string]*author
+	reading                                   map[libp2pprotocol.ID]*reading
 }
 
 // author is what is remembered of one's gossip on a topic.
@@ -70,7 +70,7 @@ func (c *contact) hear(p message.Presence, now time.Time) {
 		return
 	}
 	c.kind, c.counter, c.seen = p.Agent, p.Counter, now
-	c.until = now.Add(min(p.TTL, maxTTL))
+	c.until = now.Add(min(p.TTL, protocol.MaxTTL))
 	if addrs := parseClaimed(p.Addresses); len(addrs) > 0 {
 		c.addrs = addrs
 	}
@@ -92,6 +92,12 @@ func (c *contact) admit(n int, now time.Time, l Limits) bool {
 	defer c.mu.Unlock()
 	c.seen = now
 	return c.messages.take(now, 1, l.Messages) && c.bytes.take(now, float64(n), l.Bytes)
+}
+
+func (c *contact) admitForeign(now time.Time, l Limits) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.foreign.take(now, 1, l.Foreign)
 }
 
 func (c *contact) admitStream(now time.Time, l Limits) bool {
@@ -120,6 +126,19 @@ func (c *contact) admitGossip(topic string, sequence uint64, now time.Time, l Li
 	return a.allowance.take(now, 1, l.Gossip) && a.seen.admit(sequence)
 }
 
+// end lets the reader come to the end of a stream that its writer has closed,
+// for a while.
+func (r *reading) end() {
+	grace := time.NewTimer(replaceGrace)
+	defer grace.Stop()
+	select {
+	case <-r.done:
+	case <-grace.C:
+		_ = r.stream.Reset() // its reader may be gone already
+		<-r.done
+	}
+}
+
 // replace makes s the one stream of its kind that is read from this contact. It
 // returns when the reader of an older one is done, so that order is kept; stop
 // must be called at the end.
@@ -130,8 +149,7 @@ func (c *contact) replace(s network.Stream) (stop func()) {
 	c.reading[s.Protocol()] = mine
 	c.mu.Unlock()
 	if older != nil {
-		_ = older.stream.Reset() // its reader may be gone already
-		<-older.done
+		older.end()
 	}
 	return func() {
 		c.mu.Lock()

@@ -32,19 +32,16 @@ type heard struct {
 }
 
 func (m *Mesh) openGossip() error {
-	ready := make(chan error, 1)
+	joined := make(chan error, 1)
 	m.gossip = &gossip{topics: map[string]*pubsub.Topic{}, queue: make(chan *outgoing, publishQueue)}
-	started := m.start(func(ctx context.Context) {
-		err := m.joinTopics(ctx)
-		ready <- err
-		if err == nil {
-			m.publishAll(ctx)
-		}
-	})
-	if !started {
+	if !m.start(func(ctx context.Context) { joined <- m.joinTopics(ctx) }) {
 		return ErrClosed
 	}
-	return <-ready
+	if err := <-joined; err != nil {
+		return err
+	}
+	m.link(m.publishAll)
+	return nil
 }
 
 func (m *Mesh) joinTopics(ctx context.Context) error {
@@ -111,12 +108,19 @@ func (m *Mesh) publishAll(ctx context.Context) {
 	for {
 		select {
 		case o := <-m.gossip.queue:
-			if err := m.publishOne(ctx, o); err != nil && ctx.Err() == nil {
-				m.fail(o, protocol.Everyone, err)
+			m.publishOrFail(ctx, o)
+		case <-m.draining:
+			for len(m.gossip.queue) > 0 {
+				m.publishOrFail(ctx, <-m.gossip.queue)
 			}
-		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+func (m *Mesh) publishOrFail(ctx context.Context, o *outgoing) {
+	if err := m.publishOne(ctx, o); err != nil {
+		m.fail(o, protocol.Everyone, err)
 	}
 }
 
@@ -128,8 +132,10 @@ func (m *Mesh) publishOne(ctx context.Context, o *outgoing) error {
 	name := topicCalls
 	if p, ok := o.message.Body.(message.Presence); ok {
 		name = topicPresence
-		if before := m.presence.Swap(&b); before == nil || p.TTL == 0 {
+		if before := m.presence.Swap(&b); p.TTL == 0 {
 			m.introduceSelf(ctx)
+		} else if before == nil {
+			m.start(m.introduceSelf)
 		}
 	}
 	m.counters.messagesOut.Add(1)
@@ -145,9 +151,13 @@ func (m *Mesh) validate(topic string, from peer.ID, msg *pubsub.Message) pubsub.
 		return pubsub.ValidationAccept
 	}
 	h, err := m.readGossip(msg)
-	if err != nil {
+	if isFault(err) {
 		m.blameForwarder(from, err)
 		return pubsub.ValidationReject
+	}
+	if err != nil {
+		m.noteForeign(from, err)
+		return pubsub.ValidationIgnore
 	}
 	if seq := msg.GetSeqno(); len(seq) != 8 || !h.contact.admitGossip(topic, binary.BigEndian.Uint64(seq), m.cfg.Now(), m.cfg.Limits) {
 		m.counters.dropped.Add(1)
@@ -176,6 +186,16 @@ func (m *Mesh) blameForwarder(from peer.ID, why error) {
 	c := m.book.peer(from)
 	if c == nil || c.blame(m.cfg.Now(), m.cfg.Limits) {
 		m.drop(from, fmt.Errorf("it passes on invalid gossip: %w", why))
+	}
+}
+
+// noteForeign notes that a peer passed on what its own trust may allow, but this
+// agent's does not.
+func (m *Mesh) noteForeign(from peer.ID, why error) {
+	m.counters.refused.Add(1)
+	c := m.book.peer(from)
+	if c == nil || !c.admitForeign(m.cfg.Now(), m.cfg.Limits) {
+		m.drop(from, fmt.Errorf("it passes on too much gossip of agents that are not trusted here: %w", why))
 	}
 }
 

@@ -2,7 +2,9 @@ package mesh
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 
@@ -23,7 +25,10 @@ func (m *Mesh) greet(s network.Stream) (*contact, *bufio.Reader, error) {
 		m.drop(c.peer, err)
 		return nil, nil, err
 	}
-	w := bufio.NewWriterSize(s, trustedLength)
+	if err := s.SetWriteDeadline(time.Now().Add(HelloTimeout)); err != nil {
+		return nil, nil, err
+	}
+	w := bufio.NewWriterSize(s, smallBuffer)
 	if err := writeFrame(w, m.card().encode()); err != nil {
 		return nil, nil, err
 	}
@@ -74,7 +79,7 @@ func (m *Mesh) receive(c *contact, b []byte) error {
 	now := m.cfg.Now()
 	msg, err := m.cfg.Codec.Open(b, c.agent, now)
 	if err != nil {
-		return m.misunderstand(c, msg, err)
+		return m.misunderstand(c, err)
 	}
 	if p, ok := msg.Body.(message.Presence); ok {
 		c.hear(p, now)
@@ -82,9 +87,9 @@ func (m *Mesh) receive(c *contact, b []byte) error {
 	return m.deliver(msg)
 }
 
-// misunderstand answers what could not be opened, if its envelope could be read
-// and it was no such answer itself; too many of them cut the peer off.
-func (m *Mesh) misunderstand(c *contact, msg protocol.Message, why error) error {
+// misunderstand answers what could not be opened, if the error knows an answer;
+// too many of them cut the peer off.
+func (m *Mesh) misunderstand(c *contact, why error) error {
 	m.counters.refused.Add(1)
 	m.cfg.Log.Debug("message not understood", "from", c.agent, "err", why)
 	if c.blame(m.cfg.Now(), m.cfg.Limits) {
@@ -92,19 +97,15 @@ func (m *Mesh) misunderstand(c *contact, msg protocol.Message, why error) error 
 		m.drop(c.peer, err)
 		return err
 	}
-	if msg.Conversation == "" || msg.Performative == protocol.NotUnderstood {
+	var answerable interface {
+		Answer(self protocol.AgentID) (protocol.Message, bool)
+	}
+	if !errors.As(why, &answerable) {
 		return nil
 	}
-	msg.Sender = c.agent
-	answer := msg.Reply(m.self, protocol.NotUnderstood, message.Refusal{
-		Reasons: []protocol.Reason{{Code: protocol.CodeMalformed, Unit: protocol.AllUnits, Note: clip(why.Error())}},
-	})
-	// Nobody here waits for it, so that it cannot be sent concerns nobody.
-	_ = m.post(c.agent, protocolACL, m.outgoing(answer))
+	if answer, ok := answerable.Answer(m.self); ok {
+		// Nobody here waits for it, so that it cannot be sent concerns nobody.
+		_ = m.post(c.agent, protocolACL, m.outgoing(answer))
+	}
 	return nil
 }
-
-// maxNote bounds what an answer repeats of an error.
-const maxNote = 200
-
-func clip(s string) string { return s[:min(len(s), maxNote)] }

@@ -3,15 +3,12 @@ package mesh
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-
-	"ramp/protocol/identity"
 )
 
 // introduction says where an agent may be. It is a hint: the one who follows it
@@ -58,10 +55,7 @@ func (m *Mesh) serveIntroductions(s network.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := s.SetWriteDeadline(time.Now().Add(HelloTimeout)); err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(s, trustedLength)
+	w := bufio.NewWriterSize(s, smallBuffer)
 	if err := writeFrame(w, encodeIntroductions(m.acquaintances(c.peer))); err != nil {
 		return err
 	}
@@ -108,7 +102,7 @@ func (m *Mesh) ask(s network.Stream, w *bufio.Writer) ([]introduction, error) {
 	if err := w.Flush(); err != nil {
 		return nil, err
 	}
-	r := bufio.NewReaderSize(s, trustedLength)
+	r := bufio.NewReaderSize(s, smallBuffer)
 	if _, err := m.readCard(s, r); err != nil {
 		return nil, err
 	}
@@ -236,7 +230,7 @@ func (m *Mesh) follow(ctx context.Context, list []introduction) {
 		if err == nil {
 			err = m.meet(ctx, id)
 		}
-		if err != nil && !errors.Is(err, identity.ErrForeign) {
+		if err != nil {
 			m.cfg.Log.Debug("introduction led nowhere", "peer", id, "err", err)
 		}
 	})

@@ -1,10 +1,6 @@
 package mesh
 
-import (
-	"time"
-
-	"ramp/protocol"
-)
+import "time"
 
 // Bounds of direct streams.
 const (
@@ -24,7 +20,8 @@ const (
 	// them; further ones are only counted, and the role's own deadlines stand.
 	FailureQueue = 4096
 	// bufferSize of a stream's reader and writer: a round of answers in one read.
-	bufferSize = 16 << 10
+	bufferSize  = 16 << 10
+	smallBuffer = 4 << 10 // of streams that carry little
 	// trustedLength is how much of a frame is allocated on its announcement alone;
 	// the rest grows with what arrives.
 	trustedLength = 64 << 10
@@ -37,7 +34,10 @@ const (
 	FrameTimeout = 30 * time.Second // for the rest of a frame that has begun
 	WriteTimeout = 10 * time.Second // for a flush; a peer that reads nothing is lost
 	LinkIdle     = 10 * time.Minute // after which an unused stream is closed
-	CloseTimeout = 2 * time.Second  // for queues to empty when the mesh closes
+	// replaceGrace is how long a stream that a newer one replaces may still be read
+	// to its end.
+	replaceGrace = time.Second
+	CloseTimeout = 2 * time.Second // for queues to empty when the mesh closes
 	// A dial that failed is not tried again at once; the most is short because a
 	// restarted bank should be found within it.
 	RedialFirst = 50 * time.Millisecond
@@ -82,8 +82,6 @@ const (
 	maxIntroBytes    = 512 << 10
 	parallelMeetings = 8
 	maxBootstrap     = 32
-	// maxTTL bounds how long a presence holds, whatever it says.
-	maxTTL = 10 * protocol.PresenceTTL
 )
 
 // Bounds of gossip. The library's queue of 32 per peer drops two thirds of a burst.
@@ -102,13 +100,14 @@ type Rate struct {
 	Burst     float64
 }
 
-// Limits are the allowances of one peer. A peer over one of the first four is
-// cut off for CutOff; gossip over its allowance is dropped.
+// Limits are the allowances of one peer. A peer over one of them is cut off for
+// CutOff; only gossip over its author's allowance is just dropped.
 type Limits struct {
 	Messages Rate // direct messages
 	Bytes    Rate // of direct messages
 	Streams  Rate // that the peer opens
 	Faults   Rate // messages that cannot be understood, invalid gossip
+	Foreign  Rate // gossip passed on, of authors without a credential that counts here
 	Gossip   Rate // messages of one author, per topic
 }
 
@@ -120,6 +119,7 @@ func DefaultLimits() Limits {
 		Bytes:    Rate{PerSecond: 32 << 20, Burst: 64 << 20},
 		Streams:  Rate{PerSecond: 4, Burst: 64},
 		Faults:   Rate{PerSecond: 1, Burst: 32},
+		Foreign:  Rate{PerSecond: 32, Burst: 256},
 		Gossip:   Rate{PerSecond: 32, Burst: 128},
 	}
 }

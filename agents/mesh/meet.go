@@ -22,7 +22,9 @@ const (
 )
 
 // isFault reports whether a peer, and not the network, is to blame.
-func isFault(err error) bool { return errors.Is(err, errBound) || errors.Is(err, errMalformed) }
+func isFault(err error) bool {
+	return errors.Is(err, errBound) || errors.Is(err, errMalformed) || errors.Is(err, errMismatch)
+}
 
 // meet exchanges cards and presences with a peer: afterwards each has verified
 // the other, and the role has heard the other's current presence, first-hand. If
@@ -61,7 +63,7 @@ func (m *Mesh) exchange(s network.Stream, w *bufio.Writer, own *[]byte) error {
 	if err := s.CloseWrite(); err != nil {
 		return err
 	}
-	r := bufio.NewReaderSize(s, trustedLength)
+	r := bufio.NewReaderSize(s, smallBuffer)
 	c, err := m.readCard(s, r)
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func (m *Mesh) serveMeeting(s network.Stream) error {
 	}
 	// Loaded after the contact was made: a first presence that is made after this
 	// finds the contact, and is told to it by introduceSelf.
-	if err := writePresence(bufio.NewWriterSize(s, trustedLength), m.presence.Load()); err != nil {
+	if err := writePresence(bufio.NewWriterSize(s, smallBuffer), m.presence.Load()); err != nil {
 		return err
 	}
 	if err := m.readPresence(c, s, r); err != nil {

@@ -84,7 +84,7 @@ func (m *Mesh) openStream(ctx context.Context, id peer.ID, via libp2pprotocol.ID
 // end: nothing else comes back on it.
 func (m *Mesh) watch(o *outbound) {
 	defer close(o.lost)
-	r := bufio.NewReaderSize(o.stream, trustedLength)
+	r := bufio.NewReaderSize(o.stream, smallBuffer)
 	if _, err := m.readCard(o.stream, r); err != nil {
 		_ = o.stream.Reset()
 		return

@@ -1,0 +1,169 @@
+package mesh_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ramp/agents/mesh"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Known0 is the first listen address without the peer ID.
+func (a *agent) Known0() string {
+	s := a.Addresses()[0]
+	for i := range s {
+		if len(s)-i > 5 && s[i:i+5] == "/p2p/" {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// awaitPresences waits until the role has heard of all.
+func (a *agent) awaitPresences(all map[protocol.AgentID]bool) {
+	a.t.Helper()
+	missing := map[protocol.AgentID]bool{}
+	for id := range all {
+		if id != a.Self() {
+			missing[id] = true
+		}
+	}
+	for len(missing) > 0 {
+		a.await(fmt.Sprintf("presences of %d agents", len(missing)), func(m protocol.Message) bool {
+			if _, ok := m.Body.(message.Presence); ok {
+				delete(missing, m.Sender)
+			}
+			return len(missing) == 0
+		})
+	}
+}
+
+func TestAUserThatJoinsKnowsTheWholeMarketAtOnce(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	bank.Send(presence(protocol.KindBank, 1))
+	all := map[protocol.AgentID]bool{bank.Self(): true}
+	var sellers []*agent
+	for i := range 20 {
+		s := m.joined(fmt.Sprintf("seller%d", i), bank)
+		s.Send(presence(protocol.KindResource, 1))
+		sellers = append(sellers, s)
+		all[s.Self()] = true
+	}
+	for _, a := range append(sellers, bank) {
+		a.awaitPresences(all)
+	}
+	start := time.Now()
+	user := m.joined("user", bank)
+	user.awaitPresences(all)
+	took := time.Since(start)
+	t.Logf("a user knew 21 agents after %s", took)
+	if took > protocol.HeartbeatPeriod/2 {
+		t.Errorf("took %s: it must not wait for a heartbeat", took)
+	}
+	for _, k := range user.Known() {
+		if len(k.Addresses) == 0 || k.Kind == 0 || k.Until.IsZero() {
+			t.Errorf("known without address, kind or end: %+v", k)
+		}
+	}
+}
+
+func TestAFirstPresenceReachesThoseAlreadyMet(t *testing.T) {
+	a, b := newMarket(t).pair(nil)
+	a.Send(presence(protocol.KindResource, 1))
+	b.awaitPresences(map[protocol.AgentID]bool{a.Self(): true})
+}
+
+func TestHeartbeatsComeByGossip(t *testing.T) {
+	a, b := newMarket(t).pair(nil)
+	for n := uint64(1); ; n++ {
+		a.Send(presence(protocol.KindResource, n))
+		select {
+		case m := <-b.inbox:
+			if p := m.Body.(message.Presence); p.Counter > 1 { // the first was told directly
+				return
+			}
+		case <-time.After(100 * time.Millisecond): // until the topic's mesh stands
+		}
+		if n == 200 {
+			t.Fatal("no heartbeat came by gossip")
+		}
+	}
+}
+
+func TestWhoLeavesIsHeardOf(t *testing.T) {
+	a, b := newMarket(t).pair(nil)
+	a.Send(presence(protocol.KindResource, 1))
+	b.awaitPresences(map[protocol.AgentID]bool{a.Self(): true})
+	last := presence(protocol.KindResource, 2)
+	p := last.Body.(message.Presence)
+	p.TTL = 0
+	last.Body = p
+	a.Send(last)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.await("the last presence", func(m protocol.Message) bool {
+		p, ok := m.Body.(message.Presence)
+		return ok && p.TTL == 0 && m.Sender == a.Self()
+	})
+}
+
+func TestACallToManyReachesSellersByGossip(t *testing.T) {
+	m := newMarket(t)
+	hears := func(c *mesh.Config) { c.HearCalls = true }
+	bank := m.start("bank", nil)
+	var sellers []*agent
+	for i := range 5 {
+		sellers = append(sellers, m.start(fmt.Sprintf("seller%d", i), func(c *mesh.Config) {
+			hears(c)
+			c.Bootstrap = bank.Addresses()
+		}))
+	}
+	user := m.joined("user", bank)
+	for _, s := range sellers {
+		user.awaitKnown(s.Self())
+		s.awaitKnown(user.Self())
+	}
+	call := callForProposals()
+	user.Send(call)
+	for _, s := range sellers {
+		got := s.await("the call", func(m protocol.Message) bool { return m.Performative == protocol.CFP })
+		if got.Sender != user.Self() || got.Conversation != call.Conversation {
+			t.Errorf("got %+v", got)
+		}
+		s.Send(query(7, got.Sender)) // and the answer finds its way
+	}
+	for range sellers {
+		user.awaitQuery(7)
+	}
+}
+
+func TestAnAgentJoinsWhenItsOnlyAddressComesUpLater(t *testing.T) {
+	m := newMarket(t)
+	inbox := make(chan protocol.Message, 1024)
+	cfg := m.config("bank", inbox)
+	bank := m.listen(cfg, inbox)
+	cfg.Listen = []string{bank.Known0()}
+	addrs := bank.Addresses()
+	if err := bank.Close(); err != nil {
+		t.Fatal(err)
+	}
+	user := m.start("user", func(c *mesh.Config) { c.Bootstrap = addrs })
+	bank = m.listen(cfg, inbox)
+	user.awaitKnown(bank.Self())
+}
+
+func TestAnAgentMayBeItsOwnBootstrap(t *testing.T) {
+	m := newMarket(t)
+	inbox := make(chan protocol.Message, 1024)
+	cfg := m.config("bank", inbox)
+	bank := m.listen(cfg, inbox)
+	cfg.Listen, cfg.Bootstrap = []string{bank.Known0()}, bank.Addresses()
+	if err := bank.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.listen(cfg, inbox)
+}
