@@ -33,6 +33,7 @@ type Participant struct {
 	buyers    map[protocol.AgentID]*buyerHolds
 	strangers map[string]protocol.Slot // reservations that an older journal must have made
 	counter   uint64                   // of reservations ever made
+	counted   uint64                   // as the journal has it
 	unsold    int                      // claims reserving, held or countersigned
 }
 
@@ -122,8 +123,15 @@ func (t *turn) touch(d *deal) {
 
 // end saves what was touched and sets the alarm.
 func (p *Participant) end(t *turn) protocol.Output {
+	if p.counter != p.counted {
+		t.save(counterRecord(p.counter))
+		p.counted = p.counter
+	}
 	for _, d := range t.changed {
-		t.save(p.record(d))
+		if d.durable || !d.empty() {
+			t.save(p.record(d))
+			d.durable = true
+		}
 		if d.empty() {
 			p.forget(d)
 		}

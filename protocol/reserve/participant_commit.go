@@ -150,6 +150,7 @@ func (p *Participant) becomeCountersigned(t *turn, d *deal, sale contract.Sale) 
 	p.contracts[sale.Verified.ID] = d
 	for _, c := range p.promised(d) {
 		c.become(t.now, ClaimCountersigned, "")
+		c.named = true
 	}
 	t.save(saleRecord(sale, t.now))
 	t.touch(d)

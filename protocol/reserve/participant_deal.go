@@ -35,6 +35,7 @@ type deal struct {
 	dealKey
 	hash     string // of the document
 	claims   []*claim
+	durable  bool          // the journal has a record of it
 	pending  *confirmation // being checked against the batch system
 	contract *promise      // countersigned; at most one, ever
 }
@@ -52,6 +53,7 @@ type claim struct {
 	why       string // why it ended
 	endedAt   time.Time
 
+	named     bool       // by the deal's contract: it is remembered as long as that
 	releasing bool       // the batch system has still to be told, or to confirm
 	refund    *refundDue // asked of the bank
 	granted   time.Time  // by the batch system; zero after a restart
@@ -161,23 +163,12 @@ func (c *claim) due() time.Time {
 	switch c.state {
 	case ClaimReserving, ClaimHeld:
 		return c.holdUntil
+	case ClaimFreed:
+		if !c.releasing && !c.named {
+			return c.holdUntil // then it is forgotten
+		}
 	}
 	return c.retryAt
-}
-
-// final reports whether nothing more can happen to the claim.
-func (c *claim) final(now time.Time) bool {
-	switch c.state {
-	case ClaimFreed:
-		return !c.releasing
-	case ClaimCancelled:
-		return !c.releasing && !now.Before(c.endedAt.Add(Retention))
-	case ClaimBroken:
-		return c.refund != nil && c.refund.paid && !now.Before(c.endedAt.Add(Retention))
-	case ClaimSold:
-		return c.refund == nil && !now.Before(c.item.Slot.End.Add(Retention))
-	}
-	return false
 }
 
 // empty reports whether nothing of the deal has to be remembered.
@@ -194,19 +185,7 @@ func (d *deal) vote(offer string) []*claim {
 	return list
 }
 
-// sold are the claims that the deal's contract names.
-func (d *deal) sold() []*claim {
-	var list []*claim
-	for _, u := range d.contract.sale.Bundle.Units {
-		for _, c := range d.claims {
-			if c.id == u.Reservation {
-				list = append(list, c)
-			}
-		}
-	}
-	return list
-}
-
+// unit is the claim on a unit that is not over.
 func (d *deal) unit(unit int) *claim {
 	for _, c := range d.claims {
 		if c.item.Unit == unit && c.state != ClaimFreed {

@@ -56,7 +56,6 @@ func (p *Participant) unknown(t *turn, r message.QueueReservation) {
 		return
 	} else if ok {
 		p.counter = n // never make this ID again
-		t.save(counterRecord(n))
 	}
 	p.strangers[r.ID] = r.Slot
 	t.save(strangerRecord(r.ID, &r.Slot))

@@ -143,12 +143,8 @@ func cancelRecord(c contract.VerifiedNote[contract.Cancel]) protocol.Record {
 // and past the hold in which the buyer might repeat itself. Those that a contract
 // names stay with it.
 func (p *Participant) sweep(t *turn, d *deal) {
-	var named []*claim
-	if d.contract != nil {
-		named = p.promised(d)
-	}
 	d.claims = slices.DeleteFunc(d.claims, func(c *claim) bool {
-		over := c.state == ClaimFreed && !c.releasing && !t.now.Before(c.holdUntil) && !slices.Contains(named, c)
+		over := c.state == ClaimFreed && !c.releasing && !t.now.Before(c.holdUntil) && !c.named
 		if over {
 			delete(p.claims, c.id)
 			t.touch(d)

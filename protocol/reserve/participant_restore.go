@@ -60,6 +60,7 @@ func (p *Participant) restore(tables protocol.Tables, now time.Time) error {
 
 func (p *Participant) readCounter(_ string, value []byte) (err error) {
 	p.counter, err = strconv.ParseUint(string(value), 10, 64)
+	p.counted = p.counter
 	return err
 }
 
@@ -102,6 +103,7 @@ func (p *Participant) readDeal(value []byte, sales map[protocol.ContractID]contr
 		return err
 	}
 	d := p.newDeal(dealKey{s.User, s.Conversation}, s.Document)
+	d.durable = true
 	if s.Contract != "" {
 		sale, ok := sales[s.Contract]
 		if !ok {
@@ -118,6 +120,21 @@ func (p *Participant) readDeal(value []byte, sales map[protocol.ContractID]contr
 		if err := p.readClaim(d, c, now); err != nil {
 			return err
 		}
+	}
+	return p.name(d)
+}
+
+// name marks the claims that a restored deal's contract names.
+func (p *Participant) name(d *deal) error {
+	if d.contract == nil {
+		return nil
+	}
+	for _, u := range p.mine(d.contract.sale.Bundle) {
+		c := p.claims[u.Reservation]
+		if c == nil || c.deal != d {
+			return fmt.Errorf("contract %s names reservation %s, which is not there", d.contract.sale.Verified.ID, u.Reservation)
+		}
+		c.named = true
 	}
 	return nil
 }

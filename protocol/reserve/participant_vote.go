@@ -119,7 +119,6 @@ func (p *Participant) reserve(t *turn, m protocol.Message, d *deal, o protocol.O
 
 func (p *Participant) newClaim(t *turn, m protocol.Message, d *deal, offer string, it protocol.Item, until time.Time) {
 	p.counter++
-	t.save(counterRecord(p.counter))
 	c := &claim{
 		deal: d, id: reservationID(p.cfg.Self, d.dealKey, it.Unit, p.counter),
 		offer: offer, item: it, holdUntil: until, replyWith: m.ReplyWith,

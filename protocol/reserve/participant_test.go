@@ -1,0 +1,481 @@
+package reserve_test
+
+import (
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/identity"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+// The transcripts in testdata/participant are conversations of one seller with
+// buyers, banks and its batch system, each of whom says only what the transcript
+// says. Every Output is printed: what is saved, then what is sent.
+func TestParticipantTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/participant", func(t *testing.T, path string) {
+		w := newWorld(t)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return w.run(t, d) })
+	})
+}
+
+var dawn = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a seller and everything around it.
+type world struct {
+	trust   *identity.Trust
+	agents  map[string]*identity.Credential
+	now     time.Time
+	tables  tables
+	book    *book
+	cfg     reserve.ParticipantConfig
+	p       *reserve.Participant
+	offers  map[string]protocol.Offer
+	names   map[string]string // reservation ID by short name, r1, r2 …
+	bundles map[string]contract.Verified
+}
+
+func newWorld(t *testing.T) *world {
+	ca, err := identity.NewCA("Test CA", dawn.AddDate(-1, 0, 0), 10*365*24*time.Hour, mathrand.NewChaCha8([32]byte{1}))
+	must(t, err)
+	trust, err := identity.NewTrust(ca.CertPEM(), nil)
+	must(t, err)
+	w := &world{
+		trust: trust, agents: map[string]*identity.Credential{}, now: dawn, tables: tables{},
+		offers: map[string]protocol.Offer{}, names: map[string]string{}, bundles: map[string]contract.Verified{},
+	}
+	for _, name := range []string{"ann", "bob", "atlas", "bank", "mint"} {
+		seed := [32]byte{2}
+		copy(seed[1:], name)
+		key, err := identity.NewKey(mathrand.NewChaCha8(seed))
+		must(t, err)
+		cert, err := ca.Issue(name, key.Public(), dawn.AddDate(-1, 0, 0), 9*365*24*time.Hour)
+		must(t, err)
+		pem, err := identity.KeyPEM(key)
+		must(t, err)
+		w.agents[name], err = identity.Parse(cert, pem)
+		must(t, err)
+	}
+	w.cfg = reserve.ParticipantConfig{
+		Self:  w.id("atlas"),
+		Terms: []protocol.Terms{{Bank: w.id("bank"), Currency: "CRD"}},
+		Modes: []protocol.Mode{protocol.ModeOnReservation}, Notary: w,
+		Hold: time.Minute, BuyerHolds: 4, BuyerCoreSeconds: 100 * 3600,
+		Cancellation: reserve.CancelPolicy{Allowed: true, Before: time.Minute, FeePerMille: 100},
+	}
+	must(t, w.cfg.Validate())
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) id(name string) protocol.AgentID { return w.agents[name].ID }
+
+func (w *world) name(id protocol.AgentID) string {
+	if id.Local() {
+		return string(id)
+	}
+	return id.Name()
+}
+
+// Countersign and Refund make the world the seller's notary.
+func (w *world) Countersign(v contract.Verified, now time.Time) (contract.Sale, error) {
+	der, err := contract.Countersign(w.agents["atlas"], v, now)
+	if err != nil {
+		return contract.Sale{}, err
+	}
+	return contract.OpenSale(der, w.trust, now)
+}
+
+func (w *world) Refund(r contract.Refund, now time.Time) (contract.VerifiedNote[contract.Refund], error) {
+	der, err := contract.SignNote(w.agents["atlas"], r, now)
+	if err != nil {
+		return contract.VerifiedNote[contract.Refund]{}, err
+	}
+	return contract.OpenNote[contract.Refund](der, w.trust, now)
+}
+
+// tables is a store in memory.
+type tables map[string]map[string][]byte
+
+func (s tables) Each(table string, f func(key string, value []byte) error) error {
+	keys := make([]string, 0, len(s[table]))
+	for k := range s[table] {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		if err := f(k, s[table][k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s tables) apply(records []protocol.Record) {
+	for _, r := range records {
+		if s[r.Table] == nil {
+			s[r.Table] = map[string][]byte{}
+		}
+		if r.Value == nil {
+			delete(s[r.Table], r.Key)
+		} else {
+			s[r.Table][r.Key] = r.Value
+		}
+	}
+}
+
+// book is a machine of so many cores, slot by slot.
+type book struct {
+	cores int
+	slots map[string]protocol.Slot
+}
+
+func (b *book) Free(start, end time.Time) int {
+	least := b.cores
+	for _, at := range append(b.starts(), start) {
+		if at.Before(start) || !at.Before(end) {
+			continue
+		}
+		free := b.cores
+		for _, s := range b.slots {
+			if !at.Before(s.Start) && at.Before(s.End) {
+				free -= s.Cores
+			}
+		}
+		least = min(least, free)
+	}
+	return least
+}
+
+func (b *book) starts() []time.Time {
+	var list []time.Time
+	for _, s := range b.slots {
+		list = append(list, s.Start)
+	}
+	return list
+}
+
+func (b *book) Add(id string, slot protocol.Slot) {
+	if _, ok := b.slots[id]; ok {
+		panic(errors.New(id + " is promised twice"))
+	}
+	b.slots[id] = slot
+}
+
+func (b *book) Remove(id string) { delete(b.slots, id) }
+
+// args are the key=value words of a command.
+type args map[string]string
+
+func (a args) text(key, otherwise string) string {
+	if v, ok := a[key]; ok {
+		return v
+	}
+	return otherwise
+}
+
+func (a args) number(key string, otherwise int) int {
+	n, err := strconv.Atoi(a.text(key, strconv.Itoa(otherwise)))
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func (a args) wait(key, otherwise string) time.Duration {
+	d, err := time.ParseDuration(a.text(key, otherwise))
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func (w *world) run(t *testing.T, d *datadriven.TestData) string {
+	a := args{}
+	for _, arg := range d.CmdArgs {
+		a[arg.Key] = strings.Join(arg.Vals, ",")
+	}
+	w.now = w.now.Add(a.wait("after", "0s"))
+	switch d.Cmd {
+	case "start":
+		w.cfg.BuyerHolds = a.number("holds", w.cfg.BuyerHolds)
+		w.cfg.Cancellation.Allowed = a.text("cancel", "yes") == "yes"
+		return w.start(t, a.number("cores", 100))
+	case "crash":
+		return w.start(t, w.book.cores)
+	case "offer":
+		return w.offer(a)
+	case "accept":
+		return w.accept(a)
+	case "wake":
+		return w.show(w.p.Wake(w.now))
+	case "confirm":
+		return w.confirm(t, a)
+	case "cancel":
+		return w.receive(t, a, protocol.Cancel, message.Cancellation{Reservations: w.list(a["r"])})
+	case "reserved", "kept":
+		return w.reserved(t, d.Cmd == "kept", a)
+	case "released":
+		return w.receive(t, args{"from": ".queue"}, protocol.Inform, message.Released{ID: w.full(a["r"]), OK: a.text("ok", "yes") == "yes"})
+	case "changed":
+		return w.changed(t, a)
+	case "decide":
+		return w.decide(t, a)
+	case "giveback":
+		return w.giveBack(t, a)
+	case "bank-refuses":
+		return w.receive(t, args{"from": "bank", "re": a["re"], "conv": a.text("conv", "c1")}, protocol.Refuse,
+			message.Refused(protocol.Code(a.text("code", "funds")), "no"))
+	case "reservations":
+		return w.reservations()
+	}
+	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	return ""
+}
+
+func (w *world) start(t *testing.T, cores int) string {
+	w.book = &book{cores: cores, slots: map[string]protocol.Slot{}}
+	w.cfg.Book = w.book
+	p, out, err := reserve.NewParticipant(w.cfg, w.tables, w.now)
+	must(t, err)
+	w.p = p
+	return w.show(out)
+}
+
+// offer has unit=N cores=N start=10m (from dawn) wall=1h price=N (credits).
+func (w *world) offer(a args) string {
+	slot := protocol.Slot{Start: dawn.Add(a.wait("start", "10m")), Cores: a.number("cores", 10)}
+	slot.End = slot.Start.Add(a.wait("wall", "1h"))
+	price := protocol.Credits(a.number("price", 50)) * protocol.Credit
+	o := protocol.Offer{ID: a["id"], ValidUntil: dawn.Add(time.Hour)}
+	for _, unit := range strings.Split(a.text("unit", "0"), ",") {
+		n, _ := strconv.Atoi(unit)
+		cost, _ := protocol.Cost(price, slot.Cores, slot.Wall())
+		o.Items = append(o.Items, protocol.Item{Unit: n, Slot: slot, Price: price, Cost: cost})
+		o.Cost += cost
+	}
+	w.offers[o.ID] = o
+	return fmt.Sprintf("%s costs %s\n", o.ID, o.Cost)
+}
+
+func (w *world) accept(a args) string {
+	o, ok := w.offers[a["offer"]]
+	var offered *reserve.Offered
+	if ok && a.text("live", "yes") == "yes" {
+		offered = &reserve.Offered{Offer: o, Document: strings.Repeat(a.text("doc", "d"), 64)}
+	}
+	if a["cheaper"] != "" {
+		o.Items = slices.Clone(o.Items)
+		o.Items[0].Price--
+	}
+	m := protocol.Message{
+		Performative: protocol.AcceptProposal, Sender: w.id(a.text("from", "ann")), Protocol: protocol.ProtocolCommit,
+		Conversation: a.text("conv", "c1"), ReplyWith: "vote-" + a["offer"],
+	}
+	body := message.Acceptance{Offer: o, HoldUntil: w.now.Add(a.wait("hold", "60s"))}
+	return w.show(w.p.Accept(w.now, m, body, offered))
+}
+
+func (w *world) list(names string) []string {
+	var ids []string
+	for _, n := range strings.Split(names, ",") {
+		ids = append(ids, w.full(n))
+	}
+	return ids
+}
+
+// full is the ID that a transcript writes as r1, r2, …; any other word is itself.
+func (w *world) full(name string) string {
+	if id, ok := w.names[name]; ok {
+		return id
+	}
+	return name
+}
+
+func (w *world) receive(t *testing.T, a args, p protocol.Performative, body protocol.Body) string {
+	from := protocol.AgentID(a.text("from", "ann"))
+	if !from.Local() {
+		from = w.id(string(from))
+	}
+	out, ok := w.p.Receive(w.now, protocol.Message{
+		Performative: p, Sender: from, Conversation: a.text("conv", "c1"), ReplyWith: a["with"], InReplyTo: a["re"], Body: body,
+	})
+	if !ok {
+		t.Fatalf("%s is not taken", body.Kind())
+	}
+	return w.show(out)
+}
+
+func (w *world) reserved(t *testing.T, kept bool, a args) string {
+	r := message.Reserved{ID: w.full(a["r"]), Kept: kept, OK: a["no"] == ""}
+	if r.OK {
+		r.Slot = w.slotOf(r.ID)
+		r.Slot.Cores -= a.number("less", 0)
+	} else {
+		r.Reason = protocol.Reason{Code: protocol.Code(a["no"])}
+	}
+	return w.receive(t, args{"from": ".queue"}, protocol.Inform, r)
+}
+
+func (w *world) slotOf(id string) protocol.Slot {
+	for _, l := range w.p.Reservations() {
+		if l.ID == id {
+			return l.Slot
+		}
+	}
+	return protocol.Slot{}
+}
+
+// changed has=r1,r2: what the batch system lists as the seller's.
+func (w *world) changed(t *testing.T, a args) string {
+	q := message.QueueChanged{At: w.now, Capacity: w.book.cores}
+	if a["has"] != "" {
+		for _, id := range w.list(a["has"]) {
+			slot := w.slotOf(id)
+			if slot.Cores == 0 {
+				slot = protocol.Slot{Start: w.now, End: w.now.Add(time.Hour), Cores: 1}
+			}
+			q.Reservations = append(q.Reservations, message.QueueReservation{ID: id, Slot: slot, Mine: true})
+		}
+	}
+	return w.receive(t, args{"from": ".queue"}, protocol.Inform, q)
+}
+
+// confirm signs what is held of the reservations r=… as a bundle, with changes
+// that a transcript wants, and sends it.
+func (w *world) confirm(t *testing.T, a args) string {
+	from := a.text("from", "ann")
+	key := a.text("as", a["r"])
+	v, ok := w.bundles[key]
+	if !ok {
+		v = w.sign(t, from, a)
+		w.bundles[key] = v
+	}
+	if a["unverified"] != "" {
+		v = contract.Verified{ID: v.ID, Bundle: v.Bundle, DER: v.DER}
+	}
+	return w.receive(t, args{"from": a.text("sender", from), "conv": a.text("conv", "c1"), "with": "confirm"},
+		protocol.Confirm, message.Confirmation{Bundle: v})
+}
+
+func (w *world) sign(t *testing.T, user string, a args) contract.Verified {
+	b := protocol.Bundle{
+		Version: protocol.BundleVersion, Conversation: a.text("conv", "c1"), User: w.id(user), Bank: w.id(a.text("bank", "bank")),
+		Currency: a.text("currency", "CRD"), Mode: protocol.ModeOnReservation, RFQ: strings.Repeat(a.text("doc", "d"), 64),
+		Nonce: strings.Repeat("0", 32), SettleBy: w.now.Add(a.wait("settle", "20s")),
+	}
+	for _, id := range w.list(a["r"]) {
+		for _, l := range w.p.Reservations() {
+			if l.ID == id {
+				b.Units = append(b.Units, protocol.BundleUnit{Unit: l.Unit, Seller: w.cfg.Self, Reservation: id, Slot: l.Slot, Price: l.Price, Cost: l.Cost})
+			}
+		}
+	}
+	if len(b.Units) == 0 {
+		slot := protocol.Slot{Start: dawn.Add(time.Hour), End: dawn.Add(2 * time.Hour), Cores: 1}
+		b.Units = []protocol.BundleUnit{{Seller: w.id(a.text("seller", "atlas")), Reservation: a["r"], Slot: slot, Price: protocol.Credit, Cost: protocol.Credit}}
+	}
+	b.Units[0].Cost -= protocol.Credits(a.number("cheaper", 0))
+	b.Units[0].Slot.End = b.Units[0].Slot.End.Add(a.wait("longer", "0s"))
+	for _, u := range b.Units {
+		b.Total += u.Cost
+	}
+	der, err := contract.Sign(w.agents[user], b, w.now)
+	must(t, err)
+	v, err := contract.OpenBundle(der, w.trust, w.now)
+	must(t, err)
+	return v
+}
+
+// decide has outcome= and by=, the bank that signs; refund=UNIT adds a refund.
+func (w *world) decide(t *testing.T, a args) string {
+	v := w.bundles[a.text("of", a["r"])]
+	body := message.Decision{Contract: v.ID, Outcome: protocol.Outcome(a["outcome"])}
+	if body.Outcome == protocol.OutcomeSettled || body.Outcome == protocol.OutcomeVoid {
+		body.Receipt = w.receipt(t, v, a)
+	}
+	return w.receive(t, args{"from": a.text("from", "bank")}, protocol.Agree, body)
+}
+
+func (w *world) receipt(t *testing.T, v contract.Verified, a args) *contract.VerifiedReceipt {
+	by := a.text("by", "bank")
+	r := protocol.Receipt{
+		Version: contract.ReceiptVersion, Bank: w.id(by), Contract: v.ID, Outcome: protocol.Outcome(a["outcome"]), Entry: 7,
+		Time: w.now, User: v.Bundle.User, Total: v.Bundle.Total, Currency: "CRD",
+	}
+	if r.Outcome == protocol.OutcomeVoid {
+		r.Reason, r.Total = protocol.CodeSettleBy, 0
+	}
+	if a["refund"] != "" {
+		r.Refunds = []protocol.Refund{{Unit: a.number("refund", 0), Amount: 450 * protocol.Credit, Entry: 8, Time: w.now}}
+	}
+	if a["forged"] != "" {
+		return &contract.VerifiedReceipt{Receipt: r, Signer: identity.Peer{ID: r.Bank}}
+	}
+	der, err := contract.SignReceipt(w.agents[by], r, w.now)
+	must(t, err)
+	receipt, err := contract.OpenReceipt(der, w.trust, w.now)
+	must(t, err)
+	return &receipt
+}
+
+func (w *world) giveBack(t *testing.T, a args) string {
+	note := contract.Cancel{
+		Version: contract.NoteVersion, Contract: w.bundles[a["of"]].ID, Unit: a.number("unit", 0), User: w.id(a.text("from", "ann")),
+		At: w.now, Nonce: strings.Repeat("0", 32),
+	}
+	der, err := contract.SignNote(w.agents[a.text("from", "ann")], note, w.now)
+	must(t, err)
+	v, err := contract.OpenNote[contract.Cancel](der, w.trust, w.now)
+	must(t, err)
+	return w.receive(t, args{"from": a.text("from", "ann"), "with": "cancel-0"}, protocol.Request, message.UnitCancellation{Signed: v})
+}
+
+// reservations prints the journal's view and what the book blocks.
+func (w *world) reservations() string {
+	var b strings.Builder
+	for _, l := range w.p.Reservations() {
+		fmt.Fprintf(&b, "%s %s", w.short(l.ID), l.State)
+		if l.Why != "" {
+			fmt.Fprintf(&b, " (%s)", l.Why)
+		}
+		fmt.Fprintln(&b)
+	}
+	blocked := make([]string, 0, len(w.book.slots))
+	for id := range w.book.slots {
+		blocked = append(blocked, w.short(id))
+	}
+	sort.Strings(blocked)
+	fmt.Fprintf(&b, "book: %s\n", strings.Join(blocked, " "))
+	return b.String()
+}
+
+// short is r and the counter of a reservation's ID.
+func (w *world) short(id string) string {
+	if !strings.HasPrefix(id, "atlas-") || strings.Count(id, "-") < 3 {
+		return id
+	}
+	name := "r" + id[strings.LastIndexByte(id, '-')+1:]
+	if known, ok := w.names[name]; ok && known != id {
+		return id
+	}
+	w.names[name] = id
+	return name
+}
