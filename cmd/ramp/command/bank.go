@@ -1,0 +1,238 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
+	"ramp/protocol/message"
+)
+
+func newBank() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bank",
+		Short: "Run a bank, and keep its accounts",
+		Long: `A bank keeps accounts and decides every contract once: all of it paid, or none. Its
+directory has its credential, its configuration (config.yaml) and its ledger. Commands
+talk to the bank's daemon when it runs, and otherwise open the ledger themselves.
+
+` + exitHelp,
+	}
+	c.PersistentFlags().String("dir", "", "the bank's directory (default $RAMP_DIR, or ramp/bank below the data directory)")
+	c.AddCommand(newBankServe(), newBankAccount(), newBankCredit(), newBankBalance(), newBankStatement(), newBankAudit())
+	return c
+}
+
+// askBank makes one call to the bank.
+func askBank(c *cobra.Command, path string, body, v any) error {
+	dir, err := dirOf(c, "bank")
+	if err != nil {
+		return err
+	}
+	agent, done, err := openBank(c.Context(), dir, stderr(c))
+	if err != nil {
+		return err
+	}
+	defer done()
+	return agent.call(c.Context(), "POST", path, body, v)
+}
+
+func newBankServe() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "serve", Short: "Run the bank as a daemon", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			path, err := configPath(c, file, "bank")
+			if err != nil {
+				return err
+			}
+			return serveBank(c.Context(), path, stderr(c))
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "configuration file (default: config.yaml in the directory)")
+	return c
+}
+
+// configPath is the configuration that a daemon is to use.
+func configPath(c *cobra.Command, file, kind string) (string, error) {
+	if file != "" {
+		return file, nil
+	}
+	dir, err := dirOf(c, kind)
+	return filepath.Join(dir, configName), err
+}
+
+func newBankAccount() *cobra.Command {
+	c := &cobra.Command{Use: "account", Short: "Open accounts"}
+	c.AddCommand(newBankAccountOpen())
+	return c
+}
+
+func newBankAccountOpen() *cobra.Command {
+	var cert, limit string
+	c := &cobra.Command{
+		Use: "open NAME --cert FILE", Short: "Open an account for the agent of a certificate", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, err := os.ReadFile(cert)
+			if err != nil {
+				return fail(exitUsage, "", "%w", err)
+			}
+			leaf, err := parseCertificate(b)
+			if err != nil {
+				return fmt.Errorf("%s: %w", cert, err)
+			}
+			id, err := identity.ID(leaf)
+			if err != nil {
+				return fail(exitUsage, "", "%s: %w", cert, err)
+			}
+			q := openAccountCall{Account: id, Name: args[0]}
+			if q.Limit, err = protocol.ParseCredits(limit); err != nil || q.Limit < 0 {
+				return fail(exitUsage, "", "--overdraft %q: want zero or more credits", limit)
+			}
+			var e operatorEntry
+			if err := askBank(c, "/v1/account", q, &e); err != nil {
+				return err
+			}
+			return said(c, e, "opened %s for %s (entry %d)", args[0], id, e.Entry)
+		},
+	}
+	c.Flags().StringVar(&cert, "cert", "", "certificate (PEM) of the agent that owns the account")
+	c.Flags().StringVar(&limit, "overdraft", "0", "how far below zero the balance may go")
+	_ = c.MarkFlagRequired("cert") // the flag is there: it was made above
+	return c
+}
+
+func newBankCredit() *cobra.Command {
+	var currency, ref string
+	c := &cobra.Command{
+		Use: "credit ACCOUNT AMOUNT", Short: "Issue money to an account", Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			amount, err := protocol.ParseCredits(args[1])
+			if err != nil || amount <= 0 {
+				return fail(exitUsage, "", "AMOUNT %q: want a positive number of credits, at most six decimals", args[1])
+			}
+			var e operatorEntry
+			q := creditCall{Account: args[0], Currency: currency, Amount: amount, Ref: ref}
+			if err := askBank(c, "/v1/credit", q, &e); err != nil {
+				return err
+			}
+			return said(c, e, "credited %s to %s (entry %d)", amount, e.Account.Name(), e.Entry)
+		},
+	}
+	c.Flags().StringVar(&currency, "currency", "", "currency (default: the bank's first)")
+	c.Flags().StringVar(&ref, "ref", "", "a reference for the books")
+	return c
+}
+
+func newBankBalance() *cobra.Command {
+	return &cobra.Command{
+		Use: "balance [ACCOUNT]", Short: "Show one account, or all", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			var q statementCall
+			if len(args) == 1 {
+				q.Account = args[0]
+			}
+			var list []message.Balance
+			if err := askBank(c, "/v1/balances", q, &list); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), list)
+			}
+			table(stdout(c), balanceRows(list)...)
+			return nil
+		},
+	}
+}
+
+func newBankStatement() *cobra.Command {
+	var q statementCall
+	var from, to string
+	c := &cobra.Command{
+		Use: "statement ACCOUNT", Short: "Show the entries of an account", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			q.Account = args[0]
+			var err error
+			if q.From, err = parseTime("--from", from); err != nil {
+				return err
+			}
+			if q.To, err = parseTime("--to", to); err != nil {
+				return err
+			}
+			if q.Limit < 1 || q.Limit > message.MaxStatement {
+				return fail(exitUsage, "", "--limit %d: want 1..%d", q.Limit, message.MaxStatement)
+			}
+			var s message.Statement
+			if err := askBank(c, "/v1/statement", q, &s); err != nil {
+				return err
+			}
+			return printStatement(c, s)
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "first time, RFC 3339")
+	c.Flags().StringVar(&to, "to", "", "time to end before, RFC 3339")
+	c.Flags().Uint64Var(&q.After, "after", 0, "only entries behind this number")
+	c.Flags().IntVar(&q.Limit, "limit", 100, "at most this many entries")
+	return c
+}
+
+func parseTime(flag, s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return t, fail(exitUsage, "", "%s %q: want a time such as 2026-01-31T12:00:00Z", flag, s)
+	}
+	return t, nil
+}
+
+func printStatement(c *cobra.Command, s message.Statement) error {
+	if wantsJSON(c) {
+		return printJSON(stdout(c), s)
+	}
+	rows := [][]string{{"entry", "time (UTC)", "what", "amount", "balance", "currency", "contract or reference"}}
+	for _, l := range s.Lines {
+		about := string(l.Contract)
+		if about == "" {
+			about = l.Ref
+		}
+		rows = append(rows, []string{fmt.Sprint(l.Entry), l.Time.UTC().Format("2006-01-02 15:04:05"), l.What, l.Amount.String(), l.Balance.String(), l.Currency, about})
+	}
+	table(stdout(c), rows...)
+	if s.More {
+		fmt.Fprintf(stdout(c), "  more: --after %d\n", s.Lines[len(s.Lines)-1].Entry)
+	}
+	return nil
+}
+
+func newBankAudit() *cobra.Command {
+	return &cobra.Command{
+		Use: "audit", Short: "Recompute every balance from the entries, and the sum of each currency", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var a auditReport
+			if err := askBank(c, "/v1/audit", nil, &a); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				if err := printJSON(stdout(c), a); err != nil {
+					return err
+				}
+			} else {
+				fmt.Fprintf(stdout(c), "%d entries, %d accounts\n", a.Entries, a.Accounts)
+				for cur, sum := range a.Sum {
+					fmt.Fprintf(stdout(c), "  sum of %s: %s\n", cur, sum)
+				}
+			}
+			if len(a.Bad) > 0 {
+				return fail(exitFailed, "restore the last backup and compare", "the ledger is damaged: %s", a.problems())
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/bank"
+	"ramp/bank/ledgerdb"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+)
+
+const ledgerName = "ledger.db"
+
+// bankNode is a bank on this machine.
+type bankNode struct {
+	*node
+	db   *ledgerdb.DB
+	past chan protocol.Message // questions about the past
+}
+
+// maxPast is how many questions about the past wait for the store; further ones
+// are dropped and asked again.
+const maxPast = 1024
+
+// newBankNode prepares the bank of a directory. Without a network it serves its
+// operator's commands only.
+func newBankNode(path string, log *slog.Logger, network bool) (*bankNode, error) {
+	n, err := prepare(path, log)
+	if err != nil {
+		return nil, err
+	}
+	if n.cfg.Bank == nil || len(n.cfg.Bank.Currencies) == 0 {
+		return nil, fail(exitUsage, "write 'bank: {currencies: [CPU]}'", "configuration %s is not a bank's", path)
+	}
+	db, err := ledgerdb.Open(filepath.Join(n.cfg.dir, ledgerName))
+	if err != nil {
+		return nil, journalError(err)
+	}
+	n.store = db
+	b := &bankNode{node: n, db: db, past: make(chan protocol.Message, maxPast)}
+	n.history = b.ask
+	cfg := bank.Config{
+		ID: n.cred.ID, Currencies: n.cfg.Bank.Currencies, Grace: time.Duration(n.cfg.Bank.Grace), Heartbeat: time.Duration(n.cfg.Heartbeat),
+	}
+	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+		return bank.New(cfg, t, now)
+	})
+	if network {
+		err = n.connect(false, b.sealReceipt)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return b, nil
+}
+
+// run starts the bank's goroutines.
+func (b *bankNode) run(ctx context.Context) {
+	b.node.run(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := b.cancel
+	b.cancel = func() { cancel(); stop() }
+	b.wg.Add(1)
+	go func() { defer b.wg.Done(); b.answerPast(ctx) }()
+}
+
+// sealReceipt signs a receipt on its way out. The signing time is that of the
+// decision, so that the same receipt is always the same bytes.
+func (b *bankNode) sealReceipt(m protocol.Message) (protocol.Message, error) {
+	d, ok := m.Body.(message.Decision)
+	if !ok || d.Receipt == nil || d.Receipt.DER != nil {
+		return m, nil
+	}
+	r := d.Receipt.Receipt
+	at := r.Time
+	for _, f := range r.Refunds {
+		at = f.Time
+	}
+	der, err := contract.SignReceipt(b.cred, r, at)
+	if err != nil {
+		return m, err
+	}
+	d.Receipt = &contract.VerifiedReceipt{Receipt: r, DER: der}
+	m.Body = d
+	return m, nil
+}
+
+// ask queues a question about the past.
+func (b *bankNode) ask(m protocol.Message) {
+	select {
+	case b.past <- m:
+	default:
+		b.log.Warn("too many questions about the past; one was dropped")
+	}
+}
+
+// answerPast is the local correspondent History: it reads the store at or after
+// the entry that the question rests on, since what was saved before it is there.
+func (b *bankNode) answerPast(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-b.past:
+			answer, err := b.lookUp(m)
+			if err != nil {
+				b.log.Error("cannot read the past", "err", err)
+				continue
+			}
+			reply := m.Reply(protocol.LocalHistory, protocol.Inform, answer)
+			if b.runner.Deliver(reply) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (b *bankNode) lookUp(m protocol.Message) (protocol.Body, error) {
+	switch q := m.Body.(type) {
+	case message.OutcomeLookup:
+		found, err := b.db.Outcome(q.Contract)
+		return message.FoundOutcome{Found: found.Found, Receipt: found.Receipt, AsOf: found.AsOf}, err
+	case message.StatementQuery:
+		return b.statement(q)
+	}
+	return message.Refused(protocol.CodeUnknown, "no such question"), nil
+}
+
+// statement reads the lines of an account in every currency of the bank.
+func (b *bankNode) statement(q message.StatementQuery) (message.Statement, error) {
+	s := message.Statement{Account: q.Account, Lines: []message.StatementLine{}}
+	limit := min(max(q.Limit, 1), message.MaxStatement)
+	for _, currency := range b.cfg.Bank.Currencies {
+		part, err := b.db.Statement(ledgerdb.Query{Account: q.Account, Currency: currency, From: q.From, To: q.To, After: q.After, Limit: limit})
+		if err != nil {
+			return s, err
+		}
+		s.More = s.More || part.More
+		for _, e := range part.Entries {
+			for _, leg := range e.Legs {
+				if leg.Account == q.Account && leg.Currency == currency {
+					s.Lines = append(s.Lines, message.StatementLine{
+						Entry: e.Number, Time: e.Time, What: e.Kind.String(), Amount: leg.Amount, Currency: currency,
+						Balance: leg.After, Contract: e.Contract, Ref: e.Ref,
+					})
+				}
+			}
+		}
+	}
+	return s, nil
+}
+
+// openBank reaches the bank of a directory: its daemon, or one in this process
+// that only its operator can reach.
+func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func(), error) {
+	if d, ok := dialDaemon(dir); ok {
+		return d, func() {}, nil
+	}
+	b, err := newBankNode(filepath.Join(dir, configName), commandLog(logTo), false)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.run(context.WithoutCancel(ctx))
+	mux := http.NewServeMux()
+	b.routes(mux)
+	return localCaller(mux), func() {
+		if err := b.stop(); err != nil {
+			b.log.Error("stop", "err", err)
+		}
+	}, nil
+}
+
+// serveBank runs a bank as a daemon.
+func serveBank(ctx context.Context, path string, logTo io.Writer) error {
+	b, err := newBankNode(path, daemonLog(logTo), true)
+	if err != nil {
+		return err
+	}
+	b.run(context.WithoutCancel(ctx))
+	leave := func() {
+		_ = b.runner.Do(context.WithoutCancel(ctx), func(_ time.Time, r agents.Role) protocol.Output { // it may have stopped
+			return r.(*bank.Role).Leave()
+		})
+	}
+	err = b.serve(ctx, b.routes, leave)
+	return errors.Join(err, b.stop())
+}

@@ -1,0 +1,184 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/bank"
+	"ramp/bank/ledger"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// openAccountCall and creditCall are an operator's orders.
+type openAccountCall struct {
+	Account protocol.AgentID `json:"account"`
+	Name    string           `json:"name"`
+	Limit   protocol.Credits `json:"limit"`
+}
+
+type creditCall struct {
+	Account  string           `json:"account"` // name or agent ID
+	Currency string           `json:"currency"`
+	Amount   protocol.Credits `json:"amount"`
+	Ref      string           `json:"ref"`
+}
+
+// statementCall asks for an account's lines.
+type statementCall struct {
+	Account string    `json:"account"`
+	From    time.Time `json:"from,omitzero"`
+	To      time.Time `json:"to,omitzero"`
+	After   uint64    `json:"after"`
+	Limit   int       `json:"limit"`
+}
+
+// operatorEntry is what an order came to.
+type operatorEntry struct {
+	Entry   uint64           `json:"entry"`
+	Account protocol.AgentID `json:"account"`
+	Time    time.Time        `json:"time"`
+}
+
+// auditReport is the audit in JSON; the names are fixed.
+type auditReport struct {
+	Entries  uint64            `json:"entries"`
+	Accounts int               `json:"accounts"`
+	Sum      map[string]string `json:"sum"`
+	Bad      []string          `json:"bad"`
+}
+
+func (b *bankNode) routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /v1/account", handler(b.openAccount))
+	mux.HandleFunc("POST /v1/credit", handler(b.credit))
+	mux.HandleFunc("POST /v1/balances", handler(b.balances))
+	mux.HandleFunc("POST /v1/statement", handler(b.accountStatement))
+	mux.HandleFunc("POST /v1/audit", handler(b.audit))
+}
+
+// do runs an operator's act in the role and waits until it is durable.
+func (b *bankNode) do(ctx context.Context, act func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error)) (ledger.Entry, error) {
+	var entry ledger.Entry
+	var refused error
+	err := b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		var out protocol.Output
+		entry, out, refused = act(now, r.(*bank.Role))
+		return out
+	})
+	if refused != nil {
+		return entry, bankRefusal(refused)
+	}
+	return entry, err
+}
+
+// bankRefusal gives a refusal of the ledger its exit code.
+func bankRefusal(err error) error {
+	var r *ledger.Refusal
+	if !errors.As(err, &r) {
+		return err
+	}
+	if r.Code == protocol.CodeMalformed || r.Code == protocol.CodeOverflow {
+		return fail(exitUsage, "", "%s", r.Note)
+	}
+	return fail(exitRefused, "", "%s", r.Note)
+}
+
+func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operatorEntry, error) {
+	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+		for _, a := range r.Ledger().Accounts() {
+			if a.Name == q.Name && a.ID != q.Account {
+				return ledger.Entry{}, protocol.Output{}, &ledger.Refusal{Code: protocol.CodeMismatch, Note: "the name " + q.Name + " is taken by " + string(a.ID)}
+			}
+		}
+		return r.OpenAccount(now, q.Account, q.Name, q.Limit)
+	})
+	return operatorEntry{e.Number, q.Account, e.Time}, err
+}
+
+func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, error) {
+	var id protocol.AgentID
+	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+		a, err := findAccount(r.Ledger(), q.Account)
+		if err != nil {
+			return ledger.Entry{}, protocol.Output{}, err
+		}
+		if q.Currency == "" {
+			q.Currency = r.Currencies()[0]
+		}
+		id = a.ID
+		return r.Credit(now, a.ID, q.Currency, q.Amount, q.Ref)
+	})
+	return operatorEntry{e.Number, id, e.Time}, err
+}
+
+// findAccount finds an account by agent ID or name.
+func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
+	if a, ok := l.Account(protocol.AgentID(who)); ok {
+		return a, nil
+	}
+	for _, a := range l.Accounts() {
+		if a.Name == who && !a.ID.Local() {
+			return a, nil
+		}
+	}
+	return ledger.Account{}, fail(exitUsage, "'ramp bank balance' lists the accounts", "no account %q", who)
+}
+
+// balances are the accounts asked for, or all of them, the issuer included.
+func (b *bankNode) balances(ctx context.Context, q statementCall) ([]message.Balance, error) {
+	list := []message.Balance{}
+	var failed error
+	err := b.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
+		l := r.(*bank.Role).Ledger()
+		accounts := l.Accounts()
+		if q.Account != "" {
+			a, err := findAccount(l, q.Account)
+			accounts, failed = []ledger.Account{a}, err
+		}
+		for _, a := range accounts {
+			list = append(list, bank.Balances(a)...)
+		}
+		return protocol.Output{}
+	})
+	return list, errors.Join(failed, err)
+}
+
+func (b *bankNode) accountStatement(ctx context.Context, q statementCall) (message.Statement, error) {
+	var id protocol.AgentID
+	var failed error
+	err := b.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
+		var a ledger.Account
+		a, failed = findAccount(r.(*bank.Role).Ledger(), q.Account)
+		id = a.ID
+		return protocol.Output{}
+	})
+	if failed != nil || err != nil {
+		return message.Statement{}, errors.Join(failed, err)
+	}
+	return b.statement(message.StatementQuery{Account: id, From: q.From, To: q.To, After: q.After, Limit: q.Limit})
+}
+
+// audit recomputes everything from the entries in the store.
+func (b *bankNode) audit(context.Context, struct{}) (auditReport, error) {
+	r, err := ledger.Audit(b.db)
+	if err != nil {
+		return auditReport{}, err
+	}
+	a := auditReport{Entries: r.Entries, Accounts: r.Accounts, Sum: r.Sum, Bad: r.Bad}
+	if a.Bad == nil {
+		a.Bad = []string{}
+	}
+	for _, c := range b.cfg.Bank.Currencies {
+		if a.Sum[c] == "" {
+			a.Sum[c] = "0"
+		}
+	}
+	return a, nil
+}
+
+// problems are the lines of a report that are wrong, in one.
+func (a auditReport) problems() string { return strings.Join(a.Bad, "; ") }

@@ -1,0 +1,361 @@
+package command
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol/identity"
+)
+
+// Files of a certificate authority's directory.
+const (
+	caCert    = "ca.pem"
+	caKey     = "ca.key"
+	caRevoked = "revoked.pem"
+)
+
+// Lifetimes that the commands give by default.
+const (
+	caLifetime   = 10 * 365 * 24 * time.Hour
+	leafLifetime = 365 * 24 * time.Hour
+)
+
+func newCA() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ca",
+		Short: "Run a small certificate authority for a market",
+		Long: `A market needs credentials that its members trust. 'ramp ca' keeps an authority in
+a directory: ca.pem (give it to everybody), ca.key (keep it) and revoked.pem (the
+revocation list). Existing PEM credentials of another authority work as well: P-256,
+P-384 or RSA of at least 2048 bits.
+
+` + exitHelp,
+	}
+	c.PersistentFlags().String("dir", ".", "the authority's directory")
+	c.AddCommand(newCAInit(), newCAIssue(), newCARevoke(), newCAShow())
+	return c
+}
+
+func newCAInit() *cobra.Command {
+	var name string
+	var lifetime time.Duration
+	c := &cobra.Command{
+		Use: "init", Short: "Make an authority: ca.pem and ca.key", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := c.Flags().GetString("dir")
+			if err != nil {
+				return err
+			}
+			ca, err := identity.NewCA(name, time.Now(), lifetime, rand.Reader)
+			if err != nil {
+				return fail(exitUsage, "", "%w", err)
+			}
+			if err := writeCA(dir, ca); err != nil {
+				return err
+			}
+			return said(c, map[string]any{"certificate": filepath.Join(dir, caCert), "key": filepath.Join(dir, caKey)},
+				"made %s (give it to everybody) and %s (keep it)", filepath.Join(dir, caCert), filepath.Join(dir, caKey))
+		},
+	}
+	c.Flags().StringVar(&name, "name", "ramp-ca", "common name of the authority")
+	c.Flags().DurationVar(&lifetime, "lifetime", caLifetime, "how long it is valid")
+	return c
+}
+
+// writeCA saves a new authority; an existing one is never overwritten.
+func writeCA(dir string, ca *identity.CA) error {
+	key, err := ca.KeyPEM()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fail(exitUsage, "", "%w", err)
+	}
+	if err := writeNew(filepath.Join(dir, caKey), key, 0o600); err != nil {
+		return err
+	}
+	return writeNew(filepath.Join(dir, caCert), ca.CertPEM(), 0o644)
+}
+
+// writeNew writes a file that must not be there yet.
+func writeNew(path string, b []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return fail(exitUsage, "choose another name, or remove it first", "%s is there already", path)
+	}
+	if err != nil {
+		return fail(exitUsage, "", "%w", err)
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
+}
+
+// said prints a result: as JSON, or in words.
+func said(c *cobra.Command, v any, format string, args ...any) error {
+	if wantsJSON(c) {
+		return printJSON(stdout(c), v)
+	}
+	_, err := fmt.Fprintf(stdout(c), format+"\n", args...)
+	return err
+}
+
+func openCA(c *cobra.Command) (*identity.CA, string, error) {
+	dir, err := c.Flags().GetString("dir")
+	if err != nil {
+		return nil, "", err
+	}
+	cert, err := os.ReadFile(filepath.Join(dir, caCert))
+	if err != nil {
+		return nil, "", fail(exitUsage, "'ramp ca init --dir "+dir+"' makes one", "no authority: %w", err)
+	}
+	key, err := os.ReadFile(filepath.Join(dir, caKey))
+	if err != nil {
+		return nil, "", fail(exitUsage, "", "no key of the authority: %w", err)
+	}
+	ca, err := identity.ParseCA(cert, key)
+	if err != nil {
+		return nil, "", fail(exitUsage, "", "authority in %s: %w", dir, err)
+	}
+	return ca, dir, nil
+}
+
+func newCAIssue() *cobra.Command {
+	var out, request string
+	var lifetime time.Duration
+	c := &cobra.Command{
+		Use: "issue [NAME] --out DIR", Short: "Issue a credential: agent.pem and agent.key (and ca.pem)",
+		Long: `Issues a certificate for NAME and writes agent.pem, agent.key and ca.pem to DIR. With
+--request FILE the key stays with its owner: the PKCS#10 request is certified, and
+only agent.pem and ca.pem are written.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ca, _, err := openCA(c)
+			if err != nil {
+				return err
+			}
+			if (request == "") != (len(args) == 1) {
+				return fail(exitUsage, "", "give a NAME, or --request FILE")
+			}
+			var cert []byte
+			if request != "" {
+				cert, err = signRequest(c, ca, request, lifetime, out)
+			} else {
+				cert, err = issue(ca, args[0], lifetime, out)
+			}
+			if err != nil {
+				return err
+			}
+			id, err := certificateID(cert)
+			if err != nil {
+				return err
+			}
+			return said(c, map[string]any{"agent": id, "dir": out}, "issued %s in %s", id, out)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "directory to write to")
+	c.Flags().StringVar(&request, "request", "", "PKCS#10 request to certify ('-': standard input)")
+	c.Flags().DurationVar(&lifetime, "lifetime", leafLifetime, "how long the certificate is valid")
+	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
+	return c
+}
+
+// issue makes a key and its certificate in a directory.
+func issue(ca *identity.CA, name string, lifetime time.Duration, dir string) ([]byte, error) {
+	key, err := identity.NewKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := ca.Issue(name, key.Public(), time.Now(), lifetime)
+	if err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	keyPEM, err := identity.KeyPEM(key)
+	if err != nil {
+		return nil, err
+	}
+	return cert, writeCredential(ca, dir, cert, keyPEM)
+}
+
+func signRequest(c *cobra.Command, ca *identity.CA, path string, lifetime time.Duration, dir string) ([]byte, error) {
+	csr, err := readInput(c.InOrStdin(), path, 1<<16)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := ca.SignRequest(csr, time.Now(), lifetime)
+	if err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	return cert, writeCredential(ca, dir, cert, nil)
+}
+
+func writeCredential(ca *identity.CA, dir string, cert, key []byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fail(exitUsage, "", "%w", err)
+	}
+	if key != nil {
+		if err := writeNew(filepath.Join(dir, "agent.key"), key, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := writeNew(filepath.Join(dir, "agent.pem"), cert, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, caCert), ca.CertPEM(), 0o644)
+}
+
+// parseCertificate reads the first certificate of a PEM file's contents.
+func parseCertificate(b []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(b)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, fail(exitUsage, "", "no PEM certificate: want -----BEGIN CERTIFICATE-----")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fail(exitUsage, "", "certificate: %w", err)
+	}
+	return cert, nil
+}
+
+func certificateID(b []byte) (string, error) {
+	cert, err := parseCertificate(b)
+	if err != nil {
+		return "", err
+	}
+	id, err := identity.ID(cert)
+	if err != nil {
+		return "", fail(exitUsage, "", "%w", err)
+	}
+	return string(id), nil
+}
+
+func newCARevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke CERT...", Short: "Revoke certificates: rewrites revoked.pem", Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ca, dir, err := openCA(c)
+			if err != nil {
+				return err
+			}
+			var serials []*big.Int
+			for _, path := range args {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					return fail(exitUsage, "", "%w", err)
+				}
+				cert, err := parseCertificate(b)
+				if err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				serials = append(serials, cert.SerialNumber)
+			}
+			path := filepath.Join(dir, caRevoked)
+			previous, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fail(exitFailed, "", "%w", err)
+			}
+			crl, err := ca.Revoke(previous, serials, time.Now())
+			if err != nil {
+				return fail(exitUsage, "", "%w", err)
+			}
+			if err := replaceFile(path, crl, 0o644); err != nil {
+				return err
+			}
+			return said(c, map[string]any{"revoked": len(serials), "list": path},
+				"revoked %d; give %s to every agent (its directory, as revoked.pem)", len(serials), path)
+		},
+	}
+}
+
+// replaceFile writes a file so that a reader sees the old or the new one whole.
+func replaceFile(path string, b []byte, mode os.FileMode) error {
+	if err := os.WriteFile(path+".new", b, mode); err != nil {
+		return fail(exitFailed, "", "%w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fail(exitFailed, "", "%w", err)
+	}
+	return nil
+}
+
+// shownCert is what ca show tells of a certificate.
+type shownCert struct {
+	File     string    `json:"file"`
+	Agent    string    `json:"agent,omitempty"`
+	Subject  string    `json:"subject"`
+	Issuer   string    `json:"issuer"`
+	Serial   string    `json:"serial"`
+	Key      string    `json:"key"`
+	NotAfter time.Time `json:"not_after"`
+	CA       bool      `json:"ca"`
+}
+
+func newCAShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show [CERT...]", Short: "Show certificates (default: the authority's own)", Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				dir, err := c.Flags().GetString("dir")
+				if err != nil {
+					return err
+				}
+				args = []string{filepath.Join(dir, caCert)}
+			}
+			var list []shownCert
+			for _, path := range args {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					return fail(exitUsage, "", "%w", err)
+				}
+				cert, err := parseCertificate(b)
+				if err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				list = append(list, showCert(path, cert))
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), list)
+			}
+			for _, s := range list {
+				table(stdout(c), []string{"file", s.File}, []string{"agent", s.Agent}, []string{"subject", s.Subject},
+					[]string{"issuer", s.Issuer}, []string{"serial", s.Serial}, []string{"key", s.Key},
+					[]string{"valid until", s.NotAfter.Format(time.RFC3339)})
+			}
+			return nil
+		},
+	}
+}
+
+func showCert(path string, cert *x509.Certificate) shownCert {
+	s := shownCert{
+		File: path, Subject: cert.Subject.String(), Issuer: cert.Issuer.String(),
+		Serial: cert.SerialNumber.Text(16), Key: keyWords(cert.PublicKey), NotAfter: cert.NotAfter.UTC(), CA: cert.IsCA,
+	}
+	if id, err := identity.ID(cert); err == nil && !cert.IsCA {
+		s.Agent = string(id)
+	}
+	return s
+}
+
+// keyWords says what kind of key it is.
+func keyWords(pub crypto.PublicKey) string {
+	switch k := pub.(type) {
+	case *ecdsa.PublicKey:
+		return "ECDSA " + k.Curve.Params().Name
+	case *rsa.PublicKey:
+		return fmt.Sprintf("RSA %d", k.N.BitLen())
+	}
+	return fmt.Sprintf("%T", pub)
+}

@@ -1,0 +1,196 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"ramp/protocol"
+	"ramp/protocol/identity"
+)
+
+// configName is the configuration's name in an agent's directory.
+const configName = "config.yaml"
+
+// config is an agent's configuration file. Paths in it are relative to it.
+type config struct {
+	Certificate string   `yaml:"certificate"` // chain, leaf first
+	Key         string   `yaml:"key"`
+	Trust       string   `yaml:"trust"`             // trust anchors
+	Revoked     string   `yaml:"revoked,omitempty"` // revocation lists; the file may be absent
+	Listen      []string `yaml:"listen,omitempty"`
+	Bootstrap   []string `yaml:"bootstrap,omitempty"`
+	Heartbeat   span     `yaml:"heartbeat,omitempty"`
+
+	User     *userConfig     `yaml:"user,omitempty"`
+	Resource *resourceConfig `yaml:"resource,omitempty"`
+	Bank     *bankConfig     `yaml:"bank,omitempty"`
+
+	dir string // of the file
+}
+
+// userConfig is what a user agent may set.
+type userConfig struct {
+	Pay    []payConfig `yaml:"pay,omitempty"` // banks to pay with, in order of preference
+	Hold   span        `yaml:"hold,omitempty"`
+	Settle span        `yaml:"settle,omitempty"`
+}
+
+// payConfig is a bank and a currency.
+type payConfig struct {
+	Bank     string `yaml:"bank"`
+	Currency string `yaml:"currency"`
+}
+
+// bankConfig is what a bank may set.
+type bankConfig struct {
+	Currencies []string `yaml:"currencies"`
+	Grace      span     `yaml:"grace,omitempty"`
+}
+
+// span is a duration in a configuration: "90s", "10m".
+type span time.Duration
+
+// UnmarshalYAML reads a duration.
+func (s *span) UnmarshalYAML(n *yaml.Node) error {
+	d, err := time.ParseDuration(n.Value)
+	if err != nil || d < 0 {
+		return fmt.Errorf("line %d: %q is no duration: want one such as 90s or 10m", n.Line, n.Value)
+	}
+	*s = span(d)
+	return nil
+}
+
+// MarshalYAML writes a duration.
+func (s span) MarshalYAML() (any, error) { return time.Duration(s).String(), nil }
+
+// IsZero leaves unset durations out.
+func (s span) IsZero() bool { return s == 0 }
+
+// readConfig reads a configuration file; unknown keys are refused with their line.
+func readConfig(path string) (*config, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fail(exitUsage, "give the agent's directory with --dir DIR; docs/OPERATIONS.md shows how to make one", "no configuration at %s", path)
+	}
+	if err != nil {
+		return nil, fail(exitUsage, "", "read configuration: %w", err)
+	}
+	var c config
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fail(exitUsage, "docs/OPERATIONS.md lists every key", "configuration %s: %w", path, err)
+	}
+	c.dir = filepath.Dir(path)
+	c.defaults()
+	return &c, nil
+}
+
+func (c *config) defaults() {
+	set := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	set(&c.Certificate, "agent.pem")
+	set(&c.Key, "agent.key")
+	set(&c.Trust, "ca.pem")
+	set(&c.Revoked, "revoked.pem")
+	if len(c.Listen) == 0 {
+		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
+	}
+}
+
+// path is a path of the configuration, from where the program runs.
+func (c *config) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.dir, p)
+}
+
+// write saves the configuration in a directory.
+func (c *config) write(dir string) error {
+	b, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, configName), b, 0o600)
+}
+
+// credential reads who the agent is.
+func (c *config) credential() (*identity.Credential, error) {
+	cert, err := os.ReadFile(c.path(c.Certificate))
+	if err != nil {
+		return nil, fail(exitUsage, "'ramp ca issue' makes a certificate and key", "certificate: %w", err)
+	}
+	key, err := os.ReadFile(c.path(c.Key))
+	if err != nil {
+		return nil, fail(exitUsage, "", "key: %w", err)
+	}
+	cred, err := identity.Parse(cert, key)
+	if err != nil {
+		return nil, fail(exitUsage, "", "credential %s: %w", c.path(c.Certificate), err)
+	}
+	return cred, nil
+}
+
+// trust reads whom the agent trusts.
+func (c *config) trust() (*identity.Trust, error) {
+	anchors, err := os.ReadFile(c.path(c.Trust))
+	if err != nil {
+		return nil, fail(exitUsage, "", "trust anchors: %w", err)
+	}
+	crls, err := os.ReadFile(c.path(c.Revoked))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fail(exitUsage, "", "revocation list: %w", err)
+	}
+	t, err := identity.NewTrust(anchors, crls)
+	if err != nil {
+		return nil, fail(exitUsage, "", "trust of %s: %w", c.dir, err)
+	}
+	return t, nil
+}
+
+// terms are the banks that a user pays with.
+func (u *userConfig) terms() ([]protocol.Terms, error) {
+	if u == nil {
+		return nil, nil
+	}
+	var list []protocol.Terms
+	for _, p := range u.Pay {
+		id := protocol.AgentID(p.Bank)
+		if err := id.Validate(); err != nil {
+			return nil, fail(exitUsage, "", "configuration: user.pay: %w", err)
+		}
+		list = append(list, protocol.Terms{Bank: id, Currency: p.Currency})
+	}
+	return list, nil
+}
+
+// agentDir is where an agent of a kind keeps its state: --dir, else RAMP_DIR,
+// else below the user's data directory.
+func agentDir(flag, kind string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if d := os.Getenv("RAMP_DIR"); d != "" {
+		return d, nil
+	}
+	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
+		return filepath.Join(d, "ramp", kind), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fail(exitUsage, "give --dir DIR", "no home directory: %w", err)
+	}
+	return filepath.Join(home, ".local", "share", "ramp", kind), nil
+}

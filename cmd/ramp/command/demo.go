@@ -1,0 +1,322 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// demoCurrency is what the demonstration pays in, and demoCredit what its user
+// has: enough for every job at the price that it names.
+const (
+	demoCurrency = "CPU"
+	demoCredit   = 10_000_000 * protocol.Credit
+)
+
+func newDemo() *cobra.Command {
+	var d demo
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Bring up a whole market on this machine and buy in it",
+		Long: `Starts one bank, twenty resource agents and one user agent, each its own process
+with its own key, journal and address, and buys: the thirteen jobs of the source, a
+request of three units, and one that nobody can meet. With --keep the market stays up
+and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.
+
+` + exitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			d.c = c
+			if d.stop {
+				return d.stopKept()
+			}
+			return d.run(c.Context())
+		},
+	}
+	c.Flags().BoolVar(&d.keep, "keep", false, "leave the market up")
+	c.Flags().BoolVar(&d.stop, "stop", false, "end a market that was kept in --dir")
+	c.Flags().StringVar(&d.dir, "dir", "", "keep all state in this directory (default: a temporary one)")
+	c.Flags().StringVar(&d.logs, "logs", "", "replay the workload logs in this directory; what is missing is synthetic")
+	return c
+}
+
+// demo is one run of the demonstration.
+type demo struct {
+	c     *cobra.Command
+	keep  bool
+	stop  bool
+	dir   string
+	logs  string
+	bank  *process
+	sites []*process
+	user  *process
+	begun time.Time
+
+	result demoResult
+}
+
+// demoResult is the demonstration in JSON; the names are fixed.
+type demoResult struct {
+	Resources int                `json:"resources"`
+	Purchases []message.Purchase `json:"purchases"`
+	Failed    []demoFailure      `json:"failed"`
+	LedgerSum int64              `json:"ledger_sum"` // micro-credits over all accounts of all currencies
+	ElapsedMS int64              `json:"elapsed_ms"`
+	Dir       string             `json:"dir,omitempty"`
+}
+
+// demoFailure is a job that was not bought, and why.
+type demoFailure struct {
+	RFQ     string         `json:"rfq"`
+	Reasons map[string]int `json:"reasons"`
+	Advice  []string       `json:"advice,omitempty"`
+	Why     string         `json:"why"`
+}
+
+func (d *demo) say(format string, args ...any) {
+	w := stdout(d.c)
+	if wantsJSON(d.c) {
+		w = stderr(d.c)
+	}
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+// run brings the market up, buys, and takes it down again.
+func (d *demo) run(ctx context.Context) (err error) {
+	d.begun = time.Now()
+	d.result = demoResult{Purchases: []message.Purchase{}, Failed: []demoFailure{}}
+	made, err := d.makeDir()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if d.keep && err == nil {
+			return
+		}
+		err = errors.Join(err, d.takeDown())
+		if made && err == nil {
+			err = os.RemoveAll(d.dir)
+		}
+	}()
+	if err := d.bringUp(ctx); err != nil {
+		return err
+	}
+	for _, j := range demoJobs() {
+		if err := d.buy(ctx, j); err != nil {
+			return err
+		}
+	}
+	if err := d.finish(ctx); err != nil {
+		return err
+	}
+	if d.keep {
+		return d.explainKept()
+	}
+	return nil
+}
+
+// makeDir makes the directory of the demonstration; made says that it is a
+// temporary one.
+func (d *demo) makeDir() (made bool, err error) {
+	if d.dir != "" {
+		if _, err := os.Stat(filepath.Join(d.dir, "ca", caKey)); err == nil {
+			return false, fail(exitUsage, "choose another directory, or 'ramp demo --stop --dir "+d.dir+"' and remove it", "%s has a market already", d.dir)
+		}
+		if d.dir, err = filepath.Abs(d.dir); err != nil {
+			return false, err
+		}
+		return false, os.MkdirAll(d.dir, 0o700)
+	}
+	d.dir, err = os.MkdirTemp("", "ramp-demo-")
+	return !d.keep, err
+}
+
+// buy buys one job and shows how it goes.
+func (d *demo) buy(ctx context.Context, j demoJob) error {
+	doc, err := j.document(time.Now())
+	if err != nil {
+		return err
+	}
+	agent, err := d.user.call()
+	if err != nil {
+		return err
+	}
+	show := newProgress(stderr(d.c))
+	defer show.end()
+	call := buyCall{ID: newPurchaseID(), Name: j.name, Document: string(doc.XML())}
+	var last message.Purchase
+	err = agent.stream(ctx, "/v1/buy", call, func(raw json.RawMessage) error {
+		var line progressLine
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return err
+		}
+		last = line.Purchase
+		if show.live {
+			show.purchase(last)
+		}
+		if last.State == "awaiting approval" {
+			return agent.call(ctx, "POST", "/v1/approve", idCall{ID: call.ID}, nil) // the demonstration approves nothing
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	show.end()
+	d.note(last)
+	return nil
+}
+
+// note keeps and shows what became of a job.
+func (d *demo) note(p message.Purchase) {
+	if p.Settled {
+		d.result.Purchases = append(d.result.Purchases, p)
+	} else {
+		d.result.Failed = append(d.result.Failed, demoFailure{p.RFQ, p.Reasons, p.Advice, p.Why})
+	}
+	if !wantsJSON(d.c) {
+		d.show(stdout(d.c), p)
+	}
+}
+
+// show prints a job in a few lines: what was found, each round, what was bought
+// or why not.
+func (d *demo) show(w io.Writer, p message.Purchase) {
+	fmt.Fprintf(w, "\n%s: %d found", p.RFQ, p.Found)
+	for _, r := range p.Rounds {
+		fmt.Fprintf(w, " | round %d: best %s, %d offer, %d refuse", r.Round, bestLine(r.Best), r.Offers, r.Refusals)
+	}
+	fmt.Fprintln(w)
+	if !p.Settled {
+		offering := p.Found
+		for _, n := range p.Reasons {
+			offering -= n
+		}
+		fmt.Fprintf(w, "  not bought: %s\n", p.Why)
+		fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{fmt.Sprintf("%d of %d: %s", max(0, offering), p.Found, reasonsLine(p.Reasons))}, p.Advice...), "; "))
+		return
+	}
+	for _, u := range p.Units {
+		fmt.Fprintf(w, "  bought %d cores on %s, %s to %s UTC, at %s per core-hour: %s %s (reservation %s)\n",
+			u.Cores, u.Resource, clockTime(u.Start), u.End.UTC().Format("15:04"), u.Price, u.Cost, p.Currency, u.Reservation)
+	}
+	fmt.Fprintf(w, "  total %s %s; all %d voted in %.0f ms; settled in %.0f ms; contract %.16s…\n", p.Total, p.Currency, len(p.Units), p.VoteMS, p.SettleMS, p.Contract)
+}
+
+// finish shows the balances and the sum of the ledger.
+func (d *demo) finish(ctx context.Context) error {
+	bank, err := d.bank.call()
+	if err != nil {
+		return err
+	}
+	var balances []message.Balance
+	if err := bank.call(ctx, "POST", "/v1/balances", statementCall{}, &balances); err != nil {
+		return err
+	}
+	for _, b := range balances {
+		d.result.LedgerSum += int64(b.Balance)
+	}
+	var audit auditReport
+	if err := bank.call(ctx, "POST", "/v1/audit", nil, &audit); err != nil {
+		return err
+	}
+	d.result.ElapsedMS = time.Since(d.begun).Milliseconds()
+	d.result.Resources = len(d.sites)
+	if d.keep {
+		d.result.Dir = d.dir
+	}
+	if wantsJSON(d.c) {
+		err = printJSON(stdout(d.c), d.result)
+	} else {
+		fmt.Fprintf(stdout(d.c), "\nbalances at %s:\n", d.bank.name)
+		table(stdout(d.c), balanceRows(balances)...)
+		d.say("%d jobs bought, %d not; sum of the ledger %d; audit: %d entries, %d faults; %.1f s",
+			len(d.result.Purchases), len(d.result.Failed), d.result.LedgerSum, audit.Entries, len(audit.Bad), time.Since(d.begun).Seconds())
+	}
+	if len(audit.Bad) > 0 || d.result.LedgerSum != 0 {
+		return errors.Join(err, fail(exitFailed, "", "the ledger does not add up: sum %d, %s", d.result.LedgerSum, audit.problems()))
+	}
+	return err
+}
+
+// takeDown ends every process, the user first.
+func (d *demo) takeDown() error {
+	var errs []error
+	for _, p := range append([]*process{d.user}, append(d.sites, d.bank)...) {
+		if p != nil {
+			errs = append(errs, p.end())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const pidFile = "pids"
+
+// explainKept writes down who runs and prints what to try.
+func (d *demo) explainKept() error {
+	var pids []string
+	for _, p := range append([]*process{d.user, d.bank}, d.sites...) {
+		pids = append(pids, strconv.Itoa(p.cmd.Process.Pid))
+	}
+	if err := os.WriteFile(filepath.Join(d.dir, pidFile), []byte(strings.Join(pids, "\n")+"\n"), 0o600); err != nil {
+		return err
+	}
+	user, bank := filepath.Join(d.dir, "user"), filepath.Join(d.dir, "bank")
+	d.say(`
+the market stays up in %[1]s; try:
+  ramp user list --dir %[2]s
+  ramp user resources --dir %[2]s
+  ramp user quote --dir %[2]s %[1]s/request.xml
+  ramp user buy --dir %[2]s %[1]s/request.xml
+  ramp user receipt --dir %[2]s %[4]s --out receipt
+  ramp user trace --dir %[2]s %[4]s
+  ramp resource offers --dir %[1]s/atlas1
+  ramp bank audit --dir %[3]s
+end it with:
+  ramp demo --stop --dir %[1]s`, d.dir, user, bank, d.someID())
+	return nil
+}
+
+func (d *demo) someID() string {
+	if len(d.result.Purchases) > 0 {
+		return d.result.Purchases[0].ID
+	}
+	return "ID"
+}
+
+// stopKept ends a market that was kept.
+func (d *demo) stopKept() error {
+	if d.dir == "" {
+		return fail(exitUsage, "", "--stop needs --dir DIR")
+	}
+	path := filepath.Join(d.dir, pidFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fail(exitUsage, "", "no market in %s: %w", d.dir, err)
+	}
+	n := 0
+	for _, f := range strings.Fields(string(b)) {
+		pid, err := strconv.Atoi(f)
+		if err != nil || pid <= 1 {
+			return fail(exitFailed, "", "%s: %q is no process", path, f)
+		}
+		if syscall.Kill(pid, syscall.SIGTERM) == nil {
+			n++
+		}
+	}
+	d.say("asked %d processes to leave", n)
+	return os.Remove(path)
+}

@@ -1,0 +1,228 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/agents/queue/swf"
+	"ramp/agents/workload"
+	"ramp/protocol/identity"
+	"ramp/testdata"
+)
+
+// bringUp makes and starts every agent, the bank first: its address is the one
+// by which all others join.
+func (d *demo) bringUp(ctx context.Context) error {
+	ca, err := identity.NewCA("demo-ca", time.Now(), caLifetime, rand.Reader)
+	if err != nil {
+		return err
+	}
+	if err := writeCA(filepath.Join(d.dir, "ca"), ca); err != nil {
+		return err
+	}
+	d.say("starting one bank, %d resource agents and one user agent in %s", len(demoSites), d.dir)
+	if err := d.startBank(ctx, ca); err != nil {
+		return err
+	}
+	pay := []payConfig{{Bank: string(d.bank.Agent), Currency: demoCurrency}}
+	if err := d.startSites(ctx, ca, pay); err != nil {
+		return err
+	}
+	if err := d.startUser(ctx, ca, pay); err != nil {
+		return err
+	}
+	if err := d.openAccounts(ctx); err != nil {
+		return err
+	}
+	return d.awaitMarket(ctx)
+}
+
+// agentDir makes the directory of an agent: credential and configuration.
+func (d *demo) agentDir(ca *identity.CA, name string, cfg config) (string, error) {
+	dir := filepath.Join(d.dir, name)
+	if _, err := issue(ca, name, leafLifetime, dir); err != nil {
+		return "", err
+	}
+	cfg.Certificate, cfg.Key, cfg.Trust = "agent.pem", "agent.key", caCert
+	if d.bank != nil {
+		cfg.Bootstrap = d.bank.Addresses
+	}
+	return dir, cfg.write(dir)
+}
+
+func (d *demo) startBank(ctx context.Context, ca *identity.CA) error {
+	dir, err := d.agentDir(ca, "bank", config{Bank: &bankConfig{Currencies: []string{demoCurrency}}})
+	if err != nil {
+		return err
+	}
+	p, ready, err := spawn(dir, d.keep, "bank", "serve", "--dir", dir)
+	if err != nil {
+		return err
+	}
+	d.bank = p
+	return p.await(ctx, ready)
+}
+
+// startSites starts the twenty resource agents side by side.
+func (d *demo) startSites(ctx context.Context, ca *identity.CA, pay []payConfig) error {
+	var waits []*os.File
+	var errs []error
+	for i := range demoSites {
+		p, ready, err := d.startSite(ca, i, pay)
+		if err != nil {
+			errs = append(errs, err)
+			break
+		}
+		d.sites = append(d.sites, p)
+		waits = append(waits, ready)
+	}
+	for i, p := range d.sites {
+		errs = append(errs, p.await(ctx, waits[i]))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *demo) startSite(ca *identity.CA, i int, pay []payConfig) (*process, *os.File, error) {
+	s := demoSites[i]
+	log, base, err := d.siteLog(i)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := d.agentDir(ca, s.name, config{Resource: &resourceConfig{
+		Driver: "swf", SWF: swfConfig{Log: log, Base: base, Start: d.begun.UTC().Truncate(time.Second)},
+		StartPrice: strconv.Itoa(s.start), MinPrice: strconv.Itoa(s.min), Pay: pay,
+		Properties: propertiesConfig{OS: "Linux", Arch: "x86_64"},
+		Cancel:     cancelConfig{Before: new(span)},
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return spawn(dir, d.keep, "resource", "serve", "--dir", dir)
+}
+
+// siteLog is the log of a resource and the second at which the market starts in
+// it: the real one of --logs, or the synthetic one that comes with the program.
+func (d *demo) siteLog(i int) (path string, base int64, err error) {
+	s := demoSites[i]
+	if d.logs != "" {
+		found, err := findLog(d.logs, s.machine)
+		if err != nil {
+			return "", 0, err
+		}
+		if found != "" {
+			base, err := realBase(found, s)
+			return found, base, err
+		}
+	}
+	b, err := testdata.Logs.ReadFile("swf/" + s.name + ".swf.gz")
+	if err != nil {
+		return "", 0, err
+	}
+	path = filepath.Join(d.dir, s.name+".swf.gz")
+	return path, demoBase(i), os.WriteFile(path, b, 0o600)
+}
+
+// findLog is the file for a machine: the first in order of name whose name has
+// the machine's in it.
+func findLog(dir, machine string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fail(exitUsage, "", "--logs: %w", err)
+	}
+	for _, e := range entries {
+		if strings.Contains(strings.ToLower(e.Name()), strings.ToLower(machine)) && strings.Contains(e.Name(), ".swf") {
+			return filepath.Abs(filepath.Join(dir, e.Name()))
+		}
+	}
+	return "", nil
+}
+
+// realBase is the source's base time, except for Curie's cleaned log, which
+// begins late: its bases are counted from the first instant after which one
+// week's mean load is at least 0.6 (specs §1.4).
+func realBase(path string, s site) (int64, error) {
+	if s.machine != "Curie" {
+		return s.base, nil
+	}
+	const week, share = 7 * 24 * 3600, 0.6
+	log, err := swf.Load(path)
+	if err != nil {
+		return 0, err
+	}
+	at, ok := workload.NewView(log).FirstLoaded(week, share)
+	if !ok {
+		at, _ = workload.NewView(log).Span()
+	}
+	return at + s.base, nil
+}
+
+func (d *demo) startUser(ctx context.Context, ca *identity.CA, pay []payConfig) error {
+	dir, err := d.agentDir(ca, "user", config{User: &userConfig{Pay: pay}})
+	if err != nil {
+		return err
+	}
+	p, ready, err := spawn(dir, d.keep, "user", "serve", "--dir", dir)
+	if err != nil {
+		return err
+	}
+	d.user = p
+	return p.await(ctx, ready)
+}
+
+// openAccounts opens an account for every agent and credits the user's.
+func (d *demo) openAccounts(ctx context.Context) error {
+	bank, err := d.bank.call()
+	if err != nil {
+		return err
+	}
+	for _, p := range append([]*process{d.user}, d.sites...) {
+		if err := bank.call(ctx, "POST", "/v1/account", openAccountCall{Account: p.Agent, Name: p.name}, nil); err != nil {
+			return err
+		}
+	}
+	return bank.call(ctx, "POST", "/v1/credit", creditCall{Account: d.user.name, Amount: demoCredit, Ref: "demo"}, nil)
+}
+
+// awaitMarket waits until the user agent has met every resource.
+func (d *demo) awaitMarket(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	agent, err := d.user.call()
+	if err != nil {
+		return err
+	}
+	t := time.NewTicker(50 * time.Millisecond)
+	defer t.Stop()
+	var known []resourceLine
+	for {
+		if err := agent.call(ctx, "POST", "/v1/resources", nil, &known); err != nil {
+			return err
+		}
+		if len(known) == len(demoSites) {
+			d.say("%d resources found after %.1f s", len(known), time.Since(d.begun).Seconds())
+			return d.writeRequest()
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return fail(exitUnreachable, "", "only %d of %d resources found", len(known), len(demoSites))
+		}
+	}
+}
+
+// writeRequest leaves a request to try in the directory: it can be bought until
+// tomorrow.
+func (d *demo) writeRequest() error {
+	job := demoJob{"try", []demoPart{{256, 24 * time.Hour, 60}}}
+	doc, err := job.document(d.begun)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(d.dir, "request.xml"), doc.XML(), 0o644)
+}

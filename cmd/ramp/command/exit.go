@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Exit codes; they stand in --help and in docs/CLI.md.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2 // bad input or usage
+	exitNothing     = 3 // nothing bought: no match, or approval needed
+	exitRefused     = 4 // refused by policy or funds
+	exitUnreachable = 5
+)
+
+const exitHelp = `Exit codes: 0 done, 1 failed, 2 bad input or usage, 3 nothing bought (no match, or
+approval needed), 4 refused by policy or funds, 5 unreachable.`
+
+// exitError is an error with the code that the program ends with, and what to do.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// fail makes an error with an exit code. A hint may be empty.
+func fail(code int, hint, format string, args ...any) error {
+	return &exitError{code: code, err: fmt.Errorf(format, args...), hint: hint}
+}
+
+// withCode gives err an exit code, unless it has one.
+func withCode(code int, err error) error {
+	var e *exitError
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &exitError{code: code, err: err}
+}
+
+// silent ends with a code after everything was said already.
+func silent(code int) error { return &exitError{code: code, err: errSilent} }
+
+var errSilent = errors.New("")
+
+// report prints an error once, with its hint, and returns the exit code.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	code, hint := exitFailed, ""
+	var e *exitError
+	if errors.As(err, &e) {
+		code, hint = e.code, e.hint
+	}
+	if errors.Is(err, context.Canceled) && code == exitFailed {
+		fmt.Fprintln(w, "ramp: interrupted")
+		return exitFailed
+	}
+	if errors.Is(err, errSilent) {
+		return code
+	}
+	fmt.Fprintln(w, "ramp: "+strings.TrimSpace(err.Error()))
+	if hint != "" {
+		fmt.Fprintln(w, "  hint: "+hint)
+	}
+	return code
+}

@@ -1,0 +1,299 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/journal"
+	"ramp/agents/mesh"
+	"ramp/protocol"
+	"ramp/protocol/codec"
+	"ramp/protocol/identity"
+	"ramp/protocol/message"
+)
+
+// Bounds of a node.
+const (
+	journalName     = "journal.db"
+	traceBytes      = 256 << 20        // of messages that a journal keeps
+	verifiedBundles = 1 << 12          // verified bundles that are remembered
+	flushPeriod     = time.Second      // until a traced message is on the disk at the latest
+	shutdownTime    = 5 * time.Second  // for a daemon to leave
+	joinTime        = 10 * time.Second // for a command to find the market
+)
+
+// store is a Store that can be closed.
+type store interface {
+	agents.Store
+	io.Closer
+}
+
+// node is one agent on this machine: a role, its store, and what connects it.
+type node struct {
+	cfg     *config
+	cred    *identity.Credential
+	trust   *identity.Trust
+	store   store
+	journal *journal.Journal // of user and resource agents
+	mesh    *mesh.Mesh       // nil: without the network
+	runner  *agents.Runner
+	hub     *hub
+	asks    *asks
+	log     *slog.Logger
+
+	queue   func(protocol.Message) // the batch system of a resource
+	history func(protocol.Message) // the past of a bank
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	failed error // of the runner
+}
+
+// prepare reads who the agent is.
+func prepare(path string, log *slog.Logger) (*node, error) {
+	cfg, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{cfg: cfg, hub: newHub(), asks: newAsks(), log: log}
+	if n.cred, err = cfg.credential(); err != nil {
+		return nil, err
+	}
+	if n.trust, err = cfg.trust(); err != nil {
+		return nil, err
+	}
+	if _, err := n.trust.Verify(n.cred.ChainDER(), time.Now()); err != nil {
+		return nil, fail(exitUsage, "the agent needs a certificate that "+cfg.path(cfg.Trust)+" vouches for", "own certificate %s: %w", cfg.path(cfg.Certificate), err)
+	}
+	return n, nil
+}
+
+// commandLog tells a person at a command line only what went wrong; daemonLog
+// tells an operator what happens.
+func commandLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func daemonLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+// openJournal opens the journal; somebody else's lock says who holds it.
+func (n *node) openJournal() error {
+	j, err := journal.Open(filepath.Join(n.cfg.dir, journalName), traceBytes)
+	if err != nil {
+		return journalError(err)
+	}
+	n.journal, n.store = j, j
+	return nil
+}
+
+func journalError(err error) error {
+	var inUse *journal.InUseError
+	if errors.As(err, &inUse) {
+		return fail(exitFailed, "wait for it, or talk to its daemon", "%w", err)
+	}
+	return fail(exitFailed, "", "%w", err)
+}
+
+// wire is the codec of this agent; seal, if set, completes a message before it
+// is encoded (a bank signs its receipts there).
+type wire struct {
+	codec.Opener
+	seal func(protocol.Message) (protocol.Message, error)
+}
+
+// Encode completes and encodes a message.
+func (w wire) Encode(m protocol.Message) ([]byte, error) {
+	if w.seal != nil {
+		var err error
+		if m, err = w.seal(m); err != nil {
+			return nil, err
+		}
+	}
+	return codec.Encode(m)
+}
+
+// connect opens the network. hearCalls is for sellers.
+func (n *node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Message, error)) error {
+	m, err := mesh.Listen(mesh.Config{
+		Credential: n.cred, Trust: n.trust,
+		Codec:     wire{codec.NewOpener(n.trust, verifiedBundles), seal},
+		Deliver:   n.deliver,
+		Listen:    n.cfg.Listen,
+		Bootstrap: n.cfg.Bootstrap, HearPresence: true, HearCalls: hearCalls, Log: n.log,
+	})
+	switch {
+	case errors.Is(err, mesh.ErrAddressInUse):
+		return fail(exitFailed, "choose another address under 'listen', or stop the other process", "%w", err)
+	case err != nil:
+		return fail(exitUsage, "", "%w", err)
+	}
+	n.mesh = m
+	return nil
+}
+
+// deliver takes a message from the network: an answer to a command, or
+// something for the role.
+func (n *node) deliver(m protocol.Message) error {
+	if n.asks.take(m) {
+		return nil
+	}
+	return n.runner.Deliver(m)
+}
+
+// start runs the role. load restores it.
+func (n *node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
+	cfg := agents.Config{
+		Load: load, Store: n.store, Route: n.route, Unavailable: n.unavailable, Now: time.Now, Log: n.log,
+	}
+	if n.journal != nil {
+		cfg.Trace = n.trace
+	}
+	n.runner = agents.NewRunner(cfg)
+}
+
+// run starts the goroutines of the node; stop ends them.
+func (n *node) run(ctx context.Context) {
+	ctx, n.cancel = context.WithCancel(ctx)
+	n.wg.Add(1)
+	go func() {
+		defer n.wg.Done()
+		n.failed = n.runner.Run(ctx)
+		n.cancel()
+	}()
+	if n.journal != nil {
+		n.wg.Add(1)
+		go func() { defer n.wg.Done(); n.flush(ctx) }()
+	}
+}
+
+// flush makes traced messages durable while nothing else is written.
+func (n *node) flush(ctx context.Context) {
+	t := time.NewTicker(flushPeriod)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if err := n.journal.Flush(); err != nil {
+				n.log.Error("cannot write the trace", "err", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stop ends the node: what the role has answered is carried out first.
+func (n *node) stop() error {
+	if n.cancel != nil {
+		n.cancel()
+	}
+	n.wg.Wait()
+	var errs []error
+	if n.mesh != nil {
+		errs = append(errs, n.mesh.Close())
+	}
+	if n.store != nil {
+		errs = append(errs, n.store.Close())
+	}
+	return errors.Join(append(errs, n.failed)...)
+}
+
+// route carries a message to its receivers.
+func (n *node) route(m protocol.Message) {
+	var others []protocol.AgentID
+	for _, to := range m.Receivers {
+		switch to {
+		case protocol.LocalControl:
+			n.hub.publish(m)
+		case protocol.LocalQueue:
+			n.queue(m)
+		case protocol.LocalHistory:
+			n.history(m)
+		default:
+			others = append(others, to)
+		}
+	}
+	if len(others) == 0 || n.mesh == nil {
+		return
+	}
+	m.Receivers = others
+	n.mesh.Send(m)
+}
+
+// trace keeps what was said with other agents in a conversation.
+func (n *node) trace(at time.Time, in bool, m protocol.Message) {
+	if m.Conversation == "" || m.Protocol == protocol.ProtocolPresence || localOnly(m) {
+		return
+	}
+	b, err := codec.EncodeTrace(m)
+	if err != nil {
+		n.log.Error("cannot trace a message", "conversation", m.Conversation, "err", err)
+		return
+	}
+	dir := "out"
+	if in {
+		dir = "in"
+	}
+	n.journal.Trace(at, dir, m.Conversation, b)
+}
+
+func localOnly(m protocol.Message) bool {
+	return m.Sender.Local() || len(m.Receivers) == 1 && m.Receivers[0].Local() && m.Receivers[0] != protocol.Everyone
+}
+
+// unavailable answers while the store cannot be written.
+func (n *node) unavailable(m protocol.Message) (protocol.Message, bool) {
+	if m.Sender.Local() {
+		return protocol.Message{}, false
+	}
+	switch m.Performative {
+	case protocol.CFP, protocol.AcceptProposal, protocol.Confirm, protocol.Request, protocol.QueryRef:
+	default:
+		return protocol.Message{}, false // it expects no answer
+	}
+	p := protocol.Failure
+	if m.Performative == protocol.CFP || m.Performative == protocol.AcceptProposal {
+		p = protocol.Refuse
+	}
+	return m.Reply(n.cred.ID, p, message.Refused(protocol.CodeUnavailable, "this agent cannot write its journal")), true
+}
+
+// serve runs the control socket until the context is done, then leaves.
+func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave func()) error {
+	l, err := listenControl(n.cfg.dir)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	routes(mux)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	n.log.Info("ready", "agent", n.cred.ID, "addresses", n.mesh.Addresses(), "socket", socketPath(n.cfg.dir))
+	if err := tellReady(ready{Agent: n.cred.ID, Addresses: n.mesh.Addresses()}); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case err := <-served:
+		return err
+	}
+	n.log.Info("leaving")
+	leave()
+	done, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	err = server.Shutdown(done)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	return errors.Join(err, os.RemoveAll(socketPath(n.cfg.dir)))
+}

@@ -1,0 +1,67 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"ramp/protocol/message"
+)
+
+// progress shows how a purchase goes on: on a terminal one line that is
+// rewritten, elsewhere one line per change.
+type progress struct {
+	w      io.Writer
+	live   bool
+	width  int
+	rounds int
+	state  string
+}
+
+func newProgress(w io.Writer) *progress { return &progress{w: w, live: isTerminal(w)} }
+
+// purchase shows its state.
+func (p *progress) purchase(v message.Purchase) {
+	if p.live {
+		p.line(fmt.Sprintf("%s: %s, %d found%s", nameOf(v), v.State, v.Found, roundText(v)))
+		return
+	}
+	for ; p.rounds < len(v.Rounds); p.rounds++ {
+		r := v.Rounds[p.rounds]
+		fmt.Fprintf(p.w, "%s: round %d: best %s, %d offers, %d refusals\n", nameOf(v), r.Round, bestLine(r.Best), r.Offers, r.Refusals)
+	}
+	if v.State != p.state {
+		p.state = v.State
+		fmt.Fprintf(p.w, "%s: %s (%d resources found)\n", nameOf(v), v.State, v.Found)
+	}
+}
+
+func nameOf(v message.Purchase) string {
+	if v.RFQ != "" {
+		return v.RFQ
+	}
+	return v.ID
+}
+
+func roundText(v message.Purchase) string {
+	if len(v.Rounds) == 0 {
+		return ""
+	}
+	r := v.Rounds[len(v.Rounds)-1]
+	return fmt.Sprintf(", round %d: best %s, %d offers", r.Round, bestLine(r.Best), r.Offers)
+}
+
+// line rewrites the live line.
+func (p *progress) line(s string) {
+	pad := max(0, p.width-len(s))
+	fmt.Fprint(p.w, "\r"+s+strings.Repeat(" ", pad))
+	p.width = len(s)
+}
+
+// end leaves the live line.
+func (p *progress) end() {
+	if p.live && p.width > 0 {
+		fmt.Fprint(p.w, "\r"+strings.Repeat(" ", p.width)+"\r")
+		p.width = 0
+	}
+}

@@ -1,0 +1,172 @@
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+func newResource() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "resource",
+		Short: "Sell the time of a batch system",
+		Long: `A resource agent sells time on a site's batch system. Its configuration names the
+driver: 'swf' plays a workload log as a live machine, 'local' sells cores of this
+machine.
+
+` + exitHelp,
+	}
+	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/resource below the data directory)")
+	c.PersistentFlags().String("config", "", "configuration file (default: config.yaml in the directory)")
+	c.AddCommand(newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations())
+	return c
+}
+
+// resourcePaths are the configuration and the directory that a command is for.
+func resourcePaths(c *cobra.Command) (path, dir string, err error) {
+	file, err := c.Flags().GetString("config")
+	if err != nil {
+		return "", "", err
+	}
+	path, err = configPath(c, file, "resource")
+	return path, filepath.Dir(path), err
+}
+
+// askResource makes one call to the resource agent.
+func askResource(c *cobra.Command, call string, body, v any) error {
+	path, dir, err := resourcePaths(c)
+	if err != nil {
+		return err
+	}
+	agent, done, err := openResource(c.Context(), path, dir, stderr(c))
+	if err != nil {
+		return err
+	}
+	defer done()
+	return agent.call(c.Context(), "POST", call, body, v)
+}
+
+func newResourceServe() *cobra.Command {
+	return &cobra.Command{
+		Use: "serve", Short: "Run the resource agent as a daemon", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			path, _, err := resourcePaths(c)
+			if err != nil {
+				return err
+			}
+			return serveResource(c.Context(), path, stderr(c))
+		},
+	}
+}
+
+func newResourceCheck() *cobra.Command {
+	var rounds int
+	c := &cobra.Command{
+		Use: "check REQUEST", Short: "Print the offer the agent would make, round by round, and why", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, _, err := readRequest(c.InOrStdin(), args[0])
+			if err != nil {
+				return err
+			}
+			if rounds < 1 || rounds > protocol.MaxRounds {
+				return fail(exitUsage, "", "--rounds %d: want 1..%d", rounds, protocol.MaxRounds)
+			}
+			var lines []message.QuoteLine
+			if err := askResource(c, "/v1/check", checkCall{Document: string(b), Rounds: rounds}, &lines); err != nil {
+				return err
+			}
+			return printQuotes(c, lines)
+		},
+	}
+	c.Flags().IntVar(&rounds, "rounds", protocol.DefaultRounds, "rounds of bidding to show")
+	return c
+}
+
+func newResourceOffers() *cobra.Command {
+	return &cobra.Command{
+		Use: "offers", Short: "Print the last offers and refusals, and why", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var lines []message.QuoteLine
+			if err := askResource(c, "/v1/offers", nil, &lines); err != nil {
+				return err
+			}
+			return printQuotes(c, lines)
+		},
+	}
+}
+
+func printQuotes(c *cobra.Command, lines []message.QuoteLine) error {
+	if wantsJSON(c) {
+		if lines == nil {
+			lines = []message.QuoteLine{}
+		}
+		return printJSON(stdout(c), lines)
+	}
+	rows := [][]string{{"round", "unit", "cores", "start (UTC)", "busy", "to beat", "answer"}}
+	for _, l := range lines {
+		start := "-"
+		if !l.Slot.Start.IsZero() {
+			start = clockTime(l.Slot.Start)
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(l.Round), fmt.Sprint(l.Unit + 1), fmt.Sprint(l.Cores), start,
+			fmt.Sprintf("%d of %d", l.Busy, l.Capacity), l.Standing.String(), quoteWords(l),
+		})
+	}
+	table(stdout(c), rows...)
+	return nil
+}
+
+// quoteWords says what was answered, and why.
+func quoteWords(l message.QuoteLine) string {
+	switch {
+	case l.Offer != nil:
+		for _, it := range l.Offer.Items {
+			if it.Unit == l.Unit {
+				return fmt.Sprintf("offers %s per core-hour, %s in all", it.Price, it.Cost)
+			}
+		}
+		return "offers " + l.Offer.Cost.String()
+	case l.Reason == nil:
+		return "-"
+	}
+	s := "refuses: " + string(l.Reason.Code)
+	if l.Reason.Term != "" {
+		s += fmt.Sprintf(" (%s: wants %s, has %s)", l.Reason.Term, l.Reason.Want, l.Reason.Have)
+	}
+	if l.Reason.Asks > 0 {
+		s += ", asks " + l.Reason.Asks.String()
+	}
+	if !l.Reason.Start.IsZero() {
+		s += ", earliest start " + clockTime(l.Reason.Start)
+	}
+	if l.Reason.Note != "" {
+		s += ", " + l.Reason.Note
+	}
+	return s
+}
+
+func newResourceReservations() *cobra.Command {
+	return &cobra.Command{
+		Use: "reservations", Short: "Print the reservations that the journal has", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var lines []message.ReservationLine
+			if err := askResource(c, "/v1/reservations", nil, &lines); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), lines)
+			}
+			rows := [][]string{{"reservation", "state", "user", "cores", "start (UTC)", "end", "cost"}}
+			for _, l := range lines {
+				rows = append(rows, []string{l.ID, l.State, l.User.Name(), fmt.Sprint(l.Slot.Cores), clockTime(l.Slot.Start), clockTime(l.Slot.End), l.Cost.String()})
+			}
+			table(stdout(c), rows...)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/agents/queue/local"
+	"ramp/agents/queue/swf"
+	"ramp/agents/resource"
+	"ramp/agents/resource/pricing"
+	"ramp/protocol"
+	"ramp/protocol/identity"
+	"ramp/protocol/reserve"
+)
+
+// resourceConfig is what a site says about a resource.
+type resourceConfig struct {
+	Driver     string           `yaml:"driver"` // swf or local
+	SWF        swfConfig        `yaml:"swf,omitempty"`
+	Local      localConfig      `yaml:"local,omitempty"`
+	StartPrice string           `yaml:"start_price"` // credits per core-hour
+	MinPrice   string           `yaml:"minimum_price"`
+	Rounds     int              `yaml:"rounds,omitempty"` // anticipated rounds of bidding, n
+	Pay        []payConfig      `yaml:"pay"`              // banks and currencies it deals in
+	Properties propertiesConfig `yaml:"properties,omitempty"`
+	Horizon    span             `yaml:"horizon,omitempty"`
+	Hold       span             `yaml:"hold,omitempty"`
+	Cancel     cancelConfig     `yaml:"cancellation,omitempty"`
+	BuyerHolds int              `yaml:"buyer_holds,omitempty"` // unsold units that one buyer may hold
+}
+
+// swfConfig is a workload log as a live machine.
+type swfConfig struct {
+	Log   string    `yaml:"log"`
+	Base  int64     `yaml:"base"` // second of the log at which the market starts
+	Start time.Time `yaml:"start,omitempty"`
+}
+
+// localConfig is a part of this machine.
+type localConfig struct {
+	Cores  int    `yaml:"cores,omitempty"`  // 0: all
+	Claims string `yaml:"claims,omitempty"` // directory shared by all agents of this machine
+}
+
+// propertiesConfig are the static properties of the nodes (002 §6.2.1).
+type propertiesConfig struct {
+	OS         string `yaml:"os,omitempty"`
+	OSVersion  string `yaml:"os_version,omitempty"`
+	Arch       string `yaml:"architecture,omitempty"`
+	CPUSpeed   int    `yaml:"cpu_speed_mhz,omitempty"`
+	Bandwidth  int    `yaml:"bandwidth_mbits,omitempty"`
+	RAMPerCore int    `yaml:"ram_per_core_mb,omitempty"`
+	TotalDisk  int    `yaml:"total_disk_gb,omitempty"`
+	NodeDisk   int    `yaml:"node_disk_gb,omitempty"`
+	NodeCores  int    `yaml:"node_cores,omitempty"`
+}
+
+// cancelConfig is until when, and at what fee, a settled unit is taken back.
+type cancelConfig struct {
+	Before      *span `yaml:"before,omitempty"` // the slot's start; absent: never
+	FeePerMille int   `yaml:"fee_per_mille,omitempty"`
+}
+
+// driver is a batch system and what the configuration cannot know about it.
+type driver struct {
+	queue.Driver
+	cores int
+}
+
+// drivers are the batch systems that there are.
+var drivers = map[string]func(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error){
+	"swf":   openSWF,
+	"local": openLocal,
+}
+
+func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	s := c.Resource.SWF
+	if s.Log == "" {
+		return driver{}, fail(exitUsage, "", "configuration: resource.swf.log: want the path of a workload log")
+	}
+	l, err := swf.Load(c.path(s.Log))
+	if err != nil {
+		return driver{}, fail(exitUsage, "'ramp swf info FILE' looks at a log", "%w", err)
+	}
+	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Base: s.Base, Start: s.Start, Dir: c.dir, Now: time.Now, Slog: log})
+	if err != nil {
+		return driver{}, fail(exitUsage, "", "%w", err)
+	}
+	return driver{d, l.Capacity()}, nil
+}
+
+func openLocal(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	dir := c.Resource.Local.Claims
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "ramp-claims")
+	} else {
+		dir = c.path(dir)
+	}
+	d, err := local.Open(local.Config{Agent: agent, Dir: dir, Cores: c.Resource.Local.Cores, Now: time.Now, Slog: log})
+	if err != nil {
+		return driver{}, fail(exitUsage, "", "%w", err)
+	}
+	cores := c.Resource.Local.Cores
+	if cores == 0 {
+		cores = runtime.NumCPU()
+	}
+	return driver{d, cores}, nil
+}
+
+// role is the configuration as the resource agent wants it.
+func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat span) (resource.Config, error) {
+	start, err := protocol.ParseCredits(r.StartPrice)
+	if err != nil {
+		return resource.Config{}, fail(exitUsage, "", "configuration: resource.start_price: %w", err)
+	}
+	least, err := protocol.ParseCredits(r.MinPrice)
+	if err != nil {
+		return resource.Config{}, fail(exitUsage, "", "configuration: resource.minimum_price: %w", err)
+	}
+	terms, err := (&userConfig{Pay: r.Pay}).terms()
+	if err != nil {
+		return resource.Config{}, err
+	}
+	p := r.Properties
+	cfg := resource.Config{
+		Credential: cred, Terms: terms,
+		Price: pricing.Band{Start: start, Min: least, Rounds: r.Rounds},
+		Properties: protocol.Properties{
+			OS: p.OS, OSVersion: p.OSVersion, Arch: p.Arch, CPUSpeed: p.CPUSpeed, Bandwidth: p.Bandwidth,
+			RAMPerCore: p.RAMPerCore, TotalDisk: p.TotalDisk, NodeDisk: p.NodeDisk, NodeCores: p.NodeCores, Cores: cores,
+		},
+		Horizon: time.Duration(r.Horizon), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, Heartbeat: time.Duration(heartbeat),
+	}
+	if r.Cancel.Before != nil {
+		cfg.Cancellation = reserve.CancelPolicy{Allowed: true, Before: time.Duration(*r.Cancel.Before), FeePerMille: r.Cancel.FeePerMille}
+	}
+	if err := cfg.Validate(); err != nil {
+		return cfg, fail(exitUsage, "", "configuration: %w", err)
+	}
+	return cfg, nil
+}

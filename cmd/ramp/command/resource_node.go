@@ -1,0 +1,167 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sort"
+	"strings"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/resource"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// resourceNode is a resource agent on this machine.
+type resourceNode struct {
+	*node
+	driver driver
+}
+
+// newResourceNode prepares the resource agent of a configuration.
+func newResourceNode(path string, log *slog.Logger, network bool) (*resourceNode, error) {
+	n, err := prepare(path, log)
+	if err != nil {
+		return nil, err
+	}
+	if n.cfg.Resource == nil {
+		return nil, fail(exitUsage, "write a section 'resource:'", "configuration %s is not a resource's", path)
+	}
+	open := drivers[n.cfg.Resource.Driver]
+	if open == nil {
+		return nil, fail(exitUsage, "", "configuration %s: resource.driver %q: want %s", path, n.cfg.Resource.Driver, driverNames())
+	}
+	if err := n.openJournal(); err != nil {
+		return nil, err
+	}
+	r := &resourceNode{node: n}
+	if err := r.assemble(open, network); err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	return r, nil
+}
+
+func driverNames() string {
+	names := make([]string, 0, len(drivers))
+	for name := range drivers {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return strings.Join(names, " or ")
+}
+
+func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logger) (driver, error), network bool) error {
+	var err error
+	if r.driver, err = open(r.cfg, r.cred.ID, r.log); err != nil {
+		return err
+	}
+	cfg, err := r.cfg.Resource.role(r.cred, r.driver.cores, r.cfg.Heartbeat)
+	if err != nil {
+		return err
+	}
+	r.queue = r.driver.Send
+	r.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+		return resource.New(cfg, t, now)
+	})
+	if !network {
+		return nil
+	}
+	return r.connect(true, nil)
+}
+
+// run starts the agent and its batch system.
+func (r *resourceNode) run(ctx context.Context) {
+	r.node.run(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := r.cancel
+	r.cancel = func() { cancel(); stop() }
+	r.wg.Add(1)
+	go func() {
+		defer r.wg.Done()
+		deliver := func(m protocol.Message) { _ = r.runner.Deliver(m) } // the role has stopped: so will the driver
+		if err := r.driver.Run(ctx, deliver); err != nil && ctx.Err() == nil {
+			r.log.Error("the batch system cannot be used; no offers are made", "err", err)
+		}
+	}()
+}
+
+// checkCall asks what the agent would offer for a document.
+type checkCall struct {
+	Document string `json:"document"`
+	Rounds   int    `json:"rounds"`
+}
+
+func (r *resourceNode) routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /v1/check", handler(r.check))
+	mux.HandleFunc("POST /v1/offers", handler(r.offers))
+	mux.HandleFunc("POST /v1/reservations", handler(r.reservations))
+}
+
+// with reads something of the role in the goroutine that owns it.
+func (r *resourceNode) with(ctx context.Context, f func(now time.Time, role *resource.Role)) error {
+	return r.runner.Do(ctx, func(now time.Time, role agents.Role) protocol.Output {
+		f(now, role.(*resource.Role))
+		return protocol.Output{}
+	})
+}
+
+func (r *resourceNode) check(ctx context.Context, q checkCall) ([]message.QuoteLine, error) {
+	var lines []message.QuoteLine
+	var failed error
+	err := r.with(ctx, func(now time.Time, role *resource.Role) {
+		lines, failed = role.Check(now, []byte(q.Document), q.Rounds)
+	})
+	return lines, errors.Join(failed, err)
+}
+
+func (r *resourceNode) offers(ctx context.Context, _ struct{}) ([]message.QuoteLine, error) {
+	lines := []message.QuoteLine{}
+	err := r.with(ctx, func(_ time.Time, role *resource.Role) { lines = append(lines, role.Offers()...) })
+	return lines, err
+}
+
+func (r *resourceNode) reservations(ctx context.Context, _ struct{}) ([]message.ReservationLine, error) {
+	lines := []message.ReservationLine{}
+	err := r.with(ctx, func(_ time.Time, role *resource.Role) { lines = append(lines, role.Reservations()...) })
+	return lines, err
+}
+
+// openResource reaches a resource agent: its daemon, or one in this process that
+// trades with nobody.
+func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*caller, func(), error) {
+	if d, ok := dialDaemon(dir); ok {
+		return d, func() {}, nil
+	}
+	r, err := newResourceNode(path, commandLog(logTo), false)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.run(context.WithoutCancel(ctx))
+	mux := http.NewServeMux()
+	r.routes(mux)
+	return localCaller(mux), func() {
+		if err := r.stop(); err != nil {
+			r.log.Error("stop", "err", err)
+		}
+	}, nil
+}
+
+// serveResource runs a resource agent as a daemon.
+func serveResource(ctx context.Context, path string, logTo io.Writer) error {
+	r, err := newResourceNode(path, daemonLog(logTo), true)
+	if err != nil {
+		return err
+	}
+	r.run(context.WithoutCancel(ctx))
+	leave := func() {
+		_ = r.runner.Do(context.WithoutCancel(ctx), func(_ time.Time, role agents.Role) protocol.Output { // it may have stopped
+			return role.(*resource.Role).Leave()
+		})
+	}
+	err = r.serve(ctx, r.routes, leave)
+	return errors.Join(err, r.stop())
+}

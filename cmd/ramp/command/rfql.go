@@ -1,0 +1,159 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol"
+	"ramp/rfql"
+)
+
+func newRFQL() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "rfql",
+		Short: "Check and show requests for quotation",
+		Long: `A request for quotation is an XML document in the Request for Quotation Language.
+docs/RFQL.md describes its terms.
+
+` + exitHelp,
+	}
+	c.AddCommand(newRFQLValidate(), newRFQLShow())
+	return c
+}
+
+func newRFQLValidate() *cobra.Command {
+	return &cobra.Command{
+		Use: "validate FILE", Short: "Say whether a document could be bought now, and what is wrong with it", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, err := readInput(c.InOrStdin(), args[0], protocol.MaxDocument)
+			if err != nil {
+				return err
+			}
+			doc, err := rfql.Parse(b, time.Now())
+			if err != nil {
+				if faults, ok := err.(rfql.Faults); ok && wantsJSON(c) {
+					if err := printJSON(stdout(c), map[string]any{"file": args[0], "valid": false, "faults": faults}); err != nil {
+						return err
+					}
+					return silent(exitUsage)
+				}
+				return rfqlError(args[0], err)
+			}
+			return said(c, map[string]any{"file": args[0], "valid": true, "requests": doc.Len()}, "%s: valid, %d request(s)", args[0], doc.Len())
+		},
+	}
+}
+
+// shownRequest is a request in JSON, with the units in the names.
+type shownRequest struct {
+	Unit        int              `json:"unit"`
+	Name        string           `json:"name,omitempty"`
+	Application string           `json:"application,omitempty"`
+	Price       protocol.Credits `json:"price_core_hour"`
+	Start       time.Time        `json:"start,omitzero"`
+	End         time.Time        `json:"end"`
+	WallMinutes float64          `json:"wall_minutes,omitempty"`
+	Cores       int              `json:"cores"`
+	NodeCount   int              `json:"node_count,omitempty"`
+	NodeCores   int              `json:"node_cores,omitempty"`
+	OS          string           `json:"os,omitempty"`
+	OSVersion   string           `json:"os_version,omitempty"`
+	Arch        string           `json:"architecture,omitempty"`
+	CPUSpeed    int              `json:"cpu_speed_mhz,omitempty"`
+	Bandwidth   int              `json:"bandwidth_mbits,omitempty"`
+	RAMPerCore  int              `json:"ram_per_core_mb,omitempty"`
+	TotalDisk   int              `json:"total_disk_gb,omitempty"`
+	NodeDisk    int              `json:"node_disk_gb,omitempty"`
+}
+
+func newRFQLShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show FILE", Short: "Print what a document says; faults of meaning are warnings", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, err := readInput(c.InOrStdin(), args[0], protocol.MaxDocument)
+			if err != nil {
+				return err
+			}
+			draft, warnings, err := rfql.Read(b)
+			if err != nil {
+				return rfqlError(args[0], err)
+			}
+			if _, err := rfql.Check(draft, time.Now()); err != nil {
+				if faults, ok := err.(rfql.Faults); ok {
+					warnings = append(warnings, faults...)
+				}
+			}
+			return showDraft(c, args[0], draft, warnings)
+		},
+	}
+}
+
+func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults) error {
+	list := make([]shownRequest, len(d.Requests))
+	for i, r := range d.Requests {
+		list[i] = shownRequest{
+			Unit: i + 1, Name: r.Name, Application: r.Application, Price: r.Price, Start: r.NotBefore, End: r.End,
+			WallMinutes: r.Wall.Minutes(), Cores: r.TotalCores, NodeCount: r.NodeCount, NodeCores: r.NodeCores,
+			OS: r.OS, OSVersion: r.OSVersion, Arch: r.Arch, CPUSpeed: r.CPUSpeed, Bandwidth: r.Bandwidth,
+			RAMPerCore: r.RAMPerCore, TotalDisk: r.TotalDisk, NodeDisk: r.NodeDisk,
+		}
+		if r.TotalCores == 0 {
+			list[i].Cores = r.NodeCount * r.NodeCores
+		}
+	}
+	if wantsJSON(c) {
+		if warnings == nil {
+			warnings = rfql.Faults{}
+		}
+		return printJSON(stdout(c), map[string]any{"file": path, "requests": list, "warnings": warnings})
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(stderr(c), "warning: "+w.In(path))
+	}
+	for _, r := range list {
+		table(stdout(c), requestRows(r)...)
+	}
+	return nil
+}
+
+// requestRows are the given terms of a request, one per row.
+func requestRows(r shownRequest) [][]string {
+	rows := [][]string{
+		{fmt.Sprintf("request %d", r.Unit), r.Name},
+		{"price at most", r.Price.String() + " per core-hour"},
+		{"cores", coresWords(r)},
+		{"start", startWords(r.Start)},
+		{"end at the latest", r.End.UTC().Format(time.RFC3339)},
+	}
+	add := func(name, value string, given bool) {
+		if given {
+			rows = append(rows, []string{name, value})
+		}
+	}
+	add("wall time", fmt.Sprintf("%g min", r.WallMinutes), r.WallMinutes > 0)
+	add("operating system", r.OS+" "+r.OSVersion, r.OS+r.OSVersion != "")
+	add("architecture", r.Arch, r.Arch != "")
+	add("CPU speed", fmt.Sprintf("at least %d MHz", r.CPUSpeed), r.CPUSpeed > 0)
+	add("bandwidth", fmt.Sprintf("at least %d Mbit/s between nodes", r.Bandwidth), r.Bandwidth > 0)
+	add("memory", fmt.Sprintf("at least %d MB per core", r.RAMPerCore), r.RAMPerCore > 0)
+	add("disk", fmt.Sprintf("at least %d GB", r.TotalDisk), r.TotalDisk > 0)
+	add("disk", fmt.Sprintf("at least %d GB per node", r.NodeDisk), r.NodeDisk > 0)
+	add("application", r.Application, r.Application != "")
+	return rows
+}
+
+func coresWords(r shownRequest) string {
+	if r.NodeCount > 0 {
+		return fmt.Sprintf("%d (%d nodes of %d)", r.Cores, r.NodeCount, r.NodeCores)
+	}
+	return fmt.Sprint(r.Cores)
+}
+
+func startWords(t time.Time) string {
+	if t.IsZero() {
+		return "at once"
+	}
+	return "from " + t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newUser() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "user",
+		Short: "Ask for quotes, buy, and look at what was bought",
+		Long: `A user agent buys computing time for its owner. Its directory has its credential,
+its configuration (config.yaml) and its journal. Commands talk to the agent's
+daemon when it runs ('ramp user serve') and otherwise do the work themselves.
+
+` + exitHelp,
+	}
+	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/user below the data directory)")
+	c.AddCommand(newUserQuote(), newUserBuy(), newUserList(), newUserShow(), newUserTrace(),
+		newUserReceipt(), newUserCancel(), newUserResources(), newUserBalance(), newUserServe())
+	return c
+}
+
+// dirOf is the agent's directory that a command is for.
+func dirOf(c *cobra.Command, kind string) (string, error) {
+	flag, err := c.Flags().GetString("dir")
+	if err != nil {
+		return "", err
+	}
+	return agentDir(flag, kind)
+}
+
+// openUserRecords reaches the journal of the command's user agent.
+func openUserRecords(c *cobra.Command) (*caller, func(), error) {
+	dir, err := dirOf(c, "user")
+	if err != nil {
+		return nil, nil, err
+	}
+	return userRecordsOf(dir)
+}
+
+// openUser reaches the command's user agent, or starts it in this process.
+func openUser(c *cobra.Command) (*caller, func(), error) {
+	dir, err := dirOf(c, "user")
+	if err != nil {
+		return nil, nil, err
+	}
+	if d, ok := dialDaemon(dir); ok {
+		return d, func() {}, nil
+	}
+	return startUser(c.Context(), dir, stderr(c))
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol/message"
+)
+
+func newUserCancel() *cobra.Command {
+	var unit int
+	c := &cobra.Command{
+		Use: "cancel ID", Short: "Stop a purchase, or ask the sellers to take settled units back", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			agent, done, err := openUser(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			p, err := followPurchase(c, agent, "/v1/cancel", idCall{ID: args[0], Unit: unit}, args[0])
+			if err != nil {
+				return err
+			}
+			return printCancelled(c, p, unit)
+		},
+	}
+	c.Flags().IntVar(&unit, "unit", 0, "only this unit, from 1 (default: all)")
+	return c
+}
+
+// printCancelled shows the purchase and ends with 4 if a seller refused.
+func printCancelled(c *cobra.Command, p message.Purchase, unit int) error {
+	if wantsJSON(c) {
+		if err := printJSON(stdout(c), p); err != nil {
+			return err
+		}
+	} else {
+		printPurchase(stdout(c), p)
+		if p.RefundTotal > 0 {
+			fmt.Fprintf(stdout(c), "  refunded %s %s\n", p.RefundTotal, p.Currency)
+		}
+	}
+	for _, u := range p.Units {
+		if p.Settled && (unit == 0 || u.Unit == unit-1) && u.State != "cancelled" {
+			return silent(exitRefused)
+		}
+	}
+	return nil
+}
+
+func newUserResources() *cobra.Command {
+	return &cobra.Command{
+		Use: "resources", Short: "List the resources that are known now", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var list []resourceLine
+			if err := askUser(c, "/v1/resources", &list); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), list)
+			}
+			rows := [][]string{{"resource", "cores", "start price", "minimum", "os", "arch"}}
+			for _, r := range list {
+				rows = append(rows, []string{r.Name, fmt.Sprint(r.Cores), r.Start.String(), r.Min.String(), r.Props.OS, r.Props.Arch})
+			}
+			table(stdout(c), rows...)
+			return nil
+		},
+	}
+}
+
+func newUserBalance() *cobra.Command {
+	return &cobra.Command{
+		Use: "balance", Short: "Ask the banks for the agent's own balances", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var list []message.Balance
+			if err := askUser(c, "/v1/balance", &list); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), list)
+			}
+			table(stdout(c), balanceRows(list)...)
+			return nil
+		},
+	}
+}
+
+func balanceRows(list []message.Balance) [][]string {
+	rows := [][]string{{"account", "currency", "balance", "held", "available"}}
+	for _, b := range list {
+		rows = append(rows, []string{b.Name, b.Currency, b.Balance.String(), b.Held.String(), b.Available.String()})
+	}
+	return rows
+}
+
+// askUser makes one call to the user agent.
+func askUser(c *cobra.Command, path string, v any) error {
+	agent, done, err := openUser(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return agent.call(c.Context(), "POST", path, nil, v)
+}
+
+func newUserServe() *cobra.Command {
+	return &cobra.Command{
+		Use: "serve", Short: "Run the user agent as a daemon", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := dirOf(c, "user")
+			if err != nil {
+				return err
+			}
+			return serveUser(c.Context(), dir, stderr(c))
+		},
+	}
+}

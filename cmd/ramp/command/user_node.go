@@ -1,0 +1,97 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/journal"
+	"ramp/agents/user"
+	"ramp/protocol"
+)
+
+// userRecordsOf reaches the journal of a user agent: through its daemon, or by
+// opening it.
+func userRecordsOf(dir string) (*caller, func(), error) {
+	if d, ok := dialDaemon(dir); ok {
+		return d, func() {}, nil
+	}
+	cfg, err := readConfig(filepath.Join(dir, configName))
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := journal.Open(filepath.Join(dir, journalName), traceBytes)
+	if err != nil {
+		return nil, nil, journalError(err)
+	}
+	mux := http.NewServeMux()
+	userRecords{j, cfg}.routes(mux)
+	return localCaller(mux), func() { _ = j.Close() }, nil // it was only read
+}
+
+// newUserNode prepares a user agent of a directory.
+func newUserNode(dir string, log *slog.Logger) (*node, error) {
+	n, err := prepare(filepath.Join(dir, configName), log)
+	if err != nil {
+		return nil, err
+	}
+	terms, err := n.cfg.User.terms()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.openJournal(); err != nil {
+		return nil, err
+	}
+	role := user.Config{Credential: n.cred, Trust: n.trust, Terms: terms}
+	if u := n.cfg.User; u != nil {
+		role.Hold, role.Settle = time.Duration(u.Hold), time.Duration(u.Settle)
+	}
+	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+		return user.New(role, t, now)
+	})
+	if err := n.connect(false, nil); err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	return n, nil
+}
+
+func (n *node) userRoutes(mux *http.ServeMux) {
+	userAgent{userRecords{n.journal, n.cfg}, n.runner, n.hub, n.asks}.routes(mux)
+}
+
+// startUser runs a user agent in this process for one command.
+func startUser(ctx context.Context, dir string, logTo io.Writer) (*caller, func(), error) {
+	n, err := newUserNode(dir, commandLog(logTo))
+	if err != nil {
+		return nil, nil, err
+	}
+	n.run(context.WithoutCancel(ctx))
+	join, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	if err := n.mesh.Joined(join); err != nil {
+		return nil, nil, errors.Join(fail(exitUnreachable, "check 'bootstrap' in "+filepath.Join(dir, configName), "cannot join the market: %w", err), n.stop())
+	}
+	mux := http.NewServeMux()
+	n.userRoutes(mux)
+	return localCaller(mux), func() {
+		if err := n.stop(); err != nil {
+			n.log.Error("stop", "err", err)
+		}
+	}, nil
+}
+
+// serveUser runs a user agent as a daemon.
+func serveUser(ctx context.Context, dir string, logTo io.Writer) error {
+	n, err := newUserNode(dir, daemonLog(logTo))
+	if err != nil {
+		return err
+	}
+	n.run(context.WithoutCancel(ctx))
+	err = n.serve(ctx, n.userRoutes, func() {})
+	return errors.Join(err, n.stop())
+}

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol/message"
+)
+
+func newUserList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the purchases there were", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			agent, done, err := openUserRecords(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var list []message.Purchase
+			if err := agent.call(c.Context(), "POST", "/v1/purchases", nil, &list); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), list)
+			}
+			rows := [][]string{{"id", "request", "when (UTC)", "state", "units", "total"}}
+			for _, p := range list {
+				rows = append(rows, []string{p.ID, p.RFQ, clockTime(p.Created), p.State, fmt.Sprint(len(p.Units)), p.Total.String() + " " + p.Currency})
+			}
+			table(stdout(c), rows...)
+			return nil
+		},
+	}
+}
+
+func newUserShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show one purchase, from the journal", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			agent, done, err := openUserRecords(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var p message.Purchase
+			if err := agent.call(c.Context(), "POST", "/v1/purchase", idCall{ID: args[0]}, &p); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), p)
+			}
+			printPurchase(stdout(c), p)
+			return nil
+		},
+	}
+}
+
+func newUserTrace() *cobra.Command {
+	return &cobra.Command{
+		Use: "trace ID", Short: "Print what was said for a purchase, as FIPA-ACL strings", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			agent, done, err := openUserRecords(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var list []traced
+			if err := agent.call(c.Context(), "POST", "/v1/trace", idCall{ID: args[0]}, &list); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), list)
+			}
+			for _, t := range list {
+				fmt.Fprintf(stdout(c), "; %s %s\n%s\n", t.At.UTC().Format("2006-01-02T15:04:05.000000Z"), t.Dir, t.Text)
+			}
+			return nil
+		},
+	}
+}
+
+func newUserReceipt() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use: "receipt ID --out DIR", Short: "Write the signed contract and receipt of a purchase to files",
+		Long: `Writes sale-1.p7m … (one per seller: the outer layer is the seller's signature, the
+inner the user's), receipt.p7m (the bank's) and ca.pem, and prints the openssl
+commands that verify them. It needs only the journal.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			agent, done, err := openUserRecords(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var f signedFiles
+			if err := agent.call(c.Context(), "POST", "/v1/signed", idCall{ID: args[0]}, &f); err != nil {
+				return err
+			}
+			return writeReceipt(c, out, f)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "directory to write to; it is made if it is not there")
+	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
+	return c
+}
+
+// writeReceipt writes the files and says how to verify them.
+func writeReceipt(c *cobra.Command, dir string, f signedFiles) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fail(exitUsage, "", "%w", err)
+	}
+	files := map[string][]byte{"ca.pem": f.Anchors}
+	names := []string{"ca.pem"}
+	var commands []string
+	for i, sale := range f.Sales {
+		name := fmt.Sprintf("sale-%d.p7m", i+1)
+		files[name] = sale
+		names = append(names, name)
+		commands = append(commands, verifySale(i+1))
+	}
+	if len(f.Receipt) > 0 {
+		files["receipt.p7m"] = f.Receipt
+		names = append(names, "receipt.p7m")
+		commands = append(commands, "openssl cms -verify -inform DER -in receipt.p7m -CAfile ca.pem -purpose any -out receipt.json")
+	}
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil {
+			return fail(exitFailed, "", "%w", err)
+		}
+	}
+	if wantsJSON(c) {
+		return printJSON(stdout(c), map[string]any{"dir": dir, "files": names, "verify": commands})
+	}
+	fmt.Fprintf(stdout(c), "wrote %s to %s\nverify with:\n  cd %s\n  %s\n", strings.Join(names, ", "), dir, dir, strings.Join(commands, "\n  "))
+	return nil
+}
+
+func verifySale(n int) string {
+	return fmt.Sprintf("openssl cms -verify -inform DER -in sale-%d.p7m -CAfile ca.pem -purpose any -out inner-%d.p7 && "+
+		"openssl cms -verify -inform DER -in inner-%d.p7 -CAfile ca.pem -purpose any -out bundle-%d.json", n, n, n, n)
+}

@@ -1,0 +1,323 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"sort"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/journal"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/acl"
+	"ramp/protocol/codec"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+// buyCall is an order over the control socket.
+type buyCall struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Document string          `json:"document"`
+	Options  message.Options `json:"options"`
+}
+
+// progressLine is what a buy answers, one JSON value per change.
+type progressLine struct {
+	Event    string           `json:"event"`
+	Done     bool             `json:"done"`
+	Purchase message.Purchase `json:"purchase"`
+}
+
+// idCall names a purchase.
+type idCall struct {
+	ID   string `json:"id"`
+	Unit int    `json:"unit"` // cancel: from 1; 0: all
+	Yes  bool   `json:"yes"`  // approve
+}
+
+// traced is one message of a trace, as a FIPA string and as JSON.
+type traced struct {
+	At      time.Time   `json:"at"`
+	Dir     string      `json:"dir"`
+	Message acl.Message `json:"message"`
+	Text    string      `json:"text"`
+}
+
+// signedFiles are the documents of a purchase, as they are on disk.
+type signedFiles struct {
+	Sales   [][]byte `json:"sales"`
+	Receipt []byte   `json:"receipt"`
+	Anchors []byte   `json:"anchors"`
+}
+
+// userRecords answers what the journal alone knows; it works with every agent
+// gone.
+type userRecords struct {
+	journal *journal.Journal
+	cfg     *config
+}
+
+func (u userRecords) routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /v1/purchases", handler(u.list))
+	mux.HandleFunc("POST /v1/purchase", handler(u.show))
+	mux.HandleFunc("POST /v1/trace", handler(u.trace))
+	mux.HandleFunc("POST /v1/signed", handler(u.signed))
+}
+
+// list are all purchases, the oldest first.
+func (u userRecords) list(context.Context, struct{}) ([]message.Purchase, error) {
+	list := []message.Purchase{}
+	err := u.journal.Each(user.TablePurchases, func(_ string, value []byte) error {
+		row, err := user.ReadRow(value)
+		list = append(list, row.Purchase)
+		return err
+	})
+	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
+	return list, err
+}
+
+var errFound = errors.New("found")
+
+// row is the record of one purchase.
+func (u userRecords) row(table, id string) ([]byte, error) {
+	var found []byte
+	err := u.journal.Each(table, func(key string, value []byte) error {
+		if key != id {
+			return nil
+		}
+		found = append([]byte(nil), value...)
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, fail(exitUsage, "'ramp user list' shows the purchases there are", "no purchase %q", id)
+}
+
+func (u userRecords) show(_ context.Context, q idCall) (message.Purchase, error) {
+	value, err := u.row(user.TablePurchases, q.ID)
+	if err != nil {
+		return message.Purchase{}, err
+	}
+	row, err := user.ReadRow(value)
+	return row.Purchase, err
+}
+
+func (u userRecords) trace(_ context.Context, q idCall) ([]traced, error) {
+	if _, err := u.row(user.TablePurchases, q.ID); err != nil {
+		return nil, err
+	}
+	messages, err := u.journal.Conversation(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]traced, 0, len(messages))
+	for _, m := range messages {
+		parsed, err := codec.DecodeTrace(m.Encoded)
+		if err != nil {
+			return nil, err
+		}
+		a := codec.ToACL(parsed)
+		list = append(list, traced{At: m.At, Dir: m.Dir, Message: a, Text: string(acl.Format(a))})
+	}
+	return list, nil
+}
+
+func (u userRecords) signed(_ context.Context, q idCall) (signedFiles, error) {
+	if _, err := u.row(user.TablePurchases, q.ID); err != nil {
+		return signedFiles{}, err
+	}
+	value, err := u.row(reserve.TableBundles, q.ID)
+	if err != nil {
+		return signedFiles{}, fail(exitNothing, "", "purchase %s was never signed", q.ID)
+	}
+	saved, err := reserve.ReadSaved(value)
+	if err != nil {
+		return signedFiles{}, err
+	}
+	anchors, err := os.ReadFile(u.cfg.path(u.cfg.Trust))
+	return signedFiles{Sales: saved.Sales, Receipt: saved.Receipt, Anchors: anchors}, err
+}
+
+// userAgent answers what needs the running role.
+type userAgent struct {
+	userRecords
+	runner *agents.Runner
+	hub    *hub
+	asks   *asks
+}
+
+func (u userAgent) routes(mux *http.ServeMux) {
+	u.userRecords.routes(mux)
+	mux.HandleFunc("POST /v1/buy", u.buy)
+	mux.HandleFunc("POST /v1/approve", handler(u.approve))
+	mux.HandleFunc("POST /v1/cancel", u.cancel)
+	mux.HandleFunc("POST /v1/resources", handler(u.resources))
+	mux.HandleFunc("POST /v1/balance", handler(u.balance))
+}
+
+// order sends the role a message of its owner.
+func (u userAgent) order(ctx context.Context, body protocol.Body) error {
+	return u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		return r.Receive(now, protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request, Body: body})
+	})
+}
+
+// buy starts a purchase and answers every change of it until it is over. When
+// the caller leaves, the purchase goes on.
+func (u userAgent) buy(w http.ResponseWriter, r *http.Request) {
+	q, err := readBody[buyCall](w, r)
+	if err != nil {
+		refuseCall(w, err)
+		return
+	}
+	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options}
+	u.follow(w, r, q.ID, body)
+}
+
+// cancel asks for a purchase, or a unit of it, to be taken back, and answers
+// every change until that is decided.
+func (u userAgent) cancel(w http.ResponseWriter, r *http.Request) {
+	q, err := readBody[idCall](w, r)
+	if err != nil {
+		refuseCall(w, err)
+		return
+	}
+	value, err := u.row(user.TablePurchases, q.ID)
+	if err == nil {
+		err = mayCancel(value, q.Unit)
+	}
+	if err != nil {
+		refuseCall(w, err)
+		return
+	}
+	u.follow(w, r, q.ID, message.CancelPurchase{ID: q.ID, Unit: q.Unit - 1, Row: value})
+}
+
+// mayCancel reports why a purchase that is over has nothing to cancel.
+func mayCancel(value []byte, unit int) error {
+	row, err := user.ReadRow(value)
+	if err != nil {
+		return err
+	}
+	p := row.Purchase
+	switch p.State {
+	case user.StateSettled, user.StateBidding, user.StateApproval, user.StateVoting, user.StateConfirming, user.StateDeciding:
+	default:
+		return fail(exitNothing, "", "purchase %s is %s: there is nothing to cancel", p.ID, p.State)
+	}
+	if unit < 0 || p.Settled && unit > len(p.Units) {
+		return fail(exitUsage, "", "purchase %s has units 1..%d, not %d", p.ID, len(p.Units), unit)
+	}
+	open := false
+	for _, u := range p.Units {
+		open = open || (unit == 0 || u.Unit == unit-1) && u.State == user.StateSettled
+	}
+	if p.Settled && !open {
+		return fail(exitNothing, "", "unit %d of %s is cancelled already", unit, p.ID)
+	}
+	return nil
+}
+
+// follow gives an order and answers every change of the purchase until done.
+func (u userAgent) follow(w http.ResponseWriter, r *http.Request, id string, body protocol.Body) {
+	f, stop := u.hub.follow(id)
+	defer stop()
+	if err := u.order(r.Context(), body); err != nil {
+		refuseCall(w, withCode(exitFailed, err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	e := json.NewEncoder(w)
+	flush, _ := w.(http.Flusher)
+	for {
+		p, err := f.next(r.Context())
+		if err != nil {
+			return // the caller has gone
+		}
+		if e.Encode(progressLine{Event: p.Event, Done: p.Done, Purchase: p.Purchase}) != nil {
+			return // likewise
+		}
+		flush.Flush()
+		if p.Done {
+			return
+		}
+	}
+}
+
+func (u userAgent) approve(ctx context.Context, q idCall) (struct{}, error) {
+	return struct{}{}, u.order(ctx, message.Approval{ID: q.ID, Yes: q.Yes})
+}
+
+// resourceLine is a seller that the agent knows.
+type resourceLine struct {
+	ID      protocol.AgentID    `json:"id"`
+	Name    string              `json:"name"`
+	Cores   int                 `json:"cores"`
+	Start   protocol.Credits    `json:"start_price"`
+	Min     protocol.Credits    `json:"minimum_price"`
+	Props   protocol.Properties `json:"properties"`
+	Terms   []protocol.Terms    `json:"terms"`
+	Expires time.Time           `json:"expires"`
+}
+
+func (u userAgent) resources(ctx context.Context, _ struct{}) ([]resourceLine, error) {
+	list := []resourceLine{}
+	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		for _, k := range r.(*user.Role).Known(now, protocol.KindResource) {
+			p := k.Presence
+			list = append(list, resourceLine{k.ID, k.ID.Name(), p.Properties.Cores, p.Start, p.Min, p.Properties, p.Terms, k.Expires})
+		}
+		return protocol.Output{}
+	})
+	return list, err
+}
+
+// balance asks every bank that is known, or that the owner pays with.
+func (u userAgent) balance(ctx context.Context, _ struct{}) ([]message.Balance, error) {
+	var banks []protocol.AgentID
+	var self protocol.AgentID
+	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		self = r.(*user.Role).ID()
+		for _, k := range r.(*user.Role).Known(now, protocol.KindBank) {
+			banks = append(banks, k.ID)
+		}
+		return protocol.Output{}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(banks) == 0 {
+		return nil, fail(exitUnreachable, "", "no bank is known")
+	}
+	list := []message.Balance{}
+	for _, bank := range banks {
+		answer, err := u.asks.ask(ctx, u.runner, protocol.Message{
+			Performative: protocol.QueryRef, Sender: self, Receivers: []protocol.AgentID{bank},
+			Protocol: protocol.ProtocolRequest, Body: message.BalanceQuery{},
+		})
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := answer.Body.(message.Balances); ok {
+			list = append(list, b.Accounts...)
+		}
+	}
+	return list, nil
+}
+
+// sending is a call to a role that only sends m.
+func sending(m protocol.Message) func(time.Time, agents.Role) protocol.Output {
+	return func(time.Time, agents.Role) protocol.Output {
+		return protocol.Output{Send: []protocol.Message{m}}
+	}
+}
