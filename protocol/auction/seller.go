@@ -68,6 +68,7 @@ type sellerUnit struct {
 	ceiling protocol.Credits
 	static  []protocol.Reason // why never
 	offer   *protocol.Offer   // the last
+	before  []protocol.Offer  // those that it replaced, oldest first
 	offers  int               // made so far, for their IDs
 }
 
@@ -154,12 +155,36 @@ func (s *Seller) compose(round int, lines []message.QuoteLine, cal Calendar) Ans
 	return a
 }
 
-// Offer finds a live offer of this auction by its ID.
+// Offer finds a live offer of this auction by its ID. One that was replaced
+// still holds, as long as it is remembered: the buyer may have chosen before it
+// heard of the lower one.
 func (s *Seller) Offer(now time.Time, id string) (protocol.Offer, bool) {
 	for i := range s.units {
-		if o := s.units[i].offer; o != nil && o.ID == id && o.ValidUntil.After(now) {
-			return *o, true
+		for _, o := range s.units[i].made() {
+			if o.ID == id && o.ValidUntil.After(now) {
+				return o, true
+			}
 		}
 	}
 	return protocol.Offer{}, false
+}
+
+// maxReplaced bounds the replaced offers that are remembered per unit.
+const maxReplaced = 4
+
+// replace makes o the unit's offer.
+func (u *sellerUnit) replace(o *protocol.Offer) {
+	if u.offer != nil {
+		u.before = append(u.before, *u.offer)
+		u.before = u.before[max(0, len(u.before)-maxReplaced):]
+	}
+	u.offer = o
+}
+
+// made are the unit's offers that are remembered.
+func (u *sellerUnit) made() []protocol.Offer {
+	if u.offer == nil {
+		return u.before
+	}
+	return append(u.before[:len(u.before):len(u.before)], *u.offer)
 }

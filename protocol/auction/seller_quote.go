@@ -90,7 +90,7 @@ func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, bes
 		Cost:       cost,
 		ValidUntil: now.Add(s.cfg.Validity),
 	}
-	u.offer = line.Offer
+	u.replace(line.Offer)
 	return line
 }
 

@@ -46,6 +46,9 @@ func NewSellers(cfg SellerConfig) *Sellers {
 // Call answers a call for proposals. It has no answer only to one of a round
 // that is over.
 func (s *Sellers) Call(now time.Time, m protocol.Message, call message.CallForProposals, cal Calendar) (Answer, bool) {
+	if call.Round < 1 || call.Round > protocol.MaxRounds {
+		return refuseAll(call.Round, protocol.CodeMalformed, fmt.Sprintf("round %d, want 1..%d", call.Round, protocol.MaxRounds)), true
+	}
 	key := auctionKey{m.Sender, m.Conversation}
 	e, known := s.live[key]
 	if !known {
@@ -57,9 +60,6 @@ func (s *Sellers) Call(now time.Time, m protocol.Message, call message.CallForPr
 			return refuseAll(call.Round, protocol.CodeMalformed, clip(err.Error())), true
 		}
 		e = s.add(key, seller)
-	}
-	if call.Round < 1 || call.Round > protocol.MaxRounds {
-		return refuseAll(call.Round, protocol.CodeMalformed, fmt.Sprintf("round %d, want 1..%d", call.Round, protocol.MaxRounds)), true
 	}
 	a, ok := e.Value.(*sellerAuction).seller.Call(now, call, cal)
 	for i := range a.Lines {
