@@ -1,3 +1,205 @@
 package clearing
 
-func solve(p *Problem) Solution { return Solution{Status: Undecided} }
+import (
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// course is one run of Solve over several units.
+type course struct {
+	p      *Problem
+	m      *model
+	parts  []*search
+	purse  *purse
+	fixed  Solution // what the fixed bids sum up to
+	exact  bool
+	finish int // index into m.ends: no set finishes earlier
+}
+
+func solve(p *Problem) Solution {
+	c := &course{p: p, m: newModel(p), purse: &purse{}, fixed: p.covered(nil), exact: true}
+	if missing := c.m.unoffered(); len(missing) > 0 {
+		return Solution{Status: Unoffered, Units: missing, Exact: true}
+	}
+	if p.MaxCost > 0 && c.fixed.Cost > p.MaxCost {
+		return Solution{Status: TooDear, CostBound: c.fixed.Cost, Exact: true}
+	}
+	if len(c.m.open) == 0 {
+		return c.fixed.proved(0)
+	}
+	c.split()
+	if s, ok := c.dive(); !ok {
+		return s
+	}
+	c.improve()
+	return c.solution()
+}
+
+// unoffered are the units, as the problem numbers them, without any offer.
+func (m *model) unoffered() []int {
+	var missing []int
+	for u, offers := range m.byUnit {
+		if len(offers) == 0 {
+			missing = append(missing, m.open[u])
+		}
+	}
+	return missing
+}
+
+// split makes the parts. A ceiling on cost joins all units, unless the least
+// cost is sought first of all, when it can be compared afterwards.
+func (c *course) split() {
+	units := c.m.parts()
+	ceiling := c.ceiling()
+	if ceiling {
+		units = c.m.whole()
+	}
+	for _, part := range units {
+		c.parts = append(c.parts, newSearch(c.m, part, c.purse))
+	}
+	if room := int64(c.p.MaxCost - c.fixed.Cost); ceiling && len(c.parts) > 0 {
+		if most := int64(MaxOfferCost) * protocol.MaxUnits >> c.m.shift[cost]; room < most {
+			c.parts[0].limit[cost] = room << c.m.shift[cost]
+		}
+	}
+}
+
+// ceiling reports whether the parts must keep MaxCost while they are solved.
+func (c *course) ceiling() bool {
+	return c.p.MaxCost > 0 && !(c.meetAll() && c.p.Objective != protocol.ObjectiveTime)
+}
+
+// meetAll reports whether every offer meets every term.
+func (c *course) meetAll() bool {
+	for i := range c.m.offers {
+		if s := &c.m.offers[i].sums; s[violations] > 0 || s[excess] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// each runs f over the parts, each with its share of what is left of the limit,
+// and reports whether all succeeded.
+func (c *course) each(f func(*search) bool) bool {
+	all := true
+	for i, s := range c.parts {
+		left := c.p.Limit - c.purse.steps
+		c.purse.limit = c.purse.steps + left/(len(c.parts)-i)
+		all = f(s) && all
+	}
+	return all
+}
+
+// dive finds a first set for every part, or says why there is none.
+func (c *course) dive() (Solution, bool) {
+	guide := violations
+	if c.meetAll() {
+		guide = cost
+	}
+	c.each(func(s *search) bool { return s.dive(guide) })
+	for _, s := range c.parts {
+		if s.best == nil {
+			return c.explain(), false
+		}
+	}
+	return Solution{}, true
+}
+
+// improve goes through the order of the package comment; ties are looked at only
+// when the objective is proved.
+func (c *course) improve() {
+	steps := []func() bool{c.least(violations), c.least(excess), c.least(cost), c.earliest}
+	if c.p.Objective == protocol.ObjectiveTime {
+		steps[2], steps[3] = steps[3], steps[2]
+	}
+	for _, f := range steps {
+		if c.exact = f(); !c.exact {
+			return
+		}
+	}
+	c.each((*search).settle)
+}
+
+func (c *course) least(l level) func() bool {
+	return func() bool {
+		return c.each(func(s *search) bool { return s.minimise(l) })
+	}
+}
+
+// earliest finds the least finish that all parts can keep, and holds them to
+// it. What is fixed lets them take as long as it takes itself.
+func (c *course) earliest() bool {
+	c.finish = c.fixedEnd()
+	exact := c.each(func(s *search) bool {
+		least, ok := s.earliest(c.fixedEnd())
+		c.finish = max(c.finish, least)
+		return ok
+	})
+	for _, s := range c.parts {
+		if exact {
+			s.restrict(c.finish)
+		}
+	}
+	return exact
+}
+
+// fixedEnd is the last of the model's ends that is not after the fixed finish.
+func (c *course) fixedEnd() int {
+	n, _ := slices.BinarySearchFunc(c.m.ends, c.fixed.Finish, func(end, t time.Time) int {
+		if end.After(t) {
+			return 1
+		}
+		return -1
+	})
+	return n - 1
+}
+
+// solution is the best set of all parts with what is proved about it.
+func (c *course) solution() Solution {
+	var won []Bid
+	for _, s := range c.parts {
+		for _, b := range s.best {
+			won = append(won, *c.m.offers[b].bid)
+		}
+	}
+	s := c.p.covered(won).proved(c.purse.steps)
+	s.Exact, s.Nodes = c.exact, c.purse.nodes
+	if !c.exact {
+		s.CostBound, s.FinishBound = min(s.Cost, c.costBound()), c.finishBound()
+	}
+	if c.p.MaxCost > 0 && s.Cost > c.p.MaxCost {
+		return s.above(c.p.MaxCost)
+	}
+	return s
+}
+
+// above is what to say of a set that costs more than the ceiling.
+func (s Solution) above(ceiling protocol.Credits) Solution {
+	status := Undecided
+	if s.CostBound > ceiling {
+		status = TooDear
+	}
+	return Solution{Status: status, CostBound: s.CostBound, Exact: status == TooDear, Steps: s.Steps, Nodes: s.Nodes}
+}
+
+func (c *course) costBound() protocol.Credits {
+	sum := c.fixed.Cost
+	for _, s := range c.parts {
+		sum += protocol.Credits(s.proved(cost) >> c.m.shift[cost])
+	}
+	return sum
+}
+
+func (c *course) finishBound() time.Time {
+	end := c.finish
+	for _, s := range c.parts {
+		end = max(end, s.soonest())
+	}
+	if t := c.m.ends[end]; t.After(c.fixed.Finish) {
+		return t
+	}
+	return c.fixed.Finish
+}

@@ -34,7 +34,11 @@ func solveSingle(p *Problem) Solution {
 
 // eligible reports whether b is valid and within MaxFinish.
 func (p *Problem) eligible(b *Bid) bool {
-	return b.Validate(p.Units) == nil && (p.MaxFinish.IsZero() || !finish(b).After(p.MaxFinish))
+	return b.Validate(p.Units) == nil && p.inTime(b)
+}
+
+func (p *Problem) inTime(b *Bid) bool {
+	return p.MaxFinish.IsZero() || !finish(b).After(p.MaxFinish)
 }
 
 // fitsAlone reports whether a bid of one item asks no more than its seller can

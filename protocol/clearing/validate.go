@@ -2,6 +2,7 @@ package clearing
 
 import (
 	"fmt"
+	"time"
 
 	"ramp/protocol"
 )
@@ -65,6 +66,10 @@ func (p Problem) validateFixed() error {
 	for _, b := range p.Fixed {
 		if err := b.Validate(p.Units); err != nil {
 			return fmt.Errorf("%w: fixed %w", ErrProblem, err)
+		}
+		if !p.inTime(&b) {
+			return fmt.Errorf("%w: fixed bid %s of %s ends %s, after the ceiling %s", ErrProblem,
+				b.Offer.ID, b.Seller, finish(&b).Format(time.RFC3339), p.MaxFinish.Format(time.RFC3339))
 		}
 		for _, it := range b.Offer.Items {
 			if seen[it.Unit] {

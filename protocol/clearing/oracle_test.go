@@ -1,0 +1,160 @@
+package clearing_test
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/clearing"
+)
+
+// oracle tries every set of bids: nothing in it is shared with the solver but
+// the meaning of a problem.
+type oracle struct {
+	p    clearing.Problem
+	now  []clearing.Bid
+	best []clearing.Bid
+	min  bool // least cost is all that counts, whatever the ceiling
+}
+
+func (o *oracle) solve() []clearing.Bid {
+	o.now = slices.Clone(o.p.Fixed)
+	o.try(0)
+	return o.best
+}
+
+func (o *oracle) try(unit int) {
+	for unit < o.p.Units && covers(o.now, unit) > 0 {
+		unit++
+	}
+	if unit == o.p.Units {
+		if o.feasible() && (o.best == nil || o.compare(o.now, o.best) < 0) {
+			o.best = slices.Clone(o.now)
+		}
+		return
+	}
+	for _, b := range o.p.Bids {
+		if covers([]clearing.Bid{b}, unit) == 0 {
+			continue
+		}
+		o.now = append(o.now, b)
+		o.try(unit + 1)
+		o.now = o.now[:len(o.now)-1]
+	}
+}
+
+func covers(set []clearing.Bid, unit int) int {
+	n := 0
+	for _, b := range set {
+		for _, it := range b.Offer.Items {
+			if it.Unit == unit {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (o *oracle) feasible() bool {
+	for u := range o.p.Units {
+		if covers(o.now, u) != 1 {
+			return false
+		}
+	}
+	groups := map[[2]string]int{}
+	for _, b := range o.now {
+		if b.Offer.Group != "" {
+			groups[[2]string{string(b.Seller), b.Offer.Group}]++
+			if groups[[2]string{string(b.Seller), b.Offer.Group}] > 1 {
+				return false
+			}
+		}
+	}
+	if !o.min && o.p.MaxCost > 0 && total(o.now) > o.p.MaxCost {
+		return false
+	}
+	if end := latest(o.now); !o.p.MaxFinish.IsZero() && end.After(o.p.MaxFinish) {
+		return false
+	}
+	return o.fits()
+}
+
+// fits looks at every minute: the generator makes no shorter slots.
+func (o *oracle) fits() bool {
+	for seller, spans := range o.p.Capacity {
+		for minute := range horizon {
+			t := epoch.Add(time.Duration(minute) * time.Minute)
+			used := 0
+			for _, b := range o.now {
+				for _, it := range b.Offer.Items {
+					if b.Seller == seller && !t.Before(it.Slot.Start) && t.Before(it.Slot.End) {
+						used += it.Slot.Cores
+					}
+				}
+			}
+			for _, s := range spans {
+				if !t.Before(s.Start) && t.Before(s.End) && used > s.Cores {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func total(set []clearing.Bid) (sum protocol.Credits) {
+	for _, b := range set {
+		sum += b.Offer.Cost
+	}
+	return sum
+}
+
+func latest(set []clearing.Bid) (end time.Time) {
+	for _, b := range set {
+		for _, it := range b.Offer.Items {
+			if it.Slot.End.After(end) {
+				end = it.Slot.End
+			}
+		}
+	}
+	return end
+}
+
+// compare is the order of the package comment.
+func (o *oracle) compare(x, y []clearing.Bid) int {
+	if o.min {
+		return cmp.Compare(total(x), total(y))
+	}
+	var vx, vy, ex, ey int
+	for _, b := range x {
+		vx, ex = vx+b.Violations, ex+b.Excess
+	}
+	for _, b := range y {
+		vy, ey = vy+b.Violations, ey+b.Excess
+	}
+	first, second := cmp.Compare(total(x), total(y)), latest(x).Compare(latest(y))
+	if o.p.Objective == protocol.ObjectiveTime {
+		first, second = second, first
+	}
+	return cmp.Or(cmp.Compare(vx, vy), cmp.Compare(ex, ey), first, second, o.compareUnits(x, y))
+}
+
+func (o *oracle) compareUnits(x, y []clearing.Bid) int {
+	for u := range o.p.Units {
+		bx, by := coverer(x, u), coverer(y, u)
+		if c := cmp.Or(cmp.Compare(bx.Arrival, by.Arrival), cmp.Compare(bx.Seller, by.Seller), cmp.Compare(bx.Offer.ID, by.Offer.ID)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func coverer(set []clearing.Bid, unit int) clearing.Bid {
+	for _, b := range set {
+		if covers([]clearing.Bid{b}, unit) > 0 {
+			return b
+		}
+	}
+	panic("unit is not covered")
+}

@@ -1,0 +1,203 @@
+package clearing
+
+import (
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// MaxSellerItems is how many items of a seller with joint capacity are looked
+// at. The bids after that are left out: the table of who uses which cores when
+// grows with its square, and no seller may make it large.
+const MaxSellerItems = 2048
+
+// rowPlan says by bid which rows it uses and whether it can be bought at all.
+type rowPlan struct {
+	uses    [][]use
+	dropped []bool
+}
+
+// row is one instant at which a seller's cores may run short.
+type row struct {
+	room  int64
+	users []use // row is the bid's index here
+}
+
+// planRows makes the rows of all sellers. Only instants at which something
+// starts need a row: demand rises, and capacity falls, at no other.
+func (m *model) planRows(p *Problem, bids []*Bid) rowPlan {
+	plan := rowPlan{uses: make([][]use, len(bids)), dropped: make([]bool, len(bids))}
+	if len(p.Capacity) == 0 {
+		return plan
+	}
+	bySeller, order := map[protocol.AgentID][]int{}, []protocol.AgentID{}
+	for i, b := range bids {
+		if len(p.Capacity[b.Seller]) == 0 {
+			continue
+		}
+		if bySeller[b.Seller] == nil {
+			order = append(order, b.Seller)
+		}
+		bySeller[b.Seller] = append(bySeller[b.Seller], i)
+	}
+	for _, id := range order {
+		m.planSeller(&plan, bids, bySeller[id], p.fixedSlots(id), p.Capacity[id])
+	}
+	return plan
+}
+
+func (p *Problem) fixedSlots(id protocol.AgentID) []protocol.Slot {
+	var slots []protocol.Slot
+	for i := range p.Fixed {
+		if p.Fixed[i].Seller == id {
+			for _, it := range p.Fixed[i].Offer.Items {
+				slots = append(slots, it.Slot)
+			}
+		}
+	}
+	return slots
+}
+
+func (m *model) planSeller(plan *rowPlan, bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) {
+	own = plan.clip(bids, own)
+	var last *row
+	for _, t := range starts(bids, own, fixed, spans) {
+		r, limited := rowAt(t, bids, own, fixed, spans)
+		if !limited {
+			continue
+		}
+		r.users = plan.dropLarge(r)
+		switch {
+		case !r.binds(bids, t):
+		case last != nil && last.covers(r):
+		case last != nil && r.covers(*last):
+			*last = r
+		default:
+			m.flush(plan, last)
+			last = &r
+		}
+	}
+	m.flush(plan, last)
+}
+
+// clip drops a seller's bids after MaxSellerItems.
+func (plan *rowPlan) clip(bids []*Bid, own []int) []int {
+	items := 0
+	for k, i := range own {
+		if items += len(bids[i].Offer.Items); items > MaxSellerItems {
+			for _, late := range own[k:] {
+				plan.dropped[late] = true
+			}
+			return own[:k]
+		}
+	}
+	return own
+}
+
+// flush makes r a row of the model.
+func (m *model) flush(plan *rowPlan, r *row) {
+	if r == nil {
+		return
+	}
+	for _, u := range r.users {
+		plan.uses[u.row] = append(plan.uses[u.row], use{len(m.room), u.cores})
+	}
+	m.room = append(m.room, r.room)
+}
+
+func starts(bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) []time.Time {
+	var ts []time.Time
+	for _, i := range own {
+		for _, it := range bids[i].Offer.Items {
+			ts = append(ts, it.Slot.Start)
+		}
+	}
+	for _, s := range fixed {
+		ts = append(ts, s.Start)
+	}
+	for _, s := range spans {
+		ts = append(ts, s.Start)
+	}
+	slices.SortFunc(ts, time.Time.Compare)
+	return slices.CompactFunc(ts, time.Time.Equal)
+}
+
+// rowAt is who wants how many cores at t, and how many there are; limited is
+// false where the seller names no joint capacity.
+func rowAt(t time.Time, bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) (r row, limited bool) {
+	for _, s := range spans {
+		if during(t, s.Start, s.End) && (!limited || int64(s.Cores) < r.room) {
+			r.room, limited = int64(s.Cores), true
+		}
+	}
+	if !limited {
+		return row{}, false
+	}
+	for _, s := range fixed {
+		if during(t, s.Start, s.End) {
+			r.room -= int64(s.Cores)
+		}
+	}
+	for _, i := range own {
+		var cores int64
+		for _, it := range bids[i].Offer.Items {
+			if during(t, it.Slot.Start, it.Slot.End) {
+				cores += int64(it.Slot.Cores)
+			}
+		}
+		if cores > 0 {
+			r.users = append(r.users, use{i, cores})
+		}
+	}
+	return r, true
+}
+
+func during(t, start, end time.Time) bool { return !t.Before(start) && t.Before(end) }
+
+// dropLarge drops the bids that need more at r than there is.
+func (plan *rowPlan) dropLarge(r row) []use {
+	kept := r.users[:0]
+	for _, u := range r.users {
+		if u.cores > r.room {
+			plan.dropped[u.row] = true
+		} else {
+			kept = append(kept, u)
+		}
+	}
+	return kept
+}
+
+// binds reports whether some choice of one item for each unit asks too much at t.
+func (r row) binds(bids []*Bid, t time.Time) bool {
+	var most [protocol.MaxUnits]int64
+	for _, u := range r.users {
+		for _, it := range bids[u.row].Offer.Items {
+			if during(t, it.Slot.Start, it.Slot.End) {
+				most[it.Unit] = max(most[it.Unit], int64(it.Slot.Cores))
+			}
+		}
+	}
+	var sum int64
+	for _, c := range most {
+		sum += c
+	}
+	return sum > r.room
+}
+
+// covers reports whether a set that fits r always fits s.
+func (r row) covers(s row) bool {
+	if r.room > s.room || len(r.users) < len(s.users) {
+		return false
+	}
+	i := 0
+	for _, u := range s.users {
+		for i < len(r.users) && r.users[i].row < u.row {
+			i++
+		}
+		if i == len(r.users) || r.users[i].row != u.row || r.users[i].cores < u.cores {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,106 @@
+package clearing_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ramp/protocol"
+	"ramp/protocol/clearing"
+)
+
+// draw makes a small problem with everything in it.
+func draw(t *rapid.T) clearing.Problem {
+	n := func(name string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, name) }
+	s := shape{
+		units: n("units", 1, 5), sellers: n("sellers", 1, 4), offers: n("offers", 1, 2), bundles: n("bundles", 0, 3),
+		costs: rapid.SampledFrom([]int{1, 3, 50}).Draw(t, "costs"), tight: rapid.SampledFrom([]int{0, 20, 40, 70}).Draw(t, "tight"),
+		groups: 50, single: rapid.SampledFrom([]int{0, 30}).Draw(t, "single"), terms: rapid.Bool().Draw(t, "terms"),
+	}
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	p := s.random(r)
+	p.Objective = rapid.SampledFrom([]protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime, protocol.ObjectiveCostTime}).Draw(t, "objective")
+	if n("fixed", 0, 2) == 0 && len(p.Bids) > 0 {
+		p.Fixed = []clearing.Bid{p.Bids[r.IntN(len(p.Bids))]}
+		if !(&oracle{p: p, now: p.Fixed}).fits() {
+			p.Fixed = nil // nobody agrees to what it cannot give
+		}
+	}
+	if n("max finish", 0, 3) == 0 && p.Fixed == nil {
+		p.MaxFinish = at(16 + r.IntN(40))
+	}
+	if n("max cost", 0, 2) == 0 {
+		p.MaxCost = protocol.Credits(1 + r.IntN(s.units*s.costs*60))
+	}
+	return p
+}
+
+func TestSolveFindsWhatTryingEverySetFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := draw(t)
+		want := (&oracle{p: p}).solve()
+		got, err := clearing.Solve(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			checkNone(t, p, got)
+			return
+		}
+		if got.Status != clearing.Covered || !got.Exact {
+			t.Fatalf("%s, exact %t, want the set %v of cost %s", got.Status, got.Exact, names(want), total(want))
+		}
+		if (&oracle{p: p}).compare(got.Chosen, want) != 0 || !slices.Equal(names(got.Chosen), names(want)) {
+			t.Fatalf("chose %v cost %s finish %s, want %v cost %s finish %s", names(got.Chosen), got.Cost, got.Finish,
+				names(want), total(want), latest(want))
+		}
+		if got.Cost != total(want) || !got.Finish.Equal(latest(want)) || got.Gap() != 0 {
+			t.Fatalf("sums are wrong: %+v", got)
+		}
+	})
+}
+
+func names(set []clearing.Bid) []string {
+	var ns []string
+	for _, b := range set {
+		ns = append(ns, string(b.Seller[:3])+"/"+b.Offer.ID)
+	}
+	slices.Sort(ns)
+	return ns
+}
+
+// checkNone checks the reason given for there being no set.
+func checkNone(t *rapid.T, p clearing.Problem, got clearing.Solution) {
+	if got.Status == clearing.Covered || got.Chosen != nil {
+		t.Fatalf("chose %v, though there is no set", names(got.Chosen))
+	}
+	cheapest := (&oracle{p: p, min: true}).solve()
+	switch got.Status {
+	case clearing.TooDear:
+		if p.MaxCost == 0 || len(p.Fixed) == 0 && (cheapest == nil || got.CostBound > total(cheapest)) || got.CostBound <= p.MaxCost {
+			t.Fatalf("too dear: bound %s, ceiling %s, cheapest %s", got.CostBound, p.MaxCost, total(cheapest))
+		}
+	case clearing.Unoffered, clearing.Conflicting:
+		if cheapest != nil || len(got.Units) == 0 {
+			t.Fatalf("%s %v, though %v covers all", got.Status, got.Units, names(cheapest))
+		}
+	default:
+		t.Fatalf("no reason: %+v", got)
+	}
+}
+
+func TestSolveNamesTheSameSetWhateverTheOrderOfBids(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := draw(t)
+		limit := rapid.SampledFrom([]int{0, 40, 400}).Draw(t, "limit")
+		p.Limit = limit
+		want, _ := clearing.Solve(p)
+		p.Bids = rapid.Permutation(p.Bids).Draw(t, "order")
+		got, _ := clearing.Solve(p)
+		if !slices.Equal(names(got.Chosen), names(want.Chosen)) || got.Status != want.Status || got.Steps != want.Steps {
+			t.Fatalf("%s %v in one order, %s %v in another", want.Status, names(want.Chosen), got.Status, names(got.Chosen))
+		}
+	})
+}
