@@ -33,6 +33,31 @@ func TestMachineBeginsAsTheLogRecorded(t *testing.T) {
 	}
 }
 
+func TestWhatIsSubmittedAtTheBaseWaits(t *testing.T) {
+	got := workload.NewMachine(mustRead(t, fiveJobs), 40).Snapshot().Waiting
+	if want := []workload.Waiting{{Number: 3, Cores: 9, Wall: 50}, {Number: 2, Cores: 6, Wall: 40}}; !slices.Equal(got, want) {
+		t.Errorf("waiting %v, want %v", got, want)
+	}
+}
+
+func TestEstimatesOfOverdueJobsArePutOffMoreAndMore(t *testing.T) {
+	m := workload.NewMachine(mustRead(t, "1 0 0 5000 1 0 0 1 10 0 1 0 0 0 0 0 0 0"), 0)
+	ends := []int64{m.Snapshot().Running[0].End}
+	for next, ok := m.Next(); ok; next, ok = m.Next() {
+		m.Advance(next)
+		for _, r := range m.Snapshot().Running {
+			ends = append(ends, r.End)
+		}
+	}
+	if want := []int64{10, 10, 70, 190, 430, 910, 1870, 3790, 7630}; !slices.Equal(ends, want) {
+		t.Errorf("estimates %v, want %v", ends, want)
+	}
+	late := workload.NewMachine(mustRead(t, "1 0 0 5000 1 0 0 1 10 0 1 0 0 0 0 0 0 0"), 1000)
+	if got := late.Snapshot().Running[0].End; got != 1870 {
+		t.Errorf("estimate %d at 1000, want 1870 as if it had been watched", got)
+	}
+}
+
 func TestMachinePlaysOnToItsEnd(t *testing.T) {
 	m := workload.NewMachine(mustRead(t, fiveJobs), 50)
 	var events []int64

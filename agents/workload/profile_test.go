@@ -131,7 +131,8 @@ func TestLargeProfileAgreesWithAnArray(t *testing.T) {
 		if err := p.Check(); err != nil {
 			t.Fatal(err)
 		}
-		from, to, cores := r.Int64N(horizon), r.Int64N(horizon), 440+r.IntN(80)
+		// To the end of what was changed: queries that end where a step begins.
+		from, to, cores := r.Int64N(horizon), undo[r.IntN(len(undo))].end, 440+r.IntN(80)
 		if got, want := p.Free(from, to), a.free(from, to); got != want {
 			t.Fatalf("free %d..%d: %d, want %d", from, to, got, want)
 		}
@@ -160,6 +161,20 @@ func forget(t *testing.T, p *workload.Profile, a array, at int64) {
 	}
 	if whole.At(0) != a.at(0) {
 		t.Fatal("a copy changed with the original")
+	}
+}
+
+// A slot that ends where a step begins does not see that step, in whichever block.
+func TestFreeEndsBeforeTheNextStep(t *testing.T) {
+	const steps = 3000
+	p := workload.NewProfile(0, 0)
+	for i := range int64(steps) {
+		p.Add(i, workload.Forever, -1)
+	}
+	for end := int64(1); end < steps; end++ {
+		if got := p.Free(0, end); got != -int(end) {
+			t.Fatalf("free 0..%d: %d, want %d", end, got, -end)
+		}
 	}
 }
 

@@ -138,19 +138,14 @@ type runner struct {
 // next is when something is to be done about the job.
 func (r *runner) next() int64 { return min(r.end, r.due) }
 
-// runners is a heap by next; equal ones in order of number, so that the same
-// log always plays the same way.
+// runners is a heap by next. What happens at the same instant happens together,
+// so that the order of equal ones does not matter.
 type runners []*runner
 
-func (h runners) Len() int { return len(h) }
-func (h runners) Less(i, j int) bool {
-	if a, b := h[i].next(), h[j].next(); a != b {
-		return a < b
-	}
-	return h[i].number < h[j].number
-}
-func (h runners) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *runners) Push(x any)   { *h = append(*h, x.(*runner)) }
+func (h runners) Len() int           { return len(h) }
+func (h runners) Less(i, j int) bool { return h[i].next() < h[j].next() }
+func (h runners) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *runners) Push(x any)        { *h = append(*h, x.(*runner)) }
 func (h *runners) Pop() any {
 	old := *h
 	r := old[len(old)-1]

@@ -113,7 +113,11 @@ func TestRunTimesAreHyperGamma(t *testing.T) {
 			r, sample := chance(4), make([]float64, 10000)
 			for i := range sample {
 				// A second of jitter undoes the floor.
-				sample[i] = math.Log(float64(m.DrawRun(r, cores)) + r.Float64())
+				run := float64(m.DrawRun(r, cores))
+				if math.Log(run) > 12 {
+					t.Fatalf("%s: a run of %g s, more than e^12", name, run)
+				}
+				sample[i] = math.Log(run + r.Float64())
 			}
 			if d := kolmogorov(sample, cdf); d > enough(len(sample)) {
 				t.Errorf("%s jobs of %d cores: run times are off by %g", name, cores, d)

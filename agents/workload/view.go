@@ -129,14 +129,12 @@ func (v *View) Load(start, end int64) float64 {
 func (v *View) FirstLoaded(span int64, share float64) (int64, bool) {
 	first, _ := v.Span()
 	loaded := func(t int64) bool { return v.Load(t, t+span) >= share }
-	last := first
 	for t := range v.bends(span) {
-		if !loaded(t) {
-			last = t
-			continue
+		if loaded(t) {
+			// Between bends the work in the window is linear. So if no bend before t is
+			// loaded nothing before the last of them is, and after it there is one crossing.
+			return first + int64(sort.Search(int(t-first), func(d int) bool { return loaded(first + int64(d)) })), true
 		}
-		// Between bends the work in the window is linear: one crossing.
-		return last + int64(sort.Search(int(t-last), func(d int) bool { return loaded(last + int64(d)) })), true
 	}
 	return 0, false
 }
@@ -145,7 +143,8 @@ func (v *View) FirstLoaded(span int64, share float64) (int64, bool) {
 // the window [t, t+span) begins or ends at a change of the load.
 func (v *View) bends(span int64) func(yield func(int64) bool) {
 	return func(yield func(int64) bool) {
-		i, j := 0, v.at(v.firstTime()+span)+1
+		first, _ := v.Span()
+		i, j := 0, v.at(first+span)+1
 		for i < len(v.times) {
 			t := v.times[i]
 			if j < len(v.times) && v.times[j]-span < t {
@@ -159,9 +158,4 @@ func (v *View) bends(span int64) func(yield func(int64) bool) {
 			}
 		}
 	}
-}
-
-func (v *View) firstTime() int64 {
-	first, _ := v.Span()
-	return first
 }

@@ -276,6 +276,38 @@ func TestASlotThatIsShownComesBackWithTheNextProfile(t *testing.T) {
 	}
 }
 
+func TestEarliestWithinASecond(t *testing.T) {
+	c := calendar.New(capacity, epoch)
+	if err := c.Add("a", protocol.Slot{Start: at(1000), End: at(2300), Cores: capacity}); err != nil {
+		t.Fatal(err)
+	}
+	for name, q := range map[string]struct {
+		notBefore, deadline, wall, want int64 // milliseconds; want -1: none
+	}{
+		"the window's own start, if it fits":                {200, 1000, 800, 200},
+		"never before the window":                           {200, 9000, 1000, 3000},
+		"a second that is partly taken is taken":            {2500, 9000, 400, 3000},
+		"a deadline within a second is kept":                {2500, 3400, 400, 3000},
+		"a deadline within a second is kept to the instant": {2500, 3399, 400, -1},
+	} {
+		got, ok := c.Earliest(at(q.notBefore), at(q.deadline), time.Duration(q.wall)*time.Millisecond, 1)
+		if ok != (q.want >= 0) || ok && !got.Equal(at(q.want)) {
+			t.Errorf("%s: got %v %v, want %d ms", name, got.Sub(epoch), ok, q.want)
+		}
+	}
+}
+
+func TestRenewLeavesTheProfileAlone(t *testing.T) {
+	c, p := calendar.New(capacity, epoch), workload.NewProfile(epoch.Unix(), capacity)
+	c.Renew(capacity, p, nil)
+	if err := c.Add("a", protocol.Slot{Start: at(0), End: at(1000), Cores: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if p.At(epoch.Unix()) != capacity || c.Free(at(0), at(1000)) != capacity-1 {
+		t.Error("the calendar changed the profile that it was given")
+	}
+}
+
 func TestEarliestRefusesWhatCannotBe(t *testing.T) {
 	c := calendar.New(capacity, epoch)
 	for name, q := range map[string]struct {
