@@ -175,13 +175,15 @@ func (b *Buyer) Receive(now time.Time, m protocol.Message) protocol.Output {
 	switch body := m.Body.(type) {
 	case message.Proposal:
 		s.heard = true
-		s.reasons = body.Refusals
+		if b.state == Calling { // the best-offer round says nothing of the terms
+			s.reasons = body.Refusals
+		}
 		s.spans = body.Capacity
 		b.take(now, m.Sender, body)
 		return b.answered(now, m.Sender, s, body.Round)
 	case message.Refusal:
 		s.heard = true
-		if !stands(body) {
+		if b.state == Calling && !stands(body) {
 			s.reasons = body.Reasons
 		}
 		return b.answered(now, m.Sender, s, body.Round)

@@ -71,9 +71,6 @@ func (s *span) UnmarshalYAML(n *yaml.Node) error {
 // MarshalYAML writes a duration.
 func (s span) MarshalYAML() (any, error) { return time.Duration(s).String(), nil }
 
-// IsZero leaves unset durations out.
-func (s span) IsZero() bool { return s == 0 }
-
 // readConfig reads a configuration file; unknown keys are refused with their line.
 func readConfig(path string) (*config, error) {
 	b, err := os.ReadFile(path)

@@ -94,7 +94,7 @@ func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults
 	list := make([]shownRequest, len(d.Requests))
 	for i, r := range d.Requests {
 		list[i] = shownRequest{
-			Unit: i + 1, Name: r.Name, Application: r.Application, Price: r.Price, Start: r.NotBefore, End: r.End,
+			Unit: i, Name: r.Name, Application: r.Application, Price: r.Price, Start: r.NotBefore, End: r.End,
 			WallMinutes: r.Wall.Minutes(), Cores: r.TotalCores, NodeCount: r.NodeCount, NodeCores: r.NodeCores,
 			OS: r.OS, OSVersion: r.OSVersion, Arch: r.Arch, CPUSpeed: r.CPUSpeed, Bandwidth: r.Bandwidth,
 			RAMPerCore: r.RAMPerCore, TotalDisk: r.TotalDisk, NodeDisk: r.NodeDisk,
@@ -121,7 +121,7 @@ func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults
 // requestRows are the given terms of a request, one per row.
 func requestRows(r shownRequest) [][]string {
 	rows := [][]string{
-		{fmt.Sprintf("request %d", r.Unit), r.Name},
+		{fmt.Sprintf("request %d", r.Unit+1), r.Name},
 		{"price at most", r.Price.String() + " per core-hour"},
 		{"cores", coresWords(r)},
 		{"start", startWords(r.Start)},
