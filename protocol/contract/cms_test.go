@@ -261,6 +261,39 @@ func TestRebuiltSignaturesAreRefused(t *testing.T) {
 		{"a length in more bytes than needed", slices.Concat([]byte{0x30, 0x83, 0}, good[2:]), contract.ErrMalformed},
 		{"indefinite length", slices.Concat([]byte{0x30, 0x80}, good[4:], []byte{0, 0}), contract.ErrMalformed},
 		{"deep nesting of indefinite lengths", bytes.Repeat([]byte{0x30, 0x80}, 400_000), contract.ErrMalformed},
+		{"a signed attribute of two values", again(func(n *tree) {
+			values := signerOf(n).members[3].members[0].members[1]
+			values.members = append(values.members, values.members[0])
+		}), contract.ErrMalformed},
+		{"a signed attribute without value", again(func(n *tree) {
+			signerOf(n).members[3].members[0].members[1].members = []*tree{}
+		}), contract.ErrMalformed},
+		{"a signing time without value", again(func(n *tree) {
+			signerOf(n).members[3].members[1].members[1].members = []*tree{}
+		}), contract.ErrMalformed},
+		{"no content type among the signed attributes", again(func(n *tree) {
+			signerOf(n).members[3].members = signerOf(n).members[3].members[1:]
+		}), contract.ErrMalformed},
+		{"another content type among the signed attributes", rebuilt(t, octets, func(sd *pkcs7.SignedData) error {
+			sd.GetSignedData().ContentInfo.ContentType = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 5}
+			err := sd.AddSigner(ann.Chain[0], ann.PrivateKey(), none)
+			sd.GetSignedData().ContentInfo.ContentType = pkcs7.OIDData
+			return err
+		}), contract.ErrMalformed},
+		{"seventeen signed attributes", rebuilt(t, octets, func(sd *pkcs7.SignedData) error {
+			var config pkcs7.SignerInfoConfig
+			for i := range 14 {
+				config.ExtraSignedAttributes = append(config.ExtraSignedAttributes, pkcs7.Attribute{Type: asn1.ObjectIdentifier{1, 2, i}, Value: i})
+			}
+			return sd.AddSigner(ann.Chain[0], ann.PrivateKey(), config)
+		}), contract.ErrMalformed},
+		{"settings of an algorithm", again(func(n *tree) {
+			signerOf(n).members[4].members = append(signerOf(n).members[4].members, integer(1))
+		}), contract.ErrMalformed},
+		{"content in pieces", again(func(n *tree) {
+			octets := signedDataOf(n).members[2].members[1].members[0]
+			*octets = tree{tag: 0x24, members: []*tree{{tag: 4, value: octets.value}}}
+		}), contract.ErrMalformed},
 		{"attributes out of order", again(func(n *tree) { slices.Reverse(signerOf(n).members[3].members) }), contract.ErrMalformed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

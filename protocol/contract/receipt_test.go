@@ -194,8 +194,8 @@ func TestNotesThatMayNotBeSigned(t *testing.T) {
 		"another version":   func(n *contract.Refund) { n.Version = 2 },
 		"no contract":       func(n *contract.Refund) { n.Contract = "" },
 		"a unit beyond":     func(n *contract.Refund) { n.Unit = protocol.MaxUnits },
-		"a negative amount": func(n *contract.Refund) { n.Amount = -1 },
-		"a negative fee":    func(n *contract.Refund) { n.Fee = -1 },
+		"a negative amount": func(n *contract.Refund) { n.Amount, n.Fee = -1, 5 },
+		"a negative fee":    func(n *contract.Refund) { n.Amount, n.Fee = 5, -1 },
 		"nothing at all":    func(n *contract.Refund) { n.Amount, n.Fee = 0, 0 },
 		"an overflow":       func(n *contract.Refund) { n.Fee = math.MaxInt64 },
 	} {

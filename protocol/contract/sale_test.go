@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -211,6 +212,32 @@ func TestRememberedBundleIsTheSameAsAFreshOne(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", seller, got, fresh)
 		}
 		got.Bundle.Units[0].Cost = 1 // nor may a caller spoil what is remembered
+	}
+}
+
+func TestRememberedBundleOutlivesTheCallersBuffer(t *testing.T) {
+	m := newMarket(t, "ann", "bob", "bank")
+	inner := m.sign(t, "ann", m.bundle("ann", "bob"))
+	o := contract.NewOpener(m.trust, 16)
+	buffer := bytes.Clone(inner)
+	_, err := o.Bundle(buffer, now)
+	must(t, err)
+	clear(buffer)
+	v, err := o.Bundle(inner, now)
+	must(t, err)
+	if v.ID == "" || !bytes.Equal(v.DER, inner) {
+		t.Errorf("contract %q", v.ID)
+	}
+}
+
+func TestSizesAreRefusedBeforeAnythingIsRead(t *testing.T) {
+	m := newMarket(t, "ann", "bank")
+	_, opened := contract.OpenSale(make([]byte, protocol.MaxSignature+1), m.trust, now)
+	_, decoded := contract.Decode(make([]byte, contract.MaxOctets+1))
+	for _, err := range []error{opened, decoded} {
+		if err == nil || !strings.Contains(err.Error(), "at most") {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

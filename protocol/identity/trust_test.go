@@ -94,6 +94,10 @@ func TestChainsThatDoNotCount(t *testing.T) {
 	agent := authority{must2(x509.ParseCertificate(chain[0]))(t), newKey(t, "ann")}
 	rsaAuthority := authority{a.cert, newRSA(t, 2048)}
 	rsaAuthority.cert = must2(x509.ParseCertificate(ders(selfSigned(t, rsaAuthority))[0]))(t)
+	weak := authority{key: newRSA(t, 1024)}
+	weak.cert = must2(x509.ParseCertificate(ders(a.sign(t, weak.key.Public(), func(c *x509.Certificate) {
+		c.Subject.CommonName, c.IsCA, c.KeyUsage = "Weak", true, x509.KeyUsageCertSign
+	}))[0]))(t)
 	for _, tc := range []struct {
 		name  string
 		chain [][]byte
@@ -119,6 +123,7 @@ func TestChainsThatDoNotCount(t *testing.T) {
 		{"an RSA key of 1024 bits", ders(a.sign(t, newRSA(t, 1024).Public(), func(*x509.Certificate) {})), now, identity.ErrWeak, "1024"},
 		{"a P-224 key", ders(a.sign(t, newEC(t, elliptic.P224()).Public(), func(*x509.Certificate) {})), now, identity.ErrWeak, "P-224"},
 		{"signed with SHA-1", ders(withSHA1(t, rsaAuthority.sign(t, pub, func(*x509.Certificate) {}))), now, identity.ErrWeak, "SHA1"},
+		{"the authority between has a weak key", [][]byte{ders(weak.sign(t, pub, func(*x509.Certificate) {}))[0], weak.cert.Raw}, now, identity.ErrWeak, "Weak"},
 		{"empty", nil, now, identity.ErrMalformed, "want 1..8"},
 		{"too long", long, now, identity.ErrMalformed, "want 1..8"},
 		{"of an enormous certificate", [][]byte{make([]byte, identity.MaxCertificate+1)}, now, identity.ErrMalformed, "at most"},
@@ -218,11 +223,13 @@ func TestWhatIsRememberedDoesNotChangeWithTheCallersBuffer(t *testing.T) {
 func TestRememberedChainsAnswerAsFreshOnes(t *testing.T) {
 	root := newCA(t, "Root")
 	sub := subordinate(t, root, "Sub", 100*day)
+	late := must2(root.Subordinate("Late", now.Add(60*day), 100*day, random("late")))(t)
 	chains := [][][]byte{
+		sign2(t, late, -day, 300*day),
 		ders(issue(t, root, "ann")), ders(issue(t, sub, "bob")), ders(issue(t, root, "revoked")),
 		sign2(t, sub, 20*day, 300*day), ders(issue(t, newCA(t, "Other"), "eve")),
 	}
-	revoked := must2(x509.ParseCertificate(chains[2][0]))(t)
+	revoked := must2(x509.ParseCertificate(chains[3][0]))(t)
 	crl := must2(root.Revoke(nil, []*big.Int{revoked.SerialNumber}, now.Add(50*day)))(t)
 	warm := newTrust(t, root.CertPEM(), crl)
 	kinds := []error{identity.ErrExpired, identity.ErrNotYetValid, identity.ErrRevoked, identity.ErrForeign}
