@@ -1,6 +1,7 @@
 package rfql_test
 
 import (
+	"encoding/xml"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,20 @@ func BenchmarkRefuse1MiB(b *testing.B) {
 	for b.Loop() {
 		if _, _, err := rfql.Read(doc); err == nil {
 			b.Fatal("read")
+		}
+	}
+}
+
+// BenchmarkEncodingXML1KiB is the yardstick: what it takes encoding/xml to cut
+// the same document into tokens, and nothing more.
+func BenchmarkEncodingXML1KiB(b *testing.B) {
+	b.SetBytes(int64(len(kilobyte)))
+	for b.Loop() {
+		dec := xml.NewDecoder(strings.NewReader(kilobyte))
+		for {
+			if _, err := dec.RawToken(); err != nil {
+				break
+			}
 		}
 	}
 }

@@ -109,6 +109,28 @@ func TestCheckRefusesDraftsBuiltByHand(t *testing.T) {
 	}
 }
 
+func TestAsManyCoresAsCanBeMayStandOnNodes(t *testing.T) {
+	r := plain()
+	r.TotalCores, r.NodeCount, r.NodeCores = 0, 1<<15, 1<<15
+	_, err := rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{r}}, atNow())
+	var faults rfql.Faults
+	for errors.As(err, &faults); len(faults) > 0; faults = faults[1:] {
+		if faults[0].Term == rfql.Nodes {
+			t.Error(faults[0])
+		}
+	}
+}
+
+func TestAStartDateAloneIsMidnight(t *testing.T) {
+	d, err := rfql.Parse(document(t, "start-date-only.xml"), atNow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := d.Request(0).NotBefore, time.Date(2031, 1, 10, 0, 0, 0, 0, time.UTC); !got.Equal(want) {
+		t.Errorf("it starts %s, want %s", got, want)
+	}
+}
+
 func TestCheckBoundsTheDocument(t *testing.T) {
 	for n, ok := range map[int]bool{0: false, 1: true, protocol.MaxUnits: true, protocol.MaxUnits + 1: false} {
 		d := rfql.Draft{}

@@ -30,7 +30,9 @@ func (c *checker) window(i int, d *DraftRequest) (start, end time.Time, wall tim
 
 // fit checks the wall time against the window, which is not empty.
 func (c *checker) fit(i int, start, end time.Time, wall time.Duration) time.Duration {
+	hint := "shorten WallTime or move the end"
 	if wall == 0 {
+		hint = "without WallTime it runs from the start to the end; give WallTime or move them"
 		if wall = end.Sub(start); wall > MaxWall {
 			c.fault(Meaning, i, EndDate, fmt.Sprintf("a run of %s", wall), fmt.Sprintf("at most %s", MaxWall), "give WallTime")
 			return wall
@@ -42,7 +44,7 @@ func (c *checker) fit(i int, start, end time.Time, wall time.Duration) time.Dura
 	}
 	if !from.IsZero() && end.Sub(from) < wall {
 		found := fmt.Sprintf("%s, but %s from %s to the end", wall, end.Sub(from), stamp(from))
-		c.fault(Meaning, i, WallTime, found, "no more than the window", "shorten WallTime or move the end")
+		c.fault(Meaning, i, WallTime, found, "no more than the window", hint)
 	}
 	return wall
 }
