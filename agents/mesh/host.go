@@ -23,12 +23,12 @@ import (
 // newHost makes a host that does not listen yet: the smallest that can do the
 // work, with every limit stated. It shares no port with another process, which
 // the library would allow and which hides a second daemon at the same address.
-func newHost(cfg Config, g *gate) (host.Host, error) {
+func newHost(cfg Config, g *gate, refused *refusals) (host.Host, error) {
 	key, _, err := crypto.KeyPairFromStdKey(cfg.Credential.PrivateKey())
 	if err != nil {
 		return nil, fmt.Errorf("host key of %s: %w", cfg.Credential.ID, err)
 	}
-	limits, err := newLimits()
+	limits, err := newLimits(refused)
 	if err != nil {
 		return nil, fmt.Errorf("resource limits: %w", err)
 	}
@@ -55,7 +55,7 @@ func newHost(cfg Config, g *gate) (host.Host, error) {
 
 // newLimits states what the whole host, one peer and one protocol of a peer may
 // have at once. What is over a limit is refused; the rest goes on.
-func newLimits() (network.ResourceManager, error) {
+func newLimits(refused *refusals) (network.ResourceManager, error) {
 	whole := rcmgr.ResourceLimits{
 		Streams: maxStreams, StreamsInbound: maxStreams, StreamsOutbound: maxStreams,
 		Conns: MaxConnections, ConnsInbound: MaxConnections, ConnsOutbound: MaxConnections,
@@ -79,6 +79,7 @@ func newLimits() (network.ResourceManager, error) {
 	}
 	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
 		rcmgr.WithMetricsDisabled(),
+		rcmgr.WithMetrics(refused),
 		rcmgr.WithLimitPerSubnet(
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: maxPerAddress}},
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 64, ConnCount: maxPerAddress}}),

@@ -138,8 +138,9 @@ func (m *Mesh) joinBy(infos []peer.AddrInfo) {
 }
 
 // Joined waits until the agent has met everybody whom one of its bootstrap
-// agents introduced, and returns ctx's error if that takes longer. Without
-// bootstrap addresses there is nothing to wait for.
+// agents introduced, so that Send finds them. If that takes longer than ctx, the
+// error has ctx's and that of the last try. Without bootstrap addresses, this
+// agent's own aside, there is nothing to wait for.
 func (m *Mesh) Joined(ctx context.Context) error {
 	if len(m.anchors) == 0 {
 		return nil
@@ -147,8 +148,14 @@ func (m *Mesh) Joined(ctx context.Context) error {
 	select {
 	case <-m.joined:
 		return nil
+	case <-m.draining:
+		return ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("none of the bootstrap addresses answers: %w", ctx.Err())
+		why := ctx.Err()
+		if last := m.joinError.Load(); last != nil {
+			why = fmt.Errorf("%w; last try: %w", why, *last)
+		}
+		return fmt.Errorf("none of the bootstrap addresses answers: %w", why)
 	}
 }
 
@@ -165,6 +172,7 @@ func (m *Mesh) anchor(ctx context.Context, info peer.AddrInfo) {
 			wait = RejoinFirst
 			m.awaitLoss(ctx, info.ID)
 		default:
+			m.joinError.Store(&err)
 			m.cfg.Log.Info("cannot join yet", "peer", info.ID, "at", info.Addrs, "err", err)
 			// Up to half as long again, so that a market does not come back at once.
 			pause(ctx, wait+rand.N(wait/2))

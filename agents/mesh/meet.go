@@ -193,7 +193,7 @@ func (m *Mesh) watchCredentials(ctx context.Context) {
 func (m *Mesh) stillValid(conn network.Conn) error {
 	c := m.book.peer(conn.RemotePeer())
 	if c == nil {
-		if time.Since(conn.Stat().Opened) > HelloTimeout {
+		if m.cfg.Now().Sub(conn.Stat().Opened) > HelloTimeout {
 			return fmt.Errorf("no credential within %s", HelloTimeout)
 		}
 		return nil

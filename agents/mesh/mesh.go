@@ -50,6 +50,7 @@ type Mesh struct {
 	closing     sync.Once
 	joined      chan struct{} // closed when everybody whom the first anchor introduced was met
 	joining     sync.Once
+	joinError   atomic.Pointer[error] // of the last try
 
 	mu     sync.Mutex
 	writes map[linkKey]*link
@@ -69,11 +70,13 @@ func Listen(cfg Config) (*Mesh, error) {
 		return nil, err
 	}
 	g := newGate(cfg.Now)
-	h, err := newHost(cfg, g)
+	refused := &refusals{}
+	h, err := newHost(cfg, g, refused)
 	if err != nil {
 		return nil, err
 	}
 	m := newMesh(cfg, h, g)
+	refused.tell = m.streamRefused
 	m.announce = addrs.announce
 	if err := m.open(addrs); err != nil {
 		_ = m.Close() // the error before it says more

@@ -1,0 +1,43 @@
+package mesh
+
+import (
+	"bufio"
+	"bytes"
+	"time"
+)
+
+// What the tests of package mesh_test see of the inside.
+const (
+	ReplayWindow     = replayWindow
+	StreamsPerPeer   = streamsPerPeer
+	ProtocolACL      = protocolACL
+	ProtocolPresence = protocolPresence
+)
+
+type Window struct{ w window }
+
+func (w *Window) Admit(n uint64) bool { return w.w.admit(n) }
+
+type Bucket struct{ b bucket }
+
+func (b *Bucket) Take(now time.Time, n float64, r Rate) bool { return b.b.take(now, n, r) }
+
+type forever struct{}
+
+func (forever) SetReadDeadline(time.Time) error { return nil }
+
+// ReadFrame reads a frame from bytes.
+func ReadFrame(b []byte, limit int) ([]byte, error) {
+	return readFrame(forever{}, bufio.NewReader(bytes.NewReader(b)), limit)
+}
+
+// Recode decodes a card or introductions and encodes them again.
+func RecodeCard(b []byte) ([]byte, error) {
+	c, err := decodeCard(b)
+	return c.encode(), err
+}
+
+func RecodeIntroductions(b []byte) ([]byte, error) {
+	all, err := decodeIntroductions(b)
+	return encodeIntroductions(all), err
+}

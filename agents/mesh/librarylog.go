@@ -1,0 +1,35 @@
+package mesh
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/libp2p/go-libp2p/gologshim"
+)
+
+// LibraryLog sends what libp2p logs to a handler, as of level debug: it calls an
+// error what is none here, such as a listener that was closed. Without it libp2p
+// writes to standard error. It must be called before the first Listen of the
+// process, if at all.
+func LibraryLog(to slog.Handler) { gologshim.SetDefaultHandler(library{to}) }
+
+type library struct{ slog.Handler }
+
+// Enabled leaves out what libp2p itself does not think worth a warning.
+func (l library) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && l.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+// Handle handles r as a record of level debug.
+func (l library) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = slog.LevelDebug
+	return l.Handler.Handle(ctx, r)
+}
+
+// WithAttrs keeps the level down.
+func (l library) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return library{l.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup keeps the level down.
+func (l library) WithGroup(name string) slog.Handler { return library{l.Handler.WithGroup(name)} }
