@@ -163,10 +163,10 @@ const maxDigits = 9
 func (p *parser) prefixed() (string, error) {
 	start := p.pos
 	n, digits := 0, 0
-	for p.pos++; p.pos < len(p.src) && isDigit(p.src[p.pos]) && digits <= maxDigits; p.pos++ {
+	for p.pos++; p.pos < len(p.src) && isDigit(p.src[p.pos]) && digits < maxDigits; p.pos++ {
 		n, digits = n*10+int(p.src[p.pos]-'0'), digits+1
 	}
-	if digits == 0 || digits > maxDigits || p.pos == len(p.src) || p.src[p.pos] != '"' {
+	if digits == 0 || p.pos == len(p.src) || p.src[p.pos] != '"' {
 		return "", p.fail(start, `a string that begins with '#': want # with 1..%d digits and '"'`, maxDigits)
 	}
 	p.pos++

@@ -44,6 +44,20 @@ func TestEveryMessageIsValidACL(t *testing.T) {
 	}
 }
 
+func TestTheEnvelopeIsFIPAs(t *testing.T) {
+	m := newMarket(t)
+	got := codec.ToACL(m.sampleOf(t, "balance-query"))
+	want := acl.Message{
+		Performative: "query-ref", Sender: acl.AID{Name: string(m.seller.ID)},
+		Receivers: []acl.AID{{Name: string(m.user.ID)}, {Name: ".everyone"}}, Content: acl.Content{Text: "{}"},
+		Language: "json", Ontology: "ramp", Protocol: "fipa-request", ConversationID: "c1",
+		ReplyWith: "r2", InReplyTo: "r1", ReplyBy: now.Add(123456789),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestContentIsJSONOfTheBody(t *testing.T) {
 	m := newMarket(t)
 	cases := []struct {

@@ -36,7 +36,7 @@ func (e *Error) Answer(self protocol.AgentID) (protocol.Message, bool) {
 	if !ok {
 		return protocol.Message{}, false
 	}
-	m := e.Envelope.Reply(self, act, message.Refused(e.Code, words(e.Err.Error())))
+	m := e.Envelope.Reply(self, act, message.Refused(e.Code, e.Err.Error()))
 	r := reader{signed: unread{}}
 	w, err := toWire(m)
 	if err != nil {
