@@ -75,7 +75,7 @@ func TestMachineIsTheSlowOne(t *testing.T) {
 		l := drawLog(t, false)
 		base := rapid.Int64Range(0, 50).Draw(t, "base")
 		m, s := workload.NewMachine(l, base), newSlow(l, base)
-		for s.now < base+200 {
+		for s.now < base+150 {
 			s.second()
 			m.Advance(s.now)
 			if rapid.IntRange(0, 15).Draw(t, "sell") == 0 {

@@ -74,7 +74,7 @@ func (l *Log) Header(key string) (string, bool) {
 	return "", false
 }
 
-// Number is a header that begins with a positive integer.
+// number is a header that begins with a positive integer.
 func (l *Log) number(key string) (int64, bool) {
 	v, _ := l.Header(key)
 	word, _, _ := strings.Cut(v, " ")

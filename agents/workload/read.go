@@ -18,7 +18,7 @@ var ErrFormat = errors.New("not a workload log")
 // fields is the number of fields of a job line.
 const fields = 18
 
-// fieldNames say in errors which field is wrong.
+// fieldName says in errors which field, from 0, is wrong.
 func fieldName(i int) string {
 	return [fields]string{
 		"job number", "submit time", "wait time", "run time", "allocated processors",

@@ -77,13 +77,6 @@ func TestReadSWFRefuses(t *testing.T) {
 	}
 }
 
-func TestLogIsBounded(t *testing.T) {
-	l := &workload.Log{Jobs: make([]workload.Job, workload.MaxJobs)}
-	if err := l.AddLine(line); !errors.Is(err, workload.ErrFormat) {
-		t.Errorf("job %d: got %v, want ErrFormat", workload.MaxJobs+1, err)
-	}
-}
-
 func packed(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -48,7 +48,9 @@ func (s Synthesis) Validate() error {
 // people ask for; the waits are those of EASY back-filling on a machine that is
 // empty at Start (give it a day). With a Load, jobs are drawn until they ask for
 // that share of the machine over Duration, and all gaps are stretched or
-// shortened alike to fill it; so the day cycle stays. The same source of chance
+// shortened alike to fill it; so the day cycle stays. The published gaps leave a
+// machine idle for a day now and then; several Typeless models, which arrive
+// independently, leave it idle less and keep sizes, run times and day cycle. The same source of chance
 // gives the same log. More than MaxJobs jobs are an error.
 func Synthesize(s Synthesis, r *rand.Rand) (*Log, error) {
 	if err := s.Validate(); err != nil {

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 	"sort"
 )
@@ -26,7 +28,7 @@ func NewView(l *Log) *View {
 	for b := range l.Bursts() {
 		edges = append(edges, edge{b.Start, b.Cores}, edge{b.End, -b.Cores})
 	}
-	slices.SortFunc(edges, func(a, b edge) int { return int(min(max(a.at-b.at, -1), 1)) })
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	v := &View{capacity: capacity}
 	busy, work := 0, int64(0)
 	for _, e := range edges {
@@ -141,7 +143,7 @@ func (v *View) FirstLoaded(span int64, share float64) (int64, bool) {
 
 // bends yields, in order and not before the first change, the instants at which
 // the window [t, t+span) begins or ends at a change of the load.
-func (v *View) bends(span int64) func(yield func(int64) bool) {
+func (v *View) bends(span int64) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		first, _ := v.Span()
 		i, j := 0, v.at(first+span)+1
