@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
@@ -121,8 +122,17 @@ func guardExcept(calling *bool, f func() error) (err error) {
 			if *calling {
 				panic(r)
 			}
-			err = fmt.Errorf("damaged: %v", r)
+			err = fmt.Errorf("damaged: %s", fault(r))
 		}
 	}()
 	return f()
+}
+
+// fault puts what was recovered into words. The runtime calls a page that the
+// file does not have any more a bad pointer.
+func fault(r any) string {
+	if _, ok := r.(runtime.Error); ok {
+		return fmt.Sprintf("a page is missing or makes no sense (%v)", r)
+	}
+	return fmt.Sprint(r)
 }

@@ -72,10 +72,9 @@ func (t *trail) add(n uint64) {
 	t.n, t.last, t.hash = t.n+1, n, (t.hash^n)*prime
 }
 
-// mark is a contract, or a unit of one, and the entry that decided it. Twenty
-// octets of the hash are enough to tell contracts apart.
+// mark is a contract, or a unit of one, and the entry that decided it.
 type mark struct {
-	contract [20]byte
+	contract contractKey
 	unit     uint16
 	entry    uint64
 }

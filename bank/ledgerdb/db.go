@@ -12,9 +12,12 @@
 package ledgerdb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,24 +125,46 @@ func (db *DB) reached(txid int) (seen bool) {
 	return seen || err != nil
 }
 
+// put writes in order of table and key, each key once with its last record:
+// the state of a transaction is the same, and neighbours share pages.
 func put(tx *bbolt.Tx, records []protocol.Record) error {
 	tables := tx.Bucket(tablesBucket)
-	open := map[string]*bbolt.Bucket{}
-	for i := range records {
-		r := &records[i]
-		b := open[r.Table]
-		if b == nil {
+	order := sorted(records)
+	var b *bbolt.Bucket
+	open := 0
+	for i, at := range order {
+		r := &records[at]
+		first := i == 0 || records[order[i-1]].Table != r.Table
+		if first {
 			var err error
-			if b, err = table(tables, r.Table, len(open)); err != nil {
+			if b, err = table(tables, r.Table, open); err != nil {
 				return err
 			}
-			open[r.Table] = b
+			open++
+		}
+		if i+1 < len(order) && compare(r, &records[order[i+1]]) == 0 {
+			continue
 		}
 		if err := putOne(b, r); err != nil {
 			return fmt.Errorf("table %s: %w", r.Table, err)
 		}
 	}
 	return nil
+}
+
+func sorted(records []protocol.Record) []int {
+	order := make([]int, len(records))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(compare(&records[x], &records[y]), cmp.Compare(x, y))
+	})
+	return order
+}
+
+func compare(x, y *protocol.Record) int {
+	return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Key, y.Key))
 }
 
 func putOne(b *bbolt.Bucket, r *protocol.Record) error {

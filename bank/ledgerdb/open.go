@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
@@ -37,7 +38,7 @@ func openBolt(path string) (*bbolt.DB, error) {
 func openFile(path string) (b *bbolt.DB, err error) {
 	err = guard(func() error {
 		opts := &bbolt.Options{
-			Timeout: lockPause, FreelistType: bbolt.FreelistArrayType, InitialMmapSize: initialMap, NoStatistics: true,
+			Timeout: lockPause, FreelistType: bbolt.FreelistMapType, InitialMmapSize: initialMap, NoStatistics: true,
 		}
 		b, err = bbolt.Open(path, 0o600, opts)
 		if err != nil {
@@ -120,8 +121,17 @@ func guardExcept(calling *bool, f func() error) (err error) {
 			if *calling {
 				panic(r)
 			}
-			err = fmt.Errorf("damaged: %v", r)
+			err = fmt.Errorf("damaged: %s", fault(r))
 		}
 	}()
 	return f()
+}
+
+// fault puts what was recovered into words. The runtime calls a page that the
+// file does not have any more a bad pointer.
+func fault(r any) string {
+	if _, ok := r.(runtime.Error); ok {
+		return fmt.Sprintf("a page is missing or makes no sense (%v)", r)
+	}
+	return fmt.Sprint(r)
 }
