@@ -69,7 +69,7 @@ func benchmarkRound(b *testing.B, sellers int) {
 	for b.Loop() {
 		user.Send(call)
 		for range sellers {
-			if got := <-user.inbox; got.Performative != protocol.Refuse {
+			if got := <-user.inbox; got.Performative != protocol.CFP {
 				b.Fatalf("got %+v", got)
 			}
 		}
@@ -96,12 +96,8 @@ func (m *market) answerer(name string, by *agent) *agent {
 
 // kilobyte is a message of about 1 KiB without anything to verify.
 func kilobyte(to ...protocol.AgentID) protocol.Message {
-	m := query(1, to...)
-	m.Performative = protocol.Refuse
-	note := make([]byte, 900)
-	for i := range note {
-		note[i] = 'x'
-	}
-	m.Body = message.Refused(protocol.CodeBusy, string(note))
+	m := callForProposals()
+	m.Receivers = to
+	m.Body = message.CallForProposals{Round: 1, Document: make([]byte, 900), Objective: protocol.ObjectiveCost}
 	return m
 }

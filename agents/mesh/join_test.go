@@ -1,6 +1,8 @@
 package mesh_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -154,6 +156,39 @@ func TestAnAgentJoinsWhenItsOnlyAddressComesUpLater(t *testing.T) {
 	user := m.start("user", func(c *mesh.Config) { c.Bootstrap = addrs })
 	bank = m.listen(cfg, inbox)
 	user.awaitKnown(bank.Self())
+}
+
+func TestJoinedWaitsForTheMarketAndSaysWhyItCannot(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	t.Run("joined", func(t *testing.T) {
+		user := m.joined("user", bank)
+		if err := user.Joined(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if !user.knows(bank.Self()) {
+			t.Error("joined, but does not know the bank")
+		}
+	})
+	t.Run("nothing to join", func(t *testing.T) {
+		if err := bank.Joined(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("nobody answers", func(t *testing.T) {
+		addrs := bank.Addresses()
+		if err := bank.Close(); err != nil {
+			t.Fatal(err)
+		}
+		user := m.start("late", func(c *mesh.Config) { c.Bootstrap = addrs })
+		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		if err := user.Joined(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestAnAgentMayBeItsOwnBootstrap(t *testing.T) {
