@@ -89,17 +89,20 @@ func Cost(price Credits, cores int, wall time.Duration) (Credits, error) {
 	if price < 0 || cores < 0 || wall < 0 {
 		return 0, fmt.Errorf("cost of %d cores for %s at %s: nothing may be negative", cores, wall, price)
 	}
+	// cores × wall × price may take 160 bits; what is divided must fit in 128, and
+	// its upper half be below the divisor, or the quotient does not fit in 64.
 	hi, lo := bits.Mul64(uint64(cores), uint64(wall))
-	if hi != 0 {
+	top, mid := bits.Mul64(hi, uint64(price))
+	carried, low := bits.Mul64(lo, uint64(price))
+	mid, carry := bits.Add64(mid, carried, 0)
+	if top+carry != 0 || mid >= uint64(time.Hour) {
 		return 0, ErrOverflow
 	}
-	hi, lo = bits.Mul64(lo, uint64(price))
-	lo, carry := bits.Add64(lo, uint64(time.Hour)/2, 0)
-	hi += carry
-	if hi >= uint64(time.Hour) {
+	low, carry = bits.Add64(low, uint64(time.Hour)/2, 0)
+	if mid += carry; mid >= uint64(time.Hour) {
 		return 0, ErrOverflow
 	}
-	q, _ := bits.Div64(hi, lo, uint64(time.Hour))
+	q, _ := bits.Div64(mid, low, uint64(time.Hour))
 	if q > uint64(MaxCredits) {
 		return 0, ErrOverflow
 	}

@@ -101,6 +101,9 @@ func (r *Role) fail(_ time.Time, p *purchase, state, why string) protocol.Output
 	p.view.State, p.view.Why = state, why
 	delete(r.purchases, p.view.ID)
 	r.order = slices.DeleteFunc(r.order, func(id string) bool { return id == p.view.ID })
+	if p.row.Order.Options.QuoteOnly {
+		return p.tell("done") // a question leaves nothing behind
+	}
 	return protocol.Output{Save: []protocol.Record{p.save()}}.Join(p.tell("done"))
 }
 

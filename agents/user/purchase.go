@@ -38,6 +38,7 @@ type purchase struct {
 	answerBy time.Time // for the owner's approval
 	refused  bool      // by the owner
 	stopped  bool      // cancelled by the owner
+	unsaved  bool      // begun, but its record is not saved yet
 	told     string    // the last progress that was told, so that each is told once
 }
 
@@ -93,11 +94,25 @@ func (r *Role) buy(now time.Time, order message.Buy) protocol.Output {
 	}
 	r.purchases[order.ID] = p
 	r.order = append(r.order, order.ID)
-	out := protocol.Output{Save: []protocol.Record{p.save()}}
-	out = out.Join(p.tell("found"))
+	p.unsaved = !order.Options.QuoteOnly
+	out := p.tell("found").Join(protocol.Output{WakeAt: now})
 	var called protocol.Output
 	p.buyer, called = auction.NewBuyer(now, cfg, r.timing)
 	return out.Join(r.advance(now, p, called))
+}
+
+// saveBegun saves purchases that have begun. Nothing rests on that record but
+// what the owner sees after a crash, so the first call for proposals does not
+// wait for the disk: it is saved one step later.
+func (r *Role) saveBegun() protocol.Output {
+	var out protocol.Output
+	for _, id := range r.order {
+		if p := r.purchases[id]; p.unsaved {
+			p.unsaved = false
+			out.Save = append(out.Save, p.save())
+		}
+	}
+	return out
 }
 
 // buyerConfig is how an order is asked for in the market.

@@ -120,7 +120,7 @@ func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
 
 // Wake does what is due in every purchase.
 func (r *Role) Wake(now time.Time) protocol.Output {
-	var out protocol.Output
+	out := r.saveBegun()
 	for _, id := range append([]string(nil), r.order...) {
 		if p := r.purchases[id]; p != nil {
 			out = out.Join(r.advance(now, p, p.wake(now)))

@@ -65,6 +65,10 @@ type demo struct {
 	user  *process
 	begun time.Time
 
+	count int  // resources; 0: all twenty
+	quiet bool // says nothing
+	bare  bool // resources answer bare frames too
+
 	result demoResult
 }
 
@@ -87,6 +91,9 @@ type demoFailure struct {
 }
 
 func (d *demo) say(format string, args ...any) {
+	if d.quiet {
+		return
+	}
 	w := stdout(d.c)
 	if wantsJSON(d.c) {
 		w = stderr(d.c)

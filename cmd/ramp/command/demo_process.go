@@ -27,7 +27,7 @@ const startTime = 30 * time.Second
 
 // spawn starts a daemon of this program. Its log goes to agent.log in its
 // directory. Unless keep is set it ends with this process, however that ends.
-func spawn(dir string, keep bool, args ...string) (*process, *os.File, error) {
+func spawn(dir string, keep bool, env []string, args ...string) (*process, *os.File, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +45,7 @@ func spawn(dir string, keep bool, args ...string) (*process, *os.File, error) {
 	p := &process{name: filepath.Base(dir), dir: dir, cmd: exec.Command(exe, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.ExtraFiles = []*os.File{w}
-	p.cmd.Env = append(os.Environ(), readyEnv+"=3")
+	p.cmd.Env = append(append(os.Environ(), readyEnv+"=3"), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !keep {
 		p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL

@@ -12,6 +12,7 @@ import (
 
 	"ramp/agents/queue/swf"
 	"ramp/agents/workload"
+	"ramp/protocol"
 	"ramp/protocol/identity"
 	"ramp/testdata"
 )
@@ -26,15 +27,14 @@ func (d *demo) bringUp(ctx context.Context) error {
 	if err := writeCA(filepath.Join(d.dir, "ca"), ca); err != nil {
 		return err
 	}
-	d.say("starting one bank, %d resource agents and one user agent in %s", len(demoSites), d.dir)
+	d.say("starting one bank, %d resource agents and one user agent in %s", d.sitesWanted(), d.dir)
 	if err := d.startBank(ctx, ca); err != nil {
 		return err
 	}
-	pay := []payConfig{{Bank: string(d.bank.Agent), Currency: demoCurrency}}
-	if err := d.startSites(ctx, ca, pay); err != nil {
+	if err := d.startSites(ctx, ca, d.pay()); err != nil {
 		return err
 	}
-	if err := d.startUser(ctx, ca, pay); err != nil {
+	if err := d.startUser(ctx, ca, d.pay()); err != nil {
 		return err
 	}
 	if err := d.openAccounts(ctx); err != nil {
@@ -61,7 +61,7 @@ func (d *demo) startBank(ctx context.Context, ca *identity.CA) error {
 	if err != nil {
 		return err
 	}
-	p, ready, err := spawn(dir, d.keep, "bank", "serve", "--dir", dir)
+	p, ready, err := spawn(dir, d.keep, nil, "bank", "serve", "--dir", dir)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d *demo) startBank(ctx context.Context, ca *identity.CA) error {
 func (d *demo) startSites(ctx context.Context, ca *identity.CA, pay []payConfig) error {
 	var waits []*os.File
 	var errs []error
-	for i := range demoSites {
+	for i := range d.sitesWanted() {
 		p, ready, err := d.startSite(ca, i, pay)
 		if err != nil {
 			errs = append(errs, err)
@@ -103,7 +103,48 @@ func (d *demo) startSite(ca *identity.CA, i int, pay []payConfig) (*process, *os
 	if err != nil {
 		return nil, nil, err
 	}
-	return spawn(dir, d.keep, "resource", "serve", "--dir", dir)
+	if d.bare {
+		return spawn(dir, d.keep, []string{bareEnv + "=1"}, "resource", "serve", "--dir", dir)
+	}
+	return spawn(dir, d.keep, nil, "resource", "serve", "--dir", dir)
+}
+
+// sitesWanted is how many of the twenty resources take part.
+func (d *demo) sitesWanted() int {
+	if d.count == 0 {
+		return len(demoSites)
+	}
+	return d.count
+}
+
+// pay is how the agents of this market pay.
+func (d *demo) pay() []payConfig {
+	return []payConfig{{Bank: string(d.bank.Agent), Currency: demoCurrency}}
+}
+
+// authority is the market's own.
+func (d *demo) authority() (*identity.CA, error) {
+	cert, err := os.ReadFile(filepath.Join(d.dir, "ca", caCert))
+	if err != nil {
+		return nil, err
+	}
+	key, err := os.ReadFile(filepath.Join(d.dir, "ca", caKey))
+	if err != nil {
+		return nil, err
+	}
+	return identity.ParseCA(cert, key)
+}
+
+// fund opens an account with money in it.
+func (d *demo) fund(ctx context.Context, id protocol.AgentID, name string) error {
+	bank, err := d.bank.call()
+	if err != nil {
+		return err
+	}
+	if err := bank.call(ctx, "POST", "/v1/account", openAccountCall{Account: id, Name: name}, nil); err != nil {
+		return err
+	}
+	return bank.call(ctx, "POST", "/v1/credit", creditCall{Account: name, Amount: demoCredit, Ref: "demo"}, nil)
 }
 
 // siteLog is the log of a resource and the second at which the market starts in
@@ -167,7 +208,7 @@ func (d *demo) startUser(ctx context.Context, ca *identity.CA, pay []payConfig) 
 	if err != nil {
 		return err
 	}
-	p, ready, err := spawn(dir, d.keep, "user", "serve", "--dir", dir)
+	p, ready, err := spawn(dir, d.keep, nil, "user", "serve", "--dir", dir)
 	if err != nil {
 		return err
 	}
@@ -181,12 +222,12 @@ func (d *demo) openAccounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range append([]*process{d.user}, d.sites...) {
+	for _, p := range d.sites {
 		if err := bank.call(ctx, "POST", "/v1/account", openAccountCall{Account: p.Agent, Name: p.name}, nil); err != nil {
 			return err
 		}
 	}
-	return bank.call(ctx, "POST", "/v1/credit", creditCall{Account: d.user.name, Amount: demoCredit, Ref: "demo"}, nil)
+	return d.fund(ctx, d.user.Agent, d.user.name)
 }
 
 // awaitMarket waits until the user agent has met every resource.
@@ -204,14 +245,14 @@ func (d *demo) awaitMarket(ctx context.Context) error {
 		if err := agent.call(ctx, "POST", "/v1/resources", nil, &known); err != nil {
 			return err
 		}
-		if len(known) == len(demoSites) {
+		if len(known) == d.sitesWanted() {
 			d.say("%d resources found after %.1f s", len(known), time.Since(d.begun).Seconds())
 			return d.writeRequest()
 		}
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return fail(exitUnreachable, "", "only %d of %d resources found", len(known), len(demoSites))
+			return fail(exitUnreachable, "", "only %d of %d resources found", len(known), d.sitesWanted())
 		}
 	}
 }

@@ -121,15 +121,20 @@ func (w wire) Encode(m protocol.Message) ([]byte, error) {
 	return codec.Encode(m)
 }
 
-// connect opens the network. hearCalls is for sellers.
-func (n *node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Message, error)) error {
-	m, err := mesh.Listen(mesh.Config{
+// connect opens the network. hearCalls is for sellers; adapt may change the
+// mesh's configuration.
+func (n *node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Message, error), adapt ...func(*mesh.Config)) error {
+	cfg := mesh.Config{
 		Credential: n.cred, Trust: n.trust,
 		Codec:     wire{codec.NewOpener(n.trust, verifiedBundles), seal},
 		Deliver:   n.deliver,
 		Listen:    n.cfg.Listen,
 		Bootstrap: n.cfg.Bootstrap, HearPresence: true, HearCalls: hearCalls, Log: n.log,
-	})
+	}
+	for _, f := range adapt {
+		f(&cfg)
+	}
+	m, err := mesh.Listen(cfg)
 	switch {
 	case errors.Is(err, mesh.ErrAddressInUse):
 		return fail(exitFailed, "choose another address under 'listen', or stop the other process", "%w", err)

@@ -70,6 +70,9 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 	if !network {
 		return nil
 	}
+	if wantsBare() {
+		return r.connect(true, nil, answerBare(r.node))
+	}
 	return r.connect(true, nil)
 }
 

@@ -42,7 +42,7 @@ sides signed.
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%w", err)
 	})
-	root.AddCommand(newDemo(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF())
+	root.AddCommand(newDemo(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench())
 	usageErrors(root)
 	return root
 }

@@ -11,6 +11,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/journal"
+	"ramp/agents/mesh"
 	"ramp/agents/user"
 	"ramp/protocol"
 )
@@ -35,7 +36,7 @@ func userRecordsOf(dir string) (*caller, func(), error) {
 }
 
 // newUserNode prepares a user agent of a directory.
-func newUserNode(dir string, log *slog.Logger) (*node, error) {
+func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*node, error) {
 	n, err := prepare(filepath.Join(dir, configName), log)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func newUserNode(dir string, log *slog.Logger) (*node, error) {
 	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return user.New(role, t, now)
 	})
-	if err := n.connect(false, nil); err != nil {
+	if err := n.connect(false, nil, adapt...); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
 	return n, nil
