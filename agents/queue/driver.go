@@ -56,8 +56,10 @@ const (
 	// MaxRequests wait for the batch system. More are dropped: the agent asks
 	// again for a release, and a hold that was not granted ends by itself.
 	MaxRequests = 4096
-	// MinGap is between two QueueChanged that nobody asked for.
-	MinGap = time.Second
+	// MinGap is between two QueueChanged that nobody asked for, and telling the
+	// state takes at most one in gapShare of the time.
+	MinGap   = time.Second
+	gapShare = 20
 	// maxRest is how long a Loop sleeps at most, so that a changed clock is seen.
 	maxRest = time.Minute
 	// MaxID bounds the ID of a reservation in bytes.
@@ -72,6 +74,8 @@ type Loop struct {
 	Log    *slog.Logger
 
 	requests chan protocol.Message
+	told     time.Time     // when the state was
+	gap      time.Duration // until it is told again without being asked
 }
 
 // NewLoop makes a Loop; Run starts it.
@@ -91,9 +95,9 @@ func (l *Loop) Send(m protocol.Message) {
 // Run serves until ctx is done.
 func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error {
 	_, next := l.System.Advance(l.Now())
-	told := l.tell(deliver)
+	l.tell(deliver)
 	dirty := false // the state has changed since it was told
-	timer := time.NewTimer(l.rest(next, told, dirty))
+	timer := time.NewTimer(l.rest(next, dirty))
 	defer timer.Stop()
 	for {
 		asked := false
@@ -108,36 +112,38 @@ func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error 
 		}
 		changed, due := l.System.Advance(l.Now())
 		dirty, next = dirty || changed, due
-		if asked || dirty && l.Now().Sub(told) >= MinGap {
-			told, dirty = l.tell(deliver), false
+		if asked || dirty && l.Now().Sub(l.told) >= l.gap {
+			l.tell(deliver)
+			dirty = false
 		}
-		timer.Reset(l.rest(next, told, dirty))
+		timer.Reset(l.rest(next, dirty))
 	}
 }
 
 // rest is how long nothing has to be done.
-func (l *Loop) rest(next, told time.Time, dirty bool) time.Duration {
+func (l *Loop) rest(next time.Time, dirty bool) time.Duration {
 	now := l.Now()
 	rest := maxRest
 	if !next.IsZero() {
 		rest = min(rest, next.Sub(now))
 	}
 	if dirty {
-		rest = min(rest, told.Add(MinGap).Sub(now))
+		rest = min(rest, l.told.Add(l.gap).Sub(now))
 	}
 	return max(rest, time.Millisecond)
 }
 
-// tell delivers the state and returns when it did.
-func (l *Loop) tell(deliver func(m protocol.Message)) time.Time {
-	now := l.Now()
-	state, err := l.System.State(now)
+// tell delivers the state.
+func (l *Loop) tell(deliver func(m protocol.Message)) {
+	begun := l.Now()
+	state, err := l.System.State(begun)
+	l.told = l.Now()
+	l.gap = max(MinGap, gapShare*l.told.Sub(begun))
 	if err != nil {
 		l.Log.Error("batch system: its state cannot be read; the agent goes on with the last", "err", err)
-		return now
+		return
 	}
 	deliver(l.message(protocol.Inform, state))
-	return now
 }
 
 func (l *Loop) message(p protocol.Performative, body protocol.Body) protocol.Message {

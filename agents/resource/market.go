@@ -23,9 +23,9 @@ func (k *market) renew(q message.QueueChanged) {
 	k.state = &q
 }
 
-// current is the market as of the last state. Playing the queue forward takes
+// current is the market as of the last state. Playing a queue forward takes
 // milliseconds, so it is done once per state, and not at all for states that
-// nobody asks about.
+// nobody asks about; a driver with a long queue does it itself.
 func (k *market) current() *market {
 	if k.state == nil {
 		return k
@@ -36,9 +36,21 @@ func (k *market) current() *market {
 			shown = append(shown, r.ID)
 		}
 	}
-	k.calendar.Renew(k.state.Capacity, snapshot(*k.state).Project(), shown)
+	k.calendar.Renew(k.state.Capacity, foreseen(*k.state), shown)
 	k.state = nil
 	return k
+}
+
+// foreseen is the cores that are free from the state on, in Unix seconds.
+func foreseen(q message.QueueChanged) *workload.Profile {
+	if len(q.Foreseen) == 0 {
+		return snapshot(q).Project()
+	}
+	steps := make([]workload.Step, len(q.Foreseen))
+	for i, s := range q.Foreseen {
+		steps[i] = workload.Step{At: s.Start.Unix(), Free: s.Cores}
+	}
+	return workload.ProfileOf(steps)
 }
 
 // snapshot is a state in Unix seconds; what is taken is rounded outward.

@@ -63,6 +63,11 @@ type QueueChanged struct {
 	Running      []RunningJob
 	Queued       []QueuedJob // in the order of the queue
 	Reservations []QueueReservation
+	// Foreseen is the cores that are free from At on, with everything above laid
+	// in: spans in order, without gaps, the last of which holds for ever. A driver
+	// that plays its queue forward itself tells it, and may leave Running and
+	// Queued empty; without it the agent plays them forward.
+	Foreseen []protocol.Span
 }
 
 // QueueReservation is a reservation as the batch system lists it.

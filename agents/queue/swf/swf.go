@@ -52,6 +52,7 @@ type machine struct {
 	path  string
 	state saved
 	m     *workload.Machine
+	plan  *workload.Profile // what the scheduler foresees; nil: to be played anew
 }
 
 // Open makes a driver of a log, with the reservations of its last run.
@@ -107,7 +108,9 @@ func (s *machine) seconds(id string, slot protocol.Slot) workload.Reservation {
 
 // Advance plays the machine up to now.
 func (s *machine) Advance(now time.Time) (changed bool, next time.Time) {
-	changed = s.m.Advance(s.second(now))
+	if changed = s.m.Advance(s.second(now)); changed {
+		s.plan = nil
+	}
 	if at, ok := s.m.Next(); ok {
 		next = s.wall(at)
 	}
@@ -122,9 +125,8 @@ func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protoco
 			return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
 		}
 	}
-	r := s.seconds(id, slot)
-	if err := s.m.Reserve(r); err != nil {
-		return protocol.Slot{}, "", s.reason(err, r)
+	if err := s.block(s.seconds(id, slot)); err != nil {
+		return protocol.Slot{}, "", reason(err)
 	}
 	if s.index(id) >= 0 {
 		return slot, id, nil
@@ -134,17 +136,50 @@ func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protoco
 	if err := queue.WriteFile(s.path, s.state); err != nil {
 		s.state.Reservations = s.state.Reservations[:len(s.state.Reservations)-1]
 		s.m.Release(id)
+		s.plan = nil
 		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Note: err.Error()}
 	}
 	return slot, id, nil
 }
 
-func (s *machine) reason(err error, r workload.Reservation) *protocol.Reason {
+// block takes the cores out of the plan, if they are free in it. What remains
+// is still a plan that keeps every promise, so it need not be played anew.
+func (s *machine) block(r workload.Reservation) error {
+	begin := max(r.Start, s.m.Now())
+	if s.index(r.ID) < 0 && r.Cores <= s.m.Capacity() && r.End > begin {
+		if free := s.foresee().Free(begin, r.End); free < r.Cores {
+			return busyError{max(free, 0), r.Cores}
+		}
+		if err := s.m.Restore(r); err != nil {
+			return err
+		}
+		s.plan.Add(begin, r.End, -r.Cores)
+		return nil
+	}
+	return s.m.Reserve(r) // known already, or wrong: it says how
+}
+
+// foresee plays the queue forward, at most once per change of the machine.
+func (s *machine) foresee() *workload.Profile {
+	if s.plan == nil {
+		s.plan = s.m.Snapshot().Project()
+	}
+	return s.plan
+}
+
+// busyError says how many cores are free over a whole slot.
+type busyError struct{ free, wanted int }
+
+func (e busyError) Error() string { return fmt.Sprintf("%d cores wanted, %d free", e.wanted, e.free) }
+
+func reason(err error) *protocol.Reason {
 	why := &protocol.Reason{Code: protocol.CodeMalformed, Note: err.Error()}
+	var busy busyError
 	switch {
+	case errors.As(err, &busy):
+		why.Code, why.Free = protocol.CodeBusy, busy.free
 	case errors.Is(err, workload.ErrBusy):
 		why.Code = protocol.CodeBusy
-		why.Free = max(0, s.m.Snapshot().Project().Free(max(r.Start, s.m.Now()), r.End))
 	case errors.Is(err, workload.ErrSize):
 		why.Code = protocol.CodeSize
 	case errors.Is(err, workload.ErrPast):
@@ -193,20 +228,20 @@ func (s *machine) Release(now time.Time, id string) *protocol.Reason {
 		return &protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: err.Error()}
 	}
 	s.m.Release(id)
+	s.plan = nil // what waits may move up
 	return nil
 }
 
-// State is the machine as its scheduler knows it, on the wall clock. Waiting
-// jobs beyond those that can be played forward are left out.
+// State is what the machine's scheduler foresees, on the wall clock.
 func (s *machine) State(now time.Time) (message.QueueChanged, error) {
 	s.Advance(now)
-	snap := s.m.Snapshot()
-	q := message.QueueChanged{At: now, Capacity: snap.Capacity}
-	for _, j := range snap.Running {
-		q.Running = append(q.Running, message.RunningJob{Cores: j.Cores, End: s.wall(j.End)})
-	}
-	for _, j := range snap.Waiting[:min(len(snap.Waiting), workload.MaxProjected)] {
-		q.Queued = append(q.Queued, message.QueuedJob{Cores: j.Cores, Wall: time.Duration(j.Wall) * time.Second})
+	q := message.QueueChanged{At: now, Capacity: s.m.Capacity()}
+	for step := range s.foresee().Steps(s.m.Now(), workload.Forever) {
+		at := s.wall(step.At)
+		if n := len(q.Foreseen); n > 0 {
+			q.Foreseen[n-1].End = at
+		}
+		q.Foreseen = append(q.Foreseen, protocol.Span{Start: at, Cores: step.Free})
 	}
 	for _, r := range s.state.Reservations {
 		if r.Slot.End.After(now) {
