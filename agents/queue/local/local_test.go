@@ -1,7 +1,14 @@
 package local_test
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +16,7 @@ import (
 	"ramp/agents/queue/local"
 	"ramp/agents/queue/queuetest"
 	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 func open(tb testing.TB, agent protocol.AgentID, dir string) *queue.Loop {
@@ -22,4 +30,93 @@ func open(tb testing.TB, agent protocol.AgentID, dir string) *queue.Loop {
 
 func TestContract(t *testing.T) {
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver { return open(tb, queuetest.Agent, dir) })
+}
+
+// begin runs a driver and returns a way to ask it.
+func begin(t *testing.T, agent protocol.AgentID, dir string) func(body protocol.Body) protocol.Body {
+	t.Helper()
+	d := open(t, agent, dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	answers, stopped := make(chan protocol.Body, 64), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_ = d.Run(ctx, func(m protocol.Message) {
+			if _, ok := m.Body.(message.QueueChanged); !ok {
+				answers <- m.Body
+			}
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-stopped })
+	return func(body protocol.Body) protocol.Body {
+		t.Helper()
+		d.Send(protocol.Message{Sender: agent, Body: body})
+		select {
+		case b := <-answers:
+			return b
+		case <-time.After(20 * time.Second):
+			t.Fatal("no answer")
+			return nil
+		}
+	}
+}
+
+// Several agents of one machine reserve at the same time: together they never
+// get more cores than it has, and none can release or read another's claim.
+func TestAgentsShareTheMachine(t *testing.T) {
+	dir := t.TempDir()
+	slot := protocol.Slot{Start: time.Now().Add(time.Hour), End: time.Now().Add(2 * time.Hour), Cores: 1}
+	const agents = 4
+	granted := make([]int, agents)
+	var wait sync.WaitGroup
+	for i := range agents {
+		agent := protocol.AgentID(fmt.Sprintf("seller%d@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", i))
+		ask := begin(t, agent, dir)
+		wait.Go(func() {
+			for n := range runtime.NumCPU() {
+				r := ask(message.Reserve{ID: fmt.Sprintf("r-%d", n), Slot: slot}).(message.Reserved)
+				if r.OK {
+					granted[i]++
+				} else if r.Reason.Code != protocol.CodeBusy {
+					t.Errorf("refused: %+v", r.Reason)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	sum := 0
+	for _, n := range granted {
+		sum += n
+	}
+	if sum != runtime.NumCPU() {
+		t.Fatalf("%d cores granted of %d", sum, runtime.NumCPU())
+	}
+	stranger := begin(t, "stranger@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", dir)
+	if r := stranger(message.Keep{ID: "r-0"}).(message.Reserved); r.OK {
+		t.Fatal("an agent reads back another's claim")
+	}
+	stranger(message.Release{ID: "r-0"})
+	if r := stranger(message.Reserve{ID: "x", Slot: slot}).(message.Reserved); r.OK {
+		t.Fatal("an agent has released another's claim")
+	}
+}
+
+func TestMoreCoresThanTheMachineHas(t *testing.T) {
+	for _, cores := range []int{-1, runtime.NumCPU() + 1} {
+		_, err := local.Open(local.Config{Agent: queuetest.Agent, Dir: t.TempDir(), Cores: cores, Now: time.Now, Slog: slog.New(slog.DiscardHandler)})
+		if err == nil {
+			t.Fatalf("%d cores are accepted", cores)
+		}
+	}
+}
+
+// The state file of a machine that another program has spoiled is not guessed at.
+func TestASpoiledFileIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "claims.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := local.Open(local.Config{Agent: queuetest.Agent, Dir: dir, Now: time.Now, Slog: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "claims.json") {
+		t.Fatalf("error %v, want one that names the file", err)
+	}
 }
