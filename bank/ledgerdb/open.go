@@ -38,7 +38,7 @@ func openBolt(path string) (*bbolt.DB, error) {
 func openFile(path string) (b *bbolt.DB, err error) {
 	err = guard(func() error {
 		opts := &bbolt.Options{
-			Timeout: lockPause, FreelistType: bbolt.FreelistMapType, InitialMmapSize: initialMap, NoStatistics: true,
+			Timeout: lockPause, FreelistType: bbolt.FreelistArrayType, InitialMmapSize: initialMap, NoStatistics: true,
 		}
 		b, err = bbolt.Open(path, 0o600, opts)
 		if err != nil {
