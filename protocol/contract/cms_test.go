@@ -251,6 +251,9 @@ func TestRebuiltSignaturesAreRefused(t *testing.T) {
 		{"another version of SignedData", again(func(n *tree) { signedDataOf(n).members[0] = integer(3) }), contract.ErrMalformed},
 		{"another version of the signer", again(func(n *tree) { signerOf(n).members[0] = integer(3) }), contract.ErrMalformed},
 		{"no digest algorithm", again(func(n *tree) { signedDataOf(n).members[1].members = []*tree{} }), contract.ErrMalformed},
+		{"another digest algorithm than the signer's", again(func(n *tree) {
+			signedDataOf(n).members[1].members[0].members[0].value[8] = 3
+		}), contract.ErrMalformed},
 		{"enveloped data", again(func(n *tree) { n.members[0].value[8] = 3 }), contract.ErrMalformed},
 		{"signed content of another type", again(func(n *tree) { signedDataOf(n).members[2].members[0].value[8] = 2 }), contract.ErrMalformed},
 		{"RSA with an ECDSA key", again(func(n *tree) { signerOf(n).members[4].members[0].value = []byte{42, 134, 72, 134, 247, 13, 1, 1, 1} }), identity.ErrWeak},

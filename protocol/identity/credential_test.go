@@ -114,7 +114,8 @@ func TestChainIsOrderedAndEndsBelowTheRoot(t *testing.T) {
 	}
 	// The root first, a stranger, then what is needed: as people concatenate files.
 	var file []byte
-	for _, der := range [][]byte{chain[0], ders(root.CertPEM())[0], ders(newCA(t, "Stranger").CertPEM())[0], chain[1]} {
+	impostor := ders(subordinate(t, newCA(t, "Other"), "Sub", year).CertPEM())[0]
+	for _, der := range [][]byte{chain[0], ders(root.CertPEM())[0], impostor, ders(newCA(t, "Stranger").CertPEM())[0], chain[1]} {
 		file = append(file, toPEM("CERTIFICATE", der)...)
 	}
 	c, err := identity.Parse(file, keyPEM(t, newKey(t, "ann")))

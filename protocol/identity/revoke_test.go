@@ -40,6 +40,10 @@ func TestRevocationCountsFromItsTime(t *testing.T) {
 		{"the authority below the anchor revoked it", sub.CertPEM(), bySub, bob, now.Add(day), identity.ErrRevoked},
 		{"one of two lists has it", sub.CertPEM(), slices.Concat(ofAnn, bySub), bob, now.Add(day), identity.ErrRevoked},
 		{"one of two lists in DER has it", sub.CertPEM(), slices.Concat(crlDER(ofAnn), crlDER(bySub)), bob, now.Add(day), identity.ErrRevoked},
+		{"it is revoked before the authority above", sub.CertPEM(), slices.Concat(bySub,
+			must2(root.Revoke(nil, []*big.Int{serialOf(t, bob[1:])}, now.Add(9*day)))(t)), bob, now.Add(day), identity.ErrRevoked},
+		{"it is revoked after the authority above", sub.CertPEM(), slices.Concat(ofSub,
+			must2(sub.Revoke(nil, []*big.Int{serialOf(t, bob)}, now.Add(9*day)))(t)), bob, now.Add(day), identity.ErrRevoked},
 		{"the earlier of two times stands", root.CertPEM(), slices.Concat(ofAnn,
 			must2(root.Revoke(nil, []*big.Int{serialOf(t, ann)}, now.Add(9*day)))(t)), ann, now.Add(day), identity.ErrRevoked},
 	} {

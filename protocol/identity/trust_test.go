@@ -249,6 +249,20 @@ func TestRememberedChainsAnswerAsFreshOnes(t *testing.T) {
 	})
 }
 
+func TestRememberedChainIsNotUsedForAnotherTimeOrForm(t *testing.T) {
+	root := newCA(t, "Root")
+	late := must2(root.Subordinate("Late", now.Add(60*day), 100*day, random("late")))(t)
+	chain := sign2(t, late, -day, 300*day)
+	trust := newTrust(t, root.CertPEM(), nil)
+	must2(trust.Verify(chain, now.Add(70*day)))(t)
+	_, err := trust.Verify(chain, now.Add(10*day))
+	wantError(t, err, identity.ErrNotYetValid)
+	_, err = trust.Verify(chain, now.Add(200*day))
+	wantError(t, err, identity.ErrExpired)
+	_, err = trust.Verify([][]byte{slices.Concat(chain...)}, now.Add(70*day))
+	wantError(t, err, identity.ErrMalformed)
+}
+
 func TestManyWorkersMayVerify(t *testing.T) {
 	ca := newCA(t, "CA")
 	trust := newTrust(t, ca.CertPEM(), nil)
