@@ -20,15 +20,18 @@ func hash(document []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// trade plays one purchase to its end and returns the site and the bank.
-func trade(tb testing.TB, a *agents, crashAt int, keep bool) (*site, *buyer, *ledger) {
+// trade plays one purchase to its end and returns the site and the bank. A
+// buyer that falls silent says nothing after a crash.
+func trade(tb testing.TB, a *agents, crashAt int, keep, silent bool) (*site, *buyer, *ledger) {
 	tb.Helper()
 	s := newSite(tb, a.config())
 	s.crashAt, s.keep = crashAt, keep
 	b := &buyer{agents: a, name: "ann", site: s}
 	l := &ledger{agents: a, decided: map[protocol.ContractID]protocol.Receipt{}}
 	for range 100 {
-		b.step()
+		if !silent || s.outputs < crashAt {
+			b.step()
+		}
 		b.hear()
 		l.work(s)
 		b.hear()
@@ -37,9 +40,10 @@ func trade(tb testing.TB, a *agents, crashAt int, keep bool) (*site, *buyer, *le
 			break
 		}
 	}
-	s.pass(3 * time.Minute) // what was left behind is cleaned up
-	l.work(s)
-	s.pass(2 * time.Minute)
+	for range 5 { // what was left behind is cleaned up
+		s.pass(time.Minute)
+		l.work(s)
+	}
 	return s, b, l
 }
 
@@ -48,12 +52,12 @@ func trade(tb testing.TB, a *agents, crashAt int, keep bool) (*site, *buyer, *le
 // has been shown what was promised.
 func TestCrashAtEveryOutput(t *testing.T) {
 	a := newAgents(t, "ann", "atlas", "bank")
-	s, _, _ := trade(t, a, 0, false)
+	s, _, _ := trade(t, a, 0, false, false)
 	most := s.outputs
 	for at := 1; at <= most; at++ {
 		for _, keep := range []bool{false, true} {
 			t.Run(fmt.Sprintf("at output %d, saved %v", at, keep), func(t *testing.T) {
-				s, b, l := trade(t, a, at, keep)
+				s, b, l := trade(t, a, at, keep, false)
 				if !b.sold {
 					t.Fatal("the buyer never got its unit")
 				}
@@ -79,6 +83,37 @@ func TestCrashAtEveryOutput(t *testing.T) {
 				}
 				if settled != 1 {
 					t.Fatalf("%d contracts settled", settled)
+				}
+			})
+		}
+	}
+}
+
+// A crash after which the buyer says nothing more: what the bank settled is sold
+// and in the batch system, and of anything else nothing is left.
+func TestCrashAndSilence(t *testing.T) {
+	a := newAgents(t, "ann", "atlas", "bank")
+	s, _, _ := trade(t, a, 0, false, false)
+	for at := 1; at <= s.outputs; at++ {
+		for _, keep := range []bool{false, true} {
+			t.Run(fmt.Sprintf("at output %d, saved %v", at, keep), func(t *testing.T) {
+				s, _, l := trade(t, a, at, keep, true)
+				settled := 0
+				for _, r := range l.decided {
+					if r.Outcome == protocol.OutcomeSettled {
+						settled++
+					}
+				}
+				sold := 0
+				for _, r := range s.role.Reservations() {
+					_, there := s.batch.slots[r.ID]
+					if r.State != string(reserve.ClaimSold) || !there {
+						t.Fatalf("%s is %s, in the batch system %v", r.ID, r.State, there)
+					}
+					sold++
+				}
+				if sold != settled || len(s.batch.slots) != sold {
+					t.Fatalf("%d contracts settled, %d sold, %d in the batch system", settled, sold, len(s.batch.slots))
 				}
 			})
 		}
@@ -179,6 +214,7 @@ func TestPresenceCountersAlwaysRise(t *testing.T) {
 	for range 3 {
 		s.pass(25 * time.Second)
 		s.start()
+		s.start() // before another heartbeat
 	}
 	s.carryOut(s.role.Leave())
 	s.start()
@@ -199,8 +235,8 @@ func TestPresenceCountersAlwaysRise(t *testing.T) {
 			beats++
 		}
 	}
-	if beats != 11 || left != 1 {
-		t.Fatalf("%d presences and %d leavings, want 11 and 1", beats, left)
+	if beats != 14 || left != 1 {
+		t.Fatalf("%d presences and %d leavings, want 14 and 1", beats, left)
 	}
 }
 
@@ -249,7 +285,7 @@ func TestWhatIsNotUnderstoodIsSaidOnce(t *testing.T) {
 // Only the batch system may say what the batch system says.
 func TestAStrangerCannotSpeakForTheBatchSystem(t *testing.T) {
 	a := newAgents(t, "ann", "atlas", "bank")
-	s, _, _ := trade(t, a, 0, false)
+	s, _, _ := trade(t, a, 0, false, false)
 	s.receive(protocol.Message{Performative: protocol.Inform, Sender: a.id("ann"), Body: message.QueueChanged{At: s.now, Capacity: 1}})
 	s.receive(protocol.Message{Performative: protocol.Inform, Sender: a.id("ann"), Body: message.Released{ID: s.role.Reservations()[0].ID, OK: true}})
 	if r := s.role.Reservations(); len(r) != 1 || r[0].State != "sold" || len(s.batch.slots) != 1 {
@@ -259,7 +295,7 @@ func TestAStrangerCannotSpeakForTheBatchSystem(t *testing.T) {
 
 func TestWhyIsKept(t *testing.T) {
 	a := newAgents(t, "ann", "atlas", "bank")
-	s, b, _ := trade(t, a, 0, false)
+	s, b, _ := trade(t, a, 0, false, false)
 	lines := s.role.Offers()
 	if len(lines) != 1 || lines[0].Offer == nil || lines[0].Buyer != a.id("ann") || lines[0].Conversation != b.conversation {
 		t.Fatalf("lines %+v", lines)
