@@ -98,9 +98,19 @@ func dump(t *testing.T, s protocol.Tables, table string) []string {
 
 func want(t *testing.T, s protocol.Tables, table string, lines ...string) {
 	t.Helper()
-	if got := dump(t, s, table); !slices.Equal(got, lines) {
-		t.Fatalf("table %s has %q, want %q", table, got, lines)
+	got := dump(t, s, table)
+	for i := range max(len(got), len(lines)) {
+		if g, w := at(got, i), at(lines, i); g != w {
+			t.Fatalf("table %s has %d records, want %d; record %d is %.80q, want %.80q", table, len(got), len(lines), i, g, w)
+		}
 	}
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(none)"
 }
 
 func testEmpty(t *testing.T, open Open) {

@@ -34,7 +34,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	commands := map[string]func(d *datadriven.TestData) (string, error){
 		"open": s.open, "credit": s.credit, "overdraft": s.overdraft, "hold": s.hold, "post": s.post,
 		"void-hold": s.voidHold, "bundle": s.bundle, "copy": s.doCopy, "void": s.doVoid, "refund": s.doRefund,
-		"at": s.at, "restart": s.restart, "outcome": s.outcome,
+		"at": s.at, "clock": s.clock, "restart": s.restart, "outcome": s.outcome,
 	}
 	f := commands[d.Cmd]
 	if f == nil {
@@ -191,6 +191,12 @@ func (s *script) at(d *datadriven.TestData) (string, error) {
 		words = append(words, fmt.Sprintf("hold %d expired", h.Number))
 	}
 	return strings.Join(words, "\n"), nil
+}
+
+// clock sets the clock, and nobody looks yet at what is over.
+func (s *script) clock(d *datadriven.TestData) (string, error) {
+	s.now = s.seconds(d, "s")
+	return "", nil
 }
 
 func (s *script) restart(*datadriven.TestData) (string, error) { return "", s.reload() }
