@@ -13,7 +13,7 @@ import (
 	"ramp/agents/bank"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
-	"ramp/protocol/contract"
+	"ramp/protocol/codec"
 	"ramp/protocol/message"
 )
 
@@ -54,7 +54,7 @@ func newBankNode(path string, log *slog.Logger, network bool) (*bankNode, error)
 		return bank.New(cfg, t, now)
 	})
 	if network {
-		err = n.connect(false, b.sealReceipt)
+		err = n.connect(false, func(m protocol.Message) (protocol.Message, error) { return codec.Sign(n.cred, m, time.Now()) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -70,27 +70,6 @@ func (b *bankNode) run(ctx context.Context) {
 	b.cancel = func() { cancel(); stop() }
 	b.wg.Add(1)
 	go func() { defer b.wg.Done(); b.answerPast(ctx) }()
-}
-
-// sealReceipt signs a receipt on its way out. The signing time is that of the
-// decision, so that the same receipt is always the same bytes.
-func (b *bankNode) sealReceipt(m protocol.Message) (protocol.Message, error) {
-	d, ok := m.Body.(message.Decision)
-	if !ok || d.Receipt == nil || d.Receipt.DER != nil {
-		return m, nil
-	}
-	r := d.Receipt.Receipt
-	at := r.Time
-	for _, f := range r.Refunds {
-		at = f.Time
-	}
-	der, err := contract.SignReceipt(b.cred, r, at)
-	if err != nil {
-		return m, err
-	}
-	d.Receipt = &contract.VerifiedReceipt{Receipt: r, DER: der}
-	m.Body = d
-	return m, nil
 }
 
 // ask queues a question about the past.

@@ -68,8 +68,8 @@ func newSWFInfo() *cobra.Command {
 // latest start that it asks for, and busy as large machines are. None is chosen:
 // the seed of a resource is its place in the list, and so is its hour of the day.
 const (
-	demoLogHours = 72
-	demoLogLoad  = 0.7
+	demoLogHours = 96
+	demoLogLoad  = 0.75
 	demoLogBase  = 24 // hours played before the market starts, so that a queue has formed
 )
 
@@ -81,8 +81,14 @@ func demoLog(i int) (*workload.Log, error) {
 	s := demoSites[i]
 	return workload.Synthesize(workload.Synthesis{
 		Name: s.name + " (synthetic)", Cores: machineCores[s.machine], Duration: demoLogHours * 3600,
-		Load: demoLogLoad, Models: []workload.Model{workload.Batch(), workload.Interactive()},
+		Load: demoLogLoad, Models: fourStreams(),
 	}, rand.New(rand.NewPCG(uint64(i+1), 2003)))
+}
+
+// fourStreams are four streams of all jobs: one alone leaves a machine idle much
+// more often than real ones are.
+func fourStreams() []workload.Model {
+	return []workload.Model{workload.Typeless(), workload.Typeless(), workload.Typeless(), workload.Typeless()}
 }
 
 func newSWFSynth() *cobra.Command {
@@ -97,7 +103,7 @@ func newSWFSynth() *cobra.Command {
 				return writeDemoLogs(c, demo)
 			}
 			s.Duration = int64(length.Seconds())
-			s.Models = []workload.Model{workload.Batch(), workload.Interactive()}
+			s.Models = fourStreams()
 			if err := s.Validate(); err != nil {
 				return fail(exitUsage, "", "%w", err)
 			}

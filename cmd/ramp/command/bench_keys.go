@@ -1,0 +1,167 @@
+package command
+
+import (
+	"crypto"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/codec"
+	"ramp/protocol/contract"
+	"ramp/protocol/identity"
+	"ramp/protocol/message"
+)
+
+const cryptoSHA256 = crypto.SHA256
+
+// signers is how many of a benchmark's accounts have keys and sign.
+const signers = 64
+
+// benchKeys are the agents of a benchmark of the bank.
+type benchKeys struct {
+	trust    *identity.Trust
+	bank     *identity.Credential
+	agents   []*identity.Credential
+	accounts []protocol.AgentID // the agents first
+	number   atomic.Uint64
+}
+
+// wireBundle is a countersigned bundle as it arrives from its seller.
+type wireBundle struct {
+	bytes  []byte
+	seller protocol.AgentID
+}
+
+func newBenchKeys(accounts int, now time.Time) (*benchKeys, error) {
+	ca, err := identity.NewCA("bench-ca", now, caLifetime, rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	k := &benchKeys{}
+	if k.trust, err = identity.NewTrust(ca.CertPEM(), nil); err != nil {
+		return nil, err
+	}
+	if k.bank, err = benchCredential(ca, "bank", now); err != nil {
+		return nil, err
+	}
+	for i := range min(signers, accounts) {
+		c, err := benchCredential(ca, fmt.Sprintf("agent%d", i), now)
+		if err != nil {
+			return nil, err
+		}
+		k.agents = append(k.agents, c)
+		k.accounts = append(k.accounts, c.ID)
+	}
+	for i := len(k.accounts); i < accounts; i++ {
+		id, err := protocol.NewAgentID(fmt.Sprintf("agent%d", i), benchFingerprint(i))
+		if err != nil {
+			return nil, err
+		}
+		k.accounts = append(k.accounts, id)
+	}
+	return k, nil
+}
+
+func benchCredential(ca *identity.CA, name string, now time.Time) (*identity.Credential, error) {
+	key, err := identity.NewKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := ca.Issue(name, key.Public(), now, leafLifetime)
+	if err != nil {
+		return nil, err
+	}
+	keyPEM, err := identity.KeyPEM(key)
+	if err != nil {
+		return nil, err
+	}
+	return identity.Parse(cert, keyPEM)
+}
+
+// benchFingerprint stands for a key that never signs.
+func benchFingerprint(i int) string {
+	var b [20]byte
+	binary.BigEndian.PutUint64(b[:], uint64(i)+1)
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}
+
+// draft is the next bundle: one core for an hour, from one account to another.
+func (k *benchKeys) draft(now time.Time, user, seller protocol.AgentID) protocol.Bundle {
+	n := k.number.Add(1)
+	var nonce [16]byte
+	binary.BigEndian.PutUint64(nonce[:], n)
+	start := now.Add(time.Hour).UTC().Truncate(time.Second)
+	return protocol.Bundle{
+		Version: protocol.BundleVersion, Conversation: fmt.Sprintf("bench-%d", n), User: user, Bank: k.bank.ID,
+		Currency: benchCurrency, Mode: protocol.ModeOnReservation, RFQ: strings.Repeat("0", 64),
+		Units: []protocol.BundleUnit{{
+			Seller: seller, Reservation: fmt.Sprintf("r%d", n), Price: protocol.Credit, Cost: protocol.Credit,
+			Slot: protocol.Slot{Start: start, End: start.Add(time.Hour), Cores: 1},
+		}},
+		Total: protocol.Credit, Nonce: hex.EncodeToString(nonce[:]), SettleBy: now.Add(30 * time.Minute).UTC(),
+	}
+}
+
+// bundle is a copy as a role gets it, from any account to any other.
+func (k *benchKeys) bundle(now time.Time) message.Settlement {
+	n := int(k.number.Load())
+	user, seller := k.accounts[n*7919%len(k.accounts)], k.accounts[(n*7919+1)%len(k.accounts)]
+	b := k.draft(now, user, seller)
+	var digest [32]byte
+	copy(digest[:], b.Nonce)
+	return message.Settlement{Sale: contract.Sale{
+		Verified: contract.Verified{ID: protocol.ContractID(hex.EncodeToString(digest[:])), Bundle: b},
+		Seller:   identity.Peer{ID: seller},
+	}}
+}
+
+// wires prepares n signed copies on all cores.
+func (k *benchKeys) wires(n int) ([]wireBundle, error) {
+	list := make([]wireBundle, n)
+	errs := make([]error, runtime.NumCPU())
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for c := range errs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := next.Add(1) - 1; i < int64(n) && errs[c] == nil; i = next.Add(1) - 1 {
+				list[i], errs[c] = k.wire(int(i))
+			}
+		}()
+	}
+	wg.Wait()
+	return list, errors.Join(errs...)
+}
+
+func (k *benchKeys) wire(i int) (wireBundle, error) {
+	user, seller := k.agents[i%len(k.agents)], k.agents[(i+1)%len(k.agents)]
+	now := time.Now()
+	inner, err := contract.Sign(user, k.draft(now, user.ID, seller.ID), now)
+	if err != nil {
+		return wireBundle{}, err
+	}
+	v, err := contract.OpenBundle(inner, k.trust, now)
+	if err != nil {
+		return wireBundle{}, err
+	}
+	der, err := contract.Countersign(seller, v, now)
+	if err != nil {
+		return wireBundle{}, err
+	}
+	b, err := codec.Encode(protocol.Message{
+		Performative: protocol.Request, Sender: seller.ID, Receivers: []protocol.AgentID{k.bank.ID},
+		Protocol: protocol.ProtocolRequest, Conversation: v.Bundle.Conversation, ReplyWith: "settle",
+		Body: message.Settlement{Sale: contract.Sale{Verified: v, Seller: identity.Peer{ID: seller.ID}, DER: der}},
+	})
+	return wireBundle{b, seller.ID}, err
+}
