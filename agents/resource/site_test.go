@@ -216,7 +216,11 @@ func (s *site) pass(d time.Duration) {
 		s.now = s.now.Add(time.Second)
 		if !s.alarm.IsZero() && !s.now.Before(s.alarm) {
 			s.alarm = time.Time{}
-			s.carryOut(s.role.Wake(s.now))
+			out := s.role.Wake(s.now)
+			if !out.WakeAt.After(s.now) {
+				s.tb.Fatalf("woken at %s, the next alarm is at %s", s.now, out.WakeAt)
+			}
+			s.carryOut(out)
 		}
 	}
 }

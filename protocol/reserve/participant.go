@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -61,7 +62,7 @@ type ParticipantConfig struct {
 	Hold   time.Duration // longest time for which a vote holds a slot
 	// What one buyer may hold without buying it.
 	BuyerHolds       int   // units at once, 1..MaxUnsold
-	BuyerCoreSeconds int64 // core-seconds of slots per hour, over 0
+	BuyerCoreSeconds int64 // core-seconds of slots per hour, 1..2⁶⁰
 	Cancellation     CancelPolicy
 }
 
@@ -90,8 +91,8 @@ func (c ParticipantConfig) Validate() error {
 		return fmt.Errorf("hold %s: want %s..%s", c.Hold, 2*protocol.ClockSkew, MaxHold)
 	case c.BuyerHolds < 1 || c.BuyerHolds > MaxUnsold:
 		return fmt.Errorf("holds per buyer %d: want 1..%d", c.BuyerHolds, MaxUnsold)
-	case c.BuyerCoreSeconds < 1:
-		return fmt.Errorf("core-seconds per buyer and hour %d: want more than 0", c.BuyerCoreSeconds)
+	case c.BuyerCoreSeconds < 1 || c.BuyerCoreSeconds > maxCoreSeconds:
+		return fmt.Errorf("core-seconds per buyer and hour %d: want 1..%d", c.BuyerCoreSeconds, int64(maxCoreSeconds))
 	case c.Cancellation.Before < 0:
 		return fmt.Errorf("cancellation until %s before the start: want 0 or more", c.Cancellation.Before)
 	case c.Cancellation.FeePerMille < 0 || c.Cancellation.FeePerMille > 1000:
@@ -105,20 +106,27 @@ func (c ParticipantConfig) Validate() error {
 type turn struct {
 	now     time.Time
 	out     protocol.Output
-	changed []*deal
+	seen    []*deal // whose alarms may have changed
+	changed []*deal // that are to be saved
+	all     bool    // every deal was looked at
 }
 
 func (t *turn) send(m ...protocol.Message) { t.out.Send = append(t.out.Send, m...) }
 func (t *turn) save(r protocol.Record)     { t.out.Save = append(t.out.Save, r) }
 
+// see has the alarm of d set at the end of the turn.
+func (t *turn) see(d *deal) {
+	if !t.all && !slices.Contains(t.seen, d) {
+		t.seen = append(t.seen, d)
+	}
+}
+
 // touch has d saved at the end of the turn.
 func (t *turn) touch(d *deal) {
-	for _, c := range t.changed {
-		if c == d {
-			return
-		}
+	t.see(d)
+	if !slices.Contains(t.changed, d) {
+		t.changed = append(t.changed, d)
 	}
-	t.changed = append(t.changed, d)
 }
 
 // end saves what was touched and sets the alarm.
@@ -136,14 +144,19 @@ func (p *Participant) end(t *turn) protocol.Output {
 			p.forget(d)
 		}
 	}
-	t.out.WakeAt = p.alarm()
+	t.out.WakeAt = p.alarm(t)
 	return t.out
 }
 
-// alarm is when the next hold ends, question is due or record is put away.
-func (p *Participant) alarm() time.Time {
+// alarm is when the next hold ends, question is due or record is put away, among
+// the deals that were seen: for the others an alarm stands already.
+func (p *Participant) alarm(t *turn) time.Time {
+	seen := t.seen
+	if t.all {
+		seen = p.order
+	}
 	var at time.Time
-	for _, d := range p.order {
+	for _, d := range seen {
 		at = protocol.Earlier(at, d.due())
 	}
 	return at
@@ -180,8 +193,8 @@ func (p *Participant) Receive(now time.Time, m protocol.Message) (protocol.Outpu
 // Wake ends holds that are over, asks again what was not answered, and puts
 // away what is long past.
 func (p *Participant) Wake(now time.Time) protocol.Output {
-	t := &turn{now: now}
-	for _, d := range append([]*deal(nil), p.order...) {
+	t := &turn{now: now, all: true}
+	for _, d := range slices.Clone(p.order) {
 		if due := d.due(); !due.IsZero() && !now.Before(due) {
 			p.wakeDeal(t, d)
 		}

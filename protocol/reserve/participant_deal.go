@@ -95,7 +95,7 @@ func (c *claim) become(now time.Time, next ClaimState, why string) {
 		panic(fmt.Sprintf("reserve: reservation %s cannot go from %q to %q", c.id, c.state, next))
 	}
 	c.state, c.why = next, why
-	c.retryAt, c.retries = time.Time{}, 0
+	c.retryAt, c.retries, c.remaking = time.Time{}, 0, false
 	if next == ClaimFreed || next == ClaimCancelled || next == ClaimBroken {
 		c.endedAt = now
 	}
@@ -133,8 +133,9 @@ func coreSeconds(s protocol.Slot) int64 {
 }
 
 // backOff sets the claim's next attempt: from RetryFirst, doubling, to RetryMost.
-func (c *claim) backOff(now time.Time) {
-	c.retryAt = now.Add(backOff(c.retries))
+func (t *turn) backOff(c *claim) {
+	t.see(c.deal)
+	c.retryAt = t.now.Add(backOff(c.retries))
 	c.retries++
 }
 

@@ -12,6 +12,7 @@ import (
 // ask shows the bank the seller's copy; once the bank has it, it asks for the
 // outcome; if a slot was lost, it asks for void.
 func (p *Participant) ask(t *turn, d *deal) {
+	t.see(d)
 	pr := d.contract
 	bank, id := pr.sale.Bundle.Bank, pr.sale.Verified.ID
 	var m protocol.Message
@@ -45,6 +46,7 @@ func (p *Participant) decide(t *turn, m protocol.Message, body message.Decision)
 	if d == nil {
 		return // put away since, or never ours
 	}
+	t.see(d)
 	if body.Receipt == nil {
 		p.undecided(t, m, d, body)
 		return
@@ -124,6 +126,7 @@ func (p *Participant) refused(t *turn, m protocol.Message, body message.Refusal)
 		if d.contract == nil || d.conversation != m.Conversation || d.contract.sale.Bundle.Bank != m.Sender {
 			continue // another's
 		}
+		t.see(d)
 		for _, c := range p.promised(d) {
 			if c.refund != nil && !c.refund.paid && m.InReplyTo == refundTag(c) {
 				p.refundRefused(t, c, body)

@@ -13,6 +13,7 @@ import (
 // reconcile compares the journal with what the batch system has. A reservation
 // is in the batch system iff the journal says held, countersigned or sold.
 func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
+	t.all = true
 	there := map[string]bool{}
 	for _, r := range q.Reservations {
 		if !r.Mine {
@@ -105,7 +106,7 @@ func (p *Participant) lost(t *turn, c *claim) {
 // remake asks the batch system for a sold slot that it has lost.
 func (p *Participant) remake(t *turn, c *claim) {
 	c.remaking = true
-	c.backOff(t.now)
+	t.backOff(c)
 	t.send(p.queue(message.Reserve{ID: c.id, Slot: c.item.Slot}))
 }
 
@@ -124,10 +125,9 @@ func (p *Participant) remade(t *turn, c *claim, r message.Reserved) {
 
 // becomeBroken owes the buyer the whole cost of the unit.
 func (p *Participant) becomeBroken(t *turn, c *claim) {
-	c.remaking = false
 	c.become(t.now, ClaimBroken, "lost by the batch system")
 	p.cfg.Book.Remove(c.id)
-	p.askRefund(t, c, 0, nil)
+	p.askRefund(t, c)
 }
 
 // retryClaim asks again for whatever a claim waits for.
@@ -137,7 +137,7 @@ func (p *Participant) retryClaim(t *turn, c *claim) {
 	}
 	switch {
 	case c.releasing:
-		c.backOff(t.now)
+		t.backOff(c)
 		t.send(p.queue(message.Release{ID: c.id}))
 	case c.remaking && !t.now.Before(c.item.Slot.Start):
 		p.becomeBroken(t, c)
@@ -145,5 +145,7 @@ func (p *Participant) retryClaim(t *turn, c *claim) {
 		p.remake(t, c)
 	case c.refund != nil && !c.refund.paid:
 		p.sendRefund(t, c)
+	case c.state == ClaimBroken && c.refund == nil:
+		p.askRefund(t, c)
 	}
 }

@@ -21,16 +21,20 @@ func (p *Participant) cancelUnit(t *turn, m protocol.Message, body message.UnitC
 		return
 	}
 	pr := c.deal.contract
-	t.send(m.Reply(p.cfg.Self, protocol.Agree,
-		message.Decision{Contract: pr.sale.Verified.ID, Outcome: pr.outcome, Receipt: pr.receipt}))
+	agree := m.Reply(p.cfg.Self, protocol.Agree, message.Decision{Contract: pr.sale.Verified.ID, Outcome: pr.outcome, Receipt: pr.receipt})
 	switch {
 	case c.state == ClaimCancelled:
-		t.send(p.informCancelled(c, &m))
+		t.send(agree, p.informCancelled(c, &m))
 	case c.refund != nil:
 		c.refund.request = &m // repeated; the bank is being asked
+		t.send(agree)
+	case !p.signRefund(t, c, fee(c.item.Cost, p.cfg.Cancellation.FeePerMille)):
+		t.send(m.Reply(p.cfg.Self, protocol.Refuse, message.Refused(protocol.CodeUnavailable, "cannot sign")))
 	default:
+		c.refund.request = &m
 		t.save(cancelRecord(body.Signed))
-		p.askRefund(t, c, fee(c.item.Cost, p.cfg.Cancellation.FeePerMille), &m)
+		t.send(agree)
+		p.sendRefund(t, c)
 	}
 }
 
@@ -75,30 +79,39 @@ func fee(cost protocol.Credits, perMille int) protocol.Credits {
 	return protocol.Credits(q)
 }
 
-// askRefund signs what is due to the buyer and asks the bank to move it.
-func (p *Participant) askRefund(t *turn, c *claim, kept protocol.Credits, request *protocol.Message) {
+// signRefund signs what is due to the buyer, less what the seller keeps.
+func (p *Participant) signRefund(t *turn, c *claim, kept protocol.Credits) bool {
 	note := contract.Refund{
 		Version: contract.NoteVersion, Contract: c.deal.contract.sale.Verified.ID, Unit: c.item.Unit,
 		Seller: p.cfg.Self, Amount: c.item.Cost - kept, Fee: kept,
 	}
 	signed, err := p.cfg.Notary.Refund(note, t.now)
 	if err != nil {
-		c.backOff(t.now) // without a key nothing can be owed now; it is tried again
-		t.touch(c.deal)
+		return false
+	}
+	c.refund, c.retries = &refundDue{signed: signed}, 0
+	t.touch(c.deal)
+	return true
+}
+
+// askRefund asks the bank to give the whole price of a broken unit back. What
+// cannot be signed now is owed all the same, and tried again.
+func (p *Participant) askRefund(t *turn, c *claim) {
+	t.touch(c.deal)
+	if !p.signRefund(t, c, 0) {
+		t.backOff(c)
 		return
 	}
-	c.refund = &refundDue{signed: signed, request: request}
-	c.retries = 0
-	t.touch(c.deal)
 	p.sendRefund(t, c)
 }
 
+// sendRefund asks the bank to move what was signed.
 func (p *Participant) sendRefund(t *turn, c *claim) {
 	m := p.message(c.deal.contract.sale.Bundle.Bank, protocol.Request, protocol.ProtocolRequest, c.deal.conversation,
 		message.RefundRequest{Bundle: c.deal.contract.sale.Verified, Signed: c.refund.signed})
 	m.ReplyWith = refundTag(c)
 	t.send(m)
-	c.backOff(t.now)
+	t.backOff(c)
 }
 
 // refundTag is the reply-with of a claim's refund request.

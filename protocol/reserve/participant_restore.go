@@ -3,6 +3,7 @@ package reserve
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,8 +26,8 @@ func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time
 	if err := p.restore(tables, now); err != nil {
 		return nil, protocol.Output{}, err
 	}
-	t := &turn{now: now}
-	for _, d := range append([]*deal(nil), p.order...) {
+	t := &turn{now: now, all: true}
+	for _, d := range slices.Clone(p.order) {
 		p.resume(t, d)
 	}
 	return p, p.end(t), nil
@@ -174,12 +175,12 @@ func (p *Participant) resume(t *turn, d *deal) {
 		case c.state == ClaimReserving && t.now.Before(c.holdUntil):
 			t.send(p.queue(message.Reserve{ID: c.id, Slot: c.item.Slot}))
 		case c.releasing:
-			c.backOff(t.now)
+			t.backOff(c)
 			t.send(p.queue(message.Release{ID: c.id}))
 		case c.refund != nil && !c.refund.paid:
 			p.sendRefund(t, c)
 		case c.state == ClaimBroken && c.refund == nil:
-			p.askRefund(t, c, 0, nil)
+			p.askRefund(t, c)
 		}
 	}
 	p.expire(t, d)

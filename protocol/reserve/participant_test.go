@@ -225,7 +225,11 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	case "accept":
 		return w.accept(a)
 	case "wake":
-		return w.show(w.p.Wake(w.now))
+		out := w.p.Wake(w.now)
+		if !out.WakeAt.IsZero() && !out.WakeAt.After(w.now) {
+			t.Fatalf("%s: what was due is still due, and would be for ever", d.Pos)
+		}
+		return w.show(out)
 	case "confirm":
 		return w.confirm(t, a)
 	case "cancel":

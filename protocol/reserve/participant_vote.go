@@ -181,6 +181,7 @@ func (p *Participant) reserved(t *turn, r message.Reserved) {
 	if c == nil {
 		return // put away since
 	}
+	t.see(c.deal)
 	if r.OK && !covers(r.Slot, c.item.Slot) {
 		r.OK = false
 		r.Reason = protocol.Reason{Code: protocol.CodeBusy, Free: r.Slot.Cores, Note: "the batch system granted less than was asked"}
@@ -248,7 +249,7 @@ func (p *Participant) free(t *turn, c *claim, why string) {
 func (p *Participant) release(t *turn, c *claim) {
 	c.releasing = true
 	c.retries = 0
-	c.backOff(t.now)
+	t.backOff(c)
 	p.cfg.Book.Remove(c.id)
 	t.touch(c.deal)
 	t.send(p.queue(message.Release{ID: c.id}))
