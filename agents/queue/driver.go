@@ -68,11 +68,10 @@ const (
 
 // Loop is a Driver around a System.
 type Loop struct {
-	Agent  protocol.AgentID // whose batch system it is
-	System System
-	Now    func() time.Time
-	Log    *slog.Logger
-
+	agent    protocol.AgentID // whose batch system it is
+	system   System
+	now      func() time.Time
+	log      *slog.Logger
 	requests chan protocol.Message
 	told     time.Time     // when the state was
 	gap      time.Duration // until it is told again without being asked
@@ -80,7 +79,7 @@ type Loop struct {
 
 // NewLoop makes a Loop; Run starts it.
 func NewLoop(agent protocol.AgentID, s System, now func() time.Time, log *slog.Logger) *Loop {
-	return &Loop{Agent: agent, System: s, Now: now, Log: log, requests: make(chan protocol.Message, MaxRequests)}
+	return &Loop{agent: agent, system: s, now: now, log: log, requests: make(chan protocol.Message, MaxRequests)}
 }
 
 // Send queues a request; see MaxRequests.
@@ -88,13 +87,13 @@ func (l *Loop) Send(m protocol.Message) {
 	select {
 	case l.requests <- m:
 	default:
-		l.Log.Warn("batch system: too many requests wait, one is dropped", "kind", m.Body.Kind(), "waiting", MaxRequests)
+		l.log.Warn("batch system: too many requests wait, one is dropped", "kind", m.Body.Kind(), "waiting", MaxRequests)
 	}
 }
 
 // Run serves until ctx is done.
 func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error {
-	_, next := l.System.Advance(l.Now())
+	_, next := l.system.Advance(l.now())
 	l.tell(deliver)
 	dirty := false // the state has changed since it was told
 	timer := time.NewTimer(l.rest(next, dirty))
@@ -110,9 +109,9 @@ func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error 
 			dirty = dirty || changes
 		case <-timer.C:
 		}
-		changed, due := l.System.Advance(l.Now())
+		changed, due := l.system.Advance(l.now())
 		dirty, next = dirty || changed, due
-		if asked || dirty && l.Now().Sub(l.told) >= l.gap {
+		if asked || dirty && l.now().Sub(l.told) >= l.gap {
 			l.tell(deliver)
 			dirty = false
 		}
@@ -122,7 +121,7 @@ func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error 
 
 // rest is how long nothing has to be done.
 func (l *Loop) rest(next time.Time, dirty bool) time.Duration {
-	now := l.Now()
+	now := l.now()
 	rest := maxRest
 	if !next.IsZero() {
 		rest = min(rest, next.Sub(now))
@@ -135,12 +134,12 @@ func (l *Loop) rest(next time.Time, dirty bool) time.Duration {
 
 // tell delivers the state.
 func (l *Loop) tell(deliver func(m protocol.Message)) {
-	begun := l.Now()
-	state, err := l.System.State(begun)
-	l.told = l.Now()
+	begun := l.now()
+	state, err := l.system.State(begun)
+	l.told = l.now()
 	l.gap = max(MinGap, gapShare*l.told.Sub(begun))
 	if err != nil {
-		l.Log.Error("batch system: its state cannot be read; the agent goes on with the last", "err", err)
+		l.log.Error("batch system: its state cannot be read; the agent goes on with the last", "err", err)
 		return
 	}
 	deliver(l.message(protocol.Inform, state))
@@ -148,7 +147,7 @@ func (l *Loop) tell(deliver func(m protocol.Message)) {
 
 func (l *Loop) message(p protocol.Performative, body protocol.Body) protocol.Message {
 	return protocol.Message{
-		Performative: p, Sender: protocol.LocalQueue, Receivers: []protocol.AgentID{l.Agent},
+		Performative: p, Sender: protocol.LocalQueue, Receivers: []protocol.AgentID{l.agent},
 		Protocol: protocol.ProtocolQueue, Body: body,
 	}
 }
@@ -156,7 +155,7 @@ func (l *Loop) message(p protocol.Performative, body protocol.Body) protocol.Mes
 // answer carries out one request. It reports whether the state changed and
 // whether it was asked for.
 func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (changed, asked bool) {
-	now := l.Now()
+	now := l.now()
 	var body protocol.Body
 	switch r := m.Body.(type) {
 	case message.Reserve:
@@ -168,7 +167,7 @@ func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (cha
 	case message.QueueQuery:
 		return false, true
 	default:
-		l.Log.Warn("batch system: a request that it does not know is dropped", "kind", m.Body.Kind())
+		l.log.Warn("batch system: a request that it does not know is dropped", "kind", m.Body.Kind())
 		return false, false
 	}
 	answer := l.message(protocol.Inform, body)
@@ -183,7 +182,7 @@ func (l *Loop) reserve(now time.Time, r message.Reserve) (message.Reserved, bool
 		answer.Reason = protocol.Reason{Code: protocol.CodeMalformed, Unit: protocol.AllUnits, Note: err.Error()}
 		return answer, false
 	}
-	slot, name, why := l.System.Reserve(now, r.ID, r.Slot)
+	slot, name, why := l.system.Reserve(now, r.ID, r.Slot)
 	return reserved(answer, slot, name, why), why == nil
 }
 
@@ -204,7 +203,7 @@ func check(now time.Time, id string, slot protocol.Slot) error {
 // keep reads a reservation back. Reservations outlast every doubt, because they
 // end only with their slot or when they are released.
 func (l *Loop) keep(now time.Time, r message.Keep) message.Reserved {
-	slot, name, why := l.System.Find(now, r.ID)
+	slot, name, why := l.system.Find(now, r.ID)
 	return reserved(message.Reserved{ID: r.ID, Kept: true}, slot, name, why)
 }
 
@@ -219,7 +218,7 @@ func reserved(answer message.Reserved, slot protocol.Slot, name string, why *pro
 }
 
 func (l *Loop) release(now time.Time, r message.Release) (message.Released, bool) {
-	if why := l.System.Release(now, r.ID); why != nil {
+	if why := l.system.Release(now, r.ID); why != nil {
 		return message.Released{ID: r.ID, Reason: *why}, false
 	}
 	return message.Released{ID: r.ID, OK: true}, true
