@@ -102,7 +102,6 @@ type benchUser struct {
 	*node
 	sellers []protocol.AgentID
 	replies chan struct{}
-	runs    int
 }
 
 func runBuyer(ctx context.Context, dir string, in io.Reader, out, logTo io.Writer) error {
@@ -196,8 +195,7 @@ func (b *benchUser) once(ctx context.Context, o benchOrder, r *benchReport) erro
 	if err != nil {
 		return err
 	}
-	b.runs++
-	id := fmt.Sprintf("%s-%d-%d", b.cred.ID.Fingerprint(), time.Now().UnixNano(), b.runs)
+	id := newPurchaseID(o.Mode == "auction")
 	f, stop := b.hub.follow(id)
 	defer stop()
 	order := message.Buy{ID: id, Name: "bench", Document: doc.XML(), Options: message.Options{Rounds: o.Rounds, QuoteOnly: o.Mode == "auction"}}

@@ -163,7 +163,7 @@ func (d *demo) buy(ctx context.Context, j demoJob) error {
 	}
 	show := newProgress(stderr(d.c))
 	defer show.end()
-	call := buyCall{ID: newPurchaseID(), Name: j.name, Document: string(doc.XML())}
+	call := buyCall{ID: newPurchaseID(false), Name: j.name, Document: string(doc.XML())}
 	var last message.Purchase
 	err = agent.stream(ctx, "/v1/buy", call, func(raw json.RawMessage) error {
 		var line progressLine

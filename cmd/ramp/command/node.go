@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -234,9 +235,25 @@ func (n *node) route(m protocol.Message) {
 	n.mesh.Send(m)
 }
 
+// quotePrefix begins the conversation-ids of quotes. They buy nothing and leave
+// nothing behind, so they are not traced.
+const quotePrefix = "quote-"
+
+// traces reports whether a message belongs in the journal's trace. Of auctions
+// only the buyer keeps one: a seller hears hundreds per second.
+func (n *node) traces(m protocol.Message) bool {
+	switch {
+	case m.Conversation == "", m.Protocol == protocol.ProtocolPresence, localOnly(m):
+		return false
+	case strings.HasPrefix(m.Conversation, quotePrefix):
+		return false
+	}
+	return n.cfg.Resource == nil || m.Protocol != protocol.ProtocolAuction
+}
+
 // trace keeps what was said with other agents in a conversation.
 func (n *node) trace(at time.Time, in bool, m protocol.Message) {
-	if m.Conversation == "" || m.Protocol == protocol.ProtocolPresence || localOnly(m) {
+	if !n.traces(m) {
 		return
 	}
 	b, err := codec.EncodeTrace(m)

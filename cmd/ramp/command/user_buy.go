@@ -163,9 +163,12 @@ func readInput(in io.Reader, path string, most int64) ([]byte, error) {
 }
 
 // newPurchaseID is globally unique: 128 random bits.
-func newPurchaseID() string {
+func newPurchaseID(quote bool) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
+	if quote {
+		return quotePrefix + hex.EncodeToString(b[:])
+	}
 	return "p" + hex.EncodeToString(b[:])
 }
 
@@ -183,7 +186,7 @@ func runBuy(c *cobra.Command, path string, o buyFlags) error {
 		return err
 	}
 	defer closeAgent()
-	call := buyCall{ID: newPurchaseID(), Name: requestName(path, doc), Document: string(b), Options: opt}
+	call := buyCall{ID: newPurchaseID(o.quote), Name: requestName(path, doc), Document: string(b), Options: opt}
 	p, err := followPurchase(c, agent, "/v1/buy", call, call.ID)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"sort"
+	"strings"
 	"time"
 
 	"ramp/agents"
@@ -178,6 +179,10 @@ func (u userAgent) buy(w http.ResponseWriter, r *http.Request) {
 	q, err := readBody[buyCall](w, r)
 	if err != nil {
 		refuseCall(w, err)
+		return
+	}
+	if q.Options.QuoteOnly != strings.HasPrefix(q.ID, quotePrefix) {
+		refuseCall(w, fail(exitUsage, "", "id %q: those of quotes, and only those, begin with %q", q.ID, quotePrefix))
 		return
 	}
 	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options}
