@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
+
+// cancelPrefix marks the reply-with of a request to take a unit back; the unit
+// follows.
+const cancelPrefix = "cancel-"
 
 // maxCancels bounds cancellations going on at once.
 const maxCancels = 1 << 12
@@ -78,7 +83,7 @@ func (r *Role) askCancel(now time.Time, key cancelKey, row *Row) protocol.Messag
 	c.request = protocol.Message{
 		Performative: protocol.Request, Sender: r.ID(), Receivers: []protocol.AgentID{u.Seller},
 		Protocol: protocol.ProtocolRequest, Conversation: key.purchase,
-		ReplyWith: fmt.Sprintf("cancel-%d", key.unit), Body: r.cancelNote(now, row.Purchase.Contract, key),
+		ReplyWith: cancelPrefix + strconv.Itoa(key.unit), Body: r.cancelNote(now, row.Purchase.Contract, key),
 	}
 	r.cancels[key] = c
 	return c.request
@@ -112,11 +117,13 @@ func unitOf(row *Row, unit int) *message.PurchasedUnit {
 
 // cancellationOf finds the cancellation that a message answers.
 func (r *Role) cancellationOf(m protocol.Message) *cancellation {
-	var unit int
-	if n, err := fmt.Sscanf(m.InReplyTo, "cancel-%d", &unit); n == 1 && err == nil {
-		if c := r.cancels[cancelKey{m.Conversation, unit}]; c != nil && c.request.Receivers[0] == m.Sender {
-			return c
-		}
+	digits, ok := strings.CutPrefix(m.InReplyTo, cancelPrefix)
+	if !ok {
+		return nil
+	}
+	unit, err := strconv.Atoi(digits)
+	if c := r.cancels[cancelKey{m.Conversation, unit}]; err == nil && c != nil && c.request.Receivers[0] == m.Sender {
+		return c
 	}
 	return nil
 }
