@@ -113,13 +113,29 @@ func (r *resourceNode) with(ctx context.Context, f func(now time.Time, role *res
 }
 
 func (r *resourceNode) check(ctx context.Context, q checkCall) ([]message.QuoteLine, error) {
-	var lines []message.QuoteLine
-	var failed error
-	err := r.with(ctx, func(now time.Time, role *resource.Role) {
-		lines, failed = role.Check(now, []byte(q.Document), q.Rounds)
-	})
-	return lines, errors.Join(failed, err)
+	ctx, cancel := context.WithTimeout(ctx, queueTime)
+	defer cancel()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		var lines []message.QuoteLine
+		var failed error
+		err := r.with(ctx, func(now time.Time, role *resource.Role) {
+			lines, failed = role.Check(now, []byte(q.Document), q.Rounds)
+		})
+		if err != nil || !errors.Is(failed, resource.ErrNotReady) {
+			return lines, errors.Join(failed, err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, fail(exitFailed, "", "the batch system has not told its state within %s", queueTime)
+		}
+	}
 }
+
+// queueTime is how long a command waits for the batch system's first state.
+const queueTime = 30 * time.Second
 
 func (r *resourceNode) offers(ctx context.Context, _ struct{}) ([]message.QuoteLine, error) {
 	lines := []message.QuoteLine{}
