@@ -21,6 +21,7 @@ var (
 	errMalformed = errors.New("malformed")
 	errBound     = errors.New("over a bound")
 	errMismatch  = errors.New("the certificate's key is not the key of the channel")
+	errSilent    = errors.New("silent")
 	errCutOff    = errors.New("this peer is cut off for a while")
 )
 

@@ -31,10 +31,13 @@ func (m *Mesh) awaitWriters(written <-chan struct{}) {
 	}
 }
 
-// drop cuts a peer off for CutOff: it breaks a bound, or has no credential.
-func (m *Mesh) drop(id peer.ID, why error) {
+// drop cuts a peer off for CutOff: it breaks a bound, or its credential does not
+// count.
+func (m *Mesh) drop(id peer.ID, why error) { m.dropFor(id, CutOff, why) }
+
+func (m *Mesh) dropFor(id peer.ID, d time.Duration, why error) {
 	m.counters.cutOff.Add(1)
-	m.cfg.Log.Warn("peer cut off", "peer", id, "for", CutOff, "err", why)
-	m.gate.ban(id, m.cfg.Now().Add(CutOff))
+	m.cfg.Log.Warn("peer cut off", "peer", id, "for", d, "err", why)
+	m.gate.ban(id, m.cfg.Now().Add(d))
 	m.crew.run(func() { _ = m.host.Network().ClosePeer(id) }) // what it closes may be gone already
 }

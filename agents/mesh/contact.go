@@ -26,6 +26,8 @@ type contact struct {
 	counter uint64        // of the newest presence
 	until   time.Time     // when that presence ends
 	seen    time.Time
+	met     bool // its presence, or that it has none, was told on a stream
+	told    bool // this agent's presence was told to it likewise
 
 	messages, bytes, streams, faults, foreign bucket
 	gossip                                    map[string]*author
@@ -92,6 +94,25 @@ func (c *contact) admit(n int, now time.Time, l Limits) bool {
 	defer c.mu.Unlock()
 	c.seen = now
 	return c.messages.take(now, 1, l.Messages) && c.bytes.take(now, float64(n), l.Bytes)
+}
+
+// meets notes that presences were exchanged; told, that this agent had one.
+func (c *contact) meets(told bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.met, c.told = true, c.told || told
+}
+
+func (c *contact) wasMet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.met
+}
+
+func (c *contact) wasTold() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told
 }
 
 func (c *contact) admitForeign(now time.Time, l Limits) bool {

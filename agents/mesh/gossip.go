@@ -133,7 +133,7 @@ func (m *Mesh) publishOne(ctx context.Context, o *outgoing) error {
 	if p, ok := o.message.Body.(message.Presence); ok {
 		name = topicPresence
 		if before := m.presence.Swap(&b); p.TTL == 0 {
-			m.introduceSelf(ctx)
+			m.tell(ctx, func(*contact) bool { return true })
 		} else if before == nil {
 			m.start(m.introduceSelf)
 		}

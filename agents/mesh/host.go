@@ -44,7 +44,7 @@ func newHost(cfg Config, g *gate, refused *refusals) (host.Host, error) {
 		libp2p.ResourceManager(limits),
 		libp2p.ConnectionManager(connections),
 		libp2p.ConnectionGater(g),
-		libp2p.WithDialTimeout(DialTimeout),
+		libp2p.WithDialTimeout(MeetTimeout),
 		libp2p.UserAgent("ramp"),
 		libp2p.Ping(false),
 		libp2p.DisableRelay(),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -86,7 +87,7 @@ func (m *Mesh) acquaintances(asker peer.ID) []introduction {
 }
 
 func (m *Mesh) introductions(ctx context.Context, id peer.ID) ([]introduction, error) {
-	s, w, err := m.dial(ctx, id, protocolIntroductions)
+	s, w, err := m.dial(ctx, id, protocolIntroductions, MeetTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -163,14 +164,19 @@ func (m *Mesh) Joined(ctx context.Context) error {
 func (m *Mesh) anchor(ctx context.Context, info peer.AddrInfo) {
 	wait := RejoinFirst
 	for {
-		err := m.join(ctx, info)
+		unmet, err := m.join(ctx, info)
+		if err == nil {
+			m.joining.Do(func() { close(m.joined) })
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err == nil:
-			m.joining.Do(func() { close(m.joined) })
+		case err == nil && unmet == 0:
 			wait = RejoinFirst
-			m.awaitLoss(ctx, info.ID)
+			m.awaitLoss(ctx, info.ID, RejoinPeriod)
+		case err == nil: // they are connected to the anchor, so they will come up
+			m.awaitLoss(ctx, info.ID, wait)
+			wait = min(2*wait, RejoinPeriod)
 		default:
 			m.joinError.Store(&err)
 			m.cfg.Log.Info("cannot join yet", "peer", info.ID, "at", info.Addrs, "err", err)
@@ -181,10 +187,10 @@ func (m *Mesh) anchor(ctx context.Context, info peer.AddrInfo) {
 	}
 }
 
-// awaitLoss returns when the connection to an anchor is lost, and from time to
-// time in any case, so that a market that fell apart grows together again.
-func (m *Mesh) awaitLoss(ctx context.Context, id peer.ID) {
-	t := time.NewTimer(RejoinPeriod)
+// awaitLoss returns when the connection to an anchor is lost, and after most in
+// any case, so that a market that fell apart grows together again.
+func (m *Mesh) awaitLoss(ctx context.Context, id peer.ID, most time.Duration) {
+	t := time.NewTimer(most)
 	defer t.Stop()
 	for {
 		select {
@@ -200,46 +206,53 @@ func (m *Mesh) awaitLoss(ctx context.Context, id peer.ID) {
 	}
 }
 
-// join connects to an anchor, meets it, and meets those whom it introduces.
-func (m *Mesh) join(ctx context.Context, info peer.AddrInfo) error {
+// join connects to an anchor, meets it, and meets those whom it introduces; unmet
+// is how many of them it could not meet.
+func (m *Mesh) join(ctx context.Context, info peer.AddrInfo) (unmet int, err error) {
 	if err := m.connectTo(ctx, info); err != nil {
-		return err
+		return 0, err
 	}
 	if err := m.meet(ctx, info.ID); err != nil {
-		return err
+		return 0, err
 	}
 	list, err := m.introductions(ctx, info.ID)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	m.follow(ctx, list)
-	return nil
+	return m.follow(ctx, list), nil
 }
 
 func (m *Mesh) connectTo(ctx context.Context, info peer.AddrInfo) error {
-	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, MeetTimeout)
 	defer cancel()
 	return m.connect(ctx, info)
 }
 
-// follow meets those introduced to whom there is no connection, as long as
-// MaxIntroductions connections are not exceeded.
-func (m *Mesh) follow(ctx context.Context, list []introduction) {
+// follow meets those introduced who have not been met, as long as MaxIntroductions
+// connections are not exceeded, and returns how many it could not meet.
+func (m *Mesh) follow(ctx context.Context, list []introduction) (unmet int) {
 	room := max(0, MaxIntroductions-len(m.host.Network().Peers()))
 	hints := map[peer.ID]introduction{}
 	var ids []peer.ID
 	for _, i := range list {
-		if i.id != m.host.ID() && !m.book.connected(i.id) && len(ids) < room {
+		c := m.book.peer(i.id)
+		if c != nil && c.wasMet() && m.book.connected(i.id) || i.id == m.host.ID() || !m.gate.open(i.id) {
+			continue
+		}
+		if _, twice := hints[i.id]; !twice && len(ids) < room {
 			hints[i.id], ids = i, append(ids, i.id)
 		}
 	}
+	var failed atomic.Int64
 	m.each(ctx, ids, func(ctx context.Context, id peer.ID) {
 		err := m.connectTo(ctx, peer.AddrInfo{ID: id, Addrs: dialable(hints[id].addrs)})
 		if err == nil {
 			err = m.meet(ctx, id)
 		}
 		if err != nil {
+			failed.Add(1)
 			m.cfg.Log.Debug("introduction led nowhere", "peer", id, "err", err)
 		}
 	})
+	return int(failed.Load())
 }

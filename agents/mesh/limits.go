@@ -30,7 +30,8 @@ const (
 // Waits.
 const (
 	DialTimeout  = 3 * time.Second  // to connect, secure, identify and open a stream
-	HelloTimeout = 5 * time.Second  // for a peer to show its credential
+	HelloTimeout = 20 * time.Second // for a peer to show its credential; it may be a busy machine that starts
+	MeetTimeout  = 15 * time.Second // to connect to an agent that nobody waits for, as DialTimeout
 	FrameTimeout = 30 * time.Second // for the rest of a frame that has begun
 	WriteTimeout = 10 * time.Second // for a flush; a peer that reads nothing is lost
 	LinkIdle     = 10 * time.Minute // after which an unused stream is closed
@@ -45,9 +46,11 @@ const (
 	// An address to join by is tried for as long as the agent lives.
 	RejoinFirst  = 100 * time.Millisecond
 	RejoinMost   = 5 * time.Second
-	RejoinPeriod = time.Minute // between introductions while connected
-	// CutOff is how long a peer that broke a bound stays away.
-	CutOff = 30 * time.Second
+	RejoinPeriod = time.Minute // between introductions while connected and all met
+	// CutOff is how long a peer stays away that broke a bound or showed a credential
+	// that does not count; Silence, one that showed none, which may just be slow.
+	CutOff  = 30 * time.Second
+	Silence = time.Second
 	// watchPeriod is how often connections are checked for a credential that is
 	// still valid.
 	watchPeriod = 2 * time.Second

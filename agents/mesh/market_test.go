@@ -19,7 +19,7 @@ import (
 )
 
 // patience is the deadline of every wait: far above what a loaded machine needs.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

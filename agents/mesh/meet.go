@@ -34,14 +34,14 @@ func (m *Mesh) meet(ctx context.Context, id peer.ID) error {
 	if err := m.meetOnce(ctx, id, told); err != nil {
 		return fmt.Errorf("meet %s: %w", id, err)
 	}
-	if now := m.presence.Load(); told == nil && now != nil {
+	if c, now := m.book.peer(id), m.presence.Load(); now != nil && c != nil && !c.wasTold() {
 		return m.meetOnce(ctx, id, now)
 	}
 	return nil
 }
 
 func (m *Mesh) meetOnce(ctx context.Context, id peer.ID, own *[]byte) error {
-	s, w, err := m.dial(ctx, id, protocolPresence)
+	s, w, err := m.dial(ctx, id, protocolPresence, MeetTimeout)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,11 @@ func (m *Mesh) exchange(s network.Stream, w *bufio.Writer, own *[]byte) error {
 	if err != nil {
 		return err
 	}
-	return m.readPresence(c, s, r)
+	if err := m.readPresence(c, s, r); err != nil {
+		return err
+	}
+	c.meets(own != nil)
+	return nil
 }
 
 // serveMeeting is the meeting as the other side has it.
@@ -79,12 +83,14 @@ func (m *Mesh) serveMeeting(s network.Stream) error {
 	}
 	// Loaded after the contact was made: a first presence that is made after this
 	// finds the contact, and is told to it by introduceSelf.
-	if err := writePresence(bufio.NewWriterSize(s, smallBuffer), m.presence.Load()); err != nil {
+	own := m.presence.Load()
+	if err := writePresence(bufio.NewWriterSize(s, smallBuffer), own); err != nil {
 		return err
 	}
 	if err := m.readPresence(c, s, r); err != nil {
 		return err
 	}
+	c.meets(own != nil)
 	return s.Close()
 }
 
@@ -144,13 +150,17 @@ func (m *Mesh) hear(c *contact, b []byte) error {
 	return m.deliver(msg)
 }
 
-// introduceSelf tells every connected agent this agent's presence: its first,
-// which gossip would bring to nobody while the mesh of the topic is not built,
-// and its last.
+// introduceSelf tells this agent's first presence, which gossip would bring to
+// nobody while the mesh of the topic is not built, to those who were met before.
 func (m *Mesh) introduceSelf(ctx context.Context) {
+	m.tell(ctx, func(c *contact) bool { return !c.wasTold() })
+}
+
+// tell tells this agent's presence to the connected agents that are wanted.
+func (m *Mesh) tell(ctx context.Context, wanted func(c *contact) bool) {
 	var ids []peer.ID
 	for _, id := range m.host.Network().Peers() {
-		if m.book.peer(id) != nil {
+		if c := m.book.peer(id); c != nil && wanted(c) {
 			ids = append(ids, id)
 		}
 	}
@@ -183,7 +193,9 @@ func (m *Mesh) each(ctx context.Context, ids []peer.ID, f func(ctx context.Conte
 func (m *Mesh) watchCredentials(ctx context.Context) {
 	for pause(ctx, watchPeriod) {
 		for _, conn := range m.host.Network().Conns() {
-			if err := m.stillValid(conn); err != nil {
+			if err := m.stillValid(conn); errors.Is(err, errSilent) {
+				m.dropFor(conn.RemotePeer(), Silence, err)
+			} else if err != nil {
 				m.drop(conn.RemotePeer(), err)
 			}
 		}
@@ -194,7 +206,7 @@ func (m *Mesh) stillValid(conn network.Conn) error {
 	c := m.book.peer(conn.RemotePeer())
 	if c == nil {
 		if m.cfg.Now().Sub(conn.Stat().Opened) > HelloTimeout {
-			return fmt.Errorf("no credential within %s", HelloTimeout)
+			return fmt.Errorf("no credential within %s: %w", HelloTimeout, errSilent)
 		}
 		return nil
 	}

@@ -41,9 +41,9 @@ func (m *Mesh) connect(ctx context.Context, info peer.AddrInfo) error {
 	return m.host.Connect(ctx, info)
 }
 
-// dial opens a stream to a peer and shows this agent's card on it.
-func (m *Mesh) dial(ctx context.Context, id peer.ID, via libp2pprotocol.ID) (network.Stream, *bufio.Writer, error) {
-	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
+// dial opens a stream to a peer within a limit and shows this agent's card on it.
+func (m *Mesh) dial(ctx context.Context, id peer.ID, via libp2pprotocol.ID, limit time.Duration) (network.Stream, *bufio.Writer, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := m.connect(ctx, peer.AddrInfo{ID: id}); err != nil {
 		return nil, nil, err
@@ -68,7 +68,7 @@ func (m *Mesh) card() card {
 // other side has shown its own: that the peer is the agent meant was verified
 // when its contact was made, and the channel proves the peer.
 func (m *Mesh) openStream(ctx context.Context, id peer.ID, via libp2pprotocol.ID) (*outbound, error) {
-	s, w, err := m.dial(ctx, id, via)
+	s, w, err := m.dial(ctx, id, via, DialTimeout)
 	if err != nil {
 		return nil, err
 	}
