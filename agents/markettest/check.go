@@ -1,0 +1,199 @@
+package markettest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ramp/agents/resource"
+	"ramp/agents/user"
+	"ramp/bank/ledger"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+// Purchases are the user's, as its store has them, by ID.
+func (m *Market) Purchases() map[string]message.Purchase {
+	list := map[string]message.Purchase{}
+	for id, value := range m.parties[User].store[user.TablePurchases] {
+		row, err := user.ReadRow(value)
+		must(m.tb, err)
+		list[id] = row.Purchase
+	}
+	return list
+}
+
+// Balance is what a party has at the bank.
+func (m *Market) Balance(name string) protocol.Credits {
+	var sum protocol.Credits
+	a, _ := m.ledger().Account(m.cast.ID(name))
+	for _, l := range a.Lines {
+		sum += l.Balance
+	}
+	return sum
+}
+
+// ledger is the bank's, as its store has it.
+func (m *Market) ledger() *ledger.Ledger {
+	cfg := ledger.Config{Bank: m.cast.ID(Bank), Currencies: []string{m.cast.Terms().Currency}}
+	l, err := ledger.Load(cfg, m.now, m.parties[Bank].store)
+	must(m.tb, err)
+	return l
+}
+
+// Outcome is what the bank's store says of a contract.
+func (m *Market) Outcome(id protocol.ContractID) protocol.Outcome {
+	r, err := m.ledger().Outcome(id)
+	must(m.tb, err)
+	return r.Outcome
+}
+
+// Check reports whatever must not be once faults have stopped and everything is
+// decided: all units of a contract sold and paid once, or none and nothing held;
+// journals, batch systems and ledger agree; the money adds up.
+func (m *Market) Check() error {
+	errs := []error{m.checkLedger()}
+	paid := map[string]protocol.Credits{}
+	for _, id := range slices.Sorted(maps.Keys(m.contracts())) {
+		errs = append(errs, m.checkContract(m.contracts()[id], paid))
+	}
+	for _, p := range m.order {
+		if p.batch != nil {
+			errs = append(errs, m.checkSite(p, paid[p.name]))
+		}
+	}
+	for id, p := range m.Purchases() {
+		errs = append(errs, m.checkPurchase(id, p))
+	}
+	return errors.Join(errs...)
+}
+
+// contracts are all that the user has signed, by conversation.
+func (m *Market) contracts() map[string]reserve.Saved {
+	list := map[string]reserve.Saved{}
+	for conversation, value := range m.parties[User].store[reserve.TableBundles] {
+		s, err := reserve.ReadSaved(value)
+		must(m.tb, err)
+		list[conversation] = s
+	}
+	return list
+}
+
+func (m *Market) checkLedger() error {
+	report, err := ledger.Audit(m.parties[Bank].store)
+	if err != nil {
+		return err
+	}
+	if len(report.Bad) > 0 {
+		return fmt.Errorf("the ledger is wrong: %q", report.Bad)
+	}
+	for currency, sum := range m.ledger().Sum() {
+		if sum != 0 {
+			return fmt.Errorf("%s sums to %s", currency, sum)
+		}
+	}
+	return nil
+}
+
+// checkContract holds every seller against what the bank decided.
+func (m *Market) checkContract(s reserve.Saved, paid map[string]protocol.Credits) error {
+	bundle, err := openSaved(m.cast, s)
+	if err != nil {
+		return err
+	}
+	outcome := m.Outcome(bundle.ID)
+	want := map[protocol.Outcome]string{protocol.OutcomeSettled: "sold", protocol.OutcomeVoid: "freed"}[outcome]
+	if want == "" {
+		return fmt.Errorf("contract %.8s is %s at the bank", bundle.ID, outcome)
+	}
+	for _, u := range bundle.Bundle.Units {
+		line, known := m.reservation(u.Seller.Name(), u.Reservation)
+		switch {
+		case !known && want == "freed": // put away since
+		case !known || line.State != want:
+			return fmt.Errorf("contract %.8s is %s, but unit %d of %s is %q (%s)", bundle.ID, outcome, u.Unit, u.Seller.Name(), line.State, line.Why)
+		}
+		if want == "sold" {
+			paid[u.Seller.Name()] += u.Cost
+		}
+	}
+	return nil
+}
+
+func (m *Market) reservation(seller, id string) (message.ReservationLine, bool) {
+	for _, l := range m.Reservations(seller) {
+		if l.ID == id {
+			return l, true
+		}
+	}
+	return message.ReservationLine{}, false
+}
+
+// Reservations are what a seller's store has.
+func (m *Market) Reservations(seller string) []message.ReservationLine {
+	p := m.parties[seller]
+	role, _, err := resource.New(m.cfg.resource(m.cast, seller), p.store, m.clock(p))
+	must(m.tb, err)
+	return role.Reservations()
+}
+
+// checkSite compares a seller's journal with its batch system and its account.
+func (m *Market) checkSite(p *party, paid protocol.Credits) error {
+	want := map[string]bool{}
+	for _, l := range m.Reservations(p.name) {
+		switch l.State {
+		case "sold", "held", "countersigned":
+			want[l.ID] = l.Slot.End.After(m.now)
+		}
+		if l.State == "held" || l.State == "countersigned" || l.State == "reserving" {
+			return fmt.Errorf("%s has %s %s when everything is over", p.name, l.ID, l.State)
+		}
+	}
+	for id := range p.batch.Slots {
+		if !want[id] {
+			return fmt.Errorf("%s: the batch system has %s, which the journal does not have as sold", p.name, id)
+		}
+	}
+	for id := range want {
+		if _, ok := p.batch.Slots[id]; !ok && want[id] {
+			return fmt.Errorf("%s: %s is sold, but not in the batch system", p.name, id)
+		}
+	}
+	if got := m.Balance(p.name); got != paid {
+		return fmt.Errorf("%s has been paid %s for what cost %s", p.name, got, paid)
+	}
+	return nil
+}
+
+// checkPurchase compares what the user believes with the bank.
+func (m *Market) checkPurchase(id string, p message.Purchase) error {
+	saved, signed := m.contracts()[id]
+	switch p.State {
+	case user.StateSettled:
+		if !signed || m.Outcome(p.Contract) != protocol.OutcomeSettled {
+			return fmt.Errorf("purchase %s is settled for the user only", id)
+		}
+		return nil
+	case user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
+	default:
+		return fmt.Errorf("purchase %s is still %s", id, p.State)
+	}
+	if !signed {
+		return nil
+	}
+	bundle, err := openSaved(m.cast, saved)
+	if err != nil {
+		return err
+	}
+	if o := m.Outcome(bundle.ID); o != protocol.OutcomeVoid {
+		return fmt.Errorf("purchase %s is %s for the user, but %s at the bank", id, p.State, o)
+	}
+	return nil
+}
+
+func openSaved(c *Cast, s reserve.Saved) (contract.Verified, error) {
+	return contract.OpenBundle(s.Bundle, c.Trust, s.SignedAt)
+}
