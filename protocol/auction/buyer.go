@@ -2,6 +2,7 @@ package auction
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -70,7 +71,9 @@ const (
 	MaxRounds     = 100
 	MinRoundLimit = 10 * time.Millisecond
 	MaxRoundLimit = time.Hour
-	maxStanding   = 1 << 16 // offers that a buyer remembers in one auction
+	maxStanding   = 1 << 16            // offers that a buyer remembers in one auction; further ones are not heard
+	maxOfSeller   = protocol.MaxOffers // of one seller, so that none pushes out the others
+	maxBundles    = 128                // ceilings of bundles; further bundles stand without one
 )
 
 // Buyer is the buyer's side of one auction.
@@ -82,13 +85,16 @@ type Buyer struct {
 	called   time.Time // when this round's cfp left
 	deadline time.Time
 	limit    time.Time // of the round, whatever patience says
+	gossiped bool      // the round is called by gossip: silence is legal
 
 	sellers  map[protocol.AgentID]*bidder
 	order    []protocol.AgentID // sellers in the order they were called
 	awaited  int                // due sellers that have not answered this round
-	ceilings []*protocol.Credits
+	ceilings []protocol.Credits
 	bundles  map[string]message.BundleCeiling
 	standing []clearing.Bid
+	places   map[place]int // in standing
+	single   []bool        // by unit: an offer for it alone stands
 	arrivals int
 	rounds   []message.Round
 	result   Result
@@ -98,9 +104,18 @@ type Buyer struct {
 type bidder struct {
 	answered int  // last round it answered
 	due      bool // waited for in this round
+	informed bool // it has the document: it has answered to it
+	offers   int  // of its that stand
 	reasons  []protocol.Reason
 	spans    []protocol.Span
 	heard    bool
+}
+
+// place is where an offer stands: a later one of the same seller for the same
+// units in the same group takes it.
+type place struct {
+	seller       protocol.AgentID
+	units, group string
 }
 
 // Result is what an auction came to.
@@ -113,13 +128,15 @@ type Result struct {
 // seller to ask has failed at once.
 func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.Output) {
 	b := &Buyer{
-		cfg: cfg, timing: timing, order: cfg.Sellers,
+		cfg: cfg, timing: timing, order: slices.Clone(cfg.Sellers),
 		sellers:  make(map[protocol.AgentID]*bidder, len(cfg.Sellers)),
-		ceilings: make([]*protocol.Credits, len(cfg.Wants)),
+		ceilings: make([]protocol.Credits, len(cfg.Wants)),
 		bundles:  map[string]message.BundleCeiling{},
+		places:   map[place]int{},
+		single:   make([]bool, len(cfg.Wants)),
 	}
 	for i, w := range cfg.Wants {
-		b.ceilings[i] = &w.Ceiling
+		b.ceilings[i] = w.Ceiling
 	}
 	for _, id := range cfg.Sellers {
 		b.sellers[id] = &bidder{}
@@ -157,7 +174,7 @@ func (b *Buyer) Wake(now time.Time) protocol.Output {
 	return b.endRound(now)
 }
 
-// missed remembers who was waited for in vain.
+// missed remembers who was waited for in vain: nobody in a gossiped round.
 func (b *Buyer) missed() {
 	for _, id := range b.order {
 		if s := b.sellers[id]; s.due && s.answered < b.round {
@@ -174,15 +191,15 @@ func (b *Buyer) Receive(now time.Time, m protocol.Message) protocol.Output {
 	}
 	switch body := m.Body.(type) {
 	case message.Proposal:
-		s.heard = true
+		s.heard, s.informed = true, true
 		if b.state == Calling { // the best-offer round says nothing of the terms
 			s.reasons = body.Refusals
 		}
 		s.spans = body.Capacity
-		b.take(now, m.Sender, body)
+		b.take(now, m.Sender, s, body)
 		return b.answered(now, m.Sender, s, body.Round)
 	case message.Refusal:
-		s.heard = true
+		s.heard, s.informed = true, knowsDocument(body)
 		if b.state == Calling && !stands(body) {
 			s.reasons = body.Reasons
 		}
@@ -211,6 +228,19 @@ func stands(r message.Refusal) bool {
 	return len(r.Reasons) > 0 && r.Reasons[0].Code == protocol.CodeStands
 }
 
+// knowsDocument reports whether who refuses so has the document. One that
+// restarted, or was not open yet in round 1, has not.
+func knowsDocument(r message.Refusal) bool {
+	if len(r.Reasons) == 0 {
+		return true
+	}
+	switch r.Reasons[0].Code {
+	case protocol.CodeUnknown, protocol.CodeUnavailable, protocol.CodeDraining:
+		return false
+	}
+	return true
+}
+
 // answered counts an answer to the running round and ends the round when all
 // who are due have answered. A late answer counts as bids, not as punctuality.
 func (b *Buyer) answered(now time.Time, id protocol.AgentID, s *bidder, round int) protocol.Output {
@@ -218,7 +248,9 @@ func (b *Buyer) answered(now time.Time, id protocol.AgentID, s *bidder, round in
 		return protocol.Output{}
 	}
 	s.answered = round
-	b.timing.Answered(id, now.Sub(b.called))
+	if !b.gossiped { // who answers gossip may take its time
+		b.timing.Answered(id, now.Sub(b.called))
+	}
 	return b.settleDue(now, s)
 }
 
@@ -241,7 +273,7 @@ func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
 	}
 	s.due = false
 	b.awaited--
-	if b.awaited > 0 || b.cfg.NoEarlyClose || b.gossips() {
+	if b.awaited > 0 || b.cfg.NoEarlyClose {
 		return protocol.Output{}
 	}
 	return b.endRound(now)

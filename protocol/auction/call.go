@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -11,38 +12,70 @@ import (
 
 // call sends the cfp of the running round and sets its deadline.
 func (b *Buyer) call(now time.Time, best bool) protocol.Output {
+	receivers := b.callees()
 	b.called = now
+	b.gossiped = receivers[0] == protocol.Everyone
 	b.limit = now.Add(b.cfg.RoundLimit)
 	b.deadline = b.limit
-	if !b.cfg.NoEarlyClose && !b.gossips() {
+	if !b.cfg.NoEarlyClose && !b.gossiped {
 		b.deadline = protocol.Earlier(b.limit, now.Add(b.timing.Patience()))
 	}
-	receivers := b.callees()
-	b.awaited = 0
-	for _, id := range b.order {
-		s := b.sellers[id]
-		s.due = b.timing.Due(id)
-		if s.due {
-			b.awaited++
-		}
-	}
-	if b.awaited == 0 { // nobody was punctual of late: wait for all
-		b.dueAll()
-	}
+	b.await(receivers)
 	out := protocol.Output{WakeAt: b.deadline}
-	for len(receivers) > 0 {
-		n := min(len(receivers), protocol.MaxReceivers)
-		out.Send = append(out.Send, b.cfp(receivers[:n], best))
-		receivers = receivers[n:]
+	for _, group := range b.byNeed(receivers) {
+		for to := range slices.Chunk(group.receivers, protocol.MaxReceivers) {
+			out.Send = append(out.Send, b.cfp(to, best, group.document))
+		}
 	}
 	return out
 }
 
-func (b *Buyer) dueAll() {
-	for _, id := range b.order {
-		b.sellers[id].due = true
+// await makes those who were called and are punctual due. If nobody was of late,
+// all are.
+func (b *Buyer) await(called []protocol.AgentID) {
+	b.awaited = 0
+	for _, s := range b.sellers { // in any order: each by itself
+		s.due = false
 	}
-	b.awaited = len(b.order)
+	if b.gossiped {
+		return
+	}
+	for _, punctual := range []func(protocol.AgentID) bool{b.timing.Due, anybody} {
+		for _, id := range called {
+			if punctual(id) {
+				b.sellers[id].due = true
+				b.awaited++
+			}
+		}
+		if b.awaited > 0 {
+			return
+		}
+	}
+}
+
+func anybody(protocol.AgentID) bool { return true }
+
+// needs are receivers of the same cfp: with the document or without.
+type needs struct {
+	receivers []protocol.AgentID
+	document  bool
+}
+
+// byNeed parts those who have shown that they have the document from those who
+// may have missed it: a lost cfp, or a restart, costs a seller one round only.
+func (b *Buyer) byNeed(receivers []protocol.AgentID) []needs {
+	if b.gossiped {
+		return []needs{{receivers, b.round == 1}}
+	}
+	lacking, have := needs{document: true}, needs{}
+	for _, id := range receivers {
+		if b.sellers[id].informed {
+			have.receivers = append(have.receivers, id)
+		} else {
+			lacking.receivers = append(lacking.receivers, id)
+		}
+	}
+	return []needs{have, lacking}
 }
 
 // callees are who gets the cfp: all of a small market; in a large one everybody
@@ -65,12 +98,12 @@ func (b *Buyer) callees() []protocol.AgentID {
 	return bidders
 }
 
-func (b *Buyer) cfp(receivers []protocol.AgentID, best bool) protocol.Message {
+func (b *Buyer) cfp(receivers []protocol.AgentID, best, document bool) protocol.Message {
 	body := message.CallForProposals{
 		Round: b.round, Ceilings: b.ceilingList(), Bundles: b.bundleList(),
 		Objective: b.cfg.Objective, Best: best,
 	}
-	if b.round == 1 {
+	if document {
 		body.Document, body.Terms, body.Modes = b.cfg.Document, b.cfg.Terms, b.cfg.Modes
 	}
 	return protocol.Message{
@@ -83,7 +116,7 @@ func (b *Buyer) cfp(receivers []protocol.AgentID, best bool) protocol.Message {
 func (b *Buyer) ceilingList() []message.Ceiling {
 	list := make([]message.Ceiling, len(b.ceilings))
 	for i, c := range b.ceilings {
-		list[i] = message.Ceiling{Unit: i, Price: *c}
+		list[i] = message.Ceiling{Unit: i, Price: c}
 	}
 	return list
 }

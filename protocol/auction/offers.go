@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,18 +13,19 @@ import (
 
 // take keeps the offers of a proposal that answer the request and beat what
 // stands, and lowers the ceilings to them.
-func (b *Buyer) take(now time.Time, seller protocol.AgentID, p message.Proposal) {
+func (b *Buyer) take(now time.Time, seller protocol.AgentID, s *bidder, p message.Proposal) {
 	for _, o := range p.Offers {
-		if len(b.standing) >= maxStanding || !b.answersRequest(now, o) {
+		if !b.answersRequest(now, o) {
 			continue
 		}
-		if b.state == Calling && !b.beats(o) {
+		units := unitKey(o)
+		if b.state == Calling && !b.beats(o, units) {
 			continue
 		}
-		b.arrivals++
-		b.stand(clearing.Bid{Seller: seller, Arrival: b.arrivals, Offer: o})
+		if b.stand(seller, s, o, units) && b.state == Calling {
+			b.lowerCeilings(o, units)
+		}
 	}
-	b.lowerCeilings()
 }
 
 // answersRequest reports whether an offer is for units that were asked, in the
@@ -70,16 +72,16 @@ func (b *Buyer) late(it protocol.Item) bool {
 
 // beats reports whether an offer counts: in round 1 it must not be above the
 // request's price, later it must be below what stands.
-func (b *Buyer) beats(o protocol.Offer) bool {
+func (b *Buyer) beats(o protocol.Offer, units string) bool {
 	if len(o.Items) > 1 {
-		c, ok := b.bundles[unitKey(o)]
+		c, ok := b.bundles[units]
 		return b.withinCeilings(o) && (!ok || o.Cost < c.Cost)
 	}
 	it := o.Items[0]
 	if b.round == 1 {
 		return it.Price <= b.cfg.Wants[it.Unit].Ceiling
 	}
-	return it.Price < *b.ceilings[it.Unit] || it.Price <= *b.ceilings[it.Unit] && !b.hasOffer(it.Unit)
+	return it.Price < b.ceilings[it.Unit] || it.Price <= b.ceilings[it.Unit] && !b.single[it.Unit]
 }
 
 func (b *Buyer) withinCeilings(o protocol.Offer) bool {
@@ -91,62 +93,67 @@ func (b *Buyer) withinCeilings(o protocol.Offer) bool {
 	return true
 }
 
-func (b *Buyer) hasOffer(unit int) bool {
-	for _, bid := range b.standing {
-		if len(bid.Offer.Items) == 1 && bid.Offer.Items[0].Unit == unit {
-			return true
-		}
+// stand puts an offer in place of the same seller's earlier one for the same
+// units, if it is lower; it reports whether it stands. A best offer, which starts
+// from the seller's own price, replaces nothing that satisfies the request.
+func (b *Buyer) stand(seller protocol.AgentID, s *bidder, o protocol.Offer, units string) bool {
+	at := place{seller, units, o.Group}
+	i, ok := b.places[at]
+	switch {
+	case ok && !b.replaces(b.standing[i].Offer, o):
+		return false
+	case !ok && (len(b.standing) >= maxStanding || s.offers >= maxOfSeller):
+		return false
+	case !ok:
+		i = len(b.standing)
+		b.places[at] = i
+		b.standing = append(b.standing, clearing.Bid{})
+		s.offers++
 	}
-	return false
+	b.arrivals++
+	b.standing[i] = clearing.Bid{Seller: seller, Arrival: b.arrivals, Offer: o}
+	if len(o.Items) == 1 {
+		b.single[o.Items[0].Unit] = true
+	}
+	return true
 }
 
-// stand puts a bid in place of the same seller's earlier one for the same units.
-// A best offer, which starts from the seller's own price, replaces nothing that
-// satisfies the request.
-func (b *Buyer) stand(bid clearing.Bid) {
-	key := unitKey(bid.Offer)
-	for i, old := range b.standing {
-		if old.Seller != bid.Seller || unitKey(old.Offer) != key || old.Offer.Group != bid.Offer.Group {
-			continue
-		}
-		if violated, _ := b.violations(old.Offer); b.state != BestOffer || violated > 0 {
-			b.standing[i] = bid
-		}
-		return
+// replaces reports whether a seller's new offer takes the place of its old one.
+func (b *Buyer) replaces(old, o protocol.Offer) bool {
+	if b.state == BestOffer {
+		violated, _ := b.violations(old)
+		return violated > 0
 	}
-	b.standing = append(b.standing, bid)
+	if len(o.Items) == 1 {
+		return o.Items[0].Price < old.Items[0].Price
+	}
+	return o.Cost < old.Cost
 }
 
+// unitKey names the units of an offer, in whatever order it lists them.
 func unitKey(o protocol.Offer) string {
 	if len(o.Items) == 1 {
 		return strconv.Itoa(o.Items[0].Unit)
 	}
-	parts := make([]string, len(o.Items))
-	for i, it := range o.Items {
-		parts[i] = strconv.Itoa(it.Unit)
+	list := units(o)
+	slices.Sort(list)
+	parts := make([]string, len(list))
+	for i, u := range list {
+		parts[i] = strconv.Itoa(u)
 	}
 	return strings.Join(parts, ",")
 }
 
-// lowerCeilings makes the best standing offers the next round's ceilings.
-func (b *Buyer) lowerCeilings() {
-	if b.state != Calling {
+// lowerCeilings makes an offer that counts the next round's ceiling.
+func (b *Buyer) lowerCeilings(o protocol.Offer, key string) {
+	if len(o.Items) == 1 {
+		it := o.Items[0]
+		b.ceilings[it.Unit] = min(b.ceilings[it.Unit], it.Price)
 		return
 	}
-	for _, bid := range b.standing {
-		o := bid.Offer
-		if len(o.Items) == 1 {
-			it := o.Items[0]
-			if it.Price < *b.ceilings[it.Unit] {
-				price := it.Price
-				b.ceilings[it.Unit] = &price
-			}
-			continue
-		}
-		c, ok := b.bundles[unitKey(o)]
-		if !ok || o.Cost < c.Cost {
-			b.bundles[unitKey(o)] = message.BundleCeiling{Units: units(o), Cost: o.Cost}
-		}
+	c, ok := b.bundles[key]
+	if !ok && len(b.bundles) < maxBundles || ok && o.Cost < c.Cost {
+		b.bundles[key] = message.BundleCeiling{Units: units(o), Cost: o.Cost}
 	}
 }
 

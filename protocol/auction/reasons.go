@@ -10,20 +10,23 @@ import (
 )
 
 // Why sums why sellers make no offer: one code per seller, so that the counts
-// add up to the sellers without an offer. Nobody's answer counts as silent.
+// add up to the sellers without an offer. Where units have no offer at all, only
+// offers for those count, and only what was said of those. Nobody's answer counts
+// as silent.
 func (b *Buyer) Why() map[protocol.Code]int {
 	counts := map[protocol.Code]int{}
-	offering := b.offering()
+	offering, lacking := b.offering()
 	for _, id := range b.order {
 		if offering[id] {
 			continue
 		}
 		s := b.sellers[id]
+		reasons := about(s.reasons, lacking)
 		switch {
-		case !s.heard && len(s.reasons) == 0:
+		case !s.heard && len(reasons) == 0:
 			counts[protocol.CodeSilent]++
-		case len(s.reasons) > 0:
-			counts[decisive(s.reasons).Code]++
+		case len(reasons) > 0:
+			counts[decisive(reasons).Code]++
 		default:
 			counts[protocol.CodeCeiling]++ // it bid, but not below what stood
 		}
@@ -31,15 +34,41 @@ func (b *Buyer) Why() map[protocol.Code]int {
 	return counts
 }
 
-// offering are the sellers with a standing offer that satisfies the request.
-func (b *Buyer) offering() map[protocol.AgentID]bool {
-	m := map[protocol.AgentID]bool{}
+// offering are the sellers with a standing offer that satisfies the request, and
+// lacking the units that no such offer covers. Sellers that offer only what
+// others offer too do not count while units are lacking.
+func (b *Buyer) offering() (sellers map[protocol.AgentID]bool, lacking map[int]bool) {
+	sellers, lacking = map[protocol.AgentID]bool{}, map[int]bool{}
+	for unit := range b.cfg.Wants {
+		lacking[unit] = true
+	}
 	for _, bid := range b.standing {
 		if v, _ := b.violations(bid.Offer); v == 0 {
-			m[bid.Seller] = true
+			sellers[bid.Seller] = true
+			for _, it := range bid.Offer.Items {
+				delete(lacking, it.Unit)
+			}
 		}
 	}
-	return m
+	if len(lacking) > 0 {
+		clear(sellers)
+	}
+	return sellers, lacking
+}
+
+// about are the reasons that speak of lacking units, or of all; if none is
+// lacking, every reason.
+func about(reasons []protocol.Reason, lacking map[int]bool) []protocol.Reason {
+	if len(lacking) == 0 {
+		return reasons
+	}
+	var list []protocol.Reason
+	for _, r := range reasons {
+		if lacking[r.Unit] || r.Unit == protocol.AllUnits {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // decisive is the reason that would have to go first: a static term before a
@@ -69,7 +98,9 @@ func rank(c protocol.Code) int {
 // Violations says in words which of the request's terms a set breaks.
 func (b *Buyer) Violations(set []clearing.Bid) []string {
 	var list []string
+	var total protocol.Credits
 	for _, bid := range set {
+		total += bid.Offer.Cost // bounded by clearing.MaxOfferCost and MaxUnits
 		for _, it := range bid.Offer.Items {
 			w := b.cfg.Wants[it.Unit]
 			if it.Price > w.Ceiling {
@@ -80,6 +111,9 @@ func (b *Buyer) Violations(set []clearing.Bid) []string {
 				list = append(list, fmt.Sprintf("unit %d: %s later than asked", it.Unit+1, ceilMinutes(late)))
 			}
 		}
+	}
+	if b.cfg.MaxCost > 0 && total > b.cfg.MaxCost {
+		list = append(list, fmt.Sprintf("in all: %s, above the most that may be spent, %s", total, b.cfg.MaxCost))
 	}
 	return list
 }
@@ -153,13 +187,13 @@ func (b *Buyer) timeAdvice() []string {
 // eachLacking calls f with the decisive reason of every seller that has no offer
 // because of code, and the unit it speaks of.
 func (b *Buyer) eachLacking(code protocol.Code, f func(r protocol.Reason, w Want)) {
-	offering := b.offering()
+	offering, lacking := b.offering()
 	for _, id := range b.order {
-		s := b.sellers[id]
-		if offering[id] || len(s.reasons) == 0 {
+		reasons := about(b.sellers[id].reasons, lacking)
+		if offering[id] || len(reasons) == 0 {
 			continue
 		}
-		if r := decisive(s.reasons); r.Code == code {
+		if r := decisive(reasons); r.Code == code {
 			f(r, b.cfg.Wants[min(max(r.Unit, 0), len(b.cfg.Wants)-1)])
 		}
 	}

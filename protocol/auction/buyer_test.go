@@ -1,0 +1,459 @@
+package auction_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+
+	"ramp/protocol"
+	"ramp/protocol/auction"
+	"ramp/protocol/clearing"
+	"ramp/protocol/message"
+)
+
+// The transcripts in testdata/buyer are auctions of one buyer; sellers say only
+// what the transcript says. Every Output is printed.
+func TestBuyerTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/buyer", func(t *testing.T, path string) {
+		w := &buyerWorld{t: t, now: begin, timing: auction.NewTiming()}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return w.run(d) })
+	})
+}
+
+var begin = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+type buyerWorld struct {
+	t      *testing.T
+	now    time.Time
+	timing *auction.Timing
+	b      *auction.Buyer
+	asked  int // auctions so far
+}
+
+func agent(name string) protocol.AgentID {
+	return protocol.AgentID(name + "@" + strings.Repeat("a", protocol.FingerprintLen))
+}
+
+func (w *buyerWorld) run(d *datadriven.TestData) string {
+	defer func() {
+		if r := recover(); r != nil {
+			d.Fatalf(w.t, "%v", r)
+		}
+	}()
+	switch d.Cmd {
+	case "open":
+		return w.open(d)
+	case "propose", "refuse":
+		return w.show(w.b.Receive(w.now, w.answer(d)))
+	case "unreachable":
+		return w.show(w.b.Receive(w.now, protocol.Message{Performative: protocol.Failure, Sender: protocol.LocalMesh,
+			Conversation: "c", Body: message.Undeliverable{To: agent(value(d, "to", ""))}}))
+	case "wait":
+		pause, err := time.ParseDuration(d.CmdArgs[0].Key)
+		must(err)
+		w.now = w.now.Add(pause)
+		return w.show(w.b.Wake(w.now))
+	case "solve":
+		return w.solve(d)
+	case "why":
+		return w.why()
+	case "rounds":
+		return w.rounds()
+	case "patience":
+		return w.timing.Patience().String() + "\n"
+	}
+	panic("unknown command " + d.Cmd)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func value(d *datadriven.TestData, key, otherwise string) string {
+	for _, a := range d.CmdArgs {
+		if a.Key == key {
+			return strings.Join(a.Vals, ",")
+		}
+	}
+	return otherwise
+}
+
+func number(d *datadriven.TestData, key string, otherwise int) int {
+	n, err := strconv.Atoi(value(d, key, strconv.Itoa(otherwise)))
+	must(err)
+	return n
+}
+
+// sellersOf reads "a,b,c", or "64" for s001 … s064.
+func sellersOf(s string) []protocol.AgentID {
+	var list []protocol.AgentID
+	if n, err := strconv.Atoi(s); err == nil {
+		for i := range n {
+			list = append(list, agent(fmt.Sprintf("s%03d", i+1)))
+		}
+		return list
+	}
+	for _, name := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) {
+		list = append(list, agent(name))
+	}
+	return list
+}
+
+// window is what every unit of a transcript asks: an hour of 4 cores, from one
+// to three hours from the beginning.
+func window(price int) auction.Want {
+	return auction.Want{Ceiling: protocol.Credits(price) * protocol.Credit, NotBefore: begin.Add(time.Hour), End: begin.Add(3 * time.Hour), Wall: time.Hour, Cores: 4}
+}
+
+func (w *buyerWorld) open(d *datadriven.TestData) string {
+	w.asked++
+	cfg := auction.BuyerConfig{
+		Self: agent("buyer"), Conversation: "c", Document: []byte("<x/>"), Sellers: sellersOf(value(d, "sellers", "")),
+		Rounds: number(d, "rounds", 3), RoundLimit: 15 * time.Second, Objective: protocol.ObjectiveCost,
+		NoEarlyClose: value(d, "fixed", "") != "", MaxCost: protocol.Credits(number(d, "max-cost", 0)) * protocol.Credit,
+	}
+	for range number(d, "units", 1) {
+		want := window(number(d, "price", 50))
+		if s := value(d, "last-start", ""); s != "" {
+			at, err := time.ParseDuration(s)
+			must(err)
+			want.LastStart = begin.Add(at)
+		}
+		cfg.Wants = append(cfg.Wants, want)
+	}
+	if err := cfg.Validate(); err != nil {
+		return err.Error() + "\n"
+	}
+	b, out := auction.NewBuyer(w.now, cfg, w.timing)
+	w.b = b
+	return w.show(out)
+}
+
+// offerOf reads "unit:price", "unit+unit:price" and options "@2h30m" for a start
+// and "x8" for cores, "~1m" for how long it is valid, "#g" for a group.
+func offerOf(now time.Time, s string) protocol.Offer {
+	units, rest, _ := strings.Cut(s, ":")
+	start, cores, valid, group := time.Hour, 4, 10*time.Minute, ""
+	cut := func(mark string) string {
+		before, after, _ := strings.Cut(rest, mark)
+		rest = before
+		return after
+	}
+	if g := cut("#"); g != "" {
+		group = g
+	}
+	var err error
+	if v := cut("~"); v != "" {
+		valid, err = time.ParseDuration(v)
+		must(err)
+	}
+	if v := cut("x"); v != "" {
+		cores, err = strconv.Atoi(v)
+		must(err)
+	}
+	if v := cut("@"); v != "" {
+		start, err = time.ParseDuration(v)
+		must(err)
+	}
+	price, err := protocol.ParseCredits(rest)
+	must(err)
+	o := protocol.Offer{ID: s, ValidUntil: now.Add(valid), Group: group}
+	for _, u := range strings.Split(units, "+") {
+		unit, err := strconv.Atoi(u)
+		must(err)
+		slot := protocol.Slot{Start: begin.Add(start), End: begin.Add(start + time.Hour), Cores: cores}
+		cost, err := protocol.Cost(max(price, 0), cores, time.Hour)
+		must(err)
+		o.Items = append(o.Items, protocol.Item{Unit: unit, Slot: slot, Price: price, Cost: cost})
+		o.Cost += cost
+	}
+	return o
+}
+
+func (w *buyerWorld) answer(d *datadriven.TestData) protocol.Message {
+	m := protocol.Message{Performative: protocol.Propose, Sender: agent(value(d, "from", "")), Conversation: "c"}
+	round := number(d, "round", w.b.Round())
+	reasons := w.reasons(d)
+	if d.Cmd == "refuse" {
+		m.Performative, m.Body = protocol.Refuse, message.Refusal{Round: round, Reasons: reasons}
+		return m
+	}
+	p := message.Proposal{Round: round, Refusals: reasons}
+	for _, s := range strings.Fields(d.Input) {
+		if !strings.Contains(s, "=") {
+			p.Offers = append(p.Offers, offerOf(w.now, s))
+		}
+	}
+	m.Body = p
+	return m
+}
+
+// reasons reads fields "code=unit[,asks][,start]".
+func (w *buyerWorld) reasons(d *datadriven.TestData) []protocol.Reason {
+	var list []protocol.Reason
+	for _, s := range strings.Fields(d.Input) {
+		code, rest, ok := strings.Cut(s, "=")
+		if !ok {
+			continue
+		}
+		f := strings.Split(rest, ",")
+		unit, err := strconv.Atoi(f[0])
+		must(err)
+		r := protocol.Reason{Code: protocol.Code(code), Unit: unit}
+		for _, v := range f[1:] {
+			if wait, err := time.ParseDuration(v); err == nil && v != "0" {
+				r.Start = begin.Add(wait)
+				continue
+			}
+			r.Asks, err = protocol.ParseCredits(v)
+			must(err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func (w *buyerWorld) show(out protocol.Output) string {
+	var s strings.Builder
+	for _, m := range out.Send {
+		c := m.Body.(message.CallForProposals)
+		to := fmt.Sprint(len(m.Receivers), " sellers")
+		if len(m.Receivers) <= 4 {
+			var names []string
+			for _, id := range m.Receivers {
+				names = append(names, cmp.Or(id.Name(), string(id)))
+			}
+			to = strings.Join(names, " ")
+		}
+		fmt.Fprintf(&s, "%s to %s: round %d", m.Performative, to, c.Round)
+		if c.Best {
+			s.WriteString(", best offers")
+		}
+		if c.Document != nil {
+			s.WriteString(", with the document")
+		}
+		for _, x := range c.Ceilings {
+			fmt.Fprintf(&s, ", unit %d below %s", x.Unit, x.Price)
+		}
+		for _, x := range c.Bundles {
+			fmt.Fprintf(&s, ", units %v below %s", x.Units, x.Cost)
+		}
+		s.WriteString("\n")
+	}
+	if !out.WakeAt.IsZero() {
+		fmt.Fprintf(&s, "wake in %s\n", out.WakeAt.Sub(w.now))
+	}
+	if w.b.Over() {
+		fmt.Fprintf(&s, "%s%s\n", w.b.State(), set(w.b.Result().Solution.Chosen))
+		for _, v := range w.b.Violations(w.b.Result().Solution.Chosen) {
+			fmt.Fprintf(&s, "violated: %s\n", v)
+		}
+	}
+	if s.Len() == 0 {
+		return "nothing\n"
+	}
+	return s.String()
+}
+
+func set(bids []clearing.Bid) string {
+	var s strings.Builder
+	for _, b := range bids {
+		fmt.Fprintf(&s, " %s %s", b.Seller.Name(), b.Offer.ID)
+	}
+	return s.String()
+}
+
+// solve resolves without the offers "seller/offer" that are given.
+func (w *buyerWorld) solve(d *datadriven.TestData) string {
+	out := map[auction.Key]bool{}
+	for _, s := range strings.Fields(d.Input) {
+		seller, offer, _ := strings.Cut(s, "/")
+		out[auction.Key{Seller: agent(seller), Offer: offer}] = true
+	}
+	sol, ok := w.b.Resolve(w.now, nil, out)
+	if !ok {
+		return "none\n"
+	}
+	return strings.TrimSpace(set(sol.Chosen)) + "\n"
+}
+
+func (w *buyerWorld) why() string {
+	var s strings.Builder
+	why := w.b.Why()
+	for _, c := range slices.Sorted(maps.Keys(why)) {
+		fmt.Fprintf(&s, "%d %s\n", why[c], c)
+	}
+	for _, a := range w.b.Advice() {
+		s.WriteString(a + "\n")
+	}
+	return s.String()
+}
+
+func (w *buyerWorld) rounds() string {
+	var s strings.Builder
+	for _, r := range w.b.Rounds() {
+		fmt.Fprintf(&s, "round %d: %d offer, %d refuse, %.0f ms, best", r.Round, r.Offers, r.Refusals, r.MS)
+		for _, p := range r.Best {
+			if p == nil {
+				s.WriteString(" -")
+			} else {
+				s.WriteString(" " + p.String())
+			}
+		}
+		s.WriteString("\n")
+	}
+	return s.String()
+}
+
+// naive is the rule of ceilings, written down a second time: every offer that
+// ever counted is kept, and the best of them is looked for each time.
+type naive struct {
+	counted []protocol.Offer
+	ceiling protocol.Credits
+}
+
+func (n *naive) take(round int, o protocol.Offer) {
+	price := o.Items[0].Price
+	best, any := n.ceiling, false
+	for _, c := range n.counted {
+		if p := c.Items[0].Price; !any || p < best {
+			best, any = p, true
+		}
+	}
+	if round == 1 && price <= n.ceiling || round > 1 && (any && price < best || !any && price <= best) {
+		n.counted = append(n.counted, o)
+	}
+}
+
+// A new offer counts only below what stands (round 1: not above the request):
+// the machine and the naive rule agree on every ceiling, and the winner is the
+// cheapest that counted.
+func TestCeilingsAreTheNaiveRule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := &naive{ceiling: 50 * protocol.Credit}
+		sellers := []protocol.AgentID{agent("a"), agent("b"), agent("c")}
+		b, _ := auction.NewBuyer(begin, auction.BuyerConfig{
+			Self: agent("buyer"), Conversation: "c", Wants: []auction.Want{window(50)}, Sellers: sellers,
+			Rounds: 4, RoundLimit: time.Second, NoEarlyClose: true, Objective: protocol.ObjectiveCost,
+		}, auction.NewTiming())
+		now := begin
+		for round := 1; round <= 4; round++ {
+			for i := range rapid.IntRange(0, 8).Draw(t, "answers") {
+				price := rapid.IntRange(-1, 60).Draw(t, "price")
+				o := offerOf(now, fmt.Sprintf("0:%d", price))
+				o.ID = fmt.Sprintf("%d-%d", round, i)
+				b.Receive(now, protocol.Message{Sender: rapid.SampledFrom(sellers).Draw(t, "seller"), Body: message.Proposal{Round: round, Offers: []protocol.Offer{o}}})
+				if price > 0 {
+					n.take(round, o)
+				}
+			}
+			now = now.Add(time.Second)
+			out := b.Wake(now)
+			want := n.ceiling
+			for _, c := range n.counted {
+				want = min(want, c.Items[0].Price)
+			}
+			if round < 4 {
+				if got := out.Send[0].Body.(message.CallForProposals).Ceilings[0].Price; got != want {
+					t.Fatalf("round %d: the ceiling is %s, want %s", round, got, want)
+				}
+				continue
+			}
+			if len(n.counted) == 0 {
+				if b.State() != auction.BestOffer {
+					t.Fatalf("nothing counted, but the auction is %s", b.State())
+				}
+				return
+			}
+			if got := b.Result().Solution.Chosen[0].Offer.Items[0].Price; b.State() != auction.Awarded || got != want {
+				t.Fatalf("%s at %s, want %s", b.State(), got, want)
+			}
+		}
+	})
+}
+
+// No answer, however odd, stops an auction: it ends after its rounds and a
+// best-offer round, and whatever it chooses answers the request.
+func TestAnyAnswersEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sellers := sellersOf("5")
+		units := rapid.IntRange(1, 3).Draw(t, "units")
+		cfg := auction.BuyerConfig{Self: agent("buyer"), Conversation: "c", Sellers: sellers, Rounds: rapid.IntRange(1, 4).Draw(t, "rounds"),
+			RoundLimit: 10 * time.Second, Objective: protocol.ObjectiveCost, NoEarlyClose: rapid.Bool().Draw(t, "fixed")}
+		for range units {
+			cfg.Wants = append(cfg.Wants, window(50))
+		}
+		b, out := auction.NewBuyer(begin, cfg, auction.NewTiming())
+		now, calls := begin, 1
+		for steps := 0; !b.Over(); steps++ {
+			if steps > 500 {
+				t.Fatal("no end after 500 steps")
+			}
+			if rapid.IntRange(0, 3).Draw(t, "wake") == 0 {
+				now = now.Add(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 10 * time.Second}).Draw(t, "pause"))
+				out = b.Wake(now)
+			} else {
+				out = b.Receive(now, anyAnswer(t, now, rapid.SampledFrom(sellers).Draw(t, "seller")))
+			}
+			if len(out.Send) > 0 {
+				calls++
+			}
+		}
+		if calls > cfg.Rounds+1 {
+			t.Fatalf("%d calls for %d rounds", calls, cfg.Rounds)
+		}
+		if b.State() == auction.Failed {
+			return
+		}
+		covered := map[int]bool{}
+		for _, bid := range b.Result().Solution.Chosen {
+			for _, it := range bid.Offer.Items {
+				if covered[it.Unit] || it.Unit >= units || it.Cost <= 0 || it.Slot.Cores != 4 {
+					t.Fatalf("chosen: %+v", it)
+				}
+				if b.State() == auction.Awarded && it.Price > 50*protocol.Credit {
+					t.Fatalf("awarded at %s", it.Price)
+				}
+				covered[it.Unit] = true
+			}
+		}
+		if len(covered) != units {
+			t.Fatalf("%d of %d units are covered", len(covered), units)
+		}
+	})
+}
+
+func anyAnswer(t *rapid.T, now time.Time, from protocol.AgentID) protocol.Message {
+	m := protocol.Message{Sender: from, Conversation: "c"}
+	round := rapid.IntRange(0, 6).Draw(t, "round")
+	if rapid.Bool().Draw(t, "refuse") {
+		m.Body = message.Refusal{Round: round, Reasons: []protocol.Reason{{
+			Code: rapid.SampledFrom([]protocol.Code{protocol.CodeStands, protocol.CodePrice, protocol.CodeBusy, protocol.CodeUnknown}).Draw(t, "code"),
+			Unit: rapid.IntRange(-1, 5).Draw(t, "of"), Asks: protocol.Credits(rapid.Int64().Draw(t, "asks"))}}}
+		return m
+	}
+	p := message.Proposal{Round: round}
+	for i := range rapid.IntRange(0, 3).Draw(t, "offers") {
+		o := offerOf(now, fmt.Sprintf("%d:%d@%dm", rapid.IntRange(0, 3).Draw(t, "unit"), rapid.IntRange(-2, 90).Draw(t, "price"), rapid.IntRange(0, 200).Draw(t, "start")))
+		o.ID = fmt.Sprint(i)
+		if rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
+			o.Cost = protocol.Credits(rapid.Int64().Draw(t, "cost"))
+		}
+		if rapid.IntRange(0, 9).Draw(t, "greedy") == 0 {
+			o.Items[0].Price = protocol.MaxCredits
+		}
+		p.Offers = append(p.Offers, o)
+	}
+	m.Body = p
+	return m
+}
