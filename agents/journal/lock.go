@@ -43,7 +43,7 @@ func takeLock(path string) (*os.File, error) {
 		return nil, fmt.Errorf("lock journal %s: %w", path, err)
 	}
 	// Who holds the lock is told as a courtesy; on a full disk it is not known.
-	who := fmt.Sprintf("%d %s", os.Getpid(), filepath.Base(os.Args[0]))
+	who := fmt.Sprintf("%d %s", os.Getpid(), strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "))
 	_ = f.Truncate(0)
 	_, _ = f.WriteAt([]byte(who[:min(len(who), maxHolder)]), 0)
 	return f, nil

@@ -79,6 +79,9 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	return r, out, err
 }
 
+// Going reports whether a purchase is going on.
+func (r *Role) Going(id string) bool { return r.purchases[id] != nil }
+
 // ID is the agent's own.
 func (r *Role) ID() protocol.AgentID { return r.cfg.Credential.ID }
 

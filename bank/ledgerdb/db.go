@@ -194,26 +194,55 @@ func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
 // Each calls f with every record of a table in order of key, until f fails
 // (protocol.Tables). The value is only good during the call. f must not append.
 func (db *DB) Each(name string, f func(key string, value []byte) error) error {
-	calling := false
-	var value []byte
-	err := guardExcept(&calling, func() error {
+	return db.View(func(t protocol.Tables) error { return t.Each(name, f) })
+}
+
+// View calls f with all tables as they were at one moment, while the ledger goes
+// on. The file cannot use the room of old pages again until f returns.
+func (db *DB) View(f func(t protocol.Tables) error) error {
+	var s snapshot
+	err := guardExcept(&s.calling, func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
-			b := tx.Bucket(tablesBucket).Bucket([]byte(name))
-			if b == nil {
-				return nil
-			}
-			return b.ForEach(func(k, v []byte) error {
-				key := string(k)
-				value = append(value[:0], v...) // here, where a damaged page is noticed
-				calling = true
-				err := f(key, value)
-				calling = false
-				return err
-			})
+			s.tables = tx.Bucket(tablesBucket)
+			s.calling = true
+			err := f(&s)
+			s.calling = false
+			return err
 		})
 	})
 	if err != nil {
 		return fmt.Errorf("read ledger %s: %w", db.path, err)
 	}
 	return nil
+}
+
+// snapshot are the tables of one transaction. While calling is set, a panic is
+// the caller's and not the file's.
+type snapshot struct {
+	tables  *bbolt.Bucket
+	calling bool
+	value   []byte
+}
+
+// Each is DB.Each within the transaction.
+func (s *snapshot) Each(name string, f func(key string, value []byte) error) error {
+	s.calling = false
+	err := s.each(name, f)
+	s.calling = true
+	return err
+}
+
+func (s *snapshot) each(name string, f func(key string, value []byte) error) error {
+	b := s.tables.Bucket([]byte(name))
+	if b == nil {
+		return nil
+	}
+	return b.ForEach(func(k, v []byte) error {
+		key := string(k)
+		s.value = append(s.value[:0], v...) // here, where a damaged page is noticed
+		s.calling = true
+		err := f(key, s.value)
+		s.calling = false
+		return err
+	})
 }

@@ -2,8 +2,10 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -225,8 +227,8 @@ func newBankAudit() *cobra.Command {
 				}
 			} else {
 				fmt.Fprintf(stdout(c), "%d entries, %d accounts\n", a.Entries, a.Accounts)
-				for cur, sum := range a.Sum {
-					fmt.Fprintf(stdout(c), "  sum of %s: %s\n", cur, sum)
+				for _, cur := range slices.Sorted(maps.Keys(a.Sum)) {
+					fmt.Fprintf(stdout(c), "  sum of %s: %s\n", cur, a.Sum[cur])
 				}
 			}
 			if len(a.Bad) > 0 {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"sort"
 	"time"
 
 	"ramp/agents"
@@ -117,6 +118,7 @@ func (b *bankNode) lookUp(m protocol.Message) (protocol.Body, error) {
 func (b *bankNode) statement(q message.StatementQuery) (message.Statement, error) {
 	s := message.Statement{Account: q.Account, Lines: []message.StatementLine{}}
 	limit := min(max(q.Limit, 1), message.MaxStatement)
+	entries := map[uint64]int{} // lines of each
 	for _, currency := range b.cfg.Bank.Currencies {
 		part, err := b.db.Statement(ledgerdb.Query{Account: q.Account, Currency: currency, From: q.From, To: q.To, After: q.After, Limit: limit})
 		if err != nil {
@@ -126,6 +128,7 @@ func (b *bankNode) statement(q message.StatementQuery) (message.Statement, error
 		for _, e := range part.Entries {
 			for _, leg := range e.Legs {
 				if leg.Account == q.Account && leg.Currency == currency {
+					entries[e.Number]++
 					s.Lines = append(s.Lines, message.StatementLine{
 						Entry: e.Number, Time: e.Time, What: e.Kind.String(), Amount: leg.Amount, Currency: currency,
 						Balance: leg.After, Contract: e.Contract, Ref: e.Ref,
@@ -134,7 +137,22 @@ func (b *bankNode) statement(q message.StatementQuery) (message.Statement, error
 			}
 		}
 	}
+	cutStatement(&s, entries, limit)
 	return s, nil
+}
+
+// cutStatement puts the lines of several currencies in order of entry and keeps
+// those of the first entries: the next page begins behind a whole entry.
+func cutStatement(s *message.Statement, entries map[uint64]int, limit int) {
+	sort.SliceStable(s.Lines, func(i, j int) bool { return s.Lines[i].Entry < s.Lines[j].Entry })
+	if len(entries) <= limit {
+		return
+	}
+	keep := 0
+	for range limit {
+		keep += entries[s.Lines[keep].Entry]
+	}
+	s.Lines, s.More = s.Lines[:keep], true
 }
 
 // openBank reaches the bank of a directory: its daemon, or one in this process

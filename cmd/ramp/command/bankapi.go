@@ -162,9 +162,14 @@ func (b *bankNode) accountStatement(ctx context.Context, q statementCall) (messa
 	return b.statement(message.StatementQuery{Account: id, From: q.From, To: q.To, After: q.After, Limit: q.Limit})
 }
 
-// audit recomputes everything from the entries in the store.
+// audit recomputes everything from the entries in the store, as they are at one
+// moment: settlements go on meanwhile.
 func (b *bankNode) audit(context.Context, struct{}) (auditReport, error) {
-	r, err := ledger.Audit(b.db)
+	var r ledger.Report
+	err := b.db.View(func(t protocol.Tables) (err error) {
+		r, err = ledger.Audit(t)
+		return err
+	})
 	if err != nil {
 		return auditReport{}, err
 	}

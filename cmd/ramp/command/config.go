@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -84,11 +86,31 @@ func readConfig(path string) (*config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fail(exitUsage, "docs/OPERATIONS.md lists every key", "configuration %s: %w", path, err)
+		return nil, fail(exitUsage, "docs/OPERATIONS.md lists every key", "configuration %s: %s", path, yamlWords(err))
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fail(exitUsage, "", "configuration %s: want one document, without '---' in it", path)
 	}
 	c.dir = filepath.Dir(path)
 	c.defaults()
 	return &c, nil
+}
+
+// yamlWords is an error of the YAML reader in one line, with the names of keys
+// in place of those of Go types.
+func yamlWords(err error) string {
+	var typed *yaml.TypeError
+	if !errors.As(err, &typed) {
+		return strings.TrimPrefix(err.Error(), "yaml: ")
+	}
+	unknown := regexp.MustCompile(`field (.*) not found in type .*`)
+	wrong := regexp.MustCompile(`cannot unmarshal !!(\S+)(.*) into .*`)
+	lines := make([]string, len(typed.Errors))
+	for i, line := range typed.Errors {
+		line = unknown.ReplaceAllString(line, `unknown key "$1"`)
+		lines[i] = wrong.ReplaceAllString(line, "a $1$2 where another kind of value is wanted")
+	}
+	return strings.Join(lines, "; ")
 }
 
 func (c *config) defaults() {
@@ -157,16 +179,16 @@ func (c *config) trust() (*identity.Trust, error) {
 	return t, nil
 }
 
-// terms are the banks that a user pays with.
-func (u *userConfig) terms() ([]protocol.Terms, error) {
-	if u == nil {
-		return nil, nil
-	}
+// payTerms are the banks and currencies of a list in the configuration.
+func payTerms(key string, pay []payConfig) ([]protocol.Terms, error) {
 	var list []protocol.Terms
-	for _, p := range u.Pay {
+	for i, p := range pay {
 		id := protocol.AgentID(p.Bank)
 		if err := id.Validate(); err != nil {
-			return nil, fail(exitUsage, "", "configuration: user.pay: %w", err)
+			return nil, fail(exitUsage, "'ramp ca show' prints the agent of a certificate", "configuration: %s[%d].bank: %w", key, i, err)
+		}
+		if p.Currency == "" {
+			return nil, fail(exitUsage, "", "configuration: %s[%d].currency: want the currency to pay in", key, i)
 		}
 		list = append(list, protocol.Terms{Bank: id, Currency: p.Currency})
 	}

@@ -8,9 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,8 +38,11 @@ and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.c = c
+			if d.stop && (d.keep || d.logs != "") {
+				return fail(exitUsage, "", "--stop goes with --dir alone")
+			}
 			if d.stop {
-				return d.stopKept()
+				return d.stopKept(c.Context())
 			}
 			return d.run(c.Context())
 		},
@@ -270,17 +271,8 @@ func (d *demo) takeDown() error {
 	return errors.Join(errs...)
 }
 
-const pidFile = "pids"
-
-// explainKept writes down who runs and prints what to try.
+// explainKept prints what to try in a market that stays up.
 func (d *demo) explainKept() error {
-	var pids []string
-	for _, p := range append([]*process{d.user, d.bank}, d.sites...) {
-		pids = append(pids, strconv.Itoa(p.cmd.Process.Pid))
-	}
-	if err := os.WriteFile(filepath.Join(d.dir, pidFile), []byte(strings.Join(pids, "\n")+"\n"), 0o600); err != nil {
-		return err
-	}
 	user, bank := filepath.Join(d.dir, "user"), filepath.Join(d.dir, "bank")
 	d.say(`
 the market stays up in %[1]s; try:
@@ -302,28 +294,4 @@ func (d *demo) someID() string {
 		return d.result.Purchases[0].ID
 	}
 	return "ID"
-}
-
-// stopKept ends a market that was kept.
-func (d *demo) stopKept() error {
-	if d.dir == "" {
-		return fail(exitUsage, "", "--stop needs --dir DIR")
-	}
-	path := filepath.Join(d.dir, pidFile)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return fail(exitUsage, "", "no market in %s: %w", d.dir, err)
-	}
-	n := 0
-	for _, f := range strings.Fields(string(b)) {
-		pid, err := strconv.Atoi(f)
-		if err != nil || pid <= 1 {
-			return fail(exitFailed, "", "%s: %q is no process", path, f)
-		}
-		if syscall.Kill(pid, syscall.SIGTERM) == nil {
-			n++
-		}
-	}
-	d.say("asked %d processes to leave", n)
-	return os.Remove(path)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -25,13 +26,25 @@ func table(w io.Writer, rows ...[]string) {
 }
 
 // isTerminal reports whether w is a terminal.
-func isTerminal(w any) bool {
+func isTerminal(w any) bool { return terminalWidth(w) > 0 }
+
+// defaultWidth is how many letters fit on a line of a terminal that does not say.
+const defaultWidth = 80
+
+// terminalWidth is how many letters fit on a line of a terminal; zero: w is none.
+func terminalWidth(w any) int {
 	f, ok := w.(*os.File)
 	if !ok {
-		return false
+		return 0
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	switch {
+	case err != nil:
+		return 0
+	case size.Col == 0:
+		return defaultWidth
+	}
+	return int(size.Col)
 }
 
 // clockTime prints an instant for people, in UTC to the minute.
@@ -42,13 +55,28 @@ func clockTime(t time.Time) string {
 	return t.UTC().Format("Jan 2 15:04")
 }
 
+// secondTime prints an instant for people, in UTC to the second.
+func secondTime(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("Jan 2 15:04:05")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
 // unitRows are the units of a purchase as a table.
 func unitRows(p message.Purchase) [][]string {
 	rows := [][]string{{"unit", "resource", "cores", "start (UTC)", "end", "per core-hour", "cost", "state", "reservation"}}
 	for _, u := range p.Units {
 		rows = append(rows, []string{
 			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Cores), clockTime(u.Start), clockTime(u.End),
-			u.Price.String(), u.Cost.String(), u.State, u.Reservation,
+			u.Price.String(), u.Cost.String(), u.State, orDash(u.Reservation),
 		})
 	}
 	return rows

@@ -13,7 +13,7 @@ import (
 type progress struct {
 	w      io.Writer
 	live   bool
-	width  int
+	shown  int // letters on the live line
 	rounds int
 	state  string
 }
@@ -25,6 +25,9 @@ func (p *progress) purchase(v message.Purchase) {
 	if p.live {
 		p.line(fmt.Sprintf("%s: %s, %d found%s", nameOf(v), v.State, v.Found, roundText(v)))
 		return
+	}
+	if p.state == "" && v.Settled {
+		p.rounds = len(v.Rounds) // told when it was bought
 	}
 	for ; p.rounds < len(v.Rounds); p.rounds++ {
 		r := v.Rounds[p.rounds]
@@ -51,17 +54,22 @@ func roundText(v message.Purchase) string {
 	return fmt.Sprintf(", round %d: best %s, %d offers", r.Round, bestLine(r.Best), r.Offers)
 }
 
-// line rewrites the live line.
+// line rewrites the live line, in one write and never longer than the terminal
+// is wide: a line that wraps cannot be rewritten.
 func (p *progress) line(s string) {
-	pad := max(0, p.width-len(s))
-	fmt.Fprint(p.w, "\r"+s+strings.Repeat(" ", pad))
-	p.width = len(s)
+	letters := []rune(s)
+	if most := max(1, terminalWidth(p.w)-1); len(letters) > most {
+		letters = append(letters[:most-1], '…')
+	}
+	pad := max(0, p.shown-len(letters))
+	fmt.Fprint(p.w, "\r"+string(letters)+strings.Repeat(" ", pad)+strings.Repeat("\b", pad))
+	p.shown = len(letters)
 }
 
-// end leaves the live line.
+// end takes the live line away.
 func (p *progress) end() {
-	if p.live && p.width > 0 {
-		fmt.Fprint(p.w, "\r"+strings.Repeat(" ", p.width)+"\r")
-		p.width = 0
+	if p.live && p.shown > 0 {
+		p.line("")
+		fmt.Fprint(p.w, "\r")
 	}
 }

@@ -68,7 +68,7 @@ func newResourceCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check REQUEST", Short: "Print the offer the agent would make, round by round, and why", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			b, _, err := readRequest(c.InOrStdin(), args[0])
+			b, _, _, err := readRequest(c.InOrStdin(), args[0])
 			if err != nil {
 				return err
 			}
@@ -86,17 +86,26 @@ func newResourceCheck() *cobra.Command {
 	return c
 }
 
+// defaultLines is how many lines a list shows unless it is told otherwise.
+const defaultLines = 50
+
 func newResourceOffers() *cobra.Command {
-	return &cobra.Command{
+	var q lastCall
+	c := &cobra.Command{
 		Use: "offers", Short: "Print the last offers and refusals, and why", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if q.Limit < 0 {
+				return fail(exitUsage, "", "--limit %d: want zero or more", q.Limit)
+			}
 			var lines []message.QuoteLine
-			if err := askResource(c, "/v1/offers", nil, &lines); err != nil {
+			if err := askResource(c, "/v1/offers", q, &lines); err != nil {
 				return err
 			}
 			return printQuotes(c, lines)
 		},
 	}
+	c.Flags().IntVar(&q.Limit, "limit", defaultLines, "the last so many; 0: all that are remembered")
+	return c
 }
 
 func printQuotes(c *cobra.Command, lines []message.QuoteLine) error {
@@ -106,15 +115,15 @@ func printQuotes(c *cobra.Command, lines []message.QuoteLine) error {
 		}
 		return printJSON(stdout(c), lines)
 	}
-	rows := [][]string{{"round", "unit", "cores", "start (UTC)", "busy", "to beat", "answer"}}
+	rows := [][]string{{"at (UTC)", "buyer", "round", "unit", "cores", "start (UTC)", "busy", "to beat", "answer"}}
 	for _, l := range lines {
-		start := "-"
-		if !l.Slot.Start.IsZero() {
-			start = clockTime(l.Slot.Start)
+		busy := "-"
+		if l.Capacity > 0 {
+			busy = fmt.Sprintf("%d of %d", l.Busy, l.Capacity)
 		}
 		rows = append(rows, []string{
-			fmt.Sprint(l.Round), fmt.Sprint(l.Unit + 1), fmt.Sprint(l.Cores), start,
-			fmt.Sprintf("%d of %d", l.Busy, l.Capacity), l.Standing.String(), quoteWords(l),
+			secondTime(l.At), orDash(l.Buyer.Name()), fmt.Sprint(l.Round), fmt.Sprint(l.Unit + 1), fmt.Sprint(l.Cores), clockTime(l.Slot.Start),
+			busy, l.Standing.String(), quoteWords(l),
 		})
 	}
 	table(stdout(c), rows...)
@@ -151,11 +160,15 @@ func quoteWords(l message.QuoteLine) string {
 }
 
 func newResourceReservations() *cobra.Command {
-	return &cobra.Command{
+	var q lastCall
+	c := &cobra.Command{
 		Use: "reservations", Short: "Print the reservations that the journal has", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if q.Limit < 0 {
+				return fail(exitUsage, "", "--limit %d: want zero or more", q.Limit)
+			}
 			var lines []message.ReservationLine
-			if err := askResource(c, "/v1/reservations", nil, &lines); err != nil {
+			if err := askResource(c, "/v1/reservations", q, &lines); err != nil {
 				return err
 			}
 			if wantsJSON(c) {
@@ -169,4 +182,6 @@ func newResourceReservations() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().IntVar(&q.Limit, "limit", 0, "the last so many; 0: all")
+	return c
 }

@@ -121,7 +121,7 @@ func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat sp
 	if err != nil {
 		return resource.Config{}, fail(exitUsage, "", "configuration: resource.minimum_price: %w", err)
 	}
-	terms, err := (&userConfig{Pay: r.Pay}).terms()
+	terms, err := payTerms("resource.pay", r.Pay)
 	if err != nil {
 		return resource.Config{}, err
 	}

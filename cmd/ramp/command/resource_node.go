@@ -137,15 +137,28 @@ func (r *resourceNode) check(ctx context.Context, q checkCall) ([]message.QuoteL
 // queueTime is how long a command waits for the batch system's first state.
 const queueTime = 30 * time.Second
 
-func (r *resourceNode) offers(ctx context.Context, _ struct{}) ([]message.QuoteLine, error) {
+// lastCall asks for the last lines of a list, at most Limit; zero: all.
+type lastCall struct {
+	Limit int `json:"limit"`
+}
+
+// lastOf are the last n of a list; zero: all.
+func lastOf[T any](list []T, n int) []T {
+	if n > 0 && len(list) > n {
+		return list[len(list)-n:]
+	}
+	return list
+}
+
+func (r *resourceNode) offers(ctx context.Context, q lastCall) ([]message.QuoteLine, error) {
 	lines := []message.QuoteLine{}
-	err := r.with(ctx, func(_ time.Time, role *resource.Role) { lines = append(lines, role.Offers()...) })
+	err := r.with(ctx, func(_ time.Time, role *resource.Role) { lines = append(lines, lastOf(role.Offers(), q.Limit)...) })
 	return lines, err
 }
 
-func (r *resourceNode) reservations(ctx context.Context, _ struct{}) ([]message.ReservationLine, error) {
+func (r *resourceNode) reservations(ctx context.Context, q lastCall) ([]message.ReservationLine, error) {
 	lines := []message.ReservationLine{}
-	err := r.with(ctx, func(_ time.Time, role *resource.Role) { lines = append(lines, role.Reservations()...) })
+	err := r.with(ctx, func(_ time.Time, role *resource.Role) { lines = append(lines, lastOf(role.Reservations(), q.Limit)...) })
 	return lines, err
 }
 

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -47,6 +48,9 @@ sides signed.
 	return root
 }
 
+// suggestWithin is how many letters a mistyped command may differ in.
+const suggestWithin = 2
+
 // usageErrors gives wrong arguments the exit code of bad usage.
 func usageErrors(c *cobra.Command) {
 	check := c.Args
@@ -56,17 +60,26 @@ func usageErrors(c *cobra.Command) {
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
 	}
-	if check != nil {
-		c.Args = func(c *cobra.Command, args []string) error {
+	c.Args = func(c *cobra.Command, args []string) error {
+		if check != nil {
 			if err := check(c, args); err != nil {
-				return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%s: %w", c.CommandPath(), err)
+				return usageError(c, err)
 			}
-			return nil
 		}
+		return usageError(c, c.ValidateRequiredFlags()) // cobra's own check has no exit code
 	}
 	for _, sub := range c.Commands() {
 		usageErrors(sub)
 	}
+}
+
+// usageError says which command was used wrongly, unless err says it itself.
+func usageError(c *cobra.Command, err error) error {
+	var e *exitError
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%s: %w", c.CommandPath(), err)
 }
 
 func noSuchCommand(c *cobra.Command, args []string) error {
@@ -74,10 +87,11 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := "see '" + c.CommandPath() + " --help'"
+	c.SuggestionsMinimumDistance = suggestWithin
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean '" + c.CommandPath() + " " + near[0] + "'?"
 	}
-	return fail(exitUsage, hint, "unknown command %q", args[0])
+	return fail(exitUsage, hint, "unknown command %q of %q", args[0], c.CommandPath())
 }
 
 // wantsJSON reports whether --json was given.

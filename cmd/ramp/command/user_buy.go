@@ -1,16 +1,13 @@
 package command
 
 import (
-	"bufio"
-	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -45,7 +42,9 @@ func newUserBuy() *cobra.Command {
 of offers after the rounds of bidding, reserved and paid all or nothing. If nothing
 meets the request, the closest set is shown; on a terminal it may be approved, and
 otherwise nothing is bought (exit code 3). It is safe to interrupt: what was signed
-is carried on by the next command or by the daemon.
+is carried on by the next command or by the daemon. It is safe to repeat: while a
+purchase of the same request is not decided, that one is gone on with; and one ID
+(--id) is bought once, ever.
 
 ` + exitHelp,
 		Args: cobra.ExactArgs(1),
@@ -53,6 +52,8 @@ is carried on by the next command or by the daemon.
 	}
 	o.register(c)
 	c.Flags().BoolVar(&o.approve, "approve", false, "ask before buying, also when the request is met")
+	c.Flags().StringVar(&o.id, "id", "", "ID of the purchase; one that was given before is shown, not bought again (default: a random one)")
+	c.Flags().BoolVar(&o.again, "again", false, "buy also while a purchase of the same request is not decided")
 	return c
 }
 
@@ -66,6 +67,8 @@ type buyFlags struct {
 	maxWait      time.Duration
 	approve      bool
 	quote        bool
+	id           string
+	again        bool
 }
 
 func (o *buyFlags) register(c *cobra.Command) {
@@ -93,6 +96,9 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	case o.maxWait < 0:
 		return opt, fail(exitUsage, "", "--max-wait %s: want zero or more", o.maxWait)
 	}
+	if o.id != "" && !validID(o.id) {
+		return opt, fail(exitUsage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, maxID, quotePrefix)
+	}
 	if o.optimize != "" {
 		if opt.Objective, err = protocol.ParseObjective(o.optimize); err != nil {
 			return opt, fail(exitUsage, "", "--optimize: %w", err)
@@ -106,31 +112,37 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	return opt, nil
 }
 
+// maxID bounds the ID of a purchase, in bytes.
+const maxID = 64
+
+func validID(id string) bool {
+	return regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(id) && len(id) <= maxID && !strings.HasPrefix(id, quotePrefix)
+}
+
 // buyingTime is what a purchase takes at most before a job could start.
 const buyingTime = 10 * time.Second
 
 // readRequest reads an RFQL document that may be bought now. A request without
 // wall time and start gets its start written in, so that all who read it mean
 // the same slot.
-func readRequest(in io.Reader, path string) ([]byte, rfql.Document, error) {
-	b, err := readInput(in, path, protocol.MaxDocument)
-	if err != nil {
-		return nil, rfql.Document{}, err
+func readRequest(in io.Reader, path string) (b []byte, doc rfql.Document, startNow bool, err error) {
+	if b, err = readInput(in, path, protocol.MaxDocument); err != nil {
+		return nil, doc, false, err
 	}
 	draft, _, err := rfql.Read(b)
 	if err != nil {
-		return nil, rfql.Document{}, rfqlError(path, err)
+		return nil, doc, false, rfqlError(path, err)
 	}
-	doc, err := rfql.Check(draft, time.Now().Add(buyingTime))
+	doc, err = rfql.Check(draft, time.Now().Add(buyingTime))
 	if err != nil {
-		return nil, doc, rfqlError(path, err)
+		return nil, doc, false, rfqlError(path, err)
 	}
 	for _, q := range draft.Requests {
 		if q.Wall == 0 && q.NotBefore.IsZero() {
-			return doc.XML(), doc, nil
+			return doc.XML(), doc, true, nil
 		}
 	}
-	return b, doc, nil
+	return b, doc, false, nil
 }
 
 // rfqlError is one line per fault, with the file.
@@ -173,7 +185,7 @@ func newPurchaseID(quote bool) string {
 }
 
 func runBuy(c *cobra.Command, path string, o buyFlags) error {
-	b, doc, err := readRequest(c.InOrStdin(), path)
+	b, doc, startNow, err := readRequest(c.InOrStdin(), path)
 	if err != nil {
 		return err
 	}
@@ -186,7 +198,13 @@ func runBuy(c *cobra.Command, path string, o buyFlags) error {
 		return err
 	}
 	defer closeAgent()
-	call := buyCall{ID: newPurchaseID(o.quote), Name: requestName(path, doc), Document: string(b), Options: opt}
+	call := buyCall{
+		ID: o.id, Name: requestName(path, doc), Document: string(b), Options: opt,
+		StartNow: startNow, Resume: !o.quote && !o.again || o.id != "",
+	}
+	if call.ID == "" {
+		call.ID = newPurchaseID(o.quote)
+	}
 	p, err := followPurchase(c, agent, "/v1/buy", call, call.ID)
 	if err != nil {
 		return err
@@ -218,53 +236,4 @@ func requestName(path string, doc rfql.Document) string {
 		return "standard input"
 	}
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-}
-
-// followPurchase shows how a purchase goes on until it is over.
-func followPurchase(c *cobra.Command, agent *caller, path string, call any, id string) (message.Purchase, error) {
-	show := newProgress(stderr(c))
-	defer show.end()
-	var last message.Purchase
-	done := false
-	err := agent.stream(c.Context(), path, call, func(raw json.RawMessage) error {
-		var line progressLine
-		if err := json.Unmarshal(raw, &line); err != nil {
-			return err
-		}
-		last, done = line.Purchase, line.Done
-		show.purchase(last)
-		if last.State == "awaiting approval" && !done {
-			return approve(c, agent, show, last)
-		}
-		return nil
-	})
-	if err == nil && !done {
-		err = fail(exitFailed, "'ramp user show "+id+"' tells what became of it", "the agent stopped before the purchase was over")
-	}
-	return last, interrupted(err, agent, id)
-}
-
-// interrupted says what goes on after Ctrl-C.
-func interrupted(err error, agent *caller, id string) error {
-	if !errors.Is(err, context.Canceled) {
-		return err
-	}
-	if agent.daemon {
-		return fail(exitFailed, "'ramp user cancel "+id+"' stops it", "interrupted; the daemon goes on with purchase %s", id)
-	}
-	return fail(exitFailed, "", "interrupted; what was signed of purchase %s is carried on by the next command", id)
-}
-
-// approve asks the person at the terminal; without one the answer is no.
-func approve(c *cobra.Command, agent *caller, show *progress, p message.Purchase) error {
-	show.end()
-	yes := false
-	if in, ok := c.InOrStdin().(*os.File); ok && isTerminal(in) {
-		printPurchase(stderr(c), p)
-		fmt.Fprint(stderr(c), "Buy this? [y/N] ")
-		line, err := bufio.NewReader(in).ReadString('\n')
-		answer := strings.ToLower(strings.TrimSpace(line))
-		yes = err == nil && (answer == "y" || answer == "yes")
-	}
-	return agent.call(c.Context(), "POST", "/v1/approve", idCall{ID: p.ID, Yes: yes}, nil)
 }

@@ -41,16 +41,15 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 	if err != nil {
 		return nil, err
 	}
-	terms, err := n.cfg.User.terms()
-	if err != nil {
-		return nil, err
+	role := user.Config{Credential: n.cred, Trust: n.trust}
+	if u := n.cfg.User; u != nil {
+		role.Hold, role.Settle = time.Duration(u.Hold), time.Duration(u.Settle)
+		if role.Terms, err = payTerms("user.pay", u.Pay); err != nil {
+			return nil, err
+		}
 	}
 	if err := n.openJournal(); err != nil {
 		return nil, err
-	}
-	role := user.Config{Credential: n.cred, Trust: n.trust, Terms: terms}
-	if u := n.cfg.User; u != nil {
-		role.Hold, role.Settle = time.Duration(u.Hold), time.Duration(u.Settle)
 	}
 	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return user.New(role, t, now)

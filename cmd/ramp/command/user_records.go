@@ -12,29 +12,39 @@ import (
 )
 
 func newUserList() *cobra.Command {
-	return &cobra.Command{
+	var q lastCall
+	c := &cobra.Command{
 		Use: "list", Short: "List the purchases there were", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if q.Limit < 0 {
+				return fail(exitUsage, "", "--limit %d: want zero or more", q.Limit)
+			}
 			agent, done, err := openUserRecords(c)
 			if err != nil {
 				return err
 			}
 			defer done()
 			var list []message.Purchase
-			if err := agent.call(c.Context(), "POST", "/v1/purchases", nil, &list); err != nil {
+			if err := agent.call(c.Context(), "POST", "/v1/purchases", q, &list); err != nil {
 				return err
 			}
 			if wantsJSON(c) {
 				return printJSON(stdout(c), list)
 			}
-			rows := [][]string{{"id", "request", "when (UTC)", "state", "units", "total"}}
+			rows := [][]string{{"id", "request", "when (UTC)", "state", "units", "paid"}}
 			for _, p := range list {
-				rows = append(rows, []string{p.ID, p.RFQ, clockTime(p.Created), p.State, fmt.Sprint(len(p.Units)), p.Total.String() + " " + p.Currency})
+				paid := "-"
+				if p.Settled {
+					paid = (p.Total - p.RefundTotal).String() + " " + p.Currency
+				}
+				rows = append(rows, []string{p.ID, p.RFQ, clockTime(p.Created), p.State, fmt.Sprint(len(p.Units)), paid})
 			}
 			table(stdout(c), rows...)
 			return nil
 		},
 	}
+	c.Flags().IntVar(&q.Limit, "limit", 0, "the last so many; 0: all")
+	return c
 }
 
 func newUserShow() *cobra.Command {

@@ -26,6 +26,8 @@ type buyCall struct {
 	Name     string          `json:"name"`
 	Document string          `json:"document"`
 	Options  message.Options `json:"options"`
+	StartNow bool            `json:"start_now,omitempty"` // the document's start was written in now, where it had none
+	Resume   bool            `json:"resume,omitempty"`    // go on with one of this ID, or an undecided one of this request
 }
 
 // progressLine is what a buy answers, one JSON value per change.
@@ -71,8 +73,8 @@ func (u userRecords) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/signed", handler(u.signed))
 }
 
-// list are all purchases, the oldest first.
-func (u userRecords) list(context.Context, struct{}) ([]message.Purchase, error) {
+// list are the last purchases, the oldest of them first.
+func (u userRecords) list(_ context.Context, q lastCall) ([]message.Purchase, error) {
 	list := []message.Purchase{}
 	err := u.journal.Each(user.TablePurchases, func(_ string, value []byte) error {
 		row, err := user.ReadRow(value)
@@ -80,7 +82,7 @@ func (u userRecords) list(context.Context, struct{}) ([]message.Purchase, error)
 		return err
 	})
 	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
-	return list, err
+	return lastOf(list, q.Limit), err
 }
 
 var errFound = errors.New("found")
@@ -185,8 +187,19 @@ func (u userAgent) buy(w http.ResponseWriter, r *http.Request) {
 		refuseCall(w, fail(exitUsage, "", "id %q: those of quotes, and only those, begin with %q", q.ID, quotePrefix))
 		return
 	}
+	if q.Resume {
+		begun, err := u.begun(q)
+		if err != nil {
+			refuseCall(w, err)
+			return
+		}
+		if begun != "" {
+			u.goOn(w, r, begun)
+			return
+		}
+	}
 	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options}
-	u.follow(w, r, q.ID, body)
+	u.follow(w, r, q.ID, func() error { return u.order(r.Context(), body) })
 }
 
 // cancel asks for a purchase, or a unit of it, to be taken back, and answers
@@ -205,7 +218,8 @@ func (u userAgent) cancel(w http.ResponseWriter, r *http.Request) {
 		refuseCall(w, err)
 		return
 	}
-	u.follow(w, r, q.ID, message.CancelPurchase{ID: q.ID, Unit: q.Unit - 1, Row: value})
+	body := message.CancelPurchase{ID: q.ID, Unit: q.Unit - 1, Row: value}
+	u.follow(w, r, q.ID, func() error { return u.order(r.Context(), body) })
 }
 
 // mayCancel reports why a purchase that is over has nothing to cancel.
@@ -227,20 +241,28 @@ func mayCancel(value []byte, unit int) error {
 	for _, u := range p.Units {
 		open = open || (unit == 0 || u.Unit == unit-1) && u.State == user.StateSettled
 	}
-	if p.Settled && !open {
-		return fail(exitNothing, "", "unit %d of %s is cancelled already", unit, p.ID)
+	switch {
+	case !p.Settled || open:
+		return nil
+	case unit == 0:
+		return fail(exitNothing, "", "every unit of %s is cancelled already", p.ID)
 	}
-	return nil
+	return fail(exitNothing, "", "unit %d of %s is cancelled already", unit, p.ID)
 }
 
 // follow gives an order and answers every change of the purchase until done.
-func (u userAgent) follow(w http.ResponseWriter, r *http.Request, id string, body protocol.Body) {
+func (u userAgent) follow(w http.ResponseWriter, r *http.Request, id string, order func() error) {
 	f, stop := u.hub.follow(id)
 	defer stop()
-	if err := u.order(r.Context(), body); err != nil {
+	if err := order(); err != nil {
 		refuseCall(w, withCode(exitFailed, err))
 		return
 	}
+	u.report(w, r, f)
+}
+
+// report answers every change that a follower sees, until the purchase is over.
+func (u userAgent) report(w http.ResponseWriter, r *http.Request, f *follower) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	e := json.NewEncoder(w)
 	flush, _ := w.(http.Flusher)

@@ -1,0 +1,106 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/user"
+	"ramp/protocol/message"
+)
+
+// following shows how one purchase goes on.
+type following struct {
+	c     *cobra.Command
+	agent *caller
+	show  *progress
+	id    string // that was asked for
+	last  message.Purchase
+	done  bool
+	asked bool // its owner, for approval
+}
+
+// followPurchase shows how a purchase goes on until it is over.
+func followPurchase(c *cobra.Command, agent *caller, path string, call any, id string) (message.Purchase, error) {
+	f := &following{c: c, agent: agent, show: newProgress(stderr(c)), id: id}
+	defer f.show.end()
+	err := agent.stream(c.Context(), path, call, f.line)
+	if err == nil && !f.done {
+		err = errors.New("the agent stopped before the purchase was over")
+	}
+	if f.last.ID != "" {
+		f.id = f.last.ID
+	}
+	return f.last, f.stopped(err)
+}
+
+// line takes one change of the purchase.
+func (f *following) line(raw json.RawMessage) error {
+	var line progressLine
+	if err := json.Unmarshal(raw, &line); err != nil {
+		return err
+	}
+	if f.last.ID == "" && line.Purchase.ID != f.id && !line.Done {
+		fmt.Fprintf(stderr(f.c), "going on with %s, a purchase of the same request that is not decided yet (--again buys one more)\n", line.Purchase.ID)
+	}
+	f.last, f.done = line.Purchase, line.Done
+	switch {
+	case f.last.State != user.StateApproval || f.done:
+		f.show.purchase(f.last)
+	case !f.asked:
+		f.asked = true
+		return f.approve()
+	}
+	return nil
+}
+
+// stopped says what goes on when somebody stopped looking.
+func (f *following) stopped(err error) error {
+	var e *exitError
+	switch {
+	case err == nil || errors.As(err, &e):
+		return err
+	case !errors.Is(err, context.Canceled):
+		return fail(exitFailed, "'ramp user show "+f.id+"' tells what became of it", "purchase %s: %w", f.id, err)
+	case f.agent.daemon:
+		return fail(exitFailed, "'ramp user cancel "+f.id+"' stops it", "interrupted; the daemon goes on with purchase %s", f.id)
+	}
+	return fail(exitFailed, "'ramp user show "+f.id+"' tells what became of it",
+		"interrupted; what was signed of purchase %s is carried on by the next 'ramp user' command that joins the market", f.id)
+}
+
+// approve asks the person at the terminal; without one the answer is no. The
+// purchase may end while the person thinks, so nobody waits for the answer.
+func (f *following) approve() error {
+	f.show.end()
+	in, ok := f.c.InOrStdin().(*os.File)
+	if !ok || !isTerminal(in) {
+		return f.answer(f.last.ID, false)
+	}
+	printPurchase(stderr(f.c), f.last)
+	fmt.Fprint(stderr(f.c), "Buy this? [y/N] ")
+	id := f.last.ID
+	go func() { // a read of a terminal cannot be stopped: it ends with the process
+		if err := f.answer(id, yes(in)); err != nil {
+			fmt.Fprintln(stderr(f.c), "ramp: your answer did not arrive:", err)
+		}
+	}()
+	return nil
+}
+
+func yes(in io.Reader) bool {
+	line, err := bufio.NewReader(in).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return err == nil && (answer == "y" || answer == "yes")
+}
+
+func (f *following) answer(id string, yes bool) error {
+	return f.agent.call(f.c.Context(), "POST", "/v1/approve", idCall{ID: id, Yes: yes}, nil)
+}

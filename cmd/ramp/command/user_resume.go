@@ -1,0 +1,90 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/rfql"
+)
+
+// begun is the purchase that an order was given for before, so that an order
+// that is repeated is not bought twice: one with its ID, whatever became of it,
+// or one of the same request that is not decided yet. None: "".
+func (u userRecords) begun(q buyCall) (string, error) {
+	found := ""
+	err := u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
+		if id == q.ID {
+			found = id
+			return errFound
+		}
+		row, err := user.ReadRow(value)
+		if err == nil && undecided(row.Purchase.State) && sameRequest(row.Order.Document, []byte(q.Document), q.StartNow) {
+			found = id
+		}
+		return err
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return found, err
+}
+
+// undecided reports whether a purchase in this state may still be bought.
+func undecided(state string) bool {
+	switch state {
+	case user.StateBidding, user.StateApproval, user.StateVoting, user.StateConfirming, user.StateDeciding:
+		return true
+	}
+	return false
+}
+
+// sameRequest reports whether two documents ask for the same. A start that was
+// written in when it was bought (now) is no difference.
+func sameRequest(x, y []byte, now bool) bool {
+	a, _, errA := rfql.Read(x)
+	b, _, errB := rfql.Read(y)
+	if errA != nil || errB != nil || len(a.Requests) != len(b.Requests) {
+		return false
+	}
+	for i := range a.Requests {
+		if now && b.Requests[i].Wall == 0 {
+			a.Requests[i].NotBefore, b.Requests[i].NotBefore = time.Time{}, time.Time{}
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// goOn answers every change of a purchase that was begun before, or how it ended.
+func (u userAgent) goOn(w http.ResponseWriter, r *http.Request, id string) {
+	going := false
+	look := func(now time.Time, role agents.Role) protocol.Output {
+		if going = role.(*user.Role).Going(id); !going {
+			return protocol.Output{}
+		}
+		again := protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request, Body: message.Buy{ID: id}}
+		return role.Receive(now, again) // it tells how it stands
+	}
+	f, stop := u.hub.follow(id)
+	defer stop()
+	if err := u.runner.Do(r.Context(), look); err != nil {
+		refuseCall(w, withCode(exitFailed, err))
+		return
+	}
+	if going {
+		u.report(w, r, f)
+		return
+	}
+	p, err := u.show(r.Context(), idCall{ID: id})
+	if err != nil {
+		refuseCall(w, err)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(progressLine{Event: "done", Done: true, Purchase: p}) // the caller has gone, or sees it
+}
