@@ -27,7 +27,7 @@ func (c *Coordinator) becomeConfirming(now time.Time) protocol.Output {
 	}
 	c.state = Confirming
 	c.votedAt = now
-	c.sellers = sellersOf(bundle)
+	c.sellers = c.bundle.Sellers()
 	c.scheduleRetry(now)
 	out := protocol.Output{Save: []protocol.Record{c.save()}}
 	for _, id := range c.sellers {
@@ -75,19 +75,6 @@ func reservationOf(v *message.Vote, unit int) string {
 	return ""
 }
 
-// sellersOf are the sellers of a bundle in order of their first unit.
-func sellersOf(b protocol.Bundle) []protocol.AgentID {
-	var list []protocol.AgentID
-	seen := map[protocol.AgentID]bool{}
-	for _, u := range b.Units {
-		if !seen[u.Seller] {
-			seen[u.Seller] = true
-			list = append(list, u.Seller)
-		}
-	}
-	return list
-}
-
 func (c *Coordinator) confirmation(seller protocol.AgentID) protocol.Message {
 	m := c.message(seller, protocol.Confirm, protocol.ProtocolCommit, message.Confirmation{Bundle: c.bundle})
 	m.ReplyWith = "confirm"
@@ -97,7 +84,7 @@ func (c *Coordinator) confirmation(seller protocol.AgentID) protocol.Message {
 
 // countersigned keeps a seller's copy. When all are there the bank decides.
 func (c *Coordinator) countersigned(now time.Time, from protocol.AgentID, s contract.Sale) protocol.Output {
-	if c.state != Confirming || s.Verified.ID != c.bundle.ID || s.Seller != from {
+	if c.state != Confirming || s.Verified.ID != c.bundle.ID || s.Seller.ID != from {
 		return protocol.Output{} // late, repeated, or of another contract
 	}
 	c.sales[from] = s
@@ -122,6 +109,12 @@ func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reas
 		return protocol.Output{}
 	}
 	c.refusals = append(c.refusals, reasons...)
+	return c.askVoid()
+}
+
+// askVoid asks the bank to void, now and at every retry.
+func (c *Coordinator) askVoid() protocol.Output {
+	c.voiding = true
 	return protocol.Output{Send: []protocol.Message{c.annulment()}}
 }
 
@@ -136,7 +129,7 @@ func (c *Coordinator) Annul() protocol.Output {
 	if c.state != Confirming && c.state != Deciding {
 		return protocol.Output{}
 	}
-	return protocol.Output{Send: []protocol.Message{c.annulment()}}
+	return c.askVoid()
 }
 
 // decided takes the bank's decision, whoever brings it. What is no decision
@@ -147,12 +140,12 @@ func (c *Coordinator) decided(now time.Time, d message.Decision) protocol.Output
 	}
 	if d.Receipt == nil {
 		if d.Outcome == protocol.OutcomeUnknown && !now.Before(c.bundle.Bundle.SettleBy) {
-			return protocol.Output{Send: []protocol.Message{c.annulment()}}
+			return c.askVoid()
 		}
 		return protocol.Output{}
 	}
-	r := d.Receipt.Receipt
-	if r.Contract != c.bundle.ID || r.Bank != c.bundle.Bundle.Bank {
+	r, bank := d.Receipt, c.bundle.Bundle.Bank
+	if !r.Checked() || r.Contract != c.bundle.ID || r.Bank != bank || r.Signer.ID != bank {
 		return protocol.Output{} // a receipt, but not for this contract by its bank
 	}
 	return c.becomeDecided(now, d.Receipt)
@@ -173,29 +166,33 @@ func (c *Coordinator) becomeDecided(now time.Time, r *contract.VerifiedReceipt) 
 	return protocol.Output{Save: []protocol.Record{c.save()}}
 }
 
-// retry asks again for what is missing: copies from sellers before settle-by,
-// the decision from the bank. It brings the bank the copies that it has, so that
-// a seller that is cut off from the bank loses nobody a purchase.
+// retry asks again for what is missing: void, if that was asked for; copies from
+// sellers before settle-by; the decision from the bank. It brings the bank the
+// copies that it has, so that a seller that is cut off from the bank loses nobody
+// a purchase.
 func (c *Coordinator) retry(now time.Time) protocol.Output {
+	c.scheduleRetry(now)
+	if c.voiding {
+		return protocol.Output{Send: []protocol.Message{c.annulment()}}
+	}
 	var out protocol.Output
-	if c.state == Confirming && now.Before(c.bundle.Bundle.SettleBy) {
+	bank := c.bundle.Bundle.Bank
+	if c.state == Deciding {
+		for _, s := range c.Sales() {
+			out.Send = append(out.Send, c.message(bank, protocol.Request, protocol.ProtocolRequest, message.Settlement{Sale: s}))
+		}
+		return out
+	}
+	if now.Before(c.bundle.Bundle.SettleBy) {
 		for _, id := range c.sellers {
 			if _, ok := c.sales[id]; !ok {
 				out.Send = append(out.Send, c.confirmation(id))
 			}
 		}
 	}
-	bank := c.bundle.Bundle.Bank
-	if c.state == Deciding {
-		for _, s := range c.Sales() {
-			out.Send = append(out.Send, c.message(bank, protocol.Request, protocol.ProtocolRequest, message.Settlement{Sale: s}))
-		}
-	} else {
-		m := c.message(bank, protocol.QueryRef, protocol.ProtocolRequest, message.OutcomeQuery{Contract: c.bundle.ID})
-		m.ReplyWith = "outcome"
-		out.Send = append(out.Send, m)
-	}
-	c.scheduleRetry(now)
+	m := c.message(bank, protocol.QueryRef, protocol.ProtocolRequest, message.OutcomeQuery{Contract: c.bundle.ID})
+	m.ReplyWith = "outcome"
+	out.Send = append(out.Send, m)
 	return out
 }
 

@@ -60,6 +60,7 @@ type Coordinator struct {
 	sellers []protocol.AgentID
 	sales   map[protocol.AgentID]contract.Sale
 	receipt *contract.VerifiedReceipt
+	voiding bool // the bank is asked to void, until it has decided
 	retryAt time.Time
 	retries int
 
@@ -140,8 +141,7 @@ func (c *Coordinator) Receive(now time.Time, m protocol.Message) protocol.Output
 	case message.Refusal:
 		return c.refused(now, m, body.Reasons).Join(c.alarm())
 	case message.Undeliverable:
-		m.Sender, m.InReplyTo = body.To, m.ReplyWith
-		return c.refused(now, m, []protocol.Reason{unreachable}).Join(c.alarm())
+		return c.undelivered(now, m, body.To).Join(c.alarm())
 	case message.Countersigned:
 		return c.countersigned(now, m.Sender, body.Sale).Join(c.alarm())
 	case message.Decision:
@@ -150,7 +150,16 @@ func (c *Coordinator) Receive(now time.Time, m protocol.Message) protocol.Output
 	return protocol.Output{}
 }
 
-var unreachable = protocol.Reason{Code: protocol.CodeSilent, Unit: protocol.AllUnits, Note: "cannot be reached"}
+// undelivered gives up the vote of a seller that cannot be reached. A signed
+// bundle is not given up: the seller may hold it already, and is asked again
+// until settle-by.
+func (c *Coordinator) undelivered(now time.Time, m protocol.Message, to protocol.AgentID) protocol.Output {
+	if c.state != Voting {
+		return protocol.Output{}
+	}
+	m.Sender, m.InReplyTo = to, m.ReplyWith
+	return c.refused(now, m, []protocol.Reason{{Code: protocol.CodeSilent, Unit: protocol.AllUnits, Note: "cannot be reached"}})
+}
 
 // Wake carries out what is due: votes that did not come, copies and decisions to
 // ask for again.
@@ -239,10 +248,10 @@ func ReadSaved(value []byte) (Saved, error) {
 func Resume(now time.Time, cfg CoordinatorConfig, s Saved, bundle contract.Verified, sales []contract.Sale) (*Coordinator, protocol.Output) {
 	c := &Coordinator{
 		cfg: cfg, state: s.State, bundle: bundle, votedAt: s.SignedAt,
-		sellers: sellersOf(bundle.Bundle), sales: map[protocol.AgentID]contract.Sale{},
+		sellers: bundle.Sellers(), sales: map[protocol.AgentID]contract.Sale{},
 	}
 	for _, sale := range sales {
-		c.sales[sale.Seller] = sale
+		c.sales[sale.Seller.ID] = sale
 	}
 	if c.Over() {
 		return c, protocol.Output{}

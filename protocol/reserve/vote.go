@@ -62,11 +62,17 @@ func (c *Coordinator) askVote(now time.Time, b *ballot) protocol.Message {
 }
 
 func (c *Coordinator) cancel(seller protocol.AgentID, v *message.Vote) protocol.Message {
+	return c.message(seller, protocol.Cancel, protocol.ProtocolCommit, CancelVote(*v))
+}
+
+// CancelVote frees what a vote holds. It does nothing to what is countersigned,
+// so a vote in a conversation that is over can always be answered with it.
+func CancelVote(v message.Vote) message.Cancellation {
 	ids := make([]string, len(v.Reservations))
 	for i, r := range v.Reservations {
 		ids[i] = r.ID
 	}
-	return c.message(seller, protocol.Cancel, protocol.ProtocolCommit, message.Cancellation{Reservations: ids})
+	return message.Cancellation{Reservations: ids}
 }
 
 // voted takes a seller's yes. One for an offer that is no longer wanted, or that
@@ -74,7 +80,7 @@ func (c *Coordinator) cancel(seller protocol.AgentID, v *message.Vote) protocol.
 func (c *Coordinator) voted(now time.Time, m protocol.Message, v message.Vote) protocol.Output {
 	b := find(c.ballots, auction.Key{Seller: m.Sender, Offer: v.Offer})
 	switch {
-	case b != nil && b.vote != nil:
+	case b != nil && b.vote != nil, c.signed(m.Sender, v):
 		return protocol.Output{} // a repeated vote
 	case c.state != Voting || b == nil:
 		return protocol.Output{Send: []protocol.Message{c.cancel(m.Sender, &v)}}
@@ -88,6 +94,14 @@ func (c *Coordinator) voted(now time.Time, m protocol.Message, v message.Vote) p
 		return protocol.Output{}
 	}
 	return c.becomeConfirming(now)
+}
+
+// signed reports whether a vote is for what the signed bundle has: a Coordinator
+// that was resumed does not remember the votes themselves.
+func (c *Coordinator) signed(seller protocol.AgentID, v message.Vote) bool {
+	return slices.ContainsFunc(c.bundle.Bundle.Units, func(u protocol.BundleUnit) bool {
+		return u.Seller == seller && slices.ContainsFunc(v.Reservations, func(r message.Reservation) bool { return r.ID == u.Reservation })
+	})
 }
 
 // checkVote reports how a vote differs from the offer it is for.
