@@ -63,8 +63,8 @@ func (c *contact) show(shown card, now time.Time) {
 	}
 }
 
-// hear records a presence, unless it is older than the newest. An agent that
-// restarted counts from the clock, so its presences are newer.
+// hear records a presence, unless it is older than the newest. An agent keeps its
+// counter, so its presences are newer after a restart too.
 func (c *contact) hear(p message.Presence, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -120,7 +120,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		Messages: Rate{PerSecond: 4000, Burst: 4000},
 		Bytes:    Rate{PerSecond: 32 << 20, Burst: 64 << 20},
-		Streams:  Rate{PerSecond: 4, Burst: 64},
+		Streams:  Rate{PerSecond: 16, Burst: 256}, // a user whose every command is a process of its own
 		Faults:   Rate{PerSecond: 1, Burst: 32},
 		Foreign:  Rate{PerSecond: 32, Burst: 256},
 		Gossip:   Rate{PerSecond: 32, Burst: 128},
