@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,8 +45,37 @@ type bankBench struct {
 	keys     *benchKeys
 	runner   *agents.Runner
 	answers  sync.Map // conversation -> chan protocol.Message
-	written  atomic.Int64
-	appends  atomic.Int64
+	sample   *sample
+}
+
+// sample keeps what the role wants saved, bundle by bundle. The goroutine that
+// owns the role writes it; it is read when that has nothing to do.
+type sample struct {
+	agents.Role
+	on    bool
+	saves [][]protocol.Record
+}
+
+// maxSample bounds the bundles of a sample.
+const maxSample = 1 << 16
+
+// Receive notes the records of a settlement.
+func (s *sample) Receive(now time.Time, m protocol.Message) protocol.Output {
+	out := s.Role.Receive(now, m)
+	if s.on && len(out.Save) > 0 && len(s.saves) < maxSample {
+		s.saves = append(s.saves, out.Save)
+	}
+	return out
+}
+
+// turn starts or stops noting, and empties the sample when it starts.
+func (b *bankBench) turn(ctx context.Context, on bool) error {
+	return b.runner.Do(ctx, func(time.Time, agents.Role) protocol.Output {
+		if b.sample.on = on; on {
+			b.sample.saves = nil
+		}
+		return protocol.Output{}
+	})
 }
 
 // benchCurrency is what the benchmark's accounts are in.
@@ -57,9 +87,10 @@ func newBenchBank() *cobra.Command {
 	c := &cobra.Command{
 		Use: "bank", Short: "Settlements per second of one bank", Args: cobra.NoArgs,
 		Long: `Settles bundles at the bank's role, with its ledger on this disk: durable outcomes per
-second, with many accounts and entries in the ledger already. bbolt_batch is bbolt's own
-Batch of as many bytes on the same disk; signed goes from bytes on the wire to a signed
-receipt; signature_only does nothing but the same signatures on all cores.`,
+second, with many accounts and entries in the ledger already. bbolt_batch puts the very
+same records, bundle by bundle, into a copy of the same file by bbolt's own Batch; signed
+goes from bytes on the wire to a signed receipt; signature_only does nothing but the same
+signatures on all cores.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b.c = c
 			list, err := parseCounts("--clients", clients, 4096)
@@ -101,7 +132,7 @@ func (b *bankBench) run(ctx context.Context, clients []int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	stop, err := b.start(ctx, &counting{DB: db, bench: b})
+	stop, err := b.start(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -120,29 +151,14 @@ func (b *bankBench) run(ctx context.Context, clients []int) (err error) {
 	return b.print(figures)
 }
 
-// counting counts the bytes that a bank writes.
-type counting struct {
-	*ledgerdb.DB
-	bench *bankBench
-}
-
-// Append counts and appends.
-func (c *counting) Append(records []protocol.Record) error {
-	n := 0
-	for _, r := range records {
-		n += len(r.Table) + len(r.Key) + len(r.Value)
-	}
-	c.bench.written.Add(int64(n))
-	c.bench.appends.Add(1)
-	return c.DB.Append(records)
-}
-
 // start runs a bank's role as 'bank serve' does, without a network.
 func (b *bankBench) start(ctx context.Context, s agents.Store) (stop func() error, err error) {
 	cfg := bank.Config{ID: b.keys.bank.ID, Currencies: []string{benchCurrency}, Heartbeat: time.Hour}
 	b.runner = agents.NewRunner(agents.Config{
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
-			return bank.New(cfg, t, now)
+			role, out, err := bank.New(cfg, t, now)
+			b.sample = &sample{Role: role}
+			return b.sample, out, err
 		},
 		Store: s, Route: b.answer, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Unavailable: func(m protocol.Message) (protocol.Message, bool) { return m, false },
@@ -166,11 +182,11 @@ func (b *bankBench) fill(ctx context.Context) error {
 	err := b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
 		var out protocol.Output
 		for i, id := range b.keys.accounts {
-			_, o, err := r.(*bank.Role).OpenAccount(now, id, fmt.Sprintf("account%d", i), 0)
+			_, o, err := r.(*sample).Role.(*bank.Role).OpenAccount(now, id, fmt.Sprintf("account%d", i), 0)
 			if err != nil {
 				panic(fmt.Sprintf("bench: open account: %v", err)) // a new ledger refuses none
 			}
-			_, c, err := r.(*bank.Role).Credit(now, id, benchCurrency, 1_000_000*protocol.Credit, "")
+			_, c, err := r.(*sample).Role.(*bank.Role).Credit(now, id, benchCurrency, 1_000_000*protocol.Credit, "")
 			if err != nil {
 				panic(fmt.Sprintf("bench: credit: %v", err)) // likewise
 			}
@@ -214,14 +230,21 @@ func (b *bankBench) settlement(s message.Settlement) protocol.Message {
 func (b *bankBench) measure(ctx context.Context, clients int) (bankFigures, error) {
 	f := bankFigures{Clients: clients}
 	fmt.Fprintf(stderr(b.c), "measuring %d clients\n", clients)
-	b.written.Store(0)
-	b.appends.Store(0)
+	if err := b.copyLedger(); err != nil {
+		return f, err
+	}
+	if err := b.turn(ctx, true); err != nil {
+		return f, err
+	}
 	n, took, err := b.together(ctx, clients, func(int) error { return b.settleVerified() })
 	if err != nil {
 		return f, err
 	}
 	f.PerSecond = float64(n) / took.Seconds()
-	if f.BatchPerSec, err = b.bboltBatch(ctx, clients, int(b.written.Load()/max(1, n))); err != nil {
+	if err := b.turn(ctx, false); err != nil {
+		return f, err
+	}
+	if f.BatchPerSec, err = b.bboltBatch(ctx, clients); err != nil {
 		return f, err
 	}
 	wires, err := b.keys.wires(int(b.time.Seconds() * signedMost))
@@ -320,27 +343,60 @@ func (b *bankBench) await(m protocol.Message, take func(protocol.Message) error)
 	return take(answer)
 }
 
-// bboltBatch is bbolt's own Batch of values of a size.
-func (b *bankBench) bboltBatch(ctx context.Context, clients, size int) (float64, error) {
-	db, err := bbolt.Open(filepath.Join(b.dir, "batch.db"), 0o600, nil)
+const copyName = "copy.db"
+
+// copyLedger copies the ledger as it is: nothing is being written.
+func (b *bankBench) copyLedger() error {
+	from, err := os.Open(filepath.Join(b.dir, ledgerName))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.Create(filepath.Join(b.dir, copyName))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Sync(), to.Close())
+}
+
+// bboltBatch puts the sample, bundle by bundle and over again, into the copy of
+// the ledger as it was before, by bbolt's own Batch.
+func (b *bankBench) bboltBatch(ctx context.Context, clients int) (float64, error) {
+	db, err := bbolt.Open(filepath.Join(b.dir, copyName), 0o600, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
 	db.MaxBatchSize = max(clients, 1)
 	db.MaxBatchDelay = time.Millisecond
-	if err := db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists([]byte("b"))
-		return err
-	}); err != nil {
-		return 0, err
-	}
-	var number atomic.Uint64
+	saves := b.sample.saves
+	var next atomic.Uint64
 	n, took, err := b.together(ctx, clients, func(int) error {
-		key := fmt.Appendf(nil, "%016x", number.Add(1))
-		return db.Batch(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("b")).Put(key, make([]byte, size)) })
+		records := saves[next.Add(1)%uint64(len(saves))]
+		return db.Batch(func(tx *bbolt.Tx) error { return putRecords(tx, records) })
 	})
 	return float64(n) / took.Seconds(), err
+}
+
+// putRecords puts records where the ledger has its tables.
+func putRecords(tx *bbolt.Tx, records []protocol.Record) error {
+	tables := tx.Bucket([]byte("tables"))
+	for _, r := range records {
+		table, err := tables.CreateBucketIfNotExists([]byte(r.Table))
+		if err != nil {
+			return err
+		}
+		if r.Value == nil {
+			err = table.Delete([]byte(r.Key))
+		} else {
+			err = table.Put([]byte(r.Key), r.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // signatureOnly verifies two signatures and makes one, over and over.
