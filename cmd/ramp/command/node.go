@@ -135,6 +135,7 @@ func (n *node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Mes
 	for _, f := range adapt {
 		f(&cfg)
 	}
+	mesh.LibraryLog(n.log.Handler())
 	m, err := mesh.Listen(cfg)
 	switch {
 	case errors.Is(err, mesh.ErrAddressInUse):
