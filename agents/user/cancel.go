@@ -38,7 +38,7 @@ type cancellation struct {
 }
 
 // maxCancelTries is how often a seller is asked before the owner is told that it
-// does not answer.
+// does not answer. The money may be on its way, so it is asked on.
 const maxCancelTries = 8
 
 // cancel stops a purchase that goes on, or asks the sellers of a settled one to
@@ -51,18 +51,43 @@ func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
 	if err != nil || row.Purchase.ID != c.ID || !row.Purchase.Settled {
 		return protocol.Output{} // the control socket has looked before
 	}
+	going := &row
+	if other := r.cancelling(c.ID); other != nil {
+		going = other // the journal's may be older
+	}
 	var out protocol.Output
-	for i := range row.Purchase.Units {
-		u := &row.Purchase.Units[i]
-		key := cancelKey{c.ID, u.Unit}
-		if (c.Unit >= 0 && c.Unit != u.Unit) || u.State != StateSettled || r.cancels[key] != nil || len(r.cancels) >= maxCancels {
+	for i := range going.Purchase.Units {
+		u := &going.Purchase.Units[i]
+		if (c.Unit >= 0 && c.Unit != u.Unit) || u.State != StateSettled || len(r.cancels) >= maxCancels {
 			continue
 		}
 		u.State = StateCancelling
-		out.Send = append(out.Send, r.askCancel(now, key, &row))
+		out.Send = append(out.Send, r.askCancel(now, cancelKey{c.ID, u.Unit}, going))
 	}
-	out.Save = append(out.Save, saveRow(row))
-	return out.Join(r.wakeCancels(now)).Join(tellRow(row, "cancelling"))
+	if len(out.Send) == 0 {
+		return r.tellCancel(*going)
+	}
+	out.Save = append(out.Save, saveRow(*going))
+	return out.Join(r.wakeCancels(now)).Join(r.tellCancel(*going))
+}
+
+// cancelling is the row that the cancellations of a purchase share.
+func (r *Role) cancelling(id string) *Row {
+	for key, c := range r.cancels { // in any order: they share one
+		if key.purchase == id {
+			return c.row
+		}
+	}
+	return nil
+}
+
+// tellCancel tells how a purchase stands; it is done when no unit of it is being
+// cancelled any more.
+func (r *Role) tellCancel(row Row) protocol.Output {
+	if r.cancelling(row.Purchase.ID) != nil {
+		return tellRow(row, "cancelling")
+	}
+	return tellRow(row, "done")
 }
 
 // stop gives up a purchase: bidding ends, votes are cancelled; for a signed
@@ -133,6 +158,9 @@ func (r *Role) cancelAnswered(now time.Time, c *cancellation, m protocol.Message
 	u := unitOf(c.row, c.key.unit)
 	switch body := m.Body.(type) {
 	case message.Refusal:
+		if m.Performative == protocol.Failure {
+			return protocol.Output{} // it cannot now; it is asked again
+		}
 		u.State = StateSettled
 		c.row.Purchase.Why = "cancellation refused"
 		if len(body.Reasons) > 0 {
@@ -145,11 +173,12 @@ func (r *Role) cancelAnswered(now time.Time, c *cancellation, m protocol.Message
 		}
 		u.State = StateCancelled
 		c.row.Purchase.RefundTotal += refund.Amount
+		c.row.Purchase.Why = ""
 	default:
 		return protocol.Output{}
 	}
 	delete(r.cancels, c.key)
-	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(tellRow(*c.row, "done"))
+	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(r.tellCancel(*c.row))
 }
 
 func refundOf(d message.Decision, c *cancellation) (protocol.Refund, bool) {
@@ -164,22 +193,30 @@ func refundOf(d message.Decision, c *cancellation) (protocol.Refund, bool) {
 	return protocol.Refund{}, false
 }
 
-// wakeCancels asks again where no answer has come.
+// wakeCancels asks again where no answer has come, until the slot is over.
 func (r *Role) wakeCancels(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, key := range r.cancelOrder() {
 		c := r.cancels[key]
-		if now.Before(c.retryAt) {
+		switch {
+		case now.Before(c.retryAt):
 			out.WakeAt = protocol.Earlier(out.WakeAt, c.retryAt)
-			continue
-		}
-		if c.tries++; c.tries > maxCancelTries {
+		case !unitOf(c.row, key.unit).End.After(now):
 			out = out.Join(r.giveUpCancel(key, c))
-			continue
+		default:
+			out = out.Join(r.cancelAgain(now, c))
 		}
-		c.retryAt = now.Add(min(protocol.RetryMost, protocol.RetryFirst<<c.tries))
-		out.Send = append(out.Send, c.request)
-		out.WakeAt = protocol.Earlier(out.WakeAt, c.retryAt)
+	}
+	return out
+}
+
+func (r *Role) cancelAgain(now time.Time, c *cancellation) protocol.Output {
+	c.tries++
+	c.retryAt = now.Add(min(protocol.RetryMost, protocol.RetryFirst<<min(c.tries, maxCancelTries)))
+	out := protocol.Output{Send: []protocol.Message{c.request}, WakeAt: c.retryAt}
+	if c.tries == maxCancelTries { // the owner need not wait for it
+		c.row.Purchase.Why = "the seller does not answer the cancellation yet; it is asked until the slot is over"
+		out = out.Join(tellRow(*c.row, "done"))
 	}
 	return out
 }
@@ -200,7 +237,7 @@ func (r *Role) giveUpCancel(key cancelKey, c *cancellation) protocol.Output {
 	delete(r.cancels, key)
 	unitOf(c.row, key.unit).State = StateSettled
 	c.row.Purchase.Why = "the seller does not answer the cancellation"
-	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(tellRow(*c.row, "done"))
+	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(r.tellCancel(*c.row))
 }
 
 // restoreCancels goes on with the cancellations of a purchase after a restart.

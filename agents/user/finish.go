@@ -104,7 +104,21 @@ func (r *Role) fail(_ time.Time, p *purchase, state, why string) protocol.Output
 	if p.row.Order.Options.QuoteOnly {
 		return p.tell("done") // a question leaves nothing behind
 	}
+	r.end(p.view.ID)
 	return protocol.Output{Save: []protocol.Record{p.save()}}.Join(p.tell("done"))
+}
+
+// end remembers that a purchase is over.
+func (r *Role) end(id string) {
+	if r.ended[id] {
+		return
+	}
+	if len(r.endings) >= maxEnded {
+		delete(r.ended, r.endings[0])
+		r.endings = r.endings[1:]
+	}
+	r.ended[id] = true
+	r.endings = append(r.endings, id)
 }
 
 func (r *Role) rejections(p *purchase) []protocol.Message {

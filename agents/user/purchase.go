@@ -35,11 +35,12 @@ type purchase struct {
 	buyer *auction.Buyer
 	coord *reserve.Coordinator
 
-	answerBy time.Time // for the owner's approval
-	refused  bool      // by the owner
-	stopped  bool      // cancelled by the owner
-	unsaved  bool      // begun, but its record is not saved yet
-	told     string    // the last progress that was told, so that each is told once
+	answerBy time.Time          // for the owner's approval
+	refused  bool               // by the owner
+	stopped  bool               // cancelled by the owner
+	approved *clearing.Solution // by the owner; nil: it was not asked
+	unsaved  bool               // begun, but its record is not saved yet
+	told     string             // the last progress that was told, so that each is told once
 }
 
 // live reports whether the purchase still needs its owner or others.
@@ -78,6 +79,10 @@ func (p *purchase) wake(now time.Time) protocol.Output {
 func (r *Role) buy(now time.Time, order message.Buy) protocol.Output {
 	if p := r.purchases[order.ID]; p != nil {
 		return p.tell("")
+	}
+	if r.ended[order.ID] { // its record stands; it is not bought a second time
+		p := &purchase{view: message.Purchase{ID: order.ID, RFQ: order.Name, State: StateFailed, Why: "a purchase of this ID is over already"}}
+		return p.tell("done")
 	}
 	p := &purchase{view: message.Purchase{ID: order.ID, RFQ: order.Name, State: StateBidding, Created: now, Units: []message.PurchasedUnit{}, Rounds: []message.Round{}}}
 	cfg, err := r.buyerConfig(now, order)
@@ -225,15 +230,22 @@ func (r *Role) approved(now time.Time, a message.Approval) protocol.Output {
 		p.refused = true
 		return r.advance(now, p, protocol.Output{})
 	}
-	return r.vote(now, p, p.buyer.Result().Solution.Chosen)
+	set := p.buyer.Result().Solution
+	p.approved = &set
+	return r.vote(now, p, p.approved.Chosen)
 }
 
 // vote asks the chosen sellers to hold.
 func (r *Role) vote(now time.Time, p *purchase, chosen []clearing.Bid) protocol.Output {
 	p.view.State = StateVoting
-	var out protocol.Output
-	p.coord, out = reserve.NewCoordinator(now, r.coordinatorConfig(p), chosen)
-	return p.tell("voting").Join(r.advance(now, p, out))
+	out := p.tell("voting")
+	if p.unsaved { // a signed bundle must find its purchase after a crash
+		p.unsaved = false
+		out.Save = append(out.Save, p.save())
+	}
+	var asked protocol.Output
+	p.coord, asked = reserve.NewCoordinator(now, r.coordinatorConfig(p), chosen)
+	return out.Join(r.advance(now, p, asked))
 }
 
 func (r *Role) coordinatorConfig(p *purchase) reserve.CoordinatorConfig {
@@ -243,9 +255,19 @@ func (r *Role) coordinatorConfig(p *purchase) reserve.CoordinatorConfig {
 		RFQ: hex.EncodeToString(sum[:]), Hold: r.cfg.Hold, Settle: r.cfg.Settle, Sign: r.sign,
 	}
 	if p.buyer != nil {
-		cfg.Resolve = p.buyer.Resolve
+		cfg.Resolve = p.resolve
 	}
 	return cfg
+}
+
+// resolve finds the best set when a vote was refused. Where the owner approved a
+// set, another may take its place only if it is no worse for the owner.
+func (p *purchase) resolve(now time.Time, fixed []clearing.Bid, excluded map[auction.Key]bool) (clearing.Solution, bool) {
+	s, ok := p.buyer.Resolve(now, fixed, excluded)
+	if a := p.approved; ok && a != nil && (s.Cost > a.Cost || s.Violations > a.Violations || s.Excess > a.Excess) {
+		return clearing.Solution{}, false
+	}
+	return s, ok
 }
 
 // show makes the chosen offers the units of the view.

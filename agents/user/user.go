@@ -21,12 +21,14 @@ import (
 	"ramp/protocol/auction"
 	"ramp/protocol/identity"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 // Bounds of a user agent.
 const (
 	maxSellers   = 1 << 15 // sellers and banks that it remembers
 	maxPurchases = 1 << 12 // purchases going on at once
+	maxEnded     = 1 << 16 // purchases that are over whose IDs are remembered; beyond, the oldest can be used again
 )
 
 // ApprovalTime is how long a purchase waits for its owner's word; it is well
@@ -52,6 +54,8 @@ type Role struct {
 	timing    *auction.Timing
 	purchases map[string]*purchase
 	order     []string // keys of purchases, oldest first
+	ended     map[string]bool
+	endings   []string // keys of ended, oldest first
 	cancels   map[cancelKey]*cancellation
 }
 
@@ -73,7 +77,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	r := &Role{
 		cfg: cfg, timing: auction.NewTiming(),
 		known: map[protocol.AgentID]*peer{}, purchases: map[string]*purchase{},
-		cancels: map[cancelKey]*cancellation{},
+		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{},
 	}
 	out, err := r.restore(t, now)
 	return r, out, err
@@ -116,9 +120,20 @@ func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
 	}
 	p := r.purchases[m.Conversation]
 	if p == nil {
-		return protocol.Output{} // of a conversation that is over, or nobody's
+		return r.late(m)
 	}
 	return r.advance(now, p, p.receive(now, m))
+}
+
+// late answers what belongs to a conversation that is over, or was never: a vote
+// is cancelled at once, so that its slot is free before its hold ends. All that a
+// settled purchase bought is countersigned, which no cancel touches.
+func (r *Role) late(m protocol.Message) protocol.Output {
+	v, ok := m.Body.(message.Vote)
+	if !ok {
+		return protocol.Output{}
+	}
+	return protocol.Output{Send: []protocol.Message{m.Reply(r.ID(), protocol.Cancel, reserve.CancelVote(v))}}
 }
 
 // Wake does what is due in every purchase.
@@ -132,14 +147,12 @@ func (r *Role) Wake(now time.Time) protocol.Output {
 	return out.Join(r.wakeCancels(now))
 }
 
-// meet remembers who is there. A presence with an older counter is stale.
+// meet remembers who is there. A presence with an older counter is stale; one
+// that has left is remembered by its counter, so that no replay brings it back.
 func (r *Role) meet(now time.Time, from protocol.AgentID, p message.Presence) {
 	old := r.known[from]
 	switch {
 	case old != nil && p.Counter <= old.presence.Counter:
-		return
-	case p.TTL <= 0:
-		delete(r.known, from)
 		return
 	case old == nil && len(r.known) >= maxSellers:
 		r.forgetExpired(now)
@@ -147,7 +160,7 @@ func (r *Role) meet(now time.Time, from protocol.AgentID, p message.Presence) {
 			return
 		}
 	}
-	r.known[from] = &peer{presence: p, expires: now.Add(min(p.TTL, 10*protocol.PresenceTTL))}
+	r.known[from] = &peer{presence: p, expires: now.Add(min(max(p.TTL, 0), 10*protocol.PresenceTTL))}
 }
 
 func (r *Role) forgetExpired(now time.Time) {
