@@ -7,8 +7,10 @@
 package bank
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -21,7 +23,7 @@ import (
 // Bounds of a bank agent.
 const (
 	maxWaiting = 1 << 16 // askers that wait for decisions; beyond, they ask again
-	maxParked  = 1 << 12 // messages that wait for the store's answer; beyond, they are dropped and asked again
+	maxParked  = 1 << 12 // messages that wait for the store's answer; beyond, all are dropped, and asked again
 )
 
 // TablePresence has the counter of the bank's presence.
@@ -151,6 +153,7 @@ func (r *Role) decide(m protocol.Message, id protocol.ContractID, ask func() (pr
 	}
 	out.Send = append(out.Send, r.answer(m, receipt))
 	if decided(receipt) {
+		r.stopWaiting(id, m.Sender)
 		out.Send = append(out.Send, r.tellWaiting(receipt)...)
 	}
 	return out
@@ -173,7 +176,10 @@ func (r *Role) answer(m protocol.Message, receipt protocol.Receipt) protocol.Mes
 	return m.Reply(r.cfg.ID, p, decision(receipt))
 }
 
+// decision is a receipt as it is told: refunds in order of unit, as its form
+// wants them, whatever order they were made in.
 func decision(receipt protocol.Receipt) message.Decision {
+	receipt.Refunds = slices.SortedFunc(slices.Values(receipt.Refunds), func(a, b protocol.Refund) int { return cmp.Compare(a.Unit, b.Unit) })
 	d := message.Decision{Contract: receipt.Contract, Outcome: receipt.Outcome, Reason: receipt.Reason}
 	if decided(receipt) {
 		d.Receipt = &message.SignedReceipt{Receipt: receipt}
@@ -206,6 +212,13 @@ func (r *Role) wait(id protocol.ContractID, m protocol.Message) {
 	}
 }
 
+// stopWaiting forgets an asker that is being answered.
+func (r *Role) stopWaiting(id protocol.ContractID, who protocol.AgentID) {
+	n := len(r.waiting[id])
+	r.waiting[id] = slices.DeleteFunc(r.waiting[id], func(a asker) bool { return a.to == who })
+	r.waits -= n - len(r.waiting[id])
+}
+
 // tellWaiting answers everybody who waits for a contract.
 func (r *Role) tellWaiting(receipt protocol.Receipt) []protocol.Message {
 	var list []protocol.Message
@@ -217,10 +230,13 @@ func (r *Role) tellWaiting(receipt protocol.Receipt) []protocol.Message {
 	return list
 }
 
-// park keeps a message until the store has told what memory no longer knows.
+// park keeps a message until the store has told what memory no longer knows. An
+// answer of the store may be lost; so when there is no more room, all that are
+// parked make it.
 func (r *Role) park(m protocol.Message, id protocol.ContractID) protocol.Output {
 	if r.parks >= maxParked {
-		return protocol.Output{}
+		clear(r.parked)
+		r.parks = 0
 	}
 	r.parks++
 	r.parked[id] = append(r.parked[id], m)
