@@ -4,15 +4,20 @@ import "math"
 
 // Bounds of the bound.
 const (
-	rootRounds  = 200            // of moving the multipliers at the root
-	nodeRounds  = 14             // at another node
-	mostMulti   = int64(1) << 52 // no multiplier is larger, so that sums cannot overflow
-	leastBound  = -int64(1) << 61
-	stall       = 4  // rounds without a better bound before steps are halved
-	fullStep    = 32 // parts of a step to the aim
-	firstStep   = 48
-	unitOfZero  = int64(1) << 20 // first step of level nothing
-	secondsGain = 8              // with no limit, aim an eighth above the bound
+	rootRounds = 200            // of moving the multipliers at the root
+	nodeRounds = 14             // at another node
+	mostMulti  = int64(1) << 52 // no multiplier is larger, so that sums cannot overflow
+	leastBound = -int64(1) << 61
+	mostStep   = int64(1) << 48
+	stall      = 4  // rounds without a better bound before steps are halved
+	fullStep   = 32 // parts of a step to the aim
+	firstStep  = 48
+	mostSize   = 512
+	unitOfZero = int64(1) << 20 // first step of level nothing
+	gainPart   = 20             // aim this part above the bound
+	wayScale   = 256
+	wayParts   = 16
+	newPart    = 6
 )
 
 // enter keeps the multipliers of this depth, so that siblings begin alike.
@@ -51,7 +56,7 @@ func (s *search) boundAll(depth int) bool {
 			return true
 		}
 	}
-	if !limited && !s.bound(nothing, depth) {
+	if !limited && s.tries > 2*len(s.units) && !s.bound(nothing, depth) {
 		return false
 	}
 	return true
@@ -64,34 +69,59 @@ func (s *search) bound(l level, depth int) bool {
 	if depth == 0 {
 		rounds = s.rounds
 	}
-	keep := s.depths[depth].multi[l]
-	best, size, idle := int64(math.MinInt64), int64(firstStep), 0
+	a := ascent{keep: s.depths[depth].multi[l], best: math.MinInt64, size: firstStep, patience: 3 + rounds/40}
+	clear(s.prices.way)
+	s.prices.pack.limit = packNodes
 	for range rounds {
 		e := s.evaluate(l)
-		if e.bound > best {
-			best, idle = e.bound, 0
-			copy(keep, s.multi[l])
-		} else if idle++; idle >= stall {
-			size, idle = size/2, 0
-			copy(s.multi[l], keep)
+		if a.climbed(e.bound) {
+			copy(a.keep, s.multi[l])
+			if depth == 0 && e.miss > 0 {
+				s.repair(l)
+			}
 		}
-		if best > s.limit[l] {
-			s.note(l, depth, best)
-			return false
+		if a.size == 0 && depth == 0 && s.prices.pack.limit < packRoot {
+			s.prices.pack.limit, a.size = packRoot, fullStep
 		}
-		if e.miss == 0 && s.adopt(e) || size == 0 || s.purse.empty() {
+		if a.best > s.limit[l] || e.miss == 0 || a.size == 0 || s.purse.empty() {
+			if a.best <= s.limit[l] && e.miss == 0 {
+				s.adopt(e)
+			}
 			break
 		}
-		if !s.move(l, s.stepFor(l, best, e.bound, e.miss, size)) {
+		if !s.move(l, a.keep, s.aim(l, a.best)-a.best, a.size) {
 			break
 		}
 	}
-	copy(s.multi[l], keep)
-	s.note(l, depth, best)
-	if best > s.limit[l] {
-		return false
+	copy(s.multi[l], a.keep)
+	s.note(l, depth, a.best)
+	if depth > 0 && l == s.goal && a.best <= s.limit[l] {
+		s.repair(l)
 	}
-	return s.fix(l)
+	return a.best <= s.limit[l] && s.fix(l)
+}
+
+// ascent is the state of one climb to a better bound.
+type ascent struct {
+	keep     []int64 // the best multipliers
+	best     int64
+	size     int64 // of steps, in parts of fullStep
+	idle     int   // rounds without a better bound
+	patience int
+}
+
+// climbed notes a bound; when it has not risen for long, steps are halved and
+// begin again from the best multipliers (idle is 0 then).
+func (a *ascent) climbed(bound int64) bool {
+	if bound > a.best {
+		a.best, a.idle = bound, 0
+		a.size = min(a.size+a.size/8, mostSize)
+		return true
+	}
+	if a.idle++; a.idle > a.patience {
+		a.size, a.idle = a.size/2, 0
+	}
+	return false
 }
 
 // note remembers what is proved at the root about the level being minimised.
@@ -101,29 +131,37 @@ func (s *search) note(l level, depth int, bound int64) {
 	}
 }
 
-func (s *search) stepFor(l level, best, now, miss, size int64) int64 {
-	aim := s.limit[l]
-	switch {
-	case l == nothing:
-		return max(unitOfZero*size/fullStep, 1)
-	case aim == unlimited || aim-best > max(best, -best):
-		aim = best + max(best, -best)/secondsGain + unitOfZero
+// aim is the bound that steps are meant to reach: the limit, or a little more
+// than the best so far while the limit is far away.
+func (s *search) aim(l level, best int64) int64 {
+	gain := max(best, -best)/gainPart + unitOfZero
+	if l != nothing && s.limit[l]-gain < best {
+		return s.limit[l] + 1
 	}
-	return min(max((aim-now)/miss, 0), mostMulti)*size/fullStep + 1
+	return best + gain
 }
 
 // move raises the multipliers of units that nobody covers and lowers those that
-// several cover; it reports whether any changed.
-func (s *search) move(l level, step int64) bool {
-	step = min(step, mostMulti)
+// several cover, in a direction that remembers earlier ones, since bounds of many
+// sellers zigzag; it reports whether any changed.
+func (s *search) move(l level, from []int64, gap, size int64) bool {
+	var norm int64
+	for _, u := range s.units {
+		if s.by[u] < 0 {
+			miss := max(1-s.prices.cover[u], -8) * wayScale
+			way := (miss*newPart + s.prices.way[u]*(wayParts-newPart)) / wayParts
+			s.prices.way[u] = way
+			norm += way * way
+		}
+	}
+	step := min(min(gap, mostMulti)/max(norm/wayScale, 1)*size/fullStep, mostStep)
 	moved := false
 	for _, u := range s.units {
-		if s.by[u] >= 0 || s.prices.cover[u] == 1 {
+		if s.by[u] >= 0 {
 			continue
 		}
-		k := 1 - s.prices.cover[u]
 		was := s.multi[l][u]
-		s.multi[l][u] = min(max(was+max(k, -8)*step, -mostMulti), mostMulti)
+		s.multi[l][u] = min(max(from[u]+(step+1)*s.prices.way[u], -mostMulti), mostMulti)
 		moved = moved || s.multi[l][u] != was
 	}
 	return moved

@@ -56,6 +56,8 @@ func (c *course) split() {
 	if ceiling {
 		units = c.m.whole()
 	}
+	// The smallest first, so that what they do not use is left for the largest.
+	slices.SortStableFunc(units, func(x, y []int) int { return len(x) - len(y) })
 	for _, part := range units {
 		c.parts = append(c.parts, newSearch(c.m, part, c.purse))
 	}

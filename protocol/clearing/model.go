@@ -20,6 +20,8 @@ const (
 	levels           = 4
 )
 
+const scaledBits = 40
+
 // offer is a bid in the search's own numbers. Its index is its rank by
 // compareBids.
 type offer struct {
@@ -143,7 +145,7 @@ func (m *model) addOffers(p *Problem, bids []*Bid, number []int) {
 	m.addIndexes()
 }
 
-// scale shifts the sums of each level left as far as MaxOfferCost allows: the
+// scale shifts the sums of each level left until the largest has scaledBits: the
 // multipliers are integers, and small sums would leave them no room.
 func (m *model) scale() {
 	var most [levels]uint64
@@ -153,7 +155,7 @@ func (m *model) scale() {
 		}
 	}
 	for l := range most {
-		m.shift[l] = max(bits.Len64(uint64(MaxOfferCost))-1-bits.Len64(most[l]), 0)
+		m.shift[l] = max(scaledBits-bits.Len64(most[l]), 0)
 	}
 	for i := range m.offers {
 		for l := range m.shift {

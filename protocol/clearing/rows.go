@@ -61,24 +61,51 @@ func (p *Problem) fixedSlots(id protocol.AgentID) []protocol.Slot {
 
 func (m *model) planSeller(plan *rowPlan, bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) {
 	own = plan.clip(bids, own)
-	var last *row
+	var last [cuts + 1]*row
 	for _, t := range starts(bids, own, fixed, spans) {
 		r, limited := rowAt(t, bids, own, fixed, spans)
 		if !limited {
 			continue
 		}
 		r.users = plan.dropLarge(r)
-		switch {
-		case !r.binds(bids, t):
-		case last != nil && last.covers(r):
-		case last != nil && r.covers(*last):
-			*last = r
-		default:
-			m.flush(plan, last)
-			last = &r
+		for k := range last {
+			last[k] = m.follow(plan, bids, last[k], r.cut(int64(k)))
 		}
 	}
-	m.flush(plan, last)
+	for _, r := range last {
+		m.flush(plan, r)
+	}
+}
+
+// follow returns the row to be compared with what comes next, having flushed
+// last if r says something else.
+func (m *model) follow(plan *rowPlan, bids []*Bid, last *row, r row) *row {
+	switch {
+	case !r.binds(bids) || last != nil && last.covers(r):
+		return last
+	case last != nil && !r.covers(*last):
+		m.flush(plan, last)
+	}
+	return &r
+}
+
+// cuts is how many further rows are made of each row.
+const cuts = 3
+
+// cut is a row that follows from r and bounds better, since offers are bought
+// whole: with room R, of offers that need more than R/(k+1) at most k fit, and one
+// that needs more than n times as much counts n times. For k of 0 it is r itself.
+func (r row) cut(k int64) row {
+	if k == 0 {
+		return r
+	}
+	c := row{room: k}
+	for _, u := range r.users {
+		if n := (u.cores*(k+1) - 1) / r.room; n > 0 {
+			c.users = append(c.users, use{u.row, n})
+		}
+	}
+	return c
 }
 
 // clip drops a seller's bids after MaxSellerItems.
@@ -168,19 +195,14 @@ func (plan *rowPlan) dropLarge(r row) []use {
 	return kept
 }
 
-// binds reports whether some choice of one item for each unit asks too much at t.
-func (r row) binds(bids []*Bid, t time.Time) bool {
-	var most [protocol.MaxUnits]int64
-	for _, u := range r.users {
-		for _, it := range bids[u.row].Offer.Items {
-			if during(t, it.Slot.Start, it.Slot.End) {
-				most[it.Unit] = max(most[it.Unit], int64(it.Slot.Cores))
-			}
-		}
-	}
+// binds reports whether one offer for each unit might ask too much.
+func (r row) binds(bids []*Bid) bool {
+	var most [protocol.MaxUnits]int64 // by first unit
 	var sum int64
-	for _, c := range most {
-		sum += c
+	for _, u := range r.users {
+		m := &most[firstUnit(bids[u.row])]
+		sum += max(u.cores-*m, 0)
+		*m = max(*m, u.cores)
 	}
 	return sum > r.room
 }

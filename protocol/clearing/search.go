@@ -37,6 +37,7 @@ type search struct {
 	rounds  int           // of moving the multipliers at the root
 	once    bool          // stop at the first set
 	found   bool          // best was found in this run
+	tries   int           // nodes of this run
 	best    []int         // offers; nil: none yet
 	purse   *purse
 	prices  pricer
@@ -194,7 +195,7 @@ func (s *search) undo(b, mark int) {
 // run searches the tree below the present state; it reports whether it came to
 // the end of it (or, with once, to a set).
 func (s *search) run(once bool) bool {
-	s.once, s.found = once, false
+	s.once, s.found, s.tries = once, false, 0
 	if len(s.depths) > 0 {
 		s.leave(0)
 	}
@@ -204,6 +205,7 @@ func (s *search) run(once bool) bool {
 
 func (s *search) node(depth int) {
 	s.purse.nodes++
+	s.tries++
 	if s.open == 0 {
 		s.record()
 		return
