@@ -123,7 +123,7 @@ func newBankCredit() *cobra.Command {
 			if err := askBank(c, "/v1/credit", q, &e); err != nil {
 				return err
 			}
-			return said(c, e, "credited %s to %s (entry %d)", amount, e.Account.Name(), e.Entry)
+			return said(c, e, "credited %s to %s (entry %d)", amount, args[0], e.Entry)
 		},
 	}
 	c.Flags().StringVar(&currency, "currency", "", "currency (default: the bank's first)")

@@ -104,6 +104,11 @@ func (d *demo) say(format string, args ...any) {
 
 // run brings the market up, buys, and takes it down again.
 func (d *demo) run(ctx context.Context) (err error) {
+	if d.logs != "" {
+		if _, err := os.ReadDir(d.logs); err != nil {
+			return fail(exitUsage, "", "--logs: %w", err)
+		}
+	}
 	d.begun = time.Now()
 	d.result = demoResult{Purchases: []message.Purchase{}, Failed: []demoFailure{}}
 	made, err := d.makeDir()

@@ -16,6 +16,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/journal"
 	"ramp/agents/mesh"
+	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/identity"
@@ -98,8 +99,9 @@ func (n *node) openJournal() error {
 
 func journalError(err error) error {
 	var inUse *journal.InUseError
-	if errors.As(err, &inUse) {
-		return fail(exitFailed, "wait for it, or talk to its daemon", "%w", err)
+	var ledgerInUse *ledgerdb.InUseError
+	if errors.As(err, &inUse) || errors.As(err, &ledgerInUse) {
+		return fail(exitFailed, "wait until it is done, or end it; commands talk to a daemon that answers", "%w", err)
 	}
 	return fail(exitFailed, "", "%w", err)
 }

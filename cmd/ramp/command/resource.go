@@ -79,7 +79,7 @@ func newResourceCheck() *cobra.Command {
 			if err := askResource(c, "/v1/check", checkCall{Document: string(b), Rounds: rounds}, &lines); err != nil {
 				return err
 			}
-			return printQuotes(c, lines)
+			return printQuotes(c, lines, false)
 		},
 	}
 	c.Flags().IntVar(&rounds, "rounds", protocol.DefaultRounds, "rounds of bidding to show")
@@ -101,21 +101,22 @@ func newResourceOffers() *cobra.Command {
 			if err := askResource(c, "/v1/offers", q, &lines); err != nil {
 				return err
 			}
-			return printQuotes(c, lines)
+			return printQuotes(c, lines, true)
 		},
 	}
 	c.Flags().IntVar(&q.Limit, "limit", defaultLines, "the last so many; 0: all that are remembered")
 	return c
 }
 
-func printQuotes(c *cobra.Command, lines []message.QuoteLine) error {
+// printQuotes prints offers and refusals; asked also says when and by whom.
+func printQuotes(c *cobra.Command, lines []message.QuoteLine, asked bool) error {
 	if wantsJSON(c) {
 		if lines == nil {
 			lines = []message.QuoteLine{}
 		}
 		return printJSON(stdout(c), lines)
 	}
-	rows := [][]string{{"at (UTC)", "buyer", "round", "unit", "cores", "start (UTC)", "busy", "to beat", "answer"}}
+	rows := [][]string{{"asked (UTC)", "buyer", "round", "unit", "cores", "start (UTC)", "busy", "to beat", "answer"}}
 	for _, l := range lines {
 		busy := "-"
 		if l.Capacity > 0 {
@@ -125,6 +126,11 @@ func printQuotes(c *cobra.Command, lines []message.QuoteLine) error {
 			secondTime(l.At), orDash(l.Buyer.Name()), fmt.Sprint(l.Round), fmt.Sprint(l.Unit + 1), fmt.Sprint(l.Cores), clockTime(l.Slot.Start),
 			busy, l.Standing.String(), quoteWords(l),
 		})
+	}
+	for i := range rows {
+		if !asked {
+			rows[i] = rows[i][2:]
+		}
 	}
 	table(stdout(c), rows...)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,7 @@ func usageError(c *cobra.Command, err error) error {
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%s: %w", c.CommandPath(), err)
+	return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%s: %w", strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), err)
 }
 
 func noSuchCommand(c *cobra.Command, args []string) error {

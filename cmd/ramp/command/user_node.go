@@ -14,6 +14,7 @@ import (
 	"ramp/agents/mesh"
 	"ramp/agents/user"
 	"ramp/protocol"
+	"ramp/protocol/reserve"
 )
 
 // userRecordsOf reaches the journal of a user agent: through its daemon, or by
@@ -35,6 +36,10 @@ func userRecordsOf(dir string) (*caller, func(), error) {
 	return localCaller(mux), func() { _ = j.Close() }, nil // it was only read
 }
 
+// minHold is the shortest hold that leaves time to settle: clocks may differ by
+// one skew at the bank and by one at the seller.
+const minHold = 3 * protocol.ClockSkew
+
 // newUserNode prepares a user agent of a directory.
 func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*node, error) {
 	n, err := prepare(filepath.Join(dir, configName), log)
@@ -44,6 +49,12 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 	role := user.Config{Credential: n.cred, Trust: n.trust}
 	if u := n.cfg.User; u != nil {
 		role.Hold, role.Settle = time.Duration(u.Hold), time.Duration(u.Settle)
+		if u.Hold != 0 && (role.Hold < minHold || role.Hold > reserve.MaxHold) {
+			return nil, fail(exitUsage, "", "configuration: user.hold %s: want %s..%s", role.Hold, minHold, reserve.MaxHold)
+		}
+		if role.Settle > protocol.MaxSettleAhead {
+			return nil, fail(exitUsage, "", "configuration: user.settle %s: want at most %s", role.Settle, protocol.MaxSettleAhead)
+		}
 		if role.Terms, err = payTerms("user.pay", u.Pay); err != nil {
 			return nil, err
 		}

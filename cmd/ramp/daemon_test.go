@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Times that only a fault reaches: nothing waits for them when all is well.
+const (
+	readyTime = 60 * time.Second
+	leaveTime = 30 * time.Second
+	pollPause = 20 * time.Millisecond // between two looks at a condition
+)
+
+// daemon is a ramp process in the background.
+type daemon struct {
+	cmd   *exec.Cmd
+	log   string
+	ready struct {
+		Agent     string   `json:"agent"`
+		Addresses []string `json:"addresses"`
+	}
+	ended chan struct{}
+	err   error // once it has ended
+}
+
+// startDaemon runs ramp with args until it says that it is ready. It ends with
+// the tests at the latest.
+func startDaemon(log string, env []string, args ...string) (*daemon, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	d := &daemon{cmd: exec.Command("ramp", args...), log: log, ended: make(chan struct{})}
+	d.cmd.Stdout, d.cmd.Stderr = out, out
+	d.cmd.Env = append(append(os.Environ(), env...), "RAMP_READY_FD=3")
+	d.cmd.ExtraFiles = []*os.File{w}
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err = d.cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return nil, err
+	}
+	go func() { defer close(d.ended); d.err = d.cmd.Wait() }()
+	if err := r.SetReadDeadline(time.Now().Add(readyTime)); err != nil {
+		return nil, err
+	}
+	if err := json.NewDecoder(r).Decode(&d.ready); err != nil {
+		d.kill()
+		return nil, fmt.Errorf("ramp %s is not ready: %w\n%s", strings.Join(args, " "), err, d.lastLines())
+	}
+	return d, nil
+}
+
+func (d *daemon) lastLines() string {
+	b, err := os.ReadFile(d.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[max(0, len(b)-4000):])
+}
+
+// kill ends the process as a crash would.
+func (d *daemon) kill() {
+	_ = d.cmd.Process.Kill() // it may have ended
+	<-d.ended
+}
+
+// stop asks the process to leave, and says how it did.
+func (d *daemon) stop() error {
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-d.ended:
+		return d.err
+	case <-time.After(leaveTime):
+		d.kill()
+		return fmt.Errorf("it did not leave within %s\n%s", leaveTime, d.lastLines())
+	}
+}
+
+// control is a client of the control socket in an agent's directory.
+func control(dir string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", filepath.Join(dir, "control.sock"))
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+}
+
+// call makes one call to the agent of a directory and reads its answer into v.
+func call(ctx context.Context, dir, path string, body, v any) error {
+	resp, err := post(ctx, dir, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+func post(ctx context.Context, dir, path string, body any) (*http.Response, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agent"+path, bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := control(dir).Do(req)
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	return nil, errors.Join(fmt.Errorf("%s: %d %s", path, resp.StatusCode, bytes.TrimSpace(said)), err)
+}
+
+// until looks again and again until done says so, or the time is over.
+func until(limit time.Duration, done func() (bool, error)) error {
+	deadline := time.Now().Add(limit)
+	pause := time.NewTicker(pollPause)
+	defer pause.Stop()
+	for {
+		ok, err := done()
+		if ok {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(fmt.Errorf("not within %s", limit), err)
+		}
+		<-pause.C
+	}
+}
