@@ -12,9 +12,9 @@ import (
 
 // Bounds of a Runner.
 const (
-	inboxLength   = 1024            // messages waiting for the role; senders block beyond
-	pendingLength = 1024            // outputs waiting for the disk; the role blocks beyond
-	probeFirst    = time.Second     // between tries to write after a failed append
+	inboxLength   = 1024        // messages waiting for the role; senders block beyond
+	pendingLength = 1024        // outputs waiting for the disk; the role blocks beyond
+	probeFirst    = time.Second // between tries to write after a failed append
 	probeMost     = 30 * time.Second
 	probeTable    = "probe"
 )
@@ -109,10 +109,15 @@ func (r *Runner) Do(ctx context.Context, f func(now time.Time, r Role) protocol.
 	select {
 	case err := <-e.durable:
 		return err
-	case <-r.done:
-		return ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-r.done:
+	}
+	select { // it may have become durable as the Runner stopped
+	case err := <-e.durable:
+		return err
+	default:
+		return ErrStopped
 	}
 }
 

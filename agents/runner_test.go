@@ -1,0 +1,417 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ramp/agents"
+	"ramp/agents/markettest"
+	"ramp/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// word is a body; a role answers word w by saving w and sending w.
+type word string
+
+func (word) Kind() string { return "word" }
+
+func say(w string) protocol.Message { return protocol.Message{Conversation: w, Body: word(w)} }
+
+// echo saves and sends what it receives; "quiet…" is sent without being saved,
+// "alarm" asks to be woken in a minute.
+type echo struct{ heard []string }
+
+func (e *echo) Receive(now time.Time, m protocol.Message) protocol.Output {
+	w := string(m.Body.(word))
+	e.heard = append(e.heard, w)
+	out := protocol.Output{Send: []protocol.Message{m}}
+	if w[0] != 'q' {
+		out.Save = []protocol.Record{{Table: "words", Key: w, Value: []byte("x")}}
+	}
+	if w == "alarm" {
+		out.WakeAt = now.Add(time.Minute)
+	}
+	return out
+}
+
+func (e *echo) Wake(time.Time) protocol.Output {
+	return protocol.Output{Send: []protocol.Message{say("woken")}}
+}
+
+// disk is a store whose appends wait for the test, and fail when it says so.
+type disk struct {
+	mu      sync.Mutex
+	kept    markettest.Store
+	appends [][]protocol.Record
+	gate    chan struct{} // each append takes one; nil: none waits
+	fail    error
+}
+
+func (d *disk) Each(table string, f func(string, []byte) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.kept.Each(table, f)
+}
+
+func (d *disk) Append(records []protocol.Record) error {
+	if d.gate != nil {
+		<-d.gate
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail != nil {
+		return d.fail
+	}
+	d.appends = append(d.appends, records)
+	return d.kept.Append(records)
+}
+
+func (d *disk) broken(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = err
+}
+
+// keys are what each append had, in order.
+func (d *disk) keys() [][]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list [][]string
+	for _, records := range d.appends {
+		var keys []string
+		for _, r := range records {
+			keys = append(keys, r.Key)
+		}
+		list = append(list, keys)
+	}
+	return list
+}
+
+// rig is a Runner under test, in a bubble of virtual time.
+type rig struct {
+	t     *testing.T
+	disk  *disk
+	mu    sync.Mutex
+	sent  []string
+	loads int
+	*agents.Runner
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func start(t *testing.T, d *disk) *rig {
+	d.kept = markettest.Store{}
+	r := &rig{t: t, disk: d, ended: make(chan error, 1)}
+	r.Runner = agents.NewRunner(agents.Config{
+		Store: d, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Load: func(tables protocol.Tables, _ time.Time) (agents.Role, protocol.Output, error) {
+			r.loads++
+			return &echo{}, protocol.Output{Send: []protocol.Message{say(fmt.Sprint("life ", r.loads))}}, nil
+		},
+		Route: func(m protocol.Message) { r.mu.Lock(); r.sent = append(r.sent, string(m.Body.(word))); r.mu.Unlock() },
+		Unavailable: func(m protocol.Message) (protocol.Message, bool) {
+			return say("unavailable " + m.Conversation), m.Conversation != "silent"
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	r.cancel = cancel
+	t.Cleanup(cancel) // a test that fails must not wait for ever
+	go func() { r.ended <- r.Run(ctx) }()
+	synctest.Wait()
+	return r
+}
+
+func (r *rig) stop() {
+	r.cancel()
+	if err := <-r.ended; err != nil {
+		r.t.Errorf("Run: %v", err)
+	}
+}
+
+func (r *rig) deliver(words ...string) {
+	for _, w := range words {
+		if err := r.Deliver(say(w)); err != nil {
+			r.t.Errorf("deliver %s: %v", w, err)
+		}
+		synctest.Wait()
+	}
+}
+
+func (r *rig) expect(what string, want ...string) {
+	r.t.Helper()
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.sent, want) {
+		r.t.Fatalf("%s: sent %q, want %q", what, r.sent, want)
+	}
+}
+
+// Nothing overtakes the disk: not what rests on it, and not what is only said
+// later. What waits together shares one append.
+func TestNothingOvertakesTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		r.expect("nothing is saved by the first output", "life 1")
+		r.deliver("a", "b", "quiet", "c")
+		r.expect("while the first append waits", "life 1")
+		d.gate <- struct{}{}
+		r.expect("after it", "life 1", "a")
+		d.gate <- struct{}{}
+		r.expect("after the second", "life 1", "a", "b", "quiet", "c")
+		if got, want := fmt.Sprint(d.keys()), "[[a] [b c]]"; got != want {
+			t.Fatalf("appends %s, want %s", got, want)
+		}
+		r.deliver("quiet again")
+		r.expect("what saves nothing waits for nobody", "life 1", "a", "b", "quiet", "c", "quiet again")
+		r.stop()
+	})
+}
+
+// Do returns when what it did is durable and sent, and not before.
+func TestDoIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		done := make(chan error, 1)
+		go func() {
+			done <- r.Do(t.Context(), func(now time.Time, role agents.Role) protocol.Output { return role.Receive(now, say("a")) })
+		}()
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("Do returned %v before the append", err)
+		default:
+		}
+		d.gate <- struct{}{}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		r.expect("then", "life 1", "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		go func() { d.gate <- struct{}{} }()
+		err := r.Do(ctx, func(now time.Time, role agents.Role) protocol.Output { return role.Receive(now, say("b")) })
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		r.deliver("c") // the gate lets one append through, whichever came
+		close(d.gate)
+		r.stop()
+		if err := r.Do(t.Context(), nothing); !errors.Is(err, agents.ErrStopped) {
+			t.Fatalf("after the stop: %v", err)
+		}
+	})
+}
+
+// Whoever calls Do while the Runner stops is told the truth: what was carried
+// out is not called stopped.
+func TestDoWhileStopping(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			d := &disk{}
+			r := start(t, d)
+			done := make(chan error, 1)
+			go func() {
+				done <- r.Do(t.Context(), func(now time.Time, role agents.Role) protocol.Output { return role.Receive(now, say("a")) })
+			}()
+			r.stop()
+			err := <-done
+			if kept := len(d.keys()) > 0; kept != (err == nil) {
+				t.Fatalf("kept is %v, but Do said %v", kept, err)
+			}
+		})
+	}
+}
+
+func nothing(time.Time, agents.Role) protocol.Output { return protocol.Output{} }
+
+var errFull = errors.New("the disk is full")
+
+// A failed append drops the role and everything unsent: nothing of it leaves.
+// Until a write succeeds every message is answered unavailable; then the role is
+// loaded anew and goes on.
+func TestAFailedAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		r.deliver("a", "b", "quiet") // b and quiet wait behind a
+		failed := make(chan error, 1)
+		go func() {
+			failed <- r.Do(t.Context(), func(now time.Time, role agents.Role) protocol.Output { return role.Receive(now, say("c")) })
+		}()
+		synctest.Wait()
+		d.broken(errFull)
+		close(d.gate)
+		if err := <-failed; !errors.Is(err, agents.ErrUnavailable) {
+			t.Fatalf("Do says %v", err)
+		}
+		r.expect("nothing of the dropped role leaves", "life 1")
+		r.deliver("d", "silent")
+		r.expect("refused", "life 1", "unavailable d")
+		if err := r.Do(t.Context(), nothing); !errors.Is(err, agents.ErrUnavailable) {
+			t.Fatalf("Do says %v", err)
+		}
+		time.Sleep(10 * time.Minute) // virtual: probes back off, and fail
+		r.expect("still refused", "life 1", "unavailable d")
+		d.broken(nil)
+		time.Sleep(time.Minute)
+		r.deliver("e")
+		r.expect("healed", "life 1", "unavailable d", "life 2", "e")
+		for _, keys := range d.keys() {
+			for _, k := range keys {
+				if k != "probe" && k != "e" {
+					t.Fatalf("%q of the dropped role is kept", k)
+				}
+			}
+		}
+		r.stop()
+	})
+}
+
+// A disk that breaks again and again never lets through what it did not keep.
+func TestTheDiskBreaksOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		r := start(t, d)
+		for i := range 20 {
+			d.broken(errFull)
+			r.deliver(fmt.Sprint("lost ", i), fmt.Sprint("refused ", i))
+			d.broken(nil)
+			time.Sleep(time.Hour)
+			r.deliver(fmt.Sprint("kept ", i))
+		}
+		r.stop()
+		for _, w := range r.sent {
+			var i int
+			if n, _ := fmt.Sscanf(w, "lost %d", &i); n == 1 {
+				t.Fatalf("%q was sent", w)
+			}
+		}
+		for i := range 20 {
+			if !slices.Contains(r.sent, fmt.Sprint("kept ", i)) {
+				t.Fatalf("kept %d was not sent", i)
+			}
+		}
+	})
+}
+
+// Stopping carries out what the role has answered so far, also while the disk
+// is broken, and leaves nobody behind.
+func TestStopFlushes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		r.deliver("a", "b", "c")
+		r.cancel()
+		synctest.Wait()
+		r.expect("before the disk has it", "life 1")
+		d.gate <- struct{}{}
+		d.gate <- struct{}{}
+		if err := <-r.ended; err != nil {
+			t.Fatal(err)
+		}
+		r.expect("after", "life 1", "a", "b", "c")
+		if err := r.Deliver(say("d")); err != nil && !errors.Is(err, agents.ErrStopped) {
+			t.Fatal(err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		r := start(t, d)
+		d.broken(errFull)
+		r.deliver("a")
+		time.Sleep(time.Second)
+		r.stop()
+		r.expect("nothing that was not kept", "life 1")
+	})
+}
+
+// The earliest alarm stands; it rings once.
+func TestAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, &disk{})
+		r.deliver("alarm", "a")
+		time.Sleep(59 * time.Second)
+		r.expect("before", "life 1", "alarm", "a")
+		time.Sleep(time.Second)
+		r.expect("then", "life 1", "alarm", "a", "woken")
+		time.Sleep(24 * time.Hour)
+		r.expect("once", "life 1", "alarm", "a", "woken")
+		r.stop()
+	})
+}
+
+// A role that cannot be loaded ends the Runner with its error, at first and
+// after the disk was broken.
+func TestARoleThatCannotBeLoaded(t *testing.T) {
+	errBad := errors.New("a record is damaged")
+	for _, good := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			loads, d := 0, &disk{kept: markettest.Store{}}
+			r := agents.NewRunner(agents.Config{
+				Store: d, Now: time.Now, Log: slog.New(slog.DiscardHandler), Route: func(protocol.Message) {},
+				Unavailable: func(protocol.Message) (protocol.Message, bool) { return protocol.Message{}, false },
+				Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
+					if loads++; loads > good {
+						return nil, protocol.Output{}, errBad
+					}
+					return &echo{}, protocol.Output{}, nil
+				},
+			})
+			ended := make(chan error, 1)
+			go func() { ended <- r.Run(t.Context()) }()
+			synctest.Wait()
+			if good > 0 {
+				d.broken(errFull)
+				if err := r.Deliver(say("a")); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				d.broken(nil)
+			}
+			if err := <-ended; !errors.Is(err, errBad) {
+				t.Fatalf("Run: %v", err)
+			}
+		})
+	}
+}
+
+// What is traced is in the order of the role, after it is durable.
+func TestTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		r := agents.NewRunner(agents.Config{
+			Store: &disk{kept: markettest.Store{}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Route: func(protocol.Message) {},
+			Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
+				return &echo{}, protocol.Output{}, nil
+			},
+			Trace: func(_ time.Time, in bool, m protocol.Message) { lines = append(lines, fmt.Sprint(in, m.Body)) },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		for _, w := range []string{"a", "quiet"} {
+			if err := r.Deliver(say(w)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		cancel()
+		<-ended
+		if got, want := fmt.Sprint(lines), "[truea falsea truequiet falsequiet]"; got != want {
+			t.Fatalf("traced %s, want %s", got, want)
+		}
+	})
+}
