@@ -1,0 +1,154 @@
+package ramp_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ramp/cmd/ramp/command"
+)
+
+// help is what a command prints about itself.
+func help(t *testing.T, args []string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if code := command.Main(append(args, "--help"), strings.NewReader(""), &out, &errOut); code != 0 {
+		t.Fatalf("ramp %s --help: %d: %s", strings.Join(args, " "), code, errOut.String())
+	}
+	return out.String()
+}
+
+var (
+	subcommand = regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`)
+	flag       = regexp.MustCompile(`(?m)^ +(?:-[a-z], )?(--[a-z-]+)`)
+)
+
+// between is the part of s from one line to the next empty line.
+func between(s, from string) string {
+	_, s, _ = strings.Cut(s, from)
+	s, _, _ = strings.Cut(s, "\n\n")
+	return s
+}
+
+// each calls f with every command of the tree and its own flags.
+func each(t *testing.T, args []string, f func(name string, flags []string)) {
+	text := help(t, args)
+	var flags []string
+	for _, m := range flag.FindAllStringSubmatch(between(text, "\nFlags:\n"), -1) {
+		if m[1] != "--help" {
+			flags = append(flags, m[1])
+		}
+	}
+	f(strings.Join(append([]string{"ramp"}, args...), " "), flags)
+	for _, m := range subcommand.FindAllStringSubmatch(between(text, "Available Commands:\n"), -1) {
+		if m[1] == "help" || m[1] == "completion" { // the library's own
+			continue
+		}
+		each(t, append(args[:len(args):len(args)], m[1]), f)
+	}
+}
+
+func TestEveryCommandAndFlagIsDocumented(t *testing.T) {
+	doc := read(t, "docs/CLI.md")
+	commands := 0
+	each(t, nil, func(name string, flags []string) {
+		commands++
+		_, section, ok := strings.Cut(doc, "\n## "+name+"\n")
+		if !ok {
+			t.Errorf("docs/CLI.md has no section %q", "## "+name)
+			return
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, f := range flags {
+			if !strings.Contains(section, "`"+f+"`") && !strings.Contains(section, "`"+f+" ") {
+				t.Errorf("docs/CLI.md, %s: flag %s is missing", name, f)
+			}
+		}
+	})
+	if commands < 35 {
+		t.Errorf("found %d commands: the help is not read rightly", commands)
+	}
+}
+
+func TestNoCommandIsDocumentedThatIsNotThere(t *testing.T) {
+	there := map[string]bool{}
+	each(t, nil, func(name string, _ []string) { there[name] = true })
+	for _, m := range regexp.MustCompile(`(?m)^## (ramp.*)$`).FindAllStringSubmatch(read(t, "docs/CLI.md"), -1) {
+		if !there[m[1]] {
+			t.Errorf("docs/CLI.md describes %q, which is not there", m[1])
+		}
+	}
+}
+
+func TestExitCodesAreDocumented(t *testing.T) {
+	_, codes, ok := strings.Cut(help(t, nil), "Exit codes: ")
+	if !ok {
+		t.Fatal("ramp --help says nothing of exit codes")
+	}
+	codes, _, _ = strings.Cut(strings.Join(strings.Fields(codes), " "), ". ")
+	for _, file := range []string{"README.md", "docs/CLI.md"} {
+		doc := strings.Join(strings.Fields(read(t, file)), " ")
+		for _, m := range regexp.MustCompile(`(\d) ([a-z ]+)`).FindAllStringSubmatch(codes, -1) {
+			if row := "| " + m[1] + " | " + m[2]; !strings.Contains(doc, row) {
+				t.Errorf("%s: no row %q for the exit code", file, row)
+			}
+		}
+	}
+}
+
+func TestEveryKeyOfTheConfigurationIsDocumented(t *testing.T) {
+	doc := read(t, "docs/OPERATIONS.md")
+	keys := 0
+	for _, file := range []string{"cmd/ramp/command/config.go", "cmd/ramp/command/resource_config.go"} {
+		for _, m := range regexp.MustCompile("yaml:\"([a-z_]+)").FindAllStringSubmatch(read(t, file), -1) {
+			keys++
+			if !regexp.MustCompile("\\| `([a-z_]+\\.)*" + m[1] + "` \\|").MatchString(doc) {
+				t.Errorf("docs/OPERATIONS.md has no row for the key %q of %s", m[1], file)
+			}
+		}
+	}
+	if keys < 30 {
+		t.Errorf("found %d keys: the configuration is not read rightly", keys)
+	}
+}
+
+func TestEveryCallOfTheControlSocketIsDocumented(t *testing.T) {
+	doc := read(t, "docs/CONTROL.md")
+	calls := 0
+	for _, f := range sources(t) {
+		if !strings.HasPrefix(f.path, "cmd/ramp/command/") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`HandleFunc\("POST (/v1/[a-z]+)"`).FindAllStringSubmatch(string(f.text), -1) {
+			calls++
+			if !strings.Contains(doc, "`POST "+m[1]+"`") {
+				t.Errorf("docs/CONTROL.md: no %s of %s", m[1], f.path)
+			}
+		}
+	}
+	if calls < 15 {
+		t.Errorf("found %d calls: the sources are not read rightly", calls)
+	}
+}
+
+func TestLinksBetweenDocumentsLead(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions, err := filepath.Glob("docs/decisions/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}, files...), decisions...) {
+		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", file, m[1], err)
+			}
+		}
+	}
+}

@@ -1,0 +1,321 @@
+// Package ramp_test holds what no single package can: who may import whom, and
+// that the documents say what the program does.
+package ramp_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layer is a row of the table of imports: a package, whether it is pure, and
+// what its files (tests apart) may import of this module and of others.
+type layer struct {
+	pkg     string
+	purity  purity
+	ours    string // packages of this module, with spaces between
+	outside string // prefixes of import paths of other modules, likewise
+}
+
+type purity int
+
+const (
+	impure   purity = iota
+	pure            // no I/O, no clock, no chance, no goroutines
+	lockable        // pure, but behind a mutex, for several workers
+	support         // for tests: no other package's program imports it
+)
+
+// table is the whole table; docs/ARCHITECTURE.md prints it.
+func table() []layer {
+	return []layer{
+		{"protocol", pure, "", ""},
+		{"rfql", pure, "protocol", ""},
+		{"protocol/acl", pure, "protocol", ""},
+		{"protocol/identity", lockable, "protocol", ""},
+		{"protocol/contract", pure, "protocol protocol/identity", ""},
+		{"protocol/message", pure, "protocol protocol/contract", ""},
+		{"protocol/codec", pure, "protocol protocol/acl protocol/codec/wire protocol/contract protocol/identity protocol/message", "google.golang.org/protobuf"},
+		{"protocol/codec/wire", impure, "", "google.golang.org/protobuf"}, // generated
+		{"protocol/codec/generate", impure, "", "google.golang.org/protobuf github.com/bufbuild/protocompile"},
+		{"protocol/clearing", pure, "protocol", ""},
+		{"protocol/auction", pure, "protocol protocol/clearing protocol/message rfql", ""},
+		{"protocol/reserve", pure, "protocol protocol/auction protocol/clearing protocol/contract protocol/message", ""},
+		{"bank/ledger", pure, "protocol", ""},
+		{"bank/ledgerdb", impure, "protocol bank/ledger", "go.etcd.io/bbolt"},
+		{"agents", impure, "protocol", ""},
+		{"agents/workload", pure, "", ""},
+		{"agents/user", pure, "protocol protocol/auction protocol/clearing protocol/contract protocol/identity protocol/message protocol/reserve rfql", ""},
+		{"agents/resource", pure, "protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve agents/resource/calendar agents/resource/pricing agents/workload", ""},
+		{"agents/resource/calendar", pure, "protocol agents/workload", ""},
+		{"agents/resource/pricing", pure, "protocol", ""},
+		{"agents/bank", pure, "protocol protocol/message bank/ledger", ""},
+		{"agents/queue", impure, "protocol protocol/message", ""},
+		{"agents/queue/local", impure, "protocol protocol/message agents/queue", ""},
+		{"agents/queue/swf", impure, "protocol protocol/message agents/queue agents/workload", ""},
+		{"agents/journal", impure, "protocol", "go.etcd.io/bbolt"},
+		{"agents/mesh", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/libp2p github.com/multiformats"},
+		{"agents/queue/queuetest", support, "protocol protocol/message agents/queue", ""},
+		{"agents/storetest", support, "protocol agents", ""},
+		{"agents/markettest", support, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/resource agents/resource/pricing agents/user bank/ledger", ""},
+		{"testdata", impure, "", ""},
+		{"cmd/ramp/command", impure, everything, "github.com/spf13/cobra gopkg.in/yaml.v3 golang.org/x/sys"},
+		{"cmd/ramp", impure, "cmd/ramp/command", ""},
+	}
+}
+
+// everything is any package of this module but test support.
+const everything = "*"
+
+// exceptions are single files that may import more: the benchmarks measure
+// bbolt itself as their baseline.
+func exceptions(file string) string {
+	if ok, _ := path.Match("cmd/ramp/command/bench*.go", file); ok {
+		return "go.etcd.io/bbolt"
+	}
+	return ""
+}
+
+// source is one Go file, its path from the module's root.
+type source struct {
+	path string
+	text []byte
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	files := sources(t)
+	for _, v := range violations(t, files) {
+		t.Error(v)
+	}
+	there := map[string]bool{}
+	for _, f := range files {
+		there[path.Dir(f.path)] = true
+	}
+	for _, l := range table() {
+		if !there[l.pkg] {
+			t.Errorf("the table has a row for %s, which is not there", l.pkg)
+		}
+	}
+}
+
+func TestTheDocumentedTableIsTheOneThatIsHeld(t *testing.T) {
+	doc := read(t, "docs/ARCHITECTURE.md")
+	for _, l := range table() {
+		if !strings.Contains(doc, l.row()) {
+			t.Errorf("docs/ARCHITECTURE.md lacks the row\n%s", l.row())
+		}
+	}
+	if n := strings.Count(doc, "\n| `") - strings.Count(doc, "\n| `!"); n < len(table()) {
+		t.Errorf("docs/ARCHITECTURE.md has %d rows, the table %d", n, len(table()))
+	}
+}
+
+// TestViolationsAreSeen proves that the test above can fail.
+func TestViolationsAreSeen(t *testing.T) {
+	for name, c := range map[string]struct{ path, text, want string }{
+		"a machine that reads the clock":      {"protocol/auction/x.go", `import "time"; var _ = time.Now()`, "time.Now"},
+		"a clock under another name":          {"protocol/auction/x.go", `import clock "time"; var _ = clock.Now`, "time.Now"},
+		"everything of the clock":             {"protocol/auction/x.go", `import . "time"; var _ = Now`, "dot import"},
+		"a duration is no clock":              {"protocol/auction/x.go", `import "time"; const _ = time.Second`, ""},
+		"global chance":                       {"agents/workload/x.go", `import "math/rand/v2"; var _ = rand.IntN(3)`, "rand.IntN"},
+		"chance from outside":                 {"agents/workload/x.go", `import "math/rand/v2"; func f(r *rand.Rand) {}`, ""},
+		"a file in the ledger":                {"bank/ledger/x.go", `import "os"`, "os"},
+		"a request in the ledger":             {"bank/ledger/x.go", `import "net/http"`, "net/http"},
+		"a mutex in a role":                   {"agents/user/x.go", `import "sync"`, "sync"},
+		"a mutex in the memory of chains":     {"protocol/identity/x.go", `import "sync"`, ""},
+		"a goroutine in a role":               {"agents/user/x.go", `func f() { go f() }`, "goroutine"},
+		"a role that knows the network":       {"agents/user/x.go", `import "ramp/agents/mesh"`, "ramp/agents/mesh"},
+		"libp2p outside the mesh":             {"agents/x.go", `import "github.com/libp2p/go-libp2p/core/peer"`, "libp2p"},
+		"bbolt in a command":                  {"cmd/ramp/command/user.go", `import "go.etcd.io/bbolt"`, "bbolt"},
+		"bbolt in a benchmark":                {"cmd/ramp/command/bench_bank.go", `import "go.etcd.io/bbolt"`, ""},
+		"cobra outside the commands":          {"agents/x.go", `import "github.com/spf13/cobra"`, "cobra"},
+		"test support in a program":           {"cmd/ramp/command/x.go", `import "ramp/agents/storetest"`, "storetest"},
+		"a package without a row":             {"protocol/unheard/x.go", ``, "no row"},
+		"a library whose name only resembles": {"agents/mesh/x.go", `import "github.com/libp2pfoo/x"`, "libp2pfoo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := violations(t, []source{{c.path, []byte("package x\n" + c.text)}})
+			switch {
+			case c.want == "" && len(got) > 0:
+				t.Errorf("allowed, but got %v", got)
+			case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
+				t.Errorf("want one violation about %q, got %v", c.want, got)
+			}
+		})
+	}
+}
+
+// row is l as docs/ARCHITECTURE.md prints it.
+func (l layer) row() string {
+	mark := map[purity]string{impure: "", pure: " ●", lockable: " ◐", support: " (tests)"}[l.purity]
+	return fmt.Sprintf("| `%s`%s | %s | %s |", l.pkg, mark, cell(l.ours), cell(l.outside))
+}
+
+func cell(list string) string {
+	switch list {
+	case "":
+		return "–"
+	case everything:
+		return "everything"
+	}
+	return strings.Join(strings.Fields(list), ", ")
+}
+
+// violations are the breaches of the table, one line each.
+func violations(t *testing.T, files []source) []string {
+	t.Helper()
+	var list []string
+	for _, f := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), f.path, f.text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(table(), func(l layer) bool { return l.pkg == path.Dir(f.path) })
+		if i < 0 {
+			list = append(list, f.path+": its package has no row in the table of imports")
+			continue
+		}
+		list = append(list, table()[i].check(f.path, tree)...)
+	}
+	return list
+}
+
+func (l layer) check(file string, tree *ast.File) []string {
+	var list []string
+	add := func(format string, args ...any) {
+		list = append(list, file+": "+fmt.Sprintf(format, args...))
+	}
+	for _, spec := range tree.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		switch {
+		case !l.allows(file, p):
+			add("%s may not import %s", l.pkg, p)
+		case l.isPure() && spec.Name != nil && spec.Name.Name == ".":
+			add("dot import of %s, whose functions could not be told from our own", p)
+		}
+	}
+	if l.isPure() {
+		for _, what := range impurities(tree) {
+			add("%s is pure and may not use %s", l.pkg, what)
+		}
+	}
+	return list
+}
+
+func (l layer) isPure() bool { return l.purity == pure || l.purity == lockable }
+
+// allows reports whether the row lets a file import a path.
+func (l layer) allows(file, p string) bool {
+	if of, ok := strings.CutPrefix(p, "ramp/"); ok {
+		if l.ours == everything {
+			i := slices.IndexFunc(table(), func(x layer) bool { return x.pkg == of })
+			return i < 0 || table()[i].purity != support
+		}
+		return slices.Contains(strings.Fields(l.ours), of)
+	}
+	first, _, _ := strings.Cut(p, "/")
+	if strings.Contains(first, ".") {
+		return under(p, l.outside+" "+exceptions(file))
+	}
+	return !l.isPure() || !under(p, l.forbidden())
+}
+
+// forbidden are the parts of the standard library that a pure package is without.
+func (l layer) forbidden() string {
+	const world = "os net syscall context log crypto/rand unsafe plugin runtime testing"
+	if l.purity == lockable {
+		return world
+	}
+	return world + " sync"
+}
+
+// under reports whether a path is one of the prefixes or below it.
+func under(p, prefixes string) bool {
+	return slices.ContainsFunc(strings.Fields(prefixes), func(x string) bool {
+		return p == x || strings.HasPrefix(p, x+"/")
+	})
+}
+
+// impurities are the uses of a clock, of global chance and of goroutines.
+func impurities(tree *ast.File) []string {
+	names := map[string]string{} // local name -> path
+	for _, spec := range tree.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		name := strings.TrimSuffix(p, "/v2")
+		name = path.Base(name)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = p
+	}
+	var list []string
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			list = append(list, "a goroutine")
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && impureUse(names[x.Name], n.Sel.Name) {
+				list = append(list, path.Base(strings.TrimSuffix(names[x.Name], "/v2"))+"."+n.Sel.Name)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// impureUse reports whether a name of a package reads a clock, waits, or draws
+// from the global source.
+func impureUse(pkg, name string) bool {
+	switch pkg {
+	case "time":
+		return slices.Contains(strings.Fields("Now Sleep After AfterFunc Tick Since Until NewTimer NewTicker Timer Ticker Local"), name)
+	case "math/rand", "math/rand/v2":
+		return !slices.Contains(strings.Fields("New NewPCG NewChaCha8 NewSource NewZipf Rand Source Source64 PCG ChaCha8 Zipf"), name)
+	}
+	return false
+}
+
+// sources are the module's Go files, tests apart.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var list []source
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "bin"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		list = append(list, source{filepath.ToSlash(p), text})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 100 {
+		t.Fatalf("found %d files: want all of the module's", len(list))
+	}
+	return list
+}
+
+// read is a file of the module.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
