@@ -171,8 +171,11 @@ func (m *Mesh) Send(msg protocol.Message) {
 		p.Addresses = texts(m.reachable())
 		msg.Body = p
 	}
-	o := m.outgoing(msg)
 	for _, to := range msg.Receivers {
+		// Each is told only of itself: a list of twenty agents is longer than most
+		// calls, and whom else one asks is nobody's business.
+		msg.Receivers = []protocol.AgentID{to}
+		o := m.outgoing(msg)
 		err := error(nil)
 		if to == protocol.Everyone {
 			err = m.publish(o)

@@ -8,8 +8,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// outgoing is a message on its way to one or more receivers, encoded once, by
-// the first writer that needs it.
+// outgoing is a message on its way to one receiver, encoded by its writer.
 type outgoing struct {
 	message protocol.Message
 	bytes   func() ([]byte, error)
