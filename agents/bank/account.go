@@ -87,8 +87,7 @@ func (r *Role) OpenAccount(now time.Time, id protocol.AgentID, name string, limi
 	return e, out, nil
 }
 
-// Credit issues money to an account. A ref that was used before is refused, so
-// that a repeated command credits once.
+// Credit issues money to an account. Ref is the operator's reference.
 func (r *Role) Credit(now time.Time, id protocol.AgentID, currency string, amount protocol.Credits, ref string) (ledger.Entry, protocol.Output, error) {
 	e, records, err := r.ledger.Credit(now, id, currency, amount, ref)
 	return e, protocol.Output{Save: records}, err

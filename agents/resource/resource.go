@@ -12,6 +12,7 @@
 package resource
 
 import (
+	"errors"
 	"time"
 
 	"ramp/agents/resource/calendar"
@@ -20,6 +21,10 @@ import (
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
+
+// ErrNotReady is returned until the batch system has told its state, which
+// takes it a moment after the start. Asking again helps.
+var ErrNotReady = errors.New("the batch system has not told its state yet")
 
 // Role is a resource agent.
 type Role struct {
@@ -174,8 +179,11 @@ func (r *Role) Offers() []message.QuoteLine { return r.quotes.all() }
 
 // Check explains what the agent would offer for a document, round by round, to
 // a buyer who deals on its terms, if another seller always met its price. rounds
-// is 1..protocol.MaxRounds.
+// is 1..protocol.MaxRounds. Errors: a document that cannot be read, ErrNotReady.
 func (r *Role) Check(now time.Time, document []byte, rounds int) ([]message.QuoteLine, error) {
+	if !r.market.known {
+		return nil, ErrNotReady
+	}
 	call := message.CallForProposals{Document: document, Terms: r.cfg.Terms, Modes: r.cfg.Modes}
 	return auction.Check(r.cfg.seller(), now, call, min(rounds, protocol.MaxRounds), r.market.current())
 }

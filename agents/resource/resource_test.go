@@ -3,6 +3,7 @@ package resource_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -255,6 +256,9 @@ func TestNothingIsOfferedBlindly(t *testing.T) {
 		}
 	}
 	refused(protocol.CodeUnavailable)
+	if _, err := role.Check(noon, purchase, 1); !errors.Is(err, resource.ErrNotReady) {
+		t.Fatalf("check: %v, want ErrNotReady", err)
+	}
 	role.Receive(noon, protocol.Message{Sender: protocol.LocalQueue, Body: message.QueueChanged{At: noon, Capacity: 100}})
 	if p := role.Receive(noon, m).Send[0].Performative; p != protocol.Propose {
 		t.Fatalf("answer %s, want propose", p)
