@@ -2,22 +2,28 @@ package clearing
 
 import "math"
 
-// Bounds of the bound.
+// How multipliers are moved. The numbers were found by trial on requests of 25
+// units; any others give valid bounds.
 const (
-	rootRounds = 200            // of moving the multipliers at the root
-	nodeRounds = 14             // at another node
-	mostMulti  = int64(1) << 52 // no multiplier is larger, so that sums cannot overflow
-	leastBound = -int64(1) << 61
-	mostStep   = int64(1) << 48
-	stall      = 4  // rounds without a better bound before steps are halved
-	fullStep   = 32 // parts of a step to the aim
+	rootRounds = 200 // of moving the multipliers at the root
+	nodeRounds = 14  // at another node
+	fullStep   = 32  // parts of the step that would reach the aim if all went well
 	firstStep  = 48
-	mostSize   = 512
-	unitOfZero = int64(1) << 20 // first step of level nothing
-	gainPart   = 20             // aim this part above the bound
-	wayScale   = 256
-	wayParts   = 16
-	newPart    = 6
+	largeStep  = 512 // steps grow while they succeed, up to this
+	gainPart   = 20  // the aim is this part above the bound, or the limit if that is nearer
+	wayScale   = 256 // directions are kept in parts
+	wayParts   = 16  // newPart of wayParts of a direction are the last misses,
+	newPart    = 6   // the rest is the direction before
+	mostMiss   = 8   // times that a unit counts as covered
+)
+
+// Bounds of the numbers, so that no sum of them overflows: a multiplier, a step,
+// a bound; and the least gain that is aimed at.
+const (
+	mostMulti  = int64(1) << 52
+	mostStep   = int64(1) << 48
+	leastBound = -int64(1) << 61
+	leastGain  = int64(1) << 20
 )
 
 // enter keeps the multipliers of this depth, so that siblings begin alike.
@@ -64,15 +70,10 @@ func (s *search) boundAll(depth int) bool {
 
 // bound moves the multipliers of level l (Held and Karp's subgradient method, in
 // integers) until the bound passes the limit, proves optimal, or rounds run out.
+// It reports whether a set within the limit may exist.
 func (s *search) bound(l level, depth int) bool {
-	rounds := nodeRounds
-	if depth == 0 {
-		rounds = s.rounds
-	}
-	a := ascent{keep: s.depths[depth].multi[l], best: math.MinInt64, size: firstStep, patience: 3 + rounds/40}
-	clear(s.prices.way)
-	s.prices.pack.limit = packNodes
-	for range rounds {
+	a := s.startAscent(l, depth)
+	for range a.rounds {
 		e := s.evaluate(l)
 		if a.climbed(e.bound) {
 			copy(a.keep, s.multi[l])
@@ -80,16 +81,10 @@ func (s *search) bound(l level, depth int) bool {
 				s.repair(l)
 			}
 		}
-		if a.size == 0 && depth == 0 && s.prices.pack.limit < packRoot {
-			s.prices.pack.limit, a.size = packRoot, fullStep
+		if e.miss == 0 && a.best <= s.limit[l] {
+			s.adopt(e)
 		}
-		if a.best > s.limit[l] || e.miss == 0 || a.size == 0 || s.purse.empty() {
-			if a.best <= s.limit[l] && e.miss == 0 {
-				s.adopt(e)
-			}
-			break
-		}
-		if !s.move(l, a.keep, s.aim(l, a.best)-a.best, a.size) {
+		if s.arrived(l, &a, e) || !s.move(l, a.keep, s.aim(l, a.best)-a.best, a.size) {
 			break
 		}
 	}
@@ -101,21 +96,44 @@ func (s *search) bound(l level, depth int) bool {
 	return a.best <= s.limit[l] && s.fix(l)
 }
 
+func (s *search) startAscent(l level, depth int) ascent {
+	a := ascent{keep: s.depths[depth].multi[l], best: math.MinInt64, size: firstStep, rounds: nodeRounds}
+	if depth == 0 {
+		a.rounds, a.again = s.rounds, true
+	}
+	a.patience = 3 + a.rounds/40
+	clear(s.prices.way)
+	s.prices.pack.limit = packNodes
+	return a
+}
+
+// arrived reports whether more rounds would be of no use. At the root it first
+// lets sellers' problems be solved more exactly: that pays when the multipliers
+// are nearly right.
+func (s *search) arrived(l level, a *ascent, e evaluated) bool {
+	if a.size == 0 && a.again {
+		s.prices.pack.limit, a.size, a.again = packRoot, fullStep, false
+	}
+	found := s.once && s.found && s.goal == nothing
+	return a.best > s.limit[l] || e.miss == 0 || a.size == 0 || found || s.purse.empty()
+}
+
 // ascent is the state of one climb to a better bound.
 type ascent struct {
 	keep     []int64 // the best multipliers
 	best     int64
 	size     int64 // of steps, in parts of fullStep
 	idle     int   // rounds without a better bound
-	patience int
+	patience int   // most such rounds before steps are halved
+	rounds   int
+	again    bool // once more, with sellers' problems solved more exactly
 }
 
-// climbed notes a bound; when it has not risen for long, steps are halved and
-// begin again from the best multipliers (idle is 0 then).
+// climbed notes a bound and reports whether it is the best.
 func (a *ascent) climbed(bound int64) bool {
 	if bound > a.best {
 		a.best, a.idle = bound, 0
-		a.size = min(a.size+a.size/8, mostSize)
+		a.size = min(a.size+a.size/8, largeStep)
 		return true
 	}
 	if a.idle++; a.idle > a.patience {
@@ -134,7 +152,7 @@ func (s *search) note(l level, depth int, bound int64) {
 // aim is the bound that steps are meant to reach: the limit, or a little more
 // than the best so far while the limit is far away.
 func (s *search) aim(l level, best int64) int64 {
-	gain := max(best, -best)/gainPart + unitOfZero
+	gain := max(best, -best)/gainPart + leastGain
 	if l != nothing && s.limit[l]-gain < best {
 		return s.limit[l] + 1
 	}
@@ -148,7 +166,7 @@ func (s *search) move(l level, from []int64, gap, size int64) bool {
 	var norm int64
 	for _, u := range s.units {
 		if s.by[u] < 0 {
-			miss := max(1-s.prices.cover[u], -8) * wayScale
+			miss := max(1-s.prices.cover[u], -mostMiss) * wayScale
 			way := (miss*newPart + s.prices.way[u]*(wayParts-newPart)) / wayParts
 			s.prices.way[u] = way
 			norm += way * way

@@ -47,8 +47,8 @@ const (
 	// MaxViolations and MaxExcess bound what one bid may carry.
 	MaxViolations = 1 << 12
 	MaxExcess     = 1 << 40 // per mille
-	// DefaultLimit is about half a second of search on one core of 2020.
-	DefaultLimit = 50_000_000
+	// DefaultLimit is about a second of search on one core of 2.5 GHz.
+	DefaultLimit = 100_000_000
 )
 
 // ErrProblem is returned for a problem that cannot be asked: units, objective or

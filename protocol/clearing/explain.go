@@ -15,7 +15,7 @@ func (c *course) explain() Solution {
 		case c.ceiling():
 			none = c.liftCeiling()
 		default:
-			none = Solution{Status: Conflicting, Units: c.conflict(s.units), Exact: true}
+			none = Solution{Status: Conflicting, Units: c.conflict(s.m, s.units), Exact: true}
 		}
 		if none.Status != Undecided {
 			break
@@ -45,12 +45,12 @@ func (c *course) liftCeiling() Solution {
 
 // conflict thins units out to some that no set of offers covers together, while
 // any fewer of them can be covered, as far as the limit lets it.
-func (c *course) conflict(units []int) []int {
+func (c *course) conflict(m *model, units []int) []int {
 	c.purse.limit = c.p.Limit
 	units = slices.Clone(units)
 	for i := 0; i < len(units); {
 		fewer := slices.Delete(slices.Clone(units), i, i+1)
-		s := newSearch(c.m, fewer, c.purse)
+		s := newSearch(m, fewer, c.purse)
 		if s.dive(cost) && s.best == nil {
 			units = fewer
 		} else {
@@ -58,7 +58,7 @@ func (c *course) conflict(units []int) []int {
 		}
 	}
 	for i, u := range units {
-		units[i] = c.m.open[u]
+		units[i] = m.open[u]
 	}
 	return units
 }

@@ -13,23 +13,11 @@ func (s *search) assignRows() {
 	for i := range p.heads {
 		p.heads[i].row, p.heads[i].weight = -1, 0
 	}
-	for {
-		row, most := -1, int64(0)
-		for _, r := range p.rows {
-			p.gains[r] = 0
-		}
-		for i := range p.heads {
-			if h := &p.heads[i]; h.row < 0 {
-				for _, u := range s.m.offers[h.offers[0]].uses {
-					if p.gains[u.row] += h.gain; p.gains[u.row] > most && s.weight(h, u.row) > 0 {
-						row, most = u.row, p.gains[u.row]
-					}
-				}
-			}
-		}
-		if row < 0 {
-			break
-		}
+	p.order = p.order[:0]
+	for i := range p.heads {
+		p.order = append(p.order, i)
+	}
+	for row := s.richestRow(); row >= 0; row = s.richestRow() {
 		for i := range p.heads {
 			if h := &p.heads[i]; h.row < 0 {
 				if w := s.weight(h, row); w > 0 {
@@ -38,9 +26,32 @@ func (s *search) assignRows() {
 			}
 		}
 	}
-	slices.SortStableFunc(p.heads, func(x, y head) int {
-		return cmp.Or(cmp.Compare(x.row, y.row), compareRatio(y, x))
+	slices.SortStableFunc(p.order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(p.heads[x].row, p.heads[y].row), compareRatio(p.heads[y], p.heads[x]))
 	})
+}
+
+// richestRow is the row whose heads, of those without a row, gain most; -1 if
+// there is none that one of them cannot do without.
+func (s *search) richestRow() int {
+	p := &s.prices.pack
+	row, most := -1, int64(0)
+	for _, r := range p.rows {
+		p.gains[r] = 0
+	}
+	for i := range p.heads {
+		h := &p.heads[i]
+		if h.row >= 0 {
+			continue
+		}
+		for _, u := range s.m.offers[h.offers[0]].uses {
+			s.purse.steps++
+			if p.gains[u.row] += h.gain; p.gains[u.row] > most && s.weight(h, u.row) > 0 {
+				row, most = u.row, p.gains[u.row]
+			}
+		}
+	}
+	return row
 }
 
 // compareRatio compares gains per core, exactly.
@@ -69,9 +80,13 @@ func (s *search) weight(h *head, row int) int64 {
 // is filled by gain per core, the last head in part.
 func (s *search) filled(i int) int64 {
 	var sum int64
-	s.purse.steps += 2 * (len(s.prices.pack.heads) - i)
+	s.purse.steps += 2 * len(s.prices.pack.order)
 	f := filling{row: -1}
-	for _, h := range s.prices.pack.heads[i:] {
+	for _, j := range s.prices.pack.order {
+		if j < i {
+			continue
+		}
+		h := &s.prices.pack.heads[j]
 		if h.row != f.row {
 			sum += f.gain()
 			f = s.newFilling(h.row)

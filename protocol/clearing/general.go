@@ -54,12 +54,13 @@ func (c *course) split() {
 	units := c.m.parts()
 	ceiling := c.ceiling()
 	if ceiling {
-		units = c.m.whole()
+		units = [][]int{c.m.all()}
 	}
 	// The smallest first, so that what they do not use is left for the largest.
 	slices.SortStableFunc(units, func(x, y []int) int { return len(x) - len(y) })
 	for _, part := range units {
-		c.parts = append(c.parts, newSearch(c.m, part, c.purse))
+		m := c.m.part(part)
+		c.parts = append(c.parts, newSearch(m, m.all(), c.purse))
 	}
 	if room := int64(c.p.MaxCost - c.fixed.Cost); ceiling && len(c.parts) > 0 {
 		if most := int64(MaxOfferCost) * protocol.MaxUnits >> c.m.shift[cost]; room < most {
@@ -164,7 +165,7 @@ func (c *course) solution() Solution {
 	var won []Bid
 	for _, s := range c.parts {
 		for _, b := range s.best {
-			won = append(won, *c.m.offers[b].bid)
+			won = append(won, *s.m.offers[b].bid)
 		}
 	}
 	s := c.p.covered(won).proved(c.purse.steps)

@@ -58,6 +58,7 @@ type model struct {
 	sellers []seller
 	groups  [][]int
 	room    []int64     // by row: cores of one seller at one instant, less the fixed
+	cut     []bool      // by row: follows from another
 	ends    []time.Time // distinct finishes in order
 	open    []int       // unit in the problem, by unit here
 	shift   [levels]int // how far the sums of a level are shifted left
@@ -81,7 +82,6 @@ func newModel(p *Problem) *model {
 	slices.SortFunc(bids, compareBids)
 	m.addOffers(p, bids, number)
 	m.dropDominated()
-	m.addCliques()
 	return m
 }
 

@@ -10,9 +10,10 @@ const (
 	packNodes    = 300            // of its search tree; after that its bound stands for it
 	packRoot     = 4000           // at the root, when multipliers are nearly right
 	tollMoves    = 4              // of the tolls, each time it is solved
-	mostWorth    = int64(1) << 48 // of one row's cores at its toll; these three so
+	packHeads    = 64             // a problem with more is only bounded
+	mostWorth    = int64(1) << 46 // of one row's cores at its toll; these three so
 	mostTollStep = int64(1) << 40 // that nothing overflows
-	mostMiss     = int64(1) << 20 // cores
+	mostOver     = int64(1) << 20 // cores
 )
 
 // packing is one seller's problem: which offers to pick, at most one of each
@@ -24,6 +25,9 @@ type packing struct {
 	tolls [levels][]int64 // by row
 	value []int64         // by offer: gain less tolls
 	heads []head
+	order []int // of heads, in filled
+	seen  map[string]int64
+	key   []byte
 	rows  []int   // of this seller
 	used  []int64 // by row
 	gains []int64 // by row, inside assignRows
@@ -40,7 +44,10 @@ type head struct {
 	offers []int
 	value  int64 // of the first, or zero if that is negative
 	gain   int64 // the most of one of them
+	first  int   // row that they use
 	row    int   // that bounds it in filled; -1: none
+	rows   []int // that this head and later ones use, and units
+	units  []int
 	weight int64 // least cores of row that one of them needs
 }
 
@@ -48,6 +55,7 @@ func (k *packing) grow(m *model) {
 	for l := range k.tolls {
 		k.tolls[l] = make([]int64, len(m.room))
 	}
+	k.seen = map[string]int64{}
 	k.value = make([]int64, len(m.offers))
 	k.used = make([]int64, len(m.room))
 	k.gains = make([]int64, len(m.room))
@@ -62,12 +70,15 @@ func (s *search) pack(l level, k, at int) bool {
 	s.startPacking(k)
 	bound := s.moveTolls(l)
 	p.nodes = 0
-	if p.most < bound {
+	switch {
+	case p.most >= bound:
+	case len(p.heads) > packHeads:
+		p.nodes = p.limit + 1
+	default:
 		s.sortHeads(l)
 		bound = min(bound, s.filled(0))
 		s.branch(0, 0, s.worth(l))
 	}
-	s.purse.steps += p.nodes
 	p.last[k] = append(p.last[k][:0], p.best...)
 	s.prices.picks = append(s.prices.picks[:at], p.best...)
 	if p.nodes > p.limit {
@@ -99,6 +110,7 @@ func (s *search) gather(k int) {
 	for _, h := range p.heads {
 		for _, b := range h.offers {
 			for _, u := range s.m.offers[b].uses {
+				s.purse.steps++
 				if p.used[u.row] == 0 {
 					p.used[u.row] = 1
 					p.rows = append(p.rows, u.row)
@@ -153,100 +165,6 @@ func (s *search) excluded(b int, picked []int) bool {
 	return false
 }
 
-// moveTolls moves the tolls a few times towards a better bound on the gain, and
-// returns the best bound; the tolls that gave it stay.
-func (s *search) moveTolls(l level) int64 {
-	p := &s.prices.pack
-	bound, tolls := s.tolled(l), p.tolls[l]
-	keep := make([]int64, len(p.rows))
-	now := bound
-	for range tollMoves {
-		for i, r := range p.rows {
-			if now == bound {
-				keep[i] = tolls[r]
-			}
-		}
-		if bound <= p.most || !s.stepTolls(tolls, now-p.most) {
-			break
-		}
-		now = s.tolled(l)
-		bound = min(bound, now)
-	}
-	if now != bound {
-		for i, r := range p.rows {
-			tolls[r] = keep[i]
-		}
-	}
-	return bound
-}
-
-// stepTolls raises the tolls of overfull rows and lowers the others'; it reports
-// whether there was anything to move.
-func (s *search) stepTolls(tolls []int64, gap int64) bool {
-	p := &s.prices.pack
-	var norm int64
-	for _, r := range p.rows {
-		if miss := s.overfull(r); miss > 0 || tolls[r] > 0 {
-			norm += miss * miss
-		}
-	}
-	if norm == 0 {
-		return false
-	}
-	step := min(gap/norm+1, mostTollStep)
-	for _, r := range p.rows {
-		tolls[r] = min(max(tolls[r]+step*s.overfull(r), 0), mostWorth/max(s.room[r], 1))
-	}
-	return true
-}
-
-// overfull is by how many cores the picks of the last bound miss row r.
-func (s *search) overfull(r int) int64 {
-	return min(max(s.prices.pack.used[r]-s.room[r], -mostMiss), mostMiss)
-}
-
-// tolled is the bound that the present tolls give; used is what its picks use.
-func (s *search) tolled(l level) int64 {
-	p := &s.prices.pack
-	bound := s.worth(l)
-	for _, r := range p.rows {
-		p.used[r] = 0
-	}
-	for _, h := range p.heads {
-		best, most := -1, int64(0)
-		for _, b := range h.offers {
-			if v := s.valueOf(l, b); v > most {
-				best, most = b, v
-			}
-		}
-		s.purse.steps += len(h.offers)
-		if best >= 0 {
-			bound += most
-			for _, u := range s.m.offers[best].uses {
-				p.used[u.row] += u.cores
-			}
-		}
-	}
-	return bound
-}
-
-func (s *search) valueOf(l level, b int) int64 {
-	v := -s.prices.rc[b]
-	for _, u := range s.m.offers[b].uses {
-		v -= u.cores * s.prices.pack.tolls[l][u.row]
-	}
-	return v
-}
-
-// worth is the toll of all cores.
-func (s *search) worth(l level) int64 {
-	var sum int64
-	for _, r := range s.prices.pack.rows {
-		sum += s.room[r] * s.prices.pack.tolls[l][r]
-	}
-	return sum
-}
-
 func (s *search) sortHeads(l level) {
 	p := &s.prices.pack
 	for i := range p.heads {
@@ -255,25 +173,30 @@ func (s *search) sortHeads(l level) {
 			p.value[b] = s.valueOf(l, b)
 		}
 		slices.SortStableFunc(h.offers, func(x, y int) int { return cmp.Compare(p.value[y], p.value[x]) })
-		h.value, h.gain = max(p.value[h.offers[0]], 0), 0
+		h.value, h.gain, h.first = max(p.value[h.offers[0]], 0), 0, s.firstRow(h)
 		for _, b := range h.offers {
 			h.gain = max(h.gain, -s.prices.rc[b])
 		}
 	}
+	slices.SortStableFunc(p.heads, func(x, y head) int {
+		return cmp.Compare(x.first, y.first)
+	})
 	s.assignRows()
+	s.relate()
 }
 
 // branch tries each offer of the i-th head, and none. Sum is the gain so far,
 // worth the tolls of the cores that are left.
 func (s *search) branch(i int, sum, worth int64) {
 	p := &s.prices.pack
+	s.purse.steps++
 	if p.nodes++; p.nodes > p.limit {
 		return
 	}
 	if sum > p.most {
 		p.most, p.best = sum, append(p.best[:0], p.now...)
 	}
-	if i == len(p.heads) || sum+s.filled(i) <= p.most || sum+worth+s.hope(i) <= p.most {
+	if i == len(p.heads) || sum+s.filled(i) <= p.most || sum+worth+s.hope(i) <= p.most || s.again(i, sum) {
 		return
 	}
 	for _, b := range p.heads[i].offers {

@@ -27,13 +27,66 @@ func (m *model) parts() [][]int {
 	return f.parts()
 }
 
-// whole is all units as one part.
-func (m *model) whole() [][]int {
-	all := make([]int, len(m.open))
-	for u := range all {
-		all[u] = u
+// part is m with these units only and all that they need, in new numbers.
+func (m *model) part(units []int) *model {
+	n := &model{ends: m.ends, shift: m.shift, open: make([]int, len(units))}
+	unit := make(map[int]int, len(units))
+	var offers []int
+	for i, u := range units {
+		unit[u], n.open[i] = i, m.open[u]
+		offers = append(offers, m.byUnit[u]...)
 	}
-	return [][]int{all}
+	slices.Sort(offers)
+	offers = slices.Compact(offers)
+	rows := n.addRows(m, offers)
+	sellers, groups := map[int]int{}, map[int]int{}
+	for _, b := range offers {
+		o := m.offers[b]
+		o.units, o.uses = slices.Clone(o.units), slices.Clone(o.uses)
+		for i, u := range o.units {
+			o.units[i] = unit[u]
+		}
+		for i := range o.uses {
+			o.uses[i].row = rows[o.uses[i].row]
+		}
+		o.seller = index(sellers, o.seller)
+		if o.group >= 0 {
+			o.group = index(groups, o.group)
+		}
+		n.offers = append(n.offers, o)
+	}
+	n.sellers, n.groups = make([]seller, len(sellers)), make([][]int, len(groups))
+	n.addIndexes()
+	n.addCliques()
+	return n
+}
+
+// addRows takes over the rows that the offers use, in order, and returns their
+// new numbers.
+func (m *model) addRows(from *model, offers []int) map[int]int {
+	var used []int
+	for _, b := range offers {
+		for _, u := range from.offers[b].uses {
+			used = append(used, u.row)
+		}
+	}
+	slices.Sort(used)
+	rows := map[int]int{}
+	for _, r := range slices.Compact(used) {
+		rows[r] = len(m.room)
+		m.room = append(m.room, from.room[r])
+		m.cut = append(m.cut, from.cut[r])
+	}
+	return rows
+}
+
+// all is every unit.
+func (m *model) all() []int {
+	units := make([]int, len(m.open))
+	for u := range units {
+		units[u] = u
+	}
+	return units
 }
 
 // forest is a union-find; the root of a part is its least unit.

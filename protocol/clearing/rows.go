@@ -21,6 +21,7 @@ type rowPlan struct {
 // row is one instant at which a seller's cores may run short.
 type row struct {
 	room  int64
+	cut   bool  // follows from another row
 	users []use // row is the bid's index here
 }
 
@@ -69,7 +70,7 @@ func (m *model) planSeller(plan *rowPlan, bids []*Bid, own []int, fixed []protoc
 		}
 		r.users = plan.dropLarge(r)
 		for k := range last {
-			last[k] = m.follow(plan, bids, last[k], r.cut(int64(k)))
+			last[k] = m.follow(plan, bids, last[k], r.counting(int64(k)))
 		}
 	}
 	for _, r := range last {
@@ -92,14 +93,14 @@ func (m *model) follow(plan *rowPlan, bids []*Bid, last *row, r row) *row {
 // cuts is how many further rows are made of each row.
 const cuts = 3
 
-// cut is a row that follows from r and bounds better, since offers are bought
+// counting is a row that follows from r and bounds better, since offers are bought
 // whole: with room R, of offers that need more than R/(k+1) at most k fit, and one
 // that needs more than n times as much counts n times. For k of 0 it is r itself.
-func (r row) cut(k int64) row {
+func (r row) counting(k int64) row {
 	if k == 0 {
 		return r
 	}
-	c := row{room: k}
+	c := row{room: k, cut: true}
 	for _, u := range r.users {
 		if n := (u.cores*(k+1) - 1) / r.room; n > 0 {
 			c.users = append(c.users, use{u.row, n})
@@ -131,6 +132,7 @@ func (m *model) flush(plan *rowPlan, r *row) {
 		plan.uses[u.row] = append(plan.uses[u.row], use{len(m.room), u.cores})
 	}
 	m.room = append(m.room, r.room)
+	m.cut = append(m.cut, r.cut)
 }
 
 func starts(bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) []time.Time {

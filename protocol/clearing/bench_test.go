@@ -1,0 +1,148 @@
+package clearing_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/clearing"
+)
+
+// plain are requests of 25 units to 20 sellers (30 in the last) that are to be
+// solved exactly within the default limit. Of a seller's joint cores a quarter of
+// what it offers fits; sellers' prices differ up to a thousandfold, which is
+// harder than a market would be.
+func plain() map[string]shape {
+	return map[string]shape{
+		"additive":       {units: 25, sellers: 20, offers: 2, costs: 30_000_000},
+		"groups":         {units: 25, sellers: 20, offers: 4, costs: 30_000_000, groups: 100},
+		"joint cores":    {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 25},
+		"bundles":        {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, bundles: 12},
+		"equal prices":   {units: 25, sellers: 20, offers: 2, costs: 1, groups: 50, tight: 15, bundles: 4},
+		"terms":          {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 20, bundles: 12, terms: true},
+		"one group each": {units: 25, sellers: 30, offers: 2, costs: 30_000_000, single: 100, bundles: 6},
+	}
+}
+
+// hard are such that the limit may come first: very tight joint cores, and many
+// overlapping bundles with discounts.
+func hard() map[string]shape {
+	return map[string]shape{
+		"tight cores":       {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 12},
+		"tight and bundles": {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, single: 20, tight: 15, bundles: 12},
+		"small prices":      {units: 25, sellers: 20, offers: 3, costs: 40, groups: 50, single: 10, tight: 15, bundles: 12},
+	}
+}
+
+// tally is what solving one problem for each of many seeds came to.
+type tally struct {
+	times   []time.Duration
+	inexact int
+	gap     float64 // widest, as part of the cost
+	nodes   int
+}
+
+// survey solves one problem for each seed and looks at every set.
+func survey(t *testing.T, s shape, o protocol.Objective, seeds uint64, limit int) tally {
+	t.Helper()
+	var sum tally
+	for seed := range seeds {
+		p := s.random(rand.New(rand.NewPCG(seed, 1)))
+		p.Objective, p.Limit = o, limit
+		start := time.Now()
+		got, err := clearing.Solve(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.times = append(sum.times, time.Since(start))
+		sum.nodes = max(sum.nodes, got.Nodes)
+		if got.Status != clearing.Covered || !(&oracle{p: p, now: got.Chosen}).feasible() {
+			t.Errorf("seed %d: %s %v", seed, got.Status, names(got.Chosen))
+			continue
+		}
+		if !got.Exact {
+			sum.inexact++
+			sum.gap = max(sum.gap, float64(got.Gap())/float64(got.Cost))
+		}
+	}
+	slices.Sort(sum.times)
+	return sum
+}
+
+func (s tally) String() string {
+	n := len(s.times)
+	return fmt.Sprintf("p50 %s, p95 %s, max %s, most nodes %d, not exact %d of %d, widest gap %.1f %%",
+		s.times[n/2].Round(time.Microsecond), s.times[n*95/100].Round(time.Microsecond), s.times[n-1].Round(time.Microsecond),
+		s.nodes, s.inexact, n, 100*s.gap)
+}
+
+// seeds is how many problems of each shape a test solves: few, unless
+// CLEARING_SEEDS asks for a survey.
+func seeds(few uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("CLEARING_SEEDS"), 10, 16); err == nil {
+		return n
+	}
+	return few
+}
+
+func TestTwentyFiveUnitsOfTwentySellersAreSolvedExactly(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(plain())) {
+		for _, o := range []protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime} {
+			got := survey(t, plain()[name], o, seeds(2), 0)
+			t.Logf("%-18s %-4s %s", name, o, got)
+			if got.inexact > 0 {
+				t.Errorf("%s, %s: %d not exact", name, o, got.inexact)
+			}
+		}
+	}
+}
+
+func TestTheLimitIsKeptOnHardProblemsAndASetIsFound(t *testing.T) {
+	limit := 2_000_000
+	if seeds(0) > 0 {
+		limit = 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(hard())) {
+		for _, o := range []protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime} {
+			t.Logf("%-18s %-4s %s", name, o, survey(t, hard()[name], o, seeds(2), limit))
+		}
+	}
+}
+
+func BenchmarkOneUnitOfTwentySellers(b *testing.B) {
+	s := shape{units: 1, sellers: 20, offers: 1, costs: 30_000_000}
+	p := s.random(rand.New(rand.NewPCG(2, 2)))
+	for k := range 20 {
+		p.Bids = append(p.Bids, bid(k, k, "x", 7000+k, item(0, 1, 9, 4)))
+	}
+	p.Bids = p.Bids[len(p.Bids)-20:]
+	p.Capacity = nil
+	b.ReportAllocs()
+	for b.Loop() {
+		if s, err := clearing.Solve(p); err != nil || !s.Exact {
+			b.Fatal(s, err)
+		}
+	}
+}
+
+func BenchmarkTwentyFiveUnitsOfTwentySellers(b *testing.B) {
+	for name, s := range plain() {
+		b.Run(name, func(b *testing.B) {
+			ps := make([]clearing.Problem, 16)
+			for i := range ps {
+				ps[i] = s.random(rand.New(rand.NewPCG(uint64(i), 1)))
+			}
+			for i := 0; b.Loop(); i++ {
+				if s, err := clearing.Solve(ps[i%len(ps)]); err != nil || s.Status == 0 {
+					b.Fatal(fmt.Sprint(s), err)
+				}
+			}
+		})
+	}
+}
