@@ -16,7 +16,7 @@ import (
 )
 
 // cancelPrefix marks the reply-with of a request to take a unit back; the unit
-// follows.
+// follows, and when it was first asked.
 const cancelPrefix = "cancel-"
 
 // maxCancels bounds cancellations going on at once.
@@ -108,7 +108,7 @@ func (r *Role) askCancel(now time.Time, key cancelKey, row *Row) protocol.Messag
 	c.request = protocol.Message{
 		Performative: protocol.Request, Sender: r.ID(), Receivers: []protocol.AgentID{u.Seller},
 		Protocol: protocol.ProtocolRequest, Conversation: key.purchase,
-		ReplyWith: cancelPrefix + strconv.Itoa(key.unit), Body: r.cancelNote(now, row.Purchase.Contract, key),
+		ReplyWith: fmt.Sprintf("%s%d-%d", cancelPrefix, key.unit, now.UnixNano()), Body: r.cancelNote(now, row.Purchase.Contract, key),
 	}
 	r.cancels[key] = c
 	return c.request
@@ -140,17 +140,24 @@ func unitOf(row *Row, unit int) *message.PurchasedUnit {
 	return nil
 }
 
-// cancellationOf finds the cancellation that a message answers.
+// cancellationOf finds the cancellation that a message answers. A refusal counts
+// only for the very request that it answers: one of an earlier try, which was too
+// early, may arrive late. A receipt counts whichever request brought it.
 func (r *Role) cancellationOf(m protocol.Message) *cancellation {
-	digits, ok := strings.CutPrefix(m.InReplyTo, cancelPrefix)
-	if !ok {
+	tag, ok := strings.CutPrefix(m.InReplyTo, cancelPrefix)
+	number, _, _ := strings.Cut(tag, "-")
+	unit, err := strconv.Atoi(number)
+	if !ok || err != nil {
 		return nil
 	}
-	unit, err := strconv.Atoi(digits)
-	if c := r.cancels[cancelKey{m.Conversation, unit}]; err == nil && c != nil && c.request.Receivers[0] == m.Sender {
-		return c
+	c := r.cancels[cancelKey{m.Conversation, unit}]
+	if c == nil || c.request.Receivers[0] != m.Sender {
+		return nil
 	}
-	return nil
+	if _, refused := m.Body.(message.Refusal); refused && m.InReplyTo != c.request.ReplyWith {
+		return nil
+	}
+	return c
 }
 
 // cancelAnswered takes a seller's no, or the bank's receipt that it passes on.

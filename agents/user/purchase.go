@@ -94,6 +94,11 @@ func (r *Role) buy(now time.Time, order message.Buy) protocol.Output {
 	}
 	p.row = Row{Order: order, Terms: cfg.Terms[0]}
 	p.view.Currency, p.view.Bank, p.view.Found = cfg.Terms[0].Currency, cfg.Terms[0].Bank, len(cfg.Sellers)
+	for _, w := range cfg.Wants {
+		if w.End.After(p.view.Deadline) {
+			p.view.Deadline = w.End
+		}
+	}
 	if len(r.purchases) >= maxPurchases {
 		return r.fail(now, p, StateFailed, "too many purchases are going on")
 	}

@@ -352,6 +352,39 @@ func TestCancellationIsAskedUntilItIsDecided(t *testing.T) {
 	}
 }
 
+// A refusal of an earlier try, which arrives late, is not taken for one of the
+// next.
+func TestALateRefusalOfAnEarlierCancellation(t *testing.T) {
+	m, cast := open(t, 1, nil)
+	settle(t, m, 1, message.Options{})
+	var first protocol.Message
+	m.Fate = func(p markettest.Packet) markettest.Fate {
+		_, ok := p.Message.Body.(message.UnitCancellation)
+		if ok && first.Body == nil {
+			first = p.Message
+		}
+		return markettest.Fate{Drop: ok && m.Now().Before(markettest.Dawn.Add(time.Minute))}
+	}
+	refuse := func() {
+		m.Inject(markettest.Seller(1), markettest.User, protocol.Message{
+			Performative: protocol.Refuse, Receivers: []protocol.AgentID{cast.ID(markettest.User)}, Protocol: protocol.ProtocolRequest,
+			Conversation: "p", InReplyTo: first.ReplyWith, Body: message.Refused(protocol.CodeMismatch, "not yet"),
+		})
+		m.Run(100 * time.Millisecond)
+	}
+	give(t, m, 0)
+	refuse()
+	if s := m.Purchases()["p"].Units[0].State; s != user.StateSettled {
+		t.Fatalf("after the refusal the unit is %s", s)
+	}
+	give(t, m, 0)
+	refuse()
+	m.Run(2 * time.Minute)
+	if s := m.Purchases()["p"].Units[0].State; s != user.StateCancelled {
+		t.Fatalf("after a refusal of the earlier try the unit is %s (%s)", s, m.Purchases()["p"].Why)
+	}
+}
+
 func TestACancellationThatIsTooLate(t *testing.T) {
 	m, _ := open(t, 1, nil)
 	p := settle(t, m, 1, message.Options{})
