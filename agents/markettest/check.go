@@ -104,23 +104,48 @@ func (m *Market) checkContract(s reserve.Saved, paid map[string]protocol.Credits
 	if err != nil {
 		return err
 	}
-	outcome := m.Outcome(bundle.ID)
-	want := map[protocol.Outcome]string{protocol.OutcomeSettled: "sold", protocol.OutcomeVoid: "freed"}[outcome]
-	if want == "" {
-		return fmt.Errorf("contract %.8s is %s at the bank", bundle.ID, outcome)
+	receipt, err := m.ledger().Outcome(bundle.ID)
+	if err != nil {
+		return err
+	}
+	if receipt.Outcome != protocol.OutcomeSettled && receipt.Outcome != protocol.OutcomeVoid {
+		return fmt.Errorf("contract %.8s is %s at the bank", bundle.ID, receipt.Outcome)
 	}
 	for _, u := range bundle.Bundle.Units {
 		line, known := m.reservation(u.Seller.Name(), u.Reservation)
-		switch {
-		case !known && want == "freed": // put away since
-		case !known || line.State != want:
-			return fmt.Errorf("contract %.8s is %s, but unit %d of %s is %q (%s)", bundle.ID, outcome, u.Unit, u.Seller.Name(), line.State, line.Why)
+		if !known && receipt.Outcome == protocol.OutcomeVoid {
+			continue // put away since
 		}
-		if want == "sold" {
-			paid[u.Seller.Name()] += u.Cost
+		refund, refunded := refundOf(receipt, u.Unit)
+		if !slices.Contains(mayBe(receipt.Outcome, refunded), line.State) {
+			return fmt.Errorf("contract %.8s is %s, refunded %v, but unit %d of %s is %q (%s)",
+				bundle.ID, receipt.Outcome, refunded, u.Unit, u.Seller.Name(), line.State, line.Why)
+		}
+		if receipt.Outcome == protocol.OutcomeSettled {
+			paid[u.Seller.Name()] += u.Cost - refund
 		}
 	}
 	return nil
+}
+
+func refundOf(r protocol.Receipt, unit int) (protocol.Credits, bool) {
+	for _, f := range r.Refunds {
+		if f.Unit == unit {
+			return f.Amount, true
+		}
+	}
+	return 0, false
+}
+
+// mayBe is what a seller's unit may be at the end.
+func mayBe(o protocol.Outcome, refunded bool) []string {
+	switch {
+	case o == protocol.OutcomeVoid:
+		return []string{"freed"}
+	case refunded:
+		return []string{"cancelled", "broken"}
+	}
+	return []string{"sold"}
 }
 
 func (m *Market) reservation(seller, id string) (message.ReservationLine, bool) {
@@ -176,7 +201,7 @@ func (m *Market) checkPurchase(id string, p message.Purchase) error {
 		if !signed || m.Outcome(p.Contract) != protocol.OutcomeSettled {
 			return fmt.Errorf("purchase %s is settled for the user only", id)
 		}
-		return nil
+		return m.checkUnits(p)
 	case user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
 	default:
 		return fmt.Errorf("purchase %s is still %s", id, p.State)
@@ -190,6 +215,23 @@ func (m *Market) checkPurchase(id string, p message.Purchase) error {
 	}
 	if o := m.Outcome(bundle.ID); o != protocol.OutcomeVoid {
 		return fmt.Errorf("purchase %s is %s for the user, but %s at the bank", id, p.State, o)
+	}
+	return nil
+}
+
+// checkUnits compares what the user believes of cancelled units with the bank.
+func (m *Market) checkUnits(p message.Purchase) error {
+	receipt, err := m.ledger().Outcome(p.Contract)
+	if err != nil {
+		return err
+	}
+	for _, u := range p.Units {
+		_, refunded := refundOf(receipt, u.Unit)
+		line, _ := m.reservation(u.Resource, u.Reservation)
+		broken := line.State == "broken" // of which the user learns from its statement
+		if (u.State == user.StateCancelled) != refunded && !broken || u.State == user.StateCancelling {
+			return fmt.Errorf("unit %d of purchase %s is %s for the user, refunded %v", u.Unit, p.ID, u.State, refunded)
+		}
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package markettest_test
 
 import (
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"ramp/agents/markettest"
+	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -67,6 +70,7 @@ func packets(t *testing.T, cast *markettest.Cast) int {
 type storm struct {
 	random *mathrand.Rand
 	until  time.Time
+	calm   int // 1: one message in three fails, and one output in 25
 	m      *markettest.Market
 }
 
@@ -74,7 +78,7 @@ func (s storm) fate(markettest.Packet) markettest.Fate {
 	if s.m.Now().After(s.until) {
 		return markettest.Fate{}
 	}
-	switch s.random.IntN(12) {
+	switch s.random.IntN(12 * s.calm) {
 	case 0:
 		return markettest.Fate{Drop: true, Tell: s.random.IntN(2) == 0}
 	case 1:
@@ -88,18 +92,39 @@ func (s storm) fate(markettest.Packet) markettest.Fate {
 }
 
 func (s storm) crash(markettest.Boundary) markettest.Point {
-	if s.m.Now().After(s.until) || s.random.IntN(25) != 0 {
+	if s.m.Now().After(s.until) || s.random.IntN(25*s.calm) != 0 {
 		return markettest.Survives
 	}
 	return markettest.Point(1 + s.random.IntN(3))
 }
 
-// Storms of lost, doubled, late and overtaking messages, crashes of everybody
-// and outages of the bank, over three purchases at once: when the storm is over,
-// all is decided within the bound, and adds up.
+// regret lets the storm end while units are cancelled and batch systems lose what
+// they hold.
+func (s storm) regret(acts int) {
+	for range acts {
+		s.m.Run(time.Duration(s.random.Int64N(int64(40 * time.Second))))
+		batch := s.m.Batch(markettest.Seller(1 + s.random.IntN(3)))
+		for _, id := range slices.Sorted(maps.Keys(batch.Slots)) {
+			if s.random.IntN(4) == 0 {
+				delete(batch.Slots, id)
+			}
+		}
+		list := s.m.Purchases()
+		for _, id := range slices.Sorted(maps.Keys(list)) {
+			if s.random.IntN(2) == 0 {
+				s.m.Tell(message.CancelPurchase{ID: id, Unit: s.random.IntN(3) - 1, Row: s.m.Store(markettest.User)[user.TablePurchases][id]})
+			}
+		}
+	}
+	s.m.Run(max(0, s.until.Sub(s.m.Now())))
+}
+
+// Storms of lost, doubled, late and overtaking messages, crashes of everybody,
+// outages of the bank, lost reservations and cancellations, over three purchases
+// at once: when the storm is over, all is decided within the bound, and adds up.
 func TestStorms(t *testing.T) {
 	cast := markettest.NewCast(t, 3)
-	settled, seeds := 0, uint64(250)
+	settled, refunded, seeds := 0, 0, uint64(250)
 	if testing.Short() {
 		seeds = 50
 	}
@@ -109,7 +134,7 @@ func TestStorms(t *testing.T) {
 			Seed: seed, Cores: markettest.UnitCores * (1 + random.IntN(3)),
 			Restart: time.Duration(1 + random.Int64N(int64(20*time.Second))),
 		})
-		s := storm{random: random, until: m.Now().Add(2 * time.Minute), m: m}
+		s := storm{random: random, calm: 1 + int(seed%5), until: m.Now().Add(2 * time.Minute), m: m}
 		m.Fate, m.Crash = s.fate, s.crash
 		for i := range 3 {
 			m.Buy(fmt.Sprintf("p%d", i), 1+random.IntN(3), message.Options{})
@@ -118,7 +143,8 @@ func TestStorms(t *testing.T) {
 		if random.IntN(3) == 0 {
 			m.Kill(markettest.Bank, time.Duration(random.Int64N(int64(time.Minute))))
 		}
-		m.Run(2*time.Minute + 90*time.Second) // what is late by 70 s arrives in this
+		s.regret(2 + random.IntN(2))
+		m.Run(90 * time.Second) // what is late by 70 s arrives in this
 		m.Run(bound)
 		if err := m.Check(); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -127,10 +153,13 @@ func TestStorms(t *testing.T) {
 			if p.Settled {
 				settled++
 			}
+			if p.RefundTotal > 0 {
+				refunded++
+			}
 		}
 	}
-	t.Logf("%d of %d purchases settled", settled, 3*seeds)
-	if settled < int(seeds)/4 {
-		t.Errorf("%d of %d purchases settled: the storms leave nothing to test", settled, 3*seeds)
+	t.Logf("%d of %d purchases settled, %d refunded", settled, 3*seeds, refunded)
+	if settled < int(seeds) || refunded < int(seeds)/10 {
+		t.Errorf("%d of %d purchases settled, %d refunded: the storms leave nothing to test", settled, 3*seeds, refunded)
 	}
 }
