@@ -315,6 +315,26 @@ func (w *buyerWorld) rounds() string {
 	return s.String()
 }
 
+func TestBuyerConfigIsBounded(t *testing.T) {
+	good := auction.BuyerConfig{Wants: []auction.Want{window(50)}, Rounds: 3, RoundLimit: time.Second}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*auction.BuyerConfig){
+		"no units":      func(c *auction.BuyerConfig) { c.Wants = nil },
+		"many units":    func(c *auction.BuyerConfig) { c.Wants = make([]auction.Want, protocol.MaxUnits+1) },
+		"no rounds":     func(c *auction.BuyerConfig) { c.Rounds = 0 },
+		"many rounds":   func(c *auction.BuyerConfig) { c.Rounds = protocol.MaxRounds + 1 },
+		"short rounds":  func(c *auction.BuyerConfig) { c.RoundLimit = auction.MinRoundLimit - 1 },
+		"endless round": func(c *auction.BuyerConfig) { c.RoundLimit = auction.MaxRoundLimit + 1 },
+	} {
+		c := good
+		if change(&c); c.Validate() == nil {
+			t.Errorf("%s are accepted", name)
+		}
+	}
+}
+
 // naive is the rule of ceilings, written down a second time: every offer that
 // ever counted is kept, and the best of them is looked for each time.
 type naive struct {
