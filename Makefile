@@ -3,7 +3,7 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
-.PHONY: all demo test race lint fuzz bench soak clean build
+.PHONY: all demo test race lint fuzz bench clean build
 
 all: build
 

@@ -20,7 +20,7 @@ const (
 	MaxModes        = 8       // settlement modes in one presence or cfp
 	MaxAddresses    = 32      // in one presence
 	MaxAccounts     = 256     // in one answer of a bank
-	MaxRounds       = 1000    // of an auction
+	MaxRounds       = 100     // of an auction
 	MaxName         = 128     // bytes of a reply-with, an offer's ID, a group, a reservation's ID
 	MaxWords        = 1024    // bytes of a text for people; longer ones are clipped
 )

@@ -30,6 +30,9 @@ func (c Class) String() string {
 	return fmt.Sprintf("class(%d)", int(c))
 }
 
+// MarshalText writes the word, so that JSON says "form", not 1.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 // Fault is one thing that is wrong with a document.
 type Fault struct {
 	Class   Class  `json:"class"`

@@ -280,7 +280,7 @@ func (r *Role) refund(now time.Time, m protocol.Message, q message.RefundRequest
 func (r *Role) beat(now time.Time) protocol.Output {
 	r.counter++
 	r.beatAt = now.Add(r.cfg.Heartbeat)
-	p := message.Presence{Agent: protocol.KindBank, TTL: protocol.PresenceTTL, Counter: r.counter, Modes: []protocol.Mode{protocol.ModeOnReservation}}
+	p := message.Presence{Agent: protocol.KindBank, TTL: max(protocol.PresenceTTL, 7*r.cfg.Heartbeat/2), Counter: r.counter, Modes: []protocol.Mode{protocol.ModeOnReservation}}
 	for _, c := range r.cfg.Currencies {
 		p.Terms = append(p.Terms, protocol.Terms{Bank: r.cfg.ID, Currency: c})
 	}

@@ -164,6 +164,7 @@ func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (cha
 		body = l.keep(now, r)
 	case message.Release:
 		body, changed = l.release(now, r)
+		asked = changed && l.gap <= MinGap // freed cores are for sale at once, if telling is cheap
 	case message.QueueQuery:
 		return false, true
 	default:
@@ -173,7 +174,7 @@ func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (cha
 	answer := l.message(protocol.Inform, body)
 	answer.Conversation, answer.InReplyTo = m.Conversation, m.ReplyWith
 	deliver(answer)
-	return changed, false
+	return changed, asked
 }
 
 func (l *Loop) reserve(now time.Time, r message.Reserve) (message.Reserved, bool) {

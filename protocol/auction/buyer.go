@@ -58,8 +58,8 @@ func (c BuyerConfig) Validate() error {
 	switch {
 	case len(c.Wants) < 1 || len(c.Wants) > protocol.MaxUnits:
 		return fmt.Errorf("auction: %d units, want 1..%d", len(c.Wants), protocol.MaxUnits)
-	case c.Rounds < 1 || c.Rounds > MaxRounds:
-		return fmt.Errorf("auction: %d rounds, want 1..%d", c.Rounds, MaxRounds)
+	case c.Rounds < 1 || c.Rounds > protocol.MaxRounds:
+		return fmt.Errorf("auction: %d rounds, want 1..%d", c.Rounds, protocol.MaxRounds)
 	case c.RoundLimit < MinRoundLimit || c.RoundLimit > MaxRoundLimit:
 		return fmt.Errorf("auction: round limit %s, want %s..%s", c.RoundLimit, MinRoundLimit, MaxRoundLimit)
 	}
@@ -68,7 +68,6 @@ func (c BuyerConfig) Validate() error {
 
 // Bounds of an auction.
 const (
-	MaxRounds     = 100
 	MinRoundLimit = 10 * time.Millisecond
 	MaxRoundLimit = time.Hour
 	maxStanding   = 1 << 16            // offers that a buyer remembers in one auction; further ones are not heard

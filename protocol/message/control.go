@@ -55,7 +55,8 @@ type Purchase struct {
 	RFQ         string              `json:"rfq"`
 	State       string              `json:"state"`
 	Created     time.Time           `json:"created"`
-	Found       int                 `json:"found"` // sellers asked
+	Found       int                 `json:"found"`             // sellers asked
+	Deadline    time.Time           `json:"deadline,omitzero"` // latest end of a unit
 	Units       []PurchasedUnit     `json:"units"`
 	Rounds      []Round             `json:"rounds"`
 	Total       protocol.Credits    `json:"total"`

@@ -157,7 +157,6 @@ func (c *Coordinator) becomeDecided(now time.Time, r *contract.VerifiedReceipt) 
 		c.state = Settled
 	case protocol.OutcomeVoid:
 		c.state = Void
-		c.refusals = append(c.refusals, protocol.Reason{Code: r.Receipt.Reason, Unit: protocol.AllUnits, Note: "the bank voided the contract"})
 	default:
 		return protocol.Output{} // no decision
 	}

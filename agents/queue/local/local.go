@@ -67,6 +67,9 @@ func Open(cfg Config) (*queue.Loop, error) {
 	if cfg.Cores > 0 {
 		c.capacity = cfg.Cores
 	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("local: claims: %w", err)
+	}
 	if err := c.locked(func(*[]claim) (bool, error) { return false, nil }); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"time"
 
@@ -40,6 +41,11 @@ func newBankNode(path string, log *slog.Logger, network bool) (*bankNode, error)
 	}
 	if n.cfg.Bank == nil || len(n.cfg.Bank.Currencies) == 0 {
 		return nil, fail(exitUsage, "write 'bank: {currencies: [CPU]}'", "configuration %s is not a bank's", path)
+	}
+	for _, c := range n.cfg.Bank.Currencies {
+		if !regexp.MustCompile(`^[A-Z]{3,8}$`).MatchString(c) {
+			return nil, fail(exitUsage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, c)
+		}
 	}
 	db, err := ledgerdb.Open(filepath.Join(n.cfg.dir, ledgerName))
 	if err != nil {

@@ -219,7 +219,7 @@ func (d *demo) show(w io.Writer, p message.Purchase) {
 			offering -= n
 		}
 		fmt.Fprintf(w, "  not bought: %s\n", p.Why)
-		fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{fmt.Sprintf("%d of %d: %s", max(0, offering), p.Found, reasonsLine(p.Reasons))}, p.Advice...), "; "))
+		fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{fmt.Sprintf("%d of %d: %s", max(0, offering), p.Found, reasonsLine(p.Reasons, p.Deadline))}, p.Advice...), "; "))
 		return
 	}
 	for _, u := range p.Units {

@@ -292,6 +292,14 @@ func (n *node) unavailable(m protocol.Message) (protocol.Message, bool) {
 	return m.Reply(n.cred.ID, p, message.Refused(protocol.CodeUnavailable, "this agent cannot write its journal")), true
 }
 
+// addressesName is the file of a daemon's addresses, one per line: what others
+// write under 'bootstrap'.
+const addressesName = "addresses"
+
+func (n *node) writeAddresses() error {
+	return replaceFile(filepath.Join(n.cfg.dir, addressesName), []byte(strings.Join(n.mesh.Addresses(), "\n")+"\n"), 0o644)
+}
+
 // serve runs the control socket until the context is done, then leaves.
 func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave func()) error {
 	l, err := listenControl(n.cfg.dir)
@@ -304,6 +312,12 @@ func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	n.log.Info("ready", "agent", n.cred.ID, "addresses", n.mesh.Addresses(), "socket", socketPath(n.cfg.dir))
+	if err := n.writeAddresses(); err != nil {
+		return err
+	}
+	if len(n.cfg.Bootstrap) == 0 {
+		n.log.Info("no bootstrap addresses: others join by this agent's", "file", filepath.Join(n.cfg.dir, addressesName))
+	}
 	if err := tellReady(ready{Agent: n.cred.ID, Addresses: n.mesh.Addresses()}); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func unitRows(p message.Purchase) [][]string {
 }
 
 // reasonsLine sums refusals in words: "12 busy, 5 price".
-func reasonsLine(reasons map[string]int) string {
+func reasonsLine(reasons map[string]int, deadline time.Time) string {
 	codes := make([]string, 0, len(reasons))
 	for c := range reasons {
 		codes = append(codes, c)
@@ -96,30 +96,36 @@ func reasonsLine(reasons map[string]int) string {
 	})
 	parts := make([]string, len(codes))
 	for i, c := range codes {
-		parts[i] = fmt.Sprintf("%d %s", reasons[c], codeWords(protocol.Code(c)))
+		parts[i] = fmt.Sprintf("%d %s", reasons[c], codeWords(protocol.Code(c), reasons[c] == 1, deadline))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// codeWords says a refusal code in words.
-func codeWords(c protocol.Code) string {
+// codeWords says a refusal code in words, of one seller or of several.
+func codeWords(c protocol.Code, one bool, deadline time.Time) string {
+	verb := func(several, single string) string {
+		if one {
+			return single
+		}
+		return several
+	}
 	switch c {
 	case protocol.CodeSize:
-		return "are too small"
+		return verb("are too small", "is too small")
 	case protocol.CodeBusy:
-		return "lack the cores in that window"
+		return verb("lack", "lacks") + " the cores before " + clockTime(deadline)
 	case protocol.CodePrice:
-		return "ask more"
+		return verb("ask", "asks") + " more"
 	case protocol.CodeNoBank:
-		return "share no bank"
+		return verb("share", "shares") + " no bank"
 	case protocol.CodeSilent:
 		return "did not answer"
 	case protocol.CodeWindow:
-		return "do not plan that window"
+		return verb("do not plan", "does not plan") + " that window"
 	case protocol.CodeOS, protocol.CodeOSVersion, protocol.CodeArchitecture, protocol.CodeCPUSpeed, protocol.CodeRAM, protocol.CodeDisk, protocol.CodeBandwidth:
-		return "fail on " + string(c)
+		return verb("fail", "fails") + " on " + string(c)
 	}
-	return "say " + string(c)
+	return verb("say ", "says ") + string(c)
 }
 
 // bestLine prints the best price of each unit.
@@ -132,6 +138,14 @@ func bestLine(best []*protocol.Credits) string {
 		}
 	}
 	return strings.Join(parts, " / ")
+}
+
+// plural is a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // printPurchase shows one purchase to a person.
@@ -154,12 +168,12 @@ func printPurchase(w io.Writer, p message.Purchase) {
 	if p.Why != "" {
 		fmt.Fprintln(w, "  why:", p.Why)
 	}
-	if line := reasonsLine(p.Reasons); line != "" && !p.Settled {
+	if line := reasonsLine(p.Reasons, p.Deadline); line != "" && !p.Settled {
 		offering := p.Found
 		for _, n := range p.Reasons {
 			offering -= n
 		}
-		fmt.Fprintf(w, "  %d of %d offer: %s\n", max(0, offering), p.Found, line)
+		fmt.Fprintf(w, "  %d of %d offer what was asked: %s\n", max(0, offering), p.Found, line)
 	}
 	for _, a := range p.Advice {
 		fmt.Fprintln(w, "  advice:", a)

@@ -31,11 +31,11 @@ func (p *progress) purchase(v message.Purchase) {
 	}
 	for ; p.rounds < len(v.Rounds); p.rounds++ {
 		r := v.Rounds[p.rounds]
-		fmt.Fprintf(p.w, "%s: round %d: best %s, %d offers, %d refusals\n", nameOf(v), r.Round, bestLine(r.Best), r.Offers, r.Refusals)
+		fmt.Fprintf(p.w, "%s: round %d: best %s, %s, %s\n", nameOf(v), r.Round, bestLine(r.Best), plural(r.Offers, "offer"), plural(r.Refusals, "refusal"))
 	}
 	if v.State != p.state {
 		p.state = v.State
-		fmt.Fprintf(p.w, "%s: %s (%d resources found)\n", nameOf(v), v.State, v.Found)
+		fmt.Fprintf(p.w, "%s: %s (%s found)\n", nameOf(v), v.State, plural(v.Found, "resource"))
 	}
 }
 
@@ -51,7 +51,7 @@ func roundText(v message.Purchase) string {
 		return ""
 	}
 	r := v.Rounds[len(v.Rounds)-1]
-	return fmt.Sprintf(", round %d: best %s, %d offers", r.Round, bestLine(r.Best), r.Offers)
+	return fmt.Sprintf(", round %d: best %s, %s", r.Round, bestLine(r.Best), plural(r.Offers, "offer"))
 }
 
 // line rewrites the live line, in one write and never longer than the terminal

@@ -96,7 +96,7 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 func openLocal(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
 	dir := c.Resource.Local.Claims
 	if dir == "" {
-		dir = filepath.Join(os.TempDir(), "ramp-claims")
+		dir = claimsDir()
 	} else {
 		dir = c.path(dir)
 	}
@@ -109,6 +109,21 @@ func openLocal(c *config, agent protocol.AgentID, log *slog.Logger) (driver, err
 		cores = runtime.NumCPU()
 	}
 	return driver{d, cores}, nil
+}
+
+// claimsDir is where the agents of this machine keep their claims unless they are
+// told: it must outlast a restart of the machine.
+func claimsDir() string {
+	if home, err := os.UserHomeDir(); err == nil && os.Getuid() != 0 {
+		return filepath.Join(home, ".local", "state", "ramp", "claims")
+	}
+	return "/var/lib/ramp/claims"
+}
+
+// presenceTTL is how long a presence holds: three lost heartbeats and a little
+// more, and never less than the default.
+func presenceTTL(heartbeat span) time.Duration {
+	return max(protocol.PresenceTTL, 7*time.Duration(heartbeat)/2)
 }
 
 // role is the configuration as the resource agent wants it.
@@ -135,6 +150,7 @@ func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat sp
 		},
 		Horizon: time.Duration(r.Horizon), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, Heartbeat: time.Duration(heartbeat),
 	}
+	cfg.TTL = presenceTTL(heartbeat)
 	if r.Cancel.Before != nil {
 		cfg.Cancellation = reserve.CancelPolicy{Allowed: true, Before: time.Duration(*r.Cancel.Before), FeePerMille: r.Cancel.FeePerMille}
 	}

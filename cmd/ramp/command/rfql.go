@@ -41,7 +41,7 @@ func newRFQLValidate() *cobra.Command {
 				}
 				return rfqlError(args[0], err)
 			}
-			return said(c, map[string]any{"file": args[0], "valid": true, "requests": doc.Len()}, "%s: valid, %d request(s)", args[0], doc.Len())
+			return said(c, map[string]any{"file": args[0], "valid": true, "requests": doc.Len()}, "%s: valid, %s", args[0], plural(doc.Len(), "request"))
 		},
 	}
 }

@@ -97,7 +97,7 @@ func newSWFSynth() *cobra.Command {
 	var out, demo string
 	var length time.Duration
 	c := &cobra.Command{
-		Use: "synth --cores N --out FILE", Short: "Make a synthetic log (Lublin and Feitelson 2003, EASY played over it)", Args: cobra.NoArgs,
+		Use: "synth", Short: "Make a synthetic log (Lublin and Feitelson 2003, EASY played over it)", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if demo != "" {
 				return writeDemoLogs(c, demo)

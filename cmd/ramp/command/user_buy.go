@@ -89,8 +89,8 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	}
 	var err error
 	switch {
-	case o.rounds < 1 || o.rounds > 100:
-		return opt, fail(exitUsage, "", "--rounds %d: want 1..100", o.rounds)
+	case o.rounds < 1 || o.rounds > protocol.MaxRounds:
+		return opt, fail(exitUsage, "", "--rounds %d: want 1..%d", o.rounds, protocol.MaxRounds)
 	case o.roundLimit < 10*time.Millisecond || o.roundLimit > time.Hour:
 		return opt, fail(exitUsage, "", "--round-limit %s: want 10ms..1h", o.roundLimit)
 	case o.maxWait < 0:
