@@ -16,11 +16,10 @@
 //	fewest violated terms, least relative excess   (of bids that carry them)
 //	cost, then finish    (objectives cost and cost-time)
 //	finish, then cost    (objective time)
-//	unit by unit in order: the bid that arrived first, then agent ID, then offer ID
+//	unit by unit in order: the bid that ends first, arrival, agent ID, offer ID
 //
 // where finish is the latest end of any item. Ties between sets are decided unit
-// by unit because the source ranks single bids only (002 §6: price, deadline,
-// arrival).
+// by unit because the source ranks single bids only: by price, deadline, arrival.
 //
 // The search is exact: components, dominance, a Lagrangian bound whose seller
 // problems are solved with groups and capacity kept, reduced-cost fixing, and

@@ -143,7 +143,7 @@ func (o *oracle) compare(x, y []clearing.Bid) int {
 func (o *oracle) compareUnits(x, y []clearing.Bid) int {
 	for u := range o.p.Units {
 		bx, by := coverer(x, u), coverer(y, u)
-		if c := cmp.Or(cmp.Compare(bx.Arrival, by.Arrival), cmp.Compare(bx.Seller, by.Seller), cmp.Compare(bx.Offer.ID, by.Offer.ID)); c != 0 {
+		if c := cmp.Or(latest([]clearing.Bid{bx}).Compare(latest([]clearing.Bid{by})), cmp.Compare(bx.Arrival, by.Arrival), cmp.Compare(bx.Seller, by.Seller), cmp.Compare(bx.Offer.ID, by.Offer.ID)); c != 0 {
 			return c
 		}
 	}

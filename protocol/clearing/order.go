@@ -8,11 +8,11 @@ import (
 	"ramp/protocol"
 )
 
-// compareBids orders bids by arrival, agent ID and offer ID. What follows only
+// compareBids orders bids of equal cost by finish, arrival, agent ID and offer ID. What follows only
 // matters when a seller uses an ID twice: then the content decides, so that the
 // order in which bids are given never does.
 func compareBids(x, y *Bid) int {
-	if c := cmp.Compare(x.Arrival, y.Arrival); c != 0 {
+	if c := cmp.Or(finish(x).Compare(finish(y)), cmp.Compare(x.Arrival, y.Arrival)); c != 0 {
 		return c
 	}
 	if c := strings.Compare(string(x.Seller), string(y.Seller)); c != 0 {
