@@ -280,7 +280,7 @@ func TestReplays(t *testing.T) {
 // the honest from winning; nor does a flood of them.
 func TestOddOffers(t *testing.T) {
 	const units = 12
-	cast := markettest.NewCast(t, 2)
+	cast := markettest.NewCast(t, 3) // the first is honest
 	slot := protocol.Slot{Start: markettest.Dawn.Add(2 * time.Hour), End: markettest.Dawn.Add(4 * time.Hour), Cores: markettest.UnitCores}
 	item := func(unit int, price, cost protocol.Credits) protocol.Item {
 		return protocol.Item{Unit: unit, Slot: slot, Price: price, Cost: cost}
@@ -289,7 +289,7 @@ func TestOddOffers(t *testing.T) {
 		return protocol.Offer{ID: fmt.Sprint(id), Items: items, Cost: cost, ValidUntil: markettest.Dawn.Add(time.Hour)}
 	}
 	var flood []protocol.Offer
-	for mask := 1; len(flood) < protocol.MaxOffers; mask++ {
+	for mask := 1; len(flood) < 2*protocol.MaxOffers; mask++ {
 		var items []protocol.Item
 		for u := range units {
 			if mask>>u&1 != 0 {
@@ -310,18 +310,21 @@ func TestOddOffers(t *testing.T) {
 			m := markettest.New(t, cast, markettest.Config{Seed: 1})
 			m.Fate = func(p markettest.Packet) markettest.Fate {
 				call, ok := p.Message.Body.(message.CallForProposals)
-				if !ok || p.To != markettest.Seller(2) {
+				if !ok || p.To == markettest.Seller(1) {
 					return markettest.Fate{}
 				}
 				for half := range 2 {
-					list := slices.Clone(offers)
+					list := slices.Clone(offers[:min(len(offers), protocol.MaxOffers)])
+					if p.To == markettest.Seller(3) { // the two say different things, if they have so many
+						list = slices.Clone(offers[len(offers)-len(list):])
+					}
 					for i := range list {
 						list[i].ID = fmt.Sprint(half, "-", list[i].ID)
 						list[i].Group = fmt.Sprint(half)
 					}
 					msg := protocol.Message{Performative: protocol.Propose, Receivers: []protocol.AgentID{cast.ID(markettest.User)}, Protocol: p.Message.Protocol,
 						Conversation: p.Message.Conversation, Body: message.Proposal{Round: call.Round, Offers: list}}
-					m.Inject(markettest.Seller(2), markettest.User, msg)
+					m.Inject(p.To, markettest.User, msg)
 				}
 				return markettest.Fate{Drop: true}
 			}

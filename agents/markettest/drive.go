@@ -60,7 +60,7 @@ func (m *Market) nextAlarm() (at time.Time, of *party) {
 		if p.role == nil || p.alarm.IsZero() {
 			continue
 		}
-		if t := p.alarm.Add(-p.skew); of == nil || t.Before(at) {
+		if t := p.alarm.Add(m.cfg.Late - p.skew); of == nil || t.Before(at) {
 			at, of = t, p
 		}
 	}

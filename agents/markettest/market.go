@@ -19,6 +19,7 @@ type Config struct {
 	Credit  protocol.Credits                        // the user's; 0: a million credits
 	Latency time.Duration                           // longest way of a message; 0: 20 ms
 	Restart time.Duration                           // from a crash to the next life; 0: one second
+	Late    time.Duration                           // how late alarms ring; 0: at once
 	Site    func(name string, cfg *resource.Config) // changes a seller's configuration
 	Skew    map[string]time.Duration                // how far clocks are off, by party
 }

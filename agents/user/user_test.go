@@ -440,7 +440,7 @@ func TestPresencesAreTakenInOrder(t *testing.T) {
 // the first alarm is late.
 func TestASignedBundleFindsItsPurchase(t *testing.T) {
 	cast := markettest.NewCast(t, 1)
-	m := markettest.New(t, cast, markettest.Config{Seed: 1})
+	m := markettest.New(t, cast, markettest.Config{Seed: 1, Late: 500 * time.Millisecond})
 	store := m.Store(markettest.User)
 	m.Crash = func(b markettest.Boundary) markettest.Point {
 		for _, r := range b.Out.Save {
