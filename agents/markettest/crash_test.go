@@ -80,7 +80,7 @@ func (c *crash) everywhere() {
 	for output := c.from; output <= c.to; output++ {
 		for _, point := range []markettest.Point{markettest.BeforeSave, markettest.AfterSave, markettest.AfterSend} {
 			for i, restart := range restarts {
-				if c.units == 1 || (output+int(point))%len(restarts) == i { // by turns, where there are many
+				if (output+int(point))%len(restarts) == i { // by turns: each point meets each in three outputs
 					c.at(output, point, restart)
 				}
 			}

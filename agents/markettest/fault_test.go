@@ -124,7 +124,7 @@ func (s storm) regret(acts int) {
 // at once: when the storm is over, all is decided within the bound, and adds up.
 func TestStorms(t *testing.T) {
 	cast := markettest.NewCast(t, 3)
-	settled, refunded, seeds := 0, 0, uint64(250)
+	settled, refunded, seeds := 0, 0, uint64(200)
 	if testing.Short() {
 		seeds = 50
 	}
