@@ -21,6 +21,10 @@ type market struct {
 	ca      *identity.CA
 	ids     map[string]protocol.AgentID
 	daemons map[string]*daemon
+	sellers []string
+
+	document string // that is being bought
+	bought   int
 }
 
 // cores of a seller's machine.
@@ -151,11 +155,11 @@ func document(requests ...string) string {
 ` + strings.Join(requests, "") + "</RequestForQuotation>\n"
 }
 
-// requestXML asks for cores for an hour, at some time between one and three hours
-// from now.
+// requestXML asks for cores for an hour, at some time in the two days that begin
+// an hour from now: there is room for many purchases, one after the other.
 func requestXML(name string, cores, price int) string {
 	from := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
-	end := from.Add(2 * time.Hour)
+	end := from.Add(48 * time.Hour)
 	return fmt.Sprintf(`  <Request r:name="%s">
     <CPUHourCost>%d</CPUHourCost>
     <EndDate>%s</EndDate><EndTime>%s</EndTime>

@@ -20,6 +20,7 @@ type hub struct {
 type follower struct {
 	mu     sync.Mutex
 	latest *message.Progress
+	err    error // nothing more will come
 	signal chan struct{}
 }
 
@@ -49,15 +50,35 @@ func (f *follower) put(p message.Progress) {
 	}
 }
 
+// fail ends what everybody follows: the role that told of it is gone.
+func (h *hub) fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, list := range h.followers {
+		for _, f := range list {
+			f.mu.Lock()
+			f.err = err
+			f.mu.Unlock()
+			select {
+			case f.signal <- struct{}{}:
+			default: // it will look anyway
+			}
+		}
+	}
+}
+
 // next waits for news.
 func (f *follower) next(ctx context.Context) (message.Progress, error) {
 	for {
 		f.mu.Lock()
-		p := f.latest
+		p, err := f.latest, f.err
 		f.latest = nil
 		f.mu.Unlock()
-		if p != nil {
+		switch {
+		case p != nil:
 			return *p, nil
+		case err != nil:
+			return message.Progress{}, err
 		}
 		select {
 		case <-f.signal:

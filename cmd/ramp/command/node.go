@@ -39,6 +39,22 @@ type store interface {
 	io.Closer
 }
 
+// tellingStore ends what owners follow when it cannot write: the role is dropped
+// then, and with it what it would have told.
+type tellingStore struct {
+	store
+	hub *hub
+}
+
+// Append is the store's.
+func (s tellingStore) Append(records []protocol.Record) error {
+	err := s.store.Append(records)
+	if err != nil {
+		s.hub.fail(errUnwritten)
+	}
+	return err
+}
+
 // node is one agent on this machine: a role, its store, and what connects it.
 type node struct {
 	cfg     *config
@@ -161,7 +177,7 @@ func (n *node) deliver(m protocol.Message) error {
 // start runs the role. load restores it.
 func (n *node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
 	cfg := agents.Config{
-		Load: load, Store: n.store, Route: n.route, Unavailable: n.unavailable, Now: time.Now, Log: n.log,
+		Load: load, Store: tellingStore{n.store, n.hub}, Route: n.route, Unavailable: n.unavailable, Now: time.Now, Log: n.log,
 	}
 	if n.journal != nil {
 		cfg.Trace = n.trace

@@ -47,6 +47,9 @@ func (f *following) line(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &line); err != nil {
 		return err
 	}
+	if line.Error != "" {
+		return errors.New(line.Error)
+	}
 	if f.last.ID == "" && line.Purchase.ID != f.id && !line.Done {
 		fmt.Fprintf(stderr(f.c), "going on with %s, a purchase of the same request that is not decided yet (--again buys one more)\n", line.Purchase.ID)
 	}

@@ -35,6 +35,7 @@ type progressLine struct {
 	Event    string           `json:"event"`
 	Done     bool             `json:"done"`
 	Purchase message.Purchase `json:"purchase"`
+	Error    string           `json:"error,omitempty"` // why no more will come
 }
 
 // idCall names a purchase.
@@ -261,6 +262,10 @@ func (u userAgent) follow(w http.ResponseWriter, r *http.Request, id string, ord
 	u.report(w, r, f)
 }
 
+// errUnwritten ends what a purchase's followers see when the journal cannot be
+// written: what was not saved is forgotten.
+var errUnwritten = errors.New("the agent cannot write its journal; what was not signed yet is not bought")
+
 // report answers every change that a follower sees, until the purchase is over.
 func (u userAgent) report(w http.ResponseWriter, r *http.Request, f *follower) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -268,6 +273,9 @@ func (u userAgent) report(w http.ResponseWriter, r *http.Request, f *follower) {
 	flush, _ := w.(http.Flusher)
 	for {
 		p, err := f.next(r.Context())
+		if errors.Is(err, errUnwritten) {
+			_ = e.Encode(progressLine{Event: "lost", Error: err.Error()}) // the caller has gone, or sees it
+		}
 		if err != nil {
 			return // the caller has gone
 		}
