@@ -136,7 +136,7 @@ func TestGarbageOnTheControlSocket(t *testing.T) {
 		"bad document":   request("/v1/buy", `{"id":"x","document":"<a/>"}`),
 		"no such call":   request("/v2/everything", "{}"),
 		"long ID":        request("/v1/buy", `{"id":"`+strings.Repeat("x", 5000)+`","document":"<a/>"}`),
-		"9 MB":           request("/v1/buy", `{"document":"`+strings.Repeat("x", 9<<20)+`"}`),
+		"100 MB":         request("/v1/buy", `{"document":"`+strings.Repeat("x", 100<<20)+`"}`),
 		"a wrong method": []byte("DELETE /v1/buy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
