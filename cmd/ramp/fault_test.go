@@ -25,6 +25,7 @@ const overTime = 2 * protocol.VoteTimeout
 // A full disk: who cannot write refuses, nobody lies, and with space again all
 // goes on. The disk is full when no file may grow, which needs no privilege.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	m := startMarket(t, "atlas")
 	for _, victim := range []string{"user", "atlas", "bank"} {
 		t.Run(victim, func(t *testing.T) {
@@ -101,6 +102,7 @@ func (m *market) count(t *testing.T) int {
 // SIGTERM in the middle of a purchase: what was promised is finished or taken up
 // again after the restart.
 func TestTermInTheMiddle(t *testing.T) {
+	t.Parallel()
 	m := startMarket(t, "atlas")
 	for _, victim := range []string{"user", "atlas", "bank"} {
 		t.Run(victim, func(t *testing.T) {
@@ -123,6 +125,7 @@ func TestTermInTheMiddle(t *testing.T) {
 
 // Garbage on the control socket is refused, and nothing else happens.
 func TestGarbageOnTheControlSocket(t *testing.T) {
+	t.Parallel()
 	m := startMarket(t, "atlas")
 	noise := make([]byte, 64<<10)
 	_, _ = rand.Read(noise) // it never fails

@@ -20,6 +20,7 @@ const floodLength = 10000
 // A member of the market floods the seller and the bank: it is held back, and the
 // auctions of another user go on.
 func TestFloodByAMember(t *testing.T) {
+	t.Parallel()
 	m := startMarket(t, "atlas")
 	f := m.intruder(t)
 	stop := make(chan struct{})

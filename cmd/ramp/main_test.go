@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as people meet it; ../../testdata/script has
 // one file per subject. Their own commands are in script_test.go.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		Cmds:                scriptCommands(),

@@ -119,9 +119,10 @@ func (d *demo) run(ctx context.Context) (err error) {
 		if d.keep && err == nil {
 			return
 		}
+		interrupted := ctx.Err() != nil
 		err = errors.Join(err, d.takeDown())
-		if made && err == nil {
-			err = os.RemoveAll(d.dir)
+		if made && (err == nil || interrupted) { // after a failure the logs are wanted
+			err = errors.Join(err, os.RemoveAll(d.dir))
 		}
 	}()
 	if err := d.bringUp(ctx); err != nil {

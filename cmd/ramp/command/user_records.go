@@ -144,7 +144,10 @@ func writeReceipt(c *cobra.Command, dir string, f signedFiles) error {
 		}
 	}
 	if wantsJSON(c) {
-		return printJSON(stdout(c), map[string]any{"dir": dir, "files": names, "verify": commands})
+		return printJSON(stdout(c), map[string]any{"dir": dir, "files": names, "verify": commands, "missing": f.Missing})
+	}
+	if f.Missing > 0 {
+		fmt.Fprintf(stderr(c), "%d sellers signed for the bank, and their copies did not reach this agent; the bank's receipt stands for them\n", f.Missing)
 	}
 	fmt.Fprintf(stdout(c), "wrote %s to %s\nverify with:\n  cd %s\n  %s\n", strings.Join(names, ", "), dir, dir, strings.Join(commands, "\n  "))
 	return nil

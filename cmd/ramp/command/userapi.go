@@ -58,6 +58,7 @@ type signedFiles struct {
 	Sales   [][]byte `json:"sales"`
 	Receipt []byte   `json:"receipt"`
 	Anchors []byte   `json:"anchors"`
+	Missing int      `json:"missing"` // sellers whose signature did not reach this agent
 }
 
 // userRecords answers what the journal alone knows; it works with every agent
@@ -137,7 +138,8 @@ func (u userRecords) trace(_ context.Context, q idCall) ([]traced, error) {
 }
 
 func (u userRecords) signed(_ context.Context, q idCall) (signedFiles, error) {
-	if _, err := u.row(user.TablePurchases, q.ID); err != nil {
+	p, err := u.show(context.Background(), q)
+	if err != nil {
 		return signedFiles{}, err
 	}
 	value, err := u.row(reserve.TableBundles, q.ID)
@@ -149,7 +151,12 @@ func (u userRecords) signed(_ context.Context, q idCall) (signedFiles, error) {
 		return signedFiles{}, err
 	}
 	anchors, err := os.ReadFile(u.cfg.path(u.cfg.Trust))
-	return signedFiles{Sales: saved.Sales, Receipt: saved.Receipt, Anchors: anchors}, err
+	sellers := map[protocol.AgentID]bool{}
+	for _, unit := range p.Units {
+		sellers[unit.Seller] = true
+	}
+	missing := max(0, len(sellers)-len(saved.Sales))
+	return signedFiles{Sales: saved.Sales, Receipt: saved.Receipt, Anchors: anchors, Missing: missing}, err
 }
 
 // userAgent answers what needs the running role.
