@@ -30,10 +30,11 @@ func plain() map[string]shape {
 	}
 }
 
-// hard are such that the limit may come first: very tight joint cores, and many
-// overlapping bundles with discounts.
+// hard are such that the limit may come first: many sets of nearly equal cost,
+// very tight joint cores, and many overlapping bundles with discounts.
 func hard() map[string]shape {
 	return map[string]shape{
+		"close prices":      {units: 25, sellers: 20, offers: 2, base: 7_000_000, costs: 3_000_000, groups: 50, tight: 25},
 		"tight cores":       {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 12},
 		"tight and bundles": {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, single: 20, tight: 15, bundles: 12},
 		"small prices":      {units: 25, sellers: 20, offers: 3, costs: 40, groups: 50, single: 10, tight: 15, bundles: 12},

@@ -5,16 +5,19 @@ import "math"
 // How multipliers are moved. The numbers were found by trial on requests of 25
 // units; any others give valid bounds.
 const (
-	rootRounds = 200 // of moving the multipliers at the root
-	nodeRounds = 14  // at another node
-	fullStep   = 32  // parts of the step that would reach the aim if all went well
-	firstStep  = 48
-	largeStep  = 512 // steps grow while they succeed, up to this
-	gainPart   = 20  // the aim is this part above the bound, or the limit if that is nearer
-	wayScale   = 256 // directions are kept in parts
-	wayParts   = 16  // newPart of wayParts of a direction are the last misses,
-	newPart    = 6   // the rest is the direction before
-	mostMiss   = 8   // times that a unit counts as covered
+	rootRounds  = 1000 // of moving the multipliers at the root
+	nodeRounds  = 14   // at another node
+	fullStep    = 1024 // parts of the step that would reach the aim if all went well
+	firstStep   = 256
+	secondStep  = 512   // when the root begins again after steps have come to nothing,
+	secondPart  = 8     // as long as that won this part of the way to the aim
+	largeStep   = 16384 // steps grow while they succeed, up to this
+	patience    = 4     // rounds without a better bound before they are halved
+	gainPart    = 20    // the aim is this part above the bound, or the limit if that is nearer
+	wayScale    = 256   // directions are kept in parts
+	wayParts    = 16    // newPart of wayParts of a direction are the last misses,
+	newPart     = 3     // the rest is the direction before
+	mostCovered = 8     // times that a unit counts as covered
 )
 
 // Bounds of the numbers, so that no sum of them overflows: a multiplier, a step,
@@ -101,32 +104,41 @@ func (s *search) startAscent(l level, depth int) ascent {
 	if depth == 0 {
 		a.rounds, a.again = s.rounds, true
 	}
-	a.patience = 3 + a.rounds/40
 	clear(s.prices.way)
 	s.prices.pack.limit = packNodes
 	return a
 }
 
-// arrived reports whether more rounds would be of no use. At the root it first
-// lets sellers' problems be solved more exactly: that pays when the multipliers
-// are nearly right.
+// arrived reports whether more rounds would be of no use.
 func (s *search) arrived(l level, a *ascent, e evaluated) bool {
 	if a.size == 0 && a.again {
-		s.prices.pack.limit, a.size, a.again = packRoot, fullStep, false
+		s.beginAgain(l, a)
 	}
 	found := s.once && s.found && s.goal == nothing
 	return a.best > s.limit[l] || e.miss == 0 || a.size == 0 || found || s.purse.empty()
 }
 
+// beginAgain gives the ascent at the root large steps once more: first with
+// sellers' problems solved more exactly, which pays when the multipliers are
+// nearly right, and then as long as it helps.
+func (s *search) beginAgain(l level, a *ascent) {
+	first := s.prices.pack.limit < packRoot
+	a.again = first || a.best-a.from > (s.aim(l, a.best)-a.best)/secondPart
+	a.from, s.prices.pack.limit = a.best, packRoot
+	if a.again {
+		a.size = secondStep
+	}
+}
+
 // ascent is the state of one climb to a better bound.
 type ascent struct {
-	keep     []int64 // the best multipliers
-	best     int64
-	size     int64 // of steps, in parts of fullStep
-	idle     int   // rounds without a better bound
-	patience int   // most such rounds before steps are halved
-	rounds   int
-	again    bool // once more, with sellers' problems solved more exactly
+	keep   []int64 // the best multipliers
+	best   int64
+	size   int64 // of steps, in parts of fullStep
+	idle   int   // rounds without a better bound
+	rounds int
+	again  bool  // may begin again
+	from   int64 // best when it last did
 }
 
 // climbed notes a bound and reports whether it is the best.
@@ -136,7 +148,7 @@ func (a *ascent) climbed(bound int64) bool {
 		a.size = min(a.size+a.size/8, largeStep)
 		return true
 	}
-	if a.idle++; a.idle > a.patience {
+	if a.idle++; a.idle > patience {
 		a.size, a.idle = a.size/2, 0
 	}
 	return false
@@ -166,13 +178,13 @@ func (s *search) move(l level, from []int64, gap, size int64) bool {
 	var norm int64
 	for _, u := range s.units {
 		if s.by[u] < 0 {
-			miss := max(1-s.prices.cover[u], -mostMiss) * wayScale
+			miss := max(1-s.prices.cover[u], -mostCovered) * wayScale
 			way := (miss*newPart + s.prices.way[u]*(wayParts-newPart)) / wayParts
 			s.prices.way[u] = way
 			norm += way * way
 		}
 	}
-	step := min(min(gap, mostMulti)/max(norm/wayScale, 1)*size/fullStep, mostStep)
+	step := min(min(gap/max(norm/wayScale, 1), mostStep)*size/fullStep, mostStep)
 	moved := false
 	for _, u := range s.units {
 		if s.by[u] >= 0 {

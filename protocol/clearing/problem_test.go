@@ -36,7 +36,7 @@ func bid(seller, arrival int, id string, cost int, items ...protocol.Item) clear
 type shape struct {
 	units, sellers, offers int // offers by seller and unit
 	bundles                int // bundle offers by seller
-	costs                  int // costs are 1..costs for a core-minute or so
+	base, costs            int // sellers ask base+1 to base+costs for a core-minute, and up to costs more at a time
 	tight                  int // of a hundred: joint cores, as part of what the seller's offers add up to
 	groups                 int // of a hundred: sellers whose offers for a unit share a group
 	single                 int // of a hundred: sellers with one group over all
@@ -52,7 +52,7 @@ func (s shape) random(r *rand.Rand) clearing.Problem {
 	}
 	for k := range s.sellers {
 		perUnit, one := r.IntN(100) < s.groups, r.IntN(100) < s.single
-		price := 1 + r.IntN(s.costs)
+		price := s.base + 1 + r.IntN(s.costs)
 		n, sum := 0, 0
 		add := func(group string, discount int, units ...int) {
 			b := bid(k, r.IntN(3), fmt.Sprintf("o%d", n), 0)
