@@ -2,6 +2,7 @@ package rfql
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,11 +20,11 @@ import (
 func Read(b []byte) (Draft, Faults, error) {
 	s, err := newScanner(b)
 	if err != nil {
-		return Draft{}, nil, Faults{err.(Fault)}
+		return Draft{}, nil, Faults{asFault(err)}
 	}
 	r := reader{scanner: s, unit: protocol.AllUnits}
 	if err := r.document(); err != nil {
-		r.faults = append(r.faults, err.(Fault))
+		r.faults = append(r.faults, asFault(err))
 	}
 	r.draft.doubts = r.faults // so that Check refuses what Read did
 	if form := r.faults.Of(Form); len(form) > 0 {
@@ -197,4 +198,13 @@ func (r *reader) value(term Term, t token) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// asFault is the Fault that every error of the scanner and the reader is.
+func asFault(err error) Fault {
+	var f Fault
+	if !errors.As(err, &f) {
+		panic(fmt.Sprintf("rfql: %v is no fault", err))
+	}
+	return f
 }

@@ -79,7 +79,7 @@ func TestRunsRepeat(t *testing.T) {
 		conclude(t, m)
 		return trace
 	}
-	if run(7) != run(7) {
+	if first, second := run(7), run(7); first != second {
 		t.Fatal("two runs of one seed differ")
 	}
 	if run(7) == run(8) {

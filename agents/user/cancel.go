@@ -161,7 +161,7 @@ func (r *Role) cancellationOf(m protocol.Message) *cancellation {
 }
 
 // cancelAnswered takes a seller's no, or the bank's receipt that it passes on.
-func (r *Role) cancelAnswered(now time.Time, c *cancellation, m protocol.Message) protocol.Output {
+func (r *Role) cancelAnswered(c *cancellation, m protocol.Message) protocol.Output {
 	u := unitOf(c.row, c.key.unit)
 	switch body := m.Body.(type) {
 	case message.Refusal:

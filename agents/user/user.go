@@ -116,7 +116,7 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 // converse brings a message to the conversation it belongs to.
 func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
 	if c := r.cancellationOf(m); c != nil {
-		return r.cancelAnswered(now, c, m)
+		return r.cancelAnswered(c, m)
 	}
 	p := r.purchases[m.Conversation]
 	if p == nil {

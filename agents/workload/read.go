@@ -56,13 +56,13 @@ func ReadSWF(r io.Reader) (*Log, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			err = fmt.Errorf("longer than %d bytes: %w", MaxLine, ErrFormat)
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if err := log.addLine(line); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return log, nil
 		}
 	}

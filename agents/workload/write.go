@@ -11,12 +11,12 @@ import (
 func WriteSWF(w io.Writer, l *Log) error {
 	b := bufio.NewWriter(w)
 	for _, c := range l.Comments {
-		b.WriteString(";" + c + "\n") // the writer keeps the first error for Flush
+		_, _ = b.WriteString(";" + c + "\n") // the writer keeps the first error for Flush
 	}
 	var line []byte
 	for i := range l.Jobs {
 		line = appendJob(line[:0], &l.Jobs[i])
-		b.Write(line)
+		_, _ = b.Write(line) // likewise
 	}
 	return b.Flush()
 }

@@ -58,7 +58,7 @@ func (p *Participant) decide(t *turn, m protocol.Message, body message.Decision)
 	case d.contract.outcome == "":
 		p.becomeDecided(t, d, body.Receipt)
 	case d.contract.outcome != body.Receipt.Outcome:
-		p.contradicted(t, d, body.Receipt)
+		p.contradicted(t, body.Receipt)
 	}
 	p.refunded(t, d, body.Receipt)
 }
@@ -112,7 +112,7 @@ func (p *Participant) informUser(d *deal) protocol.Message {
 
 // contradicted keeps a second decision that differs from the first: the two
 // convict the bank. What was done stands.
-func (p *Participant) contradicted(t *turn, d *deal, r *contract.VerifiedReceipt) {
+func (p *Participant) contradicted(t *turn, r *contract.VerifiedReceipt) {
 	t.save(contraryRecord(*r))
 }
 

@@ -17,7 +17,11 @@ import (
 func (p *Participant) cancelUnit(t *turn, m protocol.Message, body message.UnitCancellation) {
 	c, r := p.cancellable(t, m, body)
 	if c == nil {
-		t.send(m.Reply(p.cfg.Self, protocol.Refuse, message.Refusal{Reasons: []protocol.Reason{r}}))
+		answer := protocol.Refuse
+		if r.Code == protocol.CodeUnavailable {
+			answer = protocol.Failure // not now: the buyer asks again
+		}
+		t.send(m.Reply(p.cfg.Self, answer, message.Refusal{Reasons: []protocol.Reason{r}}))
 		return
 	}
 	pr := c.deal.contract
@@ -61,6 +65,8 @@ func (p *Participant) cancellable(t *turn, m protocol.Message, body message.Unit
 	switch {
 	case c.state == ClaimCancelled, c.state == ClaimSold && c.refund != nil:
 		return c, protocol.Reason{} // agreed to before
+	case c.state == ClaimCountersigned:
+		return no(protocol.CodeUnavailable, "the bank's decision is not known here yet")
 	case c.state != ClaimSold:
 		return no(protocol.CodeMismatch, "the unit is "+string(c.state))
 	case !p.cfg.Cancellation.Allowed:

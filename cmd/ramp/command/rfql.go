@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,7 +34,8 @@ func newRFQLValidate() *cobra.Command {
 			}
 			doc, err := rfql.Parse(b, time.Now())
 			if err != nil {
-				if faults, ok := err.(rfql.Faults); ok && wantsJSON(c) {
+				var faults rfql.Faults
+				if errors.As(err, &faults) && wantsJSON(c) {
 					if err := printJSON(stdout(c), map[string]any{"file": args[0], "valid": false, "faults": faults}); err != nil {
 						return err
 					}
@@ -81,7 +83,8 @@ func newRFQLShow() *cobra.Command {
 				return rfqlError(args[0], err)
 			}
 			if _, err := rfql.Check(draft, time.Now()); err != nil {
-				if faults, ok := err.(rfql.Faults); ok {
+				var faults rfql.Faults
+				if errors.As(err, &faults) {
 					warnings = append(warnings, faults...)
 				}
 			}
