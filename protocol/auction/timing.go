@@ -18,20 +18,26 @@ const (
 // answer. One that misses patience is not waited for again until it has
 // answered in time.
 type Timing struct {
-	answers []time.Duration // a ring of the last timingMemory
-	next    int
-	sorted  []time.Duration
-	late    map[protocol.AgentID]bool
+	answers  []time.Duration // a ring of the last timingMemory
+	next     int
+	sorted   []time.Duration
+	changed  bool          // there are answers that patience does not know
+	punctual time.Duration // patience, as it was when last asked for
+	late     map[protocol.AgentID]bool
 }
 
 // NewTiming knows nothing: everybody is due.
-func NewTiming() *Timing { return &Timing{late: map[protocol.AgentID]bool{}} }
+func NewTiming() *Timing {
+	return &Timing{punctual: protocol.MinPatience, late: map[protocol.AgentID]bool{}}
+}
 
-// Answered notes that a seller answered after d.
+// Answered notes that a seller answered after d. In time is what was patience
+// when it was last asked for: at the call of the latest round.
 func (t *Timing) Answered(id protocol.AgentID, d time.Duration) {
-	if d <= t.Patience() {
+	if d <= t.punctual {
 		delete(t.late, id)
 	}
+	t.changed = true
 	if len(t.answers) < timingMemory {
 		t.answers = append(t.answers, d)
 	} else {
@@ -53,10 +59,11 @@ func (t *Timing) Due(id protocol.AgentID) bool { return !t.late[id] }
 // Patience is how long a called round waits: the larger of MinPatience and
 // PatienceFactor times the median answer time.
 func (t *Timing) Patience() time.Duration {
-	if len(t.answers) == 0 {
-		return protocol.MinPatience
+	if t.changed {
+		t.changed = false
+		t.sorted = append(t.sorted[:0], t.answers...)
+		slices.Sort(t.sorted)
+		t.punctual = max(protocol.MinPatience, protocol.PatienceFactor*t.sorted[len(t.sorted)/2])
 	}
-	t.sorted = append(t.sorted[:0], t.answers...)
-	slices.Sort(t.sorted)
-	return max(protocol.MinPatience, protocol.PatienceFactor*t.sorted[len(t.sorted)/2])
+	return t.punctual
 }
