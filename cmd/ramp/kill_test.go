@@ -45,6 +45,9 @@ func TestEachOfThreeProcessesIsKilledOnce(t *testing.T) {
 // buyer can see.
 func TestKilledAtEveryStepOfThreeUnits(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("kills twelve processes; TestEachOfThreeProcessesIsKilledOnce kills three")
+	}
 	m := startMarket(t, "atlas", "boreas", "castor")
 	for _, step := range []string{"bidding", "voting", "confirming", "deciding"} {
 		for _, victim := range []string{"user", "bank", "boreas"} {

@@ -100,7 +100,10 @@ func writeNew(path string, b []byte, mode os.FileMode) error {
 		return fail(exitUsage, "", "%w", err)
 	}
 	_, err = f.Write(b)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path)) // half a key is in the way of a whole one
+	}
+	return nil
 }
 
 // said prints a result: as JSON, or in words.
@@ -281,10 +284,12 @@ func newCARevoke() *cobra.Command {
 
 // replaceFile writes a file so that a reader sees the old or the new one whole.
 func replaceFile(path string, b []byte, mode os.FileMode) error {
-	if err := os.WriteFile(path+".new", b, mode); err != nil {
-		return fail(exitFailed, "", "%w", err)
+	err := os.WriteFile(path+".new", b, mode)
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err != nil {
+		_ = os.Remove(path + ".new") // it may not be there
 		return fail(exitFailed, "", "%w", err)
 	}
 	return nil
