@@ -38,6 +38,7 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 		return r.finish(now, p, StateSettled, "")
 	}
 	p.mark(StateVoid)
+	p.view.Void = c.Receipt().Receipt.Reason
 	return r.finish(now, p, StateVoid, failedWhy(p, "the bank voided the contract: "+string(c.Receipt().Receipt.Reason)))
 }
 

@@ -67,6 +67,7 @@ type Purchase struct {
 	Reasons     map[string]int      `json:"reasons,omitempty"` // why sellers refused, summed
 	Advice      []string            `json:"advice,omitempty"`  // nearest relaxations, in words
 	Why         string              `json:"why,omitempty"`     // why nothing was bought
+	Void        protocol.Code       `json:"void,omitempty"`    // the bank's reason, if it voided the contract
 	Exact       bool                `json:"exact"`             // the set is proved best
 	AuctionMS   float64             `json:"auction_ms"`
 	VoteMS      float64             `json:"vote_ms,omitempty"`

@@ -188,7 +188,7 @@ func purchaseCode(p message.Purchase, quote bool) int {
 	switch {
 	case p.Settled, quote && p.State == "quoted":
 		return exitDone
-	case p.State == "void" && (strings.Contains(p.Why, "funds") || strings.Contains(p.Why, "account")):
+	case p.Void == protocol.CodeFunds, p.Void == protocol.CodeAccount, p.Void == protocol.CodeForbidden:
 		return exitRefused
 	case p.Found == 0:
 		return exitUnreachable
