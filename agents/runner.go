@@ -210,10 +210,21 @@ func (r *Runner) push(c commit) error {
 	}
 }
 
+// reject drops a commit and says so to whoever waits for it: nothing of it was
+// saved or sent.
 func (r *Runner) reject(c commit) {
 	r.unfinished.Add(-1)
+	if c.traced {
+		r.answerUnavailable(c.in)
+	}
 	if c.durable != nil {
 		c.durable <- ErrUnavailable
+	}
+}
+
+func (r *Runner) answerUnavailable(m protocol.Message) {
+	if answer, ok := r.cfg.Unavailable(m); ok {
+		r.cfg.Route(answer)
 	}
 }
 
@@ -339,7 +350,5 @@ func (r *Runner) refuse(e event) {
 		e.durable <- ErrUnavailable
 		return
 	}
-	if answer, ok := r.cfg.Unavailable(e.message); ok {
-		r.cfg.Route(answer)
-	}
+	r.answerUnavailable(e.message)
 }

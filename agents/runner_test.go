@@ -196,7 +196,7 @@ func TestStopFlushes(t *testing.T) {
 		r.deliver("a")
 		time.Sleep(time.Second)
 		r.stop()
-		r.expect("nothing that was not kept", "life 1")
+		r.expect("of what was not kept, only that", "life 1", "unavailable a")
 	})
 }
 

@@ -139,7 +139,7 @@ func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfi
 	cfg := auction.BuyerConfig{
 		Self: r.ID(), Conversation: order.ID, Document: order.Document, Wants: wants,
 		Rounds: o.Rounds, RoundLimit: o.RoundLimit, NoEarlyClose: o.NoEarlyClose,
-		Objective: o.Objective, MaxCost: o.MaxCost,
+		Objective: o.Objective, MaxCost: o.MaxCost, CallAtMost: r.cfg.CallAtMost,
 		Terms: []protocol.Terms{terms}, Modes: []protocol.Mode{protocol.ModeOnReservation},
 	}
 	if cfg.Rounds == 0 {

@@ -45,6 +45,7 @@ type Config struct {
 	Terms      []protocol.Terms // banks to pay with, in order of preference; none: any bank that is known
 	Hold       time.Duration    // how long sellers are asked to hold; zero: DefaultHold
 	Settle     time.Duration    // from the votes to the bank's deadline; zero: DefaultSettle
+	CallAtMost int              // sellers called one by one, more by gossip; zero: protocol.MaxGossipless
 }
 
 // Role is a user agent.

@@ -51,6 +51,7 @@ type BuyerConfig struct {
 	MaxCost      protocol.Credits // of the whole set; 0: none
 	Terms        []protocol.Terms
 	Modes        []protocol.Mode
+	CallAtMost   int // sellers over direct streams, more by gossip; 0: protocol.MaxGossipless
 }
 
 // Validate names the field that is wrong and what is allowed.
@@ -279,7 +280,14 @@ func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
 }
 
 // gossips reports whether there are too many sellers to call one by one.
-func (b *Buyer) gossips() bool { return len(b.cfg.Sellers) > protocol.MaxGossipless }
+func (b *Buyer) gossips() bool { return len(b.cfg.Sellers) > b.cfg.callAtMost() }
+
+func (c BuyerConfig) callAtMost() int {
+	if c.CallAtMost > 0 {
+		return c.CallAtMost
+	}
+	return protocol.MaxGossipless
+}
 
 // endRound records the round and goes on to the next state.
 func (b *Buyer) endRound(now time.Time) protocol.Output {

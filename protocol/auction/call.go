@@ -92,7 +92,7 @@ func (b *Buyer) callees() []protocol.AgentID {
 			bidders = append(bidders, bid.Seller)
 		}
 	}
-	if b.round == 1 || b.state == BestOffer || len(bidders) == 0 || len(bidders) > protocol.MaxGossipless {
+	if b.round == 1 || b.state == BestOffer || len(bidders) == 0 || len(bidders) > b.cfg.callAtMost() {
 		return []protocol.AgentID{protocol.Everyone}
 	}
 	return bidders

@@ -43,6 +43,8 @@ type userConfig struct {
 	Pay    []payConfig `yaml:"pay,omitempty"` // banks to pay with, in order of preference
 	Hold   span        `yaml:"hold,omitempty"`
 	Settle span        `yaml:"settle,omitempty"`
+	// CallAtMost is how many sellers are called one by one; more are called by gossip.
+	CallAtMost int `yaml:"call_at_most,omitempty"`
 }
 
 // payConfig is a bank and a currency.

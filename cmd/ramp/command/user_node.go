@@ -48,7 +48,10 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 	}
 	role := user.Config{Credential: n.cred, Trust: n.trust}
 	if u := n.cfg.User; u != nil {
-		role.Hold, role.Settle = time.Duration(u.Hold), time.Duration(u.Settle)
+		role.Hold, role.Settle, role.CallAtMost = time.Duration(u.Hold), time.Duration(u.Settle), u.CallAtMost
+		if u.CallAtMost < 0 || u.CallAtMost > mesh.MaxConnections/2 {
+			return nil, fail(exitUsage, "", "configuration: user.call_at_most %d: want 0 (%d) or 1..%d", u.CallAtMost, protocol.MaxGossipless, mesh.MaxConnections/2)
+		}
 		if u.Hold != 0 && (role.Hold < minHold || role.Hold > reserve.MaxHold) {
 			return nil, fail(exitUsage, "", "configuration: user.hold %s: want %s..%s", role.Hold, minHold, reserve.MaxHold)
 		}
