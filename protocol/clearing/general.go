@@ -135,7 +135,6 @@ func (c *course) least(l level) func() bool {
 // earliest finds the least finish that all parts can keep, and holds them to
 // it. What is fixed lets them take as long as it takes itself.
 func (c *course) earliest() bool {
-	c.finish = c.fixedEnd()
 	exact := c.each(func(s *search) bool {
 		least, ok := s.earliest(c.fixedEnd())
 		c.finish = max(c.finish, least)

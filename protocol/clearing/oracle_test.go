@@ -39,9 +39,16 @@ func (o *oracle) try(unit int) {
 			continue
 		}
 		o.now = append(o.now, b)
-		o.try(unit + 1)
+		if !overlap(o.now[:len(o.now)-1], b) && o.fitsDuring(b) { // more bids would not mend it
+			o.try(unit + 1)
+		}
 		o.now = o.now[:len(o.now)-1]
 	}
+}
+
+// overlap reports whether b is for a unit that set covers.
+func overlap(set []clearing.Bid, b clearing.Bid) bool {
+	return slices.ContainsFunc(b.Offer.Items, func(it protocol.Item) bool { return covers(set, it.Unit) > 0 })
 }
 
 func covers(set []clearing.Bid, unit int) int {
@@ -62,6 +69,17 @@ func (o *oracle) feasible() bool {
 			return false
 		}
 	}
+	if !o.min && o.p.MaxCost > 0 && total(o.now) > o.p.MaxCost {
+		return false
+	}
+	if end := latest(o.now); !o.p.MaxFinish.IsZero() && end.After(o.p.MaxFinish) {
+		return false
+	}
+	return o.compatible()
+}
+
+// compatible reports whether groups and joint cores are kept.
+func (o *oracle) compatible() bool {
 	groups := map[[2]string]int{}
 	for _, b := range o.now {
 		if b.Offer.Group != "" {
@@ -71,36 +89,36 @@ func (o *oracle) feasible() bool {
 			}
 		}
 	}
-	if !o.min && o.p.MaxCost > 0 && total(o.now) > o.p.MaxCost {
-		return false
-	}
-	if end := latest(o.now); !o.p.MaxFinish.IsZero() && end.After(o.p.MaxFinish) {
-		return false
-	}
 	return o.fits()
 }
 
-// fits looks at every minute: the generator makes no shorter slots.
+// fits looks at every minute of every slot: the generator makes no shorter ones.
 func (o *oracle) fits() bool {
-	for seller, spans := range o.p.Capacity {
-		for minute := range horizon {
-			t := epoch.Add(time.Duration(minute) * time.Minute)
-			used := 0
-			for _, b := range o.now {
-				for _, it := range b.Offer.Items {
-					if b.Seller == seller && !t.Before(it.Slot.Start) && t.Before(it.Slot.End) {
-						used += it.Slot.Cores
-					}
-				}
-			}
-			for _, s := range spans {
-				if !t.Before(s.Start) && t.Before(s.End) && used > s.Cores {
+	return !slices.ContainsFunc(o.now, func(b clearing.Bid) bool { return !o.fitsDuring(b) })
+}
+
+func (o *oracle) fitsDuring(b clearing.Bid) bool {
+	for _, it := range b.Offer.Items {
+		for t := it.Slot.Start; t.Before(it.Slot.End); t = t.Add(time.Minute) {
+			for _, s := range o.p.Capacity[b.Seller] {
+				if !t.Before(s.Start) && t.Before(s.End) && o.used(b.Seller, t) > s.Cores {
 					return false
 				}
 			}
 		}
 	}
 	return true
+}
+
+func (o *oracle) used(seller protocol.AgentID, t time.Time) (cores int) {
+	for _, b := range o.now {
+		for _, it := range b.Offer.Items {
+			if b.Seller == seller && !t.Before(it.Slot.Start) && t.Before(it.Slot.End) {
+				cores += it.Slot.Cores
+			}
+		}
+	}
+	return cores
 }
 
 func total(set []clearing.Bid) (sum protocol.Credits) {

@@ -38,28 +38,62 @@ func draw(t *rapid.T) clearing.Problem {
 }
 
 func TestSolveFindsWhatTryingEverySetFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkSolve(t, draw(t)) })
+}
+
+// TestSolveFindsTheBestOfCrowdedSellers has few sellers with little room, so that
+// what each can sell together is what matters.
+func TestSolveFindsTheBestOfCrowdedSellers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := draw(t)
-		want := (&oracle{p: p}).solve()
-		got, err := clearing.Solve(p)
-		if err != nil {
-			t.Fatal(err)
+		s := shape{
+			units: rapid.IntRange(5, 7).Draw(t, "units"), sellers: 3, offers: 2, bundles: rapid.IntRange(0, 3).Draw(t, "bundles"), costs: 50,
+			base: rapid.SampledFrom([]int{0, 200}).Draw(t, "base"), tight: rapid.IntRange(30, 50).Draw(t, "tight"), groups: 50,
 		}
-		if want == nil {
-			checkNone(t, p, got)
-			return
+		p := s.random(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
+		p.Objective = rapid.SampledFrom([]protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime}).Draw(t, "objective")
+		checkSolve(t, p)
+	})
+}
+
+// TestASellersOwnProblemIsSolvedExactlyOrBounded looks inside: an error there
+// shows in whole problems only now and then.
+func TestASellersOwnProblemIsSolvedExactlyOrBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := shape{
+			units: rapid.IntRange(6, 12).Draw(t, "units"), sellers: 1, offers: 2, bundles: rapid.IntRange(0, 5).Draw(t, "bundles"), costs: 50, base: 100,
+			tight: rapid.IntRange(10, 50).Draw(t, "tight"), groups: 50,
 		}
-		if got.Status != clearing.Covered || !got.Exact {
-			t.Fatalf("%s, exact %t, want the set %v of cost %s", got.Status, got.Exact, names(want), total(want))
-		}
-		if (&oracle{p: p}).compare(got.Chosen, want) != 0 || !slices.Equal(names(got.Chosen), names(want)) {
-			t.Fatalf("chose %v cost %s finish %s, want %v cost %s finish %s", names(got.Chosen), got.Cost, got.Finish,
-				names(want), total(want), latest(want))
-		}
-		if got.Cost != total(want) || !got.Finish.Equal(latest(want)) || got.Gap() != 0 {
-			t.Fatalf("sums are wrong: %+v", got)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		p := s.random(r)
+		nodes := rapid.SampledFrom([]int{5, 300}).Draw(t, "nodes")
+		for _, got := range clearing.PriceAll(p, nodes, 150, func(int) int64 { return int64(r.IntN(25_000)) }) {
+			if got.Bound > got.Least || got.Exact && got.Bound != got.Least {
+				t.Fatalf("bound %d, exact %t, of %d", got.Bound, got.Exact, got.Least)
+			}
 		}
 	})
+}
+
+func checkSolve(t *rapid.T, p clearing.Problem) {
+	want := (&oracle{p: p}).solve()
+	got, err := clearing.Solve(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want == nil {
+		checkNone(t, p, got)
+		return
+	}
+	if got.Status != clearing.Covered || !got.Exact {
+		t.Fatalf("%s, exact %t, want the set %v of cost %s", got.Status, got.Exact, names(want), total(want))
+	}
+	if (&oracle{p: p}).compare(got.Chosen, want) != 0 || !slices.Equal(names(got.Chosen), names(want)) {
+		t.Fatalf("chose %v cost %s finish %s, want %v cost %s finish %s", names(got.Chosen), got.Cost, got.Finish,
+			names(want), total(want), latest(want))
+	}
+	if got.Cost != total(want) || !got.Finish.Equal(latest(want)) || got.Gap() != 0 {
+		t.Fatalf("sums are wrong: %+v", got)
+	}
 }
 
 func names(set []clearing.Bid) []string {

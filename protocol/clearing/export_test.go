@@ -1,0 +1,72 @@
+package clearing
+
+// Priced is one seller's problem as the solver and as trying everything sees it.
+type Priced struct {
+	Bound int64 // the solver's; exact when Exact
+	Exact bool
+	Least int64
+}
+
+// PriceAll solves the problem of each seller of p several times, with other
+// multipliers each time, within so many nodes.
+func PriceAll(p Problem, nodes, times int, multiplier func(unit int) int64) []Priced {
+	m := newModel(&p)
+	m = m.part(m.all())
+	s := newSearch(m, m.all(), &purse{limit: 1 << 40})
+	s.prices.pack.limit = nodes
+	var all []Priced
+	for range times {
+		for u := range s.multi[cost] {
+			s.multi[cost][u] = multiplier(u) << m.shift[cost]
+		}
+		for k := range m.sellers {
+			exact := s.price(cost, k)
+			all = append(all, Priced{s.prices.sub[k].exact, exact, s.leastOf(k, 0, 0)})
+		}
+	}
+	return all
+}
+
+// leastOf tries every set of seller k's offers from the i-th on, with no row but
+// those that bids name.
+func (s *search) leastOf(k, i int, sum int64) int64 {
+	offers := s.m.sellers[k].offers
+	if i == len(offers) {
+		return sum
+	}
+	least := s.leastOf(k, i+1, sum)
+	b := offers[i]
+	o := &s.m.offers[b]
+	if !s.live[b] { // its group is taken
+		return least
+	}
+	for _, u := range o.units {
+		if s.prices.taken[u] {
+			return least
+		}
+	}
+	for _, u := range o.uses {
+		if !s.m.cut[u.row] && u.cores > s.room[u.row] {
+			return least
+		}
+	}
+	return min(least, s.leastWith(k, i, sum))
+}
+
+func (s *search) leastWith(k, i int, sum int64) int64 {
+	b := s.m.sellers[k].offers[i]
+	var killed []int
+	for _, c := range s.m.sellers[k].offers[i+1:] {
+		if g := s.m.offers[b].group; g >= 0 && s.m.offers[c].group == g && s.live[c] {
+			s.live[c] = false
+			killed = append(killed, c)
+		}
+	}
+	s.pick(b)
+	least := s.leastOf(k, i+1, sum+s.reduced(cost, b))
+	s.unpick(b)
+	for _, c := range killed {
+		s.live[c] = true
+	}
+	return least
+}
