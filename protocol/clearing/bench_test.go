@@ -15,14 +15,13 @@ import (
 )
 
 // plain are requests of 25 units to 20 sellers (30 in the last) that are to be
-// solved exactly within the default limit. Of a seller's joint cores a quarter of
-// what it offers fits; sellers' prices differ up to a thousandfold, which is
-// harder than a market would be.
+// solved exactly within the default limit. Joint cores are two fifths of what a
+// seller's offers add up to, so that many exclude each other.
 func plain() map[string]shape {
 	return map[string]shape{
 		"additive":       {units: 25, sellers: 20, offers: 2, costs: 30_000_000},
 		"groups":         {units: 25, sellers: 20, offers: 4, costs: 30_000_000, groups: 100},
-		"joint cores":    {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 25},
+		"joint cores":    {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 40},
 		"bundles":        {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, bundles: 12},
 		"equal prices":   {units: 25, sellers: 20, offers: 2, costs: 1, groups: 50, tight: 15, bundles: 4},
 		"terms":          {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 20, bundles: 12, terms: true},
@@ -35,6 +34,7 @@ func plain() map[string]shape {
 func hard() map[string]shape {
 	return map[string]shape{
 		"close prices":      {units: 25, sellers: 20, offers: 2, base: 7_000_000, costs: 3_000_000, groups: 50, tight: 25},
+		"scarce cores":      {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 25},
 		"tight cores":       {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, tight: 12},
 		"tight and bundles": {units: 25, sellers: 20, offers: 2, costs: 30_000_000, groups: 50, single: 20, tight: 15, bundles: 12},
 		"small prices":      {units: 25, sellers: 20, offers: 3, costs: 40, groups: 50, single: 10, tight: 15, bundles: 12},
