@@ -23,6 +23,9 @@ import (
 // good. The first slice of the trunk.
 func TestEachOfThreeProcessesIsKilledOnce(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("under the race detector real processes miss each other's deadlines; make test runs it")
+	}
 	m := startMarket(t, "atlas")
 	for _, victim := range []string{"user", "atlas", "bank"} {
 		t.Run(victim, func(t *testing.T) {
@@ -38,6 +41,11 @@ func TestEachOfThreeProcessesIsKilledOnce(t *testing.T) {
 			m.verify(t)
 		})
 	}
+	// Whatever the kills left undone: the market that they leave behind sells.
+	watching, stop := context.WithTimeout(context.Background(), untilTime)
+	defer stop()
+	m.watch(watching, m.begin(t, "job.xml"), nil)
+	m.settleDown(t)
 	verifyWithOpenSSL(t, m)
 }
 
@@ -46,7 +54,7 @@ func TestEachOfThreeProcessesIsKilledOnce(t *testing.T) {
 func TestKilledAtEveryStepOfThreeUnits(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("kills twelve processes; TestEachOfThreeProcessesIsKilledOnce kills three")
+		t.Skip("under the race detector real processes miss each other's deadlines; make test runs it")
 	}
 	m := startMarket(t, "atlas", "boreas", "castor")
 	for _, step := range []string{"bidding", "voting", "confirming", "deciding"} {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.etcd.io/bbolt"
 
 	"ramp/agents"
 	"ramp/agents/bank"
@@ -46,36 +44,6 @@ type bankBench struct {
 	runner   *agents.Runner
 	answers  sync.Map // conversation -> chan protocol.Message
 	sample   *sample
-}
-
-// sample keeps what the role wants saved, bundle by bundle. The goroutine that
-// owns the role writes it; it is read when that has nothing to do.
-type sample struct {
-	agents.Role
-	on    bool
-	saves [][]protocol.Record
-}
-
-// maxSample bounds the bundles of a sample.
-const maxSample = 1 << 16
-
-// Receive notes the records of a settlement.
-func (s *sample) Receive(now time.Time, m protocol.Message) protocol.Output {
-	out := s.Role.Receive(now, m)
-	if s.on && len(out.Save) > 0 && len(s.saves) < maxSample {
-		s.saves = append(s.saves, out.Save)
-	}
-	return out
-}
-
-// turn starts or stops noting, and empties the sample when it starts.
-func (b *bankBench) turn(ctx context.Context, on bool) error {
-	return b.runner.Do(ctx, func(time.Time, agents.Role) protocol.Output {
-		if b.sample.on = on; on {
-			b.sample.saves = nil
-		}
-		return protocol.Output{}
-	})
 }
 
 // benchCurrency is what the benchmark's accounts are in.
@@ -338,62 +306,6 @@ func (b *bankBench) await(m protocol.Message, take func(protocol.Message) error)
 		return fmt.Errorf("bench: a bundle was not settled: %+v", answer.Body)
 	}
 	return take(answer)
-}
-
-const copyName = "copy.db"
-
-// copyLedger copies the ledger as it is: nothing is being written.
-func (b *bankBench) copyLedger() error {
-	from, err := os.Open(filepath.Join(b.dir, ledgerName))
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := os.Create(filepath.Join(b.dir, copyName))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Sync(), to.Close())
-}
-
-// bboltBatch puts the sample, bundle by bundle and over again, into the copy of
-// the ledger as it was before, by bbolt's own Batch.
-func (b *bankBench) bboltBatch(ctx context.Context, clients int) (float64, error) {
-	db, err := bbolt.Open(filepath.Join(b.dir, copyName), 0o600, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer db.Close()
-	db.MaxBatchSize = max(clients, 1)
-	db.MaxBatchDelay = time.Millisecond
-	saves := b.sample.saves
-	var next atomic.Uint64
-	n, took, err := b.together(ctx, clients, func(int) error {
-		records := saves[next.Add(1)%uint64(len(saves))]
-		return db.Batch(func(tx *bbolt.Tx) error { return putRecords(tx, records) })
-	})
-	return float64(n) / took.Seconds(), err
-}
-
-// putRecords puts records where the ledger has its tables.
-func putRecords(tx *bbolt.Tx, records []protocol.Record) error {
-	tables := tx.Bucket([]byte("tables"))
-	for _, r := range records {
-		table, err := tables.CreateBucketIfNotExists([]byte(r.Table))
-		if err != nil {
-			return err
-		}
-		if r.Value == nil {
-			err = table.Delete([]byte(r.Key))
-		} else {
-			err = table.Put([]byte(r.Key), r.Value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // signatureOnly verifies two signatures and makes one, over and over.
