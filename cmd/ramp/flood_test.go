@@ -25,9 +25,6 @@ const floodTries = 12
 // auctions of another user go on.
 func TestFloodByAMember(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("under the race detector real processes miss each other's deadlines; make test runs it")
-	}
 	m := startMarket(t, "atlas")
 	f := m.intruder(t)
 	stop := make(chan struct{})
