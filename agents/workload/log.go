@@ -1,15 +1,14 @@
 package workload
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Bounds of a log. A reader refuses what exceeds them, naming the line.
 const (
 	MaxJobs     = 1 << 22  // job lines, 88 bytes each in memory
 	MaxLine     = 64 << 10 // bytes of one line
 	MaxComments = 4096     // comment lines
+	MaxRemarks  = 1 << 20  // bytes of all comments together
+	MaxLines    = 1 << 23  // lines of any kind, empty ones too
 )
 
 // Unknown is how SWF writes a value that is not known.
@@ -66,9 +65,8 @@ type Log struct {
 // without regard to case.
 func (l *Log) Header(key string) (string, bool) {
 	for _, c := range l.Comments {
-		k, v, ok := strings.Cut(c, ":")
-		if ok && strings.EqualFold(strings.TrimSpace(k), key) {
-			return strings.TrimSpace(v), true
+		if f, ok := headerOf(c); ok && strings.EqualFold(f.Key, key) {
+			return f.Value, true
 		}
 	}
 	return "", false
@@ -77,19 +75,23 @@ func (l *Log) Header(key string) (string, bool) {
 // number is a header that begins with a positive integer.
 func (l *Log) number(key string) (int64, bool) {
 	v, _ := l.Header(key)
-	word, _, _ := strings.Cut(v, " ")
-	n, err := strconv.ParseInt(word, 10, 64)
-	return n, err == nil && n > 0
+	return positive(v)
 }
 
 // UnixStart is the Unix time of the log's second 0, where the header tells it.
 func (l *Log) UnixStart() (int64, bool) { return l.number("UnixStartTime") }
 
+// maxProcs is the size of the machine, where the header tells a possible one.
+func (l *Log) maxProcs() (int, bool) {
+	n, ok := l.number("MaxProcs")
+	return int(n), ok && n <= MaxCapacity
+}
+
 // Capacity is the number of cores of the machine: MaxProcs where the header
 // tells it, else the most that any job had (specs §1.3); 0 for an empty log.
 func (l *Log) Capacity() int {
-	if n, ok := l.number("MaxProcs"); ok && n <= MaxCapacity {
-		return int(n)
+	if n, ok := l.maxProcs(); ok {
+		return n
 	}
 	most := 0
 	for b := range l.Bursts() {

@@ -51,36 +51,19 @@ type Machine struct {
 	recorded bool // nothing has been decided yet: the state is the log's
 }
 
-// arrival is a job that is submitted later.
+// arrival is a job that is submitted at an instant, and when the log says that
+// it started.
 type arrival struct {
-	at int64
+	at, start int64
 	task
 }
 
-// NewMachine is the machine of a log at second base of the log. It keeps nothing
-// of the log but what was running or waiting then and what comes after.
-func NewMachine(l *Log, base int64) *Machine {
-	m := &Machine{s: newScheduler(base, l.Capacity()), recorded: true}
-	var waiting []arrival
-	for b := range l.Bursts() {
-		t := task{number: b.Number, cores: b.Cores, wall: b.Requested, run: b.End - b.Start}
-		switch {
-		case b.End <= base: // long past
-		case b.Start <= base:
-			m.s.start(t, b.Start)
-		case b.Submit <= base:
-			waiting = append(waiting, arrival{b.Submit, t})
-		default:
-			m.arrivals = append(m.arrivals, arrival{b.Submit, t})
-		}
-	}
-	byTime(waiting)
-	byTime(m.arrivals)
-	for _, w := range waiting {
-		m.s.submit(w.task)
-	}
-	return m
-}
+// end is when the log says that it ended.
+func (a arrival) end() int64 { return a.start + a.run }
+
+// NewMachine is the machine of a log at second base of the log. Who begins
+// several machines of one log makes a Replay of it.
+func NewMachine(l *Log, base int64) *Machine { return NewReplay(l).Machine(base) }
 
 // byTime sorts by submit time; equal ones stay in the order of the log.
 func byTime(a []arrival) {

@@ -38,7 +38,7 @@ func Plain(r io.Reader) (io.Reader, error) {
 	}
 	z, err := gzip.NewReader(b)
 	if err != nil {
-		return nil, fmt.Errorf("unpack: %w", err)
+		return nil, fmt.Errorf("line 1: not a whole gzip file: %w", err)
 	}
 	return z, nil
 }
@@ -46,26 +46,55 @@ func Plain(r io.Reader) (io.Reader, error) {
 // ReadSWF reads a log in the Standard Workload Format 2.2, as plain text. Fields
 // are kept as they stand, even those no job can have; Bursts decides what of it
 // ran. A line that has not eighteen numbers, a field that does not fit, or a text
-// beyond MaxLine, MaxJobs or MaxComments is an error that wraps ErrFormat and
-// names the line; what the reader fails with is passed on, with the line.
+// beyond one of the bounds of a log is an error that wraps ErrFormat and names
+// the line and what is allowed; what the reader fails with is passed on, with the
+// line. Examine tells of every fault instead of the first.
 func ReadSWF(r io.Reader) (*Log, error) {
-	b := bufio.NewReaderSize(r, MaxLine)
 	log := &Log{}
-	for n := 1; ; n++ {
-		line, err := b.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = fmt.Errorf("longer than %d bytes: %w", MaxLine, ErrFormat)
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if err := log.addLine(line); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if errors.Is(err, io.EOF) {
-			return log, nil
+	s := newLines(r)
+	for s.next() {
+		if err := log.addLine(s.line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", s.n, err)
 		}
 	}
+	if s.err != nil {
+		return nil, fmt.Errorf("line %d: %w", s.n, s.err)
+	}
+	return log, nil
+}
+
+// lines walks the lines of a text, within the bounds of a log.
+type lines struct {
+	b    *bufio.Reader
+	line []byte // until the next call
+	n    int    // number of the line, from 1
+	err  error  // why the walk ended, but for the end of the text
+	over bool
+}
+
+func newLines(r io.Reader) *lines { return &lines{b: bufio.NewReaderSize(r, MaxLine)} }
+
+// next moves to the next line and reports whether there is one.
+func (s *lines) next() bool {
+	if s.over || s.err != nil {
+		return false
+	}
+	s.n++
+	line, err := s.b.ReadSlice('\n')
+	switch {
+	case errors.Is(err, io.EOF):
+		s.over = true
+	case errors.Is(err, bufio.ErrBufferFull):
+		s.err = fmt.Errorf("longer than %d bytes: %w", MaxLine, ErrFormat)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		s.err = fmt.Errorf("the compressed file is cut short here: %w", err)
+	case err != nil:
+		s.err = err
+	case s.n > MaxLines:
+		s.err = fmt.Errorf("more than %d lines: %w", MaxLines, ErrFormat)
+	}
+	s.line = line
+	return s.err == nil
 }
 
 func (l *Log) addLine(line []byte) error {
@@ -73,11 +102,8 @@ func (l *Log) addLine(line []byte) error {
 	switch {
 	case len(line) == 0:
 		return nil
-	case line[0] == ';' && len(l.Comments) == MaxComments:
-		return fmt.Errorf("more than %d comment lines: %w", MaxComments, ErrFormat)
 	case line[0] == ';':
-		l.Comments = append(l.Comments, string(line[1:]))
-		return nil
+		return l.addComment(string(line[1:]))
 	case len(l.Jobs) == MaxJobs:
 		return fmt.Errorf("more than %d jobs: %w", MaxJobs, ErrFormat)
 	}
@@ -86,6 +112,21 @@ func (l *Log) addLine(line []byte) error {
 		return err
 	}
 	l.Jobs = append(l.Jobs, job)
+	return nil
+}
+
+func (l *Log) addComment(text string) error {
+	if len(l.Comments) == MaxComments {
+		return fmt.Errorf("more than %d comment lines: %w", MaxComments, ErrFormat)
+	}
+	bytes := len(text)
+	for _, c := range l.Comments {
+		bytes += len(c)
+	}
+	if bytes > MaxRemarks {
+		return fmt.Errorf("more than %d bytes of comments: %w", MaxRemarks, ErrFormat)
+	}
+	l.Comments = append(l.Comments, text)
 	return nil
 }
 
@@ -107,7 +148,7 @@ func parseJob(line []byte) (Job, error) {
 			ok = ok && fits(i, v[i])
 		}
 		if !ok {
-			return Job{}, fmt.Errorf("field %d (%s) is %q: want a number in range, or -1: %w", i+1, fieldName(i), clip(word), ErrFormat)
+			return Job{}, fmt.Errorf("field %d (%s) is %q: want %s: %w", i+1, fieldName(i), clip(word), allowed(i), ErrFormat)
 		}
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
@@ -135,6 +176,21 @@ func fits(field int, v int64) bool {
 		return v >= Unknown && v <= int64(StatusCancelled)
 	}
 	return v >= math.MinInt32 && v <= math.MaxInt32
+}
+
+// allowed says in errors what fits a field.
+func allowed(field int) string {
+	switch field {
+	case submitField:
+		return fmt.Sprintf("a whole number of at most %d, or -1", int64(MaxTime))
+	case cpuField:
+		return "a number, or -1"
+	case usedField, memoryField:
+		return "a whole number of at most 18 digits, or -1"
+	case statusField:
+		return "-1..5"
+	}
+	return fmt.Sprintf("a whole number of at most %d, or -1", math.MaxInt32)
 }
 
 // MaxTime bounds the times of a log, so that sums of them cannot overflow.

@@ -15,7 +15,7 @@ func Schedule(l *Log) *Log {
 			continue
 		}
 		t := task{number: int32(i), cores: b.Cores, wall: b.Requested, run: int64(j.Run)}
-		m.arrivals = append(m.arrivals, arrival{b.Submit, t})
+		m.arrivals = append(m.arrivals, arrival{at: b.Submit, task: t})
 	}
 	byTime(m.arrivals)
 	m.s.started = func(t task, at int64) {

@@ -141,6 +141,15 @@ func (v *View) FirstLoaded(span int64, share float64) (int64, bool) {
 	return 0, false
 }
 
+// Week is the span, in seconds, of which FirstBusyWeek takes the mean.
+const Week = int64(7 * 24 * 3600)
+
+// FirstBusyWeek is the first second of a log from which on one week's mean load
+// is at least share: the rule by which the base times of a log that begins late
+// or idle are shifted (specs §1.4, with a share of 0.6). It is false for a log
+// without such a week.
+func FirstBusyWeek(l *Log, share float64) (int64, bool) { return NewView(l).FirstLoaded(Week, share) }
+
 // bends yields, in order and not before the first change, the instants at which
 // the window [t, t+span) begins or ends at a change of the load.
 func (v *View) bends(span int64) iter.Seq[int64] {

@@ -2,13 +2,21 @@ package workload
 
 import (
 	"bufio"
+	"compress/gzip"
+	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // WriteSWF writes the log in the Standard Workload Format: the comments, then a
-// line of eighteen fields for every job. ReadSWF reads the same log back.
+// line of eighteen fields for every job. ReadSWF reads the same log back. A log
+// that could not be read back, for a comment with a line break or too many of
+// anything, is an error that wraps ErrFormat, and nothing is written.
 func WriteSWF(w io.Writer, l *Log) error {
+	if err := l.writable(); err != nil {
+		return err
+	}
 	b := bufio.NewWriter(w)
 	for _, c := range l.Comments {
 		_, _ = b.WriteString(";" + c + "\n") // the writer keeps the first error for Flush
@@ -19,6 +27,34 @@ func WriteSWF(w io.Writer, l *Log) error {
 		_, _ = b.Write(line) // likewise
 	}
 	return b.Flush()
+}
+
+// WriteGzip writes the log as WriteSWF does, compressed. The same log gives the
+// same bytes.
+func WriteGzip(w io.Writer, l *Log) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if err := WriteSWF(z, l); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// writable reports whether ReadSWF would take the log.
+func (l *Log) writable() error {
+	if len(l.Jobs) > MaxJobs || len(l.Comments) > MaxComments {
+		return fmt.Errorf("write: %d jobs and %d comments, want at most %d and %d: %w", len(l.Jobs), len(l.Comments), MaxJobs, MaxComments, ErrFormat)
+	}
+	all := 0
+	for i, c := range l.Comments {
+		all += len(c)
+		if strings.Contains(c, "\n") || len(c) > MaxLine-2 || all > MaxRemarks {
+			return fmt.Errorf("write: comment %d: want one line of at most %d bytes, and at most %d in all: %w", i+1, MaxLine-2, MaxRemarks, ErrFormat)
+		}
+	}
+	return nil
 }
 
 func appendJob(line []byte, j *Job) []byte {
