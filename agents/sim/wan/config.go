@@ -1,0 +1,62 @@
+package wan
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Bounds of a WAN.
+const (
+	MaxHosts  = 250             // of one WAN
+	MaxQueued = 8192            // packets on their way to one host; further ones are dropped
+	MaxDelay  = 5 * time.Minute // of a link, jitter included
+	mtu       = 1500            // bytes of a packet
+)
+
+// Config is what a WAN is like at first.
+type Config struct {
+	Hosts int          // 1..MaxHosts
+	Net   netip.Prefix // IPv4, at most /24 long; zero: 10.88.0.0/16. Host i has address i+1 in it
+	Link  Link         // of every pair
+	Seed  uint64       // of losses and jitter
+}
+
+// Validate names the field that is wrong and what is allowed.
+func (c Config) Validate() error {
+	switch {
+	case c.Hosts < 1 || c.Hosts > MaxHosts:
+		return fmt.Errorf("wan: %d hosts: want 1..%d", c.Hosts, MaxHosts)
+	case !c.Net.Addr().Is4() || c.Net.Bits() > 24 || c.Net != c.Net.Masked():
+		return fmt.Errorf("wan: network %s: want one of IPv4 with at least 8 bits for hosts", c.Net)
+	}
+	return c.Link.Validate()
+}
+
+// Link is one direction between two hosts.
+type Link struct {
+	Delay  time.Duration // of every packet
+	Jitter time.Duration // at most so much more, evenly distributed; packets of a link stay in order
+	Loss   float64       // share of packets that are lost, 0..1
+	Cut    bool          // nothing gets through, and nobody is told
+}
+
+// Validate names the field that is wrong and what is allowed.
+func (l Link) Validate() error {
+	switch {
+	case l.Delay < 0 || l.Jitter < 0 || l.Delay > MaxDelay || l.Jitter > MaxDelay-l.Delay:
+		return fmt.Errorf("wan: a delay of %s with a jitter of %s: want 0s..%s together", l.Delay, l.Jitter, MaxDelay)
+	case !(l.Loss >= 0 && l.Loss <= 1):
+		return fmt.Errorf("wan: loss %v: want 0..1", l.Loss)
+	}
+	return nil
+}
+
+// Stats count packets since the WAN began.
+type Stats struct {
+	Sent      uint64 // to a host of this WAN
+	Delivered uint64
+	Lost      uint64 // by the links' loss
+	Cut       uint64
+	Dropped   uint64 // for want of room in a queue
+}

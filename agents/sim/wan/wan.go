@@ -1,0 +1,185 @@
+package wan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// WAN is a running network. Its methods may be called at the same time.
+type WAN struct {
+	net     netip.Prefix
+	hosts   []*Host
+	outlets []*outlet
+	inboxes []*inbox
+
+	sent, delivered, lost, cut, dropped atomic.Uint64
+
+	done    chan struct{}
+	closing sync.Once
+	wg      sync.WaitGroup
+}
+
+// Available says why no WAN can be made here; nil: one can.
+func Available() error {
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		return fmt.Errorf("wan: no TUN devices: %w", err)
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("wan: network namespaces need root")
+	}
+	return nil
+}
+
+// New makes a WAN.
+func New(cfg Config) (*WAN, error) {
+	if cfg.Net == (netip.Prefix{}) {
+		cfg.Net = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 88, 0, 0}), 16)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := Available(); err != nil {
+		return nil, err
+	}
+	w := &WAN{net: cfg.Net, done: make(chan struct{})}
+	addr := cfg.Net.Addr()
+	for i := range cfg.Hosts {
+		addr = addr.Next()
+		h := &Host{addr: addr, jobs: make(chan func()), done: w.done}
+		if err := h.open(cfg.Net); err != nil {
+			return nil, errors.Join(fmt.Errorf("host %d: %w", i, err), w.Close())
+		}
+		w.hosts = append(w.hosts, h)
+		w.outlets = append(w.outlets, newOutlet(cfg.Hosts, cfg.Link, cfg.Seed, i))
+		w.inboxes = append(w.inboxes, newInbox())
+	}
+	for i := range w.hosts {
+		w.wg.Go(func() { w.listen(i) })
+		w.wg.Go(func() { w.inboxes[i].drain(w.done, func(b []byte) { w.deliver(i, b) }) })
+	}
+	return w, nil
+}
+
+// Hosts is how many there are.
+func (w *WAN) Hosts() int { return len(w.hosts) }
+
+// Host is host i, from 0.
+func (w *WAN) Host(i int) *Host { return w.hosts[i] }
+
+// SetLink changes the link from one host to another; the other direction stays.
+func (w *WAN) SetLink(from, to int, l Link) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	w.outlets[from].change(to, func(old *Link) { *old = l })
+	return nil
+}
+
+// Cut lets nothing through from one host to another. The other direction stays.
+func (w *WAN) Cut(from, to int) { w.outlets[from].change(to, func(l *Link) { l.Cut = true }) }
+
+// Heal undoes Cut; what the link was like besides, it is again.
+func (w *WAN) Heal(from, to int) { w.outlets[from].change(to, func(l *Link) { l.Cut = false }) }
+
+// Stats are the counts so far.
+func (w *WAN) Stats() Stats {
+	return Stats{
+		Sent: w.sent.Load(), Delivered: w.delivered.Load(), Lost: w.lost.Load(), Cut: w.cut.Load(), Dropped: w.dropped.Load(),
+	}
+}
+
+// listen reads what a host sends, until its device is closed.
+func (w *WAN) listen(from int) {
+	buf := make([]byte, mtu+64)
+	for {
+		n, err := w.hosts[from].tun.Read(buf)
+		if err != nil {
+			return // closed
+		}
+		if to, ok := w.destination(buf[:n]); ok {
+			w.forward(from, to, buf[:n])
+		}
+	}
+}
+
+// destination is the host that an IPv4 packet goes to; broadcasts and the rest
+// of the world are nobody.
+func (w *WAN) destination(b []byte) (int, bool) {
+	const least, at = 20, 16 // bytes of a header, and where the destination is
+	if len(b) < least || b[0]>>4 != 4 {
+		return 0, false
+	}
+	base := w.net.Addr().As4()
+	i := int64(binary.BigEndian.Uint32(b[at:])) - int64(binary.BigEndian.Uint32(base[:])) - 1
+	return int(i), i >= 0 && i < int64(len(w.hosts))
+}
+
+// forward puts a packet on its way.
+func (w *WAN) forward(from, to int, b []byte) {
+	w.sent.Add(1)
+	what, due := w.outlets[from].fate(time.Now(), to)
+	switch {
+	case what == cut:
+		w.cut.Add(1)
+	case what == lost:
+		w.lost.Add(1)
+	case !w.inboxes[to].put(due, append([]byte(nil), b...)):
+		w.dropped.Add(1)
+	}
+}
+
+// deliver hands a packet to the kernel of a host.
+func (w *WAN) deliver(to int, b []byte) {
+	w.delivered.Add(1)
+	_, _ = w.hosts[to].tun.Write(b) // it is being closed, or has no room
+}
+
+// Close kills every program that is on a host, and takes the network away.
+func (w *WAN) Close() error {
+	var err error
+	w.closing.Do(func() {
+		err = w.killAll()
+		close(w.done)
+		for _, h := range w.hosts {
+			err = errors.Join(err, h.tun.Close(), h.ns.Close())
+		}
+		w.wg.Wait()
+	})
+	return err
+}
+
+// killAll kills whatever is in the namespaces of the hosts, also what programs
+// there have left behind in the background.
+func (w *WAN) killAll() error {
+	ours := map[uint64]bool{}
+	for _, h := range w.hosts {
+		var s unix.Stat_t
+		if err := unix.Fstat(int(h.ns.Fd()), &s); err != nil {
+			return fmt.Errorf("wan: %w", err)
+		}
+		ours[s.Ino] = true
+	}
+	paths, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(p))))
+		var s unix.Stat_t
+		if err != nil || pid == os.Getpid() || unix.Stat(p, &s) != nil || !ours[s.Ino] {
+			continue // its main thread may be a host's; or it has ended meanwhile
+		}
+		_ = unix.Kill(pid, unix.SIGKILL) // likewise
+	}
+	return nil
+}
