@@ -64,6 +64,8 @@ func table() []layer {
 		{"agents/queue/swf", impure, "protocol protocol/message agents/queue agents/workload", ""},
 		{"agents/journal", impure, "protocol", "go.etcd.io/bbolt"},
 		{"agents/mesh", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/libp2p github.com/multiformats"},
+		{"agents/sim", impure, "protocol protocol/codec protocol/identity protocol/message agents", ""},
+		{"agents/sim/market", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/pricing agents/sim agents/user bank/ledger", ""},
 		{"agents/queue/queuetest", support, "protocol protocol/message agents/queue", ""},
 		{"agents/storetest", support, "protocol agents", ""},
 		{"agents/markettest", support, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/resource agents/resource/pricing agents/user bank/ledger", ""},

@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"time"
+
+	"ramp/protocol"
+)
+
+// what is the kind of an event.
+type what uint8
+
+const (
+	arrives what = iota + 1 // a packet reaches a host
+	answers                 // a local correspondent answers
+	rings                   // a host's alarm
+	stirs                   // a local correspondent wants to be called
+	written                 // a disk is done with a write
+	starts                  // a host comes up
+	probes                  // a host looks whether its disk can be written
+	happens                 // something that the world's owner planned
+)
+
+// event is something that happens at an instant.
+type event struct {
+	at     time.Duration // since the world's start
+	serial uint64        // tells equal instants apart: first planned, first done
+	kind   what
+	host   *Host
+	life   int // of the host, for what does not outlive it; 0: any
+	packet *packet
+	local  protocol.Message // an answer
+	from   protocol.AgentID // the correspondent that stirs
+	call   func()
+}
+
+// agenda is a heap of events in order of time, then of planning.
+type agenda []event
+
+func (a agenda) before(i, j int) bool {
+	if a[i].at != a[j].at {
+		return a[i].at < a[j].at
+	}
+	return a[i].serial < a[j].serial
+}
+
+func (a *agenda) push(e event) {
+	*a = append(*a, e)
+	h := *a
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h.before(i, parent) {
+			return
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+}
+
+func (a *agenda) pop() event {
+	h := *a
+	first, last := h[0], len(h)-1
+	h[0] = h[last]
+	h[last] = event{}
+	h = h[:last]
+	*a = h
+	for i := 0; ; {
+		least := i
+		for _, child := range []int{2*i + 1, 2*i + 2} {
+			if child < last && h.before(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return first
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"maps"
+	"slices"
+
+	"ramp/protocol"
+)
+
+// ErrFull is what a full disk says.
+var ErrFull = errors.New("no space left on device")
+
+// Disk is the durable state of a host. It is an agents.Store whose writes may be
+// cut short: a crash during one leaves all of it, nothing, or a torn frame, which
+// the next start detects by its checksum and drops.
+type Disk struct {
+	tables map[string]map[string][]byte
+	frame  []byte // being written; what a crash leaves of it is decided then
+	full   bool
+	torn   int // frames that were found torn
+}
+
+// NewDisk is an empty disk.
+func NewDisk() *Disk { return &Disk{tables: map[string]map[string][]byte{}} }
+
+// Each calls f with every durable record of a table in order of key.
+func (d *Disk) Each(table string, f func(key string, value []byte) error) error {
+	for _, k := range slices.Sorted(maps.Keys(d.tables[table])) {
+		if err := f(k, d.tables[table][k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get is one durable record, nil if there is none.
+func (d *Disk) Get(table, key string) []byte { return d.tables[table][key] }
+
+// Len is how many records a table has.
+func (d *Disk) Len(table string) int { return len(d.tables[table]) }
+
+// Append makes the records durable at once.
+func (d *Disk) Append(records []protocol.Record) error {
+	if err := d.begin(records); err != nil {
+		return err
+	}
+	d.end()
+	return nil
+}
+
+// begin starts a write.
+func (d *Disk) begin(records []protocol.Record) error {
+	if d.full {
+		return ErrFull
+	}
+	d.frame = encode(records)
+	return nil
+}
+
+// end makes the write that was begun durable, and returns it.
+func (d *Disk) end() []protocol.Record {
+	records, ok := decode(d.frame)
+	if !ok {
+		panic("sim: a whole frame cannot be read")
+	}
+	d.frame = nil
+	d.apply(records)
+	return records
+}
+
+// crash ends a write that was begun: keep bytes of its frame are on the disk.
+// It reports what became durable without anybody having been told.
+func (d *Disk) crash(keep int) []protocol.Record {
+	frame := d.frame
+	d.frame = nil
+	if len(frame) == 0 || keep <= 0 {
+		return nil
+	}
+	records, ok := decode(frame[:min(keep, len(frame))])
+	if !ok {
+		d.torn++
+		return nil
+	}
+	d.apply(records)
+	return records
+}
+
+func (d *Disk) apply(records []protocol.Record) {
+	for _, r := range records {
+		t := d.tables[r.Table]
+		if t == nil {
+			t = map[string][]byte{}
+			d.tables[r.Table] = t
+		}
+		if r.Value == nil {
+			delete(t, r.Key)
+			continue
+		}
+		t[r.Key] = r.Value
+	}
+}
+
+// encode is a frame: a checksum, then for each record its table, key and value.
+func encode(records []protocol.Record) []byte {
+	b := make([]byte, 4)
+	for _, r := range records {
+		b = appendField(b, []byte(r.Table))
+		b = appendField(b, []byte(r.Key))
+		if r.Value == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = appendField(append(b, 1), r.Value)
+	}
+	b = append(b, 0xff) // so that an empty tail differs from a cut one
+	binary.BigEndian.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
+	return b
+}
+
+func appendField(b, field []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
+}
+
+// decode reads a frame; false if it is torn.
+func decode(b []byte) ([]protocol.Record, bool) {
+	if len(b) < 5 || binary.BigEndian.Uint32(b) != crc32.ChecksumIEEE(b[4:]) {
+		return nil, false
+	}
+	var records []protocol.Record
+	for b = b[4 : len(b)-1]; len(b) > 0; {
+		var table, key, value []byte
+		table, b = cut(b)
+		key, b = cut(b)
+		has := b[0]
+		b = b[1:]
+		if has == 1 {
+			value, b = cut(b)
+			value = append([]byte{}, value...)
+		}
+		records = append(records, protocol.Record{Table: string(table), Key: string(key), Value: value})
+	}
+	return records, true
+}
+
+func cut(b []byte) (field, rest []byte) {
+	n, size := binary.Uvarint(b)
+	return b[size : size+int(n)], b[size+int(n):]
+}

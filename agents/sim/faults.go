@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Range is a number between two, both included.
+type Range struct {
+	Least int `json:"least" yaml:"least"`
+	Most  int `json:"most" yaml:"most"`
+}
+
+// Span is a duration between two, both included.
+type Span struct {
+	Least time.Duration `json:"least" yaml:"least"`
+	Most  time.Duration `json:"most" yaml:"most"`
+}
+
+// Faults says how hostile a world is. Each Range and Span is a choice: a run
+// draws its own value, link by link, host by host or event by event, as said.
+// Zero means that a thing does not happen.
+type Faults struct {
+	// Network. Loss and Doubled are per thousand messages and drawn once a run.
+	Loss    Range `json:"loss_per_mille" yaml:"loss_per_mille"`
+	Doubled Range `json:"doubled_per_mille" yaml:"doubled_per_mille"`
+	Told    Range `json:"told_per_mille" yaml:"told_per_mille"` // lost messages of which the sender learns
+	Missed  Range `json:"gossip_missed_per_mille" yaml:"gossip_missed_per_mille"`
+	Delay   Span  `json:"delay" yaml:"delay"` // mean of a link's, log-normal
+	Tails   Range `json:"tails_per_mille" yaml:"tails_per_mille"`
+	Tail    Span  `json:"tail" yaml:"tail"` // on top, of those
+	// Partitions and stalls, each so often a day, for so long.
+	Partitions Range `json:"partitions_per_day" yaml:"partitions_per_day"`
+	Parted     Span  `json:"parted" yaml:"parted"`
+	Stalls     Range `json:"stalls_per_day" yaml:"stalls_per_day"`
+	Stalled    Span  `json:"stalled" yaml:"stalled"`
+	// Hosts. A crash comes at an Output, so many in a hundred thousand.
+	Crashes  Range `json:"crashes_per_100000_outputs" yaml:"crashes_per_100000_outputs"`
+	Down     Span  `json:"down" yaml:"down"`
+	Outages  Range `json:"outages_per_day" yaml:"outages_per_day"` // of any host, whatever it does
+	FullDisk Range `json:"full_disks_per_day" yaml:"full_disks_per_day"`
+	Full     Span  `json:"full" yaml:"full"`
+	Write    Span  `json:"write" yaml:"write"`                               // what a durable write takes
+	OffClock Range `json:"wrong_clocks_percent" yaml:"wrong_clocks_percent"` // of the hosts
+	Offset   Span  `json:"clock_offset" yaml:"clock_offset"`
+	Drift    Range `json:"clock_drift_ppm" yaml:"clock_drift_ppm"`
+	// Batch systems.
+	Slow       Span  `json:"queue_answer" yaml:"queue_answer"`
+	QueueDown  Range `json:"queue_outages_per_day" yaml:"queue_outages_per_day"` // per batch system
+	QueueAway  Span  `json:"queue_away" yaml:"queue_away"`
+	Forgotten  Range `json:"queue_forgets_per_mille" yaml:"queue_forgets_per_mille"` // of what was granted, at an outage
+	Short      Range `json:"queue_grants_short_per_mille" yaml:"queue_grants_short_per_mille"`
+	LocalJobs  Range `json:"local_jobs_per_day" yaml:"local_jobs_per_day"`         // per batch system
+	Overstated Range `json:"local_jobs_end_percent" yaml:"local_jobs_end_percent"` // of their wall time
+}
+
+// Levels are the named faults.
+func Levels() map[string]Faults {
+	calm := Faults{
+		Delay: Span{time.Millisecond, 10 * time.Millisecond}, Write: Span{200 * time.Microsecond, 2 * time.Millisecond},
+		Slow: Span{time.Millisecond, 50 * time.Millisecond}, LocalJobs: Range{0, 24}, Overstated: Range{20, 100},
+	}
+	light := calm
+	light.Loss, light.Doubled, light.Told, light.Missed = Range{0, 10}, Range{0, 10}, Range{500, 1000}, Range{0, 10}
+	light.Delay, light.Tails, light.Tail = Span{time.Millisecond, 50 * time.Millisecond}, Range{0, 2}, Span{time.Second, 3 * time.Second}
+	light.Partitions, light.Parted = Range{0, 1}, Span{time.Second, 5 * time.Minute}
+	light.Stalls, light.Stalled = Range{0, 4}, Span{0, 10 * time.Second}
+	light.Crashes, light.Down, light.Outages = Range{0, 10}, Span{time.Second, 5 * time.Minute}, Range{0, 2}
+	light.Slow, light.QueueDown, light.QueueAway = Span{time.Millisecond, 2 * time.Second}, Range{0, 1}, Span{time.Minute, 20 * time.Minute}
+	return map[string]Faults{"none": calm, "light": light, "heavy": heavy()}
+}
+
+func heavy() Faults {
+	return Faults{
+		Loss: Range{0, 300}, Doubled: Range{0, 500}, Told: Range{0, 1000}, Missed: Range{0, 500},
+		Delay: Span{time.Millisecond, 150 * time.Millisecond}, Tails: Range{0, 50}, Tail: Span{time.Second, 20 * time.Second},
+		Partitions: Range{0, 24}, Parted: Span{time.Second, 2 * time.Hour},
+		Stalls: Range{0, 200}, Stalled: Span{0, time.Minute},
+		Crashes: Range{0, 500}, Down: Span{0, 2 * time.Hour}, Outages: Range{0, 24},
+		FullDisk: Range{0, 6}, Full: Span{time.Second, time.Hour}, Write: Span{100 * time.Microsecond, 200 * time.Millisecond},
+		OffClock: Range{0, 20}, Offset: Span{-10 * time.Minute, 10 * time.Minute}, Drift: Range{-500, 500},
+		Slow: Span{time.Millisecond, 3 * time.Minute}, QueueDown: Range{0, 2}, QueueAway: Span{time.Minute, 2 * time.Hour},
+		Forgotten: Range{0, 500}, Short: Range{0, 50}, LocalJobs: Range{0, 200}, Overstated: Range{5, 150},
+	}
+}
+
+// field is one Range or Span and what is allowed in it.
+type field struct {
+	name        string
+	least, most int64
+	from, to    int64
+}
+
+func numbers(name string, r Range, from, to int) field {
+	return field{name, int64(r.Least), int64(r.Most), int64(from), int64(to)}
+}
+
+func spans(name string, s Span, from, to time.Duration) field {
+	return field{name, int64(s.Least), int64(s.Most), int64(from), int64(to)}
+}
+
+// Validate names the field that is wrong and what is allowed.
+func (f Faults) Validate() error {
+	const day = 24 * time.Hour
+	for _, c := range []field{
+		numbers("loss_per_mille", f.Loss, 0, 1000), numbers("doubled_per_mille", f.Doubled, 0, 1000),
+		numbers("told_per_mille", f.Told, 0, 1000), numbers("gossip_missed_per_mille", f.Missed, 0, 1000),
+		spans("delay", f.Delay, 0, time.Minute), numbers("tails_per_mille", f.Tails, 0, 1000), spans("tail", f.Tail, 0, time.Hour),
+		numbers("partitions_per_day", f.Partitions, 0, 1e6), spans("parted", f.Parted, 0, day),
+		numbers("stalls_per_day", f.Stalls, 0, 1e6), spans("stalled", f.Stalled, 0, day),
+		numbers("crashes_per_100000_outputs", f.Crashes, 0, 100_000), spans("down", f.Down, 0, day), numbers("outages_per_day", f.Outages, 0, 1e6),
+		numbers("full_disks_per_day", f.FullDisk, 0, 1e6), spans("full", f.Full, 0, day), spans("write", f.Write, 0, time.Minute),
+		numbers("wrong_clocks_percent", f.OffClock, 0, 100), spans("clock_offset", f.Offset, -day, day), numbers("clock_drift_ppm", f.Drift, -100_000, 100_000),
+		spans("queue_answer", f.Slow, 0, time.Hour), numbers("queue_outages_per_day", f.QueueDown, 0, 1e4), spans("queue_away", f.QueueAway, 0, day),
+		numbers("queue_forgets_per_mille", f.Forgotten, 0, 1000), numbers("queue_grants_short_per_mille", f.Short, 0, 1000),
+		numbers("local_jobs_per_day", f.LocalJobs, 0, 1e5), numbers("local_jobs_end_percent", f.Overstated, 1, 1000),
+	} {
+		if c.name == "local_jobs_end_percent" && c.most == 0 {
+			continue // no local jobs
+		}
+		if c.least < c.from || c.most > c.to || c.least > c.most {
+			return fmt.Errorf("%s: least %d, most %d: want least <= most, both in %d..%d", c.name, c.least, c.most, c.from, c.to)
+		}
+	}
+	return nil
+}

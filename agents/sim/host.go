@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ramp/agents"
+	"ramp/protocol"
+	"ramp/protocol/codec"
+	"ramp/protocol/identity"
+)
+
+// Local is a local correspondent of a role in virtual time: a batch system, a
+// store's past, an owner. It outlives crashes of its host.
+type Local interface {
+	// Receive takes a message of the role's and says what comes back, and when.
+	Receive(now time.Time, m protocol.Message) []Later
+	// Advance lets what is due happen. next is when it wants to be called again;
+	// zero: after the next message.
+	Advance(now time.Time) (said []Later, next time.Time)
+}
+
+// Later is a message that comes after a while.
+type Later struct {
+	After   time.Duration
+	Message protocol.Message
+}
+
+// Spec is what runs on a host.
+type Spec struct {
+	Name       string
+	Credential *identity.Credential
+	// Load makes the role from what is durable; its Output is carried out first.
+	Load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)
+	// Locals are the role's local correspondents; messages to others are dropped.
+	Locals map[protocol.AgentID]Local
+	// HearPresence and HearCalls are the topics of gossip that it hears.
+	HearPresence, HearCalls bool
+	// Unavailable answers what arrives while the disk cannot be written.
+	Unavailable func(m protocol.Message) (protocol.Message, bool)
+	// Steady hosts have no faults of their own: what runs there is no honest
+	// agent, or has its own.
+	Steady bool
+}
+
+// probing is how long a host waits before it looks at its full disk again.
+const probing = 5 * time.Second
+
+// Host is a machine with one agent.
+type Host struct {
+	Spec
+	world  *World
+	index  int
+	disk   *Disk
+	role   agents.Role // nil: down, or the disk cannot be written
+	life   int         // how often it was started
+	up     bool
+	offset time.Duration
+	drift  int64         // parts per million
+	alarm  time.Duration // in the world's time; below zero: none
+	outbox agents.Outbox[leaving]
+	output int  // over all lives
+	cut    bool // the next write ends in a crash
+	stirs  map[protocol.AgentID]time.Duration
+}
+
+// leaving is an Output whose messages wait for the disk, and where in it the host
+// will crash.
+type leaving struct {
+	out   protocol.Output
+	point Point
+}
+
+// Now is the host's clock.
+func (h *Host) Now() time.Time {
+	t := h.world.now
+	return h.world.cfg.Start.Add(t + h.offset + time.Duration(int64(t)/1_000_000*h.drift))
+}
+
+// when is the world's time at which the host's clock shows t, not before.
+func (h *Host) when(t time.Time) time.Duration {
+	ahead := t.Sub(h.Now())
+	if ahead <= 0 {
+		return h.world.now
+	}
+	return h.world.now + ahead + time.Duration(int64(ahead)/1_000_000*-h.drift) + time.Microsecond
+}
+
+// Role is the agent that runs; nil while there is none.
+func (h *Host) Role() agents.Role { return h.role }
+
+// Disk is what is durable.
+func (h *Host) Disk() *Disk { return h.disk }
+
+// ID is the agent's.
+func (h *Host) ID() protocol.AgentID { return h.Credential.ID }
+
+// Up reports whether an agent runs and can save.
+func (h *Host) Up() bool { return h.role != nil }
+
+// ClockOff is how far the host's clock is off the world's.
+func (h *Host) ClockOff() time.Duration { return h.Now().Sub(h.world.Now()) }
+
+// Outputs is how many Outputs the agent made, over all its lives.
+func (h *Host) Outputs() int { return h.output }
+
+// start gives the host a new life.
+func (h *Host) start() {
+	if h.up {
+		return
+	}
+	h.up = true
+	h.life++
+	h.load()
+	for _, id := range slices.Sorted(maps.Keys(h.Locals)) {
+		h.stir(id)
+	}
+}
+
+func (h *Host) load() {
+	role, out, err := h.Load(h.disk, h.Now())
+	if err != nil {
+		panic(fmt.Sprintf("sim: %s cannot read what it saved: %v", h.Name, err))
+	}
+	h.role, h.alarm, h.outbox = role, -1, agents.Outbox[leaving]{}
+	h.carryOut(out)
+}
+
+// receive brings the role a message.
+func (h *Host) receive(m protocol.Message) {
+	if h.role == nil {
+		h.refuse(m)
+		return
+	}
+	h.carryOut(h.role.Receive(h.Now(), m))
+}
+
+// refuse answers while the disk cannot be written.
+func (h *Host) refuse(m protocol.Message) {
+	if h.Unavailable == nil || m.Sender.Local() {
+		return
+	}
+	if answer, ok := h.Unavailable(m); ok {
+		h.world.send(h, answer)
+	}
+}
+
+// carryOut does what a role wants. A crash may come before its records are
+// written; those while they are written and while it sends come later.
+func (h *Host) carryOut(out protocol.Output) {
+	h.output++
+	point := h.world.crashPoint(h, out)
+	if point == BeforeSave {
+		h.crash(h.world.downtime())
+		return
+	}
+	h.cut = h.cut || point == InSave
+	h.setAlarm(out.WakeAt)
+	if o := (leaving{out, point}); h.outbox.Put(o, out.Save) {
+		h.send(o)
+	}
+	h.write()
+}
+
+// setAlarm makes t the alarm, if it is before the standing one.
+func (h *Host) setAlarm(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	if at := h.when(t); h.alarm < 0 || at < h.alarm {
+		h.alarm = at
+		h.world.plan(at-h.world.now, event{kind: rings, host: h, life: h.life})
+	}
+}
+
+// ring wakes the role, unless the alarm was brought forward.
+func (h *Host) ring() {
+	if h.role == nil || h.alarm != h.world.now {
+		return
+	}
+	h.alarm = -1
+	h.carryOut(h.role.Wake(h.Now()))
+}
+
+// write begins the next append, if something waits for one.
+func (h *Host) write() {
+	records, ok := h.outbox.Write()
+	if !ok {
+		return
+	}
+	if err := h.disk.begin(records); err != nil {
+		h.outbox.Failed()
+		h.role, h.alarm = nil, -1
+		h.world.plan(probing, event{kind: probes, host: h, life: h.life})
+		return
+	}
+	if h.cut {
+		h.crash(h.world.downtime())
+		return
+	}
+	h.world.plan(h.world.writeTime(), event{kind: written, host: h, life: h.life})
+}
+
+// written is the end of an append: what rested on it leaves.
+func (h *Host) written() {
+	h.world.durable(h, h.disk.end())
+	life := h.life
+	for _, o := range h.outbox.Written() {
+		if h.send(o); h.life != life || !h.up {
+			return
+		}
+	}
+	h.write()
+}
+
+// send sends what an Output says; a crash may come before, or in the middle.
+func (h *Host) send(o leaving) {
+	most := len(o.out.Send)
+	switch o.point {
+	case AfterSave:
+		most = 0
+	case InSend:
+		most = h.world.crashes.N(most + 1)
+	}
+	for _, m := range o.out.Send[:most] {
+		h.world.send(h, m)
+	}
+	if o.point == AfterSave || o.point == InSend {
+		h.crash(h.world.downtime())
+	}
+}
+
+// crash ends the host's life; it comes up again after a while.
+func (h *Host) crash(down time.Duration) {
+	if !h.up {
+		return
+	}
+	h.world.stats.Crashes++
+	if len(h.disk.frame) > 0 {
+		h.world.durable(h, h.disk.crash(h.world.kept(len(h.disk.frame))))
+	}
+	h.up, h.role, h.alarm, h.cut = false, nil, -1, false
+	h.outbox = agents.Outbox[leaving]{}
+	h.world.plan(down, event{kind: starts, host: h})
+}
+
+// probe loads the role again if its disk can be written.
+func (h *Host) probe() {
+	if h.role != nil || !h.up {
+		return
+	}
+	if h.disk.full {
+		h.world.plan(probing, event{kind: probes, host: h, life: h.life})
+		return
+	}
+	h.load()
+}
+
+// tellLocal brings a local correspondent a message of the role's.
+func (h *Host) tellLocal(id protocol.AgentID, m protocol.Message) {
+	l := h.Locals[id]
+	if l == nil {
+		return
+	}
+	h.planAnswers(l.Receive(h.Now(), m))
+	h.stir(id)
+}
+
+// stir lets a local correspondent do what is due and plans when to do so again.
+func (h *Host) stir(id protocol.AgentID) {
+	said, next := h.Locals[id].Advance(h.Now())
+	h.planAnswers(said)
+	if next.IsZero() {
+		return
+	}
+	at := max(h.when(next), h.world.now+time.Millisecond)
+	if standing, ok := h.stirs[id]; ok && standing > h.world.now && standing <= at {
+		return
+	}
+	h.stirs[id] = at
+	h.world.plan(at-h.world.now, event{kind: stirs, host: h, from: id})
+}
+
+func (h *Host) planAnswers(list []Later) {
+	for _, l := range list {
+		h.world.plan(l.After, event{kind: answers, host: h, life: h.life, local: l.Message})
+	}
+}
+
+// open reads what another agent sent, as a transport does.
+func (h *Host) open(p *packet) (protocol.Message, error) {
+	if !p.opened {
+		p.message, p.err = h.world.opener.Open(p.bytes, p.sender, h.Now())
+		p.opened = true
+	}
+	return p.message, p.err
+}
+
+var _ agents.Store = (*Disk)(nil)
+
+// sealed is what a host puts on the network.
+func (h *Host) seal(m protocol.Message) ([]byte, error) {
+	return codec.Seal(h.Credential, m, h.Now())
+}

@@ -1,0 +1,67 @@
+package market
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/agents/sim"
+)
+
+// Bounds of a simulated market.
+const (
+	MaxResources = 100_000
+	MaxUsers     = 100_000
+	MaxLength    = 366 * 24 * time.Hour
+	MaxRate      = 3600 // auctions an hour and user
+	MaxUnits     = 25   // of one order
+)
+
+// Settling is how long a market is given after its faults have stopped: within
+// it every auction must end and every bundle be decided. It is the longest way to
+// a decision: MaxSettleAhead, the grace of a bank that restarts, and the longest
+// back-off of a seller in doubt, each with the widest clock between.
+const Settling = 3 * time.Hour
+
+// Config is what a market is like.
+type Config struct {
+	Seed      uint64        `json:"seed" yaml:"seed"`
+	Resources int           `json:"resources" yaml:"resources"`
+	Users     int           `json:"users" yaml:"users"`
+	Length    time.Duration `json:"length" yaml:"length"`       // of the time with faults
+	Rate      float64       `json:"rate" yaml:"rate"`           // auctions an hour and user
+	Heartbeat time.Duration `json:"heartbeat" yaml:"heartbeat"` // between presences
+	Units     int           `json:"units" yaml:"units"`         // most units of an order
+	Faults    sim.Faults    `json:"faults" yaml:"faults"`
+	// Adversaries are how many of each kind there are besides the honest parties.
+	Adversaries map[string]int `json:"adversaries,omitempty" yaml:"adversaries,omitempty"`
+}
+
+// Default is a small market of a day.
+func Default() Config {
+	return Config{
+		Seed: 1, Resources: 20, Users: 5, Length: 24 * time.Hour, Rate: 1, Heartbeat: time.Minute, Units: 3,
+		Faults: sim.Levels()["none"],
+	}
+}
+
+// Validate names the field that is wrong and what is allowed.
+func (c Config) Validate() error {
+	switch {
+	case c.Resources < 1 || c.Resources > MaxResources:
+		return fmt.Errorf("resources %d: want 1..%d", c.Resources, MaxResources)
+	case c.Users < 1 || c.Users > MaxUsers:
+		return fmt.Errorf("users %d: want 1..%d", c.Users, MaxUsers)
+	case c.Length <= 0 || c.Length > MaxLength:
+		return fmt.Errorf("length %s: want above zero, at most %s", c.Length, MaxLength)
+	case !(c.Rate >= 0 && c.Rate <= MaxRate):
+		return fmt.Errorf("rate %g: want 0..%d auctions an hour and user", c.Rate, MaxRate)
+	case c.Heartbeat < time.Second || c.Heartbeat > 20*time.Minute:
+		return fmt.Errorf("heartbeat %s: want 1s..20m", c.Heartbeat)
+	case c.Units < 1 || c.Units > MaxUnits:
+		return fmt.Errorf("units %d: want 1..%d", c.Units, MaxUnits)
+	}
+	if err := c.Faults.Validate(); err != nil {
+		return fmt.Errorf("faults: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package market
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/bank"
+	"ramp/agents/resource"
+	"ramp/agents/resource/pricing"
+	"ramp/agents/sim"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+// Streams of chance, so that one part of a market does not disturb another; the
+// world uses those below.
+const (
+	streamSites  = 100
+	streamOrders = 101
+	streamQueues = 102
+	streamBatch  = 1_000 // and one for each site above it
+	streamUser   = 1_000_000
+)
+
+// Market is a market in a world.
+type Market struct {
+	World *sim.World
+	Cast  *Cast
+	cfg   Config
+	sites []*Site
+	users []*User
+	bank  *sim.Host
+	calm  bool
+
+	orders, cancels int
+}
+
+// Site is a seller and its machine.
+type Site struct {
+	Host    *sim.Host
+	Config  resource.Config
+	Cluster *Cluster
+	Batch   *Batch
+}
+
+// User is a buyer and its owner.
+type User struct {
+	Host   *sim.Host
+	Config user.Config
+	chance sim.Chance
+	bought []string // IDs of its orders, oldest first
+}
+
+// New opens a market: everybody has an account, users have money. Observers watch
+// it from the beginning.
+func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
+	m := &Market{Cast: cast, cfg: cfg}
+	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: time.Minute, Observers: observers})
+	m.addBank()
+	for i := 1; i <= cfg.Resources; i++ {
+		m.addSite(i)
+	}
+	for i := 1; i <= cfg.Users; i++ {
+		m.addUser(i)
+	}
+	m.fund()
+	m.troubleQueues()
+	return m
+}
+
+// Sites are the sellers, in order.
+func (m *Market) Sites() []*Site { return m.sites }
+
+// Users are the buyers, in order.
+func (m *Market) Users() []*User { return m.users }
+
+// Bank is the bank's host.
+func (m *Market) Bank() *sim.Host { return m.bank }
+
+func (m *Market) addBank() {
+	cfg := bank.Config{ID: m.Cast.ID(BankName), Currencies: []string{Currency}, Heartbeat: m.cfg.Heartbeat}
+	m.bank = m.World.Add(sim.Spec{
+		Name: BankName, Credential: m.Cast.Credential(BankName), Unavailable: unavailable(cfg.ID),
+		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+			return bank.New(cfg, t, now)
+		},
+	})
+}
+
+// addSite draws a site: its size, its prices, its local load.
+func (m *Market) addSite(i int) {
+	c := sim.NewChance(m.cfg.Seed, streamBatch+uint64(i))
+	name := SiteName(i)
+	least := protocol.Credits(10+c.N(30)) * protocol.Credit
+	cfg := resource.Config{
+		Credential: m.Cast.Credential(name),
+		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 64 << c.N(5)},
+		Price:      pricing.Band{Start: least + protocol.Credits(5+c.N(35))*protocol.Credit, Min: least},
+		Terms:      []protocol.Terms{m.Cast.Terms()}, Heartbeat: m.cfg.Heartbeat, TTL: 3 * m.cfg.Heartbeat,
+		Cancellation: reserve.CancelPolicy{Allowed: c.N(4) > 0, Before: time.Minute, FeePerMille: c.N(200)},
+	}
+	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
+	batch := NewBatch(cfg.Credential.ID, cluster, c, m.cfg.Faults.Slow, c.In(m.cfg.Faults.Short))
+	s := &Site{Config: cfg, Cluster: cluster, Batch: batch}
+	s.Host = m.World.Add(sim.Spec{
+		Name: name, Credential: cfg.Credential, HearCalls: true, Unavailable: unavailable(cfg.Credential.ID),
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: batch},
+		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+			return resource.New(cfg, t, now)
+		},
+	})
+	m.sites = append(m.sites, s)
+}
+
+func (m *Market) addUser(i int) {
+	name := UserName(i)
+	cfg := user.Config{Credential: m.Cast.Credential(name), Trust: m.Cast.Trust, Terms: []protocol.Terms{m.Cast.Terms()}}
+	u := &User{Config: cfg, chance: sim.NewChance(m.cfg.Seed, streamUser+uint64(i))}
+	u.Host = m.World.Add(sim.Spec{
+		Name: name, Credential: cfg.Credential, HearPresence: true,
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalControl: &owner{user: u}},
+		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+			return user.New(cfg, t, now)
+		},
+	})
+	m.users = append(m.users, u)
+	m.orderNext(u)
+}
+
+// credit is what every user has at first: more than it can spend.
+const credit = 1_000_000_000 * protocol.Credit
+
+// fund opens everybody's account and gives users their money, before anything
+// can fail.
+func (m *Market) fund() {
+	open := func(h *sim.Host) {
+		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+			_, out, err := b.OpenAccount(now, h.ID(), h.Name, 0)
+			return out, err
+		})
+	}
+	for _, s := range m.sites {
+		open(s.Host)
+	}
+	for _, u := range m.users {
+		open(u.Host)
+		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+			_, out, err := b.Credit(now, u.Host.ID(), Currency, credit, "at the beginning")
+			return out, err
+		})
+	}
+}
+
+// bankDoes lets the bank's operator act, in the market's first instant.
+func (m *Market) bankDoes(f func(b *bank.Role, now time.Time) (protocol.Output, error)) {
+	m.World.Do(m.bank, func(now time.Time) protocol.Output {
+		out, err := f(m.bank.Role().(*bank.Role), now)
+		if err != nil {
+			panic(fmt.Sprintf("market: the bank's operator: %v", err))
+		}
+		return out
+	})
+}
+
+// troubleQueues lets batch systems go away now and then, and forget what they
+// granted.
+func (m *Market) troubleQueues() {
+	c := sim.NewChance(m.cfg.Seed, streamQueues)
+	perDay, forgotten := c.In(m.cfg.Faults.QueueDown), c.In(m.cfg.Faults.Forgotten)
+	if perDay == 0 {
+		return
+	}
+	for _, s := range m.sites {
+		m.troubleQueue(c, s, 24*time.Hour/time.Duration(perDay), forgotten)
+	}
+}
+
+func (m *Market) troubleQueue(c sim.Chance, s *Site, gap time.Duration, forgotten int) {
+	m.World.After(c.Waiting(gap), func() {
+		if m.calm {
+			return
+		}
+		s.Batch.Away(s.Host.Now().Add(c.For(m.cfg.Faults.QueueAway)))
+		for _, id := range sorted(s.Cluster.Slots()) {
+			if c.Of(forgotten) {
+				s.Cluster.Forget(id)
+			}
+		}
+		m.troubleQueue(c, s, gap, forgotten)
+	})
+}
+
+// Calm stops all faults and all orders.
+func (m *Market) Calm() {
+	m.calm = true
+	for _, s := range m.sites {
+		s.Batch.Away(time.Time{})
+	}
+	m.World.Calm()
+}
+
+// Run lets the market live for its length, and then settle.
+func (m *Market) Run() {
+	m.World.Run(m.cfg.Length)
+	m.Calm()
+	m.World.Run(Settling)
+}
+
+// unavailable answers for an agent whose disk is full, as the live one does.
+func unavailable(self protocol.AgentID) func(m protocol.Message) (protocol.Message, bool) {
+	return func(m protocol.Message) (protocol.Message, bool) {
+		p := protocol.Failure
+		switch m.Performative {
+		case protocol.CFP, protocol.AcceptProposal:
+			p = protocol.Refuse
+		case protocol.Confirm, protocol.Request, protocol.QueryRef:
+		default:
+			return protocol.Message{}, false
+		}
+		return m.Reply(self, p, message.Refused(protocol.CodeUnavailable, "this agent cannot write its journal")), true
+	}
+}

@@ -1,0 +1,33 @@
+package market_test
+
+import (
+	"testing"
+	"time"
+
+	"ramp/agents/sim"
+	"ramp/agents/sim/market"
+)
+
+func TestTheSameSeedIsTheSameMarket(t *testing.T) {
+	cast, err := market.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, faults := range sim.Levels() {
+		t.Run(name, func(t *testing.T) {
+			cfg := market.Default()
+			cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = faults, 4*time.Hour, 5, 3, 10
+			var hash string
+			for range 2 {
+				m := market.New(cast, cfg)
+				m.Run()
+				if hash == "" {
+					hash = m.World.Hash()
+					t.Logf("%+v", m.World.Stats())
+				} else if hash != m.World.Hash() {
+					t.Errorf("%s, then %s", hash, m.World.Hash())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// packet is a sealed message on its way. All who get it share it: the very same
+// bytes are opened and verified once.
+type packet struct {
+	sender  protocol.AgentID
+	from    *Host
+	sent    protocol.Message
+	bytes   []byte
+	digest  [sha256.Size]byte
+	opened  bool
+	message protocol.Message
+	err     error
+}
+
+// Packet is a message on its way from one host to another, as hooks see it.
+type Packet struct {
+	From, To *Host
+	Message  protocol.Message // as it was sent
+}
+
+// Fate is what becomes of a Packet. The zero Fate is delivery in due time.
+type Fate struct {
+	Drop   bool
+	Tell   bool          // the sender learns that a dropped packet cannot be delivered
+	Copies int           // further deliveries, each in its own time
+	Delay  time.Duration // on top of the usual
+}
+
+// parting is a partition of the network: hosts inside cannot talk to those
+// outside, in one direction or both.
+type parting struct {
+	until       time.Duration
+	inside      map[int]bool
+	inTo, outTo bool // cut from the inside to the outside, and the other way
+}
+
+func (p parting) cuts(from, to int) bool {
+	a, b := p.inside[from], p.inside[to]
+	return a && !b && p.inTo || !a && b && p.outTo
+}
+
+// stall is a link that delivers nothing until an instant, and then everything.
+type stall struct{ from, to int }
+
+// network is what lies between the hosts.
+type network struct {
+	chance  Chance
+	loss    int
+	doubled int
+	told    int
+	missed  int
+	tails   int
+	delays  Span
+	tail    Span
+	linkKey uint64
+	parted  []parting
+	stalled map[stall]time.Duration
+}
+
+// mean is a link's mean delay: the same all the time, drawn from its ends.
+func (n *network) mean(from, to int) time.Duration {
+	if n.delays.Most <= n.delays.Least {
+		return n.delays.Least
+	}
+	x := n.linkKey ^ uint64(from)<<32 ^ uint64(to)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // splitmix64
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	x ^= x >> 31
+	return n.delays.Least + time.Duration(x%uint64(n.delays.Most-n.delays.Least+1))
+}
+
+// cut reports whether a partition stands between two hosts.
+func (w *World) cut(from, to int) bool {
+	for _, p := range w.net.parted {
+		if p.until > w.now && p.cuts(from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// send puts a message on its way to each of its receivers.
+func (w *World) send(from *Host, m protocol.Message) {
+	var p *packet
+	for _, to := range m.Receivers {
+		if to != protocol.Everyone && to.Local() {
+			from.tellLocal(to, m)
+			continue
+		}
+		if p == nil {
+			p = w.pack(from, m)
+		}
+		if to == protocol.Everyone {
+			w.gossip(from, p)
+		} else {
+			w.post(from, to, p)
+		}
+	}
+}
+
+func (w *World) pack(from *Host, m protocol.Message) *packet {
+	bytes, err := from.seal(m)
+	if err != nil {
+		panic(fmt.Sprintf("sim: %s cannot send %s: %v", from.Name, m.Body.Kind(), err))
+	}
+	return w.packBytes(from, from.ID(), m, bytes)
+}
+
+func (w *World) packBytes(from *Host, sender protocol.AgentID, m protocol.Message, bytes []byte) *packet {
+	w.stats.Sent++
+	w.stats.Bytes += int64(len(bytes))
+	return &packet{sender: sender, from: from, sent: m, bytes: bytes, digest: sha256.Sum256(bytes)}
+}
+
+// gossip brings a packet to those who hear its topic.
+func (w *World) gossip(from *Host, p *packet) {
+	hearers := w.hearPresence
+	if _, presence := p.sent.Body.(message.Presence); !presence {
+		hearers = w.hearCalls
+	}
+	for _, to := range hearers {
+		if to != from && !w.net.chance.Of(w.net.missed) {
+			w.carry(from, to, p)
+		}
+	}
+}
+
+// post brings a packet to one agent.
+func (w *World) post(from *Host, id protocol.AgentID, p *packet) {
+	to := w.leader(id)
+	if to == nil {
+		w.undeliverable(from, id, p)
+		return
+	}
+	w.carry(from, to, p)
+}
+
+// carry brings a packet from host to host, if the network lets it.
+func (w *World) carry(from, to *Host, p *packet) {
+	fate := w.fate(from, to, p)
+	if fate.Drop {
+		w.stats.Lost++
+		if fate.Tell {
+			w.undeliverable(from, to.ID(), p)
+		}
+		return
+	}
+	for range 1 + fate.Copies {
+		w.plan(w.delay(from, to)+fate.Delay, event{kind: arrives, host: to, packet: p})
+	}
+}
+
+func (w *World) fate(from, to *Host, p *packet) Fate {
+	if w.hooks.Fate != nil {
+		return w.hooks.Fate(Packet{from, to, p.sent})
+	}
+	if !w.quiet() && (w.cut(from.index, to.index) || w.net.chance.Of(w.net.loss)) {
+		return Fate{Drop: true, Tell: w.net.chance.Of(w.net.told)}
+	}
+	var f Fate
+	if !w.quiet() && w.net.chance.Of(w.net.doubled) {
+		f.Copies = 1 + w.net.chance.N(2)
+	}
+	return f
+}
+
+// delay is how long one packet takes.
+func (w *World) delay(from, to *Host) time.Duration {
+	d := w.net.chance.Around(w.net.mean(from.index, to.index))
+	if w.quiet() {
+		return d
+	}
+	if w.net.chance.Of(w.net.tails) {
+		d += w.net.chance.For(w.net.tail)
+	}
+	if until, ok := w.net.stalled[stall{from.index, to.index}]; ok && until > w.now {
+		d += until - w.now
+	}
+	return d
+}
+
+// undeliverable tells a sender that nobody can be reached there.
+func (w *World) undeliverable(from *Host, to protocol.AgentID, p *packet) {
+	m := p.sent
+	w.plan(w.net.chance.Around(50*time.Millisecond), event{kind: answers, host: from, life: from.life, local: protocol.Message{
+		Performative: protocol.Failure, Sender: protocol.LocalMesh, Receivers: []protocol.AgentID{from.ID()},
+		Protocol: m.Protocol, Conversation: m.Conversation, ReplyWith: m.ReplyWith,
+		Body: message.Undeliverable{To: to},
+	}})
+}
+
+// deliver opens a packet and brings it to the role.
+func (w *World) deliver(h *Host, p *packet) {
+	if !h.up {
+		return
+	}
+	m, err := h.open(p)
+	w.trace(h, traceArrived, p.digest[:])
+	if err != nil {
+		w.stats.Refused++
+		w.observe(func(o Observer) { o.Refused(h, p.sender, err) })
+		return
+	}
+	w.stats.Delivered++
+	w.observe(func(o Observer) { o.Delivered(h, m) })
+	h.receive(m)
+}
