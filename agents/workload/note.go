@@ -40,7 +40,7 @@ func Kinds() []Kind {
 func (k Kind) text() string {
 	return map[Kind]string{
 		NoMaxProcs:      "no MaxProcs header: the machine is as large as its largest job, on this line",
-		NoUnixStart:     "no UnixStartTime header: the dates of the log are not known",
+		NoUnixStart:     "no UnixStartTime header above 0: the dates of the log are not known",
 		OddHeader:       "a header that should begin with a whole number does not: it is not used",
 		OtherRecords:    "the MaxRecords header tells of another number of jobs than there are: it is not used",
 		NoSubmit:        "no submit time: the job is left out",

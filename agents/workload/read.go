@@ -82,6 +82,9 @@ func (s *lines) next() bool {
 	s.n++
 	line, err := s.b.ReadSlice('\n')
 	switch {
+	case errors.Is(err, io.EOF) && len(line) == 0: // the end of the line before
+		s.n--
+		return false
 	case errors.Is(err, io.EOF):
 		s.over = true
 	case errors.Is(err, bufio.ErrBufferFull):
