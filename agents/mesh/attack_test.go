@@ -1,6 +1,7 @@
 package mesh_test
 
 import (
+	"bufio"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -121,7 +122,7 @@ func TestALargeFrameIsAllocatedAsItArrives(t *testing.T) {
 	if err := s.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = readRawFrame(s) // returns when the victim has given up
+	_, _ = readRawFrame(bufio.NewReader(s)) // returns when the victim has given up
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > protocol.MaxMessage/2 {
 		t.Errorf("%d bytes allocated for 100", grown)

@@ -130,6 +130,20 @@ func (c *contact) known() Known {
 	}
 }
 
+// fresh lists the connected sellers of whom a presence was first heard just now.
+func (b *book) fresh(now time.Time) []protocol.AgentID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ids []protocol.AgentID
+	for id, c := range b.peers {
+		if c.isFresh(now) && b.connected(id) {
+			ids = append(ids, c.agent)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 func texts(addrs []ma.Multiaddr) []string {
 	out := make([]string, len(addrs))
 	for i, a := range addrs {

@@ -23,6 +23,7 @@ type contact struct {
 	chain   [][]byte // as last shown, to be verified again
 	addrs   []ma.Multiaddr
 	kind    protocol.Kind // zero until a presence tells
+	since   time.Time     // when the first presence told
 	counter uint64        // of the newest presence
 	until   time.Time     // when that presence ends
 	seen    time.Time
@@ -71,6 +72,9 @@ func (c *contact) hear(p message.Presence, now time.Time) {
 	if p.Counter <= c.counter {
 		return
 	}
+	if c.since.IsZero() {
+		c.since = now
+	}
 	c.kind, c.counter, c.seen = p.Agent, p.Counter, now
 	c.until = now.Add(min(p.TTL, protocol.MaxTTL))
 	if addrs := parseClaimed(p.Addresses); len(addrs) > 0 {
@@ -101,6 +105,14 @@ func (c *contact) meets(told bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.met, c.told = true, c.told || told
+}
+
+// isFresh reports whether this is a seller of whom a presence was first heard
+// within HearerGrace.
+func (c *contact) isFresh(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kind == protocol.KindResource && now.Before(c.since.Add(HearerGrace))
 }
 
 func (c *contact) wasMet() bool {

@@ -138,9 +138,23 @@ func (m *Mesh) publishOne(ctx context.Context, o *outgoing) error {
 			m.start(m.introduceSelf)
 		}
 	}
+	if name == topicCalls {
+		m.callFresh(o.message)
+	}
 	m.counters.messagesOut.Add(1)
 	m.counters.bytesOut.Add(uint64(len(b)))
 	return m.gossip.topics[name].Publish(ctx, appendField(appendField(nil, m.card().encode()), b))
+}
+
+// callFresh calls the sellers that were met just now directly as well: until the
+// library has exchanged topics with a peer, and built its own streams, it would
+// tell it nothing, and it never tells a call afterwards. A seller that hears a
+// call twice answers as before.
+func (m *Mesh) callFresh(call protocol.Message) {
+	for _, to := range m.book.fresh(m.cfg.Now()) {
+		call.Receivers = []protocol.AgentID{to}
+		_ = m.post(to, protocolACL, m.outgoing(call)) // if there is no room, gossip may still reach it
+	}
 }
 
 // validate decides whether a message of gossip is passed on. The library has

@@ -1,14 +1,17 @@
 package mesh_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"google.golang.org/protobuf/proto"
 
@@ -42,6 +45,26 @@ func newGossiper(t *testing.T, key *identity.Credential, victim *agent) gossiper
 	return gossiper{r, topic}
 }
 
+// serveCalls takes the messages that the victim sends on a stream of its own.
+func (r *raw) serveCalls(key *identity.Credential, calls chan<- []byte) {
+	r.SetStreamHandler(mesh.ProtocolACL, func(s network.Stream) {
+		in := bufio.NewReader(s)
+		if _, err := readRawFrame(in); err != nil { // the card
+			return
+		}
+		if _, err := s.Write(frame(cardOf(key))); err != nil {
+			return
+		}
+		for {
+			b, err := readRawFrame(in)
+			if err != nil {
+				return
+			}
+			calls <- b
+		}
+	})
+}
+
 func (g gossiper) publish(data []byte) {
 	g.t.Helper()
 	if err := g.topic.Publish(context.Background(), data); err != nil {
@@ -60,6 +83,61 @@ func encodedCall(t *testing.T, conversation string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// presentSeller is a raw peer of whom an agent has heard that it sells.
+func presentSeller(t *testing.T, key *identity.Credential, victim *agent) *raw {
+	t.Helper()
+	r := newRaw(t, key, victim)
+	b, err := codec.Encode(presence(protocol.KindResource, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(r.open(mesh.ProtocolPresence), append(frame(cardOf(key)), frame(b)...))
+	victim.awaitPresences(map[protocol.AgentID]bool{key.ID: true})
+	return r
+}
+
+func TestASellerMetJustNowIsCalledDirectlyToo(t *testing.T) {
+	m := newMarket(t)
+	key := m.credential("seller")
+	user := m.start("user", nil)
+	calls := make(chan []byte, 2)
+	presentSeller(t, key, user).serveCalls(key, calls) // it does not even speak gossip
+	user.Send(callForProposals())
+	select {
+	case call := <-calls:
+		msg, err := codec.NewOpener(m.trust, 1).Open(call, user.Self(), time.Now())
+		if err != nil || msg.Performative != protocol.CFP {
+			t.Errorf("got %+v, %v", msg, err)
+		}
+	case <-time.After(patience):
+		t.Error("the call was not heard")
+	}
+}
+
+func TestASellerMetLongAgoIsCalledByGossipOnly(t *testing.T) {
+	m := newMarket(t)
+	key := m.credential("seller")
+	var late atomic.Int64
+	user := m.start("user", func(c *mesh.Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
+	})
+	calls := make(chan []byte, 2)
+	presentSeller(t, key, user).serveCalls(key, calls)
+	late.Store(int64(mesh.HearerGrace))
+	user.Send(callForProposals())
+	eventually(t, "the call is published", func() bool { return user.Counters().MessagesOut > 0 })
+	user.Send(query(1, key.ID)) // queued behind what the call would have sent
+	select {
+	case b := <-calls:
+		msg, err := codec.NewOpener(m.trust, 1).Open(b, user.Self(), time.Now())
+		if err != nil || msg.Performative != protocol.QueryRef {
+			t.Errorf("got %+v, %v", msg, err)
+		}
+	case <-time.After(patience):
+		t.Error("the query was not heard")
+	}
 }
 
 func TestGossipCountsOnlyWithTheAuthorsOwnCard(t *testing.T) {

@@ -115,20 +115,19 @@ func TestWhoLeavesIsHeardOf(t *testing.T) {
 
 func TestACallToManyReachesSellersByGossip(t *testing.T) {
 	m := newMarket(t)
-	hears := func(c *mesh.Config) { c.HearCalls = true }
 	bank := m.start("bank", nil)
 	var sellers []*agent
+	all := map[protocol.AgentID]bool{}
 	for i := range 5 {
-		sellers = append(sellers, m.start(fmt.Sprintf("seller%d", i), func(c *mesh.Config) {
-			hears(c)
+		s := m.start(fmt.Sprintf("seller%d", i), func(c *mesh.Config) {
+			hearsCalls(c)
 			c.Bootstrap = bank.Addresses()
-		}))
+		})
+		s.Send(presence(protocol.KindResource, 1))
+		sellers, all[s.Self()] = append(sellers, s), true
 	}
 	user := m.joined("user", bank)
-	for _, s := range sellers {
-		user.awaitKnown(s.Self())
-		s.awaitKnown(user.Self())
-	}
+	user.awaitPresences(all)
 	call := callForProposals()
 	user.Send(call)
 	for _, s := range sellers {

@@ -51,6 +51,9 @@ const (
 	// that does not count; Silence, one that showed none, which may just be slow.
 	CutOff  = 30 * time.Second
 	Silence = time.Second
+	// HearerGrace is how long after a seller's first presence it is called directly
+	// beside a call by gossip. A busy machine takes a second to build the topics.
+	HearerGrace = 5 * time.Second
 	// watchPeriod is how often connections are checked for a credential that is
 	// still valid.
 	watchPeriod = 2 * time.Second

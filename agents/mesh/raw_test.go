@@ -65,7 +65,7 @@ func (r *raw) greeted(key *identity.Credential) network.Stream {
 	r.t.Helper()
 	s := r.open(mesh.ProtocolACL)
 	r.write(s, frame(cardOf(key)))
-	if _, err := readRawFrame(s); err != nil {
+	if _, err := readRawFrame(bufio.NewReader(s)); err != nil {
 		r.t.Fatal(err)
 	}
 	return s
@@ -85,7 +85,7 @@ func (r *raw) awaitCutOff() {
 	if s, err := r.NewStream(context.Background(), r.victim, mesh.ProtocolACL); err == nil {
 		// The dialer is told only afterwards that it was not let in.
 		_, _ = s.Write(frame(nil))
-		if _, err := readRawFrame(s); err == nil {
+		if _, err := readRawFrame(bufio.NewReader(s)); err == nil {
 			r.t.Error("a peer that was cut off came back at once")
 		}
 	}
@@ -102,8 +102,7 @@ func cardOf(c *identity.Credential) []byte {
 	return append(b, 0) // no addresses
 }
 
-func readRawFrame(s network.Stream) ([]byte, error) {
-	r := bufio.NewReader(s)
+func readRawFrame(r *bufio.Reader) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {
 		return nil, err
