@@ -51,19 +51,21 @@ const probing = 5 * time.Second
 // Host is a machine with one agent.
 type Host struct {
 	Spec
-	world  *World
-	index  int
-	disk   *Disk
-	role   agents.Role // nil: down, or the disk cannot be written
-	life   int         // how often it was started
-	up     bool
-	offset time.Duration
-	drift  int64         // parts per million
-	alarm  time.Duration // in the world's time; below zero: none
-	outbox agents.Outbox[leaving]
-	output int  // over all lives
-	cut    bool // the next write ends in a crash
-	stirs  map[protocol.AgentID]time.Duration
+	world   *World
+	index   int
+	trusted bool // by the world's authorities
+	disk    *Disk
+	role    agents.Role // nil: down, or the disk cannot be written
+	life    int         // how often it was started
+	up      bool
+	loaded  time.Duration // when the role was
+	offset  time.Duration
+	drift   int64         // parts per million
+	alarm   time.Duration // in the world's time; below zero: none
+	outbox  agents.Outbox[leaving]
+	output  int  // over all lives
+	cut     bool // the next write ends in a crash
+	stirs   map[protocol.AgentID]time.Duration
 }
 
 // leaving is an Output whose messages wait for the disk, and where in it the host
@@ -100,6 +102,18 @@ func (h *Host) ID() protocol.AgentID { return h.Credential.ID }
 // Up reports whether an agent runs and can save.
 func (h *Host) Up() bool { return h.role != nil }
 
+// Uptime is for how long the role that runs has run.
+func (h *Host) Uptime() time.Duration { return h.world.now - h.loaded }
+
+// Waiting is how many outputs wait for the disk.
+func (h *Host) Waiting() int { return h.outbox.Len() }
+
+// World is where the host is.
+func (h *Host) World() *World { return h.world }
+
+// Trusted reports whether the world's authorities vouch for the host's agent.
+func (h *Host) Trusted() bool { return h.trusted }
+
 // ClockOff is how far the host's clock is off the world's.
 func (h *Host) ClockOff() time.Duration { return h.Now().Sub(h.world.Now()) }
 
@@ -124,7 +138,7 @@ func (h *Host) load() {
 	if err != nil {
 		panic(fmt.Sprintf("sim: %s cannot read what it saved: %v", h.Name, err))
 	}
-	h.role, h.alarm, h.outbox = role, -1, agents.Outbox[leaving]{}
+	h.role, h.alarm, h.outbox, h.loaded = role, -1, agents.Outbox[leaving]{}, h.world.now
 	h.carryOut(out)
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -204,14 +205,25 @@ func (w *World) deliver(h *Host, p *packet) {
 	if !h.up {
 		return
 	}
-	m, err := h.open(p)
 	w.trace(h, traceArrived, p.digest[:])
+	if from := w.byID[p.sender]; from == nil || !from.trusted {
+		w.refuse(h, p, errStranger) // a transport shuts it out
+		return
+	}
+	m, err := h.open(p)
 	if err != nil {
-		w.stats.Refused++
-		w.observe(func(o Observer) { o.Refused(h, p.sender, err) })
+		w.refuse(h, p, err)
 		return
 	}
 	w.stats.Delivered++
 	w.observe(func(o Observer) { o.Delivered(h, m) })
 	h.receive(m)
+}
+
+// errStranger is why a sender without a valid credential is not heard.
+var errStranger = errors.New("nobody vouches for the sender")
+
+func (w *World) refuse(h *Host, p *packet, err error) {
+	w.stats.Refused++
+	w.observe(func(o Observer) { o.Refused(h, p.sender, err) })
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -128,9 +129,19 @@ func (w *World) Add(s Spec) *Host {
 	if s.HearCalls {
 		w.hearCalls = append(w.hearCalls, h)
 	}
+	_, err := w.cfg.Trust.Verify(raw(s.Credential.Chain), w.Now())
+	h.trusted = err == nil
 	w.setClock(h)
 	h.start()
 	return h
+}
+
+func raw(chain []*x509.Certificate) [][]byte {
+	list := make([][]byte, 0, len(chain))
+	for _, c := range chain {
+		list = append(list, c.Raw)
+	}
+	return list
 }
 
 // leader is the host of an agent.

@@ -27,13 +27,14 @@ const (
 
 // Market is a market in a world.
 type Market struct {
-	World *sim.World
-	Cast  *Cast
-	cfg   Config
-	sites []*Site
-	users []*User
-	bank  *sim.Host
-	calm  bool
+	World  *sim.World
+	Cast   *Cast
+	cfg    Config
+	sites  []*Site
+	users  []*User
+	bySite map[*sim.Host]*Site
+	bank   *sim.Host
+	calm   bool
 
 	orders, cancels int
 }
@@ -57,7 +58,7 @@ type User struct {
 // New opens a market: everybody has an account, users have money. Observers watch
 // it from the beginning.
 func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
-	m := &Market{Cast: cast, cfg: cfg}
+	m := &Market{Cast: cast, cfg: cfg, bySite: map[*sim.Host]*Site{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: time.Minute, Observers: observers})
 	m.addBank()
 	for i := 1; i <= cfg.Resources; i++ {
@@ -73,6 +74,9 @@ func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 
 // Sites are the sellers, in order.
 func (m *Market) Sites() []*Site { return m.sites }
+
+// site is the site of a host, nil if it is none.
+func (m *Market) site(h *sim.Host) *Site { return m.bySite[h] }
 
 // Users are the buyers, in order.
 func (m *Market) Users() []*User { return m.users }
@@ -113,6 +117,7 @@ func (m *Market) addSite(i int) {
 		},
 	})
 	m.sites = append(m.sites, s)
+	m.bySite[s.Host] = s
 }
 
 func (m *Market) addUser(i int) {

@@ -19,8 +19,13 @@ func TestTheSameSeedIsTheSameMarket(t *testing.T) {
 			cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = faults, 4*time.Hour, 5, 3, 10
 			var hash string
 			for range 2 {
-				m := market.New(cast, cfg)
+				m, checks := market.Open(cast, cfg)
 				m.Run()
+				checks.Finish()
+				for _, v := range checks.Violations() {
+					t.Errorf("%+v", v)
+				}
+				t.Logf("%v", checks.Counts())
 				if hash == "" {
 					hash = m.World.Hash()
 					t.Logf("%+v", m.World.Stats())

@@ -1,0 +1,29 @@
+package market_test
+
+import (
+	"testing"
+	"time"
+
+	"ramp/agents/sim"
+	"ramp/agents/sim/market"
+)
+
+// seeds is how many hostile markets `make test` lives through.
+const seeds = 200
+
+func TestNoSeedBreaksAnInvariant(t *testing.T) {
+	cast, err := market.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := uint64(1); seed <= seeds; seed++ {
+		cfg := market.Default()
+		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = seed, sim.Levels()["heavy"], 4*time.Hour, 4, 2, 4
+		m, checks := market.Open(cast, cfg)
+		m.Run()
+		checks.Finish()
+		for _, v := range checks.Violations() {
+			t.Errorf("seed %d, %s: %s: %s", seed, v.At.Format(time.TimeOnly), v.Invariant, v.What)
+		}
+	}
+}
