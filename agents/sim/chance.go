@@ -35,6 +35,16 @@ func (c Chance) For(s Span) time.Duration {
 	return s.Least + time.Duration(c.r.Int64N(int64(s.Most-s.Least)+1))
 }
 
+// Skewed is a duration in a span, about as often in each halving of it: mostly
+// short, at times as long as can be. Outages are like that.
+func (c Chance) Skewed(s Span) time.Duration {
+	s.Most = s.Least + (s.Most-s.Least)>>c.N(halvings)
+	return c.For(s)
+}
+
+// halvings of a span that Skewed tells apart.
+const halvings = 14
+
 // Around is log-normal (sigma 0.6) about a mean: what networks do to packets.
 func (c Chance) Around(mean time.Duration) time.Duration { return c.scaled(mean, &logNormal) }
 

@@ -85,7 +85,7 @@ func (w *World) victim() *Host {
 // part cuts some hosts off from the others.
 func (w *World) part() {
 	c := w.weather.chance
-	p := parting{until: w.now + c.For(w.cfg.Faults.Parted), inside: map[int]bool{}}
+	p := parting{until: w.now + c.Skewed(w.cfg.Faults.Parted), inside: map[int]bool{}}
 	p.inTo, p.outTo = true, true
 	switch c.N(3) {
 	case 0:
@@ -114,7 +114,7 @@ func (w *World) stall() {
 			delete(w.net.stalled, old)
 		}
 	}
-	w.net.stalled[s] = w.now + c.For(w.cfg.Faults.Stalled)
+	w.net.stalled[s] = w.now + c.Skewed(w.cfg.Faults.Stalled)
 }
 
 // outage takes a host away, whatever it does.
@@ -131,7 +131,7 @@ func (w *World) fill() {
 		return
 	}
 	h.disk.full = true
-	w.After(w.weather.chance.For(w.cfg.Faults.Full), func() { h.disk.full = false })
+	w.After(w.weather.chance.Skewed(w.cfg.Faults.Full), func() { h.disk.full = false })
 }
 
 // downtime is how long a crashed host stays away.
@@ -139,11 +139,11 @@ func (w *World) downtime() time.Duration {
 	if w.hooks.Crash != nil {
 		return time.Second
 	}
-	return w.crashes.For(w.cfg.Faults.Down)
+	return w.crashes.Skewed(w.cfg.Faults.Down)
 }
 
 // writeTime is how long a write takes.
-func (w *World) writeTime() time.Duration { return w.crashes.For(w.cfg.Faults.Write) }
+func (w *World) writeTime() time.Duration { return w.crashes.Skewed(w.cfg.Faults.Write) }
 
 // kept is how much of a frame of n bytes a crash leaves: nothing, a part, or all.
 func (w *World) kept(n int) int {

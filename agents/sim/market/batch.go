@@ -16,8 +16,8 @@ type Batch struct {
 	agent  protocol.AgentID
 	system queue.System
 	chance sim.Chance
-	slow   sim.Span // until an answer comes
-	short  int      // grants of fewer cores than asked, per thousand
+	slow   time.Duration // mean until an answer comes
+	short  int           // grants of fewer cores than asked, per thousand
 	busy   time.Time
 	away   time.Time // until then it answers nothing
 	told   time.Time
@@ -27,9 +27,9 @@ type Batch struct {
 // tellGap is between two states that nobody asked for.
 const tellGap = 10 * time.Second
 
-// NewBatch puts a system behind an agent.
+// NewBatch puts a system behind an agent. How slow it is, is drawn from a span.
 func NewBatch(agent protocol.AgentID, s queue.System, chance sim.Chance, slow sim.Span, short int) *Batch {
-	return &Batch{agent: agent, system: s, chance: chance, slow: slow, short: short}
+	return &Batch{agent: agent, system: s, chance: chance, slow: chance.Skewed(slow), short: short}
 }
 
 // Away takes the batch system away until an instant of its own clock.
@@ -104,7 +104,7 @@ func (b *Batch) tell(now time.Time) []sim.Later {
 
 // say answers after everything that was said before.
 func (b *Batch) say(now time.Time, m protocol.Message) []sim.Later {
-	at := now.Add(b.chance.For(b.slow) / time.Duration(1+b.chance.N(20))) // mostly much sooner than at worst
+	at := now.Add(b.chance.Around(b.slow))
 	if at.Before(b.busy) {
 		at = b.busy
 	}

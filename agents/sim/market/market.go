@@ -188,7 +188,7 @@ func (m *Market) troubleQueue(c sim.Chance, s *Site, gap time.Duration, forgotte
 		if m.calm {
 			return
 		}
-		s.Batch.Away(s.Host.Now().Add(c.For(m.cfg.Faults.QueueAway)))
+		s.Batch.Away(s.Host.Now().Add(c.Skewed(m.cfg.Faults.QueueAway)))
 		for _, id := range sorted(s.Cluster.Slots()) {
 			if c.Of(forgotten) {
 				s.Cluster.Forget(id)

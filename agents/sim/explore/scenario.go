@@ -1,0 +1,28 @@
+package explore
+
+import (
+	"fmt"
+
+	"ramp/agents/sim/market"
+)
+
+// ScenarioVersion is the version of scenario files.
+const ScenarioVersion = 1
+
+// Scenario is a market in a file.
+type Scenario struct {
+	Version int           `json:"version" yaml:"version"`
+	Note    string        `json:"note,omitempty" yaml:"note,omitempty"` // what it shows
+	Market  market.Config `json:"market" yaml:"market"`
+}
+
+// Validate names what is wrong and what is allowed.
+func (s Scenario) Validate() error {
+	if s.Version != ScenarioVersion {
+		return fmt.Errorf("version %d: this program reads version %d", s.Version, ScenarioVersion)
+	}
+	if err := s.Market.Validate(); err != nil {
+		return fmt.Errorf("market: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package market
+
+import (
+	"time"
+
+	"ramp/agents/user"
+	"ramp/protocol"
+)
+
+// Result is what a market came to; the JSON names are fixed.
+type Result struct {
+	Seed       uint64         `json:"seed"`
+	TraceHash  string         `json:"trace_hash"`
+	Violations []Violation    `json:"violations"`
+	Checks     map[string]int `json:"checks"`
+	Auctions   int            `json:"auctions"` // begun
+	Bought     int            `json:"bought"`   // settled
+	Refused    int            `json:"refused"`  // over, and nothing was bought
+	Units      int            `json:"units"`    // of what was bought
+	Money      string         `json:"money"`    // paid for it, less what was refunded
+	Messages   int64          `json:"messages"` // that agents received
+	SimSeconds float64        `json:"sim_s"`
+	// Complete is false if the run was interrupted: the invariants that hold only
+	// at the end were not looked at.
+	Complete bool `json:"complete"`
+	// What the faults did.
+	Events  int64 `json:"events"`
+	Lost    int64 `json:"lost"`
+	Crashes int64 `json:"crashes"`
+	Torn    int64 `json:"torn"`
+}
+
+// eventsPerLook is how many events pass between looks at whether to stop.
+const eventsPerLook = 4096
+
+// Live lets a watched market live for its length and settle, unless stop says
+// true before, and says what it came to. stop may be nil; it is asked with the
+// time that has passed, and with that of the whole.
+func (m *Market) Live(c *Checks, stop func(passed, whole time.Duration) bool) Result {
+	whole := m.cfg.Length + Settling
+	done := m.until(m.cfg.Length, whole, stop)
+	if done {
+		m.Calm()
+		done = m.until(whole, whole, stop)
+	}
+	if done {
+		c.Finish()
+	}
+	r := c.Result()
+	r.Complete = done
+	return r
+}
+
+func (m *Market) until(end, whole time.Duration, stop func(passed, whole time.Duration) bool) bool {
+	for n := 1; m.World.Step(end); n++ {
+		if n%eventsPerLook == 0 && stop != nil && stop(m.World.Elapsed(), whole) {
+			return false
+		}
+	}
+	return true
+}
+
+// Result is what the market came to so far.
+func (c *Checks) Result() Result {
+	w := c.m.World
+	s := w.Stats()
+	r := Result{
+		Seed: c.m.cfg.Seed, TraceHash: w.Hash(), Violations: append([]Violation{}, c.violations...), Checks: map[string]int{},
+		Auctions: c.m.orders, Messages: s.Delivered, SimSeconds: w.Elapsed().Seconds(),
+		Events: s.Events, Lost: s.Lost, Crashes: s.Crashes, Torn: s.Torn,
+	}
+	for _, name := range Invariants() {
+		r.Checks[name] = c.counts[name]
+	}
+	var paid protocol.Credits
+	for _, u := range c.m.users {
+		paid += credit - c.bank.balanceOf(u.Host.ID())
+		c.countPurchases(u, &r)
+	}
+	r.Money = paid.String()
+	return r
+}
+
+func (c *Checks) countPurchases(u *User, r *Result) {
+	err := u.Host.Disk().Each(user.TablePurchases, func(_ string, value []byte) error {
+		row, err := user.ReadRow(value)
+		if err != nil {
+			return err
+		}
+		switch p := row.Purchase; {
+		case p.Settled:
+			r.Bought++
+			r.Units += len(p.Units)
+		case p.State == user.StateFailed || p.State == user.StateVoid || p.State == user.StateInterrupted || p.State == user.StateCancelled:
+			r.Refused++
+		}
+		return nil
+	})
+	c.check(Decided, err == nil, "%s: its purchases cannot be read: %v", u.Host.Name, err)
+}
