@@ -66,6 +66,7 @@ func table() []layer {
 		{"agents/mesh", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/libp2p github.com/multiformats"},
 		{"agents/sim", impure, "protocol protocol/codec protocol/identity protocol/message agents", ""},
 		{"agents/sim/market", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/pricing agents/sim agents/user bank/ledger", ""},
+		{"agents/sim/explore", impure, "agents/sim agents/sim/market", ""},
 		{"agents/queue/queuetest", support, "protocol protocol/message agents/queue", ""},
 		{"agents/storetest", support, "protocol agents", ""},
 		{"agents/markettest", support, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/resource agents/resource/pricing agents/user bank/ledger", ""},
