@@ -1,0 +1,226 @@
+package real
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"ramp/agents/sim/wan"
+	"ramp/protocol"
+)
+
+const (
+	retryPause = time.Second // between a start that failed and the next
+	logTail    = 2000        // bytes of a log that are looked at
+)
+
+// agent is one agent: its disk, its host, and the process that is kept alive.
+type agent struct {
+	name    string
+	id      protocol.AgentID
+	program string
+	args    []string
+	log     string
+	host    *wan.Host
+	disk    disk
+	wrong   func(format string, args ...any) // told what must not happen
+
+	mu      sync.Mutex
+	process *os.Process // nil: down
+	ready   bool        // since its last start
+	ended   bool        // on purpose, this life
+	leaving bool        // it shall not be started again
+	full    time.Time   // its disk: until a moment after it had room again
+	down    time.Duration
+	wake    chan struct{} // has room for one: start now
+	met     chan struct{} // closed once it was ready for the first time
+	address string        // that it listens on
+}
+
+// told is what a daemon says of itself when it is ready.
+type told struct {
+	Agent     protocol.AgentID `json:"agent"`
+	Addresses []string         `json:"addresses"`
+}
+
+// keep starts the process again and again until it shall leave.
+func (a *agent) keep() {
+	for {
+		pause := a.live()
+		a.mu.Lock()
+		leaving := a.leaving
+		a.mu.Unlock()
+		if leaving {
+			return
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-a.wake:
+		}
+		timer.Stop()
+	}
+}
+
+// live is one life of the process; it returns how long it shall be down.
+func (a *agent) live() time.Duration {
+	cmd, ready, err := a.start()
+	if err != nil {
+		a.wrong("%s cannot be started: %v", a.name, err)
+		return retryPause
+	}
+	listening := make(chan struct{})
+	go func() { defer close(listening); a.listen(ready) }()
+	err = cmd.Wait()
+	<-listening
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	began := a.ready
+	a.process, a.ready = nil, false
+	if a.leaving && began && err != nil {
+		a.wrong("%s left with %v: %s", a.name, err, tail(a.log))
+	}
+	if a.ended {
+		down := a.down
+		a.down = 0
+		return down
+	}
+	if began || time.Now().After(a.full) { // who cannot write may not begin
+		a.wrong("%s ended by itself: %v: %s", a.name, err, tail(a.log))
+	}
+	return retryPause
+}
+
+// start starts the process on its host, unless it shall leave.
+func (a *agent) start() (*exec.Cmd, *os.File, error) {
+	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer log.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	c := exec.Command(a.program, a.args...)
+	c.Stdout, c.Stderr, c.ExtraFiles = log, log, []*os.File{w}
+	c.Env = append(os.Environ(), "RAMP_READY_FD=3")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.host.Start(c); err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	a.process, a.ended = c.Process, false
+	if a.leaving {
+		a.ended = true
+		_ = c.Process.Kill() // it was asked to leave while it was down
+	}
+	return c, r, nil
+}
+
+// listen waits until the process is ready, or has ended.
+func (a *agent) listen(r *os.File) {
+	defer r.Close()
+	var t told
+	if json.NewDecoder(r).Decode(&t) != nil {
+		return // it has ended
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ready = true
+	if a.address == "" && len(t.Addresses) > 0 {
+		a.address = t.Addresses[0]
+		close(a.met)
+	}
+}
+
+// await waits until the process is ready for the first time.
+func (a *agent) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, meetTime)
+	defer cancel()
+	select {
+	case <-a.met:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s is not ready: %w: %s", a.name, ctx.Err(), tail(a.log))
+	}
+}
+
+// kill is kill -9; the process is started again after a while.
+func (a *agent) kill(down time.Duration) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.process == nil {
+		return false
+	}
+	a.ended, a.down = true, down
+	return a.process.Kill() == nil
+}
+
+// signal sends a signal to the process that there is.
+func (a *agent) signal(s syscall.Signal) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.process != nil && a.process.Signal(s) == nil
+}
+
+// fill takes the room on the agent's disk, or gives it back.
+func (a *agent) fill(full bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if full {
+		a.full = time.Now().Add(mostFull + retryPause)
+		return a.disk.fill() == nil
+	}
+	a.full = time.Now().Add(retryPause) // a start may just be failing
+	if err := a.disk.free(); err != nil {
+		a.wrong("%s: %v", a.name, err)
+	}
+	return true
+}
+
+// revive starts the process now, if it is down.
+func (a *agent) revive() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leave asks the process to leave, for good, and ends it if it does not.
+func (a *agent) leave(kept <-chan struct{}) {
+	a.mu.Lock()
+	a.leaving, a.ended = true, true
+	if a.process != nil {
+		_ = a.process.Signal(syscall.SIGTERM) // it may have ended
+	}
+	a.mu.Unlock()
+	a.revive()
+	timer := time.NewTimer(leaveTime)
+	defer timer.Stop()
+	select {
+	case <-kept:
+	case <-timer.C:
+		a.wrong("%s did not leave within %s", a.name, leaveTime)
+		a.signal(syscall.SIGKILL)
+		<-kept
+	}
+}
+
+// tail is the last line of a log.
+func tail(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := bytes.Split(bytes.TrimSpace(b[max(0, len(b)-logTail):]), []byte("\n"))
+	return string(lines[len(lines)-1])
+}

@@ -1,0 +1,21 @@
+package real
+
+import "time"
+
+// CompareAt is Compare at another time: books of a simulated market are of its own.
+func CompareAt(dir string, now time.Time) (Report, error) { return compareAt(dir, now) }
+
+// Acts are the beginnings and ends of a plan's faults, in the order of time.
+func Acts(plan []Fault) []time.Duration {
+	var at []time.Duration
+	for _, a := range acts(plan) {
+		at = append(at, a.at)
+	}
+	return at
+}
+
+// Disk gives a test a small file system.
+func Disk(image, dir string) (fill, free, unmount func() error, err error) {
+	d, err := makeDisk(image, dir)
+	return d.fill, d.free, d.unmount, err
+}

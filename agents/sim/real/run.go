@@ -1,0 +1,221 @@
+package real
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"sync"
+	"time"
+
+	"ramp/protocol/message"
+)
+
+// Run runs a soak. If ctx is done, faults stop early; all the rest is done. An
+// error means that it could not be run; what is wrong with the market is in the Result.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	if err := errors.Join(cfg.Validate(), Available()); err != nil {
+		return Result{}, err
+	}
+	s := &soak{result: Result{Seed: cfg.Seed, Resources: cfg.Resources, Users: cfg.Users}}
+	stop := s.report(cfg, time.Now())
+	defer stop()
+	m, err := build(ctx, cfg)
+	if err != nil {
+		return s.result, err
+	}
+	s.enter("breaking", m, cfg.Length)
+	s.result.Minutes = m.suffer(ctx).Minutes()
+	s.result.Interrupted = ctx.Err() != nil
+	s.enter("healing", m, HealTime)
+	s.result.HealSeconds = m.heal(context.WithoutCancel(ctx)).Seconds()
+	s.enter("comparing", m, 0)
+	m.end()
+	err = errors.Join(m.audit(), m.keepBooks(), m.close())
+	if err != nil {
+		return s.result, err
+	}
+	return s.conclude(m)
+}
+
+// soak is what is known of a run so far.
+type soak struct {
+	result Result
+
+	mu    sync.Mutex
+	m     *market
+	phase string
+	until time.Time
+}
+
+func (s *soak) enter(phase string, m *market, length time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phase, s.m, s.until = phase, m, time.Now().Add(length)
+}
+
+// report tells how it goes on, once a second, until it is stopped.
+func (s *soak) report(cfg Config, begun time.Time) (stop func()) {
+	s.phase, s.until = "building", begun
+	if cfg.Tell == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				cfg.Tell(s.status())
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+func (s *soak) status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{Phase: s.phase, Left: max(0, time.Until(s.until))}
+	if s.m == nil {
+		return st
+	}
+	st.Ordered, st.Settled = s.m.notes.counts()
+	st.Faults, st.Broken = s.m.counts()
+	return st
+}
+
+func (m *market) counts() (map[Kind]int, int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	copied := map[Kind]int{}
+	for k, n := range m.faults {
+		copied[k] = n
+	}
+	return copied, m.broken
+}
+
+// conclude compares the books.
+func (s *soak) conclude(m *market) (Result, error) {
+	found, err := Compare(m.cfg.Dir)
+	r := s.result
+	r.Purchases, r.Settled, r.Void, r.Failed = found.Purchases, found.Settled, found.Void, found.Failed
+	r.Faults, _ = m.counts()
+	r.Violations = append(append([]string{}, m.wrongs...), found.Differences...)
+	return r, err
+}
+
+// suffer lets users buy while faults happen; it returns how long.
+func (m *market) suffer(ctx context.Context) time.Duration {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.Length)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, u := range m.users() {
+		wg.Go(func() { m.shop(ctx, i, u) })
+	}
+	m.breakAll(ctx, Plan(m.cfg.Seed, len(m.agents), m.cfg.Length, m.cfg.Every))
+	<-ctx.Done()
+	wg.Wait()
+	return time.Since(begun)
+}
+
+// heal waits until everything is decided, within the stated bound, and then looks
+// whether the market sells again.
+func (m *market) heal(ctx context.Context) time.Duration {
+	begun := time.Now()
+	if err := until(ctx, HealTime, time.Second, func() error { return m.quiet(ctx) }); err != nil {
+		m.wrong("faults have stopped, but not everything is decided: %v", err)
+	}
+	took := time.Since(begun)
+	var wg sync.WaitGroup
+	for i, u := range m.users() {
+		wg.Go(func() { m.sellsAgain(ctx, i, u) })
+	}
+	wg.Wait()
+	if err := until(ctx, meetTime, time.Second, func() error { return m.quiet(ctx) }); err != nil {
+		m.wrong("all is well again, but not everything is decided: %v", err)
+	}
+	return took
+}
+
+// quiet says what still goes on.
+func (m *market) quiet(ctx context.Context) error {
+	for _, u := range m.users() {
+		var list []message.Purchase
+		if err := call(ctx, u.disk.dir, "/v1/purchases", nil, &list); err != nil {
+			return fmt.Errorf("%s: %w", u.name, err)
+		}
+		for _, p := range list {
+			if !over(p.State) {
+				return fmt.Errorf("purchase %s is %s", p.ID, p.State)
+			}
+		}
+	}
+	for _, a := range m.sites() {
+		var list []message.ReservationLine
+		if err := call(ctx, a.disk.dir, "/v1/reservations", nil, &list); err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+		for _, l := range list {
+			if !ended(l.State) {
+				return fmt.Errorf("reservation %s of %s is %s", l.ID, a.name, l.State)
+			}
+		}
+	}
+	return m.nothingHeld(ctx)
+}
+
+func (m *market) nothingHeld(ctx context.Context) error {
+	var list []message.Balance
+	if err := call(ctx, m.agents[0].disk.dir, "/v1/balances", nil, &list); err != nil {
+		return fmt.Errorf("%s: %w", bankName, err)
+	}
+	for _, b := range list {
+		if b.Held != 0 {
+			return fmt.Errorf("%s of %s are held at the bank", b.Held, b.Name)
+		}
+	}
+	return nil
+}
+
+// sellsAgain looks whether a user can buy when all is well again.
+func (m *market) sellsAgain(ctx context.Context, i int, u *agent) {
+	r := rand.New(rand.NewPCG(m.cfg.Seed, uint64(2000+i)))
+	err := until(ctx, meetTime, time.Second, func() error {
+		doc, err := request(r, 1)
+		if err != nil {
+			return err
+		}
+		p, err := m.buy(ctx, u, doc, patience)
+		if err == nil && !p.Settled {
+			err = fmt.Errorf("purchase %s is %s: %s", p.ID, p.State, p.Why)
+		}
+		return err
+	})
+	if err != nil {
+		m.wrong("all is well again, but %s can buy nothing: %v", u.name, err)
+	}
+}
+
+// audit asks the program itself.
+func (m *market) audit() error {
+	out, err := exec.Command(m.cfg.Program, "bank", "audit", "--json", "--dir", m.agents[0].disk.dir).Output()
+	var r struct {
+		Sum map[string]string
+		Bad []string
+	}
+	if e := json.Unmarshal(out, &r); e != nil {
+		return errors.Join(fmt.Errorf("ramp bank audit: %q: %w", out, e), err)
+	}
+	if err != nil || len(r.Bad) > 0 || r.Sum[currency] != "0" {
+		m.wrong("ramp bank audit: %v, sum %v, bad %q", err, r.Sum, r.Bad)
+	}
+	return nil
+}
