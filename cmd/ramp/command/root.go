@@ -44,7 +44,7 @@ sides signed.
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%w", err)
 	})
-	root.AddCommand(newDemo(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim())
+	root.AddCommand(newDemo(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal())
 	usageErrors(root)
 	return root
 }
