@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,6 +99,21 @@ func (m *market) count(t *testing.T) int {
 		}
 	}
 	return n
+}
+
+// A daemon that is started on a full disk serves: what it has decided before can
+// be told, and what is new is refused. (make soak-real found it ending instead.)
+func TestStartedOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	m := startMarket(t, "atlas")
+	for _, victim := range []string{"user", "atlas", "bank"} {
+		m.daemons[victim].kill()
+		must(t, os.Mkdir(filepath.Join(m.path(victim), "addresses.new"), 0o700)) // the file cannot be written
+		m.restart(t, victim)
+	}
+	m.watch(context.Background(), m.begin(t, "job.xml"), nil)
+	m.settleDown(t)
+	m.verify(t)
 }
 
 // SIGTERM in the middle of a purchase: what was promised is finished or taken up

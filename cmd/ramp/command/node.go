@@ -328,8 +328,8 @@ func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	n.log.Info("ready", "agent", n.cred.ID, "addresses", n.mesh.Addresses(), "socket", socketPath(n.cfg.dir))
-	if err := n.writeAddresses(); err != nil {
-		return err
+	if err := n.writeAddresses(); err != nil { // a full disk: decisions that are on it can still be told
+		n.log.Error("cannot write the file of addresses", "err", err)
 	}
 	if len(n.cfg.Bootstrap) == 0 {
 		n.log.Info("no bootstrap addresses: others join by this agent's", "file", filepath.Join(n.cfg.dir, addressesName))
