@@ -2,6 +2,8 @@ package workload_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -45,44 +47,118 @@ func BenchmarkLog450000(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	benchmarkLog(b, l)
+}
+
+// BenchmarkRealLogs does the same with real logs, which are not part of the
+// project: RAMP_LOGS=DIR go test -bench RealLogs
+func BenchmarkRealLogs(b *testing.B) {
+	dir := os.Getenv("RAMP_LOGS")
+	if dir == "" {
+		b.Skip("RAMP_LOGS does not name a directory of *.swf.gz")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.swf.gz"))
+	if err != nil || len(files) == 0 {
+		b.Fatalf("no *.swf.gz in %s: %v", dir, err)
+	}
+	for _, path := range files {
+		b.Run(filepath.Base(path), func(b *testing.B) {
+			b.Run("Read", func(b *testing.B) {
+				for b.Loop() {
+					readFile(b, path)
+				}
+			})
+			benchmarkLog(b, readFile(b, path))
+		})
+	}
+}
+
+func readFile(b *testing.B, path string) *workload.Log {
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	plain, err := workload.Plain(bytes.NewReader(packed))
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := workload.ReadSWF(plain)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+// benchmarkLog asks a log of a busy machine all that a market asks. Slots are of
+// all sizes, up to a day long, in the whole of the log (the oracle's view) or in
+// the three days to come (the scheduler's).
+func benchmarkLog(b *testing.B, l *workload.Log) {
 	v := workload.NewView(l)
-	_, end := v.Span()
+	first, end := v.Span()
+	base := first + (end-first)/3
 	r := chance(2)
 	b.Run("NewView", func(b *testing.B) {
 		for b.Loop() {
 			workload.NewView(l)
 		}
 	})
-	b.Run("MostBusy", func(b *testing.B) {
+	b.Run("SlotSeen", func(b *testing.B) {
 		for b.Loop() {
-			start := r.Int64N(end)
-			v.MostBusy(start, start+r.Int64N(end))
+			start := first + r.Int64N(end-first)
+			v.MostBusy(start, start+1+r.Int64N(86400))
 		}
 	})
-	b.Run("Load", func(b *testing.B) {
+	b.Run("LoadOfAnySpan", func(b *testing.B) {
 		for b.Loop() {
-			start := r.Int64N(end)
-			v.Load(start, start+604800)
+			start := first + r.Int64N(end-first)
+			v.Load(start, start+1+r.Int64N(end-first))
 		}
 	})
-	b.Run("NewMachine", func(b *testing.B) {
+	b.Run("Summarise", func(b *testing.B) {
 		for b.Loop() {
-			workload.NewMachine(l, end/3)
+			workload.Summarise(l)
 		}
 	})
-	m := workload.NewMachine(l, end/3)
-	m.Advance(end/3 + 3600)
+	replay := workload.NewReplay(l)
+	b.Run("NewReplay", func(b *testing.B) {
+		for b.Loop() {
+			workload.NewReplay(l)
+		}
+	})
+	b.Run("MachineAtAnyBase", func(b *testing.B) {
+		for b.Loop() {
+			replay.Machine(first + r.Int64N(end-first))
+		}
+	})
+	benchmarkMachine(b, replay, base)
+}
+
+func benchmarkMachine(b *testing.B, replay *workload.Replay, base int64) {
+	m, r := replay.Machine(base), chance(3)
+	m.Advance(base + 3600)
 	b.Run("Project", func(b *testing.B) {
 		for b.Loop() {
 			m.Snapshot().Project()
 		}
 	})
+	plan := m.Snapshot().Project()
+	b.Run("SlotForeseen", func(b *testing.B) {
+		for b.Loop() {
+			start := m.Now() + r.Int64N(3*86400)
+			plan.Free(start, start+1+r.Int64N(86400))
+		}
+	})
+	b.Run("EarliestSlot", func(b *testing.B) {
+		for b.Loop() {
+			plan.Earliest(m.Now(), workload.Forever, 1+r.Int64N(86400), 1+r.IntN(m.Capacity()))
+		}
+	})
 	b.Run("AdvanceToNext", func(b *testing.B) {
 		for b.Loop() {
-			next, ok := m.Next()
-			if !ok {
-				m = workload.NewMachine(l, end/3)
+			if _, ok := m.Next(); !ok {
+				m = replay.Machine(base)
 			}
+			next, _ := m.Next()
 			m.Advance(next)
 		}
 	})

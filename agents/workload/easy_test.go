@@ -69,14 +69,18 @@ func TestScheduleBackfills(t *testing.T) {
 	}
 }
 
-// The machine, with slots sold and released as it goes, is the slow one.
+// The machine, with slots sold and released as it goes, is the slow one. A slow
+// one to which nothing is sold shows that selling changes what comes.
 func TestMachineIsTheSlowOne(t *testing.T) {
+	sold, changed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLog(t, false)
 		base := rapid.Int64Range(0, 50).Draw(t, "base")
-		m, s := workload.NewMachine(l, base), newSlow(l, base)
+		m, s, unsold := workload.NewMachine(l, base), newSlow(l, base), newSlow(l, base)
 		for s.now < base+150 {
 			s.second()
+			unsold.second()
+			unsold.now++
 			m.Advance(s.now)
 			if rapid.IntRange(0, 15).Draw(t, "sell") == 0 {
 				sell(t, m, s)
@@ -87,9 +91,16 @@ func TestMachineIsTheSlowOne(t *testing.T) {
 			if diff := cmp.Diff(s.snapshot(), m.Snapshot(), cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("at %d: %s", s.now, diff)
 			}
+			sold = max(sold, len(s.sold))
 			s.now++
 		}
+		if !cmp.Equal(s.starts, unsold.starts) {
+			changed++
+		}
 	})
+	if sold < 2 || changed == 0 {
+		t.Errorf("at most %d slots were sold, and jobs started at other times in %d logs: the test shows too little", sold, changed)
+	}
 }
 
 func sell(t *rapid.T, m *workload.Machine, s *slow) {

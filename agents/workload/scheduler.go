@@ -1,9 +1,6 @@
 package workload
 
-import (
-	"container/heap"
-	"slices"
-)
+import "container/heap"
 
 // MaxDepth bounds how many waiting jobs a scheduling pass looks at behind the
 // first: deeper ones are not back-filled until they have moved up. Real batch
@@ -103,10 +100,17 @@ func (s *scheduler) backfill() {
 			continue
 		}
 		s.start(t, s.now)
-		s.queue = slices.Delete(s.queue, i, i+1)
+		s.take(i)
 		free -= t.cores
 	}
 	s.plan.Add(shadow, shadow+head.wall, head.cores)
+}
+
+// take takes job i out of the queue. It moves those before it, which are at most
+// MaxDepth: behind it there may be any number.
+func (s *scheduler) take(i int) {
+	copy(s.queue[1:i+1], s.queue[:i])
+	s.queue = s.queue[1:]
 }
 
 func (s *scheduler) fits(t task) bool {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,7 +169,9 @@ func FuzzReadSWF(f *testing.F) {
 	f.Add("; MaxProcs: 12\n" + line + "\n")
 	f.Add("1 0 -1 34616 472 -1 -1 156 -1 -1 0 16 -1 64 -1 1 -1 -1")
 	f.Add(";\xc2\x85\n1 -1 -1 5 1 0.1e-5 -1 -1 -1 -1 2 -1 -1 -1 -1 -1 -1 -1\r\n1 -1 9 5 1 0 0 0 0 0 3 0 0 0 0 0 0 0")
+	f.Add("; MaxRecords: 2\n; Note: a\n\nno log\n7 5 0 5 9 0 0 0 9 0 4 0 0 0 0 0 0 0\n7 5 0 5 9 0 0 0 9 0 1 0 0 0 0 0 0 0")
 	f.Fuzz(func(t *testing.T, text string) {
+		agree(t, text)
 		log, err := workload.ReadSWF(strings.NewReader(text))
 		if err != nil {
 			return
@@ -181,5 +184,69 @@ func FuzzReadSWF(f *testing.F) {
 				t.Errorf("impossible burst %+v", b)
 			}
 		}
+		checkSlices(t, log)
 	})
+}
+
+// checkSlices cuts a log in two at the middle of its submit times.
+func checkSlices(t *testing.T, log *workload.Log) {
+	at, timed := int64(0), 0
+	for _, j := range log.Jobs {
+		at = max(at, j.Submit/2)
+		if j.Submit >= 0 {
+			timed++
+		}
+	}
+	workload.Summarise(log)
+	a, err1 := workload.Slice(log, workload.Cut{To: at + 1})
+	b, err2 := workload.Slice(log, workload.Cut{From: at + 1, Rebase: true})
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if len(log.Comments) < workload.MaxComments-9 {
+		reread(t, a)
+		reread(t, b)
+	}
+	if n := len(a.Jobs) + len(b.Jobs); n > len(log.Jobs) {
+		t.Errorf("%d jobs in two slices of %d", n, len(log.Jobs))
+	}
+}
+
+func TestWriteRefusesWhatCouldNotBeRead(t *testing.T) {
+	for name, l := range map[string]*workload.Log{
+		"a comment of two lines": {Comments: []string{"a\n1 2 3"}},
+		"a comment too long":     {Comments: []string{strings.Repeat("x", workload.MaxLine-1)}},
+		"comments too many":      {Comments: make([]string, workload.MaxComments+1)},
+		"comments too large":     {Comments: slices.Repeat([]string{strings.Repeat("x", 1<<15)}, 33)},
+	} {
+		var b bytes.Buffer
+		if err := workload.WriteSWF(&b, l); !errors.Is(err, workload.ErrFormat) || b.Len() > 0 {
+			t.Errorf("%s: %v, %d bytes written", name, err, b.Len())
+		}
+	}
+	longest := &workload.Log{Comments: []string{strings.Repeat("x", workload.MaxLine-2)}}
+	if !cmp.Equal(longest, reread(t, longest)) {
+		t.Error("the longest comment is not read back")
+	}
+}
+
+func TestGzipIsReadBackAndTheSameEachTime(t *testing.T) {
+	l := mustRead(t, "; MaxProcs: 12\n"+strings.Repeat(line+"\n", 500))
+	var a, b bytes.Buffer
+	if err := errors.Join(workload.WriteGzip(&a, l), workload.WriteGzip(&b, l)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) || a.Len() > 2000 {
+		t.Errorf("%d and %d bytes, want the same few", a.Len(), b.Len())
+	}
+	plain, err := workload.Plain(&a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := workload.ReadSWF(plain); err != nil || !cmp.Equal(got, l) {
+		t.Errorf("read back: %v", err)
+	}
+	if err := workload.WriteGzip(&a, &workload.Log{Comments: []string{"\n"}}); !errors.Is(err, workload.ErrFormat) {
+		t.Errorf("got %v, want ErrFormat", err)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // Synthesis says what log to make.
@@ -23,11 +25,14 @@ const (
 	MaxDuration = int64(10 * 365 * 24 * 3600)
 	MaxModels   = 8
 	maxLoad     = 2
+	maxName     = 128
 )
 
 // Validate names the field that is wrong, and what is allowed.
 func (s Synthesis) Validate() error {
 	switch {
+	case len(s.Name) > maxName || strings.ContainsFunc(s.Name, unicode.IsControl):
+		return fmt.Errorf("synthesis: name %q, want one line of at most %d bytes", s.Name[:min(len(s.Name), maxName)], maxName)
 	case s.Cores < 1 || s.Cores > MaxCapacity:
 		return fmt.Errorf("synthesis: %d cores, want 1..%d", s.Cores, MaxCapacity)
 	case s.Start < 0 || s.Start > MaxTime/2:

@@ -244,6 +244,8 @@ func TestSynthesizeIsTheSameForTheSameSeed(t *testing.T) {
 func TestSynthesisValidates(t *testing.T) {
 	for name, change := range map[string]func(*workload.Synthesis){
 		"no cores":               func(s *workload.Synthesis) { s.Cores = 0 },
+		"a name of two lines":    func(s *workload.Synthesis) { s.Name = "a\n1 2 3" },
+		"an endless name":        func(s *workload.Synthesis) { s.Name = string(make([]byte, 129)) },
 		"no time":                func(s *workload.Synthesis) { s.Duration = 0 },
 		"no model":               func(s *workload.Synthesis) { s.Models = nil },
 		"a negative load":        func(s *workload.Synthesis) { s.Load = -1 },
