@@ -74,7 +74,7 @@ func encode(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
 	if r.message(e); r.err != nil {
 		return nil, fmt.Errorf("%s: %w", subject(m), r.err)
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(e)
+	b, err := marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", subject(m), err)
 	}
@@ -97,6 +97,9 @@ func subject(m protocol.Message) string {
 func unmarshal(b []byte) (*wire.Envelope, error) {
 	if len(b) > protocol.MaxMessage {
 		return nil, fmt.Errorf("a message of %d bytes, want at most %d", len(b), protocol.MaxMessage)
+	}
+	if e, ok := readQuick(b); ok {
+		return e, nil
 	}
 	if err := scan(b); err != nil {
 		return nil, err
