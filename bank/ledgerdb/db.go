@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -57,8 +58,11 @@ type DB struct {
 	lock *os.File
 	bolt *bbolt.DB
 
-	mu     sync.Mutex // one Append at a time; guards broken
+	mu     sync.Mutex // one Append at a time; guards broken and sign
 	broken error
+	sign   Sign
+
+	log atomic.Pointer[logbook] // as of the last transaction
 }
 
 // Open opens the ledger at path, or begins a new one, readable by the owner
@@ -73,13 +77,20 @@ func Open(path string) (*DB, error) {
 		freeLock(lock)
 		return nil, err
 	}
-	return &DB{path: path, lock: lock, bolt: b}, nil
+	db := &DB{path: path, lock: lock, bolt: b}
+	if err := db.openLog(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
+	}
+	return db, nil
 }
 
 // Close closes the file and lets others open it.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	if db.sign != nil {
+		_ = db.sealIf(time.Now(), (*logbook).unsigned) // if not, the next to open the ledger does
+	}
 	err := db.bolt.Close()
 	freeLock(db.lock)
 	return err
@@ -95,17 +106,25 @@ func (db *DB) Append(records []protocol.Record) error {
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	return db.update(func(tx *bbolt.Tx) (*logbook, error) { return db.enter(tx, records) })
+}
+
+// update runs one transaction, which leaves the log as change says.
+func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
 	if db.broken != nil {
 		return db.broken
 	}
 	txid := 0
+	var next *logbook
 	err := guard(func() error {
-		return db.bolt.Update(func(tx *bbolt.Tx) error {
+		return db.bolt.Update(func(tx *bbolt.Tx) (err error) {
 			txid = tx.ID()
-			return put(tx, records)
+			next, err = change(tx)
+			return err
 		})
 	})
 	if err == nil {
+		db.log.Store(next)
 		return nil
 	}
 	if db.reached(txid) {
@@ -126,8 +145,9 @@ func (db *DB) reached(txid int) (seen bool) {
 }
 
 // put writes in order of table and key, each key once with its last record:
-// the state of a transaction is the same, and neighbours share pages.
-func put(tx *bbolt.Tx, records []protocol.Record) error {
+// the state of a transaction is the same, and neighbours share pages. note is
+// told of each before it is written.
+func put(tx *bbolt.Tx, records []protocol.Record, note func(*bbolt.Bucket, *protocol.Record)) error {
 	tables := tx.Bucket(tablesBucket)
 	order := sorted(records)
 	var b *bbolt.Bucket
@@ -145,6 +165,7 @@ func put(tx *bbolt.Tx, records []protocol.Record) error {
 		if i+1 < len(order) && compare(r, &records[order[i+1]]) == 0 {
 			continue
 		}
+		note(b, r)
 		if err := putOne(b, r); err != nil {
 			return fmt.Errorf("table %s: %w", r.Table, err)
 		}

@@ -24,6 +24,9 @@ func openBolt(path string) (*bbolt.DB, error) {
 	case info.Size() == 0: // bbolt would begin a new one in it
 		return nil, fmt.Errorf("open ledger %s: damaged: the file is empty", path)
 	}
+	if err := checkMetas(path); err != nil {
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
+	}
 	b, err := openFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)

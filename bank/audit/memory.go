@@ -1,0 +1,203 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+)
+
+// Bounds of a Memory.
+const (
+	MaxBanks     = 256     // that are remembered
+	maxSeen      = 64      // heads of one bank: the latest that were seen
+	MaxMemory    = 4 << 20 // octets of the file; MaxBanks banks with one head each, and more
+	memoryFormat = 1
+)
+
+// Memory is what somebody has seen of banks' heads. It only has heads whose
+// signatures were verified and that have not contradicted each other.
+type Memory struct {
+	banks map[protocol.AgentID][]Seen // of each the earliest first
+}
+
+// Seen is a head that was seen, with the signature that would prove a fork.
+type Seen struct {
+	contract.Head
+	ID  string
+	DER []byte
+}
+
+// memoryFile is a Memory as it is stored.
+type memoryFile struct {
+	Version int         `json:"heads"`
+	Banks   []bankHeads `json:"banks"`
+}
+
+type bankHeads struct {
+	Bank  protocol.AgentID `json:"bank"`
+	Heads [][]byte         `json:"signed"` // DER, the earliest first
+}
+
+// NewMemory has seen nothing.
+func NewMemory() *Memory { return &Memory{banks: map[protocol.AgentID][]Seen{}} }
+
+// DecodeMemory reads what Encode wrote. Heads are taken as they were when they
+// were verified: the file is its owner's.
+func DecodeMemory(b []byte) (*Memory, error) {
+	if len(b) > MaxMemory {
+		return nil, fmt.Errorf("heads: %d bytes, at most %d", len(b), MaxMemory)
+	}
+	var f memoryFile
+	r := json.NewDecoder(bytes.NewReader(b))
+	r.DisallowUnknownFields()
+	if err := r.Decode(&f); err != nil {
+		return nil, fmt.Errorf("heads: %w", err)
+	}
+	if f.Version != memoryFormat || len(f.Banks) > MaxBanks || r.More() {
+		return nil, fmt.Errorf("heads: version %d with %d banks, want version %d and at most %d", f.Version, len(f.Banks), memoryFormat, MaxBanks)
+	}
+	m := NewMemory()
+	for _, bank := range f.Banks {
+		if err := m.read(bank); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Memory) read(b bankHeads) error {
+	if len(b.Heads) < 1 || len(b.Heads) > maxSeen || m.banks[b.Bank] != nil {
+		return fmt.Errorf("heads of %s: %d, want 1..%d, and each bank once", b.Bank, len(b.Heads), maxSeen)
+	}
+	var last contract.Head
+	for _, der := range b.Heads {
+		h, id, err := contract.ReadHead(der)
+		if err != nil {
+			return fmt.Errorf("heads of %s: %w", b.Bank, err)
+		}
+		if h.Bank != b.Bank || h.Size < last.Size || h.Time.Before(last.Time) {
+			return fmt.Errorf("heads of %s: a head of %s of size %d after one of size %d", b.Bank, h.Bank, h.Size, last.Size)
+		}
+		m.banks[b.Bank] = append(m.banks[b.Bank], Seen{h, id, der})
+		last = h
+	}
+	return nil
+}
+
+// Encode writes the memory, banks in order.
+func (m *Memory) Encode() ([]byte, error) {
+	f := memoryFile{Version: memoryFormat, Banks: []bankHeads{}}
+	for id, seen := range m.banks {
+		b := bankHeads{Bank: id}
+		for _, s := range seen {
+			b.Heads = append(b.Heads, s.DER)
+		}
+		f.Banks = append(f.Banks, b)
+	}
+	slices.SortFunc(f.Banks, func(a, b bankHeads) int { return bytes.Compare([]byte(a.Bank), []byte(b.Bank)) })
+	return json.MarshalIndent(f, "", " ")
+}
+
+// Last is the latest head that was seen of a bank.
+func (m *Memory) Last(bank protocol.AgentID) (Seen, bool) {
+	s := m.banks[bank]
+	if len(s) == 0 {
+		return Seen{}, false
+	}
+	return s[len(s)-1], true
+}
+
+// Judge takes the head that a bank shows, and the proof of growth from a head
+// of size from. Without an error the log has only grown since all that was seen
+// before, and a newer head is remembered. An ErrFork comes as a *Fork.
+func (m *Memory) Judge(h contract.VerifiedHead, from uint64, growth [][]byte) error {
+	if !h.Checked() {
+		return fmt.Errorf("%w: the head of %s was not verified", ErrProof, h.Bank)
+	}
+	seen := m.banks[h.Bank]
+	for _, s := range slices.Backward(seen) {
+		if s.ID == h.ID {
+			return nil // seen before
+		}
+		if s.Size == h.Size && s.Root != h.Root {
+			return &Fork{s, remembered(h)}
+		}
+	}
+	if len(seen) > 0 {
+		if err := follows(seen, h, from, growth); err != nil {
+			return err
+		}
+	}
+	return m.remember(h)
+}
+
+// follows checks a head against the latest one of those that were seen.
+func follows(seen []Seen, h contract.VerifiedHead, from uint64, growth [][]byte) error {
+	last := seen[len(seen)-1]
+	switch {
+	case h.Size < last.Size && h.Time.After(last.Time):
+		return fmt.Errorf("%w: to %d entries at %s from %d at %s", ErrShrunk, h.Size, h.Time.Format(time.RFC3339Nano), last.Size, last.Time.Format(time.RFC3339Nano))
+	case h.Size > last.Size && h.Time.Before(last.Time):
+		return &Fork{last, remembered(h)} // a longer log at an earlier time
+	case h.Size == last.Size:
+		return nil // of one root, as was compared
+	case h.Size < last.Size:
+		return older(seen, h)
+	case from != last.Size:
+		return fmt.Errorf("%w: the proof begins at %d entries, the last head seen has %d", ErrUnknown, from, last.Size)
+	}
+	return VerifyGrowth(last.Head, h.Head, growth)
+}
+
+// older: a head from before the latest one may only be told by its size.
+func older(seen []Seen, h contract.VerifiedHead) error {
+	for _, s := range seen {
+		if s.Size == h.Size {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the head of %d entries is older than the last one seen, of %d", ErrUnknown, h.Size, seen[len(seen)-1].Size)
+}
+
+func remembered(h contract.VerifiedHead) Seen { return Seen{h.Head, h.ID, h.DER} }
+
+// remember keeps a head that is newer than all. At the bound the oldest goes.
+func (m *Memory) remember(h contract.VerifiedHead) error {
+	seen := m.banks[h.Bank]
+	if len(seen) == 0 && len(m.banks) >= MaxBanks {
+		return fmt.Errorf("heads of %d banks are remembered, which is the most", MaxBanks)
+	}
+	if n := len(seen); n > 0 && (h.Size < seen[n-1].Size || h.Time.Before(seen[n-1].Time)) {
+		return nil
+	}
+	seen = append(seen, remembered(h))
+	m.banks[h.Bank] = seen[max(0, len(seen)-maxSeen):]
+	return nil
+}
+
+// Fork is the evidence of a fork: two heads with their signatures.
+type Fork struct {
+	Seen, Shown Seen
+}
+
+// Error names both heads. It is an ErrFork.
+func (f *Fork) Error() string {
+	return fmt.Sprintf("%s: %s signed %d entries with root %s at %s, and %d entries with root %s at %s", ErrFork, f.Seen.Bank,
+		f.Seen.Size, f.Seen.Root, f.Seen.Time.Format(time.RFC3339Nano), f.Shown.Size, f.Shown.Root, f.Shown.Time.Format(time.RFC3339Nano))
+}
+
+// Unwrap is ErrFork.
+func (f *Fork) Unwrap() error { return ErrFork }
+
+// Fresh checks that a head is no older than an age allows.
+func Fresh(h contract.Head, now time.Time, age time.Duration) error {
+	if old := now.Sub(h.Time); old > age {
+		return fmt.Errorf("%w: it was signed %s ago, want at most %s", ErrStale, old.Round(time.Second), age)
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package ledgerdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"ramp/bank/audit"
+	"ramp/bank/ledger"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+)
+
+// LogReport is what an audit of the log and of the file found.
+type LogReport struct {
+	Size  uint64   // entries in the log
+	Root  string   // of the log, as the entries make it, in hex
+	Heads int      // that are kept
+	Bad   []string // faults, at most ledger.MaxBad and a word that there are more
+}
+
+// AuditLog recomputes the log from the entries and compares it with the stored
+// tiles, state and heads; adds the rows of all tables up anew; and walks the
+// pages of the file. open verifies a head; nil: heads are only read. It sees the
+// ledger as it is at one moment. An error means that the file could not be read.
+func (db *DB) AuditLog(open func(der []byte) (contract.Head, string, error)) (LogReport, error) {
+	if open == nil {
+		open = contract.ReadHead
+	}
+	var r LogReport
+	err := guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			a := logAuditor{book: openBook(tx), report: &r, open: open}
+			a.pages(tx)
+			return a.audit(tx)
+		})
+	})
+	if err != nil {
+		return r, fmt.Errorf("audit ledger %s: %w", db.path, err)
+	}
+	return r, nil
+}
+
+// AuditAll is ledger.Audit and AuditLog at one moment: faults of both.
+func (db *DB) AuditAll(open func(der []byte) (contract.Head, string, error)) (ledger.Report, LogReport, error) {
+	l, err := db.AuditLog(open)
+	if err != nil {
+		return ledger.Report{}, l, err
+	}
+	var r ledger.Report
+	err = db.View(func(t protocol.Tables) (err error) {
+		r, err = ledger.Audit(t)
+		return err
+	})
+	return r, l, err
+}
+
+type logAuditor struct {
+	book
+	report *LogReport
+	open   func(der []byte) (contract.Head, string, error)
+	bank   protocol.AgentID
+	tree   *audit.Tree
+	heads  []contract.Head // in order; the first have been compared
+	tiles  int             // that the entries fill
+}
+
+func (a *logAuditor) bad(format string, args ...any) {
+	switch n := len(a.report.Bad); {
+	case n < ledger.MaxBad:
+		a.report.Bad = append(a.report.Bad, fmt.Sprintf(format, args...))
+	case n == ledger.MaxBad:
+		a.report.Bad = append(a.report.Bad, "and more")
+	}
+}
+
+// pages lets bbolt walk its pages: keys in order, no page twice, none lost.
+func (a *logAuditor) pages(tx *bbolt.Tx) {
+	for err := range tx.Check() {
+		a.bad("file: %s", err)
+	}
+}
+
+func (a *logAuditor) audit(tx *bbolt.Tx) error {
+	a.names(tx)
+	if len(a.report.Bad) > 0 {
+		return nil // what lies on such pages says nothing more
+	}
+	state, err := history{a.tables}.state()
+	if err != nil {
+		a.bad("%s", err)
+	}
+	a.bank = state.Bank
+	s, err := decodeLogState(a.log.Get(logStateKey))
+	if err != nil {
+		a.bad("%s", err)
+	}
+	a.readHeads()
+	if err := a.replay(); err != nil {
+		return err
+	}
+	a.compare(s, uint64(tx.ID()))
+	return nil
+}
+
+// names holds that the file has the buckets that it should, and no others.
+func (a *logAuditor) names(tx *bbolt.Tx) {
+	if err := checkFormat(tx); err != nil {
+		a.bad("%s", err)
+	}
+	if got := keysOf(tx.Cursor()); got != "log meta tables " {
+		a.bad("the file has the parts %q", got)
+		return
+	}
+	if got := keysOf(a.log.Cursor()); got != "heads state tiles " {
+		a.bad("the log has the parts %q", got)
+	}
+	if got := keysOf(tx.Bucket(metaBucket).Cursor()); got != "format schema " {
+		a.bad("the file's description has the parts %q", got)
+	}
+}
+
+func keysOf(c *bbolt.Cursor) string {
+	var b []byte
+	for k, _ := c.First(); k != nil && len(b) < 256; k, _ = c.Next() {
+		b = append(append(b, k...), ' ')
+	}
+	return string(b)
+}
+
+// readHeads reads all heads: numbered without a gap, each naming the one before
+// it, of rising size and time.
+func (a *logAuditor) readHeads() {
+	var n uint64
+	var id string
+	var last contract.Head
+	c := a.log.Bucket(headsBucket).Cursor()
+	for k, der := c.First(); k != nil; k, der = c.Next() {
+		h, hid, err := a.open(der)
+		first := len(a.heads) == 0
+		switch {
+		case len(k) != 8 || !first && binary.BigEndian.Uint64(k) != n+1:
+			a.bad("head %x is out of place", k)
+		case err != nil:
+			a.bad("head %x: %s", k, err)
+		case h.Bank != a.bank || h.Size < last.Size || h.Time.Before(last.Time):
+			a.bad("head %x of %s, of %d entries, comes after one of %d", k, h.Bank, h.Size, last.Size)
+		case !first && h.Previous != id || binary.BigEndian.Uint64(k) == 1 && h.Previous != hex.EncodeToString(make([]byte, audit.HashSize)):
+			a.bad("head %x does not name the one before it", k)
+		}
+		if len(k) == 8 {
+			n = binary.BigEndian.Uint64(k)
+		}
+		id, last = hid, h
+		a.heads = append(a.heads, h)
+	}
+	a.report.Heads = len(a.heads)
+}
+
+// replay grows the log from the entries.
+func (a *logAuditor) replay() error {
+	a.tree = audit.NewTree()
+	a.passHeads()
+	entries := a.tables.Bucket([]byte(ledger.TableEntries))
+	if entries == nil {
+		return nil
+	}
+	return entries.ForEach(func(k, v []byte) error {
+		if n := a.tree.Size() + 1; string(k) != ledger.NumberKey(n) {
+			a.bad("entry %x is not the next, %d", k, n)
+		}
+		err := a.tree.Append(v, a.sameTile)
+		a.passHeads()
+		return err
+	})
+}
+
+// passHeads compares the heads of the size that the replay has reached.
+func (a *logAuditor) passHeads() {
+	for len(a.heads) > 0 && a.heads[0].Size == a.tree.Size() {
+		if root := a.tree.Root(); a.heads[0].Root != hex.EncodeToString(root[:]) {
+			a.bad("the head signed at %d entries has another root than they have", a.heads[0].Size)
+		}
+		a.heads = a.heads[1:]
+	}
+}
+
+func (a *logAuditor) sameTile(t audit.Tile) error {
+	a.tiles++
+	if stored := a.log.Bucket(tilesBucket).Get(tileKey(t.Row, t.Number)); !bytes.Equal(stored, t.Hashes) {
+		a.bad("tile %d of row %d of the log is not what the entries make", t.Number, t.Row)
+	}
+	return nil
+}
+
+// compare holds the whole against what is stored of it.
+func (a *logAuditor) compare(s logState, txid uint64) {
+	root := a.tree.Root()
+	a.report.Size, a.report.Root = a.tree.Size(), hex.EncodeToString(root[:])
+	if s.size != a.tree.Size() || s.root != root {
+		a.bad("the log's state is of %d entries with root %x, there are %d with root %x", s.size, s.root, a.tree.Size(), root)
+	}
+	if s.txid != txid {
+		a.bad("transaction %d is the last, the log knows %d", txid, s.txid)
+	}
+	if len(a.heads) > 0 {
+		a.bad("%d heads are of more entries than there are", len(a.heads))
+	}
+	tiles := 0
+	c := a.log.Bucket(tilesBucket).Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		tiles++
+	}
+	if tiles != a.tiles {
+		a.bad("the log has %d tiles, the entries fill %d", tiles, a.tiles)
+	}
+	a.rows(s)
+}
+
+// rows adds the rows of all tables up.
+func (a *logAuditor) rows(s logState) {
+	d, err := digestOf(a.tables)
+	if err != nil || d != s.digest {
+		a.bad("a row of the tables was changed, lost or added: they sum to %016x, want %016x (%v)", uint64(d), uint64(s.digest), err)
+	}
+}

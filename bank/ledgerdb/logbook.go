@@ -1,0 +1,213 @@
+package ledgerdb
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ramp/bank/audit"
+	"ramp/bank/ledger"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+)
+
+// The log of the entries (package audit) lies beside the tables in the file. It
+// grows in the transaction that appends the entries.
+const (
+	headGap   = 100 * time.Millisecond // between heads that appends sign
+	headAge   = 30 * time.Second       // a head that is asked for is no older
+	maxHeads  = 4096                   // kept; the oldest go
+	buildStep = 1 << 16                // entries of one transaction while a log is built
+	logFormat = 1                      // of its state
+)
+
+var (
+	logBucket   = []byte("log")
+	tilesBucket = []byte("tiles")
+	headsBucket = []byte("heads")
+	logStateKey = []byte("state")
+)
+
+// Sign signs a head as the bank; nil: there is nobody who can.
+type Sign func(h contract.Head) ([]byte, error)
+
+// logbook is where the log stands after a transaction. A committed one does not
+// change any more.
+type logbook struct {
+	tree   *audit.Tree
+	digest digest
+	heads  uint64 // number of the last head; zero: none
+	head   contract.Head
+	headID string
+	signed time.Time // when this process signed the last one
+}
+
+// state is what is stored of a logbook: enough to notice whether tiles and
+// entries are still those that it was made of.
+type logState struct {
+	size   uint64
+	root   [audit.HashSize]byte
+	digest digest
+	txid   uint64 // of the transaction that wrote it
+}
+
+const logStateSize = 1 + 8 + audit.HashSize + 8 + 8
+
+func (s logState) encode() []byte {
+	b := append(make([]byte, 0, logStateSize), logFormat)
+	b = binary.BigEndian.AppendUint64(b, s.size)
+	b = append(b, s.root[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(s.digest))
+	return binary.BigEndian.AppendUint64(b, s.txid)
+}
+
+func decodeLogState(b []byte) (s logState, err error) {
+	if len(b) != logStateSize || b[0] != logFormat {
+		return s, fmt.Errorf("damaged: the log's state has %d octets or an unknown version", len(b))
+	}
+	s.size = binary.BigEndian.Uint64(b[1:])
+	copy(s.root[:], b[9:])
+	s.digest = digest(binary.BigEndian.Uint64(b[9+audit.HashSize:]))
+	s.txid = binary.BigEndian.Uint64(b[17+audit.HashSize:])
+	return s, nil
+}
+
+// book is the log within one transaction: its stored tiles and heads.
+type book struct {
+	log, tables *bbolt.Bucket
+}
+
+func openBook(tx *bbolt.Tx) book {
+	return book{tx.Bucket(logBucket), tx.Bucket(tablesBucket)}
+}
+
+func tileKey(row int, number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{byte(row)}, number)
+}
+
+// Tile reads a tile (audit.Tiles).
+func (b book) Tile(row int, number uint64) ([]byte, error) {
+	v := b.log.Bucket(tilesBucket).Get(tileKey(row, number))
+	if v == nil {
+		return nil, fmt.Errorf("damaged: tile %d of row %d of the log is missing", number, row)
+	}
+	return v, nil
+}
+
+func (b book) keep(t audit.Tile) error {
+	tiles := b.log.Bucket(tilesBucket)
+	tiles.FillPercent = fullPages
+	return tiles.Put(tileKey(t.Row, t.Number), t.Hashes)
+}
+
+func (b book) entry(number uint64) ([]byte, error) {
+	entries := b.tables.Bucket([]byte(ledger.TableEntries))
+	if entries != nil {
+		if v := entries.Get([]byte(ledger.NumberKey(number))); v != nil {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("damaged: entry %d is missing", number)
+}
+
+// lastEntry is the number of the last entry; zero: there is none.
+func (b book) lastEntry() (uint64, error) {
+	entries := b.tables.Bucket([]byte(ledger.TableEntries))
+	if entries == nil {
+		return 0, nil
+	}
+	k, _ := entries.Cursor().Last()
+	if k == nil {
+		return 0, nil
+	}
+	if len(k) != 8 {
+		return 0, fmt.Errorf("damaged: an entry has a key of %d octets", len(k))
+	}
+	return binary.BigEndian.Uint64(k), nil
+}
+
+// extend takes the entries among records into the log, and stores where it
+// stands then. Entries come in order and without a gap.
+func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*logbook, error) {
+	next := *l
+	next.tree, next.digest = l.tree.Clone(), d
+	b := openBook(tx)
+	for i := range records {
+		r := &records[i]
+		if r.Table != ledger.TableEntries {
+			continue
+		}
+		if n := next.tree.Size() + 1; r.Value == nil || r.Key != ledger.NumberKey(n) {
+			return nil, fmt.Errorf("entry %x is not the next, %d: what was entered is never changed", r.Key, n)
+		}
+		if err := next.tree.Append(r.Value, b.keep); err != nil {
+			return nil, err
+		}
+	}
+	return &next, next.store(tx)
+}
+
+func (l *logbook) store(tx *bbolt.Tx) error {
+	s := logState{l.tree.Size(), l.tree.Root(), l.digest, uint64(tx.ID())}
+	return tx.Bucket(logBucket).Put(logStateKey, s.encode())
+}
+
+// seal signs a head of the log as it stands and keeps it.
+func (l *logbook) seal(tx *bbolt.Tx, sign Sign, now time.Time) error {
+	h, err := l.next(tx, now)
+	if err != nil {
+		return err
+	}
+	der, err := sign(h)
+	if err != nil {
+		return fmt.Errorf("sign a head of the log: %w", err)
+	}
+	if l.head, l.headID, err = contract.ReadHead(der); err != nil {
+		return err
+	}
+	l.heads, l.signed = l.heads+1, now
+	heads := tx.Bucket(logBucket).Bucket(headsBucket)
+	if l.heads > maxHeads {
+		if err := heads.Delete(binary.BigEndian.AppendUint64(nil, l.heads-maxHeads)); err != nil {
+			return err
+		}
+	}
+	return heads.Put(binary.BigEndian.AppendUint64(nil, l.heads), der)
+}
+
+// next is the head that is to be signed. Its time is not before the one of the
+// head before it, whatever the clock says.
+func (l *logbook) next(tx *bbolt.Tx, now time.Time) (contract.Head, error) {
+	state, err := history{tx.Bucket(tablesBucket)}.state()
+	if err != nil {
+		return contract.Head{}, err
+	}
+	root := l.tree.Root()
+	h := contract.Head{
+		Version: contract.HeadVersion, Bank: state.Bank, Size: l.tree.Size(), Root: hex.EncodeToString(root[:]),
+		Time: now.UTC(), Previous: l.headID,
+	}
+	if h.Time.Before(l.head.Time) {
+		h.Time = l.head.Time
+	}
+	if l.heads == 0 {
+		h.Previous = hex.EncodeToString(make([]byte, audit.HashSize))
+	}
+	return h, nil
+}
+
+// due reports whether a head should be signed with an append.
+func (l *logbook) due(now time.Time) bool {
+	return l.unsigned() && now.Sub(l.signed) >= headGap
+}
+
+// unsigned reports whether entries are not yet under a head.
+func (l *logbook) unsigned() bool {
+	return l.tree.Size() > l.head.Size || l.tree.Size() > 0 && l.heads == 0
+}
+
+var errNoSigner = errors.New("no key to sign heads of the log with")

@@ -1,0 +1,154 @@
+package ledgerdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"ramp/bank/audit"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+)
+
+// SignHeads lets the log be signed from now on: with appends, at most every
+// 100 ms, and by SealHead.
+func (db *DB) SignHeads(sign Sign) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.sign = sign
+}
+
+// SealHead signs a head if entries are not yet under one: whoever keeps the
+// ledger open calls it at least each second.
+func (db *DB) SealHead(now time.Time) error {
+	return db.seal(now, (*logbook).unsigned)
+}
+
+// freshHead signs a head if the last is of fewer entries or too old to tell
+// somebody who asks.
+func (db *DB) freshHead(now time.Time) error {
+	return db.seal(now, func(l *logbook) bool {
+		return l.unsigned() || l.tree.Size() > 0 && now.Sub(l.head.Time) >= headAge
+	})
+}
+
+func (db *DB) seal(now time.Time, due func(l *logbook) bool) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.sealIf(now, due)
+}
+
+// sealIf is seal for who has locked the ledger.
+func (db *DB) sealIf(now time.Time, due func(l *logbook) bool) error {
+	old := db.log.Load()
+	if !due(old) {
+		return nil
+	}
+	if db.sign == nil {
+		return errNoSigner
+	}
+	return db.update(func(tx *bbolt.Tx) (*logbook, error) {
+		next := *old
+		if err := next.seal(tx, db.sign, now); err != nil {
+			return nil, err
+		}
+		return &next, next.store(tx)
+	})
+}
+
+// enter is what an append does to the tables and to the log.
+func (db *DB) enter(tx *bbolt.Tx, records []protocol.Record) (*logbook, error) {
+	l := db.log.Load()
+	d := l.digest
+	if err := put(tx, records, d.note); err != nil {
+		return nil, err
+	}
+	next, err := l.extend(tx, records, d)
+	if err != nil || db.sign == nil {
+		return next, err
+	}
+	if now := time.Now(); next.due(now) {
+		err = next.seal(tx, db.sign, now)
+	}
+	return next, err
+}
+
+// ErrNoEntry says that the ledger has no such entry or decision.
+var ErrNoEntry = errors.New("not in the ledger")
+
+// ProveContract proves what was decided about a contract, its refunds included,
+// and that the log grew from one of size from (0: no such proof), under a head
+// that is at most 30 s old.
+func (db *DB) ProveContract(id protocol.ContractID, from uint64, now time.Time) (audit.Document, error) {
+	found, err := db.Outcome(id)
+	if err != nil {
+		return audit.Document{}, err
+	}
+	if !found.Found {
+		return audit.Document{}, fmt.Errorf("contract %s: %w", id, ErrNoEntry)
+	}
+	numbers := []uint64{found.Receipt.Entry}
+	for _, r := range found.Receipt.Refunds {
+		numbers = append(numbers, r.Entry)
+	}
+	return db.Prove(numbers, from, now)
+}
+
+// Prove proves that entries, in rising order, are in the log, and that it grew
+// from one of size from; without entries it is the newest head.
+func (db *DB) Prove(numbers []uint64, from uint64, now time.Time) (audit.Document, error) {
+	if err := db.freshHead(now); err != nil {
+		return audit.Document{}, err
+	}
+	l := db.log.Load() // its tiles are in every transaction from now on
+	var d audit.Document
+	if l.heads == 0 {
+		return d, fmt.Errorf("the log has no head yet: %w", ErrNoEntry)
+	}
+	if from > l.head.Size {
+		from = 0 // nothing can be proved; the head will show it
+	}
+	err := guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) (err error) {
+			d, err = l.document(openBook(tx), numbers, from)
+			return err
+		})
+	})
+	if err != nil {
+		return d, fmt.Errorf("prove from ledger %s: %w", db.path, err)
+	}
+	return d, nil
+}
+
+func (l *logbook) document(b book, numbers []uint64, from uint64) (audit.Document, error) {
+	d := audit.Document{Version: audit.DocumentVersion, From: from}
+	d.Head = append(d.Head, b.log.Bucket(headsBucket).Get(binary.BigEndian.AppendUint64(nil, l.heads))...)
+	if len(d.Head) == 0 {
+		return d, fmt.Errorf("damaged: head %d is missing", l.heads)
+	}
+	var err error
+	if d.Growth, err = l.tree.Growth(from, l.head.Size, b); err != nil {
+		return d, err
+	}
+	for _, n := range numbers {
+		v, err := b.entry(n)
+		if err != nil {
+			return d, err
+		}
+		path, err := l.tree.Inclusion(n, l.head.Size, b)
+		if err != nil {
+			return d, err
+		}
+		d.Entries = append(d.Entries, audit.Proven{Number: n, Record: append([]byte(nil), v...), Path: path})
+	}
+	return d, nil
+}
+
+// Head is the last signed head; ok is false if there is none.
+func (db *DB) Head() (h contract.Head, ok bool) {
+	l := db.log.Load()
+	return l.head, l.heads > 0
+}

@@ -1,0 +1,174 @@
+package ledgerdb
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"ramp/bank/audit"
+	"ramp/protocol/contract"
+)
+
+// openLog restores the log and compares it with what is stored about it. A file
+// from before there was a log gets one; entries of a program that knew none are
+// taken in. It reads a few tiles and fewer than audit.TileWidth entries
+// otherwise, however long the history is.
+func (db *DB) openLog() error {
+	if err := db.makeLog(); err != nil {
+		return err
+	}
+	for {
+		l, last, err := db.readLog()
+		if err != nil {
+			return err
+		}
+		if l.tree.Size() == last {
+			db.log.Store(l)
+			return db.checkDigest(l)
+		}
+		if err := db.buildLog(l, last); err != nil {
+			return err
+		}
+	}
+}
+
+// makeLog makes an empty log if there is none.
+func (db *DB) makeLog() error {
+	missing := false
+	err := guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			missing = tx.Bucket(logBucket) == nil
+			return nil
+		})
+	})
+	if err != nil || !missing {
+		return err
+	}
+	return guard(func() error { return db.bolt.Update(beginLog) })
+}
+
+func beginLog(tx *bbolt.Tx) error {
+	b, err := tx.CreateBucket(logBucket)
+	if err != nil {
+		return err
+	}
+	for _, name := range [][]byte{tilesBucket, headsBucket} {
+		if _, err := b.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	l := &logbook{tree: audit.NewTree()}
+	if l.digest, err = digestOf(tx.Bucket(tablesBucket)); err != nil {
+		return err
+	}
+	return l.store(tx)
+}
+
+// readLog restores the log as it is stored, and says which entry is the last.
+func (db *DB) readLog() (l *logbook, last uint64, err error) {
+	err = guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			b := openBook(tx)
+			if last, err = b.lastEntry(); err != nil {
+				return err
+			}
+			l, err = b.read(last)
+			return err
+		})
+	})
+	return l, last, err
+}
+
+func (b book) read(last uint64) (*logbook, error) {
+	if b.log.Bucket(tilesBucket) == nil || b.log.Bucket(headsBucket) == nil {
+		return nil, errors.New("damaged: the log has lost its tiles or its heads")
+	}
+	s, err := decodeLogState(b.log.Get(logStateKey))
+	if err != nil {
+		return nil, err
+	}
+	if s.size > last {
+		return nil, fmt.Errorf("damaged: the log has %d entries, the ledger %d", s.size, last)
+	}
+	l := &logbook{digest: s.digest}
+	if l.tree, err = audit.Restore(s.size, b, b.entry); err != nil {
+		return nil, err
+	}
+	if l.tree.Root() != s.root {
+		return nil, fmt.Errorf("damaged: the log's hashes and last entries do not lead to the root that it had with %d entries", s.size)
+	}
+	return l, b.readHead(l)
+}
+
+// readHead reads the last head, which must be of this log.
+func (b book) readHead(l *logbook) error {
+	k, der := b.log.Bucket(headsBucket).Cursor().Last()
+	if k == nil {
+		return nil
+	}
+	if len(k) != 8 {
+		return fmt.Errorf("damaged: a head has a key of %d octets", len(k))
+	}
+	l.heads = binary.BigEndian.Uint64(k)
+	var err error
+	if l.head, l.headID, err = contract.ReadHead(der); err != nil {
+		return fmt.Errorf("damaged: %w", err)
+	}
+	root, err := l.tree.RootAt(l.head.Size, b)
+	if err != nil {
+		return err
+	}
+	if hex.EncodeToString(root[:]) != l.head.Root {
+		return fmt.Errorf("damaged: the head signed at %d entries is not of this log", l.head.Size)
+	}
+	return nil
+}
+
+// buildLog takes in the next of the entries that are there without being in it.
+func (db *DB) buildLog(l *logbook, last uint64) error {
+	return guard(func() error {
+		return db.bolt.Update(func(tx *bbolt.Tx) error {
+			b := openBook(tx)
+			for n := l.tree.Size() + 1; n <= last && n%buildStep != 0 || n == l.tree.Size()+1 && n <= last; n++ {
+				v, err := b.entry(n)
+				if err != nil {
+					return err
+				}
+				if err := l.tree.Append(v, b.keep); err != nil {
+					return err
+				}
+			}
+			return l.store(tx)
+		})
+	})
+}
+
+// checkDigest adds the rows up anew if another transaction than the log's own
+// was the last: a program without a log has written.
+func (db *DB) checkDigest(l *logbook) error {
+	foreign := false
+	err := guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
+			foreign = s.txid != uint64(tx.ID())
+			return err
+		})
+	})
+	if err != nil || !foreign {
+		return err
+	}
+	next := *l
+	err = guard(func() error {
+		return db.bolt.Update(func(tx *bbolt.Tx) (err error) {
+			if next.digest, err = digestOf(tx.Bucket(tablesBucket)); err != nil {
+				return err
+			}
+			return next.store(tx)
+		})
+	})
+	db.log.Store(&next)
+	return err
+}
