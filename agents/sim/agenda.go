@@ -28,8 +28,7 @@ type event struct {
 	host   *Host
 	life   int // of the host, for what does not outlive it; 0: any
 	packet *packet
-	local  protocol.Message // an answer
-	from   protocol.AgentID // the correspondent that stirs
+	local  *protocol.Message // an answer
 	call   func()
 }
 

@@ -294,12 +294,12 @@ func (h *Host) stir(id protocol.AgentID) {
 		return
 	}
 	h.stirs[id] = at
-	h.world.plan(at-h.world.now, event{kind: stirs, host: h, from: id})
+	h.world.plan(at-h.world.now, event{kind: stirs, call: func() { h.stir(id) }})
 }
 
 func (h *Host) planAnswers(list []Later) {
 	for _, l := range list {
-		h.world.plan(l.After, event{kind: answers, host: h, life: h.life, local: l.Message})
+		h.world.plan(l.After, event{kind: answers, host: h, life: h.life, local: &l.Message})
 	}
 }
 

@@ -193,7 +193,7 @@ func (w *World) delay(from, to *Host) time.Duration {
 // undeliverable tells a sender that nobody can be reached there.
 func (w *World) undeliverable(from *Host, to protocol.AgentID, p *packet) {
 	m := p.sent
-	w.plan(w.net.chance.Around(50*time.Millisecond), event{kind: answers, host: from, life: from.life, local: protocol.Message{
+	w.plan(w.net.chance.Around(50*time.Millisecond), event{kind: answers, host: from, life: from.life, local: &protocol.Message{
 		Performative: protocol.Failure, Sender: protocol.LocalMesh, Receivers: []protocol.AgentID{from.ID()},
 		Protocol: m.Protocol, Conversation: m.Conversation, ReplyWith: m.ReplyWith,
 		Body: message.Undeliverable{To: to},
@@ -206,7 +206,11 @@ func (w *World) deliver(h *Host, p *packet) {
 		return
 	}
 	w.trace(h, traceArrived, p.digest[:])
-	if from := w.byID[p.sender]; from == nil || !from.trusted {
+	from := p.from
+	if from == nil {
+		from = w.byID[p.sender]
+	}
+	if from == nil || !from.trusted {
 		w.refuse(h, p, errStranger) // a transport shuts it out
 		return
 	}
@@ -216,7 +220,9 @@ func (w *World) deliver(h *Host, p *packet) {
 		return
 	}
 	w.stats.Delivered++
-	w.observe(func(o Observer) { o.Delivered(h, m) })
+	for _, o := range w.cfg.Observers {
+		o.Delivered(h, from, m)
+	}
 	h.receive(m)
 }
 

@@ -30,8 +30,8 @@ type Config struct {
 type Observer interface {
 	// Durable is told what became durable on a host, after it did.
 	Durable(h *Host, records []protocol.Record)
-	// Delivered is told what a host's role is about to receive from another agent.
-	Delivered(h *Host, m protocol.Message)
+	// Delivered is told what a host's role is about to receive from another's.
+	Delivered(to, from *Host, m protocol.Message)
 	// Refused is told of bytes that could not be opened.
 	Refused(h *Host, sender protocol.AgentID, err error)
 }
@@ -97,7 +97,7 @@ type World struct {
 	weather weather
 	calm    bool // faults have stopped
 	hash    hash.Hash
-	line    [21]byte
+	lines   []byte // of the trace, not hashed yet
 	stats   Stats
 }
 
@@ -169,7 +169,11 @@ func (w *World) Stats() Stats {
 }
 
 // Hash is of everything that happened so far, in hexadecimal.
-func (w *World) Hash() string { return hex.EncodeToString(w.hash.Sum(nil)) }
+func (w *World) Hash() string {
+	w.hash.Write(w.lines)
+	w.lines = w.lines[:0]
+	return hex.EncodeToString(w.hash.Sum(nil))
+}
 
 // quiet reports whether there are no faults: they have not begun, or have stopped.
 func (w *World) quiet() bool { return w.calm || w.now < w.cfg.Peace }
@@ -243,11 +247,9 @@ func (w *World) happen(e event) {
 		w.deliver(e.host, e.packet)
 	case answers:
 		w.trace(e.host, traceAnswered, []byte(e.local.Body.Kind()))
-		e.host.receive(e.local)
+		e.host.receive(*e.local)
 	case rings:
 		e.host.ring()
-	case stirs:
-		e.host.stir(e.from)
 	case written:
 		e.host.written()
 	case starts:
@@ -255,7 +257,7 @@ func (w *World) happen(e event) {
 		e.host.start()
 	case probes:
 		e.host.probe()
-	case happens:
+	case happens, stirs:
 		e.call()
 	default:
 		panic(fmt.Sprintf("sim: event of kind %d", e.kind))
@@ -286,12 +288,17 @@ const (
 	traceStarted  byte = 4
 )
 
+// traceBuffer is how much of the trace is hashed at once.
+const traceBuffer = 1 << 14
+
 // trace adds a line to the hash.
 func (w *World) trace(h *Host, kind byte, about []byte) {
-	binary.BigEndian.PutUint64(w.line[:], uint64(w.now))
-	binary.BigEndian.PutUint64(w.line[8:], uint64(h.index))
-	binary.BigEndian.PutUint32(w.line[16:], uint32(len(about)))
-	w.line[20] = kind
-	w.hash.Write(w.line[:])
-	w.hash.Write(about)
+	b := binary.BigEndian.AppendUint64(w.lines, uint64(w.now))
+	b = binary.BigEndian.AppendUint64(b, uint64(h.index))
+	b = append(b, kind, byte(len(about)))
+	w.lines = append(b, about...)
+	if len(w.lines) >= traceBuffer {
+		w.hash.Write(w.lines)
+		w.lines = w.lines[:0]
+	}
 }

@@ -99,6 +99,7 @@ func (c *Checks) bankDecides(e ledger.Entry) {
 		had := c.bank.outcome[e.Contract]
 		c.check(AllOrNothing, had == "", "entry %d decides contract %.8s, which is %s", e.Number, e.Contract, had)
 		c.bank.outcome[e.Contract] = protocol.OutcomeVoid
+		c.follow("contract "+string(e.Contract), false)
 		if e.Kind == ledger.KindSettle {
 			c.bank.outcome[e.Contract] = protocol.OutcomeSettled
 			c.settles(e)

@@ -52,6 +52,7 @@ type Checks struct {
 	held       map[claimKey]*claim
 	bundles    map[protocol.ContractID]protocol.Bundle
 	deals      map[string][]claimKey // of a site's deal
+	going      map[string]bool
 	counts     map[string]int
 	violations []Violation
 }
@@ -60,7 +61,7 @@ type Checks struct {
 func NewChecks() *Checks {
 	return &Checks{
 		bank: newBankBook(), claims: map[protocol.AgentID]map[string]*claim{}, held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{},
-		deals: map[string][]claimKey{}, counts: map[string]int{},
+		deals: map[string][]claimKey{}, going: map[string]bool{}, counts: map[string]int{},
 	}
 }
 
@@ -107,21 +108,38 @@ func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
 }
 
 // Delivered takes what a host is about to receive.
-func (c *Checks) Delivered(h *sim.Host, m protocol.Message) {
-	from := h.World().Host(m.Sender.Name())
-	c.check(Credentials, from == nil || from.Trusted(), "%s takes %s of %s, whom nobody vouches for", h.Name, m.Body.Kind(), m.Sender)
+func (c *Checks) Delivered(to, from *sim.Host, m protocol.Message) {
+	c.counts[Credentials]++
+	if !from.Trusted() {
+		c.check(Credentials, false, "%s takes %s of %s, whom nobody vouches for", to.Name, m.Body.Kind(), from.Name)
+	}
 }
 
 // Refused takes what could not be opened; that is how it should be.
 func (c *Checks) Refused(*sim.Host, protocol.AgentID, error) { c.counts[Credentials]++ }
 
+// follow keeps which things are going on.
+func (c *Checks) follow(what string, going bool) {
+	if going {
+		c.going[what] = true
+	} else {
+		delete(c.going, what)
+	}
+}
+
+// Going is how many purchases are not over, contracts not decided, and
+// reservations neither sold nor free, as the journals have them.
+func (c *Checks) Going() int { return len(c.going) }
+
 // userSaved holds what a user believes against the bank.
 func (c *Checks) userSaved(h *sim.Host, r protocol.Record) {
-	row, err := user.ReadRow(r.Value)
-	if r.Value == nil || err != nil {
+	if r.Value == nil {
 		return
 	}
+	row, err := user.ReadRow(r.Value)
+	c.check(Decided, err == nil, "%s: purchase %s cannot be read: %v", h.Name, r.Key, err)
 	p := row.Purchase
+	c.follow("purchase "+h.Name+" "+r.Key, !over(p.State))
 	switch p.State {
 	case user.StateSettled:
 		c.check(AllOrNothing, c.bank.outcome[p.Contract] == protocol.OutcomeSettled,
@@ -132,6 +150,15 @@ func (c *Checks) userSaved(h *sim.Host, r protocol.Record) {
 	}
 }
 
+// over reports whether a purchase in this state is.
+func over(state string) bool {
+	switch state {
+	case user.StateSettled, user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
+		return true
+	}
+	return false
+}
+
 // tickPeriod is between looks at what passes with time.
 const tickPeriod = 30 * time.Second
 
@@ -139,6 +166,9 @@ const tickPeriod = 30 * time.Second
 func (c *Checks) tick() {
 	c.checkHolds()
 	for _, h := range c.m.World.Hosts() {
+		if c.m.World.Elapsed() < peace {
+			break // accounts are being opened, all at once
+		}
 		c.check(Bounded, h.Waiting() <= maxWaiting, "%s: %d outputs wait for the disk, at most %d", h.Name, h.Waiting(), maxWaiting)
 	}
 	c.m.World.After(tickPeriod, c.tick)
@@ -170,12 +200,7 @@ func (c *Checks) finishUser(u *User) {
 		if err != nil {
 			return err
 		}
-		switch row.Purchase.State {
-		case user.StateSettled, user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
-			c.check(Decided, true, "")
-		default:
-			c.check(Decided, false, "purchase %s is still %s", id, row.Purchase.State)
-		}
+		c.check(Decided, over(row.Purchase.State), "purchase %s is still %s", id, row.Purchase.State)
 		return c.finishPurchase(u, row.Purchase)
 	})
 	c.check(Decided, err == nil, "%s: %v", u.Host.Name, err)

@@ -65,7 +65,9 @@ func (c *Checks) siteSaved(h *sim.Host, r protocol.Record) {
 		var s siteSale
 		err := json.Unmarshal(r.Value, &s)
 		c.check(AllOrNothing, err == nil, "%s: sale %.8s: %v", h.Name, r.Key, err)
-		c.bundles[protocol.ContractID(r.Key)] = s.Bundle
+		id := protocol.ContractID(r.Key)
+		c.bundles[id] = s.Bundle
+		c.follow("contract "+r.Key, c.bank.outcome[id] == "")
 		return
 	}
 	var d siteDeal
@@ -95,6 +97,7 @@ func (c *Checks) setClaim(key claimKey, now *claim) {
 	}
 	c.claims[key.seller][key.id] = now
 	delete(c.held, key)
+	c.follow("claim "+string(key.seller)+" "+key.id, now.state == "reserving" || now.state == "held" || now.state == "countersigned")
 	if now.state == "held" {
 		c.held[key] = now
 	}
@@ -114,6 +117,7 @@ func (c *Checks) dealGone(deal string) {
 				"%s forgets %s, which is %s", k.seller.Name(), k.id, claim.state)
 			delete(c.claims[k.seller], k.id)
 			delete(c.held, k)
+			c.follow("claim "+string(k.seller)+" "+k.id, false)
 		}
 	}
 	delete(c.deals, deal)

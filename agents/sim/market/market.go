@@ -59,7 +59,7 @@ type User struct {
 // it from the beginning.
 func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	m := &Market{Cast: cast, cfg: cfg, bySite: map[*sim.Host]*Site{}}
-	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: time.Minute, Observers: observers})
+	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
 	m.addBank()
 	for i := 1; i <= cfg.Resources; i++ {
 		m.addSite(i)
@@ -135,6 +135,9 @@ func (m *Market) addUser(i int) {
 	m.orderNext(u)
 }
 
+// peace is how long nothing fails at first.
+const peace = time.Minute
+
 // credit is what every user has at first: more than it can spend.
 const credit = 1_000_000_000 * protocol.Credit
 
@@ -205,13 +208,6 @@ func (m *Market) Calm() {
 		s.Batch.Away(time.Time{})
 	}
 	m.World.Calm()
-}
-
-// Run lets the market live for its length, and then settle.
-func (m *Market) Run() {
-	m.World.Run(m.cfg.Length)
-	m.Calm()
-	m.World.Run(Settling)
 }
 
 // unavailable answers for an agent whose disk is full, as the live one does.

@@ -20,8 +20,7 @@ func TestTheSameSeedIsTheSameMarket(t *testing.T) {
 			var hash string
 			for range 2 {
 				m, checks := market.Open(cast, cfg)
-				m.Run()
-				checks.Finish()
+				m.Live(checks, nil)
 				for _, v := range checks.Violations() {
 					t.Errorf("%+v", v)
 				}

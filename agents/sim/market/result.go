@@ -33,6 +33,10 @@ type Result struct {
 // eventsPerLook is how many events pass between looks at whether to stop.
 const eventsPerLook = 4096
 
+// rest is how long a market goes on when nothing seems to be going on any more:
+// several looks of every site at its batch system.
+const rest = 30 * time.Minute
+
 // Live lets a watched market live for its length and settle, unless stop says
 // true before, and says what it came to. stop may be nil; it is asked with the
 // time that has passed, and with that of the whole.
@@ -41,7 +45,7 @@ func (m *Market) Live(c *Checks, stop func(passed, whole time.Duration) bool) Re
 	done := m.until(m.cfg.Length, whole, stop)
 	if done {
 		m.Calm()
-		done = m.until(whole, whole, stop)
+		done = m.settle(c, whole, stop)
 	}
 	if done {
 		c.Finish()
@@ -51,6 +55,20 @@ func (m *Market) Live(c *Checks, stop func(passed, whole time.Duration) bool) Re
 	return r
 }
 
+// settle goes on until nothing has been going on for a rest, at most Settling.
+func (m *Market) settle(c *Checks, whole time.Duration, stop func(passed, whole time.Duration) bool) bool {
+	for idle := time.Duration(0); m.World.Elapsed() < whole && idle < rest; idle += tickPeriod {
+		if !m.until(min(whole, m.World.Elapsed()+tickPeriod), whole, stop) {
+			return false
+		}
+		if c.Going() > 0 {
+			idle = 0
+		}
+	}
+	return true
+}
+
+// until reports false if it was stopped.
 func (m *Market) until(end, whole time.Duration, stop func(passed, whole time.Duration) bool) bool {
 	for n := 1; m.World.Step(end); n++ {
 		if n%eventsPerLook == 0 && stop != nil && stop(m.World.Elapsed(), whole) {

@@ -20,8 +20,7 @@ func TestNoSeedBreaksAnInvariant(t *testing.T) {
 		cfg := market.Default()
 		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = seed, sim.Levels()["heavy"], 4*time.Hour, 4, 2, 4
 		m, checks := market.Open(cast, cfg)
-		m.Run()
-		checks.Finish()
+		m.Live(checks, nil)
 		for _, v := range checks.Violations() {
 			t.Errorf("seed %d, %s: %s: %s", seed, v.At.Format(time.TimeOnly), v.Invariant, v.What)
 		}

@@ -122,7 +122,7 @@ func (t tracer) Durable(h *sim.Host, records []protocol.Record) {
 
 // Delivered prints a message; those that only say that an agent is there are
 // left out.
-func (t tracer) Delivered(h *sim.Host, m protocol.Message) {
+func (t tracer) Delivered(h, _ *sim.Host, m protocol.Message) {
 	if m.Protocol == protocol.ProtocolPresence {
 		return
 	}
