@@ -55,12 +55,20 @@ func (r *Report) fault(line int, what string) {
 	r.Faults = append(r.Faults, Fault{line, what})
 }
 
-// Examine reads a log as ReadSWF does, but goes on behind a line that is wrong,
-// and tells of all that it met. The log holds the lines that could be read.
+// Examine reads a log as ReadSWF does, unpacked if it is a gzip file, but goes on
+// behind a line that is wrong, and tells of all that it met. The log holds the
+// lines that could be read.
 func Examine(r io.Reader) (*Log, Report) {
+	plain, err := unpack(r)
+	if err != nil {
+		return &Log{}, Report{Faults: []Fault{{1, err.Error()}}}
+	}
+	return examine(newLines(plain))
+}
+
+func examine(s *lines) (*Log, Report) {
 	log, report := &Log{}, Report{}
 	var places places
-	s := newLines(r)
 	for s.next() {
 		jobs, comments := len(log.Jobs), len(log.Comments)
 		if err := log.addLine(s.line); err != nil {

@@ -86,10 +86,6 @@ func TestExamineGoesOnBehindAFault(t *testing.T) {
 
 func TestExamineNamesWhatIsNotUsableAsAWhole(t *testing.T) {
 	cut := packed(t, strings.Repeat(line+"\n", 1000))
-	short, err := workload.Plain(bytes.NewReader(cut[:len(cut)-9]))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, c := range map[string]struct {
 		text io.Reader
 		line int
@@ -97,7 +93,8 @@ func TestExamineNamesWhatIsNotUsableAsAWhole(t *testing.T) {
 	}{
 		"an empty text":           {strings.NewReader(""), 0, "no job ran"},
 		"nothing but headers":     {strings.NewReader("; MaxProcs: 5\n"), 0, "no job ran"},
-		"a gzip file cut short":   {short, 1001, "cut short"},
+		"a gzip file cut short":   {bytes.NewReader(cut[:len(cut)-9]), 1001, "cut short"},
+		"a gzip file cut shorter": {bytes.NewReader(cut[:5]), 1, "not a whole gzip file"},
 		"a line without an end":   {strings.NewReader(line + "\n" + strings.Repeat("1 ", workload.MaxLine)), 2, "longer than 65536 bytes"},
 		"a disk that fails":       {io.MultiReader(strings.NewReader(line+"\n"), broken{}), 2, "the disk is gone"},
 		"comments without an end": {strings.NewReader(strings.Repeat(";\n", 2*workload.MaxComments)), workload.MaxComments + 1, "more than 4096 comment lines"},
@@ -149,6 +146,9 @@ func TestExamineAgreesWithReadSWF(t *testing.T) {
 }
 
 func agree(t interface{ Fatalf(string, ...any) }, text string) {
+	if strings.HasPrefix(text, "\x1f\x8b") {
+		return // that is a gzip file, which ReadSWF does not unpack
+	}
 	l, r := workload.Examine(strings.NewReader(text))
 	strict, err := workload.ReadSWF(strings.NewReader(text))
 	switch {

@@ -122,6 +122,7 @@ func TestSyntheticLogHasThePublishedMarginals(t *testing.T) {
 	}
 	// The run time is rounded down: half a second less on average, and never 0.
 	near(t, "mean run time", s.Run.Mean, p.meanRun()-.5, 1+4*math.Sqrt(spread)/n)
+	t.Logf("published: powers of two %.3f, size %.2f, run %.0f s", pow2, mean, p.meanRun())
 	t.Logf("%d jobs: serial %.3f, powers of two %.3f, size %.1f (median %d), run %.0f s (median %d s; published %.0f s)", len(l.Jobs),
 		s.Serial, s.Pow2, s.Size.Mean, s.Size.Median, s.Run.Mean, s.Run.Median, math.Exp(quantile(p.logRun, .5, 0, 12)))
 }

@@ -31,6 +31,14 @@ func fieldName(i int) string {
 // Plain returns a reader of r's text: unpacked if r begins like a gzip file, and
 // as it is otherwise.
 func Plain(r io.Reader) (io.Reader, error) {
+	plain, err := unpack(r)
+	if err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
+	return plain, nil
+}
+
+func unpack(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	magic, err := b.Peek(2)
 	if err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
@@ -38,7 +46,7 @@ func Plain(r io.Reader) (io.Reader, error) {
 	}
 	z, err := gzip.NewReader(b)
 	if err != nil {
-		return nil, fmt.Errorf("line 1: not a whole gzip file: %w", err)
+		return nil, fmt.Errorf("not a whole gzip file: %w", err)
 	}
 	return z, nil
 }

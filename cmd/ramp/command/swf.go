@@ -32,11 +32,7 @@ func examineLog(path string) (*workload.Log, workload.Report, error) {
 		return nil, workload.Report{}, fail(exitUsage, "", "workload log: %w", err)
 	}
 	defer f.Close()
-	plain, err := workload.Plain(f)
-	if err != nil {
-		return nil, workload.Report{Faults: []workload.Fault{{Line: 1, What: err.Error()}}}, nil
-	}
-	l, r := workload.Examine(plain)
+	l, r := workload.Examine(f)
 	return l, r, nil
 }
 

@@ -32,13 +32,16 @@ func newSWFSlice() *cobra.Command {
 	f.IntVar(&o.Jobs, "jobs", 0, "jobs to keep at most; 0: all")
 	f.BoolVar(&o.Rebase, "rebase", false, "make the first second kept second 0")
 	f.StringVar(&o.out, "out", "slice.swf.gz", "file to write; compressed if it ends in .gz")
-	c.MarkFlagsMutuallyExclusive("to", "length")
-	c.MarkFlagsMutuallyExclusive("from", "busy")
 	return c
 }
 
 func (o sliceFlags) run(c *cobra.Command, path string) error {
-	if sameFile(path, o.out) {
+	switch {
+	case o.To != 0 && o.length != 0:
+		return fail(exitUsage, "", "slice: want --to or --length, not both")
+	case o.From != 0 && o.busy != 0:
+		return fail(exitUsage, "", "slice: want --from or --busy, not both")
+	case sameFile(path, o.out):
 		return fail(exitUsage, "", "slice: %s would be written over itself: want another --out", path)
 	}
 	l, _, err := readLog(path)
