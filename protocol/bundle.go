@@ -8,7 +8,14 @@ type Mode string
 // The settlement modes.
 const (
 	ModeOnReservation Mode = "on-reservation" // 002: paid when the reservation is confirmed
+	ModeOnCompletion  Mode = "on-completion"  // 000: held then, paid when the job has succeeded, freed if it failed
+	ModeMetered       Mode = "metered"        // 001: a ceiling is held, what is due is paid, the rest is freed
 )
+
+// Known reports whether m is one of the modes.
+func (m Mode) Known() bool {
+	return m == ModeOnReservation || m == ModeOnCompletion || m == ModeMetered
+}
 
 // Terms are a bank and a currency in which someone deals.
 type Terms struct {
@@ -42,7 +49,8 @@ type BundleUnit struct {
 	Reservation string  `json:"reservation"`
 	Slot        Slot    `json:"slot"`
 	Price       Credits `json:"price_core_hour"`
-	Cost        Credits `json:"cost"`
+	Cost        Credits `json:"cost"`            // on-completion: if it succeeds; metered: the ceiling
+	Tariff      Tariff  `json:"tariff,omitzero"` // of metered bundles, and only of these
 }
 
 // ContractID is the hex SHA-256 of a bundle's canonical octets, never of a
@@ -73,6 +81,40 @@ type Receipt struct {
 	Total    Credits    `json:"total"` // moved; zero when void
 	Currency string     `json:"currency"`
 	Refunds  []Refund   `json:"refunds,omitempty"`
+	Mode     Mode       `json:"mode,omitempty"` // none: on-reservation. In the others Total is held, and Ends says what was paid
+	Ends     []UnitEnd  `json:"ends,omitempty"`
+}
+
+// UnitEnd is a unit whose hold has ended, in the modes that pay after the fact.
+// One that was cancelled stands among the refunds instead.
+type UnitEnd struct {
+	Unit  int       `json:"unit"`
+	Paid  Credits   `json:"paid"` // the rest of the unit's cost is free again
+	How   End       `json:"how"`
+	Entry uint64    `json:"entry"`
+	Time  time.Time `json:"time"`
+}
+
+// End is how the hold of a unit ended. The words are signed.
+type End string
+
+// The ends.
+const (
+	EndSucceeded  End = "succeeded"  // the seller says that the job succeeded
+	EndFailed     End = "failed"     // the seller says that it did not: nothing is paid
+	EndAgreed     End = "agreed"     // the user countersigned the usage record
+	EndSilent     End = "silent"     // the user said nothing in time
+	EndArbitrated End = "arbitrated" // the bank's operator decided a dispute
+	EndExpired    End = "expired"    // the seller said nothing in time: nothing is paid
+)
+
+// Known reports whether e is one of the ends.
+func (e End) Known() bool {
+	switch e {
+	case EndSucceeded, EndFailed, EndAgreed, EndSilent, EndArbitrated, EndExpired:
+		return true
+	}
+	return false
 }
 
 // Refund is a unit that was cancelled after settlement.

@@ -42,5 +42,9 @@ const (
 	VoteTimeout       = 10 * time.Second // for one answer to accept-proposal
 	RetryFirst        = 500 * time.Millisecond
 	RetryMost         = 30 * time.Second // back-off of a seller in doubt
-	OutcomeMemory     = 24 * time.Hour   // how long a bank keeps outcomes in memory
+	ReportWithin      = 24 * time.Hour   // from a slot's end to its seller's report, or nothing is paid
+	DisputeWithin     = time.Hour        // from a usage record to its user's word, or it is paid
+	QuoteValidity     = time.Minute      // of a rate of exchange
+	MaxVoucherAhead   = 2 * MaxSettleAhead
+	OutcomeMemory     = 24 * time.Hour // how long a bank keeps outcomes in memory
 )

@@ -41,6 +41,7 @@ const (
 	CodeSignature Code = "signature"
 	CodeAccount   Code = "account"
 	CodeFunds     Code = "funds"
+	CodeFrozen    Code = "frozen"    // the operator has frozen the account
 	CodeSettleBy  Code = "settle-by" // settle-by passed before every copy was there
 	CodeAbandoned Code = "abandoned" // a party asked for void
 	CodeOverflow  Code = "overflow"

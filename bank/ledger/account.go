@@ -10,10 +10,12 @@ import (
 
 // Account is what people may know of an account.
 type Account struct {
-	ID     protocol.AgentID
-	Name   string
-	Opened time.Time
-	Lines  []Balance // in order of currency
+	ID       protocol.AgentID
+	Name     string
+	Opened   time.Time
+	Standing Standing
+	Group    string    // that it is a member of; "" for none
+	Lines    []Balance // in order of currency
 }
 
 // Balance is an account's money in one currency.
@@ -23,10 +25,18 @@ type Balance struct {
 	Held      protocol.Credits
 	Available protocol.Credits // balance + overdraft − held
 	Overdraft protocol.Credits // how far below zero the balance may go
+	Income    protocol.Credits // per day
 }
 
 // Open opens an account. One that is open already is refused with CodeMismatch.
 func (l *Ledger) Open(now time.Time, id protocol.AgentID, name string) (Entry, []protocol.Record, error) {
+	if err := id.Validate(); err != nil {
+		return Entry{}, nil, refuse(protocol.CodeMalformed, "%s", err)
+	}
+	return l.open(now, id, name)
+}
+
+func (l *Ledger) open(now time.Time, id protocol.AgentID, name string) (Entry, []protocol.Record, error) {
 	if err := l.mayOpen(id, name); err != nil {
 		return Entry{}, nil, err
 	}
@@ -41,14 +51,11 @@ func (l *Ledger) Open(now time.Time, id protocol.AgentID, name string) (Entry, [
 }
 
 func (l *Ledger) mayOpen(id protocol.AgentID, name string) error {
-	if err := id.Validate(); err != nil {
-		return refuse(protocol.CodeMalformed, "%s", err)
-	}
 	if name == "" || len(name) > MaxName {
 		return refuse(protocol.CodeMalformed, "account name of %d bytes, want 1..%d", len(name), MaxName)
 	}
-	if l.accounts[id] != nil {
-		return refuse(protocol.CodeMismatch, "account %s is open already", id)
+	if a := l.accounts[id]; a != nil {
+		return refuse(protocol.CodeMismatch, "account %s is %s already", id, a.standing())
 	}
 	if len(l.accounts) >= MaxAccounts {
 		return refuse(protocol.CodeLimit, "%d accounts are open, which is the most", len(l.accounts))
@@ -82,16 +89,15 @@ func (l *Ledger) Credit(now time.Time, to protocol.AgentID, currency string, amo
 	if err := checkRequest(amount, ref); err != nil {
 		return Entry{}, nil, err
 	}
+	if k := l.Policy(currency).Kind; k == PolicyBarter {
+		return Entry{}, nil, refuse(protocol.CodeMode, "nobody issues %s: its policy is %s, and the operator only transfers", currency, k)
+	}
 	issuer := l.accounts[Issuer]
-	if !fits(a.line(currency), amount) || issuer != nil && !fits(issuer.line(currency), -amount) {
+	if !l.takes(now, a.line(currency), amount) || issuer != nil && !fits(issuer.line(currency), -amount) {
 		return Entry{}, nil, refuse(protocol.CodeOverflow, "credit of %s %s to %s: %s", amount, currency, to, protocol.ErrOverflow)
 	}
 	c := l.change()
-	if issuer == nil {
-		issuer = &account{id: Issuer, name: "issuer", opened: nanos(now)}
-		l.accounts[Issuer] = issuer
-	}
-	from, into := c.line(issuer, currency), c.line(a, currency)
+	from, into := c.line(c.issuer(now), currency), c.line(a, currency)
 	e := Entry{Kind: KindCredit, Ref: ref}
 	return c.write(now, e, nil, move{line: from, amount: -amount}, move{line: into, amount: amount}), c.recs, nil
 }
@@ -116,11 +122,71 @@ func checkRequest(amount protocol.Credits, ref string) error {
 	return nil
 }
 
+// Transfer moves money between two accounts because the operator says so: what
+// arbitration gives back, what one member lends another. Contract and unit name
+// the disputed job, if there is one; no other record of it is looked at. The
+// payer's limit holds, and a frozen account may pay: the operator decides.
+func (l *Ledger) Transfer(now time.Time, from, to protocol.AgentID, currency string, amount protocol.Credits, about Disputed, ref string) (Entry, []protocol.Record, error) {
+	payer, err := l.find(from, currency)
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	payee, err := l.find(to, currency)
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	if err := l.mayTransfer(now, payer.line(currency), payee.line(currency), amount, about, ref); err != nil {
+		return Entry{}, nil, err
+	}
+	c := l.change()
+	e := Entry{Kind: KindTransfer, Contract: about.Contract, Unit: about.Unit, Ref: ref}
+	moves := []move{{line: c.line(payer, currency), amount: -amount}, {line: c.line(payee, currency), amount: amount}}
+	return c.write(now, e, nil, moves...), c.recs, nil
+}
+
+// Disputed is the job that a transfer is about; without a contract, none.
+type Disputed struct {
+	Contract protocol.ContractID
+	Unit     int
+}
+
+func (l *Ledger) mayTransfer(now time.Time, from, to *line, amount protocol.Credits, about Disputed, ref string) error {
+	if err := checkRequest(amount, ref); err != nil {
+		return err
+	}
+	if about.Contract != "" {
+		if _, err := parseContract(about.Contract); err != nil {
+			return err
+		}
+	}
+	switch have := l.available(now, from); {
+	case about.Unit < 0 || about.Unit >= protocol.MaxUnits || about.Contract == "" && about.Unit != 0:
+		return refuse(protocol.CodeMalformed, "unit %d: want one of the disputed contract", about.Unit)
+	case from == to && from != nil:
+		return refuse(protocol.CodeMalformed, "transfer from %s to itself", from.account)
+	case have < amount:
+		return refuse(protocol.CodeFunds, "transfer of %s: %s available", amount, have)
+	case !l.takes(now, to, amount):
+		return refuse(protocol.CodeOverflow, "transfer of %s: %s", amount, protocol.ErrOverflow)
+	}
+	return nil
+}
+
+// takes reports whether a line can take an amount, with what is due on it.
+func (l *Ledger) takes(now time.Time, n *line, amount protocol.Credits) bool {
+	if n == nil {
+		return true
+	}
+	whole, _ := l.due(n, l.instant(now))
+	amount, err := amount.Add(whole)
+	return err == nil && fits(n, amount)
+}
+
 // find is the account of an agent that may deal in a currency.
 func (l *Ledger) find(id protocol.AgentID, currency string) (*account, error) {
-	a := l.accounts[id]
-	if a == nil || id == Issuer {
-		return nil, refuse(protocol.CodeAccount, "%s has no account here", id)
+	a, err := l.owner(id)
+	if err != nil {
+		return nil, err
 	}
 	if !l.knows(currency) {
 		return nil, refuse(protocol.CodeNoBank, "currency %q is not kept here: want one of %s", currency, strings.Join(l.cfg.Currencies, ", "))
@@ -128,16 +194,47 @@ func (l *Ledger) find(id protocol.AgentID, currency string) (*account, error) {
 	return a, nil
 }
 
-// Account is the account of an agent, if it has one. Issuer has one as soon as
-// anything was credited.
+// owner is the account of an agent or a group.
+func (l *Ledger) owner(id protocol.AgentID) (*account, error) {
+	a := l.accounts[id]
+	if a == nil || a.closed || id == Issuer {
+		return nil, refuse(protocol.CodeAccount, "%s has no account here", id)
+	}
+	return a, nil
+}
+
+// spender is the account of an agent that may spend in a currency.
+func (l *Ledger) spender(id protocol.AgentID, currency string) (*account, error) {
+	a, err := l.find(id, currency)
+	if err == nil && a.frozen {
+		return nil, refuse(protocol.CodeFrozen, "account %s is frozen", id)
+	}
+	return a, err
+}
+
+// Account is the account of an agent, if it has one, as its last entry left it.
+// Issuer has one as soon as anything was credited.
 func (l *Ledger) Account(id protocol.AgentID) (Account, bool) {
+	return l.AccountAt(fromNanos(l.state.time), id)
+}
+
+// AccountAt is the account of an agent at a time, with what it has got or lost
+// by its income until then.
+func (l *Ledger) AccountAt(now time.Time, id protocol.AgentID) (Account, bool) {
 	a := l.accounts[id]
 	if a == nil {
 		return Account{}, false
 	}
-	v := Account{ID: a.id, Name: a.name, Opened: fromNanos(a.opened)}
+	v := Account{ID: a.id, Name: a.name, Opened: fromNanos(a.opened), Standing: a.standing()}
+	if g := l.memberOf[id]; g != nil {
+		v.Group = g.Name
+	}
 	for _, n := range a.lines {
-		b := Balance{Currency: n.currency, Balance: n.balance, Held: n.held, Available: n.available(), Overdraft: n.overdraft}
+		whole, _ := l.due(n, l.instant(now))
+		b := Balance{
+			Currency: n.currency, Balance: n.balance + whole, Held: n.held, Available: l.available(now, n),
+			Overdraft: n.overdraft, Income: n.income,
+		}
 		v.Lines = append(v.Lines, b)
 	}
 	slices.SortFunc(v.Lines, func(x, y Balance) int { return strings.Compare(x.Currency, y.Currency) })

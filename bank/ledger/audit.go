@@ -17,6 +17,7 @@ const MaxBad = 100
 // Report is what an audit found.
 type Report struct {
 	Entries  uint64            `json:"entries"`
+	Signed   uint64            `json:"signed"`   // acts of the operator whose signature was verified
 	Accounts int               `json:"accounts"` // the issuer's included
 	Sum      map[string]string `json:"sum"`      // of all balances per currency, in credits
 	Bad      []string          `json:"bad"`      // faults, none: the ledger is right
@@ -25,18 +26,25 @@ type Report struct {
 // Audit recomputes a ledger from its entries alone, and compares everything
 // else that the store has with that: balances, holds, outcomes, indexes. An
 // error means that the store could not be read.
-func Audit(t protocol.Tables) (Report, error) {
+func Audit(t protocol.Tables) (Report, error) { return AuditSigned(t, nil) }
+
+// AuditSigned is Audit, and verifies the signature of every act of the operator
+// with verify, which gets Entry.Octets; nil: none is verified.
+func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error) (Report, error) {
 	a := newAuditor()
+	a.verify = verify
 	tables := []struct {
 		table string
 		read  func(key string, value []byte) error
 	}{
 		{TableState, a.state}, {TableLines, a.line}, {TableAccounts, a.account}, {TableEntries, a.entry},
+		{TablePolicies, a.setRow(TablePolicies)}, {TableGroups, a.setRow(TableGroups)}, {TableStanding, a.setRow(TableStanding)},
+		{TableAllowances, a.setRow(TableAllowances)}, {TableRates, a.setRow(TableRates)}, {TableRecovery, a.setRow(TableRecovery)},
 		{TableBalances, a.balance}, {TableHolds, a.hold}, {TableGathering, a.undecided},
 		{TableOutcomes, a.outcome}, {TableContracts, a.contract}, {TableRefunds, a.refund}, {TableIndex, a.index},
 	}
 	for _, r := range tables {
-		if r.table == TableBalances {
+		if r.table == TablePolicies {
 			a.endEntries()
 		}
 		if err := t.Each(r.table, r.read); err != nil {
@@ -49,15 +57,11 @@ func Audit(t protocol.Tables) (Report, error) {
 
 // audited is a line as its entries make it.
 type audited struct {
-	account  protocol.AgentID
-	currency string
-	balance  protocol.Credits
-	held     protocol.Credits
-	trail    trail // of the entries that touch it
-	indexed  trail // of the entries that its index lists
-	tail     []uint64
-	row      bool // it has a balance
-	owned    bool // an account lists it
+	line
+	trail   trail // of the entries that touch it
+	indexed trail // of the entries that its index lists
+	row     bool  // it has a balance
+	owned   bool  // an account lists it
 }
 
 // trail stands for a list of numbers, in order.
@@ -88,10 +92,19 @@ func compareMarks(x, y mark) int {
 
 func findMark(ms []mark, m mark) (int, bool) { return slices.BinarySearchFunc(ms, m, compareMarks) }
 
-// openHold is a hold as its entries make it.
-type openHold struct {
+// openHold is a hold as its entries make it: what it takes of which line.
+type openHold []openPart
+
+type openPart struct {
 	line   uint32
 	amount protocol.Credits
+}
+
+func (h openHold) amount() (sum protocol.Credits) {
+	for _, p := range h {
+		sum += p.amount
+	}
+	return sum
 }
 
 type auditor struct {
@@ -100,6 +113,9 @@ type auditor struct {
 	states   int
 	time     int64
 	lines    map[uint32]*audited
+	verify   func(octets, signature []byte) error
+	policies map[string]Policy
+	rows     map[string]string // table and key -> value, as the operator's acts set them
 	holds    map[uint64]openHold
 	lastHold uint64
 	decided  []mark
@@ -110,8 +126,9 @@ type auditor struct {
 
 func newAuditor() *auditor {
 	return &auditor{
-		report: Report{Sum: map[string]string{}, Bad: []string{}},
-		lines:  map[uint32]*audited{}, holds: map[uint64]openHold{},
+		report:   Report{Sum: map[string]string{}, Bad: []string{}},
+		policies: map[string]Policy{}, rows: map[string]string{},
+		lines: map[uint32]*audited{}, holds: map[uint64]openHold{},
 	}
 }
 
@@ -145,7 +162,7 @@ func (a *auditor) line(key string, value []byte) error {
 		a.bad("line %d: %s", n, err)
 		return nil
 	}
-	a.lines[n] = &audited{account: id, currency: currency}
+	a.lines[n] = &audited{line: line{account: id, currency: currency}}
 	return nil
 }
 
@@ -216,7 +233,10 @@ func (a *auditor) end() {
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(a.holds)) {
-		a.bad("hold %d of %s is open, and not among the open holds", n, a.holds[n].amount)
+		a.bad("hold %d of %s is open, and not among the open holds", n, a.holds[n].amount())
+	}
+	for _, row := range slices.Sorted(maps.Keys(a.rows)) {
+		a.bad("%q was set by the operator, and is not there", row)
 	}
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"ramp/protocol"
 )
@@ -23,17 +24,29 @@ func (a *auditor) entry(key string, value []byte) error {
 	} else {
 		a.time = at
 	}
+	a.name(&e)
+	a.followIncomes(&e)
 	a.carry(&e)
 	a.mark(&e, value)
 	a.followHold(&e)
+	a.followAct(&e)
 	return nil
+}
+
+// name says whose the legs are.
+func (a *auditor) name(e *Entry) {
+	for i := range e.Legs {
+		if l := a.lines[e.Legs[i].Line]; l != nil {
+			e.Legs[i].Account, e.Legs[i].Currency = l.account, l.currency
+		}
+	}
 }
 
 // carry checks that an entry's legs sum to zero in each currency, fit, and lead
 // to the balances that it says.
 func (a *auditor) carry(e *Entry) {
 	sums := make(map[string]protocol.Credits, 1)
-	for i, leg := range e.Legs {
+	for _, leg := range e.Legs {
 		l := a.lines[leg.Line]
 		if l == nil {
 			a.bad("entry %d: there is no line %d", e.Number, leg.Line)
@@ -50,7 +63,7 @@ func (a *auditor) carry(e *Entry) {
 			a.bad("entry %d: %s should have %s after it, it says %s", e.Number, l.account, l.balance, leg.After)
 			l.balance = leg.After
 		}
-		if i == 0 || e.Legs[0].Line != leg.Line {
+		if l.trail.last != e.Number {
 			l.trail.add(e.Number)
 		}
 	}
@@ -63,12 +76,12 @@ func (a *auditor) carry(e *Entry) {
 
 // mark notes what an entry decided, to compare it with the tables of outcomes.
 func (a *auditor) mark(e *Entry, value []byte) {
-	if !e.Kind.hasContract() {
+	if !e.Kind.decides() && !e.Kind.endsUnit() {
 		return
 	}
 	m := mark{entry: e.Number, unit: uint16(e.Unit)}
 	copy(m.contract[:], value[contractAt:])
-	if e.Kind == KindRefund {
+	if e.Kind.endsUnit() {
 		a.refunds = append(a.refunds, m)
 	} else {
 		a.decided = append(a.decided, m)
@@ -79,32 +92,6 @@ func (a *auditor) mark(e *Entry, value []byte) {
 // version, the kind and the time.
 const contractAt = 1 + 1 + 8
 
-// followHold follows one step of a hold.
-func (a *auditor) followHold(e *Entry) {
-	switch e.Kind {
-	case KindHold:
-		if a.lastHold++; e.Hold != a.lastHold || len(e.Legs) != 1 || e.Legs[0].Held <= 0 || e.Legs[0].Amount != 0 {
-			a.bad("entry %d: hold %d is not the next, or holds nothing", e.Number, e.Hold)
-			return
-		}
-		a.holds[e.Hold] = openHold{e.Legs[0].Line, e.Legs[0].Held}
-	case KindPost, KindVoidHold, KindExpire:
-		h, open := a.holds[e.Hold]
-		if !open || len(e.Legs) < 1 || e.Legs[0].Line != h.line || e.Legs[0].Held != -h.amount {
-			a.bad("entry %d: %s of hold %d, which is not open as it says", e.Number, e.Kind, e.Hold)
-		} else if paid := -e.Legs[0].Amount; paid < 0 || paid > h.amount {
-			a.bad("entry %d: hold %d of %s paid %s", e.Number, e.Hold, h.amount, paid)
-		}
-		delete(a.holds, e.Hold)
-	default:
-		for _, leg := range e.Legs {
-			if leg.Held != 0 {
-				a.bad("entry %d: a %s holds %s", e.Number, e.Kind, leg.Held)
-			}
-		}
-	}
-}
-
 func (a *auditor) balance(key string, value []byte) error {
 	n, err := key32(key)
 	l := a.lines[n]
@@ -112,14 +99,19 @@ func (a *auditor) balance(key string, value []byte) error {
 		a.bad("balance of line %x: there is no such line", key)
 		return nil
 	}
-	balance, _, tail, err := DecodeBalance(value)
-	if err != nil {
+	var row line
+	if err := row.decodeBalance(value); err != nil {
 		a.bad("line %d: %s", n, err)
 		return nil
 	}
-	l.row, l.tail = true, tail
-	if balance != l.balance {
-		a.bad("%s has %s %s, its entries make it %s", l.account, balance, l.currency, l.balance)
+	l.row, l.tail = true, row.tail
+	switch {
+	case row.balance != l.balance:
+		a.bad("%s has %s %s, its entries make it %s", l.account, row.balance, l.currency, l.balance)
+	case row.overdraft != l.overdraft:
+		a.bad("%s may overdraw by %s %s, its entries make it %s", l.account, row.overdraft, l.currency, l.overdraft)
+	case row.anchor != l.anchor || row.residue != l.residue:
+		a.bad("the income of %s in %s does not follow from its entries", l.account, l.currency)
 	}
 	return nil
 }
@@ -132,13 +124,17 @@ func (a *auditor) hold(key string, value []byte) error {
 		a.bad("%s", err)
 		return nil
 	}
-	if h, open := a.holds[row.number]; !open || h != (openHold{row.line, row.amount}) {
-		a.bad("hold %d of %s on line %d is not open as its entries say", row.number, row.amount, row.line)
+	var stored openHold
+	for i, n := range row.lines {
+		stored = append(stored, openPart{n, row.parts[i].amount})
+		if l := a.lines[n]; l != nil {
+			l.held -= row.parts[i].amount
+		}
+	}
+	if h, open := a.holds[row.number]; !open || !slices.Equal(h, stored) {
+		a.bad("hold %d of %s is not open as its entries say", row.number, stored.amount())
 	}
 	delete(a.holds, row.number)
-	if l := a.lines[row.line]; l != nil {
-		l.held -= row.amount
-	}
 	return nil
 }
 

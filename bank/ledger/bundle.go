@@ -65,6 +65,9 @@ func (l *Ledger) Copy(now time.Time, id protocol.ContractID, b protocol.Bundle, 
 	if o != nil {
 		return l.receipt(id, o), nil, nil
 	}
+	if l.recovery {
+		return protocol.Receipt{}, nil, l.recovering()
+	}
 	c := l.change()
 	if !now.Before(b.SettleBy) {
 		return c.voidBundle(now, k, g, &b, protocol.CodeSettleBy), c.recs, nil
@@ -87,7 +90,7 @@ func (c *change) gather(now time.Time, k contractKey, g *gathering, b *protocol.
 		return c.l.undecided(k, g), nil, nil
 	}
 	if g.missing == 0 {
-		return c.decide(now, k, g), c.recs, nil
+		return c.decide(now, k, g, b), c.recs, nil
 	}
 	if !known {
 		c.l.keepGathering(k, g)
@@ -130,6 +133,9 @@ func (l *Ledger) Void(now time.Time, id protocol.ContractID, b protocol.Bundle, 
 	}
 	if o != nil {
 		return l.receipt(id, o), nil, nil
+	}
+	if l.recovery {
+		return protocol.Receipt{}, nil, l.recovering()
 	}
 	reason := protocol.CodeAbandoned
 	if !now.Before(b.SettleBy) {
@@ -176,10 +182,33 @@ func (l *Ledger) check(id protocol.ContractID, b *protocol.Bundle, by protocol.A
 		return k, refuse(protocol.CodeForbidden, "%s is not a party of the bundle that may ask this", by)
 	case !l.knows(b.Currency):
 		return k, refuse(protocol.CodeNoBank, "currency %q is not kept here", b.Currency)
-	case b.Mode != protocol.ModeOnReservation:
-		return k, refuse(protocol.CodeMode, "settlement mode %q: want %q", b.Mode, protocol.ModeOnReservation)
 	}
-	return k, checkTotal(b)
+	return k, first(l.checkMode(b), checkTotal(b))
+}
+
+// checkMode holds a bundle's mode against its currency and its units. Barter
+// pays when a job has succeeded, and not before (000).
+func (l *Ledger) checkMode(b *protocol.Bundle) error {
+	switch {
+	case !b.Mode.Known():
+		return refuse(protocol.CodeMode, "settlement mode %.40q is unknown", b.Mode)
+	case b.Mode == protocol.ModeOnReservation && l.policies[b.Currency].Kind == PolicyBarter:
+		return refuse(protocol.CodeMode, "%s is bartered, and not paid at the reservation", b.Currency)
+	}
+	for i := range b.Units {
+		u := &b.Units[i]
+		if b.Mode == protocol.ModeMetered {
+			if err := u.Tariff.Validate(); err != nil {
+				return refuse(protocol.CodeMalformed, "unit %d: %s", u.Unit, err)
+			}
+		} else if u.Tariff != (protocol.Tariff{}) {
+			return refuse(protocol.CodeMalformed, "unit %d has a tariff, but its bundle is not metered", u.Unit)
+		}
+		if b.Mode != protocol.ModeOnReservation && (u.Cost <= 0 || u.Slot.End.Year() > maxYear) {
+			return refuse(protocol.CodeMalformed, "unit %d costs %s and ends %s: want more than zero, before %d", u.Unit, u.Cost, u.Slot.End.Format(time.RFC3339), maxYear)
+		}
+	}
+	return nil
 }
 
 func checkTotal(b *protocol.Bundle) error {

@@ -73,11 +73,19 @@ type decoder struct {
 }
 
 func newDecoder(b []byte) *decoder {
-	d := &decoder{b: b}
-	if v := d.byte(); d.err == nil && v != rowVersion {
-		d.err = fmt.Errorf("value has version %d, want %d", v, rowVersion)
-	}
+	_, d := newDecoderUpTo(b, rowVersion)
 	return d
+}
+
+// newDecoderUpTo reads values of several versions, up to the last that this
+// program knows.
+func newDecoderUpTo(b []byte, last byte) (version byte, d *decoder) {
+	d = &decoder{b: b}
+	version = d.byte()
+	if d.err == nil && (version < rowVersion || version > last) {
+		d.err = fmt.Errorf("value has version %d, want %d..%d", version, rowVersion, last)
+	}
+	return version, d
 }
 
 func (d *decoder) fail(err error) {
@@ -124,6 +132,8 @@ func (d *decoder) credits() protocol.Credits {
 	return protocol.Credits(v)
 }
 
+func (d *decoder) unit() int { return d.count(protocol.MaxUnits - 1) }
+
 // count reads a length of at most limit.
 func (d *decoder) count(limit int) int {
 	v := d.uvarint()
@@ -150,6 +160,14 @@ func (d *decoder) nanos() int64 {
 		d.fail(errors.New("value has a time before 1970"))
 	}
 	return n
+}
+
+func (d *decoder) uint64() uint64 {
+	p := d.take(8)
+	if p == nil {
+		return 0
+	}
+	return binary.BigEndian.Uint64(p)
 }
 
 func (d *decoder) contract() (k contractKey) {

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"strings"
 	"time"
 
 	"ramp/protocol"
 )
 
-// deadline is when a hold (if its number is set) or an undecided bundle ends.
+// deadline is when a hold (if its number is set), a quote (if it has an ID) or
+// an undecided bundle ends.
 type deadline struct {
 	at       int64
 	hold     uint64
+	quote    quoteKey
 	contract contractKey
 }
 
@@ -24,7 +27,8 @@ func (d deadlines) Len() int      { return len(d) }
 func (d deadlines) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
 func (d deadlines) Less(i, j int) bool {
 	x, y := &d[i], &d[j]
-	order := cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.hold, y.hold), bytes.Compare(x.contract[:], y.contract[:]))
+	order := cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.hold, y.hold),
+		strings.Compare(x.quote.String(), y.quote.String()), bytes.Compare(x.contract[:], y.contract[:]))
 	return order < 0
 }
 
@@ -45,6 +49,16 @@ func (d *deadlines) add(x deadline) { heap.Push(d, x) }
 type Expired struct {
 	Voided []protocol.Receipt
 	Holds  []Hold
+	Ended  []Ended
+}
+
+// Ended is a unit that was paid, or not, because somebody was silent.
+type Ended struct {
+	Contract     protocol.ContractID
+	User, Seller protocol.AgentID
+	Unit         int
+	Paid         protocol.Credits
+	How          protocol.End
 }
 
 // Expire voids the bundles whose settle-by is over and frees the holds whose
@@ -64,8 +78,16 @@ func (l *Ledger) Expire(now time.Time) (Expired, []protocol.Record) {
 }
 
 func (l *Ledger) expire(now time.Time, c *change, d deadline, done *Expired) {
-	if h := l.holds[d.hold]; h != nil {
-		c.end(now, h, Entry{Kind: KindExpire, Ref: h.ref}, move{line: h.line, held: -h.amount})
+	h := l.holds[d.hold]
+	switch {
+	case d.quote.id != "":
+		c.dropQuote(d.quote)
+		return
+	case h != nil && h.deal != nil:
+		c.expireDeal(now, h, done)
+		return
+	case h != nil:
+		c.end(now, h, Entry{Kind: KindExpire, Ref: h.ref}, h.free(0)...)
 		done.Holds = append(done.Holds, h.view())
 		return
 	}
@@ -73,12 +95,22 @@ func (l *Ledger) expire(now time.Time, c *change, d deadline, done *Expired) {
 	done.Voided = append(done.Voided, c.void(now, d.contract, g, protocol.CodeSettleBy))
 }
 
+// awaits reports whether a deadline is still one: a hold's may have been moved.
+func (l *Ledger) awaits(d *deadline) bool {
+	h := l.holds[d.hold]
+	q, quoted := l.quotes[d.quote]
+	return h != nil && h.until == d.at || quoted && nanos(q.Until) == d.at || l.gathering[d.contract] != nil
+}
+
 // soonest is the first deadline of something still open. What was decided
 // earlier leaves the heap here.
 func (l *Ledger) soonest() (at int64, ok bool) {
+	if l.recovery {
+		return 0, false
+	}
 	for len(l.deadlines) > 0 {
 		d := &l.deadlines[0]
-		if l.holds[d.hold] != nil || l.gathering[d.contract] != nil {
+		if l.awaits(d) {
 			return d.at, true
 		}
 		heap.Pop(&l.deadlines)

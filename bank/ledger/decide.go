@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -8,39 +10,82 @@ import (
 
 // decide settles a bundle whose copies are all there, or voids it because it
 // cannot be paid. Accounts and funds are looked at here, and only here.
-func (c *change) decide(now time.Time, k contractKey, g *gathering) protocol.Receipt {
-	if reason := c.l.unpayable(g); reason != "" {
-		return c.void(now, k, g, reason)
+func (c *change) decide(now time.Time, k contractKey, g *gathering, b *protocol.Bundle) protocol.Receipt {
+	p, err := c.l.plan(now, g, b)
+	var refused *Refusal
+	if errors.As(err, &refused) {
+		return c.void(now, k, g, refused.Code)
 	}
-	moves := make([]move, 0, 1+len(g.pays))
-	moves = append(moves, move{line: c.line(c.l.accounts[g.user], g.currency), amount: -g.total})
-	for _, p := range g.pays {
-		moves = append(moves, move{line: c.line(c.l.accounts[p.To], g.currency), amount: p.Amount})
-	}
-	e := c.write(now, Entry{Kind: KindSettle}, &k, moves...)
-	return c.close(k, g, &outcome{settled: true, entry: e.Number, time: nanos(e.Time), total: g.total})
+	return c.carryOut(now, k, g, b, p)
 }
 
-// unpayable is why a bundle cannot be paid; empty: it can.
-func (l *Ledger) unpayable(g *gathering) protocol.Code {
-	user, err := l.find(g.user, g.currency)
+// plan is how a bundle is paid, or held.
+type plan struct {
+	voucher *hold    // whose money is used first
+	units   [][]part // of each unit, if it is held
+}
+
+// plan is a Refusal if the bundle cannot be paid.
+func (l *Ledger) plan(now time.Time, g *gathering, b *protocol.Bundle) (plan, error) {
+	user, err := l.spender(g.user, g.currency)
 	if err != nil {
-		return protocol.CodeAccount
+		return plan{}, err
 	}
-	for _, p := range g.pays {
-		if _, err := l.find(p.To, g.currency); err != nil {
-			return protocol.CodeAccount
+	for i := range b.Units {
+		if _, err := l.earnings(b.Units[i].Seller, g.currency, b.Units[i].Cost); err != nil {
+			return plan{}, err
 		}
 	}
-	if user.line(g.currency).available() < g.total {
-		return protocol.CodeFunds
+	p := plan{voucher: l.voucherFor(now, b)}
+	purse := newPurse(l, now, user, g.currency)
+	if p.voucher != nil {
+		purse.add(p.voucher.parts)
+	}
+	if b.Mode == protocol.ModeOnReservation {
+		return p, l.mayPayNow(now, g, purse)
+	}
+	if err := l.roomForHolds(len(b.Units)); err != nil {
+		return plan{}, err
+	}
+	for i := range b.Units {
+		parts, err := purse.take(b.Units[i].Cost)
+		if err != nil {
+			return plan{}, err
+		}
+		p.units = append(p.units, parts)
+	}
+	return p, nil
+}
+
+func (l *Ledger) mayPayNow(now time.Time, g *gathering, purse *purse) error {
+	if have := purse.available(); have < g.total {
+		return refuse(protocol.CodeFunds, "bundle of %s: %s available", g.total, have)
 	}
 	for _, p := range g.pays {
-		if p.To != g.user && !fits(l.accounts[p.To].line(g.currency), p.Amount) {
-			return protocol.CodeOverflow
+		if p.To != g.user && !l.takes(now, l.accounts[p.To].line(g.currency), p.Amount) {
+			return refuse(protocol.CodeOverflow, "payment of %s to %s: %s", p.Amount, p.To, protocol.ErrOverflow)
 		}
 	}
-	return ""
+	return nil
+}
+
+// carryOut settles a bundle: it is paid now, or each unit is held.
+func (c *change) carryOut(now time.Time, k contractKey, g *gathering, b *protocol.Bundle, p plan) protocol.Receipt {
+	if b.Mode != protocol.ModeOnReservation {
+		return c.reserve(now, k, g, b, p)
+	}
+	pay := move{line: c.line(c.l.accounts[g.user], g.currency), amount: -g.total}
+	kind, number := KindSettle, uint64(0)
+	if v := p.voucher; v != nil {
+		kind, number, pay.held = KindDraw, v.number, -v.amount()
+		c.closeHold(v)
+	}
+	moves := append(make([]move, 0, 1+len(g.pays)), pay)
+	for _, q := range g.pays {
+		moves = append(moves, move{line: c.line(c.l.accounts[q.To], g.currency), amount: q.Amount})
+	}
+	e := c.write(now, Entry{Kind: kind, Hold: number}, &k, moves...)
+	return c.close(k, g, &outcome{settled: true, entry: e.Number, time: nanos(e.Time), total: g.total})
 }
 
 func (c *change) voidBundle(now time.Time, k contractKey, g *gathering, b *protocol.Bundle, reason protocol.Code) protocol.Receipt {
@@ -72,7 +117,8 @@ func (c *change) close(k contractKey, g *gathering, o *outcome) protocol.Receipt
 }
 
 // Refund pays one unit of a settled bundle back, because its seller asks: once
-// per unit, and 0..cost of it. A unit that was refunded before gets the
+// per unit, and 0..cost of it. Of a unit that is held and not yet reported, the
+// rest of its cost is the seller's fee. A unit that was refunded before gets the
 // recorded answer.
 func (l *Ledger) Refund(now time.Time, id protocol.ContractID, b protocol.Bundle, unit int, amount protocol.Credits, by protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
 	k, err := l.check(id, &b, by, false)
@@ -89,7 +135,17 @@ func (l *Ledger) Refund(now time.Time, id protocol.ContractID, b protocol.Bundle
 	if o.refunded(unit) {
 		return l.receipt(id, o), nil, nil
 	}
-	if err := l.mayRefund(&b, unit, amount, by); err != nil {
+	if l.recovery {
+		return protocol.Receipt{}, nil, l.recovering()
+	}
+	u, err := unitOf(&b, unit, amount, by)
+	if err != nil {
+		return protocol.Receipt{}, nil, err
+	}
+	if o.mode != "" {
+		return l.cancelDeal(now, k, o, u, amount)
+	}
+	if err := l.mayRefund(now, &b, amount, by); err != nil {
 		return protocol.Receipt{}, nil, err
 	}
 	c := l.change()
@@ -97,35 +153,59 @@ func (l *Ledger) Refund(now time.Time, id protocol.ContractID, b protocol.Bundle
 	return l.receipt(id, o), c.recs, nil
 }
 
-func (l *Ledger) mayRefund(b *protocol.Bundle, unit int, amount protocol.Credits, by protocol.AgentID) error {
-	for _, u := range b.Units {
-		if u.Unit != unit || u.Seller != by {
-			continue
-		}
-		from, to := l.accounts[by].line(b.Currency), l.accounts[b.User].line(b.Currency)
-		switch {
-		case amount < 0 || amount > u.Cost:
-			return refuse(protocol.CodeMismatch, "refund of %s: want 0..%s, the cost of unit %d", amount, u.Cost, unit)
-		case from.available() < amount:
-			return refuse(protocol.CodeFunds, "refund of %s: %s has %s available", amount, by, from.available())
-		case by != b.User && !fits(to, amount):
-			return refuse(protocol.CodeOverflow, "refund of %s to %s: %s", amount, b.User, protocol.ErrOverflow)
-		}
-		return nil
+func unitOf(b *protocol.Bundle, unit int, amount protocol.Credits, by protocol.AgentID) (*protocol.BundleUnit, error) {
+	i := slices.IndexFunc(b.Units, func(u protocol.BundleUnit) bool { return u.Unit == unit && u.Seller == by })
+	if i < 0 {
+		return nil, refuse(protocol.CodeForbidden, "unit %d is not sold by %s", unit, by)
 	}
-	return refuse(protocol.CodeForbidden, "unit %d is not sold by %s", unit, by)
+	if u := &b.Units[i]; amount < 0 || amount > u.Cost {
+		return nil, refuse(protocol.CodeMismatch, "refund of %s: want 0..%s, the cost of unit %d", amount, u.Cost, unit)
+	}
+	return &b.Units[i], nil
+}
+
+func (l *Ledger) mayRefund(now time.Time, b *protocol.Bundle, amount protocol.Credits, by protocol.AgentID) error {
+	seller, err := l.spender(by, b.Currency)
+	if err != nil {
+		return err
+	}
+	user, err := l.find(b.User, b.Currency)
+	if err != nil {
+		return err
+	}
+	switch have := l.available(now, seller.line(b.Currency)); {
+	case have < amount:
+		return refuse(protocol.CodeFunds, "refund of %s: %s has %s available", amount, by, have)
+	case by != b.User && !l.takes(now, user.line(b.Currency), amount):
+		return refuse(protocol.CodeOverflow, "refund of %s to %s: %s", amount, b.User, protocol.ErrOverflow)
+	}
+	return nil
 }
 
 func (c *change) refund(now time.Time, k contractKey, o *outcome, unit int, amount protocol.Credits, by protocol.AgentID) {
-	from := c.line(c.l.accounts[by], o.currency)
-	to := c.line(c.l.accounts[o.user], o.currency)
-	remembered := c.l.recalled[k] != o
-	if !remembered { // the store's older answers lack this refund from now on
+	moves := []move{
+		{line: c.line(c.l.accounts[by], o.currency), amount: -amount},
+		{line: c.line(c.l.accounts[o.user], o.currency), amount: amount},
+	}
+	c.endUnit(now, k, o, Entry{Kind: KindRefund, Unit: unit}, moves)
+}
+
+// endUnit writes the last entry of a unit and adds it to the outcome, if memory
+// has that; else the store's older answers lack it from now on.
+func (c *change) endUnit(now time.Time, k contractKey, o *outcome, e Entry, moves []move) {
+	c.accrue(now, moves) // so that the next entry is the unit's
+	remembered := o != nil && c.l.recalled[k] != o
+	if !remembered {
 		c.l.state.floorEntry = c.l.state.Entry + 1
 	}
-	e := c.write(now, Entry{Kind: KindRefund, Unit: unit}, &k, move{line: from, amount: -amount}, move{line: to, amount: amount})
-	o.refunds = append(o.refunds, protocol.Refund{Unit: unit, Amount: amount, Entry: e.Number, Time: e.Time})
-	c.put(TableRefunds, refundKey(k, unit), encodeNumber(e.Number))
+	e = c.write(now, e, &k, moves...)
+	c.put(TableRefunds, refundKey(k, e.Unit), encodeNumber(e.Number))
+	if o == nil {
+		return
+	}
+	r := protocol.Receipt{Refunds: o.refunds, Ends: o.ends}
+	e.AddTo(&r)
+	o.refunds, o.ends = r.Refunds, r.Ends
 	if remembered {
 		c.file(k, o)
 	}

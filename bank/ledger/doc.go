@@ -50,6 +50,13 @@ const (
 	MaxRef          = 200     // bytes of a reference
 	MaxCurrency     = 16      // bytes of a currency
 	MaxPost         = 256     // accounts that one hold is posted to
+	MaxGroups       = 1 << 12 // groups of a bank
+	MaxMembers      = 256     // users of a group
+	MaxClusters     = 64      // clusters of a group
+	MaxQuotes       = 1 << 12 // open quotes
+	MaxUserQuotes   = 16      // open quotes of one user
+	MaxUserVouchers = 16      // open vouchers of one user
+	maxParts        = 2       // accounts that one hold is on: a user's and its group's
 	tailLen         = 16      // entries of an account kept in its own row before they move to the index
 	forgetPerChange = 4       // outcomes that leave memory for one that enters
 )
@@ -75,6 +82,17 @@ type Refusal struct {
 // Error is the code with the facts.
 func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Note }
 
+var errUnknown = errors.New("unknown")
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func refuse(code protocol.Code, format string, args ...any) error {
 	return &Refusal{Code: code, Note: fmt.Sprintf(format, args...)}
 }
@@ -84,6 +102,10 @@ type Config struct {
 	Bank       protocol.AgentID // bundles must name it
 	Currencies []string         // those that it keeps accounts in
 	Grace      time.Duration    // pause of expiry after a restart; zero: DefaultGrace
+
+	// Sign signs an operator's act (Entry.Octets); nil: acts are not signed. It
+	// cannot fail, and signs the same octets in the same way each time.
+	Sign func(octets []byte) []byte
 }
 
 // Validate names the field that is wrong.
@@ -105,12 +127,14 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func validCurrency(s string) bool {
+func validCurrency(s string) bool { return validWord(s, MaxCurrency) }
+
+func validWord(s string, most int) bool {
 	for _, c := range []byte(s) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' {
 			return false
 		}
 	}
-	return s != "" && len(s) <= MaxCurrency
+	return s != "" && len(s) <= most
 }

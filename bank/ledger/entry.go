@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,10 +23,30 @@ const (
 	KindSettle    Kind = 8  // a bundle was paid
 	KindVoid      Kind = 9  // a bundle was voided
 	KindRefund    Kind = 10 // a seller paid a unit back
+	KindPolicy    Kind = 11 // a currency got its policy
+	KindGroup     Kind = 12 // a group got its shares, members and clusters
+	KindStanding  Kind = 13 // an account was frozen, unfrozen or closed
+	KindAllowance Kind = 14 // an account's income was set
+	KindRate      Kind = 15 // a rate of exchange was set
+	KindRecovery  Kind = 16 // recovery began or ended
+	KindTransfer  Kind = 17 // the operator moved money between two accounts
+	KindReserve   Kind = 18 // a bundle was decided for, and its units were held
+	KindComplete  Kind = 19 // the hold of a unit ended, posted fully, partly or not at all
+	KindUsage     Kind = 20 // a seller filed what a unit has used
+	KindDispute   Kind = 21 // its user disputes that
+	KindDraw      Kind = 22 // a bundle was paid out of a voucher's hold
+	KindIncome    Kind = 23 // an account got its income, or lost what decayed
+	KindExchange  Kind = 24 // an amount was exchanged for one of another currency
+
+	lastKind = KindExchange
 )
 
 func (k Kind) String() string {
-	names := [...]string{"open", "overdraft", "credit", "hold", "post", "void-hold", "expire", "settle", "void", "refund"}
+	names := [...]string{
+		"open", "overdraft", "credit", "hold", "post", "void-hold", "expire", "settle", "void", "refund",
+		"policy", "group", "standing", "allowance", "rate", "recovery", "transfer",
+		"reserve", "complete", "usage", "dispute", "draw", "income", "exchange",
+	}
 	if k < 1 || int(k) > len(names) {
 		return fmt.Sprintf("kind(%d)", byte(k))
 	}
@@ -37,17 +56,32 @@ func (k Kind) String() string {
 // Entry is one numbered record of the ledger. Numbers begin at 1 and have no
 // gaps; times never fall. An entry is never changed or removed.
 type Entry struct {
-	Number   uint64
-	Time     time.Time
-	Kind     Kind
-	Legs     []Leg               // sums to zero in each currency
-	Contract protocol.ContractID // of settle, void and refund; else empty
-	Unit     int                 // of refund
-	Hold     uint64              // of hold, post, void-hold and expire
-	User     protocol.AgentID    // of void: whose bundle
-	Currency string              // of void: the bundle's
-	Reason   protocol.Code       // of void: why
-	Ref      string              // words of whoever asked
+	Number    uint64
+	Time      time.Time
+	Kind      Kind
+	Legs      []Leg               // sums to zero in each currency
+	Contract  protocol.ContractID // of what concerns a bundle; of a transfer, the disputed one, if any
+	Unit      int                 // of refund, complete, usage, dispute and transfer
+	Hold      uint64              // of hold, post, void-hold, expire, complete, usage and dispute; of draw and reserve the voucher's
+	User      protocol.AgentID    // of void and reserve: whose bundle
+	Currency  string              // of void and reserve: the bundle's
+	Reason    protocol.Code       // of void: why
+	Mode      protocol.Mode       // of reserve
+	Total     protocol.Credits    // of reserve: held; of usage: due
+	Units     []HeldUnit          // of reserve
+	How       protocol.End        // of complete
+	Key       string              // of what sets a row (policy … recovery): its key
+	Value     []byte              // and its value; none: the row is gone
+	Ref       string              // words of whoever asked
+	Signature []byte              // of an operator's act, over Octets
+}
+
+// HeldUnit is a unit whose cost an entry held: its holds are numbered one after
+// the other, and each has its legs in turn.
+type HeldUnit struct {
+	Unit int
+	Hold uint64
+	Legs int // accounts that it is held on
 }
 
 // Leg is what an entry does to one account.
@@ -60,13 +94,26 @@ type Leg struct {
 	After    protocol.Credits // the balance after it
 }
 
-// maxLegs is a bundle's: its user and each seller.
-const maxLegs = protocol.MaxUnits + 1
+// maxLegs bounds the legs of an entry. A bundle between two agents and more has
+// its user and each seller; among groups, each member of a seller's group.
+const maxLegs = 1 << 12
+
+// signedVersion begins the value of an entry that has a signature at its end.
+const signedVersion = 2
 
 // encode is the value of an entry; its number is the key.
 func (e *Entry) encode(contract *contractKey) []byte {
-	b := make([]byte, 0, 128)
-	b = append(b, rowVersion, byte(e.Kind))
+	b := append(make([]byte, 0, 128), rowVersion)
+	b = e.appendBody(b, contract)
+	if len(e.Signature) > 0 {
+		b[0] = signedVersion
+		b = appendString(b, string(e.Signature))
+	}
+	return b
+}
+
+func (e *Entry) appendBody(b []byte, contract *contractKey) []byte {
+	b = append(b, byte(e.Kind))
 	b = appendTime(b, nanos(e.Time))
 	if contract != nil {
 		b = append(b, contract[:]...)
@@ -82,88 +129,71 @@ func (e *Entry) encode(contract *contractKey) []byte {
 	return b
 }
 
-// appendDetails writes what only some kinds have, so that a settlement stays
-// small.
-func (e *Entry) appendDetails(b []byte) []byte {
+// Octets are what the bank signs of an operator's act: all of the entry but the
+// signature, with its number, its bank and whose the legs are. The legs must
+// have been filled in.
+func (e *Entry) Octets(bank protocol.AgentID) []byte {
+	b := appendString(nil, "ramp: act of a bank's operator, version 1")
+	b = appendString(b, string(bank))
+	b = binary.AppendUvarint(b, e.Number)
+	b = e.appendBody(b, nil)
+	b = appendString(b, string(e.Contract))
+	for _, leg := range e.Legs {
+		b = appendString(b, string(leg.Account))
+		b = appendString(b, leg.Currency)
+	}
+	return b
+}
+
+// Act reports whether the entry is an act of the bank's operator, and so signed
+// in a bank that signs.
+func (e *Entry) Act() bool {
 	switch e.Kind {
-	case KindSettle:
-		return b
-	case KindRefund:
-		return binary.AppendUvarint(b, uint64(e.Unit))
-	case KindVoid:
-		b = appendString(b, string(e.User))
-		b = appendString(b, e.Currency)
-		return appendString(b, string(e.Reason))
-	case KindHold, KindPost, KindVoidHold, KindExpire:
-		b = binary.AppendUvarint(b, e.Hold)
+	case KindOpen, KindOverdraft, KindCredit, KindTransfer:
+		return true
+	case KindComplete:
+		return e.How == protocol.EndArbitrated
 	}
-	return appendString(b, e.Ref)
+	return e.Kind.table() != ""
 }
 
-func (k Kind) hasContract() bool { return k == KindSettle || k == KindVoid || k == KindRefund }
-
-// maxCode bounds the length of a stored protocol.Code.
-const maxCode = 32
-
-// DecodeEntry reads a record of TableEntries. The legs have only their line
-// numbers; DecodeLine says what those stand for.
-func DecodeEntry(key string, value []byte) (Entry, error) {
-	n, err := key64(key)
-	if err != nil {
-		return Entry{}, fmt.Errorf("entry: %w", err)
+// table is the table that an entry of this kind sets one row of; "" for none.
+func (k Kind) table() string {
+	switch k {
+	case KindPolicy:
+		return TablePolicies
+	case KindGroup:
+		return TableGroups
+	case KindStanding:
+		return TableStanding
+	case KindAllowance:
+		return TableAllowances
+	case KindRate:
+		return TableRates
+	case KindRecovery:
+		return TableRecovery
 	}
-	d := newDecoder(value)
-	e := Entry{Number: n, Kind: Kind(d.byte()), Time: fromNanos(d.nanos())}
-	if e.Kind < KindOpen || e.Kind > KindRefund {
-		d.fail(fmt.Errorf("unknown kind %d", e.Kind))
-	}
-	if e.Kind.hasContract() {
-		e.Contract = d.contract().id()
-	}
-	e.readDetails(d)
-	e.readLegs(d)
-	if err := d.done(); err != nil {
-		return Entry{}, fmt.Errorf("entry %d: %w", n, err)
-	}
-	return e, nil
+	return ""
 }
 
-func (e *Entry) readDetails(d *decoder) {
-	switch e.Kind {
-	case KindSettle:
-		return
-	case KindRefund:
-		e.Unit = d.count(protocol.MaxUnits - 1)
-		return
-	case KindVoid:
-		e.User = d.agent()
-		e.Currency = d.string(MaxCurrency)
-		e.Reason = protocol.Code(d.string(maxCode))
-		return
-	case KindHold, KindPost, KindVoidHold, KindExpire:
-		e.Hold = d.uvarint()
+func (k Kind) hasContract() bool {
+	switch k {
+	case KindSettle, KindVoid, KindRefund, KindReserve, KindComplete, KindUsage, KindDispute, KindDraw:
+		return true
 	}
-	e.Ref = d.string(MaxRef)
+	return false
 }
 
-func (e *Entry) readLegs(d *decoder) {
-	n := d.count(maxLegs)
-	if n == 0 || d.err != nil {
-		return
-	}
-	e.Legs = make([]Leg, 0, n)
-	for range n {
-		line := d.uvarint()
-		if line == 0 || line > 1<<32-1 {
-			d.fail(errors.New("leg without a line"))
-			return
-		}
-		e.Legs = append(e.Legs, Leg{Line: uint32(line), Amount: d.credits(), Held: d.credits(), After: d.credits()})
-	}
+// decides reports whether an entry of this kind decides a bundle.
+func (k Kind) decides() bool {
+	return k == KindSettle || k == KindVoid || k == KindReserve || k == KindDraw
 }
 
-// Receipt is what an entry that settled or voided says, without refunds. Its
-// legs must have been filled in.
+// endsUnit reports whether an entry of this kind is the last of a unit.
+func (k Kind) endsUnit() bool { return k == KindRefund || k == KindComplete }
+
+// Receipt is what an entry that decided says, without refunds and ends. Its legs
+// must have been filled in.
 func (e *Entry) Receipt(bank protocol.AgentID) (protocol.Receipt, error) {
 	r := protocol.Receipt{
 		Version: ReceiptVersion, Bank: bank, Contract: e.Contract, Outcome: protocol.OutcomeVoid, Reason: e.Reason,
@@ -172,7 +202,10 @@ func (e *Entry) Receipt(bank protocol.AgentID) (protocol.Receipt, error) {
 	switch {
 	case e.Kind == KindVoid:
 		return r, nil
-	case e.Kind == KindSettle && len(e.Legs) > 0:
+	case e.Kind == KindReserve:
+		r.Outcome, r.Total, r.Mode = protocol.OutcomeSettled, e.Total, e.Mode
+		return r, nil
+	case (e.Kind == KindSettle || e.Kind == KindDraw) && len(e.Legs) > 0:
 		pay := e.Legs[0] // the user's comes first
 		r.Outcome, r.User, r.Total, r.Currency = protocol.OutcomeSettled, pay.Account, -pay.Amount, pay.Currency
 		return r, nil
@@ -180,11 +213,44 @@ func (e *Entry) Receipt(bank protocol.AgentID) (protocol.Receipt, error) {
 	return r, fmt.Errorf("entry %d is a %s and decides nothing", e.Number, e.Kind)
 }
 
-// Refund is what a refund entry says.
+// AddTo adds the end or the refund of a unit to the receipt of its bundle.
+func (e *Entry) AddTo(r *protocol.Receipt) {
+	switch {
+	case e.Kind == KindComplete && e.How != endCancelled:
+		r.Ends = append(r.Ends, protocol.UnitEnd{Unit: e.Unit, Paid: e.paid(), How: e.How, Entry: e.Number, Time: e.Time})
+	case e.Kind.endsUnit():
+		r.Refunds = append(r.Refunds, e.Refund())
+	}
+}
+
+// Refund is what a refund says, or the cancellation of a unit that was held.
 func (e *Entry) Refund() protocol.Refund {
 	r := protocol.Refund{Unit: e.Unit, Entry: e.Number, Time: e.Time}
-	if len(e.Legs) > 0 {
+	switch {
+	case e.Kind == KindComplete:
+		r.Amount = e.released() - e.paid()
+	case len(e.Legs) > 0:
 		r.Amount = -e.Legs[0].Amount // the seller's comes first
 	}
 	return r
+}
+
+// released is what an entry freed of holds.
+func (e *Entry) released() protocol.Credits {
+	var sum protocol.Credits
+	for _, leg := range e.Legs {
+		sum -= min(leg.Held, 0)
+	}
+	return sum
+}
+
+// paid is what an entry paid out of holds: those legs come first.
+func (e *Entry) paid() protocol.Credits {
+	var sum protocol.Credits
+	for _, leg := range e.Legs {
+		if leg.Held < 0 {
+			sum -= leg.Amount
+		}
+	}
+	return sum
 }

@@ -1,8 +1,8 @@
 package ledger
 
 import (
-	"encoding/binary"
-	"fmt"
+	"cmp"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -25,82 +25,109 @@ type Payment struct {
 	Amount protocol.Credits
 }
 
-// hold is an open hold.
+// hold is an open hold, on one account or on a user's and its group's.
 type hold struct {
-	number uint64
+	number  uint64
+	parts   []part // 1..maxParts
+	until   int64
+	ref     string
+	voucher *voucherKey // of a voucher's
+	deal    *deal       // of a unit's
+}
+
+// part is what a hold takes of one account.
+type part struct {
 	line   *line
 	amount protocol.Credits
-	until  int64
-	ref    string
+}
+
+func (h *hold) amount() protocol.Credits {
+	var sum protocol.Credits
+	for _, p := range h.parts {
+		sum += p.amount
+	}
+	return sum
+}
+
+func (h *hold) currency() string { return h.parts[0].line.currency }
+
+// payer is whose hold it is: with a group's part, the user's.
+func (h *hold) payer() protocol.AgentID {
+	switch {
+	case h.voucher != nil:
+		return h.voucher.user
+	case h.deal != nil:
+		return h.deal.user
+	}
+	return h.parts[0].line.account
 }
 
 func (h *hold) view() Hold {
-	return Hold{Number: h.number, From: h.line.account, Currency: h.line.currency, Amount: h.amount, Until: fromNanos(h.until), Ref: h.ref}
+	return Hold{Number: h.number, From: h.payer(), Currency: h.currency(), Amount: h.amount(), Until: fromNanos(h.until), Ref: h.ref}
 }
 
-func (h *hold) encode() []byte {
-	b := append(make([]byte, 0, 64), rowVersion)
-	b = binary.AppendUvarint(b, uint64(h.line.number))
-	b = binary.AppendVarint(b, int64(h.amount))
-	b = appendTime(b, h.until)
-	return appendString(b, h.ref)
-}
-
-// holdRow is a record of TableHolds as stored.
-type holdRow struct {
-	number uint64
-	line   uint32
-	amount protocol.Credits
-	until  int64
-	ref    string
-}
-
-func decodeHold(key string, value []byte) (holdRow, error) {
-	n, err := key64(key)
-	if err != nil {
-		return holdRow{}, fmt.Errorf("hold: %w", err)
+// free are the moves that give all parts back, and pay some of it: out of the
+// user's part first (000).
+func (h *hold) free(paid protocol.Credits) []move {
+	moves := make([]move, 0, len(h.parts)+1)
+	for _, p := range h.parts {
+		take := min(p.amount, paid)
+		paid -= take
+		moves = append(moves, move{line: p.line, amount: -take, held: -p.amount})
 	}
-	d := newDecoder(value)
-	h := holdRow{number: n, line: uint32(d.uvarint()), amount: d.credits(), until: d.nanos()}
-	h.ref = d.string(MaxRef)
-	if err := d.done(); err != nil {
-		return holdRow{}, fmt.Errorf("hold %d: %w", n, err)
-	}
-	return h, nil
+	return moves
 }
 
 // Hold takes amount out of from's reach until a time. Until must lie ahead.
 func (l *Ledger) Hold(now time.Time, from protocol.AgentID, currency string, amount protocol.Credits, until time.Time, ref string) (Hold, []protocol.Record, error) {
-	a, err := l.find(from, currency)
+	parts, err := l.mayHold(now, from, currency, amount, until, ref)
 	if err != nil {
 		return Hold{}, nil, err
 	}
-	if err := l.mayHold(now, a.line(currency), amount, until, ref); err != nil {
-		return Hold{}, nil, err
-	}
+	return l.hold(now, &hold{parts: parts, until: until.UnixNano(), ref: ref})
+}
+
+func (l *Ledger) hold(now time.Time, h *hold) (Hold, []protocol.Record, error) {
 	c := l.change()
-	l.state.hold++
-	h := &hold{number: l.state.hold, line: c.line(a, currency), amount: amount, until: until.UnixNano(), ref: ref}
-	l.keepHold(h)
-	c.put(TableHolds, NumberKey(h.number), h.encode())
-	c.write(now, Entry{Kind: KindHold, Hold: h.number, Ref: ref}, nil, move{line: h.line, held: amount})
+	c.openHold(h)
+	moves := make([]move, 0, len(h.parts))
+	for _, p := range h.parts {
+		moves = append(moves, move{line: p.line, held: p.amount})
+	}
+	c.write(now, Entry{Kind: KindHold, Hold: h.number, Ref: h.ref}, nil, moves...)
 	return h.view(), c.recs, nil
 }
 
-func (l *Ledger) mayHold(now time.Time, n *line, amount protocol.Credits, until time.Time, ref string) error {
+// openHold numbers a hold and keeps it; the entry is for the caller.
+func (c *change) openHold(h *hold) {
+	c.l.state.hold++
+	h.number = c.l.state.hold
+	c.l.keepHold(h)
+	c.put(TableHolds, NumberKey(h.number), h.encode())
+}
+
+func (l *Ledger) mayHold(now time.Time, from protocol.AgentID, currency string, amount protocol.Credits, until time.Time, ref string) ([]part, error) {
+	if l.recovery {
+		return nil, l.recovering()
+	}
+	a, err := l.spender(from, currency)
+	if err != nil {
+		return nil, err
+	}
 	if err := checkRequest(amount, ref); err != nil {
-		return err
+		return nil, err
 	}
 	if !until.After(now) || until.Year() > maxYear {
-		return refuse(protocol.CodeExpired, "hold until %s: want a time ahead", until.Format(time.RFC3339))
+		return nil, refuse(protocol.CodeExpired, "hold until %s: want a time ahead", until.Format(time.RFC3339))
 	}
-	if have := n.available(); have < amount {
-		return refuse(protocol.CodeFunds, "hold of %s: %s available", amount, have)
+	if err := l.roomForHolds(1); err != nil {
+		return nil, err
 	}
-	if n != nil && amount > protocol.MaxCredits-n.held { // overdraft can make more available than fits
-		return refuse(protocol.CodeOverflow, "hold of %s: with %s held, %s", amount, n.held, protocol.ErrOverflow)
-	}
-	if len(l.holds) >= MaxHolds {
+	return newPurse(l, now, a, currency).take(amount)
+}
+
+func (l *Ledger) roomForHolds(n int) error {
+	if len(l.holds)+n > MaxHolds {
 		return refuse(protocol.CodeLimit, "%d holds are open, which is the most", len(l.holds))
 	}
 	return nil
@@ -112,6 +139,13 @@ const maxYear = 2200
 func (l *Ledger) keepHold(h *hold) {
 	l.holds[h.number] = h
 	l.deadlines.add(deadline{at: h.until, hold: h.number})
+	if h.voucher != nil {
+		l.vouchers[*h.voucher] = h.number
+		l.vouched[h.voucher.user]++
+	}
+	if h.deal != nil {
+		l.deals[h.deal.key] = h.number
+	}
 }
 
 // PostHold pays out of a hold, at most its amount; the rest is free again. An
@@ -121,25 +155,25 @@ func (l *Ledger) PostHold(now time.Time, number uint64, pays []Payment, ref stri
 	if err != nil {
 		return Entry{}, nil, err
 	}
-	total, err := l.checkPays(h, pays, ref)
+	total, err := l.checkPays(now, h, pays, ref)
 	if err != nil {
 		return Entry{}, nil, err
 	}
 	c := l.change()
-	moves := []move{{line: h.line, amount: -total, held: -h.amount}}
+	moves := h.free(total)
 	for _, p := range pays {
-		moves = append(moves, move{line: c.line(l.accounts[p.To], h.line.currency), amount: p.Amount})
+		moves = append(moves, move{line: c.line(l.accounts[p.To], h.currency()), amount: p.Amount})
 	}
 	return c.end(now, h, Entry{Kind: KindPost, Ref: ref}, moves...), c.recs, nil
 }
 
-func (l *Ledger) checkPays(h *hold, pays []Payment, ref string) (total protocol.Credits, err error) {
+func (l *Ledger) checkPays(now time.Time, h *hold, pays []Payment, ref string) (total protocol.Credits, err error) {
 	if len(pays) < 1 || len(pays) > MaxPost {
 		return 0, refuse(protocol.CodeMalformed, "hold %d: %d payments, want 1..%d", h.number, len(pays), MaxPost)
 	}
 	seen := make(map[protocol.AgentID]bool, len(pays))
 	for _, p := range pays {
-		a, err := l.find(p.To, h.line.currency)
+		a, err := l.find(p.To, h.currency())
 		if err != nil {
 			return 0, err
 		}
@@ -150,13 +184,13 @@ func (l *Ledger) checkPays(h *hold, pays []Payment, ref string) (total protocol.
 			return 0, refuse(protocol.CodeMalformed, "hold %d: %s is paid twice", h.number, p.To)
 		}
 		seen[p.To] = true
-		n := a.line(h.line.currency)
-		if total, err = total.Add(p.Amount); err != nil || n != h.line && !fits(n, p.Amount) {
+		n := a.line(h.currency())
+		if total, err = total.Add(p.Amount); err != nil || n != h.parts[0].line && !l.takes(now, n, p.Amount) {
 			return 0, refuse(protocol.CodeOverflow, "hold %d: payment of %s to %s: %s", h.number, p.Amount, p.To, protocol.ErrOverflow)
 		}
 	}
-	if total > h.amount {
-		return 0, refuse(protocol.CodeFunds, "hold %d: payments of %s, held %s", h.number, total, h.amount)
+	if total > h.amount() {
+		return 0, refuse(protocol.CodeFunds, "hold %d: payments of %s, held %s", h.number, total, h.amount())
 	}
 	return total, nil
 }
@@ -171,14 +205,18 @@ func (l *Ledger) VoidHold(now time.Time, number uint64, ref string) (Entry, []pr
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
 	}
 	c := l.change()
-	return c.end(now, h, Entry{Kind: KindVoidHold, Ref: ref}, move{line: h.line, held: -h.amount}), c.recs, nil
+	return c.end(now, h, Entry{Kind: KindVoidHold, Ref: ref}, h.free(0)...), c.recs, nil
 }
 
 // openHold is a hold that can still be posted or voided. Until the grace after
-// a restart is over, none is too late.
+// a restart is over, none is too late. What is held for a unit ends only as its
+// bundle says.
 func (l *Ledger) openHold(now time.Time, number uint64) (*hold, error) {
+	if l.recovery {
+		return nil, l.recovering()
+	}
 	h := l.holds[number]
-	if h == nil {
+	if h == nil || h.deal != nil {
 		return nil, refuse(protocol.CodeUnknown, "hold %d is not open: it was posted, voided, has expired, or never was", number)
 	}
 	if nanos(now) >= max(h.until, l.graceEnds) {
@@ -189,10 +227,34 @@ func (l *Ledger) openHold(now time.Time, number uint64) (*hold, error) {
 
 // end closes a hold with the one entry that does.
 func (c *change) end(now time.Time, h *hold, e Entry, moves ...move) Entry {
-	delete(c.l.holds, h.number)
-	c.drop(TableHolds, NumberKey(h.number))
+	c.closeHold(h)
 	e.Hold = h.number
 	return c.write(now, e, nil, moves...)
+}
+
+// closeHold forgets a hold; the entry is for the caller.
+func (c *change) closeHold(h *hold) {
+	delete(c.l.holds, h.number)
+	if h.voucher != nil {
+		delete(c.l.vouchers, *h.voucher)
+		if c.l.vouched[h.voucher.user]--; c.l.vouched[h.voucher.user] == 0 {
+			delete(c.l.vouched, h.voucher.user)
+		}
+	}
+	if h.deal != nil {
+		delete(c.l.deals, h.deal.key)
+	}
+	c.drop(TableHolds, NumberKey(h.number))
+}
+
+// Holds are all open holds in order of number.
+func (l *Ledger) Holds() []Hold {
+	all := make([]Hold, 0, len(l.holds))
+	for _, h := range l.holds {
+		all = append(all, h.view())
+	}
+	slices.SortFunc(all, func(x, y Hold) int { return cmp.Compare(x.Number, y.Number) })
+	return all
 }
 
 // OpenHold is an open hold by number.

@@ -21,6 +21,18 @@ type Ledger struct {
 	gathers   map[protocol.AgentID]int // undecided bundles per user
 	deadlines deadlines
 
+	policies map[string]Policy
+	groups   map[string]*group
+	memberOf map[protocol.AgentID]*group
+	sellsFor map[protocol.AgentID]*group // clusters
+	deals    map[dealKey]uint64          // hold of a unit
+	vouchers map[voucherKey]uint64       // hold of a voucher
+	vouched  map[protocol.AgentID]int    // open vouchers per user
+	rates    map[pair]protocol.Credits
+	quotes   map[quoteKey]Quote
+	quoted   map[protocol.AgentID]int // open quotes per user
+	recovery bool
+
 	outcomes archive
 	recalled map[contractKey]*outcome
 	absent   map[contractKey]uint64 // not in the store as of this entry
@@ -31,6 +43,8 @@ type account struct {
 	id     protocol.AgentID
 	name   string
 	opened int64
+	frozen bool
+	closed bool
 	lines  []*line // in order of creation
 }
 
@@ -53,21 +67,36 @@ type line struct {
 	held      protocol.Credits
 	overdraft protocol.Credits
 	tail      []uint64 // latest entries, not yet in the index
+
+	// Of currencies with an allowance.
+	income  protocol.Credits // per day
+	anchor  int64            // when balance and residue were right; zero: never moved
+	residue uint64           // 2⁻⁶⁴ micro-credits beyond balance
 }
 
-// available is balance + overdraft − held. Balance − held fits, because nothing
-// was held or paid that the overdraft of its time did not cover; what then
-// exceeds 63 bits is as good as the most.
-func (n *line) available() protocol.Credits {
+// available is balance + overdraft − held, and what is due of an income.
+// Balance − held fits, because nothing was held or paid that the overdraft of
+// its time did not cover; what then exceeds 63 bits is as good as the most.
+func (l *Ledger) available(now time.Time, n *line) protocol.Credits {
 	if n == nil {
 		return 0
 	}
-	sum, err := (n.balance - n.held).Add(n.overdraft)
-	if err != nil {
+	have, err := n.balance.Add(-n.held)
+	if err != nil { // decay has eaten what an old overdraft covered
+		return -protocol.MaxCredits
+	}
+	whole, _ := l.due(n, l.instant(now))
+	if have, err = have.Add(whole); err != nil {
+		return -protocol.MaxCredits
+	}
+	if have, err = have.Add(n.overdraft); err != nil {
 		return protocol.MaxCredits
 	}
-	return sum
+	return have
 }
+
+// instant is the time that an entry made now would have: never before the last.
+func (l *Ledger) instant(now time.Time) int64 { return max(l.state.time, nanos(now)) }
 
 // move is a leg that has not happened yet.
 type move struct {
@@ -94,8 +123,14 @@ func (c *change) drop(table, key string) {
 }
 
 // write numbers and dates an entry, carries its legs out and saves all that it
-// changed. The moves must have been checked: write cannot fail.
+// changed; incomes that are due on its lines are posted first. The moves must
+// have been checked: write cannot fail.
 func (c *change) write(now time.Time, e Entry, contract *contractKey, moves ...move) Entry {
+	c.accrue(now, moves)
+	return c.enter(now, e, contract, moves)
+}
+
+func (c *change) enter(now time.Time, e Entry, contract *contractKey, moves []move) Entry {
 	s := &c.l.state
 	s.Entry++
 	s.time = max(s.time, nanos(now))
@@ -104,19 +139,18 @@ func (c *change) write(now time.Time, e Entry, contract *contractKey, moves ...m
 	for _, m := range moves {
 		e.Legs = append(e.Legs, c.carry(m))
 	}
-	c.put(TableEntries, NumberKey(e.Number), e.encode(contract))
-	for i, m := range moves {
-		if !movedBefore(moves[:i], m.line) {
-			c.note(m.line, e.Number)
+	if sign := c.l.cfg.Sign; sign != nil && e.Act() {
+		if contract != nil {
+			e.Contract = contract.id()
 		}
+		e.Signature = sign(e.Octets(c.l.cfg.Bank))
+	}
+	c.put(TableEntries, NumberKey(e.Number), e.encode(contract))
+	for _, m := range moves {
+		c.note(m.line, e.Number)
 	}
 	c.put(TableState, StateKey, s.encode())
 	return e
-}
-
-// movedBefore: a user that buys from itself has two legs on one line.
-func movedBefore(moves []move, n *line) bool {
-	return len(moves) > 0 && moves[0].line == n
 }
 
 func (c *change) carry(m move) Leg {
@@ -129,7 +163,11 @@ func (c *change) carry(m move) Leg {
 
 // note adds an entry to a line's latest ones, and saves the line. A full tail
 // moves to the index, so that the index costs one write per tailLen entries.
+// An entry with several legs on one line is noted once.
 func (c *change) note(n *line, entry uint64) {
+	if last := len(n.tail) - 1; last >= 0 && n.tail[last] == entry {
+		return
+	}
 	if len(n.tail) == tailLen {
 		b := appendNumbers([]byte{rowVersion}, n.tail)
 		c.put(TableIndex, IndexKey(n.number, n.tail[tailLen-1]), b)

@@ -42,7 +42,7 @@ func TestRefusedBundleChangesNothing(t *testing.T) {
 		{"an unnamed seller", func(*contract) {}, "eve", protocol.CodeForbidden},
 		{"the user is no seller", func(*contract) {}, "ann", protocol.CodeForbidden},
 		{"a currency that is not kept", func(c *contract) { c.Currency = "usd" }, "bob", protocol.CodeNoBank},
-		{"an unknown mode", func(c *contract) { c.Mode = "metered" }, "bob", protocol.CodeMode},
+		{"an unknown mode", func(c *contract) { c.Mode = "later" }, "bob", protocol.CodeMode},
 		{"a later version", func(c *contract) { c.Version = 2 }, "bob", protocol.CodeMalformed},
 		{"a total above the costs", func(c *contract) { c.Total++ }, "bob", protocol.CodeMalformed},
 		{"a total below the costs", func(c *contract) { c.Total-- }, "bob", protocol.CodeMalformed},

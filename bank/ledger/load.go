@@ -21,7 +21,9 @@ func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
 		read  func(key string, value []byte) error
 	}{
 		{TableState, l.loadState}, {TableAccounts, l.loadAccount}, {TableLines, l.loadLine},
-		{TableBalances, l.loadBalance}, {TableHolds, l.loadHold}, {TableGathering, l.loadGathering},
+		{TablePolicies, l.loadPolicy}, {TableStanding, l.loadStanding}, {TableGroups, l.loadGroup},
+		{TableBalances, l.loadBalance}, {TableAllowances, l.loadAllowance}, {TableRates, l.loadRate},
+		{TableQuotes, l.loadQuote}, {TableRecovery, l.loadRecovery}, {TableHolds, l.loadHold}, {TableGathering, l.loadGathering},
 		{TableCopies, l.loadCopies}, {TableOutcomes, l.loadOutcome},
 	}
 	for _, r := range reads {
@@ -40,6 +42,10 @@ func empty(cfg Config, now time.Time) *Ledger {
 		cfg: cfg, state: State{Bank: cfg.Bank}, graceEnds: nanos(now.Add(cfg.Grace)),
 		accounts: map[protocol.AgentID]*account{}, sums: map[string]protocol.Credits{},
 		holds: map[uint64]*hold{}, gathering: map[contractKey]*gathering{}, gathers: map[protocol.AgentID]int{},
+		policies: map[string]Policy{}, groups: map[string]*group{}, memberOf: map[protocol.AgentID]*group{},
+		sellsFor: map[protocol.AgentID]*group{}, deals: map[dealKey]uint64{}, vouchers: map[voucherKey]uint64{},
+		vouched: map[protocol.AgentID]int{}, rates: map[pair]protocol.Credits{}, quotes: map[quoteKey]Quote{},
+		quoted:   map[protocol.AgentID]int{},
 		outcomes: archive{index: map[contractKey]uint64{}}, recalled: map[contractKey]*outcome{}, absent: map[contractKey]uint64{},
 	}
 }
@@ -100,23 +106,9 @@ func (l *Ledger) loadBalance(key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	n.balance, n.overdraft, n.tail, err = DecodeBalance(value)
+	err = n.decodeBalance(value)
 	l.sums[n.currency] += n.balance
 	return err
-}
-
-func (l *Ledger) loadHold(key string, value []byte) error {
-	row, err := decodeHold(key, value)
-	if err != nil {
-		return err
-	}
-	n, err := l.lineAt(row.line)
-	if err != nil {
-		return fmt.Errorf("hold %d: %w", row.number, err)
-	}
-	l.keepHold(&hold{number: row.number, line: n, amount: row.amount, until: row.until, ref: row.ref})
-	n.held += row.amount
-	return nil
 }
 
 func (l *Ledger) loadGathering(key string, value []byte) error {

@@ -22,25 +22,36 @@ type outcome struct {
 	currency string
 	reason   protocol.Code
 	refunds  []protocol.Refund
+	mode     protocol.Mode // none: paid at once
+	ends     []protocol.UnitEnd
 }
 
 func (o *outcome) refunded(unit int) bool {
 	return slices.ContainsFunc(o.refunds, func(r protocol.Refund) bool { return r.Unit == unit })
 }
 
+// ended reports whether a unit's hold has ended.
+func (o *outcome) ended(unit int) bool {
+	return o.refunded(unit) || slices.ContainsFunc(o.ends, func(e protocol.UnitEnd) bool { return e.Unit == unit })
+}
+
 // lastEntry is the entry that last changed the outcome.
 func (o *outcome) lastEntry() uint64 {
+	last := o.entry
 	if n := len(o.refunds); n > 0 {
-		return o.refunds[n-1].Entry
+		last = max(last, o.refunds[n-1].Entry)
 	}
-	return o.entry
+	if n := len(o.ends); n > 0 {
+		last = max(last, o.ends[n-1].Entry)
+	}
+	return last
 }
 
 func (l *Ledger) receipt(id protocol.ContractID, o *outcome) protocol.Receipt {
 	r := protocol.Receipt{
 		Version: ReceiptVersion, Bank: l.cfg.Bank, Contract: id, Outcome: protocol.OutcomeVoid, Reason: o.reason,
 		Entry: o.entry, Time: fromNanos(o.time), User: o.user, Total: o.total, Currency: o.currency,
-		Refunds: slices.Clone(o.refunds),
+		Refunds: slices.Clone(o.refunds), Mode: o.mode, Ends: slices.Clone(o.ends),
 	}
 	if o.settled {
 		r.Outcome = protocol.OutcomeSettled
@@ -151,6 +162,7 @@ func (l *Ledger) Recall(id protocol.ContractID, found Lookup) error {
 	l.recalled[k] = &outcome{
 		settled: r.Outcome == protocol.OutcomeSettled, entry: r.Entry, time: nanos(r.Time), user: r.User,
 		total: r.Total, currency: r.Currency, reason: r.Reason, refunds: slices.Clone(r.Refunds),
+		mode: r.Mode, ends: slices.Clone(r.Ends),
 	}
 	return nil
 }
@@ -171,7 +183,36 @@ func (o *outcome) encode(k contractKey) []byte {
 		b = binary.AppendUvarint(b, r.Entry)
 		b = appendTime(b, nanos(r.Time))
 	}
+	if o.mode != "" {
+		b[0] = heldVersion
+		b = o.appendEnds(b)
+	}
 	return b
+}
+
+// heldVersion begins the outcome of a bundle that is paid after the fact.
+const heldVersion = 2
+
+func (o *outcome) appendEnds(b []byte) []byte {
+	b = appendString(b, string(o.mode))
+	b = binary.AppendUvarint(b, uint64(len(o.ends)))
+	for _, e := range o.ends {
+		b = binary.AppendUvarint(b, uint64(e.Unit))
+		b = binary.AppendVarint(b, int64(e.Paid))
+		b = appendString(b, string(e.How))
+		b = binary.AppendUvarint(b, e.Entry)
+		b = appendTime(b, nanos(e.Time))
+	}
+	return b
+}
+
+func (o *outcome) readEnds(d *decoder) {
+	o.mode = protocol.Mode(d.string(maxCode))
+	for range d.count(protocol.MaxUnits) {
+		e := protocol.UnitEnd{Unit: d.unit(), Paid: d.credits(), How: protocol.End(d.string(maxCode)), Entry: d.uvarint()}
+		e.Time = fromNanos(d.nanos())
+		o.ends = append(o.ends, e)
+	}
 }
 
 // peekOutcome reads only the contract and the time of an outcome that was
@@ -186,7 +227,7 @@ func decodeOutcome(key string, value []byte) (contractKey, *outcome, error) {
 	if err != nil {
 		return contractKey{}, nil, fmt.Errorf("outcome: %w", err)
 	}
-	d := newDecoder(value)
+	version, d := newDecoderUpTo(value, heldVersion)
 	k := d.contract()
 	o := &outcome{entry: entry, time: d.nanos(), settleBy: d.nanos(), user: d.agent()}
 	o.currency = d.string(MaxCurrency)
@@ -197,6 +238,9 @@ func decodeOutcome(key string, value []byte) (contractKey, *outcome, error) {
 		r := protocol.Refund{Unit: d.count(protocol.MaxUnits - 1), Amount: d.credits(), Entry: d.uvarint()}
 		r.Time = fromNanos(d.nanos())
 		o.refunds = append(o.refunds, r)
+	}
+	if version == heldVersion {
+		o.readEnds(d)
 	}
 	if err := d.done(); err != nil {
 		return contractKey{}, nil, fmt.Errorf("outcome of entry %d: %w", entry, err)

@@ -10,18 +10,25 @@ import (
 // The tables of a ledger. Live tables are read by Load; the others are only
 // looked things up in.
 const (
-	TableState     = "state"     // live: one row
-	TableAccounts  = "accounts"  // live: agent ID -> name, lines
-	TableLines     = "lines"     // live: line number -> account and currency
-	TableBalances  = "balances"  // live: line number -> balance, overdraft, latest entries
-	TableHolds     = "holds"     // live: hold number -> open hold
-	TableGathering = "gathering" // live: contract -> undecided bundle
-	TableCopies    = "copies"    // live: contract -> whose copies are there
-	TableOutcomes  = "outcomes"  // live: entry number -> recent outcome
-	TableEntries   = "entries"   // entry number -> entry
-	TableIndex     = "index"     // line and last entry number -> entry numbers of a line
-	TableContracts = "contracts" // contract -> number of the entry that decided
-	TableRefunds   = "refunds"   // contract and unit -> number of the refund's entry
+	TableState      = "state"      // live: one row
+	TableAccounts   = "accounts"   // live: agent ID -> name, lines
+	TableLines      = "lines"      // live: line number -> account and currency
+	TableBalances   = "balances"   // live: line number -> balance, overdraft, latest entries
+	TableHolds      = "holds"      // live: hold number -> open hold
+	TableGathering  = "gathering"  // live: contract -> undecided bundle
+	TableCopies     = "copies"     // live: contract -> whose copies are there
+	TableOutcomes   = "outcomes"   // live: entry number -> recent outcome
+	TablePolicies   = "policies"   // live: currency -> policy
+	TableGroups     = "groups"     // live: name -> group
+	TableStanding   = "standing"   // live: agent ID -> frozen, closed
+	TableAllowances = "allowances" // live: line number -> income
+	TableRates      = "rates"      // live: two currencies -> rate
+	TableQuotes     = "quotes"     // live: ID -> open quote
+	TableRecovery   = "recovery"   // live: one row while the bank recovers
+	TableEntries    = "entries"    // entry number -> entry
+	TableIndex      = "index"      // line and last entry number -> entry numbers of a line
+	TableContracts  = "contracts"  // contract -> number of the entry that decided
+	TableRefunds    = "refunds"    // contract and unit -> number of the refund's entry
 )
 
 // StateKey is the key of the one row of TableState.
@@ -113,22 +120,40 @@ func DecodeLine(value []byte) (protocol.AgentID, string, error) {
 // keys in TableIndex begin with.
 func LineKey(n uint32) string { return lineKey(n) }
 
+// accruingVersion begins the balance of a line that has an income or decays.
+const accruingVersion = 2
+
 func (n *line) encodeBalance() []byte {
 	b := append(make([]byte, 0, 64), rowVersion)
 	b = binary.AppendVarint(b, int64(n.balance))
 	b = binary.AppendVarint(b, int64(n.overdraft))
-	return appendNumbers(b, n.tail)
+	b = appendNumbers(b, n.tail)
+	if n.anchor != 0 {
+		b[0] = accruingVersion
+		b = appendTime(b, n.anchor)
+		b = binary.BigEndian.AppendUint64(b, n.residue)
+	}
+	return b
 }
 
 // DecodeBalance reads a record of TableBalances: balance, overdraft limit, and
 // the latest entries of the line, which the index does not have yet.
 func DecodeBalance(value []byte) (balance, overdraft protocol.Credits, entries []uint64, err error) {
-	d := newDecoder(value)
-	balance, overdraft, entries = d.credits(), d.credits(), d.numbers()
-	if err := d.done(); err != nil {
-		return 0, 0, nil, fmt.Errorf("balance: %w", err)
+	var n line
+	err = n.decodeBalance(value)
+	return n.balance, n.overdraft, n.tail, err
+}
+
+func (n *line) decodeBalance(value []byte) error {
+	version, d := newDecoderUpTo(value, accruingVersion)
+	n.balance, n.overdraft, n.tail = d.credits(), d.credits(), d.numbers()
+	if version == accruingVersion {
+		n.anchor, n.residue = d.nanos(), d.uint64()
 	}
-	return balance, overdraft, entries, nil
+	if err := d.done(); err != nil {
+		return fmt.Errorf("balance: %w", err)
+	}
+	return nil
 }
 
 // DecodeIndex reads the value of a record of TableIndex: rising entry numbers.

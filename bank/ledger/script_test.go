@@ -157,6 +157,9 @@ func receiptLine(r protocol.Receipt, err error) (string, error) {
 	if r.Entry != 0 {
 		line += fmt.Sprintf(" entry %d total %s", r.Entry, r.Total)
 	}
+	for _, e := range r.Ends {
+		line += fmt.Sprintf(" %s %d:%s", e.How, e.Unit, e.Paid)
+	}
 	for _, f := range r.Refunds {
 		line += fmt.Sprintf(" refund %d:%s", f.Unit, f.Amount)
 	}
@@ -186,6 +189,9 @@ func (s *script) at(d *datadriven.TestData) (string, error) {
 	done := s.expire()
 	for _, r := range done.Voided {
 		words = append(words, fmt.Sprintf("%s(%s) entry %d", r.Outcome, r.Reason, r.Entry))
+	}
+	for _, e := range done.Ended {
+		words = append(words, fmt.Sprintf("unit %d %s, paid %s", e.Unit, e.How, e.Paid))
 	}
 	for _, h := range done.Holds {
 		words = append(words, fmt.Sprintf("hold %d expired", h.Number))

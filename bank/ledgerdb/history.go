@@ -276,12 +276,13 @@ func (h history) receipt(bank protocol.AgentID, id protocol.ContractID, key stri
 	if r.Contract != id {
 		return r, fmt.Errorf("damaged: entry %d decided contract %s, not %s", n, r.Contract, id)
 	}
-	r.Refunds, err = h.refunds(key)
+	err = h.ends(key, &r)
 	return r, err
 }
 
-func (h history) refunds(key string) ([]protocol.Refund, error) {
-	var rs []protocol.Refund
+// ends adds the refunds and the ends of the units of a contract to its receipt,
+// in the order in which they were.
+func (h history) ends(key string, r *protocol.Receipt) error {
 	err := h.scan(ledger.TableRefunds, key, func(k string, v []byte) (bool, error) {
 		if !strings.HasPrefix(k, key) {
 			return false, nil
@@ -291,12 +292,10 @@ func (h history) refunds(key string) ([]protocol.Refund, error) {
 			return false, err
 		}
 		e, err := h.entry(n)
-		rs = append(rs, e.Refund())
+		e.AddTo(r)
 		return true, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	sort.Slice(rs, func(i, j int) bool { return rs[i].Entry < rs[j].Entry })
-	return rs, nil
+	sort.Slice(r.Refunds, func(i, j int) bool { return r.Refunds[i].Entry < r.Refunds[j].Entry })
+	sort.Slice(r.Ends, func(i, j int) bool { return r.Ends[i].Entry < r.Ends[j].Entry })
+	return err
 }

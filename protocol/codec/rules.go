@@ -54,7 +54,7 @@ func knownCode(c protocol.Code) bool {
 		protocol.CodeBusy, protocol.CodePrice, protocol.CodeStands, protocol.CodeWindow, protocol.CodeHoldLimit,
 		protocol.CodeVoucher, protocol.CodeLimit, protocol.CodeUnavailable, protocol.CodeDraining, protocol.CodeExpired,
 		protocol.CodeUnknown, protocol.CodeMismatch, protocol.CodeMalformed, protocol.CodeForbidden,
-		protocol.CodeSignature, protocol.CodeAccount, protocol.CodeFunds, protocol.CodeSettleBy, protocol.CodeAbandoned,
+		protocol.CodeSignature, protocol.CodeAccount, protocol.CodeFunds, protocol.CodeFrozen, protocol.CodeSettleBy, protocol.CodeAbandoned,
 		protocol.CodeOverflow, protocol.CodeSilent, protocol.CodeCeiling, protocol.CodeApproval:
 		return true
 	}

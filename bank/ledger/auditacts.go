@@ -1,0 +1,197 @@
+package ledger
+
+import (
+	"ramp/protocol"
+)
+
+// followHold follows one step of one or more holds.
+func (a *auditor) followHold(e *Entry) {
+	rest := e.Legs
+	switch e.Kind {
+	case KindHold:
+		rest = a.openHold(e, e.Hold, rest, len(rest))
+	case KindReserve:
+		rest = a.followReserve(e)
+	case KindPost, KindVoidHold, KindExpire, KindComplete:
+		rest = a.endHold(e)
+	case KindDraw:
+		rest = a.followDraw(e)
+	case KindUsage, KindDispute:
+		if _, open := a.holds[e.Hold]; !open {
+			a.bad("entry %d: %s of hold %d, which is not open", e.Number, e.Kind, e.Hold)
+		}
+	}
+	for _, leg := range rest {
+		if leg.Held != 0 {
+			a.bad("entry %d: a %s holds %s", e.Number, e.Kind, leg.Held)
+		}
+	}
+}
+
+// openHold opens the next hold on the first n legs, and returns the others.
+func (a *auditor) openHold(e *Entry, number uint64, legs []Leg, n int) []Leg {
+	if a.lastHold++; number != a.lastHold || n < 1 || n > min(maxParts, len(legs)) {
+		a.bad("entry %d: hold %d is not the next, or holds nothing", e.Number, number)
+		return nil
+	}
+	var h openHold
+	for _, leg := range legs[:n] {
+		if leg.Held <= 0 || leg.Amount != 0 {
+			a.bad("entry %d: hold %d is not the next, or holds nothing", e.Number, number)
+		}
+		h = append(h, openPart{leg.Line, leg.Held})
+	}
+	a.holds[number] = h
+	return legs[n:]
+}
+
+// endHold ends a hold whose legs come first: at most what was held is paid. A
+// void or an expiry pays nothing.
+func (a *auditor) endHold(e *Entry) []Leg {
+	h, ok := a.closeHold(e)
+	if !ok {
+		return nil
+	}
+	for i, p := range h {
+		if paid := -e.Legs[i].Amount; paid < 0 || paid > p.amount {
+			a.bad("entry %d: hold %d of %s paid %s", e.Number, e.Hold, p.amount, paid)
+		}
+	}
+	paid := e.paid()
+	if (e.Kind == KindVoidHold || e.Kind == KindExpire) && paid != 0 || e.Kind == KindComplete && paid != e.Total {
+		a.bad("entry %d: a %s of hold %d paid %s", e.Number, e.Kind, e.Hold, paid)
+	}
+	return e.Legs[len(h):]
+}
+
+// closeHold takes a hold off the open ones; its parts are the first legs.
+func (a *auditor) closeHold(e *Entry) (openHold, bool) {
+	h, open := a.holds[e.Hold]
+	delete(a.holds, e.Hold)
+	ok := open && len(e.Legs) >= len(h)
+	for i := 0; ok && i < len(h); i++ {
+		ok = e.Legs[i].Line == h[i].line && e.Legs[i].Held == -h[i].amount
+	}
+	if !ok {
+		a.bad("entry %d: %s of hold %d, which is not open as it says", e.Number, e.Kind, e.Hold)
+	}
+	return h, ok
+}
+
+// followDraw: a voucher's hold ends with the payment of its bundle, which may be
+// greater.
+func (a *auditor) followDraw(e *Entry) []Leg {
+	h, ok := a.closeHold(e)
+	if !ok {
+		return nil
+	}
+	return e.Legs[len(h):]
+}
+
+// followReserve: a voucher's hold may end, and the units' holds are opened; they
+// hold the total.
+func (a *auditor) followReserve(e *Entry) []Leg {
+	legs := e.Legs
+	if e.Hold != 0 {
+		h, ok := a.closeHold(e)
+		if !ok {
+			return nil
+		}
+		legs = legs[len(h):]
+	}
+	var sum protocol.Credits
+	for _, u := range e.Units {
+		legs = a.openHold(e, u.Hold, legs, u.Legs)
+		sum += a.holds[u.Hold].amount()
+	}
+	if sum != e.Total || len(legs) != 0 {
+		a.bad("entry %d: holds %s, not %s", e.Number, sum, e.Total)
+	}
+	return legs
+}
+
+// followAct follows what an act of the operator sets, and verifies it.
+func (a *auditor) followAct(e *Entry) {
+	if len(e.Legs) == 1 && a.lines[e.Legs[0].Line] != nil {
+		a.followLimit(e, a.lines[e.Legs[0].Line])
+	}
+	if table := e.Kind.table(); table != "" {
+		row := table + " " + e.Key
+		delete(a.rows, row)
+		if len(e.Value) > 0 {
+			a.rows[row] = string(e.Value)
+		}
+	}
+	if e.Kind == KindPolicy {
+		p, err := DecodePolicy(e.Value)
+		if err != nil {
+			a.bad("entry %d: %s", e.Number, err)
+		}
+		a.policies[e.Key] = p
+	}
+	a.verifyAct(e)
+}
+
+func (a *auditor) followLimit(e *Entry, l *audited) {
+	switch e.Kind {
+	case KindOverdraft:
+		limit, err := protocol.ParseCredits(e.Ref)
+		if err != nil || limit < 0 {
+			a.bad("entry %d: overdraft limit %q", e.Number, e.Ref)
+		}
+		l.overdraft = limit
+	case KindAllowance:
+		income, err := DecodeNumber(e.Value)
+		if err != nil {
+			a.bad("entry %d: income: %s", e.Number, err)
+		}
+		l.income = protocol.Credits(income)
+	}
+}
+
+func (a *auditor) verifyAct(e *Entry) {
+	if a.verify == nil || !e.Act() {
+		return
+	}
+	if err := a.verify(e.Octets(a.stored.Bank), e.Signature); err != nil {
+		a.bad("entry %d: signature of the %s: %s", e.Number, e.Kind, err)
+		return
+	}
+	a.report.Signed++
+}
+
+// followIncomes recomputes the income of every line whose balance moves: what was
+// due must have been posted just before.
+func (a *auditor) followIncomes(e *Entry) {
+	for _, leg := range e.Legs {
+		l := a.lines[leg.Line]
+		if l == nil || a.policies[l.currency].Kind != PolicyAllowance || l.account == Issuer {
+			continue
+		}
+		if leg.Amount == 0 && e.Kind != KindAllowance {
+			continue
+		}
+		at := nanos(e.Time)
+		whole, residue := l.due(a.policies[l.currency], at)
+		posted := protocol.Credits(0)
+		if e.Kind == KindIncome {
+			posted = leg.Amount
+		}
+		if posted != whole {
+			a.bad("entry %d: %s had %s %s due, and got %s", e.Number, l.account, whole, l.currency, posted)
+		}
+		l.anchor, l.residue = max(l.anchor, at), residue
+	}
+}
+
+// setRow compares a table with what the operator's acts have set.
+func (a *auditor) setRow(table string) func(key string, value []byte) error {
+	return func(key string, value []byte) error {
+		row := table + " " + key
+		if a.rows[row] != string(value) {
+			a.bad("%q is not what the operator has set", row)
+		}
+		delete(a.rows, row)
+		return nil
+	}
+}

@@ -1,0 +1,83 @@
+package ledger
+
+import (
+	"math/big"
+	"time"
+
+	"ramp/protocol"
+)
+
+// Day is the unit of time of incomes and decay.
+const Day = 24 * time.Hour
+
+// million is the unit of shares and of decay: parts per million.
+const million = 1_000_000
+
+// Figures of the exponential. The argument is at most 129; halved halvings times
+// it is below 2^-16, so that what the series leaves out is below 2^-400. Halving
+// and squaring lose 30 of the places worked with, and 128 are kept.
+const (
+	weightBits  = 128
+	workBits    = 384
+	halvings    = 24
+	taylorTerms = 20
+	residueBits = 64
+)
+
+// decayed is e^(−ppm/10⁶ · elapsed/Day), rounded down to 2^-128 from a value that
+// is right to 2^-350. So a longer time never gives more.
+func decayed(ppm int64, elapsed time.Duration) *big.Int {
+	p := new(big.Int).Mul(big.NewInt(ppm), big.NewInt(int64(elapsed)))
+	q := new(big.Int).Mul(big.NewInt(million), big.NewInt(int64(Day)))
+	if new(big.Int).Quo(p, q).Cmp(big.NewInt(weightBits)) > 0 {
+		return new(big.Int) // e^-128 is far below 2^-128
+	}
+	y := p.Lsh(p, workBits-halvings)
+	y.Quo(y, q)
+	sum := series(y)
+	for range halvings {
+		sum.Mul(sum, sum).Rsh(sum, workBits)
+	}
+	return sum.Rsh(sum, workBits-weightBits)
+}
+
+// series is Taylor's for e^-y; both have workBits binary places.
+func series(y *big.Int) *big.Int {
+	sum := new(big.Int).Lsh(big.NewInt(1), workBits)
+	term := new(big.Int).Set(sum)
+	for i := int64(1); i <= taylorTerms; i++ {
+		term.Mul(term, y).Rsh(term, workBits)
+		term.Quo(term, big.NewInt(i))
+		if i%2 == 1 {
+			sum.Sub(sum, term)
+		} else {
+			sum.Add(sum, term)
+		}
+	}
+	return sum
+}
+
+// grown is where an account stands after a time, dx/dt = a − b·x (001 "Monetary
+// Policy"): x·w + (a/b)(1 − w) with w = e^(−b·elapsed), rounded down to 2⁻⁶⁴
+// micro-credits. Balance and residue are x; income is a, per day; ppm is b in
+// parts per million per day, more than zero.
+func grown(balance protocol.Credits, residue uint64, income protocol.Credits, ppm int64, elapsed time.Duration) (protocol.Credits, uint64) {
+	x := new(big.Int).Lsh(big.NewInt(int64(balance)), residueBits)
+	x.Add(x, new(big.Int).SetUint64(residue))
+	w := decayed(ppm, elapsed)
+	x.Mul(x, w).Mul(x, big.NewInt(ppm))
+	rest := new(big.Int).Lsh(big.NewInt(1), weightBits)
+	rest.Sub(rest, w).Mul(rest, big.NewInt(int64(income))).Mul(rest, big.NewInt(million))
+	x.Add(x, rest.Lsh(rest, residueBits))
+	x.Div(x, new(big.Int).Lsh(big.NewInt(ppm), weightBits)) // towards −∞, for a positive divisor
+	low := new(big.Int).And(x, new(big.Int).SetUint64(1<<residueBits-1))
+	return protocol.Credits(x.Rsh(x, residueBits).Int64()), low.Uint64()
+}
+
+// Grown is the balance that an account with an income has after a time in which
+// nothing else touched it, rounded down to a micro-credit: income is a, per day,
+// and ppm is b, in parts per million per day (docs/decisions/0016).
+func Grown(balance, income protocol.Credits, ppm int64, elapsed time.Duration) protocol.Credits {
+	whole, _ := grown(balance, 0, income, ppm, elapsed)
+	return whole
+}

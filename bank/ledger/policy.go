@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+)
+
+// PolicyKind is how money comes into a currency, and who pays and earns. The
+// numbers are stored.
+type PolicyKind byte
+
+// The policies. A currency that has got none is plain.
+const (
+	PolicyPlain     PolicyKind = 1 // 002: accounts pay each other; credit comes from the issuer
+	PolicyBarter    PolicyKind = 2 // 000: users and groups; nobody issues, and all balances sum to zero
+	PolicyAllowance PolicyKind = 3 // 001: incomes come from the issuer, and balances decay
+)
+
+func (k PolicyKind) String() string {
+	switch k {
+	case 0, PolicyPlain:
+		return "plain"
+	case PolicyBarter:
+		return "barter"
+	case PolicyAllowance:
+		return "allowance"
+	}
+	return fmt.Sprintf("policy(%d)", byte(k))
+}
+
+// Policy is the policy of one currency. Decay is b of 001, one number for all
+// accounts, in parts per million per day: 1..MaxDecay for an allowance, else zero.
+type Policy struct {
+	Kind  PolicyKind
+	Decay int64
+}
+
+// MaxDecay bounds the decay of a currency: balances that halve in some 6 minutes.
+const MaxDecay int64 = 200 * million
+
+// Policy is the policy of a currency.
+func (l *Ledger) Policy(currency string) Policy {
+	p := l.policies[currency]
+	if p.Kind == 0 {
+		p.Kind = PolicyPlain
+	}
+	return p
+}
+
+// SetPolicy gives a currency its policy: before any money has moved in it, and
+// while nobody has an income in it.
+func (l *Ledger) SetPolicy(now time.Time, currency string, p Policy) (Entry, []protocol.Record, error) {
+	if err := l.mayPolicy(currency, p); err != nil {
+		return Entry{}, nil, err
+	}
+	c := l.change()
+	l.policies[currency] = p
+	return c.set(now, Entry{Kind: KindPolicy, Key: currency, Value: p.encode()}), c.recs, nil
+}
+
+func (l *Ledger) mayPolicy(currency string, p Policy) error {
+	switch {
+	case !l.knows(currency):
+		return refuse(protocol.CodeNoBank, "currency %q is not kept here", currency)
+	case p.Kind < PolicyPlain || p.Kind > PolicyAllowance:
+		return refuse(protocol.CodeMalformed, "%s: want plain, barter or allowance", p.Kind)
+	case p.Kind == PolicyAllowance && (p.Decay < 1 || p.Decay > MaxDecay):
+		return refuse(protocol.CodeMalformed, "decay of %d parts per million per day: want 1..%d", p.Decay, MaxDecay)
+	case p.Kind != PolicyAllowance && p.Decay != 0:
+		return refuse(protocol.CodeMalformed, "decay of %d: only an allowance has one", p.Decay)
+	}
+	for _, n := range l.lines {
+		if n.currency == currency && (n.balance != 0 || n.held != 0 || n.income != 0 || n.anchor != 0) {
+			return refuse(protocol.CodeMismatch, "money has moved in %s: its policy stays %s", currency, l.Policy(currency).Kind)
+		}
+	}
+	return nil
+}
+
+func (p Policy) encode() []byte {
+	return binary.AppendUvarint([]byte{rowVersion, byte(p.Kind)}, uint64(p.Decay))
+}
+
+// DecodePolicy reads a record of TablePolicies.
+func DecodePolicy(value []byte) (Policy, error) {
+	d := newDecoder(value)
+	p := Policy{Kind: PolicyKind(d.byte()), Decay: int64(d.count(int(MaxDecay)))}
+	if err := d.done(); err != nil || p.Kind < PolicyPlain || p.Kind > PolicyAllowance {
+		return Policy{}, fmt.Errorf("policy %d: %w", p.Kind, first(err, errUnknown))
+	}
+	return p, nil
+}
+
+// set writes an act that sets one row, or deletes it if Value is nil.
+func (c *change) set(now time.Time, e Entry, moves ...move) Entry {
+	c.put(e.Kind.table(), e.Key, e.Value)
+	return c.write(now, e, nil, moves...)
+}
+
+// Standing is whether an account may spend, and whether it is there at all.
+type Standing byte
+
+// The standings. The numbers are stored.
+const (
+	StandingOpen   Standing = 0
+	StandingFrozen Standing = 1 // it earns, and its open holds are posted, but it spends nothing
+	StandingClosed Standing = 2 // for ever
+)
+
+func (s Standing) String() string {
+	switch s {
+	case StandingOpen:
+		return "open"
+	case StandingFrozen:
+		return "frozen"
+	case StandingClosed:
+		return "closed"
+	}
+	return fmt.Sprintf("standing(%d)", byte(s))
+}
+
+func (a *account) standing() Standing {
+	switch {
+	case a.closed:
+		return StandingClosed
+	case a.frozen:
+		return StandingFrozen
+	}
+	return StandingOpen
+}
+
+// SetStanding freezes an account, frees it or closes it. An account is closed
+// with nothing in it, nothing held, no income and no place in a group. Ref is
+// the operator's reason.
+func (l *Ledger) SetStanding(now time.Time, id protocol.AgentID, s Standing, ref string) (Entry, []protocol.Record, error) {
+	a, err := l.owner(id)
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	if err := l.mayStand(now, a, s, ref); err != nil {
+		return Entry{}, nil, err
+	}
+	c := l.change()
+	a.frozen, a.closed = s == StandingFrozen, s == StandingClosed
+	e := Entry{Kind: KindStanding, Key: string(id), Ref: ref}
+	if s != StandingOpen {
+		e.Value = []byte{rowVersion, byte(s)}
+	}
+	return c.set(now, e), c.recs, nil
+}
+
+func (l *Ledger) mayStand(now time.Time, a *account, s Standing, ref string) error {
+	switch {
+	case s > StandingClosed:
+		return refuse(protocol.CodeMalformed, "%s: want open, frozen or closed", s)
+	case len(ref) > MaxRef:
+		return refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
+	case s != StandingClosed && s == a.standing():
+		return refuse(protocol.CodeMismatch, "account %s is %s already", a.id, s)
+	case s == StandingClosed:
+		return l.mayClose(now, a)
+	}
+	return nil
+}
+
+func (l *Ledger) mayClose(now time.Time, a *account) error {
+	if l.memberOf[a.id] != nil || l.sellsFor[a.id] != nil || l.groupOf(a.id) != nil {
+		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is in a group, or a group's", a.id)
+	}
+	for _, number := range l.deals {
+		if l.holds[number].deal.seller == a.id {
+			return refuse(protocol.CodeMismatch, "account %s cannot be closed: hold %d is for its job", a.id, number)
+		}
+	}
+	for _, n := range a.lines {
+		whole, _ := l.due(n, l.instant(now))
+		if n.balance+whole != 0 || n.held != 0 || n.income != 0 {
+			return refuse(protocol.CodeMismatch, "account %s cannot be closed: it has %s %s, %s held, an income of %s",
+				a.id, n.balance+whole, n.currency, n.held, n.income)
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) loadPolicy(key string, value []byte) (err error) {
+	l.policies[key], err = DecodePolicy(value)
+	return err
+}
+
+func (l *Ledger) loadStanding(key string, value []byte) error {
+	a := l.accounts[protocol.AgentID(key)]
+	if a == nil || len(value) != 2 || value[0] != rowVersion || Standing(value[1]) > StandingClosed {
+		return fmt.Errorf("standing of %q cannot be read", key)
+	}
+	a.frozen, a.closed = Standing(value[1]) == StandingFrozen, Standing(value[1]) == StandingClosed
+	return nil
+}
+
+func (l *Ledger) loadAllowance(key string, value []byte) error {
+	number, err := key32(key)
+	if err != nil {
+		return err
+	}
+	n, err := l.lineAt(number)
+	if err != nil {
+		return err
+	}
+	income, err := DecodeNumber(value)
+	n.income = protocol.Credits(income)
+	return err
+}

@@ -1,0 +1,163 @@
+package ledger
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// purse is what one user can spend in one currency while a decision is made:
+// its own money and, under barter, its group's.
+type purse struct {
+	user        protocol.AgentID
+	own, group  *line // nil: the way it pays leaves it out, or it has none yet
+	haveOwn     protocol.Credits
+	haveGroup   protocol.Credits
+	bartering   bool
+	memberOf    bool
+	heldPerLine map[*line]protocol.Credits // beyond what the lines say
+}
+
+// newPurse looks into the accounts of a user that may spend. A line that is not
+// there yet has nothing in it.
+func newPurse(l *Ledger, now time.Time, a *account, currency string) *purse {
+	p := &purse{user: a.id, own: a.line(currency)}
+	p.haveOwn = l.available(now, p.own)
+	p.bartering = l.policies[currency].Kind == PolicyBarter
+	if !p.bartering {
+		return p
+	}
+	p.haveOwn = max(0, p.haveOwn)
+	g := l.memberOf[a.id]
+	if p.memberOf = g != nil; !p.memberOf {
+		return p
+	}
+	p.group = g.account.line(currency)
+	if !g.account.frozen {
+		p.haveGroup = max(0, l.available(now, p.group))
+	}
+	switch g.member(a.id).Pays {
+	case PaysUser:
+		p.haveGroup = 0
+	case PaysGroup:
+		p.haveOwn = 0
+	}
+	return p
+}
+
+// available is what the purse has; more than fits is as good as the most.
+func (p *purse) available() protocol.Credits {
+	sum, err := p.haveOwn.Add(p.haveGroup)
+	if err != nil {
+		return protocol.MaxCredits
+	}
+	return sum
+}
+
+// add puts what a voucher frees back into the purse.
+func (p *purse) add(parts []part) {
+	for _, q := range parts {
+		have := &p.haveOwn
+		if q.line != p.own {
+			have = &p.haveGroup
+		}
+		if sum, err := have.Add(q.amount); err == nil {
+			*have = sum
+		}
+		p.note(q.line, -q.amount)
+	}
+}
+
+func (p *purse) note(n *line, amount protocol.Credits) {
+	if p.heldPerLine == nil {
+		p.heldPerLine = map[*line]protocol.Credits{}
+	}
+	p.heldPerLine[n] += amount
+}
+
+// take says which accounts an amount comes from, the user's first.
+func (p *purse) take(amount protocol.Credits) ([]part, error) {
+	if p.bartering && !p.memberOf {
+		return nil, refuse(protocol.CodeAccount, "%s is in no group", p.user)
+	}
+	if have := p.available(); have < amount {
+		return nil, refuse(protocol.CodeFunds, "hold of %s: %s available", amount, have)
+	}
+	own := min(amount, max(0, p.haveOwn))
+	parts := make([]part, 0, maxParts)
+	for _, q := range []part{{p.own, own}, {p.group, amount - own}} {
+		if q.amount == 0 {
+			continue
+		}
+		if held := q.line.held + p.heldPerLine[q.line]; q.amount > protocol.MaxCredits-held { // overdraft can make more available than fits
+			return nil, refuse(protocol.CodeOverflow, "hold of %s: with %s held, %s", q.amount, held, protocol.ErrOverflow)
+		}
+		parts = append(parts, q)
+		p.note(q.line, q.amount)
+	}
+	p.haveOwn -= own
+	p.haveGroup -= amount - own
+	return parts, nil
+}
+
+// earning is what one account gets of a payment.
+type earning struct {
+	account *account
+	amount  protocol.Credits
+}
+
+// earnings is who gets a payment to a seller, and how much: the seller itself;
+// under barter its group's account and members (000), to the last micro-credit.
+func (l *Ledger) earnings(seller protocol.AgentID, currency string, amount protocol.Credits) ([]earning, error) {
+	if l.policies[currency].Kind != PolicyBarter {
+		a, err := l.find(seller, currency)
+		return []earning{{a, amount}}, err
+	}
+	g := l.sellsFor[seller]
+	if g == nil {
+		return nil, refuse(protocol.CodeAccount, "%s is a cluster of no group", seller)
+	}
+	shared := share(amount, g.Shared)
+	list := append(make([]earning, 0, len(g.Members)+1), earning{g.account, shared})
+	for i, part := range apportion(amount-shared, g.Members) {
+		list = append(list, earning{l.accounts[g.Members[i].User], part})
+	}
+	return slices.DeleteFunc(list, func(e earning) bool { return e.amount == 0 }), nil
+}
+
+// share is parts per million of an amount, rounded half away from zero.
+func share(amount protocol.Credits, ppm int64) protocol.Credits {
+	whole, rest := divide(amount, ppm)
+	if rest >= million/2 {
+		whole++
+	}
+	return whole
+}
+
+// divide is amount · ppm / 10⁶, and the rest in millionths; ppm is 0..10⁶.
+func divide(amount protocol.Credits, ppm int64) (whole protocol.Credits, rest int64) {
+	hi, lo := bits.Mul64(uint64(amount), uint64(ppm))
+	q, r := bits.Div64(hi, lo, million)
+	return protocol.Credits(q), int64(r)
+}
+
+// apportion divides an amount by shares with largest remainders, so that the
+// parts sum to it: what rounding down leaves goes, one micro-credit each, to
+// those who lost most by it, and among equals to the smaller agent ID.
+func apportion(amount protocol.Credits, members []Member) []protocol.Credits {
+	parts, rests := make([]protocol.Credits, len(members)), make([]int64, len(members))
+	order := make([]int, len(members))
+	left := amount
+	for i, m := range members {
+		parts[i], rests[i] = divide(amount, m.Share)
+		left -= parts[i]
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return int(rests[y] - rests[x]) })
+	for i := range int(left) {
+		parts[order[i]]++
+	}
+	return parts
+}
