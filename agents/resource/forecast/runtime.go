@@ -1,0 +1,106 @@
+package forecast
+
+import "math"
+
+// partUnit is the whole requested time: parts of it are counted in millionths.
+const partUnit = 1_000_000
+
+// maxRequested bounds a requested time, in seconds, so that its product with
+// partUnit is a number of 63 bits.
+const maxRequested = 1 << 40
+
+// Claim is a running job: it holds Cores since second Start, for at most Requested
+// seconds.
+type Claim struct {
+	Cores     int
+	Start     int64
+	Requested int64
+}
+
+// end is the estimated end.
+func (c Claim) end() int64 { return c.Start + c.Requested }
+
+// part is which part of the requested time is over at an instant.
+func (c Claim) part(at int64) int64 {
+	return min(max(at-c.Start, 0), c.Requested) * partUnit / c.Requested
+}
+
+// sensible reports whether the requested time is one.
+func (c Claim) sensible() bool { return c.Requested >= 1 && c.Requested <= maxRequested }
+
+// Ended learns the run time of a job that has ended, in seconds, against the time
+// that was requested for it. A job without a requested time teaches nothing.
+func (f *Forecast) Ended(cores int, requested, run int64) {
+	if requested < 1 || run < 0 {
+		return
+	}
+	requested, run = min(requested, maxRequested), min(run, maxRequested)
+	f.runs[Cluster(cores)].Learn((run*partUnit + requested - 1) / requested)
+}
+
+// BusyUntil is when a running job is over at the latest, at that level: at its
+// estimated end, or before, if jobs of its size which ran for as long a part of
+// their requested time as it has run end earlier. It is after now, but for a job
+// that has outlasted its requested time: of that nobody knows.
+func (f *Forecast) BusyUntil(c Claim, now int64, l Level) int64 {
+	if now >= c.end() || !c.sensible() {
+		return c.end()
+	}
+	part, ok := f.runs[Cluster(c.Cores)].BoundAbove(c.part(now), l)
+	if !ok || part >= partUnit {
+		return c.end()
+	}
+	return min(max(c.Start+seconds(part, c.Requested), now+1), c.end())
+}
+
+// RunBound is how long a job that has not started will run at most, at that
+// level; never longer than requested.
+func (f *Forecast) RunBound(cores int, requested int64, l Level) int64 {
+	part, ok := f.runs[Cluster(cores)].Bound(l)
+	if !ok || part >= partUnit || requested < 1 || requested > maxRequested {
+		return requested
+	}
+	return max(seconds(part, requested), 1)
+}
+
+// seconds is a part, below the whole, of a requested time, rounded up.
+func seconds(part, requested int64) int64 { return (part*requested + partUnit - 1) / partUnit }
+
+// Holds is the probability that a running job has not ended at an instant, on the
+// safe side with that confidence: 0 from its estimated end on, since a batch system
+// ends it then, and 1 where too little is known.
+func (f *Forecast) Holds(c Claim, now, at int64, confidence float64) float64 {
+	switch {
+	case at >= c.end():
+		return 0
+	case at <= now || !c.sensible():
+		return 1
+	}
+	ended, ok := f.runs[Cluster(c.Cores)].WithinAbove(c.part(now), c.part(at), confidence)
+	if !ok {
+		return 1
+	}
+	return 1 - ended
+}
+
+// Shortfall is the probability that running jobs hold more than room cores at an
+// instant: as if each ended or not by itself, and their sum were normal. It is 0
+// if all that can be held is not more, and 1 if what surely is held is.
+func (f *Forecast) Shortfall(running []Claim, now, at int64, room int, confidence float64) float64 {
+	mean, variance, most := 0.0, 0.0, 0
+	for _, c := range running {
+		p, cores := f.Holds(c, now, at, confidence), float64(c.Cores)
+		if p > 0 {
+			most += c.Cores
+		}
+		mean += p * cores
+		variance += p * (1 - p) * cores * cores
+	}
+	switch {
+	case most <= room:
+		return 0
+	case variance == 0:
+		return 1
+	}
+	return math.Erfc((float64(room)+.5-mean)/math.Sqrt(2*variance)) / 2
+}
