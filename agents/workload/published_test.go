@@ -23,6 +23,29 @@ const (
 	pubLow, pubMed, pubHi, pubProb = .8, 4.5, 7., .86
 )
 
+// The parameters, column by column of the published table (specs §1.5): a slip
+// of the pen in one may be too small for a sample to show.
+func TestParametersAreThePublishedOnes(t *testing.T) {
+	for i, row := range [][3]float64{ // batch, interactive, all
+		{.2927, .1541, .244}, {.6686, .625, .576},
+		{1.2, 1, .8}, {5, 3, 4.5}, {7, 5.5, 7}, {.875, .705, .86},
+		{6.57, 3.8351, 4.2}, {.823, .6605, .94}, {639.1, 7.073, 312}, {.0156, .6856, .03},
+		{-.003, -.0118, -.0054}, {.6986, .9156, .78},
+		{6.0415, 6.551, 10.2303}, {.8531, .6621, .4871}, {6.1271, 8.9186, 8.1737}, {5.274, 3.668, 3.9631},
+		{1.0519, .9797, 1.0225},
+	} {
+		for c, m := range []workload.Model{workload.Batch(), workload.Interactive(), workload.Typeless()} {
+			got := []float64{
+				m.Serial, m.Pow2, m.ULow, m.UMed, m.UHi, m.UProb, m.A1, m.B1, m.A2, m.B2,
+				m.PA, m.PB, m.AArr, m.BArr, m.ANum, m.BNum, m.ARAR,
+			}[i]
+			if got != row[c] {
+				t.Errorf("row %d, column %d: %g, want %g", i+1, c+1, got, row[c])
+			}
+		}
+	}
+}
+
 func publishedMarginals() published {
 	var p published
 	p.size[1] += pubSerial
