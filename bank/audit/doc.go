@@ -17,9 +17,8 @@
 package audit
 
 import (
+	"encoding/binary"
 	"errors"
-
-	"ramp/bank/ledger"
 )
 
 // Sizes of the log.
@@ -52,5 +51,8 @@ var (
 
 // Leaf is what is hashed for an entry: its number and its record.
 func Leaf(number uint64, record []byte) []byte {
-	return append([]byte(ledger.NumberKey(number)), record...)
+	return append(appendNumber(nil, number), record...)
 }
+
+// appendNumber writes a number as the keys of the ledger have it.
+func appendNumber(b []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(b, n) }

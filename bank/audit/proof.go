@@ -44,7 +44,7 @@ func (t *Tree) rehash(n proof.Nodes, tiles Tiles) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n.Rehash(hashes, rfc6962.DefaultHasher.HashChildren)
+	return n.Rehash(hashes, hashNode)
 }
 
 // RootAt is the root of the log as it was at a size, which is at most the tree's.
@@ -56,6 +56,7 @@ func (t *Tree) RootAt(size uint64, tiles Tiles) ([HashSize]byte, error) {
 		return t.Root(), nil
 	}
 	old := NewTree()
+	old.size = size
 	hashes, err := t.nodes(rangeNodes(size), tiles)
 	if err != nil {
 		return [HashSize]byte{}, err
@@ -75,7 +76,7 @@ func VerifyInclusion(h contract.Head, number uint64, record []byte, path [][]byt
 	if number < 1 || number > h.Size {
 		return fmt.Errorf("%w: entry %d is not in a log of %d", ErrProof, number, h.Size)
 	}
-	leaf := rfc6962.DefaultHasher.HashLeaf(Leaf(number, record))
+	leaf := hashLeaf(number, record)
 	if err := proof.VerifyInclusion(rfc6962.DefaultHasher, number-1, h.Size, leaf, path, root); err != nil {
 		return fmt.Errorf("%w: entry %d in a log of %d: %w", ErrProof, number, h.Size, err)
 	}

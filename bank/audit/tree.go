@@ -32,7 +32,7 @@ type Tiles interface {
 
 // NewTree is the log without entries.
 func NewTree() *Tree {
-	f := &compact.RangeFactory{Hash: rfc6962.DefaultHasher.HashChildren}
+	f := &compact.RangeFactory{Hash: hashNode}
 	return &Tree{factory: f, roots: f.NewEmptyRange(0)}
 }
 
@@ -51,7 +51,7 @@ func Restore(size uint64, tiles Tiles, record func(number uint64) ([]byte, error
 		if err != nil {
 			return nil, err
 		}
-		t.rows[0] = append(t.rows[0], rfc6962.DefaultHasher.HashLeaf(Leaf(i+1, r))...)
+		t.rows[0] = append(t.rows[0], hashLeaf(i+1, r)...)
 	}
 	for row := 1; row < maxRows; row++ {
 		if err := t.restoreRow(row, size, tiles); err != nil {
@@ -95,7 +95,7 @@ func fold(hashes []byte) []byte {
 	level := slices.Clone(hashes)
 	for len(level) > HashSize {
 		for i := 0; i < len(level); i += 2 * HashSize {
-			copy(level[i/2:], rfc6962.DefaultHasher.HashChildren(level[i:i+HashSize], level[i+HashSize:i+2*HashSize]))
+			copy(level[i/2:], hashNode(level[i:i+HashSize], level[i+HashSize:i+2*HashSize]))
 		}
 		level = level[:len(level)/2]
 	}
@@ -123,7 +123,7 @@ func (t *Tree) Append(record []byte, store func(Tile) error) error {
 			failed = t.push(int(id.Level/tileHeight), id.Index, hash, store)
 		}
 	}
-	hash := rfc6962.DefaultHasher.HashLeaf(Leaf(t.Size()+1, record))
+	hash := hashLeaf(t.Size()+1, record)
 	if err := t.roots.Append(hash, grow); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

@@ -144,6 +144,10 @@ func setAccountBody(e *wire.Envelope, body protocol.Body) bool {
 		e.Body = &wire.Envelope_StatementQuery{StatementQuery: statementQueryToWire(b)}
 	case message.Statement:
 		e.Body = &wire.Envelope_Statement{Statement: statementToWire(b)}
+	case message.ProofQuery:
+		e.Body = &wire.Envelope_ProofQuery{ProofQuery: &wire.ProofQuery{Contract: string(b.Contract), From: b.From}}
+	case message.Proof:
+		e.Body = &wire.Envelope_Proof{Proof: &wire.Proof{Document: b.Document}}
 	default:
 		return false
 	}
@@ -191,6 +195,10 @@ func (r *reader) body(e *wire.Envelope) protocol.Body {
 		return r.statementQuery(b.StatementQuery)
 	case *wire.Envelope_Statement:
 		return r.statement(b.Statement)
+	case *wire.Envelope_ProofQuery:
+		return r.proofQuery(b.ProofQuery)
+	case *wire.Envelope_Proof:
+		return r.proof(b.Proof)
 	}
 	return nil
 }

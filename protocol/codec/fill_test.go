@@ -154,6 +154,8 @@ func samples() []sample {
 		{protocol.Inform, request, message.Balances{}},
 		{protocol.QueryRef, request, message.StatementQuery{}},
 		{protocol.Inform, request, message.Statement{}},
+		{protocol.QueryRef, request, message.ProofQuery{}},
+		{protocol.Inform, request, message.Proof{}},
 	}
 }
 

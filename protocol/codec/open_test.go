@@ -154,6 +154,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"less than nothing held", "balances", func(e *wire.Envelope) { e.GetBalances().Accounts[0].Held = -1 }, malformed, "held"},
 		{"a statement of no lines", "statement-query", func(e *wire.Envelope) { e.GetStatementQuery().Limit = 0 }, malformed, "limit"},
 		{"a statement of too many lines", "statement-query", func(e *wire.Envelope) { e.GetStatementQuery().Limit = message.MaxStatement + 1 }, malformed, "limit"},
+		{"a proof of nothing", "proof", func(e *wire.Envelope) { e.GetProof().Document = nil }, malformed, "document"},
+		{"a proof of a contract that is no hash", "proof-query", func(e *wire.Envelope) { e.GetProofQuery().Contract = "c" }, malformed, "64 hex"},
+		{"a proof that is too long", "proof", func(e *wire.Envelope) { e.GetProof().Document = make([]byte, message.MaxProof+1) }, protocol.CodeLimit, "bytes"},
 		{"a movement at no time", "statement", func(e *wire.Envelope) { e.GetStatement().Lines[0].Time = 0 }, malformed, "time"},
 	}
 	m := newMarket(t)

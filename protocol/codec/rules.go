@@ -36,9 +36,9 @@ func allowed(body protocol.Body, act protocol.Performative, token string) bool {
 		return act == protocol.Request && token == request
 	case message.Decision:
 		return among(act, protocol.Agree, protocol.Refuse, protocol.Inform) && among(token, commit, request)
-	case message.OutcomeQuery, message.BalanceQuery, message.StatementQuery:
+	case message.OutcomeQuery, message.BalanceQuery, message.StatementQuery, message.ProofQuery:
 		return act == protocol.QueryRef && token == request
-	case message.Balances, message.Statement:
+	case message.Balances, message.Statement, message.Proof:
 		return act == protocol.Inform && token == request
 	}
 	return false

@@ -34,6 +34,8 @@ balance-query:     query-ref/fipa-request
 balances:          inform/fipa-request
 statement-query:   query-ref/fipa-request
 statement:         inform/fipa-request
+proof-query:       query-ref/fipa-request
+proof:             inform/fipa-request
 `
 
 func TestOnlyTheStagesOfTheProtocolAreAllowed(t *testing.T) {

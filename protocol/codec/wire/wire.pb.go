@@ -58,6 +58,8 @@ type Envelope struct {
 	//	*Envelope_Balances
 	//	*Envelope_StatementQuery
 	//	*Envelope_Statement
+	//	*Envelope_ProofQuery
+	//	*Envelope_Proof
 	Body          isEnvelope_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -327,6 +329,24 @@ func (x *Envelope) GetStatement() *Statement {
 	return nil
 }
 
+func (x *Envelope) GetProofQuery() *ProofQuery {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_ProofQuery); ok {
+			return x.ProofQuery
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetProof() *Proof {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_Proof); ok {
+			return x.Proof
+		}
+	}
+	return nil
+}
+
 type isEnvelope_Body interface {
 	isEnvelope_Body()
 }
@@ -407,6 +427,14 @@ type Envelope_Statement struct {
 	Statement *Statement `protobuf:"bytes,34,opt,name=statement,proto3,oneof"`
 }
 
+type Envelope_ProofQuery struct {
+	ProofQuery *ProofQuery `protobuf:"bytes,50,opt,name=proof_query,json=proofQuery,proto3,oneof"`
+}
+
+type Envelope_Proof struct {
+	Proof *Proof `protobuf:"bytes,51,opt,name=proof,proto3,oneof"`
+}
+
 func (*Envelope_Presence) isEnvelope_Body() {}
 
 func (*Envelope_Cfp) isEnvelope_Body() {}
@@ -444,6 +472,10 @@ func (*Envelope_Balances) isEnvelope_Body() {}
 func (*Envelope_StatementQuery) isEnvelope_Body() {}
 
 func (*Envelope_Statement) isEnvelope_Body() {}
+
+func (*Envelope_ProofQuery) isEnvelope_Body() {}
+
+func (*Envelope_Proof) isEnvelope_Body() {}
 
 type Terms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2253,6 +2285,102 @@ func (x *StatementQuery) GetLimit() int64 {
 	return 0
 }
 
+type ProofQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contract      string                 `protobuf:"bytes,1,opt,name=contract,proto3" json:"contract,omitempty"`
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProofQuery) Reset() {
+	*x = ProofQuery{}
+	mi := &file_wire_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProofQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProofQuery) ProtoMessage() {}
+
+func (x *ProofQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProofQuery.ProtoReflect.Descriptor instead.
+func (*ProofQuery) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ProofQuery) GetContract() string {
+	if x != nil {
+		return x.Contract
+	}
+	return ""
+}
+
+func (x *ProofQuery) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+type Proof struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Document      []byte                 `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Proof) Reset() {
+	*x = Proof{}
+	mi := &file_wire_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Proof) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Proof) ProtoMessage() {}
+
+func (x *Proof) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Proof.ProtoReflect.Descriptor instead.
+func (*Proof) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Proof) GetDocument() []byte {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
 type StatementLine struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entry         uint64                 `protobuf:"varint,1,opt,name=entry,proto3" json:"entry,omitempty"`
@@ -2269,7 +2397,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2409,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2294,7 +2422,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StatementLine) GetEntry() uint64 {
@@ -2364,7 +2492,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2504,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2517,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Statement) GetAccount() string {
@@ -2418,8 +2546,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\tramp.wire\"\xcd\n" +
-	"\n" +
+	"wire.proto\x12\tramp.wire\"\xb1\v\n" +
 	"\bEnvelope\x12\"\n" +
 	"\fperformative\x18\x01 \x01(\tR\fperformative\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\"\n" +
@@ -2452,7 +2579,10 @@ const file_wire_proto_rawDesc = "" +
 	"\rbalance_query\x18\x1f \x01(\v2\x17.ramp.wire.BalanceQueryH\x00R\fbalanceQuery\x121\n" +
 	"\bbalances\x18  \x01(\v2\x13.ramp.wire.BalancesH\x00R\bbalances\x12D\n" +
 	"\x0fstatement_query\x18! \x01(\v2\x19.ramp.wire.StatementQueryH\x00R\x0estatementQuery\x124\n" +
-	"\tstatement\x18\" \x01(\v2\x14.ramp.wire.StatementH\x00R\tstatementB\x06\n" +
+	"\tstatement\x18\" \x01(\v2\x14.ramp.wire.StatementH\x00R\tstatement\x128\n" +
+	"\vproof_query\x182 \x01(\v2\x15.ramp.wire.ProofQueryH\x00R\n" +
+	"proofQuery\x12(\n" +
+	"\x05proof\x183 \x01(\v2\x10.ramp.wire.ProofH\x00R\x05proofB\x06\n" +
 	"\x04body\"7\n" +
 	"\x05Terms\x12\x12\n" +
 	"\x04bank\x18\x01 \x01(\tR\x04bank\x12\x1a\n" +
@@ -2594,7 +2724,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\x10R\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\x10R\x02to\x12\x14\n" +
 	"\x05after\x18\x04 \x01(\x04R\x05after\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\x03R\x05limit\"\xc9\x01\n" +
+	"\x05limit\x18\x05 \x01(\x03R\x05limit\"<\n" +
+	"\n" +
+	"ProofQuery\x12\x1a\n" +
+	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\"#\n" +
+	"\x05Proof\x12\x1a\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\"\xc9\x01\n" +
 	"\rStatementLine\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\x04R\x05entry\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x10R\x04time\x12\x12\n" +
@@ -2621,7 +2757,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
 	(*Terms)(nil),            // 1: ramp.wire.Terms
@@ -2652,8 +2788,10 @@ var file_wire_proto_goTypes = []any{
 	(*Balance)(nil),          // 26: ramp.wire.Balance
 	(*Balances)(nil),         // 27: ramp.wire.Balances
 	(*StatementQuery)(nil),   // 28: ramp.wire.StatementQuery
-	(*StatementLine)(nil),    // 29: ramp.wire.StatementLine
-	(*Statement)(nil),        // 30: ramp.wire.Statement
+	(*ProofQuery)(nil),       // 29: ramp.wire.ProofQuery
+	(*Proof)(nil),            // 30: ramp.wire.Proof
+	(*StatementLine)(nil),    // 31: ramp.wire.StatementLine
+	(*Statement)(nil),        // 32: ramp.wire.Statement
 }
 var file_wire_proto_depIdxs = []int32{
 	3,  // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
@@ -2674,26 +2812,28 @@ var file_wire_proto_depIdxs = []int32{
 	25, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
 	27, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
 	28, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
-	30, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
-	2,  // 19: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
-	1,  // 20: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
-	4,  // 21: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
-	5,  // 22: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
-	1,  // 23: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	8,  // 24: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	9,  // 25: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	7,  // 26: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	10, // 27: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	10, // 28: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	9,  // 29: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	14, // 30: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	26, // 31: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	29, // 32: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	32, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
+	29, // 19: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
+	30, // 20: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
+	2,  // 21: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
+	1,  // 22: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
+	4,  // 23: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
+	5,  // 24: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
+	1,  // 25: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
+	8,  // 26: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	9,  // 27: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	7,  // 28: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	10, // 29: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	10, // 30: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	9,  // 31: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	14, // 32: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	26, // 33: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	31, // 34: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2721,6 +2861,8 @@ func file_wire_proto_init() {
 		(*Envelope_Balances)(nil),
 		(*Envelope_StatementQuery)(nil),
 		(*Envelope_Statement)(nil),
+		(*Envelope_ProofQuery)(nil),
+		(*Envelope_Proof)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2728,7 +2870,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
