@@ -82,22 +82,41 @@ func untrusted(msg protocol.Message) protocol.Message {
 		b.Sale = contract.Sale{Verified: bundle(b.Sale.Verified), DER: b.Sale.DER}
 		msg.Body = b
 	case message.Decision:
-		receipt := contract.VerifiedReceipt{Receipt: b.Receipt.Receipt, DER: b.Receipt.DER}
-		receipt.Signer.ID = b.Receipt.Signer.ID
+		receipt := plainReceipt(*b.Receipt)
 		b.Receipt = &receipt
 		msg.Body = b
 	case message.UnitCancellation:
-		n := contract.VerifiedNote[contract.Cancel]{Note: b.Signed.Note, DER: b.Signed.DER}
-		n.Signer.ID = b.Signed.Signer.ID
-		b.Signed = n
+		b.Signed = plainNote(b.Signed)
 		msg.Body = b
 	case message.RefundRequest:
-		n := contract.VerifiedNote[contract.Refund]{Note: b.Signed.Note, DER: b.Signed.DER}
-		n.Signer.ID = b.Signed.Signer.ID
-		b.Signed, b.Bundle = n, bundle(b.Bundle)
+		b.Signed, b.Bundle = plainNote(b.Signed), bundle(b.Bundle)
 		msg.Body = b
+	case message.JobReport:
+		b.Signed, b.Bundle = plainNote(b.Signed), bundle(b.Bundle)
+		msg.Body = b
+	case message.Readmission:
+		b.Receipt, b.Bundle = plainReceipt(b.Receipt), bundle(b.Bundle)
+		msg.Body = b
+	case message.JobVerdict:
+		msg.Body = message.JobVerdict{Signed: plainNote(b.Signed)}
+	case message.Vouched:
+		msg.Body = message.Vouched{Signed: plainNote(b.Signed)}
+	case message.Quoted:
+		msg.Body = message.Quoted{Signed: plainNote(b.Signed)}
 	}
 	return msg
+}
+
+func plainReceipt(v contract.VerifiedReceipt) contract.VerifiedReceipt {
+	out := contract.VerifiedReceipt{Receipt: v.Receipt, DER: v.DER}
+	out.Signer.ID = v.Signer.ID
+	return out
+}
+
+func plainNote[N contract.Note](v contract.VerifiedNote[N]) contract.VerifiedNote[N] {
+	out := contract.VerifiedNote[N]{Note: v.Note, DER: v.DER}
+	out.Signer.ID = v.Signer.ID
+	return out
 }
 
 func TestATraceMustNameAnAgent(t *testing.T) {

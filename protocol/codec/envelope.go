@@ -149,7 +149,7 @@ func setAccountBody(e *wire.Envelope, body protocol.Body) bool {
 	case message.Proof:
 		e.Body = &wire.Envelope_Proof{Proof: &wire.Proof{Document: b.Document}}
 	default:
-		return false
+		return setBankBody(e, body)
 	}
 	return true
 }
@@ -200,5 +200,5 @@ func (r *reader) body(e *wire.Envelope) protocol.Body {
 	case *wire.Envelope_Proof:
 		return r.proof(b.Proof)
 	}
-	return nil
+	return r.bankBody(e)
 }

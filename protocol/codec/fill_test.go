@@ -92,7 +92,7 @@ func (f *filler) special(x any, field string) (any, bool) {
 	case []byte:
 		return []byte(fmt.Sprintf("<xml n=\"%d\"/>", f.next())), true
 	case string:
-		if field == "Currency" {
+		if field == "Currency" || field == "From" || field == "To" {
 			return "CUR" + string(rune('A'+f.next()%26)), true
 		}
 	}
@@ -111,6 +111,16 @@ func (f *filler) document(x any) (any, bool) {
 		return f.cancel, true
 	case contract.VerifiedNote[contract.Refund]:
 		return f.refund, true
+	case contract.VerifiedReceipt:
+		return f.receipt, true
+	case contract.VerifiedNote[contract.JobRecord]:
+		return f.job, true
+	case contract.VerifiedNote[contract.Verdict]:
+		return f.verdict, true
+	case contract.VerifiedNote[contract.Voucher]:
+		return f.voucher, true
+	case contract.VerifiedNote[contract.Quote]:
+		return f.quote, true
 	}
 	return nil, false
 }
@@ -144,6 +154,8 @@ func samples() []sample {
 		{protocol.Confirm, commit, message.Confirmation{}},
 		{protocol.Confirm, commit, message.Countersigned{}},
 		{protocol.Cancel, commit, message.Cancellation{}},
+		{protocol.QueryRef, request, message.ProofQuery{}},
+		{protocol.Inform, request, message.Proof{}},
 		{protocol.Request, request, message.Settlement{}},
 		{protocol.Request, request, message.Annulment{}},
 		{protocol.QueryRef, request, message.OutcomeQuery{}},
@@ -154,8 +166,14 @@ func samples() []sample {
 		{protocol.Inform, request, message.Balances{}},
 		{protocol.QueryRef, request, message.StatementQuery{}},
 		{protocol.Inform, request, message.Statement{}},
-		{protocol.QueryRef, request, message.ProofQuery{}},
-		{protocol.Inform, request, message.Proof{}},
+		{protocol.Request, request, message.JobReport{}},
+		{protocol.Request, request, message.JobVerdict{}},
+		{protocol.Request, request, message.VoucherRequest{}},
+		{protocol.Agree, request, message.Vouched{}},
+		{protocol.Request, request, message.QuoteRequest{}},
+		{protocol.Request, request, message.ExchangeRequest{}},
+		{protocol.Agree, request, message.Quoted{}},
+		{protocol.Request, request, message.Readmission{}},
 	}
 }
 
@@ -185,7 +203,8 @@ func equal() cmp.Option {
 		cmp.Comparer(func(a, b contract.VerifiedReceipt) bool {
 			return cmp.Equal(a.Receipt, b.Receipt) && bytes.Equal(a.DER, b.DER) && a.Checked() == b.Checked() && a.Signer.ID == b.Signer.ID
 		}),
-		sameNote[contract.Cancel](), sameNote[contract.Refund](),
+		sameNote[contract.Cancel](), sameNote[contract.Refund](), sameNote[contract.JobRecord](),
+		sameNote[contract.Verdict](), sameNote[contract.Voucher](), sameNote[contract.Quote](),
 	}
 }
 
@@ -210,7 +229,9 @@ func TestTheFillerLeavesNoFieldOut(t *testing.T) {
 // is number 0.
 func full(t *testing.T, v reflect.Value, path string) {
 	switch v.Interface().(type) {
-	case time.Time, contract.Verified, contract.Sale, contract.VerifiedNote[contract.Cancel], contract.VerifiedNote[contract.Refund], message.BalanceQuery:
+	case time.Time, contract.Verified, contract.Sale, contract.VerifiedNote[contract.Cancel], contract.VerifiedNote[contract.Refund], message.BalanceQuery,
+		contract.VerifiedReceipt, contract.VerifiedNote[contract.JobRecord], contract.VerifiedNote[contract.Verdict],
+		contract.VerifiedNote[contract.Voucher], contract.VerifiedNote[contract.Quote]:
 		return
 	}
 	if v.IsZero() {

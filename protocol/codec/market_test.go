@@ -24,6 +24,10 @@ type market struct {
 	receipt            contract.VerifiedReceipt
 	cancel             contract.VerifiedNote[contract.Cancel]
 	refund             contract.VerifiedNote[contract.Refund]
+	job                contract.VerifiedNote[contract.JobRecord]
+	verdict            contract.VerifiedNote[contract.Verdict]
+	voucher            contract.VerifiedNote[contract.Voucher]
+	quote              contract.VerifiedNote[contract.Quote]
 }
 
 func newMarket(tb testing.TB) *market {
@@ -81,6 +85,36 @@ func (m *market) sign(tb testing.TB) {
 	must(tb, err)
 	m.refund, err = contract.OpenNote[contract.Refund](der, m.trust, now)
 	must(tb, err)
+	m.signBank(tb)
+}
+
+// signBank signs what only banks are asked, and answer.
+func (m *market) signBank(tb testing.TB) {
+	tb.Helper()
+	m.job = note(tb, m, m.seller, contract.JobRecord{
+		Version: contract.NoteVersion, Contract: m.bundle.ID, Seller: m.seller.ID, Success: true,
+		Usage: protocol.Usage{CPU: time.Hour, Wall: time.Hour, Share: protocol.Core}, Due: 5, Ended: now,
+	})
+	hash, err := contract.RecordHash(m.job.Note)
+	must(tb, err)
+	m.verdict = note(tb, m, m.user, contract.Verdict{
+		Version: contract.NoteVersion, Contract: m.bundle.ID, User: m.user.ID, Record: hash, Agree: true, At: now,
+	})
+	m.voucher = note(tb, m, m.bank, contract.Voucher{
+		Version: contract.NoteVersion, Bank: m.bank.ID, User: m.user.ID, Conversation: "c1", Currency: "CUR", Amount: 5, Until: now, Hold: 7,
+	})
+	m.quote = note(tb, m, m.bank, contract.Quote{
+		Version: contract.NoteVersion, Bank: m.bank.ID, ID: "q1", User: m.user.ID, From: "CUR", To: "CRD", Gives: 5, Gets: 6, Until: now, Entry: 7,
+	})
+}
+
+func note[N contract.Note](tb testing.TB, m *market, by *identity.Credential, n N) contract.VerifiedNote[N] {
+	tb.Helper()
+	der, err := contract.SignNote(by, n, now)
+	must(tb, err)
+	v, err := contract.OpenNote[N](der, m.trust, now)
+	must(tb, err)
+	return v
 }
 
 // terms are a bundle of one unit.

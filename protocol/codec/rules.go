@@ -41,6 +41,20 @@ func allowed(body protocol.Body, act protocol.Performative, token string) bool {
 	case message.Balances, message.Statement, message.Proof:
 		return act == protocol.Inform && token == request
 	}
+	return token == request && allowedBank(body, act)
+}
+
+// allowedBank is the part of the table for what banks alone are asked, under
+// fipa-request.
+func allowedBank(body protocol.Body, act protocol.Performative) bool {
+	switch body.(type) {
+	case message.JobReport:
+		return among(act, protocol.Request, protocol.Inform)
+	case message.JobVerdict, message.VoucherRequest, message.QuoteRequest, message.ExchangeRequest, message.Readmission:
+		return act == protocol.Request
+	case message.Vouched, message.Quoted:
+		return act == protocol.Agree
+	}
 	return false
 }
 
@@ -61,7 +75,7 @@ func knownCode(c protocol.Code) bool {
 	return false
 }
 
-func knownMode(m protocol.Mode) bool { return m == protocol.ModeOnReservation }
+func knownMode(m protocol.Mode) bool { return m.Known() }
 
 func knownOutcome(o protocol.Outcome) bool {
 	return among(o, protocol.OutcomeUnknown, protocol.OutcomeGathering, protocol.OutcomeSettled, protocol.OutcomeVoid)

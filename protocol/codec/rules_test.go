@@ -34,6 +34,14 @@ balance-query:     query-ref/fipa-request
 balances:          inform/fipa-request
 statement-query:   query-ref/fipa-request
 statement:         inform/fipa-request
+job-report:        request/fipa-request inform/fipa-request
+job-verdict:       request/fipa-request
+voucher-request:   request/fipa-request
+voucher:           agree/fipa-request
+quote-request:     request/fipa-request
+exchange-request:  request/fipa-request
+quote:             agree/fipa-request
+readmission:       request/fipa-request
 proof-query:       query-ref/fipa-request
 proof:             inform/fipa-request
 `

@@ -19,21 +19,45 @@ func Seal(c *identity.Credential, m protocol.Message, now time.Time) ([]byte, er
 	return Encode(m)
 }
 
-// Sign signs what a role leaves to be signed on the way out: a bank's receipt
-// that has no DER yet. Every other message is returned as it is, and m itself is
-// not changed. now is the signing time; the same arguments give the same bytes.
+// Sign signs what a role leaves to be signed on the way out: a bank's receipt,
+// voucher or quote that has no DER yet. Every other message is returned as it
+// is, and m itself is not changed. now is the signing time; the same arguments
+// give the same bytes.
 func Sign(c *identity.Credential, m protocol.Message, now time.Time) (protocol.Message, error) {
-	d, ok := m.Body.(message.Decision)
-	if !ok || d.Receipt == nil || len(d.Receipt.DER) > 0 {
-		return m, nil
+	var err error
+	switch b := m.Body.(type) {
+	case message.Decision:
+		if b.Receipt != nil && len(b.Receipt.DER) == 0 {
+			b.Receipt, err = signReceipt(c, b.Receipt.Receipt, now)
+			m.Body = b
+		}
+	case message.Vouched:
+		b.Signed, err = signNote(c, b.Signed, now)
+		m.Body = b
+	case message.Quoted:
+		b.Signed, err = signNote(c, b.Signed, now)
+		m.Body = b
 	}
-	der, err := contract.SignReceipt(c, d.Receipt.Receipt, now)
 	if err != nil {
 		return m, fmt.Errorf("%s: %w", subject(m), err)
 	}
-	receipt := contract.VerifiedReceipt{Receipt: d.Receipt.Receipt, DER: der}
-	receipt.Signer.ID, receipt.Signer.Chain = c.ID, c.Chain
-	d.Receipt = &receipt
-	m.Body = d
 	return m, nil
+}
+
+func signReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) (*contract.VerifiedReceipt, error) {
+	der, err := contract.SignReceipt(c, r, now)
+	v := contract.VerifiedReceipt{Receipt: r, DER: der}
+	v.Signer.ID, v.Signer.Chain = c.ID, c.Chain
+	return &v, err
+}
+
+// signNote signs a note that has no DER yet.
+func signNote[N contract.Note](c *identity.Credential, v contract.VerifiedNote[N], now time.Time) (contract.VerifiedNote[N], error) {
+	if len(v.DER) > 0 {
+		return v, nil
+	}
+	der, err := contract.SignNote(c, v.Note, now)
+	v.DER = der
+	v.Signer.ID, v.Signer.Chain = c.ID, c.Chain
+	return v, err
 }

@@ -16,6 +16,10 @@ type signed interface {
 	receipt(der []byte) (contract.VerifiedReceipt, error)
 	cancel(der []byte) (contract.VerifiedNote[contract.Cancel], error)
 	refund(der []byte) (contract.VerifiedNote[contract.Refund], error)
+	job(der []byte) (contract.VerifiedNote[contract.JobRecord], error)
+	verdict(der []byte) (contract.VerifiedNote[contract.Verdict], error)
+	voucher(der []byte) (contract.VerifiedNote[contract.Voucher], error)
+	quote(der []byte) (contract.VerifiedNote[contract.Quote], error)
 }
 
 // document reads a signed document by one of the functions of signed.

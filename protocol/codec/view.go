@@ -32,6 +32,14 @@ func appendView(b []byte, v reflect.Value) []byte {
 		return appendView(b, reflect.ValueOf(signedView{Contract: x.Note.Contract, User: x.Signer.ID, Document: x.Note, DER: encoded(x.DER)}))
 	case contract.VerifiedNote[contract.Refund]:
 		return appendView(b, reflect.ValueOf(signedView{Contract: x.Note.Contract, Seller: x.Signer.ID, Document: x.Note, DER: encoded(x.DER)}))
+	case contract.VerifiedNote[contract.JobRecord]:
+		return appendView(b, reflect.ValueOf(signedView{Contract: x.Note.Contract, Seller: x.Signer.ID, Document: x.Note, DER: encoded(x.DER)}))
+	case contract.VerifiedNote[contract.Verdict]:
+		return appendView(b, reflect.ValueOf(signedView{Contract: x.Note.Contract, User: x.Signer.ID, Document: x.Note, DER: encoded(x.DER)}))
+	case contract.VerifiedNote[contract.Voucher]:
+		return appendView(b, reflect.ValueOf(signedView{Bank: x.Signer.ID, Document: x.Note, DER: encoded(x.DER)}))
+	case contract.VerifiedNote[contract.Quote]:
+		return appendView(b, reflect.ValueOf(signedView{Bank: x.Signer.ID, Document: x.Note, DER: encoded(x.DER)}))
 	case time.Duration:
 		return appendString(b, x.String())
 	case []byte:

@@ -111,7 +111,26 @@ func (b bundle) validateUnit(u protocol.BundleUnit) error {
 		return fmt.Errorf("starts %s, not after settle_by %s: %w",
 			u.Slot.Start.Format(time.RFC3339Nano), b.SettleBy.Format(time.RFC3339Nano), ErrTerms)
 	}
+	if err := b.validateTariff(u); err != nil {
+		return fmt.Errorf("%w: %w", ErrTerms, err)
+	}
 	return validateCost(u)
+}
+
+// validateTariff: metered units have a tariff, which fits their slot, and no
+// others have one. A prepayment is the ceiling (001).
+func (b bundle) validateTariff(u protocol.BundleUnit) error {
+	switch {
+	case b.Mode != protocol.ModeMetered && u.Tariff != (protocol.Tariff{}):
+		return fmt.Errorf("a tariff in a bundle that is paid %s", b.Mode)
+	case b.Mode != protocol.ModeMetered:
+		return nil
+	case u.Tariff.TimeLimit > u.Slot.Wall():
+		return fmt.Errorf("time limit %s, want at most the slot's %s", u.Tariff.TimeLimit, u.Slot.Wall())
+	case u.Tariff.Prepay != 0 && u.Tariff.Prepay != u.Cost:
+		return fmt.Errorf("prepayment %s, want the ceiling %s or none", u.Tariff.Prepay, u.Cost)
+	}
+	return u.Tariff.Validate()
 }
 
 // validateCost allows a cost below the price of the slot, which is how a bundle

@@ -35,7 +35,7 @@ type Refund struct {
 
 // Note is a small document that is signed apart from a bundle.
 type Note interface {
-	Cancel | Refund
+	Cancel | Refund | JobRecord | Verdict | Voucher | Quote
 	signable
 }
 

@@ -39,6 +39,10 @@ func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]b
 	for i := range r.Refunds {
 		r.Refunds[i].Time = r.Refunds[i].Time.UTC()
 	}
+	r.Ends = slices.Clone(r.Ends)
+	for i := range r.Ends {
+		r.Ends[i].Time = r.Ends[i].Time.UTC()
+	}
 	return signDocument(c, receipt(r), now)
 }
 
@@ -75,6 +79,7 @@ func (r receipt) validate() error {
 		func() error { return instant("time", r.Time) },
 		r.validateOutcome,
 		r.validateRefunds,
+		r.validateEnds,
 	)
 	if err != nil {
 		return fmt.Errorf("receipt: %w", err)
@@ -112,6 +117,34 @@ func (r receipt) validateRefunds() error {
 			return err
 		}
 		sum, last = sum+f.Amount, f.Unit
+	}
+	return nil
+}
+
+// validateEnds: only what is paid after the fact has ends, of rising units, and
+// with the refunds never more than was held.
+func (r receipt) validateEnds() error {
+	if r.Mode == "" && len(r.Ends) == 0 {
+		return nil
+	}
+	if r.Mode == protocol.ModeOnReservation || !r.Mode.Known() || r.Outcome != protocol.OutcomeSettled {
+		return fmt.Errorf("mode %.80q of a receipt that says %.80q, with %d ends: %w", r.Mode, r.Outcome, len(r.Ends), ErrTerms)
+	}
+	sum, last := protocol.Credits(0), -1
+	for _, f := range r.Refunds {
+		sum += f.Amount // at most the total, as was checked
+	}
+	for _, e := range r.Ends {
+		if e.Unit <= last || e.Unit >= protocol.MaxUnits || !e.How.Known() || e.Entry == 0 {
+			return fmt.Errorf("end %.80q of unit %d after %d by entry %d: %w", e.How, e.Unit, last, e.Entry, ErrTerms)
+		}
+		if e.Paid < 0 || e.Paid > r.Total-sum {
+			return fmt.Errorf("end of unit %d: paid %s, want 0..%s: %w", e.Unit, e.Paid, r.Total-sum, ErrTerms)
+		}
+		if err := instant("end time", e.Time); err != nil {
+			return err
+		}
+		sum, last = sum+e.Paid, e.Unit
 	}
 	return nil
 }

@@ -52,8 +52,8 @@ func currency(s string) error {
 }
 
 func mode(m protocol.Mode) error {
-	if m != protocol.ModeOnReservation {
-		return fmt.Errorf("mode %.80q, want %s: %w", m, protocol.ModeOnReservation, ErrTerms)
+	if !m.Known() {
+		return fmt.Errorf("mode %.80q, want %s, %s or %s: %w", m, protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered, ErrTerms)
 	}
 	return nil
 }

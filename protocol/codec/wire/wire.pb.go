@@ -58,6 +58,14 @@ type Envelope struct {
 	//	*Envelope_Balances
 	//	*Envelope_StatementQuery
 	//	*Envelope_Statement
+	//	*Envelope_JobReport
+	//	*Envelope_JobVerdict
+	//	*Envelope_VoucherRequest
+	//	*Envelope_Voucher
+	//	*Envelope_QuoteRequest
+	//	*Envelope_ExchangeRequest
+	//	*Envelope_Quote
+	//	*Envelope_Readmission
 	//	*Envelope_ProofQuery
 	//	*Envelope_Proof
 	Body          isEnvelope_Body `protobuf_oneof:"body"`
@@ -329,6 +337,78 @@ func (x *Envelope) GetStatement() *Statement {
 	return nil
 }
 
+func (x *Envelope) GetJobReport() *JobReport {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobReport); ok {
+			return x.JobReport
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetJobVerdict() *JobVerdict {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobVerdict); ok {
+			return x.JobVerdict
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetVoucherRequest() *VoucherRequest {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_VoucherRequest); ok {
+			return x.VoucherRequest
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetVoucher() *Voucher {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_Voucher); ok {
+			return x.Voucher
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetQuoteRequest() *QuoteRequest {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_QuoteRequest); ok {
+			return x.QuoteRequest
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetExchangeRequest() *ExchangeRequest {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_ExchangeRequest); ok {
+			return x.ExchangeRequest
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetQuote() *Quote {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_Quote); ok {
+			return x.Quote
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetReadmission() *Readmission {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_Readmission); ok {
+			return x.Readmission
+		}
+	}
+	return nil
+}
+
 func (x *Envelope) GetProofQuery() *ProofQuery {
 	if x != nil {
 		if x, ok := x.Body.(*Envelope_ProofQuery); ok {
@@ -427,6 +507,38 @@ type Envelope_Statement struct {
 	Statement *Statement `protobuf:"bytes,34,opt,name=statement,proto3,oneof"`
 }
 
+type Envelope_JobReport struct {
+	JobReport *JobReport `protobuf:"bytes,35,opt,name=job_report,json=jobReport,proto3,oneof"`
+}
+
+type Envelope_JobVerdict struct {
+	JobVerdict *JobVerdict `protobuf:"bytes,36,opt,name=job_verdict,json=jobVerdict,proto3,oneof"`
+}
+
+type Envelope_VoucherRequest struct {
+	VoucherRequest *VoucherRequest `protobuf:"bytes,37,opt,name=voucher_request,json=voucherRequest,proto3,oneof"`
+}
+
+type Envelope_Voucher struct {
+	Voucher *Voucher `protobuf:"bytes,38,opt,name=voucher,proto3,oneof"`
+}
+
+type Envelope_QuoteRequest struct {
+	QuoteRequest *QuoteRequest `protobuf:"bytes,39,opt,name=quote_request,json=quoteRequest,proto3,oneof"`
+}
+
+type Envelope_ExchangeRequest struct {
+	ExchangeRequest *ExchangeRequest `protobuf:"bytes,40,opt,name=exchange_request,json=exchangeRequest,proto3,oneof"`
+}
+
+type Envelope_Quote struct {
+	Quote *Quote `protobuf:"bytes,41,opt,name=quote,proto3,oneof"`
+}
+
+type Envelope_Readmission struct {
+	Readmission *Readmission `protobuf:"bytes,42,opt,name=readmission,proto3,oneof"`
+}
+
 type Envelope_ProofQuery struct {
 	ProofQuery *ProofQuery `protobuf:"bytes,50,opt,name=proof_query,json=proofQuery,proto3,oneof"`
 }
@@ -472,6 +584,22 @@ func (*Envelope_Balances) isEnvelope_Body() {}
 func (*Envelope_StatementQuery) isEnvelope_Body() {}
 
 func (*Envelope_Statement) isEnvelope_Body() {}
+
+func (*Envelope_JobReport) isEnvelope_Body() {}
+
+func (*Envelope_JobVerdict) isEnvelope_Body() {}
+
+func (*Envelope_VoucherRequest) isEnvelope_Body() {}
+
+func (*Envelope_Voucher) isEnvelope_Body() {}
+
+func (*Envelope_QuoteRequest) isEnvelope_Body() {}
+
+func (*Envelope_ExchangeRequest) isEnvelope_Body() {}
+
+func (*Envelope_Quote) isEnvelope_Body() {}
+
+func (*Envelope_Readmission) isEnvelope_Body() {}
 
 func (*Envelope_ProofQuery) isEnvelope_Body() {}
 
@@ -2541,12 +2669,428 @@ func (x *Statement) GetMore() bool {
 	return false
 }
 
+type JobReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Record        []byte                 `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
+	Bundle        []byte                 `protobuf:"bytes,2,opt,name=bundle,proto3" json:"bundle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobReport) Reset() {
+	*x = JobReport{}
+	mi := &file_wire_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobReport) ProtoMessage() {}
+
+func (x *JobReport) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
+func (*JobReport) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *JobReport) GetRecord() []byte {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+func (x *JobReport) GetBundle() []byte {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+type JobVerdict struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Verdict       []byte                 `protobuf:"bytes,1,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobVerdict) Reset() {
+	*x = JobVerdict{}
+	mi := &file_wire_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobVerdict) ProtoMessage() {}
+
+func (x *JobVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobVerdict.ProtoReflect.Descriptor instead.
+func (*JobVerdict) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *JobVerdict) GetVerdict() []byte {
+	if x != nil {
+		return x.Verdict
+	}
+	return nil
+}
+
+type VoucherRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Conversation  string                 `protobuf:"bytes,1,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Currency      string                 `protobuf:"bytes,2,opt,name=currency,proto3" json:"currency,omitempty"`
+	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	Until         int64                  `protobuf:"fixed64,4,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VoucherRequest) Reset() {
+	*x = VoucherRequest{}
+	mi := &file_wire_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VoucherRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VoucherRequest) ProtoMessage() {}
+
+func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VoucherRequest.ProtoReflect.Descriptor instead.
+func (*VoucherRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *VoucherRequest) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *VoucherRequest) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *VoucherRequest) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *VoucherRequest) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+type Voucher struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Voucher       []byte                 `protobuf:"bytes,1,opt,name=voucher,proto3" json:"voucher,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Voucher) Reset() {
+	*x = Voucher{}
+	mi := &file_wire_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Voucher) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Voucher) ProtoMessage() {}
+
+func (x *Voucher) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Voucher.ProtoReflect.Descriptor instead.
+func (*Voucher) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Voucher) GetVoucher() []byte {
+	if x != nil {
+		return x.Voucher
+	}
+	return nil
+}
+
+type QuoteRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	Gives         int64                  `protobuf:"varint,4,opt,name=gives,proto3" json:"gives,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuoteRequest) Reset() {
+	*x = QuoteRequest{}
+	mi := &file_wire_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuoteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuoteRequest) ProtoMessage() {}
+
+func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
+func (*QuoteRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *QuoteRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *QuoteRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *QuoteRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *QuoteRequest) GetGives() int64 {
+	if x != nil {
+		return x.Gives
+	}
+	return 0
+}
+
+type ExchangeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeRequest) Reset() {
+	*x = ExchangeRequest{}
+	mi := &file_wire_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeRequest) ProtoMessage() {}
+
+func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
+func (*ExchangeRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ExchangeRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type Quote struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Quote         []byte                 `protobuf:"bytes,1,opt,name=quote,proto3" json:"quote,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quote) Reset() {
+	*x = Quote{}
+	mi := &file_wire_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quote) ProtoMessage() {}
+
+func (x *Quote) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quote.ProtoReflect.Descriptor instead.
+func (*Quote) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Quote) GetQuote() []byte {
+	if x != nil {
+		return x.Quote
+	}
+	return nil
+}
+
+type Readmission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Receipt       []byte                 `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	Bundle        []byte                 `protobuf:"bytes,2,opt,name=bundle,proto3" json:"bundle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Readmission) Reset() {
+	*x = Readmission{}
+	mi := &file_wire_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Readmission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Readmission) ProtoMessage() {}
+
+func (x *Readmission) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Readmission.ProtoReflect.Descriptor instead.
+func (*Readmission) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Readmission) GetReceipt() []byte {
+	if x != nil {
+		return x.Receipt
+	}
+	return nil
+}
+
+func (x *Readmission) GetBundle() []byte {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\tramp.wire\"\xb1\v\n" +
+	"wire.proto\x12\tramp.wire\"\x87\x0f\n" +
 	"\bEnvelope\x12\"\n" +
 	"\fperformative\x18\x01 \x01(\tR\fperformative\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\"\n" +
@@ -2579,7 +3123,17 @@ const file_wire_proto_rawDesc = "" +
 	"\rbalance_query\x18\x1f \x01(\v2\x17.ramp.wire.BalanceQueryH\x00R\fbalanceQuery\x121\n" +
 	"\bbalances\x18  \x01(\v2\x13.ramp.wire.BalancesH\x00R\bbalances\x12D\n" +
 	"\x0fstatement_query\x18! \x01(\v2\x19.ramp.wire.StatementQueryH\x00R\x0estatementQuery\x124\n" +
-	"\tstatement\x18\" \x01(\v2\x14.ramp.wire.StatementH\x00R\tstatement\x128\n" +
+	"\tstatement\x18\" \x01(\v2\x14.ramp.wire.StatementH\x00R\tstatement\x125\n" +
+	"\n" +
+	"job_report\x18# \x01(\v2\x14.ramp.wire.JobReportH\x00R\tjobReport\x128\n" +
+	"\vjob_verdict\x18$ \x01(\v2\x15.ramp.wire.JobVerdictH\x00R\n" +
+	"jobVerdict\x12D\n" +
+	"\x0fvoucher_request\x18% \x01(\v2\x19.ramp.wire.VoucherRequestH\x00R\x0evoucherRequest\x12.\n" +
+	"\avoucher\x18& \x01(\v2\x12.ramp.wire.VoucherH\x00R\avoucher\x12>\n" +
+	"\rquote_request\x18' \x01(\v2\x17.ramp.wire.QuoteRequestH\x00R\fquoteRequest\x12G\n" +
+	"\x10exchange_request\x18( \x01(\v2\x1a.ramp.wire.ExchangeRequestH\x00R\x0fexchangeRequest\x12(\n" +
+	"\x05quote\x18) \x01(\v2\x10.ramp.wire.QuoteH\x00R\x05quote\x12:\n" +
+	"\vreadmission\x18* \x01(\v2\x16.ramp.wire.ReadmissionH\x00R\vreadmission\x128\n" +
 	"\vproof_query\x182 \x01(\v2\x15.ramp.wire.ProofQueryH\x00R\n" +
 	"proofQuery\x12(\n" +
 	"\x05proof\x183 \x01(\v2\x10.ramp.wire.ProofH\x00R\x05proofB\x06\n" +
@@ -2743,7 +3297,32 @@ const file_wire_proto_rawDesc = "" +
 	"\tStatement\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12.\n" +
 	"\x05lines\x18\x02 \x03(\v2\x18.ramp.wire.StatementLineR\x05lines\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04moreB\x1aZ\x18ramp/protocol/codec/wireb\x06proto3"
+	"\x04more\x18\x03 \x01(\bR\x04more\";\n" +
+	"\tJobReport\x12\x16\n" +
+	"\x06record\x18\x01 \x01(\fR\x06record\x12\x16\n" +
+	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"&\n" +
+	"\n" +
+	"JobVerdict\x12\x18\n" +
+	"\averdict\x18\x01 \x01(\fR\averdict\"~\n" +
+	"\x0eVoucherRequest\x12\"\n" +
+	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x1a\n" +
+	"\bcurrency\x18\x02 \x01(\tR\bcurrency\x12\x16\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\x12\x14\n" +
+	"\x05until\x18\x04 \x01(\x10R\x05until\"#\n" +
+	"\aVoucher\x12\x18\n" +
+	"\avoucher\x18\x01 \x01(\fR\avoucher\"X\n" +
+	"\fQuoteRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x14\n" +
+	"\x05gives\x18\x04 \x01(\x03R\x05gives\"!\n" +
+	"\x0fExchangeRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x1d\n" +
+	"\x05Quote\x12\x14\n" +
+	"\x05quote\x18\x01 \x01(\fR\x05quote\"?\n" +
+	"\vReadmission\x12\x18\n" +
+	"\areceipt\x18\x01 \x01(\fR\areceipt\x12\x16\n" +
+	"\x06bundle\x18\x02 \x01(\fR\x06bundleB\x1aZ\x18ramp/protocol/codec/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -2757,7 +3336,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
 	(*Terms)(nil),            // 1: ramp.wire.Terms
@@ -2792,6 +3371,14 @@ var file_wire_proto_goTypes = []any{
 	(*Proof)(nil),            // 30: ramp.wire.Proof
 	(*StatementLine)(nil),    // 31: ramp.wire.StatementLine
 	(*Statement)(nil),        // 32: ramp.wire.Statement
+	(*JobReport)(nil),        // 33: ramp.wire.JobReport
+	(*JobVerdict)(nil),       // 34: ramp.wire.JobVerdict
+	(*VoucherRequest)(nil),   // 35: ramp.wire.VoucherRequest
+	(*Voucher)(nil),          // 36: ramp.wire.Voucher
+	(*QuoteRequest)(nil),     // 37: ramp.wire.QuoteRequest
+	(*ExchangeRequest)(nil),  // 38: ramp.wire.ExchangeRequest
+	(*Quote)(nil),            // 39: ramp.wire.Quote
+	(*Readmission)(nil),      // 40: ramp.wire.Readmission
 }
 var file_wire_proto_depIdxs = []int32{
 	3,  // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
@@ -2813,27 +3400,35 @@ var file_wire_proto_depIdxs = []int32{
 	27, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
 	28, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
 	32, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
-	29, // 19: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
-	30, // 20: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
-	2,  // 21: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
-	1,  // 22: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
-	4,  // 23: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
-	5,  // 24: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
-	1,  // 25: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	8,  // 26: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	9,  // 27: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	7,  // 28: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	10, // 29: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	10, // 30: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	9,  // 31: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	14, // 32: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	26, // 33: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	31, // 34: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	33, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
+	34, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
+	35, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
+	36, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
+	37, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
+	38, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
+	39, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
+	40, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
+	29, // 27: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
+	30, // 28: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
+	2,  // 29: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
+	1,  // 30: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
+	4,  // 31: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
+	5,  // 32: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
+	1,  // 33: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
+	8,  // 34: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	9,  // 35: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	7,  // 36: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	10, // 37: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	10, // 38: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	9,  // 39: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	14, // 40: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	26, // 41: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	31, // 42: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2861,6 +3456,14 @@ func file_wire_proto_init() {
 		(*Envelope_Balances)(nil),
 		(*Envelope_StatementQuery)(nil),
 		(*Envelope_Statement)(nil),
+		(*Envelope_JobReport)(nil),
+		(*Envelope_JobVerdict)(nil),
+		(*Envelope_VoucherRequest)(nil),
+		(*Envelope_Voucher)(nil),
+		(*Envelope_QuoteRequest)(nil),
+		(*Envelope_ExchangeRequest)(nil),
+		(*Envelope_Quote)(nil),
+		(*Envelope_Readmission)(nil),
 		(*Envelope_ProofQuery)(nil),
 		(*Envelope_Proof)(nil),
 	}
@@ -2870,7 +3473,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
