@@ -93,3 +93,7 @@ func (f *Forecast) Total() Score {
 
 // Waits is the history of waits of a class, to be read.
 func (f *Forecast) Waits(cluster int) *Series { return &f.waits[cluster] }
+
+// Runs is the history of run times of a class, in millionths of the requested
+// time, to be read.
+func (f *Forecast) Runs(cluster int) *Series { return &f.runs[cluster] }

@@ -58,11 +58,14 @@ func near(sums []*big.Float, c float64) bool {
 	})
 }
 
+// ranks are those of the usual level, by the length of the list.
+type ranks map[int]int
+
 // naive is a history kept in the plainest way: a list, sorted when asked.
 type naive struct {
 	list   []int64
 	missed int
-	usual  map[int]int // ranks at the usual level, by the length of the list
+	usual  ranks
 }
 
 func (n *naive) sorted() []int64 { return slices.Sorted(slices.Values(n.list)) }
@@ -77,9 +80,6 @@ func (n *naive) bound(l forecast.Level) (int64, bool) {
 
 func (n *naive) learn(x int64) {
 	if n.usual[len(n.list)] == 0 {
-		if n.usual == nil {
-			n.usual = map[int]int{}
-		}
 		n.usual[len(n.list)] = rank(below(len(n.list), .95), .95)
 	}
 	if k := n.usual[len(n.list)]; k <= len(n.list) {

@@ -1,6 +1,7 @@
 package forecast_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -14,8 +15,13 @@ import (
 func regime(t *rapid.T, n int) []int64 {
 	var list []int64
 	if rapid.Bool().Draw(t, "quiet") {
-		list = rapid.SliceOfN(rapid.Int64Range(0, 1000), 80, 150).Draw(t, "waits")
-		list = append(list, rapid.SliceOfN(rapid.Int64Range(900, 3000), 5, 40).Draw(t, "jump")...)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		for range min(n, 90) {
+			list = append(list, r.Int64N(1000))
+		}
+		for range 30 {
+			list = append(list, 900+r.Int64N(3000))
+		}
 	}
 	for len(list) < n {
 		top := rapid.SampledFrom([]int64{0, 3, 100, 5000, 900_000}).Draw(t, "top")
@@ -25,10 +31,10 @@ func regime(t *rapid.T, n int) []int64 {
 }
 
 func TestSeriesIsTheNaiveOne(t *testing.T) {
-	changes := 0
+	changes, cache := 0, ranks{}
 	rapid.Check(t, func(t *rapid.T) {
 		var s forecast.Series
-		var o naive
+		o := naive{usual: cache}
 		level := drawLevel(t)
 		for i, x := range regime(t, rapid.IntRange(60, 220).Draw(t, "n")) {
 			s.Learn(x)
