@@ -73,6 +73,7 @@ type Loop struct {
 	now      func() time.Time
 	log      *slog.Logger
 	requests chan protocol.Message
+	down     time.Time     // since when the state cannot be read; zero: it can
 	told     time.Time     // when the state was
 	gap      time.Duration // until it is told again without being asked
 }
@@ -139,10 +140,23 @@ func (l *Loop) tell(deliver func(m protocol.Message)) {
 	l.told = l.now()
 	l.gap = max(MinGap, gapShare*l.told.Sub(begun))
 	if err != nil {
-		l.log.Error("batch system: its state cannot be read; the agent goes on with the last", "err", err)
+		l.fail(begun, err, deliver)
 		return
 	}
+	if !l.down.IsZero() {
+		l.log.Info("batch system: its state can be read again", "after", begun.Sub(l.down).Round(time.Second))
+		l.down = time.Time{}
+	}
 	deliver(l.message(protocol.Inform, state))
+}
+
+// fail tells that the state cannot be read, and logs it once.
+func (l *Loop) fail(now time.Time, err error, deliver func(m protocol.Message)) {
+	if l.down.IsZero() {
+		l.down = now
+		l.log.Error("batch system: its state cannot be read; what was promised stands", "err", err)
+	}
+	deliver(l.message(protocol.Inform, message.QueueDown{Since: l.down, Why: OneLine([]byte(err.Error()))}))
 }
 
 func (l *Loop) message(p protocol.Performative, body protocol.Body) protocol.Message {

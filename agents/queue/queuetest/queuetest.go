@@ -33,6 +33,7 @@ type bench struct {
 	stopped  chan struct{}
 	begin    time.Time // of the slots: far enough ahead
 	capacity int
+	fixed    bool // see FixedCores
 }
 
 // start runs a driver until the test or stop ends it, and waits for the state

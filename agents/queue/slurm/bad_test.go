@@ -1,0 +1,152 @@
+package slurm_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/queue/slurm"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// recorded is a directory of commands that print what a real Slurm 22.05 of four
+// nodes printed, with a running job of 20 cores and a waiting one of 60.
+func recorded(tb testing.TB) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	data, err := filepath.Abs("testdata")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for program, file := range map[string]string{"sinfo": "sinfo.json", "squeue": "squeue.json", "scontrol": "reservations.txt"} {
+		script(tb, dir, program, "cat '"+filepath.Join(data, file)+"'")
+	}
+	script(tb, dir, "scancel", "true")
+	return dir
+}
+
+func script(tb testing.TB, dir, program, line string) {
+	tb.Helper()
+	if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\n"+line+"\n"), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// first is the first thing that a driver tells.
+func first(t *testing.T, bin string) (protocol.Body, string) {
+	t.Helper()
+	var log strings.Builder
+	d, err := slurm.Open(slurm.Config{
+		Agent: "seller@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Partition: "batch", Bin: bin, Limit: 2 * time.Second,
+		Now: clock(), Slog: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var body protocol.Body
+	_ = d.Run(ctx, func(m protocol.Message) {
+		if body == nil {
+			body = m.Body
+		}
+		cancel()
+	})
+	return body, log.String()
+}
+
+// clock stands at the time of the recording and goes on from there.
+func clock() func() time.Time {
+	begun := time.Now()
+	at := time.Unix(recordedAt, 0).UTC()
+	return func() time.Time { return at.Add(time.Since(begun)) }
+}
+
+func TestTheRecordedState(t *testing.T) {
+	body, _ := first(t, recorded(t))
+	q, ok := body.(message.QueueChanged)
+	if !ok {
+		t.Fatalf("%+v", body)
+	}
+	if q.Capacity != 64 || len(q.Running) != 1 || q.Running[0].Cores != 20 || len(q.Queued) != 1 || q.Queued[0].Cores != 60 || q.Queued[0].Wall != 30*time.Minute {
+		t.Fatalf("%+v", q)
+	}
+	if len(q.Reservations) != 2 || q.Reservations[0].ID != "a b;c" || q.Reservations[0].Mine || q.Reservations[1].Slot.Cores != 10 {
+		t.Fatalf("reservations %+v", q.Reservations)
+	}
+}
+
+func TestBadOutputIsRefusedInOneLine(t *testing.T) {
+	page := `echo '<html><head><title>502 Bad Gateway</title></head></html>'`
+	for name, c := range map[string]struct{ program, line, want string }{
+		"garbage for nodes":            {"sinfo", `printf '\001\377\000garbage'`, "sinfo printed no JSON"},
+		"an error page for nodes":      {"sinfo", page, "502 Bad Gateway"},
+		"truncated nodes":              {"sinfo", "head -c 2000 " + data(t, "sinfo.json"), "cannot be read"},
+		"nothing for nodes":            {"sinfo", "true", "sinfo printed nothing"},
+		"JSON of something else":       {"sinfo", `echo '{"nodes":[]}'`, "not Slurm's"},
+		"two documents":                {"squeue", "cat " + data(t, "squeue.json") + "; echo '{}'", "cannot be read"},
+		"an error inside the JSON":     {"squeue", `echo '{"meta":{},"errors":[{"error":"slurm down"}],"jobs":[]}'`, "slurm down"},
+		"JSON without jobs":            {"squeue", `echo '{"meta":{},"errors":[]}'`, "no list of jobs"},
+		"negative cores":               {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":-5}]}'`, "job 7 has -5 cores"},
+		"a job on nodes without end":   {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":5,"job_state":"RUNNING","nodes":"n[1-999999999]"}]}'`, "no range"},
+		"an error page for jobs":       {"squeue", page, "squeue printed no JSON"},
+		"200 MB":                       {"squeue", "head -c 200000000 /dev/zero", "more than 134217728 bytes"},
+		"a command that hangs":         {"squeue", "sleep 60", "over its time limit of 2s"},
+		"a child that keeps the pipe":  {"squeue", "sleep 60 &", "over its time limit"},
+		"a controller that is away":    {"squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact slurm controller"},
+		"a failure without a word":     {"squeue", "exit 3", "exit code 3 and not a word"},
+		"truncated reservations":       {"scontrol", "head -c 300 " + data(t, "reservations.txt"), "cut off"},
+		"an error page of scontrol":    {"scontrol", page, "no reservation"},
+		"nothing for reservations":     {"scontrol", "true", "printed nothing"},
+		"a reservation without an end": {"scontrol", "echo 'ReservationName=x StartTime=2026-11-21T07:08:42 CoreCnt=1'", `ends at ""`},
+		"a command that is not there":  {"scontrol", "exec /nowhere/at/all", "exit code 127"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bin := recorded(t)
+			script(t, bin, c.program, c.line)
+			body, log := first(t, bin)
+			down, ok := body.(message.QueueDown)
+			if !ok || !strings.Contains(down.Why, c.want) {
+				t.Fatalf("told %+v, want one that says %q", body, c.want)
+			}
+			if strings.Count(log, "\n") != 1 || len(down.Why) > 400 || strings.ContainsAny(down.Why, "\n\x00\x01") {
+				t.Fatalf("not one clear line: %q, %q", down.Why, log)
+			}
+		})
+	}
+}
+
+func data(tb testing.TB, file string) string {
+	tb.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", file))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return "'" + path + "'"
+}
+
+func TestAWrongConfigurationNamesTheField(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg  slurm.Config
+		want string
+	}{
+		"no partition":       {slurm.Config{}, "partition"},
+		"a shell's words":    {slurm.Config{Partition: "a;$(b)"}, "partition"},
+		"an option":          {slurm.Config{Partition: "--x"}, "partition"},
+		"a user with commas": {slurm.Config{Partition: "p", Users: []string{"a,b"}}, "users"},
+		"another hold":       {slurm.Config{Partition: "p", Hold: "hope"}, "hold"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := slurm.Open(c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want one about %s", err, c.want)
+			}
+		})
+	}
+}
+
+// recordedAt is when testdata was recorded, in Unix seconds.
+const recordedAt = 1795239640

@@ -1,0 +1,135 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/protocol"
+)
+
+// job is one job as squeue shows it.
+type job struct {
+	ID          int64  `json:"job_id"`
+	Name        string `json:"name"`
+	Comment     string `json:"comment"`
+	Partition   string `json:"partition"` // several with commas while it waits
+	State       words  `json:"job_state"`
+	Reason      string `json:"state_reason"`
+	Reservation string `json:"resv_name"`
+	Nodes       string `json:"nodes"`
+	CPUs        number `json:"cpus"`       // threads
+	TimeLimit   number `json:"time_limit"` // minutes; none: without limit
+	Eligible    number `json:"eligible_time"`
+	End         number `json:"end_time"`
+	Priority    number `json:"priority"`
+	Tasks       string `json:"array_task_string"` // of an array, while it waits: 3,5-9:2%4
+	User        string `json:"user_name"`
+	ExitCode    any    `json:"exit_code"`
+}
+
+// readJobs reads all jobs that squeue lists, of every partition.
+func readJobs(b []byte) ([]job, error) {
+	var doc struct {
+		envelope
+		Jobs *[]job `json:"jobs"`
+	}
+	if err := decode("squeue", b, &doc.envelope, &doc); err != nil {
+		return nil, err
+	}
+	if doc.Jobs == nil {
+		return nil, fmt.Errorf("squeue printed no list of jobs")
+	}
+	for _, j := range *doc.Jobs {
+		if j.CPUs.n < 0 || j.CPUs.n > protocol.MaxCores || j.TimeLimit.n < 0 {
+			return nil, fmt.Errorf("squeue: job %d has %d cores for %d minutes", j.ID, j.CPUs.n, j.TimeLimit.n)
+		}
+	}
+	return *doc.Jobs, nil
+}
+
+// occupies reports whether a job has cores now. One that completes still has.
+func (j job) occupies() bool {
+	return j.State.has("RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "STAGE_OUT", "SIGNALING", "RESIZING")
+}
+
+// waits reports whether a job will start by itself when its turn comes.
+func (j job) waits() bool {
+	if !j.State.has("PENDING") || j.Reservation != "" || j.Priority.n == 0 && !j.Priority.none {
+		return false // in a reservation it takes none of the others' cores; without priority it is held
+	}
+	switch j.Reason {
+	case "Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit":
+		return false
+	}
+	return true
+}
+
+// in reports whether a waiting job may start in a partition.
+func (j job) in(partition string) bool {
+	return slices.Contains(strings.Split(j.Partition, ","), partition)
+}
+
+func (j job) cores(threads int64) int { return int((j.CPUs.n + threads - 1) / threads) }
+
+// endless is how long a job without a time limit counts.
+const endless = 365 * 24 * time.Hour
+
+func (j job) wall() time.Duration {
+	if j.TimeLimit.none || j.TimeLimit.n == 0 {
+		return endless
+	}
+	return min(time.Duration(j.TimeLimit.n)*time.Minute, endless)
+}
+
+// end is until when a running job counts. Slurm ends jobs late, see Late.
+func (j job) end(now time.Time) time.Time {
+	t := j.End.instant()
+	switch {
+	case t.IsZero():
+		t = now.Add(j.wall())
+	case t.Before(now):
+		t = now
+	}
+	return t.Add(Late)
+}
+
+// tasks is how many jobs a waiting record stands for, at most limit: all that an
+// array has not started are one record.
+func (j job) tasks(limit int) int {
+	list, _, _ := strings.Cut(j.Tasks, "%")
+	if list == "" {
+		return 1
+	}
+	sum := 0
+	for _, part := range strings.Split(list, ",") {
+		sum = min(sum+span(part), limit)
+	}
+	return max(sum, 1)
+}
+
+// span counts the tasks of first-last:step. What Slurm has abbreviated counts as one.
+func span(part string) int {
+	part, by, _ := strings.Cut(part, ":")
+	a, b, _ := strings.Cut(part, "-")
+	first, err1 := strconv.Atoi(a)
+	last, err2 := strconv.Atoi(b)
+	step, err3 := strconv.Atoi(by)
+	if err3 != nil || step < 1 {
+		step = 1
+	}
+	if err1 != nil || err2 != nil || last < first {
+		return 1
+	}
+	return (last-first)/step + 1
+}
+
+// inTurn sorts waiting jobs as Slurm looks at them.
+func inTurn(jobs []job) {
+	slices.SortStableFunc(jobs, func(a, b job) int {
+		return cmp.Or(cmp.Compare(b.Priority.n, a.Priority.n), cmp.Compare(a.ID, b.ID))
+	})
+}

@@ -1,0 +1,108 @@
+package slurm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ramp/agents/queue"
+)
+
+// maxNodeCores bounds the cores of one node.
+const maxNodeCores = 1 << 16
+
+// node is one node as sinfo and scontrol show it.
+type node struct {
+	Name         string   `json:"name"`
+	Architecture string   `json:"architecture"`
+	OS           string   `json:"operating_system"`
+	CoresSocket  number   `json:"cores"` // of one socket
+	Sockets      number   `json:"sockets"`
+	Threads      number   `json:"threads"` // of one core
+	CPUs         number   `json:"cpus"`
+	Memory       number   `json:"real_memory"` // MiB
+	State        words    `json:"state"`
+	Flags        words    `json:"state_flags"`
+	Partitions   []string `json:"partitions"`
+	Features     any      `json:"features"`
+}
+
+// cores are a node's cores, 1..MaxCores.
+func (n node) cores() int {
+	if sum := n.CoresSocket.n * n.Sockets.n; sum > 0 {
+		return int(sum)
+	}
+	return int(n.CPUs.n / n.threads())
+}
+
+// threads are those of one core. Slurm counts jobs in threads and reservations
+// in cores.
+func (n node) threads() int64 { return max(n.Threads.n, 1) }
+
+// usable reports whether jobs may start on a node now.
+func (n node) usable() bool {
+	no := []string{"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE",
+		"NOT_RESPONDING", "INVALID", "INVALID_REG"}
+	return !n.State.has(no...) && !n.Flags.has(no...)
+}
+
+// envelope is what all of Slurm's JSON has.
+type envelope struct {
+	Meta   json.RawMessage   `json:"meta"`
+	Errors []json.RawMessage `json:"errors"`
+}
+
+// decode reads one JSON document of a program. What is cut off, empty, followed
+// by something, not Slurm's, or an error of Slurm's own is refused.
+func decode(program string, b []byte, e *envelope, v any) error {
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 {
+		return fmt.Errorf("%s printed nothing", program)
+	}
+	if b[0] != '{' {
+		return fmt.Errorf("%s printed no JSON, but %q", program, queue.OneLine(b[:min(len(b), 80)]))
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s printed JSON that cannot be read: %w", program, err)
+	}
+	switch {
+	case len(e.Errors) > 0:
+		return fmt.Errorf("%s: %s", program, queue.OneLine(e.Errors[0]))
+	case len(e.Meta) == 0:
+		return fmt.Errorf("%s printed JSON that is not Slurm's", program)
+	}
+	return nil
+}
+
+// errAggregated is sinfo of 23.02 and later, which adds nodes up.
+var errAggregated = errors.New("sinfo lists no single nodes")
+
+// readNodes reads the nodes of a partition.
+func readNodes(program string, b []byte, partition string) ([]node, error) {
+	var doc struct {
+		envelope
+		Nodes *[]node          `json:"nodes"`
+		Sinfo *json.RawMessage `json:"sinfo"`
+	}
+	if err := decode(program, b, &doc.envelope, &doc); err != nil {
+		return nil, err
+	}
+	switch {
+	case doc.Nodes == nil && doc.Sinfo != nil:
+		return nil, errAggregated
+	case doc.Nodes == nil:
+		return nil, fmt.Errorf("%s printed no list of nodes", program)
+	}
+	ours := slices.DeleteFunc(*doc.Nodes, func(n node) bool { return !slices.Contains(n.Partitions, partition) })
+	if len(ours) == 0 {
+		return nil, fmt.Errorf("partition %s has no nodes, or is not there", partition)
+	}
+	for _, n := range ours {
+		if c := n.cores(); c < 1 || c > maxNodeCores {
+			return nil, fmt.Errorf("%s: node %q has %d cores", program, n.Name, c)
+		}
+	}
+	return ours, nil
+}

@@ -1,0 +1,88 @@
+package slurm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// number is a figure in Slurm's JSON: bare or null in 22.05, an object
+// {"set","infinite","number"} since 23.02. What is not set, or infinite, is none.
+type number struct {
+	n    int64
+	none bool
+}
+
+func (x *number) UnmarshalJSON(b []byte) error {
+	*x = number{none: true}
+	if bytes.Equal(b, []byte("null")) {
+		return nil
+	}
+	if b[0] != '{' {
+		x.none = false
+		var f float64
+		if err := json.Unmarshal(b, &f); err != nil {
+			return err
+		}
+		return x.set(f)
+	}
+	var o struct {
+		Set, Infinite bool
+		Number        float64
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return err
+	}
+	x.none = !o.Set || o.Infinite
+	return x.set(o.Number)
+}
+
+// set takes a whole number of at most 2^53, the most that JSON carries exactly.
+func (x *number) set(f float64) error {
+	const most = 1 << 53
+	if f < -most || f > most || f != float64(int64(f)) {
+		return fmt.Errorf("%g is no whole number below 2^53", f)
+	}
+	x.n = int64(f)
+	return nil
+}
+
+// instant is a number of Unix seconds; none and zero are the zero time.
+func (x number) instant() time.Time {
+	if x.none || x.n <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(x.n, 0).UTC()
+}
+
+// words are one word or a list of words in Slurm's JSON, in upper case.
+type words []string
+
+func (w *words) UnmarshalJSON(b []byte) error {
+	var one string
+	var list []string
+	if err := json.Unmarshal(b, &one); err == nil {
+		list = []string{one}
+	} else if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	for i := range list {
+		list[i] = strings.ToUpper(list[i])
+	}
+	*w = list
+	return nil
+}
+
+// has reports whether one of the words is among those.
+func (w words) has(those ...string) bool {
+	for _, x := range w {
+		for _, y := range those {
+			if x == y {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/protocol"
+)
+
+// script is what a placeholder runs: nothing, until its slot is over.
+const script = "#!/bin/sh\nexec sleep 31536000\n"
+
+// placehold submits a job that waits for the slot's start. Slurm promises it
+// nothing, so the cores are counted here: what runs and what is held leaves room.
+func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
+	v, err := b.look(now)
+	if err != nil {
+		return protocol.Slot{}, "", queue.Unavailable(err)
+	}
+	if h, ok := v.mine(id); ok {
+		if !equal(h.slot, slot) {
+			return protocol.Slot{}, "", otherSlot()
+		}
+		return h.slot, h.name, nil
+	}
+	if v.free(slot) < slot.Cores {
+		return protocol.Slot{}, "", busy(v, slot)
+	}
+	if err := b.submitPlaceholder(id, slot, v.threads); err != nil {
+		return protocol.Slot{}, "", queue.Unavailable(err)
+	}
+	got, name, why := b.Find(now, id)
+	if why != nil && why.Code == protocol.CodeUnknown {
+		why = &protocol.Reason{Code: protocol.CodeUnavailable, Note: "Slurm took the placeholder and does not have it"}
+	}
+	return got, name, why
+}
+
+func (b *batch) submitPlaceholder(id string, slot protocol.Slot, threads int64) error {
+	minutes := int((slot.Wall() + time.Minute - 1) / time.Minute)
+	_, err := b.slow.feed([]byte(script), "sbatch", "--parsable", "--quiet",
+		"--job-name="+b.mark.Name(id), "--comment="+slotComment(slot), "--partition="+b.cfg.Partition,
+		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*threads), fmt.Sprintf("--time=%d", minutes),
+		"--begin="+slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/", "--export=NONE")
+	return err
+}
+
+// unplacehold cancels a placeholder, in whatever state.
+func (b *batch) unplacehold(now time.Time, id string) *protocol.Reason {
+	v, err := b.look(now)
+	if err != nil {
+		return queue.Unavailable(err)
+	}
+	var failures []error
+	for _, h := range append(v.held, v.late...) {
+		if h.job != 0 && h.id == id {
+			_, err := b.slow.run("scancel", fmt.Sprint(h.job))
+			failures = append(failures, err)
+		}
+	}
+	b.usable = false
+	if err := errors.Join(failures...); err != nil {
+		return queue.Unavailable(err)
+	}
+	delete(b.ends, b.mark.Name(id))
+	return nil
+}
+
+// MayReserve tries whether the account may reserve, by a reservation of one core
+// for a minute, far ahead, which is deleted at once. Errors: why not.
+func MayReserve(cfg Config) error {
+	b, err := open(cfg)
+	if err != nil {
+		return err
+	}
+	start := cfg.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
+	b.mark = "ramp-trial-" // not the agent's: nobody takes it for a slot that was sold
+	const id = "1"
+	_, _, why := b.reserve(cfg.Now(), id, protocol.Slot{Start: start.UTC(), End: start.Add(time.Minute).UTC(), Cores: 1})
+	if why != nil {
+		return errors.New(strings.TrimPrefix(why.Note, "scontrol: "))
+	}
+	if why := b.unreserve(id); why != nil {
+		return errors.New(why.Note)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package slurmtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// starter starts processes from one thread that stays: the kernel ends them with
+// the thread that started them.
+type starter struct {
+	asked chan *exec.Cmd
+	done  chan error
+}
+
+func newStarter() *starter {
+	s := &starter{make(chan *exec.Cmd), make(chan error)}
+	go func() {
+		runtime.LockOSThread()
+		for cmd := range s.asked {
+			s.done <- cmd.Start()
+		}
+	}()
+	return s
+}
+
+func (c *Cluster) start(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.SysProcAttr.Setpgid = true
+	cmd.Dir = c.Dir
+	c.starter.asked <- cmd
+	return <-c.starter.done
+}
+
+// StartController starts slurmctld and waits until it answers.
+func (c *Cluster) StartController() error {
+	c.control = exec.Command("slurmctld", "-D", "-f", c.Conf())
+	if err := c.start(c.control); err != nil {
+		return err
+	}
+	return c.await("slurmctld", func() error { _, err := c.Run("scontrol", "ping"); return err })
+}
+
+// KillController ends slurmctld at once, as a power cut would.
+func (c *Cluster) KillController() error {
+	err := c.control.Process.Kill()
+	_ = c.control.Wait() // it was killed
+	return err
+}
+
+func (c *Cluster) startNodes() error {
+	for i := range c.Nodes {
+		name := fmt.Sprintf("node%d", i+1)
+		if err := os.MkdirAll(filepath.Join(c.Dir, "spool", name), 0o755); err != nil {
+			return err
+		}
+		cmd := exec.Command("slurmd", "-D", "-f", c.Conf(), "-N", name)
+		if err := c.start(cmd); err != nil {
+			return err
+		}
+		c.nodes = append(c.nodes, cmd)
+	}
+	return nil
+}
+
+// AwaitNodes waits until every node can be used.
+func (c *Cluster) AwaitNodes() error {
+	return c.await("nodes", func() error {
+		out, err := c.Run("sinfo", "-h", "-N", "-o", "%T")
+		if err != nil {
+			return err
+		}
+		up := 0
+		for _, state := range strings.Fields(out) {
+			switch state {
+			case "idle", "mixed", "allocated", "reserved", "planned":
+				up++
+			}
+		}
+		if up < c.Nodes {
+			return fmt.Errorf("%d of %d nodes are up", up, c.Nodes)
+		}
+		return nil
+	})
+}
+
+// await tries until something holds.
+func (c *Cluster) await(what string, try func() error) error {
+	const pause = 50 * time.Millisecond
+	var err error
+	for range upLimit / pause {
+		if err = try(); err == nil {
+			return nil
+		}
+		time.Sleep(pause)
+	}
+	return fmt.Errorf("%s, after %s: %w", what, upLimit, err)
+}
+
+// Run runs one of Slurm's commands, in UTC, and returns what it prints. Its
+// complaints are in the error.
+func (c *Cluster) Run(name string, args ...string) (string, error) {
+	var out, words bytes.Buffer
+	cmd := exec.Command("timeout", append([]string{"10", name}, args...)...)
+	cmd.Env = append(os.Environ(), "SLURM_CONF="+c.Conf(), "TZ=UTC")
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &words, c.Dir
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(words.String()))
+	}
+	return out.String(), nil
+}
+
+// Clear cancels all jobs and deletes all reservations.
+func (c *Cluster) Clear() error {
+	return c.await("clearing the cluster", func() error {
+		jobs, err := c.Run("squeue", "-h", "-o", "%A")
+		if err != nil {
+			return err
+		}
+		if ids := strings.Fields(jobs); len(ids) > 0 {
+			_, err := c.Run("scancel", ids...)
+			return errors.Join(errors.New("jobs are ending"), err)
+		}
+		list, err := c.Run("scontrol", "-o", "show", "reservation")
+		for line := range strings.Lines(list) {
+			if rest, ok := strings.CutPrefix(line, "ReservationName="); ok {
+				name, _, _ := strings.Cut(rest, " StartTime=")
+				_, gone := c.Run("scontrol", "delete", "ReservationName="+name)
+				err = errors.Join(err, gone)
+			}
+		}
+		return err
+	})
+}
+
+// Down ends the cluster and removes its directory.
+func (c *Cluster) Down() error {
+	if c.control != nil && c.control.ProcessState == nil {
+		_ = c.Clear() // so that no job is left; what is left is seen below
+	}
+	for _, cmd := range append(c.nodes, c.control, c.munged) {
+		if cmd != nil && cmd.Process != nil && cmd.ProcessState == nil {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait()
+			late.Stop()
+		}
+	}
+	close(c.starter.asked)
+	return os.RemoveAll(c.Dir)
+}
+
+// Tally counts, from slurmctld's own log, what it has made: reservations and jobs.
+func (c *Cluster) Tally() string {
+	version, _ := c.Run("sinfo", "--version") // an empty one is seen
+	log, err := os.ReadFile(filepath.Join(c.Dir, "log", "slurmctld.log"))
+	if err != nil {
+		return err.Error()
+	}
+	reservations := bytes.Count(log, []byte("Created reservation"))
+	jobs := bytes.Count(log, []byte("_slurm_rpc_submit_batch_job: JobId="))
+	name, number, _ := strings.Cut(strings.TrimSpace(version), " ")
+	name, _, _ = strings.Cut(name, "-") // slurm-wlm, as Debian calls it
+	return fmt.Sprintf("%s %s: %d reservations, %d jobs", name, number, reservations, jobs)
+}

@@ -1,0 +1,213 @@
+package slurm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// maxQueued bounds the waiting jobs that are told; the role plays fewer forward.
+const maxQueued = 4096
+
+// view is the partition at an instant.
+type view struct {
+	at       time.Time
+	capacity int
+	all      int            // cores, of usable nodes or not
+	ours     map[string]int // cores by node
+	threads  int64          // of a core
+	running  []message.RunningJob
+	queued   []message.QueuedJob
+	held     []held
+	late     []held // placeholders that should run and do not
+}
+
+// held is a reservation of the partition, or a placeholder job.
+type held struct {
+	name string
+	id   string // if it bears the agent's mark
+	mine bool
+	slot protocol.Slot
+	job  int64 // the placeholder's number; 0: a true reservation
+	runs bool  // the placeholder has its cores
+}
+
+// assemble makes a view of what was read.
+func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jobs []job, list []reservation) (*view, error) {
+	ours := map[string]int{}
+	v := &view{at: now, threads: nodes[0].threads(), ours: ours}
+	for _, n := range nodes {
+		ours[n.Name] = n.cores()
+		v.all += n.cores()
+		if n.usable() {
+			v.capacity += n.cores()
+		}
+	}
+	if v.all > protocol.MaxCores {
+		return nil, fmt.Errorf("partition %s has %d cores, at most %d", partition, v.all, protocol.MaxCores)
+	}
+	v.hold(mark, partition, list)
+	return v, v.take(mark, partition, jobs)
+}
+
+// hold takes the reservations that lie on the partition's nodes.
+func (v *view) hold(mark queue.Mark, partition string, list []reservation) {
+	for _, r := range list {
+		there := 0 // cores of our nodes among its own
+		for _, n := range r.nodes {
+			there += v.ours[n]
+		}
+		id, mine := mark.ID(r.name)
+		mine = mine && (r.partition == partition || r.partition == "")
+		if !mine && (there == 0 || r.slot.Cores == 0) || !r.slot.End.After(v.at) {
+			continue
+		}
+		if !mine {
+			r.slot.Cores = min(r.slot.Cores, there)
+		}
+		v.held = append(v.held, held{name: r.name, id: id, mine: mine, slot: r.slot})
+	}
+}
+
+// take takes the jobs that run on the partition's nodes or wait for them.
+func (v *view) take(mark queue.Mark, partition string, jobs []job) error {
+	var waiting []job
+	for _, j := range jobs {
+		if h, ok := placeholder(mark, j); ok && j.in(partition) {
+			v.placehold(h)
+			continue
+		}
+		switch {
+		case j.occupies():
+			on, err := j.on(v.ours)
+			if err != nil {
+				return err
+			}
+			if on && !v.reserves(j.Reservation) {
+				v.running = append(v.running, message.RunningJob{Cores: j.cores(v.threads), End: j.end(v.at)})
+			}
+		case j.waits() && j.in(partition):
+			waiting = append(waiting, j)
+		}
+	}
+	v.line(waiting)
+	return nil
+}
+
+// on reports whether a running job is on any of our nodes. A job that is also on
+// others counts in full: too few cores are offered then, never too many.
+func (j job) on(ours map[string]int) (bool, error) {
+	names, err := hosts(j.Nodes)
+	if err != nil {
+		return false, fmt.Errorf("squeue: job %d: %w", j.ID, err)
+	}
+	return slices.ContainsFunc(names, func(n string) bool { return ours[n] > 0 }), nil
+}
+
+// reserves reports whether a reservation is listed: jobs in it take nothing more.
+func (v *view) reserves(name string) bool {
+	return name != "" && slices.ContainsFunc(v.held, func(h held) bool { return h.name == name && !h.slot.Start.After(v.at) })
+}
+
+// line puts the waiting jobs in the order of the queue.
+func (v *view) line(waiting []job) {
+	inTurn(waiting)
+	for _, j := range waiting {
+		if e := j.Eligible.instant(); e.After(v.at.Add(time.Minute)) {
+			continue // asked to begin later: it has no turn yet
+		}
+		for range j.tasks(maxQueued) {
+			if len(v.queued) >= maxQueued {
+				return
+			}
+			v.queued = append(v.queued, message.QueuedJob{Cores: max(j.cores(v.threads), 1), Wall: j.wall()})
+		}
+	}
+}
+
+// placeholder reads a job that holds a slot, see Hold.
+func placeholder(mark queue.Mark, j job) (held, bool) {
+	id, ok := mark.ID(j.Name)
+	f := strings.Fields(j.Comment)
+	if !ok || len(f) != 4 || f[0] != "slot" || !j.occupies() && !j.State.has("PENDING") {
+		return held{}, false
+	}
+	start, err1 := strconv.ParseInt(f[1], 10, 64)
+	end, err2 := strconv.ParseInt(f[2], 10, 64)
+	cores, err3 := strconv.Atoi(f[3])
+	slot := protocol.Slot{Start: time.Unix(start, 0).UTC(), End: time.Unix(end, 0).UTC(), Cores: cores}
+	if err1 != nil || err2 != nil || err3 != nil || slot.Validate() != nil {
+		return held{}, false
+	}
+	return held{name: j.Name, id: id, mine: true, slot: slot, job: j.ID, runs: j.occupies()}, true
+}
+
+// slotComment is how a placeholder remembers its slot to the second.
+func slotComment(s protocol.Slot) string {
+	return fmt.Sprintf("slot %d %d %d", s.Start.Unix(), s.End.Unix(), s.Cores)
+}
+
+// placehold takes a placeholder. One that should run and does not holds nothing.
+func (v *view) placehold(h held) {
+	if !h.slot.End.After(v.at) || !h.runs && v.at.After(h.slot.Start.Add(startGrace)) {
+		v.late = append(v.late, h)
+		return
+	}
+	v.held = append(v.held, h)
+}
+
+// mine finds a reservation of the agent.
+func (v *view) mine(id string) (held, bool) {
+	i := slices.IndexFunc(v.held, func(h held) bool { return h.mine && h.id == id })
+	if i < 0 {
+		return held{}, false
+	}
+	return v.held[i], true
+}
+
+// free is how many cores no running job and no reservation takes over a slot.
+func (v *view) free(slot protocol.Slot) int {
+	uses := make([]protocol.Slot, 0, len(v.held)+len(v.running))
+	for _, h := range v.held {
+		uses = append(uses, h.slot)
+	}
+	for _, r := range v.running {
+		uses = append(uses, protocol.Slot{Start: v.at, End: r.End, Cores: r.Cores})
+	}
+	return max(v.capacity-queue.Taken(uses, slot), 0)
+}
+
+// told is the view in the role's words.
+func (v *view) told() message.QueueChanged {
+	q := message.QueueChanged{At: v.at, Capacity: v.capacity, Running: v.running, Queued: v.queued}
+	for _, h := range v.held {
+		q.Reservations = append(q.Reservations, message.QueueReservation{ID: h.handle(), Slot: h.slot, Mine: h.mine})
+	}
+	return q
+}
+
+// handle is what the role calls a reservation: its ID, or Slurm's name of one
+// that is not the agent's.
+func (h held) handle() string {
+	if h.mine {
+		return h.id
+	}
+	return h.name
+}
+
+// same reports whether two views tell the role the same, but for their time.
+func (v *view) same(w *view) bool {
+	return w != nil && v.capacity == w.capacity && slices.Equal(v.queued, w.queued) &&
+		slices.EqualFunc(v.held, w.held, func(a, b held) bool {
+			return a.name == b.name && a.slot.Cores == b.slot.Cores && a.slot.Start.Equal(b.slot.Start) && a.slot.End.Equal(b.slot.End)
+		}) &&
+		slices.EqualFunc(v.running, w.running, func(a, b message.RunningJob) bool {
+			return a.Cores == b.Cores && a.End.Sub(b.End).Abs() < Late
+		})
+}
