@@ -70,6 +70,14 @@ type QueueChanged struct {
 	Foreseen []protocol.Span
 }
 
+// QueueDown says that the batch system cannot be asked how it is (inform). What
+// was told last may be wrong by now; what is promised stands. The next
+// QueueChanged ends it.
+type QueueDown struct {
+	Since time.Time
+	Why   string // one line for people
+}
+
 // QueueReservation is a reservation as the batch system lists it.
 type QueueReservation struct {
 	ID   string
@@ -84,3 +92,4 @@ func (Release) Kind() string      { return "local-release" }
 func (Reserved) Kind() string     { return "local-reserved" }
 func (Released) Kind() string     { return "local-released" }
 func (QueueChanged) Kind() string { return "local-queue-changed" }
+func (QueueDown) Kind() string    { return "local-queue-down" }
