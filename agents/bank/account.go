@@ -9,8 +9,8 @@ import (
 )
 
 // balance answers who asks for its own accounts.
-func (r *Role) balance(m protocol.Message) protocol.Output {
-	a, ok := r.ledger.Account(m.Sender)
+func (r *Role) balance(now time.Time, m protocol.Message) protocol.Output {
+	a, ok := r.ledger.AccountAt(now, m.Sender)
 	if !ok {
 		return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Refuse, message.Refused(protocol.CodeAccount, "no such account"))}}
 	}

@@ -35,6 +35,10 @@ type Config struct {
 	Currencies []string
 	Grace      time.Duration // pause of expiry after a restart; zero: ledger.DefaultGrace
 	Heartbeat  time.Duration // between presences; zero: protocol.HeartbeatPeriod
+
+	// Sign signs the operator's acts, the same octets always in the same way; nil:
+	// they are not signed. See ledger.Config.
+	Sign func(octets []byte) []byte
 }
 
 // Role is a bank agent.
@@ -57,7 +61,7 @@ type asker struct {
 
 // New restores a bank from its tables.
 func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
-	l, err := ledger.Load(ledger.Config{Bank: cfg.ID, Currencies: cfg.Currencies, Grace: cfg.Grace}, now, t)
+	l, err := ledger.Load(ledger.Config{Bank: cfg.ID, Currencies: cfg.Currencies, Grace: cfg.Grace, Sign: cfg.Sign}, now, t)
 	if err != nil {
 		return nil, protocol.Output{}, err
 	}
@@ -104,8 +108,27 @@ func (r *Role) handle(now time.Time, m protocol.Message) protocol.Output {
 		})
 	case message.FoundOutcome:
 		return r.recall(now, m, body)
+	case message.JobReport:
+		return r.report(now, m, body)
+	case message.JobVerdict:
+		return r.judge(now, m, body)
+	case message.Readmission:
+		return r.readmit(now, m, body)
+	}
+	return r.handleAccount(now, m)
+}
+
+// handleAccount answers what is about accounts, and not about one contract.
+func (r *Role) handleAccount(now time.Time, m protocol.Message) protocol.Output {
+	switch body := m.Body.(type) {
+	case message.VoucherRequest:
+		return r.voucher(now, m, body)
+	case message.QuoteRequest:
+		return r.quote(now, m, body)
+	case message.ExchangeRequest:
+		return r.exchange(now, m, body)
 	case message.BalanceQuery:
-		return r.balance(m)
+		return r.balance(now, m)
 	case message.StatementQuery:
 		return r.statement(m, body)
 	case message.Statement:
@@ -132,6 +155,9 @@ func (r *Role) expire(now time.Time) protocol.Output {
 	out := protocol.Output{Save: records}
 	for _, receipt := range done.Voided {
 		out.Send = append(out.Send, r.tellWaiting(receipt)...)
+	}
+	for _, e := range done.Ended {
+		out.Send = append(out.Send, r.tellEnded(e)...)
 	}
 	return out
 }
@@ -180,6 +206,7 @@ func (r *Role) answer(m protocol.Message, receipt protocol.Receipt) protocol.Mes
 // wants them, whatever order they were made in.
 func decision(receipt protocol.Receipt) message.Decision {
 	receipt.Refunds = slices.SortedFunc(slices.Values(receipt.Refunds), func(a, b protocol.Refund) int { return cmp.Compare(a.Unit, b.Unit) })
+	receipt.Ends = slices.SortedFunc(slices.Values(receipt.Ends), func(a, b protocol.UnitEnd) int { return cmp.Compare(a.Unit, b.Unit) })
 	d := message.Decision{Contract: receipt.Contract, Outcome: receipt.Outcome, Reason: receipt.Reason}
 	if decided(receipt) {
 		d.Receipt = &message.SignedReceipt{Receipt: receipt}
@@ -280,7 +307,7 @@ func (r *Role) refund(now time.Time, m protocol.Message, q message.RefundRequest
 func (r *Role) beat(now time.Time) protocol.Output {
 	r.counter++
 	r.beatAt = now.Add(r.cfg.Heartbeat)
-	p := message.Presence{Agent: protocol.KindBank, TTL: max(protocol.PresenceTTL, 7*r.cfg.Heartbeat/2), Counter: r.counter, Modes: []protocol.Mode{protocol.ModeOnReservation}}
+	p := message.Presence{Agent: protocol.KindBank, TTL: max(protocol.PresenceTTL, 7*r.cfg.Heartbeat/2), Counter: r.counter, Modes: r.modes()}
 	for _, c := range r.cfg.Currencies {
 		p.Terms = append(p.Terms, protocol.Terms{Bank: r.cfg.ID, Currency: c})
 	}
@@ -289,6 +316,18 @@ func (r *Role) beat(now time.Time) protocol.Output {
 		Send:   []protocol.Message{r.presence(p)},
 		WakeAt: r.beatAt,
 	}
+}
+
+// modes are those that some currency of the bank is paid in: barter only pays
+// after the fact.
+func (r *Role) modes() []protocol.Mode {
+	late := []protocol.Mode{protocol.ModeOnCompletion, protocol.ModeMetered}
+	for _, c := range r.cfg.Currencies {
+		if r.ledger.Policy(c).Kind != ledger.PolicyBarter {
+			return append([]protocol.Mode{protocol.ModeOnReservation}, late...)
+		}
+	}
+	return late
 }
 
 func (r *Role) presence(p message.Presence) protocol.Message {

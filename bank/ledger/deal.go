@@ -133,7 +133,7 @@ func (l *Ledger) conclude(now time.Time, o *outcome, h *hold, due protocol.Credi
 		return l.receipt(id, o), nil, nil
 	}
 	c := l.change()
-	h.deal.stage, h.deal.due, h.until = stageFiled, due, l.instant(now)+int64(protocol.DisputeWithin)
+	h.deal.stage, h.deal.due, h.until, h.ref = stageFiled, due, l.instant(now)+int64(protocol.DisputeWithin), r.Ref
 	l.deadlines.add(deadline{at: h.until, hold: h.number})
 	c.restage(now, h, KindUsage, r.Ref)
 	return l.receipt(id, o), c.recs, nil
@@ -165,6 +165,26 @@ func (r *JobReport) due(b *protocol.Bundle, u *protocol.BundleUnit) (protocol.Cr
 	}
 	kept, _ := protocol.Prepaid(u.Cost, due)
 	return kept, nil
+}
+
+// Due is what a seller's report of its unit makes due by the terms of a bundle.
+func Due(b protocol.Bundle, seller protocol.AgentID, r JobReport) (protocol.Credits, error) {
+	u, err := unitOf(&b, r.Unit, 0, seller)
+	if err != nil {
+		return 0, err
+	}
+	return r.due(&b, u)
+}
+
+// Filed is the Ref of the usage record that a unit's seller has filed and that
+// waits for its user or the operator; "" for none.
+func (l *Ledger) Filed(id protocol.ContractID, unit int) string {
+	k, err := parseContract(id)
+	h := l.holds[l.deals[dealKey{k, unit}]]
+	if err != nil || h == nil || h.deal.stage == stageOpen {
+		return ""
+	}
+	return h.ref
 }
 
 // dealOf is a unit's outcome and its hold; no hold: it has ended.

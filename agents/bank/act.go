@@ -1,0 +1,75 @@
+package bank
+
+import (
+	"time"
+
+	"ramp/bank/ledger"
+	"ramp/protocol"
+)
+
+// More acts of the operator; like OpenAccount and Credit, each returns the entry
+// that it made, and nothing is done until the Output is durable. A refusal is a
+// *ledger.Refusal, and changes nothing.
+
+func act(e ledger.Entry, records []protocol.Record, err error) (ledger.Entry, protocol.Output, error) {
+	return e, protocol.Output{Save: records}, err
+}
+
+// SetPolicy gives a currency its policy, before money moves in it.
+func (r *Role) SetPolicy(now time.Time, currency string, p ledger.Policy) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.SetPolicy(now, currency, p))
+}
+
+// SetLimit sets how far below zero an account may go; limit is zero or more.
+// ID is an agent's, ledger.GroupID of a group, or ledger.House.
+func (r *Role) SetLimit(now time.Time, id protocol.AgentID, currency string, limit protocol.Credits) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.SetOverdraft(now, id, currency, limit))
+}
+
+// SetStanding freezes an account, frees it, or closes it for ever.
+func (r *Role) SetStanding(now time.Time, id protocol.AgentID, s ledger.Standing, ref string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.SetStanding(now, id, s, ref))
+}
+
+// OpenGroup opens the account of a group; SetGroup then says who is in it.
+func (r *Role) OpenGroup(now time.Time, name string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.OpenGroup(now, name))
+}
+
+// SetGroup sets a group's shares, members and clusters, all at once.
+func (r *Role) SetGroup(now time.Time, g ledger.Group) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.SetGroup(now, g))
+}
+
+// SetAllowance gives an account an income per day.
+func (r *Role) SetAllowance(now time.Time, id protocol.AgentID, currency string, income protocol.Credits, ref string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.SetAllowance(now, id, currency, income, ref))
+}
+
+// SetRate sets what one credit of a currency buys of another; zero ends it.
+func (r *Role) SetRate(now time.Time, from, to string, rate protocol.Credits, ref string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.SetRate(now, from, to, rate, ref))
+}
+
+// Transfer moves money between two accounts; about names a disputed job.
+func (r *Role) Transfer(now time.Time, from, to protocol.AgentID, currency string, amount protocol.Credits, about ledger.Disputed, ref string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.Transfer(now, from, to, currency, amount, about, ref))
+}
+
+// Arbitrate decides what a held unit is paid: 0..held. It answers
+// ledger.ErrAskStore if the store must be asked first: hand its answer to Recall.
+func (r *Role) Arbitrate(now time.Time, id protocol.ContractID, unit int, paid protocol.Credits, ref string) (protocol.Receipt, protocol.Output, error) {
+	receipt, records, err := r.ledger.Arbitrate(now, id, unit, paid, ref)
+	return receipt, protocol.Output{Save: records}, err
+}
+
+// Recall tells the bank what its store knows of a contract.
+func (r *Role) Recall(id protocol.ContractID, found ledger.Lookup) error {
+	return r.ledger.Recall(id, found)
+}
+
+// SetRecovery begins or ends recovery after a restore from a backup.
+func (r *Role) SetRecovery(now time.Time, on bool, ref string) (ledger.Entry, protocol.Output, error) {
+	e, out, err := act(r.ledger.SetRecovery(now, on, ref))
+	return e, out.Join(r.alarm()), err
+}
