@@ -19,10 +19,12 @@ func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
 		if !r.Mine {
 			continue
 		}
-		there[r.ID] = true
-		if p.claims[r.ID] == nil {
+		c := p.claims[r.ID]
+		if c == nil {
 			p.unknown(t, r)
+			continue
 		}
+		there[r.ID] = covers(r.Slot, c.item.Slot) // one that is too small is as good as lost
 	}
 	for _, d := range slices.Clone(p.order) {
 		for _, c := range slices.Clone(d.claims) {
@@ -123,10 +125,11 @@ func (p *Participant) remade(t *turn, c *claim, r message.Reserved) {
 	}
 }
 
-// becomeBroken owes the buyer the whole cost of the unit.
+// becomeBroken owes the buyer the whole cost of the unit. What the batch system
+// may still have of it goes.
 func (p *Participant) becomeBroken(t *turn, c *claim) {
 	c.become(t.now, ClaimBroken, "lost by the batch system")
-	p.cfg.Book.Remove(c.id)
+	p.release(t, c)
 	p.askRefund(t, c)
 }
 
@@ -135,17 +138,21 @@ func (p *Participant) retryClaim(t *turn, c *claim) {
 	if c.retryAt.IsZero() || t.now.Before(c.retryAt) {
 		return
 	}
-	switch {
-	case c.releasing:
+	if c.releasing {
 		t.backOff(c)
 		t.send(p.queue(message.Release{ID: c.id}))
+	}
+	switch {
 	case c.remaking && !t.now.Before(c.item.Slot.Start):
 		p.becomeBroken(t, c)
 	case c.remaking:
 		p.remake(t, c)
-	case c.refund != nil && !c.refund.paid:
-		p.sendRefund(t, c)
-	case c.state == ClaimBroken && c.refund == nil:
+	case c.owes():
 		p.askRefund(t, c)
 	}
+}
+
+// owes reports whether the bank has still to give money back for a claim.
+func (c *claim) owes() bool {
+	return c.refund != nil && !c.refund.paid || c.state == ClaimBroken && c.refund == nil
 }

@@ -177,7 +177,7 @@ func (c *claim) finalAt() (time.Time, bool) {
 	case ClaimFreed, ClaimCancelled:
 		return c.endedAt.Add(Retention), !c.releasing
 	case ClaimBroken:
-		return c.endedAt.Add(Retention), c.refund != nil && c.refund.paid
+		return c.endedAt.Add(Retention), c.refund != nil && c.refund.paid && !c.releasing
 	case ClaimSold:
 		return c.item.Slot.End.Add(Retention), c.refund == nil
 	}

@@ -100,11 +100,12 @@ func (p *Participant) signRefund(t *turn, c *claim, kept protocol.Credits) bool 
 	return true
 }
 
-// askRefund asks the bank to give the whole price of a broken unit back. What
-// cannot be signed now is owed all the same, and tried again.
+// askRefund asks the bank to give back what is due for a claim: the whole price,
+// if the unit is broken and nothing was signed yet. What cannot be signed now is
+// owed all the same, and tried again.
 func (p *Participant) askRefund(t *turn, c *claim) {
-	t.touch(c.deal)
-	if !p.signRefund(t, c, 0) {
+	if c.refund == nil && !p.signRefund(t, c, 0) {
+		t.touch(c.deal)
 		t.backOff(c)
 		return
 	}

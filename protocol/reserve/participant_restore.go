@@ -174,13 +174,12 @@ func (p *Participant) resume(t *turn, d *deal) {
 		switch {
 		case c.state == ClaimReserving && t.now.Before(c.holdUntil):
 			t.send(p.queue(message.Reserve{ID: c.id, Slot: c.item.Slot}))
-		case c.releasing:
+		case c.owes():
+			p.askRefund(t, c)
+		}
+		if c.releasing {
 			t.backOff(c)
 			t.send(p.queue(message.Release{ID: c.id}))
-		case c.refund != nil && !c.refund.paid:
-			p.sendRefund(t, c)
-		case c.state == ClaimBroken && c.refund == nil:
-			p.askRefund(t, c)
 		}
 	}
 	p.expire(t, d)

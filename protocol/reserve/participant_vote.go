@@ -262,6 +262,9 @@ func (p *Participant) released(t *turn, r message.Released) {
 		return // nothing waits for it, or it is asked again at its time
 	}
 	c.releasing, c.retryAt = false, time.Time{}
+	if c.owes() {
+		t.backOff(c)
+	}
 	t.touch(c.deal)
 	p.sweep(t, c.deal)
 }
