@@ -13,6 +13,9 @@ import (
 // ErrFull is what a full disk says.
 var ErrFull = errors.New("no space left on device")
 
+// ErrFenced is what a shared disk says to who is no longer its leader.
+var ErrFenced = errors.New("deposed: another leads now")
+
 // Disk is the durable state of a host. It is an agents.Store whose writes may be
 // cut short: a crash during one leaves all of it, nothing, or a torn frame, which
 // the next start detects by its checksum and drops.
@@ -21,6 +24,7 @@ type Disk struct {
 	frame  []byte // being written; what a crash leaves of it is decided then
 	full   bool
 	torn   int // frames that were found torn
+	epoch  int // of the leader that may write
 }
 
 // NewDisk is an empty disk.
@@ -44,15 +48,18 @@ func (d *Disk) Len(table string) int { return len(d.tables[table]) }
 
 // Append makes the records durable at once.
 func (d *Disk) Append(records []protocol.Record) error {
-	if err := d.begin(records); err != nil {
+	if err := d.begin(records, d.epoch); err != nil {
 		return err
 	}
 	d.end()
 	return nil
 }
 
-// begin starts a write.
-func (d *Disk) begin(records []protocol.Record) error {
+// begin starts a write by the leader of an epoch.
+func (d *Disk) begin(records []protocol.Record, epoch int) error {
+	if epoch != d.epoch {
+		return ErrFenced
+	}
 	if d.full {
 		return ErrFull
 	}

@@ -35,15 +35,16 @@ type Faults struct {
 	Stalls     Range `json:"stalls_per_day" yaml:"stalls_per_day"`
 	Stalled    Span  `json:"stalled" yaml:"stalled"`
 	// Hosts. A crash comes at an Output, so many in a hundred thousand.
-	Crashes  Range `json:"crashes_per_100000_outputs" yaml:"crashes_per_100000_outputs"`
-	Down     Span  `json:"down" yaml:"down"`
-	Outages  Range `json:"outages_per_day" yaml:"outages_per_day"` // of any host, whatever it does
-	FullDisk Range `json:"full_disks_per_day" yaml:"full_disks_per_day"`
-	Full     Span  `json:"full" yaml:"full"`
-	Write    Span  `json:"write" yaml:"write"`                               // what a durable write takes
-	OffClock Range `json:"wrong_clocks_percent" yaml:"wrong_clocks_percent"` // of the hosts
-	Offset   Span  `json:"clock_offset" yaml:"clock_offset"`
-	Drift    Range `json:"clock_drift_ppm" yaml:"clock_drift_ppm"`
+	Crashes   Range `json:"crashes_per_100000_outputs" yaml:"crashes_per_100000_outputs"`
+	Down      Span  `json:"down" yaml:"down"`
+	Outages   Range `json:"outages_per_day" yaml:"outages_per_day"`       // of any host, whatever it does
+	TakeOvers Range `json:"take_overs_per_day" yaml:"take_overs_per_day"` // by a bank's standby
+	FullDisk  Range `json:"full_disks_per_day" yaml:"full_disks_per_day"`
+	Full      Span  `json:"full" yaml:"full"`
+	Write     Span  `json:"write" yaml:"write"`                               // what a durable write takes
+	OffClock  Range `json:"wrong_clocks_percent" yaml:"wrong_clocks_percent"` // of the hosts
+	Offset    Span  `json:"clock_offset" yaml:"clock_offset"`
+	Drift     Range `json:"clock_drift_ppm" yaml:"clock_drift_ppm"`
 	// Batch systems.
 	Slow       Span  `json:"queue_answer" yaml:"queue_answer"`
 	QueueDown  Range `json:"queue_outages_per_day" yaml:"queue_outages_per_day"` // per batch system
@@ -76,7 +77,7 @@ func heavy() Faults {
 		Delay: Span{time.Millisecond, 150 * time.Millisecond}, Tails: Range{0, 50}, Tail: Span{time.Second, 20 * time.Second},
 		Partitions: Range{0, 24}, Parted: Span{time.Second, 2 * time.Hour},
 		Stalls: Range{0, 200}, Stalled: Span{0, time.Minute},
-		Crashes: Range{0, 500}, Down: Span{0, 2 * time.Hour}, Outages: Range{0, 24},
+		Crashes: Range{0, 500}, Down: Span{0, 2 * time.Hour}, Outages: Range{0, 24}, TakeOvers: Range{0, 48},
 		FullDisk: Range{0, 6}, Full: Span{time.Second, time.Hour}, Write: Span{100 * time.Microsecond, 200 * time.Millisecond},
 		OffClock: Range{0, 20}, Offset: Span{-10 * time.Minute, 10 * time.Minute}, Drift: Range{-500, 500},
 		Slow: Span{time.Millisecond, 3 * time.Minute}, QueueDown: Range{0, 2}, QueueAway: Span{time.Minute, 2 * time.Hour},
@@ -109,7 +110,7 @@ func (f Faults) Validate() error {
 		numbers("partitions_per_day", f.Partitions, 0, 1e6), spans("parted", f.Parted, 0, day),
 		numbers("stalls_per_day", f.Stalls, 0, 1e6), spans("stalled", f.Stalled, 0, day),
 		numbers("crashes_per_100000_outputs", f.Crashes, 0, 100_000), spans("down", f.Down, 0, day), numbers("outages_per_day", f.Outages, 0, 1e6),
-		numbers("full_disks_per_day", f.FullDisk, 0, 1e6), spans("full", f.Full, 0, day), spans("write", f.Write, 0, time.Minute),
+		numbers("take_overs_per_day", f.TakeOvers, 0, 1e6), numbers("full_disks_per_day", f.FullDisk, 0, 1e6), spans("full", f.Full, 0, day), spans("write", f.Write, 0, time.Minute),
 		numbers("wrong_clocks_percent", f.OffClock, 0, 100), spans("clock_offset", f.Offset, -day, day), numbers("clock_drift_ppm", f.Drift, -100_000, 100_000),
 		spans("queue_answer", f.Slow, 0, time.Hour), numbers("queue_outages_per_day", f.QueueDown, 0, 1e4), spans("queue_away", f.QueueAway, 0, day),
 		numbers("queue_forgets_per_mille", f.Forgotten, 0, 1000), numbers("queue_grants_short_per_mille", f.Short, 0, 1000),

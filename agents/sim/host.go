@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,6 +41,9 @@ type Spec struct {
 	HearPresence, HearCalls bool
 	// Unavailable answers what arrives while the disk cannot be written.
 	Unavailable func(m protocol.Message) (protocol.Message, bool)
+	// Standby is a second machine with the same agent and the same (shared, fenced)
+	// disk, which takes over at times: a bank on a cluster.
+	Standby bool
 	// Steady hosts have no faults of their own: what runs there is no honest
 	// agent, or has its own.
 	Steady bool
@@ -55,6 +59,8 @@ type Host struct {
 	index   int
 	trusted bool // by the world's authorities
 	disk    *Disk
+	epoch   int         // in which it leads, if it shares its disk
+	other   *Host       // with which it shares it
 	role    agents.Role // nil: down, or the disk cannot be written
 	life    int         // how often it was started
 	up      bool
@@ -122,7 +128,7 @@ func (h *Host) Outputs() int { return h.output }
 
 // start gives the host a new life.
 func (h *Host) start() {
-	if h.up {
+	if h.up || h.world.Leader(h.ID()) != h {
 		return
 	}
 	h.up = true
@@ -134,6 +140,7 @@ func (h *Host) start() {
 }
 
 func (h *Host) load() {
+	h.epoch = h.disk.epoch
 	role, out, err := h.Load(h.disk, h.Now())
 	if err != nil {
 		panic(fmt.Sprintf("sim: %s cannot read what it saved: %v", h.Name, err))
@@ -178,6 +185,18 @@ func (h *Host) carryOut(out protocol.Output) {
 	h.write()
 }
 
+// takeOver makes a standby the leader. The deposed one may still run: it does not
+// know yet, and its writes are refused.
+func (h *Host) takeOver() {
+	if h.up || len(h.other.disk.frame) > 0 && h.other.up {
+		return // a write is on its way; next time
+	}
+	h.disk.epoch++
+	h.world.byID[h.ID()] = h
+	h.world.stats.TakeOvers++
+	h.start()
+}
+
 // setAlarm makes t the alarm, if it is before the standing one.
 func (h *Host) setAlarm(t time.Time) {
 	if t.IsZero() {
@@ -204,9 +223,13 @@ func (h *Host) write() {
 	if !ok {
 		return
 	}
-	if err := h.disk.begin(records); err != nil {
+	if err := h.disk.begin(records, h.epoch); err != nil {
 		h.outbox.Failed()
 		h.role, h.alarm = nil, -1
+		if errors.Is(err, ErrFenced) {
+			h.up = false // until it takes over again
+			return
+		}
 		h.world.plan(probing, event{kind: probes, host: h, life: h.life})
 		return
 	}
@@ -252,7 +275,7 @@ func (h *Host) crash(down time.Duration) {
 		return
 	}
 	h.world.stats.Crashes++
-	if len(h.disk.frame) > 0 {
+	if len(h.disk.frame) > 0 && h.epoch == h.disk.epoch {
 		h.world.durable(h, h.disk.crash(h.world.kept(len(h.disk.frame))))
 	}
 	h.up, h.role, h.alarm, h.cut = false, nil, -1, false

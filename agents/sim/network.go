@@ -138,7 +138,7 @@ func (w *World) gossip(from *Host, p *packet) {
 
 // post brings a packet to one agent.
 func (w *World) post(from *Host, id protocol.AgentID, p *packet) {
-	to := w.leader(id)
+	to := w.Leader(id)
 	if to == nil {
 		w.undeliverable(from, id, p)
 		return

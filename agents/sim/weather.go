@@ -14,6 +14,7 @@ type weather struct {
 	partitions int    // per day, and so on
 	stalls     int
 	outages    int
+	takeOvers  int
 	fullDisk   int
 }
 
@@ -28,11 +29,13 @@ func (w *World) blow() {
 	w.weather = weather{
 		chance: c, crashes: c.In(f.Crashes), offClock: c.In(f.OffClock), partitions: c.In(f.Partitions),
 		stalls: c.In(f.Stalls), outages: c.In(f.Outages), fullDisk: c.In(f.FullDisk),
+		takeOvers: c.In(f.TakeOvers),
 	}
 	w.often(w.weather.partitions, w.part)
 	w.often(w.weather.stalls, w.stall)
 	w.often(w.weather.outages, w.outage)
 	w.often(w.weather.fullDisk, w.fill)
+	w.often(w.weather.takeOvers, w.depose)
 }
 
 // often lets something happen so many times a day, at random, until it is calm.
@@ -121,6 +124,15 @@ func (w *World) stall() {
 func (w *World) outage() {
 	if h := w.victim(); h != nil {
 		h.crash(w.downtime())
+	}
+}
+
+// depose lets standbys take over, whether their leaders are well or not.
+func (w *World) depose() {
+	for _, h := range w.hosts {
+		if h.other != nil && w.Leader(h.ID()) != h {
+			h.takeOver()
+		}
 	}
 }
 

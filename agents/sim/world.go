@@ -71,6 +71,7 @@ type Stats struct {
 	Lost      int64
 	Refused   int64 // that could not be opened
 	Crashes   int64
+	TakeOvers int64
 	Writes    int64
 	Torn      int64
 }
@@ -120,19 +121,30 @@ func (w *World) Hook(h Hooks) { w.hooks = h }
 
 // Add puts a host into the world; it starts at once.
 func (w *World) Add(s Spec) *Host {
-	h := &Host{Spec: s, world: w, index: len(w.hosts), disk: NewDisk(), alarm: -1, stirs: map[protocol.AgentID]time.Duration{}}
-	w.hosts = append(w.hosts, h)
-	w.byName[s.Name], w.byID[s.Credential.ID] = h, h
+	h := w.add(s, s.Name, NewDisk())
+	w.byID[s.Credential.ID] = h
+	if s.Standby {
+		h.other = w.add(s, s.Name+"'", h.disk)
+		h.other.other = h
+	}
 	if s.HearPresence {
 		w.hearPresence = append(w.hearPresence, h)
 	}
 	if s.HearCalls {
 		w.hearCalls = append(w.hearCalls, h)
 	}
+	h.start()
+	return h
+}
+
+func (w *World) add(s Spec, name string, disk *Disk) *Host {
+	s.Name = name
+	h := &Host{Spec: s, world: w, index: len(w.hosts), disk: disk, alarm: -1, stirs: map[protocol.AgentID]time.Duration{}}
+	w.hosts = append(w.hosts, h)
+	w.byName[name] = h
 	_, err := w.cfg.Trust.Verify(raw(s.Credential.Chain), w.Now())
 	h.trusted = err == nil
 	w.setClock(h)
-	h.start()
 	return h
 }
 
@@ -144,8 +156,9 @@ func raw(chain []*x509.Certificate) [][]byte {
 	return list
 }
 
-// leader is the host of an agent.
-func (w *World) leader(id protocol.AgentID) *Host { return w.byID[id] }
+// Leader is the host of an agent, nil if there is none: of two that share a disk,
+// the one that leads.
+func (w *World) Leader(id protocol.AgentID) *Host { return w.byID[id] }
 
 // Host is a host by name, nil if there is none.
 func (w *World) Host(name string) *Host { return w.byName[name] }

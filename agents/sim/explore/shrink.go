@@ -10,7 +10,7 @@ import (
 )
 
 // maxTries bounds how many markets a Shrink lives through.
-const maxTries = 200
+const maxTries = 100
 
 // Shrink looks for the smallest market that breaks the same invariant first as
 // cfg does: with less time, fewer agents, smaller orders and fewer kinds of
@@ -19,7 +19,7 @@ const maxTries = 200
 func Shrink(ctx context.Context, cast *market.Cast, cfg market.Config, invariant string, told func(market.Config)) (market.Config, market.Result) {
 	s := shrinker{ctx: ctx, cast: cast, invariant: invariant, told: told, least: cfg}
 	s.breaks(cfg)
-	for s.tries = 0; s.round() && s.tries < maxTries; {
+	for s.round() {
 	}
 	return s.least, s.result
 }
@@ -48,19 +48,18 @@ func (s *shrinker) breaks(cfg market.Config) bool {
 	return true
 }
 
-// round tries every way to make the least market smaller once; it reports
-// whether any did.
+// round looks for a way to make the least market smaller; it reports whether it
+// found one.
 func (s *shrinker) round() bool {
-	smaller := false
 	for _, try := range s.ways() {
 		if s.breaks(try) {
-			smaller = true
 			if s.told != nil {
 				s.told(s.least)
 			}
+			return true
 		}
 	}
-	return smaller
+	return false
 }
 
 // ways are the markets that are a step smaller than the least.

@@ -84,6 +84,8 @@ func (c *Checks) bankLegs(e ledger.Entry) {
 		b.balance[leg.Line] += leg.Amount
 		b.held[leg.Line] += leg.Held
 		c.check(Money, leg.After == b.balance[leg.Line], "entry %d leaves line %d with %s, it has %s", e.Number, leg.Line, leg.After, b.balance[leg.Line])
+		free := b.balance[leg.Line] - b.held[leg.Line]
+		c.check(Money, free >= 0 || b.lines[leg.Line].account.Local(), "entry %d leaves %s with %s", e.Number, b.lines[leg.Line].account, free)
 		c.check(Money, b.held[leg.Line] >= 0, "entry %d leaves line %d with %s held", e.Number, leg.Line, b.held[leg.Line])
 	}
 	for _, currency := range sorted(sums) {

@@ -182,7 +182,7 @@ const maxWaiting = 1024
 // batch systems and ledger agree.
 func (c *Checks) Finish() {
 	for _, h := range c.m.World.Hosts() {
-		c.check(Decided, h.Up(), "%s does not come up", h.Name)
+		c.check(Decided, h.Up() || c.m.World.Leader(h.ID()) != h, "%s does not come up", h.Name)
 	}
 	c.finishLedger()
 	for _, s := range c.m.sites {
@@ -253,8 +253,8 @@ func (c *Checks) compareQueue(s *Site, list []message.ReservationLine) error {
 		case "reserving", "held", "countersigned":
 			errs = append(errs, fmt.Errorf("%s has %s %s when everything is over", s.Host.Name, l.ID, l.State))
 		}
-		if _, there := s.Cluster.Slots()[l.ID]; want[l.ID] && !there {
-			errs = append(errs, fmt.Errorf("%s: %s is sold, but not in the batch system", s.Host.Name, l.ID))
+		if got := s.Cluster.Slots()[l.ID]; want[l.ID] && got.Cores < l.Slot.Cores {
+			errs = append(errs, fmt.Errorf("%s: %s is sold with %d cores, the batch system has %d", s.Host.Name, l.ID, l.Slot.Cores, got.Cores))
 		}
 	}
 	for _, id := range sorted(s.Cluster.Slots()) {

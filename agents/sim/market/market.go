@@ -81,13 +81,13 @@ func (m *Market) site(h *sim.Host) *Site { return m.bySite[h] }
 // Users are the buyers, in order.
 func (m *Market) Users() []*User { return m.users }
 
-// Bank is the bank's host.
+// Bank is the bank's first host; a second one shares its disk.
 func (m *Market) Bank() *sim.Host { return m.bank }
 
 func (m *Market) addBank() {
 	cfg := bank.Config{ID: m.Cast.ID(BankName), Currencies: []string{Currency}, Heartbeat: m.cfg.Heartbeat}
 	m.bank = m.World.Add(sim.Spec{
-		Name: BankName, Credential: m.Cast.Credential(BankName), Unavailable: unavailable(cfg.ID),
+		Name: BankName, Credential: m.Cast.Credential(BankName), Standby: true, Unavailable: unavailable(cfg.ID),
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			return bank.New(cfg, t, now)
 		},
@@ -138,8 +138,19 @@ func (m *Market) addUser(i int) {
 // peace is how long nothing fails at first.
 const peace = time.Minute
 
-// credit is what every user has at first: more than it can spend.
-const credit = 1_000_000_000 * protocol.Credit
+// What users have at first: more than they can spend, or, every fourth, hardly
+// enough.
+const (
+	rich = 1_000_000_000 * protocol.Credit
+	poor = 3_000 * protocol.Credit
+)
+
+func credit(user int) protocol.Credits {
+	if user%4 == 3 {
+		return poor
+	}
+	return rich
+}
 
 // fund opens everybody's account and gives users their money, before anything
 // can fail.
@@ -153,10 +164,10 @@ func (m *Market) fund() {
 	for _, s := range m.sites {
 		open(s.Host)
 	}
-	for _, u := range m.users {
+	for i, u := range m.users {
 		open(u.Host)
 		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
-			_, out, err := b.Credit(now, u.Host.ID(), Currency, credit, "at the beginning")
+			_, out, err := b.Credit(now, u.Host.ID(), Currency, credit(i), "at the beginning")
 			return out, err
 		})
 	}

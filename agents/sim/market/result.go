@@ -24,10 +24,11 @@ type Result struct {
 	// at the end were not looked at.
 	Complete bool `json:"complete"`
 	// What the faults did.
-	Events  int64 `json:"events"`
-	Lost    int64 `json:"lost"`
-	Crashes int64 `json:"crashes"`
-	Torn    int64 `json:"torn"`
+	Events    int64 `json:"events"`
+	Lost      int64 `json:"lost"`
+	Crashes   int64 `json:"crashes"`
+	Torn      int64 `json:"torn"`
+	TakeOvers int64 `json:"take_overs"`
 }
 
 // eventsPerLook is how many events pass between looks at whether to stop.
@@ -85,14 +86,14 @@ func (c *Checks) Result() Result {
 	r := Result{
 		Seed: c.m.cfg.Seed, TraceHash: w.Hash(), Violations: append([]Violation{}, c.violations...), Checks: map[string]int{},
 		Auctions: c.m.orders, Messages: s.Delivered, SimSeconds: w.Elapsed().Seconds(),
-		Events: s.Events, Lost: s.Lost, Crashes: s.Crashes, Torn: s.Torn,
+		Events: s.Events, Lost: s.Lost, Crashes: s.Crashes, Torn: s.Torn, TakeOvers: s.TakeOvers,
 	}
 	for _, name := range Invariants() {
 		r.Checks[name] = c.counts[name]
 	}
 	var paid protocol.Credits
-	for _, u := range c.m.users {
-		paid += credit - c.bank.balanceOf(u.Host.ID())
+	for i, u := range c.m.users {
+		paid += credit(i) - c.bank.balanceOf(u.Host.ID())
 		c.countPurchases(u, &r)
 	}
 	r.Money = paid.String()
