@@ -132,7 +132,9 @@ func (p *Participant) refunded(t *turn, d *deal, r *contract.VerifiedReceipt) {
 			continue
 		}
 		c.refund.paid = true
-		c.retryAt, c.retries = time.Time{}, 0
+		if !c.releasing {
+			c.retryAt, c.retries = time.Time{}, 0
+		}
 		d.contract.receipt = r
 		t.save(receiptRecord(*r))
 		t.touch(d)

@@ -26,8 +26,7 @@
  *
  * LIVENESS is checked in a safety form. After calm every step adds something:
  * a message to the network, or progress to a memory or a journal; so each run
- * ends (spin proves that too: no cycle after calm, target `cycles` of the
- * test), and where no step is left, Quiescence below looks at what became of
+ * ends (spin proves that too: there is no cycle after calm), and where no step is left, Quiescence below looks at what became of
  * everybody. That is liveness under one assumption: a step that stays possible
  * is taken at last. A timer fires, and a message that is sent often enough
  * arrives once.
@@ -375,16 +374,18 @@ progress:
 	do
 	:: d_step { !late -> late = true }
 	:: d_step { late -> late = false }
-	:: break
-	od;
-	atomic {
+	:: atomic {
 		calm = true; drop_deposed();
 		if :: net = 0 :: skip fi;
 		if :: state = Left; user_outbox = 0 :: skip fi;
 		if :: claim[0] = Left; outbox[0] = 0 :: skip fi
-	}
+	   } -> break
+	od;
 end:	do
 	:: d_step { !late -> late = true }
+#ifdef MUTANT_LOSES_FOR_EVER
+	:: d_step { there(QUERY) -> net = net & ~QUERY }
+#endif
 	od
 }
 
