@@ -3,48 +3,8 @@ package contract
 import (
 	"crypto"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/asn1"
-	"math/big"
 )
-
-// The shapes of RFC 5652 that are written and read here, and no others.
-type contentInfo struct {
-	Type    asn1.ObjectIdentifier
-	Content signedData `asn1:"explicit,tag:0"`
-}
-
-type signedData struct {
-	Version      int
-	Digests      []pkix.AlgorithmIdentifier `asn1:"set"`
-	Encapsulated encapsulated
-	Certificates []asn1.RawValue `asn1:"tag:0,set,optional"`
-	Signers      []signerInfo    `asn1:"set"`
-}
-
-type encapsulated struct {
-	Type    asn1.ObjectIdentifier
-	Content []byte `asn1:"explicit,optional,tag:0"`
-}
-
-type signerInfo struct {
-	Version    int
-	Issuer     issuerAndSerial
-	Digest     pkix.AlgorithmIdentifier
-	Attributes []attribute `asn1:"tag:0,set"`
-	Algorithm  pkix.AlgorithmIdentifier
-	Signature  []byte
-}
-
-type issuerAndSerial struct {
-	Name   asn1.RawValue
-	Serial *big.Int
-}
-
-type attribute struct {
-	Type   asn1.ObjectIdentifier
-	Values []asn1.RawValue `asn1:"set"`
-}
 
 // cmsVersion is the version of SignedData and of SignerInfo for plain data and
 // signers named by issuer and serial.

@@ -28,7 +28,7 @@ type fields struct {
 }
 
 // next reads a member with the given identifier octet: all its octets and its
-// content. encoding/asn1 refuses indefinite and needlessly long lengths.
+// content.
 func (f *fields) next(tag byte) (full, content []byte) {
 	if f.err != nil {
 		return nil, nil
@@ -37,9 +37,45 @@ func (f *fields) next(tag byte) (full, content []byte) {
 		f.err = fmt.Errorf("want a member with tag %#02x, have % .1x", tag, f.rest[:min(len(f.rest), 1)])
 		return nil, nil
 	}
-	var v asn1.RawValue
-	f.rest, f.err = asn1.Unmarshal(f.rest, &v)
-	return v.FullBytes, v.Bytes
+	head, size, err := measure(f.rest)
+	if err != nil {
+		f.err = err
+		return nil, nil
+	}
+	full = f.rest[: head+size : head+size]
+	f.rest = f.rest[head+size:]
+	return full, full[head:]
+}
+
+// highTag in an identifier octet says that the tag's number is in the octets
+// that follow.
+const highTag = 0x1f
+
+// measure is how many octets the first value of b has before its content, and in
+// it. It takes what encoding/asn1 takes, which refuses indefinite and needlessly
+// long lengths, and reads what is common without it.
+func measure(b []byte) (head, size int, err error) {
+	if len(b) < 2 || b[0]&highTag == highTag || b[1] > 0x82 {
+		var v asn1.RawValue
+		_, err := asn1.Unmarshal(b, &v)
+		return len(v.FullBytes) - len(v.Bytes), len(v.Bytes), err
+	}
+	head, size, least := 2, int(b[1]), 0
+	if size >= 0x80 { // of so many octets
+		least = 0x80
+		if size == 0x82 {
+			least = 0x100
+		}
+		head += size - 0x80
+		size = 0
+		for _, c := range b[2:min(head, len(b))] {
+			size = size<<8 | int(c)
+		}
+	}
+	if head > len(b) || size < least || size > len(b)-head {
+		return 0, 0, fmt.Errorf("a value with a length of %d, %d left", size, len(b))
+	}
+	return head, size, nil
 }
 
 // is reports whether another member follows, and has the given identifier octet.
@@ -85,21 +121,58 @@ func (f *fields) set(tag byte, most int) (members [][]byte) {
 	return members
 }
 
-func (f *fields) oid() (id asn1.ObjectIdentifier) {
-	f.value(tagOID, &id)
+func (f *fields) oid() asn1.ObjectIdentifier {
+	full, content := f.next(tagOID)
+	if f.err != nil {
+		return nil
+	}
+	if id, ok := shortOID(content); ok {
+		return id
+	}
+	var id asn1.ObjectIdentifier
+	_, f.err = asn1.Unmarshal(full, &id)
 	return id
 }
 
+// shortOID reads an object identifier as encoding/asn1 does, unless a number in
+// it takes more than three octets, or it is none.
+func shortOID(content []byte) (id asn1.ObjectIdentifier, ok bool) {
+	id = make(asn1.ObjectIdentifier, 0, len(content)+1)
+	v, digits := 0, 0
+	for _, c := range content {
+		if v, digits = v<<7|int(c&0x7f), digits+1; digits > 3 || v == 0 && c == 0x80 {
+			return nil, false
+		}
+		switch {
+		case c >= 0x80:
+			continue
+		case len(id) == 0:
+			id = append(id, min(v/40, 2), v-40*min(v/40, 2))
+		default:
+			id = append(id, v)
+		}
+		v, digits = 0, 0
+	}
+	return id, digits == 0 && len(id) > 0
+}
+
 func (f *fields) integer() *big.Int {
+	full, content := f.next(tagInteger)
 	n := new(big.Int)
-	f.value(tagInteger, &n)
+	if f.err != nil {
+		return n
+	}
+	if len(content) > 0 && content[0] > 0 && content[0] < 0x80 { // as short as can be, and not negative
+		return n.SetBytes(content)
+	}
+	_, f.err = asn1.Unmarshal(full, &n)
 	return n
 }
 
 // version reads a version number, which must be the one that is written here.
 func (f *fields) version() {
-	if n := f.integer(); f.err == nil && n.Cmp(big.NewInt(cmsVersion)) != 0 {
-		f.err = fmt.Errorf("version %s, want %d", n, cmsVersion)
+	if _, n := f.next(tagInteger); f.err == nil && (len(n) != 1 || n[0] != cmsVersion) {
+		f.err = fmt.Errorf("version %x, want %d", n, cmsVersion)
 	}
 }
 

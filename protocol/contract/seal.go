@@ -5,7 +5,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/rsa"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
 	"slices"
@@ -15,54 +14,53 @@ import (
 	"ramp/protocol/identity"
 )
 
-// seal signs octets as SignedData in DER. now becomes the signing time, in whole
-// seconds.
+// seal signs octets as SignedData (RFC 5652) in DER. now becomes the signing
+// time, in whole seconds.
 func seal(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) {
 	signer, err := signAs(c, octets, now)
 	if err != nil {
 		return nil, fmt.Errorf("sign as %s: %w", c.ID, err)
 	}
-	der, err := asn1.Marshal(contentInfo{Type: oidSignedData(), Content: signedData{
-		Version:      cmsVersion,
-		Digests:      []pkix.AlgorithmIdentifier{signer.Digest},
-		Encapsulated: encapsulated{Type: oidData(), Content: octets},
-		Certificates: certificateSet(c.Chain),
-		Signers:      []signerInfo{signer},
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("sign as %s: %w", c.ID, err)
-	}
+	data := value(tagSequence,
+		value(tagInteger, []byte{cmsVersion}),
+		value(tagSet, identifier(algorithms()[0].digest, nil)),
+		value(tagSequence, object(oidData()), value(tagContext0, value(tagOctets, octets))),
+		value(tagContext0, certificateSet(c.Chain)...),
+		value(tagSet, signer))
+	der := value(tagSequence, object(oidSignedData()), value(tagContext0, data))
 	if len(der) > protocol.MaxSignature {
 		return nil, fmt.Errorf("signed document of %d bytes, at most %d: %w", len(der), protocol.MaxSignature, ErrTerms)
 	}
 	return der, nil
 }
 
-func signAs(c *identity.Credential, octets []byte, now time.Time) (signerInfo, error) {
+// signAs is a SignerInfo with a signature.
+func signAs(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) {
 	a, leaf := algorithms()[0], c.Chain[0]
 	sign, err := signatureAlgorithm(a, leaf)
 	if err != nil {
-		return signerInfo{}, err
+		return nil, err
+	}
+	serial, err := asn1.Marshal(leaf.SerialNumber)
+	if err != nil {
+		return nil, err
 	}
 	attributes, err := signedAttributes(a, octets, now)
 	if err != nil {
-		return signerInfo{}, err
+		return nil, err
 	}
 	// What is signed is the set itself; in the message it has another tag.
-	set, err := asn1.MarshalWithParams(attributes, "set")
+	signature, err := c.Signer().Sign(nil, a.sum(value(tagSet, attributes...)), a.hash)
 	if err != nil {
-		return signerInfo{}, err
+		return nil, err
 	}
-	signature, err := c.Signer().Sign(nil, a.sum(set), a.hash)
-	if err != nil {
-		return signerInfo{}, err
-	}
-	return signerInfo{
-		Version:    cmsVersion,
-		Issuer:     issuerAndSerial{Name: asn1.RawValue{FullBytes: leaf.RawIssuer}, Serial: leaf.SerialNumber},
-		Digest:     pkix.AlgorithmIdentifier{Algorithm: a.digest},
-		Attributes: attributes, Algorithm: sign, Signature: signature,
-	}, nil
+	return value(tagSequence,
+		value(tagInteger, []byte{cmsVersion}),
+		value(tagSequence, leaf.RawIssuer, serial),
+		identifier(a.digest, nil),
+		value(tagContext0, attributes...),
+		sign,
+		value(tagOctets, signature)), nil
 }
 
 func (a algorithm) sum(b []byte) []byte {
@@ -72,42 +70,39 @@ func (a algorithm) sum(b []byte) []byte {
 }
 
 // signatureAlgorithm names what OpenSSL names: for RSA the kind of key only.
-func signatureAlgorithm(a algorithm, leaf *x509.Certificate) (pkix.AlgorithmIdentifier, error) {
+func signatureAlgorithm(a algorithm, leaf *x509.Certificate) ([]byte, error) {
 	switch leaf.PublicKey.(type) {
 	case *ecdsa.PublicKey:
-		return pkix.AlgorithmIdentifier{Algorithm: a.ecdsa}, nil
+		return identifier(a.ecdsa, nil), nil
 	case *rsa.PublicKey:
-		return pkix.AlgorithmIdentifier{Algorithm: oidRSA(), Parameters: asn1.NullRawValue}, nil
+		return identifier(oidRSA(), []byte{tagNull, 0}), nil
 	}
-	return pkix.AlgorithmIdentifier{}, fmt.Errorf("key of type %T: %w", leaf.PublicKey, identity.ErrWeak)
+	return nil, fmt.Errorf("key of type %T: %w", leaf.PublicKey, identity.ErrWeak)
 }
 
 // signedAttributes come in the order that DER wants of a set.
-func signedAttributes(a algorithm, octets []byte, now time.Time) ([]attribute, error) {
-	var attributes []attribute
-	for _, v := range []struct {
-		oid   asn1.ObjectIdentifier
-		value any
-	}{
-		{oidContentType(), oidData()},
-		{oidSigningTime(), now.UTC().Truncate(time.Second)},
-		{oidMessageDigest(), a.sum(octets)},
-	} {
-		der, err := asn1.Marshal(v.value)
-		if err != nil {
-			return nil, err
-		}
-		attributes = append(attributes, attribute{Type: v.oid, Values: []asn1.RawValue{{FullBytes: der}}})
+func signedAttributes(a algorithm, octets []byte, now time.Time) ([][]byte, error) {
+	signed, err := asn1.Marshal(now.UTC().Truncate(time.Second))
+	if err != nil {
+		return nil, err
 	}
-	return attributes, nil
+	return [][]byte{
+		attribute(oidContentType(), object(oidData())),
+		attribute(oidSigningTime(), signed),
+		attribute(oidMessageDigest(), value(tagOctets, a.sum(octets))),
+	}, nil
+}
+
+func attribute(id asn1.ObjectIdentifier, v []byte) []byte {
+	return value(tagSequence, object(id), value(tagSet, v))
 }
 
 // certificateSet is a chain in the order that DER wants of a set.
-func certificateSet(chain []*x509.Certificate) []asn1.RawValue {
-	set := make([]asn1.RawValue, len(chain))
+func certificateSet(chain []*x509.Certificate) [][]byte {
+	set := make([][]byte, len(chain))
 	for i, cert := range chain {
-		set[i] = asn1.RawValue{FullBytes: cert.Raw}
+		set[i] = cert.Raw
 	}
-	slices.SortFunc(set, func(a, b asn1.RawValue) int { return bytes.Compare(a.FullBytes, b.FullBytes) })
+	slices.SortFunc(set, bytes.Compare)
 	return set
 }
