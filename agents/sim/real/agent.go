@@ -36,7 +36,6 @@ type agent struct {
 	ready   bool        // since its last start
 	ended   bool        // on purpose, this life
 	leaving bool        // it shall not be started again
-	full    time.Time   // its disk: until a moment after it had room again
 	down    time.Duration
 	wake    chan struct{} // has room for one: start now
 	met     chan struct{} // closed once it was ready for the first time
@@ -91,9 +90,7 @@ func (a *agent) live() time.Duration {
 		a.down = 0
 		return down
 	}
-	if began || time.Now().After(a.full) { // who cannot write may not begin
-		a.wrong("%s ended by itself: %v: %s", a.name, err, tail(a.log))
-	}
+	a.wrong("%s ended by itself: %v: %s", a.name, err, tail(a.log)) // nobody does, whatever happens
 	return retryPause
 }
 
@@ -174,15 +171,13 @@ func (a *agent) signal(s syscall.Signal) bool {
 
 // fill takes the room on the agent's disk, or gives it back.
 func (a *agent) fill(full bool) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	do := a.disk.free
 	if full {
-		a.full = time.Now().Add(mostFull + retryPause)
-		return a.disk.fill() == nil
+		do = a.disk.fill
 	}
-	a.full = time.Now().Add(retryPause) // a start may just be failing
-	if err := a.disk.free(); err != nil {
-		a.wrong("%s: %v", a.name, err)
+	if err := do(); err != nil {
+		a.wrong("the disk of %s: %v", a.name, err)
+		return false
 	}
 	return true
 }

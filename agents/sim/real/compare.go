@@ -159,8 +159,7 @@ func (c *comparison) user(u userBook) {
 	}
 	told := c.Told[u.name]
 	for _, id := range slices.Sorted(maps.Keys(told)) {
-		p := u.purchases[id]
-		if (told[id] == user.StateSettled) != p.Settled {
+		if p := u.purchases[id]; told[id] != p.State {
 			c.differ("%s was told that %s is %s, but its journal says %q", u.name, id, told[id], p.State)
 		}
 	}

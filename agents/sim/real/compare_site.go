@@ -19,14 +19,14 @@ func (c *comparison) site(s siteBook) {
 	}
 	sold := map[string]protocol.Slot{}
 	for _, l := range s.lines {
-		switch {
-		case !ended(l.State):
+		if !ended(l.State) {
 			c.differ("%s has reservation %s %s when everything is over", s.name, l.ID, l.State)
-		case l.State != string(reserve.ClaimSold):
+		}
+		if l.State != string(reserve.ClaimSold) {
 			continue
 		}
 		sold[l.ID] = l.Slot
-		if e, ok := c.outcomes[l.Contract]; l.State == string(reserve.ClaimSold) && (!ok || e.Kind != ledger.KindSettle || !c.names(l.Contract, s.id, l.ID)) {
+		if e, ok := c.outcomes[l.Contract]; !ok || e.Kind != ledger.KindSettle || !c.names(l.Contract, s.id, l.ID) {
 			c.differ("%s has sold %s, but no settled contract names it (%.8s)", s.name, l.ID, l.Contract)
 		}
 	}

@@ -203,7 +203,7 @@ func (m *market) fund(ctx context.Context) error {
 		}
 	}
 	for _, u := range m.users() {
-		if err := call(ctx, bank, "/v1/credit", map[string]any{"account": u.name, "amount": protocol.Credits(credit)}, new(any)); err != nil {
+		if err := call(ctx, bank, "/v1/credit", map[string]any{"account": u.name, "amount": credit}, new(any)); err != nil {
 			return err
 		}
 	}
