@@ -94,7 +94,7 @@ func (m memory) outcome(id protocol.ContractID) (ledger.Lookup, error) {
 		if strings.HasPrefix(k, key) {
 			n, _ := ledger.DecodeNumber(m[ledger.TableRefunds][k])
 			e, err = m.entry(n)
-			found.Receipt.Refunds = append(found.Receipt.Refunds, e.Refund())
+			e.AddTo(&found.Receipt)
 		}
 	}
 	return found, err
