@@ -133,6 +133,10 @@ func (r *Role) handleAccount(now time.Time, m protocol.Message) protocol.Output 
 		return r.statement(m, body)
 	case message.Statement:
 		return r.passStatement(m, body)
+	case message.ProofQuery:
+		return r.proof(m, body)
+	case message.FoundProof:
+		return r.passProof(m, body)
 	}
 	return protocol.Output{} // presences of others, and answers that nobody awaits
 }

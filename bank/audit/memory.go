@@ -136,12 +136,23 @@ func (m *Memory) Judge(h contract.VerifiedHead, from uint64, growth [][]byte) er
 	return m.remember(h)
 }
 
+// Newest is Judge for the head that a bank gives as its newest. One that is older
+// than what was seen before is an ErrShrunk: the bank went back.
+func (m *Memory) Newest(h contract.VerifiedHead, from uint64, growth [][]byte) error {
+	if last, ok := m.Last(h.Bank); ok && (h.Size < last.Size || h.Time.Before(last.Time)) {
+		return fmt.Errorf("%w: it has %d entries at %s, it had %d at %s", ErrShrunk, h.Size, stamp(h.Head), last.Size, stamp(last.Head))
+	}
+	return m.Judge(h, from, growth)
+}
+
+func stamp(h contract.Head) string { return h.Time.Format(time.RFC3339Nano) }
+
 // follows checks a head against the latest one of those that were seen.
 func follows(seen []Seen, h contract.VerifiedHead, from uint64, growth [][]byte) error {
 	last := seen[len(seen)-1]
 	switch {
 	case h.Size < last.Size && h.Time.After(last.Time):
-		return fmt.Errorf("%w: to %d entries at %s from %d at %s", ErrShrunk, h.Size, h.Time.Format(time.RFC3339Nano), last.Size, last.Time.Format(time.RFC3339Nano))
+		return fmt.Errorf("%w: it has %d entries at %s, it had %d at %s", ErrShrunk, h.Size, stamp(h.Head), last.Size, stamp(last.Head))
 	case h.Size > last.Size && h.Time.Before(last.Time):
 		return &Fork{last, remembered(h)} // a longer log at an earlier time
 	case h.Size == last.Size:
@@ -188,7 +199,7 @@ type Fork struct {
 // Error names both heads. It is an ErrFork.
 func (f *Fork) Error() string {
 	return fmt.Sprintf("%s: %s signed %d entries with root %s at %s, and %d entries with root %s at %s", ErrFork, f.Seen.Bank,
-		f.Seen.Size, f.Seen.Root, f.Seen.Time.Format(time.RFC3339Nano), f.Shown.Size, f.Shown.Root, f.Shown.Time.Format(time.RFC3339Nano))
+		f.Seen.Size, f.Seen.Root, stamp(f.Seen.Head), f.Shown.Size, f.Shown.Root, stamp(f.Shown.Head))
 }
 
 // Unwrap is ErrFork.

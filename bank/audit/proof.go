@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/transparency-dev/merkle/proof"
@@ -78,7 +79,7 @@ func VerifyInclusion(h contract.Head, number uint64, record []byte, path [][]byt
 	}
 	leaf := hashLeaf(number, record)
 	if err := proof.VerifyInclusion(rfc6962.DefaultHasher, number-1, h.Size, leaf, path, root); err != nil {
-		return fmt.Errorf("%w: entry %d in a log of %d: %w", ErrProof, number, h.Size, err)
+		return fmt.Errorf("%w: entry %d in a log of %d: %s", ErrProof, number, h.Size, inWords(err))
 	}
 	return nil
 }
@@ -95,7 +96,16 @@ func VerifyGrowth(from, to contract.Head, path [][]byte) error {
 		return nil // nothing is the beginning of everything
 	}
 	if err := proof.VerifyConsistency(rfc6962.DefaultHasher, from.Size, to.Size, path, root1, root2); err != nil {
-		return fmt.Errorf("%w: growth from %d to %d entries: %w", ErrProof, from.Size, to.Size, err)
+		return fmt.Errorf("%w: growth from %d to %d entries: %s", ErrProof, from.Size, to.Size, inWords(err))
 	}
 	return nil
+}
+
+// inWords spares people the octets of two roots.
+func inWords(err error) string {
+	var m proof.RootMismatchError
+	if errors.As(err, &m) {
+		return "it leads to another root"
+	}
+	return err.Error()
 }

@@ -23,18 +23,26 @@ type LogReport struct {
 }
 
 // AuditLog recomputes the log from the entries and compares it with the stored
-// tiles, state and heads; adds the rows of all tables up anew; and walks the
-// pages of the file. open verifies a head; nil: heads are only read. It sees the
-// ledger as it is at one moment. An error means that the file could not be read.
-func (db *DB) AuditLog(open func(der []byte) (contract.Head, string, error)) (LogReport, error) {
+// tiles, state and heads; adds the rows of all tables up anew; and looks every
+// key up. open verifies a head; nil: heads are only read. It sees the ledger as
+// it is at one moment, and appends go on meanwhile. With pages it also lets bbolt
+// walk the pages of the file, the free ones included; appends wait for all of
+// the audit then. An error means that the file could not be read.
+func (db *DB) AuditLog(pages bool, open OpenHead) (LogReport, error) {
 	if open == nil {
 		open = contract.ReadHead
+	}
+	if pages {
+		db.mu.Lock()
+		defer db.mu.Unlock()
 	}
 	var r LogReport
 	err := guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			a := logAuditor{book: openBook(tx), report: &r, open: open}
-			a.pages(tx)
+			if pages {
+				a.pages(tx)
+			}
 			return a.audit(tx)
 		})
 	})
@@ -44,9 +52,12 @@ func (db *DB) AuditLog(open func(der []byte) (contract.Head, string, error)) (Lo
 	return r, nil
 }
 
-// AuditAll is ledger.Audit and AuditLog at one moment: faults of both.
-func (db *DB) AuditAll(open func(der []byte) (contract.Head, string, error)) (ledger.Report, LogReport, error) {
-	l, err := db.AuditLog(open)
+// OpenHead verifies a signed head, and gives its ID.
+type OpenHead func(der []byte) (contract.Head, string, error)
+
+// AuditAll is AuditLog, and then ledger.Audit, each at one moment.
+func (db *DB) AuditAll(pages bool, open OpenHead) (ledger.Report, LogReport, error) {
+	l, err := db.AuditLog(pages, open)
 	if err != nil {
 		return ledger.Report{}, l, err
 	}
@@ -61,7 +72,7 @@ func (db *DB) AuditAll(open func(der []byte) (contract.Head, string, error)) (le
 type logAuditor struct {
 	book
 	report *LogReport
-	open   func(der []byte) (contract.Head, string, error)
+	open   OpenHead
 	bank   protocol.AgentID
 	tree   *audit.Tree
 	heads  []contract.Head // in order; the first have been compared
@@ -103,7 +114,7 @@ func (a *logAuditor) audit(tx *bbolt.Tx) error {
 		return err
 	}
 	a.compare(s, uint64(tx.ID()))
-	return nil
+	return a.lookUps()
 }
 
 // names holds that the file has the buckets that it should, and no others.
@@ -226,4 +237,26 @@ func (a *logAuditor) rows(s logState) {
 	if err != nil || d != s.digest {
 		a.bad("a row of the tables was changed, lost or added: they sum to %016x, want %016x (%v)", uint64(d), uint64(s.digest), err)
 	}
+}
+
+// lookUps holds that every row is found by its key: a fault in the pages above
+// the rows hides them from a search, and not from a scan.
+func (a *logAuditor) lookUps() error {
+	for _, parent := range []*bbolt.Bucket{a.tables, a.log} {
+		err := parent.ForEachBucket(func(name []byte) error {
+			b := parent.Bucket(name)
+			var last []byte
+			return b.ForEach(func(k, v []byte) error {
+				if last != nil && bytes.Compare(last, k) >= 0 || !bytes.Equal(b.Get(k), v) {
+					a.bad("file: key %x of %s is not where a search looks for it", k, name)
+				}
+				last = k
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"ramp/bank/audit"
+	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/contract"
 )
@@ -151,4 +153,21 @@ func (l *logbook) document(b book, numbers []uint64, from uint64) (audit.Documen
 func (db *DB) Head() (h contract.Head, ok bool) {
 	l := db.log.Load()
 	return l.head, l.heads > 0
+}
+
+// Party reports whether an agent is one of those that the entry which decided a
+// contract names; without a decision nobody is.
+func (db *DB) Party(id protocol.ContractID, who protocol.AgentID) (bool, error) {
+	found, err := db.Outcome(id)
+	if err != nil || !found.Found {
+		return false, err
+	}
+	if found.Receipt.User == who {
+		return true, nil
+	}
+	es, err := db.Entries(found.Receipt.Entry, 1)
+	if err != nil || len(es) == 0 {
+		return false, err
+	}
+	return slices.ContainsFunc(es[0].Legs, func(l ledger.Leg) bool { return l.Account == who }), nil
 }

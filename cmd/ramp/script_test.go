@@ -25,6 +25,7 @@ const untilTime = 30 * time.Second
 //	                      and wait until it is ready; $NAME_PID, $NAME_ADDR
 //	kill9 NAME            end it as a crash would
 //	stop NAME             SIGTERM, and wait; fails unless it ends with 0
+//	halt NAME             the same; "stop" is testscript's own word, which ends a script, and comes first
 //	log NAME REGEXP       the daemon's log has a line
 //	exits CODE CMD…       run a command that must end with CODE
 //	until [-stdout|-stderr RE] [!] CMD…  run it again and again until it succeeds, or fails
@@ -32,7 +33,7 @@ const untilTime = 30 * time.Second
 //	expired NAME          a credential that was good yesterday
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"market": scriptMarket, "serve": scriptServe, "kill9": scriptKill, "stop": scriptStop, "log": scriptLog,
+		"market": scriptMarket, "serve": scriptServe, "kill9": scriptKill, "stop": scriptStop, "halt": scriptStop, "log": scriptLog,
 		"exits": scriptExits, "until": scriptUntil, "json": scriptJSON, "expired": scriptExpired,
 	}
 }

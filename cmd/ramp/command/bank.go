@@ -26,7 +26,8 @@ talk to the bank's daemon when it runs, and otherwise open the ledger themselves
 ` + exitHelp,
 	}
 	c.PersistentFlags().String("dir", "", "the bank's directory (default $RAMP_DIR, or ramp/bank below the data directory)")
-	c.AddCommand(newBankServe(), newBankAccount(), newBankCredit(), newBankBalance(), newBankStatement(), newBankAudit())
+	c.AddCommand(newBankServe(), newBankAccount(), newBankCredit(), newBankBalance(), newBankStatement(), newBankAudit(),
+		newBankVerify(), newBankWitness())
 	return c
 }
 
@@ -230,6 +231,7 @@ func newBankAudit() *cobra.Command {
 				for _, cur := range slices.Sorted(maps.Keys(a.Sum)) {
 					fmt.Fprintf(stdout(c), "  sum of %s: %s\n", cur, a.Sum[cur])
 				}
+				fmt.Fprintf(stdout(c), "  log of %d entries, %d heads; root %s\n", a.Log, a.Heads, a.Root)
 			}
 			if len(a.Bad) > 0 {
 				return fail(exitFailed, "restore the last backup and compare", "the ledger is damaged: %s", a.problems())

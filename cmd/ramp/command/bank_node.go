@@ -16,6 +16,7 @@ import (
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
+	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
 
@@ -52,6 +53,7 @@ func newBankNode(path string, log *slog.Logger, network bool) (*bankNode, error)
 		return nil, journalError(err)
 	}
 	n.store = db
+	db.SignHeads(func(h contract.Head) ([]byte, error) { return contract.SignHead(n.cred, h) })
 	b := &bankNode{node: n, db: db, past: make(chan protocol.Message, maxPast)}
 	n.history = b.ask
 	cfg := bank.Config{
@@ -77,6 +79,8 @@ func (b *bankNode) run(ctx context.Context) {
 	b.cancel = func() { cancel(); stop() }
 	b.wg.Add(1)
 	go func() { defer b.wg.Done(); b.answerPast(ctx) }()
+	b.wg.Add(1)
+	go func() { defer b.wg.Done(); b.sealHeads(ctx) }()
 }
 
 // ask queues a question about the past.
@@ -116,6 +120,8 @@ func (b *bankNode) lookUp(m protocol.Message) (protocol.Body, error) {
 		return message.FoundOutcome{Found: found.Found, Receipt: found.Receipt, AsOf: found.AsOf}, err
 	case message.StatementQuery:
 		return b.statement(q)
+	case message.ProofLookup:
+		return b.prove(q)
 	}
 	return message.Refused(protocol.CodeUnknown, "no such question"), nil
 }

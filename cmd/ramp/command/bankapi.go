@@ -50,6 +50,9 @@ type auditReport struct {
 	Accounts int               `json:"accounts"`
 	Sum      map[string]string `json:"sum"`
 	Bad      []string          `json:"bad"`
+	Log      uint64            `json:"log"`   // entries in the Merkle log
+	Root     string            `json:"root"`  // of the log
+	Heads    int               `json:"heads"` // signed heads that are kept
 }
 
 func (b *bankNode) routes(mux *http.ServeMux) {
@@ -58,6 +61,7 @@ func (b *bankNode) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/balances", handler(b.balances))
 	mux.HandleFunc("POST /v1/statement", handler(b.accountStatement))
 	mux.HandleFunc("POST /v1/audit", handler(b.audit))
+	mux.HandleFunc("POST /v1/proof", handler(b.proof))
 }
 
 // do runs an operator's act in the role and waits until it is durable.
@@ -165,15 +169,14 @@ func (b *bankNode) accountStatement(ctx context.Context, q statementCall) (messa
 // audit recomputes everything from the entries in the store, as they are at one
 // moment: settlements go on meanwhile.
 func (b *bankNode) audit(context.Context, struct{}) (auditReport, error) {
-	var r ledger.Report
-	err := b.db.View(func(t protocol.Tables) (err error) {
-		r, err = ledger.Audit(t)
-		return err
-	})
+	r, log, err := b.db.AuditAll(b.mesh == nil, b.ownHead)
 	if err != nil {
 		return auditReport{}, err
 	}
-	a := auditReport{Entries: r.Entries, Accounts: r.Accounts, Sum: r.Sum, Bad: r.Bad}
+	a := auditReport{
+		Entries: r.Entries, Accounts: r.Accounts, Sum: r.Sum, Bad: append(r.Bad, log.Bad...),
+		Log: log.Size, Root: log.Root, Heads: log.Heads,
+	}
 	if a.Bad == nil {
 		a.Bad = []string{}
 	}

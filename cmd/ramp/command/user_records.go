@@ -95,14 +95,20 @@ func newUserTrace() *cobra.Command {
 
 func newUserReceipt() *cobra.Command {
 	var out string
+	var proof bool
 	c := &cobra.Command{
 		Use: "receipt ID --out DIR", Short: "Write the signed contract and receipt of a purchase to files",
 		Long: `Writes sale-1.p7m … (one per seller: the outer layer is the seller's signature, the
 inner the user's), receipt.p7m (the bank's) and ca.pem, and prints the openssl
-commands that verify them. It needs only the journal.`,
+commands that verify them. It needs only the journal. With --proof the bank is asked
+for the receipt's place in its log, which goes to proof.json: 'ramp bank verify DIR'.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			agent, done, err := openUserRecords(c)
+			open := openUserRecords
+			if proof {
+				open = openUser
+			}
+			agent, done, err := open(c)
 			if err != nil {
 				return err
 			}
@@ -111,10 +117,16 @@ commands that verify them. It needs only the journal.`,
 			if err := agent.call(c.Context(), "POST", "/v1/signed", idCall{ID: args[0]}, &f); err != nil {
 				return err
 			}
+			if proof {
+				if f.Proof, err = fetchProof(c, agent, f); err != nil {
+					return err
+				}
+			}
 			return writeReceipt(c, out, f)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write to; it is made if it is not there")
+	c.Flags().BoolVar(&proof, "proof", false, "ask the bank for the receipt's proof, and check it")
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
 }
@@ -137,6 +149,11 @@ func writeReceipt(c *cobra.Command, dir string, f signedFiles) error {
 		files["receipt.p7m"] = f.Receipt
 		names = append(names, "receipt.p7m")
 		commands = append(commands, "openssl cms -verify -inform DER -in receipt.p7m -CAfile ca.pem -purpose any -out receipt.json")
+	}
+	if len(f.Proof) > 0 {
+		files[proofName] = f.Proof
+		names = append(names, proofName)
+		commands = append(commands, "ramp bank verify .")
 	}
 	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil {

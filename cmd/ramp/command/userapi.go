@@ -59,6 +59,7 @@ type signedFiles struct {
 	Receipt []byte   `json:"receipt"`
 	Anchors []byte   `json:"anchors"`
 	Missing int      `json:"missing"` // sellers whose signature did not reach this agent
+	Proof   []byte   `json:"-"`       // the receipt's, if it was asked for
 }
 
 // userRecords answers what the journal alone knows; it works with every agent
@@ -174,6 +175,7 @@ func (u userAgent) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/cancel", u.cancel)
 	mux.HandleFunc("POST /v1/resources", handler(u.resources))
 	mux.HandleFunc("POST /v1/balance", handler(u.balance))
+	mux.HandleFunc("POST /v1/proof", handler(u.proof))
 }
 
 // order sends the role a message of its owner.

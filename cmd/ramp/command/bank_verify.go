@@ -1,0 +1,135 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/identity"
+)
+
+// verifyFiles are the files that a verification reads.
+type verifyFiles struct {
+	receipt, proof, anchors, list, heads string
+}
+
+// verified is what a verification found, in JSON; the names are fixed.
+type verified struct {
+	Bank     protocol.AgentID    `json:"bank"`
+	Contract protocol.ContractID `json:"contract"`
+	Outcome  protocol.Outcome    `json:"outcome"`
+	Total    protocol.Credits    `json:"total"`
+	Currency string              `json:"currency"`
+	Entry    uint64              `json:"entry"`
+	Size     uint64              `json:"size"` // of the log
+	Root     string              `json:"root"`
+	Signed   string              `json:"signed"` // when the head was
+	Since    uint64              `json:"since"`  // entries of the log that was seen before; 0: none
+}
+
+func newBankVerify() *cobra.Command {
+	var f verifyFiles
+	c := &cobra.Command{
+		Use: "verify RECEIPT", Short: "Check a receipt and its place in the bank's log, offline",
+		Long: `Checks, without asking anybody, that the bank signed RECEIPT (receipt.p7m, or the
+directory that 'ramp user receipt --proof' wrote), that its certificate leads to the
+trust anchors, that the entry which decided, and each refund, is in the log of a head
+that the bank signed, and, with --heads, that this log only grew since the last head
+that was seen. The head is remembered in that file.
+
+Exit codes: 0 all of it holds, 1 something does not, 2 bad input or usage.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			f.receipt = args[0]
+			if info, err := os.Stat(f.receipt); err == nil && info.IsDir() {
+				f.receipt = filepath.Join(f.receipt, "receipt.p7m")
+			}
+			v, err := f.verify()
+			if err != nil {
+				return err
+			}
+			return printVerified(c, v)
+		},
+	}
+	c.Flags().StringVar(&f.proof, "proof", "", "the proof (default: proof.json beside the receipt)")
+	c.Flags().StringVar(&f.anchors, "ca", "", "trust anchors, PEM (default: ca.pem beside the receipt)")
+	c.Flags().StringVar(&f.list, "crl", "", "a revocation list")
+	c.Flags().StringVar(&f.heads, "heads", "", "file of the heads that were seen; it is made if it is not there")
+	return c
+}
+
+func (f verifyFiles) verify() (verified, error) {
+	trust, err := trustOf(besides(f.anchors, f.receipt, "ca.pem"), f.list)
+	if err != nil {
+		return verified{}, err
+	}
+	r, err := openReceiptFile(f.receipt, trust)
+	if err != nil {
+		return verified{}, err
+	}
+	doc, err := readBounded(besides(f.proof, f.receipt, proofName), maxControlBody)
+	if err != nil {
+		return verified{}, err
+	}
+	heads, err := openHeads(f.heads)
+	if err != nil {
+		return verified{}, err
+	}
+	since := heads.seenSize(r.Bank)
+	d, h, err := heads.takeProof(doc, r.Bank, trust, false)
+	if err != nil {
+		return verified{}, err
+	}
+	if err := d.CheckReceipt(r); err != nil {
+		return verified{}, fail(exitFailed, "", "%w", err)
+	}
+	return verified{
+		Bank: r.Bank, Contract: r.Contract, Outcome: r.Outcome, Total: r.Total, Currency: r.Currency, Entry: r.Entry,
+		Size: h.Size, Root: h.Root, Signed: h.Time.Format("2006-01-02T15:04:05.000000000Z"), Since: since,
+	}, nil
+}
+
+// openReceiptFile verifies a receipt as things stood when it was decided.
+func openReceiptFile(path string, trust *identity.Trust) (protocol.Receipt, error) {
+	der, err := readBounded(path, protocol.MaxSignature)
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	r, err := readReceipt(der)
+	if err != nil {
+		return r, fail(exitFailed, "", "%s: %w", path, err)
+	}
+	if _, err := contract.OpenReceipt(der, trust, r.Time); err != nil {
+		return r, fail(exitFailed, "", "%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// readReceipt reads a receipt without verifying it.
+func readReceipt(der []byte) (protocol.Receipt, error) {
+	octets, err := contract.Content(der)
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	return contract.DecodeReceipt(octets)
+}
+
+func printVerified(c *cobra.Command, v verified) error {
+	if wantsJSON(c) {
+		return printJSON(stdout(c), v)
+	}
+	w := stdout(c)
+	fmt.Fprintf(w, "contract %s is %s: %s %s\n", v.Contract, v.Outcome, v.Total, v.Currency)
+	fmt.Fprintf(w, "  signed by %s\n", v.Bank)
+	fmt.Fprintf(w, "  entry %d is in the log of %d entries, root %s, signed %s\n", v.Entry, v.Size, v.Root, v.Signed)
+	if v.Since > 0 {
+		fmt.Fprintf(w, "  the log only grew since it had %d entries\n", v.Since)
+	} else {
+		fmt.Fprintln(w, "  no earlier head of this bank is remembered")
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// proof asks a bank for its newest head, or for the proof of a contract.
+func (u userAgent) proof(ctx context.Context, q proofCall) (proofAnswer, error) {
+	if err := q.Bank.Validate(); err != nil {
+		return proofAnswer{}, fail(exitUsage, "", "bank: %w", err)
+	}
+	var self protocol.AgentID
+	err := u.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
+		self = r.(*user.Role).ID()
+		return protocol.Output{}
+	})
+	if err != nil {
+		return proofAnswer{}, err
+	}
+	answer, err := u.asks.ask(ctx, u.runner, protocol.Message{
+		Performative: protocol.QueryRef, Sender: self, Receivers: []protocol.AgentID{q.Bank},
+		Protocol: protocol.ProtocolRequest, Body: message.ProofQuery{Contract: q.Contract, From: q.From},
+	})
+	if err != nil {
+		return proofAnswer{}, err
+	}
+	switch b := answer.Body.(type) {
+	case message.Proof:
+		return proofAnswer{q.Bank, b.Document}, nil
+	case message.Refusal:
+		return proofAnswer{}, fail(exitRefused, "", "%s refuses: %s", q.Bank.Name(), refusalNote(b))
+	}
+	return proofAnswer{}, fail(exitFailed, "", "%s answers something else", q.Bank.Name())
+}
+
+func refusalNote(r message.Refusal) string {
+	if len(r.Reasons) == 0 {
+		return "it does not say why"
+	}
+	return string(r.Reasons[0].Code) + ": " + r.Reasons[0].Note
+}
+
+// reachUser reaches the user agent of a directory, or starts it in this process.
+func reachUser(c *cobra.Command, dir string) (*caller, func(), error) {
+	if d, ok := dialDaemon(dir); ok {
+		return d, func() {}, nil
+	}
+	return startUser(c.Context(), dir, stderr(c))
+}
+
+// fetchProof asks the bank of a receipt for its proof and verifies it; the head
+// is remembered in the agent's directory.
+func fetchProof(c *cobra.Command, agent *caller, f signedFiles) ([]byte, error) {
+	if len(f.Receipt) == 0 {
+		return nil, fail(exitNothing, "", "there is no receipt yet, so there is nothing to prove")
+	}
+	r, err := readReceipt(f.Receipt)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := dirOf(c, "user")
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := readConfig(filepath.Join(dir, configName))
+	if err != nil {
+		return nil, err
+	}
+	trust, err := cfg.trust()
+	if err != nil {
+		return nil, err
+	}
+	heads, err := openHeads(filepath.Join(dir, headsName))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), joinTime)
+	defer cancel()
+	var a proofAnswer
+	q := proofCall{Bank: r.Bank, Contract: r.Contract, From: heads.seenSize(r.Bank)}
+	if err := agent.call(ctx, "POST", "/v1/proof", q, &a); err != nil {
+		return nil, err
+	}
+	d, _, err := heads.takeProof(a.Proof, r.Bank, trust, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.CheckReceipt(r); err != nil {
+		return nil, fail(exitFailed, "", "%w", err)
+	}
+	return a.Proof, nil
+}
