@@ -14,18 +14,18 @@ const Day = 24 * time.Hour
 const million = 1_000_000
 
 // Figures of the exponential. The argument is at most 129; halved halvings times
-// it is below 2^-16, so that what the series leaves out is below 2^-400. Halving
-// and squaring lose 30 of the places worked with, and 128 are kept.
+// it is below 2^-8, so that what the series leaves out is below 2^-250. Halving
+// and squaring lose 25 of the places worked with, and 128 are kept.
 const (
 	weightBits  = 128
-	workBits    = 384
-	halvings    = 24
-	taylorTerms = 20
+	workBits    = 256
+	halvings    = 16
+	taylorTerms = 22
 	residueBits = 64
 )
 
 // decayed is e^(−ppm/10⁶ · elapsed/Day), rounded down to 2^-128 from a value that
-// is right to 2^-350. So a longer time never gives more.
+// is right to 2^-220. So a longer time never gives more.
 func decayed(ppm int64, elapsed time.Duration) *big.Int {
 	p := new(big.Int).Mul(big.NewInt(ppm), big.NewInt(int64(elapsed)))
 	q := new(big.Int).Mul(big.NewInt(million), big.NewInt(int64(Day)))
@@ -33,10 +33,9 @@ func decayed(ppm int64, elapsed time.Duration) *big.Int {
 		return new(big.Int) // e^-128 is far below 2^-128
 	}
 	y := p.Lsh(p, workBits-halvings)
-	y.Quo(y, q)
-	sum := series(y)
+	sum, spare := series(y.Quo(y, q)), new(big.Int)
 	for range halvings {
-		sum.Mul(sum, sum).Rsh(sum, workBits)
+		sum.Rsh(spare.Mul(sum, sum), workBits)
 	}
 	return sum.Rsh(sum, workBits-weightBits)
 }
@@ -44,10 +43,10 @@ func decayed(ppm int64, elapsed time.Duration) *big.Int {
 // series is Taylor's for e^-y; both have workBits binary places.
 func series(y *big.Int) *big.Int {
 	sum := new(big.Int).Lsh(big.NewInt(1), workBits)
-	term := new(big.Int).Set(sum)
+	term, spare, divisor := new(big.Int).Set(sum), new(big.Int), new(big.Int)
 	for i := int64(1); i <= taylorTerms; i++ {
-		term.Mul(term, y).Rsh(term, workBits)
-		term.Quo(term, big.NewInt(i))
+		term.Rsh(spare.Mul(term, y), workBits)
+		term.Quo(term, divisor.SetInt64(i))
 		if i%2 == 1 {
 			sum.Sub(sum, term)
 		} else {
