@@ -25,11 +25,11 @@
  * neither have left for ever; after it nothing goes wrong.
  *
  * LIVENESS is checked in a safety form. After calm every step adds something:
- * a message to the network, or progress to a memory or a journal; so each run
- * ends (spin proves that too: there is no cycle after calm), and where no step is left, Quiescence below looks at what became of
- * everybody. That is liveness under one assumption: a step that stays possible
- * is taken at last. A timer fires, and a message that is sent often enough
- * arrives once.
+ * a message to the network, or progress to a memory or a journal. So each run
+ * ends (spin proves that too: there is no cycle after calm), and where no step
+ * is left, Quiescence below looks at what became of everybody. That is liveness
+ * under one assumption: a step that stays possible is taken at last. A timer
+ * fires, and a message that is sent often enough arrives once.
  *
  * MUTANTS are options of this model, one rule broken each: -DMUTANT_...
  * Spin must find every one of them.
