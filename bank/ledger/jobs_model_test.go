@@ -19,6 +19,7 @@ type jobsModel struct {
 	frozen    map[protocol.AgentID]bool
 	groups    []ledger.Group // none: plain
 	jobs      []*modelJob
+	bundles   []*modelBundle
 	graceEnds time.Time
 }
 

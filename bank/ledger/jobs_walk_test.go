@@ -233,6 +233,7 @@ func (w *jobsWorld) buy(t *rapid.T) {
 		same(t, "copy", code(err), "")
 	}
 	w.m.decide(b)
+	w.m.bundles = append(w.m.bundles, b)
 	w.compareReceipt(t, b, r)
 }
 

@@ -1,0 +1,142 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ramp/bank/ledger"
+	"ramp/protocol"
+)
+
+// A bank that lost its last hours gets them back from its own receipts, in
+// whatever order they are shown.
+func TestReceiptsBringALostBankBack(t *testing.T) {
+	readmitted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := newJobsWorld(t, false, map[string]int{})
+		w.walk(t, 20)
+		backup := w.store.clone()
+		w.walk(t, 20)
+		receipts := w.receipts(t)
+
+		lost := &bank{store: backup, now: w.now}
+		if err := lost.reload(); err != nil {
+			t.Fatal(err)
+		}
+		recovery(t, lost, true)
+		for _, b := range rapid.Permutation(w.m.bundles).Draw(t, "order") {
+			before := lost.LastEntry()
+			r, err := lost.asking(b.id, func() (protocol.Receipt, error) {
+				return saved[protocol.Receipt](lost)(lost.Readmit(lost.now, b.id, b.Bundle, receipts[b.id]))
+			})
+			same(t, "readmitted", code(err), "")
+			w.compareReceipt(t, b, r)
+			if lost.LastEntry() > before {
+				readmitted++
+			}
+		}
+		recovery(t, lost, false)
+		for _, id := range w.all {
+			was, _ := w.Account(id)
+			is, _ := lost.Account(id)
+			same(t, "account of "+id.Name(), is.Lines[0], was.Lines[0])
+		}
+		sound(t, lost)
+	})
+	if readmitted == 0 {
+		t.Fatal("nothing was ever lost")
+	}
+}
+
+// walk does only what leaves receipts.
+func (w *jobsWorld) walk(t *rapid.T, steps int) {
+	for range steps {
+		j := w.pick(t)
+		switch {
+		case j == nil || rapid.IntRange(0, 2).Draw(t, "buy") == 0:
+			w.buy(t)
+		case rapid.Bool().Draw(t, "cancel"):
+			back := protocol.Credits(rapid.Int64Range(0, 30).Draw(t, "back"))
+			r, err := w.refund(j.bundle.contract, j.unit.Unit, back, j.unit.Seller)
+			w.check(t, "cancel", j, r, code(err), w.m.cancel(j, back))
+		default:
+			w.report(t, j)
+		}
+		w.now = w.now.Add(time.Second)
+	}
+}
+
+func (w *jobsWorld) receipts(t *rapid.T) map[protocol.ContractID]protocol.Receipt {
+	all := map[protocol.ContractID]protocol.Receipt{}
+	for _, b := range w.m.bundles {
+		r, err := w.asking(b.id, func() (protocol.Receipt, error) { return w.Outcome(b.id) })
+		same(t, "outcome", code(err), "")
+		all[b.id] = r
+	}
+	return all
+}
+
+func recovery(t *rapid.T, b *bank, on bool) {
+	if _, err := saved[ledger.Entry](b)(b.SetRecovery(b.now, on, "restored")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestABankThatRecoversDecidesNothing(t *testing.T) {
+	b := policyBank(t)
+	_, err := saved[ledger.Entry](b)(b.SetRecovery(b.now, true, "restored"))
+	b.must(t, "recovery", err)
+	b.must(t, "reload", b.reload())
+	if !b.Recovering() {
+		t.Fatal("a restart ended the recovery")
+	}
+	c := deal(b, protocol.ModeMetered)
+	fresh := newContract("fresh", agent("ann"), b.now.Add(time.Minute), ledger.Payment{To: agent("bob"), Amount: 1})
+	paid := newContract("paid", agent("ann"), b.now.Add(time.Minute), ledger.Payment{To: agent("bob"), Amount: 1})
+	asked := map[string]error{
+		"copy":    ignore(b.copy(fresh, agent("bob"))),
+		"void":    ignore(b.void(fresh, agent("ann"))),
+		"report":  ignore(saved[protocol.Receipt](b)(b.Report(b.now, c.id, c.Bundle, agent("bob"), ledger.JobReport{}))),
+		"cancel":  ignore(b.refund(c, 0, 1, agent("bob"))),
+		"hold":    ignore(saved[ledger.Hold](b)(b.Hold(b.now, agent("ann"), "cr", 1, b.now.Add(time.Hour), ""))),
+		"voucher": ignore(saved[ledger.Hold](b)(b.Voucher(b.now, agent("ann"), "cr", "c", 1, b.now.Add(time.Hour)))),
+		"quote":   ignore(saved[ledger.Quote](b)(b.Quote(b.now, agent("ann"), "n", "cr", "eur", 1))),
+	}
+	for what, err := range asked {
+		if code(err) != protocol.CodeUnavailable {
+			t.Errorf("%s: %v, want unavailable", what, err)
+		}
+	}
+	if r, err := b.copy(c, agent("bob")); err != nil || r.Outcome != protocol.OutcomeSettled {
+		t.Errorf("what it does know: %v, %v", r, err)
+	}
+	b.now = b.now.Add(1000 * time.Hour)
+	if done := b.expire(); len(done.Ended)+len(done.Voided)+len(done.Holds) > 0 || !b.NextDeadline().IsZero() {
+		t.Errorf("it let %+v expire", done)
+	}
+	receipt := protocol.Receipt{
+		Version: 1, Bank: bankID, Contract: paid.id, Outcome: protocol.OutcomeSettled, Entry: 99, User: agent("ann"), Total: 1, Currency: "cr",
+	}
+	for name, change := range map[string]func(r *protocol.Receipt){
+		"of another bank":   func(r *protocol.Receipt) { r.Bank = agent("zoe") },
+		"of another bundle": func(r *protocol.Receipt) { r.Contract = c.id },
+		"of another total":  func(r *protocol.Receipt) { r.Total = 2 },
+		"of another mode":   func(r *protocol.Receipt) { r.Mode = protocol.ModeMetered },
+		"undecided":         func(r *protocol.Receipt) { r.Outcome = protocol.OutcomeGathering },
+	} {
+		r := receipt
+		change(&r)
+		if _, records, err := b.Readmit(b.now, paid.id, paid.Bundle, r); code(err) != protocol.CodeMismatch || len(records) > 0 {
+			t.Errorf("a receipt %s: %v", name, err)
+		}
+	}
+	b.must(t, "readmit", ignore(saved[protocol.Receipt](b)(b.Readmit(b.now, paid.id, paid.Bundle, receipt))))
+	void := receipt
+	void.Outcome, void.Total, void.Reason = protocol.OutcomeVoid, 0, protocol.CodeFunds
+	if _, _, err := b.Readmit(b.now, paid.id, paid.Bundle, void); code(err) != protocol.CodeMismatch {
+		t.Errorf("two receipts against each other: %v", err)
+	}
+	sound(t, b)
+}
