@@ -94,14 +94,15 @@ func (j *Journal) Close() error {
 func (j *Journal) Path() string { return j.path }
 
 // Append makes records durable, in order and all or nothing (agents.Store),
-// with the messages traced so far. If both do not fit, those are given up.
+// with the first of the messages traced so far. If both do not fit, those are given
+// up.
 func (j *Journal) Append(records []protocol.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	messages := j.trace.take()
+	messages := j.trace.take(sharedTrace)
 	err := j.update(records, messages)
 	if err != nil && len(messages) > 0 && j.broken == nil {
 		j.trace.lost += len(messages)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,6 +104,40 @@ func TestTraceIsDurableWithAppend(t *testing.T) {
 	}
 	if got := after("flush"); got != "1 in a, 2 in b" {
 		t.Fatalf("after the flush: %q", got)
+	}
+}
+
+func TestAnAppendDoesNotWaitForALongTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	j := open(t, path, 0)
+	const long = 1000
+	var all []string
+	for i := range long {
+		j.Trace(time.Unix(int64(i), 0), "in", "c", []byte("m"))
+		all = append(all, fmt.Sprintf("%d in m", i))
+	}
+	if err := j.Append([]protocol.Record{rec("k", "v")}); err != nil {
+		t.Fatal(err)
+	}
+	onDisk := func() []string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "copy")
+		if err := os.WriteFile(copied, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(traced(t, open(t, copied, 0), "c"), ", ")
+	}
+	if got := onDisk(); len(got) == 0 || len(got) >= long/10 || !slices.Equal(got, all[:len(got)]) {
+		t.Errorf("the append took %d messages along, want a few of the oldest: %v", len(got), got)
+	}
+	if err := j.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if got := onDisk(); !slices.Equal(got, all) {
+		t.Errorf("%d messages after the flush, want %d in order", len(got), long)
 	}
 }
 

@@ -18,6 +18,12 @@ const (
 	maxBufferedBytes = 8 << 20 // likewise
 	maxDir           = 16      // bytes of a direction; more are cut off
 	MaxTraced        = 4096    // messages that one Conversation returns, the newest
+	// sharedTrace is how many messages an Append takes along. A whole auction's
+	// would take longer than what it has to make durable, and the sender waits.
+	sharedTrace = 16
+	// flushedTrace is how many messages a Flush writes at once, so that an Append
+	// does not wait long for it.
+	flushedTrace = 256
 )
 
 // Message is a traced message.
@@ -41,14 +47,20 @@ type buffer struct {
 	lost     int
 }
 
-func (b *buffer) take() []Message {
-	ms := b.messages
-	b.messages, b.bytes = nil, 0
+// take is the oldest messages, at most so many.
+func (b *buffer) take(most int) []Message {
+	ms := b.messages[:min(most, len(b.messages))]
+	for i := range ms {
+		b.bytes -= ms[i].size()
+	}
+	if b.messages = b.messages[len(ms):]; len(b.messages) == 0 {
+		b.messages = nil
+	}
 	return ms
 }
 
-// Trace notes a message. It is durable with the next Append or Flush; a full
-// buffer is flushed here, and given up if that fails: Lost counts what was.
+// Trace notes a message. It is durable with the next Flush, or an Append before;
+// a full buffer is flushed here, and given up if that fails: Lost counts what was.
 func (j *Journal) Trace(at time.Time, dir, conversation string, encoded []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -59,19 +71,30 @@ func (j *Journal) Trace(at time.Time, dir, conversation string, encoded []byte) 
 	j.trace.messages = append(j.trace.messages, m)
 	j.trace.bytes += m.size()
 	if len(j.trace.messages) >= maxBuffered || j.trace.bytes >= maxBufferedBytes {
-		_ = j.flush() // counted in Lost
+		_ = j.flush(maxBuffered) // counted in Lost
 	}
 }
 
 // Flush makes the messages traced so far durable.
 func (j *Journal) Flush() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.flush()
+	for range maxBuffered/flushedTrace + 1 {
+		if more, err := j.flushSome(); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
-func (j *Journal) flush() error {
-	messages := j.trace.take()
+// flushSome flushes the oldest messages and reports whether there are more.
+func (j *Journal) flushSome() (more bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	err = j.flush(flushedTrace)
+	return len(j.trace.messages) > 0, err
+}
+
+func (j *Journal) flush(most int) error {
+	messages := j.trace.take(most)
 	if len(messages) == 0 {
 		return nil
 	}
