@@ -150,6 +150,9 @@ func (a *auditor) followLimit(e *Entry, l *audited) {
 }
 
 func (a *auditor) verifyAct(e *Entry) {
+	if !e.Act() && len(e.Signature) > 0 || e.Kind == KindComplete && !e.How.Known() && e.How != endCancelled {
+		a.bad("entry %d: a %s %s has a signature, or no such end", e.Number, e.Kind, e.How)
+	}
 	if a.verify == nil || !e.Act() {
 		return
 	}

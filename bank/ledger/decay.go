@@ -75,7 +75,7 @@ func grown(balance protocol.Credits, residue uint64, income protocol.Credits, pp
 
 // Grown is the balance that an account with an income has after a time in which
 // nothing else touched it, rounded down to a micro-credit: income is a, per day,
-// and ppm is b, in parts per million per day (docs/decisions/0016).
+// and ppm is b, in parts per million per day (docs/decisions/0017).
 func Grown(balance, income protocol.Credits, ppm int64, elapsed time.Duration) protocol.Credits {
 	whole, _ := grown(balance, 0, income, ppm, elapsed)
 	return whole
