@@ -20,7 +20,7 @@ docs/WORKLOADS.md says what is read and by which rules.
 
 ` + exitHelp,
 	}
-	c.AddCommand(newSWFInfo(), newSWFSlice(), newSWFSynth(), newSWFValidate())
+	c.AddCommand(newSWFForecast(), newSWFInfo(), newSWFSlice(), newSWFSynth(), newSWFValidate())
 	return c
 }
 
