@@ -15,7 +15,7 @@ func (m *Mesh) SendBare(to protocol.AgentID, frame []byte) error {
 	if len(frame) > protocol.MaxMessage {
 		return fmt.Errorf("frame of %d bytes, at most %d: %w", len(frame), protocol.MaxMessage, errBound)
 	}
-	return m.post(to, protocolBare, &outgoing{bytes: func() ([]byte, error) { return frame, nil }})
+	return m.post(to, protocolBare, &outgoing{frame: frame})
 }
 
 // serveBare hands on one peer's bare frames.

@@ -125,7 +125,7 @@ func (m *Mesh) publishOrFail(ctx context.Context, o *outgoing) {
 }
 
 func (m *Mesh) publishOne(ctx context.Context, o *outgoing) error {
-	b, err := o.bytes()
+	b, err := m.encode(o)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (m *Mesh) publishOne(ctx context.Context, o *outgoing) error {
 func (m *Mesh) callFresh(call protocol.Message) {
 	for _, to := range m.book.fresh(m.cfg.Now()) {
 		call.Receivers = []protocol.AgentID{to}
-		_ = m.post(to, protocolACL, m.outgoing(call)) // if there is no room, gossip may still reach it
+		_ = m.post(to, protocolACL, &outgoing{message: call}) // if there is no room, gossip may still reach it
 	}
 }
 

@@ -105,7 +105,7 @@ func (m *Mesh) misunderstand(c *contact, why error) error {
 	}
 	if answer, ok := answerable.Answer(m.self); ok {
 		// Nobody here waits for it, so that it cannot be sent concerns nobody.
-		_ = m.post(c.agent, protocolACL, m.outgoing(answer))
+		_ = m.post(c.agent, protocolACL, &outgoing{message: answer})
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ const (
 	HelloTimeout = 20 * time.Second // for a peer to show its credential; it may be a busy machine that starts
 	MeetTimeout  = 15 * time.Second // to connect to an agent that nobody waits for, as DialTimeout
 	FrameTimeout = 30 * time.Second // for the rest of a frame that has begun
-	WriteTimeout = 10 * time.Second // for a flush; a peer that reads nothing is lost
-	LinkIdle     = 10 * time.Minute // after which an unused stream is closed
+	WriteTimeout = 10 * time.Second // for a flush, half of it at least; a peer that reads nothing is lost
+	LinkIdle     = 10 * time.Minute // after which, or twice that, an unused stream is closed
 	// replaceGrace is how long a stream that a newer one replaces may still be read
 	// to its end.
 	replaceGrace = time.Second

@@ -91,19 +91,20 @@ func (m *Mesh) retire(l *link) bool {
 // write is the goroutine of a link.
 func (m *Mesh) write(ctx context.Context, l *link) {
 	defer func() { l.shut() }()
-	idle := time.NewTimer(LinkIdle)
+	idle, used := time.NewTimer(LinkIdle), false
 	defer idle.Stop()
 	for {
 		select {
 		case o := <-l.queue:
 			m.send(ctx, l, l.gather(o))
-			idle.Reset(LinkIdle)
+			used = true
 		case <-l.lost():
 			l.shut()
 		case <-idle.C:
-			if m.retire(l) {
+			if !used && m.retire(l) {
 				return
 			}
+			used = false
 			idle.Reset(LinkIdle)
 		case <-m.draining:
 			for len(l.queue) > 0 { // nothing is queued any more
@@ -149,7 +150,7 @@ func (m *Mesh) send(ctx context.Context, l *link, batch []*outgoing) {
 // encoded leaves out, and reports, what cannot be encoded.
 func (m *Mesh) encoded(batch []*outgoing, to protocol.AgentID) (good []*outgoing, frames [][]byte) {
 	for _, o := range batch {
-		b, err := o.bytes()
+		b, err := m.encode(o)
 		if err == nil && len(b) > protocol.MaxMessage {
 			err = fmt.Errorf("message of %d bytes, at most %d: %w", len(b), protocol.MaxMessage, errBound)
 		}

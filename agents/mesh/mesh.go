@@ -175,7 +175,7 @@ func (m *Mesh) Send(msg protocol.Message) {
 		// Each is told only of itself: a list of twenty agents is longer than most
 		// calls, and whom else one asks is nobody's business.
 		msg.Receivers = []protocol.AgentID{to}
-		o := m.outgoing(msg)
+		o := &outgoing{message: msg}
 		err := error(nil)
 		if to == protocol.Everyone {
 			err = m.publish(o)

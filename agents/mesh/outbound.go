@@ -17,6 +17,7 @@ import (
 type outbound struct {
 	stream network.Stream
 	w      *bufio.Writer
+	until  time.Time     // when writing must be done
 	lost   chan struct{} // closed when the other side is gone
 }
 
@@ -95,10 +96,14 @@ func (m *Mesh) watch(o *outbound) {
 	}
 }
 
-// write writes frames and flushes once.
+// write writes frames and flushes once. A deadline of which half is left will do:
+// setting one costs as much as a small write.
 func (o *outbound) write(frames [][]byte) error {
-	if err := o.stream.SetWriteDeadline(time.Now().Add(WriteTimeout)); err != nil {
-		return err
+	if now := time.Now(); o.until.Sub(now) < WriteTimeout/2 {
+		o.until = now.Add(WriteTimeout)
+		if err := o.stream.SetWriteDeadline(o.until); err != nil {
+			return err
+		}
 	}
 	for _, b := range frames {
 		if err := writeFrame(o.w, b); err != nil {

@@ -1,21 +1,25 @@
 package mesh
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
-// outgoing is a message on its way to one receiver, encoded by its writer.
+// outgoing is a message on its way to one receiver, encoded by its writer, or a
+// bare frame.
 type outgoing struct {
 	message protocol.Message
-	bytes   func() ([]byte, error)
+	frame   []byte // bare: as it is
 }
 
-func (m *Mesh) outgoing(msg protocol.Message) *outgoing {
-	return &outgoing{message: msg, bytes: sync.OnceValues(func() ([]byte, error) { return m.cfg.Codec.Encode(msg) })}
+// encode is what goes over the wire.
+func (m *Mesh) encode(o *outgoing) ([]byte, error) {
+	if o.frame != nil {
+		return o.frame, nil
+	}
+	return m.cfg.Codec.Encode(o.message)
 }
 
 // undelivered is a message that did not reach an agent.
