@@ -17,7 +17,7 @@ import (
 
 const (
 	retryPause = time.Second // between a start that failed and the next
-	logTail    = 2000        // bytes of a log that are looked at
+	logTail    = 64 << 10    // bytes of a log that are looked at
 )
 
 // agent is one agent: its disk, its host, and the process that is kept alive.
@@ -210,12 +210,16 @@ func (a *agent) leave(kept <-chan struct{}) {
 	}
 }
 
-// tail is the last line of a log.
+// tail is the last line of a log, or the one with which a panic begins.
 func tail(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
-	lines := bytes.Split(bytes.TrimSpace(b[max(0, len(b)-logTail):]), []byte("\n"))
-	return string(lines[len(lines)-1])
+	b = bytes.TrimSpace(b[max(0, len(b)-logTail):])
+	if i := bytes.LastIndex(b, []byte("\npanic: ")); i >= 0 {
+		first, _, _ := bytes.Cut(b[i+1:], []byte("\n"))
+		return string(first)
+	}
+	return string(b[bytes.LastIndexByte(b, '\n')+1:])
 }

@@ -33,11 +33,11 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	s.result.HealSeconds = m.heal(context.WithoutCancel(ctx)).Seconds()
 	s.enter("comparing", m, 0)
 	m.end()
-	err = errors.Join(m.audit(), m.keepBooks(), m.close())
-	if err != nil {
+	m.audit()
+	if err := errors.Join(m.keepBooks(), m.close()); err != nil {
 		return s.result, err
 	}
-	return s.conclude(m)
+	return s.conclude(m), nil
 }
 
 // soak is what is known of a run so far.
@@ -101,14 +101,17 @@ func (m *market) counts() (map[Kind]int, int) {
 	return copied, m.broken
 }
 
-// conclude compares the books.
-func (s *soak) conclude(m *market) (Result, error) {
+// conclude compares the books. Books that cannot be read are wrong too.
+func (s *soak) conclude(m *market) Result {
 	found, err := Compare(m.cfg.Dir)
+	if err != nil {
+		m.wrong("the books cannot be read: %v", err)
+	}
 	r := s.result
 	r.Purchases, r.Settled, r.Void, r.Failed = found.Purchases, found.Settled, found.Void, found.Failed
 	r.Faults, _ = m.counts()
 	r.Violations = append(append([]string{}, m.wrongs...), found.Differences...)
-	return r, err
+	return r
 }
 
 // suffer lets users buy while faults happen; it returns how long.
@@ -205,17 +208,14 @@ func (m *market) sellsAgain(ctx context.Context, i int, u *agent) {
 }
 
 // audit asks the program itself.
-func (m *market) audit() error {
+func (m *market) audit() {
 	out, err := exec.Command(m.cfg.Program, "bank", "audit", "--json", "--dir", m.agents[0].disk.dir).Output()
 	var r struct {
 		Sum map[string]string
 		Bad []string
 	}
-	if e := json.Unmarshal(out, &r); e != nil {
-		return errors.Join(fmt.Errorf("ramp bank audit: %q: %w", out, e), err)
-	}
+	err = errors.Join(err, json.Unmarshal(out, &r))
 	if err != nil || len(r.Bad) > 0 || r.Sum[currency] != "0" {
 		m.wrong("ramp bank audit: %v, sum %v, bad %q", err, r.Sum, r.Bad)
 	}
-	return nil
 }
