@@ -22,6 +22,7 @@ type counter struct {
 	store store
 	role  *bank.Role
 	now   time.Time
+	sign  func([]byte) []byte
 	unit  protocol.Credits // what unit 0 of a bundle costs; unit i costs i+1 times that
 }
 
@@ -57,7 +58,7 @@ func (c *counter) account(name string) {
 }
 
 func (c *counter) restart() protocol.Output {
-	role, out, err := bank.New(bank.Config{ID: c.cast.ID(markettest.Bank), Currencies: []string{"CRD"}}, c.store, c.now)
+	role, out, err := bank.New(bank.Config{ID: c.cast.ID(markettest.Bank), Currencies: []string{"CRD"}, Sign: c.sign}, c.store, c.now)
 	c.must(err)
 	c.role = role
 	c.save(out)
