@@ -25,24 +25,24 @@ type LogReport struct {
 // AuditLog recomputes the log from the entries and compares it with the stored
 // tiles, state and heads; adds the rows of all tables up anew; and looks every
 // key up. open verifies a head; nil: heads are only read. It sees the ledger as
-// it is at one moment, and appends go on meanwhile. With pages it also lets bbolt
-// walk the pages of the file, the free ones included; appends wait for all of
-// the audit then. An error means that the file could not be read.
+// it is at one moment, and appends go on meanwhile. With pages it also walks the
+// pages of the file, the free ones included; appends wait for all of it then. An error means that the file could not be read.
 func (db *DB) AuditLog(pages bool, open OpenHead) (LogReport, error) {
 	if open == nil {
 		open = contract.ReadHead
 	}
+	var r LogReport
 	if pages {
 		db.mu.Lock()
 		defer db.mu.Unlock()
+		if err := walkPages(db.path); err != nil {
+			r.Bad = append(r.Bad, "file: "+err.Error())
+			return r, nil // what lies on such pages says nothing more
+		}
 	}
-	var r LogReport
 	err := guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			a := logAuditor{book: openBook(tx), report: &r, open: open}
-			if pages {
-				a.pages(tx)
-			}
 			return a.audit(tx)
 		})
 	})
@@ -58,8 +58,8 @@ type OpenHead func(der []byte) (contract.Head, string, error)
 // AuditAll is AuditLog, and then ledger.Audit, each at one moment.
 func (db *DB) AuditAll(pages bool, open OpenHead) (ledger.Report, LogReport, error) {
 	l, err := db.AuditLog(pages, open)
-	if err != nil {
-		return ledger.Report{}, l, err
+	if err != nil || len(l.Bad) > 0 && pages {
+		return ledger.Report{Bad: []string{}, Sum: map[string]string{}}, l, err
 	}
 	var r ledger.Report
 	err = db.View(func(t protocol.Tables) (err error) {
@@ -85,13 +85,6 @@ func (a *logAuditor) bad(format string, args ...any) {
 		a.report.Bad = append(a.report.Bad, fmt.Sprintf(format, args...))
 	case n == ledger.MaxBad:
 		a.report.Bad = append(a.report.Bad, "and more")
-	}
-}
-
-// pages lets bbolt walk its pages: keys in order, no page twice, none lost.
-func (a *logAuditor) pages(tx *bbolt.Tx) {
-	for err := range tx.Check() {
-		a.bad("file: %s", err)
 	}
 }
 
