@@ -111,7 +111,7 @@ func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	err := c.locked(func(claims *[]claim) (bool, error) {
 		*claims = slices.DeleteFunc(*claims, func(x claim) bool { return !x.Slot.End.After(now) })
 		if i := c.index(*claims, id); i >= 0 {
-			if !equal((*claims)[i].Slot, slot) {
+			if !queue.Equal((*claims)[i].Slot, slot) {
 				why = &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
 			}
 			return false, nil
@@ -130,7 +130,7 @@ func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 
 // refusal says why a slot cannot be claimed beside the claims; nil if it can.
 func (c *cores) refusal(claims []claim, slot protocol.Slot) *protocol.Reason {
-	free := c.capacity - taken(claims, slot)
+	free := c.capacity - queue.Taken(slots(claims), slot)
 	switch {
 	case slot.Cores > c.capacity:
 		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the machine has %d", slot.Cores, c.capacity)}
@@ -142,34 +142,16 @@ func (c *cores) refusal(claims []claim, slot protocol.Slot) *protocol.Reason {
 	return nil
 }
 
-// taken is the most cores that the claims take at any instant of a slot. Claims
-// only add up where one of them, or the slot, begins.
-func taken(claims []claim, slot protocol.Slot) int {
-	most := 0
-	instants := []time.Time{slot.Start}
-	for _, x := range claims {
-		if x.Slot.Overlaps(slot) && x.Slot.Start.After(slot.Start) {
-			instants = append(instants, x.Slot.Start)
-		}
-	}
-	for _, t := range instants {
-		sum := 0
-		for _, x := range claims {
-			if !t.Before(x.Slot.Start) && t.Before(x.Slot.End) {
-				sum += x.Slot.Cores
-			}
-		}
-		most = max(most, sum)
-	}
-	return most
-}
-
 func (c *cores) index(claims []claim, id string) int {
 	return slices.IndexFunc(claims, func(x claim) bool { return x.ID == id && x.Agent == c.agent })
 }
 
-func equal(a, b protocol.Slot) bool {
-	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
+func slots(claims []claim) []protocol.Slot {
+	list := make([]protocol.Slot, len(claims))
+	for i, x := range claims {
+		list[i] = x.Slot
+	}
+	return list
 }
 
 // Find reads a claim of this agent back.

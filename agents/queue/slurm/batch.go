@@ -17,10 +17,9 @@ type batch struct {
 	mark queue.Mark
 	log  *slog.Logger
 
-	last   *view                // of the last look that succeeded
-	usable bool                 // last is as fresh as the last change
-	pollAt time.Time            // when to look next
-	rest   time.Duration        // between looks: grows while nothing changes
+	last   *view // of the last look that succeeded
+	usable bool  // last is as fresh as the last change
+	pace   queue.Pace
 	ends   map[string]time.Time // of our slots, by Slurm's name
 	ending map[string]int       // releases that found jobs, by name
 }
@@ -41,7 +40,7 @@ func open(cfg Config) (*batch, error) {
 		return nil, err
 	}
 	return &batch{
-		cfg: cfg, slow: newCluster(cfg), mark: queue.MarkOf(cfg.Agent), log: cfg.Slog, rest: cfg.Poll,
+		cfg: cfg, slow: newCluster(cfg), mark: queue.MarkOf(cfg.Agent), log: cfg.Slog, pace: queue.Pace{Least: cfg.Poll, Most: cfg.PollMost},
 		ends: map[string]time.Time{}, ending: map[string]int{},
 	}, nil
 }
@@ -84,27 +83,22 @@ func (b *batch) learn(v *view) {
 // over, and drops placeholders that came too late.
 func (b *batch) Advance(now time.Time) (changed bool, next time.Time) {
 	b.endSlots(now)
-	if !now.Before(b.pollAt) {
+	if b.pace.Due(now) {
 		changed = b.poll(now)
 	}
-	next = b.pollAt
+	next = b.pace.Next()
 	for _, end := range b.ends {
 		next = protocol.Earlier(next, end)
 	}
 	return changed, next
 }
 
-// poll looks, and decides when to look again: soon after a change, less and less
-// often while nothing happens or Slurm does not answer.
+// poll looks, and drops placeholders that are too late.
 func (b *batch) poll(now time.Time) bool {
 	before := b.last
 	v, err := b.look(now)
 	changed := err == nil && !v.same(before)
-	b.rest = min(2*b.rest, b.cfg.PollMost)
-	if changed {
-		b.rest = b.cfg.Poll
-	}
-	b.pollAt = now.Add(b.rest)
+	b.pace.Looked(now, changed)
 	if err == nil {
 		b.dropLate(v)
 	}
@@ -120,7 +114,7 @@ func (b *batch) endSlots(now time.Time) {
 		}
 		if err := b.cancel(name); err != nil {
 			b.log.Warn("slurm: the jobs of a slot that is over cannot be cancelled now", "reservation", name, "err", err)
-			b.ends[name] = now.Add(b.rest)
+			b.ends[name] = now.Add(b.cfg.Poll)
 			continue
 		}
 		delete(b.ends, name)
@@ -180,7 +174,7 @@ func unknown() *protocol.Reason {
 // Reserve holds a slot, to whole seconds outward.
 func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	b.changed(now)
-	slot = outward(slot)
+	slot = queue.Outward(slot)
 	if b.cfg.Hold == HoldJob {
 		return b.placehold(now, id, slot)
 	}
@@ -199,19 +193,5 @@ func (b *batch) Release(now time.Time, id string) *protocol.Reason {
 // changed notes that the last look is out of date, and looks again soon.
 func (b *batch) changed(now time.Time) {
 	b.usable = false
-	b.rest = b.cfg.Poll
-	b.pollAt = protocol.Earlier(b.pollAt, now.Add(b.rest))
-}
-
-// outward rounds a slot to Slurm's seconds.
-func outward(s protocol.Slot) protocol.Slot {
-	start, end := s.Start.Truncate(time.Second), s.End.Truncate(time.Second)
-	if end.Before(s.End) {
-		end = end.Add(time.Second)
-	}
-	return protocol.Slot{Start: start.UTC(), End: end.UTC(), Cores: s.Cores}
-}
-
-func equal(a, b protocol.Slot) bool {
-	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
+	b.pace.Soon(now)
 }

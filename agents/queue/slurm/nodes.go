@@ -79,7 +79,7 @@ func decode(program string, b []byte, e *envelope, v any) error {
 // errAggregated is sinfo of 23.02 and later, which adds nodes up.
 var errAggregated = errors.New("sinfo lists no single nodes")
 
-// readNodes reads the nodes of a partition.
+// readNodes reads the nodes of a partition, or all if it is empty.
 func readNodes(program string, b []byte, partition string) ([]node, error) {
 	var doc struct {
 		envelope
@@ -95,7 +95,7 @@ func readNodes(program string, b []byte, partition string) ([]node, error) {
 	case doc.Nodes == nil:
 		return nil, fmt.Errorf("%s printed no list of nodes", program)
 	}
-	ours := slices.DeleteFunc(*doc.Nodes, func(n node) bool { return !slices.Contains(n.Partitions, partition) })
+	ours := slices.DeleteFunc(*doc.Nodes, func(n node) bool { return partition != "" && !slices.Contains(n.Partitions, partition) })
 	if len(ours) == 0 {
 		return nil, fmt.Errorf("partition %s has no nodes, or is not there", partition)
 	}

@@ -21,7 +21,7 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
 	if h, ok := v.mine(id); ok {
-		if !equal(h.slot, slot) {
+		if !queue.Equal(h.slot, slot) {
 			return protocol.Slot{}, "", otherSlot()
 		}
 		return h.slot, h.name, nil

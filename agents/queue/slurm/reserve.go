@@ -47,7 +47,7 @@ func (b *batch) reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 		return protocol.Slot{}, "", why // asked again, it is found
 	case got.Cores > 0 && b.oversold(got) && !twice:
 		return protocol.Slot{}, "", b.giveBack(id, slot, protocol.Slot{Start: got.Start, End: got.End})
-	case equal(got, slot):
+	case queue.Equal(got, slot):
 		b.ends[name] = slot.End
 		return got, name, nil
 	case twice:
@@ -107,7 +107,7 @@ func (b *batch) refused(now time.Time, id string, slot protocol.Slot, err error)
 	}
 	h, ok := v.mine(id)
 	switch {
-	case ok && equal(h.slot, slot):
+	case ok && queue.Equal(h.slot, slot):
 		return h.slot, h.name, nil
 	case ok:
 		return protocol.Slot{}, "", otherSlot()

@@ -19,9 +19,12 @@ import (
 
 // resourceConfig is what a site says about a resource.
 type resourceConfig struct {
-	Driver     string           `yaml:"driver"` // swf or local
+	Driver     string           `yaml:"driver"` // swf, local, slurm, pbs or command
 	SWF        swfConfig        `yaml:"swf,omitempty"`
 	Local      localConfig      `yaml:"local,omitempty"`
+	Slurm      slurmConfig      `yaml:"slurm,omitempty"`
+	PBS        pbsConfig        `yaml:"pbs,omitempty"`
+	Command    commandConfig    `yaml:"command,omitempty"`
 	StartPrice string           `yaml:"start_price"` // credits per core-hour
 	MinPrice   string           `yaml:"minimum_price"`
 	Rounds     int              `yaml:"rounds,omitempty"` // anticipated rounds of bidding, n
@@ -44,6 +47,37 @@ type swfConfig struct {
 type localConfig struct {
 	Cores  int    `yaml:"cores,omitempty"`  // 0: all
 	Claims string `yaml:"claims,omitempty"` // directory shared by all agents of this machine
+}
+
+// slurmConfig is a partition of a Slurm cluster.
+type slurmConfig struct {
+	Partition string   `yaml:"partition"`
+	Users     []string `yaml:"users,omitempty"`      // who may run in what is sold
+	HoldBy    string   `yaml:"hold_by,omitempty"`    // reservation or job
+	Cores     int      `yaml:"cores,omitempty"`      // 0: asked at the start
+	Conf      string   `yaml:"conf,omitempty"`       // of Slurm
+	Prefix    []string `yaml:"prefix,omitempty"`     // before each command
+	TimeLimit span     `yaml:"time_limit,omitempty"` // of one command
+	Poll      span     `yaml:"poll,omitempty"`
+}
+
+// pbsConfig is an OpenPBS server.
+type pbsConfig struct {
+	Users     []string `yaml:"users,omitempty"`
+	Cores     int      `yaml:"cores,omitempty"`
+	Conf      string   `yaml:"conf,omitempty"`
+	Prefix    []string `yaml:"prefix,omitempty"`
+	TimeLimit span     `yaml:"time_limit,omitempty"`
+	Poll      span     `yaml:"poll,omitempty"`
+}
+
+// commandConfig is a program of the site's own.
+type commandConfig struct {
+	Program   string   `yaml:"program"`
+	Args      []string `yaml:"args,omitempty"`
+	Cores     int      `yaml:"cores,omitempty"`
+	TimeLimit span     `yaml:"time_limit,omitempty"`
+	Poll      span     `yaml:"poll,omitempty"`
 }
 
 // propertiesConfig are the static properties of the nodes (002 §6.2.1).
@@ -73,8 +107,11 @@ type driver struct {
 
 // drivers are the batch systems that there are.
 var drivers = map[string]func(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error){
-	"swf":   openSWF,
-	"local": openLocal,
+	"swf":     openSWF,
+	"local":   openLocal,
+	"slurm":   openSlurm,
+	"pbs":     openPBS,
+	"command": openCommand,
 }
 
 func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {

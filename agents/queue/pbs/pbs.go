@@ -1,0 +1,301 @@
+// Package pbs sells the nodes of an OpenPBS server, by its commands: pbsnodes and
+// qstat tell the state, pbs_rstat the reservations, pbs_rsub and pbs_rdel make and
+// delete them. OpenPBS lets ordinary accounts reserve.
+//
+// A reservation is asked for with "-I -10": the server deletes it by itself if its
+// scheduler has not confirmed it in ten seconds, so that a request whose answer is
+// lost leaves nothing behind for long. What counts is what pbs_rstat then lists;
+// the words of pbs_rsub do not. OpenPBS allows two reservations of one name, so
+// the list is read before each request.
+//
+// It has been tested against the forms that OpenPBS documents and its sources
+// print, by stand-ins for its commands, and not against a server.
+package pbs
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Config is the server whose nodes an agent sells.
+type Config struct {
+	Agent    protocol.AgentID
+	Users    []string // who may run in what is reserved, beside the agent's own account
+	Conf     string   // path of pbs.conf; empty: PBS_CONF_FILE, or PBS's own default
+	Bin      string   // directory of PBS's commands; empty: as PATH says
+	Prefix   []string // before every command, such as sudo -n -u pbs
+	Limit    time.Duration
+	Poll     time.Duration // between two looks while something changes
+	PollMost time.Duration // and after a long time without any change
+	Now      func() time.Time
+	Slog     *slog.Logger
+}
+
+// Bounds and times.
+const (
+	DefaultLimit    = 30 * time.Second // for one command; longer than a confirmation may take
+	DefaultPoll     = 2 * time.Second
+	DefaultPollMost = 30 * time.Second
+	// Late is how long after its time a job may still have its cores.
+	Late = 30 * time.Second
+	// confirm is how long pbs_rsub waits for the scheduler, in seconds.
+	confirm   = 10
+	maxOutput = 128 << 20 // bytes that a command prints
+	maxName   = 230       // bytes of a reservation's name
+	maxWord   = 64        // bytes of an account's name
+)
+
+// Open makes a driver of a server, which is not asked yet. Errors: a wrong Config.
+func Open(cfg Config) (*queue.Loop, error) {
+	b, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return queue.NewLoop(cfg.Agent, b, cfg.Now, cfg.Slog), nil
+}
+
+// Cores is how many cores can be used now. Errors: PBS cannot be asked.
+func Cores(cfg Config) (int, error) {
+	b, err := open(cfg)
+	if err != nil {
+		return 0, err
+	}
+	q, err := b.look(cfg.Now())
+	return q.Capacity, err
+}
+
+func open(cfg Config) (*batch, error) {
+	for _, u := range cfg.Users {
+		if u == "" || len(u) > maxWord || strings.Trim(u, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@") != "" || u[0] == '-' {
+			return nil, fmt.Errorf("pbs: users: %q is no name of an account", u)
+		}
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "TZ=UTC", "LC_ALL=C"}
+	if cfg.Conf == "" {
+		cfg.Conf = os.Getenv("PBS_CONF_FILE")
+	}
+	if cfg.Conf != "" {
+		env = append(env, "PBS_CONF_FILE="+cfg.Conf)
+	}
+	b := &batch{cfg: cfg, mark: queue.MarkOf(cfg.Agent), pace: queue.Pace{Least: orElse(cfg.Poll, DefaultPoll), Most: orElse(cfg.PollMost, DefaultPollMost)}}
+	b.program = queue.Program{Prefix: cfg.Prefix, Env: env, Limit: orElse(cfg.Limit, DefaultLimit), Most: maxOutput}
+	return b, nil
+}
+
+func orElse(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}
+
+// batch is a server as the Loop drives it.
+type batch struct {
+	cfg     Config
+	program queue.Program
+	mark    queue.Mark
+	pace    queue.Pace
+	last    message.QueueChanged
+	fresh   bool // last is younger than the last change
+}
+
+func (b *batch) run(name string, args ...string) ([]byte, error) {
+	if b.cfg.Bin != "" {
+		name = filepath.Join(b.cfg.Bin, name)
+	}
+	return b.program.Run(nil, name, args...)
+}
+
+// reservations are all that the server lists.
+func (b *batch) reservations() ([]reservation, error) {
+	out, err := b.run("pbs_rstat", "-F")
+	if err != nil {
+		return nil, err
+	}
+	return readReservations(out)
+}
+
+// mine are the reservations of a name: one, or more if an answer was lost.
+func (b *batch) mine(id string) ([]reservation, error) {
+	list, err := b.reservations()
+	if err != nil {
+		return nil, err
+	}
+	var found []reservation
+	for _, r := range list {
+		if r.name == b.mark.Name(id) {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
+// Reserve makes a reservation and reads it back.
+func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
+	slot = queue.Outward(slot)
+	if len(b.mark.Name(id)) > maxName {
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the name would have more than %d bytes", maxName)}
+	}
+	got, name, why := b.Find(now, id)
+	switch {
+	case why == nil && queue.Equal(got, slot):
+		return got, name, nil
+	case why == nil:
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
+	case why.Code != protocol.CodeUnknown:
+		return protocol.Slot{}, "", why
+	}
+	b.changed(now)
+	if why := b.submit(now, id, slot); why != nil {
+		return protocol.Slot{}, "", why
+	}
+	got, name, why = b.Find(now, id)
+	if why == nil && queue.Equal(got, slot) {
+		return got, name, nil
+	}
+	return protocol.Slot{}, "", b.giveBack(now, id, slot)
+}
+
+// submit asks for a reservation of single cores, wherever they are.
+func (b *batch) submit(now time.Time, id string, slot protocol.Slot) *protocol.Reason {
+	const stamp = "200601021504.05"
+	args := []string{"-N", b.mark.Name(id), "-R", slot.Start.Format(stamp), "-E", slot.End.Format(stamp),
+		"-l", fmt.Sprintf("select=%d:ncpus=1", slot.Cores), "-I", fmt.Sprint(-confirm)}
+	if len(b.cfg.Users) > 0 {
+		args = append(args, "-U", strings.Join(b.cfg.Users, ","))
+	}
+	if _, err := b.run("pbs_rsub", args...); err != nil {
+		return queue.Unavailable(err)
+	}
+	return nil
+}
+
+// giveBack deletes what was not confirmed, or not as asked, and says how many
+// cores are free instead.
+func (b *batch) giveBack(now time.Time, id string, slot protocol.Slot) *protocol.Reason {
+	if why := b.Release(now, id); why != nil {
+		return why
+	}
+	q, err := b.look(now)
+	if err != nil {
+		return queue.Unavailable(err)
+	}
+	if slot.Cores > q.Capacity {
+		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the server has %d", slot.Cores, q.Capacity)}
+	}
+	free := min(free(q, slot), slot.Cores-1)
+	return &protocol.Reason{Code: protocol.CodeBusy, Free: free, Note: fmt.Sprintf("not confirmed: %d cores wanted, %d free", slot.Cores, free)}
+}
+
+// free is how many cores no running job and no reservation takes over a slot.
+func free(q message.QueueChanged, slot protocol.Slot) int {
+	var uses []protocol.Slot
+	for _, r := range q.Reservations {
+		uses = append(uses, r.Slot)
+	}
+	for _, r := range q.Running {
+		uses = append(uses, protocol.Slot{Start: q.At, End: r.End, Cores: r.Cores})
+	}
+	return max(q.Capacity-queue.Taken(uses, slot), 0)
+}
+
+// Find reads a confirmed reservation back.
+func (b *batch) Find(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
+	list, err := b.mine(id)
+	if err != nil {
+		return protocol.Slot{}, "", queue.Unavailable(err)
+	}
+	for _, r := range list {
+		if r.confirmed() && r.slot.End.After(now) {
+			return r.slot, r.id, nil
+		}
+	}
+	return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnknown, Note: "no such reservation"}
+}
+
+// Release deletes a reservation; the server ends the jobs in it.
+func (b *batch) Release(now time.Time, id string) *protocol.Reason {
+	b.changed(now)
+	list, err := b.mine(id)
+	if err != nil {
+		return queue.Unavailable(err)
+	}
+	for _, r := range list {
+		if _, err := b.run("pbs_rdel", r.id); err != nil && !strings.Contains(err.Error(), "Unknown Reservation") {
+			return queue.Unavailable(err)
+		}
+	}
+	return nil
+}
+
+func (b *batch) changed(now time.Time) {
+	b.fresh = false
+	b.pace.Soon(now)
+}
+
+// State is the server as it is now.
+func (b *batch) State(now time.Time) (message.QueueChanged, error) {
+	if b.fresh && b.last.At.Equal(now) {
+		return b.last, nil
+	}
+	return b.look(now)
+}
+
+// Advance looks for changes when it is time to.
+func (b *batch) Advance(now time.Time) (changed bool, next time.Time) {
+	if b.pace.Due(now) {
+		before := b.last
+		q, err := b.look(now)
+		changed = err == nil && !queue.Same(before, q)
+		b.pace.Looked(now, changed)
+	}
+	return changed, b.pace.Next()
+}
+
+// look reads nodes, jobs and reservations, these last.
+func (b *batch) look(now time.Time) (message.QueueChanged, error) {
+	q := message.QueueChanged{At: now}
+	out, err := b.run("pbsnodes", "-a", "-F", "json")
+	if err == nil {
+		q.Capacity, err = readCores(out)
+	}
+	var jobs []job
+	if err == nil {
+		if out, err = b.run("qstat", "-f", "-F", "json"); err == nil {
+			jobs, err = readJobs(out)
+		}
+	}
+	var list []reservation
+	if err == nil {
+		list, err = b.reservations()
+	}
+	if err != nil {
+		return q, err
+	}
+	b.hold(&q, list)
+	take(&q, jobs, list)
+	b.last, b.fresh = q, true
+	return q, nil
+}
+
+// hold lists the reservations that are confirmed and not over.
+func (b *batch) hold(q *message.QueueChanged, list []reservation) {
+	for _, r := range list {
+		if !r.confirmed() || !r.slot.End.After(q.At) || r.slot.Cores == 0 {
+			continue
+		}
+		id, mine := b.mark.ID(r.name)
+		if !mine {
+			id = r.id
+		}
+		q.Reservations = append(q.Reservations, message.QueueReservation{ID: id, Slot: r.slot, Mine: mine})
+	}
+}

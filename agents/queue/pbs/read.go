@@ -1,0 +1,236 @@
+package pbs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+const (
+	stamp           = "Mon Jan _2 15:04:05 2006" // in the zone of the environment: UTC
+	maxReservations = 1 << 16
+	maxQueued       = 4096 // waiting jobs that are told
+)
+
+// reservation is one that pbs_rstat lists.
+type reservation struct {
+	id    string
+	name  string
+	state string
+	queue string // of its jobs
+	slot  protocol.Slot
+}
+
+// confirmed reports whether the server holds the cores.
+func (r reservation) confirmed() bool {
+	switch r.state {
+	case "RESV_CONFIRMED", "RESV_TIME_TO_RUN", "RESV_RUNNING", "RESV_BEING_ALTERED":
+		return true
+	}
+	return false
+}
+
+// readReservations reads what "pbs_rstat -F" prints: blocks of lines, each ended
+// by an empty one. Without reservations it prints nothing at all.
+func readReservations(out []byte) ([]reservation, error) {
+	const program = "pbs_rstat"
+	text := string(out)
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	if !strings.HasSuffix(text, "\n\n") {
+		return nil, fmt.Errorf("%s: its list is cut off after %d bytes", program, len(out))
+	}
+	var list []reservation
+	for _, block := range strings.Split(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		r, err := readReservation(block)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", program, err)
+		}
+		if len(list) >= maxReservations {
+			return nil, fmt.Errorf("%s: more than %d reservations", program, maxReservations)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func readReservation(block string) (reservation, error) {
+	first, rest, _ := strings.Cut(block, "\n")
+	id, ok := strings.CutPrefix(first, "Resv ID: ")
+	if !ok || id == "" || id[0] == '-' || strings.ContainsAny(id, " \t") {
+		return reservation{}, fmt.Errorf("no reservation: %q", queue.OneLine([]byte(first[:min(len(first), 80)])))
+	}
+	f := map[string]string{}
+	for line := range strings.Lines(rest) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), " = "); ok {
+			f[k] = v
+		}
+	}
+	r := reservation{id: id, name: f["Reserve_Name"], state: f["reserve_state"], queue: f["queue"]}
+	var err1, err2, err3 error
+	r.slot.Start, err1 = time.Parse(stamp, f["reserve_start"])
+	r.slot.End, err2 = time.Parse(stamp, f["reserve_end"])
+	r.slot.Cores, err3 = strconv.Atoi(f["Resource_List.ncpus"])
+	if err := errors.Join(err1, err2, err3); err != nil || r.slot.Cores < 0 || r.slot.Cores > protocol.MaxCores {
+		return r, fmt.Errorf("reservation %s: from %q to %q, %q cores", id, f["reserve_start"], f["reserve_end"], f["Resource_List.ncpus"])
+	}
+	return r, nil
+}
+
+// decode reads one JSON document of a command.
+func decode(program string, b []byte, v any) error {
+	b = bytes.TrimSpace(b)
+	switch {
+	case len(b) == 0:
+		return fmt.Errorf("%s printed nothing", program)
+	case b[0] != '{':
+		return fmt.Errorf("%s printed no JSON, but %q", program, queue.OneLine(b[:min(len(b), 80)]))
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s printed JSON that cannot be read: %w", program, err)
+	}
+	return nil
+}
+
+// figure is a number, which PBS sometimes writes in quotes.
+type figure int64
+
+func (f *figure) UnmarshalJSON(b []byte) error {
+	n, err := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
+	if err != nil || n < 0 || n > protocol.MaxCores {
+		return fmt.Errorf("%.40s: want a whole number of 0..%d", b, protocol.MaxCores)
+	}
+	*f = figure(n)
+	return nil
+}
+
+// readCores adds up the cores of the nodes that can be used.
+func readCores(b []byte) (int, error) {
+	var doc struct {
+		Server string `json:"pbs_server"`
+		Nodes  map[string]struct {
+			State     string `json:"state"`
+			Resources struct {
+				Cores figure `json:"ncpus"`
+			} `json:"resources_available"`
+		} `json:"nodes"`
+	}
+	if err := decode("pbsnodes", b, &doc); err != nil {
+		return 0, err
+	}
+	if len(doc.Nodes) == 0 {
+		return 0, errors.New("pbsnodes lists no nodes")
+	}
+	sum := 0
+	for _, n := range doc.Nodes {
+		if usable(n.State) {
+			sum += int(n.Resources.Cores)
+		}
+	}
+	if sum > protocol.MaxCores {
+		return 0, fmt.Errorf("pbsnodes lists %d cores, at most %d", sum, protocol.MaxCores)
+	}
+	return sum, nil
+}
+
+func usable(state string) bool {
+	for _, s := range strings.Split(state, ",") {
+		switch strings.TrimSpace(s) {
+		case "down", "offline", "stale", "state-unknown", "unresolvable", "maintenance", "sleep":
+			return false
+		}
+	}
+	return true
+}
+
+// job is one that qstat lists.
+type job struct {
+	number int
+	State  string `json:"job_state"`
+	Queue  string `json:"queue"`
+	Start  string `json:"stime"`
+	Needs  struct {
+		Cores figure `json:"ncpus"`
+		Wall  string `json:"walltime"`
+	} `json:"Resource_List"`
+}
+
+// readJobs reads all jobs, by number.
+func readJobs(b []byte) ([]job, error) {
+	var doc struct {
+		Server *string        `json:"pbs_server"`
+		Jobs   map[string]job `json:"Jobs"`
+	}
+	if err := decode("qstat", b, &doc); err != nil {
+		return nil, err
+	}
+	if doc.Server == nil {
+		return nil, errors.New("qstat printed JSON that is not PBS's")
+	}
+	list := make([]job, 0, len(doc.Jobs))
+	for id, j := range doc.Jobs {
+		digits := strings.TrimRight(id[:len(id)-len(strings.TrimLeft(id, "0123456789"))], " ")
+		j.number, _ = strconv.Atoi(digits) // 0, if it has none
+		list = append(list, j)
+	}
+	slices.SortFunc(list, func(a, b job) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.Start, b.Start)) })
+	return list, nil
+}
+
+// endless is how long a job without a wall time counts.
+const endless = 365 * 24 * time.Hour
+
+// wall reads hours:minutes:seconds.
+func (j job) wall() time.Duration {
+	sum := time.Duration(0)
+	parts := strings.Split(j.Needs.Wall, ":")
+	for _, p := range parts {
+		n, err := strconv.Atoi(p)
+		if err != nil || n < 0 || n > int(endless/time.Second) || len(parts) > 3 {
+			return endless
+		}
+		sum = sum*60 + time.Duration(n)*time.Second
+	}
+	return min(max(sum, time.Second), endless)
+}
+
+// take adds the jobs that run or wait outside reservations.
+func take(q *message.QueueChanged, jobs []job, list []reservation) {
+	for _, j := range jobs {
+		if j.Needs.Cores == 0 || slices.ContainsFunc(list, func(r reservation) bool { return r.confirmed() && r.queue == j.Queue }) {
+			continue
+		}
+		switch j.State {
+		case "R", "E", "S":
+			q.Running = append(q.Running, message.RunningJob{Cores: int(j.Needs.Cores), End: j.end(q.At)})
+		case "Q":
+			if len(q.Queued) < maxQueued {
+				q.Queued = append(q.Queued, message.QueuedJob{Cores: int(j.Needs.Cores), Wall: j.wall()})
+			}
+		}
+	}
+}
+
+// end is until when a running job counts.
+func (j job) end(now time.Time) time.Time {
+	start, err := time.Parse(stamp, j.Start)
+	if err != nil {
+		start = now
+	}
+	end := start.Add(j.wall())
+	if end.Before(now) {
+		end = now
+	}
+	return end.Add(Late)
+}

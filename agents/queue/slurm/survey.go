@@ -1,0 +1,73 @@
+package slurm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Partition is what a survey finds: the nodes of a partition, which are alike or
+// not.
+type Partition struct {
+	Name       string
+	Nodes      int
+	Cores      int // of all nodes, usable or not
+	NodeCores  int // of the smallest node
+	RAMPerCore int // MiB, of the node with the least
+	Arch, OS   string
+	Alike      bool // every node has the same cores, memory and features
+}
+
+// Survey lists the partitions of a cluster, in order of name. cfg.Partition is
+// ignored. Errors: Slurm cannot be asked.
+func Survey(cfg Config) ([]Partition, error) {
+	cfg.Partition = "any"
+	cfg, err := cfg.filled()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := newCluster(cfg).nodes("")
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string][]node{}
+	for _, n := range nodes {
+		for _, p := range n.Partitions {
+			byName[p] = append(byName[p], n)
+		}
+	}
+	var list []Partition
+	for name, nodes := range byName {
+		list = append(list, survey(name, nodes))
+	}
+	slices.SortFunc(list, func(a, b Partition) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func survey(name string, nodes []node) Partition {
+	first := nodes[0]
+	p := Partition{Name: name, Nodes: len(nodes), NodeCores: first.cores(), Arch: first.Architecture, OS: first.OS, Alike: true}
+	p.RAMPerCore = first.perCore()
+	for _, n := range nodes {
+		p.Cores += n.cores()
+		p.Alike = p.Alike && n.cores() == first.cores() && n.Memory == first.Memory && fmt.Sprint(n.Features) == fmt.Sprint(first.Features)
+		p.NodeCores = min(p.NodeCores, n.cores())
+		p.RAMPerCore = min(p.RAMPerCore, n.perCore())
+	}
+	return p
+}
+
+func (n node) perCore() int { return int(max(n.Memory.n, 0)) / n.cores() }
+
+// Cores is how many cores a partition has now, usable or not.
+func Cores(cfg Config) (int, error) {
+	list, err := Survey(cfg)
+	if err != nil {
+		return 0, err
+	}
+	i := slices.IndexFunc(list, func(p Partition) bool { return p.Name == cfg.Partition })
+	if i < 0 {
+		return 0, fmt.Errorf("partition %q has no nodes, or is not there", cfg.Partition)
+	}
+	return list[i].Cores, nil
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"ramp/agents/queue"
+	program "ramp/agents/queue/command"
+	"ramp/agents/queue/pbs"
+	"ramp/agents/queue/slurm"
+	"ramp/protocol"
+)
+
+// openSlurm makes a driver of a partition of a Slurm cluster.
+func openSlurm(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	s := c.Resource.Slurm
+	cfg := slurm.Config{
+		Agent: agent, Partition: s.Partition, Users: s.Users, Hold: slurm.Hold(s.HoldBy), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
+		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
+	}
+	d, err := slurm.Open(cfg)
+	return batch("slurm", d, err, s.Cores, func() (int, error) { return slurm.Cores(cfg) })
+}
+
+// openPBS makes a driver of an OpenPBS server.
+func openPBS(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	s := c.Resource.PBS
+	cfg := pbs.Config{
+		Agent: agent, Users: s.Users, Conf: c.absolute(s.Conf), Prefix: s.Prefix,
+		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
+	}
+	d, err := pbs.Open(cfg)
+	return batch("pbs", d, err, s.Cores, func() (int, error) { return pbs.Cores(cfg) })
+}
+
+// openCommand makes a driver of a program of the site's own.
+func openCommand(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	s := c.Resource.Command
+	cfg := program.Config{
+		Agent: agent, Program: c.absolute(s.Program), Args: s.Args, Dir: c.dir,
+		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
+	}
+	d, err := program.Open(cfg)
+	return batch("command", d, err, s.Cores, func() (int, error) { return program.Cores(cfg) })
+}
+
+// batch is a driver with its cores: as configured, or as the batch system says now.
+func batch(name string, d queue.Driver, err error, cores int, count func() (int, error)) (driver, error) {
+	if err != nil {
+		return driver{}, fail(exitUsage, "", "configuration: resource.%w", err)
+	}
+	if cores == 0 {
+		if cores, err = count(); err != nil {
+			return driver{}, fail(exitUnreachable, "set resource."+name+".cores to start while the batch system is away", "%w", err)
+		}
+	}
+	if cores < 1 || cores > protocol.MaxCores {
+		return driver{}, fail(exitUsage, "", "configuration: resource.%s.cores: %d, want 1..%d", name, cores, protocol.MaxCores)
+	}
+	return driver{d, cores}, nil
+}
+
+// absolute is a path that was given, as seen from the configuration; none stays
+// none.
+func (c *config) absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	abs, err := filepath.Abs(c.path(path))
+	if err != nil { // no working directory: the driver names the path that it refuses
+		return c.path(path)
+	}
+	return abs
+}
