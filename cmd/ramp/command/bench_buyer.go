@@ -105,6 +105,7 @@ type benchUser struct {
 }
 
 func runBuyer(ctx context.Context, dir string, in io.Reader, out, logTo io.Writer) error {
+	lean()
 	replies := make(chan struct{}, 1<<16)
 	n, err := newUserNode(dir, commandLog(logTo), func(c *mesh.Config) {
 		c.Bare = func(protocol.AgentID, []byte) { replies <- struct{}{} }

@@ -184,6 +184,7 @@ func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*call
 
 // serveResource runs a resource agent as a daemon.
 func serveResource(ctx context.Context, path string, logTo io.Writer) error {
+	lean()
 	r, err := newResourceNode(path, daemonLog(logTo), true)
 	if err != nil {
 		return err

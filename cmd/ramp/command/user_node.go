@@ -101,6 +101,7 @@ func startUser(ctx context.Context, dir string, logTo io.Writer) (*caller, func(
 
 // serveUser runs a user agent as a daemon.
 func serveUser(ctx context.Context, dir string, logTo io.Writer) error {
+	lean()
 	n, err := newUserNode(dir, daemonLog(logTo))
 	if err != nil {
 		return err
