@@ -27,7 +27,7 @@ func checkStamp(octets, signature []byte) error {
 }
 
 // signedBank does one act of each kind, and what is no act.
-func signedBank(t *testing.T) *bank {
+func signedBank(t testing.TB) *bank {
 	t.Helper()
 	b := newBank(t)
 	cfg := config()

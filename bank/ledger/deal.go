@@ -330,7 +330,7 @@ func (c *change) expireDeal(now time.Time, h *hold, done *Expired) {
 	earned, err := c.l.mayEarn(now, h, paid)
 	if err != nil {
 		h.deal.stage, h.until = stageDisputed, never
-		c.restage(now, h, KindDispute, "not paid: "+string(err.(*Refusal).Code))
+		c.restage(now, h, KindDispute, "not paid: "+string(codeOf(err)))
 		return
 	}
 	k := h.deal.key.contract

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -12,9 +11,8 @@ import (
 // cannot be paid. Accounts and funds are looked at here, and only here.
 func (c *change) decide(now time.Time, k contractKey, g *gathering, b *protocol.Bundle) protocol.Receipt {
 	p, err := c.l.plan(now, g, b)
-	var refused *Refusal
-	if errors.As(err, &refused) {
-		return c.void(now, k, g, refused.Code)
+	if err != nil {
+		return c.void(now, k, g, codeOf(err))
 	}
 	return c.carryOut(now, k, g, b, p)
 }

@@ -82,6 +82,15 @@ type Refusal struct {
 // Error is the code with the facts.
 func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Note }
 
+// codeOf is the code of a refusal; what is none is malformed.
+func codeOf(err error) protocol.Code {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r.Code
+	}
+	return protocol.CodeMalformed
+}
+
 var errUnknown = errors.New("unknown")
 
 func first(errs ...error) error {

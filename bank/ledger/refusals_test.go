@@ -34,7 +34,7 @@ func policyBank(t *testing.T) *bank {
 
 func ignore[T any](_ T, err error) error { return err }
 
-func (b *bank) must(t *testing.T, what string, err error) {
+func (b *bank) must(t testing.TB, what string, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
