@@ -15,6 +15,7 @@ import (
 	"ramp/agents/sim"
 	"ramp/agents/sim/explore"
 	"ramp/protocol"
+	"ramp/protocol/acl"
 	"ramp/protocol/codec"
 )
 
@@ -126,7 +127,7 @@ func (t tracer) Delivered(h, _ *sim.Host, m protocol.Message) {
 	if m.Protocol == protocol.ProtocolPresence {
 		return
 	}
-	fmt.Fprintf(t.w, "%s %s receives %s\n", h.World().Now().Format("2006-01-02T15:04:05.000"), h.Name, codec.ToACL(m))
+	fmt.Fprintf(t.w, "%s %s receives %s\n", h.World().Now().Format("2006-01-02T15:04:05.000"), h.Name, acl.Format(codec.ToACL(m)))
 }
 
 // Refused prints what could not be opened.

@@ -1,0 +1,140 @@
+package mutants_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	all   = flag.Bool("hunt", false, "hunt every mutant, not only those that are found at once")
+	seeds = flag.String("seeds", "500", "seeds within which a mutant must be found")
+)
+
+// root is the module's, from here.
+const root = "../../.."
+
+// mutant is a patch and what its first lines say.
+type mutant struct {
+	name, path, why, invariant string
+	files                      []string // that it changes
+}
+
+func mutants(t *testing.T) []mutant {
+	paths, err := filepath.Glob("testdata/*.patch")
+	if err != nil || len(paths) < 12 {
+		t.Fatalf("%d patches, want at least 12: %v", len(paths), err)
+	}
+	var list []mutant
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".patch"), path: path}
+		for _, line := range strings.Split(string(text), "\n") {
+			if file, ok := strings.CutPrefix(line, "+++ b/"); ok {
+				m.files = append(m.files, strings.TrimSpace(file))
+			}
+		}
+		m.why = header(t, path, text, `^# (.*)\n`)
+		m.invariant = header(t, path, text, `\n# invariant: (.*)\n`)
+		list = append(list, m)
+	}
+	return list
+}
+
+func header(t *testing.T, path string, text []byte, pattern string) string {
+	match := regexp.MustCompile(pattern).FindSubmatch(text)
+	if match == nil {
+		t.Fatalf("%s: want a line such as %s", path, pattern)
+	}
+	return string(match[1])
+}
+
+// apply makes copies of the files that a mutant changes, with the change, and
+// returns an overlay that puts them in place of the real ones.
+func apply(t *testing.T, m mutant) string {
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for _, file := range m.files {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		real, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[real] = filepath.Join(dir, file)
+		must(t, os.MkdirAll(filepath.Dir(replace[real]), 0o755))
+		must(t, os.WriteFile(replace[real], text, 0o644))
+	}
+	patch, err := filepath.Abs(m.path)
+	must(t, err)
+	if out, err := exec.Command("git", "-C", dir, "apply", "--unsafe-paths", "--directory", dir, patch).CombinedOutput(); err != nil {
+		t.Fatalf("%s does not apply any more: %v\n%s", m.name, err, out)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	must(t, err)
+	must(t, os.WriteFile(overlay, text, 0o644))
+	return overlay
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEveryMutantStillAppliesAndChangesSomething(t *testing.T) {
+	for _, m := range mutants(t) {
+		dir := filepath.Dir(apply(t, m))
+		for _, file := range m.files {
+			before, err := os.ReadFile(filepath.Join(root, file))
+			must(t, err)
+			after, err := os.ReadFile(filepath.Join(dir, file))
+			must(t, err)
+			if bytes.Equal(before, after) {
+				t.Errorf("%s leaves %s as it is", m.name, file)
+			}
+		}
+	}
+}
+
+// quick are hunted in every run of the tests; -hunt hunts all.
+func quick(name string) bool { return name == "send-before-save" || name == "map-order" }
+
+func TestMutantsAreFound(t *testing.T) {
+	for _, m := range mutants(t) {
+		if !*all && !quick(m.name) {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			binary := filepath.Join(t.TempDir(), "hunt")
+			build := exec.Command("go", "build", "-overlay", apply(t, m), "-o", binary, "./hunt")
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			out, err := exec.Command(binary, "-seeds", *seeds).Output()
+			must(t, err)
+			var found struct {
+				Seed            uint64
+				Invariant, What string
+			}
+			must(t, json.Unmarshal(out, &found))
+			if found.Seed == 0 {
+				t.Fatalf("not found within %s seeds: %s", *seeds, m.why)
+			}
+			t.Logf("%s: found by seed %d: %s: %s", m.name, found.Seed, found.Invariant, found.What)
+		})
+	}
+}
