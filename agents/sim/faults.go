@@ -80,7 +80,7 @@ func heavy() Faults {
 		Crashes: Range{0, 500}, Down: Span{0, 2 * time.Hour}, Outages: Range{0, 24}, TakeOvers: Range{0, 48},
 		FullDisk: Range{0, 6}, Full: Span{time.Second, time.Hour}, Write: Span{100 * time.Microsecond, 200 * time.Millisecond},
 		OffClock: Range{0, 20}, Offset: Span{-10 * time.Minute, 10 * time.Minute}, Drift: Range{-500, 500},
-		Slow: Span{time.Millisecond, 3 * time.Minute}, QueueDown: Range{0, 2}, QueueAway: Span{time.Minute, 2 * time.Hour},
+		Slow: Span{time.Millisecond, 3 * time.Minute}, QueueDown: Range{0, 24}, QueueAway: Span{time.Minute, 2 * time.Hour},
 		Forgotten: Range{0, 500}, Short: Range{0, 50}, LocalJobs: Range{0, 200}, Overstated: Range{5, 150},
 	}
 }
