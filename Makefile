@@ -3,7 +3,7 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
-.PHONY: all demo test race lint fuzz bench clean build
+.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real test-slurm test-etcd
 
 all: build
 
@@ -30,6 +30,30 @@ fuzz:
 bench: build
 	$(RAMP) bench auction --sellers 20 --rounds 3,5 --buyers 1,4,16
 	$(RAMP) bench bank --clients 1,64,256 --dir .
+
+# The commit protocol, checked by spin with up to three sellers.
+model:
+	.ci/model
+
+# Every mistake put into the program on purpose must be found within 500 seeds.
+mutants:
+	$(GO) test ./agents/sim/mutants -count 1 -timeout 0 -v -run Found -hunt
+
+# Hostile markets, seed by seed, until one breaks or it is interrupted.
+SOAK_FROM ?= 1
+soak: build mutants
+	$(RAMP) sim explore --faults heavy --resources 5 --users 4 --rate 12 --days 0.25 --seeds $(SOAK_FROM)-1000000000
+
+# Real processes behind a WAN, broken for a quarter of an hour; needs root.
+soak-real: build
+	@$(RAMP) soak-real --minutes 15 --resources 10 --users 5
+
+# The driver against a real Slurm, and the bank on a real etcd; both started here.
+test-slurm:
+	.ci/slurm
+
+test-etcd:
+	.ci/etcd
 
 clean:
 	rm -rf bin
