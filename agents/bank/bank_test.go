@@ -286,6 +286,23 @@ func TestOnlyTheOwnAccount(t *testing.T) {
 	c.expect("a forged answer", c.role.Receive(c.now, answer))
 }
 
+func TestProofsAreTheStoresToGive(t *testing.T) {
+	c := open(t, 1, markettest.Store{})
+	out := c.ask(markettest.Stranger, protocol.QueryRef, message.ProofQuery{From: 7})
+	c.expect("anybody asks for the newest head", out, ".history query-ref local-proof-lookup")
+	asked := out.Send[0].Body.(message.ProofLookup)
+	if asked.By != c.cast.ID(markettest.Stranger) || asked.Query.From != 7 {
+		t.Fatalf("the store is asked %+v", asked)
+	}
+	answer := out.Send[0].Reply(protocol.LocalHistory, protocol.Inform, message.FoundProof{Document: []byte("{}")})
+	c.expect("the store's answer", c.role.Receive(c.now, answer), "stranger inform proof")
+	refused := message.Refused(protocol.CodeForbidden, "not a party")
+	answer.Body = message.FoundProof{Refusal: &refused}
+	c.expect("the store's refusal", c.role.Receive(c.now, answer), "stranger refuse forbidden")
+	answer.Sender = c.cast.ID(markettest.Stranger)
+	c.expect("a forged answer", c.role.Receive(c.now, answer))
+}
+
 // What memory has let go is asked of the store; all who ask meanwhile are
 // answered, and nothing is decided a second time.
 func TestOutcomesBeyondMemory(t *testing.T) {
