@@ -61,6 +61,16 @@ func TestAPromiseIsBrokenIfTheJobRunsOn(t *testing.T) {
 	}
 }
 
+func TestWhatIsBrokenIsGivenBack(t *testing.T) {
+	asks := []forecast.Ask{
+		{At: 20_010, Start: 21_000, Wall: 9000, Cores: 10}, // broken: the job runs until 23,000
+		{At: 23_500, Start: 24_000, Wall: 600, Cores: 10},
+	}
+	if got := sell(t, machine(3000), forecast.UsualView(), asks...); got.Sold != 2 || got.Broken != 1 || got.CoreSeconds != 6000 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestOfSeveralSlotsTheLastSoldIsBroken(t *testing.T) {
 	l := machine(3000)
 	l.Jobs[len(l.Jobs)-1].Procs = 6

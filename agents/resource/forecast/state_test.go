@@ -2,6 +2,7 @@ package forecast_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -52,6 +53,27 @@ func TestBytesThatAreNoStateAreRefused(t *testing.T) {
 		"too long a history": {1, 0, 0, 0x81, 0x80, 1},
 	} {
 		if f, err := forecast.Decode(b); !errors.Is(err, forecast.ErrState) || f != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNumbersOutOfRangeAreRefused(t *testing.T) {
+	state := func(wait, told, held uint64) []byte {
+		b := binary.AppendUvarint([]byte{1, 0, 0, 1}, wait) // one wait in the first history
+		b = append(b, make([]byte, 7*3)...)                 // the others are empty
+		b = binary.AppendUvarint(binary.AppendUvarint(b, told), held)
+		return append(b, make([]byte, 3*2)...)
+	}
+	if _, err := forecast.Decode(state(forecast.MaxValue, 2, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{
+		"a wait too long":        state(forecast.MaxValue+1, 2, 2),
+		"more held than told":    state(5, 2, 3),
+		"more told than counted": state(5, 1<<60, 0),
+	} {
+		if _, err := forecast.Decode(b); !errors.Is(err, forecast.ErrState) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
