@@ -1,8 +1,8 @@
 // Package queue brings batch systems to the resource agent.
 //
 // A batch system is a local correspondent: the agent sends it Reserve, Keep,
-// Release and QueueQuery, and hears Reserved, Released and QueueChanged. A Driver
-// may be as slow as its batch system; the agent never waits for it. Every driver
+// Release and QueueQuery, and hears Reserved, Released, QueueChanged and, when the
+// batch system cannot be asked, QueueDown. A Driver may be as slow as its batch system; the agent never waits for it. Every driver
 // keeps the same promises, which package queuetest tests:
 //
 //   - Requests are answered in order. Reserving again under the same ID and slot

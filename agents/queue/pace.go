@@ -13,6 +13,7 @@ import (
 type Pace struct {
 	Least, Most time.Duration // between two looks
 	rest        time.Duration
+	failing     bool      // the last look failed
 	at          time.Time // of the next look; zero: at once
 }
 
@@ -22,13 +23,17 @@ func (p *Pace) Due(now time.Time) bool { return !now.Before(p.at) }
 // Next is when to look.
 func (p *Pace) Next() time.Time { return p.at }
 
-// Looked notes a look, and whether something had changed.
-func (p *Pace) Looked(now time.Time, changed bool) {
+// Looked notes a look: whether something had changed, or why it failed. It
+// reports whether that is news: a change, the first failure, the first success.
+func (p *Pace) Looked(now time.Time, changed bool, err error) (news bool) {
+	news = (err != nil) != p.failing || err == nil && changed
+	p.failing = err != nil
 	p.rest = min(max(2*p.rest, p.Least), p.Most)
-	if changed {
+	if news {
 		p.rest = p.Least
 	}
 	p.at = now.Add(p.rest)
+	return news
 }
 
 // Soon looks again after the least rest, since something was changed.

@@ -140,7 +140,9 @@ func TestPaceSlowsDownAndComesBack(t *testing.T) {
 		t.Fatal("the first look is not at once")
 	}
 	for _, want := range []time.Duration{1, 2, 4, 5, 5} {
-		p.Looked(now, false)
+		if news := p.Looked(now, false, nil); news {
+			t.Fatal("nothing is news")
+		}
 		if got := p.Next().Sub(now); got != want*time.Second {
 			t.Fatalf("the next look is after %s, want %d s", got, want)
 		}
@@ -149,9 +151,22 @@ func TestPaceSlowsDownAndComesBack(t *testing.T) {
 	if p.Due(now.Add(999*time.Millisecond)) || !p.Due(now.Add(time.Second)) {
 		t.Fatal("a change of its own is not looked at after a second")
 	}
-	p.Looked(now, true)
-	if got := p.Next().Sub(now); got != time.Second {
-		t.Fatalf("after a change the next look is after %s", got)
+	if news := p.Looked(now, true, nil); !news || p.Next().Sub(now) != time.Second {
+		t.Fatalf("a change: news %v, the next look after %s", news, p.Next().Sub(now))
+	}
+}
+
+func TestAnOutageIsNewsWhenItBeginsAndEnds(t *testing.T) {
+	p := queue.Pace{Least: time.Second, Most: time.Minute}
+	down := errors.New("away")
+	for i, c := range []struct {
+		changed bool
+		err     error
+		news    bool
+	}{{true, nil, true}, {false, down, true}, {false, down, false}, {true, down, false}, {false, nil, true}, {false, nil, false}} {
+		if got := p.Looked(time.Unix(int64(i), 0), c.changed, c.err); got != c.news {
+			t.Fatalf("look %d: news %v, want %v", i, got, c.news)
+		}
 	}
 }
 

@@ -94,8 +94,7 @@ func (s *script) Advance(now time.Time) (changed bool, next time.Time) {
 	if s.pace.Due(now) {
 		before := s.last
 		q, err := s.look(now)
-		changed = err == nil && !queue.Same(before, q)
-		s.pace.Looked(now, changed)
+		changed = s.pace.Looked(now, !queue.Same(before, q), err)
 	}
 	return changed, s.pace.Next()
 }

@@ -254,8 +254,7 @@ func (b *batch) Advance(now time.Time) (changed bool, next time.Time) {
 	if b.pace.Due(now) {
 		before := b.last
 		q, err := b.look(now)
-		changed = err == nil && !queue.Same(before, q)
-		b.pace.Looked(now, changed)
+		changed = b.pace.Looked(now, !queue.Same(before, q), err)
 	}
 	return changed, b.pace.Next()
 }

@@ -97,12 +97,11 @@ func (b *batch) Advance(now time.Time) (changed bool, next time.Time) {
 func (b *batch) poll(now time.Time) bool {
 	before := b.last
 	v, err := b.look(now)
-	changed := err == nil && !v.same(before)
-	b.pace.Looked(now, changed)
-	if err == nil {
-		b.dropLate(v)
+	if err != nil {
+		return b.pace.Looked(now, false, err)
 	}
-	return changed
+	b.dropLate(v)
+	return b.pace.Looked(now, !v.same(before), nil)
 }
 
 // endSlots cancels what runs in slots that are over. It is tried again at the
