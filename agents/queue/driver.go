@@ -2,8 +2,9 @@
 //
 // A batch system is a local correspondent: the agent sends it Reserve, Keep,
 // Release and QueueQuery, and hears Reserved, Released, QueueChanged and, when the
-// batch system cannot be asked, QueueDown. A Driver may be as slow as its batch system; the agent never waits for it. Every driver
-// keeps the same promises, which package queuetest tests:
+// batch system cannot be asked, QueueDown. A Driver may be as slow as its batch
+// system; the agent never waits for it. Every driver keeps the same promises,
+// which package queuetest tests:
 //
 //   - Requests are answered in order. Reserving again under the same ID and slot
 //     is granted again, releasing what is not there is done, and so a request can
