@@ -100,6 +100,7 @@ func (w *World) send(from *Host, m protocol.Message) {
 		}
 		if p == nil {
 			p = w.pack(from, m)
+			w.observe(func(o Observer) { o.Sent(from, m) })
 		}
 		if to == protocol.Everyone {
 			w.gossip(from, p)

@@ -32,6 +32,8 @@ type Observer interface {
 	Durable(h *Host, records []protocol.Record)
 	// Delivered is told what a host's role is about to receive from another's.
 	Delivered(to, from *Host, m protocol.Message)
+	// Sent is told what a host puts on the network for another agent, or for many.
+	Sent(from *Host, m protocol.Message)
 	// Refused is told of bytes that could not be opened.
 	Refused(h *Host, sender protocol.AgentID, err error)
 }

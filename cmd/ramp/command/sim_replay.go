@@ -130,6 +130,9 @@ func (t tracer) Delivered(h, _ *sim.Host, m protocol.Message) {
 	fmt.Fprintf(t.w, "%s %s receives %s\n", h.World().Now().Format("2006-01-02T15:04:05.000"), h.Name, acl.Format(codec.ToACL(m)))
 }
 
+// Sent prints nothing: what arrives is printed.
+func (t tracer) Sent(*sim.Host, protocol.Message) {}
+
 // Refused prints what could not be opened.
 func (t tracer) Refused(h *sim.Host, sender protocol.AgentID, err error) {
 	fmt.Fprintf(t.w, "%s %s cannot open what %s sent: %v\n", h.World().Now().Format("2006-01-02T15:04:05.000"), h.Name, sender, err)
