@@ -288,6 +288,10 @@ func (h *Host) probe() {
 	if h.role != nil || !h.up {
 		return
 	}
+	if h.world.Leader(h.ID()) != h {
+		h.up = false // deposed while it waited
+		return
+	}
 	if h.disk.full {
 		h.world.plan(probing, event{kind: probes, host: h, life: h.life})
 		return

@@ -92,6 +92,9 @@ func (w *World) cut(from, to int) bool {
 
 // send puts a message on its way to each of its receivers.
 func (w *World) send(from *Host, m protocol.Message) {
+	for _, h := range w.hear {
+		h.Said(from, m)
+	}
 	var p *packet
 	for _, to := range m.Receivers {
 		if to != protocol.Everyone && to.Local() {

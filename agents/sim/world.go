@@ -38,6 +38,12 @@ type Observer interface {
 	Refused(h *Host, sender protocol.AgentID, err error)
 }
 
+// Hearer is an Observer that is also told what hosts say, when it leaves them: to
+// others, and to their own local correspondents.
+type Hearer interface {
+	Said(from *Host, m protocol.Message)
+}
+
 // Hooks let a test place faults by hand; they take the place of the drawn ones.
 type Hooks struct {
 	Fate  func(Packet) Fate
@@ -89,6 +95,7 @@ type World struct {
 	serial uint64
 	agenda agenda
 	hosts  []*Host
+	hear   []Hearer
 	byName map[string]*Host
 	byID   map[protocol.AgentID]*Host
 
@@ -113,6 +120,11 @@ func New(cfg Config) *World {
 	w := &World{
 		cfg: cfg, byName: map[string]*Host{}, byID: map[protocol.AgentID]*Host{},
 		opener: codec.NewOpener(cfg.Trust, maxMemory), crashes: NewChance(cfg.Seed, 2), hash: sha256.New(),
+	}
+	for _, o := range cfg.Observers {
+		if h, ok := o.(Hearer); ok {
+			w.hear = append(w.hear, h)
+		}
 	}
 	w.blow()
 	return w

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ramp/agents/sim"
+	"ramp/agents/sim/adversary"
 	"ramp/agents/sim/market"
 )
 
@@ -65,7 +66,7 @@ func Explore(ctx context.Context, p Plan, told func(Sum)) (Sum, error) {
 	)
 	seeds := make(chan uint64)
 	for range p.Jobs {
-		cast, e := market.NewCast() // a cast belongs to one goroutine
+		cast, e := adversary.NewCast() // a cast belongs to one goroutine
 		if e != nil {
 			err = e
 			break

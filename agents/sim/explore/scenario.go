@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 
+	"ramp/agents/sim/adversary"
 	"ramp/agents/sim/market"
 )
 
@@ -22,6 +23,9 @@ func (s Scenario) Validate() error {
 		return fmt.Errorf("version %d: this program reads version %d", s.Version, ScenarioVersion)
 	}
 	if err := s.Market.Validate(); err != nil {
+		return fmt.Errorf("market: %w", err)
+	}
+	if err := adversary.Validate(s.Market.Adversaries); err != nil {
 		return fmt.Errorf("market: %w", err)
 	}
 	return nil

@@ -2,7 +2,9 @@ package explore
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"ramp/agents/sim"
@@ -82,6 +84,12 @@ func (s *shrinker) ways() []market.Config {
 		way(func(c *market.Config) { c.Resources = max(1, c.Resources-max(1, c.Resources/share)) })
 		way(func(c *market.Config) { c.Users = max(1, c.Users-max(1, c.Users/share)) })
 		way(func(c *market.Config) { c.Units = max(1, c.Units-max(1, c.Units/share)) })
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.least.Adversaries)) {
+		way(func(c *market.Config) {
+			c.Adversaries = maps.Clone(c.Adversaries)
+			delete(c.Adversaries, kind)
+		})
 	}
 	for _, f := range without(s.least.Faults) {
 		way(func(c *market.Config) { c.Faults = f })

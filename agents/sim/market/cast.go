@@ -29,7 +29,9 @@ func UserName(i int) string { return fmt.Sprintf("user%d", i) }
 type Cast struct {
 	CA    *identity.CA
 	Trust *identity.Trust
-	by    map[string]*identity.Credential
+	// Adversaries are those that a market's Config may ask for, by kind.
+	Adversaries map[string]Adversary
+	by          map[string]*identity.Credential
 }
 
 // life of every certificate: longer than any simulation.

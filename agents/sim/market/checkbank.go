@@ -66,6 +66,9 @@ func (c *Checks) bankSaved(r protocol.Record) {
 	b.last, b.time = e.Number, e.Time.UnixNano()
 	c.bankLegs(e)
 	c.bankDecides(e)
+	if c.m != nil {
+		c.honestEntry(e)
+	}
 }
 
 // lineNumber reads a key of TableLines.
@@ -119,12 +122,15 @@ func (c *Checks) bankDecides(e ledger.Entry) {
 // settles: every unit of a contract that is paid is held for it at its seller.
 func (c *Checks) settles(e ledger.Entry) {
 	b, known := c.bundles[e.Contract]
+	if !known && !c.paysSite(e) {
+		return // between dishonest parties
+	}
 	c.check(AllOrNothing, known, "contract %.8s is settled, and no seller has countersigned it", e.Contract)
 	var total protocol.Credits
 	for _, u := range b.Units {
 		claim := c.claims[u.Seller][u.Reservation]
 		bound := claim != nil && claim.contract == e.Contract && (claim.state == "countersigned" || claim.state == "sold")
-		c.check(AllOrNothing, bound, "contract %.8s is settled, but unit %d of %s is %s", e.Contract, u.Unit, u.Seller.Name(), claim.describe())
+		c.check(AllOrNothing, bound || !c.m.honest(u.Seller), "contract %.8s is settled, but unit %d of %s is %s", e.Contract, u.Unit, u.Seller.Name(), claim.describe())
 		total += u.Cost
 	}
 	if len(e.Legs) > 0 && known {
@@ -139,4 +145,14 @@ func (c *Checks) voids(e ledger.Entry) {
 		sold := claim != nil && claim.contract == e.Contract && claim.state == "sold"
 		c.check(AllOrNothing, !sold, "contract %.8s is void, but unit %d of %s is sold", e.Contract, u.Unit, u.Seller.Name())
 	}
+}
+
+// paysSite reports whether an honest site is paid by an entry.
+func (c *Checks) paysSite(e ledger.Entry) bool {
+	for _, leg := range e.Legs {
+		if c.isSite(c.bank.lines[leg.Line].account) {
+			return true
+		}
+	}
+	return false
 }

@@ -25,11 +25,14 @@ const (
 	Decided      = "5-decided"
 	Credentials  = "6-credentials"
 	Bounded      = "7-bounded"
+
+	HonestLoseNothing = "8-honest-lose-nothing"
+	BidsCounted       = "9-honest-bids-counted"
 )
 
 // Invariants are all of them, in order.
 func Invariants() []string {
-	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded}
+	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted}
 }
 
 // maxViolations are kept; the first is what matters.
@@ -55,6 +58,8 @@ type Checks struct {
 	going      map[string]bool
 	counts     map[string]int
 	violations []Violation
+	loss       honestBook
+	bids       bidsBook
 }
 
 // NewChecks makes checks for one market; give them to New, and Watch it then.
@@ -62,6 +67,7 @@ func NewChecks() *Checks {
 	return &Checks{
 		bank: newBankBook(), claims: map[protocol.AgentID]map[string]*claim{}, held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{},
 		deals: map[string][]claimKey{}, going: map[string]bool{}, counts: map[string]int{},
+		loss: newHonestBook(), bids: newBidsBook(),
 	}
 }
 
@@ -95,6 +101,9 @@ func (c *Checks) check(invariant string, ok bool, format string, args ...any) {
 
 // Durable takes what a host saved.
 func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
+	if c.m != nil && !c.m.honest(h.ID()) {
+		return // what it writes into its own journal is its own business
+	}
 	for _, r := range records {
 		switch r.Table {
 		case ledger.TableLines, ledger.TableEntries:
@@ -103,6 +112,8 @@ func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
 			c.siteSaved(h, r)
 		case user.TablePurchases:
 			c.userSaved(h, r)
+		case reserve.TableBundles:
+			c.userSigned(h, r)
 		}
 	}
 }
@@ -110,6 +121,9 @@ func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
 // Delivered takes what a host is about to receive.
 func (c *Checks) Delivered(to, from *sim.Host, m protocol.Message) {
 	c.counts[Credentials]++
+	if p, ok := m.Body.(message.Proposal); ok {
+		c.bidArrives(to, from, m.Conversation, p)
+	}
 	if !from.Trusted() {
 		c.check(Credentials, false, "%s takes %s of %s, whom nobody vouches for", to.Name, m.Body.Kind(), from.Name)
 	}
@@ -174,6 +188,7 @@ func (c *Checks) tick() {
 		}
 		c.check(Bounded, h.Waiting() <= maxWaiting, "%s: %d outputs wait for the disk, at most %d", h.Name, h.Waiting(), maxWaiting)
 	}
+	c.judgeBids()
 	c.m.World.After(tickPeriod, c.tick)
 }
 
@@ -188,6 +203,8 @@ func (c *Checks) Finish() {
 		c.check(Decided, h.Up() || c.m.World.Leader(h.ID()) != h, "%s does not come up", h.Name)
 	}
 	c.finishLedger()
+	c.finishHonest()
+	c.finishBids()
 	for _, s := range c.m.sites {
 		c.finishSite(s)
 	}

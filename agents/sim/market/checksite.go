@@ -40,12 +40,14 @@ func (c *claim) binds() bool {
 
 // siteDeal and siteSale are what this package reads of a seller's rows.
 type siteDeal struct {
+	User     protocol.AgentID    `json:"user"`
 	Contract protocol.ContractID `json:"contract"`
 	Claims   []struct {
 		ID        string        `json:"id"`
 		Item      protocol.Item `json:"item"`
 		State     string        `json:"state"`
 		HoldUntil time.Time     `json:"hold_until"`
+		Refund    *refundNote   `json:"refund"`
 	} `json:"claims"`
 }
 
@@ -88,6 +90,7 @@ func (c *Checks) siteSaved(h *sim.Host, r protocol.Record) {
 		}
 	}
 	c.deals[h.Name+" "+r.Key] = keys
+	c.siteGives(h.ID(), d)
 }
 
 // setClaim keeps a claim as its journal has it now.
@@ -112,6 +115,9 @@ func named(state string) bool {
 // dealGone forgets the claims of a deal that its seller put away.
 func (c *Checks) dealGone(deal string) {
 	for _, k := range c.deals[deal] {
+		for _, held := range c.loss.held {
+			delete(held, k)
+		}
 		if claim := c.claims[k.seller][k.id]; claim != nil {
 			c.check(AllOrNothing, claim.state != "held" && claim.state != "countersigned" || !claim.slot.End.After(c.m.World.Now()),
 				"%s forgets %s, which is %s", k.seller.Name(), k.id, claim.state)

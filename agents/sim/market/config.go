@@ -60,6 +60,11 @@ func (c Config) Validate() error {
 	case c.Units < 1 || c.Units > MaxUnits:
 		return fmt.Errorf("units %d: want 1..%d", c.Units, MaxUnits)
 	}
+	for _, kind := range sorted(c.Adversaries) {
+		if n := c.Adversaries[kind]; n < 0 || n > MaxAdversaries {
+			return fmt.Errorf("adversaries %s %d: want 0..%d", kind, n, MaxAdversaries)
+		}
+	}
 	if err := c.Faults.Validate(); err != nil {
 		return fmt.Errorf("faults: %w", err)
 	}

@@ -23,18 +23,21 @@ const (
 	streamQueues = 102
 	streamBatch  = 1_000 // and one for each site above it
 	streamUser   = 1_000_000
+	streamRogue  = 2_000_000
 )
 
 // Market is a market in a world.
 type Market struct {
-	World  *sim.World
-	Cast   *Cast
-	cfg    Config
-	sites  []*Site
-	users  []*User
-	bySite map[*sim.Host]*Site
-	bank   *sim.Host
-	calm   bool
+	World   *sim.World
+	Cast    *Cast
+	cfg     Config
+	sites   []*Site
+	users   []*User
+	bySite  map[*sim.Host]*Site
+	bank    *sim.Host
+	rogues  []rogue
+	calm    bool
+	parties map[protocol.AgentID]party
 
 	orders, cancels int
 }
@@ -58,7 +61,7 @@ type User struct {
 // New opens a market: everybody has an account, users have money. Observers watch
 // it from the beginning.
 func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
-	m := &Market{Cast: cast, cfg: cfg, bySite: map[*sim.Host]*Site{}}
+	m := &Market{Cast: cast, cfg: cfg, bySite: map[*sim.Host]*Site{}, parties: map[protocol.AgentID]party{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
 	m.addBank()
 	for i := 1; i <= cfg.Resources; i++ {
@@ -67,6 +70,7 @@ func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	for i := 1; i <= cfg.Users; i++ {
 		m.addUser(i)
 	}
+	m.addRogues()
 	m.fund()
 	m.troubleQueues()
 	return m
@@ -117,6 +121,7 @@ func (m *Market) addSite(i int) {
 		},
 	})
 	m.sites = append(m.sites, s)
+	m.parties[s.Host.ID()] = partySite
 	m.bySite[s.Host] = s
 }
 
@@ -132,6 +137,7 @@ func (m *Market) addUser(i int) {
 		},
 	})
 	m.users = append(m.users, u)
+	m.parties[u.Host.ID()] = partyUser
 	m.orderNext(u)
 }
 
@@ -164,12 +170,21 @@ func (m *Market) fund() {
 	for _, s := range m.sites {
 		open(s.Host)
 	}
-	for i, u := range m.users {
-		open(u.Host)
+	pay := func(h *sim.Host, money protocol.Credits) {
+		open(h)
+		if money == 0 {
+			return
+		}
 		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
-			_, out, err := b.Credit(now, u.Host.ID(), Currency, credit(i), "at the beginning")
+			_, out, err := b.Credit(now, h.ID(), Currency, money, "at the beginning")
 			return out, err
 		})
+	}
+	for i, u := range m.users {
+		pay(u.Host, credit(i))
+	}
+	for _, r := range m.rogues {
+		pay(r.host, r.money)
 	}
 }
 

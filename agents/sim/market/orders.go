@@ -35,7 +35,7 @@ func (m *Market) orderNext(u *User) {
 // order buys something. An owner whose agent is down tries again next time.
 func (m *Market) order(u *User) {
 	id := fmt.Sprintf("%s-%d", u.Host.Name, len(u.bought)+1)
-	doc, err := m.document(u)
+	doc, err := draw(u.chance, u.Host.Now(), m.cfg.Units)
 	if err != nil {
 		panic(fmt.Sprintf("market: order %s: %v", id, err))
 	}
@@ -53,11 +53,11 @@ func (m *Market) tell(u *User, body protocol.Body) bool {
 	})
 }
 
-// document draws what a user wants: some units, of some cores, in a window.
-func (m *Market) document(u *User) ([]byte, error) {
-	c, now := u.chance, u.Host.Now().Truncate(time.Minute)
+// draw draws what a user wants: some units, of some cores, in a window.
+func draw(c sim.Chance, now time.Time, units int) ([]byte, error) {
+	now = now.Truncate(time.Minute)
 	var d rfql.Draft
-	for range 1 + c.N(m.cfg.Units) {
+	for range 1 + c.N(units) {
 		from := now.Add(time.Duration(10+c.N(4*60)) * time.Minute)
 		wall := time.Duration(10+c.N(3*60)) * time.Minute
 		d.Requests = append(d.Requests, rfql.DraftRequest{

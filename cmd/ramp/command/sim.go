@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"ramp/agents/sim"
+	"ramp/agents/sim/adversary"
 	"ramp/agents/sim/market"
 )
 
@@ -42,6 +43,7 @@ type simFlags struct {
 	heartbeat time.Duration
 	units     int
 	faults    string
+	rogues    map[string]int
 }
 
 func (f *simFlags) add(c *cobra.Command, seed bool) {
@@ -55,6 +57,7 @@ func (f *simFlags) add(c *cobra.Command, seed bool) {
 	c.Flags().Float64Var(&f.rate, "rate", d.Rate, "auctions an hour and user")
 	c.Flags().DurationVar(&f.heartbeat, "heartbeat", d.Heartbeat, "between presences of an agent")
 	c.Flags().IntVar(&f.units, "units", d.Units, "most units of an order")
+	c.Flags().StringToIntVar(&f.rogues, "adversaries", nil, "parties that cheat, such as never-confirms=1,sybils=4")
 	c.Flags().StringVar(&f.faults, "faults", "none", "none, light, heavy, or a YAML file of faults")
 }
 
@@ -77,7 +80,10 @@ func (f *simFlags) market() (market.Config, error) {
 	if cfg.Faults, err = readFaults(f.faults); err != nil {
 		return cfg, err
 	}
-	if err := cfg.Validate(); err != nil {
+	if len(f.rogues) > 0 {
+		cfg.Adversaries = f.rogues
+	}
+	if err := errors.Join(cfg.Validate(), adversary.Validate(f.rogues)); err != nil {
 		return cfg, fail(exitUsage, "see 'ramp sim run --help'", "%w", err)
 	}
 	return cfg, nil

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ramp/agents/sim"
+	"ramp/agents/sim/adversary"
 	"ramp/agents/sim/explore"
 	"ramp/agents/sim/market"
 )
@@ -41,7 +42,7 @@ so far is printed and marked then.
 
 // runMarket lives through a market and prints what it came to.
 func runMarket(c *cobra.Command, cfg market.Config, observers []sim.Observer) error {
-	cast, err := market.NewCast()
+	cast, err := adversary.NewCast()
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func exploreSeeds(c *cobra.Command, p explore.Plan, out string) error {
 
 // shrinkInto writes the smallest market that breaks as its seed did.
 func shrinkInto(ctx context.Context, errOut io.Writer, p explore.Plan, report *exploreReport, out string) error {
-	cast, err := market.NewCast()
+	cast, err := adversary.NewCast()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,88 @@
+package adversary_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"ramp/agents/sim"
+	"ramp/agents/sim/adversary"
+	"ramp/agents/sim/market"
+)
+
+// seeds is how many markets of each level every adversary is in; `make soak`
+// takes more.
+var seeds = flag.Int("seeds", 1, "markets of each level of faults that every adversary is in")
+
+// Whatever an adversary does, honest parties lose nothing, their bids are
+// counted, and everything else holds too.
+func TestHonestPartiesLoseNothing(t *testing.T) {
+	for _, kind := range adversary.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			cast, err := adversary.NewCast()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sum market.Result
+			for _, level := range []string{"light", "heavy"} {
+				for seed := range *seeds {
+					r := live(t, cast, level, uint64(seed+1), map[string]int{kind: number(kind)})
+					sum.Auctions += r.Auctions
+					sum.Bought += r.Bought
+					sum.Messages += r.Messages
+				}
+			}
+			if sum.Bought == 0 {
+				t.Errorf("%d auctions, and nothing is bought", sum.Auctions)
+			}
+			t.Logf("%d auctions, %d bought, %d messages", sum.Auctions, sum.Bought, sum.Messages)
+		})
+	}
+}
+
+// number is how many of a kind there are: those that come as a crowd outnumber
+// the honest four to one.
+func number(kind string) int {
+	if kind == "sybils" || kind == "hoarders" {
+		return 4
+	}
+	return 1
+}
+
+// All of them together.
+func TestHonestPartiesLoseNothingToAll(t *testing.T) {
+	cast, err := adversary.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int{}
+	for _, kind := range adversary.Kinds() {
+		all[kind] = 1
+	}
+	for seed := range uint64(2) {
+		live(t, cast, "light", seed+1, all)
+	}
+}
+
+func live(t *testing.T, cast *market.Cast, level string, seed uint64, rogues map[string]int) market.Result {
+	t.Helper()
+	cfg := market.Default()
+	cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate, cfg.Adversaries = seed, sim.Levels()[level], 2*time.Hour, 3, 2, 8, rogues
+	m, checks := market.Open(cast, cfg)
+	r := m.Live(checks, nil)
+	for _, v := range r.Violations {
+		t.Errorf("%s, seed %d, %s: %s: %s", level, seed, v.At.Format(time.TimeOnly), v.Invariant, v.What)
+	}
+	if r.Checks[market.BidsCounted] < 10 {
+		t.Errorf("%s, seed %d: only %d bids were looked at", level, seed, r.Checks[market.BidsCounted])
+	}
+	return r
+}
+
+func TestAnUnknownKindIsNamed(t *testing.T) {
+	err := adversary.Validate(map[string]int{"forger": 1, "fool": 1})
+	if err == nil || fmt.Sprint(err)[:18] != `adversaries "fool"` {
+		t.Errorf("%v", err)
+	}
+}

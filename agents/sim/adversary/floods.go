@@ -1,0 +1,101 @@
+package adversary
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/agents/sim/market"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// A flood is so many messages, so far apart: hundreds a second.
+const (
+	floodSize = 300
+	floodGap  = 3 * time.Millisecond
+)
+
+// floods is a seller that now and then says hundreds of things a second to
+// everybody: bids in every auction it has heard of, votes that nobody asked for,
+// calls for proposals, presences, and questions to the bank.
+func floods(s *market.Stage) {
+	var calls []protocol.Message
+	h := seller(s, s.Name, cheap(), func(b *bent) {
+		b.hear = func(_ time.Time, m protocol.Message) (bool, protocol.Output) {
+			if m.Performative == protocol.CFP {
+				if calls = append(calls, m); len(calls) > maxTape {
+					calls = calls[1:]
+				}
+				bidMany(s, m)
+			}
+			return true, protocol.Output{}
+		}
+	})
+	s.Often(20*time.Minute, func() {
+		for i := range floodSize {
+			s.World().After(time.Duration(i)*floodGap, func() { playBack(s, h, noise(s, calls, i)) })
+		}
+	})
+}
+
+// manyBids answer one call, in the same millisecond.
+const manyBids = 30
+
+// bidMany answers a call again and again, with other offers each time.
+func bidMany(s *market.Stage, m protocol.Message) {
+	call := m.Body.(message.CallForProposals)
+	h := s.World().Leader(s.Cast().ID(s.Name))
+	for i := range manyBids {
+		var p message.Proposal
+		p.Round = call.Round
+		now := h.Now()
+		for _, c := range call.Ceilings {
+			slot := protocol.Slot{Start: now.Add(time.Duration(i) * time.Hour), End: now.Add(time.Duration(i+1) * time.Hour), Cores: 1 + s.Chance.N(128)}
+			cost, err := protocol.Cost(c.Price, slot.Cores, slot.Wall())
+			if err != nil {
+				continue
+			}
+			p.Offers = append(p.Offers, protocol.Offer{
+				ID: fmt.Sprintf("x%d-%d", i, c.Unit), Group: fmt.Sprint(i), Cost: cost, ValidUntil: now.Add(time.Hour),
+				Items: []protocol.Item{{Unit: c.Unit, Slot: slot, Price: c.Price, Cost: cost}},
+			})
+		}
+		playBack(s, h, m.Reply(h.ID(), protocol.Propose, p))
+	}
+}
+
+// noise is one message of a flood.
+func noise(s *market.Stage, calls []protocol.Message, i int) protocol.Message {
+	parties := s.Parties()
+	to := parties[s.Chance.N(len(parties))]
+	conversation := fmt.Sprintf("%s-%d", s.Name, s.Chance.N(floodSize))
+	if len(calls) > 0 && s.Chance.N(2) == 0 {
+		conversation = calls[s.Chance.N(len(calls))].Conversation
+	}
+	now := s.World().Now()
+	slot := protocol.Slot{Start: now.Add(time.Hour), End: now.Add(2 * time.Hour), Cores: 1}
+	switch i % 6 {
+	case 0:
+		return say(to, protocol.Agree, protocol.ProtocolCommit, conversation, message.Vote{
+			Offer: "u0-1", HoldUntil: now.Add(time.Minute), Reservations: []message.Reservation{{ID: conversation, Slot: slot}}})
+	case 1:
+		m := say(to, protocol.CFP, protocol.ProtocolAuction, conversation, message.CallForProposals{
+			Round: 1 + s.Chance.N(3), Document: s.Document(now), Objective: protocol.ObjectiveCost, Terms: []protocol.Terms{s.Cast().Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation}})
+		m.ReplyBy = now.Add(protocol.DefaultRoundLimit)
+		return m
+	case 2:
+		return say(protocol.Everyone, protocol.Inform, protocol.ProtocolPresence, "presence", message.Presence{
+			Agent: protocol.KindResource, Properties: protocol.Properties{Cores: sellerCores}, Start: protocol.Credit, Min: 1, TTL: time.Hour,
+			Terms: []protocol.Terms{s.Cast().Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation}, Counter: uint64(now.Unix())*1000 + uint64(i)})
+	case 3:
+		return say(s.Cast().ID(market.BankName), protocol.QueryRef, protocol.ProtocolRequest, conversation, message.OutcomeQuery{Contract: someContract(s)})
+	case 4:
+		return say(to, protocol.Cancel, protocol.ProtocolCommit, conversation, message.Cancellation{Reservations: []string{conversation}})
+	}
+	return say(to, protocol.Refuse, protocol.ProtocolCommit, conversation, message.Refused(protocol.CodeBusy, "no"))
+}
+
+// someContract is the ID of a contract that nobody has drawn up.
+func someContract(s *market.Stage) protocol.ContractID {
+	return protocol.ContractID(fmt.Sprintf("%064x", s.Chance.N(1<<30)))
+}

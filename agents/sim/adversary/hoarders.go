@@ -1,0 +1,67 @@
+package adversary
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/sim"
+	"ramp/agents/sim/market"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// hoarders are users of one owner, one for each honest site, that have every
+// offer held and buy nothing: four of this kind outnumber the honest sites four to
+// one, so that each can block as much as one buyer may.
+func hoarders(s *market.Stage) {
+	for i := range s.Config().Resources {
+		name := fmt.Sprintf("%s-%d", s.Name, i+1)
+		cred := s.Cast().Credential(name)
+		h := s.Add(sim.Spec{
+			Name: name, Credential: cred,
+			Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
+				return hoarder{cred.ID}, protocol.Output{}, nil
+			},
+		}, 0)
+		calls := 0
+		s.Often(5*time.Minute, func() {
+			calls++
+			s.World().Do(h, func(now time.Time) protocol.Output { return callAll(s, h, now, calls) })
+		})
+	}
+}
+
+// callAll asks every honest site for all that one order can want.
+func callAll(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output {
+	m := protocol.Message{
+		Performative: protocol.CFP, Sender: h.ID(), Receivers: s.Sites(), Protocol: protocol.ProtocolAuction,
+		Conversation: fmt.Sprintf("%s-%d", h.Name, n), ReplyWith: "r1", ReplyBy: now.Add(protocol.DefaultRoundLimit),
+		Body: message.CallForProposals{
+			Round: 1, Document: s.Document(now), Objective: protocol.ObjectiveCost,
+			Terms: []protocol.Terms{s.Cast().Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation},
+		},
+	}
+	return protocol.Output{Send: one(m)}
+}
+
+// hoarder accepts every offer, and then says nothing more.
+type hoarder struct{ self protocol.AgentID }
+
+// Receive accepts what is offered.
+func (h hoarder) Receive(now time.Time, m protocol.Message) protocol.Output {
+	p, ok := m.Body.(message.Proposal)
+	if !ok {
+		return protocol.Output{}
+	}
+	var out protocol.Output
+	for _, o := range p.Offers {
+		a := m.Reply(h.self, protocol.AcceptProposal, message.Acceptance{Offer: o, HoldUntil: now.Add(time.Hour)})
+		a.Protocol, a.ReplyWith = protocol.ProtocolCommit, "vote-"+o.ID
+		out.Send = append(out.Send, a)
+	}
+	return out
+}
+
+// Wake has nothing to do.
+func (h hoarder) Wake(time.Time) protocol.Output { return protocol.Output{} }

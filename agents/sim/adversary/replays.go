@@ -1,0 +1,53 @@
+package adversary
+
+import (
+	"time"
+
+	"ramp/agents/sim"
+	"ramp/agents/sim/market"
+	"ramp/protocol"
+)
+
+// maxTape is how many messages a replayer remembers; the oldest go first.
+const maxTape = 400
+
+// replays is a user that keeps everything it says and hears, and says it again
+// much later: its own words to those who had them, and what it heard, to anybody.
+func replays(s *market.Stage) {
+	var said, heard []protocol.Message
+	keep := func(tape *[]protocol.Message, m protocol.Message) {
+		if *tape = append(*tape, m); len(*tape) > maxTape {
+			*tape = (*tape)[1:]
+		}
+	}
+	h := buyer(s, s.Name, purse, func(b *bent) {
+		b.hear = func(_ time.Time, m protocol.Message) (bool, protocol.Output) {
+			keep(&heard, m)
+			return true, protocol.Output{}
+		}
+		b.say = func(_ time.Time, m protocol.Message) []protocol.Message {
+			keep(&said, m)
+			return one(m)
+		}
+	})
+	s.Often(3*time.Minute, func() {
+		for range 10 {
+			if len(said) > 0 {
+				playBack(s, h, said[s.Chance.N(len(said))])
+			}
+			if len(heard) > 0 {
+				m := heard[s.Chance.N(len(heard))]
+				parties := s.Parties()
+				m.Receivers = []protocol.AgentID{parties[s.Chance.N(len(parties))]}
+				playBack(s, h, m)
+			}
+		}
+	})
+}
+
+// playBack sends a message as it was recorded, past whatever its role thinks.
+func playBack(s *market.Stage, h *sim.Host, m protocol.Message) {
+	s.World().Do(h, func(now time.Time) protocol.Output {
+		return protocol.Output{Send: utterable(h.Credential, now, one(m))}
+	})
+}

@@ -1,0 +1,15 @@
+package adversary
+
+import (
+	"fmt"
+
+	"ramp/agents/sim/market"
+)
+
+// sybils are identities of one owner, one beside each honest site, that underbid
+// and refuse: four of this kind outnumber the honest four to one.
+func sybils(s *market.Stage) {
+	for i := range s.Config().Resources {
+		underbidder(s, fmt.Sprintf("%s-%d", s.Name, i+1))
+	}
+}
