@@ -2,6 +2,9 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,4 +31,26 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// endsEarly is testscript's own "stop", which ends a script as passed: whatever
+// comes behind it is never tried. A daemon is ended by "halt", and "skip" says why.
+var endsEarly = regexp.MustCompile(`(?m)^\s*(\[[^\]]*\]\s*)*!?\s*stop\b.*$`)
+
+func TestEveryScriptIsPlayedToItsEnd(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("../../testdata/script/*.txt")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no scripts: ", err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script, _, _ := strings.Cut(string(text), "\n-- ") // its files follow
+		for _, line := range endsEarly.FindAllString(script, -1) {
+			t.Errorf("%s: %q ends the script as passed; \"halt\" ends a daemon", filepath.Base(path), line)
+		}
+	}
 }

@@ -24,8 +24,7 @@ const untilTime = 30 * time.Second
 //	serve NAME [ARG…]     start the daemon of an agent of the market, or ramp with ARG…,
 //	                      and wait until it is ready; $NAME_PID, $NAME_ADDR
 //	kill9 NAME            end it as a crash would
-//	stop NAME             SIGTERM, and wait; fails unless it ends with 0
-//	halt NAME             the same; "stop" is testscript's own word, which ends a script, and comes first
+//	halt NAME             SIGTERM, and wait; fails unless it ends with 0
 //	log NAME REGEXP       the daemon's log has a line
 //	exits CODE CMD…       run a command that must end with CODE
 //	until [-stdout|-stderr RE] [!] CMD…  run it again and again until it succeeds, or fails
@@ -33,7 +32,7 @@ const untilTime = 30 * time.Second
 //	expired NAME          a credential that was good yesterday
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"market": scriptMarket, "serve": scriptServe, "kill9": scriptKill, "stop": scriptStop, "halt": scriptStop, "log": scriptLog,
+		"market": scriptMarket, "serve": scriptServe, "kill9": scriptKill, "halt": scriptHalt, "log": scriptLog,
 		"exits": scriptExits, "until": scriptUntil, "json": scriptJSON, "expired": scriptExpired,
 	}
 }
@@ -125,7 +124,7 @@ func theDaemon(ts *testscript.TestScript, args []string, n int) *daemon {
 
 func scriptKill(ts *testscript.TestScript, _ bool, args []string) { theDaemon(ts, args, 1).kill() }
 
-func scriptStop(ts *testscript.TestScript, neg bool, args []string) {
+func scriptHalt(ts *testscript.TestScript, neg bool, args []string) {
 	if err := theDaemon(ts, args, 1).stop(); (err != nil) != neg {
 		ts.Fatalf("%s: %v", args[0], err)
 	}

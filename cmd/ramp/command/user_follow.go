@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,8 +33,8 @@ func followPurchase(c *cobra.Command, agent *caller, path string, call any, id s
 	f := &following{c: c, agent: agent, show: newProgress(stderr(c)), id: id}
 	defer f.show.end()
 	err := agent.stream(c.Context(), path, call, f.line)
-	if err == nil && !f.done {
-		err = errors.New("the agent stopped before the purchase was over")
+	if err == nil && !f.done { // an agent in this process stops telling when the command is interrupted
+		err = cmp.Or(c.Context().Err(), errors.New("the agent stopped before the purchase was over"))
 	}
 	if f.last.ID != "" {
 		f.id = f.last.ID

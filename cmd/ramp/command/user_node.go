@@ -87,7 +87,10 @@ func startUser(ctx context.Context, dir string, logTo io.Writer) (*caller, func(
 	n.run(context.WithoutCancel(ctx))
 	join, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
-	if err := n.mesh.Joined(join); err != nil {
+	switch err := n.mesh.Joined(join); {
+	case ctx.Err() != nil: // somebody had enough of waiting; no fault of the market
+		return nil, nil, errors.Join(ctx.Err(), n.stop())
+	case err != nil:
 		return nil, nil, errors.Join(fail(exitUnreachable, "check 'bootstrap' in "+filepath.Join(dir, configName), "cannot join the market: %w", err), n.stop())
 	}
 	mux := http.NewServeMux()
