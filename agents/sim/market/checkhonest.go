@@ -75,12 +75,26 @@ func (c *Checks) siteGives(site protocol.AgentID, d siteDeal) {
 
 // boundHolds: what a dishonest user holds and has not bought stays within the
 // site's limit for one buyer.
+//
+// A restart of the site forgives what was held and let go before it, and a doubt
+// (of what was countersigned) outlasts any hold; so only what is held now counts.
 func (c *Checks) boundHolds(at holding) {
-	n := len(c.loss.held[at])
-	if n > 0 {
-		c.check(HonestLoseNothing, n <= protocol.MaxUnits, "%s holds %d units of %s at once, at most %d", at.user.Name(), n, at.site.Name(), protocol.MaxUnits)
+	n, seconds := len(c.loss.held[at]), int64(0)
+	for _, slot := range c.loss.held[at] {
+		seconds += int64(slot.Cores) * int64(slot.Wall()/time.Second)
 	}
+	if n == 0 {
+		return
+	}
+	cores := c.m.site(c.m.World.Leader(at.site)).Config.Properties.Cores
+	most := int64(cores) * holdSeconds
+	c.check(HonestLoseNothing, n <= protocol.MaxUnits && seconds <= most,
+		"%s holds %d units of %s at once, %d core-seconds; at most %d and %d", at.user.Name(), n, at.site.Name(), seconds, protocol.MaxUnits, most)
 }
+
+// holdSeconds is for how long one buyer may hold a whole machine within an hour: a
+// week, and what is forgiven of it during the longest hold.
+const holdSeconds = 7 * 24 * 3600 * 7 / 6
 
 // settleHonest: an honest user pays for what it signed, and that much; an honest
 // site is paid for each unit that it sells.

@@ -23,6 +23,7 @@ type claim struct {
 	state     string
 	contract  protocol.ContractID // that it was countersigned for
 	slot      protocol.Slot
+	cost      protocol.Credits
 	holdUntil time.Time
 }
 
@@ -79,7 +80,7 @@ func (c *Checks) siteSaved(h *sim.Host, r protocol.Record) {
 	for _, row := range d.Claims {
 		key := claimKey{h.ID(), row.ID}
 		keys = append(keys, key)
-		now := &claim{state: row.State, slot: row.Item.Slot, holdUntil: row.HoldUntil}
+		now := &claim{state: row.State, slot: row.Item.Slot, cost: row.Item.Cost, holdUntil: row.HoldUntil}
 		if named(row.State) {
 			now.contract = d.Contract
 		}
