@@ -69,8 +69,10 @@ type Host struct {
 	drift   int64         // parts per million
 	alarm   time.Duration // in the world's time; below zero: none
 	outbox  agents.Outbox[leaving]
-	output  int  // over all lives
-	cut     bool // the next write ends in a crash
+	output  int           // over all lives
+	second  time.Duration // in which it rang last
+	rings   int           // in that second
+	cut     bool          // the next write ends in a crash
 	stirs   map[protocol.AgentID]time.Duration
 }
 
@@ -214,7 +216,21 @@ func (h *Host) ring() {
 		return
 	}
 	h.alarm = -1
+	h.countRing()
 	h.carryOut(h.role.Wake(h.Now()))
+}
+
+// maxRings is how often an alarm may ring within a second: a role that wants to
+// be woken for what it then does not do would ring for ever.
+const maxRings = 1000
+
+func (h *Host) countRing() {
+	if second := h.world.now / time.Second; second != h.second {
+		h.second, h.rings = second, 0
+	}
+	if h.rings++; h.rings > maxRings {
+		panic(fmt.Sprintf("sim: %s rings its alarm more than %d times a second", h.Name, maxRings))
+	}
 }
 
 // write begins the next append, if something waits for one.

@@ -147,6 +147,9 @@ func (w *World) post(from *Host, id protocol.AgentID, p *packet) {
 		w.undeliverable(from, id, p)
 		return
 	}
+	if to.other != nil && to.other.up && w.net.chance.N(2) == 0 {
+		to = to.other // the sender has not heard yet that another leads
+	}
 	w.carry(from, to, p)
 }
 

@@ -18,6 +18,7 @@ import (
 
 // The invariants of protocol.md, as violations name them.
 const (
+	NoPanic      = "0-panic" // a role found itself in a state that cannot be
 	AllOrNothing = "1-all-or-nothing"
 	CoresOnce    = "2-cores-sold-once"
 	HoldsEnd     = "3-holds-end"

@@ -42,18 +42,31 @@ const rest = 30 * time.Minute
 // true before, and says what it came to. stop may be nil; it is asked with the
 // time that has passed, and with that of the whole.
 func (m *Market) Live(c *Checks, stop func(passed, whole time.Duration) bool) Result {
-	whole := m.cfg.Length + Settling
-	done := m.until(m.cfg.Length, whole, stop)
-	if done {
-		m.Calm()
-		done = m.settle(c, whole, stop)
-	}
-	if done {
-		c.Finish()
-	}
+	done := m.live(c, stop)
 	r := c.Result()
 	r.Complete = done
 	return r
+}
+
+// live reports whether the market lived to its end. A role that finds one of its
+// own invariants broken panics: that is a violation like any other.
+func (m *Market) live(c *Checks, stop func(passed, whole time.Duration) bool) (done bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.check(NoPanic, false, "%v", r)
+			done = false
+		}
+	}()
+	whole := m.cfg.Length + Settling
+	if !m.until(m.cfg.Length, whole, stop) {
+		return false
+	}
+	m.Calm()
+	if !m.settle(c, whole, stop) {
+		return false
+	}
+	c.Finish()
+	return true
 }
 
 // settle goes on until nothing has been going on for a rest, at most Settling.

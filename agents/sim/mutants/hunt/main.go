@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ramp/agents/sim"
+	"ramp/agents/sim/adversary"
 	"ramp/agents/sim/explore"
 	"ramp/agents/sim/market"
 )
@@ -40,7 +41,7 @@ func main() {
 }
 
 func hunt(most uint64, wants string) (found, error) {
-	cast, err := market.NewCast()
+	cast, err := adversary.NewCast()
 	if err != nil {
 		return found{}, err
 	}
@@ -52,14 +53,8 @@ func hunt(most uint64, wants string) (found, error) {
 	return found{Seeds: most}, nil
 }
 
-// broken is what breaks first in the market of a seed, nil if nothing does. A
-// mistake may be so bad that a role panics: that is a find as well.
-func broken(cast *market.Cast, seed uint64) (v *market.Violation) {
-	defer func() {
-		if r := recover(); r != nil {
-			v = &market.Violation{Invariant: "0-panic", What: fmt.Sprint(r)}
-		}
-	}()
+// broken is what breaks first in the market of a seed, nil if nothing does.
+func broken(cast *market.Cast, seed uint64) *market.Violation {
 	first := explore.Run(context.Background(), cast, config(seed), nil)
 	if len(first.Violations) > 0 {
 		return &first.Violations[0]
@@ -70,10 +65,17 @@ func broken(cast *market.Cast, seed uint64) (v *market.Violation) {
 	return nil
 }
 
-// config is a small, hostile market.
+// config is a small, hostile market; every other one has an adversary of each of
+// three kinds in it.
 func config(seed uint64) market.Config {
 	cfg := market.Default()
 	cfg.Seed, cfg.Faults = seed, sim.Levels()["heavy"]
 	cfg.Resources, cfg.Users, cfg.Rate, cfg.Length = 4, 4, 10, 3*time.Hour
+	if kinds := adversary.Kinds(); seed%2 == 0 {
+		cfg.Adversaries = map[string]int{}
+		for i := range uint64(3) {
+			cfg.Adversaries[kinds[(seed/2+5*i)%uint64(len(kinds))]] = 1
+		}
+	}
 	return cfg
 }
