@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -18,22 +20,30 @@ import (
 	"ramp/protocol/message"
 )
 
+// example is the documented program for the Python that is installed: the example
+// itself may reach it by way of a slow wrapper.
 func example(tb testing.TB) string {
 	tb.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
+	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
 		tb.Skip("the example is a Python program, and python3 is not installed")
 	}
-	path, err := filepath.Abs("example.py")
+	text, err := os.ReadFile("example.py")
 	if err != nil {
+		tb.Fatal(err)
+	}
+	_, text, _ = bytes.Cut(text, []byte("\n"))
+	path := filepath.Join(tb.TempDir(), "example.py")
+	if err := os.WriteFile(path, append([]byte("#!"+strings.TrimSpace(string(python))+" -IS\n"), text...), 0o755); err != nil {
 		tb.Fatal(err)
 	}
 	return path
 }
 
-func open(tb testing.TB, program, dir string, log *slog.Logger) *queue.Loop {
+func open(tb testing.TB, program, dir string, limit time.Duration, log *slog.Logger) *queue.Loop {
 	tb.Helper()
 	d, err := command.Open(command.Config{
-		Agent: queuetest.Agent, Program: program, Dir: dir, Limit: 2 * time.Second, Now: time.Now, Slog: log,
+		Agent: queuetest.Agent, Program: program, Dir: dir, Limit: limit, Now: time.Now, Slog: log,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -44,7 +54,7 @@ func open(tb testing.TB, program, dir string, log *slog.Logger) *queue.Loop {
 func TestContractOfTheExample(t *testing.T) {
 	program := example(t)
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver {
-		return open(tb, program, dir, slog.New(slog.DiscardHandler))
+		return open(tb, program, dir, command.DefaultLimit, slog.New(slog.DiscardHandler))
 	})
 }
 
@@ -64,14 +74,14 @@ func TestTheDocumentedExampleIsTheTestedOne(t *testing.T) {
 
 // first runs a program of one line, asks it to reserve, and returns its first
 // state and the answer.
-func first(t *testing.T, line string) (protocol.Body, message.Reserved, string) {
+func first(t *testing.T, line string, limit time.Duration) (protocol.Body, message.Reserved, string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+line+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	d := open(t, program, t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+	d := open(t, program, t.TempDir(), limit, slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var body protocol.Body
@@ -90,25 +100,28 @@ func first(t *testing.T, line string) (protocol.Body, message.Reserved, string) 
 }
 
 func TestBadAnswersAreRefusedInOneLine(t *testing.T) {
-	for name, c := range map[string]struct{ line, want string }{
-		"nothing":              {"true", "printed nothing"},
-		"garbage":              {`printf '\001\377garbage\n'`, "no answer"},
-		"truncated JSON":       {`printf '{"ok":true,"capa'`, "no answer"},
-		"an error page":        {`echo '<html>502 Bad Gateway</html>'`, "502 Bad Gateway"},
-		"two answers":          {`echo '{"ok":true}{"ok":true}'`, "after its answer"},
-		"an unknown field":     {`echo '{"ok":true,"capacty":4}'`, "capacty"},
-		"a code of its own":    {`echo '{"ok":false,"code":"bored"}'`, `code "bored"`},
-		"ok with a code":       {`echo '{"ok":true,"code":"busy"}'`, "it says ok, and code"},
-		"negative cores":       {`echo '{"ok":true,"capacity":-1}'`, "want 0.."},
-		"a job without end":    {`echo '{"ok":true,"capacity":4,"running":[{"cores":1,"end":-1}]}'`, "runs until -1"},
-		"a job of no cores":    {`echo '{"ok":true,"capacity":4,"queued":[{"cores":0,"wall":5}]}'`, "0 cores"},
-		"a backward slot":      {`echo '{"ok":true,"capacity":4,"reservations":[{"id":"x","mine":true,"slot":{"start":9,"end":5,"cores":1}}]}'`, "not after its start"},
-		"200 MB":               {"head -c 200000000 /dev/zero", "more than 16777216 bytes"},
-		"a program that hangs": {"sleep 60", "over its time limit of 2s"},
-		"a failure":            {"echo 'no licence left' >&2; exit 4", "exit code 4: no licence left"},
+	for name, c := range map[string]struct {
+		line, want string
+		limit      time.Duration // 0: the usual one
+	}{
+		"nothing":              {"true", "printed nothing", 0},
+		"garbage":              {`printf '\001\377garbage\n'`, "no answer", 0},
+		"truncated JSON":       {`printf '{"ok":true,"capa'`, "no answer", 0},
+		"an error page":        {`echo '<html>502 Bad Gateway</html>'`, "502 Bad Gateway", 0},
+		"two answers":          {`echo '{"ok":true}{"ok":true}'`, "after its answer", 0},
+		"an unknown field":     {`echo '{"ok":true,"capacty":4}'`, "capacty", 0},
+		"a code of its own":    {`echo '{"ok":false,"code":"bored"}'`, `code "bored"`, 0},
+		"ok with a code":       {`echo '{"ok":true,"code":"busy"}'`, "it says ok, and code", 0},
+		"negative cores":       {`echo '{"ok":true,"capacity":-1}'`, "want 0..", 0},
+		"a job without end":    {`echo '{"ok":true,"capacity":4,"running":[{"cores":1,"end":-1}]}'`, "runs until -1", 0},
+		"a job of no cores":    {`echo '{"ok":true,"capacity":4,"queued":[{"cores":0,"wall":5}]}'`, "0 cores", 0},
+		"a backward slot":      {`echo '{"ok":true,"capacity":4,"reservations":[{"id":"x","mine":true,"slot":{"start":9,"end":5,"cores":1}}]}'`, "not after its start", 0},
+		"200 MB":               {"head -c 200000000 /dev/zero", "more than 16777216 bytes", 0},
+		"a program that hangs": {"sleep 60", "over its time limit of 2s", 2 * time.Second},
+		"a failure":            {"echo 'no licence left' >&2; exit 4", "exit code 4: no licence left", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body, answer, log := first(t, c.line)
+			body, answer, log := first(t, c.line, cmp.Or(c.limit, command.DefaultLimit))
 			down, ok := body.(message.QueueDown)
 			if !ok || !strings.Contains(down.Why, c.want) || strings.Count(log, "\n") != 1 {
 				t.Fatalf("told %+v, logged %q; want one line that says %q", body, log, c.want)
@@ -121,7 +134,7 @@ func TestBadAnswersAreRefusedInOneLine(t *testing.T) {
 }
 
 func TestAGrantWithoutASlotIsNone(t *testing.T) {
-	_, answer, _ := first(t, `echo '{"ok":true,"capacity":4}'`)
+	_, answer, _ := first(t, `echo '{"ok":true,"capacity":4}'`, command.DefaultLimit)
 	if answer.OK || answer.Reason.Code != protocol.CodeUnavailable {
 		t.Fatalf("%+v", answer)
 	}
@@ -135,7 +148,7 @@ func TestTheRequestIsOneLineOfJSON(t *testing.T) {
 	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, program, dir, slog.New(slog.DiscardHandler))
+	d := open(t, program, dir, command.DefaultLimit, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	id := "a \"b\";$(touch x)\n"
 	start := time.Now().Add(time.Hour).Truncate(time.Second)
