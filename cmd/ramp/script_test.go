@@ -16,7 +16,7 @@ import (
 )
 
 // untilTime bounds a condition of a script; only a fault reaches it.
-const untilTime = 30 * time.Second
+const untilTime = time.Minute
 
 // scriptCommands are the commands that scripts have beside the usual ones.
 //
