@@ -26,9 +26,14 @@ func floods(s *market.Stage) {
 				if calls = append(calls, m); len(calls) > maxTape {
 					calls = calls[1:]
 				}
-				bidMany(s, m)
 			}
 			return true, protocol.Output{}
+		}
+		b.say = func(_ time.Time, m protocol.Message) []protocol.Message {
+			if p, ok := m.Body.(message.Proposal); ok {
+				return bidMany(m, p)
+			}
+			return one(m)
 		}
 	})
 	s.Often(20*time.Minute, func() {
@@ -38,30 +43,28 @@ func floods(s *market.Stage) {
 	})
 }
 
-// manyBids answer one call, in the same millisecond.
-const manyBids = 30
+// A flooded round gets so many proposals, each with so many copies of every offer.
+const (
+	floodBids   = 3
+	floodCopies = 50
+)
 
-// bidMany answers a call again and again, with other offers each time.
-func bidMany(s *market.Stage, m protocol.Message) {
-	call := m.Body.(message.CallForProposals)
-	h := s.World().Leader(s.Cast().ID(s.Name))
-	for i := range manyBids {
-		var p message.Proposal
-		p.Round = call.Round
-		now := h.Now()
-		for _, c := range call.Ceilings {
-			slot := protocol.Slot{Start: now.Add(time.Duration(i) * time.Hour), End: now.Add(time.Duration(i+1) * time.Hour), Cores: 1 + s.Chance.N(128)}
-			cost, err := protocol.Cost(c.Price, slot.Cores, slot.Wall())
-			if err != nil {
-				continue
+// bidMany is a proposal again and again, with every offer as if it were another.
+func bidMany(m protocol.Message, p message.Proposal) []protocol.Message {
+	list := one(m)
+	for i := range floodBids {
+		many := message.Proposal{Round: p.Round}
+		for j := range floodCopies {
+			for _, o := range p.Offers {
+				o.Group = fmt.Sprintf("%d-%d", i, j)
+				o.ID += "-" + o.Group
+				many.Offers = append(many.Offers, o)
 			}
-			p.Offers = append(p.Offers, protocol.Offer{
-				ID: fmt.Sprintf("x%d-%d", i, c.Unit), Group: fmt.Sprint(i), Cost: cost, ValidUntil: now.Add(time.Hour),
-				Items: []protocol.Item{{Unit: c.Unit, Slot: slot, Price: c.Price, Cost: cost}},
-			})
 		}
-		playBack(s, h, m.Reply(h.ID(), protocol.Propose, p))
+		m.Body = many
+		list = append(list, m)
 	}
+	return list
 }
 
 // noise is one message of a flood.
