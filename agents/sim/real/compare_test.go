@@ -230,7 +230,8 @@ func change(d *damage, table, key, old, with string) {
 	rows[key] = bytes.ReplaceAll(rows[key], []byte(old), []byte(with))
 }
 
-// forgetSettlement removes the newest entry that settled a contract.
+// forgetSettlement removes the newest entry that settled a contract, and all
+// that came after it: a ledger with a gap is not even written.
 func forgetSettlement(s markettest.Store) {
 	newest := ""
 	for key, value := range s[ledger.TableEntries] {
@@ -238,7 +239,7 @@ func forgetSettlement(s markettest.Store) {
 			newest = key
 		}
 	}
-	delete(s[ledger.TableEntries], newest)
+	maps.DeleteFunc(s[ledger.TableEntries], func(key string, _ []byte) bool { return key >= newest })
 }
 
 // undecided puts a bundle into the ledger of which one copy has come.
