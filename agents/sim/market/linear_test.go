@@ -169,6 +169,7 @@ func after(s state, in ask) []state {
 }
 
 func TestTheBanksHistoryIsLinearizable(t *testing.T) {
+	t.Parallel()
 	t.Run("one machine", func(t *testing.T) { checkHistories(t, sim.Range{}) })
 	t.Run("two machines", func(t *testing.T) { checkHistories(t, sim.Range{Least: 24, Most: 96}) })
 }
