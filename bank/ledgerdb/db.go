@@ -49,7 +49,8 @@ var (
 )
 
 // ErrUncertain is returned by Append once the disk has failed between writing
-// and confirming: what is there cannot be known until the file is opened again.
+// and confirming, or after it was shipped: what is there cannot be known until
+// the file is opened again.
 var ErrUncertain = errors.New("disk failed while confirming a write: open the ledger again")
 
 // DB is an open ledger file. Its methods may be called at the same time.
@@ -58,9 +59,11 @@ type DB struct {
 	lock *os.File
 	bolt *bbolt.DB
 
-	mu     sync.Mutex // one Append at a time; guards broken and sign
-	broken error
-	sign   Sign
+	mu      sync.Mutex // one Append at a time; guards the four below
+	broken  error
+	sign    Sign
+	ship    Ship
+	shipped bool // the transaction that runs
 
 	log atomic.Pointer[logbook] // as of the last transaction
 }
@@ -115,6 +118,7 @@ func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
 		return db.broken
 	}
 	txid := 0
+	db.shipped = false
 	var next *logbook
 	err := guard(func() error {
 		return db.bolt.Update(func(tx *bbolt.Tx) (err error) {
@@ -127,7 +131,7 @@ func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
 		db.log.Store(next)
 		return nil
 	}
-	if db.reached(txid) {
+	if db.shipped || db.reached(txid) {
 		db.broken = ErrUncertain
 	}
 	return fmt.Errorf("append to ledger %s: %w", db.path, errors.Join(err, db.broken))

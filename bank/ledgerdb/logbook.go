@@ -130,8 +130,8 @@ func (b book) lastEntry() (uint64, error) {
 	return binary.BigEndian.Uint64(k), nil
 }
 
-// extend takes the entries among records into the log, and stores where it
-// stands then. Entries come in order and without a gap.
+// extend takes the entries among records into the log. Entries come in order and
+// without a gap.
 func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*logbook, error) {
 	next := *l
 	next.tree, next.digest = l.tree.Clone(), d
@@ -148,7 +148,7 @@ func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*lo
 			return nil, err
 		}
 	}
-	return &next, next.store(tx)
+	return &next, nil
 }
 
 func (l *logbook) store(tx *bbolt.Tx) error {

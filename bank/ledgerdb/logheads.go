@@ -57,7 +57,7 @@ func (db *DB) sealIf(now time.Time, due func(l *logbook) bool) error {
 		if err := next.seal(tx, db.sign, now); err != nil {
 			return nil, err
 		}
-		return &next, next.store(tx)
+		return &next, db.finish(tx, &next, nil, true)
 	})
 }
 
@@ -69,13 +69,17 @@ func (db *DB) enter(tx *bbolt.Tx, records []protocol.Record) (*logbook, error) {
 		return nil, err
 	}
 	next, err := l.extend(tx, records, d)
-	if err != nil || db.sign == nil {
-		return next, err
+	if err != nil {
+		return nil, err
 	}
-	if now := time.Now(); next.due(now) {
-		err = next.seal(tx, db.sign, now)
+	now := time.Now()
+	sealed := db.sign != nil && next.due(now)
+	if sealed {
+		if err := next.seal(tx, db.sign, now); err != nil {
+			return nil, err
+		}
 	}
-	return next, err
+	return next, db.finish(tx, next, records, sealed)
 }
 
 // ErrNoEntry says that the ledger has no such entry or decision.

@@ -1,0 +1,118 @@
+package ledgeretcd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// The few calls of etcd's interface that a ledger needs, as JSON has them: octets
+// in base64, 64-bit numbers as strings.
+
+type row struct {
+	Key   []byte `json:"key"`
+	Value []byte `json:"value"`
+}
+
+type putRow struct {
+	Key   []byte `json:"key"`
+	Value []byte `json:"value"`
+	Lease int64  `json:"lease,string"`
+}
+
+type getRange struct {
+	Key   []byte `json:"key"`
+	End   []byte `json:"range_end,omitempty"` // none: the key alone
+	Limit int64  `json:"limit,string,omitempty"`
+}
+
+// request is one of a transaction.
+type request struct {
+	Put *putRow   `json:"request_put,omitempty"`
+	Get *getRange `json:"request_range,omitempty"`
+}
+
+// condition: the key was made by that revision, and is there since; zero: it is
+// not there.
+type condition struct {
+	Key     []byte `json:"key"`
+	Target  string `json:"target"`
+	Result  string `json:"result"`
+	Created int64  `json:"create_revision,string"`
+}
+
+func createdAt(key string, revision int64) condition {
+	return condition{[]byte(key), "CREATE", "EQUAL", revision}
+}
+
+type transaction struct {
+	If   []condition `json:"compare,omitempty"`
+	Then []request   `json:"success,omitempty"`
+	Else []request   `json:"failure,omitempty"`
+}
+
+type outcome struct {
+	Header struct {
+		Revision int64 `json:"revision,string"`
+	} `json:"header"`
+	Succeeded bool `json:"succeeded"`
+	Responses []struct {
+		Range struct {
+			Rows []row `json:"kvs"`
+		} `json:"response_range"`
+	} `json:"responses"`
+}
+
+// do carries a transaction out.
+func (c *cluster) do(ctx context.Context, wait time.Duration, t transaction) (o outcome, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err = c.call(ctx, "/v3/kv/txn", t, &o)
+	asked := len(t.Then)
+	if !o.Succeeded {
+		asked = len(t.Else)
+	}
+	if err == nil && len(o.Responses) != asked {
+		err = fmt.Errorf("etcd answers %d requests with %d", asked, len(o.Responses))
+	}
+	return o, err
+}
+
+func (c *cluster) get(ctx context.Context, key string) ([]row, error) {
+	o, err := c.do(ctx, askMost, transaction{Then: []request{{Get: &getRange{Key: []byte(key)}}}})
+	if err != nil {
+		return nil, err
+	}
+	return o.Responses[0].Range.Rows, nil
+}
+
+// remove deletes the keys from one to another.
+func (c *cluster) remove(ctx context.Context, from, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, askMost)
+	defer cancel()
+	return c.call(ctx, "/v3/kv/deleterange", getRange{Key: []byte(from), End: []byte(to)}, new(json.RawMessage))
+}
+
+type lease struct {
+	ID  int64 `json:"ID,string"`
+	TTL int64 `json:"TTL,string,omitempty"` // seconds
+}
+
+func (c *cluster) grant(ctx context.Context, d time.Duration) (l lease, err error) {
+	err = c.call(ctx, "/v3/lease/grant", lease{TTL: int64(d / time.Second)}, &l)
+	return l, err
+}
+
+// keep renews a lease; its time is zero if it is over.
+func (c *cluster) keep(ctx context.Context, id int64) (lease, error) {
+	var answer struct {
+		Result lease `json:"result"`
+	}
+	err := c.call(ctx, "/v3/lease/keepalive", lease{ID: id}, &answer)
+	return answer.Result, err
+}
+
+func (c *cluster) revoke(ctx context.Context, id int64) error {
+	return c.call(ctx, "/v3/lease/revoke", lease{ID: id}, new(json.RawMessage))
+}
