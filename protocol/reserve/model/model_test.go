@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const full = "RAMP_MODEL" // "full": three sellers too
+const full = "RAMP_MODEL" // "full": three sellers too, and every mutant
 
 func sellers(k int) string { return fmt.Sprintf("-DK=%d", k) }
 
@@ -62,8 +62,11 @@ func TestEveryMutantIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
-	found := 0
-	for _, name := range mutants() {
+	found, list := 0, mutants()
+	if os.Getenv(full) != "full" {
+		list = []string{list[0], list[5], list[10], list[15]} // each is a C program to be compiled
+	}
+	for _, name := range list {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, "commit.pml", sellers(2), "-DMUTANT_"+name)
 			r, want := m.hunt(name)
@@ -77,7 +80,7 @@ func TestEveryMutantIsFound(t *testing.T) {
 			t.Logf("%d states to: %s", r.states, r.violated)
 		})
 	}
-	t.Logf("%d of %d mutants found", found, len(mutants()))
+	t.Logf("%d of %d mutants found", found, len(list))
 }
 
 // hunt searches for a mutant and says what it should find. The one that never
