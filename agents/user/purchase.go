@@ -127,7 +127,7 @@ func (r *Role) saveBegun() protocol.Output {
 
 // buyerConfig is how an order is asked for in the market.
 func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfig, error) {
-	wants, err := wantsOf(order.Document, now, order.Options.MaxWait)
+	wants, requests, err := wantsOf(order.Document, now, order.Options.MaxWait)
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
@@ -139,7 +139,7 @@ func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfi
 	cfg := auction.BuyerConfig{
 		Self: r.ID(), Conversation: order.ID, Document: order.Document, Wants: wants,
 		Rounds: o.Rounds, RoundLimit: o.RoundLimit, NoEarlyClose: o.NoEarlyClose,
-		Objective: o.Objective, MaxCost: o.MaxCost, CallAtMost: r.cfg.CallAtMost,
+		Objective: o.Objective, MaxCost: o.MaxCost, CallAtMost: r.cfg.CallAtMost, Budget: r.cfg.Budget,
 		Terms: []protocol.Terms{terms}, Modes: []protocol.Mode{protocol.ModeOnReservation},
 	}
 	if cfg.Rounds == 0 {
@@ -151,8 +151,12 @@ func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfi
 	if cfg.Objective == 0 {
 		cfg.Objective = protocol.ObjectiveCost
 	}
-	for _, k := range r.Known(now, protocol.KindResource) {
+	sellers := r.Known(now, protocol.KindResource)
+	for _, k := range sellers {
 		cfg.Sellers = append(cfg.Sellers, k.ID)
+	}
+	if cfg.Budget > 0 {
+		cfg.Prospects = prospectsOf(requests, terms, sellers)
 	}
 	return cfg, nil
 }

@@ -35,6 +35,9 @@ const (
 // below the validity of offers.
 const ApprovalTime = 3 * time.Minute
 
+// AskEverybody as a Budget is none.
+const AskEverybody = -1
+
 // TablePurchases has one Row per purchase, by ID.
 const TablePurchases = "purchases"
 
@@ -45,13 +48,16 @@ type Config struct {
 	Terms      []protocol.Terms // banks to pay with, in order of preference; none: any bank that is known
 	Hold       time.Duration    // how long sellers are asked to hold; zero: DefaultHold
 	Settle     time.Duration    // from the votes to the bank's deadline; zero: DefaultSettle
-	CallAtMost int              // sellers called one by one, more by gossip; zero: protocol.MaxGossipless
+	CallAtMost int              // sellers called one by one; zero: protocol.MaxGossipless
+	// Budget is how many sellers a round asks if more than CallAtMost are known;
+	// zero: auction.DefaultBudget, AskEverybody: all, by gossip.
+	Budget int
 }
 
 // Role is a user agent.
 type Role struct {
 	cfg       Config
-	known     map[protocol.AgentID]*peer
+	known     map[protocol.AgentID]peer
 	timing    *auction.Timing
 	purchases map[string]*purchase
 	order     []string // keys of purchases, oldest first
@@ -60,11 +66,16 @@ type Role struct {
 	cancels   map[cancelKey]*cancellation
 }
 
-// peer is a seller or bank that has told it is there.
+// peer is a seller or bank that has told it is there. Its presence is the body of
+// the message that told so, as it is: thousands of agents in one process share it.
 type peer struct {
-	presence message.Presence
-	expires  time.Time
+	presence protocol.Body // a message.Presence
+	expires  int64         // Unix nanoseconds
 }
+
+func (p peer) told() message.Presence { return p.presence.(message.Presence) }
+
+func (p peer) gone(now time.Time) bool { return p.expires <= now.UnixNano() }
 
 // New restores a user agent from its tables. Its first Output goes on with what
 // was signed before a restart.
@@ -75,9 +86,15 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	if cfg.Settle == 0 {
 		cfg.Settle = protocol.DefaultSettle
 	}
+	switch cfg.Budget {
+	case 0:
+		cfg.Budget = auction.DefaultBudget
+	case AskEverybody:
+		cfg.Budget = 0
+	}
 	r := &Role{
 		cfg: cfg, timing: auction.NewTiming(),
-		known: map[protocol.AgentID]*peer{}, purchases: map[string]*purchase{},
+		known: map[protocol.AgentID]peer{}, purchases: map[string]*purchase{},
 		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{},
 	}
 	out, err := r.restore(t, now)
@@ -106,7 +123,7 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 			return r.cancel(now, body)
 		}
 	case message.Presence:
-		r.meet(now, m.Sender, body)
+		r.meet(now, m.Sender, m.Body, body)
 		return protocol.Output{}
 	default:
 		return r.converse(now, m)
@@ -150,23 +167,23 @@ func (r *Role) Wake(now time.Time) protocol.Output {
 
 // meet remembers who is there. A presence with an older counter is stale; one
 // that has left is remembered by its counter, so that no replay brings it back.
-func (r *Role) meet(now time.Time, from protocol.AgentID, p message.Presence) {
-	old := r.known[from]
+func (r *Role) meet(now time.Time, from protocol.AgentID, body protocol.Body, p message.Presence) {
+	old, met := r.known[from]
 	switch {
-	case old != nil && p.Counter <= old.presence.Counter:
+	case met && p.Counter <= old.told().Counter:
 		return
-	case old == nil && len(r.known) >= maxSellers:
+	case !met && len(r.known) >= maxSellers:
 		r.forgetExpired(now)
 		if len(r.known) >= maxSellers {
 			return
 		}
 	}
-	r.known[from] = &peer{presence: p, expires: now.Add(min(max(p.TTL, 0), 10*protocol.PresenceTTL))}
+	r.known[from] = peer{presence: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()}
 }
 
 func (r *Role) forgetExpired(now time.Time) {
 	for id, k := range r.known {
-		if !k.expires.After(now) {
+		if k.gone(now) {
 			delete(r.known, id)
 		}
 	}
@@ -183,8 +200,8 @@ type Known struct {
 func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
 	var list []Known
 	for id, k := range r.known {
-		if k.presence.Agent == kind && k.expires.After(now) {
-			list = append(list, Known{id, k.presence, k.expires})
+		if p := k.told(); p.Agent == kind && !k.gone(now) {
+			list = append(list, Known{id, p, time.Unix(0, k.expires).UTC()})
 		}
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })

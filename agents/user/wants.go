@@ -1,18 +1,20 @@
 package user
 
 import (
+	"slices"
 	"time"
 
+	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/rfql"
 )
 
 // wantsOf reads the document of an order into what offers are checked against;
 // maxWait bounds how long after now a unit without a start of its own may begin.
-func wantsOf(document []byte, now time.Time, maxWait time.Duration) ([]auction.Want, error) {
+func wantsOf(document []byte, now time.Time, maxWait time.Duration) ([]auction.Want, []rfql.Request, error) {
 	doc, err := rfql.Parse(document, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	wants := make([]auction.Want, doc.Len())
 	for i, q := range doc.Requests() {
@@ -25,5 +27,24 @@ func wantsOf(document []byte, now time.Time, maxWait time.Duration) ([]auction.W
 			wants[i].LastStart = from.Add(maxWait)
 		}
 	}
-	return wants, nil
+	return wants, doc.Requests(), nil
+}
+
+// prospectsOf are what sellers told of themselves, as far as it tells which of
+// them to ask. One that deals on other terms matches nothing.
+func prospectsOf(requests []rfql.Request, terms protocol.Terms, sellers []Known) []auction.Prospect {
+	list := make([]auction.Prospect, len(sellers))
+	for i := range sellers {
+		told := &sellers[i].Presence
+		list[i] = auction.Prospect{Start: told.Start, Min: told.Min}
+		if !slices.Contains(told.Terms, terms) {
+			continue
+		}
+		for _, q := range requests {
+			if len(rfql.Match(q, told.Properties)) == 0 {
+				list[i].Units.Add(q.Unit)
+			}
+		}
+	}
+	return list
 }

@@ -52,6 +52,10 @@ type BuyerConfig struct {
 	Terms        []protocol.Terms
 	Modes        []protocol.Mode
 	CallAtMost   int // sellers over direct streams, more by gossip; 0: protocol.MaxGossipless
+	// Budget is how many sellers a round asks if there are more than CallAtMost,
+	// as Prospects promise; 0: everybody.
+	Budget    int
+	Prospects []Prospect // one for each of Sellers, if there is a Budget
 }
 
 // Validate names the field that is wrong and what is allowed.
@@ -63,6 +67,10 @@ func (c BuyerConfig) Validate() error {
 		return fmt.Errorf("auction: %d rounds, want 1..%d", c.Rounds, protocol.MaxRounds)
 	case c.RoundLimit < MinRoundLimit || c.RoundLimit > MaxRoundLimit:
 		return fmt.Errorf("auction: round limit %s, want %s..%s", c.RoundLimit, MinRoundLimit, MaxRoundLimit)
+	case c.Budget < 0 || c.Budget > MaxBudget:
+		return fmt.Errorf("auction: budget of %d answers, want 0..%d", c.Budget, MaxBudget)
+	case c.Budget > 0 && len(c.Prospects) != len(c.Sellers):
+		return fmt.Errorf("auction: %d prospects of %d sellers, want one each", len(c.Prospects), len(c.Sellers))
 	}
 	return nil
 }
@@ -71,6 +79,7 @@ func (c BuyerConfig) Validate() error {
 const (
 	MinRoundLimit = 10 * time.Millisecond
 	MaxRoundLimit = time.Hour
+	MaxBudget     = 4096
 	maxStanding   = 1 << 16            // offers that a buyer remembers in one auction; further ones are not heard
 	maxOfSeller   = protocol.MaxOffers // of one seller, so that none pushes out the others
 	maxBundles    = 128                // ceilings of bundles; further bundles stand without one
@@ -91,6 +100,8 @@ type Buyer struct {
 	order    []protocol.AgentID // sellers in the order they were called
 	awaited  int                // due sellers that have not answered this round
 	ceilings []protocol.Credits
+	stood    []protocol.Credits // the ceilings, as this round's cfp named them
+	scout    *scout             // nil: everybody is asked
 	bundles  map[string]message.BundleCeiling
 	standing []clearing.Bid
 	places   map[place]int // in standing
@@ -109,6 +120,11 @@ type bidder struct {
 	reasons  []protocol.Reason
 	spans    []protocol.Span
 	heard    bool
+
+	called   bool                     // by name
+	asks     map[int]protocol.Credits // its lowest offers, by unit
+	drop     protocol.Credits         // how far it went below the ceiling
+	measured bool                     // drop is known
 }
 
 // place is where an offer stands: a later one of the same seller for the same
@@ -128,8 +144,7 @@ type Result struct {
 // seller to ask has failed at once.
 func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.Output) {
 	b := &Buyer{
-		cfg: cfg, timing: timing, order: slices.Clone(cfg.Sellers),
-		sellers:  make(map[protocol.AgentID]*bidder, len(cfg.Sellers)),
+		cfg: cfg, timing: timing, sellers: map[protocol.AgentID]*bidder{},
 		ceilings: make([]protocol.Credits, len(cfg.Wants)),
 		bundles:  map[string]message.BundleCeiling{},
 		places:   map[place]int{},
@@ -138,13 +153,23 @@ func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.
 	for i, w := range cfg.Wants {
 		b.ceilings[i] = w.Ceiling
 	}
-	for _, id := range cfg.Sellers {
-		b.sellers[id] = &bidder{}
-	}
 	if len(cfg.Sellers) == 0 {
 		return b, b.becomeFailed()
 	}
-	return b, b.becomeCalling(now, 1)
+	b.ask()
+	return b, b.becomeCalling(now, 1, b.callees(1, false))
+}
+
+// ask makes bidders of everybody, or a scout that will choose some.
+func (b *Buyer) ask() {
+	if b.gossips() && b.cfg.Budget > 0 {
+		b.scout = newScout(b.cfg)
+		return
+	}
+	b.order = slices.Clone(b.cfg.Sellers)
+	for _, id := range b.order {
+		b.sellers[id] = &bidder{}
+	}
 }
 
 // State is where the auction stands.
@@ -196,7 +221,7 @@ func (b *Buyer) Receive(now time.Time, m protocol.Message) protocol.Output {
 			s.reasons = body.Refusals
 		}
 		s.spans = body.Capacity
-		b.take(now, m.Sender, s, body)
+		b.hear(now, m.Sender, s, body)
 		return b.answered(now, m.Sender, s, body.Round)
 	case message.Refusal:
 		s.heard, s.informed = true, knowsDocument(body)
@@ -208,6 +233,23 @@ func (b *Buyer) Receive(now time.Time, m protocol.Message) protocol.Output {
 		return b.unreachable(now, body.To)
 	}
 	return protocol.Output{}
+}
+
+// hear takes the offers of a proposal; in a gossiped round no more proposals than
+// the budget allows, and with the last of them the round is over.
+func (b *Buyer) hear(now time.Time, id protocol.AgentID, s *bidder, p message.Proposal) {
+	if !b.budgeted() || !b.gossiped {
+		b.take(now, id, s, p)
+		return
+	}
+	if b.scout.taken < b.cfg.Budget && b.take(now, id, s, p) {
+		b.scout.taken++
+	}
+}
+
+// enough reports whether a gossiped round has all the answers it wants.
+func (b *Buyer) enough() bool {
+	return b.gossiped && b.budgeted() && b.scout.taken >= b.cfg.Budget && !b.cfg.NoEarlyClose
 }
 
 // bidderOf finds who answers; a seller called by gossip may be new.
@@ -268,6 +310,9 @@ func (b *Buyer) unreachable(now time.Time, id protocol.AgentID) protocol.Output 
 }
 
 func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
+	if b.enough() {
+		return b.endRound(now)
+	}
 	if !s.due {
 		return protocol.Output{}
 	}
@@ -295,8 +340,10 @@ func (b *Buyer) endRound(now time.Time) protocol.Output {
 	switch {
 	case b.state == BestOffer:
 		return b.becomeClosestOrFailed(now)
-	case b.round < b.cfg.Rounds:
-		return b.becomeCalling(now, b.round+1)
+	case b.round < b.mostRounds():
+		if to := b.callees(b.round+1, false); len(to) > 0 {
+			return b.becomeCalling(now, b.round+1, to)
+		}
 	}
 	if sol, ok := b.Solve(now, nil, nil); ok {
 		return b.becomeAwarded(sol)
@@ -304,12 +351,12 @@ func (b *Buyer) endRound(now time.Time) protocol.Output {
 	return b.becomeBestOffer(now)
 }
 
-func (b *Buyer) becomeCalling(now time.Time, round int) protocol.Output {
+func (b *Buyer) becomeCalling(now time.Time, round int, to []protocol.AgentID) protocol.Output {
 	if b.state > Calling {
 		panic(fmt.Sprintf("auction: %s cannot go on calling", b.state))
 	}
 	b.state, b.round = Calling, round
-	return b.call(now, false)
+	return b.call(now, to, false)
 }
 
 func (b *Buyer) becomeBestOffer(now time.Time) protocol.Output {
@@ -318,7 +365,7 @@ func (b *Buyer) becomeBestOffer(now time.Time) protocol.Output {
 	}
 	b.state = BestOffer
 	b.round++
-	return b.call(now, true)
+	return b.call(now, b.callees(b.round, true), true)
 }
 
 func (b *Buyer) becomeAwarded(sol clearing.Solution) protocol.Output {

@@ -122,6 +122,9 @@ func (w *buyerWorld) open(d *datadriven.TestData) string {
 		Rounds: number(d, "rounds", 3), RoundLimit: 15 * time.Second, Objective: protocol.ObjectiveCost,
 		NoEarlyClose: value(d, "fixed", "") != "", MaxCost: protocol.Credits(number(d, "max-cost", 0)) * protocol.Credit,
 	}
+	if cfg.Budget = number(d, "budget", 0); cfg.Budget > 0 {
+		cfg.Prospects = prospects(len(cfg.Sellers), number(d, "units", 1))
+	}
 	for range number(d, "units", 1) {
 		want := window(number(d, "price", 50))
 		if s := value(d, "last-start", ""); s != "" {
@@ -137,6 +140,19 @@ func (w *buyerWorld) open(d *datadriven.TestData) string {
 	b, out := auction.NewBuyer(w.now, cfg, w.timing)
 	w.b = b
 	return w.show(out)
+}
+
+// prospects are the price bands of a transcript's sellers: from 60 down to 11 for
+// the first, and up to one credit more for each that follows.
+func prospects(n, units int) []auction.Prospect {
+	list := make([]auction.Prospect, n)
+	for i := range list {
+		list[i] = auction.Prospect{Start: 60 * protocol.Credit, Min: protocol.Credits(11+i) * protocol.Credit}
+		for u := range units {
+			list[i].Units.Add(u)
+		}
+	}
+	return list
 }
 
 // offerOf reads "unit:price", "unit+unit:price" and options "@2h30m" for a start
@@ -241,6 +257,9 @@ func (w *buyerWorld) show(out protocol.Output) string {
 		}
 		if c.Document != nil {
 			s.WriteString(", with the document")
+		}
+		if c.Budget > 0 {
+			fmt.Fprintf(&s, ", %d of %d", c.Budget, c.Among)
 		}
 		for _, x := range c.Ceilings {
 			fmt.Fprintf(&s, ", unit %d below %s", x.Unit, x.Price)

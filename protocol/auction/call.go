@@ -11,8 +11,8 @@ import (
 )
 
 // call sends the cfp of the running round and sets its deadline.
-func (b *Buyer) call(now time.Time, best bool) protocol.Output {
-	receivers := b.callees()
+func (b *Buyer) call(now time.Time, receivers []protocol.AgentID, best bool) protocol.Output {
+	b.stood = append(b.stood[:0], b.ceilings...)
 	b.called = now
 	b.gossiped = receivers[0] == protocol.Everyone
 	b.limit = now.Add(b.cfg.RoundLimit)
@@ -65,7 +65,7 @@ type needs struct {
 // may have missed it: a lost cfp, or a restart, costs a seller one round only.
 func (b *Buyer) byNeed(receivers []protocol.AgentID) []needs {
 	if b.gossiped {
-		return []needs{{receivers, b.round == 1}}
+		return []needs{{receivers, b.round == 1 || b.budgeted()}}
 	}
 	lacking, have := needs{document: true}, needs{}
 	for _, id := range receivers {
@@ -79,8 +79,12 @@ func (b *Buyer) byNeed(receivers []protocol.AgentID) []needs {
 }
 
 // callees are who gets the cfp: all of a small market; in a large one everybody
-// by gossip in the first and in the best-offer round, and else those who bid.
-func (b *Buyer) callees() []protocol.AgentID {
+// by gossip in the first and in the best-offer round, and else those who bid; or
+// whom the scout chooses. Nobody, if no round is needed.
+func (b *Buyer) callees(round int, best bool) []protocol.AgentID {
+	if b.budgeted() {
+		return b.scoutCallees(round, best)
+	}
 	if !b.gossips() {
 		return b.order
 	}
@@ -92,7 +96,7 @@ func (b *Buyer) callees() []protocol.AgentID {
 			bidders = append(bidders, bid.Seller)
 		}
 	}
-	if b.round == 1 || b.state == BestOffer || len(bidders) == 0 || len(bidders) > b.cfg.callAtMost() {
+	if round == 1 || best || len(bidders) == 0 || len(bidders) > b.cfg.callAtMost() {
 		return []protocol.AgentID{protocol.Everyone}
 	}
 	return bidders
@@ -102,6 +106,10 @@ func (b *Buyer) cfp(receivers []protocol.AgentID, best, document bool) protocol.
 	body := message.CallForProposals{
 		Round: b.round, Ceilings: b.ceilingList(), Bundles: b.bundleList(),
 		Objective: b.cfg.Objective, Best: best,
+	}
+	if b.gossiped && b.budgeted() {
+		b.scout.taken = 0
+		body.Budget, body.Among = b.sweep()
 	}
 	if document {
 		body.Document, body.Terms, body.Modes = b.cfg.Document, b.cfg.Terms, b.cfg.Modes

@@ -12,8 +12,8 @@ import (
 )
 
 // take keeps the offers of a proposal that answer the request and beat what
-// stands, and lowers the ceilings to them.
-func (b *Buyer) take(now time.Time, seller protocol.AgentID, s *bidder, p message.Proposal) {
+// stands, and lowers the ceilings to them. It reports whether any of them counts.
+func (b *Buyer) take(now time.Time, seller protocol.AgentID, s *bidder, p message.Proposal) (counts bool) {
 	for _, o := range p.Offers {
 		if !b.answersRequest(now, o) {
 			continue
@@ -22,10 +22,15 @@ func (b *Buyer) take(now time.Time, seller protocol.AgentID, s *bidder, p messag
 		if b.state == Calling && !b.beats(o, units) {
 			continue
 		}
-		if b.stand(seller, s, o, units) && b.state == Calling {
+		if !b.stand(seller, s, o, units) {
+			continue
+		}
+		counts = true
+		if b.state == Calling {
 			b.lowerCeilings(o, units)
 		}
 	}
+	return counts
 }
 
 // answersRequest reports whether an offer is for units that were asked, in the
@@ -114,6 +119,7 @@ func (b *Buyer) stand(seller protocol.AgentID, s *bidder, o protocol.Offer, unit
 	b.standing[i] = clearing.Bid{Seller: seller, Arrival: b.arrivals, Offer: o}
 	if len(o.Items) == 1 {
 		b.single[o.Items[0].Unit] = true
+		b.learn(s, o.Items[0])
 	}
 	return true
 }

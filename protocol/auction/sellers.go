@@ -43,12 +43,24 @@ func NewSellers(cfg SellerConfig) *Sellers {
 	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[protocol.AgentID]int{}}
 }
 
-// Call answers a call for proposals. It has no answer only to one of a round
-// that is over.
+// Call answers a call for proposals. It has no answer to one of a round that is
+// over, nor to one with a budget if it was not chosen or has nothing to offer.
 func (s *Sellers) Call(now time.Time, m protocol.Message, call message.CallForProposals, cal Calendar) (Answer, bool) {
 	if call.Round < 1 || call.Round > protocol.MaxRounds {
 		return refuseAll(call.Round, protocol.CodeMalformed, fmt.Sprintf("round %d, want 1..%d", call.Round, protocol.MaxRounds)), true
 	}
+	if !Chosen(m.Conversation, call.Round, s.cfg.Self, call.Budget, call.Among) {
+		return Answer{}, false
+	}
+	a, ok := s.answer(now, m, call, cal)
+	if call.Budget > 0 && a.Performative == protocol.Refuse {
+		return Answer{}, false // the buyer has asked more than it can hear
+	}
+	return a, ok
+}
+
+// answer answers as who is called by name.
+func (s *Sellers) answer(now time.Time, m protocol.Message, call message.CallForProposals, cal Calendar) (Answer, bool) {
 	key := auctionKey{m.Sender, m.Conversation}
 	e, known := s.live[key]
 	if !known {

@@ -18,6 +18,8 @@ func cfpToWire(c message.CallForProposals) *wire.CallForProposals {
 		Terms:     termsToWire(c.Terms),
 		Modes:     modesToWire(c.Modes),
 		Best:      c.Best,
+		Budget:    int64(c.Budget),
+		Among:     int64(c.Among),
 	}
 	for i, x := range c.Ceilings {
 		w.Ceilings[i] = &wire.Ceiling{Unit: int64(x.Unit), Price: int64(x.Price)}
@@ -52,6 +54,8 @@ func (r *reader) cfp(w *wire.CallForProposals) message.CallForProposals {
 		Terms:     list(r, "terms", w.Terms, protocol.MaxTerms, r.term),
 		Modes:     list(r, "modes", w.Modes, protocol.MaxModes, r.mode),
 		Best:      w.Best,
+		Budget:    r.number("budget", w.Budget, 0, math.MaxInt32),
+		Among:     r.number("among", w.Among, 0, math.MaxInt32),
 	}
 }
 

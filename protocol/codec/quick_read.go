@@ -92,6 +92,10 @@ func readCFP(p *parts, m *wire.CallForProposals) {
 		m.Modes = append(m.Modes, p.item())
 	case 8:
 		m.Best = p.number() != 0
+	case 9:
+		m.Budget = p.number()
+	case 10:
+		m.Among = p.number()
 	default:
 		p.strange = true
 	}

@@ -69,6 +69,20 @@ func TestQuickReadingLeavesToTheLibraryWhatIsStrange(t *testing.T) {
 	}
 }
 
+// A call of before there were budgets asks everybody: without one, its bytes are
+// the same as then.
+func TestACallWithoutABudgetIsAsItWas(t *testing.T) {
+	e := &wire.Envelope{Performative: "cfp", Body: &wire.Envelope_Cfp{Cfp: &wire.CallForProposals{Round: 2, Best: true}}}
+	was := append([]byte("\x0a\x03cfp"), 0x8a, 0x01, 4, 0x08, 2, 0x40, 1)
+	if b, err := codec.Marshal(e); err != nil || !bytes.Equal(b, was) {
+		t.Fatalf("%x, %v; want %x", b, err, was)
+	}
+	got, ok := codec.ReadQuick(was)
+	if c := got.GetCfp(); !ok || c.Budget != 0 || c.Among != 0 || !c.Best {
+		t.Fatalf("%x read as %v", was, got)
+	}
+}
+
 // Whatever is read quickly is what the library reads.
 func FuzzReadQuick(f *testing.F) {
 	m := newMarket(f)

@@ -71,6 +71,8 @@ func appendCFP(b []byte, m *wire.CallForProposals) []byte {
 	}
 	b = appendTexts(b, 7, m.Modes)
 	b = appendTruth(b, 8, m.Best)
+	b = appendNumber(b, 9, m.Budget)
+	b = appendNumber(b, 10, m.Among)
 	return endPart(b, from)
 }
 

@@ -43,6 +43,10 @@ type CallForProposals struct {
 	Terms     []protocol.Terms // where the user can pay
 	Modes     []protocol.Mode
 	Best      bool // the best-offer round: ceilings and deadline are lifted
+	// Budget is about how many answers a gossiped call wants, of about Among
+	// sellers who could make an offer; zero: one from everybody. A seller that
+	// auction.Chosen leaves out, or that has nothing to offer, keeps silent.
+	Budget, Among int
 }
 
 // Proposal is a seller's bids in a round, with why it does not bid on the rest.

@@ -995,6 +995,8 @@ type CallForProposals struct {
 	Terms         []*Terms               `protobuf:"bytes,6,rep,name=terms,proto3" json:"terms,omitempty"`
 	Modes         []string               `protobuf:"bytes,7,rep,name=modes,proto3" json:"modes,omitempty"`
 	Best          bool                   `protobuf:"varint,8,opt,name=best,proto3" json:"best,omitempty"`
+	Budget        int64                  `protobuf:"varint,9,opt,name=budget,proto3" json:"budget,omitempty"`
+	Among         int64                  `protobuf:"varint,10,opt,name=among,proto3" json:"among,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,6 +1085,20 @@ func (x *CallForProposals) GetBest() bool {
 		return x.Best
 	}
 	return false
+}
+
+func (x *CallForProposals) GetBudget() int64 {
+	if x != nil {
+		return x.Budget
+	}
+	return 0
+}
+
+func (x *CallForProposals) GetAmong() int64 {
+	if x != nil {
+		return x.Among
+	}
+	return 0
 }
 
 type Slot struct {
@@ -3175,7 +3191,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05price\x18\x02 \x01(\x03R\x05price\"9\n" +
 	"\rBundleCeiling\x12\x14\n" +
 	"\x05units\x18\x01 \x03(\x03R\x05units\x12\x12\n" +
-	"\x04cost\x18\x02 \x01(\x03R\x04cost\"\x98\x02\n" +
+	"\x04cost\x18\x02 \x01(\x03R\x04cost\"\xc6\x02\n" +
 	"\x10CallForProposals\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x03R\x05round\x12\x1a\n" +
 	"\bdocument\x18\x02 \x01(\fR\bdocument\x12.\n" +
@@ -3184,7 +3200,10 @@ const file_wire_proto_rawDesc = "" +
 	"\tobjective\x18\x05 \x01(\x03R\tobjective\x12&\n" +
 	"\x05terms\x18\x06 \x03(\v2\x10.ramp.wire.TermsR\x05terms\x12\x14\n" +
 	"\x05modes\x18\a \x03(\tR\x05modes\x12\x12\n" +
-	"\x04best\x18\b \x01(\bR\x04best\"D\n" +
+	"\x04best\x18\b \x01(\bR\x04best\x12\x16\n" +
+	"\x06budget\x18\t \x01(\x03R\x06budget\x12\x14\n" +
+	"\x05among\x18\n" +
+	" \x01(\x03R\x05among\"D\n" +
 	"\x04Slot\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x10R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x10R\x03end\x12\x14\n" +
