@@ -43,8 +43,10 @@ type userConfig struct {
 	Pay    []payConfig `yaml:"pay,omitempty"` // banks to pay with, in order of preference
 	Hold   span        `yaml:"hold,omitempty"`
 	Settle span        `yaml:"settle,omitempty"`
-	// CallAtMost is how many sellers are called one by one; more are called by gossip.
+	// CallAtMost is up to how many sellers are all called one by one.
 	CallAtMost int `yaml:"call_at_most,omitempty"`
+	// ResponseBudget is how many of more than that are asked in a round.
+	ResponseBudget int `yaml:"response_budget,omitempty"`
 }
 
 // payConfig is a bank and a currency.

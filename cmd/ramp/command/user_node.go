@@ -14,6 +14,7 @@ import (
 	"ramp/agents/mesh"
 	"ramp/agents/user"
 	"ramp/protocol"
+	"ramp/protocol/auction"
 	"ramp/protocol/reserve"
 )
 
@@ -40,6 +41,20 @@ func userRecordsOf(dir string) (*caller, func(), error) {
 // one skew at the bank and by one at the seller.
 const minHold = 3 * protocol.ClockSkew
 
+// checkCalls reports whether a round calls no more sellers than there can be
+// connections for.
+func (u *userConfig) checkCalls() error {
+	const most = mesh.MaxConnections / 2
+	if u.CallAtMost < 0 || u.CallAtMost > most {
+		return fail(exitUsage, "", "configuration: user.call_at_most %d: want 0 (%d) or 1..%d", u.CallAtMost, protocol.MaxGossipless, most)
+	}
+	if u.ResponseBudget < user.AskEverybody || u.ResponseBudget > most {
+		return fail(exitUsage, "", "configuration: user.response_budget %d: want %d (everybody), 0 (%d) or 1..%d",
+			u.ResponseBudget, user.AskEverybody, auction.DefaultBudget, most)
+	}
+	return nil
+}
+
 // newUserNode prepares a user agent of a directory.
 func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*node, error) {
 	n, err := prepare(filepath.Join(dir, configName), log)
@@ -48,9 +63,9 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 	}
 	role := user.Config{Credential: n.cred, Trust: n.trust}
 	if u := n.cfg.User; u != nil {
-		role.Hold, role.Settle, role.CallAtMost = time.Duration(u.Hold), time.Duration(u.Settle), u.CallAtMost
-		if u.CallAtMost < 0 || u.CallAtMost > mesh.MaxConnections/2 {
-			return nil, fail(exitUsage, "", "configuration: user.call_at_most %d: want 0 (%d) or 1..%d", u.CallAtMost, protocol.MaxGossipless, mesh.MaxConnections/2)
+		role.Hold, role.Settle, role.CallAtMost, role.Budget = time.Duration(u.Hold), time.Duration(u.Settle), u.CallAtMost, u.ResponseBudget
+		if err := u.checkCalls(); err != nil {
+			return nil, err
 		}
 		if u.Hold != 0 && (role.Hold < minHold || role.Hold > reserve.MaxHold) {
 			return nil, fail(exitUsage, "", "configuration: user.hold %s: want %s..%s", role.Hold, minHold, reserve.MaxHold)
