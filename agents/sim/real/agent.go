@@ -210,6 +210,17 @@ func (a *agent) leave(kept <-chan struct{}) {
 	}
 }
 
+// abandon kills the process, for good.
+func (a *agent) abandon() {
+	a.mu.Lock()
+	a.leaving, a.ended = true, true
+	if a.process != nil {
+		_ = a.process.Kill() // it may have ended
+	}
+	a.mu.Unlock()
+	a.revive()
+}
+
 // tail is the last line of a log, or the one with which a panic begins.
 func tail(path string) string {
 	b, err := os.ReadFile(path)

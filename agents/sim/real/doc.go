@@ -10,6 +10,9 @@
 //
 //	build --all have met--> break --time over--> heal --quiet--> stop --copies--> compare
 //
+// A Trial is such a market that nobody breaks, on ordinary directories: for
+// measurements of users who buy at once across a network.
+//
 // Disks are ext4 images on loop devices, so that a full one fails as full disks do,
 // in the middle of a file, with ENOSPC. It needs Linux, root, /dev/net/tun, loop
 // devices and mkfs.ext4. Nothing stays behind, however it ends: see OwnMounts.

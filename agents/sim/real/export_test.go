@@ -19,3 +19,18 @@ func Disk(image, dir string) (fill, free, unmount func() error, err error) {
 	d, err := makeDisk(image, dir)
 	return d.fill, d.free, d.unmount, err
 }
+
+// Said is a message of a trace, so many seconds after the first.
+type Said struct {
+	Second    int
+	Dir, Text string
+}
+
+// Responses are the response times in a trace.
+func Responses(list []Said) []time.Duration {
+	var said []traced
+	for _, s := range list {
+		said = append(said, traced{At: time.Unix(int64(s.Second), 0), Dir: s.Dir, Text: s.Text})
+	}
+	return responses(said)
+}

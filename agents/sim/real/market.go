@@ -181,7 +181,7 @@ func (m *market) start(ctx context.Context) error {
 		m.kept = append(m.kept, kept)
 		go func() { defer close(kept); a.keep() }()
 		if i == 0 {
-			if err := errors.Join(a.await(ctx), m.fund(ctx)); err != nil {
+			if err := errors.Join(a.await(ctx), fund(ctx, a, m.agents[1:], m.users())); err != nil {
 				return err
 			}
 		}
@@ -191,19 +191,18 @@ func (m *market) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return until(ctx, meetTime, time.Second, func() error { return m.allMet(ctx) })
+	return until(ctx, meetTime, time.Second, func() error { return allKnown(ctx, m.users(), m.cfg.Resources) })
 }
 
-// fund opens everybody's account, and gives the users money.
-func (m *market) fund(ctx context.Context) error {
-	bank := m.agents[0].disk.dir
-	for _, a := range m.agents[1:] {
-		if err := call(ctx, bank, "/v1/account", map[string]any{"account": a.id, "name": a.name, "limit": 0}, new(any)); err != nil {
+// fund opens the accounts of all, and gives the users money.
+func fund(ctx context.Context, bank *agent, all, users []*agent) error {
+	for _, a := range all {
+		if err := call(ctx, bank.disk.dir, "/v1/account", map[string]any{"account": a.id, "name": a.name, "limit": 0}, new(any)); err != nil {
 			return err
 		}
 	}
-	for _, u := range m.users() {
-		if err := call(ctx, bank, "/v1/credit", map[string]any{"account": u.name, "amount": credit}, new(any)); err != nil {
+	for _, u := range users {
+		if err := call(ctx, bank.disk.dir, "/v1/credit", map[string]any{"account": u.name, "amount": credit}, new(any)); err != nil {
 			return err
 		}
 	}
@@ -213,15 +212,15 @@ func (m *market) fund(ctx context.Context) error {
 func (m *market) sites() []*agent { return m.agents[1 : 1+m.cfg.Resources] }
 func (m *market) users() []*agent { return m.agents[1+m.cfg.Resources:] }
 
-// allMet says who does not know all resources.
-func (m *market) allMet(ctx context.Context) error {
-	for _, u := range m.users() {
+// allKnown says which user does not know so many resources.
+func allKnown(ctx context.Context, users []*agent, resources int) error {
+	for _, u := range users {
 		var known []struct{ ID string }
 		if err := call(ctx, u.disk.dir, "/v1/resources", nil, &known); err != nil {
 			return fmt.Errorf("%s: %w", u.name, err)
 		}
-		if len(known) != m.cfg.Resources {
-			return fmt.Errorf("%s knows %d of %d resources", u.name, len(known), m.cfg.Resources)
+		if len(known) != resources {
+			return fmt.Errorf("%s knows %d of %d resources", u.name, len(known), resources)
 		}
 	}
 	return nil
