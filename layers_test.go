@@ -53,6 +53,8 @@ func table() []layer {
 		{"bank/ledger", pure, "protocol", ""},
 		{"bank/audit", pure, "protocol protocol/contract bank/ledger", "github.com/transparency-dev/merkle"},
 		{"bank/ledgerdb", impure, "protocol protocol/contract bank/audit bank/ledger", "go.etcd.io/bbolt"},
+		{"bank/ledgeretcd", impure, "protocol bank/ledgerdb", ""},
+		{"bank/ledgeretcd/etcdtest", support, "", ""},
 		{"agents", impure, "protocol", ""},
 		{"agents/workload", pure, "", ""},
 		{"agents/user", pure, "protocol protocol/auction protocol/clearing protocol/contract protocol/identity protocol/message protocol/reserve rfql", ""},

@@ -2,6 +2,7 @@ package ledgeretcd_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -33,6 +34,7 @@ const (
 	settleTime     = 5 * time.Second // the median of kills must not be above it
 	answerTime     = time.Second
 	frozenTime     = 4 * time.Second
+	rebuildTime    = 5 * time.Minute
 )
 
 // plan is how often each fault is made.
@@ -285,11 +287,15 @@ func (w *world) finish(atLeast int64) []operation {
 	}
 	cfg := testConfig(w, w.TempDir()+"/ledger.db")
 	cfg.Bank = account(-1)
-	s, err := lead(w, cfg)
+	ctx, cancel := context.WithTimeout(w.Context(), rebuildTime)
+	defer cancel()
+	begin := time.Now()
+	s, err := ledgeretcd.Open(ctx, cfg)
 	if err != nil {
 		w.Fatal(err)
 	}
 	defer s.Close()
+	w.Logf("a new mirror was built within %s", time.Since(begin).Round(time.Millisecond))
 	w.check(s)
 	return w.history
 }

@@ -46,18 +46,22 @@ func askBank(c *cobra.Command, path string, body, v any) error {
 }
 
 func newBankServe() *cobra.Command {
-	var file string
+	var file, store string
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the bank as a daemon", Args: cobra.NoArgs,
+		Long: `Runs the bank. With its ledger in an etcd cluster, several agents with the bank's
+credential may run, each on its own machine: one leads, the others follow and take
+over. Only who leads joins the market and has a control socket.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			path, err := configPath(c, file, "bank")
 			if err != nil {
 				return err
 			}
-			return serveBank(c.Context(), path, stderr(c))
+			return serveBank(c.Context(), path, store, stderr(c))
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "configuration file (default: config.yaml in the directory)")
+	c.Flags().StringVar(&store, "store", "", "where the ledger is: bbolt:PATH or etcd:HOST,HOST (default: bank.store of the configuration, or bbolt:ledger.db)")
 	return c
 }
 

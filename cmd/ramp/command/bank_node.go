@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -16,7 +17,6 @@ import (
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
-	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
 
@@ -26,6 +26,7 @@ const ledgerName = "ledger.db"
 type bankNode struct {
 	*node
 	db   *ledgerdb.DB
+	lost <-chan struct{}       // closed when another agent may speak for the bank; nil: never
 	past chan protocol.Message // questions about the past
 }
 
@@ -34,27 +35,25 @@ type bankNode struct {
 const maxPast = 1024
 
 // newBankNode prepares the bank of a directory. Without a network it serves its
-// operator's commands only.
-func newBankNode(path string, log *slog.Logger, network bool) (*bankNode, error) {
+// operator's commands only. A ledger in a cluster is waited for: with a network
+// until this agent leads. store, if not empty, is in place of the configured one.
+func newBankNode(ctx context.Context, path, store string, log *slog.Logger, network bool) (*bankNode, error) {
 	n, err := prepare(path, log)
 	if err != nil {
 		return nil, err
 	}
-	if n.cfg.Bank == nil || len(n.cfg.Bank.Currencies) == 0 {
-		return nil, fail(exitUsage, "write 'bank: {currencies: [CPU]}'", "configuration %s is not a bank's", path)
+	if err := n.cfg.checkBank(path); err != nil {
+		return nil, err
 	}
-	for _, c := range n.cfg.Bank.Currencies {
-		if !regexp.MustCompile(`^[A-Z]{3,8}$`).MatchString(c) {
-			return nil, fail(exitUsage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, c)
-		}
+	if store != "" {
+		n.cfg.Bank.Store = store
 	}
-	db, err := ledgerdb.Open(filepath.Join(n.cfg.dir, ledgerName))
+	books, err := n.openBooks(ctx, network)
 	if err != nil {
-		return nil, journalError(err)
+		return nil, err
 	}
-	n.store = db
-	db.SignHeads(func(h contract.Head) ([]byte, error) { return contract.SignHead(n.cred, h) })
-	b := &bankNode{node: n, db: db, past: make(chan protocol.Message, maxPast)}
+	n.store, n.leads = books.store, books.leads
+	b := &bankNode{node: n, db: books.db, lost: books.lost, past: make(chan protocol.Message, maxPast)}
 	n.history = b.ask
 	cfg := bank.Config{
 		ID: n.cred.ID, Currencies: n.cfg.Bank.Currencies, Grace: time.Duration(n.cfg.Bank.Grace), Heartbeat: time.Duration(n.cfg.Heartbeat),
@@ -66,9 +65,22 @@ func newBankNode(path string, log *slog.Logger, network bool) (*bankNode, error)
 		err = n.connect(false, func(m protocol.Message) (protocol.Message, error) { return codec.Sign(n.cred, m, time.Now()) })
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, n.store.Close())
 	}
 	return b, nil
+}
+
+// checkBank holds that a configuration is a bank's.
+func (c *config) checkBank(path string) error {
+	if c.Bank == nil || len(c.Bank.Currencies) == 0 {
+		return fail(exitUsage, "write 'bank: {currencies: [CPU]}'", "configuration %s is not a bank's", path)
+	}
+	for _, cur := range c.Bank.Currencies {
+		if !regexp.MustCompile(`^[A-Z]{3,8}$`).MatchString(cur) {
+			return fail(exitUsage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, cur)
+		}
+	}
+	return nil
 }
 
 // run starts the bank's goroutines.
@@ -173,7 +185,7 @@ func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func()
 	if d, ok := dialDaemon(dir); ok {
 		return d, func() {}, nil
 	}
-	b, err := newBankNode(filepath.Join(dir, configName), commandLog(logTo), false)
+	b, err := newBankNode(ctx, filepath.Join(dir, configName), "", commandLog(logTo), false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,18 +199,49 @@ func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func()
 	}, nil
 }
 
-// serveBank runs a bank as a daemon.
-func serveBank(ctx context.Context, path string, logTo io.Writer) error {
-	b, err := newBankNode(path, daemonLog(logTo), true)
-	if err != nil {
-		return err
+// serveBank runs a bank as a daemon: again and again if its ledger is in a cluster.
+func serveBank(ctx context.Context, path, store string, logTo io.Writer) error {
+	log := daemonLog(logTo)
+	for {
+		b, err := newBankNode(ctx, path, store, log, true)
+		if err != nil && ctx.Err() != nil {
+			return nil // told to stop while following
+		}
+		if err != nil {
+			return err
+		}
+		again, err := b.serveOnce(ctx)
+		if !again {
+			return err
+		}
+		log.Warn("not leading any more", "err", err)
+		if err := os.Unsetenv(readyEnv); err != nil { // whoever waited has been told
+			return err
+		}
 	}
+}
+
+// serveOnce runs the bank until the context is done or another may lead.
+func (b *bankNode) serveOnce(ctx context.Context) (again bool, err error) {
 	b.run(context.WithoutCancel(ctx))
+	serving, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.wg.Add(1)
+	go func() {
+		defer b.wg.Done()
+		select {
+		case <-b.lost:
+			cancel()
+		case <-serving.Done():
+		}
+	}()
 	leave := func() {
 		_ = b.runner.Do(context.WithoutCancel(ctx), func(_ time.Time, r agents.Role) protocol.Output { // it may have stopped
 			return r.(*bank.Role).Leave()
 		})
 	}
-	err = b.serve(ctx, b.routes, leave)
-	return errors.Join(err, b.stop())
+	err = b.serve(serving, b.routes, leave)
+	again = ctx.Err() == nil && serving.Err() != nil
+	cancel()
+	return again, errors.Join(err, b.stop())
 }

@@ -57,8 +57,18 @@ type payConfig struct {
 
 // bankConfig is what a bank may set.
 type bankConfig struct {
-	Currencies []string `yaml:"currencies"`
-	Grace      span     `yaml:"grace,omitempty"`
+	Currencies []string    `yaml:"currencies"`
+	Grace      span        `yaml:"grace,omitempty"`
+	Store      string      `yaml:"store,omitempty"` // bbolt:PATH or etcd:HOST,HOST
+	Etcd       *etcdConfig `yaml:"etcd,omitempty"`
+}
+
+// etcdConfig is how a bank proves to an etcd cluster who it is, and the cluster
+// to the bank.
+type etcdConfig struct {
+	Anchors     string `yaml:"anchors"`               // of the cluster's certificates
+	Certificate string `yaml:"certificate,omitempty"` // for the cluster; none: it asks for none
+	Key         string `yaml:"key,omitempty"`
 }
 
 // span is a duration in a configuration: "90s", "10m".

@@ -70,6 +70,7 @@ type node struct {
 
 	queue   func(protocol.Message) // the batch system of a resource
 	history func(protocol.Message) // the past of a bank
+	leads   func() bool            // nil: nobody else could speak for this agent
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -247,7 +248,7 @@ func (n *node) route(m protocol.Message) {
 			others = append(others, to)
 		}
 	}
-	if len(others) == 0 || n.mesh == nil {
+	if len(others) == 0 || n.mesh == nil || n.leads != nil && !n.leads() {
 		return
 	}
 	m.Receivers = others
