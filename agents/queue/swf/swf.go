@@ -73,6 +73,21 @@ func Open(cfg Config) (*queue.Loop, error) {
 	return queue.NewLoop(cfg.Agent, s, cfg.Now, cfg.Slog), nil
 }
 
+// Memory is a machine that is kept nowhere, for simulations: the log's from
+// second base on, as it stands when the market starts at an instant of whole
+// seconds.
+func Memory(r *workload.Replay, base int64, start time.Time) queue.System {
+	return &machine{state: saved{Start: start.UTC(), Base: base}, m: r.Machine(base)}
+}
+
+// keep makes the reservations durable, if the machine has a file.
+func (s *machine) keep() error {
+	if s.path == "" {
+		return nil
+	}
+	return queue.WriteFile(s.path, s.state)
+}
+
 // settle decides when the market started: as configured, or as it was the first
 // time. Another base or start would move what is sold to other jobs.
 func (s *machine) settle(cfg Config) error {
@@ -133,7 +148,7 @@ func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protoco
 	}
 	s.forget(now)
 	s.state.Reservations = append(s.state.Reservations, reservation{id, slot})
-	if err := queue.WriteFile(s.path, s.state); err != nil {
+	if err := s.keep(); err != nil {
 		s.state.Reservations = s.state.Reservations[:len(s.state.Reservations)-1]
 		s.m.Release(id)
 		s.plan = nil
@@ -223,7 +238,7 @@ func (s *machine) Release(now time.Time, id string) *protocol.Reason {
 	}
 	old := s.state.Reservations
 	s.state.Reservations = slices.Concat(old[:i], old[i+1:])
-	if err := queue.WriteFile(s.path, s.state); err != nil {
+	if err := s.keep(); err != nil {
 		s.state.Reservations = old
 		return &protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: err.Error()}
 	}

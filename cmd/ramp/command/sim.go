@@ -29,7 +29,7 @@ seed gives the same market, on any machine. docs/RELIABILITY.md says what is che
 
 ` + exitHelp,
 	}
-	c.AddCommand(newSimRun(), newSimExplore(), newSimReplay())
+	c.AddCommand(newSimRun(), newSimExplore(), newSimReplay(), newSimExperiment())
 	return c
 }
 

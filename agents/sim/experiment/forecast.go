@@ -1,0 +1,139 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ramp/agents/queue/swf"
+	"ramp/agents/resource/forecast"
+	"ramp/agents/workload"
+)
+
+// forecasts tells how often the bounds on waits of the forecast hold, on every
+// log of the directory.
+func forecasts(ctx context.Context, l *Lab, r *Result) error {
+	logs, err := l.Logs.all()
+	if err != nil {
+		return err
+	}
+	level := forecast.Usual()
+	runs, err := gather(ctx, l, "forecast", len(logs), func(i int) forecast.Replayed { return forecast.Replay(logs[i].log, level) })
+	t := Table{Name: "runs", About: "Hit rates", Shown: true, Columns: []string{"log", "cores", "jobs", "bounds told", "held", "rate", "changes"}}
+	for i, x := range runs {
+		t.Rows = append(t.Rows, tallies(logs[i].name, x)...)
+	}
+	r.table(t)
+	if err != nil {
+		return err
+	}
+	for i, x := range runs {
+		r.forecastShape(logs[i].name, x, len(l.Logs.real) > 0)
+	}
+	r.forecastFigure(logs, runs)
+	r.note("Bounds on the %.2f-quantile of waits with confidence %.2f, told when a job is submitted and learnt from waits that have ended by then.", level.Quantile, level.Confidence)
+	return nil
+}
+
+func tallies(name string, x forecast.Replayed) [][]string {
+	if x.Jobs == 0 {
+		return [][]string{{name, "all", "0", "0", "0", "", "0"}}
+	}
+	line := func(cores string, t forecast.Tally, jobs string) []string {
+		rate, ok := t.Rate()
+		text := ""
+		if ok {
+			text = num(rate, 4)
+		}
+		return []string{name, cores, jobs, fmt.Sprint(t.Told), fmt.Sprint(t.Held), text, fmt.Sprint(t.Changes)}
+	}
+	rows := [][]string{line("all", x.All(), fmt.Sprint(x.Jobs))}
+	for i, t := range x.Clusters {
+		rows = append(rows, line(forecast.ClusterName(i), t, ""))
+	}
+	return rows
+}
+
+// Hit rates that must show on real logs with waits (specs §1.6).
+const leastRate, mostRate = .95, .985
+
+func (r *Result) forecastShape(name string, x forecast.Replayed, real bool) {
+	rate, ok := x.All().Rate()
+	switch {
+	case !ok:
+		r.note("%s records no waits.", name)
+	case real:
+		r.shape("waits within the bound, "+name, rate >= leastRate && rate <= mostRate, num(rate, 4), fmt.Sprintf("%.3f..%.3f", leastRate, mostRate))
+	}
+}
+
+func (r *Result) forecastFigure(logs []realLog, runs []forecast.Replayed) {
+	var names []string
+	shares := series{name: "waits within the bound", style: 0}
+	for i, x := range runs {
+		if rate, ok := x.All().Rate(); ok {
+			names, shares.y = append(names, short(logs[i].name)), append(shares.y, 100*rate)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	p := chart("Bounds on waits", "", "waits within the bound (%)")
+	bars(p, names, []series{shares})
+	n := float64(len(names))
+	add(p, series{name: "quantile 95 %", x: []float64{-.5, n - .5}, y: []float64{95, 95}, style: 1, bare: true, dashed: true})
+	p.Y.Min, p.Y.Max = 80, 104
+	r.figure("forecast", "How many waits were within the bound that was told when the job was submitted.", p)
+}
+
+func short(name string) string {
+	name, _, _ = strings.Cut(name, ".swf")
+	if len(name) > 16 {
+		name = name[:16]
+	}
+	return name
+}
+
+// all are the real logs of the directory, those of machines that are not among
+// the twenty too; the synthetic ones if there is none.
+func (l *Logs) all() ([]realLog, error) {
+	list := slices.Clone(l.real)
+	if l.dir == "" {
+		for _, s := range Sites() {
+			log, err := synthetic(s.Name)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, realLog{s.Name, log})
+		}
+		return list, nil
+	}
+	paths, err := l.others()
+	for _, path := range paths {
+		var log *workload.Log
+		if log, err = swf.Load(path); err != nil {
+			return nil, err
+		}
+		list = append(list, realLog{filepath.Base(path), log})
+	}
+	return list, err
+}
+
+// others are the files of the directory that stand for none of the twenty.
+func (l *Logs) others() ([]string, error) {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return nil, fmt.Errorf("workload logs: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		known := slices.ContainsFunc(l.real, func(x realLog) bool { return x.name == e.Name() })
+		if strings.Contains(strings.ToLower(e.Name()), ".swf") && !known {
+			paths = append(paths, filepath.Join(l.dir, e.Name()))
+		}
+	}
+	return paths, nil
+}

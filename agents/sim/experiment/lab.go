@@ -1,0 +1,163 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ramp/agents/sim/market"
+	"ramp/protocol/message"
+)
+
+// Lab is where experiments are made.
+type Lab struct {
+	Settings Settings
+	Seed     uint64
+	Repeat   int // of an experiment's own unit of repetition; 0: as the source
+	Jobs     int // runs side by side
+	Logs     *Logs
+	// Progress is told how many runs are done; it may be called from any of them.
+	Progress func(what string, done, of int)
+
+	cast *market.Cast
+	past map[string]*Result // of experiments that others use
+}
+
+// Bounds of a lab.
+const (
+	MaxRepeat = 10_000
+	MaxJobs   = 256
+)
+
+// NewLab is a lab over logs.
+func NewLab(logs *Logs) (*Lab, error) {
+	cast, err := market.NewCast()
+	if err != nil {
+		return nil, err
+	}
+	return &Lab{Settings: Default(), Seed: 1, Jobs: 1, Logs: logs, Progress: func(string, int, int) {}, cast: cast, past: map[string]*Result{}}, nil
+}
+
+// Experiment is one that can be made.
+type Experiment struct {
+	Name   string
+	Source string // where 002 has it
+	Shows  string
+	run    func(ctx context.Context, l *Lab, r *Result) error
+}
+
+// Experiments are all, in order.
+func Experiments() []Experiment {
+	return []Experiment{
+		{"rounds", "table 4, figure 11a", "price and duration for 1..10 rounds, fixed and with early close", rounds},
+		{"workloads", "table 3, figures 8a, 9a", "round and winning prices of the 13 jobs, winners, failures", workloads},
+		{"pricing", "figure 10", "mean offer of each resource beside start and minimum", pricingRun},
+		{"attractiveness", "figures 8b, 9b", "decrements and offers of the resources over time", attractiveness},
+		{"units", "figure 11b", "times of auctions of 1..25 units", unitsRun},
+		{"users", "figures 12a, 12b", "response and round times of 1..30 users at once", usersRun},
+		{"forecast", "section 6.2.2", "how often bounds on waits hold, for each log", forecasts},
+		{"honesty", "-", "what dishonest sellers and users gain, beside posted prices", honesty},
+		{"scale", "-", "messages, bytes, time and price from 20 resources up", scale},
+	}
+}
+
+// Find is an experiment by name; the error lists those that there are.
+func Find(name string) (Experiment, error) {
+	var names []string
+	for _, e := range Experiments() {
+		if e.Name == name {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return Experiment{}, fmt.Errorf("unknown experiment %q: want one of %s, or all", name, strings.Join(names, ", "))
+}
+
+// Run makes an experiment. If it is interrupted, the Result has the runs that
+// were done, and the error is that of the context.
+func (l *Lab) Run(ctx context.Context, e Experiment) (*Result, error) {
+	if r := l.past[e.Name]; r != nil {
+		return r, nil
+	}
+	r := &Result{Experiment: e, Seed: l.Seed, Settings: l.Settings, Told: l.Logs.Told}
+	err := e.run(ctx, l, r)
+	if err == nil {
+		r.Complete = true
+		l.past[e.Name] = r
+	}
+	return r, err
+}
+
+func (l *Lab) repeat(usual int) int {
+	if l.Repeat > 0 {
+		return l.Repeat
+	}
+	return usual
+}
+
+// issue makes credentials before runs go on side by side.
+func (l *Lab) issue(users int, sellers []seller) {
+	l.cast.Credential(market.BankName)
+	for i := range users {
+		l.cast.Credential(market.UserName(i + 1))
+	}
+	for _, s := range sellers {
+		l.cast.Credential(s.name)
+	}
+}
+
+// twenty are the sellers of the source.
+func (l *Lab) twenty() []seller {
+	var list []seller
+	for _, m := range l.Logs.machines {
+		list = append(list, seller{name: m.Name, on: m, band: m.band()})
+	}
+	return list
+}
+
+// seed of run i of an experiment.
+func (l *Lab) seed(i int) uint64 { return l.Seed*1_000_003 + uint64(i) }
+
+// gather makes n independent runs, Lab.Jobs of them side by side, and returns
+// those that were done, in order.
+func gather[T any](ctx context.Context, l *Lab, what string, n int, f func(i int) T) ([]T, error) {
+	out, done := make([]T, n), make([]bool, n)
+	var next, finished atomic.Int64
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range min(l.Jobs, n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				out[i], done[i] = f(i), true
+				mu.Lock()
+				l.Progress(what, int(finished.Add(1)), n)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	kept := out[:0]
+	for i := range out {
+		if done[i] {
+			kept = append(kept, out[i])
+		}
+	}
+	if len(kept) < n {
+		return kept, errors.Join(ctx.Err())
+	}
+	return kept, nil
+}
+
+// fixed are rounds of a fixed length, as the source's.
+func (l *Lab) fixed(rounds int) message.Options {
+	return message.Options{Rounds: rounds, RoundLimit: l.Settings.RoundLimit, NoEarlyClose: true}
+}
+
+// early are rounds that end when all have answered.
+func early(rounds int, limit time.Duration) message.Options {
+	return message.Options{Rounds: rounds, RoundLimit: limit}
+}

@@ -1,0 +1,229 @@
+package experiment
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Size of every figure: two columns of a paper.
+const (
+	width  = 17 * vg.Centimeter
+	height = 10 * vg.Centimeter
+	dpi    = 150
+)
+
+// palette are colours that the colour-blind can tell apart (Okabe and Ito).
+func palette(i int) color.Color {
+	list := []color.RGBA{
+		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
+		{86, 180, 233, 255}, {230, 159, 0, 255}, {0, 0, 0, 255}, {150, 150, 150, 255},
+	}
+	return list[i%len(list)]
+}
+
+// glyph tells series apart without colour.
+func glyph(i int) draw.GlyphDrawer {
+	list := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
+	return list[i%len(list)]
+}
+
+// chart is an empty figure with axes.
+func chart(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(12), vg.Points(6)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size = vg.Points(11), vg.Points(10)
+		a.Label.Padding, a.Tick.Marker = vg.Points(4), even{}
+	}
+	p.Legend.TextStyle.Font.Size = vg.Points(9)
+	p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(2), vg.Points(22)
+	p.Legend.Top = true
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
+	p.Add(grid)
+	return p
+}
+
+// series is a line of points, with a deviation for each or none.
+type series struct {
+	name   string // empty: not in the legend
+	x, y   []float64
+	dev    []float64
+	style  int
+	dashed bool
+	bare   bool // a line without points
+	points bool // points without a line
+}
+
+func (s series) Len() int                    { return len(s.x) }
+func (s series) XY(i int) (float64, float64) { return s.x[i], s.y[i] }
+func (s series) YError(i int) (float64, float64) {
+	return s.dev[i], s.dev[i]
+}
+
+// add draws a series; what cannot be drawn is a fault of ours.
+func add(p *plot.Plot, list ...series) {
+	for _, s := range list {
+		if len(s.x) == 0 {
+			continue
+		}
+		var thumbs []plot.Thumbnailer
+		if !s.points {
+			thumbs = append(thumbs, s.line(p))
+		}
+		if !s.bare {
+			thumbs = append(thumbs, s.scatter(p))
+		}
+		if s.dev != nil {
+			bars, err := plotter.NewYErrorBars(s)
+			must(err)
+			bars.Color = palette(s.style)
+			p.Add(bars)
+		}
+		if s.name != "" {
+			p.Legend.Add(s.name, thumbs...)
+		}
+	}
+}
+
+func (s series) line(p *plot.Plot) plot.Thumbnailer {
+	line, err := plotter.NewLine(s)
+	must(err)
+	line.Color, line.Width = palette(s.style), vg.Points(1.4)
+	if s.dashed {
+		line.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+	}
+	p.Add(line)
+	return line
+}
+
+func (s series) scatter(p *plot.Plot) plot.Thumbnailer {
+	dots, err := plotter.NewScatter(s)
+	must(err)
+	dots.Color, dots.Shape, dots.Radius = palette(s.style), glyph(s.style), vg.Points(2.8)
+	p.Add(dots)
+	return dots
+}
+
+// bars draws groups of bars side by side, under a name each.
+func bars(p *plot.Plot, names []string, groups []series) {
+	w := min(vg.Points(330/float64(len(names)*len(groups))), vg.Points(24))
+	for i, g := range groups {
+		values := make(plotter.Values, len(g.y))
+		for j, y := range g.y {
+			if !math.IsNaN(y) {
+				values[j] = y
+			}
+		}
+		b, err := plotter.NewBarChart(values, w)
+		must(err)
+		b.Color, b.LineStyle.Width = palette(g.style), 0
+		b.Offset = w * vg.Length(float64(i)-float64(len(groups)-1)/2)
+		p.Add(b)
+		p.Legend.Add(g.name, b)
+	}
+	p.NominalX(names...)
+	p.X.Tick.Label.Rotation = math.Pi / 5
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
+	p.X.Min, p.X.Max, p.Y.Min = -.7, float64(len(names))-.3, 0
+}
+
+// even are ticks at round numbers, about eight of them.
+type even struct{}
+
+// Ticks are those of an axis.
+func (even) Ticks(low, high float64) []plot.Tick {
+	const about = 8
+	raw := (high - low) / about
+	step := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, k := range []float64{2, 2.5, 2} { // 2, 5 and 10 times
+		if step >= raw {
+			break
+		}
+		step *= k
+	}
+	var list []plot.Tick
+	for x := math.Ceil(low/step-1e-9) * step; x <= high+step*1e-9; x += step {
+		list = append(list, plot.Tick{Value: x, Label: strconv.FormatFloat(math.Round(x*1e9)/1e9+0, 'f', -1, 64)})
+	}
+	return list
+}
+
+// whole are ticks at every whole number of a short axis, at round ones of a long.
+func whole(p *plot.Plot, most int) {
+	if most > 12 {
+		return
+	}
+	var ticks []plot.Tick
+	for i := 1; i <= most; i++ {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i)})
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+}
+
+// roof leaves room above for the legend.
+func roof(p *plot.Plot, share float64) { p.Y.Max += (p.Y.Max - p.Y.Min) * share }
+
+func logarithmic(a *plot.Axis) { a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1} }
+
+func must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("experiment: figure: %v", err))
+	}
+}
+
+func (r *Result) figure(name, caption string, p *plot.Plot) {
+	r.Figures = append(r.Figures, Figure{name, caption, p})
+}
+
+// PNG writes a figure for screens.
+func (f Figure) PNG(w io.Writer) error {
+	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
+	f.draw(draw.New(c))
+	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+	return err
+}
+
+// SVG writes a figure for print.
+func (f Figure) SVG(w io.Writer) error {
+	c := vgsvg.New(width, height)
+	f.draw(draw.New(c))
+	_, err := c.WriteTo(w)
+	return err
+}
+
+// draw leaves a margin, so that nothing at the edge is cut off.
+func (f Figure) draw(c draw.Canvas) {
+	const margin = 8
+	f.plot.Draw(draw.Crop(c, margin, -2*margin, margin, -margin))
+}
+
+// broken parts a line where x leaps by more than gap; only the first part is in
+// the legend.
+func (s series) broken(gap float64) []series {
+	var list []series
+	from := 0
+	for i := 1; i <= len(s.x); i++ {
+		if i < len(s.x) && s.x[i]-s.x[i-1] <= gap {
+			continue
+		}
+		part := s
+		part.x, part.y = s.x[from:i], s.y[from:i]
+		if from > 0 {
+			part.name = ""
+		}
+		list, from = append(list, part), i
+	}
+	return list
+}

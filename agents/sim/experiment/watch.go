@@ -1,0 +1,119 @@
+package experiment
+
+import (
+	"time"
+
+	"ramp/agents/sim"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// bid is an offer for one unit, as a buyer received it.
+type bid struct {
+	conversation string
+	round        int
+	unit         int
+	seller       string
+	at           time.Duration // since the market's start
+	standing     protocol.Credits
+	price        protocol.Credits
+}
+
+// callKey names a round of a conversation.
+type callKey struct {
+	conversation string
+	round        int
+}
+
+// watch sees what is said in a world.
+type watch struct {
+	world    *sim.World
+	calls    map[callKey]call
+	bids     []bid
+	answers  map[string][]time.Duration // response times, by conversation
+	proposed map[callKey]int            // answers received, of any kind
+	quiet    bool                       // bids are not kept
+}
+
+type call struct {
+	at        time.Duration
+	standings []protocol.Credits
+}
+
+func newWatch() *watch {
+	return &watch{calls: map[callKey]call{}, answers: map[string][]time.Duration{}, proposed: map[callKey]int{}}
+}
+
+// sent sees a packet leave.
+func (w *watch) sent(p sim.Packet, now time.Duration) {
+	body, ok := p.Message.Body.(message.CallForProposals)
+	if !ok {
+		return
+	}
+	key := callKey{p.Message.Conversation, body.Round}
+	if _, known := w.calls[key]; known {
+		return
+	}
+	c := call{at: now}
+	for _, ceiling := range body.Ceilings {
+		c.standings = append(c.standings, ceiling.Price)
+	}
+	w.calls[key] = c
+}
+
+// Delivered sees answers arrive.
+func (w *watch) Delivered(_, from *sim.Host, m protocol.Message) {
+	switch body := m.Body.(type) {
+	case message.Proposal:
+		key := callKey{m.Conversation, body.Round}
+		w.answered(key)
+		for _, o := range body.Offers {
+			w.offered(key, from, o)
+		}
+	case message.Refusal:
+		if body.Round > 0 {
+			w.answered(callKey{m.Conversation, body.Round})
+		}
+	}
+}
+
+func (w *watch) answered(key callKey) {
+	if c, ok := w.calls[key]; ok {
+		w.proposed[key]++
+		w.answers[key.conversation] = append(w.answers[key.conversation], w.world.Elapsed()-c.at)
+	}
+}
+
+func (w *watch) offered(key callKey, from *sim.Host, o protocol.Offer) {
+	if w.quiet || len(o.Items) != 1 {
+		return
+	}
+	b := bid{
+		conversation: key.conversation, round: key.round, unit: o.Items[0].Unit, seller: from.Name,
+		at: w.world.Elapsed(), price: o.Items[0].Price,
+	}
+	if c := w.calls[key]; b.unit < len(c.standings) {
+		b.standing = c.standings[b.unit]
+	}
+	w.bids = append(w.bids, b)
+}
+
+// of are the bids of a conversation, in order of arrival.
+func (w *watch) of(conversation string) []bid {
+	var list []bid
+	for _, b := range w.bids {
+		if b.conversation == conversation {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Durable is of no interest.
+func (w *watch) Durable(*sim.Host, []protocol.Record) {}
+
+// Refused is of no interest: everybody speaks as the codec does.
+func (w *watch) Refused(*sim.Host, protocol.AgentID, error) {}
+
+// Sent is of no interest: the hook of the stage sees packets leave, one by one.
+func (w *watch) Sent(*sim.Host, protocol.Message) {}

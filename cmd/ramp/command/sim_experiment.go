@@ -1,0 +1,217 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/sim/experiment"
+)
+
+// experimentFlags are the flags of 'sim experiment'.
+type experimentFlags struct {
+	logs, seed, out string
+	repeat, jobs    int
+	set             []string
+}
+
+func newSimExperiment() *cobra.Command {
+	var f experimentFlags
+	c := &cobra.Command{
+		Use:   "experiment list | NAME | all",
+		Short: "Reproduce the published experiments, and go beyond them",
+		Args:  cobra.ExactArgs(1),
+		Long: `Makes an experiment with the agents of the live system under virtual time, over
+machines that are workload logs: of --logs, by the machine's name in the file's, or the
+synthetic ones that come with the program. Writes every run as CSV, every figure as SVG
+and PNG, a report that puts the figures beside the published ones, and shapes.csv, which
+says what held; 'all' makes an index.html too. An interrupt keeps the runs that were
+done. Shapes that do not hold are told and change nothing else.
+
+` + exitHelp,
+		RunE: func(c *cobra.Command, args []string) error {
+			if args[0] == "list" {
+				return listExperiments(c)
+			}
+			return f.run(c, args[0])
+		},
+	}
+	c.Flags().StringVar(&f.logs, "logs", "", "directory of workload logs; what is missing is synthetic")
+	c.Flags().StringVar(&f.seed, "seed", "1", "number from which everything is drawn")
+	c.Flags().IntVar(&f.repeat, "repeat", 0, "repetitions; 0: as published")
+	c.Flags().StringVar(&f.out, "out", "experiments", "directory for what is written")
+	c.Flags().IntVar(&f.jobs, "jobs", defaultJobs(), "runs side by side")
+	c.Flags().StringArrayVar(&f.set, "set", nil, "key=value of a setting; 'list' lists them; may be given again")
+	return c
+}
+
+// experimentLine is an experiment for 'list'.
+type experimentLine struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	Shows  string `json:"shows"`
+}
+
+// settingLine is a setting for 'list'.
+type settingLine struct {
+	Key     string `json:"key"`
+	Default string `json:"default"`
+	About   string `json:"about"`
+}
+
+func listExperiments(c *cobra.Command) error {
+	lines, settings := []experimentLine{}, []settingLine{}
+	for _, e := range experiment.Experiments() {
+		lines = append(lines, experimentLine{e.Name, e.Source, e.Shows})
+	}
+	for _, s := range experiment.Default().Lines() {
+		settings = append(settings, settingLine{s[0], s[1], s[2]})
+	}
+	if wantsJSON(c) {
+		return printJSON(stdout(c), struct {
+			Experiments []experimentLine `json:"experiments"`
+			Settings    []settingLine    `json:"settings"`
+		}{lines, settings})
+	}
+	rows := [][]string{{"experiment", "of 002", "shows"}}
+	for _, l := range lines {
+		rows = append(rows, []string{l.Name, l.Source, l.Shows})
+	}
+	table(stdout(c), rows...)
+	fmt.Fprintln(stdout(c))
+	rows = [][]string{{"setting", "default", ""}}
+	for _, l := range settings {
+		rows = append(rows, []string{l.Key, l.Default, l.About})
+	}
+	table(stdout(c), rows...)
+	return nil
+}
+
+// lab checks the flags and reads the logs.
+func (f *experimentFlags) lab() (*experiment.Lab, error) {
+	seed, err := strconv.ParseUint(f.seed, 10, 64)
+	switch {
+	case err != nil:
+		return nil, fail(exitUsage, "", "seed %q: want a number in 0..%d", f.seed, uint64(math.MaxUint64))
+	case f.jobs < 1 || f.jobs > experiment.MaxJobs:
+		return nil, fail(exitUsage, "", "jobs %d: want 1..%d", f.jobs, experiment.MaxJobs)
+	case f.repeat < 0 || f.repeat > experiment.MaxRepeat:
+		return nil, fail(exitUsage, "", "repeat %d: want 0..%d", f.repeat, experiment.MaxRepeat)
+	}
+	settings := experiment.Default()
+	for _, text := range f.set {
+		if err := settings.Set(text); err != nil {
+			return nil, fail(exitUsage, "'ramp sim experiment list' tells what each is", "--set: %w", err)
+		}
+	}
+	if err := settings.Validate(); err != nil {
+		return nil, fail(exitUsage, "", "--set: %w", err)
+	}
+	logs, err := experiment.LoadLogs(f.logs)
+	if err != nil {
+		return nil, fail(exitUsage, "'ramp swf validate FILE' lists every fault of a log", "%w", err)
+	}
+	lab, err := experiment.NewLab(logs)
+	if err != nil {
+		return nil, err
+	}
+	lab.Settings, lab.Seed, lab.Repeat, lab.Jobs = settings, seed, f.repeat, f.jobs
+	return lab, nil
+}
+
+func (f *experimentFlags) run(c *cobra.Command, name string) error {
+	list := experiment.Experiments()
+	if name != "all" {
+		e, err := experiment.Find(name)
+		if err != nil {
+			return fail(exitUsage, "", "%w", err)
+		}
+		list = []experiment.Experiment{e}
+	}
+	lab, err := f.lab()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return fail(exitUsage, "", "--out: %w", err)
+	}
+	results, err := f.make(c, lab, list)
+	if e := experiment.Finish(f.out, results, name == "all"); err == nil {
+		err = e
+	}
+	return errors.Join(printExperiments(c, results, f.out), err)
+}
+
+// make makes experiments, and writes each when it is done or interrupted.
+func (f *experimentFlags) make(c *cobra.Command, lab *experiment.Lab, list []experiment.Experiment) ([]*experiment.Result, error) {
+	var results []*experiment.Result
+	for _, e := range list {
+		show := newSimProgress(c.ErrOrStderr())
+		lab.Progress = func(what string, done, of int) {
+			show.say(func() string {
+				return fmt.Sprintf("%s %s: %d of %d runs, %s", bar(float64(done)/float64(of)), what, done, of, time.Since(show.begun).Truncate(time.Second))
+			})
+		}
+		r, err := lab.Run(c.Context(), e)
+		show.end()
+		fmt.Fprintf(c.ErrOrStderr(), "%s: %.1f s\n", e.Name, time.Since(show.begun).Seconds())
+		results = append(results, r)
+		if e := r.Write(f.out); err == nil {
+			err = e
+		}
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// shapeLine is a shape for machines.
+type shapeLine struct {
+	Experiment string `json:"experiment"`
+	Shape      string `json:"shape"`
+	Held       bool   `json:"held"`
+	Measured   string `json:"measured"`
+	Expected   string `json:"expected"`
+}
+
+func printExperiments(c *cobra.Command, results []*experiment.Result, out string) error {
+	lines, files, complete := []shapeLine{}, []string{}, true
+	for _, r := range results {
+		complete = complete && r.Complete
+		files = append(files, r.Name+".md")
+		for _, s := range r.Shapes {
+			lines = append(lines, shapeLine{r.Name, s.Name, s.Held, s.Measured, s.Expected})
+		}
+	}
+	if wantsJSON(c) {
+		return printJSON(stdout(c), struct {
+			Out      string      `json:"out"`
+			Reports  []string    `json:"reports"`
+			Shapes   []shapeLine `json:"shapes"`
+			Complete bool        `json:"complete"`
+		}{out, files, lines, complete})
+	}
+	printShapes(stdout(c), lines)
+	fmt.Fprintf(stdout(c), "written to %s: %s\n", out, strings.Join(files, ", "))
+	return nil
+}
+
+func printShapes(w io.Writer, lines []shapeLine) {
+	rows := [][]string{}
+	for _, l := range lines {
+		word := "held"
+		if !l.Held {
+			word = "NOT HELD"
+		}
+		rows = append(rows, []string{l.Experiment, word, l.Shape, l.Measured + " (want: " + l.Expected + ")"})
+	}
+	table(w, rows...)
+}
