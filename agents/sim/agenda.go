@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -28,8 +30,39 @@ type event struct {
 	host   *Host
 	life   int // of the host, for what does not outlive it; 0: any
 	packet *packet
+	rumour *rumour           // that the packet belongs to, if it was gossiped
 	local  *protocol.Message // an answer
 	call   func()
+}
+
+// rumour is a gossiped packet's arrivals that are still to come, in order. One of
+// them is on the agenda at a time: with a thousand hearers it stays short.
+type rumour struct {
+	packet   *packet
+	arrivals []arrival
+}
+
+// arrival is where and when a packet comes.
+type arrival struct {
+	at     time.Duration
+	serial uint64
+	host   *Host
+}
+
+// next is the arrival that goes on the agenda now; false if all have been.
+func (r *rumour) next() (event, bool) {
+	if len(r.arrivals) == 0 {
+		return event{}, false
+	}
+	a := r.arrivals[0]
+	r.arrivals = r.arrivals[1:]
+	return event{at: a.at, serial: a.serial, kind: arrives, host: a.host, packet: r.packet, rumour: r}, true
+}
+
+func (r *rumour) sort() {
+	slices.SortFunc(r.arrivals, func(a, b arrival) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.serial, b.serial))
+	})
 }
 
 // agenda is a heap of events in order of time, then of planning.

@@ -133,10 +133,20 @@ func (w *World) gossip(from *Host, p *packet) {
 	if _, presence := p.sent.Body.(message.Presence); !presence {
 		hearers = w.hearCalls
 	}
+	r := &rumour{packet: p, arrivals: make([]arrival, 0, len(hearers))}
 	for _, to := range hearers {
 		if to != from && !w.net.chance.Of(w.net.missed) {
-			w.carry(from, to, p)
+			w.carry(from, to, p, r)
 		}
+	}
+	r.sort()
+	w.spread(r)
+}
+
+// spread puts the next arrival of a rumour on the agenda.
+func (w *World) spread(r *rumour) {
+	if e, ok := r.next(); ok {
+		w.agenda.push(e)
 	}
 }
 
@@ -150,11 +160,12 @@ func (w *World) post(from *Host, id protocol.AgentID, p *packet) {
 	if to.other != nil && to.other.up && w.net.chance.N(2) == 0 {
 		to = to.other // the sender has not heard yet that another leads
 	}
-	w.carry(from, to, p)
+	w.carry(from, to, p, nil)
 }
 
-// carry brings a packet from host to host, if the network lets it.
-func (w *World) carry(from, to *Host, p *packet) {
+// carry brings a packet from host to host, if the network lets it:
+// as part of a rumour, or by itself.
+func (w *World) carry(from, to *Host, p *packet, r *rumour) {
 	fate := w.fate(from, to, p)
 	if fate.Drop {
 		w.stats.Lost++
@@ -164,7 +175,13 @@ func (w *World) carry(from, to *Host, p *packet) {
 		return
 	}
 	for range 1 + fate.Copies {
-		w.plan(w.delay(from, to)+fate.Delay, event{kind: arrives, host: to, packet: p})
+		after := w.delay(from, to) + fate.Delay
+		if r == nil {
+			w.plan(after, event{kind: arrives, host: to, packet: p})
+			continue
+		}
+		w.serial++
+		r.arrivals = append(r.arrivals, arrival{w.now + max(0, after), w.serial, to})
 	}
 }
 

@@ -271,6 +271,9 @@ func (w *World) happen(e event) {
 	}
 	switch e.kind {
 	case arrives:
+		if e.rumour != nil {
+			w.spread(e.rumour)
+		}
 		w.deliver(e.host, e.packet)
 	case answers:
 		w.trace(e.host, traceAnswered, []byte(e.local.Body.Kind()))
