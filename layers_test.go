@@ -55,6 +55,7 @@ func table() []layer {
 		{"bank/ledgerdb", impure, "protocol protocol/contract bank/audit bank/ledger", "go.etcd.io/bbolt"},
 		{"bank/ledgeretcd", impure, "protocol bank/ledgerdb", ""},
 		{"bank/ledgeretcd/etcdtest", support, "", ""},
+		{"bank/books", pure, "protocol bank/ledger", ""},
 		{"agents", impure, "protocol", ""},
 		{"agents/workload", pure, "", ""},
 		{"agents/user", pure, "protocol protocol/auction protocol/clearing protocol/contract protocol/identity protocol/message protocol/reserve rfql", ""},
@@ -85,7 +86,7 @@ func table() []layer {
 		{"agents/storetest", support, "protocol agents", ""},
 		{"agents/markettest", support, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/resource agents/resource/pricing agents/user bank/ledger", ""},
 		{"testdata", impure, "", ""},
-		{"cmd/ramp/command", impure, everything, "github.com/spf13/cobra gopkg.in/yaml.v3 golang.org/x/sys"},
+		{"cmd/ramp/command", impure, everything, "github.com/spf13/cobra gopkg.in/yaml.v3 golang.org/x/sys gonum.org/v1/plot"},
 		{"cmd/ramp", impure, "cmd/ramp/command", ""},
 	}
 }

@@ -159,7 +159,7 @@ func TestLedgerFromBeforeTheLogGetsOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, log, err := db.AuditAll(true, nil)
+		_, log, err := db.AuditAll(true, nil, nil)
 		if err != nil || len(log.Bad) > 0 {
 			t.Fatal(err, log.Bad)
 		}
@@ -188,7 +188,7 @@ func TestEntryThatIsNotTheNextIsRefusedAndChangesNothing(t *testing.T) {
 			}
 		}
 	}
-	if _, log, err := d.db.AuditAll(true, s.open); err != nil || len(log.Bad) > 0 || log.Size != last {
+	if _, log, err := d.db.AuditAll(true, s.open, nil); err != nil || len(log.Bad) > 0 || log.Size != last {
 		t.Error(err, log)
 	}
 }
@@ -222,7 +222,7 @@ func TestHeadsChainAndAreSignedWhenDue(t *testing.T) {
 	if h, _ := d.db.Head(); h.Size != after.Size || !h.Time.After(after.Time) {
 		t.Error("who asks after half a minute gets an old head")
 	}
-	if _, log, err := d.db.AuditAll(true, s.open); err != nil || len(log.Bad) > 0 || log.Heads < 3 {
+	if _, log, err := d.db.AuditAll(true, s.open, nil); err != nil || len(log.Bad) > 0 || log.Heads < 3 {
 		t.Error(err, log)
 	}
 }
@@ -258,7 +258,7 @@ func examine(path string, s signer) (found bool, answers string) {
 		return true, ""
 	}
 	defer db.Close()
-	r, log, err := db.AuditAll(true, s.open)
+	r, log, err := db.AuditAll(true, s.open, nil)
 	if err != nil || len(r.Bad) > 0 || len(log.Bad) > 0 {
 		return true, ""
 	}

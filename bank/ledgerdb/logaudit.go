@@ -55,15 +55,15 @@ func (db *DB) AuditLog(pages bool, open OpenHead) (LogReport, error) {
 // OpenHead verifies a signed head, and gives its ID.
 type OpenHead func(der []byte) (contract.Head, string, error)
 
-// AuditAll is AuditLog, and then ledger.Audit, each at one moment.
-func (db *DB) AuditAll(pages bool, open OpenHead) (ledger.Report, LogReport, error) {
+// AuditAll is AuditLog, and then ledger.AuditSigned, each at one moment.
+func (db *DB) AuditAll(pages bool, open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
 	l, err := db.AuditLog(pages, open)
 	if err != nil || len(l.Bad) > 0 && pages {
 		return ledger.Report{Bad: []string{}, Sum: map[string]string{}}, l, err
 	}
 	var r ledger.Report
 	err = db.View(func(t protocol.Tables) (err error) {
-		r, err = ledger.Audit(t)
+		r, err = ledger.AuditSigned(t, verify)
 		return err
 	})
 	return r, l, err

@@ -26,8 +26,9 @@ talk to the bank's daemon when it runs, and otherwise open the ledger themselves
 ` + exitHelp,
 	}
 	c.PersistentFlags().String("dir", "", "the bank's directory (default $RAMP_DIR, or ramp/bank below the data directory)")
-	c.AddCommand(newBankServe(), newBankAccount(), newBankCredit(), newBankBalance(), newBankStatement(), newBankAudit(),
-		newBankVerify(), newBankWitness())
+	c.AddCommand(newBankInit(), newBankServe(), newBankPolicy(), newBankAccount(), newBankGroup(), newBankCredit(), newBankTransfer(),
+		newBankAllowance(), newBankRate(), newBankHold(), newBankBalance(), newBankStatement(), newBankReport(), newBankExport(),
+		newBankAudit(), newBankVerify(), newBankWitness(), newBankBackup(), newBankRestore(), newBankRecovery(), newBankCompact())
 	return c
 }
 
@@ -75,8 +76,11 @@ func configPath(c *cobra.Command, file, kind string) (string, error) {
 }
 
 func newBankAccount() *cobra.Command {
-	c := &cobra.Command{Use: "account", Short: "Open accounts"}
-	c.AddCommand(newBankAccountOpen())
+	c := &cobra.Command{Use: "account", Short: "Open, list, limit, freeze and close accounts"}
+	c.AddCommand(newBankAccountOpen(), newBankAccountList(), newBankAccountLimit(),
+		newBankStanding("freeze", "frozen", "Let an account spend nothing; it may earn, and what it has held is paid"),
+		newBankStanding("unfreeze", "open", "Let a frozen account spend again"),
+		newBankStanding("close", "closed", "Close an account for ever: with nothing in it, and in no group"))
 	return c
 }
 
@@ -219,23 +223,16 @@ func printStatement(c *cobra.Command, s message.Statement) error {
 }
 
 func newBankAudit() *cobra.Command {
-	return &cobra.Command{
+	var q auditCall
+	c := &cobra.Command{
 		Use: "audit", Short: "Recompute every balance from the entries, and the sum of each currency", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var a auditReport
-			if err := askBank(c, "/v1/audit", nil, &a); err != nil {
+			if err := askBank(c, "/v1/audit", q, &a); err != nil {
 				return err
 			}
-			if wantsJSON(c) {
-				if err := printJSON(stdout(c), a); err != nil {
-					return err
-				}
-			} else {
-				fmt.Fprintf(stdout(c), "%d entries, %d accounts\n", a.Entries, a.Accounts)
-				for _, cur := range slices.Sorted(maps.Keys(a.Sum)) {
-					fmt.Fprintf(stdout(c), "  sum of %s: %s\n", cur, a.Sum[cur])
-				}
-				fmt.Fprintf(stdout(c), "  log of %d entries, %d heads; root %s\n", a.Log, a.Heads, a.Root)
+			if err := printAudit(c, a, q.Signatures); err != nil {
+				return err
 			}
 			if len(a.Bad) > 0 {
 				return fail(exitFailed, "restore the last backup and compare", "the ledger is damaged: %s", a.problems())
@@ -243,4 +240,22 @@ func newBankAudit() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&q.Signatures, "signatures", false, "verify the bank's signature on every act of its operator as well")
+	return c
+}
+
+func printAudit(c *cobra.Command, a auditReport, signatures bool) error {
+	if wantsJSON(c) {
+		return printJSON(stdout(c), a)
+	}
+	w := stdout(c)
+	fmt.Fprintf(w, "%d entries, %d accounts\n", a.Entries, a.Accounts)
+	for _, cur := range slices.Sorted(maps.Keys(a.Sum)) {
+		fmt.Fprintf(w, "  sum of %s: %s\n", cur, a.Sum[cur])
+	}
+	fmt.Fprintf(w, "  log of %d entries, %d heads; root %s\n", a.Log, a.Heads, a.Root)
+	if signatures {
+		fmt.Fprintf(w, "  %d acts of the operator, signed by the bank\n", a.Signed)
+	}
+	return nil
 }

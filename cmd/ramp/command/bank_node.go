@@ -20,7 +20,10 @@ import (
 	"ramp/protocol/message"
 )
 
-const ledgerName = "ledger.db"
+const (
+	ledgerName      = "ledger.db"
+	currencyPattern = `^[A-Z]{3,8}$`
+)
 
 // bankNode is a bank on this machine.
 type bankNode struct {
@@ -57,6 +60,7 @@ func newBankNode(ctx context.Context, path, store string, log *slog.Logger, netw
 	n.history = b.ask
 	cfg := bank.Config{
 		ID: n.cred.ID, Currencies: n.cfg.Bank.Currencies, Grace: time.Duration(n.cfg.Bank.Grace), Heartbeat: time.Duration(n.cfg.Heartbeat),
+		Sign: signActs(n.cred),
 	}
 	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return bank.New(cfg, t, now)
@@ -76,7 +80,7 @@ func (c *config) checkBank(path string) error {
 		return fail(exitUsage, "write 'bank: {currencies: [CPU]}'", "configuration %s is not a bank's", path)
 	}
 	for _, cur := range c.Bank.Currencies {
-		if !regexp.MustCompile(`^[A-Z]{3,8}$`).MatchString(cur) {
+		if !regexp.MustCompile(currencyPattern).MatchString(cur) {
 			return fail(exitUsage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, cur)
 		}
 	}

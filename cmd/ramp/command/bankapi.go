@@ -10,7 +10,9 @@ import (
 	"ramp/agents"
 	"ramp/agents/bank"
 	"ramp/bank/ledger"
+	"ramp/bank/ledgerdb"
 	"ramp/protocol"
+	"ramp/protocol/identity"
 	"ramp/protocol/message"
 )
 
@@ -44,15 +46,21 @@ type operatorEntry struct {
 	Time    time.Time        `json:"time"`
 }
 
+// auditCall asks for an audit.
+type auditCall struct {
+	Signatures bool `json:"signatures"`
+}
+
 // auditReport is the audit in JSON; the names are fixed.
 type auditReport struct {
 	Entries  uint64            `json:"entries"`
 	Accounts int               `json:"accounts"`
 	Sum      map[string]string `json:"sum"`
 	Bad      []string          `json:"bad"`
-	Log      uint64            `json:"log"`   // entries in the Merkle log
-	Root     string            `json:"root"`  // of the log
-	Heads    int               `json:"heads"` // signed heads that are kept
+	Signed   uint64            `json:"signed"` // acts whose signature was verified
+	Log      uint64            `json:"log"`    // entries in the Merkle log
+	Root     string            `json:"root"`   // of the log
+	Heads    int               `json:"heads"`  // signed heads that are kept
 }
 
 func (b *bankNode) routes(mux *http.ServeMux) {
@@ -62,6 +70,8 @@ func (b *bankNode) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/statement", handler(b.accountStatement))
 	mux.HandleFunc("POST /v1/audit", handler(b.audit))
 	mux.HandleFunc("POST /v1/proof", handler(b.proof))
+	b.actRoutes(mux)
+	b.readRoutes(mux)
 }
 
 // do runs an operator's act in the role and waits until it is durable.
@@ -119,8 +129,11 @@ func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, err
 	return operatorEntry{e.Number, id, e.Time}, err
 }
 
-// findAccount finds an account by agent ID or name.
+// findAccount finds an account by agent ID, name, or group:NAME.
 func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
+	if id, ok := groupName(who); ok {
+		who = string(id)
+	}
 	if a, ok := l.Account(protocol.AgentID(who)); ok {
 		return a, nil
 	}
@@ -136,7 +149,7 @@ func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
 func (b *bankNode) balances(ctx context.Context, q statementCall) ([]message.Balance, error) {
 	list := []message.Balance{}
 	var failed error
-	err := b.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
+	err := b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
 		l := r.(*bank.Role).Ledger()
 		accounts := l.Accounts()
 		if q.Account != "" {
@@ -144,6 +157,7 @@ func (b *bankNode) balances(ctx context.Context, q statementCall) ([]message.Bal
 			accounts, failed = []ledger.Account{a}, err
 		}
 		for _, a := range accounts {
+			a, _ = l.AccountAt(now, a.ID) // with incomes until now
 			list = append(list, bank.Balances(a)...)
 		}
 		return protocol.Output{}
@@ -168,24 +182,32 @@ func (b *bankNode) accountStatement(ctx context.Context, q statementCall) (messa
 
 // audit recomputes everything from the entries in the store, as they are at one
 // moment: settlements go on meanwhile.
-func (b *bankNode) audit(context.Context, struct{}) (auditReport, error) {
-	r, log, err := b.db.AuditAll(b.mesh == nil, b.ownHead)
-	if err != nil {
-		return auditReport{}, err
+func (b *bankNode) audit(_ context.Context, q auditCall) (auditReport, error) {
+	a, err := auditLedger(b.db, b.cred, b.trust, b.mesh == nil, q.Signatures)
+	for _, c := range b.cfg.Bank.Currencies {
+		if a.Sum[c] == "" && err == nil {
+			a.Sum[c] = "0"
+		}
 	}
+	return a, err
+}
+
+// auditLedger audits a bank's ledger, with the pages of its file and with the
+// signatures of its acts if asked for.
+func auditLedger(db *ledgerdb.DB, cred *identity.Credential, trust *identity.Trust, pages, signatures bool) (auditReport, error) {
+	var verify func(octets, signature []byte) error
+	if signatures {
+		verify = verifyActs(cred)
+	}
+	r, log, err := db.AuditAll(pages, openOwnHead(trust), verify)
 	a := auditReport{
 		Entries: r.Entries, Accounts: r.Accounts, Sum: r.Sum, Bad: append(r.Bad, log.Bad...),
-		Log: log.Size, Root: log.Root, Heads: log.Heads,
+		Signed: r.Signed, Log: log.Size, Root: log.Root, Heads: log.Heads,
 	}
 	if a.Bad == nil {
 		a.Bad = []string{}
 	}
-	for _, c := range b.cfg.Bank.Currencies {
-		if a.Sum[c] == "" {
-			a.Sum[c] = "0"
-		}
-	}
-	return a, nil
+	return a, err
 }
 
 // problems are the lines of a report that are wrong, in one.

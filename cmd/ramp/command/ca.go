@@ -120,19 +120,25 @@ func openCA(c *cobra.Command) (*identity.CA, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	ca, err := readCA(dir)
+	return ca, dir, err
+}
+
+// readCA reads the authority of a directory.
+func readCA(dir string) (*identity.CA, error) {
 	cert, err := os.ReadFile(filepath.Join(dir, caCert))
 	if err != nil {
-		return nil, "", fail(exitUsage, "'ramp ca init --dir "+dir+"' makes one", "no authority: %w", err)
+		return nil, fail(exitUsage, "'ramp ca init --dir "+dir+"' makes one", "no authority: %w", err)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, caKey))
 	if err != nil {
-		return nil, "", fail(exitUsage, "", "no key of the authority: %w", err)
+		return nil, fail(exitUsage, "", "no key of the authority: %w", err)
 	}
 	ca, err := identity.ParseCA(cert, key)
 	if err != nil {
-		return nil, "", fail(exitUsage, "", "authority in %s: %w", dir, err)
+		return nil, fail(exitUsage, "", "authority in %s: %w", dir, err)
 	}
-	return ca, dir, nil
+	return ca, nil
 }
 
 func newCAIssue() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/contract"
+	"ramp/protocol/identity"
 	"ramp/protocol/message"
 )
 
@@ -45,10 +46,12 @@ func (b *bankNode) sealHeads(ctx context.Context) {
 	}
 }
 
-// ownHead verifies a head that is in the ledger: it must be the bank's own.
-func (b *bankNode) ownHead(der []byte) (contract.Head, string, error) {
-	h, err := contract.OpenHead(der, b.trust)
-	return h.Head, h.ID, err
+// openOwnHead verifies a head that is in the ledger: it must be the bank's own.
+func openOwnHead(trust *identity.Trust) ledgerdb.OpenHead {
+	return func(der []byte) (contract.Head, string, error) {
+		h, err := contract.OpenHead(der, trust)
+		return h.Head, h.ID, err
+	}
 }
 
 // prove answers a question about the log from outside. The entries of a contract

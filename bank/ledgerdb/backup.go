@@ -1,0 +1,133 @@
+package ledgerdb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// compactStep bounds what one transaction of Compact copies; the copy grows by
+// compactGrow at a time.
+const (
+	compactStep = 16 << 20
+	compactGrow = 1 << 20
+)
+
+// Since is the number of the first entry at or after a time; if there is none,
+// of the one that comes next.
+func (db *DB) Since(t time.Time) (n uint64, err error) {
+	err = db.view(func(h history) error {
+		n, err = h.since(t)
+		return err
+	})
+	return n, err
+}
+
+// Backup copies the ledger, as it is at one moment, to a new file, and says how
+// many entries it has; appends go on meanwhile. The file is whole, and on the
+// disk, or not there. One that is there already is left alone, with fs.ErrExist.
+func (db *DB) Backup(path string) (entries uint64, err error) {
+	if _, err := os.Lstat(path); err == nil {
+		return 0, fmt.Errorf("backup %s: %w", path, fs.ErrExist)
+	}
+	fresh := path + ".new"
+	err = db.copyTo(fresh, &entries)
+	if err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("backup %s: %w", path, err), removed(fresh))
+	}
+	return entries, syncDir(path)
+}
+
+func (db *DB) copyTo(path string, entries *uint64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
+			if err != nil {
+				return err
+			}
+			*entries = s.size
+			_, err = tx.WriteTo(f)
+			return err
+		})
+	})
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Compact rewrites the ledger at path without the room that old pages take, and
+// says how long the file was and is. Nobody may have it open. The old file is
+// there until the new one is whole and has been read.
+func Compact(path string) (before, after int64, err error) {
+	db, err := Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	fresh := path + ".compact"
+	if before, err = sizeOf(path); err == nil {
+		err = errors.Join(removed(fresh), db.compactTo(fresh))
+	}
+	if err == nil {
+		after, err = sizeOf(fresh)
+	}
+	if err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err != nil {
+		return 0, 0, errors.Join(fmt.Errorf("compact ledger %s: %w", path, err), removed(fresh), db.Close())
+	}
+	return before, after, errors.Join(syncDir(path), db.Close())
+}
+
+// compactTo copies every row, and then counts them anew in the copy.
+func (db *DB) compactTo(path string) error {
+	b, err := openFile(path)
+	if err != nil {
+		return err
+	}
+	b.AllocSize = compactGrow
+	err = guard(func() error { return bbolt.Compact(b, db.bolt, compactStep) })
+	if err == nil {
+		err = guard(func() error { return b.Update(db.adopt) })
+	}
+	return errors.Join(err, b.Close())
+}
+
+// adopt makes the copy's log that of its own last transaction, once all rows are
+// found in it.
+func (db *DB) adopt(tx *bbolt.Tx) error {
+	l := db.log.Load()
+	d, err := digestOf(tx.Bucket(tablesBucket))
+	if err != nil {
+		return err
+	}
+	if d != l.digest {
+		return fmt.Errorf("damaged: the rows sum to %016x, want %016x", uint64(d), uint64(l.digest))
+	}
+	return l.store(tx)
+}
+
+func sizeOf(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// removed removes a file that may not be there.
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

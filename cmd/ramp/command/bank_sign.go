@@ -1,0 +1,61 @@
+package command
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"ramp/protocol/identity"
+)
+
+// signActs signs the operator's acts with the bank's key: SHA-256, and ECDSA or
+// RSA PKCS#1 v1.5. The same octets give the same signature.
+func signActs(cred *identity.Credential) func(octets []byte) []byte {
+	return func(octets []byte) []byte {
+		sum := sha256.Sum256(octets)
+		signature, err := cred.Signer().Sign(nil, sum[:], crypto.SHA256)
+		if err != nil {
+			panic(fmt.Sprintf("the bank's key does not sign: %s", err)) // it signed when it was read
+		}
+		return signature
+	}
+}
+
+// errNotOwn is the fault of an act that somebody else signed, or nobody.
+var (
+	errNotOwn   = errors.New("it is not the bank's")
+	errUnsigned = errors.New("there is none, and acts before it had one")
+)
+
+// verifyActs verifies acts in order of entry, with the bank's own key: an agent
+// ID stands for one key. Ledgers from before acts were signed begin without.
+func verifyActs(cred *identity.Credential) func(octets, signature []byte) error {
+	signed := false
+	return func(octets, signature []byte) error {
+		if len(signature) == 0 && !signed {
+			return nil
+		}
+		if len(signature) == 0 {
+			return errUnsigned
+		}
+		signed = true
+		sum := sha256.Sum256(octets)
+		if !verifies(cred.Signer().Public(), sum[:], signature) {
+			return errNotOwn
+		}
+		return nil
+	}
+}
+
+func verifies(key crypto.PublicKey, sum, signature []byte) bool {
+	switch k := key.(type) {
+	case *ecdsa.PublicKey:
+		return ecdsa.VerifyASN1(k, sum, signature)
+	case *rsa.PublicKey:
+		return rsa.VerifyPKCS1v15(k, crypto.SHA256, sum, signature) == nil
+	}
+	return false
+}
