@@ -20,6 +20,7 @@ type Lab struct {
 	Repeat   int // of an experiment's own unit of repetition; 0: as the source
 	Jobs     int // runs side by side
 	Logs     *Logs
+	Program  string // path of ramp, for runs on real processes; empty: there are none
 	// Progress is told how many runs are done; it may be called from any of them.
 	Progress func(what string, done, of int)
 
@@ -59,6 +60,7 @@ func Experiments() []Experiment {
 		{"attractiveness", "figures 8b, 9b", "decrements and offers of the resources over time", attractiveness},
 		{"units", "figure 11b", "times of auctions of 1..25 units", unitsRun},
 		{"users", "figures 12a, 12b", "response and round times of 1..30 users at once", usersRun},
+		{"network", "figures 13a, 13b", "the same on real processes across a network of 15 hosts, beside simulated ones", network},
 		{"forecast", "section 6.2.2", "how often bounds on waits hold, for each log", forecasts},
 		{"honesty", "-", "what dishonest sellers and users gain, beside posted prices", honesty},
 		{"scale", "-", "messages, bytes, time and price from 20 resources up", scale},

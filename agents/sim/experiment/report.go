@@ -56,6 +56,9 @@ func (r *Result) Markdown(w io.Writer) error {
 	if !r.Complete {
 		b.WriteString("\nInterrupted: only the runs that were done are here.\n")
 	}
+	if r.NotRun != "" {
+		fmt.Fprintf(&b, "\n**Not run**: %s.\n", r.NotRun)
+	}
 	r.shapesTo(&b)
 	r.factsTo(&b)
 	for _, f := range r.Figures {
@@ -163,6 +166,9 @@ func Index(w io.Writer, results []*Result) error {
 	b.WriteString(indexHead)
 	for _, r := range results {
 		fmt.Fprintf(&b, "<h2 id=%q>%s</h2>\n<p>%s (002: %s; <a href=\"%s.md\">report</a>).</p>\n", r.Name, r.Name, html.EscapeString(r.Shows), html.EscapeString(r.Source), r.Name)
+		if r.NotRun != "" {
+			fmt.Fprintf(&b, "<p><b>Not run</b>: %s.</p>\n", html.EscapeString(r.NotRun))
+		}
 		r.htmlShapes(&b)
 		for _, f := range r.Figures {
 			fmt.Fprintf(&b, "<figure><a href=\"%s.svg\"><img src=\"%s.png\" alt=\"%s\"></a><figcaption>%s</figcaption></figure>\n",

@@ -20,6 +20,7 @@ type Result struct {
 	Settings Settings
 	Told     []string // what was substituted
 	Complete bool
+	NotRun   string  // what could not be run here, and why; empty: all was
 	Tables   []Table // the runs first
 	Figures  []Figure
 	Shapes   []Shape

@@ -18,6 +18,7 @@ type service struct {
 	free        map[*sim.Host]time.Duration
 	shared      time.Duration
 	watch       *watch
+	far         func(from, to *sim.Host) time.Duration // on top of a link's own delay; nil: nothing
 }
 
 // fate puts off a packet until its receiver has served it.
@@ -33,7 +34,14 @@ func (s *service) fate(p sim.Packet) sim.Fate {
 	}
 	done := begin + s.work(p)
 	s.free[p.To], s.shared = done, done
-	return sim.Fate{Delay: done - now}
+	return sim.Fate{Delay: done - now + s.distance(p)}
+}
+
+func (s *service) distance(p sim.Packet) time.Duration {
+	if s.far == nil {
+		return 0
+	}
+	return s.far(p.From, p.To)
 }
 
 func (s *service) work(p sim.Packet) time.Duration {

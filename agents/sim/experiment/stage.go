@@ -31,6 +31,7 @@ type play struct {
 	sellers     []seller
 	users       int
 	workstation bool
+	far         func(from, to *sim.Host) time.Duration // delay on top of the settings'; nil: none
 }
 
 // stage is a market in a world of its own.
@@ -64,7 +65,7 @@ func (l *Lab) stage(p play) *stage {
 	s.watch.world = s.world
 	serve := &service{
 		world: s.world, each: l.Settings.Processing, unit: l.Settings.UnitTime,
-		workstation: p.workstation, free: map[*sim.Host]time.Duration{}, watch: s.watch,
+		workstation: p.workstation, free: map[*sim.Host]time.Duration{}, watch: s.watch, far: p.far,
 	}
 	for i := range p.users {
 		s.addUser(l, market.UserName(i+1))

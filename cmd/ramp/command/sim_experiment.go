@@ -122,6 +122,9 @@ func (f *experimentFlags) lab() (*experiment.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	if lab.Program, err = os.Executable(); err != nil {
+		return nil, err
+	}
 	lab.Settings, lab.Seed, lab.Repeat, lab.Jobs = settings, seed, f.repeat, f.jobs
 	return lab, nil
 }
@@ -162,6 +165,9 @@ func (f *experimentFlags) make(c *cobra.Command, lab *experiment.Lab, list []exp
 		r, err := lab.Run(c.Context(), e)
 		show.end()
 		fmt.Fprintf(c.ErrOrStderr(), "%s: %.1f s\n", e.Name, time.Since(show.begun).Seconds())
+		if r.NotRun != "" {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: not run: %s\n", e.Name, r.NotRun)
+		}
 		results = append(results, r)
 		if e := r.Write(f.out); err == nil {
 			err = e
