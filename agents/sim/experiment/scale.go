@@ -66,8 +66,8 @@ func scale(ctx context.Context, l *Lab, r *Result) error {
 	return nil
 }
 
-// budget says which response budget the runs had. There is none in the agents
-// yet: everybody answers.
+// budget says which response budget the runs had: these are made without one, so
+// that everybody answers.
 const budget = "none"
 
 // scaleRounds is where prices no longer fall much (002 §11.1).
@@ -115,6 +115,6 @@ func (r *Result) scaleTell(list []int, runs []size) {
 	logarithmic(&c.Y)
 	c.Legend.Left = true
 	r.figure("scale", "Messages, bytes, answers and time of one auction of five rounds, on logarithmic scales.", c)
-	r.note("No response budget: the agents have none yet, so every seller that a call reaches answers it, and a buyer receives up to as many answers as there are resources. With more than 64 resources calls go by gossip, and their rounds last as long as the round limit.")
+	r.note("Without a response budget every seller that a call reaches answers it, and a buyer receives up to as many answers as there are resources. With more than 64 resources calls go by gossip, and their rounds last as long as the round limit.")
 	r.note("Bytes are those that were sealed: a message by gossip counts once, whatever the mesh makes of it.")
 }
