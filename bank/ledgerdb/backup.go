@@ -46,7 +46,7 @@ func (db *DB) Backup(path string) (entries uint64, err error) {
 }
 
 func (db *DB) copyTo(path string, entries *uint64) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,31 @@ func (db *DB) copyTo(path string, entries *uint64) error {
 				return err
 			}
 			*entries = s.size
-			_, err = tx.WriteTo(f)
-			return err
+			if _, err = tx.WriteTo(f); err != nil || tx.ID()%2 == 0 {
+				return err
+			}
+			return swapMetas(f, tx.DB().Info().PageSize)
 		})
 	})
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// swapMetas exchanges the two descriptions of a copy. bbolt writes the newer one
+// first, but its next transaction goes where its number says: of an odd one, the
+// first would be overwritten, and the older one stay (checkMetas).
+func swapMetas(f *os.File, pageSize int) error {
+	var metas [2][metaSize]byte
+	for i := range metas {
+		if _, err := f.ReadAt(metas[i][:], int64(i*pageSize+pageHeader)); err != nil {
+			return err
+		}
+	}
+	for i := range metas {
+		if _, err := f.WriteAt(metas[1-i][:], int64(i*pageSize+pageHeader)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Compact rewrites the ledger at path without the room that old pages take, and

@@ -65,6 +65,29 @@ func TestBackupIsTheLedgerAtOneMomentWhileAppendsGoOn(t *testing.T) {
 	}
 }
 
+func TestBackupCanBeWrittenToOnceAndOpenedAgain(t *testing.T) {
+	s, dir := newSigner(t), t.TempDir()
+	d := signedBank(t, s, filepath.Join(dir, "ledger.db"), 5)
+	for i := range byte(4) { // of odd and even transactions
+		if err := d.db.Append([]protocol.Record{{Table: "other", Key: "k", Value: []byte{i}}}); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, string('a'+rune(i)))
+		if _, err := d.db.Backup(path); err != nil {
+			t.Fatal(err)
+		}
+		db, err := ledgerdb.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(db.Append([]protocol.Record{{Table: "other", Key: "k", Value: []byte("x")}}), db.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sound(t, path, s)
+	}
+}
+
 func TestBackupNeverOverwrites(t *testing.T) {
 	s, dir := newSigner(t), t.TempDir()
 	d := signedBank(t, s, filepath.Join(dir, "ledger.db"), 5)
