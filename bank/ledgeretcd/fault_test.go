@@ -301,7 +301,7 @@ func (w *world) finish(atLeast int64) []operation {
 }
 
 func (w *world) check(s *ledgeretcd.Store) {
-	report, log, err := s.DB().AuditAll(false, nil)
+	report, log, err := s.DB().AuditAll(false, nil, nil)
 	if err != nil || len(report.Bad)+len(log.Bad) > 0 {
 		w.Fatalf("audit: %v, %v, %v", err, report.Bad, log.Bad)
 	}
