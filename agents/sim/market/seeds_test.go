@@ -10,7 +10,7 @@ import (
 
 // seeds is how many hostile markets `make test` lives through; `make soak` takes
 // as many as there is time for.
-const seeds = 50
+const seeds = 200
 
 func TestNoSeedBreaksAnInvariant(t *testing.T) {
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestNoSeedBreaksAnInvariant(t *testing.T) {
 	}
 	last := uint64(seeds)
 	if testing.Short() {
-		last = seeds / 10
+		last = seeds / 40
 	}
 	for seed := uint64(1); seed <= last; seed++ {
 		cfg := market.Default()
