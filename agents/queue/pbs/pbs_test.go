@@ -24,6 +24,9 @@ func open(tb testing.TB, bin string, now func() time.Time, log *slog.Logger) *qu
 }
 
 func TestContractWithStandInsForTheCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the stand-ins are this test program, started some hundred times: minutes under the race detector")
+	}
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver {
 		return open(tb, standIns(tb, dir), time.Now, slog.New(slog.DiscardHandler))
 	})
