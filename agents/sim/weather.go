@@ -148,7 +148,7 @@ func (w *World) fill() {
 
 // downtime is how long a crashed host stays away.
 func (w *World) downtime() time.Duration {
-	if w.hooks.Crash != nil {
+	if w.hooks.Crash != nil || w.quiet() { // a crash that was drawn before the faults stopped
 		return time.Second
 	}
 	return w.crashes.Skewed(w.cfg.Faults.Down)
