@@ -14,9 +14,12 @@ import (
 	"ramp/protocol/message"
 )
 
-func open(tb testing.TB, bin string, now func() time.Time, log *slog.Logger) *queue.Loop {
+// patient is a time limit that only a command that hangs reaches, on any machine.
+const patient = time.Minute
+
+func open(tb testing.TB, bin string, limit time.Duration, now func() time.Time, log *slog.Logger) *queue.Loop {
 	tb.Helper()
-	d, err := pbs.Open(pbs.Config{Agent: queuetest.Agent, Bin: bin, Limit: 2 * time.Second, Users: []string{"ann"}, Now: now, Slog: log})
+	d, err := pbs.Open(pbs.Config{Agent: queuetest.Agent, Bin: bin, Limit: limit, Users: []string{"ann"}, Now: now, Slog: log})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -28,16 +31,16 @@ func TestContractWithStandInsForTheCommands(t *testing.T) {
 		t.Skip("the stand-ins are this test program, started some hundred times: minutes under the race detector")
 	}
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver {
-		return open(tb, standIns(tb, dir), time.Now, slog.New(slog.DiscardHandler))
+		return open(tb, standIns(tb, dir), 2*time.Second, time.Now, slog.New(slog.DiscardHandler))
 	})
 }
 
 // first is the first thing that a driver tells.
-func first(t *testing.T, bin string) (protocol.Body, string) {
+func first(t *testing.T, bin string, limit time.Duration) (protocol.Body, string) {
 	t.Helper()
 	var log strings.Builder
 	at := time.Date(2020, 9, 14, 10, 30, 0, 0, time.UTC)
-	d := open(t, bin, func() time.Time { return at }, slog.New(slog.NewTextHandler(&log, nil)))
+	d := open(t, bin, limit, func() time.Time { return at }, slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	var body protocol.Body
 	_ = d.Run(ctx, func(m protocol.Message) {
@@ -82,7 +85,7 @@ func TestTheDocumentedState(t *testing.T) {
 	bin := standIns(t, t.TempDir())
 	script(t, bin, "qstat", jobs)
 	script(t, bin, "pbs_rstat", oneReservation)
-	body, _ := first(t, bin)
+	body, _ := first(t, bin, patient)
 	q, ok := body.(message.QueueChanged)
 	end := time.Date(2020, 9, 14, 11, 0, 0, 0, time.UTC).Add(pbs.Late)
 	if !ok || q.Capacity != 16 || len(q.Running) != 1 || q.Running[0].Cores != 3 || !q.Running[0].End.Equal(end) {
@@ -116,7 +119,11 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bin := standIns(t, t.TempDir())
 			script(t, bin, c.program, c.line)
-			body, log := first(t, bin)
+			limit := patient
+			if strings.Contains(c.want, "time limit") {
+				limit = 2 * time.Second
+			}
+			body, log := first(t, bin, limit)
 			down, ok := body.(message.QueueDown)
 			if !ok || !strings.Contains(down.Why, c.want) || strings.Count(log, "\n") != 1 {
 				t.Fatalf("told %+v, logged %q; want one line that says %q", body, log, c.want)
