@@ -357,7 +357,7 @@ func (h *Host) open(p *packet) (protocol.Message, error) {
 
 var _ agents.Store = (*Disk)(nil)
 
-// sealed is what a host puts on the network.
+// seal is what a host puts on the network of a message.
 func (h *Host) seal(m protocol.Message) ([]byte, error) {
 	return codec.Seal(h.Credential, m, h.Now())
 }
