@@ -99,6 +99,7 @@ type rig struct {
 	mu    sync.Mutex
 	sent  []string
 	loads int
+	role  *echo // the one that runs
 	*agents.Runner
 	cancel context.CancelFunc
 	ended  chan error
@@ -111,7 +112,8 @@ func start(t *testing.T, d *disk) *rig {
 		Store: d, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Load: func(tables protocol.Tables, _ time.Time) (agents.Role, protocol.Output, error) {
 			r.loads++
-			return &echo{}, protocol.Output{Send: []protocol.Message{say(fmt.Sprint("life ", r.loads))}}, nil
+			r.role = &echo{}
+			return r.role, protocol.Output{Send: []protocol.Message{say(fmt.Sprint("life ", r.loads))}}, nil
 		},
 		Route: func(m protocol.Message) { r.mu.Lock(); r.sent = append(r.sent, string(m.Body.(word))); r.mu.Unlock() },
 		Unavailable: func(m protocol.Message) (protocol.Message, bool) {

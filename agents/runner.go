@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"ramp/protocol"
@@ -14,7 +13,7 @@ import (
 // Bounds of a Runner.
 const (
 	inboxLength   = 1024        // messages waiting for the role; senders block beyond
-	pendingLength = 1024        // outputs waiting for the disk; the role blocks beyond
+	pendingLength = 1024        // outputs waiting for the disk; the role waits beyond
 	probeFirst    = time.Second // between tries to write after a failed append
 	probeMost     = 30 * time.Second
 	probeTable    = "probe"
@@ -48,16 +47,16 @@ type Config struct {
 
 // Runner runs one role in one goroutine. What the role wants saved is durable
 // before anything of this or any later Output is sent; outputs that wait
-// together share one append (group commit).
+// together share one append (group commit). What may leave when is decided by an
+// Outbox, as in the simulator; the Runner only appends what it says, in a second
+// goroutine, so that the role goes on meanwhile.
 type Runner struct {
-	cfg     Config
-	inbox   chan event
-	pending chan commit
-	failed  chan error // from the committer, one per failed append
-	healed  chan struct{}
-	done    chan struct{}
-
-	unfinished atomic.Int64 // commits that the committer has not carried out; only the owner adds
+	cfg      Config
+	inbox    chan event
+	outbox   Outbox[commit]         // of the goroutine that owns the role
+	appends  chan []protocol.Record // to the disk; one at a time
+	appended chan error             // from it, one for each of appends
+	done     chan struct{}
 }
 
 // event is something for the role: a message, or a call by the owner.
@@ -79,12 +78,11 @@ type commit struct {
 // NewRunner makes a Runner; Run starts it.
 func NewRunner(cfg Config) *Runner {
 	return &Runner{
-		cfg:     cfg,
-		inbox:   make(chan event, inboxLength),
-		pending: make(chan commit, pendingLength),
-		failed:  make(chan error),
-		healed:  make(chan struct{}),
-		done:    make(chan struct{}),
+		cfg:      cfg,
+		inbox:    make(chan event, inboxLength),
+		appends:  make(chan []protocol.Record, 1),
+		appended: make(chan error, 1),
+		done:     make(chan struct{}),
 	}
 }
 
@@ -129,10 +127,10 @@ func (r *Runner) Do(ctx context.Context, f func(now time.Time, r Role) protocol.
 // cannot be loaded.
 func (r *Runner) Run(ctx context.Context) error {
 	defer close(r.done)
-	committed := make(chan struct{})
-	go func() { defer close(committed); r.commitAll() }()
-	defer func() { <-committed }()
-	defer close(r.pending)
+	left := make(chan struct{})
+	go func() { defer close(left); r.appendAll() }()
+	defer func() { <-left }()
+	defer close(r.appends)
 	for {
 		role, first, err := r.cfg.Load(r.cfg.Store, r.cfg.Now())
 		if err != nil {
@@ -150,44 +148,86 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
+// appendAll makes durable what it is given, and says how that went.
+func (r *Runner) appendAll() {
+	for records := range r.appends {
+		r.appended <- r.cfg.Store.Append(records)
+	}
+}
+
 // own is the goroutine that owns the role. It returns nil when ctx is done, and
 // the error of the append that failed.
 func (r *Runner) own(ctx context.Context, role Role, first protocol.Output) error {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	at := r.setAlarm(alarm, time.Time{}, first.WakeAt)
-	if err := r.push(commit{at: r.cfg.Now(), out: first}); err != nil {
-		return err
-	}
+	r.carryOut(commit{at: r.cfg.Now(), out: first})
 	for {
+		inbox, rings := r.inbox, alarm.C
+		if r.outbox.Len() >= pendingLength {
+			inbox, rings = nil, nil
+		}
 		c := commit{}
 		select {
 		case <-ctx.Done():
-			return nil
-		case err := <-r.failed:
-			return err
-		case <-alarm.C:
+			return r.flush()
+		case err := <-r.appended:
+			if err := r.settle(err); err != nil {
+				return err
+			}
+			continue
+		case <-rings:
 			c.at, at = r.cfg.Now(), time.Time{}
 			c.out = role.Wake(c.at)
-		case e := <-r.inbox:
+		case e := <-inbox:
 			c = r.handle(role, e)
 		}
 		at = r.setAlarm(alarm, at, c.out.WakeAt)
-		if err := r.carryOut(c); err != nil {
-			return err
-		}
+		r.carryOut(c)
 	}
 }
 
-// carryOut sends at once what saves nothing when everything before it is durable
-// and sent; what remains goes to the committer. Most of an auction is of the
-// first kind, and a change of goroutine costs more than its answers.
-func (r *Runner) carryOut(c commit) error {
-	if len(c.out.Save) == 0 && r.unfinished.Load() == 0 {
+// carryOut sends what need not wait for the disk at once, and has the rest
+// appended.
+func (r *Runner) carryOut(c commit) {
+	if r.outbox.Put(c, c.out.Save) {
 		r.finish(c)
-		return nil
+		return
 	}
-	return r.push(c)
+	r.append()
+}
+
+// append begins the next append, if something waits for one and none goes on.
+func (r *Runner) append() {
+	if records, ok := r.outbox.Write(); ok {
+		r.appends <- records
+	}
+}
+
+// settle ends an append: what rested on it leaves while the next one goes on. If
+// it failed, nothing that waits ever leaves, and whoever waits for it is told.
+func (r *Runner) settle(err error) error {
+	if err != nil {
+		for _, c := range r.outbox.Failed() {
+			r.reject(c)
+		}
+		return err
+	}
+	leave := r.outbox.Written()
+	r.append()
+	for _, c := range leave {
+		r.finish(c)
+	}
+	return nil
+}
+
+// flush carries out what the role has answered so far. A failure has been told
+// to whom it matters.
+func (r *Runner) flush() error {
+	for r.outbox.Len() > 0 {
+		_ = r.settle(<-r.appended)
+	}
+	return nil
 }
 
 func (r *Runner) handle(role Role, e event) commit {
@@ -198,22 +238,9 @@ func (r *Runner) handle(role Role, e event) commit {
 	return commit{at: now, in: e.message, traced: true, out: role.Receive(now, e.message)}
 }
 
-// push hands c to the committer, unless that reports a failure first.
-func (r *Runner) push(c commit) error {
-	r.unfinished.Add(1)
-	select {
-	case r.pending <- c:
-		return nil
-	case err := <-r.failed:
-		r.reject(c)
-		return err
-	}
-}
-
 // reject drops a commit and says so to whoever waits for it: nothing of it was
 // saved or sent.
 func (r *Runner) reject(c commit) {
-	r.unfinished.Add(-1)
 	if c.traced {
 		r.answerUnavailable(c.in)
 	}
@@ -237,10 +264,9 @@ func (r *Runner) setAlarm(t *time.Timer, standing, next time.Time) time.Time {
 	return next
 }
 
-// awaitDisk refuses what arrives until a write succeeds, and then lets the
-// committer go on. It reports whether ctx was done first.
+// awaitDisk refuses what arrives until a write succeeds. It reports whether ctx
+// was done first.
 func (r *Runner) awaitDisk(ctx context.Context) (stopped bool) {
-	defer func() { r.healed <- struct{}{} }()
 	wait := probeFirst
 	retry := time.NewTimer(wait)
 	defer retry.Stop()
@@ -264,49 +290,6 @@ func (r *Runner) probe() error {
 	return r.cfg.Store.Append([]protocol.Record{{Table: probeTable, Key: "probe", Value: []byte("1")}})
 }
 
-// commitAll makes outputs durable, in order, and then sends them.
-func (r *Runner) commitAll() {
-	for c := range r.pending {
-		batch := r.gather(c)
-		if err := r.save(batch); err != nil {
-			r.dropUntilHealed(batch, err)
-			continue
-		}
-		for _, c := range batch {
-			r.finish(c)
-			r.unfinished.Add(-1)
-		}
-	}
-}
-
-// gather takes what else is waiting, so that it shares one append.
-func (r *Runner) gather(c commit) []commit {
-	batch := []commit{c}
-	for len(batch) < pendingLength {
-		select {
-		case c, ok := <-r.pending:
-			if !ok {
-				return batch
-			}
-			batch = append(batch, c)
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-func (r *Runner) save(batch []commit) error {
-	var records []protocol.Record
-	for _, c := range batch {
-		records = append(records, c.out.Save...)
-	}
-	if len(records) == 0 {
-		return nil
-	}
-	return r.cfg.Store.Append(records)
-}
-
 func (r *Runner) finish(c commit) {
 	if r.cfg.Trace != nil && c.traced {
 		r.cfg.Trace(c.at, true, c.in)
@@ -319,28 +302,6 @@ func (r *Runner) finish(c commit) {
 	}
 	if c.durable != nil {
 		c.durable <- nil
-	}
-}
-
-// dropUntilHealed rejects the batch and everything after it, until the owner has
-// dropped the role that made them.
-func (r *Runner) dropUntilHealed(batch []commit, err error) {
-	for _, c := range batch {
-		r.reject(c)
-	}
-	failed := r.failed
-	for {
-		select {
-		case failed <- err:
-			failed = nil
-		case c, ok := <-r.pending:
-			if !ok {
-				return
-			}
-			r.reject(c)
-		case <-r.healed:
-			return
-		}
 	}
 }
 

@@ -41,6 +41,31 @@ func TestNothingOvertakesTheDisk(t *testing.T) {
 	})
 }
 
+// A role that answers faster than its disk takes waits when 1,024 outputs do;
+// then it goes on, and nothing is lost.
+func TestTheRoleWaitsForASlowDisk(t *testing.T) {
+	const most, messages = 1024, 2000
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		for i := range messages {
+			if err := r.Deliver(say(fmt.Sprint("w", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if got := len(r.role.heard); got != most {
+			t.Fatalf("the role went on to %d outputs, want %d", got, most)
+		}
+		close(d.gate)
+		synctest.Wait()
+		if got := len(r.sent) - 1; got != messages {
+			t.Fatalf("%d of %d were sent", got, messages)
+		}
+		r.stop()
+	})
+}
+
 // Do returns when what it did is durable and sent, and not before.
 func TestDoIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
