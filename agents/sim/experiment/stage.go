@@ -31,6 +31,7 @@ type play struct {
 	sellers     []seller
 	users       int
 	workstation bool
+	budget      int                                    // of responses, as user.Config has it; 0: the usual
 	far         func(from, to *sim.Host) time.Duration // delay on top of the settings'; nil: none
 }
 
@@ -68,7 +69,7 @@ func (l *Lab) stage(p play) *stage {
 		workstation: p.workstation, free: map[*sim.Host]time.Duration{}, watch: s.watch, far: p.far,
 	}
 	for i := range p.users {
-		s.addUser(l, market.UserName(i+1))
+		s.addUser(l, market.UserName(i+1), p.budget)
 	}
 	s.addBank(l)
 	for i, x := range p.sellers {
@@ -80,8 +81,8 @@ func (l *Lab) stage(p play) *stage {
 	return s
 }
 
-func (s *stage) addUser(l *Lab, name string) {
-	cfg := user.Config{Credential: l.cast.Credential(name), Trust: l.cast.Trust, Terms: []protocol.Terms{l.cast.Terms()}}
+func (s *stage) addUser(l *Lab, name string, budget int) {
+	cfg := user.Config{Credential: l.cast.Credential(name), Trust: l.cast.Trust, Terms: []protocol.Terms{l.cast.Terms()}, Budget: budget}
 	o := &owner{agent: cfg.Credential.ID, done: map[string]message.Purchase{}}
 	s.owner = append(s.owner, o)
 	s.users = append(s.users, s.world.Add(sim.Spec{

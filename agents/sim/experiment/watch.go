@@ -31,7 +31,8 @@ type watch struct {
 	calls    map[callKey]call
 	bids     []bid
 	answers  map[string][]time.Duration // response times, by conversation
-	proposed map[callKey]int            // answers received, of any kind
+	answered map[callKey]int            // answers received, of any kind
+	proposed map[callKey]int            // of these, proposals
 	quiet    bool                       // bids are not kept
 }
 
@@ -41,7 +42,7 @@ type call struct {
 }
 
 func newWatch() *watch {
-	return &watch{calls: map[callKey]call{}, answers: map[string][]time.Duration{}, proposed: map[callKey]int{}}
+	return &watch{calls: map[callKey]call{}, answers: map[string][]time.Duration{}, answered: map[callKey]int{}, proposed: map[callKey]int{}}
 }
 
 // sent sees a packet leave.
@@ -66,20 +67,21 @@ func (w *watch) Delivered(_, from *sim.Host, m protocol.Message) {
 	switch body := m.Body.(type) {
 	case message.Proposal:
 		key := callKey{m.Conversation, body.Round}
-		w.answered(key)
+		w.answer(key)
+		w.proposed[key]++
 		for _, o := range body.Offers {
 			w.offered(key, from, o)
 		}
 	case message.Refusal:
 		if body.Round > 0 {
-			w.answered(callKey{m.Conversation, body.Round})
+			w.answer(callKey{m.Conversation, body.Round})
 		}
 	}
 }
 
-func (w *watch) answered(key callKey) {
+func (w *watch) answer(key callKey) {
 	if c, ok := w.calls[key]; ok {
-		w.proposed[key]++
+		w.answered[key]++
 		w.answers[key.conversation] = append(w.answers[key.conversation], w.world.Elapsed()-c.at)
 	}
 }
