@@ -76,7 +76,7 @@ func table() []layer {
 		{"agents/sim/market", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/pricing agents/sim agents/user bank/ledger", ""},
 		{"agents/sim/adversary", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message rfql agents agents/resource agents/resource/pricing agents/sim agents/sim/market agents/user", ""},
 		{"agents/sim/explore", impure, "agents/sim agents/sim/adversary agents/sim/market", ""},
-		{"agents/sim/experiment", impure, "protocol protocol/message rfql agents agents/bank agents/queue/swf agents/resource agents/resource/forecast agents/resource/pricing agents/sim agents/sim/market agents/sim/real agents/sim/wan agents/user agents/workload testdata", "gonum.org/v1/plot"},
+		{"agents/sim/experiment", impure, "protocol protocol/auction protocol/message rfql agents agents/bank agents/queue/swf agents/resource agents/resource/forecast agents/resource/pricing agents/sim agents/sim/market agents/sim/real agents/sim/wan agents/user agents/workload testdata", "gonum.org/v1/plot"},
 		{"agents/sim/wan", impure, "", "golang.org/x/sys"},
 		{"agents/sim/real", impure, "protocol protocol/contract protocol/identity protocol/message protocol/reserve rfql agents/journal agents/resource agents/resource/pricing agents/sim/wan agents/user bank/ledger bank/ledgerdb", "golang.org/x/sys"},
 		{"agents/sim/mutants", support, "", ""},

@@ -1,27 +1,47 @@
 package swf
 
 import (
-	"bufio"
 	"fmt"
 	"os"
+	"strings"
 
 	"ramp/agents/workload"
 )
 
-// Load reads a log from a file, which may be compressed with gzip.
-func Load(path string) (*workload.Log, error) {
+// Load reads a log from a file, which may be compressed with gzip. It takes what
+// workload.Examine finds usable and returns what is odd in it; otherwise the
+// error names the file and the first line that is wrong.
+func Load(path string) (*workload.Log, []workload.Note, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("workload log: %w", err)
+		return nil, nil, fmt.Errorf("workload log: %w", err)
 	}
 	defer f.Close()
-	plain, err := workload.Plain(bufio.NewReader(f))
-	if err != nil {
-		return nil, fmt.Errorf("workload log %s: %w", path, err)
+	log, report := workload.Examine(f)
+	if report.Usable() {
+		return log, report.Notes, nil
 	}
-	log, err := workload.ReadSWF(plain)
-	if err != nil {
-		return nil, fmt.Errorf("workload log %s: %w", path, err)
+	return nil, nil, fault(path, report)
+}
+
+// fault tells of the first fault, and of how many there are.
+func fault(path string, r workload.Report) error {
+	first, more := r.Faults[0], ""
+	if n := len(r.Faults) - 1 + r.More; n > 0 {
+		more = fmt.Sprintf(" (and %d more lines that are wrong)", n)
 	}
-	return log, nil
+	if first.Line == 0 {
+		return fmt.Errorf("workload log %s: %s%s", path, first.What, more)
+	}
+	return fmt.Errorf("workload log %s: line %d: %s%s", path, first.Line, first.What, more)
+}
+
+// Told is what is odd in a log, and what is done about it, in one line; empty if
+// nothing is.
+func Told(notes []workload.Note) string {
+	var list []string
+	for _, n := range notes {
+		list = append(list, n.String())
+	}
+	return strings.Join(list, "; ")
 }

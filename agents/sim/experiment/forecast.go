@@ -114,7 +114,7 @@ func (l *Logs) all() ([]realLog, error) {
 	paths, err := l.others()
 	for _, path := range paths {
 		var log *workload.Log
-		if log, err = swf.Load(path); err != nil {
+		if log, _, err = swf.Load(path); err != nil {
 			return nil, err
 		}
 		list = append(list, realLog{filepath.Base(path), log})

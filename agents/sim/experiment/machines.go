@@ -16,6 +16,7 @@ import (
 type machine struct {
 	Site
 	replay *workload.Replay
+	path   string // of its real log; empty: the synthetic one stands in
 	base   int64
 	cores  int
 }
@@ -25,13 +26,21 @@ type Logs struct {
 	machines []machine
 	real     []realLog
 	dir      string
-	Told     []string // every substitution, for reports
+	Told     []string // every substitution, and what is odd in the logs, for reports
 }
 
 // realLog is a log of a directory.
 type realLog struct {
 	name string
 	log  *workload.Log
+}
+
+// source is the real log of a machine of table 1, and from which second of it
+// base times count.
+type source struct {
+	path   string
+	replay *workload.Replay
+	shift  int64
 }
 
 // busyShare is the mean load of a week from which Curie's bases are counted: its
@@ -43,17 +52,16 @@ const busyShare = 0.6
 // file and line.
 func LoadLogs(dir string) (*Logs, error) {
 	l := &Logs{dir: dir}
-	replays := map[string]*workload.Replay{}
-	shift := map[string]int64{}
-	for i, s := range Sites() {
-		if _, known := replays[s.Machine]; !known {
-			r, err := l.open(dir, s.Machine, shift)
-			if err != nil {
-				return nil, err
-			}
-			replays[s.Machine] = r
+	sources := map[string]source{}
+	for _, m := range testdata.Machines() {
+		s, err := l.open(dir, m.Name)
+		if err != nil {
+			return nil, err
 		}
-		m, err := l.machine(i, s, replays[s.Machine], shift[s.Machine])
+		sources[m.Name] = s
+	}
+	for i, s := range Sites() {
+		m, err := placed(i, s, sources[s.Machine])
 		if err != nil {
 			return nil, err
 		}
@@ -62,35 +70,47 @@ func LoadLogs(dir string) (*Logs, error) {
 	return l, nil
 }
 
-// open reads the real log of a machine; nil: there is none.
-func (l *Logs) open(dir, machine string, shift map[string]int64) (*workload.Replay, error) {
+// Place is the real log of resource i, empty if the synthetic one stands in, and
+// the second of the log at which the market starts.
+func (l *Logs) Place(i int) (path string, base int64) {
+	return l.machines[i].path, l.machines[i].base
+}
+
+// open reads the real log of a machine; without a replay: there is none.
+func (l *Logs) open(dir, machine string) (source, error) {
 	path, err := find(dir, machine)
 	if err != nil {
-		return nil, err
+		return source{}, err
 	}
 	if path == "" {
 		l.Told = append(l.Told, fmt.Sprintf("%s: no log at hand; synthetic ones by Lublin and Feitelson of its size, EASY played over them, one for each resource, from 24..47 h on.", machine))
-		return nil, nil
+		return source{}, nil
 	}
-	log, err := swf.Load(path)
+	log, notes, err := swf.Load(path)
 	if err != nil {
-		return nil, err
+		return source{}, err
 	}
 	l.real = append(l.real, realLog{filepath.Base(path), log})
 	told := fmt.Sprintf("%s: %s, %d jobs, %d cores", machine, filepath.Base(path), len(log.Jobs), log.Capacity())
-	if _, headed := log.Header("MaxProcs"); !headed {
-		told += " (no MaxProcs header: the most that a job had)"
-	}
+	from := source{path: path, replay: workload.NewReplay(log)}
 	if machine == "Curie" {
 		at, ok := workload.FirstBusyWeek(log, busyShare)
 		if !ok {
-			return nil, fmt.Errorf("workload log %s: no week has a mean load of %g", path, busyShare)
+			return source{}, fmt.Errorf("workload log %s: no week has a mean load of %g", path, busyShare)
 		}
-		shift[machine] = at
+		from.shift = at
 		told += fmt.Sprintf("; base times counted from second %d, the first after which one week's mean load is at least %g", at, busyShare)
 	}
-	l.Told = append(l.Told, told+".")
-	return workload.NewReplay(log), nil
+	l.Told = append(l.Told, told+". "+odd(notes))
+	return from, nil
+}
+
+// odd says what is odd in a log.
+func odd(notes []workload.Note) string {
+	if len(notes) == 0 {
+		return "Nothing in it is odd."
+	}
+	return "Odd in it: " + swf.Told(notes) + "."
 }
 
 // find is the first file by name whose name has the machine's in it.
@@ -111,15 +131,18 @@ func find(dir, machine string) (string, error) {
 	return "", nil
 }
 
-func (l *Logs) machine(i int, s Site, real *workload.Replay, shift int64) (machine, error) {
-	if real != nil {
-		return machine{Site: s, replay: real, base: s.Base + shift, cores: real.Machine(s.Base + shift).Capacity()}, nil
+// placed is a resource on its machine's real log, or else on its own synthetic one.
+func placed(i int, s Site, real source) (machine, error) {
+	m := machine{Site: s, replay: real.replay, path: real.path, base: s.Base + real.shift}
+	if real.replay == nil {
+		log, err := synthetic(s.Name)
+		if err != nil {
+			return machine{}, err
+		}
+		m.replay, m.base = workload.NewReplay(log), syntheticBase(i)
 	}
-	log, err := synthetic(s.Name)
-	if err != nil {
-		return machine{}, err
-	}
-	return machine{Site: s, replay: workload.NewReplay(log), base: syntheticBase(i), cores: log.Capacity()}, nil
+	m.cores = m.replay.Machine(m.base).Capacity()
+	return m, nil
 }
 
 // synthetic is the log of a resource that comes with the program.

@@ -46,22 +46,18 @@ type size struct {
 	answers           int // the same, with refusals
 }
 
-// scaleRepeats of the largest markets: theirs take longest, and say the least new.
+// Repeats of a market's size: so many that they have about scaleResources
+// together, as larger markets take longer.
 const (
-	scaleRepeats     = 3
-	scaleMany        = 1000 // resources; of more there is one repeat
-	scaleManyRepeats = 1
+	scaleResources = 8000
+	scaleRepeats   = 8 // at most
 )
 
 // markets are the auctions to make: each with a response budget and without.
 func (l *Lab) markets() []size {
 	var list []size
 	for _, n := range sizes(l.Settings.Resources) {
-		repeats := scaleRepeats
-		if n > scaleMany {
-			repeats = scaleManyRepeats
-		}
-		for i := range l.repeat(repeats) {
+		for i := range l.repeat(max(1, min(scaleRepeats, scaleResources/n))) {
 			list = append(list, size{resources: n, repeat: i, everybody: true}, size{resources: n, repeat: i})
 		}
 	}

@@ -67,8 +67,8 @@ three bbolt transactions one after the other.`,
 			if err != nil {
 				return err
 			}
-			if b.sellers < 1 || b.sellers > len(demoSites) {
-				return fail(exitUsage, "", "--sellers %d: want 1..%d", b.sellers, len(demoSites))
+			if b.sellers < 1 || b.sellers > len(demoSites()) {
+				return fail(exitUsage, "", "--sellers %d: want 1..%d", b.sellers, len(demoSites()))
 			}
 			b.market = demo{c: c, dir: dir, quiet: true, count: b.sellers, bare: true}
 			return b.run(c.Context(), rs, bs)
@@ -97,6 +97,9 @@ func (b *auctionBench) run(ctx context.Context, rounds, buyers []int) (err error
 			err = errors.Join(err, os.RemoveAll(b.market.dir))
 		}
 	}()
+	if err := b.market.openLogs(); err != nil {
+		return err
+	}
 	b.market.begun = time.Now()
 	if err := b.market.bringUp(ctx); err != nil {
 		return err

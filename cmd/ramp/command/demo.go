@@ -65,6 +65,7 @@ type demo struct {
 	sites []*process
 	user  *process
 	begun time.Time
+	place func(resource int) (log string, base int64) // real log, or empty
 
 	count int  // resources; 0: all twenty
 	quiet bool // says nothing
@@ -104,10 +105,8 @@ func (d *demo) say(format string, args ...any) {
 
 // run brings the market up, buys, and takes it down again.
 func (d *demo) run(ctx context.Context) (err error) {
-	if d.logs != "" {
-		if _, err := os.ReadDir(d.logs); err != nil {
-			return fail(exitUsage, "", "--logs: %w", err)
-		}
+	if err := d.openLogs(); err != nil {
+		return err
 	}
 	d.begun = time.Now()
 	d.result = demoResult{Purchases: []message.Purchase{}, Failed: []demoFailure{}}

@@ -7,11 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
-	"ramp/agents/queue/swf"
-	"ramp/agents/workload"
+	"ramp/agents/sim/experiment"
 	"ramp/protocol"
 	"ramp/protocol/identity"
 	"ramp/testdata"
@@ -89,14 +87,14 @@ func (d *demo) startSites(ctx context.Context, ca *identity.CA, pay []payConfig)
 }
 
 func (d *demo) startSite(ca *identity.CA, i int, pay []payConfig) (*process, *os.File, error) {
-	s := demoSites[i]
+	s := demoSites()[i]
 	log, base, err := d.siteLog(i)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := d.agentDir(ca, s.name, config{Resource: &resourceConfig{
+	dir, err := d.agentDir(ca, s.Name, config{Resource: &resourceConfig{
 		Driver: "swf", SWF: swfConfig{Log: log, Base: base, Start: d.begun.UTC().Truncate(time.Second)},
-		StartPrice: strconv.Itoa(s.start), MinPrice: strconv.Itoa(s.min), Pay: pay,
+		StartPrice: strconv.Itoa(s.Start), MinPrice: strconv.Itoa(s.Min), Pay: pay,
 		Properties: propertiesConfig{OS: "Linux", Arch: "x86_64"},
 		Cancel:     cancelConfig{Before: new(span)},
 	}})
@@ -112,7 +110,7 @@ func (d *demo) startSite(ca *identity.CA, i int, pay []payConfig) (*process, *os
 // sitesWanted is how many of the twenty resources take part.
 func (d *demo) sitesWanted() int {
 	if d.count == 0 {
-		return len(demoSites)
+		return len(demoSites())
 	}
 	return d.count
 }
@@ -147,60 +145,37 @@ func (d *demo) fund(ctx context.Context, id protocol.AgentID, name string) error
 	return bank.call(ctx, "POST", "/v1/credit", creditCall{Account: name, Amount: demoCredit, Ref: "demo"}, nil)
 }
 
+// openLogs reads the logs of --logs, so that what is wrong with them is told
+// before any process is started, and what is odd or missing as well.
+func (d *demo) openLogs() error {
+	logs, err := experiment.LoadLogs(d.logs)
+	if err != nil {
+		return fail(exitUsage, "'ramp swf validate FILE' lists every fault of a log", "--logs: %w", err)
+	}
+	d.place = logs.Place
+	if d.logs != "" {
+		for _, line := range logs.Told {
+			d.say("%s", line)
+		}
+	}
+	return nil
+}
+
 // siteLog is the log of a resource and the second at which the market starts in
 // it: the real one of --logs, or the synthetic one that comes with the program.
 func (d *demo) siteLog(i int) (path string, base int64, err error) {
-	s := demoSites[i]
-	if d.logs != "" {
-		found, err := findLog(d.logs, s.machine)
-		if err != nil {
-			return "", 0, err
-		}
-		if found != "" {
-			base, err := realBase(found, s)
-			return found, base, err
-		}
+	real, base := d.place(i)
+	if real != "" {
+		path, err = filepath.Abs(real)
+		return path, base, err
 	}
-	b, err := testdata.Logs.ReadFile("swf/" + s.name + ".swf.gz")
+	name := demoSites()[i].Name + ".swf.gz"
+	b, err := testdata.Logs.ReadFile("swf/" + name)
 	if err != nil {
 		return "", 0, err
 	}
-	path = filepath.Join(d.dir, s.name+".swf.gz")
-	return path, demoBase(i), os.WriteFile(path, b, 0o600)
-}
-
-// findLog is the file for a machine: the first in order of name whose name has
-// the machine's in it.
-func findLog(dir, machine string) (string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return "", fail(exitUsage, "", "--logs: %w", err)
-	}
-	for _, e := range entries {
-		if strings.Contains(strings.ToLower(e.Name()), strings.ToLower(machine)) && strings.Contains(e.Name(), ".swf") {
-			return filepath.Abs(filepath.Join(dir, e.Name()))
-		}
-	}
-	return "", nil
-}
-
-// realBase is the source's base time, except for Curie's cleaned log, which
-// begins late: its bases are counted from the first instant after which one
-// week's mean load is at least 0.6 (specs §1.4).
-func realBase(path string, s site) (int64, error) {
-	if s.machine != "Curie" {
-		return s.base, nil
-	}
-	const week, share = 7 * 24 * 3600, 0.6
-	log, err := swf.Load(path)
-	if err != nil {
-		return 0, err
-	}
-	at, ok := workload.NewView(log).FirstLoaded(week, share)
-	if !ok {
-		at, _ = workload.NewView(log).Span()
-	}
-	return at + s.base, nil
+	path = filepath.Join(d.dir, name)
+	return path, base, os.WriteFile(path, b, 0o600)
 }
 
 func (d *demo) startUser(ctx context.Context, ca *identity.CA, pay []payConfig) error {

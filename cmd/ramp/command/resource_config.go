@@ -119,9 +119,12 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	if s.Log == "" {
 		return driver{}, fail(exitUsage, "", "configuration: resource.swf.log: want the path of a workload log")
 	}
-	l, err := swf.Load(c.path(s.Log))
+	l, notes, err := swf.Load(c.path(s.Log))
 	if err != nil {
-		return driver{}, fail(exitUsage, "'ramp swf info FILE' looks at a log", "%w", err)
+		return driver{}, fail(exitUsage, "'ramp swf validate FILE' lists every fault of a log", "%w", err)
+	}
+	if len(notes) > 0 {
+		log.Warn("odd workload log", "file", c.path(s.Log), "odd", swf.Told(notes))
 	}
 	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Base: s.Base, Start: s.Start, Dir: c.dir, Now: time.Now, Slog: log})
 	if err != nil {

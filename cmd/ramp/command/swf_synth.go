@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/workload"
+	"ramp/testdata"
 )
 
 // The default logs of the demonstration: one per resource, long enough for the
@@ -17,19 +18,25 @@ import (
 const (
 	demoLogHours = 96
 	demoLogLoad  = 0.75
-	demoLogBase  = 24 // hours played before the market starts, so that a queue has formed
 )
-
-// demoBase is the second of a default log at which the market starts.
-func demoBase(i int) int64 { return int64(demoLogBase+(i*7)%24) * 3600 }
 
 // demoLog makes the default log of a resource.
 func demoLog(i int) (*workload.Log, error) {
-	s := demoSites[i]
+	s := demoSites()[i]
 	return workload.Synthesize(workload.Synthesis{
-		Name: s.name + " (synthetic)", Cores: machineCores[s.machine], Duration: demoLogHours * 3600,
+		Name: s.Name + " (synthetic)", Cores: coresOf(s.Machine), Duration: demoLogHours * 3600,
 		Load: demoLogLoad, Models: fourStreams(),
 	}, rand.New(rand.NewPCG(uint64(i+1), 2003)))
+}
+
+// coresOf is the size of a machine of the source's experiment (002 table 1).
+func coresOf(machine string) int {
+	for _, m := range testdata.Machines() {
+		if m.Name == machine {
+			return m.Cores
+		}
+	}
+	panic("no machine " + machine) // a test holds that every resource has one
 }
 
 // fourStreams are four streams of all jobs: one alone leaves a machine idle much
@@ -115,15 +122,15 @@ func (o synthFlags) run(c *cobra.Command) error {
 
 // writeDemoLogs makes the logs that 'ramp demo' replays by default.
 func writeDemoLogs(c *cobra.Command, dir string) error {
-	for i, s := range demoSites {
+	for i, s := range demoSites() {
 		l, err := demoLog(i)
 		if err != nil {
 			return err
 		}
-		if err := writeLog(filepath.Join(dir, s.name+".swf.gz"), l); err != nil {
+		if err := writeLog(filepath.Join(dir, s.Name+".swf.gz"), l); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr(c), "%s: %d jobs\n", s.name, len(l.Jobs))
+		fmt.Fprintf(stderr(c), "%s: %d jobs\n", s.Name, len(l.Jobs))
 	}
 	return nil
 }
