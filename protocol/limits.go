@@ -12,6 +12,7 @@ const (
 	MaxOffers       = 1024    // in one propose
 	MaxSpans        = 4096    // of joint capacity in one propose
 	MaxReasons      = 512     // in one refuse
+	MaxHints        = 2       // in one reason
 	MaxSignature    = 1 << 20 // bytes of one CMS SignedData
 	MaxConversation = 128     // bytes of a conversation-id
 	MaxGossipless   = 64      // sellers called over direct streams; more are called by gossip

@@ -63,6 +63,16 @@ type Reason struct {
 	Start time.Time `json:"start,omitzero"` // earliest start that it could offer
 	Free  int       `json:"free,omitempty"` // most cores free over a slot in the window
 	Note  string    `json:"note,omitempty"` // words for people
+	Hints []Hint    `json:"hints,omitempty"`
+}
+
+// Hint is an offer that a seller would have made for the unit it refuses, had the
+// request asked for no more: these cores, for the wall time from Start on, at
+// Price. It binds nobody, and tells nothing that such an offer would not.
+type Hint struct {
+	Start time.Time `json:"start"`
+	Cores int       `json:"cores"`
+	Price Credits   `json:"price_core_hour"` // what it would ask; above the request's ceiling, the least ceiling that would do
 }
 
 // AllUnits is the Unit of a Reason that holds for the whole request.

@@ -185,7 +185,7 @@ func (r *Role) afterAuction(now time.Time, p *purchase) protocol.Output {
 	p.view.AuctionMS = auction.Milliseconds(now.Sub(p.view.Created))
 	p.view.Reasons = codes(p.buyer.Why())
 	if p.buyer.State() == auction.Failed {
-		p.view.Advice = p.buyer.Advice()
+		p.advise()
 		why := "no set of offers covers every unit"
 		if p.view.Found == 0 {
 			why = "no resource is known"
@@ -196,7 +196,7 @@ func (r *Role) afterAuction(now time.Time, p *purchase) protocol.Output {
 	p.show(res.Solution.Chosen)
 	p.view.Exact = res.Solution.Exact
 	if res.Best {
-		p.view.Advice = p.buyer.Advice()
+		p.advise()
 		p.view.Violations = p.buyer.Violations(res.Solution.Chosen)
 	}
 	switch {
@@ -208,6 +208,15 @@ func (r *Role) afterAuction(now time.Time, p *purchase) protocol.Output {
 		return p.tell("approval").Join(protocol.Output{Save: []protocol.Record{p.save()}, WakeAt: p.answerBy})
 	}
 	return r.vote(now, p, res.Solution.Chosen)
+}
+
+// advise says what would help, in figures and in words.
+func (p *purchase) advise() {
+	p.view.Relaxations = p.buyer.Relaxations()
+	p.view.Advice = p.view.Advice[:0]
+	for _, r := range p.view.Relaxations {
+		p.view.Advice = append(p.view.Advice, r.Words)
+	}
 }
 
 func (r *Role) awaitApproval(now time.Time, p *purchase) protocol.Output {

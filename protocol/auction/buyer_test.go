@@ -312,8 +312,8 @@ func (w *buyerWorld) why() string {
 	for _, c := range slices.Sorted(maps.Keys(why)) {
 		fmt.Fprintf(&s, "%d %s\n", why[c], c)
 	}
-	for _, a := range w.b.Advice() {
-		s.WriteString(a + "\n")
+	for _, r := range w.b.Relaxations() {
+		s.WriteString(r.Words + "\n")
 	}
 	return s.String()
 }

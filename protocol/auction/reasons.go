@@ -2,7 +2,6 @@ package auction
 
 import (
 	"fmt"
-	"sort"
 	"time"
 
 	"ramp/protocol"
@@ -131,72 +130,6 @@ func (b *Buyer) Bidders() []protocol.AgentID {
 		}
 	}
 	return list
-}
-
-// maxAdvice bounds the relaxations that are proposed.
-const maxAdvice = 3
-
-// Advice says what would help, nearest first: how much more money gets how many
-// offers, and how much more time.
-func (b *Buyer) Advice() []string {
-	return append(b.priceAdvice(), b.timeAdvice()...)
-}
-
-func (b *Buyer) priceAdvice() []string {
-	var asks []int // per mille above the ceiling
-	b.eachLacking(protocol.CodePrice, func(r protocol.Reason, w Want) {
-		if r.Asks > w.Ceiling {
-			asks = append(asks, perMille(int64(r.Asks-w.Ceiling), int64(w.Ceiling)))
-		}
-	})
-	sort.Ints(asks)
-	var advice []string
-	for i, a := range asks {
-		if i+1 < len(asks) && asks[i+1] <= a+a/10 {
-			continue // the next is about as near: name them together
-		}
-		advice = append(advice, fmt.Sprintf("+%s %% on the price would get %s", percent(a), offers(i+1)))
-		if len(advice) == maxAdvice {
-			break
-		}
-	}
-	return advice
-}
-
-func (b *Buyer) timeAdvice() []string {
-	var waits []time.Duration
-	b.eachLacking(protocol.CodeBusy, func(r protocol.Reason, w Want) {
-		if r.Start.IsZero() {
-			return
-		}
-		if late := r.Start.Add(w.Wall).Sub(w.End); late > 0 {
-			waits = append(waits, late)
-		}
-	})
-	if len(waits) == 0 {
-		return nil
-	}
-	sort.Slice(waits, func(i, j int) bool { return waits[i] < waits[j] })
-	near := 1
-	for near < len(waits) && waits[near] <= waits[0]+waits[0]/10 {
-		near++
-	}
-	return []string{fmt.Sprintf("ending %s later would get %s", ceilMinutes(waits[near-1]), offers(near))}
-}
-
-// eachLacking calls f with the decisive reason of every seller that has no offer
-// because of code, and the unit it speaks of.
-func (b *Buyer) eachLacking(code protocol.Code, f func(r protocol.Reason, w Want)) {
-	offering, lacking := b.offering()
-	for _, id := range b.order {
-		reasons := about(b.sellers[id].reasons, lacking)
-		if offering[id] || len(reasons) == 0 {
-			continue
-		}
-		if r := decisive(reasons); r.Code == code {
-			f(r, b.cfg.Wants[min(max(r.Unit, 0), len(b.cfg.Wants)-1)])
-		}
-	}
 }
 
 // percent prints per mille as per cent, rounded up to a whole one from 10 % on.

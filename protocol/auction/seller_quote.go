@@ -15,20 +15,27 @@ func (s *Seller) quote(now time.Time, i int, best bool, cal Calendar) []message.
 	u := &s.units[i]
 	line := message.QuoteLine{Unit: i, Cores: u.request.Cores, Standing: u.ceiling}
 	if len(u.static) > 0 {
-		lines := make([]message.QuoteLine, len(u.static))
-		for j := range u.static {
-			lines[j] = line.Refuse(u.static[j])
-		}
-		return lines
+		return s.refuseStatic(now, u, line, cal)
 	}
 	if r, ok := s.deals(); !ok {
 		return []message.QuoteLine{line.Refuse(r)}
 	}
 	w, ok := s.window(now, u, best)
 	if !ok {
-		return []message.QuoteLine{line.Refuse(protocol.Reason{Code: protocol.CodeWindow, Note: w.note})}
+		r := protocol.Reason{Code: protocol.CodeWindow, Note: w.note, Hints: s.hintsLater(now, u, cal)}
+		return []message.QuoteLine{line.Refuse(r)}
 	}
 	return []message.QuoteLine{s.place(now, u, line, w, best, cal)}
+}
+
+// refuseStatic gives one line for every static term that failed.
+func (s *Seller) refuseStatic(now time.Time, u *sellerUnit, line message.QuoteLine, cal Calendar) []message.QuoteLine {
+	lines := make([]message.QuoteLine, len(u.static))
+	for i, r := range u.static {
+		r.Hints = s.hintsSmaller(now, u, cal)
+		lines[i] = line.Refuse(r)
+	}
+	return lines
 }
 
 // deals reports whether seller and buyer have a bank, a currency and a
@@ -62,7 +69,9 @@ func (s *Seller) place(now time.Time, u *sellerUnit, line message.QuoteLine, w w
 	}
 	start, ok := cal.Earliest(line.Cores, w.wall, w.earliest, w.latest)
 	if !ok {
-		return line.Refuse(busy(now.Add(s.cfg.Horizon), line.Cores, w, cal))
+		r := busy(now.Add(s.cfg.Horizon), line.Cores, w, cal)
+		r.Hints = s.hintsBusy(now, u, w, r.Free, cal)
+		return line.Refuse(r)
 	}
 	line.Slot = protocol.Slot{Start: start, End: start.Add(w.wall), Cores: line.Cores}
 	line.Busy, line.Capacity = cal.Load(start)
@@ -77,7 +86,7 @@ func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, bes
 	}
 	ask, ok := s.cfg.Pricing.Ask(line.Standing, line.Busy, line.Capacity)
 	if !ok {
-		return line.Refuse(protocol.Reason{Code: protocol.CodePrice, Asks: least})
+		return line.Refuse(protocol.Reason{Code: protocol.CodePrice, Asks: least, Hints: s.hintsDearer(u, line)})
 	}
 	cost, err := protocol.Cost(ask, line.Slot.Cores, line.Slot.Wall())
 	if err != nil || cost <= 0 {

@@ -134,9 +134,26 @@ func reasonsToWire(reasons []protocol.Reason) []*wire.Reason {
 		out[i] = &wire.Reason{
 			Code: string(x.Code), Unit: int64(x.Unit), Term: words(x.Term), Want: words(x.Want), Have: words(x.Have),
 			Asks: int64(x.Asks), Start: nanos(x.Start), Free: int64(x.Free), Note: words(x.Note),
+			Hints: hintsToWire(x.Hints),
 		}
 	}
 	return out
+}
+
+func hintsToWire(hints []protocol.Hint) []*wire.Hint {
+	out := make([]*wire.Hint, len(hints))
+	for i, h := range hints {
+		out[i] = &wire.Hint{Start: nanos(h.Start), Cores: int64(h.Cores), Price: int64(h.Price)}
+	}
+	return out
+}
+
+func (r *reader) hint(w *wire.Hint) protocol.Hint {
+	return protocol.Hint{
+		Start: r.needed("start of a hint", w.Start),
+		Cores: r.number("cores of a hint", w.Cores, 1, protocol.MaxCores),
+		Price: r.price("price of a hint", w.Price),
+	}
 }
 
 func (r *reader) reason(w *wire.Reason) protocol.Reason {
@@ -150,5 +167,6 @@ func (r *reader) reason(w *wire.Reason) protocol.Reason {
 		Start: r.instant("start", w.Start),
 		Free:  r.number("free", w.Free, 0, math.MaxInt32),
 		Note:  r.words("note", w.Note),
+		Hints: list(r, "hints", w.Hints, protocol.MaxHints, r.hint),
 	}
 }

@@ -248,6 +248,21 @@ func readReason(p *parts, m *wire.Reason) {
 		m.Free = p.number()
 	case 9:
 		m.Note = p.string()
+	case 10:
+		m.Hints = append(m.Hints, within(p, readHint))
+	default:
+		p.strange = true
+	}
+}
+
+func readHint(p *parts, m *wire.Hint) {
+	switch p.num {
+	case 1:
+		m.Start = p.fixed()
+	case 2:
+		m.Cores = p.number()
+	case 3:
+		m.Price = p.number()
 	default:
 		p.strange = true
 	}

@@ -149,9 +149,20 @@ func appendReasons(b []byte, num protowire.Number, list []*wire.Reason) []byte {
 		b = appendFixed(b, 7, x.Start)
 		b = appendNumber(b, 8, x.Free)
 		b = appendText(b, 9, x.Note)
+		for _, h := range x.Hints {
+			b = appendHint(b, h)
+		}
 		b = endPart(b, at)
 	}
 	return b
+}
+
+func appendHint(b []byte, m *wire.Hint) []byte {
+	b, from := beginPart(b, 10)
+	b = appendFixed(b, 1, m.Start)
+	b = appendNumber(b, 2, m.Cores)
+	b = appendNumber(b, 3, m.Price)
+	return endPart(b, from)
 }
 
 // beginPart begins a field that is a message; endPart needs where it began.

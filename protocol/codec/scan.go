@@ -15,7 +15,7 @@ import (
 // a small message cannot have enough of them to matter.
 const (
 	scanFrom = 16 << 10 // bytes
-	maxParts = protocol.MaxItems + 2*protocol.MaxOffers + protocol.MaxSpans + protocol.MaxReasons + protocol.MaxReceivers
+	maxParts = protocol.MaxItems + 2*protocol.MaxOffers + protocol.MaxSpans + (1+protocol.MaxHints)*protocol.MaxReasons + protocol.MaxReceivers
 	maxDepth = 8 // nesting of parts; the deepest message has four
 )
 

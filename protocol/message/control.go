@@ -66,15 +66,28 @@ type Purchase struct {
 	Settled     bool                `json:"settled"`
 	Reasons     map[string]int      `json:"reasons,omitempty"` // why sellers refused, summed
 	Advice      []string            `json:"advice,omitempty"`  // nearest relaxations, in words
-	Why         string              `json:"why,omitempty"`     // why nothing was bought
-	Void        protocol.Code       `json:"void,omitempty"`    // the bank's reason, if it voided the contract
-	Exact       bool                `json:"exact"`             // the set is proved best
+	Relaxations []Relaxation        `json:"relaxations,omitempty"`
+	Why         string              `json:"why,omitempty"`  // why nothing was bought
+	Void        protocol.Code       `json:"void,omitempty"` // the bank's reason, if it voided the contract
+	Exact       bool                `json:"exact"`          // the set is proved best
 	AuctionMS   float64             `json:"auction_ms"`
 	VoteMS      float64             `json:"vote_ms,omitempty"`
 	SettleMS    float64             `json:"settle_ms,omitempty"`
 	ElapsedMS   float64             `json:"elapsed_ms"`
 	Violations  []string            `json:"violations,omitempty"` // of the closest set
 	RefundTotal protocol.Credits    `json:"refunded,omitempty"`
+}
+
+// Relaxation is a change to one unit of a request that would get offers: what is
+// zero stays as it is.
+type Relaxation struct {
+	Unit   int              `json:"unit"`
+	Price  protocol.Credits `json:"price_core_hour,omitempty"` // the ceiling to give
+	Later  time.Duration    `json:"later,omitempty"`           // by how much its start and end must be allowed to be later
+	Cores  int              `json:"cores,omitempty"`           // to ask for
+	Offers int              `json:"offers"`                    // sellers that would offer then
+	From   protocol.Credits `json:"from,omitempty"`            // of a later start: the lowest price per core-hour among them, if they say
+	Words  string           `json:"words"`
 }
 
 // PurchasedUnit is one unit of a purchase.

@@ -1340,6 +1340,7 @@ type Reason struct {
 	Start         int64                  `protobuf:"fixed64,7,opt,name=start,proto3" json:"start,omitempty"`
 	Free          int64                  `protobuf:"varint,8,opt,name=free,proto3" json:"free,omitempty"`
 	Note          string                 `protobuf:"bytes,9,opt,name=note,proto3" json:"note,omitempty"`
+	Hints         []*Hint                `protobuf:"bytes,10,rep,name=hints,proto3" json:"hints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1437,6 +1438,73 @@ func (x *Reason) GetNote() string {
 	return ""
 }
 
+func (x *Reason) GetHints() []*Hint {
+	if x != nil {
+		return x.Hints
+	}
+	return nil
+}
+
+type Hint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Start         int64                  `protobuf:"fixed64,1,opt,name=start,proto3" json:"start,omitempty"`
+	Cores         int64                  `protobuf:"varint,2,opt,name=cores,proto3" json:"cores,omitempty"`
+	Price         int64                  `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hint) Reset() {
+	*x = Hint{}
+	mi := &file_wire_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hint) ProtoMessage() {}
+
+func (x *Hint) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hint.ProtoReflect.Descriptor instead.
+func (*Hint) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Hint) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *Hint) GetCores() int64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *Hint) GetPrice() int64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
+}
+
 type Proposal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Round         int64                  `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
@@ -1449,7 +1517,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1529,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1542,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Proposal) GetRound() int64 {
@@ -1515,7 +1583,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1595,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1608,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Refusal) GetRound() int64 {
@@ -1567,7 +1635,7 @@ type Acceptance struct {
 
 func (x *Acceptance) Reset() {
 	*x = Acceptance{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1647,7 @@ func (x *Acceptance) String() string {
 func (*Acceptance) ProtoMessage() {}
 
 func (x *Acceptance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1660,7 @@ func (x *Acceptance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceptance.ProtoReflect.Descriptor instead.
 func (*Acceptance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Acceptance) GetOffer() *Offer {
@@ -1623,7 +1691,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1703,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1716,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reservation) GetUnit() int64 {
@@ -1704,7 +1772,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1784,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1797,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Vote) GetOffer() string {
@@ -1762,7 +1830,7 @@ type Confirmation struct {
 
 func (x *Confirmation) Reset() {
 	*x = Confirmation{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1842,7 @@ func (x *Confirmation) String() string {
 func (*Confirmation) ProtoMessage() {}
 
 func (x *Confirmation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1855,7 @@ func (x *Confirmation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirmation.ProtoReflect.Descriptor instead.
 func (*Confirmation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Confirmation) GetBundle() []byte {
@@ -1806,7 +1874,7 @@ type Countersigned struct {
 
 func (x *Countersigned) Reset() {
 	*x = Countersigned{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1886,7 @@ func (x *Countersigned) String() string {
 func (*Countersigned) ProtoMessage() {}
 
 func (x *Countersigned) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1899,7 @@ func (x *Countersigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Countersigned.ProtoReflect.Descriptor instead.
 func (*Countersigned) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Countersigned) GetSale() []byte {
@@ -1850,7 +1918,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +1930,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +1943,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Cancellation) GetReservations() []string {
@@ -1894,7 +1962,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +1974,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +1987,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Settlement) GetSale() []byte {
@@ -1938,7 +2006,7 @@ type Annulment struct {
 
 func (x *Annulment) Reset() {
 	*x = Annulment{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2018,7 @@ func (x *Annulment) String() string {
 func (*Annulment) ProtoMessage() {}
 
 func (x *Annulment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2031,7 @@ func (x *Annulment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annulment.ProtoReflect.Descriptor instead.
 func (*Annulment) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Annulment) GetBundle() []byte {
@@ -1982,7 +2050,7 @@ type OutcomeQuery struct {
 
 func (x *OutcomeQuery) Reset() {
 	*x = OutcomeQuery{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2062,7 @@ func (x *OutcomeQuery) String() string {
 func (*OutcomeQuery) ProtoMessage() {}
 
 func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2075,7 @@ func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeQuery.ProtoReflect.Descriptor instead.
 func (*OutcomeQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OutcomeQuery) GetContract() string {
@@ -2029,7 +2097,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2109,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2122,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Decision) GetContract() string {
@@ -2094,7 +2162,7 @@ type UnitCancellation struct {
 
 func (x *UnitCancellation) Reset() {
 	*x = UnitCancellation{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2174,7 @@ func (x *UnitCancellation) String() string {
 func (*UnitCancellation) ProtoMessage() {}
 
 func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2187,7 @@ func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitCancellation.ProtoReflect.Descriptor instead.
 func (*UnitCancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UnitCancellation) GetCancel() []byte {
@@ -2139,7 +2207,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2219,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2232,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RefundRequest) GetRefund() []byte {
@@ -2189,7 +2257,7 @@ type BalanceQuery struct {
 
 func (x *BalanceQuery) Reset() {
 	*x = BalanceQuery{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2269,7 @@ func (x *BalanceQuery) String() string {
 func (*BalanceQuery) ProtoMessage() {}
 
 func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2282,7 @@ func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceQuery.ProtoReflect.Descriptor instead.
 func (*BalanceQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 type Balance struct {
@@ -2232,7 +2300,7 @@ type Balance struct {
 
 func (x *Balance) Reset() {
 	*x = Balance{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2312,7 @@ func (x *Balance) String() string {
 func (*Balance) ProtoMessage() {}
 
 func (x *Balance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2325,7 @@ func (x *Balance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balance.ProtoReflect.Descriptor instead.
 func (*Balance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Balance) GetAccount() string {
@@ -2318,7 +2386,7 @@ type Balances struct {
 
 func (x *Balances) Reset() {
 	*x = Balances{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2398,7 @@ func (x *Balances) String() string {
 func (*Balances) ProtoMessage() {}
 
 func (x *Balances) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2411,7 @@ func (x *Balances) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balances.ProtoReflect.Descriptor instead.
 func (*Balances) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Balances) GetAccounts() []*Balance {
@@ -2366,7 +2434,7 @@ type StatementQuery struct {
 
 func (x *StatementQuery) Reset() {
 	*x = StatementQuery{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2446,7 @@ func (x *StatementQuery) String() string {
 func (*StatementQuery) ProtoMessage() {}
 
 func (x *StatementQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2459,7 @@ func (x *StatementQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementQuery.ProtoReflect.Descriptor instead.
 func (*StatementQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatementQuery) GetAccount() string {
@@ -2439,7 +2507,7 @@ type ProofQuery struct {
 
 func (x *ProofQuery) Reset() {
 	*x = ProofQuery{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2451,7 +2519,7 @@ func (x *ProofQuery) String() string {
 func (*ProofQuery) ProtoMessage() {}
 
 func (x *ProofQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2464,7 +2532,7 @@ func (x *ProofQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProofQuery.ProtoReflect.Descriptor instead.
 func (*ProofQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ProofQuery) GetContract() string {
@@ -2490,7 +2558,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2570,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2583,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Proof) GetDocument() []byte {
@@ -2541,7 +2609,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2553,7 +2621,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2566,7 +2634,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StatementLine) GetEntry() uint64 {
@@ -2636,7 +2704,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2716,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2729,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Statement) GetAccount() string {
@@ -2695,7 +2763,7 @@ type JobReport struct {
 
 func (x *JobReport) Reset() {
 	*x = JobReport{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2775,7 @@ func (x *JobReport) String() string {
 func (*JobReport) ProtoMessage() {}
 
 func (x *JobReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2788,7 @@ func (x *JobReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
 func (*JobReport) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *JobReport) GetRecord() []byte {
@@ -2746,7 +2814,7 @@ type JobVerdict struct {
 
 func (x *JobVerdict) Reset() {
 	*x = JobVerdict{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +2826,7 @@ func (x *JobVerdict) String() string {
 func (*JobVerdict) ProtoMessage() {}
 
 func (x *JobVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +2839,7 @@ func (x *JobVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobVerdict.ProtoReflect.Descriptor instead.
 func (*JobVerdict) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *JobVerdict) GetVerdict() []byte {
@@ -2793,7 +2861,7 @@ type VoucherRequest struct {
 
 func (x *VoucherRequest) Reset() {
 	*x = VoucherRequest{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2873,7 @@ func (x *VoucherRequest) String() string {
 func (*VoucherRequest) ProtoMessage() {}
 
 func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2886,7 @@ func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoucherRequest.ProtoReflect.Descriptor instead.
 func (*VoucherRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *VoucherRequest) GetConversation() string {
@@ -2858,7 +2926,7 @@ type Voucher struct {
 
 func (x *Voucher) Reset() {
 	*x = Voucher{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2938,7 @@ func (x *Voucher) String() string {
 func (*Voucher) ProtoMessage() {}
 
 func (x *Voucher) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +2951,7 @@ func (x *Voucher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voucher.ProtoReflect.Descriptor instead.
 func (*Voucher) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Voucher) GetVoucher() []byte {
@@ -2905,7 +2973,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +2985,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +2998,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *QuoteRequest) GetId() string {
@@ -2970,7 +3038,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3050,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3063,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExchangeRequest) GetId() string {
@@ -3014,7 +3082,7 @@ type Quote struct {
 
 func (x *Quote) Reset() {
 	*x = Quote{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3094,7 @@ func (x *Quote) String() string {
 func (*Quote) ProtoMessage() {}
 
 func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3107,7 @@ func (x *Quote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quote.ProtoReflect.Descriptor instead.
 func (*Quote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Quote) GetQuote() []byte {
@@ -3059,7 +3127,7 @@ type Readmission struct {
 
 func (x *Readmission) Reset() {
 	*x = Readmission{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3139,7 @@ func (x *Readmission) String() string {
 func (*Readmission) ProtoMessage() {}
 
 func (x *Readmission) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3152,7 @@ func (x *Readmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readmission.ProtoReflect.Descriptor instead.
 func (*Readmission) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Readmission) GetReceipt() []byte {
@@ -3222,7 +3290,7 @@ const file_wire_proto_rawDesc = "" +
 	"\vvalid_until\x18\x04 \x01(\x10R\n" +
 	"validUntil\x12\x14\n" +
 	"\x05group\x18\x05 \x01(\tR\x05group\x12\x18\n" +
-	"\avoucher\x18\x06 \x01(\bR\avoucher\"\xbe\x01\n" +
+	"\avoucher\x18\x06 \x01(\bR\avoucher\"\xe5\x01\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\x12R\x04unit\x12\x12\n" +
@@ -3232,7 +3300,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x04asks\x18\x06 \x01(\x03R\x04asks\x12\x14\n" +
 	"\x05start\x18\a \x01(\x10R\x05start\x12\x12\n" +
 	"\x04free\x18\b \x01(\x03R\x04free\x12\x12\n" +
-	"\x04note\x18\t \x01(\tR\x04note\"\xa6\x01\n" +
+	"\x04note\x18\t \x01(\tR\x04note\x12%\n" +
+	"\x05hints\x18\n" +
+	" \x03(\v2\x0f.ramp.wire.HintR\x05hints\"H\n" +
+	"\x04Hint\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x10R\x05start\x12\x14\n" +
+	"\x05cores\x18\x02 \x01(\x03R\x05cores\x12\x14\n" +
+	"\x05price\x18\x03 \x01(\x03R\x05price\"\xa6\x01\n" +
 	"\bProposal\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x03R\x05round\x12(\n" +
 	"\x06offers\x18\x02 \x03(\v2\x10.ramp.wire.OfferR\x06offers\x12+\n" +
@@ -3355,7 +3429,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
 	(*Terms)(nil),            // 1: ramp.wire.Terms
@@ -3368,86 +3442,88 @@ var file_wire_proto_goTypes = []any{
 	(*Item)(nil),             // 8: ramp.wire.Item
 	(*Offer)(nil),            // 9: ramp.wire.Offer
 	(*Reason)(nil),           // 10: ramp.wire.Reason
-	(*Proposal)(nil),         // 11: ramp.wire.Proposal
-	(*Refusal)(nil),          // 12: ramp.wire.Refusal
-	(*Acceptance)(nil),       // 13: ramp.wire.Acceptance
-	(*Reservation)(nil),      // 14: ramp.wire.Reservation
-	(*Vote)(nil),             // 15: ramp.wire.Vote
-	(*Confirmation)(nil),     // 16: ramp.wire.Confirmation
-	(*Countersigned)(nil),    // 17: ramp.wire.Countersigned
-	(*Cancellation)(nil),     // 18: ramp.wire.Cancellation
-	(*Settlement)(nil),       // 19: ramp.wire.Settlement
-	(*Annulment)(nil),        // 20: ramp.wire.Annulment
-	(*OutcomeQuery)(nil),     // 21: ramp.wire.OutcomeQuery
-	(*Decision)(nil),         // 22: ramp.wire.Decision
-	(*UnitCancellation)(nil), // 23: ramp.wire.UnitCancellation
-	(*RefundRequest)(nil),    // 24: ramp.wire.RefundRequest
-	(*BalanceQuery)(nil),     // 25: ramp.wire.BalanceQuery
-	(*Balance)(nil),          // 26: ramp.wire.Balance
-	(*Balances)(nil),         // 27: ramp.wire.Balances
-	(*StatementQuery)(nil),   // 28: ramp.wire.StatementQuery
-	(*ProofQuery)(nil),       // 29: ramp.wire.ProofQuery
-	(*Proof)(nil),            // 30: ramp.wire.Proof
-	(*StatementLine)(nil),    // 31: ramp.wire.StatementLine
-	(*Statement)(nil),        // 32: ramp.wire.Statement
-	(*JobReport)(nil),        // 33: ramp.wire.JobReport
-	(*JobVerdict)(nil),       // 34: ramp.wire.JobVerdict
-	(*VoucherRequest)(nil),   // 35: ramp.wire.VoucherRequest
-	(*Voucher)(nil),          // 36: ramp.wire.Voucher
-	(*QuoteRequest)(nil),     // 37: ramp.wire.QuoteRequest
-	(*ExchangeRequest)(nil),  // 38: ramp.wire.ExchangeRequest
-	(*Quote)(nil),            // 39: ramp.wire.Quote
-	(*Readmission)(nil),      // 40: ramp.wire.Readmission
+	(*Hint)(nil),             // 11: ramp.wire.Hint
+	(*Proposal)(nil),         // 12: ramp.wire.Proposal
+	(*Refusal)(nil),          // 13: ramp.wire.Refusal
+	(*Acceptance)(nil),       // 14: ramp.wire.Acceptance
+	(*Reservation)(nil),      // 15: ramp.wire.Reservation
+	(*Vote)(nil),             // 16: ramp.wire.Vote
+	(*Confirmation)(nil),     // 17: ramp.wire.Confirmation
+	(*Countersigned)(nil),    // 18: ramp.wire.Countersigned
+	(*Cancellation)(nil),     // 19: ramp.wire.Cancellation
+	(*Settlement)(nil),       // 20: ramp.wire.Settlement
+	(*Annulment)(nil),        // 21: ramp.wire.Annulment
+	(*OutcomeQuery)(nil),     // 22: ramp.wire.OutcomeQuery
+	(*Decision)(nil),         // 23: ramp.wire.Decision
+	(*UnitCancellation)(nil), // 24: ramp.wire.UnitCancellation
+	(*RefundRequest)(nil),    // 25: ramp.wire.RefundRequest
+	(*BalanceQuery)(nil),     // 26: ramp.wire.BalanceQuery
+	(*Balance)(nil),          // 27: ramp.wire.Balance
+	(*Balances)(nil),         // 28: ramp.wire.Balances
+	(*StatementQuery)(nil),   // 29: ramp.wire.StatementQuery
+	(*ProofQuery)(nil),       // 30: ramp.wire.ProofQuery
+	(*Proof)(nil),            // 31: ramp.wire.Proof
+	(*StatementLine)(nil),    // 32: ramp.wire.StatementLine
+	(*Statement)(nil),        // 33: ramp.wire.Statement
+	(*JobReport)(nil),        // 34: ramp.wire.JobReport
+	(*JobVerdict)(nil),       // 35: ramp.wire.JobVerdict
+	(*VoucherRequest)(nil),   // 36: ramp.wire.VoucherRequest
+	(*Voucher)(nil),          // 37: ramp.wire.Voucher
+	(*QuoteRequest)(nil),     // 38: ramp.wire.QuoteRequest
+	(*ExchangeRequest)(nil),  // 39: ramp.wire.ExchangeRequest
+	(*Quote)(nil),            // 40: ramp.wire.Quote
+	(*Readmission)(nil),      // 41: ramp.wire.Readmission
 }
 var file_wire_proto_depIdxs = []int32{
 	3,  // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
 	6,  // 1: ramp.wire.Envelope.cfp:type_name -> ramp.wire.CallForProposals
-	11, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
-	12, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
-	13, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
-	15, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
-	16, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
-	17, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
-	18, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
-	19, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
-	20, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
-	21, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
-	22, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
-	23, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
-	24, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
-	25, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
-	27, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
-	28, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
-	32, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
-	33, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
-	34, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
-	35, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
-	36, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
-	37, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
-	38, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
-	39, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
-	40, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
-	29, // 27: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
-	30, // 28: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
+	12, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
+	13, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
+	14, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
+	16, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
+	17, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
+	18, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
+	19, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
+	20, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
+	21, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
+	22, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
+	23, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
+	24, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
+	25, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
+	26, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
+	28, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
+	29, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
+	33, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
+	34, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
+	35, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
+	36, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
+	37, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
+	38, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
+	39, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
+	40, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
+	41, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
+	30, // 27: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
+	31, // 28: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
 	2,  // 29: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
 	1,  // 30: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
 	4,  // 31: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
 	5,  // 32: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
 	1,  // 33: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
 	8,  // 34: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	9,  // 35: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	7,  // 36: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	10, // 37: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	10, // 38: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	9,  // 39: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	14, // 40: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	26, // 41: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	31, // 42: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	11, // 35: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
+	9,  // 36: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	7,  // 37: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	10, // 38: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	10, // 39: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	9,  // 40: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	15, // 41: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	27, // 42: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	32, // 43: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3492,7 +3568,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
