@@ -146,6 +146,22 @@ func (r *Role) rejections(p *purchase) []protocol.Message {
 	return list
 }
 
+// until is when the phase that a purchase is in ends at the latest: the round, the
+// owner's time to approve, the last vote, or the bank's deadline. Zero: it is over.
+func (p *purchase) until() time.Time {
+	switch {
+	case !live(p.view.State):
+		return time.Time{}
+	case p.coord != nil:
+		return p.coord.Until()
+	case p.view.State == StateApproval:
+		return p.answerBy
+	case p.buyer != nil:
+		return p.buyer.Until()
+	}
+	return time.Time{}
+}
+
 // tell sends the owner the state of the purchase, once per event.
 func (p *purchase) tell(event string) protocol.Output {
 	key := event + " " + strconv.Itoa(len(p.view.Rounds)) + " " + p.view.State
@@ -154,6 +170,7 @@ func (p *purchase) tell(event string) protocol.Output {
 	}
 	p.told = key
 	view := p.view
+	view.Until = p.until()
 	view.Units = slices.Clone(view.Units)
 	view.Rounds = slices.Clone(view.Rounds)
 	return protocol.Output{Send: []protocol.Message{{

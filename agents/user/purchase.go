@@ -105,9 +105,9 @@ func (r *Role) buy(now time.Time, order message.Buy) protocol.Output {
 	r.purchases[order.ID] = p
 	r.order = append(r.order, order.ID)
 	p.unsaved = !order.Options.QuoteOnly
-	out := p.tell("found").Join(protocol.Output{WakeAt: now})
 	var called protocol.Output
 	p.buyer, called = auction.NewBuyer(now, cfg, r.timing)
+	out := p.tell("found").Join(protocol.Output{WakeAt: now})
 	return out.Join(r.advance(now, p, called))
 }
 

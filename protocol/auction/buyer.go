@@ -187,6 +187,9 @@ func (b *Buyer) Rounds() []message.Round { return b.rounds }
 // Round is the number of the running round, from 1; the best-offer round counts.
 func (b *Buyer) Round() int { return b.round }
 
+// Until is when the running round ends at the latest.
+func (b *Buyer) Until() time.Time { return b.deadline }
+
 // Wake ends the round when it is over.
 func (b *Buyer) Wake(now time.Time) protocol.Output {
 	if b.Over() {

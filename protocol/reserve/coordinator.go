@@ -133,6 +133,21 @@ func (c *Coordinator) Chosen() []clearing.Bid {
 func (c *Coordinator) Voted() time.Time   { return c.votedAt }
 func (c *Coordinator) Decided() time.Time { return c.settledAt }
 
+// Until is when the running step ends at the latest: the last vote is due, or the
+// bank's deadline has come. Then the answer may still be on its way.
+func (c *Coordinator) Until() time.Time {
+	if c.state != Voting {
+		return c.bundle.Bundle.SettleBy
+	}
+	var last time.Time
+	for _, b := range c.ballots {
+		if b.vote == nil && b.deadline.After(last) {
+			last = b.deadline
+		}
+	}
+	return last
+}
+
 // Receive takes a seller's or the bank's message of this conversation.
 func (c *Coordinator) Receive(now time.Time, m protocol.Message) protocol.Output {
 	switch body := m.Body.(type) {
