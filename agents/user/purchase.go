@@ -215,7 +215,7 @@ func (p *purchase) advise() {
 	p.view.Relaxations = p.buyer.Relaxations()
 	p.view.Advice = p.view.Advice[:0]
 	for _, r := range p.view.Relaxations {
-		p.view.Advice = append(p.view.Advice, r.Words)
+		p.view.Advice = append(p.view.Advice, auction.AdviceOf(r))
 	}
 }
 

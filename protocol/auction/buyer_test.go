@@ -313,7 +313,7 @@ func (w *buyerWorld) why() string {
 		fmt.Fprintf(&s, "%d %s\n", why[c], c)
 	}
 	for _, r := range w.b.Relaxations() {
-		s.WriteString(r.Words + "\n")
+		s.WriteString(auction.AdviceOf(r) + "\n")
 	}
 	return s.String()
 }

@@ -127,10 +127,10 @@ func TestAHintThatIsFollowedIsMetByOffers(t *testing.T) {
 			kinds[fmt.Sprint(x.Later > 0, x.Price > 0, x.Cores > 0)]++
 			n, price := offersIn(m.ask(changed, 1))
 			if n < x.Offers {
-				t.Fatalf("%s: got %d offers", x.Words, n)
+				t.Fatalf("%s: got %d offers", x.Change, n)
 			}
 			if x.From > 0 && price != x.From {
-				t.Fatalf("%s: the lowest was %s", x.Words, price)
+				t.Fatalf("%s: the lowest was %s", x.Change, price)
 			}
 		}
 	})

@@ -199,11 +199,11 @@ func (b *Buyer) relaxation(unit int, n need, sellers int) message.Relaxation {
 	if n.kind() == changesTime { // other changes may change what is asked, too
 		r.From = n.from
 	}
-	r.Words = b.relaxationWords(r)
+	r.Change = b.changeWords(r)
 	return r
 }
 
-func (b *Buyer) relaxationWords(r message.Relaxation) string {
+func (b *Buyer) changeWords(r message.Relaxation) string {
 	var parts []string
 	if r.Later > 0 {
 		parts = append(parts, "start "+ceilMinutes(r.Later)+" later")
@@ -214,12 +214,18 @@ func (b *Buyer) relaxationWords(r message.Relaxation) string {
 	if r.Cores > 0 {
 		parts = append(parts, fmt.Sprintf("%d cores", r.Cores))
 	}
-	words := strings.Join(parts, " and ") + ": " + offers(r.Offers)
-	if r.From > 0 {
-		words += " from " + r.From.String()
-	}
+	words := strings.Join(parts, " and ")
 	if len(b.cfg.Wants) > 1 {
 		words = fmt.Sprintf("unit %d: %s", r.Unit+1, words)
+	}
+	return words
+}
+
+// AdviceOf is a relaxation in words: the change, and what it would get.
+func AdviceOf(r message.Relaxation) string {
+	words := r.Change + ": " + offers(r.Offers)
+	if r.From > 0 {
+		words += " from " + r.From.String()
 	}
 	return words
 }

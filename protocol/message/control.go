@@ -88,7 +88,7 @@ type Relaxation struct {
 	Cores  int              `json:"cores,omitempty"`           // to ask for
 	Offers int              `json:"offers"`                    // sellers that would offer then
 	From   protocol.Credits `json:"from,omitempty"`            // of a later start: the lowest price per core-hour among them, if they say
-	Words  string           `json:"words"`
+	Change string           `json:"change"`                    // in words
 }
 
 // PurchasedUnit is one unit of a purchase.

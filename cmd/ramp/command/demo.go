@@ -167,7 +167,7 @@ func (d *demo) buy(ctx context.Context, j demoJob) error {
 	if err != nil {
 		return err
 	}
-	show := newProgress(stderr(d.c))
+	show := progressOf(d.c)
 	defer show.end()
 	call := buyCall{ID: newPurchaseID(false), Name: j.name, Document: string(doc.XML())}
 	var last message.Purchase
@@ -214,19 +214,15 @@ func (d *demo) show(w io.Writer, p message.Purchase) {
 	}
 	fmt.Fprintln(w)
 	if !p.Settled {
-		offering := p.Found
-		for _, n := range p.Reasons {
-			offering -= n
-		}
 		fmt.Fprintf(w, "  not bought: %s\n", p.Why)
-		fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{fmt.Sprintf("%d of %d: %s", max(0, offering), p.Found, reasonsLine(p.Reasons, p.Deadline))}, p.Advice...), "; "))
+		fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{fmt.Sprintf("%d of %d: %s", offering(p), p.Found, reasonsLine(p.Reasons, p.Deadline))}, p.Advice...), "; "))
 		return
 	}
 	for _, u := range p.Units {
 		fmt.Fprintf(w, "  bought %d cores on %s, %s to %s UTC, at %s per core-hour: %s %s (reservation %s)\n",
-			u.Cores, u.Resource, clockTime(u.Start), u.End.UTC().Format("15:04"), u.Price, u.Cost, p.Currency, u.Reservation)
+			u.Cores, u.Resource, clockTime(u.Start), u.End.UTC().Format("15:04"), money(u.Price), money(u.Cost), p.Currency, u.Reservation)
 	}
-	fmt.Fprintf(w, "  total %s %s; all %d voted in %.0f ms; settled in %.0f ms; contract %.16s…\n", p.Total, p.Currency, len(p.Units), p.VoteMS, p.SettleMS, p.Contract)
+	fmt.Fprintf(w, "  total %s %s; all %d voted in %.0f ms; settled in %.0f ms; contract %.16s…\n", money(p.Total), p.Currency, len(p.Units), p.VoteMS, p.SettleMS, p.Contract)
 }
 
 // finish shows the balances and the sum of the ledger.

@@ -3,49 +3,14 @@ package command
 import (
 	"fmt"
 	"io"
-	"os"
-	"sort"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
-
-// table prints rows in aligned columns, numbers and words alike to the left.
-func table(w io.Writer, rows ...[]string) {
-	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	for _, r := range rows {
-		fmt.Fprintln(tw, "  "+strings.Join(r, "\t"))
-	}
-	tw.Flush()
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w any) bool { return terminalWidth(w) > 0 }
-
-// defaultWidth is how many letters fit on a line of a terminal that does not say.
-const defaultWidth = 80
-
-// terminalWidth is how many letters fit on a line of a terminal; zero: w is none.
-func terminalWidth(w any) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
-	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	switch {
-	case err != nil:
-		return 0
-	case size.Col == 0:
-		return defaultWidth
-	}
-	return int(size.Col)
-}
 
 // clockTime prints an instant for people, in UTC to the minute.
 func clockTime(t time.Time) string {
@@ -63,6 +28,17 @@ func secondTime(t time.Time) string {
 	return t.UTC().Format("Jan 2 15:04:05")
 }
 
+// cent is what is shown of a credit in purchases; JSON has all of it.
+const cent = protocol.Credit / 100
+
+// money prints an amount for people: to the cent, unless it is below a credit.
+func money(c protocol.Credits) string {
+	if c < protocol.Credit {
+		return c.String()
+	}
+	return ((c + cent/2) / cent * cent).String()
+}
+
 func orDash(s string) string {
 	if s == "" {
 		return "-"
@@ -76,7 +52,7 @@ func unitRows(p message.Purchase) [][]string {
 	for _, u := range p.Units {
 		rows = append(rows, []string{
 			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Cores), clockTime(u.Start), clockTime(u.End),
-			u.Price.String(), u.Cost.String(), u.State, orDash(u.Reservation),
+			money(u.Price), money(u.Cost), u.State, orDash(u.Reservation),
 		})
 	}
 	return rows
@@ -84,16 +60,7 @@ func unitRows(p message.Purchase) [][]string {
 
 // reasonsLine sums refusals in words: "12 busy, 5 price".
 func reasonsLine(reasons map[string]int, deadline time.Time) string {
-	codes := make([]string, 0, len(reasons))
-	for c := range reasons {
-		codes = append(codes, c)
-	}
-	sort.Slice(codes, func(i, j int) bool {
-		if reasons[codes[i]] != reasons[codes[j]] {
-			return reasons[codes[i]] > reasons[codes[j]]
-		}
-		return codes[i] < codes[j]
-	})
+	codes := commonest(reasons)
 	parts := make([]string, len(codes))
 	for i, c := range codes {
 		parts[i] = fmt.Sprintf("%d %s", reasons[c], codeWords(protocol.Code(c), reasons[c] == 1, deadline))
@@ -134,7 +101,7 @@ func bestLine(best []*protocol.Credits) string {
 	for i, b := range best {
 		parts[i] = "-"
 		if b != nil {
-			parts[i] = b.String()
+			parts[i] = money(*b)
 		}
 	}
 	return strings.Join(parts, " / ")
@@ -154,29 +121,23 @@ func printPurchase(w io.Writer, p message.Purchase) {
 	if p.RFQ != "" {
 		name = p.RFQ + " (" + p.ID + ")"
 	}
-	fmt.Fprintf(w, "%s: %s\n", name, p.State)
+	fmt.Fprintf(w, "%s: %s\n", name, stateWords(w, p.State))
 	for _, r := range p.Rounds {
-		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%.1f ms)\n", r.Round, bestLine(r.Best), r.Offers, p.Found, r.Refusals, r.MS)
+		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, bestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
 	}
 	if len(p.Units) > 0 {
 		table(w, unitRows(p)...)
-		fmt.Fprintf(w, "  total %s %s\n", p.Total, p.Currency)
+		fmt.Fprintf(w, "  total %s %s\n", money(p.Total), p.Currency)
 	}
+	printWhen(w, p, time.Now())
 	for _, v := range p.Violations {
 		fmt.Fprintln(w, "  breaks:", v)
 	}
 	if p.Why != "" {
 		fmt.Fprintln(w, "  why:", p.Why)
 	}
-	if line := reasonsLine(p.Reasons, p.Deadline); line != "" && !p.Settled {
-		offering := p.Found
-		for _, n := range p.Reasons {
-			offering -= n
-		}
-		fmt.Fprintf(w, "  %d of %d offer what was asked: %s\n", max(0, offering), p.Found, line)
-	}
-	for _, a := range p.Advice {
-		fmt.Fprintln(w, "  advice:", a)
+	if !p.Settled {
+		printWhyNot(w, p)
 	}
 	if p.Settled {
 		fmt.Fprintf(w, "  contract %s, paid at %s\n", p.Contract, p.Bank.Name())

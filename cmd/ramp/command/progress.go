@@ -4,18 +4,30 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"ramp/protocol/message"
 )
 
-// progress shows how a purchase goes on: on a terminal one line that is
-// rewritten, elsewhere one line per change.
+// progress shows how a purchase goes on: on a terminal one table that is
+// rewritten in place, elsewhere one line per change.
 type progress struct {
 	w      io.Writer
 	live   bool
-	shown  int // letters on the live line
+	shown  int // lines of the live table
 	rounds int
 	state  string
+}
+
+// progressOf is the progress that a command shows: none, if it is to be quiet.
+func progressOf(c *cobra.Command) *progress {
+	if quiet, err := c.Flags().GetBool("quiet"); err == nil && quiet {
+		return newProgress(io.Discard)
+	}
+	return newProgress(stderr(c))
 }
 
 func newProgress(w io.Writer) *progress { return &progress{w: w, live: isTerminal(w)} }
@@ -23,7 +35,7 @@ func newProgress(w io.Writer) *progress { return &progress{w: w, live: isTermina
 // purchase shows its state.
 func (p *progress) purchase(v message.Purchase) {
 	if p.live {
-		p.line(fmt.Sprintf("%s: %s, %d found%s", nameOf(v), v.State, v.Found, roundText(v)))
+		p.redraw(p.screen(v))
 		return
 	}
 	if p.state == "" && v.Settled {
@@ -35,7 +47,7 @@ func (p *progress) purchase(v message.Purchase) {
 	}
 	if v.State != p.state {
 		p.state = v.State
-		fmt.Fprintf(p.w, "%s: %s (%s found)\n", nameOf(v), v.State, plural(v.Found, "resource"))
+		fmt.Fprintf(p.w, "%s: %s (%s found)%s\n", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until))
 	}
 }
 
@@ -46,30 +58,89 @@ func nameOf(v message.Purchase) string {
 	return v.ID
 }
 
-func roundText(v message.Purchase) string {
-	if len(v.Rounds) == 0 {
+// untilWords says when a phase ends at the latest.
+func untilWords(t time.Time) string {
+	if t.IsZero() {
 		return ""
 	}
-	r := v.Rounds[len(v.Rounds)-1]
-	return fmt.Sprintf(", round %d: best %s, %s", r.Round, bestLine(r.Best), plural(r.Offers, "offer"))
+	return ", until " + t.UTC().Format("15:04:05") + " UTC"
 }
 
-// line rewrites the live line, in one write and never longer than the terminal
-// is wide: a line that wraps cannot be rewritten.
-func (p *progress) line(s string) {
-	letters := []rune(s)
-	if most := max(1, terminalWidth(p.w)-1); len(letters) > most {
-		letters = append(letters[:most-1], '…')
+// screen are the lines of the live table: how it stands, and its last rounds, as
+// many as there is room for.
+func (p *progress) screen(v message.Purchase) []string {
+	width, rows := terminalSize(p.w)
+	head := fmt.Sprintf("%s: %s, %s found%s", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until))
+	lines := []string{strings.Replace(cut(head, width-1), v.State, stateWords(p.w, v.State), 1)}
+	if len(v.Rounds) == 0 {
+		return lines
 	}
-	pad := max(0, p.shown-len(letters))
-	fmt.Fprint(p.w, "\r"+string(letters)+strings.Repeat(" ", pad)+strings.Repeat("\b", pad))
-	p.shown = len(letters)
+	list := [][]string{{"round", "best", "offers", "refusals", "time"}}
+	for _, r := range lastOf(v.Rounds, max(1, rows-headLines)) {
+		list = append(list, []string{fmt.Sprint(r.Round), bestLine(r.Best), fmt.Sprint(r.Offers), fmt.Sprint(r.Refusals), spent(r.MS)})
+	}
+	return append(lines, tableLines(list, width-1)...)
 }
 
-// end takes the live line away.
+// headLines are the lines of the live table beside the rounds, and the one that
+// the cursor stands on.
+const headLines = 3
+
+// spent prints milliseconds for people.
+func spent(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
+}
+
+// redraw writes lines over those that were shown, in one write. No line is as
+// wide as the terminal: one that wraps cannot be written over.
+func (p *progress) redraw(lines []string) {
+	var b strings.Builder
+	if p.shown > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", p.shown)
+	}
+	for _, line := range lines {
+		b.WriteString("\r" + line + "\x1b[K\n")
+	}
+	b.WriteString("\r\x1b[J") // an interrupt that is echoed moves the cursor
+	fmt.Fprint(p.w, b.String())
+	p.shown = len(lines)
+}
+
+// note shows a sentence: on a terminal until the next one.
+func (p *progress) note(s string) {
+	if p.live {
+		p.redraw(wrapped(s, terminalWidth(p.w)-1))
+		return
+	}
+	fmt.Fprintln(p.w, s)
+}
+
+// wrapped parts a sentence between words into lines of at most so many letters.
+func wrapped(s string, most int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= most:
+			line += " " + word
+		default:
+			lines, line = append(lines, cut(line, most)), word
+		}
+	}
+	return append(lines, cut(line, most))
+}
+
+// line rewrites the live table as one line.
+func (p *progress) line(s string) { p.redraw([]string{cut(s, max(1, terminalWidth(p.w)-1))}) }
+
+// end takes the live table away.
 func (p *progress) end() {
 	if p.live && p.shown > 0 {
-		p.line("")
-		fmt.Fprint(p.w, "\r")
+		p.redraw(nil)
 	}
 }

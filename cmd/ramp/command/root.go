@@ -41,10 +41,12 @@ sides signed.
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().Bool("json", false, "print JSON for machines")
+	root.PersistentFlags().BoolP("quiet", "q", false, "show no progress, only results and errors")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%w", err)
 	})
 	root.AddCommand(newDemo(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal())
+	watchLists(root)
 	usageErrors(root)
 	return root
 }

@@ -53,6 +53,7 @@ purchase of the same request is not decided, that one is gone on with; and one I
 	o.register(c)
 	c.Flags().BoolVar(&o.approve, "approve", false, "ask before buying, also when the request is met")
 	c.Flags().StringVar(&o.id, "id", "", "ID of the purchase; one that was given before is shown, not bought again (default: a random one)")
+	c.Flags().DurationVar(&o.wait, "wait", 0, "try again until it is bought, at most so long")
 	c.Flags().BoolVar(&o.again, "again", false, "buy also while a purchase of the same request is not decided")
 	return c
 }
@@ -69,6 +70,7 @@ type buyFlags struct {
 	quote        bool
 	id           string
 	again        bool
+	wait         time.Duration
 }
 
 func (o *buyFlags) register(c *cobra.Command) {
@@ -93,6 +95,8 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 		return opt, fail(exitUsage, "", "--rounds %d: want 1..%d", o.rounds, protocol.MaxRounds)
 	case o.roundLimit < 10*time.Millisecond || o.roundLimit > time.Hour:
 		return opt, fail(exitUsage, "", "--round-limit %s: want 10ms..1h", o.roundLimit)
+	case o.wait < 0 || o.wait > maxTrying:
+		return opt, fail(exitUsage, "", "--wait %s: want 0..%s", o.wait, maxTrying)
 	case o.maxWait < 0:
 		return opt, fail(exitUsage, "", "--max-wait %s: want zero or more", o.maxWait)
 	}
@@ -129,7 +133,11 @@ func readRequest(in io.Reader, path string) (b []byte, doc rfql.Document, startN
 	if b, err = readInput(in, path, protocol.MaxDocument); err != nil {
 		return nil, doc, false, err
 	}
-	draft, _, err := rfql.Read(b)
+	return checkRequest(b, path)
+}
+
+func checkRequest(text []byte, path string) (b []byte, doc rfql.Document, startNow bool, err error) {
+	draft, _, err := rfql.Read(text)
 	if err != nil {
 		return nil, doc, false, rfqlError(path, err)
 	}
@@ -142,7 +150,7 @@ func readRequest(in io.Reader, path string) (b []byte, doc rfql.Document, startN
 			return doc.XML(), doc, true, nil
 		}
 	}
-	return b, doc, false, nil
+	return text, doc, false, nil
 }
 
 // rfqlError is one line per fault, with the file.
@@ -185,11 +193,11 @@ func newPurchaseID(quote bool) string {
 }
 
 func runBuy(c *cobra.Command, path string, o buyFlags) error {
-	b, doc, startNow, err := readRequest(c.InOrStdin(), path)
+	orders, err := ordersOf(c.InOrStdin(), path, o)
 	if err != nil {
 		return err
 	}
-	opt, err := o.options(doc)
+	first, err := orders(o.firstID())
 	if err != nil {
 		return err
 	}
@@ -198,18 +206,42 @@ func runBuy(c *cobra.Command, path string, o buyFlags) error {
 		return err
 	}
 	defer closeAgent()
-	call := buyCall{
-		ID: o.id, Name: requestName(path, doc), Document: string(b), Options: opt,
-		StartNow: startNow, Resume: !o.quote && !o.again || o.id != "",
+	if o.wait > 0 {
+		return buyUntil(c, agent, first, orders, time.Now().Add(o.wait))
 	}
-	if call.ID == "" {
-		call.ID = newPurchaseID(o.quote)
-	}
-	p, err := followPurchase(c, agent, "/v1/buy", call, call.ID)
+	p, err := followPurchase(c, agent, "/v1/buy", first, first.ID)
 	if err != nil {
 		return err
 	}
 	return printResult(c, p, o.quote)
+}
+
+// firstID is the ID of the first order.
+func (o buyFlags) firstID() string {
+	if o.id != "" {
+		return o.id
+	}
+	return newPurchaseID(o.quote)
+}
+
+// ordersOf makes orders for what a document asks for. Each is made from the
+// document anew: a start that is now is another one each time.
+func ordersOf(in io.Reader, path string, o buyFlags) (func(id string) (buyCall, error), error) {
+	text, err := readInput(in, path, protocol.MaxDocument)
+	if err != nil {
+		return nil, err
+	}
+	return func(id string) (buyCall, error) {
+		b, doc, startNow, err := checkRequest(text, path)
+		if err != nil {
+			return buyCall{}, err
+		}
+		opt, err := o.options(doc)
+		return buyCall{
+			ID: id, Name: requestName(path, doc), Document: string(b), Options: opt,
+			StartNow: startNow, Resume: !o.quote && !o.again || o.id != "",
+		}, err
+	}, nil
 }
 
 func printResult(c *cobra.Command, p message.Purchase, quote bool) error {

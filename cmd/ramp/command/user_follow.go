@@ -30,7 +30,7 @@ type following struct {
 
 // followPurchase shows how a purchase goes on until it is over.
 func followPurchase(c *cobra.Command, agent *caller, path string, call any, id string) (message.Purchase, error) {
-	f := &following{c: c, agent: agent, show: newProgress(stderr(c)), id: id}
+	f := &following{c: c, agent: agent, show: progressOf(c), id: id}
 	defer f.show.end()
 	err := agent.stream(c.Context(), path, call, f.line)
 	if err == nil && !f.done { // an agent in this process stops telling when the command is interrupted
@@ -85,7 +85,7 @@ func (f *following) stopped(err error) error {
 func (f *following) approve() error {
 	f.show.end()
 	in, ok := f.c.InOrStdin().(*os.File)
-	if !ok || !isTerminal(in) {
+	if !ok || !isTerminal(in) || f.waits() {
 		return f.answer(f.last.ID, false)
 	}
 	printPurchase(stderr(f.c), f.last)
@@ -97,6 +97,13 @@ func (f *following) approve() error {
 		}
 	}()
 	return nil
+}
+
+// waits reports whether the command goes on trying (--wait): then a set that does
+// not meet the request is no reason to ask.
+func (f *following) waits() bool {
+	d, err := f.c.Flags().GetDuration("wait")
+	return err == nil && d > 0 && len(f.last.Violations) > 0
 }
 
 func yes(in io.Reader) bool {
