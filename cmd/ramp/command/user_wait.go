@@ -3,9 +3,9 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,20 +102,35 @@ func (t trying) interrupted(id string, p message.Purchase, err error) error {
 	if p.ID != "" {
 		id = p.ID
 	}
+	switch last := t.letGo(id); {
+	case last.Settled:
+		return printResult(t.c, last, false)
+	case undecided(last.State):
+		return err
+	}
+	return t.nothingHeld()
+}
+
+// letGo asks to cancel a purchase, and tells how it stands then. It may have come
+// to its end by itself just before: then nobody tells of a cancellation.
+func (t trying) letGo(id string) message.Purchase {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.c.Context()), letGoTime)
 	defer cancel()
 	var last message.Purchase
-	stopErr := t.agent.stream(ctx, "/v1/cancel", idCall{ID: id}, func(raw json.RawMessage) error {
+	_ = t.agent.stream(ctx, "/v1/cancel", idCall{ID: id}, func(raw json.RawMessage) error { // how it stands tells more
 		var line progressLine
-		bad := json.Unmarshal(raw, &line)
+		err := json.Unmarshal(raw, &line)
 		last = line.Purchase
-		return bad
+		return err
 	})
-	var refused *exitError
-	if last.State == user.StateCancelled || errors.As(stopErr, &refused) { // or there was nothing to cancel
-		return t.nothingHeld()
+	if last.ID == "" || undecided(last.State) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.c.Context()), letGoTime)
+		defer cancel()
+		if err := t.agent.call(ctx, http.MethodPost, "/v1/purchase", idCall{ID: id}, &last); err != nil {
+			return message.Purchase{} // it was never begun
+		}
 	}
-	return err
+	return last
 }
 
 func (t trying) nothingHeld() error {
