@@ -59,8 +59,14 @@ func (r *Role) Transfer(now time.Time, from, to protocol.AgentID, currency strin
 // Arbitrate decides what a held unit is paid: 0..held. It answers
 // ledger.ErrAskStore if the store must be asked first: hand its answer to Recall.
 func (r *Role) Arbitrate(now time.Time, id protocol.ContractID, unit int, paid protocol.Credits, ref string) (protocol.Receipt, protocol.Output, error) {
-	receipt, records, err := r.ledger.Arbitrate(now, id, unit, paid, ref)
-	return receipt, protocol.Output{Save: records}, err
+	var receipt protocol.Receipt
+	var err error
+	out := r.ends(id, unit, r.cfg.ID, func() protocol.Output {
+		var records []protocol.Record
+		receipt, records, err = r.ledger.Arbitrate(now, id, unit, paid, ref)
+		return protocol.Output{Save: records}
+	})
+	return receipt, out, err
 }
 
 // Recall tells the bank what its store knows of a contract.

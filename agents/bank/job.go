@@ -24,8 +24,10 @@ func (r *Role) report(now time.Time, m protocol.Message, q message.JobReport) pr
 	if due, err := ledger.Due(q.Bundle.Bundle, n.Seller, j); err == nil && due != n.Due {
 		return r.no(m, protocol.CodeMismatch, "the record says that "+n.Due.String()+" is due, the contract "+due.String())
 	}
-	out := r.decide(m, n.Contract, func() (protocol.Receipt, []protocol.Record, error) {
-		return r.ledger.Report(now, n.Contract, q.Bundle.Bundle, n.Seller, j)
+	out := r.ends(n.Contract, n.Unit, m.Sender, func() protocol.Output {
+		return r.decide(m, n.Contract, func() (protocol.Receipt, []protocol.Record, error) {
+			return r.ledger.Report(now, n.Contract, q.Bundle.Bundle, n.Seller, j)
+		})
 	})
 	if r.ledger.Filed(n.Contract, n.Unit) == hash && len(out.Save) > 0 {
 		out.Send = append(out.Send, r.forward(q))
@@ -51,9 +53,27 @@ func (r *Role) judge(now time.Time, m protocol.Message, q message.JobVerdict) pr
 	if filed := r.ledger.Filed(n.Contract, n.Unit); filed != "" && filed != n.Record {
 		return r.no(m, protocol.CodeMismatch, "the record that is filed is "+filed)
 	}
-	return r.decide(m, n.Contract, func() (protocol.Receipt, []protocol.Record, error) {
-		return r.ledger.Judge(now, n.Contract, n.Unit, n.User, n.Agree, n.Record)
+	return r.ends(n.Contract, n.Unit, m.Sender, func() protocol.Output {
+		return r.decide(m, n.Contract, func() (protocol.Receipt, []protocol.Record, error) {
+			return r.ledger.Judge(now, n.Contract, n.Unit, n.User, n.Agree, n.Record)
+		})
 	})
+}
+
+// ends does what may end a unit's hold. If it did, those of the unit's user and
+// seller who did not ask are told; who misses it asks.
+func (r *Role) ends(id protocol.ContractID, unit int, asker protocol.AgentID, do func() protocol.Output) protocol.Output {
+	user, seller, open := r.ledger.Parties(id, unit)
+	out := do()
+	if _, _, still := r.ledger.Parties(id, unit); !open || still {
+		return out
+	}
+	for _, m := range r.tellEnded(ledger.Ended{Contract: id, User: user, Seller: seller, Unit: unit}) {
+		if m.Receivers[0] != asker {
+			out.Send = append(out.Send, m)
+		}
+	}
+	return out
 }
 
 // tellEnded tells seller and user of a unit that ended because somebody was

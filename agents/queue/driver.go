@@ -180,6 +180,12 @@ func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (cha
 	case message.Release:
 		body, changed = l.release(now, r)
 		asked = changed && l.gap <= MinGap // freed cores are for sale at once, if telling is cheap
+	case message.SlotQuery:
+		used, ok := l.used(now, r)
+		if !ok {
+			return false, false
+		}
+		body = used
 	case message.QueueQuery:
 		return false, true
 	default:

@@ -31,7 +31,7 @@ func (r *Role) commit(now time.Time, m protocol.Message) protocol.Output {
 func meant(m protocol.Message) bool {
 	p := m.Performative
 	switch m.Body.(type) {
-	case message.Reserved, message.Released, message.QueueChanged:
+	case message.Reserved, message.Released, message.QueueChanged, message.SlotUsed:
 		return m.Sender == protocol.LocalQueue
 	case message.Confirmation:
 		return p == protocol.Confirm && !m.Sender.Local()

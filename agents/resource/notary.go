@@ -30,3 +30,13 @@ func (n notary) Refund(r contract.Refund, now time.Time) (contract.VerifiedNote[
 	signer := identity.Peer{ID: n.credential.ID, Chain: n.credential.Chain}
 	return contract.VerifiedNote[contract.Refund]{Note: r, Signer: signer, DER: der}, nil
 }
+
+// Job signs what became of a unit's job.
+func (n notary) Job(r contract.JobRecord, now time.Time) (contract.VerifiedNote[contract.JobRecord], error) {
+	der, err := contract.SignNote(n.credential, r, now)
+	if err != nil {
+		return contract.VerifiedNote[contract.JobRecord]{}, err
+	}
+	signer := identity.Peer{ID: n.credential.ID, Chain: n.credential.Chain}
+	return contract.VerifiedNote[contract.JobRecord]{Note: r, Signer: signer, DER: der}, nil
+}

@@ -52,8 +52,10 @@ func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
 		return protocol.Output{} // the control socket has looked before
 	}
 	going := &row
-	if other := r.cancelling(c.ID); other != nil {
+	if other := r.awaitedRow(c.ID); other != nil {
 		going = other // the journal's may be older
+	} else if other := r.cancelling(c.ID); other != nil {
+		going = other // likewise
 	}
 	var out protocol.Output
 	for i := range going.Purchase.Units {
@@ -168,7 +170,7 @@ func (r *Role) cancelAnswered(c *cancellation, m protocol.Message) protocol.Outp
 		if m.Performative == protocol.Failure {
 			return protocol.Output{} // it cannot now; it is asked again
 		}
-		u.State = StateSettled
+		backToSettled(u)
 		c.row.Purchase.Why = "cancellation refused"
 		if len(body.Reasons) > 0 {
 			c.row.Purchase.Why += ": " + string(body.Reasons[0].Code) + " " + body.Reasons[0].Note
@@ -185,7 +187,15 @@ func (r *Role) cancelAnswered(c *cancellation, m protocol.Message) protocol.Outp
 		return protocol.Output{}
 	}
 	delete(r.cancels, c.key)
+	r.forgetEnded(c.row)
 	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(r.tellCancel(*c.row))
+}
+
+// backToSettled ends the cancellation of a unit, unless the unit has ended since.
+func backToSettled(u *message.PurchasedUnit) {
+	if u.State == StateCancelling {
+		u.State = StateSettled
+	}
 }
 
 func refundOf(d message.Decision, c *cancellation) (protocol.Refund, bool) {
@@ -242,17 +252,17 @@ func (r *Role) cancelOrder() []cancelKey {
 
 func (r *Role) giveUpCancel(key cancelKey, c *cancellation) protocol.Output {
 	delete(r.cancels, key)
-	unitOf(c.row, key.unit).State = StateSettled
+	backToSettled(unitOf(c.row, key.unit))
 	c.row.Purchase.Why = "the seller does not answer the cancellation"
 	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(r.tellCancel(*c.row))
 }
 
 // restoreCancels goes on with the cancellations of a purchase after a restart.
-func (r *Role) restoreCancels(now time.Time, row Row) protocol.Output {
+func (r *Role) restoreCancels(now time.Time, row *Row) protocol.Output {
 	var out protocol.Output
 	for _, u := range row.Purchase.Units {
 		if u.State == StateCancelling {
-			out.Send = append(out.Send, r.askCancel(now, cancelKey{row.Purchase.ID, u.Unit}, &row))
+			out.Send = append(out.Send, r.askCancel(now, cancelKey{row.Purchase.ID, u.Unit}, row))
 		}
 	}
 	return out.Join(r.wakeCancels(now))

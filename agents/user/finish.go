@@ -35,7 +35,8 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 	if c.State() == reserve.Settled {
 		p.view.Settled = true
 		p.mark(StateSettled)
-		return r.finish(now, p, StateSettled, "")
+		out := r.finish(now, p, StateSettled, "")
+		return out.Join(r.await(&p.row))
 	}
 	p.mark(StateVoid)
 	p.view.Void = c.Receipt().Receipt.Reason

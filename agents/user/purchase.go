@@ -93,6 +93,7 @@ func (r *Role) buy(now time.Time, order message.Buy) protocol.Output {
 		return r.fail(now, p, StateFailed, err.Error())
 	}
 	p.row = Row{Order: order, Terms: cfg.Terms[0]}
+	p.view.Mode = cfg.Modes[0]
 	p.view.Currency, p.view.Bank, p.view.Found = cfg.Terms[0].Currency, cfg.Terms[0].Bank, len(cfg.Sellers)
 	for _, w := range cfg.Wants {
 		if w.End.After(p.view.Deadline) {
@@ -136,11 +137,15 @@ func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfi
 		return auction.BuyerConfig{}, err
 	}
 	o := order.Options
+	mode, err := r.mode(now, o.Mode, terms, requests)
+	if err != nil {
+		return auction.BuyerConfig{}, err
+	}
 	cfg := auction.BuyerConfig{
 		Self: r.ID(), Conversation: order.ID, Document: order.Document, Wants: wants,
 		Rounds: o.Rounds, RoundLimit: o.RoundLimit, NoEarlyClose: o.NoEarlyClose,
 		Objective: o.Objective, MaxCost: o.MaxCost, CallAtMost: r.cfg.CallAtMost, Budget: r.cfg.Budget,
-		Terms: []protocol.Terms{terms}, Modes: []protocol.Mode{protocol.ModeOnReservation},
+		Terms: []protocol.Terms{terms}, Modes: []protocol.Mode{mode},
 	}
 	if cfg.Rounds == 0 {
 		cfg.Rounds = protocol.DefaultRounds
@@ -269,7 +274,7 @@ func (r *Role) vote(now time.Time, p *purchase, chosen []clearing.Bid) protocol.
 func (r *Role) coordinatorConfig(p *purchase) reserve.CoordinatorConfig {
 	sum := sha256.Sum256(p.row.Order.Document)
 	cfg := reserve.CoordinatorConfig{
-		Self: r.ID(), Conversation: p.view.ID, Terms: p.row.Terms, Mode: protocol.ModeOnReservation,
+		Self: r.ID(), Conversation: p.view.ID, Terms: p.row.Terms, Mode: p.view.Mode,
 		RFQ: hex.EncodeToString(sum[:]), Hold: r.cfg.Hold, Settle: r.cfg.Settle, Sign: r.sign,
 	}
 	if p.buyer != nil {

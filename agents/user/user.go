@@ -52,6 +52,7 @@ type Config struct {
 	// Budget is how many sellers a round asks if more than CallAtMost are known;
 	// zero: auction.DefaultBudget, AskEverybody: all, by gossip.
 	Budget int
+	Mode   protocol.Mode // when purchases are paid unless their order says it; none: see Options
 }
 
 // Role is a user agent.
@@ -64,6 +65,7 @@ type Role struct {
 	ended     map[string]bool
 	endings   []string // keys of ended, oldest first
 	cancels   map[cancelKey]*cancellation
+	awaited   map[protocol.ContractID]*awaited
 }
 
 // peer is a seller or bank that has told it is there. Its presence is the body of
@@ -95,7 +97,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	r := &Role{
 		cfg: cfg, timing: auction.NewTiming(),
 		known: map[protocol.AgentID]peer{}, purchases: map[string]*purchase{},
-		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{},
+		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: map[protocol.ContractID]*awaited{},
 	}
 	out, err := r.restore(t, now)
 	return r, out, err
@@ -133,6 +135,9 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 
 // converse brings a message to the conversation it belongs to.
 func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
+	if out, ok := r.heardOfJob(now, m); ok {
+		return out
+	}
 	if c := r.cancellationOf(m); c != nil {
 		return r.cancelAnswered(c, m)
 	}
@@ -162,7 +167,7 @@ func (r *Role) Wake(now time.Time) protocol.Output {
 			out = out.Join(r.advance(now, p, p.wake(now)))
 		}
 	}
-	return out.Join(r.wakeCancels(now))
+	return out.Join(r.wakeCancels(now)).Join(r.wakeAwaited(now))
 }
 
 // meet remembers who is there. A presence with an older counter is stale; one

@@ -148,10 +148,7 @@ func (c *change) restage(now time.Time, h *hold, kind Kind, ref string) {
 // due is what a report makes due, at most the unit's cost.
 func (r *JobReport) due(b *protocol.Bundle, u *protocol.BundleUnit) (protocol.Credits, error) {
 	if b.Mode != protocol.ModeMetered {
-		if r.Success {
-			return u.Cost, nil
-		}
-		return 0, nil
+		return u.Due(b.Mode, r.Success, r.Usage), nil
 	}
 	if err := r.Usage.Validate(); err != nil {
 		return 0, refuse(protocol.CodeMalformed, "unit %d: %s", r.Unit, err)
@@ -159,12 +156,7 @@ func (r *JobReport) due(b *protocol.Bundle, u *protocol.BundleUnit) (protocol.Cr
 	if u.Slot.Cores > 0 && r.Usage.CPU/time.Duration(u.Slot.Cores) > r.Usage.Wall {
 		return 0, refuse(protocol.CodeMismatch, "unit %d: %d cores cannot use %s in %s", r.Unit, u.Slot.Cores, r.Usage.CPU, r.Usage.Wall)
 	}
-	due, err := u.Tariff.Due(r.Usage)
-	if err != nil {
-		return u.Cost, nil // more than fits is more than the ceiling
-	}
-	kept, _ := protocol.Prepaid(u.Cost, due)
-	return kept, nil
+	return u.Due(b.Mode, r.Success, r.Usage), nil
 }
 
 // Due is what a seller's report of its unit makes due by the terms of a bundle.
@@ -185,6 +177,16 @@ func (l *Ledger) Filed(id protocol.ContractID, unit int) string {
 		return ""
 	}
 	return h.ref
+}
+
+// Parties are the user and the seller of a unit whose hold is open.
+func (l *Ledger) Parties(id protocol.ContractID, unit int) (user, seller protocol.AgentID, ok bool) {
+	k, err := parseContract(id)
+	h := l.holds[l.deals[dealKey{k, unit}]]
+	if err != nil || h == nil {
+		return "", "", false
+	}
+	return h.deal.user, h.deal.seller, true
 }
 
 // dealOf is a unit's outcome and its hold; no hold: it has ended.

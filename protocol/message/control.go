@@ -26,6 +26,7 @@ type Options struct {
 	QuoteOnly    bool               `json:"quote_only,omitempty"`
 	Approve      bool               `json:"approve,omitempty"` // ask before every purchase
 	Terms        []protocol.Terms   `json:"terms,omitempty"`   // banks to pay with; none: all known
+	Mode         protocol.Mode      `json:"mode,omitempty"`    // when to pay; none: as bank and sellers offer
 }
 
 // Approval answers a purchase that awaits approval.
@@ -77,6 +78,7 @@ type Purchase struct {
 	ElapsedMS   float64             `json:"elapsed_ms"`
 	Violations  []string            `json:"violations,omitempty"` // of the closest set
 	RefundTotal protocol.Credits    `json:"refunded,omitempty"`
+	Mode        protocol.Mode       `json:"mode,omitempty"` // when it is paid; none: on reservation
 }
 
 // Relaxation is a change to one unit of a request that would get offers: what is
@@ -103,6 +105,14 @@ type PurchasedUnit struct {
 	Price       protocol.Credits `json:"price_core_hour"`
 	Cost        protocol.Credits `json:"cost"`
 	State       string           `json:"state"`
+
+	// In the modes that pay after the fact, once the unit has ended:
+	Paid protocol.Credits `json:"paid,omitempty"`
+	How  protocol.End     `json:"ended,omitempty"` // as the bank says
+	// And when it is metered, as its seller has filed it:
+	Usage   *protocol.Usage  `json:"usage,omitempty"`
+	Due     protocol.Credits `json:"due,omitempty"`
+	Dispute string           `json:"dispute,omitempty"` // why the agent has not countersigned
 }
 
 // Round is one round as the buyer saw it. Best has, per unit, the standing

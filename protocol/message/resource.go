@@ -44,6 +44,11 @@ type ReservationLine struct {
 	Contract     protocol.ContractID `json:"contract,omitempty"`
 	Bank         protocol.AgentID    `json:"bank,omitempty"`
 	Why          string              `json:"why,omitempty"` // why it ended
+
+	Mode  protocol.Mode    `json:"mode,omitempty"`  // of the contract; none: on-reservation
+	Due   protocol.Credits `json:"due,omitempty"`   // as reported when the job had stopped
+	Usage *protocol.Usage  `json:"usage,omitempty"` // likewise
+	Paid  protocol.End     `json:"ended,omitempty"` // how the bank ended the unit's hold
 }
 
 // QueueQuery asks the batch system how it is now (local, query-ref); the answer

@@ -22,6 +22,7 @@ import (
 //	countersigned --the bank voided--> freed
 //	sold --lost by the batch system for good--> broken
 //	sold --cancelled and refunded--> cancelled
+//	sold --its job has stopped, in a bundle that is paid after the fact--> reported
 //
 // A countersigned unit is kept until a decision signed by the bank named in the
 // bundle is there, whoever brings it.
@@ -42,6 +43,7 @@ type Participant struct {
 type Notary interface {
 	Countersign(v contract.Verified, now time.Time) (contract.Sale, error)
 	Refund(r contract.Refund, now time.Time) (contract.VerifiedNote[contract.Refund], error)
+	Job(r contract.JobRecord, now time.Time) (contract.VerifiedNote[contract.JobRecord], error)
 }
 
 // Book is where promised slots are written, so that what is promised to one
@@ -174,6 +176,8 @@ func (p *Participant) Receive(now time.Time, m protocol.Message) (protocol.Outpu
 		p.released(t, body)
 	case message.QueueChanged:
 		p.reconcile(t, body)
+	case message.SlotUsed:
+		p.slotUsed(t, body)
 	case message.Confirmation:
 		p.confirm(t, m, body.Bundle)
 	case message.Cancellation:
@@ -209,6 +213,7 @@ func (p *Participant) wakeDeal(t *turn, d *deal) {
 	p.askBank(t, d)
 	for _, c := range d.claims {
 		p.retryClaim(t, c)
+		p.watchJob(t, c)
 	}
 	p.putAway(t, d)
 }

@@ -61,6 +61,10 @@ type claim struct {
 	remaking  bool       // lost after settlement, asked for again
 	retryAt   time.Time  // of whatever the claim waits for
 	retries   int
+
+	job  *jobEnd      // reported to the bank, in the modes that pay after the fact
+	over protocol.End // how the bank says that the unit ended; empty: it has not
+	look lookout      // when that is next looked after
 }
 
 // confirmation is a signed bundle whose slots the batch system is asked to keep.
@@ -123,7 +127,7 @@ func (c *claim) unsold() bool {
 }
 
 // blocks reports whether a claim's cores are promised.
-func (c *claim) blocks() bool { return c.unsold() || c.state == ClaimSold }
+func (c *claim) blocks() bool { return c.unsold() || c.state == ClaimSold && c.job == nil }
 
 // coreSeconds is the size of the claim's slot, rounded up to a second.
 func (c *claim) coreSeconds() int64 { return coreSeconds(c.item.Slot) }
@@ -169,7 +173,7 @@ func (c *claim) due() time.Time {
 			return c.holdUntil // then it is forgotten
 		}
 	}
-	return c.retryAt
+	return protocol.Earlier(c.retryAt, c.jobDue())
 }
 
 // empty reports whether nothing of the deal has to be remembered.

@@ -61,6 +61,7 @@ func (p *Participant) decide(t *turn, m protocol.Message, body message.Decision)
 		p.contradicted(t, body.Receipt)
 	}
 	p.refunded(t, d, body.Receipt)
+	p.ended(t, m, d, body.Receipt)
 }
 
 func signedByBank(pr *promise, r contract.VerifiedReceipt) bool {

@@ -40,7 +40,7 @@ func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
 func (c *claim) missing(at time.Time) bool {
 	switch c.state {
 	case ClaimHeld, ClaimCountersigned, ClaimSold:
-		return at.After(c.granted) && c.item.Slot.End.After(at) && !c.remaking && !c.releasing
+		return at.After(c.granted) && c.item.Slot.End.After(at) && !c.remaking && !c.releasing && c.job == nil
 	}
 	return false
 }

@@ -51,6 +51,10 @@ type savedClaim struct {
 	Refund    *contract.Refund `json:"refund,omitempty"`
 	Signed    []byte           `json:"refund_signed,omitempty"`
 	Paid      bool             `json:"refund_paid,omitempty"`
+
+	Job       *contract.JobRecord `json:"job,omitempty"` // as it was reported
+	JobSigned []byte              `json:"job_signed,omitempty"`
+	Over      protocol.End        `json:"over,omitempty"`
 }
 
 // savedSale is a countersigned bundle; the signatures were verified when they
@@ -106,6 +110,7 @@ func (c *claim) saved() savedClaim {
 		note := c.refund.signed.Note
 		s.Refund, s.Signed, s.Paid = &note, c.refund.signed.DER, c.refund.paid
 	}
+	c.saveJob(&s)
 	return s
 }
 
@@ -179,7 +184,7 @@ func (c *claim) finalAt() (time.Time, bool) {
 	case ClaimBroken:
 		return c.endedAt.Add(Retention), c.refund != nil && c.refund.paid && !c.releasing
 	case ClaimSold:
-		return c.item.Slot.End.Add(Retention), c.refund == nil
+		return c.item.Slot.End.Add(Retention), c.refund == nil && !c.paidLater()
 	}
 	return time.Time{}, false
 }
@@ -252,6 +257,7 @@ func (c *claim) line() message.ReservationLine {
 	if pr := c.deal.contract; pr != nil {
 		l.Contract, l.Bank = pr.sale.Verified.ID, pr.sale.Bundle.Bank
 	}
+	c.showJob(&l)
 	return l
 }
 

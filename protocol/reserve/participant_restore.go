@@ -154,6 +154,7 @@ func (p *Participant) readClaim(d *deal, s savedClaim, now time.Time) error {
 		c.refund = &refundDue{signed: contract.VerifiedNote[contract.Refund]{Note: *s.Refund, DER: s.Signed}, paid: s.Paid}
 		c.refund.signed.Signer.ID = p.cfg.Self
 	}
+	p.readJob(c, s)
 	d.claims = append(d.claims, c)
 	p.claims[c.id] = c
 	if c.blocks() && c.item.Slot.End.After(now) {

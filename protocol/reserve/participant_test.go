@@ -111,6 +111,14 @@ func (w *world) Refund(r contract.Refund, now time.Time) (contract.VerifiedNote[
 	return contract.OpenNote[contract.Refund](der, w.trust, now)
 }
 
+func (w *world) Job(r contract.JobRecord, now time.Time) (contract.VerifiedNote[contract.JobRecord], error) {
+	der, err := contract.SignNote(w.agents["atlas"], r, now)
+	if err != nil {
+		return contract.VerifiedNote[contract.JobRecord]{}, err
+	}
+	return contract.OpenNote[contract.JobRecord](der, w.trust, now)
+}
+
 // tables is a store in memory.
 type tables map[string]map[string][]byte
 

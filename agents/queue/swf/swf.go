@@ -30,6 +30,7 @@ type Config struct {
 	Dir   string    // of its own, where its reservations are kept
 	Now   func() time.Time
 	Slog  *slog.Logger
+	Jobs  queue.Model // what jobs in sold slots use: none of them runs
 }
 
 // fileName is the machine's file in its directory.
@@ -52,12 +53,13 @@ type machine struct {
 	path  string
 	state saved
 	m     *workload.Machine
+	jobs  queue.Model
 	plan  *workload.Profile // what the scheduler foresees; nil: to be played anew
 }
 
 // Open makes a driver of a log, with the reservations of its last run.
 func Open(cfg Config) (*queue.Loop, error) {
-	s := &machine{path: filepath.Join(cfg.Dir, fileName)}
+	s := &machine{path: filepath.Join(cfg.Dir, fileName), jobs: cfg.Jobs}
 	if err := queue.ReadFile(s.path, &s.state); err != nil {
 		return nil, err
 	}
@@ -245,6 +247,11 @@ func (s *machine) Release(now time.Time, id string) *protocol.Reason {
 	s.m.Release(id)
 	s.plan = nil // what waits may move up
 	return nil
+}
+
+// Used is what the model says of a slot's job.
+func (s *machine) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, *protocol.Reason) {
+	return s.jobs.Status(now, id, slot), nil
 }
 
 // State is what the machine's scheduler foresees, on the wall clock.

@@ -50,6 +50,12 @@ func (b *Batch) Receive(now time.Time, m protocol.Message) []sim.Later {
 	case message.Release:
 		body = message.Released{ID: r.ID, OK: b.system.Release(now, r.ID) == nil}
 		b.dirty = true
+	case message.SlotQuery:
+		status := jobsModel().Status(now, r.ID, r.Slot)
+		if meter, ok := b.system.(queue.Meter); ok {
+			status, _ = meter.Used(now, r.ID, r.Slot)
+		}
+		body = message.SlotUsed{ID: r.ID, At: now, Status: status}
 	case message.QueueQuery:
 		return b.tell(now)
 	default:

@@ -88,7 +88,7 @@ func (c *Checks) bankLegs(e ledger.Entry) {
 		b.held[leg.Line] += leg.Held
 		c.check(Money, leg.After == b.balance[leg.Line], "entry %d leaves line %d with %s, it has %s", e.Number, leg.Line, leg.After, b.balance[leg.Line])
 		free := b.balance[leg.Line] - b.held[leg.Line]
-		c.check(Money, free >= 0 || b.lines[leg.Line].account.Local(), "entry %d leaves %s with %s", e.Number, b.lines[leg.Line].account, free)
+		c.check(Money, free >= -c.m.limitOf(b.lines[leg.Line].account) || b.lines[leg.Line].account == ledger.Issuer, "entry %d leaves %s with %s", e.Number, b.lines[leg.Line].account, free)
 		c.check(Money, b.held[leg.Line] >= 0, "entry %d leaves line %d with %s held", e.Number, leg.Line, b.held[leg.Line])
 	}
 	for _, currency := range sorted(sums) {
@@ -100,17 +100,22 @@ func (c *Checks) bankLegs(e ledger.Entry) {
 // seller named in it had countersigned.
 func (c *Checks) bankDecides(e ledger.Entry) {
 	switch e.Kind {
-	case ledger.KindSettle, ledger.KindVoid:
+	case ledger.KindSettle, ledger.KindReserve, ledger.KindVoid:
 		had := c.bank.outcome[e.Contract]
 		c.check(AllOrNothing, had == "", "entry %d decides contract %.8s, which is %s", e.Number, e.Contract, had)
 		c.bank.outcome[e.Contract] = protocol.OutcomeVoid
 		c.follow("contract "+string(e.Contract), false)
-		if e.Kind == ledger.KindSettle {
+		if e.Kind != ledger.KindVoid {
 			c.bank.outcome[e.Contract] = protocol.OutcomeSettled
 			c.settles(e)
 		} else {
 			c.voids(e)
 		}
+		if e.Kind == ledger.KindReserve {
+			c.bankReserves(e)
+		}
+	case ledger.KindComplete:
+		c.bankCompletes(e)
 	case ledger.KindRefund:
 		k := refundKey{e.Contract, e.Unit}
 		c.check(Money, !c.bank.refunded[k], "entry %d refunds unit %d of contract %.8s again", e.Number, e.Unit, e.Contract)
@@ -135,7 +140,7 @@ func (c *Checks) settles(e ledger.Entry) {
 		c.check(HonestLoseNothing, agreed || !c.m.honest(u.Seller), "contract %.8s has unit %d of %s on other terms than it voted for", e.Contract, u.Unit, u.Seller.Name())
 		total += u.Cost
 	}
-	if len(e.Legs) > 0 && known {
+	if len(e.Legs) > 0 && known && e.Kind == ledger.KindSettle {
 		c.check(Money, -e.Legs[0].Amount == total, "contract %.8s costs %s, and its user pays %s", e.Contract, total, -e.Legs[0].Amount)
 	}
 }

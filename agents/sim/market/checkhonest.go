@@ -149,6 +149,8 @@ func (c *Checks) honestEntry(e ledger.Entry) {
 		c.settleHonest(e)
 	case ledger.KindRefund:
 		c.refundHonest(e)
+	case ledger.KindComplete:
+		c.completeHonest(e)
 	default:
 		c.otherEntry(e)
 	}
@@ -162,7 +164,7 @@ func (c *Checks) isSite(id protocol.AgentID) bool { return c.m.parties[id] == pa
 func (c *Checks) finishHonest() {
 	for i, u := range c.m.users {
 		id := u.Host.ID()
-		got, want := c.bank.balanceOf(id), credit(i)-c.loss.spent[id]
+		got, want := c.bank.balanceOf(id), c.m.cfg.credit(i)-c.loss.spent[id]
 		c.check(HonestLoseNothing, got == want, "%s has %s, and should have %s", u.Host.Name, got, want)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.loss.signed)) {
@@ -178,7 +180,7 @@ func (c *Checks) finishBought(id protocol.ContractID, b protocol.Bundle) {
 			continue // bought from who may not keep its word, or over, by any clock
 		}
 		claim := c.claims[u.Seller][u.Reservation]
-		sold := claim != nil && claim.state == "sold" && claim.contract == id
+		sold := claim != nil && (claim.state == "sold" || claim.state == "reported") && claim.contract == id
 		c.check(HonestLoseNothing, sold || c.bank.refunded[refundKey{id, u.Unit}],
 			"%s paid for unit %d of contract %.8s; it is %s at %s, and not refunded", b.User.Name(), u.Unit, id, claim.describe(), u.Seller.Name())
 	}

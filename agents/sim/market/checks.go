@@ -33,7 +33,7 @@ const (
 
 // Invariants are all of them, in order.
 func Invariants() []string {
-	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted}
+	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted, PaidForJobs}
 }
 
 // maxViolations are kept; the first is what matters.
@@ -60,6 +60,7 @@ type Checks struct {
 	counts     map[string]int
 	violations []Violation
 	loss       honestBook
+	jobs       jobBook
 	bids       bidsBook
 }
 
@@ -68,7 +69,7 @@ func NewChecks() *Checks {
 	return &Checks{
 		bank: newBankBook(), claims: map[protocol.AgentID]map[string]*claim{}, held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{},
 		deals: map[string][]claimKey{}, going: map[string]bool{}, counts: map[string]int{},
-		loss: newHonestBook(), bids: newBidsBook(),
+		loss: newHonestBook(), jobs: newJobBook(), bids: newBidsBook(),
 	}
 }
 
@@ -205,6 +206,7 @@ func (c *Checks) Finish() {
 	}
 	c.finishLedger()
 	c.finishHonest()
+	c.finishJobs()
 	c.finishBids()
 	for _, s := range c.m.sites {
 		c.finishSite(s)
@@ -231,6 +233,7 @@ func (c *Checks) finishPurchase(u *User, p message.Purchase) error {
 	if p.Contract == "" {
 		return nil
 	}
+	c.finishUnits(p)
 	o := c.bank.outcome[p.Contract]
 	settled := p.State == user.StateSettled
 	if p.State == user.StateCancelled && o == protocol.OutcomeSettled {
@@ -294,8 +297,12 @@ func (c *Checks) comparePaid(s *Site) error {
 			continue
 		}
 		for _, u := range b.Units {
-			if u.Seller == s.Host.ID() {
+			switch {
+			case u.Seller != s.Host.ID() || c.m.cfg.Barter: // its group earns
+			case b.Mode == protocol.ModeOnReservation:
 				want += u.Cost - c.bank.refunds[refundKey{id, u.Unit}]
+			default:
+				want += c.jobs.paid[refundKey{id, u.Unit}]
 			}
 		}
 	}

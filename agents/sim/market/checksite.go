@@ -49,6 +49,7 @@ type siteDeal struct {
 		State     string        `json:"state"`
 		HoldUntil time.Time     `json:"hold_until"`
 		Refund    *refundNote   `json:"refund"`
+		Job       *refundNote   `json:"job"` // likewise: that it is there
 	} `json:"claims"`
 }
 
@@ -80,6 +81,9 @@ func (c *Checks) siteSaved(h *sim.Host, r protocol.Record) {
 	for _, row := range d.Claims {
 		key := claimKey{h.ID(), row.ID}
 		keys = append(keys, key)
+		if row.Job != nil && row.State == "sold" {
+			row.State = "reported"
+		}
 		now := &claim{state: row.State, slot: row.Item.Slot, cost: row.Item.Cost, holdUntil: row.HoldUntil}
 		if named(row.State) {
 			now.contract = d.Contract
@@ -110,7 +114,7 @@ func (c *Checks) setClaim(key claimKey, now *claim) {
 // named reports whether a claim in this state is for its deal's contract. One
 // that is freed may have been for it, or for nothing.
 func named(state string) bool {
-	return state == "countersigned" || state == "sold" || state == "broken" || state == "cancelled"
+	return state == "reported" || state == "countersigned" || state == "sold" || state == "broken" || state == "cancelled"
 }
 
 // dealGone forgets the claims of a deal that its seller put away.

@@ -99,6 +99,11 @@ func (c *Cluster) Release(_ time.Time, id string) *protocol.Reason {
 	return nil
 }
 
+// Used is what the market's model says of a slot's job.
+func (c *Cluster) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, *protocol.Reason) {
+	return jobsModel().Status(now, id, slot), nil
+}
+
 // State is the machine as its scheduler sees it.
 func (c *Cluster) State(now time.Time) (message.QueueChanged, error) {
 	q := message.QueueChanged{At: now, Capacity: c.Cores}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ramp/agents/sim"
+	"ramp/protocol"
 )
 
 // Bounds of a simulated market.
@@ -34,6 +35,10 @@ type Config struct {
 	Faults    sim.Faults    `json:"faults" yaml:"faults"`
 	// Adversaries are how many of each kind there are besides the honest parties.
 	Adversaries map[string]int `json:"adversaries,omitempty" yaml:"adversaries,omitempty"`
+	// Modes are those that orders name at random; none: all are paid on reservation.
+	Modes []protocol.Mode `json:"modes,omitempty" yaml:"modes,omitempty"`
+	// Barter has the bank barter between groups of users and sites.
+	Barter bool `json:"barter,omitempty" yaml:"barter,omitempty"`
 }
 
 // Default is a small market of a day.
@@ -64,6 +69,9 @@ func (c Config) Validate() error {
 		if n := c.Adversaries[kind]; n < 0 || n > MaxAdversaries {
 			return fmt.Errorf("adversaries %s %d: want 0..%d", kind, n, MaxAdversaries)
 		}
+	}
+	if err := c.validateModes(); err != nil {
+		return err
 	}
 	if err := c.Faults.Validate(); err != nil {
 		return fmt.Errorf("faults: %w", err)

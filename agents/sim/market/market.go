@@ -108,6 +108,7 @@ func (m *Market) addSite(i int) {
 		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 64 << c.N(5)},
 		Price:      pricing.Band{Start: least + protocol.Credits(5+c.N(35))*protocol.Credit, Min: least},
 		Terms:      []protocol.Terms{m.Cast.Terms()}, Heartbeat: m.cfg.Heartbeat, TTL: 3 * m.cfg.Heartbeat,
+		Modes:        m.cfg.Modes,
 		Cancellation: reserve.CancelPolicy{Allowed: c.N(4) > 0, Before: time.Minute, FeePerMille: c.N(200)},
 	}
 	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
@@ -161,6 +162,7 @@ func credit(user int) protocol.Credits {
 // fund opens everybody's account and gives users their money, before anything
 // can fail.
 func (m *Market) fund() {
+	m.makePolicy()
 	open := func(h *sim.Host) {
 		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
 			_, out, err := b.OpenAccount(now, h.ID(), h.Name, 0)
@@ -172,7 +174,7 @@ func (m *Market) fund() {
 	}
 	pay := func(h *sim.Host, money protocol.Credits) {
 		open(h)
-		if money == 0 {
+		if money == 0 || m.cfg.Barter {
 			return
 		}
 		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
@@ -185,6 +187,9 @@ func (m *Market) fund() {
 	}
 	for _, r := range m.rogues {
 		pay(r.host, r.money)
+	}
+	if m.cfg.Barter {
+		m.barter()
 	}
 }
 

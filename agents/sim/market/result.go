@@ -106,7 +106,7 @@ func (c *Checks) Result() Result {
 	}
 	var paid protocol.Credits
 	for i, u := range c.m.users {
-		paid += credit(i) - c.bank.balanceOf(u.Host.ID())
+		paid += c.m.cfg.credit(i) - c.bank.balanceOf(u.Host.ID())
 		c.countPurchases(u, &r)
 	}
 	r.Money = paid.String()

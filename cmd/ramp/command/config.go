@@ -47,6 +47,8 @@ type userConfig struct {
 	CallAtMost int `yaml:"call_at_most,omitempty"`
 	// ResponseBudget is how many of more than that are asked in a round.
 	ResponseBudget int `yaml:"response_budget,omitempty"`
+	// Mode is when purchases are paid; none: as the bank and most sellers offer.
+	Mode string `yaml:"mode,omitempty"`
 }
 
 // payConfig is a bank and a currency.

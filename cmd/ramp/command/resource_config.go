@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ type resourceConfig struct {
 	MinPrice   string           `yaml:"minimum_price"`
 	Rounds     int              `yaml:"rounds,omitempty"` // anticipated rounds of bidding, n
 	Pay        []payConfig      `yaml:"pay"`              // banks and currencies it deals in
+	Modes      []string         `yaml:"modes,omitempty"`  // when it is paid; none: on-reservation
 	Properties propertiesConfig `yaml:"properties,omitempty"`
 	Horizon    span             `yaml:"horizon,omitempty"`
 	Hold       span             `yaml:"hold,omitempty"`
@@ -41,6 +43,47 @@ type swfConfig struct {
 	Log   string    `yaml:"log"`
 	Base  int64     `yaml:"base"` // second of the log at which the market starts
 	Start time.Time `yaml:"start,omitempty"`
+	Jobs  jobsModel `yaml:"jobs,omitempty"`
+}
+
+// jobsModel is what jobs in sold slots of a replayed machine would use.
+type jobsModel struct {
+	Fail int `yaml:"fail_per_mille,omitempty"` // of the jobs, lost half way
+	Idle int `yaml:"idle_per_mille,omitempty"` // of a job's core time, at most
+	Busy int `yaml:"busy_per_mille,omitempty"` // of the cores that others take, at most
+}
+
+func (j jobsModel) model() (queue.Model, error) {
+	for _, f := range []struct {
+		key string
+		n   int
+	}{{"fail", j.Fail}, {"idle", j.Idle}, {"busy", j.Busy}} {
+		if f.n < 0 || f.n > 1000 {
+			return queue.Model{}, fail(exitUsage, "", "configuration: resource.swf.jobs.%s_per_mille %d: want 0..1000", f.key, f.n)
+		}
+	}
+	return queue.Model{FailPerMille: j.Fail, IdlePerMille: j.Idle, BusyPerMille: j.Busy}, nil
+}
+
+// modes are the settlement modes of a list in the configuration.
+func modes(key string, words []string) ([]protocol.Mode, error) {
+	var list []protocol.Mode
+	for i, w := range words {
+		m, err := parseMode(w)
+		if err != nil {
+			return nil, fail(exitUsage, "", "configuration: %s[%d]: %w", key, i, err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// parseMode reads a settlement mode.
+func parseMode(s string) (protocol.Mode, error) {
+	if m := protocol.Mode(s); m.Known() {
+		return m, nil
+	}
+	return "", fmt.Errorf("settlement mode %.32q: want %s, %s or %s", s, protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
 }
 
 // localConfig is a part of this machine.
@@ -126,7 +169,11 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	if len(notes) > 0 {
 		log.Warn("odd workload log", "file", c.path(s.Log), "odd", swf.Told(notes))
 	}
-	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Base: s.Base, Start: s.Start, Dir: c.dir, Now: time.Now, Slog: log})
+	jobs, err := s.Jobs.model()
+	if err != nil {
+		return driver{}, err
+	}
+	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Jobs: jobs, Base: s.Base, Start: s.Start, Dir: c.dir, Now: time.Now, Slog: log})
 	if err != nil {
 		return driver{}, fail(exitUsage, "", "%w", err)
 	}
@@ -180,9 +227,13 @@ func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat sp
 	if err != nil {
 		return resource.Config{}, err
 	}
+	paid, err := modes("resource.modes", r.Modes)
+	if err != nil {
+		return resource.Config{}, err
+	}
 	p := r.Properties
 	cfg := resource.Config{
-		Credential: cred, Terms: terms,
+		Credential: cred, Terms: terms, Modes: paid,
 		Price: pricing.Band{Start: start, Min: least, Rounds: r.Rounds},
 		Properties: protocol.Properties{
 			OS: p.OS, OSVersion: p.OSVersion, Arch: p.Arch, CPUSpeed: p.CPUSpeed, Bandwidth: p.Bandwidth,

@@ -71,6 +71,7 @@ type buyFlags struct {
 	id           string
 	again        bool
 	wait         time.Duration
+	mode         string
 }
 
 func (o *buyFlags) register(c *cobra.Command) {
@@ -80,6 +81,7 @@ func (o *buyFlags) register(c *cobra.Command) {
 	f.BoolVar(&o.noEarlyClose, "no-early-close", false, "let every round last its limit, as the first RAMP did")
 	f.StringVar(&o.optimize, "optimize", "", "cost, time or cost-time (default: what the document says, else cost)")
 	f.StringVar(&o.maxCost, "max-cost", "", "most credits for the whole purchase")
+	f.StringVar(&o.mode, "mode", "", "when to pay: on-reservation, on-completion or metered (default: what the bank and most sellers offer)")
 	f.DurationVar(&o.maxWait, "max-wait", 0, "latest start, counted from now or from the document's start")
 }
 
@@ -102,6 +104,11 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	}
 	if o.id != "" && !validID(o.id) {
 		return opt, fail(exitUsage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, maxID, quotePrefix)
+	}
+	if o.mode != "" {
+		if opt.Mode, err = parseMode(o.mode); err != nil {
+			return opt, fail(exitUsage, "", "--mode: %w", err)
+		}
 	}
 	if o.optimize != "" {
 		if opt.Objective, err = protocol.ParseObjective(o.optimize); err != nil {

@@ -76,6 +76,11 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 		if role.Terms, err = payTerms("user.pay", u.Pay); err != nil {
 			return nil, err
 		}
+		if u.Mode != "" {
+			if role.Mode, err = parseMode(u.Mode); err != nil {
+				return nil, fail(exitUsage, "", "configuration: user.mode: %w", err)
+			}
+		}
 	}
 	if err := n.openJournal(); err != nil {
 		return nil, err

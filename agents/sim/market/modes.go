@@ -1,0 +1,141 @@
+package market
+
+import (
+	"fmt"
+	"time"
+
+	"ramp/agents/bank"
+	"ramp/agents/queue"
+	"ramp/agents/sim"
+	"ramp/bank/ledger"
+	"ramp/protocol"
+)
+
+// A market may deal in several settlement modes, and its bank may barter. Then
+// orders name a mode at random, windows are near enough for slots to end while
+// somebody looks, and jobs fail and leave cores idle now and then.
+
+// maxModes bounds the modes of a Config.
+const maxModes = 3
+
+// What members and groups of a bartering bank may owe.
+const (
+	memberLimit = 5_000 * protocol.Credit
+	groupLimit  = 20_000 * protocol.Credit
+	groups      = 2
+)
+
+// jobsModel is what jobs in sold slots use and how many of them fail.
+func jobsModel() queue.Model {
+	return queue.Model{FailPerMille: 150, IdlePerMille: 500, BusyPerMille: 300}
+}
+
+func (c Config) validateModes() error {
+	if len(c.Modes) > maxModes {
+		return fmt.Errorf("modes %v: want at most %d", c.Modes, maxModes)
+	}
+	for _, m := range c.Modes {
+		if !m.Known() || c.Barter && m == protocol.ModeOnReservation {
+			return fmt.Errorf("mode %.32q: want on-completion, metered or, if nobody barters, on-reservation", string(m))
+		}
+	}
+	if c.Barter && len(c.Modes) == 0 {
+		return fmt.Errorf("barter: want modes, on-completion among them")
+	}
+	return nil
+}
+
+// later reports whether some of the market's bundles are paid after the fact.
+func (c Config) later() bool { return len(c.Modes) > 0 }
+
+// drawMode is the mode of an order.
+func (c Config) drawMode(chance sim.Chance) protocol.Mode {
+	if !c.later() {
+		return protocol.ModeOnReservation
+	}
+	return c.Modes[chance.N(len(c.Modes))]
+}
+
+// credit is what a user has at first.
+func (c Config) credit(user int) protocol.Credits {
+	if c.Barter {
+		return 0
+	}
+	return credit(user)
+}
+
+// limitOf is how far below zero an account may go.
+func (m *Market) limitOf(id protocol.AgentID) protocol.Credits {
+	switch {
+	case m == nil || !m.cfg.Barter:
+		return 0
+	case m.parties[id] == partyUser:
+		return memberLimit
+	case id == ledger.GroupID(groupName(0)) || id == ledger.GroupID(groupName(1)):
+		return groupLimit
+	}
+	return 0
+}
+
+func groupName(i int) string { return fmt.Sprintf("g%d", i%groups) }
+
+// barter makes the groups of a bartering bank: users and sites are of one each, in
+// turn; the one shares half of what it earns, the other everything.
+func (m *Market) barter() {
+	list := make([]ledger.Group, groups)
+	for i := range list {
+		list[i] = ledger.Group{Name: groupName(i), Shared: ledger.Whole / 2 * int64(1+i)}
+	}
+	for i, u := range m.users {
+		g := &list[i%groups]
+		g.Members = append(g.Members, ledger.Member{User: u.Host.ID(), Pays: ledger.PaysUserThenGroup})
+	}
+	for i, s := range m.sites {
+		g := &list[i%groups]
+		g.Clusters = append(g.Clusters, s.Host.ID())
+	}
+	for _, g := range list {
+		shareOut(&g)
+		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+			_, opened, err := b.OpenGroup(now, g.Name)
+			if err != nil {
+				return opened, err
+			}
+			_, set, err := b.SetGroup(now, g)
+			return opened.Join(set), err
+		})
+		m.limit(ledger.GroupID(g.Name), groupLimit)
+	}
+	for _, u := range m.users {
+		m.limit(u.Host.ID(), memberLimit)
+	}
+}
+
+// shareOut gives members equal shares, and the first what is left over.
+func shareOut(g *ledger.Group) {
+	n := int64(len(g.Members))
+	for i := range g.Members {
+		g.Members[i].Share = ledger.Whole / n
+	}
+	if n > 0 {
+		g.Members[0].Share += ledger.Whole % n
+	}
+}
+
+func (m *Market) limit(id protocol.AgentID, limit protocol.Credits) {
+	m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+		_, out, err := b.SetLimit(now, id, Currency, limit)
+		return out, err
+	})
+}
+
+// makePolicy sets the bank's policy, before any money moves.
+func (m *Market) makePolicy() {
+	if !m.cfg.Barter {
+		return
+	}
+	m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+		_, out, err := b.SetPolicy(now, Currency, ledger.Policy{Kind: ledger.PolicyBarter})
+		return out, err
+	})
+}

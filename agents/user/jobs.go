@@ -1,0 +1,237 @@
+package user
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+)
+
+// In the modes that pay after the fact a purchase goes on when it is settled: its
+// money is held until each unit has ended. The agent hears of that from the
+// sellers and from the bank, and asks the bank if it hears nothing. A usage record
+// that a seller has filed it countersigns if it is one that the contract allows,
+// and disputes otherwise.
+
+// Bounds of purchases whose units have not all ended.
+const (
+	maxAwaited = 1 << 14 // further ones are shown as they were settled
+	// askAfter is how long after a slot's end the bank is asked, who pays at once
+	// if all goes well; askMost is between later questions.
+	askAfter = 30 * time.Second
+	askMost  = 10 * time.Minute
+)
+
+// The states of a unit whose hold has ended; others are the bank's word for it.
+const (
+	StateSucceeded = "succeeded"
+	StateUnitEnded = "paid"
+)
+
+// awaited is a settled purchase with units that have not ended.
+type awaited struct {
+	row   *Row
+	askAt time.Time
+	tries int
+}
+
+// await follows a purchase until each of its units has ended.
+func (r *Role) await(row *Row) protocol.Output {
+	p := &row.Purchase
+	if p.Mode == "" || p.Mode == protocol.ModeOnReservation || !p.Settled || !unended(p) || len(r.awaited) >= maxAwaited {
+		return protocol.Output{}
+	}
+	a := &awaited{row: row}
+	for _, u := range p.Units {
+		if open(u) {
+			a.askAt = protocol.Earlier(a.askAt, u.End.Add(askAfter))
+		}
+	}
+	r.awaited[p.Contract] = a
+	return protocol.Output{WakeAt: a.askAt}
+}
+
+// forgetEnded stops following a purchase whose units have all ended.
+func (r *Role) forgetEnded(row *Row) {
+	if !unended(&row.Purchase) {
+		delete(r.awaited, row.Purchase.Contract)
+	}
+}
+
+func unended(p *message.Purchase) bool { return slices.ContainsFunc(p.Units, open) }
+
+// open reports whether a unit's money is still held.
+func open(u message.PurchasedUnit) bool { return u.State == StateSettled || u.State == StateCancelling }
+
+// awaitedRow is the row of a purchase that is followed; nil for others.
+func (r *Role) awaitedRow(id string) *Row {
+	for _, a := range r.awaited { // in any order: there is one
+		if a.row.Purchase.ID == id {
+			return a.row
+		}
+	}
+	return nil
+}
+
+// heardOfJob takes what is about a purchase that is followed; false: it is about
+// something else.
+func (r *Role) heardOfJob(now time.Time, m protocol.Message) (protocol.Output, bool) {
+	switch body := m.Body.(type) {
+	case message.Decision:
+		if a := r.awaited[body.Contract]; a != nil && body.Receipt != nil && r.cancellationOf(m) == nil {
+			return r.unitsEnded(a, body.Receipt), true
+		}
+	case message.JobReport:
+		a := r.awaited[body.Bundle.ID]
+		if a == nil {
+			return protocol.Output{}, true // over, or never ours
+		}
+		return r.judge(now, a, body), true
+	}
+	return protocol.Output{}, false
+}
+
+// unitsEnded notes which units a receipt of the contract's bank says have ended.
+func (r *Role) unitsEnded(a *awaited, v *contract.VerifiedReceipt) protocol.Output {
+	p := &a.row.Purchase
+	if !v.Checked() || v.Contract != p.Contract || v.Bank != p.Bank || v.Signer.ID != p.Bank {
+		return protocol.Output{} // a receipt, but not for this contract by its bank
+	}
+	changed := false
+	for _, e := range v.Ends {
+		u := unitOf(a.row, e.Unit)
+		if u == nil || !open(*u) {
+			continue
+		}
+		u.State, u.Paid, u.How, changed = stateOf(e), e.Paid, e.How, true
+		p.RefundTotal += u.Cost - e.Paid
+	}
+	for _, f := range v.Refunds {
+		if u := unitOf(a.row, f.Unit); u != nil && u.State == StateSettled { // a broken unit; one that was cancelled waits for its answer
+			u.State, u.Paid, changed = StateCancelled, u.Cost-f.Amount, true
+			p.RefundTotal += f.Amount
+		}
+	}
+	if !changed {
+		return protocol.Output{}
+	}
+	event := "ended"
+	if !unended(p) {
+		delete(r.awaited, p.Contract)
+		event = "done"
+	}
+	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, event))
+}
+
+// stateOf is a unit's state for people: what became of its job if the bank says
+// that, else that it was paid.
+func stateOf(e protocol.UnitEnd) string {
+	switch e.How {
+	case protocol.EndSucceeded:
+		return StateSucceeded
+	case protocol.EndFailed, protocol.EndExpired:
+		return string(e.How)
+	}
+	return StateUnitEnded
+}
+
+// judge countersigns a usage record, or disputes it. The same record gets the
+// same verdict whenever it is shown.
+func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Output {
+	u := unitOf(a.row, q.Signed.Note.Unit)
+	if u == nil || !open(*u) || q.Signed.Signer.ID != u.Seller || q.Bundle.Bundle.User != r.ID() {
+		return protocol.Output{} // of another's unit, or one that has ended
+	}
+	hash, err := contract.RecordHash(q.Signed.Note)
+	if err != nil {
+		return protocol.Output{}
+	}
+	why := faultOf(q)
+	note := contract.Verdict{
+		Version: contract.NoteVersion, Contract: q.Bundle.ID, Unit: u.Unit, User: r.ID(), Record: hash, Agree: why == "", At: now.UTC(),
+	}
+	der, err := contract.SignNote(r.cfg.Credential, note, now)
+	if err != nil {
+		return protocol.Output{} // silence agrees; the seller shows it again
+	}
+	signed, err := contract.OpenNote[contract.Verdict](der, r.cfg.Trust, now)
+	if err != nil {
+		return protocol.Output{}
+	}
+	out := r.noteUsage(a, u, q.Signed.Note, why)
+	out.Send = append(out.Send, protocol.Message{
+		Performative: protocol.Request, Sender: r.ID(), Receivers: []protocol.AgentID{a.row.Purchase.Bank},
+		Protocol: protocol.ProtocolRequest, Conversation: a.row.Purchase.ID, ReplyWith: fmt.Sprintf("verdict-%d", u.Unit),
+		Body: message.JobVerdict{Signed: signed},
+	})
+	return out
+}
+
+// noteUsage keeps what a record says beside its unit, once.
+func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, n contract.JobRecord, why string) protocol.Output {
+	if u.Usage != nil && *u.Usage == n.Usage && u.Dispute == why {
+		return protocol.Output{}
+	}
+	u.Usage, u.Due, u.Dispute = &n.Usage, n.Due, why
+	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, "usage"))
+}
+
+// faultOf is why a record cannot be countersigned, as far as a buyer can tell;
+// "" if it can.
+func faultOf(q message.JobReport) string {
+	n, b := q.Signed.Note, q.Bundle.Bundle
+	i := slices.IndexFunc(b.Units, func(u protocol.BundleUnit) bool { return u.Unit == n.Unit })
+	if i < 0 {
+		return "the contract has no such unit"
+	}
+	u := b.Units[i]
+	switch {
+	case u.Within(n.Usage) != n.Usage:
+		return fmt.Sprintf("%d cores and %s cannot give %s of core time in %s", u.Slot.Cores, u.Slot.Wall(), n.Usage.CPU, n.Usage.Wall)
+	case n.Due != u.Due(b.Mode, n.Success, n.Usage):
+		return fmt.Sprintf("%s is due by the contract, not %s", u.Due(b.Mode, n.Success, n.Usage), n.Due)
+	case n.Ended.Before(u.Slot.Start.Add(n.Usage.Wall - protocol.ClockSkew)):
+		return "it ended before it can have used so much"
+	case u.Tariff.TimeLimit > 0 && n.Usage.Wall > u.Tariff.TimeLimit+protocol.ClockSkew+time.Minute:
+		return fmt.Sprintf("it ran for %s, and its time limit is %s", n.Usage.Wall, u.Tariff.TimeLimit)
+	}
+	return ""
+}
+
+// wakeAwaited asks the bank about units that should have ended.
+func (r *Role) wakeAwaited(now time.Time) protocol.Output {
+	var out protocol.Output
+	for _, a := range r.awaitedInOrder() {
+		if !now.Before(a.askAt) {
+			out.Send = append(out.Send, r.askOutcome(a))
+			a.askAt = now.Add(min(askMost, askAfter<<min(a.tries, maxCancelTries)))
+			a.tries++
+		}
+		out.WakeAt = protocol.Earlier(out.WakeAt, a.askAt)
+	}
+	return out
+}
+
+func (r *Role) askOutcome(a *awaited) protocol.Message {
+	return protocol.Message{
+		Performative: protocol.QueryRef, Sender: r.ID(), Receivers: []protocol.AgentID{a.row.Purchase.Bank},
+		Protocol: protocol.ProtocolRequest, Conversation: a.row.Purchase.ID, ReplyWith: "ended",
+		Body: message.OutcomeQuery{Contract: a.row.Purchase.Contract},
+	}
+}
+
+func (r *Role) awaitedInOrder() []*awaited {
+	list := make([]*awaited, 0, len(r.awaited))
+	for _, a := range r.awaited {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b *awaited) int {
+		return cmp.Or(a.askAt.Compare(b.askAt), strings.Compare(a.row.Purchase.ID, b.row.Purchase.ID))
+	})
+	return list
+}
