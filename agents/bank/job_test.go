@@ -68,7 +68,7 @@ func TestAJobIsPaidWhenItsSellerSaysThatItSucceeded(t *testing.T) {
 	}
 	c.restart()
 	c.expect("a wrong amount", c.ask(seller, protocol.Request, c.record(v, true, 0, 1)), seller+" refuse mismatch")
-	c.expect("report", c.ask(seller, protocol.Request, c.record(v, true, 0, protocol.Credit)), seller+" agree settled")
+	c.expect("report", c.ask(seller, protocol.Request, c.record(v, true, 0, protocol.Credit)), seller+" agree settled", markettest.User+" inform settled")
 	c.expect("again", c.ask(seller, protocol.Request, c.record(v, false, 0, 0)), seller+" agree settled")
 	if got := c.balanceOf(seller); got != protocol.Credit {
 		t.Errorf("the seller has %s, want 1", got)
@@ -86,13 +86,15 @@ func TestAUsageRecordIsSentToItsUserWhoAgreesOrNot(t *testing.T) {
 		c.expect("again", c.ask(seller, protocol.Request, r), seller+" agree settled")
 		other := c.verdict(c.record(v, false, 30*time.Minute, 125_000), true)
 		c.expect("a verdict on another record", c.ask(user, protocol.Request, other), user+" refuse mismatch")
-		c.expect("verdict", c.ask(user, protocol.Request, c.verdict(r, agree)), user+" agree settled")
 		if agree {
+			c.expect("agreed", c.ask(user, protocol.Request, c.verdict(r, true)), seller+" inform settled", user+" agree settled")
 			continue
 		}
+		c.expect("disputed", c.ask(user, protocol.Request, c.verdict(r, false)), user+" agree settled")
 		_, out, err := c.role.Arbitrate(c.now, v.ID, 0, 25_000, "hearing")
 		c.must(err)
 		c.save(out)
+		c.expect("arbitrated", out, user+" inform settled", seller+" inform settled")
 	}
 	if got := c.balanceOf(seller); got != 150_000 {
 		t.Errorf("the seller has %s, want 0.15", got)

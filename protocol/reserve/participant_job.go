@@ -137,9 +137,11 @@ func (p *Participant) slotUsed(t *turn, s message.SlotUsed) {
 	case u.Tariff.TimeLimit > 0 && u.Tariff.MayStop(used):
 		s.Status.State, s.Status.Ended = protocol.JobExpired, s.At
 		p.report(t, c, u, s.Status, used)
-	default:
+	case t.now.Before(u.Slot.End):
 		t.see(c.deal)
 		c.look = lookout{at: nextLook(u, t.now)}
+	default:
+		t.wait(c, backOff(c.look.tries))
 	}
 }
 

@@ -84,7 +84,14 @@ func (w *world) body(body protocol.Body) string {
 		if b.Receipt == nil {
 			return fmt.Sprintf("decision %s", b.Outcome)
 		}
+		if ends := b.Receipt.Ends; len(ends) > 0 {
+			return fmt.Sprintf("decision %s with receipt: %s, %s paid", b.Outcome, ends[0].How, ends[0].Paid)
+		}
 		return fmt.Sprintf("decision %s with receipt, %d refunds", b.Outcome, len(b.Receipt.Refunds))
+	case message.SlotQuery:
+		return "what became of " + w.short(b.ID)
+	case message.JobReport:
+		return job(b)
 	case message.RefundRequest:
 		return fmt.Sprintf("refund unit %d: %s, fee %s", b.Signed.Note.Unit, b.Signed.Note.Amount, b.Signed.Note.Fee)
 	}

@@ -31,7 +31,7 @@ func (w *world) confirm(t *testing.T, a args) string {
 func (w *world) sign(t *testing.T, user string, a args) contract.Verified {
 	b := protocol.Bundle{
 		Version: protocol.BundleVersion, Conversation: a.text("conv", "c1"), User: w.id(user), Bank: w.id(a.text("bank", "bank")),
-		Currency: a.text("currency", "CRD"), Mode: protocol.ModeOnReservation, RFQ: strings.Repeat(a.text("doc", "d"), 64),
+		Currency: a.text("currency", "CRD"), Mode: protocol.Mode(a.text("mode", "on-reservation")), RFQ: strings.Repeat(a.text("doc", "d"), 64),
 		Nonce: strings.Repeat("0", 32), SettleBy: w.now.Add(a.wait("settle", "20s")),
 	}
 	for _, id := range w.list(a["r"]) {
@@ -45,6 +45,7 @@ func (w *world) sign(t *testing.T, user string, a args) contract.Verified {
 		slot := protocol.Slot{Start: dawn.Add(time.Hour), End: dawn.Add(2 * time.Hour), Cores: 1}
 		b.Units = []protocol.BundleUnit{{Seller: w.id(a.text("seller", "atlas")), Reservation: a["r"], Slot: slot, Price: protocol.Credit, Cost: protocol.Credit}}
 	}
+	w.meter(&b, a)
 	b.Units[0].Cost -= protocol.Credits(a.number("cheaper", 0))
 	b.Units[0].Slot.End = b.Units[0].Slot.End.Add(a.wait("longer", "0s"))
 	for _, u := range b.Units {
@@ -64,7 +65,7 @@ func (w *world) decide(t *testing.T, a args) string {
 	if body.Outcome == protocol.OutcomeSettled || body.Outcome == protocol.OutcomeVoid {
 		body.Receipt = w.receipt(t, v, a)
 	}
-	return w.receive(t, args{"from": a.text("from", "bank")}, protocol.Agree, body)
+	return w.receive(t, args{"from": a.text("from", "bank"), "re": a["re"]}, protocol.Agree, body)
 }
 
 func (w *world) receipt(t *testing.T, v contract.Verified, a args) *contract.VerifiedReceipt {
@@ -73,6 +74,7 @@ func (w *world) receipt(t *testing.T, v contract.Verified, a args) *contract.Ver
 		Version: contract.ReceiptVersion, Bank: w.id(by), Contract: v.ID, Outcome: protocol.Outcome(a["outcome"]), Entry: 7,
 		Time: w.now, User: v.Bundle.User, Total: v.Bundle.Total, Currency: "CRD",
 	}
+	w.late(&r, v.Bundle.Mode, a)
 	if r.Outcome == protocol.OutcomeVoid {
 		r.Reason, r.Total = protocol.CodeSettleBy, 0
 	}

@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	w.cfg = reserve.ParticipantConfig{
 		Self:  w.id("atlas"),
 		Terms: []protocol.Terms{{Bank: w.id("bank"), Currency: "CRD"}},
-		Modes: []protocol.Mode{protocol.ModeOnReservation}, Notary: w,
+		Modes: []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}, Notary: w,
 		Hold: time.Minute, BuyerHolds: 4, BuyerCoreSeconds: 100 * 3600,
 		Cancellation: reserve.CancelPolicy{Allowed: true, Before: time.Minute, FeePerMille: 100},
 	}
@@ -255,6 +255,8 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	case "bank-refuses":
 		return w.receive(t, args{"from": "bank", "re": a["re"], "conv": a.text("conv", "c1")}, protocol.Refuse,
 			message.Refused(protocol.Code(a.text("code", "funds")), "no"))
+	case "used":
+		return w.used(t, a)
 	case "reservations":
 		return w.reservations()
 	}

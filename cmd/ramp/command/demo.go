@@ -31,41 +31,45 @@ func newDemo() *cobra.Command {
 		Short: "Bring up a whole market on this machine and buy in it",
 		Long: `Starts one bank, twenty resource agents and one user agent, each its own process
 with its own key, journal and address, and buys: the thirteen jobs of the source, a
-request of three units, and one that nobody can meet. With --keep the market stays up
+request of three units, and one that nobody can meet. With --policy a smaller market
+shows a settlement mode: jobs of seconds are bought, run, fail, and are paid or not,
+and everybody's balances are shown after each step. With --keep the market stays up
 and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.
 
 ` + exitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.c = c
-			if d.stop && (d.keep || d.logs != "") {
+			if d.stop && (d.keep || d.logs != "" || d.policy != "") {
 				return fail(exitUsage, "", "--stop goes with --dir alone")
 			}
 			if d.stop {
 				return d.stopKept(c.Context())
 			}
-			return d.run(c.Context())
+			return d.byPolicy(c.Context())
 		},
 	}
 	c.Flags().BoolVar(&d.keep, "keep", false, "leave the market up")
 	c.Flags().BoolVar(&d.stop, "stop", false, "end a market that was kept in --dir")
 	c.Flags().StringVar(&d.dir, "dir", "", "keep all state in this directory (default: a temporary one)")
+	c.Flags().StringVar(&d.policy, "policy", "", "show a settlement mode in place of the thirteen jobs: barter")
 	c.Flags().StringVar(&d.logs, "logs", "", "replay the workload logs in this directory; what is missing is synthetic")
 	return c
 }
 
 // demo is one run of the demonstration.
 type demo struct {
-	c     *cobra.Command
-	keep  bool
-	stop  bool
-	dir   string
-	logs  string
-	bank  *process
-	sites []*process
-	user  *process
-	begun time.Time
-	place func(resource int) (log string, base int64) // real log, or empty
+	c      *cobra.Command
+	keep   bool
+	stop   bool
+	dir    string
+	logs   string
+	policy string
+	bank   *process
+	sites  []*process
+	user   *process
+	begun  time.Time
+	place  func(resource int) (log string, base int64) // real log, or empty
 
 	count int  // resources; 0: all twenty
 	quiet bool // says nothing
@@ -139,6 +143,20 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return d.explainKept()
 	}
 	return nil
+}
+
+// byPolicy runs the demonstration that was asked for.
+func (d *demo) byPolicy(ctx context.Context) error {
+	if d.policy != "" && d.logs != "" {
+		return fail(exitUsage, "", "--logs goes without --policy")
+	}
+	switch d.policy {
+	case "":
+		return d.run(ctx)
+	case "barter":
+		return d.barter(ctx)
+	}
+	return fail(exitUsage, "", "--policy %q: want barter", d.policy)
 }
 
 // makeDir makes the directory of the demonstration; made says that it is a

@@ -18,11 +18,8 @@ import (
 // bringUp makes and starts every agent, the bank first: its address is the one
 // by which all others join.
 func (d *demo) bringUp(ctx context.Context) error {
-	ca, err := identity.NewCA("demo-ca", time.Now(), caLifetime, rand.Reader)
+	ca, err := d.newAuthority()
 	if err != nil {
-		return err
-	}
-	if err := writeCA(filepath.Join(d.dir, "ca"), ca); err != nil {
 		return err
 	}
 	d.say("starting one bank, %d resource agents and one user agent in %s", d.sitesWanted(), d.dir)
@@ -39,6 +36,15 @@ func (d *demo) bringUp(ctx context.Context) error {
 		return err
 	}
 	return d.awaitMarket(ctx)
+}
+
+// newAuthority makes the market's own authority.
+func (d *demo) newAuthority() (*identity.CA, error) {
+	ca, err := identity.NewCA("demo-ca", time.Now(), caLifetime, rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return ca, writeCA(filepath.Join(d.dir, "ca"), ca)
 }
 
 // agentDir makes the directory of an agent: credential and configuration.

@@ -140,7 +140,7 @@ func printPurchase(w io.Writer, p message.Purchase) {
 		printWhyNot(w, p)
 	}
 	if p.Settled {
-		fmt.Fprintf(w, "  contract %s, paid at %s\n", p.Contract, p.Bank.Name())
+		printEnds(w, p)
 	}
 }
 

@@ -35,7 +35,7 @@ func newUserList() *cobra.Command {
 			for _, p := range list {
 				paid := "-"
 				if p.Settled {
-					paid = (p.Total - p.RefundTotal).String() + " " + p.Currency
+					paid = paidWords(p)
 				}
 				rows = append(rows, []string{p.ID, p.RFQ, clockTime(p.Created), p.State, fmt.Sprint(len(p.Units)), paid})
 			}

@@ -1,0 +1,159 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// The worked example of bartering (docs/BANKING.md), with jobs of a second: at
+// 7,200 a core-hour a core costs 2 for a second.
+const (
+	barterPrice = 7_200
+	barterWall  = time.Second
+)
+
+// barter trades as the worked example does: group A shares half of what its
+// clusters earn, group B everything.
+func (d *demo) barter(ctx context.Context) error {
+	return d.runModes(ctx, "barter", func(ctx context.Context, m *modesMarket) error {
+		if err := m.openBarter(ctx); err != nil {
+			return err
+		}
+		if err := m.barterAtOnce(ctx); err != nil {
+			return err
+		}
+		return m.barterBack(ctx)
+	})
+}
+
+func (m *modesMarket) openBarter(ctx context.Context) error {
+	if err := m.operate(ctx, "/v1/policy", policyCall{Currency: demoCurrency, Policy: "barter"}, nil); err != nil {
+		return err
+	}
+	m.say("starting a bartering bank, three clusters and two user agents in %s", m.dir)
+	if err := m.barterAgents(ctx); err != nil {
+		return err
+	}
+	half, all := int64(protocol.Credit/2), int64(protocol.Credit) // shares are parts per million, as credits are of micro-credits
+	for _, g := range []groupView{
+		{Group: "A", Shared: half, Clusters: []string{"a-cluster", "a-broken"}, Members: []memberView{{User: "a1", Share: all / 10 * 6}, {User: "a2", Share: all / 10 * 4}}},
+		{Group: "B", Shared: all, Clusters: []string{"b-cluster"}, Members: []memberView{{User: "b1", Share: all}}},
+	} {
+		if err := m.operate(ctx, "/v1/opengroup", nameCall{Name: g.Group}, nil); err != nil {
+			return err
+		}
+		if err := m.operate(ctx, "/v1/group", g, nil); err != nil {
+			return err
+		}
+	}
+	for _, l := range []limitCall{{Account: "group:A", Limit: 100}, {Account: "a1", Limit: 60}, {Account: "b1", Limit: 20}, {Account: "group:B", Limit: 50}} {
+		l.Limit *= protocol.Credit
+		if err := m.operate(ctx, "/v1/limit", l, nil); err != nil {
+			return err
+		}
+	}
+	m.columns = []string{"a1", "a2", "A", "b1", "B"}
+	return m.sellers(ctx, 3)
+}
+
+func (m *modesMarket) barterAgents(ctx context.Context) error {
+	for _, s := range []modesSite{
+		{name: "a-cluster"}, {name: "b-cluster"},
+		{name: "a-broken", jobs: jobsModel{Fail: 1000}}, // it loses every job half way
+	} {
+		s.price, s.mode = barterPrice, protocol.ModeOnCompletion
+		if err := m.site(ctx, s); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"a1", "b1"} {
+		if err := m.buyer(ctx, name); err != nil {
+			return err
+		}
+	}
+	dir, err := m.agentDir(m.ca, "a2", config{}) // a member that buys nothing
+	if err != nil {
+		return err
+	}
+	a2, err := (&config{Certificate: "agent.pem", Key: "agent.key", dir: dir}).credential()
+	if err != nil {
+		return err
+	}
+	return m.account(ctx, a2.ID, "a2", true)
+}
+
+// job is an order of the worked example.
+func barterJob(user, site string, cores int) modesOrder {
+	return modesOrder{user: user, site: site, cores: cores, wall: barterWall, price: barterPrice}
+}
+
+// barterAtOnce: a1 buys for 120 on B's cluster, and b1 for 50 on one of A's that
+// fails.
+func (m *modesMarket) barterAtOnce(ctx context.Context) error {
+	first, err := m.hold(ctx, barterJob("a1", "b-cluster", 60))
+	if err != nil {
+		return err
+	}
+	second, err := m.hold(ctx, barterJob("b1", "a-broken", 25))
+	if err != nil {
+		return err
+	}
+	if _, err := m.ended(ctx, "a1", first); err != nil {
+		return err
+	}
+	_, err = m.ended(ctx, "b1", second)
+	return err
+}
+
+// barterBack: b1 buys for 50 on A's cluster, and a1 asks for more than it has.
+func (m *modesMarket) barterBack(ctx context.Context) error {
+	third, err := m.hold(ctx, barterJob("b1", "a-cluster", 25))
+	if err != nil {
+		return err
+	}
+	if _, err := m.ended(ctx, "b1", third); err != nil {
+		return err
+	}
+	refused, err := m.order(ctx, barterJob("a1", "b-cluster", 50))
+	switch {
+	case err != nil:
+		return err
+	case refused.Settled:
+		return fail(exitFailed, "", "a1 was to be refused, and bought for %s", refused.Total)
+	}
+	return m.step(ctx, &refused, "a1 asks for 100 on b-cluster, and has 15 and its group's 65: %s", refused.Why)
+}
+
+// hold orders a job and shows what is held for it.
+func (m *modesMarket) hold(ctx context.Context, o modesOrder) (message.Purchase, error) {
+	p, err := m.order(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	if !p.Settled {
+		return p, fail(exitFailed, "", "%s could not buy on %s: %s", o.user, o.site, p.Why)
+	}
+	return p, m.step(ctx, &p, "%s buys %d cores for %s on %s: %s held", o.user, o.cores, o.wall, o.site, p.Total)
+}
+
+// ended waits for the end of a job and shows who was paid.
+func (m *modesMarket) ended(ctx context.Context, user string, p message.Purchase) (message.Purchase, error) {
+	p, err := m.end(ctx, user, p)
+	if err != nil {
+		return p, err
+	}
+	u := p.Units[0]
+	return p, m.step(ctx, &p, "%s's job on %s: %s; %s paid, %s free again", user, u.Resource, endWords(u), u.Paid, u.Cost-u.Paid)
+}
+
+// endWords is how a unit ended, with how the bank says it if that is not the same.
+func endWords(u message.PurchasedUnit) string {
+	if u.How == "" || string(u.How) == u.State {
+		return u.State
+	}
+	return fmt.Sprintf("%s (%s)", u.State, u.How)
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// printEnds shows what became of a settled purchase's money: paid at once, or held
+// until each job has ended.
+func printEnds(w io.Writer, p message.Purchase) {
+	if p.Mode == "" || p.Mode == protocol.ModeOnReservation {
+		fmt.Fprintf(w, "  contract %s, paid at %s\n", p.Contract, p.Bank.Name())
+		return
+	}
+	var paid, held protocol.Credits
+	for _, u := range p.Units {
+		if u.How == "" && u.State != "cancelled" {
+			held += u.Cost // units of one bundle: their sum is its total
+		}
+		paid += u.Paid
+		if line := endLine(u); line != "" {
+			fmt.Fprintf(w, "  unit %d: %s\n", u.Unit+1, line)
+		}
+	}
+	fmt.Fprintf(w, "  contract %s, %s at %s: %s paid, %s held, %s free again\n", p.Contract, p.Mode, p.Bank.Name(), paid, held, p.RefundTotal)
+}
+
+// endLine is what a unit's job used, and how it ended.
+func endLine(u message.PurchasedUnit) string {
+	line := ""
+	if u.Usage != nil {
+		line = fmt.Sprintf("used %s of core time in %s, %s due; ", u.Usage.CPU, u.Usage.Wall, u.Due)
+	}
+	switch {
+	case u.How != "":
+		return line + fmt.Sprintf("%s: %s paid of %s", endWords(u), u.Paid, u.Cost)
+	case u.Dispute != "":
+		return line + "disputed: " + u.Dispute
+	case line != "":
+		return line + "countersigned"
+	}
+	return ""
+}
+
+// paidWords is what a settled purchase has cost, and what is still held for it.
+func paidWords(p message.Purchase) string {
+	var held protocol.Credits
+	for _, u := range p.Units {
+		if p.Mode != "" && p.Mode != protocol.ModeOnReservation && u.How == "" && u.State != "cancelled" {
+			held += u.Cost
+		}
+	}
+	words := (p.Total - p.RefundTotal - held).String() + " " + p.Currency
+	if held > 0 {
+		words += fmt.Sprintf(" (%s held)", held)
+	}
+	return words
+}
