@@ -24,8 +24,8 @@ func TestNoSeedBreaksAnInvariantOfPayAfterTheFact(t *testing.T) {
 		barter bool
 		seeds  uint64
 	}{
-		{"modes mixed", mixed, false, 40},
-		{"bartering", mixed[1:2], true, 40},
+		{"modes mixed", mixed, false, 20},
+		{"bartering", mixed[1:2], true, 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() {
