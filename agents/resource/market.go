@@ -15,13 +15,22 @@ type market struct {
 	calendar *calendar.Calendar
 	known    bool
 	state    *message.QueueChanged // not in the calendar yet
+	heard    time.Time             // when the last state came
+	down     *message.QueueDown    // the batch system cannot be asked; nil: it can
+	running  int                   // jobs in the last state
+	queued   int
 }
 
 // renew takes the batch system's state as it is now.
-func (k *market) renew(q message.QueueChanged) {
-	k.known = true
+func (k *market) renew(now time.Time, q message.QueueChanged) {
+	k.known, k.down, k.heard = true, nil, now
+	k.running, k.queued = len(q.Running), len(q.Queued)
 	k.state = &q
 }
+
+// fail notes that the batch system cannot be asked: until it can, nothing is
+// sold on what it told before.
+func (k *market) fail(q message.QueueDown) { k.down = &q }
 
 // current is the market as of the last state. Playing a queue forward takes
 // milliseconds, so it is done once per state, and not at all for states that

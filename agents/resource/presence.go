@@ -40,7 +40,7 @@ func (r *Role) beat(now time.Time) protocol.Output {
 // Leave tells the market that the resource goes. It makes no more offers and
 // sends no more presences, but keeps what it has promised.
 func (r *Role) Leave() protocol.Output {
-	r.draining = true
+	r.leaving = true
 	r.beatAt = time.Time{}
 	return r.announce(0)
 }

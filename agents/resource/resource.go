@@ -35,7 +35,9 @@ type Role struct {
 	promises *reserve.Participant
 	quotes   ring[message.QuoteLine]
 	strange  ring[thread] // threads that were answered not-understood
-	draining bool
+	drained  *drained // by the site's owner
+	leaving  bool
+	banks    banks
 	beatAt   time.Time
 	counter  uint64 // of presences
 	counted  uint64 // saved: counter may rise to it
@@ -63,8 +65,9 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 		cfg: cfg, self: cfg.Credential.ID, sellers: auction.NewSellers(cfg.seller()),
 		quotes: newRing[message.QuoteLine](MaxQuotes), strange: newRing[thread](maxStrange),
 		market: market{calendar: calendar.New(cfg.Properties.Cores, now)},
+		banks:  banks{terms: cfg.Terms, heard: map[protocol.AgentID]bankHeard{}},
 	}
-	if err := tables.Each(TablePresence, r.readCounter); err != nil {
+	if err := r.readTables(tables); err != nil {
 		return nil, protocol.Output{}, err
 	}
 	promises := cfg.participant()
@@ -78,6 +81,14 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	return r, out.Join(r.poll(now)).Join(r.beat(now)), nil
 }
 
+// readTables reads what is the agent's own beside its promises.
+func (r *Role) readTables(tables protocol.Tables) error {
+	if err := tables.Each(TablePresence, r.readCounter); err != nil {
+		return err
+	}
+	return tables.Each(TableDrained, r.readDrained)
+}
+
 // ID is the agent's own.
 func (r *Role) ID() protocol.AgentID { return r.self }
 
@@ -86,8 +97,16 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 	switch body := m.Body.(type) {
 	case message.QueueChanged:
 		if m.Sender == protocol.LocalQueue {
-			r.market.renew(body)
+			r.market.renew(now, body)
 		}
+	case message.QueueDown:
+		if m.Sender == protocol.LocalQueue {
+			r.market.fail(body)
+			return protocol.Output{}
+		}
+	case message.Presence:
+		r.banks.hear(now, m, body)
+		return protocol.Output{}
 	case message.CallForProposals:
 		if m.Performative == protocol.CFP {
 			return r.call(now, m, body)
@@ -102,8 +121,8 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 
 // call answers a call for proposals and keeps why.
 func (r *Role) call(now time.Time, m protocol.Message, call message.CallForProposals) protocol.Output {
-	if code, why := r.closed(); code != "" {
-		return r.refuse(m, message.Refusal{Round: call.Round, Reasons: []protocol.Reason{{Code: code, Unit: protocol.AllUnits, Note: why}}})
+	if p, ok := r.paused(now); ok {
+		return r.refuse(m, message.Refusal{Round: call.Round, Reasons: []protocol.Reason{{Code: p.code, Unit: protocol.AllUnits, Note: p.why}}})
 	}
 	a, ok := r.sellers.Call(now, m, call, r.market.current())
 	if !ok {
@@ -115,22 +134,12 @@ func (r *Role) call(now time.Time, m protocol.Message, call message.CallForPropo
 	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, a.Performative, a.Body)}}
 }
 
-// closed says why nothing is offered at all, if so.
-func (r *Role) closed() (protocol.Code, string) {
-	switch {
-	case r.draining:
-		return protocol.CodeDraining, "the resource makes no more offers"
-	case !r.market.known:
-		return protocol.CodeUnavailable, "the batch system has not told its state yet"
-	}
-	return "", ""
-}
-
-// accept asks for a vote on an offer. While draining it is still answered for
-// what is held already.
+// accept asks for a vote on an offer. While nothing is sold it is still answered
+// for what is held already.
 func (r *Role) accept(now time.Time, m protocol.Message, a message.Acceptance) protocol.Output {
 	var offered *reserve.Offered
-	if o, document, ok := r.sellers.Offer(now, m.Sender, m.Conversation, a.Offer.ID); ok && !r.draining {
+	_, closed := r.paused(now)
+	if o, document, ok := r.sellers.Offer(now, m.Sender, m.Conversation, a.Offer.ID); ok && !closed {
 		offered = &reserve.Offered{Offer: o, Document: document}
 	}
 	return r.promises.Accept(now, m, a, offered)
@@ -163,9 +172,6 @@ func (r *Role) poll(now time.Time) protocol.Output {
 		Protocol: protocol.ProtocolQueue, Body: message.QueueQuery{},
 	}}}
 }
-
-// Drain stops offering, or goes on with it. What was promised is kept.
-func (r *Role) Drain(on bool) { r.draining = on }
 
 // Promised counts the units that are held, in doubt, or sold and not over.
 func (r *Role) Promised(now time.Time) int { return r.promises.Promised(now) }

@@ -263,7 +263,7 @@ func TestNothingIsOfferedBlindly(t *testing.T) {
 	if p := role.Receive(noon, m).Send[0].Performative; p != protocol.Propose {
 		t.Fatalf("answer %s, want propose", p)
 	}
-	role.Drain(true)
+	role.Drain(noon, "maintenance")
 	refused(protocol.CodeDraining)
 }
 

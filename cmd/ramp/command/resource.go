@@ -22,7 +22,8 @@ machine.
 	}
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/resource below the data directory)")
 	c.PersistentFlags().String("config", "", "configuration file (default: config.yaml in the directory)")
-	c.AddCommand(newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations())
+	c.AddCommand(newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations(),
+		newResourceStatus(), newResourceDrain(), newResourceResume())
 	return c
 }
 

@@ -102,6 +102,9 @@ func (r *resourceNode) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/check", handler(r.check))
 	mux.HandleFunc("POST /v1/offers", handler(r.offers))
 	mux.HandleFunc("POST /v1/reservations", handler(r.reservations))
+	mux.HandleFunc("POST /v1/status", handler(r.status))
+	mux.HandleFunc("POST /v1/drain", handler(r.drain))
+	mux.HandleFunc("POST /v1/resume", handler(r.resume))
 }
 
 // with reads something of the role in the goroutine that owns it.

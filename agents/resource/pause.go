@@ -1,0 +1,166 @@
+package resource
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// TableDrained has one row while the site's owner has stopped the sales.
+const TableDrained = "seller-drained"
+
+const drainedKey = "sales"
+
+// When sales pause by themselves.
+const (
+	// MaxStale is the age of the batch system's last state beyond which nothing
+	// is sold: it is asked every PollPeriod, and may be slow.
+	MaxStale = 10 * time.Minute
+	// bankPatience is added to the time that a bank's presence holds: a few that
+	// are lost on the way are no outage.
+	bankPatience = time.Minute
+)
+
+// drained is why the owner stopped the sales, and when.
+type drained struct {
+	Since time.Time `json:"since"`
+	Why   string    `json:"why,omitempty"`
+}
+
+func (r *Role) readDrained(_ string, value []byte) error {
+	var d drained
+	if err := json.Unmarshal(value, &d); err != nil {
+		return fmt.Errorf("journal: table %s: %w", TableDrained, err)
+	}
+	r.drained = &d
+	return nil
+}
+
+// Drain stops the sales until Resume, across restarts. What was sold is
+// honoured, and what is held may still be bought. Why is for people, at most
+// protocol.MaxName bytes are kept.
+func (r *Role) Drain(now time.Time, why string) protocol.Output {
+	if r.drained != nil && r.drained.Why == why {
+		return protocol.Output{}
+	}
+	d := drained{Since: now, Why: why[:min(len(why), protocol.MaxName)]}
+	if r.drained != nil {
+		d.Since = r.drained.Since
+	}
+	r.drained = &d
+	value, err := json.Marshal(d)
+	if err != nil {
+		panic(fmt.Sprintf("resource: %T cannot be encoded: %v", d, err)) // a time and a string
+	}
+	return protocol.Output{Save: []protocol.Record{{Table: TableDrained, Key: drainedKey, Value: value}}}
+}
+
+// Resume sells again.
+func (r *Role) Resume() protocol.Output {
+	if r.drained == nil {
+		return protocol.Output{}
+	}
+	r.drained = nil
+	return protocol.Output{Save: []protocol.Record{{Table: TableDrained, Key: drainedKey}}}
+}
+
+// pause is why nothing is sold.
+type pause struct {
+	code  protocol.Code
+	why   string
+	since time.Time
+}
+
+// paused says why nothing is offered at all, if so.
+func (r *Role) paused(now time.Time) (pause, bool) {
+	switch d := r.drained; {
+	case d != nil && d.Why != "":
+		return pause{protocol.CodeDraining, "the site sells nothing now: " + d.Why, d.Since}, true
+	case d != nil:
+		return pause{protocol.CodeDraining, "the site sells nothing now", d.Since}, true
+	case r.leaving:
+		return pause{protocol.CodeDraining, "the resource makes no more offers", now}, true
+	}
+	if p, ok := r.market.paused(now); ok {
+		return p, true
+	}
+	return r.banks.paused(now)
+}
+
+// paused: without the batch system nothing is offered, and nothing on old news.
+func (k *market) paused(now time.Time) (pause, bool) {
+	switch {
+	case k.down != nil:
+		return pause{protocol.CodeUnavailable, "the batch system cannot be asked: " + k.down.Why, k.down.Since}, true
+	case !k.known:
+		return pause{protocol.CodeUnavailable, "the batch system has not told its state yet", time.Time{}}, true
+	case now.Sub(k.heard) > MaxStale:
+		return pause{protocol.CodeUnavailable, "the batch system has told nothing for " + MaxStale.String(), k.heard.Add(MaxStale)}, true
+	}
+	return pause{}, false
+}
+
+// banks are those that the site deals with, as they were last heard.
+type banks struct {
+	terms []protocol.Terms
+	heard map[protocol.AgentID]bankHeard
+}
+
+// bankHeard is a bank's last sign of life.
+type bankHeard struct {
+	at  time.Time
+	ttl time.Duration // how long it holds
+}
+
+// lapsed reports whether a bank has been silent for longer than it said it would.
+func (h bankHeard) lapsed(now time.Time) bool { return now.After(h.lapses()) }
+
+func (h bankHeard) lapses() time.Time { return h.at.Add(h.ttl + bankPatience) }
+
+// hear takes a sign of life. A bank that says farewell is gone when its patience
+// is over, unless it comes back.
+func (b *banks) hear(now time.Time, m protocol.Message, p message.Presence) {
+	deals := slices.ContainsFunc(b.terms, func(t protocol.Terms) bool { return t.Bank == m.Sender })
+	if deals && p.Agent == protocol.KindBank && p.TTL >= 0 && p.TTL <= protocol.MaxTTL {
+		b.heard[m.Sender] = bankHeard{now, p.TTL}
+	}
+}
+
+// paused: if every bank was heard and is silent now, what is sold cannot be
+// settled. One that was never heard stops nothing: not every seller hears
+// presences.
+func (b *banks) paused(now time.Time) (pause, bool) {
+	var last bankHeard
+	for _, t := range b.terms {
+		h, ok := b.heard[t.Bank]
+		if !ok || !h.lapsed(now) {
+			return pause{}, false
+		}
+		if h.lapses().After(last.lapses()) {
+			last = h
+		}
+	}
+	if last.at.IsZero() {
+		return pause{}, false
+	}
+	why := "no bank can be reached, the last was heard at " + last.at.UTC().Format(time.RFC3339)
+	return pause{protocol.CodeUnavailable, why, last.lapses()}, true
+}
+
+// status lists the banks in the order of the terms.
+func (b *banks) status(now time.Time) []message.BankStatus {
+	list := []message.BankStatus{}
+	for _, t := range b.terms {
+		s := message.BankStatus{Bank: t.Bank, Currency: t.Currency}
+		if h, ok := b.heard[t.Bank]; ok {
+			reachable := !h.lapsed(now)
+			s.Reachable, s.Heard = &reachable, h.at
+		}
+		list = append(list, s)
+	}
+	return list
+}

@@ -1,0 +1,74 @@
+package resource
+
+import (
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+// Status is how the agent stands, for its owner.
+func (r *Role) Status(now time.Time) message.ResourceStatus {
+	s := message.ResourceStatus{
+		Agent: r.self, At: now, Sales: message.SalesOpen,
+		Queue: r.market.status(now), Slots: r.slots(now), Banks: r.banks.status(now),
+	}
+	if p, ok := r.paused(now); ok {
+		s.Sales, s.Why, s.Since = message.SalesPaused, p.why, p.since
+		if p.code == protocol.CodeDraining {
+			s.Sales = message.SalesDrained
+		}
+	}
+	return s
+}
+
+// status is the batch system as it was last told.
+func (k *market) status(now time.Time) message.QueueStatus {
+	s := message.QueueStatus{State: "up", Told: k.heard, Running: k.running, Queued: k.queued}
+	if k.known {
+		s.Busy, s.Capacity = k.Load(now)
+	}
+	switch p, ok := k.paused(now); {
+	case ok && k.down == nil && !k.known:
+		s.State, s.Why = "unknown", p.why
+	case ok:
+		s.State, s.Why, s.Since = "down", p.why, p.since
+	}
+	return s
+}
+
+// slots counts the units that the journal has.
+func (r *Role) slots(now time.Time) message.SlotStatus {
+	s := message.SlotStatus{Unknown: r.promises.Strangers(), Owed: r.promises.Owed()}
+	for _, l := range r.promises.Reservations() {
+		switch reserve.ClaimState(l.State) {
+		case reserve.ClaimReserving, reserve.ClaimHeld:
+			s.Held++
+		case reserve.ClaimCountersigned:
+			s.InDoubt++
+		case reserve.ClaimBroken:
+			s.Broken++
+		case reserve.ClaimSold:
+			countSold(&s, now, l.Slot)
+		}
+	}
+	return s
+}
+
+// countSold counts a sold slot that is not over.
+func countSold(s *message.SlotStatus, now time.Time, slot protocol.Slot) {
+	if !slot.End.After(now) {
+		return
+	}
+	s.Sold++
+	s.CoreHours += float64(slot.Cores) * slot.Wall().Hours()
+	if slot.Start.After(now) {
+		s.Next = protocol.Earlier(s.Next, slot.Start)
+	} else {
+		s.Begun++
+	}
+	if slot.End.After(s.LastEnds) {
+		s.LastEnds = slot.End
+	}
+}

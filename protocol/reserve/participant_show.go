@@ -1,0 +1,16 @@
+package reserve
+
+// Strangers counts the reservations with the seller's mark that its journal does
+// not have and that are left alone.
+func (p *Participant) Strangers() int { return len(p.strangers) }
+
+// Owed counts the refunds that a bank has still to pay.
+func (p *Participant) Owed() int {
+	n := 0
+	for _, c := range p.claims { // in any order: it is a count
+		if c.owes() {
+			n++
+		}
+	}
+	return n
+}
