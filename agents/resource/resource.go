@@ -35,7 +35,7 @@ type Role struct {
 	promises *reserve.Participant
 	quotes   ring[message.QuoteLine]
 	strange  ring[thread] // threads that were answered not-understood
-	drained  *drained // by the site's owner
+	drained  *drained     // by the site's owner
 	leaving  bool
 	banks    banks
 	beatAt   time.Time

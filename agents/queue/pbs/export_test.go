@@ -21,3 +21,6 @@ func Jobs(b []byte) (message.QueueChanged, error) {
 	}
 	return q, err
 }
+
+// ReadSite is the survey that nodes make.
+var ReadSite = readSite

@@ -81,7 +81,7 @@ func MayReserve(cfg Config) error {
 	const id = "1"
 	_, _, why := b.reserve(cfg.Now(), id, protocol.Slot{Start: start.UTC(), End: start.Add(time.Minute).UTC(), Cores: 1})
 	if why != nil {
-		return errors.New(strings.TrimPrefix(why.Note, "scontrol: "))
+		return errors.New(strings.TrimPrefix(strings.TrimPrefix(why.Note, mayNot), "scontrol: "))
 	}
 	if why := b.unreserve(id); why != nil {
 		return errors.New(why.Note)

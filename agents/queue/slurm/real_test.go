@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -418,12 +419,12 @@ func TestNamesOfAnyKind(t *testing.T) {
 
 func TestSurvey(t *testing.T) {
 	list, err := slurm.Survey(config(real(t)))
-	want := slurm.Partition{Name: "batch", Nodes: 4, Cores: 64, NodeCores: 16, RAMPerCore: 4000, Alike: true}
+	want := slurm.Partition{Name: "batch", Nodes: 4, Cores: 64, NodeCores: 16, RAMPerCore: 4000, Alike: true, NodeNames: []string{"node1", "node2", "node3", "node4"}}
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	want.Arch, want.OS = list[0].Arch, list[0].OS
-	if list[0] != want || want.Arch == "" {
+	if !reflect.DeepEqual(list[0], want) || want.Arch == "" {
 		t.Fatalf("%+v, want %+v", list[0], want)
 	}
 }

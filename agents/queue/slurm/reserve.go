@@ -119,13 +119,16 @@ func otherSlot() *protocol.Reason {
 	return &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
 }
 
+// mayNot begins the note of a refusal for lack of rights.
+const mayNot = "the agent's account may not reserve: "
+
 // refusal is why Slurm does not reserve at all.
 func refusal(err error) *protocol.Reason {
 	switch {
 	case says(err, saysTime):
 		return &protocol.Reason{Code: protocol.CodeWindow, Note: err.Error()}
 	case says(err, saysForbidden):
-		return &protocol.Reason{Code: protocol.CodeUnavailable, Note: "the agent's account may not reserve: " + err.Error()}
+		return &protocol.Reason{Code: protocol.CodeUnavailable, Note: mayNot + err.Error()}
 	}
 	return queue.Unavailable(err)
 }

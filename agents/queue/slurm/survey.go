@@ -15,7 +15,21 @@ type Partition struct {
 	NodeCores  int // of the smallest node
 	RAMPerCore int // MiB, of the node with the least
 	Arch, OS   string
-	Alike      bool // every node has the same cores, memory and features
+	NodeNames  []string // in order
+	Features   []string // that every node has, in order
+	Alike      bool     // every node has the same cores, memory and features
+}
+
+// Within reports whether every node of p is one of q's too: who sells both sells
+// cores twice over, and Slurm has to refuse.
+func (p Partition) Within(q Partition) bool {
+	return !slices.ContainsFunc(p.NodeNames, func(n string) bool { _, ok := slices.BinarySearch(q.NodeNames, n); return !ok })
+}
+
+// CheckPartition reports what is wrong with a name of a partition.
+func CheckPartition(name string) error {
+	_, err := Config{Partition: name, Users: []string{"root"}}.filled()
+	return err
 }
 
 // Survey lists the partitions of a cluster, in order of name. cfg.Partition is
@@ -47,14 +61,35 @@ func Survey(cfg Config) ([]Partition, error) {
 func survey(name string, nodes []node) Partition {
 	first := nodes[0]
 	p := Partition{Name: name, Nodes: len(nodes), NodeCores: first.cores(), Arch: first.Architecture, OS: first.OS, Alike: true}
-	p.RAMPerCore = first.perCore()
+	p.RAMPerCore, p.Features = first.perCore(), first.features()
 	for _, n := range nodes {
 		p.Cores += n.cores()
 		p.Alike = p.Alike && n.cores() == first.cores() && n.Memory == first.Memory && fmt.Sprint(n.Features) == fmt.Sprint(first.Features)
 		p.NodeCores = min(p.NodeCores, n.cores())
 		p.RAMPerCore = min(p.RAMPerCore, n.perCore())
+		p.NodeNames = append(p.NodeNames, n.Name)
+		has := n.features()
+		p.Features = slices.DeleteFunc(p.Features, func(f string) bool { return !slices.Contains(has, f) })
 	}
+	slices.Sort(p.NodeNames)
 	return p
+}
+
+// features are a node's, in order: one text with commas, or a list.
+func (n node) features() []string {
+	var list []string
+	switch f := n.Features.(type) {
+	case string:
+		list = strings.FieldsFunc(f, func(r rune) bool { return r == ',' })
+	case []any:
+		for _, x := range f {
+			if s, ok := x.(string); ok {
+				list = append(list, s)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func (n node) perCore() int { return int(max(n.Memory.n, 0)) / n.cores() }

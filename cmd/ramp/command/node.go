@@ -67,6 +67,7 @@ type node struct {
 	hub     *hub
 	asks    *asks
 	log     *slog.Logger
+	tell    func(ready) error // that a daemon is ready
 
 	queue   func(protocol.Message) // the batch system of a resource
 	history func(protocol.Message) // the past of a bank
@@ -83,7 +84,7 @@ func prepare(path string, log *slog.Logger) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{cfg: cfg, hub: newHub(), asks: newAsks(), log: log}
+	n := &node{cfg: cfg, hub: newHub(), asks: newAsks(), log: log, tell: tellReady}
 	if n.cred, err = cfg.credential(); err != nil {
 		return nil, err
 	}
@@ -335,7 +336,7 @@ func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	if len(n.cfg.Bootstrap) == 0 {
 		n.log.Info("no bootstrap addresses: others join by this agent's", "file", filepath.Join(n.cfg.dir, addressesName))
 	}
-	if err := tellReady(ready{Agent: n.cred.ID, Addresses: n.mesh.Addresses()}); err != nil {
+	if err := n.tell(ready{Agent: n.cred.ID, Addresses: n.mesh.Addresses()}); err != nil {
 		return err
 	}
 	select {

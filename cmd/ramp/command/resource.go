@@ -15,14 +15,14 @@ func newResource() *cobra.Command {
 		Use:   "resource",
 		Short: "Sell the time of a batch system",
 		Long: `A resource agent sells time on a site's batch system. Its configuration names the
-driver: 'swf' plays a workload log as a live machine, 'local' sells cores of this
-machine.
+driver: 'slurm', 'pbs', 'local' (cores of this machine), 'command' (a program of your
+own) or 'swf' (a workload log as a live machine). 'init' writes one.
 
 ` + exitHelp,
 	}
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/resource below the data directory)")
 	c.PersistentFlags().String("config", "", "configuration file (default: config.yaml in the directory)")
-	c.AddCommand(newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations(),
+	c.AddCommand(newResourceInit(), newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations(),
 		newResourceStatus(), newResourceDrain(), newResourceResume())
 	return c
 }
@@ -39,42 +39,49 @@ func resourcePaths(c *cobra.Command) (path, dir string, err error) {
 
 // askResource makes one call to the resource agent.
 func askResource(c *cobra.Command, call string, body, v any) error {
-	path, dir, err := resourcePaths(c)
+	path, _, err := resourcePaths(c)
 	if err != nil {
 		return err
 	}
-	agent, done, err := openResource(c.Context(), path, dir, stderr(c))
-	if err != nil {
-		return err
-	}
-	defer done()
-	return agent.call(c.Context(), "POST", call, body, v)
+	return askResourceAt(c, path, call, body, v)
 }
 
 func newResourceServe() *cobra.Command {
 	return &cobra.Command{
-		Use: "serve", Short: "Run the resource agent as a daemon", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run the resource agent as a daemon, or all agents below --dir", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			path, _, err := resourcePaths(c)
-			if err != nil {
+			paths, err := fleet(c)
+			switch {
+			case err != nil:
 				return err
+			case len(paths) > 1:
+				return serveFleet(c.Context(), paths, stderr(c))
 			}
-			return serveResource(c.Context(), path, stderr(c))
+			return serveResource(c.Context(), paths[0], stderr(c))
 		},
 	}
 }
 
 func newResourceCheck() *cobra.Command {
 	var rounds int
+	var dry bool
 	c := &cobra.Command{
-		Use: "check REQUEST", Short: "Print the offer the agent would make, round by round, and why", Args: cobra.ExactArgs(1),
+		Use: "check [REQUEST]", Short: "Print the offer the agent would make, round by round, and why", Args: cobra.MaximumNArgs(1),
+		Long: `Prints the offer that the agent would make to REQUEST, round by round, and why. With
+--dry-run it prints what it would offer to typical requests, from one core to the
+whole machine, and what a sold slot would be.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case dry == (len(args) == 1):
+				return fail(exitUsage, "", "give a REQUEST, or --dry-run")
+			case rounds < 1 || rounds > protocol.MaxRounds:
+				return fail(exitUsage, "", "--rounds %d: want 1..%d", rounds, protocol.MaxRounds)
+			case dry:
+				return dryRun(c)
+			}
 			b, _, _, err := readRequest(c.InOrStdin(), args[0])
 			if err != nil {
 				return err
-			}
-			if rounds < 1 || rounds > protocol.MaxRounds {
-				return fail(exitUsage, "", "--rounds %d: want 1..%d", rounds, protocol.MaxRounds)
 			}
 			var lines []message.QuoteLine
 			if err := askResource(c, "/v1/check", checkCall{Document: string(b), Rounds: rounds}, &lines); err != nil {
@@ -84,6 +91,7 @@ func newResourceCheck() *cobra.Command {
 		},
 	}
 	c.Flags().IntVar(&rounds, "rounds", protocol.DefaultRounds, "rounds of bidding to show")
+	c.Flags().BoolVar(&dry, "dry-run", false, "print the offers to typical requests, and what a sold slot would be")
 	return c
 }
 

@@ -14,13 +14,18 @@ import (
 
 // openSlurm makes a driver of a partition of a Slurm cluster.
 func openSlurm(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	cfg := c.slurm(agent, log)
+	d, err := slurm.Open(cfg)
+	return batch("slurm", d, err, c.Resource.Slurm.Cores, func() (int, error) { return slurm.Cores(cfg) })
+}
+
+// slurm is the configuration as the driver wants it.
+func (c *config) slurm(agent protocol.AgentID, log *slog.Logger) slurm.Config {
 	s := c.Resource.Slurm
-	cfg := slurm.Config{
+	return slurm.Config{
 		Agent: agent, Partition: s.Partition, Users: s.Users, Hold: slurm.Hold(s.HoldBy), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
 		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
 	}
-	d, err := slurm.Open(cfg)
-	return batch("slurm", d, err, s.Cores, func() (int, error) { return slurm.Cores(cfg) })
 }
 
 // openPBS makes a driver of an OpenPBS server.

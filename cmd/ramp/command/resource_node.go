@@ -100,6 +100,7 @@ type checkCall struct {
 
 func (r *resourceNode) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/check", handler(r.check))
+	mux.HandleFunc("POST /v1/dryrun", handler(r.dryRun))
 	mux.HandleFunc("POST /v1/offers", handler(r.offers))
 	mux.HandleFunc("POST /v1/reservations", handler(r.reservations))
 	mux.HandleFunc("POST /v1/status", handler(r.status))
@@ -188,10 +189,16 @@ func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*call
 // serveResource runs a resource agent as a daemon.
 func serveResource(ctx context.Context, path string, logTo io.Writer) error {
 	lean()
-	r, err := newResourceNode(path, daemonLog(logTo), true)
+	return serveAgent(ctx, path, daemonLog(logTo), tellReady)
+}
+
+// serveAgent runs a resource agent until ctx is done; tell hears when it is ready.
+func serveAgent(ctx context.Context, path string, log *slog.Logger, tell func(ready) error) error {
+	r, err := newResourceNode(path, log, true)
 	if err != nil {
 		return err
 	}
+	r.tell = tell
 	r.run(context.WithoutCancel(ctx))
 	leave := func() {
 		_ = r.runner.Do(context.WithoutCancel(ctx), func(_ time.Time, role agents.Role) protocol.Output { // it may have stopped

@@ -49,15 +49,7 @@ func newResourceResume() *cobra.Command {
 
 // showStatus makes a call that is answered by a status, and prints it.
 func showStatus(c *cobra.Command, call string, body any) error {
-	var s message.ResourceStatus
-	if err := askResource(c, call, body, &s); err != nil {
-		return err
-	}
-	if wantsJSON(c) {
-		return printJSON(stdout(c), s)
-	}
-	printStatus(stdout(c), s)
-	return nil
+	return askFleet(c, call, body, printStatus)
 }
 
 // drainCall stops the sales.

@@ -1,0 +1,101 @@
+package pbs
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Site is what a survey finds: the nodes of a server, which are alike or not.
+type Site struct {
+	Server     string
+	Nodes      int // that can be used
+	Cores      int // of them
+	NodeCores  int // of the smallest
+	RAMPerCore int // MiB, of the node with the least; 0: not told
+	Arch       string
+	Alike      bool
+}
+
+// Survey asks a server for its nodes. Errors: PBS cannot be asked, or has none
+// that can be used.
+func Survey(cfg Config) (Site, error) {
+	b, err := open(cfg)
+	if err != nil {
+		return Site{}, err
+	}
+	out, err := b.run("pbsnodes", "-a", "-F", "json")
+	if err != nil {
+		return Site{}, err
+	}
+	return readSite(out)
+}
+
+// surveyed is a node as a survey reads it.
+type surveyed struct {
+	State     string `json:"state"`
+	Resources struct {
+		Arch   string `json:"arch"`
+		Memory any    `json:"mem"`
+		Cores  figure `json:"ncpus"`
+	} `json:"resources_available"`
+}
+
+func readSite(out []byte) (Site, error) {
+	var doc struct {
+		Server string              `json:"pbs_server"`
+		Nodes  map[string]surveyed `json:"nodes"`
+	}
+	if err := decode("pbsnodes", out, &doc); err != nil {
+		return Site{}, err
+	}
+	s := Site{Server: doc.Server, Alike: true}
+	names := make([]string, 0, len(doc.Nodes))
+	for name := range doc.Nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if n := doc.Nodes[name]; usable(n.State) && n.Resources.Cores > 0 {
+			s.add(n)
+		}
+	}
+	if s.Nodes == 0 {
+		return s, errors.New("pbsnodes lists no nodes that can be used")
+	}
+	return s, nil
+}
+
+func (s *Site) add(n surveyed) {
+	cores := int(n.Resources.Cores)
+	ram := mebibytes(n.Resources.Memory) / cores
+	if s.Nodes == 0 {
+		s.NodeCores, s.RAMPerCore, s.Arch = cores, ram, n.Resources.Arch
+	}
+	s.Alike = s.Alike && cores == s.NodeCores && ram == s.RAMPerCore && n.Resources.Arch == s.Arch
+	s.Nodes++
+	s.Cores += cores
+	s.NodeCores, s.RAMPerCore = min(s.NodeCores, cores), min(s.RAMPerCore, ram)
+}
+
+// mebibytes reads a size as PBS writes it, such as 16gb or 16777216kb; 0 if it is none.
+func mebibytes(v any) int {
+	text, ok := v.(string)
+	if !ok {
+		return 0
+	}
+	text = strings.ToLower(text)
+	for unit, shift := range map[string]int{"kb": -10, "mb": 0, "gb": 10, "tb": 20} {
+		digits, ok := strings.CutSuffix(text, unit)
+		n, err := strconv.ParseInt(digits, 10, 40)
+		switch {
+		case !ok || err != nil || n < 0:
+		case shift < 0:
+			return int(n >> -shift)
+		default:
+			return int(n << shift)
+		}
+	}
+	return 0
+}

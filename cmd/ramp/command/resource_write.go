@@ -1,0 +1,200 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"text/template"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// siteTerms are what the machine cannot tell: with whom to trade, and for what.
+type siteTerms struct {
+	Listen, Bootstrap []string
+	Bank, Currency    string
+	Start, Least      string // prices
+	Users             []string
+}
+
+// configText is the configuration of an agent for what was found, with comments.
+func configText(q inspection, f found, t siteTerms, now time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	err := configForm.Execute(&b, struct {
+		Q     inspection
+		F     found
+		T     siteTerms
+		Today string
+		What  string
+	}{q, f, t, now.UTC().Format(time.DateOnly), machineWords(q, f)})
+	if err != nil {
+		return nil, err
+	}
+	var check config // what is written can be read
+	d := yaml.NewDecoder(bytes.NewReader(b.Bytes()))
+	d.KnownFields(true)
+	if err := d.Decode(&check); err != nil {
+		return nil, fmt.Errorf("the configuration that was made cannot be read: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (q inspection) Driver() string   { return q.driver }
+func (q inspection) Conf() string     { return q.conf }
+func (q inspection) Prefix() []string { return q.prefix }
+func (q inspection) Log() string      { return q.log }
+func (q inspection) Program() string  { return q.program }
+
+// machineWords says what is sold.
+func machineWords(q inspection, f found) string {
+	what := map[string]string{"slurm": fmt.Sprintf("partition %q of a Slurm cluster", f.Name), "pbs": "an OpenPBS server", "local": "this machine",
+		"command": "the machine of a program", "swf": "a workload log, played as a machine"}[q.driver]
+	if f.NodeCores > 0 {
+		return fmt.Sprintf("%s: %d cores on %s", what, f.Cores, plural(f.Nodes, "node"))
+	}
+	return fmt.Sprintf("%s: %d cores", what, f.Cores)
+}
+
+// quoted is a text as YAML, in one line whatever is in it.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// listed is a list of texts as YAML.
+func listed(list []string) string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = quoted(s)
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+var configForm = template.Must(template.New("config").Funcs(template.FuncMap{"quoted": quoted, "listed": listed}).Parse(
+	`# {{.What}}.
+# Written by 'ramp resource init' on {{.Today}}. docs/OPERATIONS.md explains every key.
+{{- range .F.Notes}}
+# Note: {{.}}.
+{{- end}}
+
+# Where this agent listens. Only outbound connections are needed; port 0 takes any.
+listen: {{listed .T.Listen}}
+{{- if .T.Bootstrap}}
+bootstrap: {{listed .T.Bootstrap}}
+{{- else}}
+# Addresses of any agents of the market, each ending in /p2p/ID. Without one this
+# agent waits for others to come.
+# bootstrap: ["/dns4/market.example/tcp/4101/p2p/…"]
+{{- end}}
+
+resource:
+  driver: {{.Q.Driver}}
+{{- if eq .Q.Driver "slurm"}}
+  slurm:
+    partition: {{quoted .F.Name}}
+    # Who may run jobs in what is sold.
+    users: {{listed .T.Users}}
+{{- if eq .F.HoldBy "job"}}
+    # {{.F.HoldWhy}}.
+    # So a placeholder job holds what is sold. Slurm promises it nothing: if it does
+    # not run a minute after the slot's start, the buyer gets the money back. For true
+    # reservations let this account be an operator, or set prefix, and hold_by: reservation.
+    hold_by: job
+{{- else}}
+    hold_by: reservation
+{{- end}}
+    # As Slurm says now; so the agent starts while Slurm is away.
+    cores: {{.F.Cores}}
+{{- with .Q.Conf}}
+    conf: {{quoted .}}
+{{- end}}
+{{- with .Q.Prefix}}
+    prefix: {{listed .}}
+{{- end}}
+{{- else if eq .Q.Driver "pbs"}}
+  pbs:
+    # Who may run jobs in what is sold.
+    users: {{listed .T.Users}}
+    cores: {{.F.Cores}}
+{{- with .Q.Conf}}
+    conf: {{quoted .}}
+{{- end}}
+{{- with .Q.Prefix}}
+    prefix: {{listed .}}
+{{- end}}
+{{- else if eq .Q.Driver "local"}}
+  local:
+    # How many may be sold, by all agents of this machine together. What runs here
+    # beside the market needs cores too.
+    cores: {{.F.Cores}}
+{{- else if eq .Q.Driver "swf"}}
+  swf:
+    log: {{quoted .Q.Log}}
+    base: 0
+{{- else}}
+  command:
+    program: {{quoted .Q.Program}}
+    cores: {{.F.Cores}}
+{{- end}}
+
+  # Credits per core-hour: where bidding starts, and below which it never goes.
+  start_price: {{quoted .T.Start}}
+  minimum_price: {{quoted .T.Least}}
+
+  # The banks and currencies that this site deals in.
+{{- if .T.Bank}}
+  pay:
+    - bank: {{quoted .T.Bank}}
+      currency: {{quoted .T.Currency}}
+{{- else}}
+  # 'ramp ca show agent.pem' prints a bank's ID. Nothing is sold without one.
+  pay: []
+{{- end}}
+
+  # What its nodes are: a request that asks for what is not told here is refused.
+  properties:
+{{- if .F.OS}}
+    os: {{quoted .F.OS}}
+{{- else}}
+    # os: Linux
+{{- end}}
+{{- if .F.Arch}}
+    architecture: {{quoted .F.Arch}}
+{{- else}}
+    # architecture: x86_64
+{{- end}}
+{{- if .F.CPUSpeed}}
+    cpu_speed_mhz: {{.F.CPUSpeed}}
+{{- else}}
+    # cpu_speed_mhz: 2400
+{{- end}}
+{{- if .F.RAMPerCore}}
+    ram_per_core_mb: {{.F.RAMPerCore}}
+{{- end}}
+{{- if .F.NodeCores}}
+    node_cores: {{.F.NodeCores}}
+{{- end}}
+    # bandwidth_mbits: 10000
+    # total_disk_gb: 1000
+    # node_disk_gb: 100
+{{- if .F.Features}}
+    # Features that all nodes have: {{listed .F.Features}}
+{{- end}}
+
+  # A sold unit is taken back until its start, at no fee. Without this, never.
+  cancellation: {before: 0s, fee_per_mille: 0}
+`))
