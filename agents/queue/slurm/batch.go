@@ -22,6 +22,8 @@ type batch struct {
 	pace   queue.Pace
 	ends   map[string]time.Time // of our slots, by Slurm's name
 	ending map[string]int       // releases that found jobs, by name
+	// deleting are the reservations that go when their jobs have ended.
+	deleting map[string]deletion
 }
 
 // Open makes a driver of a partition. Slurm is not asked yet: an agent starts
@@ -41,7 +43,7 @@ func open(cfg Config) (*batch, error) {
 	}
 	return &batch{
 		cfg: cfg, slow: newCluster(cfg), mark: queue.MarkOf(cfg.Agent), log: cfg.Slog, pace: queue.Pace{Least: cfg.Poll, Most: cfg.PollMost},
-		ends: map[string]time.Time{}, ending: map[string]int{},
+		ends: map[string]time.Time{}, ending: map[string]int{}, deleting: map[string]deletion{},
 	}, nil
 }
 
@@ -83,10 +85,11 @@ func (b *batch) learn(v *view) {
 // over, and drops placeholders that came too late.
 func (b *batch) Advance(now time.Time) (changed bool, next time.Time) {
 	b.endSlots(now)
+	changed, next = b.deleteDue(now)
 	if b.pace.Due(now) {
-		changed = b.poll(now)
+		changed = b.poll(now) || changed
 	}
-	next = b.pace.Next()
+	next = protocol.Earlier(next, b.pace.Next())
 	for _, end := range b.ends {
 		next = protocol.Earlier(next, end)
 	}
@@ -186,7 +189,7 @@ func (b *batch) Release(now time.Time, id string) *protocol.Reason {
 	if b.cfg.Hold == HoldJob {
 		return b.unplacehold(now, id)
 	}
-	return b.unreserve(id)
+	return b.unreserve(now, id)
 }
 
 // changed notes that the last look is out of date, and looks again soon.

@@ -83,7 +83,7 @@ func MayReserve(cfg Config) error {
 	if why != nil {
 		return errors.New(strings.TrimPrefix(strings.TrimPrefix(why.Note, mayNot), "scontrol: "))
 	}
-	if why := b.unreserve(id); why != nil {
+	if why := b.unreserve(cfg.Now(), id); why != nil {
 		return errors.New(why.Note)
 	}
 	return nil

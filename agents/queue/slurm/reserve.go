@@ -46,14 +46,14 @@ func (b *batch) reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	case why != nil:
 		return protocol.Slot{}, "", why // asked again, it is found
 	case got.Cores > 0 && b.oversold(got) && !twice:
-		return protocol.Slot{}, "", b.giveBack(id, slot, protocol.Slot{Start: got.Start, End: got.End})
+		return protocol.Slot{}, "", b.giveBack(now, id, slot, protocol.Slot{Start: got.Start, End: got.End})
 	case queue.Equal(got, slot):
 		b.ends[name] = slot.End
 		return got, name, nil
 	case twice:
 		return protocol.Slot{}, "", otherSlot()
 	}
-	return protocol.Slot{}, "", b.giveBack(id, slot, got)
+	return protocol.Slot{}, "", b.giveBack(now, id, slot, got)
 }
 
 // granted reads a reservation back, together with all others.
@@ -87,9 +87,9 @@ func (b *batch) oversold(slot protocol.Slot) bool {
 }
 
 // giveBack deletes a grant that is not what was asked.
-func (b *batch) giveBack(id string, slot, got protocol.Slot) *protocol.Reason {
+func (b *batch) giveBack(now time.Time, id string, slot, got protocol.Slot) *protocol.Reason {
 	note := fmt.Sprintf("%d cores wanted, Slurm granted %d from %s to %s", slot.Cores, got.Cores, got.Start.Format(stamp), got.End.Format(stamp))
-	if why := b.unreserve(id); why != nil {
+	if why := b.unreserve(now, id); why != nil {
 		note += ", and does not take it back: " + why.Note
 	}
 	return &protocol.Reason{Code: protocol.CodeBusy, Free: min(got.Cores, slot.Cores-1), Note: note}
@@ -168,35 +168,6 @@ func (b *batch) readBack(now time.Time, id string) (protocol.Slot, string, *prot
 // saysInOutput finds words that scontrol prints on its standard output.
 func saysInOutput(out []byte, words string) bool {
 	return len(out) < 4*1024 && strings.Contains(strings.ToLower(string(out)), words)
-}
-
-// Times of a release that finds jobs.
-const (
-	endingTries = 10
-	endingPause = 200 * time.Millisecond
-)
-
-// unreserve deletes a reservation. Jobs that run in it are cancelled first; the
-// second time that is asked for, they are killed. If they take longer than a
-// moment, the role asks again.
-func (b *batch) unreserve(id string) *protocol.Reason {
-	name := b.mark.Name(id)
-	err := b.remove(name)
-	for try := 0; says(err, saysInUse) && try < endingTries; try++ {
-		if try == 0 {
-			if err := b.cancel(name); err != nil {
-				return queue.Unavailable(err)
-			}
-		}
-		time.Sleep(endingPause)
-		err = b.remove(name)
-	}
-	if err != nil {
-		return queue.Unavailable(err)
-	}
-	delete(b.ends, name)
-	delete(b.ending, name)
-	return nil
 }
 
 // remove deletes a reservation; one that is not there is deleted.

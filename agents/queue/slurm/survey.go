@@ -77,7 +77,7 @@ func survey(name string, nodes []node) Partition {
 
 // features are a node's, in order: one text with commas, or a list.
 func (n node) features() []string {
-	var list []string
+	list := []string{}
 	switch f := n.Features.(type) {
 	case string:
 		list = strings.FieldsFunc(f, func(r rune) bool { return r == ',' })
