@@ -52,6 +52,9 @@ type Offer struct {
 	ValidUntil time.Time `json:"valid_until"`
 	Group      string    `json:"group,omitempty"`   // at most one offer of a group can be bought
 	Voucher    bool      `json:"voucher,omitempty"` // the seller wants the bank's hold before it reserves
+	// Queued is how likely the seller's queue alone would start jobs of these sizes
+	// by the offered starts, submitted when the offer was made.
+	Queued Odds `json:"queued,omitzero"`
 }
 
 // Properties are what a request's static terms are matched against (002 §5.2).

@@ -302,7 +302,7 @@ func (p *purchase) show(chosen []clearing.Bid) {
 			p.view.Total += it.Cost // bounded by clearing.MaxOfferCost and MaxUnits
 			p.view.Units = append(p.view.Units, message.PurchasedUnit{
 				Unit: it.Unit, Resource: b.Seller.Name(), Seller: b.Seller, Cores: it.Slot.Cores,
-				Start: it.Slot.Start, End: it.Slot.End, Price: it.Price, Cost: it.Cost, State: "offered",
+				Start: it.Slot.Start, End: it.Slot.End, Price: it.Price, Cost: it.Cost, State: "offered", Queued: b.Offer.Queued,
 			})
 		}
 	}

@@ -246,7 +246,8 @@ func TestRandomProposalsSurvive(t *testing.T) {
 
 // drawOffer draws one whose costs are what protocol.Cost says, or less.
 func drawOffer(t *rapid.T, instant *rapid.Generator[time.Time]) protocol.Offer {
-	o := protocol.Offer{ID: rapid.StringMatching(`[!#-'*-\[\]-~]{1,128}`).Draw(t, "id"), ValidUntil: instant.Draw(t, "valid until")}
+	o := protocol.Offer{ID: rapid.StringMatching(`[!#-'*-\[\]-~]{1,128}`).Draw(t, "id"), ValidUntil: instant.Draw(t, "valid until"),
+		Queued: protocol.Odds(rapid.Uint32Range(0, uint32(protocol.MaxOdds)).Draw(t, "queued"))}
 	units := rapid.SliceOfNDistinct(rapid.IntRange(0, protocol.MaxUnits-1), 1, 4, rapid.ID).Draw(t, "units")
 	for _, u := range units {
 		from := rapid.Int64Range(1, 7e18).Draw(t, "start")

@@ -131,7 +131,7 @@ func (f *filler) offer() protocol.Offer {
 	f.fill(reflect.ValueOf(&o.ID).Elem(), "ID")
 	f.fill(reflect.ValueOf(&o.ValidUntil).Elem(), "ValidUntil")
 	f.fill(reflect.ValueOf(&o.Group).Elem(), "Group")
-	o.Cost, o.Voucher = o.Items[0].Cost+o.Items[1].Cost-1, true
+	o.Cost, o.Voucher, o.Queued = o.Items[0].Cost+o.Items[1].Cost-1, true, protocol.Odds(f.next())
 	return o
 }
 

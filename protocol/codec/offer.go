@@ -8,7 +8,7 @@ import (
 func offerToWire(o protocol.Offer) *wire.Offer {
 	w := &wire.Offer{
 		Id: o.ID, Items: make([]*wire.Item, len(o.Items)), Cost: int64(o.Cost),
-		ValidUntil: nanos(o.ValidUntil), Group: o.Group, Voucher: o.Voucher,
+		ValidUntil: nanos(o.ValidUntil), Group: o.Group, Voucher: o.Voucher, Queued: int64(o.Queued),
 	}
 	for i, x := range o.Items {
 		w.Items[i] = &wire.Item{
@@ -29,6 +29,7 @@ func (r *reader) offer(w *wire.Offer) protocol.Offer {
 		ValidUntil: r.needed("valid-until", w.GetValidUntil()),
 		Group:      r.name("group", w.GetGroup(), protocol.MaxName),
 		Voucher:    w.GetVoucher(),
+		Queued:     r.odds(w.GetQueued()),
 	}
 	if len(o.Items) == 0 {
 		r.malformed("offer %q: no items", o.ID)
@@ -37,6 +38,15 @@ func (r *reader) offer(w *wire.Offer) protocol.Offer {
 		r.checkItems(o)
 	}
 	return o
+}
+
+// odds are a probability in millionths, plus one; 0: not told.
+func (r *reader) odds(n int64) protocol.Odds {
+	if n < 0 || n > int64(protocol.MaxOdds) {
+		r.malformed("odds %d: want 0..%d", n, protocol.MaxOdds)
+		return 0
+	}
+	return protocol.Odds(n)
 }
 
 func (r *reader) item(w *wire.Item) protocol.Item {

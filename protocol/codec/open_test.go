@@ -113,6 +113,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"an offer without an id", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Id = "" }, malformed, "offer: none"},
 		{"an offer without items", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Items = nil }, malformed, "no items"},
 		{"an offer without an end", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].ValidUntil = 0 }, malformed, "valid-until"},
+		{"odds above one", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Queued = 1_000_002 }, malformed, "odds"},
 		{"an offer for nothing", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Cost = 0 }, malformed, "cost of an offer"},
 		{"an offer above its items", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Cost += 2 }, mismatch, "and its items"},
 		{"an offer with a unit twice", "proposal", func(e *wire.Envelope) {

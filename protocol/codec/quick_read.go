@@ -180,6 +180,8 @@ func readOffer(p *parts, m *wire.Offer) {
 		m.Group = p.string()
 	case 6:
 		m.Voucher = p.number() != 0
+	case 7:
+		m.Queued = p.number()
 	default:
 		p.strange = true
 	}

@@ -126,6 +126,7 @@ func appendOffer(b []byte, m *wire.Offer) []byte {
 	b = appendFixed(b, 4, m.ValidUntil)
 	b = appendText(b, 5, m.Group)
 	b = appendTruth(b, 6, m.Voucher)
+	b = appendNumber(b, 7, m.Queued)
 	return endPart(b, from)
 }
 

@@ -113,6 +113,9 @@ type PurchasedUnit struct {
 	Usage   *protocol.Usage  `json:"usage,omitempty"`
 	Due     protocol.Credits `json:"due,omitempty"`
 	Dispute string           `json:"dispute,omitempty"` // why the agent has not countersigned
+	// Queued is how likely the seller's queue alone would have started such a job by
+	// then, as the seller has learnt.
+	Queued protocol.Odds `json:"queued,omitzero"`
 }
 
 // Round is one round as the buyer saw it. Best has, per unit, the standing

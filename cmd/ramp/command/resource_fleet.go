@@ -21,13 +21,17 @@ const maxFleet = 64
 // if there is none, those of the directories in that directory, in order of name.
 func fleet(c *cobra.Command) ([]string, error) {
 	path, dir, err := resourcePaths(c)
-	if err != nil || isThere(path) {
+	if err != nil || isThere(path) || c.Flags().Changed("config") {
 		return []string{path}, err
 	}
 	list, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*", configName))
 	if err != nil || len(list) == 0 {
 		return []string{path}, nil //nolint:nilerr // whoever reads it says that it is not there
 	}
+	list = slices.DeleteFunc(list, func(path string) bool { // what cannot be read is told by whoever serves it
+		cfg, err := readConfig(path)
+		return err == nil && cfg.Resource == nil
+	})
 	if len(list) > maxFleet {
 		return nil, fail(exitUsage, "", "%d agents below %s: want at most %d in one daemon", len(list), dir, maxFleet)
 	}

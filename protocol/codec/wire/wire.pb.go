@@ -1253,6 +1253,7 @@ type Offer struct {
 	ValidUntil    int64                  `protobuf:"fixed64,4,opt,name=valid_until,json=validUntil,proto3" json:"valid_until,omitempty"`
 	Group         string                 `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`
 	Voucher       bool                   `protobuf:"varint,6,opt,name=voucher,proto3" json:"voucher,omitempty"`
+	Queued        int64                  `protobuf:"varint,7,opt,name=queued,proto3" json:"queued,omitempty"` // millionths, plus one; 0: not told
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1327,6 +1328,13 @@ func (x *Offer) GetVoucher() bool {
 		return x.Voucher
 	}
 	return false
+}
+
+func (x *Offer) GetQueued() int64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
 }
 
 type Reason struct {
@@ -3282,7 +3290,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x03end\x18\x03 \x01(\x10R\x03end\x12\x14\n" +
 	"\x05cores\x18\x04 \x01(\x03R\x05cores\x12\x14\n" +
 	"\x05price\x18\x05 \x01(\x03R\x05price\x12\x12\n" +
-	"\x04cost\x18\x06 \x01(\x03R\x04cost\"\xa3\x01\n" +
+	"\x04cost\x18\x06 \x01(\x03R\x04cost\"\xbb\x01\n" +
 	"\x05Offer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x05items\x18\x02 \x03(\v2\x0f.ramp.wire.ItemR\x05items\x12\x12\n" +
@@ -3290,7 +3298,8 @@ const file_wire_proto_rawDesc = "" +
 	"\vvalid_until\x18\x04 \x01(\x10R\n" +
 	"validUntil\x12\x14\n" +
 	"\x05group\x18\x05 \x01(\tR\x05group\x12\x18\n" +
-	"\avoucher\x18\x06 \x01(\bR\avoucher\"\xe5\x01\n" +
+	"\avoucher\x18\x06 \x01(\bR\avoucher\x12\x16\n" +
+	"\x06queued\x18\a \x01(\x03R\x06queued\"\xe5\x01\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\x12R\x04unit\x12\x12\n" +
