@@ -47,12 +47,20 @@ type Released struct {
 type RunningJob struct {
 	Cores int
 	End   time.Time
+	// What waits and run times are learnt from; a driver that cannot tell leaves ID
+	// empty.
+	ID        string // the batch system's, the same as while it waited
+	Submitted time.Time
+	Started   time.Time
+	Wall      time.Duration // requested
 }
 
 // QueuedJob waits for cores for a wall time.
 type QueuedJob struct {
-	Cores int
-	Wall  time.Duration
+	Cores     int
+	Wall      time.Duration
+	ID        string // the batch system's; empty: not told
+	Submitted time.Time
 }
 
 // QueueChanged is the batch system as it is now (inform). Reservations with

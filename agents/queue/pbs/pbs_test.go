@@ -91,7 +91,7 @@ func TestTheDocumentedState(t *testing.T) {
 	if !ok || q.Capacity != 16 || len(q.Running) != 1 || q.Running[0].Cores != 3 || !q.Running[0].End.Equal(end) {
 		t.Fatalf("%+v", body)
 	}
-	if len(q.Queued) != 1 || q.Queued[0] != (message.QueuedJob{Cores: 4, Wall: 2 * time.Hour}) {
+	if len(q.Queued) != 1 || q.Queued[0] != (message.QueuedJob{Cores: 4, Wall: 2 * time.Hour, ID: q.Queued[0].ID, Submitted: q.Queued[0].Submitted}) || q.Queued[0].ID == "" {
 		t.Fatalf("waiting %+v", q.Queued)
 	}
 	if len(q.Reservations) != 1 || q.Reservations[0].ID != "R1.south" || q.Reservations[0].Mine || q.Reservations[0].Slot.Cores != 2 {

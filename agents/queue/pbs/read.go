@@ -156,10 +156,12 @@ func usable(state string) bool {
 
 // job is one that qstat lists.
 type job struct {
+	id     string
 	number int
 	State  string `json:"job_state"`
 	Queue  string `json:"queue"`
 	Start  string `json:"stime"`
+	Queued string `json:"qtime"`
 	Needs  struct {
 		Cores figure `json:"ncpus"`
 		Wall  string `json:"walltime"`
@@ -180,6 +182,7 @@ func readJobs(b []byte) ([]job, error) {
 	}
 	list := make([]job, 0, len(doc.Jobs))
 	for id, j := range doc.Jobs {
+		j.id = id
 		digits := strings.TrimRight(id[:len(id)-len(strings.TrimLeft(id, "0123456789"))], " ")
 		j.number, _ = strconv.Atoi(digits) // 0, if it has none
 		list = append(list, j)
@@ -213,13 +216,24 @@ func take(q *message.QueueChanged, jobs []job, list []reservation) {
 		}
 		switch j.State {
 		case "R", "E", "S":
-			q.Running = append(q.Running, message.RunningJob{Cores: int(j.Needs.Cores), End: j.end(q.At)})
+			q.Running = append(q.Running, message.RunningJob{
+				Cores: int(j.Needs.Cores), End: j.end(q.At), ID: j.id, Submitted: instant(j.Queued), Started: instant(j.Start), Wall: j.wall(),
+			})
 		case "Q":
 			if len(q.Queued) < maxQueued {
-				q.Queued = append(q.Queued, message.QueuedJob{Cores: int(j.Needs.Cores), Wall: j.wall()})
+				q.Queued = append(q.Queued, message.QueuedJob{Cores: int(j.Needs.Cores), Wall: j.wall(), ID: j.id, Submitted: instant(j.Queued)})
 			}
 		}
 	}
+}
+
+// instant reads a time; the zero time is none.
+func instant(s string) time.Time {
+	t, err := time.Parse(stamp, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // end is until when a running job counts.

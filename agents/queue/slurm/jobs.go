@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 // job is one job as squeue shows it.
@@ -23,6 +24,8 @@ type job struct {
 	Nodes       string `json:"nodes"`
 	CPUs        number `json:"cpus"`       // threads
 	TimeLimit   number `json:"time_limit"` // minutes; none: without limit
+	Submit      number `json:"submit_time"`
+	Start       number `json:"start_time"`
 	Eligible    number `json:"eligible_time"`
 	End         number `json:"end_time"`
 	Priority    number `json:"priority"`
@@ -95,6 +98,22 @@ func (j job) end(now time.Time) time.Time {
 		t = now
 	}
 	return t.Add(Late)
+}
+
+// told is a job that runs, in the role's words.
+func (j job) told(now time.Time, threads int64) message.RunningJob {
+	return message.RunningJob{
+		Cores: j.cores(threads), End: j.end(now), ID: strconv.FormatInt(j.ID, 10), Submitted: j.waitsFrom(), Started: j.Start.instant(), Wall: j.wall(),
+	}
+}
+
+// waitsFrom is when a job could first have started: one that asked to begin later
+// did not wait until then.
+func (j job) waitsFrom() time.Time {
+	if e := j.Eligible.instant(); e.After(j.Submit.instant()) {
+		return e
+	}
+	return j.Submit.instant()
 }
 
 // tasks is how many jobs a waiting record stands for, at most limit: all that an

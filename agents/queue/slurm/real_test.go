@@ -398,6 +398,12 @@ func TestWaitingJobsAreToldInTheirTurn(t *testing.T) {
 	for range 4 {
 		want = append(want, message.QueuedJob{Cores: 3, Wall: 10 * time.Minute})
 	}
+	if q.Queued[0].ID == "" || time.Since(q.Queued[0].Submitted).Abs() > time.Minute || q.Queued[1].ID == "" || q.Queued[2].ID != "" {
+		t.Fatalf("the queue does not say which job is which: %+v", q.Queued)
+	}
+	for i := range q.Queued {
+		q.Queued[i].ID, q.Queued[i].Submitted = "", time.Time{}
+	}
 	if !slices.Equal(q.Queued, want) {
 		t.Fatalf("the queue is %v, want %v", q.Queued, want)
 	}

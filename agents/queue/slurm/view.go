@@ -90,7 +90,7 @@ func (v *view) take(mark queue.Mark, partition string, jobs []job) error {
 				return err
 			}
 			if on && !v.reserves(j.Reservation) {
-				v.running = append(v.running, message.RunningJob{Cores: j.cores(v.threads), End: j.end(v.at)})
+				v.running = append(v.running, j.told(v.at, v.threads))
 			}
 		case j.waits() && j.in(partition):
 			waiting = append(waiting, j)
@@ -122,11 +122,13 @@ func (v *view) line(waiting []job) {
 		if e := j.Eligible.instant(); e.After(v.at.Add(time.Minute)) {
 			continue // asked to begin later: it has no turn yet
 		}
+		q := message.QueuedJob{Cores: max(j.cores(v.threads), 1), Wall: j.wall(), ID: strconv.FormatInt(j.ID, 10), Submitted: j.waitsFrom()}
 		for range j.tasks(maxQueued) {
 			if len(v.queued) >= maxQueued {
 				return
 			}
-			v.queued = append(v.queued, message.QueuedJob{Cores: max(j.cores(v.threads), 1), Wall: j.wall()})
+			v.queued = append(v.queued, q)
+			q.ID = "" // of an array only one task is known by name
 		}
 	}
 }
@@ -208,6 +210,6 @@ func (v *view) same(w *view) bool {
 			return a.name == b.name && a.slot.Cores == b.slot.Cores && a.slot.Start.Equal(b.slot.Start) && a.slot.End.Equal(b.slot.End)
 		}) &&
 		slices.EqualFunc(v.running, w.running, func(a, b message.RunningJob) bool {
-			return a.Cores == b.Cores && a.End.Sub(b.End).Abs() < Late
+			return a.ID == b.ID && a.Cores == b.Cores && a.End.Sub(b.End).Abs() < Late
 		})
 }

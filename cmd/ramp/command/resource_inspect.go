@@ -189,11 +189,15 @@ func inspectLog(q inspection) ([]found, []leftOut, error) {
 	if q.log == "" {
 		return nil, nil, fail(exitUsage, "'ramp swf synth' makes one", "--log: want the workload log that is to be played")
 	}
-	l, err := swf.Load(q.log)
+	l, notes, err := swf.Load(q.log)
 	if err != nil {
 		return nil, nil, fail(exitUsage, "'ramp swf info FILE' looks at a log", "%w", err)
 	}
-	return []found{{Nodes: 1, Cores: l.Capacity(), Alike: true, Hold: "a reservation of the machine that plays the log"}}, nil, nil
+	f := found{Nodes: 1, Cores: l.Capacity(), Alike: true, Hold: "a reservation of the machine that plays the log"}
+	if odd := swf.Told(notes); odd != "" {
+		f.Notes = append(f.Notes, odd)
+	}
+	return []found{f}, nil, nil
 }
 
 func inspectProgram(q inspection) ([]found, []leftOut, error) {
