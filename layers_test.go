@@ -40,6 +40,7 @@ func table() []layer {
 	return []layer{
 		{"protocol", pure, "", ""},
 		{"rfql", pure, "protocol", ""},
+		{"rfql/compose", pure, "protocol rfql", ""},
 		{"protocol/acl", pure, "protocol", ""},
 		{"protocol/identity", lockable, "protocol", ""},
 		{"protocol/contract", pure, "protocol protocol/identity", ""},

@@ -20,7 +20,7 @@ docs/RFQL.md describes its terms.
 
 ` + exitHelp,
 	}
-	c.AddCommand(newRFQLValidate(), newRFQLShow())
+	c.AddCommand(newRFQLNew(), newRFQLValidate(), newRFQLShow())
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,12 +22,17 @@ import (
 func newUserQuote() *cobra.Command {
 	var o buyFlags
 	c := &cobra.Command{
-		Use:   "quote FILE",
+		Use:   "quote [FILE]",
 		Short: "Ask what a request would cost and when it would start; buy nothing",
-		Args:  cobra.ExactArgs(1),
+		Long: `Asks what an RFQL document FILE ('-': standard input) would cost and when it would
+start, and buys nothing.
+
+` + requestHelp,
+		Example: fmt.Sprintf(requestExample, "quote"),
+		Args:    o.request.fileOr,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.quote = true
-			return runBuy(c, args[0], o)
+			return runBuy(c, args, o)
 		},
 	}
 	o.register(c)
@@ -36,7 +42,7 @@ func newUserQuote() *cobra.Command {
 func newUserBuy() *cobra.Command {
 	var o buyFlags
 	c := &cobra.Command{
-		Use:   "buy FILE",
+		Use:   "buy [FILE]",
 		Short: "Buy what a request asks for, all of it or nothing",
 		Long: `Buys what the RFQL document FILE asks for ('-' reads standard input): the best set
 of offers after the rounds of bidding, reserved and paid all or nothing. If nothing
@@ -46,9 +52,10 @@ is carried on by the next command or by the daemon. It is safe to repeat: while 
 purchase of the same request is not decided, that one is gone on with; and one ID
 (--id) is bought once, ever.
 
-` + exitHelp,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runBuy(c, args[0], o) },
+` + requestHelp + "\n\n" + exitHelp,
+		Example: fmt.Sprintf(requestExample, "buy"),
+		Args:    o.request.fileOr,
+		RunE:    func(c *cobra.Command, args []string) error { return runBuy(c, args, o) },
 	}
 	o.register(c)
 	c.Flags().BoolVar(&o.approve, "approve", false, "ask before buying, also when the request is met")
@@ -60,6 +67,7 @@ purchase of the same request is not decided, that one is gone on with; and one I
 
 // buyFlags are how to buy, as given on the command line.
 type buyFlags struct {
+	request      requestFlags
 	rounds       int
 	roundLimit   time.Duration
 	noEarlyClose bool
@@ -75,6 +83,7 @@ type buyFlags struct {
 }
 
 func (o *buyFlags) register(c *cobra.Command) {
+	o.request.register(c)
 	f := c.Flags()
 	f.IntVar(&o.rounds, "rounds", protocol.DefaultRounds, "rounds of bidding, 1..100")
 	f.DurationVar(&o.roundLimit, "round-limit", protocol.DefaultRoundLimit, "longest time of a round")
@@ -199,8 +208,8 @@ func newPurchaseID(quote bool) string {
 	return "p" + hex.EncodeToString(b[:])
 }
 
-func runBuy(c *cobra.Command, path string, o buyFlags) error {
-	orders, err := ordersOf(c.InOrStdin(), path, o)
+func runBuy(c *cobra.Command, args []string, o buyFlags) error {
+	orders, err := ordersOf(c.InOrStdin(), args, o)
 	if err != nil {
 		return err
 	}
@@ -231,9 +240,13 @@ func (o buyFlags) firstID() string {
 	return newPurchaseID(o.quote)
 }
 
-// ordersOf makes orders for what a document asks for. Each is made from the
-// document anew: a start that is now is another one each time.
-func ordersOf(in io.Reader, path string, o buyFlags) (func(id string) (buyCall, error), error) {
+// ordersOf makes orders for what a document asks for, or flags. Each is made from
+// the document anew: a start that is now is another one each time.
+func ordersOf(in io.Reader, args []string, o buyFlags) (func(id string) (buyCall, error), error) {
+	if len(args) == 0 {
+		return o.order, nil
+	}
+	path := args[0]
 	text, err := readInput(in, path, protocol.MaxDocument)
 	if err != nil {
 		return nil, err
@@ -243,12 +256,30 @@ func ordersOf(in io.Reader, path string, o buyFlags) (func(id string) (buyCall, 
 		if err != nil {
 			return buyCall{}, err
 		}
-		opt, err := o.options(doc)
-		return buyCall{
-			ID: id, Name: requestName(path, doc), Document: string(b), Options: opt,
-			StartNow: startNow, Resume: !o.quote && !o.again || o.id != "",
-		}, err
+		call, err := o.call(id, requestName(path, doc), b, doc)
+		call.StartNow = startNow
+		return call, err
 	}, nil
+}
+
+// order is an order for what the flags ask for.
+func (o buyFlags) order(id string) (buyCall, error) {
+	doc, err := o.request.document(0)
+	if err != nil {
+		return buyCall{}, err
+	}
+	name := "request"
+	if n := doc.Request(0).Name; n != "" {
+		name = n
+	}
+	call, err := o.call(id, name, doc.XML(), doc)
+	call.Moving = o.request.builder.Moving()
+	return call, err
+}
+
+func (o buyFlags) call(id, name string, b []byte, doc rfql.Document) (buyCall, error) {
+	opt, err := o.options(doc)
+	return buyCall{ID: id, Name: name, Document: string(b), Options: opt, Resume: !o.quote && !o.again || o.id != ""}, err
 }
 
 func printResult(c *cobra.Command, p message.Purchase, quote bool) error {

@@ -25,7 +25,7 @@ func (u userRecords) begun(q buyCall) (string, error) {
 			return errFound
 		}
 		row, err := user.ReadRow(value)
-		if err == nil && undecided(row.Purchase.State) && sameRequest(row.Order.Document, []byte(q.Document), q.StartNow) {
+		if err == nil && undecided(row.Purchase.State) && q.same(row) {
 			found = id
 		}
 		return err
@@ -45,15 +45,37 @@ func undecided(state string) bool {
 	return false
 }
 
+// same reports whether an order asks for what a purchase was begun for. Times that
+// were counted from now are the same if they lie as far ahead as then.
+func (q buyCall) same(row user.Row) bool {
+	moved := time.Duration(0)
+	if q.Moving {
+		moved = time.Since(row.Purchase.Created)
+	}
+	return sameRequest(row.Order.Document, []byte(q.Document), q.StartNow, moved)
+}
+
+// movedWithin is how exactly times that were counted from now are compared.
+const movedWithin = time.Minute
+
+// follows puts y in the place of x if it is as much later as time has passed.
+func follows(x *time.Time, y time.Time, moved time.Duration) {
+	if moved != 0 && !x.IsZero() && !y.IsZero() && (y.Sub(*x)-moved).Abs() <= movedWithin {
+		*x = y
+	}
+}
+
 // sameRequest reports whether two documents ask for the same. A start that was
 // written in when it was bought (now) is no difference.
-func sameRequest(x, y []byte, now bool) bool {
+func sameRequest(x, y []byte, now bool, moved time.Duration) bool {
 	a, _, errA := rfql.Read(x)
 	b, _, errB := rfql.Read(y)
 	if errA != nil || errB != nil || len(a.Requests) != len(b.Requests) {
 		return false
 	}
 	for i := range a.Requests {
+		follows(&a.Requests[i].NotBefore, b.Requests[i].NotBefore, moved)
+		follows(&a.Requests[i].End, b.Requests[i].End, moved)
 		if now && b.Requests[i].Wall == 0 {
 			a.Requests[i].NotBefore, b.Requests[i].NotBefore = time.Time{}, time.Time{}
 		}

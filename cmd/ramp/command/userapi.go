@@ -27,6 +27,7 @@ type buyCall struct {
 	Document string          `json:"document"`
 	Options  message.Options `json:"options"`
 	StartNow bool            `json:"start_now,omitempty"` // the document's start was written in now, where it had none
+	Moving   bool            `json:"moving,omitempty"`    // the document's times were counted from now
 	Resume   bool            `json:"resume,omitempty"`    // go on with one of this ID, or an undecided one of this request
 }
 

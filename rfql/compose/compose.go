@@ -1,0 +1,252 @@
+// Package compose builds a request for quotation from words in the units that
+// people use: 256 cores, 2h, 4G, until tomorrow 18:00.
+//
+// A Builder is told one word after the other, in the order of a command line.
+// And begins another unit, which asks for the same as the one before but for
+// what is said after it. The clock is a parameter; nothing here reads one.
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ramp/protocol"
+	"ramp/rfql"
+)
+
+// Word names one thing that a unit can ask for. Its text is the flag of the
+// commands, without dashes.
+type Word string
+
+// The words.
+const (
+	Cores       Word = "cores"       // 256
+	Nodes       Word = "nodes"       // 4x16: whole nodes
+	Wall        Word = "wall"        // 2h, 90m, 1d, 02:00:00
+	Within      Word = "within"      // 12h, from now: done by then
+	By          Word = "by"          // a time: done by then
+	NotBefore   Word = "not-before"  // a time, or +3h
+	MaxPrice    Word = "max-price"   // credits per core-hour
+	RAM         Word = "ram"         // per core: 2G
+	Disk        Word = "disk"        // in all: 500G
+	NodeDisk    Word = "node-disk"   // on each node: 50G
+	CPUSpeed    Word = "cpu-speed"   // 2.4GHz, 2400
+	Bandwidth   Word = "bandwidth"   // between nodes: 10G
+	OS          Word = "os"          // Linux
+	OSVersion   Word = "os-version"  // 5
+	Arch        Word = "arch"        // x86_64
+	Name        Word = "name"        // what people call it
+	Application Word = "application" // what will run
+)
+
+// Words are all of them, in the order in which help shows them.
+func Words() []Word {
+	return []Word{
+		Cores, Nodes, Wall, Within, By, NotBefore, MaxPrice,
+		RAM, Disk, NodeDisk, CPUSpeed, Bandwidth, OS, OSVersion, Arch, Name, Application,
+	}
+}
+
+// Any is the value that takes back what a unit before has asked for.
+const Any = "any"
+
+// Builder collects the units of a request.
+type Builder struct {
+	now    time.Time
+	units  []rfql.DraftRequest
+	moving bool
+}
+
+// New begins a request with one unit. Times that are counted from now are
+// counted from now, to the second.
+func New(now time.Time) *Builder {
+	return &Builder{now: now.UTC().Truncate(time.Second), units: make([]rfql.DraftRequest, 1)}
+}
+
+// And begins another unit, like the last one until more is said. It fails at
+// protocol.MaxUnits.
+func (b *Builder) And() error {
+	if len(b.units) == protocol.MaxUnits {
+		return fmt.Errorf("more than %d units", protocol.MaxUnits)
+	}
+	b.units = append(b.units, b.units[len(b.units)-1])
+	return nil
+}
+
+// Moving reports whether the request has a time that was counted from now, so
+// that the same words mean another document a second later.
+func (b *Builder) Moving() bool { return b.moving }
+
+// Set says one thing of the last unit; what was said before gives way. The error
+// says what was found and what is allowed, without the word itself.
+func (b *Builder) Set(w Word, value string) error {
+	if len(value) > maxValue {
+		return fmt.Errorf("%d bytes: want at most %d", len(value), maxValue)
+	}
+	u := &b.units[len(b.units)-1]
+	switch w {
+	case Cores, Nodes:
+		return setCores(u, w, value)
+	case Wall:
+		return keep(&u.Wall)(wallTime(value))
+	case Within, By, NotBefore:
+		return b.setTime(u, w, value)
+	case MaxPrice:
+		return keep(&u.Price)(price(value))
+	case RAM, Disk, NodeDisk, CPUSpeed, Bandwidth:
+		return setSize(u, w, value)
+	}
+	return setWord(u, w, value)
+}
+
+// maxValue bounds one value, in bytes: the longest name is shorter.
+const maxValue = 512
+
+// keep stores what was parsed, unless it could not be.
+func keep[T any](into *T) func(v T, err error) error {
+	return func(v T, err error) error {
+		if err == nil {
+			*into = v
+		}
+		return err
+	}
+}
+
+func setCores(u *rfql.DraftRequest, w Word, value string) error {
+	if w == Nodes {
+		n, each, err := nodes(value)
+		if err == nil {
+			u.TotalCores, u.NodeCount, u.NodeCores = 0, n, each
+		}
+		return err
+	}
+	n, err := count(value)
+	if err == nil {
+		u.TotalCores, u.NodeCount, u.NodeCores = n, 0, 0
+	}
+	return err
+}
+
+func (b *Builder) setTime(u *rfql.DraftRequest, w Word, value string) error {
+	if w == NotBefore && value == Any {
+		u.NotBefore = time.Time{}
+		return nil
+	}
+	if w == Within {
+		d, err := Duration(value)
+		if err == nil {
+			u.End, b.moving = b.now.Add(d), true
+		}
+		return err
+	}
+	t, moving, err := instant(value, b.now)
+	if err != nil {
+		return err
+	}
+	b.moving = b.moving || moving
+	if w == By {
+		u.End = t
+	} else {
+		u.NotBefore = t
+	}
+	return nil
+}
+
+// setSize sets a number with a unit of measure. Of the two kinds of disk only
+// the last that was said counts.
+func setSize(u *rfql.DraftRequest, w Word, value string) error {
+	into, parse := map[Word]*int{
+		RAM: &u.RAMPerCore, Disk: &u.TotalDisk, NodeDisk: &u.NodeDisk, CPUSpeed: &u.CPUSpeed, Bandwidth: &u.Bandwidth,
+	}[w], map[Word]scale{RAM: megabytes, Disk: gigabytes, NodeDisk: gigabytes, CPUSpeed: megahertz, Bandwidth: megabits}[w]
+	n := 0
+	if value != Any {
+		var err error
+		if n, err = parse.read(value); err != nil {
+			return err
+		}
+	}
+	switch w {
+	case Disk:
+		u.NodeDisk = 0
+	case NodeDisk:
+		u.TotalDisk = 0
+	}
+	*into = n
+	return nil
+}
+
+func setWord(u *rfql.DraftRequest, w Word, value string) error {
+	into := map[Word]*string{
+		OS: &u.OS, OSVersion: &u.OSVersion, Arch: &u.Arch, Name: &u.Name, Application: &u.Application,
+	}[w]
+	if into == nil {
+		return fmt.Errorf("no such word %q", w)
+	}
+	if value == "" || strings.TrimSpace(value) != value {
+		return fmt.Errorf("%q: want a word, or %q", value, Any)
+	}
+	if *into = value; value == Any {
+		*into = ""
+	}
+	return nil
+}
+
+// Document checks what was said. start is the earliest instant at which a job
+// could start, as for rfql.Check.
+func (b *Builder) Document(start time.Time, o protocol.Objective) (rfql.Document, error) {
+	for i, u := range b.units {
+		if missing := missing(u); len(missing) > 0 {
+			return rfql.Document{}, fmt.Errorf("%sit lacks %s", b.unit(i), strings.Join(missing, ", "))
+		}
+	}
+	doc, err := rfql.Check(rfql.Draft{Objective: o, Requests: b.units}, start)
+	var faults rfql.Faults
+	if errors.As(err, &faults) {
+		return doc, b.fault(faults[0])
+	}
+	return doc, err
+}
+
+// unit says which unit is meant, if there are several.
+func (b *Builder) unit(i int) string {
+	if len(b.units) == 1 || i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("unit %d: ", i+1)
+}
+
+// missing are the flags without which a unit asks for nothing.
+func missing(u rfql.DraftRequest) []string {
+	var list []string
+	need := func(lacks bool, flag string) {
+		if lacks {
+			list = append(list, flag)
+		}
+	}
+	need(u.TotalCores == 0 && u.NodeCount == 0, "--cores N (or --nodes)")
+	need(u.Wall == 0 && u.NotBefore.IsZero(), "--wall 2h")
+	need(u.End.IsZero(), "--within 12h (or --by)")
+	need(u.Price == 0, "--max-price C")
+	return list
+}
+
+// fault says a fault of the document in the words of the command line.
+func (b *Builder) fault(f rfql.Fault) error {
+	names := map[rfql.Term]string{
+		rfql.CPUHourCost: "--max-price", rfql.EndDate: "--within or --by", rfql.EndTime: "--within or --by",
+		rfql.StartDate: "--not-before", rfql.StartTime: "--not-before", rfql.WallTime: "--wall",
+		rfql.OperatingSystem: "--os", rfql.OSVersion: "--os-version", rfql.Architecture: "--arch",
+		rfql.Nodes: "--nodes", rfql.TotalCores: "--cores", rfql.Name: "--name", rfql.Application: "--application",
+	}
+	name := names[f.Term]
+	if name == "" {
+		name = string(f.Term)
+	}
+	hint := ""
+	if f.Term == rfql.WallTime && f.Class == rfql.Meaning {
+		hint = " (shorten --wall, or allow more with --within or --by)"
+	}
+	return fmt.Errorf("%s%s: found %s; allowed %s%s", b.unit(f.Request), name, f.Found, f.Allowed, hint)
+}
