@@ -83,7 +83,7 @@ func TestGrownGoesOneWayAndNeverBeyond(t *testing.T) {
 		first := elapsed(t, "first")
 		then := first + elapsed(t, "then")
 		a, b := ledger.Grown(x, income, ppm, first), ledger.Grown(x, income, ppm, then)
-		tends := floorOf(new(big.Float).Quo(float(int64(income)*1_000_000), float(ppm)))
+		tends := floorOf(new(big.Float).Quo(new(big.Float).Mul(float(int64(income)), float(1_000_000)), float(ppm)))
 		if rising := x <= tends; rising && (a < x || b < a || b > tends) || !rising && (a > x || b > a || b < tends) {
 			t.Fatalf("from %s to %s after %s and %s after %s, towards %s", x, a, first, b, then, tends)
 		}
