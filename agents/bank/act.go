@@ -74,6 +74,23 @@ func (r *Role) Recall(id protocol.ContractID, found ledger.Lookup) error {
 	return r.ledger.Recall(id, found)
 }
 
+// Invite makes an invitation, and Withdraw ends one.
+func (r *Role) Invite(now time.Time, v ledger.Invitation, ref string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.Invite(now, v, ref))
+}
+
+// Withdraw ends an invitation.
+func (r *Role) Withdraw(now time.Time, token ledger.TokenHash, ref string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.Withdraw(now, token, ref))
+}
+
+// Enrol lets an agent in that shows the token of an invitation. It is no act of
+// the operator's hand, but rests on one, and is signed like one.
+func (r *Role) Enrol(now time.Time, token ledger.TokenHash, id protocol.AgentID, name string) (ledger.Enrolment, protocol.Output, error) {
+	e, records, err := r.ledger.Enrol(now, token, id, name)
+	return e, protocol.Output{Save: records}, err
+}
+
 // SetRecovery begins or ends recovery after a restore from a backup.
 func (r *Role) SetRecovery(now time.Time, on bool, ref string) (ledger.Entry, protocol.Output, error) {
 	e, out, err := act(r.ledger.SetRecovery(now, on, ref))

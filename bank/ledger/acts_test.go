@@ -51,6 +51,8 @@ func signedBank(t testing.TB) *bank {
 	do(entry(b.SetRate(b.now, "cr", "eur", 2*protocol.Credit, "")))
 	do(entry(b.OpenGroup(b.now, "A")))
 	do(entry(b.SetGroup(b.now, ledger.Group{Name: "A", Shared: ledger.Whole, Clusters: []protocol.AgentID{agent("ca")}})))
+	do(entry(b.Invite(b.now, ledger.Invitation{Token: token("t"), Uses: 2, Expires: b.now.Add(time.Hour), Credit: 3, Currency: "cr"}, "course")))
+	b.must(t, "enrol", ignore(saved[ledger.Enrolment](b)(b.Enrol(b.now, token("t"), agent("new"), "new"))))
 	do(entry(b.SetRecovery(b.now, true, "")))
 	do(entry(b.SetRecovery(b.now, false, "")))
 	do(entry(b.Transfer(b.now, agent("ann"), agent("bob"), "cr", 1, ledger.Disputed{Contract: contractID("x"), Unit: 2}, "settled")))
@@ -92,7 +94,7 @@ func TestEveryActIsSigned(t *testing.T) {
 	if r.Signed != acts || acts < 15 {
 		t.Errorf("%d signatures verified, there are %d acts", r.Signed, acts)
 	}
-	for k := ledger.KindOpen; k <= ledger.KindExchange; k++ {
+	for k := ledger.KindOpen; k <= ledger.KindEnrol; k++ {
 		skip := []ledger.Kind{ledger.KindHold, ledger.KindPost, ledger.KindVoidHold, ledger.KindExpire, ledger.KindSettle, ledger.KindVoid, ledger.KindRefund, ledger.KindDraw, ledger.KindDispute}
 		if !kinds[k] && !slices.Contains(skip, k) {
 			t.Errorf("no entry of kind %s", k)
@@ -106,7 +108,7 @@ func TestEveryActIsSigned(t *testing.T) {
 // deadlines are not recomputed.
 func TestTheAuditSeesWhatWasNotTheOperators(t *testing.T) {
 	b := signedBank(t)
-	tables := []string{ledger.TablePolicies, ledger.TableGroups, ledger.TableStanding, ledger.TableAllowances, ledger.TableRates, ledger.TableBalances, ledger.TableEntries}
+	tables := []string{ledger.TablePolicies, ledger.TableGroups, ledger.TableStanding, ledger.TableAllowances, ledger.TableRates, ledger.TableInvitations, ledger.TableEnrolments, ledger.TableBalances, ledger.TableEntries}
 	for _, table := range tables {
 		for _, key := range slices.Sorted(maps.Keys(b.store[table])) {
 			if e, err := ledger.DecodeEntry(key, b.store[table][key]); table == ledger.TableEntries && (err != nil || !e.Act()) {

@@ -40,6 +40,7 @@ func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error)
 		{TableState, a.state}, {TableLines, a.line}, {TableAccounts, a.account}, {TableEntries, a.entry},
 		{TablePolicies, a.setRow(TablePolicies)}, {TableGroups, a.setRow(TableGroups)}, {TableStanding, a.setRow(TableStanding)},
 		{TableAllowances, a.setRow(TableAllowances)}, {TableRates, a.setRow(TableRates)}, {TableRecovery, a.setRow(TableRecovery)},
+		{TableInvitations, a.setRow(TableInvitations)}, {TableEnrolments, a.setRow(TableEnrolments)},
 		{TableBalances, a.balance}, {TableHolds, a.hold}, {TableGathering, a.undecided},
 		{TableOutcomes, a.outcome}, {TableContracts, a.contract}, {TableRefunds, a.refund}, {TableIndex, a.index},
 	}

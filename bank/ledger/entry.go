@@ -38,7 +38,10 @@ const (
 	KindIncome    Kind = 23 // an account got its income, or lost what decayed
 	KindExchange  Kind = 24 // an amount was exchanged for one of another currency
 
-	lastKind = KindExchange
+	KindInvite Kind = 25 // an invitation was made or withdrawn
+	KindEnrol  Kind = 26 // an agent was let in by one
+
+	lastKind = KindEnrol
 )
 
 func (k Kind) String() string {
@@ -46,6 +49,7 @@ func (k Kind) String() string {
 		"open", "overdraft", "credit", "hold", "post", "void-hold", "expire", "settle", "void", "refund",
 		"policy", "group", "standing", "allowance", "rate", "recovery", "transfer",
 		"reserve", "complete", "usage", "dispute", "draw", "income", "exchange",
+		"invite", "enrol",
 	}
 	if k < 1 || int(k) > len(names) {
 		return fmt.Sprintf("kind(%d)", byte(k))
@@ -172,6 +176,10 @@ func (k Kind) table() string {
 		return TableRates
 	case KindRecovery:
 		return TableRecovery
+	case KindInvite:
+		return TableInvitations
+	case KindEnrol:
+		return TableEnrolments
 	}
 	return ""
 }

@@ -33,6 +33,9 @@ type Ledger struct {
 	quoted   map[protocol.AgentID]int // open quotes per user
 	recovery bool
 
+	invitations map[TokenHash]*invited
+	enrolled    map[protocol.AgentID]Enrolment
+
 	outcomes archive
 	recalled map[contractKey]*outcome
 	absent   map[contractKey]uint64 // not in the store as of this entry

@@ -25,6 +25,7 @@ func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
 		{TableBalances, l.loadBalance}, {TableAllowances, l.loadAllowance}, {TableRates, l.loadRate},
 		{TableQuotes, l.loadQuote}, {TableRecovery, l.loadRecovery}, {TableHolds, l.loadHold}, {TableGathering, l.loadGathering},
 		{TableCopies, l.loadCopies}, {TableOutcomes, l.loadOutcome},
+		{TableInvitations, l.loadInvitation}, {TableEnrolments, l.loadEnrolment},
 	}
 	for _, r := range reads {
 		if err := t.Each(r.table, r.read); err != nil {
@@ -45,7 +46,7 @@ func empty(cfg Config, now time.Time) *Ledger {
 		policies: map[string]Policy{}, groups: map[string]*group{}, memberOf: map[protocol.AgentID]*group{},
 		sellsFor: map[protocol.AgentID]*group{}, deals: map[dealKey]uint64{}, vouchers: map[voucherKey]uint64{},
 		vouched: map[protocol.AgentID]int{}, rates: map[pair]protocol.Credits{}, quotes: map[quoteKey]Quote{},
-		quoted:   map[protocol.AgentID]int{},
+		quoted: map[protocol.AgentID]int{}, invitations: map[TokenHash]*invited{}, enrolled: map[protocol.AgentID]Enrolment{},
 		outcomes: archive{index: map[contractKey]uint64{}}, recalled: map[contractKey]*outcome{}, absent: map[contractKey]uint64{},
 	}
 }

@@ -10,25 +10,27 @@ import (
 // The tables of a ledger. Live tables are read by Load; the others are only
 // looked things up in.
 const (
-	TableState      = "state"      // live: one row
-	TableAccounts   = "accounts"   // live: agent ID -> name, lines
-	TableLines      = "lines"      // live: line number -> account and currency
-	TableBalances   = "balances"   // live: line number -> balance, overdraft, latest entries
-	TableHolds      = "holds"      // live: hold number -> open hold
-	TableGathering  = "gathering"  // live: contract -> undecided bundle
-	TableCopies     = "copies"     // live: contract -> whose copies are there
-	TableOutcomes   = "outcomes"   // live: entry number -> recent outcome
-	TablePolicies   = "policies"   // live: currency -> policy
-	TableGroups     = "groups"     // live: name -> group
-	TableStanding   = "standing"   // live: agent ID -> frozen, closed
-	TableAllowances = "allowances" // live: line number -> income
-	TableRates      = "rates"      // live: two currencies -> rate
-	TableQuotes     = "quotes"     // live: ID -> open quote
-	TableRecovery   = "recovery"   // live: one row while the bank recovers
-	TableEntries    = "entries"    // entry number -> entry
-	TableIndex      = "index"      // line and last entry number -> entry numbers of a line
-	TableContracts  = "contracts"  // contract -> number of the entry that decided
-	TableRefunds    = "refunds"    // contract and unit -> number of the refund's entry
+	TableState       = "state"       // live: one row
+	TableAccounts    = "accounts"    // live: agent ID -> name, lines
+	TableLines       = "lines"       // live: line number -> account and currency
+	TableBalances    = "balances"    // live: line number -> balance, overdraft, latest entries
+	TableHolds       = "holds"       // live: hold number -> open hold
+	TableGathering   = "gathering"   // live: contract -> undecided bundle
+	TableCopies      = "copies"      // live: contract -> whose copies are there
+	TableOutcomes    = "outcomes"    // live: entry number -> recent outcome
+	TablePolicies    = "policies"    // live: currency -> policy
+	TableGroups      = "groups"      // live: name -> group
+	TableStanding    = "standing"    // live: agent ID -> frozen, closed
+	TableAllowances  = "allowances"  // live: line number -> income
+	TableRates       = "rates"       // live: two currencies -> rate
+	TableQuotes      = "quotes"      // live: ID -> open quote
+	TableRecovery    = "recovery"    // live: one row while the bank recovers
+	TableInvitations = "invitations" // live: token's hash -> invitation
+	TableEnrolments  = "enrolments"  // live: agent ID -> when it was let in, and by which
+	TableEntries     = "entries"     // entry number -> entry
+	TableIndex       = "index"       // line and last entry number -> entry numbers of a line
+	TableContracts   = "contracts"   // contract -> number of the entry that decided
+	TableRefunds     = "refunds"     // contract and unit -> number of the refund's entry
 )
 
 // StateKey is the key of the one row of TableState.
