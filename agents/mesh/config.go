@@ -70,6 +70,9 @@ type Config struct {
 	// Bare, if set, is given every frame that SendBare of another agent sent: the
 	// same streams without messages, for measuring. It is called like Deliver.
 	Bare func(from protocol.AgentID, frame []byte)
+	// Enrol, if set, answers peers without a credential that ask to be let in. It
+	// is called from several goroutines, enrolAtOnce at most.
+	Enrol Enrol
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Log is told who is cut off and why; nil means nobody.

@@ -22,6 +22,7 @@ const (
 	protocolACL           libp2pprotocol.ID = "/ramp/acl/1"
 	protocolPresence      libp2pprotocol.ID = "/ramp/presence/1"
 	protocolIntroductions libp2pprotocol.ID = "/ramp/introductions/1"
+	protocolEnrolment     libp2pprotocol.ID = "/ramp/enrolment/1"
 	protocolBare          libp2pprotocol.ID = "/ramp/bare/1"
 )
 
@@ -36,6 +37,7 @@ type Mesh struct {
 	gate     *gate
 	book     *book
 	gossip   *gossip
+	door     *doorkeeper
 	anchors  map[peer.ID]chan struct{} // told when one of them is lost
 	presence atomic.Pointer[[]byte]    // this agent's last, encoded
 	failures chan undelivered
@@ -88,7 +90,7 @@ func Listen(cfg Config) (*Mesh, error) {
 func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Mesh{
-		cfg: cfg, self: cfg.Credential.ID, host: h, gate: g, book: newBook(h.Network()),
+		cfg: cfg, self: cfg.Credential.ID, host: h, gate: g, book: newBook(h.Network()), door: newDoorkeeper(),
 		anchors: map[peer.ID]chan struct{}{}, failures: make(chan undelivered, FailureQueue),
 		draining: make(chan struct{}), joined: make(chan struct{}), stop: stop, writes: map[linkKey]*link{},
 	}
@@ -104,6 +106,9 @@ func (m *Mesh) open(addrs addresses) error {
 	m.serve(protocolACL, m.serveMessages)
 	m.serve(protocolPresence, m.serveMeeting)
 	m.serve(protocolIntroductions, m.serveIntroductions)
+	if m.cfg.Enrol != nil {
+		m.serve(protocolEnrolment, m.serveEnrolment)
+	}
 	if m.cfg.Bare != nil {
 		m.serve(protocolBare, m.serveBare)
 	}

@@ -97,19 +97,24 @@ func (l *Ledger) Withdraw(now time.Time, token TokenHash, ref string) (Entry, []
 }
 
 // Enrol lets an agent in that shows a token: its account is opened and credited,
-// once for each agent, all in one. An agent that asks again gets the answer of
-// the first time, as long as the invitation is not withdrawn. A token that the
-// bank does not know is refused with CodeUnknown, one whose time is over with
-// CodeExpired, one that is used up with CodeLimit; and with CodeMismatch an agent
-// that has an account by other means, or a name that another has.
+// once for each key, all in one. An agent that asks again gets the answer of the
+// first time, as long as the invitation is not withdrawn. A token that the bank
+// does not know is refused with CodeUnknown, one whose time is over with
+// CodeExpired, one that is used up with CodeLimit; and with CodeMismatch a key
+// that came in by another token or name, an agent that has an account by other
+// means, and a name that another has.
 func (l *Ledger) Enrol(now time.Time, token TokenHash, id protocol.AgentID, name string) (Enrolment, []protocol.Record, error) {
 	v := l.invitations[token]
 	if v == nil {
 		return Enrolment{}, nil, refuse(protocol.CodeUnknown, "no invitation of this bank has this token")
 	}
-	if e, ok := l.enrolled[id]; ok && e.Token == token {
+	e, known := l.enrolled[id.Fingerprint()]
+	if known && e.Token == token && e.Agent == id {
 		e.Again = true
 		return e, nil, nil
+	}
+	if known {
+		return Enrolment{}, nil, refuse(protocol.CodeMismatch, "this key was let in already, as %s", e.Agent)
 	}
 	if err := l.mayEnrol(now, v, id, name); err != nil {
 		return Enrolment{}, nil, err
@@ -163,7 +168,7 @@ func (l *Ledger) enrol(now time.Time, v *invited, id protocol.AgentID, name stri
 	c := l.change()
 	entry := c.set(now, Entry{Kind: KindEnrol, Key: string(id), Value: e.encode(), Ref: name})
 	e.Entry = entry.Number
-	l.enrolled[id] = e
+	l.enrolled[id.Fingerprint()] = e
 	v.used++
 	return e, append(recs, c.recs...), nil
 }
@@ -228,7 +233,7 @@ func (l *Ledger) loadEnrolment(key string, value []byte) error {
 	if err != nil {
 		return fmt.Errorf("enrolment of %q: %w", key, err)
 	}
-	l.enrolled[e.Agent] = e
+	l.enrolled[e.Agent.Fingerprint()] = e
 	if v := l.invitations[e.Token]; v != nil {
 		v.used++
 	}

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,11 @@ import (
 )
 
 func token(word string) ledger.TokenHash { return sha256.Sum256([]byte(word)) }
+
+// guest is an agent with a key of its own.
+func guest(name string) protocol.AgentID {
+	return protocol.AgentID(name + "@" + (name + strings.Repeat("b", protocol.FingerprintLen))[:protocol.FingerprintLen])
+}
 
 // inviting is a bank with one invitation, for two, with 5 credits.
 func inviting(t testing.TB) *bank {
@@ -25,7 +31,7 @@ func inviting(t testing.TB) *bank {
 }
 
 func enrol(b *bank, word, id, name string) (ledger.Enrolment, error) {
-	return saved[ledger.Enrolment](b)(b.Enrol(b.now, token(word), agent(id), name))
+	return saved[ledger.Enrolment](b)(b.Enrol(b.now, token(word), guest(id), name))
 }
 
 func TestWhoHoldsATokenGetsAnAccountOnce(t *testing.T) {
@@ -35,11 +41,11 @@ func TestWhoHoldsATokenGetsAnAccountOnce(t *testing.T) {
 	entries := b.LastEntry()
 	b.now = b.now.Add(2 * time.Hour) // the invitation is over: who was let in is answered all the same
 	b.must(t, "reload", b.reload())
-	again, err := enrol(b, "t", "ann", "another name")
+	again, err := enrol(b, "t", "ann", "ann")
 	if err != nil || !again.Again || !again.At.Equal(first.At) || b.LastEntry() != entries {
 		t.Errorf("asked again: %+v, %v, first %+v; entries %d, before %d", again, err, first, b.LastEntry(), entries)
 	}
-	a, _ := b.Account(agent("ann"))
+	a, _ := b.Account(guest("ann"))
 	if a.Name != "ann" || a.Lines[0].Balance != 5 {
 		t.Errorf("account %+v", a)
 	}
@@ -61,8 +67,11 @@ func TestAnEnrolmentThatIsRefusedChangesNothing(t *testing.T) {
 			_, _ = enrol(b, "t", "bob", "bob")
 		}, protocol.CodeLimit},
 		{"a name that another has", "t", "eve", "ann", func(b *bank) { _, _ = enrol(b, "t", "ann", "ann") }, protocol.CodeMismatch},
+		{"a key that was let in under another name", "t", "ann", "new", func(b *bank) {
+			_, _ = saved[ledger.Enrolment](b)(b.Enrol(b.now, token("t"), protocol.AgentID("x"+string(guest("ann"))), "x"))
+		}, protocol.CodeMismatch},
 		{"an agent that has an account by other means", "t", "eve", "new", func(b *bank) {
-			_, _ = saved[ledger.Entry](b)(b.Open(b.now, agent("eve"), "eve"))
+			_, _ = saved[ledger.Entry](b)(b.Open(b.now, guest("eve"), "eve"))
 		}, protocol.CodeMismatch},
 		{"an invitation that was withdrawn", "t", "eve", "eve", func(b *bank) {
 			_, _ = saved[ledger.Entry](b)(b.Withdraw(b.now, token("t"), ""))

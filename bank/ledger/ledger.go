@@ -34,7 +34,7 @@ type Ledger struct {
 	recovery bool
 
 	invitations map[TokenHash]*invited
-	enrolled    map[protocol.AgentID]Enrolment
+	enrolled    map[string]Enrolment // by the key's fingerprint
 
 	outcomes archive
 	recalled map[contractKey]*outcome
