@@ -36,6 +36,11 @@ func NewCA(name string, now time.Time, lifetime time.Duration, random io.Reader)
 	if err != nil {
 		return nil, err
 	}
+	return Root(key, name, now, lifetime)
+}
+
+// Root makes a root authority of a key that is there already.
+func Root(key crypto.Signer, name string, now time.Time, lifetime time.Duration) (*CA, error) {
 	ca := &CA{key: key}
 	cert, err := ca.sign(authority(name), key.Public(), now, lifetime)
 	if err != nil {
@@ -124,10 +129,22 @@ func (ca *CA) SignRequest(csrPEM []byte, now time.Time, lifetime time.Duration) 
 	if err != nil {
 		return nil, fmt.Errorf("request: %w: %w", ErrMalformed, err)
 	}
-	if err := csr.CheckSignature(); err != nil {
-		return nil, fmt.Errorf("request of %q: %w: %w", csr.Subject, ErrMismatch, err)
+	if err := CheckRequest(csr); err != nil {
+		return nil, err
 	}
 	return ca.Issue(csr.Subject.CommonName, csr.PublicKey, now, lifetime)
+}
+
+// CheckRequest reports whether a request is of an accepted key, which signed it.
+// The key is judged first, so that no signature of a monstrous one is verified.
+func CheckRequest(csr *x509.CertificateRequest) error {
+	if err := checkKey(csr.PublicKey); err != nil {
+		return fmt.Errorf("request of %q: %w", csr.Subject, err)
+	}
+	if err := csr.CheckSignature(); err != nil {
+		return fmt.Errorf("request of %q: %w: %w", csr.Subject, ErrMismatch, err)
+	}
+	return nil
 }
 
 // Request writes a PKCS#10 request (PEM) to certify key under name.

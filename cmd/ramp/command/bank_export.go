@@ -11,7 +11,6 @@ import (
 
 	bankbooks "ramp/bank/books"
 	"ramp/bank/ledgerdb"
-	"ramp/protocol"
 )
 
 func newBankExport() *cobra.Command {
@@ -83,14 +82,6 @@ func export(c *cobra.Command, agent *caller, after uint64, write func(io.Writer,
 		}
 		after = page[len(page)-1].Entry
 	}
-}
-
-// initAnswer is what init made, in JSON.
-type initAnswer struct {
-	Bank     protocol.AgentID `json:"bank"`
-	Dir      string           `json:"dir"`
-	CA       string           `json:"ca,omitempty"` // directory of the authority that it was certified by
-	Policies []policyCall     `json:"policies"`
 }
 
 // isThere reports whether there is something at a path.

@@ -2,15 +2,22 @@ package command
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"ramp/bank/ledger"
+	"ramp/protocol"
 	"ramp/protocol/identity"
 )
 
@@ -18,17 +25,40 @@ import (
 type founding struct {
 	dir, ca, name, policy, decay string
 	currencies, listen           []string
+	enrol                        bool
+	invite                       inviteFlags
 }
+
+// initAnswer is what init made, in JSON.
+type initAnswer struct {
+	Bank     protocol.AgentID `json:"bank"`
+	Dir      string           `json:"dir"`
+	CA       string           `json:"ca,omitempty"` // directory of the authority that it was certified by
+	Policies []policyCall     `json:"policies"`
+
+	Invitation string    `json:"invitation"` // file
+	Invited    int       `json:"invited"`    // how many it lets in
+	Expires    time.Time `json:"expires,omitzero"`
+	Local      bool      `json:"local"` // nobody on another machine can reach it
+}
+
+// unfinishedName marks a directory in which init has begun and not ended.
+const unfinishedName = "init.unfinished"
 
 func newBankInit() *cobra.Command {
 	var f founding
 	c := &cobra.Command{
-		Use: "init --currency CUR", Short: "Make a bank: credential, configuration and ledger", Args: cobra.NoArgs,
+		Use: "init --currency CUR", Short: "Make a bank: authority, credential, configuration, ledger and invitation", Args: cobra.NoArgs,
 		Long: `Makes all that 'ramp bank serve' needs: a credential (agent.pem, agent.key and ca.pem),
-unless one is in the directory already, config.yaml, and the ledger with the policy of
-each currency as its first entries. --ca is the directory of the authority that
-certifies the bank; it is made if it is not there. Nothing is overwritten.`,
-		Example: "  ramp bank init --policy barter --currency CPU --dir bank\n  ramp bank serve --dir bank",
+unless one is in the directory already, config.yaml with comments, the ledger with the
+policy of each currency as its first entries, and invitation.ramp, by which others join.
+--ca is the directory of the authority that certifies the bank and, by invitations,
+newcomers (--enrol=false: nobody); it is made if it is not there.
+
+The bank listens on a free port of this machine alone, unless --listen says more. Nothing
+is overwritten, and the same command goes on where it was interrupted.`,
+		Example: "  ramp bank init --currency CPU --credit 100 --dir bank\n  ramp bank serve --dir bank\n\n" +
+			"  ramp bank init --currency CPU --listen /ip4/0.0.0.0/tcp/4101 --dir bank",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if f.dir, err = dirOf(c, "bank"); err != nil {
@@ -38,8 +68,7 @@ certifies the bank; it is made if it is not there. Nothing is overwritten.`,
 			if err != nil {
 				return err
 			}
-			return said(c, a, "made bank %s in %s, with policy %s in %s\n  next: ramp bank serve --dir %s",
-				a.Bank, f.dir, f.policy, f.currencies, f.dir)
+			return said(c, a, "%s", f.words(c, a))
 		},
 	}
 	c.Flags().StringArrayVar(&f.currencies, "currency", nil, "a currency that it keeps accounts in; may be given many times")
@@ -47,9 +76,28 @@ certifies the bank; it is made if it is not there. Nothing is overwritten.`,
 	c.Flags().StringVar(&f.decay, "decay", "0", "of an allowance: the part of a balance that decays per day, such as 0.01")
 	c.Flags().StringVar(&f.name, "name", "bank", "the bank's name")
 	c.Flags().StringVar(&f.ca, "ca", "", "directory of the authority (default: ca in the bank's directory)")
-	c.Flags().StringArrayVar(&f.listen, "listen", []string{"/ip4/127.0.0.1/tcp/0"}, "address to listen on; may be given many times")
+	c.Flags().StringArrayVar(&f.listen, "listen", nil, "address to listen on (default: a free port of 127.0.0.1); may be given many times")
+	c.Flags().BoolVar(&f.enrol, "enrol", true, "let the bank certify newcomers that show an invitation's token")
+	f.invite.register(c, initUses)
 	_ = c.MarkFlagRequired("currency") // the flag is there: it was made above
 	return c
+}
+
+// initUses is how many the first invitation lets in.
+const initUses = 10
+
+// words say what was made.
+func (f founding) words(c *cobra.Command, a initAnswer) string {
+	s := fmt.Sprintf("made bank %s in %s, with policy %s in %s\n", a.Bank, f.dir, f.policy, f.currencies)
+	if a.Invited > 0 {
+		s += fmt.Sprintf("  %s lets %d newcomers in until %s: hand it over as you would a key\n", a.Invitation, a.Invited, a.Expires.Format(time.RFC3339))
+	} else {
+		s += fmt.Sprintf("  %s says how to join it\n", a.Invitation)
+	}
+	if a.Local {
+		s += "  it listens on this machine alone; 'listen' in config.yaml says where, and 'ramp bank invite' writes a new invitation then\n"
+	}
+	return s + "  next: ramp bank serve" + dirWords(c)
 }
 
 // found makes the bank once everything that was asked for makes sense.
@@ -59,32 +107,157 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if a.Policies, err = f.policies(); err != nil {
 		return a, err
 	}
-	for _, name := range []string{configName, ledgerName} {
-		if path := filepath.Join(f.dir, name); isThere(path) {
-			return a, fail(exitUsage, "choose another directory", "%s is there already", path)
-		}
+	call, err := f.invite.call()
+	if err != nil {
+		return a, err
+	}
+	if err := f.begin(); err != nil {
+		return a, err
 	}
 	if a.CA, err = f.credential(); err != nil {
 		return a, err
 	}
-	cfg := config{
-		Certificate: "agent.pem", Key: "agent.key", Trust: caCert, Listen: f.listen, Bank: &bankConfig{Currencies: f.currencies},
-	}
-	if err := cfg.write(f.dir); err != nil {
-		return a, fail(exitFailed, "", "%w", err)
-	}
-	b, err := newBankNode(c.Context(), filepath.Join(f.dir, configName), "", commandLog(stderr(c)), false)
-	if err != nil {
+	if err := f.writeConfig(a.CA); err != nil {
 		return a, err
 	}
-	a.Bank = b.cred.ID
-	b.run(context.WithoutCancel(c.Context()))
-	for _, p := range a.Policies {
-		if _, err := b.setPolicy(c.Context(), p); err != nil {
-			return a, fmt.Errorf("%w: %w", err, b.stop())
+	if err := f.open(c, call, &a); err != nil {
+		return a, err
+	}
+	return a, os.Remove(filepath.Join(f.dir, unfinishedName))
+}
+
+// begin refuses a directory that has a bank, unless init has not ended there.
+func (f founding) begin() error {
+	mark := filepath.Join(f.dir, unfinishedName)
+	for _, name := range []string{configName, ledgerName} {
+		if path := filepath.Join(f.dir, name); isThere(path) && !isThere(mark) {
+			return fail(exitUsage, "choose another directory with --dir", "%s is there already", path)
 		}
 	}
-	return a, b.stop()
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return fail(exitUsage, "choose another directory with --dir", "%w", err)
+	}
+	return putFile(mark, []byte("'ramp bank init' has not ended here; the same command goes on\n"), 0o600)
+}
+
+// open makes the ledger and the invitation.
+func (f founding) open(c *cobra.Command, call inviteCall, a *initAnswer) error {
+	b, err := newBankNode(c.Context(), filepath.Join(f.dir, configName), "", commandLog(stderr(c)), false)
+	if err != nil {
+		return err
+	}
+	b.run(context.WithoutCancel(c.Context()))
+	err = f.enter(c.Context(), b, call, a)
+	return errors.Join(err, b.stop())
+}
+
+func (f founding) enter(ctx context.Context, b *bankNode, call inviteCall, a *initAnswer) error {
+	a.Bank = b.cred.ID
+	there, err := b.policies(ctx, struct{}{})
+	if err != nil {
+		return err
+	}
+	begun := false
+	if err := b.read(ctx, func(_ time.Time, l *ledger.Ledger) { begun = l.LastEntry() > 0 }); err != nil {
+		return err
+	}
+	for _, p := range a.Policies {
+		if !begun || !slices.Contains(there.Policies, policyView(p)) {
+			if _, err := b.setPolicy(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return f.invitation(ctx, b, call, a)
+}
+
+// invitation writes the file by which others join, unless it is there. A token
+// whose file was lost to a crash is withdrawn: nobody has it.
+func (f founding) invitation(ctx context.Context, b *bankNode, call inviteCall, a *initAnswer) error {
+	a.Invitation = filepath.Join(f.dir, invitationName)
+	if b.cfg.Bank.Enrol == nil {
+		call.Uses = 0
+	}
+	a.Invited, a.Local = call.Uses, onlyLocal(b.cfg.Listen)
+	if call.Uses > 0 {
+		a.Expires = call.Expires
+	}
+	if isThere(a.Invitation) {
+		return nil
+	}
+	lost, err := b.invitations(ctx, struct{}{})
+	if err != nil {
+		return err
+	}
+	for _, v := range lost {
+		if _, err := b.withdraw(ctx, withdrawCall{ID: v.ID, Ref: "init was interrupted"}); err != nil {
+			return err
+		}
+	}
+	got, err := b.invite(ctx, call)
+	if err != nil {
+		return err
+	}
+	return putFile(a.Invitation, []byte(got.Invitation), 0o600)
+}
+
+// onlyLocal reports whether nobody on another machine can reach the addresses.
+func onlyLocal(listen []string) bool {
+	for _, a := range listen {
+		if !strings.HasPrefix(a, "/ip4/127.") && !strings.HasPrefix(a, "/ip6/::1/") {
+			return false
+		}
+	}
+	return true
+}
+
+// writeConfig writes the configuration, unless it is there from a try before.
+func (f founding) writeConfig(ca string) error {
+	path := filepath.Join(f.dir, configName)
+	if isThere(path) {
+		return nil
+	}
+	if len(f.listen) == 0 {
+		port, err := freePort()
+		if err != nil {
+			return fail(exitFailed, "give --listen", "no free port: %w", err)
+		}
+		f.listen = []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)}
+	}
+	return putFile(path, []byte(f.configText(ca)), 0o600)
+}
+
+// freePort is a port of this machine that nobody listens on now.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// configText is the configuration of a new bank, with comments.
+func (f founding) configText(ca string) string {
+	var b strings.Builder
+	b.WriteString("# Configuration of a bank, made by 'ramp bank init'. docs/OPERATIONS.md lists every key.\n")
+	b.WriteString("# Its credential is in agent.pem and agent.key, whom it trusts in ca.pem.\n\n")
+	b.WriteString("# Where others reach it. /ip4/0.0.0.0/tcp/PORT is every IPv4 address of this machine.\nlisten:\n")
+	for _, a := range f.listen {
+		fmt.Fprintf(&b, "  - %s\n", a)
+	}
+	b.WriteString("\nbank:\n  # The first one is meant where a command names none.\n")
+	fmt.Fprintf(&b, "  currencies: [%s]\n", strings.Join(f.currencies, ", "))
+	b.WriteString("  # After a restart nothing expires for so long.\n  # grace: 60s\n")
+	b.WriteString("  # The authority that certifies newcomers with an invitation's token. Without this section nobody is\n  # certified, and the authority's key need not be on this machine.\n")
+	if f.enrol && ca != "" {
+		if rel, err := filepath.Rel(f.dir, ca); err == nil && !filepath.IsAbs(f.ca) {
+			ca = rel
+		}
+		fmt.Fprintf(&b, "  enrol: {authority: %q}\n", ca)
+	} else {
+		b.WriteString("  # enrol: {authority: ca}\n")
+	}
+	return b.String()
 }
 
 // policies are those of the currencies, which are checked before anything is made.
@@ -108,34 +281,65 @@ func (f founding) policies() ([]policyCall, error) {
 	return list, nil
 }
 
-// credential makes a credential unless there is one, and says by whom.
+// credential makes a credential unless there is one, and says by whom. It goes on
+// with a key that is there without its certificate.
 func (f founding) credential() (string, error) {
-	if isThere(filepath.Join(f.dir, "agent.pem")) {
-		return "", nil
-	}
 	dir := f.ca
 	if dir == "" {
 		dir = filepath.Join(f.dir, "ca")
 	}
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return "", fail(exitUsage, "", "%w", err)
+	if isThere(filepath.Join(f.dir, agentCert)) {
+		if isThere(filepath.Join(dir, caKey)) {
+			return dir, nil
+		}
+		return "", nil
 	}
 	ca, err := authorityAt(dir)
 	if err != nil {
 		return "", err
 	}
-	_, err = issue(ca, f.name, leafLifetime, f.dir)
-	return dir, err
+	key, err := (&joining{dir: f.dir}).ownKey()
+	if err != nil {
+		return "", err
+	}
+	cert, err := ca.Issue(f.name, key.Public(), time.Now(), leafLifetime)
+	if err != nil {
+		return "", fail(exitUsage, "", "%w", err)
+	}
+	if err := putFile(filepath.Join(f.dir, caCert), ca.CertPEM(), 0o644); err != nil {
+		return "", err
+	}
+	return dir, putFile(filepath.Join(f.dir, agentCert), cert, 0o644)
 }
 
-// authorityAt reads the authority of a directory, or makes one.
+// authorityAt reads the authority of a directory, or makes one. A key without its
+// certificate is of a try that was interrupted, and is gone on with.
 func authorityAt(dir string) (*identity.CA, error) {
 	if isThere(filepath.Join(dir, caCert)) {
 		return readCA(dir)
 	}
-	ca, err := identity.NewCA("ramp-ca", time.Now(), caLifetime, rand.Reader)
-	if err != nil {
-		return nil, err
+	return makeAuthority(dir, "ramp-ca", caLifetime)
+}
+
+// makeAuthority makes an authority in a directory.
+func makeAuthority(dir, name string, lifetime time.Duration) (*identity.CA, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
 	}
-	return ca, writeCA(dir, ca)
+	path := filepath.Join(dir, caKey)
+	b, err := os.ReadFile(path)
+	var key crypto.Signer
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = newKeyAt(path)
+	} else if err == nil {
+		key, err = identity.ParseKey(b)
+	}
+	if err != nil {
+		return nil, fail(exitUsage, "", "key of the authority: %w", err)
+	}
+	ca, err := identity.Root(key, name, time.Now(), lifetime)
+	if err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	return ca, putFile(filepath.Join(dir, caCert), ca.CertPEM(), 0o644)
 }

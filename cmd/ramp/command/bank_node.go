@@ -65,8 +65,9 @@ func newBankNode(ctx context.Context, path, store string, log *slog.Logger, netw
 	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return bank.New(cfg, t, now)
 	})
-	if network {
-		err = n.connect(false, func(m protocol.Message) (protocol.Message, error) { return codec.Sign(n.cred, m, time.Now()) })
+	var in *enroller
+	if in, err = b.enroller(); err == nil && network {
+		err = n.connect(false, func(m protocol.Message) (protocol.Message, error) { return codec.Sign(n.cred, m, time.Now()) }, in.serve)
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.store.Close())

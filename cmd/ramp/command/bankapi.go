@@ -72,6 +72,7 @@ func (b *bankNode) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/proof", handler(b.proof))
 	b.actRoutes(mux)
 	b.readRoutes(mux)
+	b.inviteRoutes(mux)
 }
 
 // do runs an operator's act in the role and waits until it is durable.

@@ -63,6 +63,8 @@ type bankConfig struct {
 	Grace      span        `yaml:"grace,omitempty"`
 	Store      string      `yaml:"store,omitempty"` // bbolt:PATH or etcd:HOST,HOST
 	Etcd       *etcdConfig `yaml:"etcd,omitempty"`
+	// Enrol lets the bank certify newcomers with an invitation's token.
+	Enrol *enrolConfig `yaml:"enrol,omitempty"`
 }
 
 // etcdConfig is how a bank proves to an etcd cluster who it is, and the cluster

@@ -140,6 +140,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	if d.keep {
+		if err := d.invite(ctx); err != nil {
+			return err
+		}
 		return d.explainKept()
 	}
 	return nil
@@ -303,6 +306,9 @@ the market stays up in %[1]s; try:
   ramp user trace --dir %[2]s %[4]s
   ramp resource offers --dir %[1]s/atlas1
   ramp bank audit --dir %[3]s
+or join it as somebody new, and buy:
+  ramp user init --join %[1]s/invitation.ramp --dir %[1]s/me
+  ramp user buy --cores 256 --wall 1h --within 12h --max-price 60 --dir %[1]s/me
 end it with:
   ramp demo --stop --dir %[1]s`, d.dir, user, bank, d.someID())
 	return nil

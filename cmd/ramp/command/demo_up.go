@@ -61,7 +61,9 @@ func (d *demo) agentDir(ca *identity.CA, name string, cfg config) (string, error
 }
 
 func (d *demo) startBank(ctx context.Context, ca *identity.CA) error {
-	dir, err := d.agentDir(ca, "bank", config{Bank: &bankConfig{Currencies: []string{demoCurrency}}})
+	dir, err := d.agentDir(ca, "bank", config{Bank: &bankConfig{
+		Currencies: []string{demoCurrency}, Enrol: &enrolConfig{Authority: filepath.Join("..", "ca")},
+	}})
 	if err != nil {
 		return err
 	}
@@ -71,6 +73,30 @@ func (d *demo) startBank(ctx context.Context, ca *identity.CA) error {
 	}
 	d.bank = p
 	return p.await(ctx, ready)
+}
+
+// Who is let in by the demonstration's invitation, and with what.
+const (
+	demoUses    = 100
+	demoExpires = 7 * 24 * time.Hour
+	guestCredit = 1_000_000 * protocol.Credit
+)
+
+// invite leaves an invitation in the directory of a market that stays up.
+func (d *demo) invite(ctx context.Context) error {
+	bank, err := d.bank.call()
+	if err != nil {
+		return err
+	}
+	q := inviteCall{
+		Uses: demoUses, Expires: time.Now().Add(demoExpires).Truncate(time.Second), Credit: guestCredit, Currency: demoCurrency,
+		Market: "demo", Ref: "demo",
+	}
+	var a inviteAnswer
+	if err := bank.call(ctx, "POST", "/v1/invite", q, &a); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(d.dir, invitationName), []byte(a.Invitation), 0o600)
 }
 
 // startSites starts the twenty resource agents side by side.

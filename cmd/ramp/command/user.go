@@ -15,7 +15,7 @@ daemon when it runs ('ramp user serve') and otherwise do the work themselves.
 ` + exitHelp,
 	}
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/user below the data directory)")
-	c.AddCommand(newUserQuote(), newUserBuy(), newUserList(), newUserShow(), newUserTrace(),
+	c.AddCommand(newUserInit(), newUserQuote(), newUserBuy(), newUserList(), newUserShow(), newUserTrace(),
 		newUserReceipt(), newUserCancel(), newUserResources(), newUserBalance(), newUserServe())
 	return c
 }
