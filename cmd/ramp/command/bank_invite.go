@@ -54,6 +54,7 @@ type (
 	}
 	invitationView struct {
 		ID       string           `json:"id"`
+		State    string           `json:"state"` // open, used up or over
 		Uses     int              `json:"uses"`
 		Used     int              `json:"used"`
 		Expires  time.Time        `json:"expires"`
@@ -168,9 +169,9 @@ func newBankInviteList() *cobra.Command {
 			if wantsJSON(c) {
 				return printJSON(stdout(c), list)
 			}
-			rows := [][]string{{"invitation", "used", "of", "until (UTC)", "credit"}}
+			rows := [][]string{{"invitation", "state", "used", "of", "until (UTC)", "credit"}}
 			for _, v := range list {
-				rows = append(rows, []string{v.ID, fmt.Sprint(v.Used), fmt.Sprint(v.Uses), secondTime(v.Expires), strings.TrimSpace(v.Credit.String() + " " + v.Currency)})
+				rows = append(rows, []string{v.ID, v.State, fmt.Sprint(v.Used), fmt.Sprint(v.Uses), secondTime(v.Expires), strings.TrimSpace(v.Credit.String() + " " + v.Currency)})
 			}
 			table(stdout(c), rows...)
 			return nil
@@ -276,9 +277,9 @@ func (n *node) addressesFor(given []string) ([]string, error) {
 
 func (b *bankNode) invitations(ctx context.Context, _ struct{}) ([]invitationView, error) {
 	list := []invitationView{}
-	err := b.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
+	err := b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
 		for _, v := range r.(*bank.Role).Ledger().Invitations() {
-			view := invitationView{ID: v.Token.Short(), Uses: v.Uses, Used: v.Used, Expires: v.Expires, Credit: v.Credit}
+			view := invitationView{ID: v.Token.Short(), State: invitationState(now, v), Uses: v.Uses, Used: v.Used, Expires: v.Expires, Credit: v.Credit}
 			if v.Credit > 0 {
 				view.Currency = v.Currency
 			}
@@ -287,6 +288,17 @@ func (b *bankNode) invitations(ctx context.Context, _ struct{}) ([]invitationVie
 		return protocol.Output{}
 	})
 	return list, err
+}
+
+// invitationState says whether an invitation still lets anybody in.
+func invitationState(now time.Time, v ledger.Invitation) string {
+	switch {
+	case v.Used >= v.Uses:
+		return "used up"
+	case !now.Before(v.Expires):
+		return "over"
+	}
+	return "open"
 }
 
 func (b *bankNode) withdraw(ctx context.Context, q withdrawCall) (operatorEntry, error) {

@@ -45,7 +45,7 @@ P-384 or RSA of at least 2048 bits.
 ` + exitHelp,
 	}
 	c.PersistentFlags().String("dir", ".", "the authority's directory")
-	c.AddCommand(newCAInit(), newCAIssue(), newCARevoke(), newCAShow())
+	c.AddCommand(newCAInit(), newCARequest(), newCASign(), newCAIssue(), newCARevoke(), newCAShow())
 	return c
 }
 
@@ -199,13 +199,9 @@ func issue(ca *identity.CA, name string, lifetime time.Duration, dir string) ([]
 }
 
 func signRequest(c *cobra.Command, ca *identity.CA, path string, lifetime time.Duration, dir string) ([]byte, error) {
-	csr, err := readInput(c.InOrStdin(), path, 1<<16)
+	cert, err := certifyRequest(c, ca, path, lifetime)
 	if err != nil {
 		return nil, err
-	}
-	cert, err := ca.SignRequest(csr, time.Now(), lifetime)
-	if err != nil {
-		return nil, fail(exitUsage, "", "%w", err)
 	}
 	return cert, writeCredential(ca, dir, cert, nil)
 }

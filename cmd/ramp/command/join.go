@@ -90,8 +90,8 @@ func (j *joining) run(c *cobra.Command, v invitation.Invitation) (joinAnswer, er
 	if _, err := protocol.NewAgentID(j.name, strings.Repeat("a", protocol.FingerprintLen)); err != nil {
 		return a, fail(exitUsage, "", "--name: %w", err)
 	}
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
-		return a, fail(exitUsage, "choose another directory with --dir", "%w", err)
+	if err := makeDir(j.dir); err != nil {
+		return a, err
 	}
 	if err := j.sameMarket(v); err != nil {
 		return a, err
@@ -104,6 +104,14 @@ func (j *joining) run(c *cobra.Command, v invitation.Invitation) (joinAnswer, er
 		return a, err
 	}
 	return j.certify(c.Context(), v, key, a)
+}
+
+// makeDir makes the directory of an agent, readable by its owner only.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fail(exitUsage, "choose another directory", "%w", err)
+	}
+	return nil
 }
 
 // sameMarket refuses a directory that is of another market.
