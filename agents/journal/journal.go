@@ -47,6 +47,9 @@ var (
 // and confirming: what is there cannot be known until the file is opened again.
 var ErrUncertain = errors.New("disk failed while confirming a write: open the journal again")
 
+// ErrNewer is returned by Open for a file that a later version has written.
+var ErrNewer = errors.New("written by a newer ramp")
+
 // Journal is an open journal. Its methods may be called at the same time.
 type Journal struct {
 	path string

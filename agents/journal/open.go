@@ -94,7 +94,7 @@ func checkFormat(tx *bbolt.Tx) error {
 		return errors.New("damaged: it does not say which schema it has")
 	}
 	if n := binary.BigEndian.Uint32(v); n > schema {
-		return fmt.Errorf("written by a newer ramp: it has schema %d, this program reads up to %d", n, schema)
+		return fmt.Errorf("%w: it has schema %d, this program reads up to %d", ErrNewer, n, schema)
 	}
 	info, err := os.Stat(tx.DB().Path())
 	if err != nil {

@@ -14,6 +14,7 @@
 //	/ramp/acl/1            card, then frames: messages to this agent
 //	/ramp/presence/1       card and presence, both ways: two agents meet
 //	/ramp/introductions/1  whom the answering agent is connected to (a hint)
+//	/ramp/clock/1          what time the answering agent's clock shows
 //	/ramp/enrolment/1      card, request, answer: the one thing that peers without
 //	                       a credential may do, with banks that allow it
 //	ramp/presence/1        gossip: card and presence

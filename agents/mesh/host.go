@@ -74,7 +74,7 @@ func newLimits(refused *refusals) (network.ResourceManager, error) {
 		System: whole, Transient: whole, PeerDefault: one,
 		ProtocolDefault: whole, ServiceDefault: whole,
 		ProtocolPeer: map[libp2pprotocol.ID]rcmgr.ResourceLimits{
-			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: kind, protocolBare: kind,
+			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: kind, protocolClock: kind, protocolBare: kind,
 		},
 	}
 	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),

@@ -23,6 +23,7 @@ const (
 	protocolPresence      libp2pprotocol.ID = "/ramp/presence/1"
 	protocolIntroductions libp2pprotocol.ID = "/ramp/introductions/1"
 	protocolEnrolment     libp2pprotocol.ID = "/ramp/enrolment/1"
+	protocolClock         libp2pprotocol.ID = "/ramp/clock/1"
 	protocolBare          libp2pprotocol.ID = "/ramp/bare/1"
 )
 
@@ -106,6 +107,7 @@ func (m *Mesh) open(addrs addresses) error {
 	m.serve(protocolACL, m.serveMessages)
 	m.serve(protocolPresence, m.serveMeeting)
 	m.serve(protocolIntroductions, m.serveIntroductions)
+	m.serve(protocolClock, m.serveClock)
 	if m.cfg.Enrol != nil {
 		m.serve(protocolEnrolment, m.serveEnrolment)
 	}

@@ -53,6 +53,9 @@ var (
 // the file is opened again.
 var ErrUncertain = errors.New("disk failed while confirming a write: open the ledger again")
 
+// ErrNewer is returned by Open for a file that a later version has written.
+var ErrNewer = errors.New("written by a newer ramp")
+
 // DB is an open ledger file. Its methods may be called at the same time.
 type DB struct {
 	path string

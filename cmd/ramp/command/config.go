@@ -53,8 +53,8 @@ type userConfig struct {
 
 // payConfig is a bank and a currency.
 type payConfig struct {
-	Bank     string `yaml:"bank"`
-	Currency string `yaml:"currency"`
+	Bank     string `yaml:"bank" json:"bank"`
+	Currency string `yaml:"currency" json:"currency"`
 }
 
 // bankConfig is what a bank may set.

@@ -75,7 +75,8 @@ type node struct {
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	failed error // of the runner
+	failed error     // of the runner
+	since  time.Time // when the daemon was ready
 }
 
 // prepare reads who the agent is.
@@ -92,7 +93,7 @@ func prepare(path string, log *slog.Logger) (*node, error) {
 		return nil, err
 	}
 	if _, err := n.trust.Verify(n.cred.ChainDER(), time.Now()); err != nil {
-		return nil, fail(exitUsage, "the agent needs a certificate that "+cfg.path(cfg.Trust)+" vouches for", "own certificate %s: %w", cfg.path(cfg.Certificate), err)
+		return nil, certificateFault(cfg.path(cfg.Certificate), err)
 	}
 	return n, nil
 }
@@ -120,6 +121,9 @@ func journalError(err error) error {
 	var ledgerInUse *ledgerdb.InUseError
 	if errors.As(err, &inUse) || errors.As(err, &ledgerInUse) {
 		return fail(exitFailed, "wait until it is done, or end it; commands talk to a daemon that answers", "%w", err)
+	}
+	if errors.Is(err, journal.ErrNewer) || errors.Is(err, ledgerdb.ErrNewer) {
+		return fail(exitFailed, "use the version of the program that wrote it ('ramp version'), or restore a backup from before", "%w", err)
 	}
 	return fail(exitFailed, "", "%w", err)
 }
@@ -326,6 +330,8 @@ func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	}
 	mux := http.NewServeMux()
 	routes(mux)
+	n.since = time.Now()
+	n.statusRoutes(mux)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()

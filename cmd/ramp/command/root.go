@@ -45,7 +45,7 @@ sides signed.
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%w", err)
 	})
-	root.AddCommand(newDemo(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal())
+	root.AddCommand(newDemo(), newStatus(), newDoctor(), newVersion(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal())
 	watchLists(root)
 	usageErrors(root)
 	return root

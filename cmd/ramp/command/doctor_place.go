@@ -1,0 +1,251 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ramp/agents/journal"
+	"ramp/agents/mesh"
+	"ramp/bank/ledgerdb"
+	"ramp/protocol"
+	"ramp/protocol/codec"
+)
+
+// What the doctor thinks of.
+const (
+	doctorBundles = 16       // verified bundles that it remembers: nobody sends it any
+	diskLow       = 1 << 30  // bytes free, below which it warns
+	diskEmpty     = 64 << 20 // below which an agent soon cannot write
+	dialTime      = 3 * time.Second
+	clocksTime    = 10 * time.Second // for other agents to tell theirs
+)
+
+// checkDirectory looks at the directory and the key in it.
+func (p *patient) checkDirectory() {
+	f, err := os.CreateTemp(p.dir, ".doctor-*")
+	if err != nil {
+		p.bad("directory", "an agent must be able to write there: mount it writable, or give it to this user", "%s", err)
+		return
+	}
+	_ = errors.Join(f.Close(), os.Remove(f.Name())) // it was made just now
+	key, err := os.Stat(filepath.Join(p.dir, agentKey))
+	if err == nil && key.Mode().Perm()&0o077 != 0 {
+		p.warn("directory", "chmod 600 "+filepath.Join(p.dir, agentKey), "others can read the private key (%s)", key.Mode().Perm())
+		return
+	}
+	p.good("directory", "it can be written")
+}
+
+// checkDisk looks how much room there is.
+func (p *patient) checkDisk() {
+	var s unix.Statfs_t
+	if err := unix.Statfs(p.dir, &s); err != nil {
+		p.warn("disk", "", "how much is free cannot be told: %s", err)
+		return
+	}
+	free := int64(s.Bavail) * s.Bsize
+	const help = "make room: an agent that cannot write refuses everything until it can"
+	switch {
+	case free < diskEmpty:
+		p.bad("disk", help, "%d MB free", free>>20)
+	case free < diskLow:
+		p.warn("disk", help, "%d MB free", free>>20)
+	default:
+		p.good("disk", "%d GB free", free>>30)
+	}
+}
+
+// checkDaemon looks whether the daemon answers, and if none runs, at what it left.
+func (p *patient) checkDaemon() {
+	d, ok := dialDaemon(p.dir)
+	if ok {
+		p.daemon = d
+		p.good("daemon", "it answers on %s", socketPath(p.dir))
+		return
+	}
+	file := filepath.Join(p.dir, journalName)
+	if p.cfg.Bank != nil {
+		file = filepath.Join(p.dir, ledgerName)
+	}
+	pid, err := 0, error(nil)
+	if isThere(file + ".lock") {
+		pid, err = lockHolder(file + ".lock")
+	}
+	switch {
+	case err != nil:
+		p.bad("daemon", "", "%s", err)
+		return
+	case pid != 0:
+		p.bad("daemon", "wait until it is done, or end it: a daemon that hangs is ended with kill -9, and nothing is lost", "process %d has %s open, and does not answer", pid, file)
+		return
+	case isThere(socketPath(p.dir)):
+		p.warn("daemon", "the next 'ramp "+p.cfg.kind()+" serve' takes its place", "it does not run; one that died has left its socket")
+	default:
+		p.good("daemon", "it does not run")
+	}
+	p.checkJournal(file)
+}
+
+// checkJournal opens the journal or ledger, if there is one, and closes it.
+func (p *patient) checkJournal(file string) {
+	if !isThere(file) {
+		p.good("journal", "there is none yet")
+		return
+	}
+	var err error
+	if p.cfg.Bank != nil {
+		var db *ledgerdb.DB
+		if db, err = ledgerdb.Open(file); err == nil {
+			err = db.Close()
+		}
+	} else {
+		var j *journal.Journal
+		if j, err = journal.Open(file, traceBytes); err == nil {
+			err = j.Close()
+		}
+	}
+	if err != nil {
+		p.bad("journal", "restore it from a backup, or use the version of the program that wrote it", "%s", err)
+		return
+	}
+	p.good("journal", "%s can be read", file)
+}
+
+// checkListen looks whether the addresses can be had, unless the daemon has them.
+func (p *patient) checkListen() {
+	if p.daemon != nil {
+		return
+	}
+	for _, a := range p.cfg.Listen {
+		host, ok := dialAddress(a)
+		if !ok {
+			p.warn("listen", "want one such as /ip4/0.0.0.0/tcp/4101", "%s is not understood", a)
+			continue
+		}
+		l, err := net.Listen("tcp", host)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			p.bad("listen", "choose another port under 'listen', or stop the process that has it", "%s: another process listens there", a)
+		case err != nil:
+			p.bad("listen", "choose an address of this machine under 'listen'", "%s: %s", a, err)
+		default:
+			_ = l.Close()
+			p.good("listen", "%s is free", a)
+		}
+	}
+}
+
+// dialAddress is HOST:PORT of a multiaddress of TCP.
+func dialAddress(a string) (string, bool) {
+	parts := strings.Split(a, "/")
+	if len(parts) < 5 || parts[3] != "tcp" {
+		return "", false
+	}
+	return net.JoinHostPort(parts[2], parts[4]), true
+}
+
+// checkBootstrap looks whether somebody answers at the addresses to join by, and
+// reports whether the market may be reached.
+func (p *patient) checkBootstrap(ctx context.Context) bool {
+	if len(p.cfg.Bootstrap) == 0 {
+		if p.cfg.Bank == nil {
+			p.warn("bootstrap", "'ramp user init --join INVITATION' writes some", "there are no addresses to join by")
+		}
+		return p.daemon != nil
+	}
+	answered := 0
+	var silent []string
+	for _, a := range p.cfg.Bootstrap {
+		host, ok := dialAddress(a)
+		d := net.Dialer{Timeout: dialTime}
+		conn, err := d.DialContext(ctx, "tcp", host)
+		if !ok || err != nil {
+			silent = append(silent, a)
+			continue
+		}
+		_ = conn.Close()
+		answered++
+	}
+	switch {
+	case answered == 0:
+		p.bad("bootstrap", "are the bank and the sites running, and can this machine reach them? A new invitation has new addresses", "nobody answers at %s", strings.Join(silent, ", "))
+	case len(silent) > 0:
+		p.warn("bootstrap", "take it out of 'bootstrap' if it is gone for good", "nobody answers at %s; %d others do", strings.Join(silent, ", "), answered)
+	default:
+		p.good("bootstrap", "all %d answer", answered)
+	}
+	return answered > 0
+}
+
+// checkClock compares the clock with those of the agents that can be reached.
+func (p *patient) checkClock(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, clocksTime)
+	defer cancel()
+	list, err := p.askClocks(ctx)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		p.warn("clock", "", "no other agent tells the time: %s", first)
+		return
+	}
+	if len(list) == 0 {
+		p.warn("clock", "", "no other agent is there to compare it with")
+		return
+	}
+	off := 0
+	var worst clockView
+	for _, k := range list {
+		if abs(k.AheadMS)-k.WithinMS > protocol.ClockSkew.Milliseconds() {
+			off++
+		}
+		if abs(k.AheadMS) >= abs(worst.AheadMS) {
+			worst = k
+		}
+	}
+	ahead := (time.Duration(worst.AheadMS) * time.Millisecond).String()
+	switch {
+	case off == 0:
+		p.good("clock", "within %s of %s", time.Duration(max(abs(worst.AheadMS), worst.WithinMS)+1)*time.Millisecond, plural(len(list), "other agent"))
+	case 2*off > len(list):
+		p.bad("clock", "set this machine's clock (chrony, systemd-timesyncd): purchases are lost beyond "+protocol.ClockSkew.String(), "%d of %d agents have another time; that of %s is ahead by %s", off, len(list), worst.Agent.Name(), ahead)
+	default:
+		p.warn("clock", "tell its owner", "that of %s is ahead by %s; the others agree with this one", worst.Agent.Name(), ahead)
+	}
+}
+
+func abs(n int64) int64 { return max(n, -n) }
+
+// askClocks asks through the daemon, or joins the market for a moment.
+func (p *patient) askClocks(ctx context.Context) ([]clockView, error) {
+	if p.daemon != nil {
+		var list []clockView
+		err := p.daemon.call(ctx, "POST", "/v1/clocks", nil, &list)
+		return list, err
+	}
+	if len(p.cfg.Bootstrap) == 0 {
+		return nil, nil
+	}
+	trust, err := p.cfg.trust()
+	if err != nil {
+		return nil, err
+	}
+	m, err := mesh.Listen(mesh.Config{
+		Credential: p.cred, Trust: trust, Codec: mesh.Wire(codec.NewOpener(trust, doctorBundles)), Bootstrap: p.cfg.Bootstrap,
+		Deliver: func(protocol.Message) error { return nil }, HearPresence: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if err := m.Joined(ctx); err != nil {
+		return nil, err
+	}
+	return clockViews(m.Clocks(ctx)), nil
+}
