@@ -78,7 +78,7 @@ default directories of a user, a resource and a bank. It ends with 1 if one is b
 				bad = bad || s.Health == healthBad
 				list = append(list, s)
 			}
-			if err := printStatus(c, list); err != nil {
+			if err := printAgents(c, list); err != nil {
 				return err
 			}
 			if bad {
@@ -206,7 +206,7 @@ func (c *config) vouched(cred *identity.Credential) error {
 	return nil
 }
 
-func printStatus(c *cobra.Command, list []agentStatus) error {
+func printAgents(c *cobra.Command, list []agentStatus) error {
 	if wantsJSON(c) {
 		return printJSON(stdout(c), list)
 	}
