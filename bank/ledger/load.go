@@ -20,12 +20,12 @@ func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
 		table string
 		read  func(key string, value []byte) error
 	}{
+		{TableInvitations, l.loadInvitation}, {TableEnrolments, l.loadEnrolment},
 		{TableState, l.loadState}, {TableAccounts, l.loadAccount}, {TableLines, l.loadLine},
 		{TablePolicies, l.loadPolicy}, {TableStanding, l.loadStanding}, {TableGroups, l.loadGroup},
 		{TableBalances, l.loadBalance}, {TableAllowances, l.loadAllowance}, {TableRates, l.loadRate},
 		{TableQuotes, l.loadQuote}, {TableRecovery, l.loadRecovery}, {TableHolds, l.loadHold}, {TableGathering, l.loadGathering},
 		{TableCopies, l.loadCopies}, {TableOutcomes, l.loadOutcome},
-		{TableInvitations, l.loadInvitation}, {TableEnrolments, l.loadEnrolment},
 	}
 	for _, r := range reads {
 		if err := t.Each(r.table, r.read); err != nil {

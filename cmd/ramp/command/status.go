@@ -151,7 +151,7 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	ctx, cancel := context.WithTimeout(ctx, statusCallTime)
 	defer cancel()
 	s.Live = &liveStatus{}
-	if err := d.call(ctx, "POST", "/v1/status", nil, s.Live); err != nil {
+	if err := d.call(ctx, "POST", "/v1/agent", nil, s.Live); err != nil {
 		s.Live = nil
 		return bad(fmt.Errorf("its daemon: %w", err))
 	}
@@ -253,7 +253,7 @@ func daysWords(d time.Duration) string {
 }
 
 func (n *node) statusRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("POST /v1/status", handler(n.status))
+	mux.HandleFunc("POST /v1/agent", handler(n.status))
 	mux.HandleFunc("POST /v1/clocks", handler(n.clocks))
 }
 
