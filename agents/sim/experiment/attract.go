@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/plot"
+
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -81,8 +84,12 @@ func offersTable(bids []bid) Table {
 	return t
 }
 
-// shownResources is how many lines a figure bears.
-const shownResources = 8
+// shownResources is of how many resources the figures show decrements, and
+// offeredResources of how many offers.
+const (
+	shownResources   = 8
+	offeredResources = 4
+)
 
 func (r *Result) attractTell(looks []look, bids []bid) {
 	by := map[string]*series{}
@@ -94,15 +101,7 @@ func (r *Result) attractTell(looks []look, bids []bid) {
 		by[x.resource].y = append(by[x.resource].y, x.decrement)
 	}
 	order := r.attractMeans(by)
-	p := chart("Attractiveness", "simulated time (h)", "decrement per round (credits per core-hour)")
-	for i, name := range order[:min(shownResources, len(order))] {
-		s := *by[name]
-		s.style, s.dashed = i, i%2 == 1
-		add(p, s.broken(1.5*probeGap.Hours())...)
-	}
-	p.Y.Min = 0
-	roof(p, .6)
-	r.figure("fig8b", "Figure 8b: by how much the eight most attractive resources would lower a price in one round; a gap means that no offer was made.", p)
+	r.decrementsFigure(by, order[:min(shownResources, len(order))])
 	r.offersFigure(bids, order)
 	if len(order) > 1 {
 		r.fact("most attractive resources", order[0]+", "+order[1], "curie1, curie3")
@@ -134,25 +133,77 @@ func (r *Result) attractMeans(by map[string]*series) []string {
 	return order
 }
 
-// offersFigure is figure 9b, of the four most attractive resources.
-func (r *Result) offersFigure(bids []bid, order []string) {
-	p := chart("Offer prices over time", "simulated time (h)", "last offer in an auction (credits per core-hour)")
-	for i, name := range order[:min(4, len(order))] {
-		s := series{name: name, style: i}
-		last := ""
-		for _, b := range bids {
-			switch {
-			case b.seller != name || b.round > workRounds:
-			case b.conversation == last:
-				s.y[len(s.y)-1] = price(b.price)
-			default:
-				last = b.conversation
-				s.x, s.y = append(s.x, b.at.Hours()), append(s.y, price(b.price))
-			}
-		}
-		add(p, s)
+// decrementsFigure is figure 8b: a plot for each resource, as eight lines in one
+// cannot be told apart.
+func (r *Result) decrementsFigure(by map[string]*series, names []string) {
+	var list []*plot.Plot
+	most := 0.0
+	for _, name := range names {
+		most = max(most, slices.Max(by[name].y))
 	}
-	p.Y.Min = 0
-	roof(p, .35)
-	r.figure("fig9b", "Figure 9b: the last offer of four resources in each auction of the jobs of table 3.", p)
+	for i, name := range names {
+		p, s := tile(name), *by[name]
+		s.name = ""
+		add(p, s.broken(1.5*probeGap.Hours())...)
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(r.Settings.Hours), 0, most
+		edges(p, i, len(names), 4, "simulated time (h)", "decrement")
+		list = append(list, p)
+	}
+	r.tiles("fig8b", "Figure 8b: by how much the eight most attractive resources would lower a price in one round, in credits per core-hour, over simulated hours; a gap means that no offer was made.", 4, list)
+}
+
+// edges labels the axes of a tile at the left or the lower edge of all.
+func edges(p *plot.Plot, i, all, columns int, x, y string) {
+	if i+columns >= all {
+		p.X.Label.Text = x
+	}
+	if i%columns == 0 {
+		p.Y.Label.Text = y
+	}
+}
+
+// offersOpening is the opening price of the jobs whose offers figure 9b shows: of
+// table 3 four open there, and all start in an hour.
+const offersOpening = 55
+
+// offersFigure is figure 9b, of the four most attractive resources. Offers to jobs
+// that open at different prices cannot be compared.
+func (r *Result) offersFigure(bids []bid, order []string) {
+	var list []*plot.Plot
+	order = order[:min(offeredResources, len(order))]
+	for i, name := range order {
+		s := lastOffers(bids, name)
+		p := tile(name)
+		add(p, level("", float64(siteOf(name).Start), r.Settings.Hours, 7), level("", float64(siteOf(name).Min), r.Settings.Hours, 1), s)
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(r.Settings.Hours), 0, 85
+		edges(p, i, len(order), 2, "simulated time (h)", "last offer")
+		list = append(list, p)
+	}
+	r.tiles("fig9b", fmt.Sprintf("Figure 9b: the last offer of four resources in each auction of the jobs of table 3 that open at %d, in credits per core-hour, over simulated hours; dashed: the resource's start and minimum price.", offersOpening), 2, list)
+}
+
+// level is a dashed line at a height.
+func level(name string, y float64, hours, style int) series {
+	return series{name: name, x: []float64{0, float64(hours)}, y: []float64{y, y}, style: style, dashed: true, bare: true}
+}
+
+// lastOffers are a resource's last offers in the auctions of the jobs that open at
+// offersOpening.
+func lastOffers(bids []bid, name string) series {
+	s := series{style: 0}
+	last, opening := "", map[string]protocol.Credits{}
+	for _, b := range bids {
+		if _, known := opening[b.conversation]; !known {
+			opening[b.conversation] = b.standing
+		}
+		switch {
+		case b.seller != name || b.round > workRounds || opening[b.conversation] != credits(offersOpening):
+		case b.conversation == last:
+			s.y[len(s.y)-1] = price(b.price)
+		default:
+			last = b.conversation
+			s.x, s.y = append(s.x, b.at.Hours()), append(s.y, price(b.price))
+		}
+	}
+	return s
 }

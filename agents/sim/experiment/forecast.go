@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
+
 	"ramp/agents/queue/swf"
 	"ramp/agents/resource/forecast"
 	"ramp/agents/workload"
@@ -70,29 +72,64 @@ func (r *Result) forecastShape(name string, x forecast.Replayed, real bool) {
 	}
 }
 
+// forecastFigure shows the share of waits within the bound, of all jobs and of
+// each kind, beside the range that all must be in.
 func (r *Result) forecastFigure(logs []realLog, runs []forecast.Replayed) {
+	kinds := []series{{name: "all jobs", style: 0, points: true}}
+	for i := range len(forecast.Replayed{}.Clusters) {
+		kinds = append(kinds, series{name: forecast.ClusterName(i) + " cores", style: i + 3, points: true})
+	}
 	var names []string
-	shares := series{name: "waits within the bound", style: 0}
 	for i, x := range runs {
-		if rate, ok := x.All().Rate(); ok {
-			names, shares.y = append(names, short(logs[i].name)), append(shares.y, 100*rate)
+		rate, ok := x.All().Rate()
+		if !ok {
+			continue
+		}
+		at := float64(len(names))
+		names = append(names, short(logs[i].name))
+		kinds[0] = kinds[0].with(at, 100*rate)
+		for k, c := range x.Clusters {
+			if rate, ok := c.Rate(); ok {
+				kinds[k+1] = kinds[k+1].with(at+.1*float64(k+1), 100*rate)
+			}
 		}
 	}
 	if len(names) == 0 {
 		return
 	}
 	p := chart("Bounds on waits", "", "waits within the bound (%)")
-	bars(p, names, []series{shares})
-	n := float64(len(names))
-	add(p, series{name: "quantile 95 %", x: []float64{-.5, n - .5}, y: []float64{95, 95}, style: 1, bare: true, dashed: true})
-	p.Y.Min, p.Y.Max = 80, 104
-	r.figure("forecast", "How many waits were within the bound that was told when the job was submitted.", p)
+	ends := []float64{-.5, float64(len(names)) - .3}
+	for i, y := range []float64{leastRate, mostRate} {
+		add(p, series{name: []string{"what must show, all jobs", ""}[i], x: ends, y: []float64{100 * y, 100 * y}, style: 7, bare: true, dashed: true})
+	}
+	add(p, kinds...)
+	nominal(p, names)
+	p.Y.Min, p.Y.Max = min(p.Y.Min, 94), 100
+	roof(p, .35)
+	p.Y.Tick.Marker = below{even{about: 8}, 100}
+	r.figure("forecast", "How many waits were within the bound that was told when the job was submitted, of all jobs and by cores.", p)
 }
 
+func (s series) with(x, y float64) series {
+	s.x, s.y = append(s.x, x), append(s.y, y)
+	return s
+}
+
+// below are ticks up to a greatest value.
+type below struct {
+	plot.Ticker
+	most float64
+}
+
+// Ticks are those of an axis.
+func (b below) Ticks(low, high float64) []plot.Tick { return b.Ticker.Ticks(low, min(high, b.most)) }
+
+// short is a log's name without its version and ending.
 func short(name string) string {
 	name, _, _ = strings.Cut(name, ".swf")
-	if len(name) > 16 {
-		name = name[:16]
+	name = strings.TrimSuffix(name, "-cln")
+	if i := strings.LastIndexByte(name, '-'); i > 0 && strings.Trim(name[i+1:], "0123456789.") == "" && len(name)-i < 5 {
+		name = name[:i]
 	}
 	return name
 }

@@ -177,8 +177,8 @@ func (r *Result) honestyTell(deals []deal) {
 	}}
 	honest := sums(deals, 0)
 	var names []string
-	prices, gains := series{name: "mean price (credits per core-hour)", style: 0}, series{name: "profit of every fourth seller, thousand credits", style: 1}
-	others := series{name: "profit of the others, thousand credits", style: 2}
+	prices, gains := series{name: "mean price (credits per core-hour)", style: 0}, series{name: "those that deviate (every fourth)", style: 1}
+	others := series{name: "the others", style: 2}
 	for i, v := range variants() {
 		s := sums(deals, i)
 		t.Rows = append(t.Rows, []string{
@@ -186,17 +186,16 @@ func (r *Result) honestyTell(deals []deal) {
 			num(s.ours, 0), change(s.ours, honest.ours), num(s.others, 0), change(s.others, honest.others),
 		})
 		names = append(names, v.name)
-		prices.y, gains.y, others.y = append(prices.y, s.meanPrice), append(gains.y, s.ours/1000), append(others.y, s.others/1000)
+		prices.y, gains.y, others.y = append(prices.y, s.meanPrice), append(gains.y, s.ours/1e6), append(others.y, s.others/1e6)
 	}
 	r.table(t)
 	p := chart("Mean price", "", "mean price (credits per core-hour)")
 	bars(p, names, []series{prices})
-	roof(p, .2)
 	r.figure("honesty-price", "Mean winning price over the jobs of table 3, by kind of dishonesty, beside posted prices.", p)
-	q := chart("Profit of sellers", "", "profit above true minimum (thousand credits)")
+	q := chart("Profit of sellers", "", "profit above true minimum (million credits)")
 	bars(q, names, []series{gains, others})
 	roof(q, .2)
-	r.figure("honesty-profit", "What sellers earned above their true minimum price; those that deviate are every fourth of the twenty.", q)
+	r.figure("honesty-profit", "What sellers earned above their true minimum price; those that deviate are every fourth of the twenty; in the markets honest, posted and overstate these do as the others.", q)
 	r.note("Profit is what was paid less the seller's true minimum price for the core-hours sold. The price variance is that of one job's prices over the market starts, its deviation averaged over the jobs.")
 }
 

@@ -44,7 +44,7 @@ func chart(title, x, y string) *plot.Plot {
 	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(12), vg.Points(6)
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size = vg.Points(11), vg.Points(10)
-		a.Label.Padding, a.Tick.Marker = vg.Points(4), even{}
+		a.Label.Padding, a.Tick.Marker = vg.Points(4), even{about: 8}
 	}
 	p.Legend.TextStyle.Font.Size = vg.Points(9)
 	p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(2), vg.Points(22)
@@ -116,36 +116,12 @@ func (s series) scatter(p *plot.Plot) plot.Thumbnailer {
 	return dots
 }
 
-// bars draws groups of bars side by side, under a name each.
-func bars(p *plot.Plot, names []string, groups []series) {
-	w := min(vg.Points(330/float64(len(names)*len(groups))), vg.Points(24))
-	for i, g := range groups {
-		values := make(plotter.Values, len(g.y))
-		for j, y := range g.y {
-			if !math.IsNaN(y) {
-				values[j] = y
-			}
-		}
-		b, err := plotter.NewBarChart(values, w)
-		must(err)
-		b.Color, b.LineStyle.Width = palette(g.style), 0
-		b.Offset = w * vg.Length(float64(i)-float64(len(groups)-1)/2)
-		p.Add(b)
-		p.Legend.Add(g.name, b)
-	}
-	p.NominalX(names...)
-	p.X.Tick.Label.Rotation = math.Pi / 5
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
-	p.X.Min, p.X.Max, p.Y.Min = -.7, float64(len(names))-.3, 0
-}
-
-// even are ticks at round numbers, about eight of them.
-type even struct{}
+// even are ticks at round numbers, about so many of them.
+type even struct{ about float64 }
 
 // Ticks are those of an axis.
-func (even) Ticks(low, high float64) []plot.Tick {
-	const about = 8
-	raw := (high - low) / about
+func (e even) Ticks(low, high float64) []plot.Tick {
+	raw := (high - low) / e.about
 	step := math.Pow(10, math.Floor(math.Log10(raw)))
 	for _, k := range []float64{2, 2.5, 2} { // 2, 5 and 10 times
 		if step >= raw {
@@ -184,7 +160,29 @@ func must(err error) {
 }
 
 func (r *Result) figure(name, caption string, p *plot.Plot) {
-	r.Figures = append(r.Figures, Figure{name, caption, p})
+	r.Figures = append(r.Figures, Figure{name, caption, [][]*plot.Plot{{p}}})
+}
+
+// tiles is a figure of several plots, row by row, all with the same axes.
+func (r *Result) tiles(name, caption string, columns int, list []*plot.Plot) {
+	var rows [][]*plot.Plot
+	for i := 0; i < len(list); i += columns {
+		row := make([]*plot.Plot, columns)
+		copy(row, list[i:])
+		rows = append(rows, row)
+	}
+	r.Figures = append(r.Figures, Figure{name, caption, rows})
+}
+
+// tile is a plot among others: small, and with few words.
+func tile(title string) *plot.Plot {
+	p := chart(title, "", "")
+	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(10), vg.Points(2)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Tick.Label.Font.Size, a.Label.TextStyle.Font.Size = vg.Points(8), vg.Points(9)
+		a.Tick.Marker = even{about: 4}
+	}
+	return p
 }
 
 // PNG writes a figure for screens.
@@ -205,8 +203,16 @@ func (f Figure) SVG(w io.Writer) error {
 
 // draw leaves a margin, so that nothing at the edge is cut off.
 func (f Figure) draw(c draw.Canvas) {
-	const margin = 8
-	f.plot.Draw(draw.Crop(c, margin, -2*margin, margin, -margin))
+	const margin, between = 8, 6
+	c = draw.Crop(c, margin, -2*margin, margin, -margin)
+	t := draw.Tiles{Rows: len(f.plots), Cols: len(f.plots[0]), PadX: between, PadY: between}
+	for i, row := range plot.Align(f.plots, t, c) {
+		for j, tile := range row {
+			if f.plots[i][j] != nil {
+				f.plots[i][j].Draw(tile)
+			}
+		}
+	}
 }
 
 // broken parts a line where x leaps by more than gap; only the first part is in

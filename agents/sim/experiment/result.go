@@ -37,10 +37,11 @@ type Table struct {
 	Shown   bool // in the report too
 }
 
-// Figure is a picture; it becomes an SVG and a PNG file.
+// Figure is a picture, of one plot or of several in rows; it becomes an SVG and a
+// PNG file.
 type Figure struct {
 	Name, Caption string
-	plot          *plot.Plot
+	plots         [][]*plot.Plot
 }
 
 // Shape is something that the source found and that must show.

@@ -158,10 +158,10 @@ func (r *Result) roundsFigures(fixed, soon roundsMeans) {
 	r.figure("fig11a-price", "Figure 11a, price: mean of the sale prices by number of rounds; bars show the standard deviation.", p)
 	q := chart("Duration and number of rounds", "bidding rounds", "mean duration (s)")
 	add(q, series{name: "fixed rounds", x: fixed.x, y: fixed.total, style: 0},
-		series{name: "early close", x: soon.x, y: soon.total, style: 2},
+		series{name: "early close", x: soon.x, y: soon.total, style: 2, dashed: true},
 		series{name: "source, table 4", x: fixed.x, y: seconds, style: 1})
-	logarithmic(&q.Y)
+	q.Y.Min = 0
 	whole(q, len(fixed.x))
-	q.Legend.Top, q.Legend.YOffs = false, height/4
-	r.figure("fig11a-duration", "Figure 11a, duration, on a logarithmic scale: from the order to the bank's receipt.", q)
+	q.Legend.Left = true
+	r.figure("fig11a-duration", "Figure 11a, duration: from the order to the bank's receipt. With early close all are below a second.", q)
 }

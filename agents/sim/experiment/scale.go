@@ -49,7 +49,7 @@ type size struct {
 // Repeats of a market's size: so many that they have about scaleResources
 // together, as larger markets take longer.
 const (
-	scaleResources = 8000
+	scaleResources = 16_000
 	scaleRepeats   = 8 // at most
 )
 

@@ -22,6 +22,16 @@ func Sites() []Site {
 	return list
 }
 
+// siteOf is a resource by its name.
+func siteOf(name string) Site {
+	for _, s := range Sites() {
+		if s.Name == name {
+			return s
+		}
+	}
+	panic("experiment: no resource " + name) // names come from Sites
+}
+
 func (s Site) band() pricing.Band {
 	return pricing.Band{Start: credits(s.Start), Min: credits(s.Min), Rounds: pricing.DefaultRounds}
 }

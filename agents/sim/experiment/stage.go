@@ -31,6 +31,7 @@ type play struct {
 	sellers     []seller
 	users       int
 	workstation bool
+	prompt      bool                                   // batch systems answer at once
 	budget      int                                    // of responses, as user.Config has it; 0: the usual
 	far         func(from, to *sim.Host) time.Duration // delay on top of the settings'; nil: none
 }
@@ -60,6 +61,9 @@ func (l *Lab) stage(p play) *stage {
 		Delay: sim.Span{Least: l.Settings.DelayMin, Most: l.Settings.DelayMax},
 		Write: sim.Span{Least: 200 * time.Microsecond, Most: 2 * time.Millisecond},
 		Slow:  sim.Span{Least: time.Millisecond, Most: 50 * time.Millisecond},
+	}
+	if p.prompt {
+		faults.Slow = sim.Span{}
 	}
 	s := &stage{watch: newWatch()}
 	s.world = sim.New(sim.Config{Seed: p.seed, Start: market.Dawn, Trust: l.cast.Trust, Faults: faults, Observers: []sim.Observer{s.watch}})

@@ -213,7 +213,6 @@ func (r *Result) workWinners(runs []workRun) {
 	if len(names) > 0 {
 		p := chart("Winners", "", "share of the jobs won (%)")
 		bars(p, names, []series{shares})
-		roof(p, .1)
 		r.figure("fig9a", "Figure 9a: which resources won the auctions of table 3.", p)
 		r.fact("resources that won", fmt.Sprintf("%d of %d", len(names), len(Sites())), "5 of 20")
 		r.fact("biggest winner", names[0], "atlas1")
