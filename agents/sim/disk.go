@@ -67,32 +67,34 @@ func (d *Disk) begin(records []protocol.Record, epoch int) error {
 	return nil
 }
 
-// end makes the write that was begun durable, and returns it.
-func (d *Disk) end() []protocol.Record {
-	records, ok := decode(d.frame)
+// end makes the write that was begun durable, and returns it with its frame.
+func (d *Disk) end() ([]protocol.Record, []byte) {
+	frame := d.frame
+	records, ok := decode(frame)
 	if !ok {
 		panic("sim: a whole frame cannot be read")
 	}
 	d.frame = nil
 	d.apply(records)
-	return records
+	return records, frame
 }
 
 // crash ends a write that was begun: keep bytes of its frame are on the disk.
-// It reports what became durable without anybody having been told.
-func (d *Disk) crash(keep int) []protocol.Record {
+// It reports what became durable without anybody having been told, and its frame.
+func (d *Disk) crash(keep int) ([]protocol.Record, []byte) {
 	frame := d.frame
 	d.frame = nil
 	if len(frame) == 0 || keep <= 0 {
-		return nil
+		return nil, nil
 	}
-	records, ok := decode(frame[:min(keep, len(frame))])
+	frame = frame[:min(keep, len(frame))]
+	records, ok := decode(frame)
 	if !ok {
 		d.torn++
-		return nil
+		return nil, nil
 	}
 	d.apply(records)
-	return records
+	return records, frame
 }
 
 func (d *Disk) apply(records []protocol.Record) {
@@ -112,10 +114,10 @@ func (d *Disk) apply(records []protocol.Record) {
 
 // encode is a frame: a checksum, then for each record its table, key and value.
 func encode(records []protocol.Record) []byte {
-	b := make([]byte, 4)
+	b := make([]byte, 4, frameSize(records))
 	for _, r := range records {
-		b = appendField(b, []byte(r.Table))
-		b = appendField(b, []byte(r.Key))
+		b = appendField(b, r.Table)
+		b = appendField(b, r.Key)
 		if r.Value == nil {
 			b = append(b, 0)
 			continue
@@ -127,11 +129,20 @@ func encode(records []protocol.Record) []byte {
 	return b
 }
 
-func appendField(b, field []byte) []byte {
+// frameSize is how long a frame of records is at most.
+func frameSize(records []protocol.Record) int {
+	n := 5
+	for _, r := range records {
+		n += 3*binary.MaxVarintLen32 + 1 + len(r.Table) + len(r.Key) + len(r.Value)
+	}
+	return n
+}
+
+func appendField[T []byte | string](b []byte, field T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-// decode reads a frame; false if it is torn.
+// decode reads a frame; false if it is torn. The values share its memory.
 func decode(b []byte) ([]protocol.Record, bool) {
 	if len(b) < 5 || binary.BigEndian.Uint32(b) != crc32.ChecksumIEEE(b[4:]) {
 		return nil, false
@@ -145,7 +156,7 @@ func decode(b []byte) ([]protocol.Record, bool) {
 		b = b[1:]
 		if has == 1 {
 			value, b = cut(b)
-			value = append([]byte{}, value...)
+			value = value[:len(value):len(value)]
 		}
 		records = append(records, protocol.Record{Table: string(table), Key: string(key), Value: value})
 	}

@@ -258,7 +258,8 @@ func (h *Host) write() {
 
 // written is the end of an append: what rested on it leaves.
 func (h *Host) written() {
-	h.world.durable(h, h.disk.end())
+	records, frame := h.disk.end()
+	h.world.durable(h, records, frame)
 	life := h.life
 	for _, o := range h.outbox.Written() {
 		if h.send(o); h.life != life || !h.up {
@@ -292,7 +293,8 @@ func (h *Host) crash(down time.Duration) {
 	}
 	h.world.stats.Crashes++
 	if len(h.disk.frame) > 0 && h.epoch == h.disk.epoch {
-		h.world.durable(h, h.disk.crash(h.world.kept(len(h.disk.frame))))
+		records, frame := h.disk.crash(h.world.kept(len(h.disk.frame)))
+		h.world.durable(h, records, frame)
 	}
 	h.up, h.role, h.alarm, h.cut = false, nil, -1, false
 	h.outbox = agents.Outbox[leaving]{}

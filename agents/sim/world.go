@@ -294,12 +294,12 @@ func (w *World) happen(e event) {
 	}
 }
 
-func (w *World) durable(h *Host, records []protocol.Record) {
+func (w *World) durable(h *Host, records []protocol.Record, frame []byte) {
 	if len(records) == 0 {
 		return
 	}
 	w.stats.Writes++
-	sum := sha256.Sum256(encode(records))
+	sum := sha256.Sum256(frame)
 	w.trace(h, traceSaved, sum[:])
 	w.observe(func(o Observer) { o.Durable(h, records) })
 }

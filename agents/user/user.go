@@ -203,7 +203,7 @@ type Known struct {
 
 // Known lists the agents of a kind that are there now, in order of ID.
 func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
-	var list []Known
+	list := make([]Known, 0, len(r.known))
 	for id, k := range r.known {
 		if p := k.told(); p.Agent == kind && !k.gone(now) {
 			list = append(list, Known{id, p, time.Unix(0, k.expires).UTC()})

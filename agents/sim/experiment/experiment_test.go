@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -196,6 +197,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 // BenchmarkAuction is one auction of twenty sellers and five rounds in a market
 // that stands already, to the bank's receipt, with signatures.
 func BenchmarkAuction(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(experiment.GCPercent)) // as the command does
 	auction := experiment.Bench(lab(b))
 	before := cpu(b)
 	for b.Loop() {

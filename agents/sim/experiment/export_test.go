@@ -10,6 +10,7 @@ func Bench(l *Lab) func() bool {
 	sellers := l.twenty()
 	l.issue(1, sellers)
 	s := l.stage(play{seed: 1, sellers: sellers, users: 1})
+	s.watch.quiet = true
 	n := 0
 	return func() bool {
 		n++

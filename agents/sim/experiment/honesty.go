@@ -121,6 +121,7 @@ func (l *Lab) deals(kind, start int) []deal {
 		}
 	}
 	s := l.stage(play{seed: l.seed(start), offset: time.Duration(start) * l.Settings.Gap, sellers: sellers, users: 1})
+	s.watch.quiet = true
 	var list []deal
 	for n, j := range table3() {
 		j.price = j.price * protocol.Credits(v.opening) / 100

@@ -28,6 +28,10 @@ type Lab struct {
 	past map[string]*Result // of experiments that others use
 }
 
+// GCPercent is what GOGC should be where experiments run: they make much that is
+// soon of no use, in little memory.
+const GCPercent = 400
+
 // Bounds of a lab.
 const (
 	MaxRepeat = 10_000

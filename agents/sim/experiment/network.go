@@ -71,6 +71,7 @@ func (l *Lab) netRun(sellers []seller, users, repeat int) netRun {
 	wide := *l
 	wide.Settings.DelayMin, wide.Settings.DelayMax = 0, 0
 	s := wide.stage(play{seed: l.seed(repeat), sellers: sellers, users: users, far: l.far(sellers)})
+	s.watch.quiet = true
 	id := func(u int) string { return fmt.Sprintf("network-%d", u+1) }
 	for u := range users {
 		s.order(u, id(u), early(workRounds, longRound), netJob())

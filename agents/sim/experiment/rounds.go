@@ -48,6 +48,7 @@ func rounds(ctx context.Context, l *Lab, r *Result) error {
 // roundsOf makes the auctions of one market start, one after the other.
 func (l *Lab) roundsOf(sellers []seller, repeat int, soon bool) []roundsRun {
 	s := l.stage(play{seed: l.seed(repeat), offset: time.Duration(repeat) * l.Settings.Gap, sellers: sellers, users: 1})
+	s.watch.quiet = true
 	var runs []roundsRun
 	for n := 1; n <= l.Settings.Rounds; n++ {
 		options := l.fixed(n)

@@ -106,6 +106,7 @@ func (l *Lab) size(crew []seller, x size) size {
 		budget = user.AskEverybody
 	}
 	s := l.stage(play{seed: l.seed(x.repeat), offset: time.Duration(x.repeat) * l.Settings.Gap, sellers: crew, users: 1, budget: budget})
+	s.watch.quiet = true
 	before := s.world.Stats()
 	p := s.buy(0, "scale", message.Options{Rounds: scaleRounds, RoundLimit: l.Settings.RoundLimit}, job{"scale", 16, time.Hour, credits(70)})
 	after := s.world.Stats()

@@ -50,6 +50,7 @@ type unitsSet struct {
 
 func (l *Lab) unitsOf(sellers []seller, x unitsSet) unitsSet {
 	s := l.stage(play{seed: l.seed(x.repeat), sellers: sellers, users: 1, workstation: true, prompt: x.prompt})
+	s.watch.quiet = true
 	c := sim.NewChance(l.seed(x.repeat), 7)
 	for n := 1; n <= l.Settings.Units; n++ {
 		x.bought = append(x.bought, s.buy(0, fmt.Sprintf("units-%d", n), early(workRounds, longRound), drawn(c, n)...))

@@ -40,6 +40,7 @@ func usersRun(ctx context.Context, l *Lab, r *Result) error {
 
 func (l *Lab) crowd(sellers []seller, x crowd) crowd {
 	s := l.stage(play{seed: l.seed(x.repeat), offset: time.Duration(x.repeat) * l.Settings.Gap, sellers: sellers, users: x.users, workstation: x.workstation})
+	s.watch.quiet = true
 	id := func(u int) string { return fmt.Sprintf("crowd-%d", u+1) }
 	for u := range x.users {
 		s.order(u, id(u), early(workRounds, longRound), job{"single", 16, time.Hour, credits(70)})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -144,6 +145,9 @@ func (f *experimentFlags) run(c *cobra.Command, name string) error {
 	}
 	if err := os.MkdirAll(f.out, 0o755); err != nil {
 		return fail(exitUsage, "", "--out: %w", err)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(experiment.GCPercent)
 	}
 	results, err := f.make(c, lab, list)
 	if e := experiment.Finish(f.out, results, name == "all"); err == nil {
