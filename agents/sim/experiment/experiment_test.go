@@ -61,6 +61,9 @@ func TestShapesThatHold(t *testing.T) {
 		{"workloads", 1, []string{"starts=3"}, []string{"prices opened near the minima end lower", "prices opened near the minima end in fewer rounds"}},
 		{"units", 2, []string{"units=12"}, []string{"bidding linear in units"}},
 		{"users", 1, []string{"users=12"}, []string{"response linear in users, one workstation"}},
+		{"scale", 2, []string{"resources=200"}, []string{
+			"with a response budget: price within 1 % of asking everybody", "with a response budget: at most 64 proposals in a round",
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := lab(t, c.settings...)

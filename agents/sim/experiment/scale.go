@@ -46,18 +46,22 @@ type size struct {
 	answers           int // the same, with refusals
 }
 
-// Repeats of a market's size: so many that they have about scaleResources
-// together, as larger markets take longer.
+// Repeats of a market's size: one start of a few is not as the others are, and the
+// largest markets take longest.
 const (
-	scaleResources = 16_000
-	scaleRepeats   = 8 // at most
+	scaleRepeats = 8
+	scaleMany    = 2000 // resources; of more there is one
 )
 
 // markets are the auctions to make: each with a response budget and without.
 func (l *Lab) markets() []size {
 	var list []size
 	for _, n := range sizes(l.Settings.Resources) {
-		for i := range l.repeat(max(1, min(scaleRepeats, scaleResources/n))) {
+		repeats := scaleRepeats
+		if n > scaleMany {
+			repeats = 1
+		}
+		for i := range l.repeat(repeats) {
 			list = append(list, size{resources: n, repeat: i, everybody: true}, size{resources: n, repeat: i})
 		}
 	}
