@@ -99,6 +99,18 @@ func (b *book) forget() bool {
 	return oldest != nil
 }
 
+// retain forgets the contacts that keep is false for. One that is just being made
+// has been verified by the new rules, or will be met again.
+func (b *book) retain(keep func(*contact) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.peers {
+		if !keep(c) {
+			b.remove(c)
+		}
+	}
+}
+
 func (b *book) remove(c *contact) {
 	delete(b.peers, c.peer)
 	delete(b.agents, c.agent)

@@ -192,12 +192,24 @@ func (m *Mesh) each(ctx context.Context, ids []peer.ID, f func(ctx context.Conte
 // whose credential has ended or been revoked since.
 func (m *Mesh) watchCredentials(ctx context.Context) {
 	for pause(ctx, watchPeriod) {
-		for _, conn := range m.host.Network().Conns() {
-			if err := m.stillValid(conn); errors.Is(err, errSilent) {
-				m.dropFor(conn.RemotePeer(), Silence, err)
-			} else if err != nil {
-				m.drop(conn.RemotePeer(), err)
-			}
+		m.recheckConnected()
+	}
+}
+
+// Recheck verifies the credentials of all known agents once more. Those that do
+// not count any more are cut off and forgotten, so that what others pass on of
+// theirs is refused too. It is to be called when Trust has changed.
+func (m *Mesh) Recheck() {
+	m.recheckConnected()
+	m.book.retain(func(c *contact) bool { return m.counts(c) == nil })
+}
+
+func (m *Mesh) recheckConnected() {
+	for _, conn := range m.host.Network().Conns() {
+		if err := m.stillValid(conn); errors.Is(err, errSilent) {
+			m.dropFor(conn.RemotePeer(), Silence, err)
+		} else if err != nil {
+			m.drop(conn.RemotePeer(), err)
 		}
 	}
 }
@@ -210,6 +222,11 @@ func (m *Mesh) stillValid(conn network.Conn) error {
 		}
 		return nil
 	}
+	return m.counts(c)
+}
+
+// counts reports why a contact's credential does not count now.
+func (m *Mesh) counts(c *contact) error {
 	c.mu.Lock()
 	chain := c.chain
 	c.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"ramp/protocol"
@@ -18,9 +19,16 @@ import (
 const maxRemembered = 4096
 
 // Trust decides whose certificates count: those that lead to one of its anchors
-// and are not on one of its revocation lists. It does not change; to change
-// anchors or lists make another Trust.
+// and are not on one of its revocation lists. These change only all at once, by
+// Replace. It is safe for use by several workers.
 type Trust struct {
+	mu    sync.RWMutex
+	rules *rules
+}
+
+// rules are the anchors and lists of a Trust, and what was found by them. They do
+// not change.
+type rules struct {
 	roots    *x509.CertPool
 	between  []*x509.Certificate // authorities below the anchors that were given with them
 	anchors  []*x509.Certificate
@@ -58,7 +66,7 @@ func NewTrust(anchors, crls []byte) (*Trust, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trust anchors: %w", err)
 	}
-	t := &Trust{roots: x509.NewCertPool(), verified: NewMemory[verdict](maxRemembered)}
+	t := &rules{roots: x509.NewCertPool(), verified: NewMemory[verdict](maxRemembered)}
 	for _, cert := range certs {
 		if err := t.admit(cert); err != nil {
 			return nil, fmt.Errorf("trust anchors: %w", err)
@@ -75,10 +83,29 @@ func NewTrust(anchors, crls []byte) (*Trust, error) {
 	if err != nil {
 		return nil, fmt.Errorf("revocation lists: %w", err)
 	}
-	return t, nil
+	return &Trust{rules: t}, nil
 }
 
-func (t *Trust) admit(cert *x509.Certificate) error {
+// Replace puts the anchors and lists of another Trust in place of these. What
+// begins to be verified afterwards is judged by the new ones, also if it was
+// verified before.
+func (t *Trust) Replace(by *Trust) {
+	r := by.current()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rules = r
+}
+
+func (t *Trust) current() *rules {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.rules
+}
+
+// Revoked is how many certificates the lists name.
+func (t *Trust) Revoked() int { return len(t.current().revoked) }
+
+func (t *rules) admit(cert *x509.Certificate) error {
 	if !cert.IsCA || !cert.BasicConstraintsValid {
 		return fmt.Errorf("subject %q is not an authority: %w", cert.Subject, ErrUsage)
 	}
@@ -98,6 +125,10 @@ func (t *Trust) admit(cert *x509.Certificate) error {
 // stood at a time: 1..MaxChain certificates of at most MaxCertificate bytes. A
 // certificate that was revoked later than that counts.
 func (t *Trust) Verify(chain [][]byte, at time.Time) (Peer, error) {
+	return t.current().verify(chain, at)
+}
+
+func (t *rules) verify(chain [][]byte, at time.Time) (Peer, error) {
 	key, err := chainKey(chain)
 	if err != nil {
 		return Peer{}, err
@@ -148,7 +179,7 @@ func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
 }
 
 // judge verifies a chain in full.
-func (t *Trust) judge(certs []*x509.Certificate, at time.Time) (verdict, error) {
+func (t *rules) judge(certs []*x509.Certificate, at time.Time) (verdict, error) {
 	leaf := certs[0]
 	if err := checkLeaf(leaf); err != nil {
 		return verdict{}, err
@@ -172,7 +203,7 @@ func (t *Trust) judge(certs []*x509.Certificate, at time.Time) (verdict, error) 
 	return t.choose(id, paths, at)
 }
 
-func (t *Trust) options(between []*x509.Certificate, at time.Time) x509.VerifyOptions {
+func (t *rules) options(between []*x509.Certificate, at time.Time) x509.VerifyOptions {
 	pool := x509.NewCertPool()
 	for _, cert := range slices.Concat(between, t.between) {
 		pool.AddCert(cert)
@@ -184,7 +215,7 @@ func (t *Trust) options(between []*x509.Certificate, at time.Time) x509.VerifyOp
 }
 
 // choose takes the first path to an anchor on which nothing is revoked.
-func (t *Trust) choose(id protocol.AgentID, paths [][]*x509.Certificate, at time.Time) (verdict, error) {
+func (t *rules) choose(id protocol.AgentID, paths [][]*x509.Certificate, at time.Time) (verdict, error) {
 	var refused error
 	for _, path := range paths {
 		v := verdict{peer: Peer{ID: id, Chain: path[:len(path)-1]}}
@@ -215,7 +246,7 @@ func validity(path []*x509.Certificate) (from, until time.Time) {
 
 // diagnose says why there is no path: crypto/x509 calls an authority foreign
 // when all that is wrong with it is its time.
-func (t *Trust) diagnose(certs []*x509.Certificate, at time.Time, cause error) error {
+func (t *rules) diagnose(certs []*x509.Certificate, at time.Time, cause error) error {
 	for _, cert := range slices.Concat(certs[1:], t.between, t.anchors) {
 		if err := checkTime(cert, at); err != nil && issuedBelow(certs, cert) {
 			return err
@@ -239,7 +270,7 @@ func issuedBelow(certs []*x509.Certificate, authority *x509.Certificate) bool {
 // list still revokes, because a market must not stop when an authority is down.
 func (t *Trust) Stale(at time.Time) []string {
 	var names []string
-	for _, l := range t.lists {
+	for _, l := range t.current().lists {
 		if !l.NextUpdate.IsZero() && l.NextUpdate.Before(at) {
 			names = append(names, l.Issuer.String())
 		}

@@ -318,3 +318,33 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// Replaced rules count at once, also for chains that were verified before, while
+// others verify; and the old ones count again when they are put back.
+func TestReplacedRulesCountAtOnce(t *testing.T) {
+	root := newCA(t, "Root")
+	ann := ders(issue(t, root, "ann"))
+	before := must2(identity.NewTrust(root.CertPEM(), nil))(t)
+	revoking := must2(identity.NewTrust(root.CertPEM(), must2(root.Revoke(nil, []*big.Int{serialOf(t, ann)}, now))(t)))(t)
+	foreign := must2(identity.NewTrust(newCA(t, "Other").CertPEM(), nil))(t)
+	trust := must2(identity.NewTrust(root.CertPEM(), nil))(t)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 200 {
+			_, _ = trust.Verify(ann, now.Add(day)) // either way, whichever rules it meets
+		}
+	})
+	for _, step := range []struct {
+		by   *identity.Trust
+		want error
+	}{{before, nil}, {revoking, identity.ErrRevoked}, {before, nil}, {foreign, identity.ErrForeign}, {before, nil}} {
+		trust.Replace(step.by)
+		if _, err := trust.Verify(ann, now.Add(day)); !errors.Is(err, step.want) {
+			t.Errorf("error %v, want %v", err, step.want)
+		}
+		if trust.Revoked() != step.by.Revoked() {
+			t.Errorf("%d revoked, want %d", trust.Revoked(), step.by.Revoked())
+		}
+	}
+	wg.Wait()
+}

@@ -182,7 +182,7 @@ func checkHistories(t *testing.T, takeOvers sim.Range) {
 		t.Fatal(err)
 	}
 	operations := 0
-	for seed := uint64(1); seed <= 4; seed++ {
+	for seed := uint64(1); seed <= 6; seed++ {
 		cfg := market.Default()
 		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = seed, sim.Levels()["heavy"], 3*time.Hour, 4, 3, 10
 		cfg.Faults.TakeOvers = takeOvers

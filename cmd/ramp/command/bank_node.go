@@ -207,6 +207,8 @@ func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func()
 // serveBank runs a bank as a daemon: again and again if its ledger is in a cluster.
 func serveBank(ctx context.Context, path, store string, logTo io.Writer) error {
 	log := daemonLog(logTo)
+	hup, stop := hangups()
+	defer stop()
 	for {
 		b, err := newBankNode(ctx, path, store, log, true)
 		if err != nil && ctx.Err() != nil {
@@ -215,6 +217,7 @@ func serveBank(ctx context.Context, path, store string, logTo io.Writer) error {
 		if err != nil {
 			return err
 		}
+		b.hup = hup
 		again, err := b.serveOnce(ctx)
 		if !again {
 			return err

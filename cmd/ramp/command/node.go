@@ -73,6 +73,8 @@ type node struct {
 	history func(protocol.Message) // the past of a bank
 	leads   func() bool            // nil: nobody else could speak for this agent
 
+	hup <-chan os.Signal // of a daemon
+
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	failed error     // of the runner
@@ -332,9 +334,11 @@ func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	routes(mux)
 	n.since = time.Now()
 	n.statusRoutes(mux)
+	n.reloadRoute(mux)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
+	defer n.reloading(ctx)()
 	n.log.Info("ready", "agent", n.cred.ID, "addresses", n.mesh.Addresses(), "socket", socketPath(n.cfg.dir))
 	if err := n.writeAddresses(); err != nil { // a full disk: decisions that are on it can still be told
 		n.log.Error("cannot write the file of addresses", "err", err)

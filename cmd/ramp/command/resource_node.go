@@ -194,11 +194,14 @@ func serveResource(ctx context.Context, path string, logTo io.Writer) error {
 
 // serveAgent runs a resource agent until ctx is done; tell hears when it is ready.
 func serveAgent(ctx context.Context, path string, log *slog.Logger, tell func(ready) error) error {
+	hup, stop := hangups()
+	defer stop()
 	r, err := newResourceNode(path, log, true)
 	if err != nil {
 		return err
 	}
 	r.tell = tell
+	r.hup = hup
 	r.run(context.WithoutCancel(ctx))
 	leave := func() {
 		_ = r.runner.Do(context.WithoutCancel(ctx), func(_ time.Time, role agents.Role) protocol.Output { // it may have stopped

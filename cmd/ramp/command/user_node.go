@@ -125,10 +125,13 @@ func startUser(ctx context.Context, dir string, logTo io.Writer) (*caller, func(
 // serveUser runs a user agent as a daemon.
 func serveUser(ctx context.Context, dir string, logTo io.Writer) error {
 	lean()
+	hup, stop := hangups()
+	defer stop()
 	n, err := newUserNode(dir, daemonLog(logTo))
 	if err != nil {
 		return err
 	}
+	n.hup = hup
 	n.run(context.WithoutCancel(ctx))
 	err = n.serve(ctx, n.userRoutes, func() {})
 	return errors.Join(err, n.stop())
