@@ -79,9 +79,8 @@ func (p peer) told() message.Presence { return p.presence.(message.Presence) }
 
 func (p peer) gone(now time.Time) bool { return p.expires <= now.UnixNano() }
 
-// New restores a user agent from its tables. Its first Output goes on with what
-// was signed before a restart.
-func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
+// filled is the Config with its defaults.
+func (cfg Config) filled() Config {
 	if cfg.Hold == 0 {
 		cfg.Hold = protocol.DefaultHold
 	}
@@ -94,6 +93,13 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	case AskEverybody:
 		cfg.Budget = 0
 	}
+	return cfg
+}
+
+// New restores a user agent from its tables. Its first Output goes on with what
+// was signed before a restart.
+func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
+	cfg = cfg.filled()
 	r := &Role{
 		cfg: cfg, timing: auction.NewTiming(),
 		known: map[protocol.AgentID]peer{}, purchases: map[string]*purchase{},
@@ -105,6 +111,9 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 
 // Going reports whether a purchase is going on.
 func (r *Role) Going(id string) bool { return r.purchases[id] != nil }
+
+// Purchases is how many purchases go on.
+func (r *Role) Purchases() int { return len(r.purchases) }
 
 // ID is the agent's own.
 func (r *Role) ID() protocol.AgentID { return r.cfg.Credential.ID }

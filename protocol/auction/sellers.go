@@ -43,6 +43,12 @@ func NewSellers(cfg SellerConfig) *Sellers {
 	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[protocol.AgentID]int{}}
 }
 
+// Retune takes the prices and times of cfg, also for auctions that go on. Offers
+// that were made stand.
+func (s *Sellers) Retune(cfg SellerConfig) {
+	s.cfg.Pricing, s.cfg.Validity, s.cfg.Lead, s.cfg.Horizon = cfg.Pricing, cfg.Validity, cfg.Lead, cfg.Horizon
+}
+
 // Call answers a call for proposals. It has no answer to one of a round that is
 // over, nor to one with a budget if it was not chosen or has nothing to offer.
 func (s *Sellers) Call(now time.Time, m protocol.Message, call message.CallForProposals, cal Calendar) (Answer, bool) {

@@ -24,6 +24,12 @@ type buyerHolds struct {
 	at    time.Time
 }
 
+// Retune changes how long votes hold and what one buyer may hold; the values are
+// those of a valid ParticipantConfig. What is held stays held.
+func (p *Participant) Retune(hold time.Duration, buyerHolds int, buyerCoreSeconds int64) {
+	p.cfg.Hold, p.cfg.BuyerHolds, p.cfg.BuyerCoreSeconds = hold, buyerHolds, buyerCoreSeconds
+}
+
 // withinLimits reports whether a buyer may have another offer held.
 func (p *Participant) withinLimits(now time.Time, buyer protocol.AgentID, o protocol.Offer) (protocol.Reason, bool) {
 	no := func(c protocol.Code, format string, args ...any) (protocol.Reason, bool) {

@@ -26,7 +26,7 @@ talk to the bank's daemon when it runs, and otherwise open the ledger themselves
 ` + exitHelp,
 	}
 	c.PersistentFlags().String("dir", "", "the bank's directory (default $RAMP_DIR, or ramp/bank below the data directory)")
-	c.AddCommand(newBankInit(), newBankServe(), newBankPolicy(), newBankAccount(), newBankGroup(), newBankCredit(), newBankTransfer(),
+	c.AddCommand(newBankInit(), newBankServe(), newConfig("bank", configIn("bank")), newBankPolicy(), newBankAccount(), newBankGroup(), newBankCredit(), newBankTransfer(),
 		newBankAllowance(), newBankRate(), newBankInvite(), newBankHold(), newBankBalance(), newBankStatement(), newBankReport(), newBankExport(),
 		newBankAudit(), newBankVerify(), newBankWitness(), newBankBackup(), newBankRestore(), newBankRecovery(), newBankCompact())
 	return c

@@ -65,6 +65,7 @@ func newBankNode(ctx context.Context, path, store string, log *slog.Logger, netw
 	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return bank.New(cfg, t, now)
 	})
+	b.gauges()
 	var in *enroller
 	if in, err = b.enroller(); err == nil && network {
 		err = n.connect(false, func(m protocol.Message) (protocol.Message, error) { return codec.Sign(n.cred, m, time.Now()) }, in.serve)
@@ -206,7 +207,7 @@ func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func()
 
 // serveBank runs a bank as a daemon: again and again if its ledger is in a cluster.
 func serveBank(ctx context.Context, path, store string, logTo io.Writer) error {
-	log := daemonLog(logTo)
+	log := daemonLog(logTo, path)
 	hup, stop := hangups()
 	defer stop()
 	for {

@@ -31,6 +31,9 @@ type config struct {
 	Bootstrap   []string `yaml:"bootstrap,omitempty"`
 	Heartbeat   span     `yaml:"heartbeat,omitempty"`
 
+	Monitor string    `yaml:"monitor,omitempty"` // loopback address for /metrics and /healthz; none: only on the control socket
+	Log     logConfig `yaml:"log,omitempty"`
+
 	User     *userConfig     `yaml:"user,omitempty"`
 	Resource *resourceConfig `yaml:"resource,omitempty"`
 	Bank     *bankConfig     `yaml:"bank,omitempty"`

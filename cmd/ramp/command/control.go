@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -171,9 +172,13 @@ func (c *caller) do(ctx context.Context, method, path string, body any) (*http.R
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set(controlHeader, strconv.Itoa(controlVersion))
 	resp, err := c.client.Do(req)
 	if err != nil {
 		return nil, err
+	}
+	if err := sameVersion(resp); err != nil {
+		return nil, errors.Join(err, resp.Body.Close())
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil

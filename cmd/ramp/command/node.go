@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ramp/agents"
@@ -73,7 +74,11 @@ type node struct {
 	history func(protocol.Message) // the past of a bank
 	leads   func() bool            // nil: nobody else could speak for this agent
 
-	hup <-chan os.Signal // of a daemon
+	hup     <-chan os.Signal        // of a daemon
+	file    string                  // the configuration
+	adopt   func(cfg *config) error // takes what may change while it runs; nil: nothing
+	meters  *meters
+	failing atomic.Bool // the last write went wrong
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -87,7 +92,10 @@ func prepare(path string, log *slog.Logger) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{cfg: cfg, hub: newHub(), asks: newAsks(), log: log, tell: tellReady}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	n := &node{cfg: cfg, hub: newHub(), asks: newAsks(), log: log, tell: tellReady, file: path}
 	if n.cred, err = cfg.credential(); err != nil {
 		return nil, err
 	}
@@ -97,16 +105,14 @@ func prepare(path string, log *slog.Logger) (*node, error) {
 	if _, err := n.trust.Verify(n.cred.ChainDER(), time.Now()); err != nil {
 		return nil, certificateFault(cfg.path(cfg.Certificate), err)
 	}
+	n.meters = newMeters(n.cred.ID)
 	return n, nil
 }
 
-// commandLog tells a person at a command line only what went wrong; daemonLog
-// tells an operator what happens.
+// commandLog tells a person at a command line only what went wrong.
 func commandLog(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
-
-func daemonLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // openJournal opens the journal; somebody else's lock says who holds it.
 func (n *node) openJournal() error {
@@ -185,12 +191,19 @@ func (n *node) deliver(m protocol.Message) error {
 // start runs the role. load restores it.
 func (n *node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
 	cfg := agents.Config{
-		Load: load, Store: tellingStore{n.store, n.hub}, Route: n.route, Unavailable: n.unavailable, Now: time.Now, Log: n.log,
+		Load: load, Store: watchfulStore{tellingStore{n.store, n.hub}, &n.failing}, Route: n.route, Unavailable: n.unavailable, Now: time.Now, Log: n.log,
 	}
-	if n.journal != nil {
-		cfg.Trace = n.trace
-	}
+	cfg.Trace = n.observe
 	n.runner = agents.NewRunner(cfg)
+}
+
+// observe counts, logs and traces a message that arrived or left.
+func (n *node) observe(at time.Time, in bool, m protocol.Message) {
+	n.meters.see(at, in, m)
+	n.decide(in, m)
+	if n.journal != nil {
+		n.trace(at, in, m)
+	}
 }
 
 // run starts the goroutines of the node; stop ends them.
@@ -335,7 +348,13 @@ func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	n.since = time.Now()
 	n.statusRoutes(mux)
 	n.reloadRoute(mux)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	n.monitorRoutes(mux)
+	stopMonitor, err := n.monitor()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer stopMonitor()
+	server := &http.Server{Handler: versioned(mux), ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer n.reloading(ctx)()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"os/signal"
@@ -16,10 +17,16 @@ func hangups() (<-chan os.Signal, func()) {
 	return hup, func() { signal.Stop(hup) }
 }
 
-// reload reads the trust anchors and the revocation list again. What is promised
+// reload reads again what may change while the agent runs: the trust anchors and
+// the revocation list, then the configuration.
+func (n *node) reload() error {
+	return errors.Join(n.reloadTrust(), n.retune())
+}
+
+// reloadTrust reads the trust anchors and the revocation list again. What is promised
 // stands; peers that do not count any more are cut off, and what they say is
 // refused. If the files cannot be read, nothing changes.
-func (n *node) reload() error {
+func (n *node) reloadTrust() error {
 	t, err := n.cfg.trust()
 	if err != nil {
 		return err
@@ -48,12 +55,20 @@ func (n *node) reloadOn(ctx context.Context, hup <-chan os.Signal) {
 	for {
 		select {
 		case <-hup:
-			if err := n.reload(); err != nil {
-				n.log.Error("trust cannot be read again; it stays as it was", "err", err)
-			}
+			n.hungUp()
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// hungUp reloads and logs what cannot be read: nobody waits for an answer.
+func (n *node) hungUp() {
+	if err := n.reloadTrust(); err != nil {
+		n.log.Error("trust cannot be read again; it stays as it was", "err", err)
+	}
+	if err := n.retune(); err != nil {
+		n.log.Error("the configuration cannot be read again; nothing of it was changed", "err", err)
 	}
 }
 

@@ -23,7 +23,8 @@ own) or 'swf' (a workload log as a live machine). 'init' writes one.
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/resource below the data directory)")
 	c.PersistentFlags().String("config", "", "configuration file (default: config.yaml in the directory)")
 	c.AddCommand(newResourceInit(), newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations(),
-		newResourceStatus(), newResourceDrain(), newResourceResume())
+		newResourceStatus(), newResourceDrain(), newResourceResume(),
+		newConfig("resource", func(c *cobra.Command) (string, error) { path, _, err := resourcePaths(c); return path, err }))
 	return c
 }
 

@@ -89,7 +89,7 @@ func serveFleet(ctx context.Context, paths []string, logTo io.Writer) error {
 	for i, path := range paths {
 		wg.Go(func() {
 			defer cancel()
-			errs[i] = serveAgent(ctx, path, daemonLog(shared).With("of", filepath.Base(filepath.Dir(path))), all.tell)
+			errs[i] = serveAgent(ctx, path, daemonLog(shared, path).With("of", filepath.Base(filepath.Dir(path))), all.tell)
 		})
 	}
 	wg.Wait()

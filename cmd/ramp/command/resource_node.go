@@ -63,10 +63,12 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 	if err != nil {
 		return err
 	}
+	r.adopt = func(next *config) error { return r.adoptResource(next, &cfg) }
 	r.queue = r.driver.Send
 	r.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return resource.New(cfg, t, now)
 	})
+	r.gauges()
 	if !network {
 		return nil
 	}
@@ -189,7 +191,7 @@ func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*call
 // serveResource runs a resource agent as a daemon.
 func serveResource(ctx context.Context, path string, logTo io.Writer) error {
 	lean()
-	return serveAgent(ctx, path, daemonLog(logTo), tellReady)
+	return serveAgent(ctx, path, daemonLog(logTo, path), tellReady)
 }
 
 // serveAgent runs a resource agent until ctx is done; tell hears when it is ready.

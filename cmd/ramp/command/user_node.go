@@ -15,6 +15,7 @@ import (
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/auction"
+	"ramp/protocol/identity"
 	"ramp/protocol/reserve"
 )
 
@@ -55,39 +56,51 @@ func (u *userConfig) checkCalls() error {
 	return nil
 }
 
+// userRole is the configuration as the user agent wants it.
+func (c *config) userRole(cred *identity.Credential, trust *identity.Trust) (user.Config, error) {
+	role := user.Config{Credential: cred, Trust: trust}
+	if u := c.User; u != nil {
+		role.Hold, role.Settle, role.CallAtMost, role.Budget = time.Duration(u.Hold), time.Duration(u.Settle), u.CallAtMost, u.ResponseBudget
+		if err := u.checkCalls(); err != nil {
+			return role, err
+		}
+		if u.Hold != 0 && (role.Hold < minHold || role.Hold > reserve.MaxHold) {
+			return role, fail(exitUsage, "", "configuration: user.hold %s: want %s..%s", role.Hold, minHold, reserve.MaxHold)
+		}
+		if role.Settle > protocol.MaxSettleAhead {
+			return role, fail(exitUsage, "", "configuration: user.settle %s: want at most %s", role.Settle, protocol.MaxSettleAhead)
+		}
+		var err error
+		if role.Terms, err = payTerms("user.pay", u.Pay); err != nil {
+			return role, err
+		}
+		if u.Mode != "" {
+			if role.Mode, err = parseMode(u.Mode); err != nil {
+				return role, fail(exitUsage, "", "configuration: user.mode: %w", err)
+			}
+		}
+	}
+	return role, nil
+}
+
 // newUserNode prepares a user agent of a directory.
 func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*node, error) {
 	n, err := prepare(filepath.Join(dir, configName), log)
 	if err != nil {
 		return nil, err
 	}
-	role := user.Config{Credential: n.cred, Trust: n.trust}
-	if u := n.cfg.User; u != nil {
-		role.Hold, role.Settle, role.CallAtMost, role.Budget = time.Duration(u.Hold), time.Duration(u.Settle), u.CallAtMost, u.ResponseBudget
-		if err := u.checkCalls(); err != nil {
-			return nil, err
-		}
-		if u.Hold != 0 && (role.Hold < minHold || role.Hold > reserve.MaxHold) {
-			return nil, fail(exitUsage, "", "configuration: user.hold %s: want %s..%s", role.Hold, minHold, reserve.MaxHold)
-		}
-		if role.Settle > protocol.MaxSettleAhead {
-			return nil, fail(exitUsage, "", "configuration: user.settle %s: want at most %s", role.Settle, protocol.MaxSettleAhead)
-		}
-		if role.Terms, err = payTerms("user.pay", u.Pay); err != nil {
-			return nil, err
-		}
-		if u.Mode != "" {
-			if role.Mode, err = parseMode(u.Mode); err != nil {
-				return nil, fail(exitUsage, "", "configuration: user.mode: %w", err)
-			}
-		}
+	role, err := n.cfg.userRole(n.cred, n.trust)
+	if err != nil {
+		return nil, err
 	}
+	n.adopt = func(cfg *config) error { return n.adoptUser(cfg, &role) }
 	if err := n.openJournal(); err != nil {
 		return nil, err
 	}
 	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return user.New(role, t, now)
 	})
+	n.userGauges()
 	if err := n.connect(false, nil, adapt...); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
@@ -127,7 +140,7 @@ func serveUser(ctx context.Context, dir string, logTo io.Writer) error {
 	lean()
 	hup, stop := hangups()
 	defer stop()
-	n, err := newUserNode(dir, daemonLog(logTo))
+	n, err := newUserNode(dir, daemonLog(logTo, filepath.Join(dir, configName)))
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,6 @@ import (
 	"ramp/protocol/invitation"
 )
 
-// controlVersion is the version of the calls on the control socket: /v1/….
-const controlVersion = 1
-
 // versionAnswer is what the program says of itself.
 type versionAnswer struct {
 	Version    string   `json:"version"`

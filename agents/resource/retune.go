@@ -1,0 +1,16 @@
+package resource
+
+// Retune takes the prices and limits of c: the price band, how long offers stand,
+// how far ahead and how soon it sells, and what a buyer may hold. Everything else
+// of c is left aside. What is offered or promised stands; the next presence tells
+// the new prices. It returns the Config as it is now; c must be valid.
+func (r *Role) Retune(c Config) Config {
+	c = c.filled()
+	next := r.cfg
+	next.Price, next.Validity, next.Lead, next.Horizon = c.Price, c.Validity, c.Lead, c.Horizon
+	next.Hold, next.BuyerHolds, next.BuyerCoreSeconds = c.Hold, c.BuyerHolds, c.BuyerCoreSeconds
+	r.cfg = next
+	r.sellers.Retune(next.seller())
+	r.promises.Retune(next.Hold, next.BuyerHolds, next.BuyerCoreSeconds)
+	return next
+}

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/protocol/identity"
+)
+
+// check reports what is wrong with values that every kind of agent has.
+func (c *config) check() error {
+	if err := checkMonitor(c.Monitor); err != nil {
+		return err
+	}
+	return c.Log.check()
+}
+
+// configChecked is what `config check` prints.
+type configChecked struct {
+	File     string    `json:"file"`
+	Valid    bool      `json:"valid"`
+	Kind     string    `json:"kind"`
+	Agent    string    `json:"agent"`
+	NotAfter time.Time `json:"certificate_not_after"`
+}
+
+// newConfig is the command group `config` of a kind of agent.
+func newConfig(kind string, path func(c *cobra.Command) (string, error)) *cobra.Command {
+	group := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	check := &cobra.Command{
+		Use: "check [FILE]", Short: "Say what is wrong with a configuration, without starting anything", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			file, err := path(c)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				file = args[0]
+			}
+			return runConfigCheck(c, kind, file)
+		},
+	}
+	group.AddCommand(check)
+	return group
+}
+
+// configIn is the configuration in the directory of an agent.
+func configIn(kind string) func(c *cobra.Command) (string, error) {
+	return func(c *cobra.Command) (string, error) {
+		dir, err := dirOf(c, kind)
+		return filepath.Join(dir, configName), err
+	}
+}
+
+func runConfigCheck(c *cobra.Command, kind, file string) error {
+	cfg, err := readConfig(file)
+	if err != nil {
+		return err
+	}
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	cred, err := cfg.credential()
+	if err != nil {
+		return err
+	}
+	trust, err := cfg.trust()
+	if err != nil {
+		return err
+	}
+	if _, err := trust.Verify(cred.ChainDER(), time.Now()); err != nil {
+		return fail(exitUsage, "", "own certificate %s: %w", cfg.path(cfg.Certificate), err)
+	}
+	if err := checkKind(kind, file, cfg, cred, trust); err != nil {
+		return err
+	}
+	checked := configChecked{File: file, Valid: true, Kind: kind, Agent: string(cred.ID), NotAfter: cred.Chain[0].NotAfter.UTC()}
+	if wantsJSON(c) {
+		return printJSON(stdout(c), checked)
+	}
+	fmt.Fprintf(stdout(c), "%s is good: %s %s, certificate until %s\n", filepath.Clean(file), kind, cred.ID, checked.NotAfter.Format(time.DateOnly))
+	return nil
+}
+
+// checkKind checks the section of the kind.
+func checkKind(kind, file string, cfg *config, cred *identity.Credential, trust *identity.Trust) error {
+	switch kind {
+	case "user":
+		_, err := cfg.userRole(cred, trust)
+		return err
+	case "bank":
+		return cfg.checkBank(file)
+	}
+	if cfg.Resource == nil {
+		return fail(exitUsage, "write a section 'resource:'", "configuration %s is not a resource's", file)
+	}
+	if drivers[cfg.Resource.Driver] == nil {
+		return fail(exitUsage, "", "configuration %s: resource.driver %q: want %s", file, cfg.Resource.Driver, driverNames())
+	}
+	_, err := cfg.Resource.role(cred, 1, cfg.Heartbeat)
+	return err
+}
