@@ -89,6 +89,16 @@ type levelled struct {
 	level *slog.LevelVar
 }
 
+// WithAttrs is the handler's; the level stays the same one.
+func (l levelled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return levelled{l.Handler.WithAttrs(attrs), l.level}
+}
+
+// WithGroup is the handler's.
+func (l levelled) WithGroup(name string) slog.Handler {
+	return levelled{l.Handler.WithGroup(name), l.level}
+}
+
 // logConfig is what a daemon logs, and how.
 type logConfig struct {
 	Level  string `yaml:"level,omitempty"`  // debug, info, warn or error
