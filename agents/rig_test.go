@@ -98,6 +98,7 @@ type rig struct {
 	disk  *disk
 	mu    sync.Mutex
 	sent  []string
+	early []string // prepared
 	loads int
 	role  *echo // the one that runs
 	*agents.Runner
@@ -116,6 +117,11 @@ func start(t *testing.T, d *disk) *rig {
 			return r.role, protocol.Output{Send: []protocol.Message{say(fmt.Sprint("life ", r.loads))}}, nil
 		},
 		Route: func(m protocol.Message) { r.mu.Lock(); r.sent = append(r.sent, string(m.Body.(word))); r.mu.Unlock() },
+		Prepare: func(m protocol.Message) {
+			r.mu.Lock()
+			r.early = append(r.early, string(m.Body.(word)))
+			r.mu.Unlock()
+		},
 		Unavailable: func(m protocol.Message) (protocol.Message, bool) {
 			return say("unavailable " + m.Conversation), m.Conversation != "silent"
 		},

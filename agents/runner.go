@@ -34,6 +34,10 @@ type Config struct {
 	// Route carries one message to its receivers: agents or local correspondents.
 	// It must not block for long.
 	Route func(m protocol.Message)
+	// Prepare, if set, is told a message while what it rests on is being written, if
+	// nothing else is to be done, so that work for sending it is done by then.
+	// Nothing of it may leave: the write may fail.
+	Prepare func(m protocol.Message)
 	// Unavailable makes the answer to a message that arrives while the store
 	// cannot be written, if it wants one.
 	Unavailable func(m protocol.Message) (protocol.Message, bool)
@@ -195,6 +199,18 @@ func (r *Runner) carryOut(c commit) {
 		return
 	}
 	r.append()
+	if r.outbox.Len() == 1 { // under load there is always something better to do
+		r.prepare(c)
+	}
+}
+
+func (r *Runner) prepare(c commit) {
+	if r.cfg.Prepare == nil {
+		return
+	}
+	for _, m := range c.out.Send {
+		r.cfg.Prepare(m)
+	}
 }
 
 // append begins the next append, if something waits for one and none goes on.

@@ -168,6 +168,28 @@ func TestAFailedAppend(t *testing.T) {
 	})
 }
 
+// What is being written is prepared meanwhile, and leaves only when it is durable;
+// what is never durable never leaves.
+func TestMessagesArePreparedWhileTheyAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		r.deliver("a")
+		r.mu.Lock()
+		early := slices.Contains(r.early, "a")
+		r.mu.Unlock()
+		if !early {
+			t.Error("not prepared while it is written")
+		}
+		r.expect("nothing has left", "life 1")
+		d.broken(errFull)
+		close(d.gate)
+		synctest.Wait()
+		r.expect("nor does it", "life 1", "unavailable a")
+		r.stop()
+	})
+}
+
 // A disk that breaks again and again never lets through what it did not keep.
 func TestTheDiskBreaksOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -41,6 +41,7 @@ const (
 	PresenceTTL       = 35 * time.Second // three lost heartbeats and a little more
 	MaxTTL            = time.Hour        // so that who left is forgotten
 	VoteTimeout       = 10 * time.Second // for one answer to accept-proposal
+	CopyTimeout       = 10 * time.Second // for a seller's copy when the bank has settled already
 	RetryFirst        = 500 * time.Millisecond
 	RetryMost         = 30 * time.Second // back-off of a seller in doubt
 	ReportWithin      = 24 * time.Hour   // from a slot's end to its seller's report, or nothing is paid

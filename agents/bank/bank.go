@@ -91,12 +91,12 @@ func (r *Role) handle(now time.Time, m protocol.Message) protocol.Output {
 	switch body := m.Body.(type) {
 	case message.Settlement:
 		s := body.Sale
-		return r.decide(m, s.Verified.ID, func() (protocol.Receipt, []protocol.Record, error) {
+		return r.decideBundle(m, s.Verified, func() (protocol.Receipt, []protocol.Record, error) {
 			return r.ledger.Copy(now, s.Verified.ID, s.Bundle, s.Seller.ID)
 		})
 	case message.Annulment:
 		b := body.Bundle
-		return r.decide(m, b.ID, func() (protocol.Receipt, []protocol.Record, error) {
+		return r.decideBundle(m, b, func() (protocol.Receipt, []protocol.Record, error) {
 			return r.ledger.Void(now, b.ID, b.Bundle, m.Sender)
 		})
 	case message.RefundRequest:
@@ -157,8 +157,11 @@ func (r *Role) alarm() protocol.Output {
 func (r *Role) expire(now time.Time) protocol.Output {
 	done, records := r.ledger.Expire(now)
 	out := protocol.Output{Save: records}
-	for _, receipt := range done.Voided {
-		out.Send = append(out.Send, r.tellWaiting(receipt)...)
+	for _, v := range done.Voided {
+		waiting := r.tellWaiting(v.Receipt)
+		parties := append([]protocol.AgentID{v.User}, v.Sellers...)
+		out.Send = append(out.Send, r.tellParties(v.Receipt, string(v.Contract), parties, waiting)...)
+		out.Send = append(out.Send, waiting...)
 	}
 	for _, e := range done.Ended {
 		out.Send = append(out.Send, r.tellEnded(e)...)

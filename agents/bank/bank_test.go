@@ -132,9 +132,10 @@ func (c *counter) expect(what string, out protocol.Output, want ...string) {
 	}
 }
 
-// k sellers' copies are gathered; with the last one everybody who waits is told,
-// each once, in its own conversation.
-func TestAllWhoWaitAreToldOnce(t *testing.T) {
+// k sellers' copies are gathered; with the last one everybody that the bundle names
+// is told, each once: who waits gets its answer, the others are informed in the
+// bundle's conversation.
+func TestAllPartiesAreToldOnce(t *testing.T) {
 	for _, sellers := range []int{1, 2, 7} {
 		c := open(t, sellers, markettest.Store{})
 		v := c.bundle("c", sellers)
@@ -151,10 +152,14 @@ func TestAllWhoWaitAreToldOnce(t *testing.T) {
 			c.expect("the user's copy", c.ask(markettest.User, protocol.Request, c.copyOf(v, markettest.Seller(1))))
 		}
 		out := c.ask(markettest.User, protocol.Request, c.copyOf(v, last))
-		c.expect("the last copy", out, append(want, "user agree settled")...)
+		c.expect("the last copy", out, append(want, "user agree settled", last+" inform settled")...)
 		for _, m := range out.Send {
-			if m.InReplyTo != "tag-"+m.Receivers[0].Name() {
-				t.Fatalf("%s is answered to %q", m.Receivers[0].Name(), m.InReplyTo)
+			name, tag := m.Receivers[0].Name(), ""
+			if name != last { // which has not asked
+				tag = "tag-" + name
+			}
+			if m.InReplyTo != tag || m.Conversation != "c" {
+				t.Fatalf("%s is answered to %q in %q", name, m.InReplyTo, m.Conversation)
 			}
 		}
 		c.expect("after it", c.ask(last, protocol.Request, c.copyOf(v, last)), last+" agree settled")
@@ -170,7 +175,7 @@ func TestCopiesSurviveARestart(t *testing.T) {
 	v := c.bundle("c", 2)
 	c.ask("s01", protocol.Request, c.copyOf(v, "s01"))
 	c.restart()
-	c.expect("the last copy", c.ask("s02", protocol.Request, c.copyOf(v, "s02")), "s02 agree settled")
+	c.expect("the last copy", c.ask("s02", protocol.Request, c.copyOf(v, "s02")), "s02 agree settled", "s01 inform settled", "user inform settled")
 	c.expect("a question", c.ask("s01", protocol.QueryRef, message.OutcomeQuery{Contract: v.ID}), "s01 inform settled")
 }
 
@@ -185,11 +190,11 @@ func TestVoid(t *testing.T) {
 			switch way {
 			case "settle-by":
 				c.now = c.now.Add(ledgerGrace)
-				c.expect("settle-by", c.save(c.role.Wake(c.now)), "s01 refuse void", ".everyone inform presence")
+				c.expect("settle-by", c.save(c.role.Wake(c.now)), "s01 refuse void", ".everyone inform presence", "s02 inform void", "user inform void")
 			case "the user asks":
-				c.expect(way, c.ask(markettest.User, protocol.Request, message.Annulment{Bundle: v}), "user refuse void", "s01 refuse void")
+				c.expect(way, c.ask(markettest.User, protocol.Request, message.Annulment{Bundle: v}), "user refuse void", "s01 refuse void", "s02 inform void")
 			case "a seller asks":
-				c.expect(way, c.ask("s02", protocol.Request, message.Annulment{Bundle: v}), "s02 refuse void", "s01 refuse void")
+				c.expect(way, c.ask("s02", protocol.Request, message.Annulment{Bundle: v}), "s02 refuse void", "s01 refuse void", "user inform void")
 			case "a stranger asks":
 				c.expect(way, c.ask(markettest.Stranger, protocol.Request, message.Annulment{Bundle: v}), "stranger refuse forbidden")
 				return
@@ -214,7 +219,7 @@ func TestUnknown(t *testing.T) {
 	if len(out.Save) > 0 {
 		t.Fatalf("a question is recorded: %+v", out.Save)
 	}
-	c.expect("then a copy", c.ask("s01", protocol.Request, c.copyOf(v, "s01")), "s01 agree settled")
+	c.expect("then a copy", c.ask("s01", protocol.Request, c.copyOf(v, "s01")), "s01 agree settled", "user inform settled")
 }
 
 // A contract that cannot be paid is void, and replays of it stay so when there is
@@ -223,8 +228,8 @@ func TestNoFunds(t *testing.T) {
 	c := open(t, 1, markettest.Store{})
 	c.unit = 600 * protocol.Credit
 	first, second := c.bundle("c", 1), c.bundle("d", 1)
-	c.expect("the first", c.ask("s01", protocol.Request, c.copyOf(first, "s01")), "s01 agree settled")
-	c.expect("the second", c.ask("s01", protocol.Request, c.copyOf(second, "s01")), "s01 refuse void")
+	c.expect("the first", c.ask("s01", protocol.Request, c.copyOf(first, "s01")), "s01 agree settled", "user inform settled")
+	c.expect("the second", c.ask("s01", protocol.Request, c.copyOf(second, "s01")), "s01 refuse void", "user inform void")
 	_, out, err := c.role.Credit(c.now, c.cast.ID(markettest.User), "CRD", 1000*protocol.Credit, "more")
 	c.must(err)
 	c.save(out)
@@ -317,11 +322,11 @@ func TestOutcomesBeyondMemory(t *testing.T) {
 	}()
 	c := open(t, 1, db)
 	old := c.bundle("old", 1)
-	c.expect("the old one", c.ask("s01", protocol.Request, c.copyOf(old, "s01")), "s01 agree settled")
+	c.expect("the old one", c.ask("s01", protocol.Request, c.copyOf(old, "s01")), "s01 agree settled", "user inform settled")
 	c.now = c.now.Add(protocol.OutcomeMemory + time.Hour)
 	for i := range 3 { // each lets a few go
 		v := c.bundle(fmt.Sprint("new", i), 1)
-		c.expect("a new one", c.ask("s01", protocol.Request, c.copyOf(v, "s01")), "s01 agree settled")
+		c.expect("a new one", c.ask("s01", protocol.Request, c.copyOf(v, "s01")), "s01 agree settled", "user inform settled")
 	}
 	before, _ := c.role.Ledger().Account(c.cast.ID(markettest.User))
 	asked := c.ask("s01", protocol.QueryRef, message.OutcomeQuery{Contract: old.ID})

@@ -62,7 +62,7 @@ func TestAJobIsPaidWhenItsSellerSaysThatItSucceeded(t *testing.T) {
 	c := open(t, 1, markettest.Store{})
 	seller := markettest.Seller(1)
 	v := c.late("c", protocol.ModeOnCompletion)
-	c.expect("copy", c.ask(seller, protocol.Request, c.copyOf(v, seller)), seller+" agree settled")
+	c.expect("copy", c.ask(seller, protocol.Request, c.copyOf(v, seller)), seller+" agree settled", "user inform settled")
 	if got := c.balanceOf(seller); got != 0 {
 		t.Errorf("the seller was paid %s at once", got)
 	}
@@ -131,8 +131,8 @@ func TestAVoucherIsSignedAndPaysItsBundle(t *testing.T) {
 	}
 	q.Conversation = "d"
 	c.expect("another", c.ask(user, protocol.Request, q), user+" refuse funds")
-	c.expect("a bundle without", c.ask(seller, protocol.Request, c.copyOf(c.bundle("d", 1), seller)), seller+" refuse void")
-	c.expect("its bundle", c.ask(seller, protocol.Request, c.copyOf(c.bundle("c", 1), seller)), seller+" agree settled")
+	c.expect("a bundle without", c.ask(seller, protocol.Request, c.copyOf(c.bundle("d", 1), seller)), seller+" refuse void", "user inform void")
+	c.expect("its bundle", c.ask(seller, protocol.Request, c.copyOf(c.bundle("c", 1), seller)), seller+" agree settled", "user inform settled")
 	if a, _ := c.role.Ledger().Account(c.cast.ID(user)); a.Lines[0].Available != 999*protocol.Credit {
 		t.Errorf("%s is left, want 999", a.Lines[0].Available)
 	}

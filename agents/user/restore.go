@@ -11,11 +11,7 @@ import (
 
 // sign signs a bundle with the agent's own key.
 func (r *Role) sign(b protocol.Bundle, now time.Time) (contract.Verified, error) {
-	der, err := contract.Sign(r.cfg.Credential, b, now)
-	if err != nil {
-		return contract.Verified{}, err
-	}
-	return contract.OpenBundle(der, r.cfg.Trust, now)
+	return contract.SignVerified(r.cfg.Credential, b, r.cfg.Trust, now)
 }
 
 // restore goes on with every purchase that was not over.
@@ -54,12 +50,12 @@ func (r *Role) restoreRow(now time.Time, row Row, bundles map[string]reserve.Sav
 	if !signed {
 		return r.fail(now, p, StateInterrupted, "the agent stopped before anything was signed; nothing was bought"), nil
 	}
-	bundle, sales, err := r.reopen(saved)
+	opened, err := r.reopen(saved)
 	if err != nil {
 		return protocol.Output{}, fmt.Errorf("purchase %s: %w", p.view.ID, err)
 	}
 	var out protocol.Output
-	p.coord, out = reserve.Resume(now, r.coordinatorConfig(p), saved, bundle, sales)
+	p.coord, out = reserve.Resume(now, r.coordinatorConfig(p), saved, opened)
 	r.purchases[p.view.ID] = p
 	r.order = append(r.order, p.view.ID)
 	return r.advance(now, p, out), nil
@@ -67,18 +63,23 @@ func (r *Role) restoreRow(now time.Time, row Row, bundles map[string]reserve.Sav
 
 // reopen verifies saved signatures as of when they were made: a certificate may
 // have expired since.
-func (r *Role) reopen(s reserve.Saved) (contract.Verified, []contract.Sale, error) {
-	bundle, err := contract.OpenBundle(s.Bundle, r.cfg.Trust, s.SignedAt)
-	if err != nil {
-		return contract.Verified{}, nil, err
+func (r *Role) reopen(s reserve.Saved) (o reserve.Reopened, err error) {
+	if o.Bundle, err = contract.OpenBundle(s.Bundle, r.cfg.Trust, s.SignedAt); err != nil {
+		return o, err
 	}
-	sales := make([]contract.Sale, 0, len(s.Sales))
 	for _, der := range s.Sales {
 		sale, err := contract.OpenSale(der, r.cfg.Trust, s.SignedAt)
 		if err != nil {
-			return contract.Verified{}, nil, err
+			return o, err
 		}
-		sales = append(sales, sale)
+		o.Sales = append(o.Sales, sale)
 	}
-	return bundle, sales, nil
+	if len(s.Receipt) > 0 {
+		receipt, err := contract.OpenReceipt(s.Receipt, r.cfg.Trust, s.SignedAt)
+		if err != nil {
+			return o, err
+		}
+		o.Receipt = &receipt
+	}
+	return o, nil
 }

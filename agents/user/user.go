@@ -152,9 +152,27 @@ func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
 	}
 	p := r.purchases[m.Conversation]
 	if p == nil {
+		p = r.contractOf(m)
+	}
+	if p == nil {
 		return r.late(m)
 	}
 	return r.advance(now, p, p.receive(now, m))
+}
+
+// contractOf is the purchase that a decision is about: a bank that voids what
+// nobody asked about any more knows the contract, and not its conversation.
+func (r *Role) contractOf(m protocol.Message) *purchase {
+	d, ok := m.Body.(message.Decision)
+	if !ok || d.Contract == "" {
+		return nil
+	}
+	for _, id := range r.order {
+		if p := r.purchases[id]; p.coord != nil && p.coord.Bundle().ID == d.Contract {
+			return p
+		}
+	}
+	return nil
 }
 
 // late answers what belongs to a conversation that is over, or was never: a vote

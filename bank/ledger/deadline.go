@@ -47,9 +47,15 @@ func (d *deadlines) add(x deadline) { heap.Push(d, x) }
 
 // Expired is what ended because its time was over.
 type Expired struct {
-	Voided []protocol.Receipt
+	Voided []Voided
 	Holds  []Hold
 	Ended  []Ended
+}
+
+// Voided is a bundle whose time was over, and who was to sell.
+type Voided struct {
+	protocol.Receipt
+	Sellers []protocol.AgentID
 }
 
 // Ended is a unit that was paid, or not, because somebody was silent.
@@ -92,7 +98,11 @@ func (l *Ledger) expire(now time.Time, c *change, d deadline, done *Expired) {
 		return
 	}
 	g := l.gathering[d.contract]
-	done.Voided = append(done.Voided, c.void(now, d.contract, g, protocol.CodeSettleBy))
+	v := Voided{Receipt: c.void(now, d.contract, g, protocol.CodeSettleBy)}
+	for _, p := range g.pays {
+		v.Sellers = append(v.Sellers, p.To)
+	}
+	done.Voided = append(done.Voided, v)
 }
 
 // awaits reports whether a deadline is still one: a hold's may have been moved.

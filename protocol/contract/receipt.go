@@ -34,6 +34,14 @@ func (v VerifiedReceipt) Checked() bool { return v.checked }
 // SignReceipt signs a receipt as its bank, in DER; now is the signing time. The
 // same arguments give the same bytes.
 func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]byte, error) {
+	return signDocument(c, receiptInUTC(r), now)
+}
+
+// EncodeReceipt is the canonical octets of a receipt, which are what is signed.
+func EncodeReceipt(r protocol.Receipt) ([]byte, error) { return encode(receiptInUTC(r)) }
+
+// receiptInUTC changes how times are written, not what they are.
+func receiptInUTC(r protocol.Receipt) receipt {
 	r.Time = r.Time.UTC()
 	r.Refunds = slices.Clone(r.Refunds)
 	for i := range r.Refunds {
@@ -43,7 +51,7 @@ func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]b
 	for i := range r.Ends {
 		r.Ends[i].Time = r.Ends[i].Time.UTC()
 	}
-	return signDocument(c, receipt(r), now)
+	return receipt(r)
 }
 
 // OpenReceipt verifies a receipt that its bank signed, as things stood at a time.

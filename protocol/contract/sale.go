@@ -48,6 +48,28 @@ func Sign(c *identity.Credential, b protocol.Bundle, now time.Time) ([]byte, err
 	return seal(c, octets, now)
 }
 
+// SignVerified is OpenBundle of Sign: the certificate is judged, and the signature
+// that was just made is not verified once more.
+func SignVerified(c *identity.Credential, b protocol.Bundle, trust *identity.Trust, now time.Time) (Verified, error) {
+	der, err := Sign(c, b, now)
+	if err != nil {
+		return Verified{}, err
+	}
+	s, err := parse(der)
+	if err != nil {
+		return Verified{}, err
+	}
+	user, err := trust.Verify(s.chain, now)
+	if err != nil {
+		return Verified{}, fmt.Errorf("bundle: %w", err)
+	}
+	read, err := Decode(s.octets)
+	if err != nil {
+		return Verified{}, err
+	}
+	return Verified{ID: ID(s.octets), Bundle: read, User: user, Signed: now.UTC().Truncate(time.Second), DER: der, checked: true}, nil
+}
+
 // Countersign signs a user's verified SignedData as one of the sellers of its
 // bundle, in DER; now is the signing time.
 func Countersign(c *identity.Credential, v Verified, now time.Time) ([]byte, error) {

@@ -357,3 +357,24 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 }
+
+// What a user takes for verified because it has just signed it is what everybody
+// else finds when they verify it; a signer whose certificate does not count gets nothing.
+func TestSignVerifiedIsWhatOthersOpen(t *testing.T) {
+	m := newMarket(t, "ann", "rsa-ann", "bob", "bank")
+	for _, user := range []string{"ann", "rsa-ann"} {
+		b := m.bundle(user, "bob")
+		got, err := contract.SignVerified(m.agent[user], b, m.trust, now)
+		must(t, err)
+		want, err := contract.OpenBundle(m.sign(t, user, b), m.trust, now)
+		must(t, err)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(contract.Verified{})); diff != "" {
+			t.Errorf("%s: %s", user, diff)
+		}
+		if _, err = contract.SignVerified(m.agent[user], b, m.trust, now.AddDate(200, 0, 0)); err == nil {
+			t.Errorf("%s: an expired certificate counts", user)
+		}
+	}
+	_, err := contract.SignVerified(m.agent["bob"], m.bundle("ann", "bob"), m.trust, now)
+	wantError(t, err, contract.ErrSigner)
+}

@@ -82,20 +82,6 @@ func (c *Coordinator) confirmation(seller protocol.AgentID) protocol.Message {
 	return m
 }
 
-// countersigned keeps a seller's copy. When all are there the bank decides.
-func (c *Coordinator) countersigned(now time.Time, from protocol.AgentID, s contract.Sale) protocol.Output {
-	if c.state != Confirming || s.Verified.ID != c.bundle.ID || s.Seller.ID != from {
-		return protocol.Output{} // late, repeated, or of another contract
-	}
-	c.sales[from] = s
-	if len(c.Sales()) < len(c.sellers) {
-		return protocol.Output{}
-	}
-	c.state = Deciding
-	c.scheduleRetry(now)
-	return protocol.Output{Save: []protocol.Record{c.save()}}
-}
-
 // refusedConfirm asks the bank to void: a named seller will never countersign.
 func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reason) protocol.Output {
 	if m.Performative != protocol.Failure || m.InReplyTo != "confirm" || m.Sender.Local() {
@@ -105,8 +91,8 @@ func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reas
 	for _, id := range c.sellers {
 		named = named || id == m.Sender
 	}
-	if !named {
-		return protocol.Output{}
+	if !named || c.receipt != nil {
+		return protocol.Output{} // not one of the sellers, or the bank has decided
 	}
 	c.refusals = append(c.refusals, reasons...)
 	return c.askVoid()
@@ -126,7 +112,7 @@ func (c *Coordinator) annulment() protocol.Message {
 
 // Annul asks the bank to void a bundle that is not decided (the owner's wish).
 func (c *Coordinator) Annul() protocol.Output {
-	if c.state != Confirming && c.state != Deciding {
+	if c.state != Confirming && c.state != Deciding || c.receipt != nil {
 		return protocol.Output{}
 	}
 	return c.askVoid()
@@ -135,7 +121,7 @@ func (c *Coordinator) Annul() protocol.Output {
 // decided takes the bank's decision, whoever brings it. What is no decision
 // changes nothing: an unknown contract is shown to the bank.
 func (c *Coordinator) decided(now time.Time, d message.Decision) protocol.Output {
-	if c.state != Confirming && c.state != Deciding || d.Contract != c.bundle.ID {
+	if c.state != Confirming && c.state != Deciding || d.Contract != c.bundle.ID || c.receipt != nil {
 		return protocol.Output{}
 	}
 	if d.Receipt == nil {
@@ -148,7 +134,11 @@ func (c *Coordinator) decided(now time.Time, d message.Decision) protocol.Output
 	if !r.Checked() || r.Contract != c.bundle.ID || r.Bank != bank || r.Signer.ID != bank {
 		return protocol.Output{} // a receipt, but not for this contract by its bank
 	}
-	return c.becomeDecided(now, d.Receipt)
+	if r.Outcome == protocol.OutcomeSettled && !c.complete() {
+		c.awaitCopies(now, r)
+		return protocol.Output{Save: []protocol.Record{c.save()}}
+	}
+	return c.becomeDecided(now, r)
 }
 
 func (c *Coordinator) becomeDecided(now time.Time, r *contract.VerifiedReceipt) protocol.Output {
@@ -160,8 +150,9 @@ func (c *Coordinator) becomeDecided(now time.Time, r *contract.VerifiedReceipt) 
 	default:
 		return protocol.Output{} // no decision
 	}
-	c.receipt = r
-	c.settledAt = now
+	if c.receipt == nil {
+		c.receipt, c.settledAt = r, now
+	}
 	return protocol.Output{Save: []protocol.Record{c.save()}}
 }
 
@@ -171,23 +162,23 @@ func (c *Coordinator) becomeDecided(now time.Time, r *contract.VerifiedReceipt) 
 // a purchase.
 func (c *Coordinator) retry(now time.Time) protocol.Output {
 	c.scheduleRetry(now)
-	if c.voiding {
+	switch {
+	case c.receipt != nil:
+		return c.retryCopies(now)
+	case c.voiding:
 		return protocol.Output{Send: []protocol.Message{c.annulment()}}
 	}
 	var out protocol.Output
 	bank := c.bundle.Bundle.Bank
 	if c.state == Deciding {
+		out.Save = c.saveCopies()
 		for _, s := range c.Sales() {
 			out.Send = append(out.Send, c.message(bank, protocol.Request, protocol.ProtocolRequest, message.Settlement{Sale: s}))
 		}
 		return out
 	}
 	if now.Before(c.bundle.Bundle.SettleBy) {
-		for _, id := range c.sellers {
-			if _, ok := c.sales[id]; !ok {
-				out.Send = append(out.Send, c.confirmation(id))
-			}
-		}
+		out.Send = c.confirmMissing()
 	}
 	m := c.message(bank, protocol.QueryRef, protocol.ProtocolRequest, message.OutcomeQuery{Contract: c.bundle.ID})
 	m.ReplyWith = "outcome"

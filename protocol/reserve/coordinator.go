@@ -60,11 +60,13 @@ type Coordinator struct {
 	sellers []protocol.AgentID
 	sales   map[protocol.AgentID]contract.Sale
 	receipt *contract.VerifiedReceipt
+	copied  bool // every copy is durable
 	voiding bool // the bank is asked to void, until it has decided
 	retryAt time.Time
 	retries int
 
 	votedAt, settledAt time.Time
+	copiesBy           time.Time // until when a settled purchase waits for copies
 }
 
 // ballot is one offer that a seller was asked to hold.
@@ -258,18 +260,29 @@ func ReadSaved(value []byte) (Saved, error) {
 	return Saved(s), nil
 }
 
+// Reopened is what a Saved says, verified as of SignedAt.
+type Reopened struct {
+	Bundle  contract.Verified
+	Sales   []contract.Sale
+	Receipt *contract.VerifiedReceipt // nil: none was saved
+}
+
 // Resume goes on with a bundle that was signed before a restart: it asks again
-// for whatever is missing. open verifies the saved bytes as of SignedAt.
-func Resume(now time.Time, cfg CoordinatorConfig, s Saved, bundle contract.Verified, sales []contract.Sale) (*Coordinator, protocol.Output) {
+// for whatever is missing.
+func Resume(now time.Time, cfg CoordinatorConfig, s Saved, r Reopened) (*Coordinator, protocol.Output) {
 	c := &Coordinator{
-		cfg: cfg, state: s.State, bundle: bundle, votedAt: s.SignedAt,
-		sellers: bundle.Sellers(), sales: map[protocol.AgentID]contract.Sale{},
+		cfg: cfg, state: s.State, bundle: r.Bundle, votedAt: s.SignedAt,
+		sellers: r.Bundle.Sellers(), sales: map[protocol.AgentID]contract.Sale{},
 	}
-	for _, sale := range sales {
+	for _, sale := range r.Sales {
 		c.sales[sale.Seller.ID] = sale
 	}
-	if c.Over() {
+	c.copied = c.complete()
+	switch {
+	case c.Over():
 		return c, protocol.Output{}
+	case r.Receipt != nil:
+		c.awaitCopies(now, r.Receipt)
 	}
 	return c, c.retry(now).Join(c.alarm())
 }

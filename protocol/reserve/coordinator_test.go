@@ -232,18 +232,23 @@ func (d *desk) receipt(td *datadriven.TestData) message.Decision {
 func (d *desk) restart() string {
 	s, err := reserve.ReadSaved(d.stored)
 	must(d.t, err)
-	bundle, err := contract.OpenBundle(s.Bundle, d.trust, s.SignedAt)
+	opened := reserve.Reopened{}
+	opened.Bundle, err = contract.OpenBundle(s.Bundle, d.trust, s.SignedAt)
 	must(d.t, err)
-	var sales []contract.Sale
 	for _, der := range s.Sales {
 		sale, err := contract.OpenSale(der, d.trust, s.SignedAt)
 		must(d.t, err)
-		sales = append(sales, sale)
+		opened.Sales = append(opened.Sales, sale)
+	}
+	if len(s.Receipt) > 0 {
+		r, err := contract.OpenReceipt(s.Receipt, d.trust, s.SignedAt)
+		must(d.t, err)
+		opened.Receipt = &r
 	}
 	cfg := d.config()
 	cfg.Resolve = nil // nothing is chosen anew after a restart
 	var out protocol.Output
-	d.c, out = reserve.Resume(d.now, cfg, s, bundle, sales)
+	d.c, out = reserve.Resume(d.now, cfg, s, opened)
 	return d.told(out)
 }
 

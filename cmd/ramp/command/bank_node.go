@@ -22,6 +22,7 @@ import (
 
 const (
 	ledgerName      = "ledger.db"
+	signedReceipts  = 1 << 10 // that are remembered, for all who are told of one decision
 	currencyPattern = `^[A-Z]{3,8}$`
 )
 
@@ -62,13 +63,20 @@ func newBankNode(ctx context.Context, path, store string, log *slog.Logger, netw
 		ID: n.cred.ID, Currencies: n.cfg.Bank.Currencies, Grace: time.Duration(n.cfg.Bank.Grace), Heartbeat: time.Duration(n.cfg.Heartbeat),
 		Sign: signActs(n.cred),
 	}
+	signer := codec.NewSigner(n.cred, signedReceipts)
+	sign := func(m protocol.Message) (protocol.Message, error) { return signer.Sign(m, time.Now()) }
+	n.prepare = func(m protocol.Message) {
+		if _, ok := m.Body.(message.Decision); ok {
+			_, _ = sign(m) // remembered; what is wrong is told when it is sent
+		}
+	}
 	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return bank.New(cfg, t, now)
 	})
 	b.gauges()
 	var in *enroller
 	if in, err = b.enroller(); err == nil && network {
-		err = n.connect(false, func(m protocol.Message) (protocol.Message, error) { return codec.Sign(n.cred, m, time.Now()) }, in.serve)
+		err = n.connect(false, sign, in.serve)
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.store.Close())

@@ -73,6 +73,7 @@ type node struct {
 	queue   func(protocol.Message) // the batch system of a resource
 	history func(protocol.Message) // the past of a bank
 	leads   func() bool            // nil: nobody else could speak for this agent
+	prepare func(protocol.Message) // nil: nothing is to be done before a message is encoded
 
 	hup     <-chan os.Signal        // of a daemon
 	file    string                  // the configuration
@@ -191,7 +192,8 @@ func (n *node) deliver(m protocol.Message) error {
 // start runs the role. load restores it.
 func (n *node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
 	cfg := agents.Config{
-		Load: load, Store: watchfulStore{tellingStore{n.store, n.hub}, &n.failing}, Route: n.route, Unavailable: n.unavailable, Now: time.Now, Log: n.log,
+		Load: load, Store: watchfulStore{tellingStore{n.store, n.hub}, &n.failing}, Route: n.route, Prepare: n.prepare,
+		Unavailable: n.unavailable, Now: time.Now, Log: n.log,
 	}
 	cfg.Trace = n.observe
 	n.runner = agents.NewRunner(cfg)
