@@ -223,7 +223,7 @@ func (b *Buyer) changeWords(r message.Relaxation) string {
 
 // AdviceOf is a relaxation in words: the change, and what it would get.
 func AdviceOf(r message.Relaxation) string {
-	words := r.Change + ": " + offers(r.Offers)
+	words := r.Change + " would get " + offers(r.Offers)
 	if r.From > 0 {
 		words += " from " + r.From.String()
 	}

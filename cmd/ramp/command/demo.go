@@ -298,19 +298,19 @@ func (d *demo) explainKept() error {
 	user, bank := filepath.Join(d.dir, "user"), filepath.Join(d.dir, "bank")
 	d.say(`
 the market stays up in %[1]s; try:
-  ramp user list --dir %[2]s
-  ramp user resources --dir %[2]s
-  ramp user quote --dir %[2]s %[1]s/request.xml
-  ramp user buy --dir %[2]s %[1]s/request.xml
-  ramp user receipt --dir %[2]s %[4]s --out receipt
-  ramp user trace --dir %[2]s %[4]s
-  ramp resource offers --dir %[1]s/atlas1
-  ramp bank audit --dir %[3]s
+  %[5]s user list --dir %[2]s
+  %[5]s user resources --dir %[2]s
+  %[5]s user quote --dir %[2]s %[1]s/request.xml
+  %[5]s user buy --dir %[2]s %[1]s/request.xml
+  %[5]s user receipt --dir %[2]s %[4]s --out receipt
+  %[5]s user trace --dir %[2]s %[4]s
+  %[5]s resource offers --dir %[1]s/atlas1
+  %[5]s bank audit --dir %[3]s
 or join it as somebody new, and buy:
-  ramp user init --join %[1]s/invitation.ramp --dir %[1]s/me
-  ramp user buy --cores 256 --wall 1h --within 12h --max-price 60 --dir %[1]s/me
+  %[5]s user init --join %[1]s/invitation.ramp --dir %[1]s/me
+  %[5]s user buy --cores 256 --wall 1h --within 12h --max-price 60 --dir %[1]s/me
 end it with:
-  ramp demo --stop --dir %[1]s`, d.dir, user, bank, d.someID())
+  %[5]s demo --stop --dir %[1]s`, d.dir, user, bank, d.someID(), os.Args[0])
 	return nil
 }
 
