@@ -61,7 +61,7 @@ func table() []layer {
 		{"agents", impure, "protocol", ""},
 		{"agents/workload", pure, "", ""},
 		{"agents/user", pure, "protocol protocol/auction protocol/clearing protocol/contract protocol/identity protocol/message protocol/reserve rfql", ""},
-		{"agents/resource", pure, "protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve agents/resource/calendar agents/resource/pricing agents/workload", ""},
+		{"agents/resource", pure, "protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve agents/resource/calendar agents/resource/forecast agents/resource/pricing agents/workload", ""},
 		{"agents/resource/calendar", pure, "protocol agents/workload", ""},
 		{"agents/resource/forecast", pure, "agents/workload", ""},
 		{"agents/resource/pricing", pure, "protocol", ""},

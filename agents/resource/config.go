@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ramp/agents/resource/forecast"
 	"ramp/agents/resource/pricing"
 	"ramp/protocol"
 	"ramp/protocol/auction"
@@ -28,6 +29,10 @@ type Config struct {
 	BuyerHolds       int   // units one buyer may hold and not buy at once; protocol.MaxUnits
 	BuyerCoreSeconds int64 // and the core-seconds per hour; a week of the machine
 	Cancellation     reserve.CancelPolicy
+
+	// Learnt is what is known of the machine's waits before the journal knows any;
+	// nil: nothing. The Role owns it from then on.
+	Learnt *forecast.Forecast
 
 	Heartbeat time.Duration // between presences; protocol.HeartbeatPeriod
 	TTL       time.Duration // of a presence; protocol.PresenceTTL

@@ -42,7 +42,10 @@ func (r *Role) beat(now time.Time) protocol.Output {
 func (r *Role) Leave() protocol.Output {
 	r.leaving = true
 	r.beatAt = time.Time{}
-	return r.announce(0)
+	out := r.announce(0)
+	r.learner.saved = time.Time{}
+	out.Save = append(out.Save, r.learner.save(r.learner.looked)...)
+	return out
 }
 
 func (r *Role) announce(ttl time.Duration) protocol.Output {

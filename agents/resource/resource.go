@@ -38,6 +38,7 @@ type Role struct {
 	drained  *drained     // by the site's owner
 	leaving  bool
 	banks    banks
+	learner  learner
 	beatAt   time.Time
 	counter  uint64 // of presences
 	counted  uint64 // saved: counter may rise to it
@@ -65,7 +66,7 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 		cfg: cfg, self: cfg.Credential.ID, sellers: auction.NewSellers(cfg.seller()),
 		quotes: newRing[message.QuoteLine](MaxQuotes), strange: newRing[thread](maxStrange),
 		market: market{calendar: calendar.New(cfg.Properties.Cores, now)},
-		banks:  banks{terms: cfg.Terms, heard: map[protocol.AgentID]bankHeard{}},
+		banks:  banks{terms: cfg.Terms, heard: map[protocol.AgentID]bankHeard{}}, learner: newLearner(cfg.Learnt),
 	}
 	if err := r.readTables(tables); err != nil {
 		return nil, protocol.Output{}, err
@@ -86,6 +87,9 @@ func (r *Role) readTables(tables protocol.Tables) error {
 	if err := tables.Each(TablePresence, r.readCounter); err != nil {
 		return err
 	}
+	if err := tables.Each(TableForecast, r.learner.read); err != nil {
+		return err
+	}
 	return tables.Each(TableDrained, r.readDrained)
 }
 
@@ -98,6 +102,10 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 	case message.QueueChanged:
 		if m.Sender == protocol.LocalQueue {
 			r.market.renew(now, body)
+			r.learner.look(body)
+			out := r.commit(now, m)
+			out.Save = append(out.Save, r.learner.save(now)...)
+			return out
 		}
 	case message.QueueDown:
 		if m.Sender == protocol.LocalQueue {
@@ -128,10 +136,11 @@ func (r *Role) call(now time.Time, m protocol.Message, call message.CallForPropo
 	if !ok {
 		return protocol.Output{} // of a round that is over: replayed, or overtaken
 	}
+	body := r.learner.tell(now, a.Body, a.Lines)
 	for _, line := range a.Lines {
 		r.quotes.add(line)
 	}
-	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, a.Performative, a.Body)}}
+	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, a.Performative, body)}}
 }
 
 // accept asks for a vote on an offer. While nothing is sold it is still answered
@@ -191,5 +200,7 @@ func (r *Role) Check(now time.Time, document []byte, rounds int) ([]message.Quot
 		return nil, ErrNotReady
 	}
 	call := message.CallForProposals{Document: document, Terms: r.cfg.Terms, Modes: r.cfg.Modes}
-	return auction.Check(r.cfg.seller(), now, call, min(rounds, protocol.MaxRounds), r.market.current())
+	lines, err := auction.Check(r.cfg.seller(), now, call, min(rounds, protocol.MaxRounds), r.market.current())
+	r.learner.explain(now, lines)
+	return lines, err
 }

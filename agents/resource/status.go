@@ -12,7 +12,7 @@ import (
 func (r *Role) Status(now time.Time) message.ResourceStatus {
 	s := message.ResourceStatus{
 		Agent: r.self, At: now, Sales: message.SalesOpen,
-		Queue: r.market.status(now), Slots: r.slots(now), Banks: r.banks.status(now),
+		Queue: r.market.status(now), Slots: r.slots(now), Banks: r.banks.status(now), Forecast: r.learner.status(),
 	}
 	if p, ok := r.paused(now); ok {
 		s.Sales, s.Why, s.Since = message.SalesPaused, p.why, p.since

@@ -66,13 +66,10 @@ type BankStatus struct {
 
 // ForecastStatus is what a site has learnt, and how what it told has held.
 type ForecastStatus struct {
-	Waits   []WaitStatus `json:"waits"`
-	Told    int64        `json:"told"` // bounds
-	Held    int64        `json:"held"` // of them
-	Rate    *float64     `json:"rate"` // nil: none was told yet
-	Sharpen bool         `json:"sharpen"`
-	Slots   int64        `json:"slots"`  // sold ones that have begun
-	Broken  int64        `json:"broken"` // sold ones that were lost
+	Waits []WaitStatus `json:"waits"`
+	Told  int64        `json:"told"` // bounds
+	Held  int64        `json:"held"` // of them
+	Rate  *float64     `json:"rate"` // nil: none was told yet
 }
 
 // WaitStatus is one class of jobs by size.

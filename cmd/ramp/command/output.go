@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,19 @@ func unitRows(p message.Purchase) [][]string {
 			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Cores), clockTime(u.Start), clockTime(u.End),
 			money(u.Price), money(u.Cost), u.State, orDash(u.Reservation),
 		})
+	}
+	return withOdds(rows, p.Units)
+}
+
+// withOdds adds how likely each seller's queue alone would have started the unit by
+// then, if any of them says so.
+func withOdds(rows [][]string, units []message.PurchasedUnit) [][]string {
+	if !slices.ContainsFunc(units, func(u message.PurchasedUnit) bool { return u.Queued != 0 }) {
+		return rows
+	}
+	rows[0] = append(rows[0], "by its queue")
+	for i, u := range units {
+		rows[i+1] = append(rows[i+1], u.Queued.String())
 	}
 	return rows
 }

@@ -150,12 +150,7 @@ func printQuotes(c *cobra.Command, lines []message.QuoteLine, asked bool) error 
 func quoteWords(l message.QuoteLine) string {
 	switch {
 	case l.Offer != nil:
-		for _, it := range l.Offer.Items {
-			if it.Unit == l.Unit {
-				return fmt.Sprintf("offers %s per core-hour, %s in all", it.Price, it.Cost)
-			}
-		}
-		return "offers " + l.Offer.Cost.String()
+		return offerWords(l)
 	case l.Reason == nil:
 		return "-"
 	}
@@ -171,6 +166,21 @@ func quoteWords(l message.QuoteLine) string {
 	}
 	if l.Reason.Note != "" {
 		s += ", " + l.Reason.Note
+	}
+	return s
+}
+
+// offerWords says what a unit was offered for, and how likely the queue alone would
+// start it by then.
+func offerWords(l message.QuoteLine) string {
+	s := "offers " + l.Offer.Cost.String()
+	for _, it := range l.Offer.Items {
+		if it.Unit == l.Unit {
+			s = fmt.Sprintf("offers %s per core-hour, %s in all", it.Price, it.Cost)
+		}
+	}
+	if _, ok := l.Offer.Queued.Chance(); ok {
+		s += ", by the queue alone " + l.Offer.Queued.String()
 	}
 	return s
 }

@@ -63,7 +63,7 @@ func batch(name string, d queue.Driver, err error, cores int, count func() (int,
 	if cores < 1 || cores > protocol.MaxCores {
 		return driver{}, fail(exitUsage, "", "configuration: resource.%s.cores: %d, want 1..%d", name, cores, protocol.MaxCores)
 	}
-	return driver{d, cores}, nil
+	return driver{Driver: d, cores: cores}, nil
 }
 
 // absolute is a path that was given, as seen from the configuration; none stays

@@ -12,6 +12,7 @@ import (
 	"ramp/agents/queue/local"
 	"ramp/agents/queue/swf"
 	"ramp/agents/resource"
+	"ramp/agents/resource/forecast"
 	"ramp/agents/resource/pricing"
 	"ramp/protocol"
 	"ramp/protocol/identity"
@@ -145,7 +146,8 @@ type cancelConfig struct {
 // driver is a batch system and what the configuration cannot know about it.
 type driver struct {
 	queue.Driver
-	cores int
+	cores  int
+	learnt *forecast.Forecast // of its past; nil: nothing is known
 }
 
 // drivers are the batch systems that there are.
@@ -177,7 +179,7 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	if err != nil {
 		return driver{}, fail(exitUsage, "", "%w", err)
 	}
-	return driver{d, l.Capacity()}, nil
+	return driver{d, l.Capacity(), forecast.Past(l, s.Base)}, nil
 }
 
 func openLocal(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
@@ -195,7 +197,7 @@ func openLocal(c *config, agent protocol.AgentID, log *slog.Logger) (driver, err
 	if cores == 0 {
 		cores = runtime.NumCPU()
 	}
-	return driver{d, cores}, nil
+	return driver{Driver: d, cores: cores}, nil
 }
 
 // claimsDir is where the agents of this machine keep their claims unless they are

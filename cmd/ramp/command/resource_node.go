@@ -64,7 +64,7 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 		return err
 	}
 	r.adopt = func(next *config) error { return r.adoptResource(next, &cfg) }
-	r.queue = r.driver.Send
+	r.queue, cfg.Learnt = r.driver.Send, r.driver.learnt
 	r.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return resource.New(cfg, t, now)
 	})

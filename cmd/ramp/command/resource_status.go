@@ -103,7 +103,43 @@ func printStatus(w io.Writer, s message.ResourceStatus) {
 	for _, b := range s.Banks {
 		rows = append(rows, []string{"bank", fmt.Sprintf("%s (%s): %s", b.Bank, b.Currency, bankWords(b, s.At))})
 	}
-	table(w, rows...)
+	table(w, append(rows, learntRows(s.Forecast)...)...)
+}
+
+// learntRows are what was learnt of the jobs of each size.
+func learntRows(f *message.ForecastStatus) [][]string {
+	var rows [][]string
+	if f == nil {
+		return rows
+	}
+	for _, c := range f.Waits {
+		switch {
+		case c.Seen == 0:
+		case c.Bound == nil:
+			rows = append(rows, []string{"waits", fmt.Sprintf("%s cores: %s seen, too few to tell", c.Cores, plural(c.Seen, "job"))})
+		default:
+			rows = append(rows, []string{"waits", fmt.Sprintf("%s cores: 95 of 100 within %s, half within %s, %s within an hour; %s",
+				c.Cores, secondsWords(*c.Bound), secondsWords(*c.Median), shareWords(c.Hour), heldWords(c))})
+		}
+	}
+	return rows
+}
+
+func secondsWords(n int64) string { return (time.Duration(n) * time.Second).String() }
+
+func shareWords(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100**p)
+}
+
+// heldWords says how often bounds that were told have held.
+func heldWords(c message.WaitStatus) string {
+	if c.Rate == nil {
+		return fmt.Sprintf("of %s, no bound was told yet", plural(c.Seen, "job"))
+	}
+	return fmt.Sprintf("%d of %d bounds held, %.1f %%", c.Held, c.Told, 100**c.Rate)
 }
 
 func salesWords(s message.ResourceStatus) string {

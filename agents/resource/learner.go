@@ -1,0 +1,233 @@
+package resource
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"ramp/agents/resource/forecast"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// TableForecast has one row: what the site has learnt of its waits and run times.
+const TableForecast = "seller-forecast"
+
+const forecastKey = "learnt"
+
+// Bounds of learning.
+const (
+	// LearntEvery is how often what was learnt is saved at most. A crash forgets
+	// what came since; it does not learn anything twice.
+	LearntEvery = 10 * time.Minute
+	// maxGap is the longest time between two states over which the end of a job
+	// that is gone is known well enough to be learnt.
+	maxGap = 5 * time.Minute
+	// maxSeen bounds the jobs that are followed; of more nothing is learnt.
+	maxSeen = 1 << 17
+)
+
+// confidence of what is told of the queue.
+const confidence = .95
+
+// learner learns how long a site's jobs wait and run, from the states that the
+// batch system tells: a job that was waiting and runs has waited, one that was
+// running and is gone has run.
+type learner struct {
+	learnt *forecast.Forecast
+	seen   map[string]seenJob
+	looked time.Time // the last state
+	since  time.Time // jobs that began until then are learnt already
+	saved  time.Time
+	fresh  bool // something was learnt since
+}
+
+// seenJob is a job that waits or runs.
+type seenJob struct {
+	cores   int
+	told    forecast.Bound // of its wait, as it was submitted
+	runs    bool
+	started time.Time
+	wall    time.Duration
+}
+
+// newLearner knows what is given, or nothing.
+func newLearner(learnt *forecast.Forecast) learner {
+	if learnt == nil {
+		learnt = &forecast.Forecast{}
+	}
+	return learner{learnt: learnt, seen: map[string]seenJob{}}
+}
+
+// read restores what was learnt. What cannot be read is learnt anew: it is
+// nobody's property and no promise rests on it.
+func (l *learner) read(_ string, value []byte) error {
+	if len(value) < 8 {
+		return nil
+	}
+	f, err := forecast.Decode(value[8:])
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	l.learnt = f
+	l.since = time.Unix(int64(binary.BigEndian.Uint64(value)), 0)
+	return nil
+}
+
+// save is what was learnt as a record, if it is time.
+func (l *learner) save(now time.Time) []protocol.Record {
+	if !l.fresh || now.Sub(l.saved) < LearntEvery {
+		return nil
+	}
+	l.fresh, l.saved = false, now
+	value := binary.BigEndian.AppendUint64(nil, uint64(max(l.looked.Unix(), 0)))
+	return []protocol.Record{{Table: TableForecast, Key: forecastKey, Value: append(value, l.learnt.Encode()...)}}
+}
+
+// look learns from a state.
+func (l *learner) look(q message.QueueChanged) {
+	if q.At.Before(l.looked) {
+		return
+	}
+	shown := make(map[string]bool, len(q.Running)+len(q.Queued))
+	for _, j := range q.Queued {
+		if j.ID != "" {
+			shown[j.ID] = true
+			l.waits(j)
+		}
+	}
+	for _, j := range q.Running {
+		if j.ID != "" {
+			shown[j.ID] = true
+			l.runs(j)
+		}
+	}
+	l.gone(q.At, shown)
+	l.looked = q.At
+}
+
+// waits notes a job that waits. It is told a bound if it is new; what was
+// submitted before the last look may have waited for long.
+func (l *learner) waits(j message.QueuedJob) {
+	if _, ok := l.seen[j.ID]; ok || len(l.seen) >= maxSeen {
+		return
+	}
+	s := seenJob{cores: j.Cores, wall: j.Wall}
+	if !l.looked.IsZero() && !j.Submitted.Before(l.looked) {
+		s.told = l.learnt.WaitBound(j.Cores, forecast.Usual())
+	}
+	l.seen[j.ID] = s
+}
+
+// runs learns the wait of a job that runs for the first time. A restart does not
+// learn what it had learnt before.
+func (l *learner) runs(j message.RunningJob) {
+	s, known := l.seen[j.ID]
+	if s.runs || !known && len(l.seen) >= maxSeen {
+		return
+	}
+	wait := j.Started.Sub(j.Submitted)
+	if !j.Submitted.IsZero() && wait >= 0 && j.Started.After(l.since) {
+		l.learnt.Started(j.Cores, seconds(wait), s.told)
+		l.fresh = true
+	}
+	l.seen[j.ID] = seenJob{cores: j.Cores, runs: true, started: j.Started, wall: j.Wall}
+}
+
+// gone learns the run times of jobs that are no more. A job ended at the latest at
+// this state: that it ran until now is on the safe side, if the last one was not
+// long ago.
+func (l *learner) gone(now time.Time, shown map[string]bool) {
+	var over []string
+	for id := range l.seen { // in any order: sorted below
+		if !shown[id] {
+			over = append(over, id)
+		}
+	}
+	slices.Sort(over)
+	for _, id := range over {
+		s := l.seen[id]
+		delete(l.seen, id)
+		if s.runs && !s.started.IsZero() && now.Sub(l.looked) <= maxGap {
+			l.learnt.Ended(s.cores, seconds(s.wall), seconds(now.Sub(s.started)))
+			l.fresh = true
+		}
+	}
+}
+
+func seconds(d time.Duration) int64 { return int64((max(d, 0) + time.Second - 1) / time.Second) }
+
+// odds are how likely the queue alone would start jobs like an offer's items by
+// their starts, each of them.
+func (l *learner) odds(now time.Time, o protocol.Offer) protocol.Odds {
+	least := protocol.MaxOdds
+	for _, it := range o.Items {
+		p, ok := l.learnt.StartWithin(it.Slot.Cores, int64(it.Slot.Start.Sub(now)/time.Second), confidence)
+		if !ok {
+			return 0
+		}
+		least = min(least, protocol.OddsOf(p))
+	}
+	return least
+}
+
+// tell puts the odds into a proposal and the lines that explain it.
+func (l *learner) tell(now time.Time, body protocol.Body, lines []message.QuoteLine) protocol.Body {
+	p, ok := body.(message.Proposal)
+	if !ok {
+		return body
+	}
+	offers := make([]protocol.Offer, len(p.Offers))
+	for i, o := range p.Offers {
+		o.Queued = l.odds(now, o)
+		offers[i] = o
+	}
+	p.Offers = offers
+	l.explain(now, lines)
+	return p
+}
+
+// explain puts the odds into lines.
+func (l *learner) explain(now time.Time, lines []message.QuoteLine) {
+	for i := range lines {
+		if o := lines[i].Offer; o != nil {
+			told := *o
+			told.Queued = l.odds(now, told)
+			lines[i].Offer = &told
+		}
+	}
+}
+
+// status is what was learnt, for the site's owner.
+func (l *learner) status() *message.ForecastStatus {
+	total := l.learnt.Total()
+	s := &message.ForecastStatus{Told: total.Told, Held: total.Held, Rate: rate(total)}
+	for c := range forecast.Clusters {
+		score := l.learnt.Score(c)
+		w := message.WaitStatus{
+			Cores: forecast.ClusterName(c), Seen: l.learnt.Waits(c).Len(), Runs: l.learnt.Runs(c).Len(),
+			Told: score.Told, Held: score.Held, Rate: rate(score), Resets: l.learnt.Waits(c).Changes(),
+		}
+		w.Median = bound(l.learnt.Waits(c), forecast.Level{Quantile: .5, Confidence: confidence})
+		w.Bound = bound(l.learnt.Waits(c), forecast.Usual())
+		if p, ok := l.learnt.Waits(c).Within(3600, confidence); ok {
+			w.Hour = &p
+		}
+		s.Waits = append(s.Waits, w)
+	}
+	return s
+}
+
+func rate(s forecast.Score) *float64 {
+	if r, ok := s.Rate(); ok {
+		return &r
+	}
+	return nil
+}
+
+func bound(s *forecast.Series, level forecast.Level) *int64 {
+	if x, ok := s.Bound(level); ok {
+		return &x
+	}
+	return nil
+}
