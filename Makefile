@@ -3,7 +3,7 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
-.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real test-slurm test-etcd
+.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real test-slurm test-etcd bench-slurm
 
 all: build
 
@@ -54,6 +54,11 @@ test-slurm:
 
 test-etcd:
 	.ci/etcd
+
+# Twenty real clusters in twenty network namespaces trade with three users for ten
+# minutes; needs root and what test-slurm installs.
+bench-slurm:
+	RAMP_TEST_SLURM=1 RAMP_SLURM_CLUSTERS=20 RAMP_SLURM_TIME=10m $(GO) test -count=1 -timeout 30m -v -run TestSlurmMarket ./cmd/ramp
 
 clean:
 	rm -rf bin

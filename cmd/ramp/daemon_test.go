@@ -39,6 +39,11 @@ type daemon struct {
 // startDaemon runs ramp with args until it says that it is ready. It ends with
 // the tests at the latest.
 func startDaemon(log string, env []string, args ...string) (*daemon, error) {
+	return startProgram(log, env, append([]string{"ramp"}, args...)...)
+}
+
+// startProgram runs a program that ends up as ramp, likewise.
+func startProgram(log string, env []string, args ...string) (*daemon, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -49,7 +54,7 @@ func startDaemon(log string, env []string, args ...string) (*daemon, error) {
 		return nil, err
 	}
 	defer r.Close()
-	d := &daemon{cmd: exec.Command("ramp", args...), log: log, ended: make(chan struct{})}
+	d := &daemon{cmd: exec.Command(args[0], args[1:]...), log: log, ended: make(chan struct{})}
 	d.cmd.Stdout, d.cmd.Stderr = out, out
 	d.cmd.Env = append(append(os.Environ(), env...), "RAMP_READY_FD=3")
 	d.cmd.ExtraFiles = []*os.File{w}
@@ -65,7 +70,7 @@ func startDaemon(log string, env []string, args ...string) (*daemon, error) {
 	}
 	if err := json.NewDecoder(r).Decode(&d.ready); err != nil {
 		d.kill()
-		return nil, fmt.Errorf("ramp %s is not ready: %w\n%s", strings.Join(args, " "), err, d.lastLines())
+		return nil, fmt.Errorf("%s is not ready: %w\n%s", strings.Join(args, " "), err, d.lastLines())
 	}
 	return d, nil
 }

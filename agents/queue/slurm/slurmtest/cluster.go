@@ -27,6 +27,10 @@ type Options struct {
 	Nodes   int    // 4 if 0
 	Cores   int    // of each node, 16 if 0
 	Threads int    // of each core, 1 if 0
+	// Enter are words before every program but munged's, such as nsenter --net=PATH,
+	// so that the cluster lives in a network namespace of its own. That needs an
+	// address beside the loopback's.
+	Enter []string
 }
 
 // Partition is the cluster's only one.

@@ -42,9 +42,15 @@ func (c *Cluster) start(cmd *exec.Cmd) error {
 	return <-c.starter.done
 }
 
+// command is a program in the cluster's network.
+func (c *Cluster) command(name string, args ...string) *exec.Cmd {
+	argv := append(append(append([]string{}, c.Enter...), name), args...)
+	return exec.Command(argv[0], argv[1:]...)
+}
+
 // StartController starts slurmctld and waits until it answers.
 func (c *Cluster) StartController() error {
-	c.control = exec.Command("slurmctld", "-D", "-f", c.Conf())
+	c.control = c.command("slurmctld", "-D", "-f", c.Conf())
 	if err := c.start(c.control); err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func (c *Cluster) startNodes() error {
 		if err := os.MkdirAll(filepath.Join(c.Dir, "spool", name), 0o755); err != nil {
 			return err
 		}
-		cmd := exec.Command("slurmd", "-D", "-f", c.Conf(), "-N", name)
+		cmd := c.command("slurmd", "-D", "-f", c.Conf(), "-N", name)
 		if err := c.start(cmd); err != nil {
 			return err
 		}
@@ -111,7 +117,7 @@ func (c *Cluster) await(what string, try func() error) error {
 // complaints are in the error.
 func (c *Cluster) Run(name string, args ...string) (string, error) {
 	var out, words bytes.Buffer
-	cmd := exec.Command("timeout", append([]string{"10", name}, args...)...)
+	cmd := c.command("timeout", append([]string{"10", name}, args...)...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+c.Conf(), "TZ=UTC")
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &words, c.Dir
 	if err := cmd.Run(); err != nil {
