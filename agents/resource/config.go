@@ -31,7 +31,7 @@ type Config struct {
 	Cancellation     reserve.CancelPolicy
 
 	// Learnt is what is known of the machine's waits before the journal knows any;
-	// nil: nothing. The Role owns it from then on.
+	// nil: nothing. It is not changed.
 	Learnt *forecast.Forecast
 
 	Heartbeat time.Duration // between presences; protocol.HeartbeatPeriod

@@ -51,12 +51,18 @@ type seenJob struct {
 	wall    time.Duration
 }
 
-// newLearner knows what is given, or nothing.
-func newLearner(learnt *forecast.Forecast) learner {
-	if learnt == nil {
-		learnt = &forecast.Forecast{}
+// newLearner knows what is given, or nothing. It learns on in a copy: a Role that
+// is loaded again begins where the first one did.
+func newLearner(given *forecast.Forecast) learner {
+	l := learner{learnt: &forecast.Forecast{}, seen: map[string]seenJob{}}
+	if given != nil {
+		learnt, err := forecast.Decode(given.Encode())
+		if err != nil {
+			panic("resource: a forecast cannot be copied: " + err.Error()) // Decode reads what Encode writes
+		}
+		l.learnt = learnt
 	}
-	return learner{learnt: learnt, seen: map[string]seenJob{}}
+	return l
 }
 
 // read restores what was learnt. What cannot be read is learnt anew: it is
