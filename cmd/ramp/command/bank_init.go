@@ -39,11 +39,16 @@ type initAnswer struct {
 	Invitation string    `json:"invitation"` // file
 	Invited    int       `json:"invited"`    // how many it lets in
 	Expires    time.Time `json:"expires,omitzero"`
-	Local      bool      `json:"local"` // nobody on another machine can reach it
+	Local      bool      `json:"local"`           // nobody on another machine can reach it
+	Again      bool      `json:"again,omitempty"` // it was made before
 }
 
-// unfinishedName marks a directory in which init has begun and not ended.
-const unfinishedName = "init.unfinished"
+// What marks a directory in which init has begun and not ended, and one in which it
+// has ended. Both say what was asked for, so that the same command can be told.
+const (
+	unfinishedName = "init.unfinished"
+	finishedName   = "init.finished"
+)
 
 func newBankInit() *cobra.Command {
 	var f founding
@@ -88,6 +93,9 @@ const initUses = 10
 
 // words say what was made.
 func (f founding) words(c *cobra.Command, a initAnswer) string {
+	if a.Again {
+		return fmt.Sprintf("bank %s is made in %s already\n  next: ramp bank serve%s", a.Bank, f.dir, dirWords(c))
+	}
 	s := fmt.Sprintf("made bank %s in %s, with policy %s in %s\n", a.Bank, f.dir, f.policy, f.currencies)
 	if a.Invited > 0 {
 		s += fmt.Sprintf("  %s lets %d newcomers in until %s: hand it over as you would a key\n", a.Invitation, a.Invited, a.Expires.Format(time.RFC3339))
@@ -111,6 +119,9 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if err != nil {
 		return a, err
 	}
+	if f.finished() {
+		return f.made(a)
+	}
 	if err := f.begin(); err != nil {
 		return a, err
 	}
@@ -123,7 +134,34 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if err := f.open(c, call, &a); err != nil {
 		return a, err
 	}
-	return a, os.Remove(filepath.Join(f.dir, unfinishedName))
+	return a, os.Rename(filepath.Join(f.dir, unfinishedName), filepath.Join(f.dir, finishedName))
+}
+
+// asked is what was asked for, in one line.
+func (f founding) asked() string {
+	return fmt.Sprintf("currencies %v, policy %s, decay %s, name %s, authority %q, listen %v, enrol %t\n",
+		f.currencies, f.policy, f.decay, f.name, f.ca, f.listen, f.enrol)
+}
+
+// finished reports whether the same command has come to its end here before.
+func (f founding) finished() bool {
+	b, err := os.ReadFile(filepath.Join(f.dir, finishedName))
+	return err == nil && string(b) == f.asked()
+}
+
+// made tells of a bank that is there already.
+func (f founding) made(a initAnswer) (initAnswer, error) {
+	cfg, err := readConfig(filepath.Join(f.dir, configName))
+	if err != nil {
+		return a, err
+	}
+	cred, err := cfg.credential()
+	if err != nil {
+		return a, err
+	}
+	a.Bank, a.Again, a.Local = cred.ID, true, onlyLocal(cfg.Listen)
+	a.Invitation = filepath.Join(f.dir, invitationName)
+	return a, nil
 }
 
 // begin refuses a directory that has a bank, unless init has not ended there.
@@ -137,7 +175,10 @@ func (f founding) begin() error {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return fail(exitUsage, "choose another directory with --dir", "%w", err)
 	}
-	return putFile(mark, []byte("'ramp bank init' has not ended here; the same command goes on\n"), 0o600)
+	if b, err := os.ReadFile(mark); err == nil && string(b) != f.asked() {
+		return fail(exitUsage, "give the same command again, or choose another directory with --dir", "init has begun in %s with %s", f.dir, strings.TrimSpace(string(b)))
+	}
+	return putFile(mark, []byte(f.asked()), 0o600)
 }
 
 // open makes the ledger and the invitation.

@@ -18,6 +18,7 @@ type siteInit struct {
 	siteTerms
 	dir, name, ca string
 	force         bool
+	joins         siteJoin
 }
 
 // madeAgent is one agent that was made.
@@ -27,6 +28,8 @@ type madeAgent struct {
 	Config  string           `json:"config"`
 	Agent   protocol.AgentID `json:"agent,omitempty"` // empty: it has no certificate yet
 	Missing []string         `json:"missing"`         // before it can sell
+	Credit  protocol.Credits `json:"credit,omitempty"`
+	Again   bool             `json:"again,omitempty"` // it was made before; its configuration stays
 }
 
 // madeSite is what init says.
@@ -44,19 +47,23 @@ func newResourceInit() *cobra.Command {
 		Long: `Asks the batch system what there is (partitions, nodes, cores, memory, features, and
 whether this account may reserve) and writes config.yaml, with comments. Of several
 Slurm partitions each gets an agent of its own, in a directory of its name below
---dir; 'ramp resource serve --dir DIR' then runs them all. With --ca each agent also
-gets a certificate. Nothing is overwritten without --force, and never a key.`,
-		Example: "  ramp resource init --driver slurm --ca ca --bank bank@… --currency CPU --dir site\n  ramp resource check --dry-run --dir site\n  ramp resource serve --dir site",
+--dir; 'ramp resource serve --dir DIR' then runs them all. With --join each agent joins
+the market of the invitation, as 'ramp user init' does; with --ca it gets a certificate
+of that authority. Nothing is overwritten without --force, and never a key.`,
+		Example: "  ramp resource init --join invitation.ramp\n  ramp resource check --dry-run\n  ramp resource serve\n\n  ramp resource init --driver slurm --ca ca --bank bank@… --currency CPU --dir site\n  ramp resource check --dry-run --dir site\n  ramp resource serve --dir site",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if s.dir, err = dirOf(c, "resource"); err != nil {
+				return err
+			}
+			if err := s.joins.read(c, &s); err != nil {
 				return err
 			}
 			made, err := s.make(time.Now())
 			if err != nil {
 				return err
 			}
-			return printMade(c, made)
+			return s.joins.tell(c, made)
 		},
 	}
 	s.flags(c)
@@ -71,6 +78,7 @@ func (s *siteInit) flags(c *cobra.Command) {
 	f.StringSliceVar(&s.prefix, "prefix", nil, "slurm, pbs: words before each command, with commas between: sudo,-n,-u,slurm")
 	f.StringVar(&s.log, "log", "", "swf: the workload log")
 	f.StringVar(&s.program, "program", "", "command: the program")
+	f.StringVar(&s.claims, "claims", "", "local: directory in which the agents of this machine keep what they sold (default: one for all)")
 	f.StringSliceVar(&s.Users, "users", nil, "accounts that may run jobs in what is sold (default: this account)")
 	f.StringVar(&s.Bank, "bank", "", "agent ID of the bank that it deals with")
 	f.StringVar(&s.Currency, "currency", "CPU", "one of the bank's currencies")
@@ -80,6 +88,7 @@ func (s *siteInit) flags(c *cobra.Command) {
 	f.StringArrayVar(&s.Bootstrap, "bootstrap", nil, "address of an agent of the market; may be given many times")
 	f.StringVar(&s.name, "name", "", "the agent's name (default: this host's)")
 	f.StringVar(&s.ca, "ca", "", "directory of the authority that certifies it (default: none; 'ramp ca issue' makes the certificate)")
+	s.joins.register(c)
 	f.BoolVar(&s.force, "force", false, "overwrite a configuration that is there")
 }
 
@@ -100,7 +109,7 @@ func (s *siteInit) make(now time.Time) (madeSite, error) {
 			a.Dir = filepath.Join(s.dir, f.Name)
 		}
 		a.Config = filepath.Join(a.Dir, configName)
-		if isThere(a.Config) && !s.force {
+		if isThere(a.Config) && !s.force && !s.joins.asked() {
 			return made, fail(exitUsage, "--force overwrites it", "%s is there already", a.Config)
 		}
 		if texts[i], err = configText(s.inspection, f, s.siteTerms, now); err != nil {
@@ -124,7 +133,7 @@ func (s *siteInit) complete() error {
 	if len(s.Users) == 0 {
 		s.Users = []string{account()}
 	}
-	for _, path := range []*string{&s.conf, &s.log, &s.program} {
+	for _, path := range []*string{&s.conf, &s.log, &s.program, &s.claims} {
 		if err := makeAbsolute(path); err != nil {
 			return err
 		}
@@ -168,10 +177,13 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 	if err := s.certify(a, several); err != nil {
 		return err
 	}
+	if a.Again = isThere(a.Config) && !s.force; a.Again {
+		return nil
+	}
 	if err := replaceFile(a.Config, text, 0o600); err != nil {
 		return fail(exitFailed, "", "%w", err)
 	}
-	if a.Agent == "" {
+	if a.Agent == "" && !s.joins.asked() {
 		a.Missing = append(a.Missing, "a certificate: ramp ca issue NAME --out "+a.Dir)
 	}
 	if s.Bank == "" {
@@ -181,6 +193,9 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 }
 
 func (s *siteInit) certify(a *madeAgent, several bool) error {
+	if s.joins.asked() {
+		return s.joins.join(a, s.agentName(a.Name, several), several)
+	}
 	path := filepath.Join(a.Dir, "agent.pem")
 	if !isThere(path) && s.ca != "" {
 		ca, err := authorityAt(s.ca)

@@ -27,6 +27,7 @@ type inspection struct {
 	prefix     []string
 	log        string // of swf
 	program    string // of command
+	claims     string // of local: a directory; empty: the machine's own
 }
 
 // found is what an inspection finds that one agent can sell.

@@ -45,6 +45,7 @@ func (q inspection) Conf() string     { return q.conf }
 func (q inspection) Prefix() []string { return q.prefix }
 func (q inspection) Log() string      { return q.log }
 func (q inspection) Program() string  { return q.program }
+func (q inspection) Claims() string   { return q.claims }
 
 // machineWords says what is sold.
 func machineWords(q inspection, f found) string {
@@ -141,6 +142,9 @@ resource:
     # How many may be sold, by all agents of this machine together. What runs here
     # beside the market needs cores too.
     cores: {{.F.Cores}}
+{{- with .Q.Claims}}
+    claims: {{quoted .}}
+{{- end}}
 {{- else if eq .Q.Driver "swf"}}
   swf:
     log: {{quoted .Q.Log}}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// ramp runs a command that must succeed, and reads its JSON.
+func ramp(t *testing.T, into any, args ...string) {
+	t.Helper()
+	out, err := exec.Command("ramp", append(args, "--json")...).Output()
+	if err != nil {
+		t.Fatalf("ramp %v: %v: %s", args, err, out)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatalf("ramp %v: %v: %s", args, err, out)
+	}
+}
+
+// killed starts a command and kills it later and later, until it comes to its end;
+// it returns how often it was killed.
+func killed(t *testing.T, args ...string) int {
+	t.Helper()
+	for n := range 200 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(n)*4*time.Millisecond)
+		err := exec.CommandContext(ctx, "ramp", args...).Run() // SIGKILL when the time is over
+		over := ctx.Err() != nil
+		cancel()
+		if err == nil {
+			return n
+		}
+		if !over {
+			t.Fatalf("ramp %v after %d kills: %v", args, n, err)
+		}
+	}
+	t.Fatalf("ramp %v did not end between 200 kills", args)
+	return 0
+}
+
+// Whenever init is killed, the same command goes on, and everything is there once.
+func TestInitThatIsKilledGoesOnAndIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bank, ann := filepath.Join(dir, "bank"), filepath.Join(dir, "ann")
+	kills := killed(t, "bank", "init", "--currency", "CPU", "--credit", "100", "--policy", "plain", "--dir", bank)
+	var invitations []struct {
+		State string
+		Used  int
+	}
+	ramp(t, &invitations, "bank", "invite", "list", "--dir", bank)
+	if len(invitations) != 1 || invitations[0].State != "open" {
+		t.Errorf("invitations %+v after %d kills", invitations, kills)
+	}
+	d, err := startDaemon(filepath.Join(dir, "bank.log"), nil, "bank", "serve", "--dir", bank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.kill()
+	kills += killed(t, "user", "init", "--join", filepath.Join(bank, "invitation.ramp"), "--name", "ann", "--dir", ann)
+	kills += killed(t, "resource", "init", "--driver", "local", "--claims", filepath.Join(dir, "claims"),
+		"--join", filepath.Join(bank, "invitation.ramp"), "--name", "site", "--dir", filepath.Join(dir, "site"))
+	var accounts []struct {
+		Name    string
+		Balance json.Number
+	}
+	ramp(t, &accounts, "bank", "balance", "--dir", bank)
+	got := map[string]string{}
+	for _, a := range accounts {
+		got[a.Name] = a.Balance.String()
+	}
+	if len(got) != 3 || got["issuer"] != "-200" || got["ann"] != "100" || got["site"] != "100" {
+		t.Errorf("balances %v after %d kills", got, kills)
+	}
+	ramp(t, nil, "bank", "audit", "--signatures", "--dir", bank)
+	ramp(t, nil, "doctor", "--dir", ann)
+	if kills < 3 {
+		t.Errorf("%d kills are too few to say anything", kills)
+	}
+}
