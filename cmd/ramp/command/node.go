@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"ramp/agents"
@@ -133,6 +135,9 @@ func journalError(err error) error {
 	}
 	if errors.Is(err, journal.ErrNewer) || errors.Is(err, ledgerdb.ErrNewer) {
 		return fail(exitFailed, "use the version of the program that wrote it ('ramp version'), or restore a backup from before", "%w", err)
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fail(exitFailed, "an agent must be able to write its directory: 'ramp doctor' looks closer", "%w", err)
 	}
 	return fail(exitFailed, "", "%w", err)
 }

@@ -43,7 +43,7 @@ sides signed.
 	root.PersistentFlags().Bool("json", false, "print JSON for machines")
 	root.PersistentFlags().BoolP("quiet", "q", false, "show no progress, only results and errors")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%w", err)
+		return fail(exitUsage, flagHint(c, err), "%w", err)
 	})
 	root.AddCommand(newDemo(), newStatus(), newDoctor(), newVersion(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal())
 	watchLists(root)
