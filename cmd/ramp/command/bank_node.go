@@ -74,9 +74,11 @@ func newBankNode(ctx context.Context, path, store string, log *slog.Logger, netw
 		return bank.New(cfg, t, now)
 	})
 	b.gauges()
-	var in *enroller
-	if in, err = b.enroller(); err == nil && network {
-		err = n.connect(false, sign, in.serve)
+	if network {
+		var in *enroller
+		if in, err = b.enroller(); err == nil {
+			err = n.connect(false, sign, in.serve)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.store.Close())
