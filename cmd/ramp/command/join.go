@@ -36,7 +36,6 @@ type joining struct {
 	file      string // the invitation
 	dir, name string
 	cert, key string // PEM files that are there already; empty: none
-	lifetime  time.Duration
 }
 
 // joinAnswer is what came of it, in JSON.
