@@ -10,14 +10,14 @@ import (
 
 func TestAnAgentKnowsHowTheClocksOfOthersStand(t *testing.T) {
 	m := newMarket(t)
-	slow := m.start("slow", func(c *mesh.Config) { c.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) } })
-	a := m.joined("alice", slow)
-	a.awaitKnown(slow.Self())
+	fast := m.start("fast", func(c *mesh.Config) { c.Now = func() time.Time { return time.Now().Add(10 * time.Minute) } })
+	a := m.joined("alice", fast)
+	a.awaitKnown(fast.Self())
 	got := a.Clocks(context.Background())
-	if len(got) != 1 || got[0].Agent != slow.Self() || (got[0].Ahead+10*time.Minute).Abs() > got[0].Within+time.Second {
-		t.Errorf("clocks %+v, want one ten minutes behind", got)
+	if len(got) != 1 || got[0].Agent != fast.Self() || (got[0].Ahead-10*time.Minute).Abs() > got[0].Within+time.Second {
+		t.Errorf("clocks %+v, want one ten minutes ahead", got)
 	}
-	if got := slow.Clocks(context.Background()); len(got) != 1 || got[0].Ahead < 9*time.Minute {
+	if got := fast.Clocks(context.Background()); len(got) != 1 || got[0].Ahead > -9*time.Minute {
 		t.Errorf("from the other side: %+v", got)
 	}
 }
