@@ -77,9 +77,11 @@ func (c *checker) request(i int, d *DraftRequest) {
 		Nodes: d.NodeCount, NodeCores: d.NodeCores,
 		OS: d.OS, OSVersion: d.OSVersion, Arch: d.Arch, CPUSpeed: d.CPUSpeed,
 		Bandwidth: d.Bandwidth, RAMPerCore: d.RAMPerCore, TotalDisk: d.TotalDisk, NodeDisk: d.NodeDisk,
+		Contract: d.Contract,
 	}
 	r.Cores = c.cores(i, d)
 	r.NotBefore, r.End, r.Wall = c.window(i, d)
+	c.contract(i, d, r)
 	if len(c.faults) == before {
 		c.cost(r)
 	}

@@ -40,6 +40,8 @@ type Request struct {
 	RAMPerCore int // MB, at least
 	TotalDisk  int // GB, at least
 	NodeDisk   int // GB on each node, at least
+
+	Contract Contract // zero: it is paid as reserved
 }
 
 // Parse reads and checks a document. Its error is Faults: those of the form if
@@ -87,7 +89,7 @@ func (r Request) draft() DraftRequest {
 		Price: r.Price, End: r.End, NotBefore: r.NotBefore, Wall: r.Wall,
 		OS: r.OS, OSVersion: r.OSVersion, Arch: r.Arch, CPUSpeed: r.CPUSpeed,
 		Bandwidth: r.Bandwidth, RAMPerCore: r.RAMPerCore, TotalDisk: r.TotalDisk, NodeDisk: r.NodeDisk,
-		NodeCount: r.Nodes, NodeCores: r.NodeCores,
+		NodeCount: r.Nodes, NodeCores: r.NodeCores, Contract: r.Contract,
 	}
 	if r.Nodes == 0 {
 		d.TotalCores = r.Cores

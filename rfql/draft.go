@@ -40,6 +40,8 @@ type DraftRequest struct {
 	TotalCores int // this, or both of the next
 	NodeCount  int
 	NodeCores  int // per node
+
+	Contract Contract // optional, in our own namespace
 }
 
 // number is where the value of a counting term is kept; nil for other terms.

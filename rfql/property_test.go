@@ -54,10 +54,30 @@ func draftRequest(t *rapid.T) rfql.DraftRequest {
 }
 
 func draft(t *rapid.T) rfql.Draft {
-	return rfql.Draft{
+	d := rfql.Draft{
 		Objective: protocol.Objective(rapid.IntRange(0, 3).Draw(t, "objective")),
 		Requests:  rapid.SliceOfN(rapid.Custom(draftRequest), 1, 5).Draw(t, "requests"),
 	}
+	if rapid.IntRange(0, 2).Draw(t, "metered") > 0 {
+		return d
+	}
+	for i := range d.Requests {
+		d.Requests[i].Contract = contract(t)
+	}
+	return d
+}
+
+// contract draws a contract that fits any request.
+func contract(t *rapid.T) rfql.Contract {
+	ramp := func(least int64) protocol.Ramp {
+		lo := rapid.Int64Range(0, 1e7).Draw(t, "lo")
+		return protocol.Ramp{Lo: lo, Hi: lo + rapid.Int64Range(0, 1e7).Draw(t, "rise"), Top: protocol.Credits(rapid.Int64Range(least, 1e9).Draw(t, "top"))}
+	}
+	c := rfql.Contract{P: ramp(1), Prepay: rapid.Bool().Draw(t, "prepay")}
+	if rapid.Bool().Draw(t, "shared") {
+		c.Q = ramp(0)
+	}
+	return c
 }
 
 func TestWhatIsWrittenReadsTheSame(t *testing.T) {

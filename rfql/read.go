@@ -47,6 +47,8 @@ type reader struct {
 	notices Faults
 	unit    int    // the request at hand, or protocol.AllUnits
 	text    []byte // of the term at hand
+
+	ours func(t token) error // reads a Contract of the request at hand
 }
 
 func (r *reader) fault(class Class, line int, t Term, found, allowed, hint string) {
@@ -140,7 +142,10 @@ func (r *reader) foreign(parent Term, t token) error {
 	case "":
 		r.form(t.line, parent, "element "+t.name.String(), `elements of namespace "`+Namespace+`"`, "")
 	case ExtensionNamespace:
-		r.notice(t.line, parent, "element "+t.name.String(), "attributes only")
+		if r.ours != nil && parent == RequestElement && t.local == string(ContractElement) {
+			return r.ours(t)
+		}
+		r.notice(t.line, parent, "element "+t.name.String(), "attributes, and Contract in a Request")
 	}
 	return r.skip()
 }

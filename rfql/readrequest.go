@@ -42,6 +42,7 @@ func (r *reader) request(t token) error {
 	}
 	r.attributesOf(RequestElement, t)
 	q.labels(t)
+	r.ours = q.contract
 	if err := r.children(RequestElement, q.term); err != nil {
 		return err
 	}

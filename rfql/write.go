@@ -32,7 +32,7 @@ func (d Document) XML() []byte {
 // extended reports whether d says anything in our own namespace.
 func (d Document) extended() bool {
 	for _, r := range d.requests {
-		if r.Name != "" || r.Application != "" {
+		if r.Name != "" || r.Application != "" || r.Metered() {
 			return true
 		}
 	}
@@ -62,6 +62,7 @@ func (w *writer) request(r Request) {
 	w.number(RAMPerCore, r.RAMPerCore)
 	w.disk(r)
 	w.cores(r)
+	w.contract(r.Contract)
 	w.WriteString("  </Request>\n")
 }
 
