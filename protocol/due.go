@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // Delivered reports whether a seller has delivered what its slot was bought for,
 // so that a bundle that is paid on completion is paid (000): not if the machine
@@ -28,14 +31,23 @@ func (u BundleUnit) Due(mode Mode, success bool, usage Usage) Credits {
 	return kept
 }
 
-// Within is a usage that a unit can have had: wall time no longer than its slot,
-// and no more core time than its cores have in it, whatever a meter that counts
-// in ticks says.
+// Within is a usage that a unit can be charged for: wall time no longer than its
+// slot and its time limit, after which its share of the core time counts, and no
+// more core time than its cores have in it, whatever a meter that counts in ticks
+// says.
 func (u BundleUnit) Within(usage Usage) Usage {
-	cores := time.Duration(max(1, u.Slot.Cores))
-	usage.Wall = min(max(usage.Wall, 0), u.Slot.Wall())
-	usage.Share = min(max(usage.Share, 0), int64(cores)*Core)
+	cores, most := time.Duration(max(1, u.Slot.Cores)), u.Slot.Wall()
+	if limit := u.Tariff.TimeLimit; limit > 0 {
+		most = min(most, limit)
+	}
 	usage.CPU = max(usage.CPU, 0)
+	if usage.Wall > most {
+		hi, lo := bits.Mul64(uint64(usage.CPU), uint64(most))
+		share, _ := bits.Div64(hi, lo, uint64(usage.Wall)) // less than CPU: most is less than Wall
+		usage.CPU, usage.Wall = time.Duration(share), most
+	}
+	usage.Wall = max(usage.Wall, 0)
+	usage.Share = min(max(usage.Share, 0), int64(cores)*Core)
 	if usage.CPU/cores >= usage.Wall {
 		usage.CPU = usage.Wall * cores
 	}

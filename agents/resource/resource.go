@@ -149,7 +149,7 @@ func (r *Role) accept(now time.Time, m protocol.Message, a message.Acceptance) p
 	var offered *reserve.Offered
 	_, closed := r.paused(now)
 	if o, document, ok := r.sellers.Offer(now, m.Sender, m.Conversation, a.Offer.ID); ok && !closed {
-		offered = &reserve.Offered{Offer: o, Document: document}
+		offered = &reserve.Offered{Offer: o, Document: document, Tariffs: r.sellers.Tariffs(m.Sender, m.Conversation, o)}
 	}
 	return r.promises.Accept(now, m, a, offered)
 }

@@ -197,8 +197,6 @@ func faultOf(q message.JobReport) string {
 		return fmt.Sprintf("%s is due by the contract, not %s", u.Due(b.Mode, n.Success, n.Usage), n.Due)
 	case n.Ended.Before(u.Slot.Start.Add(n.Usage.Wall - protocol.ClockSkew)):
 		return "it ended before it can have used so much"
-	case u.Tariff.TimeLimit > 0 && n.Usage.Wall > u.Tariff.TimeLimit+protocol.ClockSkew+time.Minute:
-		return fmt.Sprintf("it ran for %s, and its time limit is %s", n.Usage.Wall, u.Tariff.TimeLimit)
 	}
 	return ""
 }

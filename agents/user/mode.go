@@ -16,6 +16,13 @@ func (r *Role) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, r
 	if wanted == "" {
 		wanted = r.cfg.Mode
 	}
+	metered := len(requests) > 0 && requests[0].Metered()
+	switch {
+	case metered && wanted == "":
+		wanted = protocol.ModeMetered
+	case metered != (wanted == protocol.ModeMetered):
+		return "", fmt.Errorf("settlement mode %s: a document is metered if it has contracts, and only then", orUsual(wanted))
+	}
 	offered := r.modesOf(now, terms.Bank)
 	switch {
 	case wanted == "":
@@ -27,6 +34,24 @@ func (r *Role) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, r
 		return "", fmt.Errorf("settlement mode %s: %s settles %v", wanted, terms.Bank.Name(), offered)
 	}
 	return wanted, nil
+}
+
+func orUsual(m protocol.Mode) protocol.Mode {
+	if m == "" {
+		return "that is usual"
+	}
+	return m
+}
+
+// tariffs are what units cost at the prices of items, by an order's contracts.
+func (p *purchase) tariffs() func(it protocol.Item) protocol.Tariff {
+	doc, err := rfql.Parse(p.row.Order.Document, p.view.Created)
+	return func(it protocol.Item) protocol.Tariff {
+		if err != nil || it.Unit >= doc.Len() {
+			return protocol.Tariff{} // it was read when it was ordered
+		}
+		return doc.Request(it.Unit).Tariff(it)
+	}
 }
 
 // modesOf are the modes that a bank has told of; nil if it is not known.

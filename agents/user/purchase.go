@@ -279,6 +279,9 @@ func (r *Role) coordinatorConfig(p *purchase) reserve.CoordinatorConfig {
 	}
 	if p.buyer != nil {
 		cfg.Resolve = p.resolve
+		if p.view.Mode == protocol.ModeMetered {
+			cfg.Tariff = p.tariffs()
+		}
 	}
 	return cfg
 }

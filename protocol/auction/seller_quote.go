@@ -44,7 +44,7 @@ func (s *Seller) deals() (protocol.Reason, bool) {
 	if !common(s.cfg.Terms, s.call.Terms) {
 		return protocol.Reason{Code: protocol.CodeNoBank, Note: "no bank and currency in common"}, false
 	}
-	if !common(s.cfg.Modes, s.call.Modes) {
+	if !s.modes() {
 		return protocol.Reason{Code: protocol.CodeMode, Note: "no settlement mode in common"}, false
 	}
 	return protocol.Reason{}, true

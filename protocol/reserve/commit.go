@@ -51,7 +51,7 @@ func (c *Coordinator) bundleAt(now time.Time) (protocol.Bundle, error) {
 			b.SettleBy = protocol.Earlier(b.SettleBy, it.Slot.Start.Add(-time.Millisecond))
 			b.Units = append(b.Units, protocol.BundleUnit{
 				Unit: it.Unit, Seller: bal.bid.Seller, Reservation: reservationOf(bal.vote, it.Unit),
-				Slot: it.Slot, Price: it.Price, Cost: it.Cost,
+				Slot: it.Slot, Price: it.Price, Cost: it.Cost, Tariff: c.tariff(it),
 			})
 			var err error
 			if b.Total, err = b.Total.Add(it.Cost); err != nil {
@@ -64,6 +64,14 @@ func (c *Coordinator) bundleAt(now time.Time) (protocol.Bundle, error) {
 		return b, fmt.Errorf("no time left to settle: a hold or a slot is at %s", b.SettleBy.Format(time.RFC3339Nano))
 	}
 	return b, nil
+}
+
+// tariff is a unit's, if the bundle is metered.
+func (c *Coordinator) tariff(it protocol.Item) protocol.Tariff {
+	if c.cfg.Tariff == nil || c.cfg.Mode != protocol.ModeMetered {
+		return protocol.Tariff{}
+	}
+	return c.cfg.Tariff(it)
 }
 
 func reservationOf(v *message.Vote, unit int) string {

@@ -39,8 +39,10 @@ type CoordinatorConfig struct {
 	Terms        protocol.Terms // the bank and currency it is paid with
 	Mode         protocol.Mode
 	RFQ          string // hex SHA-256 of the document as sent
-	Hold         time.Duration
-	Settle       time.Duration
+	// Tariff is what a unit of a metered bundle costs at the price of an item.
+	Tariff func(it protocol.Item) protocol.Tariff
+	Hold   time.Duration
+	Settle time.Duration
 	// Resolve finds the best set with the fixed offers in it and the excluded
 	// ones out of it.
 	Resolve func(now time.Time, fixed []clearing.Bid, excluded map[auction.Key]bool) (clearing.Solution, bool)

@@ -89,6 +89,8 @@ func agreed(d *deal, b protocol.Bundle, u protocol.BundleUnit) (protocol.Reason,
 	switch {
 	case !sameItem(item, c.item):
 		return protocol.Reason{Code: protocol.CodeMismatch, Note: "slot, price or cost are not those agreed"}, false
+	case u.Tariff != c.tariff:
+		return protocol.Reason{Code: protocol.CodeMismatch, Note: "the tariff is not that of the document at the agreed price"}, false
 	case b.SettleBy.Add(protocol.ClockSkew).After(c.holdUntil):
 		return protocol.Reason{Code: protocol.CodeSettleBy, Note: "settle-by is too near the end of the hold"}, false
 	case !b.SettleBy.Before(c.item.Slot.Start):

@@ -46,6 +46,7 @@ type claim struct {
 	id        string
 	offer     string // ID of the offer it was accepted under
 	item      protocol.Item
+	tariff    protocol.Tariff // of what is metered; zero: it is not
 	state     ClaimState
 	holdUntil time.Time
 	replyWith string // of the accept-proposal

@@ -213,7 +213,7 @@ func (p *Participant) ended(t *turn, m protocol.Message, d *deal, r *contract.Ve
 
 // saveJob and readJob are the journal's form of what was reported.
 func (c *claim) saveJob(s *savedClaim) {
-	s.Over = c.over
+	s.Over, s.Tariff = c.over, c.tariff
 	if c.job != nil {
 		note := c.job.signed.Note
 		s.Job, s.JobSigned = &note, c.job.signed.DER
@@ -221,7 +221,7 @@ func (c *claim) saveJob(s *savedClaim) {
 }
 
 func (p *Participant) readJob(c *claim, s savedClaim) {
-	c.over = s.Over
+	c.over, c.tariff = s.Over, s.Tariff
 	if s.Job != nil {
 		c.job = &jobEnd{signed: contract.VerifiedNote[contract.JobRecord]{Note: *s.Job, DER: s.JobSigned}}
 		c.job.signed.Signer.ID = p.cfg.Self

@@ -9,6 +9,20 @@ import (
 	"ramp/protocol/message"
 )
 
+// tariffs are what an offer's units cost, as meter writes them into a bundle.
+func (w *world) tariffs(o protocol.Offer, a args) map[int]protocol.Tariff {
+	b := protocol.Bundle{Mode: protocol.ModeMetered}
+	for _, it := range o.Items {
+		b.Units = append(b.Units, protocol.BundleUnit{Unit: it.Unit, Slot: it.Slot, Price: it.Price, Cost: it.Cost})
+	}
+	w.meter(&b, a)
+	list := map[int]protocol.Tariff{}
+	for _, u := range b.Units {
+		list[u.Unit] = u.Tariff
+	}
+	return list
+}
+
 // meter gives the units of a metered bundle their tariff: their price for what is
 // used, with limit= as time limit and prepay=yes as prepayment of the ceiling.
 func (w *world) meter(b *protocol.Bundle, a args) {

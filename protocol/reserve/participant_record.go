@@ -52,6 +52,7 @@ type savedClaim struct {
 	Signed    []byte           `json:"refund_signed,omitempty"`
 	Paid      bool             `json:"refund_paid,omitempty"`
 
+	Tariff    protocol.Tariff     `json:"tariff,omitzero"`
 	Job       *contract.JobRecord `json:"job,omitempty"` // as it was reported
 	JobSigned []byte              `json:"job_signed,omitempty"`
 	Over      protocol.End        `json:"over,omitempty"`

@@ -295,6 +295,9 @@ func (w *world) accept(a args) string {
 	if ok && a.text("live", "yes") == "yes" {
 		offered = &reserve.Offered{Offer: o, Document: strings.Repeat(a.text("doc", "d"), 64)}
 	}
+	if offered != nil && a["metered"] != "" {
+		offered.Tariffs = w.tariffs(o, a)
+	}
 	if a["cheaper"] != "" {
 		o.Items = slices.Clone(o.Items)
 		o.Items[0].Price--

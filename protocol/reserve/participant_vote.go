@@ -15,6 +15,9 @@ import (
 type Offered struct {
 	Offer    protocol.Offer
 	Document string // hex SHA-256 of the document it answers
+	// Tariffs are what the units cost that the document wants metered, at the prices
+	// of the offer.
+	Tariffs map[int]protocol.Tariff
 }
 
 // Accept answers accept-proposal, which asks for a vote. offered is nil if the
@@ -38,6 +41,9 @@ func (p *Participant) Accept(now time.Time, m protocol.Message, a message.Accept
 		d = p.newDeal(dealKey{m.Sender, m.Conversation}, offered.Document)
 	}
 	p.reserve(t, m, d, a.Offer, until)
+	for _, c := range d.vote(a.Offer.ID) {
+		c.tariff = offered.Tariffs[c.item.Unit]
+	}
 	return p.end(t)
 }
 

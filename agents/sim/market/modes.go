@@ -9,6 +9,7 @@ import (
 	"ramp/agents/sim"
 	"ramp/bank/ledger"
 	"ramp/protocol"
+	"ramp/rfql"
 )
 
 // A market may deal in several settlement modes, and its bank may barter. Then
@@ -54,6 +55,22 @@ func (c Config) drawMode(chance sim.Chance) protocol.Mode {
 		return protocol.ModeOnReservation
 	}
 	return c.Modes[chance.N(len(c.Modes))]
+}
+
+// drawContract draws the contract of a unit, if it is metered.
+func drawContract(c sim.Chance, mode protocol.Mode) rfql.Contract {
+	if mode != protocol.ModeMetered {
+		return rfql.Contract{}
+	}
+	contract := rfql.Contract{
+		P:      protocol.Ramp{Hi: int64(c.N(2 * protocol.Core)), Top: protocol.Credits(10+c.N(60)) * protocol.Credit},
+		Q:      protocol.Ramp{Top: protocol.Credits(c.N(3)) * protocol.Credit},
+		Prepay: c.N(4) == 0,
+	}
+	if c.N(3) == 0 {
+		contract.TimeLimit = time.Duration(1+c.N(10)) * time.Minute
+	}
+	return contract
 }
 
 // credit is what a user has at first.

@@ -17,15 +17,15 @@ func TestNoSeedBreaksAnInvariantOfPayAfterTheFact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixed := []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion}
+	mixed := []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
 	for _, c := range []struct {
 		name   string
 		modes  []protocol.Mode
 		barter bool
 		seeds  uint64
 	}{
-		{"modes mixed", mixed, false, 20},
-		{"bartering", mixed[1:2], true, 20},
+		{"modes mixed", mixed, false, 6},
+		{"bartering", mixed[1:], true, 6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() {

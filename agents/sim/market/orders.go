@@ -35,11 +35,12 @@ func (m *Market) orderNext(u *User) {
 // order buys something. An owner whose agent is down tries again next time.
 func (m *Market) order(u *User) {
 	id := fmt.Sprintf("%s-%d", u.Host.Name, len(u.bought)+1)
-	doc, err := draw(u.chance, u.Host.Now(), m.cfg.Units, m.cfg.later())
+	mode := m.cfg.drawMode(u.chance)
+	doc, err := draw(u.chance, u.Host.Now(), m.cfg.Units, mode, m.cfg.later())
 	if err != nil {
 		panic(fmt.Sprintf("market: order %s: %v", id, err))
 	}
-	buy := message.Buy{ID: id, Name: id, Document: doc, Options: message.Options{Rounds: 1 + u.chance.N(4), Mode: m.cfg.drawMode(u.chance)}}
+	buy := message.Buy{ID: id, Name: id, Document: doc, Options: message.Options{Rounds: 1 + u.chance.N(4), Mode: mode}}
 	if m.tell(u, buy) {
 		m.orders++
 		u.bought = append(u.bought, id)
@@ -55,7 +56,7 @@ func (m *Market) tell(u *User, body protocol.Body) bool {
 
 // draw draws what a user wants: some units, of some cores, in a window; soon, if
 // somebody is to see them end.
-func draw(c sim.Chance, now time.Time, units int, soon bool) ([]byte, error) {
+func draw(c sim.Chance, now time.Time, units int, mode protocol.Mode, soon bool) ([]byte, error) {
 	now = now.Truncate(time.Minute)
 	var d rfql.Draft
 	hours := 4
@@ -63,11 +64,12 @@ func draw(c sim.Chance, now time.Time, units int, soon bool) ([]byte, error) {
 		hours = 1
 	}
 	for range 1 + c.N(units) {
+		contract := drawContract(c, mode)
 		from := now.Add(time.Duration(10+c.N(hours*60)) * time.Minute)
 		wall := time.Duration(10+c.N(max(1, hours-1)*60)) * time.Minute
 		d.Requests = append(d.Requests, rfql.DraftRequest{
 			Price: protocol.Credits(15+c.N(60)) * protocol.Credit, TotalCores: 1 << c.N(8),
-			NotBefore: from, End: from.Add(wall + time.Duration(c.N(30*hours))*time.Minute), Wall: wall,
+			Contract: contract, NotBefore: from, End: from.Add(wall + time.Duration(c.N(30*hours))*time.Minute), Wall: wall,
 		})
 	}
 	doc, err := rfql.Check(d, now)

@@ -61,7 +61,7 @@ func (s *Stage) Machine(agent protocol.AgentID, cores int) *Batch {
 
 // Document draws what an honest user might ask for now.
 func (s *Stage) Document(now time.Time) []byte {
-	doc, err := draw(s.Chance, now, s.market.cfg.Units, false)
+	doc, err := draw(s.Chance, now, s.market.cfg.Units, protocol.ModeOnReservation, false)
 	if err != nil {
 		panic(fmt.Sprintf("market: document of %s: %v", s.Name, err))
 	}
