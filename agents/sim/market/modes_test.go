@@ -24,8 +24,8 @@ func TestNoSeedBreaksAnInvariantOfPayAfterTheFact(t *testing.T) {
 		barter bool
 		seeds  uint64
 	}{
-		{"modes mixed", mixed, false, 6},
-		{"bartering", mixed[1:], true, 6},
+		{"modes mixed", mixed, false, 12},
+		{"bartering", mixed[1:], true, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() {

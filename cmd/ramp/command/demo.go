@@ -52,7 +52,7 @@ and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.
 	c.Flags().BoolVar(&d.keep, "keep", false, "leave the market up")
 	c.Flags().BoolVar(&d.stop, "stop", false, "end a market that was kept in --dir")
 	c.Flags().StringVar(&d.dir, "dir", "", "keep all state in this directory (default: a temporary one)")
-	c.Flags().StringVar(&d.policy, "policy", "", "show a settlement mode in place of the thirteen jobs: barter")
+	c.Flags().StringVar(&d.policy, "policy", "", "show a settlement mode in place of the thirteen jobs: barter or metered")
 	c.Flags().StringVar(&d.logs, "logs", "", "replay the workload logs in this directory; what is missing is synthetic")
 	return c
 }
@@ -158,8 +158,10 @@ func (d *demo) byPolicy(ctx context.Context) error {
 		return d.run(ctx)
 	case "barter":
 		return d.barter(ctx)
+	case "metered":
+		return d.metered(ctx)
 	}
-	return fail(exitUsage, "", "--policy %q: want barter", d.policy)
+	return fail(exitUsage, "", "--policy %q: want barter or metered", d.policy)
 }
 
 // makeDir makes the directory of the demonstration; made says that it is a

@@ -222,7 +222,7 @@ type modesOrder struct {
 	cores      int
 	wall       time.Duration
 	price      int
-	contract   *protocol.Tariff
+	contract   protocol.Tariff // price functions of a metered job; zero: it is not
 }
 
 // order buys a job. One that was too late for its slot is ordered again.
@@ -249,6 +249,7 @@ func (o modesOrder) document(start time.Time) (rfql.Document, error) {
 	r := rfql.DraftRequest{
 		Name: o.user + " on " + o.site, Price: protocol.Credits(o.price) * protocol.Credit, TotalCores: o.cores,
 		NotBefore: start, End: start.Add(o.wall), OS: "Linux", OSVersion: o.site,
+		Contract: rfql.Contract{P: o.contract.P, Q: o.contract.Q},
 	}
 	return rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{r}}, start)
 }

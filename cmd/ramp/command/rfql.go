@@ -68,6 +68,7 @@ type shownRequest struct {
 	RAMPerCore  int              `json:"ram_per_core_mb,omitempty"`
 	TotalDisk   int              `json:"total_disk_gb,omitempty"`
 	NodeDisk    int              `json:"node_disk_gb,omitempty"`
+	Contract    *shownContract   `json:"contract,omitempty"`
 }
 
 func newRFQLShow() *cobra.Command {
@@ -100,7 +101,7 @@ func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults
 			Unit: i, Name: r.Name, Application: r.Application, Price: r.Price, Start: r.NotBefore, End: r.End,
 			WallMinutes: r.Wall.Minutes(), Cores: r.TotalCores, NodeCount: r.NodeCount, NodeCores: r.NodeCores,
 			OS: r.OS, OSVersion: r.OSVersion, Arch: r.Arch, CPUSpeed: r.CPUSpeed, Bandwidth: r.Bandwidth,
-			RAMPerCore: r.RAMPerCore, TotalDisk: r.TotalDisk, NodeDisk: r.NodeDisk,
+			RAMPerCore: r.RAMPerCore, TotalDisk: r.TotalDisk, NodeDisk: r.NodeDisk, Contract: showContract(r.Contract),
 		}
 		if r.TotalCores == 0 {
 			list[i].Cores = r.NodeCount * r.NodeCores
@@ -144,7 +145,7 @@ func requestRows(r shownRequest) [][]string {
 	add("disk", fmt.Sprintf("at least %d GB", r.TotalDisk), r.TotalDisk > 0)
 	add("disk", fmt.Sprintf("at least %d GB per node", r.NodeDisk), r.NodeDisk > 0)
 	add("application", r.Application, r.Application != "")
-	return rows
+	return append(rows, r.Contract.rows()...)
 }
 
 func coresWords(r shownRequest) string {
