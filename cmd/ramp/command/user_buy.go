@@ -118,6 +118,9 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 		if opt.Mode, err = parseMode(o.mode); err != nil {
 			return opt, fail(exitUsage, "", "--mode: %w", err)
 		}
+		if metered := opt.Mode == protocol.ModeMetered; doc.Len() > 0 && metered != doc.Request(0).Metered() {
+			return opt, fail(exitUsage, "docs/RFQL.md shows a Contract", "--mode %s: a document is metered if it has contracts, and only then", opt.Mode)
+		}
 	}
 	if o.optimize != "" {
 		if opt.Objective, err = protocol.ParseObjective(o.optimize); err != nil {
@@ -228,6 +231,9 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 	p, err := followPurchase(c, agent, "/v1/buy", first, first.ID)
 	if err != nil {
 		return err
+	}
+	if p.Settled && !o.quote {
+		warnLow(c, agent)
 	}
 	return printResult(c, p, o.quote)
 }

@@ -177,6 +177,8 @@ func (u userAgent) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/resources", handler(u.resources))
 	mux.HandleFunc("POST /v1/balance", handler(u.balance))
 	mux.HandleFunc("POST /v1/proof", handler(u.proof))
+	mux.HandleFunc("POST /v1/statement", handler(u.statements))
+	mux.HandleFunc("POST /v1/runway", handler(u.runway))
 }
 
 // order sends the role a message of its owner.
