@@ -82,7 +82,7 @@ func table() []layer {
 		{"agents/sim/wan", impure, "", "golang.org/x/sys"},
 		{"agents/sim/real", impure, "protocol protocol/contract protocol/identity protocol/message protocol/reserve rfql agents/journal agents/resource agents/resource/pricing agents/sim/wan agents/user bank/ledger bank/ledgerdb", "golang.org/x/sys"},
 		{"agents/sim/mutants", support, "", ""},
-		{"agents/sim/mutants/hunt", impure, "agents/sim agents/sim/adversary agents/sim/explore agents/sim/market", ""},
+		{"agents/sim/mutants/hunt", impure, "agents/sim agents/sim/adversary agents/sim/explore agents/sim/market protocol", ""},
 		{"agents/queue/queuetest", support, "protocol protocol/message agents/queue", ""},
 		{"agents/queue/slurm/slurmtest", support, "", ""},
 		{"agents/storetest", support, "protocol agents", ""},

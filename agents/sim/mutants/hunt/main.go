@@ -16,6 +16,7 @@ import (
 	"ramp/agents/sim/adversary"
 	"ramp/agents/sim/explore"
 	"ramp/agents/sim/market"
+	"ramp/protocol"
 )
 
 // found is what a hunt came to: the seed with the violation, and what broke.
@@ -75,6 +76,12 @@ func config(seed uint64) market.Config {
 		cfg.Adversaries = map[string]int{}
 		for i := range uint64(3) {
 			cfg.Adversaries[kinds[(seed/2+5*i)%uint64(len(kinds))]] = 1
+		}
+	}
+	if seed%3 == 0 { // bundles are paid after the fact, in half of these by a bank that barters
+		cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
+		if cfg.Barter = seed%2 == 1; cfg.Barter {
+			cfg.Modes = cfg.Modes[1:]
 		}
 	}
 	return cfg
