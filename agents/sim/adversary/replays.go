@@ -6,6 +6,7 @@ import (
 	"ramp/agents/sim"
 	"ramp/agents/sim/market"
 	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 // maxTape is how many messages a replayer remembers; the oldest go first.
@@ -13,6 +14,8 @@ const maxTape = 400
 
 // replays is a user that keeps everything it says and hears, and says it again
 // much later: its own words to those who had them, and what it heard, to anybody.
+// Copies that sellers signed long ago it brings to the bank once more, and asks it
+// to void what is long settled.
 func replays(s *market.Stage) {
 	var said, heard []protocol.Message
 	keep := func(tape *[]protocol.Message, m protocol.Message) {
@@ -23,10 +26,16 @@ func replays(s *market.Stage) {
 	h := buyer(s, s.Name, purse, func(b *bent) {
 		b.hear = func(_ time.Time, m protocol.Message) (bool, protocol.Output) {
 			keep(&heard, m)
+			if c, ok := m.Body.(message.Countersigned); ok {
+				keep(&said, toBank(s, m.Conversation, message.Settlement(c)))
+			}
 			return true, protocol.Output{}
 		}
 		b.say = func(_ time.Time, m protocol.Message) []protocol.Message {
 			keep(&said, m)
+			if c, ok := m.Body.(message.Confirmation); ok {
+				keep(&said, toBank(s, m.Conversation, message.Annulment(c)))
+			}
 			return one(m)
 		}
 	})
@@ -43,6 +52,10 @@ func replays(s *market.Stage) {
 			}
 		}
 	})
+}
+
+func toBank(s *market.Stage, conversation string, body protocol.Body) protocol.Message {
+	return say(s.Cast().ID(market.BankName), protocol.Request, protocol.ProtocolRequest, conversation, body)
 }
 
 // playBack sends a message as it was recorded, past whatever its role thinks.

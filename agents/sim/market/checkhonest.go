@@ -44,6 +44,7 @@ func (c *Checks) userSigned(h *sim.Host, r protocol.Record) {
 		var v contract.Verified
 		if v, err = contract.OpenBundle(s.Bundle, c.m.Cast.Trust, s.SignedAt); err == nil {
 			c.loss.bundles[key], c.loss.signed[v.ID] = v.ID, v.Bundle
+			c.checkAsked(h, r.Key, v.Bundle)
 		}
 	}
 	c.check(HonestLoseNothing, err == nil, "%s: its bundle of %s: %v", h.Name, r.Key, err)

@@ -143,6 +143,7 @@ func (c *Checks) claimChanged(h *sim.Host, key claimKey, before, now *claim) {
 	switch now.state {
 	case "countersigned":
 		c.check(AllOrNothing, was == "" || was == now.contract, "%s countersigns %s twice", h.Name, key.id)
+		c.checkAgreed(h, key.id, now)
 	case "sold":
 		o := c.bank.outcome[now.contract]
 		c.check(AllOrNothing, o == protocol.OutcomeSettled, "%s sells %s for contract %.8s, which is %q", h.Name, key.id, now.contract, o)

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"ramp/agents/sim/adversary"
 )
 
 var (
@@ -23,6 +26,7 @@ const root = "../../.."
 // mutant is a patch and what its first lines say.
 type mutant struct {
 	name, path, why, invariant string
+	adversary                  string   // that is enough to find it; may be empty
 	files                      []string // that it changes
 }
 
@@ -45,10 +49,15 @@ func mutants(t *testing.T) []mutant {
 		}
 		m.why = header(t, path, text, `^# (.*)\n`)
 		m.invariant = header(t, path, text, `\n# invariant: (.*)\n`)
+		if match := adversaryLine.FindSubmatch(text); match != nil {
+			m.adversary = string(match[1])
+		}
 		list = append(list, m)
 	}
 	return list
 }
+
+var adversaryLine = regexp.MustCompile(`\n# adversary: (.*)\n`)
 
 func header(t *testing.T, path string, text []byte, pattern string) string {
 	match := regexp.MustCompile(pattern).FindSubmatch(text)
@@ -110,9 +119,30 @@ func TestEveryMutantStillAppliesAndChangesSomething(t *testing.T) {
 	}
 }
 
+// Whatever an adversary does, honest parties lose nothing: that this is looked at
+// with each of them is shown by a defence against it that is missing.
+func TestEveryAdversaryHasAMutant(t *testing.T) {
+	has := map[string]bool{}
+	for _, m := range mutants(t) {
+		has[m.adversary] = true
+	}
+	for _, kind := range adversary.Kinds() {
+		if !has[kind] {
+			t.Errorf("no mutant is found by %s alone", kind)
+		}
+		delete(has, kind)
+	}
+	delete(has, "")
+	for kind := range has {
+		t.Errorf("a mutant names the adversary %q, which there is not", kind)
+	}
+}
+
 // quick are hunted in every run of the tests; -hunt hunts all.
 func quick(name string) bool { return name == "send-before-save" || name == "map-order" }
 
+// TestMutantsAreFound hunts each in hostile markets, and, if its patch names an
+// adversary, in markets in which that adversary is all that is wrong.
 func TestMutantsAreFound(t *testing.T) {
 	for _, m := range mutants(t) {
 		if !*all && !quick(m.name) {
@@ -124,17 +154,25 @@ func TestMutantsAreFound(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			out, err := exec.Command(binary, "-seeds", *seeds).Output()
-			must(t, err)
-			var found struct {
-				Seed            uint64
-				Invariant, What string
+			t.Logf("%s: %s", m.name, hunt(t, binary, m, ""))
+			if m.adversary != "" {
+				t.Logf("%s: %s alone: %s", m.name, m.adversary, hunt(t, binary, m, m.adversary))
 			}
-			must(t, json.Unmarshal(out, &found))
-			if found.Seed == 0 {
-				t.Fatalf("not found within %s seeds: %s", *seeds, m.why)
-			}
-			t.Logf("%s: found by seed %d: %s: %s", m.name, found.Seed, found.Invariant, found.What)
 		})
 	}
+}
+
+// hunt looks for a seed that shows the mistake, and says which.
+func hunt(t *testing.T, binary string, m mutant, alone string) string {
+	out, err := exec.Command(binary, "-seeds", *seeds, "-adversary", alone).Output()
+	must(t, err)
+	var found struct {
+		Seed            uint64
+		Invariant, What string
+	}
+	must(t, json.Unmarshal(out, &found))
+	if found.Seed == 0 {
+		t.Fatalf("not found within %s seeds (adversary %q): %s", *seeds, alone, m.why)
+	}
+	return fmt.Sprintf("found by seed %d: %s: %s", found.Seed, found.Invariant, found.What)
 }

@@ -27,11 +27,23 @@ type found struct {
 	What      string `json:"what,omitempty"`
 }
 
+// plan is which markets to live through.
+type plan struct {
+	seeds     uint64 // from 1
+	invariant string // the one to break; empty: any
+	adversary string // empty: hostile markets; a kind: it alone in a market where nothing fails; nobody: not even that
+}
+
+// nobody is the adversary of a market without any.
+const nobody = "nobody"
+
 func main() {
-	most := flag.Uint64("seeds", 500, "seeds to try, from 1")
-	wants := flag.String("invariant", "", "the one to break; empty: any")
+	var p plan
+	flag.Uint64Var(&p.seeds, "seeds", 500, "seeds to try, from 1")
+	flag.StringVar(&p.invariant, "invariant", "", "the one to break; empty: any")
+	flag.StringVar(&p.adversary, "adversary", "", "a kind that is alone in a market where nothing else fails, or "+nobody+"; empty: hostile markets")
 	flag.Parse()
-	f, err := hunt(*most, *wants)
+	f, err := hunt(p)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(f)
 	}
@@ -41,42 +53,51 @@ func main() {
 	}
 }
 
-func hunt(most uint64, wants string) (found, error) {
+func hunt(p plan) (found, error) {
 	cast, err := adversary.NewCast()
 	if err != nil {
 		return found{}, err
 	}
-	for seed := uint64(1); seed <= most; seed++ {
-		if v := broken(cast, seed); v != nil && (wants == "" || v.Invariant == wants) {
+	for seed := uint64(1); seed <= p.seeds; seed++ {
+		if v := broken(cast, p.config(seed)); v != nil && (p.invariant == "" || v.Invariant == p.invariant) {
 			return found{seed, seed, v.Invariant, v.What}, nil
 		}
 	}
-	return found{Seeds: most}, nil
+	return found{Seeds: p.seeds}, nil
 }
 
-// broken is what breaks first in the market of a seed, nil if nothing does.
-func broken(cast *market.Cast, seed uint64) *market.Violation {
-	first := explore.Run(context.Background(), cast, config(seed), nil)
+// broken is what breaks first in a market, nil if nothing does.
+func broken(cast *market.Cast, cfg market.Config) *market.Violation {
+	first := explore.Run(context.Background(), cast, cfg, nil)
 	if len(first.Violations) > 0 {
 		return &first.Violations[0]
 	}
-	if again := explore.Run(context.Background(), cast, config(seed), nil); again.TraceHash != first.TraceHash {
+	if again := explore.Run(context.Background(), cast, cfg, nil); again.TraceHash != first.TraceHash {
 		return &market.Violation{Invariant: "0-deterministic", What: "the same seed gives " + first.TraceHash + " and " + again.TraceHash}
 	}
 	return nil
 }
 
-// config is a small, hostile market; every other one has an adversary of each of
-// three kinds in it.
-func config(seed uint64) market.Config {
+// config is a small market: hostile, and every other one with an adversary of
+// each of three kinds in it; or one in which an adversary is all that is wrong.
+func (p plan) config(seed uint64) market.Config {
 	cfg := market.Default()
-	cfg.Seed, cfg.Faults = seed, sim.Levels()["heavy"]
+	cfg.Seed = seed
 	cfg.Resources, cfg.Users, cfg.Rate, cfg.Length = 4, 4, 10, 3*time.Hour
-	if kinds := adversary.Kinds(); seed%2 == 0 {
+	switch kinds := adversary.Kinds(); {
+	case p.adversary == nobody:
+		cfg.Users, cfg.Length = 3, 2*time.Hour // users that can pay
+	case p.adversary != "":
+		cfg.Users, cfg.Length = 3, 2*time.Hour
+		cfg.Adversaries = map[string]int{p.adversary: 1}
+	case seed%2 == 0:
 		cfg.Adversaries = map[string]int{}
 		for i := range uint64(3) {
 			cfg.Adversaries[kinds[(seed/2+5*i)%uint64(len(kinds))]] = 1
 		}
+		fallthrough
+	default:
+		cfg.Faults = sim.Levels()["heavy"]
 	}
 	if seed%3 == 0 { // bundles are paid after the fact, in half of these by a bank that barters
 		cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
