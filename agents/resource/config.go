@@ -27,6 +27,7 @@ type Config struct {
 	Hold     time.Duration // longest hold of a vote; protocol.DefaultHold
 
 	BuyerHolds       int   // units one buyer may hold and not buy at once; protocol.MaxUnits
+	BuyerReserves    int   // of them, those that the batch system has not granted yet; DefaultReserves
 	BuyerCoreSeconds int64 // and the core-seconds per hour; a week of the machine
 	Cancellation     reserve.CancelPolicy
 
@@ -42,6 +43,11 @@ type Config struct {
 // buy: room for a few large requests that fail, none for keeping it shut.
 const defaultWeek = 7 * 24 * 3600
 
+// DefaultReserves is how many reservations of one buyer the batch system may be
+// asked for at once. A serial one takes seconds for each: beyond this, one buyer
+// would keep all others waiting until their holds are over.
+const DefaultReserves = 64
+
 // filled is the Config with its defaults.
 func (c Config) filled() Config {
 	fill(&c.Price.Rounds, pricing.DefaultRounds)
@@ -50,6 +56,7 @@ func (c Config) filled() Config {
 	fill(&c.Horizon, auction.DefaultHorizon)
 	fill(&c.Hold, protocol.DefaultHold)
 	fill(&c.BuyerHolds, protocol.MaxUnits)
+	fill(&c.BuyerReserves, DefaultReserves)
 	fill(&c.BuyerCoreSeconds, int64(c.Properties.Cores)*defaultWeek)
 	fill(&c.Heartbeat, protocol.HeartbeatPeriod)
 	fill(&c.TTL, protocol.PresenceTTL)
@@ -113,7 +120,7 @@ func (c Config) seller() auction.SellerConfig {
 func (c Config) participant() reserve.ParticipantConfig {
 	return reserve.ParticipantConfig{
 		Self: c.Credential.ID, Terms: c.Terms, Modes: c.Modes, Notary: notary{c.Credential},
-		Hold: c.Hold, BuyerHolds: c.BuyerHolds, BuyerCoreSeconds: c.BuyerCoreSeconds, Cancellation: c.Cancellation,
+		Hold: c.Hold, BuyerHolds: c.BuyerHolds, BuyerReserves: c.BuyerReserves, BuyerCoreSeconds: c.BuyerCoreSeconds, Cancellation: c.Cancellation,
 	}
 }
 

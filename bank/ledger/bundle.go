@@ -113,7 +113,7 @@ func (l *Ledger) mayGather(user protocol.AgentID) error {
 func (l *Ledger) keepGathering(k contractKey, g *gathering) {
 	l.gathering[k] = g
 	l.gathers[g.user]++
-	l.deadlines.add(deadline{at: g.settleBy, contract: k})
+	l.awaitEnd(deadline{at: g.settleBy, contract: k})
 }
 
 func (l *Ledger) undecided(k contractKey, g *gathering) protocol.Receipt {

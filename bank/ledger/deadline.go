@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,24 @@ func (d *deadlines) Pop() any {
 	return x
 }
 
-func (d *deadlines) add(x deadline) { heap.Push(d, x) }
+// maxStale is how many deadlines of what is decided already may wait for their
+// time besides as many as are open; beyond, they are taken out.
+const maxStale = 1 << 10
+
+// mostDeadlines bounds the heap: a bundle settles in seconds, but its deadline
+// may be an hour ahead.
+func (l *Ledger) mostDeadlines() int {
+	return 2*(len(l.gathering)+len(l.holds)+len(l.quotes)) + maxStale
+}
+
+// awaitEnd has something open end at its time.
+func (l *Ledger) awaitEnd(x deadline) {
+	if len(l.deadlines) >= l.mostDeadlines() {
+		l.deadlines = slices.DeleteFunc(l.deadlines, func(d deadline) bool { return !l.awaits(&d) })
+		heap.Init(&l.deadlines)
+	}
+	heap.Push(&l.deadlines, x)
+}
 
 // Expired is what ended because its time was over.
 type Expired struct {

@@ -134,7 +134,7 @@ func (l *Ledger) conclude(now time.Time, o *outcome, h *hold, due protocol.Credi
 	}
 	c := l.change()
 	h.deal.stage, h.deal.due, h.until, h.ref = stageFiled, due, l.instant(now)+int64(protocol.DisputeWithin), r.Ref
-	l.deadlines.add(deadline{at: h.until, hold: h.number})
+	l.awaitEnd(deadline{at: h.until, hold: h.number})
 	c.restage(now, h, KindUsage, r.Ref)
 	return l.receipt(id, o), c.recs, nil
 }

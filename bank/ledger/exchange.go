@@ -180,7 +180,7 @@ func (l *Ledger) keepQuote(q Quote) {
 	k := quoteKey{q.User, q.ID}
 	l.quotes[k] = q
 	l.quoted[q.User]++
-	l.deadlines.add(deadline{at: nanos(q.Until), quote: k})
+	l.awaitEnd(deadline{at: nanos(q.Until), quote: k})
 }
 
 func (c *change) dropQuote(k quoteKey) {

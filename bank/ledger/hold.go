@@ -138,7 +138,7 @@ const maxYear = 2200
 
 func (l *Ledger) keepHold(h *hold) {
 	l.holds[h.number] = h
-	l.deadlines.add(deadline{at: h.until, hold: h.number})
+	l.awaitEnd(deadline{at: h.until, hold: h.number})
 	if h.voucher != nil {
 		l.vouchers[*h.voucher] = h.number
 		l.vouched[h.voucher.user]++

@@ -22,7 +22,7 @@ func (c *Coordinator) becomeConfirming(now time.Time) protocol.Output {
 		c.bundle, err = c.cfg.Sign(bundle, now)
 	}
 	if err != nil {
-		c.refusals = append(c.refusals, protocol.Reason{Code: protocol.CodeExpired, Unit: protocol.AllUnits, Note: err.Error()})
+		c.keep([]protocol.Reason{{Code: protocol.CodeExpired, Unit: protocol.AllUnits, Note: err.Error()}})
 		return c.becomeFailed(now)
 	}
 	c.state = Confirming
@@ -102,7 +102,7 @@ func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reas
 	if !named || c.receipt != nil {
 		return protocol.Output{} // not one of the sellers, or the bank has decided
 	}
-	c.refusals = append(c.refusals, reasons...)
+	c.keep(reasons)
 	return c.askVoid()
 }
 

@@ -64,6 +64,7 @@ type ParticipantConfig struct {
 	Hold   time.Duration // longest time for which a vote holds a slot
 	// What one buyer may hold without buying it.
 	BuyerHolds       int   // units at once, 1..MaxUnsold
+	BuyerReserves    int   // of them, not granted by the batch system yet, 1..MaxUnsold
 	BuyerCoreSeconds int64 // core-seconds of slots per hour, 1..2⁶⁰
 	Cancellation     CancelPolicy
 }
@@ -93,6 +94,8 @@ func (c ParticipantConfig) Validate() error {
 		return fmt.Errorf("hold %s: want %s..%s", c.Hold, 2*protocol.ClockSkew, MaxHold)
 	case c.BuyerHolds < 1 || c.BuyerHolds > MaxUnsold:
 		return fmt.Errorf("holds per buyer %d: want 1..%d", c.BuyerHolds, MaxUnsold)
+	case c.BuyerReserves < 1 || c.BuyerReserves > MaxUnsold:
+		return fmt.Errorf("reservations asked for per buyer %d: want 1..%d", c.BuyerReserves, MaxUnsold)
 	case c.BuyerCoreSeconds < 1 || c.BuyerCoreSeconds > maxCoreSeconds:
 		return fmt.Errorf("core-seconds per buyer and hour %d: want 1..%d", c.BuyerCoreSeconds, int64(maxCoreSeconds))
 	case c.Cancellation.Before < 0:

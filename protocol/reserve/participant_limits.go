@@ -9,8 +9,14 @@ import (
 )
 
 // MaxClaims bounds the units that a Participant remembers, sold ones included;
-// an offer beyond it is refused with limit.
-const MaxClaims = 1 << 16
+// an offer beyond it is refused with limit. MaxBuyers bounds those of whom it
+// remembers what they hold, or have lately held: a further one is refused with
+// limit until others are forgotten.
+const (
+	MaxClaims    = 1 << 16
+	MaxBuyers    = 1 << 15
+	maxStrangers = MaxClaims // reservations that a lost journal must have made
+)
 
 // maxCoreSeconds bounds BuyerCoreSeconds, so that sums stay in 63 bits.
 const maxCoreSeconds = 1 << 60
@@ -20,6 +26,7 @@ const maxCoreSeconds = 1 << 60
 // that nobody can keep a machine reserved for nothing by holding and letting go.
 type buyerHolds struct {
 	holds int   // claims not sold
+	asked int   // of them, those that the batch system has not granted yet
 	spent int64 // core-seconds, as of at
 	at    time.Time
 }
@@ -41,9 +48,14 @@ func (p *Participant) withinLimits(now time.Time, buyer protocol.AgentID, o prot
 	b := buyerHolds{at: now}
 	if known := p.buyers[buyer]; known != nil {
 		b = *known
+	} else if len(p.buyers) >= MaxBuyers {
+		return no(protocol.CodeLimit, "%d other buyers are remembered here", len(p.buyers))
 	}
 	if b.holds+len(o.Items) > p.cfg.BuyerHolds {
 		return no(protocol.CodeHoldLimit, "%d units held and not bought, at most %d", b.holds, p.cfg.BuyerHolds)
+	}
+	if b.asked+len(o.Items) > p.cfg.BuyerReserves {
+		return no(protocol.CodeHoldLimit, "%d reservations wait for the batch system, at most %d of one buyer", b.asked, p.cfg.BuyerReserves)
 	}
 	b.forgive(now, p.cfg.BuyerCoreSeconds)
 	for _, it := range o.Items {
@@ -74,6 +86,16 @@ func (p *Participant) take(now time.Time, c *claim) {
 	b.forgive(now, p.cfg.BuyerCoreSeconds)
 	b.holds++
 	b.spent += c.coreSeconds()
+	if c.state == ClaimReserving {
+		b.asked++
+	}
+}
+
+// answered ends the count of a claim for which the batch system was asked.
+func (p *Participant) answered(c *claim) {
+	if c.state == ClaimReserving {
+		p.buyers[c.deal.user].asked--
+	}
 }
 
 // drop ends the count of a claim that was not bought; what it spent stays.

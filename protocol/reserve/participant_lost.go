@@ -51,8 +51,8 @@ func (c *claim) missing(at time.Time) bool {
 // restored, and a bank may have a contract for it: it is left alone, counted as
 // busy by the batch system itself, until its own end.
 func (p *Participant) unknown(t *turn, r message.QueueReservation) {
-	if _, ok := p.strangers[r.ID]; ok {
-		return
+	if _, ok := p.strangers[r.ID]; ok || len(p.strangers) >= maxStrangers {
+		return // beyond the bound it is left alone as well
 	}
 	if n, ok := counterOf(r.ID); ok && n <= p.counter {
 		t.send(p.queue(message.Release{ID: r.ID}))

@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 		Self:  w.id("atlas"),
 		Terms: []protocol.Terms{{Bank: w.id("bank"), Currency: "CRD"}},
 		Modes: []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}, Notary: w,
-		Hold: time.Minute, BuyerHolds: 4, BuyerCoreSeconds: 100 * 3600,
+		Hold: time.Minute, BuyerHolds: 4, BuyerReserves: 4, BuyerCoreSeconds: 100 * 3600,
 		Cancellation: reserve.CancelPolicy{Allowed: true, Before: time.Minute, FeePerMille: 100},
 	}
 	must(t, w.cfg.Validate())
@@ -224,6 +224,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "start":
 		w.cfg.BuyerHolds = a.number("holds", w.cfg.BuyerHolds)
+		w.cfg.BuyerReserves = a.number("reserves", w.cfg.BuyerReserves)
 		w.cfg.Cancellation.Allowed = a.text("cancel", "yes") == "yes"
 		return w.start(t, a.number("cores", 100))
 	case "crash":

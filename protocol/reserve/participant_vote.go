@@ -221,6 +221,7 @@ func (p *Participant) granted(t *turn, c *claim, r message.Reserved) {
 		return
 	}
 	for _, c := range vote {
+		p.answered(c)
 		c.become(t.now, ClaimHeld, "")
 	}
 	t.touch(d)
@@ -246,6 +247,7 @@ func (p *Participant) failVote(t *turn, d *deal, offer string, r *protocol.Reaso
 
 // free ends a claim that is not sold and gives its cores back.
 func (p *Participant) free(t *turn, c *claim, why string) {
+	p.answered(c)
 	p.drop(t.now, c)
 	c.become(t.now, ClaimFreed, why)
 	p.release(t, c)

@@ -140,6 +140,13 @@ func (c *Coordinator) refused(now time.Time, m protocol.Message, reasons []proto
 	return protocol.Output{}
 }
 
+// maxRefusals bounds the reasons that a purchase keeps; later ones are not kept.
+const maxRefusals = 2 * protocol.MaxReasons
+
+func (c *Coordinator) keep(reasons []protocol.Reason) {
+	c.refusals = append(c.refusals, reasons[:min(len(reasons), maxRefusals-len(c.refusals))]...)
+}
+
 func (c *Coordinator) expireVotes(now time.Time) protocol.Output {
 	for _, b := range c.ballots {
 		if b.vote == nil && !now.Before(b.deadline) {
@@ -154,7 +161,7 @@ func (c *Coordinator) expireVotes(now time.Time) protocol.Output {
 // agreed or still asked for if possible, else with the agreed ones, else anew.
 func (c *Coordinator) lose(now time.Time, lost *ballot, reasons []protocol.Reason) protocol.Output {
 	c.excluded[auction.KeyOf(lost.bid)] = true
-	c.refusals = append(c.refusals, reasons...)
+	c.keep(reasons)
 	c.ballots = slices.DeleteFunc(c.ballots, func(b *ballot) bool { return b == lost })
 	if len(c.excluded) <= maxElections {
 		for _, fixed := range [][]clearing.Bid{c.Chosen(), c.agreed(), nil} {

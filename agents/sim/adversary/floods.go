@@ -17,7 +17,8 @@ const (
 
 // floods is a seller that now and then says hundreds of things a second to
 // everybody: bids in every auction it has heard of, votes that nobody asked for,
-// calls for proposals, presences, and questions to the bank.
+// calls for proposals, presences, and questions to the bank. And now and then it
+// hails on one honest site: every message opens a thread of its own.
 func floods(s *market.Stage) {
 	var calls []protocol.Message
 	h := seller(s, s.Name, cheap(), func(b *bent) {
@@ -41,6 +42,34 @@ func floods(s *market.Stage) {
 			s.World().After(time.Duration(i)*floodGap, func() { playBack(s, h, noise(s, calls, i)) })
 		}
 	})
+	hails := 0
+	s.Often(time.Hour, func() {
+		hails++
+		sites := s.Sites()
+		to, document := sites[s.Chance.N(len(sites))], s.Document(s.World().Now())
+		for i := range hailSize {
+			talk := fmt.Sprintf("%s-hail-%d-%d", s.Name, hails, i)
+			s.World().After(time.Duration(i)*floodGap, func() { playBack(s, h, hail(s, to, talk, document, i)) })
+		}
+	})
+}
+
+// A hail is so many messages: more than an agent may remember threads, and, of
+// one in hailCalls, auctions of one buyer.
+const (
+	hailSize  = 1400
+	hailCalls = 4
+)
+
+// hail is one message that opens a thread: a call, or what no seller takes.
+func hail(s *market.Stage, to protocol.AgentID, talk string, document []byte, i int) protocol.Message {
+	if i%hailCalls > 0 {
+		return say(to, protocol.QueryRef, protocol.ProtocolRequest, talk, message.OutcomeQuery{Contract: someContract(s)})
+	}
+	m := say(to, protocol.CFP, protocol.ProtocolAuction, talk, message.CallForProposals{
+		Round: 1, Document: document, Objective: protocol.ObjectiveCost, Terms: []protocol.Terms{s.Cast().Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation}})
+	m.ReplyBy = s.World().Now().Add(protocol.DefaultRoundLimit)
+	return m
 }
 
 // A flooded round gets so many proposals, each with so many copies of every offer.

@@ -29,17 +29,30 @@ func hoarders(s *market.Stage) {
 		s.Often(10*time.Minute, func() {
 			calls++
 			s.World().Do(h, func(now time.Time) protocol.Output { return callAll(s, h, now, calls) })
+			if calls%hoardMany == 1 {
+				s.World().Do(h, func(now time.Time) protocol.Output { return callMany(s, h, now, calls) })
+			}
 		})
 	}
 }
 
 // callAll asks every honest site for all that one order can want.
 func callAll(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output {
+	return callFor(s, h, now, fmt.Sprintf("%s-%d", h.Name, n), longFor(now))
+}
+
+// callMany asks for so many small things that all of them together would keep a
+// slow batch system busy for longer than anybody holds.
+func callMany(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output {
+	return callFor(s, h, now, fmt.Sprintf("%s-many-%d", h.Name, n), manyFor(now))
+}
+
+func callFor(s *market.Stage, h *sim.Host, now time.Time, conversation string, document []byte) protocol.Output {
 	m := protocol.Message{
 		Performative: protocol.CFP, Sender: h.ID(), Receivers: s.Sites(), Protocol: protocol.ProtocolAuction,
-		Conversation: fmt.Sprintf("%s-%d", h.Name, n), ReplyWith: "r1", ReplyBy: now.Add(protocol.DefaultRoundLimit),
+		Conversation: conversation, ReplyWith: "r1", ReplyBy: now.Add(protocol.DefaultRoundLimit),
 		Body: message.CallForProposals{
-			Round: 1, Document: longFor(now), Objective: protocol.ObjectiveCost,
+			Round: 1, Document: document, Objective: protocol.ObjectiveCost,
 			Terms: []protocol.Terms{s.Cast().Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation},
 		},
 	}
@@ -51,7 +64,21 @@ func callAll(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output
 const (
 	hoardDays  = 10
 	hoardCores = 64
+	hoardUnits = 80 // small ones, more than may wait in one batch system
+	hoardMany  = 9  // every so many orders is for small ones
 )
+
+// manyFor is a document for many single cores of ten minutes, all in one day.
+func manyFor(now time.Time) []byte {
+	var d rfql.Draft
+	from := now.Truncate(time.Minute).Add((hoardDays + 1) * 24 * time.Hour)
+	for range hoardUnits {
+		d.Requests = append(d.Requests, rfql.DraftRequest{
+			Price: 90 * protocol.Credit, TotalCores: 1, NotBefore: from, End: from.Add(24 * time.Hour), Wall: 10 * time.Minute,
+		})
+	}
+	return written(d, now)
+}
 
 // longFor is a document for a whole day's cores on each of some days.
 func longFor(now time.Time) []byte {
@@ -62,6 +89,10 @@ func longFor(now time.Time) []byte {
 			Price: 90 * protocol.Credit, TotalCores: hoardCores, NotBefore: from, End: from.Add(24 * time.Hour), Wall: 24 * time.Hour,
 		})
 	}
+	return written(d, now)
+}
+
+func written(d rfql.Draft, now time.Time) []byte {
 	doc, err := rfql.Check(d, now)
 	if err != nil {
 		panic(fmt.Sprintf("adversary: what hoarders want: %v", err))

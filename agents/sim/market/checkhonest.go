@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ramp/agents/resource"
 	"ramp/agents/sim"
 	"ramp/bank/ledger"
 	"ramp/protocol"
@@ -20,7 +21,13 @@ type honestBook struct {
 	bundles map[string]protocol.ContractID          // of a user's conversation, so that each is opened once
 	given   map[refundKey]bool                      // units whose refund an honest site has signed
 	spent   map[protocol.AgentID]protocol.Credits   // by honest users, less refunds
-	held    map[holding]map[claimKey]protocol.Slot  // what dishonest users hold at honest sites
+	held    map[holding]map[claimKey]heldUnit       // what dishonest users hold at honest sites
+}
+
+// heldUnit is one that is held and not bought.
+type heldUnit struct {
+	slot  protocol.Slot
+	waits bool // for the batch system
 }
 
 // holding is one user's at one site.
@@ -29,7 +36,7 @@ type holding struct{ site, user protocol.AgentID }
 func newHonestBook() honestBook {
 	return honestBook{
 		signed: map[protocol.ContractID]protocol.Bundle{}, bundles: map[string]protocol.ContractID{}, given: map[refundKey]bool{},
-		spent: map[protocol.AgentID]protocol.Credits{}, held: map[holding]map[claimKey]protocol.Slot{},
+		spent: map[protocol.AgentID]protocol.Credits{}, held: map[holding]map[claimKey]heldUnit{},
 	}
 }
 
@@ -63,10 +70,10 @@ func (c *Checks) siteGives(site protocol.AgentID, d siteDeal) {
 			continue
 		}
 		if c.loss.held[at] == nil {
-			c.loss.held[at] = map[claimKey]protocol.Slot{}
+			c.loss.held[at] = map[claimKey]heldUnit{}
 		}
 		if row.State == "reserving" || row.State == "held" || row.State == "countersigned" {
-			c.loss.held[at][key] = row.Item.Slot
+			c.loss.held[at][key] = heldUnit{row.Item.Slot, row.State == "reserving"}
 		} else {
 			delete(c.loss.held[at], key)
 		}
@@ -80,9 +87,12 @@ func (c *Checks) siteGives(site protocol.AgentID, d siteDeal) {
 // A restart of the site forgives what was held and let go before it, and a doubt
 // (of what was countersigned) outlasts any hold; so only what is held now counts.
 func (c *Checks) boundHolds(at holding) {
-	n, seconds := len(c.loss.held[at]), int64(0)
-	for _, slot := range c.loss.held[at] {
-		seconds += int64(slot.Cores) * int64(slot.Wall()/time.Second)
+	n, waits, seconds := len(c.loss.held[at]), 0, int64(0)
+	for _, u := range c.loss.held[at] {
+		seconds += int64(u.slot.Cores) * int64(u.slot.Wall()/time.Second)
+		if u.waits {
+			waits++
+		}
 	}
 	if n == 0 {
 		return
@@ -91,6 +101,8 @@ func (c *Checks) boundHolds(at holding) {
 	most := int64(cores) * holdSeconds
 	c.check(HonestLoseNothing, n <= protocol.MaxUnits && seconds <= most,
 		"%s holds %d units of %s at once, %d core-seconds; at most %d and %d", at.user.Name(), n, at.site.Name(), seconds, protocol.MaxUnits, most)
+	c.check(HonestLoseNothing, waits <= resource.DefaultReserves,
+		"%s has %d units of %s wait for its batch system, at most %d", at.user.Name(), waits, at.site.Name(), resource.DefaultReserves)
 }
 
 // holdSeconds is for how long one buyer may hold a whole machine within an hour: a

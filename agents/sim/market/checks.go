@@ -48,7 +48,8 @@ type Violation struct {
 
 // Checks holds a market against the invariants, record by record as they become
 // durable. It reads only what is durable and what was delivered, and decodes it
-// by itself; it never asks a role what it thinks.
+// by itself; it never asks a role what it thinks, but for how much it keeps in
+// memory.
 type Checks struct {
 	m          *Market
 	bank       bankBook
@@ -62,6 +63,7 @@ type Checks struct {
 	loss       honestBook
 	jobs       jobBook
 	bids       bidsBook
+	ticks      int
 }
 
 // NewChecks makes checks for one market; give them to New, and Watch it then.
@@ -184,19 +186,10 @@ const tickPeriod = 30 * time.Second
 // tick looks at holds and queues now, and again after a while.
 func (c *Checks) tick() {
 	c.checkHolds()
-	for _, h := range c.m.World.Hosts() {
-		if c.m.World.Elapsed() < peace {
-			break // accounts are being opened, all at once
-		}
-		c.check(Bounded, h.Waiting() <= maxWaiting, "%s: %d outputs wait for the disk, at most %d", h.Name, h.Waiting(), maxWaiting)
-	}
+	c.checkSizes()
 	c.judgeBids()
 	c.m.World.After(tickPeriod, c.tick)
 }
-
-// maxWaiting is how many outputs of a role may wait for the disk: the live
-// agent's bound.
-const maxWaiting = 1024
 
 // Finish looks at a market that has settled: everything is over, and journals,
 // batch systems and ledger agree.

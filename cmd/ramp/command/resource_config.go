@@ -21,22 +21,23 @@ import (
 
 // resourceConfig is what a site says about a resource.
 type resourceConfig struct {
-	Driver     string           `yaml:"driver"` // swf, local, slurm, pbs or command
-	SWF        swfConfig        `yaml:"swf,omitempty"`
-	Local      localConfig      `yaml:"local,omitempty"`
-	Slurm      slurmConfig      `yaml:"slurm,omitempty"`
-	PBS        pbsConfig        `yaml:"pbs,omitempty"`
-	Command    commandConfig    `yaml:"command,omitempty"`
-	StartPrice string           `yaml:"start_price"` // credits per core-hour
-	MinPrice   string           `yaml:"minimum_price"`
-	Rounds     int              `yaml:"rounds,omitempty"` // anticipated rounds of bidding, n
-	Pay        []payConfig      `yaml:"pay"`              // banks and currencies it deals in
-	Modes      []string         `yaml:"modes,omitempty"`  // when it is paid; none: on-reservation
-	Properties propertiesConfig `yaml:"properties,omitempty"`
-	Horizon    span             `yaml:"horizon,omitempty"`
-	Hold       span             `yaml:"hold,omitempty"`
-	Cancel     cancelConfig     `yaml:"cancellation,omitempty"`
-	BuyerHolds int              `yaml:"buyer_holds,omitempty"` // unsold units that one buyer may hold
+	Driver        string           `yaml:"driver"` // swf, local, slurm, pbs or command
+	SWF           swfConfig        `yaml:"swf,omitempty"`
+	Local         localConfig      `yaml:"local,omitempty"`
+	Slurm         slurmConfig      `yaml:"slurm,omitempty"`
+	PBS           pbsConfig        `yaml:"pbs,omitempty"`
+	Command       commandConfig    `yaml:"command,omitempty"`
+	StartPrice    string           `yaml:"start_price"` // credits per core-hour
+	MinPrice      string           `yaml:"minimum_price"`
+	Rounds        int              `yaml:"rounds,omitempty"` // anticipated rounds of bidding, n
+	Pay           []payConfig      `yaml:"pay"`              // banks and currencies it deals in
+	Modes         []string         `yaml:"modes,omitempty"`  // when it is paid; none: on-reservation
+	Properties    propertiesConfig `yaml:"properties,omitempty"`
+	Horizon       span             `yaml:"horizon,omitempty"`
+	Hold          span             `yaml:"hold,omitempty"`
+	Cancel        cancelConfig     `yaml:"cancellation,omitempty"`
+	BuyerHolds    int              `yaml:"buyer_holds,omitempty"`    // unsold units that one buyer may hold
+	BuyerReserves int              `yaml:"buyer_reserves,omitempty"` // of them, those that the batch system has not granted yet
 }
 
 // swfConfig is a workload log as a live machine.
@@ -241,7 +242,7 @@ func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat sp
 			OS: p.OS, OSVersion: p.OSVersion, Arch: p.Arch, CPUSpeed: p.CPUSpeed, Bandwidth: p.Bandwidth,
 			RAMPerCore: p.RAMPerCore, TotalDisk: p.TotalDisk, NodeDisk: p.NodeDisk, NodeCores: p.NodeCores, Cores: cores,
 		},
-		Horizon: time.Duration(r.Horizon), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, Heartbeat: time.Duration(heartbeat),
+		Horizon: time.Duration(r.Horizon), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, BuyerReserves: r.BuyerReserves, Heartbeat: time.Duration(heartbeat),
 	}
 	cfg.TTL = presenceTTL(heartbeat)
 	if r.Cancel.Before != nil {
