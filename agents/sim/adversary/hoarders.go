@@ -29,7 +29,7 @@ func hoarders(s *market.Stage) {
 		s.Often(10*time.Minute, func() {
 			calls++
 			s.World().Do(h, func(now time.Time) protocol.Output { return callAll(s, h, now, calls) })
-			if calls%hoardMany == 1 {
+			if i == 0 && calls%hoardMany == 1 {
 				s.World().Do(h, func(now time.Time) protocol.Output { return callMany(s, h, now, calls) })
 			}
 		})
@@ -65,7 +65,7 @@ const (
 	hoardDays  = 10
 	hoardCores = 64
 	hoardUnits = 80 // small ones, more than may wait in one batch system
-	hoardMany  = 9  // every so many orders is for small ones
+	hoardMany  = 9  // every so many orders of the first of them is for small ones
 )
 
 // manyFor is a document for many single cores of ten minutes, all in one day.

@@ -42,6 +42,8 @@ func (c *Checks) checkSize(h *sim.Host) {
 		return
 	}
 	for _, s := range role.Sizes() {
-		c.check(Bounded, s.N <= s.Most, "%s keeps %d %s, at most %d", h.Name, s.N, s.Of, s.Most)
+		if s.N > s.Most {
+			c.check(Bounded, false, "%s keeps %d %s, at most %d", h.Name, s.N, s.Of, s.Most)
+		}
 	}
 }
