@@ -29,7 +29,7 @@ func setBankBody(e *wire.Envelope, body protocol.Body) bool {
 	case message.Readmission:
 		e.Body = &wire.Envelope_Readmission{Readmission: &wire.Readmission{Receipt: b.Receipt.DER, Bundle: b.Bundle.DER}}
 	default:
-		return false
+		return setLaunchBody(e, body)
 	}
 	return true
 }
@@ -60,7 +60,7 @@ func (r *reader) bankBody(e *wire.Envelope) protocol.Body {
 	case *wire.Envelope_Readmission:
 		return r.readmission(b.Readmission)
 	}
-	return nil
+	return r.launchBody(e)
 }
 
 // token reads a name as long as a conversation's, which must be there.

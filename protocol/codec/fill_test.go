@@ -91,7 +91,16 @@ func (f *filler) special(x any, field string) (any, bool) {
 		return protocol.ObjectiveCostTime, true
 	case []byte:
 		return []byte(fmt.Sprintf("<xml n=\"%d\"/>", f.next())), true
+	case protocol.JobState:
+		return protocol.JobSuspended, true
+	case message.LaunchVerb:
+		return message.VerbJoin, true
+	case message.LaunchStage:
+		return message.StageGathering, true
 	case string:
+		if field == "SHA256" {
+			return fmt.Sprintf("%064x", f.next()), true
+		}
 		if field == "Currency" || field == "From" || field == "To" {
 			return "CUR" + string(rune('A'+f.next()%26)), true
 		}
@@ -174,6 +183,9 @@ func samples() []sample {
 		{protocol.Request, request, message.ExchangeRequest{}},
 		{protocol.Agree, request, message.Quoted{}},
 		{protocol.Request, request, message.Readmission{}},
+		{protocol.Request, request, message.Launch{}},
+		{protocol.Request, request, message.LaunchOrder{}},
+		{protocol.Inform, request, message.LaunchStatus{}},
 	}
 }
 

@@ -55,6 +55,18 @@ func allowedBank(body protocol.Body, act protocol.Performative) bool {
 	case message.Vouched, message.Quoted:
 		return act == protocol.Agree
 	}
+	return allowedLaunch(body, act)
+}
+
+// allowedLaunch is the part of the table for what runs in a slot, under
+// fipa-request.
+func allowedLaunch(body protocol.Body, act protocol.Performative) bool {
+	switch body.(type) {
+	case message.Launch, message.LaunchOrder:
+		return act == protocol.Request
+	case message.LaunchStatus:
+		return among(act, protocol.Agree, protocol.Inform)
+	}
 	return false
 }
 

@@ -44,6 +44,9 @@ quote:             agree/fipa-request
 readmission:       request/fipa-request
 proof-query:       query-ref/fipa-request
 proof:             inform/fipa-request
+launch:            request/fipa-request
+launch-order:      request/fipa-request
+launch-status:     agree/fipa-request inform/fipa-request
 `
 
 func TestOnlyTheStagesOfTheProtocolAreAllowed(t *testing.T) {

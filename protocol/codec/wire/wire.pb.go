@@ -66,6 +66,9 @@ type Envelope struct {
 	//	*Envelope_ExchangeRequest
 	//	*Envelope_Quote
 	//	*Envelope_Readmission
+	//	*Envelope_Launch
+	//	*Envelope_LaunchOrder
+	//	*Envelope_LaunchStatus
 	//	*Envelope_ProofQuery
 	//	*Envelope_Proof
 	Body          isEnvelope_Body `protobuf_oneof:"body"`
@@ -409,6 +412,33 @@ func (x *Envelope) GetReadmission() *Readmission {
 	return nil
 }
 
+func (x *Envelope) GetLaunch() *Launch {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_Launch); ok {
+			return x.Launch
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetLaunchOrder() *LaunchOrder {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_LaunchOrder); ok {
+			return x.LaunchOrder
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetLaunchStatus() *LaunchStatus {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_LaunchStatus); ok {
+			return x.LaunchStatus
+		}
+	}
+	return nil
+}
+
 func (x *Envelope) GetProofQuery() *ProofQuery {
 	if x != nil {
 		if x, ok := x.Body.(*Envelope_ProofQuery); ok {
@@ -539,6 +569,18 @@ type Envelope_Readmission struct {
 	Readmission *Readmission `protobuf:"bytes,42,opt,name=readmission,proto3,oneof"`
 }
 
+type Envelope_Launch struct {
+	Launch *Launch `protobuf:"bytes,43,opt,name=launch,proto3,oneof"`
+}
+
+type Envelope_LaunchOrder struct {
+	LaunchOrder *LaunchOrder `protobuf:"bytes,44,opt,name=launch_order,json=launchOrder,proto3,oneof"`
+}
+
+type Envelope_LaunchStatus struct {
+	LaunchStatus *LaunchStatus `protobuf:"bytes,45,opt,name=launch_status,json=launchStatus,proto3,oneof"`
+}
+
 type Envelope_ProofQuery struct {
 	ProofQuery *ProofQuery `protobuf:"bytes,50,opt,name=proof_query,json=proofQuery,proto3,oneof"`
 }
@@ -600,6 +642,12 @@ func (*Envelope_ExchangeRequest) isEnvelope_Body() {}
 func (*Envelope_Quote) isEnvelope_Body() {}
 
 func (*Envelope_Readmission) isEnvelope_Body() {}
+
+func (*Envelope_Launch) isEnvelope_Body() {}
+
+func (*Envelope_LaunchOrder) isEnvelope_Body() {}
+
+func (*Envelope_LaunchStatus) isEnvelope_Body() {}
 
 func (*Envelope_ProofQuery) isEnvelope_Body() {}
 
@@ -3177,12 +3225,600 @@ func (x *Readmission) GetBundle() []byte {
 	return nil
 }
 
+type StagedFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Exec          bool                   `protobuf:"varint,4,opt,name=exec,proto3" json:"exec,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StagedFile) Reset() {
+	*x = StagedFile{}
+	mi := &file_wire_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StagedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StagedFile) ProtoMessage() {}
+
+func (x *StagedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
+func (*StagedFile) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *StagedFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *StagedFile) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *StagedFile) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *StagedFile) GetExec() bool {
+	if x != nil {
+		return x.Exec
+	}
+	return false
+}
+
+type Param struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Param) Reset() {
+	*x = Param{}
+	mi := &file_wire_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Param) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Param) ProtoMessage() {}
+
+func (x *Param) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Param.ProtoReflect.Descriptor instead.
+func (*Param) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Param) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Param) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+type Launch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contract      string                 `protobuf:"bytes,1,opt,name=contract,proto3" json:"contract,omitempty"`
+	Unit          int64                  `protobuf:"varint,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	App           string                 `protobuf:"bytes,4,opt,name=app,proto3" json:"app,omitempty"`
+	Params        []*Param               `protobuf:"bytes,5,rep,name=params,proto3" json:"params,omitempty"`
+	Command       [][]byte               `protobuf:"bytes,6,rep,name=command,proto3" json:"command,omitempty"`
+	Inputs        []*StagedFile          `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Launch) Reset() {
+	*x = Launch{}
+	mi := &file_wire_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Launch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Launch) ProtoMessage() {}
+
+func (x *Launch) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Launch.ProtoReflect.Descriptor instead.
+func (*Launch) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *Launch) GetContract() string {
+	if x != nil {
+		return x.Contract
+	}
+	return ""
+}
+
+func (x *Launch) GetUnit() int64 {
+	if x != nil {
+		return x.Unit
+	}
+	return 0
+}
+
+func (x *Launch) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Launch) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
+func (x *Launch) GetParams() []*Param {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+func (x *Launch) GetCommand() [][]byte {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *Launch) GetInputs() []*StagedFile {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+type Peer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Unit          int64                  `protobuf:"varint,1,opt,name=unit,proto3" json:"unit,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Start         int64                  `protobuf:"fixed64,3,opt,name=start,proto3" json:"start,omitempty"`
+	End           int64                  `protobuf:"fixed64,4,opt,name=end,proto3" json:"end,omitempty"`
+	Cores         int64                  `protobuf:"varint,5,opt,name=cores,proto3" json:"cores,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Peer) Reset() {
+	*x = Peer{}
+	mi := &file_wire_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Peer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Peer) ProtoMessage() {}
+
+func (x *Peer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Peer.ProtoReflect.Descriptor instead.
+func (*Peer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Peer) GetUnit() int64 {
+	if x != nil {
+		return x.Unit
+	}
+	return 0
+}
+
+func (x *Peer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Peer) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *Peer) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *Peer) GetCores() int64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+type LaunchOrder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contract      string                 `protobuf:"bytes,1,opt,name=contract,proto3" json:"contract,omitempty"`
+	Unit          int64                  `protobuf:"varint,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	Verb          string                 `protobuf:"bytes,4,opt,name=verb,proto3" json:"verb,omitempty"`
+	Peers         []*Peer                `protobuf:"bytes,5,rep,name=peers,proto3" json:"peers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LaunchOrder) Reset() {
+	*x = LaunchOrder{}
+	mi := &file_wire_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LaunchOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LaunchOrder) ProtoMessage() {}
+
+func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LaunchOrder.ProtoReflect.Descriptor instead.
+func (*LaunchOrder) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *LaunchOrder) GetContract() string {
+	if x != nil {
+		return x.Contract
+	}
+	return ""
+}
+
+func (x *LaunchOrder) GetUnit() int64 {
+	if x != nil {
+		return x.Unit
+	}
+	return 0
+}
+
+func (x *LaunchOrder) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *LaunchOrder) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *LaunchOrder) GetPeers() []*Peer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+type JobStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	State         string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	Exit          int64                  `protobuf:"varint,2,opt,name=exit,proto3" json:"exit,omitempty"`
+	Started       int64                  `protobuf:"fixed64,3,opt,name=started,proto3" json:"started,omitempty"`
+	Ended         int64                  `protobuf:"fixed64,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	Cpu           int64                  `protobuf:"varint,5,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	Wall          int64                  `protobuf:"varint,6,opt,name=wall,proto3" json:"wall,omitempty"`
+	Share         int64                  `protobuf:"varint,7,opt,name=share,proto3" json:"share,omitempty"`
+	Memory        int64                  `protobuf:"varint,8,opt,name=memory,proto3" json:"memory,omitempty"`
+	Note          string                 `protobuf:"bytes,9,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobStatus) Reset() {
+	*x = JobStatus{}
+	mi := &file_wire_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobStatus) ProtoMessage() {}
+
+func (x *JobStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
+func (*JobStatus) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *JobStatus) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *JobStatus) GetExit() int64 {
+	if x != nil {
+		return x.Exit
+	}
+	return 0
+}
+
+func (x *JobStatus) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *JobStatus) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *JobStatus) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
+func (x *JobStatus) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *JobStatus) GetShare() int64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *JobStatus) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *JobStatus) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type LaunchStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contract      string                 `protobuf:"bytes,1,opt,name=contract,proto3" json:"contract,omitempty"`
+	Unit          int64                  `protobuf:"varint,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	Missing       int64                  `protobuf:"varint,6,opt,name=missing,proto3" json:"missing,omitempty"`
+	Job           *JobStatus             `protobuf:"bytes,7,opt,name=job,proto3" json:"job,omitempty"`
+	Outputs       []*StagedFile          `protobuf:"bytes,8,rep,name=outputs,proto3" json:"outputs,omitempty"`
+	Keep          int64                  `protobuf:"fixed64,9,opt,name=keep,proto3" json:"keep,omitempty"`
+	Why           string                 `protobuf:"bytes,10,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LaunchStatus) Reset() {
+	*x = LaunchStatus{}
+	mi := &file_wire_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LaunchStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LaunchStatus) ProtoMessage() {}
+
+func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LaunchStatus.ProtoReflect.Descriptor instead.
+func (*LaunchStatus) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *LaunchStatus) GetContract() string {
+	if x != nil {
+		return x.Contract
+	}
+	return ""
+}
+
+func (x *LaunchStatus) GetUnit() int64 {
+	if x != nil {
+		return x.Unit
+	}
+	return 0
+}
+
+func (x *LaunchStatus) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *LaunchStatus) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *LaunchStatus) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *LaunchStatus) GetMissing() int64 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *LaunchStatus) GetJob() *JobStatus {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *LaunchStatus) GetOutputs() []*StagedFile {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
+func (x *LaunchStatus) GetKeep() int64 {
+	if x != nil {
+		return x.Keep
+	}
+	return 0
+}
+
+func (x *LaunchStatus) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\tramp.wire\"\x87\x0f\n" +
+	"wire.proto\x12\tramp.wire\"\xb1\x10\n" +
 	"\bEnvelope\x12\"\n" +
 	"\fperformative\x18\x01 \x01(\tR\fperformative\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\"\n" +
@@ -3225,7 +3861,10 @@ const file_wire_proto_rawDesc = "" +
 	"\rquote_request\x18' \x01(\v2\x17.ramp.wire.QuoteRequestH\x00R\fquoteRequest\x12G\n" +
 	"\x10exchange_request\x18( \x01(\v2\x1a.ramp.wire.ExchangeRequestH\x00R\x0fexchangeRequest\x12(\n" +
 	"\x05quote\x18) \x01(\v2\x10.ramp.wire.QuoteH\x00R\x05quote\x12:\n" +
-	"\vreadmission\x18* \x01(\v2\x16.ramp.wire.ReadmissionH\x00R\vreadmission\x128\n" +
+	"\vreadmission\x18* \x01(\v2\x16.ramp.wire.ReadmissionH\x00R\vreadmission\x12+\n" +
+	"\x06launch\x18+ \x01(\v2\x11.ramp.wire.LaunchH\x00R\x06launch\x12;\n" +
+	"\flaunch_order\x18, \x01(\v2\x16.ramp.wire.LaunchOrderH\x00R\vlaunchOrder\x12>\n" +
+	"\rlaunch_status\x18- \x01(\v2\x17.ramp.wire.LaunchStatusH\x00R\flaunchStatus\x128\n" +
 	"\vproof_query\x182 \x01(\v2\x15.ramp.wire.ProofQueryH\x00R\n" +
 	"proofQuery\x12(\n" +
 	"\x05proof\x183 \x01(\v2\x10.ramp.wire.ProofH\x00R\x05proofB\x06\n" +
@@ -3424,7 +4063,58 @@ const file_wire_proto_rawDesc = "" +
 	"\x05quote\x18\x01 \x01(\fR\x05quote\"?\n" +
 	"\vReadmission\x12\x18\n" +
 	"\areceipt\x18\x01 \x01(\fR\areceipt\x12\x16\n" +
-	"\x06bundle\x18\x02 \x01(\fR\x06bundleB\x1aZ\x18ramp/protocol/codec/wireb\x06proto3"
+	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"`\n" +
+	"\n" +
+	"StagedFile\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x12\n" +
+	"\x04exec\x18\x04 \x01(\bR\x04exec\"1\n" +
+	"\x05Param\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\xcd\x01\n" +
+	"\x06Launch\x12\x1a\n" +
+	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
+	"\x04unit\x18\x02 \x01(\x03R\x04unit\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x10\n" +
+	"\x03app\x18\x04 \x01(\tR\x03app\x12(\n" +
+	"\x06params\x18\x05 \x03(\v2\x10.ramp.wire.ParamR\x06params\x12\x18\n" +
+	"\acommand\x18\x06 \x03(\fR\acommand\x12-\n" +
+	"\x06inputs\x18\a \x03(\v2\x15.ramp.wire.StagedFileR\x06inputs\"r\n" +
+	"\x04Peer\x12\x12\n" +
+	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05start\x18\x03 \x01(\x10R\x05start\x12\x10\n" +
+	"\x03end\x18\x04 \x01(\x10R\x03end\x12\x14\n" +
+	"\x05cores\x18\x05 \x01(\x03R\x05cores\"\x88\x01\n" +
+	"\vLaunchOrder\x12\x1a\n" +
+	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
+	"\x04unit\x18\x02 \x01(\x03R\x04unit\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x12\n" +
+	"\x04verb\x18\x04 \x01(\tR\x04verb\x12%\n" +
+	"\x05peers\x18\x05 \x03(\v2\x0f.ramp.wire.PeerR\x05peers\"\xcd\x01\n" +
+	"\tJobStatus\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x12\n" +
+	"\x04exit\x18\x02 \x01(\x03R\x04exit\x12\x18\n" +
+	"\astarted\x18\x03 \x01(\x10R\astarted\x12\x14\n" +
+	"\x05ended\x18\x04 \x01(\x10R\x05ended\x12\x10\n" +
+	"\x03cpu\x18\x05 \x01(\x03R\x03cpu\x12\x12\n" +
+	"\x04wall\x18\x06 \x01(\x03R\x04wall\x12\x14\n" +
+	"\x05share\x18\a \x01(\x03R\x05share\x12\x16\n" +
+	"\x06memory\x18\b \x01(\x03R\x06memory\x12\x12\n" +
+	"\x04note\x18\t \x01(\tR\x04note\"\x97\x02\n" +
+	"\fLaunchStatus\x12\x1a\n" +
+	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
+	"\x04unit\x18\x02 \x01(\x03R\x04unit\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
+	"\x05stage\x18\x04 \x01(\tR\x05stage\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x18\n" +
+	"\amissing\x18\x06 \x01(\x03R\amissing\x12&\n" +
+	"\x03job\x18\a \x01(\v2\x14.ramp.wire.JobStatusR\x03job\x12/\n" +
+	"\aoutputs\x18\b \x03(\v2\x15.ramp.wire.StagedFileR\aoutputs\x12\x12\n" +
+	"\x04keep\x18\t \x01(\x10R\x04keep\x12\x10\n" +
+	"\x03why\x18\n" +
+	" \x01(\tR\x03whyB\x1aZ\x18ramp/protocol/codec/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -3438,7 +4128,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
 	(*Terms)(nil),            // 1: ramp.wire.Terms
@@ -3482,6 +4172,13 @@ var file_wire_proto_goTypes = []any{
 	(*ExchangeRequest)(nil),  // 39: ramp.wire.ExchangeRequest
 	(*Quote)(nil),            // 40: ramp.wire.Quote
 	(*Readmission)(nil),      // 41: ramp.wire.Readmission
+	(*StagedFile)(nil),       // 42: ramp.wire.StagedFile
+	(*Param)(nil),            // 43: ramp.wire.Param
+	(*Launch)(nil),           // 44: ramp.wire.Launch
+	(*Peer)(nil),             // 45: ramp.wire.Peer
+	(*LaunchOrder)(nil),      // 46: ramp.wire.LaunchOrder
+	(*JobStatus)(nil),        // 47: ramp.wire.JobStatus
+	(*LaunchStatus)(nil),     // 48: ramp.wire.LaunchStatus
 }
 var file_wire_proto_depIdxs = []int32{
 	3,  // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
@@ -3511,28 +4208,36 @@ var file_wire_proto_depIdxs = []int32{
 	39, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
 	40, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
 	41, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
-	30, // 27: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
-	31, // 28: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
-	2,  // 29: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
-	1,  // 30: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
-	4,  // 31: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
-	5,  // 32: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
-	1,  // 33: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	8,  // 34: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	11, // 35: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
-	9,  // 36: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	7,  // 37: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	10, // 38: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	10, // 39: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	9,  // 40: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	15, // 41: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	27, // 42: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	32, // 43: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	44, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
+	46, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
+	48, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
+	30, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
+	31, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
+	2,  // 32: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
+	1,  // 33: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
+	4,  // 34: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
+	5,  // 35: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
+	1,  // 36: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
+	8,  // 37: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	11, // 38: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
+	9,  // 39: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	7,  // 40: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	10, // 41: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	10, // 42: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	9,  // 43: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	15, // 44: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	27, // 45: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	32, // 46: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	43, // 47: ramp.wire.Launch.params:type_name -> ramp.wire.Param
+	42, // 48: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
+	45, // 49: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
+	47, // 50: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
+	42, // 51: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3568,6 +4273,9 @@ func file_wire_proto_init() {
 		(*Envelope_ExchangeRequest)(nil),
 		(*Envelope_Quote)(nil),
 		(*Envelope_Readmission)(nil),
+		(*Envelope_Launch)(nil),
+		(*Envelope_LaunchOrder)(nil),
+		(*Envelope_LaunchStatus)(nil),
 		(*Envelope_ProofQuery)(nil),
 		(*Envelope_Proof)(nil),
 	}
@@ -3577,7 +4285,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
