@@ -105,6 +105,7 @@ const (
 	LocalHistory AgentID = ".history" // the store's past, for statements
 	LocalControl AgentID = ".control" // the control socket: the agent's owner
 	LocalMesh    AgentID = ".mesh"    // the transport, when it cannot deliver
+	LocalFiles   AgentID = ".files"   // what travels with jobs: inputs and outputs
 	Everyone     AgentID = ".everyone"
 )
 

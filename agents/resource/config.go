@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ramp/agents/resource/forecast"
+	"ramp/agents/resource/launch"
 	"ramp/agents/resource/pricing"
 	"ramp/protocol"
 	"ramp/protocol/auction"
@@ -37,6 +38,8 @@ type Config struct {
 
 	Heartbeat time.Duration // between presences; protocol.HeartbeatPeriod
 	TTL       time.Duration // of a presence; protocol.PresenceTTL
+
+	Launch launch.Config // what may run in what is sold; its zero value: nothing
 }
 
 // defaultWeek is how much of the machine one buyer may hold per hour and not
@@ -105,6 +108,9 @@ func (c Config) Validate() error {
 	if err := c.participant().Validate(); err != nil {
 		return fmt.Errorf("resource: %w", err)
 	}
+	if err := c.Launch.Validate(); err != nil {
+		return fmt.Errorf("resource: jobs: %w", err)
+	}
 	return nil
 }
 
@@ -122,6 +128,13 @@ func (c Config) participant() reserve.ParticipantConfig {
 		Self: c.Credential.ID, Terms: c.Terms, Modes: c.Modes, Notary: notary{c.Credential},
 		Hold: c.Hold, BuyerHolds: c.BuyerHolds, BuyerReserves: c.BuyerReserves, BuyerCoreSeconds: c.BuyerCoreSeconds, Cancellation: c.Cancellation,
 	}
+}
+
+// launches is the part of the Config that programs need.
+func (c Config) launches() launch.Config {
+	l := c.Launch
+	l.Self = c.Credential.ID
+	return l
 }
 
 // priced is a price band as auctions ask it.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ramp/agents/resource/calendar"
+	"ramp/agents/resource/launch"
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/message"
@@ -33,6 +34,7 @@ type Role struct {
 	market   market
 	sellers  *auction.Sellers
 	promises *reserve.Participant
+	launches *launch.Site
 	quotes   ring[message.QuoteLine]
 	strange  ring[thread] // threads that were answered not-understood
 	drained  *drained     // by the site's owner
@@ -79,7 +81,11 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	if err != nil {
 		return nil, protocol.Output{}, err
 	}
-	return r, out.Join(r.poll(now)).Join(r.beat(now)), nil
+	var runs protocol.Output
+	if r.launches, runs, err = launch.New(cfg.launches(), r.promises, tables, now); err != nil {
+		return nil, protocol.Output{}, err
+	}
+	return r, out.Join(runs).Join(r.poll(now)).Join(r.beat(now)), nil
 }
 
 // readTables reads what is the agent's own beside its promises.
@@ -124,6 +130,9 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 			return r.accept(now, m, body)
 		}
 	}
+	if out, ok := r.launches.Receive(now, m); ok {
+		return out
+	}
 	return r.commit(now, m)
 }
 
@@ -161,7 +170,7 @@ func (r *Role) refuse(m protocol.Message, body message.Refusal) protocol.Output 
 // Wake does what is due: holds that end, banks and the batch system to be asked,
 // the next presence.
 func (r *Role) Wake(now time.Time) protocol.Output {
-	out := r.promises.Wake(now)
+	out := r.promises.Wake(now).Join(r.launches.Wake(now))
 	if !now.Before(r.pollAt) {
 		r.market.forget(now)
 		out = out.Join(r.poll(now))
@@ -191,6 +200,9 @@ func (r *Role) Reservations() []message.ReservationLine { return r.promises.Rese
 // Offers are the lines of the last offers and refusals, oldest first, at most
 // MaxQuotes.
 func (r *Role) Offers() []message.QuoteLine { return r.quotes.all() }
+
+// Launches are the programs that run, or ran, in what was sold.
+func (r *Role) Launches() *launch.Site { return r.launches }
 
 // Check explains what the agent would offer for a document, round by round, to
 // a buyer who deals on its terms, if another seller always met its price. rounds

@@ -17,6 +17,7 @@ type Job struct {
 	User        string        // local account; empty: the agent's own
 	Dir         string        // the job's directory: it runs in Dir/work, and what it prints is in Dir/stdout and Dir/stderr
 	Memory      int64         // most bytes resident; 0: not limited
+	FileSize    int64         // most bytes of a file that it writes; 0: not limited
 }
 
 // Submit asks that a job begin (local, request). The answer is JobChanged, or

@@ -1,0 +1,127 @@
+package launch
+
+import (
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// prepared takes how many inputs are missing.
+func (s *Site) prepared(now time.Time, j *job, p message.Prepared) protocol.Output {
+	switch {
+	case j.Stage != message.StageStaging:
+		return protocol.Output{}
+	case p.Why != "":
+		return s.fail(now, j, p.Why)
+	case p.Missing > 0:
+		j.Missing = p.Missing
+		return s.tell(j) // nothing rests on it: after a restart the files are counted anew
+	}
+	j.Missing = 0
+	if j.Units > 1 && len(j.Peers) == 0 {
+		j.become(message.StageGathering)
+	} else {
+		j.become(message.StageReady)
+	}
+	return s.save(j).Join(s.tell(j)).Join(wake(j.due()))
+}
+
+// changed takes how a job stands.
+func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Output {
+	switch {
+	case !j.submitted() || c.Status == j.Status && j.Stage == message.StageSubmitted:
+		return wake(j.due())
+	case c.Status.Validate() != nil:
+		return wake(j.due()) // a driver that says what no batch system can say
+	}
+	j.Status = c.Status
+	if c.Status.State.Over() {
+		j.become(message.StageCollecting)
+		return s.save(j).Join(s.tell(j)).Join(s.collect(now, j))
+	}
+	if j.Stage == message.StageSubmitting {
+		j.become(message.StageSubmitted)
+		j.retryAt = now.Add(checkPeriod)
+	}
+	return s.save(j).Join(s.tell(j)).Join(wake(j.due()))
+}
+
+// jobRefused takes why a request about a job was not carried out.
+func (s *Site) jobRefused(now time.Time, j *job, r message.JobRefused) protocol.Output {
+	switch {
+	case r.Verb != "" || !j.submitted():
+		return wake(j.due()) // the buyer sees that nothing changed
+	case r.Reason.Code == protocol.CodeUnavailable:
+		return wake(j.due()) // it is asked again
+	case j.Stage == message.StageSubmitting:
+		return s.fail(now, j, "the batch system does not run it: "+r.Reason.Note)
+	case r.Reason.Code == protocol.CodeUnknown:
+		return s.lost(now, j)
+	}
+	return wake(j.due())
+}
+
+// lost takes that the batch system does not know a job that it had. One of which
+// nobody saw that it began is submitted again: the driver makes sure that it
+// begins once.
+func (s *Site) lost(now time.Time, j *job) protocol.Output {
+	if j.Status.Started.IsZero() && now.Before(j.Slot.End) {
+		j.become(message.StageSubmitting)
+		return s.save(j).Join(s.submit(now, j))
+	}
+	j.Status.State, j.Status.Ended = protocol.JobLost, now
+	j.Status.Note = "the batch system does not know what became of it"
+	j.become(message.StageCollecting)
+	return s.save(j).Join(s.tell(j)).Join(s.collect(now, j))
+}
+
+// collected takes what a job has left.
+func (s *Site) collected(now time.Time, j *job, c message.Collected) protocol.Output {
+	if j.Stage != message.StageCollecting {
+		return wake(j.due())
+	}
+	j.Outputs, j.Why, j.Keep = c.Outputs, c.Why, now.Add(s.cfg.Keep)
+	j.become(message.StageDone)
+	return s.save(j).Join(s.tell(j)).Join(wake(j.due()))
+}
+
+// fail ends a launch that never ran.
+func (s *Site) fail(now time.Time, j *job, why string) protocol.Output {
+	j.Why, j.Keep = why, now.Add(s.cfg.Keep)
+	j.become(message.StageFailed)
+	return s.save(j).Join(s.tell(j)).Join(wake(j.due()))
+}
+
+// Grant is what somebody may do with a job's files.
+type Grant struct {
+	Job     string
+	Stage   message.LaunchStage
+	Inputs  []protocol.StagedFile
+	Outputs []protocol.StagedFile
+	Over    bool // it prints no more
+}
+
+// Grant looks up the files of a launch for whom it belongs to.
+func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit int, id string) (Grant, bool) {
+	j := s.byKey[key{user, contract, unit, id}]
+	if j == nil {
+		return Grant{}, false
+	}
+	return Grant{Job: j.ID, Stage: j.Stage, Inputs: j.Inputs, Outputs: j.Outputs, Over: j.Stage == message.StageCollecting || j.Stage.Over()}, true
+}
+
+// Ended is the report at the end of a unit's last job, if one has run and is over:
+// what settlement after the fact rests on.
+func (s *Site) Ended(contract protocol.ContractID, unit int) (protocol.JobStatus, bool) {
+	var last *job
+	for _, j := range s.jobs { // in any order: the numbers of a unit's launches differ
+		if j.Contract == contract && j.Unit == unit && (last == nil || j.Number > last.Number) {
+			last = j
+		}
+	}
+	if last == nil || !last.Status.State.Over() {
+		return protocol.JobStatus{}, false
+	}
+	return last.Status, true
+}

@@ -1,0 +1,124 @@
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// job is one launch; the JSON names are stored.
+type job struct {
+	ID           string                `json:"-"` // the record's key
+	User         protocol.AgentID      `json:"user"`
+	Conversation string                `json:"conversation"`
+	Contract     protocol.ContractID   `json:"contract"`
+	Unit         int                   `json:"unit"`
+	Units        int                   `json:"units"` // of the purchase
+	Launch       string                `json:"launch"`
+	Number       int                   `json:"number"` // of the launches of its unit, from 1
+	Asked        string                `json:"asked"`  // what the buyer asked for, to know a repetition
+	Reservation  string                `json:"reservation"`
+	Slot         protocol.Slot         `json:"slot"`
+	Argv         []string              `json:"argv"`
+	Account      string                `json:"account,omitempty"`
+	Inputs       []protocol.StagedFile `json:"inputs,omitempty"`
+	Peers        []message.Peer        `json:"peers,omitempty"`
+	Stage        message.LaunchStage   `json:"stage"`
+	Missing      int                   `json:"missing,omitempty"`
+	Status       protocol.JobStatus    `json:"status"`
+	Outputs      []protocol.StagedFile `json:"outputs,omitempty"`
+	Keep         time.Time             `json:"keep,omitzero"`
+	Why          string                `json:"why,omitempty"`
+
+	retryAt time.Time
+	retries int
+}
+
+func (j *job) key() key { return key{j.User, j.Contract, j.Unit, j.Launch} }
+
+func (j *job) record() protocol.Record {
+	value, err := json.Marshal(j)
+	if err != nil {
+		panic(fmt.Sprintf("launch: job %s cannot be encoded: %v", j.ID, err)) // only our own types come here
+	}
+	return protocol.Record{Table: Table, Key: j.ID, Value: value}
+}
+
+func readJob(id string, value []byte) (*job, error) {
+	j := &job{ID: id}
+	if err := json.Unmarshal(value, j); err != nil {
+		return nil, fmt.Errorf("journal: table %s: %s: %w", Table, id, err)
+	}
+	if !j.Stage.Known() || j.Stage == message.StageAsked {
+		return nil, fmt.Errorf("journal: table %s: %s: stage %q", Table, id, j.Stage)
+	}
+	return j, nil
+}
+
+// become changes the stage. An edge that the package does not draw is a broken
+// invariant.
+func (j *job) become(next message.LaunchStage) {
+	if !edge(j.Stage, next) {
+		panic(fmt.Sprintf("launch: job %s cannot go from %q to %q", j.ID, j.Stage, next))
+	}
+	j.Stage, j.retryAt, j.retries = next, time.Time{}, 0
+}
+
+func edge(from, to message.LaunchStage) bool {
+	switch from {
+	case "":
+		return to == message.StageStaging
+	case message.StageStaging:
+		return to == message.StageGathering || to == message.StageReady || to == message.StageFailed
+	case message.StageGathering:
+		return to == message.StageReady || to == message.StageFailed
+	case message.StageReady:
+		return to == message.StageSubmitting || to == message.StageFailed
+	case message.StageSubmitting:
+		return to == message.StageSubmitted || to == message.StageFailed || to == message.StageCollecting
+	case message.StageSubmitted:
+		return to == message.StageCollecting || to == message.StageSubmitting
+	case message.StageCollecting:
+		return to == message.StageDone
+	}
+	return false
+}
+
+// due is when a launch wants to be woken.
+func (j *job) due() time.Time {
+	switch j.Stage {
+	case message.StageReady:
+		return j.Slot.Start
+	case message.StageStaging, message.StageGathering:
+		return j.Slot.End
+	case message.StageDone, message.StageFailed:
+		return later(j.Keep, j.Slot.End) // in its slot a launch's number must not come again
+	}
+	return j.retryAt
+}
+
+const maxDoublings = 6 // RetryFirst doubled so often is above RetryMost
+
+func (j *job) backOff(now time.Time) {
+	pause := protocol.RetryMost
+	if j.retries < maxDoublings {
+		pause = min(pause, protocol.RetryFirst<<j.retries)
+	}
+	j.retries++
+	j.retryAt = now.Add(pause)
+}
+
+// submitted reports whether the batch system may have the job.
+func (j *job) submitted() bool {
+	return j.Stage == message.StageSubmitting || j.Stage == message.StageSubmitted
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
