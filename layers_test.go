@@ -68,7 +68,7 @@ func table() []layer {
 		{"agents/resource/pricing", pure, "protocol", ""},
 		{"agents/bank", pure, "protocol protocol/contract protocol/message bank/ledger", ""},
 		{"agents/queue", impure, "protocol protocol/message", ""},
-		{"agents/queue/local", impure, "protocol protocol/message agents/queue", ""},
+		{"agents/queue/local", impure, "protocol protocol/message agents/queue", "golang.org/x/sys"},
 		{"agents/queue/slurm", impure, "protocol protocol/message agents/queue", ""},
 		{"agents/queue/pbs", impure, "protocol protocol/message agents/queue", ""},
 		{"agents/queue/command", impure, "protocol protocol/message agents/queue", ""},

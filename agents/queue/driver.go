@@ -14,7 +14,8 @@
 //   - A QueueChanged tells the state after every answer that was delivered before
 //     it.
 //
-// Loop is the goroutine that drivers have in common; what differs is a System.
+// Loop is the goroutine that drivers have in common; what differs is a System, and
+// whether it has Jobs: the power to run programs in what it has reserved.
 package queue
 
 import (
@@ -77,11 +78,14 @@ type Loop struct {
 	down     time.Time     // since when the state cannot be read; zero: it can
 	told     time.Time     // when the state was
 	gap      time.Duration // until it is told again without being asked
+	watch    watch         // the jobs that run
 }
 
 // NewLoop makes a Loop; Run starts it.
 func NewLoop(agent protocol.AgentID, s System, now func() time.Time, log *slog.Logger) *Loop {
-	return &Loop{agent: agent, system: s, now: now, log: log, requests: make(chan protocol.Message, MaxRequests)}
+	l := &Loop{agent: agent, system: s, now: now, log: log, requests: make(chan protocol.Message, MaxRequests)}
+	l.watch = newWatch(s)
+	return l
 }
 
 // Send queues a request; see MaxRequests.
@@ -112,7 +116,7 @@ func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error 
 		case <-timer.C:
 		}
 		changed, due := l.system.Advance(l.now())
-		dirty, next = dirty || changed, due
+		dirty, next = dirty || changed, protocol.Earlier(due, l.look(deliver))
 		if asked || dirty && l.now().Sub(l.told) >= l.gap {
 			l.tell(deliver)
 			dirty = false
@@ -188,6 +192,8 @@ func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (cha
 		body = used
 	case message.QueueQuery:
 		return false, true
+	case message.Submit, message.Signal, message.JobQuery:
+		body = l.job(now, r)
 	default:
 		l.log.Warn("batch system: a request that it does not know is dropped", "kind", m.Body.Kind())
 		return false, false

@@ -46,9 +46,9 @@ type Signal struct {
 	Verb JobSignal
 }
 
-// JobQuery asks how a job stands (local, query-ref). The answer is JobChanged, or
-// JobRefused with unknown.
-type JobQuery struct{ ID string }
+// JobQuery asks how a job that was submitted stands (local, query-ref). The answer
+// is JobChanged, or JobRefused with unknown.
+type JobQuery struct{ Job Job }
 
 // JobChanged says how a job stands (inform), when asked and whenever its state
 // changes. With a state that is over it is the report at the job's end.

@@ -4,6 +4,9 @@
 // changed only under its lock. So two agents never sell the same cores, and a
 // claim survives restarts of the agent and of the machine.
 //
+// A job is a process in a group of its own, with a keeper that outlives the agent
+// (Keep): it is ended with its slot, and with everything that it has started.
+//
 // It knows nothing of processes that did not buy: a machine whose cores are sold
 // should run nothing else, or be configured with fewer cores.
 package local
@@ -29,8 +32,11 @@ type Config struct {
 	Agent protocol.AgentID
 	Dir   string // shared by all agents that sell cores of this machine
 	Cores int    // at most so many in all, of every agent's claims; 0: all of the machine's
-	Now   func() time.Time
-	Slog  *slog.Logger
+	// Keeper is the program that runs a job, with its first arguments; the job's
+	// directory is the last one, see Keep. None: no jobs are run.
+	Keeper []string
+	Now    func() time.Time
+	Slog   *slog.Logger
 }
 
 const (
@@ -54,6 +60,7 @@ type cores struct {
 	agent    protocol.AgentID
 	dir      string
 	capacity int
+	keeper   []string
 	seen     []claim // as of the last look
 }
 
@@ -63,7 +70,7 @@ func Open(cfg Config) (*queue.Loop, error) {
 	if cfg.Cores < 0 || cfg.Cores > have {
 		return nil, fmt.Errorf("local: %d cores: want 1..%d, the cores of this machine, or 0 for all", cfg.Cores, have)
 	}
-	c := &cores{agent: cfg.Agent, dir: cfg.Dir, capacity: have}
+	c := &cores{agent: cfg.Agent, dir: cfg.Dir, capacity: have, keeper: cfg.Keeper}
 	if cfg.Cores > 0 {
 		c.capacity = cfg.Cores
 	}

@@ -21,11 +21,29 @@ import (
 
 func open(tb testing.TB, agent protocol.AgentID, dir string) *queue.Loop {
 	tb.Helper()
-	d, err := local.Open(local.Config{Agent: agent, Dir: dir, Now: time.Now, Slog: slog.New(slog.DiscardHandler)})
+	d, err := local.Open(local.Config{Agent: agent, Dir: dir, Now: time.Now, Slog: slog.New(slog.DiscardHandler), Keeper: []string{os.Args[0], keeps}})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return d
+}
+
+// keeps is the variable that makes this test the keeper of a job.
+const keeps = "keep-job"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == keeps {
+		if err := local.Keep(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestJobs(t *testing.T) {
+	queuetest.RunJobs(t, func(tb testing.TB, dir string) queue.Driver { return open(tb, queuetest.Agent, dir) }, queuetest.Apart)
 }
 
 func TestContract(t *testing.T) {

@@ -34,9 +34,9 @@ const Table = "launches"
 
 // Bounds and times of a Site.
 const (
-	MaxLaunches = 1 << 14         // remembered at once; more are refused with limit
-	MaxPerUnit  = 16              // launches of one unit, one after the other
-	checkPeriod = time.Minute     // between questions about a job that the batch system has
+	MaxLaunches = 1 << 14     // remembered at once; more are refused with limit
+	MaxPerUnit  = 16          // launches of one unit, one after the other
+	checkPeriod = time.Minute // between questions about a job that the batch system has
 	DefaultKeep = 24 * time.Hour
 	MaxKeep     = 90 * 24 * time.Hour
 )
@@ -235,7 +235,7 @@ func (s *Site) submit(now time.Time, j *job) protocol.Output {
 // ask asks the batch system how a job stands.
 func (s *Site) ask(now time.Time, j *job) protocol.Output {
 	j.retryAt = now.Add(checkPeriod)
-	return s.queue(protocol.QueryRef, message.JobQuery{ID: j.ID}).Join(wake(j.retryAt))
+	return s.queue(protocol.QueryRef, message.JobQuery{Job: s.spec(j)}).Join(wake(j.retryAt))
 }
 
 func (s *Site) collect(now time.Time, j *job) protocol.Output {

@@ -1,0 +1,198 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Files of a job's directory beside work, stdout and stderr; see package queue.
+const (
+	controlDir = "control"
+	specFile   = "job.json"   // what runs
+	lockFileOf = "lock"       // held by the keeper as long as it lives
+	begunFile  = "begun"      // made before the program begins; what has it never begins again
+	stateFile  = "state.json" // how the job stands
+	keeperLog  = "log"
+)
+
+// spec is a job as its keeper reads it.
+type spec struct {
+	Job message.Job `json:"job"`
+}
+
+func control(job message.Job, name string) string { return filepath.Join(job.Dir, controlDir, name) }
+
+// jobPace is how often jobs are looked at: it costs one small file each.
+const (
+	jobLeast = 20 * time.Millisecond
+	jobMost  = 500 * time.Millisecond
+	// keeperTime is how long a keeper may take to begin.
+	keeperTime = 15 * time.Second
+)
+
+// JobPace is how often jobs that run are looked at.
+func (c *cores) JobPace() queue.Pace { return queue.Pace{Least: jobLeast, Most: jobMost} }
+
+// Submit starts a keeper for a job, and waits until it has begun. A job that has
+// begun before is left as it is.
+func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
+	switch {
+	case len(c.keeper) == 0:
+		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: no keeper of jobs is configured"}
+	case c.index(c.seen, job.Reservation) < 0 && !c.claimed(job.Reservation):
+		return &protocol.Reason{Code: protocol.CodeExpired, Note: "no such claim"}
+	}
+	if status, err := c.status(job); err != nil {
+		return queue.Unavailable(err)
+	} else if status.State != "" {
+		return nil
+	}
+	if err := c.start(job); err != nil {
+		return queue.Unavailable(err)
+	}
+	return nil
+}
+
+// claimed looks for a claim that another look may have missed.
+func (c *cores) claimed(id string) bool { return c.look() == nil && c.index(c.seen, id) >= 0 }
+
+// start lets a keeper begin. That there are two is no harm: one has the lock.
+func (c *cores) start(job message.Job) error {
+	if err := os.MkdirAll(filepath.Join(job.Dir, controlDir), 0o700); err != nil {
+		return err
+	}
+	if err := queue.WriteFile(control(job, specFile), spec{job}); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(control(job, keeperLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // nothing was written here
+	cmd := exec.Command(c.keeper[0], append(slices.Clone(c.keeper[1:]), job.Dir)...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{"PATH=" + os.Getenv("PATH")}, "/", log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the agent
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	gone := make(chan struct{})
+	go func() { defer close(gone); _ = cmd.Wait() }() // it ends with the job, and what it says is in its files
+	return c.awaitKeeper(job, gone)
+}
+
+// awaitKeeper waits until a keeper has written how its job stands.
+func (c *cores) awaitKeeper(job message.Job, gone <-chan struct{}) error {
+	late := time.NewTimer(keeperTime)
+	defer late.Stop()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+			if s, err := c.status(job); err == nil && s.State != "" {
+				return nil
+			}
+		case <-gone:
+			if s, err := c.status(job); err == nil && s.State != "" {
+				return nil
+			}
+			words, _ := os.ReadFile(control(job, keeperLog)) // what there is helps
+			return fmt.Errorf("the keeper of job %s ended: %s", job.ID, queue.OneLine(words))
+		case <-late.C:
+			return fmt.Errorf("the keeper of job %s did not begin within %s", job.ID, keeperTime)
+		}
+	}
+}
+
+// status is how a job stands; no State: it has not begun.
+func (c *cores) status(job message.Job) (protocol.JobStatus, error) {
+	alive, err := keeperLives(job)
+	if err != nil {
+		return protocol.JobStatus{}, err
+	}
+	var s protocol.JobStatus
+	if err := queue.ReadFile(control(job, stateFile), &s); err != nil {
+		return protocol.JobStatus{}, err
+	}
+	if alive || s.State.Over() {
+		return s, nil
+	}
+	if _, err := os.Stat(control(job, begunFile)); errors.Is(err, fs.ErrNotExist) {
+		return protocol.JobStatus{}, nil
+	}
+	return c.bury(job, s)
+}
+
+// bury ends a job whose keeper has died: what it has started is killed.
+func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus, error) {
+	if err := killStrays(job.ID); err != nil {
+		return s, err
+	}
+	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "its keeper, or the machine, went down"
+	return s, queue.WriteFile(control(job, stateFile), s)
+}
+
+// keeperLives reports whether somebody has the lock of a job.
+func keeperLives(job message.Job) (bool, error) {
+	f, err := os.OpenFile(control(job, lockFileOf), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() //nolint:errcheck // closing gives up a lock that was only tried
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}
+
+// Signal tells a job's keeper what to do.
+func (c *cores) Signal(_ time.Time, job message.Job, verb message.JobSignal) *protocol.Reason {
+	sig, ok := map[message.JobSignal]syscall.Signal{
+		message.SignalSuspend: syscall.SIGUSR1, message.SignalResume: syscall.SIGUSR2, message.SignalKill: syscall.SIGTERM,
+	}[verb]
+	if !ok {
+		return &protocol.Reason{Code: protocol.CodeMalformed, Note: "no such signal"}
+	}
+	alive, err := keeperLives(job)
+	if err != nil {
+		return queue.Unavailable(err)
+	}
+	var pid int
+	if err := queue.ReadFile(control(job, lockFileOf), &pid); !alive || err != nil || pid <= 1 {
+		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job does not run"}
+	}
+	if err := syscall.Kill(pid, sig); err != nil {
+		return queue.Unavailable(err)
+	}
+	return nil
+}
+
+// Statuses tells how jobs stand.
+func (c *cores) Statuses(_ time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
+	all := make(map[string]protocol.JobStatus, len(jobs))
+	for _, job := range jobs {
+		s, err := c.status(job)
+		if err != nil {
+			return nil, err
+		}
+		if s.State != "" {
+			all[job.ID] = s
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,241 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ramp/agents/queue"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Times of a keeper.
+const (
+	// warning is how long before the end of its slot a job is asked to end, by
+	// SIGTERM; at the end it is killed.
+	warning = time.Second
+	// killGrace is how long a job that is killed by its owner has after SIGTERM.
+	killGrace = 2 * time.Second
+)
+
+// keeper runs one job: the process that outlives the agent and is the parent of
+// everything that the job starts.
+type keeper struct {
+	job     message.Job
+	status  protocol.JobStatus
+	process *os.Process
+	paused  time.Time // since when it is suspended
+	idle    time.Duration
+	ending  protocol.JobState // why it was asked to end
+	killAt  time.Time
+}
+
+// Keep runs the job of a directory and returns when it is over: the whole of a
+// process that Submit starts. The program begins at most once, see begunFile; what
+// it leaves running when it ends is killed, even what has made itself a session of
+// its own. Errors: a directory that cannot be read or written.
+func Keep(dir string) error {
+	var sp spec
+	probe := message.Job{Dir: dir}
+	if err := queue.ReadFile(control(probe, specFile), &sp); err != nil {
+		return err
+	}
+	lock, err := lockJob(control(probe, lockFileOf))
+	if lock == nil || err != nil {
+		return err // nil: another keeper has it
+	}
+	defer lock.Close() //nolint:errcheck // with the process at the latest
+	if _, err := os.Stat(control(probe, begunFile)); err == nil {
+		return nil // it has begun before; the driver sees what became of it
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become the parent of orphans: %w", err)
+	}
+	k := &keeper{job: sp.Job}
+	return k.run()
+}
+
+// lockJob takes the lock of a job and writes who has it; nil if another has.
+func lockJob(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, f.Close()
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteString(strconv.Itoa(os.Getpid()))
+	}
+	return f, err
+}
+
+// run begins the program and stays until it is over.
+func (k *keeper) run() error {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	if err := touch(control(k.job, begunFile)); err != nil {
+		return err
+	}
+	k.status = protocol.JobStatus{State: protocol.JobRunning, Started: time.Now().UTC()}
+	if err := k.begin(); err != nil {
+		return k.neverBegan(err)
+	}
+	if err := k.save(); err != nil {
+		return errors.Join(err, k.end(0))
+	}
+	ended := make(chan syscall.WaitStatus, 1)
+	go reap(k.process.Pid, ended)
+	return k.stay(signals, ended)
+}
+
+// touch makes a file that outlasts a crash of the machine.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: the job has begun before", path)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return errors.Join(f.Sync(), f.Close(), dir.Sync(), dir.Close())
+}
+
+// neverBegan says of a program that cannot be run what a shell says of it.
+func (k *keeper) neverBegan(err error) error {
+	k.status.State, k.status.Exit, k.status.Ended = protocol.JobExited, 126, time.Now().UTC()
+	if errors.Is(err, fs.ErrNotExist) {
+		k.status.Exit = 127
+	}
+	k.status.Note = queue.OneLine([]byte(err.Error()))
+	return k.save()
+}
+
+func (k *keeper) save() error { return queue.WriteFile(control(k.job, stateFile), k.status) }
+
+// stay does what it is told until the program has ended.
+func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus) error {
+	for {
+		alarm := time.NewTimer(time.Until(k.next()))
+		select {
+		case how := <-ended:
+			alarm.Stop()
+			return k.end(how)
+		case s := <-signals:
+			k.obey(s)
+		case <-alarm.C:
+			k.wake(time.Now())
+		}
+		alarm.Stop()
+	}
+}
+
+// next is when something has to be done.
+func (k *keeper) next() time.Time {
+	switch {
+	case !k.killAt.IsZero():
+		return k.killAt
+	default:
+		return k.job.Slot.End.Add(-warning)
+	}
+}
+
+// wake asks the job to end before its slot does, and kills what stays.
+func (k *keeper) wake(now time.Time) {
+	if k.killAt.IsZero() {
+		k.stop(protocol.JobExpired, k.job.Slot.End)
+		return
+	}
+	signalAll(k.job.ID, syscall.SIGKILL)
+	k.killAt = now.Add(100 * time.Millisecond) // what was being forked meanwhile
+}
+
+// stop asks the job to end, and says until when.
+func (k *keeper) stop(why protocol.JobState, at time.Time) {
+	if k.ending == "" {
+		k.ending = why
+	}
+	k.killAt = at
+	signalAll(k.job.ID, syscall.SIGTERM)
+	signalAll(k.job.ID, syscall.SIGCONT)
+}
+
+// obey does what a signal says.
+func (k *keeper) obey(s os.Signal) {
+	switch {
+	case s == syscall.SIGUSR1 && k.status.State == protocol.JobRunning && k.ending == "":
+		signalAll(k.job.ID, syscall.SIGSTOP)
+		k.paused, k.status.State = time.Now(), protocol.JobSuspended
+	case s == syscall.SIGUSR2 && k.status.State == protocol.JobSuspended && k.ending == "":
+		signalAll(k.job.ID, syscall.SIGCONT)
+		k.resumed()
+		k.status.State = protocol.JobRunning
+	case s == syscall.SIGTERM:
+		end := time.Now().Add(killGrace)
+		if end.After(k.job.Slot.End) {
+			end = k.job.Slot.End
+		}
+		k.stop(protocol.JobKilled, end)
+		return
+	default:
+		return // the machine's own, or nothing to change
+	}
+	if err := k.save(); err != nil {
+		fmt.Fprintln(os.Stderr, "state:", err)
+	}
+}
+
+func (k *keeper) resumed() {
+	if !k.paused.IsZero() {
+		k.idle += time.Since(k.paused)
+		k.paused = time.Time{}
+	}
+}
+
+// end writes how the job ended, when everything of it is gone.
+func (k *keeper) end(how syscall.WaitStatus) error {
+	k.resumed()
+	bury(k.job.ID)
+	k.status.State, k.status.Ended = protocol.JobExited, time.Now().UTC()
+	switch {
+	case k.ending != "":
+		k.status.State = k.ending
+	case how.Exited():
+		k.status.Exit = how.ExitStatus()
+	case how.Signaled():
+		k.status.Exit = 128 + int(how.Signal())
+		k.status.Note = "ended by signal " + how.Signal().String()
+	}
+	k.status.Usage, k.status.Memory = k.used()
+	return k.save()
+}
+
+// used is what all processes of the job have used.
+func (k *keeper) used() (protocol.Usage, int64) {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r); err != nil {
+		return protocol.Usage{}, 0
+	}
+	return protocol.Usage{
+		CPU:   time.Duration(r.Utime.Nano() + r.Stime.Nano()),
+		Wall:  max(k.status.Ended.Sub(k.status.Started)-k.idle, 0),
+		Share: int64(k.job.Slot.Cores) * protocol.Core,
+	}, r.Maxrss << 10
+}

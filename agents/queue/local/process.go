@@ -1,0 +1,337 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"ramp/agents/queue"
+)
+
+// markOf is in the environment of every process of a job, so that none gets lost
+// however it detaches itself.
+func markOf(id string) string { return queue.JobVariable + "=" + id }
+
+// begin starts the program of a job: in its directory, as its account, with its
+// limits, and with nothing of the agent's environment.
+func (k *keeper) begin() error {
+	work := filepath.Join(k.job.Dir, "work")
+	who, err := accountOf(k.job.User)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(k.job.Dir, "tmp"), 0o700), who.own(k.job.Dir)); err != nil {
+		return err
+	}
+	env := append(who.environment(k.job.Dir), k.job.Env...)
+	env = append(env, markOf(k.job.ID))
+	path, err := lookUp(k.job.Argv[0], work)
+	if err != nil {
+		return err
+	}
+	files, err := k.open()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // the program has its own
+		}
+	}()
+	if err := k.limit(); err != nil {
+		return err
+	}
+	k.process, err = os.StartProcess(path, k.job.Argv, &os.ProcAttr{
+		Dir: work, Env: env, Files: files,
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: who.credential},
+	})
+	if err != nil {
+		return err
+	}
+	return k.limitMemory()
+}
+
+// open opens what the program reads and prints to.
+func (k *keeper) open() ([]*os.File, error) {
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	files := []*os.File{in}
+	for _, name := range []string{"stdout", "stderr"} {
+		f, err := os.OpenFile(filepath.Join(k.job.Dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return files, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// lookUp finds a program: a name in the usual directories, a path from where it
+// runs.
+func lookUp(name, work string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(work, name)
+		}
+		return name, nil
+	}
+	for _, dir := range filepath.SplitList(usualPath) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("program %q: %w in %s", name, os.ErrNotExist, usualPath)
+}
+
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// limit bounds what the keeper itself may do as well: files, and no core dumps.
+func (k *keeper) limit() error {
+	if n := k.job.FileSize; n > 0 {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(n), Max: uint64(n)}); err != nil {
+			return fmt.Errorf("limit of files: %w", err)
+		}
+	}
+	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
+}
+
+// limitMemory bounds the address space of the program and all that it starts.
+func (k *keeper) limitMemory() error {
+	if k.job.Memory <= 0 {
+		return nil
+	}
+	lim := unix.Rlimit{Cur: uint64(k.job.Memory), Max: uint64(k.job.Memory)}
+	if err := unix.Prlimit(k.process.Pid, unix.RLIMIT_AS, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+		return errors.Join(fmt.Errorf("limit of memory: %w", err), k.process.Kill())
+	}
+	return nil
+}
+
+// account is whom a job runs as.
+type account struct {
+	name       string
+	home       string
+	uid, gid   int
+	credential *syscall.Credential // nil: the keeper's own
+}
+
+// accountOf looks an account up; none is the agent's own.
+func accountOf(name string) (account, error) {
+	self, err := user.Current()
+	if err != nil {
+		return account{}, err
+	}
+	u := self
+	if name != "" {
+		if u, err = user.Lookup(name); err != nil {
+			return account{}, err
+		}
+	}
+	uid, err1 := strconv.Atoi(u.Uid)
+	gid, err2 := strconv.Atoi(u.Gid)
+	a := account{name: u.Username, home: u.HomeDir, uid: uid, gid: gid}
+	if u.Uid == self.Uid || err1 != nil || err2 != nil {
+		return a, errors.Join(err1, err2)
+	}
+	if os.Geteuid() != 0 {
+		return a, fmt.Errorf("account %s: the agent is %s, and only root can run programs for others", name, self.Username)
+	}
+	groups, err := u.GroupIds()
+	a.credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: numbers(groups)}
+	return a, err
+}
+
+func numbers(ids []string) []uint32 {
+	var list []uint32
+	for _, s := range ids {
+		if n, err := strconv.ParseUint(s, 10, 32); err == nil {
+			list = append(list, uint32(n))
+		}
+	}
+	return list
+}
+
+// environment is what a program is told beside what belongs to its launch.
+func (a account) environment(dir string) []string {
+	return []string{
+		"PATH=" + usualPath, "HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name, "SHELL=/bin/sh",
+		"LANG=C.UTF-8", "TMPDIR=" + filepath.Join(dir, "tmp"),
+	}
+}
+
+// own gives the job's working directories to the account, without following
+// links.
+func (a account) own(dir string) error {
+	if a.credential == nil {
+		return nil
+	}
+	for _, name := range []string{"work", "tmp"} {
+		err := filepath.WalkDir(filepath.Join(dir, name), func(path string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(path, a.uid, a.gid)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reap waits for every child, and for every orphan that became one, until the
+// program itself has ended.
+func reap(pid int, ended chan<- syscall.WaitStatus) {
+	for {
+		var status syscall.WaitStatus
+		got, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			ended <- 0xff00 // no child, and it was not seen to end: it cannot be
+			return
+		case got == pid && (status.Exited() || status.Signaled()):
+			ended <- status
+			return
+		}
+	}
+}
+
+// bury kills what a job has left running, and waits for it.
+func bury(id string) {
+	for range 100 {
+		signalAll(id, syscall.SIGKILL)
+		var status syscall.WaitStatus
+		for { // what was killed, and orphans that come of it
+			got, err := syscall.Wait4(-1, &status, 0, nil)
+			if errors.Is(err, syscall.EINTR) {
+				continue
+			}
+			if err != nil || got <= 0 {
+				break
+			}
+		}
+		if len(members(id)) == 0 {
+			return
+		}
+	}
+}
+
+// signalAll signals every process of a job until no new one is found.
+func signalAll(id string, sig syscall.Signal) {
+	seen := map[int]bool{}
+	for range 50 { // what forks faster is met again at the next signal
+		fresh := false
+		for _, pid := range members(id) {
+			if !seen[pid] || sig == syscall.SIGKILL {
+				fresh = fresh || !seen[pid]
+				seen[pid] = true
+				_ = syscall.Kill(pid, sig) // it may be gone
+			}
+		}
+		if !fresh {
+			return
+		}
+	}
+}
+
+// members are the processes of a job: the descendants of this keeper, and those
+// that bear the job's mark wherever they are. Dead ones are none.
+func members(id string) []int {
+	all := processes()
+	family := map[int]bool{os.Getpid(): true}
+	for grown := true; grown; {
+		grown = false
+		for pid, p := range all {
+			if family[p.parent] && !family[pid] {
+				family[pid], grown = true, true
+			}
+		}
+	}
+	var list []int
+	for pid, p := range all {
+		if pid != os.Getpid() && !p.dead && (family[pid] || marked(pid, id)) {
+			list = append(list, pid)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// killStrays kills what bears a job's mark, when its keeper is no more.
+func killStrays(id string) error {
+	for range 50 {
+		strays := 0
+		for pid, p := range processes() {
+			if !p.dead && pid != os.Getpid() && marked(pid, id) {
+				strays++
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+			}
+		}
+		if strays == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("processes of job %s do not end", id)
+}
+
+type process struct {
+	parent int
+	dead   bool // but not waited for yet
+}
+
+// processes is what runs on this machine.
+func processes() map[int]process {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	all := map[int]process{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := readProcess(pid); ok {
+			all[pid] = p
+		}
+	}
+	return all
+}
+
+// readProcess reads /proc/PID/stat: pid (name) state parent … where the name may
+// have spaces and parentheses.
+func readProcess(pid int) (process, bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return process{}, false
+	}
+	i := bytes.LastIndexByte(b, ')')
+	if i < 0 {
+		return process{}, false
+	}
+	f := strings.Fields(string(b[i+1:]))
+	if len(f) < 2 {
+		return process{}, false
+	}
+	parent, err := strconv.Atoi(f[1])
+	return process{parent: parent, dead: f[0] == "Z" || f[0] == "X"}, err == nil
+}
+
+// marked reports whether a process bears a job's mark.
+func marked(pid int, id string) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && slices.ContainsFunc(bytes.Split(b, []byte{0}), func(v []byte) bool { return string(v) == markOf(id) })
+}

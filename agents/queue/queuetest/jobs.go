@@ -1,0 +1,340 @@
+package queuetest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Traits of drivers that run programs.
+const (
+	// ModelJobs: nothing runs. Of programs it knows how long "sleep SECONDS", "true"
+	// and "false" take and how they end; others take their whole slot.
+	ModelJobs Trait = 2
+	// PlainSignals: it can kill jobs, and not suspend them.
+	PlainSignals Trait = 3
+	// Apart: each directory is a machine of its own, and tests run side by side.
+	Apart Trait = 4
+)
+
+// slotLength is what jobs of the contract have: enough for a busy machine.
+const slotLength = 60 * time.Second
+
+// RunJobs holds a driver that runs programs to the contract.
+func RunJobs(t *testing.T, open Open, traits ...Trait) {
+	for _, c := range []struct {
+		name string
+		real bool // it takes programs that really run
+		test func(w *worksite)
+	}{
+		{"a job that ends well", false, endsWell},
+		{"a job that fails", false, fails},
+		{"a job that is killed", false, killed},
+		{"a job that is suspended goes on", false, suspended},
+		{"a job ends with its slot", false, endsWithSlot},
+		{"a job that was never submitted is not known", false, neverSubmitted},
+		{"a job without a reservation is refused", false, noReservation},
+		{"a job begins once, however often it is submitted", true, beginsOnce},
+		{"a job goes on while the agent is away", true, outlivesAgent},
+		{"what a job prints is there", true, prints},
+		{"a program that is not there", true, noProgram},
+		{"words are not read by a shell", true, notByShell},
+		{"what a job leaves running is ended", true, leavesRunning},
+	} {
+		if c.real && slices.Contains(traits, ModelJobs) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			if slices.Contains(traits, Apart) {
+				t.Parallel()
+			}
+			dir := t.TempDir()
+			w := &worksite{dir: t.TempDir(), state: dir, open: open, traits: traits}
+			w.bench = start(t, open, dir)
+			c.test(w)
+		})
+	}
+}
+
+// worksite is a bench with reservations that have begun.
+type worksite struct {
+	*bench
+	dir    string // of jobs
+	state  string // of the driver
+	open   Open
+	traits []Trait
+}
+
+// begin reserves a slot that begins now, and makes a job of a command for it.
+func (w *worksite) job(id string, length time.Duration, argv ...string) message.Job {
+	w.Helper()
+	from := time.Now().Truncate(time.Second).Add(time.Second).UTC()
+	slot := protocol.Slot{Start: from, End: from.Add(length), Cores: 1}
+	w.granted("r-"+id, slot)
+	dir := filepath.Join(w.dir, id)
+	if err := os.MkdirAll(filepath.Join(dir, "work"), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	time.Sleep(time.Until(from)) // the slot's start: there is nothing else to wait for
+	return message.Job{ID: id, Reservation: "r-" + id, Slot: slot, Argv: argv, Dir: dir, Env: []string{"RAMP_UNIT=1"}}
+}
+
+func (w *worksite) submit(job message.Job) {
+	w.Helper()
+	w.send(protocol.Request, message.Submit{Job: job})
+	if s := w.status(job.ID); s.State == "" {
+		w.Fatalf("after it was submitted the job has no state")
+	}
+}
+
+// status is the next that is told of a job; that it was refused fails the test.
+func (w *worksite) status(id string) protocol.JobStatus {
+	w.Helper()
+	body := w.next(id)
+	c, ok := body.(message.JobChanged)
+	if !ok {
+		w.Fatalf("job %s: %+v", id, body)
+	}
+	if err := c.Status.Validate(); err != nil {
+		w.Fatal(err)
+	}
+	return c.Status
+}
+
+// refusal is why the next request about a job was refused.
+func (w *worksite) refusal(id string) protocol.Reason {
+	w.Helper()
+	body := w.next(id)
+	r, ok := body.(message.JobRefused)
+	if !ok {
+		w.Fatalf("job %s: %+v, want it refused", id, body)
+	}
+	return r.Reason
+}
+
+// next is the next message about a job.
+func (w *worksite) next(id string) protocol.Body {
+	w.Helper()
+	limit := time.After(2 * patience)
+	for {
+		select {
+		case m := <-w.arrived:
+			switch b := m.Body.(type) {
+			case message.JobChanged:
+				if b.ID == id {
+					return b
+				}
+			case message.JobRefused:
+				if b.ID == id {
+					return b
+				}
+			}
+		case <-limit:
+			w.Fatalf("nothing of job %s within %s", id, 2*patience)
+		}
+	}
+}
+
+// until is the first status in one of these states.
+func (w *worksite) until(id string, states ...protocol.JobState) protocol.JobStatus {
+	w.Helper()
+	for {
+		s := w.status(id)
+		if slices.Contains(states, s.State) {
+			return s
+		}
+		if s.State.Over() {
+			w.Fatalf("job %s is %+v, want one of %v", id, s, states)
+		}
+	}
+}
+
+// over is how a job ended.
+func (w *worksite) over(id string) protocol.JobStatus {
+	w.Helper()
+	return w.until(id, protocol.JobExited, protocol.JobKilled, protocol.JobExpired, protocol.JobLost)
+}
+
+// run submits a job and waits for its end, whichever message tells it.
+func (w *worksite) run(job message.Job) protocol.JobStatus {
+	w.Helper()
+	w.send(protocol.Request, message.Submit{Job: job})
+	return w.over(job.ID)
+}
+
+func (w *worksite) read(job message.Job, name string) string {
+	w.Helper()
+	b, err := os.ReadFile(filepath.Join(job.Dir, name))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(b)
+}
+
+func endsWell(w *worksite) {
+	s := w.run(w.job("j.1", slotLength, "sleep", "1"))
+	if !s.Success() || s.Started.IsZero() || s.Ended.Before(s.Started) {
+		w.Fatalf("%+v", s)
+	}
+	if s.Usage.Wall < 500*time.Millisecond || s.Usage.Wall > slotLength {
+		w.Errorf("it says that it ran for %s", s.Usage.Wall)
+	}
+}
+
+func fails(w *worksite) {
+	if s := w.run(w.job("j.1", slotLength, "false")); s.State != protocol.JobExited || s.Exit != 1 {
+		w.Fatalf("%+v", s)
+	}
+}
+
+func killed(w *worksite) {
+	job := w.job("j.1", slotLength, "sleep", "600")
+	w.submit(job)
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalKill})
+	if s := w.over(job.ID); s.State != protocol.JobKilled {
+		w.Fatalf("%+v", s)
+	}
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalKill})
+	if r := w.refusal(job.ID); r.Code != protocol.CodeUnknown {
+		w.Fatalf("killing what is over: %+v", r)
+	}
+}
+
+func suspended(w *worksite) {
+	if slices.Contains(w.traits, PlainSignals) {
+		w.Skip("this batch system cannot suspend jobs")
+	}
+	job := w.job("j.1", slotLength, "sleep", "2")
+	w.send(protocol.Request, message.Submit{Job: job})
+	w.until(job.ID, protocol.JobRunning)
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalSuspend})
+	w.until(job.ID, protocol.JobSuspended)
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalResume})
+	w.until(job.ID, protocol.JobRunning)
+	if s := w.over(job.ID); !s.Success() {
+		w.Fatalf("%+v", s)
+	}
+}
+
+func endsWithSlot(w *worksite) {
+	const length = 4 * time.Second
+	job := w.job("j.1", length, "sleep", "600")
+	s := w.run(job)
+	if s.State != protocol.JobExpired {
+		w.Fatalf("%+v", s)
+	}
+	if late := s.Ended.Sub(job.Slot.End); late > 5*time.Second || late < -2*time.Second {
+		w.Errorf("it ended %s after its slot", late)
+	}
+}
+
+func neverSubmitted(w *worksite) {
+	w.send(protocol.QueryRef, message.JobQuery{Job: w.job("j.1", slotLength, "true")})
+	if r := w.refusal("j.1"); r.Code != protocol.CodeUnknown {
+		w.Fatalf("%+v", r)
+	}
+}
+
+func noReservation(w *worksite) {
+	job := w.job("j.1", slotLength, "true")
+	job.Reservation = "never-made"
+	w.send(protocol.Request, message.Submit{Job: job})
+	if r := w.refusal("j.1"); r.Code == protocol.CodeUnavailable {
+		w.Fatalf("%+v, which asks for another try", r)
+	}
+}
+
+// again opens the driver anew, as after a crash of the agent.
+func (w *worksite) again() {
+	w.Helper()
+	w.stop()
+	w.bench = start(w.TB, w.open, w.state)
+}
+
+func beginsOnce(w *worksite) {
+	job := w.job("j.1", slotLength, "/bin/sh", "-c", "echo begun >>begun; sleep 1")
+	for range 2 {
+		w.send(protocol.Request, message.Submit{Job: job})
+		w.send(protocol.Request, message.Submit{Job: job})
+		w.status(job.ID)
+		w.again()
+	}
+	w.run(job)
+	w.send(protocol.Request, message.Submit{Job: job}) // and after its end
+	if s := w.over(job.ID); !s.Success() {
+		w.Fatalf("%+v", s)
+	}
+	if got := w.read(job, "work/begun"); got != "begun\n" {
+		w.Fatalf("it began %d times", strings.Count(got, "\n"))
+	}
+}
+
+func outlivesAgent(w *worksite) {
+	job := w.job("j.1", slotLength, "/bin/sh", "-c", "sleep 2; exit 7")
+	w.submit(job)
+	w.again()
+	w.send(protocol.QueryRef, message.JobQuery{Job: job})
+	if s := w.over(job.ID); s.State != protocol.JobExited || s.Exit != 7 {
+		w.Fatalf("%+v", s)
+	}
+}
+
+func prints(w *worksite) {
+	job := w.job("j.1", slotLength, "/bin/sh", "-c", "echo hello $RAMP_UNIT; echo oops >&2; pwd")
+	if s := w.run(job); !s.Success() {
+		w.Fatalf("%+v: %s", s, w.read(job, "stderr"))
+	}
+	if got, want := w.read(job, "stdout"), "hello 1\n"+filepath.Join(job.Dir, "work")+"\n"; got != want {
+		w.Errorf("stdout is %q, want %q", got, want)
+	}
+	if got := w.read(job, "stderr"); got != "oops\n" {
+		w.Errorf("stderr is %q", got)
+	}
+}
+
+func noProgram(w *worksite) {
+	if s := w.run(w.job("j.1", slotLength, "/no/such/program")); s.State != protocol.JobExited || s.Exit != 127 {
+		w.Fatalf("%+v", s)
+	}
+}
+
+func notByShell(w *worksite) {
+	odd := []string{"$(touch shell)", "; touch shell", "a b", "it's", `"`, "back`touch shell`tick", "two\nlines", `\n`, "*", "--x", ""}
+	job := w.job("j.1", slotLength, append([]string{"/usr/bin/printf", `%s|`}, odd...)...)
+	if s := w.run(job); !s.Success() {
+		w.Fatalf("%+v", s)
+	}
+	if got, want := w.read(job, "stdout"), strings.Join(odd, "|")+"|"; got != want {
+		w.Errorf("it was given %q, want %q", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(job.Dir, "work", "shell")); err == nil {
+		w.Error("a shell read it")
+	}
+}
+
+// leavesRunning: a child in a session of its own writes on and on; when the job is
+// over the file no longer grows.
+func leavesRunning(w *worksite) {
+	const script = `setsid /bin/sh -c 'while :; do echo x >>alive; sleep 0.05; done' & while [ ! -s alive ]; do sleep 0.05; done`
+	job := w.job("j.1", slotLength, "/bin/sh", "-c", script)
+	if s := w.run(job); !s.Success() {
+		w.Fatalf("%+v", s)
+	}
+	size := func() int { return len(w.read(job, "work/alive")) }
+	for before, tries := size(), 0; ; tries++ { // batch systems end what is left a moment later
+		time.Sleep(300 * time.Millisecond)
+		now := size()
+		if now == before {
+			return
+		}
+		if before = now; tries > 50 {
+			w.Fatal("what it left runs on")
+		}
+	}
+}
