@@ -184,6 +184,6 @@ func sameJob(a, b protocol.JobStatus) bool {
 	return a.State == b.State && a.Exit == b.Exit && a.Note == b.Note && a.Started.Equal(b.Started)
 }
 
-// JobVariable is in the environment of every process of a job, with the job's ID:
-// so a driver finds them wherever they went.
+// JobVariable is in the environment of every process of a job, with the job's
+// directory: so a driver finds them wherever they went.
 const JobVariable = "RAMP_JOB"

@@ -136,7 +136,7 @@ func (c *cores) status(job message.Job) (protocol.JobStatus, error) {
 
 // bury ends a job whose keeper has died: what it has started is killed.
 func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus, error) {
-	if err := killStrays(job.ID); err != nil {
+	if err := killStrays(job.Dir); err != nil {
 		return s, err
 	}
 	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "its keeper, or the machine, went down"

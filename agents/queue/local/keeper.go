@@ -163,7 +163,7 @@ func (k *keeper) wake(now time.Time) {
 		k.stop(protocol.JobExpired, k.job.Slot.End)
 		return
 	}
-	signalAll(k.job.ID, syscall.SIGKILL)
+	signalAll(k.job.Dir, syscall.SIGKILL)
 	k.killAt = now.Add(100 * time.Millisecond) // what was being forked meanwhile
 }
 
@@ -173,18 +173,18 @@ func (k *keeper) stop(why protocol.JobState, at time.Time) {
 		k.ending = why
 	}
 	k.killAt = at
-	signalAll(k.job.ID, syscall.SIGTERM)
-	signalAll(k.job.ID, syscall.SIGCONT)
+	signalAll(k.job.Dir, syscall.SIGTERM)
+	signalAll(k.job.Dir, syscall.SIGCONT)
 }
 
 // obey does what a signal says.
 func (k *keeper) obey(s os.Signal) {
 	switch {
 	case s == syscall.SIGUSR1 && k.status.State == protocol.JobRunning && k.ending == "":
-		signalAll(k.job.ID, syscall.SIGSTOP)
+		signalAll(k.job.Dir, syscall.SIGSTOP)
 		k.paused, k.status.State = time.Now(), protocol.JobSuspended
 	case s == syscall.SIGUSR2 && k.status.State == protocol.JobSuspended && k.ending == "":
-		signalAll(k.job.ID, syscall.SIGCONT)
+		signalAll(k.job.Dir, syscall.SIGCONT)
 		k.resumed()
 		k.status.State = protocol.JobRunning
 	case s == syscall.SIGTERM:
@@ -212,7 +212,7 @@ func (k *keeper) resumed() {
 // end writes how the job ended, when everything of it is gone.
 func (k *keeper) end(how syscall.WaitStatus) error {
 	k.resumed()
-	bury(k.job.ID)
+	bury(k.job.Dir)
 	k.status.State, k.status.Ended = protocol.JobExited, time.Now().UTC()
 	switch {
 	case k.ending != "":

@@ -20,7 +20,7 @@ import (
 
 // markOf is in the environment of every process of a job, so that none gets lost
 // however it detaches itself.
-func markOf(id string) string { return queue.JobVariable + "=" + id }
+func markOf(dir string) string { return queue.JobVariable + "=" + dir }
 
 // begin starts the program of a job: in its directory, as its account, with its
 // limits, and with nothing of the agent's environment.
@@ -34,7 +34,7 @@ func (k *keeper) begin() error {
 		return err
 	}
 	env := append(who.environment(k.job.Dir), k.job.Env...)
-	env = append(env, markOf(k.job.ID))
+	env = append(env, markOf(k.job.Dir))
 	path, err := lookUp(k.job.Argv[0], work)
 	if err != nil {
 		return err
@@ -210,9 +210,9 @@ func reap(pid int, ended chan<- syscall.WaitStatus) {
 }
 
 // bury kills what a job has left running, and waits for it.
-func bury(id string) {
+func bury(dir string) {
 	for range 100 {
-		signalAll(id, syscall.SIGKILL)
+		signalAll(dir, syscall.SIGKILL)
 		var status syscall.WaitStatus
 		for { // what was killed, and orphans that come of it
 			got, err := syscall.Wait4(-1, &status, 0, nil)
@@ -223,18 +223,18 @@ func bury(id string) {
 				break
 			}
 		}
-		if len(members(id)) == 0 {
+		if len(members(dir)) == 0 {
 			return
 		}
 	}
 }
 
 // signalAll signals every process of a job until no new one is found.
-func signalAll(id string, sig syscall.Signal) {
+func signalAll(dir string, sig syscall.Signal) {
 	seen := map[int]bool{}
 	for range 50 { // what forks faster is met again at the next signal
 		fresh := false
-		for _, pid := range members(id) {
+		for _, pid := range members(dir) {
 			if !seen[pid] || sig == syscall.SIGKILL {
 				fresh = fresh || !seen[pid]
 				seen[pid] = true
@@ -249,7 +249,7 @@ func signalAll(id string, sig syscall.Signal) {
 
 // members are the processes of a job: the descendants of this keeper, and those
 // that bear the job's mark wherever they are. Dead ones are none.
-func members(id string) []int {
+func members(dir string) []int {
 	all := processes()
 	family := map[int]bool{os.Getpid(): true}
 	for grown := true; grown; {
@@ -262,7 +262,7 @@ func members(id string) []int {
 	}
 	var list []int
 	for pid, p := range all {
-		if pid != os.Getpid() && !p.dead && (family[pid] || marked(pid, id)) {
+		if pid != os.Getpid() && !p.dead && (family[pid] || marked(pid, dir)) {
 			list = append(list, pid)
 		}
 	}
@@ -271,11 +271,11 @@ func members(id string) []int {
 }
 
 // killStrays kills what bears a job's mark, when its keeper is no more.
-func killStrays(id string) error {
+func killStrays(dir string) error {
 	for range 50 {
 		strays := 0
 		for pid, p := range processes() {
-			if !p.dead && pid != os.Getpid() && marked(pid, id) {
+			if !p.dead && pid != os.Getpid() && marked(pid, dir) {
 				strays++
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
 			}
@@ -284,7 +284,7 @@ func killStrays(id string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("processes of job %s do not end", id)
+	return fmt.Errorf("processes of the job in %s do not end", dir)
 }
 
 type process struct {
@@ -331,7 +331,7 @@ func readProcess(pid int) (process, bool) {
 }
 
 // marked reports whether a process bears a job's mark.
-func marked(pid int, id string) bool {
+func marked(pid int, dir string) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && slices.ContainsFunc(bytes.Split(b, []byte{0}), func(v []byte) bool { return string(v) == markOf(id) })
+	return err == nil && slices.ContainsFunc(bytes.Split(b, []byte{0}), func(v []byte) bool { return string(v) == markOf(dir) })
 }
