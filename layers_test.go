@@ -74,6 +74,7 @@ func table() []layer {
 		{"agents/queue/command", impure, "protocol protocol/message agents/queue", ""},
 		{"agents/queue/swf", impure, "protocol protocol/message agents/queue agents/workload", ""},
 		{"agents/journal", impure, "protocol", "go.etcd.io/bbolt"},
+		{"agents/stage", impure, "protocol protocol/message", ""},
 		{"agents/mesh", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/libp2p github.com/multiformats"},
 		{"agents/sim", impure, "protocol protocol/codec protocol/identity protocol/message agents", ""},
 		{"agents/sim/market", impure, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/pricing agents/sim agents/user bank/ledger", ""},

@@ -73,6 +73,10 @@ type Config struct {
 	// Enrol, if set, answers peers without a credential that ask to be let in. It
 	// is called from several goroutines, enrolAtOnce at most.
 	Enrol Enrol
+	// Files, if set, serves one exchange that another agent opens with OpenFiles,
+	// until it ends. It is called from several goroutines, and must return when
+	// reading fails.
+	Files func(s *Stream) error
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Log is told who is cut off and why; nil means nobody.

@@ -70,11 +70,13 @@ func newLimits(refused *refusals) (network.ResourceManager, error) {
 		Streams: 2 * streamsPerKind, StreamsInbound: streamsPerKind, StreamsOutbound: streamsPerKind,
 		Memory: peerMemory,
 	}
+	files := kind
+	files.Streams, files.StreamsInbound, files.StreamsOutbound = 2*filesPerPeer, filesPerPeer, filesPerPeer
 	limits := rcmgr.PartialLimitConfig{
 		System: whole, Transient: whole, PeerDefault: one,
 		ProtocolDefault: whole, ServiceDefault: whole,
 		ProtocolPeer: map[libp2pprotocol.ID]rcmgr.ResourceLimits{
-			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: kind, protocolClock: kind, protocolBare: kind,
+			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: kind, protocolClock: kind, protocolBare: kind, protocolFiles: files,
 		},
 	}
 	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),

@@ -74,6 +74,7 @@ const (
 	maxPerPeer        = 4   // connections: two that dial each other, and a restart
 	streamsPerPeer    = 32  // inbound: gossip, identify, and ours, each replaced once
 	streamsPerKind    = 4   // inbound, of one protocol and peer
+	filesPerPeer      = 16  // exchanges of files: a job that is followed keeps one
 	maxStreams        = 16 * MaxConnections
 	maxMemory         = 1 << 30 // of stream buffers, all peers
 	peerMemory        = 64 << 20

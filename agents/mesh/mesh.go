@@ -114,6 +114,9 @@ func (m *Mesh) open(addrs addresses) error {
 	if m.cfg.Bare != nil {
 		m.serve(protocolBare, m.serveBare)
 	}
+	if m.cfg.Files != nil {
+		m.serve(protocolFiles, m.serveFiles)
+	}
 	if err := m.openGossip(); err != nil {
 		return err
 	}

@@ -37,7 +37,11 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 		out = out.Join(o)
 		return err
 	})
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	runs, err := r.restoreRuns(t, now)
+	return out.Join(runs), err
 }
 
 func (r *Role) restoreRow(now time.Time, row Row, bundles map[string]reserve.Saved) (protocol.Output, error) {

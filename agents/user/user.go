@@ -66,6 +66,7 @@ type Role struct {
 	endings   []string // keys of ended, oldest first
 	cancels   map[cancelKey]*cancellation
 	awaited   map[protocol.ContractID]*awaited
+	runs      map[string]*run // programs that are not over, or not fetched
 }
 
 // peer is a seller or bank that has told it is there. Its presence is the body of
@@ -103,7 +104,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	r := &Role{
 		cfg: cfg, timing: auction.NewTiming(),
 		known: map[protocol.AgentID]peer{}, purchases: map[string]*purchase{},
-		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: map[protocol.ContractID]*awaited{},
+		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: map[protocol.ContractID]*awaited{}, runs: map[string]*run{},
 	}
 	out, err := r.restore(t, now)
 	return r, out, err
@@ -133,6 +134,14 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 		if m.Sender == protocol.LocalControl {
 			return r.cancel(now, body)
 		}
+	case message.RunControl, message.RunCollected:
+		if m.Sender == protocol.LocalControl {
+			return r.controlRun(now, m.Body)
+		}
+	case message.StageFault:
+		if m.Sender == protocol.LocalFiles {
+			return r.stageFault(now, body)
+		}
 	case message.Presence:
 		r.meet(now, m.Sender, m.Body, body)
 		return protocol.Output{}
@@ -149,6 +158,9 @@ func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
 	}
 	if c := r.cancellationOf(m); c != nil {
 		return r.cancelAnswered(c, m)
+	}
+	if run, unit := r.runOf(m); run != nil {
+		return r.runHears(now, run, unit, m)
 	}
 	p := r.purchases[m.Conversation]
 	if p == nil {
@@ -194,7 +206,7 @@ func (r *Role) Wake(now time.Time) protocol.Output {
 			out = out.Join(r.advance(now, p, p.wake(now)))
 		}
 	}
-	return out.Join(r.wakeCancels(now)).Join(r.wakeAwaited(now))
+	return out.Join(r.wakeCancels(now)).Join(r.wakeAwaited(now)).Join(r.wakeRuns(now))
 }
 
 // meet remembers who is there. A presence with an older counter is stale; one

@@ -149,20 +149,8 @@ func (r *reader) words(field, s string) string {
 	return s
 }
 
-// words makes a text fit for people: control characters become spaces, and what
-// is over protocol.MaxWords is cut.
-func words(s string) string {
-	clean := func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 {
-			return ' '
-		}
-		return c
-	}
-	if len(s) > protocol.MaxWords {
-		s = s[:protocol.MaxWords]
-	}
-	return strings.Map(clean, strings.ToValidUTF8(s, ""))
-}
+// words makes a text fit for people.
+func words(s string) string { return protocol.Words(s) }
 
 func (r *reader) currency(s string) string {
 	if len(s) < 3 || len(s) > 8 || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {

@@ -13,6 +13,7 @@ type Buy struct {
 	Name     string // of the request, for people
 	Document []byte // RFQL, already validated
 	Options  Options
+	Program  *Program `json:",omitempty"` // to run in what was bought; nil: nothing
 }
 
 // Options are how to buy. Zero values mean the defaults of package protocol.

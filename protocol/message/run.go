@@ -31,7 +31,9 @@ type Run struct {
 	State     string              `json:"state"` // the words of LaunchStage or protocol.JobState of the unit that is least far
 	Exit      int                 `json:"exit"`  // of the whole, once it is over: see docs/JOBS.md
 	Over      bool                `json:"over"`
-	Collected bool                `json:"collected"` // its outputs were fetched, or the owner does not want them
+	Fault     string              `json:"fault,omitempty"`   // why its inputs could not be brought there
+	Killing   bool                `json:"killing,omitempty"` // its owner wants it ended
+	Collected bool                `json:"collected"`         // its outputs were fetched, or the owner does not want them
 	Program   Program             `json:"program"`
 	Units     []RunUnit           `json:"units"`
 }

@@ -1,0 +1,135 @@
+package stage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// ErrSource is a file of the owner's that cannot be sent: it is gone, or is no
+// longer what was announced. Trying again does not help.
+var ErrSource = errors.New("cannot be sent")
+
+// Put brings a file to a site, or what is missing of it there.
+func Put(s Stream, k Key, in message.RunInput) error {
+	f, err := os.Open(in.Source)
+	if err != nil {
+		return fmt.Errorf("%s %w: %w", in.Source, ErrSource, err)
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	info, err := f.Stat()
+	if err != nil || info.Size() != in.File.Size || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s %w: it has changed since it was announced", in.Source, ErrSource)
+	}
+	a, err := ask(s, request{Key: k, Do: "put", Path: in.File.Path})
+	if err != nil {
+		return err
+	}
+	if a.Offset < 0 || a.Offset > in.File.Size {
+		return fmt.Errorf("the site has %d bytes of a file of %d", a.Offset, in.File.Size)
+	}
+	if _, err := f.Seek(a.Offset, io.SeekStart); err != nil {
+		return err
+	}
+	if err := steady(s, s, f, in.File.Size-a.Offset, make([]byte, chunk)); err != nil {
+		return err
+	}
+	_, err = hear(s)
+	return changed(in, err)
+}
+
+// changed tells that a file became another while it was sent.
+func changed(in message.RunInput, err error) error {
+	var r *Refusal
+	if !errors.As(err, &r) || r.Code != protocol.CodeMismatch {
+		return err
+	}
+	if now, e := Describe(in.Source, in.File.Path); e == nil && now.SHA256 == in.File.SHA256 {
+		return err // it was spoilt on the way
+	}
+	return fmt.Errorf("%s %w: it has changed since it was announced", in.Source, ErrSource)
+}
+
+// Get fetches a file that a job has left into a directory, or what is missing of
+// it there. A file that is there already, and is the same, is left alone.
+func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	to := filepath.FromSlash(f.Path)
+	if have, err := describe(dir, to); err == nil && have.SHA256 == f.SHA256 {
+		return nil
+	}
+	if err := dir.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	half := to + ".part"
+	file, err := dir.OpenFile(half, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was synced, or is not whole
+	h := sha256.New()
+	have, err := io.Copy(h, io.LimitReader(file, f.Size))
+	if err != nil {
+		return err
+	}
+	if _, err := ask(s, request{Key: k, Do: "get", Path: f.Path, Offset: have}); err != nil {
+		return err
+	}
+	if err := steady(s, io.MultiWriter(file, h), s, f.Size-have, make([]byte, chunk)); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
+		return errors.Join(fmt.Errorf("%s: what came has another SHA-256 than was announced", f.Path), dir.Remove(half))
+	}
+	mode := os.FileMode(0o644)
+	if f.Exec {
+		mode = 0o755
+	}
+	if err := errors.Join(file.Truncate(f.Size), file.Chmod(mode), file.Sync()); err != nil {
+		return err
+	}
+	return dir.Rename(half, to)
+}
+
+func describe(dir *os.Root, name string) (protocol.StagedFile, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return protocol.StagedFile{}, err
+	}
+	return read(f, name)
+}
+
+// Describe reads what a file is, to announce it under a path.
+func Describe(source, path string) (protocol.StagedFile, error) {
+	f, err := os.Open(source)
+	if err != nil {
+		return protocol.StagedFile{}, err
+	}
+	return read(f, path)
+}
+
+func read(f *os.File, path string) (protocol.StagedFile, error) {
+	defer f.Close() //nolint:errcheck // it is only read
+	info, err := f.Stat()
+	if err != nil {
+		return protocol.StagedFile{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return protocol.StagedFile{}, fmt.Errorf("%s is no plain file", f.Name())
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return protocol.StagedFile{}, err
+	}
+	return protocol.StagedFile{Path: path, Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: info.Mode()&0o100 != 0}, nil
+}

@@ -1,0 +1,141 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// maxPorters is how many launches are brought their inputs at once.
+const maxPorters = 4
+
+// Porter brings inputs to sites. It is a user role's correspondent for files.
+type Porter struct {
+	agent   protocol.AgentID
+	open    func(ctx context.Context, to protocol.AgentID) (Stream, error)
+	deliver func(m protocol.Message)
+	log     *slog.Logger
+	places  chan struct{}
+	wg      sync.WaitGroup
+
+	mu   sync.Mutex
+	work map[string]context.CancelFunc // by launch
+	over bool
+}
+
+// NewPorter makes a Porter, which opens exchanges with sites by open and tells its
+// role of faults by deliver.
+func NewPorter(agent protocol.AgentID, open func(ctx context.Context, to protocol.AgentID) (Stream, error),
+	deliver func(m protocol.Message), log *slog.Logger) *Porter {
+	return &Porter{
+		agent: agent, open: open, deliver: deliver, log: log,
+		places: make(chan struct{}, maxPorters), work: map[string]context.CancelFunc{},
+	}
+}
+
+// Send begins or ends the staging of a launch, and returns at once.
+func (p *Porter) Send(m protocol.Message) {
+	switch r := m.Body.(type) {
+	case message.StageIn:
+		p.begin(r)
+	case message.StageStop:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if stop := p.work[r.Launch]; stop != nil {
+			stop()
+		}
+	}
+}
+
+// begin stages a launch, unless that is being done.
+func (p *Porter) begin(r message.StageIn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over || p.work[r.Launch] != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.work[r.Launch] = stop
+	p.wg.Add(1)
+	go func() {
+		defer p.wg.Done()
+		defer stop()
+		p.bring(ctx, r)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.work, r.Launch)
+	}()
+}
+
+// Close ends all staging and waits for it.
+func (p *Porter) Close() {
+	p.mu.Lock()
+	p.over = true
+	for _, stop := range p.work {
+		stop()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
+
+// bring tries until everything is there.
+func (p *Porter) bring(ctx context.Context, r message.StageIn) {
+	rest := protocol.RetryFirst
+	for {
+		select {
+		case p.places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		err := p.once(ctx, r)
+		<-p.places
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return
+		case hopeless(err):
+			p.tell(message.StageFault{Launch: r.Launch, Why: protocol.Words(err.Error())})
+			return
+		}
+		p.log.Warn("files: inputs are not there yet; it is tried again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
+		if !wait(ctx, rest) {
+			return
+		}
+		rest = min(2*rest, protocol.RetryMost)
+	}
+}
+
+// hopeless reports whether trying again does not help.
+func hopeless(err error) bool {
+	var r *Refusal
+	return errors.Is(err, ErrSource) || errors.As(err, &r) && r.Code != protocol.CodeUnavailable && r.Code != protocol.CodeBusy
+}
+
+// once brings every input over one exchange.
+func (p *Porter) once(ctx context.Context, r message.StageIn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := p.open(ctx, r.Seller)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // what hangs ends with it
+	defer stop()
+	k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
+	for _, in := range r.Inputs {
+		if err := Put(s, k, in); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
+	return s.CloseWrite()
+}
+
+func (p *Porter) tell(body protocol.Body) {
+	p.deliver(protocol.Message{
+		Performative: protocol.Inform, Sender: protocol.LocalFiles, Receivers: []protocol.AgentID{p.agent},
+		Protocol: protocol.ProtocolQueue, Body: body,
+	})
+}

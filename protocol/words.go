@@ -1,0 +1,18 @@
+package protocol
+
+import "strings"
+
+// Words makes a text fit for people: control characters become spaces, and what is
+// over MaxWords bytes is cut.
+func Words(s string) string {
+	clean := func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}
+	if len(s) > MaxWords {
+		s = s[:MaxWords]
+	}
+	return strings.Map(clean, strings.ToValidUTF8(s, ""))
+}
