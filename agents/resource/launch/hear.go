@@ -125,3 +125,6 @@ func (s *Site) Ended(contract protocol.ContractID, unit int) (protocol.JobStatus
 	}
 	return last.Status, true
 }
+
+// Staging reports whether inputs may still come.
+func (g Grant) Staging() bool { return g.Stage == message.StageStaging }

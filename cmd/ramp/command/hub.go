@@ -8,39 +8,44 @@ import (
 	"ramp/protocol/message"
 )
 
-// hub brings what a user agent tells of its purchases to who follows them. A
-// follower sees the latest state, not every step, so that a slow one holds
-// nobody up.
-type hub struct {
+// hub brings what a user agent tells of its purchases, or of what runs in them, to
+// who follows them. A follower sees the latest state, not every step, so that a
+// slow one holds nobody up.
+type hub[T any] struct {
 	mu        sync.Mutex
-	followers map[string][]*follower
+	followers map[string][]*follower[T]
 }
 
 // follower is a mailbox of one message.
-type follower struct {
+type follower[T any] struct {
 	mu     sync.Mutex
-	latest *message.Progress
+	latest *T
 	err    error // nothing more will come
 	signal chan struct{}
 }
 
-func newHub() *hub { return &hub{followers: map[string][]*follower{}} }
+func newHub[T any]() *hub[T] { return &hub[T]{followers: map[string][]*follower[T]{}} }
 
 // publish takes a message to the owner.
-func (h *hub) publish(m protocol.Message) {
-	p, ok := m.Body.(message.Progress)
-	if !ok {
-		return
-	}
-	h.mu.Lock()
-	list := append([]*follower(nil), h.followers[p.Purchase.ID]...)
-	h.mu.Unlock()
-	for _, f := range list {
-		f.put(p)
+func (n *node) publish(m protocol.Message) {
+	switch p := m.Body.(type) {
+	case message.Progress:
+		n.hub.publish(p.Purchase.ID, p)
+	case message.RunProgress:
+		n.runs.publish(p.Run.ID, p.Run)
 	}
 }
 
-func (f *follower) put(p message.Progress) {
+func (h *hub[T]) publish(id string, v T) {
+	h.mu.Lock()
+	list := append([]*follower[T](nil), h.followers[id]...)
+	h.mu.Unlock()
+	for _, f := range list {
+		f.put(v)
+	}
+}
+
+func (f *follower[T]) put(p T) {
 	f.mu.Lock()
 	f.latest = &p
 	f.mu.Unlock()
@@ -51,7 +56,7 @@ func (f *follower) put(p message.Progress) {
 }
 
 // fail ends what everybody follows: the role that told of it is gone.
-func (h *hub) fail(err error) {
+func (h *hub[T]) fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, list := range h.followers {
@@ -68,7 +73,8 @@ func (h *hub) fail(err error) {
 }
 
 // next waits for news.
-func (f *follower) next(ctx context.Context) (message.Progress, error) {
+func (f *follower[T]) next(ctx context.Context) (T, error) {
+	var none T
 	for {
 		f.mu.Lock()
 		p, err := f.latest, f.err
@@ -78,26 +84,26 @@ func (f *follower) next(ctx context.Context) (message.Progress, error) {
 		case p != nil:
 			return *p, nil
 		case err != nil:
-			return message.Progress{}, err
+			return none, err
 		}
 		select {
 		case <-f.signal:
 		case <-ctx.Done():
-			return message.Progress{}, ctx.Err()
+			return none, ctx.Err()
 		}
 	}
 }
 
 // follow begins to follow a purchase, until stop is called.
-func (h *hub) follow(id string) (f *follower, stop func()) {
-	f = &follower{signal: make(chan struct{}, 1)}
+func (h *hub[T]) follow(id string) (f *follower[T], stop func()) {
+	f = &follower[T]{signal: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.followers[id] = append(h.followers[id], f)
 	return f, func() { h.leave(id, f) }
 }
 
-func (h *hub) leave(id string, f *follower) {
+func (h *hub[T]) leave(id string, f *follower[T]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := h.followers[id]

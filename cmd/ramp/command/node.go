@@ -19,6 +19,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/journal"
 	"ramp/agents/mesh"
+	"ramp/agents/stage"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
@@ -46,14 +47,14 @@ type store interface {
 // then, and with it what it would have told.
 type tellingStore struct {
 	store
-	hub *hub
+	fail func(err error)
 }
 
 // Append is the store's.
 func (s tellingStore) Append(records []protocol.Record) error {
 	err := s.store.Append(records)
 	if err != nil {
-		s.hub.fail(errUnwritten)
+		s.fail(errUnwritten)
 	}
 	return err
 }
@@ -67,12 +68,14 @@ type node struct {
 	journal *journal.Journal // of user and resource agents
 	mesh    *mesh.Mesh       // nil: without the network
 	runner  *agents.Runner
-	hub     *hub
+	hub     *hub[message.Progress] // of purchases
+	runs    *hub[message.Run]      // and of what runs in them
 	asks    *asks
 	log     *slog.Logger
 	tell    func(ready) error // that a daemon is ready
 
 	queue   func(protocol.Message) // the batch system of a resource
+	files   func(protocol.Message) // what travels with jobs, of users and resources
 	history func(protocol.Message) // the past of a bank
 	leads   func() bool            // nil: nobody else could speak for this agent
 	prepare func(protocol.Message) // nil: nothing is to be done before a message is encoded
@@ -83,6 +86,9 @@ type node struct {
 	meters  *meters
 	failing atomic.Bool // the last write went wrong
 
+	porter *stage.Porter   // of users
+	life   context.Context //nolint:containedctx // of what others ask of this agent's files
+	die    context.CancelFunc
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	failed error     // of the runner
@@ -98,7 +104,8 @@ func prepare(path string, log *slog.Logger) (*node, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	n := &node{cfg: cfg, hub: newHub(), asks: newAsks(), log: log, tell: tellReady, file: path}
+	n := &node{cfg: cfg, hub: newHub[message.Progress](), runs: newHub[message.Run](), asks: newAsks(), log: log, tell: tellReady, file: path}
+	n.life, n.die = context.WithCancel(context.Background())
 	if n.cred, err = cfg.credential(); err != nil {
 		return nil, err
 	}
@@ -194,10 +201,16 @@ func (n *node) deliver(m protocol.Message) error {
 	return n.runner.Deliver(m)
 }
 
+// lose ends what everybody follows: the role that told of it is gone.
+func (n *node) lose(err error) {
+	n.hub.fail(err)
+	n.runs.fail(err)
+}
+
 // start runs the role. load restores it.
 func (n *node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
 	cfg := agents.Config{
-		Load: load, Store: watchfulStore{tellingStore{n.store, n.hub}, &n.failing}, Route: n.route, Prepare: n.prepare,
+		Load: load, Store: watchfulStore{tellingStore{n.store, n.lose}, &n.failing}, Route: n.route, Prepare: n.prepare,
 		Unavailable: n.unavailable, Now: time.Now, Log: n.log,
 	}
 	cfg.Trace = n.observe
@@ -249,6 +262,10 @@ func (n *node) stop() error {
 	if n.cancel != nil {
 		n.cancel()
 	}
+	n.die()
+	if n.porter != nil {
+		n.porter.Close()
+	}
 	n.wg.Wait()
 	var errs []error
 	if n.mesh != nil {
@@ -266,9 +283,11 @@ func (n *node) route(m protocol.Message) {
 	for _, to := range m.Receivers {
 		switch to {
 		case protocol.LocalControl:
-			n.hub.publish(m)
+			n.publish(m)
 		case protocol.LocalQueue:
 			n.queue(m)
+		case protocol.LocalFiles:
+			n.files(m)
 		case protocol.LocalHistory:
 			n.history(m)
 		default:

@@ -35,6 +35,8 @@ type resourceConfig struct {
 	Properties    propertiesConfig `yaml:"properties,omitempty"`
 	Horizon       span             `yaml:"horizon,omitempty"`
 	Hold          span             `yaml:"hold,omitempty"`
+	Lead          span             `yaml:"lead,omitempty"` // from an offer to a slot that may move
+	Jobs          *jobsConfig      `yaml:"jobs,omitempty"` // what may run in what is sold
 	Cancel        cancelConfig     `yaml:"cancellation,omitempty"`
 	BuyerHolds    int              `yaml:"buyer_holds,omitempty"`    // unsold units that one buyer may hold
 	BuyerReserves int              `yaml:"buyer_reserves,omitempty"` // of them, those that the batch system has not granted yet
@@ -190,7 +192,7 @@ func openLocal(c *config, agent protocol.AgentID, log *slog.Logger) (driver, err
 	} else {
 		dir = c.path(dir)
 	}
-	d, err := local.Open(local.Config{Agent: agent, Dir: dir, Cores: c.Resource.Local.Cores, Now: time.Now, Slog: log})
+	d, err := local.Open(local.Config{Agent: agent, Dir: dir, Cores: c.Resource.Local.Cores, Keeper: keeper(), Now: time.Now, Slog: log})
 	if err != nil {
 		return driver{}, fail(exitUsage, "", "%w", err)
 	}
@@ -242,7 +244,7 @@ func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat sp
 			OS: p.OS, OSVersion: p.OSVersion, Arch: p.Arch, CPUSpeed: p.CPUSpeed, Bandwidth: p.Bandwidth,
 			RAMPerCore: p.RAMPerCore, TotalDisk: p.TotalDisk, NodeDisk: p.NodeDisk, NodeCores: p.NodeCores, Cores: cores,
 		},
-		Horizon: time.Duration(r.Horizon), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, BuyerReserves: r.BuyerReserves, Heartbeat: time.Duration(heartbeat),
+		Horizon: time.Duration(r.Horizon), Lead: time.Duration(r.Lead), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, BuyerReserves: r.BuyerReserves, Heartbeat: time.Duration(heartbeat),
 	}
 	cfg.TTL = presenceTTL(heartbeat)
 	if r.Cancel.Before != nil {

@@ -12,6 +12,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/resource"
+	"ramp/agents/stage"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -20,6 +21,7 @@ import (
 type resourceNode struct {
 	*node
 	driver driver
+	depot  *stage.Depot
 }
 
 // newResourceNode prepares the resource agent of a configuration.
@@ -63,8 +65,12 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 	if err != nil {
 		return err
 	}
+	if cfg.Launch, err = r.cfg.launches(r.cred.ID, r.log); err != nil {
+		return err
+	}
 	r.adopt = func(next *config) error { return r.adoptResource(next, &cfg) }
 	r.queue, cfg.Learnt = r.driver.Send, r.driver.learnt
+	r.keepFiles(cfg.Launch)
 	r.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return resource.New(cfg, t, now)
 	})
@@ -73,9 +79,9 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 		return nil
 	}
 	if wantsBare() {
-		return r.connect(true, nil, answerBare(r.node))
+		return r.connect(true, nil, r.serveFiles, answerBare(r.node))
 	}
-	return r.connect(true, nil)
+	return r.connect(true, nil, r.serveFiles)
 }
 
 // run starts the agent and its batch system.
@@ -84,7 +90,11 @@ func (r *resourceNode) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := r.cancel
 	r.cancel = func() { cancel(); stop() }
-	r.wg.Add(1)
+	r.wg.Add(2)
+	go func() {
+		defer r.wg.Done()
+		r.depot.Run(ctx, func(m protocol.Message) { _ = r.runner.Deliver(m) }) // the role has stopped: so will the depot
+	}()
 	go func() {
 		defer r.wg.Done()
 		deliver := func(m protocol.Message) { _ = r.runner.Deliver(m) } // the role has stopped: so will the driver

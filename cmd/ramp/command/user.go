@@ -16,7 +16,8 @@ daemon when it runs ('ramp user serve') and otherwise do the work themselves.
 	}
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/user below the data directory)")
 	c.AddCommand(newUserInit(), newUserQuote(), newUserBuy(), newUserList(), newUserShow(), newUserTrace(),
-		newUserReceipt(), newUserCancel(), newUserResources(), newUserBalance(), newUserStatement(), newUserRunway(), newUserServe(), newConfig("user", configIn("user")))
+		newUserReceipt(), newUserCancel(), newUserRun(), newUserJobs(), newUserStatus(), newUserLogs(),
+		newUserSuspend(), newUserResume(), newUserKill(), newUserFetch(), newUserResources(), newUserBalance(), newUserStatement(), newUserRunway(), newUserServe(), newConfig("user", configIn("user")))
 	return c
 }
 
@@ -48,4 +49,17 @@ func openUser(c *cobra.Command) (*caller, func(), error) {
 		return d, func() {}, nil
 	}
 	return startUser(c.Context(), dir, stderr(c))
+}
+
+// openUserServing is openUser for a command that stays: an agent in this process
+// answers other commands meanwhile, as a daemon does.
+func openUserServing(c *cobra.Command) (*caller, func(), error) {
+	dir, err := dirOf(c, "user")
+	if err != nil {
+		return nil, nil, err
+	}
+	if d, ok := dialDaemon(dir); ok {
+		return d, func() {}, nil
+	}
+	return startUserServing(c.Context(), dir, stderr(c))
 }

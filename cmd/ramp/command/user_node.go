@@ -104,15 +104,36 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 	if err := n.connect(false, nil, adapt...); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
+	n.carry()
 	return n, nil
 }
 
 func (n *node) userRoutes(mux *http.ServeMux) {
-	userAgent{userRecords{n.journal, n.cfg}, n.runner, n.hub, n.asks}.routes(mux)
+	u := userAgent{userRecords{n.journal, n.cfg}, n.runner, n.hub, n.asks}
+	u.routes(mux)
+	userRuns{u, n.runs, n.mesh}.routes(mux)
 }
 
 // startUser runs a user agent in this process for one command.
 func startUser(ctx context.Context, dir string, logTo io.Writer) (*caller, func(), error) {
+	return startUserBeside(ctx, dir, logTo, func(*node, http.Handler) (func(), error) { return func() {}, nil })
+}
+
+// startUserServing is startUser with a control socket.
+func startUserServing(ctx context.Context, dir string, logTo io.Writer) (*caller, func(), error) {
+	return startUserBeside(ctx, dir, logTo, func(n *node, h http.Handler) (func(), error) {
+		l, err := listenControl(n.cfg.dir)
+		if err != nil {
+			return nil, err
+		}
+		server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(l) }()
+		return func() { _ = errors.Join(server.Close(), <-served) }, nil // whoever asked sees that it is gone
+	})
+}
+
+func startUserBeside(ctx context.Context, dir string, logTo io.Writer, beside func(*node, http.Handler) (func(), error)) (*caller, func(), error) {
 	n, err := newUserNode(dir, commandLog(logTo))
 	if err != nil {
 		return nil, nil, err
@@ -128,7 +149,12 @@ func startUser(ctx context.Context, dir string, logTo io.Writer) (*caller, func(
 	}
 	mux := http.NewServeMux()
 	n.userRoutes(mux)
+	end, err := beside(n, mux)
+	if err != nil {
+		return nil, nil, errors.Join(err, n.stop())
+	}
 	return localCaller(mux), func() {
+		end()
 		if err := n.stop(); err != nil {
 			n.log.Error("stop", "err", err)
 		}

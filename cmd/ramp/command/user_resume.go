@@ -25,14 +25,40 @@ func (u userRecords) begun(q buyCall) (string, error) {
 			return errFound
 		}
 		row, err := user.ReadRow(value)
-		if err == nil && undecided(row.Purchase.State) && q.same(row) {
+		switch {
+		case err != nil || !undecided(row.Purchase.State) || programKey(row.Order.Program) != programKey(q.Program):
+		case q.Program != nil || q.same(row):
 			found = id
 		}
 		return err
 	})
+	if err == nil && found == "" && q.Program != nil {
+		return u.running(q.Program.Key)
+	}
 	if errors.Is(err, errFound) {
 		err = nil
 	}
+	return found, err
+}
+
+// programKey is the same for the same command; "" without a program.
+func programKey(p *message.Program) string {
+	if p == nil {
+		return ""
+	}
+	return p.Key
+}
+
+// running is the run of the same command that is not over, or not shown yet.
+func (u userRecords) running(key string) (string, error) {
+	found := ""
+	err := u.journal.Each(user.TableRuns, func(id string, value []byte) error {
+		run, err := user.ReadRun(value)
+		if err == nil && !run.Collected && run.Program.Key == key {
+			found = id
+		}
+		return err
+	})
 	return found, err
 }
 

@@ -22,13 +22,14 @@ import (
 
 // buyCall is an order over the control socket.
 type buyCall struct {
-	ID       string          `json:"id"`
-	Name     string          `json:"name"`
-	Document string          `json:"document"`
-	Options  message.Options `json:"options"`
-	StartNow bool            `json:"start_now,omitempty"` // the document's start was written in now, where it had none
-	Moving   bool            `json:"moving,omitempty"`    // the document's times were counted from now
-	Resume   bool            `json:"resume,omitempty"`    // go on with one of this ID, or an undecided one of this request
+	ID       string           `json:"id"`
+	Name     string           `json:"name"`
+	Document string           `json:"document"`
+	Options  message.Options  `json:"options"`
+	StartNow bool             `json:"start_now,omitempty"` // the document's start was written in now, where it had none
+	Moving   bool             `json:"moving,omitempty"`    // the document's times were counted from now
+	Program  *message.Program `json:"program,omitempty"`   // to run in what was bought
+	Resume   bool             `json:"resume,omitempty"`    // go on with one of this ID, or an undecided one of this request
 }
 
 // progressLine is what a buy answers, one JSON value per change.
@@ -75,6 +76,7 @@ func (u userRecords) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/purchase", handler(u.show))
 	mux.HandleFunc("POST /v1/trace", handler(u.trace))
 	mux.HandleFunc("POST /v1/signed", handler(u.signed))
+	u.runRoutes(mux)
 }
 
 // list are the last purchases, the oldest of them first.
@@ -165,7 +167,7 @@ func (u userRecords) signed(_ context.Context, q idCall) (signedFiles, error) {
 type userAgent struct {
 	userRecords
 	runner *agents.Runner
-	hub    *hub
+	hub    *hub[message.Progress]
 	asks   *asks
 }
 
@@ -211,7 +213,7 @@ func (u userAgent) buy(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options}
+	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options, Program: q.Program}
 	u.follow(w, r, q.ID, func() error { return u.order(r.Context(), body) })
 }
 
@@ -279,7 +281,7 @@ func (u userAgent) follow(w http.ResponseWriter, r *http.Request, id string, ord
 var errUnwritten = errors.New("the agent cannot write its journal; what was not signed yet is not bought")
 
 // report answers every change that a follower sees, until the purchase is over.
-func (u userAgent) report(w http.ResponseWriter, r *http.Request, f *follower) {
+func (u userAgent) report(w http.ResponseWriter, r *http.Request, f *follower[message.Progress]) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	e := json.NewEncoder(w)
 	flush, _ := w.(http.Flusher)
