@@ -64,6 +64,8 @@ func unitWords(u message.RunUnit) string {
 		return "it did not run: " + s.Why
 	case s.Stage == message.StageAsked:
 		return "asking " + u.Resource
+	case s.Stage == message.StageStaging && s.Missing == 0:
+		return "being prepared on " + u.Resource
 	case s.Stage == message.StageStaging:
 		return fmt.Sprintf("bringing inputs to %s, %d missing", u.Resource, s.Missing)
 	case s.Stage == message.StageReady:
