@@ -84,6 +84,11 @@ type buyFlags struct {
 
 func (o *buyFlags) register(c *cobra.Command) {
 	o.request.register(c)
+	o.registerHow(c)
+}
+
+// registerHow are the flags that say how to buy, and not what.
+func (o *buyFlags) registerHow(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.rounds, "rounds", protocol.DefaultRounds, "rounds of bidding, 1..100")
 	f.DurationVar(&o.roundLimit, "round-limit", protocol.DefaultRoundLimit, "longest time of a round")

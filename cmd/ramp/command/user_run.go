@@ -37,7 +37,7 @@ is gone on with; it is not bought twice.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return runRun(c, args, f) },
 	}
-	f.buy.register(c)
+	f.buy.registerHow(c)
 	fs := c.Flags()
 	fs.StringVar(&f.app, "app", "", "an application that the site has installed, in place of a command")
 	fs.StringArrayVar(&f.params, "param", nil, "NAME=VALUE for a parameter of the application; may be repeated")
