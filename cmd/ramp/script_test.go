@@ -49,6 +49,11 @@ func setUpScript(env *testscript.Env) error {
 	s := &scriptState{daemons: map[string]*daemon{}}
 	env.Values[scriptKey{}] = s
 	env.Setenv("TMPDIR", env.WorkDir)
+	repo, err := filepath.Abs("../..") // for files that are no script's own
+	if err != nil {
+		return err
+	}
+	env.Setenv("REPO", repo)
 	env.Defer(func() {
 		for _, d := range s.daemons {
 			d.kill()
