@@ -3,7 +3,7 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
-.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real test-slurm test-etcd bench-slurm
+.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real test-slurm test-etcd bench-slurm package check-package
 
 all: build
 
@@ -59,6 +59,13 @@ test-etcd:
 # minutes; needs root and what test-slurm installs.
 bench-slurm:
 	RAMP_TEST_SLURM=1 RAMP_SLURM_CLUSTERS=20 RAMP_SLURM_TIME=10m $(GO) test -count=1 -timeout 30m -v -run TestSlurmMarket ./cmd/ramp
+# A .deb and a .tar.gz in dist, the same bytes every time.
+package:
+	.packaging/build dist
+
+# Builds them twice, compares, installs and runs.
+check-package:
+	.packaging/check
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -73,6 +73,17 @@ func TestEveryCommandAndFlagIsDocumented(t *testing.T) {
 	}
 }
 
+func TestEveryCommandTakesJSONAndQuiet(t *testing.T) {
+	each(t, nil, func(name string, _ []string) {
+		text := help(t, strings.Fields(name)[1:])
+		for _, f := range []string{"--json", "--quiet"} {
+			if !strings.Contains(text, f) {
+				t.Errorf("%s has no %s", name, f)
+			}
+		}
+	})
+}
+
 func TestNoCommandIsDocumentedThatIsNotThere(t *testing.T) {
 	there := map[string]bool{}
 	each(t, nil, func(name string, _ []string) { there[name] = true })

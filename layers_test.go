@@ -90,7 +90,7 @@ func table() []layer {
 		{"agents/storetest", support, "protocol agents", ""},
 		{"agents/markettest", support, "protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/resource agents/resource/pricing agents/user bank/ledger", ""},
 		{"testdata", impure, "", ""},
-		{"cmd/ramp/command", impure, everything, "github.com/spf13/cobra github.com/prometheus/client_golang gopkg.in/yaml.v3 golang.org/x/sys gonum.org/v1/plot"},
+		{"cmd/ramp/command", impure, everything, "github.com/spf13/cobra github.com/spf13/pflag github.com/prometheus/client_golang gopkg.in/yaml.v3 golang.org/x/sys gonum.org/v1/plot"},
 		{"cmd/ramp", impure, "cmd/ramp/command", ""},
 	}
 }

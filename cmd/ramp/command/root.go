@@ -45,7 +45,7 @@ sides signed.
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, flagHint(c, err), "%w", err)
 	})
-	root.AddCommand(newDemo(), newStatus(), newDoctor(), newVersion(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal(), newKeepJob())
+	root.AddCommand(newDemo(), newStatus(), newDoctor(), newVersion(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal(), newMan(), newKeepJob())
 	watchLists(root)
 	usageErrors(root)
 	return root
