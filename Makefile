@@ -59,6 +59,7 @@ test-etcd:
 # minutes; needs root and what test-slurm installs.
 bench-slurm:
 	RAMP_TEST_SLURM=1 RAMP_SLURM_CLUSTERS=20 RAMP_SLURM_TIME=10m $(GO) test -count=1 -timeout 30m -v -run TestSlurmMarket ./cmd/ramp
+
 # A .deb and a .tar.gz in dist, the same bytes every time.
 package:
 	.packaging/build dist
