@@ -107,7 +107,8 @@ func readConfig(path string) (*config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fail(exitUsage, "docs/OPERATIONS.md lists every key", "configuration %s: %s", path, yamlWords(err))
+		words := strings.Join(strings.Fields(yamlWords(err)), " ") // a value that is quoted may have several lines
+		return nil, fail(exitUsage, "docs/OPERATIONS.md lists every key", "configuration %s: %s", path, words)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fail(exitUsage, "", "configuration %s: want one document, without '---' in it", path)
@@ -125,7 +126,7 @@ func yamlWords(err error) string {
 		return strings.TrimPrefix(err.Error(), "yaml: ")
 	}
 	unknown := regexp.MustCompile(`field (.*) not found in type .*`)
-	wrong := regexp.MustCompile(`cannot unmarshal !!(\S+)(.*) into .*`)
+	wrong := regexp.MustCompile(`(?s)cannot unmarshal !!(\S+)(.*) into .*`)
 	lines := make([]string, len(typed.Errors))
 	for i, line := range typed.Errors {
 		line = unknown.ReplaceAllString(line, `unknown key "$1"`)
