@@ -14,4 +14,7 @@
 // batch systems are not part of their parties: they survive, and do what they
 // were asked before the crash. Check compares journals, batch systems and ledger
 // with each other, as protocol.md demands once faults have stopped.
+//
+// Package agents/sim does all this for whole markets over days, with a network,
+// disks and weather. This one stays for what a test must order message by message.
 package markettest
