@@ -26,6 +26,16 @@ func (r *Role) commit(now time.Time, m protocol.Message) protocol.Output {
 	return out
 }
 
+// slotUsed takes what the batch system says of a slot. Where programs were
+// launched in it, they know better: what they did is what was delivered.
+func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) protocol.Output {
+	if status, ok := r.launches.Used(now, u.ID); ok {
+		u.At, u.Status = now, status
+		m.Body = u
+	}
+	return r.commit(now, m).Join(r.launches.Stop(now, u.ID))
+}
+
 // meant reports whether a message says what such a body can say, and comes from
 // where it can come.
 func meant(m protocol.Message) bool {

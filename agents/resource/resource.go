@@ -118,6 +118,10 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 			r.market.fail(body)
 			return protocol.Output{}
 		}
+	case message.SlotUsed:
+		if m.Sender == protocol.LocalQueue {
+			return r.slotUsed(now, m, body)
+		}
 	case message.Presence:
 		r.banks.hear(now, m, body)
 		return protocol.Output{}

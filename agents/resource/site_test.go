@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ramp/agents/queue"
 	"ramp/agents/resource"
 	"ramp/agents/resource/pricing"
 	"ramp/protocol"
@@ -99,6 +100,16 @@ func (s store) append(records []protocol.Record) {
 type batch struct {
 	cores int
 	slots map[string]protocol.Slot
+	jobs  map[string]protocol.JobStatus // that were submitted
+	stuck bool                          // it runs no programs
+}
+
+func (b *batch) submit(job message.Job) protocol.Body {
+	if b.stuck {
+		return message.JobRefused{ID: job.ID, Reason: protocol.Reason{Code: protocol.CodeForbidden, Unit: protocol.AllUnits, Note: "broken"}}
+	}
+	b.jobs[job.ID] = protocol.JobStatus{State: protocol.JobRunning, Started: job.Slot.Start}
+	return message.JobChanged{ID: job.ID, At: job.Slot.Start, Status: b.jobs[job.ID]}
 }
 
 func (b *batch) free(slot protocol.Slot) int {
@@ -136,6 +147,12 @@ func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 		body = message.Released{ID: r.ID, OK: true}
 	case message.QueueQuery:
 		body = b.state(now)
+	case message.SlotQuery: // as a batch system that does not know: the slot was there to its end
+		body = message.SlotUsed{ID: r.ID, At: now, Status: (queue.Model{}).Status(now, r.ID, r.Slot)}
+	case message.Submit:
+		body = b.submit(r.Job)
+	case message.JobQuery:
+		body = message.JobChanged{ID: r.Job.ID, At: now, Status: b.jobs[r.Job.ID]}
 	default:
 		panic("unknown request " + m.Body.Kind())
 	}
@@ -174,7 +191,7 @@ type site struct {
 }
 
 func newSite(tb testing.TB, cfg resource.Config) *site {
-	s := &site{tb: tb, cfg: cfg, store: store{}, batch: &batch{cores: 100, slots: map[string]protocol.Slot{}}, now: noon}
+	s := &site{tb: tb, cfg: cfg, store: store{}, batch: &batch{cores: 100, slots: map[string]protocol.Slot{}, jobs: map[string]protocol.JobStatus{}}, now: noon}
 	s.start()
 	return s
 }
@@ -252,6 +269,15 @@ type buyer struct {
 	vote         message.Vote
 	bundle       contract.Verified
 	sold         bool
+	mode         protocol.Mode // "": on reservation
+}
+
+// pays is how the buyer pays.
+func (b *buyer) pays() protocol.Mode {
+	if b.mode == "" {
+		return protocol.ModeOnReservation
+	}
+	return b.mode
 }
 
 func document(cores int, start, end time.Time) []byte {
@@ -284,7 +310,7 @@ func (b *buyer) step() {
 	case b.offer.ID == "":
 		b.again()
 		b.site.receive(b.message(protocol.CFP, protocol.ProtocolAuction, "r1", message.CallForProposals{
-			Round: 1, Document: purchase, Terms: b.site.cfg.Terms, Modes: []protocol.Mode{protocol.ModeOnReservation}}))
+			Round: 1, Document: purchase, Terms: b.site.cfg.Terms, Modes: []protocol.Mode{b.pays()}}))
 	case b.vote.Offer == "":
 		b.site.receive(b.message(protocol.AcceptProposal, protocol.ProtocolCommit, "vote",
 			message.Acceptance{Offer: b.offer, HoldUntil: b.site.now.Add(time.Minute)}))
@@ -300,7 +326,7 @@ func (b *buyer) signed() contract.Verified {
 	it := b.offer.Items[0]
 	body := protocol.Bundle{
 		Version: protocol.BundleVersion, Conversation: b.conversation, User: b.id(b.name), Bank: b.id("bank"), Currency: "CRD",
-		Mode: protocol.ModeOnReservation, RFQ: hash(purchase), Total: it.Cost, Nonce: strings.Repeat("0", 32),
+		Mode: b.pays(), RFQ: hash(purchase), Total: it.Cost, Nonce: strings.Repeat("0", 32),
 		SettleBy: b.site.now.Add(30 * time.Second),
 		Units:    []protocol.BundleUnit{{Unit: 0, Seller: b.id("atlas"), Reservation: b.vote.Reservations[0].ID, Slot: it.Slot, Price: it.Price, Cost: it.Cost}},
 	}
@@ -364,6 +390,9 @@ func (l *ledger) decide(now time.Time, sale contract.Sale) {
 	r := protocol.Receipt{
 		Version: contract.ReceiptVersion, Bank: l.id("bank"), Contract: sale.Verified.ID, Outcome: protocol.OutcomeSettled,
 		Entry: uint64(len(l.decided) + 1), Time: now, User: sale.Bundle.User, Total: sale.Bundle.Total, Currency: "CRD",
+	}
+	if sale.Bundle.Mode != protocol.ModeOnReservation {
+		r.Mode = sale.Bundle.Mode
 	}
 	if !now.Before(sale.Bundle.SettleBy) {
 		r.Outcome, r.Total, r.Reason = protocol.OutcomeVoid, 0, protocol.CodeSettleBy

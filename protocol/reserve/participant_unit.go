@@ -8,7 +8,9 @@ type Unit struct {
 	Reservation string
 	Slot        protocol.Slot
 	State       ClaimState
-	Units       int // of the whole contract, with those of other sellers
+	Units       int  // of the whole contract, with those of other sellers
+	Owed        bool // it is paid after the fact, and its end is still to be reported
+	Reported    bool // how it ended was reported
 }
 
 // Unit looks a unit up. A contract that is not known, that has been put away, or
@@ -22,7 +24,10 @@ func (p *Participant) Unit(id protocol.ContractID, unit int) (Unit, bool) {
 	for _, u := range p.mine(b) {
 		c := p.claims[u.Reservation]
 		if u.Unit == unit && c != nil {
-			return Unit{User: b.User, Reservation: c.id, Slot: c.item.Slot, State: c.state, Units: len(b.Units)}, true
+			return Unit{
+				User: b.User, Reservation: c.id, Slot: c.item.Slot, State: c.state, Units: len(b.Units),
+				Owed: c.paidLater() && c.job == nil, Reported: c.job != nil,
+			}, true
 		}
 	}
 	return Unit{}, false

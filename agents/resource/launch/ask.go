@@ -56,6 +56,8 @@ func (s *Site) unit(now time.Time, user protocol.AgentID, contract protocol.Cont
 		return u, no(protocol.CodeForbidden, "the contract was signed by another")
 	case u.State == reserve.ClaimCountersigned:
 		return u, no(protocol.CodeUnavailable, "the contract is not settled yet")
+	case u.Reported:
+		return u, no(protocol.CodeExpired, "how the unit ended was reported to the bank")
 	case u.State != reserve.ClaimSold:
 		return u, no(protocol.CodeExpired, "the unit is "+string(u.State))
 	case !now.Before(u.Slot.End):

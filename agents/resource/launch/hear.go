@@ -13,7 +13,7 @@ func (s *Site) prepared(now time.Time, j *job, p message.Prepared) protocol.Outp
 	case j.Stage != message.StageStaging:
 		return protocol.Output{}
 	case p.Why != "":
-		return s.fail(now, j, p.Why)
+		return s.fault(now, j, p.Why)
 	case p.Missing > 0:
 		j.Missing = p.Missing
 		return s.tell(j) // nothing rests on it: after a restart the files are counted anew
@@ -55,7 +55,7 @@ func (s *Site) jobRefused(now time.Time, j *job, r message.JobRefused) protocol.
 	case r.Reason.Code == protocol.CodeUnavailable:
 		return wake(j.due()) // it is asked again
 	case j.Stage == message.StageSubmitting:
-		return s.fail(now, j, "the batch system does not run it: "+r.Reason.Note)
+		return s.fault(now, j, "the batch system does not run it: "+r.Reason.Note)
 	case r.Reason.Code == protocol.CodeUnknown:
 		return s.lost(now, j)
 	}
@@ -93,6 +93,12 @@ func (s *Site) fail(now time.Time, j *job, why string) protocol.Output {
 	return s.save(j).Join(s.tell(j)).Join(wake(j.due()))
 }
 
+// fault ends a launch that the site could not run: nobody is to pay for it.
+func (s *Site) fault(now time.Time, j *job, why string) protocol.Output {
+	j.Fault = true
+	return s.fail(now, j, why)
+}
+
 // Grant is what somebody may do with a job's files.
 type Grant struct {
 	Job     string
@@ -109,21 +115,6 @@ func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit i
 		return Grant{}, false
 	}
 	return Grant{Job: j.ID, Stage: j.Stage, Inputs: j.Inputs, Outputs: j.Outputs, Over: j.Stage == message.StageCollecting || j.Stage.Over()}, true
-}
-
-// Ended is the report at the end of a unit's last job, if one has run and is over:
-// what settlement after the fact rests on.
-func (s *Site) Ended(contract protocol.ContractID, unit int) (protocol.JobStatus, bool) {
-	var last *job
-	for _, j := range s.jobs { // in any order: the numbers of a unit's launches differ
-		if j.Contract == contract && j.Unit == unit && (last == nil || j.Number > last.Number) {
-			last = j
-		}
-	}
-	if last == nil || !last.Status.State.Over() {
-		return protocol.JobStatus{}, false
-	}
-	return last.Status, true
 }
 
 // Staging reports whether inputs may still come.

@@ -32,6 +32,7 @@ type job struct {
 	Outputs      []protocol.StagedFile `json:"outputs,omitempty"`
 	Keep         time.Time             `json:"keep,omitzero"`
 	Why          string                `json:"why,omitempty"`
+	Fault        bool                  `json:"fault,omitempty"` // it failed, and that is the site's fault
 
 	retryAt time.Time
 	retries int
@@ -95,7 +96,7 @@ func (j *job) due() time.Time {
 	case message.StageStaging, message.StageGathering:
 		return j.Slot.End
 	case message.StageDone, message.StageFailed:
-		return later(j.Keep, j.Slot.End) // in its slot a launch's number must not come again
+		return later(later(j.Keep, j.Slot.End), j.retryAt) // in its slot a launch's number must not come again
 	}
 	return j.retryAt
 }

@@ -194,13 +194,22 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 		return s.tooLate(now, j)
 	case message.StageSubmitting:
 		if !now.Before(j.Slot.End) {
-			return s.fail(now, j, "the batch system did not take it before the end of the slot")
+			return s.fault(now, j, "the batch system did not take it before the end of the slot")
 		}
 		return s.submit(now, j)
 	case message.StageSubmitted:
 		return s.ask(now, j)
 	case message.StageCollecting:
 		return s.collect(now, j)
+	}
+	return s.over(now, j)
+}
+
+// over forgets a launch, unless its unit's end rests on it and is not reported.
+func (s *Site) over(now time.Time, j *job) protocol.Output {
+	if u, ok := s.sold.Unit(j.Contract, j.Unit); ok && u.Owed {
+		j.retryAt = now.Add(checkPeriod)
+		return wake(j.retryAt)
 	}
 	return s.forget(j)
 }
@@ -216,10 +225,10 @@ func (s *Site) tooLate(now time.Time, j *job) protocol.Output {
 func (s *Site) begin(now time.Time, j *job) protocol.Output {
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
 	switch {
-	case !ok || u.State != reserve.ClaimSold:
+	case !ok || u.State != reserve.ClaimSold || u.Reported:
 		return s.fail(now, j, "the unit is not sold any more")
 	case !now.Before(j.Slot.End):
-		return s.fail(now, j, "the slot was over before it could begin")
+		return s.fault(now, j, "the slot was over before it could begin")
 	}
 	j.become(message.StageSubmitting)
 	return s.save(j).Join(s.submit(now, j)).Join(s.tell(j))
@@ -235,7 +244,7 @@ func (s *Site) submit(now time.Time, j *job) protocol.Output {
 // ask asks the batch system how a job stands.
 func (s *Site) ask(now time.Time, j *job) protocol.Output {
 	j.retryAt = now.Add(checkPeriod)
-	return s.queue(protocol.QueryRef, message.JobQuery{Job: s.spec(j)}).Join(wake(j.retryAt))
+	return s.queue(protocol.QueryRef, message.JobQuery{Job: s.spec(j)}).Join(s.stop(j)).Join(wake(j.retryAt))
 }
 
 func (s *Site) collect(now time.Time, j *job) protocol.Output {

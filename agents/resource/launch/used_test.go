@@ -1,0 +1,92 @@
+package launch_test
+
+import (
+	"testing"
+	"time"
+
+	"ramp/agents/resource/launch"
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+// oneUnit is a seller that has sold one unit.
+type oneUnit struct{ unit reserve.Unit }
+
+func (o *oneUnit) Unit(protocol.ContractID, int) (reserve.Unit, bool) { return o.unit, true }
+
+type noTables struct{}
+
+func (noTables) Each(string, func(string, []byte) error) error { return nil }
+
+// running is a site in whose one unit a program runs.
+func running(t *testing.T) (*launch.Site, *oneUnit) {
+	t.Helper()
+	sold := &oneUnit{reserve.Unit{
+		User: "ann", Reservation: "r1", State: reserve.ClaimSold, Units: 1, Owed: true,
+		Slot: protocol.Slot{Start: noon, End: noon.Add(time.Hour), Cores: 2},
+	}}
+	s, _, err := launch.New(launch.Config{Self: "atlas", Policy: launch.Policy{
+		Accounts: map[protocol.AgentID]launch.Account{launch.Everybody: {User: "guest", Commands: true}},
+	}}, sold, noTables{}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Receive(noon, protocol.Message{Performative: protocol.Request, Sender: "ann", Receivers: []protocol.AgentID{"atlas"},
+		Body: message.Launch{Contract: "c", ID: "l1", Command: []string{"/bin/work"}}})
+	s.Receive(noon, protocol.Message{Sender: protocol.LocalFiles, Body: message.Prepared{Job: "r1.1"}})
+	s.Wake(noon)
+	stands(s, noon, protocol.JobStatus{State: protocol.JobRunning, Started: noon})
+	return s, sold
+}
+
+func stands(s *launch.Site, now time.Time, status protocol.JobStatus) {
+	s.Receive(now, protocol.Message{Sender: protocol.LocalQueue, Body: message.JobChanged{ID: "r1.1", At: now, Status: status}})
+}
+
+// kills is how often an Output asks for the end of a job.
+func kills(out protocol.Output) int {
+	n := 0
+	for _, m := range out.Send {
+		if s, ok := m.Body.(message.Signal); ok && s.Verb == message.SignalKill && s.ID == "r1.1" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestUnitIsNotOverWhileAnotherLaunchMayFollow(t *testing.T) {
+	s, _ := running(t)
+	failed := protocol.JobStatus{State: protocol.JobExited, Exit: 3, Started: noon, Ended: noon.Add(time.Minute), Usage: protocol.Usage{CPU: time.Minute, Wall: time.Minute}}
+	stands(s, noon.Add(time.Minute), failed)
+	if got, ok := s.Used(noon.Add(2*time.Minute), "r1"); !ok || got.State != protocol.JobRunning || got.Usage != failed.Usage {
+		t.Fatalf("in the slot it stands as %+v, %t; want it to run, with what was used", got, ok)
+	}
+	if got, ok := s.Used(noon.Add(time.Hour), "r1"); !ok || got != failed {
+		t.Fatalf("after the slot it stands as %+v, %t; want %+v", got, ok, failed)
+	}
+	if got, ok := s.Used(noon.Add(time.Hour), "r2"); ok {
+		t.Fatalf("nothing was launched in r2, and it stands as %+v", got)
+	}
+}
+
+func TestWhatRunsEndsWithItsContract(t *testing.T) {
+	s, sold := running(t)
+	if n := kills(s.Stop(noon.Add(time.Minute), "r1")); n != 0 {
+		t.Fatalf("killed %d times while its unit is not over", n)
+	}
+	sold.unit.Owed, sold.unit.Reported = false, true
+	if n := kills(s.Stop(noon.Add(time.Minute), "r1")); n != 1 {
+		t.Fatalf("killed %d times when its unit was reported, want once", n)
+	}
+	if n := kills(s.Wake(noon.Add(2 * time.Minute))); n != 1 {
+		t.Fatalf("killed %d times when it is asked about, want once: the first word may be lost", n)
+	}
+	out, _ := s.Receive(noon.Add(3*time.Minute), protocol.Message{Performative: protocol.Request, Sender: "ann", Receivers: []protocol.AgentID{"atlas"},
+		Body: message.Launch{Contract: "c", ID: "l2", Command: []string{"/bin/work"}}})
+	if len(out.Send) != 1 || out.Send[0].Performative != protocol.Refuse {
+		t.Fatalf("a launch in a unit that was reported is answered with %+v, want a refusal", out.Send)
+	}
+}

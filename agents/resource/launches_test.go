@@ -1,0 +1,211 @@
+package resource_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/resource/launch"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+)
+
+// payable is a unit that is sold, and paid when its job has succeeded.
+type payable struct {
+	*site
+	t     *testing.T
+	a     *agents
+	buyer *buyer
+	unit  protocol.BundleUnit
+}
+
+func newPayable(t *testing.T) *payable {
+	t.Helper()
+	a := newAgents(t, "ann", "atlas", "bank")
+	cfg := a.config()
+	cfg.Modes = []protocol.Mode{protocol.ModeOnCompletion}
+	cfg.Launch = launch.Config{
+		Keep:   time.Minute,
+		Policy: launch.Policy{Accounts: map[protocol.AgentID]launch.Account{launch.Everybody: {User: "guest", Commands: true}}},
+	}
+	p := &payable{site: newSite(t, cfg), t: t, a: a}
+	p.buyer = &buyer{agents: a, name: "ann", site: p.site, mode: protocol.ModeOnCompletion}
+	l := &ledger{agents: a, decided: map[protocol.ContractID]protocol.Receipt{}}
+	for i := 0; i < 20 && !p.buyer.sold; i++ {
+		p.buyer.step()
+		p.buyer.hear()
+		l.work(p.site)
+		p.buyer.hear()
+		p.pass(time.Second)
+	}
+	if !p.buyer.sold {
+		t.Fatal("nothing was bought")
+	}
+	p.unit = p.buyer.bundle.Bundle.Units[0]
+	return p
+}
+
+// until lets time pass to so long after the slot's start.
+func (p *payable) until(d time.Duration) { p.pass(p.unit.Slot.Start.Add(d).Sub(p.now)) }
+
+// over lets time pass to a while after the slot's end.
+func (p *payable) over() { p.until(p.unit.Slot.Wall() + time.Minute) }
+
+// job is the name of a launch for the batch system.
+func (p *payable) job(number string) string {
+	return strings.ReplaceAll(p.unit.Reservation, "/", "_") + "." + number
+}
+
+// launch asks for a program, and has its files there.
+func (p *payable) launch(number string) {
+	p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "go", message.Launch{
+		Contract: p.buyer.bundle.ID, Unit: 0, ID: number, Command: []string{"/bin/work"}}))
+	p.files(message.Prepared{Job: p.job(number)})
+}
+
+func (p *payable) files(body protocol.Body) {
+	p.receive(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalFiles, Body: body})
+}
+
+// ends has the batch system say that a program is over.
+func (p *payable) ends(number string, s protocol.JobStatus) {
+	s.Started, s.Ended = p.now.Add(-s.Usage.Wall), p.now
+	p.batch.jobs[p.job(number)] = s
+	p.receive(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalQueue, Body: message.JobChanged{ID: p.job(number), At: p.now, Status: s}})
+	p.files(message.Collected{Job: p.job(number)})
+}
+
+// report is what the bank was told since the last look; nil: nothing.
+func (p *payable) report() *contract.JobRecord {
+	var note *contract.JobRecord
+	for _, m := range p.take(p.a.id("bank")) {
+		if body, ok := m.Body.(message.JobReport); ok {
+			note = &body.Signed.Note
+		}
+	}
+	return note
+}
+
+// reported is what the bank was told, which there must be.
+func (p *payable) reported() contract.JobRecord {
+	p.t.Helper()
+	note := p.report()
+	if note == nil {
+		p.t.Fatal("the bank was told nothing")
+	}
+	return *note
+}
+
+func exited(code int, wall time.Duration) protocol.JobStatus {
+	return protocol.JobStatus{State: protocol.JobExited, Exit: code, Usage: protocol.Usage{CPU: wall, Wall: wall, Share: protocol.Core}}
+}
+
+// What is paid on completion is paid for what the program did.
+func TestProgramsDecideWhatIsPaid(t *testing.T) {
+	lost := protocol.JobStatus{State: protocol.JobLost, Usage: protocol.Usage{Wall: time.Second}}
+	killed := protocol.JobStatus{State: protocol.JobKilled, Usage: protocol.Usage{Wall: time.Second}}
+	for _, c := range []struct {
+		name    string
+		stuck   bool
+		play    func(p *payable)
+		success bool
+		wall    time.Duration
+	}{
+		{"nobody launched anything: the slot was kept ready", false, func(*payable) {}, true, time.Hour},
+		{"a program that exits with 0 is paid", false, func(p *payable) {
+			p.launch("1")
+			p.until(time.Minute)
+			p.ends("1", exited(0, time.Minute))
+		}, true, time.Minute},
+		{"a program that exits with 3 is not", false, func(p *payable) {
+			p.launch("1")
+			p.until(time.Minute)
+			p.ends("1", exited(3, time.Minute))
+		}, false, time.Minute},
+		{"a program that the machine lost is not", false, func(p *payable) {
+			p.launch("1")
+			p.until(time.Minute)
+			p.ends("1", lost)
+		}, false, time.Second},
+		{"what its owner killed had its cores", false, func(p *payable) {
+			p.launch("1")
+			p.until(time.Minute)
+			p.ends("1", killed)
+		}, true, time.Second},
+		{"of several the last decides, and all count as used", false, func(p *payable) {
+			p.launch("1")
+			p.until(time.Minute)
+			p.ends("1", exited(3, time.Minute))
+			p.launch("2")
+			p.until(3 * time.Minute)
+			p.ends("2", exited(0, 2*time.Minute))
+		}, true, 3 * time.Minute},
+		{"a batch system that cannot begin it is the seller's failure", true, func(p *payable) {
+			p.launch("1")
+			p.until(time.Minute)
+		}, false, 0},
+		{"a launch that the site's rules refuse leaves the slot ready", false, func(p *payable) {
+			p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "go", message.Launch{
+				Contract: p.buyer.bundle.ID, Unit: 0, ID: "1", App: "no such application"}))
+		}, true, time.Hour},
+		{"a buyer who does not bring the inputs had the slot ready", false, func(p *payable) {
+			p.launch("1")
+			p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "kill",
+				message.LaunchOrder{Contract: p.buyer.bundle.ID, Unit: 0, ID: "1", Verb: message.VerbKill}))
+		}, true, time.Hour},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPayable(t)
+			p.batch.stuck = c.stuck
+			c.play(p)
+			p.until(p.unit.Slot.Wall() - 2*time.Second)
+			if note := p.report(); note != nil {
+				t.Fatalf("reported before the slot was over: %+v", *note)
+			}
+			p.over()
+			note := p.reported()
+			due := p.unit.Cost
+			if !c.success {
+				due = 0
+			}
+			if note.Success != c.success || note.Due != due || note.Usage.Wall != c.wall {
+				t.Fatalf("reported success %t, %s due, used %s; want %t, %s, %s", note.Success, note.Due, note.Usage.Wall, c.success, due, c.wall)
+			}
+		})
+	}
+}
+
+// Nothing is reported of a program that nobody has seen end.
+func TestProgramThatMayRunIsNotReported(t *testing.T) {
+	p := newPayable(t)
+	p.launch("1")
+	p.over()
+	if note := p.report(); note != nil {
+		t.Fatalf("reported while it may run: %+v", *note)
+	}
+	p.ends("1", exited(3, time.Minute))
+	p.pass(15 * time.Minute)
+	if note := p.reported(); note.Success {
+		t.Fatal("a program that failed was reported as a success")
+	}
+}
+
+// A seller that was away until long after the files' time is over still knows how
+// the program ended.
+func TestEndIsKeptUntilItIsReported(t *testing.T) {
+	p := newPayable(t)
+	p.launch("1")
+	p.until(time.Minute)
+	p.ends("1", exited(3, time.Minute))
+	p.now = p.unit.Slot.End.Add(5 * time.Hour)
+	p.start()
+	p.pass(15 * time.Minute)
+	if note := p.reported(); note.Success {
+		t.Fatal("a program that failed was reported as a success")
+	}
+	p.pass(10 * time.Minute)
+	if n := len(p.store[launch.Table]); n != 0 {
+		t.Fatalf("%d launches are still remembered", n)
+	}
+}
