@@ -31,14 +31,24 @@ const (
 
 // reserve makes a reservation and reads it back.
 func (b *batch) reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
-	name := b.mark.Name(id)
-	_, err := b.slow.run("scontrol", "create", "reservation",
-		"ReservationName="+name, "PartitionName="+b.cfg.Partition, fmt.Sprintf("CoreCnt=%d", slot.Cores),
-		"StartTime="+slot.Start.Format(stamp), "EndTime="+slot.End.Format(stamp), "Users="+strings.Join(b.cfg.Users, ","))
+	err := b.create(id, slot)
 	twice := says(err, saysTwice)
 	if err != nil && !twice {
 		return b.refused(now, id, slot, err)
 	}
+	return b.made(now, id, slot, twice)
+}
+
+func (b *batch) create(id string, slot protocol.Slot) error {
+	_, err := b.slow.run("scontrol", "create", "reservation",
+		"ReservationName="+b.mark.Name(id), "PartitionName="+b.cfg.Partition, fmt.Sprintf("CoreCnt=%d", slot.Cores),
+		"StartTime="+slot.Start.Format(stamp), "EndTime="+slot.End.Format(stamp), "Users="+strings.Join(b.cfg.Users, ","))
+	return err
+}
+
+// made reads back what Slurm says it has made, or has already.
+func (b *batch) made(now time.Time, id string, slot protocol.Slot, twice bool) (protocol.Slot, string, *protocol.Reason) {
+	name := b.mark.Name(id)
 	got, why := b.granted(now, id)
 	switch {
 	case why != nil && why.Code == protocol.CodeUnknown:
@@ -96,7 +106,9 @@ func (b *batch) giveBack(now time.Time, id string, slot, got protocol.Slot) *pro
 }
 
 // refused is what it means that Slurm does not reserve. That it is busy may be
-// because the reservation is there already: cores come before names.
+// because the reservation is there already: cores come before names. Or nodes
+// were away and are back by now, so that it is worth asking once more; those that
+// are still away come back, so that what was sold is asked for again.
 func (b *batch) refused(now time.Time, id string, slot protocol.Slot, err error) (protocol.Slot, string, *protocol.Reason) {
 	if !says(err, saysBusy) && !says(err, saysTooMany) {
 		return protocol.Slot{}, "", refusal(err)
@@ -111,8 +123,18 @@ func (b *batch) refused(now time.Time, id string, slot protocol.Slot, err error)
 		return h.slot, h.name, nil
 	case ok:
 		return protocol.Slot{}, "", otherSlot()
+	case v.free(slot) >= slot.Cores && b.create(id, slot) == nil:
+		return b.made(now, id, slot, false)
+	case v.free(slot) < slot.Cores && v.room(v.all, slot) >= slot.Cores:
+		return protocol.Slot{}, "", away(v, slot)
 	}
 	return protocol.Slot{}, "", busy(v, slot)
+}
+
+// away is that there would be room if every node could be used. For some seconds
+// after slurmctld has started, none can: their state is unknown.
+func away(v *view, slot protocol.Slot) *protocol.Reason {
+	return &protocol.Reason{Code: protocol.CodeUnavailable, Note: fmt.Sprintf("%d cores wanted, %d of the partition's %d are on nodes that cannot be used now", slot.Cores, v.all-v.capacity, v.all)}
 }
 
 func otherSlot() *protocol.Reason {

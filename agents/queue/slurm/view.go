@@ -174,7 +174,10 @@ func (v *view) mine(id string) (held, bool) {
 }
 
 // free is how many cores no running job and no reservation takes over a slot.
-func (v *view) free(slot protocol.Slot) int {
+func (v *view) free(slot protocol.Slot) int { return v.room(v.capacity, slot) }
+
+// room is what a slot may have if the partition has so many cores.
+func (v *view) room(cores int, slot protocol.Slot) int {
 	uses := make([]protocol.Slot, 0, len(v.held)+len(v.running))
 	for _, h := range v.held {
 		uses = append(uses, h.slot)
@@ -182,7 +185,7 @@ func (v *view) free(slot protocol.Slot) int {
 	for _, r := range v.running {
 		uses = append(uses, protocol.Slot{Start: v.at, End: r.End, Cores: r.Cores})
 	}
-	return max(v.capacity-queue.Taken(uses, slot), 0)
+	return max(cores-queue.Taken(uses, slot), 0)
 }
 
 // told is the view in the role's words.
