@@ -8,7 +8,6 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -347,13 +346,22 @@ func (m *slurmMarket) compare() (orphans, twice int) {
 				sold[l.ID] = l.Slot
 			}
 		}
-		o, t := m.compareSite(m.clusters[i], s.Agent, sold)
-		orphans, twice = orphans+o, twice+t
+		var faults []string
+		var over int
+		// What slurmctld forgot is asked for again within protocol.RetryMost.
+		_ = until(untilTime, func() (bool, error) {
+			faults, over = m.compareSite(m.clusters[i], s.Agent, sold)
+			return len(faults) == 0, nil
+		})
+		for _, f := range faults {
+			m.tb.Logf("%s: %s", name, f)
+		}
+		orphans, twice = orphans+len(faults), twice+over
 	}
 	return orphans, twice
 }
 
-func (m *slurmMarket) compareSite(c *slurmtest.Cluster, agent protocol.AgentID, sold map[string]protocol.Slot) (orphans, twice int) {
+func (m *slurmMarket) compareSite(c *slurmtest.Cluster, agent protocol.AgentID, sold map[string]protocol.Slot) (faults []string, twice int) {
 	m.tb.Helper()
 	list, err := c.Run("scontrol", "-o", "show", "reservation")
 	check(m.tb, err)
@@ -367,16 +375,14 @@ func (m *slurmMarket) compareSite(c *slurmtest.Cluster, agent protocol.AgentID, 
 		}
 		there[id] = true
 		if _, ok := sold[id]; !ok {
-			m.tb.Logf("%s: reservation %s is nobody's", filepath.Base(c.Dir), id)
-			orphans++
+			faults = append(faults, fmt.Sprintf("reservation %s is nobody's", id))
 		}
 	}
 	var slots []protocol.Slot
 	for id, slot := range sold {
 		slots = append(slots, slot)
 		if !there[id] {
-			m.tb.Logf("%s: the sold slot %s has no reservation", filepath.Base(c.Dir), id)
-			orphans++
+			faults = append(faults, fmt.Sprintf("the sold slot %s has no reservation", id))
 		}
 	}
 	for _, s := range slots {
@@ -384,5 +390,5 @@ func (m *slurmMarket) compareSite(c *slurmtest.Cluster, agent protocol.AgentID, 
 			twice++
 		}
 	}
-	return orphans, twice
+	return faults, twice
 }
