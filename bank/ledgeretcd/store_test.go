@@ -49,7 +49,7 @@ func bankName(s string) string {
 func lead(t testing.TB, cfg ledgeretcd.Config) (*ledgeretcd.Store, error) {
 	wait := waiting
 	if cfg.Lease == shortLease {
-		wait = 4 * shortLease
+		wait = 10 * shortLease
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
