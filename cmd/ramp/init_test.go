@@ -24,12 +24,13 @@ func ramp(t *testing.T, into any, args ...string) {
 	}
 }
 
-// killed starts a command and kills it later and later, until it comes to its end;
-// it returns how often it was killed.
+// killed starts a command and kills it later and later, each time by a sixth, until
+// it comes to its end; it returns how often it was killed.
 func killed(t *testing.T, args ...string) int {
 	t.Helper()
-	for n := range 200 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(n)*4*time.Millisecond)
+	patience := 3 * time.Millisecond
+	for n := 0; patience < time.Minute; n++ {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		err := exec.CommandContext(ctx, "ramp", args...).Run() // SIGKILL when the time is over
 		over := ctx.Err() != nil
 		cancel()
@@ -39,8 +40,9 @@ func killed(t *testing.T, args ...string) int {
 		if !over {
 			t.Fatalf("ramp %v after %d kills: %v", args, n, err)
 		}
+		patience += patience/6 + 1
 	}
-	t.Fatalf("ramp %v did not end between 200 kills", args)
+	t.Fatalf("ramp %v does not end within %s", args, patience)
 	return 0
 }
 
