@@ -73,6 +73,9 @@ type Hint struct {
 	Start time.Time `json:"start"`
 	Cores int       `json:"cores"`
 	Price Credits   `json:"price_core_hour"` // what it would ask; above the request's ceiling, the least ceiling that would do
+	// Tariff is the contract that would be accepted, of a request that is to be
+	// metered: a counter-offer (001). P is that of the request, not of one bid.
+	Tariff Tariff `json:"contract,omitzero"`
 }
 
 // AllUnits is the Unit of a Reason that holds for the whole request.

@@ -104,6 +104,31 @@ func (r Ramp) at(x *big.Rat) *big.Rat {
 	return top.Quo(top, new(big.Rat).SetInt64(r.Hi-r.Lo))
 }
 
+// Full is what a core-hour comes to when so many cores are used throughout and
+// nobody has a share of them: P(n) + Q(n) / n, rounded up to a micro-credit, at
+// most MaxCredits. Cores are 1..MaxCores, and the tariff is valid.
+func (t Tariff) Full(cores int) Credits {
+	n := new(big.Rat).SetInt64(int64(cores))
+	rate := new(big.Rat).SetInt64(int64(cores) * Core)
+	sum := t.Q.at(rate)
+	sum.Quo(sum, n).Add(sum, t.P.at(rate))
+	up := new(big.Int).Add(sum.Num(), new(big.Int).Sub(sum.Denom(), big.NewInt(1)))
+	if up.Quo(up, sum.Denom()); !up.IsInt64() || up.Int64() > int64(MaxCredits) {
+		return MaxCredits
+	}
+	return Credits(up.Int64())
+}
+
+// Possible reports whether so many cores can keep what the tariff promises
+// (Kept) at all.
+func (t Tariff) Possible(cores int) bool {
+	most := int64(cores) * Core
+	if t.Q.Top > 0 {
+		return t.Q.Lo <= most
+	}
+	return t.P.Lo <= most
+}
+
 func bigProduct(a, b int64) *big.Int { return new(big.Int).Mul(big.NewInt(a), big.NewInt(b)) }
 
 // roundCredits rounds an amount of zero or more half away from zero.

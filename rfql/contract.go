@@ -45,11 +45,20 @@ func (r Request) Tariff(it protocol.Item) protocol.Tariff {
 		t.TimeLimit = min(t.TimeLimit, c.TimeLimit)
 	}
 	cores := protocol.Credits(max(1, it.Slot.Cores))
-	t.P.Top = max(0, min(c.P.Top, it.Price-(c.Q.Top+cores-1)/cores))
+	t.P.Top = max(0, min(c.P.Top, it.Price-upTo(c.Q.Top, cores)))
 	if c.Prepay {
 		t.Prepay = it.Cost
 	}
 	return t
+}
+
+// upTo is a / n, rounded up.
+func upTo(a, n protocol.Credits) protocol.Credits {
+	q := a / n
+	if a%n > 0 {
+		q++
+	}
+	return q
 }
 
 // contract reads our own element in a request. What is wrong with it is a fault of

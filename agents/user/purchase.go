@@ -218,6 +218,7 @@ func (r *Role) afterAuction(now time.Time, p *purchase) protocol.Output {
 // advise says what would help, in figures and in words.
 func (p *purchase) advise() {
 	p.view.Relaxations = p.buyer.Relaxations()
+	p.view.Counters = p.buyer.Counters()
 	p.view.Advice = p.view.Advice[:0]
 	for _, r := range p.view.Relaxations {
 		p.view.Advice = append(p.view.Advice, auction.AdviceOf(r))

@@ -18,7 +18,7 @@ func wantsOf(document []byte, now time.Time, maxWait time.Duration) ([]auction.W
 	}
 	wants := make([]auction.Want, doc.Len())
 	for i, q := range doc.Requests() {
-		wants[i] = auction.Want{Ceiling: q.Price, NotBefore: q.NotBefore, End: q.End, Wall: q.Wall, Cores: q.Cores}
+		wants[i] = auction.Want{Ceiling: q.Price, NotBefore: q.NotBefore, End: q.End, Wall: q.Wall, Cores: q.Cores, Contract: q.Contract}
 		if maxWait > 0 {
 			from := now
 			if q.NotBefore.After(now) {

@@ -8,6 +8,7 @@ import (
 	"ramp/protocol"
 	"ramp/protocol/clearing"
 	"ramp/protocol/message"
+	"ramp/rfql"
 )
 
 // BuyerState is where a Buyer stands. The numbers are shown, never stored: an
@@ -35,6 +36,7 @@ type Want struct {
 	End       time.Time
 	Wall      time.Duration
 	Cores     int
+	Contract  rfql.Contract // zero: it is not metered
 }
 
 // BuyerConfig is one request for quotation and how to ask for it.

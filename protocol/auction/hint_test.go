@@ -63,8 +63,8 @@ func (m *hintMarket) ask(r rfql.DraftRequest, rounds int) *auction.Buyer {
 	q := doc.Request(0)
 	b, out := auction.NewBuyer(noon, auction.BuyerConfig{
 		Self: ann, Conversation: "c", Document: doc.XML(), Sellers: m.order, Rounds: rounds, RoundLimit: time.Second,
-		Wants:     []auction.Want{{Ceiling: q.Price, NotBefore: q.NotBefore, End: q.End, Wall: q.Wall, Cores: q.Cores}},
-		Objective: protocol.ObjectiveCost, Terms: []protocol.Terms{{Bank: bank, Currency: "CRD"}}, Modes: []protocol.Mode{protocol.ModeOnReservation},
+		Wants:     []auction.Want{{Ceiling: q.Price, NotBefore: q.NotBefore, End: q.End, Wall: q.Wall, Cores: q.Cores, Contract: q.Contract}},
+		Objective: protocol.ObjectiveCost, Terms: []protocol.Terms{{Bank: bank, Currency: "CRD"}}, Modes: modeOf(q),
 	}, auction.NewTiming())
 	live := map[protocol.AgentID]*auction.Sellers{}
 	for id, cfg := range m.sellers {
@@ -74,6 +74,13 @@ func (m *hintMarket) ask(r rfql.DraftRequest, rounds int) *auction.Buyer {
 		out = m.round(b, live, out.Send)
 	}
 	return b
+}
+
+func modeOf(q rfql.Request) []protocol.Mode {
+	if q.Metered() {
+		return []protocol.Mode{protocol.ModeMetered}
+	}
+	return []protocol.Mode{protocol.ModeOnReservation}
 }
 
 // round carries calls to their receivers and the answers back; the last answer

@@ -105,7 +105,9 @@ func (b *Buyer) needsOf(id protocol.AgentID, unit int) []need {
 	if reasons := about(b.sellers[id].reasons, map[int]bool{unit: true}); len(reasons) > 0 {
 		r := decisive(reasons)
 		for _, h := range r.Hints {
-			list = append(list, b.need(unit, h.Price, h.Start, h.Cores))
+			if b.sameContract(unit, h) { // else another price or time alone does not do
+				list = append(list, b.need(unit, h.Price, h.Start, h.Cores))
+			}
 		}
 		if len(r.Hints) == 0 {
 			list = append(list, b.needUnhinted(unit, r))

@@ -9,8 +9,8 @@ import (
 )
 
 // What a refusal says would have been offered. Every hint is the answer to the
-// request with its ceiling, its end or its cores changed to those of the hint, and
-// nothing else: following it is met by an offer, as long as the machine stays as
+// request with its ceiling, its end, its cores or its contract changed to those of
+// the hint, and nothing else: following it is met by an offer, as long as the machine stays as
 // it is. The request's own ceiling counts, not what others bid by now.
 
 // hintsBusy are a later start, and fewer cores within the window.
@@ -56,7 +56,7 @@ func (s *Seller) hintsSmaller(now time.Time, u *sellerUnit, cal Calendar) []prot
 // hintsDearer is the slot that was found, at the least price, if that is above
 // the request's own ceiling.
 func (s *Seller) hintsDearer(u *sellerUnit, line message.QuoteLine) []protocol.Hint {
-	if _, least := s.cfg.Pricing.Limits(); least <= u.request.Price {
+	if s.counter(u.request, line.Slot, line.Busy, line.Capacity) == u.request {
 		return nil // the request would do; others ask less
 	}
 	return s.hint(nil, u.request, line.Slot, line.Busy, line.Capacity)
@@ -75,13 +75,13 @@ func (s *Seller) would(hints []protocol.Hint, u *sellerUnit, n int, w window, ca
 // hint adds a slot at the price that it would be offered for, unless that cannot
 // be paid.
 func (s *Seller) hint(hints []protocol.Hint, r rfql.Request, slot protocol.Slot, busy, capacity int) []protocol.Hint {
-	_, least := s.cfg.Pricing.Limits()
-	ask, ok := s.cfg.Pricing.Ask(max(r.Price, least), busy, capacity)
+	r = s.counter(r, slot, busy, capacity)
+	ask, ok := s.ask(r, slot, r.Price, busy, capacity)
 	if !ok {
 		return hints
 	}
 	if cost, err := protocol.Cost(ask, slot.Cores, slot.Wall()); err != nil || cost <= 0 {
 		return hints
 	}
-	return append(hints, protocol.Hint{Start: slot.Start, Cores: slot.Cores, Price: ask})
+	return append(hints, protocol.Hint{Start: slot.Start, Cores: slot.Cores, Price: ask, Tariff: s.tariffOf(r, slot, ask)})
 }

@@ -80,13 +80,12 @@ func (s *Seller) place(now time.Time, u *sellerUnit, line message.QuoteLine, w w
 
 // price makes the offer, unless the request stands below the least price.
 func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, best bool) message.QuoteLine {
-	start, least := s.cfg.Pricing.Limits()
-	if best { // ceilings are lifted: the seller opens from its own start price
+	if start, _ := s.cfg.Pricing.Limits(); best { // ceilings are lifted: the seller opens from its own start price
 		line.Standing = start
 	}
-	ask, ok := s.cfg.Pricing.Ask(line.Standing, line.Busy, line.Capacity)
+	ask, ok := s.ask(u.request, line.Slot, line.Standing, line.Busy, line.Capacity)
 	if !ok {
-		return line.Refuse(protocol.Reason{Code: protocol.CodePrice, Asks: least, Hints: s.hintsDearer(u, line)})
+		return line.Refuse(s.tooLow(u, line))
 	}
 	cost, err := protocol.Cost(ask, line.Slot.Cores, line.Slot.Wall())
 	if err != nil || cost <= 0 {

@@ -13,6 +13,7 @@ import (
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/message"
+	"ramp/rfql"
 )
 
 // The transcripts in testdata/seller are auctions as one seller sees them.
@@ -91,7 +92,7 @@ func newStand() *stand {
 		cal: &machine{capacity: 100}, now: noon,
 		cfg: auction.SellerConfig{
 			Self: atlas, Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", RAMPerCore: 2048, Cores: 100},
-			Terms: []protocol.Terms{{Bank: bank, Currency: "CRD"}}, Modes: []protocol.Mode{protocol.ModeOnReservation},
+			Terms: []protocol.Terms{{Bank: bank, Currency: "CRD"}}, Modes: []protocol.Mode{protocol.ModeOnReservation, protocol.ModeMetered},
 			Pricing: linear{40 * protocol.Credit, 20 * protocol.Credit}, Validity: protocol.OfferValidity,
 			Lead: auction.DefaultLead, Horizon: 48 * time.Hour,
 		},
@@ -213,7 +214,17 @@ func reasons(b *strings.Builder, list []protocol.Reason) {
 			fmt.Fprintf(b, " (%s)", strings.ReplaceAll(r.Note, "\n", " "))
 		}
 		fmt.Fprintln(b)
+		for _, h := range r.Hints {
+			if h.Tariff != (protocol.Tariff{}) {
+				fmt.Fprintf(b, "    would accept %d cores from %s at %s: P(%s) Q(%s) for %s, prepaid %s\n",
+					h.Cores, clock(h.Start), h.Price, function(h.Tariff.P), function(h.Tariff.Q), h.Tariff.TimeLimit, h.Tariff.Prepay)
+			}
+		}
 	}
+}
+
+func function(r protocol.Ramp) string {
+	return fmt.Sprintf("%s, %s, %s", protocol.Credits(r.Lo), protocol.Credits(r.Hi), r.Top)
 }
 
 func (w *stand) check(t *testing.T, a map[string]string) string {
@@ -262,10 +273,27 @@ func document(units []string) []byte {
 		if v := terms["RAMPerCore"]; v != "" {
 			fmt.Fprintf(&b, "<RAMPerCore>%s</RAMPerCore>", v)
 		}
-		fmt.Fprintf(&b, "<Cores><TotalCores>%s</TotalCores></Cores></Request>", f[4])
+		fmt.Fprintf(&b, "<Cores><TotalCores>%s</TotalCores></Cores>%s</Request>", f[4], contractOf(terms))
 	}
 	b.WriteString("</RequestForQuotation>")
 	return []byte(b.String())
+}
+
+// contractOf writes P=rmin,rmax,Pmax and Q=Smin,Smax,Qmax as a contract.
+func contractOf(terms map[string]string) string {
+	const space = `<r:Contract xmlns:r="` + rfql.ExtensionNamespace + `" prepay="%t">%s%s</r:Contract>`
+	price := func(term, least, most, top string) string {
+		f := strings.Split(terms[term], ",")
+		if len(f) != 3 {
+			return ""
+		}
+		return fmt.Sprintf(`<r:%s %s="%s" %s="%s" %s="%s"/>`, term, least, f[0], most, f[1], top, f[2])
+	}
+	p, q := price("P", "rmin", "rmax", "Pmax"), price("Q", "Smin", "Smax", "Qmax")
+	if p+q == "" {
+		return ""
+	}
+	return fmt.Sprintf(space, terms["prepay"] != "", p, q)
 }
 
 func when(s string) time.Time {

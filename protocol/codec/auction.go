@@ -2,6 +2,7 @@ package codec
 
 import (
 	"math"
+	"time"
 
 	"ramp/protocol"
 	"ramp/protocol/codec/wire"
@@ -143,17 +144,37 @@ func reasonsToWire(reasons []protocol.Reason) []*wire.Reason {
 func hintsToWire(hints []protocol.Hint) []*wire.Hint {
 	out := make([]*wire.Hint, len(hints))
 	for i, h := range hints {
-		out[i] = &wire.Hint{Start: nanos(h.Start), Cores: int64(h.Cores), Price: int64(h.Price)}
+		t := h.Tariff
+		out[i] = &wire.Hint{
+			Start: nanos(h.Start), Cores: int64(h.Cores), Price: int64(h.Price), TimeLimit: int64(t.TimeLimit),
+			PLo: t.P.Lo, PHi: t.P.Hi, PTop: int64(t.P.Top), QLo: t.Q.Lo, QHi: t.Q.Hi, QTop: int64(t.Q.Top), Prepay: int64(t.Prepay),
+		}
 	}
 	return out
 }
 
 func (r *reader) hint(w *wire.Hint) protocol.Hint {
 	return protocol.Hint{
-		Start: r.needed("start of a hint", w.Start),
-		Cores: r.number("cores of a hint", w.Cores, 1, protocol.MaxCores),
-		Price: r.price("price of a hint", w.Price),
+		Start:  r.needed("start of a hint", w.Start),
+		Cores:  r.number("cores of a hint", w.Cores, 1, protocol.MaxCores),
+		Price:  r.price("price of a hint", w.Price),
+		Tariff: r.hintTariff(w),
 	}
+}
+
+// hintTariff is the contract of a counter-offer, valid, or none at all.
+func (r *reader) hintTariff(w *wire.Hint) protocol.Tariff {
+	t := protocol.Tariff{
+		TimeLimit: time.Duration(w.TimeLimit), P: protocol.Ramp{Lo: w.PLo, Hi: w.PHi, Top: r.amount("Pmax of a hint", w.PTop)},
+		Q: protocol.Ramp{Lo: w.QLo, Hi: w.QHi, Top: r.amount("Qmax of a hint", w.QTop)}, Prepay: r.amount("prepayment of a hint", w.Prepay),
+	}
+	if t == (protocol.Tariff{}) {
+		return t
+	}
+	if err := t.Validate(); err != nil {
+		r.malformed("contract of a hint: %w", err)
+	}
+	return t
 }
 
 func (r *reader) reason(w *wire.Reason) protocol.Reason {

@@ -266,6 +266,29 @@ func readHint(p *parts, m *wire.Hint) {
 	case 3:
 		m.Price = p.number()
 	default:
+		readHintTariff(p, m)
+	}
+}
+
+func readHintTariff(p *parts, m *wire.Hint) {
+	switch p.num {
+	case 4:
+		m.TimeLimit = p.number()
+	case 5:
+		m.PLo = p.number()
+	case 6:
+		m.PHi = p.number()
+	case 7:
+		m.PTop = p.number()
+	case 8:
+		m.QLo = p.number()
+	case 9:
+		m.QHi = p.number()
+	case 10:
+		m.QTop = p.number()
+	case 11:
+		m.Prepay = p.number()
+	default:
 		p.strange = true
 	}
 }

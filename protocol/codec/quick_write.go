@@ -163,6 +163,14 @@ func appendHint(b []byte, m *wire.Hint) []byte {
 	b = appendFixed(b, 1, m.Start)
 	b = appendNumber(b, 2, m.Cores)
 	b = appendNumber(b, 3, m.Price)
+	b = appendNumber(b, 4, m.TimeLimit)
+	b = appendNumber(b, 5, m.PLo)
+	b = appendNumber(b, 6, m.PHi)
+	b = appendNumber(b, 7, m.PTop)
+	b = appendNumber(b, 8, m.QLo)
+	b = appendNumber(b, 9, m.QHi)
+	b = appendNumber(b, 10, m.QTop)
+	b = appendNumber(b, 11, m.Prepay)
 	return endPart(b, from)
 }
 

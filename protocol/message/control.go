@@ -70,9 +70,10 @@ type Purchase struct {
 	Reasons     map[string]int      `json:"reasons,omitempty"` // why sellers refused, summed
 	Advice      []string            `json:"advice,omitempty"`  // nearest relaxations, in words
 	Relaxations []Relaxation        `json:"relaxations,omitempty"`
-	Why         string              `json:"why,omitempty"`  // why nothing was bought
-	Void        protocol.Code       `json:"void,omitempty"` // the bank's reason, if it voided the contract
-	Exact       bool                `json:"exact"`          // the set is proved best
+	Counters    []Counter           `json:"counters,omitempty"` // of a metered request: contracts that sellers would accept now
+	Why         string              `json:"why,omitempty"`      // why nothing was bought
+	Void        protocol.Code       `json:"void,omitempty"`     // the bank's reason, if it voided the contract
+	Exact       bool                `json:"exact"`              // the set is proved best
 	AuctionMS   float64             `json:"auction_ms"`
 	VoteMS      float64             `json:"vote_ms,omitempty"`
 	SettleMS    float64             `json:"settle_ms,omitempty"`
@@ -92,6 +93,21 @@ type Relaxation struct {
 	Offers int              `json:"offers"`                    // sellers that would offer then
 	From   protocol.Credits `json:"from,omitempty"`            // of a later start: the lowest price per core-hour among them, if they say
 	Change string           `json:"change"`                    // in words
+}
+
+// Counter is a seller's counter-offer for a unit that nobody sells as it is asked
+// for: the request with these figures would be met by an offer of that seller, if
+// it were made now.
+type Counter struct {
+	Unit     int              `json:"unit"`
+	Resource string           `json:"resource"`
+	Seller   protocol.AgentID `json:"seller"`
+	Start    time.Time        `json:"start"`
+	Cores    int              `json:"cores"`
+	Price    protocol.Credits `json:"price_core_hour"` // what it would ask; above the ceiling, the least ceiling that would do
+	Later    time.Duration    `json:"later,omitempty"` // by how much the end must be allowed to be later
+	Contract protocol.Tariff  `json:"contract"`
+	Change   string           `json:"change"` // in words, what differs from what was asked
 }
 
 // PurchasedUnit is one unit of a purchase.

@@ -1506,6 +1506,14 @@ type Hint struct {
 	Start         int64                  `protobuf:"fixed64,1,opt,name=start,proto3" json:"start,omitempty"`
 	Cores         int64                  `protobuf:"varint,2,opt,name=cores,proto3" json:"cores,omitempty"`
 	Price         int64                  `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"`
+	TimeLimit     int64                  `protobuf:"varint,4,opt,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"` // nanoseconds; 0: the request is not metered, and what follows is 0
+	PLo           int64                  `protobuf:"varint,5,opt,name=p_lo,json=pLo,proto3" json:"p_lo,omitempty"`
+	PHi           int64                  `protobuf:"varint,6,opt,name=p_hi,json=pHi,proto3" json:"p_hi,omitempty"`
+	PTop          int64                  `protobuf:"varint,7,opt,name=p_top,json=pTop,proto3" json:"p_top,omitempty"`
+	QLo           int64                  `protobuf:"varint,8,opt,name=q_lo,json=qLo,proto3" json:"q_lo,omitempty"`
+	QHi           int64                  `protobuf:"varint,9,opt,name=q_hi,json=qHi,proto3" json:"q_hi,omitempty"`
+	QTop          int64                  `protobuf:"varint,10,opt,name=q_top,json=qTop,proto3" json:"q_top,omitempty"`
+	Prepay        int64                  `protobuf:"varint,11,opt,name=prepay,proto3" json:"prepay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1557,6 +1565,62 @@ func (x *Hint) GetCores() int64 {
 func (x *Hint) GetPrice() int64 {
 	if x != nil {
 		return x.Price
+	}
+	return 0
+}
+
+func (x *Hint) GetTimeLimit() int64 {
+	if x != nil {
+		return x.TimeLimit
+	}
+	return 0
+}
+
+func (x *Hint) GetPLo() int64 {
+	if x != nil {
+		return x.PLo
+	}
+	return 0
+}
+
+func (x *Hint) GetPHi() int64 {
+	if x != nil {
+		return x.PHi
+	}
+	return 0
+}
+
+func (x *Hint) GetPTop() int64 {
+	if x != nil {
+		return x.PTop
+	}
+	return 0
+}
+
+func (x *Hint) GetQLo() int64 {
+	if x != nil {
+		return x.QLo
+	}
+	return 0
+}
+
+func (x *Hint) GetQHi() int64 {
+	if x != nil {
+		return x.QHi
+	}
+	return 0
+}
+
+func (x *Hint) GetQTop() int64 {
+	if x != nil {
+		return x.QTop
+	}
+	return 0
+}
+
+func (x *Hint) GetPrepay() int64 {
+	if x != nil {
+		return x.Prepay
 	}
 	return 0
 }
@@ -3950,11 +4014,21 @@ const file_wire_proto_rawDesc = "" +
 	"\x04free\x18\b \x01(\x03R\x04free\x12\x12\n" +
 	"\x04note\x18\t \x01(\tR\x04note\x12%\n" +
 	"\x05hints\x18\n" +
-	" \x03(\v2\x0f.ramp.wire.HintR\x05hints\"H\n" +
+	" \x03(\v2\x0f.ramp.wire.HintR\x05hints\"\xf5\x01\n" +
 	"\x04Hint\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x10R\x05start\x12\x14\n" +
 	"\x05cores\x18\x02 \x01(\x03R\x05cores\x12\x14\n" +
-	"\x05price\x18\x03 \x01(\x03R\x05price\"\xa6\x01\n" +
+	"\x05price\x18\x03 \x01(\x03R\x05price\x12\x1d\n" +
+	"\n" +
+	"time_limit\x18\x04 \x01(\x03R\ttimeLimit\x12\x11\n" +
+	"\x04p_lo\x18\x05 \x01(\x03R\x03pLo\x12\x11\n" +
+	"\x04p_hi\x18\x06 \x01(\x03R\x03pHi\x12\x13\n" +
+	"\x05p_top\x18\a \x01(\x03R\x04pTop\x12\x11\n" +
+	"\x04q_lo\x18\b \x01(\x03R\x03qLo\x12\x11\n" +
+	"\x04q_hi\x18\t \x01(\x03R\x03qHi\x12\x13\n" +
+	"\x05q_top\x18\n" +
+	" \x01(\x03R\x04qTop\x12\x16\n" +
+	"\x06prepay\x18\v \x01(\x03R\x06prepay\"\xa6\x01\n" +
 	"\bProposal\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x03R\x05round\x12(\n" +
 	"\x06offers\x18\x02 \x03(\v2\x10.ramp.wire.OfferR\x06offers\x12+\n" +
