@@ -58,6 +58,7 @@ purchase of the same request is not decided, that one is gone on with; and one I
 		RunE:    func(c *cobra.Command, args []string) error { return runBuy(c, args, o) },
 	}
 	o.register(c)
+	o.registerCounter(c)
 	c.Flags().BoolVar(&o.approve, "approve", false, "ask before buying, also when the request is met")
 	c.Flags().StringVar(&o.id, "id", "", "ID of the purchase; one that was given before is shown, not bought again (default: a random one)")
 	c.Flags().DurationVar(&o.wait, "wait", 0, "try again until it is bought, at most so long")
@@ -80,6 +81,8 @@ type buyFlags struct {
 	again        bool
 	wait         time.Duration
 	mode         string
+
+	acceptCounter string
 }
 
 func (o *buyFlags) register(c *cobra.Command) {
@@ -225,6 +228,10 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 	if err != nil {
 		return err
 	}
+	accepts, err := o.consent(first)
+	if err != nil {
+		return err
+	}
 	agent, closeAgent, err := openUser(c)
 	if err != nil {
 		return err
@@ -233,7 +240,7 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 	if o.wait > 0 {
 		return buyUntil(c, agent, first, orders, time.Now().Add(o.wait))
 	}
-	p, err := followPurchase(c, agent, "/v1/buy", first, first.ID)
+	p, err := buyCountered(c, agent, first, accepts)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ is gone on with; it is not bought twice.`,
 		RunE: func(c *cobra.Command, args []string) error { return runRun(c, args, f) },
 	}
 	f.buy.registerHow(c)
+	f.buy.registerCounter(c)
 	fs := c.Flags()
 	fs.StringVar(&f.app, "app", "", "an application that the site has installed, in place of a command")
 	fs.StringArrayVar(&f.params, "param", nil, "NAME=VALUE for a parameter of the application; may be repeated")
@@ -113,11 +114,6 @@ func runRun(c *cobra.Command, args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	agent, closeAgent, err := openUserServing(c)
-	if err != nil {
-		return err
-	}
-	defer closeAgent()
 	call := buyCall{
 		ID: f.buy.id, Name: requestName(args[0], doc), Document: string(b), Options: opt, StartNow: startNow,
 		Program: program, Resume: !f.buy.again || f.buy.id != "",
@@ -125,20 +121,29 @@ func runRun(c *cobra.Command, args []string, f runFlags) error {
 	if call.ID == "" {
 		call.ID = newPurchaseID(false)
 	}
-	return buyAndRun(c, agent, call, f.out)
+	accepts, err := f.buy.consent(call)
+	if err != nil {
+		return err
+	}
+	agent, closeAgent, err := openUserServing(c)
+	if err != nil {
+		return err
+	}
+	defer closeAgent()
+	return buyAndRun(c, agent, call, accepts, f.out)
 }
 
 // buyAndRun buys, or goes on with what was bought, and stays until the program is
 // over.
-func buyAndRun(c *cobra.Command, agent *caller, call buyCall, out string) error {
-	p, err := followPurchase(c, agent, "/v1/buy", call, call.ID)
+func buyAndRun(c *cobra.Command, agent *caller, call buyCall, accepts consent, out string) error {
+	p, err := buyCountered(c, agent, call, accepts)
 	if err != nil {
 		return err
 	}
 	if !p.Settled {
 		return printResult(c, p, false)
 	}
-	if p.ID != call.ID {
+	if !strings.HasPrefix(p.ID, call.ID) { // that of a counter-offer has a number behind it
 		fmt.Fprintf(stderr(c), "going on with %s, which is the same command (--again runs it once more)\n", p.ID)
 	}
 	w := &watching{c: c, agent: agent, id: p.ID, name: nameOf(p), told: map[int]string{}}
