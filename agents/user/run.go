@@ -150,14 +150,24 @@ func (x *run) due() time.Time {
 	return at
 }
 
-// giveUp ends a unit whose site has not answered until its slot was over.
+// Sites are asked beyond the end of the slot: what they have answered may have been
+// lost, and the program may have run.
+const (
+	unanswered = time.Hour      // one that never answered
+	unheard    = 24 * time.Hour // one that has the launch
+)
+
+// giveUp ends a unit whose site does not answer for long after the slot's end.
 func (r *Role) giveUp(now time.Time, x *run, i int) bool {
 	u := &x.view.Units[i]
-	if u.Status.Stage != message.StageAsked || now.Before(u.Slot.End) {
+	most, why := unheard, "its site has not told how it ended"
+	if u.Status.Stage == message.StageAsked {
+		most, why = unanswered, "its site does not answer"
+	}
+	if now.Before(u.Slot.End.Add(most)) {
 		return false
 	}
-	u.Status.Stage, u.Status.Why = message.StageFailed, "its site did not answer before the end of the slot"
-	u.Status.Keep = now
+	u.Status.Stage, u.Status.Why, u.Status.Keep = message.StageFailed, why, now
 	return true
 }
 

@@ -17,7 +17,7 @@ import (
 func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) protocol.Output {
 	asked := fingerprint(l)
 	if j := s.byKey[key{m.Sender, l.Contract, l.Unit, l.ID}]; j != nil {
-		if j.Asked != asked {
+		if j.Asked != asked && !j.early() {
 			return s.refuse(m, no(protocol.CodeMismatch, "launch "+l.ID+" is there already, with another program"))
 		}
 		return s.answer(m, protocol.Agree, j)
@@ -33,16 +33,27 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	if why != nil {
 		return s.refuse(m, why)
 	}
-	number := s.units[unitKey{l.Contract, l.Unit}] + 1
-	j := &job{
-		ID: jobID(u.Reservation, number), User: m.Sender, Conversation: m.Conversation, Contract: l.Contract, Unit: l.Unit,
-		Units: u.Units, Launch: l.ID, Number: number, Asked: asked, Reservation: u.Reservation, Slot: u.Slot,
-		Argv: argv, Account: account, Inputs: l.Inputs, Missing: len(l.Inputs),
-	}
+	j := s.newJob(m, u, key{m.Sender, l.Contract, l.Unit, l.ID})
+	j.Asked, j.Argv, j.Account, j.Inputs, j.Missing = asked, argv, account, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.add(j)
-	out := s.save(j).Join(s.files(message.Prepare{Job: j.ID, Inputs: j.Inputs}))
-	return out.Join(s.answer(m, protocol.Agree, j)).Join(wake(j.due()))
+	return s.save(j).Join(s.prepare(now, j)).Join(s.answer(m, protocol.Agree, j))
+}
+
+// newJob is the next launch of a unit.
+func (s *Site) newJob(m protocol.Message, u reserve.Unit, k key) *job {
+	number := s.units[unitKey{k.contract, k.unit}] + 1
+	return &job{
+		ID: jobID(u.Reservation, number), User: k.user, Conversation: m.Conversation, Contract: k.contract, Unit: k.unit,
+		Units: u.Units, Launch: k.id, Number: number, Reservation: u.Reservation, Slot: u.Slot,
+	}
+}
+
+// prepare asks for the job's directory, again and again until its inputs are
+// there: nobody else tells if that was lost.
+func (s *Site) prepare(now time.Time, j *job) protocol.Output {
+	j.backOff(now)
+	return s.files(message.Prepare{Job: j.ID, Inputs: j.Inputs}).Join(wake(j.due()))
 }
 
 // unit looks up what a buyer wants to run in. That it is not settled yet may be
@@ -73,8 +84,12 @@ func (s *Site) full(l message.Launch) *protocol.Reason {
 			return no(protocol.CodeLimit, "the unit has launch "+j.Launch+", which is "+string(j.Stage))
 		}
 	}
+	return s.tooMany(l.Contract, l.Unit)
+}
+
+func (s *Site) tooMany(contract protocol.ContractID, unit int) *protocol.Reason {
 	switch {
-	case s.units[unitKey{l.Contract, l.Unit}] >= MaxPerUnit:
+	case s.units[unitKey{contract, unit}] >= MaxPerUnit:
 		return no(protocol.CodeLimit, fmt.Sprintf("the unit had %d launches", MaxPerUnit))
 	case len(s.jobs) >= MaxLaunches:
 		return no(protocol.CodeLimit, fmt.Sprintf("%d launches are remembered here", MaxLaunches))
@@ -111,6 +126,9 @@ func (s *Site) status(j *job) message.LaunchStatus {
 // obey does what the buyer asks of a launch, and answers how it stands.
 func (s *Site) obey(now time.Time, m protocol.Message, o message.LaunchOrder) protocol.Output {
 	j := s.byKey[key{m.Sender, o.Contract, o.Unit, o.ID}]
+	if j == nil && o.Verb == message.VerbKill {
+		return s.killEarly(now, m, o)
+	}
 	if j == nil {
 		return s.refuse(m, no(protocol.CodeUnknown, "no launch "+o.ID+" of yours here"))
 	}
@@ -147,10 +165,30 @@ func (s *Site) kill(now time.Time, j *job) protocol.Output {
 	switch {
 	case j.Stage == message.StageCollecting || j.Stage.Over():
 		return protocol.Output{}
-	case j.submitted():
-		return s.signal(j, message.SignalKill)
+	case !j.submitted():
+		return s.fail(now, j, "killed before it began")
+	case j.Killed:
+		return s.stop(j)
 	}
-	return s.fail(now, j, "killed before it began")
+	j.Killed = true // the batch system may not have it yet, or not hear this
+	return s.save(j).Join(s.stop(j))
+}
+
+// killEarly takes the end of a launch that has overtaken it: what comes later must
+// not begin, since its buyer was told that it did not.
+func (s *Site) killEarly(now time.Time, m protocol.Message, o message.LaunchOrder) protocol.Output {
+	u, why := s.unit(now, m.Sender, o.Contract, o.Unit)
+	if why == nil {
+		why = s.tooMany(o.Contract, o.Unit)
+	}
+	if why != nil {
+		return s.refuse(m, why)
+	}
+	j := s.newJob(m, u, key{m.Sender, o.Contract, o.Unit, o.ID})
+	j.Why, j.Keep = "killed before it was launched", now.Add(s.cfg.Keep)
+	j.become(message.StageFailed)
+	s.add(j)
+	return s.save(j).Join(s.answer(m, protocol.Inform, j)).Join(wake(j.due()))
 }
 
 func (s *Site) signal(j *job, verb message.JobSignal) protocol.Output {

@@ -14,9 +14,11 @@ func (s *Site) prepared(now time.Time, j *job, p message.Prepared) protocol.Outp
 		return protocol.Output{}
 	case p.Why != "":
 		return s.fault(now, j, p.Why)
+	case p.Missing == j.Missing && p.Missing > 0:
+		return wake(j.due())
 	case p.Missing > 0:
 		j.Missing = p.Missing
-		return s.tell(j) // nothing rests on it: after a restart the files are counted anew
+		return s.tell(j).Join(wake(j.due())) // nothing rests on it: after a restart the files are counted anew
 	}
 	j.Missing = 0
 	if j.Units > 1 && len(j.Peers) == 0 {
@@ -44,7 +46,7 @@ func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Out
 		j.become(message.StageSubmitted)
 		j.retryAt = now.Add(checkPeriod)
 	}
-	return s.save(j).Join(s.tell(j)).Join(wake(j.due()))
+	return s.save(j).Join(s.tell(j)).Join(s.stop(j)).Join(wake(j.due()))
 }
 
 // jobRefused takes why a request about a job was not carried out.
@@ -119,3 +121,12 @@ func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit i
 
 // Staging reports whether inputs may still come.
 func (g Grant) Staging() bool { return g.Stage == message.StageStaging }
+
+// Status is how a launch of a buyer's stands, as it is told.
+func (s *Site) Status(user protocol.AgentID, contract protocol.ContractID, unit int, id string) (message.LaunchStatus, bool) {
+	j := s.byKey[key{user, contract, unit, id}]
+	if j == nil {
+		return message.LaunchStatus{}, false
+	}
+	return s.status(j), true
+}

@@ -32,7 +32,8 @@ type job struct {
 	Outputs      []protocol.StagedFile `json:"outputs,omitempty"`
 	Keep         time.Time             `json:"keep,omitzero"`
 	Why          string                `json:"why,omitempty"`
-	Fault        bool                  `json:"fault,omitempty"` // it failed, and that is the site's fault
+	Fault        bool                  `json:"fault,omitempty"`  // it failed, and that is the site's fault
+	Killed       bool                  `json:"killed,omitempty"` // by its buyer, while the batch system had it or was asked
 
 	retryAt time.Time
 	retries int
@@ -71,7 +72,7 @@ func (j *job) become(next message.LaunchStage) {
 func edge(from, to message.LaunchStage) bool {
 	switch from {
 	case "":
-		return to == message.StageStaging
+		return to == message.StageStaging || to == message.StageFailed
 	case message.StageStaging:
 		return to == message.StageGathering || to == message.StageReady || to == message.StageFailed
 	case message.StageGathering:
@@ -93,7 +94,9 @@ func (j *job) due() time.Time {
 	switch j.Stage {
 	case message.StageReady:
 		return j.Slot.Start
-	case message.StageStaging, message.StageGathering:
+	case message.StageStaging:
+		return protocol.Earlier(j.retryAt, j.Slot.End)
+	case message.StageGathering:
 		return j.Slot.End
 	case message.StageDone, message.StageFailed:
 		return later(later(j.Keep, j.Slot.End), j.retryAt) // in its slot a launch's number must not come again
@@ -111,6 +114,9 @@ func (j *job) backOff(now time.Time) {
 	j.retries++
 	j.retryAt = now.Add(pause)
 }
+
+// early reports whether its buyer killed it before it was launched.
+func (j *job) early() bool { return j.Stage == message.StageFailed && j.Asked == "" }
 
 // submitted reports whether the batch system may have the job.
 func (j *job) submitted() bool {

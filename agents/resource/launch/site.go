@@ -11,6 +11,9 @@
 //	submitted --the job is over--> collecting --outputs counted--> done
 //	staging, gathering, ready, submitting --killed, refused, slot over--> failed
 //
+// One that is killed before it was launched is failed at once, and what comes
+// after that does not begin.
+//
 // The stage submitting is saved before the batch system is asked, and a job is
 // asked for under an ID that the driver finds again. So a crash on either side of
 // the question leads to the same job. A done or failed launch is forgotten, with
@@ -116,7 +119,7 @@ func (s *Site) add(j *job) {
 func (s *Site) resume(now time.Time, j *job) protocol.Output {
 	switch j.Stage {
 	case message.StageStaging:
-		return s.files(message.Prepare{Job: j.ID, Inputs: j.Inputs}).Join(wake(j.Slot.End))
+		return s.prepare(now, j)
 	case message.StageSubmitting:
 		return s.submit(now, j)
 	case message.StageSubmitted:
@@ -190,7 +193,12 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 	switch j.Stage {
 	case message.StageReady:
 		return s.begin(now, j)
-	case message.StageStaging, message.StageGathering:
+	case message.StageStaging:
+		if !now.Before(j.Slot.End) {
+			return s.tooLate(now, j)
+		}
+		return s.prepare(now, j)
+	case message.StageGathering:
 		return s.tooLate(now, j)
 	case message.StageSubmitting:
 		if !now.Before(j.Slot.End) {

@@ -86,10 +86,10 @@ func (s *Site) Stop(now time.Time, reservation string) protocol.Output {
 	return out
 }
 
-// stop kills a job of a unit that was reported. The batch system may miss that,
-// so it is said with every question about the job.
+// stop kills a job that its buyer has killed, or of a unit that was reported. The
+// batch system may miss that, so it is said with every question about the job.
 func (s *Site) stop(j *job) protocol.Output {
-	if u, ok := s.sold.Unit(j.Contract, j.Unit); !ok || !u.Reported {
+	if u, ok := s.sold.Unit(j.Contract, j.Unit); !j.Killed && (!ok || !u.Reported) {
 		return protocol.Output{}
 	}
 	return s.signal(j, message.SignalKill)
