@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -16,6 +17,10 @@ import (
 // ErrSource is a file of the owner's that cannot be sent: it is gone, or is no
 // longer what was announced. Trying again does not help.
 var ErrSource = errors.New("cannot be sent")
+
+// errSpoilt is a file that was another when it came: what the site had of it was
+// not right, or the network's checks have failed. The site begins it anew.
+var errSpoilt = errors.New("was spoilt on the way")
 
 // Put brings a file to a site, or what is missing of it there.
 func Put(s Stream, k Key, in message.RunInput) error {
@@ -52,7 +57,7 @@ func changed(in message.RunInput, err error) error {
 		return err
 	}
 	if now, e := Describe(in.Source, in.File.Path); e == nil && now.SHA256 == in.File.SHA256 {
-		return err // it was spoilt on the way
+		return fmt.Errorf("%s %w", in.File.Path, errSpoilt)
 	}
 	return fmt.Errorf("%s %w: it has changed since it was announced", in.Source, ErrSource)
 }
@@ -70,24 +75,16 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	if err := dir.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	half := to + ".part"
-	file, err := dir.OpenFile(half, os.O_CREATE|os.O_RDWR, 0o644)
+	half := filepath.Join(filepath.Dir(to), halfName(f))
+	file, err := dir.OpenFile(half, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was synced, or is not whole
-	h := sha256.New()
-	have, err := io.Copy(h, io.LimitReader(file, f.Size))
-	if err != nil {
+	switch whole, err := fetch(s, k, f, file); {
+	case err != nil:
 		return err
-	}
-	if _, err := ask(s, request{Key: k, Do: "get", Path: f.Path, Offset: have}); err != nil {
-		return err
-	}
-	if err := steady(s, io.MultiWriter(file, h), s, f.Size-have, make([]byte, chunk)); err != nil {
-		return err
-	}
-	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
+	case !whole:
 		return errors.Join(fmt.Errorf("%s: what came has another SHA-256 than was announced", f.Path), dir.Remove(half))
 	}
 	mode := os.FileMode(0o644)
@@ -100,7 +97,44 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	return dir.Rename(half, to)
 }
 
+// halfName is where a file is written until it is whole: beside it, and apart from
+// any other, also of the same name.
+func halfName(f protocol.StagedFile) string {
+	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.SHA256))
+	return ".ramp-" + hex.EncodeToString(sum[:16]) + ".part"
+}
+
+// fetch reads what is missing of a file, and reports whether it is the right one
+// now. If what was there was spoilt, it begins anew, once.
+func fetch(s Stream, k Key, f protocol.StagedFile, file *os.File) (bool, error) {
+	for {
+		h := sha256.New()
+		have, err := io.Copy(h, io.LimitReader(file, f.Size))
+		if err != nil {
+			return false, err
+		}
+		if _, err := ask(s, request{Key: k, Do: "get", Path: f.Path, Offset: have}); err != nil {
+			return false, err
+		}
+		if err := receive(s, file, h, have, f.Size-have); err != nil {
+			return false, err
+		}
+		if whole := hex.EncodeToString(h.Sum(nil)) == f.SHA256; whole || have == 0 {
+			return whole, nil
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return false, err
+		}
+		if err := file.Truncate(0); err != nil {
+			return false, err
+		}
+	}
+}
+
 func describe(dir *os.Root, name string) (protocol.StagedFile, error) {
+	if info, err := dir.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return protocol.StagedFile{}, fmt.Errorf("%s is no plain file", name)
+	}
 	f, err := dir.Open(name)
 	if err != nil {
 		return protocol.StagedFile{}, err

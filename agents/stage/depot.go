@@ -2,18 +2,11 @@ package stage
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -35,11 +28,17 @@ type DepotConfig struct {
 	Output int64  // most bytes of all that a job leaves; 0: no bound
 	// Grant looks a launch up for whom it belongs to. Errors: a Refusal.
 	Grant func(ctx context.Context, from protocol.AgentID, k Key) (Grant, error)
+	Free  func(dir string) (int64, error) // bytes that can be written there; nil: as the system says
 	Log   *slog.Logger
 }
 
-// maxRequests wait for a depot; it drops more, and the role asks again.
-const maxRequests = 4096
+// Bounds of a depot.
+const (
+	maxRequests   = 4096     // wait for it; it drops more, and the role asks again
+	maxCollecting = 2        // jobs whose outputs are read at once
+	maxEntries    = 1 << 20  // files, links and directories of a job that are looked at
+	spare         = 64 << 20 // bytes of the disk that inputs leave free: the agent's journal may be there
+)
 
 // Depot keeps the files of a site's jobs. It is the role's correspondent for them,
 // and serves those whose jobs they are.
@@ -48,16 +47,22 @@ type Depot struct {
 	requests chan protocol.Message
 	deliver  func(m protocol.Message)
 
-	mu     sync.Mutex
-	busy   map[string]bool                  // files that are being written, by job and path
-	inputs map[string][]protocol.StagedFile // of jobs that are prepared
+	places chan struct{} // of those that collect
+	wg     sync.WaitGroup
+
+	mu         sync.Mutex
+	busy       map[string]bool // files that are being written, by job and path
+	collecting map[string]bool // jobs whose outputs are being read
 }
 
 // NewDepot makes a Depot; Run lets it answer the role.
 func NewDepot(cfg DepotConfig) *Depot {
+	if cfg.Free == nil {
+		cfg.Free = freeOf
+	}
 	return &Depot{
-		cfg: cfg, requests: make(chan protocol.Message, maxRequests), busy: map[string]bool{},
-		inputs: map[string][]protocol.StagedFile{},
+		cfg: cfg, requests: make(chan protocol.Message, maxRequests), places: make(chan struct{}, maxCollecting),
+		busy: map[string]bool{}, collecting: map[string]bool{},
 	}
 }
 
@@ -83,22 +88,23 @@ func (d *Depot) Run(ctx context.Context, deliver func(m protocol.Message)) {
 	d.mu.Lock()
 	d.deliver = deliver
 	d.mu.Unlock()
+	defer d.wg.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case m := <-d.requests:
-			d.answer(m)
+			d.answer(ctx, m)
 		}
 	}
 }
 
-func (d *Depot) answer(m protocol.Message) {
+func (d *Depot) answer(ctx context.Context, m protocol.Message) {
 	switch r := m.Body.(type) {
 	case message.Prepare:
 		d.tell(d.prepare(r))
 	case message.Collect:
-		d.tell(d.collect(r.Job))
+		d.beginCollect(ctx, r)
 	case message.Discard:
 		d.discard(r.Job)
 	default:
@@ -131,9 +137,6 @@ func (d *Depot) prepare(p message.Prepare) message.Prepared {
 	if err != nil {
 		return message.Prepared{Job: p.Job, Why: "no place for its files: " + err.Error()}
 	}
-	d.mu.Lock()
-	d.inputs[p.Job] = p.Inputs
-	d.mu.Unlock()
 	missing, err := d.missing(p.Job, p.Inputs)
 	if err != nil {
 		return message.Prepared{Job: p.Job, Why: err.Error()}
@@ -163,126 +166,7 @@ func (d *Depot) discard(job string) {
 	if !filepath.IsLocal(job) || filepath.Base(job) != job {
 		return
 	}
-	d.mu.Lock()
-	delete(d.inputs, job)
-	d.mu.Unlock()
 	if err := os.RemoveAll(d.dir(job)); err != nil {
 		d.cfg.Log.Error("files: a job's directory cannot be removed", "dir", d.dir(job), "err", err)
 	}
-}
-
-// collect lists what a job has left in its working directory, but for inputs as
-// they were. More than is allowed is not kept at all: half a result misleads.
-func (d *Depot) collect(job string) message.Collected {
-	c := collecting{inputs: map[string]protocol.StagedFile{}, most: d.cfg.Output}
-	d.mu.Lock()
-	for _, f := range d.inputs[job] {
-		c.inputs[f.Path] = f
-	}
-	d.mu.Unlock()
-	root, err := os.OpenRoot(filepath.Join(d.dir(job), workDir))
-	if err != nil {
-		return message.Collected{Job: job, Why: "its outputs cannot be read: " + err.Error()}
-	}
-	defer root.Close() //nolint:errcheck // it is only read
-	err = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return c.take(root, p, e)
-	})
-	if err != nil {
-		return message.Collected{Job: job, Why: protocol.Words(err.Error())}
-	}
-	return message.Collected{Job: job, Outputs: c.files, Why: c.why()}
-}
-
-// collecting is a walk over what a job has left.
-type collecting struct {
-	inputs map[string]protocol.StagedFile
-	most   int64
-	size   int64
-	files  []protocol.StagedFile
-	odd    int    // what is left out
-	first  string // and why the first of it is
-}
-
-func (c *collecting) take(root *os.Root, p string, e fs.DirEntry) error {
-	if e.IsDir() {
-		return nil
-	}
-	f, err := c.read(root, p)
-	if err != nil {
-		if c.odd++; c.odd == 1 {
-			c.first = err.Error()
-		}
-		return nil
-	}
-	if f == c.inputs[p] {
-		return nil
-	}
-	c.size += f.Size
-	switch {
-	case c.most > 0 && c.size > c.most:
-		return fmt.Errorf("its outputs are more than %d bytes, which this site does not keep", c.most)
-	case len(c.files) >= protocol.MaxStaged:
-		return fmt.Errorf("its outputs are more than %d files, which this site does not keep", protocol.MaxStaged)
-	}
-	c.files = append(c.files, f)
-	return nil
-}
-
-// read reads a file that is one: no link, no device, no second name of another.
-func (c *collecting) read(root *os.Root, p string) (protocol.StagedFile, error) {
-	if err := protocol.CheckPath(p); err != nil {
-		return protocol.StagedFile{}, err
-	}
-	file, info, err := openPlain(root, p)
-	if err != nil {
-		return protocol.StagedFile{}, err
-	}
-	defer file.Close()                      //nolint:errcheck // it is only read
-	if c.most > 0 && info.Size() > c.most { // not worth reading: it is refused
-		return protocol.StagedFile{Path: p, Size: info.Size()}, nil
-	}
-	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(file, info.Size()))
-	if err != nil {
-		return protocol.StagedFile{}, fmt.Errorf("%q: %w", p, err)
-	}
-	return protocol.StagedFile{Path: p, Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: info.Mode()&0o100 != 0}, nil
-}
-
-func (c *collecting) why() string {
-	if c.odd == 0 {
-		return ""
-	}
-	return protocol.Words(fmt.Sprintf("%d of its files are left out: %s", c.odd, c.first))
-}
-
-// openPlain opens a regular file that has one name only, below a directory.
-func openPlain(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
-	p = filepath.FromSlash(p)
-	if info, err := root.Lstat(p); err != nil {
-		return nil, nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%q is no plain file", path.Base(p))
-	}
-	f, err := root.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%q is no plain file", path.Base(p))
-	}
-	if err == nil {
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-			err = fmt.Errorf("%q is a second name of another file", path.Base(p))
-		}
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return f, info, nil
 }

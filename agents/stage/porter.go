@@ -10,8 +10,11 @@ import (
 	"ramp/protocol/message"
 )
 
-// maxPorters is how many launches are brought their inputs at once.
-const maxPorters = 4
+// Bounds of a Porter.
+const (
+	maxPorters = 4 // launches that are brought their inputs at once
+	maxSpoilt  = 3 // times that a file comes spoilt until its launch is given up
+)
 
 // Porter brings inputs to sites. It is a user role's correspondent for files.
 type Porter struct {
@@ -84,7 +87,7 @@ func (p *Porter) Close() {
 
 // bring tries until everything is there.
 func (p *Porter) bring(ctx context.Context, r message.StageIn) {
-	rest := protocol.RetryFirst
+	rest, spoilt, told := protocol.RetryFirst, 0, ""
 	for {
 		select {
 		case p.places <- struct{}{}:
@@ -93,12 +96,18 @@ func (p *Porter) bring(ctx context.Context, r message.StageIn) {
 		}
 		err := p.once(ctx, r)
 		<-p.places
+		if errors.Is(err, errSpoilt) {
+			spoilt++
+		}
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return
-		case hopeless(err):
+		case hopeless(err) || spoilt >= maxSpoilt:
 			p.tell(message.StageFault{Launch: r.Launch, Why: protocol.Words(err.Error())})
 			return
+		case refused(err) && err.Error() != told:
+			told = err.Error()
+			p.tell(message.StageFault{Launch: r.Launch, Why: protocol.Words(told), Again: true})
 		}
 		p.log.Warn("files: inputs are not there yet; it is tried again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
 		if !wait(ctx, rest) {
@@ -106,6 +115,12 @@ func (p *Porter) bring(ctx context.Context, r message.StageIn) {
 		}
 		rest = min(2*rest, protocol.RetryMost)
 	}
+}
+
+// refused reports whether the site has said why.
+func refused(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Code != protocol.CodeBusy
 }
 
 // hopeless reports whether trying again does not help.

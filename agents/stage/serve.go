@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -45,7 +47,7 @@ func (d *Depot) Serve(ctx context.Context, from protocol.AgentID, s Stream) erro
 func (d *Depot) do(ctx context.Context, from protocol.AgentID, s Stream, q request, g Grant, buffer []byte) error {
 	switch q.Do {
 	case "put":
-		return d.put(s, q, g, buffer)
+		return d.put(s, q, g)
 	case "get":
 		return d.get(s, q, g, buffer)
 	case "log":
@@ -71,7 +73,7 @@ func find(list []protocol.StagedFile, path string) (protocol.StagedFile, error) 
 }
 
 // put takes a file that was announced.
-func (d *Depot) put(s Stream, q request, g Grant, buffer []byte) error {
+func (d *Depot) put(s Stream, q request, g Grant) error {
 	f, err := find(g.Inputs, q.Path)
 	if err != nil {
 		return err
@@ -86,6 +88,7 @@ func (d *Depot) put(s Stream, q request, g Grant, buffer []byte) error {
 	defer free()
 	if whole, err := d.missing(g.Job, []protocol.StagedFile{f}); err == nil && whole == 0 { // the exchange that brought it broke off
 		there := answer{OK: true, Offset: f.Size, Size: f.Size}
+		d.count(g)
 		return errors.Join(writeHead(s, there), writeHead(s, there))
 	}
 	part, err := d.openPart(g.Job, f)
@@ -93,21 +96,46 @@ func (d *Depot) put(s Stream, q request, g Grant, buffer []byte) error {
 		return err
 	}
 	defer part.file.Close() //nolint:errcheck // it was synced, or is not whole
+	if err := d.room(f.Size - part.size); err != nil {
+		return err
+	}
 	if err := writeHead(s, answer{OK: true, Offset: part.size, Size: f.Size}); err != nil {
 		return err
 	}
-	if err := steady(s, io.MultiWriter(part.file, part.hash), s, f.Size-part.size, buffer); err != nil {
+	if err := receive(s, part.file, part.hash, part.size, f.Size-part.size); err != nil {
 		return err
 	}
 	if err := d.finish(g.Job, f, part); err != nil {
 		return err
 	}
-	missing, err := d.missing(g.Job, g.Inputs)
-	if err != nil {
-		return err
-	}
-	d.tell(message.Prepared{Job: g.Job, Missing: missing})
+	d.count(g)
 	return writeHead(s, answer{OK: true, Offset: f.Size, Size: f.Size})
+}
+
+// count tells the role how many inputs are missing. If they cannot be counted now
+// it asks by itself.
+func (d *Depot) count(g Grant) {
+	if missing, err := d.missing(g.Job, g.Inputs); err == nil {
+		d.tell(message.Prepared{Job: g.Job, Missing: missing})
+	}
+}
+
+// room refuses a file for which there is none. That is no end: it is tried again.
+func (d *Depot) room(need int64) error {
+	free, err := d.cfg.Free(d.cfg.Root)
+	if free = max(0, free-spare); err == nil && free < need {
+		return refuse(protocol.CodeUnavailable, "the disk of the site is full: %d bytes are missing, %d can be written", need, free)
+	}
+	return nil
+}
+
+// freeOf is how many bytes can be written in a directory.
+func freeOf(dir string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return int64(min(s.Bavail, math.MaxInt64/uint64(s.Bsize))) * s.Bsize, nil
 }
 
 // take keeps two exchanges from writing one file.

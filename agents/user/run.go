@@ -272,6 +272,9 @@ func (r *Role) statusTold(now time.Time, x *run, i int, s message.LaunchStatus) 
 	if s.Stage == message.StageStaging && s.Missing > 0 && !x.view.Killing {
 		out.Send = append(out.Send, r.stageIn(x, i))
 	}
+	if s.Stage != message.StageStaging && !x.view.Killing {
+		x.view.Fault = "" // it was brought there at last
+	}
 	if s.Stage.Over() {
 		out.Send = append(out.Send, r.stageStop(x, i))
 	}
@@ -331,13 +334,19 @@ func (r *Role) stageStop(x *run, i int) protocol.Message {
 	return r.files(message.StageStop{Launch: x.view.Units[i].Launch})
 }
 
-// stageFault ends a run whose inputs cannot be brought to a site.
+// stageFault ends a run whose inputs cannot be brought to a site, or notes why
+// they are not there yet.
 func (r *Role) stageFault(now time.Time, f message.StageFault) protocol.Output {
 	for _, id := range r.runOrder() {
 		x := r.runs[id]
 		i := slices.IndexFunc(x.view.Units, func(u message.RunUnit) bool { return u.Launch == f.Launch })
 		if i < 0 || x.view.Units[i].Status.Stage != message.StageStaging {
 			continue
+		}
+		if f.Again {
+			changed := x.view.Fault != f.Why
+			x.view.Fault = f.Why
+			return r.told(now, x, changed)
 		}
 		x.view.Killing, x.view.Fault = true, f.Why
 		x.hurry(now)

@@ -17,8 +17,12 @@ type Prepared struct {
 	Why     string
 }
 
-// Collect asks what a job has left (local, request). The answer is Collected.
-type Collect struct{ Job string }
+// Collect asks what a job has left, but for inputs as they were (local, request).
+// The answer is Collected.
+type Collect struct {
+	Job    string
+	Inputs []protocol.StagedFile
+}
 
 // Collected lists what a job has left (inform), or why it is not kept.
 type Collected struct {
@@ -46,10 +50,11 @@ type StageIn struct {
 type StageStop struct{ Launch string }
 
 // StageFault says why inputs cannot be brought to the site (inform): a file that
-// is gone or has changed.
+// is gone or has changed; or, with Again, why they are not there yet.
 type StageFault struct {
 	Launch string
 	Why    string
+	Again  bool // it is tried again
 }
 
 // Kind names the body; local bodies are never on the wire.

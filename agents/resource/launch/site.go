@@ -257,7 +257,7 @@ func (s *Site) ask(now time.Time, j *job) protocol.Output {
 
 func (s *Site) collect(now time.Time, j *job) protocol.Output {
 	j.backOff(now)
-	return s.files(message.Collect{Job: j.ID}).Join(wake(j.retryAt))
+	return s.files(message.Collect{Job: j.ID, Inputs: j.Inputs}).Join(wake(j.retryAt))
 }
 
 func (s *Site) forget(j *job) protocol.Output {

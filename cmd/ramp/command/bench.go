@@ -13,13 +13,13 @@ import (
 func newBench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure auctions and settlement, each beside its baseline",
+		Short: "Measure auctions, settlement and files, each beside its baseline",
 		Long: `Measures on this machine, with the same binary that serves; every figure stands
 beside a baseline of the same run. docs/PERFORMANCE.md says what is measured and how.
 
 ` + exitHelp,
 	}
-	c.AddCommand(newBenchAuction(), newBenchBank(), newBenchBuyer())
+	c.AddCommand(newBenchAuction(), newBenchBank(), newBenchStage(), newBenchBuyer())
 	return c
 }
 

@@ -164,6 +164,7 @@ type watching struct {
 	name  string
 	run   message.Run
 	told  map[int]string // how each unit stood when it was told last
+	fault string         // that was told last
 	mu    sync.Mutex     // of what is printed
 }
 
@@ -226,6 +227,7 @@ func (w *watching) states(ctx context.Context) error {
 		for _, u := range w.run.Units {
 			w.tell(u)
 		}
+		w.tellFault()
 		return nil
 	})
 	if err == nil && !w.run.Over {
@@ -248,6 +250,23 @@ func (w *watching) tell(u message.RunUnit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fmt.Fprintf(stderr(w.c), "%s%s: %s\n", w.name, which, words)
+}
+
+// tellFault prints why inputs are not at a site, when that is news.
+func (w *watching) tellFault() {
+	if w.fault == w.run.Fault {
+		return
+	}
+	if w.fault = w.run.Fault; w.fault == "" {
+		return
+	}
+	again := "; it is tried again"
+	if w.run.Killing {
+		again = ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(stderr(w.c), "%s: inputs: %s%s\n", w.name, w.fault, again)
 }
 
 // print prints what a unit prints.
