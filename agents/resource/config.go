@@ -40,6 +40,8 @@ type Config struct {
 	TTL       time.Duration // of a presence; protocol.PresenceTTL
 
 	Launch launch.Config // what may run in what is sold; its zero value: nothing
+
+	Read auction.Reader // reads buyers' documents; auction.Read
 }
 
 // defaultWeek is how much of the machine one buyer may hold per hour and not
@@ -119,6 +121,7 @@ func (c Config) seller() auction.SellerConfig {
 	return auction.SellerConfig{
 		Self: c.Credential.ID, Properties: c.Properties, Terms: c.Terms, Modes: c.Modes,
 		Pricing: priced(c.Price), Validity: c.Validity, Lead: c.Lead, Horizon: c.Horizon,
+		Read: c.Read,
 	}
 }
 

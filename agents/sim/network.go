@@ -1,10 +1,11 @@
 package sim
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -17,7 +18,7 @@ type packet struct {
 	from    *Host
 	sent    protocol.Message
 	bytes   []byte
-	digest  [sha256.Size]byte
+	digest  uint64
 	opened  bool
 	message protocol.Message
 	err     error
@@ -124,7 +125,7 @@ func (w *World) pack(from *Host, m protocol.Message) *packet {
 func (w *World) packBytes(from *Host, sender protocol.AgentID, m protocol.Message, bytes []byte) *packet {
 	w.stats.Sent++
 	w.stats.Bytes += int64(len(bytes))
-	return &packet{sender: sender, from: from, sent: m, bytes: bytes, digest: sha256.Sum256(bytes)}
+	return &packet{sender: sender, from: from, sent: m, bytes: bytes, digest: xxhash.Sum64(bytes)}
 }
 
 // gossip brings a packet to those who hear its topic.
@@ -229,7 +230,7 @@ func (w *World) deliver(h *Host, p *packet) {
 	if !h.up {
 		return
 	}
-	w.trace(h, traceArrived, p.digest[:])
+	w.traceSum(h, traceArrived, p.digest)
 	from := p.from
 	if from == nil {
 		from = w.byID[p.sender]

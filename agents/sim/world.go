@@ -9,6 +9,8 @@ import (
 	"hash"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/identity"
@@ -299,8 +301,7 @@ func (w *World) durable(h *Host, records []protocol.Record, frame []byte) {
 		return
 	}
 	w.stats.Writes++
-	sum := sha256.Sum256(frame)
-	w.trace(h, traceSaved, sum[:])
+	w.traceSum(h, traceSaved, xxhash.Sum64(frame))
 	w.observe(func(o Observer) { o.Durable(h, records) })
 }
 
@@ -320,6 +321,13 @@ const (
 
 // traceBuffer is how much of the trace is hashed at once.
 const traceBuffer = 1 << 14
+
+// traceSum is a line about bytes that are too long for it.
+func (w *World) traceSum(h *Host, kind byte, sum uint64) {
+	var about [8]byte
+	binary.BigEndian.PutUint64(about[:], sum)
+	w.trace(h, kind, about[:])
+}
 
 // trace adds a line to the hash.
 func (w *World) trace(h *Host, kind byte, about []byte) {

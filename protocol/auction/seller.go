@@ -38,6 +38,7 @@ type SellerConfig struct {
 	Validity   time.Duration // how long a bid stands
 	Lead       time.Duration // from a bid to the start of a slot that may move
 	Horizon    time.Duration // how far ahead it sells
+	Read       Reader        // reads a buyer's document; nil: Read
 }
 
 // Bounds of a seller's side.
@@ -79,20 +80,43 @@ type Answer struct {
 	Lines        []message.QuoteLine
 }
 
+// Document is what a seller reads in a buyer's document. It is not changed, so
+// that several sellers may share one.
+type Document struct {
+	Hash     string // as a bundle names it: hex SHA-256 of the bytes
+	Requests []rfql.Request
+}
+
+// Reader reads a buyer's document. The same bytes give the same Document.
+type Reader func(document []byte) (Document, error)
+
+// Read is the Reader that remembers nothing.
+func Read(document []byte) (Document, error) {
+	d, err := rfql.Parse(document, time.Time{})
+	if err != nil {
+		return Document{}, err
+	}
+	return Document{Hash: documentHash(document), Requests: d.Requests()}, nil
+}
+
 // NewSeller takes the first call for proposals of an auction, which carries the
 // document. It fails if that cannot be sold to anybody.
 //
 // The document's times are not compared with the clock here: that a window is
 // over is a refusal with a reason, not a fault of the document.
 func NewSeller(cfg *SellerConfig, call message.CallForProposals) (*Seller, error) {
-	document, err := rfql.Parse(call.Document, time.Time{})
+	read := cfg.Read
+	if read == nil {
+		read = Read
+	}
+	document, err := read(call.Document)
 	if err != nil {
 		return nil, err
 	}
-	s := &Seller{cfg: cfg, hash: documentHash(call.Document), size: len(call.Document)}
+	s := &Seller{cfg: cfg, hash: document.Hash, size: len(call.Document), units: make([]sellerUnit, 0, len(document.Requests))}
 	s.call = call
 	s.call.Document = nil
-	for _, r := range document.Requests() {
+	for _, r := range document.Requests {
 		s.units = append(s.units, sellerUnit{
 			request: r, ceiling: r.Price, static: rfql.Match(r, cfg.Properties),
 		})

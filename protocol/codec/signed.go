@@ -68,7 +68,10 @@ func (v verifier) sale(der []byte) (contract.Sale, error) {
 }
 
 func (v verifier) receipt(der []byte) (contract.VerifiedReceipt, error) {
-	return contract.OpenReceipt(der, v.Trust, v.at)
+	if v.Contracts == nil {
+		return contract.OpenReceipt(der, v.Trust, v.at)
+	}
+	return v.Contracts.Receipt(der, v.at)
 }
 
 func (v verifier) cancel(der []byte) (contract.VerifiedNote[contract.Cancel], error) {

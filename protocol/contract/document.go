@@ -25,16 +25,22 @@ func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, er
 	return seal(c, octets, now)
 }
 
-func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, by identity.Peer, err error) {
+func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (D, identity.Peer, error) {
+	d, _, by, err := readDocument[D](der, trust, at)
+	return d, by, err
+}
+
+// readDocument is openDocument that also tells the signer's chain, as der has it.
+func readDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, chain [][]byte, by identity.Peer, err error) {
 	s, by, _, err := unseal(der, trust, at)
 	if err != nil {
-		return d, by, err
+		return d, nil, by, err
 	}
 	if d, err = decode[D](s.octets); err != nil {
-		return d, by, err
+		return d, nil, by, err
 	}
 	if by.ID != d.by() {
-		return d, by, fmt.Errorf("document of %s is signed by %s: %w", d.by(), by.ID, ErrSigner)
+		return d, nil, by, fmt.Errorf("document of %s is signed by %s: %w", d.by(), by.ID, ErrSigner)
 	}
-	return d, by, nil
+	return d, s.chain, by, nil
 }

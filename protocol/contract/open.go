@@ -17,12 +17,14 @@ import (
 // beside reading it.
 const maxRemembered = 32 << 10
 
-// Opener verifies signed documents and remembers the bundles, so that the copies
-// of k sellers cost one verification of the user's signature. It is safe for use
-// by several workers.
+// Opener verifies signed documents and remembers bundles and receipts, so that
+// the copies of k sellers cost one verification of the user's signature, and a
+// receipt that the bank sends and a seller passes on one of the bank's. It is
+// safe for use by several workers.
 type Opener struct {
-	trust *identity.Trust
-	known *identity.Memory[known]
+	trust    *identity.Trust
+	known    *identity.Memory[known]
+	receipts *identity.Memory[knownReceipt]
 }
 
 // known is a bundle whose signature was verified. Its signer is judged anew each
@@ -34,10 +36,10 @@ type known struct {
 	bundle protocol.Bundle
 }
 
-// NewOpener returns an Opener that remembers at most n bundles, typically of
-// 2 KB and never of more than about 64 KB in memory.
+// NewOpener returns an Opener that remembers at most n bundles and as many
+// receipts, typically of 2 KB and never of more than about 64 KB in memory.
 func NewOpener(trust *identity.Trust, n int) *Opener {
-	return &Opener{trust: trust, known: identity.NewMemory[known](n)}
+	return &Opener{trust: trust, known: identity.NewMemory[known](n), receipts: identity.NewMemory[knownReceipt](n)}
 }
 
 // OpenBundle verifies a bundle that its user signed, as things stood at a time.

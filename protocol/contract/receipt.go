@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"time"
@@ -56,16 +57,36 @@ func receiptInUTC(r protocol.Receipt) receipt {
 
 // OpenReceipt verifies a receipt that its bank signed, as things stood at a time.
 func OpenReceipt(der []byte, trust *identity.Trust, at time.Time) (VerifiedReceipt, error) {
-	r, bank, err := openDocument[receipt](der, trust, at)
-	if err != nil {
-		return VerifiedReceipt{}, fmt.Errorf("receipt: %w", err)
-	}
-	return VerifiedReceipt{Receipt: protocol.Receipt(r), Signer: bank, DER: bytes.Clone(der), checked: true}, nil
+	return NewOpener(trust, 0).Receipt(der, at)
+}
+
+// knownReceipt is a receipt whose signature was verified. Like a known bundle's,
+// its signer is judged anew each time.
+type knownReceipt struct {
+	receipt receipt
+	chain   [][]byte
 }
 
 // Receipt is OpenReceipt with the Opener's trust.
 func (o *Opener) Receipt(der []byte, at time.Time) (VerifiedReceipt, error) {
-	return OpenReceipt(der, o.trust, at)
+	key := sha256.Sum256(der)
+	k, remembered := o.receipts.Recall(key)
+	var bank identity.Peer
+	var err error
+	if remembered {
+		bank, err = o.trust.Verify(k.chain, at)
+	} else {
+		k.receipt, k.chain, bank, err = readDocument[receipt](bytes.Clone(der), o.trust, at)
+	}
+	if err != nil {
+		return VerifiedReceipt{}, fmt.Errorf("receipt: %w", err)
+	}
+	if !remembered && len(der) <= maxRemembered {
+		o.receipts.Remember(key, k)
+	}
+	r := k.receipt
+	r.Refunds, r.Ends = slices.Clone(r.Refunds), slices.Clone(r.Ends) // what is remembered is nobody's to change
+	return VerifiedReceipt{Receipt: protocol.Receipt(r), Signer: bank, DER: bytes.Clone(der), checked: true}, nil
 }
 
 // DecodeReceipt reads the canonical octets of a receipt, as Content returns them

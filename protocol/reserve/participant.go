@@ -114,6 +114,7 @@ type turn struct {
 	seen    []*deal // whose alarms may have changed
 	changed []*deal // that are to be saved
 	all     bool    // every deal was looked at
+	woken   bool    // the alarm went off, so that none stands
 }
 
 func (t *turn) send(m ...protocol.Message) { t.out.Send = append(t.out.Send, m...) }
@@ -121,7 +122,8 @@ func (t *turn) save(r protocol.Record)     { t.out.Save = append(t.out.Save, r) 
 
 // see has the alarm of d set at the end of the turn.
 func (t *turn) see(d *deal) {
-	if !t.all && !slices.Contains(t.seen, d) {
+	if !t.all && !d.seen {
+		d.seen = true
 		t.seen = append(t.seen, d)
 	}
 }
@@ -154,15 +156,22 @@ func (p *Participant) end(t *turn) protocol.Output {
 }
 
 // alarm is when the next hold ends, question is due or record is put away, among
-// the deals that were seen: for the others an alarm stands already.
+// the deals that were seen: for the others an alarm stands already, unless it has
+// just gone off.
 func (p *Participant) alarm(t *turn) time.Time {
 	seen := t.seen
 	if t.all {
 		seen = p.order
 	}
+	for _, d := range seen {
+		d.dueAt, d.seen = d.due(), false
+	}
+	if t.woken {
+		seen = p.order
+	}
 	var at time.Time
 	for _, d := range seen {
-		at = protocol.Earlier(at, d.due())
+		at = protocol.Earlier(at, d.dueAt)
 	}
 	return at
 }
@@ -200,9 +209,10 @@ func (p *Participant) Receive(now time.Time, m protocol.Message) (protocol.Outpu
 // Wake ends holds that are over, asks again what was not answered, and puts
 // away what is long past.
 func (p *Participant) Wake(now time.Time) protocol.Output {
-	t := &turn{now: now, all: true}
+	t := &turn{now: now, woken: true}
 	for _, d := range slices.Clone(p.order) {
-		if due := d.due(); !due.IsZero() && !now.Before(due) {
+		if due := d.dueAt; !due.IsZero() && !now.Before(due) {
+			t.see(d)
 			p.wakeDeal(t, d)
 		}
 	}

@@ -38,6 +38,8 @@ type deal struct {
 	durable  bool          // the journal has a record of it
 	pending  *confirmation // being checked against the batch system
 	contract *promise      // countersigned; at most one, ever
+	dueAt    time.Time     // as due was at the end of the last turn that saw it
+	seen     bool          // in this turn
 }
 
 // claim is one unit's reservation.

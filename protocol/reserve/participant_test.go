@@ -221,6 +221,11 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		a[arg.Key] = strings.Join(arg.Vals, ",")
 	}
 	w.now = w.now.Add(a.wait("after", "0s"))
+	defer func() {
+		if err := w.p.Alarms(); err != nil {
+			t.Fatalf("%s: %v", d.Pos, err)
+		}
+	}()
 	switch d.Cmd {
 	case "start":
 		w.cfg.BuyerHolds = a.number("holds", w.cfg.BuyerHolds)

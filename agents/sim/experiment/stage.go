@@ -13,6 +13,7 @@ import (
 	"ramp/agents/sim/market"
 	"ramp/agents/user"
 	"ramp/protocol"
+	"ramp/protocol/auction"
 	"ramp/protocol/message"
 )
 
@@ -39,6 +40,7 @@ type play struct {
 // stage is a market in a world of its own.
 type stage struct {
 	world *sim.World
+	read  auction.Reader
 	bank  *sim.Host
 	users []*sim.Host
 	owner []*owner
@@ -65,7 +67,7 @@ func (l *Lab) stage(p play) *stage {
 	if p.prompt {
 		faults.Slow = sim.Span{}
 	}
-	s := &stage{watch: newWatch()}
+	s := &stage{watch: newWatch(), read: market.Reader()}
 	s.world = sim.New(sim.Config{Seed: p.seed, Start: market.Dawn, Trust: l.cast.Trust, Faults: faults, Observers: []sim.Observer{s.watch}})
 	s.watch.world = s.world
 	serve := &service{
@@ -113,6 +115,7 @@ func (s *stage) addSeller(l *Lab, x seller, c sim.Chance, faults sim.Faults, off
 	cfg := resource.Config{
 		Credential: l.cast.Credential(x.name), Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: x.on.cores},
 		Price: x.band, Terms: []protocol.Terms{l.cast.Terms()}, Heartbeat: heartbeat, TTL: presence,
+		Read: s.read,
 	}
 	system := swf.Memory(x.on.replay, x.on.base+offset, market.Dawn)
 	s.world.Add(sim.Spec{

@@ -11,6 +11,7 @@ import (
 	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
+	"ramp/protocol/auction"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
@@ -31,6 +32,7 @@ type Market struct {
 	World   *sim.World
 	Cast    *Cast
 	cfg     Config
+	read    auction.Reader
 	sites   []*Site
 	users   []*User
 	bySite  map[*sim.Host]*Site
@@ -61,7 +63,7 @@ type User struct {
 // New opens a market: everybody has an account, users have money. Observers watch
 // it from the beginning.
 func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
-	m := &Market{Cast: cast, cfg: cfg, bySite: map[*sim.Host]*Site{}, parties: map[protocol.AgentID]party{}}
+	m := &Market{Cast: cast, cfg: cfg, read: Reader(), bySite: map[*sim.Host]*Site{}, parties: map[protocol.AgentID]party{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
 	m.addBank()
 	for i := 1; i <= cfg.Resources; i++ {
@@ -109,6 +111,7 @@ func (m *Market) addSite(i int) {
 		Price:      pricing.Band{Start: least + protocol.Credits(5+c.N(35))*protocol.Credit, Min: least},
 		Terms:      []protocol.Terms{m.Cast.Terms()}, Heartbeat: m.cfg.Heartbeat, TTL: 3 * m.cfg.Heartbeat,
 		Modes:        m.cfg.Modes,
+		Read:         m.read,
 		Cancellation: reserve.CancelPolicy{Allowed: c.N(4) > 0, Before: time.Minute, FeePerMille: c.N(200)},
 	}
 	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
