@@ -44,13 +44,25 @@ func NewAgentID(name, fingerprint string) (AgentID, error) {
 // Validate reports whether a is a well-formed AgentID.
 func (a AgentID) Validate() error {
 	name, fp, ok := strings.Cut(string(a), "@")
-	if !ok || len(fp) != FingerprintLen || strings.Trim(fp, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+	if !ok || !validFingerprint(fp) {
 		return fmt.Errorf("agent %q: want NAME@FINGERPRINT with %d base32 letters", clip(string(a)), FingerprintLen)
 	}
 	if !validName(name) {
 		return fmt.Errorf("agent name %q: want 1..63 letters, digits, '.', '_' or '-', beginning with a letter", clip(name))
 	}
 	return nil
+}
+
+func validFingerprint(s string) bool {
+	if len(s) != FingerprintLen {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
 }
 
 func validName(s string) bool {

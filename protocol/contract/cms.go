@@ -27,8 +27,8 @@ type algorithm struct {
 }
 
 // algorithms are the accepted ones; the first is the one used here to sign.
-func algorithms() []algorithm {
-	return []algorithm{{
+func algorithms() [3]algorithm {
+	return [...]algorithm{{
 		crypto.SHA256, asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1},
 		asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11},
 		x509.ECDSAWithSHA256, x509.SHA256WithRSA,

@@ -54,6 +54,29 @@ func TestReceiptIsSignedByItsBank(t *testing.T) {
 	}
 }
 
+func TestRememberedReceiptIsTheSameAsAFreshOne(t *testing.T) {
+	m := newMarket(t, "ann", "bank")
+	want := m.receipt()
+	der, err := contract.SignReceipt(m.agent["bank"], want, now)
+	must(t, err)
+	o := contract.NewOpener(m.trust, 16)
+	for range 3 {
+		buffer := bytes.Clone(der)
+		got, err := o.Receipt(buffer, now)
+		must(t, err)
+		clear(buffer) // callers use their buffers again
+		if d := cmp.Diff(want, got.Receipt); d != "" || !got.Checked() || got.Signer.ID != want.Bank || !bytes.Equal(got.DER, der) {
+			t.Errorf("receipt of %s: %s", got.Signer.ID, d)
+		}
+		got.Refunds[0].Amount = 1 // nor may a caller spoil what is remembered
+	}
+	_, err = o.Receipt(der, now.AddDate(100, 0, 0)) // remembered, but its bank's certificate has expired
+	wantError(t, err, identity.ErrExpired)
+	der[len(der)-1] ^= 1
+	_, err = o.Receipt(der, now)
+	wantError(t, err, contract.ErrSignature)
+}
+
 func TestReceiptsThatAreNot(t *testing.T) {
 	m := newMarket(t, "ann", "bob", "bank")
 	der, err := contract.SignReceipt(m.agent["bank"], m.receipt(), now)

@@ -137,15 +137,14 @@ func (s *machine) Advance(now time.Time) (changed bool, next time.Time) {
 // Reserve blocks a slot, if the machine's own plan leaves the cores free.
 func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	s.Advance(now)
-	if i := s.index(id); i >= 0 {
-		if kept := s.state.Reservations[i].Slot; !equal(kept, slot) {
-			return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
-		}
+	i := s.index(id)
+	if i >= 0 && !equal(s.state.Reservations[i].Slot, slot) {
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
 	}
-	if err := s.block(s.seconds(id, slot)); err != nil {
+	if err := s.block(s.seconds(id, slot), i >= 0); err != nil {
 		return protocol.Slot{}, "", reason(err)
 	}
-	if s.index(id) >= 0 {
+	if i >= 0 {
 		return slot, id, nil
 	}
 	s.forget(now)
@@ -161,9 +160,9 @@ func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protoco
 
 // block takes the cores out of the plan, if they are free in it. What remains
 // is still a plan that keeps every promise, so it need not be played anew.
-func (s *machine) block(r workload.Reservation) error {
+func (s *machine) block(r workload.Reservation, known bool) error {
 	begin := max(r.Start, s.m.Now())
-	if s.index(r.ID) < 0 && r.Cores <= s.m.Capacity() && r.End > begin {
+	if !known && r.Cores <= s.m.Capacity() && r.End > begin {
 		if free := s.foresee().Free(begin, r.End); free < r.Cores {
 			return busyError{max(free, 0), r.Cores}
 		}
