@@ -84,7 +84,7 @@ func TestALeaderWhoIsCutOffWritesNothingMore(t *testing.T) {
 	}
 	defer one.Close()
 	must(t, one.Append(record("a", "1")))
-	if _, err := lead(t, other); !errors.Is(err, ledgeretcd.ErrLed) {
+	if _, err := leadWithin(t, other, inVain); !errors.Is(err, ledgeretcd.ErrLed) {
 		t.Fatalf("while one leads the other has %v", err)
 	}
 	for _, x := range cables {
