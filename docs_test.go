@@ -43,7 +43,11 @@ func each(t *testing.T, args []string, f func(name string, flags []string)) {
 		}
 	}
 	f(strings.Join(append([]string{"ramp"}, args...), " "), flags)
-	for _, m := range subcommand.FindAllStringSubmatch(between(text, "Available Commands:\n"), -1) {
+	_, listed, _ := strings.Cut(text, "\nUsage:\n")
+	_, listed, _ = strings.Cut(listed, "\n\n")
+	listed, _, _ = strings.Cut(listed, "\nExamples:\n")
+	listed, _, _ = strings.Cut(listed, "\nFlags:\n")
+	for _, m := range subcommand.FindAllStringSubmatch(listed, -1) {
 		if m[1] == "help" || m[1] == "completion" { // the library's own
 			continue
 		}

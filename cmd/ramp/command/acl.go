@@ -13,9 +13,7 @@ func newACL() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "acl",
 		Short: "Read and write FIPA-ACL messages",
-		Long: `Converts FIPA-ACL messages between their string representation (SC00070) and JSON.
-
-` + exitHelp,
+		Long:  `Converts FIPA-ACL messages between their string representation (SC00070) and JSON.`,
 	}
 	c.AddCommand(newACLParse(), newACLFormat())
 	return c

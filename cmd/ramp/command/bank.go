@@ -21,9 +21,7 @@ func newBank() *cobra.Command {
 		Short: "Run a bank, and keep its accounts",
 		Long: `A bank keeps accounts and decides every contract once: all of it paid, or none. Its
 directory has its credential, its configuration (config.yaml) and its ledger. Commands
-talk to the bank's daemon when it runs, and otherwise open the ledger themselves.
-
-` + exitHelp,
+talk to the bank's daemon when it runs, and otherwise open the ledger themselves.`,
 	}
 	c.PersistentFlags().String("dir", "", "the bank's directory (default $RAMP_DIR, or ramp/bank below the data directory)")
 	c.AddCommand(newBankInit(), newBankServe(), newConfig("bank", configIn("bank")), newBankPolicy(), newBankAccount(), newBankGroup(), newBankCredit(), newBankTransfer(),

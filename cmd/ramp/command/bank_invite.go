@@ -115,9 +115,7 @@ func newBankInvite() *cobra.Command {
 'ramp user init --join FILE' and 'ramp resource init --join FILE' make an agent. Its
 token lets --uses newcomers in until --expires: each gets a certificate and an account
 with --credit, over the market. The bank keeps only a hash of the token. It must be
-configured to certify (bank.enrol; 'ramp bank init' does that).
-
-` + exitHelp,
+configured to certify (bank.enrol; 'ramp bank init' does that).`,
 		Example: "  ramp bank invite --uses 25 --expires 14d --credit 100 --out course.ramp",
 		RunE: func(c *cobra.Command, _ []string) error {
 			q, err := f.call()

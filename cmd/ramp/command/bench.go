@@ -15,9 +15,7 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure auctions, settlement and files, each beside its baseline",
 		Long: `Measures on this machine, with the same binary that serves; every figure stands
-beside a baseline of the same run. docs/PERFORMANCE.md says what is measured and how.
-
-` + exitHelp,
+beside a baseline of the same run. docs/PERFORMANCE.md says what is measured and how.`,
 	}
 	c.AddCommand(newBenchAuction(), newBenchBank(), newBenchStage(), newBenchBuyer())
 	return c

@@ -40,9 +40,7 @@ func newCA() *cobra.Command {
 		Long: `A market needs credentials that its members trust. 'ramp ca' keeps an authority in
 a directory: ca.pem (give it to everybody), ca.key (keep it) and revoked.pem (the
 revocation list). Existing PEM credentials of another authority work as well: P-256,
-P-384 or RSA of at least 2048 bits.
-
-` + exitHelp,
+P-384 or RSA of at least 2048 bits.`,
 	}
 	c.PersistentFlags().String("dir", ".", "the authority's directory")
 	c.AddCommand(newCAInit(), newCARequest(), newCASign(), newCAIssue(), newCARevoke(), newCAShow())

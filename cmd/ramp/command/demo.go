@@ -34,9 +34,7 @@ with its own key, journal and address, and buys: the thirteen jobs of the source
 request of three units, and one that nobody can meet. With --policy a smaller market
 shows a settlement mode: jobs of seconds are bought, run, fail, and are paid or not,
 and everybody's balances are shown after each step. With --keep the market stays up
-and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.
-
-` + exitHelp,
+and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.c = c

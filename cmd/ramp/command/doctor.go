@@ -35,9 +35,7 @@ func newDoctor() *cobra.Command {
 revocation lists, the room on its disk, its daemon, socket and journal, the addresses it
 listens on and joins by, and its clock against those of the agents it reaches. It changes
 nothing. It looks into --dir, else $RAMP_DIR, else the default directories. It ends with 1
-if something is bad; warnings alone end with 0.
-
-` + exitHelp,
+if something is bad; warnings alone end with 0.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dirs, err := agentDirs(dir)
 			if err != nil {

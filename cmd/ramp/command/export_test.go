@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"net/http"
+
+	"github.com/spf13/cobra"
 )
 
 // EchoControl is the control socket's front with calls that answer what they
@@ -15,3 +17,6 @@ func EchoControl() http.Handler {
 	mux.HandleFunc("POST /v1/offers", handler(func(_ context.Context, q lastCall) (lastCall, error) { return q, nil }))
 	return versioned(mux)
 }
+
+// Root is the tree of commands.
+func Root() *cobra.Command { return newRoot() }

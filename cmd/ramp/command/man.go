@@ -71,6 +71,7 @@ func manual(c *cobra.Command) string {
 	if c.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(c.Example))
 	}
+	fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", roff(strings.TrimPrefix(exitHelp, "Exit codes: ")))
 	manualAlso(&b, c)
 	return b.String()
 }

@@ -16,9 +16,7 @@ func newResource() *cobra.Command {
 		Short: "Sell the time of a batch system",
 		Long: `A resource agent sells time on a site's batch system. Its configuration names the
 driver: 'slurm', 'pbs', 'local' (cores of this machine), 'command' (a program of your
-own) or 'swf' (a workload log as a live machine). 'init' writes one.
-
-` + exitHelp,
+own) or 'swf' (a workload log as a live machine). 'init' writes one.`,
 	}
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/resource below the data directory)")
 	c.PersistentFlags().String("config", "", "configuration file (default: config.yaml in the directory)")

@@ -16,9 +16,7 @@ func newRFQL() *cobra.Command {
 		Use:   "rfql",
 		Short: "Check and show requests for quotation",
 		Long: `A request for quotation is an XML document in the Request for Quotation Language.
-docs/RFQL.md describes its terms.
-
-` + exitHelp,
+docs/RFQL.md describes its terms.`,
 	}
 	c.AddCommand(newRFQLNew(), newRFQLValidate(), newRFQLShow())
 	return c

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -31,70 +30,45 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ramp",
 		Short: "A peer-to-peer market for computing time",
-		Long: `ramp is a market for computing time without a broker. A user agent announces what
-a job needs, agents of independent sites bid for it over open rounds, the best set
-of bids is bought all or nothing, and a bank settles it on a contract that both
-sides signed.
-
-` + exitHelp,
+		Long: `RAMP is a market for computing time without a broker. You say what a job needs. Agents
+of independent sites bid for it over open rounds. The best set of bids is bought all or
+nothing, and a bank settles it on a contract that both sides signed.`,
+		Example:       firstSteps,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().Bool("json", false, "print JSON for machines")
 	root.PersistentFlags().BoolP("quiet", "q", false, "show no progress, only results and errors")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail(exitUsage, flagHint(c, err), "%w", err)
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(printHelp)
+	root.SetUsageFunc(func(c *cobra.Command) error { printUsage(stderr(c), c); return nil })
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDemo(), newStatus(), newDoctor(), newVersion(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal(), newMan(), newKeepJob())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	childOf(root, "completion").Short = "Print what lets a shell complete commands and flags"
 	watchLists(root)
+	giveExamples(root, examples())
 	usageErrors(root)
 	return root
 }
 
-// suggestWithin is how many letters a mistyped command may differ in.
-const suggestWithin = 2
+// firstSteps is what somebody may type who has never seen the program.
+const firstSteps = `  ramp demo                                    see a whole market on this machine
+  ramp user init --join invitation.ramp        buy: somebody has sent you an invitation
+  ramp resource init --join invitation.ramp    sell: time of this machine or its batch system
+  ramp bank init --currency CPU                found a market, and invite others`
 
-// usageErrors gives wrong arguments the exit code of bad usage.
-func usageErrors(c *cobra.Command) {
-	check := c.Args
-	if check == nil && c.HasSubCommands() {
-		check = noSuchCommand
-		if c.RunE == nil {
-			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-		}
-	}
-	c.Args = func(c *cobra.Command, args []string) error {
-		if check != nil {
-			if err := check(c, args); err != nil {
-				return usageError(c, err)
-			}
-		}
-		return usageError(c, c.ValidateRequiredFlags()) // cobra's own check has no exit code
+// giveExamples writes the examples to their commands, but for those that have their
+// own.
+func giveExamples(c *cobra.Command, all map[string]string) {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	if text := all[path]; c.Example == "" && text != "" {
+		c.Example = "  " + strings.ReplaceAll(text, "\n", "\n  ")
 	}
 	for _, sub := range c.Commands() {
-		usageErrors(sub)
+		giveExamples(sub, all)
 	}
-}
-
-// usageError says which command was used wrongly, unless err says it itself.
-func usageError(c *cobra.Command, err error) error {
-	var e *exitError
-	if err == nil || errors.As(err, &e) {
-		return err
-	}
-	return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%s: %w", strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), err)
-}
-
-func noSuchCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := "see '" + c.CommandPath() + " --help'"
-	c.SuggestionsMinimumDistance = suggestWithin
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean '" + c.CommandPath() + " " + near[0] + "'?"
-	}
-	return fail(exitUsage, hint, "unknown command %q of %q", args[0], c.CommandPath())
 }
 
 // wantsJSON reports whether --json was given.

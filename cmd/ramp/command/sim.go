@@ -25,9 +25,7 @@ func newSim() *cobra.Command {
 		Short: "Live through whole markets in virtual time",
 		Long: `Runs the agents of the live system, with their bytes and signatures, under a virtual
 clock and a network, disks and batch systems that break as they are told to. The same
-seed gives the same market, on any machine. docs/RELIABILITY.md says what is checked.
-
-` + exitHelp,
+seed gives the same market, on any machine. docs/RELIABILITY.md says what is checked.`,
 	}
 	c.AddCommand(newSimRun(), newSimExplore(), newSimReplay(), newSimExperiment())
 	return c

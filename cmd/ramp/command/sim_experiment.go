@@ -34,9 +34,7 @@ machines that are workload logs: of --logs, by the machine's name in the file's,
 synthetic ones that come with the program. Writes every run as CSV, every figure as SVG
 and PNG, a report that puts the figures beside the published ones, and shapes.csv, which
 says what held; 'all' makes an index.html too. An interrupt keeps the runs that were
-done. Shapes that do not hold are told and change nothing else.
-
-` + exitHelp,
+done. Shapes that do not hold are told and change nothing else.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == "list" {
 				return listExperiments(c)

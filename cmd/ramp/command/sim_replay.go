@@ -87,9 +87,7 @@ func newSimReplay() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		Long: `Lives through the market of a scenario, as 'ramp sim explore' writes them. With
 --trace every message that an agent receives is printed on stderr with its virtual
-time, as FIPA-ACL strings.
-
-` + exitHelp,
+time, as FIPA-ACL strings.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			var s explore.Scenario
 			if err := readSimFile(args[0], "scenario", &s); err != nil {

@@ -25,9 +25,7 @@ func newSimRun() *cobra.Command {
 must always hold is checked record by record. When the faults have stopped the market
 is given three quiet hours to settle, and journals, batch systems and ledger are
 compared. Exits with 1 if an invariant broke, or if it was interrupted; what came out
-so far is printed and marked then.
-
-` + exitHelp,
+so far is printed and marked then.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := f.market()
 			if err != nil {
@@ -128,9 +126,7 @@ func newSimExplore() *cobra.Command {
 that breaks an invariant. That one is made smaller, with less time, fewer agents and
 fewer kinds of faults, as long as the same invariant breaks, and written to a file
 that 'ramp sim replay' lives through again. Exits with 1 if one broke, or if it was
-interrupted.
-
-` + exitHelp,
+interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := f.market()
 			if err != nil {

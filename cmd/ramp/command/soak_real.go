@@ -38,9 +38,7 @@ network namespace behind a WAN of 20 to 75 ms one way and 1 % loss. For so many
 minutes users buy while processes are killed and stopped, links are cut and
 disks are full. Then faults stop, all is given a stated time to finish, and the
 bank, all journals and all batch systems are compared. It needs root, /dev/net/tun,
-loop devices and mkfs.ext4. The seed decides what is done, not what comes of it.
-
-` + exitHelp,
+loop devices and mkfs.ext4. The seed decides what is done, not what comes of it.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if s.compare != "" {

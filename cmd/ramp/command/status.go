@@ -63,9 +63,7 @@ func newStatus() *cobra.Command {
 		Long: `Says of every agent of this machine who it is, which market it joins, whether its daemon
 runs, whom it sees, and what is wrong. It looks into --dir, else $RAMP_DIR, else the
 default directories of a user, a resource and a bank. It ends with 1 if one is bad.
-'ramp doctor' looks closer.
-
-` + exitHelp,
+'ramp doctor' looks closer.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dirs, err := agentDirs(dir)
 			if err != nil {

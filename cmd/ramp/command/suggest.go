@@ -6,12 +6,74 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// suggestWithin is how many letters a mistyped word may differ in, and suggestShort
+// how many one of at most shortWord letters may: any two short words are near.
+const (
+	suggestWithin = 2
+	suggestShort  = 1
+	shortWord     = 3
+)
+
+// commandHint says what to do about a command that c has not: the nearest one below
+// c, or one of that very name elsewhere, or where they are listed.
+func commandHint(c *cobra.Command, name string) string {
+	if near := nearestCommand(c, name); near != "" {
+		return "did you mean '" + c.CommandPath() + " " + near + "'?"
+	}
+	if paths := sameName(c.Root(), name, c); len(paths) > 0 {
+		return "did you mean '" + strings.Join(paths, "' or '") + "'?"
+	}
+	return "see '" + c.CommandPath() + " --help'"
+}
+
+// nearestCommand is the command below c that differs from name in the fewest letters,
+// or else one that name begins; of several the first in the alphabet.
+func nearestCommand(c *cobra.Command, name string) string {
+	best, within := "", suggestWithin+1
+	if len(name) <= shortWord {
+		within = suggestShort + 1
+	}
+	begun := ""
+	for _, sub := range c.Commands() {
+		if !sub.IsAvailableCommand() {
+			continue
+		}
+		if d := distance(sub.Name(), strings.ToLower(name)); d < within {
+			best, within = sub.Name(), d
+		}
+		if begun == "" && len(name) > 1 && strings.HasPrefix(sub.Name(), strings.ToLower(name)) {
+			begun = sub.Name()
+		}
+	}
+	if best == "" {
+		return begun
+	}
+	return best
+}
+
+// maxSameName bounds how many places a command is looked for in.
+const maxSameName = 3
+
+// sameName are the commands below root of that very name, but for those below c.
+func sameName(root *cobra.Command, name string, c *cobra.Command) (paths []string) {
+	for _, sub := range root.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() == name && root != c {
+			paths = append(paths, sub.CommandPath())
+		}
+		paths = append(paths, sameName(sub, name, c)...)
+	}
+	return paths[:min(len(paths), maxSameName)]
+}
+
 // flagHint says what to do about a wrong flag: the nearest one there is, or where
 // they are listed.
 func flagHint(c *cobra.Command, err error) string {
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
 		if near := nearestFlag(c, name); near != "" {
 			return "did you mean '--" + near + "'? See '" + c.CommandPath() + " --help'"
+		}
+		if paths := sameName(c, name, nil); len(paths) > 0 {
+			return "did you mean '" + paths[0] + "'?"
 		}
 	}
 	return "see '" + c.CommandPath() + " --help'"

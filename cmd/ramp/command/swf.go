@@ -16,9 +16,7 @@ func newSWF() *cobra.Command {
 		Use:   "swf",
 		Short: "Look at workload logs, cut them, check them, and make synthetic ones",
 		Long: `Workload logs are in the Standard Workload Format 2.2, plain or compressed with gzip.
-docs/WORKLOADS.md says what is read and by which rules.
-
-` + exitHelp,
+docs/WORKLOADS.md says what is read and by which rules.`,
 	}
 	c.AddCommand(newSWFForecast(), newSWFInfo(), newSWFSlice(), newSWFSynth(), newSWFValidate())
 	return c

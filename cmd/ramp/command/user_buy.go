@@ -52,7 +52,7 @@ is carried on by the next command or by the daemon. It is safe to repeat: while 
 purchase of the same request is not decided, that one is gone on with; and one ID
 (--id) is bought once, ever.
 
-` + requestHelp + "\n\n" + exitHelp,
+` + requestHelp,
 		Example: fmt.Sprintf(requestExample, "buy"),
 		Args:    o.request.fileOr,
 		RunE:    func(c *cobra.Command, args []string) error { return runBuy(c, args, o) },

@@ -21,9 +21,7 @@ certifies it and opens an account at once. With --cert and --key it takes a cred
 that is there already. Then it writes config.yaml, with comments. The same command goes
 on where it was interrupted, and changes nothing once it is done.
 
-An invitation without a token leaves a request to be signed (exit code 3).
-
-` + exitHelp,
+An invitation without a token leaves a request to be signed (exit code 3).`,
 		Example: "  ramp user init --join invitation.ramp\n  ramp user quote --cores 16 --wall 1h --within 12h --max-price 40",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error

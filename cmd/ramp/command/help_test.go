@@ -1,0 +1,102 @@
+package command_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"ramp/cmd/ramp/command"
+)
+
+// everyCommand calls f with every command that people see.
+func everyCommand(c *cobra.Command, f func(c *cobra.Command)) {
+	f(c)
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			everyCommand(sub, f)
+		}
+	}
+}
+
+func TestEveryCommandHasAnExample(t *testing.T) {
+	t.Parallel()
+	n := 0
+	everyCommand(command.Root(), func(c *cobra.Command) {
+		if !c.HasAvailableSubCommands() && c.Parent().Name() != "completion" {
+			n++
+			if c.Example == "" {
+				t.Errorf("%s has no example", c.CommandPath())
+			}
+		}
+	})
+	if n < 70 {
+		t.Errorf("%d commands: the tree is not walked rightly", n)
+	}
+}
+
+// Every example is taken as far as flags and numbers of arguments go.
+func TestEveryExampleIsOneThatTheProgramTakes(t *testing.T) {
+	t.Parallel()
+	everyCommand(command.Root(), func(c *cobra.Command) {
+		for line := range strings.Lines(c.Example) {
+			for _, words := range commandsIn(line) {
+				if err := takes(words); err != nil {
+					t.Errorf("%s: %q: %v", c.CommandPath(), strings.TrimSpace(line), err)
+				}
+			}
+		}
+	})
+}
+
+// takes reports what is wrong with a command line. Each is tried on a tree of its own:
+// flags remember.
+func takes(words []string) error {
+	c, rest, err := command.Root().Find(words)
+	if err != nil {
+		return err
+	}
+	if err := c.ParseFlags(rest); err != nil {
+		return err
+	}
+	return c.ValidateArgs(c.Flags().Args())
+}
+
+// commandsIn are the command lines of ramp in a line of shell, without its name, and
+// without what is told two blanks behind.
+func commandsIn(line string) (lines [][]string) {
+	line, _, _ = strings.Cut(strings.TrimSpace(line), "  ")
+	for _, part := range regexp.MustCompile(` (?:&&|\|) `).Split(line, -1) {
+		part = regexp.MustCompile(` ?[<>].*$`).ReplaceAllString(part, "")
+		words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(part, -1)
+		if len(words) == 0 || words[0] != "ramp" {
+			continue
+		}
+		for i := range words {
+			words[i] = strings.Trim(words[i], "'")
+		}
+		lines = append(lines, words[1:])
+	}
+	return lines
+}
+
+// A list under headings has every command once: none is left over.
+func TestNoCommandIsWithoutAHeading(t *testing.T) {
+	t.Parallel()
+	everyCommand(command.Root(), func(c *cobra.Command) {
+		var out strings.Builder
+		c.SetOut(&out)
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "Other commands:") {
+			t.Errorf("%s has commands under no heading:\n%s", c.CommandPath(), out.String())
+		}
+		for _, sub := range c.Commands() {
+			if n := len(regexp.MustCompile(`(?m)^  `+sub.Name()+` +[A-Z]`).FindAllString(out.String(), -1)); sub.IsAvailableCommand() && n != 1 {
+				t.Errorf("%s is listed %d times", sub.CommandPath(), n)
+			}
+		}
+	})
+}
