@@ -62,6 +62,9 @@ type Config struct {
 	Announce []string
 	// Bootstrap has addresses of any agents, each ending in /p2p/ID.
 	Bootstrap []string
+	// Nearby finds agents of this network by multicast DNS, and lets them find this
+	// one. It is told addresses that way, and trusts nobody for it.
+	Nearby bool
 	// HearPresence and HearCalls subscribe to gossip. Users hear presences;
 	// resources hear both. Sending needs neither.
 	HearPresence, HearCalls bool

@@ -138,12 +138,12 @@ func (m *Mesh) joinBy(infos []peer.AddrInfo) {
 	}
 }
 
-// Joined waits until the agent has met everybody whom one of its bootstrap
-// agents introduced, so that Send finds them. If that takes longer than ctx, the
-// error has ctx's and that of the last try. Without bootstrap addresses, this
-// agent's own aside, there is nothing to wait for.
+// Joined waits until the agent has met everybody whom one of its bootstrap agents,
+// or one who is near, introduced, so that Send finds them. If that takes longer than
+// ctx, the error has ctx's and that of the last try. Without bootstrap addresses, this
+// agent's own aside, and without Nearby there is nothing to wait for.
 func (m *Mesh) Joined(ctx context.Context) error {
-	if len(m.anchors) == 0 {
+	if len(m.anchors) == 0 && !m.cfg.Nearby {
 		return nil
 	}
 	select {
@@ -155,6 +155,9 @@ func (m *Mesh) Joined(ctx context.Context) error {
 		why := ctx.Err()
 		if last := m.joinError.Load(); last != nil {
 			why = fmt.Errorf("%w; last try: %w", why, *last)
+		}
+		if len(m.anchors) == 0 {
+			return fmt.Errorf("nobody was found on this network: %w", why)
 		}
 		return fmt.Errorf("none of the bootstrap addresses answers: %w", why)
 	}

@@ -124,6 +124,9 @@ func (m *Mesh) open(addrs addresses) error {
 		return err
 	}
 	m.joinBy(addrs.bootstrap)
+	if m.cfg.Nearby {
+		m.start(m.lookAround)
+	}
 	return nil
 }
 

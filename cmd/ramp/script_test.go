@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,12 +55,37 @@ func setUpScript(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("REPO", repo)
+	env.Setenv("LAN", multicastAddress())
 	env.Defer(func() {
 		for _, d := range s.daemons {
 			d.kill()
 		}
 	})
 	return nil
+}
+
+// multicastAddress is an IPv4 address of this machine on a network that carries
+// multicast, if there is one.
+func multicastAddress() string {
+	all, err := net.Interfaces()
+	if err != nil {
+		return ""
+	}
+	for _, i := range all {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagMulticast == 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
+				return n.IP.String()
+			}
+		}
+	}
+	return ""
 }
 
 func stateOf(ts *testscript.TestScript) *scriptState { return ts.Value(scriptKey{}).(*scriptState) }

@@ -29,6 +29,7 @@ type config struct {
 	Revoked     string   `yaml:"revoked,omitempty"` // revocation lists; the file may be absent
 	Listen      []string `yaml:"listen,omitempty"`
 	Bootstrap   []string `yaml:"bootstrap,omitempty"`
+	MDNS        bool     `yaml:"mdns,omitempty"` // agents of this network find another
 	Heartbeat   span     `yaml:"heartbeat,omitempty"`
 
 	Monitor string    `yaml:"monitor,omitempty"` // loopback address for /metrics and /healthz; none: only on the control socket

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -155,9 +156,13 @@ func dialAddress(a string) (string, bool) {
 // checkBootstrap looks whether somebody answers at the addresses to join by, and
 // reports whether the market may be reached.
 func (p *patient) checkBootstrap(ctx context.Context) bool {
+	p.checkMDNS()
 	if len(p.cfg.Bootstrap) == 0 {
+		if p.cfg.MDNS {
+			return true
+		}
 		if p.cfg.Bank == nil {
-			p.warn("bootstrap", "'ramp user init --join INVITATION' writes some", "there are no addresses to join by")
+			p.warn("bootstrap", "'ramp user init --join INVITATION' writes some; 'mdns: true' finds agents of this network", "there are no addresses to join by")
 		}
 		return p.daemon != nil
 	}
@@ -183,6 +188,26 @@ func (p *patient) checkBootstrap(ctx context.Context) bool {
 		p.good("bootstrap", "all %d answer", answered)
 	}
 	return answered > 0
+}
+
+// checkMDNS looks whether others of this network can find this agent.
+func (p *patient) checkMDNS() {
+	switch {
+	case !p.cfg.MDNS:
+	case onlyLocal(p.cfg.Listen):
+		p.warn("mdns", "listen on /ip4/0.0.0.0/tcp/PORT", "who is found cannot be reached from this network: %s", strings.Join(p.cfg.Listen, ", "))
+	case !hasMulticast():
+		p.warn("mdns", "give addresses under 'bootstrap'", "no network of this machine carries multicast")
+	default:
+		p.good("mdns", "agents of this network find another")
+	}
+}
+
+// hasMulticast reports whether a network of this machine carries multicast.
+func hasMulticast() bool {
+	all, err := net.Interfaces()
+	const both = net.FlagUp | net.FlagMulticast
+	return err == nil && slices.ContainsFunc(all, func(i net.Interface) bool { return i.Flags&both == both })
 }
 
 // checkClock compares the clock with those of the agents that can be reached.
@@ -229,7 +254,7 @@ func (p *patient) askClocks(ctx context.Context) ([]clockView, error) {
 		err := p.daemon.call(ctx, "POST", "/v1/clocks", nil, &list)
 		return list, err
 	}
-	if len(p.cfg.Bootstrap) == 0 {
+	if len(p.cfg.Bootstrap) == 0 && !p.cfg.MDNS {
 		return nil, nil
 	}
 	trust, err := p.cfg.trust()
@@ -238,7 +263,7 @@ func (p *patient) askClocks(ctx context.Context) ([]clockView, error) {
 	}
 	m, err := mesh.Listen(mesh.Config{
 		Credential: p.cred, Trust: trust, Codec: mesh.Wire(codec.NewOpener(trust, doctorBundles)), Bootstrap: p.cfg.Bootstrap,
-		Deliver: func(protocol.Message) error { return nil }, HearPresence: true,
+		Nearby: p.cfg.MDNS, Deliver: func(protocol.Message) error { return nil }, HearPresence: true,
 	})
 	if err != nil {
 		return nil, err

@@ -175,7 +175,7 @@ func (n *node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Mes
 		Codec:     wire{codec.NewOpener(n.trust, verifiedBundles), seal},
 		Deliver:   n.deliver,
 		Listen:    n.cfg.Listen,
-		Bootstrap: n.cfg.Bootstrap, HearPresence: true, HearCalls: hearCalls, Log: n.log,
+		Bootstrap: n.cfg.Bootstrap, Nearby: n.cfg.MDNS, HearPresence: true, HearCalls: hearCalls, Log: n.log,
 	}
 	for _, f := range adapt {
 		f(&cfg)
@@ -388,7 +388,7 @@ func (n *node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	if err := n.writeAddresses(); err != nil { // a full disk: decisions that are on it can still be told
 		n.log.Error("cannot write the file of addresses", "err", err)
 	}
-	if len(n.cfg.Bootstrap) == 0 {
+	if len(n.cfg.Bootstrap) == 0 && !n.cfg.MDNS {
 		n.log.Info("no bootstrap addresses: others join by this agent's", "file", filepath.Join(n.cfg.dir, addressesName))
 	}
 	if err := n.tell(ready{Agent: n.cred.ID, Addresses: n.mesh.Addresses()}); err != nil {

@@ -101,6 +101,8 @@ bootstrap: {{listed .T.Bootstrap}}
 # agent waits for others to come.
 # bootstrap: ["/dns4/market.example/tcp/4101/p2p/…"]
 {{- end}}
+# Find agents of this local network without an address, and be found by them.
+# mdns: true
 
 resource:
   driver: {{.Q.Driver}}

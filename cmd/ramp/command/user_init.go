@@ -104,9 +104,12 @@ func bootstrapText(v invitation.Invitation) string {
 	for _, a := range v.Bootstrap {
 		fmt.Fprintf(&b, "  - %s\n", a)
 	}
-	b.WriteString("\n# Where others reach this agent. It works without: it then connects outwards only.\n# listen: [/ip4/0.0.0.0/tcp/4101]\n\n")
+	b.WriteString("\n# Where others reach this agent. It works without: it then connects outwards only.\n# listen: [/ip4/0.0.0.0/tcp/4101]\n" + mdnsText + "\n")
 	return b.String()
 }
+
+// mdnsText stands in configurations that are made.
+const mdnsText = "# Find agents of this local network without an address, and be found by them.\n# mdns: true\n"
 
 // payText are the banks of an invitation, each with its currencies.
 func payText(v invitation.Invitation) string {

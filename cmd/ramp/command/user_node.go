@@ -145,7 +145,7 @@ func startUserBeside(ctx context.Context, dir string, logTo io.Writer, beside fu
 	case ctx.Err() != nil: // somebody had enough of waiting; no fault of the market
 		return nil, nil, errors.Join(ctx.Err(), n.stop())
 	case err != nil:
-		return nil, nil, errors.Join(fail(exitUnreachable, "check 'bootstrap' in "+filepath.Join(dir, configName), "cannot join the market: %w", err), n.stop())
+		return nil, nil, errors.Join(fail(exitUnreachable, "check 'bootstrap' in "+filepath.Join(dir, configName)+"; 'ramp doctor' looks closer", "cannot join the market: %w", err), n.stop())
 	}
 	mux := http.NewServeMux()
 	n.userRoutes(mux)
