@@ -95,7 +95,9 @@ func share(list []float64, q float64) float64 {
 	return list[min(len(list)-1, int(q*float64(len(list))))]
 }
 
-func newSlurmMarket(t *testing.T, clusters, users int) *slurmMarket {
+// newSlurmMarket brings everything up. Before the seller of a host is started,
+// change may change its configuration.
+func newSlurmMarket(t *testing.T, clusters, users int, change ...func(m *slurmMarket, site string, host int)) *slurmMarket {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slurmmarket") // munge and slurm are other users: not below t's own
 	check(t, err)
@@ -109,7 +111,7 @@ func newSlurmMarket(t *testing.T, clusters, users int) *slurmMarket {
 	check(t, err)
 	t.Cleanup(func() { _ = m.wan.Close() })
 	m.addBank()
-	m.addClusters(clusters)
+	m.addClusters(clusters, change...)
 	for i := range users {
 		m.addUser(fmt.Sprintf("user%d", i+1), 1+clusters+i)
 	}
@@ -166,7 +168,7 @@ func (m *slurmMarket) addBank() {
 
 // addClusters brings the clusters up, a few at a time, and makes a seller of each as an
 // admin would: by looking at it.
-func (m *slurmMarket) addClusters(n int) {
+func (m *slurmMarket) addClusters(n int, change ...func(m *slurmMarket, site string, host int)) {
 	m.tb.Helper()
 	m.clusters = make([]*slurmtest.Cluster, n)
 	errs := make([]error, n)
@@ -193,6 +195,9 @@ func (m *slurmMarket) addClusters(n int) {
 		m.run(append(m.enter(1+i), "ramp", "resource", "init", "--driver", "slurm", "--conf", c.Conf(), "--name", name, "--ca", m.path("ca"),
 			"--dir", m.path(name), "--bank", string(m.ids["bank"]), "--listen", m.listen(1+i), "--bootstrap", m.daemons["bank"].ready.Addresses[0],
 			"--start-price", strconv.Itoa(20+i))...)
+		for _, f := range change {
+			f(m, name, 1+i)
+		}
 		m.start(1+i, "resource", name)
 		m.run("ramp", "bank", "account", "open", name, "--cert", m.path(name+"/agent.pem"), "--dir", m.path("bank"))
 		m.sites = append(m.sites, name)
@@ -214,12 +219,7 @@ func (m *slurmMarket) addUser(name string, host int) {
 // trade lets every user buy, one purchase after the other.
 func (m *slurmMarket) trade(length time.Duration) {
 	m.tb.Helper()
-	for _, u := range m.users {
-		check(m.tb, until(untilTime, func() (bool, error) {
-			out, err := m.try("ramp", "user", "resources", "--dir", m.path(u), "--json")
-			return strings.Count(string(out), `"name"`) >= len(m.sites), err
-		}))
-	}
+	m.meet()
 	ctx, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,14 +25,14 @@ func markOf(dir string) string { return queue.JobVariable + "=" + dir }
 // limits, and with nothing of the agent's environment.
 func (k *keeper) begin() error {
 	work := filepath.Join(k.job.Dir, "work")
-	who, err := accountOf(k.job.User)
+	who, err := queue.AccountOf(k.job.User)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(k.job.Dir, "tmp"), 0o700), who.own(k.job.Dir)); err != nil {
+	if err := errors.Join(os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(k.job.Dir, "tmp"), 0o700), who.Own(k.job.Dir, "work", "tmp")); err != nil {
 		return err
 	}
-	env := append(who.environment(k.job.Dir), k.job.Env...)
+	env := append(who.Environment(k.job.Dir), k.job.Env...)
 	env = append(env, markOf(k.job.Dir))
 	path, err := lookUp(k.job.Argv[0], work)
 	if err != nil {
@@ -53,7 +52,7 @@ func (k *keeper) begin() error {
 	}
 	k.process, err = os.StartProcess(path, k.job.Argv, &os.ProcAttr{
 		Dir: work, Env: env, Files: files,
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: who.credential},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: who.Credential},
 	})
 	if err != nil {
 		return err
@@ -87,15 +86,13 @@ func lookUp(name, work string) (string, error) {
 		}
 		return name, nil
 	}
-	for _, dir := range filepath.SplitList(usualPath) {
+	for _, dir := range filepath.SplitList(queue.UsualPath) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("program %q: %w in %s", name, os.ErrNotExist, usualPath)
+	return "", fmt.Errorf("program %q: %w in %s", name, os.ErrNotExist, queue.UsualPath)
 }
-
-const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // limit bounds what the keeper itself may do as well: files, and no core dumps.
 func (k *keeper) limit() error {
@@ -115,78 +112,6 @@ func (k *keeper) limitMemory() error {
 	lim := unix.Rlimit{Cur: uint64(k.job.Memory), Max: uint64(k.job.Memory)}
 	if err := unix.Prlimit(k.process.Pid, unix.RLIMIT_AS, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
 		return errors.Join(fmt.Errorf("limit of memory: %w", err), k.process.Kill())
-	}
-	return nil
-}
-
-// account is whom a job runs as.
-type account struct {
-	name       string
-	home       string
-	uid, gid   int
-	credential *syscall.Credential // nil: the keeper's own
-}
-
-// accountOf looks an account up; none is the agent's own.
-func accountOf(name string) (account, error) {
-	self, err := user.Current()
-	if err != nil {
-		return account{}, err
-	}
-	u := self
-	if name != "" {
-		if u, err = user.Lookup(name); err != nil {
-			return account{}, err
-		}
-	}
-	uid, err1 := strconv.Atoi(u.Uid)
-	gid, err2 := strconv.Atoi(u.Gid)
-	a := account{name: u.Username, home: u.HomeDir, uid: uid, gid: gid}
-	if u.Uid == self.Uid || err1 != nil || err2 != nil {
-		return a, errors.Join(err1, err2)
-	}
-	if os.Geteuid() != 0 {
-		return a, fmt.Errorf("account %s: the agent is %s, and only root can run programs for others", name, self.Username)
-	}
-	groups, err := u.GroupIds()
-	a.credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: numbers(groups)}
-	return a, err
-}
-
-func numbers(ids []string) []uint32 {
-	var list []uint32
-	for _, s := range ids {
-		if n, err := strconv.ParseUint(s, 10, 32); err == nil {
-			list = append(list, uint32(n))
-		}
-	}
-	return list
-}
-
-// environment is what a program is told beside what belongs to its launch.
-func (a account) environment(dir string) []string {
-	return []string{
-		"PATH=" + usualPath, "HOME=" + a.home, "USER=" + a.name, "LOGNAME=" + a.name, "SHELL=/bin/sh",
-		"LANG=C.UTF-8", "TMPDIR=" + filepath.Join(dir, "tmp"),
-	}
-}
-
-// own gives the job's working directories to the account, without following
-// links.
-func (a account) own(dir string) error {
-	if a.credential == nil {
-		return nil
-	}
-	for _, name := range []string{"work", "tmp"} {
-		err := filepath.WalkDir(filepath.Join(dir, name), func(path string, _ os.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Lchown(path, a.uid, a.gid)
-		})
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

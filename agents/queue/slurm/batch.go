@@ -24,6 +24,8 @@ type batch struct {
 	ending map[string]int       // releases that found jobs, by name
 	// deleting are the reservations that go when their jobs have ended.
 	deleting map[string]deletion
+	// missed are jobs that have begun and that Slurm does not list, since when.
+	missed map[string]time.Time
 }
 
 // Open makes a driver of a partition. Slurm is not asked yet: an agent starts
@@ -43,7 +45,7 @@ func open(cfg Config) (*batch, error) {
 	}
 	return &batch{
 		cfg: cfg, slow: newCluster(cfg), mark: queue.MarkOf(cfg.Agent), log: cfg.Slog, pace: queue.Pace{Least: cfg.Poll, Most: cfg.PollMost},
-		ends: map[string]time.Time{}, ending: map[string]int{}, deleting: map[string]deletion{},
+		ends: map[string]time.Time{}, ending: map[string]int{}, deleting: map[string]deletion{}, missed: map[string]time.Time{},
 	}, nil
 }
 

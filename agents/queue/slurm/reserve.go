@@ -27,6 +27,8 @@ const (
 	saysTime      = "invalid time"
 	saysInUse     = "reservation is in use"
 	saysForbidden = "permission denied"
+	saysNoAccess  = "access denied to requested reservation"
+	saysNoUser    = "invalid user id"
 )
 
 // reserve makes a reservation and reads it back.

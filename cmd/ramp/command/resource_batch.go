@@ -2,7 +2,9 @@ package command
 
 import (
 	"log/slog"
+	"os/user"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"ramp/agents/queue"
@@ -23,9 +25,28 @@ func openSlurm(c *config, agent protocol.AgentID, log *slog.Logger) (driver, err
 func (c *config) slurm(agent protocol.AgentID, log *slog.Logger) slurm.Config {
 	s := c.Resource.Slurm
 	return slurm.Config{
-		Agent: agent, Partition: s.Partition, Users: s.Users, Hold: slurm.Hold(s.HoldBy), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
+		Agent: agent, Partition: s.Partition, Users: c.runners(s.Users), Hold: slurm.Hold(s.HoldBy), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
 		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
 	}
+}
+
+// runners are the accounts that run something in what is sold: those that are
+// named, and those of the launches. None: the agent's own.
+func (c *config) runners(named []string) []string {
+	list := slices.Clone(named)
+	if c.Resource.Jobs == nil {
+		return list
+	}
+	for _, a := range c.Resource.Jobs.Accounts {
+		name := a.User
+		if self, err := user.Current(); name == "" && err == nil {
+			name = self.Username
+		}
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // openPBS makes a driver of an OpenPBS server.

@@ -1,0 +1,158 @@
+package slurm
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// record is one of an agent's jobs as Slurm shows it.
+type record struct {
+	id         int64
+	comment    string
+	state      string
+	start, end time.Time
+	wait       int           // as wait(2) tells how it ended
+	ran        time.Duration // without the time that it was suspended
+}
+
+// The columns that squeue is asked for, and how its first line calls them. No
+// column can have the separator in it: names and comments are the driver's own,
+// the others are Slurm's words and numbers.
+const (
+	columns = "Name:|,Comment:|,JobID:|,State:|,StartTime:|,EndTime:|,exit_code:|,TimeUsed:|"
+	heading = "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|"
+)
+
+// maxNames bounds what is asked for at once, in bytes: Linux takes 128 KiB in a word.
+const maxNames = 64 << 10
+
+// records are the jobs of these names that Slurm still knows, over or not, by
+// name.
+func (c cluster) records(names []string) (map[string][]record, error) {
+	all := map[string][]record{}
+	for len(names) > 0 {
+		n, size := 0, 0
+		for n < len(names) && size+len(names[n]) < maxNames {
+			size += len(names[n]) + 1
+			n++
+		}
+		b, err := c.run("squeue", "--states=all", "--name="+strings.Join(names[:n], ","), "--Format="+columns)
+		if err != nil {
+			return nil, err
+		}
+		if err := readRecords(b, all); err != nil {
+			return nil, err
+		}
+		names = names[n:]
+	}
+	return all, nil
+}
+
+// readRecords reads what squeue prints. Without the heading and the last line's
+// end it is no list: jobs must not look lost because it was cut off.
+func readRecords(b []byte, all map[string][]record) error {
+	rest, ok := bytes.CutPrefix(b, []byte(heading+"\n"))
+	switch {
+	case !ok:
+		return fmt.Errorf("squeue printed no list of jobs: its first line is not %q", heading)
+	case len(rest) > 0 && rest[len(rest)-1] != '\n':
+		return fmt.Errorf("squeue: its list is cut off after %d bytes", len(b))
+	}
+	for line := range bytes.Lines(rest) {
+		name, r, err := readRecord(strings.TrimSuffix(string(line), "\n"))
+		if err != nil {
+			return fmt.Errorf("squeue: %w", err)
+		}
+		all[name] = append(all[name], r)
+	}
+	return nil
+}
+
+func readRecord(line string) (string, record, error) {
+	f := strings.Split(line, "|")
+	if len(f) != strings.Count(heading, "|")+1 {
+		return "", record{}, fmt.Errorf("%.80q is no job", line)
+	}
+	r := record{comment: f[1], state: f[3]}
+	var err [5]error
+	r.id, err[0] = strconv.ParseInt(f[2], 10, 64)
+	r.start, err[1] = instant(f[4])
+	r.end, err[2] = instant(f[5])
+	r.wait, err[3] = strconv.Atoi(f[6])
+	r.ran, err[4] = elapsed(f[7])
+	for _, e := range err {
+		if e != nil {
+			return "", record{}, fmt.Errorf("%.80q is no job: %w", line, e)
+		}
+	}
+	return f[0], r, nil
+}
+
+// instant reads a time of Slurm; zero: it has none.
+func instant(s string) (time.Time, error) {
+	if s == "N/A" || s == "Unknown" {
+		return time.Time{}, nil
+	}
+	return time.Parse(stamp, s)
+}
+
+// maxDays bounds the days that a job ran.
+const maxDays = 10 * 366
+
+// elapsed reads how long a job ran: [DAYS-][HOURS:]MINUTES:SECONDS. Of one that
+// has not begun Slurm says INVALID at times.
+func elapsed(s string) (time.Duration, error) {
+	if s == "INVALID" || s == "N/A" {
+		return 0, nil
+	}
+	days, clock, ok := strings.Cut(s, "-")
+	if !ok {
+		days, clock = "0", s
+	}
+	d, err := strconv.ParseUint(days, 10, 32)
+	parts := strings.Split(clock, ":")
+	if err != nil || d > maxDays || len(parts) < 2 || len(parts) > 3 {
+		return 0, fmt.Errorf("%q is no time", s)
+	}
+	sum := time.Duration(0)
+	for _, p := range parts {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no time", s)
+		}
+		sum = 60*sum + time.Duration(n)*time.Second
+	}
+	return sum + time.Duration(d)*24*time.Hour, nil
+}
+
+// is reports whether a job is in one of these states.
+func (r record) is(states ...string) bool {
+	for _, s := range states {
+		if r.state == s {
+			return true
+		}
+	}
+	return false
+}
+
+// waits reports whether a job has not begun and may begin.
+func (r record) waits() bool {
+	return r.is("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED")
+}
+
+// over reports whether a job has ended, with everything of it.
+func (r record) over() bool {
+	return r.is("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED")
+}
+
+// ended says how a job that ended by itself did: its exit code, or 128 and the
+// number of the signal that ended it.
+func (r record) exit() int {
+	if sig := r.wait & 0x7f; sig != 0 {
+		return 128 + sig
+	}
+	return r.wait >> 8 & 0xff
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runsAs is the account that jobs run as in these tests.
+const runsAs = "games"
+
+// Programs really run in slots of real Slurm clusters: two clusters, each in a
+// network namespace of its own with a seller, and a user in a third.
+func TestSlurmRuns(t *testing.T) {
+	if os.Getenv("RAMP_TEST_SLURM") == "" {
+		t.Skip("needs real Slurm clusters: 'make test-slurm' installs Slurm and sets RAMP_TEST_SLURM")
+	}
+	m := newSlurmMarket(t, 2, 1, (*slurmMarket).letRun)
+	m.meet()
+	t.Run("the first line comes soon", m.firstLine)
+	t.Run("files, account and exit code", m.filesAndCode)
+	t.Run("two units run together", m.twoUnits)
+	t.Run("one job per launch though the agent is killed", m.killedAgent)
+}
+
+// letRun lets programs run on a site, before it is started.
+func (m *slurmMarket) letRun(site string, host int) {
+	m.tb.Helper()
+	dir := m.path("jobs-" + site)
+	check(m.tb, os.Mkdir(dir, 0o711))
+	f, err := os.OpenFile(m.path(site+"/config.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	check(m.tb, err)
+	_, err = fmt.Fprintf(f, "  lead: 1s\n  jobs:\n    dir: %s\n    address: %s\n    accounts: [{agent: \"*\", user: %s, commands: true}]\n",
+		dir, m.wan.Host(host).Addr(), runsAs)
+	check(m.tb, err)
+	check(m.tb, f.Close())
+}
+
+// job writes a request for one unit of two minutes, and returns where.
+func (m *slurmMarket) job(tb testing.TB) string {
+	tb.Helper()
+	text, err := os.ReadFile("../../docs/examples/two.xml")
+	check(tb, err)
+	from, to := bytes.Index(text, []byte(`  <Request r:name="right">`)), bytes.Index(text, []byte("</RequestForQuotation>"))
+	path := filepath.Join(tb.TempDir(), "job.xml")
+	check(tb, os.WriteFile(path, slices.Concat(text[:from], text[to:]), 0o600))
+	return path
+}
+
+func (m *slurmMarket) command(file string, args ...string) *exec.Cmd {
+	argv := append([]string{"user", "run", file, "--again", "--optimize", "time", "--dir", m.path(m.users[0])}, args...)
+	return exec.Command("ramp", argv...)
+}
+
+func (m *slurmMarket) firstLine(t *testing.T) {
+	const n = 5
+	file := m.job(t)
+	took := make([]time.Duration, n)
+	for i := range took {
+		cmd := m.command(file, "--", "/bin/echo", "hello")
+		out, err := cmd.StdoutPipe()
+		check(t, err)
+		var words bytes.Buffer
+		cmd.Stderr = &words
+		begun := time.Now()
+		check(t, cmd.Start())
+		line, err := bufio.NewReader(out).ReadString('\n')
+		took[i] = time.Since(begun)
+		_, _ = io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err != nil || line != "hello\n" {
+			t.Fatalf("%q, %v: %v\n%s", line, err, cmd.ProcessState, words.String())
+		}
+	}
+	slices.Sort(took)
+	fmt.Printf("slurm run: from 'ramp user run' to the first line of output, %d times: median %s, most %s\n", n, took[n/2].Round(10*time.Millisecond), took[n-1].Round(10*time.Millisecond))
+	if took[n/2] > 15*time.Second {
+		t.Errorf("the first line of output takes %s", took)
+	}
+}
+
+func (m *slurmMarket) filesAndCode(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(dir, "numbers"), []byte("10\n9\n"), 0o600))
+	cmd := m.command(m.job(t), "--in", filepath.Join(dir, "numbers"), "--out", filepath.Join(dir, "got"), "--",
+		"/bin/sh", "-c", `sort -n numbers >sorted; id -un; id -gn; echo "$SLURM_JOB_RESERVATION" >&2; cat ../control/state.json ../../*/stdout; exit 3`)
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	_ = cmd.Run() // its exit code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 3 {
+		t.Fatalf("exit code %d, want 3\n%s%s", code, out.String(), words.String())
+	}
+	if want := runsAs + "\n" + runsAs + "\n"; out.String() != want { // and of others' files nothing
+		t.Errorf("it printed %q, want %q", out.String(), want)
+	}
+	if !strings.Contains(words.String(), "ramp-") {
+		t.Errorf("it did not run in a reservation: %s", words.String())
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "got", "sorted")); err != nil || string(b) != "9\n10\n" {
+		t.Errorf("sorted is %q, %v", b, err)
+	}
+}
+
+func (m *slurmMarket) twoUnits(t *testing.T) {
+	program, err := filepath.Abs("../../docs/examples/sum.py")
+	check(t, err)
+	dir := t.TempDir()
+	cmd := m.command("../../docs/examples/two.xml", "--in", program, "--out", dir, "--", "python3", "sum.py")
+	out, err := cmd.CombinedOutput()
+	check(t, err)
+	for unit, host := range []int{1, 2} {
+		line := regexp.MustCompile(fmt.Sprintf(`(?m)unit %d of 2 on (%s|%s): the sum is 5$`, unit+1, m.wan.Host(host).Addr(), m.wan.Host(3-host).Addr()))
+		if !line.Match(out) {
+			t.Errorf("no %s in\n%s", line, out)
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("unit-%d", unit+1), "sum.txt")); err != nil || string(b) != "5\n" {
+			t.Errorf("unit %d: sum.txt is %q, %v", unit+1, b, err)
+		}
+	}
+}
+
+// killedAgent kills every seller while a job is submitted or runs, several times.
+// Slurm has had one job for it in the end, and it began once.
+func (m *slurmMarket) killedAgent(t *testing.T) {
+	cmd := m.command(m.job(t), "--", "/bin/sh", "-c", "echo begun; sleep 4; echo over; exit 7")
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	check(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	check(t, until(untilTime, func() (bool, error) {
+		jobs, err := m.slurmJobs()
+		return len(jobs) > 0, err
+	}))
+	for range 2 {
+		for i, site := range m.sites {
+			m.daemons[site].kill()
+			m.start(1+i, "resource", site)
+		}
+	}
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Minute):
+		_ = cmd.Process.Kill()
+		t.Fatalf("the run does not end\n%s%s", out.String(), words.String())
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 7 || out.String() != "begun\nover\n" {
+		t.Fatalf("exit code %d, want 7; it printed %q\n%s", code, out.String(), words.String())
+	}
+}
+
+// slurmJobs are the jobs of launches that are not over, of all clusters.
+func (m *slurmMarket) slurmJobs() ([]string, error) {
+	var all []string
+	for _, c := range m.clusters {
+		out, err := c.Run("squeue", "-h", "-o", "%j")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, strings.Fields(out)...)
+	}
+	return all, nil
+}
+
+// meet waits until every user knows every site.
+func (m *slurmMarket) meet() {
+	m.tb.Helper()
+	for _, u := range m.users {
+		check(m.tb, until(untilTime, func() (bool, error) {
+			out, err := m.try("ramp", "user", "resources", "--dir", m.path(u), "--json")
+			return strings.Count(string(out), `"name"`) >= len(m.sites), err
+		}))
+	}
+}
