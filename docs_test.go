@@ -167,3 +167,13 @@ func TestLinksBetweenDocumentsLead(t *testing.T) {
 		}
 	}
 }
+
+// What docs/JOBS.md shows is what the tests run.
+func TestExamplesAreShownAsTheyAre(t *testing.T) {
+	doc := read(t, "docs/JOBS.md")
+	for _, name := range []string{"sum.py", "two.xml"} {
+		if !strings.Contains(doc, "\n"+read(t, "docs/examples/"+name)+"```\n") {
+			t.Errorf("docs/JOBS.md has not docs/examples/%s as it is", name)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type batch struct {
 	deleting map[string]deletion
 	// missed are jobs that have begun and that Slurm does not list, since when.
 	missed map[string]time.Time
+	seen   glance
 }
 
 // Open makes a driver of a partition. Slurm is not asked yet: an agent starts

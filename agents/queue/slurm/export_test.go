@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -32,4 +33,35 @@ func Assembled(nodes, jobs []byte) (message.QueueChanged, error) {
 		return message.QueueChanged{}, err
 	}
 	return v.told(), nil
+}
+
+// Records are the names that squeue's list has.
+func Records(b []byte) (map[string]int, error) {
+	all := map[string][]record{}
+	if err := readRecords(b, all); err != nil {
+		return nil, err
+	}
+	n := map[string]int{}
+	for name, list := range all {
+		n[name] = len(list)
+	}
+	return n, nil
+}
+
+// Elapsed and Clocked read times as squeue and a shell print them.
+var (
+	Elapsed = elapsed
+	Clocked = clocked
+)
+
+// Ended is what becomes of a job in a slot of which squeue has a line, and the
+// script what it writes at its end.
+func Ended(now time.Time, slot protocol.Slot, line, exit string, begun, unwanted bool) (protocol.JobStatus, error) {
+	_, r, err := readRecord(line)
+	if err != nil {
+		return protocol.JobStatus{}, err
+	}
+	t := traces{begun: begun, unwanted: unwanted}
+	t.readExit(exit)
+	return t.ended(now, message.Job{Slot: slot}, r), nil
 }

@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,3 +120,5 @@ func change(tb testing.TB, bin, program, line string) {
 	}
 	script(tb, bin, program, strings.ReplaceAll(line, "$REAL", "'"+old+"'"))
 }
+
+func runProgram(path string) error { return exec.Command(path).Run() }

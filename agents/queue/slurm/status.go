@@ -33,11 +33,22 @@ const (
 	ticks = time.Second
 )
 
-// Statuses tells how jobs stand, by one look at those that are not over.
+// glance is what was last seen of jobs that are not over. Their files are looked
+// at often, Slurm itself when they have changed or when it is time to.
+type glance struct {
+	pace  queue.Pace
+	files map[string]traces
+	list  map[string][]record
+	err   error // of the last look at Slurm
+}
+
+// soon has Slurm be asked again at the next look.
+func (g *glance) soon() { g.pace = queue.Pace{Least: jobLeast, Most: jobMost} }
+
+// Statuses tells how jobs stand.
 func (b *batch) Statuses(now time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
 	told := make(map[string]protocol.JobStatus, len(jobs))
-	var open []message.Job
-	var names []string
+	open := make(map[string]traces, len(jobs))
 	for _, job := range jobs {
 		var s protocol.JobStatus
 		if err := queue.ReadFile(control(job, stateFile), &s); err != nil {
@@ -47,14 +58,21 @@ func (b *batch) Statuses(now time.Time, jobs []message.Job) (map[string]protocol
 			told[job.ID] = s
 			continue
 		}
-		open, names = append(open, job), append(names, b.mark.Name(job.ID))
+		t, err := readTraces(job)
+		if err != nil {
+			return nil, err
+		}
+		open[job.ID] = t
 	}
-	all, err := b.slow.records(names)
-	if err != nil {
+	if err := b.glanceAt(now, jobs, open); err != nil {
 		return nil, err
 	}
-	for i, job := range open {
-		s, err := b.status(now, job, all[names[i]])
+	for _, job := range jobs {
+		t, ok := open[job.ID]
+		if !ok {
+			continue
+		}
+		s, err := b.status(now, job, t, b.seen.list[b.mark.Name(job.ID)])
 		if err != nil {
 			return nil, err
 		}
@@ -65,13 +83,43 @@ func (b *batch) Statuses(now time.Time, jobs []message.Job) (map[string]protocol
 	return told, nil
 }
 
+// glanceAt asks Slurm about the jobs that are not over, if their files tell
+// something new, or it is time to.
+func (b *batch) glanceAt(now time.Time, jobs []message.Job, open map[string]traces) error {
+	g := &b.seen
+	news := false
+	var names []string
+	for _, job := range jobs {
+		t, ok := open[job.ID]
+		if !ok {
+			continue
+		}
+		last, seen := g.files[job.ID]
+		news = news || !seen || t.begun != last.begun || t.done != last.done
+		names = append(names, b.mark.Name(job.ID))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if news {
+		g.soon()
+	}
+	if !g.pace.Due(now) {
+		return g.err
+	}
+	list, err := b.slow.records(names)
+	g.pace.Looked(now, false, err)
+	g.err = err
+	if err != nil {
+		return err
+	}
+	g.list, g.files = list, open
+	return nil
+}
+
 // status is how a job stands; no State: nobody knows it. One that is over is
 // written down, since Slurm forgets it within minutes.
-func (b *batch) status(now time.Time, job message.Job, list []record) (protocol.JobStatus, error) {
-	t, err := readTraces(job)
-	if err != nil {
-		return protocol.JobStatus{}, err
-	}
+func (b *batch) status(now time.Time, job message.Job, t traces, list []record) (protocol.JobStatus, error) {
 	r, ok := theOne(job, list)
 	s := protocol.JobStatus{}
 	switch {

@@ -35,14 +35,17 @@ const (
 
 func control(job message.Job, name string) string { return filepath.Join(job.Dir, controlDir, name) }
 
-// Paces of looking at jobs: one squeue tells of all.
+// Paces of looking at jobs: often at their files, less often at Slurm, of which one
+// squeue tells of all.
 const (
-	jobLeast = 250 * time.Millisecond
-	jobMost  = 5 * time.Second
+	filesLeast = 50 * time.Millisecond
+	filesMost  = 500 * time.Millisecond
+	jobLeast   = 250 * time.Millisecond
+	jobMost    = 5 * time.Second
 )
 
 // JobPace is how often jobs that run are looked at.
-func (b *batch) JobPace() queue.Pace { return queue.Pace{Least: jobLeast, Most: jobMost} }
+func (b *batch) JobPace() queue.Pace { return queue.Pace{Least: filesLeast, Most: filesMost} }
 
 // Submit has Slurm run a job in its reservation. One that Slurm knows, or that has
 // begun, is left as it is; should Slurm have taken it and not said so, the script
@@ -51,6 +54,7 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	if why := b.cannotRun(job); why != nil {
 		return why
 	}
+	b.seen.soon()
 	known, err := b.Statuses(now, []message.Job{job})
 	if err != nil {
 		return queue.Unavailable(err)
@@ -65,6 +69,7 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	if err := layOut(job, who); err != nil {
 		return queue.Unavailable(err)
 	}
+	b.seen.soon()
 	if err := b.sbatch(now, job, who); err != nil {
 		return b.notSubmitted(job, err)
 	}
@@ -177,6 +182,7 @@ func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *
 	if err != nil {
 		return queue.Unavailable(err)
 	}
+	b.seen.soon()
 	r, ok := theOne(job, all[b.mark.Name(job.ID)])
 	if !ok || r.over() {
 		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job does not run"}

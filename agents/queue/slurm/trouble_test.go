@@ -1,0 +1,248 @@
+package slurm_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ramp/agents/queue/queuetest"
+	"ramp/agents/queue/slurm"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// desk is a driver of stand-ins, and what it tells.
+type desk struct {
+	testing.TB
+	state, bin string
+	ahead      atomic.Int64 // of the clock, in ns
+	send       func(protocol.Body)
+	told       chan protocol.Body
+}
+
+func newDesk(tb testing.TB) *desk {
+	tb.Helper()
+	d := &desk{TB: tb, state: tb.TempDir(), told: make(chan protocol.Body, 1024)}
+	d.bin = fakeSlurm(tb, d.state)
+	driver, err := slurm.Open(slurm.Config{
+		Agent: queuetest.Agent, Partition: "batch", Bin: d.bin, Poll: 200 * time.Millisecond, PollMost: time.Second, Slog: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Now().Add(time.Duration(d.ahead.Load())) },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_ = driver.Run(ctx, func(m protocol.Message) {
+			if _, state := m.Body.(message.QueueChanged); !state {
+				d.told <- m.Body
+			}
+		})
+	}()
+	tb.Cleanup(func() { cancel(); <-stopped })
+	d.send = func(b protocol.Body) { driver.Send(protocol.Message{Sender: queuetest.Agent, Body: b}) }
+	return d
+}
+
+// job reserves a slot that has begun, and makes a job of a script for it.
+func (d *desk) job(script string) message.Job {
+	d.Helper()
+	now := time.Now().UTC()
+	slot := protocol.Slot{Start: now.Truncate(time.Second), End: now.Add(time.Hour).Truncate(time.Second), Cores: 1}
+	d.send(message.Reserve{ID: "r", Slot: slot})
+	if r := d.next().(message.Reserved); !r.OK {
+		d.Fatalf("refused: %+v", r.Reason)
+	}
+	return message.Job{ID: "r.1", Reservation: "r", Slot: slot, Argv: []string{"/bin/sh", "-c", script}, Dir: d.TempDir()}
+}
+
+func (d *desk) next() protocol.Body {
+	d.Helper()
+	for {
+		select {
+		case b := <-d.told:
+			if _, down := b.(message.QueueDown); !down {
+				return b
+			}
+		case <-time.After(30 * time.Second):
+			d.Fatal("nothing is told")
+		}
+	}
+}
+
+// until is the first status of a job in a state; other answers are skipped.
+func (d *desk) until(state protocol.JobState) protocol.JobStatus {
+	d.Helper()
+	for {
+		c, ok := d.next().(message.JobChanged)
+		switch {
+		case ok && c.Status.State == state:
+			return c.Status
+		case ok && c.Status.State.Over():
+			d.Fatalf("it is %+v, want it %s", c.Status, state)
+		}
+	}
+}
+
+func (d *desk) begun(job message.Job) string {
+	d.Helper()
+	b, err := os.ReadFile(filepath.Join(job.Dir, "work", "begun"))
+	if err != nil {
+		d.Fatal(err)
+	}
+	return string(b)
+}
+
+const once = "echo begun >>begun; exit 5"
+
+// sbatch has submitted and its answer is lost: asked again, there is one job.
+func TestASubmissionWhoseAnswerIsLost(t *testing.T) {
+	d := newDesk(t)
+	job := d.job(once)
+	change(t, d.bin, "sbatch", "$REAL \"$@\" >/dev/null; echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
+	d.send(message.Submit{Job: job})
+	if r, ok := d.next().(message.JobRefused); !ok || r.Reason.Code != protocol.CodeUnavailable {
+		t.Fatalf("%+v, want it to be asked again", r)
+	}
+	d.send(message.Submit{Job: job})
+	if s := d.until(protocol.JobExited); s.Exit != 5 || d.begun(job) != "begun\n" {
+		t.Fatalf("%+v, begun %q", s, d.begun(job))
+	}
+	if jobs, _ := filepath.Glob(d.state + "/jobs/*"); len(jobs) != 1 {
+		t.Errorf("Slurm has %d jobs", len(jobs))
+	}
+}
+
+// Slurm has a job several times: it begins once, and how that one ended counts.
+func TestASubmissionThatComesSeveralTimes(t *testing.T) {
+	d := newDesk(t)
+	job := d.job(once)
+	change(t, d.bin, "sbatch", "$REAL \"$@\"; $REAL \"$@\" >/dev/null; $REAL \"$@\" >/dev/null")
+	d.send(message.Submit{Job: job})
+	if s := d.until(protocol.JobExited); s.Exit != 5 || d.begun(job) != "begun\n" {
+		t.Fatalf("%+v, begun %q", s, d.begun(job))
+	}
+}
+
+// A squeue that prints anything but a whole list is no reason to give a job up.
+func TestJobsAreNotLostByBadOutput(t *testing.T) {
+	for name, line := range map[string]string{
+		"nothing":       "true",
+		"an error page": "echo '<html>502 Bad Gateway</html>'",
+		"half a list":   "$REAL \"$@\" | head -c 90",
+		"half a line":   "$REAL \"$@\" | sed 's/|RUN.*//'",
+		"a failure":     "exit 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			job := d.job("while [ ! -e go ]; do sleep 0.05; done; exit 5")
+			d.send(message.Submit{Job: job})
+			d.until(protocol.JobRunning)
+			good := filepath.Join(d.bin, "real-squeue")
+			change(t, d.bin, "squeue", line)
+			d.send(message.JobQuery{Job: job})
+			d.ahead.Store(int64(time.Minute)) // so that Slurm is asked
+			for told := time.After(time.Second); ; {
+				select {
+				case b := <-d.told:
+					if c, ok := b.(message.JobChanged); ok && c.Status.State.Over() {
+						t.Fatalf("%+v", c.Status)
+					}
+					continue
+				case <-told:
+				}
+				break
+			}
+			if err := os.Rename(good, filepath.Join(d.bin, "squeue")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(job.Dir, "work", "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d.send(message.JobQuery{Job: job})
+			if s := d.until(protocol.JobExited); s.Exit != 5 {
+				t.Fatalf("%+v", s)
+			}
+		})
+	}
+}
+
+// Slurm forgets jobs minutes after their end: then the job's own files tell.
+func TestAJobThatSlurmHasForgotten(t *testing.T) {
+	d := newDesk(t)
+	job := d.job(once)
+	change(t, d.bin, "squeue", "$REAL \"$@\" | grep -v COMPLETED | grep -v FAILED; true")
+	d.send(message.Submit{Job: job})
+	if s := d.until(protocol.JobExited); s.Exit != 5 || s.Ended.IsZero() {
+		t.Fatalf("%+v", s)
+	}
+	d.send(message.JobQuery{Job: job}) // and it is remembered for ever
+	if err := os.RemoveAll(filepath.Join(job.Dir, "run")); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.until(protocol.JobExited); s.Exit != 5 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+// A job that has begun, that Slurm does not list and that says nothing is lost, but
+// not at once.
+func TestAJobThatVanished(t *testing.T) {
+	d := newDesk(t)
+	job := d.job("sleep 600")
+	d.send(message.Submit{Job: job})
+	d.until(protocol.JobRunning)
+	t.Cleanup(func() { // it still runs, unknown to the driver
+		script(t, d.bin, "end", "S='"+d.state+"'; for p in \"$S\"/gone/*/pid; do kill -TERM $(cat \"$p\"); done")
+		_ = runProgram(filepath.Join(d.bin, "end"))
+	})
+	if err := os.Rename(filepath.Join(d.state, "jobs"), filepath.Join(d.state, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	d.ahead.Store(int64(10 * time.Second))
+	d.send(message.JobQuery{Job: job})
+	for {
+		c := d.next().(message.JobChanged)
+		if c.Status.State.Over() {
+			if d.ahead.Load() < int64(20*time.Second) {
+				t.Fatalf("it was given up at once: %+v", c.Status)
+			}
+			if c.Status.State != protocol.JobLost || !strings.Contains(c.Status.Note, "Slurm does not know") {
+				t.Fatalf("%+v", c.Status)
+			}
+			return
+		}
+		d.ahead.Add(int64(10 * time.Second))
+		d.send(message.JobQuery{Job: job})
+	}
+}
+
+// What Slurm does not take for good is not asked again; a reservation that it has
+// lost is.
+func TestWhatSlurmRefuses(t *testing.T) {
+	for _, c := range []struct {
+		says string
+		code protocol.Code
+	}{
+		{"Requested reservation is invalid", protocol.CodeUnavailable}, // the driver knows it: it will be made again
+		{"Access denied to requested reservation", protocol.CodeForbidden},
+		{"Invalid user id", protocol.CodeForbidden},
+		{"Unable to contact slurm controller (connect failure)", protocol.CodeUnavailable},
+	} {
+		d := newDesk(t)
+		job := d.job(once)
+		change(t, d.bin, "sbatch", "echo 'sbatch: error: Batch job submission failed: "+c.says+"' >&2; exit 1")
+		d.send(message.Submit{Job: job})
+		if r, ok := d.next().(message.JobRefused); !ok || r.Reason.Code != c.code {
+			t.Errorf("%s: %+v, want %s", c.says, r, c.code)
+		}
+	}
+}
