@@ -100,7 +100,7 @@ func (p *Porter) bring(ctx context.Context, r message.StageIn) {
 			spoilt++
 		}
 		switch {
-		case err == nil || ctx.Err() != nil:
+		case err == nil || ctx.Err() != nil || overtaken(err):
 			return
 		case hopeless(err) || spoilt >= maxSpoilt:
 			p.tell(message.StageFault{Launch: r.Launch, Why: protocol.Words(err.Error())})
@@ -121,6 +121,13 @@ func (p *Porter) bring(ctx context.Context, r message.StageIn) {
 func refused(err error) bool {
 	var r *Refusal
 	return errors.As(err, &r) && r.Code != protocol.CodeBusy
+}
+
+// overtaken reports whether the site takes no more: everything has come, or it
+// tells by itself why the launch has failed.
+func overtaken(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Code == protocol.CodeExpired
 }
 
 // hopeless reports whether trying again does not help.

@@ -86,6 +86,13 @@ func TestPorter(t *testing.T) {
 			t.Fatalf("faults %+v", faults)
 		}
 	})
+	t.Run("ends without a word when the site takes no more", func(t *testing.T) {
+		p := newPlace(t, in.File)
+		p.grant.Staging = false // it has everything, and its owner has not heard of it yet
+		if faults := brought(t, in, func(int) (stage.Stream, error) { return plain(p), nil }); len(faults) != 0 {
+			t.Fatalf("faults %+v", faults)
+		}
+	})
 	t.Run("brings what was spoilt on the way again, three times", func(t *testing.T) {
 		p := newPlace(t, in.File)
 		p.grant.Inputs[0].SHA256 = strings.Repeat("0", 64) // the site sees another file each time
