@@ -152,32 +152,31 @@ func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Ou
 		return protocol.Output{}
 	}
 	why := faultOf(q)
-	note := contract.Verdict{
-		Version: contract.NoteVersion, Contract: q.Bundle.ID, Unit: u.Unit, User: r.ID(), Record: hash, Agree: why == "", At: now.UTC(),
+	out := r.noteUsage(a, u, q.Signed.Note, hash, why)
+	if r.cfg.AskUsage && why == "" {
+		if u.Dispute == "" {
+			return out // the owner has not said anything, or has agreed already
+		}
+		why = u.Dispute
 	}
-	der, err := contract.SignNote(r.cfg.Credential, note, now)
-	if err != nil {
-		return protocol.Output{} // silence agrees; the seller shows it again
+	if verdict, ok := r.say(now, a, u, why == ""); ok { // else silence agrees; the seller shows it again
+		out.Send = append(out.Send, verdict)
 	}
-	signed, err := contract.OpenNote[contract.Verdict](der, r.cfg.Trust, now)
-	if err != nil {
-		return protocol.Output{}
-	}
-	out := r.noteUsage(a, u, q.Signed.Note, why)
-	out.Send = append(out.Send, protocol.Message{
-		Performative: protocol.Request, Sender: r.ID(), Receivers: []protocol.AgentID{a.row.Purchase.Bank},
-		Protocol: protocol.ProtocolRequest, Conversation: a.row.Purchase.ID, ReplyWith: fmt.Sprintf("verdict-%d", u.Unit),
-		Body: message.JobVerdict{Signed: signed},
-	})
 	return out
 }
 
 // noteUsage keeps what a record says beside its unit, once.
-func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, n contract.JobRecord, why string) protocol.Output {
+func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, n contract.JobRecord, hash, why string) protocol.Output {
+	if r.cfg.AskUsage && u.Record == hash {
+		return protocol.Output{} // what the owner says of it stays
+	}
 	if u.Usage != nil && *u.Usage == n.Usage && u.Dispute == why {
 		return protocol.Output{}
 	}
 	u.Usage, u.Due, u.Dispute = &n.Usage, n.Due, why
+	if r.cfg.AskUsage {
+		u.Record = hash
+	}
 	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, "usage"))
 }
 

@@ -53,6 +53,8 @@ type Config struct {
 	// zero: auction.DefaultBudget, AskEverybody: all, by gossip.
 	Budget int
 	Mode   protocol.Mode // when purchases are paid unless their order says it; none: see Options
+	// AskUsage leaves usage records that the contract allows to the owner's word.
+	AskUsage bool
 }
 
 // Role is a user agent.
@@ -133,6 +135,10 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 	case message.CancelPurchase:
 		if m.Sender == protocol.LocalControl {
 			return r.cancel(now, body)
+		}
+	case message.OwnerWord:
+		if m.Sender == protocol.LocalControl {
+			return r.ownerWord(now, body)
 		}
 	case message.RunControl, message.RunCollected:
 		if m.Sender == protocol.LocalControl {

@@ -257,6 +257,30 @@ func (l *Ledger) Holds() []Hold {
 	return all
 }
 
+// Claim is a unit whose seller has filed what it used, and that is not paid yet.
+type Claim struct {
+	Hold         Hold
+	Contract     protocol.ContractID
+	Unit         int
+	User, Seller protocol.AgentID
+	Due          protocol.Credits // by the record that was filed
+	Disputed     bool             // else its user has until Hold.Until to say so
+}
+
+// Claims are the usage records that are filed and not paid, by hold.
+func (l *Ledger) Claims() []Claim {
+	var list []Claim
+	for _, h := range l.holds {
+		if d := h.deal; d != nil && d.stage != stageOpen {
+			list = append(list, Claim{
+				Hold: h.view(), Contract: d.key.contract.id(), Unit: d.key.unit, User: d.user, Seller: d.seller, Due: d.due, Disputed: d.stage == stageDisputed,
+			})
+		}
+	}
+	slices.SortFunc(list, func(x, y Claim) int { return cmp.Compare(x.Hold.Number, y.Hold.Number) })
+	return list
+}
+
 // OpenHold is an open hold by number.
 func (l *Ledger) OpenHold(number uint64) (Hold, bool) {
 	h := l.holds[number]

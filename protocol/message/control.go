@@ -44,6 +44,15 @@ type CancelPurchase struct {
 	Row  []byte
 }
 
+// OwnerWord is what an owner says of the usage records of a purchase that wait for
+// it (local): of one unit, or of all if Unit is below zero.
+type OwnerWord struct {
+	ID    string
+	Unit  int
+	Agree bool
+	Why   string // of a dispute
+}
+
 // Progress is what a user agent tells its owner while a purchase goes on.
 type Progress struct {
 	Purchase Purchase
@@ -129,7 +138,8 @@ type PurchasedUnit struct {
 	// And when it is metered, as its seller has filed it:
 	Usage   *protocol.Usage  `json:"usage,omitempty"`
 	Due     protocol.Credits `json:"due,omitempty"`
-	Dispute string           `json:"dispute,omitempty"` // why the agent has not countersigned
+	Dispute string           `json:"dispute,omitempty"` // why the agent, or its owner, has not countersigned
+	Record  string           `json:"record,omitempty"`  // hash of the record, if its owner has the word on it
 	// Queued is how likely the seller's queue alone would have started such a job by
 	// then, as the seller has learnt.
 	Queued protocol.Odds `json:"queued,omitzero"`
@@ -156,4 +166,5 @@ func (Undeliverable) Kind() string  { return "local-undeliverable" }
 func (Buy) Kind() string            { return "local-buy" }
 func (Approval) Kind() string       { return "local-approval" }
 func (CancelPurchase) Kind() string { return "local-cancel-purchase" }
+func (OwnerWord) Kind() string      { return "local-owner-word" }
 func (Progress) Kind() string       { return "local-progress" }

@@ -25,7 +25,7 @@ talk to the bank's daemon when it runs, and otherwise open the ledger themselves
 	}
 	c.PersistentFlags().String("dir", "", "the bank's directory (default $RAMP_DIR, or ramp/bank below the data directory)")
 	c.AddCommand(newBankInit(), newBankServe(), newConfig("bank", configIn("bank")), newBankPolicy(), newBankAccount(), newBankGroup(), newBankCredit(), newBankTransfer(),
-		newBankAllowance(), newBankRate(), newBankInvite(), newBankHold(), newBankBalance(), newBankStatement(), newBankReport(), newBankExport(),
+		newBankAllowance(), newBankRate(), newBankInvite(), newBankHold(), newBankDispute(), newBankBalance(), newBankStatement(), newBankReport(), newBankExport(),
 		newBankAudit(), newBankVerify(), newBankWitness(), newBankBackup(), newBankRestore(), newBankRecovery(), newBankCompact())
 	return c
 }

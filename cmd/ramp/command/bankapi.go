@@ -73,6 +73,7 @@ func (b *bankNode) routes(mux *http.ServeMux) {
 	b.actRoutes(mux)
 	b.readRoutes(mux)
 	b.inviteRoutes(mux)
+	b.disputeRoutes(mux)
 }
 
 // do runs an operator's act in the role and waits until it is durable.

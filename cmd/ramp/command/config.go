@@ -53,6 +53,8 @@ type userConfig struct {
 	ResponseBudget int `yaml:"response_budget,omitempty"`
 	// Mode is when purchases are paid; none: as the bank and most sellers offer.
 	Mode string `yaml:"mode,omitempty"`
+	// AskUsage leaves usage records to the owner: see 'ramp user dispute'.
+	AskUsage bool `yaml:"ask_usage,omitempty"`
 }
 
 // payConfig is a bank and a currency.

@@ -39,6 +39,8 @@ func endLine(u message.PurchasedUnit) string {
 		return line + fmt.Sprintf("%s: %s paid of %s", endWords(u), u.Paid, u.Cost)
 	case u.Dispute != "":
 		return line + "disputed: " + u.Dispute
+	case u.Record != "":
+		return line + "waits for your word: 'ramp user agree' or 'ramp user dispute'"
 	case line != "":
 		return line + "countersigned"
 	}

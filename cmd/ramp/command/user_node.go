@@ -61,6 +61,7 @@ func (c *config) userRole(cred *identity.Credential, trust *identity.Trust) (use
 	role := user.Config{Credential: cred, Trust: trust}
 	if u := c.User; u != nil {
 		role.Hold, role.Settle, role.CallAtMost, role.Budget = time.Duration(u.Hold), time.Duration(u.Settle), u.CallAtMost, u.ResponseBudget
+		role.AskUsage = u.AskUsage
 		if err := u.checkCalls(); err != nil {
 			return role, err
 		}

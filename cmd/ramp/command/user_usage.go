@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// usageCall is an owner's word on usage records: of one unit from 1, or of all.
+type usageCall struct {
+	ID    string `json:"id"`
+	Unit  int    `json:"unit"`
+	Agree bool   `json:"agree"`
+	Why   string `json:"why,omitempty"`
+}
+
+// usage takes the owner's word, and answers the purchase as it is then.
+func (u userAgent) usage(ctx context.Context, q usageCall) (message.Purchase, error) {
+	p, err := u.show(ctx, idCall{ID: q.ID})
+	if err != nil {
+		return p, err
+	}
+	if err := mayJudge(p, q); err != nil {
+		return p, err
+	}
+	if err := u.order(ctx, message.OwnerWord{ID: q.ID, Unit: q.Unit - 1, Agree: q.Agree, Why: q.Why}); err != nil {
+		return p, err
+	}
+	return u.show(ctx, idCall{ID: q.ID})
+}
+
+// mayJudge reports why there is nothing to agree to.
+func mayJudge(p message.Purchase, q usageCall) error {
+	switch {
+	case q.Unit < 0 || q.Unit > len(p.Units):
+		return fail(exitUsage, "", "purchase %s has units 1..%d, not %d", p.ID, len(p.Units), q.Unit)
+	case len(q.Why) > protocol.MaxWords:
+		return fail(exitUsage, "", "--why of %d bytes: want at most %d", len(q.Why), protocol.MaxWords)
+	}
+	for _, unit := range p.Units {
+		if user.Waits(unit) && (q.Unit == 0 || unit.Unit == q.Unit-1) {
+			return nil
+		}
+	}
+	return fail(exitNothing, "records wait for their owner if the configuration has 'ask_usage: true' below user", "purchase %s has no usage record that waits for a word", p.ID)
+}
+
+func newUserAgree() *cobra.Command {
+	c := judging("agree ID", "Countersign the usage record of what was metered", true)
+	c.Long = `Countersigns the usage record that a seller has filed for a metered purchase: what it
+says is due is paid. It is for agents that leave this to their owner (ask_usage in
+their configuration); others do it by themselves, if the contract allows the record.`
+	return c
+}
+
+func newUserDispute() *cobra.Command {
+	c := judging("dispute ID", "Dispute the usage record of what was metered", false)
+	c.Long = `Disputes the usage record that a seller has filed for a metered purchase. Its money
+stays held until the bank's operator has decided what is paid of it. It is for agents
+that leave this to their owner (ask_usage in their configuration), until an hour
+after the record was filed; whoever says nothing agrees.`
+	return c
+}
+
+func judging(use, short string, agree bool) *cobra.Command {
+	q := usageCall{Agree: agree}
+	c := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			q.ID = args[0]
+			if !agree && q.Why == "" {
+				return fail(exitUsage, "--why 'it printed nothing'", "a dispute needs a reason for the operator")
+			}
+			agent, done, err := openUser(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var p message.Purchase
+			if err := agent.call(c.Context(), "POST", "/v1/usage", q, &p); err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(stdout(c), p)
+			}
+			word := "disputed: the bank's operator decides what is paid"
+			if agree {
+				word = "agreed to: what is due is paid"
+			}
+			_, err = fmt.Fprintf(stdout(c), "the usage of %s is %s\n", nameOf(p), word)
+			return err
+		},
+	}
+	c.Flags().IntVar(&q.Unit, "unit", 0, "one unit, from 1; 0: all that wait")
+	if !agree {
+		c.Flags().StringVar(&q.Why, "why", "", "the reason, in words")
+	}
+	return c
+}
