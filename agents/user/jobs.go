@@ -159,7 +159,7 @@ func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Ou
 		}
 		why = u.Dispute
 	}
-	if verdict, ok := r.say(now, a, u, why == ""); ok { // else silence agrees; the seller shows it again
+	if verdict, ok := r.say(now, a, u, hash, why == ""); ok { // else silence agrees; the seller shows it again
 		out.Send = append(out.Send, verdict)
 	}
 	return out

@@ -28,7 +28,7 @@ func (r *Role) ownerWord(now time.Time, w message.OwnerWord) protocol.Output {
 		if !Waits(*u) || w.Unit >= 0 && u.Unit != w.Unit {
 			continue
 		}
-		sent, ok := r.say(now, a, u, w.Agree)
+		sent, ok := r.say(now, a, u, u.Record, w.Agree)
 		if !ok {
 			continue
 		}
@@ -50,9 +50,9 @@ func Waits(u message.PurchasedUnit) bool { return open(u) && u.Record != "" }
 
 // say is a signed verdict on its way to the bank; false: it cannot be signed now,
 // and silence agrees.
-func (r *Role) say(now time.Time, a *awaited, u *message.PurchasedUnit, agree bool) (protocol.Message, bool) {
+func (r *Role) say(now time.Time, a *awaited, u *message.PurchasedUnit, record string, agree bool) (protocol.Message, bool) {
 	note := contract.Verdict{
-		Version: contract.NoteVersion, Contract: a.row.Purchase.Contract, Unit: u.Unit, User: r.ID(), Record: u.Record, Agree: agree, At: now.UTC(),
+		Version: contract.NoteVersion, Contract: a.row.Purchase.Contract, Unit: u.Unit, User: r.ID(), Record: record, Agree: agree, At: now.UTC(),
 	}
 	der, err := contract.SignNote(r.cfg.Credential, note, now)
 	if err != nil {

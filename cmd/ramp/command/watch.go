@@ -20,7 +20,7 @@ const (
 func watchable() []string {
 	return []string{
 		"user list", "user jobs", "user show", "user resources", "user balance", "resource offers", "resource reservations", "resource jobs",
-		"bank balance", "bank statement", "bank account list", "bank hold list", "bank report", "status",
+		"bank balance", "bank statement", "bank account list", "bank hold list", "bank dispute list", "bank report", "status",
 	}
 }
 

@@ -1,0 +1,292 @@
+package user_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/markettest"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+)
+
+// paying is a user agent with one settled, metered purchase of two units, and all
+// that it may be told of it.
+type paying struct {
+	t      *testing.T
+	cast   *markettest.Cast
+	cfg    user.Config
+	role   *user.Role
+	store  markettest.Store
+	bundle contract.Verified
+	now    time.Time
+}
+
+func newPaying(t *testing.T, ask bool) *paying {
+	p := &paying{t: t, cast: markettest.NewCast(t, 2), store: markettest.Store{}, now: markettest.Dawn}
+	p.cfg = user.Config{Credential: p.cast.Credential(markettest.User), Trust: p.cast.Trust, AskUsage: ask}
+	slot := protocol.Slot{Start: p.now.Add(time.Hour), End: p.now.Add(2 * time.Hour), Cores: 2}
+	b := protocol.Bundle{
+		Version: protocol.BundleVersion, Conversation: "p", User: p.cast.ID(markettest.User), Bank: p.cast.ID(markettest.Bank), Currency: "CRD",
+		Mode: protocol.ModeMetered, RFQ: strings.Repeat("0", 64), Total: 40 * protocol.Credit, Nonce: strings.Repeat("0", 32), SettleBy: p.now.Add(time.Minute),
+	}
+	view := message.Purchase{ID: "p", State: user.StateSettled, Settled: true, Mode: b.Mode, Bank: b.Bank, Total: b.Total, Rounds: []message.Round{}}
+	for i := range 2 {
+		seller := p.cast.ID(markettest.Seller(i + 1))
+		b.Units = append(b.Units, protocol.BundleUnit{
+			Unit: i, Seller: seller, Reservation: "r", Slot: slot, Price: 10 * protocol.Credit, Cost: 20 * protocol.Credit,
+			Tariff: protocol.Tariff{TimeLimit: time.Hour, P: protocol.Ramp{Hi: protocol.Core, Top: 10 * protocol.Credit}},
+		})
+		view.Units = append(view.Units, message.PurchasedUnit{Unit: i, Seller: seller, Cores: 2, Start: slot.Start, End: slot.End, Cost: 20 * protocol.Credit, State: user.StateSettled})
+	}
+	der, err := contract.Sign(p.cfg.Credential, b, p.now)
+	p.must(err)
+	p.bundle, err = contract.OpenBundle(der, p.cast.Trust, p.now)
+	p.must(err)
+	view.Contract = p.bundle.ID
+	row, err := json.Marshal(user.Row{Purchase: view})
+	p.must(err)
+	p.save(protocol.Output{Save: []protocol.Record{{Table: user.TablePurchases, Key: "p", Value: row}}})
+	p.now = slot.End
+	p.restart()
+	return p
+}
+
+func (p *paying) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *paying) restart() protocol.Output {
+	var out protocol.Output
+	var err error
+	p.role, out, err = user.New(p.cfg, p.store, p.now)
+	p.must(err)
+	return p.save(out)
+}
+
+func (p *paying) save(out protocol.Output) protocol.Output {
+	p.must(p.store.Append(out.Save))
+	return out
+}
+
+func (p *paying) receive(from string, body protocol.Body) protocol.Output {
+	m := protocol.Message{Performative: protocol.Inform, Protocol: protocol.ProtocolRequest, Conversation: "p", Body: body}
+	if m.Sender = protocol.LocalControl; from != "" {
+		m.Sender = p.cast.ID(from)
+	}
+	return p.save(p.role.Receive(p.now, m))
+}
+
+// record is what the seller of a unit has filed, with something changed.
+func (p *paying) record(unit int, change func(n *contract.JobRecord)) message.JobReport {
+	n := contract.JobRecord{
+		Version: contract.NoteVersion, Contract: p.bundle.ID, Unit: unit, Seller: p.cast.ID(markettest.Seller(unit + 1)), Success: true,
+		Usage: protocol.Usage{CPU: time.Hour, Wall: time.Hour, Share: 2 * protocol.Core}, Due: 10 * protocol.Credit, Ended: p.now.UTC(),
+	}
+	if change != nil {
+		change(&n)
+	}
+	der, err := contract.SignNote(p.cast.Credential(n.Seller.Name()), n, p.now)
+	p.must(err)
+	v, err := contract.OpenNote[contract.JobRecord](der, p.cast.Trust, p.now)
+	p.must(err)
+	return message.JobReport{Bundle: p.bundle, Signed: v}
+}
+
+// verdicts are what is sent to the bank: whether each agrees.
+func (p *paying) verdicts(out protocol.Output, about message.JobReport) []bool {
+	p.t.Helper()
+	hash, err := contract.RecordHash(about.Signed.Note)
+	p.must(err)
+	var list []bool
+	for _, m := range out.Send {
+		if v, ok := m.Body.(message.JobVerdict); ok {
+			n := v.Signed.Note
+			if n.Record != hash || n.Contract != p.bundle.ID || n.Unit != about.Signed.Note.Unit || n.User != p.role.ID() || m.Receivers[0] != p.cast.ID(markettest.Bank) {
+				p.t.Fatalf("a verdict on something else, or to somebody else: %+v to %v", n, m.Receivers)
+			}
+			list = append(list, n.Agree)
+		}
+	}
+	return list
+}
+
+func (p *paying) unit(i int) message.PurchasedUnit {
+	row, err := user.ReadRow(p.store[user.TablePurchases]["p"])
+	p.must(err)
+	return row.Purchase.Units[i]
+}
+
+// A record that the contract allows is countersigned, and any other disputed; the
+// same record gets the same verdict whenever it is shown, also after a restart.
+func TestUsageRecordsAreJudged(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(n *contract.JobRecord)
+		agree  bool
+		why    string
+	}{
+		{"as the contract allows", nil, true, ""},
+		{"nothing used", func(n *contract.JobRecord) { n.Usage, n.Due = protocol.Usage{}, 0 }, true, ""},
+		{"more is due than it comes to", func(n *contract.JobRecord) { n.Due++ }, false, "10 is due by the contract, not 10.000001"},
+		{"less is due", func(n *contract.JobRecord) { n.Due-- }, false, "10 is due by the contract"},
+		{"more core time than two cores have", func(n *contract.JobRecord) { n.Usage.CPU, n.Due = 3*time.Hour, 20*protocol.Credit }, false, "2 cores and 1h0m0s cannot give 3h0m0s"},
+		{"longer than its slot", func(n *contract.JobRecord) { n.Usage.Wall = 2 * time.Hour }, false, "cannot give"},
+		{"a share of more cores than it has", func(n *contract.JobRecord) { n.Usage.Share++ }, false, "cannot give"},
+		{"it ended before it can have used so much", func(n *contract.JobRecord) { n.Ended = n.Ended.Add(-30 * time.Minute) }, false, "before it can have used"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPaying(t, false)
+			q := p.record(1, tc.change)
+			for _, when := range []string{"at first", "again", "after a restart"} {
+				if when == "after a restart" {
+					p.restart()
+				}
+				if got := p.verdicts(p.receive(markettest.Bank, q), q); len(got) != 1 || got[0] != tc.agree {
+					t.Fatalf("%s: verdicts %v", when, got)
+				}
+			}
+			u := p.unit(1)
+			if !strings.Contains(u.Dispute, tc.why) || (u.Dispute == "") != tc.agree || u.Usage == nil || *u.Usage != q.Signed.Note.Usage || u.Due != q.Signed.Note.Due {
+				t.Errorf("it notes %+v", u)
+			}
+			if p.unit(0).Usage != nil {
+				t.Error("it notes it beside the other unit as well")
+			}
+		})
+	}
+}
+
+// Who asks to look first has the word: nothing is said to the bank until then, and
+// what was disputed stays so when the record is shown again.
+func TestAnOwnerHasTheWordOnUsage(t *testing.T) {
+	p := newPaying(t, true)
+	q := p.record(0, nil)
+	if got := p.verdicts(p.receive(markettest.Bank, q), q); len(got) != 0 || !user.Waits(p.unit(0)) || user.Waits(p.unit(1)) {
+		t.Fatalf("verdicts %v before its owner said a word; %+v", got, p.unit(0))
+	}
+	p.restart()
+	if out := p.receive("", message.OwnerWord{ID: "p", Unit: 1, Why: "the other one"}); len(out.Send)+len(out.Save) != 0 {
+		t.Fatalf("a word on a unit that has no record sends %+v", out.Send)
+	}
+	if out := p.receive(markettest.Bank, message.OwnerWord{ID: "p", Unit: 0, Why: "not the owner"}); len(out.Send)+len(out.Save) != 0 {
+		t.Fatalf("anybody's word counts: %+v", out.Send)
+	}
+	for range 2 {
+		if got := p.verdicts(p.receive("", message.OwnerWord{ID: "p", Unit: -1, Why: "it printed nothing"}), q); len(got) != 1 || got[0] {
+			t.Fatalf("verdicts %v", got)
+		}
+	}
+	p.restart()
+	if got := p.verdicts(p.receive(markettest.Bank, q), q); len(got) != 1 || got[0] || p.unit(0).Dispute != "it printed nothing" {
+		t.Fatalf("shown again: verdicts %v; %+v", got, p.unit(0))
+	}
+	if got := p.verdicts(p.receive("", message.OwnerWord{ID: "p", Unit: 0, Agree: true}), q); len(got) != 1 || !got[0] || p.unit(0).Dispute != "" || user.Waits(p.unit(0)) {
+		t.Fatalf("it gives in: verdicts %v; %+v", got, p.unit(0))
+	}
+	bad := p.record(1, func(n *contract.JobRecord) { n.Due++ })
+	if got := p.verdicts(p.receive(markettest.Bank, bad), bad); len(got) != 1 || got[0] {
+		t.Fatalf("what the contract does not allow is left to its owner: %v", got)
+	}
+}
+
+// Records that are another's are nobody's business: of a unit signed by another
+// seller, of a contract that is not followed.
+func TestRecordsOfOthersAreDropped(t *testing.T) {
+	p := newPaying(t, false)
+	other := p.record(0, func(n *contract.JobRecord) { n.Seller = p.cast.ID(markettest.Seller(2)) })
+	if out := p.receive(markettest.Bank, other); len(out.Send)+len(out.Save) != 0 {
+		t.Errorf("another seller's record: %+v", out.Send)
+	}
+	foreign := p.record(0, nil)
+	foreign.Bundle.ID = protocol.ContractID(strings.Repeat("f", 64))
+	if out := p.receive(markettest.Bank, foreign); len(out.Send)+len(out.Save) != 0 {
+		t.Errorf("a record of another contract: %+v", out.Send)
+	}
+}
+
+func (p *paying) receipt(by string, ends []protocol.UnitEnd, refunds []protocol.Refund) message.Decision {
+	r := protocol.Receipt{
+		Version: contract.ReceiptVersion, Bank: p.cast.ID(by), Contract: p.bundle.ID, Outcome: protocol.OutcomeSettled, Entry: 7, Time: p.now.UTC(),
+		User: p.role.ID(), Total: p.bundle.Bundle.Total, Currency: "CRD", Mode: protocol.ModeMetered, Ends: ends, Refunds: refunds,
+	}
+	der, err := contract.SignReceipt(p.cast.Credential(by), r, p.now)
+	p.must(err)
+	v, err := contract.OpenReceipt(der, p.cast.Trust, p.now)
+	p.must(err)
+	return message.Decision{Contract: p.bundle.ID, Outcome: r.Outcome, Receipt: &v}
+}
+
+// Units end as their bank's receipt says, once; another bank's convinces nobody.
+func TestUnitsEndByTheBanksReceipt(t *testing.T) {
+	p := newPaying(t, false)
+	end := func(unit int, paid protocol.Credits, how protocol.End) protocol.UnitEnd {
+		return protocol.UnitEnd{Unit: unit, Paid: paid, How: how, Entry: 8, Time: p.now.UTC()}
+	}
+	forged := p.receipt(markettest.Stranger, []protocol.UnitEnd{end(0, 0, protocol.EndFailed)}, nil)
+	if p.receive(markettest.Stranger, forged); p.unit(0).State != user.StateSettled {
+		t.Fatal("another bank's receipt ends a unit")
+	}
+	unchecked := p.receipt(markettest.Bank, []protocol.UnitEnd{end(0, 0, protocol.EndFailed)}, nil)
+	unchecked.Receipt = &message.SignedReceipt{Receipt: unchecked.Receipt.Receipt}
+	if p.receive(markettest.Bank, unchecked); p.unit(0).State != user.StateSettled {
+		t.Fatal("a receipt that was not verified ends a unit")
+	}
+	first := p.receipt(markettest.Bank, []protocol.UnitEnd{end(0, 5*protocol.Credit, protocol.EndArbitrated)}, nil)
+	for range 2 {
+		p.receive(markettest.Bank, first)
+	}
+	row, err := user.ReadRow(p.store[user.TablePurchases]["p"])
+	p.must(err)
+	if u := row.Purchase.Units[0]; u.State != user.StateUnitEnded || u.Paid != 5*protocol.Credit || u.How != protocol.EndArbitrated || row.Purchase.RefundTotal != 15*protocol.Credit {
+		t.Fatalf("it ended as %+v, %s free", u, row.Purchase.RefundTotal)
+	}
+	p.restart()
+	out := p.receive(markettest.Bank, p.receipt(markettest.Bank, []protocol.UnitEnd{end(0, 5*protocol.Credit, protocol.EndArbitrated), end(1, 0, protocol.EndExpired)}, nil))
+	if u := p.unit(1); u.State != string(protocol.EndExpired) || u.Paid != 0 || len(out.Save) == 0 {
+		t.Fatalf("the second ended as %+v", u)
+	}
+	if late := p.restart(); len(late.Send) != 0 || !late.WakeAt.IsZero() {
+		t.Fatalf("a purchase that is over is still followed: %+v", late)
+	}
+}
+
+// A unit that its site cannot give is refunded by the bank without being asked.
+func TestABrokenUnitIsRefunded(t *testing.T) {
+	p := newPaying(t, false)
+	p.receive(markettest.Bank, p.receipt(markettest.Bank, nil, []protocol.Refund{{Unit: 1, Amount: 20 * protocol.Credit, Entry: 8, Time: p.now.UTC()}}))
+	if u := p.unit(1); u.State != user.StateCancelled || u.Paid != 0 {
+		t.Fatalf("it ended as %+v", u)
+	}
+}
+
+// Who hears nothing asks the bank: 30 s after the slot at first, then less and less
+// often, and at least every ten minutes.
+func TestAnAgentThatHearsNothingAsks(t *testing.T) {
+	p := newPaying(t, false)
+	at, asked := p.now.Add(30*time.Second), 0
+	if early := p.role.Wake(at.Add(-time.Nanosecond)); len(early.Send) != 0 {
+		t.Fatal("it asks too soon")
+	}
+	var gaps []time.Duration
+	for range 12 {
+		p.now = at
+		out := p.save(p.role.Wake(p.now))
+		for _, m := range out.Send {
+			if q, ok := m.Body.(message.OutcomeQuery); ok && q.Contract == p.bundle.ID && m.Receivers[0] == p.cast.ID(markettest.Bank) {
+				asked++
+			}
+		}
+		gaps = append(gaps, out.WakeAt.Sub(p.now))
+		at = out.WakeAt
+	}
+	if asked != 12 || gaps[0] != 30*time.Second || gaps[1] != time.Minute || gaps[11] != 10*time.Minute {
+		t.Fatalf("asked %d times, after %v", asked, gaps)
+	}
+}
