@@ -33,7 +33,7 @@ func commandGroups(parent string) []commandGroup {
 			{"Buy time", []string{"resources", "quote", "buy", "cancel"}},
 			{"Run programs in it", []string{"run", "jobs", "status", "logs", "fetch", "suspend", "resume", "kill"}},
 			{"What was bought", []string{"list", "show", "receipt", "trace"}},
-			{"Money", []string{"balance", "statement", "runway"}},
+			{"Money", []string{"balance", "statement", "runway", "agree", "dispute"}},
 		}
 	case "ramp resource":
 		return []commandGroup{
@@ -44,7 +44,7 @@ func commandGroups(parent string) []commandGroup {
 	case "ramp bank":
 		return []commandGroup{
 			{"Make one, and let others in", []string{"init", "serve", "config", "invite"}},
-			{"Accounts and money", []string{"account", "balance", "credit", "transfer", "hold"}},
+			{"Accounts and money", []string{"account", "balance", "credit", "transfer", "hold", "dispute"}},
 			{"Rules", []string{"policy", "allowance", "group", "rate"}},
 			{"Books", []string{"statement", "report", "audit", "export"}},
 			{"Copies and recovery", []string{"backup", "restore", "recovery", "compact"}},
