@@ -3,7 +3,7 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
-.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real test-slurm test-etcd bench-slurm package check-package
+.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real docs test-slurm test-etcd bench-slurm package check-package
 
 all: build
 
@@ -44,6 +44,10 @@ mutants:
 SOAK_FROM ?= 1
 soak: build mutants
 	$(RAMP) sim explore --faults heavy --resources 5 --users 4 --rate 12 --days 0.25 --seeds $(SOAK_FROM)-1000000000
+
+# The commands of the documents that 'make test' leaves out because they take minutes.
+docs:
+	RAMP_TEST_SLOW=1 $(GO) test -count=1 -v -timeout 20m -run TestTheCommandsOfTheDocuments ./cmd/ramp
 
 # Real processes behind a WAN, broken for a quarter of an hour; needs root.
 soak-real: build

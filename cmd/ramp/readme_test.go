@@ -36,17 +36,7 @@ func TestTheCommandsOfTheReadmeWorkAsPrinted(t *testing.T) {
 	if len(blocks) < 8 {
 		t.Fatalf("%d blocks of commands: README is not read rightly", len(blocks))
 	}
-	dir := t.TempDir()
-	program, err := exec.LookPath("ramp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(program, filepath.Join(dir, "bin", "ramp")); err != nil {
-		t.Fatal(err)
-	}
+	dir, program := programDirectory(t)
 	ctx, cancel := context.WithTimeout(context.Background(), readmeTime)
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-c", script(blocks))
@@ -62,6 +52,19 @@ func TestTheCommandsOfTheReadmeWorkAsPrinted(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
+}
+
+// programDirectory is an empty directory in which the program is bin/ramp.
+func programDirectory(t *testing.T) (dir, program string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ramp-docs-") // short: sockets are in it
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program, err = exec.LookPath("ramp")
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	must(t, os.Symlink(program, filepath.Join(dir, "bin", "ramp")))
+	return dir, program
 }
 
 // commandBlocks are the blocks that begin with a command, but for those that are
@@ -86,20 +89,27 @@ func played(block string) bool {
 	return true
 }
 
-// script plays blocks in one shell, and ends at the first command that fails. A
-// person does not type as fast as a shell reads: after a daemon was started, the
-// next command is given once it answers.
+// script plays blocks in one shell.
 func script(blocks []string) string {
 	var b strings.Builder
-	b.WriteString("set -e -o pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")
-	daemon := regexp.MustCompile(`serve .*--dir (\S+) .*&$`)
+	b.WriteString(scriptHead)
 	for _, block := range blocks {
 		for line := range strings.Lines(block) {
-			b.WriteString(line)
-			if m := daemon.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				b.WriteString("until bin/ramp status --dir " + m[1] + " | grep -q 'health *good'; do read -r -t 0.1 < <(:) || true; done\n")
-			}
+			b.WriteString(patient(line))
 		}
 	}
 	return b.String()
+}
+
+// scriptHead ends a shell at the first command that fails, and with it its daemons.
+const scriptHead = "set -e -o pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
+
+// patient is a line of a script. A person does not type as fast as a shell reads:
+// after a daemon was started, the next command is given once it answers.
+func patient(line string) string {
+	m := regexp.MustCompile(`serve .*--dir (\S+) .*&$`).FindStringSubmatch(strings.TrimSpace(line))
+	if m == nil {
+		return line
+	}
+	return line + "until ramp status --dir " + m[1] + " | grep -q 'health *good'; do read -r -t 0.1 < <(:) || true; done\n"
 }

@@ -78,11 +78,32 @@ func newRestoring(dir string, drill bool) (*restoring, error) {
 	if !drill && isThere(r.ledger) {
 		return nil, fail(exitUsage, "move it away first, and keep it: it may have what the backup lacks", "%s is there already", r.ledger)
 	}
+	if !drill {
+		if err := mustNotRun(dir, r.ledger); err != nil {
+			return nil, err
+		}
+	}
 	if r.cred, err = cfg.credential(); err != nil {
 		return nil, err
 	}
 	r.trust, err = cfg.trust()
 	return r, err
+}
+
+// mustNotRun refuses while a bank runs whose ledger was moved away under it: it would
+// go on writing there.
+func mustNotRun(dir, file string) error {
+	if _, running := dialDaemon(dir); running {
+		return fail(exitFailed, "stop it first: 'systemctl stop ramp-bank', or SIGTERM to its process", "the bank of %s runs", dir)
+	}
+	pid, err := 0, error(nil)
+	if isThere(file + ".lock") {
+		pid, err = lockHolder(file + ".lock")
+	}
+	if err == nil && pid != 0 {
+		err = fail(exitFailed, "wait until it is done, or end it", "%s is in use by pid %d", file, pid)
+	}
+	return err
 }
 
 func (r *restoring) run(file string, drill bool) (restored, error) {

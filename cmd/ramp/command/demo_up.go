@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"ramp/agents/sim/experiment"
@@ -127,7 +128,7 @@ func (d *demo) startSite(ca *identity.CA, i int, pay []payConfig) (*process, *os
 	dir, err := d.agentDir(ca, s.Name, config{Resource: &resourceConfig{
 		Driver: "swf", SWF: swfConfig{Log: log, Base: base, Start: d.begun.UTC().Truncate(time.Second)},
 		StartPrice: strconv.Itoa(s.Start), MinPrice: strconv.Itoa(s.Min), Pay: pay,
-		Properties: propertiesConfig{OS: "Linux", Arch: "x86_64"},
+		Properties: propertiesConfig{OS: "Linux", Arch: "x86_64", RAMPerCore: demoMemory(s.Name)},
 		Cancel:     cancelConfig{Before: new(span)},
 	}})
 	if err != nil {
@@ -273,4 +274,17 @@ func (d *demo) writeRequest() error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(d.dir, "request.xml"), doc.XML(), 0o644)
+}
+
+// demoMemory is the memory of a core, in MB, that the machine of a site had.
+func demoMemory(site string) int {
+	switch strings.TrimRight(site, "0123456789") {
+	case "curie":
+		return 4096
+	case "intrepid":
+		return 512
+	case "ricc":
+		return 1536
+	}
+	return 2048
 }

@@ -131,5 +131,6 @@ func papersExamples() map[string]string {
 		"sim experiment": "ramp sim experiment list\nramp sim experiment rounds --out figures",
 		"bench auction":  "ramp bench auction --sellers 20 --rounds 3,5 --buyers 1,4,16",
 		"bench bank":     "ramp bench bank --clients 1,64,256 --dir .",
+		"bench stage":    "ramp bench stage --size 256 --runs 5",
 	}
 }

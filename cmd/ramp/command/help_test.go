@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -99,4 +101,55 @@ func TestNoCommandIsWithoutAHeading(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What the documents name in running text is there too, flags included.
+func TestEveryCommandThatTheDocumentsNameIsThere(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, page := range append(pages, "../../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`ramp ([a-z][^`]*)`").FindAllStringSubmatch(string(text), -1) {
+			named++
+			if why := unknownIn(strings.Fields(m[1])); why != "" {
+				t.Errorf("%s: %q: %s", filepath.Base(page), m[0], why)
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("%d commands: the documents are not read rightly", named)
+	}
+}
+
+// unknownIn says what of a command line is not there; words for arguments may be any.
+func unknownIn(words []string) string {
+	for i, w := range words { // of alternatives the first
+		words[i], _, _ = strings.Cut(w, "|")
+	}
+	c, rest, err := command.Root().Find(words)
+	if err != nil {
+		return err.Error()
+	}
+	if c.HasAvailableSubCommands() && len(rest) > 0 && regexp.MustCompile(`^[a-z]+$`).MatchString(rest[0]) {
+		return "no command " + rest[0]
+	}
+	for _, w := range rest {
+		if w == "--" {
+			break
+		}
+		name, isFlag := strings.CutPrefix(w, "--")
+		name, _, _ = strings.Cut(name, "=")
+		name = strings.Trim(name, "[].,;:")
+		if isFlag && c.Flags().Lookup(name) == nil && c.InheritedFlags().Lookup(name) == nil && name != "help" {
+			return "no flag --" + name
+		}
+	}
+	return ""
 }

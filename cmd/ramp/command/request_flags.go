@@ -19,7 +19,7 @@ before but for what follows it; a value of 'any' takes back what a unit before a
 All units are bought, or none. 'ramp rfql new' prints the document that the flags make.`
 
 const requestExample = "  ramp user %[1]s --cores 256 --wall 2h --within 12h --max-price 40\n" +
-	"  ramp user %[1]s --cores 256 --wall 2h --within 12h --max-price 40 --and --cores 16 --ram 8G"
+	"  ramp user %[1]s --cores 256 --wall 2h --within 12h --max-price 40 --and --cores 16 --ram 4G"
 
 // requestFlags build a request from flags, in the order in which they stand.
 type requestFlags struct {
