@@ -147,9 +147,12 @@ func unitOf(row *Row, unit int) *message.PurchasedUnit {
 // early, may arrive late. A receipt counts whichever request brought it.
 func (r *Role) cancellationOf(m protocol.Message) *cancellation {
 	tag, ok := strings.CutPrefix(m.InReplyTo, cancelPrefix)
+	if !ok {
+		return nil
+	}
 	number, _, _ := strings.Cut(tag, "-")
 	unit, err := strconv.Atoi(number)
-	if !ok || err != nil {
+	if err != nil {
 		return nil
 	}
 	c := r.cancels[cancelKey{m.Conversation, unit}]

@@ -26,13 +26,9 @@ type algorithm struct {
 	withECDSA, withRSA x509.SignatureAlgorithm
 }
 
-// algorithms are the accepted ones; the first is the one used here to sign.
+// algorithms are the accepted ones.
 func algorithms() [3]algorithm {
-	return [...]algorithm{{
-		crypto.SHA256, asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1},
-		asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11},
-		x509.ECDSAWithSHA256, x509.SHA256WithRSA,
-	}, {
+	return [...]algorithm{usual(), {
 		crypto.SHA384, asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 2},
 		asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 3}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 12},
 		x509.ECDSAWithSHA384, x509.SHA384WithRSA,
@@ -41,4 +37,13 @@ func algorithms() [3]algorithm {
 		asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 4}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 13},
 		x509.ECDSAWithSHA512, x509.SHA512WithRSA,
 	}}
+}
+
+// usual is the one used here to sign.
+func usual() algorithm {
+	return algorithm{
+		crypto.SHA256, asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1},
+		asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}, asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11},
+		x509.ECDSAWithSHA256, x509.SHA256WithRSA,
+	}
 }

@@ -23,7 +23,7 @@ func seal(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) 
 	}
 	data := value(tagSequence,
 		value(tagInteger, []byte{cmsVersion}),
-		value(tagSet, identifier(algorithms()[0].digest, nil)),
+		value(tagSet, identifier(usual().digest, nil)),
 		value(tagSequence, object(oidData()), value(tagContext0, value(tagOctets, octets))),
 		value(tagContext0, certificateSet(c.Chain)...),
 		value(tagSet, signer))
@@ -36,7 +36,7 @@ func seal(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) 
 
 // signAs is a SignerInfo with a signature.
 func signAs(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) {
-	a, leaf := algorithms()[0], c.Chain[0]
+	a, leaf := usual(), c.Chain[0]
 	sign, err := signatureAlgorithm(a, leaf)
 	if err != nil {
 		return nil, err
