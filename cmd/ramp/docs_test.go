@@ -200,7 +200,7 @@ func playDocument(t *testing.T, blocks []docBlock) {
 	out, err := c.CombinedOutput()
 	if err != nil {
 		_ = exec.Command(program, "demo", "--stop", "--dir", filepath.Join(dir, "market")).Run() // there may be none
-		t.Errorf("%v\n%s\n-- played:\n%s", err, out, script)
+		t.Errorf("%v\n%s\n-- played (docs_test.go says how a page prepares a block, or why one is not played):\n%s", err, out, script)
 	}
 	t.Logf("%d blocks, %d of them not played", len(blocks), len(left))
 }
