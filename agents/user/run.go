@@ -44,6 +44,23 @@ func (p *pace) wait(now time.Time) {
 	p.at = now.Add(pause)
 }
 
+// heard is when a site is asked again that has told of a launch: soon, if what it
+// told passes in a moment, and its next word may be lost.
+func (p *pace) heard(now time.Time, s message.LaunchStatus, changed bool) {
+	switch {
+	case !passing(s):
+		*p = pace{tries: maxRunDoublings, at: now.Add(protocol.RetryMost)}
+	case changed:
+		*p = pace{}
+		p.wait(now)
+	}
+}
+
+// passing reports whether a stage is over in a moment, if all is well.
+func passing(s message.LaunchStatus) bool {
+	return s.Stage == message.StageSubmitting || s.Stage == message.StageCollecting || s.Stage == message.StageStaging && s.Missing == 0
+}
+
 // beginRun launches the program of a purchase that was settled just now. The
 // record is durable before the first site is asked.
 func (r *Role) beginRun(now time.Time, p *purchase) protocol.Output {
@@ -267,7 +284,7 @@ func (r *Role) statusTold(now time.Time, x *run, i int, s message.LaunchStatus) 
 	changed := s.Stage != u.Status.Stage || s.Missing != u.Status.Missing || s.Job != u.Status.Job
 	u.Status, u.Heard = s, now
 	u.Joined = u.Joined || rank(s.Stage) > rank(message.StageGathering)
-	x.pace[i] = pace{tries: maxRunDoublings, at: now.Add(protocol.RetryMost)}
+	x.pace[i].heard(now, s, changed)
 	var out protocol.Output
 	if s.Stage == message.StageStaging && s.Missing > 0 && !x.view.Killing {
 		out.Send = append(out.Send, r.stageIn(x, i))
