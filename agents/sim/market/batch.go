@@ -22,6 +22,8 @@ type Batch struct {
 	away   time.Time // until then it answers nothing
 	told   time.Time
 	dirty  bool
+
+	programs programs
 }
 
 // tellGap is between two states that nobody asked for.
@@ -29,7 +31,7 @@ const tellGap = 10 * time.Second
 
 // NewBatch puts a system behind an agent. How slow it is, is drawn from a span.
 func NewBatch(agent protocol.AgentID, s queue.System, chance sim.Chance, slow sim.Span, short int) *Batch {
-	return &Batch{agent: agent, system: s, chance: chance, slow: chance.Skewed(slow), short: short}
+	return &Batch{agent: agent, system: s, chance: chance, slow: chance.Skewed(slow), short: short, programs: programs{jobs: map[string]*program{}}}
 }
 
 // Away takes the batch system away until an instant of its own clock.
@@ -59,7 +61,9 @@ func (b *Batch) Receive(now time.Time, m protocol.Message) []sim.Later {
 	case message.QueueQuery:
 		return b.tell(now)
 	default:
-		return nil
+		if body = b.request(now, m.Body); body == nil {
+			return nil
+		}
 	}
 	return b.say(now, m.Reply(protocol.LocalQueue, protocol.Inform, body))
 }
@@ -87,13 +91,34 @@ func reserved(answer message.Reserved, slot protocol.Slot, name string, why *pro
 func (b *Batch) Advance(now time.Time) ([]sim.Later, time.Time) {
 	changed, next := b.system.Advance(now)
 	b.dirty = b.dirty || changed
-	if !b.dirty || now.Before(b.away) {
+	if now.Before(b.away) {
 		return nil, next
 	}
-	if due := b.told.Add(tellGap); now.Before(due) {
-		return nil, protocol.Earlier(next, due)
+	said, later := b.tellJobs(now)
+	next = protocol.Earlier(next, later)
+	if !b.dirty {
+		return said, next
 	}
-	return b.tell(now), next
+	if due := b.told.Add(tellGap); now.Before(due) {
+		return said, protocol.Earlier(next, due)
+	}
+	return append(said, b.tell(now)...), next
+}
+
+// tellJobs tells which jobs have changed.
+func (b *Batch) tellJobs(now time.Time) (said []sim.Later, next time.Time) {
+	news, next := b.programs.changed(now)
+	for _, body := range news {
+		said = append(said, b.say(now, b.message(body))...)
+	}
+	return said, next
+}
+
+func (b *Batch) message(body protocol.Body) protocol.Message {
+	return protocol.Message{
+		Performative: protocol.Inform, Sender: protocol.LocalQueue, Receivers: []protocol.AgentID{b.agent},
+		Protocol: protocol.ProtocolQueue, Body: body,
+	}
 }
 
 func (b *Batch) tell(now time.Time) []sim.Later {
@@ -102,10 +127,7 @@ func (b *Batch) tell(now time.Time) []sim.Later {
 		return nil
 	}
 	b.told, b.dirty = now, false
-	return b.say(now, protocol.Message{
-		Performative: protocol.Inform, Sender: protocol.LocalQueue, Receivers: []protocol.AgentID{b.agent},
-		Protocol: protocol.ProtocolQueue, Body: state,
-	})
+	return b.say(now, b.message(state))
 }
 
 // say answers after everything that was said before.

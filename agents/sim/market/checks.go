@@ -33,7 +33,7 @@ const (
 
 // Invariants are all of them, in order.
 func Invariants() []string {
-	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted, PaidForJobs}
+	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted, PaidForJobs, OneJob}
 }
 
 // maxViolations are kept; the first is what matters.
@@ -63,6 +63,7 @@ type Checks struct {
 	loss       honestBook
 	jobs       jobBook
 	bids       bidsBook
+	begun      map[launchKey]int // how often
 	ticks      int
 }
 
@@ -71,7 +72,7 @@ func NewChecks() *Checks {
 	return &Checks{
 		bank: newBankBook(), claims: map[protocol.AgentID]map[string]*claim{}, held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{},
 		deals: map[string][]claimKey{}, going: map[string]bool{}, counts: map[string]int{},
-		loss: newHonestBook(), jobs: newJobBook(), bids: newBidsBook(),
+		loss: newHonestBook(), jobs: newJobBook(), bids: newBidsBook(), begun: map[launchKey]int{},
 	}
 }
 
@@ -80,6 +81,9 @@ func Open(cast *Cast, cfg Config, more ...sim.Observer) (*Market, *Checks) {
 	c := NewChecks()
 	m := New(cast, cfg, append([]sim.Observer{c}, more...)...)
 	c.m = m
+	for _, s := range m.sites {
+		s.Batch.JobBegins(func(job message.Job, now time.Time) { c.jobBegins(s, job, now) })
+	}
 	c.tick()
 	return m, c
 }
@@ -206,6 +210,7 @@ func (c *Checks) Finish() {
 	}
 	for _, u := range c.m.users {
 		c.finishUser(u)
+		c.finishRuns(u)
 	}
 }
 

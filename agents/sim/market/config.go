@@ -37,6 +37,9 @@ type Config struct {
 	Adversaries map[string]int `json:"adversaries,omitempty" yaml:"adversaries,omitempty"`
 	// Modes are those that orders name at random; none: all are paid on reservation.
 	Modes []protocol.Mode `json:"modes,omitempty" yaml:"modes,omitempty"`
+	// Launches are the orders of a thousand that run a program in what they buy;
+	// those that are paid after the fact run none.
+	Launches int `json:"launches,omitempty" yaml:"launches,omitempty"`
 	// Barter has the bank barter between groups of users and sites.
 	Barter bool `json:"barter,omitempty" yaml:"barter,omitempty"`
 }
@@ -62,6 +65,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("rate %g: want 0..%d auctions an hour and user", c.Rate, MaxRate)
 	case c.Heartbeat < time.Second || c.Heartbeat > 20*time.Minute:
 		return fmt.Errorf("heartbeat %s: want 1s..20m", c.Heartbeat)
+	case c.Launches < 0 || c.Launches > 1000:
+		return fmt.Errorf("launches %d: want 0..1000 of a thousand", c.Launches)
 	case c.Units < 1 || c.Units > MaxUnits:
 		return fmt.Errorf("units %d: want 1..%d", c.Units, MaxUnits)
 	}

@@ -25,6 +25,7 @@ const (
 	streamBatch  = 1_000 // and one for each site above it
 	streamUser   = 1_000_000
 	streamRogue  = 2_000_000
+	streamLaunch = 3_000_000 // and one for each user above it
 )
 
 // Market is a market in a world.
@@ -39,6 +40,7 @@ type Market struct {
 	bank    *sim.Host
 	rogues  []rogue
 	calm    bool
+	calmed  time.Time // since when; zero: it is not
 	parties map[protocol.AgentID]party
 
 	orders, cancels int
@@ -57,7 +59,8 @@ type User struct {
 	Host   *sim.Host
 	Config user.Config
 	chance sim.Chance
-	bought []string // IDs of its orders, oldest first
+	runs   sim.Chance // what it runs, and does to that
+	bought []string   // IDs of its orders, oldest first
 }
 
 // New opens a market: everybody has an account, users have money. Observers watch
@@ -114,12 +117,15 @@ func (m *Market) addSite(i int) {
 		Read:         m.read,
 		Cancellation: reserve.CancelPolicy{Allowed: c.N(4) > 0, Before: time.Minute, FeePerMille: c.N(200)},
 	}
+	if m.cfg.Launches > 0 {
+		cfg.Launch = launchesOf(name)
+	}
 	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
 	batch := NewBatch(cfg.Credential.ID, cluster, c, m.cfg.Faults.Slow, c.In(m.cfg.Faults.Short))
 	s := &Site{Config: cfg, Cluster: cluster, Batch: batch}
 	s.Host = m.World.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearCalls: true, Unavailable: unavailable(cfg.Credential.ID),
-		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: batch},
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: batch, protocol.LocalFiles: shelf{cfg.Credential.ID}},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			return resource.New(cfg, t, now)
 		},
@@ -132,7 +138,7 @@ func (m *Market) addSite(i int) {
 func (m *Market) addUser(i int) {
 	name := UserName(i)
 	cfg := user.Config{Credential: m.Cast.Credential(name), Trust: m.Cast.Trust, Terms: []protocol.Terms{m.Cast.Terms()}}
-	u := &User{Config: cfg, chance: sim.NewChance(m.cfg.Seed, streamUser+uint64(i))}
+	u := &User{Config: cfg, chance: sim.NewChance(m.cfg.Seed, streamUser+uint64(i)), runs: sim.NewChance(m.cfg.Seed, streamLaunch+uint64(i))}
 	u.Host = m.World.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearPresence: true,
 		Locals: map[protocol.AgentID]sim.Local{protocol.LocalControl: &owner{user: u}},
@@ -237,7 +243,7 @@ func (m *Market) troubleQueue(c sim.Chance, s *Site, gap time.Duration, forgotte
 
 // Calm stops all faults and all orders.
 func (m *Market) Calm() {
-	m.calm = true
+	m.calm, m.calmed = true, m.World.Now()
 	for _, s := range m.sites {
 		s.Batch.Away(time.Time{})
 	}

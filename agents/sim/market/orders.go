@@ -28,6 +28,7 @@ func (m *Market) orderNext(u *User) {
 		if u.chance.N(10) == 0 {
 			m.cancel(u)
 		}
+		m.control(u)
 		m.orderNext(u)
 	})
 }
@@ -41,6 +42,7 @@ func (m *Market) order(u *User) {
 		panic(fmt.Sprintf("market: order %s: %v", id, err))
 	}
 	buy := message.Buy{ID: id, Name: id, Document: doc, Options: message.Options{Rounds: 1 + u.chance.N(4), Mode: mode}}
+	buy.Program = m.program(u, mode)
 	if m.tell(u, buy) {
 		m.orders++
 		u.bought = append(u.bought, id)

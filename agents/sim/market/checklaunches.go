@@ -1,0 +1,93 @@
+package market
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/agents/resource"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// OneJob: of a launch there is one job, which begins once, in its slot, which is
+// sold to who launched it; and in the end buyer and seller say the same of it.
+const OneJob = "B-one-job-per-launch"
+
+// launchKey is a launch, whatever the batch system calls its job.
+type launchKey struct {
+	contract protocol.ContractID
+	unit     int
+	launch   string
+}
+
+// launchOf reads from a job's environment whose it is.
+func launchOf(job message.Job) launchKey {
+	value := func(name string) string {
+		i := slices.IndexFunc(job.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+		if i < 0 {
+			return ""
+		}
+		return job.Env[i][len(name)+1:]
+	}
+	unit, _ := strconv.Atoi(value("RAMP_UNIT")) // 0 is no unit
+	return launchKey{protocol.ContractID(value("RAMP_CONTRACT")), unit - 1, value("RAMP_LAUNCH")}
+}
+
+// jobBegins takes that a program begins on a site's machine.
+func (c *Checks) jobBegins(s *Site, job message.Job, now time.Time) {
+	k, b := launchOf(job), protocol.BundleUnit{}
+	c.begun[k]++
+	c.check(OneJob, c.begun[k] == 1, "launch %s in unit %d of contract %.8s begins %d times", k.launch, k.unit, k.contract, c.begun[k])
+	bundle := c.bundles[k.contract]
+	if i := slices.IndexFunc(bundle.Units, func(u protocol.BundleUnit) bool { return u.Unit == k.unit }); i >= 0 {
+		b = bundle.Units[i]
+	}
+	c.check(OneJob, c.bank.outcome[k.contract] == protocol.OutcomeSettled && b.Seller == s.Host.ID() && b.Reservation == job.Reservation,
+		"%s runs %s for unit %d of contract %.8s, which is %q and not sold there", s.Host.Name, job.ID, k.unit, k.contract, c.bank.outcome[k.contract])
+	c.check(OneJob, job.Slot == b.Slot && !now.Before(b.Slot.Start) && now.Before(b.Slot.End),
+		"%s runs %s at %s, its slot is %s to %s", s.Host.Name, job.ID, now.Format(time.TimeOnly), b.Slot.Start.Format(time.TimeOnly), b.Slot.End.Format(time.TimeOnly))
+	if claim := c.claims[s.Host.ID()][job.Reservation]; claim != nil { // it is put away after its slot
+		c.check(OneJob, claim.state == "sold", "%s runs %s in %s, which is %s", s.Host.Name, job.ID, job.Reservation, claim.state)
+	}
+}
+
+// late is how long after the end of a slot buyer and seller may not agree yet.
+const late = 15 * time.Minute
+
+// finishRuns holds what a buyer believes of its programs against their sites.
+func (c *Checks) finishRuns(u *User) {
+	err := u.Host.Disk().Each(user.TableRuns, func(_ string, value []byte) error {
+		run, err := user.ReadRun(value)
+		for _, x := range run.Units {
+			if c.now().Sub(x.Slot.End) > late && u.Host.Up() {
+				c.finishRun(u, run, x)
+			}
+		}
+		return err
+	})
+	c.check(OneJob, err == nil, "%s: its runs cannot be read: %v", u.Host.Name, err)
+}
+
+func (c *Checks) finishRun(buyer *User, run message.Run, u message.RunUnit) {
+	s := c.m.bySite[c.m.World.Leader(u.Seller)]
+	if s == nil {
+		return // of a dishonest party
+	}
+	role, up := s.Host.Role().(*resource.Role)
+	if !up || c.m.World.Now().Sub(c.m.calmed) < late {
+		return
+	}
+	told, known := role.Launches().Status(buyer.Host.ID(), run.Contract, u.Unit, u.Launch)
+	begun := c.begun[launchKey{run.Contract, u.Unit, u.Launch}]
+	switch {
+	case !known:
+		c.check(OneJob, u.Status.Stage.Over() && begun == 0 || u.Status.Stage == message.StageDone,
+			"run %s believes that unit %d is %s; its site knows of no launch, and it began %d times", run.ID, u.Unit, u.Status.Stage, begun)
+	default:
+		c.check(OneJob, told.Stage == u.Status.Stage && told.Job == u.Status.Job,
+			"run %s believes that unit %d is %s %+v; its site has it as %s %+v", run.ID, u.Unit, u.Status.Stage, u.Status.Job, told.Stage, told.Job)
+	}
+}
