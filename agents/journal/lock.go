@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // InUseError says who has a journal open.
@@ -35,12 +36,9 @@ func takeLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock journal: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, holder(f, path)
-		}
-		return nil, fmt.Errorf("lock journal %s: %w", path, err)
+	if err := lock(f, path); err != nil {
+		_ = f.Close() // nothing was written
+		return nil, err
 	}
 	// Who holds the lock is told as a courtesy; on a full disk it is not known.
 	who := fmt.Sprintf("%d %s", os.Getpid(), strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "))
@@ -49,8 +47,40 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
+// A process that was killed while it started another leaves its files to that one
+// until it has become another program, which takes a moment on a busy machine.
+const (
+	orphanTime  = 10 * time.Second
+	orphanPause = 10 * time.Millisecond
+)
+
+// lock waits only for a holder that is dead.
+func lock(f *os.File, path string) error {
+	late := time.Now().Add(orphanTime)
+	again := time.NewTicker(orphanPause)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return fmt.Errorf("lock journal %s: %w", path, err)
+		}
+		if who := holder(f, path); !who.dead() || time.Now().After(late) {
+			return who
+		}
+		<-again.C
+	}
+}
+
+// dead reports whether the process that wrote its name is no more.
+func (e *InUseError) dead() bool {
+	return e.PID > 0 && errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH)
+}
+
 func holder(f *os.File, path string) *InUseError {
-	b, _ := io.ReadAll(io.LimitReader(f, maxHolder))
+	b, _ := io.ReadAll(io.NewSectionReader(f, 0, maxHolder))
 	pid, command, _ := strings.Cut(string(b), " ")
 	n, err := strconv.Atoi(pid)
 	if err != nil {

@@ -47,6 +47,13 @@ func TestKilledAtEveryStepOfARun(t *testing.T) {
 			r.verify()
 		})
 	}
+	for _, name := range m.sellers {
+		select {
+		case <-m.daemons[name].ended:
+			t.Fatalf("%s has ended: %v\n%s", name, m.daemons[name].err, m.daemons[name].lastLines())
+		default:
+		}
+	}
 	m.settleDown(t)
 	m.verify(t)
 }
