@@ -36,6 +36,20 @@ func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) p
 	return r.commit(now, m).Join(r.launches.Stop(now, u.ID))
 }
 
+// killed reports a metered unit as soon as its buyer has killed what runs in it:
+// its contract is over, what is due is paid, and its cores are free again.
+func (r *Role) killed(now time.Time, m protocol.Message) protocol.Output {
+	body, ok := m.Body.(message.JobChanged)
+	if !ok || m.Sender != protocol.LocalQueue {
+		return protocol.Output{}
+	}
+	reservation, ok := r.launches.Ended(body.ID)
+	if !ok {
+		return protocol.Output{}
+	}
+	return r.slotUsed(now, m, message.SlotUsed{ID: reservation, At: now})
+}
+
 // meant reports whether a message says what such a body can say, and comes from
 // where it can come.
 func meant(m protocol.Message) bool {

@@ -22,15 +22,20 @@ type payable struct {
 
 func newPayable(t *testing.T) *payable {
 	t.Helper()
+	return newPayableBy(t, protocol.ModeOnCompletion)
+}
+
+func newPayableBy(t *testing.T, mode protocol.Mode) *payable {
+	t.Helper()
 	a := newAgents(t, "ann", "atlas", "bank")
 	cfg := a.config()
-	cfg.Modes = []protocol.Mode{protocol.ModeOnCompletion}
+	cfg.Modes = []protocol.Mode{mode}
 	cfg.Launch = launch.Config{
 		Keep:   time.Minute,
 		Policy: launch.Policy{Accounts: map[protocol.AgentID]launch.Account{launch.Everybody: {User: "guest", Commands: true}}},
 	}
 	p := &payable{site: newSite(t, cfg), t: t, a: a}
-	p.buyer = &buyer{agents: a, name: "ann", site: p.site, mode: protocol.ModeOnCompletion}
+	p.buyer = &buyer{agents: a, name: "ann", site: p.site, mode: mode}
 	l := &ledger{agents: a, decided: map[protocol.ContractID]protocol.Receipt{}}
 	for i := 0; i < 20 && !p.buyer.sold; i++ {
 		p.buyer.step()
@@ -173,6 +178,44 @@ func TestProgramsDecideWhatIsPaid(t *testing.T) {
 				t.Fatalf("reported success %t, %s due, used %s; want %t, %s, %s", note.Success, note.Due, note.Usage.Wall, c.success, due, c.wall)
 			}
 		})
+	}
+}
+
+// A metered contract is over when its owner kills what runs in it: what was used is
+// due at once, the cores are free again, and nothing more runs in the unit. A program
+// that ends by itself leaves the slot to another, and one that is suspended pays
+// nothing for the pause: the meter has no wall time for it.
+func TestAMeteredContractEndsWhenItsOwnerKills(t *testing.T) {
+	p := newPayableBy(t, protocol.ModeMetered)
+	p.launch("1")
+	p.until(10 * time.Minute)
+	p.ends("1", exited(0, 10*time.Minute))
+	p.launch("2")
+	p.until(30 * time.Minute)
+	if note := p.report(); note != nil {
+		t.Fatalf("reported while another may follow: %+v", *note)
+	}
+	p.ends("2", protocol.JobStatus{State: protocol.JobKilled, Usage: protocol.Usage{CPU: 20 * time.Minute, Wall: 20 * time.Minute, Share: 5 * protocol.Core}})
+	note := p.reported()
+	used := protocol.Usage{CPU: 30 * time.Minute, Wall: 30 * time.Minute, Share: protocol.Core}
+	if note.Usage != used || note.Due != p.unit.Due(protocol.ModeMetered, true, used) || note.Due == 0 || note.Due >= p.unit.Cost {
+		t.Fatalf("reported %+v, %s due of %s", note.Usage, note.Due, p.unit.Cost)
+	}
+	if !note.Ended.Before(p.unit.Slot.End) {
+		t.Errorf("it ended at %s, with its slot", note.Ended)
+	}
+	p.pass(time.Minute)
+	if _, held := p.batch.slots[p.unit.Reservation]; held {
+		t.Error("the cores of a contract that is over are still reserved")
+	}
+	p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "go", message.Launch{
+		Contract: p.buyer.bundle.ID, Unit: 0, ID: "3", Command: []string{"/bin/work"}}))
+	if _, runs := p.batch.jobs[p.job("3")]; runs {
+		t.Error("something runs in a unit whose contract is over")
+	}
+	p.over()
+	if again := p.report(); again != nil && *again != note {
+		t.Errorf("reported another record: %+v", *again)
 	}
 }
 

@@ -1,6 +1,7 @@
 package resource_test
 
 import (
+	"bytes"
 	"fmt"
 	mathrand "math/rand/v2"
 	"sort"
@@ -15,6 +16,7 @@ import (
 	"ramp/protocol/contract"
 	"ramp/protocol/identity"
 	"ramp/protocol/message"
+	"ramp/rfql"
 )
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -294,6 +296,21 @@ func (b *buyer) message(p protocol.Performative, token, tag string, body protoco
 	}
 }
 
+// asked is the document that the buyer sends, with a contract if it is metered.
+func (b *buyer) asked() []byte {
+	if b.pays() != protocol.ModeMetered {
+		return purchase
+	}
+	return bytes.Replace(purchase, []byte("</Cores>"), []byte(`</Cores><r:Contract xmlns:r="urn:ramp:rfql:2"><r:P rmin="0" rmax="1" Pmax="60"/></r:Contract>`), 1)
+}
+
+// tariff is what such a contract comes to for an offer.
+func (b *buyer) tariff(it protocol.Item) protocol.Tariff {
+	doc, err := rfql.Parse(b.asked(), time.Time{})
+	must(b.site.tb, err)
+	return doc.Request(0).Tariff(it)
+}
+
 var purchase = document(10, noon.Add(time.Hour), noon.Add(3*time.Hour))
 
 // again starts a new auction: the last one came to nothing.
@@ -310,7 +327,7 @@ func (b *buyer) step() {
 	case b.offer.ID == "":
 		b.again()
 		b.site.receive(b.message(protocol.CFP, protocol.ProtocolAuction, "r1", message.CallForProposals{
-			Round: 1, Document: purchase, Terms: b.site.cfg.Terms, Modes: []protocol.Mode{b.pays()}}))
+			Round: 1, Document: b.asked(), Terms: b.site.cfg.Terms, Modes: []protocol.Mode{b.pays()}}))
 	case b.vote.Offer == "":
 		b.site.receive(b.message(protocol.AcceptProposal, protocol.ProtocolCommit, "vote",
 			message.Acceptance{Offer: b.offer, HoldUntil: b.site.now.Add(time.Minute)}))
@@ -326,9 +343,9 @@ func (b *buyer) signed() contract.Verified {
 	it := b.offer.Items[0]
 	body := protocol.Bundle{
 		Version: protocol.BundleVersion, Conversation: b.conversation, User: b.id(b.name), Bank: b.id("bank"), Currency: "CRD",
-		Mode: b.pays(), RFQ: hash(purchase), Total: it.Cost, Nonce: strings.Repeat("0", 32),
+		Mode: b.pays(), RFQ: hash(b.asked()), Total: it.Cost, Nonce: strings.Repeat("0", 32),
 		SettleBy: b.site.now.Add(30 * time.Second),
-		Units:    []protocol.BundleUnit{{Unit: 0, Seller: b.id("atlas"), Reservation: b.vote.Reservations[0].ID, Slot: it.Slot, Price: it.Price, Cost: it.Cost}},
+		Units:    []protocol.BundleUnit{{Unit: 0, Seller: b.id("atlas"), Reservation: b.vote.Reservations[0].ID, Slot: it.Slot, Price: it.Price, Cost: it.Cost, Tariff: b.tariff(it)}},
 	}
 	der, err := contract.Sign(b.by[b.name], body, b.site.now)
 	must(b.site.tb, err)

@@ -301,7 +301,11 @@ func (r *Role) statusTold(now time.Time, x *run, i int, s message.LaunchStatus) 
 	if s.Stage == message.StageFailed {
 		x.view.Killing = true // a purchase runs as a whole
 	}
-	return out.Join(r.driveRun(now, x, changed))
+	out = out.Join(r.driveRun(now, x, changed))
+	if !changed {
+		out.Send = append(out.Send, x.progress()) // its owner may have asked, and hears that it is so still
+	}
+	return out
 }
 
 // hurry asks about every unit at once.

@@ -11,6 +11,7 @@ type Unit struct {
 	Units       int  // of the whole contract, with those of other sellers
 	Owed        bool // it is paid after the fact, and its end is still to be reported
 	Reported    bool // how it ended was reported
+	Metered     bool // it is paid for what is used, by a contract that ends with its job (001)
 }
 
 // Unit looks a unit up. A contract that is not known, that has been put away, or
@@ -26,7 +27,7 @@ func (p *Participant) Unit(id protocol.ContractID, unit int) (Unit, bool) {
 		if u.Unit == unit && c != nil {
 			return Unit{
 				User: b.User, Reservation: c.id, Slot: c.item.Slot, State: c.state, Units: len(b.Units),
-				Owed: c.paidLater() && c.job == nil, Reported: c.job != nil,
+				Owed: c.paidLater() && c.job == nil, Reported: c.job != nil, Metered: b.Mode == protocol.ModeMetered,
 			}, true
 		}
 	}

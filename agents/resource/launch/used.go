@@ -11,9 +11,10 @@ import (
 
 // Used is how the launches of a reservation stand together: what settlement after
 // the fact rests on, in place of what the batch system says of the bare slot.
-// Until the slot's end another may follow, so none is over before. Then the last
-// says how the unit ended, and the usage is that of all; the least share is the
-// least of any. It is false if no launch counts, see counts.
+// Until the slot's end another may follow, so none is over before, unless its buyer
+// has ended a metered contract by killing it (001). Then the last says how the unit
+// ended, and the usage is that of all; the least share is the least of any. It is
+// false if no launch counts, see counts.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
 	var runs []*job
 	for _, j := range s.jobs {
@@ -25,12 +26,30 @@ func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool
 		return protocol.JobStatus{}, false
 	}
 	slices.SortFunc(runs, func(a, b *job) int { return a.Number - b.Number })
-	all := runs[len(runs)-1].end()
+	last := runs[len(runs)-1]
+	all := last.end()
 	all.Started, all.Usage = runs[0].Status.Started, together(runs)
-	if slot := runs[0].Slot; all.State.Over() && now.Before(slot.End) {
+	if slot := runs[0].Slot; all.State.Over() && now.Before(slot.End) && !s.endsContract(last) {
 		all = protocol.JobStatus{State: protocol.JobRunning, Started: all.Started, Usage: all.Usage}
 	}
 	return all, true
+}
+
+// endsContract reports whether a launch has ended the metered contract of its unit:
+// what was used is due when its buyer kills it, and the contract is void.
+func (s *Site) endsContract(j *job) bool {
+	u, ok := s.sold.Unit(j.Contract, j.Unit)
+	return ok && u.Metered && j.Status.State == protocol.JobKilled
+}
+
+// Ended is the reservation whose contract the end of a job has ended before its
+// slot is over; false: none, or nobody knows the job.
+func (s *Site) Ended(id string) (reservation string, ok bool) {
+	j := s.jobs[id]
+	if j == nil || !s.endsContract(j) {
+		return "", false
+	}
+	return j.Reservation, true
 }
 
 // counts reports whether a launch says how its unit ended. One that failed before
