@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"ramp/agents/queue"
+	jobs "ramp/agents/queue/script"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -77,7 +78,7 @@ func open(cfg Config) (*script, error) {
 	if info.IsDir() || info.Mode()&0o111 == 0 {
 		return nil, fmt.Errorf("command: program %s: want a file that may be executed", cfg.Program)
 	}
-	s := &script{cfg: cfg, pace: queue.Pace{Least: orElse(cfg.Poll, DefaultPoll), Most: orElse(cfg.PollMost, DefaultPollMost)}}
+	s := &script{cfg: cfg, jobs: jobs.NewWatch("the program", jobLeast, jobMost), pace: queue.Pace{Least: orElse(cfg.Poll, DefaultPoll), Most: orElse(cfg.PollMost, DefaultPollMost)}}
 	s.program = queue.Program{
 		Dir: cfg.Dir, Limit: orElse(cfg.Limit, DefaultLimit), Most: maxAnswer,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "RAMP_AGENT=" + string(cfg.Agent)},
@@ -98,15 +99,19 @@ type script struct {
 	program queue.Program
 	pace    queue.Pace
 	last    message.QueueChanged
+	jobs    *jobs.Watch
 	fresh   bool // last is younger than the last request that changed something
 }
 
 // request is what the program reads. Times are Unix seconds.
 type request struct {
-	Do   string `json:"do"` // reserve, find, release or state
-	Now  int64  `json:"now"`
-	ID   string `json:"id,omitempty"`
-	Slot *slot  `json:"slot,omitempty"`
+	Do   string      `json:"do"` // reserve, find, release, state, submit, signal or jobs
+	Now  int64       `json:"now"`
+	ID   string      `json:"id,omitempty"`
+	Slot *slot       `json:"slot,omitempty"`
+	Job  *submission `json:"job,omitempty"`  // to submit
+	Verb string      `json:"verb,omitempty"` // of signal: suspend, resume or kill
+	IDs  []string    `json:"ids,omitempty"`  // of jobs
 }
 
 type slot struct {
@@ -129,6 +134,8 @@ type answer struct {
 	Running      []running     `json:"running"`
 	Queued       []queued      `json:"queued"`
 	Reservations []reservation `json:"reservations"`
+
+	Jobs []stand `json:"jobs"` // of jobs, those that it knows
 }
 
 type running struct {
@@ -191,7 +198,7 @@ func (a answer) validate() error {
 		return fmt.Errorf("code %.40q: want busy, size, limit, window, mismatch, unknown, forbidden, malformed or unavailable", string(a.Code))
 	case a.Free < 0 || a.Capacity < 0 || a.Capacity > protocol.MaxCores:
 		return fmt.Errorf("%d cores of %d free: want 0..%d", a.Free, a.Capacity, protocol.MaxCores)
-	case len(a.Running) > maxListed || len(a.Queued) > maxListed || len(a.Reservations) > maxListed:
+	case len(a.Running) > maxListed || len(a.Queued) > maxListed || len(a.Reservations) > maxListed || len(a.Jobs) > maxListed:
 		return fmt.Errorf("more than %d jobs or reservations", maxListed)
 	case len(a.Name) > queue.MaxID:
 		return fmt.Errorf("a name of %d bytes, at most %d", len(a.Name), queue.MaxID)

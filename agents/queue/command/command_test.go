@@ -20,25 +20,29 @@ import (
 	"ramp/protocol/message"
 )
 
-// example is the documented program for the Python that is installed: the example
-// itself may reach it by way of a slow wrapper.
-func example(tb testing.TB) string {
+// example is a documented program, and the one that it uses, for the Python that is
+// installed: they may be reached by way of a slow wrapper.
+func example(tb testing.TB, name string) string {
 	tb.Helper()
 	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
-		tb.Skip("the example is a Python program, and python3 is not installed")
+		tb.Skip("the examples are Python programs, and python3 is not installed")
 	}
-	text, err := os.ReadFile("example.py")
-	if err != nil {
-		tb.Fatal(err)
+	dir := tb.TempDir()
+	for _, file := range examples {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+		if err := os.WriteFile(filepath.Join(dir, file), append([]byte("#!"+strings.TrimSpace(string(python))+" -IS\n"), text...), 0o755); err != nil {
+			tb.Fatal(err)
+		}
 	}
-	_, text, _ = bytes.Cut(text, []byte("\n"))
-	path := filepath.Join(tb.TempDir(), "example.py")
-	if err := os.WriteFile(path, append([]byte("#!"+strings.TrimSpace(string(python))+" -IS\n"), text...), 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	return path
+	return filepath.Join(dir, name)
 }
+
+var examples = []string{"example.py", "runs.py"}
 
 func open(tb testing.TB, program, dir string, limit time.Duration, log *slog.Logger) *queue.Loop {
 	tb.Helper()
@@ -52,23 +56,32 @@ func open(tb testing.TB, program, dir string, limit time.Duration, log *slog.Log
 }
 
 func TestContractOfTheExample(t *testing.T) {
-	program := example(t)
+	program := example(t, "example.py")
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver {
 		return open(tb, program, dir, command.DefaultLimit, slog.New(slog.DiscardHandler))
 	})
 }
 
-func TestTheDocumentedExampleIsTheTestedOne(t *testing.T) {
-	text, err := os.ReadFile("example.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestContractOfTheExampleThatRunsJobs(t *testing.T) {
+	program := example(t, "runs.py")
+	queuetest.RunJobs(t, func(tb testing.TB, dir string) queue.Driver {
+		return open(tb, program, dir, command.DefaultLimit, slog.New(slog.DiscardHandler))
+	}, queuetest.Apart, queuetest.PlainSignals)
+}
+
+func TestTheDocumentedExamplesAreTheTestedOnes(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/DRIVERS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(doc), string(text)) {
-		t.Fatal("docs/DRIVERS.md has another program than example.py")
+	for _, file := range examples {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(doc), string(text)) {
+			t.Errorf("docs/DRIVERS.md has another program than %s", file)
+		}
 	}
 }
 

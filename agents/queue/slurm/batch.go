@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/agents/queue/script"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -24,9 +25,7 @@ type batch struct {
 	ending map[string]int       // releases that found jobs, by name
 	// deleting are the reservations that go when their jobs have ended.
 	deleting map[string]deletion
-	// missed are jobs that have begun and that Slurm does not list, since when.
-	missed map[string]time.Time
-	seen   glance
+	jobs     *script.Watch
 }
 
 // Open makes a driver of a partition. Slurm is not asked yet: an agent starts
@@ -46,7 +45,7 @@ func open(cfg Config) (*batch, error) {
 	}
 	return &batch{
 		cfg: cfg, slow: newCluster(cfg), mark: queue.MarkOf(cfg.Agent), log: cfg.Slog, pace: queue.Pace{Least: cfg.Poll, Most: cfg.PollMost},
-		ends: map[string]time.Time{}, ending: map[string]int{}, deleting: map[string]deletion{}, missed: map[string]time.Time{},
+		ends: map[string]time.Time{}, ending: map[string]int{}, deleting: map[string]deletion{}, jobs: script.NewWatch("Slurm", jobLeast, jobMost),
 	}, nil
 }
 

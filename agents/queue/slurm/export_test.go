@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ramp/agents/queue"
-	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -48,20 +47,5 @@ func Records(b []byte) (map[string]int, error) {
 	return n, nil
 }
 
-// Elapsed and Clocked read times as squeue and a shell print them.
-var (
-	Elapsed = elapsed
-	Clocked = clocked
-)
-
-// Ended is what becomes of a job in a slot of which squeue has a line, and the
-// script what it writes at its end.
-func Ended(now time.Time, slot protocol.Slot, line, exit string, begun, unwanted bool) (protocol.JobStatus, error) {
-	_, r, err := readRecord(line)
-	if err != nil {
-		return protocol.JobStatus{}, err
-	}
-	t := traces{begun: begun, unwanted: unwanted}
-	t.readExit(exit)
-	return t.ended(now, message.Job{Slot: slot}, r), nil
-}
+// Elapsed reads a time as squeue prints it.
+var Elapsed = elapsed

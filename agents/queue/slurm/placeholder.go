@@ -10,8 +10,8 @@ import (
 	"ramp/protocol"
 )
 
-// script is what a placeholder runs: nothing, until its slot is over.
-const script = "#!/bin/sh\nexec sleep 31536000\n"
+// placeholderText is what a placeholder runs: nothing, until its slot is over.
+const placeholderText = "#!/bin/sh\nexec sleep 31536000\n"
 
 // placehold submits a job that waits for the slot's start. Slurm promises it
 // nothing, so the cores are counted here: what runs and what is held leaves room.
@@ -41,7 +41,7 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 
 func (b *batch) submitPlaceholder(id string, slot protocol.Slot, threads int64) error {
 	minutes := int((slot.Wall() + time.Minute - 1) / time.Minute)
-	_, err := b.slow.feed([]byte(script), "sbatch", "--parsable", "--quiet",
+	_, err := b.slow.feed([]byte(placeholderText), "sbatch", "--parsable", "--quiet",
 		"--job-name="+b.mark.Name(id), "--comment="+slotComment(slot), "--partition="+b.cfg.Partition,
 		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*threads), fmt.Sprintf("--time=%d", minutes),
 		"--begin="+slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/", "--export=NONE")

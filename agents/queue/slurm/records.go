@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ramp/agents/queue/script"
+	"ramp/protocol"
 )
 
 // record is one of an agent's jobs as Slurm shows it.
@@ -143,13 +146,40 @@ func (r record) waits() bool {
 	return r.is("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED")
 }
 
-// over reports whether a job has ended, with everything of it.
-func (r record) over() bool {
-	return r.is("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED")
+// ways are the states of jobs that are over, with everything of them.
+var ways = map[string]script.How{
+	"COMPLETED": script.Exited, "FAILED": script.Exited, "OUT_OF_MEMORY": script.Exited, "CANCELLED": script.Cancelled,
+	"TIMEOUT": script.Limit, "DEADLINE": script.Limit,
+	"NODE_FAIL": script.Failed, "BOOT_FAIL": script.Failed, "PREEMPTED": script.Failed, "REVOKED": script.Failed,
 }
 
-// ended says how a job that ended by itself did: its exit code, or 128 and the
-// number of the signal that ended it.
+// over reports whether a job has ended, with everything of it.
+func (r record) over() bool {
+	_, ok := ways[r.state]
+	return ok
+}
+
+// stand is a job as the files of the job are told beside it.
+func (r record) stand() script.Stand {
+	s := script.Stand{Report: script.Report{How: ways[r.state], Start: r.start, End: r.end, Exit: r.exit(), Ran: r.ran}}
+	switch {
+	case r.is("OUT_OF_MEMORY"):
+		s.Note = "it was out of memory"
+	case r.over() && s.How == script.Failed:
+		s.Note = "Slurm ended it: " + r.state
+	case r.over():
+	case r.waits():
+		s.State = protocol.JobWaiting
+	case r.is("SUSPENDED", "STOPPED"):
+		s.State = protocol.JobSuspended
+	default:
+		s.State = protocol.JobRunning
+	}
+	return s
+}
+
+// exit says how a job that ended by itself did: its exit code, or 128 and the number
+// of the signal that ended it.
 func (r record) exit() int {
 	if sig := r.wait & 0x7f; sig != 0 {
 		return 128 + sig

@@ -2,50 +2,22 @@ package slurm
 
 import (
 	"crypto/sha256"
-	_ "embed" // the script
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/agents/queue/script"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
-// jobScript runs every job. What a job is comes in its arguments.
-//
-//go:embed job.sh
-var jobScript []byte
-
-// Files of a job's directory beside work, tmp, stdout and stderr. The account of
-// the job can write what is in run, and nothing else of these.
+// Pauses between two questions to Slurm about jobs: one squeue tells of all.
 const (
-	controlDir = "control"
-	scriptFile = "job.sh"
-	killFile   = "kill.json"  // the owner wanted it to end
-	stateFile  = "state.json" // how it ended, for ever
-	runDir     = "run"
-	begunLink  = "began" // points at the Slurm job that began; what has it never begins again
-	exitFile   = "exit"
+	jobLeast = 250 * time.Millisecond
+	jobMost  = 5 * time.Second
 )
-
-func control(job message.Job, name string) string { return filepath.Join(job.Dir, controlDir, name) }
-
-// Paces of looking at jobs: often at their files, less often at Slurm, of which one
-// squeue tells of all.
-const (
-	filesLeast = 50 * time.Millisecond
-	filesMost  = 500 * time.Millisecond
-	jobLeast   = 250 * time.Millisecond
-	jobMost    = 5 * time.Second
-)
-
-// JobPace is how often jobs that run are looked at.
-func (b *batch) JobPace() queue.Pace { return queue.Pace{Least: filesLeast, Most: filesMost} }
 
 // Submit has Slurm run a job in its reservation. One that Slurm knows, or that has
 // begun, is left as it is; should Slurm have taken it and not said so, the script
@@ -54,22 +26,10 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	if why := b.cannotRun(job); why != nil {
 		return why
 	}
-	b.seen.soon()
-	known, err := b.Statuses(now, []message.Job{job})
-	if err != nil {
-		return queue.Unavailable(err)
+	who, known, why := b.jobs.Prepare(now, job, b.ask(now))
+	if known || why != nil {
+		return why
 	}
-	if _, ok := known[job.ID]; ok {
-		return nil
-	}
-	who, err := queue.AccountOf(job.User)
-	if err != nil {
-		return &protocol.Reason{Code: protocol.CodeForbidden, Note: queue.OneLine([]byte(err.Error()))}
-	}
-	if err := layOut(job, who); err != nil {
-		return queue.Unavailable(err)
-	}
-	b.seen.soon()
 	if err := b.sbatch(now, job, who); err != nil {
 		return b.notSubmitted(job, err)
 	}
@@ -77,37 +37,10 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 }
 
 func (b *batch) cannotRun(job message.Job) *protocol.Reason {
-	switch {
-	case b.cfg.Hold == HoldJob:
+	if b.cfg.Hold == HoldJob {
 		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "slots that are held by placeholder jobs run no programs: the site needs reservations for that"}
-	case !filepath.IsAbs(job.Dir) || strings.ContainsAny(job.Dir, "\n\x00"):
-		return &protocol.Reason{Code: protocol.CodeMalformed, Note: fmt.Sprintf("the job's directory %q is no path from the root", job.Dir)}
 	}
 	return nil
-}
-
-// layOut makes what the script needs. Only what the job's account owns is its to
-// change.
-func layOut(job message.Job, who queue.Account) error {
-	var failures []error
-	for _, d := range []struct {
-		name string
-		mode os.FileMode
-	}{{controlDir, 0o700}, {"work", 0o700}, {"tmp", 0o700}, {runDir, 0o700}} {
-		failures = append(failures, os.MkdirAll(filepath.Join(job.Dir, d.name), d.mode))
-	}
-	for _, name := range []string{"stdout", "stderr"} {
-		f, err := os.OpenFile(filepath.Join(job.Dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err == nil {
-			err = f.Close()
-		}
-		failures = append(failures, err)
-	}
-	failures = append(failures, os.WriteFile(control(job, scriptFile), jobScript, 0o600))
-	if err := errors.Join(failures...); err != nil {
-		return err
-	}
-	return who.Own(job.Dir, "work", "tmp", runDir, "stdout", "stderr")
 }
 
 // sbatch submits a job as its account. The environment of sbatch is that of the
@@ -131,20 +64,16 @@ func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error 
 		each := job.Memory / (int64(job.Slot.Cores) * threads)
 		args = append(args, fmt.Sprintf("--mem-per-cpu=%dM", max((each+mib-1)/mib, 1)))
 	}
-	args = append(args, control(job, scriptFile), job.Dir, fmt.Sprint(job.Slot.End.UnixMilli()), fmt.Sprint(blocks(job.FileSize)), fmt.Sprint(kib(job.Memory)))
+	args = append(append(args, script.Path(job)), script.Args(job)...)
 	own := b.slow
 	own.p.Prefix = nil // the job is to be its account's, not that of whoever may reserve
 	own.p.Env = append(who.Environment(job.Dir), job.Env...)
 	if conf := orString(b.cfg.Conf, os.Getenv("SLURM_CONF")); conf != "" {
 		own.p.Env = append(own.p.Env, "SLURM_CONF="+conf)
 	}
-	_, err = own.run("sbatch", append(args, job.Argv...)...)
+	_, err = own.run("sbatch", args...)
 	return err
 }
-
-// blocks and kib are sizes as limits of a shell count them, rounded up.
-func blocks(bytes int64) int64 { return (bytes + 511) / 512 }
-func kib(bytes int64) int64    { return (bytes + 1023) / 1024 }
 
 // threads is how many of a core Slurm counts.
 func (b *batch) threads(now time.Time) (int64, error) {
@@ -182,7 +111,7 @@ func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *
 	if err != nil {
 		return queue.Unavailable(err)
 	}
-	b.seen.soon()
+	b.jobs.Soon()
 	r, ok := theOne(job, all[b.mark.Name(job.ID)])
 	if !ok || r.over() {
 		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job does not run"}
@@ -207,7 +136,7 @@ func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *
 // kill cancels a job, after it is written down that its owner wanted that. Slurm
 // asks it to end, and ends it some seconds later.
 func (b *batch) kill(now time.Time, job message.Job, r record) error {
-	if err := queue.WriteFile(control(job, killFile), now.UTC()); err != nil {
+	if err := script.Unwanted(now, job); err != nil {
 		return err
 	}
 	if r.is("SUSPENDED") {

@@ -1,0 +1,4 @@
+package script
+
+// Clocked reads a time as a shell prints it.
+var Clocked = clocked

@@ -1,0 +1,125 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"ramp/protocol/message"
+)
+
+// traces are what the files of a job tell of it.
+type traces struct {
+	begun    bool
+	began    time.Time
+	unwanted bool // its owner wanted it to end
+	done     bool // the rest is told
+	code     int
+	asked    bool // to end, by the batch system
+	started  time.Time
+	stopped  time.Time
+	cpu      time.Duration
+}
+
+func read(job message.Job) (traces, error) {
+	var t traces
+	switch _, err := os.Lstat(control(job, killFile)); {
+	case err == nil:
+		t.unwanted = true
+	case !errors.Is(err, fs.ErrNotExist):
+		return t, err
+	}
+	run, err := os.OpenRoot(filepath.Join(job.Dir, runDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	defer run.Close() //nolint:errcheck // it is only read
+	info, err := run.Lstat(begunLink)
+	if err != nil {
+		return t, nil //nolint:nilerr // it has not begun, or not where it can be seen
+	}
+	t.begun, t.began = true, info.ModTime().UTC()
+	t.exit(run)
+	return t, nil
+}
+
+// BegunBy is who began a job, as the batch system numbers its jobs; false: nobody.
+func BegunBy(job message.Job) (string, bool) {
+	run, err := os.OpenRoot(filepath.Join(job.Dir, runDir))
+	if err != nil {
+		return "", false
+	}
+	defer run.Close() //nolint:errcheck // it is only read
+	target, err := run.Readlink(begunLink)
+	if err != nil {
+		return "", false
+	}
+	id, _, _ := strings.Cut(target, "#")
+	return id, true
+}
+
+// maxExit bounds what is read of how a job ended, in bytes.
+const maxExit = 1 << 10
+
+// exit reads what the script has written at its end. It is in the hands of the
+// job's account: what cannot be is not there.
+func (t *traces) exit(run *os.Root) {
+	f, err := run.OpenFile(exitFile, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxExit))
+	if err != nil {
+		return
+	}
+	t.readExit(string(b))
+}
+
+// readExit reads: CODE ASKED STARTED ENDED, then what times(1) of a shell prints:
+// of itself, and of what it has waited for.
+func (t *traces) readExit(text string) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 3 {
+		return
+	}
+	head, times := strings.Fields(lines[0]), strings.Fields(lines[2])
+	if len(head) != 4 || len(times) != 2 {
+		return
+	}
+	code, err1 := strconv.ParseUint(head[0], 10, 8)
+	started, err2 := strconv.ParseUint(head[2], 10, 52)
+	ended, err3 := strconv.ParseUint(head[3], 10, 52)
+	user, err4 := clocked(times[0])
+	system, err5 := clocked(times[1])
+	if errors.Join(err1, err2, err3, err4, err5) != nil || ended < started {
+		return
+	}
+	t.done, t.code, t.asked, t.cpu = true, int(code), head[1] == "1", user+system
+	t.started, t.stopped = time.UnixMilli(int64(started)).UTC(), time.UnixMilli(int64(ended)).UTC()
+}
+
+// clocked reads MINUTESmSECONDSs, as times(1) of a shell prints it.
+func clocked(s string) (time.Duration, error) {
+	minutes, rest, ok := strings.Cut(s, "m")
+	seconds, tail := strings.CutSuffix(rest, "s")
+	m, err1 := strconv.ParseUint(minutes, 10, 24)
+	sec, err2 := strconv.ParseFloat(strings.Replace(seconds, ",", ".", 1), 64)
+	if !ok || !tail || err1 != nil || err2 != nil || !(sec >= 0 && sec < 60) {
+		return 0, fmt.Errorf("%.20q is no time", s)
+	}
+	return time.Duration(m)*time.Minute + time.Duration(sec*float64(time.Second)), nil
+}
