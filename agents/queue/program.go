@@ -24,9 +24,10 @@ var (
 // are and never through a shell, in a process group of their own, for a limited
 // time, and with so much output read. What they say is data, and no more.
 type Program struct {
-	Prefix []string // before every program, such as sudo -n; may be empty
-	Env    []string // all of their environment
-	Dir    string   // to run in; the agent's own if empty
+	Prefix []string            // before every program, such as sudo -n; may be empty
+	Env    []string            // all of their environment
+	Dir    string              // to run in; the agent's own if empty
+	As     *syscall.Credential // as whom; nil: the agent's own account
 	Limit  time.Duration
 	Most   int // bytes of output
 }
@@ -59,7 +60,7 @@ func (p Program) Run(input []byte, name string, args ...string) ([]byte, error) 
 	out, words := &bounded{most: p.Most, full: cancel}, &bounded{most: maxWords}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, words
 	cmd.Env, cmd.Dir = append([]string{}, p.Env...), p.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.As}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for a child that keeps the pipe open
 	err := cmd.Run()

@@ -34,7 +34,7 @@ func standIns(tb testing.TB, dir string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, name := range []string{"pbsnodes", "qstat", "pbs_rstat", "pbs_rsub", "pbs_rdel"} {
+	for _, name := range []string{"pbsnodes", "qstat", "pbs_rstat", "pbs_rsub", "pbs_rdel", "qsub", "qdel", "qsig"} {
 		script(tb, bin, name, fmt.Sprintf("RAMP_STANDS_FOR=%s RAMP_STATE='%s' exec '%s' \"$@\"", name, dir, self))
 	}
 	return bin
@@ -67,8 +67,14 @@ func standIn(name string, args []string) int {
 		fmt.Print(nodesForm)
 		return 0
 	case "qstat":
-		fmt.Print("{\n    \"timestamp\":1600079400,\n    \"pbs_version\":\"20.0.1\",\n    \"pbs_server\":\"south\"\n}\n")
-		return 0
+		return fakeJobs()
+	case "qsub":
+		return fakeStart(list, args)
+	case "qdel":
+		return fakeKill(args[0])
+	case "qsig":
+		fmt.Fprintln(os.Stderr, "qsig: Unauthorized Request "+args[2])
+		return 159
 	case "pbs_rstat":
 		for _, r := range list {
 			fmt.Printf(reservationForm, r.Number, r.Name, r.Slot.Start.UTC().Format(fakeStamp), r.Slot.End.UTC().Format(fakeStamp),

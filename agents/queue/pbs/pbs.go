@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/agents/queue/script"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -85,7 +86,7 @@ func open(cfg Config) (*batch, error) {
 	if cfg.Conf != "" {
 		env = append(env, "PBS_CONF_FILE="+cfg.Conf)
 	}
-	b := &batch{cfg: cfg, mark: queue.MarkOf(cfg.Agent), pace: queue.Pace{Least: orElse(cfg.Poll, DefaultPoll), Most: orElse(cfg.PollMost, DefaultPollMost)}}
+	b := &batch{cfg: cfg, mark: queue.MarkOf(cfg.Agent), jobs: script.NewWatch("PBS", jobLeast, jobMost), pace: queue.Pace{Least: orElse(cfg.Poll, DefaultPoll), Most: orElse(cfg.PollMost, DefaultPollMost)}}
 	b.program = queue.Program{Prefix: cfg.Prefix, Env: env, Limit: orElse(cfg.Limit, DefaultLimit), Most: maxOutput}
 	return b, nil
 }
@@ -105,6 +106,7 @@ type batch struct {
 	pace    queue.Pace
 	last    message.QueueChanged
 	fresh   bool // last is younger than the last change
+	jobs    *script.Watch
 }
 
 func (b *batch) run(name string, args ...string) ([]byte, error) {

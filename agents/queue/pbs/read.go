@@ -158,6 +158,7 @@ func usable(state string) bool {
 type job struct {
 	id     string
 	number int
+	Name   string `json:"Job_Name"`
 	State  string `json:"job_state"`
 	Queue  string `json:"queue"`
 	Start  string `json:"stime"`

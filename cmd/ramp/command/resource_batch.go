@@ -53,7 +53,7 @@ func (c *config) runners(named []string) []string {
 func openPBS(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
 	s := c.Resource.PBS
 	cfg := pbs.Config{
-		Agent: agent, Users: s.Users, Conf: c.absolute(s.Conf), Prefix: s.Prefix,
+		Agent: agent, Users: c.runners(s.Users), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
 		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
 	}
 	d, err := pbs.Open(cfg)

@@ -14,6 +14,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/mesh"
 	"ramp/agents/queue/local"
+	"ramp/agents/queue/slurm"
 	"ramp/agents/resource"
 	"ramp/agents/resource/launch"
 	"ramp/agents/stage"
@@ -89,10 +90,22 @@ func (c *config) launches(self protocol.AgentID, log *slog.Logger) (launch.Confi
 	if err := l.Validate(); err != nil {
 		return l, fail(exitUsage, "", "configuration: resource.jobs: %w", err)
 	}
-	if c.Resource.Driver == "swf" {
-		log.Warn("the driver swf is a model: jobs do not really run, and leave nothing")
+	if why := c.runsNothing(); why != "" {
+		log.Warn("no programs are run here: resource.jobs is not used", "why", why)
+		l.Policy.Accounts = nil // so a launch is refused at once
 	}
 	return l, nil
+}
+
+// runsNothing says why no program can run in what is sold; empty: it can.
+func (c *config) runsNothing() string {
+	switch r := c.Resource; {
+	case r.Driver == "swf":
+		return "the driver swf is a model"
+	case r.Driver == "slurm" && r.Slurm.HoldBy == string(slurm.HoldJob):
+		return "slots that are held by placeholder jobs (resource.slurm.hold_by) run no programs"
+	}
+	return ""
 }
 
 // accounts are the buyers that may run something. An agent that is root runs
