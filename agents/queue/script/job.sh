@@ -8,7 +8,7 @@ shift 4
 run=$dir/run
 me=${SLURM_JOB_ID:-${PBS_JOBID:-$$-$(date +%s%N)}}#${SLURM_RESTART_COUNT:-0}
 pid='' asked=0
-trap 'asked=1; [ -z "$pid" ] || kill -TERM "$pid"' TERM
+trap 'asked=1; : >"$run/asked"; [ -z "$pid" ] || kill -TERM "$pid"' TERM
 
 # It begins once, whatever is submitted or queued again: one link, one winner.
 ln -sT "$me" "$run/began" 2>/dev/null
@@ -27,6 +27,7 @@ left=$((end - 1500 - started))
 	[ "$size" = 0 ] || ulimit -f "$size"
 	[ "$memory" = 0 ] || ulimit -v "$memory"
 	export RAMP_JOB="$dir" TMPDIR="$dir/tmp"
+	[ ! -e "$run/asked" ] || exit 143 # a signal that comes with the fork may be lost
 	exec timeout -k 1 "$((left / 1000)).$(printf %03d $((left % 1000)))" "$@"
 ) >>"$dir/stdout" 2>>"$dir/stderr" &
 pid=$!

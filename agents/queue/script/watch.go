@@ -147,6 +147,8 @@ func (w *Watch) status(now time.Time, job message.Job, t traces) (protocol.JobSt
 		s = t.forgotten(job)
 	case t.begun:
 		s = w.missing(now, job, t)
+	case t.unwanted: // before it began: it must not be submitted again
+		s = protocol.JobStatus{State: protocol.JobKilled, Ended: now.UTC()}
 	}
 	if known || !t.begun || s.State.Over() {
 		delete(w.missed, job.ID)
