@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -236,13 +235,4 @@ func same(t testing.TB, path string, want []byte) {
 	if err != nil || !bytes.Equal(got, want) {
 		t.Fatalf("%s has %d bytes (%v), want %d equal ones", path, len(got), err, len(want))
 	}
-}
-
-func jsonOf(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
