@@ -36,7 +36,7 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 		p.view.Settled = true
 		p.mark(StateSettled)
 		out := r.finish(now, p, StateSettled, "")
-		return out.Join(r.await(&p.row)).Join(r.beginRun(now, p))
+		return out.Join(r.await(now, &p.row)).Join(r.beginRun(now, p))
 	}
 	p.mark(StateVoid)
 	p.view.Void = c.Receipt().Receipt.Reason

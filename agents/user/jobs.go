@@ -38,19 +38,28 @@ type awaited struct {
 	row   *Row
 	askAt time.Time
 	tries int
+	paid  bool // on reservation: nobody is asked, and it is followed up to askAt
 }
 
-// await follows a purchase until each of its units has ended.
-func (r *Role) await(row *Row) protocol.Output {
+// await follows a purchase until each of its units has ended. One that is paid is
+// followed as well: a seller that loses a unit gives its price back.
+func (r *Role) await(now time.Time, row *Row) protocol.Output {
 	p := &row.Purchase
-	if p.Mode == "" || p.Mode == protocol.ModeOnReservation || !p.Settled || !unended(p) || len(r.awaited) >= maxAwaited {
+	if !p.Settled || !unended(p) || len(r.awaited) >= maxAwaited {
 		return protocol.Output{}
 	}
-	a := &awaited{row: row}
+	a := &awaited{row: row, paid: p.Mode == "" || p.Mode == protocol.ModeOnReservation}
 	for _, u := range p.Units {
-		if open(u) {
+		switch {
+		case !open(u):
+		case a.paid && u.End.After(a.askAt):
+			a.askAt = u.End
+		case !a.paid:
 			a.askAt = protocol.Earlier(a.askAt, u.End.Add(askAfter))
 		}
+	}
+	if a.paid && !a.askAt.After(now) {
+		return protocol.Output{} // long over
 	}
 	r.awaited[p.Contract] = a
 	return protocol.Output{WakeAt: a.askAt}
@@ -115,6 +124,7 @@ func (r *Role) unitsEnded(a *awaited, v *contract.VerifiedReceipt) protocol.Outp
 		if u := unitOf(a.row, f.Unit); u != nil && u.State == StateSettled { // a broken unit; one that was cancelled waits for its answer
 			u.State, u.Paid, changed = StateCancelled, u.Cost-f.Amount, true
 			p.RefundTotal += f.Amount
+			p.Why = fmt.Sprintf("unit %d: %s has lost its slot, and %s was given back", u.Unit+1, u.Resource, f.Amount)
 		}
 	}
 	if !changed {
@@ -204,6 +214,10 @@ func faultOf(q message.JobReport) string {
 func (r *Role) wakeAwaited(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, a := range r.awaitedInOrder() {
+		if a.paid && !now.Before(a.askAt) {
+			delete(r.awaited, a.row.Purchase.Contract)
+			continue
+		}
 		if !now.Before(a.askAt) {
 			out.Send = append(out.Send, r.askOutcome(a))
 			a.askAt = now.Add(min(askMost, askAfter<<min(a.tries, maxCancelTries)))

@@ -47,7 +47,7 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 func (r *Role) restoreRow(now time.Time, row Row, bundles map[string]reserve.Saved) (protocol.Output, error) {
 	if !live(row.Purchase.State) {
 		r.end(row.Purchase.ID)
-		return r.await(&row).Join(r.restoreCancels(now, &row)), nil
+		return r.await(now, &row).Join(r.restoreCancels(now, &row)), nil
 	}
 	p := &purchase{view: row.Purchase, row: row}
 	saved, signed := bundles[p.view.ID]

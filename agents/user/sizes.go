@@ -10,6 +10,7 @@ func (r *Role) Sizes() []protocol.Size {
 		protocol.Size{Of: "purchases in order", N: len(r.order), Most: maxPurchases},
 		protocol.Size{Of: "purchases that are over", N: len(r.ended), Most: maxEnded},
 		protocol.Size{Of: "purchases that are over, in order", N: len(r.endings), Most: maxEnded},
+		protocol.Size{Of: "purchases that are followed", N: len(r.awaited), Most: maxAwaited},
 		protocol.Size{Of: "cancellations", N: len(r.cancels), Most: maxCancels},
 	)
 	for _, id := range r.order {
