@@ -125,12 +125,10 @@ func newBankCredit() *cobra.Command {
 			if err != nil || amount <= 0 {
 				return fail(exitUsage, "", "AMOUNT %q: want a positive number of credits, at most six decimals", args[1])
 			}
-			var e operatorEntry
 			q := creditCall{Account: args[0], Currency: currency, Amount: amount, Ref: ref}
-			if err := askBank(c, "/v1/credit", q, &e); err != nil {
-				return err
-			}
-			return said(c, e, "credited %s to %s (entry %d)", amount, args[0], e.Entry)
+			return orderMoney(c, "/v1/credit", q, func(after uint64) any { q.After = after; return q }, func(e operatorEntry) error {
+				return said(c, e, "credited %s to %s (entry %d)", amount, args[0], e.Entry)
+			})
 		},
 	}
 	c.Flags().StringVar(&currency, "currency", "", "currency (default: the bank's first)")

@@ -96,11 +96,9 @@ since its operator decides. --contract and --unit name the disputed job.`,
 			if q.Amount, err = amountOf("AMOUNT", args[2]); err != nil {
 				return err
 			}
-			var e operatorEntry
-			if err := askBank(c, "/v1/transfer", q, &e); err != nil {
-				return err
-			}
-			return said(c, e, "moved %s from %s to %s (entry %d)", q.Amount, q.From, q.To, e.Entry)
+			return orderMoney(c, "/v1/transfer", q, func(after uint64) any { q.After = after; return q }, func(e operatorEntry) error {
+				return said(c, e, "moved %s from %s to %s (entry %d)", q.Amount, q.From, q.To, e.Entry)
+			})
 		},
 	}
 	flagCurrency(c, &q.Currency)

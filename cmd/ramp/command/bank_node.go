@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sort"
+	"sync"
 	"time"
 
 	"ramp/agents"
@@ -32,6 +33,8 @@ type bankNode struct {
 	db   *ledgerdb.DB
 	lost <-chan struct{}       // closed when another agent may speak for the bank; nil: never
 	past chan protocol.Message // questions about the past
+
+	orders sync.Mutex // held while an order is looked for, and carried out if it is not there
 }
 
 // maxPast is how many questions about the past wait for the store; further ones

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type creditCall struct {
 	Currency string           `json:"currency"`
 	Amount   protocol.Credits `json:"amount"`
 	Ref      string           `json:"ref"`
+	// After, if set, is an entry behind which this very order may stand already.
+	After uint64 `json:"after,omitempty"`
 }
 
 // statementCall asks for an account's lines.
@@ -66,6 +69,7 @@ type auditReport struct {
 func (b *bankNode) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/account", handler(b.openAccount))
 	mux.HandleFunc("POST /v1/credit", handler(b.credit))
+	mux.HandleFunc("POST /v1/last", handler(b.last))
 	mux.HandleFunc("POST /v1/balances", handler(b.balances))
 	mux.HandleFunc("POST /v1/statement", handler(b.accountStatement))
 	mux.HandleFunc("POST /v1/audit", handler(b.audit))
@@ -116,6 +120,8 @@ func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operator
 }
 
 func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, error) {
+	ctx, done := b.beginOrder(ctx, q.After)
+	defer done()
 	var id protocol.AgentID
 	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		a, err := findAccount(r.Ledger(), q.Account)
@@ -126,9 +132,61 @@ func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, err
 			q.Currency = r.Currencies()[0]
 		}
 		id = a.ID
+		if e, ok := b.ordered(q.After, ledger.Entry{Kind: ledger.KindCredit, Ref: q.Ref}, ledger.Leg{Account: id, Currency: q.Currency, Amount: q.Amount}); ok {
+			return e, protocol.Output{}, nil
+		}
 		return r.Credit(now, a.ID, q.Currency, q.Amount, q.Ref)
 	})
 	return operatorEntry{e.Number, id, e.Time}, err
+}
+
+// last is the number of the last entry; 0: there is none.
+func (b *bankNode) last(ctx context.Context, _ struct{}) (e operatorEntry, err error) {
+	err = b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		e = operatorEntry{Entry: r.(*bank.Role).Ledger().LastEntry(), Time: now}
+		return protocol.Output{}
+	})
+	return e, err
+}
+
+// beginOrder lets one order that may have been given before go on at a time, until it
+// is durable even if its client has left: the next one must see it.
+func (b *bankNode) beginOrder(ctx context.Context, after uint64) (context.Context, func()) {
+	if after == 0 {
+		return ctx, func() {}
+	}
+	b.orders.Lock()
+	return context.WithoutCancel(ctx), b.orders.Unlock
+}
+
+// ordered finds an act of the operator behind an entry, of the kind, words and job of
+// like, with all the legs: the order was carried out, and its answer lost. With after 0
+// there is none.
+func (b *bankNode) ordered(after uint64, like ledger.Entry, legs ...ledger.Leg) (ledger.Entry, bool) {
+	for from := after + 1; after > 0; {
+		page, err := b.db.Entries(from, ledgerdb.MaxPage)
+		if err != nil || len(page) == 0 {
+			break
+		}
+		for _, e := range page {
+			if e.Kind == like.Kind && e.Ref == like.Ref && e.Contract == like.Contract && e.Unit == like.Unit && hasLegs(e, legs) {
+				return e, true
+			}
+		}
+		from = page[len(page)-1].Number + 1
+	}
+	return ledger.Entry{}, false
+}
+
+func hasLegs(e ledger.Entry, legs []ledger.Leg) bool {
+	for _, want := range legs {
+		if !slices.ContainsFunc(e.Legs, func(l ledger.Leg) bool {
+			return l.Account == want.Account && l.Currency == want.Currency && l.Amount == want.Amount
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // findAccount finds an account by agent ID, name, or group:NAME.

@@ -48,6 +48,7 @@ type (
 		Contract protocol.ContractID `json:"contract,omitempty"` // disputed
 		Unit     int                 `json:"unit,omitempty"`
 		Ref      string              `json:"ref"`
+		After    uint64              `json:"after,omitempty"` // as of creditCall
 	}
 	recoveryCall struct {
 		On  bool   `json:"on"`
@@ -156,13 +157,19 @@ func (b *bankNode) setRate(ctx context.Context, q rateCall) (operatorEntry, erro
 }
 
 func (b *bankNode) transfer(ctx context.Context, q transferCall) (operatorEntry, error) {
+	ctx, done := b.beginOrder(ctx, q.After)
+	defer done()
 	return b.act(ctx, q.From, func(now time.Time, r *bank.Role, from protocol.AgentID) (ledger.Entry, protocol.Output, error) {
 		to, err := findAccount(r.Ledger(), q.To)
 		if err != nil {
 			return ledger.Entry{}, protocol.Output{}, err
 		}
-		about := ledger.Disputed{Contract: q.Contract, Unit: q.Unit}
-		return r.Transfer(now, from, to.ID, b.currency(q.Currency), q.Amount, about, q.Ref)
+		about, currency := ledger.Disputed{Contract: q.Contract, Unit: q.Unit}, b.currency(q.Currency)
+		like := ledger.Entry{Kind: ledger.KindTransfer, Ref: q.Ref, Contract: q.Contract, Unit: q.Unit}
+		if e, ok := b.ordered(q.After, like, ledger.Leg{Account: from, Currency: currency, Amount: -q.Amount}, ledger.Leg{Account: to.ID, Currency: currency, Amount: q.Amount}); ok {
+			return e, protocol.Output{}, nil
+		}
+		return r.Transfer(now, from, to.ID, currency, q.Amount, about, q.Ref)
 	})
 }
 

@@ -3,7 +3,6 @@ package command
 import (
 	"crypto"
 	"crypto/ecdsa"
-	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
@@ -57,11 +56,10 @@ func newCAInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ca, err := identity.NewCA(name, time.Now(), lifetime, rand.Reader)
-			if err != nil {
-				return fail(exitUsage, "", "%w", err)
+			if isThere(filepath.Join(dir, caCert)) {
+				return fail(exitUsage, "choose another directory", "%s is there already", filepath.Join(dir, caKey))
 			}
-			if err := writeCA(dir, ca); err != nil {
+			if _, err := makeAuthority(dir, name, lifetime); err != nil {
 				return err
 			}
 			return said(c, map[string]any{"certificate": filepath.Join(dir, caCert), "key": filepath.Join(dir, caKey)},
@@ -90,18 +88,17 @@ func writeCA(dir string, ca *identity.CA) error {
 
 // writeNew writes a file that must not be there yet.
 func writeNew(path string, b []byte, mode os.FileMode) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	part := path + ".part"
+	if err := errors.Join(os.WriteFile(part, b, mode), os.Chmod(part, mode)); err != nil {
+		return errors.Join(fail(exitUsage, "", "%w", err), os.RemoveAll(part))
+	}
+	err := os.Link(part, path) // whole or not at all, and never over another
 	if errors.Is(err, fs.ErrExist) {
-		return fail(exitUsage, "choose another name, or remove it first", "%s is there already", path)
+		err = fail(exitUsage, "choose another name, or remove it first", "%s is there already", path)
+	} else if err != nil {
+		err = fail(exitUsage, "", "%w", err)
 	}
-	if err != nil {
-		return fail(exitUsage, "", "%w", err)
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path)) // half a key is in the way of a whole one
-	}
-	return nil
+	return errors.Join(err, os.Remove(part))
 }
 
 // said prints a result: as JSON, or in words.
@@ -179,9 +176,17 @@ only agent.pem and ca.pem are written.`,
 	return c
 }
 
-// issue makes a key and its certificate in a directory.
+// issue makes a key and its certificate in a directory. A key without its certificate
+// is of a try that was interrupted, or awaits one, and is kept.
 func issue(ca *identity.CA, name string, lifetime time.Duration, dir string) ([]byte, error) {
-	key, err := identity.NewKey(rand.Reader)
+	if path := filepath.Join(dir, agentCert); isThere(path) {
+		return nil, fail(exitUsage, "choose another directory, or remove it first", "%s is there already, with %s", path, filepath.Join(dir, agentKey))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	j := joining{dir: dir, name: name}
+	key, err := j.ownKey()
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +194,7 @@ func issue(ca *identity.CA, name string, lifetime time.Duration, dir string) ([]
 	if err != nil {
 		return nil, fail(exitUsage, "", "%w", err)
 	}
-	keyPEM, err := identity.KeyPEM(key)
-	if err != nil {
-		return nil, err
-	}
-	return cert, writeCredential(ca, dir, cert, keyPEM)
+	return cert, writeCertificate(ca, dir, cert)
 }
 
 func signRequest(c *cobra.Command, ca *identity.CA, path string, lifetime time.Duration, dir string) ([]byte, error) {
@@ -201,22 +202,18 @@ func signRequest(c *cobra.Command, ca *identity.CA, path string, lifetime time.D
 	if err != nil {
 		return nil, err
 	}
-	return cert, writeCredential(ca, dir, cert, nil)
+	return cert, writeCertificate(ca, dir, cert)
 }
 
-func writeCredential(ca *identity.CA, dir string, cert, key []byte) error {
+// writeCertificate writes a certificate behind the anchors: once it is there, all is.
+func writeCertificate(ca *identity.CA, dir string, cert []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fail(exitUsage, "", "%w", err)
 	}
-	if key != nil {
-		if err := writeNew(filepath.Join(dir, "agent.key"), key, 0o600); err != nil {
-			return err
-		}
+	if err := os.WriteFile(filepath.Join(dir, caCert), ca.CertPEM(), 0o644); err != nil {
+		return fail(exitUsage, "", "%w", err)
 	}
-	if err := writeNew(filepath.Join(dir, "agent.pem"), cert, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, caCert), ca.CertPEM(), 0o644)
+	return writeNew(filepath.Join(dir, agentCert), cert, 0o644)
 }
 
 // parseCertificate reads the first certificate of a PEM file's contents.

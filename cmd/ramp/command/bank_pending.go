@@ -1,0 +1,111 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// pendingName is the directory of acts that were ordered and not answered yet, in that
+// of the bank.
+const pendingName = "pending"
+
+// pendingAct is an order that moves money, noted before it is given: the same command
+// after a crash then asks for what it ordered, and does not order it twice. The note
+// has the number of the last entry before it. Who gives the same order while another
+// command still waits for its answer means a second one.
+type pendingAct struct {
+	file  *os.File // nil: it is a second one
+	after uint64
+}
+
+// noteAct finds the note of an order, or makes one.
+func noteAct(ctx context.Context, agent *caller, dir, path string, body any) (*pendingAct, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(append([]byte(path+"\n"), b...))
+	if err := os.MkdirAll(filepath.Join(dir, pendingName), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, pendingName, hex.EncodeToString(sum[:8])), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return &pendingAct{}, f.Close()
+	}
+	p := &pendingAct{file: f}
+	if err := p.read(ctx, agent); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return p, nil
+}
+
+// read reads a note that is whole, and otherwise writes it: what is cut off was
+// written before the order was given.
+func (p *pendingAct) read(ctx context.Context, agent *caller) error {
+	var b [32]byte
+	n, _ := p.file.ReadAt(b[:], 0) // a short one is cut off, or new
+	if words, whole := strings.CutSuffix(string(b[:n]), "\n"); whole {
+		after, err := strconv.ParseUint(words, 10, 64)
+		p.after = after
+		return err
+	}
+	var last operatorEntry
+	if err := agent.call(ctx, "POST", "/v1/last", nil, &last); err != nil {
+		return err
+	}
+	p.after = last.Entry
+	_, err := p.file.WriteAt([]byte(strconv.FormatUint(last.Entry, 10)+"\n"), 0)
+	return errors.Join(err, p.file.Sync())
+}
+
+// close forgets the note once the order was answered, whatever the answer, and the
+// answer told; without one it stays, and the same command asks again.
+func (p *pendingAct) close(answered bool) {
+	if p.file == nil {
+		return
+	}
+	if answered {
+		_ = os.Remove(p.file.Name()) // a note too many only finds what was answered
+	}
+	_ = p.file.Close()
+}
+
+// orderMoney gives a bank an order that moves money, once, and tells its answer: body
+// with the entry after which it may have been carried out already.
+func orderMoney(c *cobra.Command, path string, body any, since func(after uint64) any, tell func(e operatorEntry) error) error {
+	dir, err := dirOf(c, "bank")
+	if err != nil {
+		return err
+	}
+	agent, done, err := openBank(c.Context(), dir, stderr(c))
+	if err != nil {
+		return err
+	}
+	defer done()
+	p, err := noteAct(c.Context(), agent, dir, path, body)
+	if err != nil {
+		return err
+	}
+	var e operatorEntry
+	err = agent.call(c.Context(), "POST", path, since(p.after), &e)
+	var refused *exitError
+	answered := err == nil || errors.As(err, &refused) && refused.code != exitUnreachable
+	if err == nil {
+		err = tell(e)
+	}
+	p.close(answered)
+	return err
+}

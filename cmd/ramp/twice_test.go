@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// killedAtAll runs a command and kills it later and later, until it comes to its end or
+// says that what it was to do is done already; it returns how often it was killed.
+func killedAtAll(t *testing.T, already string, args ...string) int {
+	t.Helper()
+	for n, patience := 0, 3*time.Millisecond; patience < time.Minute; n, patience = n+1, patience+patience/6+1 {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		var said, told bytes.Buffer
+		c := exec.CommandContext(ctx, "ramp", args...) // SIGKILL when the time is over
+		c.Stdout, c.Stderr = &said, &told
+		err := c.Run()
+		over := ctx.Err() != nil
+		cancel()
+		out := told.Bytes()
+		if said.Len() > 0 { // whoever was answered has no reason to ask again
+			return n
+		}
+		if err == nil || !over && already != "" && n > 0 && regexp.MustCompile(already).Match(out) {
+			return n
+		}
+		if !over {
+			t.Fatalf("ramp %v after %d kills: %v: %s", args, n, err, out)
+		}
+	}
+	t.Fatalf("ramp %v does not end", args)
+	return 0
+}
+
+// Every command that changes something at a bank or an authority, killed at growing
+// delays and given again, with a daemon and without: it is done once.
+func TestACommandThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		daemon bool
+	}{{"with a daemon", true}, {"without one", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			doneOnce(t, c.daemon)
+		})
+	}
+}
+
+func doneOnce(t *testing.T, daemon bool) {
+	dir, err := os.MkdirTemp("", "ramp-once-") // short: sockets are in it
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	at := func(name string) string { return filepath.Join(dir, name) }
+	bank := at("bank")
+	kills := killedAtAll(t, "is there already", "ca", "init", "--dir", at("ca"))
+	ramp(t, nil, "bank", "init", "--currency", "CPU", "--currency", "GPU", "--uses", "0", "--dir", bank)
+	if daemon {
+		d, err := startDaemon(at("bank.log"), nil, "bank", "serve", "--dir", bank)
+		must(t, err)
+		defer d.kill()
+	}
+	for _, name := range []string{"ann", "bob", "eve"} {
+		kills += killedAtAll(t, "is there already", "ca", "issue", name, "--dir", at("ca"), "--out", at(name))
+	}
+	for _, c := range []struct {
+		already string
+		args    []string
+	}{
+		{"is open already", []string{"account", "open", "ann", "--cert", at("ann/agent.pem")}},
+		{"is open already", []string{"account", "open", "bob", "--cert", at("bob/agent.pem")}},
+		{"is open already", []string{"account", "open", "eve", "--cert", at("eve/agent.pem")}},
+		{"", []string{"policy", "GPU", "allowance", "--decay", "0.1"}},
+		{"", []string{"credit", "ann", "100", "--ref", "salary"}},
+		{"", []string{"transfer", "ann", "bob", "30", "--ref", "lent"}},
+		{"", []string{"account", "limit", "ann", "20"}},
+		{"is frozen already", []string{"account", "freeze", "ann"}},
+		{"is open already", []string{"account", "unfreeze", "ann"}},
+		{"has no account here", []string{"account", "close", "eve"}},
+		{"", []string{"allowance", "set", "ann", "3", "--currency", "GPU"}},
+		{"is open already", []string{"group", "open", "A"}},
+		{"", []string{"group", "set", "A", "--shared", "100", "--cluster", "bob"}},
+		{"", []string{"rate", "set", "CPU", "GPU", "2"}},
+		{"is there already", []string{"invite", "--uses", "2", "--credit", "5", "--out", at("course.ramp")}},
+		{"already exists", []string{"backup", at("tuesday.db")}},
+		{"", []string{"export"}},
+	} {
+		kills += killedAtAll(t, c.already, append(append([]string{"bank"}, c.args...), "--dir", bank)...)
+	}
+	onceInTheBooks(t, bank)
+	ramp(t, nil, "bank", "restore", at("tuesday.db"), "--verify", "--dir", bank)
+	if kills < 20 {
+		t.Errorf("%d kills are too few to say anything", kills)
+	}
+}
+
+// onceInTheBooks compares the accounts with what one of each order comes to. The same
+// orders once more, answered before, are new ones.
+func onceInTheBooks(t *testing.T, bank string) {
+	t.Helper()
+	want := map[string]string{"ann": "70", "bob": "30", "issuer": "-100"}
+	for range 2 {
+		var accounts []struct {
+			Name, Currency string
+			Balance        json.Number
+		}
+		ramp(t, &accounts, "bank", "balance", "--dir", bank)
+		for _, a := range accounts {
+			if a.Currency == "CPU" && want[a.Name] != "" && a.Balance.String() != want[a.Name] {
+				t.Errorf("%s has %s CPU, want %s", a.Name, a.Balance, want[a.Name])
+			}
+		}
+		ramp(t, nil, "bank", "credit", "ann", "100", "--ref", "salary", "--dir", bank)
+		ramp(t, nil, "bank", "transfer", "ann", "bob", "30", "--ref", "lent", "--dir", bank)
+		want = map[string]string{"ann": "140", "bob": "60", "issuer": "-200"}
+	}
+	if left, err := os.ReadDir(filepath.Join(bank, "pending")); err != nil || len(left) > 0 {
+		t.Errorf("orders that were answered are noted still: %v, %v", left, err)
+	}
+	ramp(t, nil, "bank", "audit", "--signatures", "--dir", bank)
+}
