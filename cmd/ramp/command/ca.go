@@ -3,6 +3,7 @@ package command
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
@@ -182,14 +183,35 @@ func issue(ca *identity.CA, name string, lifetime time.Duration, dir string) ([]
 	if path := filepath.Join(dir, agentCert); isThere(path) {
 		return nil, fail(exitUsage, "choose another directory, or remove it first", "%s is there already, with %s", path, filepath.Join(dir, agentKey))
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fail(exitUsage, "", "%w", err)
+	if isThere(filepath.Join(dir, agentKey)) {
+		j := joining{dir: dir, name: name}
+		key, err := j.ownKey()
+		if err != nil {
+			return nil, err
+		}
+		return certify(ca, name, lifetime, dir, key)
 	}
-	j := joining{dir: dir, name: name}
-	key, err := j.ownKey()
+	key, err := identity.NewKey(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
+	keyPEM, err := identity.KeyPEM(key)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ca.Issue(name, key.Public(), time.Now(), lifetime); err != nil { // before anything is written
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	if err := writeNew(filepath.Join(dir, agentKey), keyPEM, 0o600); err != nil {
+		return nil, err
+	}
+	return certify(ca, name, lifetime, dir, key)
+}
+
+func certify(ca *identity.CA, name string, lifetime time.Duration, dir string, key crypto.Signer) ([]byte, error) {
 	cert, err := ca.Issue(name, key.Public(), time.Now(), lifetime)
 	if err != nil {
 		return nil, fail(exitUsage, "", "%w", err)
