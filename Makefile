@@ -3,7 +3,7 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
-.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-real docs test-slurm test-etcd bench-slurm package check-package
+.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd bench-slurm package check-package
 
 all: build
 
@@ -42,8 +42,14 @@ mutants:
 
 # Hostile markets, seed by seed, until one breaks or it is interrupted.
 SOAK_FROM ?= 1
-soak: build mutants
+soak: build mutants soak-bank
 	$(RAMP) sim explore --faults heavy --resources 5 --users 4 --rate 12 --days 0.25 --seeds $(SOAK_FROM)-1000000000
+
+# A million random operations per policy on the ledger and its models, and every
+# byte of a small bank's file flipped.
+soak-bank:
+	$(GO) test -count=1 -timeout 4h -run 'TestModel|TestJobs|TestIncomes' ./bank/ledger -rapid.checks=5000
+	RAMP_FLIPS=all $(GO) test -count=1 -v -timeout 4h -run TestEveryFlippedByteIsFoundOrCarriesNothing ./bank/ledgerdb
 
 # The commands of the documents that 'make test' leaves out because they take minutes.
 docs:

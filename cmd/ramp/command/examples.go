@@ -85,6 +85,7 @@ func banksExamples() map[string]string {
 		"bank hold list":        "ramp bank hold list",
 		"bank dispute list":     "ramp bank dispute list --json",
 		"bank dispute settle":   "ramp bank dispute settle 25a6514d7191 1.5 --ref 'half of it ran'",
+		"user exchange":         "ramp user exchange CPU GPU 100 --least 25",
 		"user agree":            "ramp user agree p23",
 		"user dispute":          "ramp user dispute p23 --unit 1 --why 'it printed nothing'",
 		"bank policy":           "ramp bank policy\nramp bank policy CPU allowance --decay 0.01",

@@ -33,7 +33,7 @@ func commandGroups(parent string) []commandGroup {
 			{"Buy time", []string{"resources", "quote", "buy", "cancel"}},
 			{"Run programs in it", []string{"run", "jobs", "status", "logs", "fetch", "suspend", "resume", "kill"}},
 			{"What was bought", []string{"list", "show", "receipt", "trace"}},
-			{"Money", []string{"balance", "statement", "runway", "agree", "dispute"}},
+			{"Money", []string{"balance", "statement", "runway", "exchange", "agree", "dispute"}},
 		}
 	case "ramp resource":
 		return []commandGroup{

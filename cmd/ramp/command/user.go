@@ -15,7 +15,7 @@ daemon when it runs ('ramp user serve') and otherwise do the work themselves.`,
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/user below the data directory)")
 	c.AddCommand(newUserInit(), newUserQuote(), newUserBuy(), newUserList(), newUserShow(), newUserTrace(),
 		newUserReceipt(), newUserCancel(), newUserRun(), newUserJobs(), newUserStatus(), newUserLogs(),
-		newUserSuspend(), newUserResume(), newUserKill(), newUserAgree(), newUserDispute(), newUserFetch(), newUserResources(), newUserBalance(), newUserStatement(), newUserRunway(), newUserServe(), newConfig("user", configIn("user")))
+		newUserSuspend(), newUserResume(), newUserKill(), newUserExchange(), newUserAgree(), newUserDispute(), newUserFetch(), newUserResources(), newUserBalance(), newUserStatement(), newUserRunway(), newUserServe(), newConfig("user", configIn("user")))
 	return c
 }
 

@@ -176,6 +176,7 @@ func (u userAgent) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/buy", u.buy)
 	mux.HandleFunc("POST /v1/approve", handler(u.approve))
 	mux.HandleFunc("POST /v1/cancel", u.cancel)
+	mux.HandleFunc("POST /v1/exchange", handler(u.exchange))
 	mux.HandleFunc("POST /v1/usage", handler(u.usage))
 	mux.HandleFunc("POST /v1/resources", handler(u.resources))
 	mux.HandleFunc("POST /v1/balance", handler(u.balance))
