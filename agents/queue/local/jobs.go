@@ -134,8 +134,19 @@ func (c *cores) status(job message.Job) (protocol.JobStatus, error) {
 	return c.bury(job, s)
 }
 
-// bury ends a job whose keeper has died: what it has started is killed.
+// bury ends a job whose keeper has died: what it has started is killed. A keeper may
+// have come since that was seen, and even gone: none comes while the lock is had here.
 func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus, error) {
+	lock, err := tryLock(control(job, lockFileOf))
+	if err != nil {
+		return s, err
+	}
+	if lock != nil {
+		defer lock.Close() //nolint:errcheck // closing gives it up
+	}
+	if err := queue.ReadFile(control(job, stateFile), &s); err != nil || lock == nil || s.State.Over() {
+		return s, err
+	}
 	if err := killStrays(job.Dir); err != nil {
 		return s, err
 	}
@@ -145,19 +156,31 @@ func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus,
 
 // keeperLives reports whether somebody has the lock of a job.
 func keeperLives(job message.Job) (bool, error) {
-	f, err := os.OpenFile(control(job, lockFileOf), os.O_RDWR, 0)
+	lock, err := tryLock(control(job, lockFileOf))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+	if err != nil || lock == nil {
+		return err == nil, err
+	}
+	return false, lock.Close() // it was only tried
+}
+
+// tryLock takes the lock of a job together with all who look; nil if a keeper has
+// it. Closing the file gives it up.
+func tryLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // closing gives up a lock that was only tried
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return true, nil
+	if err == nil {
+		return f, nil
 	}
-	return false, err
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = nil
+	}
+	return nil, errors.Join(err, f.Close())
 }
 
 // Signal tells a job's keeper what to do.

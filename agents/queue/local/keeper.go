@@ -50,8 +50,8 @@ func Keep(dir string) error {
 		return err
 	}
 	lock, err := lockJob(control(probe, lockFileOf))
-	if lock == nil || err != nil {
-		return err // nil: another keeper has it
+	if err != nil {
+		return err
 	}
 	defer lock.Close() //nolint:errcheck // with the process at the latest
 	if _, err := os.Stat(control(probe, begunFile)); err == nil {
@@ -64,15 +64,15 @@ func Keep(dir string) error {
 	return k.run()
 }
 
-// lockJob takes the lock of a job and writes who has it; nil if another has.
+// lockJob takes the lock of a job and writes who has it. It waits for others: who
+// only looks has the lock for moments, and another keeper until the job is over.
 func lockJob(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, f.Close()
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 	}
 	if err == nil {
 		err = f.Truncate(0)

@@ -46,6 +46,42 @@ func TestJobs(t *testing.T) {
 	queuetest.RunJobs(t, func(tb testing.TB, dir string) queue.Driver { return open(tb, queuetest.Agent, dir) }, queuetest.Apart)
 }
 
+// Who looks at a job just when it begins neither takes it for lost nor keeps its
+// keeper from beginning.
+func TestWhoLooksDoesNotDisturb(t *testing.T) {
+	for i := range 40 {
+		job := message.Job{
+			ID: fmt.Sprint(i), Dir: t.TempDir(), Argv: []string{"/bin/true"},
+			Slot: protocol.Slot{Start: time.Now(), End: time.Now().Add(time.Minute), Cores: 1},
+		}
+		if err := os.MkdirAll(filepath.Join(job.Dir, "work"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		looked, done := sync.WaitGroup{}, make(chan struct{})
+		for range 4 {
+			looked.Go(func() {
+				for {
+					s, err := local.Status(job)
+					if err != nil || s.State == protocol.JobLost {
+						t.Errorf("job %d: %+v, %v", i, s, err)
+						return
+					}
+					select {
+					case <-done:
+						return
+					default:
+					}
+				}
+			})
+		}
+		if err := local.Start([]string{os.Args[0], keeps}, job); err != nil {
+			t.Error(err)
+		}
+		close(done)
+		looked.Wait()
+	}
+}
+
 func TestContract(t *testing.T) {
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver { return open(tb, queuetest.Agent, dir) })
 }

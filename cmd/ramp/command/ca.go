@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,15 +92,23 @@ func writeCA(dir string, ca *identity.CA) error {
 func writeNew(path string, b []byte, mode os.FileMode) error {
 	part := path + ".part"
 	if err := errors.Join(os.WriteFile(part, b, mode), os.Chmod(part, mode)); err != nil {
-		return errors.Join(fail(exitUsage, "", "%w", err), os.RemoveAll(part))
+		return errors.Join(cannotWrite(err), os.RemoveAll(part))
 	}
 	err := os.Link(part, path) // whole or not at all, and never over another
 	if errors.Is(err, fs.ErrExist) {
 		err = fail(exitUsage, "choose another name, or remove it first", "%s is there already", path)
 	} else if err != nil {
-		err = fail(exitUsage, "", "%w", err)
+		err = cannotWrite(err)
 	}
 	return errors.Join(err, os.Remove(part))
+}
+
+// cannotWrite tells a path that was badly chosen from a disk that does not take more.
+func cannotWrite(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EROFS) {
+		return fail(exitUsage, "", "%w", err)
+	}
+	return err
 }
 
 // said prints a result: as JSON, or in words.
