@@ -164,7 +164,8 @@ func (m *benchMarket) user() func() {
 
 func (m *benchMarket) seller(name string) func() {
 	cfg := resource.Config{
-		Credential: m.cast.Credential(name), Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 1 << 16},
+		TrustJournal: true,
+		Credential:   m.cast.Credential(name), Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 1 << 16},
 		Price: pricing.Band{Start: 40 * protocol.Credit, Min: 20 * protocol.Credit}, Terms: []protocol.Terms{m.cast.Terms()},
 		Heartbeat: time.Hour, TTL: time.Hour, BuyerCoreSeconds: 1 << 60,
 	}

@@ -15,6 +15,7 @@ const (
 	MaxHints        = 2       // in one reason
 	MaxSignature    = 1 << 20 // bytes of one CMS SignedData
 	MaxConversation = 128     // bytes of a conversation-id
+	MaxReservation  = 128     // bytes of a reservation's name
 	MaxGossipless   = 64      // sellers called over direct streams; more are called by gossip
 	MaxItems        = 1 << 15 // in all offers of one propose
 	MaxTerms        = 64      // banks and currencies in one presence or cfp

@@ -137,6 +137,10 @@ func (r *Role) handleAccount(now time.Time, m protocol.Message) protocol.Output 
 		return r.proof(m, body)
 	case message.FoundProof:
 		return r.passProof(m, body)
+	case message.SoldQuery:
+		return r.sold(m, body)
+	case message.SoldList:
+		return r.passSold(m, body)
 	}
 	return protocol.Output{} // presences of others, and answers that nobody awaits
 }

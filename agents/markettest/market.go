@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ramp/agents/resource"
+	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/message"
@@ -171,6 +172,13 @@ func (m *Market) send(from *party, msg protocol.Message) {
 			// happens to its agent; only the answer needs somebody to take it.
 			answer := from.batch.answer(m.clock(from), msg)
 			m.after(time.Millisecond, event{party: from, life: from.life, local: answer})
+		case protocol.LocalHistory:
+			if q, ok := msg.Body.(message.SoldLookup); ok {
+				sold, err := ledger.SoldIn(from.store, q.Seller, q.Query.Ends)
+				must(m.tb, err)
+				answer := msg.Reply(protocol.LocalHistory, protocol.Inform, message.SoldList{Sold: sold, Complete: true})
+				m.after(time.Millisecond, event{party: from, life: from.life, local: answer})
+			}
 		case protocol.LocalControl:
 			m.Progress = append(m.Progress, msg.Body.(message.Progress))
 		case protocol.Everyone:

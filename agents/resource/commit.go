@@ -57,6 +57,8 @@ func meant(m protocol.Message) bool {
 	switch m.Body.(type) {
 	case message.Reserved, message.Released, message.QueueChanged, message.SlotUsed:
 		return m.Sender == protocol.LocalQueue
+	case message.SoldList, message.BundleCopy:
+		return p == protocol.Inform && !m.Sender.Local()
 	case message.Confirmation:
 		return p == protocol.Confirm && !m.Sender.Local()
 	case message.Cancellation:

@@ -32,6 +32,10 @@ type Config struct {
 	BuyerCoreSeconds int64 // and the core-seconds per hour; a week of the machine
 	Cancellation     reserve.CancelPolicy
 
+	// TrustJournal: the journal is known to be complete. Otherwise the banks are asked
+	// at the start what they settled, and nothing is sold until all have answered.
+	TrustJournal bool
+
 	// Learnt is what is known of the machine's waits before the journal knows any;
 	// nil: nothing. It is not changed.
 	Learnt *forecast.Forecast
@@ -130,6 +134,7 @@ func (c Config) participant() reserve.ParticipantConfig {
 	return reserve.ParticipantConfig{
 		Self: c.Credential.ID, Terms: c.Terms, Modes: c.Modes, Notary: notary{c.Credential},
 		Hold: c.Hold, BuyerHolds: c.BuyerHolds, BuyerReserves: c.BuyerReserves, BuyerCoreSeconds: c.BuyerCoreSeconds, Cancellation: c.Cancellation,
+		TrustJournal: c.TrustJournal,
 	}
 }
 

@@ -88,7 +88,19 @@ func (r *Role) paused(now time.Time) (pause, bool) {
 	if p, ok := r.market.paused(now); ok {
 		return p, true
 	}
+	if bank, said, ok := r.promises.Unasked(); ok {
+		return pause{protocol.CodeUnavailable, unasked(bank, said), r.promises.Began()}, true
+	}
 	return r.banks.paused(now)
+}
+
+// unasked says which bank the seller waits for after a start.
+func unasked(bank protocol.AgentID, said string) string {
+	why := "the journal may lack what was sold: waiting until " + string(bank) + " has told which contracts name this seller"
+	if said != "" {
+		why += "; it said " + said
+	}
+	return why
 }
 
 // paused: without the batch system nothing is offered, and nothing on old news.

@@ -73,6 +73,7 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	if err := r.readTables(tables); err != nil {
 		return nil, protocol.Output{}, err
 	}
+	r.counter = max(r.counter, uint64(now.UnixMilli())) // above those of a journal that was lost
 	promises := cfg.participant()
 	promises.Book = &r.market
 	var out protocol.Output
@@ -124,7 +125,7 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 		}
 	case message.Presence:
 		r.banks.hear(now, m, body)
-		return protocol.Output{}
+		return r.promises.Heard(now, m.Sender)
 	case message.CallForProposals:
 		if m.Performative == protocol.CFP {
 			return r.call(now, m, body)

@@ -61,10 +61,11 @@ func (a *agents) id(name string) protocol.AgentID { return a.by[name].ID }
 
 func (a *agents) config() resource.Config {
 	return resource.Config{
-		Credential: a.by["atlas"],
-		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 100},
-		Price:      pricing.Band{Start: 40 * protocol.Credit, Min: 20 * protocol.Credit},
-		Terms:      []protocol.Terms{{Bank: a.id("bank"), Currency: "CRD"}},
+		TrustJournal: true,
+		Credential:   a.by["atlas"],
+		Properties:   protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 100},
+		Price:        pricing.Band{Start: 40 * protocol.Credit, Min: 20 * protocol.Credit},
+		Terms:        []protocol.Terms{{Bank: a.id("bank"), Currency: "CRD"}},
 	}
 }
 

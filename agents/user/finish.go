@@ -35,6 +35,7 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 	if c.State() == reserve.Settled {
 		p.view.Settled = true
 		p.mark(StateSettled)
+		r.keepSettled(now, p)
 		out := r.finish(now, p, StateSettled, "")
 		return out.Join(r.await(now, &p.row)).Join(r.beginRun(now, p))
 	}

@@ -28,16 +28,23 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 		return protocol.Output{}, err
 	}
 	var out protocol.Output
+	ends := map[string]keptContract{}
 	err = t.Each(TablePurchases, func(key string, value []byte) error {
 		row, err := ReadRow(value)
 		if err != nil {
 			return err
+		}
+		if row.Purchase.Settled {
+			noteEnds(ends, now, row.Purchase)
 		}
 		o, err := r.restoreRow(now, row, bundles)
 		out = out.Join(o)
 		return err
 	})
 	if err != nil {
+		return out, err
+	}
+	if err := r.restoreKept(now, t, ends); err != nil {
 		return out, err
 	}
 	runs, err := r.restoreRuns(t, now)

@@ -68,6 +68,7 @@ type Role struct {
 	endings   []string // keys of ended, oldest first
 	cancels   map[cancelKey]*cancellation
 	awaited   map[protocol.ContractID]*awaited
+	kept      []keptContract  // settled and not over, in order of end
 	runs      map[string]*run // programs that are not over, or not fetched
 }
 
@@ -147,6 +148,10 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 	case message.StageFault:
 		if m.Sender == protocol.LocalFiles {
 			return r.stageFault(now, body)
+		}
+	case message.BundleQuery:
+		if m.Performative == protocol.QueryRef {
+			return r.bundleCopy(m, body)
 		}
 	case message.Presence:
 		r.meet(now, m.Sender, m.Body, body)

@@ -37,12 +37,13 @@ func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error)
 		table string
 		read  func(key string, value []byte) error
 	}{
-		{TableState, a.state}, {TableLines, a.line}, {TableAccounts, a.account}, {TableEntries, a.entry},
+		{TableSoldFrom, a.soldFrom}, {TableState, a.state}, {TableLines, a.line}, {TableAccounts, a.account}, {TableEntries, a.entry},
 		{TablePolicies, a.setRow(TablePolicies)}, {TableGroups, a.setRow(TableGroups)}, {TableStanding, a.setRow(TableStanding)},
 		{TableAllowances, a.setRow(TableAllowances)}, {TableRates, a.setRow(TableRates)}, {TableRecovery, a.setRow(TableRecovery)},
 		{TableInvitations, a.setRow(TableInvitations)}, {TableEnrolments, a.setRow(TableEnrolments)},
 		{TableBalances, a.balance}, {TableHolds, a.hold}, {TableGathering, a.undecided},
 		{TableOutcomes, a.outcome}, {TableContracts, a.contract}, {TableRefunds, a.refund}, {TableIndex, a.index},
+		{TableSold, a.soldRow},
 	}
 	for _, r := range tables {
 		if r.table == TablePolicies {
@@ -121,6 +122,8 @@ type auditor struct {
 	lastHold uint64
 	decided  []mark
 	refunds  []mark
+
+	sold auditSold
 
 	contracts, refunded int // rows that agree with decided and refunds
 }
@@ -233,6 +236,7 @@ func (a *auditor) end() {
 			a.bad("%s sums to %s, not to zero", currency, creditString(sums[currency]))
 		}
 	}
+	a.endSold()
 	for _, n := range slices.Sorted(maps.Keys(a.holds)) {
 		a.bad("hold %d of %s is open, and not among the open holds", n, a.holds[n].amount())
 	}

@@ -28,6 +28,7 @@ func (a *auditor) entry(key string, value []byte) error {
 	a.followIncomes(&e)
 	a.carry(&e)
 	a.mark(&e, value)
+	a.sold.settles(&e)
 	a.followHold(&e)
 	a.followAct(&e)
 	return nil

@@ -69,6 +69,7 @@ func (l *Ledger) mayPayNow(now time.Time, g *gathering, purse *purse) error {
 
 // carryOut settles a bundle: it is paid now, or each unit is held.
 func (c *change) carryOut(now time.Time, k contractKey, g *gathering, b *protocol.Bundle, p plan) protocol.Receipt {
+	c.noteSold(k, b)
 	if b.Mode != protocol.ModeOnReservation {
 		return c.reserve(now, k, g, b, p)
 	}

@@ -33,6 +33,9 @@ type Ledger struct {
 	quoted   map[protocol.AgentID]int // open quotes per user
 	recovery bool
 
+	soldFrom  uint64 // first entry that has rows in TableSold; zero: all have
+	soldBegun bool   // and that is saved
+
 	invitations map[TokenHash]*invited
 	enrolled    map[string]Enrolment // by the key's fingerprint
 

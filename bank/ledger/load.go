@@ -25,12 +25,15 @@ func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
 		{TablePolicies, l.loadPolicy}, {TableStanding, l.loadStanding}, {TableGroups, l.loadGroup},
 		{TableBalances, l.loadBalance}, {TableAllowances, l.loadAllowance}, {TableRates, l.loadRate},
 		{TableQuotes, l.loadQuote}, {TableRecovery, l.loadRecovery}, {TableHolds, l.loadHold}, {TableGathering, l.loadGathering},
-		{TableCopies, l.loadCopies}, {TableOutcomes, l.loadOutcome},
+		{TableCopies, l.loadCopies}, {TableOutcomes, l.loadOutcome}, {TableSoldFrom, l.loadSoldFrom},
 	}
 	for _, r := range reads {
 		if err := t.Each(r.table, r.read); err != nil {
 			return nil, fmt.Errorf("load ledger: table %s: %w", r.table, err)
 		}
+	}
+	if !l.soldBegun && l.state.floorEntry == 0 && l.outcomes.len() == 0 {
+		l.soldFrom = 0 // nothing was ever decided
 	}
 	return l, nil
 }
@@ -60,6 +63,7 @@ func (l *Ledger) loadState(_ string, value []byte) error {
 		return fmt.Errorf("the ledger belongs to bank %s, not %s", s.Bank, l.cfg.Bank)
 	}
 	l.state = s
+	l.soldFrom = s.Entry + 1 // unless there is a row that says otherwise
 	return nil
 }
 

@@ -31,6 +31,8 @@ const (
 	TableIndex       = "index"       // line and last entry number -> entry numbers of a line
 	TableContracts   = "contracts"   // contract -> number of the entry that decided
 	TableRefunds     = "refunds"     // contract and unit -> number of the refund's entry
+	TableSold        = "sold"        // seller, end and contract -> its reservations in it
+	TableSoldFrom    = "sold-from"   // live: one row, the first entry that has rows in TableSold
 )
 
 // StateKey is the key of the one row of TableState.

@@ -97,6 +97,9 @@ func untrusted(msg protocol.Message) protocol.Message {
 	case message.Readmission:
 		b.Receipt, b.Bundle = plainReceipt(b.Receipt), bundle(b.Bundle)
 		msg.Body = b
+	case message.BundleCopy:
+		b.Bundle = bundle(b.Bundle)
+		msg.Body = b
 	case message.JobVerdict:
 		msg.Body = message.JobVerdict{Signed: plainNote(b.Signed)}
 	case message.Vouched:

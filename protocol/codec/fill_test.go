@@ -186,6 +186,10 @@ func samples() []sample {
 		{protocol.Request, request, message.Launch{}},
 		{protocol.Request, request, message.LaunchOrder{}},
 		{protocol.Inform, request, message.LaunchStatus{}},
+		{protocol.QueryRef, request, message.SoldQuery{}},
+		{protocol.Inform, request, message.SoldList{}},
+		{protocol.QueryRef, request, message.BundleQuery{}},
+		{protocol.Inform, request, message.BundleCopy{}},
 	}
 }
 

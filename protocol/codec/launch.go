@@ -20,7 +20,7 @@ func setLaunchBody(e *wire.Envelope, body protocol.Body) bool {
 	case message.LaunchStatus:
 		e.Body = &wire.Envelope_LaunchStatus{LaunchStatus: launchStatusToWire(b)}
 	default:
-		return false
+		return setSoldBody(e, body)
 	}
 	return true
 }
@@ -34,7 +34,7 @@ func (r *reader) launchBody(e *wire.Envelope) protocol.Body {
 	case *wire.Envelope_LaunchStatus:
 		return r.launchStatus(b.LaunchStatus)
 	}
-	return nil
+	return r.soldBody(e)
 }
 
 func launchToWire(l message.Launch) *wire.Launch {

@@ -58,14 +58,18 @@ func allowedBank(body protocol.Body, act protocol.Performative) bool {
 	return allowedLaunch(body, act)
 }
 
-// allowedLaunch is the part of the table for what runs in a slot, under
-// fipa-request.
+// allowedLaunch is the part of the table for what runs in a slot, and for what
+// a seller asks that has lost its journal, under fipa-request.
 func allowedLaunch(body protocol.Body, act protocol.Performative) bool {
 	switch body.(type) {
 	case message.Launch, message.LaunchOrder:
 		return act == protocol.Request
 	case message.LaunchStatus:
 		return among(act, protocol.Agree, protocol.Inform)
+	case message.SoldQuery, message.BundleQuery:
+		return act == protocol.QueryRef
+	case message.SoldList, message.BundleCopy:
+		return act == protocol.Inform
 	}
 	return false
 }

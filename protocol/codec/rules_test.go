@@ -47,6 +47,10 @@ proof:             inform/fipa-request
 launch:            request/fipa-request
 launch-order:      request/fipa-request
 launch-status:     agree/fipa-request inform/fipa-request
+sold-query:        query-ref/fipa-request
+sold-list:         inform/fipa-request
+bundle-query:      query-ref/fipa-request
+bundle-copy:       inform/fipa-request
 `
 
 func TestOnlyTheStagesOfTheProtocolAreAllowed(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type bundle protocol.Bundle
 
 // MaxReservation bounds a reservation's name in bytes.
-const MaxReservation = 128
+const MaxReservation = protocol.MaxReservation
 
 // Bounds of a nonce, in hex digits.
 const (

@@ -27,16 +27,23 @@ import (
 // A countersigned unit is kept until a decision signed by the bank named in the
 // bundle is there, whoever brings it.
 type Participant struct {
-	cfg       ParticipantConfig
-	deals     map[dealKey]*deal
-	order     []*deal // in order of creation, or of key after a restart
-	claims    map[string]*claim
-	contracts map[protocol.ContractID]*deal
-	buyers    map[protocol.AgentID]*buyerHolds
-	strangers map[string]protocol.Slot // reservations that an older journal must have made
-	counter   uint64                   // of reservations ever made
-	counted   uint64                   // as the journal has it
-	unsold    int                      // claims reserving, held or countersigned
+	cfg        ParticipantConfig
+	deals      map[dealKey]*deal
+	order      []*deal // in order of creation, or of key after a restart
+	claims     map[string]*claim
+	contracts  map[protocol.ContractID]*deal
+	buyers     map[protocol.AgentID]*buyerHolds
+	strangers  map[string]protocol.Slot // reservations that an older journal must have made
+	began      time.Time                // this life
+	final      time.Time                // from then on nothing of an earlier life can be settled
+	inquiries  []*inquiry               // one for each bank; none: the journal is trusted
+	restored   []*claim                 // from the journal, while banks are asked about it
+	found      map[protocol.ContractID]*found
+	foundUnits map[string]*found // by reservation
+	counter    uint64            // of reservations ever made
+	counted    uint64            // as the journal has it
+	forgotten  uint64            // the highest that the journal had at the start
+	unsold     int               // claims reserving, held or countersigned
 }
 
 // Notary signs as the seller, deterministically: now is the signing time.
@@ -67,6 +74,9 @@ type ParticipantConfig struct {
 	BuyerReserves    int   // of them, not granted by the batch system yet, 1..MaxUnsold
 	BuyerCoreSeconds int64 // core-seconds of slots per hour, 1..2⁶⁰
 	Cancellation     CancelPolicy
+	// TrustJournal: the journal is known to be complete, and no bank is asked at the
+	// start what it settled.
+	TrustJournal bool
 }
 
 // CancelPolicy says whether a settled unit can be given back.
@@ -151,7 +161,10 @@ func (p *Participant) end(t *turn) protocol.Output {
 			p.forget(d)
 		}
 	}
-	t.out.WakeAt = p.alarm(t)
+	t.out.WakeAt = protocol.Earlier(p.alarm(t), p.foundDue())
+	for _, q := range p.inquiries {
+		t.out.WakeAt = protocol.Earlier(t.out.WakeAt, p.inquiryDue(q))
+	}
 	return t.out
 }
 
@@ -199,7 +212,12 @@ func (p *Participant) Receive(now time.Time, m protocol.Message) (protocol.Outpu
 	case message.UnitCancellation:
 		p.cancelUnit(t, m, body)
 	case message.Refusal:
+		p.notAnswered(m, body)
 		p.refused(t, m, body)
+	case message.SoldList:
+		p.soldList(t, m, body)
+	case message.BundleCopy:
+		p.bundleCopy(t, body.Bundle)
 	default:
 		return protocol.Output{}, false
 	}
@@ -216,6 +234,8 @@ func (p *Participant) Wake(now time.Time) protocol.Output {
 			p.wakeDeal(t, d)
 		}
 	}
+	p.inquire(t)
+	p.wakeFound(t)
 	p.forgetStrangers(t)
 	p.forgetBuyers(now)
 	return p.end(t)

@@ -60,6 +60,7 @@ type claim struct {
 	releasing bool       // the batch system has still to be told, or to confirm
 	refund    *refundDue // asked of the bank
 	granted   time.Time  // by the batch system; zero after a restart
+	unsure    bool       // the journal has it as not sold, and may be older than its sale
 	reserved  bool       // granted, while the offer's other units are not
 	remaking  bool       // lost after settlement, asked for again
 	retryAt   time.Time  // of whatever the claim waits for
@@ -170,6 +171,9 @@ func (d *deal) due() time.Time {
 func (c *claim) due() time.Time {
 	switch c.state {
 	case ClaimReserving, ClaimHeld:
+		if c.unsure {
+			return time.Time{} // the banks are asked when its hold is over
+		}
 		return c.holdUntil
 	case ClaimFreed:
 		if !c.releasing && !c.named {

@@ -89,6 +89,9 @@ func (p *Participant) becomeDecided(t *turn, d *deal, r *contract.VerifiedReceip
 	t.save(receiptRecord(*r))
 	t.touch(d)
 	for _, c := range p.promised(d) {
+		if c.state != ClaimCountersigned {
+			continue // over before the journal was lost
+		}
 		if r.Outcome == protocol.OutcomeSettled {
 			p.bought(t.now, c)
 			c.become(t.now, ClaimSold, "")
@@ -99,7 +102,9 @@ func (p *Participant) becomeDecided(t *turn, d *deal, r *contract.VerifiedReceip
 	t.send(p.informUser(d))
 	if pr.lost && r.Outcome == protocol.OutcomeSettled {
 		for _, c := range p.promised(d) {
-			p.remake(t, c)
+			if c.state == ClaimSold {
+				p.remake(t, c)
+			}
 		}
 	}
 }

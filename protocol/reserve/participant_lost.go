@@ -14,6 +14,7 @@ import (
 // is in the batch system iff the journal says held, countersigned or sold.
 func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
 	t.all = true
+	p.remakeFound(t, q)
 	there := map[string]bool{}
 	for _, r := range q.Reservations {
 		if !r.Mine {
@@ -49,19 +50,34 @@ func (c *claim) missing(at time.Time) bool {
 // have. Everything is saved before it is asked for, so the journal has forgotten
 // it, and it can go. But if it is newer than the journal, the journal was lost or
 // restored, and a bank may have a contract for it: it is left alone, counted as
-// busy by the batch system itself, until its own end.
+// busy by the batch system itself, until the banks know of no contract for it that
+// could still come; if they are not asked, until its own end.
 func (p *Participant) unknown(t *turn, r message.QueueReservation) {
-	if _, ok := p.strangers[r.ID]; ok || len(p.strangers) >= maxStrangers {
-		return // beyond the bound it is left alone as well
-	}
-	if n, ok := counterOf(r.ID); ok && n <= p.counter {
+	_, noted := p.strangers[r.ID]
+	n, ok := counterOf(r.ID)
+	switch {
+	case p.foundUnits[r.ID] != nil:
+		return // sold
+	case p.settled() && !p.partial(), !noted && ok && p.forgot(n):
 		t.send(p.queue(message.Release{ID: r.ID}))
 		return
-	} else if ok {
-		p.counter = n // never make this ID again
+	case noted || len(p.strangers) >= maxStrangers:
+		return // beyond the bound it is left alone as well
+	}
+	if ok {
+		p.counter = max(p.counter, n) // never make this ID again
 	}
 	p.strangers[r.ID] = r.Slot
 	t.save(strangerRecord(r.ID, &r.Slot))
+}
+
+// forgot reports whether the journal knew of a reservation and had forgotten it:
+// it was not sold.
+func (p *Participant) forgot(n uint64) bool {
+	if p.cfg.TrustJournal {
+		return n <= p.counter
+	}
+	return n <= p.forgotten && !p.asOf().IsZero()
 }
 
 // counterOf is the last part of a reservation's ID.
@@ -91,6 +107,9 @@ func (p *Participant) lost(t *turn, c *claim) {
 	d := c.deal
 	switch c.state {
 	case ClaimHeld:
+		if c.unsure {
+			return // it may be sold
+		}
 		p.failVote(t, d, c.offer, nil, "lost by the batch system")
 		p.failPending(t, d, protocol.Reason{Code: protocol.CodeUnavailable, Unit: c.item.Unit, Note: "lost by the batch system"})
 	case ClaimCountersigned:

@@ -231,6 +231,9 @@ func (p *Participant) Reservations() []message.ReservationLine {
 			list = append(list, c.line())
 		}
 	}
+	for _, f := range p.found { // sorted below
+		list = append(list, f.lines()...)
+	}
 	slices.SortFunc(list, func(a, b message.ReservationLine) int {
 		if n := a.Slot.Start.Compare(b.Slot.Start); n != 0 {
 			return n
@@ -265,7 +268,7 @@ func (c *claim) line() message.ReservationLine {
 // Promised counts the units that are reserving, held, in doubt, or sold and not
 // over at an instant.
 func (p *Participant) Promised(now time.Time) int {
-	n := 0
+	n := len(p.foundUnits)
 	for _, c := range p.claims { // in any order: it is a count
 		if c.unsold() || c.state == ClaimSold && c.item.Slot.End.After(now) {
 			n++

@@ -128,6 +128,10 @@ func refundTag(c *claim) string { return "refund-" + strconv.Itoa(c.item.Unit) }
 func (p *Participant) refunded(t *turn, d *deal, r *contract.VerifiedReceipt) {
 	for _, c := range p.promised(d) {
 		done := slices.ContainsFunc(r.Refunds, func(f protocol.Refund) bool { return f.Unit == c.item.Unit })
+		if done && c.refund == nil && c.state == ClaimSold {
+			p.givenBack(t, d, c, r)
+			continue
+		}
 		if !done || c.refund == nil || c.refund.paid {
 			continue
 		}
@@ -145,6 +149,14 @@ func (p *Participant) refunded(t *turn, d *deal, r *contract.VerifiedReceipt) {
 		}
 		t.send(p.informCancelled(c, request))
 	}
+}
+
+// givenBack takes a refund that the journal knows nothing of: it is older.
+func (p *Participant) givenBack(t *turn, d *deal, c *claim, r *contract.VerifiedReceipt) {
+	d.contract.receipt = r
+	t.save(receiptRecord(*r))
+	c.become(t.now, ClaimCancelled, "given back before the journal was restored")
+	p.release(t, c)
 }
 
 // informCancelled tells the buyer that the bank has given the money back.

@@ -21,12 +21,17 @@ func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time
 	p := &Participant{
 		cfg: cfg, deals: map[dealKey]*deal{}, claims: map[string]*claim{},
 		contracts: map[protocol.ContractID]*deal{}, buyers: map[protocol.AgentID]*buyerHolds{},
-		strangers: map[string]protocol.Slot{},
+		strangers: map[string]protocol.Slot{}, found: map[protocol.ContractID]*found{}, foundUnits: map[string]*found{},
+		began: now, final: now.Add(MaxHold + protocol.ClockSkew),
 	}
 	if err := p.restore(tables, now); err != nil {
 		return nil, protocol.Output{}, err
 	}
+	if !cfg.TrustJournal {
+		p.inquiries = inquiries(cfg.Terms)
+	}
 	t := &turn{now: now, all: true}
+	p.inquire(t)
 	for _, d := range slices.Clone(p.order) {
 		p.resume(t, d)
 	}
@@ -42,6 +47,7 @@ func (p *Participant) restore(tables protocol.Tables, now time.Time) error {
 	}{
 		{TableCounter, p.readCounter},
 		{TableStrangers, p.readStranger},
+		{TableFound, func(key string, value []byte) error { return p.readFound(key, value, now) }},
 		{TableSales, func(key string, value []byte) error { return readSale(key, value, sales) }},
 		{TableReceipts, func(key string, value []byte) error { return readReceipt(key, value, receipts) }},
 		{TableDeals, func(_ string, value []byte) error { return p.readDeal(value, sales, receipts, now) }},
@@ -61,7 +67,7 @@ func (p *Participant) restore(tables protocol.Tables, now time.Time) error {
 
 func (p *Participant) readCounter(_ string, value []byte) (err error) {
 	p.counter, err = strconv.ParseUint(string(value), 10, 64)
-	p.counted = p.counter
+	p.counted, p.forgotten = p.counter, p.counter
 	return err
 }
 
@@ -155,6 +161,10 @@ func (p *Participant) readClaim(d *deal, s savedClaim, now time.Time) error {
 		c.refund.signed.Signer.ID = p.cfg.Self
 	}
 	p.readJob(c, s)
+	c.unsure = !p.cfg.TrustJournal && (c.state == ClaimReserving || c.state == ClaimHeld)
+	if !p.cfg.TrustJournal {
+		p.restored = append(p.restored, c)
+	}
 	d.claims = append(d.claims, c)
 	p.claims[c.id] = c
 	if c.blocks() && c.item.Slot.End.After(now) {

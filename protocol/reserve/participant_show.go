@@ -1,5 +1,7 @@
 package reserve
 
+import "time"
+
 // Strangers counts the reservations with the seller's mark that its journal does
 // not have and that are left alone.
 func (p *Participant) Strangers() int { return len(p.strangers) }
@@ -14,3 +16,6 @@ func (p *Participant) Owed() int {
 	}
 	return n
 }
+
+// Began is when this life of the seller began.
+func (p *Participant) Began() time.Time { return p.began }

@@ -68,9 +68,10 @@ func newWorld(t *testing.T) *world {
 		must(t, err)
 	}
 	w.cfg = reserve.ParticipantConfig{
-		Self:  w.id("atlas"),
-		Terms: []protocol.Terms{{Bank: w.id("bank"), Currency: "CRD"}},
-		Modes: []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}, Notary: w,
+		TrustJournal: true, // unless a transcript says: start asks=yes
+		Self:         w.id("atlas"),
+		Terms:        []protocol.Terms{{Bank: w.id("bank"), Currency: "CRD"}},
+		Modes:        []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}, Notary: w,
 		Hold: time.Minute, BuyerHolds: 4, BuyerReserves: 4, BuyerCoreSeconds: 100 * 3600,
 		Cancellation: reserve.CancelPolicy{Allowed: true, Before: time.Minute, FeePerMille: 100},
 	}
@@ -230,6 +231,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	case "start":
 		w.cfg.BuyerHolds = a.number("holds", w.cfg.BuyerHolds)
 		w.cfg.BuyerReserves = a.number("reserves", w.cfg.BuyerReserves)
+		w.cfg.TrustJournal = a.text("asks", "no") == "no"
 		w.cfg.Cancellation.Allowed = a.text("cancel", "yes") == "yes"
 		return w.start(t, a.number("cores", 100))
 	case "crash":

@@ -295,7 +295,7 @@ func (p *Participant) cancel(t *turn, m protocol.Message, body message.Cancellat
 // ends too: nothing has been signed.
 func (p *Participant) expire(t *turn, d *deal) {
 	for _, c := range d.claims {
-		if (c.state != ClaimReserving && c.state != ClaimHeld) || t.now.Before(c.holdUntil) {
+		if (c.state != ClaimReserving && c.state != ClaimHeld) || c.unsure || t.now.Before(c.holdUntil) {
 			continue
 		}
 		late := protocol.Reason{Code: protocol.CodeUnavailable, Unit: c.item.Unit, Note: "the batch system did not answer in time"}

@@ -24,7 +24,8 @@ func foreign(s *market.Stage) {
 		panic(fmt.Sprintf("adversary: %s: %v", s.Name, err))
 	}
 	cfg := resource.Config{
-		Credential: cred, Price: cheap(), Terms: []protocol.Terms{s.Cast().Terms()},
+		TrustJournal: true, // no bank answers it
+		Credential:   cred, Price: cheap(), Terms: []protocol.Terms{s.Cast().Terms()},
 		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: sellerCores},
 	}
 	h := s.Add(sim.Spec{

@@ -22,7 +22,8 @@ const sellerCores = 1024
 func seller(s *market.Stage, name string, price pricing.Band, bend func(*bent)) *sim.Host {
 	cred := s.Cast().Credential(name)
 	cfg := resource.Config{
-		Credential: cred, Price: price, Terms: []protocol.Terms{s.Cast().Terms()},
+		TrustJournal: true,
+		Credential:   cred, Price: price, Terms: []protocol.Terms{s.Cast().Terms()},
 		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: sellerCores},
 		Heartbeat:  s.Config().Heartbeat, TTL: 3 * s.Config().Heartbeat,
 	}

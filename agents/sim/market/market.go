@@ -97,6 +97,7 @@ func (m *Market) addBank() {
 	cfg := bank.Config{ID: m.Cast.ID(BankName), Currencies: []string{Currency}, Heartbeat: m.cfg.Heartbeat}
 	m.bank = m.World.Add(sim.Spec{
 		Name: BankName, Credential: m.Cast.Credential(BankName), Standby: true, Unavailable: unavailable(cfg.ID),
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalHistory: past{&m.bank}},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			return bank.New(cfg, t, now)
 		},

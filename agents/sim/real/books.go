@@ -271,7 +271,8 @@ func (b *books) readSite(dir, name string, now time.Time) (siteBook, error) {
 	}
 	defer j.Close()
 	cfg := resource.Config{
-		Credential: cred, Properties: protocol.Properties{Cores: b.Cores}, Price: pricing.Band{Start: protocol.Credit, Min: protocol.Credit},
+		TrustJournal: true, // it is only read
+		Credential:   cred, Properties: protocol.Properties{Cores: b.Cores}, Price: pricing.Band{Start: protocol.Credit, Min: protocol.Credit},
 		Terms: []protocol.Terms{{Bank: b.bank.id, Currency: b.Currency}},
 	}
 	role, _, err := resource.New(cfg, j, now) // what it would do next is not done

@@ -151,6 +151,9 @@ func (b *bankNode) lookUp(m protocol.Message) (protocol.Body, error) {
 		return message.FoundOutcome{Found: found.Found, Receipt: found.Receipt, AsOf: found.AsOf}, err
 	case message.StatementQuery:
 		return b.statement(q)
+	case message.SoldLookup:
+		page, err := b.db.Sold(q.Seller, q.Query.Ends, q.Query.After)
+		return message.SoldList(page), err
 	case message.ProofLookup:
 		return b.prove(q)
 	}

@@ -71,6 +71,10 @@ type Envelope struct {
 	//	*Envelope_LaunchStatus
 	//	*Envelope_ProofQuery
 	//	*Envelope_Proof
+	//	*Envelope_SoldQuery
+	//	*Envelope_SoldList
+	//	*Envelope_BundleQuery
+	//	*Envelope_BundleCopy
 	Body          isEnvelope_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -457,6 +461,42 @@ func (x *Envelope) GetProof() *Proof {
 	return nil
 }
 
+func (x *Envelope) GetSoldQuery() *SoldQuery {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_SoldQuery); ok {
+			return x.SoldQuery
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetSoldList() *SoldList {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_SoldList); ok {
+			return x.SoldList
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetBundleQuery() *BundleQuery {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_BundleQuery); ok {
+			return x.BundleQuery
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetBundleCopy() *BundleCopy {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_BundleCopy); ok {
+			return x.BundleCopy
+		}
+	}
+	return nil
+}
+
 type isEnvelope_Body interface {
 	isEnvelope_Body()
 }
@@ -589,6 +629,22 @@ type Envelope_Proof struct {
 	Proof *Proof `protobuf:"bytes,51,opt,name=proof,proto3,oneof"`
 }
 
+type Envelope_SoldQuery struct {
+	SoldQuery *SoldQuery `protobuf:"bytes,52,opt,name=sold_query,json=soldQuery,proto3,oneof"`
+}
+
+type Envelope_SoldList struct {
+	SoldList *SoldList `protobuf:"bytes,53,opt,name=sold_list,json=soldList,proto3,oneof"`
+}
+
+type Envelope_BundleQuery struct {
+	BundleQuery *BundleQuery `protobuf:"bytes,54,opt,name=bundle_query,json=bundleQuery,proto3,oneof"`
+}
+
+type Envelope_BundleCopy struct {
+	BundleCopy *BundleCopy `protobuf:"bytes,55,opt,name=bundle_copy,json=bundleCopy,proto3,oneof"`
+}
+
 func (*Envelope_Presence) isEnvelope_Body() {}
 
 func (*Envelope_Cfp) isEnvelope_Body() {}
@@ -652,6 +708,14 @@ func (*Envelope_LaunchStatus) isEnvelope_Body() {}
 func (*Envelope_ProofQuery) isEnvelope_Body() {}
 
 func (*Envelope_Proof) isEnvelope_Body() {}
+
+func (*Envelope_SoldQuery) isEnvelope_Body() {}
+
+func (*Envelope_SoldList) isEnvelope_Body() {}
+
+func (*Envelope_BundleQuery) isEnvelope_Body() {}
+
+func (*Envelope_BundleCopy) isEnvelope_Body() {}
 
 type Terms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2713,6 +2777,358 @@ func (x *Proof) GetDocument() []byte {
 	return nil
 }
 
+type SoldQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ends          int64                  `protobuf:"fixed64,1,opt,name=ends,proto3" json:"ends,omitempty"`
+	After         string                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SoldQuery) Reset() {
+	*x = SoldQuery{}
+	mi := &file_wire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SoldQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SoldQuery) ProtoMessage() {}
+
+func (x *SoldQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SoldQuery.ProtoReflect.Descriptor instead.
+func (*SoldQuery) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *SoldQuery) GetEnds() int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
+}
+
+func (x *SoldQuery) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+type SoldUnit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Unit          int64                  `protobuf:"varint,1,opt,name=unit,proto3" json:"unit,omitempty"`
+	Reservation   string                 `protobuf:"bytes,2,opt,name=reservation,proto3" json:"reservation,omitempty"`
+	Start         int64                  `protobuf:"fixed64,3,opt,name=start,proto3" json:"start,omitempty"`
+	End           int64                  `protobuf:"fixed64,4,opt,name=end,proto3" json:"end,omitempty"`
+	Cores         int64                  `protobuf:"varint,5,opt,name=cores,proto3" json:"cores,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SoldUnit) Reset() {
+	*x = SoldUnit{}
+	mi := &file_wire_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SoldUnit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SoldUnit) ProtoMessage() {}
+
+func (x *SoldUnit) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SoldUnit.ProtoReflect.Descriptor instead.
+func (*SoldUnit) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SoldUnit) GetUnit() int64 {
+	if x != nil {
+		return x.Unit
+	}
+	return 0
+}
+
+func (x *SoldUnit) GetReservation() string {
+	if x != nil {
+		return x.Reservation
+	}
+	return ""
+}
+
+func (x *SoldUnit) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *SoldUnit) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *SoldUnit) GetCores() int64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+type Sold struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contract      string                 `protobuf:"bytes,1,opt,name=contract,proto3" json:"contract,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Conversation  string                 `protobuf:"bytes,3,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Ends          int64                  `protobuf:"fixed64,4,opt,name=ends,proto3" json:"ends,omitempty"`
+	Units         []*SoldUnit            `protobuf:"bytes,5,rep,name=units,proto3" json:"units,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sold) Reset() {
+	*x = Sold{}
+	mi := &file_wire_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sold) ProtoMessage() {}
+
+func (x *Sold) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sold.ProtoReflect.Descriptor instead.
+func (*Sold) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Sold) GetContract() string {
+	if x != nil {
+		return x.Contract
+	}
+	return ""
+}
+
+func (x *Sold) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Sold) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *Sold) GetEnds() int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
+}
+
+func (x *Sold) GetUnits() []*SoldUnit {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
+type SoldList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sold          []*Sold                `protobuf:"bytes,1,rep,name=sold,proto3" json:"sold,omitempty"`
+	More          bool                   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	Complete      bool                   `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SoldList) Reset() {
+	*x = SoldList{}
+	mi := &file_wire_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SoldList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SoldList) ProtoMessage() {}
+
+func (x *SoldList) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SoldList.ProtoReflect.Descriptor instead.
+func (*SoldList) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SoldList) GetSold() []*Sold {
+	if x != nil {
+		return x.Sold
+	}
+	return nil
+}
+
+func (x *SoldList) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *SoldList) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+type BundleQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Contract      string                 `protobuf:"bytes,1,opt,name=contract,proto3" json:"contract,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BundleQuery) Reset() {
+	*x = BundleQuery{}
+	mi := &file_wire_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BundleQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BundleQuery) ProtoMessage() {}
+
+func (x *BundleQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BundleQuery.ProtoReflect.Descriptor instead.
+func (*BundleQuery) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *BundleQuery) GetContract() string {
+	if x != nil {
+		return x.Contract
+	}
+	return ""
+}
+
+type BundleCopy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bundle        []byte                 `protobuf:"bytes,1,opt,name=bundle,proto3" json:"bundle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BundleCopy) Reset() {
+	*x = BundleCopy{}
+	mi := &file_wire_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BundleCopy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BundleCopy) ProtoMessage() {}
+
+func (x *BundleCopy) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BundleCopy.ProtoReflect.Descriptor instead.
+func (*BundleCopy) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *BundleCopy) GetBundle() []byte {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
 type StatementLine struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entry         uint64                 `protobuf:"varint,1,opt,name=entry,proto3" json:"entry,omitempty"`
@@ -2729,7 +3145,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +3157,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +3170,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StatementLine) GetEntry() uint64 {
@@ -2824,7 +3240,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +3252,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +3265,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Statement) GetAccount() string {
@@ -2883,7 +3299,7 @@ type JobReport struct {
 
 func (x *JobReport) Reset() {
 	*x = JobReport{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +3311,7 @@ func (x *JobReport) String() string {
 func (*JobReport) ProtoMessage() {}
 
 func (x *JobReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +3324,7 @@ func (x *JobReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
 func (*JobReport) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *JobReport) GetRecord() []byte {
@@ -2934,7 +3350,7 @@ type JobVerdict struct {
 
 func (x *JobVerdict) Reset() {
 	*x = JobVerdict{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3362,7 @@ func (x *JobVerdict) String() string {
 func (*JobVerdict) ProtoMessage() {}
 
 func (x *JobVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3375,7 @@ func (x *JobVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobVerdict.ProtoReflect.Descriptor instead.
 func (*JobVerdict) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *JobVerdict) GetVerdict() []byte {
@@ -2981,7 +3397,7 @@ type VoucherRequest struct {
 
 func (x *VoucherRequest) Reset() {
 	*x = VoucherRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +3409,7 @@ func (x *VoucherRequest) String() string {
 func (*VoucherRequest) ProtoMessage() {}
 
 func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +3422,7 @@ func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoucherRequest.ProtoReflect.Descriptor instead.
 func (*VoucherRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *VoucherRequest) GetConversation() string {
@@ -3046,7 +3462,7 @@ type Voucher struct {
 
 func (x *Voucher) Reset() {
 	*x = Voucher{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3474,7 @@ func (x *Voucher) String() string {
 func (*Voucher) ProtoMessage() {}
 
 func (x *Voucher) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3487,7 @@ func (x *Voucher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voucher.ProtoReflect.Descriptor instead.
 func (*Voucher) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Voucher) GetVoucher() []byte {
@@ -3093,7 +3509,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3105,7 +3521,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3534,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *QuoteRequest) GetId() string {
@@ -3158,7 +3574,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3586,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3599,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ExchangeRequest) GetId() string {
@@ -3202,7 +3618,7 @@ type Quote struct {
 
 func (x *Quote) Reset() {
 	*x = Quote{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3214,7 +3630,7 @@ func (x *Quote) String() string {
 func (*Quote) ProtoMessage() {}
 
 func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3227,7 +3643,7 @@ func (x *Quote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quote.ProtoReflect.Descriptor instead.
 func (*Quote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Quote) GetQuote() []byte {
@@ -3247,7 +3663,7 @@ type Readmission struct {
 
 func (x *Readmission) Reset() {
 	*x = Readmission{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3675,7 @@ func (x *Readmission) String() string {
 func (*Readmission) ProtoMessage() {}
 
 func (x *Readmission) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3688,7 @@ func (x *Readmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readmission.ProtoReflect.Descriptor instead.
 func (*Readmission) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Readmission) GetReceipt() []byte {
@@ -3301,7 +3717,7 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +3729,7 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +3742,7 @@ func (x *StagedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
 func (*StagedFile) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StagedFile) GetPath() string {
@@ -3367,7 +3783,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3795,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3808,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Param) GetName() string {
@@ -3424,7 +3840,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3852,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3865,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Launch) GetContract() string {
@@ -3514,7 +3930,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3942,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3955,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Peer) GetUnit() int64 {
@@ -3590,7 +4006,7 @@ type LaunchOrder struct {
 
 func (x *LaunchOrder) Reset() {
 	*x = LaunchOrder{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3602,7 +4018,7 @@ func (x *LaunchOrder) String() string {
 func (*LaunchOrder) ProtoMessage() {}
 
 func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3615,7 +4031,7 @@ func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchOrder.ProtoReflect.Descriptor instead.
 func (*LaunchOrder) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LaunchOrder) GetContract() string {
@@ -3670,7 +4086,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3682,7 +4098,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3695,7 +4111,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *JobStatus) GetState() string {
@@ -3779,7 +4195,7 @@ type LaunchStatus struct {
 
 func (x *LaunchStatus) Reset() {
 	*x = LaunchStatus{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3791,7 +4207,7 @@ func (x *LaunchStatus) String() string {
 func (*LaunchStatus) ProtoMessage() {}
 
 func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3804,7 +4220,7 @@ func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchStatus.ProtoReflect.Descriptor instead.
 func (*LaunchStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LaunchStatus) GetContract() string {
@@ -3882,7 +4298,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\tramp.wire\"\xb1\x10\n" +
+	"wire.proto\x12\tramp.wire\"\x93\x12\n" +
 	"\bEnvelope\x12\"\n" +
 	"\fperformative\x18\x01 \x01(\tR\fperformative\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\"\n" +
@@ -3931,7 +4347,13 @@ const file_wire_proto_rawDesc = "" +
 	"\rlaunch_status\x18- \x01(\v2\x17.ramp.wire.LaunchStatusH\x00R\flaunchStatus\x128\n" +
 	"\vproof_query\x182 \x01(\v2\x15.ramp.wire.ProofQueryH\x00R\n" +
 	"proofQuery\x12(\n" +
-	"\x05proof\x183 \x01(\v2\x10.ramp.wire.ProofH\x00R\x05proofB\x06\n" +
+	"\x05proof\x183 \x01(\v2\x10.ramp.wire.ProofH\x00R\x05proof\x125\n" +
+	"\n" +
+	"sold_query\x184 \x01(\v2\x14.ramp.wire.SoldQueryH\x00R\tsoldQuery\x122\n" +
+	"\tsold_list\x185 \x01(\v2\x13.ramp.wire.SoldListH\x00R\bsoldList\x12;\n" +
+	"\fbundle_query\x186 \x01(\v2\x16.ramp.wire.BundleQueryH\x00R\vbundleQuery\x128\n" +
+	"\vbundle_copy\x187 \x01(\v2\x15.ramp.wire.BundleCopyH\x00R\n" +
+	"bundleCopyB\x06\n" +
 	"\x04body\"7\n" +
 	"\x05Terms\x12\x12\n" +
 	"\x04bank\x18\x01 \x01(\tR\x04bank\x12\x1a\n" +
@@ -4099,7 +4521,31 @@ const file_wire_proto_rawDesc = "" +
 	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\"#\n" +
 	"\x05Proof\x12\x1a\n" +
-	"\bdocument\x18\x01 \x01(\fR\bdocument\"\xc9\x01\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\"5\n" +
+	"\tSoldQuery\x12\x12\n" +
+	"\x04ends\x18\x01 \x01(\x10R\x04ends\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\tR\x05after\"~\n" +
+	"\bSoldUnit\x12\x12\n" +
+	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12 \n" +
+	"\vreservation\x18\x02 \x01(\tR\vreservation\x12\x14\n" +
+	"\x05start\x18\x03 \x01(\x10R\x05start\x12\x10\n" +
+	"\x03end\x18\x04 \x01(\x10R\x03end\x12\x14\n" +
+	"\x05cores\x18\x05 \x01(\x03R\x05cores\"\x99\x01\n" +
+	"\x04Sold\x12\x1a\n" +
+	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\"\n" +
+	"\fconversation\x18\x03 \x01(\tR\fconversation\x12\x12\n" +
+	"\x04ends\x18\x04 \x01(\x10R\x04ends\x12)\n" +
+	"\x05units\x18\x05 \x03(\v2\x13.ramp.wire.SoldUnitR\x05units\"_\n" +
+	"\bSoldList\x12#\n" +
+	"\x04sold\x18\x01 \x03(\v2\x0f.ramp.wire.SoldR\x04sold\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12\x1a\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\")\n" +
+	"\vBundleQuery\x12\x1a\n" +
+	"\bcontract\x18\x01 \x01(\tR\bcontract\"$\n" +
+	"\n" +
+	"BundleCopy\x12\x16\n" +
+	"\x06bundle\x18\x01 \x01(\fR\x06bundle\"\xc9\x01\n" +
 	"\rStatementLine\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\x04R\x05entry\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x10R\x04time\x12\x12\n" +
@@ -4202,7 +4648,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
 	(*Terms)(nil),            // 1: ramp.wire.Terms
@@ -4236,23 +4682,29 @@ var file_wire_proto_goTypes = []any{
 	(*StatementQuery)(nil),   // 29: ramp.wire.StatementQuery
 	(*ProofQuery)(nil),       // 30: ramp.wire.ProofQuery
 	(*Proof)(nil),            // 31: ramp.wire.Proof
-	(*StatementLine)(nil),    // 32: ramp.wire.StatementLine
-	(*Statement)(nil),        // 33: ramp.wire.Statement
-	(*JobReport)(nil),        // 34: ramp.wire.JobReport
-	(*JobVerdict)(nil),       // 35: ramp.wire.JobVerdict
-	(*VoucherRequest)(nil),   // 36: ramp.wire.VoucherRequest
-	(*Voucher)(nil),          // 37: ramp.wire.Voucher
-	(*QuoteRequest)(nil),     // 38: ramp.wire.QuoteRequest
-	(*ExchangeRequest)(nil),  // 39: ramp.wire.ExchangeRequest
-	(*Quote)(nil),            // 40: ramp.wire.Quote
-	(*Readmission)(nil),      // 41: ramp.wire.Readmission
-	(*StagedFile)(nil),       // 42: ramp.wire.StagedFile
-	(*Param)(nil),            // 43: ramp.wire.Param
-	(*Launch)(nil),           // 44: ramp.wire.Launch
-	(*Peer)(nil),             // 45: ramp.wire.Peer
-	(*LaunchOrder)(nil),      // 46: ramp.wire.LaunchOrder
-	(*JobStatus)(nil),        // 47: ramp.wire.JobStatus
-	(*LaunchStatus)(nil),     // 48: ramp.wire.LaunchStatus
+	(*SoldQuery)(nil),        // 32: ramp.wire.SoldQuery
+	(*SoldUnit)(nil),         // 33: ramp.wire.SoldUnit
+	(*Sold)(nil),             // 34: ramp.wire.Sold
+	(*SoldList)(nil),         // 35: ramp.wire.SoldList
+	(*BundleQuery)(nil),      // 36: ramp.wire.BundleQuery
+	(*BundleCopy)(nil),       // 37: ramp.wire.BundleCopy
+	(*StatementLine)(nil),    // 38: ramp.wire.StatementLine
+	(*Statement)(nil),        // 39: ramp.wire.Statement
+	(*JobReport)(nil),        // 40: ramp.wire.JobReport
+	(*JobVerdict)(nil),       // 41: ramp.wire.JobVerdict
+	(*VoucherRequest)(nil),   // 42: ramp.wire.VoucherRequest
+	(*Voucher)(nil),          // 43: ramp.wire.Voucher
+	(*QuoteRequest)(nil),     // 44: ramp.wire.QuoteRequest
+	(*ExchangeRequest)(nil),  // 45: ramp.wire.ExchangeRequest
+	(*Quote)(nil),            // 46: ramp.wire.Quote
+	(*Readmission)(nil),      // 47: ramp.wire.Readmission
+	(*StagedFile)(nil),       // 48: ramp.wire.StagedFile
+	(*Param)(nil),            // 49: ramp.wire.Param
+	(*Launch)(nil),           // 50: ramp.wire.Launch
+	(*Peer)(nil),             // 51: ramp.wire.Peer
+	(*LaunchOrder)(nil),      // 52: ramp.wire.LaunchOrder
+	(*JobStatus)(nil),        // 53: ramp.wire.JobStatus
+	(*LaunchStatus)(nil),     // 54: ramp.wire.LaunchStatus
 }
 var file_wire_proto_depIdxs = []int32{
 	3,  // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
@@ -4273,45 +4725,51 @@ var file_wire_proto_depIdxs = []int32{
 	26, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
 	28, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
 	29, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
-	33, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
-	34, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
-	35, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
-	36, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
-	37, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
-	38, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
-	39, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
-	40, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
-	41, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
-	44, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
-	46, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
-	48, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
+	39, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
+	40, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
+	41, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
+	42, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
+	43, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
+	44, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
+	45, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
+	46, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
+	47, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
+	50, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
+	52, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
+	54, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
 	30, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
 	31, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
-	2,  // 32: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
-	1,  // 33: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
-	4,  // 34: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
-	5,  // 35: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
-	1,  // 36: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	8,  // 37: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	11, // 38: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
-	9,  // 39: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	7,  // 40: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	10, // 41: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	10, // 42: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	9,  // 43: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	15, // 44: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	27, // 45: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	32, // 46: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	43, // 47: ramp.wire.Launch.params:type_name -> ramp.wire.Param
-	42, // 48: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
-	45, // 49: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
-	47, // 50: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
-	42, // 51: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	32, // 32: ramp.wire.Envelope.sold_query:type_name -> ramp.wire.SoldQuery
+	35, // 33: ramp.wire.Envelope.sold_list:type_name -> ramp.wire.SoldList
+	36, // 34: ramp.wire.Envelope.bundle_query:type_name -> ramp.wire.BundleQuery
+	37, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
+	2,  // 36: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
+	1,  // 37: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
+	4,  // 38: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
+	5,  // 39: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
+	1,  // 40: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
+	8,  // 41: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	11, // 42: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
+	9,  // 43: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	7,  // 44: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	10, // 45: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	10, // 46: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	9,  // 47: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	15, // 48: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	27, // 49: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	33, // 50: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
+	34, // 51: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
+	38, // 52: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	49, // 53: ramp.wire.Launch.params:type_name -> ramp.wire.Param
+	48, // 54: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
+	51, // 55: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
+	53, // 56: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
+	48, // 57: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -4352,6 +4810,10 @@ func file_wire_proto_init() {
 		(*Envelope_LaunchStatus)(nil),
 		(*Envelope_ProofQuery)(nil),
 		(*Envelope_Proof)(nil),
+		(*Envelope_SoldQuery)(nil),
+		(*Envelope_SoldList)(nil),
+		(*Envelope_BundleQuery)(nil),
+		(*Envelope_BundleCopy)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4359,7 +4821,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
