@@ -12,6 +12,7 @@ import (
 // show applies an Output's records and prints it.
 func (w *world) show(out protocol.Output) string {
 	w.tables.apply(out.Save)
+	w.note(out)
 	var b strings.Builder
 	for _, r := range out.Save {
 		fmt.Fprintf(&b, "save %s: %s\n", strings.TrimPrefix(r.Table, "seller-"), w.record(r))

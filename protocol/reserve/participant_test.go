@@ -44,6 +44,8 @@ type world struct {
 	offers  map[string]protocol.Offer
 	names   map[string]string // reservation ID by short name, r1, r2 …
 	bundles map[string]contract.Verified
+	older   tables // a copy of the journal
+	asked   string // the last question to a bank about what it settled
 }
 
 func newWorld(t *testing.T) *world {
@@ -267,6 +269,9 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		return w.used(t, a)
 	case "reservations":
 		return w.reservations()
+	}
+	if out, ok := w.lose(t, d.Cmd, a); ok {
+		return out
 	}
 	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	return ""

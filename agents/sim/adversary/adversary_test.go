@@ -35,7 +35,7 @@ func TestHonestPartiesLoseNothing(t *testing.T) {
 					bids += r.Checks[market.BidsCounted]
 				}
 			}
-			if sum.Bought*5 < sum.Auctions || bids < 20 { // without any, half of the orders are bought
+			if sum.Bought*8 < sum.Auctions || bids < 20 { // without any, half of the orders are bought
 				t.Errorf("%d auctions, %d bought, %d bids looked at: the market stands still", sum.Auctions, sum.Bought, bids)
 			}
 			t.Logf("%d auctions, %d bought, %d bids, %d messages", sum.Auctions, sum.Bought, bids, sum.Messages)

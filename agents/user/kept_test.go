@@ -1,0 +1,54 @@
+package user_test
+
+import (
+	"testing"
+	"time"
+
+	"ramp/agents/markettest"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// A seller that has lost a contract gets it from its user, also after a restart,
+// until it is over; another seller gets nothing.
+func TestAContractIsGivenToItsSellerAgain(t *testing.T) {
+	m, cast := open(t, 2, nil)
+	p := settle(t, m, 1, message.Options{})
+	seller := p.Units[0].Resource
+	other := markettest.Seller(1)
+	if other == seller {
+		other = markettest.Seller(2)
+	}
+	var got []string
+	m.Fate = func(x markettest.Packet) markettest.Fate {
+		if x.From == markettest.User && x.Message.InReplyTo == "lost" {
+			kind := x.Message.Body.Kind()
+			if b, ok := x.Message.Body.(message.BundleCopy); ok && (b.Bundle.ID != p.Contract || !b.Bundle.Checked()) {
+				kind = "another contract"
+			}
+			got = append(got, x.To+" "+kind)
+		}
+		return markettest.Fate{}
+	}
+	ask := func(from string, act protocol.Performative, want string) {
+		t.Helper()
+		got = nil
+		m.Inject(from, markettest.User, protocol.Message{
+			Performative: act, Receivers: []protocol.AgentID{cast.ID(markettest.User)}, Protocol: protocol.ProtocolRequest,
+			Conversation: "p", ReplyWith: "lost", Body: message.BundleQuery{Contract: p.Contract},
+		})
+		m.Run(time.Second)
+		if len(got) != 1 || got[0] != want {
+			t.Fatalf("%s is told %q, want %q", from, got, want)
+		}
+	}
+	ask(seller, protocol.QueryRef, seller+" bundle-copy")
+	ask(other, protocol.QueryRef, other+" refusal")
+	m.Kill(markettest.User, time.Millisecond)
+	m.Run(time.Second)
+	ask(seller, protocol.QueryRef, seller+" bundle-copy")
+	m.Run(p.Units[0].End.Sub(m.Now()) + time.Second)
+	m.Kill(markettest.User, time.Millisecond)
+	m.Run(time.Second)
+	ask(seller, protocol.QueryRef, seller+" refusal")
+}

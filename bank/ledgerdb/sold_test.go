@@ -1,0 +1,151 @@
+package ledgerdb_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ramp/bank/ledger"
+	"ramp/bank/ledgerdb"
+	"ramp/protocol"
+)
+
+// shop is a ledger in which sellers sell slots, and a plain list of them.
+type shop struct {
+	*diary
+	sold []protocol.Sold // with Seller as the conversation
+}
+
+// sell settles a bundle of units of sellers, which all end after so many minutes.
+func (s *shop) sell(t fataler, sellers []protocol.AgentID, minutes int, refund bool) {
+	n := len(s.sold)
+	id := protocol.ContractID(fmt.Sprintf("%064x", n+1))
+	b := protocol.Bundle{
+		Version: protocol.BundleVersion, User: s.agents[0], Bank: s.l.Bank(), Currency: "cr", Mode: protocol.ModeOnReservation,
+		SettleBy: s.now.Add(time.Minute), Conversation: fmt.Sprint(n),
+	}
+	for i, seller := range sellers {
+		slot := protocol.Slot{Start: s.now, End: s.now.Add(time.Duration(minutes+i) * time.Minute), Cores: 1 + i}
+		b.Units = append(b.Units, protocol.BundleUnit{Unit: i, Seller: seller, Reservation: fmt.Sprint("r", n, i), Slot: slot})
+	}
+	for _, seller := range sellers {
+		_, records, err := s.l.Copy(s.now, id, b, seller)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.pending = append(s.pending, records...)
+	}
+	for _, seller := range slices.Compact(slices.Sorted(slices.Values(sellers))) {
+		x := protocol.Sold{Contract: id, User: b.User, Conversation: string(seller)}
+		for _, u := range b.Units {
+			if u.Seller == seller {
+				x.Ends = u.Slot.End
+				x.Units = append(x.Units, protocol.SoldUnit{Unit: u.Unit, Reservation: u.Reservation, Slot: u.Slot})
+			}
+		}
+		s.sold = append(s.sold, x)
+	}
+	if refund {
+		_, records, err := s.l.Refund(s.now, id, b, 0, 0, sellers[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.pending = append(s.pending, records...)
+		s.forget(id)
+	}
+}
+
+func (s *shop) forget(id protocol.ContractID) {
+	for i := range s.sold {
+		s.sold[i].Units = slices.DeleteFunc(s.sold[i].Units, func(u protocol.SoldUnit) bool { return s.sold[i].Contract == id && u.Unit == 0 })
+	}
+}
+
+func (s *shop) expected(seller protocol.AgentID, ends time.Time) []string {
+	var list []string
+	for _, x := range s.sold {
+		if x.Conversation == string(seller) && !x.Ends.Before(ends) {
+			list = append(list, fmt.Sprint(x.Ends, x.Contract, x.Units))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (s *shop) found(t fataler, seller protocol.AgentID, ends time.Time) []string {
+	var list []string
+	after := protocol.ContractID("")
+	for {
+		page, err := s.db.Sold(seller, ends, after)
+		if err != nil || !page.Complete {
+			t.Fatal(err, page.Complete)
+		}
+		for _, x := range page.Sold {
+			list = append(list, fmt.Sprint(x.Ends, x.Contract, x.Units))
+			ends, after = x.Ends, x.Contract
+		}
+		if !page.More {
+			break
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestWhatASellerSoldIsListed(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := &shop{diary: newDiary(t)}
+		for range rapid.IntRange(0, 12).Draw(rt, "contracts") {
+			sellers := rapid.SliceOfN(rapid.SampledFrom(s.agents[1:]), 1, 4).Draw(rt, "sellers")
+			s.sell(rt, sellers, rapid.IntRange(1, 5).Draw(rt, "minutes"), rapid.Bool().Draw(rt, "refund"))
+			if rapid.IntRange(0, 5).Draw(rt, "restart") == 0 {
+				s.load(rt)
+			}
+		}
+		s.flush(rt)
+		for _, seller := range s.agents {
+			ends := s.now.Add(time.Duration(rapid.IntRange(0, 9).Draw(rt, "since")) * time.Minute)
+			if got, want := s.found(rt, seller, ends), s.expected(seller, ends); !slices.Equal(got, want) {
+				rt.Fatalf("%s since %s:\n%v\nwant\n%v", seller, ends, got, want)
+			}
+		}
+		if r, err := ledger.Audit(s.db); err != nil || len(r.Bad) > 0 {
+			rt.Fatal(err, r.Bad)
+		}
+	})
+}
+
+func TestALongListComesInPages(t *testing.T) {
+	s := &shop{diary: newDiary(t)}
+	for range ledgerdb.MaxPage + 10 {
+		s.sell(t, []protocol.AgentID{s.agents[1]}, 5, false)
+	}
+	s.flush(t)
+	page, err := s.db.Sold(s.agents[1], s.now, "")
+	if err != nil || !page.More || len(page.Sold) != ledgerdb.MaxPage {
+		t.Fatalf("a page of %d, more %t (%v)", len(page.Sold), page.More, err)
+	}
+	if got := s.found(t, s.agents[1], s.now); len(got) != ledgerdb.MaxPage+10 {
+		t.Fatalf("%d contracts", len(got))
+	}
+}
+
+// A ledger of an older program does not know what was reserved in its older
+// contracts, and says so for ever; it can be read, and goes on.
+func TestAnOlderLedgerSaysThatItsListIsNotComplete(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	unzip(t, "testdata/v1/ledger.db.gz", path)
+	db, err := ledgerdb.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	page, err := db.Sold(benchAgent(1), time.Unix(0, 0), "")
+	if err != nil || page.Complete || len(page.Sold) != 0 {
+		t.Fatalf("%+v (%v)", page, err)
+	}
+}
