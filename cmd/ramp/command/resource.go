@@ -46,19 +46,26 @@ func askResource(c *cobra.Command, call string, body, v any) error {
 }
 
 func newResourceServe() *cobra.Command {
-	return &cobra.Command{
+	var trust bool
+	c := &cobra.Command{
 		Use: "serve", Short: "Run the resource agent as a daemon, or all agents below --dir", Args: cobra.NoArgs,
+		Long: `Runs the resource agent as a daemon, or all agents below --dir. At its start an
+agent asks its banks which contracts name it, and sells nothing until each has
+answered: its journal may have been lost, or be an older copy. --trust-journal
+sells without asking, if you know that nothing is missing.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			paths, err := fleet(c)
 			switch {
 			case err != nil:
 				return err
 			case len(paths) > 1:
-				return serveFleet(c.Context(), paths, stderr(c))
+				return serveFleet(c.Context(), paths, trust, stderr(c))
 			}
-			return serveResource(c.Context(), paths[0], stderr(c))
+			return serveResource(c.Context(), paths[0], trust, stderr(c))
 		},
 	}
+	c.Flags().BoolVar(&trust, "trust-journal", false, "sell without asking the banks first whether the journal lacks what was sold")
+	return c
 }
 
 func newResourceCheck() *cobra.Command {

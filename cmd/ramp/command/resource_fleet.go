@@ -78,7 +78,7 @@ func askResourceAt(c *cobra.Command, path, call string, body, v any) error {
 }
 
 // serveFleet runs several agents in one daemon. One that ends ends all.
-func serveFleet(ctx context.Context, paths []string, logTo io.Writer) error {
+func serveFleet(ctx context.Context, paths []string, trust bool, logTo io.Writer) error {
 	lean()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,7 +89,7 @@ func serveFleet(ctx context.Context, paths []string, logTo io.Writer) error {
 	for i, path := range paths {
 		wg.Go(func() {
 			defer cancel()
-			errs[i] = serveAgent(ctx, path, daemonLog(shared, path).With("of", filepath.Base(filepath.Dir(path))), all.tell)
+			errs[i] = serveAgent(ctx, path, trust, daemonLog(shared, path).With("of", filepath.Base(filepath.Dir(path))), all.tell)
 		})
 	}
 	wg.Wait()

@@ -22,10 +22,12 @@ type resourceNode struct {
 	*node
 	driver driver
 	depot  *stage.Depot
+	trust  bool
 }
 
-// newResourceNode prepares the resource agent of a configuration.
-func newResourceNode(path string, log *slog.Logger, network bool) (*resourceNode, error) {
+// newResourceNode prepares the resource agent of a configuration; trust: it does
+// not ask its banks whether its journal is complete.
+func newResourceNode(path string, log *slog.Logger, network, trust bool) (*resourceNode, error) {
 	n, err := prepare(path, log)
 	if err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func newResourceNode(path string, log *slog.Logger, network bool) (*resourceNode
 	if err := n.openJournal(); err != nil {
 		return nil, err
 	}
-	r := &resourceNode{node: n}
+	r := &resourceNode{node: n, trust: trust}
 	if err := r.assemble(open, network); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
@@ -68,6 +70,7 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 	if cfg.Launch, err = r.cfg.launches(r.cred.ID, r.log); err != nil {
 		return err
 	}
+	cfg.TrustJournal = r.trust
 	r.adopt = func(next *config) error { return r.adoptResource(next, &cfg) }
 	r.queue, cfg.Learnt = r.driver.Send, r.driver.learnt
 	r.keepFiles(cfg.Launch)
@@ -184,7 +187,7 @@ func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*call
 	if d, ok := dialDaemon(dir); ok {
 		return d, func() {}, nil
 	}
-	r, err := newResourceNode(path, commandLog(logTo), false)
+	r, err := newResourceNode(path, commandLog(logTo), false, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,16 +202,16 @@ func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*call
 }
 
 // serveResource runs a resource agent as a daemon.
-func serveResource(ctx context.Context, path string, logTo io.Writer) error {
+func serveResource(ctx context.Context, path string, trust bool, logTo io.Writer) error {
 	lean()
-	return serveAgent(ctx, path, daemonLog(logTo, path), tellReady)
+	return serveAgent(ctx, path, trust, daemonLog(logTo, path), tellReady)
 }
 
 // serveAgent runs a resource agent until ctx is done; tell hears when it is ready.
-func serveAgent(ctx context.Context, path string, log *slog.Logger, tell func(ready) error) error {
+func serveAgent(ctx context.Context, path string, trust bool, log *slog.Logger, tell func(ready) error) error {
 	hup, stop := hangups()
 	defer stop()
-	r, err := newResourceNode(path, log, true)
+	r, err := newResourceNode(path, log, true, trust)
 	if err != nil {
 		return err
 	}
