@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ramp/agents/markettest"
-	"ramp/protocol"
+	"ramp/agents/user"
 	"ramp/protocol/message"
 )
 
@@ -123,7 +123,7 @@ func TestJournalAndBatchSystemMayBothBeLost(t *testing.T) {
 }
 
 // While a bank is away, a seller that has started sells nothing, and frees
-// nothing that may be sold; its owner is told why.
+// nothing that may be sold. It is not even there for the market.
 func TestNothingIsSoldBeforeTheBankHasTold(t *testing.T) {
 	cast := markettest.NewCast(t, 1)
 	m := markettest.New(t, cast, spread(1))
@@ -134,22 +134,14 @@ func TestNothingIsSoldBeforeTheBankHasTold(t *testing.T) {
 	goBack(m.Store(seller), markettest.Store{})
 	m.Kill(seller, time.Second)
 	m.Run(20 * time.Minute)
-	var refused []protocol.Code
-	m.Fate = func(p markettest.Packet) markettest.Fate {
-		if r, ok := p.Message.Body.(message.Refusal); ok && p.From == seller {
-			refused = append(refused, r.Reasons[0].Code)
-		}
-		return markettest.Fate{}
-	}
 	m.Buy("q", 1, message.Options{})
 	m.Run(time.Minute)
-	if len(refused) == 0 || refused[0] != protocol.CodeUnavailable {
-		t.Errorf("calls are refused with %v, want unavailable", refused)
+	if q := m.Purchases()["q"]; q.Found != 0 || q.State != user.StateFailed {
+		t.Errorf("%d sellers found, %s", q.Found, q.State)
 	}
 	if n := len(m.Batch(seller).Slots); n != 1 {
 		t.Errorf("%d reservations, want the one that was sold", n)
 	}
-	m.Fate = nil
 	m.Run(30 * time.Minute)
 	if err := m.Check(); err != nil {
 		t.Error(err)

@@ -35,6 +35,9 @@ type Config struct {
 	// TrustJournal: the journal is known to be complete. Otherwise the banks are asked
 	// at the start what they settled, and nothing is sold until all have answered.
 	TrustJournal bool
+	// Offline: nobody can be reached, so nothing is sold, and the banks are not waited
+	// for to tell how things stand.
+	Offline bool
 
 	// Learnt is what is known of the machine's waits before the journal knows any;
 	// nil: nothing. It is not changed.

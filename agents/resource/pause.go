@@ -88,7 +88,7 @@ func (r *Role) paused(now time.Time) (pause, bool) {
 	if p, ok := r.market.paused(now); ok {
 		return p, true
 	}
-	if bank, said, ok := r.promises.Unasked(); ok {
+	if bank, said, ok := r.promises.Unasked(); ok && !r.cfg.Offline {
 		return pause{protocol.CodeUnavailable, unasked(bank, said), r.promises.Began()}, true
 	}
 	return r.banks.paused(now)

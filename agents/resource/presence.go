@@ -37,6 +37,15 @@ func (r *Role) beat(now time.Time) protocol.Output {
 	return out
 }
 
+// appear tells the market for the first time that the resource is there: once it
+// sells, that is, once its banks have told what it has sold.
+func (r *Role) appear(now time.Time) protocol.Output {
+	if _, _, waits := r.promises.Unasked(); waits || r.leaving || !r.beatAt.IsZero() {
+		return protocol.Output{}
+	}
+	return r.beat(now)
+}
+
 // Leave tells the market that the resource goes. It makes no more offers and
 // sends no more presences, but keeps what it has promised.
 func (r *Role) Leave() protocol.Output {

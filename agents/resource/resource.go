@@ -86,7 +86,7 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	if r.launches, runs, err = launch.New(cfg.launches(), r.promises, tables, now); err != nil {
 		return nil, protocol.Output{}, err
 	}
-	return r, out.Join(runs).Join(r.poll(now)).Join(r.beat(now)), nil
+	return r, out.Join(runs).Join(r.poll(now)).Join(r.appear(now)), nil
 }
 
 // readTables reads what is the agent's own beside its promises.
@@ -130,6 +130,8 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 		if m.Performative == protocol.CFP {
 			return r.call(now, m, body)
 		}
+	case message.SoldList:
+		return r.commit(now, m).Join(r.appear(now))
 	case message.Acceptance:
 		if m.Performative == protocol.AcceptProposal {
 			return r.accept(now, m, body)

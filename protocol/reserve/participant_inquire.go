@@ -140,7 +140,7 @@ func (q *inquiry) tag() string {
 func (p *Participant) Heard(now time.Time, bank protocol.AgentID) protocol.Output {
 	t := &turn{now: now}
 	for _, q := range p.inquiries {
-		if q.bank == bank && !q.askedAt.IsZero() && q.retries > 1 {
+		if q.bank == bank && !q.askedAt.IsZero() {
 			q.retries = 0
 			p.askSold(t, q)
 		}

@@ -70,7 +70,7 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 	if cfg.Launch, err = r.cfg.launches(r.cred.ID, r.log); err != nil {
 		return err
 	}
-	cfg.TrustJournal = r.trust
+	cfg.TrustJournal, cfg.Offline = r.trust, !network
 	r.adopt = func(next *config) error { return r.adoptResource(next, &cfg) }
 	r.queue, cfg.Learnt = r.driver.Send, r.driver.learnt
 	r.keepFiles(cfg.Launch)
