@@ -201,6 +201,10 @@ func (r *Role) poll(now time.Time) protocol.Output {
 // Promised counts the units that are held, in doubt, or sold and not over.
 func (r *Role) Promised(now time.Time) int { return r.promises.Promised(now) }
 
+// Unsure reports whether a reservation is kept because banks have not told yet
+// whether it was sold.
+func (r *Role) Unsure(reservation string) bool { return r.promises.Unsure(reservation) }
+
 // Reservations are all units that the journal has, in order of start.
 func (r *Role) Reservations() []message.ReservationLine { return r.promises.Reservations() }
 

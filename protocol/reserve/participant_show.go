@@ -19,3 +19,10 @@ func (p *Participant) Owed() int {
 
 // Began is when this life of the seller began.
 func (p *Participant) Began() time.Time { return p.began }
+
+// Unsure reports whether a reservation is held as far as the journal knows, and
+// the banks have not told yet that it was not sold since.
+func (p *Participant) Unsure(reservation string) bool {
+	c := p.claims[reservation]
+	return c != nil && c.unsure
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ramp/agents/resource"
 	"ramp/agents/sim"
 	"ramp/protocol"
 	"ramp/protocol/reserve"
@@ -196,7 +197,9 @@ func (c *Checks) checkCores(h *sim.Host, key claimKey, now *claim) {
 // slowest answer.
 const holdSlack = 6 * time.Minute
 
-// checkHolds: nothing is held for longer than was said, unless it is in doubt.
+// checkHolds: nothing is held for longer than was said, unless it is in doubt, or
+// its seller has restarted since, and no bank could tell it yet that it was not
+// sold. When faults have stopped, banks can.
 func (c *Checks) checkHolds() {
 	keys := slices.SortedFunc(maps.Keys(c.held), func(a, b claimKey) int {
 		return cmp.Or(cmp.Compare(a.seller, b.seller), cmp.Compare(a.id, b.id))
@@ -204,6 +207,9 @@ func (c *Checks) checkHolds() {
 	for _, k := range keys {
 		h, claim := c.m.World.Host(k.seller.Name()), c.held[k]
 		if !h.Up() || h.Uptime() < holdSlack {
+			continue
+		}
+		if r, ok := h.Role().(*resource.Role); ok && !c.m.calm && r.Unsure(k.id) {
 			continue
 		}
 		late := h.Now().Sub(claim.holdUntil)

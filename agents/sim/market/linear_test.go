@@ -18,9 +18,9 @@ import (
 // outcome is possible for whoever never got an answer.
 type ask struct {
 	contract protocol.ContractID
-	copies   int // of the contract
-	by       protocol.AgentID
-	kind     string // copy, void or query
+	copies   int              // of the contract
+	by       protocol.AgentID // whose copy, or who asks
+	kind     string           // copy, void or query
 }
 
 // history records what a bank is asked and answers, with all its machines seen
@@ -52,7 +52,7 @@ func (l *history) Delivered(to, _ *sim.Host, m protocol.Message) {
 	var in ask
 	switch body := m.Body.(type) {
 	case message.Settlement:
-		in = ask{body.Sale.Verified.ID, len(body.Sale.Verified.Sellers()), m.Sender, "copy"}
+		in = ask{body.Sale.Verified.ID, len(body.Sale.Verified.Sellers()), body.Sale.Seller.ID, "copy"} // whoever brings it
 	case message.Annulment:
 		in = ask{body.Bundle.ID, len(body.Bundle.Sellers()), m.Sender, "void"}
 	case message.OutcomeQuery:
