@@ -227,32 +227,65 @@ func (u userAgent) cancel(w http.ResponseWriter, r *http.Request) {
 		refuseCall(w, err)
 		return
 	}
-	value, err := u.row(user.TablePurchases, q.ID)
-	if err == nil {
-		err = mayCancel(value, q.Unit)
+	f, stop := u.hub.follow(q.ID)
+	defer stop()
+	for taken := false; !taken; {
+		if taken, err = u.cancelOnce(r.Context(), q); err != nil {
+			refuseCall(w, err)
+			return
+		}
+		if taken {
+			break
+		}
+		if _, err := f.next(r.Context()); err != nil { // its end, which is being written
+			refuseCall(w, withCode(exitFailed, err))
+			return
+		}
 	}
-	if err != nil {
-		refuseCall(w, err)
-		return
-	}
-	body := message.CancelPurchase{ID: q.ID, Unit: q.Unit - 1, Row: value}
-	u.follow(w, r, q.ID, func() error { return u.order(r.Context(), body) })
+	u.report(w, r, f)
 }
 
-// mayCancel reports why a purchase that is over has nothing to cancel.
-func mayCancel(value []byte, unit int) error {
+// cancelOnce orders a cancellation, as the journal has the purchase. It is not
+// taken if the purchase has come to its end and the journal did not say so yet:
+// then nobody would ever tell of it. Its followers hear of the end once that is
+// written.
+func (u userAgent) cancelOnce(ctx context.Context, q idCall) (taken bool, err error) {
+	value, err := u.row(user.TablePurchases, q.ID)
+	if err != nil {
+		return false, err
+	}
+	settled, err := mayCancel(value, q.Unit)
+	if err != nil {
+		return false, err
+	}
+	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		if taken = settled || r.(*user.Role).Going(q.ID); !taken {
+			return protocol.Output{}
+		}
+		return r.Receive(now, protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request,
+			Body: message.CancelPurchase{ID: q.ID, Unit: q.Unit - 1, Row: value}})
+	})
+	if err != nil {
+		return false, withCode(exitFailed, err)
+	}
+	return taken, nil
+}
+
+// mayCancel reports whether a purchase is settled, or why one that is over has
+// nothing to cancel.
+func mayCancel(value []byte, unit int) (settled bool, err error) {
 	row, err := user.ReadRow(value)
 	if err != nil {
-		return err
+		return false, err
 	}
 	p := row.Purchase
 	switch p.State {
 	case user.StateSettled, user.StateBidding, user.StateApproval, user.StateVoting, user.StateConfirming, user.StateDeciding:
 	default:
-		return fail(exitNothing, "", "purchase %s is %s: there is nothing to cancel", p.ID, p.State)
+		return false, fail(exitNothing, "", "purchase %s is %s: there is nothing to cancel", p.ID, p.State)
 	}
 	if unit < 0 || p.Settled && unit > len(p.Units) {
-		return fail(exitUsage, "", "purchase %s has units 1..%d, not %d", p.ID, len(p.Units), unit)
+		return false, fail(exitUsage, "", "purchase %s has units 1..%d, not %d", p.ID, len(p.Units), unit)
 	}
 	open := false
 	for _, u := range p.Units {
@@ -260,11 +293,11 @@ func mayCancel(value []byte, unit int) error {
 	}
 	switch {
 	case !p.Settled || open:
-		return nil
+		return p.Settled, nil
 	case unit == 0:
-		return fail(exitNothing, "", "every unit of %s is cancelled already", p.ID)
+		return false, fail(exitNothing, "", "every unit of %s is cancelled already", p.ID)
 	}
-	return fail(exitNothing, "", "unit %d of %s is cancelled already", unit, p.ID)
+	return false, fail(exitNothing, "", "unit %d of %s is cancelled already", unit, p.ID)
 }
 
 // follow gives an order and answers every change of the purchase until done.
