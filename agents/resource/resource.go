@@ -73,7 +73,7 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	if err := r.readTables(tables); err != nil {
 		return nil, protocol.Output{}, err
 	}
-	r.counter = max(r.counter, uint64(now.UnixMilli())) // above those of a journal that was lost
+	r.counter = max(r.counter, uint64(now.UnixMicro())) // above those of a journal that was lost
 	promises := cfg.participant()
 	promises.Book = &r.market
 	var out protocol.Output
