@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +27,7 @@ const pendingName = "pending"
 type pendingAct struct {
 	file  *os.File // nil: it is a second one
 	after uint64
+	there uint64 // last entry when an older note was found; 0: there was none
 }
 
 // noteAct finds the note of an order, or makes one.
@@ -57,13 +59,14 @@ func noteAct(ctx context.Context, agent *caller, dir, path string, body any) (*p
 func (p *pendingAct) read(ctx context.Context, agent *caller) error {
 	var b [32]byte
 	n, _ := p.file.ReadAt(b[:], 0) // a short one is cut off, or new
-	if words, whole := strings.CutSuffix(string(b[:n]), "\n"); whole {
-		after, err := strconv.ParseUint(words, 10, 64)
-		p.after = after
-		return err
-	}
+	words, whole := strings.CutSuffix(string(b[:n]), "\n")
 	var last operatorEntry
 	if err := agent.call(ctx, "POST", "/v1/last", nil, &last); err != nil {
+		return err
+	}
+	if whole {
+		after, err := strconv.ParseUint(words, 10, 64)
+		p.after, p.there = after, last.Entry
 		return err
 	}
 	p.after = last.Entry
@@ -103,6 +106,10 @@ func orderMoney(c *cobra.Command, path string, body any, since func(after uint64
 	err = agent.call(c.Context(), "POST", path, since(p.after), &e)
 	var refused *exitError
 	answered := err == nil || errors.As(err, &refused) && refused.code != exitUnreachable
+	if e.Again = err == nil && e.Entry <= p.there; e.Again {
+		fmt.Fprintf(stderr(c), "note: this is entry %d of %s, which a command that was interrupted had ordered; give it again for one more\n",
+			e.Entry, secondTime(e.Time))
+	}
 	if err == nil {
 		err = tell(e)
 	}

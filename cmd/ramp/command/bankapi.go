@@ -47,6 +47,8 @@ type operatorEntry struct {
 	Entry   uint64           `json:"entry"`
 	Account protocol.AgentID `json:"account"`
 	Time    time.Time        `json:"time"`
+	// Again is said by a command that found what an interrupted one had ordered.
+	Again bool `json:"again,omitempty"`
 }
 
 // auditCall asks for an audit.
@@ -116,7 +118,7 @@ func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operator
 		}
 		return r.OpenAccount(now, q.Account, q.Name, q.Limit)
 	})
-	return operatorEntry{e.Number, q.Account, e.Time}, err
+	return operatorEntry{Entry: e.Number, Account: q.Account, Time: e.Time}, err
 }
 
 func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, error) {
@@ -137,7 +139,7 @@ func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, err
 		}
 		return r.Credit(now, a.ID, q.Currency, q.Amount, q.Ref)
 	})
-	return operatorEntry{e.Number, id, e.Time}, err
+	return operatorEntry{Entry: e.Number, Account: id, Time: e.Time}, err
 }
 
 // last is the number of the last entry; 0: there is none.

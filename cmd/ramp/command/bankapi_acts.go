@@ -94,7 +94,7 @@ func (b *bankNode) act(ctx context.Context, who string, f func(now time.Time, r 
 		id = a.ID
 		return f(now, r, id)
 	})
-	return operatorEntry{e.Number, id, e.Time}, err
+	return operatorEntry{Entry: e.Number, Account: id, Time: e.Time}, err
 }
 
 // currency is the one that a call means: the bank's first without one.
@@ -153,7 +153,7 @@ func (b *bankNode) setRate(ctx context.Context, q rateCall) (operatorEntry, erro
 	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		return r.SetRate(now, q.From, q.To, q.Rate, q.Ref)
 	})
-	return operatorEntry{e.Number, ledger.House, e.Time}, err
+	return operatorEntry{Entry: e.Number, Account: ledger.House, Time: e.Time}, err
 }
 
 func (b *bankNode) transfer(ctx context.Context, q transferCall) (operatorEntry, error) {
@@ -184,7 +184,7 @@ func (b *bankNode) openGroup(ctx context.Context, q nameCall) (operatorEntry, er
 	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		return r.OpenGroup(now, q.Name)
 	})
-	return operatorEntry{e.Number, ledger.GroupID(q.Name), e.Time}, err
+	return operatorEntry{Entry: e.Number, Account: ledger.GroupID(q.Name), Time: e.Time}, err
 }
 
 func (b *bankNode) setGroup(ctx context.Context, q groupView) (operatorEntry, error) {
@@ -195,7 +195,7 @@ func (b *bankNode) setGroup(ctx context.Context, q groupView) (operatorEntry, er
 		}
 		return r.SetGroup(now, g)
 	})
-	return operatorEntry{e.Number, ledger.GroupID(q.Group), e.Time}, err
+	return operatorEntry{Entry: e.Number, Account: ledger.GroupID(q.Group), Time: e.Time}, err
 }
 
 // group finds the accounts that a call names.
