@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -218,10 +219,33 @@ func suspended(w *worksite) {
 	}
 }
 
+// endsWithSlot takes a longer slot on a machine so slow that a short one is over
+// before its job is submitted.
 func endsWithSlot(w *worksite) {
-	const length = 4 * time.Second
-	job := w.job("j.1", length, "sleep", "600")
-	s := w.run(job)
+	for n, length := 1, 4*time.Second; length < slotLength; n, length = n+1, 2*length {
+		job := w.job(fmt.Sprintf("j.%d", n), length, "sleep", "600")
+		w.send(protocol.Request, message.Submit{Job: job})
+		body := w.next(job.ID)
+		if r, refused := body.(message.JobRefused); refused && r.Reason.Code == protocol.CodeExpired {
+			continue
+		}
+		w.endedWithSlot(job, body)
+		return
+	}
+	w.Fatalf("no slot below %s is long enough for a job to be submitted", slotLength)
+}
+
+// endedWithSlot looks at the end of a job of which body is the first that was told.
+func (w *worksite) endedWithSlot(job message.Job, body protocol.Body) {
+	w.Helper()
+	c, ok := body.(message.JobChanged)
+	if !ok {
+		w.Fatalf("%+v", body)
+	}
+	s := c.Status
+	if !s.State.Over() {
+		s = w.over(job.ID)
+	}
 	if s.State != protocol.JobExpired {
 		w.Fatalf("%+v", s)
 	}
