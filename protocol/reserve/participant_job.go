@@ -23,6 +23,7 @@ import (
 const (
 	meterPeriod = time.Minute     // between looks at a running job that may be stopped early
 	filedPeriod = 5 * time.Minute // between reminders of a record that its user has not answered
+	filedSoon   = 4               // questions about such a record, RetryMost apart, before the pauses grow
 )
 
 // jobEnd is what a seller has reported of a unit.
@@ -93,6 +94,16 @@ func (t *turn) wait(c *claim, d time.Duration) {
 	c.look.tries++
 }
 
+// waitFiled sets the next look at a claim whose record is filed. The bank tells how
+// it ends, once; one that restarts just then may reach nobody.
+func (t *turn) waitFiled(c *claim) {
+	pause := filedPeriod
+	if more := max(0, c.look.tries-filedSoon); more < maxDoublings {
+		pause = min(pause, protocol.RetryMost<<more)
+	}
+	t.wait(c, pause)
+}
+
 // watchJob does what is due for a claim that is not over: it asks the batch
 // system, shows the bank the record, or, long after, asks the bank alone.
 func (p *Participant) watchJob(t *turn, c *claim) {
@@ -102,16 +113,25 @@ func (p *Participant) watchJob(t *turn, c *claim) {
 	pr := c.deal.contract
 	late := later(c.item.Slot.End, pr.sale.Bundle.SettleBy).Add(protocol.ReportWithin)
 	switch {
+	case c.job != nil && c.job.filed && c.look.tries <= filedSoon:
+		p.askEnd(t, c)
+		t.waitFiled(c)
 	case c.job != nil:
 		p.sendReport(t, c)
 	case t.now.Before(late):
 		t.send(p.queue(message.SlotQuery{ID: c.id, Slot: c.item.Slot}))
 		t.wait(c, backOff(c.look.tries))
 	default:
-		t.send(p.message(pr.sale.Bundle.Bank, protocol.QueryRef, protocol.ProtocolRequest, c.deal.conversation,
-			message.OutcomeQuery{Contract: pr.sale.Verified.ID}))
+		p.askEnd(t, c)
 		t.wait(c, filedPeriod)
 	}
+}
+
+// askEnd asks the bank how a claim has ended.
+func (p *Participant) askEnd(t *turn, c *claim) {
+	pr := c.deal.contract
+	t.send(p.message(pr.sale.Bundle.Bank, protocol.QueryRef, protocol.ProtocolRequest, c.deal.conversation,
+		message.OutcomeQuery{Contract: pr.sale.Verified.ID}))
 }
 
 func later(a, b time.Time) time.Time {
@@ -182,7 +202,7 @@ func (p *Participant) sendReport(t *turn, c *claim) {
 		return
 	}
 	t.send(p.message(c.deal.user, protocol.Inform, protocol.ProtocolRequest, c.deal.conversation, body))
-	t.wait(c, filedPeriod)
+	t.waitFiled(c)
 }
 
 // ended looks on a receipt of the contract's own bank for units that have ended.
@@ -198,8 +218,10 @@ func (p *Participant) ended(t *turn, m protocol.Message, d *deal, r *contract.Ve
 		case i >= 0:
 			c.over, changed = r.Ends[i].How, true
 		case c.job != nil && m.Performative == protocol.Agree && m.InReplyTo == "job-"+strconv.Itoa(c.item.Unit):
-			c.job.filed = true
-			t.wait(c, filedPeriod)
+			if !c.job.filed {
+				c.job.filed, c.look.tries = true, 0
+			}
+			t.waitFiled(c)
 		}
 	}
 	if !changed {
