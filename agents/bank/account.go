@@ -34,23 +34,26 @@ func (r *Role) statement(m protocol.Message, q message.StatementQuery) protocol.
 	if q.Account != m.Sender {
 		return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Refuse, message.Refused(protocol.CodeForbidden, "the account of somebody else"))}}
 	}
-	fwd := m
-	fwd.Sender, fwd.Receivers = r.cfg.ID, []protocol.AgentID{protocol.LocalHistory}
-	fwd.ReplyWith = string(m.Sender) + " " + m.ReplyWith
-	fwd.Body = q
-	return protocol.Output{Send: []protocol.Message{fwd}}
+	return r.askHistory(m, q)
 }
 
-// passStatement brings the store's answer to who asked; its address is in the
-// reply-with that statement made.
-func (r *Role) passStatement(m protocol.Message, s message.Statement) protocol.Output {
+// askHistory passes a question on to the store, with the address of who asks.
+func (r *Role) askHistory(m protocol.Message, body protocol.Body) protocol.Output {
+	m.ReplyWith = string(m.Sender) + " " + m.ReplyWith
+	m.Sender, m.Receivers, m.Body = r.cfg.ID, []protocol.AgentID{protocol.LocalHistory}, body
+	return protocol.Output{Send: []protocol.Message{m}}
+}
+
+// passOn brings the store's answer to who asked; its address is in the reply-with
+// that askHistory made.
+func (r *Role) passOn(m protocol.Message, how protocol.Performative, body protocol.Body) protocol.Output {
 	if m.Sender != protocol.LocalHistory {
 		return protocol.Output{}
 	}
 	to, tag := cutSpace(m.InReplyTo)
 	return protocol.Output{Send: []protocol.Message{{
-		Performative: protocol.Inform, Sender: r.cfg.ID, Receivers: []protocol.AgentID{protocol.AgentID(to)},
-		Protocol: protocol.ProtocolRequest, Conversation: m.Conversation, InReplyTo: tag, Body: s,
+		Performative: how, Sender: r.cfg.ID, Receivers: []protocol.AgentID{protocol.AgentID(to)},
+		Protocol: protocol.ProtocolRequest, Conversation: m.Conversation, InReplyTo: tag, Body: body,
 	}}}
 }
 

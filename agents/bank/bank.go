@@ -131,16 +131,14 @@ func (r *Role) handleAccount(now time.Time, m protocol.Message) protocol.Output 
 		return r.balance(now, m)
 	case message.StatementQuery:
 		return r.statement(m, body)
-	case message.Statement:
-		return r.passStatement(m, body)
 	case message.ProofQuery:
 		return r.proof(m, body)
 	case message.FoundProof:
 		return r.passProof(m, body)
 	case message.SoldQuery:
 		return r.sold(m, body)
-	case message.SoldList:
-		return r.passSold(m, body)
+	case message.Statement, message.SoldList:
+		return r.passOn(m, protocol.Inform, body)
 	}
 	return protocol.Output{} // presences of others, and answers that nobody awaits
 }

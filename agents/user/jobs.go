@@ -20,7 +20,8 @@ import (
 
 // Bounds of purchases whose units have not all ended.
 const (
-	maxAwaited = 1 << 14 // further ones are shown as they were settled
+	maxAwaited = 1 << 14        // further ones are shown as they were settled
+	maxPaid    = maxAwaited / 2 // ones that are paid leave room for those that are not
 	// askAfter is how long after a slot's end the bank is asked, who pays at once
 	// if all goes well; askMost is between later questions.
 	askAfter = 30 * time.Second
@@ -45,10 +46,13 @@ type awaited struct {
 // followed as well: a seller that loses a unit gives its price back.
 func (r *Role) await(now time.Time, row *Row) protocol.Output {
 	p := &row.Purchase
-	if !p.Settled || !unended(p) || len(r.awaited) >= maxAwaited {
+	if !p.Settled || !unended(p) {
 		return protocol.Output{}
 	}
 	a := &awaited{row: row, paid: p.Mode == "" || p.Mode == protocol.ModeOnReservation}
+	if n := len(r.awaited); n >= maxAwaited || a.paid && n >= maxPaid {
+		return protocol.Output{}
+	}
 	for _, u := range p.Units {
 		switch {
 		case !open(u):

@@ -113,12 +113,24 @@ func (s *script) asker(now time.Time) jobs.Ask {
 	}
 }
 
-// ways are the words for jobs that are over.
-var ways = map[string]jobs.How{"exited": jobs.Exited, "cancelled": jobs.Cancelled, "expired": jobs.Limit, "lost": jobs.Failed}
+// how is what the word for a job that is over means; false: it is none.
+func how(state string) (jobs.How, bool) {
+	switch state {
+	case "exited":
+		return jobs.Exited, true
+	case "cancelled":
+		return jobs.Cancelled, true
+	case "expired":
+		return jobs.Limit, true
+	case "lost":
+		return jobs.Failed, true
+	}
+	return 0, false
+}
 
 // stand checks what the program tells of a job.
 func (j stand) stand(now time.Time) (jobs.Stand, error) {
-	how, over := ways[j.State]
+	how, over := how(j.State)
 	state := protocol.JobState(j.State)
 	switch {
 	case !over && state != protocol.JobWaiting && state != protocol.JobRunning && state != protocol.JobSuspended:

@@ -146,28 +146,36 @@ func (r record) waits() bool {
 	return r.is("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED")
 }
 
-// ways are the states of jobs that are over, with everything of them.
-var ways = map[string]script.How{
-	"COMPLETED": script.Exited, "FAILED": script.Exited, "OUT_OF_MEMORY": script.Exited, "CANCELLED": script.Cancelled,
-	"TIMEOUT": script.Limit, "DEADLINE": script.Limit,
-	"NODE_FAIL": script.Failed, "BOOT_FAIL": script.Failed, "PREEMPTED": script.Failed, "REVOKED": script.Failed,
+// how is the way in which a job has ended, with everything of it; false: it has not.
+func (r record) how() (script.How, bool) {
+	switch r.state {
+	case "COMPLETED", "FAILED", "OUT_OF_MEMORY":
+		return script.Exited, true
+	case "CANCELLED":
+		return script.Cancelled, true
+	case "TIMEOUT", "DEADLINE":
+		return script.Limit, true
+	case "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED":
+		return script.Failed, true
+	}
+	return 0, false
 }
 
-// over reports whether a job has ended, with everything of it.
 func (r record) over() bool {
-	_, ok := ways[r.state]
-	return ok
+	_, over := r.how()
+	return over
 }
 
 // stand is a job as the files of the job are told beside it.
 func (r record) stand() script.Stand {
-	s := script.Stand{Report: script.Report{How: ways[r.state], Start: r.start, End: r.end, Exit: r.exit(), Ran: r.ran}}
+	how, over := r.how()
+	s := script.Stand{Report: script.Report{How: how, Start: r.start, End: r.end, Exit: r.exit(), Ran: r.ran}}
 	switch {
 	case r.is("OUT_OF_MEMORY"):
 		s.Note = "it was out of memory"
-	case r.over() && s.How == script.Failed:
+	case over && s.How == script.Failed:
 		s.Note = "Slurm ended it: " + r.state
-	case r.over():
+	case over:
 	case r.waits():
 		s.State = protocol.JobWaiting
 	case r.is("SUSPENDED", "STOPPED"):

@@ -40,18 +40,45 @@ func noteAct(ctx context.Context, agent *caller, dir, path string, body any) (*p
 	if err := os.MkdirAll(filepath.Join(dir, pendingName), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, pendingName, hex.EncodeToString(sum[:8])), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return &pendingAct{}, f.Close()
+	f, err := lockNote(filepath.Join(dir, pendingName, hex.EncodeToString(sum[:8])))
+	if f == nil || err != nil {
+		return &pendingAct{}, err
 	}
 	p := &pendingAct{file: f}
 	if err := p.read(ctx, agent); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return p, nil
+}
+
+// lockNote opens a note that nobody else has open; nil: somebody has.
+func lockNote(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			return nil, f.Close()
+		}
+		if current(f) {
+			return f, nil
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// current reports whether a file is still at its path. A note that another command
+// removed between the opening and the locking was that command's.
+func current(f *os.File) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(mine, there)
 }
 
 // read reads a note that is whole, and otherwise writes it: what is cut off was

@@ -124,22 +124,27 @@ func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operator
 func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, error) {
 	ctx, done := b.beginOrder(ctx, q.After)
 	defer done()
-	var id protocol.AgentID
-	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
-		a, err := findAccount(r.Ledger(), q.Account)
-		if err != nil {
-			return ledger.Entry{}, protocol.Output{}, err
-		}
-		if q.Currency == "" {
-			q.Currency = r.Currencies()[0]
-		}
-		id = a.ID
-		if e, ok := b.ordered(q.After, ledger.Entry{Kind: ledger.KindCredit, Ref: q.Ref}, ledger.Leg{Account: id, Currency: q.Currency, Amount: q.Amount}); ok {
-			return e, protocol.Output{}, nil
-		}
-		return r.Credit(now, a.ID, q.Currency, q.Amount, q.Ref)
-	})
+	id, err := b.account(ctx, q.Account)
+	if err != nil {
+		return operatorEntry{}, err
+	}
+	leg := ledger.Leg{Account: id, Currency: b.currency(q.Currency), Amount: q.Amount}
+	e, err := b.once(ctx, q.After, ledger.Entry{Kind: ledger.KindCredit, Ref: q.Ref, Legs: []ledger.Leg{leg}},
+		func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+			return r.Credit(now, leg.Account, leg.Currency, leg.Amount, q.Ref)
+		})
 	return operatorEntry{Entry: e.Number, Account: id, Time: e.Time}, err
+}
+
+// account is the ID of the account that is meant by an agent ID, a name or group:NAME.
+func (b *bankNode) account(ctx context.Context, who string) (protocol.AgentID, error) {
+	var a ledger.Account
+	var failed error
+	err := b.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
+		a, failed = findAccount(r.(*bank.Role).Ledger(), who)
+		return protocol.Output{}
+	})
+	return a.ID, errors.Join(failed, err)
 }
 
 // last is the number of the last entry; 0: there is none.
@@ -161,23 +166,31 @@ func (b *bankNode) beginOrder(ctx context.Context, after uint64) (context.Contex
 	return context.WithoutCancel(ctx), b.orders.Unlock
 }
 
-// ordered finds an act of the operator behind an entry, of the kind, words and job of
-// like, with all the legs: the order was carried out, and its answer lost. With after 0
-// there is none.
-func (b *bankNode) ordered(after uint64, like ledger.Entry, legs ...ledger.Leg) (ledger.Entry, bool) {
+// once does an act of the operator, unless one like it stands behind an entry: then
+// the order was carried out, and its answer lost. The caller has begun the order.
+func (b *bankNode) once(ctx context.Context, after uint64, like ledger.Entry, act func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error)) (ledger.Entry, error) {
+	if e, ok, err := b.ordered(after, like); ok || err != nil {
+		return e, err
+	}
+	return b.do(ctx, act)
+}
+
+// ordered finds an entry behind another, of the kind, words and job of like, with all
+// its legs. With after 0 there is none.
+func (b *bankNode) ordered(after uint64, like ledger.Entry) (ledger.Entry, bool, error) {
 	for from := after + 1; after > 0; {
 		page, err := b.db.Entries(from, ledgerdb.MaxPage)
 		if err != nil || len(page) == 0 {
-			break
+			return ledger.Entry{}, false, err
 		}
 		for _, e := range page {
-			if e.Kind == like.Kind && e.Ref == like.Ref && e.Contract == like.Contract && e.Unit == like.Unit && hasLegs(e, legs) {
-				return e, true
+			if e.Kind == like.Kind && e.Ref == like.Ref && e.Contract == like.Contract && e.Unit == like.Unit && hasLegs(e, like.Legs) {
+				return e, true, nil
 			}
 		}
 		from = page[len(page)-1].Number + 1
 	}
-	return ledger.Entry{}, false
+	return ledger.Entry{}, false, nil
 }
 
 func hasLegs(e ledger.Entry, legs []ledger.Leg) bool {
@@ -228,16 +241,9 @@ func (b *bankNode) balances(ctx context.Context, q statementCall) ([]message.Bal
 }
 
 func (b *bankNode) accountStatement(ctx context.Context, q statementCall) (message.Statement, error) {
-	var id protocol.AgentID
-	var failed error
-	err := b.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
-		var a ledger.Account
-		a, failed = findAccount(r.(*bank.Role).Ledger(), q.Account)
-		id = a.ID
-		return protocol.Output{}
-	})
-	if failed != nil || err != nil {
-		return message.Statement{}, errors.Join(failed, err)
+	id, err := b.account(ctx, q.Account)
+	if err != nil {
+		return message.Statement{}, err
 	}
 	return b.statement(message.StatementQuery{Account: id, From: q.From, To: q.To, After: q.After, Limit: q.Limit})
 }

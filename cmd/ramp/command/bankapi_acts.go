@@ -159,18 +159,22 @@ func (b *bankNode) setRate(ctx context.Context, q rateCall) (operatorEntry, erro
 func (b *bankNode) transfer(ctx context.Context, q transferCall) (operatorEntry, error) {
 	ctx, done := b.beginOrder(ctx, q.After)
 	defer done()
-	return b.act(ctx, q.From, func(now time.Time, r *bank.Role, from protocol.AgentID) (ledger.Entry, protocol.Output, error) {
-		to, err := findAccount(r.Ledger(), q.To)
-		if err != nil {
-			return ledger.Entry{}, protocol.Output{}, err
-		}
-		about, currency := ledger.Disputed{Contract: q.Contract, Unit: q.Unit}, b.currency(q.Currency)
-		like := ledger.Entry{Kind: ledger.KindTransfer, Ref: q.Ref, Contract: q.Contract, Unit: q.Unit}
-		if e, ok := b.ordered(q.After, like, ledger.Leg{Account: from, Currency: currency, Amount: -q.Amount}, ledger.Leg{Account: to.ID, Currency: currency, Amount: q.Amount}); ok {
-			return e, protocol.Output{}, nil
-		}
-		return r.Transfer(now, from, to.ID, currency, q.Amount, about, q.Ref)
+	from, err := b.account(ctx, q.From)
+	if err != nil {
+		return operatorEntry{}, err
+	}
+	to, err := b.account(ctx, q.To)
+	if err != nil {
+		return operatorEntry{}, err
+	}
+	currency := b.currency(q.Currency)
+	like := ledger.Entry{Kind: ledger.KindTransfer, Ref: q.Ref, Contract: q.Contract, Unit: q.Unit, Legs: []ledger.Leg{
+		{Account: from, Currency: currency, Amount: -q.Amount}, {Account: to, Currency: currency, Amount: q.Amount},
+	}}
+	e, err := b.once(ctx, q.After, like, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+		return r.Transfer(now, from, to, currency, q.Amount, ledger.Disputed{Contract: q.Contract, Unit: q.Unit}, q.Ref)
 	})
+	return operatorEntry{Entry: e.Number, Account: from, Time: e.Time}, err
 }
 
 func (b *bankNode) setRecovery(ctx context.Context, q recoveryCall) (operatorEntry, error) {

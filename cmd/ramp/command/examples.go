@@ -81,7 +81,6 @@ func banksExamples() map[string]string {
 		"bank balance":          "ramp bank balance\nramp bank balance ann --watch",
 		"bank credit":           "ramp bank credit ann 1000 --ref 'grant 12'",
 		"bank transfer":         "ramp bank transfer ann group:A 12.50 --ref 'half of job 7'",
-		"bench stage":           "ramp bench stage",
 		"bank hold list":        "ramp bank hold list",
 		"bank dispute list":     "ramp bank dispute list --json",
 		"bank dispute settle":   "ramp bank dispute settle 25a6514d7191 1.5 --ref 'half of it ran'",

@@ -143,7 +143,7 @@ func buyAndRun(c *cobra.Command, agent *caller, call buyCall, accepts consent, o
 	if !p.Settled {
 		return printResult(c, p, false)
 	}
-	if !strings.HasPrefix(p.ID, call.ID) { // that of a counter-offer has a number behind it
+	if p.ID != call.ID && !strings.HasPrefix(p.ID, call.ID+".counter") { // that of a counter-offer has a number behind it
 		fmt.Fprintf(stderr(c), "going on with %s, which is the same command (--again runs it once more)\n", p.ID)
 	}
 	w := &watching{c: c, agent: agent, id: p.ID, name: nameOf(p), told: map[int]string{}}

@@ -229,18 +229,16 @@ func (u userAgent) cancel(w http.ResponseWriter, r *http.Request) {
 	}
 	f, stop := u.hub.follow(q.ID)
 	defer stop()
-	for taken := false; !taken; {
-		if taken, err = u.cancelOnce(r.Context(), q); err != nil {
-			refuseCall(w, err)
-			return
-		}
-		if taken {
-			break
-		}
+	taken, err := u.cancelOnce(r.Context(), q)
+	for ; err == nil && !taken; taken, err = u.cancelOnce(r.Context(), q) {
 		if _, err := f.next(r.Context()); err != nil { // its end, which is being written
 			refuseCall(w, withCode(exitFailed, err))
 			return
 		}
+	}
+	if err != nil {
+		refuseCall(w, err)
+		return
 	}
 	u.report(w, r, f)
 }
