@@ -43,7 +43,7 @@ func (c *checker) fit(i int, start, end time.Time, wall time.Duration) time.Dura
 		from = c.now
 	}
 	if !from.IsZero() && end.Sub(from) < wall {
-		found := fmt.Sprintf("%s, but %s from %s to the end", wall, end.Sub(from), stamp(from))
+		found := fmt.Sprintf("%s, but %s from %s to the end", wall, end.Sub(from).Truncate(time.Second), stamp(from.Truncate(time.Second)))
 		c.fault(Meaning, i, WallTime, found, "no more than the window", hint)
 	}
 	return wall

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -108,6 +109,13 @@ func (c Config) Validate() error {
 	return err
 }
 
+// CheckAddresses says which of the addresses an agent could not listen on or join by,
+// and what one looks like. It asks nobody.
+func CheckAddresses(listen, bootstrap []string) error {
+	_, err := Config{Listen: listen, Bootstrap: bootstrap}.parse()
+	return err
+}
+
 func (c Config) withDefaults() Config {
 	if len(c.Listen) == 0 {
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
@@ -143,7 +151,7 @@ func parseAddresses(field string, all []string) ([]ma.Multiaddr, error) {
 	for i, s := range all {
 		a, err := ma.NewMultiaddr(s)
 		if err != nil {
-			return nil, fmt.Errorf("mesh: %s %q, want an address such as /ip4/0.0.0.0/tcp/4001: %w", field, s, err)
+			return nil, fmt.Errorf("%s %q: want an address such as /ip4/0.0.0.0/tcp/4001: %w", strings.ToLower(field), s, err)
 		}
 		out[i] = a
 	}
@@ -158,7 +166,7 @@ func parseBootstrap(all []string) ([]peer.AddrInfo, error) {
 	}
 	for i, a := range parsed {
 		if _, id := peer.SplitAddr(a); id == "" {
-			return nil, fmt.Errorf("mesh: Bootstrap %q: %w", all[i], ErrNoPeerID)
+			return nil, fmt.Errorf("bootstrap %q: %w", all[i], ErrNoPeerID)
 		}
 	}
 	infos, err := peer.AddrInfosFromP2pAddrs(parsed...)

@@ -198,9 +198,17 @@ func (l *Ledger) find(id protocol.AgentID, currency string) (*account, error) {
 func (l *Ledger) owner(id protocol.AgentID) (*account, error) {
 	a := l.accounts[id]
 	if a == nil || a.closed || id == Issuer {
-		return nil, refuse(protocol.CodeAccount, "%s has no account here", id)
+		return nil, refuse(protocol.CodeAccount, "%s has no account here", ownerWords(id))
 	}
 	return a, nil
+}
+
+// ownerWords name an owner as an operator does.
+func ownerWords(id protocol.AgentID) string {
+	if name, ok := strings.CutPrefix(string(id), groupPrefix); ok {
+		return "group:" + name
+	}
+	return string(id)
 }
 
 // spender is the account of an agent that may spend in a currency.

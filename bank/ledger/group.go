@@ -57,8 +57,11 @@ type group struct {
 	account *account
 }
 
+// groupPrefix begins the ID of a group's account.
+const groupPrefix = ".group."
+
 // GroupID is the account of a group. No agent can have such a name.
-func GroupID(name string) protocol.AgentID { return protocol.AgentID(".group." + name) }
+func GroupID(name string) protocol.AgentID { return protocol.AgentID(groupPrefix + name) }
 
 // Groups are all groups in order of name.
 func (l *Ledger) Groups() []Group {
@@ -117,13 +120,16 @@ func (l *Ledger) SetGroup(now time.Time, g Group) (Entry, []protocol.Record, err
 	return c.set(now, Entry{Kind: KindGroup, Key: g.Name, Value: g.encode()}), c.recs, nil
 }
 
+// percent is parts per million for people.
+func percent(ppm int64) string { return fmt.Sprintf("%g %%", float64(ppm)*100/float64(Whole)) }
+
 func (g *Group) validate() error {
 	if len(g.Members) > MaxMembers || len(g.Clusters) > MaxClusters {
 		return refuse(protocol.CodeLimit, "group %s: %d members and %d clusters: want at most %d and %d",
 			g.Name, len(g.Members), len(g.Clusters), MaxMembers, MaxClusters)
 	}
 	if g.Shared < 0 || g.Shared > Whole {
-		return refuse(protocol.CodeMalformed, "group %s shares %d parts per million: want 0..%d", g.Name, g.Shared, Whole)
+		return refuse(protocol.CodeMalformed, "group %s shares %s: want 0..100 %%", g.Name, percent(g.Shared))
 	}
 	var sum int64
 	for i, m := range g.Members {
@@ -131,14 +137,14 @@ func (g *Group) validate() error {
 		case i > 0 && g.Members[i-1].User == m.User:
 			return refuse(protocol.CodeMalformed, "group %s: %s is a member twice", g.Name, m.User)
 		case m.Share < 0 || m.Share > Whole:
-			return refuse(protocol.CodeMalformed, "group %s: share %d of %s: want 0..%d parts per million", g.Name, m.Share, m.User, Whole)
+			return refuse(protocol.CodeMalformed, "group %s: share %s of %s: want 0..100 %%", g.Name, percent(m.Share), m.User)
 		case m.Pays < PaysUserThenGroup || m.Pays > PaysGroup:
 			return refuse(protocol.CodeMalformed, "group %s: %s of %s: want user-then-group, user or group", g.Name, m.Pays, m.User)
 		}
 		sum += m.Share
 	}
 	if sum != Whole && (sum != 0 || g.Shared != Whole) {
-		return refuse(protocol.CodeMalformed, "group %s: the shares of its members sum to %d parts per million, want %d", g.Name, sum, Whole)
+		return refuse(protocol.CodeMalformed, "group %s: the shares of its members sum to %s, want 100 %%", g.Name, percent(sum))
 	}
 	if i := doubled(g.Clusters); i >= 0 {
 		return refuse(protocol.CodeMalformed, "group %s: cluster %s is there twice", g.Name, g.Clusters[i])

@@ -61,6 +61,9 @@ func (l *Ledger) SetPolicy(now time.Time, currency string, p Policy) (Entry, []p
 	return c.set(now, Entry{Kind: KindPolicy, Key: currency, Value: p.encode()}), c.recs, nil
 }
 
+// perDay is a decay for people: the part of a balance.
+func perDay(ppm int64) float64 { return float64(ppm) / million }
+
 func (l *Ledger) mayPolicy(currency string, p Policy) error {
 	switch {
 	case !l.knows(currency):
@@ -68,9 +71,9 @@ func (l *Ledger) mayPolicy(currency string, p Policy) error {
 	case p.Kind < PolicyPlain || p.Kind > PolicyAllowance:
 		return refuse(protocol.CodeMalformed, "%s: want plain, barter or allowance", p.Kind)
 	case p.Kind == PolicyAllowance && (p.Decay < 1 || p.Decay > MaxDecay):
-		return refuse(protocol.CodeMalformed, "decay of %d parts per million per day: want 1..%d", p.Decay, MaxDecay)
+		return refuse(protocol.CodeMalformed, "decay of %g per day: want more than 0, at most %g", perDay(p.Decay), perDay(MaxDecay))
 	case p.Kind != PolicyAllowance && p.Decay != 0:
-		return refuse(protocol.CodeMalformed, "decay of %d: only an allowance has one", p.Decay)
+		return refuse(protocol.CodeMalformed, "decay of %g per day: only an allowance has one", perDay(p.Decay))
 	}
 	for _, n := range l.lines {
 		if n.currency == currency && (n.balance != 0 || n.held != 0 || n.income != 0 || n.anchor != 0) {

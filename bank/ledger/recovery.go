@@ -20,11 +20,18 @@ func (l *Ledger) recovering() error {
 	return refuse(protocol.CodeUnavailable, "the bank was restored from a backup and still recovers: it only takes back its own receipts")
 }
 
+func recoveryWords(on bool) string {
+	if on {
+		return "the bank is in recovery already"
+	}
+	return "the bank is not in recovery: there is nothing to end"
+}
+
 // SetRecovery begins or ends recovery, by an act of the operator.
 func (l *Ledger) SetRecovery(now time.Time, on bool, ref string) (Entry, []protocol.Record, error) {
 	switch {
 	case on == l.recovery:
-		return Entry{}, nil, refuse(protocol.CodeMismatch, "recovery is %t already", on)
+		return Entry{}, nil, refuse(protocol.CodeMismatch, "%s", recoveryWords(on))
 	case len(ref) > MaxRef:
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
 	}

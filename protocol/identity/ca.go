@@ -182,6 +182,12 @@ func (ca *CA) Revoke(previous []byte, serials []*big.Int, now time.Time) ([]byte
 	return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}), nil
 }
 
+// Issued reports whether this authority itself has signed a certificate: a list of
+// its own says nothing of others.
+func (ca *CA) Issued(cert *x509.Certificate) bool {
+	return cert.CheckSignatureFrom(ca.chain[0]) == nil
+}
+
 // addRevoked keeps the time of a serial that is revoked already.
 func addRevoked(entries []x509.RevocationListEntry, serial *big.Int, now time.Time) []x509.RevocationListEntry {
 	if slices.ContainsFunc(entries, func(e x509.RevocationListEntry) bool { return e.SerialNumber.Cmp(serial) == 0 }) {

@@ -35,12 +35,12 @@ func nodes(s string) (n, each int, err error) {
 func price(s string) (protocol.Credits, error) {
 	c, err := protocol.ParseCredits(s)
 	if err != nil || c <= 0 {
-		return 0, fmt.Errorf("%q: want credits per core-hour, above 0, at most six decimals", s)
+		return 0, fmt.Errorf("%q: want credits per core-hour, above 0, at most %s, at most six decimals", s, protocol.MaxCredits)
 	}
 	return c, nil
 }
 
-const durationAllowed = "want a time such as 2h, 90m, 1d12h or 02:30:00"
+const durationAllowed = "want a time such as 2h, 90m, 1d12h or 02:30:00, at most ten years"
 
 // Duration reads a length of time above zero and at most rfql.MaxWall: numbers
 // with d, h, m or s, or the batch systems' [D-]HH:MM:SS.

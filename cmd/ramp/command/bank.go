@@ -123,7 +123,7 @@ func newBankCredit() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			amount, err := protocol.ParseCredits(args[1])
 			if err != nil || amount <= 0 {
-				return fail(exitUsage, "", "AMOUNT %q: want a positive number of credits, at most six decimals", args[1])
+				return fail(exitUsage, "", "AMOUNT %q: want a positive number of credits, at most %s, at most six decimals", args[1], protocol.MaxCredits)
 			}
 			q := creditCall{Account: args[0], Currency: currency, Amount: amount, Ref: ref}
 			return orderMoney(c, "/v1/credit", q, func(after uint64) any { q.After = after; return q }, func(e operatorEntry) error {

@@ -12,7 +12,7 @@ import (
 func amountOf(name, s string) (protocol.Credits, error) {
 	amount, err := protocol.ParseCredits(s)
 	if err != nil || amount <= 0 {
-		return 0, fail(exitUsage, "", "%s %q: want a positive number of credits, at most six decimals", name, s)
+		return 0, fail(exitUsage, "", "%s %q: want a positive number of credits, at most %s, at most six decimals", name, s, protocol.MaxCredits)
 	}
 	return amount, nil
 }
@@ -21,7 +21,7 @@ func amountOf(name, s string) (protocol.Credits, error) {
 func amountOrZero(name, s string) (protocol.Credits, error) {
 	amount, err := protocol.ParseCredits(s)
 	if err != nil || amount < 0 {
-		return 0, fail(exitUsage, "", "%s %q: want zero or more credits, at most six decimals", name, s)
+		return 0, fail(exitUsage, "", "%s %q: want zero or more credits, at most %s, at most six decimals", name, s, protocol.MaxCredits)
 	}
 	return amount, nil
 }

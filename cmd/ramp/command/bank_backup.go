@@ -52,8 +52,11 @@ func (b *bankNode) backup(_ context.Context, q backupCall) (backupAnswer, error)
 		return backupAnswer{}, fail(exitUsage, "", "file %q: want an absolute path", q.File)
 	}
 	n, err := b.db.Backup(q.File)
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return backupAnswer{}, fail(exitUsage, "a backup never overwrites anything", "%w", err)
+	if errors.Is(err, fs.ErrExist) {
+		return backupAnswer{}, fail(exitUsage, "a backup never overwrites anything: choose another name", "%w", err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return backupAnswer{}, fail(exitUsage, "choose a directory that is there", "%w", err)
 	}
 	return backupAnswer{q.File, n}, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/mesh"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/identity"
@@ -118,6 +119,9 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	call, err := f.invite.call()
 	if err != nil {
 		return a, err
+	}
+	if err := mesh.CheckAddresses(append(slices.Clone(f.listen), f.invite.addresses...), nil); err != nil {
+		return a, fail(exitUsage, "", "--listen or --address: %w", err)
 	}
 	if f.finished() {
 		return f.made(a)

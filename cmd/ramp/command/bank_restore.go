@@ -112,7 +112,7 @@ func (r *restoring) run(file string, drill bool) (restored, error) {
 	}
 	found, err := r.prepare()
 	if err != nil {
-		return found, err
+		return found, fmt.Errorf("%s: %w", file, err)
 	}
 	if drill {
 		return found, r.clean()

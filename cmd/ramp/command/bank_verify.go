@@ -31,6 +31,9 @@ type verified struct {
 	Since    uint64              `json:"since"`  // entries of the log that was seen before; 0: none
 }
 
+// proofHint says where what is verified comes from.
+const proofHint = "'ramp user receipt ID --out DIR --proof' writes receipt and proof"
+
 func newBankVerify() *cobra.Command {
 	var f verifyFiles
 	c := &cobra.Command{
@@ -47,6 +50,9 @@ Exit codes: 0 all of it holds, 1 something does not, 2 bad input or usage.`,
 			f.receipt = args[0]
 			if info, err := os.Stat(f.receipt); err == nil && info.IsDir() {
 				f.receipt = filepath.Join(f.receipt, "receipt.p7m")
+			}
+			if !isThere(f.receipt) {
+				return fail(exitUsage, proofHint, "there is no receipt at %s", f.receipt)
 			}
 			v, err := f.verify()
 			if err != nil {
@@ -71,7 +77,11 @@ func (f verifyFiles) verify() (verified, error) {
 	if err != nil {
 		return verified{}, err
 	}
-	doc, err := readBounded(besides(f.proof, f.receipt, proofName), maxControlBody)
+	proof := besides(f.proof, f.receipt, proofName)
+	if !isThere(proof) {
+		return verified{}, fail(exitUsage, proofHint, "there is no proof at %s", proof)
+	}
+	doc, err := readBounded(proof, maxControlBody)
 	if err != nil {
 		return verified{}, err
 	}

@@ -67,6 +67,9 @@ three bbolt transactions one after the other.`,
 			if err != nil {
 				return err
 			}
+			if b.time <= 0 {
+				return fail(exitUsage, "", "--time %s: want more than 0s", b.time)
+			}
 			if b.sellers < 1 || b.sellers > len(demoSites()) {
 				return fail(exitUsage, "", "--sellers %d: want 1..%d", b.sellers, len(demoSites()))
 			}

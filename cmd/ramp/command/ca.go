@@ -58,6 +58,9 @@ func newCAInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := checkLifetime(lifetime); err != nil {
+				return err
+			}
 			if isThere(filepath.Join(dir, caCert)) {
 				return fail(exitUsage, "choose another directory", "%s is there already", filepath.Join(dir, caKey))
 			}
@@ -156,6 +159,9 @@ func newCAIssue() *cobra.Command {
 only agent.pem and ca.pem are written.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkLifetime(lifetime); err != nil {
+				return err
+			}
 			ca, _, err := openCA(c)
 			if err != nil {
 				return err
@@ -290,6 +296,9 @@ func newCARevoke() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
+				if !ca.Issued(cert) {
+					return fail(exitUsage, "the authority that has issued a certificate revokes it: 'ramp ca show' names it", "%s is not of the authority in %s", path, dir)
+				}
 				serials = append(serials, cert.SerialNumber)
 			}
 			path := filepath.Join(dir, caRevoked)
@@ -362,7 +371,7 @@ func newCAShow() *cobra.Command {
 				return printJSON(stdout(c), list)
 			}
 			for _, s := range list {
-				table(stdout(c), []string{"file", s.File}, []string{"agent", s.Agent}, []string{"subject", s.Subject},
+				table(stdout(c), []string{"file", s.File}, []string{"agent", orDash(s.Agent)}, []string{"subject", s.Subject},
 					[]string{"issuer", s.Issuer}, []string{"serial", s.Serial}, []string{"key", s.Key},
 					[]string{"valid until", s.NotAfter.Format(time.RFC3339)})
 			}

@@ -54,6 +54,9 @@ certificate, with those between it and the root, to --out. What else the request
 for is ignored.`,
 		Example: "  ramp ca sign agent.csr --dir ca\n  ramp ca sign - --dir ca --out ann.pem < ann.csr",
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkLifetime(lifetime); err != nil {
+				return err
+			}
 			ca, _, err := openCA(c)
 			if err != nil {
 				return err
@@ -76,6 +79,14 @@ for is ignored.`,
 	c.Flags().StringVar(&out, "out", "", "file to write (default: REQUEST, with .pem at its end)")
 	c.Flags().DurationVar(&lifetime, "lifetime", leafLifetime, "how long the certificate is valid")
 	return c
+}
+
+// checkLifetime refuses a certificate that would never be valid.
+func checkLifetime(d time.Duration) error {
+	if d <= 0 {
+		return fail(exitUsage, "", "--lifetime %s: want more than 0s", d)
+	}
+	return nil
 }
 
 // certificateFile is where the certificate of a request goes.

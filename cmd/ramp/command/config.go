@@ -97,11 +97,14 @@ func (s *span) UnmarshalYAML(n *yaml.Node) error {
 // MarshalYAML writes a duration.
 func (s span) MarshalYAML() (any, error) { return time.Duration(s).String(), nil }
 
+// configHint says how a directory becomes an agent's.
+const configHint = "give the agent's directory with --dir DIR; 'ramp user init', 'ramp resource init' and 'ramp bank init' make one"
+
 // readConfig reads a configuration file; unknown keys are refused with their line.
 func readConfig(path string) (*config, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fail(exitUsage, "give the agent's directory with --dir DIR; docs/OPERATIONS.md shows how to make one", "no configuration at %s", path)
+		return nil, fail(exitUsage, configHint, "no configuration at %s", path)
 	}
 	if err != nil {
 		return nil, fail(exitUsage, "", "read configuration: %w", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/mesh"
 	"ramp/protocol/identity"
 )
 
@@ -14,6 +15,9 @@ import (
 func (c *config) check() error {
 	if err := checkMonitor(c.Monitor); err != nil {
 		return err
+	}
+	if err := mesh.CheckAddresses(c.Listen, c.Bootstrap); err != nil {
+		return fail(exitUsage, "", "configuration: %w", err)
 	}
 	return c.Log.check()
 }

@@ -30,8 +30,8 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Bring up a whole market on this machine and buy in it",
 		Long: `Starts one bank, twenty resource agents and one user agent, each its own process
-with its own key, journal and address, and buys: the thirteen jobs of the source, a
-request of three units, and one that nobody can meet. With --policy a smaller market
+with its own key, journal and address, and buys: thirteen jobs of 16 to 20,480
+cores, a request of three units, and one that nobody can meet. With --policy a smaller market
 shows a settlement mode: jobs of seconds are bought, run, fail, and are paid or not,
 and everybody's balances are shown after each step. With --keep the market stays up
 and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.`,
@@ -103,6 +103,13 @@ func (d *demo) say(format string, args ...any) {
 		w = stderr(d.c)
 	}
 	fmt.Fprintf(w, format+"\n", args...)
+}
+
+// tell is say for what is only on the way to a result.
+func (d *demo) tell(format string, args ...any) {
+	if q, err := d.c.Flags().GetBool("quiet"); err != nil || !q {
+		d.say(format, args...)
+	}
 }
 
 // run brings the market up, buys, and takes it down again.

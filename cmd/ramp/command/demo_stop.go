@@ -33,7 +33,7 @@ func (d *demo) stopKept(ctx context.Context) error {
 			return err
 		}
 		if len(pids) == 0 {
-			d.say("%d processes have left; %s is still there", len(asked), d.dir)
+			d.say("%d processes have left; its files are still in %s", len(asked), d.dir)
 			return nil
 		}
 		for _, pid := range pids {

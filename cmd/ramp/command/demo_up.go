@@ -23,7 +23,7 @@ func (d *demo) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("starting one bank, %d resource agents and one user agent in %s", d.sitesWanted(), d.dir)
+	d.tell("starting one bank, %d resource agents and one user agent in %s", d.sitesWanted(), d.dir)
 	if err := d.startBank(ctx, ca); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (d *demo) fund(ctx context.Context, id protocol.AgentID, name string) error
 func (d *demo) openLogs() error {
 	logs, err := experiment.LoadLogs(d.logs)
 	if err != nil {
-		return fail(exitUsage, "'ramp swf validate FILE' lists every fault of a log", "--logs: %w", err)
+		return fail(exitUsage, logHint(err), "--logs: %w", err)
 	}
 	d.place = logs.Place
 	if d.logs != "" {
@@ -254,7 +254,7 @@ func (d *demo) awaitMarket(ctx context.Context) error {
 			return err
 		}
 		if len(known) == d.sitesWanted() {
-			d.say("%d resources found after %.1f s", len(known), time.Since(d.begun).Seconds())
+			d.tell("%d resources found after %.1f s", len(known), time.Since(d.begun).Seconds())
 			return d.writeRequest()
 		}
 		select {

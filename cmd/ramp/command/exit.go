@@ -67,9 +67,20 @@ func report(w io.Writer, err error) int {
 	if errors.Is(err, errSilent) {
 		return code
 	}
-	fmt.Fprintln(w, "ramp: "+strings.TrimSpace(err.Error()))
+	fmt.Fprintln(w, "ramp: "+oneLine(err.Error()))
 	if hint != "" {
 		fmt.Fprintln(w, "  hint: "+hint)
 	}
 	return code
+}
+
+// oneLine is an error's text in one line: libraries list what they tried below another.
+func oneLine(s string) string {
+	var parts []string
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "* ")); line != "" {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
 }

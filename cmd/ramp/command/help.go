@@ -74,10 +74,10 @@ func printUsage(w io.Writer, c *cobra.Command) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(c.Example, "\n"))
 	}
 	if c.HasAvailableLocalFlags() {
-		fmt.Fprintf(w, "\nFlags:\n%s\n", strings.TrimRight(c.LocalFlags().FlagUsages(), " \n"))
+		fmt.Fprintf(w, "\nFlags:\n%s\n", flagUsages(c.LocalFlags()))
 	}
 	if c.HasAvailableInheritedFlags() {
-		fmt.Fprintf(w, "\nGlobal Flags:\n%s\n", strings.TrimRight(c.InheritedFlags().FlagUsages(), " \n"))
+		fmt.Fprintf(w, "\nGlobal Flags:\n%s\n", flagUsages(c.InheritedFlags()))
 	}
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nMore about one of them, with examples: '%s COMMAND --help'\n", c.CommandPath())

@@ -153,3 +153,28 @@ func unknownIn(words []string) string {
 	}
 	return ""
 }
+
+// Help says what the value of a flag is, not of which type of Go it is.
+func TestHelpSaysWhatTheValueOfAFlagIs(t *testing.T) {
+	t.Parallel()
+	types := regexp.MustCompile(`--[a-z-]+ (string|int|int64|uint|float|float64|duration|strings|stringArray|stringToInt|bool)\b`)
+	every := map[string]bool{}
+	everyCommand(command.Root(), func(c *cobra.Command) {
+		var out strings.Builder
+		c.SetOut(&out)
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range types.FindAllString(out.String(), -1) {
+			t.Errorf("%s: %q", c.CommandPath(), m)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^ +--[a-z-]+ ([A-Z]+)`).FindAllStringSubmatch(out.String(), -1) {
+			every[m[1]] = true
+		}
+	})
+	for _, word := range []string{"DIR", "FILE", "N", "D", "TIME", "C", "ADDR"} {
+		if !every[word] {
+			t.Errorf("no flag takes %s: the help is not read rightly", word)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func manualFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if f.Hidden {
 			return
 		}
-		value, usage := pflag.UnquoteUsage(f)
+		value, usage := pflag.UnquoteUsage(shownFlag(f))
 		name := "--" + f.Name
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name

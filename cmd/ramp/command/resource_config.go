@@ -169,7 +169,7 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	}
 	l, notes, err := swf.Load(c.path(s.Log))
 	if err != nil {
-		return driver{}, fail(exitUsage, "'ramp swf validate FILE' lists every fault of a log", "%w", err)
+		return driver{}, fail(exitUsage, logHint(err), "%w", err)
 	}
 	if len(notes) > 0 {
 		log.Warn("odd workload log", "file", c.path(s.Log), "odd", swf.Told(notes))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/mesh"
 	"ramp/protocol"
 )
 
@@ -142,6 +143,9 @@ func (s *siteInit) complete() error {
 		if err := protocol.AgentID(s.Bank).Validate(); err != nil {
 			return fail(exitUsage, "'ramp ca show' prints the agent of a certificate", "--bank: %w", err)
 		}
+	}
+	if err := mesh.CheckAddresses(s.Listen, s.Bootstrap); err != nil {
+		return fail(exitUsage, "", "--listen or --bootstrap: %w", err)
 	}
 	start, err1 := protocol.ParseCredits(s.Start)
 	least, err2 := protocol.ParseCredits(s.Least)

@@ -107,11 +107,19 @@ func readFaults(name string) (sim.Faults, error) {
 // maxSimFile bounds a file of faults or a scenario.
 const maxSimFile = 1 << 20
 
+// simFileHint says what may stand in place of a file that is not there.
+func simFileHint(what string) string {
+	if what == "faults" {
+		return "none, light, heavy, or such a file"
+	}
+	return "'ramp sim explore' writes one when it finds a market that breaks"
+}
+
 // readSimFile reads a YAML file strictly into v.
 func readSimFile(path, what string, v any) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return fail(exitUsage, "for faults: none, light, heavy, or such a file", "%s: %w", what, err)
+		return fail(exitUsage, simFileHint(what), "%s: %w", what, err)
 	}
 	defer file.Close()
 	b, err := io.ReadAll(io.LimitReader(file, maxSimFile+1))

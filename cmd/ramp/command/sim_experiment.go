@@ -115,7 +115,7 @@ func (f *experimentFlags) lab() (*experiment.Lab, error) {
 	}
 	logs, err := experiment.LoadLogs(f.logs)
 	if err != nil {
-		return nil, fail(exitUsage, "'ramp swf validate FILE' lists every fault of a log", "%w", err)
+		return nil, fail(exitUsage, logHint(err), "%w", err)
 	}
 	lab, err := experiment.NewLab(logs)
 	if err != nil {

@@ -99,27 +99,30 @@ func nearestFlag(c *cobra.Command, name string) string {
 // maxDistance bounds the words that are compared, in letters.
 const maxDistance = 64
 
-// distance is how many letters must be changed, put in or taken out to make one
-// word of another.
+// distance is how many letters must be changed, put in, taken out or exchanged with
+// their neighbour to make one word of another.
 func distance(a, b string) int {
 	if len(a) > maxDistance || len(b) > maxDistance {
 		return maxDistance
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := last[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			row[j+1] = min(change, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

@@ -2,7 +2,9 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -62,4 +64,12 @@ func writeLog(path string, l *workload.Log) error {
 		return fail(exitUsage, "", "%w", err)
 	}
 	return replaceFile(path, b.Bytes(), 0o644)
+}
+
+// logHint says what helps with a workload log that cannot be read.
+func logHint(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "'ramp swf synth' makes a synthetic log"
+	}
+	return "'ramp swf validate FILE' lists every fault of a log"
 }

@@ -2,9 +2,13 @@ package command
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // onlyParent marks a command that does nothing but print its help.
@@ -45,7 +49,29 @@ func usageError(c *cobra.Command, err error) error {
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%s: %w", strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), err)
+	return fail(exitUsage, "see '"+c.CommandPath()+" --help'", "%s: %s", strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), usageWords(c, err))
+}
+
+// usageWords tell what the library finds wrong with a command line as a person would.
+func usageWords(c *cobra.Command, err error) string {
+	text := err.Error()
+	if names, ok := strings.CutPrefix(text, "required flag(s) "); ok {
+		names = strings.NewReplacer(`"`, "", ", ", ", --").Replace(strings.TrimSuffix(names, " not set"))
+		return "--" + names + " is missing: want " + c.UseLine()
+	}
+	if i := strings.Index(text, "received "); i >= 0 && strings.Contains(text, "arg(s)") {
+		return plural(atoi(text[i+len("received "):]), "argument") + ": want " + c.UseLine()
+	}
+	return text
+}
+
+// atoi is a number that this program has printed itself.
+func atoi(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // flagError is a wrong flag, or the wrong command before it: of 'ramp user bui
@@ -54,7 +80,49 @@ func flagError(c *cobra.Command, err error) error {
 	if args := c.Flags().Args(); c.Annotations[onlyParent] != "" && len(args) > 0 {
 		return unknownCommand(c, args[0])
 	}
-	return fail(exitUsage, flagHint(c, err), "%w", err)
+	return fail(exitUsage, flagHint(c, err), "%s", flagWords(err))
+}
+
+// flagWords tell what is wrong with a flag or its value in the words of this program,
+// not in those of the library that has read it.
+func flagWords(err error) string {
+	var value *pflag.InvalidValueError
+	if !errors.As(err, &value) {
+		return belowZero(err.Error())
+	}
+	f := value.GetFlag()
+	if want := wantedValue(f.Value.Type()); want != "" {
+		return fmt.Sprintf("--%s %q: want %s", f.Name, value.GetValue(), want)
+	}
+	return fmt.Sprintf("--%s: %v", f.Name, value.Unwrap())
+}
+
+// belowZero explains a number with a sign that was taken for a flag.
+func belowZero(text string) string {
+	if m := regexp.MustCompile(`^unknown shorthand flag: '\d' in (-\d\S*)$`).FindStringSubmatch(text); m != nil {
+		return m[1] + ": want a number that is not below zero"
+	}
+	return text
+}
+
+// wantedValue says what a flag of one of the library's kinds takes; of this program's
+// own kinds their errors tell it.
+func wantedValue(kind string) string {
+	switch kind {
+	case "int", "int64", "int64Slice":
+		return "a whole number"
+	case "uint", "uint64":
+		return "a whole number, zero or more"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a time such as 90s, 15m or 1h30m"
+	case "bool":
+		return "true or false"
+	case "stringToInt":
+		return "NAME=NUMBER, several with commas between"
+	}
+	return ""
 }
 
 func noSuchCommand(c *cobra.Command, args []string) error {

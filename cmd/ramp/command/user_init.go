@@ -22,7 +22,7 @@ that is there already. Then it writes config.yaml, with comments. The same comma
 on where it was interrupted, and changes nothing once it is done.
 
 An invitation without a token leaves a request to be signed (exit code 3).`,
-		Example: "  ramp user init --join invitation.ramp\n  ramp user quote --cores 16 --wall 1h --within 12h --max-price 40",
+		Example: "  ramp user init --join invitation.ramp\n  ramp user quote --cores 1 --wall 1h --within 12h --max-price 60",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if j.dir, err = dirOf(c, "user"); err != nil {
@@ -61,7 +61,7 @@ func initUser(c *cobra.Command, j joining) error {
 	if _, err := readConfig(path); err != nil {
 		return err
 	}
-	return said(c, a, "%s", a.words("ramp user quote --cores 16 --wall 1h --within 12h --max-price 40"+dirWords(c)))
+	return said(c, a, "%s", a.words("ramp user quote --cores 1 --wall 1h --within 12h --max-price 60"+dirWords(c)))
 }
 
 // userName is who runs the program.
