@@ -43,7 +43,7 @@ func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error)
 		{TableInvitations, a.setRow(TableInvitations)}, {TableEnrolments, a.setRow(TableEnrolments)},
 		{TableBalances, a.balance}, {TableHolds, a.hold}, {TableGathering, a.undecided},
 		{TableOutcomes, a.outcome}, {TableContracts, a.contract}, {TableRefunds, a.refund}, {TableIndex, a.index},
-		{TableSold, a.soldRow},
+		{TableSales, a.saleRow}, {TableSoldBy, a.soldByRow}, {TableSold, a.oldSoldRow},
 	}
 	for _, r := range tables {
 		if r.table == TablePolicies {

@@ -2,13 +2,28 @@ package ledger
 
 import "slices"
 
-// auditSold compares TableSold with the entries: a contract that was settled has
-// as many rows as sellers, from the entry on that TableSoldFrom names.
+// auditSold compares what sellers promised with the entries. From the entry on
+// that TableSoldFrom names, each that settled has one row of TableSales, with a row
+// of TableSoldBy for each seller; or, of an older program, as many rows of
+// TableSold as sellers.
 type auditSold struct {
 	from    uint64
 	begun   bool
-	settled int    // decisions to settle, from there on
-	rows    []mark // unit: how many rows the contract should have
+	settled numbers // entries that settled, from there on
+	sales   numbers // entries that have sales
+	wanted  numbers // rows of TableSoldBy, as the sales have them
+	found   numbers // and as they are
+	old     []mark  // unit: how many rows of TableSold the contract should have
+}
+
+// numbers stands for a set of numbers, in any order.
+type numbers struct{ n, sum uint64 }
+
+func (s *numbers) add(x uint64) {
+	// The finisher of MurmurHash3, so that no two changes cancel each other.
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	s.n, s.sum = s.n+1, s.sum+(x^x>>33)
 }
 
 func (a *auditor) soldFrom(_ string, value []byte) error {
@@ -23,39 +38,67 @@ func (a *auditor) soldFrom(_ string, value []byte) error {
 // settles notes an entry that settled a contract.
 func (s *auditSold) settles(e *Entry) {
 	if e.Kind.decides() && e.Kind != KindVoid && s.begun && e.Number >= s.from {
-		s.settled++
+		s.settled.add(e.Number)
 	}
 }
 
-func (a *auditor) soldRow(key string, value []byte) error {
-	s, err := DecodeSold(key, value)
+func (a *auditor) saleRow(key string, value []byte) error {
+	entry, s, err := DecodeSale(key, value)
+	if err != nil {
+		a.bad("%s", err)
+		return nil
+	}
+	a.sold.sales.add(entry)
+	for _, p := range s.Parts {
+		a.sold.wanted.add(hash64(SoldByKey(SoldBlock(entry), p.Seller, p.Ends, entry)))
+	}
+	return nil
+}
+
+func (a *auditor) soldByRow(key string, value []byte) error {
+	if len(value) != 1 || value[0] != rowVersion {
+		a.bad("sold-by: %x has a value of %d octets", key, len(value))
+	}
+	a.sold.found.add(hash64(key))
+	return nil
+}
+
+func (a *auditor) oldSoldRow(key string, value []byte) error {
+	s, err := DecodeOldSold(key, value)
 	if err != nil {
 		a.bad("%s", err)
 		return nil
 	}
 	m := mark{unit: uint16(s.sellers)}
 	m.contract, _ = parseContract(s.Contract)
-	a.sold.rows = append(a.sold.rows, m)
+	a.sold.old = append(a.sold.old, m)
 	return nil
 }
 
 func (a *auditor) endSold() {
-	rows := a.sold.rows
+	a.endOldSold()
+	switch s := &a.sold; {
+	case s.sales != s.settled:
+		a.bad("%d contracts were settled, the reservations of %d are there, or not of the same", s.settled.n, s.sales.n)
+	case s.found != s.wanted:
+		a.bad("the reservations are found by %d rows, should be by %d, or not by the same", s.found.n, s.wanted.n)
+	}
+}
+
+// endOldSold counts a contract with all its rows as one that has its sale.
+func (a *auditor) endOldSold() {
+	rows := a.sold.old
 	slices.SortFunc(rows, compareMarks)
-	contracts := 0
 	for len(rows) > 0 {
 		n := 1
 		for n < len(rows) && compareMarks(rows[n], rows[0]) == 0 {
 			n++
 		}
 		entry, ok := a.entryOf(a.decided, string(rows[0].contract[:]), 0)
-		if !ok || n != int(rows[0].unit) || !a.sold.begun || entry < a.sold.from {
+		if !ok || n != int(rows[0].unit) {
 			a.bad("contract %x of entry %d has the reservations of %d sellers, should have those of %d", rows[0].contract, entry, n, rows[0].unit)
 		}
-		contracts++
+		a.sold.sales.add(entry)
 		rows = rows[n:]
-	}
-	if contracts != a.sold.settled {
-		a.bad("%d contracts were settled, the reservations of %d are there", a.sold.settled, contracts)
 	}
 }

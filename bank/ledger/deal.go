@@ -68,6 +68,7 @@ func (c *change) reserve(now time.Time, k contractKey, g *gathering, b *protocol
 		}
 	}
 	e = c.write(now, e, &k, moves...)
+	c.noteSold(e.Number, b)
 	return c.close(k, g, &outcome{settled: true, entry: e.Number, time: nanos(e.Time), total: g.total, mode: b.Mode})
 }
 

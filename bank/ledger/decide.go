@@ -69,7 +69,6 @@ func (l *Ledger) mayPayNow(now time.Time, g *gathering, purse *purse) error {
 
 // carryOut settles a bundle: it is paid now, or each unit is held.
 func (c *change) carryOut(now time.Time, k contractKey, g *gathering, b *protocol.Bundle, p plan) protocol.Receipt {
-	c.noteSold(k, b)
 	if b.Mode != protocol.ModeOnReservation {
 		return c.reserve(now, k, g, b, p)
 	}
@@ -84,6 +83,7 @@ func (c *change) carryOut(now time.Time, k contractKey, g *gathering, b *protoco
 		moves = append(moves, move{line: c.line(c.l.accounts[q.To], g.currency), amount: q.Amount})
 	}
 	e := c.write(now, Entry{Kind: kind, Hold: number}, &k, moves...)
+	c.noteSold(e.Number, b)
 	return c.close(k, g, &outcome{settled: true, entry: e.Number, time: nanos(e.Time), total: g.total})
 }
 

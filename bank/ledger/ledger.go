@@ -33,7 +33,7 @@ type Ledger struct {
 	quoted   map[protocol.AgentID]int // open quotes per user
 	recovery bool
 
-	soldFrom  uint64 // first entry that has rows in TableSold; zero: all have
+	soldFrom  uint64 // first entry whose sales are kept; zero: all are
 	soldBegun bool   // and that is saved
 
 	invitations map[TokenHash]*invited

@@ -31,8 +31,10 @@ const (
 	TableIndex       = "index"       // line and last entry number -> entry numbers of a line
 	TableContracts   = "contracts"   // contract -> number of the entry that decided
 	TableRefunds     = "refunds"     // contract and unit -> number of the refund's entry
-	TableSold        = "sold"        // seller, end and contract -> its reservations in it
-	TableSoldFrom    = "sold-from"   // live: one row, the first entry that has rows in TableSold
+	TableSales       = "sales"       // entry number -> what the sellers of the bundle promised in it
+	TableSoldBy      = "sold-by"     // block of entries, seller, end and entry: finds a seller's sales
+	TableSold        = "sold"        // of an older program: seller, end and contract -> its reservations in it
+	TableSoldFrom    = "sold-from"   // live: one row, the first entry whose sales are kept
 )
 
 // StateKey is the key of the one row of TableState.

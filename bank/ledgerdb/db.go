@@ -213,7 +213,7 @@ func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", name, err)
 	}
-	if name == ledger.TableEntries || name == ledger.TableOutcomes {
+	if name == ledger.TableEntries || name == ledger.TableOutcomes || name == ledger.TableSales {
 		b.FillPercent = fullPages
 	}
 	return b, nil

@@ -2,8 +2,10 @@ package ledgerdb_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,5 +149,65 @@ func TestAnOlderLedgerSaysThatItsListIsNotComplete(t *testing.T) {
 	page, err := db.Sold(benchAgent(1), time.Unix(0, 0), "")
 	if err != nil || page.Complete || len(page.Sold) != 0 {
 		t.Fatalf("%+v (%v)", page, err)
+	}
+}
+
+// goldenSold are the contracts of testdata/v2/ledger.db.gz, in which a program of
+// one day kept what each seller sold in rows of its own, as it listed them.
+func goldenSold(t *testing.T) map[protocol.AgentID][]string {
+	t.Helper()
+	b, err := os.ReadFile("testdata/v2/sold.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, seller := map[protocol.AgentID][]string{}, protocol.AgentID("")
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSuffix(line, "\n"); strings.HasPrefix(line, "agent") {
+			seller = protocol.AgentID(line)
+		} else {
+			lists[seller] = append(lists[seller], line)
+		}
+	}
+	return lists
+}
+
+func TestWhatWasSoldInTheFormOfAnOlderProgramIsStillListed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	unzip(t, "testdata/v2/ledger.db.gz", path)
+	db, err := ledgerdb.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := &shop{diary: &diary{db: db, now: time.Date(2026, 3, 1, 0, 1, 0, 0, time.UTC), decided: map[protocol.ContractID]protocol.Receipt{}}}
+	for i := range 4 {
+		s.agents = append(s.agents, benchAgent(i))
+	}
+	s.load(t)
+	want := goldenSold(t)
+	if len(want) != 3 {
+		t.Fatalf("%d sellers", len(want))
+	}
+	for seller, list := range want {
+		if got := s.found(t, seller, time.Unix(0, 0)); !slices.Equal(got, list) {
+			t.Errorf("%s:\n%s\nwant\n%s", seller, strings.Join(got, "\n"), strings.Join(list, "\n"))
+		}
+	}
+	for range 13 { // the numbers of the older contracts are taken
+		s.sold = append(s.sold, protocol.Sold{})
+	}
+	for range ledgerdb.MaxPage { // so that pages begin and end among both
+		s.sell(t, []protocol.AgentID{s.agents[1], s.agents[3]}, 5, false)
+	}
+	s.flush(t)
+	for seller, list := range want {
+		list = append(s.expected(seller, time.Unix(0, 0)), list...)
+		slices.Sort(list)
+		if got := s.found(t, seller, time.Unix(0, 0)); !slices.Equal(got, list) {
+			t.Errorf("%s: %d contracts, want %d", seller, len(got), len(list))
+		}
+	}
+	if r, err := ledger.Audit(db); err != nil || len(r.Bad) > 0 {
+		t.Fatal(err, r.Bad)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // SoldQuery asks a bank which settled contracts name the sender as a seller
 // (query-ref): those whose last slot there ends at Ends or later, in order of
-// that, then of contract; with After, those behind that contract.
+// that, then of when they were settled; with After, those behind that contract.
 type SoldQuery struct {
 	Ends  time.Time
 	After protocol.ContractID
