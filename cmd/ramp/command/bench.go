@@ -17,7 +17,7 @@ func newBench() *cobra.Command {
 		Long: `Measures on this machine, with the same binary that serves; every figure stands
 beside a baseline of the same run. docs/PERFORMANCE.md says what is measured and how.`,
 	}
-	c.AddCommand(newBenchAuction(), newBenchBank(), newBenchStage(), newBenchBuyer())
+	c.AddCommand(newBenchAuction(), newBenchBank(), newBenchLedger(), newBenchStage(), newBenchBuyer())
 	return c
 }
 
