@@ -27,27 +27,40 @@ func (r *Role) commit(now time.Time, m protocol.Message) protocol.Output {
 }
 
 // slotUsed takes what the batch system says of a slot. Where programs were
-// launched in it, they know better: what they did is what was delivered.
+// launched in it, they know better: what they did is what was delivered. One that
+// runs is measured first.
 func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) protocol.Output {
-	if status, ok := r.launches.Used(now, u.ID); ok {
-		u.At, u.Status = now, status
-		m.Body = u
+	status, ok := r.launches.Used(now, u.ID)
+	if !ok {
+		return r.commit(now, m)
 	}
-	return r.commit(now, m).Join(r.launches.Stop(now, u.ID))
+	if ask, runs := r.launches.Measure(u.ID); runs && !status.State.Over() {
+		return ask
+	}
+	return r.usedBy(now, m, u.ID, status)
 }
 
-// killed reports a metered unit as soon as its buyer has killed what runs in it:
-// its contract is over, what is due is paid, and its cores are free again.
-func (r *Role) killed(now time.Time, m protocol.Message) protocol.Output {
+// measured takes how a program stands that is paid for what it uses: its contract
+// may be over now. One that its buyer has killed is reported at once: what is due is
+// paid, and its cores are free again.
+func (r *Role) measured(now time.Time, m protocol.Message) protocol.Output {
 	body, ok := m.Body.(message.JobChanged)
 	if !ok || m.Sender != protocol.LocalQueue {
 		return protocol.Output{}
 	}
-	reservation, ok := r.launches.Ended(body.ID)
-	if !ok {
+	reservation, metered := r.launches.Metered(body.ID)
+	status, ok := r.launches.Used(now, reservation)
+	if !metered || !ok {
 		return protocol.Output{}
 	}
-	return r.slotUsed(now, m, message.SlotUsed{ID: reservation, At: now})
+	return r.usedBy(now, m, reservation, status)
+}
+
+// usedBy takes what the programs in a slot have used, and ends what runs there if
+// that ends its contract.
+func (r *Role) usedBy(now time.Time, m protocol.Message, reservation string, status protocol.JobStatus) protocol.Output {
+	m.Body = message.SlotUsed{ID: reservation, At: now, Status: status}
+	return r.commit(now, m).Join(r.launches.Stop(now, reservation))
 }
 
 // meant reports whether a message says what such a body can say, and comes from

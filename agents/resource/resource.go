@@ -138,7 +138,7 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 		}
 	}
 	if out, ok := r.launches.Receive(now, m); ok {
-		return out.Join(r.killed(now, m))
+		return out.Join(r.measured(now, m))
 	}
 	return r.commit(now, m)
 }

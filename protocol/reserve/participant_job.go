@@ -21,7 +21,6 @@ import (
 
 // Periods of a seller that waits.
 const (
-	meterPeriod = time.Minute     // between looks at a running job that may be stopped early
 	filedPeriod = 5 * time.Minute // between reminders of a record that its user has not answered
 	filedSoon   = 4               // questions about such a record, RetryMost apart, before the pauses grow
 )
@@ -66,25 +65,9 @@ func (c *claim) jobDue() time.Time {
 	}
 	if c.look.at.IsZero() {
 		u, _ := c.contractUnit()
-		return nextLook(u, u.Slot.Start)
+		return nextLook(u, protocol.Usage{}, u.Slot.Start)
 	}
 	return c.look.at
-}
-
-// nextLook is when there may be news of a slot that is running: at its end, at
-// the tariff's time limit, and now and then if a prepayment may be used up.
-func nextLook(u protocol.BundleUnit, now time.Time) time.Time {
-	at := u.Slot.End
-	if limit := u.Slot.Start.Add(u.Tariff.TimeLimit); u.Tariff.TimeLimit > 0 && limit.After(now) && limit.Before(at) {
-		at = limit
-	}
-	if soon := now.Add(meterPeriod); u.Tariff.Prepay > 0 && soon.Before(at) {
-		at = soon
-	}
-	if soon := now.Add(protocol.RetryFirst); at.Before(soon) && now.After(u.Slot.Start) {
-		at = soon
-	}
-	return at
 }
 
 // wait sets the next look at a claim.
@@ -159,7 +142,7 @@ func (p *Participant) slotUsed(t *turn, s message.SlotUsed) {
 		p.report(t, c, u, s.Status, used)
 	case t.now.Before(u.Slot.End):
 		t.see(c.deal)
-		c.look = lookout{at: nextLook(u, t.now)}
+		c.look = lookout{at: nextLook(u, used, t.now)}
 	default:
 		t.wait(c, backOff(c.look.tries))
 	}

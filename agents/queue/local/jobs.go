@@ -125,8 +125,11 @@ func (c *cores) status(job message.Job) (protocol.JobStatus, error) {
 	if err := queue.ReadFile(control(job, stateFile), &s); err != nil {
 		return protocol.JobStatus{}, err
 	}
-	if alive || s.State.Over() {
+	if s.State.Over() {
 		return s, nil
+	}
+	if err := readUsage(job, &s); err != nil || alive {
+		return s, err
 	}
 	if _, err := os.Stat(control(job, begunFile)); errors.Is(err, fs.ErrNotExist) {
 		return protocol.JobStatus{}, nil
@@ -144,12 +147,14 @@ func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus,
 	if lock != nil {
 		defer lock.Close() //nolint:errcheck // closing gives it up
 	}
+	used, memory := s.Usage, s.Memory
 	if err := queue.ReadFile(control(job, stateFile), &s); err != nil || lock == nil || s.State.Over() {
 		return s, err
 	}
 	if err := killStrays(job.Dir); err != nil {
 		return s, err
 	}
+	s.Usage, s.Memory = used, memory
 	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "its keeper, or the machine, went down"
 	return s, queue.WriteFile(control(job, stateFile), s)
 }

@@ -37,6 +37,8 @@ type keeper struct {
 	idle    time.Duration
 	ending  protocol.JobState // why it was asked to end
 	killAt  time.Time
+	meter   *meter
+	last    reading // that was written
 }
 
 // Keep runs the job of a directory and returns when it is over: the whole of a
@@ -60,7 +62,7 @@ func Keep(dir string) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the parent of orphans: %w", err)
 	}
-	k := &keeper{job: sp.Job}
+	k := &keeper{job: sp.Job, meter: newMeter(sp.Job.Slot.Cores)}
 	return k.run()
 }
 
@@ -132,6 +134,8 @@ func (k *keeper) save() error { return queue.WriteFile(control(k.job, stateFile)
 
 // stay does what it is told until the program has ended.
 func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus) error {
+	looks := time.NewTicker(samplePeriod)
+	defer looks.Stop()
 	for {
 		alarm := time.NewTimer(time.Until(k.next()))
 		select {
@@ -142,8 +146,17 @@ func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus)
 			k.obey(s)
 		case <-alarm.C:
 			k.wake(time.Now())
+		case now := <-looks.C:
+			k.look(now)
 		}
 		alarm.Stop()
+	}
+}
+
+// look measures the job. What cannot be written down is told, and tried again.
+func (k *keeper) look(now time.Time) {
+	if err := k.sample(now); err != nil {
+		fmt.Fprintln(os.Stderr, "usage:", err)
 	}
 }
 
@@ -197,6 +210,7 @@ func (k *keeper) obey(s os.Signal) {
 	default:
 		return // the machine's own, or nothing to change
 	}
+	k.look(time.Now())
 	if err := k.save(); err != nil {
 		fmt.Fprintln(os.Stderr, "state:", err)
 	}
@@ -223,19 +237,6 @@ func (k *keeper) end(how syscall.WaitStatus) error {
 		k.status.Exit = 128 + int(how.Signal())
 		k.status.Note = "ended by signal " + how.Signal().String()
 	}
-	k.status.Usage, k.status.Memory = k.used()
+	k.status.Usage, k.status.Memory = k.final()
 	return k.save()
-}
-
-// used is what all processes of the job have used.
-func (k *keeper) used() (protocol.Usage, int64) {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r); err != nil {
-		return protocol.Usage{}, 0
-	}
-	return protocol.Usage{
-		CPU:   time.Duration(r.Utime.Nano() + r.Stime.Nano()),
-		Wall:  max(k.status.Ended.Sub(k.status.Started)-k.idle, 0),
-		Share: int64(k.job.Slot.Cores) * protocol.Core,
-	}, r.Maxrss << 10
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -176,18 +177,10 @@ func signalAll(dir string, sig syscall.Signal) {
 // that bear the job's mark wherever they are. Dead ones are none.
 func members(dir string) []int {
 	all := processes()
-	family := map[int]bool{os.Getpid(): true}
-	for grown := true; grown; {
-		grown = false
-		for pid, p := range all {
-			if family[p.parent] && !family[pid] {
-				family[pid], grown = true, true
-			}
-		}
-	}
+	own := family(all, os.Getpid())
 	var list []int
 	for pid, p := range all {
-		if pid != os.Getpid() && !p.dead && (family[pid] || marked(pid, dir)) {
+		if pid != os.Getpid() && !p.dead && (own[pid] || marked(pid, dir)) {
 			list = append(list, pid)
 		}
 	}
@@ -212,9 +205,15 @@ func killStrays(dir string) error {
 	return fmt.Errorf("processes of the job in %s do not end", dir)
 }
 
+// process is one process of this machine.
 type process struct {
-	parent int
-	dead   bool // but not waited for yet
+	parent   int
+	dead     bool          // but not waited for yet
+	running  bool          // or wants to
+	started  uint64        // in ticks since the machine began
+	cpu      time.Duration // its own
+	waited   time.Duration // of the descendants that it has waited for
+	resident int64         // bytes
 }
 
 // processes is what runs on this machine.
@@ -236,23 +235,13 @@ func processes() map[int]process {
 	return all
 }
 
-// readProcess reads /proc/PID/stat: pid (name) state parent … where the name may
-// have spaces and parentheses.
+// readProcess reads what runs under a number.
 func readProcess(pid int) (process, bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return process{}, false
 	}
-	i := bytes.LastIndexByte(b, ')')
-	if i < 0 {
-		return process{}, false
-	}
-	f := strings.Fields(string(b[i+1:]))
-	if len(f) < 2 {
-		return process{}, false
-	}
-	parent, err := strconv.Atoi(f[1])
-	return process{parent: parent, dead: f[0] == "Z" || f[0] == "X"}, err == nil
+	return parseStat(b)
 }
 
 // marked reports whether a process bears a job's mark.

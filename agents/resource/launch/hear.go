@@ -29,13 +29,17 @@ func (s *Site) prepared(now time.Time, j *job, p message.Prepared) protocol.Outp
 	return s.save(j).Join(s.tell(j)).Join(wake(j.due()))
 }
 
-// changed takes how a job stands.
+// changed takes how a job stands. That only its meter went on is news for nobody,
+// and is asked for again after a restart.
 func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Output {
 	switch {
-	case !j.submitted() || c.Status == j.Status && j.Stage == message.StageSubmitted:
+	case !j.submitted():
 		return wake(j.due())
 	case c.Status.Validate() != nil:
 		return wake(j.due()) // a driver that says what no batch system can say
+	case j.Stage == message.StageSubmitted && sameBut(c.Status, j.Status):
+		j.Status = c.Status
+		return wake(j.due())
 	}
 	j.Status = c.Status
 	if c.Status.State.Over() {
@@ -47,6 +51,12 @@ func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Out
 		j.retryAt = now.Add(checkPeriod)
 	}
 	return s.save(j).Join(s.tell(j)).Join(s.stop(j)).Join(wake(j.due()))
+}
+
+// sameBut reports whether two statuses tell the same, but for what was used so far.
+func sameBut(a, b protocol.JobStatus) bool {
+	a.Usage, a.Memory = b.Usage, b.Memory
+	return a == b
 }
 
 // jobRefused takes why a request about a job was not carried out.

@@ -42,14 +42,15 @@ func (s *Site) endsContract(j *job) bool {
 	return ok && u.Metered && j.Status.State == protocol.JobKilled
 }
 
-// Ended is the reservation whose contract the end of a job has ended before its
-// slot is over; false: none, or nobody knows the job.
-func (s *Site) Ended(id string) (reservation string, ok bool) {
+// Metered is the reservation of a job whose unit is paid for what is used; false:
+// it is not, or nobody knows the job.
+func (s *Site) Metered(id string) (reservation string, ok bool) {
 	j := s.jobs[id]
-	if j == nil || !s.endsContract(j) {
+	if j == nil {
 		return "", false
 	}
-	return j.Reservation, true
+	u, ok := s.sold.Unit(j.Contract, j.Unit)
+	return j.Reservation, ok && u.Metered
 }
 
 // counts reports whether a launch says how its unit ended. One that failed before
@@ -91,6 +92,17 @@ func plus(a, b time.Duration) time.Duration {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+// Measure asks how the program stands that runs in a reservation: its meter goes on,
+// and what was told last is old. It is false if none runs.
+func (s *Site) Measure(reservation string) (protocol.Output, bool) {
+	for _, id := range s.order() {
+		if j := s.jobs[id]; j.Reservation == reservation && j.Stage == message.StageSubmitted {
+			return s.queue(protocol.QueryRef, message.JobQuery{Job: s.spec(j)}), true
+		}
+	}
+	return protocol.Output{}, false
 }
 
 // Stop ends what runs in a reservation whose unit is over by its contract before

@@ -97,6 +97,10 @@ func (c *Checks) endsAsItWas(e ledger.Entry, u openUnit, paid protocol.Credits) 
 	if site == nil || !c.isSite(u.Seller) {
 		return // it says what it likes
 	}
+	if used, ran := site.Batch.programs.used(u.Reservation); ran {
+		c.paidForPrograms(e, u, paid, used)
+		return
+	}
 	truth := jobsModel().Status(u.Slot.End, u.Reservation, u.Slot)
 	switch e.How {
 	case protocol.EndSucceeded:
@@ -113,6 +117,17 @@ func (c *Checks) endsAsItWas(e ledger.Entry, u openUnit, paid protocol.Credits) 
 			"%s gives unit %d of contract %.8s back, and has not signed that", u.Seller.Name(), e.Unit, e.Contract)
 		c.bank.refunded[refundKey{e.Contract, e.Unit}] = true
 	}
+}
+
+// paidForPrograms: who ran programs pays at most for what they have used by now, at
+// the highest prices of its contract.
+func (c *Checks) paidForPrograms(e ledger.Entry, u openUnit, paid protocol.Credits, used protocol.Usage) {
+	if u.mode != protocol.ModeMetered || e.How != protocol.EndAgreed && e.How != protocol.EndSilent {
+		return // of the others the bank's own rules are held elsewhere
+	}
+	hours := func(price protocol.Credits, d time.Duration) float64 { return float64(price) * d.Hours() }
+	most := hours(u.Tariff.P.Top, used.CPU) + hours(u.Tariff.Q.Top, used.Wall) + 1
+	c.check(PaidForJobs, float64(paid) <= most, "entry %d pays %s for unit %d of contract %.8s, whose programs used %s in %s", e.Number, paid, e.Unit, e.Contract, used.CPU, used.Wall)
 }
 
 // completeHonest: an honest user pays for what it signed, at most what it signed.

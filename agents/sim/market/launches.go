@@ -15,7 +15,7 @@ func launchesOf(site string) launch.Config {
 
 // program draws what an order runs; nil: nothing.
 func (m *Market) program(u *User, mode protocol.Mode) *message.Program {
-	if mode != protocol.ModeOnReservation || !u.runs.Of(m.cfg.Launches) {
+	if mode == protocol.ModeOnCompletion || !u.runs.Of(m.cfg.Launches) {
 		return nil
 	}
 	return &message.Program{Command: []string{"/bin/job"}}

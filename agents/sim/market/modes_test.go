@@ -22,10 +22,12 @@ func TestNoSeedBreaksAnInvariantOfPayAfterTheFact(t *testing.T) {
 		name   string
 		modes  []protocol.Mode
 		barter bool
+		runs   int // programs, of a thousand orders
 		seeds  uint64
 	}{
-		{"modes mixed", mixed, false, 12},
-		{"bartering", mixed[1:], true, 12},
+		{"modes mixed", mixed, false, 0, 12},
+		{"bartering", mixed[1:], true, 0, 12},
+		{"metered programs, suspended and killed", mixed[2:], false, 800, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() {
@@ -35,7 +37,7 @@ func TestNoSeedBreaksAnInvariantOfPayAfterTheFact(t *testing.T) {
 			for seed := uint64(1); seed <= c.seeds; seed++ {
 				cfg := market.Default()
 				cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = seed, sim.Levels()["heavy"], 4*time.Hour, 4, 3, 4
-				cfg.Modes, cfg.Barter = c.modes, c.barter
+				cfg.Modes, cfg.Barter, cfg.Launches = c.modes, c.barter, c.runs
 				m, checks := market.Open(cast, cfg)
 				m.Live(checks, nil)
 				for _, v := range checks.Violations() {

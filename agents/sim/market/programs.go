@@ -22,6 +22,7 @@ type program struct {
 	length time.Duration // of its run
 	exit   int
 	told   protocol.JobState
+	since  time.Time // until then it is metered; zero: it does not run
 }
 
 // JobBegins has f called when a job begins, with the batch system's time.
@@ -61,6 +62,7 @@ func (p *programs) status(now time.Time, id string) protocol.Body {
 		return message.JobRefused{ID: id, Reason: protocol.Reason{Code: protocol.CodeUnknown, Unit: protocol.AllUnits, Note: "no such job"}}
 	}
 	p.advance(now, x)
+	x.metered(now)
 	x.told = x.status.State
 	return message.JobChanged{ID: id, At: now, Status: x.status}
 }
@@ -70,22 +72,66 @@ func (p *programs) signal(now time.Time, s message.Signal) protocol.Body {
 	if x == nil || x.status.State.Over() {
 		return message.JobRefused{ID: s.ID, Verb: s.Verb, Reason: protocol.Reason{Code: protocol.CodeUnknown, Unit: protocol.AllUnits, Note: "no such job, or it is over"}}
 	}
+	p.advance(now, x)
+	x.metered(now)
 	switch {
+	case x.status.State.Over():
 	case s.Verb == message.SignalKill:
 		x.status.State, x.status.Ended = protocol.JobKilled, now
 	case s.Verb == message.SignalSuspend && x.status.State == protocol.JobRunning:
-		x.status.State = protocol.JobSuspended
+		x.status.State, x.since = protocol.JobSuspended, time.Time{}
 	case s.Verb == message.SignalResume && x.status.State == protocol.JobSuspended:
-		x.status.State = protocol.JobRunning
+		x.status.State, x.since = protocol.JobRunning, now
 	}
 	return p.status(now, s.ID)
+}
+
+// rates are how busy programs keep their cores, in thousandths.
+const rates = 1000
+
+// metered counts what a program has used by now, at a rate of its own.
+func (x *program) metered(now time.Time) {
+	s := &x.status
+	if s.State.Over() {
+		now = s.Ended
+	}
+	if x.since.IsZero() || s.State == protocol.JobWaiting || !now.After(x.since) {
+		return
+	}
+	wall := now.Sub(x.since)
+	s.Usage.Wall += wall
+	s.Usage.CPU += time.Duration(x.job.Slot.Cores) * wall / rates * x.rate()
+	s.Usage.Share = int64(x.job.Slot.Cores) * protocol.Core
+	x.since = now
+	if s.State.Over() {
+		x.since = time.Time{}
+	}
+}
+
+// rate hangs on the job's name alone, and is at least a half.
+func (x *program) rate() time.Duration {
+	sum := 0
+	for _, b := range []byte(x.job.ID) {
+		sum = (31*sum + int(b)) % (rates/2 + 1)
+	}
+	return time.Duration(rates - sum)
+}
+
+// used is what all programs of a reservation have used by now.
+func (p *programs) used(reservation string) (all protocol.Usage, any bool) {
+	for _, x := range p.jobs { // in any order: a sum
+		if x.job.Reservation == reservation {
+			all.CPU, all.Wall, any = all.CPU+x.status.Usage.CPU, all.Wall+x.status.Usage.Wall, true
+		}
+	}
+	return all, any
 }
 
 // advance lets a job begin or end if it is time.
 func (p *programs) advance(now time.Time, x *program) {
 	s := &x.status
 	if s.State == protocol.JobWaiting && !now.Before(x.job.Slot.Start) && now.Before(x.job.Slot.End) {
-		s.State, s.Started = protocol.JobRunning, now
+		s.State, s.Started, x.since = protocol.JobRunning, now, now
 		if p.begins != nil {
 			p.begins(x.job, now)
 		}
