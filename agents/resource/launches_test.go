@@ -27,6 +27,11 @@ func newPayable(t *testing.T) *payable {
 
 func newPayableBy(t *testing.T, mode protocol.Mode) *payable {
 	t.Helper()
+	return newPayableOf(t, mode, "")
+}
+
+func newPayableOf(t *testing.T, mode protocol.Mode, contract string) *payable {
+	t.Helper()
 	a := newAgents(t, "ann", "atlas", "bank")
 	cfg := a.config()
 	cfg.Modes = []protocol.Mode{mode}
@@ -35,7 +40,7 @@ func newPayableBy(t *testing.T, mode protocol.Mode) *payable {
 		Policy: launch.Policy{Accounts: map[protocol.AgentID]launch.Account{launch.Everybody: {User: "guest", Commands: true}}},
 	}
 	p := &payable{site: newSite(t, cfg), t: t, a: a}
-	p.buyer = &buyer{agents: a, name: "ann", site: p.site, mode: mode}
+	p.buyer = &buyer{agents: a, name: "ann", site: p.site, mode: mode, contract: contract}
 	l := &ledger{agents: a, decided: map[protocol.ContractID]protocol.Receipt{}}
 	for i := 0; i < 20 && !p.buyer.sold; i++ {
 		p.buyer.step()
@@ -216,6 +221,52 @@ func TestAMeteredContractEndsWhenItsOwnerKills(t *testing.T) {
 	p.over()
 	if again := p.report(); again != nil && *again != note {
 		t.Errorf("reported another record: %+v", *again)
+	}
+}
+
+// A program whose prepayment is used up is stopped in that second, whatever price has
+// used it up, and its cores are free again; so is one whose time limit is over, by its
+// own clock. What it costs is the prepayment, and no more.
+func TestAMeteredProgramIsStoppedWhenItsContractLets(t *testing.T) {
+	for _, c := range []struct {
+		name, contract string
+		cpu            time.Duration // in a second, of ten cores
+		begins, ends   time.Duration // from the slot's start
+	}{
+		{"the share is dear", `prepay="true"><r:P Pmax="60"/><r:Q Smin="0" Smax="1" Qmax="2400"/>`, time.Second, 0, 13*time.Minute + 45*time.Second},
+		{"it begins late", `prepay="true"><r:P Pmax="60"/><r:Q Smin="0" Smax="1" Qmax="2400"/>`, time.Second, 5 * time.Minute, 18*time.Minute + 45*time.Second},
+		{"its time limit is over", `timeLimit="10"><r:P rmax="1" Pmax="60"/>`, 10 * time.Second, 0, 10 * time.Minute},
+		{"its time limit is over, counted from its beginning", `timeLimit="10"><r:P rmax="1" Pmax="60"/>`, 10 * time.Second, 5 * time.Minute, 15 * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPayableOf(t, protocol.ModeMetered, `<r:Contract xmlns:r="urn:ramp:rfql:2" `+c.contract+`</r:Contract>`)
+			p.batch.cpu = c.cpu
+			p.until(c.begins)
+			p.launch("1")
+			p.until(c.ends - 2*time.Second)
+			if note := p.report(); note != nil {
+				t.Fatalf("reported too early: %+v", *note)
+			}
+			p.until(c.ends + 2*time.Second)
+			note := p.reported()
+			if want := c.ends - c.begins; note.Usage.Wall < want-time.Second || note.Usage.Wall > want+2*time.Second || note.Due > p.unit.Cost {
+				t.Fatalf("reported %+v, %s due of %s; want %s", note.Usage, note.Due, p.unit.Cost, want)
+			}
+			if prepaid := p.unit.Tariff.Prepay; prepaid > 0 && note.Due != prepaid {
+				t.Errorf("%s due, want the prepayment of %s", note.Due, prepaid)
+			}
+			if got := p.batch.jobs[p.job("1")].State; got != protocol.JobKilled {
+				t.Errorf("it is %s", got)
+			}
+			p.pass(time.Minute)
+			if _, held := p.batch.slots[p.unit.Reservation]; held {
+				t.Error("its cores are still reserved")
+			}
+			p.files(message.Collected{Job: p.job("1")})
+			if s, _ := p.role.Launches().Status(p.a.id("ann"), p.buyer.bundle.ID, 0, "1"); s.Job.State != protocol.JobExpired || !strings.Contains(s.Job.Note, "prepayment") {
+				t.Errorf("its buyer is told %+v", s.Job)
+			}
+		})
 	}
 }
 

@@ -105,14 +105,36 @@ type batch struct {
 	slots map[string]protocol.Slot
 	jobs  map[string]protocol.JobStatus // that were submitted
 	stuck bool                          // it runs no programs
+	cpu   time.Duration                 // in a second, of those that run
 }
 
-func (b *batch) submit(job message.Job) protocol.Body {
+// look is how a job stands, with what it has used by now.
+func (b *batch) look(now time.Time, id string) protocol.JobStatus {
+	s := b.jobs[id]
+	if s.State == protocol.JobRunning && b.cpu > 0 {
+		wall := now.Sub(s.Started)
+		s.Usage = protocol.Usage{Wall: wall, CPU: wall / time.Second * b.cpu, Share: 10 * protocol.Core}
+	}
+	return s
+}
+
+// kill ends a job.
+func (b *batch) kill(now time.Time, id string) protocol.Body {
+	s := b.look(now, id)
+	s.State, s.Ended = protocol.JobKilled, now
+	b.jobs[id] = s
+	return message.JobChanged{ID: id, At: now, Status: s}
+}
+
+func (b *batch) submit(now time.Time, job message.Job) protocol.Body {
+	if _, there := b.jobs[job.ID]; there {
+		return message.JobChanged{ID: job.ID, At: now, Status: b.look(now, job.ID)}
+	}
 	if b.stuck {
 		return message.JobRefused{ID: job.ID, Reason: protocol.Reason{Code: protocol.CodeForbidden, Unit: protocol.AllUnits, Note: "broken"}}
 	}
-	b.jobs[job.ID] = protocol.JobStatus{State: protocol.JobRunning, Started: job.Slot.Start}
-	return message.JobChanged{ID: job.ID, At: job.Slot.Start, Status: b.jobs[job.ID]}
+	b.jobs[job.ID] = protocol.JobStatus{State: protocol.JobRunning, Started: now}
+	return message.JobChanged{ID: job.ID, At: now, Status: b.jobs[job.ID]}
 }
 
 func (b *batch) free(slot protocol.Slot) int {
@@ -153,9 +175,11 @@ func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 	case message.SlotQuery: // as a batch system that does not know: the slot was there to its end
 		body = message.SlotUsed{ID: r.ID, At: now, Status: (queue.Model{}).Status(now, r.ID, r.Slot)}
 	case message.Submit:
-		body = b.submit(r.Job)
+		body = b.submit(now, r.Job)
 	case message.JobQuery:
-		body = message.JobChanged{ID: r.Job.ID, At: now, Status: b.jobs[r.Job.ID]}
+		body = message.JobChanged{ID: r.Job.ID, At: now, Status: b.look(now, r.Job.ID)}
+	case message.Signal:
+		body = b.kill(now, r.ID)
 	default:
 		panic("unknown request " + m.Body.Kind())
 	}
@@ -273,6 +297,7 @@ type buyer struct {
 	bundle       contract.Verified
 	sold         bool
 	mode         protocol.Mode // "": on reservation
+	contract     string        // of a metered request; "": P up to 60 at one core
 }
 
 // pays is how the buyer pays.
@@ -302,7 +327,11 @@ func (b *buyer) asked() []byte {
 	if b.pays() != protocol.ModeMetered {
 		return purchase
 	}
-	return bytes.Replace(purchase, []byte("</Cores>"), []byte(`</Cores><r:Contract xmlns:r="urn:ramp:rfql:2"><r:P rmin="0" rmax="1" Pmax="60"/></r:Contract>`), 1)
+	text := b.contract
+	if text == "" {
+		text = `<r:Contract xmlns:r="urn:ramp:rfql:2"><r:P rmin="0" rmax="1" Pmax="60"/></r:Contract>`
+	}
+	return bytes.Replace(purchase, []byte("</Cores>"), []byte("</Cores>"+text), 1)
 }
 
 // tariff is what such a contract comes to for an offer.

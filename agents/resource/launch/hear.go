@@ -41,7 +41,7 @@ func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Out
 		j.Status = c.Status
 		return wake(j.due())
 	}
-	j.Status = c.Status
+	j.Status = s.stopped(j, c.Status)
 	if c.Status.State.Over() {
 		j.become(message.StageCollecting)
 		return s.save(j).Join(s.tell(j)).Join(s.collect(now, j))
@@ -51,6 +51,16 @@ func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Out
 		j.retryAt = now.Add(checkPeriod)
 	}
 	return s.save(j).Join(s.tell(j)).Join(s.stop(j)).Join(wake(j.due()))
+}
+
+// stopped tells apart who has killed a job: one that its buyer did not kill was
+// stopped because its contract let the seller do so.
+func (s *Site) stopped(j *job, status protocol.JobStatus) protocol.JobStatus {
+	u, ok := s.sold.Unit(j.Contract, j.Unit)
+	if status.State == protocol.JobKilled && !j.Killed && ok && u.Reported {
+		status.State, status.Note = protocol.JobExpired, "its contract was over: the time limit was reached, or the prepayment used up"
+	}
+	return status
 }
 
 // sameBut reports whether two statuses tell the same, but for what was used so far.

@@ -25,7 +25,7 @@ func newUserRun() *cobra.Command {
 		Long: `Buys what the RFQL document FILE asks for, brings the inputs to the site, begins the
 program when the slot begins, prints what it prints, fetches what it leaves to --out,
 and ends with its exit code: that of the first unit whose code is not zero; 124 if its
-slot ended it, 137 if you killed it, 125 if it never ran or was lost. If nothing was
+slot, or its metered contract, ended it, 137 if you killed it, 125 if it never ran or was lost. If nothing was
 bought, the exit codes are those of 'ramp user buy'.
 
 The program runs in every unit of the request, each in a directory of its own with
