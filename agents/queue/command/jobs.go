@@ -16,6 +16,9 @@ const (
 	jobMost  = 10 * time.Second
 )
 
+// maxUsed bounds what a program says that was used, in seconds: 31 years.
+const maxUsed = 1_000_000_000
+
 // submission is a job as the program is asked to run it.
 type submission struct {
 	ID          string   `json:"id"`
@@ -34,6 +37,8 @@ type stand struct {
 	Exit  int    `json:"exit"`  // of one that exited
 	Start int64  `json:"start"` // Unix seconds; 0: not told
 	End   int64  `json:"end"`
+	CPU   int64  `json:"cpu"`  // seconds used so far, of all its processes; 0: not told
+	Wall  int64  `json:"wall"` // seconds that it ran, without those in which it was suspended; 0: not told
 }
 
 // JobPace is how often jobs that run are looked at.
@@ -137,6 +142,8 @@ func (j stand) stand(now time.Time) (jobs.Stand, error) {
 		return jobs.Stand{}, fmt.Errorf("%.80q is %.20q: want waiting, running, suspended, exited, cancelled, expired or lost", j.ID, j.State)
 	case j.Exit < 0 || j.Exit > protocol.MaxExit || j.Start < 0 || j.Start > maxSecond || j.End < 0 || j.End > maxSecond || j.End != 0 && j.End < j.Start:
 		return jobs.Stand{}, fmt.Errorf("%.80q ran from %d to %d and ended with %d", j.ID, j.Start, j.End, j.Exit)
+	case j.CPU < 0 || j.CPU > maxUsed || j.Wall < 0 || j.Wall > maxUsed:
+		return jobs.Stand{}, fmt.Errorf("%.80q used %d s in %d s: want 0..%d", j.ID, j.CPU, j.Wall, int64(maxUsed))
 	}
 	s := jobs.Stand{State: state, Report: jobs.Report{How: how, Exit: j.Exit, End: now.UTC().Truncate(time.Second)}}
 	if over {
@@ -149,5 +156,9 @@ func (j stand) stand(now time.Time) (jobs.Stand, error) {
 		s.Start = time.Unix(j.Start, 0).UTC()
 		s.Ran = max(s.End.Sub(s.Start), 0)
 	}
+	if j.Wall > 0 {
+		s.Ran = time.Duration(j.Wall) * time.Second
+	}
+	s.CPU = time.Duration(j.CPU) * time.Second
 	return s, nil
 }

@@ -21,6 +21,10 @@ type fakeJob struct {
 	State string `json:"job_state"`
 	Queue string `json:"queue"`
 	Start string `json:"stime"`
+	Used  struct {
+		Wall string `json:"walltime"`
+		CPU  string `json:"cput"`
+	} `json:"resources_used"`
 }
 
 func fakeDir() string { return filepath.Join(os.Getenv("RAMP_STATE"), "jobs") }
@@ -40,6 +44,10 @@ func fakeJobs() int {
 		b, err := os.ReadFile(filepath.Join(fakeDir(), d.Name(), "job.json"))
 		if err != nil || json.Unmarshal(b, &j) != nil {
 			continue // it is being made
+		}
+		if start, err := time.ParseInLocation(fakeStamp, j.Start, time.UTC); err == nil {
+			ran := int(time.Since(start).Seconds())
+			j.Used.Wall, j.Used.CPU = fmt.Sprintf("%02d:%02d:%02d", ran/3600, ran/60%60, ran%60), "00:00:00"
 		}
 		all[d.Name()] = j
 	}

@@ -165,5 +165,7 @@ func (j job) stand() script.Stand {
 		s.State = protocol.JobSuspended
 	}
 	s.Start = instant(j.Start)
+	s.Ran, _ = clock(j.Used.Wall) // not told, or nonsense: nothing
+	s.CPU, _ = clock(j.Used.CPU)
 	return s
 }

@@ -167,6 +167,10 @@ type job struct {
 		Cores figure `json:"ncpus"`
 		Wall  string `json:"walltime"`
 	} `json:"Resource_List"`
+	Used struct {
+		CPU  string `json:"cput"`
+		Wall string `json:"walltime"` // without the time that it was suspended
+	} `json:"resources_used"`
 }
 
 // readJobs reads all jobs, by number.
@@ -195,18 +199,27 @@ func readJobs(b []byte) ([]job, error) {
 // endless is how long a job without a wall time counts.
 const endless = 365 * 24 * time.Hour
 
-// wall reads hours:minutes:seconds.
+// wall is for how long a job asks.
 func (j job) wall() time.Duration {
+	d, ok := clock(j.Needs.Wall)
+	if !ok {
+		return endless
+	}
+	return max(d, time.Second)
+}
+
+// clock reads hours:minutes:seconds, at most endless.
+func clock(text string) (time.Duration, bool) {
 	sum := time.Duration(0)
-	parts := strings.Split(j.Needs.Wall, ":")
+	parts := strings.Split(text, ":")
 	for _, p := range parts {
 		n, err := strconv.Atoi(p)
 		if err != nil || n < 0 || n > int(endless/time.Second) || len(parts) > 3 {
-			return endless
+			return 0, false
 		}
 		sum = sum*60 + time.Duration(n)*time.Second
 	}
-	return min(max(sum, time.Second), endless)
+	return min(sum, endless), true
 }
 
 // take adds the jobs that run or wait outside reservations.

@@ -38,6 +38,7 @@ func RunJobs(t *testing.T, open Open, traits ...Trait) {
 		{"a job that fails", 0, fails},
 		{"a job that is killed", 0, killed},
 		{"a job that is suspended goes on", PlainSignals, suspended},
+		{"a job is metered while it runs", ModelJobs, metered},
 		{"a job ends with its slot", 0, endsWithSlot},
 		{"a job that was never submitted is not known", 0, neverSubmitted},
 		{"a job without a reservation is refused", 0, noReservation},
@@ -216,6 +217,26 @@ func suspended(w *worksite) {
 	w.until(job.ID, protocol.JobRunning)
 	if s := w.over(job.ID); !s.Success() {
 		w.Fatalf("%+v", s)
+	}
+}
+
+// metered asks about a job that keeps a core busy until its meter has moved.
+func metered(w *worksite) {
+	job := w.job("j.1", 5*slotLength, "sh", "-c", "while :; do :; done")
+	w.send(protocol.Request, message.Submit{Job: job})
+	s := w.until(job.ID, protocol.JobRunning)
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for ; s.Usage.CPU < 100*time.Millisecond || s.Usage.Wall <= 0; <-pause.C {
+		w.send(protocol.QueryRef, message.JobQuery{Job: job})
+		s = w.until(job.ID, protocol.JobRunning)
+	}
+	if u := s.Usage; u.CPU > time.Duration(job.Slot.Cores)*(u.Wall+time.Second) || u.Share <= 0 || u.Share > int64(job.Slot.Cores)*protocol.Core {
+		w.Errorf("while it runs: %+v", u)
+	}
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalKill})
+	if end := w.over(job.ID); end.Usage.CPU < s.Usage.CPU-time.Second {
+		w.Errorf("it ended with %+v after %+v", end.Usage, s.Usage)
 	}
 }
 

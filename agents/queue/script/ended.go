@@ -31,6 +31,7 @@ type Report struct {
 	Start, End time.Time     // as far as it tells
 	Exit       int           // of one that exited: 0..255
 	Ran        time.Duration // without the time that it was suspended
+	CPU        time.Duration // so far; 0: it does not tell
 	Note       string        // one line for people
 }
 
@@ -38,7 +39,7 @@ type Report struct {
 // counts; the job's own files add what it does not measure.
 func (t traces) ended(now time.Time, job message.Job, r Report) protocol.JobStatus {
 	if r.How == Exited && t.begun && !t.done && now.Sub(r.End) < fileGrace && now.Sub(r.End) >= 0 {
-		return protocol.JobStatus{State: protocol.JobRunning, Started: r.Start, Usage: protocol.Usage{Wall: r.Ran, Share: share(job)}}
+		return protocol.JobStatus{State: protocol.JobRunning, Started: r.Start, Usage: t.running(now, job, r)}
 	}
 	s := protocol.JobStatus{Started: r.Start, Ended: r.End, Usage: t.usage(job, r)}
 	if t.done && t.stopped.Sub(r.End).Abs() < 2*ticks {
@@ -95,6 +96,17 @@ func expired(t traces) (protocol.JobState, string) {
 func (t traces) forgotten(job message.Job) protocol.JobStatus {
 	r := Report{Start: t.started, End: t.stopped, Exit: t.code, Ran: t.stopped.Sub(t.started)}
 	return t.ended(t.stopped.Add(2*fileGrace), job, r)
+}
+
+// running is what a job that runs has used so far, as far as the batch system or the
+// script has told, and no more than its cores can have used.
+func (t traces) running(now time.Time, job message.Job, r Report) protocol.Usage {
+	if r.Ran == 0 && t.begun {
+		r.Ran = now.Sub(t.began) // of a batch system that does not tell
+	}
+	u := protocol.Usage{Wall: max(r.Ran, 0), Share: share(job)}
+	u.CPU = min(max(t.soFar, r.CPU, 0), time.Duration(job.Slot.Cores)*(u.Wall+ticks))
+	return u
 }
 
 // usage is what a job used. The batch system says how long it ran, without the time that it

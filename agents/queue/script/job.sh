@@ -31,6 +31,29 @@ left=$((end - 1500 - started))
 	exec timeout -k 1 "$((left / 1000)).$(printf %03d $((left % 1000)))" "$@"
 ) >>"$dir/stdout" 2>>"$dir/stderr" &
 pid=$!
+
+# What it has used so far, in hundredths of a second: of what bears its mark, and of
+# what that has waited for. First after a second, later every ten.
+(
+	most=0 rest=1 nap=''
+	trap 'kill "$nap"; exit' TERM
+	while
+		sleep "$rest" &
+		nap=$!
+		wait "$nap" && kill -0 "$pid"
+	do
+		sum=0
+		for p in $(grep -lszxF -e "RAMP_JOB=$dir" /proc/[0-9]*/environ); do
+			read -r line <"${p%environ}stat" || continue
+			set -- ${line##*) }
+			sum=$((sum + ${12} + ${13} + ${14} + ${15}))
+		done
+		[ "$sum" -le "$most" ] || most=$sum
+		echo "$most" >"$run/used.new" && mv "$run/used.new" "$run/used"
+		[ "$rest" -ge 10 ] || rest=$((rest + 1))
+	done
+) 2>/dev/null &
+meter=$!
 [ "$asked" = 0 ] || kill -TERM "$pid"
 while :; do # a signal ends a wait, and not the program
 	wait "$pid"
@@ -38,6 +61,7 @@ while :; do # a signal ends a wait, and not the program
 	kill -0 "$pid" 2>/dev/null || break
 done
 ended=$(now)
+kill "$meter" 2>/dev/null # and no wait: its own work is not the job's
 
 # What it has left running, wherever it went, goes with it.
 tries=0

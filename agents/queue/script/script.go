@@ -34,6 +34,7 @@ const (
 	runDir     = "run"
 	begunLink  = "began" // points at who began; what has it never begins again
 	exitFile   = "exit"
+	usedFile   = "used" // so far, in hundredths of a second
 )
 
 func control(job message.Job, name string) string { return filepath.Join(job.Dir, controlDir, name) }

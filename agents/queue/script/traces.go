@@ -26,6 +26,7 @@ type traces struct {
 	started  time.Time
 	stopped  time.Time
 	cpu      time.Duration
+	soFar    time.Duration // CPU time until a few seconds ago
 }
 
 func read(job message.Job) (traces, error) {
@@ -49,7 +50,8 @@ func read(job message.Job) (traces, error) {
 		return t, nil //nolint:nilerr // it has not begun, or not where it can be seen
 	}
 	t.begun, t.began = true, info.ModTime().UTC()
-	t.exit(run)
+	t.readExit(contents(run, exitFile))
+	t.readUsed(contents(run, usedFile))
 	return t, nil
 }
 
@@ -68,25 +70,33 @@ func BegunBy(job message.Job) (string, bool) {
 	return id, true
 }
 
-// maxExit bounds what is read of how a job ended, in bytes.
+// maxExit bounds what is read of a file of a job, in bytes.
 const maxExit = 1 << 10
 
-// exit reads what the script has written at its end. It is in the hands of the
+// contents are what the script has written into a file. It is in the hands of the
 // job's account: what cannot be is not there.
-func (t *traces) exit(run *os.Root) {
-	f, err := run.OpenFile(exitFile, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+func contents(run *os.Root, name string) string {
+	f, err := run.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return
+		return ""
 	}
 	defer f.Close() //nolint:errcheck // it is only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return
+		return ""
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxExit))
 	if err != nil {
-		return
+		return ""
 	}
-	t.readExit(string(b))
+	return string(b)
+}
+
+// readUsed reads a number of hundredths of a second.
+func (t *traces) readUsed(text string) {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "\n"), 10, 40)
+	if err == nil && strings.HasSuffix(text, "\n") {
+		t.soFar = time.Duration(n) * 10 * time.Millisecond
+	}
 }
 
 // readExit reads: CODE ASKED STARTED ENDED, then what times(1) of a shell prints:

@@ -140,7 +140,7 @@ func (w *Watch) status(now time.Time, job message.Job, t traces) (protocol.JobSt
 	case known && stand.State == protocol.JobWaiting:
 		s.State = protocol.JobWaiting
 	case known && stand.State != "":
-		s = protocol.JobStatus{State: stand.State, Started: stand.Start, Usage: protocol.Usage{Wall: max(stand.Ran, 0), Share: share(job)}}
+		s = protocol.JobStatus{State: stand.State, Started: stand.Start, Usage: t.running(now, job, stand.Report)}
 	case known:
 		s = t.ended(now, job, stand.Report)
 	case t.done:
