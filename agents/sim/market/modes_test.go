@@ -27,7 +27,7 @@ func TestNoSeedBreaksAnInvariantOfPayAfterTheFact(t *testing.T) {
 	}{
 		{"modes mixed", mixed, false, 0, 12},
 		{"bartering", mixed[1:], true, 0, 12},
-		{"metered programs, suspended and killed", mixed[2:], false, 800, 12},
+		{"metered programs, suspended and killed", mixed[2:], false, 800, 6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() {

@@ -2,9 +2,15 @@ package command
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"ramp/bank/ledger"
+	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 // EchoControl is the control socket's front with calls that answer what they
@@ -20,3 +26,47 @@ func EchoControl() http.Handler {
 
 // Root is the tree of commands.
 func Root() *cobra.Command { return newRoot() }
+
+// Desk is a bank as an exchange needs it.
+type Desk struct {
+	// Quoted carries a request out.
+	Quoted func(body protocol.Body) (ledger.Quote, error)
+	// Lines are a page of the account's entries.
+	Lines func(from time.Time, after uint64, limit int) message.Statement
+}
+
+func (d Desk) quoted(_ context.Context, body protocol.Body) (exchanged, error) {
+	q, err := d.Quoted(body)
+	var r *ledger.Refusal
+	if errors.As(err, &r) && lapsed(message.Refused(r.Code, r.Note)) {
+		err = errLapsed
+	}
+	return exchanged{ID: q.ID, Bank: "bank", From: q.From, To: q.To, Gives: q.Gives, Gets: q.Gets, Entry: q.Entry}, err
+}
+
+func (d Desk) statement(_ context.Context, q statementCall) (message.Statement, error) {
+	return d.Lines(q.From, q.After, q.Limit), nil
+}
+
+// Exchange is an order of 10 CPU for at least one GPU.
+type Exchange struct{ n exchangeNote }
+
+// NewExchange makes one; its note outlasts what is killed.
+func NewExchange() *Exchange {
+	return &Exchange{exchangeNote{Order: exchangeCall{From: "CPU", To: "GPU", Gives: 10 * protocol.Credit, Least: protocol.Credit}}}
+}
+
+// Run is one command, until it is told the entry or killed. It also returns the names
+// of the quotes that may have been carried out.
+func (e *Exchange) Run(now func() time.Time, d Desk) (entry uint64, gives, gets protocol.Credits, tries []string, err error) {
+	x, err := e.n.exchange(now, func(q exchangeCall) (exchanged, error) {
+		if q.Carry {
+			return carryOut(context.Background(), d, q)
+		}
+		return d.quoted(context.Background(), message.QuoteRequest{ID: q.ID, From: q.From, To: q.To, Gives: q.Gives})
+	})
+	for _, t := range e.n.Tries {
+		tries = append(tries, t.ID)
+	}
+	return x.Entry, x.Gives, x.Gets, tries, err
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// An exchange that is killed at growing delays and given again is done once, with the
+// user's daemon and without, by a name and without one.
+func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "ramp-change-") // short: sockets are in it
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	bank, ann := filepath.Join(dir, "bank"), filepath.Join(dir, "ann")
+	ramp(t, nil, "bank", "init", "--currency", "CPU", "--currency", "GPU", "--credit", "1000", "--dir", bank)
+	d, err := startDaemon(filepath.Join(dir, "bank.log"), nil, "bank", "serve", "--dir", bank)
+	must(t, err)
+	defer d.kill()
+	ramp(t, nil, "user", "init", "--join", filepath.Join(bank, "invitation.ramp"), "--name", "ann", "--dir", ann)
+	ramp(t, nil, "bank", "rate", "set", "CPU", "GPU", "2", "--dir", bank)
+	ramp(t, nil, "bank", "credit", ".exchange", "5000", "--currency", "GPU", "--dir", bank)
+
+	order := []string{"user", "exchange", "CPU", "GPU", "100", "--least", "200", "--dir", ann}
+	kills := killedAtAll(t, "", order...)
+	change(t, ann, "900", "200")
+	u, err := startDaemon(filepath.Join(dir, "ann.log"), nil, "user", "serve", "--dir", ann)
+	must(t, err)
+	defer u.kill()
+	oneMore(t, order...)
+	change(t, ann, "800", "400")
+	kills += killedAtAll(t, "", order...)
+	change(t, ann, "700", "600")
+	named := append(order, "--id", "mine")
+	kills += killedAtAll(t, "", named...)
+	var x struct{ Again bool }
+	ramp(t, &x, named...)
+	if change(t, ann, "600", "800"); !x.Again {
+		t.Error("a repetition of an exchange with a name does not say that it is one")
+	}
+	if kills < 5 {
+		t.Errorf("%d kills are too few to say anything", kills)
+	}
+	ramp(t, nil, "bank", "audit", "--signatures", "--dir", bank)
+}
+
+// change fails unless an agent has so much.
+func change(t *testing.T, dir, cpu, gpu string) {
+	t.Helper()
+	var list []struct {
+		Currency string
+		Balance  json.Number
+	}
+	ramp(t, &list, "user", "balance", "--dir", dir)
+	want := map[string]string{"CPU": cpu, "GPU": gpu}
+	for _, b := range list {
+		if b.Balance.String() != want[b.Currency] {
+			t.Errorf("%s %s, want %s", b.Balance, b.Currency, want[b.Currency])
+		}
+		delete(want, b.Currency)
+	}
+	if len(want) > 0 {
+		t.Errorf("nothing is told of %v", want)
+	}
+}
