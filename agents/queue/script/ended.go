@@ -38,7 +38,7 @@ type Report struct {
 // ended is how a job ended of which the batch system says that it is over. Its word
 // counts; the job's own files add what it does not measure.
 func (t traces) ended(now time.Time, job message.Job, r Report) protocol.JobStatus {
-	if r.How == Exited && t.begun && !t.done && now.Sub(r.End) < fileGrace && now.Sub(r.End) >= 0 {
+	if r.How == Exited && !t.done && now.Sub(r.End) < fileGrace && now.Sub(r.End) >= 0 {
 		return protocol.JobStatus{State: protocol.JobRunning, Started: r.Start, Usage: t.running(now, job, r)}
 	}
 	s := protocol.JobStatus{Started: r.Start, Ended: r.End, Usage: t.usage(job, r)}

@@ -121,7 +121,7 @@ func (w *Watch) look(now time.Time, open []message.Job, files map[string]traces,
 	}
 	w.stands, w.files = stands, files
 	for _, job := range open { // it may have begun and ended before it was asked
-		if _, known := stands[job.ID]; known {
+		if stand, known := stands[job.ID]; known && stand.State != "" {
 			continue
 		}
 		if files[job.ID], err = read(job); err != nil {

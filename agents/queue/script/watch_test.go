@@ -1,6 +1,9 @@
 package script_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -27,5 +30,55 @@ func TestAJobThatWasKilledBeforeItBegan(t *testing.T) {
 	all, err := w.Statuses(time.Now(), []message.Job{job}, none)
 	if err != nil || all["j"].State != protocol.JobKilled {
 		t.Fatalf("%+v, %v", all, err)
+	}
+}
+
+// A job that begins and ends between a look at its files and the batch system's word
+// that it is over has begun.
+func TestAJobThatIsQuickerThanALook(t *testing.T) {
+	now := time.Now()
+	job := message.Job{ID: "j", Dir: t.TempDir(), Argv: []string{"true"}, Slot: protocol.Slot{Start: now.Add(-time.Minute), End: now.Add(time.Hour), Cores: 1}}
+	w := script.NewWatch("the batch system", time.Second, time.Second)
+	ask := func([]message.Job) (map[string]script.Stand, error) {
+		if err := os.MkdirAll(filepath.Join(job.Dir, "run"), 0o700); err != nil {
+			return nil, err
+		}
+		exit := fmt.Sprintf("3 0 %d %d\n0m0s 0m0s\n0m0s 0m0s\n", now.Add(-10*time.Second).UnixMilli(), now.Add(-9*time.Second).UnixMilli())
+		if err := os.WriteFile(filepath.Join(job.Dir, "run", "exit"), []byte(exit), 0o600); err != nil {
+			return nil, err
+		}
+		r := script.Report{How: script.Exited, Exit: 3, Start: now.Add(-10 * time.Second), End: now.Add(-9 * time.Second)}
+		return map[string]script.Stand{"j": {Report: r}}, os.Symlink("7#0", filepath.Join(job.Dir, "run", "began"))
+	}
+	if err := os.MkdirAll(filepath.Join(job.Dir, "control"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all, err := w.Statuses(now, []message.Job{job}, ask)
+	if err != nil || all["j"].State != protocol.JobExited || all["j"].Exit != 3 {
+		t.Fatalf("%+v, %v", all["j"], err)
+	}
+}
+
+// Files of another machine may be seen late: a job that is just over is not lost
+// because nothing of it is seen yet.
+func TestAJobWhoseFilesAreSeenLate(t *testing.T) {
+	now := time.Now()
+	job := message.Job{ID: "j", Dir: t.TempDir(), Argv: []string{"true"}, Slot: protocol.Slot{Start: now.Add(-time.Minute), End: now.Add(time.Hour), Cores: 1}}
+	if err := os.MkdirAll(filepath.Join(job.Dir, "control"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := script.NewWatch("the batch system", time.Second, time.Second)
+	r := script.Report{How: script.Exited, Start: now.Add(-2 * time.Second), End: now.Add(-time.Second)}
+	ask := func([]message.Job) (map[string]script.Stand, error) {
+		return map[string]script.Stand{"j": {Report: r}}, nil
+	}
+	for _, c := range []struct {
+		after time.Duration
+		want  protocol.JobState
+	}{{0, protocol.JobRunning}, {time.Minute, protocol.JobLost}} {
+		all, err := w.Statuses(now.Add(c.after), []message.Job{job}, ask)
+		if err != nil || all["j"].State != c.want {
+			t.Errorf("after %s: %+v, %v; want %s", c.after, all["j"], err, c.want)
+		}
 	}
 }
