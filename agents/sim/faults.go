@@ -45,6 +45,8 @@ type Faults struct {
 	OffClock  Range `json:"wrong_clocks_percent" yaml:"wrong_clocks_percent"` // of the hosts
 	Offset    Span  `json:"clock_offset" yaml:"clock_offset"`
 	Drift     Range `json:"clock_drift_ppm" yaml:"clock_drift_ppm"`
+	// Rewinds are disks lost, or put back to a copy, of hosts that allow it.
+	Rewinds Range `json:"rewinds_per_day" yaml:"rewinds_per_day"`
 	// Batch systems.
 	Slow       Span  `json:"queue_answer" yaml:"queue_answer"`
 	QueueDown  Range `json:"queue_outages_per_day" yaml:"queue_outages_per_day"` // per batch system
@@ -68,7 +70,9 @@ func Levels() map[string]Faults {
 	light.Stalls, light.Stalled = Range{0, 4}, Span{0, 10 * time.Second}
 	light.Crashes, light.Down, light.Outages = Range{0, 10}, Span{time.Second, 5 * time.Minute}, Range{0, 2}
 	light.Slow, light.QueueDown, light.QueueAway = Span{time.Millisecond, 2 * time.Second}, Range{0, 1}, Span{time.Minute, 20 * time.Minute}
-	return map[string]Faults{"none": calm, "light": light, "heavy": heavy()}
+	forgetful := light
+	forgetful.Rewinds = Range{24, 200}
+	return map[string]Faults{"none": calm, "light": light, "forgetful": forgetful, "heavy": heavy()}
 }
 
 func heavy() Faults {
@@ -112,6 +116,7 @@ func (f Faults) Validate() error {
 		numbers("crashes_per_100000_outputs", f.Crashes, 0, 100_000), spans("down", f.Down, 0, day), numbers("outages_per_day", f.Outages, 0, 1e6),
 		numbers("take_overs_per_day", f.TakeOvers, 0, 1e6), numbers("full_disks_per_day", f.FullDisk, 0, 1e6), spans("full", f.Full, 0, day), spans("write", f.Write, 0, time.Minute),
 		numbers("wrong_clocks_percent", f.OffClock, 0, 100), spans("clock_offset", f.Offset, -day, day), numbers("clock_drift_ppm", f.Drift, -100_000, 100_000),
+		numbers("rewinds_per_day", f.Rewinds, 0, 1e6),
 		spans("queue_answer", f.Slow, 0, time.Hour), numbers("queue_outages_per_day", f.QueueDown, 0, 1e4), spans("queue_away", f.QueueAway, 0, day),
 		numbers("queue_forgets_per_mille", f.Forgotten, 0, 1000), numbers("queue_grants_short_per_mille", f.Short, 0, 1000),
 		numbers("local_jobs_per_day", f.LocalJobs, 0, 1e5), numbers("local_jobs_end_percent", f.Overstated, 1, 1000),

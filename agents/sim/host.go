@@ -44,6 +44,9 @@ type Spec struct {
 	// Standby is a second machine with the same agent and the same (shared, fenced)
 	// disk, which takes over at times: a bank on a cluster.
 	Standby bool
+	// Rewinds: its disk may be lost, or an older copy be put in its place. Its agent
+	// gets over that.
+	Rewinds bool
 	// Steady hosts have no faults of their own: what runs there is no honest
 	// agent, or has its own.
 	Steady bool
@@ -59,6 +62,7 @@ type Host struct {
 	index   int
 	trusted bool // by the world's authorities
 	disk    *Disk
+	copied  *Disk       // as its owner last copied it; nil: never
 	epoch   int         // in which it leads, if it shares its disk
 	other   *Host       // with which it shares it
 	role    agents.Role // nil: down, or the disk cannot be written

@@ -16,6 +16,7 @@ type weather struct {
 	outages    int
 	takeOvers  int
 	fullDisk   int
+	rewinds    rewinds
 }
 
 // blow draws this run's weather and begins it.
@@ -36,6 +37,7 @@ func (w *World) blow() {
 	w.often(w.weather.outages, w.outage)
 	w.often(w.weather.fullDisk, w.fill)
 	w.often(w.weather.takeOvers, w.depose)
+	w.blowRewinds()
 }
 
 // often lets something happen so many times a day, at random, until it is calm.

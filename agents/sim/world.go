@@ -82,6 +82,7 @@ type Stats struct {
 	Refused   int64 // that could not be opened
 	Crashes   int64
 	TakeOvers int64
+	Rewound   int64
 	Writes    int64
 	Torn      int64
 }
@@ -303,6 +304,7 @@ func (w *World) durable(h *Host, records []protocol.Record, frame []byte) {
 	w.stats.Writes++
 	w.traceSum(h, traceSaved, xxhash.Sum64(frame))
 	w.observe(func(o Observer) { o.Durable(h, records) })
+	w.copyDisk(h)
 }
 
 func (w *World) observe(f func(Observer)) {

@@ -133,7 +133,7 @@ func (c *Checks) settles(e ledger.Entry) {
 	c.check(AllOrNothing, known, "contract %.8s is settled, and no seller has countersigned it", e.Contract)
 	var total protocol.Credits
 	for _, u := range b.Units {
-		claim := c.claims[u.Seller][u.Reservation]
+		claim := c.promise(e.Contract, u)
 		bound := claim != nil && claim.contract == e.Contract && (claim.state == "countersigned" || claim.state == "sold")
 		c.check(AllOrNothing, bound || !c.m.honest(u.Seller), "contract %.8s is settled, but unit %d of %s is %s", e.Contract, u.Unit, u.Seller.Name(), claim.describe())
 		agreed := claim != nil && claim.cost == u.Cost && claim.slot.Cores == u.Slot.Cores && claim.slot.Start.Equal(u.Slot.Start) && claim.slot.End.Equal(u.Slot.End)

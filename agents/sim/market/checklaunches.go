@@ -83,6 +83,8 @@ func (c *Checks) finishRun(buyer *User, run message.Run, u message.RunUnit) {
 	told, known := role.Launches().Status(buyer.Host.ID(), run.Contract, u.Unit, u.Launch)
 	begun := c.begun[launchKey{run.Contract, u.Unit, u.Launch}]
 	switch {
+	case !known && c.rewound[u.Seller]: // it has forgotten it, and what it told counts
+		c.check(OneJob, u.Status.Stage.Over(), "run %s believes that unit %d is %s; its site knows of no launch", run.ID, u.Unit, u.Status.Stage)
 	case !known:
 		c.check(OneJob, u.Status.Stage.Over() && begun == 0 || u.Status.Stage == message.StageDone,
 			"run %s believes that unit %d is %s; its site knows of no launch, and it began %d times", run.ID, u.Unit, u.Status.Stage, begun)

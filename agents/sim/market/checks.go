@@ -54,6 +54,8 @@ type Checks struct {
 	m          *Market
 	bank       bankBook
 	claims     map[protocol.AgentID]map[string]*claim
+	forgotten  map[claimKey]*claim // countersigned, and not so in a journal that was put back
+	rewound    map[protocol.AgentID]bool
 	held       map[claimKey]*claim
 	bundles    map[protocol.ContractID]protocol.Bundle
 	deals      map[string][]claimKey // of a site's deal
@@ -70,7 +72,7 @@ type Checks struct {
 // NewChecks makes checks for one market; give them to New, and Watch it then.
 func NewChecks() *Checks {
 	return &Checks{
-		bank: newBankBook(), claims: map[protocol.AgentID]map[string]*claim{}, held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{},
+		bank: newBankBook(), claims: map[protocol.AgentID]map[string]*claim{}, forgotten: map[claimKey]*claim{}, rewound: map[protocol.AgentID]bool{}, held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{},
 		deals: map[string][]claimKey{}, going: map[string]bool{}, counts: map[string]int{},
 		loss: newHonestBook(), jobs: newJobBook(), bids: newBidsBook(), begun: map[launchKey]int{},
 	}

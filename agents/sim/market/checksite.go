@@ -26,6 +26,7 @@ type claim struct {
 	slot      protocol.Slot
 	cost      protocol.Credits
 	holdUntil time.Time
+	stale     bool // held in a journal that was put back, and let go since
 }
 
 func (c *claim) describe() string {
@@ -37,21 +38,36 @@ func (c *claim) describe() string {
 
 // binds reports whether the seller's cores are promised.
 func (c *claim) binds() bool {
-	return c.state == "held" || c.state == "countersigned" || c.state == "sold"
+	return c.state == "held" && !c.stale || c.state == "countersigned" || c.state == "sold"
 }
 
 // siteDeal and siteSale are what this package reads of a seller's rows.
 type siteDeal struct {
 	User     protocol.AgentID    `json:"user"`
 	Contract protocol.ContractID `json:"contract"`
-	Claims   []struct {
-		ID        string        `json:"id"`
-		Item      protocol.Item `json:"item"`
-		State     string        `json:"state"`
-		HoldUntil time.Time     `json:"hold_until"`
-		Refund    *refundNote   `json:"refund"`
-		Job       *refundNote   `json:"job"` // likewise: that it is there
-	} `json:"claims"`
+	Claims   []siteClaim         `json:"claims"`
+}
+
+type siteClaim struct {
+	ID        string        `json:"id"`
+	Item      protocol.Item `json:"item"`
+	State     string        `json:"state"`
+	HoldUntil time.Time     `json:"hold_until"`
+	Refund    *refundNote   `json:"refund"`
+	Job       *refundNote   `json:"job"` // likewise: that it is there
+}
+
+// claim is the row as it is checked, of a deal with this contract.
+func (row siteClaim) claim(contract protocol.ContractID) *claim {
+	state := row.State
+	if row.Job != nil && state == "sold" {
+		state = "reported"
+	}
+	now := &claim{state: state, slot: row.Item.Slot, cost: row.Item.Cost, holdUntil: row.HoldUntil}
+	if named(state) {
+		now.contract = contract
+	}
+	return now
 }
 
 type siteSale struct {
@@ -80,15 +96,8 @@ func (c *Checks) siteSaved(h *sim.Host, r protocol.Record) {
 	c.check(AllOrNothing, err == nil, "%s: deal %s: %v", h.Name, r.Key, err)
 	var keys []claimKey
 	for _, row := range d.Claims {
-		key := claimKey{h.ID(), row.ID}
+		key, now := claimKey{h.ID(), row.ID}, row.claim(d.Contract)
 		keys = append(keys, key)
-		if row.Job != nil && row.State == "sold" {
-			row.State = "reported"
-		}
-		now := &claim{state: row.State, slot: row.Item.Slot, cost: row.Item.Cost, holdUntil: row.HoldUntil}
-		if named(row.State) {
-			now.contract = d.Contract
-		}
 		before := c.claims[key.seller][key.id]
 		c.setClaim(key, now)
 		if before == nil || before.state != now.state {
@@ -104,6 +113,8 @@ func (c *Checks) setClaim(key claimKey, now *claim) {
 	if c.claims[key.seller] == nil {
 		c.claims[key.seller] = map[string]*claim{}
 	}
+	before := c.claims[key.seller][key.id]
+	now.stale = now.stale || before != nil && before.stale && now.state == before.state
 	c.claims[key.seller][key.id] = now
 	delete(c.held, key)
 	c.follow("claim "+string(key.seller)+" "+key.id, now.state == "reserving" || now.state == "held" || now.state == "countersigned")
@@ -125,7 +136,8 @@ func (c *Checks) dealGone(deal string) {
 			delete(held, k)
 		}
 		if claim := c.claims[k.seller][k.id]; claim != nil {
-			c.check(AllOrNothing, claim.state != "held" && claim.state != "countersigned" || !claim.slot.End.After(c.m.World.Now()),
+			f := c.forgotten[k] // its bank has told that it is sold
+			c.check(AllOrNothing, f != nil && c.promised(k, f) || claim.state != "held" && claim.state != "countersigned" || !claim.slot.End.After(c.m.World.Now()),
 				"%s forgets %s, which is %s", k.seller.Name(), k.id, claim.state)
 			delete(c.claims[k.seller], k.id)
 			delete(c.held, k)
@@ -150,6 +162,7 @@ func (c *Checks) claimChanged(h *sim.Host, key claimKey, before, now *claim) {
 		c.check(AllOrNothing, o == protocol.OutcomeSettled, "%s sells %s for contract %.8s, which is %q", h.Name, key.id, now.contract, o)
 	case "freed":
 		c.freed(h, key, before, was)
+		c.freedForgotten(h, key)
 	}
 	if now.binds() && (before == nil || !before.binds()) {
 		c.checkCores(h, key, now)
@@ -188,6 +201,7 @@ func (c *Checks) checkCores(h *sim.Host, key claimKey, now *claim) {
 				sum += other.slot.Cores
 			}
 		}
+		sum += c.forgottenCores(key, at)
 		c.check(CoresOnce, sum <= site.Cluster.Cores, "%s promises %d of %d cores at %s with %s", h.Name, sum, site.Cluster.Cores, at.Format(time.RFC3339), key.id)
 	}
 }

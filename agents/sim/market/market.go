@@ -125,7 +125,7 @@ func (m *Market) addSite(i int) {
 	batch := NewBatch(cfg.Credential.ID, cluster, c, m.cfg.Faults.Slow, c.In(m.cfg.Faults.Short))
 	s := &Site{Config: cfg, Cluster: cluster, Batch: batch}
 	s.Host = m.World.Add(sim.Spec{
-		Name: name, Credential: cfg.Credential, HearCalls: true, Unavailable: unavailable(cfg.Credential.ID),
+		Name: name, Credential: cfg.Credential, HearCalls: true, Rewinds: true, Unavailable: unavailable(cfg.Credential.ID),
 		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: batch, protocol.LocalFiles: shelf{cfg.Credential.ID}},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			return resource.New(cfg, t, now)

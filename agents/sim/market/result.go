@@ -29,6 +29,7 @@ type Result struct {
 	Crashes   int64 `json:"crashes"`
 	Torn      int64 `json:"torn"`
 	TakeOvers int64 `json:"take_overs"`
+	Rewound   int64 `json:"rewound"` // disks
 }
 
 // eventsPerLook is how many events pass between looks at whether to stop.
@@ -99,7 +100,7 @@ func (c *Checks) Result() Result {
 	r := Result{
 		Seed: c.m.cfg.Seed, TraceHash: w.Hash(), Violations: append([]Violation{}, c.violations...), Checks: map[string]int{},
 		Auctions: c.m.orders, Messages: s.Delivered, SimSeconds: w.Elapsed().Seconds(),
-		Events: s.Events, Lost: s.Lost, Crashes: s.Crashes, Torn: s.Torn, TakeOvers: s.TakeOvers,
+		Events: s.Events, Lost: s.Lost, Crashes: s.Crashes, Torn: s.Torn, TakeOvers: s.TakeOvers, Rewound: s.Rewound,
 	}
 	for _, name := range Invariants() {
 		r.Checks[name] = c.counts[name]

@@ -8,23 +8,32 @@ import (
 	"ramp/agents/sim/market"
 )
 
-// seeds is how many hostile markets `make test` lives through; `make soak` takes
-// as many as there is time for.
+// seeds is how many hostile markets `make test` lives through of each kind; `make
+// soak` takes as many as there is time for.
 const seeds = 200
 
 func TestNoSeedBreaksAnInvariant(t *testing.T) {
 	t.Parallel()
+	lives(t, "heavy", seeds)
+}
+
+// Sellers whose journals are lost, or put back to older ones, keep what they sold.
+func TestNoSeedOfForgetfulSellersBreaksAnInvariant(t *testing.T) {
+	t.Parallel()
+	lives(t, "forgetful", seeds/4)
+}
+
+func lives(t *testing.T, level string, last uint64) {
 	cast, err := market.NewCast()
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := uint64(seeds)
 	if testing.Short() {
-		last = seeds / 40
+		last = max(1, last/40)
 	}
 	for seed := uint64(1); seed <= last; seed++ {
 		cfg := market.Default()
-		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = seed, sim.Levels()["heavy"], 4*time.Hour, 4, 2, 4
+		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = seed, sim.Levels()[level], 4*time.Hour, 4, 2, 4
 		m, checks := market.Open(cast, cfg)
 		m.Live(checks, nil)
 		for _, v := range checks.Violations() {

@@ -58,7 +58,7 @@ func (f *simFlags) add(c *cobra.Command, seed bool) {
 	c.Flags().IntVar(&f.units, "units", d.Units, "most units of an order")
 	c.Flags().IntVar(&f.launches, "launches", d.Launches, "orders of a thousand that run a program in what they buy")
 	c.Flags().StringToIntVar(&f.rogues, "adversaries", nil, "parties that cheat, such as never-confirms=1,sybils=4")
-	c.Flags().StringVar(&f.faults, "faults", "none", "none, light, heavy, or a YAML file of faults")
+	c.Flags().StringVar(&f.faults, "faults", "none", "none, light, forgetful, heavy, or a YAML file of faults")
 }
 
 // market is the market that the flags describe.
@@ -110,7 +110,7 @@ const maxSimFile = 1 << 20
 // simFileHint says what may stand in place of a file that is not there.
 func simFileHint(what string) string {
 	if what == "faults" {
-		return "none, light, heavy, or such a file"
+		return "none, light, forgetful, heavy, or such a file"
 	}
 	return "'ramp sim explore' writes one when it finds a market that breaks"
 }

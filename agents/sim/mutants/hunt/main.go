@@ -99,6 +99,9 @@ func (p plan) config(seed uint64) market.Config {
 	default:
 		cfg.Faults = sim.Levels()["heavy"]
 	}
+	if p.adversary == "" && seed%14 == 11 { // an odd one: sellers' journals are lost
+		cfg.Faults = sim.Levels()["forgetful"]
+	}
 	if seed%3 == 0 { // bundles are paid after the fact, in half of these by a bank that barters
 		cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
 		if cfg.Barter = seed%2 == 1; cfg.Barter {
