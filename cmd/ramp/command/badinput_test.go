@@ -89,7 +89,7 @@ func TestAWrongCommandLineIsToldInOneLine(t *testing.T) {
 		{"rfql new --cores 1 --wall 1h --within 1d --max-price 99999999999999", "at most 9223372036854.775807", ""},
 		{"bench auction --time 0s", "--time 0s: want more than 0s", ""},
 		{"sim replay DIR/none", "no such file", "ramp sim explore"},
-		{"sim run --faults DIR/none", "no such file", "none, light, heavy"},
+		{"sim run --faults DIR/none", "no such file", "none, light, forgetful, heavy"},
 		{"sim experiment rounds --logs DIR/none", "no such file", "ramp swf synth"},
 	} {
 		p.refused(c.line, 2, c.words, c.hint)
