@@ -46,14 +46,20 @@ func (r *reader) cfp(w *wire.CallForProposals) message.CallForProposals {
 	if len(w.Document) == 0 {
 		w.Document = nil
 	}
+	c := r.cfpHead(w)
+	c.Ceilings = list(r, "ceilings", w.Ceilings, protocol.MaxUnits, r.ceiling)
+	c.Bundles = list(r, "ceilings of bundles", w.Bundles, protocol.MaxOffers, r.bundleCeiling)
+	c.Terms = list(r, "terms", w.Terms, protocol.MaxTerms, r.term)
+	c.Modes = list(r, "modes", w.Modes, protocol.MaxModes, r.mode)
+	return c
+}
+
+// cfpHead reads what is no list.
+func (r *reader) cfpHead(w *wire.CallForProposals) message.CallForProposals {
 	return message.CallForProposals{
 		Round:     r.round(w.Round),
 		Document:  w.Document,
-		Ceilings:  list(r, "ceilings", w.Ceilings, protocol.MaxUnits, r.ceiling),
-		Bundles:   list(r, "ceilings of bundles", w.Bundles, protocol.MaxOffers, r.bundleCeiling),
 		Objective: r.objective(w.Objective),
-		Terms:     list(r, "terms", w.Terms, protocol.MaxTerms, r.term),
-		Modes:     list(r, "modes", w.Modes, protocol.MaxModes, r.mode),
 		Best:      w.Best,
 		Budget:    r.number("budget", w.Budget, 0, math.MaxInt32),
 		Among:     r.number("among", w.Among, 0, math.MaxInt32),
@@ -144,13 +150,17 @@ func reasonsToWire(reasons []protocol.Reason) []*wire.Reason {
 func hintsToWire(hints []protocol.Hint) []*wire.Hint {
 	out := make([]*wire.Hint, len(hints))
 	for i, h := range hints {
-		t := h.Tariff
-		out[i] = &wire.Hint{
-			Start: nanos(h.Start), Cores: int64(h.Cores), Price: int64(h.Price), TimeLimit: int64(t.TimeLimit),
-			PLo: t.P.Lo, PHi: t.P.Hi, PTop: int64(t.P.Top), QLo: t.Q.Lo, QHi: t.Q.Hi, QTop: int64(t.Q.Top), Prepay: int64(t.Prepay),
-		}
+		out[i] = hintToWire(h)
 	}
 	return out
+}
+
+func hintToWire(h protocol.Hint) *wire.Hint {
+	t := h.Tariff
+	return &wire.Hint{
+		Start: nanos(h.Start), Cores: int64(h.Cores), Price: int64(h.Price), TimeLimit: int64(t.TimeLimit),
+		PLo: t.P.Lo, PHi: t.P.Hi, PTop: int64(t.P.Top), QLo: t.Q.Lo, QHi: t.Q.Hi, QTop: int64(t.Q.Top), Prepay: int64(t.Prepay),
+	}
 }
 
 func (r *reader) hint(w *wire.Hint) protocol.Hint {
@@ -178,6 +188,13 @@ func (r *reader) hintTariff(w *wire.Hint) protocol.Tariff {
 }
 
 func (r *reader) reason(w *wire.Reason) protocol.Reason {
+	x := r.reasonHead(w)
+	x.Hints = list(r, "hints", w.Hints, protocol.MaxHints, r.hint)
+	return x
+}
+
+// reasonHead reads a reason without its hints.
+func (r *reader) reasonHead(w *wire.Reason) protocol.Reason {
 	return protocol.Reason{
 		Code:  r.reasonCode(w.Code),
 		Unit:  r.number("unit", w.Unit, protocol.AllUnits, protocol.MaxUnits-1),
@@ -188,6 +205,5 @@ func (r *reader) reason(w *wire.Reason) protocol.Reason {
 		Start: r.instant("start", w.Start),
 		Free:  r.number("free", w.Free, 0, math.MaxInt32),
 		Note:  r.words("note", w.Note),
-		Hints: list(r, "hints", w.Hints, protocol.MaxHints, r.hint),
 	}
 }

@@ -65,6 +65,14 @@ func DecodeTrace(b []byte) (protocol.Message, error) {
 }
 
 func encode(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
+	if b, ok := writeQuick(m, sender); ok {
+		return b, nil
+	}
+	return encodeSlowly(m, sender)
+}
+
+// encodeSlowly writes any message by way of the wire types, and says why not.
+func encodeSlowly(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
 	e, err := toWire(m)
 	if err != nil {
 		return nil, err
@@ -74,7 +82,7 @@ func encode(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
 	if r.message(e); r.err != nil {
 		return nil, fmt.Errorf("%s: %w", subject(m), r.err)
 	}
-	b, err := marshal(e)
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", subject(m), err)
 	}
@@ -97,9 +105,6 @@ func subject(m protocol.Message) string {
 func unmarshal(b []byte) (*wire.Envelope, error) {
 	if len(b) > protocol.MaxMessage {
 		return nil, fmt.Errorf("a message of %d bytes, want at most %d", len(b), protocol.MaxMessage)
-	}
-	if e, ok := readQuick(b); ok {
-		return e, nil
 	}
 	if err := scan(b); err != nil {
 		return nil, err

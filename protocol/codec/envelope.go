@@ -48,16 +48,8 @@ func toWire(m protocol.Message) (*wire.Envelope, error) {
 }
 
 // message reads an envelope. After a fault it holds what was read before.
-func (r *reader) message(e *wire.Envelope) (m protocol.Message) {
-	m.Protocol = e.Protocol // of a closed set, as allowed says
-	m.Performative = protocol.Performative(e.Performative)
-	m.Conversation = r.name("conversation", e.Conversation, protocol.MaxConversation)
-	if m.Conversation == "" && m.Protocol != protocol.ProtocolPresence {
-		r.malformed("conversation: none")
-	}
-	m.ReplyWith = r.name("reply-with", e.ReplyWith, protocol.MaxName)
-	m.InReplyTo = r.name("in-reply-to", e.InReplyTo, protocol.MaxName)
-	m.ReplyBy = r.instant("reply-by", e.ReplyBy)
+func (r *reader) message(e *wire.Envelope) protocol.Message {
+	m := r.head(e)
 	m.Receivers = list(r, "receivers", e.Receivers, protocol.MaxReceivers, r.receiver)
 	if len(m.Receivers) == 0 {
 		r.malformed("no receiver")
@@ -69,10 +61,28 @@ func (r *reader) message(e *wire.Envelope) (m protocol.Message) {
 		return m
 	}
 	m.Body = r.body(e)
-	if r.err == nil && !allowed(m.Body, m.Performative, m.Protocol) {
-		r.malformed("not allowed with performative %.32q and protocol %.32q", e.Performative, e.Protocol)
-	}
+	r.checkAllowed(m)
 	return m
+}
+
+// head reads what comes before the receivers.
+func (r *reader) head(e *wire.Envelope) (m protocol.Message) {
+	m.Protocol = e.Protocol // of a closed set, as allowed says
+	m.Performative = protocol.Performative(e.Performative)
+	m.Conversation = r.name("conversation", e.Conversation, protocol.MaxConversation)
+	if m.Conversation == "" && m.Protocol != protocol.ProtocolPresence {
+		r.malformed("conversation: none")
+	}
+	m.ReplyWith = r.name("reply-with", e.ReplyWith, protocol.MaxName)
+	m.InReplyTo = r.name("in-reply-to", e.InReplyTo, protocol.MaxName)
+	m.ReplyBy = r.instant("reply-by", e.ReplyBy)
+	return m
+}
+
+func (r *reader) checkAllowed(m protocol.Message) {
+	if r.err == nil && !allowed(m.Body, m.Performative, m.Protocol) {
+		r.malformed("not allowed with performative %.32q and protocol %.32q", m.Performative, m.Protocol)
+	}
 }
 
 func (r *reader) receiver(s string) protocol.AgentID {

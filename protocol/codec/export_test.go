@@ -1,10 +1,20 @@
 package codec
 
-import "ramp/protocol/codec/wire"
+import (
+	"time"
+
+	"ramp/protocol"
+)
 
 // What the tests of package codec_test see of the inside.
 const Quickest = quickest
 
-func ReadQuick(b []byte) (*wire.Envelope, bool) { return readQuick(b) }
+func ReadQuick(b []byte) (protocol.Message, bool) { return readQuick(b) }
 
-func Marshal(e *wire.Envelope) ([]byte, error) { return marshal(e) }
+func WriteQuick(m protocol.Message) ([]byte, bool) { return writeQuick(m, m.Sender) }
+
+func WriteSlowly(m protocol.Message) ([]byte, error) { return encodeSlowly(m, m.Sender) }
+
+func (o Opener) OpenSlowly(b []byte, at time.Time) (protocol.Message, error) {
+	return o.openSlowly(b, "", at)
+}

@@ -22,22 +22,22 @@ func offerToWire(o protocol.Offer) *wire.Offer {
 // offer reads an offer that could become part of a bundle: possible slots,
 // prices above zero, no unit twice, and no cost above that of its parts.
 func (r *reader) offer(w *wire.Offer) protocol.Offer {
-	o := protocol.Offer{
+	o := r.offerHead(w)
+	o.Items = list(r, "items", w.GetItems(), protocol.MaxUnits, r.item)
+	r.checkItems(o)
+	return o
+}
+
+// offerHead reads an offer without its items.
+func (r *reader) offerHead(w *wire.Offer) protocol.Offer {
+	return protocol.Offer{
 		ID:         r.id("offer", w.GetId()),
-		Items:      list(r, "items", w.GetItems(), protocol.MaxUnits, r.item),
 		Cost:       r.price("cost of an offer", w.GetCost()),
 		ValidUntil: r.needed("valid-until", w.GetValidUntil()),
 		Group:      r.name("group", w.GetGroup(), protocol.MaxName),
 		Voucher:    w.GetVoucher(),
 		Queued:     r.odds(w.GetQueued()),
 	}
-	if len(o.Items) == 0 {
-		r.malformed("offer %q: no items", o.ID)
-	}
-	if r.err == nil {
-		r.checkItems(o)
-	}
-	return o
 }
 
 // odds are a probability in millionths, plus one; 0: not told.
@@ -68,7 +68,14 @@ func (r *reader) item(w *wire.Item) protocol.Item {
 	return x
 }
 
+// checkItems checks how the items of an offer go together.
 func (r *reader) checkItems(o protocol.Offer) {
+	if len(o.Items) == 0 {
+		r.malformed("offer %q: no items", o.ID)
+	}
+	if r.err != nil {
+		return // a unit may be out of range
+	}
 	var seen [protocol.MaxUnits]bool
 	sum := protocol.Credits(0)
 	for _, x := range o.Items {

@@ -82,11 +82,28 @@ func (p *parts) string() string {
 	return p.item()
 }
 
-// bytes reads a copy of bytes that come once.
+// bytes reads a copy of bytes that come once; nil if there are none.
 func (p *parts) bytes() []byte {
 	p.strange = p.strange || p.again
 	from, to := p.span()
-	return append([]byte{}, p.b[from:to]...)
+	return append([]byte(nil), p.b[from:to]...)
+}
+
+// alike counts the fields with the number of the one whose value lies here, up to
+// one with another number.
+func (p *parts) alike() int {
+	n := 1
+	for at := p.at; ; n++ {
+		size := protowire.ConsumeFieldValue(p.num, p.kind, p.b[at:p.end])
+		if size < 0 {
+			return n
+		}
+		num, _, tag := protowire.ConsumeTag(p.b[at+size : p.end])
+		if tag < 0 || num != p.num {
+			return n
+		}
+		at += size + tag
+	}
 }
 
 // part is the message in a field.

@@ -3,7 +3,9 @@ package codec
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"ramp/protocol"
 	"ramp/protocol/codec/wire"
+	"ramp/protocol/message"
 )
 
 // quickest is the size up to which readQuick reads a message, whose texts then
@@ -11,284 +13,212 @@ import (
 const quickest = 4 << 10 // bytes
 
 // readQuick reads the messages of which auctions have most, as Encode writes
-// them, as proto.Unmarshal would, in a quarter of the time. It reports false if
-// this is another message, or not as Encode would write it.
-func readQuick(b []byte) (*wire.Envelope, bool) {
+// them, straight from the bytes: the same message as by way of the wire types, in
+// a quarter of the time. It reports false if this is another message, not as
+// Encode would write it, or one with a fault, which is for the library to name.
+// The sender is whom an own trace says.
+func readQuick(b []byte) (protocol.Message, bool) {
 	if len(b) > quickest {
-		return nil, false
+		return protocol.Message{}, false
 	}
-	e := &wire.Envelope{}
-	p := parts{b: b, text: string(b), end: len(b)}
-	for p.next() {
-		readEnvelope(&p, e)
-	}
-	return e, !p.strange
+	r := quickReader{parts: parts{b: b, text: string(b), end: len(b)}}
+	m := r.message()
+	return m, r.good()
 }
 
-func readEnvelope(p *parts, e *wire.Envelope) {
-	switch p.num {
-	case 1:
-		e.Performative = p.string()
-	case 2:
-		e.Protocol = p.string()
-	case 3:
-		e.Conversation = p.string()
-	case 4:
-		e.ReplyWith = p.string()
-	case 5:
-		e.InReplyTo = p.string()
-	case 6:
-		e.ReplyBy = p.fixed()
-	case 7:
-		e.Receivers = append(e.Receivers, p.item())
-	case 8:
-		e.Sender = p.string()
-	default:
-		readBody(p, e)
-	}
+// quickReader reads parts of a message by the rules of a reader. The wire types
+// in it are of values that lie beside each other, and never leave a function.
+type quickReader struct {
+	parts
+	check reader
 }
 
-// readBody reads a body that comes once, as the last field.
-func readBody(p *parts, e *wire.Envelope) {
-	p.strange = p.strange || e.Body != nil
-	switch p.num {
-	case 17:
-		e.Body = &wire.Envelope_Cfp{Cfp: within(p, readCFP)}
-	case 18:
-		e.Body = &wire.Envelope_Proposal{Proposal: within(p, readProposal)}
-	case 19:
-		e.Body = &wire.Envelope_Refusal{Refusal: within(p, readRefusal)}
-	default:
-		p.strange = true
-	}
+func (r *quickReader) good() bool { return !r.strange && r.check.err == nil }
+
+// fits makes a list that is too long strange.
+func (r *quickReader) fits(n, most int) { r.strange = r.strange || n > most }
+
+// enter goes into the part in a field; leave, with what enter returned, behind it.
+func (r *quickReader) enter() (outer parts) {
+	inner := r.part()
+	outer, r.parts = r.parts, inner
+	return outer
 }
 
-// within reads the message in a field, field by field.
-func within[M any](p *parts, field func(p *parts, m *M)) *M {
-	m := new(M)
-	inner := p.part()
-	for inner.next() {
-		field(&inner, m)
+func (r *quickReader) leave(outer parts) {
+	outer.ended(r.parts)
+	r.parts = outer
+}
+
+func (r *quickReader) message() (m protocol.Message) {
+	var e wire.Envelope
+	var to []protocol.AgentID
+	var body protocol.Body
+	var sender string
+	for r.next() {
+		switch r.num {
+		case 1:
+			e.Performative = r.string()
+		case 2:
+			e.Protocol = r.string()
+		case 3:
+			e.Conversation = r.string()
+		case 4:
+			e.ReplyWith = r.string()
+		case 5:
+			e.InReplyTo = r.string()
+		case 6:
+			e.ReplyBy = r.fixed()
+		case 7:
+			to = append(room(to, &r.parts), r.check.receiver(r.item()))
+		case 8:
+			sender = r.string()
+		default:
+			r.strange = r.strange || body != nil // one body, as the last field
+			body = r.quickBody()
+		}
 	}
-	p.ended(inner)
+	m = r.check.head(&e)
+	m.Sender, m.Receivers, m.Body = protocol.AgentID(sender), to, body
+	r.strange = r.strange || len(to) == 0 || len(to) > protocol.MaxReceivers || body == nil
+	r.check.checkAllowed(m)
 	return m
 }
 
-func readCFP(p *parts, m *wire.CallForProposals) {
-	switch p.num {
-	case 1:
-		m.Round = p.number()
-	case 2:
-		m.Document = p.bytes()
-	case 3:
-		m.Ceilings = append(m.Ceilings, within(p, readCeiling))
-	case 4:
-		m.Bundles = append(m.Bundles, within(p, readBundleCeiling))
-	case 5:
-		m.Objective = p.number()
-	case 6:
-		m.Terms = append(m.Terms, within(p, readTerms))
-	case 7:
-		m.Modes = append(m.Modes, p.item())
-	case 8:
-		m.Best = p.number() != 0
-	case 9:
-		m.Budget = p.number()
-	case 10:
-		m.Among = p.number()
-	default:
-		p.strange = true
+// room makes a list as long as the fields that lie here one after the other, if
+// it is not there yet.
+func room[T any](list []T, p *parts) []T {
+	if list == nil {
+		return make([]T, 0, p.alike())
 	}
+	return list
 }
 
-func readCeiling(p *parts, m *wire.Ceiling) {
-	switch p.num {
-	case 1:
-		m.Unit = p.number()
-	case 2:
-		m.Price = p.number()
-	default:
-		p.strange = true
+func (r *quickReader) quickBody() protocol.Body {
+	switch r.num {
+	case 17:
+		return r.quickCFP()
+	case 18:
+		return r.quickProposal()
+	case 19:
+		return r.quickRefusal()
 	}
+	r.strange = true
+	return nil
 }
 
-func readBundleCeiling(p *parts, m *wire.BundleCeiling) {
-	switch p.num {
-	case 1:
-		m.Units = readPacked(p)
-	case 2:
-		m.Cost = p.number()
-	default:
-		p.strange = true
+func (r *quickReader) quickCFP() message.CallForProposals {
+	var w wire.CallForProposals
+	var c message.CallForProposals
+	outer := r.enter()
+	for r.next() {
+		switch r.num {
+		case 1:
+			w.Round = r.number()
+		case 2:
+			w.Document = r.bytes()
+		case 3:
+			c.Ceilings = append(room(c.Ceilings, &r.parts), r.quickCeiling())
+		case 4:
+			c.Bundles = append(room(c.Bundles, &r.parts), r.quickBundle())
+		case 5:
+			w.Objective = r.number()
+		case 6:
+			c.Terms = append(room(c.Terms, &r.parts), r.quickTerms())
+		case 7:
+			c.Modes = append(room(c.Modes, &r.parts), r.check.mode(r.item()))
+		case 8:
+			w.Best = r.number() != 0
+		case 9:
+			w.Budget = r.number()
+		case 10:
+			w.Among = r.number()
+		default:
+			r.strange = true
+		}
 	}
+	r.leave(outer)
+	return r.wholeCFP(&w, c)
 }
 
-// readPacked reads a list of numbers that comes as one field.
-func readPacked(p *parts) []int64 {
-	p.strange = p.strange || p.again
-	from, to := p.span()
-	var list []int64
+// wholeCFP joins lists with what is none.
+func (r *quickReader) wholeCFP(w *wire.CallForProposals, lists message.CallForProposals) message.CallForProposals {
+	r.fits(len(w.Document), protocol.MaxDocument)
+	r.fits(len(lists.Ceilings), protocol.MaxUnits)
+	r.fits(len(lists.Bundles), protocol.MaxOffers)
+	r.fits(len(lists.Terms), protocol.MaxTerms)
+	r.fits(len(lists.Modes), protocol.MaxModes)
+	c := r.check.cfpHead(w)
+	c.Ceilings, c.Bundles, c.Terms, c.Modes = lists.Ceilings, lists.Bundles, lists.Terms, lists.Modes
+	return c
+}
+
+func (r *quickReader) quickCeiling() message.Ceiling {
+	var w wire.Ceiling
+	outer := r.enter()
+	for r.next() {
+		switch r.num {
+		case 1:
+			w.Unit = r.number()
+		case 2:
+			w.Price = r.number()
+		default:
+			r.strange = true
+		}
+	}
+	r.leave(outer)
+	return r.check.ceiling(&w)
+}
+
+func (r *quickReader) quickBundle() (c message.BundleCeiling) {
+	cost := int64(0)
+	outer := r.enter()
+	for r.next() {
+		switch r.num {
+		case 1:
+			c.Units = r.packedUnits()
+		case 2:
+			cost = r.number()
+		default:
+			r.strange = true
+		}
+	}
+	r.leave(outer)
+	r.fits(len(c.Units), protocol.MaxUnits)
+	c.Cost = r.check.amount("ceiling of a bundle", cost)
+	return c
+}
+
+// packedUnits reads a list of numbers that comes as one field.
+func (r *quickReader) packedUnits() []int {
+	r.strange = r.strange || r.again
+	from, to := r.span()
+	var list []int
 	for from < to {
-		v, n := protowire.ConsumeVarint(p.b[from:to])
+		v, n := protowire.ConsumeVarint(r.b[from:to])
 		if n < 0 {
-			p.strange = true
+			r.strange = true
 			return nil
 		}
-		list = append(list, int64(v))
+		list = append(list, r.check.unit(int64(v)))
 		from += n
 	}
 	return list
 }
 
-func readTerms(p *parts, m *wire.Terms) {
-	switch p.num {
-	case 1:
-		m.Bank = p.string()
-	case 2:
-		m.Currency = p.string()
-	default:
-		p.strange = true
+func (r *quickReader) quickTerms() protocol.Terms {
+	var w wire.Terms
+	outer := r.enter()
+	for r.next() {
+		switch r.num {
+		case 1:
+			w.Bank = r.string()
+		case 2:
+			w.Currency = r.string()
+		default:
+			r.strange = true
+		}
 	}
-}
-
-func readProposal(p *parts, m *wire.Proposal) {
-	switch p.num {
-	case 1:
-		m.Round = p.number()
-	case 2:
-		m.Offers = append(m.Offers, within(p, readOffer))
-	case 3:
-		m.Capacity = append(m.Capacity, within(p, readSlot))
-	case 4:
-		m.Refusals = append(m.Refusals, within(p, readReason))
-	default:
-		p.strange = true
-	}
-}
-
-func readOffer(p *parts, m *wire.Offer) {
-	switch p.num {
-	case 1:
-		m.Id = p.string()
-	case 2:
-		m.Items = append(m.Items, within(p, readItem))
-	case 3:
-		m.Cost = p.number()
-	case 4:
-		m.ValidUntil = p.fixed()
-	case 5:
-		m.Group = p.string()
-	case 6:
-		m.Voucher = p.number() != 0
-	case 7:
-		m.Queued = p.number()
-	default:
-		p.strange = true
-	}
-}
-
-func readItem(p *parts, m *wire.Item) {
-	switch p.num {
-	case 1:
-		m.Unit = p.number()
-	case 2:
-		m.Start = p.fixed()
-	case 3:
-		m.End = p.fixed()
-	case 4:
-		m.Cores = p.number()
-	case 5:
-		m.Price = p.number()
-	case 6:
-		m.Cost = p.number()
-	default:
-		p.strange = true
-	}
-}
-
-func readSlot(p *parts, m *wire.Slot) {
-	switch p.num {
-	case 1:
-		m.Start = p.fixed()
-	case 2:
-		m.End = p.fixed()
-	case 3:
-		m.Cores = p.number()
-	default:
-		p.strange = true
-	}
-}
-
-func readRefusal(p *parts, m *wire.Refusal) {
-	switch p.num {
-	case 1:
-		m.Round = p.number()
-	case 2:
-		m.Reasons = append(m.Reasons, within(p, readReason))
-	default:
-		p.strange = true
-	}
-}
-
-func readReason(p *parts, m *wire.Reason) {
-	switch p.num {
-	case 1:
-		m.Code = p.string()
-	case 2:
-		m.Unit = protowire.DecodeZigZag(uint64(p.number()))
-	case 3:
-		m.Term = p.string()
-	case 4:
-		m.Want = p.string()
-	case 5:
-		m.Have = p.string()
-	case 6:
-		m.Asks = p.number()
-	case 7:
-		m.Start = p.fixed()
-	case 8:
-		m.Free = p.number()
-	case 9:
-		m.Note = p.string()
-	case 10:
-		m.Hints = append(m.Hints, within(p, readHint))
-	default:
-		p.strange = true
-	}
-}
-
-func readHint(p *parts, m *wire.Hint) {
-	switch p.num {
-	case 1:
-		m.Start = p.fixed()
-	case 2:
-		m.Cores = p.number()
-	case 3:
-		m.Price = p.number()
-	default:
-		readHintTariff(p, m)
-	}
-}
-
-func readHintTariff(p *parts, m *wire.Hint) {
-	switch p.num {
-	case 4:
-		m.TimeLimit = p.number()
-	case 5:
-		m.PLo = p.number()
-	case 6:
-		m.PHi = p.number()
-	case 7:
-		m.PTop = p.number()
-	case 8:
-		m.QLo = p.number()
-	case 9:
-		m.QHi = p.number()
-	case 10:
-		m.QTop = p.number()
-	case 11:
-		m.Prepay = p.number()
-	default:
-		p.strange = true
-	}
+	r.leave(outer)
+	return r.check.term(&w)
 }

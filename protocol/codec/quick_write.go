@@ -2,230 +2,254 @@ package codec
 
 import (
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
+	"ramp/protocol"
 	"ramp/protocol/codec/wire"
+	"ramp/protocol/message"
 )
 
-// marshal writes e, the same bytes each time: those of the library, field by
-// field in rising order, without it if the body is one of which auctions have
-// most.
-func marshal(e *wire.Envelope) ([]byte, error) {
-	var body func(b []byte) []byte
-	switch x := e.Body.(type) {
-	case *wire.Envelope_Cfp:
-		body = func(b []byte) []byte { return appendCFP(b, x.Cfp) }
-	case *wire.Envelope_Proposal:
-		body = func(b []byte) []byte { return appendProposal(b, x.Proposal) }
-	case *wire.Envelope_Refusal:
-		body = func(b []byte) []byte { return appendRefusal(b, x.Refusal) }
+// writeQuick writes the messages of which auctions have most, straight into the
+// bytes that the library would write by way of the wire types: field by field in
+// rising order. It reports false if this is another message, or one with a fault,
+// which is for the reader of what the library writes to name.
+func writeQuick(m protocol.Message, sender protocol.AgentID) ([]byte, bool) {
+	w := quickWriter{}
+	switch body := m.Body.(type) {
+	case message.CallForProposals:
+		w.b = make([]byte, 0, usualSize+len(body.Document))
+		w.head(m, sender)
+		w.cfp(body)
+	case message.Proposal:
+		w.b = make([]byte, 0, usualSize)
+		w.head(m, sender)
+		w.proposal(body)
+	case message.Refusal:
+		w.b = make([]byte, 0, usualSize)
+		w.head(m, sender)
+		w.refusal(body)
 	default:
-		return proto.MarshalOptions{Deterministic: true}.Marshal(e)
+		return nil, false
 	}
-	return body(appendHead(make([]byte, 0, roomFor(e)), e)), nil
+	w.check.checkAllowed(m)
+	return w.b, w.check.err == nil && len(w.b) <= protocol.MaxMessage
 }
 
 // usualSize is how long most messages of an auction are at most, in bytes.
 const usualSize = 256
 
-// roomFor is about how long e will be.
-func roomFor(e *wire.Envelope) int {
-	return usualSize + len(e.GetCfp().GetDocument())
+// quickWriter writes what a reader takes. The wire types in it are of values that
+// lie beside each other, and never leave a function.
+type quickWriter struct {
+	b     []byte
+	check reader
 }
 
-// appendHead writes the fields before the body.
-func appendHead(b []byte, e *wire.Envelope) []byte {
-	b = appendText(b, 1, e.Performative)
-	b = appendText(b, 2, e.Protocol)
-	b = appendText(b, 3, e.Conversation)
-	b = appendText(b, 4, e.ReplyWith)
-	b = appendText(b, 5, e.InReplyTo)
-	b = appendFixed(b, 6, e.ReplyBy)
-	b = appendTexts(b, 7, e.Receivers)
-	return appendText(b, 8, e.Sender)
+// fits refuses a list that is too long.
+func (w *quickWriter) fits(field string, n, most int) {
+	if n > most {
+		w.check.malformed("%d %s, want at most %d", n, field, most)
+	}
 }
 
-func appendCFP(b []byte, m *wire.CallForProposals) []byte {
-	b, from := beginPart(b, 17)
-	b = appendNumber(b, 1, m.Round)
-	if len(m.Document) > 0 {
-		b = protowire.AppendBytes(protowire.AppendTag(b, 2, protowire.BytesType), m.Document)
+// head writes the fields before the body.
+func (w *quickWriter) head(m protocol.Message, sender protocol.AgentID) {
+	e := wire.Envelope{
+		Performative: string(m.Performative), Protocol: m.Protocol, Conversation: m.Conversation,
+		ReplyWith: m.ReplyWith, InReplyTo: m.InReplyTo, ReplyBy: nanos(m.ReplyBy),
 	}
-	for _, x := range m.Ceilings {
-		var at int
-		b, at = beginPart(b, 3)
-		b = appendNumber(b, 1, x.Unit)
-		b = appendNumber(b, 2, x.Price)
-		b = endPart(b, at)
+	w.check.head(&e)
+	w.text(1, e.Performative)
+	w.text(2, e.Protocol)
+	w.text(3, e.Conversation)
+	w.text(4, e.ReplyWith)
+	w.text(5, e.InReplyTo)
+	w.fixed(6, e.ReplyBy)
+	if len(m.Receivers) == 0 {
+		w.check.malformed("no receiver")
 	}
-	for _, x := range m.Bundles {
-		b = appendBundleCeiling(b, x)
+	w.fits("receivers", len(m.Receivers), protocol.MaxReceivers)
+	for _, a := range m.Receivers {
+		w.item(7, string(w.check.receiver(string(a)))) // a local one is none
 	}
-	b = appendNumber(b, 5, m.Objective)
-	for _, x := range m.Terms {
-		var at int
-		b, at = beginPart(b, 6)
-		b = appendText(b, 1, x.Bank)
-		b = appendText(b, 2, x.Currency)
-		b = endPart(b, at)
-	}
-	b = appendTexts(b, 7, m.Modes)
-	b = appendTruth(b, 8, m.Best)
-	b = appendNumber(b, 9, m.Budget)
-	b = appendNumber(b, 10, m.Among)
-	return endPart(b, from)
+	w.text(8, string(sender))
 }
 
-func appendBundleCeiling(b []byte, m *wire.BundleCeiling) []byte {
-	b, from := beginPart(b, 4)
-	if len(m.Units) > 0 {
-		var at int
-		b, at = beginPart(b, 1)
-		for _, u := range m.Units {
-			b = protowire.AppendVarint(b, uint64(u))
-		}
-		b = endPart(b, at)
+func (w *quickWriter) cfp(c message.CallForProposals) {
+	x := wire.CallForProposals{
+		Round: int64(c.Round), Document: c.Document, Objective: int64(c.Objective), Best: c.Best, Budget: int64(c.Budget), Among: int64(c.Among),
 	}
-	b = appendNumber(b, 2, m.Cost)
-	return endPart(b, from)
+	w.check.cfpHead(&x)
+	w.fits("bytes of the document", len(c.Document), protocol.MaxDocument)
+	from := w.begin(17)
+	w.number(1, x.Round)
+	if len(c.Document) > 0 {
+		w.b = protowire.AppendBytes(protowire.AppendTag(w.b, 2, protowire.BytesType), c.Document)
+	}
+	w.ceilings(c)
+	w.number(5, x.Objective)
+	w.terms(c.Terms)
+	w.fits("modes", len(c.Modes), protocol.MaxModes)
+	for _, m := range c.Modes {
+		w.item(7, string(w.check.mode(string(m))))
+	}
+	w.truth(8, x.Best)
+	w.number(9, x.Budget)
+	w.number(10, x.Among)
+	w.end(from)
 }
 
-func appendProposal(b []byte, m *wire.Proposal) []byte {
-	b, from := beginPart(b, 18)
-	b = appendNumber(b, 1, m.Round)
-	for _, x := range m.Offers {
-		b = appendOffer(b, x)
+func (w *quickWriter) ceilings(c message.CallForProposals) {
+	w.fits("ceilings", len(c.Ceilings), protocol.MaxUnits)
+	for _, x := range c.Ceilings {
+		v := wire.Ceiling{Unit: int64(x.Unit), Price: int64(x.Price)}
+		w.check.ceiling(&v)
+		from := w.begin(3)
+		w.number(1, v.Unit)
+		w.number(2, v.Price)
+		w.end(from)
 	}
-	for _, x := range m.Capacity {
-		var at int
-		b, at = beginPart(b, 3)
-		b = appendFixed(b, 1, x.Start)
-		b = appendFixed(b, 2, x.End)
-		b = appendNumber(b, 3, x.Cores)
-		b = endPart(b, at)
+	w.fits("ceilings of bundles", len(c.Bundles), protocol.MaxOffers)
+	for _, x := range c.Bundles {
+		from := w.begin(4)
+		w.units(x.Units)
+		w.check.amount("ceiling of a bundle", int64(x.Cost))
+		w.number(2, int64(x.Cost))
+		w.end(from)
 	}
-	b = appendReasons(b, 4, m.Refusals)
-	return endPart(b, from)
 }
 
-func appendOffer(b []byte, m *wire.Offer) []byte {
-	b, from := beginPart(b, 2)
-	b = appendText(b, 1, m.Id)
-	for _, x := range m.Items {
-		var at int
-		b, at = beginPart(b, 2)
-		b = appendNumber(b, 1, x.Unit)
-		b = appendFixed(b, 2, x.Start)
-		b = appendFixed(b, 3, x.End)
-		b = appendNumber(b, 4, x.Cores)
-		b = appendNumber(b, 5, x.Price)
-		b = appendNumber(b, 6, x.Cost)
-		b = endPart(b, at)
+func (w *quickWriter) units(list []int) {
+	if len(list) == 0 {
+		return
 	}
-	b = appendNumber(b, 3, m.Cost)
-	b = appendFixed(b, 4, m.ValidUntil)
-	b = appendText(b, 5, m.Group)
-	b = appendTruth(b, 6, m.Voucher)
-	b = appendNumber(b, 7, m.Queued)
-	return endPart(b, from)
+	w.fits("units", len(list), protocol.MaxUnits)
+	from := w.begin(1)
+	for _, u := range list {
+		w.b = protowire.AppendVarint(w.b, uint64(w.check.unit(int64(u))))
+	}
+	w.end(from)
 }
 
-func appendRefusal(b []byte, m *wire.Refusal) []byte {
-	b, from := beginPart(b, 19)
-	b = appendNumber(b, 1, m.Round)
-	b = appendReasons(b, 2, m.Reasons)
-	return endPart(b, from)
+func (w *quickWriter) terms(list []protocol.Terms) {
+	w.fits("terms", len(list), protocol.MaxTerms)
+	for _, t := range list {
+		v := wire.Terms{Bank: string(t.Bank), Currency: t.Currency}
+		w.check.term(&v)
+		from := w.begin(6)
+		w.text(1, v.Bank)
+		w.text(2, v.Currency)
+		w.end(from)
+	}
 }
 
-func appendReasons(b []byte, num protowire.Number, list []*wire.Reason) []byte {
+func (w *quickWriter) proposal(p message.Proposal) {
+	from := w.begin(18)
+	w.check.round(int64(p.Round))
+	w.number(1, int64(p.Round))
+	items := 0
+	w.fits("offers", len(p.Offers), protocol.MaxOffers)
+	for _, o := range p.Offers {
+		w.offer(o)
+		items += len(o.Items)
+	}
+	w.fits("items", items, protocol.MaxItems)
+	w.fits("spans", len(p.Capacity), protocol.MaxSpans)
+	for _, s := range p.Capacity {
+		v := wire.Slot{Start: nanos(s.Start), End: nanos(s.End), Cores: int64(s.Cores)}
+		w.check.span(&v)
+		at := w.begin(3)
+		w.fixed(1, v.Start)
+		w.fixed(2, v.End)
+		w.number(3, v.Cores)
+		w.end(at)
+	}
+	w.reasons(4, p.Refusals)
+	w.end(from)
+}
+
+func (w *quickWriter) offer(o protocol.Offer) {
+	v := wire.Offer{
+		Id: o.ID, Cost: int64(o.Cost), ValidUntil: nanos(o.ValidUntil), Group: o.Group, Voucher: o.Voucher, Queued: int64(o.Queued),
+	}
+	w.check.offerHead(&v)
+	from := w.begin(2)
+	w.text(1, v.Id)
+	w.fits("items", len(o.Items), protocol.MaxUnits)
+	for _, x := range o.Items {
+		w.offerItem(x)
+	}
+	w.check.checkItems(o)
+	w.number(3, v.Cost)
+	w.fixed(4, v.ValidUntil)
+	w.text(5, v.Group)
+	w.truth(6, v.Voucher)
+	w.number(7, v.Queued)
+	w.end(from)
+}
+
+func (w *quickWriter) offerItem(x protocol.Item) {
+	v := wire.Item{
+		Unit: int64(x.Unit), Start: nanos(x.Slot.Start), End: nanos(x.Slot.End), Cores: int64(x.Slot.Cores), Price: int64(x.Price), Cost: int64(x.Cost),
+	}
+	w.check.item(&v)
+	from := w.begin(2)
+	w.number(1, v.Unit)
+	w.fixed(2, v.Start)
+	w.fixed(3, v.End)
+	w.number(4, v.Cores)
+	w.number(5, v.Price)
+	w.number(6, v.Cost)
+	w.end(from)
+}
+
+func (w *quickWriter) refusal(f message.Refusal) {
+	from := w.begin(19)
+	w.check.round(int64(f.Round))
+	w.number(1, int64(f.Round))
+	w.reasons(2, f.Reasons)
+	w.end(from)
+}
+
+func (w *quickWriter) reasons(num protowire.Number, list []protocol.Reason) {
+	w.fits("reasons", len(list), protocol.MaxReasons)
 	for _, x := range list {
-		var at int
-		b, at = beginPart(b, num)
-		b = appendText(b, 1, x.Code)
-		b = appendNumber(b, 2, int64(protowire.EncodeZigZag(x.Unit)))
-		b = appendText(b, 3, x.Term)
-		b = appendText(b, 4, x.Want)
-		b = appendText(b, 5, x.Have)
-		b = appendNumber(b, 6, x.Asks)
-		b = appendFixed(b, 7, x.Start)
-		b = appendNumber(b, 8, x.Free)
-		b = appendText(b, 9, x.Note)
-		for _, h := range x.Hints {
-			b = appendHint(b, h)
+		v := wire.Reason{
+			Code: string(x.Code), Unit: int64(x.Unit), Term: words(x.Term), Want: words(x.Want), Have: words(x.Have),
+			Asks: int64(x.Asks), Start: nanos(x.Start), Free: int64(x.Free), Note: words(x.Note),
 		}
-		b = endPart(b, at)
+		w.check.reasonHead(&v)
+		from := w.begin(num)
+		w.text(1, v.Code)
+		w.number(2, int64(protowire.EncodeZigZag(v.Unit)))
+		w.text(3, v.Term)
+		w.text(4, v.Want)
+		w.text(5, v.Have)
+		w.number(6, v.Asks)
+		w.fixed(7, v.Start)
+		w.number(8, v.Free)
+		w.text(9, v.Note)
+		w.hints(x.Hints)
+		w.end(from)
 	}
-	return b
 }
 
-func appendHint(b []byte, m *wire.Hint) []byte {
-	b, from := beginPart(b, 10)
-	b = appendFixed(b, 1, m.Start)
-	b = appendNumber(b, 2, m.Cores)
-	b = appendNumber(b, 3, m.Price)
-	b = appendNumber(b, 4, m.TimeLimit)
-	b = appendNumber(b, 5, m.PLo)
-	b = appendNumber(b, 6, m.PHi)
-	b = appendNumber(b, 7, m.PTop)
-	b = appendNumber(b, 8, m.QLo)
-	b = appendNumber(b, 9, m.QHi)
-	b = appendNumber(b, 10, m.QTop)
-	b = appendNumber(b, 11, m.Prepay)
-	return endPart(b, from)
-}
-
-// beginPart begins a field that is a message; endPart needs where it began.
-func beginPart(b []byte, num protowire.Number) (out []byte, from int) {
-	b = append(protowire.AppendTag(b, num, protowire.BytesType), 0)
-	return b, len(b)
-}
-
-// endPart writes the length before the part; a part of 128 bytes or more moves
-// to make room for it.
-func endPart(b []byte, from int) []byte {
-	n := len(b) - from
-	if n < 0x80 {
-		b[from-1] = byte(n)
-		return b
+func (w *quickWriter) hints(list []protocol.Hint) {
+	w.fits("hints", len(list), protocol.MaxHints)
+	for _, h := range list {
+		v := hintToWire(h)
+		w.check.hint(v)
+		from := w.begin(10)
+		w.fixed(1, v.Start)
+		w.number(2, v.Cores)
+		w.number(3, v.Price)
+		w.number(4, v.TimeLimit)
+		w.number(5, v.PLo)
+		w.number(6, v.PHi)
+		w.number(7, v.PTop)
+		w.number(8, v.QLo)
+		w.number(9, v.QHi)
+		w.number(10, v.QTop)
+		w.number(11, v.Prepay)
+		w.end(from)
 	}
-	size := protowire.SizeVarint(uint64(n))
-	b = append(b, make([]byte, size-1)...)
-	copy(b[from-1+size:], b[from:from+n])
-	protowire.AppendVarint(b[:from-1], uint64(n))
-	return b
-}
-
-func appendText(b []byte, num protowire.Number, s string) []byte {
-	if s == "" {
-		return b
-	}
-	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)
-}
-
-func appendTexts(b []byte, num protowire.Number, list []string) []byte {
-	for _, s := range list {
-		b = protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)
-	}
-	return b
-}
-
-func appendNumber(b []byte, num protowire.Number, v int64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(v))
-}
-
-func appendFixed(b []byte, num protowire.Number, v int64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendFixed64(protowire.AppendTag(b, num, protowire.Fixed64Type), uint64(v))
-}
-
-func appendTruth(b []byte, num protowire.Number, v bool) []byte {
-	if !v {
-		return b
-	}
-	return appendNumber(b, num, 1)
 }
