@@ -27,29 +27,49 @@ func quickSamples() []sample {
 	})
 }
 
-func TestQuickWritingGivesTheBytesOfTheLibraryOrLeavesItTheFault(t *testing.T) {
+// Each value and each list of each of the messages is made another one, good or bad.
+func TestQuickReadingAndWritingIsTheLibrarysForEveryField(t *testing.T) {
 	m := newMarket(t)
-	rapid.Check(t, func(t *rapid.T) {
-		msg := drawSpoilt(t, m)
-		got, ok := codec.WriteQuick(msg)
-		want, err := codec.WriteSlowly(msg)
-		if ok != (err == nil) || ok && !bytes.Equal(got, want) {
-			t.Fatalf("%+v gives %x, %v; want %x, %v", msg, got, ok, want, err)
+	for _, s := range quickSamples() {
+		for i, was := range newForm(m, s).places() {
+			for n := range alternatives(was) {
+				f := newForm(m, s)
+				v := f.places()[i]
+				v.Set(alternatives(v)[n])
+				checkBoth(t, m, f.message())
+			}
 		}
+	}
+}
+
+func TestQuickReadingAndWritingIsTheLibrarysForSeveralChanges(t *testing.T) {
+	m := newMarket(t)
+	list := quickSamples()
+	rapid.Check(t, func(t *rapid.T) {
+		f := newForm(m, rapid.SampledFrom(list).Draw(t, "sample"))
+		for range rapid.IntRange(0, 3).Draw(t, "changes") {
+			v := rapid.SampledFrom(f.places()).Draw(t, "place")
+			v.Set(rapid.SampledFrom(alternatives(v)).Draw(t, "value"))
+		}
+		checkBoth(t, m, f.message())
 	})
 }
 
-func TestQuickReadingTakesWhatWasWritten(t *testing.T) {
-	m := newMarket(t)
-	rapid.Check(t, func(t *rapid.T) {
-		b, err := codec.WriteSlowly(drawSpoilt(t, m))
-		if err != nil || len(b) > codec.Quickest {
-			return // nothing to read, or not quickly
-		}
-		if !checkQuick(t, m, b) {
-			t.Fatalf("%x was left to the library", b)
-		}
-	})
+// checkBoth writes a message, and reads it as somebody would write it who checks
+// nothing.
+func checkBoth(t fataler, m *market, msg protocol.Message) {
+	got, ok := codec.WriteQuick(msg)
+	want, err := codec.WriteSlowly(msg)
+	if ok != (err == nil) || ok && !bytes.Equal(got, want) {
+		t.Fatalf("%+v gives %x, %v; want %x, %v", msg, got, ok, want, err)
+	}
+	b, err := codec.WriteUnchecked(msg)
+	if err != nil || len(b) > codec.Quickest {
+		return // for a local correspondent, or not read quickly
+	}
+	if _, err := codec.NewOpener(m.trust, 1).OpenSlowly(b, now); checkQuick(t, m, b) != (err == nil) {
+		t.Fatalf("%x of %+v was left to the library, which says %v", b, msg, err)
+	}
 }
 
 func TestQuickReadingOfDamagedBytesIsTheLibrarys(t *testing.T) {
@@ -163,19 +183,26 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// drawSpoilt is a message that is read and written without the library, in which
-// some values are changed: most have a fault then, or a list of another length.
-func drawSpoilt(t *rapid.T, m *market) protocol.Message {
-	msg := m.filled(rapid.SampledFrom(quickSamples()).Draw(t, "sample"))
-	body := reflect.New(reflect.TypeOf(msg.Body)).Elem()
-	body.Set(reflect.ValueOf(msg.Body))
-	for range rapid.IntRange(0, 3).Draw(t, "changes") {
-		whole := places(reflect.ValueOf(&msg).Elem(), nil)
-		whole = append(whole, places(body, nil)...)
-		change(t, rapid.SampledFrom(whole).Draw(t, "place"))
-	}
-	msg.Body = body.Interface().(protocol.Body)
-	return msg
+// form is a message whose values can be changed.
+type form struct {
+	msg  protocol.Message
+	body reflect.Value
+}
+
+func newForm(m *market, s sample) *form {
+	f := &form{msg: m.filled(s)}
+	f.body = reflect.New(reflect.TypeOf(f.msg.Body)).Elem()
+	f.body.Set(reflect.ValueOf(f.msg.Body))
+	return f
+}
+
+func (f *form) places() []reflect.Value {
+	return places(f.body, places(reflect.ValueOf(&f.msg).Elem(), nil))
+}
+
+func (f *form) message() protocol.Message {
+	f.msg.Body = f.body.Interface().(protocol.Body)
+	return f.msg
 }
 
 // places are the values within v that can be changed, and the lists.
@@ -203,42 +230,49 @@ func places(v reflect.Value, found []reflect.Value) []reflect.Value {
 	return append(found, v)
 }
 
-func change(t *rapid.T, v reflect.Value) {
+// alternatives are what a value can be made: at the bounds, beyond them, and odd.
+func alternatives(v reflect.Value) []reflect.Value {
 	if _, ok := v.Interface().(time.Time); ok {
-		v.Set(reflect.ValueOf(rapid.SampledFrom([]time.Time{
-			{}, time.Unix(0, 0), time.Unix(0, 1), time.Unix(-1, 0), now, now.Add(time.Hour), now.In(time.FixedZone("east", 3600)),
-			time.Date(2199, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC),
-		}).Draw(t, "time")))
-		return
+		return of(v,
+			time.Time{}, time.Unix(0, 0), time.Unix(0, 1), time.Unix(-1, 0), now, now.Add(time.Hour), now.In(time.FixedZone("east", 3600)),
+			time.Date(2199, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 	}
 	switch v.Kind() {
 	case reflect.Bool:
-		v.SetBool(!v.Bool())
+		return of(v, true, false)
 	case reflect.Float64:
-		v.SetFloat(rapid.Float64().Draw(t, "float"))
+		return of(v, -1.0, 0.0, 0.5, 1.0, math.Inf(1), math.NaN())
 	case reflect.String:
-		v.SetString(rapid.SampledFrom([]string{
+		return of(v,
 			"", "x", "a b", "a\nb", "é", "\xff", "\u0085", `"`, "cfp", "propose", "refuse", "failure", protocol.ProtocolAuction, protocol.ProtocolCommit,
-			".queue", "*", "bank@" + strings.Repeat("b", protocol.FingerprintLen), "CUR", "price", string(protocol.ModeMetered),
-			strings.Repeat("long ", 60), strings.Repeat("é", protocol.MaxWords/2) + "é", strings.Repeat("n", 80),
-		}).Draw(t, "text"))
+			".queue", "*", "bank@"+strings.Repeat("b", protocol.FingerprintLen), "CUR", "price", string(protocol.ModeMetered),
+			strings.Repeat("long ", 60), strings.Repeat("é", protocol.MaxWords/2)+"é", strings.Repeat("n", 80))
 	case reflect.Uint32:
-		v.SetUint(rapid.SampledFrom([]uint64{0, 1, uint64(protocol.MaxOdds), uint64(protocol.MaxOdds) + 1, math.MaxUint32}).Draw(t, "odds"))
+		return of(v, 0, 1, protocol.MaxOdds, protocol.MaxOdds+1, uint32(math.MaxUint32))
 	case reflect.Slice:
-		changeList(t, v)
-	default:
-		v.SetInt(rapid.SampledFrom([]int64{
-			-2, -1, 0, 1, 2, 3, 100, 101, 255, 256, protocol.MaxCores, protocol.MaxCores + 1, math.MaxInt32, math.MaxInt32 + 1, math.MaxInt64, math.MinInt64,
-		}).Draw(t, "number"))
+		return otherLists(v)
 	}
+	return of(v, -2, -1, 0, 1, 2, 3, 100, 101, 255, 256, protocol.MaxCores, protocol.MaxCores+1, math.MaxInt32, math.MaxInt32+1, math.MaxInt64, math.MinInt64)
 }
 
-// changeList makes a list shorter, or repeats it.
-func changeList(t *rapid.T, v reflect.Value) {
-	n := rapid.SampledFrom([]int{0, 1, 2, 3, 4, 64, 65, 200, 256, 257, 513}).Draw(t, "length")
-	out := reflect.MakeSlice(v.Type(), n, n)
-	for i := 0; i < n && v.Len() > 0; i++ {
-		out.Index(i).Set(v.Index(i % v.Len()))
+// of are values of the type of v.
+func of(v reflect.Value, values ...any) []reflect.Value {
+	out := make([]reflect.Value, len(values))
+	for i, x := range values {
+		out[i] = reflect.ValueOf(x).Convert(v.Type())
 	}
-	v.Set(out)
+	return out
+}
+
+// otherLists are shorter than v, or repeat it.
+func otherLists(v reflect.Value) []reflect.Value {
+	lengths := []int{0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 64, 65, 200, 256, 257, 512, 513, 1024, 1025, protocol.MaxSpans, protocol.MaxSpans + 1}
+	out := make([]reflect.Value, len(lengths))
+	for k, n := range lengths {
+		out[k] = reflect.MakeSlice(v.Type(), n, n)
+		for i := 0; i < n && v.Len() > 0; i++ {
+			out[k].Index(i).Set(v.Index(i % v.Len()))
+		}
+	}
+	return out
 }
