@@ -1,10 +1,8 @@
 package user
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -50,7 +48,7 @@ func (r *Role) await(now time.Time, row *Row) protocol.Output {
 		return protocol.Output{}
 	}
 	a := &awaited{row: row, paid: p.Mode == "" || p.Mode == protocol.ModeOnReservation}
-	if n := len(r.awaited); n >= maxAwaited || a.paid && n >= maxPaid {
+	if n := r.awaited.len(); n >= maxAwaited || a.paid && n >= maxPaid {
 		return protocol.Output{}
 	}
 	for _, u := range p.Units {
@@ -65,14 +63,14 @@ func (r *Role) await(now time.Time, row *Row) protocol.Output {
 	if a.paid && !a.askAt.After(now) {
 		return protocol.Output{} // long over
 	}
-	r.awaited[p.Contract] = a
+	r.awaited.add(a)
 	return protocol.Output{WakeAt: a.askAt}
 }
 
 // forgetEnded stops following a purchase whose units have all ended.
 func (r *Role) forgetEnded(row *Row) {
 	if !unended(&row.Purchase) {
-		delete(r.awaited, row.Purchase.Contract)
+		r.awaited.drop(row.Purchase.Contract)
 	}
 }
 
@@ -83,7 +81,7 @@ func open(u message.PurchasedUnit) bool { return u.State == StateSettled || u.St
 
 // awaitedRow is the row of a purchase that is followed; nil for others.
 func (r *Role) awaitedRow(id string) *Row {
-	for _, a := range r.awaited { // in any order: there is one
+	for _, a := range r.awaited.by { // in any order: there is one
 		if a.row.Purchase.ID == id {
 			return a.row
 		}
@@ -96,11 +94,11 @@ func (r *Role) awaitedRow(id string) *Row {
 func (r *Role) heardOfJob(now time.Time, m protocol.Message) (protocol.Output, bool) {
 	switch body := m.Body.(type) {
 	case message.Decision:
-		if a := r.awaited[body.Contract]; a != nil && body.Receipt != nil && r.cancellationOf(m) == nil {
+		if a := r.awaited.of(body.Contract); a != nil && body.Receipt != nil && r.cancellationOf(m) == nil {
 			return r.unitsEnded(a, body.Receipt), true
 		}
 	case message.JobReport:
-		a := r.awaited[body.Bundle.ID]
+		a := r.awaited.of(body.Bundle.ID)
 		if a == nil {
 			return protocol.Output{}, true // over, or never ours
 		}
@@ -136,7 +134,7 @@ func (r *Role) unitsEnded(a *awaited, v *contract.VerifiedReceipt) protocol.Outp
 	}
 	event := "ended"
 	if !unended(p) {
-		delete(r.awaited, p.Contract)
+		r.awaited.drop(p.Contract)
 		event = "done"
 	}
 	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, event))
@@ -217,17 +215,17 @@ func faultOf(q message.JobReport) string {
 // wakeAwaited asks the bank about units that should have ended.
 func (r *Role) wakeAwaited(now time.Time) protocol.Output {
 	var out protocol.Output
-	for _, a := range r.awaitedInOrder() {
-		if a.paid && !now.Before(a.askAt) {
-			delete(r.awaited, a.row.Purchase.Contract)
+	for a := r.awaited.first(); a != nil && !now.Before(a.askAt); a = r.awaited.first() {
+		if a.paid {
+			r.awaited.drop(a.row.Purchase.Contract)
 			continue
 		}
-		if !now.Before(a.askAt) {
-			out.Send = append(out.Send, r.askOutcome(a))
-			a.askAt = now.Add(min(askMost, askAfter<<min(a.tries, maxCancelTries)))
-			a.tries++
-		}
-		out.WakeAt = protocol.Earlier(out.WakeAt, a.askAt)
+		out.Send = append(out.Send, r.askOutcome(a))
+		r.awaited.putOff(a, now.Add(min(askMost, askAfter<<min(a.tries, maxCancelTries))))
+		a.tries++
+	}
+	if a := r.awaited.first(); a != nil {
+		out.WakeAt = a.askAt
 	}
 	return out
 }
@@ -238,15 +236,4 @@ func (r *Role) askOutcome(a *awaited) protocol.Message {
 		Protocol: protocol.ProtocolRequest, Conversation: a.row.Purchase.ID, ReplyWith: "ended",
 		Body: message.OutcomeQuery{Contract: a.row.Purchase.Contract},
 	}
-}
-
-func (r *Role) awaitedInOrder() []*awaited {
-	list := make([]*awaited, 0, len(r.awaited))
-	for _, a := range r.awaited {
-		list = append(list, a)
-	}
-	slices.SortFunc(list, func(a, b *awaited) int {
-		return cmp.Or(a.askAt.Compare(b.askAt), strings.Compare(a.row.Purchase.ID, b.row.Purchase.ID))
-	})
-	return list
 }

@@ -27,12 +27,64 @@ func (r *Role) keep(now time.Time, k keptContract) {
 	if !k.ends.After(now) {
 		return
 	}
-	r.kept = slices.DeleteFunc(r.kept, func(x keptContract) bool { return !x.ends.After(now) || x.id == k.id })
-	at, _ := slices.BinarySearchFunc(r.kept, k, func(a, b keptContract) int { return a.ends.Compare(b.ends) })
-	r.kept = slices.Insert(r.kept, at, k)
-	if len(r.kept) > maxKept {
-		r.kept = slices.Delete(r.kept, 0, 1)
+	r.kept.forgetOver(now)
+	r.kept.forget(k.id)
+	r.kept.add(k)
+	if r.kept.len() > maxKept {
+		r.kept.forgetFirst(1)
 	}
+}
+
+// keptContracts are in order of end, and each is found by its ID.
+type keptContracts struct {
+	list []keptContract
+	ends map[protocol.ContractID]time.Time
+}
+
+func newKeptContracts() keptContracts {
+	return keptContracts{ends: map[protocol.ContractID]time.Time{}}
+}
+
+func (k *keptContracts) len() int { return len(k.list) }
+
+// from is the place of the first contract that does not end before t.
+func (k *keptContracts) from(t time.Time) int {
+	at, _ := slices.BinarySearchFunc(k.list, t, func(x keptContract, t time.Time) int { return x.ends.Compare(t) })
+	return at
+}
+
+// find is the place of a contract; -1 if it is not there.
+func (k *keptContracts) find(id protocol.ContractID) int {
+	ends, ok := k.ends[id]
+	if !ok {
+		return -1
+	}
+	at := k.from(ends)
+	for k.list[at].id != id { // it is one of those that end then
+		at++
+	}
+	return at
+}
+
+func (k *keptContracts) add(x keptContract) {
+	k.list = slices.Insert(k.list, k.from(x.ends), x)
+	k.ends[x.id] = x.ends
+}
+
+func (k *keptContracts) forget(id protocol.ContractID) {
+	if at := k.find(id); at >= 0 {
+		k.list = slices.Delete(k.list, at, at+1)
+		delete(k.ends, id)
+	}
+}
+
+func (k *keptContracts) forgetOver(now time.Time) { k.forgetFirst(k.from(now.Add(1))) }
+
+func (k *keptContracts) forgetFirst(n int) {
+	for _, x := range k.list[:n] {
+		delete(k.ends, x.id)
+	}
+	k.list = slices.Delete(k.list, 0, n)
 }
 
 // keepSettled remembers the contract of a purchase that was settled just now.
@@ -86,11 +138,12 @@ func (r *Role) restoreKept(now time.Time, t protocol.Tables, ends map[string]kep
 
 // bundleCopy gives a seller a contract that names it.
 func (r *Role) bundleCopy(m protocol.Message, q message.BundleQuery) protocol.Output {
-	i := slices.IndexFunc(r.kept, func(k keptContract) bool { return k.id == q.Contract })
+	i := r.kept.find(q.Contract)
 	if i < 0 {
 		return r.notKept(m)
 	}
-	v, err := contract.OpenBundle(r.kept[i].der, r.cfg.Trust, r.kept[i].signed)
+	k := r.kept.list[i]
+	v, err := contract.OpenBundle(k.der, r.cfg.Trust, k.signed)
 	if err != nil || !slices.Contains(v.Sellers(), m.Sender) {
 		return r.notKept(m)
 	}

@@ -12,7 +12,7 @@ import (
 // mode is when a purchase is to be paid. A document with contracts is metered, as
 // the order cannot change. Else it is what the owner says, or of what the bank
 // offers that in which most sellers deal; on reservation, if they are equal.
-func (r *Role) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, requests []rfql.Request) (protocol.Mode, error) {
+func (r *Role) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, requests []rfql.Request, sellers []Known) (protocol.Mode, error) {
 	if wanted == "" {
 		wanted = r.cfg.Mode
 	}
@@ -26,7 +26,7 @@ func (r *Role) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, r
 	offered := r.modesOf(now, terms.Bank)
 	switch {
 	case wanted == "":
-		wanted = r.usual(now, offered, terms)
+		wanted = usual(offered, terms, sellers)
 	case !wanted.Known():
 		return "", fmt.Errorf("settlement mode %.32q: want %s, %s or %s", string(wanted), protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
 	}
@@ -64,15 +64,15 @@ func (r *Role) modesOf(now time.Time, bank protocol.AgentID) []protocol.Mode {
 }
 
 // usual is the mode of those that need no contract in which most sellers deal.
-func (r *Role) usual(now time.Time, offered []protocol.Mode, terms protocol.Terms) protocol.Mode {
+func usual(offered []protocol.Mode, terms protocol.Terms, sellers []Known) protocol.Mode {
 	best, most := protocol.ModeOnReservation, -1
 	for _, m := range []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion} {
 		if offered != nil && !slices.Contains(offered, m) {
 			continue
 		}
 		n := 0
-		for _, s := range r.Known(now, protocol.KindResource) {
-			if slices.Contains(s.Presence.Terms, terms) && slices.Contains(s.Presence.Modes, m) {
+		for i := range sellers {
+			if told := &sellers[i].Presence; slices.Contains(told.Terms, terms) && slices.Contains(told.Modes, m) {
 				n++
 			}
 		}

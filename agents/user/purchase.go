@@ -132,12 +132,13 @@ func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfi
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
-	terms, err := r.terms(now, order.Options.Terms)
+	sellers := r.Known(now, protocol.KindResource)
+	terms, err := r.terms(now, order.Options.Terms, sellers)
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
 	o := order.Options
-	mode, err := r.mode(now, o.Mode, terms, requests)
+	mode, err := r.mode(now, o.Mode, terms, requests, sellers)
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
@@ -156,9 +157,9 @@ func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfi
 	if cfg.Objective == 0 {
 		cfg.Objective = protocol.ObjectiveCost
 	}
-	sellers := r.Known(now, protocol.KindResource)
-	for _, k := range sellers {
-		cfg.Sellers = append(cfg.Sellers, k.ID)
+	cfg.Sellers = make([]protocol.AgentID, len(sellers))
+	for i := range sellers {
+		cfg.Sellers[i] = sellers[i].ID
 	}
 	if cfg.Budget > 0 {
 		cfg.Prospects = prospectsOf(requests, terms, sellers)

@@ -10,8 +10,8 @@ func (r *Role) Sizes() []protocol.Size {
 		protocol.Size{Of: "purchases in order", N: len(r.order), Most: maxPurchases},
 		protocol.Size{Of: "purchases that are over", N: len(r.ended), Most: maxEnded},
 		protocol.Size{Of: "purchases that are over, in order", N: len(r.endings), Most: maxEnded},
-		protocol.Size{Of: "purchases that are followed", N: len(r.awaited), Most: maxAwaited},
-		protocol.Size{Of: "contracts that are not over", N: len(r.kept), Most: maxKept},
+		protocol.Size{Of: "purchases that are followed", N: r.awaited.len(), Most: maxAwaited},
+		protocol.Size{Of: "contracts that are not over", N: r.kept.len(), Most: maxKept},
 		protocol.Size{Of: "cancellations", N: len(r.cancels), Most: maxCancels},
 	)
 	for _, id := range r.order {

@@ -67,8 +67,8 @@ type Role struct {
 	ended     map[string]bool
 	endings   []string // keys of ended, oldest first
 	cancels   map[cancelKey]*cancellation
-	awaited   map[protocol.ContractID]*awaited
-	kept      []keptContract  // settled and not over, in order of end
+	awaited   followed
+	kept      keptContracts   // settled and not over
 	runs      map[string]*run // programs that are not over, or not fetched
 }
 
@@ -107,7 +107,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	r := &Role{
 		cfg: cfg, timing: auction.NewTiming(),
 		known: map[protocol.AgentID]peer{}, purchases: map[string]*purchase{},
-		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: map[protocol.ContractID]*awaited{}, runs: map[string]*run{},
+		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: newFollowed(), kept: newKeptContracts(), runs: map[string]*run{},
 	}
 	out, err := r.restore(t, now)
 	return r, out, err
@@ -263,9 +263,9 @@ func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
 	return list
 }
 
-// terms picks the bank and currency in which most sellers deal, of those the
+// terms picks the bank and currency in which most of the sellers deal, of those the
 // owner allows; ties go to the owner's order, then to the smaller bank ID.
-func (r *Role) terms(now time.Time, wanted []protocol.Terms) (protocol.Terms, error) {
+func (r *Role) terms(now time.Time, wanted []protocol.Terms, sellers []Known) (protocol.Terms, error) {
 	if len(wanted) == 0 {
 		wanted = r.cfg.Terms
 	}
@@ -278,8 +278,8 @@ func (r *Role) terms(now time.Time, wanted []protocol.Terms) (protocol.Terms, er
 		return protocol.Terms{}, fmt.Errorf("no bank is known to pay with")
 	}
 	deals := map[protocol.Terms]int{}
-	for _, s := range r.Known(now, protocol.KindResource) {
-		for _, t := range s.Presence.Terms {
+	for i := range sellers {
+		for _, t := range sellers[i].Presence.Terms {
 			deals[t]++
 		}
 	}

@@ -21,7 +21,7 @@ func (r *Role) ownerWord(now time.Time, w message.OwnerWord) protocol.Output {
 	if row == nil {
 		return protocol.Output{}
 	}
-	a := r.awaited[row.Purchase.Contract]
+	a := r.awaited.of(row.Purchase.Contract)
 	var out protocol.Output
 	for i := range row.Purchase.Units {
 		u := &row.Purchase.Units[i]
