@@ -183,22 +183,34 @@ func (l *learner) tell(now time.Time, body protocol.Body, lines []message.QuoteL
 	if !ok {
 		return body
 	}
-	offers := make([]protocol.Offer, len(p.Offers))
+	copied := false
 	for i, o := range p.Offers {
-		o.Queued = l.odds(now, o)
-		offers[i] = o
+		odds := l.odds(now, o)
+		if odds == o.Queued {
+			continue
+		}
+		if !copied { // the seller answers with the same offers again, when asked again
+			p.Offers, copied = slices.Clone(p.Offers), true
+		}
+		p.Offers[i].Queued = odds
 	}
-	p.Offers = offers
 	l.explain(now, lines)
+	if !copied {
+		return body
+	}
 	return p
 }
 
 // explain puts the odds into lines.
 func (l *learner) explain(now time.Time, lines []message.QuoteLine) {
 	for i := range lines {
-		if o := lines[i].Offer; o != nil {
+		o := lines[i].Offer
+		if o == nil {
+			continue
+		}
+		if odds := l.odds(now, *o); odds != o.Queued {
 			told := *o
-			told.Queued = l.odds(now, told)
+			told.Queued = odds
 			lines[i].Offer = &told
 		}
 	}

@@ -139,7 +139,7 @@ func (s *Seller) Call(now time.Time, call message.CallForProposals, cal Calendar
 	s.lower(call.Ceilings)
 	lines := make([]message.QuoteLine, 0, len(s.units))
 	for i := range s.units {
-		lines = append(lines, s.quote(now, i, call.Best, cal)...)
+		lines = s.quote(lines, now, i, call.Best, cal)
 	}
 	s.answer = s.compose(call.Round, lines, cal)
 	s.round = call.Round

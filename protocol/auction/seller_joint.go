@@ -11,8 +11,10 @@ import (
 // stretch of time over which they add up to more cores than are free, how many
 // it can give. None means that all of them can be bought at once.
 func (s *Seller) joint(cal Calendar) []protocol.Span {
-	slots := s.offeredSlots()
-	instants := edges(slots)
+	var few [usualUnits]protocol.Slot // most requests are of one unit or a few
+	var fewEdges [2 * usualUnits]time.Time
+	slots := s.offeredSlots(few[:0])
+	instants := edges(fewEdges[:0], slots)
 	var spans []protocol.Span
 	for i := 0; i+1 < len(instants); i++ {
 		start, end := instants[i], instants[i+1]
@@ -24,8 +26,11 @@ func (s *Seller) joint(cal Calendar) []protocol.Span {
 	return spans
 }
 
-func (s *Seller) offeredSlots() []protocol.Slot {
-	var slots []protocol.Slot
+// usualUnits is how many units are looked at without memory for them being asked for.
+const usualUnits = 4
+
+// offeredSlots adds the slots of all offers to slots.
+func (s *Seller) offeredSlots(slots []protocol.Slot) []protocol.Slot {
 	for i := range s.units {
 		if o := s.units[i].offer; o != nil {
 			slots = append(slots, o.Items[0].Slot)
@@ -34,9 +39,9 @@ func (s *Seller) offeredSlots() []protocol.Slot {
 	return slots
 }
 
-// edges are the instants at which a slot begins or ends, in order, each once.
-func edges(slots []protocol.Slot) []time.Time {
-	var list []time.Time
+// edges are the instants at which a slot begins or ends, in order, each once; they
+// begin where list does, which is empty.
+func edges(list []time.Time, slots []protocol.Slot) []time.Time {
 	for _, s := range slots {
 		list = append(list, s.Start, s.End)
 	}

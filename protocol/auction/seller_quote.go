@@ -1,7 +1,7 @@
 package auction
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"ramp/protocol"
@@ -9,31 +9,30 @@ import (
 )
 
 // quote decides on one unit, in the order static terms, bank, settlement mode,
-// window, calendar, price. It gives one line, or one for every static term that
+// window, calendar, price. It adds one line, or one for every static term that
 // failed.
-func (s *Seller) quote(now time.Time, i int, best bool, cal Calendar) []message.QuoteLine {
+func (s *Seller) quote(lines []message.QuoteLine, now time.Time, i int, best bool, cal Calendar) []message.QuoteLine {
 	u := &s.units[i]
 	line := message.QuoteLine{Unit: i, Cores: u.request.Cores, Standing: u.ceiling}
 	if len(u.static) > 0 {
-		return s.refuseStatic(now, u, line, cal)
+		return s.refuseStatic(lines, now, u, line, cal)
 	}
 	if r, ok := s.deals(); !ok {
-		return []message.QuoteLine{line.Refuse(r)}
+		return append(lines, line.Refuse(r))
 	}
 	w, ok := s.window(now, u, best)
 	if !ok {
 		r := protocol.Reason{Code: protocol.CodeWindow, Note: w.note, Hints: s.hintsLater(now, u, cal)}
-		return []message.QuoteLine{line.Refuse(r)}
+		return append(lines, line.Refuse(r))
 	}
-	return []message.QuoteLine{s.place(now, u, line, w, best, cal)}
+	return append(lines, s.place(now, u, line, w, best, cal))
 }
 
-// refuseStatic gives one line for every static term that failed.
-func (s *Seller) refuseStatic(now time.Time, u *sellerUnit, line message.QuoteLine, cal Calendar) []message.QuoteLine {
-	lines := make([]message.QuoteLine, len(u.static))
-	for i, r := range u.static {
+// refuseStatic adds one line for every static term that failed.
+func (s *Seller) refuseStatic(lines []message.QuoteLine, now time.Time, u *sellerUnit, line message.QuoteLine, cal Calendar) []message.QuoteLine {
+	for _, r := range u.static {
 		r.Hints = s.hintsSmaller(now, u, cal)
-		lines[i] = line.Refuse(r)
+		lines = append(lines, line.Refuse(r))
 	}
 	return lines
 }
@@ -93,7 +92,7 @@ func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, bes
 	}
 	u.offers++
 	line.Offer = &protocol.Offer{
-		ID:         fmt.Sprintf("u%d-%d", line.Unit, u.offers),
+		ID:         "u" + strconv.Itoa(line.Unit) + "-" + strconv.Itoa(u.offers),
 		Items:      []protocol.Item{{Unit: line.Unit, Slot: line.Slot, Price: ask, Cost: cost}},
 		Cost:       cost,
 		ValidUntil: now.Add(s.cfg.Validity),

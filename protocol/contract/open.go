@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
 	"slices"
@@ -17,29 +16,50 @@ import (
 // beside reading it.
 const maxRemembered = 32 << 10
 
-// Opener verifies signed documents and remembers bundles and receipts, so that
-// the copies of k sellers cost one verification of the user's signature, and a
-// receipt that the bank sends and a seller passes on one of the bank's. It is
+// Opener verifies signed documents and remembers bundles, sales and receipts, so
+// that the copies of k sellers cost one verification of the user's signature, a
+// sale that a user sends and a seller in doubt sends again one of the seller's, and
+// a receipt that the bank sends and a seller passes on one of the bank's. It is
 // safe for use by several workers.
 type Opener struct {
 	trust    *identity.Trust
 	known    *identity.Memory[known]
+	sales    *identity.Memory[knownSale]
 	receipts *identity.Memory[knownReceipt]
 }
 
 // known is a bundle whose signature was verified. Its signer is judged anew each
 // time, because certificates expire and are revoked.
 type known struct {
+	der    []byte
 	chain  [][]byte
 	signed time.Time
 	id     protocol.ContractID
 	bundle protocol.Bundle
 }
 
-// NewOpener returns an Opener that remembers at most n bundles and as many
-// receipts, typically of 2 KB and never of more than about 64 KB in memory.
+// knownSale is a sale of which the seller's signature was verified. The bundle in it
+// is remembered by itself, and the seller judged anew each time, like its user.
+type knownSale struct {
+	der           []byte
+	chain         [][]byte
+	countersigned time.Time
+	bundle        []byte // the user's SignedData
+}
+
+// NewOpener returns an Opener that remembers at most n bundles, as many sales and
+// as many receipts, typically of 2 KB and never of more than about 64 KB in memory.
 func NewOpener(trust *identity.Trust, n int) *Opener {
-	return &Opener{trust: trust, known: identity.NewMemory[known](n), receipts: identity.NewMemory[knownReceipt](n)}
+	return &Opener{
+		trust: trust, known: identity.NewMemory[known](n), sales: identity.NewMemory[knownSale](n), receipts: identity.NewMemory[knownReceipt](n),
+	}
+}
+
+// tail is the end of a signed document, where its signature is: what it is looked up
+// by. That the rest is the same too is for the caller to compare.
+func tail(der []byte) (key [32]byte) {
+	copy(key[:], der[max(0, len(der)-len(key)):])
+	return key
 }
 
 // OpenBundle verifies a bundle that its user signed, as things stood at a time.
@@ -55,8 +75,9 @@ func OpenSale(der []byte, trust *identity.Trust, at time.Time) (Sale, error) {
 
 // Bundle verifies a bundle that its user signed, as things stood at a time.
 func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
-	key := sha256.Sum256(der)
+	key := tail(der)
 	k, remembered := o.known.Recall(key)
+	remembered = remembered && bytes.Equal(k.der, der)
 	var user identity.Peer
 	var err error
 	if remembered {
@@ -80,18 +101,34 @@ func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
 // signed, as things stood at a time.
 func (o *Opener) Sale(der []byte, at time.Time) (Sale, error) {
 	der = bytes.Clone(der)
-	outer, seller, countersigned, err := unseal(der, o.trust, at)
+	k, seller, err := o.outer(der, at)
 	if err != nil {
 		return Sale{}, fmt.Errorf("sale: %w", err)
 	}
-	v, err := o.Bundle(outer.octets, at)
+	v, err := o.Bundle(k.bundle, at)
 	if err != nil {
 		return Sale{}, fmt.Errorf("sale by %s: %w", seller.ID, err)
 	}
 	if !slices.Contains(v.Sellers(), seller.ID) {
 		return Sale{}, fmt.Errorf("contract %s names no seller %s: %w", v.ID, seller.ID, ErrSigner)
 	}
-	return Sale{Verified: v, Seller: seller, Countersigned: countersigned, DER: der}, nil
+	return Sale{Verified: v, Seller: seller, Countersigned: k.countersigned, DER: der}, nil
+}
+
+// outer verifies the seller's layer of a sale.
+func (o *Opener) outer(der []byte, at time.Time) (knownSale, identity.Peer, error) {
+	key := tail(der)
+	if k, ok := o.sales.Recall(key); ok && bytes.Equal(k.der, der) {
+		seller, err := o.trust.Verify(k.chain, at)
+		return k, seller, err
+	}
+	der = bytes.Clone(der)
+	s, seller, countersigned, err := unseal(der, o.trust, at)
+	k := knownSale{der: der, chain: s.chain, countersigned: countersigned, bundle: s.octets}
+	if err == nil && len(der) <= maxRemembered {
+		o.sales.Remember(key, k)
+	}
+	return k, seller, err
 }
 
 // readBundle verifies a bundle in full.
@@ -107,7 +144,7 @@ func readBundle(der []byte, trust *identity.Trust, at time.Time) (known, identit
 	if user.ID != b.User {
 		return known{}, user, fmt.Errorf("bundle of %s is signed by %s: %w", b.User, user.ID, ErrSigner)
 	}
-	return known{chain: s.chain, signed: signed, id: ID(s.octets), bundle: b}, user, nil
+	return known{der: der, chain: s.chain, signed: signed, id: ID(s.octets), bundle: b}, user, nil
 }
 
 // unseal verifies a SignedData: first who signed, which is mostly remembered and

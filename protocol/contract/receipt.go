@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"time"
@@ -63,20 +62,23 @@ func OpenReceipt(der []byte, trust *identity.Trust, at time.Time) (VerifiedRecei
 // knownReceipt is a receipt whose signature was verified. Like a known bundle's,
 // its signer is judged anew each time.
 type knownReceipt struct {
+	der     []byte
 	receipt receipt
 	chain   [][]byte
 }
 
 // Receipt is OpenReceipt with the Opener's trust.
 func (o *Opener) Receipt(der []byte, at time.Time) (VerifiedReceipt, error) {
-	key := sha256.Sum256(der)
+	key := tail(der)
 	k, remembered := o.receipts.Recall(key)
+	remembered = remembered && bytes.Equal(k.der, der)
 	var bank identity.Peer
 	var err error
 	if remembered {
 		bank, err = o.trust.Verify(k.chain, at)
 	} else {
-		k.receipt, k.chain, bank, err = readDocument[receipt](bytes.Clone(der), o.trust, at)
+		k.der = bytes.Clone(der)
+		k.receipt, k.chain, bank, err = readDocument[receipt](k.der, o.trust, at)
 	}
 	if err != nil {
 		return VerifiedReceipt{}, fmt.Errorf("receipt: %w", err)

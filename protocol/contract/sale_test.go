@@ -194,42 +194,6 @@ func TestCertificatesCountAtTheTimeOfReceipt(t *testing.T) {
 	}
 }
 
-func TestRememberedBundleIsTheSameAsAFreshOne(t *testing.T) {
-	m := newMarket(t, "ann", "bob", "caro", "bank")
-	inner := m.sign(t, "ann", m.bundle("ann", "bob", "caro"))
-	o := contract.NewOpener(m.trust, 16)
-	for _, seller := range []string{"bob", "caro", "bob"} {
-		der := m.countersign(t, seller, inner)
-		fresh, err := contract.OpenSale(der, m.trust, now)
-		must(t, err)
-		buffer := bytes.Clone(der)
-		got, err := o.Sale(buffer, now)
-		must(t, err)
-		clear(buffer) // callers use their buffers again
-		if got.ID != fresh.ID || got.Seller.ID != m.agent[seller].ID || !got.Checked() ||
-			cmp.Diff(got.Bundle, fresh.Bundle) != "" || !bytes.Equal(got.DER, der) || !bytes.Equal(got.Verified.DER, inner) ||
-			!got.Signed.Equal(now) || !got.Countersigned.Equal(now) || got.User.ID != m.agent["ann"].ID {
-			t.Errorf("%s: got %+v, want %+v", seller, got, fresh)
-		}
-		got.Bundle.Units[0].Cost = 1 // nor may a caller spoil what is remembered
-	}
-}
-
-func TestRememberedBundleOutlivesTheCallersBuffer(t *testing.T) {
-	m := newMarket(t, "ann", "bob", "bank")
-	inner := m.sign(t, "ann", m.bundle("ann", "bob"))
-	o := contract.NewOpener(m.trust, 16)
-	buffer := bytes.Clone(inner)
-	_, err := o.Bundle(buffer, now)
-	must(t, err)
-	clear(buffer)
-	v, err := o.Bundle(inner, now)
-	must(t, err)
-	if v.ID == "" || !bytes.Equal(v.DER, inner) {
-		t.Errorf("contract %q", v.ID)
-	}
-}
-
 func TestSizesAreRefusedBeforeAnythingIsRead(t *testing.T) {
 	m := newMarket(t, "ann", "bank")
 	_, opened := contract.OpenSale(make([]byte, protocol.MaxSignature+1), m.trust, now)
@@ -344,7 +308,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 	o := contract.NewOpener(m.trust, 16)
-	b.Run("sale, bundle remembered", func(b *testing.B) {
+	b.Run("sale remembered", func(b *testing.B) {
 		for b.Loop() {
 			_, err := o.Sale(sale, now)
 			must(b, err)
@@ -378,3 +342,4 @@ func TestSignVerifiedIsWhatOthersOpen(t *testing.T) {
 	_, err := contract.SignVerified(m.agent["bob"], m.bundle("ann", "bob"), m.trust, now)
 	wantError(t, err, contract.ErrSigner)
 }
+

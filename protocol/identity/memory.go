@@ -2,8 +2,9 @@ package identity
 
 import "sync"
 
-// Memory remembers what was found out about bytes by their SHA-256, so that it
-// need not be found out again. It keeps at least the last n/2 and at most n
+// Memory remembers what was found out about bytes, so that it need not be found out
+// again: by their SHA-256, or by a part of them if what is found holds the whole to be
+// compared. It keeps at least the last n/2 and at most n
 // entries, and forgets the oldest. It is safe for use by several workers; what
 // it hands out is shared and must not be changed.
 type Memory[V any] struct {
