@@ -342,4 +342,3 @@ func TestSignVerifiedIsWhatOthersOpen(t *testing.T) {
 	_, err := contract.SignVerified(m.agent["bob"], m.bundle("ann", "bob"), m.trust, now)
 	wantError(t, err, contract.ErrSigner)
 }
-
