@@ -16,16 +16,13 @@ func writeQuick(m protocol.Message, sender protocol.AgentID) ([]byte, bool) {
 	w := quickWriter{}
 	switch body := m.Body.(type) {
 	case message.CallForProposals:
-		w.b = make([]byte, 0, usualSize+len(body.Document))
-		w.head(m, sender)
+		w.head(m, sender, len(body.Document))
 		w.cfp(body)
 	case message.Proposal:
-		w.b = make([]byte, 0, usualSize)
-		w.head(m, sender)
+		w.head(m, sender, 0)
 		w.proposal(body)
 	case message.Refusal:
-		w.b = make([]byte, 0, usualSize)
-		w.head(m, sender)
+		w.head(m, sender, 0)
 		w.refusal(body)
 	default:
 		return nil, false
@@ -34,8 +31,12 @@ func writeQuick(m protocol.Message, sender protocol.AgentID) ([]byte, bool) {
 	return w.b, w.check.err == nil && len(w.b) <= protocol.MaxMessage
 }
 
-// usualSize is how long most messages of an auction are at most, in bytes.
-const usualSize = 256
+// How long most messages of an auction are at most, beside a document and the names of
+// their receivers, and how long such a name, in bytes.
+const (
+	usualSize = 224
+	usualName = 48
+)
 
 // quickWriter writes what a reader takes. The wire types in it are of values that
 // lie beside each other, and never leave a function.
@@ -51,8 +52,9 @@ func (w *quickWriter) fits(field string, n, most int) {
 	}
 }
 
-// head writes the fields before the body.
-func (w *quickWriter) head(m protocol.Message, sender protocol.AgentID) {
+// head writes the fields before the body, with room for it and for so many bytes more.
+func (w *quickWriter) head(m protocol.Message, sender protocol.AgentID, more int) {
+	w.b = make([]byte, 0, usualSize+usualName*len(m.Receivers)+more)
 	e := wire.Envelope{
 		Performative: string(m.Performative), Protocol: m.Protocol, Conversation: m.Conversation,
 		ReplyWith: m.ReplyWith, InReplyTo: m.InReplyTo, ReplyBy: nanos(m.ReplyBy),

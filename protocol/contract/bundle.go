@@ -26,13 +26,14 @@ const (
 	lastYear  = 2199
 )
 
-// inUTC changes how times are written, not what they are.
+// inUTC changes how times are written, not what they are: as they are when they were
+// read, without what a clock of this process keeps beside them.
 func inUTC(b protocol.Bundle) bundle {
-	b.SettleBy = b.SettleBy.UTC()
+	b.SettleBy = b.SettleBy.UTC().Round(0)
 	b.Units = slices.Clone(b.Units)
 	for i := range b.Units {
-		b.Units[i].Slot.Start = b.Units[i].Slot.Start.UTC()
-		b.Units[i].Slot.End = b.Units[i].Slot.End.UTC()
+		b.Units[i].Slot.Start = b.Units[i].Slot.Start.UTC().Round(0)
+		b.Units[i].Slot.End = b.Units[i].Slot.End.UTC().Round(0)
 	}
 	return bundle(b)
 }

@@ -38,36 +38,35 @@ type Sale struct {
 // Sign signs a bundle as its user, in DER; now is the signing time. The same
 // arguments give the same bytes.
 func Sign(c *identity.Credential, b protocol.Bundle, now time.Time) ([]byte, error) {
-	if c.ID != b.User {
-		return nil, fmt.Errorf("bundle of %s signed by %s: %w", b.User, c.ID, ErrSigner)
-	}
-	octets, err := Encode(b)
-	if err != nil {
-		return nil, err
-	}
-	return seal(c, octets, now)
+	_, der, err := sign(c, b, now)
+	return der, err
 }
 
-// SignVerified is OpenBundle of Sign: the certificate is judged, and the signature
-// that was just made is not verified once more.
+func sign(c *identity.Credential, b protocol.Bundle, now time.Time) (octets, der []byte, err error) {
+	if c.ID != b.User {
+		return nil, nil, fmt.Errorf("bundle of %s signed by %s: %w", b.User, c.ID, ErrSigner)
+	}
+	if octets, err = Encode(b); err != nil {
+		return nil, nil, err
+	}
+	der, err = seal(c, octets, now)
+	return octets, der, err
+}
+
+// SignVerified is OpenBundle of Sign: the certificate is judged, and what was just
+// written is neither read nor its signature verified once more.
 func SignVerified(c *identity.Credential, b protocol.Bundle, trust *identity.Trust, now time.Time) (Verified, error) {
-	der, err := Sign(c, b, now)
+	octets, der, err := sign(c, b, now)
 	if err != nil {
 		return Verified{}, err
 	}
-	s, err := parse(der)
-	if err != nil {
-		return Verified{}, err
-	}
-	user, err := trust.Verify(s.chain, now)
+	user, err := trust.Verify(c.ChainDER(), now)
 	if err != nil {
 		return Verified{}, fmt.Errorf("bundle: %w", err)
 	}
-	read, err := Decode(s.octets)
-	if err != nil {
-		return Verified{}, err
-	}
-	return Verified{ID: ID(s.octets), Bundle: read, User: user, Signed: now.UTC().Truncate(time.Second), DER: der, checked: true}, nil
+	return Verified{
+		ID: ID(octets), Bundle: protocol.Bundle(inUTC(b)), User: user, Signed: now.UTC().Truncate(time.Second), DER: der, checked: true,
+	}, nil
 }
 
 // Countersign signs a user's verified SignedData as one of the sellers of its
