@@ -56,8 +56,10 @@ func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
 		going = other // the journal's may be older
 	} else if other := r.cancelling(c.ID); other != nil {
 		going = other // likewise
+	} else if other := r.lostRow(c.ID); other != nil {
+		going = other
 	}
-	var out protocol.Output
+	out := r.stopLost(now, c.ID, c.Unit)
 	for i := range going.Purchase.Units {
 		u := &going.Purchase.Units[i]
 		if (c.Unit >= 0 && c.Unit != u.Unit) || u.State != StateSettled || len(r.cancels) >= maxCancels {

@@ -37,7 +37,7 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 		p.mark(StateSettled)
 		r.keepSettled(now, p)
 		out := r.finish(now, p, StateSettled, "")
-		return out.Join(r.await(now, &p.row)).Join(r.beginRun(now, p))
+		return out.Join(r.await(now, &p.row, false)).Join(r.beginRun(now, p))
 	}
 	p.mark(StateVoid)
 	p.view.Void = c.Receipt().Receipt.Reason
@@ -104,7 +104,7 @@ func (r *Role) finish(now time.Time, p *purchase, state, why string) protocol.Ou
 }
 
 // fail saves and tells the end of a purchase.
-func (r *Role) fail(_ time.Time, p *purchase, state, why string) protocol.Output {
+func (r *Role) fail(now time.Time, p *purchase, state, why string) protocol.Output {
 	p.view.State, p.view.Why = state, why
 	delete(r.purchases, p.view.ID)
 	r.order = slices.DeleteFunc(r.order, func(id string) bool { return id == p.view.ID })
@@ -112,7 +112,7 @@ func (r *Role) fail(_ time.Time, p *purchase, state, why string) protocol.Output
 		return p.tell("done") // a question leaves nothing behind
 	}
 	r.end(p.view.ID)
-	return protocol.Output{Save: []protocol.Record{p.save()}}.Join(p.tell("done"))
+	return protocol.Output{Save: []protocol.Record{p.save()}}.Join(p.tell("done")).Join(r.lostOver(now, p))
 }
 
 // end remembers that a purchase is over.

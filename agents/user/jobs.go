@@ -24,6 +24,11 @@ const (
 	// if all goes well; askMost is between later questions.
 	askAfter = 30 * time.Second
 	askMost  = 10 * time.Minute
+	// Of one that is paid the bank is asked after a start, since its seller tells of a
+	// lost unit once, soon again, and then askPaid after that, doubling to askPaidMost.
+	askSoon     = 10 * time.Second
+	askPaid     = 10 * time.Minute
+	askPaidMost = time.Hour
 )
 
 // The states of a unit whose hold has ended; others are the bank's word for it.
@@ -37,12 +42,25 @@ type awaited struct {
 	row   *Row
 	askAt time.Time
 	tries int
-	paid  bool // on reservation: nobody is asked, and it is followed up to askAt
+	paid  bool      // on reservation
+	ends  time.Time // of paid: it is followed up to then
+}
+
+// pause is until the bank is asked again.
+func (a *awaited) pause() time.Duration {
+	doublings := min(a.tries, maxCancelTries)
+	switch {
+	case !a.paid:
+		return min(askMost, askAfter<<doublings)
+	case a.tries == 0:
+		return askSoon
+	}
+	return min(askPaidMost, askPaid<<(doublings-1))
 }
 
 // await follows a purchase until each of its units has ended. One that is paid is
 // followed as well: a seller that loses a unit gives its price back.
-func (r *Role) await(now time.Time, row *Row) protocol.Output {
+func (r *Role) await(now time.Time, row *Row, restored bool) protocol.Output {
 	p := &row.Purchase
 	if !p.Settled || !unended(p) {
 		return protocol.Output{}
@@ -54,14 +72,19 @@ func (r *Role) await(now time.Time, row *Row) protocol.Output {
 	for _, u := range p.Units {
 		switch {
 		case !open(u):
-		case a.paid && u.End.After(a.askAt):
-			a.askAt = u.End
-		case !a.paid:
+		case a.paid:
+			a.ends = later(a.ends, u.End)
+		default:
 			a.askAt = protocol.Earlier(a.askAt, u.End.Add(askAfter))
 		}
 	}
-	if a.paid && !a.askAt.After(now) {
+	switch {
+	case a.paid && !a.ends.After(now):
 		return protocol.Output{} // long over
+	case a.paid && restored:
+		a.askAt = now
+	case a.paid:
+		a.askAt, a.tries = now.Add(askPaid), 1
 	}
 	r.awaited.add(a)
 	return protocol.Output{WakeAt: a.askAt}
@@ -95,7 +118,7 @@ func (r *Role) heardOfJob(now time.Time, m protocol.Message) (protocol.Output, b
 	switch body := m.Body.(type) {
 	case message.Decision:
 		if a := r.awaited.of(body.Contract); a != nil && body.Receipt != nil && r.cancellationOf(m) == nil {
-			return r.unitsEnded(a, body.Receipt), true
+			return r.unitsEnded(now, a, body.Receipt), true
 		}
 	case message.JobReport:
 		a := r.awaited.of(body.Bundle.ID)
@@ -108,7 +131,7 @@ func (r *Role) heardOfJob(now time.Time, m protocol.Message) (protocol.Output, b
 }
 
 // unitsEnded notes which units a receipt of the contract's bank says have ended.
-func (r *Role) unitsEnded(a *awaited, v *contract.VerifiedReceipt) protocol.Output {
+func (r *Role) unitsEnded(now time.Time, a *awaited, v *contract.VerifiedReceipt) protocol.Output {
 	p := &a.row.Purchase
 	if !v.Checked() || v.Contract != p.Contract || v.Bank != p.Bank || v.Signer.ID != p.Bank {
 		return protocol.Output{} // a receipt, but not for this contract by its bank
@@ -122,11 +145,13 @@ func (r *Role) unitsEnded(a *awaited, v *contract.VerifiedReceipt) protocol.Outp
 		u.State, u.Paid, u.How, changed = stateOf(e), e.Paid, e.How, true
 		p.RefundTotal += u.Cost - e.Paid
 	}
+	var out protocol.Output
 	for _, f := range v.Refunds {
 		if u := unitOf(a.row, f.Unit); u != nil && u.State == StateSettled { // a broken unit; one that was cancelled waits for its answer
 			u.State, u.Paid, changed = StateCancelled, u.Cost-f.Amount, true
 			p.RefundTotal += f.Amount
 			p.Why = fmt.Sprintf("unit %d: %s has lost its slot, and %s was given back", u.Unit+1, u.Resource, f.Amount)
+			out = out.Join(r.loseUnit(now, a.row, u))
 		}
 	}
 	if !changed {
@@ -137,7 +162,8 @@ func (r *Role) unitsEnded(a *awaited, v *contract.VerifiedReceipt) protocol.Outp
 		r.awaited.drop(p.Contract)
 		event = "done"
 	}
-	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, event))
+	out.Save = append(out.Save, saveRow(*a.row))
+	return out.Join(tellRow(*a.row, event)).Join(r.wakeLost(now))
 }
 
 // stateOf is a unit's state for people: what became of its job if the bank says
@@ -216,12 +242,12 @@ func faultOf(q message.JobReport) string {
 func (r *Role) wakeAwaited(now time.Time) protocol.Output {
 	var out protocol.Output
 	for a := r.awaited.first(); a != nil && !now.Before(a.askAt); a = r.awaited.first() {
-		if a.paid {
+		if a.paid && !now.Before(a.ends) {
 			r.awaited.drop(a.row.Purchase.Contract)
 			continue
 		}
 		out.Send = append(out.Send, r.askOutcome(a))
-		r.awaited.putOff(a, now.Add(min(askMost, askAfter<<min(a.tries, maxCancelTries))))
+		r.awaited.putOff(a, now.Add(a.pause()))
 		a.tries++
 	}
 	if a := r.awaited.first(); a != nil {

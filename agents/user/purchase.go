@@ -93,6 +93,9 @@ func (r *Role) buy(now time.Time, order message.Buy) protocol.Output {
 		return r.fail(now, p, StateFailed, err.Error())
 	}
 	p.row = Row{Order: order, Terms: cfg.Terms[0]}
+	if q := order.Replaces; q != nil {
+		p.view.Replaces = q.Of
+	}
 	p.view.Mode = cfg.Modes[0]
 	p.view.Currency, p.view.Bank, p.view.Found = cfg.Terms[0].Currency, cfg.Terms[0].Bank, len(cfg.Sellers)
 	for _, w := range cfg.Wants {
@@ -208,6 +211,8 @@ func (r *Role) afterAuction(now time.Time, p *purchase) protocol.Output {
 	switch {
 	case p.row.Order.Options.QuoteOnly:
 		return r.finish(now, p, StateQuoted, "")
+	case res.Best && p.row.Order.Replaces != nil: // nobody waits to be asked
+		return r.finish(now, p, StateFailed, "no offer meets the request")
 	case res.Best || p.row.Order.Options.Approve:
 		p.view.State = StateApproval
 		p.answerBy = now.Add(ApprovalTime)

@@ -27,7 +27,10 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 	if err != nil {
 		return protocol.Output{}, err
 	}
-	var out protocol.Output
+	out, err := r.restoreRuns(t, now) // before purchases that programs wait for
+	if err != nil {
+		return out, err
+	}
 	ends := map[string]keptContract{}
 	err = t.Each(TablePurchases, func(key string, value []byte) error {
 		row, err := ReadRow(value)
@@ -47,14 +50,15 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 	if err := r.restoreKept(now, t, ends); err != nil {
 		return out, err
 	}
-	runs, err := r.restoreRuns(t, now)
-	return out.Join(runs), err
+	return out.Join(r.resumeLost(now)).Join(r.wakeLost(now)), nil
 }
 
 func (r *Role) restoreRow(now time.Time, row Row, bundles map[string]reserve.Saved) (protocol.Output, error) {
 	if !live(row.Purchase.State) {
 		r.end(row.Purchase.ID)
-		return r.await(now, &row).Join(r.restoreCancels(now, &row)), nil
+		out := r.await(now, &row, true).Join(r.restoreCancels(now, &row))
+		r.restoreLost(&row)
+		return out, nil
 	}
 	p := &purchase{view: row.Purchase, row: row}
 	saved, signed := bundles[p.view.ID]

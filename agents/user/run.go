@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -16,7 +15,8 @@ import (
 // TableRuns has one message.Run per purchase that runs a program, by ID.
 const TableRuns = "runs"
 
-// launchPrefix marks the reply-with of what is asked of a launch; the unit follows.
+// launchPrefix marks the reply-with of what is asked of a launch; the unit follows,
+// and of one that was bought again its contract.
 const launchPrefix = "launch-"
 
 // run is a program in the units of a purchase. Its site is asked again, with
@@ -119,8 +119,11 @@ func (x *run) record() protocol.Record {
 // driveRun asks what is to be asked now, and saves and tells what has changed.
 func (r *Role) driveRun(now time.Time, x *run, changed bool) protocol.Output {
 	var out protocol.Output
+	if x.view.Killing && x.waits() {
+		out, changed = r.dropLost(now, x), true
+	}
 	for i := range x.view.Units {
-		if x.view.Units[i].Status.Stage.Over() || now.Before(x.pace[i].at) {
+		if x.view.Units[i].Lost || x.view.Units[i].Status.Stage.Over() || now.Before(x.pace[i].at) {
 			continue
 		}
 		var gone bool
@@ -154,7 +157,7 @@ func (r *Role) told(now time.Time, x *run, changed bool) protocol.Output {
 func (x *run) due() time.Time {
 	var at, keep time.Time
 	for i, u := range x.view.Units {
-		if !u.Status.Stage.Over() {
+		if !u.Lost && !u.Status.Stage.Over() {
 			at = protocol.Earlier(at, x.pace[i].at)
 		}
 		if u.Status.Keep.After(keep) {
@@ -196,7 +199,7 @@ func (r *Role) question(x *run, i int) []protocol.Message {
 		return []protocol.Message{r.orderOf(x, i, message.LaunchOrder{Verb: message.VerbKill})}
 	case u.Status.Stage == message.StageAsked:
 		return []protocol.Message{r.ask(x, i, r.launch(x, i))}
-	case len(x.view.Units) > 1 && !u.Joined && x.answered():
+	case len(x.view.Units) > 1 && x.answered() && (!u.Joined || x.view.Moved() && !begun(u.Status.Stage)):
 		return []protocol.Message{r.orderOf(x, i, message.LaunchOrder{Verb: message.VerbJoin, Peers: x.peers()})}
 	}
 	return []protocol.Message{r.orderOf(x, i, message.LaunchOrder{Verb: message.VerbStatus})}
@@ -204,7 +207,10 @@ func (r *Role) question(x *run, i int) []protocol.Message {
 
 func (r *Role) launch(x *run, i int) message.Launch {
 	p, u := x.view.Program, x.view.Units[i]
-	l := message.Launch{Contract: x.view.Contract, Unit: u.Unit, ID: u.Launch, App: p.App, Params: p.Params, Command: p.Command}
+	l := message.Launch{ID: u.Launch, App: p.App, Params: p.Params, Command: p.Command}
+	if l.Contract, l.Unit = x.view.Bought(u); u.Contract != "" && len(x.view.Units) > 1 {
+		l.Place = message.Place{Number: u.Unit + 1, Units: len(x.view.Units)}
+	}
 	for _, in := range p.Inputs {
 		l.Inputs = append(l.Inputs, in.File)
 	}
@@ -213,7 +219,8 @@ func (r *Role) launch(x *run, i int) message.Launch {
 
 func (r *Role) orderOf(x *run, i int, o message.LaunchOrder) protocol.Message {
 	u := x.view.Units[i]
-	o.Contract, o.Unit, o.ID = x.view.Contract, u.Unit, u.Launch
+	o.Contract, o.Unit = x.view.Bought(u)
+	o.ID = u.Launch
 	return r.ask(x, i, o)
 }
 
@@ -221,8 +228,14 @@ func (r *Role) ask(x *run, i int, body protocol.Body) protocol.Message {
 	u := x.view.Units[i]
 	return protocol.Message{
 		Performative: protocol.Request, Sender: r.ID(), Receivers: []protocol.AgentID{u.Seller}, Protocol: protocol.ProtocolRequest,
-		Conversation: x.view.ID, ReplyWith: launchPrefix + strconv.Itoa(u.Unit), Body: body,
+		Conversation: x.view.ID, ReplyWith: launchTag(u), Body: body,
 	}
+}
+
+// launchTag is the reply-with of what is asked of a unit's launch: another one once
+// the unit was bought again.
+func launchTag(u message.RunUnit) string {
+	return fmt.Sprintf("%s%d%.8s", launchPrefix, u.Unit, u.Contract)
 }
 
 // answered reports whether every unit has a place to run.
@@ -244,14 +257,12 @@ func (r *Role) runOf(m protocol.Message) (*run, int) {
 	if x == nil {
 		return nil, 0
 	}
-	unit, err := strconv.Atoi(strings.TrimPrefix(m.InReplyTo, launchPrefix))
-	about := func(u message.RunUnit) bool { return u.Unit == unit && m.Sender == u.Seller }
+	about := func(u message.RunUnit) bool { return m.InReplyTo == launchTag(u) && m.Sender == u.Seller && !u.Lost }
 	if s, ok := m.Body.(message.LaunchStatus); ok {
 		about = func(u message.RunUnit) bool {
-			return u.Unit == s.Unit && u.Seller == m.Sender && u.Launch == s.ID && s.Contract == x.view.Contract
+			contract, unit := x.view.Bought(u)
+			return !u.Lost && unit == s.Unit && u.Seller == m.Sender && u.Launch == s.ID && s.Contract == contract
 		}
-	} else if err != nil || !strings.HasPrefix(m.InReplyTo, launchPrefix) {
-		return nil, 0
 	}
 	i := slices.IndexFunc(x.view.Units, about)
 	if i < 0 {
@@ -298,7 +309,7 @@ func (r *Role) statusTold(now time.Time, x *run, i int, s message.LaunchStatus) 
 	if len(x.view.Units) > 1 && (first || s.Stage == message.StageGathering || s.Stage == message.StageFailed) {
 		x.hurry(now) // those that wait for this one can go on
 	}
-	if s.Stage == message.StageFailed {
+	if s.Stage == message.StageFailed || begun(s.Stage) && x.waits() {
 		x.view.Killing = true // a purchase runs as a whole
 	}
 	out = out.Join(r.driveRun(now, x, changed))
@@ -348,7 +359,8 @@ func (r *Role) files(body protocol.Body) protocol.Message {
 
 func (r *Role) stageIn(x *run, i int) protocol.Message {
 	u := x.view.Units[i]
-	return r.files(message.StageIn{Contract: x.view.Contract, Unit: u.Unit, Launch: u.Launch, Seller: u.Seller, Inputs: x.view.Program.Inputs})
+	contract, unit := x.view.Bought(u)
+	return r.files(message.StageIn{Contract: contract, Unit: unit, Launch: u.Launch, Seller: u.Seller, Inputs: x.view.Program.Inputs})
 }
 
 func (r *Role) stageStop(x *run, i int) protocol.Message {

@@ -13,6 +13,7 @@ func (r *Role) Sizes() []protocol.Size {
 		protocol.Size{Of: "purchases that are followed", N: r.awaited.len(), Most: maxAwaited},
 		protocol.Size{Of: "contracts that are not over", N: r.kept.len(), Most: maxKept},
 		protocol.Size{Of: "cancellations", N: len(r.cancels), Most: maxCancels},
+		protocol.Size{Of: "units being bought again", N: len(r.lost), Most: maxLost},
 	)
 	for _, id := range r.order {
 		if p := r.purchases[id]; p.coord != nil {

@@ -68,8 +68,9 @@ type Role struct {
 	endings   []string // keys of ended, oldest first
 	cancels   map[cancelKey]*cancellation
 	awaited   followed
-	kept      keptContracts   // settled and not over
-	runs      map[string]*run // programs that are not over, or not fetched
+	kept      keptContracts        // settled and not over
+	runs      map[string]*run      // programs that are not over, or not fetched
+	lost      map[string]*lostUnit // by the ID of the order in their place
 }
 
 // peer is a seller or bank that has told it is there. Its presence is the body of
@@ -107,7 +108,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	r := &Role{
 		cfg: cfg, timing: auction.NewTiming(),
 		known: map[protocol.AgentID]peer{}, purchases: map[string]*purchase{},
-		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: newFollowed(), kept: newKeptContracts(), runs: map[string]*run{},
+		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: newFollowed(), kept: newKeptContracts(), runs: map[string]*run{}, lost: map[string]*lostUnit{},
 	}
 	out, err := r.restore(t, now)
 	return r, out, err
@@ -217,7 +218,7 @@ func (r *Role) Wake(now time.Time) protocol.Output {
 			out = out.Join(r.advance(now, p, p.wake(now)))
 		}
 	}
-	return out.Join(r.wakeCancels(now)).Join(r.wakeAwaited(now)).Join(r.wakeRuns(now))
+	return out.Join(r.wakeCancels(now)).Join(r.wakeAwaited(now)).Join(r.wakeRuns(now)).Join(r.wakeLost(now))
 }
 
 // meet remembers who is there. A presence with an older counter is stale; one

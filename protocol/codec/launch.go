@@ -39,6 +39,7 @@ func (r *reader) launchBody(e *wire.Envelope) protocol.Body {
 
 func launchToWire(l message.Launch) *wire.Launch {
 	w := &wire.Launch{Contract: string(l.Contract), Unit: int64(l.Unit), Id: l.ID, App: l.App, Inputs: stagedToWire(l.Inputs)}
+	w.Place, w.Places = int64(l.Place.Number), int64(l.Place.Units)
 	for _, p := range l.Params {
 		w.Params = append(w.Params, &wire.Param{Name: p.Name, Value: []byte(p.Value)})
 	}
@@ -56,6 +57,7 @@ func (r *reader) launch(w *wire.Launch) message.Launch {
 		Params:  list(r, "parameters", w.GetParams(), protocol.MaxParams, r.param),
 		Command: list(r, "arguments", w.GetCommand(), protocol.MaxArgs, r.argument),
 		Inputs:  r.staged("inputs", w.GetInputs()),
+		Place:   r.place(w.GetPlace(), w.GetPlaces()),
 	}
 	size := 0
 	for _, a := range l.Command {
@@ -71,6 +73,15 @@ func (r *reader) launch(w *wire.Launch) message.Launch {
 		r.malformed("a command without a program")
 	}
 	return l
+}
+
+// place reads where a launch stands in a run: both figures, or none.
+func (r *reader) place(number, units int64) message.Place {
+	none := number == 0 && units == 0
+	if !none && (number < 1 || number > units || units > protocol.MaxUnits) {
+		r.malformed("unit %d of %d, want 1 to at most %d", number, units, protocol.MaxUnits)
+	}
+	return message.Place{Number: int(number), Units: int(units)}
 }
 
 func (r *reader) param(w *wire.Param) message.Param {

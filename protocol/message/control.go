@@ -14,6 +14,21 @@ type Buy struct {
 	Document []byte // RFQL, already validated
 	Options  Options
 	Program  *Program `json:",omitempty"` // to run in what was bought; nil: nothing
+	// Replaces is the unit in whose place this is bought, by the agent itself.
+	Replaces *Replaces `json:",omitempty"`
+}
+
+// Replaces says what an order is in the place of: a unit whose seller has lost its
+// slot and given its price back. Program says that a run of the first purchase
+// waits for it.
+type Replaces struct {
+	First   string // the purchase that its owner ordered
+	Unit    int    // of First
+	Units   int    // how many First has
+	Number  int    // of this order among those for that unit, 1..user.MaxAgain
+	Of      string // the purchase whose unit was lost: First, or one in its place
+	Lost    int    // the unit of Of
+	Program bool
 }
 
 // Options are how to buy. Zero values mean the defaults of package protocol.
@@ -25,9 +40,10 @@ type Options struct {
 	MaxCost      protocol.Credits   `json:"max_cost,omitempty"` // of the whole purchase; 0: none
 	MaxWait      time.Duration      `json:"max_wait,omitempty"` // latest start after now; 0: none
 	QuoteOnly    bool               `json:"quote_only,omitempty"`
-	Approve      bool               `json:"approve,omitempty"` // ask before every purchase
-	Terms        []protocol.Terms   `json:"terms,omitempty"`   // banks to pay with; none: all known
-	Mode         protocol.Mode      `json:"mode,omitempty"`    // when to pay; none: as bank and sellers offer
+	Approve      bool               `json:"approve,omitempty"`    // ask before every purchase
+	Terms        []protocol.Terms   `json:"terms,omitempty"`      // banks to pay with; none: all known
+	Mode         protocol.Mode      `json:"mode,omitempty"`       // when to pay; none: as bank and sellers offer
+	NoReplace    bool               `json:"no_replace,omitempty"` // a unit that its seller loses is not bought again
 }
 
 // Approval answers a purchase that awaits approval.
@@ -89,7 +105,8 @@ type Purchase struct {
 	ElapsedMS   float64             `json:"elapsed_ms"`
 	Violations  []string            `json:"violations,omitempty"` // of the closest set
 	RefundTotal protocol.Credits    `json:"refunded,omitempty"`
-	Mode        protocol.Mode       `json:"mode,omitempty"` // when it is paid; none: on reservation
+	Mode        protocol.Mode       `json:"mode,omitempty"`     // when it is paid; none: on reservation
+	Replaces    string              `json:"replaces,omitempty"` // the purchase of which it is a lost unit, bought again
 }
 
 // Relaxation is a change to one unit of a request that would get offers: what is
@@ -143,6 +160,10 @@ type PurchasedUnit struct {
 	// Queued is how likely the seller's queue alone would have started such a job by
 	// then, as the seller has learnt.
 	Queued protocol.Odds `json:"queued,omitzero"`
+	// Again is the purchase in the place of a unit that was lost, and AgainMost what
+	// it may cost; 0: the order had no limit.
+	Again     string           `json:"again,omitempty"`
+	AgainMost protocol.Credits `json:"again_most,omitempty"`
 }
 
 // Round is one round as the buyer saw it. Best has, per unit, the standing

@@ -17,6 +17,15 @@ type Launch struct {
 	Params   []Param  // of the application, in order of name
 	Command  []string // program and arguments, for those who may run any
 	Inputs   []protocol.StagedFile
+	// Place is where it stands in a run whose units are of several contracts.
+	Place Place `json:",omitzero"`
+}
+
+// Place is the number of a unit in a run, from 1, and how many units that has. Zero:
+// the run's are those of the contract.
+type Place struct {
+	Number int `json:"number"`
+	Units  int `json:"units"`
 }
 
 // Param is a value for an application's parameter.

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -48,6 +49,23 @@ type RunUnit struct {
 	Status   LaunchStatus     `json:"status"`
 	Joined   bool             `json:"joined,omitempty"` // the site was told where the other units are
 	Heard    time.Time        `json:"heard,omitzero"`   // when its site last told of it
+	// Lost: its site has lost the slot, and another is being bought. Then it runs in
+	// the only unit of Contract.
+	Lost     bool                `json:"lost,omitempty"`
+	Contract protocol.ContractID `json:"contract,omitempty"`
+}
+
+// Bought is the contract of a unit of the run, and the unit in it.
+func (v Run) Bought(u RunUnit) (protocol.ContractID, int) {
+	if u.Contract != "" {
+		return u.Contract, 0
+	}
+	return v.Contract, u.Unit
+}
+
+// Moved reports whether a unit was bought again since the run began.
+func (v Run) Moved() bool {
+	return slices.ContainsFunc(v.Units, func(u RunUnit) bool { return u.Contract != "" })
 }
 
 // RunControl is the owner's word on a run (local): a verb other than join, for

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,6 +35,9 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 		return s.refuse(m, why)
 	}
 	j := s.newJob(m, u, key{m.Sender, l.Contract, l.Unit, l.ID})
+	if l.Place.Units > 0 {
+		j.Place, j.Units = l.Place.Number, l.Place.Units
+	}
 	j.Asked, j.Argv, j.Account, j.Inputs, j.Missing = asked, argv, account, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.add(j)
@@ -147,10 +151,12 @@ func (s *Site) obey(now time.Time, m protocol.Message, o message.LaunchOrder) pr
 	return out.Join(s.answer(m, protocol.Inform, j))
 }
 
-// join tells a launch where the units of its purchase are. Only the first word
-// counts: the program may have it already.
+// join tells a launch where the units of its run are. The last word before it is
+// submitted counts, since one of them may have been bought again; after that the
+// program may have it already.
 func (s *Site) join(j *job, peers []message.Peer) protocol.Output {
-	if len(j.Peers) > 0 || len(peers) != j.Units || j.Stage.Over() {
+	late := j.submitted() || j.Stage == message.StageCollecting || j.Stage.Over()
+	if late || len(peers) != j.Units || slices.Equal(j.Peers, peers) {
 		return protocol.Output{}
 	}
 	j.Peers = peers
@@ -197,8 +203,12 @@ func (s *Site) signal(j *job, verb message.JobSignal) protocol.Output {
 
 // environment is what a program is told of its place in the purchase.
 func (s *Site) environment(j *job) []string {
+	place := j.Unit + 1
+	if j.Place > 0 {
+		place = j.Place
+	}
 	env := []string{
-		"RAMP_LAUNCH=" + j.Launch, "RAMP_CONTRACT=" + string(j.Contract), "RAMP_UNIT=" + strconv.Itoa(j.Unit+1),
+		"RAMP_LAUNCH=" + j.Launch, "RAMP_CONTRACT=" + string(j.Contract), "RAMP_UNIT=" + strconv.Itoa(place),
 		"RAMP_CORES=" + strconv.Itoa(j.Slot.Cores), "RAMP_UNITS=" + strconv.Itoa(j.Units),
 		"RAMP_START=" + strconv.FormatInt(j.Slot.Start.Unix(), 10), "RAMP_END=" + strconv.FormatInt(j.Slot.End.Unix(), 10),
 		"RAMP_ADDRESS=" + s.cfg.Address,

@@ -16,7 +16,8 @@ type job struct {
 	Conversation string                `json:"conversation"`
 	Contract     protocol.ContractID   `json:"contract"`
 	Unit         int                   `json:"unit"`
-	Units        int                   `json:"units"` // of the purchase
+	Units        int                   `json:"units"`           // of the run
+	Place        int                   `json:"place,omitempty"` // its number in the run, from 1, if that is not Unit's
 	Launch       string                `json:"launch"`
 	Number       int                   `json:"number"` // of the launches of its unit, from 1
 	Asked        string                `json:"asked"`  // what the buyer asked for, to know a repetition

@@ -2,7 +2,6 @@ package market
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +22,9 @@ type launchKey struct {
 	launch   string
 }
 
-// launchOf reads from a job's environment whose it is.
-func launchOf(job message.Job) launchKey {
+// launchOf reads from a job's environment whose it is; the unit is that of the
+// contract whose reservation it runs in, -1 if there is none.
+func (c *Checks) launchOf(job message.Job) launchKey {
 	value := func(name string) string {
 		i := slices.IndexFunc(job.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 		if i < 0 {
@@ -32,13 +32,18 @@ func launchOf(job message.Job) launchKey {
 		}
 		return job.Env[i][len(name)+1:]
 	}
-	unit, _ := strconv.Atoi(value("RAMP_UNIT")) // 0 is no unit
-	return launchKey{protocol.ContractID(value("RAMP_CONTRACT")), unit - 1, value("RAMP_LAUNCH")}
+	k := launchKey{protocol.ContractID(value("RAMP_CONTRACT")), -1, value("RAMP_LAUNCH")}
+	for _, u := range c.bundles[k.contract].Units {
+		if u.Reservation == job.Reservation {
+			k.unit = u.Unit
+		}
+	}
+	return k
 }
 
 // jobBegins takes that a program begins on a site's machine.
 func (c *Checks) jobBegins(s *Site, job message.Job, now time.Time) {
-	k, b := launchOf(job), protocol.BundleUnit{}
+	k, b := c.launchOf(job), protocol.BundleUnit{}
 	c.begun[k]++
 	c.check(OneJob, c.begun[k] == 1, "launch %s in unit %d of contract %.8s begins %d times", k.launch, k.unit, k.contract, c.begun[k])
 	bundle := c.bundles[k.contract]
@@ -80,8 +85,12 @@ func (c *Checks) finishRun(buyer *User, run message.Run, u message.RunUnit) {
 	if !up || c.m.World.Now().Sub(c.m.calmed) < late {
 		return
 	}
-	told, known := role.Launches().Status(buyer.Host.ID(), run.Contract, u.Unit, u.Launch)
-	begun := c.begun[launchKey{run.Contract, u.Unit, u.Launch}]
+	if u.Lost {
+		return // it waits for another slot, and no site has it
+	}
+	contract, unit := run.Bought(u)
+	told, known := role.Launches().Status(buyer.Host.ID(), contract, unit, u.Launch)
+	begun := c.begun[launchKey{contract, unit, u.Launch}]
 	switch {
 	case !known && c.rewound[u.Seller]: // it has forgotten it, and what it told counts
 		c.check(OneJob, u.Status.Stage.Over(), "run %s believes that unit %d is %s; its site knows of no launch", run.ID, u.Unit, u.Status.Stage)

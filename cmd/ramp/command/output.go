@@ -150,11 +150,25 @@ func printPurchase(w io.Writer, p message.Purchase) {
 	if p.Why != "" {
 		fmt.Fprintln(w, "  why:", p.Why)
 	}
+	printAgain(w, p)
 	if !p.Settled {
 		printWhyNot(w, p)
 	}
 	if p.Settled {
 		printEnds(w, p)
+	}
+}
+
+// printAgain names the purchases before and after one of which a site has lost a
+// unit.
+func printAgain(w io.Writer, p message.Purchase) {
+	if p.Replaces != "" {
+		fmt.Fprintf(w, "  in the place of a lost unit of %s\n", p.Replaces)
+	}
+	for _, u := range p.Units {
+		if u.Again != "" {
+			fmt.Fprintf(w, "  unit %d is bought again: ramp user show %s\n", u.Unit+1, u.Again)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ purchase of the same request is not decided, that one is gone on with; and one I
 	}
 	o.register(c)
 	o.registerCounter(c)
+	o.registerReplace(c)
 	c.Flags().BoolVar(&o.approve, "approve", false, "ask before buying, also when the request is met")
 	c.Flags().StringVar(&o.id, "id", "", "ID of the purchase; one that was given before is shown, not bought again (default: a random one)")
 	c.Flags().DurationVar(&o.wait, "wait", 0, "try again until it is bought, at most so long")
@@ -81,6 +82,7 @@ type buyFlags struct {
 	again        bool
 	wait         time.Duration
 	mode         string
+	noReplace    bool
 
 	acceptCounter string
 }
@@ -102,11 +104,16 @@ func (o *buyFlags) registerHow(c *cobra.Command) {
 	f.DurationVar(&o.maxWait, "max-wait", 0, "latest start, counted from now or from the document's start")
 }
 
+// registerReplace is for what may lose a unit after it was bought.
+func (o *buyFlags) registerReplace(c *cobra.Command) {
+	c.Flags().BoolVar(&o.noReplace, "no-replace", false, "do not buy again a unit that its site loses before its slot begins")
+}
+
 // options checks the flags.
 func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	opt := message.Options{
 		Rounds: o.rounds, RoundLimit: o.roundLimit, NoEarlyClose: o.noEarlyClose, MaxWait: o.maxWait,
-		QuoteOnly: o.quote, Approve: o.approve, Objective: doc.Objective(),
+		QuoteOnly: o.quote, Approve: o.approve, Objective: doc.Objective(), NoReplace: o.noReplace,
 	}
 	var err error
 	switch {

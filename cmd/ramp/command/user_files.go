@@ -102,7 +102,8 @@ func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID)
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // what hangs ends with it
 	defer stop()
 	defer s.Close() //nolint:errcheck // all was read
-	k := stage.Key{Contract: run.Contract, Unit: u.Unit, Launch: u.Launch}
+	contract, unit := run.Bought(u)
+	k := stage.Key{Contract: contract, Unit: unit, Launch: u.Launch}
 	for _, f := range u.Status.Outputs {
 		if err := stage.Get(s, k, f, root); err != nil {
 			return fmt.Errorf("%s: %w", f.Path, err)

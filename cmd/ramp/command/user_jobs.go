@@ -62,6 +62,8 @@ func unitWords(u message.RunUnit) string {
 	switch {
 	case s.Stage == message.StageFailed:
 		return "it did not run: " + s.Why
+	case u.Lost:
+		return u.Resource + " has lost its slot; another is being bought"
 	case s.Stage == message.StageAsked:
 		return "asking " + u.Resource
 	case s.Stage == message.StageStaging && s.Missing == 0:

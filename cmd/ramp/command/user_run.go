@@ -39,6 +39,7 @@ is gone on with; it is not bought twice.`,
 	}
 	f.buy.registerHow(c)
 	f.buy.registerCounter(c)
+	f.buy.registerReplace(c)
 	fs := c.Flags()
 	fs.StringVar(&f.app, "app", "", "an application that the site has installed, in place of a command")
 	fs.StringArrayVar(&f.params, "param", nil, "NAME=VALUE for a parameter of the application; may be repeated")

@@ -287,7 +287,7 @@ func mayCancel(value []byte, unit int) (settled bool, err error) {
 	}
 	open := false
 	for _, u := range p.Units {
-		open = open || (unit == 0 || u.Unit == unit-1) && u.State == user.StateSettled
+		open = open || (unit == 0 || u.Unit == unit-1) && (u.State == user.StateSettled || u.Again != "")
 	}
 	switch {
 	case !p.Settled || open:

@@ -249,7 +249,7 @@ func (t *tailing) follow(ctx context.Context) error {
 	defer rest.Stop()
 	for tries := 0; ; tries++ {
 		if t.unit.Status.Stage != message.StageAsked {
-			if err := t.once(ctx); err == nil || !t.q.Follow || ctx.Err() != nil {
+			if err := t.once(ctx); !t.q.Follow || ctx.Err() != nil || err == nil && !t.moved(ctx) {
 				return err
 			}
 		} else if !t.q.Follow {
@@ -260,17 +260,33 @@ func (t *tailing) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		run, err := t.u.showRun(ctx, t.q)
-		if err != nil {
-			return err
-		}
-		if t.unit, err = runUnit(run, t.unit.Unit+1); err != nil || t.unit.Status.Stage == message.StageFailed {
+		if err := t.look(ctx); err != nil || t.unit.Status.Stage == message.StageFailed {
 			return err
 		}
 		if t.unit.Status.Stage.Over() && tries > overTries {
 			return errors.New("its site does not tell what it has printed")
 		}
 	}
+}
+
+// look reads how the unit stands. One that was bought again prints from the start.
+func (t *tailing) look(ctx context.Context) error {
+	run, err := t.u.showRun(ctx, t.q)
+	if err != nil {
+		return err
+	}
+	before := t.unit.Launch
+	t.run = run
+	if t.unit, err = runUnit(run, t.unit.Unit+1); t.unit.Launch != before {
+		t.out, t.errs = 0, 0
+	}
+	return err
+}
+
+// moved reports whether a log has ended because its unit is bought again.
+func (t *tailing) moved(ctx context.Context) bool {
+	before := t.unit.Launch
+	return t.look(ctx) == nil && (t.unit.Lost || t.unit.Launch != before)
 }
 
 // overTries is how often a site is asked for the log of what is over.
@@ -284,7 +300,8 @@ func (t *tailing) once(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // what hangs ends with it
 	defer stop()
 	defer s.Close() //nolint:errcheck // all was read
-	k := stage.Key{Contract: t.run.Contract, Unit: t.unit.Unit, Launch: t.unit.Launch}
+	contract, unit := t.run.Bought(t.unit)
+	k := stage.Key{Contract: contract, Unit: unit, Launch: t.unit.Launch}
 	return stage.Log(s, k, &t.out, &t.errs, t.q.Follow, t.stdout, t.stderr)
 }
 

@@ -3834,6 +3834,8 @@ type Launch struct {
 	Params        []*Param               `protobuf:"bytes,5,rep,name=params,proto3" json:"params,omitempty"`
 	Command       [][]byte               `protobuf:"bytes,6,rep,name=command,proto3" json:"command,omitempty"`
 	Inputs        []*StagedFile          `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Place         int64                  `protobuf:"varint,8,opt,name=place,proto3" json:"place,omitempty"` // from 1, of places; both or none
+	Places        int64                  `protobuf:"varint,9,opt,name=places,proto3" json:"places,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3915,6 +3917,20 @@ func (x *Launch) GetInputs() []*StagedFile {
 		return x.Inputs
 	}
 	return nil
+}
+
+func (x *Launch) GetPlace() int64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *Launch) GetPlaces() int64 {
+	if x != nil {
+		return x.Places
+	}
+	return 0
 }
 
 type Peer struct {
@@ -4592,7 +4608,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04exec\x18\x04 \x01(\bR\x04exec\"1\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\xcd\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\xfb\x01\n" +
 	"\x06Launch\x12\x1a\n" +
 	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\x03R\x04unit\x12\x0e\n" +
@@ -4600,7 +4616,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x03app\x18\x04 \x01(\tR\x03app\x12(\n" +
 	"\x06params\x18\x05 \x03(\v2\x10.ramp.wire.ParamR\x06params\x12\x18\n" +
 	"\acommand\x18\x06 \x03(\fR\acommand\x12-\n" +
-	"\x06inputs\x18\a \x03(\v2\x15.ramp.wire.StagedFileR\x06inputs\"r\n" +
+	"\x06inputs\x18\a \x03(\v2\x15.ramp.wire.StagedFileR\x06inputs\x12\x14\n" +
+	"\x05place\x18\b \x01(\x03R\x05place\x12\x16\n" +
+	"\x06places\x18\t \x01(\x03R\x06places\"r\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
