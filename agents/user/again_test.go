@@ -122,3 +122,57 @@ func TestALostUnitThatIsNotBoughtAgain(t *testing.T) {
 }
 
 func siteName(p message.Purchase) string { return p.Units[0].Resource }
+
+// What is bought again costs at most what is left of the order's limit, and is in
+// its bank and currency; a successor that is lost has one of its own.
+func TestTheLimitsOfWhatIsBoughtAgain(t *testing.T) {
+	m, _ := open(t, 4, nil)
+	most := 2000 * protocol.Credit
+	p := settle(t, m, 2, message.Options{MaxCost: most})
+	lose(m, siteOf(t, m, p, 0))
+	m.Run(5 * time.Minute)
+	p = m.Purchases()["p"]
+	next := m.Purchases()[p.Units[0].Again]
+	if got, want := p.Units[0].AgainMost, most-p.Units[1].Cost; got != want || next.ID != "p.1.again1" || next.State != user.StateSettled {
+		t.Fatalf("its limit is %s, want %s; %+v", got, want, next)
+	}
+	lose(m, siteOf(t, m, next, 0))
+	m.Run(5 * time.Minute)
+	next = m.Purchases()["p.1.again1"]
+	third := m.Purchases()["p.1.again2"]
+	if third.State != user.StateSettled || third.Replaces != "p.1.again1" || next.Units[0].Again != third.ID || next.Units[0].AgainMost != p.Units[0].AgainMost {
+		t.Fatalf("%+v\n%+v", next, third)
+	}
+	lose(m, siteOf(t, m, p, 1))
+	m.Run(5 * time.Minute)
+	if u := m.Purchases()["p"].Units[1]; u.AgainMost != most-p.Units[0].AgainMost || m.Balance(markettest.User) < 1_000_000*protocol.Credit-most {
+		t.Errorf("the other unit has the limit %s; spent are %s of %s", u.AgainMost, 1_000_000*protocol.Credit-m.Balance(markettest.User), most)
+	}
+}
+
+// Its owner can stop what is being bought again.
+func TestBuyingAgainIsCancelled(t *testing.T) {
+	m, _ := open(t, 1, nil)
+	p := settle(t, m, 1, message.Options{})
+	lose(m, siteName(p))
+	m.RunUntil(5*time.Minute, func() bool { return m.Purchases()["p"].Units[0].Again != "" })
+	give(t, m, -1)
+	m.Run(2 * time.Hour)
+	if p := m.Purchases()["p"]; p.Units[0].Again != "" || !strings.Contains(p.Why, "it was cancelled") || len(m.Purchases()) > 2 {
+		t.Fatalf("%+v", m.Purchases())
+	}
+}
+
+// A seller tells once that a slot is lost; if that does not arrive, the buyer hears
+// of it from the bank.
+func TestALostUnitIsHeardOfFromTheBank(t *testing.T) {
+	m, cast := open(t, 2, nil)
+	p := settle(t, m, 1, message.Options{})
+	m.Fate = func(k markettest.Packet) markettest.Fate {
+		_, decision := k.Message.Body.(message.Decision)
+		return markettest.Fate{Drop: decision && k.From == siteName(p) && k.Message.Receivers[0] == cast.ID(markettest.User)}
+	}
+	lose(m, siteName(p))
+	m.Run(20 * time.Minute)
+	boughtOnceMore(t, m)
+}

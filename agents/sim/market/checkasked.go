@@ -14,12 +14,37 @@ import (
 // checkAsked: an honest user signs what its owner asked for and nothing else:
 // each unit once, as large and as long, in its time and within its price. A set
 // that breaks price or deadline was approved by the owner, and its row says so.
-func (c *Checks) checkAsked(h *sim.Host, order string, b protocol.Bundle) {
+func (c *Checks) checkAsked(h *sim.Host, order string, id protocol.ContractID, b protocol.Bundle) {
 	row, err := user.ReadRow(h.Disk().Get(user.TablePurchases, order))
 	if err == nil {
 		err = asked(row.Order.Document, row.Purchase, b)
+		c.noteAsked(h.ID(), order, row.Order.Replaces, id, b)
 	}
 	c.check(HonestLoseNothing, err == nil, "%s signs for %s what was not asked: %v", h.Name, order, err)
+}
+
+// noteAsked notes which unit of its owner's order each unit of a contract is for.
+func (c *Checks) noteAsked(who protocol.AgentID, order string, q *message.Replaces, id protocol.ContractID, b protocol.Bundle) {
+	for _, u := range b.Units {
+		what := askedFor{who, order, u.Unit}
+		if q != nil {
+			what = askedFor{who, q.First, q.Unit}
+		}
+		c.loss.asked[refundKey{id, u.Unit}] = what
+	}
+}
+
+// paysAsked: what an owner asked for once is paid once, and again only when the
+// money is back.
+func (c *Checks) paysAsked(id protocol.ContractID) {
+	for _, u := range c.loss.signed[id].Units {
+		key := refundKey{id, u.Unit}
+		what, noted := c.loss.asked[key]
+		before, paid := c.loss.paidFor[what]
+		c.check(HonestLoseNothing, !noted || !paid || c.bank.refunded[before],
+			"%s pays for unit %d of %s in contract %.8s, and has it in contract %.8s", what.user.Name(), what.unit, what.order, id, before.contract)
+		c.loss.paidFor[what] = key
+	}
 }
 
 func asked(document []byte, p message.Purchase, b protocol.Bundle) error {

@@ -108,6 +108,7 @@ func (c *Checks) bankDecides(e ledger.Entry) {
 		if e.Kind != ledger.KindVoid {
 			c.bank.outcome[e.Contract] = protocol.OutcomeSettled
 			c.settles(e)
+			c.paysAsked(e.Contract)
 		} else {
 			c.voids(e)
 		}

@@ -22,6 +22,15 @@ type honestBook struct {
 	given   map[refundKey]bool                      // units whose refund an honest site has signed
 	spent   map[protocol.AgentID]protocol.Credits   // by honest users, less refunds
 	held    map[holding]map[claimKey]heldUnit       // what dishonest users hold at honest sites
+	asked   map[refundKey]askedFor                  // what each signed unit was asked for
+	paidFor map[askedFor]refundKey                  // and which unit is paid for it now
+}
+
+// askedFor is a unit of a request, as its owner gave it.
+type askedFor struct {
+	user  protocol.AgentID
+	order string
+	unit  int
 }
 
 // heldUnit is one that is held and not bought.
@@ -37,6 +46,7 @@ func newHonestBook() honestBook {
 	return honestBook{
 		signed: map[protocol.ContractID]protocol.Bundle{}, bundles: map[string]protocol.ContractID{}, given: map[refundKey]bool{},
 		spent: map[protocol.AgentID]protocol.Credits{}, held: map[holding]map[claimKey]heldUnit{},
+		asked: map[refundKey]askedFor{}, paidFor: map[askedFor]refundKey{},
 	}
 }
 
@@ -51,7 +61,7 @@ func (c *Checks) userSigned(h *sim.Host, r protocol.Record) {
 		var v contract.Verified
 		if v, err = contract.OpenBundle(s.Bundle, c.m.Cast.Trust, s.SignedAt); err == nil {
 			c.loss.bundles[key], c.loss.signed[v.ID] = v.ID, v.Bundle
-			c.checkAsked(h, r.Key, v.Bundle)
+			c.checkAsked(h, r.Key, v.ID, v.Bundle)
 		}
 	}
 	c.check(HonestLoseNothing, err == nil, "%s: its bundle of %s: %v", h.Name, r.Key, err)

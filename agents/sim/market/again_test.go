@@ -1,0 +1,92 @@
+package market_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ramp/agents/sim"
+	"ramp/agents/sim/market"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/rfql"
+)
+
+// A program in two units waits for its slots when a site loses one for good: that
+// one is bought elsewhere, once, even if the buyer's agent is killed just then, and
+// the program runs in both.
+func TestAProgramGoesOnInASlotThatIsBoughtAgain(t *testing.T) {
+	cast, err := market.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, crash := range map[string]time.Duration{"nobody is killed": 0, "the buyer's agent is killed soon": 90 * time.Second, "and once it is bought": 5 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			cfg := market.Default()
+			cfg.Resources, cfg.Users, cfg.Rate, cfg.Length, cfg.Faults, cfg.Launches = 4, 1, 0, 8*time.Hour, sim.Levels()["none"], 1000
+			m, checks := market.Open(cast, cfg)
+			m.World.Run(time.Minute)
+			u := m.Users()[0]
+			order(t, m, u)
+			m.World.Run(5 * time.Minute)
+			lost := loseFirst(t, m, u)
+			if crash > 0 {
+				m.World.After(crash, func() { m.World.Crash(u.Host, 10*time.Second) })
+			}
+			m.World.Run(20 * time.Minute)
+			m.Live(checks, nil)
+			for _, v := range checks.Violations() {
+				t.Errorf("%s: %s", v.Invariant, v.What)
+			}
+			ranTogether(t, u, lost)
+		})
+	}
+}
+
+// order buys two units that begin in an hour, and a program in them.
+func order(t *testing.T, m *market.Market, u *market.User) {
+	t.Helper()
+	now := u.Host.Now().Truncate(time.Minute)
+	q := rfql.DraftRequest{Price: 100 * protocol.Credit, TotalCores: 4, NotBefore: now.Add(time.Hour), End: now.Add(3 * time.Hour), Wall: 2 * time.Hour}
+	doc, err := rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{q, q}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.World.Tell(u.Host, protocol.Message{
+		Performative: protocol.Request, Sender: protocol.LocalControl, Receivers: []protocol.AgentID{u.Host.ID()}, Protocol: protocol.ProtocolControl,
+		Body: message.Buy{ID: "job", Name: "job", Document: doc.XML(), Program: &message.Program{Command: []string{"/bin/job"}}},
+	})
+}
+
+// loseFirst takes its cores, and all that it has, from the site of the first unit.
+func loseFirst(t *testing.T, m *market.Market, u *market.User) (site string) {
+	t.Helper()
+	run, err := user.ReadRun(u.Host.Disk().Get(user.TableRuns, "job"))
+	if err != nil || run.State != string(message.StageReady) {
+		t.Fatalf("before anything is lost: %+v, %v", run, err)
+	}
+	for _, s := range m.Sites() {
+		if s.Host.ID() == run.Units[0].Seller {
+			clear(s.Cluster.Slots())
+			s.Cluster.Cores = 0
+		}
+	}
+	return run.Units[0].Resource
+}
+
+func ranTogether(t *testing.T, u *market.User, lost string) {
+	t.Helper()
+	run, err := user.ReadRun(u.Host.Disk().Get(user.TableRuns, "job"))
+	if err != nil || !run.Over || !run.Moved() {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	for _, x := range run.Units {
+		if x.Resource == lost || x.Lost || x.Status.Stage != message.StageDone {
+			t.Errorf("unit %d is %s at %s: %s", x.Unit+1, x.Status.Stage, x.Resource, x.Status.Why)
+		}
+	}
+	if !slices.ContainsFunc(run.Units, func(x message.RunUnit) bool { return x.Launch == "job.1.again1.1" || x.Launch == "job.1.again2.1" }) {
+		t.Errorf("the launches are %+v", run.Units)
+	}
+}
