@@ -1,6 +1,7 @@
 package local
 
 import (
+	"os"
 	"time"
 
 	"ramp/protocol"
@@ -9,6 +10,18 @@ import (
 
 // Start starts a keeper for a job and waits until it has begun.
 func Start(keeper []string, job message.Job) error { return (&cores{keeper: keeper}).start(job) }
+
+// Grouped reports whether jobs get a control group here: whether one can be made
+// below that of this process.
+func Grouped(dir string) bool {
+	job := message.Job{Dir: dir}
+	if err := os.MkdirAll(control(job, ""), 0o700); err != nil {
+		return false
+	}
+	g := newGroup(job)
+	g.remove()
+	return g != ""
+}
 
 // Status is how a job stands, as any agent of the machine sees it.
 func Status(job message.Job) (protocol.JobStatus, error) { return (&cores{}).status(job) }

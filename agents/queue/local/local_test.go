@@ -174,34 +174,3 @@ func TestASpoiledFileIsAnError(t *testing.T) {
 		t.Fatalf("error %v, want one that names the file", err)
 	}
 }
-
-// A job that forks away, into a session of its own and without the environment that
-// marks it, is found as what it descends from, and ends with the job.
-func TestAJobThatForksAwayIsEnded(t *testing.T) {
-	ask := begin(t, queuetest.Agent, t.TempDir())
-	now := time.Now().UTC()
-	slot := protocol.Slot{Start: now, End: now.Add(time.Minute), Cores: 1}
-	if r := ask(message.Reserve{ID: "r", Slot: slot}).(message.Reserved); !r.OK {
-		t.Fatalf("%+v", r)
-	}
-	job := message.Job{ID: "r.1", Reservation: "r", Slot: slot, Dir: t.TempDir()}
-	const away = `env -i setsid /bin/sh -c '(trap "" TERM HUP; while :; do echo x >>alive; sleep 0.05; done) &' & while [ ! -s alive ]; do sleep 0.05; done`
-	job.Argv = []string{"/bin/sh", "-c", away}
-	for b := ask(message.Submit{Job: job}); ; b = ask(message.JobQuery{Job: job}) {
-		if c, ok := b.(message.JobChanged); ok && c.Status.State.Over() {
-			break
-		}
-	}
-	size := func() int64 {
-		info, err := os.Stat(filepath.Join(job.Dir, "work", "alive"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info.Size()
-	}
-	before := size()
-	time.Sleep(300 * time.Millisecond) // several times what it needs for a line
-	if now := size(); now != before {
-		t.Fatalf("it runs on: %d bytes, then %d", before, now)
-	}
-}

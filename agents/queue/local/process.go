@@ -51,14 +51,31 @@ func (k *keeper) begin() error {
 	if err := k.limit(); err != nil {
 		return err
 	}
-	k.process, err = os.StartProcess(path, k.job.Argv, &os.ProcAttr{
+	attr := &os.ProcAttr{
 		Dir: work, Env: env, Files: files,
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: who.Credential},
-	})
-	if err != nil {
+	}
+	if err := k.start(path, attr); err != nil {
 		return err
 	}
 	return k.limitMemory()
+}
+
+// start starts the program in the control group of its job; without one, if there
+// is none or the kernel does not let it be born there.
+func (k *keeper) start(path string, attr *os.ProcAttr) (err error) {
+	g := newGroup(k.job)
+	if dir := g.open(); dir != nil {
+		defer dir.Close() //nolint:errcheck // nothing was written
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
+		if k.process, err = os.StartProcess(path, k.job.Argv, attr); err == nil {
+			return nil
+		}
+		attr.Sys.UseCgroupFD = false
+		g.remove()
+	}
+	k.process, err = os.StartProcess(path, k.job.Argv, attr)
+	return err
 }
 
 // open opens what the program reads and prints to.
@@ -150,6 +167,7 @@ func bury(dir string) {
 			}
 		}
 		if len(members(dir)) == 0 {
+			groupOf(dir).remove()
 			return
 		}
 	}
@@ -157,6 +175,9 @@ func bury(dir string) {
 
 // signalAll signals every process of a job until no new one is found.
 func signalAll(dir string, sig syscall.Signal) {
+	if sig == syscall.SIGKILL {
+		groupOf(dir).kill()
+	}
 	seen := map[int]bool{}
 	for range 50 { // what forks faster is met again at the next signal
 		fresh := false
@@ -173,14 +194,16 @@ func signalAll(dir string, sig syscall.Signal) {
 	}
 }
 
-// members are the processes of a job: the descendants of this keeper, and those
-// that bear the job's mark wherever they are. Dead ones are none.
+// members are the processes of a job: the descendants of this keeper, those in the
+// job's control group, and those that bear its mark wherever they are. Dead ones
+// are none.
 func members(dir string) []int {
 	all := processes()
 	own := family(all, os.Getpid())
 	var list []int
+	grouped := groupOf(dir).members()
 	for pid, p := range all {
-		if pid != os.Getpid() && !p.dead && (own[pid] || marked(pid, dir)) {
+		if pid != os.Getpid() && !p.dead && (own[pid] || grouped[pid] || marked(pid, dir)) {
 			list = append(list, pid)
 		}
 	}
@@ -190,15 +213,18 @@ func members(dir string) []int {
 
 // killStrays kills what bears a job's mark, when its keeper is no more.
 func killStrays(dir string) error {
+	g := groupOf(dir)
 	for range 50 {
-		strays := 0
+		g.kill()
+		grouped, strays := g.members(), 0
 		for pid, p := range processes() {
-			if !p.dead && pid != os.Getpid() && marked(pid, dir) {
+			if !p.dead && pid != os.Getpid() && (grouped[pid] || marked(pid, dir)) {
 				strays++
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
 			}
 		}
 		if strays == 0 {
+			g.remove()
 			return nil
 		}
 	}
