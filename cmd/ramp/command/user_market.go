@@ -2,9 +2,11 @@ package command
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -60,14 +62,23 @@ func newUserResources() *cobra.Command {
 			if wantsJSON(c) {
 				return printJSON(stdout(c), list)
 			}
-			rows := [][]string{{"resource", "cores", "start price", "minimum", "os", "arch"}}
+			rows := [][]string{{"resource", "cores", "start price", "minimum", "os", "arch", "takes"}}
 			for _, r := range list {
-				rows = append(rows, []string{r.Name, fmt.Sprint(r.Cores), r.Start.String(), r.Min.String(), r.Props.OS, r.Props.Arch})
+				rows = append(rows, []string{r.Name, fmt.Sprint(r.Cores), r.Start.String(), r.Min.String(), r.Props.OS, r.Props.Arch, takes(r.Terms)})
 			}
 			table(stdout(c), rows...)
 			return nil
 		},
 	}
+}
+
+// takes is in what a resource is paid, and by which banks: "CPU at bank".
+func takes(terms []protocol.Terms) string {
+	list := make([]string, len(terms))
+	for i, t := range terms {
+		list[i] = t.Currency + " at " + t.Bank.Name()
+	}
+	return strings.Join(list, ", ")
 }
 
 func newUserBalance() *cobra.Command {

@@ -22,7 +22,20 @@ func printWhen(w io.Writer, p message.Purchase, now time.Time) {
 	if last.After(first) {
 		starts += ", its last unit " + clockTime(last)
 	}
-	fmt.Fprintf(w, "  %s; ends %s\n", starts, clockTime(end))
+	fmt.Fprintf(w, "  %s; ends %s%s\n", starts, clockTime(end), howSure(p.Units))
+}
+
+// howSure says what a reservation is worth: how likely the queue alone would have
+// started every unit by then, if all sellers tell.
+func howSure(units []message.PurchasedUnit) string {
+	least := units[0].Queued
+	for _, u := range units {
+		if _, told := u.Queued.Chance(); !told {
+			return ""
+		}
+		least = min(least, u.Queued)
+	}
+	return "; sure once it is bought, with " + least.String() + " by the queue alone"
 }
 
 func earliest(x, y time.Time) time.Time {
