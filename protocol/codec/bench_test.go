@@ -66,7 +66,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// A bank opens one copy of a bundle per seller.
+// A bank opens a sale that it has seen before, or a new one.
 func BenchmarkOpenSettlement(b *testing.B) {
 	m := newMarket(b)
 	msg := protocol.Message{
