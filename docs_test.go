@@ -177,3 +177,38 @@ func TestExamplesAreShownAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// The tests that RELIABILITY.md names for what a bank refuses must be there.
+func TestEveryRefusalOfABankNamesTestsThatAreThere(t *testing.T) {
+	named := regexp.MustCompile("`(?:((?:[a-z]+/)+[a-z]+)|((?:Test|Fuzz)[A-Za-z]+))`")
+	_, table, found := strings.Cut(read(t, "docs/RELIABILITY.md"), "## What a bank refuses")
+	table, _, _ = strings.Cut(table, "\n## ")
+	tests := 0
+	for line := range strings.Lines(table) {
+		source := ""
+		for _, m := range named.FindAllStringSubmatch(line, -1) {
+			if m[1] != "" {
+				source = sourceOfTests(t, m[1])
+			} else if tests++; !strings.Contains(source, "func "+m[2]+"(") {
+				t.Errorf("%s is not there: %s", m[2], line)
+			}
+		}
+	}
+	if !found || tests < 20 {
+		t.Errorf("the table names %d tests", tests)
+	}
+}
+
+// sourceOfTests are the test files of a package.
+func sourceOfTests(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range files {
+		b.WriteString(read(t, f))
+	}
+	return b.String()
+}

@@ -28,6 +28,9 @@ func FuzzStored(f *testing.F) {
 		if _, err := ledger.AuditSigned(m, checkStamp); err != nil {
 			t.Fatal(err) // only a store that cannot be read is an error
 		}
+		_, _ = ledger.SoldIn(m, agent("bob"), start())
+		_, _, _ = ledger.DecodeSoldBy(key)
+		_, _ = ledger.DecodeOldSold(key, value)
 		l, err := ledger.Load(config(), start(), m)
 		if err != nil {
 			return

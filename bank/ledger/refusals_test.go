@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +201,7 @@ func requests() []refusal {
 }
 
 func TestARefusalHasOneCodeAndChangesNothing(t *testing.T) {
-	for _, tc := range append(acts(), requests()...) {
+	for _, tc := range slices.Concat(acts(), requests(), badInput()) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := policyBank(t)
 			before, accounts, entry := b.store.clone(), b.Accounts(), b.LastEntry()

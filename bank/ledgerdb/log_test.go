@@ -3,12 +3,15 @@ package ledgerdb_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"ramp/bank/audit"
 	"ramp/bank/ledger"
@@ -234,6 +237,7 @@ func contents(db *ledgerdb.DB) (string, error) {
 		for _, table := range []string{
 			ledger.TableState, ledger.TableAccounts, ledger.TableLines, ledger.TableBalances, ledger.TableHolds, ledger.TableGathering,
 			ledger.TableCopies, ledger.TableOutcomes, ledger.TableEntries, ledger.TableIndex, ledger.TableContracts, ledger.TableRefunds,
+			ledger.TableSales, ledger.TableSoldBy, ledger.TableSoldFrom,
 		} {
 			err := t.Each(table, func(k string, v []byte) error {
 				fmt.Fprintf(&b, "%s %x %x\n", table, k, v)
@@ -254,6 +258,9 @@ func contents(db *ledgerdb.DB) (string, error) {
 // anything was found to be wrong.
 func examine(path string, s signer) (found bool, answers string) {
 	db, err := ledgerdb.Open(path)
+	if errors.Is(err, bbolt.ErrTimeout) {
+		panic("the file is still locked by an earlier look at it: nothing was examined")
+	}
 	if err != nil {
 		return true, ""
 	}

@@ -161,6 +161,9 @@ func (a *logAuditor) readHeads() {
 		id, last = hid, h
 		a.heads = append(a.heads, h)
 	}
+	if want := min(n, maxHeads); uint64(len(a.heads)) != want {
+		a.bad("%d heads are kept, should be %d", len(a.heads), want)
+	}
 	a.report.Heads = len(a.heads)
 }
 

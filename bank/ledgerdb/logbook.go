@@ -22,7 +22,7 @@ const (
 	headAge   = 30 * time.Second       // a head that is asked for is no older
 	maxHeads  = 4096                   // kept; the oldest go
 	buildStep = 1 << 16                // entries of one transaction while a log is built
-	logFormat = 1                      // of its state
+	logFormat = 2                      // of its state; one of format 1 does not count heads
 )
 
 var (
@@ -53,26 +53,36 @@ type logState struct {
 	root   [audit.HashSize]byte
 	digest digest
 	txid   uint64 // of the transaction that wrote it
+	heads  uint64 // number of the last head, if they are counted
+	counts bool
 }
 
-const logStateSize = 1 + 8 + audit.HashSize + 8 + 8
+const (
+	logStateSize = 1 + 8 + audit.HashSize + 8 + 8 + 8
+	uncounted    = logStateSize - 8 // of format 1
+)
 
 func (s logState) encode() []byte {
 	b := append(make([]byte, 0, logStateSize), logFormat)
 	b = binary.BigEndian.AppendUint64(b, s.size)
 	b = append(b, s.root[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.digest))
-	return binary.BigEndian.AppendUint64(b, s.txid)
+	b = binary.BigEndian.AppendUint64(b, s.txid)
+	return binary.BigEndian.AppendUint64(b, s.heads)
 }
 
 func decodeLogState(b []byte) (s logState, err error) {
-	if len(b) != logStateSize || b[0] != logFormat {
+	s.counts = len(b) == logStateSize && b[0] == logFormat
+	if !s.counts && (len(b) != uncounted || b[0] != 1) {
 		return s, fmt.Errorf("damaged: the log's state has %d octets or an unknown version", len(b))
 	}
 	s.size = binary.BigEndian.Uint64(b[1:])
 	copy(s.root[:], b[9:])
 	s.digest = digest(binary.BigEndian.Uint64(b[9+audit.HashSize:]))
 	s.txid = binary.BigEndian.Uint64(b[17+audit.HashSize:])
+	if s.counts {
+		s.heads = binary.BigEndian.Uint64(b[uncounted:])
+	}
 	return s, nil
 }
 
@@ -152,7 +162,7 @@ func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*lo
 }
 
 func (l *logbook) store(tx *bbolt.Tx) error {
-	s := logState{l.tree.Size(), l.tree.Root(), l.digest, uint64(tx.ID())}
+	s := logState{size: l.tree.Size(), root: l.tree.Root(), digest: l.digest, txid: uint64(tx.ID()), heads: l.heads}
 	return tx.Bucket(logBucket).Put(logStateKey, s.encode())
 }
 

@@ -100,7 +100,13 @@ func (b book) read(last uint64) (*logbook, error) {
 	if l.tree.Root() != s.root {
 		return nil, fmt.Errorf("damaged: the log's hashes and last entries do not lead to the root that it had with %d entries", s.size)
 	}
-	return l, b.readHead(l)
+	if err := b.readHead(l); err != nil {
+		return nil, err
+	}
+	if s.counts && s.heads != l.heads {
+		return nil, fmt.Errorf("damaged: the last head has number %d, should have %d", l.heads, s.heads)
+	}
+	return l, nil
 }
 
 // readHead reads the last head, which must be of this log.
