@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"ramp/bank/audit"
 	"ramp/bank/ledger"
@@ -258,7 +258,7 @@ func contents(db *ledgerdb.DB) (string, error) {
 // anything was found to be wrong.
 func examine(path string, s signer) (found bool, answers string) {
 	db, err := ledgerdb.Open(path)
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		panic("the file is still locked by an earlier look at it: nothing was examined")
 	}
 	if err != nil {
