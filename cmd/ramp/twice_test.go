@@ -16,7 +16,13 @@ import (
 // says that what it was to do is done already; it returns how often it was killed.
 func killedAtAll(t *testing.T, already string, args ...string) int {
 	t.Helper()
-	for n, patience := 0, 3*time.Millisecond; patience < time.Minute; n, patience = n+1, patience+patience/6+1 {
+	return killedLater(t, 6, already, args...)
+}
+
+// killedLater is killedAtAll, each time later by the part-th part of the patience.
+func killedLater(t *testing.T, part time.Duration, already string, args ...string) int {
+	t.Helper()
+	for n, patience := 0, 3*time.Millisecond; patience < time.Minute; n, patience = n+1, patience+patience/part+1 {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		var said, told bytes.Buffer
 		c := exec.CommandContext(ctx, "ramp", args...) // SIGKILL when the time is over

@@ -25,6 +25,7 @@ const requestExample = "  ramp user %[1]s --cores 256 --wall 2h --within 12h --m
 type requestFlags struct {
 	builder *compose.Builder
 	said    bool
+	words   []string // as they were given
 	err     error // the first, told once the command runs
 }
 
@@ -101,6 +102,7 @@ type requestFlag struct {
 
 // Set says it.
 func (f *requestFlag) Set(s string) error {
+	f.q.words = append(f.q.words, string(f.word)+"="+s)
 	f.q.note(string(f.word), f.q.builder.Set(f.word, s))
 	return nil
 }
@@ -122,6 +124,7 @@ func (f *andFlag) Set(s string) error {
 		f.q.note("and", fmt.Errorf("comes between two units: say the first one before it"))
 		return nil
 	}
+	f.q.words = append(f.q.words, "and")
 	f.q.note("and", f.q.builder.And())
 	return nil
 }

@@ -48,9 +48,9 @@ func newUserBuy() *cobra.Command {
 of offers after the rounds of bidding, reserved and paid all or nothing. If nothing
 meets the request, the closest set is shown; on a terminal it may be approved, and
 otherwise nothing is bought (exit code 3). It is safe to interrupt: what was signed
-is carried on by the next command or by the daemon. It is safe to repeat: while a
-purchase of the same request is not decided, that one is gone on with; and one ID
-(--id) is bought once, ever.
+is carried on by the next command or by the daemon. It is safe to repeat: until its
+result was shown, the same command goes on with the same purchase, as does any while
+a purchase of the same request is not decided; and one ID (--id) is bought once, ever.
 
 ` + requestHelp,
 		Example: fmt.Sprintf(requestExample, "buy"),
@@ -227,10 +227,11 @@ func newPurchaseID(quote bool) string {
 }
 
 func runBuy(c *cobra.Command, args []string, o buyFlags) error {
-	orders, err := ordersOf(c.InOrStdin(), args, o)
+	text, err := requestText(c.InOrStdin(), args)
 	if err != nil {
 		return err
 	}
+	orders := ordersOf(text, args, o)
 	first, err := orders(o.firstID())
 	if err != nil {
 		return err
@@ -244,6 +245,43 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 		return err
 	}
 	defer closeAgent()
+	note := &pendingBuy{}
+	if o.notes() {
+		if note, err = o.note(c, agent, string(text), &first); err != nil {
+			return err
+		}
+	}
+	err = o.buy(c, agent, first, orders, accepts, note)
+	note.close(answered(err))
+	return err
+}
+
+// note notes the order, or finds that an earlier command has given it.
+func (o buyFlags) note(c *cobra.Command, agent *caller, text string, first *buyCall) (*pendingBuy, error) {
+	dir, err := dirOf(c, "user")
+	if err != nil {
+		return nil, err
+	}
+	n, err := noteBuy(dir, o.noted(text), first.ID)
+	if err != nil {
+		return nil, err
+	}
+	if n.file != nil && o.wait == 0 && o.acceptCounter == "" { // with those, attempts after the first count
+		n.id, err = n.resume(c.Context(), agent, first.ID)
+	}
+	if first.ID = n.id; n.old {
+		first.Resume = true
+	}
+	return n, err
+}
+
+// answered reports whether a command has shown what became of its order.
+func answered(err error) bool {
+	var e *exitError
+	return err == nil || errors.Is(err, errSilent) || errors.As(err, &e) && (e.code == exitUsage || e.code == exitRefused)
+}
+
+func (o buyFlags) buy(c *cobra.Command, agent *caller, first buyCall, orders func(id string) (buyCall, error), accepts consent, note *pendingBuy) error {
 	if o.wait > 0 {
 		return buyUntil(c, agent, first, orders, time.Now().Add(o.wait))
 	}
@@ -254,6 +292,7 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 	if p.Settled && !o.quote {
 		warnLow(c, agent)
 	}
+	note.tell(c, p)
 	return printResult(c, p, o.quote)
 }
 
@@ -267,15 +306,11 @@ func (o buyFlags) firstID() string {
 
 // ordersOf makes orders for what a document asks for, or flags. Each is made from
 // the document anew: a start that is now is another one each time.
-func ordersOf(in io.Reader, args []string, o buyFlags) (func(id string) (buyCall, error), error) {
+func ordersOf(text []byte, args []string, o buyFlags) func(id string) (buyCall, error) {
 	if len(args) == 0 {
-		return o.order, nil
+		return o.order
 	}
 	path := args[0]
-	text, err := readInput(in, path, protocol.MaxDocument)
-	if err != nil {
-		return nil, err
-	}
 	return func(id string) (buyCall, error) {
 		b, doc, startNow, err := checkRequest(text, path)
 		if err != nil {
@@ -284,7 +319,15 @@ func ordersOf(in io.Reader, args []string, o buyFlags) (func(id string) (buyCall
 		call, err := o.call(id, requestName(path, doc), b, doc)
 		call.StartNow = startNow
 		return call, err
-	}, nil
+	}
+}
+
+// requestText is the document that is named; without one there is none.
+func requestText(in io.Reader, args []string) ([]byte, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	return readInput(in, args[0], protocol.MaxDocument)
 }
 
 // order is an order for what the flags ask for.

@@ -287,7 +287,8 @@ func mayCancel(value []byte, unit int) (settled bool, err error) {
 	}
 	open := false
 	for _, u := range p.Units {
-		open = open || (unit == 0 || u.Unit == unit-1) && (u.State == user.StateSettled || u.Again != "")
+		// One that an earlier command has begun to cancel is waited for.
+		open = open || (unit == 0 || u.Unit == unit-1) && (u.State == user.StateSettled || u.State == user.StateCancelling || u.Again != "")
 	}
 	switch {
 	case !p.Settled || open:

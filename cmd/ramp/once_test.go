@@ -1,0 +1,147 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ramp/protocol/message"
+)
+
+// What a user and a site order, killed at growing delays and given again, with a daemon
+// and without: bought once, cancelled once, written once, drained and selling again.
+func TestAUsersCommandThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		daemon bool
+	}{{"with a daemon", true}, {"without one", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := startMarket(t, "atlas")
+			if !c.daemon {
+				m.daemons["user"].kill()
+			}
+			boughtOnce(t, m)
+			soldOnce(t, m)
+		})
+	}
+}
+
+func boughtOnce(t *testing.T, m *market) {
+	t.Helper()
+	user := m.path("user")
+	kills := 0
+	for i, request := range [][]string{
+		{m.path("job.xml")},
+		{"--cores", "4", "--wall", "1h", "--within", "6h", "--max-price", "60"},
+		{"--cores", "2", "--wall", "1h", "--within", "6h", "--max-price", "60", "--and", "--cores", "1"},
+	} {
+		// What was signed by a command that was killed may be void when the next one asks:
+		// it is told so, and then asked for once more.
+		for try := 0; len(settledOf(t, user)) <= i && try < maxTries; try++ {
+			kills += killedLater(t, 2, "", append(append([]string{"user", "buy", "--dir", user}, request...), "--json")...)
+		}
+	}
+	bought := boughtBy(t, user, 3)
+	id := bought[0].ID
+	kills += killedLater(t, 2, "nothing to cancel|is cancelled already", "user", "cancel", id, "--dir", user)
+	var p message.Purchase
+	ramp(t, &p, "user", "show", id, "--dir", user)
+	if p.RefundTotal != p.Total {
+		t.Errorf("%s of %s is refunded", p.RefundTotal, p.Total)
+	}
+	out := filepath.Join(t.TempDir(), "receipt")
+	kills += killedLater(t, 2, "", "user", "receipt", bought[1].ID, "--out", out, "--dir", user)
+	if list, err := os.ReadDir(out); err != nil || len(list) != 3 {
+		t.Errorf("the receipt is %v (%v), want three files", list, err)
+	}
+	sold := m.sold(t)
+	delete(sold, id)
+	if len(sold) != 2 {
+		t.Errorf("%d reservations stand, want those of two purchases", len(sold))
+	}
+	// Whoever was answered and gives the same command again means one more.
+	ramp(t, nil, "user", "buy", "--dir", user, "--cores", "3", "--wall", "1h", "--within", "6h", "--max-price", "60")
+	ramp(t, nil, "user", "buy", "--dir", user, "--cores", "3", "--wall", "1h", "--within", "6h", "--max-price", "60")
+	boughtBy(t, user, 5)
+	if left, err := os.ReadDir(filepath.Join(user, "pending")); err != nil || len(left) > 0 {
+		t.Errorf("orders that were answered are noted still: %v, %v", left, err)
+	}
+	if kills < 6 {
+		t.Errorf("%d kills are too few to say anything", kills)
+	}
+}
+
+// boughtBy are the settled purchases of a user, of which there must be n.
+func boughtBy(t *testing.T, user string, n int) []message.Purchase {
+	t.Helper()
+	bought := settledOf(t, user)
+	if len(bought) != n {
+		t.Fatalf("%d purchases are settled, want %d: %+v", len(bought), n, bought)
+	}
+	return bought
+}
+
+func settledOf(t *testing.T, user string) (bought []message.Purchase) {
+	t.Helper()
+	var list []message.Purchase
+	ramp(t, &list, "user", "list", "--dir", user)
+	for _, p := range list {
+		if p.Settled {
+			bought = append(bought, p)
+		}
+	}
+	return bought
+}
+
+// soldOnce drains a site and lets it sell again.
+func soldOnce(t *testing.T, m *market) {
+	t.Helper()
+	site := m.path("atlas")
+	for _, c := range []struct{ verb, sales string }{{"drain", "drained"}, {"resume", "open"}} {
+		killedLater(t, 2, "", "resource", c.verb, "--dir", site)
+		var status struct{ Sales string }
+		ramp(t, &status, "resource", "status", "--dir", site)
+		if !strings.HasPrefix(status.Sales, c.sales) {
+			t.Errorf("after %s the sales are %s", c.verb, status.Sales)
+		}
+	}
+}
+
+// A bank that is restored and let out of recovery by commands that are killed has what
+// the backup had, and one beginning and one end of recovery; its file can be compacted.
+// An authority signs and revokes what it was asked to, once.
+func TestARestoreThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	bank := at("bank")
+	ramp(t, nil, "bank", "init", "--currency", "CPU", "--uses", "3", "--dir", bank)
+	kills := killedAtAll(t, "", "ca", "request", "ann", "--out", at("ann"))
+	kills += killedAtAll(t, "is there already", "ca", "sign", at("ann/agent.csr"), "--dir", at("bank/ca"))
+	ramp(t, nil, "bank", "account", "open", "ann", "--cert", at("ann/agent.pem"), "--dir", bank)
+	ramp(t, nil, "bank", "credit", "ann", "100", "--dir", bank)
+	var open []struct{ ID string }
+	ramp(t, &open, "bank", "invite", "list", "--dir", bank)
+	kills += killedAtAll(t, "0 invitations are called", "bank", "invite", "withdraw", open[0].ID, "--dir", bank)
+	ramp(t, nil, "bank", "backup", at("backup.db"), "--dir", bank)
+	var before struct{ Entries int }
+	ramp(t, &before, "bank", "audit", "--dir", bank)
+	must(t, os.Remove(at("bank/ledger.db")))
+	kills += killedAtAll(t, "is there already", "bank", "restore", at("backup.db"), "--dir", bank)
+	kills += killedAtAll(t, "not in recovery", "bank", "recovery", "end", "--dir", bank)
+	kills += killedAtAll(t, "", "bank", "compact", "--dir", bank)
+	var after struct{ Entries int }
+	ramp(t, &after, "bank", "audit", "--signatures", "--dir", bank)
+	if after.Entries != before.Entries+2 {
+		t.Errorf("%d entries after %d: want a beginning and an end of recovery", after.Entries, before.Entries)
+	}
+	for range 2 { // the second time nothing is added
+		kills += killedAtAll(t, "", "ca", "revoke", at("ann/agent.pem"), "--dir", at("bank/ca"))
+	}
+	if kills < 20 {
+		t.Errorf("%d kills are too few to say anything", kills)
+	}
+}
