@@ -3,7 +3,9 @@ package command
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,4 +71,35 @@ func (e *Exchange) Run(now func() time.Time, d Desk) (entry uint64, gives, gets 
 		tries = append(tries, t.ID)
 	}
 	return x.Entry, x.Gives, x.Gets, tries, err
+}
+
+// Controls are the fronts of the control sockets of a bank, a user and a resource agent
+// that run in this process, each in the directory of its name, without a market.
+func Controls(dir string) (fronts []http.Handler, stop func(), err error) {
+	ctx, log := context.Background(), slog.New(slog.DiscardHandler)
+	b, err := newBankNode(ctx, filepath.Join(dir, "bank", configName), "", log, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := newUserNode(filepath.Join(dir, "user"), log)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := newResourceNode(filepath.Join(dir, "site", configName), log, false, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.run(ctx)
+	u.run(ctx)
+	r.run(ctx)
+	for _, routes := range []func(*http.ServeMux){b.routes, u.userRoutes, r.routes} {
+		mux := http.NewServeMux()
+		routes(mux)
+		fronts = append(fronts, versioned(mux))
+	}
+	return fronts, func() {
+		for _, c := range []interface{ stop() error }{b, u, r} {
+			_ = c.stop()
+		}
+	}, nil
 }

@@ -26,7 +26,7 @@ type requestFlags struct {
 	builder *compose.Builder
 	said    bool
 	words   []string // as they were given
-	err     error // the first, told once the command runs
+	err     error    // the first, told once the command runs
 }
 
 // requestWords are the flags, with their kind of value and their help.

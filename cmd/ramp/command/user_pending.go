@@ -27,8 +27,8 @@ type pendingBuy struct {
 	old  bool // an earlier command has noted it
 }
 
-// maxNote bounds a note, in bytes: an ID and the end of its line.
-const maxNote = maxID + 1
+// maxBuyNote bounds a note, in bytes: an ID and the end of its line.
+const maxBuyNote = maxID + 1
 
 // noteBuy finds the note of an order in an agent's directory, or makes one with an ID.
 // While another command with the same order waits for its result there is none: who
@@ -46,7 +46,7 @@ func noteBuy(dir, order, id string) (*pendingBuy, error) {
 	if f == nil {
 		return p, nil
 	}
-	var b [maxNote]byte
+	var b [maxBuyNote]byte
 	n, _ := f.ReadAt(b[:], 0) // a short one is cut off, or new
 	if there, whole := strings.CutSuffix(string(b[:n]), "\n"); whole && validID(there) {
 		p.id, p.old = there, true
