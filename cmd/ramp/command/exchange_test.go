@@ -160,3 +160,18 @@ func (b *changer) once(names []string, entry uint64, gives, gets protocol.Credit
 		b.t.Fatalf("%s was carried out %d times, %s for %s", names, n, gives, gets)
 	}
 }
+
+// Wherever a note is cut off, what was whole before is still known.
+func TestANoteThatIsCutOffKeepsWhatWasOrdered(t *testing.T) {
+	dir := t.TempDir()
+	_, _, first, both, err := command.NotedTries(dir, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := range both + 1 {
+		tries, answered, _, _, err := command.NotedTries(dir, size)
+		if err != nil || answered != (size == both) || (len(tries) == 1) != (size >= first) {
+			t.Fatalf("of %d bytes %d are left: %v, answered %t, %v", both, size, tries, answered, err)
+		}
+	}
+}

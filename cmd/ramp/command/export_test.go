@@ -103,3 +103,33 @@ func Controls(dir string) (fronts []http.Handler, stop func(), err error) {
 		}
 	}, nil
 }
+
+// NotedTries is what a note has after it was written twice and cut off at a size: the
+// names of the quotes that may have been carried out, and whether it has the answer.
+// It also tells the sizes of the first writing and of both.
+func NotedTries(dir string, size int64) (tries []string, answered bool, first, both int64, err error) {
+	q := exchangeCall{ID: "mine", From: "CPU", To: "GPU", Gives: protocol.Credit, Least: 1}
+	n, err := noteExchange(dir, q)
+	if err != nil {
+		return nil, false, 0, 0, err
+	}
+	n.Tries = []exchangeTry{{ID: "mine.1"}}
+	err = n.write()
+	first = n.size
+	n.Answer = &exchanged{ID: "mine.1", Entry: 7}
+	err = errors.Join(err, n.write())
+	both = n.size
+	if size >= 0 {
+		err = errors.Join(err, n.file.Truncate(size))
+	}
+	n.close(false)
+	again, failed := noteExchange(dir, q)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, false, 0, 0, err
+	}
+	defer again.close(true)
+	for _, t := range again.Tries {
+		tries = append(tries, t.ID)
+	}
+	return tries, again.Answer != nil, first, both, nil
+}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,6 +25,7 @@ const exchangesName = "exchanges"
 // was told; one with a name is kept with its answer, for ever.
 type exchangeNote struct {
 	file   *os.File      // nil: another command is about it, this is a second one
+	size   int64         // of its whole lines
 	Order  exchangeCall  `json:"order"`
 	Tries  []exchangeTry `json:"tries,omitempty"`
 	Answer *exchanged    `json:"answer,omitempty"`
@@ -39,6 +41,11 @@ type exchangeTry struct {
 // maxTries bounds the quotes of one command that the bank forgets before they are
 // carried out.
 const maxTries = 3
+
+func stillThere(f *os.File, there os.FileInfo) bool {
+	here, err := f.Stat()
+	return err == nil && os.SameFile(here, there)
+}
 
 // maxNote bounds a note in bytes.
 const maxNote = 1 << 16
@@ -68,6 +75,9 @@ func noteExchange(dir string, q exchangeCall) (*exchangeNote, error) {
 		}
 		return n, f.Close()
 	}
+	if there, err := os.Stat(f.Name()); err != nil || !stillThere(f, there) { // forgotten meanwhile
+		return nil, errors.Join(fail(exitRefused, "give it again", "another command has just given the same order"), f.Close())
+	}
 	n.file = f
 	n.read()
 	if !sameOrder(n.Order, q) {
@@ -78,17 +88,20 @@ func noteExchange(dir string, q exchangeCall) (*exchangeNote, error) {
 	return n, nil
 }
 
-// read takes what is there. What is cut off was written before anything was ordered.
+// read takes the last line that is whole: one that is cut off was not written when
+// what rests on it was done.
 func (n *exchangeNote) read() {
 	b := make([]byte, maxNote)
 	size, _ := n.file.ReadAt(b, 0) // a short one is cut off, or new
+	whole := bytes.LastIndexByte(b[:size], '\n') + 1
+	lines := bytes.Split(bytes.TrimSuffix(b[:whole], []byte("\n")), []byte("\n"))
 	var found exchangeNote
-	if json.Unmarshal(b[:size], &found) == nil {
-		n.Order, n.Tries, n.Answer = found.Order, found.Tries, found.Answer
+	if json.Unmarshal(lines[len(lines)-1], &found) == nil {
+		n.size, n.Order, n.Tries, n.Answer = int64(whole), found.Order, found.Tries, found.Answer
 	}
 }
 
-// write makes the note durable.
+// write makes the note durable, in a line behind those on which something may rest.
 func (n *exchangeNote) write() error {
 	if n.file == nil {
 		return nil
@@ -97,11 +110,14 @@ func (n *exchangeNote) write() error {
 	if err != nil {
 		return err
 	}
-	if err := n.file.Truncate(0); err != nil {
+	if err := n.file.Truncate(n.size); err != nil { // what was cut off
 		return err
 	}
-	_, err = n.file.WriteAt(b, 0)
-	return errors.Join(err, n.file.Sync())
+	if _, err := n.file.WriteAt(append(b, '\n'), n.size); err != nil {
+		return err
+	}
+	n.size += int64(len(b)) + 1
+	return n.file.Sync()
 }
 
 // close forgets a note on which nothing rests.
@@ -205,7 +221,7 @@ func (n *exchangeNote) quote(now time.Time, ask func(q exchangeCall) (exchanged,
 	if x.Gets < q.Least {
 		return fail(exitNothing, "", "%s %s buys %s %s, which is less than %s", x.Gives, x.From, x.Gets, x.To, q.Least)
 	}
-	n.Tries = append(n.Tries, exchangeTry{q.ID, x.Bank, now.UTC()})
+	n.size, n.Tries = 0, []exchangeTry{{q.ID, x.Bank, now.UTC()}} // nothing rests on one that is lapsed
 	return n.write()
 }
 
