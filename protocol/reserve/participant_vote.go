@@ -277,14 +277,16 @@ func (p *Participant) released(t *turn, r message.Released) {
 	p.sweep(t, c.deal)
 }
 
-// cancel frees what is only held, at the buyer's wish.
+// cancel frees what is only held, at the buyer's wish. What may have been sold since
+// an older journal is not: the buyer of a purchase that is over cancels whatever vote
+// comes again.
 func (p *Participant) cancel(t *turn, m protocol.Message, body message.Cancellation) {
 	d := p.deals[dealKey{m.Sender, m.Conversation}]
 	if d == nil {
 		return // nothing is held, so nothing is to be freed
 	}
 	for _, c := range d.claims {
-		if c.state == ClaimHeld && slices.Contains(body.Reservations, c.id) {
+		if c.state == ClaimHeld && !c.unsure && slices.Contains(body.Reservations, c.id) {
 			p.free(t, c, "cancelled by the buyer")
 			p.failPending(t, d, protocol.Reason{Code: protocol.CodeExpired, Unit: c.item.Unit, Note: "cancelled"})
 		}
