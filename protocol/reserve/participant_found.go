@@ -26,6 +26,7 @@ type found struct {
 	retryAt time.Time        // when its user is asked for it again
 	retries int
 	asked   time.Time // when the batch system was last asked for its slots
+	over    bool      // its last slot is, and blocks nothing any more
 }
 
 func (f *found) unit(reservation string) (protocol.SoldUnit, bool) {
@@ -68,7 +69,7 @@ func (p *Participant) learn(t *turn, bank protocol.AgentID, s protocol.Sold) {
 	for _, u := range s.Units {
 		p.unhold(t, u.Reservation)
 	}
-	p.keepFound(f)
+	p.keepFound(f, t.now)
 	t.save(protocol.Record{Table: TableFound, Key: string(s.Contract), Value: encode(f)})
 	p.askBundle(t, f)
 }
@@ -98,21 +99,26 @@ func (p *Participant) unhold(t *turn, reservation string) {
 	t.touch(c.deal)
 }
 
-func (p *Participant) keepFound(f *found) {
+func (p *Participant) keepFound(f *found, now time.Time) {
 	p.found[f.Sold.Contract] = f
 	for _, u := range f.Sold.Units {
 		p.foundUnits[u.Reservation] = f
-		p.cfg.Book.Add(u.Reservation, u.Slot)
+		if u.Slot.End.After(now) {
+			p.cfg.Book.Add(u.Reservation, u.Slot)
+		}
 	}
 }
+
+// final is from when a contract that was found need not be remembered.
+func (f *found) final() time.Time { return f.Sold.Ends.Add(protocol.ReportWithin) }
 
 func (p *Participant) readFound(_ string, value []byte, now time.Time) error {
 	var f found
 	if err := json.Unmarshal(value, &f); err != nil {
 		return err
 	}
-	if f.Sold.Ends.After(now) {
-		p.keepFound(&f)
+	if f.final().After(now) {
+		p.keepFound(&f, now)
 	}
 	return nil
 }
@@ -128,9 +134,13 @@ func (p *Participant) askBundle(t *turn, f *found) {
 func (p *Participant) wakeFound(t *turn) {
 	for _, id := range slices.Sorted(maps.Keys(p.found)) {
 		f := p.found[id]
+		if !f.over && !f.Sold.Ends.After(t.now) {
+			f.over = true
+			p.unbook(f)
+		}
 		switch {
-		case !f.Sold.Ends.After(t.now):
-			p.dropFound(t, f, true)
+		case !f.final().After(t.now):
+			p.dropFound(t, f)
 		case !t.now.Before(f.retryAt):
 			p.askBundle(t, f)
 		}
@@ -140,19 +150,26 @@ func (p *Participant) wakeFound(t *turn) {
 func (p *Participant) foundDue() time.Time {
 	var at time.Time
 	for _, f := range p.found { // in any order: it is the least
-		at = protocol.Earlier(protocol.Earlier(at, f.retryAt), f.Sold.Ends)
+		end := f.final()
+		if !f.over {
+			end = f.Sold.Ends
+		}
+		at = protocol.Earlier(protocol.Earlier(at, f.retryAt), end)
 	}
 	return at
 }
 
-func (p *Participant) dropFound(t *turn, f *found, over bool) {
+func (p *Participant) unbook(f *found) {
+	for _, u := range f.Sold.Units {
+		p.cfg.Book.Remove(u.Reservation)
+	}
+}
+
+func (p *Participant) dropFound(t *turn, f *found) {
 	delete(p.found, f.Sold.Contract)
 	t.save(protocol.Record{Table: TableFound, Key: string(f.Sold.Contract)})
 	for _, u := range f.Sold.Units {
 		delete(p.foundUnits, u.Reservation)
-		if over {
-			p.cfg.Book.Remove(u.Reservation)
-		}
 	}
 }
 
@@ -207,7 +224,7 @@ func (p *Participant) rebuild(t *turn, f *found, key dealKey, sale contract.Sale
 	}
 	d.hash = sale.Bundle.RFQ
 	p.failPending(t, d, protocol.Reason{Code: protocol.CodeMismatch, Unit: protocol.AllUnits, Note: "the conversation has its contract already"})
-	p.dropFound(t, f, false)
+	p.dropFound(t, f)
 	for _, u := range p.mine(sale.Bundle) {
 		_, live := f.unit(u.Reservation)
 		p.reclaim(t, d, u, sale.Bundle.SettleBy, live)

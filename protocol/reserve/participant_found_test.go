@@ -102,7 +102,12 @@ func TestNumbersOfALostJournalAreNotUsedAgain(t *testing.T) {
 	}
 	w.now = w.now.Add(3 * time.Hour) // the slot is over
 	w.p.Wake(w.now)
-	if got, blocked := w.p.Found(), len(w.book.slots); got != 0 || blocked > 1 {
+	if got, blocked := w.p.Found(), len(w.book.slots); got != 1 || blocked > 1 {
 		t.Errorf("%d units found and %d slots blocked after the slot's end", got, blocked)
+	}
+	w.now = w.now.Add(protocol.ReportWithin) // nobody can be paid for it any more
+	w.p.Wake(w.now)
+	if got := w.p.Found(); got != 0 {
+		t.Errorf("%d units found a day after the slot's end", got)
 	}
 }

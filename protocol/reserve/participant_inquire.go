@@ -21,6 +21,9 @@ import (
 //     settled by then never will be, so what the batch system has under the
 //     seller's mark, and neither journal nor banks know, can go.
 //
+// Contracts of which the last slot is over are asked for as well, as long as a job
+// may be reported: what is paid after the fact may not be paid yet.
+//
 // A bank settles nothing after settle-by, and settle-by and the agreed skew are
 // before the end of every hold.
 
@@ -116,7 +119,7 @@ func (p *Participant) inquire(t *turn) {
 }
 
 func (p *Participant) beginRound(t *turn, q *inquiry) {
-	q.askedAt, q.ends, q.after, q.retries, q.listed = t.now, t.now, "", 0, map[string]bool{}
+	q.askedAt, q.ends, q.after, q.retries, q.listed = t.now, t.now.Add(-protocol.ReportWithin), "", 0, map[string]bool{}
 	p.askSold(t, q)
 }
 
