@@ -26,7 +26,7 @@ type claim struct {
 	slot      protocol.Slot
 	cost      protocol.Credits
 	holdUntil time.Time
-	stale     bool // held in a journal that was put back, and let go since
+	stale     bool // in a journal that was put back, and let go or given back since
 }
 
 func (c *claim) describe() string {
@@ -38,7 +38,7 @@ func (c *claim) describe() string {
 
 // binds reports whether the seller's cores are promised.
 func (c *claim) binds() bool {
-	return c.state == "held" && !c.stale || c.state == "countersigned" || c.state == "sold"
+	return !c.stale && (c.state == "held" || c.state == "countersigned" || c.state == "sold")
 }
 
 // siteDeal and siteSale are what this package reads of a seller's rows.
