@@ -92,7 +92,7 @@ func (c *Checks) finishRun(buyer *User, run message.Run, u message.RunUnit) {
 	told, known := role.Launches().Status(buyer.Host.ID(), contract, unit, u.Launch)
 	begun := c.begun[launchKey{contract, unit, u.Launch}]
 	switch {
-	case !known && c.rewound[u.Seller]: // it has forgotten it, and what it told counts
+	case c.rewound[u.Seller]: // it has, or had, forgotten it, and what it told then counts
 		c.check(OneJob, u.Status.Stage.Over(), "run %s believes that unit %d is %s; its site knows of no launch", run.ID, u.Unit, u.Status.Stage)
 	case !known:
 		c.check(OneJob, u.Status.Stage.Over() && begun == 0 || u.Status.Stage == message.StageDone,
