@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os/exec"
@@ -12,9 +13,12 @@ import (
 // ramp runs a command that must succeed, and reads its JSON.
 func ramp(t *testing.T, into any, args ...string) {
 	t.Helper()
-	out, err := exec.Command("ramp", append(args, "--json")...).Output()
+	var told bytes.Buffer
+	c := exec.Command("ramp", append(args, "--json")...)
+	c.Stderr = &told
+	out, err := c.Output()
 	if err != nil {
-		t.Fatalf("ramp %v: %v: %s", args, err, out)
+		t.Fatalf("ramp %v: %v: %s%s", args, err, out, told.Bytes())
 	}
 	if into == nil {
 		return

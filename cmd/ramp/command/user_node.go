@@ -110,7 +110,7 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 }
 
 func (n *node) userRoutes(mux *http.ServeMux) {
-	u := userAgent{userRecords{n.journal, n.cfg}, n.runner, n.hub, n.asks}
+	u := userAgent{userRecords{n.journal, n.cfg}, n.runner, n.hub, n.asks, n.mesh.Joined}
 	u.routes(mux)
 	userRuns{u, n.runs, n.mesh}.routes(mux)
 }

@@ -169,6 +169,7 @@ type userAgent struct {
 	runner *agents.Runner
 	hub    *hub[message.Progress]
 	asks   *asks
+	joined func(ctx context.Context) error // waits until the agent has met the market
 }
 
 func (u userAgent) routes(mux *http.ServeMux) {
@@ -355,32 +356,38 @@ type resourceLine struct {
 
 func (u userAgent) resources(ctx context.Context, _ struct{}) ([]resourceLine, error) {
 	list := []resourceLine{}
-	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		for _, k := range r.(*user.Role).Known(now, protocol.KindResource) {
-			p := k.Presence
-			list = append(list, resourceLine{k.ID, k.ID.Name(), p.Properties.Cores, p.Start, p.Min, p.Properties, p.Terms, k.Expires})
-		}
-		return protocol.Output{}
-	})
+	_, known, err := u.known(ctx, protocol.KindResource)
+	for _, k := range known {
+		p := k.Presence
+		list = append(list, resourceLine{k.ID, k.ID.Name(), p.Properties.Cores, p.Start, p.Min, p.Properties, p.Terms, k.Expires})
+	}
 	return list, err
+}
+
+// known are the agents of a kind that the user knows, and who it is itself. A daemon
+// that began just now has met nobody yet: then it waits until it has.
+func (u userAgent) known(ctx context.Context, kind protocol.Kind) (self protocol.AgentID, list []user.Known, err error) {
+	look := func(now time.Time, r agents.Role) protocol.Output {
+		self, list = r.(*user.Role).ID(), r.(*user.Role).Known(now, kind)
+		return protocol.Output{}
+	}
+	if err := u.runner.Do(ctx, look); err != nil || len(list) > 0 {
+		return self, list, err
+	}
+	join, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	if u.joined(join) != nil {
+		return self, nil, ctx.Err() // nobody is there, and that is the answer
+	}
+	err = u.runner.Do(ctx, look)
+	return self, list, err
 }
 
 // balance asks every bank that is known, or that the owner pays with.
 func (u userAgent) balance(ctx context.Context, _ struct{}) ([]message.Balance, error) {
-	var banks []protocol.AgentID
-	var self protocol.AgentID
-	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		self = r.(*user.Role).ID()
-		for _, k := range r.(*user.Role).Known(now, protocol.KindBank) {
-			banks = append(banks, k.ID)
-		}
-		return protocol.Output{}
-	})
+	self, banks, err := u.banks(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if len(banks) == 0 {
-		return nil, fail(exitUnreachable, "", "no bank is known")
 	}
 	list := []message.Balance{}
 	for _, bank := range banks {

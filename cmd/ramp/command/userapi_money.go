@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"ramp/agents"
-	"ramp/agents/user"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -45,15 +43,12 @@ type runwayLine struct {
 
 // banks are those that are known, and who asks them.
 func (u userAgent) banks(ctx context.Context) (self protocol.AgentID, banks []protocol.AgentID, err error) {
-	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		self = r.(*user.Role).ID()
-		for _, k := range r.(*user.Role).Known(now, protocol.KindBank) {
-			banks = append(banks, k.ID)
-		}
-		return protocol.Output{}
-	})
+	self, known, err := u.known(ctx, protocol.KindBank)
+	for _, k := range known {
+		banks = append(banks, k.ID)
+	}
 	if err == nil && len(banks) == 0 {
-		err = fail(exitUnreachable, "", "no bank is known")
+		err = fail(exitUnreachable, "'ramp doctor' looks closer", "no bank is known")
 	}
 	return self, banks, err
 }
