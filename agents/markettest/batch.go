@@ -53,6 +53,8 @@ func (b *Batch) answer(now time.Time, m protocol.Message) protocol.Message {
 		body = message.Released{ID: r.ID, OK: true}
 	case message.QueueQuery:
 		body = b.state(now)
+	case message.SlotQuery: // it does not know how a job has ended
+		body = message.SlotUsed{ID: r.ID, At: now, Status: protocol.JobStatus{State: protocol.JobWaiting}}
 	default:
 		panic(fmt.Sprintf("markettest: a batch system gets %s", m.Body.Kind()))
 	}

@@ -14,12 +14,21 @@ import (
 // that ends first is given to nobody.
 const maxKept = 1 << 12
 
-// keptContract is a settled contract whose slots are not over, as it was signed.
+// keptContract is a settled contract that its sellers may still need, as it was
+// signed.
 type keptContract struct {
 	id     protocol.ContractID
 	der    []byte
 	signed time.Time // as of then its certificates are valid
-	ends   time.Time
+	ends   time.Time // of its last slot; of one that is paid after the fact, when nobody can report it any more
+}
+
+// neededUntil is when a contract with slots that end so is needed by nobody.
+func neededUntil(mode protocol.Mode, ends time.Time) time.Time {
+	if mode == "" || mode == protocol.ModeOnReservation {
+		return ends
+	}
+	return ends.Add(protocol.ReportWithin)
 }
 
 // keep remembers a settled contract, for a seller that has lost it.
@@ -92,7 +101,7 @@ func (r *Role) keepSettled(now time.Time, p *purchase) {
 	v := p.coord.Bundle()
 	k := keptContract{id: v.ID, der: v.DER, signed: now}
 	for _, u := range v.Bundle.Units {
-		k.ends = later(k.ends, u.Slot.End)
+		k.ends = later(k.ends, neededUntil(v.Bundle.Mode, u.Slot.End))
 	}
 	r.keep(now, k)
 }
@@ -104,19 +113,19 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// noteEnds notes a settled purchase whose last slot is not over.
+// noteEnds notes a settled purchase whose contract may be needed.
 func noteEnds(ends map[string]keptContract, now time.Time, p message.Purchase) {
 	k := keptContract{id: p.Contract}
 	for _, u := range p.Units {
-		k.ends = later(k.ends, u.End)
+		k.ends = later(k.ends, neededUntil(p.Mode, u.End))
 	}
 	if k.ends.After(now) {
 		ends[p.ID] = k
 	}
 }
 
-// restoreKept remembers the contracts of the journal whose slots are not over;
-// ends has them by purchase.
+// restoreKept remembers the contracts of the journal that may be needed; ends has them
+// by purchase.
 func (r *Role) restoreKept(now time.Time, t protocol.Tables, ends map[string]keptContract) error {
 	if len(ends) == 0 {
 		return nil

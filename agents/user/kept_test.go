@@ -5,15 +5,23 @@ import (
 	"time"
 
 	"ramp/agents/markettest"
+	"ramp/agents/resource"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
 // A seller that has lost a contract gets it from its user, also after a restart,
-// until it is over; another seller gets nothing.
+// until it is over, or, if it is paid after the fact, cannot be reported any more;
+// another seller gets nothing.
 func TestAContractIsGivenToItsSellerAgain(t *testing.T) {
-	m, cast := open(t, 2, nil)
-	p := settle(t, m, 1, message.Options{})
+	t.Run("paid on reservation", func(t *testing.T) { givenAgain(t, protocol.ModeOnReservation, 0) })
+	t.Run("paid on completion", func(t *testing.T) { givenAgain(t, protocol.ModeOnCompletion, protocol.ReportWithin) })
+}
+
+// givenAgain wants a contract to be given for so long after the end of its slot.
+func givenAgain(t *testing.T, mode protocol.Mode, after time.Duration) {
+	m, cast := open(t, 2, func(_ string, cfg *resource.Config) { cfg.Modes = []protocol.Mode{mode} })
+	p := settle(t, m, 1, message.Options{Mode: mode})
 	seller := p.Units[0].Resource
 	other := markettest.Seller(1)
 	if other == seller {
@@ -47,7 +55,13 @@ func TestAContractIsGivenToItsSellerAgain(t *testing.T) {
 	m.Kill(markettest.User, time.Millisecond)
 	m.Run(time.Second)
 	ask(seller, protocol.QueryRef, seller+" bundle-copy")
-	m.Run(p.Units[0].End.Sub(m.Now()) + time.Second)
+	if after > 0 {
+		m.Run(p.Units[0].End.Add(after).Sub(m.Now()) - time.Minute)
+		m.Kill(markettest.User, time.Millisecond)
+		m.Run(time.Second)
+		ask(seller, protocol.QueryRef, seller+" bundle-copy")
+	}
+	m.Run(p.Units[0].End.Add(after).Sub(m.Now()) + time.Second)
 	m.Kill(markettest.User, time.Millisecond)
 	m.Run(time.Second)
 	ask(seller, protocol.QueryRef, seller+" refusal")
