@@ -5,14 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"ramp/protocol"
 )
@@ -42,11 +40,6 @@ type exchangeTry struct {
 // carried out.
 const maxTries = 3
 
-func stillThere(f *os.File, there os.FileInfo) bool {
-	here, err := f.Stat()
-	return err == nil && os.SameFile(here, there)
-}
-
 // maxNote bounds a note in bytes.
 const maxNote = 1 << 16
 
@@ -65,18 +58,14 @@ func noteExchange(dir string, q exchangeCall) (*exchangeNote, error) {
 	if err := os.MkdirAll(filepath.Join(dir, exchangesName), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, exchangesName, hex.EncodeToString(sum[:8])), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	f, err := lockNote(filepath.Join(dir, exchangesName, hex.EncodeToString(sum[:8])))
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if q.ID != "" {
-			return nil, errors.Join(fail(exitRefused, "", "another command carries exchange %s out", q.ID), f.Close())
-		}
-		return n, f.Close()
-	}
-	if there, err := os.Stat(f.Name()); err != nil || !stillThere(f, there) { // forgotten meanwhile
-		return nil, errors.Join(fail(exitRefused, "give it again", "another command has just given the same order"), f.Close())
+	case f == nil && q.ID != "":
+		return nil, fail(exitRefused, "", "another command carries exchange %s out", q.ID)
+	case f == nil:
+		return n, nil
 	}
 	n.file = f
 	n.read()
