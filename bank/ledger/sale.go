@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -182,12 +183,9 @@ func DecodeSoldBy(key string) (ends time.Time, entry uint64, err error) {
 
 // hash64 is FNV-1a.
 func hash64(s string) uint64 {
-	const basis, prime = 14695981039346656037, 1099511628211
-	h := uint64(basis)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * prime
-	}
-	return h
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s)) // it cannot fail
+	return h.Sum64()
 }
 
 func (l *Ledger) loadSoldFrom(_ string, value []byte) (err error) {

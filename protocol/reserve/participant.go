@@ -213,6 +213,7 @@ func (p *Participant) Receive(now time.Time, m protocol.Message) (protocol.Outpu
 		p.cancelUnit(t, m, body)
 	case message.Refusal:
 		p.notAnswered(m, body)
+		p.notGiven(t, m, body)
 		p.refused(t, m, body)
 	case message.SoldList:
 		p.soldList(t, m, body)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -125,9 +126,28 @@ func (p *Participant) readFound(_ string, value []byte, now time.Time) error {
 
 // askBundle asks the user of a contract for it.
 func (p *Participant) askBundle(t *turn, f *found) {
-	t.send(p.message(f.Sold.User, protocol.QueryRef, protocol.ProtocolRequest, f.Sold.Conversation, message.BundleQuery{Contract: f.Sold.Contract}))
+	m := p.message(f.Sold.User, protocol.QueryRef, protocol.ProtocolRequest, f.Sold.Conversation, message.BundleQuery{Contract: f.Sold.Contract})
+	m.ReplyWith = bundleTag + string(f.Sold.Contract)
+	t.send(m)
 	f.retryAt = t.now.Add(backOff(f.retries))
 	f.retries++
+}
+
+// bundleTag begins the reply-with of a question for a contract.
+const bundleTag = "bundle-"
+
+// notGiven takes that a user does not give a contract. Users keep contracts as long as
+// their sellers may need them: one of which all slots are over is needed by nobody.
+func (p *Participant) notGiven(t *turn, m protocol.Message, body message.Refusal) {
+	id, ok := strings.CutPrefix(m.InReplyTo, bundleTag)
+	f := p.found[protocol.ContractID(id)]
+	if !ok || f == nil || m.Sender != f.Sold.User || f.Sold.Ends.After(t.now) {
+		return
+	}
+	if slices.ContainsFunc(body.Reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeUnknown }) {
+		p.unbook(f)
+		p.dropFound(t, f)
+	}
 }
 
 // wakeFound asks users again, and forgets what is over.

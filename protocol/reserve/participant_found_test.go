@@ -31,6 +31,10 @@ func (w *world) lose(t *testing.T, cmd string, a args) (string, bool) {
 			return "nothing is waited for\n", true
 		}
 		return "waits for " + bank.Name() + ", which said " + why + "\n", true
+	case "not-given":
+		v := w.bundles[a["of"]]
+		return w.receive(t, args{"from": a.text("from", "ann"), "conv": v.Bundle.Conversation, "re": "bundle-" + string(v.ID)},
+			protocol.Refuse, message.Refused(protocol.Code(a.text("code", "unknown")), "not kept")), true
 	case "sold":
 		return w.sold(t, a), true
 	case "copy":
