@@ -52,6 +52,7 @@ type Faults struct {
 	QueueDown  Range `json:"queue_outages_per_day" yaml:"queue_outages_per_day"` // per batch system
 	QueueAway  Span  `json:"queue_away" yaml:"queue_away"`
 	Forgotten  Range `json:"queue_forgets_per_mille" yaml:"queue_forgets_per_mille"` // of what was granted, at an outage
+	Recalled   Range `json:"queue_recalls_per_mille" yaml:"queue_recalls_per_mille"` // of what was released, at an outage, if it fits
 	Short      Range `json:"queue_grants_short_per_mille" yaml:"queue_grants_short_per_mille"`
 	LocalJobs  Range `json:"local_jobs_per_day" yaml:"local_jobs_per_day"`         // per batch system
 	Overstated Range `json:"local_jobs_end_percent" yaml:"local_jobs_end_percent"` // of their wall time
@@ -85,7 +86,7 @@ func heavy() Faults {
 		FullDisk: Range{0, 6}, Full: Span{time.Second, time.Hour}, Write: Span{100 * time.Microsecond, 200 * time.Millisecond},
 		OffClock: Range{0, 20}, Offset: Span{-10 * time.Minute, 10 * time.Minute}, Drift: Range{-500, 500},
 		Slow: Span{time.Millisecond, 3 * time.Minute}, QueueDown: Range{0, 24}, QueueAway: Span{time.Minute, 2 * time.Hour},
-		Forgotten: Range{0, 500}, Short: Range{0, 50}, LocalJobs: Range{0, 200}, Overstated: Range{5, 150},
+		Forgotten: Range{0, 500}, Recalled: Range{0, 500}, Short: Range{0, 50}, LocalJobs: Range{0, 200}, Overstated: Range{5, 150},
 	}
 }
 
@@ -118,7 +119,8 @@ func (f Faults) Validate() error {
 		numbers("wrong_clocks_percent", f.OffClock, 0, 100), spans("clock_offset", f.Offset, -day, day), numbers("clock_drift_ppm", f.Drift, -100_000, 100_000),
 		numbers("rewinds_per_day", f.Rewinds, 0, 1e6),
 		spans("queue_answer", f.Slow, 0, time.Hour), numbers("queue_outages_per_day", f.QueueDown, 0, 1e4), spans("queue_away", f.QueueAway, 0, day),
-		numbers("queue_forgets_per_mille", f.Forgotten, 0, 1000), numbers("queue_grants_short_per_mille", f.Short, 0, 1000),
+		numbers("queue_forgets_per_mille", f.Forgotten, 0, 1000), numbers("queue_recalls_per_mille", f.Recalled, 0, 1000),
+		numbers("queue_grants_short_per_mille", f.Short, 0, 1000),
 		numbers("local_jobs_per_day", f.LocalJobs, 0, 1e5), numbers("local_jobs_end_percent", f.Overstated, 1, 1000),
 	} {
 		if c.name == "local_jobs_end_percent" && c.most == 0 {

@@ -34,6 +34,7 @@ type Participant struct {
 	contracts  map[protocol.ContractID]*deal
 	buyers     map[protocol.AgentID]*buyerHolds
 	strangers  map[string]protocol.Slot // reservations that an older journal must have made
+	swept      map[string]bool          // reservations of this life, freed and forgotten, until settled
 	began      time.Time                // this life
 	final      time.Time                // from then on nothing of an earlier life can be settled
 	inquiries  []*inquiry               // one for each bank; none: the journal is trusted

@@ -205,18 +205,18 @@ func (p *Participant) answeredBy(t *turn) {
 		}
 	}
 	p.restored = slices.DeleteFunc(p.restored, func(c *claim) bool { return p.claims[c.id] != c })
-	if p.settled() {
+	if p.certain() {
+		clear(p.swept)
 		p.releaseStrangers(t)
 	}
 }
 
-// releaseStrangers removes the reservations that nobody has a contract for. A
-// bank whose list lacks what it settled long ago cannot tell: then they stay until
-// their end.
+// certain reports whether what neither the journal nor the banks know is nobody's.
+// A bank whose list lacks what it settled long ago cannot tell.
+func (p *Participant) certain() bool { return p.settled() && !p.partial() }
+
+// releaseStrangers removes the reservations that nobody has a contract for.
 func (p *Participant) releaseStrangers(t *turn) {
-	if p.partial() {
-		return
-	}
 	ids := make([]string, 0, len(p.strangers))
 	for id := range p.strangers {
 		ids = append(ids, id)

@@ -16,6 +16,7 @@ const (
 	MaxClaims    = 1 << 16
 	MaxBuyers    = 1 << 15
 	maxStrangers = MaxClaims // reservations that a lost journal must have made
+	maxSwept     = 1 << 16   // freed reservations that are known again should the batch system bring them back
 )
 
 // maxCoreSeconds bounds BuyerCoreSeconds, so that sums stay in 63 bits.

@@ -26,6 +26,9 @@ func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
 			continue
 		}
 		there[r.ID] = covers(r.Slot, c.item.Slot) // one that is too small is as good as lost
+		if c.back() {
+			p.release(t, c)
+		}
 	}
 	for _, d := range slices.Clone(p.order) {
 		for _, c := range slices.Clone(d.claims) {
@@ -34,6 +37,12 @@ func (p *Participant) reconcile(t *turn, q message.QueueChanged) {
 			}
 		}
 	}
+}
+
+// back reports whether a claim that the batch system shows was freed before: it
+// forgot the release, as it may forget a grant.
+func (c *claim) back() bool {
+	return (c.state == ClaimFreed || c.state == ClaimCancelled || c.state == ClaimBroken) && !c.releasing
 }
 
 // missing reports whether a batch system as it was at an instant should have
@@ -48,7 +57,7 @@ func (c *claim) missing(at time.Time) bool {
 
 // unknown is a reservation with the seller's mark that its journal does not
 // have. Everything is saved before it is asked for, so the journal has forgotten
-// it, and it can go. But if it is newer than the journal, the journal was lost or
+// it, and it can go; the batch system may have brought it back. But if it is newer than the journal, the journal was lost or
 // restored, and a bank may have a contract for it: it is left alone, counted as
 // busy by the batch system itself, until the banks know of no contract for it that
 // could still come; if they are not asked, until its own end.
@@ -58,7 +67,7 @@ func (p *Participant) unknown(t *turn, r message.QueueReservation) {
 	switch {
 	case p.foundUnits[r.ID] != nil:
 		return // sold
-	case p.settled() && !p.partial(), !noted && ok && p.forgot(n):
+	case p.swept[r.ID], p.certain(), !noted && ok && p.forgot(n):
 		t.send(p.queue(message.Release{ID: r.ID}))
 		return
 	case noted || len(p.strangers) >= maxStrangers:

@@ -153,10 +153,20 @@ func (p *Participant) sweep(t *turn, d *deal) {
 		over := c.state == ClaimFreed && !c.releasing && !t.now.Before(c.holdUntil) && !c.named
 		if over {
 			delete(p.claims, c.id)
+			p.sweptAway(c.id)
 			t.touch(d)
 		}
 		return over
 	})
+}
+
+// sweptAway remembers that a reservation is of this life and was freed, until it
+// is certain that what the journal does not have is nobody's. Beyond the bound, such a
+// one is left alone until then.
+func (p *Participant) sweptAway(id string) {
+	if !p.cfg.TrustJournal && !p.certain() && len(p.swept) < maxSwept {
+		p.swept[id] = true
+	}
 }
 
 // putAwayAt is when nothing more can happen to a deal; zero if that is not known.

@@ -21,7 +21,7 @@ func NewParticipant(cfg ParticipantConfig, tables protocol.Tables, now time.Time
 	p := &Participant{
 		cfg: cfg, deals: map[dealKey]*deal{}, claims: map[string]*claim{},
 		contracts: map[protocol.ContractID]*deal{}, buyers: map[protocol.AgentID]*buyerHolds{},
-		strangers: map[string]protocol.Slot{}, found: map[protocol.ContractID]*found{}, foundUnits: map[string]*found{},
+		strangers: map[string]protocol.Slot{}, swept: map[string]bool{}, found: map[protocol.ContractID]*found{}, foundUnits: map[string]*found{},
 		began: now, final: now.Add(MaxHold + protocol.ClockSkew),
 	}
 	if err := p.restore(tables, now); err != nil {

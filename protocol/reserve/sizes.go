@@ -17,6 +17,7 @@ func (p *Participant) Sizes() []protocol.Size {
 		{Of: "units of one buyer not sold", N: holds, Most: p.cfg.BuyerHolds},
 		{Of: "reservations asked for by one buyer", N: asked, Most: p.cfg.BuyerReserves},
 		{Of: "reservations of a lost journal", N: len(p.strangers), Most: maxStrangers},
+		{Of: "freed reservations of this life", N: len(p.swept), Most: maxSwept},
 		{Of: "sold units that only a bank knows", N: len(p.foundUnits), Most: MaxClaims},
 	}
 }

@@ -13,13 +13,14 @@ import (
 // Cluster is a simulated batch system: so many cores, the jobs of local users,
 // and reservations. It is a queue.System in memory, and says the truth.
 type Cluster struct {
-	Cores  int
-	slots  map[string]protocol.Slot
-	jobs   []job
-	chance sim.Chance
-	next   time.Time     // when the next local job comes; zero: none comes
-	gap    time.Duration // mean time between local jobs; zero: none
-	ends   sim.Range     // of a job's run time, in percent of its wall time
+	Cores    int
+	slots    map[string]protocol.Slot
+	released map[string]protocol.Slot // that are not over yet
+	jobs     []job
+	chance   sim.Chance
+	next     time.Time     // when the next local job comes; zero: none comes
+	gap      time.Duration // mean time between local jobs; zero: none
+	ends     sim.Range     // of a job's run time, in percent of its wall time
 }
 
 // job is one of a local user's, as it runs.
@@ -31,7 +32,7 @@ type job struct {
 
 // NewCluster is an idle machine with perDay local jobs to come.
 func NewCluster(cores, perDay int, ends sim.Range, chance sim.Chance, now time.Time) *Cluster {
-	c := &Cluster{Cores: cores, slots: map[string]protocol.Slot{}, chance: chance, ends: ends}
+	c := &Cluster{Cores: cores, slots: map[string]protocol.Slot{}, released: map[string]protocol.Slot{}, chance: chance, ends: ends}
 	if perDay > 0 {
 		c.gap = 24 * time.Hour / time.Duration(perDay)
 		c.next = now.Add(chance.Waiting(c.gap))
@@ -44,6 +45,18 @@ func (c *Cluster) Slots() map[string]protocol.Slot { return c.slots }
 
 // Forget loses a reservation that was granted.
 func (c *Cluster) Forget(id string) { delete(c.slots, id) }
+
+// Released are the reservations that were freed and would not be over, by ID.
+func (c *Cluster) Released() map[string]protocol.Slot { return c.released }
+
+// Recall brings a freed reservation back, as a system does that died before the
+// release was on its disk, unless its cores are taken.
+func (c *Cluster) Recall(id string) {
+	if slot := c.released[id]; c.free(slot) >= slot.Cores {
+		c.slots[id] = slot
+		delete(c.released, id)
+	}
+}
 
 // free is the fewest cores that no reservation and no running job has at any
 // instant of a slot. It changes only where something starts.
@@ -81,6 +94,7 @@ func (c *Cluster) Reserve(_ time.Time, id string, slot protocol.Slot) (protocol.
 		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeBusy, Free: free, Unit: protocol.AllUnits}
 	}
 	c.slots[id] = slot
+	delete(c.released, id)
 	return slot, id, nil
 }
 
@@ -95,7 +109,10 @@ func (c *Cluster) Find(_ time.Time, id string) (protocol.Slot, string, *protocol
 
 // Release frees a reservation.
 func (c *Cluster) Release(_ time.Time, id string) *protocol.Reason {
-	delete(c.slots, id)
+	if slot, ok := c.slots[id]; ok {
+		c.released[id] = slot
+		delete(c.slots, id)
+	}
 	return nil
 }
 
@@ -123,12 +140,8 @@ func (c *Cluster) Advance(now time.Time) (changed bool, next time.Time) {
 	n := len(c.jobs)
 	c.jobs = slices.DeleteFunc(c.jobs, func(j job) bool { return !j.end.After(now) })
 	changed = len(c.jobs) != n
-	for id, s := range c.slots {
-		if !s.End.After(now) {
-			delete(c.slots, id)
-			changed = true
-		}
-	}
+	changed = drop(c.slots, now) || changed
+	drop(c.released, now)
 	for !c.next.IsZero() && !c.next.After(now) {
 		c.come(now)
 		c.next = c.next.Add(c.chance.Waiting(c.gap))
@@ -139,6 +152,13 @@ func (c *Cluster) Advance(now time.Time) (changed bool, next time.Time) {
 		next = protocol.Earlier(next, j.end)
 	}
 	return changed, next
+}
+
+// drop forgets the slots that are over.
+func drop(slots map[string]protocol.Slot, now time.Time) bool {
+	n := len(slots)
+	maps.DeleteFunc(slots, func(_ string, s protocol.Slot) bool { return !s.End.After(now) })
+	return len(slots) != n
 }
 
 // come starts a local user's job, on cores that nothing has for its wall time; if

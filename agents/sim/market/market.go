@@ -22,6 +22,7 @@ const (
 	streamSites  = 100
 	streamOrders = 101
 	streamQueues = 102
+	streamRecall = 103
 	streamBatch  = 1_000 // and one for each site above it
 	streamUser   = 1_000_000
 	streamRogue  = 2_000_000
@@ -215,30 +216,40 @@ func (m *Market) bankDoes(f func(b *bank.Role, now time.Time) (protocol.Output, 
 }
 
 // troubleQueues lets batch systems go away now and then, and forget what they
-// granted.
+// granted and what they released.
 func (m *Market) troubleQueues() {
 	c := sim.NewChance(m.cfg.Seed, streamQueues)
 	perDay, forgotten := c.In(m.cfg.Faults.QueueDown), c.In(m.cfg.Faults.Forgotten)
 	if perDay == 0 {
 		return
 	}
+	r := sim.NewChance(m.cfg.Seed, streamRecall)
+	recalled := r.In(m.cfg.Faults.Recalled)
 	for _, s := range m.sites {
-		m.troubleQueue(c, s, 24*time.Hour/time.Duration(perDay), forgotten)
+		m.troubleQueue(c, s, 24*time.Hour/time.Duration(perDay), func(k *Cluster) {
+			each(c, sorted(k.Slots()), forgotten, k.Forget)
+			each(r, sorted(k.Released()), recalled, k.Recall)
+		})
 	}
 }
 
-func (m *Market) troubleQueue(c sim.Chance, s *Site, gap time.Duration, forgotten int) {
+// each does something to so many IDs in a thousand.
+func each(c sim.Chance, ids []string, perMille int, do func(id string)) {
+	for _, id := range ids {
+		if c.Of(perMille) {
+			do(id)
+		}
+	}
+}
+
+func (m *Market) troubleQueue(c sim.Chance, s *Site, gap time.Duration, forget func(*Cluster)) {
 	m.World.After(c.Waiting(gap), func() {
 		if m.calm {
 			return
 		}
 		s.Batch.Away(s.Host.Now().Add(c.Skewed(m.cfg.Faults.QueueAway)))
-		for _, id := range sorted(s.Cluster.Slots()) {
-			if c.Of(forgotten) {
-				s.Cluster.Forget(id)
-			}
-		}
-		m.troubleQueue(c, s, gap, forgotten)
+		forget(s.Cluster)
+		m.troubleQueue(c, s, gap, forget)
 	})
 }
 
