@@ -61,7 +61,10 @@ func TestSlurmMarket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.trade(length)
+	m.meet()
+	ctx, cancel := context.WithTimeout(context.Background(), length)
+	defer cancel()
+	m.trade(ctx)
 	if os.Getenv("RAMP_SLURM_TIME") == "" {
 		m.outage()
 	}
@@ -216,12 +219,8 @@ func (m *slurmMarket) addUser(name string, host int) {
 	m.users = append(m.users, name)
 }
 
-// trade lets every user buy, one purchase after the other.
-func (m *slurmMarket) trade(length time.Duration) {
-	m.tb.Helper()
-	m.meet()
-	ctx, cancel := context.WithTimeout(context.Background(), length)
-	defer cancel()
+// trade lets every user buy, one purchase after the other, until it is told to stop.
+func (m *slurmMarket) trade(ctx context.Context) {
 	var wg sync.WaitGroup
 	for i, u := range m.users {
 		wg.Go(func() {
@@ -259,6 +258,12 @@ func (m *slurmMarket) buy(user string, n int, r *mathrand.Rand) {
 	m.note("", p.Units, p.VoteMS)
 }
 
+func (m *slurmMarket) purchases() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bought
+}
+
 func (m *slurmMarket) note(why string, units []message.PurchasedUnit, vote float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -271,8 +276,9 @@ func (m *slurmMarket) note(why string, units []message.PurchasedUnit, vote float
 	m.votes = append(m.votes, vote)
 }
 
-// outage takes the first cluster's slurmctld away, as a power cut would, and the bank
-// from everybody. Sales pause with a reason, no sold slot is lost, and sales go on by
+// outage takes the first cluster's slurmctld away, as a power cut would, while users
+// buy: it forgets what it granted and what it deleted last. And the bank is taken from
+// everybody. Sales pause with a reason, no sold slot is lost, and sales go on by
 // themselves.
 func (m *slurmMarket) outage() {
 	m.tb.Helper()
@@ -280,7 +286,15 @@ func (m *slurmMarket) outage() {
 	for i := range m.sites {
 		sold[i] = m.status(i).Slots.Sold
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	before := m.purchases()
+	wg.Go(func() { m.trade(ctx) })
+	check(m.tb, until(untilTime, func() (bool, error) { return m.purchases() > before+len(m.users), nil }))
 	check(m.tb, m.clusters[0].KillController())
+	cancel()
 	m.cut(true)
 	m.await("the first site pauses for its batch system", 0, func(s message.ResourceStatus) bool {
 		return s.Sales == message.SalesPaused && s.Queue.State == "down" && s.Why != ""
