@@ -75,7 +75,7 @@ func table() []layer {
 		{"agents/queue/command", impure, "protocol protocol/message agents/queue agents/queue/script", ""},
 		{"agents/queue/swf", impure, "protocol protocol/message agents/queue agents/workload", ""},
 		{"agents/journal", impure, "protocol", "go.etcd.io/bbolt"},
-		{"agents/stage", impure, "protocol protocol/message", ""},
+		{"agents/stage", impure, "protocol protocol/message", "lukechampine.com/blake3"},
 		{"agents/mesh", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/libp2p github.com/multiformats"},
 		{"agents/sim", impure, "protocol protocol/codec protocol/identity protocol/message agents", "github.com/cespare/xxhash"},
 		{"agents/sim/market", impure, "protocol protocol/auction protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql agents agents/bank agents/queue agents/resource agents/resource/launch agents/resource/pricing agents/sim agents/user bank/ledger", ""},

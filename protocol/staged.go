@@ -19,12 +19,14 @@ const (
 )
 
 // StagedFile is a file that travels with a job. Path is relative to where the job
-// runs, see CheckPath; SHA256 has 64 hex digits in lower case.
+// runs, see CheckPath; the hashes have 64 hex digits in lower case. Older
+// agents give no BLAKE3.
 type StagedFile struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	Exec   bool   `json:"exec,omitempty"` // it may be run
+	BLAKE3 string `json:"blake3,omitempty"` // of 32 bytes; empty if it was not announced
+	Exec   bool   `json:"exec,omitempty"`   // it may be run
 }
 
 // Validate names what is wrong with a staged file.
@@ -35,10 +37,24 @@ func (f StagedFile) Validate() error {
 	if f.Size < 0 || f.Size > MaxFileSize {
 		return fmt.Errorf("file %q of %d bytes: want 0..%d", clip(f.Path), f.Size, int64(MaxFileSize))
 	}
-	if len(f.SHA256) != 64 || strings.Trim(f.SHA256, "0123456789abcdef") != "" {
+	if !hexDigest(f.SHA256) {
 		return fmt.Errorf("file %q: SHA-256 %q: want 64 hex digits in lower case", clip(f.Path), clip(f.SHA256))
 	}
+	if f.BLAKE3 != "" && !hexDigest(f.BLAKE3) {
+		return fmt.Errorf("file %q: BLAKE3 %q: want 64 hex digits in lower case, or none", clip(f.Path), clip(f.BLAKE3))
+	}
 	return nil
+}
+
+func hexDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+
+// Same reports whether two descriptions are of the same file. One of them may be
+// of an agent that gives no BLAKE3.
+func (f StagedFile) Same(g StagedFile) bool {
+	if f.BLAKE3 == "" || g.BLAKE3 == "" {
+		f.BLAKE3, g.BLAKE3 = "", ""
+	}
+	return f == g
 }
 
 // CheckPath refuses every path but a relative one that stays below where it

@@ -69,3 +69,47 @@ func TestFilesThatCannotLieBesideEachOther(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestHashesOfFilesAreHexOfOneLength(t *testing.T) {
+	good := strings.Repeat("0a", 32)
+	for _, c := range []struct{ name, sha, blake, want string }{
+		{"both hashes", good, good, ""},
+		{"no BLAKE3, as older agents announce", good, "", ""},
+		{"no SHA-256", "", good, `SHA-256 ""`},
+		{"a short SHA-256", good[1:], good, "SHA-256"},
+		{"a short BLAKE3", good, good[1:], "BLAKE3"},
+		{"a BLAKE3 in upper case", good, strings.ToUpper(good), "BLAKE3"},
+		{"a BLAKE3 of 64 bytes", good, good + good, "BLAKE3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := protocol.StagedFile{Path: "a", SHA256: c.sha, BLAKE3: c.blake}.Validate()
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFilesAreTheSameIfAllThatBothGiveIs(t *testing.T) {
+	f := protocol.StagedFile{Path: "a", Size: 1, SHA256: "s", BLAKE3: "b", Exec: true}
+	for _, c := range []struct {
+		name string
+		bend func(g *protocol.StagedFile)
+		want bool
+	}{
+		{"nothing else", func(*protocol.StagedFile) {}, true},
+		{"one without BLAKE3", func(g *protocol.StagedFile) { g.BLAKE3 = "" }, true},
+		{"another BLAKE3", func(g *protocol.StagedFile) { g.BLAKE3 = "c" }, false},
+		{"another SHA-256", func(g *protocol.StagedFile) { g.SHA256 = "c" }, false},
+		{"another SHA-256, and no BLAKE3", func(g *protocol.StagedFile) { g.SHA256, g.BLAKE3 = "c", "" }, false},
+		{"another mode", func(g *protocol.StagedFile) { g.Exec = false }, false},
+		{"another path", func(g *protocol.StagedFile) { g.Path = "b" }, false},
+		{"another size", func(g *protocol.StagedFile) { g.Size = 2 }, false},
+	} {
+		g := f
+		c.bend(&g)
+		if f.Same(g) != c.want || g.Same(f) != c.want {
+			t.Errorf("%s: want %v both ways", c.name, c.want)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func TestInputsAreRefused(t *testing.T) {
 		want string
 	}{
 		{"that are others than announced", func(p *place, in *message.RunInput) {
-			in.File.SHA256 = strings.Repeat("0", 64)
+			in.File.SHA256, in.File.BLAKE3 = strings.Repeat("0", 64), strings.Repeat("0", 64)
 			p.grant.Inputs[0] = in.File
 		}, "it has changed since it was announced"},
 		{"that are longer than announced", func(p *place, in *message.RunInput) {

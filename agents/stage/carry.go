@@ -69,7 +69,7 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 		return err
 	}
 	to := filepath.FromSlash(f.Path)
-	if have, err := describe(dir, to); err == nil && have.SHA256 == f.SHA256 {
+	if there(dir, to, digestOf(f)) {
 		return nil
 	}
 	if err := dir.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -85,7 +85,7 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	case err != nil:
 		return err
 	case !whole:
-		return errors.Join(fmt.Errorf("%s: what came has another SHA-256 than was announced", f.Path), dir.Remove(half))
+		return errors.Join(fmt.Errorf("%s: what came has another %s than was announced", f.Path, digestOf(f).name), dir.Remove(half))
 	}
 	mode := os.FileMode(0o644)
 	if f.Exec {
@@ -108,18 +108,18 @@ func halfName(f protocol.StagedFile) string {
 // now. If what was there was spoilt, it begins anew, once.
 func fetch(s Stream, k Key, f protocol.StagedFile, file *os.File) (bool, error) {
 	for {
-		h := sha256.New()
-		have, err := io.Copy(h, io.LimitReader(file, f.Size))
+		d := digestOf(f)
+		have, err := readInto(d, io.LimitReader(file, f.Size))
 		if err != nil {
 			return false, err
 		}
 		if _, err := ask(s, request{Key: k, Do: "get", Path: f.Path, Offset: have}); err != nil {
 			return false, err
 		}
-		if err := receive(s, file, h, have, f.Size-have); err != nil {
+		if err := receive(s, file, d, have, f.Size-have); err != nil {
 			return false, err
 		}
-		if whole := hex.EncodeToString(h.Sum(nil)) == f.SHA256; whole || have == 0 {
+		if whole := d.right(); whole || have == 0 {
 			return whole, nil
 		}
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -131,15 +131,18 @@ func fetch(s Stream, k Key, f protocol.StagedFile, file *os.File) (bool, error) 
 	}
 }
 
-func describe(dir *os.Root, name string) (protocol.StagedFile, error) {
+// there reports whether a file is in a directory as it was announced.
+func there(dir *os.Root, name string, d digest) bool {
 	if info, err := dir.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return protocol.StagedFile{}, fmt.Errorf("%s is no plain file", name)
+		return false
 	}
 	f, err := dir.Open(name)
 	if err != nil {
-		return protocol.StagedFile{}, err
+		return false
 	}
-	return read(f, name)
+	defer f.Close() //nolint:errcheck // it is only read
+	_, err = readInto(d, f)
+	return err == nil && d.right()
 }
 
 // Describe reads what a file is, to announce it under a path.
@@ -148,10 +151,6 @@ func Describe(source, path string) (protocol.StagedFile, error) {
 	if err != nil {
 		return protocol.StagedFile{}, err
 	}
-	return read(f, path)
-}
-
-func read(f *os.File, path string) (protocol.StagedFile, error) {
 	defer f.Close() //nolint:errcheck // it is only read
 	info, err := f.Stat()
 	if err != nil {
@@ -160,10 +159,5 @@ func read(f *os.File, path string) (protocol.StagedFile, error) {
 	if !info.Mode().IsRegular() {
 		return protocol.StagedFile{}, fmt.Errorf("%s is no plain file", f.Name())
 	}
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	if err != nil {
-		return protocol.StagedFile{}, err
-	}
-	return protocol.StagedFile{Path: path, Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: info.Mode()&0o100 != 0}, nil
+	return describe(f, info, path)
 }

@@ -2,8 +2,6 @@ package stage
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -94,7 +92,7 @@ func (c *collecting) take(root *os.Root, p string, e fs.DirEntry) error {
 		}
 		return nil
 	}
-	if f == c.inputs[p] {
+	if f.Same(c.inputs[p]) {
 		return nil
 	}
 	c.size += f.Size
@@ -121,12 +119,11 @@ func (c *collecting) read(root *os.Root, p string) (protocol.StagedFile, error) 
 	if c.most > 0 && info.Size() > c.most { // not worth reading: it is refused
 		return protocol.StagedFile{Path: p, Size: info.Size()}, nil
 	}
-	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(file, info.Size()))
+	f, err := describe(io.LimitReader(file, info.Size()), info, p)
 	if err != nil {
 		return protocol.StagedFile{}, fmt.Errorf("%q: %w", p, err)
 	}
-	return protocol.StagedFile{Path: p, Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: info.Mode()&0o100 != 0}, nil
+	return f, nil
 }
 
 func (c *collecting) why() string {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 	"os"
@@ -158,7 +157,7 @@ func (d *Depot) take(job, path string) (free func(), err error) {
 type part struct {
 	name string
 	file *os.File
-	hash hash.Hash
+	hash digest
 	size int64
 }
 
@@ -166,12 +165,12 @@ type part struct {
 // is added to.
 func (d *Depot) openPart(job string, f protocol.StagedFile) (*part, error) {
 	sum := sha256.Sum256([]byte(f.Path))
-	p := &part{name: filepath.Join(d.dir(job), partDir, hex.EncodeToString(sum[:16])), hash: sha256.New()}
+	p := &part{name: filepath.Join(d.dir(job), partDir, hex.EncodeToString(sum[:16])), hash: digestOf(f)}
 	var err error
 	if p.file, err = os.OpenFile(p.name, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
-	p.size, err = io.Copy(p.hash, io.LimitReader(p.file, f.Size))
+	p.size, err = readInto(p.hash, io.LimitReader(p.file, f.Size))
 	if err != nil {
 		return nil, errors.Join(err, p.file.Close())
 	}
@@ -180,11 +179,11 @@ func (d *Depot) openPart(job string, f protocol.StagedFile) (*part, error) {
 
 // finish checks a file that has come whole, and puts it where the job runs.
 func (d *Depot) finish(job string, f protocol.StagedFile, p *part) error {
-	if got := hex.EncodeToString(p.hash.Sum(nil)); got != f.SHA256 {
+	if !p.hash.right() {
 		if err := os.Remove(p.name); err != nil {
 			return err
 		}
-		return refuse(protocol.CodeMismatch, "%q has another SHA-256 than was announced", clip(f.Path))
+		return refuse(protocol.CodeMismatch, "%q has another %s than was announced", clip(f.Path), p.hash.name)
 	}
 	mode := os.FileMode(0o600)
 	if f.Exec {

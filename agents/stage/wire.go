@@ -6,7 +6,7 @@
 // JSON. After the answer come the file's bytes as they are.
 //
 //	put  the next missing byte is answered; the rest of the file follows, and then
-//	     another answer, once the whole file is there and its SHA-256 is right
+//	     another answer, once the whole file is there and its hash is right
 //	get  the file's size is answered; its bytes from an offset on follow
 //	log  what a job prints follows in parts, until the job is over
 //

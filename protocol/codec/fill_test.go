@@ -98,7 +98,7 @@ func (f *filler) special(x any, field string) (any, bool) {
 	case message.LaunchStage:
 		return message.StageGathering, true
 	case string:
-		if field == "SHA256" {
+		if field == "SHA256" || field == "BLAKE3" {
 			return fmt.Sprintf("%064x", f.next()), true
 		}
 		if field == "Currency" || field == "From" || field == "To" {

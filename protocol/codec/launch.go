@@ -100,7 +100,7 @@ func (r *reader) argument(b []byte) string {
 func stagedToWire(files []protocol.StagedFile) []*wire.StagedFile {
 	list := make([]*wire.StagedFile, len(files))
 	for i, f := range files {
-		list[i] = &wire.StagedFile{Path: f.Path, Size: f.Size, Sha256: f.SHA256, Exec: f.Exec}
+		list[i] = &wire.StagedFile{Path: f.Path, Size: f.Size, Sha256: f.SHA256, Blake3: f.BLAKE3, Exec: f.Exec}
 	}
 	return list
 }
@@ -108,7 +108,7 @@ func stagedToWire(files []protocol.StagedFile) []*wire.StagedFile {
 // staged reads a list of files, each path once and none of them below another.
 func (r *reader) staged(field string, w []*wire.StagedFile) []protocol.StagedFile {
 	files := list(r, field, w, protocol.MaxStaged, func(w *wire.StagedFile) protocol.StagedFile {
-		f := protocol.StagedFile{Path: w.GetPath(), Size: w.GetSize(), SHA256: w.GetSha256(), Exec: w.GetExec()}
+		f := protocol.StagedFile{Path: w.GetPath(), Size: w.GetSize(), SHA256: w.GetSha256(), BLAKE3: w.GetBlake3(), Exec: w.GetExec()}
 		if err := f.Validate(); err != nil {
 			r.malformed("%w", err)
 		}

@@ -3711,6 +3711,7 @@ type StagedFile struct {
 	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	Exec          bool                   `protobuf:"varint,4,opt,name=exec,proto3" json:"exec,omitempty"`
+	Blake3        string                 `protobuf:"bytes,5,opt,name=blake3,proto3" json:"blake3,omitempty"` // empty: not given
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3771,6 +3772,13 @@ func (x *StagedFile) GetExec() bool {
 		return x.Exec
 	}
 	return false
+}
+
+func (x *StagedFile) GetBlake3() string {
+	if x != nil {
+		return x.Blake3
+	}
+	return ""
 }
 
 type Param struct {
@@ -4599,13 +4607,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x05quote\x18\x01 \x01(\fR\x05quote\"?\n" +
 	"\vReadmission\x12\x18\n" +
 	"\areceipt\x18\x01 \x01(\fR\areceipt\x12\x16\n" +
-	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"`\n" +
+	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"x\n" +
 	"\n" +
 	"StagedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x12\n" +
-	"\x04exec\x18\x04 \x01(\bR\x04exec\"1\n" +
+	"\x04exec\x18\x04 \x01(\bR\x04exec\x12\x16\n" +
+	"\x06blake3\x18\x05 \x01(\tR\x06blake3\"1\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\"\xfb\x01\n" +
