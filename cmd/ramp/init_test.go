@@ -35,14 +35,14 @@ func killed(t *testing.T, args ...string) int {
 	patience := 3 * time.Millisecond
 	for n := 0; patience < time.Minute; n++ {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		err := exec.CommandContext(ctx, "ramp", args...).Run() // SIGKILL when the time is over
+		words, err := exec.CommandContext(ctx, "ramp", args...).CombinedOutput() // SIGKILL when the time is over
 		over := ctx.Err() != nil
 		cancel()
 		if err == nil {
 			return n
 		}
 		if !over {
-			t.Fatalf("ramp %v after %d kills: %v", args, n, err)
+			t.Fatalf("ramp %v after %d kills: %v\n%s", args, n, err, words)
 		}
 		patience += patience/6 + 1
 	}
