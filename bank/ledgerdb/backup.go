@@ -30,7 +30,10 @@ func (db *DB) Since(t time.Time) (n uint64, err error) {
 // Backup copies the ledger, as it is at one moment, to a new file, and says how
 // many entries it has; appends go on meanwhile. The file is whole, and on the
 // disk, or not there. One that is there already is left alone, with fs.ErrExist.
+// One copy is made at a time.
 func (db *DB) Backup(path string) (entries uint64, err error) {
+	db.copying.Lock() // two copies to one path would write the same file
+	defer db.copying.Unlock()
 	if _, err := os.Lstat(path); err == nil {
 		return 0, fmt.Errorf("backup %s: %w", path, fs.ErrExist)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +104,32 @@ func TestBackupNeverOverwrites(t *testing.T) {
 	}
 	if _, err := d.db.Backup(filepath.Join(dir, "no", "copy")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("backup to nowhere: %v", err)
+	}
+}
+
+// Who orders a backup, is killed and orders it again may have two of them made at once.
+func TestBackupsToOnePathAtOnceAreOneBackup(t *testing.T) {
+	s, dir := newSigner(t), t.TempDir()
+	d := signedBank(t, s, filepath.Join(dir, "ledger.db"), 50)
+	for round := range 10 {
+		path := filepath.Join(dir, string('a'+rune(round)))
+		var wg sync.WaitGroup
+		var made atomic.Int32
+		for range 4 {
+			wg.Go(func() {
+				switch _, err := d.db.Backup(path); {
+				case err == nil:
+					made.Add(1)
+				case !errors.Is(err, fs.ErrExist):
+					t.Errorf("one of several: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if made.Load() != 1 {
+			t.Errorf("%d backups were made of one file", made.Load())
+		}
+		sound(t, path, s)
 	}
 }
 

@@ -68,6 +68,8 @@ type DB struct {
 	ship    Ship
 	shipped bool // the transaction that runs
 
+	copying sync.Mutex // one Backup at a time
+
 	log atomic.Pointer[logbook] // as of the last transaction
 }
 
