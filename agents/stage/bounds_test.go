@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"ramp/agents/stage"
@@ -235,6 +236,23 @@ func TestWhatIsFetchedStaysWhereItBelongs(t *testing.T) {
 			t.Fatalf("error %v", err)
 		}
 		onlyIn(t, out)
+	})
+	t.Run("fetched twice at once, as after a kill, it is there", func(t *testing.T) {
+		content := strings.Repeat("x", 300_000)
+		p, out := newPlace(t), t.TempDir()
+		p.leave("a", content)
+		p.grant.Outputs = []protocol.StagedFile{fileOf("a", content)}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if err := p.get(fileOf("a", content), out); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		same(t, filepath.Join(out, "a"), []byte(content))
+		onlyIn(t, out, "a")
 	})
 	t.Run("what is there is not fetched again, and another is replaced", func(t *testing.T) {
 		p, out := newPlace(t), t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -76,11 +77,14 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 		return err
 	}
 	half := filepath.Join(filepath.Dir(to), halfName(f))
-	file, err := dir.OpenFile(half, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
+	file, err := openHalf(dir, half)
 	if err != nil {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was synced, or is not whole
+	if there(dir, to, digestOf(f)) {
+		return dir.Remove(half) // another fetch was faster
+	}
 	switch whole, err := fetch(s, k, f, file); {
 	case err != nil:
 		return err
@@ -95,6 +99,31 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 		return err
 	}
 	return dir.Rename(half, to)
+}
+
+// openHalf opens the file that is not whole yet. Fetched twice at once, as after a
+// kill, one fetch waits for the other: it opens anew what the other has renamed.
+func openHalf(dir *os.Root, half string) (*os.File, error) {
+	for {
+		f, err := dir.OpenFile(half, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		mine, err := f.Stat()
+		named, e := dir.Lstat(half)
+		if err == nil && e == nil && os.SameFile(mine, named) {
+			return f, nil
+		}
+		if e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // halfName is where a file is written until it is whole: beside it, and apart from
