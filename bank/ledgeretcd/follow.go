@@ -26,6 +26,9 @@ func (s *Store) becomeFollower(ctx context.Context) error {
 			s.lead = l
 			return nil
 		}
+		if ctx.Err() != nil && !deaf && told != "" {
+			return fmt.Errorf("%w: %s", ErrLed, told) // the time ended while it was asked once more
+		}
 		deaf = err != nil
 		if leader != told && !deaf {
 			s.cfg.Log.Info("following", "leader", leader, "entries", s.next-1)
