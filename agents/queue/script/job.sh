@@ -6,7 +6,7 @@ umask 077
 dir=$1 end=$2 size=$3 memory=$4
 shift 4
 run=$dir/run
-me=${SLURM_JOB_ID:-${PBS_JOBID:-$$-$(date +%s%N)}}#${SLURM_RESTART_COUNT:-0}
+me=${SLURM_JOB_ID:-${PBS_JOBID:-$$-$(date +%s%N)}}#${SLURM_RESTART_COUNT:-0}.$$
 pid='' asked=0
 trap 'asked=1; : >"$run/asked"; [ -z "$pid" ] || kill -TERM "$pid"' TERM
 

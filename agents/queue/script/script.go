@@ -13,11 +13,16 @@ package script
 
 import (
 	_ "embed" // the script
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -42,6 +47,9 @@ func control(job message.Job, name string) string { return filepath.Join(job.Dir
 // Path is the script of a job.
 func Path(job message.Job) string { return control(job, scriptFile) }
 
+// Text is the script, for a batch system that runs it from elsewhere.
+func Text() []byte { return slices.Clone(text) }
+
 // Args are the arguments of a job's script.
 func Args(job message.Job) []string {
 	return append([]string{job.Dir, fmt.Sprint(job.Slot.End.UnixMilli()), fmt.Sprint(blocks(job.FileSize)), fmt.Sprint(kib(job.Memory))}, job.Argv...)
@@ -50,6 +58,26 @@ func Args(job message.Job) []string {
 // Unwanted writes down that the owner of a job wants it to end, before it is ended.
 func Unwanted(now time.Time, job message.Job) error {
 	return queue.WriteFile(control(job, killFile), now.UTC())
+}
+
+// forestalled is who began a job that its owner killed first.
+const forestalled = "killed"
+
+// Forestall keeps a job from ever beginning, if it has not begun: then it counts as
+// killed, and is written down as that. False: it has begun.
+func Forestall(now time.Time, job message.Job) (bool, error) {
+	err := os.Symlink(forestalled+"#", filepath.Join(job.Dir, runDir, begunLink))
+	if errors.Is(err, fs.ErrExist) {
+		by, _ := BegunBy(job)
+		if by != forestalled {
+			return false, nil
+		}
+		err = nil // it was done before, and perhaps not written down
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, queue.WriteFile(control(job, stateFile), protocol.JobStatus{State: protocol.JobKilled, Ended: now.UTC()})
 }
 
 // blocks and kib are sizes as limits of a shell count them, rounded up.

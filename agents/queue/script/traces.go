@@ -70,6 +70,23 @@ func BegunBy(job message.Job) (string, bool) {
 	return id, true
 }
 
+// Start is how a job began.
+type Start struct {
+	By   string // as the batch system numbers its jobs
+	At   time.Time
+	Over bool // it has said how it ended
+}
+
+// Started tells how a job began; false: it has not.
+func Started(job message.Job) (Start, bool) {
+	by, ok := BegunBy(job)
+	t, err := read(job)
+	if !ok || err != nil || !t.begun {
+		return Start{}, false
+	}
+	return Start{By: by, At: t.began, Over: t.done}, true
+}
+
 // maxExit bounds what is read of a file of a job, in bytes.
 const maxExit = 1 << 10
 

@@ -116,7 +116,7 @@ func (b *batch) endSlots(now time.Time) {
 		if end.After(now) {
 			continue
 		}
-		if err := b.cancel(name); err != nil {
+		if err := b.cancelSlot(name); err != nil {
 			b.log.Warn("slurm: the jobs of a slot that is over cannot be cancelled now", "reservation", name, "err", err)
 			b.ends[name] = now.Add(b.cfg.Poll)
 			continue
@@ -125,6 +125,15 @@ func (b *batch) endSlots(now time.Time) {
 		delete(b.ending, name)
 		b.usable = false
 	}
+}
+
+// cancelSlot ends what runs in a slot that is over.
+func (b *batch) cancelSlot(name string) error {
+	if b.cfg.Hold == HoldReservation {
+		return b.cancel(name)
+	}
+	_, err := b.slow.run("scancel", "--quiet", "--name="+name)
+	return err
 }
 
 // dropLate cancels placeholders that do not run though their slot has begun, or

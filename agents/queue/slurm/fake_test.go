@@ -15,7 +15,8 @@ import (
 )
 
 // The stand-ins for Slurm's commands keep reservations and jobs as files in a
-// directory, $S, and really run the jobs.
+// directory, $S, and really run the jobs. A job without a reservation is a
+// placeholder: it begins at the second that its comment tells.
 var standIns = map[string]string{
 	"scontrol": `
 case "$1 $2" in
@@ -33,7 +34,10 @@ case "$1 $2" in
 *) echo "Access/permission denied" >&2; exit 1;;
 esac`,
 	"squeue": `
-[ "$1" != --json ] || { echo '{"meta":{},"errors":[],"jobs":[]}'; exit; }
+case "$*" in
+--json) echo '{"meta":{},"errors":[],"jobs":['"$(cat "$S"/jobs/*/json 2>/dev/null | paste -sd,)"']}'; exit;;
+*--steps*) exit;;
+esac
 echo "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|"
 case $2 in --name=*) names=,${2#*=},;; *) echo "squeue: no names" >&2; exit 1;; esac
 cat "$S"/jobs/*/record 2>/dev/null | while IFS= read -r line; do
@@ -43,16 +47,22 @@ done`,
 while :; do case $1 in
 	--job-name=*) name=${1#*=};; --comment=*) comment=${1#*=};; --reservation=*) resv=${1#*=};; --*) ;; *) break;;
 esac; shift; done
-[ -e "$S/resv/$resv" ] || { echo "sbatch: error: Batch job submission failed: Requested reservation is invalid" >&2; exit 1; }
+[ -z "$resv" ] || [ -e "$S/resv/$resv" ] || { echo "sbatch: error: Batch job submission failed: Requested reservation is invalid" >&2; exit 1; }
 id=1
 until mkdir "$S/jobs/$id" 2>/dev/null; do id=$((id + 1)); done
 echo "$resv" >"$S/jobs/$id/resv"
 tell() { # STATE START END WAIT SECONDS
 	echo "$name|$comment|$id|$1|$2|$3|$4|0:$5|" >"$S/jobs/$id/new" && mv "$S/jobs/$id/new" "$S/jobs/$id/record"
+	[ -z "$resv" ] || return 0
+	echo '{"job_id":'$id',"name":"'$name'","comment":"'"$comment"'","partition":"batch","job_state":"'$1'","user_name":"'$(id -un)'","cpus":'${comment##* }',"nodes":"node1","time_limit":60,"submit_time":'$now'}' >"$S/jobs/$id/new"
+	mv "$S/jobs/$id/new" "$S/jobs/$id/json"
 }
+now=$(date +%s) wait=0
+[ -n "$resv" ] || { begin=${comment#slot }; wait=$((${begin%% *} - now)); }
 stamp() { date -u +%FT%T; }
 tell PENDING N/A N/A 0 0
 (
+	[ $wait -le 0 ] || sleep $wait
 	from=$(date +%s) start=$(stamp)
 	SLURM_JOB_ID=$id /bin/sh "$@" </dev/null >/dev/null 2>&1 &
 	echo $! >"$S/jobs/$id/pid"
@@ -66,6 +76,9 @@ echo $id`,
 	"scancel": `
 for a; do case $a in
 	--reservation=*) resv=${a#*=};;
+	--name=*) for j in $(grep -ls "^${a#*=}|" "$S"/jobs/*/record); do
+		j=${j%/record}; touch "$j/cancelled"; kill -TERM "$(cat "$j/pid")" 2>/dev/null
+	done;;
 	[0-9]*) touch "$S/jobs/$a/cancelled"; kill -TERM "$(cat "$S/jobs/$a/pid")" 2>/dev/null;;
 esac; done
 for j in "$S"/jobs/*; do
@@ -92,13 +105,17 @@ func fakeSlurm(tb testing.TB, state string) string {
 	return bin
 }
 
+func fakeConfig(bin string) slurm.Config {
+	return slurm.Config{
+		Agent: queuetest.Agent, Partition: "batch", Bin: bin, Poll: 200 * time.Millisecond, PollMost: time.Second,
+		Now: time.Now, Slog: slog.New(slog.DiscardHandler),
+	}
+}
+
 // openFake makes a driver whose Slurm is stood for by the commands in a directory.
 func openFake(tb testing.TB, bin string) queue.Driver {
 	tb.Helper()
-	d, err := slurm.Open(slurm.Config{
-		Agent: queuetest.Agent, Partition: "batch", Bin: bin, Poll: 200 * time.Millisecond, PollMost: time.Second,
-		Now: time.Now, Slog: slog.New(slog.DiscardHandler),
-	})
+	d, err := slurm.Open(fakeConfig(bin))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -108,6 +125,18 @@ func openFake(tb testing.TB, bin string) queue.Driver {
 func TestJobsOfStandIns(t *testing.T) {
 	queuetest.RunJobs(t, func(tb testing.TB, dir string) queue.Driver {
 		return openFake(tb, fakeSlurm(tb, dir))
+	}, queuetest.Apart, queuetest.PlainSignals)
+}
+
+func TestJobsOfStandInsInPlaceholders(t *testing.T) {
+	queuetest.RunJobs(t, func(tb testing.TB, dir string) queue.Driver {
+		cfg := fakeConfig(fakeSlurm(tb, dir))
+		cfg.Hold, cfg.Jobs = slurm.HoldJob, filepath.Join(dir, "files")
+		d, err := slurm.Open(cfg)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return d
 	}, queuetest.Apart, queuetest.PlainSignals)
 }
 

@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -10,8 +11,9 @@ import (
 	"ramp/protocol"
 )
 
-// placeholderText is what a placeholder runs: nothing, until its slot is over.
-const placeholderText = "#!/bin/sh\nexec sleep 31536000\n"
+// idle is what a placeholder runs where no programs are run: nothing, until its
+// slot is over.
+const idle = "#!/bin/sh\nexec sleep 31536000\n"
 
 // placehold submits a job that waits for the slot's start. Slurm promises it
 // nothing, so the cores are counted here: what runs and what is held leaves room.
@@ -29,7 +31,7 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 	if v.free(slot) < slot.Cores {
 		return protocol.Slot{}, "", busy(v, slot)
 	}
-	if err := b.submitPlaceholder(id, slot, v.threads); err != nil {
+	if err := b.submitPlaceholder(now, id, slot, v.threads); err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
 	got, name, why := b.Find(now, id)
@@ -39,12 +41,28 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 	return got, name, why
 }
 
-func (b *batch) submitPlaceholder(id string, slot protocol.Slot, threads int64) error {
-	minutes := int((slot.Wall() + time.Minute - 1) / time.Minute)
-	_, err := b.slow.feed([]byte(placeholderText), "sbatch", "--parsable", "--quiet",
-		"--job-name="+b.mark.Name(id), "--comment="+slotComment(slot), "--partition="+b.cfg.Partition,
-		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*threads), fmt.Sprintf("--time=%d", minutes),
-		"--begin="+slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/", "--export=NONE")
+// submitPlaceholder has a placeholder wait for its slot's start. Of the environment it
+// is given what Slurm's commands need on the nodes.
+func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, threads int64) error {
+	left := slot.Wall()
+	if now.After(slot.Start) {
+		left = slot.End.Sub(now)
+	}
+	args := []string{
+		"--parsable", "--quiet", "--job-name=" + b.mark.Name(id), "--comment=" + slotComment(slot), "--partition=" + b.cfg.Partition,
+		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*threads), fmt.Sprintf("--time=%d", max((left+time.Minute-1)/time.Minute, 1)),
+		"--begin=" + slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/",
+	}
+	if b.cfg.Jobs == "" {
+		_, err := b.slow.feed([]byte(idle), "sbatch", append(args, "--export=NONE")...)
+		return err
+	}
+	d := b.desk(id)
+	b.clearDesks()
+	if err := d.lay(); err != nil {
+		return err
+	}
+	_, err := b.slow.run("sbatch", append(args, "--export=PATH,SLURM_CONF", d.path(holdFile), string(d), fmt.Sprint(slot.End.UnixMilli()))...)
 	return err
 }
 
@@ -66,6 +84,12 @@ func (b *batch) unplacehold(now time.Time, id string) *protocol.Reason {
 		return queue.Unavailable(err)
 	}
 	delete(b.ends, b.mark.Name(id))
+	if b.cfg.Jobs == "" {
+		return nil
+	}
+	if err := os.RemoveAll(string(b.desk(id))); err != nil {
+		b.log.Warn("slurm: what a placeholder was told cannot be removed", "slot", id, "err", err)
+	}
 	return nil
 }
 

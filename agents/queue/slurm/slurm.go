@@ -25,7 +25,8 @@
 //     list is read as a whole or not at all.
 //
 // Where the agent's account may not reserve, a job that waits for the slot's
-// start holds it (HoldJob): weaker, since Slurm then promises nothing.
+// start holds it (HoldJob): weaker, since Slurm then promises nothing. Programs run
+// inside that job then, as its account (hold.sh).
 package slurm
 
 import (
@@ -56,6 +57,7 @@ type Config struct {
 	Partition string
 	Users     []string // who may run in what is reserved; none: the account of the agent
 	Hold      Hold     // empty: HoldReservation
+	Jobs      string   // directory of the jobs' files, which the nodes see; empty: placeholders run no programs
 	Conf      string   // path of slurm.conf; empty: SLURM_CONF, or Slurm's own default
 	Bin       string   // directory of Slurm's commands; empty: as PATH says
 	Prefix    []string // before every command, such as sudo -n -u slurm
@@ -74,7 +76,8 @@ const (
 	// Late is how long after its time a job may still have its cores (Slurm looks
 	// at limits every 30 s).
 	Late = 30 * time.Second
-	// startGrace is how long after its start a placeholder may still wait.
+	// startGrace is how long after its start, or after it was submitted, a placeholder
+	// may still wait.
 	startGrace = time.Minute
 	// maxOutput bounds what a command prints, in bytes: about 36,000 jobs of 22.05.
 	maxOutput = 128 << 20
@@ -140,7 +143,11 @@ type cluster struct {
 // newCluster gives the commands an environment that nothing else changes: times
 // are UTC, and no variable alters what they print.
 func newCluster(c Config) cluster {
-	env := []string{"PATH=" + os.Getenv("PATH"), "TZ=UTC", "LC_ALL=C", "SLURM_TIME_FORMAT=standard"}
+	path := os.Getenv("PATH")
+	if c.Bin != "" {
+		path = c.Bin + ":" + path
+	}
+	env := []string{"PATH=" + path, "TZ=UTC", "LC_ALL=C", "SLURM_TIME_FORMAT=standard"}
 	if conf := orString(c.Conf, os.Getenv("SLURM_CONF")); conf != "" {
 		env = append(env, "SLURM_CONF="+conf)
 	}

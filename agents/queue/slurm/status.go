@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"ramp/agents/queue"
@@ -28,7 +29,7 @@ func (b *batch) ask(now time.Time) script.Ask {
 func (b *batch) stands(now time.Time, jobs []message.Job) (map[string]script.Stand, error) {
 	names := make([]string, len(jobs))
 	for i, job := range jobs {
-		names[i] = b.mark.Name(job.ID)
+		names[i] = b.recordName(job)
 	}
 	all, err := b.slow.records(names)
 	if err != nil {
@@ -36,7 +37,14 @@ func (b *batch) stands(now time.Time, jobs []message.Job) (map[string]script.Sta
 	}
 	stands := map[string]script.Stand{}
 	for i, job := range jobs {
-		if r, ok := theOne(job, all[names[i]]); ok {
+		r, ok := b.theOne(job, all[names[i]])
+		switch {
+		case !ok:
+		case b.cfg.Hold == HoldJob:
+			if s, ok := b.inSlot(now, job, r); ok {
+				stands[job.ID] = s
+			}
+		default:
 			stands[job.ID] = r.stand()
 			b.dropWaiting(now, job, r)
 		}
@@ -54,10 +62,23 @@ func (b *batch) dropWaiting(now time.Time, job message.Job, r record) {
 	}
 }
 
-// theOne is the record of a job: that of which the script says that it began, else
-// one that may still begin, else the last.
-func theOne(job message.Job, list []record) (record, bool) {
-	list = slices.DeleteFunc(slices.Clone(list), func(r record) bool { return r.comment != jobComment(job) })
+// recordName is what Slurm calls the job that a program runs in: its own, or the
+// placeholder of its slot.
+func (b *batch) recordName(job message.Job) string {
+	if b.cfg.Hold == HoldJob {
+		return b.mark.Name(job.Reservation)
+	}
+	return b.mark.Name(job.ID)
+}
+
+// theOne is the record of a job: that of which the script says that it began it, else
+// one that may still begin it, else the last.
+func (b *batch) theOne(job message.Job, list []record) (record, bool) {
+	of := func(r record) bool { return r.comment == jobComment(job) }
+	if b.cfg.Hold == HoldJob {
+		of = func(r record) bool { return strings.HasPrefix(r.comment, slotWord) }
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(r record) bool { return !of(r) })
 	if len(list) == 0 {
 		return record{}, false
 	}

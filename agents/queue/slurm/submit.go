@@ -23,8 +23,8 @@ const (
 // begun, is left as it is; should Slurm have taken it and not said so, the script
 // makes sure that it begins once.
 func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
-	if why := b.cannotRun(job); why != nil {
-		return why
+	if b.cfg.Hold == HoldJob {
+		return b.order(now, job)
 	}
 	who, known, why := b.jobs.Prepare(now, job, b.ask(now))
 	if known || why != nil {
@@ -32,13 +32,6 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	}
 	if err := b.sbatch(now, job, who); err != nil {
 		return b.notSubmitted(job, err)
-	}
-	return nil
-}
-
-func (b *batch) cannotRun(job message.Job) *protocol.Reason {
-	if b.cfg.Hold == HoldJob {
-		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "slots that are held by placeholder jobs run no programs: the site needs reservations for that"}
 	}
 	return nil
 }
@@ -107,16 +100,19 @@ func (b *batch) notSubmitted(job message.Job, err error) *protocol.Reason {
 
 // Signal suspends, resumes or kills a job.
 func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *protocol.Reason {
-	all, err := b.slow.records([]string{b.mark.Name(job.ID)})
+	name := b.recordName(job)
+	all, err := b.slow.records([]string{name})
 	if err != nil {
 		return queue.Unavailable(err)
 	}
 	b.jobs.Soon()
-	r, ok := theOne(job, all[b.mark.Name(job.ID)])
+	r, ok := b.theOne(job, all[name])
 	if !ok || r.over() {
 		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job does not run"}
 	}
 	switch {
+	case b.cfg.Hold == HoldJob:
+		err = b.signalInSlot(now, job, r, verb)
 	case verb == message.SignalKill:
 		err = b.kill(now, job, r)
 	case verb == message.SignalSuspend && r.is("RUNNING"):

@@ -34,8 +34,10 @@ type held struct {
 	id   string // if it bears the agent's mark
 	mine bool
 	slot protocol.Slot
-	job  int64 // the placeholder's number; 0: a true reservation
-	runs bool  // the placeholder has its cores
+	job  int64     // the placeholder's number; 0: a true reservation
+	runs bool      // the placeholder has its cores
+	user string    // whose the placeholder is
+	due  time.Time // when the placeholder should run at the latest
 }
 
 // assemble makes a view of what was read.
@@ -147,17 +149,24 @@ func placeholder(mark queue.Mark, j job) (held, bool) {
 	if err1 != nil || err2 != nil || err3 != nil || slot.Validate() != nil {
 		return held{}, false
 	}
-	return held{name: j.Name, id: id, mine: true, slot: slot, job: j.ID, runs: j.occupies()}, true
+	due := slot.Start
+	if t := j.Submit.instant(); t.After(due) {
+		due = t // it was lost, and made again in its slot
+	}
+	return held{name: j.Name, id: id, mine: true, slot: slot, job: j.ID, runs: j.occupies(), user: j.User, due: due.Add(startGrace)}, true
 }
+
+// slotWord begins the comment of a placeholder.
+const slotWord = "slot "
 
 // slotComment is how a placeholder remembers its slot to the second.
 func slotComment(s protocol.Slot) string {
-	return fmt.Sprintf("slot %d %d %d", s.Start.Unix(), s.End.Unix(), s.Cores)
+	return fmt.Sprintf(slotWord+"%d %d %d", s.Start.Unix(), s.End.Unix(), s.Cores)
 }
 
 // placehold takes a placeholder. One that should run and does not holds nothing.
 func (v *view) placehold(h held) {
-	if !h.slot.End.After(v.at) || !h.runs && v.at.After(h.slot.Start.Add(startGrace)) {
+	if !h.slot.End.After(v.at) || !h.runs && v.at.After(h.due) {
 		v.late = append(v.late, h)
 		return
 	}
