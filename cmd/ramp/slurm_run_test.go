@@ -30,6 +30,7 @@ func TestSlurmRuns(t *testing.T) {
 	t.Run("files, account and exit code", m.filesAndCode)
 	t.Run("two units run together", m.twoUnits)
 	t.Run("one job per launch though the agent is killed", m.killedAgent)
+	t.Run("a program runs in a placeholder job", m.inPlaceholder)
 }
 
 // letRun lets programs run on a site, before it is started.
@@ -154,6 +155,55 @@ func (m *slurmMarket) killedAgent(t *testing.T) {
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 7 || out.String() != "begun\nover\n" {
 		t.Fatalf("exit code %d, want 7; it printed %q\n%s", code, out.String(), words.String())
+	}
+}
+
+// inPlaceholder has the second site hold slots by placeholder jobs of an ordinary account,
+// as one does that may not reserve, and the first sell nothing.
+func (m *slurmMarket) inPlaceholder(t *testing.T) {
+	site := m.sites[1]
+	m.run("ramp", "resource", "drain", "--dir", m.path(m.sites[0]))
+	check(t, m.daemons[site].stop())
+	text, err := os.ReadFile(m.path(site + "/config.yaml"))
+	check(t, err)
+	by := fmt.Sprintf("hold_by: job\n    prefix: [setpriv, --reuid=%s, --regid=%[1]s, --clear-groups, --]", runsAs)
+	check(t, os.WriteFile(m.path(site+"/config.yaml"), bytes.Replace(text, []byte("hold_by: reservation"), []byte(by), 1), 0o600))
+	m.start(2, "resource", site)
+	file, dir := m.job(t), t.TempDir()
+	check(t, until(untilTime, func() (bool, error) {
+		_, err := m.try("ramp", "user", "quote", file, "--dir", m.path(m.users[0]))
+		return err == nil, nil
+	}))
+	cmd := m.command(file, "--out", filepath.Join(dir, "got"), "--", "/bin/sh", "-c", `id -un; echo "$SLURM_JOB_RESERVATION$SLURM_JOB_NAME" >left; exit 3`)
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	_ = cmd.Run() // its exit code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 3 || out.String() != runsAs+"\n" {
+		t.Fatalf("exit code %d, want 3; it printed %q\n%s\n%s", code, out.String(), words.String(), m.daemons[site].lastLines())
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "got", "left"))
+	if job := strings.TrimSpace(string(b)); err != nil || !strings.HasPrefix(job, "ramp-") || strings.Contains(job, ".1") {
+		t.Errorf("it ran in job %q, %v; want the placeholder of the slot", job, err)
+	}
+	m.killedInPlaceholder(t, file)
+}
+
+// killedInPlaceholder runs a program that cannot be suspended, says so, and is killed.
+func (m *slurmMarket) killedInPlaceholder(t *testing.T, file string) {
+	cmd := exec.Command("ramp", "user", "run", file, "--id", "held", "--dir", m.path(m.users[0]), "--", "sleep", "3600")
+	check(t, cmd.Start())
+	var said error
+	check(t, until(untilTime, func() (bool, error) {
+		_, said = m.try("ramp", "user", "suspend", "held", "--dir", m.path(m.users[0]))
+		return said == nil || strings.Contains(said.Error(), "not suspended"), nil
+	}))
+	if want := m.sites[1] + " does not suspend: a program in a slot that a placeholder job holds can be killed, and not suspended"; said == nil || !strings.Contains(said.Error(), want) {
+		t.Errorf("suspended: %v, want %q", said, want)
+	}
+	m.run("ramp", "user", "kill", "held", "--dir", m.path(m.users[0]))
+	_ = cmd.Wait() // its exit code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 137 {
+		t.Errorf("killed, it ended with %d", code)
 	}
 }
 

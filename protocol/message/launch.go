@@ -115,7 +115,7 @@ type LaunchStatus struct {
 	Job      protocol.JobStatus    `json:"job"`               // from StageSubmitted on
 	Outputs  []protocol.StagedFile `json:"outputs,omitempty"` // of StageDone
 	Keep     time.Time             `json:"keep,omitzero"`     // until when the site keeps them
-	Why      string                `json:"why,omitempty"`     // of StageFailed, or why outputs are not kept
+	Why      string                `json:"why,omitempty"`     // of StageFailed; why outputs are not kept; why the batch system does not do what was asked
 }
 
 // Kind is the word on the wire.

@@ -70,11 +70,14 @@ func BegunBy(job message.Job) (string, bool) {
 	return id, true
 }
 
-// Start is how a job began.
+// Start is how a job began, and whether it has said that it ended.
 type Start struct {
-	By   string // as the batch system numbers its jobs
-	At   time.Time
-	Over bool // it has said how it ended
+	By    string // as the batch system numbers its jobs
+	At    time.Time
+	Over  bool
+	Ended time.Time // of one that is over
+	// Cut: it ended because it was asked to, and not by its owner.
+	Cut bool
 }
 
 // Started tells how a job began; false: it has not.
@@ -84,7 +87,7 @@ func Started(job message.Job) (Start, bool) {
 	if !ok || err != nil || !t.begun {
 		return Start{}, false
 	}
-	return Start{By: by, At: t.began, Over: t.done}, true
+	return Start{By: by, At: t.began, Over: t.done, Ended: t.stopped, Cut: t.done && t.asked && !t.unwanted}, true
 }
 
 // maxExit bounds what is read of a file of a job, in bytes.

@@ -52,10 +52,11 @@ id=1
 until mkdir "$S/jobs/$id" 2>/dev/null; do id=$((id + 1)); done
 echo "$resv" >"$S/jobs/$id/resv"
 tell() { # STATE START END WAIT SECONDS
+	[ -n "$resv" ] || {
+		echo '{"job_id":'$id',"name":"'$name'","comment":"'"$comment"'","partition":"batch","job_state":"'$1'","user_name":"'$(id -un)'","cpus":'${comment##* }',"nodes":"node1","time_limit":60,"submit_time":'$now'}' >"$S/jobs/$id/new"
+		mv "$S/jobs/$id/new" "$S/jobs/$id/json"
+	}
 	echo "$name|$comment|$id|$1|$2|$3|$4|0:$5|" >"$S/jobs/$id/new" && mv "$S/jobs/$id/new" "$S/jobs/$id/record"
-	[ -z "$resv" ] || return 0
-	echo '{"job_id":'$id',"name":"'$name'","comment":"'"$comment"'","partition":"batch","job_state":"'$1'","user_name":"'$(id -un)'","cpus":'${comment##* }',"nodes":"node1","time_limit":60,"submit_time":'$now'}' >"$S/jobs/$id/new"
-	mv "$S/jobs/$id/new" "$S/jobs/$id/json"
 }
 now=$(date +%s) wait=0
 [ -n "$resv" ] || { begin=${comment#slot }; wait=$((${begin%% *} - now)); }
@@ -63,6 +64,7 @@ stamp() { date -u +%FT%T; }
 tell PENDING N/A N/A 0 0
 (
 	[ $wait -le 0 ] || sleep $wait
+	[ ! -e "$S/jobs/$id/cancelled" ] || { tell CANCELLED N/A "$(stamp)" 0 0; exit; }
 	from=$(date +%s) start=$(stamp)
 	SLURM_JOB_ID=$id /bin/sh "$@" </dev/null >/dev/null 2>&1 &
 	echo $! >"$S/jobs/$id/pid"
@@ -98,11 +100,31 @@ func fakeSlurm(tb testing.TB, state string) string {
 			tb.Fatal(err)
 		}
 	}
+	tb.Cleanup(func() { endJobs(tb, state) })
 	for name, lines := range standIns {
 		script(tb, bin, name, "S='"+state+"'"+lines)
 	}
 	script(tb, bin, "sinfo", "cat "+data(tb, "sinfo.json"))
 	return bin
+}
+
+// endJobs ends what still waits or runs.
+func endJobs(tb testing.TB, state string) {
+	tb.Helper()
+	dirs, _ := filepath.Glob(filepath.Join(state, "jobs", "*")) // the pattern is a good one
+	for _, dir := range dirs {
+		for { // the next pid may be written only now
+			record, err := os.ReadFile(filepath.Join(dir, "record"))
+			if err != nil || !strings.Contains(string(record), "|PENDING|") && !strings.Contains(string(record), "|RUNNING|") {
+				break
+			}
+			_ = os.WriteFile(filepath.Join(dir, "cancelled"), nil, 0o600)
+			if pid, err := os.ReadFile(filepath.Join(dir, "pid")); err == nil {
+				_ = exec.Command("kill", "-TERM", strings.TrimSpace(string(pid))).Run()
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
 }
 
 func fakeConfig(bin string) slurm.Config {

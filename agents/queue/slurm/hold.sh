@@ -60,7 +60,12 @@ finish() {
 	"$SLURM_JOB_ID"#*) ;;
 	*) return ;;
 	esac
-	[ -e "$dir/run/exit" ] || { { echo "137 0 $since $(now)"; times; } >"$dir/run/exit.new" && mv "$dir/run/exit.new" "$dir/run/exit"; }
+	[ ! -e "$dir/run/exit" ] || return
+	for p in $(grep -lszxF -e "RAMP_JOB=$dir" /proc/[0-9]*/environ); do
+		p=${p#/proc/}
+		kill -KILL "${p%/environ}"
+	done
+	{ echo "137 0 $since $(now)"; times; } >"$dir/run/exit.new" && mv "$dir/run/exit.new" "$dir/run/exit"
 }
 
 tries=0

@@ -80,7 +80,7 @@ func (b *batch) inSlot(now time.Time, job message.Job, r record) (script.Stand, 
 	start, begun := script.Started(job)
 	switch {
 	case begun && start.Over:
-		return script.Stand{}, false
+		return cutIn(now, start, r)
 	case begun:
 		return ranIn(start, r), true
 	case !r.over():
@@ -106,6 +106,23 @@ func ranIn(start script.Start, r record) script.Stand {
 	return s
 }
 
+// cutGrace is how long the end of a placeholder may come after that of its job.
+const cutGrace = 5 * time.Second
+
+// cutIn is a job that has said how it ended, which counts; but if somebody cancelled
+// its placeholder, that is how.
+func cutIn(now time.Time, start script.Start, r record) (script.Stand, bool) {
+	how, over := r.how()
+	switch {
+	case !start.Cut, over && how == script.Exited:
+		return script.Stand{}, false
+	case over:
+		return script.Stand{Report: script.Report{How: how, Start: start.At, End: start.Ended, Ran: start.Ended.Sub(start.At), Note: r.stand().Note}}, true
+	}
+	running := script.Stand{State: protocol.JobRunning, Report: script.Report{Start: start.At}}
+	return running, now.Sub(start.Ended).Abs() < cutGrace
+}
+
 // scriptKilled is what a job ends with whose script was killed.
 const scriptKilled = 128 + 9
 
@@ -117,40 +134,26 @@ func (b *batch) ordered(job message.Job) bool {
 	return err == nil && has(orders, line(orderRun, b.mark.Name(job.ID), job))
 }
 
-// signalInSlot suspends, resumes or kills a job in a placeholder. Suspended is the
-// placeholder with all that is in it, by SIGSTOP, which takes no operator's rights.
-func (b *batch) signalInSlot(now time.Time, job message.Job, r record, verb message.JobSignal) error {
-	stopped := r.is("SUSPENDED", "STOPPED")
-	switch {
-	case verb == message.SignalKill:
-		return b.killInSlot(now, job, r, stopped)
-	case verb == message.SignalSuspend && r.is("RUNNING"):
-		return b.stopAll(r, "STOP")
-	case verb == message.SignalResume && stopped:
-		return b.stopAll(r, "CONT")
+// signalInSlot kills a job in a placeholder. To suspend one would suspend the
+// placeholder, for which Slurm wants an operator's rights.
+func (b *batch) signalInSlot(now time.Time, job message.Job, verb message.JobSignal) *protocol.Reason {
+	if verb != message.SignalKill {
+		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "a program in a slot that a placeholder job holds can be killed, and not suspended"}
+	}
+	if err := b.killInSlot(now, job); err != nil {
+		return queue.Unavailable(err)
 	}
 	return nil
 }
 
-func (b *batch) stopAll(r record, signal string) error {
-	_, err := b.slow.run("scancel", "--quiet", "--full", "--signal="+signal, fmt.Sprint(r.id))
-	return err
-}
-
 // killInSlot ends a job and leaves its slot: one that has not begun never will, and
 // the placeholder ends one that has.
-func (b *batch) killInSlot(now time.Time, job message.Job, r record, stopped bool) error {
+func (b *batch) killInSlot(now time.Time, job message.Job) error {
 	if err := script.Unwanted(now, job); err != nil {
 		return err
 	}
 	if never, err := script.Forestall(now, job); never || err != nil {
 		return err
 	}
-	if err := b.desk(job.Reservation).give(line(orderKill, b.mark.Name(job.ID), job)); err != nil {
-		return err
-	}
-	if stopped {
-		return b.stopAll(r, "CONT")
-	}
-	return nil
+	return b.desk(job.Reservation).give(line(orderKill, b.mark.Name(job.ID), job))
 }

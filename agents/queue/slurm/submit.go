@@ -112,7 +112,7 @@ func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *
 	}
 	switch {
 	case b.cfg.Hold == HoldJob:
-		err = b.signalInSlot(now, job, r, verb)
+		return b.signalInSlot(now, job, verb)
 	case verb == message.SignalKill:
 		err = b.kill(now, job, r)
 	case verb == message.SignalSuspend && r.is("RUNNING"):

@@ -2,7 +2,6 @@ package slurm_test
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,14 +24,16 @@ type desk struct {
 	told       chan protocol.Body
 }
 
-func newDesk(tb testing.TB) *desk {
+func newDesk(tb testing.TB, change ...func(d *desk, cfg *slurm.Config)) *desk {
 	tb.Helper()
 	d := &desk{TB: tb, state: tb.TempDir(), told: make(chan protocol.Body, 1024)}
 	d.bin = fakeSlurm(tb, d.state)
-	driver, err := slurm.Open(slurm.Config{
-		Agent: queuetest.Agent, Partition: "batch", Bin: d.bin, Poll: 200 * time.Millisecond, PollMost: time.Second, Slog: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return time.Now().Add(time.Duration(d.ahead.Load())) },
-	})
+	cfg := fakeConfig(d.bin)
+	cfg.Now = func() time.Time { return time.Now().Add(time.Duration(d.ahead.Load())) }
+	for _, f := range change {
+		f(d, &cfg)
+	}
+	driver, err := slurm.Open(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -54,8 +55,14 @@ func newDesk(tb testing.TB) *desk {
 // job reserves a slot that has begun, and makes a job of a script for it.
 func (d *desk) job(script string) message.Job {
 	d.Helper()
+	return d.jobSince(script, 0)
+}
+
+// jobSince takes a slot that began some time ago.
+func (d *desk) jobSince(script string, ago time.Duration) message.Job {
+	d.Helper()
 	now := time.Now().UTC()
-	slot := protocol.Slot{Start: now.Truncate(time.Second), End: now.Add(time.Hour).Truncate(time.Second), Cores: 1}
+	slot := protocol.Slot{Start: now.Add(-ago).Truncate(time.Second), End: now.Add(time.Hour).Truncate(time.Second), Cores: 1}
 	d.send(message.Reserve{ID: "r", Slot: slot})
 	if r := d.next().(message.Reserved); !r.OK {
 		d.Fatalf("refused: %+v", r.Reason)

@@ -72,6 +72,8 @@ func sameBut(a, b protocol.JobStatus) bool {
 // jobRefused takes why a request about a job was not carried out.
 func (s *Site) jobRefused(now time.Time, j *job, r message.JobRefused) protocol.Output {
 	switch {
+	case r.Verb != "" && j.submitted() && r.Reason.Code == protocol.CodeForbidden:
+		return s.cannot(j, r).Join(wake(j.due()))
 	case r.Verb != "" || !j.submitted():
 		return wake(j.due()) // the buyer sees that nothing changed
 	case r.Reason.Code == protocol.CodeUnavailable:
@@ -82,6 +84,13 @@ func (s *Site) jobRefused(now time.Time, j *job, r message.JobRefused) protocol.
 		return s.lost(now, j)
 	}
 	return wake(j.due())
+}
+
+// cannot tells the buyer why what was asked of a job is never done. The job goes on.
+func (s *Site) cannot(j *job, r message.JobRefused) protocol.Output {
+	status := s.status(j)
+	status.Why = string(r.Verb) + ": " + r.Reason.Note
+	return s.send(j.User, protocol.Inform, protocol.ProtocolRequest, j.Conversation, status)
 }
 
 // lost takes that the batch system does not know a job that it had. One of which

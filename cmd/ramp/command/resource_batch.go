@@ -17,6 +17,13 @@ import (
 // openSlurm makes a driver of a partition of a Slurm cluster.
 func openSlurm(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
 	cfg := c.slurm(agent, log)
+	if c.Resource.Jobs != nil {
+		root, err := c.jobsRoot()
+		if err != nil {
+			return driver{}, err
+		}
+		cfg.Jobs = root
+	}
 	d, err := slurm.Open(cfg)
 	return batch("slurm", d, err, c.Resource.Slurm.Cores, func() (int, error) { return slurm.Cores(cfg) })
 }

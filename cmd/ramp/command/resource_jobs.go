@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -62,15 +63,9 @@ const megabyte = 1 << 20
 // launches is what the configuration lets run.
 func (c *config) launches(self protocol.AgentID, log *slog.Logger) (launch.Config, error) {
 	j := c.Resource.Jobs
-	root, err := filepath.Abs(c.path(jobsDir))
-	if err != nil {
-		return launch.Config{}, err
-	}
-	if j == nil {
-		return launch.Config{Self: self, Root: root}, nil
-	}
-	if j.Dir != "" {
-		root = c.absolute(j.Dir)
+	root, err := c.jobsRoot()
+	if err != nil || j == nil {
+		return launch.Config{Self: self, Root: root}, err
 	}
 	l := launch.Config{
 		Self: self, Root: root, Address: j.Address, Keep: time.Duration(j.Keep),
@@ -80,6 +75,9 @@ func (c *config) launches(self protocol.AgentID, log *slog.Logger) (launch.Confi
 		if l.Address, err = os.Hostname(); err != nil {
 			return l, fail(exitUsage, "set resource.jobs.address", "the name of this machine: %w", err)
 		}
+	}
+	if err := c.holderRuns(); err != nil {
+		return l, err
 	}
 	if l.Policy.Accounts, err = j.accounts(root); err != nil {
 		return l, err
@@ -102,10 +100,37 @@ func (c *config) runsNothing() string {
 	switch r := c.Resource; {
 	case r.Driver == "swf":
 		return "the driver swf is a model"
-	case r.Driver == "slurm" && r.Slurm.HoldBy == string(slurm.HoldJob):
-		return "slots that are held by placeholder jobs (resource.slurm.hold_by) run no programs"
 	}
 	return ""
+}
+
+// jobsRoot is below which jobs have their directories, as an absolute path.
+func (c *config) jobsRoot() (string, error) {
+	if j := c.Resource.Jobs; j != nil && j.Dir != "" {
+		return c.absolute(j.Dir), nil
+	}
+	return filepath.Abs(c.path(jobsDir))
+}
+
+// holderRuns refuses accounts that cannot run what is launched in placeholder jobs:
+// it runs as the account that holds the slots, the agent's own unless a prefix
+// makes it another.
+func (c *config) holderRuns() error {
+	r := c.Resource
+	if r.Driver != "slurm" || r.Slurm.HoldBy != string(slurm.HoldJob) || len(r.Slurm.Prefix) > 0 {
+		return nil
+	}
+	self, err := user.Current()
+	if err != nil {
+		return fail(exitUsage, "", "configuration: resource.jobs.accounts: the agent's own account has no name: %w", err)
+	}
+	for i, a := range r.Jobs.Accounts {
+		if a.User != "" && a.User != self.Username {
+			return fail(exitUsage, "name no other account, or hold slots as that one by resource.slurm.prefix",
+				"configuration: resource.jobs.accounts[%d].user: %q: with resource.slurm.hold_by: job, programs run as the account that holds the slots, %q", i, a.User, self.Username)
+		}
+	}
+	return nil
 }
 
 // accounts are the buyers that may run something. An agent that is root runs

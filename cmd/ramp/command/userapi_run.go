@@ -156,7 +156,20 @@ func (u userRuns) awaitControl(ctx context.Context, q runCall, f *follower[messa
 		if done(q.Verb, run, asked) {
 			return run, nil
 		}
+		if u, why := refused(run, asked); why != "" {
+			return run, fail(exitFailed, "", "%s is %s: %s does not %s", q.ID, run.State, u.Resource, why)
+		}
 	}
+}
+
+// refused is why a site's batch system does not do what was asked, and of which unit.
+func refused(run message.Run, asked time.Time) (message.RunUnit, string) {
+	for _, u := range run.Units {
+		if u.Status.Stage == message.StageSubmitted && u.Status.Why != "" && !u.Heard.Before(asked) {
+			return u, u.Status.Why
+		}
+	}
+	return message.RunUnit{}, ""
 }
 
 // done reports whether a run is as a verb wants it.
@@ -164,7 +177,7 @@ func done(verb message.LaunchVerb, run message.Run, asked time.Time) bool {
 	return run.Over || !slices.ContainsFunc(run.Units, func(u message.RunUnit) bool {
 		switch verb {
 		case message.VerbSuspend:
-			return u.Status.Job.State == protocol.JobRunning || u.Status.Job.State == protocol.JobWaiting
+			return u.Status.Job.State != protocol.JobSuspended && !u.Status.Stage.Over() && !u.Status.Job.State.Over()
 		case message.VerbResume:
 			return u.Status.Job.State == protocol.JobSuspended
 		case message.VerbKill:

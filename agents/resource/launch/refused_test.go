@@ -1,0 +1,38 @@
+package launch_test
+
+import (
+	"testing"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// A batch system that never does what is asked says why, to the buyer, and the job
+// goes on; the next that is told of it says it no more.
+func TestTheBuyerIsToldWhatABatchSystemNeverDoes(t *testing.T) {
+	s, _ := running(t)
+	told := func(body protocol.Body) message.LaunchStatus {
+		t.Helper()
+		out, _ := s.Receive(noon.Add(time.Minute), protocol.Message{Sender: protocol.LocalQueue, Body: body})
+		if len(out.Save) != 0 && body.Kind() == (message.JobRefused{}).Kind() {
+			t.Errorf("%d records are saved", len(out.Save))
+		}
+		for _, m := range out.Send {
+			if st, ok := m.Body.(message.LaunchStatus); ok && m.Receivers[0] == "ann" && m.Performative == protocol.Inform {
+				return st
+			}
+		}
+		t.Fatalf("ann is told nothing: %+v", out.Send)
+		return message.LaunchStatus{}
+	}
+	no := protocol.Reason{Code: protocol.CodeForbidden, Note: "it can only be killed"}
+	st := told(message.JobRefused{ID: "r1.1", Verb: message.SignalSuspend, Reason: no})
+	if st.Why != "suspend: it can only be killed" || st.Stage != message.StageSubmitted || st.Job.State != protocol.JobRunning {
+		t.Errorf("%+v", st)
+	}
+	st = told(message.JobChanged{ID: "r1.1", Status: protocol.JobStatus{State: protocol.JobSuspended, Started: noon}})
+	if st.Why != "" {
+		t.Errorf("it still says %q", st.Why)
+	}
+}
