@@ -241,7 +241,7 @@ func metered(w *worksite) {
 }
 
 // endsWithSlot takes a longer slot on a machine so slow that a short one is over
-// before its job is submitted.
+// before its job is submitted, or has begun.
 func endsWithSlot(w *worksite) {
 	for n, length := 1, 4*time.Second; length < slotLength; n, length = n+1, 2*length {
 		job := w.job(fmt.Sprintf("j.%d", n), length, "sleep", "600")
@@ -250,14 +250,16 @@ func endsWithSlot(w *worksite) {
 		if r, refused := body.(message.JobRefused); refused && r.Reason.Code == protocol.CodeExpired {
 			continue
 		}
-		w.endedWithSlot(job, body)
-		return
+		if w.endedWithSlot(job, body) {
+			return
+		}
 	}
 	w.Fatalf("no slot below %s is long enough for a job to be submitted", slotLength)
 }
 
-// endedWithSlot looks at the end of a job of which body is the first that was told.
-func (w *worksite) endedWithSlot(job message.Job, body protocol.Body) {
+// endedWithSlot looks at the end of a job of which body is the first that was told;
+// false: it never began.
+func (w *worksite) endedWithSlot(job message.Job, body protocol.Body) bool {
 	w.Helper()
 	c, ok := body.(message.JobChanged)
 	if !ok {
@@ -267,12 +269,16 @@ func (w *worksite) endedWithSlot(job message.Job, body protocol.Body) {
 	if !s.State.Over() {
 		s = w.over(job.ID)
 	}
+	if s.State == protocol.JobLost && s.Started.IsZero() {
+		return false
+	}
 	if s.State != protocol.JobExpired {
 		w.Fatalf("%+v", s)
 	}
 	if late := s.Ended.Sub(job.Slot.End); late > 5*time.Second || late < -2*time.Second {
 		w.Errorf("it ended %s after its slot", late)
 	}
+	return true
 }
 
 func neverSubmitted(w *worksite) {
