@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -69,6 +70,11 @@ func TestInitThatIsKilledGoesOnAndIsDoneOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.kill()
+	t.Cleanup(func() {
+		if log, err := os.ReadFile(filepath.Join(dir, "bank.log")); t.Failed() {
+			t.Logf("the bank's log (%v):\n%s", err, log)
+		}
+	})
 	kills += killed(t, "user", "init", "--join", filepath.Join(bank, "invitation.ramp"), "--name", "ann", "--dir", ann)
 	kills += killed(t, "resource", "init", "--driver", "local", "--claims", filepath.Join(dir, "claims"),
 		"--join", filepath.Join(bank, "invitation.ramp"), "--name", "site", "--dir", filepath.Join(dir, "site"))
