@@ -108,12 +108,13 @@ func fakeSlurm(tb testing.TB, state string) string {
 	return bin
 }
 
-// endJobs ends what still waits or runs.
+// endJobs ends what still waits or runs. A stand-in that was killed tells no end: that
+// is waited for no longer than a minute.
 func endJobs(tb testing.TB, state string) {
 	tb.Helper()
 	dirs, _ := filepath.Glob(filepath.Join(state, "jobs", "*")) // the pattern is a good one
 	for _, dir := range dirs {
-		for { // the next pid may be written only now
+		for range 1200 { // its pid may be written only now
 			record, err := os.ReadFile(filepath.Join(dir, "record"))
 			if err != nil || !strings.Contains(string(record), "|PENDING|") && !strings.Contains(string(record), "|RUNNING|") {
 				break
