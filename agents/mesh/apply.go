@@ -25,6 +25,7 @@ import (
 var (
 	ErrNotThere    = errors.New("none of the addresses answers")
 	ErrNotThisBank = errors.New("nobody at the addresses lets newcomers in for this bank")
+	ErrNotVouched  = errors.New("the certificate of who answers does not count")
 )
 
 // Application is what a newcomer without a certificate asks an agent.
@@ -39,7 +40,8 @@ type Application struct {
 
 // Apply asks an agent to be let in, over a channel of the newcomer's own key, and
 // returns its answer. The request is sent to nobody but the agent itself. It takes
-// EnrolTimeout for each address at most.
+// EnrolTimeout for each address at most. An error wraps one of those above, and
+// ErrNotVouched what is wrong with the certificate.
 func Apply(ctx context.Context, a Application) ([]byte, error) {
 	if a.Now == nil {
 		a.Now = time.Now
@@ -53,19 +55,28 @@ func Apply(ctx context.Context, a Application) ([]byte, error) {
 		return nil, err
 	}
 	defer h.Close()
-	met, errs := false, []error{}
+	var errs []error
 	for _, info := range infos {
 		answer, err := a.ask(ctx, h, info)
 		if err == nil {
 			return answer, nil
 		}
-		met = met || errors.Is(err, ErrNotThisBank)
 		errs = append(errs, err)
 	}
-	if met {
-		return nil, fmt.Errorf("%s: %w", a.To, ErrNotThisBank)
+	return nil, a.refused(errs)
+}
+
+// refused is the error that says most: who answers is nearer than who does not.
+func (a Application) refused(errs []error) error {
+	for _, err := range errs {
+		if errors.Is(err, ErrNotVouched) {
+			return err
+		}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrNotThere, errors.Join(errs...))
+	if errors.Is(errors.Join(errs...), ErrNotThisBank) {
+		return fmt.Errorf("%s: %w", a.To, ErrNotThisBank)
+	}
+	return fmt.Errorf("%w: %w", ErrNotThere, errors.Join(errs...))
 }
 
 // newcomer is a host that only dials.
@@ -119,7 +130,7 @@ func (a Application) isWhoIsMeant(r *bufio.Reader, id peer.ID) error {
 	}
 	agent, err := c.verify(a.Trust, id, a.Now())
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotVouched, err)
 	}
 	if agent != a.To {
 		return fmt.Errorf("at %s is %s: %w", id, agent, ErrNotThisBank)

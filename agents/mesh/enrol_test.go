@@ -84,6 +84,7 @@ func TestARequestGoesToTheOneWhoIsMeantOnly(t *testing.T) {
 		{"an agent that lets nobody in", site.Addresses(), mesh.ErrNotThisBank},
 		{"another agent of the same name", twin.Addresses(), mesh.ErrNotThisBank},
 		{"an agent of another authority", foreign.Addresses(), identity.ErrForeign},
+		{"the same, where somebody else is silent", append([]string{"/ip4/127.0.0.1/tcp/1/p2p/" + peerOf(bank)}, foreign.Addresses()...), mesh.ErrNotVouched},
 		{"nobody", []string{"/ip4/127.0.0.1/tcp/1/p2p/" + peerOf(bank)}, mesh.ErrNotThere},
 		{"an address without a peer", []string{"/ip4/127.0.0.1/tcp/1"}, mesh.ErrNoPeerID},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"ramp/protocol/message"
 )
 
 // A daemon that says how the clocks of others stand, in place of a true one.
@@ -27,26 +30,75 @@ func TestTheDoctorSeesAClockThatIsOffByAnHour(t *testing.T) {
 		state string
 		found string
 	}{
-		{"this machine's is wrong", []int64{3_600_000, 3_600_050, 2}, "bad", "2 of 3 agents have another time"},
-		{"another's is wrong", []int64{3_600_000, 1, 2}, "warning", "the others agree with this one"},
+		{"this machine's is wrong", []int64{3_600_000, 3_600_050, 2}, "bad", "this machine's clock is 1h0m0s behind that of siteb (2 of 3 agents have another time)"},
+		{"it is the other way round", []int64{-3_600_000, -3_600_050, 2}, "bad", "1h0m0s ahead of that of siteb"},
+		{"another's is wrong", []int64{3_600_000, 1, 2}, "warning", "that of sitea is 1h0m0s ahead of this one; the others agree with this one"},
 		{"all agree", []int64{30, -40, 2}, "good", "of 3 other agents"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, err := net.Listen("unix", filepath.Join(m.path("user"), "control.sock"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			server := &http.Server{Handler: clocks(c.ahead), ReadHeaderTimeout: time.Minute}
-			done := make(chan struct{})
-			go func() { defer close(done); _ = server.Serve(l) }()                               // until it is closed
+			stop := listenAs(t, m.path("user"), clocks(c.ahead))
 			out, _ := exec.Command("ramp", "doctor", "--dir", m.path("user"), "--json").Output() // it ends with 1 if something is bad
-			_ = server.Close()
-			<-done
+			stop()
 			if f := finding(t, out, "clock"); f.State != c.state || !strings.Contains(f.Found, c.found) {
 				t.Errorf("%+v, want %s: %s", f, c.state, c.found)
 			}
 		})
 	}
+}
+
+// Who does not buy is told if it may be for this machine's clock: the daemon that says
+// how the clocks of others stand is one in place of a true one.
+func TestWhoDoesNotBuyIsToldOfAWrongClock(t *testing.T) {
+	t.Parallel()
+	m, err := newMarket(t.TempDir(), nil)
+	must(t, err)
+	for _, c := range []struct {
+		name  string
+		ahead []int64
+		want  string
+	}{
+		{"this machine's is ahead", []int64{-3_600_000, -3_599_950, 2}, "warning: this machine's clock is 1h0m0s ahead of that of sitea (2 of 3 agents have another time): set this machine's clock"},
+		{"this machine's is behind", []int64{3_600_000, 3_599_950, 2}, "warning: this machine's clock is 1h0m0s behind that of sitea (2 of 3 agents have another time): set this machine's clock"},
+		{"another's is wrong", []int64{3_600_000, 1, 2}, ""},
+		{"all agree", []int64{30, -40, 2}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mux := http.NewServeMux()
+			mux.Handle("POST /v1/clocks", clocks(c.ahead))
+			mux.HandleFunc("POST /v1/agent", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"peers":3,"banks":1}`)) })
+			mux.HandleFunc("POST /v1/buy", func(w http.ResponseWriter, r *http.Request) {
+				var order struct{ ID string }
+				_ = json.NewDecoder(r.Body).Decode(&order) // what is wrong with it shows in the answer
+				_ = json.NewEncoder(w).Encode(map[string]any{"done": true, "purchase": message.Purchase{ID: order.ID, State: "failed", Found: 3}})
+			})
+			defer listenAs(t, m.path("user"), mux)()
+			told := &strings.Builder{}
+			cmd := exec.Command("ramp", "user", "buy", m.path("job.xml"), "--dir", m.path("user"), "--quiet")
+			cmd.Stderr = told
+			var ended *exec.ExitError
+			if err := cmd.Run(); !errors.As(err, &ended) || ended.ExitCode() != 3 {
+				t.Errorf("it ended with %v: %s", err, told)
+			}
+			if got := strings.TrimSpace(told.String()); c.want == "" && got != "" || !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
+				t.Errorf("told %q, want %q", got, c.want)
+			}
+			status, _ := exec.Command("ramp", "status", "--dir", m.path("user")).Output() // it ends with 1 if something is bad
+			if wrong := strings.Contains(string(status), "bad: this machine's clock is 1h0m0s "); wrong != (c.want != "") {
+				t.Errorf("the status is %s", status)
+			}
+		})
+	}
+}
+
+// listenAs serves the control socket of an agent, until stop is called.
+func listenAs(t *testing.T, dir string, h http.Handler) (stop func()) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(dir, "control.sock"))
+	must(t, err)
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }() // until it is closed
+	return func() { _ = server.Close(); <-done }
 }
 
 func clocks(ahead []int64) http.Handler {
@@ -80,26 +132,37 @@ func finding(t *testing.T, out []byte, check string) found {
 // A journal and a ledger that a later version wrote are refused in one line.
 func TestAFileOfALaterVersionIsRefusedWithWhatToDo(t *testing.T) {
 	t.Parallel()
-	m, err := newMarket(t.TempDir(), nil)
+	m, err := newMarket(t.TempDir(), nil, "atlas")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ agent, file, command string }{
-		{"user", "journal.db", "user list"}, {"bank", "ledger.db", "bank balance"},
+	for _, c := range []struct{ agent, file, command, daemon string }{
+		{"user", "journal.db", "user list", "user serve"},
+		{"atlas", "journal.db", "resource reservations", "resource serve"},
+		{"bank", "ledger.db", "bank balance", "bank serve"},
 	} {
-		t.Run(c.file, func(t *testing.T) {
-			args := append(strings.Fields(c.command), "--dir", m.path(c.agent))
-			if out, err := exec.Command("ramp", args...).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
+		t.Run(c.agent, func(t *testing.T) {
+			run := func(line string) (string, int) {
+				cmd := exec.Command("ramp", append(strings.Fields(line), "--dir", m.path(c.agent))...)
+				out, err := cmd.CombinedOutput()
+				if cmd.ProcessState == nil {
+					t.Fatal(err)
+				}
+				return string(out), cmd.ProcessState.ExitCode()
+			}
+			if out, code := run(c.command); code != 0 {
+				t.Fatalf("%d: %s", code, out)
 			}
 			later(t, filepath.Join(m.path(c.agent), c.file))
-			out, err := exec.Command("ramp", args...).CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "written by a newer ramp: it has schema 9") ||
-				!strings.Contains(string(out), "hint: use the version of the program that wrote it") || strings.Count(string(out), "\n") != 2 {
-				t.Errorf("%v: %s", err, out)
+			for _, line := range []string{c.command, c.daemon} {
+				out, code := run(line)
+				if code != 1 || !strings.Contains(out, "written by a newer ramp: it has schema 9") ||
+					!strings.Contains(out, "hint: use the version of the program that wrote it") || strings.Count(out, "\n") != 2 {
+					t.Errorf("%s: %d: %s", line, code, out)
+				}
 			}
-			out, _ = exec.Command("ramp", "doctor", "--dir", m.path(c.agent), "--json").Output() // it ends with 1
-			if f := finding(t, out, "journal"); f.State != "bad" {
+			out, _ := exec.Command("ramp", "doctor", "--dir", m.path(c.agent), "--json").Output() // it ends with 1
+			if f := finding(t, out, "journal"); f.State != "bad" || !strings.HasPrefix(f.Do, "use the version") {
 				t.Errorf("the doctor: %+v", f)
 			}
 		})

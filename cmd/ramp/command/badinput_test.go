@@ -2,10 +2,14 @@ package command_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"ramp/cmd/ramp/command"
 )
@@ -34,7 +38,7 @@ func (p place) run(line string) (code int, out, told string) {
 	var o, e bytes.Buffer
 	words := strings.Fields(strings.ReplaceAll(line, "DIR", p.dir))
 	code = command.Main(words, strings.NewReader(""), &o, &e)
-	return code, o.String(), e.String()
+	return code, o.String(), strings.ReplaceAll(e.String(), p.dir, "DIR")
 }
 
 func (p place) good(line string) string {
@@ -82,6 +86,8 @@ func TestAWrongCommandLineIsToldInOneLine(t *testing.T) {
 		{"sim run --adversaries odd", `--adversaries "odd": want NAME=NUMBER`, ""},
 		{"demo --keep=maybe", `--keep "maybe": want true or false`, ""},
 		{"user exchange CPU GPU -1", "-1: want a number that is not below zero", ""},
+		{"user init --join DIR", "read DIR: is a directory", ""},
+		{"user init --join /dev/zero", "/dev/zero: more than 262144 bytes", "right file"},
 		{"user byu", `unknown command "byu"`, "ramp user buy"},
 		{"user quote --corse 2", "unknown flag: --corse", "--cores"},
 		{"user list --dir DIR/nowhere", "no configuration at", "ramp user init"},
@@ -94,6 +100,51 @@ func TestAWrongCommandLineIsToldInOneLine(t *testing.T) {
 	} {
 		p.refused(c.line, 2, c.words, c.hint)
 	}
+}
+
+// A mistyped command, at every place where there is a choice: its last two letters
+// exchanged, one left out, one too many. The command that was meant is suggested.
+func TestAMistypedCommandIsTheOneThatIsSuggested(t *testing.T) {
+	t.Parallel()
+	mistyped := 0
+	everyCommand(command.Root(), func(c *cobra.Command) {
+		if c.Parent() == nil {
+			return
+		}
+		for _, word := range typosOf(c) {
+			var told bytes.Buffer
+			line := append(strings.Fields(c.Parent().CommandPath())[1:], word)
+			code := command.Main(line, strings.NewReader(""), &told, &told)
+			lines := strings.Split(strings.TrimSpace(told.String()), "\n")
+			if code != 2 || len(lines) != 2 || lines[0] != fmt.Sprintf("ramp: unknown command %q of %q", word, c.Parent().CommandPath()) {
+				t.Errorf("ramp %v: %d: %q", line, code, lines)
+				continue
+			}
+			if lines[1] != "  hint: did you mean '"+c.CommandPath()+"'?" {
+				t.Errorf("ramp %v: %q, want %q", line, lines[1], c.CommandPath())
+			}
+			mistyped++
+		}
+	})
+	if mistyped < 200 {
+		t.Errorf("%d words were tried: the tree is not walked rightly", mistyped)
+	}
+}
+
+// typosOf are words that mean a command and are none, nor as near to another one; of
+// two that are as near, the one that the word begins is meant.
+func typosOf(c *cobra.Command) (words []string) {
+	n := c.Name()
+	swapped := n[:len(n)-2] + string(n[len(n)-1]) + string(n[len(n)-2])
+	for _, w := range []string{swapped, n[:len(n)-1], n + "x", n[:1] + n[2:]} {
+		nearer := func(other *cobra.Command) bool {
+			return other != c && command.Distance(other.Name(), w) <= command.Distance(n, w) && !strings.HasPrefix(n, w)
+		}
+		if w != n && !slices.ContainsFunc(c.Parent().Commands(), func(other *cobra.Command) bool { return other.Name() == w || nearer(other) }) {
+			words = append(words, w)
+		}
+	}
+	return words
 }
 
 // A window that is too short is told in whole seconds.

@@ -133,8 +133,11 @@ func openCA(c *cobra.Command) (*identity.CA, string, error) {
 // readCA reads the authority of a directory.
 func readCA(dir string) (*identity.CA, error) {
 	cert, err := os.ReadFile(filepath.Join(dir, caCert))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fail(exitUsage, "'ramp ca init --dir "+dir+"' makes one", "no authority: %w", err)
+	}
+	if err != nil {
+		return nil, fail(exitUsage, "", "certificate of the authority: %w", err)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, caKey))
 	if err != nil {

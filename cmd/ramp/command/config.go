@@ -107,7 +107,7 @@ func readConfig(path string) (*config, error) {
 		return nil, fail(exitUsage, configHint, "no configuration at %s", path)
 	}
 	if err != nil {
-		return nil, fail(exitUsage, "", "read configuration: %w", err)
+		return nil, fail(exitUsage, "an agent is its owner's: is this the right account?", "read configuration: %w", err)
 	}
 	var c config
 	d := yaml.NewDecoder(bytes.NewReader(b))
@@ -184,6 +184,10 @@ func (c *config) credential() (*identity.Credential, error) {
 		return nil, fail(exitUsage, "", "key: %w", err)
 	}
 	cred, err := identity.Parse(cert, key)
+	if errors.Is(err, identity.ErrMismatch) {
+		return nil, fail(exitUsage, "put back the key that the certificate was made for, or have this one certified ('ramp ca request')",
+			"%s and %s: %w", c.path(c.Certificate), c.path(c.Key), err)
+	}
 	if err != nil {
 		return nil, fail(exitUsage, "", "credential %s: %w", c.path(c.Certificate), err)
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -114,10 +115,21 @@ func (p *patient) checkJournal(file string) {
 		}
 	}
 	if err != nil {
-		p.bad("journal", "restore it from a backup, or use the version of the program that wrote it", "%s", err)
+		p.bad("journal", journalHelp(err), "%s", err)
 		return
 	}
 	p.good("journal", "%s can be read", file)
+}
+
+// journalHelp is what helps when a journal cannot be opened.
+func journalHelp(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "an agent must be able to write its files: mount them writable, or give them to this user"
+	case errors.Is(err, journal.ErrNewer), errors.Is(err, ledgerdb.ErrNewer):
+		return "use the version of the program that wrote it, or restore a backup from before"
+	}
+	return "restore it from a backup"
 }
 
 // checkListen looks whether the addresses can be had, unless the daemon has them.
@@ -224,28 +236,15 @@ func (p *patient) checkClock(ctx context.Context) {
 		p.warn("clock", "", "no other agent is there to compare it with")
 		return
 	}
-	off := 0
-	var worst clockView
-	for _, k := range list {
-		if abs(k.AheadMS)-k.WithinMS > protocol.ClockSkew.Milliseconds() {
-			off++
-		}
-		if abs(k.AheadMS) >= abs(worst.AheadMS) {
-			worst = k
-		}
-	}
-	ahead := (time.Duration(worst.AheadMS) * time.Millisecond).String()
-	switch {
-	case off == 0:
-		p.good("clock", "within %s of %s", time.Duration(max(abs(worst.AheadMS), worst.WithinMS)+1)*time.Millisecond, plural(len(list), "other agent"))
-	case 2*off > len(list):
-		p.bad("clock", "set this machine's clock (chrony, systemd-timesyncd): purchases are lost beyond "+protocol.ClockSkew.String(), "%d of %d agents have another time; that of %s is ahead by %s", off, len(list), worst.Agent.Name(), ahead)
+	switch said := judgeClocks(list); {
+	case said.off == 0:
+		p.good("clock", "within %s of %s", time.Duration(max(abs(said.worst.AheadMS), said.worst.WithinMS)+1)*time.Millisecond, plural(len(list), "other agent"))
+	case said.wrongHere():
+		p.bad("clock", clockHelp+protocol.ClockSkew.String(), "%s", said.words())
 	default:
-		p.warn("clock", "tell its owner", "that of %s is ahead by %s; the others agree with this one", worst.Agent.Name(), ahead)
+		p.warn("clock", "tell its owner", "that of %s is %s this one; the others agree with this one", said.worst.Agent.Name(), aheadWords(said.worst.AheadMS))
 	}
 }
-
-func abs(n int64) int64 { return max(n, -n) }
 
 // askClocks asks through the daemon, or joins the market for a moment.
 func (p *patient) askClocks(ctx context.Context) ([]clockView, error) {

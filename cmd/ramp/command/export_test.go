@@ -29,6 +29,9 @@ func EchoControl() http.Handler {
 // Root is the tree of commands.
 func Root() *cobra.Command { return newRoot() }
 
+// Distance is how many letters make one word of another.
+func Distance(a, b string) int { return distance(a, b) }
+
 // Desk is a bank as an exchange needs it.
 type Desk struct {
 	// Quoted carries a request out.

@@ -99,10 +99,16 @@ func (j *joining) run(c *cobra.Command, v invitation.Invitation) (joinAnswer, er
 	if err != nil {
 		return a, err
 	}
-	if err := j.putAnchors(v); err != nil {
+	anchors := filepath.Join(j.dir, caCert)
+	there := isThere(anchors)
+	if err := putFile(anchors, v.Anchors, 0o644); err != nil {
 		return a, err
 	}
-	return j.certify(c.Context(), v, key, a)
+	a, err = j.certify(c.Context(), v, key, a)
+	if errors.Is(err, mesh.ErrNotVouched) && !there {
+		_ = os.Remove(anchors) // of the wrong market: the right invitation brings others
+	}
+	return a, err
 }
 
 // makeDir makes the directory of an agent, readable by its owner only.
@@ -126,10 +132,6 @@ func (j *joining) sameMarket(v invitation.Invitation) error {
 		return fail(exitUsage, "choose another directory with --dir", "%s is of another market already: its %s is not the invitation's", j.dir, caCert)
 	}
 	return nil
-}
-
-func (j *joining) putAnchors(v invitation.Invitation) error {
-	return putFile(filepath.Join(j.dir, caCert), v.Anchors, 0o644)
 }
 
 // ownKey is the agent's private key: the given one, the one that is there, or a
@@ -229,7 +231,9 @@ func certificateFault(path string, err error) error {
 	case errors.Is(err, identity.ErrExpired):
 		hint = "have it renewed over the same key: 'ramp ca request' and 'ramp ca sign'; or is the clock wrong? ('ramp doctor')"
 	case errors.Is(err, identity.ErrNotYetValid):
-		hint = "is this machine's clock wrong? ('ramp doctor')"
+		hint = "is this machine's clock wrong? It says " + secondTime(time.Now()) + " UTC"
+	case errors.Is(err, identity.ErrRevoked):
+		hint = "ask the authority why, and for a certificate over a new key: 'ramp ca request' in another directory"
 	}
 	return fail(exitUsage, hint, "certificate %s: %w", path, err)
 }
@@ -276,7 +280,9 @@ func (j *joining) notReached(v invitation.Invitation, err error) error {
 	case errors.Is(err, mesh.ErrNotThisBank):
 		return fail(exitUnreachable, "ask whoever sent the invitation for a new one", "%w: %s", mesh.ErrNotThisBank, v.Enrol.Bank)
 	case errors.Is(err, identity.ErrNotYetValid), errors.Is(err, identity.ErrExpired):
-		return fail(exitUsage, "is this machine's clock wrong? ('ramp doctor')", "the bank's certificate: %w", err)
+		return fail(exitUsage, "is this machine's clock wrong? It says "+secondTime(time.Now())+" UTC", "%w", err)
+	case errors.Is(err, mesh.ErrNotVouched):
+		return fail(exitUsage, "the invitation is to another market, or was changed: ask whoever sent it for a new one", "%w", err)
 	}
 	return fail(exitUnreachable, "the same command tries again", "ask %s: %w", v.Enrol.Bank.Name(), err)
 }

@@ -185,6 +185,8 @@ func (n *node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Mes
 	switch {
 	case errors.Is(err, mesh.ErrAddressInUse):
 		return fail(exitFailed, "choose another address under 'listen', or stop the other process", "%w", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fail(exitUsage, "choose an address of this machine under 'listen', or 0.0.0.0 for all of them", "%w", err)
 	case err != nil:
 		return fail(exitUsage, "", "%w", err)
 	}

@@ -101,6 +101,8 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		return verb("share", "shares") + " no bank"
 	case protocol.CodeSilent:
 		return "did not answer"
+	case protocol.CodeCeiling:
+		return "bid, but not below the best price"
 	case protocol.CodeWindow:
 		return verb("do not plan", "does not plan") + " that window"
 	case protocol.CodeOS, protocol.CodeOSVersion, protocol.CodeArchitecture, protocol.CodeCPUSpeed, protocol.CodeRAM, protocol.CodeDisk, protocol.CodeBandwidth:

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -153,7 +154,12 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 		s.Live = nil
 		return bad(fmt.Errorf("its daemon: %w", err))
 	}
-	s.Health, s.Why = liveHealth(s)
+	if s.Health, s.Why = liveHealth(s); s.Health != healthGood {
+		return s
+	}
+	if said, err := askClocksOf(ctx, d); err == nil && said.wrongHere() {
+		return bad(errors.New(said.words() + ": set it"))
+	}
 	return s
 }
 

@@ -27,7 +27,8 @@ func commandHint(c *cobra.Command, name string) string {
 }
 
 // nearestCommand is the command below c that differs from name in the fewest letters,
-// or else one that name begins; of several the first in the alphabet.
+// or else one that name begins; of several one that name begins, or the first in the
+// alphabet.
 func nearestCommand(c *cobra.Command, name string) string {
 	best, within := "", suggestWithin+1
 	if len(name) <= shortWord {
@@ -38,10 +39,11 @@ func nearestCommand(c *cobra.Command, name string) string {
 		if !sub.IsAvailableCommand() {
 			continue
 		}
-		if d := distance(sub.Name(), strings.ToLower(name)); d < within {
+		begins := len(name) > 1 && strings.HasPrefix(sub.Name(), strings.ToLower(name))
+		if d := distance(sub.Name(), strings.ToLower(name)); d < within || d == within && best != "" && begins {
 			best, within = sub.Name(), d
 		}
-		if begun == "" && len(name) > 1 && strings.HasPrefix(sub.Name(), strings.ToLower(name)) {
+		if begun == "" && begins {
 			begun = sub.Name()
 		}
 	}

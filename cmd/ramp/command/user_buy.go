@@ -208,10 +208,10 @@ func readInput(in io.Reader, path string, most int64) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
-		return nil, fail(exitUsage, "", "read %s: %w", path, err)
+		return nil, fail(exitUsage, "", "%w", err)
 	}
 	if int64(len(b)) > most {
-		return nil, fail(exitUsage, "", "%s: more than %d bytes", path, most)
+		return nil, fail(exitUsage, "is it the right file?", "%s: more than %d bytes, the most that is read", path, most)
 	}
 	return b, nil
 }
@@ -293,7 +293,7 @@ func (o buyFlags) buy(c *cobra.Command, agent *caller, first buyCall, orders fun
 		warnLow(c, agent)
 	}
 	note.tell(c, p)
-	return printResult(c, p, o.quote)
+	return printResult(c, agent, p, o.quote)
 }
 
 // firstID is the ID of the first order.
@@ -350,13 +350,17 @@ func (o buyFlags) call(id, name string, b []byte, doc rfql.Document) (buyCall, e
 	return buyCall{ID: id, Name: name, Document: string(b), Options: opt, Resume: !o.quote && !o.again || o.id != ""}, err
 }
 
-func printResult(c *cobra.Command, p message.Purchase, quote bool) error {
+// printResult shows what came of an order, and ends with its code.
+func printResult(c *cobra.Command, agent *caller, p message.Purchase, quote bool) error {
 	if wantsJSON(c) {
 		if err := printJSON(stdout(c), p); err != nil {
 			return err
 		}
 	} else {
 		printPurchase(stdout(c), p)
+	}
+	if !p.Settled {
+		warnClock(c, agent)
 	}
 	if code := purchaseCode(p, quote); code != exitDone {
 		return silent(code)

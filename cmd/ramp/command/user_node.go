@@ -150,6 +150,8 @@ func startUserBeside(ctx context.Context, dir string, logTo io.Writer, beside fu
 	}
 	mux := http.NewServeMux()
 	n.userRoutes(mux)
+	n.since = time.Now()
+	n.statusRoutes(mux)
 	end, err := beside(n, mux)
 	if err != nil {
 		return nil, nil, errors.Join(err, n.stop())

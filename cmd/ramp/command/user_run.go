@@ -142,7 +142,7 @@ func buyAndRun(c *cobra.Command, agent *caller, call buyCall, accepts consent, o
 		return err
 	}
 	if !p.Settled {
-		return printResult(c, p, false)
+		return printResult(c, agent, p, false)
 	}
 	if p.ID != call.ID && !strings.HasPrefix(p.ID, call.ID+".counter") { // that of a counter-offer has a number behind it
 		fmt.Fprintf(stderr(c), "going on with %s, which is the same command (--again runs it once more)\n", p.ID)

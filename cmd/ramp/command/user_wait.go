@@ -44,11 +44,11 @@ func buyUntil(c *cobra.Command, agent *caller, first buyCall, orders func(id str
 			return t.interrupted(call.ID, p, err)
 		}
 		if !worthTrying(p) || n == maxAttempts {
-			return printResult(c, p, false)
+			return printResult(c, agent, p, false)
 		}
 		if !p.Created.Before(t.begun) { // not one of an earlier command
 			if over := t.wait(p, pause); over {
-				return printResult(c, p, false)
+				return printResult(c, agent, p, false)
 			}
 			pause = min(2*pause, tryMost)
 		}
@@ -104,7 +104,7 @@ func (t trying) interrupted(id string, p message.Purchase, err error) error {
 	}
 	switch last := t.letGo(id); {
 	case last.Settled:
-		return printResult(t.c, last, false)
+		return printResult(t.c, t.agent, last, false)
 	case undecided(last.State):
 		return err
 	}
