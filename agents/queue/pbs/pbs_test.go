@@ -132,6 +132,20 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 	}
 }
 
+// A job whose time is over, and that PBS still calls running, keeps its cores now: they
+// are not sold. A job of no cores takes none.
+func TestTimesInThePastAndJobsWithoutCores(t *testing.T) {
+	bin := standIns(t, t.TempDir())
+	script(t, bin, "qstat", `echo '{"pbs_server":"south","Jobs":{`+
+		`"7.south":{"job_state":"R","queue":"workq","stime":"Mon Sep 14 10:00:00 1970","Resource_List":{"ncpus":3,"walltime":"01:00:00"}},`+
+		`"8.south":{"job_state":"R","queue":"workq","stime":"Mon Sep 14 10:00:00 1970","Resource_List":{"ncpus":0,"walltime":"01:00:00"}}}}'`)
+	body, _ := first(t, bin, patient)
+	q, ok := body.(message.QueueChanged)
+	if !ok || len(q.Running) != 1 || q.Running[0].Cores != 3 || q.Running[0].End.Before(q.At.Add(pbs.Late)) {
+		t.Fatalf("%+v", body)
+	}
+}
+
 func TestAnAccountIsAName(t *testing.T) {
 	for _, u := range []string{"", "-x", "a b", "a,b", "$(x)", strings.Repeat("x", 65)} {
 		if _, err := pbs.Open(pbs.Config{Users: []string{u}}); err == nil {

@@ -163,3 +163,28 @@ func TestAWrongConfigurationNamesTheField(t *testing.T) {
 
 // recordedAt is when testdata was recorded, in Unix seconds.
 const recordedAt = 1795239640
+
+// A job whose time is over, and that Slurm still calls running, keeps its cores now:
+// they are not sold. A job of no cores takes none.
+func TestTimesInThePastAndJobsWithoutCores(t *testing.T) {
+	bin := recorded(t)
+	script(t, bin, "squeue", `echo '{"meta":{},"errors":[],"jobs":[`+
+		`{"job_id":7,"cpus":5,"job_state":"RUNNING","partition":"batch","nodes":"node1","start_time":1000,"end_time":2000,"time_limit":16},`+
+		`{"job_id":8,"cpus":0,"job_state":"RUNNING","partition":"batch","nodes":"node1","start_time":1000,"end_time":2000,"time_limit":16},`+
+		`{"job_id":9,"cpus":3,"job_state":"RUNNING","partition":"batch","nodes":"node1","start_time":-5,"end_time":-1,"time_limit":0}]}'`)
+	body, log := first(t, bin, patient)
+	if down, ok := body.(message.QueueDown); ok {
+		t.Fatalf("%s; %s", down.Why, log)
+	}
+	q := body.(message.QueueChanged)
+	cores := 0
+	for _, r := range q.Running {
+		cores += r.Cores
+		if r.Cores > 0 && r.End.Before(q.At.Add(slurm.Late)) {
+			t.Errorf("%d cores count until %s, it is %s", r.Cores, r.End, q.At)
+		}
+	}
+	if cores != 8 {
+		t.Errorf("%d cores run, want 8: %+v", cores, q.Running)
+	}
+}
