@@ -178,25 +178,49 @@ func TestExamplesAreShownAsTheyAre(t *testing.T) {
 	}
 }
 
-// The tests that RELIABILITY.md names for what a bank refuses must be there.
-func TestEveryRefusalOfABankNamesTestsThatAreThere(t *testing.T) {
-	named := regexp.MustCompile("`(?:((?:[a-z]+/)+[a-z]+)|((?:Test|Fuzz)[A-Za-z]+))`")
-	_, table, found := strings.Cut(read(t, "docs/RELIABILITY.md"), "## What a bank refuses")
-	table, _, _ = strings.Cut(table, "\n## ")
-	tests := 0
-	for line := range strings.Lines(table) {
-		source := ""
-		for _, m := range named.FindAllStringSubmatch(line, -1) {
-			if m[1] != "" {
-				source = sourceOfTests(t, m[1])
-			} else if tests++; !strings.Contains(source, "func "+m[2]+"(") {
-				t.Errorf("%s is not there: %s", m[2], line)
+// The tests that the tables of RELIABILITY.md name in their last column must be there,
+// and each row must name one.
+func TestEveryRefusalInTheDocumentsNamesTestsThatAreThere(t *testing.T) {
+	doc := read(t, "docs/RELIABILITY.md")
+	for heading, least := range map[string]int{
+		"What a bank refuses": 20, "What a market refuses and survives": 60, "What a site refuses and contains": 30, "What commands and daemons refuse": 30,
+	} {
+		_, table, found := strings.Cut(doc, "\n## "+heading+"\n")
+		table, _, _ = strings.Cut(table, "\n## ")
+		tests := 0
+		for line := range strings.Lines(table) {
+			if cells := strings.Split(strings.Trim(line, "| \n"), "|"); strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| bad input") {
+				tests += namedTests(t, cells[len(cells)-1])
 			}
 		}
+		if !found || tests < least {
+			t.Errorf("the table of %q names %d tests, want at least %d", heading, tests, least)
+		}
 	}
-	if !found || tests < 20 {
-		t.Errorf("the table names %d tests", tests)
+}
+
+// namedTests counts the tests that a cell names, each behind its package; each must be
+// there, and at least one.
+func namedTests(t *testing.T, cell string) (tests int) {
+	t.Helper()
+	source := ""
+	for _, m := range regexp.MustCompile("`(?:((?:[a-z]+/)*[a-z]+)|((?:Test|Fuzz)[A-Za-z0-9]+)(?:/([a-z-]+))?)`").FindAllStringSubmatch(cell, -1) {
+		if m[1] != "" {
+			source = sourceOfTests(t, m[1])
+			continue
+		}
+		tests++
+		if !strings.Contains(source, "func "+m[2]+"(") {
+			t.Errorf("%s is not there: %s", m[2], cell)
+		}
+		if m[3] != "" {
+			read(t, "testdata/script/"+m[3]+".txt")
+		}
 	}
+	if tests == 0 {
+		t.Errorf("no test is named: %s", cell)
+	}
+	return tests
 }
 
 // sourceOfTests are the test files of a package.

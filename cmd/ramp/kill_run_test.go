@@ -131,13 +131,8 @@ func (r *killedRun) bought(kills []string) {
 func (r *killedRun) order() {
 	sum := sha256.Sum256(r.input)
 	input := message.RunInput{Source: filepath.Join(r.dir, "input"), File: protocol.StagedFile{Path: "in", Size: int64(len(r.input)), SHA256: hex.EncodeToString(sum[:])}}
-	doc := strings.Replace(document(requestXML("run", 1, 60)), "<WallTime>60<", "<WallTime>1<", 1)
-	from := time.Now().UTC().Add(-time.Minute)
-	at := strings.Index(doc, "<StartDate>")
-	end := strings.Index(doc, "</StartTime>")
-	doc = doc[:at] + "<StartDate>" + from.Format(time.DateOnly) + "</StartDate><StartTime>" + from.Format("15:04:05Z") + doc[end:]
 	call := map[string]any{
-		"id": r.id, "name": "run", "document": doc, "options": message.Options{Objective: protocol.ObjectiveTime},
+		"id": r.id, "name": "run", "document": runDocument(), "options": message.Options{Objective: protocol.ObjectiveTime},
 		"program": message.Program{
 			Command: []string{"/bin/sh", "-c", `echo begun >>"$0/begun"; sleep 0.7; cat in in >out`, r.dir}, Inputs: []message.RunInput{input},
 		},
@@ -145,6 +140,15 @@ func (r *killedRun) order() {
 	resp, err := post(context.Background(), r.m.path("user"), "/v1/buy", call)
 	must(r.t, err)
 	r.t.Cleanup(func() { _ = resp.Body.Close() })
+}
+
+// runDocument asks for a core for a minute, as soon as may be.
+func runDocument() string {
+	doc := strings.Replace(document(requestXML("run", 1, 60)), "<WallTime>60<", "<WallTime>1<", 1)
+	from := time.Now().UTC().Add(-time.Minute)
+	at := strings.Index(doc, "<StartDate>")
+	end := strings.Index(doc, "</StartTime>")
+	return doc[:at] + "<StartDate>" + from.Format(time.DateOnly) + "</StartDate><StartTime>" + from.Format("15:04:05Z") + doc[end:]
 }
 
 // step is how far it is; "": it is over, and nothing was bought.

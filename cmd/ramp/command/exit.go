@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+	"syscall"
 )
 
 // Exit codes; they stand in --help and in docs/CLI.md.
@@ -66,6 +68,9 @@ func report(w io.Writer, err error) int {
 	}
 	if errors.Is(err, errSilent) {
 		return code
+	}
+	if hint == "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		hint = "choose another place, or let this account read and write there"
 	}
 	fmt.Fprintln(w, "ramp: "+oneLine(err.Error()))
 	if hint != "" {

@@ -325,15 +325,17 @@ func (w *watching) fetch(out string) error {
 	return nil
 }
 
-// result ends with the program's exit code.
+// result shows the run, notes that it was shown, and ends with the program's exit code.
 func (w *watching) result() error {
-	if err := w.agent.call(w.c.Context(), "POST", "/v1/run/collected", runCall{ID: w.id}, nil); err != nil {
-		return err
-	}
 	if wantsJSON(w.c) {
 		if err := printJSON(stdout(w.c), w.run); err != nil {
 			return err
 		}
+	}
+	// After all was shown: who is killed before that and asks again sees it again, and
+	// does not pay for it again.
+	if err := w.agent.call(w.c.Context(), "POST", "/v1/run/collected", runCall{ID: w.id}, nil); err != nil {
+		return err
 	}
 	if w.run.Exit != 0 {
 		return silent(w.run.Exit)
