@@ -132,8 +132,12 @@ func controlled(verb message.LaunchVerb, short string) *cobra.Command {
 				return err
 			}
 			defer done()
+			id, err := wholeRun(c, agent, args[0])
+			if err != nil {
+				return err
+			}
 			var run message.Run
-			if err := agent.call(c.Context(), "POST", "/v1/run/control", runCall{ID: args[0], Verb: verb}, &run); err != nil {
+			if err := agent.call(c.Context(), "POST", "/v1/run/control", runCall{ID: id, Verb: verb}, &run); err != nil {
 				return err
 			}
 			return printRun(c, run)
@@ -188,7 +192,11 @@ func newUserLogs() *cobra.Command {
 				return err
 			}
 			defer done()
-			w := &watching{c: c, agent: agent, id: args[0]}
+			id, err := wholeRun(c, agent, args[0])
+			if err != nil {
+				return err
+			}
+			w := &watching{c: c, agent: agent, id: id}
 			if err := agent.call(c.Context(), "POST", "/v1/run", runCall{ID: w.id}, &w.run); err != nil {
 				return err
 			}
@@ -218,8 +226,12 @@ func newUserFetch() *cobra.Command {
 				return err
 			}
 			defer done()
+			id, err := wholeRun(c, agent, args[0])
+			if err != nil {
+				return err
+			}
 			var run message.Run
-			if err := agent.call(c.Context(), "POST", "/v1/run/fetch", runCall{ID: args[0], Unit: unit, Dir: dir}, &run); err != nil {
+			if err := agent.call(c.Context(), "POST", "/v1/run/fetch", runCall{ID: id, Unit: unit, Dir: dir}, &run); err != nil {
 				return err
 			}
 			return printFetched(c, run, unit, out)

@@ -20,7 +20,11 @@ func newUserCancel() *cobra.Command {
 				return err
 			}
 			defer done()
-			p, err := followPurchase(c, agent, "/v1/cancel", idCall{ID: args[0], Unit: unit}, args[0])
+			id, err := wholePurchase(c, agent, args[0])
+			if err != nil {
+				return err
+			}
+			p, err := followPurchase(c, agent, "/v1/cancel", idCall{ID: id, Unit: unit}, id)
 			if err != nil {
 				return err
 			}

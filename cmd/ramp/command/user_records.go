@@ -56,8 +56,12 @@ func newUserShow() *cobra.Command {
 				return err
 			}
 			defer done()
+			id, err := wholePurchase(c, agent, args[0])
+			if err != nil {
+				return err
+			}
 			var p message.Purchase
-			if err := agent.call(c.Context(), "POST", "/v1/purchase", idCall{ID: args[0]}, &p); err != nil {
+			if err := agent.call(c.Context(), "POST", "/v1/purchase", idCall{ID: id}, &p); err != nil {
 				return err
 			}
 			if wantsJSON(c) {
@@ -78,8 +82,12 @@ func newUserTrace() *cobra.Command {
 				return err
 			}
 			defer done()
+			id, err := wholePurchase(c, agent, args[0])
+			if err != nil {
+				return err
+			}
 			var list []traced
-			if err := agent.call(c.Context(), "POST", "/v1/trace", idCall{ID: args[0]}, &list); err != nil {
+			if err := agent.call(c.Context(), "POST", "/v1/trace", idCall{ID: id}, &list); err != nil {
 				return err
 			}
 			if wantsJSON(c) {
@@ -113,8 +121,12 @@ for the receipt's place in its log, which goes to proof.json: 'ramp bank verify 
 				return err
 			}
 			defer done()
+			id, err := wholePurchase(c, agent, args[0])
+			if err != nil {
+				return err
+			}
 			var f signedFiles
-			if err := agent.call(c.Context(), "POST", "/v1/signed", idCall{ID: args[0]}, &f); err != nil {
+			if err := agent.call(c.Context(), "POST", "/v1/signed", idCall{ID: id}, &f); err != nil {
 				return err
 			}
 			if proof {

@@ -72,7 +72,6 @@ func judging(use, short string, agree bool) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			q.ID = args[0]
 			if !agree && q.Why == "" {
 				return fail(exitUsage, "--why 'it printed nothing'", "a dispute needs a reason for the operator")
 			}
@@ -81,6 +80,9 @@ func judging(use, short string, agree bool) *cobra.Command {
 				return err
 			}
 			defer done()
+			if q.ID, err = wholePurchase(c, agent, args[0]); err != nil {
+				return err
+			}
 			var p message.Purchase
 			if err := agent.call(c.Context(), "POST", "/v1/usage", q, &p); err != nil {
 				return err

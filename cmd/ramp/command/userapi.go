@@ -73,6 +73,7 @@ type userRecords struct {
 
 func (u userRecords) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/purchases", handler(u.list))
+	mux.HandleFunc("POST /v1/find", handler(u.find))
 	mux.HandleFunc("POST /v1/purchase", handler(u.show))
 	mux.HandleFunc("POST /v1/trace", handler(u.trace))
 	mux.HandleFunc("POST /v1/signed", handler(u.signed))
