@@ -48,6 +48,7 @@ nothing, and a bank settles it on a contract that both sides signed.`,
 	root.InitDefaultCompletionCmd()
 	childOf(root, "completion").Short = "Print what lets a shell complete commands and flags"
 	watchLists(root)
+	completions(root)
 	giveExamples(root, examples())
 	usageErrors(root)
 	return root

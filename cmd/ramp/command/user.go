@@ -10,7 +10,8 @@ func newUser() *cobra.Command {
 		Short: "Ask for quotes, buy, and look at what was bought",
 		Long: `A user agent buys computing time for its owner. Its directory has its credential,
 its configuration (config.yaml) and its journal. Commands talk to the agent's
-daemon when it runs ('ramp user serve') and otherwise do the work themselves.`,
+daemon when it runs ('ramp user serve') and otherwise do the work themselves.
+Where they take the ID of a purchase, its first letters do.`,
 	}
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/user below the data directory)")
 	c.AddCommand(newUserInit(), newUserQuote(), newUserBuy(), newUserList(), newUserShow(), newUserTrace(),
