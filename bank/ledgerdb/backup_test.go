@@ -163,7 +163,9 @@ func TestDamagedLedgerIsNotCompacted(t *testing.T) {
 	if err := d.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	put(t, path, 40, 0xff)
+	whole := usedPart(t, path)
+	whole[40] = 0xff
+	rewrite(t, path, whole)
 	if _, _, err := ledgerdb.Compact(path); err == nil {
 		t.Error("it is compacted")
 	}

@@ -1,6 +1,11 @@
 package ledgerdb
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+
+	"go.etcd.io/bbolt"
+)
 
 // LogStateSize is the length of the row that says where the log stands.
 const LogStateSize = logStateSize
@@ -8,4 +13,26 @@ const LogStateSize = logStateSize
 // SetLogTransaction names another transaction as the one that wrote that row.
 func SetLogTransaction(state []byte, txid uint64) {
 	binary.BigEndian.PutUint64(state[uncounted-8:], txid)
+	binary.BigEndian.PutUint64(state[unsummed:], sumOf(state[:unsummed]))
 }
+
+// OldLogState is a state as programs of an older format, 1 or 2, wrote it.
+func OldLogState(state []byte, version byte) []byte {
+	old := append([]byte{version}, state[1:unsummed]...)
+	if version == 1 {
+		old = old[:uncounted]
+	}
+	return old
+}
+
+// BeginWithPages begins a ledger with pages of another size than the system's.
+func BeginWithPages(path string, size int) error {
+	b, err := bbolt.Open(path, 0o600, &bbolt.Options{PageSize: size})
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.Update(writeFormat), b.Close())
+}
+
+// WalkPages holds that the pages of a file of bbolt are as bbolt writes them.
+func WalkPages(path string) error { return walkPages(path) }

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	bolterrors "go.etcd.io/bbolt/errors"
+	"go.etcd.io/bbolt"
 
 	"ramp/bank/audit"
 	"ramp/bank/ledger"
@@ -175,6 +174,38 @@ func TestLedgerFromBeforeTheLogGetsOne(t *testing.T) {
 	}
 }
 
+func TestALogsStateOfAnOlderFormatIsReadAndWrittenAnew(t *testing.T) {
+	s := newSigner(t)
+	for version := byte(1); version <= 2; version++ {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		if err := signedBank(t, s, path, 5).db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		inFile(t, path, func(tx *bbolt.Tx) error {
+			log := tx.Bucket([]byte("log"))
+			state := bytes.Clone(log.Get([]byte("state")))
+			ledgerdb.SetLogTransaction(state, uint64(tx.ID()))
+			return log.Put([]byte("state"), ledgerdb.OldLogState(state, version))
+		})
+		if found, _ := examine(path, s); found {
+			t.Errorf("format %d: called damaged", version)
+		}
+		db, err := ledgerdb.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Append([]protocol.Record{{Table: "other", Key: "k", Value: []byte("v")}}), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		inFile(t, path, func(tx *bbolt.Tx) error {
+			if n := len(tx.Bucket([]byte("log")).Get([]byte("state"))); n != ledgerdb.LogStateSize {
+				t.Errorf("format %d: %d octets after an append, want %d", version, n, ledgerdb.LogStateSize)
+			}
+			return nil
+		})
+	}
+}
+
 func TestEntryThatIsNotTheNextIsRefusedAndChangesNothing(t *testing.T) {
 	s := newSigner(t)
 	d := signedBank(t, s, filepath.Join(t.TempDir(), "ledger.db"), 10)
@@ -228,112 +259,4 @@ func TestHeadsChainAndAreSignedWhenDue(t *testing.T) {
 	if _, log, err := d.db.AuditAll(true, s.open, nil); err != nil || len(log.Bad) > 0 || log.Heads < 3 {
 		t.Error(err, log)
 	}
-}
-
-// contents is all that a ledger can answer from.
-func contents(db *ledgerdb.DB) (string, error) {
-	var b bytes.Buffer
-	err := db.View(func(t protocol.Tables) error {
-		for _, table := range []string{
-			ledger.TableState, ledger.TableAccounts, ledger.TableLines, ledger.TableBalances, ledger.TableHolds, ledger.TableGathering,
-			ledger.TableCopies, ledger.TableOutcomes, ledger.TableEntries, ledger.TableIndex, ledger.TableContracts, ledger.TableRefunds,
-			ledger.TableSales, ledger.TableSoldBy, ledger.TableSoldFrom,
-		} {
-			err := t.Each(table, func(k string, v []byte) error {
-				fmt.Fprintf(&b, "%s %x %x\n", table, k, v)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	h, _ := db.Head()
-	fmt.Fprintln(&b, h)
-	return b.String(), err
-}
-
-// examine opens a ledger file as the offline audit does: found says whether
-// anything was found to be wrong.
-func examine(path string, s signer) (found bool, answers string) {
-	db, err := ledgerdb.Open(path)
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		panic("the file is still locked by an earlier look at it: nothing was examined")
-	}
-	if err != nil {
-		return true, ""
-	}
-	defer db.Close()
-	r, log, err := db.AuditAll(true, s.open, nil)
-	if err != nil || len(r.Bad) > 0 || len(log.Bad) > 0 {
-		return true, ""
-	}
-	answers, err = contents(db)
-	return err != nil, answers
-}
-
-// TestEveryFlippedByteIsFoundOrCarriesNothing flips bytes of a bank's file, one
-// at a time: every 251st, or each with RAMP_FLIPS=all. Either opening or the audit
-// finds it, or every answer is what it was.
-func TestEveryFlippedByteIsFoundOrCarriesNothing(t *testing.T) {
-	s := newSigner(t)
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	d := signedBank(t, s, path, 60)
-	if err := d.db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole := usedPart(t, path)
-	if found, _ := examine(path, s); found {
-		t.Fatal("the file is not right to begin with")
-	}
-	_, want := examine(path, s)
-	step := 251
-	switch {
-	case os.Getenv("RAMP_FLIPS") == "all":
-		step = 1
-	case testing.Short():
-		step = 997
-	}
-	flipped, found := 0, 0
-	for i := 0; i < len(whole); i += step {
-		put(t, path, i, whole[i]^1<<(i%8))
-		flipped++
-		bad, answers := examine(path, s)
-		put(t, path, i, whole[i])
-		if bad {
-			found++
-		} else if answers != want {
-			t.Errorf("byte %d (page %d, at %d): not found, and other answers", i, i/4096, i%4096)
-		}
-	}
-	t.Logf("%d bytes flipped, %d found, %d without effect", flipped, found, flipped-found)
-}
-
-// put writes one byte of a file in place.
-func put(t *testing.T, path string, at int, b byte) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// usedPart shrinks a closed ledger file to the pages that it uses, and is them.
-func usedPart(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = bytes.TrimRight(b, "\x00")
-	b = append(b, make([]byte, 8192-len(b)%4096)...) // trailing pages may begin with zeros
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

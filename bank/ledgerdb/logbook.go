@@ -22,7 +22,6 @@ const (
 	headAge   = 30 * time.Second       // a head that is asked for is no older
 	maxHeads  = 4096                   // kept; the oldest go
 	buildStep = 1 << 16                // entries of one transaction while a log is built
-	logFormat = 2                      // of its state; one of format 1 does not count heads
 )
 
 var (
@@ -44,46 +43,6 @@ type logbook struct {
 	head   contract.Head
 	headID string
 	signed time.Time // when this process signed the last one
-}
-
-// state is what is stored of a logbook: enough to notice whether tiles and
-// entries are still those that it was made of.
-type logState struct {
-	size   uint64
-	root   [audit.HashSize]byte
-	digest digest
-	txid   uint64 // of the transaction that wrote it
-	heads  uint64 // number of the last head, if they are counted
-	counts bool
-}
-
-const (
-	logStateSize = 1 + 8 + audit.HashSize + 8 + 8 + 8
-	uncounted    = logStateSize - 8 // of format 1
-)
-
-func (s logState) encode() []byte {
-	b := append(make([]byte, 0, logStateSize), logFormat)
-	b = binary.BigEndian.AppendUint64(b, s.size)
-	b = append(b, s.root[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(s.digest))
-	b = binary.BigEndian.AppendUint64(b, s.txid)
-	return binary.BigEndian.AppendUint64(b, s.heads)
-}
-
-func decodeLogState(b []byte) (s logState, err error) {
-	s.counts = len(b) == logStateSize && b[0] == logFormat
-	if !s.counts && (len(b) != uncounted || b[0] != 1) {
-		return s, fmt.Errorf("damaged: the log's state has %d octets or an unknown version", len(b))
-	}
-	s.size = binary.BigEndian.Uint64(b[1:])
-	copy(s.root[:], b[9:])
-	s.digest = digest(binary.BigEndian.Uint64(b[9+audit.HashSize:]))
-	s.txid = binary.BigEndian.Uint64(b[17+audit.HashSize:])
-	if s.counts {
-		s.heads = binary.BigEndian.Uint64(b[uncounted:])
-	}
-	return s, nil
 }
 
 // book is the log within one transaction: its stored tiles and heads.

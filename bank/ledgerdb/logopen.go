@@ -35,12 +35,15 @@ func (db *DB) openLog() error {
 	}
 }
 
-// makeLog makes an empty log if there is none.
+// makeLog makes an empty log if there is none, nor one whose name was damaged.
 func (db *DB) makeLog() error {
 	missing := false
 	err := guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			missing = tx.Bucket(logBucket) == nil
+			if parts := keysOf(tx.Cursor()); missing && parts != "meta tables " {
+				return fmt.Errorf("damaged: it has the parts %q, and no log", parts)
+			}
 			return nil
 		})
 	})

@@ -11,6 +11,8 @@ import (
 
 // pageWalk reads the pages of a bbolt file by itself, each once, and believes
 // nothing that they say: bbolt's own check follows damaged pages out of the file.
+// It also holds that they are as bbolt writes them, without a gap and with zeros
+// behind the last row: so every byte of a page in use is one that is checked.
 type pageWalk struct {
 	f    io.ReaderAt
 	size uint64 // of a page
@@ -23,6 +25,8 @@ const (
 	branchFlag   = 1
 	leafFlag     = 2
 	freeFlag     = 0x10
+	countOf      = 10 // in the page's header
+	overflowOf   = 12 // in the page's header
 	elementSize  = 16
 	bucketHeader = 16
 	bucketFlag   = 1
@@ -35,7 +39,8 @@ const (
 )
 
 // walkPages holds that every page of the file at path is either reached once,
-// with its keys in order and within its bounds, or free. Nobody may write.
+// with its keys in order and within its bounds and nothing beside them, or free.
+// Nobody may write.
 func walkPages(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -55,8 +60,10 @@ func walkPages(path string) error {
 		return fmt.Errorf("the file has %d bytes, want %d pages of %d", info.Size(), w.high, w.size)
 	}
 	w.seen = make([]byte, w.high/8+1)
-	w.seen[0] = 3 // the two descriptions
-	if err := w.tree(binary.LittleEndian.Uint64(meta[metaRoot:]), bounds{}, 0); err != nil {
+	if err := w.metas(); err != nil {
+		return err
+	}
+	if _, err := w.tree(binary.LittleEndian.Uint64(meta[metaRoot:]), bounds{}, 0); err != nil {
 		return err
 	}
 	return w.free(binary.LittleEndian.Uint64(meta[metaFree:]))
@@ -78,6 +85,26 @@ func newestMeta(f *os.File) ([]byte, error) {
 	return b, nil
 }
 
+// metas marks the two descriptions. What they say was compared with their sums;
+// this is what stands around it.
+func (w *pageWalk) metas() error {
+	b := make([]byte, w.size)
+	for id := range uint64(2) {
+		if _, err := w.f.ReadAt(b, int64(id*w.size)); err != nil {
+			return err
+		}
+		if got := binary.LittleEndian.Uint64(b); got != id || !allZero(b[countOf:pageHeader]) || !allZero(b[pageHeader+metaSize:]) {
+			return fmt.Errorf("page %d: something stands beside the description (it says that it is page %d)", id, got)
+		}
+		if err := w.mark(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
+
 // page reads a page with its overflow and marks it.
 func (w *pageWalk) page(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.high {
@@ -87,7 +114,7 @@ func (w *pageWalk) page(id uint64) ([]byte, error) {
 	if _, err := w.f.ReadAt(head[:], int64(id*w.size)); err != nil {
 		return nil, err
 	}
-	more := uint64(binary.LittleEndian.Uint32(head[12:]))
+	more := uint64(binary.LittleEndian.Uint32(head[overflowOf:]))
 	if got := binary.LittleEndian.Uint64(head[:]); got != id || more > mostOverflow || id+more >= w.high {
 		return nil, fmt.Errorf("page %d says that it is page %d with %d more", id, got, more)
 	}
@@ -116,120 +143,129 @@ func (b bounds) hold(key []byte) bool {
 	return (b.from == nil || bytes.Compare(b.from, key) <= 0) && (b.to == nil || bytes.Compare(key, b.to) < 0)
 }
 
-// tree walks what is below a page.
-func (w *pageWalk) tree(id uint64, in bounds, depth int) error {
+// tree walks what is below a page, and gives its first key; nil: it has none.
+func (w *pageWalk) tree(id uint64, in bounds, depth int) (first []byte, err error) {
 	if depth > mostDepth {
-		return fmt.Errorf("page %d lies deeper than %d pages", id, mostDepth)
+		return nil, fmt.Errorf("page %d lies deeper than %d pages", id, mostDepth)
 	}
 	b, err := w.page(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch binary.LittleEndian.Uint16(b[flagsOf:]) {
 	case branchFlag:
-		err = w.branch(b, in, depth)
+		first, err = w.branch(rowsOf(b), in, depth)
 	case leafFlag:
-		err = w.leaf(b, in, depth)
+		first, err = w.leaf(rowsOf(b), in, depth)
 	default:
 		err = errors.New("it is neither branch nor leaf")
 	}
 	if err != nil {
-		return fmt.Errorf("page %d: %w", id, err)
+		return nil, fmt.Errorf("page %d: %w", id, err)
 	}
-	return nil
+	return first, nil
 }
 
-// element i of a page: its four numbers, and where it stands.
-func element(b []byte, i int) (at int, n [4]uint32, err error) {
-	at = pageHeader + i*elementSize
-	if at+elementSize > len(b) {
-		return 0, n, fmt.Errorf("row %d lies outside", i)
-	}
-	for j := range n {
-		n[j] = binary.LittleEndian.Uint32(b[at+4*j:])
-	}
-	return at, n, nil
-}
-
-// part is a stretch of a page.
-func part(b []byte, at int, pos, size uint32) ([]byte, error) {
-	from := uint64(at) + uint64(pos)
-	if from+uint64(size) > uint64(len(b)) {
-		return nil, fmt.Errorf("%d bytes at %d lie outside", size, from)
-	}
-	return b[from : from+uint64(size)], nil
-}
-
-func (w *pageWalk) branch(b []byte, in bounds, depth int) error {
-	count := int(binary.LittleEndian.Uint16(b[10:]))
-	if count == 0 {
-		return errors.New("a branch of nothing")
-	}
-	keys, pages := make([][]byte, count), make([]uint64, count)
-	for i := range count {
-		at, n, err := element(b, i)
-		if err != nil {
-			return err
-		}
-		if keys[i], err = part(b, at, n[0], n[1]); err != nil {
-			return err
-		}
-		pages[i] = uint64(n[3])<<32 | uint64(n[2])
-		if !in.hold(keys[i]) || i > 0 && bytes.Compare(keys[i-1], keys[i]) >= 0 {
-			return fmt.Errorf("key %x is out of order", keys[i])
-		}
+// branch walks the pages below one. Each stands there with its own first key.
+func (w *pageWalk) branch(r *rows, in bounds, depth int) (first []byte, err error) {
+	keys, pages, err := w.children(r, in)
+	if err != nil {
+		return nil, err
 	}
 	for i, id := range pages {
 		below := bounds{keys[i], in.to}
-		if i+1 < count {
+		if i+1 < len(pages) {
 			below.to = keys[i+1]
 		}
-		if err := w.tree(id, below, depth+1); err != nil {
-			return err
+		key, err := w.tree(id, below, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(key, keys[i]) {
+			return nil, fmt.Errorf("page %d begins with key %x, and is listed with %x", id, key, keys[i])
 		}
 	}
-	return nil
+	return keys[0], nil
 }
 
-func (w *pageWalk) leaf(b []byte, in bounds, depth int) error {
-	var last []byte
-	for i := range int(binary.LittleEndian.Uint16(b[10:])) {
-		at, n, err := element(b, i)
+// children are the keys and the numbers of the pages below one, at least one.
+func (w *pageWalk) children(r *rows, in bounds) (keys [][]byte, pages []uint64, err error) {
+	if r.count == 0 {
+		return nil, nil, errors.New("a branch of nothing")
+	}
+	keys, pages = make([][]byte, r.count), make([]uint64, r.count)
+	for i := range r.count {
+		at, n, err := r.element(i)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		key, err := part(b, at, n[1], n[2])
+		if keys[i], err = r.take(at, n[0], n[1]); err != nil {
+			return nil, nil, err
+		}
+		pages[i] = uint64(n[3])<<32 | uint64(n[2])
+		if !in.hold(keys[i]) || i > 0 && bytes.Compare(keys[i-1], keys[i]) >= 0 {
+			return nil, nil, fmt.Errorf("key %x is out of order", keys[i])
+		}
+	}
+	return keys, pages, r.end()
+}
+
+func (w *pageWalk) leaf(r *rows, in bounds, depth int) (first []byte, err error) {
+	var last []byte
+	for i := range r.count {
+		at, n, err := r.element(i)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		key, err := r.take(at, n[1], n[2])
+		if err != nil {
+			return nil, err
 		}
 		if !in.hold(key) || i > 0 && bytes.Compare(last, key) >= 0 || n[0] > bucketFlag {
-			return fmt.Errorf("key %x is out of order, or of no kind", key)
+			return nil, fmt.Errorf("key %x is out of order, or of no kind", key)
+		}
+		if i == 0 {
+			first = key
 		}
 		last = key
-		value, err := part(b, at, n[1]+n[2], n[3])
+		value, err := r.take(at, n[1]+n[2], n[3])
 		if err == nil && n[0] == bucketFlag {
 			err = w.bucket(value, depth+1)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return first, r.end()
 }
 
 // bucket walks a table: its own pages, or a leaf that stands in the row itself.
+// A ledger counts nothing in bbolt's own counter of a table.
 func (w *pageWalk) bucket(value []byte, depth int) error {
-	if len(value) < bucketHeader {
-		return fmt.Errorf("a table of %d bytes", len(value))
-	}
-	if root := binary.LittleEndian.Uint64(value); root != 0 {
-		return w.tree(root, bounds{}, depth)
+	if len(value) < bucketHeader || !allZero(value[8:bucketHeader]) {
+		return fmt.Errorf("a table of %d bytes, or one that counts", len(value))
 	}
 	inline := value[bucketHeader:]
-	if len(inline) < pageHeader || binary.LittleEndian.Uint16(inline[flagsOf:]) != leafFlag {
+	root := binary.LittleEndian.Uint64(value)
+	switch {
+	case root != 0 && len(inline) > 0:
+		return fmt.Errorf("a table on page %d and in its row too", root)
+	case root != 0:
+		_, err := w.tree(root, bounds{}, depth)
+		return err
+	case len(inline) < pageHeader || binary.LittleEndian.Uint16(inline[flagsOf:]) != leafFlag:
 		return errors.New("a table within a row is no leaf")
+	case !allZero(inline[:flagsOf]) || !allZero(inline[overflowOf:pageHeader]):
+		return errors.New("a table within a row says that it is a page of its own")
 	}
-	return w.leaf(inline, bounds{}, depth)
+	r := rowsOf(inline)
+	if _, err := w.leaf(r, bounds{}, depth); err != nil {
+		return err
+	}
+	if r.next != len(inline) {
+		return errors.New("a table within a row ends behind its last row")
+	}
+	return nil
 }
 
 // free marks the free pages; after them no page must be left.
@@ -238,18 +274,23 @@ func (w *pageWalk) free(id uint64) error {
 	if err != nil {
 		return fmt.Errorf("list of free pages: %w", err)
 	}
-	count, at := uint64(binary.LittleEndian.Uint16(b[10:])), uint64(pageHeader)
+	count, at := uint64(binary.LittleEndian.Uint16(b[countOf:])), uint64(pageHeader)
 	if count == manyFree {
 		count, at = binary.LittleEndian.Uint64(b[at:]), at+8
 	}
 	if binary.LittleEndian.Uint16(b[flagsOf:]) != freeFlag || count > (uint64(len(b))-at)/8 {
 		return fmt.Errorf("list of free pages: %d on page %d, which is none or too small", count, id)
 	}
+	if !allZero(b[at+8*count:]) {
+		return errors.New("list of free pages: something stands behind its end")
+	}
+	last := uint64(1)
 	for i := range count {
 		p := binary.LittleEndian.Uint64(b[at+8*i:])
-		if p < 2 || p >= w.high {
-			return fmt.Errorf("list of free pages: page %d, there are 2..%d", p, w.high-1)
+		if p <= last || p >= w.high {
+			return fmt.Errorf("list of free pages: page %d after %d, there are 2..%d", p, last, w.high-1)
 		}
+		last = p
 		if err := w.mark(p); err != nil {
 			return fmt.Errorf("list of free pages: %w", err)
 		}

@@ -1,0 +1,63 @@
+package ledgerdb
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"ramp/bank/audit"
+)
+
+// logState is what is stored of a logbook: enough to notice whether tiles and
+// entries are still those that it was made of.
+type logState struct {
+	size   uint64
+	root   [audit.HashSize]byte
+	digest digest
+	txid   uint64 // of the transaction that wrote it
+	heads  uint64 // number of the last head, if they are counted
+	counts bool
+}
+
+// Formats of a logState. One of format 1 does not count heads, and those of 1
+// and 2 have no sum behind them: with a fault in the transaction's number they
+// look as if a program without a log had written last.
+const (
+	logFormat    = 3
+	uncounted    = 1 + 8 + audit.HashSize + 8 + 8 // octets of format 1
+	unsummed     = uncounted + 8                  // of format 2
+	logStateSize = unsummed + 8
+)
+
+func (s logState) encode() []byte {
+	b := append(make([]byte, 0, logStateSize), logFormat)
+	b = binary.BigEndian.AppendUint64(b, s.size)
+	b = append(b, s.root[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(s.digest))
+	b = binary.BigEndian.AppendUint64(b, s.txid)
+	b = binary.BigEndian.AppendUint64(b, s.heads)
+	return binary.BigEndian.AppendUint64(b, sumOf(b))
+}
+
+// sumOf is the number that stands behind a state.
+func sumOf(state []byte) uint64 { return uint64(rowNumber("log", "state", state)) }
+
+func decodeLogState(b []byte) (s logState, err error) {
+	size := 0
+	if len(b) > 0 {
+		size = map[byte]int{1: uncounted, 2: unsummed, logFormat: logStateSize}[b[0]]
+	}
+	switch {
+	case len(b) == 0 || len(b) != size:
+		return s, fmt.Errorf("damaged: the log's state has %d octets or an unknown version", len(b))
+	case size == logStateSize && binary.BigEndian.Uint64(b[unsummed:]) != sumOf(b[:unsummed]):
+		return s, fmt.Errorf("damaged: the log's state %x does not add up", b)
+	}
+	s.size = binary.BigEndian.Uint64(b[1:])
+	copy(s.root[:], b[9:])
+	s.digest = digest(binary.BigEndian.Uint64(b[9+audit.HashSize:]))
+	s.txid = binary.BigEndian.Uint64(b[17+audit.HashSize:])
+	if s.counts = size >= unsummed; s.counts {
+		s.heads = binary.BigEndian.Uint64(b[uncounted:])
+	}
+	return s, nil
+}
