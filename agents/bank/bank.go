@@ -34,6 +34,7 @@ type Config struct {
 	ID         protocol.AgentID
 	Currencies []string
 	Grace      time.Duration // pause of expiry after a restart; zero: ledger.DefaultGrace
+	Reports    time.Duration // how long after its slot a report is waited for; zero: protocol.ReportWithin
 	Heartbeat  time.Duration // between presences; zero: protocol.HeartbeatPeriod
 
 	// Sign signs the operator's acts, the same octets always in the same way; nil:
@@ -61,7 +62,7 @@ type asker struct {
 
 // New restores a bank from its tables.
 func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
-	l, err := ledger.Load(ledger.Config{Bank: cfg.ID, Currencies: cfg.Currencies, Grace: cfg.Grace, Sign: cfg.Sign}, now, t)
+	l, err := ledger.Load(ledger.Config{Bank: cfg.ID, Currencies: cfg.Currencies, Grace: cfg.Grace, ReportWithin: cfg.Reports, Sign: cfg.Sign}, now, t)
 	if err != nil {
 		return nil, protocol.Output{}, err
 	}

@@ -59,7 +59,7 @@ func (c *change) reserve(now time.Time, k contractKey, g *gathering, b *protocol
 	}
 	for i, parts := range p.units {
 		u := &b.Units[i]
-		h := &hold{parts: parts, until: nanos(later(u.Slot.End, b.SettleBy).Add(protocol.ReportWithin))}
+		h := &hold{parts: parts, until: nanos(later(u.Slot.End, b.SettleBy).Add(c.l.cfg.ReportWithin))}
 		h.deal = &deal{key: dealKey{k, u.Unit}, user: b.User, seller: u.Seller, mode: b.Mode}
 		c.openHold(h)
 		e.Units = append(e.Units, HeldUnit{Unit: u.Unit, Hold: h.number, Legs: len(parts)})

@@ -61,6 +61,10 @@ const (
 	forgetPerChange = 4       // outcomes that leave memory for one that enters
 )
 
+// LeastReportWithin is the shortest time that a ledger may be told to wait for a
+// report: sellers report within it when all is well.
+const LeastReportWithin = time.Second
+
 // DefaultGrace is how long expiry waits after a restart: two of a seller's
 // longest pauses between requests, so that each has been heard again.
 const DefaultGrace = 2 * protocol.RetryMost
@@ -112,6 +116,11 @@ type Config struct {
 	Currencies []string         // those that it keeps accounts in
 	Grace      time.Duration    // pause of expiry after a restart; zero: DefaultGrace
 
+	// ReportWithin is how long after its slot's end a unit that is paid after the
+	// fact is held for its seller's report; zero: protocol.ReportWithin, which is the
+	// most. It counts for what is settled from now on.
+	ReportWithin time.Duration
+
 	// Sign signs an operator's act (Entry.Octets); nil: acts are not signed. It
 	// cannot fail, and signs the same octets in the same way each time.
 	Sign func(octets []byte) []byte
@@ -132,6 +141,9 @@ func (c Config) Validate() error {
 	}
 	if c.Grace < 0 {
 		return fmt.Errorf("ledger config: grace %s: want zero or more", c.Grace)
+	}
+	if c.ReportWithin != 0 && (c.ReportWithin < LeastReportWithin || c.ReportWithin > protocol.ReportWithin) {
+		return fmt.Errorf("ledger config: reports within %s: want %s..%s", c.ReportWithin, LeastReportWithin, protocol.ReportWithin)
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ func empty(cfg Config, now time.Time) *Ledger {
 	if cfg.Grace == 0 {
 		cfg.Grace = DefaultGrace
 	}
+	if cfg.ReportWithin == 0 {
+		cfg.ReportWithin = protocol.ReportWithin
+	}
 	return &Ledger{
 		cfg: cfg, state: State{Bank: cfg.Bank}, graceEnds: nanos(now.Add(cfg.Grace)),
 		accounts: map[protocol.AgentID]*account{}, sums: map[string]protocol.Credits{},

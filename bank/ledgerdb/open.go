@@ -95,8 +95,11 @@ func checkFormat(tx *bbolt.Tx) error {
 	if len(v) != 4 {
 		return errors.New("damaged: it does not say which schema it has")
 	}
-	if n := binary.BigEndian.Uint32(v); n > schema {
+	switch n := binary.BigEndian.Uint32(v); {
+	case n > schema:
 		return fmt.Errorf("%w: it has schema %d, this program reads up to %d", ErrNewer, n, schema)
+	case n == 0:
+		return errors.New("damaged: it has schema 0, the first was 1")
 	}
 	info, err := os.Stat(tx.DB().Path())
 	if err != nil {

@@ -293,6 +293,7 @@ func (f founding) configText(ca string) string {
 	b.WriteString("\nbank:\n  # The first one is meant where a command names none.\n")
 	fmt.Fprintf(&b, "  currencies: [%s]\n", strings.Join(f.currencies, ", "))
 	b.WriteString("  # After a restart nothing expires for so long.\n  # grace: 60s\n")
+	b.WriteString("  # How long after its slot a job that is paid after the fact may be reported.\n  # report_within: 24h\n")
 	b.WriteString("  # The authority that certifies newcomers with an invitation's token. Without this section nobody is\n  # certified, and the authority's key need not be on this machine.\n")
 	if f.enrol && ca != "" {
 		if rel, err := filepath.Rel(f.dir, ca); err == nil && !filepath.IsAbs(f.ca) {

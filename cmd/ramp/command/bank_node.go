@@ -15,6 +15,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/bank"
+	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
@@ -63,7 +64,7 @@ func newBankNode(ctx context.Context, path, store string, log *slog.Logger, netw
 	b := &bankNode{node: n, db: books.db, lost: books.lost, past: make(chan protocol.Message, maxPast)}
 	n.history = b.ask
 	cfg := bank.Config{
-		ID: n.cred.ID, Currencies: n.cfg.Bank.Currencies, Grace: time.Duration(n.cfg.Bank.Grace), Heartbeat: time.Duration(n.cfg.Heartbeat),
+		ID: n.cred.ID, Currencies: n.cfg.Bank.Currencies, Grace: time.Duration(n.cfg.Bank.Grace), Reports: time.Duration(n.cfg.Bank.Reports), Heartbeat: time.Duration(n.cfg.Heartbeat),
 		Sign: signActs(n.cred),
 	}
 	signer := codec.NewSigner(n.cred, signedReceipts)
@@ -98,6 +99,9 @@ func (c *config) checkBank(path string) error {
 		if !regexp.MustCompile(currencyPattern).MatchString(cur) {
 			return fail(exitUsage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, cur)
 		}
+	}
+	if d := time.Duration(c.Bank.Reports); d != 0 && (d < ledger.LeastReportWithin || d > protocol.ReportWithin) {
+		return fail(exitUsage, "", "configuration %s: bank.report_within: %s: want %s..%s", path, d, ledger.LeastReportWithin, protocol.ReportWithin)
 	}
 	return nil
 }

@@ -67,6 +67,7 @@ type payConfig struct {
 type bankConfig struct {
 	Currencies []string    `yaml:"currencies"`
 	Grace      span        `yaml:"grace,omitempty"`
+	Reports    span        `yaml:"report_within,omitempty"`
 	Store      string      `yaml:"store,omitempty"` // bbolt:PATH or etcd:HOST,HOST
 	Etcd       *etcdConfig `yaml:"etcd,omitempty"`
 	// Enrol lets the bank certify newcomers with an invitation's token.
