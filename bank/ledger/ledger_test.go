@@ -212,11 +212,41 @@ func TestLoadRefuses(t *testing.T) {
 		func(c *ledger.Config) { c.Currencies = nil },
 		func(c *ledger.Config) { c.Currencies = []string{"c r"} },
 		func(c *ledger.Config) { c.Grace = -1 },
+		func(c *ledger.Config) { c.ReportWithin = ledger.LeastReportWithin - 1 },
+		func(c *ledger.Config) { c.ReportWithin = protocol.ReportWithin + 1 },
 	} {
 		c := config()
 		spoil(&c)
 		if _, err := ledger.Load(c, b.now, b.store); err == nil || !strings.HasPrefix(err.Error(), "ledger config: ") {
 			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A unit that is paid after the fact is held as long as the ledger was told to wait
+// for reports when it was settled, whatever it is told later.
+func TestAHoldLastsAsLongAsReportsAreWaitedFor(t *testing.T) {
+	for _, within := range []time.Duration{0, ledger.LeastReportWithin, time.Hour, protocol.ReportWithin} {
+		b := newBank(t)
+		for _, name := range []string{"ann", "bob"} {
+			b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, agent(name), name))))
+		}
+		b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, agent("ann"), "cr", 100, ""))))
+		c := config()
+		c.ReportWithin = within
+		var err error
+		if b.Ledger, err = ledger.Load(c, b.now, b.store); err != nil {
+			t.Fatal(err)
+		}
+		sale := deal(b, protocol.ModeOnCompletion)
+		b.must(t, "copy", ignore(b.copy(sale, agent("bob"))))
+		b.must(t, "reload", b.reload())
+		want := sale.Units[0].Slot.End.Add(within)
+		if within == 0 {
+			want = sale.Units[0].Slot.End.Add(protocol.ReportWithin)
+		}
+		if holds := b.Holds(); len(holds) != 1 || !holds[0].Until.Equal(want) {
+			t.Errorf("within %s: %+v, want one until %s", within, holds, want)
 		}
 	}
 }

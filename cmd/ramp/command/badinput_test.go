@@ -201,8 +201,8 @@ func TestABadAddressLeavesNothingBehind(t *testing.T) {
 	p.good("resource init --driver local --claims DIR/claims --dir DIR/s2")
 }
 
-// 'config check' finds addresses that no daemon could use.
-func TestConfigCheckLooksAtTheAddresses(t *testing.T) {
+// 'config check' finds addresses and times that no daemon could use.
+func TestConfigCheckLooksAtAddressesAndTimes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	file := filepath.Join(p.dir, "bank/config.yaml")
@@ -213,6 +213,8 @@ func TestConfigCheckLooksAtTheAddresses(t *testing.T) {
 	p.good("bank config check --dir DIR/bank")
 	for _, c := range []struct{ from, to, words string }{
 		{"listen:\n", "listen:\n  - 127.0.0.1:4101\n", `listen "127.0.0.1:4101": want an address such as /ip4/0.0.0.0/tcp/4001`},
+		{"# report_within: 24h", "report_within: 10ms", `bank.report_within: 10ms: want 1s..24h0m0s`},
+		{"# report_within: 24h", "report_within: 25h", `bank.report_within: 25h0m0s: want 1s..24h0m0s`},
 		{"listen:\n", "bootstrap: [/ip4/127.0.0.1/tcp/4101]\nlisten:\n", `bootstrap "/ip4/127.0.0.1/tcp/4101"`},
 	} {
 		bad := strings.Replace(string(good), c.from, c.to, 1)
