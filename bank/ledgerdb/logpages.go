@@ -136,6 +136,13 @@ func (w *pageWalk) mark(id uint64) error {
 	return nil
 }
 
+// unmark forgets that a page of size bytes was met.
+func (w *pageWalk) unmark(id uint64, size int) {
+	for i := id; i < id+uint64(size)/w.size; i++ {
+		w.seen[i/8] &^= 1 << (i % 8)
+	}
+}
+
 // bounds are those of the keys below a branch: from inclusive, to exclusive; nil: none.
 type bounds struct{ from, to []byte }
 

@@ -24,8 +24,10 @@ func openBolt(path string) (*bbolt.DB, error) {
 	case info.Size() == 0: // bbolt would begin a new one in it
 		return nil, fmt.Errorf("open ledger %s: damaged: the file is empty", path)
 	}
-	if err := checkMetas(path); err != nil {
-		return nil, fmt.Errorf("open ledger %s: %w", path, err)
+	for _, check := range []func(path string) error{checkMetas, checkBranches} {
+		if err := check(path); err != nil {
+			return nil, fmt.Errorf("open ledger %s: %w", path, err)
+		}
 	}
 	b, err := openFile(path)
 	if err != nil {
