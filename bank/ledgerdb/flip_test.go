@@ -74,7 +74,7 @@ const smallPages = 1024
 func TestEveryByteThatIsFlippedIsFound(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
-	path := filepath.Join(t.TempDir(), "ledger.db")
+	path := filepath.Join(quickDir(t), "ledger.db")
 	if err := smallBank(t, s, path).db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,18 @@ func TestEveryByteThatIsFlippedIsFound(t *testing.T) {
 	if f.used == 0 || f.free == 0 {
 		t.Error("nothing was tried")
 	}
+}
+
+// quickDir is a directory for files that are written thousands of times: in memory,
+// if there is such a place.
+func quickDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "ramp-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // everything reports whether the long form was asked for.

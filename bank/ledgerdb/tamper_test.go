@@ -127,7 +127,7 @@ func twoStates(t *testing.T, s signer, path string) (whole, older []byte) {
 func TestEveryTamperedFileIsFound(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
-	path := filepath.Join(t.TempDir(), "ledger.db")
+	path := filepath.Join(quickDir(t), "ledger.db")
 	whole, older := twoStates(t, s, path)
 	found, want := examine(path, s)
 	if found {
@@ -174,7 +174,7 @@ func touches(whole, file []byte, used map[int]bool) bool {
 func TestEveryTamperedRowIsFound(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
-	path := filepath.Join(t.TempDir(), "ledger.db")
+	path := filepath.Join(quickDir(t), "ledger.db")
 	whole, _ := twoStates(t, s, path)
 	rows := rowsOf(t, path)
 	tried := 0
