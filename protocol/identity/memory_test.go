@@ -1,12 +1,39 @@
 package identity_test
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"ramp/protocol/identity"
 )
+
+// A chain is looked up by the end of its leaf, and counts only as it was verified:
+// what is about it or in front of that end is verified anew.
+func TestAnotherChainWithTheSameEndIsNotRemembered(t *testing.T) {
+	root := newCA(t, "Root")
+	sub := subordinate(t, root, "Sub", year)
+	trust := newTrust(t, root.CertPEM(), nil)
+	whole := ders(issue(t, sub, "ann"))
+	must2(trust.Verify(whole, now))(t)
+	bent := slices.Clone(whole[0])
+	bent[len(bent)/2] ^= 1
+	for _, c := range []struct {
+		name  string
+		chain [][]byte
+	}{
+		{"without the authority between", whole[:1]},
+		{"with another authority between", [][]byte{whole[0], ders(subordinate(t, newCA(t, "Other"), "Sub", year).CertPEM())[0]}},
+		{"with another leaf before the same signature", [][]byte{bent, whole[1]}},
+	} {
+		if peer, err := trust.Verify(c.chain, now); err == nil {
+			t.Errorf("%s: %s is verified", c.name, peer.ID)
+		}
+	}
+	must2(trust.Verify(append(slices.Clone(whole), whole[1]), now))(t) // one that counts, by itself
+	must2(trust.Verify(whole, now))(t)
+}
 
 // A Memory may forget, but never what was used among the last n/2 keys, and what
 // it recalls is always what was last remembered.

@@ -2,9 +2,7 @@ package identity
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -45,6 +43,7 @@ type Peer struct {
 
 // verdict is a verified chain and when it counts.
 type verdict struct {
+	given        [][]byte // as it came
 	peer         Peer
 	from, until  time.Time // inclusive, of the chain and its anchor together
 	revokedSince time.Time // zero: not revoked
@@ -129,11 +128,11 @@ func (t *Trust) Verify(chain [][]byte, at time.Time) (Peer, error) {
 }
 
 func (t *rules) verify(chain [][]byte, at time.Time) (Peer, error) {
-	key, err := chainKey(chain)
-	if err != nil {
+	if err := checkSizes(chain); err != nil {
 		return Peer{}, err
 	}
-	if v, ok := t.verified.Recall(key); ok && v.holds(at) {
+	key := tail(chain[0])
+	if v, ok := t.verified.Recall(key); ok && slices.EqualFunc(v.given, chain, bytes.Equal) && v.holds(at) {
 		return v.peer, nil
 	}
 	certs, err := parseChain(chain)
@@ -144,24 +143,31 @@ func (t *rules) verify(chain [][]byte, at time.Time) (Peer, error) {
 	if err != nil {
 		return Peer{}, err
 	}
+	for _, cert := range certs {
+		v.given = append(v.given, cert.Raw)
+	}
 	t.verified.Remember(key, v)
 	return v.peer, nil
 }
 
-// chainKey hashes a chain, certificate by certificate, and holds its bounds.
-func chainKey(chain [][]byte) (key [32]byte, err error) {
+// tail is the end of a certificate, where its signature is: what a chain is looked
+// up by. That the rest is the same too is for the caller to compare.
+func tail(der []byte) (key [32]byte) {
+	copy(key[:], der[max(0, len(der)-len(key)):])
+	return key
+}
+
+// checkSizes holds the bounds of a chain.
+func checkSizes(chain [][]byte) error {
 	if len(chain) < 1 || len(chain) > MaxChain {
-		return key, fmt.Errorf("chain of %d certificates, want 1..%d: %w", len(chain), MaxChain, ErrMalformed)
+		return fmt.Errorf("chain of %d certificates, want 1..%d: %w", len(chain), MaxChain, ErrMalformed)
 	}
-	h := sha256.New()
 	for i, der := range chain {
 		if len(der) > MaxCertificate {
-			return key, fmt.Errorf("certificate %d: %d bytes, at most %d: %w", i+1, len(der), MaxCertificate, ErrMalformed)
+			return fmt.Errorf("certificate %d: %d bytes, at most %d: %w", i+1, len(der), MaxCertificate, ErrMalformed)
 		}
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(der))))
-		h.Write(der)
 	}
-	return [32]byte(h.Sum(nil)), nil
+	return nil
 }
 
 func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
