@@ -104,6 +104,9 @@ func checkKind(kind, file string, cfg *config, cred *identity.Credential, trust 
 	if drivers[cfg.Resource.Driver] == nil {
 		return fail(exitUsage, "", "configuration %s: resource.driver %q: want %s", file, cfg.Resource.Driver, driverNames())
 	}
+	if _, err := cfg.launches(cred.ID, quiet()); err != nil {
+		return err
+	}
 	_, err := cfg.Resource.role(cred, 1, cfg.Heartbeat)
 	return err
 }
