@@ -93,7 +93,7 @@ func newRestoring(dir string, drill bool) (*restoring, error) {
 // mustNotRun refuses while a bank runs whose ledger was moved away under it: it would
 // go on writing there.
 func mustNotRun(dir, file string) error {
-	if _, running := dialDaemon(dir); running {
+	if daemonListens(dir) {
 		return fail(exitFailed, "stop it first: 'systemctl stop ramp-bank', or SIGTERM to its process", "the bank of %s runs", dir)
 	}
 	pid, err := 0, error(nil)

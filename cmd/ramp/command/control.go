@@ -60,19 +60,47 @@ type caller struct {
 	daemon bool
 }
 
-// dialDaemon returns a caller of the directory's daemon, if one answers.
+// daemonPatience is how long a daemon may take to say anything at all.
+const daemonPatience = 10 * time.Second
+
+// dialDaemon returns a caller of the directory's daemon, if one answers. One that is
+// stopped takes connections and answers none: then it is as if none were there, and
+// whoever goes on finds the journal in use.
 func dialDaemon(dir string) (*caller, bool) {
-	p := socketPath(dir)
-	conn, err := net.DialTimeout("unix", p, time.Second)
-	if err != nil {
+	if !daemonListens(dir) {
 		return nil, false
 	}
-	conn.Close()
+	p := socketPath(dir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", p)
 	}
-	return &caller{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, daemon: true}, true
+	c := &caller{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, daemon: true}
+	return c, c.answers()
+}
+
+// daemonListens reports whether a process has the control socket of a directory.
+func daemonListens(dir string) bool {
+	conn, err := net.DialTimeout("unix", socketPath(dir), time.Second)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+// answers reports whether the agent says anything; that a path is unknown will do.
+func (c *caller) answers() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent/", http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return false
+	}
+	return resp.Body.Close() == nil
 }
 
 // localCaller calls a handler in this process.

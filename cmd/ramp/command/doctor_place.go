@@ -73,14 +73,7 @@ func (p *patient) checkDaemon() {
 		p.good("daemon", "it answers on %s", socketPath(p.dir))
 		return
 	}
-	file := filepath.Join(p.dir, journalName)
-	if p.cfg.Bank != nil {
-		file = filepath.Join(p.dir, ledgerName)
-	}
-	pid, err := 0, error(nil)
-	if isThere(file + ".lock") {
-		pid, err = lockHolder(file + ".lock")
-	}
+	file, pid, err := heldBy(p.dir, p.cfg)
 	switch {
 	case err != nil:
 		p.bad("daemon", "", "%s", err)
@@ -94,6 +87,19 @@ func (p *patient) checkDaemon() {
 		p.good("daemon", "it does not run")
 	}
 	p.checkJournal(file)
+}
+
+// heldBy is the journal or ledger of an agent, and the process that has it open; 0:
+// none.
+func heldBy(dir string, cfg *config) (file string, pid int, err error) {
+	file = filepath.Join(dir, journalName)
+	if cfg.Bank != nil {
+		file = filepath.Join(dir, ledgerName)
+	}
+	if isThere(file + ".lock") {
+		pid, err = lockHolder(file + ".lock")
+	}
+	return file, pid, err
 }
 
 // checkJournal opens the journal or ledger, if there is one, and closes it.

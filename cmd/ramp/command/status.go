@@ -144,6 +144,9 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	}
 	d, running := dialDaemon(dir)
 	if !running {
+		if file, pid, err := heldBy(dir, cfg); err == nil && pid != 0 {
+			return bad(fmt.Errorf("process %d has %s open, and does not answer: 'ramp doctor' looks closer", pid, file))
+		}
 		return s
 	}
 	s.Running = true
