@@ -60,7 +60,7 @@ func (a *attributes) readValue(id asn1.ObjectIdentifier, f *fields) {
 	case id.Equal(oidMessageDigest()):
 		_, a.digest = f.next(tagOctets)
 	case id.Equal(oidSigningTime()):
-		a.signed = f.time()
+		f.value(f.rest[0], &a.signed)
 	default:
 		f.next(f.rest[0])
 	}

@@ -27,9 +27,6 @@ func Encode(b protocol.Bundle) ([]byte, error) { return encode(inUTC(b)) }
 // Decode reads canonical octets, at most MaxOctets. Whatever Encode would not
 // write is refused: ErrMalformed or ErrTerms.
 func Decode(octets []byte) (protocol.Bundle, error) {
-	if b, ok := quickBundle(octets); ok {
-		return protocol.Bundle(b), b.validate()
-	}
 	b, err := decode[bundle](octets)
 	return protocol.Bundle(b), err
 }
@@ -57,18 +54,6 @@ func encode(d document) ([]byte, error) {
 // marshal writes <, > and & as themselves, where encoding/json would escape them
 // for browsers.
 func marshal(d document) ([]byte, error) {
-	if b, ok := d.(bundle); ok {
-		if octets, ok := appendBundle(make([]byte, 0, usualUnit*(1+len(b.Units))), b); ok {
-			return octets, nil
-		}
-	}
-	return marshalSlowly(d)
-}
-
-// usualUnit is more than what a unit takes, and than what comes before them.
-const usualUnit = 512
-
-func marshalSlowly(d document) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -89,7 +74,7 @@ func decode[D document](octets []byte) (D, error) {
 	if err := json.Unmarshal(octets, &d); err != nil {
 		return none, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	again, err := marshalSlowly(d)
+	again, err := marshal(d)
 	if err != nil {
 		return none, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

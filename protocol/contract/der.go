@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"time"
 )
 
 // The identifier octets of DER that are read here.
@@ -15,7 +14,6 @@ const (
 	tagOctets   = 0x04
 	tagNull     = 0x05
 	tagOID      = 0x06
-	tagUTCTime  = 0x17
 	tagSequence = 0x30
 	tagSet      = 0x31
 	tagContext0 = 0xa0 // [0], constructed
@@ -189,23 +187,9 @@ func (f *fields) algorithm() (id asn1.ObjectIdentifier) {
 	return id
 }
 
-// time reads a time as encoding/asn1 does: the usual form, a UTCTime with seconds
-// in UTC, without it. There must be a member.
-func (f *fields) time() (t time.Time) {
-	const layout = "060102150405Z"
-	full, content := f.next(f.rest[0])
-	if f.err != nil {
-		return t
+// value reads a member into a Go value, as encoding/asn1 does.
+func (f *fields) value(tag byte, v any) {
+	if full, _ := f.next(tag); f.err == nil {
+		_, f.err = asn1.Unmarshal(full, v)
 	}
-	if full[0] == tagUTCTime && len(content) == len(layout) {
-		t, err := time.Parse(layout, string(content))
-		if err == nil && t.Year() < firstOfLastCentury && t.Format(layout) == string(content) {
-			return t
-		}
-	}
-	_, f.err = asn1.Unmarshal(full, &t)
-	return t
 }
-
-// firstOfLastCentury is from when on two digits of a year mean the century before.
-const firstOfLastCentury = 2050
