@@ -144,8 +144,8 @@ type cluster struct {
 // are UTC, and no variable alters what they print.
 func newCluster(c Config) cluster {
 	path := os.Getenv("PATH")
-	if c.Bin != "" {
-		path = c.Bin + ":" + path
+	if c.Bin != "" { // last: what is there may be a wrapper of the command of the same name
+		path += ":" + c.Bin
 	}
 	env := []string{"PATH=" + path, "TZ=UTC", "LC_ALL=C", "SLURM_TIME_FORMAT=standard"}
 	if conf := orString(c.Conf, os.Getenv("SLURM_CONF")); conf != "" {
