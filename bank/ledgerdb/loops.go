@@ -121,12 +121,15 @@ func (w *branchWalk) tables(r *rows, level int) error {
 		if err != nil {
 			return err
 		}
+		from := uint64(at) + uint64(n[1]) + uint64(n[2])
+		to := from + uint64(n[3])
+		if to > uint64(len(r.b)) { // bbolt would read what lies beside the file in memory
+			return fmt.Errorf("row %d has %d bytes at %d, outside", i, n[3], from)
+		}
 		if n[0]&bucketFlag == 0 {
 			continue
 		}
-		from := uint64(at) + uint64(n[1]) + uint64(n[2])
-		to := from + uint64(n[3])
-		if to > uint64(len(r.b)) || n[3] < bucketHeader {
+		if n[3] < bucketHeader {
 			return fmt.Errorf("a table of %d bytes at %d", n[3], from)
 		}
 		if err := w.table(r.b[from:to], level); err != nil {

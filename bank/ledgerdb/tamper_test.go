@@ -125,6 +125,7 @@ func twoStates(t *testing.T, s signer, path string) (whole, older []byte) {
 // use is found when the file is opened or audited; the rest leaves every answer as
 // it was. RAMP_FLIPS=all takes a larger bank.
 func TestEveryTamperedFileIsFound(t *testing.T) {
+	notUnderRace(t)
 	t.Parallel()
 	s := newSigner(t)
 	path := filepath.Join(quickDir(t), "ledger.db")

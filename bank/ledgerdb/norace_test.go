@@ -1,0 +1,6 @@
+//go:build !race
+
+package ledgerdb_test
+
+// underRace: the race detector looks on.
+const underRace = false
