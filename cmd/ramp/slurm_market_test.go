@@ -8,7 +8,6 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,27 +74,6 @@ func TestSlurmMarket(t *testing.T) {
 	if m.bought < len(m.users) || orphans != 0 || twice != 0 {
 		t.Errorf("%d bought, %d orphaned, %d sold twice", m.bought, orphans, twice)
 	}
-}
-
-func fromEnv(tb testing.TB, name string, otherwise int) int {
-	tb.Helper()
-	v := os.Getenv(name)
-	if v == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 || n > 100 {
-		tb.Fatalf("%s=%q: want 1..100", name, v)
-	}
-	return n
-}
-
-func share(list []float64, q float64) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	list = slices.Sorted(slices.Values(list))
-	return list[min(len(list)-1, int(q*float64(len(list))))]
 }
 
 // newSlurmMarket brings everything up. Before the seller of a host is started,

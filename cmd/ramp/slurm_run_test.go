@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -229,4 +230,25 @@ func (m *slurmMarket) meet() {
 			return strings.Count(string(out), `"name"`) >= len(m.sites), err
 		}))
 	}
+}
+
+func fromEnv(tb testing.TB, name string, otherwise int) int {
+	tb.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > 100 {
+		tb.Fatalf("%s=%q: want 1..100", name, v)
+	}
+	return n
+}
+
+func share(list []float64, q float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	return list[min(len(list)-1, int(q*float64(len(list))))]
 }
