@@ -57,10 +57,11 @@ func (c *claim) missing(at time.Time) bool {
 
 // unknown is a reservation with the seller's mark that its journal does not
 // have. Everything is saved before it is asked for, so the journal has forgotten
-// it, and it can go; the batch system may have brought it back. But if it is newer than the journal, the journal was lost or
-// restored, and a bank may have a contract for it: it is left alone, counted as
-// busy by the batch system itself, until the banks know of no contract for it that
-// could still come; if they are not asked, until its own end.
+// it, and it can go: the batch system has brought it back, or never released it. But
+// if it is newer than the journal, the journal was lost or restored, and a bank may
+// have a contract for it: it is left alone, counted as busy by the batch system
+// itself, until the banks know of no contract for it that could still come; if they
+// are not asked, until its own end.
 func (p *Participant) unknown(t *turn, r message.QueueReservation) {
 	_, noted := p.strangers[r.ID]
 	n, ok := counterOf(r.ID)
