@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ramp/agents/porttest"
 	"ramp/bank/ledgeretcd/etcdtest"
 	"ramp/protocol/message"
 )
@@ -63,7 +64,7 @@ func clusterMarket(t *testing.T, endpoints []string) *market {
 	store := "bank: {store: \"etcd:" + strings.Join(endpoints, ",") + "\", "
 	m.rewrite(t, "bank-0", "bank: {", store)
 	m.rewrite(t, "bank-1", "bank: {", store)
-	port, err := freePort()
+	port, err := porttest.Free()
 	must(t, err)
 	b, err := os.ReadFile(filepath.Join(m.path("bank-0"), "config.yaml"))
 	must(t, err)

@@ -3,12 +3,12 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"ramp/agents/porttest"
 	"ramp/protocol"
 	"ramp/protocol/identity"
 )
@@ -73,7 +73,7 @@ func (m *market) seller(name, pay string, i int) error {
 
 // agent makes the directory of an agent, with an address that stays its own.
 func (m *market) agent(name, role string) error {
-	port, err := freePort()
+	port, err := porttest.Free()
 	if err != nil {
 		return err
 	}
@@ -116,22 +116,6 @@ func writeFiles(dir string, files map[string][]byte) error {
 		}
 	}
 	return nil
-}
-
-// freePort is a port that nobody listens on, below those that the system hands
-// out by itself.
-func freePort() (int, error) {
-	var b [2]byte
-	for range 100 {
-		_, _ = rand.Read(b[:]) // it never fails
-		port := 12000 + (int(b[0])<<8+int(b[1]))%20000
-		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		return port, l.Close()
-	}
-	return 0, fmt.Errorf("no free port found")
 }
 
 // requests writes requests to buy: job.xml one machine can meet, three.xml needs

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"ramp/agents/porttest"
 )
 
 // untilTime bounds a condition of a script; only a fault reaches it.
@@ -99,7 +101,7 @@ func scriptMarket(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	stateOf(ts).market = m
 	for _, name := range []string{"FREE_PORT", "TAKEN_PORT"} {
-		port, err := freePort()
+		port, err := porttest.Free()
 		ts.Check(err)
 		ts.Setenv(name, strconv.Itoa(port))
 	}

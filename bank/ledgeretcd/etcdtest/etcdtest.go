@@ -5,7 +5,6 @@ package etcdtest
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ramp/agents/porttest"
 )
 
 // Members of a cluster: one may fail.
@@ -78,12 +79,11 @@ func Version(t testing.TB) string {
 // freeAddress is one that nobody listens at for now.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := porttest.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // Restart runs a member that does not run.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -272,13 +273,19 @@ func (f founding) writeConfig(ca string) error {
 	return putFile(path, []byte(f.configText(ca)), 0o600)
 }
 
-// freePort is a port of this machine that nobody listens on now.
+// freePort is a port of this machine that nobody listens on now, below those that
+// systems give to outgoing connections: the bank must find it free at every start.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	var last error
+	for range 100 {
+		port := 4101 + rand.IntN(12000-4101)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, l.Close()
+		}
+		last = err
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, last
 }
 
 // configText is the configuration of a new bank, with comments.

@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -19,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ramp/agents/porttest"
 )
 
 // Options are the cluster's size.
@@ -112,12 +113,11 @@ func (c *Cluster) layOut() error {
 		}
 	}
 	for range c.Nodes + 1 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := porttest.Free()
 		if err != nil {
 			return err
 		}
-		c.ports = append(c.ports, l.Addr().(*net.TCPAddr).Port)
-		defer l.Close() //nolint:errcheck // only held until all are taken
+		c.ports = append(c.ports, port)
 	}
 	return nil
 }
