@@ -75,6 +75,23 @@ func (b *Builder) And() error {
 	return nil
 }
 
+// BeginWithin lets every unit of which no end was said begin within d, counted from now
+// or from the time that it starts no sooner than. One that has a start and no wall time
+// would last until its end: of that the end has to be said.
+func (b *Builder) BeginWithin(d time.Duration) {
+	for i := range b.units {
+		u := &b.units[i]
+		if !u.End.IsZero() || u.Wall == 0 && !u.NotBefore.IsZero() {
+			continue
+		}
+		from := b.now
+		if u.NotBefore.After(from) {
+			from = u.NotBefore
+		}
+		u.End, b.moving = from.Add(u.Wall+d), true
+	}
+}
+
 // Moving reports whether the request has a time that was counted from now, so
 // that the same words mean another document a second later.
 func (b *Builder) Moving() bool { return b.moving }

@@ -150,6 +150,46 @@ func TestOnlyTimesCountedFromNowMove(t *testing.T) {
 	}
 }
 
+// A unit without an end gets one that leaves it d to begin in, counted from now or from
+// its own start; one with an end, or one that would last until it, is left as it was.
+func TestWhatMayBeginWithinADayEndsAWallTimeLater(t *testing.T) {
+	second := now.Truncate(time.Second)
+	for _, c := range []struct {
+		name, line string
+		ends       []time.Time
+	}{
+		{"no end", "cores=4 wall=10m max-price=40", []time.Time{second.Add(24*time.Hour + 10*time.Minute)}},
+		{"a start", "cores=4 wall=10m max-price=40 not-before=2026-12-01", []time.Time{time.Date(2026, 12, 2, 0, 10, 0, 0, time.UTC)}},
+		{"a start that has passed", "cores=4 wall=10m max-price=40 not-before=2026-11-01", []time.Time{second.Add(24*time.Hour + 10*time.Minute)}},
+		{"an end", enough, []time.Time{second.Add(12 * time.Hour)}},
+		{"an end of the second unit", "cores=4 wall=10m max-price=40 and within=1h", []time.Time{second.Add(24*time.Hour + 10*time.Minute), second.Add(time.Hour)}},
+		{"a start without a wall time", "cores=4 max-price=40 not-before=+1h", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := say(t, c.line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.BeginWithin(24 * time.Hour)
+			doc, err := b.Document(now, 0)
+			if c.ends == nil {
+				if err == nil || err.Error() != "it lacks --within 12h (or --by)" {
+					t.Fatalf("got %v, want that it lacks its end", err)
+				}
+				return
+			}
+			if err != nil || doc.Len() != len(c.ends) || !b.Moving() {
+				t.Fatalf("%d units, moving %t: %v", doc.Len(), b.Moving(), err)
+			}
+			for i, end := range c.ends {
+				if got := doc.Request(i).End; !got.Equal(end) {
+					t.Errorf("unit %d ends at %s, want %s", i+1, got, end)
+				}
+			}
+		})
+	}
+}
+
 func TestUnitsAreBounded(t *testing.T) {
 	b := compose.New(now)
 	for range protocol.MaxUnits - 1 {

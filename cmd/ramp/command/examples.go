@@ -42,7 +42,6 @@ func usersExamples() map[string]string {
 
 func jobExamples() map[string]string {
 	return map[string]string{
-		"user run":     "ramp user run --cores 1 --wall 10m --within 1h --max-price 5 --in data.txt --out results -- sort data.txt\nramp user run job.xml --app blast --param db=nr --out results",
 		"user jobs":    "ramp user jobs --watch",
 		"user status":  "ramp user status p23e5",
 		"user logs":    "ramp user logs p23e5 --follow",

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -83,6 +84,7 @@ type buyFlags struct {
 	wait         time.Duration
 	mode         string
 	noReplace    bool
+	unnamed      string // what a request is called that flags say without a name
 
 	acceptCounter string
 }
@@ -336,11 +338,7 @@ func (o buyFlags) order(id string) (buyCall, error) {
 	if err != nil {
 		return buyCall{}, err
 	}
-	name := "request"
-	if n := doc.Request(0).Name; n != "" {
-		name = n
-	}
-	call, err := o.call(id, name, doc.XML(), doc)
+	call, err := o.call(id, cmp.Or(doc.Request(0).Name, o.unnamed, "request"), doc.XML(), doc)
 	call.Moving = o.request.builder.Moving()
 	return call, err
 }

@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,125 +11,37 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
 func newUserRun() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run FILE [--app NAME | -- COMMAND …]",
+		Use:   "run [FILE] [--app NAME | -- COMMAND …]",
 		Short: "Buy what a request asks for, and run a program in it",
-		Long: `Buys what the RFQL document FILE asks for, brings the inputs to the site, begins the
-program when the slot begins, prints what it prints, fetches what it leaves to --out,
-and ends with its exit code: that of the first unit whose code is not zero; 124 if its
-slot, or its metered contract, ended it, 137 if you killed it, 125 if it never ran or was lost. If nothing was
-bought, the exit codes are those of 'ramp user buy'.
+		Long: `Buys what the RFQL document FILE ('-': standard input) asks for, brings the inputs to
+the site, begins the program when the slot begins, prints what it prints, fetches what
+it leaves to --out, and ends with its exit code: that of the first unit whose code is
+not zero; 124 if its slot, or its metered contract, ended it, 137 if you killed it, 125
+if it never ran or was lost. If nothing was bought, the exit codes are those of
+'ramp user buy'.
 
 The program runs in every unit of the request, each in a directory of its own with
 the inputs. It is safe to interrupt: the job runs on, and 'ramp user logs -f ID'
 follows it. It is safe to repeat: until the result of the same command was shown, it
-is gone on with; it is not bought twice.`,
-		Example: `  ramp user run job.xml --in data.csv --out results -- ./analyse data.csv
+is gone on with; it is not bought twice.
+
+` + requestHelp + `
+Here --within may be left out: the program then begins within ` + beginWords + `.`,
+		Example: `  ramp user run --cores 4 --wall 10m --max-price 40 -- ./program
+  ramp user run --cores 4 --wall 10m --max-price 40 --in data.csv --out results -- ./analyse data.csv
+  ramp user run --cores 4 --wall 10m --max-price 40 --and --cores 1 -- ./program
   ramp user run job.xml --app render --param scene=kitchen`,
-		Args: cobra.MinimumNArgs(1),
+		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return runRun(c, args, f) },
 	}
-	f.buy.registerHow(c)
-	f.buy.registerCounter(c)
-	f.buy.registerReplace(c)
-	fs := c.Flags()
-	fs.StringVar(&f.app, "app", "", "an application that the site has installed, in place of a command")
-	fs.StringArrayVar(&f.params, "param", nil, "NAME=VALUE for a parameter of the application; may be repeated")
-	fs.StringArrayVar(&f.in, "in", nil, "file or directory to bring along, PATH or PATH=NAME; may be repeated")
-	fs.StringVar(&f.out, "out", "", "directory to write what the program leaves to; it is made if it is not there")
-	fs.StringVar(&f.buy.id, "id", "", "ID of the purchase; one that was given before is gone on with, not bought again (default: a random one)")
-	fs.BoolVar(&f.buy.again, "again", false, "buy and run once more, also while the same command is not over")
-	fs.BoolVar(&f.buy.approve, "approve", false, "ask before buying, also when the request is met")
+	f.register(c)
 	return c
-}
-
-// runFlags are what to run and how to buy, as given on the command line.
-type runFlags struct {
-	buy    buyFlags
-	app    string
-	params []string
-	in     []string
-	out    string
-}
-
-// program is what is to run.
-func (f runFlags) program(command []string, document []byte) (*message.Program, error) {
-	if (f.app == "") == (len(command) == 0) {
-		return nil, fail(exitUsage, "ramp user run FILE -- COMMAND, or ramp user run FILE --app NAME", "want a command or an application, and not both")
-	}
-	p := &message.Program{App: f.app, Command: command}
-	for _, s := range f.params {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" || f.app == "" {
-			return nil, fail(exitUsage, "", "--param %q: want NAME=VALUE, for an application", s)
-		}
-		p.Params = append(p.Params, message.Param{Name: name, Value: value})
-	}
-	if len(command) > protocol.MaxArgs {
-		return nil, fail(exitUsage, "", "a command of %d words, at most %d", len(command), protocol.MaxArgs)
-	}
-	var err error
-	if p.Inputs, err = inputsOf(f.in); err != nil {
-		return nil, err
-	}
-	p.Key, err = keyOf(*p, document)
-	return p, err
-}
-
-// keyOf is the same for the same request, program and inputs.
-func keyOf(p message.Program, document []byte) (string, error) {
-	b, err := json.Marshal(p)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(append(append(b, 0), document...))
-	return hex.EncodeToString(sum[:16]), nil
-}
-
-func runRun(c *cobra.Command, args []string, f runFlags) error {
-	command := args[1:]
-	if at := c.ArgsLenAtDash(); at != 1 && len(command) > 0 {
-		return fail(exitUsage, "ramp user run FILE -- COMMAND", "the command comes after '--'")
-	}
-	raw, err := readInput(c.InOrStdin(), args[0], protocol.MaxDocument)
-	if err != nil {
-		return err
-	}
-	b, doc, startNow, err := checkRequest(raw, args[0])
-	if err != nil {
-		return err
-	}
-	opt, err := f.buy.options(doc)
-	if err != nil {
-		return err
-	}
-	program, err := f.program(command, raw)
-	if err != nil {
-		return err
-	}
-	call := buyCall{
-		ID: f.buy.id, Name: requestName(args[0], doc), Document: string(b), Options: opt, StartNow: startNow,
-		Program: program, Resume: !f.buy.again || f.buy.id != "",
-	}
-	if call.ID == "" {
-		call.ID = newPurchaseID(false)
-	}
-	accepts, err := f.buy.consent(call)
-	if err != nil {
-		return err
-	}
-	agent, closeAgent, err := openUserServing(c)
-	if err != nil {
-		return err
-	}
-	defer closeAgent()
-	return buyAndRun(c, agent, call, accepts, f.out)
 }
 
 // buyAndRun buys, or goes on with what was bought, and stays until the program is

@@ -1,0 +1,49 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// orderOf is the order that the words behind 'ramp user run' give.
+func orderOf(t *testing.T, words ...string) (buyCall, error) {
+	t.Helper()
+	c, f := &cobra.Command{Use: "run"}, &runFlags{}
+	f.register(c)
+	if err := c.ParseFlags(words); err != nil {
+		return buyCall{}, err
+	}
+	args := c.Flags().Args()
+	if err := f.arguments(c, args); err != nil {
+		return buyCall{}, err
+	}
+	return f.order(c, args)
+}
+
+// What says which runs are the same, so that a command that is given again buys
+// nothing: its request in words, its program and its inputs.
+func TestTheSameCommandIsTheSameRun(t *testing.T) {
+	t.Parallel()
+	const first = "--cores 4 --wall 10m --max-price 40 -- ./program 1"
+	was, err := orderOf(t, strings.Fields(first)...)
+	if err != nil || was.Program.Key == "" || was.Name != "program" || !was.Moving || !was.Resume {
+		t.Fatalf("got %+v, %v", was, err)
+	}
+	for line, same := range map[string]bool{
+		first: true,
+		"--cores 5 --wall 10m --max-price 40 -- ./program 1":       false,
+		"--cores 4 --wall 10m --max-price 40 --and -- ./program 1": false,
+		"--cores 4 --wall 10m --max-price 40 -- ./program 2":       false,
+		"--cores 4 --wall 10m --max-price 40 --app ./program":      false,
+	} {
+		got, err := orderOf(t, strings.Fields(line)...)
+		if err != nil || (got.Program.Key == was.Program.Key) != same {
+			t.Errorf("%s: the same run %t, want %t: %v", line, !same, same, err)
+		}
+		if got.ID == was.ID {
+			t.Errorf("%s: two orders have the ID %s", line, got.ID)
+		}
+	}
+}
