@@ -25,7 +25,9 @@ func parseContract(id protocol.ContractID) (contractKey, error) {
 }
 
 func (k contractKey) id() protocol.ContractID {
-	return protocol.ContractID(hex.EncodeToString(k[:]))
+	var b [2 * len(k)]byte // an audit does this for every entry: one allocation, not two
+	hex.Encode(b[:], k[:])
+	return protocol.ContractID(b[:])
 }
 
 // ContractKey is the key of a contract in TableContracts, and what the keys of
@@ -78,14 +80,19 @@ func newDecoder(b []byte) *decoder {
 }
 
 // newDecoderUpTo reads values of several versions, up to the last that this
-// program knows.
+// program knows. It is short enough for the compiler to put it into its callers, and
+// the decoder on their stack.
 func newDecoderUpTo(b []byte, last byte) (version byte, d *decoder) {
 	d = &decoder{b: b}
-	version = d.byte()
+	return d.version(last), d
+}
+
+func (d *decoder) version(last byte) byte {
+	version := d.byte()
 	if d.err == nil && (version < rowVersion || version > last) {
 		d.err = fmt.Errorf("value has version %d, want %d..%d", version, rowVersion, last)
 	}
-	return version, d
+	return version
 }
 
 func (d *decoder) fail(err error) {

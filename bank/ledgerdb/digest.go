@@ -17,7 +17,7 @@ import (
 type digest uint64
 
 // change replaces a row in the sum; a nil value stands for no row.
-func (d *digest) change(table, key string, old, value []byte) {
+func (d *digest) change(table, key, old, value []byte) {
 	if old != nil {
 		*d -= rowNumber(table, key, old)
 	}
@@ -29,18 +29,19 @@ func (d *digest) change(table, key string, old, value []byte) {
 // note takes a record into the sum before it is written.
 func (d *digest) note(b *bbolt.Bucket, r *protocol.Record) {
 	if r.Table != ledger.TableEntries {
-		d.change(r.Table, r.Key, b.Get([]byte(r.Key)), r.Value)
+		key := []byte(r.Key)
+		d.change([]byte(r.Table), key, b.Get(key), r.Value)
 	}
 }
 
 // rowNumber are two checksums, which notice every burst of 32 bits, stirred so
 // that what one row loses no other gains.
-func rowNumber(table, key string, value []byte) digest {
+func rowNumber(table, key, value []byte) digest {
 	var head [4]byte
 	head[0], head[1], head[2], head[3] = byte(len(table)), byte(len(key)), byte(len(key)>>8), byte(len(value))
 	castagnoli := crc32.MakeTable(crc32.Castagnoli)
 	var x, y uint32
-	for _, p := range [][]byte{head[:], []byte(table), []byte(key), value} {
+	for _, p := range [][]byte{head[:], table, key, value} {
 		x, y = crc32.Update(x, crc32.IEEETable, p), crc32.Update(y, castagnoli, p)
 	}
 	return digest(stir(uint64(x)<<32 | uint64(y)))
@@ -59,12 +60,11 @@ func stir(z uint64) uint64 {
 func digestOf(tables *bbolt.Bucket) (digest, error) {
 	var d digest
 	err := tables.ForEachBucket(func(name []byte) error {
-		table := string(name)
-		if table == ledger.TableEntries {
+		if string(name) == ledger.TableEntries {
 			return nil
 		}
 		return tables.Bucket(name).ForEach(func(k, v []byte) error {
-			d.change(table, string(k), nil, v)
+			d.change(name, k, nil, v)
 			return nil
 		})
 	})

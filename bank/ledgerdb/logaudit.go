@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"sync"
 
 	"go.etcd.io/bbolt"
 
@@ -22,27 +23,72 @@ type LogReport struct {
 	Bad   []string // faults, at most ledger.MaxBad and a word that there are more
 }
 
-// AuditLog recomputes the log from the entries and compares it with the stored
-// tiles, state and heads; adds the rows of all tables up anew; and looks every
-// key up. open verifies a head; nil: heads are only read. It sees the ledger as
-// it is at one moment, and appends go on meanwhile. With pages it also walks the
-// pages of the file, the free ones included; appends wait for all of it then. An error means that the file could not be read.
-func (db *DB) AuditLog(pages bool, open OpenHead) (LogReport, error) {
+// OpenHead verifies a signed head, and gives its ID.
+type OpenHead func(der []byte) (contract.Head, string, error)
+
+// AuditAll recomputes the log from the entries and compares it with the stored
+// tiles, state and heads; adds the rows of all tables up anew; looks every key up;
+// and audits the tables (ledger.AuditSigned). open verifies a head; nil: heads are
+// only read. An error means that the file could not be read.
+//
+// Without pages the bank may go on: log and tables are each seen as they are at one
+// moment, one after the other, so that the audit takes one core of those that serve.
+// With pages it also walks the pages of the file, the free ones included, appends
+// wait for all of it, and log and tables are audited at the same time. A fault of the
+// pages, or of the log, is then all that is told: what else lies there says nothing more.
+func (db *DB) AuditAll(pages bool, open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
 	if open == nil {
 		open = contract.ReadHead
 	}
-	var r LogReport
 	if pages {
-		db.mu.Lock()
-		defer db.mu.Unlock()
-		if err := walkPages(db.path); err != nil {
-			r.Bad = append(r.Bad, "file: "+err.Error())
-			return r, nil // what lies on such pages says nothing more
-		}
+		return db.auditStill(open, verify)
 	}
+	l, err := db.auditLog(open, false)
+	if err != nil {
+		return nothingAudited(), l, err
+	}
+	r, err := db.auditTables(verify)
+	return r, l, err
+}
+
+func nothingAudited() ledger.Report { return ledger.Report{Bad: []string{}, Sum: map[string]string{}} }
+
+// auditStill audits while nobody may write: two readers begin apart, and see the same.
+func (db *DB) auditStill(open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := walkPages(db.path); err != nil {
+		return nothingAudited(), LogReport{Bad: []string{"file: " + err.Error()}}, nil
+	}
+	var l LogReport
+	var failed error
+	var log sync.WaitGroup
+	log.Go(func() { l, failed = db.auditLog(open, true) })
+	r, err := func() (ledger.Report, error) {
+		defer log.Wait() // also when verify panics
+		return db.auditTables(verify)
+	}()
+	if failed != nil || len(l.Bad) > 0 {
+		return nothingAudited(), l, failed
+	}
+	return r, l, err
+}
+
+func (db *DB) auditTables(verify func(octets, signature []byte) error) (r ledger.Report, err error) {
+	err = db.View(func(t protocol.Tables) (err error) {
+		r, err = ledger.AuditSigned(t, verify)
+		return err
+	})
+	return r, err
+}
+
+// auditLog audits all but what the tables mean. walked: the pages of the file have
+// been walked, so that every key is where a search looks for it.
+func (db *DB) auditLog(open OpenHead, walked bool) (LogReport, error) {
+	var r LogReport
 	err := guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
-			a := logAuditor{book: openBook(tx), report: &r, open: open}
+			a := logAuditor{book: openBook(tx), report: &r, open: open, walked: walked}
 			return a.audit(tx)
 		})
 	})
@@ -50,23 +96,6 @@ func (db *DB) AuditLog(pages bool, open OpenHead) (LogReport, error) {
 		return r, fmt.Errorf("audit ledger %s: %w", db.path, err)
 	}
 	return r, nil
-}
-
-// OpenHead verifies a signed head, and gives its ID.
-type OpenHead func(der []byte) (contract.Head, string, error)
-
-// AuditAll is AuditLog, and then ledger.AuditSigned, each at one moment.
-func (db *DB) AuditAll(pages bool, open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
-	l, err := db.AuditLog(pages, open)
-	if err != nil || len(l.Bad) > 0 && pages {
-		return ledger.Report{Bad: []string{}, Sum: map[string]string{}}, l, err
-	}
-	var r ledger.Report
-	err = db.View(func(t protocol.Tables) (err error) {
-		r, err = ledger.AuditSigned(t, verify)
-		return err
-	})
-	return r, l, err
 }
 
 type logAuditor struct {
@@ -77,6 +106,7 @@ type logAuditor struct {
 	tree   *audit.Tree
 	heads  []contract.Head // in order; the first have been compared
 	tiles  int             // that the entries fill
+	walked bool            // the pages of the file were walked
 }
 
 func (a *logAuditor) bad(format string, args ...any) {
@@ -107,6 +137,9 @@ func (a *logAuditor) audit(tx *bbolt.Tx) error {
 		return err
 	}
 	a.compare(s, uint64(tx.ID()))
+	if a.walked {
+		return nil // keys in order, within the bounds of the branches above them: lookUps finds nothing more
+	}
 	return a.lookUps()
 }
 

@@ -110,12 +110,12 @@ func (w *pageWalk) page(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.high {
 		return nil, fmt.Errorf("page %d: there are pages 2..%d", id, w.high-1)
 	}
-	var head [pageHeader]byte
-	if _, err := w.f.ReadAt(head[:], int64(id*w.size)); err != nil {
+	b := make([]byte, w.size)
+	if _, err := w.f.ReadAt(b, int64(id*w.size)); err != nil {
 		return nil, err
 	}
-	more := uint64(binary.LittleEndian.Uint32(head[overflowOf:]))
-	if got := binary.LittleEndian.Uint64(head[:]); got != id || more > mostOverflow || id+more >= w.high {
+	more := uint64(binary.LittleEndian.Uint32(b[overflowOf:]))
+	if got := binary.LittleEndian.Uint64(b); got != id || more > mostOverflow || id+more >= w.high {
 		return nil, fmt.Errorf("page %d says that it is page %d with %d more", id, got, more)
 	}
 	for i := id; i <= id+more; i++ {
@@ -123,8 +123,11 @@ func (w *pageWalk) page(id uint64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	b := make([]byte, (more+1)*w.size)
-	_, err := w.f.ReadAt(b, int64(id*w.size))
+	if more == 0 {
+		return b, nil
+	}
+	b = append(b, make([]byte, more*w.size)...)
+	_, err := w.f.ReadAt(b[w.size:], int64((id+1)*w.size))
 	return b, err
 }
 

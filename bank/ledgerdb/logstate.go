@@ -39,7 +39,7 @@ func (s logState) encode() []byte {
 }
 
 // sumOf is the number that stands behind a state.
-func sumOf(state []byte) uint64 { return uint64(rowNumber("log", "state", state)) }
+func sumOf(state []byte) uint64 { return uint64(rowNumber([]byte("log"), []byte("state"), state)) }
 
 func decodeLogState(b []byte) (s logState, err error) {
 	size := 0
