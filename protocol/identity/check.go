@@ -7,6 +7,19 @@ import (
 	"time"
 )
 
+// Usable reports whether an agent may sign with a certificate at a time, whoever
+// issued it.
+func Usable(cert *x509.Certificate, at time.Time) error {
+	if err := checkLeaf(cert); err != nil {
+		return err
+	}
+	return checkTime(cert, at)
+}
+
+// Current reports whether a time is within a certificate's, of an agent or an
+// authority; both ends are inclusive.
+func Current(cert *x509.Certificate, at time.Time) error { return checkTime(cert, at) }
+
 // checkLeaf reports whether an agent may sign with cert, whatever the time and
 // whoever issued it.
 func checkLeaf(cert *x509.Certificate) error {

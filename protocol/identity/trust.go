@@ -150,6 +150,17 @@ func (t *rules) verify(chain [][]byte, at time.Time) (Peer, error) {
 	return v.peer, nil
 }
 
+// VerifyPEM is Verify of a file: the agent's certificate first and then those of
+// the authorities between it and an anchor, in any order, as Parse reads them.
+func (t *Trust) VerifyPEM(certPEM []byte, at time.Time) (Peer, error) {
+	certs, err := parseCertificates(certPEM)
+	if err != nil {
+		return Peer{}, err
+	}
+	cred := Credential{Chain: link(certs[0], certs[1:])}
+	return t.Verify(cred.ChainDER(), at)
+}
+
 // tail is the end of a certificate, where its signature is: what a chain is looked
 // up by. That the rest is the same too is for the caller to compare.
 func tail(der []byte) (key [32]byte) {

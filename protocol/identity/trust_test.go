@@ -44,6 +44,36 @@ func withSHA1(t *testing.T, certPEM []byte) []byte {
 	return toPEM("CERTIFICATE", bytes.ReplaceAll(der, sha256, sha1))
 }
 
+func TestAFileOfCertificatesIsVerifiedAsItsChain(t *testing.T) {
+	root, other := newCA(t, "Root"), newCA(t, "Other")
+	sub := subordinate(t, root, "Sub", 5*year)
+	file := slices.Concat(issue(t, sub, "ann"), root.CertPEM(), other.CertPEM()) // what lies in a file beside the chain does not matter
+	peer, err := newTrust(t, root.CertPEM(), nil).VerifyPEM(file, now)
+	must(t, err)
+	if peer.ID.Name() != "ann" || len(peer.Chain) != 2 {
+		t.Errorf("%s with a chain of %d, want ann with 2", peer.ID, len(peer.Chain))
+	}
+	_, err = newTrust(t, other.CertPEM(), nil).VerifyPEM(file, now)
+	wantError(t, err, identity.ErrForeign)
+	_, err = newTrust(t, root.CertPEM(), nil).VerifyPEM(file, now.Add(20*year))
+	wantError(t, err, identity.ErrExpired)
+	_, err = newTrust(t, root.CertPEM(), nil).VerifyPEM([]byte("no certificate"), now)
+	wantError(t, err, identity.ErrMalformed)
+}
+
+func TestUsableIsWithoutRegardToWhoIssuedIt(t *testing.T) {
+	root := newCA(t, "Root")
+	leaf, err := x509.ParseCertificate(ders(issue(t, root, "ann"))[0])
+	must(t, err)
+	must(t, identity.Usable(leaf, now))
+	wantError(t, identity.Usable(leaf, now.Add(20*year)), identity.ErrExpired)
+	anchor, err := x509.ParseCertificate(ders(root.CertPEM())[0])
+	must(t, err)
+	wantError(t, identity.Usable(anchor, now), identity.ErrUsage)
+	must(t, identity.Current(anchor, now))
+	wantError(t, identity.Current(anchor, now.Add(200*year)), identity.ErrExpired)
+}
+
 func TestChainsThatCount(t *testing.T) {
 	root := newCA(t, "Root")
 	sub := subordinate(t, root, "Sub", 5*year)

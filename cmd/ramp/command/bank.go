@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/protocol"
-	"ramp/protocol/identity"
 	"ramp/protocol/message"
 )
 
@@ -87,17 +86,9 @@ func newBankAccountOpen() *cobra.Command {
 	c := &cobra.Command{
 		Use: "open NAME --cert FILE", Short: "Open an account for the agent of a certificate", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			b, err := os.ReadFile(cert)
+			id, err := owner(c, cert)
 			if err != nil {
-				return fail(exitUsage, "", "%w", err)
-			}
-			leaf, err := parseCertificate(b)
-			if err != nil {
-				return fmt.Errorf("%s: %w", cert, err)
-			}
-			id, err := identity.ID(leaf)
-			if err != nil {
-				return fail(exitUsage, "", "%s: %w", cert, err)
+				return err
 			}
 			q := openAccountCall{Account: id, Name: args[0]}
 			if q.Limit, err = protocol.ParseCredits(limit); err != nil || q.Limit < 0 {
@@ -114,6 +105,35 @@ func newBankAccountOpen() *cobra.Command {
 	c.Flags().StringVar(&limit, "overdraft", "0", "how far below zero the balance may go")
 	_ = c.MarkFlagRequired("cert") // the flag is there: it was made above
 	return c
+}
+
+// owner is the agent of a certificate, if the bank would hear it: money on the
+// account of one that it does not hear could never be spent.
+func owner(c *cobra.Command, cert string) (protocol.AgentID, error) {
+	b, err := os.ReadFile(cert)
+	if err != nil {
+		return "", fail(exitUsage, "", "%w", err)
+	}
+	if _, err := parseCertificate(b); err != nil {
+		return "", fmt.Errorf("%s: %w", cert, err)
+	}
+	file, err := configIn("bank")(c)
+	if err != nil {
+		return "", err
+	}
+	cfg, err := readConfig(file)
+	if err != nil {
+		return "", err
+	}
+	trust, err := cfg.trust()
+	if err != nil {
+		return "", err
+	}
+	peer, err := trust.VerifyPEM(b, time.Now())
+	if err != nil {
+		return "", certificateFault(cert, err)
+	}
+	return peer.ID, nil
 }
 
 func newBankCredit() *cobra.Command {

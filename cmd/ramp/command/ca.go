@@ -297,6 +297,9 @@ func newCARevoke() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("%s: %w", path, err)
 				}
+				if cert.IsCA && cert.CheckSignatureFrom(cert) == nil {
+					return fail(exitUsage, "make another authority ('ramp ca init') and give everybody its ca.pem instead", "%s is the authority itself, which no list of its own revokes", path)
+				}
 				if !ca.Issued(cert) {
 					return fail(exitUsage, "the authority that has issued a certificate revokes it: 'ramp ca show' names it", "%s is not of the authority in %s", path, dir)
 				}

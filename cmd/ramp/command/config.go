@@ -190,7 +190,7 @@ func (c *config) credential() (*identity.Credential, error) {
 			"%s and %s: %w", c.path(c.Certificate), c.path(c.Key), err)
 	}
 	if err != nil {
-		return nil, fail(exitUsage, "", "credential %s: %w", c.path(c.Certificate), err)
+		return nil, fail(exitUsage, "", "credential %s and %s: %w", c.path(c.Certificate), c.path(c.Key), err)
 	}
 	return cred, nil
 }

@@ -13,6 +13,9 @@ import (
 func printEnds(w io.Writer, p message.Purchase) {
 	if p.Mode == "" || p.Mode == protocol.ModeOnReservation {
 		fmt.Fprintf(w, "  contract %s, paid at %s\n", p.Contract, p.Bank.Name())
+		if p.RefundTotal > 0 {
+			fmt.Fprintf(w, "  refunded %s %s\n", p.RefundTotal, p.Currency)
+		}
 		return
 	}
 	var paid, held protocol.Credits

@@ -43,9 +43,6 @@ func printCancelled(c *cobra.Command, p message.Purchase, unit int) error {
 		}
 	} else {
 		printPurchase(stdout(c), p)
-		if p.RefundTotal > 0 {
-			fmt.Fprintf(stdout(c), "  refunded %s %s\n", p.RefundTotal, p.Currency)
-		}
 	}
 	for _, u := range p.Units {
 		if p.Settled && (unit == 0 || u.Unit == unit-1) && u.State != "cancelled" {
