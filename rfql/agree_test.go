@@ -103,7 +103,7 @@ func change(rng *rand.Rand, s string) string {
 	case 3: // a name becomes another
 		return strings.Replace(s, pick("CPUSpeed", "Request", "TotalCores", "Nodes", "Disk", "EndDate", "WallTime"), pick("CPUSpeed", "Nodes", "Cores", "StartDate", "x:y", "Other", "WallTime"), 1+rng.IntN(2))
 	case 4: // something is put behind a tag
-		return behindTag(rng, s, pick("<!-- c -->", "<?p i?>", "text", " ", "<![CDATA[5]]>", "<x:a xmlns:x='urn:x'/>", "<a/>", "<a xmlns='urn:x'><b c='d'/></a>",
+		return behindTag(rng, s, pick("<!-- c -->", "<?p i?>", "text", " ", "<![CDATA[5]]>", "<![CDATA[ ]]>", "<![CDATA[]]>", "<x:a xmlns:x='urn:x'/>", "<a/>", "<a xmlns='urn:x'><b c='d'/></a>",
 			"<CPUSpeed>5</CPUSpeed>", "<Cores><TotalCores>1</TotalCores></Cores>", "&#53;", "&amp;", "<r:a xmlns:r='urn:ramp:rfql:2'/>"))
 	case 5: // an attribute is added
 		return attributeAdded(rng, s, pick(`a="b"`, `xml:lang="en"`, `xmlns:x="urn:x" x:a="1"`, `xmlns:r="urn:ramp:rfql:2" r:zone="+02:00"`,

@@ -23,6 +23,7 @@ type item struct {
 	kind
 	name       []byte // as written, with its prefix; nil at the end of an empty-element tag
 	text       []byte // decoded, of a textToken
+	section    bool   // the text is a CDATA section
 	attributes []rawAttribute
 }
 
@@ -42,7 +43,7 @@ const (
 func (l *lexer) cut() error {
 	l.line += bytes.Count(l.data[l.from:l.pos], []byte("\n"))
 	l.from = l.pos
-	l.item.name, l.item.attributes = nil, l.item.attributes[:0]
+	l.item.name, l.item.attributes, l.item.section = nil, l.item.attributes[:0], false
 	l.scratch = l.scratch[:0]
 	rest := l.data[l.pos:]
 	switch {
@@ -134,7 +135,7 @@ func (l *lexer) declaration() error {
 		if !ok {
 			return l.expected("]]>")
 		}
-		l.item.kind, l.item.text = textToken, l.lines(text)
+		l.item.kind, l.item.text, l.item.section = textToken, l.lines(text), true
 		return nil
 	}
 	return broken(l.line, glimpse(l.data[l.from:]), "no document type and no entities", "remove it")

@@ -130,6 +130,10 @@ func (r *reader) children(parent Term, f func(token) error) error {
 }
 
 func (r *reader) noText(parent Term, t token) {
+	if t.section { // it is no white space between elements, whatever is in it
+		r.form(t.line, parent, "a CDATA section", "elements only", "")
+		return
+	}
 	if len(bytes.Trim(t.text, space)) > 0 {
 		r.form(beginning(t.line, t.text), parent, "text "+quote(collapse(t.text)), "elements only", "")
 	}

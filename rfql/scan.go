@@ -22,7 +22,8 @@ type token struct {
 	name
 	attributes []attribute
 	text       []byte
-	line       int // on which it begins
+	section    bool // the text is a CDATA section
+	line       int  // on which it begins
 }
 
 // scanner makes a well-formed document of what the lexer cuts: it matches ends
@@ -44,12 +45,26 @@ func newScanner(b []byte) (*scanner, error) {
 	if len(b) > protocol.MaxDocument {
 		return nil, broken(0, fmt.Sprintf("%d bytes", len(b)), fmt.Sprintf("at most %d bytes", protocol.MaxDocument), "")
 	}
+	if wide(b) {
+		return nil, broken(1, "UTF-16 or UTF-32", "UTF-8", "convert the document, as by iconv -f UTF-16 -t UTF-8")
+	}
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	if at := badChar(b); at >= 0 {
 		line := 1 + bytes.Count(b[:at], []byte("\n"))
 		return nil, broken(line, fmt.Sprintf("byte 0x%02x", b[at]), "characters of XML 1.0 in UTF-8", "")
 	}
 	return &scanner{lexer: lexer{data: b, line: 1}, bindings: []binding{{"", ""}, {"xml", xmlNamespace}}}, nil
+}
+
+// wide reports whether b is in 16 or 32 bits per character, as some editors and
+// shells write it: by its mark, or by a first '<' beside a zero (XML 1.0 appendix F).
+func wide(b []byte) bool {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "<\x00", "\x00<", "\x00\x00\xfe\xff", "\x00\x00\x00<"} {
+		if bytes.HasPrefix(b, []byte(mark)) {
+			return true
+		}
+	}
+	return false
 }
 
 // broken is a fault below the language.
@@ -88,7 +103,7 @@ func (s *scanner) next() (token, error) {
 			return s.stop()
 		case textToken:
 			if len(s.open) > 0 {
-				return token{kind: textToken, text: s.item.text, line: s.line}, nil
+				return token{kind: textToken, text: s.item.text, section: s.item.section, line: s.line}, nil
 			}
 			if len(bytes.Trim(s.raw(), space)) > 0 {
 				return token{}, broken(beginning(s.line, s.raw()), "text "+quote(collapse(s.raw())), "nothing but the root element", "")

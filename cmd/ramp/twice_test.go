@@ -67,7 +67,7 @@ func doneOnce(t *testing.T, daemon bool) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	bank := at("bank")
 	kills := killedAtAll(t, "is there already", "ca", "init", "--dir", at("ca"))
-	ramp(t, nil, "bank", "init", "--currency", "CPU", "--currency", "GPU", "--uses", "0", "--dir", bank)
+	ramp(t, nil, "bank", "init", "--currency", "CPU", "--currency", "GPU", "--ca", at("ca"), "--uses", "0", "--dir", bank)
 	if daemon {
 		d, err := startDaemon(at("bank.log"), nil, "bank", "serve", "--dir", bank)
 		must(t, err)

@@ -31,7 +31,7 @@ func newPlace(t *testing.T) place {
 	p.good("ca init --dir DIR/other --name other")
 	p.good("ca issue ann --dir DIR/ca --out DIR/ann")
 	p.good("ca issue eve --dir DIR/other --out DIR/eve")
-	p.good("bank init --currency CPU --uses 0 --dir DIR/bank")
+	p.good("bank init --currency CPU --ca DIR/ca --uses 0 --dir DIR/bank")
 	p.good("bank account open ann --cert DIR/ann/agent.pem --dir DIR/bank")
 	return p
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"ramp/rfql"
 )
 
 // Exit codes; they stand in --help and in docs/CLI.md.
@@ -57,10 +59,14 @@ func report(w io.Writer, err error) int {
 	if err == nil {
 		return exitDone
 	}
-	code, hint := exitFailed, ""
+	code, hint, said := exitFailed, "", []string{oneLine(err.Error())}
 	var e *exitError
 	if errors.As(err, &e) {
 		code, hint = e.code, e.hint
+	}
+	var faults rfql.Faults
+	if errors.As(err, &faults) {
+		said = strings.Split(strings.TrimSpace(err.Error()), "\n") // each has a line of its own
 	}
 	if errors.Is(err, context.Canceled) && code == exitFailed {
 		fmt.Fprintln(w, "ramp: interrupted")
@@ -72,7 +78,9 @@ func report(w io.Writer, err error) int {
 	if hint == "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
 		hint = "choose another place, or let this account read and write there"
 	}
-	fmt.Fprintln(w, "ramp: "+oneLine(err.Error()))
+	for _, line := range said {
+		fmt.Fprintln(w, "ramp: "+line)
+	}
 	if hint != "" {
 		fmt.Fprintln(w, "  hint: "+hint)
 	}
