@@ -11,8 +11,9 @@ import (
 // in base64, 64-bit numbers as strings.
 
 type row struct {
-	Key   []byte `json:"key"`
-	Value []byte `json:"value"`
+	Key      []byte `json:"key"`
+	Value    []byte `json:"value"`
+	Modified int64  `json:"mod_revision,string"`
 }
 
 type putRow struct {
@@ -33,17 +34,22 @@ type request struct {
 	Get *getRange `json:"request_range,omitempty"`
 }
 
-// condition: the key was made by that revision, and is there since; zero: it is
-// not there.
+// condition: the key was made by that revision, and is there since, or was changed
+// last by that one; zero: it is not there. One of the two is set.
 type condition struct {
-	Key     []byte `json:"key"`
-	Target  string `json:"target"`
-	Result  string `json:"result"`
-	Created int64  `json:"create_revision,string"`
+	Key      []byte `json:"key"`
+	Target   string `json:"target"`
+	Result   string `json:"result"`
+	Created  *int64 `json:"create_revision,string,omitempty"`
+	Modified *int64 `json:"mod_revision,string,omitempty"`
 }
 
 func createdAt(key string, revision int64) condition {
-	return condition{[]byte(key), "CREATE", "EQUAL", revision}
+	return condition{Key: []byte(key), Target: "CREATE", Result: "EQUAL", Created: &revision}
+}
+
+func changedAt(key string, revision int64) condition {
+	return condition{Key: []byte(key), Target: "MOD", Result: "EQUAL", Modified: &revision}
 }
 
 type transaction struct {
@@ -88,8 +94,8 @@ func (c *cluster) get(ctx context.Context, key string) ([]row, error) {
 }
 
 // remove deletes the keys from one to another.
-func (c *cluster) remove(ctx context.Context, from, to string) error {
-	ctx, cancel := context.WithTimeout(ctx, askMost)
+func (c *cluster) remove(ctx context.Context, wait time.Duration, from, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	return c.call(ctx, "/v3/kv/deleterange", getRange{Key: []byte(from), End: []byte(to)}, new(json.RawMessage))
 }

@@ -58,8 +58,9 @@ func refused(err error) bool {
 	return false
 }
 
-func newCluster(endpoints []string, secure *tls.Config) *cluster {
-	c := &cluster{http: &http.Client{Transport: &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: idleConns}}}
+// newCluster keeps so many connections of each member that idle.
+func newCluster(endpoints []string, secure *tls.Config, idle int) *cluster {
+	c := &cluster{http: &http.Client{Transport: &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: idle}}}
 	scheme := "http://"
 	if secure != nil {
 		scheme = "https://"

@@ -88,7 +88,7 @@ func (s *Store) takeOver(ctx context.Context) error {
 	if _, err := s.readOn(ctx); err != nil {
 		return err
 	}
-	return s.cluster.remove(ctx, s.partsOf(s.next), s.partsOf(s.next+1)) // of who died before its entry was there
+	return s.cluster.remove(ctx, askMost, s.partsOf(s.next), s.partsOf(s.next+1)) // of who died before its entry was there
 }
 
 // readOn applies the journal to its end, and says who led then.

@@ -18,8 +18,11 @@ const (
 	positionSize  = 8 + sha256.Size
 )
 
+// prefixOf is what all keys of a bank begin with.
+func prefixOf(bank protocol.AgentID) string { return "/ramp/bank/" + string(bank) + "/" }
+
 func (s *Store) key(format string, args ...any) string {
-	return "/ramp/bank/" + string(s.cfg.Bank) + "/" + fmt.Sprintf(format, args...)
+	return prefixOf(s.cfg.Bank) + fmt.Sprintf(format, args...)
 }
 
 func (s *Store) leaderKey() string          { return s.key("leader") }

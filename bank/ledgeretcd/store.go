@@ -85,7 +85,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, cluster: newCluster(cfg.Endpoints, cfg.TLS), db: db, lost: make(chan struct{})}
+	s := &Store{cfg: cfg, cluster: newCluster(cfg.Endpoints, cfg.TLS, idleConns), db: db, lost: make(chan struct{})}
 	if err := s.becomeFollower(ctx); err != nil {
 		s.cluster.close()
 		return nil, errors.Join(fmt.Errorf("ledger in etcd: %w", err), db.Close())

@@ -88,11 +88,9 @@ func (n *node) clusterConfig(hosts []string) (ledgeretcd.Config, error) {
 	cfg := ledgeretcd.Config{
 		Bank: n.cred.ID, Name: agentPlace(n.cfg.dir), Mirror: filepath.Join(n.cfg.dir, mirrorName), Sign: n.signHead, Log: n.log,
 	}
-	for _, h := range hosts {
-		if h = strings.TrimSpace(h); h == "" {
-			return cfg, fail(exitUsage, "", "bank.store: %q: want etcd:HOST,HOST, each with a name", n.cfg.Bank.Store)
-		}
-		cfg.Endpoints = append(cfg.Endpoints, endpoint(h))
+	var named bool
+	if cfg.Endpoints, named = endpoints(hosts); !named {
+		return cfg, fail(exitUsage, "", "bank.store: %q: want etcd:HOST,HOST, each with a name", n.cfg.Bank.Store)
 	}
 	ledger := filepath.Join(n.cfg.dir, ledgerName)
 	if _, err := os.Stat(ledger); !errors.Is(err, fs.ErrNotExist) {
@@ -101,6 +99,17 @@ func (n *node) clusterConfig(hosts []string) (ledgeretcd.Config, error) {
 	var err error
 	cfg.TLS, err = n.clusterTLS()
 	return cfg, err
+}
+
+// endpoints completes hosts; false: one has no name.
+func endpoints(hosts []string) (list []string, named bool) {
+	for _, h := range hosts {
+		if h = strings.TrimSpace(h); h == "" {
+			return nil, false
+		}
+		list = append(list, endpoint(h))
+	}
+	return list, true
 }
 
 // endpoint completes HOST with etcd's port.

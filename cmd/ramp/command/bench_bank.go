@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,11 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents"
-	"ramp/agents/bank"
+	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
-	"ramp/protocol/message"
 )
 
 // bankFigures are the figures of one row; the names are fixed.
@@ -31,6 +29,8 @@ type bankFigures struct {
 	Signed        float64 `json:"signed_per_second"`         // wire bytes in, signed receipts out
 	SignatureOnly float64 `json:"signature_only_per_second"` // two verifications and one signature, nothing else
 	Fsync         float64 `json:"fsync_median_ms"`
+	Etcd          float64 `json:"etcd_per_second,omitempty"`       // as per_second, with the ledger in the cluster of --store
+	EtcdNaive     float64 `json:"etcd_naive_per_second,omitempty"` // transfers there, one transaction for each
 }
 
 // bankBench is one run.
@@ -42,8 +42,10 @@ type bankBench struct {
 	time     time.Duration
 	keys     *benchKeys
 	runner   *agents.Runner
+	store    failing
 	answers  sync.Map // conversation -> chan protocol.Message
 	sample   *sample
+	cluster  *clusterBench // nil: none is measured
 }
 
 // benchCurrency is what the benchmark's accounts are in.
@@ -51,24 +53,32 @@ const benchCurrency = "CPU"
 
 func newBenchBank() *cobra.Command {
 	var b bankBench
-	var clients string
+	var clients, store string
 	c := &cobra.Command{
 		Use: "bank", Short: "Settlements per second of one bank", Args: cobra.NoArgs,
 		Long: `Settles bundles at the bank's role, with its ledger on this disk: durable outcomes per
 second, with many accounts and entries in the ledger already. bbolt_batch puts the very
 same records, bundle by bundle, into a copy of the same file by bbolt's own Batch; signed
 goes from bytes on the wire to a signed receipt; signature_only does nothing but the same
-signatures on all cores.`,
+signatures on all cores.
+
+With --store the same bank settles with its ledger in an etcd cluster as well (etcd), and
+balances there are moved by one transaction for each transfer (etcd_naive). What this
+writes to the cluster is removed at the end.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b.c = c
 			list, err := parseCounts("--clients", clients, 4096)
 			if err != nil {
 				return err
 			}
-			if b.accounts < 2 || b.entries < 0 || b.time <= 0 {
-				return fail(exitUsage, "", "--accounts %d, --entries %d, --time %s: want at least 2, 0 and more than 0s", b.accounts, b.entries, b.time)
+			hosts, err := clusterHosts(store)
+			if err != nil {
+				return err
 			}
-			return b.run(c.Context(), list)
+			if b.accounts < 2 || b.accounts >= ledger.MaxAccounts || b.entries < 0 || b.time <= 0 {
+				return fail(exitUsage, "", "--accounts %d, --entries %d, --time %s: want 2..%d, at least 0 and more than 0s", b.accounts, b.entries, b.time, ledger.MaxAccounts-1)
+			}
+			return b.run(c.Context(), list, hosts)
 		},
 	}
 	f := c.Flags()
@@ -77,10 +87,11 @@ signatures on all cores.`,
 	f.IntVar(&b.entries, "entries", 1_000_000, "entries that the ledger has before")
 	f.DurationVar(&b.time, "time", 10*time.Second, "time of each measurement")
 	f.StringVar(&b.dir, "dir", ".", "directory on the disk to measure; a memory file system is refused")
+	f.StringVar(&store, "store", "", "measure a ledger in this etcd cluster as well: etcd:HOST,HOST")
 	return c
 }
 
-func (b *bankBench) run(ctx context.Context, clients []int) (err error) {
+func (b *bankBench) run(ctx context.Context, clients []int, hosts []string) (err error) {
 	memory, err := ledgerdb.InMemory(b.dir)
 	if err != nil {
 		return fail(exitUsage, "", "--dir: %w", err)
@@ -89,11 +100,17 @@ func (b *bankBench) run(ctx context.Context, clients []int) (err error) {
 		return fail(exitUsage, "give --dir on a disk", "%s is in memory: nothing there is durable", b.dir)
 	}
 	if b.dir, err = os.MkdirTemp(b.dir, "ramp-bench-"); err != nil {
-		return fail(exitUsage, "", "%w", err)
+		return fail(exitUsage, "", "--dir: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	if b.keys, err = newBenchKeys(b.accounts, time.Now()); err != nil {
 		return err
+	}
+	if len(hosts) > 0 { // first: who does not answer is told at once
+		if b.cluster, err = b.openCluster(ctx, hosts); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.cluster.close(ctx)) }()
 	}
 	db, err := ledgerdb.Open(filepath.Join(b.dir, ledgerName))
 	if err != nil {
@@ -105,90 +122,23 @@ func (b *bankBench) run(ctx context.Context, clients []int) (err error) {
 	if err := b.fill(ctx); err != nil {
 		return err
 	}
+	return b.rows(ctx, clients)
+}
+
+// rows measures and prints a row for each number of clients.
+func (b *bankBench) rows(ctx context.Context, clients []int) error {
 	figures := []bankFigures{}
 	for _, n := range clients {
 		f, err := b.measure(ctx, n)
-		if err != nil {
+		if err == nil && b.cluster != nil {
+			err = b.cluster.measure(ctx, n, &f)
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
 		figures = append(figures, f)
 	}
 	return b.print(figures)
-}
-
-// start runs a bank's role as 'bank serve' does, without a network.
-func (b *bankBench) start(ctx context.Context, s agents.Store) (stop func() error) {
-	cfg := bank.Config{ID: b.keys.bank.ID, Currencies: []string{benchCurrency}, Heartbeat: time.Hour}
-	b.runner = agents.NewRunner(agents.Config{
-		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
-			role, out, err := bank.New(cfg, t, now)
-			b.sample = &sample{Role: role}
-			return b.sample, out, err
-		},
-		Store: s, Route: b.answer, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Unavailable: func(m protocol.Message) (protocol.Message, bool) { return m, false },
-	})
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- b.runner.Run(ctx) }()
-	return func() error { cancel(); return <-done }
-}
-
-// answer brings a decision to the client that waits for it.
-func (b *bankBench) answer(m protocol.Message) {
-	if c, ok := b.answers.LoadAndDelete(m.Conversation); ok {
-		c.(chan protocol.Message) <- m
-	}
-}
-
-// fill opens the accounts, gives them money and settles bundles until the ledger
-// has its entries.
-func (b *bankBench) fill(ctx context.Context) error {
-	err := b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		var out protocol.Output
-		for i, id := range b.keys.accounts {
-			_, o, err := r.(*sample).Role.(*bank.Role).OpenAccount(now, id, fmt.Sprintf("account%d", i), 0)
-			if err != nil {
-				panic(fmt.Sprintf("bench: open account: %v", err)) // a new ledger refuses none
-			}
-			_, c, err := r.(*sample).Role.(*bank.Role).Credit(now, id, benchCurrency, 1_000_000*protocol.Credit, "")
-			if err != nil {
-				panic(fmt.Sprintf("bench: credit: %v", err)) // likewise
-			}
-			out = out.Join(o).Join(c)
-		}
-		return out
-	})
-	if err != nil {
-		return err
-	}
-	const chunk = 4000
-	for done := 2 * b.accounts; done < b.entries; done += chunk {
-		err := b.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-			var out protocol.Output
-			for range chunk {
-				o := r.Receive(now, b.settlement(b.keys.bundle(now)))
-				out.Save = append(out.Save, o.Save...)
-			}
-			return out
-		})
-		if err != nil {
-			return err
-		}
-		if done%(25*chunk) < chunk {
-			fmt.Fprintf(stderr(b.c), "filling the ledger: %d of %d entries\n", done, b.entries)
-		}
-	}
-	return nil
-}
-
-// settlement is a request with a copy that was verified: the role trusts what
-// reaches it, and so its own speed can be measured apart from signatures.
-func (b *bankBench) settlement(s message.Settlement) protocol.Message {
-	return protocol.Message{
-		Performative: protocol.Request, Sender: s.Sale.Seller.ID, Receivers: []protocol.AgentID{b.keys.bank.ID},
-		Protocol: protocol.ProtocolRequest, Conversation: s.Sale.Bundle.Conversation, ReplyWith: "settle", Body: s,
-	}
 }
 
 // measure takes one row.
@@ -212,7 +162,7 @@ func (b *bankBench) measure(ctx context.Context, clients int) (bankFigures, erro
 	if f.BatchPerSec, err = b.bboltBatch(ctx, clients); err != nil {
 		return f, err
 	}
-	wires, err := b.keys.wires(int(b.time.Seconds() * signedMost))
+	wires, err := b.keys.wires(ctx, int(b.time.Seconds()*signedMost))
 	if err != nil {
 		return f, err
 	}
@@ -243,8 +193,8 @@ const signedMost = 8000
 // errEnough ends a measurement before its time: what was prepared is used up.
 var errEnough = errors.New("enough")
 
-// together runs clients side by side for the time of a measurement and counts
-// what they did.
+// together runs clients side by side for the time of a measurement, each at least
+// once, and counts what they did.
 func (b *bankBench) together(ctx context.Context, clients int, once func(client int) error) (int64, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.time)
 	defer cancel()
@@ -256,7 +206,7 @@ func (b *bankBench) together(ctx context.Context, clients int, once func(client 
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			for ctx.Err() == nil {
+			for first := true; first || ctx.Err() == nil; first = false {
 				if err := once(i); err != nil {
 					errs[i] = err
 					return
@@ -267,12 +217,12 @@ func (b *bankBench) together(ctx context.Context, clients int, once func(client 
 	}
 	wg.Wait()
 	took := time.Since(begun)
-	for i, err := range errs {
-		if errors.Is(err, errEnough) {
-			errs[i] = nil
+	for _, err := range errs { // of many that say the same, one
+		if err != nil && !errors.Is(err, errEnough) {
+			return n.Load(), took, err
 		}
 	}
-	return n.Load(), took, errors.Join(errs...)
+	return n.Load(), took, nil
 }
 
 // settleVerified hands the role one verified copy and waits for the durable
@@ -291,21 +241,6 @@ func (b *bankBench) settleSigned(opener codec.Opener, w wireBundle) error {
 		_, err := codec.Seal(b.keys.bank, answer, time.Now())
 		return err
 	})
-}
-
-// await sends the role a request and takes its answer.
-func (b *bankBench) await(m protocol.Message, take func(protocol.Message) error) error {
-	c := make(chan protocol.Message, 1)
-	b.answers.Store(m.Conversation, c)
-	if err := b.runner.Deliver(m); err != nil {
-		return err
-	}
-	answer := <-c
-	d, ok := answer.Body.(message.Decision)
-	if !ok || d.Outcome != protocol.OutcomeSettled {
-		return fmt.Errorf("bench: a bundle was not settled: %+v", answer.Body)
-	}
-	return take(answer)
 }
 
 // signatureOnly verifies two signatures and makes one, over and over.
@@ -358,11 +293,18 @@ func (b *bankBench) print(figures []bankFigures) error {
 		return printJSON(stdout(b.c), figures)
 	}
 	rows := [][]string{{"clients", "bundles per s", "bbolt batch per s", "signed per s", "signatures only per s", "fsync ms"}}
+	if b.cluster != nil {
+		rows[0] = append(rows[0], "etcd per s", "etcd naive per s")
+	}
 	for _, f := range figures {
-		rows = append(rows, []string{
+		row := []string{
 			fmt.Sprint(f.Clients), fmt.Sprintf("%.0f", f.PerSecond), fmt.Sprintf("%.0f", f.BatchPerSec),
 			fmt.Sprintf("%.0f", f.Signed), fmt.Sprintf("%.0f", f.SignatureOnly), millis(f.Fsync),
-		})
+		}
+		if b.cluster != nil {
+			row = append(row, fmt.Sprintf("%.0f", f.Etcd), fmt.Sprintf("%.0f", f.EtcdNaive))
+		}
+		rows = append(rows, row)
 	}
 	table(stdout(b.c), rows...)
 	return nil

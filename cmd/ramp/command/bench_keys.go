@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"crypto"
 	"crypto/rand"
 	"encoding/base32"
@@ -124,8 +125,8 @@ func (k *benchKeys) bundle(now time.Time) message.Settlement {
 	}}
 }
 
-// wires prepares n signed copies on all cores.
-func (k *benchKeys) wires(n int) ([]wireBundle, error) {
+// wires prepares n signed copies on all cores, until ctx is done.
+func (k *benchKeys) wires(ctx context.Context, n int) ([]wireBundle, error) {
 	list := make([]wireBundle, n)
 	errs := make([]error, runtime.NumCPU())
 	var next atomic.Int64
@@ -134,13 +135,13 @@ func (k *benchKeys) wires(n int) ([]wireBundle, error) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			for i := next.Add(1) - 1; i < int64(n) && errs[c] == nil; i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < int64(n) && errs[c] == nil && ctx.Err() == nil; i = next.Add(1) - 1 {
 				list[i], errs[c] = k.wire(int(i))
 			}
 		}()
 	}
 	wg.Wait()
-	return list, errors.Join(errs...)
+	return list, errors.Join(append(errs, ctx.Err())...)
 }
 
 func (k *benchKeys) wire(i int) (wireBundle, error) {

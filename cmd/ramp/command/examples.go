@@ -129,7 +129,7 @@ func papersExamples() map[string]string {
 		"sim replay":     "ramp sim replay scenario.yaml --trace",
 		"sim experiment": "ramp sim experiment list\nramp sim experiment rounds --out figures",
 		"bench auction":  "ramp bench auction --sellers 20 --rounds 3,5 --buyers 1,4,16",
-		"bench bank":     "ramp bench bank --clients 1,64,256 --dir .",
+		"bench bank":     "ramp bench bank --clients 1,64,256 --dir .\nramp bench bank --clients 16,64 --entries 100000 --store etcd:db1,db2,db3",
 		"bench stage":    "ramp bench stage --size 256 --runs 5",
 	}
 }

@@ -1,0 +1,84 @@
+package ledgeretcd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Naive moves money between balances in an etcd cluster with one transaction for
+// each transfer, without a journal, a history or a group commit: what benchmarks
+// compare a Store with. Its calls may be made at the same time.
+type Naive struct {
+	cluster *cluster
+	prefix  string
+}
+
+const (
+	naiveWait  = time.Minute // for one call: a transfer that takes longer fails
+	removeWait = time.Minute // for all keys of a bank
+)
+
+// NewNaive has its balances below the bank's keys (Remove), and as many connections
+// as clients, 1 or more.
+func NewNaive(cfg Config, clients int) (*Naive, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Naive{newCluster(cfg.Endpoints, cfg.TLS, clients), prefixOf(cfg.Bank) + "naive/"}, nil
+}
+
+// Transfer moves 1 from one balance, named by a number, to another one, unless
+// somebody else has changed one of them meanwhile: then it is not done. Balances
+// begin with zero.
+func (n *Naive) Transfer(ctx context.Context, from, to int) (done bool, err error) {
+	keys := []string{n.prefix + strconv.Itoa(from), n.prefix + strconv.Itoa(to)}
+	read, err := n.cluster.do(ctx, naiveWait, transaction{Then: []request{getOf(keys[0]), getOf(keys[1])}})
+	if err != nil {
+		return false, err
+	}
+	var t transaction
+	for i, key := range keys {
+		balance, revision, err := balanceOf(read.Responses[i].Range.Rows)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", key, err)
+		}
+		t.If = append(t.If, changedAt(key, revision))
+		t.Then = append(t.Then, request{Put: &putRow{Key: []byte(key), Value: []byte(strconv.Itoa(balance + 2*i - 1))}})
+	}
+	written, err := n.cluster.do(ctx, naiveWait, t)
+	return written.Succeeded, err
+}
+
+// Close closes the connections.
+func (n *Naive) Close() { n.cluster.close() }
+
+func getOf(key string) request { return request{Get: &getRange{Key: []byte(key)}} }
+
+// balanceOf reads a balance that may not be there yet.
+func balanceOf(rows []row) (balance int, revision int64, err error) {
+	if len(rows) == 0 {
+		return 0, 0, nil
+	}
+	balance, err = strconv.Atoi(string(rows[0].Value))
+	return balance, rows[0].Modified, err
+}
+
+// Remove deletes all that a cluster has of a bank, whose ledger nobody has open: of
+// one that was only made to measure it.
+func Remove(ctx context.Context, cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	c := newCluster(cfg.Endpoints, cfg.TLS, idleConns)
+	defer c.close()
+	prefix := prefixOf(cfg.Bank)
+	var err error
+	for range len(c.members) { // a member that fails is followed by the next
+		if err = c.remove(ctx, removeWait, prefix, prefix[:len(prefix)-1]+"0"); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("remove the keys below %s from etcd: %w", prefix, err)
+}

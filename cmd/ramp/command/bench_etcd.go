@@ -1,0 +1,111 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ramp/bank/ledgeretcd"
+)
+
+// clusterBench is a bank like the one that is measured, with its ledger in an etcd
+// cluster, and beside it transfers in that cluster by one transaction each.
+type clusterBench struct {
+	bank  bankBench
+	cfg   ledgeretcd.Config
+	store *ledgeretcd.Store
+	stop  func() error
+}
+
+// clusterHosts reads --store; none: no cluster is measured.
+func clusterHosts(store string) ([]string, error) {
+	if store == "" {
+		return nil, nil
+	}
+	list, is := strings.CutPrefix(store, "etcd:")
+	hosts, named := endpoints(strings.Split(list, ","))
+	if !is || !named || len(hosts) > ledgeretcd.MaxEndpoints {
+		return nil, fail(exitUsage, "", "--store %q: want etcd:HOST,HOST, 1..%d members; the file of --dir is measured in any case", store, ledgeretcd.MaxEndpoints)
+	}
+	return hosts, nil
+}
+
+// openCluster begins the bank in the cluster. What it leaves there goes with close.
+func (b *bankBench) openCluster(ctx context.Context, hosts []string) (*clusterBench, error) {
+	c := &clusterBench{
+		bank: bankBench{c: b.c, dir: b.dir, accounts: b.accounts, time: b.time, keys: b.keys},
+		cfg: ledgeretcd.Config{
+			Endpoints: hosts, Bank: b.keys.bank.ID, Name: "ramp bench bank", Mirror: filepath.Join(b.dir, mirrorName),
+			Lease: benchLease, Log: slog.New(slog.DiscardHandler),
+		},
+	}
+	wait, cancel := context.WithTimeout(ctx, benchWait)
+	defer cancel()
+	var err error
+	c.store, err = ledgeretcd.Open(wait, c.cfg)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fail(exitFailed, clusterHint, "--store: no answer from the etcd cluster at %s within %s", strings.Join(hosts, ", "), benchWait)
+	case err != nil:
+		return nil, fail(exitFailed, clusterHint, "--store: %w", err)
+	}
+	c.stop = c.bank.start(ctx, c.store)
+	if err := c.bank.fill(ctx); err != nil {
+		return nil, errors.Join(err, c.close(ctx))
+	}
+	return c, nil
+}
+
+const (
+	benchWait  = 10 * time.Second // for the cluster to answer
+	benchLease = 30 * time.Second // nobody else waits to lead
+)
+
+const clusterHint = "look at the etcd cluster: 'etcdctl endpoint status --cluster'"
+
+// close removes the bank from the cluster, also when the run was interrupted.
+func (c *clusterBench) close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(c.stop(), c.store.Close(), ledgeretcd.Remove(ctx, c.cfg))
+}
+
+// measure adds the cluster's figures to a row.
+func (c *clusterBench) measure(ctx context.Context, clients int, f *bankFigures) error {
+	n, took, err := c.bank.together(ctx, clients, func(int) error { return c.bank.settleVerified() })
+	if err != nil {
+		return err
+	}
+	f.Etcd = float64(n) / took.Seconds()
+	f.EtcdNaive, err = c.naive(ctx, clients)
+	return err
+}
+
+// naive moves money between balances at random, as many as the bank has accounts.
+func (c *clusterBench) naive(ctx context.Context, clients int) (float64, error) {
+	transfers, err := ledgeretcd.NewNaive(c.cfg, clients)
+	if err != nil {
+		return 0, err
+	}
+	defer transfers.Close()
+	n, took, err := c.bank.together(ctx, clients, func(int) error {
+		for ctx.Err() == nil {
+			from := rand.IntN(c.bank.accounts)
+			to := (from + 1 + rand.IntN(c.bank.accounts-1)) % c.bank.accounts
+			if done, err := transfers.Transfer(ctx, from, to); err != nil || done {
+				return err
+			}
+		}
+		return errEnough
+	})
+	if err != nil {
+		err = fmt.Errorf("bench: transfer in etcd: %w", err)
+	}
+	return float64(n) / took.Seconds(), err
+}
