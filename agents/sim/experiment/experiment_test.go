@@ -48,6 +48,9 @@ func run(t testing.TB, l *experiment.Lab, name string) *experiment.Result {
 
 // The shapes that hold on the logs that come with the program go on holding.
 func TestShapesThatHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the runs of the other tests are enough for the race detector")
+	}
 	for _, c := range []struct {
 		name     string
 		repeat   int

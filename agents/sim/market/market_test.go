@@ -17,6 +17,9 @@ func TestTheSameSeedIsTheSameMarket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := market.Default()
 			cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = faults, 4*time.Hour, 5, 3, 10
+			if testing.Short() {
+				cfg.Length = time.Hour
+			}
 			var hash string
 			for range 2 {
 				m, checks := market.Open(cast, cfg)
