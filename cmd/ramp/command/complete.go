@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"ramp/agents/sim/experiment"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -14,43 +16,166 @@ import (
 // Bounds of what a shell is told.
 const (
 	completeTime = 2 * time.Second // a person waits for it
-	completeMost = 50              // IDs, the latest first
+	completeMost = 50              // IDs, the latest first, or accounts
 )
 
-// completions are what a shell may put in place of words: IDs of purchases where one is
-// meant, the values of flags that have few, and no file names where none are meant.
+// completions are what a shell may put in place of words: IDs of purchases, accounts and
+// names where they are meant, the values of flags that have few, and file names only
+// where a file is meant.
 func completions(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		completions(sub)
 	}
-	switch c.CommandPath() {
-	case "ramp user show", "ramp user trace", "ramp user receipt", "ramp user cancel", "ramp user agree", "ramp user dispute":
-		c.ValidArgsFunction = oneID("/v1/purchases")
-	case "ramp user logs", "ramp user status", "ramp user suspend", "ramp user resume", "ramp user kill", "ramp user fetch":
-		c.ValidArgsFunction = oneID("/v1/runs")
-	default:
-		if c.ValidArgsFunction == nil && !c.HasSubCommands() && !strings.Contains(c.Use, " ") { // it takes no words
-			c.ValidArgsFunction = cobra.NoFileCompletions
+	if c.ValidArgsFunction == nil && !c.HasSubCommands() {
+		c.ValidArgsFunction = wordsOf(c)
+	}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if complete := valuesOf(c, f); complete != nil {
+			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // it is there, and once
+		}
+	})
+}
+
+// wordsOf completes the words that a command takes; nil: file names.
+func wordsOf(c *cobra.Command) cobra.CompletionFunc {
+	switch strings.TrimPrefix(c.CommandPath(), "ramp ") {
+	case "user show", "user trace", "user receipt", "user cancel", "user agree", "user dispute":
+		return oneID("/v1/purchases")
+	case "user logs", "user status", "user suspend", "user resume", "user kill", "user fetch":
+		return oneID("/v1/runs")
+	case "bank balance", "bank statement", "bank credit", "bank account limit", "bank account freeze", "bank account unfreeze", "bank account close", "bank allowance set":
+		return accountNames(1)
+	case "bank transfer":
+		return accountNames(2)
+	case "bank policy":
+		return secondWord(policies())
+	case "sim experiment":
+		return cobra.FixedCompletions(experimentNames(), cobra.ShellCompDirectiveNoFileComp)
+	case "help":
+		return commandNames
+	}
+	if takesFiles(c.Use) {
+		return nil
+	}
+	return cobra.NoFileCompletions
+}
+
+// takesFiles reports whether one of the words behind a command's name, and not behind a
+// flag of it, is a file's.
+func takesFiles(use string) bool {
+	words := strings.Fields(use)
+	for i, w := range words {
+		switch strings.Trim(w, "[].") {
+		case "FILE", "REQUEST", "CERT", "RECEIPT":
+			if !strings.HasPrefix(words[i-1], "--") {
+				return true
+			}
 		}
 	}
-	for name, values := range flagValues(c.CommandPath()) {
-		if c.LocalFlags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it is there, and once
+	return false
+}
+
+// valuesOf completes the value of a flag; nil: file names, or it takes none.
+func valuesOf(c *cobra.Command, f *pflag.Flag) cobra.CompletionFunc {
+	if values := flagValues(c.CommandPath(), f.Name); values != nil {
+		directive := cobra.ShellCompDirectiveNoFileComp
+		if f.Name == "faults" {
+			directive = cobra.ShellCompDirectiveDefault // or a file
 		}
+		return cobra.FixedCompletions(values, directive)
+	}
+	if f.Value.Type() == "bool" {
+		return nil
+	}
+	switch valueWord(f) {
+	case "DIR":
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	case "FILE", "PATH":
+		return nil
+	}
+	return cobra.NoFileCompletions
+}
+
+func policies() []cobra.Completion { return []cobra.Completion{"plain", "barter", "allowance"} }
+
+// flagValues are those that a flag of a command may have, where they are few.
+func flagValues(path, flag string) []cobra.Completion {
+	switch flag {
+	case "optimize":
+		return []cobra.Completion{"cost", "time", "cost-time"}
+	case "mode":
+		return []cobra.Completion{string(protocol.ModeOnReservation), string(protocol.ModeOnCompletion), string(protocol.ModeMetered)}
+	case "driver":
+		return []cobra.Completion{"slurm", "pbs", "local", "command", "swf"}
+	case "faults":
+		return []cobra.Completion{"none", "light", "forgetful", "heavy"}
+	case "model":
+		return []cobra.Completion{"all", "batch", "interactive"}
+	case "policy":
+		if path == "ramp demo" {
+			return []cobra.Completion{"barter", "metered"}
+		}
+		return policies()
+	}
+	return nil
+}
+
+// secondWord completes the second word of a command, of a few.
+func secondWord(words []cobra.Completion) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			words = nil
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// flagValues are those that a flag of a command may have, where they are few.
-func flagValues(path string) map[string][]cobra.Completion {
-	policies := []cobra.Completion{"plain", "barter", "allowance"}
-	if path == "ramp demo" {
-		policies = []cobra.Completion{"barter", "metered"}
+// experimentNames are what 'ramp sim experiment' takes.
+func experimentNames() []cobra.Completion {
+	names := []cobra.Completion{"list", "all"}
+	for _, e := range experiment.Experiments() {
+		names = append(names, cobra.CompletionWithDesc(e.Name, e.Shows))
 	}
-	return map[string][]cobra.Completion{
-		"optimize": {"cost", "time", "cost-time"},
-		"mode":     {string(protocol.ModeOnReservation), string(protocol.ModeOnCompletion), string(protocol.ModeMetered)},
-		"driver":   {"slurm", "pbs", "local", "command", "swf"},
-		"policy":   policies,
+	return names
+}
+
+// commandNames completes the name of a command behind 'help'.
+func commandNames(c *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	about, err := commandAt(c.Root(), args)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, sub := range about.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// accountNames completes the first words of a command as accounts, those that the bank's
+// daemon has: without one the ledger is not opened for this.
+func accountNames(most int) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		dir, err := dirOf(c, "bank")
+		if err != nil || len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		agent, ok := dialDaemon(dir)
+		if !ok {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), completeTime)
+		defer cancel()
+		var list []struct {
+			Name string `json:"name"`
+		}
+		if agent.call(ctx, "POST", "/v1/accounts", nil, &list) == nil {
+			for _, a := range list[:min(len(list), completeMost)] {
+				names = append(names, a.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
