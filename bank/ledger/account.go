@@ -92,14 +92,28 @@ func (l *Ledger) Credit(now time.Time, to protocol.AgentID, currency string, amo
 	if k := l.Policy(currency).Kind; k == PolicyBarter {
 		return Entry{}, nil, refuse(protocol.CodeMode, "nobody issues %s: its policy is %s, and the operator only transfers", currency, k)
 	}
-	issuer := l.accounts[Issuer]
-	if !l.takes(now, a.line(currency), amount) || issuer != nil && !fits(issuer.line(currency), -amount) {
+	if !l.takes(now, a.line(currency), amount) || !l.mayIssue(currency, amount) {
 		return Entry{}, nil, refuse(protocol.CodeOverflow, "credit of %s %s to %s: %s", amount, currency, to, protocol.ErrOverflow)
 	}
 	c := l.change()
 	from, into := c.line(c.issuer(now), currency), c.line(a, currency)
 	e := Entry{Kind: KindCredit, Ref: ref}
 	return c.write(now, e, nil, move{line: from, amount: -amount}, move{line: into, amount: amount}), c.recs, nil
+}
+
+// mayIssue reports whether the issuer can owe so much more. Of a currency with an
+// allowance, half of what fits is left to incomes, which nobody refuses (MaxIncome).
+func (l *Ledger) mayIssue(currency string, amount protocol.Credits) bool {
+	most := protocol.MaxCredits
+	if l.Policy(currency).Kind == PolicyAllowance {
+		most /= 2
+	}
+	var owes protocol.Credits
+	if issuer := l.accounts[Issuer]; issuer != nil && issuer.line(currency) != nil {
+		owes = -issuer.line(currency).balance
+	}
+	sum, err := owes.Add(amount)
+	return err == nil && sum <= most
 }
 
 // fits reports whether a balance can take an amount. The least int64 is left

@@ -25,7 +25,8 @@ type plan struct {
 
 // plan is a Refusal if the bundle cannot be paid.
 func (l *Ledger) plan(now time.Time, g *gathering, b *protocol.Bundle) (plan, error) {
-	user, err := l.spender(g.user, g.currency)
+	p := plan{voucher: l.voucherFor(now, b)}
+	user, err := l.payer(g, p.voucher)
 	if err != nil {
 		return plan{}, err
 	}
@@ -34,7 +35,6 @@ func (l *Ledger) plan(now time.Time, g *gathering, b *protocol.Bundle) (plan, er
 			return plan{}, err
 		}
 	}
-	p := plan{voucher: l.voucherFor(now, b)}
 	purse := newPurse(l, now, user, g.currency)
 	if p.voucher != nil {
 		purse.add(p.voucher.parts)
@@ -53,6 +53,15 @@ func (l *Ledger) plan(now time.Time, g *gathering, b *protocol.Bundle) (plan, er
 		p.units = append(p.units, parts)
 	}
 	return p, nil
+}
+
+// payer is the account that pays a bundle. A frozen one pays what a voucher holds
+// for all of it: its sellers were promised that before.
+func (l *Ledger) payer(g *gathering, voucher *hold) (*account, error) {
+	if voucher != nil && voucher.amount() >= g.total {
+		return l.find(g.user, g.currency)
+	}
+	return l.spender(g.user, g.currency)
 }
 
 func (l *Ledger) mayPayNow(now time.Time, g *gathering, purse *purse) error {

@@ -168,7 +168,9 @@ func (l *Ledger) mayExchange(now time.Time, q *Quote) ([4]string, error) {
 	switch have, there := l.available(now, a.line(q.From)), l.available(now, house.line(q.To)); {
 	case have < q.Gives:
 		return legs, refuse(protocol.CodeFunds, "exchange of %s %s: %s available", q.Gives, q.From, have)
-	case house.frozen || there < q.Gets:
+	case house.standing() != StandingOpen:
+		return legs, refuse(protocol.CodeFrozen, "nothing is exchanged now: account %s is %s", House, house.standing())
+	case there < q.Gets:
 		return legs, refuse(protocol.CodeFunds, "exchange for %s %s: the bank has %s", q.Gets, q.To, there)
 	case !l.takes(now, house.line(q.From), q.Gives) || !l.takes(now, a.line(q.To), q.Gets):
 		return legs, refuse(protocol.CodeOverflow, "exchange of %s %s: %s", q.Gives, q.From, protocol.ErrOverflow)

@@ -185,8 +185,8 @@ func (l *Ledger) mayGroup(g *Group) error {
 	return l.mayLose(g)
 }
 
-// mayLose refuses to let a cluster go that has sold what is not yet paid, and a
-// member for whom something is held.
+// mayLose refuses to let a cluster go that has sold what is not yet paid. A member
+// may go: what is held for it stays held as it was split.
 func (l *Ledger) mayLose(g *Group) error {
 	old := l.groups[g.Name]
 	if old == nil {

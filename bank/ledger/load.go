@@ -3,13 +3,15 @@ package ledger
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 
 	"ramp/protocol"
 )
 
 // Load restores a ledger from the live tables of its store; from an empty one
-// it begins a new ledger. Expiry then waits for the configured grace, so that
+// it begins a new ledger. A currency in which somebody has money must not be left
+// out of the configuration. Expiry then waits for the configured grace, so that
 // an outage takes nobody's hold away.
 func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
 	if err := cfg.Validate(); err != nil {
@@ -35,7 +37,22 @@ func Load(cfg Config, now time.Time, t protocol.Tables) (*Ledger, error) {
 	if !l.soldBegun && l.state.floorEntry == 0 && l.outcomes.len() == 0 {
 		l.soldFrom = 0 // nothing was ever decided
 	}
+	if err := l.leftOut(); err != nil {
+		return nil, err
+	}
 	return l, nil
+}
+
+// leftOut is an error if somebody has money, or something held, in a currency that
+// the configuration leaves out: no seller could be paid out of such a hold.
+func (l *Ledger) leftOut() error {
+	for _, n := range l.lines {
+		if (n.balance != 0 || n.held != 0) && n.account != Issuer && !l.knows(n.currency) {
+			return fmt.Errorf("load ledger: %s has %s %s, %s held, and %s is not among the bank's currencies %s: put it back",
+				ownerWords(n.account), n.balance, n.currency, n.held, n.currency, strings.Join(l.cfg.Currencies, ", "))
+		}
+	}
+	return nil
 }
 
 func empty(cfg Config, now time.Time) *Ledger {

@@ -170,6 +170,9 @@ func (l *Ledger) mayStand(now time.Time, a *account, s Standing, ref string) err
 }
 
 func (l *Ledger) mayClose(now time.Time, a *account) error {
+	if a.id == House {
+		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is the other side of every exchange; a rate of 0 ends one", House)
+	}
 	if l.memberOf[a.id] != nil || l.sellsFor[a.id] != nil || l.groupOf(a.id) != nil {
 		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is in a group, or a group's", a.id)
 	}

@@ -21,15 +21,15 @@ type purse struct {
 }
 
 // newPurse looks into the accounts of a user that may spend. A line that is not
-// there yet has nothing in it.
+// there yet has nothing in it, and neither has one that is below its limit: a
+// voucher of before is good all the same.
 func newPurse(l *Ledger, now time.Time, a *account, currency string) *purse {
 	p := &purse{user: a.id, own: a.line(currency)}
-	p.haveOwn = l.available(now, p.own)
+	p.haveOwn = max(0, l.available(now, p.own))
 	p.bartering = l.policies[currency].Kind == PolicyBarter
 	if !p.bartering {
 		return p
 	}
-	p.haveOwn = max(0, p.haveOwn)
 	g := l.memberOf[a.id]
 	if p.memberOf = g != nil; !p.memberOf {
 		return p

@@ -262,9 +262,11 @@ func (a *logAuditor) compare(s logState, txid uint64) {
 
 // rows adds the rows of all tables up.
 func (a *logAuditor) rows(s logState) {
-	d, err := digestOf(a.tables)
-	if err != nil || d != s.digest {
-		a.bad("a row of the tables was changed, lost or added: they sum to %016x, want %016x (%v)", uint64(d), uint64(s.digest), err)
+	switch d, err := digestOf(a.tables); {
+	case err != nil:
+		a.bad("the rows of the tables cannot be read: %v", err)
+	case d != s.digest:
+		a.bad("a row of the tables was changed, lost or added: they sum to %016x, want %016x", uint64(d), uint64(s.digest))
 	}
 }
 

@@ -1,0 +1,60 @@
+package ledger_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/bank/ledger"
+	"ramp/protocol"
+)
+
+// Half of what the issuer's account can take is left to incomes: nobody asks before
+// they are posted.
+func TestCreditLeavesRoomForIncomes(t *testing.T) {
+	b := newBank(t)
+	ann, bob := agent("ann"), agent("bob")
+	act := func(what string) func(ledger.Entry, []protocol.Record, error) {
+		return func(_ ledger.Entry, records []protocol.Record, err error) {
+			t.Helper()
+			b.must(t, what, err)
+			b.store.append(records)
+		}
+	}
+	act("policy")(b.SetPolicy(b.now, "cr", ledger.Policy{Kind: ledger.PolicyAllowance, Decay: 1}))
+	act("ann")(b.Open(b.now, ann, "ann"))
+	act("bob")(b.Open(b.now, bob, "bob"))
+	act("income")(b.SetAllowance(b.now, bob, "cr", 10, ""))
+	if got := code(ignore(saved[ledger.Entry](b)(b.Credit(b.now, ann, "cr", protocol.MaxCredits, "")))); got != protocol.CodeOverflow {
+		t.Errorf("a credit of all that fits was answered %q", got)
+	}
+	half := protocol.MaxCredits / 2
+	act("credit")(b.Credit(b.now, ann, "cr", half, ""))
+	if got := code(ignore(saved[ledger.Entry](b)(b.Credit(b.now, bob, "cr", 1, "")))); got != protocol.CodeOverflow {
+		t.Errorf("a credit beyond the half was answered %q", got)
+	}
+	b.now = b.now.Add(48 * time.Hour)
+	act("transfer")(b.Transfer(b.now, bob, ann, "cr", 1, ledger.Disputed{}, ""))
+	if a, _ := b.Account(ledger.Issuer); a.Lines[0].Balance >= 0 {
+		t.Errorf("the issuer has %s", a.Lines[0].Balance)
+	}
+	sound(t, b)
+}
+
+// A bank does not begin without a currency in which somebody has money.
+func TestACurrencyWithMoneyIsNotLeftOut(t *testing.T) {
+	b := newBank(t)
+	ann := agent("ann")
+	b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, ann, "ann"))))
+	fewer := config()
+	fewer.Currencies = []string{"cr"}
+	if _, err := ledger.Load(fewer, b.now, b.store); err != nil {
+		t.Fatalf("with nothing in the currency: %v", err)
+	}
+	b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, ann, "eur", 3, ""))))
+	_, err := ledger.Load(fewer, b.now, b.store)
+	if err == nil || !strings.Contains(err.Error(), "eur is not among the bank's currencies cr: put it back") {
+		t.Errorf("with money in it: %v", err)
+	}
+	b.must(t, "reload", b.reload())
+}
