@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/bank/audit"
 	"ramp/protocol"
 	"ramp/protocol/contract"
 	"ramp/protocol/identity"
@@ -69,7 +70,11 @@ Exit codes: 0 all of it holds, 1 something does not, 2 bad input or usage.`,
 }
 
 func (f verifyFiles) verify() (verified, error) {
-	trust, err := trustOf(besides(f.anchors, f.receipt, "ca.pem"), f.list)
+	anchors := besides(f.anchors, f.receipt, "ca.pem")
+	if !isThere(anchors) {
+		return verified{}, fail(exitUsage, "--ca names a file with the certificate of the market's authority", "there are no trust anchors at %s", anchors)
+	}
+	trust, err := trustOf(anchors, f.list)
 	if err != nil {
 		return verified{}, err
 	}
@@ -84,6 +89,9 @@ func (f verifyFiles) verify() (verified, error) {
 	doc, err := readBounded(proof, maxControlBody)
 	if err != nil {
 		return verified{}, err
+	}
+	if _, err := audit.Decode(doc); err != nil {
+		return verified{}, fail(exitUsage, proofHint, "%s: %w", proof, err)
 	}
 	heads, err := openHeads(f.heads)
 	if err != nil {

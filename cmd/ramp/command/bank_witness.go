@@ -35,7 +35,7 @@ type witnessed struct {
 	Signed time.Time        `json:"signed"`
 	Alarm  string           `json:"alarm,omitempty"`
 	Error  string           `json:"error,omitempty"`
-	Heads  [][]byte         `json:"heads,omitempty"` // of a fork: both, as the bank signed them
+	Heads  [][]byte         `json:"heads,omitempty"` // of a fork, a log that went back or without proof: both, as the bank signed them
 }
 
 func newBankWitness() *cobra.Command {
@@ -50,7 +50,8 @@ over the market, as the user agent of --user. Without BANK the bank of --dir is 
 over its control socket.
 
 On a fork, a shorter log, a head without proof or a silence the command writes a line
-that begins with ALARM (with --json: "alarm") and ends with exit code 1.`,
+that begins with ALARM (with --json: "alarm") and ends with exit code 1. Two heads that
+contradict each other are kept beside the file of --heads, as the bank signed them.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if every < time.Millisecond || stale < time.Second || count < 0 {
@@ -195,11 +196,16 @@ func (w *witness) judge(doc []byte) (bool, error) {
 // alarm says loudly what is wrong, with the evidence, and is the command's error.
 func (w *witness) alarm(seen witnessed, err error) error {
 	seen.Alarm, seen.Error = alarmName(err), err.Error()
-	var fork *audit.Fork
-	if errors.As(err, &fork) {
-		seen.Heads = [][]byte{fork.Seen.DER, fork.Shown.DER}
+	var both *contradiction
+	if errors.As(err, &both) {
+		seen.Heads = [][]byte{both.seen, both.shown}
 	}
-	return errors.Join(w.report(seen), fail(exitFailed, "", "%w", err))
+	hint := ""
+	var told *exitError
+	if errors.As(err, &told) {
+		hint = told.hint
+	}
+	return errors.Join(w.report(seen), fail(exitFailed, hint, "%w", err))
 }
 
 func alarmName(err error) string {

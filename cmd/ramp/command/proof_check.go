@@ -102,17 +102,9 @@ func (f headFile) takeProof(doc []byte, bank protocol.AgentID, trust *identity.T
 		judge = f.memory.Newest
 	}
 	if err := judge(h, d.From, d.Growth); err != nil {
-		return d, h, judged(err)
+		return d, h, f.judged(h, err)
 	}
 	return d, h, f.save()
-}
-
-// judged gives what a memory says of a head its exit code and hint.
-func judged(err error) error {
-	if errors.Is(err, audit.ErrUnknown) {
-		return fail(exitFailed, "ask the bank for a fresh proof: 'ramp user receipt ID --out DIR --proof'", "%w", err)
-	}
-	return fail(exitFailed, "keep both heads: they are evidence", "%w", err)
 }
 
 // besides is a file that was named, or else the one of a name beside another.
