@@ -170,13 +170,17 @@ func (p *purchase) until() time.Time {
 
 // tell sends the owner the state of the purchase, once per event.
 func (p *purchase) tell(event string) protocol.Output {
-	key := event + " " + strconv.Itoa(len(p.view.Rounds)) + " " + p.view.State
+	waits := ""
+	if p.coord != nil {
+		waits = p.coord.Waits()
+	}
+	key := event + " " + strconv.Itoa(len(p.view.Rounds)) + " " + p.view.State + " " + waits
 	if event != "" && key == p.told {
 		return protocol.Output{}
 	}
 	p.told = key
 	view := p.view
-	view.Until = p.until()
+	view.Until, view.Waits = p.until(), waits
 	view.Units = slices.Clone(view.Units)
 	view.Rounds = slices.Clone(view.Rounds)
 	return protocol.Output{Send: []protocol.Message{{

@@ -85,6 +85,7 @@ type Purchase struct {
 	Found       int                 `json:"found"`             // sellers asked
 	Deadline    time.Time           `json:"deadline,omitzero"` // latest end of a unit
 	Until       time.Time           `json:"until,omitzero"`    // when the phase that it is in ends at the latest; not stored
+	Waits       string              `json:"waits,omitempty"`   // what keeps its bank from deciding; not stored
 	Units       []PurchasedUnit     `json:"units"`
 	Rounds      []Round             `json:"rounds"`
 	Total       protocol.Credits    `json:"total"`

@@ -66,6 +66,7 @@ type Coordinator struct {
 	voiding bool // the bank is asked to void, until it has decided
 	retryAt time.Time
 	retries int
+	waits   string // why the bank has not decided yet
 
 	votedAt, settledAt time.Time
 	copiesBy           time.Time // until when a settled purchase waits for copies
@@ -154,6 +155,9 @@ func (c *Coordinator) Until() time.Time {
 
 // Receive takes a seller's or the bank's message of this conversation.
 func (c *Coordinator) Receive(now time.Time, m protocol.Message) protocol.Output {
+	if c.state == Confirming || c.state == Deciding {
+		c.heed(m)
+	}
 	switch body := m.Body.(type) {
 	case message.Vote:
 		return c.voted(now, m, body).Join(c.alarm())

@@ -216,6 +216,7 @@ func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func()
 		return nil, nil, err
 	}
 	b.run(context.WithoutCancel(ctx))
+	b.warnRecovering(ctx)
 	mux := http.NewServeMux()
 	b.routes(mux)
 	return localCaller(mux), func() {

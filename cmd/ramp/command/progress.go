@@ -20,6 +20,7 @@ type progress struct {
 	shown  int // lines of the live table
 	rounds int
 	state  string
+	waits  string // why the bank does not decide yet, as it was told last
 }
 
 // progressOf is the progress that a command shows: none, if it is to be quiet.
@@ -49,6 +50,16 @@ func (p *progress) purchase(v message.Purchase) {
 		p.state = v.State
 		fmt.Fprintf(p.w, "%s: %s (%s found)%s\n", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until))
 	}
+	if v.Waits != p.waits {
+		if p.waits = v.Waits; v.Waits != "" {
+			fmt.Fprintf(p.w, "%s: %s\n", nameOf(v), waitsWords(v))
+		}
+	}
+}
+
+// waitsWords says what a purchase waits for whose bank does not decide.
+func waitsWords(v message.Purchase) string {
+	return "the bank does not decide yet: " + v.Waits + "; it is asked again"
 }
 
 func nameOf(v message.Purchase) string {
@@ -72,11 +83,14 @@ func (p *progress) screen(v message.Purchase) []string {
 	width, rows := terminalSize(p.w)
 	head := fmt.Sprintf("%s: %s, %s found%s", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until))
 	lines := []string{strings.Replace(cut(head, width-1), v.State, stateWords(p.w, v.State), 1)}
+	if v.Waits != "" {
+		lines = append(lines, cut(waitsWords(v), width-1))
+	}
 	if len(v.Rounds) == 0 {
 		return lines
 	}
 	list := [][]string{{"round", "best", "offers", "refusals", "time"}}
-	for _, r := range lastOf(v.Rounds, max(1, rows-headLines)) {
+	for _, r := range lastOf(v.Rounds, max(1, rows-headLines-len(lines)+1)) {
 		list = append(list, []string{fmt.Sprint(r.Round), bestLine(r.Best), fmt.Sprint(r.Offers), fmt.Sprint(r.Refusals), spent(r.MS)})
 	}
 	return append(lines, tableLines(list, width-1)...)
