@@ -158,7 +158,7 @@ func runExchange(c *cobra.Command, q exchangeCall) error {
 func tellExchange(c *cobra.Command, q exchangeCall, x exchanged) error {
 	switch {
 	case x.Again && q.ID == "":
-		fmt.Fprintf(stderr(c), "note: this is entry %d, which a command that was interrupted had ordered; give it again for one more\n", x.Entry)
+		fmt.Fprintf(stderr(c), "note: this is entry %d, which an earlier command had ordered and did not tell to be done; give it again for one more\n", x.Entry)
 	case x.Again:
 		fmt.Fprintf(stderr(c), "note: exchange %s was done before, as entry %d\n", q.ID, x.Entry)
 	}
