@@ -152,14 +152,7 @@ func (m *Mesh) Joined(ctx context.Context) error {
 	case <-m.draining:
 		return ErrClosed
 	case <-ctx.Done():
-		why := ctx.Err()
-		if last := m.joinError.Load(); last != nil {
-			why = fmt.Errorf("%w; last try: %w", why, *last)
-		}
-		if len(m.anchors) == 0 {
-			return fmt.Errorf("nobody was found on this network: %w", why)
-		}
-		return fmt.Errorf("none of the bootstrap addresses answers: %w", why)
+		return m.unjoined(ctx.Err())
 	}
 }
 
@@ -181,7 +174,7 @@ func (m *Mesh) anchor(ctx context.Context, info peer.AddrInfo) {
 			m.awaitLoss(ctx, info.ID, wait)
 			wait = min(2*wait, RejoinPeriod)
 		default:
-			m.joinError.Store(&err)
+			m.noteJoin(err)
 			m.cfg.Log.Info("cannot join yet", "peer", info.ID, "at", info.Addrs, "err", err)
 			// Up to half as long again, so that a market does not come back at once.
 			pause(ctx, wait+rand.N(wait/2))
@@ -216,7 +209,7 @@ func (m *Mesh) join(ctx context.Context, info peer.AddrInfo) (unmet int, err err
 		return 0, err
 	}
 	if err := m.meet(ctx, info.ID); err != nil {
-		return 0, err
+		return 0, cutOff(ctx, err)
 	}
 	list, err := m.introductions(ctx, info.ID)
 	if err != nil {

@@ -53,7 +53,7 @@ type Mesh struct {
 	closing     sync.Once
 	joined      chan struct{} // closed when everybody whom the first anchor introduced was met
 	joining     sync.Once
-	joinError   atomic.Pointer[error] // of the last try
+	joinError   atomic.Pointer[error] // of the last try, or the last that tells more
 
 	mu     sync.Mutex
 	writes map[linkKey]*link

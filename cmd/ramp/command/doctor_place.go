@@ -235,6 +235,10 @@ func (p *patient) checkClock(ctx context.Context) {
 	list, err := p.askClocks(ctx)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
+		if errors.Is(err, mesh.ErrCutOff) {
+			p.bad("market", cutOffHint, "%s", first)
+			return
+		}
 		p.warn("clock", "", "no other agent tells the time: %s", first)
 		return
 	}

@@ -134,6 +134,17 @@ func startUserServing(ctx context.Context, dir string, logTo io.Writer) (*caller
 	})
 }
 
+// cutOffHint is what helps an agent that the market does not hear.
+const cutOffHint = "is its certificate of this market, and not revoked since? 'ramp ca show' shows who issued it; ask the bank, or join by a new invitation"
+
+// joinHint is what to look at if an agent cannot join.
+func joinHint(dir string, err error) string {
+	if errors.Is(err, mesh.ErrCutOff) {
+		return cutOffHint
+	}
+	return "check 'bootstrap' in " + filepath.Join(dir, configName) + "; 'ramp doctor' looks closer"
+}
+
 func startUserBeside(ctx context.Context, dir string, logTo io.Writer, beside func(*node, http.Handler) (func(), error)) (*caller, func(), error) {
 	n, err := newUserNode(dir, commandLog(logTo))
 	if err != nil {
@@ -146,7 +157,7 @@ func startUserBeside(ctx context.Context, dir string, logTo io.Writer, beside fu
 	case ctx.Err() != nil: // somebody had enough of waiting; no fault of the market
 		return nil, nil, errors.Join(ctx.Err(), n.stop())
 	case err != nil:
-		return nil, nil, errors.Join(fail(exitUnreachable, "check 'bootstrap' in "+filepath.Join(dir, configName)+"; 'ramp doctor' looks closer", "cannot join the market: %w", err), n.stop())
+		return nil, nil, errors.Join(fail(exitUnreachable, joinHint(dir, err), "cannot join the market: %w", err), n.stop())
 	}
 	mux := http.NewServeMux()
 	n.userRoutes(mux)
