@@ -49,7 +49,7 @@ and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.`,
 	}
 	c.Flags().BoolVar(&d.keep, "keep", false, "leave the market up")
 	c.Flags().BoolVar(&d.stop, "stop", false, "end a market that was kept in --dir")
-	c.Flags().StringVar(&d.dir, "dir", "", "keep all state in this directory (default: a temporary one)")
+	c.Flags().StringVar(&d.dir, "dir", "", "keep all state in this directory, new or empty (default: a temporary one)")
 	c.Flags().StringVar(&d.policy, "policy", "", "show a settlement mode in place of the thirteen jobs: barter or metered")
 	c.Flags().StringVar(&d.logs, "logs", "", "replay the workload logs in this directory; what is missing is synthetic")
 	return c
@@ -173,13 +173,7 @@ func (d *demo) byPolicy(ctx context.Context) error {
 // temporary one.
 func (d *demo) makeDir() (made bool, err error) {
 	if d.dir != "" {
-		if _, err := os.Stat(filepath.Join(d.dir, "ca", caKey)); err == nil {
-			return false, fail(exitUsage, "choose another directory, or 'ramp demo --stop --dir "+d.dir+"' and remove it", "%s has a market already", d.dir)
-		}
-		if d.dir, err = filepath.Abs(d.dir); err != nil {
-			return false, err
-		}
-		return false, os.MkdirAll(d.dir, 0o700)
+		return false, d.ownDir()
 	}
 	d.dir, err = os.MkdirTemp("", "ramp-demo-")
 	return !d.keep, err

@@ -113,7 +113,10 @@ func (d *demo) startSites(ctx context.Context, ca *identity.CA, pay []payConfig)
 		d.sites = append(d.sites, p)
 		waits = append(waits, ready)
 	}
+	show := d.onTheWay()
+	defer show.end()
 	for i, p := range d.sites {
+		show.soFar("%d of %d resource agents are up", i, d.sitesWanted())
 		errs = append(errs, p.await(ctx, waits[i]))
 	}
 	return errors.Join(errs...)
@@ -249,14 +252,18 @@ func (d *demo) awaitMarket(ctx context.Context) error {
 	t := time.NewTicker(50 * time.Millisecond)
 	defer t.Stop()
 	var known []resourceLine
+	show := d.onTheWay()
+	defer show.end()
 	for {
 		if err := agent.call(ctx, "POST", "/v1/resources", nil, &known); err != nil {
 			return err
 		}
 		if len(known) == d.sitesWanted() {
-			d.tell("%d resources found after %.1f s", len(known), time.Since(d.begun).Seconds())
+			show.end()
+			d.tellFound(known)
 			return d.writeRequest()
 		}
+		show.soFar("found %d of %d resources", len(known), d.sitesWanted())
 		select {
 		case <-t.C:
 		case <-ctx.Done():
