@@ -17,9 +17,9 @@ import (
 // floodLength is how many messages one peer sends as fast as it can.
 const floodLength = 10000
 
-// floodTries bounds the purchases of the other user: on a slow machine a vote may
+// mostTries bounds the purchases of a user among faults: on a slow machine a vote may
 // come too late, and the next one goes on.
-const floodTries = 12
+const mostTries = 60
 
 // A member of the market floods the seller and the bank: it is held back, and the
 // auctions of another user go on.
@@ -31,7 +31,7 @@ func TestFloodByAMember(t *testing.T) {
 	flooded := make(chan int)
 	go func() { flooded <- f.flood([]protocol.AgentID{m.ids["atlas"], m.ids["bank"]}, stop) }()
 	settled := 0
-	for try := 0; try < floodTries && settled < 3; try++ {
+	for try := 0; try < mostTries && settled < 3; try++ {
 		began := time.Now()
 		watching, end := context.WithTimeout(context.Background(), untilTime)
 		m.watch(watching, m.begin(t, "job.xml"), nil)
@@ -58,7 +58,7 @@ func TestFloodByAMember(t *testing.T) {
 	m.settleDown(t)
 	m.verify(t)
 	if settled < 3 {
-		t.Errorf("%d purchases were settled during the flood, of %d that were tried", settled, floodTries)
+		t.Errorf("%d purchases were settled during the flood, of %d that were tried", settled, mostTries)
 	}
 	for _, name := range []string{"atlas", "bank", "user"} {
 		select {

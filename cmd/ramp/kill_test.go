@@ -39,11 +39,22 @@ func TestEachOfThreeProcessesIsKilledOnce(t *testing.T) {
 		})
 	}
 	// Whatever the kills left undone: the market that they leave behind sells.
-	watching, stop := context.WithTimeout(context.Background(), untilTime)
-	defer stop()
-	m.watch(watching, m.begin(t, "job.xml"), nil)
-	m.settleDown(t)
+	m.sells(t)
 	verifyWithOpenSSL(t, m)
+}
+
+// sells buys until something is bought: on a slow machine a vote may come too late.
+func (m *market) sells(t *testing.T) {
+	t.Helper()
+	for range mostTries {
+		watching, stop := context.WithTimeout(context.Background(), untilTime)
+		m.watch(watching, m.begin(t, "job.xml"), nil)
+		stop()
+		if m.settleDown(t); m.count(t) > 0 {
+			return
+		}
+	}
+	t.Fatalf("nothing was bought in %d tries", mostTries)
 }
 
 // Three units of three sellers: every party is killed at every step that the
