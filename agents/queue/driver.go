@@ -53,6 +53,26 @@ type System interface {
 	Advance(now time.Time) (changed bool, next time.Time)
 }
 
+// Overlay is a System that can lay a slot over jobs which run or wait, durably: it
+// keeps the cores from jobs that start later. If those that run have not left them
+// when the slot begins, it forgets the reservation.
+type Overlay interface {
+	// ReserveOver is Reserve over jobs; the cores of other reservations stay theirs.
+	ReserveOver(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason)
+}
+
+// Ask has a System reserve what it is asked for.
+func Ask(s System, now time.Time, r message.Reserve) (protocol.Slot, string, *protocol.Reason) {
+	if !r.Over {
+		return s.Reserve(now, r.ID, r.Slot)
+	}
+	o, ok := s.(Overlay)
+	if !ok {
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeForbidden, Note: "the driver cannot reserve over jobs"}
+	}
+	return o.ReserveOver(now, r.ID, r.Slot)
+}
+
 // Bounds of a Loop.
 const (
 	// MaxRequests wait for the batch system. More are dropped: the agent asks
@@ -210,7 +230,7 @@ func (l *Loop) reserve(now time.Time, r message.Reserve) (message.Reserved, bool
 		answer.Reason = protocol.Reason{Code: protocol.CodeMalformed, Unit: protocol.AllUnits, Note: err.Error()}
 		return answer, false
 	}
-	slot, name, why := l.system.Reserve(now, r.ID, r.Slot)
+	slot, name, why := Ask(l.system, now, r)
 	return reserved(answer, slot, name, why), why == nil
 }
 

@@ -23,7 +23,7 @@ func (r *Role) commit(now time.Time, m protocol.Message) protocol.Output {
 	if !ok {
 		return r.other(m)
 	}
-	return out
+	return r.over(out)
 }
 
 // slotUsed takes what the batch system says of a slot. Where programs were

@@ -43,6 +43,12 @@ type Config struct {
 	// nil: nothing. It is not changed.
 	Learnt *forecast.Forecast
 
+	// Sharpen: slots are also sold over jobs that are expected to end before their
+	// requested time. Only for a batch system that reserves such slots, tells its jobs,
+	// and gives up a reservation whose cores are not free when it begins.
+	Sharpen        bool
+	BrokenPerMille int // of its last promises; beyond it that stops. DefaultBroken
+
 	Heartbeat time.Duration // between presences; protocol.HeartbeatPeriod
 	TTL       time.Duration // of a presence; protocol.PresenceTTL
 
@@ -60,6 +66,9 @@ const defaultWeek = 7 * 24 * 3600
 // would keep all others waiting until their holds are over.
 const DefaultReserves = 64
 
+// MaxBroken is the most of a thousand promises that a site may allow itself to break.
+const MaxBroken = 200
+
 // filled is the Config with its defaults.
 func (c Config) filled() Config {
 	fill(&c.Price.Rounds, pricing.DefaultRounds)
@@ -70,6 +79,7 @@ func (c Config) filled() Config {
 	fill(&c.BuyerHolds, protocol.MaxUnits)
 	fill(&c.BuyerReserves, DefaultReserves)
 	fill(&c.BuyerCoreSeconds, int64(c.Properties.Cores)*defaultWeek)
+	fill(&c.BrokenPerMille, DefaultBroken)
 	fill(&c.Heartbeat, protocol.HeartbeatPeriod)
 	fill(&c.TTL, protocol.PresenceTTL)
 	if len(c.Modes) == 0 {
@@ -95,6 +105,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.Price.Validate(); err != nil {
 		return fmt.Errorf("resource: %w", err)
+	}
+	if n := c.BrokenPerMille; n < 1 || n > MaxBroken {
+		return fmt.Errorf("resource: broken promises per mille %d: want 1..%d", n, MaxBroken)
 	}
 	for _, f := range []struct {
 		name        string

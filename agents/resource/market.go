@@ -19,6 +19,14 @@ type market struct {
 	down     *message.QueueDown    // the batch system cannot be asked; nil: it can
 	running  int                   // jobs in the last state
 	queued   int
+	sharp    *sharp  // nil: the requested times are believed
+	dared    []dared // promises not noted yet
+}
+
+// dared is a promise that the sharpened view alone allowed.
+type dared struct {
+	id   string
+	slot protocol.Slot
 }
 
 // renew takes the batch system's state as it is now.
@@ -46,6 +54,9 @@ func (k *market) current() *market {
 		}
 	}
 	k.calendar.Renew(k.state.Capacity, foreseen(*k.state), shown)
+	if k.sharp != nil {
+		k.sharp.renew(*k.state, shown)
+	}
 	k.state = nil
 	return k
 }
@@ -81,31 +92,70 @@ func snapshot(q message.QueueChanged) workload.Snapshot {
 
 func ceil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
 
+// calendars are all that are kept.
+func (k *market) calendars() []*calendar.Calendar {
+	if k.sharp == nil {
+		return []*calendar.Calendar{k.calendar}
+	}
+	return []*calendar.Calendar{k.calendar, k.sharp.free, k.sharp.held}
+}
+
 // forget drops what is past.
-func (k *market) forget(now time.Time) { k.calendar.Forget(now) }
+func (k *market) forget(now time.Time) {
+	for _, c := range k.calendars() {
+		c.Forget(now)
+	}
+}
 
-// Free is the least number of cores free at any instant from start to end.
-func (k *market) Free(start, end time.Time) int { return k.current().calendar.Free(start, end) }
+// Free is the least number of cores that may be sold at any instant from start to
+// end.
+func (k *market) Free(start, end time.Time) int {
+	free := k.current().calendar.Free(start, end)
+	if k.sharp.sells() {
+		free = max(free, k.sharp.Free(start, end))
+	}
+	return free
+}
 
-// Load is how many cores are allocated at t, and how many there are.
+// Load is how many cores are allocated at t, and how many there are, as the batch
+// system foresees it.
 func (k *market) Load(t time.Time) (busy, capacity int) {
 	share := k.current().calendar.Load(t)
 	return share.Busy, share.Capacity
 }
 
-// Earliest is the first start in [from, latest] from which cores are free for
+// Earliest is the first start in [from, latest] from which cores may be sold for
 // the whole wall time.
 func (k *market) Earliest(cores int, wall time.Duration, from, latest time.Time) (time.Time, bool) {
-	return k.current().calendar.Earliest(from, latest.Add(wall), wall, cores)
+	start, ok := k.current().calendar.Earliest(from, latest.Add(wall), wall, cores)
+	if !k.sharp.sells() {
+		return start, ok
+	}
+	if ok {
+		latest = start
+	}
+	if sooner, found := k.sharp.Earliest(cores, wall, from, latest); found && (!ok || sooner.Before(start)) {
+		return sooner, true
+	}
+	return start, ok
 }
 
 // Add writes a promised slot into the calendar. The commit side promises no more
 // units than the calendar has room for, and no unit twice.
 func (k *market) Add(id string, slot protocol.Slot) {
-	if err := k.calendar.Add(id, slot); err != nil {
-		panic("resource: " + err.Error())
+	if k.sharp != nil && k.calendar.Free(slot.Start, slot.End) < slot.Cores {
+		k.dared = append(k.dared, dared{id, slot})
+	}
+	for _, c := range k.calendars() {
+		if err := c.Add(id, slot); err != nil {
+			panic("resource: " + err.Error())
+		}
 	}
 }
 
 // Remove takes a slot out of the calendar.
-func (k *market) Remove(id string) { k.calendar.Remove(id) }
+func (k *market) Remove(id string) {
+	for _, c := range k.calendars() {
+		c.Remove(id)
+	}
+}

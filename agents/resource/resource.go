@@ -41,6 +41,7 @@ type Role struct {
 	leaving  bool
 	banks    banks
 	learner  learner
+	kept     kept
 	beatAt   time.Time
 	counter  uint64 // of presences
 	counted  uint64 // saved: counter may rise to it
@@ -69,9 +70,13 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 		quotes: newRing[message.QuoteLine](MaxQuotes), strange: newRing[thread](maxStrange),
 		market: market{calendar: calendar.New(cfg.Properties.Cores, now)},
 		banks:  banks{terms: cfg.Terms, heard: map[protocol.AgentID]bankHeard{}}, learner: newLearner(cfg.Learnt),
+		kept: newKept(cfg.BrokenPerMille),
 	}
 	if err := r.readTables(tables); err != nil {
 		return nil, protocol.Output{}, err
+	}
+	if cfg.Sharpen {
+		r.market.sharp = newSharp(cfg.Properties.Cores, r.learner.learnt, now)
 	}
 	r.counter = max(r.counter, uint64(now.UnixMicro())) // above those of a journal that was lost
 	promises := cfg.participant()
@@ -86,7 +91,7 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	if r.launches, runs, err = launch.New(cfg.launches(), r.promises, tables, now); err != nil {
 		return nil, protocol.Output{}, err
 	}
-	return r, out.Join(runs).Join(r.poll(now)).Join(r.appear(now)), nil
+	return r, r.over(out).Join(runs).Join(r.judge(now)).Join(r.poll(now)).Join(r.appear(now)), nil
 }
 
 // readTables reads what is the agent's own beside its promises.
@@ -95,6 +100,9 @@ func (r *Role) readTables(tables protocol.Tables) error {
 		return err
 	}
 	if err := tables.Each(TableForecast, r.learner.read); err != nil {
+		return err
+	}
+	if err := tables.Each(TableKept, r.kept.read); err != nil {
 		return err
 	}
 	return tables.Each(TableDrained, r.readDrained)
@@ -110,7 +118,7 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 		if m.Sender == protocol.LocalQueue {
 			r.market.renew(now, body)
 			r.learner.look(body)
-			out := r.commit(now, m)
+			out := r.commit(now, m).Join(r.judge(now))
 			out.Save = append(out.Save, r.learner.save(now)...)
 			return out
 		}
@@ -167,7 +175,40 @@ func (r *Role) accept(now time.Time, m protocol.Message, a message.Acceptance) p
 	if o, document, ok := r.sellers.Offer(now, m.Sender, m.Conversation, a.Offer.ID); ok && !closed {
 		offered = &reserve.Offered{Offer: o, Document: document, Tariffs: r.sellers.Tariffs(m.Sender, m.Conversation, o)}
 	}
-	return r.promises.Accept(now, m, a, offered)
+	out := r.promises.Accept(now, m, a, offered)
+	out.Save = append(out.Save, r.dare()...)
+	return r.over(out)
+}
+
+// over has the batch system lay over jobs what only the sharpened view allowed.
+func (r *Role) over(out protocol.Output) protocol.Output {
+	for i, m := range out.Send {
+		if ask, ok := m.Body.(message.Reserve); ok && r.market.sharp != nil && r.kept.promises[ask.ID].Sharp {
+			ask.Over = true
+			out.Send[i].Body = ask
+		}
+	}
+	return out
+}
+
+// dare notes what the sharpened view alone allowed to promise.
+func (r *Role) dare() (save []protocol.Record) {
+	for _, d := range r.market.dared {
+		save = append(save, r.kept.dare(d.id, d.slot))
+	}
+	r.market.dared = nil
+	return save
+}
+
+// judge looks which promises were kept, and stops or resumes selling by the sharpened
+// view.
+func (r *Role) judge(now time.Time) protocol.Output {
+	if r.market.sharp == nil {
+		return protocol.Output{}
+	}
+	save := append(r.dare(), r.kept.look(now, r.promises.Reservations())...)
+	r.market.sharp.stopped = r.kept.tooMany()
+	return protocol.Output{Save: save}
 }
 
 func (r *Role) refuse(m protocol.Message, body message.Refusal) protocol.Output {
@@ -177,7 +218,7 @@ func (r *Role) refuse(m protocol.Message, body message.Refusal) protocol.Output 
 // Wake does what is due: holds that end, banks and the batch system to be asked,
 // the next presence.
 func (r *Role) Wake(now time.Time) protocol.Output {
-	out := r.promises.Wake(now).Join(r.launches.Wake(now))
+	out := r.over(r.promises.Wake(now)).Join(r.launches.Wake(now))
 	if !now.Before(r.pollAt) {
 		r.market.forget(now)
 		out = out.Join(r.poll(now))

@@ -14,6 +14,9 @@ func (r *Role) Status(now time.Time) message.ResourceStatus {
 		Agent: r.self, At: now, Sales: message.SalesOpen,
 		Queue: r.market.status(now), Slots: r.slots(now), Banks: r.banks.status(now), Forecast: r.learner.status(),
 	}
+	if r.market.sharp != nil {
+		s.Forecast.Sharpen = r.kept.status()
+	}
 	if p, ok := r.paused(now); ok {
 		s.Sales, s.Why, s.Since = message.SalesPaused, p.why, p.since
 		if p.code == protocol.CodeDraining {

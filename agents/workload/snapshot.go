@@ -47,6 +47,30 @@ func (m *Machine) Snapshot() Snapshot {
 	return s
 }
 
+// Started is a running job as it began.
+type Started struct {
+	Running
+	Start int64 // when it began
+	Wall  int64 // requested time, seconds
+}
+
+// Overdue reports whether it has outlasted its requested time, so that it gives way
+// to a sold slot.
+func (j Started) Overdue(now int64) bool { return j.Start+j.Wall <= now }
+
+// Started are the running jobs as a scheduler knows them, in order of their start,
+// then number.
+func (m *Machine) Started() []Started {
+	list := make([]Started, 0, len(m.s.running))
+	for _, r := range m.s.running {
+		list = append(list, Started{Running: Running{r.number, r.cores, r.due}, Start: r.end - r.run, Wall: r.wall})
+	}
+	slices.SortFunc(list, func(a, b Started) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Number, b.Number))
+	})
+	return list
+}
+
 // MaxProjected bounds the waiting jobs that Project plays forward. Deeper ones
 // are left out, so that a slot may be sold before them: a batch system that looks
 // no deeper does the same to its own jobs.

@@ -11,6 +11,9 @@ import (
 type Reserve struct {
 	ID   string
 	Slot protocol.Slot
+	// Over: also over jobs that run or wait, which the seller expects to be gone by then.
+	// A batch system that cannot refuses.
+	Over bool
 }
 
 // Keep asks that a reservation outlast the doubt, and reads it back (request).

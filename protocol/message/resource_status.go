@@ -70,6 +70,20 @@ type ForecastStatus struct {
 	Told  int64        `json:"told"` // bounds
 	Held  int64        `json:"held"` // of them
 	Rate  *float64     `json:"rate"` // nil: none was told yet
+
+	Sharpen *SharpenStatus `json:"sharpen,omitempty"` // nil: it sells by the requested times alone
+}
+
+// SharpenStatus is how a site keeps what it promises, if it sells over jobs that are
+// expected to end early.
+type SharpenStatus struct {
+	Selling         bool     `json:"selling"` // false: too many promises were broken
+	BoundPerMille   int      `json:"bound_per_mille"`
+	Ended           int      `json:"promises"` // the last whose slots have begun
+	Broken          int      `json:"broken"`   // of them
+	Rate            *float64 `json:"rate"`     // of Broken; nil: no slot has begun yet
+	Sharpened       int      `json:"sharpened"`
+	SharpenedBroken int      `json:"sharpened_broken"` // of them
 }
 
 // WaitStatus is one class of jobs by size.

@@ -31,6 +31,7 @@ type Config struct {
 	Now   func() time.Time
 	Slog  *slog.Logger
 	Jobs  queue.Model // what jobs in sold slots use: none of them runs
+	Over  bool        // slots may lie over jobs that are expected to end early
 }
 
 // fileName is the machine's file in its directory.
@@ -41,11 +42,15 @@ type saved struct {
 	Start        time.Time     `json:"start"` // whole seconds
 	Base         int64         `json:"base"`
 	Reservations []reservation `json:"reservations"`
+	// Checked is up to which second of the log slots were looked at as they began, of a
+	// machine whose slots may lie over jobs.
+	Checked int64 `json:"checked,omitempty"`
 }
 
 type reservation struct {
 	ID   string        `json:"id"`
 	Slot protocol.Slot `json:"slot"`
+	Over bool          `json:"over,omitempty"` // it lay over jobs when it was made
 }
 
 // machine is a log under the wall clock.
@@ -54,17 +59,21 @@ type machine struct {
 	state saved
 	m     *workload.Machine
 	jobs  queue.Model
+	over  bool
 	plan  *workload.Profile // what the scheduler foresees; nil: to be played anew
 }
 
 // Open makes a driver of a log, with the reservations of its last run.
 func Open(cfg Config) (*queue.Loop, error) {
-	s := &machine{path: filepath.Join(cfg.Dir, fileName), jobs: cfg.Jobs}
+	s := &machine{path: filepath.Join(cfg.Dir, fileName), jobs: cfg.Jobs, over: cfg.Over}
 	if err := queue.ReadFile(s.path, &s.state); err != nil {
 		return nil, err
 	}
 	if err := s.settle(cfg); err != nil {
 		return nil, err
+	}
+	if s.over && s.state.Checked == 0 {
+		s.state.Checked = s.second(cfg.Now()) // what began before is safe
 	}
 	s.m = workload.NewMachine(cfg.Log, s.state.Base)
 	for _, r := range s.state.Reservations {
@@ -77,9 +86,9 @@ func Open(cfg Config) (*queue.Loop, error) {
 
 // Memory is a machine that is kept nowhere, for simulations: the log's from
 // second base on, as it stands when the market starts at an instant of whole
-// seconds.
-func Memory(r *workload.Replay, base int64, start time.Time) queue.System {
-	return &machine{state: saved{Start: start.UTC(), Base: base}, m: r.Machine(base)}
+// seconds; over as in Config.
+func Memory(r *workload.Replay, base int64, start time.Time, over bool) queue.System {
+	return &machine{state: saved{Start: start.UTC(), Base: base, Checked: base}, m: r.Machine(base), over: over}
 }
 
 // keep makes the reservations durable, if the machine has a file.
@@ -125,8 +134,9 @@ func (s *machine) seconds(id string, slot protocol.Slot) workload.Reservation {
 
 // Advance plays the machine up to now.
 func (s *machine) Advance(now time.Time) (changed bool, next time.Time) {
-	if changed = s.m.Advance(s.second(now)); changed {
-		s.plan = nil
+	changed = s.begin(s.second(now))
+	if s.m.Advance(s.second(now)) {
+		changed, s.plan = true, nil
 	}
 	if at, ok := s.m.Next(); ok {
 		next = s.wall(at)
@@ -137,25 +147,30 @@ func (s *machine) Advance(now time.Time) (changed bool, next time.Time) {
 // Reserve blocks a slot, if the machine's own plan leaves the cores free.
 func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	s.Advance(now)
-	i := s.index(id)
-	if i >= 0 && !equal(s.state.Reservations[i].Slot, slot) {
+	return s.reserve(now, reservation{ID: id, Slot: slot}, s.block)
+}
+
+// reserve makes what grant grants durable.
+func (s *machine) reserve(now time.Time, r reservation, grant func(r workload.Reservation, known bool) error) (protocol.Slot, string, *protocol.Reason) {
+	i := s.index(r.ID)
+	if i >= 0 && !equal(s.state.Reservations[i].Slot, r.Slot) {
 		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
 	}
-	if err := s.block(s.seconds(id, slot), i >= 0); err != nil {
+	if err := grant(s.seconds(r.ID, r.Slot), i >= 0); err != nil {
 		return protocol.Slot{}, "", reason(err)
 	}
 	if i >= 0 {
-		return slot, id, nil
+		return r.Slot, r.ID, nil
 	}
 	s.forget(now)
-	s.state.Reservations = append(s.state.Reservations, reservation{id, slot})
+	s.state.Reservations = append(s.state.Reservations, r)
 	if err := s.keep(); err != nil {
 		s.state.Reservations = s.state.Reservations[:len(s.state.Reservations)-1]
-		s.m.Release(id)
+		s.m.Release(r.ID)
 		s.plan = nil
 		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Note: err.Error()}
 	}
-	return slot, id, nil
+	return r.Slot, r.ID, nil
 }
 
 // block takes the cores out of the plan, if they are free in it. What remains
@@ -268,6 +283,9 @@ func (s *machine) State(now time.Time) (message.QueueChanged, error) {
 		if r.Slot.End.After(now) {
 			q.Reservations = append(q.Reservations, message.QueueReservation{ID: r.ID, Slot: r.Slot, Mine: true})
 		}
+	}
+	if s.over {
+		s.tellJobs(&q)
 	}
 	return q, nil
 }

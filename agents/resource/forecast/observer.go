@@ -1,10 +1,6 @@
 package forecast
 
-import (
-	"slices"
-
-	"ramp/agents/workload"
-)
+import "ramp/agents/workload"
 
 // observer learns run times as an agent does that asks its batch system now and
 // then: of a job that is neither running nor waiting any more, the accounts tell
@@ -54,19 +50,9 @@ func (o *observer) settle(shown map[int32]bool) {
 	o.open = kept
 }
 
-// sharpen puts bounds in place of the requested times. Of a job that has outlasted
-// its time nothing better is known than what the batch system says.
+// sharpen puts bounds in place of the requested times.
 func (o *observer) sharpen(s workload.Snapshot, level Level) workload.Snapshot {
-	s.Running, s.Waiting = slices.Clone(s.Running), slices.Clone(s.Waiting)
-	for i, r := range s.Running {
-		if c := o.claim(r); c.Start+c.Requested >= r.End {
-			s.Running[i].End = o.learnt.BusyUntil(c, s.Now, level)
-		}
-	}
-	for i, w := range s.Waiting {
-		s.Waiting[i].Wall = o.learnt.RunBound(w.Cores, w.Wall, level)
-	}
-	return s
+	return o.learnt.Sharpen(s, o.claim, level)
 }
 
 func (o *observer) claim(r workload.Running) Claim {

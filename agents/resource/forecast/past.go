@@ -10,22 +10,30 @@ import (
 // maxPast bounds the jobs of a log's past that are learnt: the last ones.
 const maxPast = 20_000
 
-// Past is what a site would have learnt of a log's waits by second until: of the
-// jobs that had started by then, in order of start, at most the last 20,000.
+// Past is what a site would have learnt of a log by second until: the waits of the
+// jobs that had started by then, in order of start, and the run times of those that
+// had ended, in order of their end; of each at most the last 20,000.
 func Past(l *workload.Log, until int64) *Forecast {
+	f := &Forecast{}
+	for _, j := range last(l, until, func(j *workload.Job) int64 { return j.Submit + int64(j.Wait) }) {
+		f.Started(cores(j), int64(j.Wait), Bound{})
+	}
+	for _, j := range last(l, until, func(j *workload.Job) int64 { return j.Submit + int64(j.Wait) + int64(j.Run) }) {
+		f.Ended(cores(j), int64(j.RequestedTime), int64(j.Run))
+	}
+	return f
+}
+
+// last are the jobs to which something had happened by second until, the last of
+// them, in its order.
+func last(l *workload.Log, until int64, at func(j *workload.Job) int64) []*workload.Job {
 	var jobs []*workload.Job
 	for i := range l.Jobs {
 		j := &l.Jobs[i]
-		if !j.Status.Partial() && j.Submit >= 0 && j.Run > 0 && j.Wait >= 0 && cores(j) > 0 && j.Submit+int64(j.Wait) <= until {
+		if !j.Status.Partial() && j.Submit >= 0 && j.Run > 0 && j.Wait >= 0 && cores(j) > 0 && at(j) <= until {
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b *workload.Job) int {
-		return cmp.Compare(a.Submit+int64(a.Wait), b.Submit+int64(b.Wait))
-	})
-	f := &Forecast{}
-	for _, j := range jobs[max(0, len(jobs)-maxPast):] {
-		f.Started(cores(j), int64(j.Wait), Bound{})
-	}
-	return f
+	slices.SortStableFunc(jobs, func(a, b *workload.Job) int { return cmp.Compare(at(a), at(b)) })
+	return jobs[max(0, len(jobs)-maxPast):]
 }

@@ -1,7 +1,5 @@
 package forecast
 
-import "math"
-
 // partUnit is the whole requested time: parts of it are counted in millionths.
 const partUnit = 1_000_000
 
@@ -81,32 +79,4 @@ func (f *Forecast) Holds(c Claim, now, at int64, confidence float64) float64 {
 		return 1
 	}
 	return 1 - ended
-}
-
-// Shortfall is the probability that running jobs hold more than room cores at an
-// instant: as if each ended or not by itself and their sum were normal, which many
-// jobs are, or the probability that any is left, which is sharper of few. It is 0
-// if all that can be held is not more, and 1 if what surely is held is.
-func (f *Forecast) Shortfall(running []Claim, now, at int64, room int, confidence float64) float64 {
-	mean, variance, left, most := 0.0, 0.0, 0.0, 0
-	for _, c := range running {
-		p, cores := f.Holds(c, now, at, confidence), float64(c.Cores)
-		if p > 0 {
-			most += c.Cores
-		}
-		left += p
-		mean += p * cores
-		variance += p * (1 - p) * cores * cores
-	}
-	switch {
-	case most <= room:
-		return 0
-	case variance == 0:
-		return 1
-	}
-	many := math.Erfc((float64(room)+.5-mean)/math.Sqrt(2*variance)) / 2
-	if room < 0 {
-		return many
-	}
-	return min(many, left)
 }

@@ -118,7 +118,7 @@ func (s *stage) addSeller(l *Lab, x seller, c sim.Chance, faults sim.Faults, off
 		Price: x.band, Terms: []protocol.Terms{l.cast.Terms()}, Heartbeat: heartbeat, TTL: presence,
 		Read: s.read,
 	}
-	system := swf.Memory(x.on.replay, x.on.base+offset, market.Dawn)
+	system := swf.Memory(x.on.replay, x.on.base+offset, market.Dawn, false)
 	s.world.Add(sim.Spec{
 		Name: x.name, Credential: cfg.Credential, HearCalls: true,
 		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: market.NewBatch(cfg.Credential.ID, system, c, faults.Slow, 0)},

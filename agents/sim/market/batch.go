@@ -73,7 +73,7 @@ func (b *Batch) reserve(now time.Time, r message.Reserve) message.Reserved {
 	if slot.Cores > 1 && b.chance.Of(b.short) {
 		slot.Cores -= 1 + b.chance.N(slot.Cores-1)
 	}
-	slot, name, why := b.system.Reserve(now, r.ID, slot)
+	slot, name, why := queue.Ask(b.system, now, message.Reserve{ID: r.ID, Slot: slot, Over: r.Over})
 	b.dirty = b.dirty || why == nil
 	return reserved(message.Reserved{ID: r.ID}, slot, name, why)
 }

@@ -19,15 +19,20 @@ type Cluster struct {
 	jobs     []job
 	chance   sim.Chance
 	next     time.Time     // when the next local job comes; zero: none comes
+	arrived  int           // local jobs so far
 	gap      time.Duration // mean time between local jobs; zero: none
 	ends     sim.Range     // of a job's run time, in percent of its wall time
+
+	over overlaid // slots that lie over jobs; its zero value: none do
 }
 
 // job is one of a local user's, as it runs.
 type job struct {
-	cores int
-	wall  time.Time // the end that its wall time says
-	end   time.Time // when it really ends
+	number int
+	cores  int
+	start  time.Time
+	wall   time.Time // the end that its wall time says
+	end    time.Time // when it really ends
 }
 
 // NewCluster is an idle machine with perDay local jobs to come.
@@ -93,9 +98,13 @@ func (c *Cluster) Reserve(_ time.Time, id string, slot protocol.Slot) (protocol.
 	if free := c.free(slot); free < slot.Cores {
 		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeBusy, Free: free, Unit: protocol.AllUnits}
 	}
+	c.grant(id, slot)
+	return slot, id, nil
+}
+
+func (c *Cluster) grant(id string, slot protocol.Slot) {
 	c.slots[id] = slot
 	delete(c.released, id)
-	return slot, id, nil
 }
 
 // Find reads a reservation back.
@@ -125,7 +134,7 @@ func (c *Cluster) Used(now time.Time, id string, slot protocol.Slot) (protocol.J
 func (c *Cluster) State(now time.Time) (message.QueueChanged, error) {
 	q := message.QueueChanged{At: now, Capacity: c.Cores}
 	for _, j := range c.jobs {
-		q.Running = append(q.Running, message.RunningJob{Cores: j.cores, End: j.wall})
+		q.Running = append(q.Running, c.tell(j))
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.slots)) {
 		if c.slots[id].End.After(now) {
@@ -142,6 +151,7 @@ func (c *Cluster) Advance(now time.Time) (changed bool, next time.Time) {
 	changed = len(c.jobs) != n
 	changed = drop(c.slots, now) || changed
 	drop(c.released, now)
+	changed = c.begin(now) || changed
 	for !c.next.IsZero() && !c.next.After(now) {
 		c.come(now)
 		c.next = c.next.Add(c.chance.Waiting(c.gap))
@@ -151,7 +161,7 @@ func (c *Cluster) Advance(now time.Time) (changed bool, next time.Time) {
 	for _, j := range c.jobs {
 		next = protocol.Earlier(next, j.end)
 	}
-	return changed, next
+	return changed, protocol.Earlier(next, c.over.next(c.slots))
 }
 
 // drop forgets the slots that are over.
@@ -168,6 +178,7 @@ func (c *Cluster) come(now time.Time) {
 	cores := 1 + c.chance.N(max(1, c.Cores/3))
 	run := wall * time.Duration(c.chance.In(c.ends)) / 100
 	if c.free(protocol.Slot{Start: now, End: now.Add(wall), Cores: cores}) >= cores {
-		c.jobs = append(c.jobs, job{cores: cores, wall: now.Add(wall), end: now.Add(run)})
+		c.arrived++
+		c.jobs = append(c.jobs, job{number: c.arrived, cores: cores, start: now, wall: now.Add(wall), end: now.Add(run)})
 	}
 }

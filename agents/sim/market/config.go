@@ -40,6 +40,8 @@ type Config struct {
 	// Launches are the orders of a thousand that run a program in what they buy;
 	// those that are paid after the fact run none.
 	Launches int `json:"launches,omitempty" yaml:"launches,omitempty"`
+	// Sharpen has sellers sell over local jobs that they expect to end early.
+	Sharpen bool `json:"sharpen,omitempty" yaml:"sharpen,omitempty"`
 	// Barter has the bank barter between groups of users and sites.
 	Barter bool `json:"barter,omitempty" yaml:"barter,omitempty"`
 }

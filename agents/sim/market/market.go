@@ -23,6 +23,7 @@ const (
 	streamOrders = 101
 	streamQueues = 102
 	streamRecall = 103
+	streamLearnt = 104
 	streamBatch  = 1_000 // and one for each site above it
 	streamUser   = 1_000_000
 	streamRogue  = 2_000_000
@@ -123,6 +124,10 @@ func (m *Market) addSite(i int) {
 		cfg.Launch = launchesOf(name)
 	}
 	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
+	if m.cfg.Sharpen {
+		cluster.over.on, cfg.Sharpen, cfg.BrokenPerMille = true, true, 200
+		cfg.Learnt = learnt(m.cfg.Faults.Overstated, sim.NewChance(m.cfg.Seed, streamLearnt))
+	}
 	batch := NewBatch(cfg.Credential.ID, cluster, c, m.cfg.Faults.Slow, c.In(m.cfg.Faults.Short))
 	s := &Site{Config: cfg, Cluster: cluster, Batch: batch}
 	s.Host = m.World.Add(sim.Spec{

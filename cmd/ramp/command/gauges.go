@@ -10,6 +10,7 @@ import (
 	"ramp/agents/resource"
 	"ramp/agents/user"
 	"ramp/protocol"
+	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
 
@@ -47,6 +48,30 @@ func (r *resourceNode) gauges() {
 			}
 			return n
 		})
+	}
+	r.sharpenGauges()
+}
+
+// sharpenGauges are how a site keeps its promises that sells over running jobs.
+func (r *resourceNode) sharpenGauges() {
+	if !r.cfg.Resource.Forecast.Sharpen {
+		return
+	}
+	for _, g := range []struct {
+		name, help string
+		of         func(s *message.SharpenStatus) int
+	}{
+		{"ramp_promises", "The last promises whose slots have begun, of a site that sharpens.", func(s *message.SharpenStatus) int { return s.Ended }},
+		{"ramp_promises_broken", "Broken ones of them.", func(s *message.SharpenStatus) int { return s.Broken }},
+		{"ramp_sharpened", "Units sold over jobs that were expected to end early, of those remembered.", func(s *message.SharpenStatus) int { return s.Sharpened }},
+		{"ramp_sharpening", "1 while such units are sold, 0 while too many promises were broken.", func(s *message.SharpenStatus) int {
+			if s.Selling {
+				return 1
+			}
+			return 0
+		}},
+	} {
+		r.figure(g.name, g.help, func(now time.Time, a agents.Role) int { return g.of(a.(*resource.Role).Status(now).Forecast.Sharpen) })
 	}
 }
 

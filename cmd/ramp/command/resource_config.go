@@ -38,6 +38,7 @@ type resourceConfig struct {
 	Lead          span             `yaml:"lead,omitempty"` // from an offer to a slot that may move
 	Jobs          *jobsConfig      `yaml:"jobs,omitempty"` // what may run in what is sold
 	Cancel        cancelConfig     `yaml:"cancellation,omitempty"`
+	Forecast      forecastConfig   `yaml:"forecast,omitempty"`
 	BuyerHolds    int              `yaml:"buyer_holds,omitempty"`    // unsold units that one buyer may hold
 	BuyerReserves int              `yaml:"buyer_reserves,omitempty"` // of them, those that the batch system has not granted yet
 }
@@ -178,7 +179,7 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	if err != nil {
 		return driver{}, err
 	}
-	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Jobs: jobs, Base: s.Base, Start: s.Start, Dir: c.dir, Now: time.Now, Slog: log})
+	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Jobs: jobs, Base: s.Base, Start: s.Start, Dir: c.dir, Now: time.Now, Slog: log, Over: c.Resource.Forecast.Sharpen})
 	if err != nil {
 		return driver{}, fail(exitUsage, "", "%w", err)
 	}
@@ -236,6 +237,9 @@ func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat sp
 	if err != nil {
 		return resource.Config{}, err
 	}
+	if err := r.Forecast.check(r.Driver); err != nil {
+		return resource.Config{}, err
+	}
 	p := r.Properties
 	cfg := resource.Config{
 		Credential: cred, Terms: terms, Modes: paid,
@@ -247,6 +251,7 @@ func (r *resourceConfig) role(cred *identity.Credential, cores int, heartbeat sp
 		Horizon: time.Duration(r.Horizon), Lead: time.Duration(r.Lead), Hold: time.Duration(r.Hold), BuyerHolds: r.BuyerHolds, BuyerReserves: r.BuyerReserves, Heartbeat: time.Duration(heartbeat),
 	}
 	cfg.TTL = presenceTTL(heartbeat)
+	cfg.Sharpen, cfg.BrokenPerMille = r.Forecast.Sharpen, r.Forecast.Broken
 	if r.Cancel.Before != nil {
 		cfg.Cancellation = reserve.CancelPolicy{Allowed: true, Before: time.Duration(*r.Cancel.Before), FeePerMille: r.Cancel.FeePerMille}
 	}

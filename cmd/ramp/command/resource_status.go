@@ -103,6 +103,7 @@ func printStatus(w io.Writer, s message.ResourceStatus) {
 	for _, b := range s.Banks {
 		rows = append(rows, []string{"bank", fmt.Sprintf("%s (%s): %s", b.Bank, b.Currency, bankWords(b, s.At))})
 	}
+	rows = append(rows, sharpenRows(s.Forecast)...)
 	table(w, append(rows, learntRows(s.Forecast)...)...)
 }
 
