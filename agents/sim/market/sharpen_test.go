@@ -19,7 +19,7 @@ func TestNoSeedBreaksAnInvariantOfSharpenedSellers(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted, lost, broken := 0, 0, 0
-	seeds := uint64(8)
+	seeds := uint64(5)
 	if testing.Short() {
 		seeds = 2
 	}
@@ -35,18 +35,12 @@ func TestNoSeedBreaksAnInvariantOfSharpenedSellers(t *testing.T) {
 		for _, s := range m.Sites() {
 			g, l := s.Cluster.Over()
 			granted, lost = granted+g, lost+l
-			t.Log(seed, s.Host.Name, s.Host.Now().Format(time.TimeOnly), g, l, checks.Counts())
-			if r, ok := s.Host.Role().(*resource.Role); ok && g > 0 {
-				for _, x := range r.Reservations() {
-					t.Log(x.ID, x.State, x.Why, x.Slot.Cores, s.Cluster.Cores, x.Slot.Start.Format(time.TimeOnly), x.Slot.End.Format(time.TimeOnly))
-				}
-				t.Logf("%+v", r.Status(s.Host.Now()).Forecast.Sharpen)
-			}
 			if r, ok := s.Host.Role().(*resource.Role); ok {
 				broken += r.Status(s.Host.Now()).Forecast.Sharpen.SharpenedBroken
 			}
 		}
 	}
+	// The same seeds draw the same market every time.
 	if granted == 0 || lost == 0 || broken == 0 {
 		t.Errorf("%d slots granted over jobs, %d lost to jobs, %d counted as broken; want some of each", granted, lost, broken)
 	}

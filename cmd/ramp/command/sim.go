@@ -41,6 +41,7 @@ type simFlags struct {
 	heartbeat time.Duration
 	units     int
 	launches  int
+	sharpen   bool
 	faults    string
 	rogues    map[string]int
 }
@@ -57,6 +58,7 @@ func (f *simFlags) add(c *cobra.Command, seed bool) {
 	c.Flags().DurationVar(&f.heartbeat, "heartbeat", d.Heartbeat, "between presences of an agent")
 	c.Flags().IntVar(&f.units, "units", d.Units, "most units of an order")
 	c.Flags().IntVar(&f.launches, "launches", d.Launches, "orders of a thousand that run a program in what they buy")
+	c.Flags().BoolVar(&f.sharpen, "sharpen", false, "sites sell over local jobs that they expect to end early")
 	c.Flags().StringToIntVar(&f.rogues, "adversaries", nil, "parties that cheat, such as never-confirms=1,sybils=4")
 	c.Flags().StringVar(&f.faults, "faults", "none", "none, light, forgetful, heavy, or a YAML file of faults")
 }
@@ -74,7 +76,7 @@ func (f *simFlags) market() (market.Config, error) {
 	if !(f.days > 0 && f.days <= market.MaxLength.Hours()/24) {
 		return cfg, fail(exitUsage, "", "days %g: want above 0, at most %g", f.days, market.MaxLength.Hours()/24)
 	}
-	cfg.Resources, cfg.Users, cfg.Rate, cfg.Heartbeat, cfg.Units, cfg.Launches = f.resources, f.users, f.rate, f.heartbeat, f.units, f.launches
+	cfg.Resources, cfg.Users, cfg.Rate, cfg.Heartbeat, cfg.Units, cfg.Launches, cfg.Sharpen = f.resources, f.users, f.rate, f.heartbeat, f.units, f.launches, f.sharpen
 	cfg.Length = time.Duration(f.days * float64(24*time.Hour))
 	var err error
 	if cfg.Faults, err = readFaults(f.faults); err != nil {
