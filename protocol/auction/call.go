@@ -144,15 +144,8 @@ func (b *Buyer) bundleList() []message.BundleCeiling {
 
 // record keeps the round that ends for the owner to see.
 func (b *Buyer) record(now time.Time) {
-	r := message.Round{Round: b.round, Best: make([]*protocol.Credits, len(b.ceilings)), MS: Milliseconds(now.Sub(b.called))}
-	for _, bid := range b.standing {
-		for _, it := range bid.Offer.Items {
-			if p := r.Best[it.Unit]; p == nil || it.Price < *p {
-				price := it.Price
-				r.Best[it.Unit] = &price
-			}
-		}
-	}
+	r := message.Round{Round: b.round, MS: Milliseconds(now.Sub(b.called))}
+	r.Best, r.Starts = b.cheapest()
 	offering := map[protocol.AgentID]bool{}
 	for _, bid := range b.standing {
 		offering[bid.Seller] = true
@@ -164,6 +157,25 @@ func (b *Buyer) record(now time.Time) {
 		}
 	}
 	b.rounds = append(b.rounds, r)
+}
+
+// cheapest are the lowest price of each unit, and when those offers start, if any
+// of their sellers tells how sure that is.
+func (b *Buyer) cheapest() ([]*protocol.Credits, []message.RoundStart) {
+	best, starts := make([]*protocol.Credits, len(b.ceilings)), make([]message.RoundStart, len(b.ceilings))
+	for _, bid := range b.standing {
+		for _, it := range bid.Offer.Items {
+			if p := best[it.Unit]; p == nil || it.Price < *p {
+				price := it.Price
+				best[it.Unit] = &price
+				starts[it.Unit] = message.RoundStart{Start: it.Slot.Start, Queued: bid.Offer.Queued}
+			}
+		}
+	}
+	if !slices.ContainsFunc(starts, func(s message.RoundStart) bool { return s.Queued != 0 }) {
+		return best, nil
+	}
+	return best, starts
 }
 
 // Milliseconds is d in milliseconds, for people and reports.

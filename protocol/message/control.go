@@ -175,6 +175,15 @@ type Round struct {
 	Offers   int                 `json:"offers"`
 	Refusals int                 `json:"refusals"`
 	MS       float64             `json:"ms"`
+	// Starts are those of the offers of Best, by unit, if any of their sellers tells how
+	// sure they are.
+	Starts []RoundStart `json:"starts,omitempty"`
+}
+
+// RoundStart is when the cheapest offer of a unit starts; zero: there is none.
+type RoundStart struct {
+	Start  time.Time     `json:"start,omitzero"`
+	Queued protocol.Odds `json:"queued,omitzero"` // as of PurchasedUnit
 }
 
 // Undeliverable tells a role that a message of its own (the conversation and

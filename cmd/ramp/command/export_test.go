@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -28,6 +29,14 @@ func EchoControl() http.Handler {
 
 // Root is the tree of commands.
 func Root() *cobra.Command { return newRoot() }
+
+// ProgressOf is what is printed of a purchase that goes on, where there is no terminal.
+func ProgressOf(w io.Writer, states ...message.Purchase) {
+	p := newProgress(w)
+	for _, v := range states {
+		p.purchase(v)
+	}
+}
 
 // Distance is how many letters make one word of another.
 func Distance(a, b string) int { return distance(a, b) }

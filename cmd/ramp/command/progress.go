@@ -44,11 +44,11 @@ func (p *progress) purchase(v message.Purchase) {
 	}
 	for ; p.rounds < len(v.Rounds); p.rounds++ {
 		r := v.Rounds[p.rounds]
-		fmt.Fprintf(p.w, "%s: round %d: best %s, %s, %s\n", nameOf(v), r.Round, bestLine(r.Best), plural(r.Offers, "offer"), plural(r.Refusals, "refusal"))
+		fmt.Fprintf(p.w, "%s: round %d: best %s, %s, %s\n", nameOf(v), r.Round, bestLine(r.Best), plural(r.Offers, "offer"), plural(r.Refusals, "refusal")+surelyBy(r.Starts))
 	}
 	if v.State != p.state {
 		p.state = v.State
-		fmt.Fprintf(p.w, "%s: %s (%s found)%s\n", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until))
+		fmt.Fprintf(p.w, "%s: %s (%s found)%s%s\n", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until), surelyBy(chosen(v)))
 	}
 	if v.Waits != p.waits {
 		if p.waits = v.Waits; v.Waits != "" {
@@ -81,7 +81,7 @@ func untilWords(t time.Time) string {
 // many as there is room for.
 func (p *progress) screen(v message.Purchase) []string {
 	width, rows := terminalSize(p.w)
-	head := fmt.Sprintf("%s: %s, %s found%s", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until))
+	head := fmt.Sprintf("%s: %s, %s found%s%s", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until), surelyBy(standing(v)))
 	lines := []string{strings.Replace(cut(head, width-1), v.State, stateWords(p.w, v.State), 1)}
 	if v.Waits != "" {
 		lines = append(lines, cut(waitsWords(v), width-1))

@@ -38,6 +38,49 @@ func howSure(units []message.PurchasedUnit) string {
 	return "; sure once it is bought, with " + least.String() + " by the queue alone"
 }
 
+// surelyBy says by when everything that is offered starts, and how sure that is by
+// the queues of those that offer it; nothing, unless all of them tell.
+func surelyBy(starts []message.RoundStart) string {
+	if len(starts) == 0 {
+		return ""
+	}
+	last, least := starts[0].Start, starts[0].Queued
+	for _, s := range starts {
+		if _, told := s.Queued.Chance(); !told {
+			return ""
+		}
+		last, least = latest(last, s.Start), min(least, s.Queued)
+	}
+	whose := "its queue"
+	if len(starts) > 1 {
+		whose = "their queues"
+	}
+	return fmt.Sprintf("; starts by %s UTC, %s sure by %s alone", clockTime(last), least, whose)
+}
+
+// chosen is when the units of a purchase start that is on its way.
+func chosen(p message.Purchase) []message.RoundStart {
+	switch p.State {
+	case user.StateApproval, user.StateVoting, user.StateConfirming, user.StateDeciding:
+	default:
+		return nil
+	}
+	var starts []message.RoundStart
+	for _, u := range p.Units {
+		starts = append(starts, message.RoundStart{Start: u.Start, Queued: u.Queued})
+	}
+	return starts
+}
+
+// standing is when it would start as it stands: what was chosen, or what was best in
+// the last round.
+func standing(p message.Purchase) []message.RoundStart {
+	if p.State != user.StateBidding || len(p.Rounds) == 0 {
+		return chosen(p)
+	}
+	return p.Rounds[len(p.Rounds)-1].Starts
+}
+
 func earliest(x, y time.Time) time.Time {
 	if y.Before(x) {
 		return y
