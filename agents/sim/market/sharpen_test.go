@@ -19,7 +19,7 @@ func TestNoSeedBreaksAnInvariantOfSharpenedSellers(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted, lost, broken := 0, 0, 0
-	seeds := uint64(5)
+	seeds := uint64(3)
 	if testing.Short() {
 		seeds = 2
 	}
