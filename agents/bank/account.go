@@ -23,7 +23,7 @@ func Balances(a ledger.Account) []message.Balance {
 	for _, l := range a.Lines {
 		list = append(list, message.Balance{
 			Account: a.ID, Name: a.Name, Currency: l.Currency, Balance: l.Balance, Held: l.Held,
-			Limit: l.Overdraft, Available: l.Available,
+			Limit: l.Overdraft, Available: l.Available, Group: l.Group, Spendable: l.Spendable,
 		})
 	}
 	return list

@@ -26,6 +26,10 @@ type Balance struct {
 	Available protocol.Credits // balance + overdraft − held
 	Overdraft protocol.Credits // how far below zero the balance may go
 	Income    protocol.Credits // per day
+
+	// Under barter, of a member of a group.
+	Group     string           // "" for none
+	Spendable protocol.Credits // what a job may cost now, by its way to pay: its own, its group's, or both
 }
 
 // Open opens an account. One that is open already is refused with CodeMismatch.
@@ -256,6 +260,9 @@ func (l *Ledger) AccountAt(now time.Time, id protocol.AgentID) (Account, bool) {
 		b := Balance{
 			Currency: n.currency, Balance: n.balance + whole, Held: n.held, Available: l.available(now, n),
 			Overdraft: n.overdraft, Income: n.income,
+		}
+		if v.Group != "" && l.policies[n.currency].Kind == PolicyBarter {
+			b.Group, b.Spendable = v.Group, newPurse(l, now, a, n.currency).available()
 		}
 		v.Lines = append(v.Lines, b)
 	}

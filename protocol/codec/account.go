@@ -12,6 +12,7 @@ func balancesToWire(b message.Balances) *wire.Balances {
 		w.Accounts[i] = &wire.Balance{
 			Account: string(x.Account), Name: words(x.Name), Currency: x.Currency, Balance: int64(x.Balance),
 			Held: int64(x.Held), Limit: int64(x.Limit), Available: int64(x.Available),
+			Group: words(x.Group), Spendable: int64(x.Spendable),
 		}
 	}
 	return w
@@ -30,6 +31,8 @@ func (r *reader) balance(w *wire.Balance) message.Balance {
 		Held:      r.amount("held", w.Held),
 		Limit:     r.amount("limit", w.Limit),
 		Available: protocol.Credits(w.Available),
+		Group:     r.words("group", w.Group),
+		Spendable: r.amount("spendable", w.Spendable),
 	}
 }
 

@@ -19,6 +19,18 @@ type Balance struct {
 	Held      protocol.Credits `json:"held"`
 	Limit     protocol.Credits `json:"limit"`
 	Available protocol.Credits `json:"available"`
+	// Under barter, of a member: its group, and what its jobs may cost now, by its
+	// way to pay. Of older banks and of all others, "" and zero.
+	Group     string           `json:"group,omitempty"`
+	Spendable protocol.Credits `json:"spendable,omitempty"`
+}
+
+// Spends is what a job may cost now.
+func (b *Balance) Spends() protocol.Credits {
+	if b.Group == "" {
+		return b.Available
+	}
+	return b.Spendable
 }
 
 // Balances answers BalanceQuery (inform).

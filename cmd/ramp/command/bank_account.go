@@ -61,12 +61,12 @@ func accountRows(a accountView) [][]string {
 	var rows [][]string
 	for _, l := range a.Lines {
 		rows = append(rows, []string{
-			a.Name, a.Standing, orDash(a.Group), l.Balance.String(), l.Currency, l.Held.String(), l.Limit.String(),
+			accountWords(a.Account, a.Name), a.Standing, orDash(a.Group), l.Balance.String(), l.Currency, l.Held.String(), l.Limit.String(),
 			l.Available.String(), l.PerDay.String(), string(a.Account),
 		})
 	}
 	if len(rows) == 0 {
-		rows = [][]string{{a.Name, a.Standing, orDash(a.Group), "-", "-", "-", "-", "-", "-", string(a.Account)}}
+		rows = [][]string{{accountWords(a.Account, a.Name), a.Standing, orDash(a.Group), "-", "-", "-", "-", "-", "-", string(a.Account)}}
 	}
 	return rows
 }

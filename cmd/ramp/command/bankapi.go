@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -212,12 +213,17 @@ func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
 	if a, ok := l.Account(protocol.AgentID(who)); ok {
 		return a, nil
 	}
+	hint := "'ramp bank balance' lists the accounts"
 	for _, a := range l.Accounts() {
-		if a.Name == who && !a.ID.Local() {
+		switch {
+		case a.Name != who:
+		case !a.ID.Local():
 			return a, nil
+		default:
+			hint = fmt.Sprintf("it may be %q", accountWords(a.ID, a.Name))
 		}
 	}
-	return ledger.Account{}, fail(exitUsage, "'ramp bank balance' lists the accounts", "no account %q", who)
+	return ledger.Account{}, fail(exitUsage, hint, "no account %q", who)
 }
 
 // balances are the accounts asked for, or all of them, the issuer included.

@@ -230,8 +230,11 @@ func (q groupView) group(l *ledger.Ledger) (ledger.Group, error) {
 	return g, nil
 }
 
+// groupWord begins the name of a group's account in commands.
+const groupWord = "group:"
+
 // groupName is the group that an operator means by 'group:NAME'.
 func groupName(who string) (protocol.AgentID, bool) {
-	name, ok := strings.CutPrefix(who, "group:")
+	name, ok := strings.CutPrefix(who, groupWord)
 	return ledger.GroupID(name), ok
 }

@@ -2,10 +2,12 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -99,12 +101,36 @@ func newUserBalance() *cobra.Command {
 	}
 }
 
+// balanceRows are balances for people. Where members of groups barter, they say
+// what each may spend with its group's.
 func balanceRows(list []message.Balance) [][]string {
+	grouped := slices.ContainsFunc(list, func(b message.Balance) bool { return b.Group != "" })
 	rows := [][]string{{"account", "currency", "balance", "held", "available"}}
+	if grouped {
+		rows[0] = append(rows[0], "group", "may spend")
+	}
 	for _, b := range list {
-		rows = append(rows, []string{b.Name, b.Currency, b.Balance.String(), b.Held.String(), b.Available.String()})
+		row := []string{accountWords(b.Account, b.Name), b.Currency, b.Balance.String(), b.Held.String(), b.Available.String()}
+		switch {
+		case grouped && b.Group == "":
+			row = append(row, "-", "-")
+		case grouped:
+			row = append(row, b.Group, b.Spendable.String())
+		}
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+// accountWords name an account as commands take it.
+func accountWords(id protocol.AgentID, name string) string {
+	switch {
+	case ledger.GroupID(name) == id:
+		return groupWord + name
+	case id == ledger.House:
+		return string(id)
+	}
+	return name
 }
 
 // askUser makes one call to the user agent.

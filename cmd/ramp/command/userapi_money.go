@@ -112,10 +112,10 @@ func (u userAgent) runway(ctx context.Context, q runwayCall) ([]runwayLine, erro
 	return list, nil
 }
 
-// lasts is the runway of one account. What is held counts as spent already: it is
-// not available.
+// lasts is the runway of one account, with what its group lets it spend. What is
+// held counts as spent already: it is not available.
 func lasts(now time.Time, over time.Duration, bank protocol.AgentID, b message.Balance, spent protocol.Credits) runwayLine {
-	l := runwayLine{Bank: bank, Currency: b.Currency, Available: b.Available, Held: b.Held, Spent: spent + b.Held, OverS: over.Seconds()}
+	l := runwayLine{Bank: bank, Currency: b.Currency, Available: b.Spends(), Held: b.Held, Spent: spent + b.Held, OverS: over.Seconds()}
 	if l.Spent <= 0 {
 		return l
 	}

@@ -2478,6 +2478,8 @@ type Balance struct {
 	Held          int64                  `protobuf:"varint,5,opt,name=held,proto3" json:"held,omitempty"`
 	Limit         int64                  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	Available     int64                  `protobuf:"zigzag64,7,opt,name=available,proto3" json:"available,omitempty"`
+	Group         string                 `protobuf:"bytes,8,opt,name=group,proto3" json:"group,omitempty"`
+	Spendable     int64                  `protobuf:"varint,9,opt,name=spendable,proto3" json:"spendable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2557,6 +2559,20 @@ func (x *Balance) GetLimit() int64 {
 func (x *Balance) GetAvailable() int64 {
 	if x != nil {
 		return x.Available
+	}
+	return 0
+}
+
+func (x *Balance) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Balance) GetSpendable() int64 {
+	if x != nil {
+		return x.Spendable
 	}
 	return 0
 }
@@ -4523,7 +4539,7 @@ const file_wire_proto_rawDesc = "" +
 	"\rRefundRequest\x12\x16\n" +
 	"\x06refund\x18\x01 \x01(\fR\x06refund\x12\x16\n" +
 	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"\x0e\n" +
-	"\fBalanceQuery\"\xb5\x01\n" +
+	"\fBalanceQuery\"\xe9\x01\n" +
 	"\aBalance\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -4531,7 +4547,9 @@ const file_wire_proto_rawDesc = "" +
 	"\abalance\x18\x04 \x01(\x12R\abalance\x12\x12\n" +
 	"\x04held\x18\x05 \x01(\x03R\x04held\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x1c\n" +
-	"\tavailable\x18\a \x01(\x12R\tavailable\":\n" +
+	"\tavailable\x18\a \x01(\x12R\tavailable\x12\x14\n" +
+	"\x05group\x18\b \x01(\tR\x05group\x12\x1c\n" +
+	"\tspendable\x18\t \x01(\x03R\tspendable\":\n" +
 	"\bBalances\x12.\n" +
 	"\baccounts\x18\x01 \x03(\v2\x12.ramp.wire.BalanceR\baccounts\"z\n" +
 	"\x0eStatementQuery\x12\x18\n" +
