@@ -3,7 +3,7 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
-.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd bench-slurm package check-package
+.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd bench-slurm bench-postgres package check-package
 
 all: build
 
@@ -70,6 +70,11 @@ test-etcd:
 # minutes; needs root and what test-slurm installs.
 bench-slurm:
 	RAMP_TEST_SLURM=1 RAMP_SLURM_CLUSTERS=20 RAMP_SLURM_TIME=10m $(GO) test -count=1 -timeout 30m -v -run TestSlurmMarket ./cmd/ramp
+
+# A bank beside double-entry transfers in PostgreSQL, on the disk of DIR; needs Debian's
+# postgresql, which it installs as root if it is missing.
+bench-postgres: build
+	@.ci/postgres
 
 # A .deb and a .tar.gz in dist, the same bytes every time.
 package:

@@ -185,10 +185,7 @@ func newBankStatement() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			q.Account = args[0]
 			var err error
-			if q.From, err = parseTime("--from", from); err != nil {
-				return err
-			}
-			if q.To, err = parseTime("--to", to); err != nil {
+			if q.From, q.To, err = parseTimes(from, to); err != nil {
 				return err
 			}
 			if q.Limit < 1 || q.Limit > message.MaxStatement {
@@ -206,6 +203,20 @@ func newBankStatement() *cobra.Command {
 	c.Flags().Uint64Var(&q.After, "after", 0, "only entries behind this number")
 	c.Flags().IntVar(&q.Limit, "limit", 100, "at most this many entries")
 	return c
+}
+
+// parseTimes reads --from and --to.
+func parseTimes(from, to string) (begin, end time.Time, err error) {
+	if begin, err = parseTime("--from", from); err != nil {
+		return begin, end, err
+	}
+	if end, err = parseTime("--to", to); err != nil {
+		return begin, end, err
+	}
+	if !end.IsZero() && !begin.Before(end) {
+		return begin, end, fail(exitUsage, "", "--from %q, --to %q: want a first time and a later one to end before", from, to)
+	}
+	return begin, end, nil
 }
 
 func parseTime(flag, s string) (time.Time, error) {

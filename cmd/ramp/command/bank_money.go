@@ -44,7 +44,7 @@ func exactly(counts ...int) cobra.PositionalArgs {
 				return nil
 			}
 		}
-		return fmt.Errorf("%d arguments: want %s", len(args), c.UseLine())
+		return fmt.Errorf("%s: want %s", plural(len(args), "argument"), c.UseLine())
 	}
 }
 

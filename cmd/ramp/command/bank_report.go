@@ -24,10 +24,7 @@ earned and spent most. --csv writes the periods, --plot FILE also FILE.svg and F
 		RunE: func(c *cobra.Command, _ []string) error {
 			q := reportCall{Step: span(step), Top: top}
 			var err error
-			if q.From, err = parseTime("--from", from); err != nil {
-				return err
-			}
-			if q.To, err = parseTime("--to", to); err != nil {
+			if q.From, q.To, err = parseTimes(from, to); err != nil {
 				return err
 			}
 			if wantsJSON(c) && asCSV {

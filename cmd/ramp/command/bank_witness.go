@@ -168,6 +168,9 @@ func (w *witness) look(ctx context.Context) (held bool, err error) {
 	}
 	if w.bank == "" {
 		w.bank = a.Bank
+		if w.heads.seenSize(w.bank) > 0 { // known from an earlier run: growth is proved from there
+			return w.look(ctx)
+		}
 	}
 	return w.judge(a.Proof)
 }
@@ -182,6 +185,9 @@ func (w *witness) judge(doc []byte) (bool, error) {
 	}
 	if errors.Is(err, audit.ErrUnknown) && before.Size == 0 {
 		return false, nil
+	}
+	if errors.Is(err, errNotKept) {
+		return false, fail(exitFailed, "make room, or name another file with --heads; without them a fork cannot be noticed", "%w", err)
 	}
 	if err != nil {
 		return false, w.alarm(seen, err)

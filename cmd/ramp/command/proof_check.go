@@ -49,6 +49,9 @@ func openHeads(path string) (headFile, error) {
 		return f, nil
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return f, fail(exitUsage, "", "--heads %s: want a file in a directory that is there: %w", path, err)
+		}
 		return f, nil
 	}
 	b, err := readBounded(path, audit.MaxMemory)
@@ -104,8 +107,14 @@ func (f headFile) takeProof(doc []byte, bank protocol.AgentID, trust *identity.T
 	if err := judge(h, d.From, d.Growth); err != nil {
 		return d, h, f.judged(h, err)
 	}
-	return d, h, f.save()
+	if err := f.save(); err != nil {
+		return d, h, fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	return d, h, nil
 }
+
+// errNotKept: a head holds, and could not be remembered. It is no fault of the bank.
+var errNotKept = errors.New("the heads that were seen cannot be kept")
 
 // besides is a file that was named, or else the one of a name beside another.
 func besides(named, path, name string) string {

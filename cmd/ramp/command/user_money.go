@@ -17,10 +17,7 @@ func newUserStatement() *cobra.Command {
 		Use: "statement", Short: "Ask the banks for the entries of the agent's own accounts", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
-			if q.From, err = parseTime("--from", from); err != nil {
-				return err
-			}
-			if q.To, err = parseTime("--to", to); err != nil {
+			if q.From, q.To, err = parseTimes(from, to); err != nil {
 				return err
 			}
 			if q.Limit < 1 || q.Limit > message.MaxStatement {

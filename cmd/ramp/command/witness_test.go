@@ -1,0 +1,39 @@
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Who begins again without the bank's name, with what it saw before, has the growth
+// since then proved to it.
+func TestAWitnessThatBeginsAgainGoesOnFromWhatItSaw(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const line = "bank witness --count 1 --heads DIR/heads.json --dir DIR/bank"
+	p.good(line)
+	for range 3 {
+		p.good("bank credit ann 5 --dir DIR/bank")
+		if out := p.good(line); !strings.Contains(out, "entries") {
+			t.Errorf("it says %q", out)
+		}
+	}
+}
+
+// A witness that cannot remember what it saw does not cry: the bank did nothing wrong.
+func TestAWitnessThatCannotKeepHeadsBlamesNobody(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.good("bank witness --count 1 --heads DIR/heads.json --dir DIR/bank")
+	p.good("bank credit ann 5 --dir DIR/bank") // there is a newer head to be kept
+	if err := os.Mkdir(filepath.Join(p.dir, "heads.json.new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	line := "bank witness --count 1 --heads DIR/heads.json --dir DIR/bank"
+	p.refused(line, 1, "the heads that were seen cannot be kept", "--heads")
+	if _, out, told := p.run(line); strings.Contains(out+told, "ALARM") {
+		t.Errorf("it cries: %s%s", out, told)
+	}
+}
