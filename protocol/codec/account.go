@@ -57,7 +57,7 @@ func statementToWire(s message.Statement) *wire.Statement {
 	for i, x := range s.Lines {
 		w.Lines[i] = &wire.StatementLine{
 			Entry: x.Entry, Time: nanos(x.Time), What: words(x.What), Amount: int64(x.Amount), Currency: x.Currency,
-			Balance: int64(x.Balance), Contract: string(x.Contract), Ref: words(x.Ref),
+			Balance: int64(x.Balance), Contract: string(x.Contract), Ref: words(x.Ref), Held: int64(x.Held),
 		}
 	}
 	return w
@@ -80,6 +80,7 @@ func (r *reader) statementLine(w *wire.StatementLine) message.StatementLine {
 		Currency: r.currency(w.Currency),
 		Balance:  protocol.Credits(w.Balance),
 		Ref:      r.words("ref", w.Ref),
+		Held:     protocol.Credits(w.Held),
 	}
 	if w.Contract != "" {
 		x.Contract = r.contract(w.Contract)

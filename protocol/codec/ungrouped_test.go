@@ -11,24 +11,40 @@ import (
 	"ramp/protocol/message"
 )
 
-// Balances that were told before they could name a group are read as they were
-// meant, and written again byte for byte.
+// Balances that were told before they could name a group, and statements that did
+// not say what is held, are read as they were meant, and written again byte for byte.
 func TestBalancesWithoutAGroupAreReadAsBefore(t *testing.T) {
 	m := newMarket(t)
 	old, err := os.ReadFile("testdata/ungrouped.golden")
 	must(t, err)
-	_, text, _ := strings.Cut(strings.TrimSpace(string(old)), " ")
-	b, err := hex.DecodeString(text)
-	must(t, err)
-	got, err := codec.Opener{Trust: m.trust}.Open(b, m.seller.ID, now)
-	must(t, err)
-	told := got.Body.(message.Balances).Accounts
-	for _, a := range told {
-		if a.Group != "" || a.Spends() != a.Available {
-			t.Errorf("read as %+v", a)
+	read := 0
+	for _, line := range strings.Split(strings.TrimSpace(string(old)), "\n") {
+		kind, text, _ := strings.Cut(line, " ")
+		b, err := hex.DecodeString(text)
+		must(t, err)
+		got, err := codec.Opener{Trust: m.trust}.Open(b, m.seller.ID, now)
+		must(t, err)
+		switch told := got.Body.(type) {
+		case message.Balances:
+			for _, a := range told.Accounts {
+				read++
+				if a.Group != "" || a.Spends() != a.Available {
+					t.Errorf("read as %+v", a)
+				}
+			}
+		case message.Statement:
+			for _, l := range told.Lines {
+				read++
+				if l.Held != 0 {
+					t.Errorf("read as %+v", l)
+				}
+			}
+		}
+		if again, err := codec.Encode(got); err != nil || !bytes.Equal(b, again) {
+			t.Errorf("%s is written otherwise: %v", kind, err)
 		}
 	}
-	if again, err := codec.Encode(got); err != nil || !bytes.Equal(b, again) || len(told) != 2 {
-		t.Errorf("%d balances are written otherwise: %v", len(told), err)
+	if read != 4 {
+		t.Errorf("%d balances and lines are read, want 4", read)
 	}
 }

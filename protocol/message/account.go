@@ -56,6 +56,7 @@ type StatementLine struct {
 	Time     time.Time           `json:"time"`
 	What     string              `json:"what"` // credit, settled, refund …
 	Amount   protocol.Credits    `json:"amount"`
+	Held     protocol.Credits    `json:"held,omitempty"` // by how much more, or less, is held; banks of before did not say
 	Currency string              `json:"currency"`
 	Balance  protocol.Credits    `json:"balance"` // after it
 	Contract protocol.ContractID `json:"contract,omitempty"`

@@ -234,13 +234,13 @@ func printStatement(c *cobra.Command, s message.Statement) error {
 	if wantsJSON(c) {
 		return printJSON(stdout(c), s)
 	}
-	rows := [][]string{{"entry", "time (UTC)", "what", "amount", "balance", "currency", "contract or reference"}}
+	rows := [][]string{{"entry", "time (UTC)", "what", "amount", "held", "balance", "currency", "contract or reference"}}
 	for _, l := range s.Lines {
 		about := string(l.Contract)
 		if about == "" {
 			about = l.Ref
 		}
-		rows = append(rows, []string{fmt.Sprint(l.Entry), l.Time.UTC().Format("2006-01-02 15:04:05"), l.What, l.Amount.String(), l.Balance.String(), l.Currency, about})
+		rows = append(rows, []string{fmt.Sprint(l.Entry), l.Time.UTC().Format("2006-01-02 15:04:05"), l.What, l.Amount.String(), l.Held.String(), l.Balance.String(), l.Currency, about})
 	}
 	table(stdout(c), rows...)
 	if s.More {

@@ -180,7 +180,7 @@ func (b *bankNode) statement(q message.StatementQuery) (message.Statement, error
 				if leg.Account == q.Account && leg.Currency == currency {
 					entries[e.Number]++
 					s.Lines = append(s.Lines, message.StatementLine{
-						Entry: e.Number, Time: e.Time, What: e.Kind.String(), Amount: leg.Amount, Currency: currency,
+						Entry: e.Number, Time: e.Time, What: e.Kind.String(), Amount: leg.Amount, Held: leg.Held, Currency: currency,
 						Balance: leg.After, Contract: e.Contract, Ref: e.Ref,
 					})
 				}
@@ -216,7 +216,6 @@ func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func()
 		return nil, nil, err
 	}
 	b.run(context.WithoutCancel(ctx))
-	b.warnRecovering(ctx)
 	mux := http.NewServeMux()
 	b.routes(mux)
 	return localCaller(mux), func() {
@@ -254,6 +253,7 @@ func serveBank(ctx context.Context, path, store string, logTo io.Writer) error {
 // serveOnce runs the bank until the context is done or another may lead.
 func (b *bankNode) serveOnce(ctx context.Context) (again bool, err error) {
 	b.run(context.WithoutCancel(ctx))
+	b.warnRecovering(ctx)
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b.wg.Add(1)

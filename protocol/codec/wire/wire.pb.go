@@ -3155,6 +3155,7 @@ type StatementLine struct {
 	Balance       int64                  `protobuf:"zigzag64,6,opt,name=balance,proto3" json:"balance,omitempty"`
 	Contract      string                 `protobuf:"bytes,7,opt,name=contract,proto3" json:"contract,omitempty"`
 	Ref           string                 `protobuf:"bytes,8,opt,name=ref,proto3" json:"ref,omitempty"`
+	Held          int64                  `protobuf:"zigzag64,9,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3243,6 +3244,13 @@ func (x *StatementLine) GetRef() string {
 		return x.Ref
 	}
 	return ""
+}
+
+func (x *StatementLine) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
 }
 
 type Statement struct {
@@ -4587,7 +4595,7 @@ const file_wire_proto_rawDesc = "" +
 	"\bcontract\x18\x01 \x01(\tR\bcontract\"$\n" +
 	"\n" +
 	"BundleCopy\x12\x16\n" +
-	"\x06bundle\x18\x01 \x01(\fR\x06bundle\"\xc9\x01\n" +
+	"\x06bundle\x18\x01 \x01(\fR\x06bundle\"\xdd\x01\n" +
 	"\rStatementLine\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\x04R\x05entry\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x10R\x04time\x12\x12\n" +
@@ -4596,7 +4604,8 @@ const file_wire_proto_rawDesc = "" +
 	"\bcurrency\x18\x05 \x01(\tR\bcurrency\x12\x18\n" +
 	"\abalance\x18\x06 \x01(\x12R\abalance\x12\x1a\n" +
 	"\bcontract\x18\a \x01(\tR\bcontract\x12\x10\n" +
-	"\x03ref\x18\b \x01(\tR\x03ref\"i\n" +
+	"\x03ref\x18\b \x01(\tR\x03ref\x12\x12\n" +
+	"\x04held\x18\t \x01(\x12R\x04held\"i\n" +
 	"\tStatement\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12.\n" +
 	"\x05lines\x18\x02 \x03(\v2\x18.ramp.wire.StatementLineR\x05lines\x12\x12\n" +
