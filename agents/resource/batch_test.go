@@ -16,6 +16,8 @@ type batch struct {
 	jobs  map[string]protocol.JobStatus // that were submitted
 	stuck bool                          // it runs no programs
 	cpu   time.Duration                 // in a second, of those that run
+
+	running []message.RunningJob // of others; slots may be laid over them
 }
 
 // look is how a job stands, with what it has used by now.
@@ -61,6 +63,18 @@ func (b *batch) free(slot protocol.Slot) int {
 	return least
 }
 
+// leaves reports whether the jobs of others leave a slot its cores, by their requested
+// times.
+func (b *batch) leaves(slot protocol.Slot) bool {
+	cores := b.free(slot)
+	for _, j := range b.running {
+		if j.End.After(slot.Start) {
+			cores -= j.Cores
+		}
+	}
+	return cores >= slot.Cores
+}
+
 func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 	var body protocol.Body
 	switch r := m.Body.(type) {
@@ -68,7 +82,7 @@ func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 		answer := message.Reserved{ID: r.ID, OK: true, Slot: r.Slot}
 		if old, ok := b.slots[r.ID]; ok {
 			answer.Slot = old
-		} else if b.free(r.Slot) < r.Slot.Cores {
+		} else if b.free(r.Slot) < r.Slot.Cores || !r.Over && !b.leaves(r.Slot) {
 			answer = message.Reserved{ID: r.ID, Reason: protocol.Reason{Code: protocol.CodeBusy}}
 		} else {
 			b.slots[r.ID] = r.Slot
@@ -97,7 +111,7 @@ func (b *batch) answer(now time.Time, m protocol.Message) protocol.Message {
 }
 
 func (b *batch) state(now time.Time) message.QueueChanged {
-	q := message.QueueChanged{At: now, Capacity: b.cores}
+	q := message.QueueChanged{At: now, Capacity: b.cores, Running: b.running}
 	ids := make([]string, 0, len(b.slots))
 	for id := range b.slots {
 		ids = append(ids, id)

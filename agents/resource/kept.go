@@ -31,6 +31,7 @@ const (
 type promise struct {
 	Start time.Time `json:"start"`
 	Sharp bool      `json:"sharp,omitempty"` // only the sharpened view allowed it
+	Given bool      `json:"given,omitempty"` // up: it is not asked for over jobs again
 	End   string    `json:"end,omitempty"`   // kept or broken; not known yet
 }
 

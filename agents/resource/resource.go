@@ -180,37 +180,6 @@ func (r *Role) accept(now time.Time, m protocol.Message, a message.Acceptance) p
 	return r.over(out)
 }
 
-// over has the batch system lay over jobs what only the sharpened view allowed.
-func (r *Role) over(out protocol.Output) protocol.Output {
-	for i, m := range out.Send {
-		if ask, ok := m.Body.(message.Reserve); ok && r.market.sharp != nil && r.kept.promises[ask.ID].Sharp {
-			ask.Over = true
-			out.Send[i].Body = ask
-		}
-	}
-	return out
-}
-
-// dare notes what the sharpened view alone allowed to promise.
-func (r *Role) dare() (save []protocol.Record) {
-	for _, d := range r.market.dared {
-		save = append(save, r.kept.dare(d.id, d.slot))
-	}
-	r.market.dared = nil
-	return save
-}
-
-// judge looks which promises were kept, and stops or resumes selling by the sharpened
-// view.
-func (r *Role) judge(now time.Time) protocol.Output {
-	if r.market.sharp == nil {
-		return protocol.Output{}
-	}
-	save := append(r.dare(), r.kept.look(now, r.promises.Reservations())...)
-	r.market.sharp.stopped = r.kept.tooMany()
-	return protocol.Output{Save: save}
-}
-
 func (r *Role) refuse(m protocol.Message, body message.Refusal) protocol.Output {
 	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, protocol.Refuse, body)}}
 }

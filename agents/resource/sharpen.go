@@ -6,11 +6,18 @@ import (
 	"ramp/agents/resource/calendar"
 	"ramp/agents/resource/forecast"
 	"ramp/agents/workload"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
 // Bounds of the sharpened view.
 const (
+	// giveUpAhead is how long before its start a slot over jobs is given up that will
+	// rather not be there, so that its buyer can still buy another one.
+	giveUpAhead = 5 * time.Minute
+	// evens is the probability from which on it will rather not, and the confidence with
+	// which that is reckoned: no longer on the safe side of either.
+	evens = .5
 	// maxProbes bounds the starts that one search tries. They lie further and further
 	// apart, from probeFirst on, so that the last is most of a year ahead.
 	maxProbes  = 32
@@ -91,6 +98,18 @@ func (s *sharp) room(start time.Time) int {
 		s.rooms[at] = n
 	}
 	return n
+}
+
+// hopeless reports whether the jobs that run will rather have cores of a promised
+// slot still when it begins.
+func (s *sharp) hopeless(slot protocol.Slot) bool {
+	at, room := slot.Start.Unix(), s.held.Free(slot.Start, slot.End)
+	for _, r := range s.firm {
+		if r.End > at {
+			room -= r.Cores
+		}
+	}
+	return s.learnt.Shortfall(s.running, s.at, at, room, evens) > evens
 }
 
 // Free is how many cores may be sold over a slot.

@@ -202,3 +202,45 @@ func TestTooManyBrokenPromisesStopTheSharpenedView(t *testing.T) {
 		}
 	}
 }
+
+// What was sold over jobs that do not end is given up minutes before it begins, so
+// that its buyer, who gets the money back, can buy another slot; wherever the agent is
+// restarted.
+func TestAPromiseThatWillRatherNotHoldIsGivenUpInTime(t *testing.T) {
+	a := newAgents(t, "ann", "atlas", "bank")
+	for _, restarts := range []bool{false, true} {
+		s := newSite(t, a.sharpened())
+		s.batch.running = crowded().Running
+		s.tells(s.batch.state(s.now))
+		b := &buyer{agents: a, name: "ann", site: s}
+		l := &ledger{agents: a, decided: map[protocol.ContractID]protocol.Receipt{}}
+		for range 100 {
+			b.step()
+			b.hear()
+			l.work(s)
+			b.hear()
+			s.pass(time.Second)
+		}
+		lines := s.role.Reservations()
+		if len(lines) != 1 || lines[0].State != "sold" || s.role.Status(s.now).Forecast.Sharpen.Sharpened != 1 {
+			t.Fatalf("sold %+v, want one slot over jobs", lines)
+		}
+		start := lines[0].Slot.Start
+		until := func(before time.Duration) {
+			for s.now.Before(start.Add(-before)) {
+				s.pass(time.Minute)
+				if restarts {
+					s.start()
+				}
+			}
+		}
+		if until(10 * time.Minute); s.role.Reservations()[0].State != "sold" {
+			t.Fatalf("ten minutes ahead it is %+v", s.role.Reservations()[0])
+		}
+		until(2 * time.Minute)
+		st := s.role.Status(s.now).Forecast.Sharpen
+		if state := s.role.Reservations()[0].State; state != "broken" || len(s.batch.slots) != 0 || st.SharpenedBroken != 1 || st.Selling {
+			t.Fatalf("two minutes ahead it is %s, the batch system has %v, told %+v", state, s.batch.slots, st)
+		}
+	}
+}
