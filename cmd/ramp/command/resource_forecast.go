@@ -55,7 +55,7 @@ func sharpenRows(f *message.ForecastStatus) [][]string {
 	}
 	return [][]string{
 		{"sharpened", words},
-		{"promises", fmt.Sprintf("%d broken of the last %d, %s; %d of them sold over jobs, %d of these broken",
+		{"promises", fmt.Sprintf("%d broken of the last %d, %s; %d sold over jobs, %d of these broken",
 			s.Broken, s.Ended, rateWords(s.Rate), s.Sharpened, s.SharpenedBroken)},
 	}
 }
