@@ -68,8 +68,8 @@ func printReport(c *cobra.Command, list []bankbooks.Currency, asCSV bool) error 
 }
 
 func printCurrency(w io.Writer, r bankbooks.Currency) {
-	fmt.Fprintf(w, "%s: %d contracts, %d voided; turnover %s, refunded %s, issued %s, transferred %s\n",
-		r.Currency, r.Contracts, r.Voided, r.Turnover, r.Refunded, r.Issued, r.Moved)
+	fmt.Fprintf(w, "%s: %s, %d voided; turnover %s, refunded %s, issued %s, transferred %s\n",
+		r.Currency, plural(int(r.Contracts), "contract"), r.Voided, r.Turnover, r.Refunded, r.Issued, r.Moved)
 	if r.Contracts > 0 {
 		fmt.Fprintf(w, "  a contract costs %s to %s, median %s, mean %s\n", r.Prices.Least, r.Prices.Most, r.Prices.Median, r.Prices.Mean)
 	}
