@@ -62,7 +62,7 @@ func aclInput(c *cobra.Command, args []string) ([]byte, string, error) {
 	if len(args) == 1 {
 		path = args[0]
 	}
-	b, err := readInput(c.InOrStdin(), path, acl.MaxText)
+	b, err := readInput(c, path, acl.MaxText)
 	if path == "-" {
 		path = "standard input"
 	}

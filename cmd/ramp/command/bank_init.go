@@ -96,7 +96,7 @@ const initUses = 10
 // words say what was made.
 func (f founding) words(c *cobra.Command, a initAnswer) string {
 	if a.Again {
-		return fmt.Sprintf("bank %s is made in %s already\n  next: ramp bank serve%s", a.Bank, f.dir, dirWords(c))
+		return fmt.Sprintf("bank %s is made in %s already\n  next: %s bank serve%s", a.Bank, f.dir, self(), dirWords(c))
 	}
 	s := fmt.Sprintf("made bank %s in %s, with policy %s in %s\n", a.Bank, f.dir, f.policy, f.currencies)
 	if a.Invited > 0 {
@@ -107,7 +107,7 @@ func (f founding) words(c *cobra.Command, a initAnswer) string {
 	if a.Local {
 		s += "  it listens on this machine alone; 'listen' in config.yaml says where, and 'ramp bank invite' writes a new invitation then\n"
 	}
-	return s + "  next: ramp bank serve" + dirWords(c)
+	return s + "  next: " + self() + " bank serve" + dirWords(c)
 }
 
 // found makes the bank once everything that was asked for makes sense.

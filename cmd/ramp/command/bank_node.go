@@ -93,7 +93,7 @@ func newBankNode(ctx context.Context, path, store string, log *slog.Logger, netw
 // checkBank holds that a configuration is a bank's.
 func (c *config) checkBank(path string) error {
 	if c.Bank == nil || len(c.Bank.Currencies) == 0 {
-		return fail(exitUsage, "write 'bank: {currencies: [CPU]}'", "configuration %s is not a bank's", path)
+		return fail(exitUsage, c.kindHint("bank", "write 'bank: {currencies: [CPU]}'"), "configuration %s is not a bank's", path)
 	}
 	for _, cur := range c.Bank.Currencies {
 		if !regexp.MustCompile(currencyPattern).MatchString(cur) {

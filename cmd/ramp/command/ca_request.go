@@ -101,7 +101,7 @@ func certificateFile(request, out string) string {
 }
 
 func certifyRequest(c *cobra.Command, ca *identity.CA, path string, lifetime time.Duration) ([]byte, error) {
-	csr, err := readInput(c.InOrStdin(), path, maxCSR)
+	csr, err := readInput(c, path, maxCSR)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func checkKind(kind, file string, cfg *config, cred *identity.Credential, trust 
 		return cfg.checkBank(file)
 	}
 	if cfg.Resource == nil {
-		return fail(exitUsage, "write a section 'resource:'", "configuration %s is not a resource's", file)
+		return fail(exitUsage, cfg.kindHint("resource", "write a section 'resource:'"), "configuration %s is not a resource's", file)
 	}
 	if drivers[cfg.Resource.Driver] == nil {
 		return fail(exitUsage, "", "configuration %s: resource.driver %q: want %s", file, cfg.Resource.Driver, driverNames())

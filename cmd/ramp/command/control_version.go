@@ -23,7 +23,7 @@ func versioned(mux *http.ServeMux) http.Handler {
 			return
 		}
 		if _, pattern := mux.Handler(r); pattern == "" {
-			refuseCall(w, fail(exitFailed, "after an upgrade, restart the daemon; docs/CONTROL.md lists the calls",
+			refuseCall(w, fail(exitFailed, "is it the directory of another kind of agent ('ramp status' says)? After an upgrade, restart the daemon; docs/CONTROL.md lists the calls",
 				"the daemon has no call %s %.100s in version %d of the control socket", r.Method, r.URL.Path, controlVersion))
 			return
 		}

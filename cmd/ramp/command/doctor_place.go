@@ -202,6 +202,8 @@ func (p *patient) checkBootstrap(ctx context.Context) bool {
 		p.bad("bootstrap", "are the bank and the sites running, and can this machine reach them? A new invitation has new addresses", "nobody answers at %s", strings.Join(silent, ", "))
 	case len(silent) > 0:
 		p.warn("bootstrap", "take it out of 'bootstrap' if it is gone for good", "nobody answers at %s; %d others do", strings.Join(silent, ", "), answered)
+	case answered == 1:
+		p.good("bootstrap", "it answers")
 	default:
 		p.good("bootstrap", "all %d answer", answered)
 	}

@@ -64,7 +64,7 @@ func (j *joining) register(c *cobra.Command) {
 
 // readInvitation reads an invitation from a file.
 func readInvitation(c *cobra.Command, file string) (invitation.Invitation, error) {
-	b, err := readInput(c.InOrStdin(), file, invitation.MaxSize)
+	b, err := readInput(c, file, invitation.MaxSize)
 	if err != nil {
 		return invitation.Invitation{}, err
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"ramp/protocol"
 	"ramp/rfql"
 )
@@ -16,8 +18,8 @@ const buyingTime = 10 * time.Second
 // readRequest reads an RFQL document that may be bought now. A request without
 // wall time and start gets its start written in, so that all who read it mean
 // the same slot.
-func readRequest(in io.Reader, path string) (b []byte, doc rfql.Document, startNow bool, err error) {
-	if b, err = readInput(in, path, protocol.MaxDocument); err != nil {
+func readRequest(c *cobra.Command, path string) (b []byte, doc rfql.Document, startNow bool, err error) {
+	if b, err = readInput(c, path, protocol.MaxDocument); err != nil {
 		return nil, doc, false, err
 	}
 	return checkRequest(b, path)
@@ -62,8 +64,34 @@ type faultsIn struct {
 func (f faultsIn) Error() string { return f.faults.In(f.path) }
 func (f faultsIn) Unwrap() error { return f.faults }
 
-// readInput reads a file, or standard input for "-", up to a bound.
-func readInput(in io.Reader, path string, most int64) ([]byte, error) {
+// readInput reads a file, or standard input for "-", up to a bound. An interrupt ends it:
+// nobody may ever write to a pipe or a terminal that is read.
+func readInput(c *cobra.Command, path string, most int64) ([]byte, error) {
+	type result struct {
+		b   []byte
+		err error
+	}
+	read := make(chan result, 1)
+	go func() { // it is left behind when the program ends
+		b, err := readAll(c.InOrStdin(), path, most)
+		read <- result{b, err}
+	}()
+	select {
+	case r := <-read:
+		return r.b, r.err
+	case <-c.Context().Done():
+		return nil, fail(exitFailed, "", "%s: interrupted, it was not read to its end", inputName(path))
+	}
+}
+
+func inputName(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return path
+}
+
+func readAll(in io.Reader, path string, most int64) ([]byte, error) {
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {

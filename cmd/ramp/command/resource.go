@@ -85,7 +85,7 @@ whole machine, and what a sold slot would be.`,
 			case dry:
 				return dryRun(c)
 			}
-			b, _, _, err := readRequest(c.InOrStdin(), args[0])
+			b, _, _, err := readRequest(c, args[0])
 			if err != nil {
 				return err
 			}

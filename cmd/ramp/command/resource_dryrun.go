@@ -18,10 +18,11 @@ import (
 
 // dryRunAnswer is what an agent would offer to typical requests.
 type dryRunAnswer struct {
-	Hold   holdAnswer      `json:"hold"`
-	Sales  message.Sales   `json:"sales"`
-	Why    string          `json:"why,omitempty"` // nothing is sold now
-	Offers []typicalAnswer `json:"offers"`
+	Price  protocol.Credits `json:"price_core_hour"` // what these buyers pay at most
+	Hold   holdAnswer       `json:"hold"`
+	Sales  message.Sales    `json:"sales"`
+	Why    string           `json:"why,omitempty"` // nothing is sold now
+	Offers []typicalAnswer  `json:"offers"`
 }
 
 // holdAnswer is what a sold slot would be in the batch system.
@@ -75,10 +76,10 @@ func (r *resourceNode) dryRun(ctx context.Context, _ struct{}) (dryRunAnswer, er
 	if err != nil {
 		return dryRunAnswer{}, err
 	}
-	a := dryRunAnswer{Hold: r.hold(), Offers: typicals(r.driver.cores, r.cfg.Resource.Properties.NodeCores)}
+	a := dryRunAnswer{Price: max(price, 1), Hold: r.hold(), Offers: typicals(r.driver.cores, r.cfg.Resource.Properties.NodeCores)}
 	for i := range a.Offers {
 		o := &a.Offers[i]
-		b, err := o.document(time.Now(), max(price, 1))
+		b, err := o.document(time.Now(), a.Price)
 		if err != nil {
 			return a, err
 		}
@@ -135,6 +136,7 @@ func printDryRun(w io.Writer, a dryRunAnswer) {
 		rows = append(rows, []string{o.Request, fmt.Sprint(o.Cores), hoursWords(o.Wall), hoursWords(o.Within), busy, start, quoteWords(o.Line)})
 	}
 	table(w, rows...)
+	fmt.Fprintf(w, "asked by buyers who pay at most %s, the start price; who would pay more is asked for more\n", money(a.Price))
 	fmt.Fprintf(w, "a sold slot will be %s\n", a.Hold.What)
 	switch {
 	case !a.Hold.OK:

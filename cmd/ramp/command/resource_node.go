@@ -33,7 +33,7 @@ func newResourceNode(path string, log *slog.Logger, network, trust bool) (*resou
 		return nil, err
 	}
 	if n.cfg.Resource == nil {
-		return nil, fail(exitUsage, "write a section 'resource:'", "configuration %s is not a resource's", path)
+		return nil, fail(exitUsage, n.cfg.kindHint("resource", "write a section 'resource:'"), "configuration %s is not a resource's", path)
 	}
 	open := drivers[n.cfg.Resource.Driver]
 	if open == nil {

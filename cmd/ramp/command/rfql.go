@@ -26,7 +26,7 @@ func newRFQLValidate() *cobra.Command {
 	return &cobra.Command{
 		Use: "validate FILE", Short: "Say whether a document could be bought now, and what is wrong with it", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			b, err := readInput(c.InOrStdin(), args[0], protocol.MaxDocument)
+			b, err := readInput(c, args[0], protocol.MaxDocument)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func newRFQLShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show FILE", Short: "Print what a document says; faults of meaning are warnings", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			b, err := readInput(c.InOrStdin(), args[0], protocol.MaxDocument)
+			b, err := readInput(c, args[0], protocol.MaxDocument)
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -169,7 +168,7 @@ func newPurchaseID(quote bool) string {
 }
 
 func runBuy(c *cobra.Command, args []string, o buyFlags) error {
-	text, err := requestText(c.InOrStdin(), args)
+	text, err := requestText(c, args)
 	if err != nil {
 		return err
 	}
@@ -265,11 +264,11 @@ func ordersOf(text []byte, args []string, o buyFlags) func(id string) (buyCall, 
 }
 
 // requestText is the document that is named; without one there is none.
-func requestText(in io.Reader, args []string) ([]byte, error) {
+func requestText(c *cobra.Command, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	return readInput(in, args[0], protocol.MaxDocument)
+	return readInput(c, args[0], protocol.MaxDocument)
 }
 
 // order is an order for what the flags ask for.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -61,7 +62,7 @@ func initUser(c *cobra.Command, j joining) error {
 	if _, err := readConfig(path); err != nil {
 		return err
 	}
-	return said(c, a, "%s", a.words("ramp user quote --cores 1 --wall 1h --within 12h --max-price 60"+dirWords(c)))
+	return said(c, a, "%s", a.words(self()+" user quote --cores 1 --wall 1h --within 12h --max-price 60"+dirWords(c)))
 }
 
 // userName is who runs the program.
@@ -78,6 +79,15 @@ func dirWords(c *cobra.Command) string {
 		return " --dir " + d
 	}
 	return ""
+}
+
+// self is how this program was called, so that what it says to do next can be typed
+// as it stands: bin/ramp where it lies in no directory of $PATH.
+func self() string {
+	if filepath.Base(os.Args[0]) == "ramp" {
+		return os.Args[0]
+	}
+	return "ramp"
 }
 
 // userConfigText is the configuration of a new user agent, with comments.

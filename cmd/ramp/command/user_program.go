@@ -100,7 +100,7 @@ func keyOf(p message.Program, request string) (string, error) {
 // order is the order that a command line gives: what to buy, and what to run in it.
 func (f *runFlags) order(c *cobra.Command, args []string) (buyCall, error) {
 	file, command := runWords(c, args)
-	text, err := requestText(c.InOrStdin(), file)
+	text, err := requestText(c, file)
 	if err != nil {
 		return buyCall{}, err
 	}
