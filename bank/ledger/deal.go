@@ -203,7 +203,7 @@ func (l *Ledger) dealOf(k contractKey, unit int) (*outcome, *hold, error) {
 	}
 	h := l.holds[l.deals[dealKey{k, unit}]]
 	if h == nil && !o.ended(unit) {
-		return nil, nil, refuse(protocol.CodeUnknown, "contract %s has no unit %d", k.id(), unit)
+		return nil, nil, refuse(protocol.CodeUnknown, "contract %s has no unit %d", k.id(), unit+1)
 	}
 	if h != nil && l.recovery {
 		return nil, nil, l.recovering()

@@ -177,13 +177,13 @@ dispute list'. The decision is a signed entry of the ledger, and both parties ar
 told by the bank's receipt. It is final: what is decided wrongly is put right by a
 transfer.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			q.Contract, q.Unit = protocol.ContractID(args[0]), unit-1
+			q.Contract = protocol.ContractID(args[0])
 			var err error
 			if q.Paid, err = amountOrZero("AMOUNT", args[1]); err != nil {
 				return err
 			}
-			if unit < 1 || unit > protocol.MaxUnits {
-				return fail(exitUsage, "", "--unit %d: want 1..%d", unit, protocol.MaxUnits)
+			if q.Unit, err = unitOf(unit); err != nil {
+				return err
 			}
 			var done arbitrated
 			if err := askBank(c, "/v1/arbitrate", q, &done); err != nil {
@@ -199,4 +199,12 @@ transfer.`,
 	c.Flags().IntVar(&unit, "unit", 1, "the unit, from 1")
 	c.Flags().StringVar(&q.Ref, "ref", "", "why, for the entry; it is needed")
 	return c
+}
+
+// unitOf is what daemons call a unit, from 0, of one that a user numbers from 1.
+func unitOf(number int) (int, error) {
+	if number < 1 || number > protocol.MaxUnits {
+		return 0, fail(exitUsage, "", "--unit %d: want 1..%d", number, protocol.MaxUnits)
+	}
+	return number - 1, nil
 }

@@ -85,6 +85,7 @@ func showPolicies(c *cobra.Command) error {
 
 func newBankTransfer() *cobra.Command {
 	var q transferCall
+	unit := 1
 	c := &cobra.Command{
 		Use: "transfer FROM TO AMOUNT", Short: "Move money between two accounts", Args: cobra.ExactArgs(3),
 		Long: `Moves money between two accounts, by name or agent ID; group:NAME is a group's, and
@@ -96,6 +97,12 @@ since its operator decides. --contract and --unit name the disputed job.`,
 			if q.Amount, err = amountOf("AMOUNT", args[2]); err != nil {
 				return err
 			}
+			if c.Flags().Changed("unit") && q.Contract == "" {
+				return fail(exitUsage, "say which with --contract", "--unit %d: a unit is one of a contract", unit)
+			}
+			if q.Unit, err = unitOf(unit); err != nil {
+				return err
+			}
 			return orderMoney(c, "/v1/transfer", q, func(after uint64) any { q.After = after; return q }, func(e operatorEntry) error {
 				return said(c, e, "moved %s from %s to %s (entry %d)", q.Amount, q.From, q.To, e.Entry)
 			})
@@ -104,7 +111,7 @@ since its operator decides. --contract and --unit name the disputed job.`,
 	flagCurrency(c, &q.Currency)
 	flagRef(c, &q.Ref)
 	c.Flags().StringVar((*string)(&q.Contract), "contract", "", "the contract of a disputed job")
-	c.Flags().IntVar(&q.Unit, "unit", 0, "and its unit, from 0")
+	c.Flags().IntVar(&unit, "unit", unit, "and its unit, from 1")
 	return c
 }
 

@@ -61,7 +61,7 @@ func (b *bankNode) prove(q message.ProofLookup) (message.FoundProof, error) {
 		if ok, err := b.db.Party(q.Query.Contract, q.By); err != nil {
 			return message.FoundProof{}, err
 		} else if !ok {
-			return refusedProof(protocol.CodeForbidden, "only the parties of a decided contract get its proof"), nil
+			return refusedProof(protocol.CodeForbidden, "this bank has decided no such contract of yours, and only its parties get a proof"), nil
 		}
 	}
 	doc, err := b.document(q.Query.Contract, q.Query.From)
