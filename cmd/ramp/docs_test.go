@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // A page of the documents is played from its first block of commands to its last, in
@@ -197,7 +199,11 @@ func playDocument(t *testing.T, blocks []docBlock) {
 	c := exec.CommandContext(ctx, "bash", "-c", script)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	all := func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.Cancel, c.WaitDelay = all, time.Second // daemons that a failed script leaves have its output too
 	out, err := c.CombinedOutput()
+	_ = all() // there may be none
 	if err != nil {
 		_ = exec.Command(program, "demo", "--stop", "--dir", filepath.Join(dir, "market")).Run() // there may be none
 		t.Errorf("%v\n%s\n-- played (docs_test.go says how a page prepares a block, or why one is not played):\n%s", err, out, script)

@@ -111,5 +111,5 @@ func patient(line string) string {
 	if m == nil {
 		return line
 	}
-	return line + "until ramp status --dir " + m[1] + " | grep -q 'health *good'; do read -r -t 0.1 < <(:) || true; done\n"
+	return line + "until { ramp status --dir " + m[1] + " || true; } | grep -q -e 'health *good' -e 'in recovery'; do read -r -t 0.1 < <(:) || true; done\n"
 }
