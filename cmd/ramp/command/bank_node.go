@@ -208,6 +208,9 @@ func cutStatement(s *message.Statement, entries map[uint64]int, limit int) {
 // openBank reaches the bank of a directory: its daemon, or one in this process
 // that only its operator can reach.
 func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func(), error) {
+	if err := meant(filepath.Join(dir, configName), "bank"); err != nil {
+		return nil, nil, err
+	}
 	if d, ok := dialDaemon(dir); ok {
 		return d, func() {}, nil
 	}

@@ -51,6 +51,9 @@ func refusalNote(r message.Refusal) string {
 
 // reachUser reaches the user agent of a directory, or starts it in this process.
 func reachUser(c *cobra.Command, dir string) (*caller, func(), error) {
+	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
+		return nil, nil, err
+	}
 	if d, ok := dialDaemon(dir); ok {
 		return d, func() {}, nil
 	}

@@ -116,11 +116,28 @@ func newResourceOffers() *cobra.Command {
 			if err := askResource(c, "/v1/offers", q, &lines); err != nil {
 				return err
 			}
+			if len(lines) == 0 && !wantsJSON(c) {
+				return noOffers(c)
+			}
 			return printQuotes(c, lines, true)
 		},
 	}
 	c.Flags().IntVar(&q.Limit, "limit", defaultLines, "the last so many; 0: all that are remembered")
 	return c
+}
+
+// noOffers says why there are none: they are in the memory of a daemon.
+func noOffers(c *cobra.Command) error {
+	_, dir, err := resourcePaths(c)
+	if err != nil {
+		return err
+	}
+	said := "nobody has asked since the daemon began"
+	if !daemonListens(dir) {
+		said = "the daemon does not run, and offers are remembered only while it does; 'ramp resource reservations' shows what was sold"
+	}
+	fmt.Fprintln(stdout(c), said)
+	return nil
 }
 
 // printQuotes prints offers and refusals; asked also says when and by whom.

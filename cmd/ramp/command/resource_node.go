@@ -184,6 +184,9 @@ func (r *resourceNode) reservations(ctx context.Context, q lastCall) ([]message.
 // openResource reaches a resource agent: its daemon, or one in this process that
 // trades with nobody.
 func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*caller, func(), error) {
+	if err := meant(path, "resource"); err != nil {
+		return nil, nil, err
+	}
 	if d, ok := dialDaemon(dir); ok {
 		return d, func() {}, nil
 	}

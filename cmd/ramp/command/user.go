@@ -1,6 +1,8 @@
 package command
 
 import (
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 )
 
@@ -44,6 +46,9 @@ func openUser(c *cobra.Command) (*caller, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
+		return nil, nil, err
+	}
 	if d, ok := dialDaemon(dir); ok {
 		return d, func() {}, nil
 	}
@@ -55,6 +60,9 @@ func openUser(c *cobra.Command) (*caller, func(), error) {
 func openUserServing(c *cobra.Command) (*caller, func(), error) {
 	dir, err := dirOf(c, "user")
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
 		return nil, nil, err
 	}
 	if d, ok := dialDaemon(dir); ok {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -149,6 +150,9 @@ func newUserServe() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := dirOf(c, "user")
 			if err != nil {
+				return err
+			}
+			if err := meant(filepath.Join(dir, configName), "user"); err != nil {
 				return err
 			}
 			return serveUser(c.Context(), dir, stderr(c))

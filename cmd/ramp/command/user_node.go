@@ -22,6 +22,9 @@ import (
 // userRecordsOf reaches the journal of a user agent: through its daemon, or by
 // opening it.
 func userRecordsOf(dir string) (*caller, func(), error) {
+	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
+		return nil, nil, err
+	}
 	if d, ok := dialDaemon(dir); ok {
 		return d, func() {}, nil
 	}
