@@ -1,16 +1,24 @@
 package command
 
 // meant reports whether a configuration is of the kind of agent that a command is
-// for: another one would answer with an empty list, or not know the call. One that
-// cannot be read is for those to say who need it.
+// for: in another one's directory it would find nothing, or act in its name. What
+// cannot be read, or is of no agent yet, is for those to say who need it.
 func meant(path, kind string) error {
-	cfg, err := readConfig(path)
-	if err != nil || cfg.kind() == kind || kind == "user" && cfg.User != nil {
+	c, err := readConfig(path)
+	if err != nil || c.kind() == kind || c.unsaid() {
 		return nil
 	}
-	hint := "name the user agent's directory with --dir; 'ramp status' lists agents"
-	if kind != "user" {
-		hint = "name the directory of a " + kind + " with --dir ('ramp status' lists agents), or write a section '" + kind + ":'"
-	}
-	return fail(exitUsage, hint, "configuration %s is not a %s's, but a %s agent's", path, kind, cfg.kind())
+	return fail(exitUsage, c.kindHint(kind, ""), "configuration %s is a %s's, not a %s's", path, c.kind(), kind)
 }
+
+// kindHint says what to do where an agent of a kind is wanted: to give its directory if
+// this one is another's, or else what its configuration lacks.
+func (c *config) kindHint(want, lacks string) string {
+	if is := c.kind(); is != want && !c.unsaid() {
+		return "this directory is a " + is + "'s: give that of a " + want + " with --dir DIR ('ramp status' lists agents)"
+	}
+	return lacks
+}
+
+// unsaid reports whether no section says what kind of agent it is for.
+func (c *config) unsaid() bool { return c.Bank == nil && c.Resource == nil && c.User == nil }

@@ -246,21 +246,3 @@ func agentDir(flag, kind string) (string, error) {
 	}
 	return filepath.Join(home, ".local", "share", "ramp", kind), nil
 }
-
-// checkUser holds that a configuration is a user's: in the name of a bank or a site
-// nothing is bought.
-func (c *config) checkUser(path string) error {
-	if c.Bank == nil && c.Resource == nil {
-		return nil
-	}
-	return fail(exitUsage, c.kindHint("user", ""), "configuration %s is a %s's, not a user's", path, c.kind())
-}
-
-// kindHint says what to do where an agent of a kind is wanted: to give its directory if
-// this one is another's, or else what its configuration lacks.
-func (c *config) kindHint(want, lacks string) string {
-	if is := c.kind(); is != want && (c.Bank != nil || c.Resource != nil || c.User != nil) {
-		return "this directory is a " + is + "'s: give that of a " + want + " with --dir DIR"
-	}
-	return lacks
-}

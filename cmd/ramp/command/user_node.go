@@ -32,9 +32,6 @@ func userRecordsOf(dir string) (*caller, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := cfg.checkUser(filepath.Join(dir, configName)); err != nil {
-		return nil, nil, err
-	}
 	j, err := journal.Open(filepath.Join(dir, journalName), traceBytes)
 	if err != nil {
 		return nil, nil, journalError(err)
@@ -94,9 +91,6 @@ func (c *config) userRole(cred *identity.Credential, trust *identity.Trust) (use
 func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*node, error) {
 	n, err := prepare(filepath.Join(dir, configName), log)
 	if err != nil {
-		return nil, err
-	}
-	if err := n.cfg.checkUser(filepath.Join(dir, configName)); err != nil {
 		return nil, err
 	}
 	role, err := n.cfg.userRole(n.cred, n.trust)
