@@ -254,10 +254,14 @@ func writeCertificate(ca *identity.CA, dir string, cert []byte) error {
 	return writeNew(filepath.Join(dir, agentCert), cert, 0o644)
 }
 
-// parseCertificate reads the first certificate of a PEM file's contents.
+// parseCertificate reads the first certificate of a PEM file's contents; what else
+// is in it, such as a key, is passed over.
 func parseCertificate(b []byte) (*x509.Certificate, error) {
-	block, _ := pem.Decode(b)
-	if block == nil || block.Type != "CERTIFICATE" {
+	block, rest := pem.Decode(b)
+	for block != nil && block.Type != "CERTIFICATE" {
+		block, rest = pem.Decode(rest)
+	}
+	if block == nil {
 		return nil, fail(exitUsage, "", "no PEM certificate: want -----BEGIN CERTIFICATE-----")
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
