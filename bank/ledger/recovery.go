@@ -16,6 +16,15 @@ const recoveryKey = "recovery"
 // decided otherwise in the time that the backup lacks.
 func (l *Ledger) Recovering() bool { return l.recovery }
 
+// Latest is the time of the last entry; zero: there is none. No entry is dated before
+// it, so a clock that is set back stands still here until it has caught up.
+func (l *Ledger) Latest() time.Time {
+	if l.state.time == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, l.state.time).UTC()
+}
+
 func (l *Ledger) recovering() error {
 	return refuse(protocol.CodeUnavailable, "the bank was restored from a backup and still recovers: it only takes back its own receipts")
 }

@@ -15,7 +15,7 @@ func newBankPolicy() *cobra.Command {
 		Long: `Gives a currency its policy, before any money has moved in it: plain (the operator
 credits accounts), barter (nobody does, and all balances sum to zero) or allowance
 (accounts have incomes, and what they keep decays). Without arguments: shows the
-policies, the rates of exchange and whether the bank is in recovery.`,
+policies, the rates of exchange, and whether the bank is in recovery or its clock was set back.`,
 		Args: exactly(0, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -77,8 +77,8 @@ func showPolicies(c *cobra.Command) error {
 	for _, r := range v.Rates {
 		fmt.Fprintf(stdout(c), "  1 %s buys %s %s\n", r.From, r.Rate, r.To)
 	}
-	if v.Recovering {
-		fmt.Fprintln(stdout(c), "  the bank is in recovery: 'ramp bank recovery end' ends it")
+	if t := v.trouble(); t.words != "" {
+		fmt.Fprintf(stdout(c), "  %s: %s\n", t.words, t.help)
 	}
 	return nil
 }

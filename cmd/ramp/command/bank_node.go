@@ -256,7 +256,7 @@ func serveBank(ctx context.Context, path, store string, logTo io.Writer) error {
 // serveOnce runs the bank until the context is done or another may lead.
 func (b *bankNode) serveOnce(ctx context.Context) (again bool, err error) {
 	b.run(context.WithoutCancel(ctx))
-	b.warnRecovering(ctx)
+	b.warnTrouble(ctx)
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b.wg.Add(1)

@@ -54,6 +54,7 @@ type (
 		Policies   []policyView `json:"policies"`
 		Rates      []rateView   `json:"rates"`
 		Recovering bool         `json:"recovering"`
+		Latest     time.Time    `json:"latest,omitzero"` // of the last entry, if the clock is behind it
 	}
 	reportCall struct {
 		From time.Time `json:"from,omitzero"`
@@ -143,8 +144,8 @@ func (b *bankNode) holds(ctx context.Context, _ struct{}) ([]holdView, error) {
 
 func (b *bankNode) policies(ctx context.Context, _ struct{}) (policiesView, error) {
 	v := policiesView{Policies: []policyView{}, Rates: []rateView{}}
-	err := b.read(ctx, func(_ time.Time, l *ledger.Ledger) {
-		v.Recovering = l.Recovering()
+	err := b.read(ctx, func(now time.Time, l *ledger.Ledger) {
+		v.Recovering, v.Latest = l.Recovering(), behind(now, l.Latest())
 		for _, c := range b.cfg.Bank.Currencies {
 			p := l.Policy(c)
 			v.Policies = append(v.Policies, policyView{c, p.Kind.String(), protocol.Credits(p.Decay)})

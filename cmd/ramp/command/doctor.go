@@ -125,7 +125,7 @@ func examine(ctx context.Context, dir string) diagnosis {
 	p.checkDisk()
 	if p.checkConfiguration() {
 		p.checkDaemon()
-		p.checkRecovery(ctx)
+		p.checkBank(ctx)
 		p.checkListen()
 		reached := p.checkBootstrap(ctx)
 		if p.checkCertificate() && reached {

@@ -160,8 +160,10 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	if s.Health, s.Why = liveHealth(s); s.Health != healthGood {
 		return s
 	}
-	if s.Kind == "bank" && recovering(ctx, d) {
-		return bad(errors.New(recoveringWords + "; " + recoveringHelp))
+	if s.Kind == "bank" {
+		if t := troubleOf(ctx, d); t.words != "" {
+			return bad(errors.New(t.words + "; " + t.help))
+		}
 	}
 	if said, err := askClocksOf(ctx, d); err == nil && said.wrongHere() {
 		return bad(errors.New(said.words() + ": set it"))
