@@ -75,8 +75,8 @@ func report(w io.Writer, err error) int {
 	if errors.Is(err, errSilent) {
 		return code
 	}
-	if hint == "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
-		hint = "choose another place, or let this account read and write there"
+	if hint == "" {
+		hint = placeHint(err)
 	}
 	for _, line := range said {
 		fmt.Fprintln(w, "ramp: "+line)
@@ -85,6 +85,21 @@ func report(w io.Writer, err error) int {
 		fmt.Fprintln(w, "  hint: "+hint)
 	}
 	return code
+}
+
+// placeHint helps where a file or directory cannot be made or read.
+func placeHint(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "choose another place, or let this account read and write there"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "there is a file where a directory is wanted: give another path"
+	case errors.Is(err, syscall.EISDIR):
+		return "there is a directory where a file is wanted: give another path"
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk is full: make room, and give the command again"
+	}
+	return ""
 }
 
 // oneLine is an error's text in one line: libraries list what they tried below another.
