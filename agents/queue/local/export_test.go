@@ -26,6 +26,16 @@ func Grouped(dir string) bool {
 // Status is how a job stands, as any agent of the machine sees it.
 func Status(job message.Job) (protocol.JobStatus, error) { return (&cores{}).status(job) }
 
+// Leave waits until the keeper of a job that has begun has ended: nobody writes into
+// its directory any more.
+func Leave(job message.Job) error {
+	lock, err := lockJob(control(job, lockFileOf))
+	if err != nil {
+		return err
+	}
+	return lock.Close()
+}
+
 // Seen is one process of a job, as a keeper sees it.
 type Seen struct {
 	PID         int

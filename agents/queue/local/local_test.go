@@ -79,6 +79,9 @@ func TestWhoLooksDoesNotDisturb(t *testing.T) {
 		}
 		close(done)
 		looked.Wait()
+		if err := local.Leave(job); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
