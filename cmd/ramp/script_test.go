@@ -57,6 +57,7 @@ func setUpScript(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("REPO", repo)
+	env.Setenv("GORACE", os.Getenv("GORACE")) // as for this process
 	env.Setenv("LAN", multicastAddress())
 	env.Defer(func() {
 		for _, d := range s.daemons {

@@ -35,7 +35,7 @@ func standIns(tb testing.TB, dir string) string {
 		tb.Fatal(err)
 	}
 	for _, name := range []string{"pbsnodes", "qstat", "pbs_rstat", "pbs_rsub", "pbs_rdel", "qsub", "qdel", "qsig"} {
-		script(tb, bin, name, fmt.Sprintf("RAMP_STANDS_FOR=%s RAMP_STATE='%s' exec '%s' \"$@\"", name, dir, self))
+		script(tb, bin, name, fmt.Sprintf("GORACE='%s' RAMP_STANDS_FOR=%s RAMP_STATE='%s' exec '%s' \"$@\"", os.Getenv("GORACE"), name, dir, self))
 	}
 	return bin
 }
