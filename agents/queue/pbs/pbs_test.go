@@ -27,9 +27,6 @@ func open(tb testing.TB, bin string, limit time.Duration, now func() time.Time, 
 }
 
 func TestContractWithStandInsForTheCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the stand-ins are this test program, started some hundred times: minutes under the race detector")
-	}
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver {
 		return open(tb, standIns(tb, dir), 2*time.Second, time.Now, slog.New(slog.DiscardHandler))
 	})
