@@ -181,7 +181,7 @@ func (l *Ledger) mayRefund(now time.Time, b *protocol.Bundle, amount protocol.Cr
 	if err != nil {
 		return err
 	}
-	switch have := l.available(now, seller.line(b.Currency)); {
+	switch have := max(0, l.available(now, seller.line(b.Currency))); { // nothing can be paid back by all
 	case have < amount:
 		return refuse(protocol.CodeFunds, "refund of %s: %s has %s available", amount, by, have)
 	case by != b.User && !l.takes(now, user.line(b.Currency), amount):

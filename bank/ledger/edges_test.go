@@ -58,3 +58,28 @@ func TestACurrencyWithMoneyIsNotLeftOut(t *testing.T) {
 	}
 	b.must(t, "reload", b.reload())
 }
+
+// What costs nothing is settled and paid back by an account below its limit too.
+func TestNothingIsPaidByAll(t *testing.T) {
+	b := newBank(t)
+	ann, bob := agent("ann"), agent("bob")
+	for _, who := range []protocol.AgentID{ann, bob} {
+		b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, who, who.Name()))))
+		b.must(t, "overdraft", ignore(saved[ledger.Entry](b)(b.SetOverdraft(b.now, who, "cr", 5))))
+		_, err := saved[ledger.Hold](b)(b.Hold(b.now, who, "cr", 5, b.now.Add(time.Hour), "ref"))
+		b.must(t, "hold", err)
+		b.must(t, "no overdraft", ignore(saved[ledger.Entry](b)(b.SetOverdraft(b.now, who, "cr", 0))))
+	}
+	free := newContract("free", ann, b.now.Add(time.Minute), ledger.Payment{To: bob})
+	if r, err := b.copy(free, bob); err != nil || r.Outcome != protocol.OutcomeSettled {
+		t.Errorf("a bundle of nothing: %v %v", r, err)
+	}
+	if r, err := b.refund(free, 0, 0, bob); err != nil || len(r.Refunds) != 1 {
+		t.Errorf("a refund of nothing: %v %v", r, err)
+	}
+	dear := newContract("dear", ann, b.now.Add(time.Minute), ledger.Payment{To: bob, Amount: 1})
+	if r, err := b.copy(dear, bob); err != nil || r.Reason != protocol.CodeFunds {
+		t.Errorf("a bundle of something: %v %v", r, err)
+	}
+	sound(t, b)
+}

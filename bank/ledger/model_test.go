@@ -62,8 +62,9 @@ func (m *model) available(id protocol.AgentID) *big.Int {
 	return sum.Sub(sum, m.held(id))
 }
 
+// short says who cannot pay. Nothing can be paid by all, also below their limit.
 func (m *model) short(id protocol.AgentID, amount protocol.Credits) bool {
-	return m.available(id).Cmp(bigOf(amount)) < 0
+	return amount > 0 && m.available(id).Cmp(bigOf(amount)) < 0
 }
 
 func (m *model) overflows(id protocol.AgentID, amount protocol.Credits) bool {
