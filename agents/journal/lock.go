@@ -90,9 +90,11 @@ func holder(f *os.File, path string) *InUseError {
 }
 
 // freeLock leaves the file: to remove it would let two processes lock two
-// files of the same name.
+// files of the same name. To close it is not enough: a process that is just being
+// started here has it too, until it has become another program.
 func freeLock(f *os.File) {
 	_ = f.Truncate(0)
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	_ = f.Close()
 }
 

@@ -9,8 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"ramp/agents"
@@ -285,6 +289,28 @@ func testExclusive(t *testing.T, open Open) {
 		t.Fatal("two have it open")
 	}
 	mustAppend(t, s, rec("a", "k", "1"))
+	inherit(t, path)
 	_ = s.Close()
 	want(t, reopen(t, open, path), "a", "k=1")
+}
+
+// inherit keeps the store's open files beyond its end, as a process does that is
+// being started and has not become another program yet.
+func inherit(t *testing.T, path string) {
+	t.Helper()
+	const files = "/proc/self/fd"
+	list, _ := os.ReadDir(files) // a system without it: nothing is kept
+	for _, f := range list {
+		to, err := os.Readlink(filepath.Join(files, f.Name()))
+		if err != nil || !strings.HasPrefix(to, path) {
+			continue
+		}
+		n, err := strconv.Atoi(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err = syscall.Dup(n); err == nil {
+			t.Cleanup(func() { _ = syscall.Close(n) })
+		}
+	}
 }

@@ -110,7 +110,14 @@ func (p *pendingAct) close(answered bool) {
 	if answered {
 		_ = os.Remove(p.file.Name()) // a note too many only finds what was answered
 	}
-	_ = p.file.Close()
+	closeNote(p.file)
+}
+
+// closeNote unlocks a note before it closes it: a process that is just being started
+// here has the file too, until it has become another program.
+func closeNote(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	_ = f.Close()
 }
 
 // orderMoney gives a bank an order that moves money, once, and tells its answer: body

@@ -76,7 +76,7 @@ func (p *pendingBuy) close(shown bool) {
 	if shown {
 		_ = os.Remove(p.file.Name()) // a note too many only finds what was shown
 	}
-	_ = p.file.Close()
+	closeNote(p.file)
 }
 
 // resume says which ID the order gets: the noted one, unless that purchase came to

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,6 +83,15 @@ func TestANoteIsOfOneOrder(t *testing.T) {
 	again, errC := noteBuy(dir, "an order", "c")
 	if err := errors.Join(errA, errB, errC); err != nil || a.id != "a" || b.id != "b" || again.file != nil || again.id != "c" {
 		t.Errorf("%+v, %+v, %+v: %v", a, b, again, err)
+	}
+	inherited, err := syscall.Dup(int(a.file.Fd())) // as a process has it that is being started
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(inherited) //nolint:errcheck // it is a copy
+	a.close(false)
+	if a, err = noteBuy(dir, "an order", "d"); err != nil || a.file == nil || a.id != "a" {
+		t.Errorf("after a command that was killed, the note is %+v (%v)", a, err)
 	}
 	a.close(true)
 	b.close(true)
