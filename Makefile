@@ -8,6 +8,7 @@ FUZZTIME ?= 30s
 all: build
 
 build:
+	@test -x $(RAMP) || echo 'compiling: some minutes where nothing is compiled yet'
 	$(GO) build -trimpath -o $(RAMP) ./cmd/ramp
 
 demo: build
