@@ -44,10 +44,11 @@ func (r *Role) readDrained(_ string, value []byte) error {
 // honoured, and what is held may still be bought. Why is for people, at most
 // protocol.MaxName bytes are kept.
 func (r *Role) Drain(now time.Time, why string) protocol.Output {
+	why = protocol.Words(why[:min(len(why), protocol.MaxName)]) // a terminal shows it
 	if r.drained != nil && r.drained.Why == why {
 		return protocol.Output{}
 	}
-	d := drained{Since: now, Why: why[:min(len(why), protocol.MaxName)]}
+	d := drained{Since: now, Why: why}
 	if r.drained != nil {
 		d.Since = r.drained.Since
 	}

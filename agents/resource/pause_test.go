@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"ramp/agents/resource"
 	"ramp/protocol"
@@ -113,4 +114,14 @@ func TestASilentBankPausesSalesUntilItIsHeard(t *testing.T) {
 	}
 	hear("bank", protocol.KindBank, time.Minute)
 	s.wants(a, "", message.SalesOpen)
+}
+
+func TestAReasonToDrainHasNothingThatATerminalObeys(t *testing.T) {
+	a := newAgents(t, "ann", "atlas", "bank")
+	s, _, _ := trade(t, a, 0, false, false)
+	s.carryOut(s.role.Drain(s.now, "a\nb\x1b[31m"+strings.Repeat("é", protocol.MaxName)))
+	why := s.role.Status(s.now).Why
+	if !strings.Contains(why, "a b [31mé") || strings.ContainsAny(why, "\n\x1b") || !utf8.ValidString(why) {
+		t.Fatalf("drained because %q", why)
+	}
 }

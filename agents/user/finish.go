@@ -41,7 +41,17 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 	}
 	p.mark(StateVoid)
 	p.view.Void = c.Receipt().Receipt.Reason
-	return r.finish(now, p, StateVoid, failedWhy(p, "the bank voided the contract: "+string(c.Receipt().Receipt.Reason)))
+	return r.finish(now, p, StateVoid, failedWhy(p, voidWords(c.Receipt().Receipt.Reason)))
+}
+
+// voidWords say why the bank voided a contract. It does not say whose account it
+// lacks; a site that was not opened one is what nobody thinks of.
+func voidWords(why protocol.Code) string {
+	words := "the bank voided the contract: " + string(why)
+	if why == protocol.CodeAccount {
+		words += ": the buyer or a seller has none there, or is in no group"
+	}
+	return words
 }
 
 func failedState(p *purchase) string {

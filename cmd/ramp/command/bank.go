@@ -23,7 +23,7 @@ directory has its credential, its configuration (config.yaml) and its ledger. Co
 talk to the bank's daemon when it runs, and otherwise open the ledger themselves.`,
 	}
 	c.PersistentFlags().String("dir", "", "the bank's directory (default $RAMP_DIR, or ramp/bank below the data directory)")
-	c.AddCommand(newBankInit(), newBankServe(), newConfig("bank", configIn("bank")), newBankPolicy(), newBankAccount(), newBankGroup(), newBankCredit(), newBankTransfer(),
+	c.AddCommand(newBankInit(), newBankServe(), newConfig("bank", configsIn("bank")), newBankPolicy(), newBankAccount(), newBankGroup(), newBankCredit(), newBankTransfer(),
 		newBankAllowance(), newBankRate(), newBankInvite(), newBankHold(), newBankDispute(), newBankBalance(), newBankStatement(), newBankReport(), newBankExport(),
 		newBankAudit(), newBankVerify(), newBankWitness(), newBankBackup(), newBankRestore(), newBankRecovery(), newBankCompact())
 	return c
@@ -117,11 +117,11 @@ func owner(c *cobra.Command, cert string) (protocol.AgentID, error) {
 	if _, err := parseCertificate(b); err != nil {
 		return "", fmt.Errorf("%s: %w", cert, err)
 	}
-	file, err := configIn("bank")(c)
+	dir, err := dirOf(c, "bank")
 	if err != nil {
 		return "", err
 	}
-	cfg, err := readConfig(file)
+	cfg, err := readConfig(filepath.Join(dir, configName))
 	if err != nil {
 		return "", err
 	}

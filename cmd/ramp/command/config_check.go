@@ -32,61 +32,79 @@ type configChecked struct {
 }
 
 // newConfig is the command group `config` of a kind of agent.
-func newConfig(kind string, path func(c *cobra.Command) (string, error)) *cobra.Command {
+func newConfig(kind string, paths func(c *cobra.Command) ([]string, error)) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Look at the configuration"}
 	check := &cobra.Command{
 		Use: "check [FILE]", Short: "Say what is wrong with a configuration, without starting anything", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			file, err := path(c)
+			if len(args) > 0 {
+				return runConfigCheck(c, kind, args)
+			}
+			files, err := paths(c)
 			if err != nil {
 				return err
 			}
-			if len(args) > 0 {
-				file = args[0]
-			}
-			return runConfigCheck(c, kind, file)
+			return runConfigCheck(c, kind, files)
 		},
 	}
 	group.AddCommand(check)
 	return group
 }
 
-// configIn is the configuration in the directory of an agent.
-func configIn(kind string) func(c *cobra.Command) (string, error) {
-	return func(c *cobra.Command) (string, error) {
+// configsIn are the configurations in the directory of an agent: one.
+func configsIn(kind string) func(c *cobra.Command) ([]string, error) {
+	return func(c *cobra.Command) ([]string, error) {
 		dir, err := dirOf(c, kind)
-		return filepath.Join(dir, configName), err
+		return []string{filepath.Join(dir, configName)}, err
 	}
 }
 
-func runConfigCheck(c *cobra.Command, kind, file string) error {
+// runConfigCheck checks one file after the other until one is not good. With
+// several the JSON is a list.
+func runConfigCheck(c *cobra.Command, kind string, files []string) error {
+	list := make([]configChecked, 0, len(files))
+	for _, file := range files {
+		checked, err := checkConfig(kind, file)
+		if err != nil {
+			return err
+		}
+		list = append(list, checked)
+	}
+	switch {
+	case wantsJSON(c) && len(list) == 1:
+		return printJSON(stdout(c), list[0])
+	case wantsJSON(c):
+		return printJSON(stdout(c), list)
+	}
+	for _, k := range list {
+		fmt.Fprintf(stdout(c), "%s is good: %s %s, certificate until %s\n", filepath.Clean(k.File), kind, k.Agent, k.NotAfter.Format(time.DateOnly))
+	}
+	return nil
+}
+
+func checkConfig(kind, file string) (configChecked, error) {
 	cfg, err := readConfig(file)
 	if err != nil {
-		return err
+		return configChecked{}, err
 	}
 	if err := cfg.check(); err != nil {
-		return err
+		return configChecked{}, err
 	}
 	cred, err := cfg.credential()
 	if err != nil {
-		return err
+		return configChecked{}, err
 	}
 	trust, err := cfg.trust()
 	if err != nil {
-		return err
+		return configChecked{}, err
 	}
 	if _, err := trust.Verify(cred.ChainDER(), time.Now()); err != nil {
-		return fail(exitUsage, "", "own certificate %s: %w", cfg.path(cfg.Certificate), err)
+		return configChecked{}, fail(exitUsage, "", "own certificate %s: %w", cfg.path(cfg.Certificate), err)
 	}
 	if err := checkKind(kind, file, cfg, cred, trust); err != nil {
-		return err
+		return configChecked{}, err
 	}
-	checked := configChecked{File: file, Valid: true, Kind: kind, Agent: string(cred.ID), NotAfter: cred.Chain[0].NotAfter.UTC()}
-	if wantsJSON(c) {
-		return printJSON(stdout(c), checked)
-	}
-	fmt.Fprintf(stdout(c), "%s is good: %s %s, certificate until %s\n", filepath.Clean(file), kind, cred.ID, checked.NotAfter.Format(time.DateOnly))
-	return nil
+	return configChecked{File: file, Valid: true, Kind: kind, Agent: string(cred.ID), NotAfter: cred.Chain[0].NotAfter.UTC()}, nil
 }
 
 // checkKind checks the section of the kind.

@@ -22,7 +22,7 @@ own) or 'swf' (a workload log as a live machine). 'init' writes one.`,
 	c.PersistentFlags().String("config", "", "configuration file (default: config.yaml in the directory)")
 	c.AddCommand(newResourceInit(), newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations(),
 		newResourceStatus(), newResourceDrain(), newResourceResume(),
-		newConfig("resource", func(c *cobra.Command) (string, error) { path, _, err := resourcePaths(c); return path, err }))
+		newConfig("resource", fleet))
 	return c
 }
 
@@ -38,7 +38,7 @@ func resourcePaths(c *cobra.Command) (path, dir string, err error) {
 
 // askResource makes one call to the resource agent.
 func askResource(c *cobra.Command, call string, body, v any) error {
-	path, _, err := resourcePaths(c)
+	path, err := oneOfFleet(c)
 	if err != nil {
 		return err
 	}
@@ -128,12 +128,12 @@ func newResourceOffers() *cobra.Command {
 
 // noOffers says why there are none: they are in the memory of a daemon.
 func noOffers(c *cobra.Command) error {
-	_, dir, err := resourcePaths(c)
+	path, err := oneOfFleet(c)
 	if err != nil {
 		return err
 	}
 	said := "nobody has asked since the daemon began"
-	if !daemonListens(dir) {
+	if !daemonListens(filepath.Dir(path)) {
 		said = "the daemon does not run, and offers are remembered only while it does; 'ramp resource reservations' shows what was sold"
 	}
 	fmt.Fprintln(stdout(c), said)

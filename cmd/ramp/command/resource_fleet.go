@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -24,9 +25,9 @@ func fleet(c *cobra.Command) ([]string, error) {
 	if err != nil || isThere(path) || c.Flags().Changed("config") {
 		return []string{path}, err
 	}
-	list, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*", configName))
-	if err != nil || len(list) == 0 {
-		return []string{path}, nil //nolint:nilerr // whoever reads it says that it is not there
+	list := configsBelow(dir)
+	if len(list) == 0 {
+		return []string{path}, nil // whoever reads it says that it is not there
 	}
 	list = slices.DeleteFunc(list, func(path string) bool { // what cannot be read is told by whoever serves it
 		cfg, err := readConfig(path)
@@ -35,8 +36,31 @@ func fleet(c *cobra.Command) ([]string, error) {
 	if len(list) > maxFleet {
 		return nil, fail(exitUsage, "", "%d agents below %s: want at most %d in one daemon", len(list), dir, maxFleet)
 	}
-	slices.Sort(list)
 	return list, nil
+}
+
+// configsBelow are the configurations in the directories of a directory, in order.
+func configsBelow(dir string) []string {
+	list, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*", configName))
+	if err != nil {
+		return nil // only a bad pattern is an error
+	}
+	slices.Sort(list)
+	return list
+}
+
+// oneOfFleet is the configuration that a command for one agent is for.
+func oneOfFleet(c *cobra.Command) (string, error) {
+	paths, err := fleet(c)
+	if err != nil || len(paths) == 1 {
+		return strings.Join(paths, ""), err
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(filepath.Dir(path))
+	}
+	dir := filepath.Dir(paths[0])
+	return "", fail(exitUsage, "--dir "+dir+" is one of them", "%s has several agents, and this is for one: %s", filepath.Dir(dir), strings.Join(names, ", "))
 }
 
 // askFleet makes the same call to every agent that a command is for. With several

@@ -75,7 +75,7 @@ func (s *siteInit) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.driver, "driver", "", "slurm, pbs, local, command or swf (default: the batch system whose commands are installed, else local)")
 	f.StringArrayVar(&s.partitions, "partition", nil, "slurm: a partition to sell; may be given many times (default: all)")
-	f.StringVar(&s.conf, "conf", "", "slurm, pbs: path of its configuration")
+	f.StringVar(&s.conf, "conf", "", "slurm, pbs: path of its configuration (default: $SLURM_CONF or $PBS_CONF_FILE, else its own default)")
 	f.StringSliceVar(&s.prefix, "prefix", nil, "slurm, pbs: words before each command, with commas between: sudo,-n,-u,slurm")
 	f.StringVar(&s.log, "log", "", "swf: the workload log")
 	f.StringVar(&s.program, "program", "", "command: the program")
@@ -134,6 +134,9 @@ func (s *siteInit) complete() error {
 	if len(s.Users) == 0 {
 		s.Users = []string{account()}
 	}
+	if s.conf == "" { // the daemon may be started without what this shell was told
+		s.conf = os.Getenv(map[string]string{"slurm": "SLURM_CONF", "pbs": "PBS_CONF_FILE"}[s.driver])
+	}
 	for _, path := range []*string{&s.conf, &s.log, &s.program, &s.claims} {
 		if err := makeAbsolute(path); err != nil {
 			return err
@@ -190,8 +193,11 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 	if a.Agent == "" && !s.joins.asked() {
 		a.Missing = append(a.Missing, "a certificate: ramp ca issue NAME --out "+a.Dir)
 	}
-	if s.Bank == "" {
+	switch {
+	case s.Bank == "":
 		a.Missing = append(a.Missing, "a bank: 'resource.pay' in "+a.Config)
+	case a.Agent != "" && !s.joins.asked():
+		a.Notes = append(a.Notes, fmt.Sprintf("it sells once its bank has opened it an account: ramp bank account open %s --cert %s", a.Agent.Name(), filepath.Join(a.Dir, "agent.pem")))
 	}
 	return nil
 }

@@ -201,6 +201,18 @@ resource:
     # Features that all nodes have: {{listed .F.Features}}
 {{- end}}
 
+{{- if ne .Q.Driver "swf"}}
+
+  # Without this no programs run in what is sold: docs/JOBS.md. On a cluster all nodes
+  # must see the directory, and that the accounts may pass through it.
+  # jobs:
+  #   dir: /shared/ramp-jobs
+  #   accounts:
+  #     - {agent: "*", user: guest, commands: true}
+  # How soon after an offer a slot may begin.
+  # lead: 2m
+{{- end}}
+
   # A sold unit is taken back until its start, at no fee. Without this, never.
   cancellation: {before: 0s, fee_per_mille: 0}
 `))

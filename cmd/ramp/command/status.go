@@ -96,10 +96,11 @@ func agentDirs(flag string) ([]string, error) {
 		flag = os.Getenv("RAMP_DIR")
 	}
 	if flag != "" {
-		if !isThere(filepath.Join(flag, configName)) {
+		dirs := agentsIn(flag)
+		if len(dirs) == 0 {
 			return nil, noAgents(flag)
 		}
-		return []string{flag}, nil
+		return dirs, nil
 	}
 	var dirs []string
 	for _, kind := range kinds {
@@ -107,15 +108,26 @@ func agentDirs(flag string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if isThere(filepath.Join(d, configName)) {
-			dirs = append(dirs, d)
-		}
+		dirs = append(dirs, agentsIn(d)...)
 	}
 	if len(dirs) == 0 {
 		d, _ := agentDir("", "user") // it was found above
 		return nil, noAgents(filepath.Dir(d))
 	}
 	return dirs, nil
+}
+
+// agentsIn is a directory with a configuration, or else those in it that have one,
+// such as those of a site with several partitions.
+func agentsIn(dir string) []string {
+	if isThere(filepath.Join(dir, configName)) {
+		return []string{dir}
+	}
+	var dirs []string
+	for _, path := range configsBelow(dir) {
+		dirs = append(dirs, filepath.Dir(path))
+	}
+	return dirs
 }
 
 func noAgents(dir string) error {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -76,9 +75,6 @@ func (f *runFlags) program(command []string, request string) (*message.Program, 
 		}
 		p.Params = append(p.Params, message.Param{Name: name, Value: value})
 	}
-	if len(command) > protocol.MaxArgs {
-		return nil, fail(exitUsage, "", "a command of %d words, at most %d", len(command), protocol.MaxArgs)
-	}
 	var err error
 	if p.Inputs, err = inputsOf(f.in); err != nil {
 		return nil, err
@@ -114,8 +110,10 @@ func (f *runFlags) order(c *cobra.Command, args []string) (buyCall, error) {
 	if err != nil {
 		return buyCall{}, err
 	}
-	call.Program, err = f.program(command, request)
-	return call, err
+	if call.Program, err = f.program(command, request); err != nil {
+		return buyCall{}, err
+	}
+	return call, launchable(call.ID, call.Program)
 }
 
 func runRun(c *cobra.Command, args []string, f runFlags) error {

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,5 +47,29 @@ func TestTheSameCommandIsTheSameRun(t *testing.T) {
 		if got.ID == was.ID {
 			t.Errorf("%s: two orders have the ID %s", line, got.ID)
 		}
+	}
+}
+
+// What no site could be told is refused before it is bought: nothing would begin
+// in the slot.
+func TestAProgramThatNoSiteCouldBeToldIsNotBought(t *testing.T) {
+	t.Parallel()
+	request := []string{"--cores", "4", "--wall", "10m", "--max-price", "40"}
+	for why, words := range map[string][]string{
+		"without a program":        {"--", "", "x"},
+		"arguments of 70001 bytes": {"--", "a", strings.Repeat("x", 70000)},
+		"want at most 256":         append([]string{"--"}, slices.Repeat([]string{"x"}, 257)...),
+		`application "a b"`:        {"--app", "a b"},
+		`parameter "a b"`:          {"--app", "a", "--param", "a b=1"},
+		"a zero byte":              {"--app", "a", "--param", "a=\x00"},
+	} {
+		_, err := orderOf(t, append(slices.Clone(request), words...)...)
+		e := &exitError{}
+		if !errors.As(err, &e) || e.code != exitUsage || !strings.Contains(err.Error(), why) {
+			t.Errorf("%.60q: got %v, want one that says %q", words, err, why)
+		}
+	}
+	if _, err := orderOf(t, append(request, "--", "echo", "", "a\nb;$(id) \"'")...); err != nil {
+		t.Errorf("odd but possible words: %v", err)
 	}
 }

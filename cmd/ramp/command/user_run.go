@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/user"
 	"ramp/protocol/message"
 )
 
@@ -64,7 +66,19 @@ func buyAndRun(c *cobra.Command, agent *caller, call buyCall, accepts consent, o
 	if err := w.fetch(out); err != nil {
 		return err
 	}
+	w.tellPaid(time.Now())
 	return w.result()
+}
+
+// tellPaid says what can be done about a slot that was bought for a program that
+// its site did not begin.
+func (w *watching) tellPaid(now time.Time) {
+	for _, u := range w.run.Units {
+		if w.run.Exit == user.ExitNever && u.Status.Stage == message.StageFailed && !u.Lost && now.Before(u.Slot.End) {
+			fmt.Fprintf(stderr(w.c), "%s is paid for all the same; 'ramp user cancel %s' gives it back where the site allows that\n", w.name, w.id)
+			return
+		}
+	}
 }
 
 // watching shows a run until it is over.

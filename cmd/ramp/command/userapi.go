@@ -206,6 +206,10 @@ func (u userAgent) buy(w http.ResponseWriter, r *http.Request) {
 		refuseCall(w, fail(exitUsage, "", "id %q: those of quotes, and only those, begin with %q", q.ID, quotePrefix))
 		return
 	}
+	if err := launchable(q.ID, q.Program); err != nil {
+		refuseCall(w, err)
+		return
+	}
 	if q.Resume {
 		begun, err := u.begun(q)
 		if err != nil {
