@@ -93,11 +93,11 @@ func (l *Ledger) Credit(now time.Time, to protocol.AgentID, currency string, amo
 	if err := checkRequest(amount, ref); err != nil {
 		return Entry{}, nil, err
 	}
-	if k := l.Policy(currency).Kind; k == PolicyBarter {
-		return Entry{}, nil, refuse(protocol.CodeMode, "nobody issues %s: its policy is %s, and the operator only transfers", currency, k)
+	if err := l.mayIssue(to, currency, amount); err != nil {
+		return Entry{}, nil, err
 	}
-	if !l.takes(now, a.line(currency), amount) || !l.mayIssue(currency, amount) {
-		return Entry{}, nil, refuse(protocol.CodeOverflow, "credit of %s %s to %s: %s", amount, currency, to, protocol.ErrOverflow)
+	if !l.takes(now, a.line(currency), amount) {
+		return Entry{}, nil, tooMuch(to, currency, amount)
 	}
 	c := l.change()
 	from, into := c.line(c.issuer(now), currency), c.line(a, currency)
@@ -105,9 +105,16 @@ func (l *Ledger) Credit(now time.Time, to protocol.AgentID, currency string, amo
 	return c.write(now, e, nil, move{line: from, amount: -amount}, move{line: into, amount: amount}), c.recs, nil
 }
 
-// mayIssue reports whether the issuer can owe so much more. Of a currency with an
-// allowance, half of what fits is left to incomes, which nobody refuses (MaxIncome).
-func (l *Ledger) mayIssue(currency string, amount protocol.Credits) bool {
+// mayIssue refuses what nobody issues, and what the issuer cannot owe beside the rest.
+// Of a currency with an allowance, half of what fits is left to incomes, which nobody
+// refuses (MaxIncome).
+func (l *Ledger) mayIssue(to protocol.AgentID, currency string, amount protocol.Credits) error {
+	if err := l.keeps(currency); err != nil {
+		return err
+	}
+	if k := l.Policy(currency).Kind; k == PolicyBarter {
+		return refuse(protocol.CodeMode, "nobody issues %s: its policy is %s, and the operator only transfers", currency, k)
+	}
 	most := protocol.MaxCredits
 	if l.Policy(currency).Kind == PolicyAllowance {
 		most /= 2
@@ -116,8 +123,14 @@ func (l *Ledger) mayIssue(currency string, amount protocol.Credits) bool {
 	if issuer := l.accounts[Issuer]; issuer != nil && issuer.line(currency) != nil {
 		owes = -issuer.line(currency).balance
 	}
-	sum, err := owes.Add(amount)
-	return err == nil && sum <= most
+	if sum, err := owes.Add(amount); err != nil || sum > most {
+		return tooMuch(to, currency, amount)
+	}
+	return nil
+}
+
+func tooMuch(to protocol.AgentID, currency string, amount protocol.Credits) error {
+	return refuse(protocol.CodeOverflow, "credit of %s %s to %s: %s", amount, currency, to, protocol.ErrOverflow)
 }
 
 // fits reports whether a balance can take an amount. The least int64 is left
@@ -206,10 +219,15 @@ func (l *Ledger) find(id protocol.AgentID, currency string) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a, l.keeps(currency)
+}
+
+// keeps refuses a currency that the bank keeps no accounts in, or none any more.
+func (l *Ledger) keeps(currency string) error {
 	if !l.knows(currency) {
-		return nil, refuse(protocol.CodeNoBank, "currency %q is not kept here: want one of %s", currency, strings.Join(l.cfg.Currencies, ", "))
+		return refuse(protocol.CodeNoBank, "currency %q is not kept here: want one of %s", currency, strings.Join(l.cfg.Currencies, ", "))
 	}
-	return a, nil
+	return nil
 }
 
 // owner is the account of an agent or a group.

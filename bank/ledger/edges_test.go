@@ -83,3 +83,71 @@ func TestNothingIsPaidByAll(t *testing.T) {
 	}
 	sound(t, b)
 }
+
+// An invitation promises a credit that may be refused later. Then nobody is let in
+// by it, and the bank goes on.
+func TestAnInvitationWhoseCreditIsRefusedLetsNobodyIn(t *testing.T) {
+	allowance := func(b *bank) {
+		b.must(t, "policy", ignore(saved[ledger.Entry](b)(b.SetPolicy(b.now, "cr", ledger.Policy{Kind: ledger.PolicyAllowance, Decay: 1}))))
+	}
+	for _, c := range []struct {
+		name   string
+		credit protocol.Credits
+		since  func(b *bank)
+		want   protocol.Code
+	}{
+		{"more than the issuer may owe beside incomes", protocol.MaxCredits/2 + 1, allowance, protocol.CodeOverflow},
+		{"more than fits beside other credits", protocol.MaxCredits, func(b *bank) {
+			b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, agent("ann"), "cr", 1, ""))))
+		}, protocol.CodeOverflow},
+		{"of a currency that is bartered since", 5, func(b *bank) {
+			b.must(t, "policy", ignore(saved[ledger.Entry](b)(b.SetPolicy(b.now, "cr", ledger.Policy{Kind: ledger.PolicyBarter}))))
+		}, protocol.CodeMode},
+		{"of a currency that the bank keeps no more", 5, func(b *bank) {
+			fewer := config()
+			fewer.Currencies = []string{"eur"}
+			var err error
+			b.Ledger, err = ledger.Load(fewer, b.now, b.store)
+			b.must(t, "load", err)
+		}, protocol.CodeNoBank},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBank(t)
+			b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, agent("ann"), "ann"))))
+			v := ledger.Invitation{Token: token("t"), Uses: 2, Expires: b.now.Add(time.Hour), Credit: c.credit, Currency: "cr"}
+			b.must(t, "invite", ignore(saved[ledger.Entry](b)(b.Invite(b.now, v, ""))))
+			c.since(b)
+			entries := b.LastEntry()
+			if _, err := enrol(b, "t", "new", "new"); code(err) != c.want || b.LastEntry() != entries {
+				t.Errorf("%v after %d more entries, want %s", err, b.LastEntry()-entries, c.want)
+			}
+			sound(t, b)
+		})
+	}
+}
+
+// A rate of before does not exchange money for that of a currency that was left out
+// since: the bank would not begin again.
+func TestNothingIsExchangedForACurrencyThatWasLeftOut(t *testing.T) {
+	b := newBank(t)
+	ann := agent("ann")
+	b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, ann, "ann"))))
+	b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, ann, "cr", 10, ""))))
+	b.must(t, "rate", ignore(saved[ledger.Entry](b)(b.SetRate(b.now, "cr", "eur", protocol.Credit, ""))))
+	b.must(t, "overdraft", ignore(saved[ledger.Entry](b)(b.SetOverdraft(b.now, ledger.House, "eur", 10))))
+	b.must(t, "quote", ignore(saved[ledger.Quote](b)(b.Quote(b.now, ann, "before", "cr", "eur", 1))))
+	fewer := config()
+	fewer.Currencies = []string{"cr"}
+	var err error
+	b.Ledger, err = ledger.Load(fewer, b.now, b.store)
+	b.must(t, "load", err)
+	if got := code(ignore(saved[ledger.Quote](b)(b.Quote(b.now, ann, "after", "cr", "eur", 1)))); got != protocol.CodeNoBank {
+		t.Errorf("a quote was answered %q", got)
+	}
+	if got := code(ignore(saved[ledger.Quote](b)(b.Exchange(b.now, ann, "before")))); got != protocol.CodeNoBank {
+		t.Errorf("an exchange was answered %q", got)
+	}
+	if _, err := ledger.Load(fewer, b.now, b.store); err != nil {
+		t.Error(err)
+	}
+}

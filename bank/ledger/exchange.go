@@ -101,6 +101,9 @@ func (l *Ledger) mayQuote(user protocol.AgentID, id string, p pair, gives protoc
 		return 0, err
 	}
 	rate := l.rates[p]
+	if !l.knows(p.to) {
+		rate = 0 // it was set when the bank still kept the currency
+	}
 	switch {
 	case l.recovery:
 		return 0, l.recovering()
@@ -162,6 +165,9 @@ func (l *Ledger) mayExchange(now time.Time, q *Quote) ([4]string, error) {
 	legs := [4]string{q.From, q.From, q.To, q.To}
 	a, err := l.spender(q.User, q.From)
 	if err != nil {
+		return legs, err
+	}
+	if err := l.keeps(q.To); err != nil {
 		return legs, err
 	}
 	house := l.accounts[House]

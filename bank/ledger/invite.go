@@ -126,7 +126,6 @@ func (l *Ledger) mayEnrol(now time.Time, v *invited, id protocol.AgentID, name s
 	if err := id.Validate(); err != nil {
 		return refuse(protocol.CodeMalformed, "%s", err)
 	}
-	issuer := l.accounts[Issuer]
 	switch {
 	case l.recovery:
 		return l.recovering()
@@ -136,10 +135,11 @@ func (l *Ledger) mayEnrol(now time.Time, v *invited, id protocol.AgentID, name s
 		return refuse(protocol.CodeLimit, "the invitation is used up: it was for %d", v.Uses)
 	case l.hasName(name):
 		return refuse(protocol.CodeMismatch, "the name %q is taken at this bank: choose another", name)
-	case v.Credit > 0 && issuer != nil && !fits(issuer.line(v.Currency), -v.Credit):
-		return refuse(protocol.CodeOverflow, "a credit of %s %s: %s", v.Credit, v.Currency, protocol.ErrOverflow)
 	}
-	return l.mayOpen(id, name)
+	if err := l.mayOpen(id, name); err != nil || v.Credit == 0 {
+		return err
+	}
+	return l.mayIssue(id, v.Currency, v.Credit) // which may have become impossible since
 }
 
 func (l *Ledger) hasName(name string) bool {

@@ -56,12 +56,21 @@ func (p *purse) available() protocol.Credits {
 	return sum
 }
 
-// add puts what a voucher frees back into the purse.
+// add puts what a voucher frees back into the purse: into the accounts that it was
+// held on. For a group that the user has left since, that is all there is to spend,
+// and it takes the place of a new group's; who is in no group has what was held, and
+// no more.
 func (p *purse) add(parts []part) {
+	if p.bartering && !p.memberOf {
+		p.memberOf, p.haveOwn = true, 0
+	}
 	for _, q := range parts {
 		have := &p.haveOwn
 		if q.line != p.own {
 			have = &p.haveGroup
+			if q.line != p.group {
+				p.group, p.haveGroup = q.line, 0
+			}
 		}
 		if sum, err := have.Add(q.amount); err == nil {
 			*have = sum
