@@ -72,6 +72,11 @@ func cutSpace(s string) (before, after string) {
 // OpenAccount opens an account for an agent, with an overdraft limit in every
 // currency of the bank.
 func (r *Role) OpenAccount(now time.Time, id protocol.AgentID, name string, limit protocol.Credits) (ledger.Entry, protocol.Output, error) {
+	for _, c := range r.cfg.Currencies { // nothing is opened with a limit that is refused
+		if err := r.ledger.MayOverdraw(c, limit); err != nil {
+			return ledger.Entry{}, protocol.Output{}, err
+		}
+	}
 	e, records, err := r.ledger.Open(now, id, name)
 	if err != nil {
 		return e, protocol.Output{}, err

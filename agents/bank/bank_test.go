@@ -9,6 +9,7 @@ import (
 
 	"ramp/agents/bank"
 	"ramp/agents/markettest"
+	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -392,5 +393,23 @@ func TestLeave(t *testing.T) {
 		c.now = c.now.Add(protocol.HeartbeatPeriod)
 		rises(c.save(c.role.Wake(c.now)), protocol.PresenceTTL)
 		rises(c.save(c.role.Leave()), 0)
+	}
+}
+
+// An account with a limit that is refused is not opened without it.
+func TestNoAccountIsOpenedWithALimitThatIsRefused(t *testing.T) {
+	c := open(t, 1, markettest.Store{})
+	stranger := c.cast.ID(markettest.Stranger)
+	for _, limit := range []protocol.Credits{-1, ledger.MaxOverdraft + 1} {
+		fresh, _, err := bank.New(bank.Config{ID: c.cast.ID(markettest.Bank), Currencies: []string{"CRD", "NEW"}}, c.store, c.now)
+		c.must(err)
+		_, _, err = fresh.SetPolicy(c.now, "NEW", ledger.Policy{Kind: ledger.PolicyAllowance, Decay: 1})
+		c.must(err)
+		if _, out, err := fresh.OpenAccount(c.now, stranger, "new", limit); err == nil || len(out.Save) > 0 {
+			t.Errorf("limit %s: %v, saved %d records", limit, err, len(out.Save))
+		}
+		if _, ok := fresh.Ledger().Account(stranger); ok {
+			t.Errorf("limit %s: the account is open", limit)
+		}
 	}
 }

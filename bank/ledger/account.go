@@ -74,13 +74,25 @@ func (l *Ledger) SetOverdraft(now time.Time, id protocol.AgentID, currency strin
 	if err != nil {
 		return Entry{}, nil, err
 	}
-	if limit < 0 {
-		return Entry{}, nil, refuse(protocol.CodeMalformed, "overdraft limit %s: want zero or more", limit)
+	if err := l.MayOverdraw(currency, limit); err != nil {
+		return Entry{}, nil, err
 	}
 	c := l.change()
 	n := c.line(a, currency)
 	n.overdraft = limit
 	return c.write(now, Entry{Kind: KindOverdraft, Ref: limit.String()}, nil, move{line: n}), c.recs, nil
+}
+
+// MayOverdraw refuses an overdraft limit that no account may have: zero or more, and at
+// most MaxOverdraft in a currency with an allowance.
+func (l *Ledger) MayOverdraw(currency string, limit protocol.Credits) error {
+	switch allowance := l.Policy(currency).Kind == PolicyAllowance; {
+	case limit < 0:
+		return refuse(protocol.CodeMalformed, "overdraft limit %s: want zero or more", limit)
+	case allowance && limit > MaxOverdraft:
+		return refuse(protocol.CodeMalformed, "overdraft limit %s: %s has an allowance, want at most %s", limit, currency, MaxOverdraft)
+	}
+	return nil
 }
 
 // Credit issues money to an account. The amount must be positive and, like the

@@ -151,3 +151,45 @@ func TestNothingIsExchangedForACurrencyThatWasLeftOut(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Debts decay at the issuer's cost, as often as they are made. So they are bounded in a
+// currency with an allowance, whether the limit or the policy comes first.
+func TestDebtsThatDecayStayWithinWhatTheIssuerCanOwe(t *testing.T) {
+	b := newBank(t)
+	ann := agent("ann")
+	set := func(limit protocol.Credits) protocol.Code {
+		return code(ignore(saved[ledger.Entry](b)(b.SetOverdraft(b.now, ann, "cr", limit))))
+	}
+	allow := func() protocol.Code {
+		return code(ignore(saved[ledger.Entry](b)(b.SetPolicy(b.now, "cr", ledger.Policy{Kind: ledger.PolicyAllowance, Decay: ledger.MaxDecay}))))
+	}
+	b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, ann, "ann"))))
+	if got := set(ledger.MaxOverdraft + 1); got != "" {
+		t.Errorf("a plain currency's limit was answered %q", got)
+	}
+	if got := allow(); got != protocol.CodeMismatch {
+		t.Errorf("an allowance beside it was answered %q", got)
+	}
+	if got := set(ledger.MaxOverdraft); got != "" {
+		t.Errorf("the most was answered %q", got)
+	}
+	if got := allow(); got != "" {
+		t.Fatalf("an allowance beside the most was answered %q", got)
+	}
+	for _, limit := range []protocol.Credits{ledger.MaxOverdraft + 1, protocol.MaxCredits} {
+		if got := set(limit); got != protocol.CodeMalformed {
+			t.Errorf("a limit of %s was answered %q", limit, got)
+		}
+	}
+	for i := range 20 {
+		to := agent(string(rune('b' + i)))
+		b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, to, to.Name()))))
+		a, _ := b.AccountAt(b.now, ann)
+		b.must(t, "transfer", ignore(saved[ledger.Entry](b)(b.Transfer(b.now, ann, to, "cr", a.Lines[0].Available, ledger.Disputed{}, ""))))
+		b.now = b.now.Add(24 * time.Hour)
+	}
+	if a, _ := b.Account(ledger.Issuer); -a.Lines[0].Balance < 18*ledger.MaxOverdraft {
+		t.Errorf("the debts were not the issuer's: it owes %s", -a.Lines[0].Balance)
+	}
+	sound(t, b)
+}

@@ -11,6 +11,10 @@ import (
 // never make a sum overflow: 2^22 accounts of 2^40 micro-credits are half of it.
 const MaxIncome protocol.Credits = 1 << 40
 
+// MaxOverdraft bounds overdraft limits in a currency with an allowance: debts decay too,
+// at the cost of the issuer, which can owe that of some thousand accounts at once.
+const MaxOverdraft protocol.Credits = 1 << 50
+
 // due is what a line has got or lost by its income since it last moved, and the
 // fraction beyond it. It changes nothing: reading at any time, and as often as
 // one likes, gives the same.

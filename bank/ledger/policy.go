@@ -79,6 +79,9 @@ func (l *Ledger) mayPolicy(currency string, p Policy) error {
 		if n.currency == currency && (n.balance != 0 || n.held != 0 || n.income != 0 || n.anchor != 0) {
 			return refuse(protocol.CodeMismatch, "money has moved in %s: its policy stays %s", currency, l.Policy(currency).Kind)
 		}
+		if n.currency == currency && p.Kind == PolicyAllowance && n.overdraft > MaxOverdraft {
+			return refuse(protocol.CodeMismatch, "%s may go %s %s below zero: with an allowance at most %s", ownerWords(n.account), n.overdraft, currency, MaxOverdraft)
+		}
 	}
 	return nil
 }

@@ -119,56 +119,57 @@ func (c *change) readmit(now time.Time, k contractKey, b *protocol.Bundle, r *pr
 		c.void(now, k, g, r.Reason)
 		return nil
 	}
-	p, err := c.l.forcedPlan(now, g, b)
-	if err != nil {
+	if err := c.l.mayForce(now, g, b); err != nil {
 		return err
+	}
+	var p plan
+	own := c.line(c.l.accounts[g.user], g.currency) // a currency may be younger than the backup
+	if b.Mode != protocol.ModeOnReservation {
+		p = c.l.forcedPlan(now, own, b)
 	}
 	c.carryOut(now, k, g, b, p)
 	return nil
 }
 
-// forcedPlan is a plan that does not look at limits: all of it comes from the
-// user's own account where its purse has too little.
-func (l *Ledger) forcedPlan(now time.Time, g *gathering, b *protocol.Bundle) (plan, error) {
+// mayForce refuses only what does not fit: limits are not looked at.
+func (l *Ledger) mayForce(now time.Time, g *gathering, b *protocol.Bundle) error {
 	user, err := l.find(g.user, g.currency)
 	if err != nil {
-		return plan{}, err
+		return err
 	}
 	own := user.line(g.currency)
-	if own == nil || !fits(own, -g.total) || own.held > protocol.MaxCredits-g.total {
-		return plan{}, refuse(protocol.CodeOverflow, "payment of %s by %s: %s", g.total, g.user, protocol.ErrOverflow)
+	if !fits(own, -g.total) || own != nil && own.held > protocol.MaxCredits-g.total {
+		return refuse(protocol.CodeOverflow, "payment of %s by %s: %s", g.total, g.user, protocol.ErrOverflow)
 	}
 	for i := range b.Units {
 		earned, err := l.earnings(b.Units[i].Seller, g.currency, b.Units[i].Cost)
 		if err != nil {
-			return plan{}, err
+			return err
 		}
 		for _, e := range earned {
 			if !l.takes(now, e.account.line(g.currency), g.total) {
-				return plan{}, refuse(protocol.CodeOverflow, "payment of %s to %s: %s", e.amount, e.account.id, protocol.ErrOverflow)
+				return refuse(protocol.CodeOverflow, "payment of %s to %s: %s", e.amount, e.account.id, protocol.ErrOverflow)
 			}
 		}
 	}
 	if b.Mode == protocol.ModeOnReservation {
-		return plan{}, nil
+		return nil
 	}
-	return l.forcedHolds(now, user, b)
+	return l.roomForHolds(len(b.Units))
 }
 
-func (l *Ledger) forcedHolds(now time.Time, user *account, b *protocol.Bundle) (plan, error) {
-	if err := l.roomForHolds(len(b.Units)); err != nil {
-		return plan{}, err
-	}
-	var p plan
-	purse := newPurse(l, now, user, b.Currency)
+// forcedPlan is a plan that does not look at limits: all of it comes from the
+// user's own account where its purse has too little.
+func (l *Ledger) forcedPlan(now time.Time, own *line, b *protocol.Bundle) (p plan) {
+	purse := newPurse(l, now, l.accounts[b.User], b.Currency)
 	for i := range b.Units {
 		parts, err := purse.take(b.Units[i].Cost)
 		if err != nil {
-			parts = []part{{user.line(b.Currency), b.Units[i].Cost}}
+			parts = []part{{own, b.Units[i].Cost}}
 		}
 		p.units = append(p.units, parts)
 	}
-	return p, nil
+	return p
 }
 
 // readmitEnds repeats the refunds and ends of units that a receipt has and the

@@ -140,3 +140,38 @@ func TestABankThatRecoversDecidesNothing(t *testing.T) {
 	}
 	sound(t, b)
 }
+
+// A receipt in a currency that the bank kept only later than its backup brings back
+// what its user paid, though the backup has no account of the user in it.
+func TestAReceiptInACurrencyThatIsYoungerThanTheBackup(t *testing.T) {
+	for _, mode := range []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion} {
+		fewer := config()
+		fewer.Currencies = []string{"cr"}
+		b := &bank{store: memory{}, now: start()}
+		var err error
+		b.Ledger, err = ledger.Load(fewer, b.now, b.store)
+		b.must(t, "load", err)
+		b.must(t, "open ann", ignore(saved[ledger.Entry](b)(b.Open(b.now, agent("ann"), "ann"))))
+		b.must(t, "open bob", ignore(saved[ledger.Entry](b)(b.Open(b.now, agent("bob"), "bob"))))
+		b.must(t, "reload", b.reload()) // with eur
+		b.must(t, "recovery", ignore(saved[ledger.Entry](b)(b.SetRecovery(b.now, true, "restored"))))
+		c := deal(b, mode)
+		c.Currency = "eur"
+		receipt := protocol.Receipt{
+			Version: 1, Bank: bankID, Contract: c.id, Outcome: protocol.OutcomeSettled, Entry: 99, User: agent("ann"), Total: 10, Currency: "eur",
+		}
+		if mode != protocol.ModeOnReservation {
+			receipt.Mode = mode
+		}
+		r, err := saved[protocol.Receipt](b)(b.Readmit(b.now, c.id, c.Bundle, receipt))
+		if err != nil || r.Outcome != protocol.OutcomeSettled {
+			t.Fatalf("%s: %v %v", mode, r, err)
+		}
+		a, _ := b.Account(agent("ann"))
+		if n := a.Lines[1]; n.Currency != "eur" || n.Available != -10 {
+			t.Errorf("%s: ann has %+v", mode, n)
+		}
+		sound(t, b)
+		b.must(t, "reload", b.reload())
+	}
+}
