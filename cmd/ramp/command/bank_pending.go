@@ -82,7 +82,8 @@ func current(f *os.File) bool {
 }
 
 // read reads a note that is whole, and otherwise writes it: what is cut off was
-// written before the order was given.
+// written before the order was given, and what names an entry that the ledger does not
+// have was ordered of one that was lost since.
 func (p *pendingAct) read(ctx context.Context, agent *caller) error {
 	var b [32]byte
 	n, _ := p.file.ReadAt(b[:], 0) // a short one is cut off, or new
@@ -93,11 +94,20 @@ func (p *pendingAct) read(ctx context.Context, agent *caller) error {
 	}
 	if whole {
 		after, err := strconv.ParseUint(words, 10, 64)
-		p.after, p.there = after, last.Entry
-		return err
+		if err != nil || after <= last.Entry {
+			p.after, p.there = after, last.Entry
+			return err
+		}
 	}
-	p.after = last.Entry
-	_, err := p.file.WriteAt([]byte(strconv.FormatUint(last.Entry, 10)+"\n"), 0)
+	return p.write(last.Entry)
+}
+
+func (p *pendingAct) write(after uint64) error {
+	p.after = after
+	err := p.file.Truncate(0)
+	if err == nil {
+		_, err = p.file.WriteAt([]byte(strconv.FormatUint(after, 10)+"\n"), 0)
+	}
 	return errors.Join(err, p.file.Sync())
 }
 

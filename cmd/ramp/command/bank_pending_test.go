@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,5 +52,36 @@ func TestANoteThatWasAnsweredIsNobodys(t *testing.T) {
 	defer func() { _ = second.Close() }()
 	if current(late) || !current(second) {
 		t.Error("the old note is taken for the new one")
+	}
+}
+
+// A note of entries that the ledger does not have is of one that was lost: what is
+// ordered now stands behind the last entry of the one that was restored.
+func TestANoteOfALostLedgerIsWrittenAnew(t *testing.T) {
+	dir := t.TempDir()
+	last := 120
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/last", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"entry":%d}`, last) })
+	note := func() *pendingAct {
+		p, err := noteAct(t.Context(), localCaller(mux), dir, "/v1/credit", "the order")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.close(false)
+		return p
+	}
+	for _, step := range []struct {
+		last         int
+		after, there uint64
+	}{
+		{120, 120, 0}, // noted, and given without an answer
+		{121, 120, 121},
+		{50, 50, 0}, // restored: what was ordered is lost
+		{51, 50, 51},
+	} {
+		last = step.last
+		if p := note(); p.after != step.after || p.there != step.there {
+			t.Errorf("with %d entries: after %d, of %d; want %d, %d", last, p.after, p.there, step.after, step.there)
+		}
 	}
 }

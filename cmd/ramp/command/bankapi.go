@@ -112,14 +112,22 @@ func bankRefusal(err error) error {
 
 func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operatorEntry, error) {
 	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
-		for _, a := range r.Ledger().Accounts() {
-			if a.Name == q.Name && a.ID != q.Account {
-				return ledger.Entry{}, protocol.Output{}, &ledger.Refusal{Code: protocol.CodeMismatch, Note: "the name " + q.Name + " is taken by " + string(a.ID)}
-			}
+		if by, taken := nameTaken(r.Ledger(), q.Name, q.Account); taken {
+			return ledger.Entry{}, protocol.Output{}, &ledger.Refusal{Code: protocol.CodeMismatch, Note: "the name " + q.Name + " is taken by " + string(by)}
 		}
 		return r.OpenAccount(now, q.Account, q.Name, q.Limit)
 	})
 	return operatorEntry{Entry: e.Number, Account: q.Account, Time: e.Time}, err
+}
+
+// nameTaken says which other account has a name. A closed one has given it up.
+func nameTaken(l *ledger.Ledger, name string, id protocol.AgentID) (by protocol.AgentID, taken bool) {
+	for _, a := range l.Accounts() {
+		if a.Name == name && a.ID != id && a.Standing != ledger.StandingClosed {
+			return a.ID, true
+		}
+	}
+	return "", false
 }
 
 func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, error) {
@@ -205,7 +213,8 @@ func hasLegs(e ledger.Entry, legs []ledger.Leg) bool {
 	return true
 }
 
-// findAccount finds an account by agent ID, name, or group:NAME.
+// findAccount finds an account by agent ID, name, or group:NAME; a closed one by its
+// name only if no other has that now.
 func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
 	if id, ok := groupName(who); ok {
 		who = string(id)
@@ -214,14 +223,20 @@ func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
 		return a, nil
 	}
 	hint := "'ramp bank balance' lists the accounts"
+	var closed ledger.Account
 	for _, a := range l.Accounts() {
 		switch {
 		case a.Name != who:
-		case !a.ID.Local():
-			return a, nil
-		default:
+		case a.ID.Local():
 			hint = fmt.Sprintf("it may be %q", accountWords(a.ID, a.Name))
+		case a.Standing == ledger.StandingClosed:
+			closed = a
+		default:
+			return a, nil
 		}
+	}
+	if closed.ID != "" {
+		return closed, nil
 	}
 	return ledger.Account{}, fail(exitUsage, hint, "no account %q", who)
 }
