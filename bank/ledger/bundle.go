@@ -199,13 +199,13 @@ func (l *Ledger) checkMode(b *protocol.Bundle) error {
 		u := &b.Units[i]
 		if b.Mode == protocol.ModeMetered {
 			if err := u.Tariff.Validate(); err != nil {
-				return refuse(protocol.CodeMalformed, "unit %d: %s", u.Unit, err)
+				return refuse(protocol.CodeMalformed, "unit %d: %s", u.Unit+1, err)
 			}
 		} else if u.Tariff != (protocol.Tariff{}) {
-			return refuse(protocol.CodeMalformed, "unit %d has a tariff, but its bundle is not metered", u.Unit)
+			return refuse(protocol.CodeMalformed, "unit %d has a tariff, but its bundle is not metered", u.Unit+1)
 		}
 		if b.Mode != protocol.ModeOnReservation && (u.Cost <= 0 || u.Slot.End.Year() > maxYear) {
-			return refuse(protocol.CodeMalformed, "unit %d costs %s and ends %s: want more than zero, before %d", u.Unit, u.Cost, u.Slot.End.Format(time.RFC3339), maxYear)
+			return refuse(protocol.CodeMalformed, "unit %d costs %s and ends %s: want more than zero, before %d", u.Unit+1, u.Cost, u.Slot.End.Format(time.RFC3339), maxYear)
 		}
 	}
 	return nil
@@ -216,14 +216,14 @@ func checkTotal(b *protocol.Bundle) error {
 	for i := range b.Units {
 		u := &b.Units[i]
 		if u.Cost < 0 {
-			return refuse(protocol.CodeMalformed, "unit %d costs %s, less than nothing", u.Unit, u.Cost)
+			return refuse(protocol.CodeMalformed, "unit %d costs %s, less than nothing", u.Unit+1, u.Cost)
 		}
 		var err error
 		if sum, err = sum.Add(u.Cost); err != nil {
-			return refuse(protocol.CodeOverflow, "units up to %d: %s", u.Unit, err)
+			return refuse(protocol.CodeOverflow, "units up to %d: %s", u.Unit+1, err)
 		}
 		if slices.ContainsFunc(b.Units[:i], func(v protocol.BundleUnit) bool { return v.Unit == u.Unit }) {
-			return refuse(protocol.CodeMalformed, "unit %d stands twice in the bundle", u.Unit)
+			return refuse(protocol.CodeMalformed, "unit %d stands twice in the bundle", u.Unit+1)
 		}
 	}
 	if sum != b.Total {

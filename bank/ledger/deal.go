@@ -113,9 +113,9 @@ func (l *Ledger) Report(now time.Time, id protocol.ContractID, b protocol.Bundle
 	case len(r.Ref) > MaxRef:
 		return protocol.Receipt{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(r.Ref), MaxRef)
 	case h.deal.stage != stageOpen && h.deal.due != due:
-		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "unit %d: %s is due by the record that was filed, not %s", r.Unit, h.deal.due, due)
+		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "unit %d: %s is due by the record that was filed, not %s", r.Unit+1, h.deal.due, due)
 	case h.deal.stage == stageOpen && l.over(now, h):
-		return protocol.Receipt{}, nil, refuse(protocol.CodeExpired, "unit %d: its report was due by %s", r.Unit, fromNanos(h.until).Format(time.RFC3339))
+		return protocol.Receipt{}, nil, refuse(protocol.CodeExpired, "unit %d: its report was due by %s", r.Unit+1, fromNanos(h.until).Format(time.RFC3339))
 	}
 	return l.conclude(now, o, h, due, r)
 }
@@ -152,10 +152,10 @@ func (r *JobReport) due(b *protocol.Bundle, u *protocol.BundleUnit) (protocol.Cr
 		return u.Due(b.Mode, r.Success, r.Usage), nil
 	}
 	if err := r.Usage.Validate(); err != nil {
-		return 0, refuse(protocol.CodeMalformed, "unit %d: %s", r.Unit, err)
+		return 0, refuse(protocol.CodeMalformed, "unit %d: %s", r.Unit+1, err)
 	}
 	if u.Slot.Cores > 0 && r.Usage.CPU/time.Duration(u.Slot.Cores) > r.Usage.Wall {
-		return 0, refuse(protocol.CodeMismatch, "unit %d: %d cores cannot use %s in %s", r.Unit, u.Slot.Cores, r.Usage.CPU, r.Usage.Wall)
+		return 0, refuse(protocol.CodeMismatch, "unit %d: %d cores cannot use %s in %s", r.Unit+1, u.Slot.Cores, r.Usage.CPU, r.Usage.Wall)
 	}
 	return u.Due(b.Mode, r.Success, r.Usage), nil
 }
@@ -238,9 +238,9 @@ func (l *Ledger) Judge(now time.Time, id protocol.ContractID, unit int, by proto
 	case h == nil:
 		return l.receipt(id, o), nil, nil
 	case h.deal.stage == stageOpen:
-		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "unit %d: its seller has filed no usage record", unit)
+		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "unit %d: its seller has filed no usage record", unit+1)
 	case l.over(now, h):
-		return protocol.Receipt{}, nil, refuse(protocol.CodeExpired, "unit %d: a dispute was due by %s", unit, fromNanos(h.until).Format(time.RFC3339))
+		return protocol.Receipt{}, nil, refuse(protocol.CodeExpired, "unit %d: a dispute was due by %s", unit+1, fromNanos(h.until).Format(time.RFC3339))
 	case len(ref) > MaxRef:
 		return protocol.Receipt{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
 	case agree:
@@ -266,7 +266,7 @@ func (l *Ledger) Arbitrate(now time.Time, id protocol.ContractID, unit int, paid
 	case err != nil:
 		return protocol.Receipt{}, nil, err
 	case h == nil:
-		return protocol.Receipt{}, nil, refuse(protocol.CodeUnknown, "unit %d of contract %s is not held: transfer instead", unit, id)
+		return protocol.Receipt{}, nil, refuse(protocol.CodeUnknown, "unit %d of contract %s is not held: transfer instead", unit+1, id)
 	case paid < 0 || paid > h.amount():
 		return protocol.Receipt{}, nil, refuse(protocol.CodeFunds, "payment of %s out of hold %d: want 0..%s", paid, h.number, h.amount())
 	case ref == "" || len(ref) > MaxRef:
@@ -279,7 +279,7 @@ func (l *Ledger) Arbitrate(now time.Time, id protocol.ContractID, unit int, paid
 func (l *Ledger) cancelDeal(now time.Time, k contractKey, o *outcome, u *protocol.BundleUnit, amount protocol.Credits) (protocol.Receipt, []protocol.Record, error) {
 	h := l.holds[l.deals[dealKey{k, u.Unit}]]
 	if h == nil || h.deal.stage != stageOpen {
-		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "unit %d has ended, or its usage was filed: it cannot be cancelled", u.Unit)
+		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "unit %d has ended, or its usage was filed: it cannot be cancelled", u.Unit+1)
 	}
 	return l.end(now, o, h, u.Cost-amount, endCancelled, "")
 }

@@ -164,10 +164,10 @@ func (l *Ledger) Refund(now time.Time, id protocol.ContractID, b protocol.Bundle
 func unitOf(b *protocol.Bundle, unit int, amount protocol.Credits, by protocol.AgentID) (*protocol.BundleUnit, error) {
 	i := slices.IndexFunc(b.Units, func(u protocol.BundleUnit) bool { return u.Unit == unit && u.Seller == by })
 	if i < 0 {
-		return nil, refuse(protocol.CodeForbidden, "unit %d is not sold by %s", unit, by)
+		return nil, refuse(protocol.CodeForbidden, "unit %d is not sold by %s", unit+1, by)
 	}
 	if u := &b.Units[i]; amount < 0 || amount > u.Cost {
-		return nil, refuse(protocol.CodeMismatch, "refund of %s: want 0..%s, the cost of unit %d", amount, u.Cost, unit)
+		return nil, refuse(protocol.CodeMismatch, "refund of %s: want 0..%s, the cost of unit %d", amount, u.Cost, unit+1)
 	}
 	return &b.Units[i], nil
 }

@@ -206,5 +206,5 @@ func sold(b *protocol.Bundle, unit int) (*protocol.BundleUnit, error) {
 			return &b.Units[i], nil
 		}
 	}
-	return nil, refuse(protocol.CodeMismatch, "the bundle has no unit %d", unit)
+	return nil, refuse(protocol.CodeMismatch, "the bundle has no unit %d", unit+1)
 }
