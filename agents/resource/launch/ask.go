@@ -66,7 +66,7 @@ func (s *Site) unit(now time.Time, user protocol.AgentID, contract protocol.Cont
 	u, ok := s.sold.Unit(contract, unit)
 	switch {
 	case !ok:
-		return u, no(protocol.CodeUnknown, fmt.Sprintf("no unit %d of contract %.8s here", unit, contract))
+		return u, no(protocol.CodeUnknown, fmt.Sprintf("no unit %d of contract %.8s here", unit+1, contract))
 	case u.User != user:
 		return u, no(protocol.CodeForbidden, "the contract was signed by another")
 	case u.State == reserve.ClaimCountersigned:
