@@ -14,6 +14,9 @@ const (
 	ProtocolPresence = protocolPresence
 )
 
+// SilenceWords says of a time that ran out what it was for.
+func SilenceWords(err error) error { return silence(err) }
+
 type Window struct{ w window }
 
 func (w *Window) Admit(n uint64) bool { return w.w.admit(n) }

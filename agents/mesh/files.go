@@ -3,6 +3,7 @@ package mesh
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,7 +50,7 @@ func (s *Stream) Close() error { return s.s.Reset() }
 func (m *Mesh) OpenFiles(ctx context.Context, to protocol.AgentID) (*Stream, error) {
 	known := m.book.agent(to)
 	if known == nil {
-		return nil, ErrUnknownAgent
+		return nil, fmt.Errorf("files of %s: %w", to.Name(), ErrUnknownAgent)
 	}
 	s, w, err := m.dial(ctx, known.peer, protocolFiles, DialTimeout)
 	if err != nil {
@@ -66,9 +67,18 @@ func (m *Mesh) OpenFiles(ctx context.Context, to protocol.AgentID) (*Stream, err
 	}
 	if err != nil {
 		_ = s.Reset()
-		return nil, fmt.Errorf("files of %s: %w", to.Name(), err)
+		return nil, fmt.Errorf("files of %s: %w", to.Name(), silence(err))
 	}
 	return &Stream{agent: to, s: s, r: r}, nil
+}
+
+// silence says of a time that ran out what it was for.
+func silence(err error) error {
+	var late interface{ Timeout() bool }
+	if errors.As(err, &late) && late.Timeout() {
+		return fmt.Errorf("it does not answer within %s", HelloTimeout)
+	}
+	return err
 }
 
 // serveFiles hands an exchange that another agent opened to Config.Files.

@@ -62,7 +62,13 @@ func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
 	out := r.stopLost(now, c.ID, c.Unit)
 	for i := range going.Purchase.Units {
 		u := &going.Purchase.Units[i]
-		if (c.Unit >= 0 && c.Unit != u.Unit) || u.State != StateSettled || len(r.cancels) >= maxCancels {
+		if c.Unit >= 0 && c.Unit != u.Unit {
+			continue
+		}
+		if asked := r.cancels[cancelKey{c.ID, u.Unit}]; asked != nil {
+			out.Send = append(out.Send, asked.afresh(now)) // its owner waits for it again
+		}
+		if u.State != StateSettled || len(r.cancels) >= maxCancels {
 			continue
 		}
 		u.State = StateCancelling
@@ -73,6 +79,30 @@ func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
 	}
 	out.Save = append(out.Save, saveRow(*going))
 	return out.Join(r.wakeCancels(now)).Join(r.tellCancel(*going))
+}
+
+// afresh asks at once, and from the start: the owner is told again if no answer comes.
+func (c *cancellation) afresh(now time.Time) protocol.Message {
+	c.tries, c.retryAt = 0, now.Add(protocol.RetryFirst)
+	return c.request
+}
+
+// patience is until when an answer is awaited before the owner is told that none comes;
+// zero: that was told.
+func (c *cancellation) patience() time.Time {
+	if c.tries >= maxCancelTries {
+		return time.Time{}
+	}
+	until := c.retryAt
+	for tries := c.tries + 1; tries < maxCancelTries; tries++ {
+		until = until.Add(retryAfter(tries))
+	}
+	return until
+}
+
+// retryAfter is the pause after so many tries.
+func retryAfter(tries int) time.Duration {
+	return min(protocol.RetryMost, protocol.RetryFirst<<min(tries, maxCancelTries))
 }
 
 // cancelling is the row that the cancellations of a purchase share.
@@ -88,10 +118,27 @@ func (r *Role) cancelling(id string) *Row {
 // tellCancel tells how a purchase stands; it is done when no unit of it is being
 // cancelled any more.
 func (r *Role) tellCancel(row Row) protocol.Output {
-	if r.cancelling(row.Purchase.ID) != nil {
-		return tellRow(row, "cancelling")
+	until, going := r.cancelsUntil(row.Purchase.ID)
+	if !going {
+		return tellRow(row, "done")
 	}
-	return tellRow(row, "done")
+	row.Purchase.Until = until
+	return tellRow(row, "cancelling")
+}
+
+// cancelsUntil is until when the sellers of a purchase have to answer before its owner
+// is told that one does not, and whether any is asked.
+func (r *Role) cancelsUntil(id string) (until time.Time, going bool) {
+	for key, c := range r.cancels { // in any order: the latest counts
+		if key.purchase != id {
+			continue
+		}
+		going = true
+		if at := c.patience(); at.After(until) {
+			until = at
+		}
+	}
+	return until, going
 }
 
 // stop gives up a purchase: bidding ends, votes are cancelled; for a signed
@@ -234,7 +281,7 @@ func (r *Role) wakeCancels(now time.Time) protocol.Output {
 
 func (r *Role) cancelAgain(now time.Time, c *cancellation) protocol.Output {
 	c.tries++
-	c.retryAt = now.Add(min(protocol.RetryMost, protocol.RetryFirst<<min(c.tries, maxCancelTries)))
+	c.retryAt = now.Add(retryAfter(c.tries))
 	out := protocol.Output{Send: []protocol.Message{c.request}, WakeAt: c.retryAt}
 	if c.tries == maxCancelTries { // the owner need not wait for it
 		c.row.Purchase.Why = "the seller does not answer the cancellation yet; it is asked until the slot is over"
@@ -277,7 +324,7 @@ func tellRow(row Row, event string) protocol.Output {
 	p := purchase{view: row.Purchase}
 	out := p.tell(event)
 	progress := out.Send[0].Body.(message.Progress)
-	progress.Done = event == "done"
+	progress.Done, progress.Purchase.Until = event == "done", row.Purchase.Until
 	out.Send[0].Body = progress
 	return out
 }

@@ -148,3 +148,43 @@ func TestACancellationThatIsTooLate(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 }
+
+// A seller that is gone: the owner is told until when an answer is awaited, then that
+// none has come; asking again waits again, and asks at once.
+func TestACancellationSaysUntilWhenItIsAwaited(t *testing.T) {
+	m, _ := open(t, 1, nil)
+	settle(t, m, 1, message.Options{})
+	gone, asked := true, 0
+	m.Fate = func(p markettest.Packet) markettest.Fate {
+		if _, ok := p.Message.Body.(message.UnitCancellation); ok {
+			asked++
+			return markettest.Fate{Drop: gone}
+		}
+		return markettest.Fate{}
+	}
+	for again := range 3 {
+		asked = 0
+		give(t, m, 0)
+		until := last(m).Purchase.Until
+		if last(m).Done || until.Sub(m.Now()) < time.Minute || until.Sub(m.Now()) > 3*time.Minute {
+			t.Fatalf("asked %d times before: done %v, %s ahead", again, last(m).Done, until.Sub(m.Now()))
+		}
+		m.Run(until.Sub(m.Now()) - time.Second)
+		if last(m).Done || asked < 2 {
+			t.Fatalf("asked %d times before: a second before it is done %v, and was asked %d times", again, last(m).Done, asked)
+		}
+		m.Run(2 * time.Second)
+		if p := last(m); !p.Done || !p.Purchase.Until.IsZero() || p.Purchase.Units[0].State != user.StateCancelling {
+			t.Fatalf("asked %d times before: %+v", again, p)
+		}
+	}
+	gone = false
+	give(t, m, 0)
+	m.Run(3 * time.Second)
+	if p := last(m); !p.Done || p.Purchase.Units[0].State != user.StateCancelled {
+		t.Fatalf("asked again it is not done soon: %+v", p)
+	}
+	if m.Purchases()["p"].Until != (time.Time{}) {
+		t.Error("it is stored")
+	}
+}

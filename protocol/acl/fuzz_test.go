@@ -28,6 +28,9 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v: %s\nfrom:\n%s", err, cmp.Diff(m, got), out)
 		}
 		checkJSON(t, m)
+		if list, err := readAll("; out\n" + string(b) + "\n; in\n" + string(out)); err != nil || !cmp.Equal(list, []acl.Message{m, m}) {
+			t.Fatalf("twice: %v: %s", err, cmp.Diff(list, []acl.Message{m, m}))
+		}
 	})
 }
 

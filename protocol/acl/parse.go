@@ -23,6 +23,9 @@ func ParseIn(b []byte, local *time.Location) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
+	if p.space(); p.pos < len(p.src) {
+		return Message{}, p.fail(p.pos, "found %s after the end of the message", p.found())
+	}
 	return m, nil
 }
 
@@ -49,9 +52,6 @@ func (p *parser) message(local *time.Location) (m Message, err error) {
 		}
 	}
 	p.pos++
-	if p.space(); p.pos < len(p.src) {
-		return m, p.fail(p.pos, "found %s after the end of the message", p.found())
-	}
 	if err := m.unwrap(); err != nil {
 		return m, p.fail(contentAt, "%v", err)
 	}

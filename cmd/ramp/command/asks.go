@@ -68,10 +68,10 @@ func (a *asks) ask(ctx context.Context, r *agents.Runner, m protocol.Message) (p
 	select {
 	case got := <-answer:
 		if got.Sender == protocol.LocalMesh {
-			return got, fail(exitUnreachable, "", "%s cannot be reached", m.Receivers[0].Name())
+			return got, fail(exitUnreachable, "is it running? 'ramp doctor' looks closer; the same command asks again", "%s cannot be reached", m.Receivers[0].Name())
 		}
 		return got, nil
 	case <-ctx.Done():
-		return protocol.Message{}, fail(exitUnreachable, "", "%s does not answer", m.Receivers[0].Name())
+		return protocol.Message{}, fail(exitUnreachable, "is it running? 'ramp doctor' looks closer; the same command asks again", "%s does not answer", m.Receivers[0].Name())
 	}
 }

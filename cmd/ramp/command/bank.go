@@ -35,7 +35,7 @@ func askBank(c *cobra.Command, path string, body, v any) error {
 	if err != nil {
 		return err
 	}
-	agent, done, err := openBank(c.Context(), dir, stderr(c))
+	agent, done, err := openBank(c, dir)
 	if err != nil {
 		return err
 	}

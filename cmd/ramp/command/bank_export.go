@@ -26,7 +26,7 @@ every entry, one JSON value per line.`,
 			if err != nil {
 				return err
 			}
-			agent, done, err := openBank(c.Context(), dir, stderr(c))
+			agent, done, err := openBank(c, dir)
 			if err != nil {
 				return err
 			}

@@ -59,8 +59,8 @@ jobs cost: user-then-group (the default), user or group.`,
 		},
 	}
 	c.Flags().StringVar(&shared, "shared", "0", "per cent of each job's price that the group's account earns")
-	c.Flags().StringArrayVar(&members, "member", nil, "USER=SHARE[:PAYS], share in per cent; may be given many times")
-	c.Flags().StringArrayVar(&clusters, "cluster", nil, "account of a seller that earns for the group; likewise")
+	c.Flags().StringArrayVar(&members, "member", nil, "a user, its share in per cent, and :PAYS if not user-then-group; may be given many times")
+	c.Flags().StringArrayVar(&clusters, "cluster", nil, "account of a seller that earns for the group; may be given many times")
 	return c
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"ramp/agents"
 	"ramp/agents/bank"
 	"ramp/bank/ledger"
@@ -207,14 +209,15 @@ func cutStatement(s *message.Statement, entries map[uint64]int, limit int) {
 
 // openBank reaches the bank of a directory: its daemon, or one in this process
 // that only its operator can reach.
-func openBank(ctx context.Context, dir string, logTo io.Writer) (*caller, func(), error) {
+func openBank(c *cobra.Command, dir string) (*caller, func(), error) {
 	if err := meant(filepath.Join(dir, configName), "bank"); err != nil {
 		return nil, nil, err
 	}
-	if d, ok := dialDaemon(dir); ok {
+	if d, ok := awaitDaemon(c, dir); ok {
 		return d, func() {}, nil
 	}
-	b, err := newBankNode(ctx, filepath.Join(dir, configName), "", commandLog(logTo), false)
+	ctx := c.Context()
+	b, err := newBankNode(ctx, filepath.Join(dir, configName), "", commandLog(stderr(c)), false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -137,7 +137,7 @@ func orderMoney(c *cobra.Command, path string, body any, since func(after uint64
 	if err != nil {
 		return err
 	}
-	agent, done, err := openBank(c.Context(), dir, stderr(c))
+	agent, done, err := openBank(c, dir)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ earned and spent most. --csv writes the periods, --plot FILE also FILE.svg and F
 	}
 	c.Flags().StringVar(&from, "from", "", "first time, RFC 3339; where the first period begins")
 	c.Flags().StringVar(&to, "to", "", "time to end before, RFC 3339")
-	c.Flags().DurationVar(&step, "step", 24*time.Hour, "length of a period")
+	durationVar(c.Flags(), &step, "step", 24*time.Hour, "length of a period")
 	c.Flags().IntVar(&top, "top", 10, "accounts of each currency, 0..1000")
 	c.Flags().BoolVar(&asCSV, "csv", false, "write the periods as CSV")
 	c.Flags().StringVar(&figure, "plot", "", "draw turnover and prices in FILE.svg and FILE.png")

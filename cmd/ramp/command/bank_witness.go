@@ -69,8 +69,8 @@ contradict each other are kept beside the file of --heads, as the bank signed th
 	c.Flags().StringVar(&dir, "user", "", "directory of the user agent that asks BANK")
 	c.Flags().StringVar(&heads, "heads", "", "file of the heads that were seen (default: heads.json in the agent's directory)")
 	c.Flags().StringVar(&list, "crl", "", "a revocation list instead of the agent's own")
-	c.Flags().DurationVar(&every, "every", time.Second, "pause between questions")
-	c.Flags().DurationVar(&stale, "stale", 2*time.Minute, "longest silence, and age of a head, without an alarm")
+	durationVar(c.Flags(), &every, "every", time.Second, "pause between questions")
+	durationVar(c.Flags(), &stale, "stale", 2*time.Minute, "longest silence, and age of a head, without an alarm")
 	c.Flags().IntVar(&count, "count", 0, "end after so many heads that held; 0: never")
 	return c
 }
@@ -93,7 +93,7 @@ func (w *witness) open(c *cobra.Command, args []string, dir, heads, list string)
 		if dir, err = dirOf(c, "bank"); err != nil {
 			return nil, err
 		}
-		agent, done, err = openBank(c.Context(), dir, stderr(c))
+		agent, done, err = openBank(c, dir)
 	}
 	if err != nil {
 		return nil, err

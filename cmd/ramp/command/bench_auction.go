@@ -81,7 +81,7 @@ three bbolt transactions one after the other.`,
 	f.IntVar(&b.sellers, "sellers", 20, "sellers")
 	f.StringVar(&rounds, "rounds", "3,5", "rounds of bidding, several with commas between")
 	f.StringVar(&buyers, "buyers", "1,4,16", "buyers at once, several with commas between")
-	f.DurationVar(&b.time, "time", 5*time.Second, "time of each measurement")
+	durationVar(f, &b.time, "time", 5*time.Second, "time of each measurement")
 	f.StringVar(&dir, "dir", "", "keep all state in this directory (default: a temporary one)")
 	return c
 }

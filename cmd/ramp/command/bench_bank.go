@@ -85,7 +85,7 @@ writes to the cluster is removed at the end.`,
 	f.StringVar(&clients, "clients", "1,64,256", "clients at once, several with commas between")
 	f.IntVar(&b.accounts, "accounts", 10_000, "accounts of the bank")
 	f.IntVar(&b.entries, "entries", 1_000_000, "entries that the ledger has before")
-	f.DurationVar(&b.time, "time", 10*time.Second, "time of each measurement")
+	durationVar(f, &b.time, "time", 10*time.Second, "time of each measurement")
 	f.StringVar(&b.dir, "dir", ".", "directory on the disk to measure; a memory file system is refused")
 	f.StringVar(&store, "store", "", "measure a ledger in this etcd cluster as well: etcd:HOST,HOST")
 	return c

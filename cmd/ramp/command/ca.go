@@ -70,7 +70,7 @@ func newCAInit() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&name, "name", "ramp-ca", "common name of the authority")
-	c.Flags().DurationVar(&lifetime, "lifetime", caLifetime, "how long it is valid")
+	durationVar(c.Flags(), &lifetime, "lifetime", caLifetime, "how long it is valid")
 	return c
 }
 
@@ -183,12 +183,16 @@ only agent.pem and ca.pem are written.`,
 			if err != nil {
 				return err
 			}
-			return said(c, map[string]any{"agent": id, "dir": out}, "issued %s in %s", id, out)
+			until, err := goodUntil(c, cert, lifetime)
+			if err != nil {
+				return err
+			}
+			return said(c, map[string]any{"agent": id, "dir": out, "not_after": until}, "issued %s in %s", id, out)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write to")
 	c.Flags().StringVar(&request, "request", "", "PKCS#10 request to certify ('-': standard input)")
-	c.Flags().DurationVar(&lifetime, "lifetime", leafLifetime, "how long the certificate is valid")
+	durationVar(c.Flags(), &lifetime, "lifetime", leafLifetime, "how long the certificate is valid")
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
 }

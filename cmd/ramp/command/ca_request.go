@@ -73,12 +73,34 @@ for is ignored.`,
 			if err := writeNew(file, cert, 0o644); err != nil {
 				return err
 			}
-			return said(c, map[string]any{"agent": id, "certificate": file}, "certified %s in %s: give it to its owner, as agent.pem", id, file)
+			until, err := goodUntil(c, cert, lifetime)
+			if err != nil {
+				return err
+			}
+			return said(c, map[string]any{"agent": id, "certificate": file, "not_after": until}, "certified %s in %s: give it to its owner, as agent.pem", id, file)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "file to write (default: REQUEST, with .pem at its end)")
-	c.Flags().DurationVar(&lifetime, "lifetime", leafLifetime, "how long the certificate is valid")
+	durationVar(c.Flags(), &lifetime, "lifetime", leafLifetime, "how long the certificate is valid")
 	return c
+}
+
+// cutShort is by how much a certificate may end sooner than was asked for before that
+// is told: it takes a while to make one, and its times are whole seconds.
+const cutShort = time.Minute
+
+// goodUntil is when a certificate ends. No certificate outlasts its authority's: of one
+// that is cut short by that, standard error says so.
+func goodUntil(c *cobra.Command, certPEM []byte, asked time.Duration) (time.Time, error) {
+	cert, err := parseCertificate(certPEM)
+	if err != nil {
+		return time.Time{}, err
+	}
+	until := cert.NotAfter.UTC()
+	if wanted := time.Now().Add(asked); wanted.Sub(until) > cutShort {
+		fmt.Fprintf(stderr(c), "note: the certificate ends with its authority's, at %s, not %s from now\n", until.Format(time.RFC3339), shortTime(asked))
+	}
+	return until, nil
 }
 
 // checkLifetime refuses a certificate that would never be valid.

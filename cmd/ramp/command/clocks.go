@@ -68,7 +68,9 @@ func askClocksOf(ctx context.Context, agent *caller) (clocksSaid, error) {
 // warnClock tells whoever did not buy if that may be for this machine's clock. An
 // agent that cannot tell is asked next time.
 func warnClock(c *cobra.Command, agent *caller) {
-	if s, err := askClocksOf(c.Context(), agent); err == nil && s.wrongHere() {
+	ctx, cancel := context.WithTimeout(c.Context(), warnTime)
+	defer cancel()
+	if s, err := askClocksOf(ctx, agent); err == nil && s.wrongHere() {
 		fmt.Fprintf(stderr(c), "warning: %s: %s%s\n", s.words(), clockHelp, protocol.ClockSkew)
 	}
 }

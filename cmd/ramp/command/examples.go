@@ -117,7 +117,7 @@ func papersExamples() map[string]string {
 		"ca show":        "ramp ca show ann/agent.pem",
 		"rfql validate":  "ramp rfql validate job.xml",
 		"rfql show":      "ramp rfql show job.xml",
-		"acl parse":      "ramp acl parse message.acl\nramp acl parse message.acl > message.json",
+		"acl parse":      "ramp acl parse message.acl\nramp user trace p23e5 | ramp acl parse",
 		"acl format":     "ramp acl format message.json",
 		"swf info":       "ramp swf info log.swf.gz",
 		"swf slice":      "ramp swf slice log.swf.gz --from 0 --length 24h --out day.swf.gz",

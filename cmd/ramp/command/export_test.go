@@ -38,6 +38,39 @@ func ProgressOf(w io.Writer, states ...message.Purchase) {
 	}
 }
 
+// Awaiting is what is said of a wait for something until an instant, where there is no
+// terminal, that lasts for longer than a while, or not.
+func Awaiting(w io.Writer, what string, until time.Time, long bool) {
+	while := make(chan time.Time)
+	stop := awaitingAfter(newProgress(w), while, what, until)
+	if long {
+		while <- time.Time{}
+	}
+	stop()
+}
+
+// Within is a question that nobody answers, to which the agent gives up.
+func Within(most time.Duration) error {
+	_, err := within(most, func(ctx context.Context, _ struct{}) (struct{}, error) {
+		<-ctx.Done()
+		return struct{}{}, ctx.Err()
+	})(context.Background(), struct{}{})
+	return err
+}
+
+// CancelledCode is how 'user cancel' of a unit (from 1; 0: all) ends.
+func CancelledCode(p message.Purchase, unit int) int {
+	c := newRoot()
+	c.SetOut(io.Discard)
+	return report(io.Discard, printCancelled(c, p, unit))
+}
+
+// Unanswered is what 'user kill' or another word on a run says of sites that have not
+// done it.
+func Unanswered(verb message.LaunchVerb, units ...message.RunUnit) string {
+	return silentSites(verb, message.Run{Units: units}, time.Time{})
+}
+
 // Distance is how many letters make one word of another.
 func Distance(a, b string) int { return distance(a, b) }
 

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -42,8 +44,12 @@ func shownFlag(f *pflag.Flag) *pflag.Flag {
 	return &g
 }
 
-// shortDuration drops what is zero: 24h0m0s is 24h.
+// shortDuration says a time in days, if it is some, or drops what is zero: 24h0m0s is
+// 24h.
 func shortDuration(d string) string {
+	if n, err := time.ParseDuration(d); err == nil && n > 24*time.Hour && n%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%dd", n/(24*time.Hour))
+	}
 	for _, zero := range []string{"0s", "0m"} {
 		if short := strings.TrimSuffix(d, zero); short == "" || strings.HasSuffix(short, "m") || strings.HasSuffix(short, "h") {
 			d = short

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ramp/cmd/ramp/command"
 )
@@ -35,6 +36,54 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	})
 	if n < 70 {
 		t.Errorf("%d commands: the tree is not walked rightly", n)
+	}
+}
+
+// What a command does is said in more than its line of a list, with what its exit codes
+// mean; that of a shell's completion is the library's.
+func TestEveryCommandOfAPersonSaysMoreThanItsLine(t *testing.T) {
+	t.Parallel()
+	short := 0
+	everyCommand(command.Root(), func(c *cobra.Command) {
+		if !c.HasAvailableSubCommands() && c.Long == "" {
+			short++
+			if strings.HasPrefix(c.CommandPath(), "ramp user ") || strings.HasPrefix(c.CommandPath(), "ramp resource ") {
+				t.Errorf("%s says no more than %q", c.CommandPath(), c.Short)
+			}
+		}
+		for line := range strings.Lines(c.Long) {
+			if !strings.Contains(c.CommandPath(), " completion") && len([]rune(strings.TrimRight(line, "\n"))) > 96 {
+				t.Errorf("%s: a line of its text is %d letters long: %s", c.CommandPath(), len(line), line)
+			}
+		}
+	})
+	if short > 12 {
+		t.Errorf("%d commands say no more than their line", short)
+	}
+}
+
+// Lengths of time are taken in days everywhere, as requests have them.
+func TestEveryFlagOfATimeTakesDays(t *testing.T) {
+	t.Parallel()
+	n := 0
+	everyCommand(command.Root(), func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "duration" {
+				return
+			}
+			n++
+			if err := f.Value.Set("1d12h"); err != nil || f.Value.String() != "36h0m0s" {
+				t.Errorf("%s --%s 1d12h: %s, %v", c.CommandPath(), f.Name, f.Value, err)
+			}
+			for _, bad := range []string{"soon", "1", "d", ""} {
+				if err := f.Value.Set(bad); err == nil {
+					t.Errorf("%s --%s takes %q", c.CommandPath(), f.Name, bad)
+				}
+			}
+		})
+	})
+	if n < 15 {
+		t.Errorf("%d flags: they are not found rightly", n)
 	}
 }
 

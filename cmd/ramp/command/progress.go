@@ -3,12 +3,14 @@ package command
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/user"
 	"ramp/protocol/message"
 )
 
@@ -46,15 +48,23 @@ func (p *progress) purchase(v message.Purchase) {
 		r := v.Rounds[p.rounds]
 		fmt.Fprintf(p.w, "%s: round %d: best %s, %s, %s\n", nameOf(v), r.Round, bestLine(r.Best), plural(r.Offers, "offer"), plural(r.Refusals, "refusal")+surelyBy(r.Starts))
 	}
-	if v.State != p.state {
-		p.state = v.State
-		fmt.Fprintf(p.w, "%s: %s (%s found)%s%s\n", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until), surelyBy(chosen(v)))
+	if state := standsAs(v); state != p.state {
+		p.state = state
+		fmt.Fprintf(p.w, "%s: %s (%s found)%s%s\n", nameOf(v), state, plural(v.Found, "resource"), untilWords(v.Until), surelyBy(chosen(v)))
 	}
 	if v.Waits != p.waits {
 		if p.waits = v.Waits; v.Waits != "" {
 			fmt.Fprintf(p.w, "%s: %s\n", nameOf(v), waitsWords(v))
 		}
 	}
+}
+
+// standsAs is the state of a purchase; of one whose units are being taken back, that.
+func standsAs(v message.Purchase) string {
+	if v.Settled && slices.ContainsFunc(v.Units, func(u message.PurchasedUnit) bool { return u.State == user.StateCancelling }) {
+		return user.StateCancelling
+	}
+	return v.State
 }
 
 // waitsWords says what a purchase waits for whose bank does not decide.
@@ -81,8 +91,8 @@ func untilWords(t time.Time) string {
 // many as there is room for.
 func (p *progress) screen(v message.Purchase) []string {
 	width, rows := terminalSize(p.w)
-	head := fmt.Sprintf("%s: %s, %s found%s%s", nameOf(v), v.State, plural(v.Found, "resource"), untilWords(v.Until), surelyBy(standing(v)))
-	lines := []string{strings.Replace(cut(head, width-1), v.State, stateWords(p.w, v.State), 1)}
+	head := fmt.Sprintf("%s: %s, %s found%s%s", nameOf(v), standsAs(v), plural(v.Found, "resource"), untilWords(v.Until), surelyBy(standing(v)))
+	lines := []string{strings.Replace(cut(head, width-1), standsAs(v), stateWords(p.w, standsAs(v)), 1)}
 	if v.Waits != "" {
 		lines = append(lines, cut(waitsWords(v), width-1))
 	}
@@ -131,6 +141,9 @@ func (p *progress) note(s string) {
 	}
 	fmt.Fprintln(p.w, s)
 }
+
+// say shows a sentence that stays.
+func (p *progress) say(s string) { fmt.Fprintln(p.w, s) }
 
 // wrapped parts a sentence between words into lines of at most so many letters.
 func wrapped(s string, most int) []string {

@@ -51,13 +51,7 @@ func refusalNote(r message.Refusal) string {
 
 // reachUser reaches the user agent of a directory, or starts it in this process.
 func reachUser(c *cobra.Command, dir string) (*caller, func(), error) {
-	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
-		return nil, nil, err
-	}
-	if d, ok := dialDaemon(dir); ok {
-		return d, func() {}, nil
-	}
-	return startUser(c.Context(), dir, stderr(c))
+	return reachUserBy(c, dir, startUser)
 }
 
 // fetchProof asks the bank of a receipt for its proof and verifies it; the head
@@ -86,11 +80,10 @@ func fetchProof(c *cobra.Command, agent *caller, f signedFiles) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), joinTime)
-	defer cancel()
+	defer awaiting(c, "asking "+r.Bank.Name()+" for the proof", answerTime)()
 	var a proofAnswer
 	q := proofCall{Bank: r.Bank, Contract: r.Contract, From: heads.seenSize(r.Bank)}
-	if err := agent.call(ctx, "POST", "/v1/proof", q, &a); err != nil {
+	if err := agent.call(c.Context(), "POST", "/v1/proof", q, &a); err != nil {
 		return nil, err
 	}
 	d, _, err := heads.takeProof(a.Proof, r.Bank, trust, true)

@@ -35,7 +35,7 @@ var requestWords = map[compose.Word][2]string{
 	compose.Nodes:       {"NxC", "whole nodes and the cores of each, such as 4x16 (in place of --cores)"},
 	compose.Wall:        {"D", "how long it runs: 2h, 90m, 1d12h or 02:30:00"},
 	compose.Within:      {"D", "it has ended by then, counted from now: 12h"},
-	compose.By:          {"TIME", "it has ended by then: 2026-11-22T18:00 (UTC), or 18:00 (the next)"},
+	compose.By:          {"TIME", "it has ended by then: 2026-11-22T18:00 (UTC), or 18:00 (the next, UTC)"},
 	compose.NotBefore:   {"TIME", "it starts no sooner: a time as for --by, or +3h from now"},
 	compose.MaxPrice:    {"C", "most credits per core-hour"},
 	compose.RAM:         {"SIZE", "memory per core, at least: 2G"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"ramp/agents/queue"
@@ -14,6 +15,7 @@ import (
 	"ramp/agents/resource"
 	"ramp/agents/resource/forecast"
 	"ramp/agents/resource/pricing"
+	"ramp/agents/workload"
 	"ramp/protocol"
 	"ramp/protocol/identity"
 	"ramp/protocol/reserve"
@@ -172,6 +174,8 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	if err != nil {
 		return driver{}, fail(exitUsage, logHint(err), "%w", err)
 	}
+	// Where the log's seconds lie in time is told by the configuration, not by the log.
+	notes = slices.DeleteFunc(notes, func(n workload.Note) bool { return n.Kind == workload.NoUnixStart })
 	if len(notes) > 0 {
 		log.Warn("odd workload log", "file", c.path(s.Log), "odd", swf.Told(notes))
 	}

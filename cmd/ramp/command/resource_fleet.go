@@ -93,7 +93,7 @@ func askFleet[A any](c *cobra.Command, call string, body any, print func(w io.Wr
 
 // askResourceAt makes one call to the resource agent of a configuration.
 func askResourceAt(c *cobra.Command, path, call string, body, v any) error {
-	agent, done, err := openResource(c.Context(), path, filepath.Dir(path), stderr(c))
+	agent, done, err := openResource(c, path, filepath.Dir(path))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"ramp/agents"
 	"ramp/agents/resource"
 	"ramp/agents/stage"
@@ -183,18 +185,18 @@ func (r *resourceNode) reservations(ctx context.Context, q lastCall) ([]message.
 
 // openResource reaches a resource agent: its daemon, or one in this process that
 // trades with nobody.
-func openResource(ctx context.Context, path, dir string, logTo io.Writer) (*caller, func(), error) {
+func openResource(c *cobra.Command, path, dir string) (*caller, func(), error) {
 	if err := meant(path, "resource"); err != nil {
 		return nil, nil, err
 	}
-	if d, ok := dialDaemon(dir); ok {
+	if d, ok := awaitDaemon(c, dir); ok {
 		return d, func() {}, nil
 	}
-	r, err := newResourceNode(path, commandLog(logTo), false, false)
+	r, err := newResourceNode(path, commandLog(stderr(c)), false, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	r.run(context.WithoutCancel(ctx))
+	r.run(context.WithoutCancel(c.Context()))
 	mux := http.NewServeMux()
 	r.routes(mux)
 	return localCaller(mux), func() {

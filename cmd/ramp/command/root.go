@@ -50,6 +50,7 @@ nothing, and a bank settles it on a contract that both sides signed.`,
 	watchLists(root)
 	completions(root)
 	giveExamples(root, examples())
+	giveAbouts(root, abouts())
 	usageErrors(root)
 	return root
 }
@@ -69,6 +70,17 @@ func giveExamples(c *cobra.Command, all map[string]string) {
 	}
 	for _, sub := range c.Commands() {
 		giveExamples(sub, all)
+	}
+}
+
+// giveAbouts writes what is said of commands that do not say it themselves.
+func giveAbouts(c *cobra.Command, all map[string]string) {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	if c.Long == "" {
+		c.Long = all[path]
+	}
+	for _, sub := range c.Commands() {
+		giveAbouts(sub, all)
 	}
 }
 

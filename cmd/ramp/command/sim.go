@@ -55,7 +55,7 @@ func (f *simFlags) add(c *cobra.Command, seed bool) {
 	c.Flags().IntVar(&f.users, "users", d.Users, "users who buy")
 	c.Flags().Float64Var(&f.days, "days", 1, "simulated days with faults; some quiet hours follow")
 	c.Flags().Float64Var(&f.rate, "rate", d.Rate, "auctions an hour and user")
-	c.Flags().DurationVar(&f.heartbeat, "heartbeat", d.Heartbeat, "between presences of an agent")
+	durationVar(c.Flags(), &f.heartbeat, "heartbeat", d.Heartbeat, "between presences of an agent")
 	c.Flags().IntVar(&f.units, "units", d.Units, "most units of an order")
 	c.Flags().IntVar(&f.launches, "launches", d.Launches, "orders of a thousand that run a program in what they buy")
 	c.Flags().BoolVar(&f.sharpen, "sharpen", false, "sites sell over local jobs that they expect to end early")

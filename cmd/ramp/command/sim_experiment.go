@@ -47,7 +47,7 @@ done. Shapes that do not hold are told and change nothing else.`,
 	c.Flags().IntVar(&f.repeat, "repeat", 0, "repetitions; 0: as published")
 	c.Flags().StringVar(&f.out, "out", "experiments", "directory for what is written")
 	c.Flags().IntVar(&f.jobs, "jobs", defaultJobs(), "runs side by side")
-	c.Flags().StringArrayVar(&f.set, "set", nil, "key=value of a setting; 'list' lists them; may be given again")
+	c.Flags().StringArrayVar(&f.set, "set", nil, "a setting; 'list' lists them; may be given again")
 	return c
 }
 

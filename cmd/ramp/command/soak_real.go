@@ -50,7 +50,7 @@ loop devices and mkfs.ext4. The seed decides what is done, not what comes of it.
 	c.Flags().Float64Var(&s.minutes, "minutes", 15, "how long there are faults")
 	c.Flags().IntVar(&s.resources, "resources", 10, "resource agents")
 	c.Flags().IntVar(&s.users, "users", 5, "user agents")
-	c.Flags().DurationVar(&s.every, "every", 2*time.Second, "mean time between faults")
+	durationVar(c.Flags(), &s.every, "every", 2*time.Second, "mean time between faults")
 	c.Flags().Uint64Var(&s.seed, "seed", 1, "seed of the faults and the requests")
 	c.Flags().StringVar(&s.dir, "dir", "", "keep all state in this empty directory (default: a temporary one, kept if something is wrong)")
 	c.Flags().StringVar(&s.compare, "compare", "", "run nothing; compare the books of an earlier run in this directory")

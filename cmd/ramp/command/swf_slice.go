@@ -26,7 +26,7 @@ func newSWFSlice() *cobra.Command {
 	f := c.Flags()
 	f.Int64Var(&o.From, "from", 0, "first second of the log to keep, by submit time")
 	f.Int64Var(&o.To, "to", 0, "second at which to stop; 0: the end of the log")
-	f.DurationVar(&o.length, "length", 0, "how much to keep, instead of --to: 168h")
+	durationVar(f, &o.length, "length", 0, "how much to keep, instead of --to: 168h")
 	f.Float64Var(&o.busy, "busy", 0, "begin with the first week whose mean load is at least this share, instead of --from")
 	f.IntVar(&o.Skip, "skip", 0, "jobs to skip")
 	f.IntVar(&o.Jobs, "jobs", 0, "jobs to keep at most; 0: all")

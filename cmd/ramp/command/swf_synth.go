@@ -94,7 +94,7 @@ func newSWFSynth() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Name, "name", "synthetic", "name of the machine, for the header")
 	f.IntVar(&o.Cores, "cores", 1024, "cores of the machine")
-	f.DurationVar(&o.length, "length", 72*time.Hour, "how long jobs arrive")
+	durationVar(f, &o.length, "length", 72*time.Hour, "how long jobs arrive")
 	f.Float64Var(&o.Load, "load", 0.7, "share of the machine that the jobs ask for; 0: as the model says")
 	f.StringVar(&o.model, "model", "all", "jobs to make: all, batch or interactive")
 	f.IntVar(&o.streams, "streams", synthStreams, "independent streams of jobs, 1..8")

@@ -116,7 +116,7 @@ func wantedValue(kind string) string {
 	case "float64":
 		return "a number"
 	case "duration":
-		return "a time such as 90s, 15m or 1h30m"
+		return "a time such as 90s, 1h30m or 7d"
 	case "bool":
 		return "true or false"
 	case "stringToInt":

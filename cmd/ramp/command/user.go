@@ -1,6 +1,8 @@
 package command
 
 import (
+	"context"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -41,32 +43,33 @@ func openUserRecords(c *cobra.Command) (*caller, func(), error) {
 }
 
 // openUser reaches the command's user agent, or starts it in this process.
-func openUser(c *cobra.Command) (*caller, func(), error) {
-	dir, err := dirOf(c, "user")
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
-		return nil, nil, err
-	}
-	if d, ok := dialDaemon(dir); ok {
-		return d, func() {}, nil
-	}
-	return startUser(c.Context(), dir, stderr(c))
-}
+func openUser(c *cobra.Command) (*caller, func(), error) { return openUserBy(c, startUser) }
 
 // openUserServing is openUser for a command that stays: an agent in this process
 // answers other commands meanwhile, as a daemon does.
 func openUserServing(c *cobra.Command) (*caller, func(), error) {
+	return openUserBy(c, startUserServing)
+}
+
+// startsUser starts a user agent in this process.
+type startsUser func(ctx context.Context, dir string, logTo io.Writer) (*caller, func(), error)
+
+func openUserBy(c *cobra.Command, start startsUser) (*caller, func(), error) {
 	dir, err := dirOf(c, "user")
 	if err != nil {
 		return nil, nil, err
 	}
+	return reachUserBy(c, dir, start)
+}
+
+// reachUserBy reaches the user agent of a directory, or starts it.
+func reachUserBy(c *cobra.Command, dir string, start startsUser) (*caller, func(), error) {
 	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
 		return nil, nil, err
 	}
-	if d, ok := dialDaemon(dir); ok {
+	if d, ok := awaitDaemon(c, dir); ok {
 		return d, func() {}, nil
 	}
-	return startUserServing(c.Context(), dir, stderr(c))
+	defer awaiting(c, "looking for the market", joinTime)()
+	return start(c.Context(), dir, stderr(c))
 }

@@ -61,7 +61,7 @@ a purchase of the same request is not decided; and one ID (--id) is bought once,
 	o.registerReplace(c)
 	c.Flags().BoolVar(&o.approve, "approve", false, "ask before buying, also when the request is met")
 	c.Flags().StringVar(&o.id, "id", "", "ID of the purchase; one that was given before is shown, not bought again (default: a random one)")
-	c.Flags().DurationVar(&o.wait, "wait", 0, "try again until it is bought, at most so long")
+	durationVar(c.Flags(), &o.wait, "wait", 0, "try again until it is bought, at most so long")
 	c.Flags().BoolVar(&o.again, "again", false, "buy also while a purchase of the same request is not decided")
 	return c
 }
@@ -96,12 +96,12 @@ func (o *buyFlags) register(c *cobra.Command) {
 func (o *buyFlags) registerHow(c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.rounds, "rounds", protocol.DefaultRounds, "rounds of bidding, 1..100")
-	f.DurationVar(&o.roundLimit, "round-limit", protocol.DefaultRoundLimit, "longest time of a round")
+	durationVar(f, &o.roundLimit, "round-limit", protocol.DefaultRoundLimit, "longest time of a round, 10ms..1h")
 	f.BoolVar(&o.noEarlyClose, "no-early-close", false, "let every round last its limit, as the first RAMP did")
 	f.StringVar(&o.optimize, "optimize", "", "cost, time or cost-time (default: what the document says, else cost)")
 	f.StringVar(&o.maxCost, "max-cost", "", "most credits for the whole purchase")
 	f.StringVar(&o.mode, "mode", "", "when to pay: on-reservation, on-completion or metered (default: what the bank and most sellers offer)")
-	f.DurationVar(&o.maxWait, "max-wait", 0, "latest start, counted from now or from the document's start")
+	durationVar(f, &o.maxWait, "max-wait", 0, "latest start, counted from now or from the document's start")
 }
 
 // registerReplace is for what may lose a unit after it was bought.

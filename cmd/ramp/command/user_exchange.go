@@ -210,7 +210,7 @@ done once, ever.`,
 		},
 	}
 	c.Flags().StringVar(&least, "least", "", "exchange, if it gives at least so much of TO")
-	c.Flags().StringVar(&q.Bank, "bank", "", "the bank (default: the first that exchanges these)")
+	c.Flags().StringVar(&q.Bank, "bank", "", "the bank, by name or agent ID (default: the first that exchanges these)")
 	c.Flags().StringVar(&q.ID, "id", "", "name of the order; one that was given before is done once, ever")
 	return c
 }

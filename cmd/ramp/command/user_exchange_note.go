@@ -132,6 +132,7 @@ func runExchange(c *cobra.Command, q exchangeCall) error {
 	}
 	defer done()
 	ask := func(q exchangeCall) (x exchanged, err error) {
+		defer awaiting(c, "asking the bank", answerTime)()
 		err = agent.call(c.Context(), "POST", "/v1/exchange", q, &x)
 		return x, err
 	}

@@ -136,6 +136,7 @@ func controlled(verb message.LaunchVerb, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer awaiting(c, "asking the sites", controlTime)()
 			var run message.Run
 			if err := agent.call(c.Context(), "POST", "/v1/run/control", runCall{ID: id, Verb: verb}, &run); err != nil {
 				return err
@@ -203,11 +204,16 @@ func newUserLogs() *cobra.Command {
 			if unit == 0 && len(w.run.Units) > 1 {
 				return fail(exitUsage, "--unit N, from 1", "%s has %d units", w.id, len(w.run.Units))
 			}
+			w.tellWaiting(unit)
+			if !follow {
+				w.waits = awaiting(c, "waiting for the site to answer", filesTime)
+				defer func() { w.answered() }()
+			}
 			return w.stopped(w.print(c.Context(), unit, "", follow))
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "stay until it is over")
-	c.Flags().IntVar(&unit, "unit", 0, "of this unit, from 1 (default: the only one)")
+	c.Flags().IntVar(&unit, "unit", 0, "only this unit, from 1 (default: the only one)")
 	return c
 }
 
@@ -230,6 +236,7 @@ func newUserFetch() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer awaiting(c, "waiting for the site's files to begin", filesTime)()
 			var run message.Run
 			if err := agent.call(c.Context(), "POST", "/v1/run/fetch", runCall{ID: id, Unit: unit, Dir: dir}, &run); err != nil {
 				return err
@@ -238,7 +245,7 @@ func newUserFetch() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write to; it is made if it is not there")
-	c.Flags().IntVar(&unit, "unit", 0, "of this unit only, from 1")
+	c.Flags().IntVar(&unit, "unit", 0, "only this unit, from 1 (default: all)")
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
 }

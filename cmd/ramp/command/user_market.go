@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/user"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -38,7 +39,8 @@ func newUserCancel() *cobra.Command {
 	return c
 }
 
-// printCancelled shows the purchase and ends with 4 if a seller refused.
+// printCancelled shows the purchase and ends with 4 if a seller refused, and with 5 if
+// one does not answer.
 func printCancelled(c *cobra.Command, p message.Purchase, unit int) error {
 	if wantsJSON(c) {
 		if err := printJSON(stdout(c), p); err != nil {
@@ -47,12 +49,20 @@ func printCancelled(c *cobra.Command, p message.Purchase, unit int) error {
 	} else {
 		printPurchase(stdout(c), p)
 	}
+	var silence error
 	for _, u := range p.Units {
-		if p.Settled && (unit == 0 || u.Unit == unit-1) && u.State != "cancelled" {
+		if !p.Settled || unit != 0 && u.Unit != unit-1 {
+			continue
+		}
+		switch u.State {
+		case user.StateCancelled:
+		case user.StateCancelling:
+			silence = silent(exitUnreachable)
+		default:
 			return silent(exitRefused)
 		}
 	}
-	return nil
+	return silence
 }
 
 func newUserResources() *cobra.Command {
@@ -60,7 +70,13 @@ func newUserResources() *cobra.Command {
 		Use: "resources", Short: "List the resources that are known now", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var list []resourceLine
-			if err := askUser(c, "/v1/resources", &list); err != nil {
+			agent, done, err := openUser(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			defer awaiting(c, "looking for the market", joinTime)()
+			if err := agent.call(c.Context(), "POST", "/v1/resources", nil, &list); err != nil {
 				return err
 			}
 			if wantsJSON(c) {
@@ -90,7 +106,7 @@ func newUserBalance() *cobra.Command {
 		Use: "balance", Short: "Ask the banks for the agent's own balances", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var list []message.Balance
-			if err := askUser(c, "/v1/balance", &list); err != nil {
+			if err := askUserWith(c, "/v1/balance", nil, &list); err != nil {
 				return err
 			}
 			if wantsJSON(c) {
@@ -132,16 +148,6 @@ func accountWords(id protocol.AgentID, name string) string {
 		return string(id)
 	}
 	return name
-}
-
-// askUser makes one call to the user agent.
-func askUser(c *cobra.Command, path string, v any) error {
-	agent, done, err := openUser(c)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return agent.call(c.Context(), "POST", path, nil, v)
 }
 
 func newUserServe() *cobra.Command {

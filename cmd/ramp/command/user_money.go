@@ -73,7 +73,7 @@ func newUserRunway() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().DurationVar(&over, "over", runwayOver, "the time up to now whose rate counts")
+	durationVar(c.Flags(), &over, "over", runwayOver, "the time up to now whose rate counts")
 	return c
 }
 
@@ -126,5 +126,6 @@ func askUserWith(c *cobra.Command, path string, q, v any) error {
 		return err
 	}
 	defer done()
+	defer awaiting(c, "asking the banks", answerTime)()
 	return agent.call(c.Context(), "POST", path, q, v)
 }

@@ -36,7 +36,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.buy.registerReplace(c)
 	fs := c.Flags()
 	fs.StringVar(&f.app, "app", "", "an application that the site has installed, in place of a command")
-	fs.StringArrayVar(&f.params, "param", nil, "NAME=VALUE for a parameter of the application; may be repeated")
+	fs.StringArrayVar(&f.params, "param", nil, "a parameter of the application; may be repeated")
 	fs.StringArrayVar(&f.in, "in", nil, "file or directory to bring along, PATH or PATH=NAME; may be repeated")
 	fs.StringVar(&f.out, "out", "", "directory to write what the program leaves to; it is made if it is not there")
 	fs.StringVar(&f.buy.id, "id", "", "ID of the purchase; one that was given before is gone on with, not bought again (default: a random one)")

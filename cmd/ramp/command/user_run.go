@@ -90,6 +90,7 @@ type watching struct {
 	run   message.Run
 	told  map[int]string // how each unit stood when it was told last
 	fault string         // that was told last
+	waits func()         // ends what is said of a wait; nil: nothing is
 	mu    sync.Mutex     // of what is printed
 }
 
@@ -194,6 +195,27 @@ func (w *watching) tellFault() {
 	fmt.Fprintf(stderr(w.c), "%s: inputs: %s%s\n", w.name, w.fault, again)
 }
 
+// answered ends what is said of a wait.
+func (w *watching) answered() {
+	if w.waits != nil {
+		w.waits()
+		w.waits = nil
+	}
+}
+
+// tellWaiting says how a unit stands whose program has not begun: it has printed
+// nothing.
+func (w *watching) tellWaiting(number int) {
+	u, err := runUnit(w.run, number)
+	if err != nil {
+		return
+	}
+	switch u.Status.Stage {
+	case message.StageAsked, message.StageStaging, message.StageGathering, message.StageReady:
+		progressOf(w.c).say(w.id + ": " + unitWords(u))
+	}
+}
+
 // print prints what a unit prints.
 func (w *watching) print(ctx context.Context, unit int, prefix string, follow bool) error {
 	out, errs := &prefixed{w: stdout(w.c), mu: &w.mu, prefix: prefix}, &prefixed{w: stderr(w.c), mu: &w.mu, prefix: prefix}
@@ -203,6 +225,7 @@ func (w *watching) print(ctx context.Context, unit int, prefix string, follow bo
 	defer out.end()
 	defer errs.end()
 	return w.agent.stream(ctx, "/v1/run/log", runCall{ID: w.id, Unit: unit, Follow: follow}, func(raw json.RawMessage) error {
+		w.answered()
 		var line struct {
 			logLine
 			callError

@@ -98,7 +98,7 @@ func judging(use, short string, agree bool) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().IntVar(&q.Unit, "unit", 0, "one unit, from 1; 0: all that wait")
+	c.Flags().IntVar(&q.Unit, "unit", 0, "only this unit, from 1 (default: all that wait)")
 	if !agree {
 		c.Flags().StringVar(&q.Why, "why", "", "the reason, in words")
 	}

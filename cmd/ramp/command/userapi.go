@@ -178,13 +178,13 @@ func (u userAgent) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/buy", u.buy)
 	mux.HandleFunc("POST /v1/approve", handler(u.approve))
 	mux.HandleFunc("POST /v1/cancel", u.cancel)
-	mux.HandleFunc("POST /v1/exchange", handler(u.exchange))
+	mux.HandleFunc("POST /v1/exchange", handler(within(answerTime, u.exchange)))
 	mux.HandleFunc("POST /v1/usage", handler(u.usage))
 	mux.HandleFunc("POST /v1/resources", handler(u.resources))
-	mux.HandleFunc("POST /v1/balance", handler(u.balance))
-	mux.HandleFunc("POST /v1/proof", handler(u.proof))
-	mux.HandleFunc("POST /v1/statement", handler(u.statements))
-	mux.HandleFunc("POST /v1/runway", handler(u.runway))
+	mux.HandleFunc("POST /v1/balance", handler(within(answerTime, u.balance)))
+	mux.HandleFunc("POST /v1/proof", handler(within(answerTime, u.proof)))
+	mux.HandleFunc("POST /v1/statement", handler(within(answerTime, u.statements)))
+	mux.HandleFunc("POST /v1/runway", handler(within(answerTime, u.runway)))
 }
 
 // order sends the role a message of its owner.

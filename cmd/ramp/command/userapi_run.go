@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"ramp/agents/mesh"
@@ -136,6 +137,10 @@ func (u userRuns) control(ctx context.Context, q runCall) (message.Run, error) {
 	return u.awaitControl(ctx, q, f)
 }
 
+// filesTime is how long a site may take to begin with what a program has printed or
+// left.
+const filesTime = mesh.DialTimeout + mesh.HelloTimeout
+
 // controlTime is how long a word on a run may take to have an effect.
 const controlTime = 10 * time.Second
 
@@ -151,7 +156,7 @@ func (u userRuns) awaitControl(ctx context.Context, q runCall, f *follower[messa
 			if late.Err() == nil || showErr != nil {
 				return run, errors.Join(err, showErr)
 			}
-			return run, fail(exitUnreachable, "", "%s is %s: a site has not done it within %s", q.ID, run.State, controlTime)
+			return run, fail(exitUnreachable, controlHint(q), "%s within %s; %s is %s, as far as was heard", silentSites(q.Verb, run, asked), controlTime, q.ID, run.State)
 		}
 		if done(q.Verb, run, asked) {
 			return run, nil
@@ -160,6 +165,28 @@ func (u userRuns) awaitControl(ctx context.Context, q runCall, f *follower[messa
 			return run, fail(exitFailed, "", "%s is %s: %s does not %s", q.ID, run.State, u.Resource, why)
 		}
 	}
+}
+
+// controlHint says what becomes of a word that no site has taken.
+func controlHint(q runCall) string {
+	if q.Verb == message.VerbKill {
+		return "it is asked until it does; 'ramp user status " + q.ID + "' tells what came of it"
+	}
+	return "the same command asks again; 'ramp doctor' looks closer"
+}
+
+// silentSites names the sites that have not done what was asked.
+func silentSites(verb message.LaunchVerb, run message.Run, asked time.Time) string {
+	var names []string
+	for _, u := range run.Units {
+		if one := (message.Run{Units: []message.RunUnit{u}}); !done(verb, one, asked) && !slices.Contains(names, u.Resource) {
+			names = append(names, u.Resource)
+		}
+	}
+	if len(names) == 1 {
+		return names[0] + " has not answered"
+	}
+	return strings.Join(names, ", ") + " have not answered"
 }
 
 // refused is why a site's batch system does not do what was asked, and of which unit.
@@ -232,6 +259,9 @@ func (u userRuns) log(w http.ResponseWriter, r *http.Request) {
 	var unit message.RunUnit
 	if err == nil {
 		unit, err = runUnit(run, q.Unit)
+	}
+	if err == nil && !q.Follow && unit.Status.Stage == message.StageFailed {
+		err = fail(exitNothing, "", "nothing was printed: %s", unitWords(unit))
 	}
 	if err != nil {
 		refuseCall(w, err)

@@ -38,7 +38,7 @@ func watchLists(root *cobra.Command) {
 // interrupted.
 func watched(c *cobra.Command) {
 	var every time.Duration
-	c.Flags().DurationVar(&every, "watch", 0, "print again every so often until interrupted (--watch: every 2s)")
+	durationVar(c.Flags(), &every, "watch", 0, "print again every so often until interrupted (--watch: every 2s)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchPause.String()
 	once := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
