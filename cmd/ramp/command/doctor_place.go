@@ -237,6 +237,9 @@ func (p *patient) checkClock(ctx context.Context) {
 	list, err := p.askClocks(ctx)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
+		if ctx.Err() != nil && p.daemon != nil {
+			first = "its daemon heard nobody within " + clocksTime.String()
+		}
 		if errors.Is(err, mesh.ErrCutOff) {
 			p.bad("market", cutOffHint, "%s", first)
 			return

@@ -64,6 +64,9 @@ func (j *joining) register(c *cobra.Command) {
 
 // readInvitation reads an invitation from a file.
 func readInvitation(c *cobra.Command, file string) (invitation.Invitation, error) {
+	if file == "" {
+		return invitation.Invitation{}, fail(exitUsage, "--join FILE: the file that invites, such as invitation.ramp", "--join is empty")
+	}
 	b, err := readInput(c, file, invitation.MaxSize)
 	if err != nil {
 		return invitation.Invitation{}, err
@@ -276,7 +279,11 @@ func (j *joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 func (j *joining) notReached(v invitation.Invitation, err error) error {
 	switch {
 	case errors.Is(err, mesh.ErrNotThere):
-		return fail(exitUnreachable, "is "+v.Enrol.Bank.Name()+" running, and can this machine reach it? The same command goes on from here", "%w: %s", mesh.ErrNotThere, strings.Join(v.Bootstrap, ", "))
+		hint := "is " + v.Enrol.Bank.Name() + " running, and can this machine reach it? The same command goes on from here"
+		if v.Enrol.Expires.Before(time.Now()) {
+			hint = "the invitation was good until " + v.Enrol.Expires.Format(time.RFC3339) + ": ask whoever sent it for a new one"
+		}
+		return fail(exitUnreachable, hint, "%w: %s", mesh.ErrNotThere, strings.Join(v.Bootstrap, ", "))
 	case errors.Is(err, mesh.ErrNotThisBank):
 		return fail(exitUnreachable, "ask whoever sent the invitation for a new one", "%w: %s", mesh.ErrNotThisBank, v.Enrol.Bank)
 	case errors.Is(err, identity.ErrNotYetValid), errors.Is(err, identity.ErrExpired):
