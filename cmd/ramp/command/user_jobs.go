@@ -197,7 +197,7 @@ func newUserLogs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := &watching{c: c, agent: agent, id: id}
+			w := &watching{c: c, agent: agent, id: id, json: wantsJSON(c)}
 			if err := agent.call(c.Context(), "POST", "/v1/run", runCall{ID: w.id}, &w.run); err != nil {
 				return err
 			}

@@ -91,6 +91,7 @@ type watching struct {
 	told  map[int]string // how each unit stood when it was told last
 	fault string         // that was told last
 	waits func()         // ends what is said of a wait; nil: nothing is
+	json  bool           // what the program prints is the result
 	mu    sync.Mutex     // of what is printed
 }
 
@@ -216,6 +217,12 @@ func (w *watching) tellWaiting(number int) {
 	}
 }
 
+// printedLine is a piece of what a unit prints, in JSON; the names are fixed.
+type printedLine struct {
+	Unit int `json:"unit"` // from 1
+	logLine
+}
+
 // print prints what a unit prints.
 func (w *watching) print(ctx context.Context, unit int, prefix string, follow bool) error {
 	out, errs := &prefixed{w: stdout(w.c), mu: &w.mu, prefix: prefix}, &prefixed{w: stderr(w.c), mu: &w.mu, prefix: prefix}
@@ -237,6 +244,8 @@ func (w *watching) print(ctx context.Context, unit int, prefix string, follow bo
 		switch {
 		case line.Error != "":
 			return fail(line.Code, line.Hint, "%s", line.Error)
+		case w.json:
+			return json.NewEncoder(stdout(w.c)).Encode(printedLine{max(unit, 1), line.logLine})
 		case line.Stream == "stderr":
 			to = errs
 		}
