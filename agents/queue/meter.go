@@ -12,18 +12,18 @@ import (
 // delivers its slots: their cores were there, and used, until the end.
 type Meter interface {
 	// Used is how the jobs of a reservation stand, as far as slot says that it is
-	// one; unavailable to be asked again.
-	Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, *protocol.Reason)
+	// one, and what their usage rests on; unavailable to be asked again.
+	Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, protocol.Measured, *protocol.Reason)
 }
 
 // used answers what became of a slot; what cannot be told now is asked again.
 func (l *Loop) used(now time.Time, q message.SlotQuery) (message.SlotUsed, bool) {
 	if m, ok := l.system.(Meter); ok {
-		status, why := m.Used(now, q.ID, q.Slot)
+		status, measured, why := m.Used(now, q.ID, q.Slot)
 		if why != nil {
 			l.log.Warn("batch system: what a slot used cannot be told now", "reservation", q.ID, "why", why.Note)
 		}
-		return message.SlotUsed{ID: q.ID, At: now, Status: status}, why == nil
+		return message.SlotUsed{ID: q.ID, At: now, Status: status, Measured: measured}, why == nil
 	}
 	return message.SlotUsed{ID: q.ID, At: now, Status: (Model{}).Status(now, q.ID, q.Slot)}, true
 }

@@ -208,10 +208,10 @@ func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, n contract.JobRec
 	if r.cfg.AskUsage && u.Record == hash {
 		return protocol.Output{} // what the owner says of it stays
 	}
-	if u.Usage != nil && *u.Usage == n.Usage && u.Dispute == why {
+	if u.Usage != nil && *u.Usage == n.Usage && u.Measured == n.Measured && u.Dispute == why {
 		return protocol.Output{}
 	}
-	u.Usage, u.Due, u.Dispute = &n.Usage, n.Due, why
+	u.Usage, u.Due, u.Dispute, u.Measured = &n.Usage, n.Due, why, n.Measured
 	if r.cfg.AskUsage {
 		u.Record = hash
 	}

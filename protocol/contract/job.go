@@ -20,6 +20,7 @@ type JobRecord struct {
 	Usage    protocol.Usage      `json:"usage"`
 	Due      protocol.Credits    `json:"due"`   // by the terms of the contract; the bank computes it again
 	Ended    time.Time           `json:"ended"` // in UTC
+	Measured protocol.Measured   `json:"measured,omitempty"`
 }
 
 // Verdict is what a user says of a usage record: it agrees, which countersigns
@@ -88,8 +89,10 @@ func (n JobRecord) validate() error {
 	if err != nil {
 		return err
 	}
-	if err := n.Usage.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrTerms, err)
+	for _, err := range []error{n.Usage.Validate(), n.Measured.Validate()} {
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrTerms, err)
+		}
 	}
 	if n.Due < 0 {
 		return fmt.Errorf("due %s, want zero or more: %w", n.Due, ErrTerms)

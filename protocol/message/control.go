@@ -154,10 +154,13 @@ type PurchasedUnit struct {
 	Paid protocol.Credits `json:"paid,omitempty"`
 	How  protocol.End     `json:"ended,omitempty"` // as the bank says
 	// And when it is metered, as its seller has filed it:
-	Usage   *protocol.Usage  `json:"usage,omitempty"`
-	Due     protocol.Credits `json:"due,omitempty"`
-	Dispute string           `json:"dispute,omitempty"` // why the agent, or its owner, has not countersigned
-	Record  string           `json:"record,omitempty"`  // hash of the record, if its owner has the word on it
+	Usage *protocol.Usage  `json:"usage,omitempty"`
+	Due   protocol.Credits `json:"due,omitempty"`
+	// Measured is what the usage rests on, if its seller launched no program.
+	Measured protocol.Measured `json:"measured,omitempty"`
+
+	Dispute string `json:"dispute,omitempty"` // why the agent, or its owner, has not countersigned
+	Record  string `json:"record,omitempty"`  // hash of the record, if its owner has the word on it
 	// Queued is how likely the seller's queue alone would have started such a job by
 	// then, as the seller has learnt.
 	Queued protocol.Odds `json:"queued,omitzero"`

@@ -48,7 +48,10 @@ type ReservationLine struct {
 	Mode  protocol.Mode    `json:"mode,omitempty"`  // of the contract; none: on-reservation
 	Due   protocol.Credits `json:"due,omitempty"`   // as reported when the job had stopped
 	Usage *protocol.Usage  `json:"usage,omitempty"` // likewise
-	Paid  protocol.End     `json:"ended,omitempty"` // how the bank ended the unit's hold
+	// Measured is what the usage rests on, if no program was launched.
+	Measured protocol.Measured `json:"measured,omitempty"`
+
+	Paid protocol.End `json:"ended,omitempty"` // how the bank ended the unit's hold
 }
 
 // QueueQuery asks the batch system how it is now (local, query-ref); the answer

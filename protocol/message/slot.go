@@ -20,6 +20,8 @@ type SlotUsed struct {
 	ID     string
 	At     time.Time
 	Status protocol.JobStatus
+
+	Measured protocol.Measured // what the usage in Status rests on
 }
 
 // Kind names the body; local bodies are never on the wire.

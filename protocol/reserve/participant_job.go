@@ -136,10 +136,10 @@ func (p *Participant) slotUsed(t *turn, s message.SlotUsed) {
 	used := u.Within(s.Status.Usage)
 	switch {
 	case s.Status.State.Over():
-		p.report(t, c, u, s.Status, used)
+		p.report(t, c, u, s, used)
 	case u.Tariff.TimeLimit > 0 && u.Tariff.MayStop(used):
 		s.Status.State, s.Status.Ended = protocol.JobExpired, s.At
-		p.report(t, c, u, s.Status, used)
+		p.report(t, c, u, s, used)
 	case t.now.Before(u.Slot.End):
 		t.see(c.deal)
 		c.look = lookout{at: nextLook(u, used, t.now)}
@@ -150,7 +150,8 @@ func (p *Participant) slotUsed(t *turn, s message.SlotUsed) {
 
 // report signs the record of a unit's job and shows it to the bank. Cores that
 // are left of the slot are free again: a job that was stopped ends with them.
-func (p *Participant) report(t *turn, c *claim, u protocol.BundleUnit, s protocol.JobStatus, used protocol.Usage) {
+func (p *Participant) report(t *turn, c *claim, u protocol.BundleUnit, told message.SlotUsed, used protocol.Usage) {
+	s := told.Status
 	if s.Ended.IsZero() {
 		s.Ended = t.now
 	}
@@ -158,6 +159,7 @@ func (p *Participant) report(t *turn, c *claim, u protocol.BundleUnit, s protoco
 	note := contract.JobRecord{
 		Version: contract.NoteVersion, Contract: c.deal.contract.sale.Verified.ID, Unit: u.Unit, Seller: p.cfg.Self,
 		Success: s.Delivered(), Usage: used, Due: u.Due(mode, s.Delivered(), used), Ended: s.Ended.UTC(),
+		Measured: told.Measured,
 	}
 	signed, err := p.cfg.Notary.Job(note, t.now)
 	if err != nil {
@@ -241,5 +243,6 @@ func (c *claim) showJob(l *message.ReservationLine) {
 	l.Mode, l.Paid = c.deal.contract.sale.Bundle.Mode, c.over
 	if c.job != nil {
 		l.State, l.Due, l.Usage = "reported", c.job.signed.Note.Due, &c.job.signed.Note.Usage
+		l.Measured = c.job.signed.Note.Measured
 	}
 }

@@ -26,6 +26,8 @@ type batch struct {
 	// deleting are the reservations that go when their jobs have ended.
 	deleting map[string]deletion
 	jobs     *script.Watch
+	ran      map[string]*ran // what ran in our slots, by ID
+	swept    time.Time       // when files of old ones were removed last
 }
 
 // Open makes a driver of a partition. Slurm is not asked yet: an agent starts
@@ -46,6 +48,7 @@ func open(cfg Config) (*batch, error) {
 	return &batch{
 		cfg: cfg, slow: newCluster(cfg), mark: queue.MarkOf(cfg.Agent), log: cfg.Slog, pace: queue.Pace{Least: cfg.Poll, Most: cfg.PollMost},
 		ends: map[string]time.Time{}, ending: map[string]int{}, deleting: map[string]deletion{}, jobs: script.NewWatch("Slurm", jobLeast, jobMost),
+		ran: map[string]*ran{},
 	}, nil
 }
 
@@ -70,6 +73,7 @@ func (b *batch) look(now time.Time) (*view, error) {
 	}
 	b.last, b.usable = v, true
 	b.learn(v)
+	b.note(v, jobs)
 	return v, nil
 }
 

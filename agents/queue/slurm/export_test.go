@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -49,3 +50,41 @@ func Records(b []byte) (map[string]int, error) {
 
 // Elapsed reads a time as squeue prints it.
 var Elapsed = elapsed
+
+// Stretch is one running of a job. Idle is how much of it the job was suspended, and
+// CPU what it used; 0: not measured.
+type Stretch struct {
+	Start, End time.Time
+	Cores      int
+	Idle, CPU  time.Duration
+}
+
+// Used sums what ran in a slot.
+func Used(slot protocol.Slot, list []Stretch) protocol.Usage {
+	all := make([]stretch, len(list))
+	for i, s := range list {
+		all[i] = stretch{ID: int64(i), Start: s.Start, End: s.End, Cores: s.Cores, Idle: s.Idle, cpu: s.CPU, Over: true}
+	}
+	return used(slot, all)
+}
+
+// ReadLedger is what sacct says of the jobs in a reservation, in a slot, of which squeue
+// has shown some.
+func ReadLedger(b []byte, name string, threads int64, slot protocol.Slot, seen ...int64) ([]Stretch, error) {
+	a := asked{name: name, slot: slot, threads: threads, seen: map[int64]bool{}}
+	for _, id := range seen {
+		a.seen[id] = true
+	}
+	list, err := readLedger(b, a)
+	var all []Stretch
+	for _, s := range list {
+		all = append(all, Stretch{s.Start, s.End, s.Cores, s.Idle, s.cpu})
+	}
+	return all, err
+}
+
+// Ledger is the first line of what sacct prints.
+const Ledger = ledger
+
+// MaxRan bounds the stretches of a slot that are remembered.
+const MaxRan = maxRan

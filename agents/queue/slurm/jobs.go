@@ -32,6 +32,8 @@ type job struct {
 	Tasks       string `json:"array_task_string"` // of an array, while it waits: 3,5-9:2%4
 	User        string `json:"user_name"`
 	ExitCode    any    `json:"exit_code"`
+	Suspend     number `json:"suspend_time"` // when it was suspended or resumed last
+	Ran         number `json:"pre_sus_time"` // seconds, until then
 }
 
 // readJobs reads all jobs that squeue lists, of every partition.

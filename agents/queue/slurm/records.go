@@ -96,7 +96,7 @@ func readRecord(line string) (string, record, error) {
 
 // instant reads a time of Slurm; zero: it has none.
 func instant(s string) (time.Time, error) {
-	if s == "N/A" || s == "Unknown" {
+	if s == "N/A" || s == "Unknown" || s == "None" {
 		return time.Time{}, nil
 	}
 	return time.Parse(stamp, s)

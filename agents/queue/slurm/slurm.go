@@ -58,6 +58,7 @@ type Config struct {
 	Users     []string // who may run in what is reserved; none: the account of the agent
 	Hold      Hold     // empty: HoldReservation
 	Jobs      string   // directory of the jobs' files, which the nodes see; empty: placeholders run no programs
+	Dir       string   // the agent's, which remembers what ran in slots; empty: it is in memory only
 	Conf      string   // path of slurm.conf; empty: SLURM_CONF, or Slurm's own default
 	Bin       string   // directory of Slurm's commands; empty: as PATH says
 	Prefix    []string // before every command, such as sudo -n -u slurm

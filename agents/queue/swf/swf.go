@@ -264,8 +264,8 @@ func (s *machine) Release(now time.Time, id string) *protocol.Reason {
 }
 
 // Used is what the model says of a slot's job.
-func (s *machine) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, *protocol.Reason) {
-	return s.jobs.Status(now, id, slot), nil
+func (s *machine) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, protocol.Measured, *protocol.Reason) {
+	return s.jobs.Status(now, id, slot), "", nil
 }
 
 // State is what the machine's scheduler foresees, on the wall clock.

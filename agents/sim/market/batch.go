@@ -55,7 +55,7 @@ func (b *Batch) Receive(now time.Time, m protocol.Message) []sim.Later {
 	case message.SlotQuery:
 		status := jobsModel().Status(now, r.ID, r.Slot)
 		if meter, ok := b.system.(queue.Meter); ok {
-			status, _ = meter.Used(now, r.ID, r.Slot)
+			status, _, _ = meter.Used(now, r.ID, r.Slot)
 		}
 		body = message.SlotUsed{ID: r.ID, At: now, Status: status}
 	case message.QueueQuery:

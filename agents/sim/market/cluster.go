@@ -126,8 +126,8 @@ func (c *Cluster) Release(_ time.Time, id string) *protocol.Reason {
 }
 
 // Used is what the market's model says of a slot's job.
-func (c *Cluster) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, *protocol.Reason) {
-	return jobsModel().Status(now, id, slot), nil
+func (c *Cluster) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, protocol.Measured, *protocol.Reason) {
+	return jobsModel().Status(now, id, slot), "", nil
 }
 
 // State is the machine as its scheduler sees it.

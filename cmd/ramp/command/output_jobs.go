@@ -35,7 +35,7 @@ func printEnds(w io.Writer, p message.Purchase) {
 func endLine(u message.PurchasedUnit) string {
 	line := ""
 	if u.Usage != nil {
-		line = fmt.Sprintf("used %s of core time in %s, %s due; ", u.Usage.CPU, u.Usage.Wall, u.Due)
+		line = fmt.Sprintf("used %s of core time in %s%s, %s due; ", u.Usage.CPU, u.Usage.Wall, measuredWords(u.Measured), u.Due)
 	}
 	switch {
 	case u.How != "":
@@ -46,6 +46,19 @@ func endLine(u message.PurchasedUnit) string {
 		return line + "waits for your word: 'ramp user agree' or 'ramp user dispute'"
 	case line != "":
 		return line + "countersigned"
+	}
+	return ""
+}
+
+// measuredWords say what a usage rests on, where its seller launched no program.
+func measuredWords(m protocol.Measured) string {
+	switch m {
+	case protocol.MeasuredAccounting:
+		return " by the accounting of the seller's batch system"
+	case protocol.MeasuredJobs:
+		return " by the cores of the jobs that the seller's batch system showed"
+	case protocol.MeasuredSlot:
+		return " since the seller knows of no job in the slot, which counts as used throughout"
 	}
 	return ""
 }

@@ -32,7 +32,7 @@ func openSlurm(c *config, agent protocol.AgentID, log *slog.Logger) (driver, err
 func (c *config) slurm(agent protocol.AgentID, log *slog.Logger) slurm.Config {
 	s := c.Resource.Slurm
 	return slurm.Config{
-		Agent: agent, Partition: s.Partition, Users: c.runners(s.Users), Hold: slurm.Hold(s.HoldBy), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
+		Agent: agent, Partition: s.Partition, Users: c.runners(s.Users), Hold: slurm.Hold(s.HoldBy), Dir: c.dir, Conf: c.absolute(s.Conf), Prefix: s.Prefix,
 		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
 	}
 }
