@@ -21,12 +21,13 @@ import (
 // meter is a driver whose squeue and sacct say what a test has them say.
 type meter struct {
 	*testing.T
-	cfg  slurm.Config
-	send func(protocol.Body)
-	told chan protocol.Body
-	stop func()
-	name string        // of the slot's reservation
-	slot protocol.Slot // that ended a minute ago
+	cfg   slurm.Config
+	send  func(protocol.Body)
+	told  chan protocol.Body
+	stop  func()
+	words string        // directory of what the programs say
+	name  string        // of the slot's reservation
+	slot  protocol.Slot // that ended a minute ago
 
 	ahead atomic.Int64 // of the clock, in ns
 }
@@ -36,12 +37,15 @@ const none = `echo "Slurm accounting storage is disabled" >&2; exit 1`
 
 func newMeter(t *testing.T) *meter {
 	m := &meter{T: t, cfg: fakeConfig(fakeSlurm(t, t.TempDir())), name: queue.MarkOf(queuetest.Agent).Name("r.1")}
-	m.cfg.Dir = t.TempDir()
+	m.cfg.Dir, m.words, m.cfg.Limit = t.TempDir(), t.TempDir(), patient
 	m.cfg.Now = func() time.Time { return time.Now().Add(time.Duration(m.ahead.Load())) }
 	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Second)
 	m.slot = protocol.Slot{Start: end.Add(-time.Hour), End: end, Cores: 8}
+	for _, program := range []string{"squeue", "sacct"} {
+		script(t, m.cfg.Bin, program, ". '"+filepath.Join(m.words, program)+"'")
+	}
 	m.squeue()
-	script(t, m.cfg.Bin, "sacct", none)
+	m.says("sacct", none)
 	return m
 }
 
@@ -80,21 +84,29 @@ func (m *meter) next() protocol.Body {
 	}
 }
 
+// says has a program run other lines from now on. The program itself is not written
+// anew, for it may just begin.
+func (m *meter) says(program, lines string) {
+	m.Helper()
+	file := filepath.Join(m.words, program)
+	if err := os.WriteFile(file+".new", []byte(lines+"\n"), 0o600); err != nil {
+		m.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		m.Fatal(err)
+	}
+}
+
 // squeue has squeue list jobs.
 func (m *meter) squeue(jobs ...string) {
 	m.Helper()
-	file := filepath.Join(m.TempDir(), "jobs.json")
-	text := `{"meta":{},"errors":[],"jobs":[` + strings.Join(jobs, ",") + `]}`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		m.Fatal(err)
-	}
-	script(m, m.cfg.Bin, "squeue", "cat '"+file+"'")
+	m.says("squeue", "cat <<'E'\n"+`{"meta":{},"errors":[],"jobs":[`+strings.Join(jobs, ",\n")+"]}\nE")
 }
 
-// sacct has sacct list jobs of the slot, each from and to a minute of it.
+// sacct has sacct list jobs.
 func (m *meter) sacct(lines ...string) {
 	m.Helper()
-	script(m, m.cfg.Bin, "sacct", "cat <<'E'\n"+slurm.Ledger+"\n"+strings.Join(append(lines, ""), "\n")+"E\n")
+	m.says("sacct", "cat <<'E'\n"+slurm.Ledger+"\n"+strings.Join(append(lines, ""), "\n")+"E")
 }
 
 func (m *meter) at(minute int) time.Time {
@@ -214,7 +226,7 @@ func TestAccountingThatDoesNotAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMeter(t)
 			m.squeue(m.job(1, "COMPLETED", m.name, 0, 30, 4))
-			script(t, m.cfg.Bin, "sacct", lines)
+			m.says("sacct", lines)
 			m.start()
 			m.later("at first")
 			m.ahead.Store(int64(2 * hour))
@@ -258,7 +270,7 @@ func TestAJobThatIsLostFromSight(t *testing.T) {
 func TestASlotWithoutSlurm(t *testing.T) {
 	m := newMeter(t)
 	m.start()
-	script(t, m.cfg.Bin, "squeue", "exit 1")
+	m.says("squeue", "exit 1")
 	m.ahead.Store(int64(2 * hour))
 	m.later("for two hours")
 	m.ahead.Store(int64(4 * hour))
