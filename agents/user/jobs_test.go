@@ -134,6 +134,7 @@ func TestUsageRecordsAreJudged(t *testing.T) {
 	}{
 		{"as the contract allows", nil, true, ""},
 		{"nothing used", func(n *contract.JobRecord) { n.Usage, n.Due = protocol.Usage{}, 0 }, true, ""},
+		{"measured by the accounts of the seller's batch system", func(n *contract.JobRecord) { n.Measured = protocol.MeasuredAccounting }, true, ""},
 		{"more is due than it comes to", func(n *contract.JobRecord) { n.Due++ }, false, "10 is due by the contract, not 10.000001"},
 		{"less is due", func(n *contract.JobRecord) { n.Due-- }, false, "10 is due by the contract"},
 		{"more core time than two cores have", func(n *contract.JobRecord) { n.Usage.CPU, n.Due = 3*time.Hour, 20*protocol.Credit }, false, "2 cores and 1h0m0s cannot give 3h0m0s"},
@@ -153,7 +154,7 @@ func TestUsageRecordsAreJudged(t *testing.T) {
 				}
 			}
 			u := p.unit(1)
-			if !strings.Contains(u.Dispute, tc.why) || (u.Dispute == "") != tc.agree || u.Usage == nil || *u.Usage != q.Signed.Note.Usage || u.Due != q.Signed.Note.Due {
+			if !strings.Contains(u.Dispute, tc.why) || (u.Dispute == "") != tc.agree || u.Usage == nil || *u.Usage != q.Signed.Note.Usage || u.Due != q.Signed.Note.Due || u.Measured != q.Signed.Note.Measured {
 				t.Errorf("it notes %+v", u)
 			}
 			if p.unit(0).Usage != nil {

@@ -96,7 +96,13 @@ func TestNotesOfJobsVouchersAndQuotes(t *testing.T) {
 	voucher := contract.Voucher{Version: 1, Bank: bankID, User: annID, Conversation: "c-1", Currency: "RMP", Amount: 5, Until: now.UTC(), Hold: 3}
 	quote := contract.Quote{Version: 1, Bank: bankID, ID: "q", User: annID, From: "RMP", To: "EUR", Gives: 5, Gets: 6, Until: now.UTC()}
 	signs(t, m, m.agent["bob"], job, func(n *contract.JobRecord) { n.Due = -1 }, func(n *contract.JobRecord) { n.Usage.CPU = -1 },
-		func(n *contract.JobRecord) { n.Unit = protocol.MaxUnits }, func(n *contract.JobRecord) { n.Contract = "x" }, func(n *contract.JobRecord) { n.Ended = time.Time{} })
+		func(n *contract.JobRecord) { n.Unit = protocol.MaxUnits }, func(n *contract.JobRecord) { n.Contract = "x" }, func(n *contract.JobRecord) { n.Ended = time.Time{} },
+		func(n *contract.JobRecord) { n.Measured = "guess" })
+	for _, by := range []protocol.Measured{protocol.MeasuredAccounting, protocol.MeasuredJobs, protocol.MeasuredSlot} {
+		measured := job
+		measured.Measured = by
+		signs(t, m, m.agent["bob"], measured)
+	}
 	signs(t, m, m.agent["ann"], verdict, func(n *contract.Verdict) { n.Record = "x" }, func(n *contract.Verdict) { n.Version = 2 })
 	signs(t, m, m.agent["bank"], voucher, func(n *contract.Voucher) { n.Amount = 0 }, func(n *contract.Voucher) { n.Conversation = "" },
 		func(n *contract.Voucher) { n.Currency = "rmp" }, func(n *contract.Voucher) { n.User = "ann" })

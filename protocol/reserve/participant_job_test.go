@@ -47,7 +47,8 @@ func (w *world) late(r *protocol.Receipt, mode protocol.Mode, a args) {
 	}
 }
 
-// used is the batch system's word on r=: state=, exit=, cpu= and wall=.
+// used is the batch system's word on r=: state=, exit=, cpu= and wall=, and what that
+// rests on: measured=.
 func (w *world) used(t *testing.T, a args) string {
 	s := protocol.JobStatus{
 		State: protocol.JobState(a.text("state", "expired")), Exit: a.number("exit", 0),
@@ -56,11 +57,15 @@ func (w *world) used(t *testing.T, a args) string {
 	if s.State.Over() {
 		s.Ended = w.now
 	}
-	return w.receive(t, args{"from": ".queue"}, protocol.Inform, message.SlotUsed{ID: w.full(a["r"]), At: w.now, Status: s})
+	return w.receive(t, args{"from": ".queue"}, protocol.Inform, message.SlotUsed{ID: w.full(a["r"]), At: w.now, Status: s, Measured: protocol.Measured(a["measured"])})
 }
 
 // job is a record as a transcript shows it.
 func job(m message.JobReport) string {
 	n := m.Signed.Note
-	return fmt.Sprintf("job of unit %d: success %t, used %s in %s, %s due", n.Unit, n.Success, n.Usage.CPU, n.Usage.Wall.Round(time.Second), n.Due)
+	by := ""
+	if n.Measured != "" {
+		by = ", measured by " + string(n.Measured)
+	}
+	return fmt.Sprintf("job of unit %d: success %t, used %s in %s%s, %s due", n.Unit, n.Success, n.Usage.CPU, n.Usage.Wall.Round(time.Second), by, n.Due)
 }

@@ -54,11 +54,11 @@ func endLine(u message.PurchasedUnit) string {
 func measuredWords(m protocol.Measured) string {
 	switch m {
 	case protocol.MeasuredAccounting:
-		return " by the accounting of the seller's batch system"
+		return " (as the accounting of the seller's cluster says)"
 	case protocol.MeasuredJobs:
-		return " by the cores of the jobs that the seller's batch system showed"
+		return " (the cores of the jobs that ran in the slot)"
 	case protocol.MeasuredSlot:
-		return " since the seller knows of no job in the slot, which counts as used throughout"
+		return " (the whole slot: its seller knows of no job in it)"
 	}
 	return ""
 }
