@@ -24,8 +24,11 @@ const (
 	// endingGrace is how long a job of it may go without its end being told, by Slurm
 	// or, later, by its accounting. Then it counts to the slot's end.
 	endingGrace = 5 * time.Minute
-	// outageGrace is how long what cannot be asked now is waited for: outages of two
-	// hours lose nothing.
+	// accountingGrace is how long accounting that does not answer is waited for: what
+	// was seen will do.
+	accountingGrace = 30 * time.Minute
+	// outageGrace is how long Slurm itself is waited for: it knows how the jobs ended
+	// when it is back, after two hours as well.
 	outageGrace = 3 * time.Hour
 )
 
@@ -69,7 +72,7 @@ func (b *batch) measured(now time.Time, id string, slot protocol.Slot, r *ran) (
 	list, by, open, err := b.known(id, slot, r)
 	late := now.Sub(slot.End)
 	switch {
-	case err != nil && late < outageGrace:
+	case err != nil && late < accountingGrace:
 		return protocol.JobStatus{}, "", queue.Unavailable(err)
 	case open && late < endingGrace:
 		return protocol.JobStatus{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: "how jobs of the slot have ended is not told yet"}

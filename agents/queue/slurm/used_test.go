@@ -229,10 +229,10 @@ func TestAccountingThatDoesNotAnswer(t *testing.T) {
 			m.says("sacct", lines)
 			m.start()
 			m.later("at first")
-			m.ahead.Store(int64(2 * hour))
-			m.later("after two hours")
-			m.ahead.Store(int64(4 * hour))
-			m.is("after four hours", protocol.MeasuredJobs, protocol.JobExpired, 2*hour, 30*time.Minute)
+			m.ahead.Store(int64(20 * time.Minute))
+			m.later("after twenty minutes")
+			m.ahead.Store(int64(40 * time.Minute))
+			m.is("after forty minutes", protocol.MeasuredJobs, protocol.JobExpired, 2*hour, 30*time.Minute)
 		})
 	}
 }

@@ -178,5 +178,6 @@ func NotedTries(dir string, size int64) (tries []string, answered bool, first, b
 	}
 	return tries, again.Answer != nil, first, both, nil
 }
+
 // UnitLine is what is printed of a unit that is paid after the fact.
 func UnitLine(u message.PurchasedUnit) string { return endLine(u) }
