@@ -36,7 +36,7 @@ func used(slot protocol.Slot, list []stretch) protocol.Usage {
 	ran, reached := time.Duration(0), slot.Start
 	for _, s := range list {
 		from, to := later(s.Start, slot.Start), protocol.Earlier(s.End, slot.End)
-		had := max(to.Sub(from)-max(s.Idle, 0), 0)
+		had := max(max(to.Sub(from), 0)-max(s.Idle, 0), 0)
 		ran = min(ran+had, slot.Wall())
 		u.CPU = plus(u.CPU, s.core(slot.Cores, had))
 		if from = later(from, reached); to.After(from) {

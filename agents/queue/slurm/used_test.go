@@ -201,7 +201,7 @@ func TestASlotThatIsNotOver(t *testing.T) {
 
 func TestASlotOfWhichNothingIsKnown(t *testing.T) {
 	m := newMeter(t)
-	m.squeue(m.job(1, "RUNNING", "", 0, 60, 8))
+	m.squeue(m.job(1, "RUNNING", "", 0, 60, 8), m.job(2, "CANCELLED", m.name, 50, 50, 8)) // which never began
 	m.start()
 	m.is("no accounting", protocol.MeasuredSlot, protocol.JobExpired, 8*hour, hour)
 	m.sacct("1|COMPLETED|" + stamp(m.at(0)) + "|" + stamp(m.at(60)) + "|3600|8|08:00:00||")
