@@ -62,7 +62,7 @@ func startAwayMarket(t *testing.T) *market {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m, err := newMarket(dir, nil, "atlas", "boreas")
 	must(t, err)
-	t.Cleanup(m.end)
+	t.Cleanup(func() { m.endOf(t) })
 	m.sellers = []string{"atlas", "boreas"}
 	m.rewrite(t, "bank", "grace: 1s", "grace: 10m, report_within: 1s")
 	for _, name := range m.sellers {

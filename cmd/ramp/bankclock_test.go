@@ -23,7 +23,7 @@ func TestABankWhoseClockWasSetBackSaysSo(t *testing.T) {
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			m, err := newMarket(dir, nil)
 			must(t, err)
-			t.Cleanup(m.end)
+			t.Cleanup(func() { m.endOf(t) })
 			m.entryAt(t, time.Now().Add(ahead))
 			must(t, m.serve("bank"))
 			for _, command := range []string{"status", "doctor", "bank policy"} {

@@ -57,7 +57,7 @@ func clusterMarket(t *testing.T, endpoints []string) *market {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m, err := newMarket(dir, nil, "atlas")
 	must(t, err)
-	t.Cleanup(m.end)
+	t.Cleanup(func() { m.endOf(t) })
 	m.sellers = []string{"atlas"}
 	must(t, os.CopyFS(m.path("bank-1"), os.DirFS(m.path("bank"))))
 	must(t, os.Rename(m.path("bank"), m.path("bank-0")))

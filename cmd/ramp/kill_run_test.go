@@ -68,7 +68,7 @@ func startRunMarket(t *testing.T) *market {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m, err := newMarket(dir, nil, "atlas", "boreas", "castor")
 	must(t, err)
-	t.Cleanup(m.end)
+	t.Cleanup(func() { m.endOf(t) })
 	m.sellers = []string{"atlas", "boreas", "castor"}
 	for _, name := range m.sellers {
 		path := filepath.Join(m.path(name), "config.yaml")

@@ -95,7 +95,7 @@ func startMarket(t *testing.T, sellers ...string) *market {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m, err := newMarket(dir, nil, sellers...)
 	must(t, err)
-	t.Cleanup(m.end)
+	t.Cleanup(func() { m.endOf(t) })
 	m.sellers = sellers
 	must(t, m.serve("bank"))
 	for _, name := range append([]string{"user"}, sellers...) {

@@ -17,7 +17,8 @@ import (
 // people run, so that the tests start real processes and build nothing.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"ramp": func() { os.Exit(command.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"ramp":         func() { os.Exit(command.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"unprivileged": unprivileged,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"ramp/agents/porttest"
@@ -195,6 +196,21 @@ func (m *market) invite(addresses []string) error {
 		}
 	}
 	return nil
+}
+
+// endOf ends every daemon that still runs. What those that had ended said last is told
+// of a test that failed.
+func (m *market) endOf(t *testing.T) {
+	for name, d := range m.daemons {
+		select {
+		case <-d.ended:
+			if t.Failed() {
+				t.Logf("%s has ended (%v):\n%s", name, d.err, d.lastLines())
+			}
+		default:
+		}
+	}
+	m.end()
 }
 
 // end ends every daemon that still runs.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -54,35 +55,39 @@ func TestADirectoryThatCannotBeWrittenIsNamed(t *testing.T) {
 	}
 }
 
-// unprivileged runs ramp beside the market's directories as somebody whom modes bind:
-// root without the right to pass over them, if this is root.
+// unprivileged runs ramp beside the market's directories as somebody whom modes bind.
 func (m *market) unprivileged(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
-	type result struct {
-		out []byte
-		cmd *exec.Cmd
-		err error
+	cmd := exec.Command("unprivileged", args...)
+	cmd.Dir = filepath.Dir(m.path("user"))
+	b, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
 	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with what was taken from it
-		cmd := exec.Command("ramp", args...)
-		cmd.Dir = filepath.Dir(m.path("user"))
-		if os.Geteuid() == 0 {
-			if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_DAC_OVERRIDE, 0, 0, 0); err != nil {
-				done <- result{err: fmt.Errorf("root's rights cannot be dropped: %w", err)}
-				return
-			}
+	if code = cmd.ProcessState.ExitCode(); code == mayAll {
+		t.Skipf("root's rights cannot be dropped: %s", b)
+	}
+	return string(b), code
+}
+
+// mayAll is the exit code where root stays who may do everything.
+const mayAll = 126
+
+// unprivileged becomes ramp, if this is root then without the right to pass over modes.
+// It is a process of its own: a thread that ended would take with it the daemons of
+// other tests that were started from it.
+func unprivileged() {
+	runtime.LockOSThread() // for good: the thread becomes the process
+	if os.Geteuid() == 0 {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_DAC_OVERRIDE, 0, 0, 0); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(mayAll)
 		}
-		out, _ := cmd.CombinedOutput() // how it ended is looked at
-		done <- result{out, cmd, nil}
-	}()
-	r := <-done
-	if r.err != nil {
-		t.Skip(r.err)
 	}
-	if r.cmd.ProcessState == nil {
-		t.Fatalf("ramp %v did not start", args)
+	path, err := exec.LookPath("ramp")
+	if err == nil {
+		err = syscall.Exec(path, append([]string{"ramp"}, os.Args[1:]...), os.Environ())
 	}
-	return string(r.out), r.cmd.ProcessState.ExitCode()
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }

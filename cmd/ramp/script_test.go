@@ -19,7 +19,7 @@ import (
 )
 
 // untilTime bounds a condition of a script; only a fault reaches it.
-const untilTime = time.Minute
+const untilTime = 4 * time.Minute
 
 // scriptCommands are the commands that scripts have beside the usual ones.
 //

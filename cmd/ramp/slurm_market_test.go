@@ -87,7 +87,7 @@ func newSlurmMarket(t *testing.T, clusters, users int, change ...func(m *slurmMa
 	base, err := newMarket(dir, nil)
 	check(t, err)
 	m := &slurmMarket{market: base, tb: t, failed: map[string]int{}}
-	t.Cleanup(m.end)
+	t.Cleanup(func() { m.endOf(t) })
 	m.wan, err = wan.New(wan.Config{Hosts: clusters + users + 1, Link: wan.Link{Delay: 2 * time.Millisecond}, Seed: 1})
 	check(t, err)
 	t.Cleanup(func() { _ = m.wan.Close() })
