@@ -63,6 +63,7 @@ type claim struct {
 	unsure    bool       // the journal has it as not sold, and may be older than its sale
 	reserved  bool       // granted, while the offer's other units are not
 	remaking  bool       // lost after settlement, asked for again
+	lostAt    time.Time  // while it is remaking: when that was seen
 	retryAt   time.Time  // of whatever the claim waits for
 	retries   int
 

@@ -134,24 +134,36 @@ func (p *Participant) lost(t *turn, c *claim) {
 	}
 }
 
+// remakeTime is how long a batch system that cannot be asked is asked again for a sold
+// slot that has begun: one that was just started may not know its nodes yet, and what
+// runs in the slot runs on meanwhile.
+const remakeTime = time.Minute
+
 // remake asks the batch system for a sold slot that it has lost.
 func (p *Participant) remake(t *turn, c *claim) {
-	c.remaking = true
+	if !c.remaking {
+		c.remaking, c.lostAt = true, t.now
+	}
 	t.backOff(c)
 	t.send(p.queue(message.Reserve{ID: c.id, Slot: c.item.Slot}))
 }
 
 // remade takes the answer. A batch system that cannot be asked is asked again
-// until the slot begins; one that refuses has broken the unit.
+// until the slot begins, or for remakeTime; one that refuses has broken the unit.
 func (p *Participant) remade(t *turn, c *claim, r message.Reserved) {
 	switch {
 	case r.OK:
 		c.remaking, c.granted, c.retryAt, c.retries = false, t.now, time.Time{}, 0
-	case r.Reason.Code == protocol.CodeUnavailable && t.now.Before(c.item.Slot.Start):
+	case r.Reason.Code == protocol.CodeUnavailable && !c.remadeTooLate(t.now):
 		// asked again at its time
 	default:
 		p.becomeBroken(t, c)
 	}
+}
+
+// remadeTooLate reports whether a lost slot is not waited for any more.
+func (c *claim) remadeTooLate(now time.Time) bool {
+	return !now.Before(c.item.Slot.Start) && !now.Before(c.lostAt.Add(remakeTime))
 }
 
 // becomeBroken owes the buyer the whole cost of the unit. What the batch system
@@ -172,7 +184,7 @@ func (p *Participant) retryClaim(t *turn, c *claim) {
 		t.send(p.queue(message.Release{ID: c.id}))
 	}
 	switch {
-	case c.remaking && !t.now.Before(c.item.Slot.Start):
+	case c.remaking && c.remadeTooLate(t.now):
 		p.becomeBroken(t, c)
 	case c.remaking:
 		p.remake(t, c)
