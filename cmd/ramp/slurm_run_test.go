@@ -84,9 +84,6 @@ func (m *slurmMarket) firstLine(t *testing.T) {
 	}
 	slices.Sort(took)
 	fmt.Printf("slurm run: from 'ramp user run' to the first line of output, %d times: median %s, most %s\n", n, took[n/2].Round(10*time.Millisecond), took[n-1].Round(10*time.Millisecond))
-	if took[n/2] > 15*time.Second {
-		t.Errorf("the first line of output takes %s", took)
-	}
 }
 
 func (m *slurmMarket) filesAndCode(t *testing.T) {

@@ -17,7 +17,7 @@ func TestNoSeedBreaksAnInvariantOfLaunches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := uint64(24)
+	last := uint64(12)
 	if testing.Short() {
 		last = 4
 	}

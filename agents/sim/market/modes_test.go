@@ -25,9 +25,9 @@ func TestNoSeedBreaksAnInvariantOfPayAfterTheFact(t *testing.T) {
 		runs   int // programs, of a thousand orders
 		seeds  uint64
 	}{
-		{"modes mixed", mixed, false, 0, 12},
-		{"bartering", mixed[1:], true, 0, 12},
-		{"metered programs, suspended and killed", mixed[2:], false, 800, 6},
+		{"modes mixed", mixed, false, 0, 8},
+		{"bartering", mixed[1:], true, 0, 8},
+		{"metered programs, suspended and killed", mixed[2:], false, 800, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() {
