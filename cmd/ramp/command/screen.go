@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -62,11 +63,46 @@ func sizeOf(env string, told, otherwise int) int {
 }
 
 // table prints rows in aligned columns, numbers and words alike to the left. On a
-// terminal it is no wider than that: the widest columns are cut.
+// terminal it is no wider than that: the widest columns are cut, and where even that is
+// too wide each row is listed, its cells below each other.
 func table(w io.Writer, rows ...[]string) {
-	for _, line := range tableLines(rows, terminalWidth(w)) {
+	width := terminalWidth(w)
+	lines := tableLines(rows, width)
+	if width > 0 && len(rows) > 1 && leastWidth(rows) > width {
+		lines = listLines(rows[0], rows[1:], width)
+	}
+	for _, line := range lines {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// leastWidth is what a table takes when no column can give more.
+func leastWidth(rows [][]string) int {
+	total := 0
+	for _, n := range columnWidths(rows) {
+		total += min(n, leastColumn) + columnGap
+	}
+	return total
+}
+
+// listLines are the rows of a table under each other, each cell behind the head of its
+// column; what has nothing in it is left out.
+func listLines(heads []string, rows [][]string, most int) []string {
+	var cells [][]string
+	var ends []int // how many cells there are up to the end of each row
+	for _, r := range rows {
+		for k, cell := range r {
+			if cell != "" && k < len(heads) {
+				cells = append(cells, []string{heads[k], cell})
+			}
+		}
+		ends = append(ends, len(cells))
+	}
+	lines := tableLines(cells, most)
+	for _, end := range slices.Backward(ends[:len(ends)-1]) {
+		lines = slices.Insert(lines, end, "")
+	}
+	return lines
 }
 
 // tableLines are the lines of a table that is at most so wide; 0: as wide as need
