@@ -142,7 +142,7 @@ func printPurchase(w io.Writer, p message.Purchase) {
 		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, bestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
 	}
 	if len(p.Units) > 0 {
-		table(w, unitRows(p)...)
+		wholeTable(w, unitRows(p)...)
 		fmt.Fprintf(w, "  total %s %s\n", money(p.Total), p.Currency)
 	}
 	printWhen(w, p, time.Now())

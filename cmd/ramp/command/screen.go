@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -65,10 +66,16 @@ func sizeOf(env string, told, otherwise int) int {
 // table prints rows in aligned columns, numbers and words alike to the left. On a
 // terminal it is no wider than that: the widest columns are cut, and where even that is
 // too wide each row is listed, its cells below each other.
-func table(w io.Writer, rows ...[]string) {
+func table(w io.Writer, rows ...[]string) { tableOr(w, leastColumn, rows) }
+
+// wholeTable is a table of which nothing is cut: rows that do not fit are listed.
+func wholeTable(w io.Writer, rows ...[]string) { tableOr(w, math.MaxInt, rows) }
+
+// tableOr prints a table whose columns may be cut to least letters, or lists its rows.
+func tableOr(w io.Writer, least int, rows [][]string) {
 	width := terminalWidth(w)
 	lines := tableLines(rows, width)
-	if width > 0 && len(rows) > 1 && leastWidth(rows) > width {
+	if width > 0 && len(rows) > 1 && leastWidth(rows, least) > width {
 		lines = listLines(rows[0], rows[1:], width)
 	}
 	for _, line := range lines {
@@ -77,10 +84,10 @@ func table(w io.Writer, rows ...[]string) {
 }
 
 // leastWidth is what a table takes when no column can give more.
-func leastWidth(rows [][]string) int {
+func leastWidth(rows [][]string, least int) int {
 	total := 0
 	for _, n := range columnWidths(rows) {
-		total += min(n, leastColumn) + columnGap
+		total += min(n, least) + columnGap
 	}
 	return total
 }

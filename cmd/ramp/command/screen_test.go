@@ -33,7 +33,12 @@ func TestATableFitsItsTerminal(t *testing.T) {
 			}
 		}
 	}
-	w := &window{width: 60}
+	w := &window{width: 100}
+	wholeTable(w, rows...)
+	if strings.Contains(w.String(), "…") {
+		t.Errorf("cut:\n%s", w.String())
+	}
+	w = &window{width: 60}
 	table(w, rows...)
 	if got := w.String(); !strings.Contains(got, "  per core-hour  12.25\n") || !strings.Contains(got, "  reservation    thunder2-6048222f-0-2\n") ||
 		strings.Count(got, "per core-hour") != 1 || strings.Count(got, "\n\n") != 1 {
