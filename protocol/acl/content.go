@@ -32,7 +32,31 @@ func (m *Message) decodeContent() error {
 		}
 		return nil
 	}
+	m.dropMark()
 	return nil
+}
+
+// dropMark takes away what another encoding is named by beside bytes: they have one way
+// to travel.
+func (m *Message) dropMark() {
+	if key, ok := m.otherMark(); ok {
+		if delete(m.User, key); len(m.User) == 0 {
+			m.User = nil
+		}
+	}
+}
+
+// otherMark is the key of X-JADE-Encoding beside content of bytes, in any case.
+func (m *Message) otherMark() (string, bool) {
+	if len(m.Content.Bytes) == 0 {
+		return "", false
+	}
+	for key := range m.User { // at most one is: keys differ in more than case
+		if strings.EqualFold(key, encodingKey) {
+			return key, true
+		}
+	}
+	return "", false
 }
 
 // isMark reports whether a user parameter says that the content is Base64.

@@ -46,6 +46,9 @@ func (m *Message) checkContent() error {
 	if !utf8.ValidString(m.Content.Text) {
 		return errors.New("content: text that is not UTF-8; set Bytes")
 	}
+	if key, ok := m.otherMark(); ok {
+		return fmt.Errorf("user parameter %s: content of bytes travels as Base64", key)
+	}
 	return nil
 }
 
