@@ -18,8 +18,9 @@ const (
 	CodeBandwidth    Code = "bandwidth"
 	CodeSize         Code = "size" // the whole machine has fewer cores or nodes
 	// The seller does not deal on these terms.
-	CodeNoBank Code = "no-bank" // no bank and currency in common
-	CodeMode   Code = "mode"    // no settlement mode in common
+	CodeNoBank  Code = "no-bank" // no bank and currency in common
+	CodeMode    Code = "mode"    // no settlement mode in common
+	CodeProgram Code = "program" // what is to be launched does not run there
 	// The machine is busy, or the price too low.
 	CodeBusy   Code = "busy"   // too few free cores over the slot
 	CodePrice  Code = "price"  // the ceiling is below the seller's price

@@ -141,7 +141,7 @@ func (c Config) seller() auction.SellerConfig {
 	return auction.SellerConfig{
 		Self: c.Credential.ID, Properties: c.Properties, Terms: c.Terms, Modes: c.Modes,
 		Pricing: priced(c.Price), Validity: c.Validity, Lead: c.Lead, Horizon: c.Horizon,
-		Read: c.Read,
+		Read: c.Read, Serves: c.Launch.Policy.Serves,
 	}
 }
 

@@ -202,7 +202,7 @@ func againOrder(now time.Time, l *lostUnit) (message.Buy, error) {
 	}
 	first, unit, units := l.first()
 	return message.Buy{ID: l.id(), Name: p.RFQ, Document: doc.XML(), Options: opt, Replaces: &message.Replaces{
-		First: first, Unit: unit, Units: units, Number: l.number, Of: p.ID, Lost: l.unit, Program: l.runs(),
+		First: first, Unit: unit, Units: units, Number: l.number, Of: p.ID, Lost: l.unit, Program: l.runs(), Launch: l.row.Order.Launch(),
 	}}, nil
 }
 

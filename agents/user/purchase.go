@@ -150,6 +150,7 @@ func (r *Role) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfi
 		Rounds: o.Rounds, RoundLimit: o.RoundLimit, NoEarlyClose: o.NoEarlyClose,
 		Objective: o.Objective, MaxCost: o.MaxCost, CallAtMost: r.cfg.CallAtMost, Budget: r.cfg.Budget,
 		Terms: []protocol.Terms{terms}, Modes: []protocol.Mode{mode},
+		Launch: order.Launch(),
 	}
 	if cfg.Rounds == 0 {
 		cfg.Rounds = protocol.DefaultRounds
@@ -192,7 +193,7 @@ func (r *Role) advance(now time.Time, p *purchase, out protocol.Output) protocol
 func (r *Role) afterAuction(now time.Time, p *purchase) protocol.Output {
 	p.view.Rounds = p.buyer.Rounds()
 	p.view.AuctionMS = auction.Milliseconds(now.Sub(p.view.Created))
-	p.view.Reasons = codes(p.buyer.Why())
+	p.view.Reasons, p.view.Programs = codes(p.buyer.Why()), p.buyer.Programs()
 	if p.buyer.State() == auction.Failed {
 		p.advise()
 		why := "no set of offers covers every unit"

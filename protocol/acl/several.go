@@ -10,7 +10,8 @@ import "time"
 // from the beginning of b, or with what take returns.
 func ParseAll(b []byte, take func(Message) error) error {
 	p := parser{src: b}
-	for p.comments(); ; p.comments() {
+	p.comments()
+	for {
 		start := p.pos
 		m, err := p.message(time.UTC)
 		if err != nil {

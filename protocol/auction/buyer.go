@@ -53,7 +53,8 @@ type BuyerConfig struct {
 	MaxCost      protocol.Credits // of the whole set; 0: none
 	Terms        []protocol.Terms
 	Modes        []protocol.Mode
-	CallAtMost   int // sellers over direct streams, more by gossip; 0: protocol.MaxGossipless
+	Launch       *message.Intent // what is to run in what is bought; nil: nothing
+	CallAtMost   int             // sellers over direct streams, more by gossip; 0: protocol.MaxGossipless
 	// Budget is how many sellers a round asks if there are more than CallAtMost,
 	// as Prospects promise; 0: everybody.
 	Budget    int

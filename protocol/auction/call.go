@@ -112,7 +112,7 @@ func (b *Buyer) cfp(receivers []protocol.AgentID, best, document bool) protocol.
 		body.Budget, body.Among = b.sweep()
 	}
 	if document {
-		body.Document, body.Terms, body.Modes = b.cfg.Document, b.cfg.Terms, b.cfg.Modes
+		body.Document, body.Terms, body.Modes, body.Launch = b.cfg.Document, b.cfg.Terms, b.cfg.Modes, b.cfg.Launch
 	}
 	return protocol.Message{
 		Performative: protocol.CFP, Sender: b.cfg.Self, Receivers: receivers,

@@ -2,6 +2,7 @@ package auction
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -31,6 +32,39 @@ func (b *Buyer) Why() map[protocol.Code]int {
 		}
 	}
 	return counts
+}
+
+// maxSaid bounds the different things that Programs tells.
+const maxSaid = 8
+
+// Programs is what sellers say of what is to be launched and would not run there, each
+// thing once, with who says it.
+func (b *Buyer) Programs() []string {
+	var notes []string
+	by := map[string][]protocol.AgentID{}
+	for _, id := range b.order {
+		reasons := b.sellers[id].reasons
+		i := slices.IndexFunc(reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeProgram })
+		if i < 0 {
+			continue
+		}
+		note := reasons[i].Note
+		if by[note] == nil && len(notes) == maxSaid {
+			continue
+		}
+		if by[note] == nil {
+			notes = append(notes, note)
+		}
+		by[note] = append(by[note], id)
+	}
+	for i, note := range notes {
+		who := by[note][0].Name()
+		if more := len(by[note]) - 1; more > 0 {
+			who = fmt.Sprintf("%s and %d more", who, more)
+		}
+		notes[i] = who + ": " + note
+	}
+	return notes
 }
 
 // offering are the sellers with a standing offer that satisfies the request, and

@@ -39,7 +39,12 @@ type SellerConfig struct {
 	Lead       time.Duration // from a bid to the start of a slot that may move
 	Horizon    time.Duration // how far ahead it sells
 	Read       Reader        // reads a buyer's document; nil: Read
+	Serves     Serves        // nil: no program runs here
 }
+
+// Serves says whether a buyer's program would run at a seller, by its code CodeProgram
+// if not; nil: it would.
+type Serves func(buyer protocol.AgentID, launch message.Intent) *protocol.Reason
 
 // Bounds of a seller's side.
 const (
@@ -58,6 +63,7 @@ type Seller struct {
 	call   message.CallForProposals // of round 1: terms, modes, objective
 	hash   string                   // of the document
 	size   int                      // bytes of the document
+	bars   *protocol.Reason         // why what is to be launched does not run here; nil: it would, or nothing is
 	units  []sellerUnit
 	round  int
 	answer Answer // of that round
@@ -99,12 +105,12 @@ func Read(document []byte) (Document, error) {
 	return Document{Hash: documentHash(document), Requests: d.Requests()}, nil
 }
 
-// NewSeller takes the first call for proposals of an auction, which carries the
+// NewSeller takes a buyer's first call for proposals of an auction, which carries the
 // document. It fails if that cannot be sold to anybody.
 //
 // The document's times are not compared with the clock here: that a window is
 // over is a refusal with a reason, not a fault of the document.
-func NewSeller(cfg *SellerConfig, call message.CallForProposals) (*Seller, error) {
+func NewSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForProposals) (*Seller, error) {
 	read := cfg.Read
 	if read == nil {
 		read = Read
@@ -116,12 +122,24 @@ func NewSeller(cfg *SellerConfig, call message.CallForProposals) (*Seller, error
 	s := &Seller{cfg: cfg, hash: document.Hash, size: len(call.Document), units: make([]sellerUnit, 0, len(document.Requests))}
 	s.call = call
 	s.call.Document = nil
+	s.bars = cfg.bars(buyer, call.Launch)
 	for _, r := range document.Requests {
 		s.units = append(s.units, sellerUnit{
 			request: r, ceiling: r.Price, static: rfql.Match(r, cfg.Properties),
 		})
 	}
 	return s, nil
+}
+
+// bars is why a buyer's program would not run here.
+func (c *SellerConfig) bars(buyer protocol.AgentID, launch *message.Intent) *protocol.Reason {
+	switch {
+	case launch == nil:
+		return nil
+	case c.Serves == nil:
+		return &protocol.Reason{Code: protocol.CodeProgram, Note: "this site runs no programs"}
+	}
+	return c.Serves(buyer, *launch)
 }
 
 // DocumentHash is the hex SHA-256 of the document as it was sent.

@@ -9,7 +9,7 @@ import (
 )
 
 // quote decides on one unit, in the order static terms, bank, settlement mode,
-// window, calendar, price. It adds one line, or one for every static term that
+// program, window, calendar, price. It adds one line, or one for every static term that
 // failed.
 func (s *Seller) quote(lines []message.QuoteLine, now time.Time, i int, best bool, cal Calendar) []message.QuoteLine {
 	u := &s.units[i]
@@ -38,13 +38,16 @@ func (s *Seller) refuseStatic(lines []message.QuoteLine, now time.Time, u *selle
 }
 
 // deals reports whether seller and buyer have a bank, a currency and a
-// settlement mode in common.
+// settlement mode in common, and what is to be launched would run here.
 func (s *Seller) deals() (protocol.Reason, bool) {
 	if !common(s.cfg.Terms, s.call.Terms) {
 		return protocol.Reason{Code: protocol.CodeNoBank, Note: "no bank and currency in common"}, false
 	}
 	if !s.modes() {
 		return protocol.Reason{Code: protocol.CodeMode, Note: "no settlement mode in common"}, false
+	}
+	if s.bars != nil {
+		return *s.bars, false
 	}
 	return protocol.Reason{}, true
 }

@@ -2,6 +2,7 @@ package auction_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,6 +121,10 @@ func (w *stand) run(t *testing.T, d *datadriven.TestData) string {
 	case "document": // one unit per line: price, start, end, wall minutes, cores, further terms
 		w.units = strings.Split(strings.TrimSpace(d.Input), "\n")
 		return ""
+	case "programs": // the only ones that run here
+		w.cfg.Serves = only(strings.Fields(d.Input))
+		w.sellers = auction.NewSellers(w.cfg)
+		return ""
 	case "cfp":
 		return w.cfp(a)
 	case "offer":
@@ -135,6 +140,16 @@ func (w *stand) run(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
+// only runs these applications, and only for ann.
+func only(apps []string) auction.Serves {
+	return func(buyer protocol.AgentID, launch message.Intent) *protocol.Reason {
+		if buyer == ann && slices.Contains(apps, launch.App) {
+			return nil
+		}
+		return &protocol.Reason{Code: protocol.CodeProgram, Note: "not here"}
+	}
+}
+
 func (w *stand) call(a map[string]string) message.CallForProposals {
 	call := message.CallForProposals{Round: 1, Best: a["best"] != ""}
 	if n, err := strconv.Atoi(a["round"]); err == nil {
@@ -144,6 +159,9 @@ func (w *stand) call(a map[string]string) message.CallForProposals {
 		call.Document = document(w.units)
 		call.Terms = []protocol.Terms{{Bank: bank, Currency: "CRD"}}
 		call.Modes = []protocol.Mode{protocol.ModeOnReservation}
+		if a["program"] != "" {
+			call.Launch = &message.Intent{App: a["program"]}
+		}
 		switch {
 		case a["currency"] != "":
 			call.Terms[0].Currency = a["currency"]

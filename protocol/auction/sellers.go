@@ -73,7 +73,7 @@ func (s *Sellers) answer(now time.Time, m protocol.Message, call message.CallFor
 		if len(call.Document) == 0 {
 			return refuseAll(call.Round, protocol.CodeUnknown, "the auction is not known here; call with its document"), true
 		}
-		seller, err := NewSeller(&s.cfg, call)
+		seller, err := NewSeller(&s.cfg, key.buyer, call)
 		if err != nil {
 			return refuseAll(call.Round, protocol.CodeMalformed, clip(err.Error())), true
 		}
@@ -151,7 +151,7 @@ func (s *Sellers) remove(e *list.Element) {
 // Check explains what a seller would offer for a document, round by round, if
 // another seller met its price in every round. Nothing is remembered or promised.
 func Check(cfg SellerConfig, now time.Time, call message.CallForProposals, rounds int, cal Calendar) ([]message.QuoteLine, error) {
-	s, err := NewSeller(&cfg, call)
+	s, err := NewSeller(&cfg, cfg.Self, call) // a buyer who launches nothing
 	if err != nil {
 		return nil, err
 	}

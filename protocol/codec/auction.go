@@ -22,6 +22,9 @@ func cfpToWire(c message.CallForProposals) *wire.CallForProposals {
 		Budget:    int64(c.Budget),
 		Among:     int64(c.Among),
 	}
+	if c.Launch != nil {
+		w.Launch = &wire.Intent{App: c.Launch.App, Input: c.Launch.Input}
+	}
 	for i, x := range c.Ceilings {
 		w.Ceilings[i] = &wire.Ceiling{Unit: int64(x.Unit), Price: int64(x.Price)}
 	}
@@ -51,7 +54,18 @@ func (r *reader) cfp(w *wire.CallForProposals) message.CallForProposals {
 	c.Bundles = list(r, "ceilings of bundles", w.Bundles, protocol.MaxOffers, r.bundleCeiling)
 	c.Terms = list(r, "terms", w.Terms, protocol.MaxTerms, r.term)
 	c.Modes = list(r, "modes", w.Modes, protocol.MaxModes, r.mode)
+	if w.Launch != nil {
+		c.Launch = r.intent(w.Launch)
+	}
 	return c
+}
+
+// intent reads what is to be launched. Whether a site would is for the role.
+func (r *reader) intent(w *wire.Intent) *message.Intent {
+	return &message.Intent{
+		App:   r.name("application", w.GetApp(), protocol.MaxName),
+		Input: int64(r.number("bytes of the inputs", w.GetInput(), 0, protocol.MaxStaged*protocol.MaxFileSize)),
+	}
 }
 
 // cfpHead reads what is no list.

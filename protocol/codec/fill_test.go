@@ -48,6 +48,9 @@ func (f *filler) fill(v reflect.Value, field string) {
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		f.fill(v.Index(0), field)
 		f.fill(v.Index(1), field)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem(), field)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(f.next()))
 	case reflect.Uint64:

@@ -101,6 +101,10 @@ func TestOpenRefuses(t *testing.T) {
 		{"a round below zero", "cfp", func(e *wire.Envelope) { e.GetCfp().Round = -1 }, malformed, "round"},
 		{"a round over the bound", "cfp", func(e *wire.Envelope) { e.GetCfp().Round = protocol.MaxRounds + 1 }, malformed, "round"},
 		{"an objective that there is not", "cfp", func(e *wire.Envelope) { e.GetCfp().Objective = 4 }, malformed, "objective"},
+		{"inputs below zero", "cfp", func(e *wire.Envelope) { e.GetCfp().Launch = &wire.Intent{Input: -1} }, malformed, "inputs"},
+		{"a long name of an application", "cfp", func(e *wire.Envelope) {
+			e.GetCfp().Launch = &wire.Intent{App: strings.Repeat("a", protocol.MaxName+1)}
+		}, malformed, "application"},
 		{"a ceiling below zero", "cfp", func(e *wire.Envelope) { e.GetCfp().Ceilings[0].Price = -1 }, malformed, "ceiling"},
 		{"a ceiling for a unit that no document has", "cfp", func(e *wire.Envelope) { e.GetCfp().Ceilings[0].Unit = protocol.MaxUnits }, malformed, "unit"},
 		{"a bundle's ceiling below zero", "cfp", func(e *wire.Envelope) { e.GetCfp().Bundles[0].Cost = -1 }, malformed, "ceiling"},

@@ -133,6 +133,9 @@ func (r *quickReader) quickCFP() message.CallForProposals {
 			w.Budget = r.number()
 		case 10:
 			w.Among = r.number()
+		case 11:
+			r.strange = r.strange || r.again
+			c.Launch = r.quickIntent()
 		default:
 			r.strange = true
 		}
@@ -149,8 +152,25 @@ func (r *quickReader) wholeCFP(w *wire.CallForProposals, lists message.CallForPr
 	r.fits(len(lists.Terms), protocol.MaxTerms)
 	r.fits(len(lists.Modes), protocol.MaxModes)
 	c := r.check.cfpHead(w)
-	c.Ceilings, c.Bundles, c.Terms, c.Modes = lists.Ceilings, lists.Bundles, lists.Terms, lists.Modes
+	c.Ceilings, c.Bundles, c.Terms, c.Modes, c.Launch = lists.Ceilings, lists.Bundles, lists.Terms, lists.Modes, lists.Launch
 	return c
+}
+
+func (r *quickReader) quickIntent() *message.Intent {
+	var w wire.Intent
+	outer := r.enter()
+	for r.next() {
+		switch r.num {
+		case 1:
+			w.App = r.string()
+		case 2:
+			w.Input = r.number()
+		default:
+			r.strange = true
+		}
+	}
+	r.leave(outer)
+	return r.check.intent(&w)
 }
 
 func (r *quickReader) quickCeiling() message.Ceiling {

@@ -220,6 +220,10 @@ func places(v reflect.Value, found []reflect.Value) []reflect.Value {
 		return found
 	case reflect.Interface:
 		return found
+	case reflect.Pointer:
+		if !v.IsNil() {
+			found = places(v.Elem(), found)
+		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() != reflect.Uint8 {
 			for i := range v.Len() {
@@ -251,6 +255,8 @@ func alternatives(v reflect.Value) []reflect.Value {
 		return of(v, 0, 1, protocol.MaxOdds, protocol.MaxOdds+1, uint32(math.MaxUint32))
 	case reflect.Slice:
 		return otherLists(v)
+	case reflect.Pointer:
+		return []reflect.Value{reflect.Zero(v.Type()), reflect.New(v.Type().Elem())}
 	}
 	return of(v, -2, -1, 0, 1, 2, 3, 100, 101, 255, 256, protocol.MaxCores, protocol.MaxCores+1, math.MaxInt32, math.MaxInt32+1, math.MaxInt64, math.MinInt64)
 }

@@ -97,6 +97,14 @@ func (w *quickWriter) cfp(c message.CallForProposals) {
 	w.truth(8, x.Best)
 	w.number(9, x.Budget)
 	w.number(10, x.Among)
+	if c.Launch != nil {
+		v := wire.Intent{App: c.Launch.App, Input: c.Launch.Input}
+		w.check.intent(&v)
+		at := w.begin(11)
+		w.text(1, v.App)
+		w.number(2, v.Input)
+		w.end(at)
+	}
 	w.end(from)
 }
 

@@ -80,7 +80,7 @@ func among[T comparable](x T, set ...T) bool { return slices.Contains(set, x) }
 func knownCode(c protocol.Code) bool {
 	switch c {
 	case protocol.CodeOS, protocol.CodeOSVersion, protocol.CodeArchitecture, protocol.CodeCPUSpeed, protocol.CodeRAM,
-		protocol.CodeDisk, protocol.CodeBandwidth, protocol.CodeSize, protocol.CodeNoBank, protocol.CodeMode,
+		protocol.CodeDisk, protocol.CodeBandwidth, protocol.CodeSize, protocol.CodeNoBank, protocol.CodeMode, protocol.CodeProgram,
 		protocol.CodeBusy, protocol.CodePrice, protocol.CodeStands, protocol.CodeWindow, protocol.CodeHoldLimit,
 		protocol.CodeVoucher, protocol.CodeLimit, protocol.CodeUnavailable, protocol.CodeDraining, protocol.CodeExpired,
 		protocol.CodeUnknown, protocol.CodeMismatch, protocol.CodeMalformed, protocol.CodeForbidden,

@@ -48,3 +48,22 @@ func TestBalancesWithoutAGroupAreReadAsBefore(t *testing.T) {
 		t.Errorf("%d balances and lines are read, want 4", read)
 	}
 }
+
+// Calls that were made before they could say what is to be launched mean nothing by
+// it, and are written again byte for byte.
+func TestCallsWithoutALaunchAreReadAsBefore(t *testing.T) {
+	m := newMarket(t)
+	old, err := os.ReadFile("testdata/unlaunched.golden")
+	must(t, err)
+	_, text, _ := strings.Cut(strings.TrimSpace(string(old)), " ")
+	b, err := hex.DecodeString(text)
+	must(t, err)
+	got, err := codec.Opener{Trust: m.trust}.Open(b, m.user.ID, now)
+	must(t, err)
+	if call, ok := got.Body.(message.CallForProposals); !ok || call.Launch != nil || len(call.Document) == 0 {
+		t.Errorf("read as %+v", got.Body)
+	}
+	if again, err := codec.Encode(got); err != nil || !bytes.Equal(b, again) {
+		t.Errorf("it is written otherwise: %v", err)
+	}
+}

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bytes"
-	"encoding/asn1"
 	"fmt"
 	"slices"
 	"time"
@@ -13,8 +12,8 @@ const maxAttributes = 16
 
 // attributes are the signed attributes that matter. Others are let be.
 type attributes struct {
-	seen        []asn1.ObjectIdentifier
-	contentType asn1.ObjectIdentifier
+	seen        []objectID
+	contentType objectID
 	digest      []byte
 	signed      time.Time
 }
@@ -34,7 +33,7 @@ func checkAttributes(set, digest []byte) (signed time.Time, err error) {
 	switch {
 	case f.end() != nil:
 		return signed, fmt.Errorf("%w: signed attributes: %w", ErrMalformed, f.err)
-	case !a.contentType.Equal(oidData()):
+	case a.contentType != oidData:
 		return signed, fmt.Errorf("%w: signed content type is not data", ErrMalformed)
 	case !bytes.Equal(a.digest, digest):
 		return signed, fmt.Errorf("%w: the signed digest is not the content's", ErrSignature)
@@ -44,22 +43,22 @@ func checkAttributes(set, digest []byte) (signed time.Time, err error) {
 
 func (a *attributes) read(f *fields) {
 	id := f.oid()
-	if slices.ContainsFunc(a.seen, id.Equal) {
+	if slices.Contains(a.seen, id) {
 		f.err = fmt.Errorf("attribute %s twice", id)
 	}
 	a.seen = append(a.seen, id)
 	f.within(tagSet, func(f *fields) { a.readValue(id, f) })
 }
 
-func (a *attributes) readValue(id asn1.ObjectIdentifier, f *fields) {
+func (a *attributes) readValue(id objectID, f *fields) {
 	switch {
 	case len(f.rest) == 0:
 		f.err = fmt.Errorf("attribute %s without value", id)
-	case id.Equal(oidContentType()):
+	case id == oidContentType:
 		a.contentType = f.oid()
-	case id.Equal(oidMessageDigest()):
+	case id == oidMessageDigest:
 		_, a.digest = f.next(tagOctets)
-	case id.Equal(oidSigningTime()):
+	case id == oidSigningTime:
 		f.value(f.rest[0], &a.signed)
 	default:
 		f.next(f.rest[0])

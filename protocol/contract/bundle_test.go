@@ -293,14 +293,20 @@ func TestEveryChangeOfOctetsIsSeen(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(plainOctets))
 	f.Add([]byte(strings.Replace(plainOctets, "13:00:00Z", "13:00:00.000000001Z", 1)))
+	f.Add([]byte(strings.Replace(plainOctets, "{", `{"version":1,`, 1)))
+	odd := metered()
+	odd.Units[0].Reservation = "<&>/~"
+	octets, err := contract.Encode(odd)
+	must(f, err)
+	f.Add(octets)
 	f.Fuzz(func(t *testing.T, octets []byte) {
 		b, err := contract.Decode(octets)
-		if err != nil {
-			return
-		}
-		again, err := contract.Encode(b)
-		if err != nil || !bytes.Equal(again, octets) {
-			t.Errorf("%s is written again as %s, %v", octets, again, err)
+		var want protocol.Bundle // as encoding/json reads it
+		wantErr := json.Unmarshal(octets, &want)
+		again, canonical := contract.Encode(want)
+		good := wantErr == nil && canonical == nil && bytes.Equal(again, octets)
+		if (err == nil) != good || good && !cmp.Equal(b, want) {
+			t.Errorf("%s is read as %+v, %v; want %+v, %v, %v, written %s", octets, b, err, want, wantErr, canonical, again)
 		}
 	})
 }

@@ -121,39 +121,19 @@ func (f *fields) set(tag byte, most int) (members [][]byte) {
 	return members
 }
 
-func (f *fields) oid() asn1.ObjectIdentifier {
+func (f *fields) oid() objectID {
 	full, content := f.next(tagOID)
 	if f.err != nil {
-		return nil
+		return ""
 	}
-	if id, ok := shortOID(content); ok {
-		return id
-	}
-	var id asn1.ObjectIdentifier
-	_, f.err = asn1.Unmarshal(full, &id)
-	return id
-}
-
-// shortOID reads an object identifier as encoding/asn1 does, unless a number in
-// it takes more than three octets, or it is none.
-func shortOID(content []byte) (id asn1.ObjectIdentifier, ok bool) {
-	id = make(asn1.ObjectIdentifier, 0, len(content)+1)
-	v, digits := 0, 0
-	for _, c := range content {
-		if v, digits = v<<7|int(c&0x7f), digits+1; digits > 3 || v == 0 && c == 0x80 {
-			return nil, false
+	for _, id := range knownObjects {
+		if string(content) == string(id) {
+			return id
 		}
-		switch {
-		case c >= 0x80:
-			continue
-		case len(id) == 0:
-			id = append(id, min(v/40, 2), v-40*min(v/40, 2))
-		default:
-			id = append(id, v)
-		}
-		v, digits = 0, 0
 	}
-	return id, digits == 0 && len(id) > 0
+	var numbers asn1.ObjectIdentifier
+	_, f.err = asn1.Unmarshal(full, &numbers) // that it is well formed
+	return objectID(content)
 }
 
 func (f *fields) integer() *big.Int {
@@ -177,7 +157,7 @@ func (f *fields) version() {
 }
 
 // algorithm reads an AlgorithmIdentifier whose parameters are absent or NULL.
-func (f *fields) algorithm() (id asn1.ObjectIdentifier) {
+func (f *fields) algorithm() (id objectID) {
 	f.within(tagSequence, func(f *fields) {
 		id = f.oid()
 		if f.is(tagNull) {

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"ramp/protocol"
@@ -72,6 +73,24 @@ func TestSealingGivesTheBytesOfTheLibrary(t *testing.T) {
 	}
 }
 
+func TestKnownObjectsAreThoseOfTheLibrary(t *testing.T) {
+	known := contract.KnownObjects()
+	if len(known) != 15 {
+		t.Errorf("%d objects are known, want 15", len(known))
+	}
+	for numbers, der := range known {
+		var id asn1.ObjectIdentifier
+		for part := range strings.SplitSeq(numbers, ".") {
+			n, err := strconv.Atoi(part)
+			must(t, err)
+			id = append(id, n)
+		}
+		if want, err := asn1.Marshal(id); err != nil || !bytes.Equal(der, want) {
+			t.Errorf("%s is %x, want %x, %v", numbers, der, want, err)
+		}
+	}
+}
+
 // FuzzDER holds that what is read by hand is what encoding/asn1 reads.
 func FuzzDER(f *testing.F) {
 	for _, v := range []any{
@@ -105,7 +124,7 @@ func checkOID(t *testing.T, b []byte) {
 	var want asn1.ObjectIdentifier
 	rest, wantErr := asn1.Unmarshal(b, &want)
 	got, err := contract.ReadOID(b)
-	if (err == nil) != (wantErr == nil && len(rest) == 0) || err == nil && !got.Equal(want) {
+	if (err == nil) != (wantErr == nil && len(rest) == 0) || err == nil && got != want.String() {
 		t.Fatalf("%x is object %v, %v; want %v, %v", b, got, err, want, wantErr)
 	}
 }
@@ -117,5 +136,8 @@ func checkInteger(t *testing.T, b []byte) {
 	got, err := contract.ReadInteger(b)
 	if (err == nil) != (wantErr == nil && len(rest) == 0) || err == nil && got.Cmp(want) != 0 {
 		t.Fatalf("%x is %v, %v; want %v, %v", b, got, err, want, wantErr)
+	}
+	if err == nil && got.Sign() >= 0 && !bytes.Equal(contract.WriteInteger(got), b) {
+		t.Fatalf("%v is written %x, want %x", got, contract.WriteInteger(got), b)
 	}
 }

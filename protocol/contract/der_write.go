@@ -1,6 +1,6 @@
 package contract
 
-import "encoding/asn1"
+import "math/big"
 
 // value writes a DER value with the given identifier octet, whose content is the
 // parts one after another.
@@ -32,24 +32,19 @@ func appendLength(b []byte, n int) []byte {
 	return b
 }
 
-// object writes one of the object identifiers of this package.
-func object(id asn1.ObjectIdentifier) []byte {
-	content := make([]byte, 1, 16)
-	content[0] = byte(id[0]*40 + id[1])
-	for _, v := range id[2:] {
-		shift := 0
-		for v>>(shift+7) > 0 {
-			shift += 7
-		}
-		for ; shift > 0; shift -= 7 {
-			content = append(content, 0x80|byte(v>>shift))
-		}
-		content = append(content, byte(v&0x7f))
+// object writes an object identifier.
+func object(id objectID) []byte { return value(tagOID, []byte(id)) }
+
+// integer writes a number that is not negative.
+func integer(n *big.Int) []byte {
+	b := n.Bytes()
+	if len(b) == 0 || b[0] >= 0x80 {
+		b = append([]byte{0}, b...) // without it: negative
 	}
-	return value(tagOID, content)
+	return value(tagInteger, b)
 }
 
 // identifier writes an AlgorithmIdentifier; parameters may be nil, for none.
-func identifier(id asn1.ObjectIdentifier, parameters []byte) []byte {
+func identifier(id objectID, parameters []byte) []byte {
 	return value(tagSequence, object(id), parameters)
 }

@@ -1,20 +1,29 @@
 package contract
 
-import (
-	"encoding/asn1"
-	"math/big"
-)
+import "math/big"
 
 // What the tests of package contract_test see of the inside.
 
 func Measure(b []byte) (head, size int, err error) { return measure(b) }
 
-func ReadOID(b []byte) (asn1.ObjectIdentifier, error) {
+// ReadOID is the numbers with dots between.
+func ReadOID(b []byte) (string, error) {
 	f := fields{rest: b}
-	return f.oid(), f.end()
+	return f.oid().String(), f.end()
 }
 
 func ReadInteger(b []byte) (*big.Int, error) {
 	f := fields{rest: b}
 	return f.integer(), f.end()
+}
+
+func WriteInteger(n *big.Int) []byte { return integer(n) }
+
+// KnownObjects are the object identifiers that are known, in DER and in numbers.
+func KnownObjects() map[string][]byte {
+	all := make(map[string][]byte)
+	for _, id := range knownObjects {
+		all[id.String()] = object(id)
+	}
+	return all
 }

@@ -24,10 +24,10 @@ func seal(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) 
 	data := value(tagSequence,
 		value(tagInteger, []byte{cmsVersion}),
 		value(tagSet, identifier(usual().digest, nil)),
-		value(tagSequence, object(oidData()), value(tagContext0, value(tagOctets, octets))),
+		value(tagSequence, object(oidData), value(tagContext0, value(tagOctets, octets))),
 		value(tagContext0, certificateSet(c.Chain)...),
 		value(tagSet, signer))
-	der := value(tagSequence, object(oidSignedData()), value(tagContext0, data))
+	der := value(tagSequence, object(oidSignedData), value(tagContext0, data))
 	if len(der) > protocol.MaxSignature {
 		return nil, fmt.Errorf("signed document of %d bytes, at most %d: %w", len(der), protocol.MaxSignature, ErrTerms)
 	}
@@ -38,10 +38,6 @@ func seal(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) 
 func signAs(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) {
 	a, leaf := usual(), c.Chain[0]
 	sign, err := signatureAlgorithm(a, leaf)
-	if err != nil {
-		return nil, err
-	}
-	serial, err := asn1.Marshal(leaf.SerialNumber)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +52,7 @@ func signAs(c *identity.Credential, octets []byte, now time.Time) ([]byte, error
 	}
 	return value(tagSequence,
 		value(tagInteger, []byte{cmsVersion}),
-		value(tagSequence, leaf.RawIssuer, serial),
+		value(tagSequence, leaf.RawIssuer, integer(leaf.SerialNumber)),
 		identifier(a.digest, nil),
 		value(tagContext0, attributes...),
 		sign,
@@ -75,7 +71,7 @@ func signatureAlgorithm(a algorithm, leaf *x509.Certificate) ([]byte, error) {
 	case *ecdsa.PublicKey:
 		return identifier(a.ecdsa, nil), nil
 	case *rsa.PublicKey:
-		return identifier(oidRSA(), []byte{tagNull, 0}), nil
+		return identifier(oidRSA, []byte{tagNull, 0}), nil
 	}
 	return nil, fmt.Errorf("key of type %T: %w", leaf.PublicKey, identity.ErrWeak)
 }
@@ -87,13 +83,13 @@ func signedAttributes(a algorithm, octets []byte, now time.Time) ([][]byte, erro
 		return nil, err
 	}
 	return [][]byte{
-		attribute(oidContentType(), object(oidData())),
-		attribute(oidSigningTime(), signed),
-		attribute(oidMessageDigest(), value(tagOctets, a.sum(octets))),
+		attribute(oidContentType, object(oidData)),
+		attribute(oidSigningTime, signed),
+		attribute(oidMessageDigest, value(tagOctets, a.sum(octets))),
 	}, nil
 }
 
-func attribute(id asn1.ObjectIdentifier, v []byte) []byte {
+func attribute(id objectID, v []byte) []byte {
 	return value(tagSequence, object(id), value(tagSet, v))
 }
 

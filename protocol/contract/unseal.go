@@ -5,7 +5,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/rsa"
 	"crypto/x509"
-	"encoding/asn1"
 	"errors"
 	"fmt"
 	"math/big"
@@ -26,9 +25,9 @@ type sealed struct {
 type signer struct {
 	issuer     []byte // the name, in DER
 	serial     *big.Int
-	digest     asn1.ObjectIdentifier
+	digest     objectID
 	attributes []byte // the set that is signed, in DER
-	algorithm  asn1.ObjectIdentifier
+	algorithm  objectID
 	signature  []byte
 }
 
@@ -43,7 +42,7 @@ func parse(der []byte) (sealed, error) {
 	var certificates [][]byte
 	f := fields{rest: der}
 	f.within(tagSequence, func(f *fields) {
-		f.want(oidSignedData())
+		f.want(oidSignedData)
 		f.within(tagContext0, func(f *fields) {
 			f.within(tagSequence, func(f *fields) { certificates = s.readSignedData(f) })
 		})
@@ -59,11 +58,11 @@ func parse(der []byte) (sealed, error) {
 }
 
 func (s *sealed) readSignedData(f *fields) (certificates [][]byte) {
-	var digest asn1.ObjectIdentifier
+	var digest objectID
 	f.version()
 	f.within(tagSet, func(f *fields) { digest = f.algorithm() })
 	f.within(tagSequence, func(f *fields) {
-		f.want(oidData())
+		f.want(oidData)
 		f.within(tagContext0, func(f *fields) { _, s.octets = f.next(tagOctets) })
 	})
 	certificates = f.set(tagContext0, identity.MaxChain)
@@ -72,7 +71,7 @@ func (s *sealed) readSignedData(f *fields) (certificates [][]byte) {
 	case f.err != nil:
 	case len(s.octets) == 0:
 		f.err = errors.New("the content is empty")
-	case !digest.Equal(s.signer.digest):
+	case digest != s.signer.digest:
 		f.err = errors.New("the digest algorithm is not the signer's")
 	}
 	return certificates
@@ -94,8 +93,8 @@ func (s *signer) read(f *fields) {
 }
 
 // want reads an object identifier, which must be the one given.
-func (f *fields) want(id asn1.ObjectIdentifier) {
-	if got := f.oid(); f.err == nil && !got.Equal(id) {
+func (f *fields) want(id objectID) {
+	if got := f.oid(); f.err == nil && got != id {
 		f.err = fmt.Errorf("content of type %s, want %s", got, id)
 	}
 }
@@ -168,10 +167,10 @@ func algorithmOf(s signer, leaf *x509.Certificate) (algorithm, x509.SignatureAlg
 	_, isRSA := leaf.PublicKey.(*rsa.PublicKey)
 	for _, a := range algorithms() {
 		switch {
-		case !s.digest.Equal(a.digest):
-		case isEC && s.algorithm.Equal(a.ecdsa):
+		case s.digest != a.digest:
+		case isEC && s.algorithm == a.ecdsa:
 			return a, a.withECDSA, nil
-		case isRSA && (s.algorithm.Equal(oidRSA()) || s.algorithm.Equal(a.rsa)):
+		case isRSA && (s.algorithm == oidRSA || s.algorithm == a.rsa):
 			return a, a.withRSA, nil
 		}
 	}

@@ -43,6 +43,9 @@ type CallForProposals struct {
 	Terms     []protocol.Terms // where the user can pay
 	Modes     []protocol.Mode
 	Best      bool // the best-offer round: ceilings and deadline are lifted
+	// Launch is what is to run in what is bought; nil: nothing. It comes with the
+	// document.
+	Launch *Intent
 	// Budget is about how many answers a gossiped call wants, of about Among
 	// sellers who could make an offer; zero: one from everybody. A seller that
 	// auction.Chosen leaves out, or that has nothing to offer, keeps silent.

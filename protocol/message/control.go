@@ -29,6 +29,22 @@ type Replaces struct {
 	Of      string // the purchase whose unit was lost: First, or one in its place
 	Lost    int    // the unit of Of
 	Program bool
+	Launch  *Intent `json:",omitempty"` // of that program
+}
+
+// Launch is what the order means to run in every unit; nil: nothing.
+func (b Buy) Launch() *Intent {
+	switch {
+	case b.Program != nil:
+		i := Intent{App: b.Program.App}
+		for _, f := range b.Program.Inputs {
+			i.Input += f.File.Size
+		}
+		return &i
+	case b.Replaces != nil:
+		return b.Replaces.Launch
+	}
+	return nil
 }
 
 // Options are how to buy. Zero values mean the defaults of package protocol.
@@ -93,8 +109,9 @@ type Purchase struct {
 	Bank        protocol.AgentID    `json:"bank,omitempty"`
 	Contract    protocol.ContractID `json:"contract,omitempty"`
 	Settled     bool                `json:"settled"`
-	Reasons     map[string]int      `json:"reasons,omitempty"` // why sellers refused, summed
-	Advice      []string            `json:"advice,omitempty"`  // nearest relaxations, in words
+	Reasons     map[string]int      `json:"reasons,omitempty"`  // why sellers refused, summed
+	Programs    []string            `json:"programs,omitempty"` // what sellers say of the program that they do not run
+	Advice      []string            `json:"advice,omitempty"`   // nearest relaxations, in words
 	Relaxations []Relaxation        `json:"relaxations,omitempty"`
 	Counters    []Counter           `json:"counters,omitempty"` // of a metered request: contracts that sellers would accept now
 	Why         string              `json:"why,omitempty"`      // why nothing was bought

@@ -21,6 +21,13 @@ type Launch struct {
 	Place Place `json:",omitzero"`
 }
 
+// Intent is what a buyer means to launch in every unit of what it asks for: as much
+// of it as a seller has to know to say whether it would.
+type Intent struct {
+	App   string // an application of the site; empty: a command
+	Input int64  // bytes of all inputs of one launch
+}
+
 // Place is the number of a unit in a run, from 1, and how many units that has. Zero:
 // the run's are those of the contract.
 type Place struct {

@@ -108,39 +108,53 @@ func (p Policy) filled() Policy {
 	return p
 }
 
-// admit says what a buyer's launch runs here, and as whom; or why not.
-func (p Policy) admit(user protocol.AgentID, l message.Launch) (argv []string, account string, why *protocol.Reason) {
-	a, ok := p.Accounts[user]
+// Serves says whether a buyer's launch would run here, as far as can be said before
+// it is bought; if not, why, with CodeProgram.
+func (p Policy) Serves(buyer protocol.AgentID, l message.Intent) *protocol.Reason {
+	_, why := p.filled().serves(buyer, l)
+	if why != nil {
+		why.Code = protocol.CodeProgram
+	}
+	return why
+}
+
+// serves is who the buyer is here, or why what it means to launch does not run.
+func (p Policy) serves(buyer protocol.AgentID, l message.Intent) (Account, *protocol.Reason) {
+	a, ok := p.Accounts[buyer]
 	if !ok {
 		a, ok = p.Accounts[Everybody]
 	}
 	switch {
 	case !ok && len(p.Accounts) == 0:
-		return nil, "", no(protocol.CodeForbidden, "this site runs no programs")
+		return a, no(protocol.CodeForbidden, "this site runs no programs")
 	case !ok:
-		return nil, "", no(protocol.CodeForbidden, "this site runs no programs for "+string(user))
-	case l.App != "" && len(l.Command) > 0:
-		return nil, "", no(protocol.CodeMalformed, "an application and a command: want one of them")
+		return a, no(protocol.CodeForbidden, "this site runs no programs for "+string(buyer))
+	case l.Input > p.MaxInput:
+		return a, no(protocol.CodeLimit, fmt.Sprintf("inputs of %d bytes, this site takes at most %d", l.Input, p.MaxInput))
+	case l.App == "" && !a.Commands:
+		return a, no(protocol.CodeForbidden, "this site runs its applications only: "+p.names())
 	}
-	if size := total(l.Inputs); size > p.MaxInput {
-		return nil, "", no(protocol.CodeLimit, fmt.Sprintf("inputs of %d bytes, this site takes at most %d", size, p.MaxInput))
+	if _, has := p.Apps[l.App]; l.App != "" && !has {
+		return a, no(protocol.CodeForbidden, fmt.Sprintf("no application %q, this site has: %s", l.App, p.names()))
 	}
-	if l.App == "" {
-		argv, why = l.Command, p.command(a, l)
-	} else {
-		argv, why = p.application(l)
-	}
-	return argv, a.User, why
+	return a, nil
 }
 
-func (p Policy) command(a Account, l message.Launch) *protocol.Reason {
+// admit says what a buyer's launch runs here, and as whom; or why not.
+func (p Policy) admit(user protocol.AgentID, l message.Launch) (argv []string, account string, why *protocol.Reason) {
+	a, why := p.serves(user, message.Intent{App: l.App, Input: total(l.Inputs)})
 	switch {
-	case !a.Commands:
-		return no(protocol.CodeForbidden, "this site runs its applications only: "+p.names())
+	case why != nil:
+	case l.App != "" && len(l.Command) > 0:
+		why = no(protocol.CodeMalformed, "an application and a command: want one of them")
+	case l.App != "":
+		argv, why = p.application(l)
 	case len(l.Command) == 0 || strings.HasPrefix(l.Command[0], "-"):
-		return no(protocol.CodeMalformed, "a command without a program")
+		why = no(protocol.CodeMalformed, "a command without a program")
+	default:
+		argv = l.Command
 	}
-	return nil
+	return argv, a.User, why
 }
 
 // names are the applications, for people.
@@ -154,10 +168,7 @@ func (p Policy) names() string {
 // application puts the parameters into an application's command. A value is put
 // into a word of it, never between words, so that it can only be what it is.
 func (p Policy) application(l message.Launch) ([]string, *protocol.Reason) {
-	app, ok := p.Apps[l.App]
-	if !ok {
-		return nil, no(protocol.CodeForbidden, fmt.Sprintf("no application %q, this site has: %s", l.App, p.names()))
-	}
+	app := p.Apps[l.App] // serves has found it
 	values := maps.Clone(app.Default)
 	if values == nil {
 		values = map[string]string{}

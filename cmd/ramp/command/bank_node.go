@@ -262,7 +262,6 @@ func (b *bankNode) serveOnce(ctx context.Context) (again bool, err error) {
 	b.warnTrouble(ctx)
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
-	roomy(serving)
 	b.wg.Add(1)
 	go func() {
 		defer b.wg.Done()

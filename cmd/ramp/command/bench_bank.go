@@ -60,7 +60,8 @@ func newBenchBank() *cobra.Command {
 second, with many accounts and entries in the ledger already. bbolt_batch puts the very
 same records, bundle by bundle, into a copy of the same file by bbolt's own Batch; signed
 goes from bytes on the wire to a signed receipt; signature_only does nothing but the same
-signatures on all cores.
+signatures on all cores. They are measured in turns, a fifth of --time each, so that a
+machine that becomes slower meanwhile does so for all of them.
 
 With --store the same bank settles with its ledger in an etcd cluster as well (etcd), and
 balances there are moved by one transaction for each transfer (etcd_naive). What this
@@ -85,7 +86,7 @@ writes to the cluster is removed at the end.`,
 	f.StringVar(&clients, "clients", "1,64,256", "clients at once, several with commas between")
 	f.IntVar(&b.accounts, "accounts", 10_000, "accounts of the bank")
 	f.IntVar(&b.entries, "entries", 1_000_000, "entries that the ledger has before")
-	durationVar(f, &b.time, "time", 10*time.Second, "time of each measurement")
+	durationVar(f, &b.time, "time", 10*time.Second, "time of each measurement, in five turns")
 	f.StringVar(&b.dir, "dir", ".", "directory on the disk to measure; a memory file system is refused")
 	f.StringVar(&store, "store", "", "measure a ledger in this etcd cluster as well: etcd:HOST,HOST")
 	return c
@@ -130,9 +131,6 @@ func (b *bankBench) rows(ctx context.Context, clients []int) error {
 	figures := []bankFigures{}
 	for _, n := range clients {
 		f, err := b.measure(ctx, n)
-		if err == nil && b.cluster != nil {
-			err = b.cluster.measure(ctx, n, &f)
-		}
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -145,45 +143,59 @@ func (b *bankBench) rows(ctx context.Context, clients []int) error {
 func (b *bankBench) measure(ctx context.Context, clients int) (bankFigures, error) {
 	f := bankFigures{Clients: clients}
 	fmt.Fprintf(stderr(b.c), "measuring %d clients\n", clients)
-	if err := b.copyLedger(); err != nil {
-		return f, err
-	}
-	if err := b.turn(ctx, true); err != nil {
-		return f, err
-	}
-	n, took, err := b.together(ctx, clients, func(int) error { return b.settleVerified() })
+	batch, err := b.openCopy(clients)
 	if err != nil {
 		return f, err
 	}
-	f.PerSecond = float64(n) / took.Seconds()
-	if err := b.turn(ctx, false); err != nil {
-		return f, err
-	}
-	if f.BatchPerSec, err = b.bboltBatch(ctx, clients); err != nil {
-		return f, err
-	}
+	defer batch.Close() //nolint:errcheck // a copy that is thrown away
 	wires, err := b.keys.wires(ctx, int(b.time.Seconds()*signedMost))
 	if err != nil {
 		return f, err
 	}
-	var next atomic.Int64
-	opener := codec.NewOpener(b.keys.trust, verifiedBundles)
-	n, took, err = b.together(ctx, clients, func(int) error {
-		i := next.Add(1) - 1
-		if i >= int64(len(wires)) {
-			return errEnough
-		}
-		return b.settleSigned(opener, wires[i])
-	})
-	if err != nil {
-		return f, err
+	signed := &signedWires{bench: b, opener: codec.NewOpener(b.keys.trust, verifiedBundles), list: wires}
+	phases := []phase{
+		{&f.PerSecond, func() (int64, time.Duration, error) { return b.verified(ctx, clients) }},
+		{&f.BatchPerSec, func() (int64, time.Duration, error) { return b.bboltBatch(ctx, batch, clients) }},
+		{&f.Signed, func() (int64, time.Duration, error) { return b.together(ctx, clients, signed.settle) }},
+		{&f.SignatureOnly, func() (int64, time.Duration, error) { return b.signatureOnly(ctx, clients) }},
 	}
-	f.Signed = float64(n) / took.Seconds()
-	if f.SignatureOnly, err = b.signatureOnly(ctx, clients); err != nil {
+	if b.cluster != nil {
+		phases = append(phases, b.cluster.phases(ctx, clients, &f)...)
+	}
+	if err := inTurns(phases); err != nil {
 		return f, err
 	}
 	f.Fsync, err = fsyncMedian(filepath.Join(b.dir, "fsync"))
 	return f, err
+}
+
+// phase is something that is measured: how often it was done, and how long that took.
+type phase struct {
+	rate *float64 // per second, of all turns
+	run  func() (int64, time.Duration, error)
+}
+
+// benchTurns is in how many turns the time of a measurement is spent. A machine that
+// becomes slower or faster meanwhile does so for the baselines too.
+const benchTurns = 5
+
+// inTurns runs the phases one after the other, over and over.
+func inTurns(phases []phase) error {
+	counts, took := make([]int64, len(phases)), make([]time.Duration, len(phases))
+	for range benchTurns {
+		for i, p := range phases {
+			n, t, err := p.run()
+			if err != nil {
+				return err
+			}
+			counts[i] += n
+			took[i] += t
+		}
+	}
+	for i, p := range phases {
+		*p.rate = float64(counts[i]) / took[i].Seconds()
+	}
+	return nil
 }
 
 // signedMost bounds the signed bundles prepared per second of measurement: above
@@ -193,10 +205,10 @@ const signedMost = 8000
 // errEnough ends a measurement before its time: what was prepared is used up.
 var errEnough = errors.New("enough")
 
-// together runs clients side by side for the time of a measurement, each at least
+// together runs clients side by side for a turn of a measurement, each at least
 // once, and counts what they did.
 func (b *bankBench) together(ctx context.Context, clients int, once func(client int) error) (int64, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.time)
+	ctx, cancel := context.WithTimeout(ctx, b.time/benchTurns)
 	defer cancel()
 	var n atomic.Int64
 	errs := make([]error, clients)
@@ -225,37 +237,60 @@ func (b *bankBench) together(ctx context.Context, clients int, once func(client 
 	return n.Load(), took, nil
 }
 
+// verified settles bundles that count as verified, and keeps what the role wants
+// saved for bbolt's batch.
+func (b *bankBench) verified(ctx context.Context, clients int) (int64, time.Duration, error) {
+	if err := b.turn(ctx, true); err != nil {
+		return 0, 0, err
+	}
+	n, took, err := b.together(ctx, clients, func(int) error { return b.settleVerified() })
+	return n, took, errors.Join(err, b.turn(ctx, false))
+}
+
 // settleVerified hands the role one verified copy and waits for the durable
 // outcome.
 func (b *bankBench) settleVerified() error {
 	return b.await(b.settlement(b.keys.bundle(time.Now())), func(protocol.Message) error { return nil })
 }
 
-// settleSigned opens wire bytes, settles, and signs and encodes the receipt.
-func (b *bankBench) settleSigned(opener codec.Opener, w wireBundle) error {
-	m, err := opener.Open(w.bytes, w.seller, time.Now())
+// signedWires are copies as they come over a wire, each settled once.
+type signedWires struct {
+	bench  *bankBench
+	opener codec.Opener
+	list   []wireBundle
+	next   atomic.Int64
+}
+
+// settle opens wire bytes, settles, and signs and encodes the receipt.
+func (s *signedWires) settle(int) error {
+	i := s.next.Add(1) - 1
+	if i >= int64(len(s.list)) {
+		return errEnough
+	}
+	w := s.list[i]
+	m, err := s.opener.Open(w.bytes, w.seller, time.Now())
 	if err != nil {
 		return err
 	}
-	return b.await(m, func(answer protocol.Message) error {
-		_, err := codec.Seal(b.keys.bank, answer, time.Now())
+	return s.bench.await(m, func(answer protocol.Message) error {
+		_, err := codec.Seal(s.bench.keys.bank, answer, time.Now())
 		return err
 	})
 }
 
 // signatureOnly verifies two signatures and makes one, over and over.
-func (b *bankBench) signatureOnly(ctx context.Context, clients int) (float64, error) {
+func (b *bankBench) signatureOnly(ctx context.Context, clients int) (int64, time.Duration, error) {
 	digest := sha256.Sum256([]byte("bench"))
 	signer := b.keys.bank.Signer()
 	sig, err := signer.Sign(nil, digest[:], cryptoSHA256)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	pub, ok := signer.Public().(*ecdsa.PublicKey)
 	if !ok {
-		return 0, fmt.Errorf("bench: bank's key is a %T", signer.Public())
+		return 0, 0, fmt.Errorf("bench: bank's key is a %T", signer.Public())
 	}
-	n, took, err := b.together(ctx, clients, func(int) error {
+	return b.together(ctx, clients, func(int) error {
 		for range 2 {
 			if !ecdsa.VerifyASN1(pub, digest[:], sig) {
 				return errors.New("bench: a good signature was refused")
@@ -264,7 +299,6 @@ func (b *bankBench) signatureOnly(ctx context.Context, clients int) (float64, er
 		_, err := signer.Sign(nil, digest[:], cryptoSHA256)
 		return err
 	})
-	return float64(n) / took.Seconds(), err
 }
 
 // fsyncMedian is the median time of appending 4 KiB and making it durable.

@@ -76,22 +76,21 @@ func (c *clusterBench) close(ctx context.Context) error {
 	return errors.Join(c.stop(), c.store.Close(), ledgeretcd.Remove(ctx, c.cfg))
 }
 
-// measure adds the cluster's figures to a row.
-func (c *clusterBench) measure(ctx context.Context, clients int, f *bankFigures) error {
-	n, took, err := c.bank.together(ctx, clients, func(int) error { return c.bank.settleVerified() })
-	if err != nil {
-		return err
+// phases measure the cluster's figures of a row.
+func (c *clusterBench) phases(ctx context.Context, clients int, f *bankFigures) []phase {
+	return []phase{
+		{&f.Etcd, func() (int64, time.Duration, error) {
+			return c.bank.together(ctx, clients, func(int) error { return c.bank.settleVerified() })
+		}},
+		{&f.EtcdNaive, func() (int64, time.Duration, error) { return c.naive(ctx, clients) }},
 	}
-	f.Etcd = float64(n) / took.Seconds()
-	f.EtcdNaive, err = c.naive(ctx, clients)
-	return err
 }
 
 // naive moves money between balances at random, as many as the bank has accounts.
-func (c *clusterBench) naive(ctx context.Context, clients int) (float64, error) {
+func (c *clusterBench) naive(ctx context.Context, clients int) (int64, time.Duration, error) {
 	transfers, err := ledgeretcd.NewNaive(c.cfg, clients)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer transfers.Close()
 	n, took, err := c.bank.together(ctx, clients, func(int) error {
@@ -107,5 +106,5 @@ func (c *clusterBench) naive(ctx context.Context, clients int) (float64, error) 
 	if err != nil {
 		err = fmt.Errorf("bench: transfer in etcd: %w", err)
 	}
-	return float64(n) / took.Seconds(), err
+	return n, took, err
 }

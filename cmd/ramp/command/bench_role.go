@@ -29,7 +29,6 @@ func (b *bankBench) start(ctx context.Context, s agents.Store) (stop func() erro
 		Unavailable: func(m protocol.Message) (protocol.Message, bool) { return m, true }, // its own: who waits sees no decision
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	roomy(ctx)
 	done := make(chan error, 1)
 	go func() { done <- b.runner.Run(ctx) }()
 	return func() error { cancel(); return <-done }

@@ -47,6 +47,20 @@ func (b *bankBench) turn(ctx context.Context, on bool) error {
 
 const copyName = "copy.db"
 
+// openCopy opens a copy of the ledger as it is for bbolt's own Batch.
+func (b *bankBench) openCopy(clients int) (*bbolt.DB, error) {
+	if err := b.copyLedger(); err != nil {
+		return nil, err
+	}
+	db, err := bbolt.Open(filepath.Join(b.dir, copyName), 0o600, nil)
+	if err != nil {
+		return nil, err
+	}
+	db.MaxBatchSize = max(clients, 1)
+	db.MaxBatchDelay = time.Millisecond
+	return db, nil
+}
+
 // copyLedger copies the ledger as it is: nothing is being written.
 func (b *bankBench) copyLedger() error {
 	from, err := os.Open(filepath.Join(b.dir, ledgerName))
@@ -62,23 +76,15 @@ func (b *bankBench) copyLedger() error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// bboltBatch puts the sample, bundle by bundle and over again, into the copy of
-// the ledger as it was before, by bbolt's own Batch.
-func (b *bankBench) bboltBatch(ctx context.Context, clients int) (float64, error) {
-	db, err := bbolt.Open(filepath.Join(b.dir, copyName), 0o600, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer db.Close()
-	db.MaxBatchSize = max(clients, 1)
-	db.MaxBatchDelay = time.Millisecond
+// bboltBatch puts the sample, bundle by bundle and over again, into a copy of the
+// ledger, by bbolt's own Batch.
+func (b *bankBench) bboltBatch(ctx context.Context, db *bbolt.DB, clients int) (int64, time.Duration, error) {
 	saves := b.sample.saves
 	var next atomic.Uint64
-	n, took, err := b.together(ctx, clients, func(int) error {
+	return b.together(ctx, clients, func(int) error {
 		records := saves[next.Add(1)%uint64(len(saves))]
 		return db.Batch(func(tx *bbolt.Tx) error { return putRecords(tx, records) })
 	})
-	return float64(n) / took.Seconds(), err
 }
 
 // putRecords puts records where the ledger has its tables.

@@ -200,6 +200,9 @@ func (b *stageBench) measure(ctx context.Context, runs int) (put, get, bare floa
 	var rates [3][]float64
 	for range runs {
 		for i, f := range []func(context.Context, stage.Stream) error{b.put, b.get, b.bare} {
+			if err := b.clear(); err != nil {
+				return 0, 0, 0, err
+			}
 			begun := time.Now()
 			if err := f(ctx, s); err != nil {
 				return 0, 0, 0, err
@@ -232,22 +235,29 @@ func (b *stageBench) open(ctx context.Context) (*mesh.Stream, error) {
 	return nil, fail(exitFailed, "", "the two agents do not find each other")
 }
 
+// clear removes what transfers before have left but the job that is fetched from.
+func (b *stageBench) clear() error {
+	before := filepath.Join(b.dir, "jobs", fmt.Sprintf("job%d", b.job-1))
+	return errors.Join(os.RemoveAll(before), os.RemoveAll(b.out()))
+}
+
+func (b *stageBench) out() string { return filepath.Join(b.dir, "out") }
+
 // put brings the file to a new job.
 func (b *stageBench) put(_ context.Context, s stage.Stream) error {
-	old := b.name()
 	b.job++
 	for _, dir := range []string{"work", "part"} {
 		if err := os.MkdirAll(filepath.Join(b.dir, "jobs", b.name(), dir), 0o700); err != nil {
 			return err
 		}
 	}
-	return errors.Join(stage.Put(s, stage.Key{}, b.input), os.RemoveAll(filepath.Join(b.dir, "jobs", old)))
+	return stage.Put(s, stage.Key{}, b.input)
 }
 
 // get fetches it into an empty directory.
 func (b *stageBench) get(_ context.Context, s stage.Stream) error {
-	out := filepath.Join(b.dir, "out")
-	if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o700)); err != nil {
+	out := b.out()
+	if err := os.Mkdir(out, 0o700); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(out)

@@ -99,6 +99,8 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		return verb("ask", "asks") + " more"
 	case protocol.CodeNoBank:
 		return verb("share", "shares") + " no bank"
+	case protocol.CodeProgram:
+		return verb("do not run", "does not run") + " that program"
 	case protocol.CodeSilent:
 		return "did not answer"
 	case protocol.CodeCeiling:

@@ -18,6 +18,9 @@ func printWhyNot(w io.Writer, p message.Purchase) {
 		fmt.Fprintf(w, "  %d of %d offer what was asked:\n", offering(p), p.Found)
 		table(w, indented(append([][]string{{"sellers", "why not"}}, rows...))...)
 	}
+	for _, said := range p.Programs {
+		fmt.Fprintln(w, "   ", said)
+	}
 	printCounters(w, p)
 	if len(p.Relaxations) > 0 {
 		fmt.Fprintln(w, "  what would help:")

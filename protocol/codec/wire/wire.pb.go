@@ -1109,6 +1109,7 @@ type CallForProposals struct {
 	Best          bool                   `protobuf:"varint,8,opt,name=best,proto3" json:"best,omitempty"`
 	Budget        int64                  `protobuf:"varint,9,opt,name=budget,proto3" json:"budget,omitempty"`
 	Among         int64                  `protobuf:"varint,10,opt,name=among,proto3" json:"among,omitempty"`
+	Launch        *Intent                `protobuf:"bytes,11,opt,name=launch,proto3" json:"launch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1213,6 +1214,65 @@ func (x *CallForProposals) GetAmong() int64 {
 	return 0
 }
 
+func (x *CallForProposals) GetLaunch() *Intent {
+	if x != nil {
+		return x.Launch
+	}
+	return nil
+}
+
+type Intent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	App           string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
+	Input         int64                  `protobuf:"varint,2,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Intent) Reset() {
+	*x = Intent{}
+	mi := &file_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Intent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Intent) ProtoMessage() {}
+
+func (x *Intent) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Intent.ProtoReflect.Descriptor instead.
+func (*Intent) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Intent) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
+func (x *Intent) GetInput() int64 {
+	if x != nil {
+		return x.Input
+	}
+	return 0
+}
+
 type Slot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Start         int64                  `protobuf:"fixed64,1,opt,name=start,proto3" json:"start,omitempty"`
@@ -1224,7 +1284,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1296,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1309,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Slot) GetStart() int64 {
@@ -1287,7 +1347,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1359,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1372,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Item) GetUnit() int64 {
@@ -1372,7 +1432,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1444,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1457,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Offer) GetId() string {
@@ -1467,7 +1527,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1539,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1552,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Reason) GetCode() string {
@@ -1584,7 +1644,7 @@ type Hint struct {
 
 func (x *Hint) Reset() {
 	*x = Hint{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1656,7 @@ func (x *Hint) String() string {
 func (*Hint) ProtoMessage() {}
 
 func (x *Hint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1669,7 @@ func (x *Hint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hint.ProtoReflect.Descriptor instead.
 func (*Hint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Hint) GetStart() int64 {
@@ -1701,7 +1761,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1773,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1786,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Proposal) GetRound() int64 {
@@ -1767,7 +1827,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1839,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1852,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Refusal) GetRound() int64 {
@@ -1819,7 +1879,7 @@ type Acceptance struct {
 
 func (x *Acceptance) Reset() {
 	*x = Acceptance{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1891,7 @@ func (x *Acceptance) String() string {
 func (*Acceptance) ProtoMessage() {}
 
 func (x *Acceptance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1904,7 @@ func (x *Acceptance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceptance.ProtoReflect.Descriptor instead.
 func (*Acceptance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Acceptance) GetOffer() *Offer {
@@ -1875,7 +1935,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +1947,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +1960,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Reservation) GetUnit() int64 {
@@ -1956,7 +2016,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2028,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2041,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Vote) GetOffer() string {
@@ -2014,7 +2074,7 @@ type Confirmation struct {
 
 func (x *Confirmation) Reset() {
 	*x = Confirmation{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2086,7 @@ func (x *Confirmation) String() string {
 func (*Confirmation) ProtoMessage() {}
 
 func (x *Confirmation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2099,7 @@ func (x *Confirmation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirmation.ProtoReflect.Descriptor instead.
 func (*Confirmation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Confirmation) GetBundle() []byte {
@@ -2058,7 +2118,7 @@ type Countersigned struct {
 
 func (x *Countersigned) Reset() {
 	*x = Countersigned{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2130,7 @@ func (x *Countersigned) String() string {
 func (*Countersigned) ProtoMessage() {}
 
 func (x *Countersigned) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2143,7 @@ func (x *Countersigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Countersigned.ProtoReflect.Descriptor instead.
 func (*Countersigned) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Countersigned) GetSale() []byte {
@@ -2102,7 +2162,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2174,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2187,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Cancellation) GetReservations() []string {
@@ -2146,7 +2206,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2218,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2231,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Settlement) GetSale() []byte {
@@ -2190,7 +2250,7 @@ type Annulment struct {
 
 func (x *Annulment) Reset() {
 	*x = Annulment{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2262,7 @@ func (x *Annulment) String() string {
 func (*Annulment) ProtoMessage() {}
 
 func (x *Annulment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2275,7 @@ func (x *Annulment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annulment.ProtoReflect.Descriptor instead.
 func (*Annulment) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Annulment) GetBundle() []byte {
@@ -2234,7 +2294,7 @@ type OutcomeQuery struct {
 
 func (x *OutcomeQuery) Reset() {
 	*x = OutcomeQuery{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2306,7 @@ func (x *OutcomeQuery) String() string {
 func (*OutcomeQuery) ProtoMessage() {}
 
 func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2319,7 @@ func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeQuery.ProtoReflect.Descriptor instead.
 func (*OutcomeQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OutcomeQuery) GetContract() string {
@@ -2281,7 +2341,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2293,7 +2353,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2306,7 +2366,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Decision) GetContract() string {
@@ -2346,7 +2406,7 @@ type UnitCancellation struct {
 
 func (x *UnitCancellation) Reset() {
 	*x = UnitCancellation{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2418,7 @@ func (x *UnitCancellation) String() string {
 func (*UnitCancellation) ProtoMessage() {}
 
 func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2431,7 @@ func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitCancellation.ProtoReflect.Descriptor instead.
 func (*UnitCancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UnitCancellation) GetCancel() []byte {
@@ -2391,7 +2451,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2463,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2476,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RefundRequest) GetRefund() []byte {
@@ -2441,7 +2501,7 @@ type BalanceQuery struct {
 
 func (x *BalanceQuery) Reset() {
 	*x = BalanceQuery{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2513,7 @@ func (x *BalanceQuery) String() string {
 func (*BalanceQuery) ProtoMessage() {}
 
 func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2526,7 @@ func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceQuery.ProtoReflect.Descriptor instead.
 func (*BalanceQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 type Balance struct {
@@ -2486,7 +2546,7 @@ type Balance struct {
 
 func (x *Balance) Reset() {
 	*x = Balance{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2558,7 @@ func (x *Balance) String() string {
 func (*Balance) ProtoMessage() {}
 
 func (x *Balance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2571,7 @@ func (x *Balance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balance.ProtoReflect.Descriptor instead.
 func (*Balance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Balance) GetAccount() string {
@@ -2586,7 +2646,7 @@ type Balances struct {
 
 func (x *Balances) Reset() {
 	*x = Balances{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2658,7 @@ func (x *Balances) String() string {
 func (*Balances) ProtoMessage() {}
 
 func (x *Balances) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2671,7 @@ func (x *Balances) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balances.ProtoReflect.Descriptor instead.
 func (*Balances) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Balances) GetAccounts() []*Balance {
@@ -2634,7 +2694,7 @@ type StatementQuery struct {
 
 func (x *StatementQuery) Reset() {
 	*x = StatementQuery{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +2706,7 @@ func (x *StatementQuery) String() string {
 func (*StatementQuery) ProtoMessage() {}
 
 func (x *StatementQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +2719,7 @@ func (x *StatementQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementQuery.ProtoReflect.Descriptor instead.
 func (*StatementQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StatementQuery) GetAccount() string {
@@ -2707,7 +2767,7 @@ type ProofQuery struct {
 
 func (x *ProofQuery) Reset() {
 	*x = ProofQuery{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +2779,7 @@ func (x *ProofQuery) String() string {
 func (*ProofQuery) ProtoMessage() {}
 
 func (x *ProofQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +2792,7 @@ func (x *ProofQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProofQuery.ProtoReflect.Descriptor instead.
 func (*ProofQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ProofQuery) GetContract() string {
@@ -2758,7 +2818,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2830,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2843,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Proof) GetDocument() []byte {
@@ -2803,7 +2863,7 @@ type SoldQuery struct {
 
 func (x *SoldQuery) Reset() {
 	*x = SoldQuery{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2875,7 @@ func (x *SoldQuery) String() string {
 func (*SoldQuery) ProtoMessage() {}
 
 func (x *SoldQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2888,7 @@ func (x *SoldQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldQuery.ProtoReflect.Descriptor instead.
 func (*SoldQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SoldQuery) GetEnds() int64 {
@@ -2858,7 +2918,7 @@ type SoldUnit struct {
 
 func (x *SoldUnit) Reset() {
 	*x = SoldUnit{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2930,7 @@ func (x *SoldUnit) String() string {
 func (*SoldUnit) ProtoMessage() {}
 
 func (x *SoldUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +2943,7 @@ func (x *SoldUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldUnit.ProtoReflect.Descriptor instead.
 func (*SoldUnit) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SoldUnit) GetUnit() int64 {
@@ -2934,7 +2994,7 @@ type Sold struct {
 
 func (x *Sold) Reset() {
 	*x = Sold{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3006,7 @@ func (x *Sold) String() string {
 func (*Sold) ProtoMessage() {}
 
 func (x *Sold) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3019,7 @@ func (x *Sold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sold.ProtoReflect.Descriptor instead.
 func (*Sold) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Sold) GetContract() string {
@@ -3008,7 +3068,7 @@ type SoldList struct {
 
 func (x *SoldList) Reset() {
 	*x = SoldList{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3080,7 @@ func (x *SoldList) String() string {
 func (*SoldList) ProtoMessage() {}
 
 func (x *SoldList) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3093,7 @@ func (x *SoldList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldList.ProtoReflect.Descriptor instead.
 func (*SoldList) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SoldList) GetSold() []*Sold {
@@ -3066,7 +3126,7 @@ type BundleQuery struct {
 
 func (x *BundleQuery) Reset() {
 	*x = BundleQuery{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3138,7 @@ func (x *BundleQuery) String() string {
 func (*BundleQuery) ProtoMessage() {}
 
 func (x *BundleQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3151,7 @@ func (x *BundleQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleQuery.ProtoReflect.Descriptor instead.
 func (*BundleQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BundleQuery) GetContract() string {
@@ -3110,7 +3170,7 @@ type BundleCopy struct {
 
 func (x *BundleCopy) Reset() {
 	*x = BundleCopy{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3182,7 @@ func (x *BundleCopy) String() string {
 func (*BundleCopy) ProtoMessage() {}
 
 func (x *BundleCopy) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3195,7 @@ func (x *BundleCopy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleCopy.ProtoReflect.Descriptor instead.
 func (*BundleCopy) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BundleCopy) GetBundle() []byte {
@@ -3162,7 +3222,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3234,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3247,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StatementLine) GetEntry() uint64 {
@@ -3264,7 +3324,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3336,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3349,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Statement) GetAccount() string {
@@ -3323,7 +3383,7 @@ type JobReport struct {
 
 func (x *JobReport) Reset() {
 	*x = JobReport{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3395,7 @@ func (x *JobReport) String() string {
 func (*JobReport) ProtoMessage() {}
 
 func (x *JobReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3408,7 @@ func (x *JobReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
 func (*JobReport) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *JobReport) GetRecord() []byte {
@@ -3374,7 +3434,7 @@ type JobVerdict struct {
 
 func (x *JobVerdict) Reset() {
 	*x = JobVerdict{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3386,7 +3446,7 @@ func (x *JobVerdict) String() string {
 func (*JobVerdict) ProtoMessage() {}
 
 func (x *JobVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3399,7 +3459,7 @@ func (x *JobVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobVerdict.ProtoReflect.Descriptor instead.
 func (*JobVerdict) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *JobVerdict) GetVerdict() []byte {
@@ -3421,7 +3481,7 @@ type VoucherRequest struct {
 
 func (x *VoucherRequest) Reset() {
 	*x = VoucherRequest{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3433,7 +3493,7 @@ func (x *VoucherRequest) String() string {
 func (*VoucherRequest) ProtoMessage() {}
 
 func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3446,7 +3506,7 @@ func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoucherRequest.ProtoReflect.Descriptor instead.
 func (*VoucherRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *VoucherRequest) GetConversation() string {
@@ -3486,7 +3546,7 @@ type Voucher struct {
 
 func (x *Voucher) Reset() {
 	*x = Voucher{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3498,7 +3558,7 @@ func (x *Voucher) String() string {
 func (*Voucher) ProtoMessage() {}
 
 func (x *Voucher) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3511,7 +3571,7 @@ func (x *Voucher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voucher.ProtoReflect.Descriptor instead.
 func (*Voucher) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Voucher) GetVoucher() []byte {
@@ -3533,7 +3593,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3545,7 +3605,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3558,7 +3618,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *QuoteRequest) GetId() string {
@@ -3598,7 +3658,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3610,7 +3670,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3623,7 +3683,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExchangeRequest) GetId() string {
@@ -3642,7 +3702,7 @@ type Quote struct {
 
 func (x *Quote) Reset() {
 	*x = Quote{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3714,7 @@ func (x *Quote) String() string {
 func (*Quote) ProtoMessage() {}
 
 func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3727,7 @@ func (x *Quote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quote.ProtoReflect.Descriptor instead.
 func (*Quote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Quote) GetQuote() []byte {
@@ -3687,7 +3747,7 @@ type Readmission struct {
 
 func (x *Readmission) Reset() {
 	*x = Readmission{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3759,7 @@ func (x *Readmission) String() string {
 func (*Readmission) ProtoMessage() {}
 
 func (x *Readmission) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3772,7 @@ func (x *Readmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readmission.ProtoReflect.Descriptor instead.
 func (*Readmission) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Readmission) GetReceipt() []byte {
@@ -3742,7 +3802,7 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +3814,7 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3767,7 +3827,7 @@ func (x *StagedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
 func (*StagedFile) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StagedFile) GetPath() string {
@@ -3815,7 +3875,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3827,7 +3887,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3840,7 +3900,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Param) GetName() string {
@@ -3874,7 +3934,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3886,7 +3946,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3899,7 +3959,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Launch) GetContract() string {
@@ -3978,7 +4038,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3990,7 +4050,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4003,7 +4063,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Peer) GetUnit() int64 {
@@ -4054,7 +4114,7 @@ type LaunchOrder struct {
 
 func (x *LaunchOrder) Reset() {
 	*x = LaunchOrder{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4066,7 +4126,7 @@ func (x *LaunchOrder) String() string {
 func (*LaunchOrder) ProtoMessage() {}
 
 func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4079,7 +4139,7 @@ func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchOrder.ProtoReflect.Descriptor instead.
 func (*LaunchOrder) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LaunchOrder) GetContract() string {
@@ -4134,7 +4194,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4146,7 +4206,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4159,7 +4219,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *JobStatus) GetState() string {
@@ -4243,7 +4303,7 @@ type LaunchStatus struct {
 
 func (x *LaunchStatus) Reset() {
 	*x = LaunchStatus{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4255,7 +4315,7 @@ func (x *LaunchStatus) String() string {
 func (*LaunchStatus) ProtoMessage() {}
 
 func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4268,7 +4328,7 @@ func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchStatus.ProtoReflect.Descriptor instead.
 func (*LaunchStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LaunchStatus) GetContract() string {
@@ -4440,7 +4500,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05price\x18\x02 \x01(\x03R\x05price\"9\n" +
 	"\rBundleCeiling\x12\x14\n" +
 	"\x05units\x18\x01 \x03(\x03R\x05units\x12\x12\n" +
-	"\x04cost\x18\x02 \x01(\x03R\x04cost\"\xc6\x02\n" +
+	"\x04cost\x18\x02 \x01(\x03R\x04cost\"\xf1\x02\n" +
 	"\x10CallForProposals\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x03R\x05round\x12\x1a\n" +
 	"\bdocument\x18\x02 \x01(\fR\bdocument\x12.\n" +
@@ -4452,7 +4512,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x04best\x18\b \x01(\bR\x04best\x12\x16\n" +
 	"\x06budget\x18\t \x01(\x03R\x06budget\x12\x14\n" +
 	"\x05among\x18\n" +
-	" \x01(\x03R\x05among\"D\n" +
+	" \x01(\x03R\x05among\x12)\n" +
+	"\x06launch\x18\v \x01(\v2\x11.ramp.wire.IntentR\x06launch\"0\n" +
+	"\x06Intent\x12\x10\n" +
+	"\x03app\x18\x01 \x01(\tR\x03app\x12\x14\n" +
+	"\x05input\x18\x02 \x01(\x03R\x05input\"D\n" +
 	"\x04Slot\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x10R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x10R\x03end\x12\x14\n" +
@@ -4702,7 +4766,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
 	(*Terms)(nil),            // 1: ramp.wire.Terms
@@ -4711,119 +4775,121 @@ var file_wire_proto_goTypes = []any{
 	(*Ceiling)(nil),          // 4: ramp.wire.Ceiling
 	(*BundleCeiling)(nil),    // 5: ramp.wire.BundleCeiling
 	(*CallForProposals)(nil), // 6: ramp.wire.CallForProposals
-	(*Slot)(nil),             // 7: ramp.wire.Slot
-	(*Item)(nil),             // 8: ramp.wire.Item
-	(*Offer)(nil),            // 9: ramp.wire.Offer
-	(*Reason)(nil),           // 10: ramp.wire.Reason
-	(*Hint)(nil),             // 11: ramp.wire.Hint
-	(*Proposal)(nil),         // 12: ramp.wire.Proposal
-	(*Refusal)(nil),          // 13: ramp.wire.Refusal
-	(*Acceptance)(nil),       // 14: ramp.wire.Acceptance
-	(*Reservation)(nil),      // 15: ramp.wire.Reservation
-	(*Vote)(nil),             // 16: ramp.wire.Vote
-	(*Confirmation)(nil),     // 17: ramp.wire.Confirmation
-	(*Countersigned)(nil),    // 18: ramp.wire.Countersigned
-	(*Cancellation)(nil),     // 19: ramp.wire.Cancellation
-	(*Settlement)(nil),       // 20: ramp.wire.Settlement
-	(*Annulment)(nil),        // 21: ramp.wire.Annulment
-	(*OutcomeQuery)(nil),     // 22: ramp.wire.OutcomeQuery
-	(*Decision)(nil),         // 23: ramp.wire.Decision
-	(*UnitCancellation)(nil), // 24: ramp.wire.UnitCancellation
-	(*RefundRequest)(nil),    // 25: ramp.wire.RefundRequest
-	(*BalanceQuery)(nil),     // 26: ramp.wire.BalanceQuery
-	(*Balance)(nil),          // 27: ramp.wire.Balance
-	(*Balances)(nil),         // 28: ramp.wire.Balances
-	(*StatementQuery)(nil),   // 29: ramp.wire.StatementQuery
-	(*ProofQuery)(nil),       // 30: ramp.wire.ProofQuery
-	(*Proof)(nil),            // 31: ramp.wire.Proof
-	(*SoldQuery)(nil),        // 32: ramp.wire.SoldQuery
-	(*SoldUnit)(nil),         // 33: ramp.wire.SoldUnit
-	(*Sold)(nil),             // 34: ramp.wire.Sold
-	(*SoldList)(nil),         // 35: ramp.wire.SoldList
-	(*BundleQuery)(nil),      // 36: ramp.wire.BundleQuery
-	(*BundleCopy)(nil),       // 37: ramp.wire.BundleCopy
-	(*StatementLine)(nil),    // 38: ramp.wire.StatementLine
-	(*Statement)(nil),        // 39: ramp.wire.Statement
-	(*JobReport)(nil),        // 40: ramp.wire.JobReport
-	(*JobVerdict)(nil),       // 41: ramp.wire.JobVerdict
-	(*VoucherRequest)(nil),   // 42: ramp.wire.VoucherRequest
-	(*Voucher)(nil),          // 43: ramp.wire.Voucher
-	(*QuoteRequest)(nil),     // 44: ramp.wire.QuoteRequest
-	(*ExchangeRequest)(nil),  // 45: ramp.wire.ExchangeRequest
-	(*Quote)(nil),            // 46: ramp.wire.Quote
-	(*Readmission)(nil),      // 47: ramp.wire.Readmission
-	(*StagedFile)(nil),       // 48: ramp.wire.StagedFile
-	(*Param)(nil),            // 49: ramp.wire.Param
-	(*Launch)(nil),           // 50: ramp.wire.Launch
-	(*Peer)(nil),             // 51: ramp.wire.Peer
-	(*LaunchOrder)(nil),      // 52: ramp.wire.LaunchOrder
-	(*JobStatus)(nil),        // 53: ramp.wire.JobStatus
-	(*LaunchStatus)(nil),     // 54: ramp.wire.LaunchStatus
+	(*Intent)(nil),           // 7: ramp.wire.Intent
+	(*Slot)(nil),             // 8: ramp.wire.Slot
+	(*Item)(nil),             // 9: ramp.wire.Item
+	(*Offer)(nil),            // 10: ramp.wire.Offer
+	(*Reason)(nil),           // 11: ramp.wire.Reason
+	(*Hint)(nil),             // 12: ramp.wire.Hint
+	(*Proposal)(nil),         // 13: ramp.wire.Proposal
+	(*Refusal)(nil),          // 14: ramp.wire.Refusal
+	(*Acceptance)(nil),       // 15: ramp.wire.Acceptance
+	(*Reservation)(nil),      // 16: ramp.wire.Reservation
+	(*Vote)(nil),             // 17: ramp.wire.Vote
+	(*Confirmation)(nil),     // 18: ramp.wire.Confirmation
+	(*Countersigned)(nil),    // 19: ramp.wire.Countersigned
+	(*Cancellation)(nil),     // 20: ramp.wire.Cancellation
+	(*Settlement)(nil),       // 21: ramp.wire.Settlement
+	(*Annulment)(nil),        // 22: ramp.wire.Annulment
+	(*OutcomeQuery)(nil),     // 23: ramp.wire.OutcomeQuery
+	(*Decision)(nil),         // 24: ramp.wire.Decision
+	(*UnitCancellation)(nil), // 25: ramp.wire.UnitCancellation
+	(*RefundRequest)(nil),    // 26: ramp.wire.RefundRequest
+	(*BalanceQuery)(nil),     // 27: ramp.wire.BalanceQuery
+	(*Balance)(nil),          // 28: ramp.wire.Balance
+	(*Balances)(nil),         // 29: ramp.wire.Balances
+	(*StatementQuery)(nil),   // 30: ramp.wire.StatementQuery
+	(*ProofQuery)(nil),       // 31: ramp.wire.ProofQuery
+	(*Proof)(nil),            // 32: ramp.wire.Proof
+	(*SoldQuery)(nil),        // 33: ramp.wire.SoldQuery
+	(*SoldUnit)(nil),         // 34: ramp.wire.SoldUnit
+	(*Sold)(nil),             // 35: ramp.wire.Sold
+	(*SoldList)(nil),         // 36: ramp.wire.SoldList
+	(*BundleQuery)(nil),      // 37: ramp.wire.BundleQuery
+	(*BundleCopy)(nil),       // 38: ramp.wire.BundleCopy
+	(*StatementLine)(nil),    // 39: ramp.wire.StatementLine
+	(*Statement)(nil),        // 40: ramp.wire.Statement
+	(*JobReport)(nil),        // 41: ramp.wire.JobReport
+	(*JobVerdict)(nil),       // 42: ramp.wire.JobVerdict
+	(*VoucherRequest)(nil),   // 43: ramp.wire.VoucherRequest
+	(*Voucher)(nil),          // 44: ramp.wire.Voucher
+	(*QuoteRequest)(nil),     // 45: ramp.wire.QuoteRequest
+	(*ExchangeRequest)(nil),  // 46: ramp.wire.ExchangeRequest
+	(*Quote)(nil),            // 47: ramp.wire.Quote
+	(*Readmission)(nil),      // 48: ramp.wire.Readmission
+	(*StagedFile)(nil),       // 49: ramp.wire.StagedFile
+	(*Param)(nil),            // 50: ramp.wire.Param
+	(*Launch)(nil),           // 51: ramp.wire.Launch
+	(*Peer)(nil),             // 52: ramp.wire.Peer
+	(*LaunchOrder)(nil),      // 53: ramp.wire.LaunchOrder
+	(*JobStatus)(nil),        // 54: ramp.wire.JobStatus
+	(*LaunchStatus)(nil),     // 55: ramp.wire.LaunchStatus
 }
 var file_wire_proto_depIdxs = []int32{
 	3,  // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
 	6,  // 1: ramp.wire.Envelope.cfp:type_name -> ramp.wire.CallForProposals
-	12, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
-	13, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
-	14, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
-	16, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
-	17, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
-	18, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
-	19, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
-	20, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
-	21, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
-	22, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
-	23, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
-	24, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
-	25, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
-	26, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
-	28, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
-	29, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
-	39, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
-	40, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
-	41, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
-	42, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
-	43, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
-	44, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
-	45, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
-	46, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
-	47, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
-	50, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
-	52, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
-	54, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
-	30, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
-	31, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
-	32, // 32: ramp.wire.Envelope.sold_query:type_name -> ramp.wire.SoldQuery
-	35, // 33: ramp.wire.Envelope.sold_list:type_name -> ramp.wire.SoldList
-	36, // 34: ramp.wire.Envelope.bundle_query:type_name -> ramp.wire.BundleQuery
-	37, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
+	13, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
+	14, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
+	15, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
+	17, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
+	18, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
+	19, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
+	20, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
+	21, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
+	22, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
+	23, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
+	24, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
+	25, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
+	26, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
+	27, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
+	29, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
+	30, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
+	40, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
+	41, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
+	42, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
+	43, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
+	44, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
+	45, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
+	46, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
+	47, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
+	48, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
+	51, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
+	53, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
+	55, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
+	31, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
+	32, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
+	33, // 32: ramp.wire.Envelope.sold_query:type_name -> ramp.wire.SoldQuery
+	36, // 33: ramp.wire.Envelope.sold_list:type_name -> ramp.wire.SoldList
+	37, // 34: ramp.wire.Envelope.bundle_query:type_name -> ramp.wire.BundleQuery
+	38, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
 	2,  // 36: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
 	1,  // 37: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
 	4,  // 38: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
 	5,  // 39: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
 	1,  // 40: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	8,  // 41: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	11, // 42: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
-	9,  // 43: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	7,  // 44: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	10, // 45: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	10, // 46: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	9,  // 47: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	15, // 48: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	27, // 49: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	33, // 50: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
-	34, // 51: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
-	38, // 52: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	49, // 53: ramp.wire.Launch.params:type_name -> ramp.wire.Param
-	48, // 54: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
-	51, // 55: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
-	53, // 56: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
-	48, // 57: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	7,  // 41: ramp.wire.CallForProposals.launch:type_name -> ramp.wire.Intent
+	9,  // 42: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	12, // 43: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
+	10, // 44: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	8,  // 45: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	11, // 46: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	11, // 47: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	10, // 48: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	16, // 49: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	28, // 50: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	34, // 51: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
+	35, // 52: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
+	39, // 53: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	50, // 54: ramp.wire.Launch.params:type_name -> ramp.wire.Param
+	49, // 55: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
+	52, // 56: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
+	54, // 57: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
+	49, // 58: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -4875,7 +4941,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
