@@ -253,8 +253,8 @@ func TestReservationsLostByTheControllerAreSeenAndMadeAgain(t *testing.T) {
 	const n = 5
 	slots := map[string]protocol.Slot{}
 	for i := range n {
-		id := fmt.Sprintf("lost-%d", i) // what other tests have deleted may come back too
-		slots[id] = ahead(3, 1, 4)
+		id := fmt.Sprintf("lost-%d", i)
+		slots[id] = ahead(30, 1, 4) // what other tests have deleted may come back too, and take the cores of their hours
 		grant(t, ask, id, slots[id])
 	}
 	awaitState(t, states, "all", func(q message.QueueChanged) bool { return len(q.Reservations) == n })
