@@ -85,7 +85,7 @@ func (db *DB) enter(tx *bbolt.Tx, records []protocol.Record) (*logbook, error) {
 // ErrNoEntry says that the ledger has no such entry or decision.
 var ErrNoEntry = errors.New("not in the ledger")
 
-// ProveContract proves what was decided about a contract, its refunds included,
+// ProveContract proves what was decided about a contract, its refunds and ends included,
 // and that the log grew from one of size from (0: no such proof), under a head
 // that is at most 30 s old.
 func (db *DB) ProveContract(id protocol.ContractID, from uint64, now time.Time) (audit.Document, error) {
@@ -100,7 +100,11 @@ func (db *DB) ProveContract(id protocol.ContractID, from uint64, now time.Time) 
 	for _, r := range found.Receipt.Refunds {
 		numbers = append(numbers, r.Entry)
 	}
-	return db.Prove(numbers, from, now)
+	for _, u := range found.Receipt.Ends {
+		numbers = append(numbers, u.Entry)
+	}
+	slices.Sort(numbers)
+	return db.Prove(slices.Compact(numbers), from, now)
 }
 
 // Prove proves that entries, in rising order, are in the log, and that it grew

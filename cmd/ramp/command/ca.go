@@ -59,8 +59,8 @@ func newCAInit() *cobra.Command {
 			if err := checkLifetime(lifetime); err != nil {
 				return err
 			}
-			if isThere(filepath.Join(dir, caCert)) {
-				return fail(exitUsage, "choose another directory", "%s is there already", filepath.Join(dir, caKey))
+			if there := filepath.Join(dir, caCert); isThere(there) {
+				return fail(exitUsage, "choose another directory", "%s is there already", there)
 			}
 			if _, err := makeAuthority(dir, name, lifetime); err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -35,6 +36,20 @@ func socketPath(dir string) string {
 	}
 	sum := sha256.Sum256([]byte(p))
 	return filepath.Join(os.TempDir(), fmt.Sprintf("ramp-%d-%x.sock", os.Getuid(), sum[:8]))
+}
+
+// ownSocket reports whether nobody else can have made a socket: below the temporary
+// directory, where everybody may, it must belong to this account.
+func ownSocket(p string) bool {
+	if filepath.Base(p) == controlName { // in the agent's directory
+		return true
+	}
+	info, err := os.Lstat(p)
+	if err != nil {
+		return false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Getuid()
 }
 
 // listenControl opens the control socket; one that a dead daemon left is
@@ -67,10 +82,10 @@ const daemonPatience = 10 * time.Second
 // stopped takes connections and answers none: then it is as if none were there, and
 // whoever goes on finds the journal in use.
 func dialDaemon(dir string) (*caller, bool) {
-	if !daemonListens(dir) {
+	p := socketPath(dir)
+	if !ownSocket(p) || !daemonListens(dir) {
 		return nil, false
 	}
-	p := socketPath(dir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", p)

@@ -296,22 +296,22 @@ func (d *demo) takeDown() error {
 
 // explainKept prints what to try in a market that stays up.
 func (d *demo) explainKept() error {
-	user, bank := filepath.Join(d.dir, "user"), filepath.Join(d.dir, "bank")
+	dir := func(name string) string { return shellWord(filepath.Join(d.dir, name)) }
 	d.say(`
 the market stays up in %[1]s; try:
   %[5]s user list --dir %[2]s
   %[5]s user resources --dir %[2]s
-  %[5]s user quote --dir %[2]s %[1]s/request.xml
-  %[5]s user buy --dir %[2]s %[1]s/request.xml
+  %[5]s user quote --dir %[2]s %[6]s
+  %[5]s user buy --dir %[2]s %[6]s
   %[5]s user receipt --dir %[2]s %[4]s --out receipt
   %[5]s user trace --dir %[2]s %[4]s
-  %[5]s resource offers --dir %[1]s/atlas1
+  %[5]s resource offers --dir %[7]s
   %[5]s bank audit --dir %[3]s
 or join it as somebody new, and buy:
-  %[5]s user init --join %[1]s/invitation.ramp --dir %[1]s/me
-  %[5]s user buy --cores 256 --wall 1h --within 12h --max-price 60 --dir %[1]s/me
+  %[5]s user init --join %[8]s --dir %[9]s
+  %[5]s user buy --cores 256 --wall 1h --within 12h --max-price 60 --dir %[9]s
 end it with:
-  %[5]s demo --stop --dir %[1]s`, d.dir, user, bank, d.someID(), os.Args[0])
+  %[5]s demo --stop --dir %[1]s`, shellWord(d.dir), dir("user"), dir("bank"), d.someID(), shellWord(os.Args[0]), dir("request.xml"), dir("atlas1"), dir("invitation.ramp"), dir("me"))
 	return nil
 }
 

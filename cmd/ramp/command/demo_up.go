@@ -62,9 +62,8 @@ func (d *demo) agentDir(ca *identity.CA, name string, cfg config) (string, error
 }
 
 func (d *demo) startBank(ctx context.Context, ca *identity.CA) error {
-	dir, err := d.agentDir(ca, "bank", config{Bank: &bankConfig{
-		Currencies: []string{demoCurrency}, Enrol: &enrolConfig{Authority: filepath.Join("..", "ca")},
-	}})
+	cfg := config{Bank: &bankConfig{Currencies: []string{demoCurrency}, Enrol: &enrolConfig{Authority: filepath.Join("..", "ca")}}}
+	dir, err := d.agentDir(ca, "bank", cfg)
 	if err != nil {
 		return err
 	}
@@ -73,7 +72,25 @@ func (d *demo) startBank(ctx context.Context, ca *identity.CA) error {
 		return err
 	}
 	d.bank = p
-	return p.await(ctx, ready)
+	if err := p.await(ctx, ready); err != nil {
+		return err
+	}
+	return settle(dir, p.Addresses)
+}
+
+// settle keeps an agent where it listens now, also after a restart: it is where the
+// others find the market.
+func settle(dir string, addresses []string) error {
+	cfg, err := readConfig(filepath.Join(dir, configName))
+	if err != nil {
+		return err
+	}
+	cfg.Listen = nil
+	for _, a := range addresses {
+		host, _, _ := strings.Cut(a, "/p2p/")
+		cfg.Listen = append(cfg.Listen, host)
+	}
+	return cfg.write(dir)
 }
 
 // Who is let in by the demonstration's invitation, and with what.

@@ -178,7 +178,7 @@ func writeReceipt(c *cobra.Command, dir string, f signedFiles) error {
 	if f.Missing > 0 {
 		fmt.Fprintf(stderr(c), "%d sellers signed for the bank, and their copies did not reach this agent; the bank's receipt stands for them\n", f.Missing)
 	}
-	fmt.Fprintf(stdout(c), "wrote %s to %s\nverify with:\n  cd %s\n  %s\n", strings.Join(names, ", "), dir, dir, strings.Join(commands, "\n  "))
+	fmt.Fprintf(stdout(c), "wrote %s to %s\nverify with:\n  cd %s\n  %s\n", strings.Join(names, ", "), dir, shellWord(dir), strings.Join(commands, "\n  "))
 	return nil
 }
 
