@@ -25,12 +25,7 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 			p.showBundle()
 			p.view.VoteMS = p.since(c.Voted())
 		}
-		out := p.tell(p.view.State + " " + strconv.Itoa(agreed) + "/" + strconv.Itoa(asked) + " " + strconv.Itoa(len(c.Sales())))
-		if c.State() != reserve.Voting && !p.signed { // what was signed is shown after a crash too; it is being saved anyway
-			p.signed = true
-			out.Save = append(out.Save, p.save())
-		}
-		return out
+		return p.tell(p.view.State + " " + strconv.Itoa(agreed) + "/" + strconv.Itoa(asked) + " " + strconv.Itoa(len(c.Sales())))
 	}
 	if c.State() == reserve.Failed {
 		return r.finish(now, p, failedState(p), failedWhy(p, "not every seller holds what it offered"))

@@ -40,7 +40,6 @@ type purchase struct {
 	stopped  bool               // cancelled by the owner
 	approved *clearing.Solution // by the owner; nil: it was not asked
 	unsaved  bool               // begun, but its record is not saved yet
-	signed   bool               // its record has what was signed
 	told     string             // the last progress that was told, so that each is told once
 }
 
