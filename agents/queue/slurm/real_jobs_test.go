@@ -158,7 +158,7 @@ func TestAJobEndsWithItsSlotWithoutTheAgent(t *testing.T) {
 	cfg := config(real(t))
 	ask, stop := open(t, cfg)
 	job := slotted(t, ask, 8*time.Second)
-	job.Argv = []string{"/bin/sh", "-c", `trap '' TERM; while :; do date +%s >last; sleep 0.1; done`}
+	job.Argv = []string{"/bin/sh", "-c", `trap '' TERM; while :; do date +%s >next && mv next last; sleep 0.1; done`}
 	for b := ask(message.Submit{Job: job}); ; b = ask(nil) {
 		if c, ok := b.(message.JobChanged); !ok || c.Status.State.Over() {
 			t.Fatalf("%+v", b)
