@@ -79,17 +79,7 @@ func (p *purchase) since(t time.Time) float64 {
 // showBundle makes the signed contract the units of the view.
 func (p *purchase) showBundle() {
 	v := p.coord.Bundle()
-	queued := map[int]protocol.Odds{}
-	for _, u := range p.view.Units {
-		queued[u.Unit] = u.Queued
-	}
-	p.view.Contract, p.view.Total, p.view.Units = v.ID, v.Bundle.Total, nil
-	for _, u := range v.Bundle.Units {
-		p.view.Units = append(p.view.Units, message.PurchasedUnit{
-			Unit: u.Unit, Resource: u.Seller.Name(), Seller: u.Seller, Reservation: u.Reservation,
-			Cores: u.Slot.Cores, Start: u.Slot.Start, End: u.Slot.End, Price: u.Price, Cost: u.Cost, State: "held", Queued: queued[u.Unit],
-		})
-	}
+	showSigned(&p.view, v.ID, v.Bundle)
 }
 
 func (p *purchase) mark(state string) {

@@ -83,13 +83,44 @@ func (u userRecords) routes(mux *http.ServeMux) {
 // list are the last purchases, the oldest of them first.
 func (u userRecords) list(_ context.Context, q lastCall) ([]message.Purchase, error) {
 	list := []message.Purchase{}
+	live := map[string]user.Row{}
 	err := u.journal.Each(user.TablePurchases, func(_ string, value []byte) error {
 		row, err := user.ReadRow(value)
 		list = append(list, row.Purchase)
+		if row.Live() {
+			live[row.Purchase.ID] = row
+		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	signed, err := u.signedOf(live)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if p, ok := signed[list[i].ID]; ok {
+			list[i] = p
+		}
+	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
-	return lastOf(list, q.Limit), err
+	return lastOf(list, q.Limit), nil
+}
+
+// signedOf are those of some live purchases that are signed, as they stand.
+func (u userRecords) signedOf(live map[string]user.Row) (map[string]message.Purchase, error) {
+	signed := map[string]message.Purchase{}
+	if len(live) == 0 {
+		return signed, nil
+	}
+	err := u.journal.Each(reserve.TableBundles, func(id string, value []byte) (err error) {
+		if row, ok := live[id]; ok {
+			signed[id], err = row.Signed(value)
+		}
+		return err
+	})
+	return signed, err
 }
 
 var errFound = errors.New("found")
@@ -119,6 +150,13 @@ func (u userRecords) show(_ context.Context, q idCall) (message.Purchase, error)
 		return message.Purchase{}, err
 	}
 	row, err := user.ReadRow(value)
+	if err != nil || !row.Live() {
+		return row.Purchase, err
+	}
+	signed, err := u.signedOf(map[string]user.Row{q.ID: row})
+	if p, ok := signed[q.ID]; ok {
+		return p, err
+	}
 	return row.Purchase, err
 }
 
