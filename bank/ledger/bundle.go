@@ -51,8 +51,10 @@ func (g *gathering) take(i int) bool {
 // Copy takes the copy of a bundle that a seller has countersigned. The caller
 // has verified both signatures and that id is the bundle's. The answer is the
 // outcome so far; a repeated copy gets the recorded one. Copies that name
-// another bank, come from an unnamed party, do not add up or look further
-// ahead than MaxSettleAhead are refused, and change nothing.
+// another bank, come from an unnamed party, do not add up, look further ahead
+// than MaxSettleAhead or are of a currency that is not kept here are refused, and
+// change nothing. A bundle in a mode in which its currency is not paid is void
+// (mode): its parties could not have known, and would ask for ever.
 func (l *Ledger) Copy(now time.Time, id protocol.ContractID, b protocol.Bundle, seller protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
 	k, err := l.check(id, &b, seller, false)
 	if err != nil {
@@ -69,8 +71,14 @@ func (l *Ledger) Copy(now time.Time, id protocol.ContractID, b protocol.Bundle, 
 		return protocol.Receipt{}, nil, l.recovering()
 	}
 	c := l.change()
-	if !now.Before(b.SettleBy) {
+	switch {
+	case !now.Before(b.SettleBy):
 		return c.voidBundle(now, k, g, &b, protocol.CodeSettleBy), c.recs, nil
+	case l.early(&b):
+		return c.voidBundle(now, k, g, &b, protocol.CodeMode), c.recs, nil
+	}
+	if err := l.payable(&b); err != nil {
+		return protocol.Receipt{}, nil, err
 	}
 	return c.gather(now, k, g, &b, seller)
 }
@@ -120,8 +128,9 @@ func (l *Ledger) undecided(k contractKey, g *gathering) protocol.Receipt {
 	return protocol.Receipt{Version: ReceiptVersion, Bank: l.cfg.Bank, Contract: k.id(), Outcome: protocol.OutcomeGathering, User: g.user, Currency: g.currency}
 }
 
-// Void decides against a bundle because its user or a named seller asks. A
-// bundle that is decided already gets the recorded answer.
+// Void decides against a bundle because its user or a named seller asks, also if
+// it could not be paid here. A bundle that is decided already gets the recorded
+// answer.
 func (l *Ledger) Void(now time.Time, id protocol.ContractID, b protocol.Bundle, by protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
 	k, err := l.check(id, &b, by, true)
 	if err != nil {
@@ -180,20 +189,47 @@ func (l *Ledger) check(id protocol.ContractID, b *protocol.Bundle, by protocol.A
 		return k, refuse(protocol.CodeMalformed, "bundle has %d units, want 1..%d", len(b.Units), protocol.MaxUnits)
 	case !named:
 		return k, refuse(protocol.CodeForbidden, "%s is not a party of the bundle that may ask this", by)
-	case !l.knows(b.Currency):
-		return k, refuse(protocol.CodeNoBank, "currency %q is not kept here", b.Currency)
+	case len(b.Currency) > MaxCurrency:
+		return k, refuse(protocol.CodeNoBank, "currency %.40q…: want at most %d bytes", b.Currency, MaxCurrency)
 	}
-	return k, first(l.checkMode(b), checkTotal(b))
+	return k, first(checkMode(b), checkTotal(b))
 }
 
-// checkMode holds a bundle's mode against its currency and its units. Barter
-// pays when a job has succeeded, and not before (000).
-func (l *Ledger) checkMode(b *protocol.Bundle) error {
+// checkPayable is check, for what can only be asked of a bundle that this bank may pay.
+func (l *Ledger) checkPayable(id protocol.ContractID, b *protocol.Bundle, by protocol.AgentID, userMay bool) (contractKey, error) {
+	k, err := l.check(id, b, by, userMay)
+	if err != nil {
+		return k, err
+	}
+	return k, l.payable(b)
+}
+
+// early reports whether a bundle is to be paid before its currency is. Barter pays
+// when a job has succeeded (000).
+func (l *Ledger) early(b *protocol.Bundle) bool {
+	return b.Mode == protocol.ModeOnReservation && l.policies[b.Currency].Kind == PolicyBarter
+}
+
+// payable says why this bank cannot pay a sound bundle.
+func (l *Ledger) payable(b *protocol.Bundle) error {
 	switch {
-	case !b.Mode.Known():
-		return refuse(protocol.CodeMode, "settlement mode %.40q is unknown", b.Mode)
-	case b.Mode == protocol.ModeOnReservation && l.policies[b.Currency].Kind == PolicyBarter:
+	case !l.knows(b.Currency):
+		return refuse(protocol.CodeNoBank, "currency %q is not kept here", b.Currency)
+	case l.early(b):
 		return refuse(protocol.CodeMode, "%s is bartered, and not paid at the reservation", b.Currency)
+	}
+	for i := range b.Units {
+		if u := &b.Units[i]; b.Mode != protocol.ModeOnReservation && u.Slot.End.Year() > maxYear {
+			return refuse(protocol.CodeMalformed, "unit %d ends %s: want before %d", u.Unit+1, u.Slot.End.Format(time.RFC3339), maxYear)
+		}
+	}
+	return nil
+}
+
+// checkMode holds a bundle's mode against its units.
+func checkMode(b *protocol.Bundle) error {
+	if !b.Mode.Known() {
+		return refuse(protocol.CodeMode, "settlement mode %.40q is unknown", b.Mode)
 	}
 	for i := range b.Units {
 		u := &b.Units[i]
@@ -204,8 +240,8 @@ func (l *Ledger) checkMode(b *protocol.Bundle) error {
 		} else if u.Tariff != (protocol.Tariff{}) {
 			return refuse(protocol.CodeMalformed, "unit %d has a tariff, but its bundle is not metered", u.Unit+1)
 		}
-		if b.Mode != protocol.ModeOnReservation && (u.Cost <= 0 || u.Slot.End.Year() > maxYear) {
-			return refuse(protocol.CodeMalformed, "unit %d costs %s and ends %s: want more than zero, before %d", u.Unit+1, u.Cost, u.Slot.End.Format(time.RFC3339), maxYear)
+		if b.Mode != protocol.ModeOnReservation && u.Cost <= 0 {
+			return refuse(protocol.CodeMalformed, "unit %d costs %s: want more than zero", u.Unit+1, u.Cost)
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ type JobReport struct {
 // the hold; a metered one is filed, and waits DisputeWithin for its user. What
 // was decided before is answered again.
 func (l *Ledger) Report(now time.Time, id protocol.ContractID, b protocol.Bundle, by protocol.AgentID, r JobReport) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.check(id, &b, by, false)
+	k, err := l.checkPayable(id, &b, by, false)
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}

@@ -129,7 +129,7 @@ func (c *change) close(k contractKey, g *gathering, o *outcome) protocol.Receipt
 // rest of its cost is the seller's fee. A unit that was refunded before gets the
 // recorded answer.
 func (l *Ledger) Refund(now time.Time, id protocol.ContractID, b protocol.Bundle, unit int, amount protocol.Credits, by protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.check(id, &b, by, false)
+	k, err := l.checkPayable(id, &b, by, false)
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}

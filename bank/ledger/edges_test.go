@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -192,4 +193,58 @@ func TestDebtsThatDecayStayWithinWhatTheIssuerCanOwe(t *testing.T) {
 		t.Errorf("the debts were not the issuer's: it owes %s", -a.Lines[0].Balance)
 	}
 	sound(t, b)
+}
+
+// A bundle that the bank cannot pay is decided all the same: in a mode in which its
+// currency is not paid with the first copy, and else when a party asks. Otherwise its
+// parties would ask for ever, and the sellers keep their cores.
+func TestWhatCannotBePaidIsDecided(t *testing.T) {
+	b := policyBank(t)
+	ann, bob := agent("ann"), agent("bob")
+	early := newContract("early", ann, b.now.Add(time.Minute), ledger.Payment{To: bob, Amount: 5}, ledger.Payment{To: agent("sue"), Amount: 5})
+	early.Currency = "eur" // which is bartered
+	for range 2 {
+		if r, err := b.copy(early, bob); err != nil || r.Outcome != protocol.OutcomeVoid || r.Reason != protocol.CodeMode {
+			t.Errorf("a mode in which the currency is not paid: %v %v", r, err)
+		}
+	}
+	foreign := newContract("foreign", ann, b.now.Add(time.Minute), ledger.Payment{To: bob, Amount: 5})
+	foreign.Currency = "usd"
+	if _, err := b.copy(foreign, bob); code(err) != protocol.CodeNoBank {
+		t.Errorf("a currency that is not kept: %v", err)
+	}
+	if r, err := b.void(foreign, bob); err != nil || r.Outcome != protocol.OutcomeVoid || r.Reason != protocol.CodeAbandoned {
+		t.Errorf("and given up: %v %v", r, err)
+	}
+	if r, err := b.copy(foreign, bob); err != nil || r.Outcome != protocol.OutcomeVoid {
+		t.Errorf("and a copy of it again: %v %v", r, err)
+	}
+	late := newContract("late", ann, b.now.Add(-time.Second), ledger.Payment{To: bob, Amount: 5})
+	late.Currency = "usd"
+	if r, err := b.copy(late, bob); err != nil || r.Reason != protocol.CodeSettleBy {
+		t.Errorf("too late: %v %v", r, err)
+	}
+	sound(t, b)
+	if err := b.reload(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was decided is answered also when its currency is kept no more.
+func TestACurrencyThatIsLeftOutAnswersForItsContracts(t *testing.T) {
+	b := newBank(t)
+	ann, bob := agent("ann"), agent("bob")
+	for _, who := range []protocol.AgentID{ann, bob} {
+		b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, who, who.Name()))))
+	}
+	c := newContract("x", ann, b.now.Add(time.Minute), ledger.Payment{To: bob, Amount: 5})
+	want, err := b.copy(c, bob)
+	b.must(t, "void for want of funds", err)
+	fewer := config()
+	fewer.Currencies = []string{"eur"}
+	b.Ledger, err = ledger.Load(fewer, b.now, b.store)
+	b.must(t, "load", err)
+	if r, err := b.copy(c, bob); err != nil || !reflect.DeepEqual(r, want) {
+		t.Errorf("%v %v, want %v", r, err, want)
+	}
 }

@@ -65,7 +65,7 @@ func (l *Ledger) loadRecovery(string, []byte) error {
 // the user's on the bundle. What was paid then is paid again here, whatever the
 // limits say now; a receipt against what the bank does have is refused.
 func (l *Ledger) Readmit(now time.Time, id protocol.ContractID, b protocol.Bundle, r protocol.Receipt) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.check(id, &b, b.User, true)
+	k, err := l.checkPayable(id, &b, b.User, true)
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}

@@ -182,9 +182,8 @@ func requests() []refusal {
 		{"a tariff that is paid at once", protocol.CodeMalformed, copied(func(c *contract) { c.Mode = protocol.ModeOnReservation })},
 		{"a tariff with rmin above rmax", protocol.CodeMalformed, copied(func(c *contract) { c.Units[0].Tariff.P.Lo = c.Units[0].Tariff.P.Hi + 1 })},
 		{"a ceiling of nothing", protocol.CodeMalformed, copied(func(c *contract) { c.Units[0].Cost, c.Total = 0, 0 })},
-		{"paying at once what is bartered", protocol.CodeMode, copied(func(c *contract) {
-			c.Currency, c.Mode, c.Units[0].Tariff = "eur", protocol.ModeOnReservation, protocol.Tariff{}
-		})},
+		{"a slot that ends after all deadlines", protocol.CodeMalformed, copied(func(c *contract) { c.Units[0].Slot.End = start().AddDate(300, 0, 0) })},
+		{"a currency of any length", protocol.CodeNoBank, copied(func(c *contract) { c.Currency = strings.Repeat("x", ledger.MaxCurrency+1) })},
 		{"a bundle of another bank", protocol.CodeNoBank, copied(func(c *contract) { c.Bank = bob })},
 		{"a quote without a rate", protocol.CodeNoBank, func(b *bank) error { _, _, err := b.Quote(b.now, ann, "n", "eur", "cr", 5); return err }},
 		{"a quote of less than nothing", protocol.CodeMalformed, func(b *bank) error { _, _, err := b.Quote(b.now, ann, "n", "cr", "eur", -5); return err }},
