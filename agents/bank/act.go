@@ -15,9 +15,14 @@ func act(e ledger.Entry, records []protocol.Record, err error) (ledger.Entry, pr
 	return e, protocol.Output{Save: records}, err
 }
 
-// SetPolicy gives a currency its policy, before money moves in it.
+// SetPolicy gives a currency its policy, before money moves in it, and tells the
+// market at once: in which modes it is paid may be others now.
 func (r *Role) SetPolicy(now time.Time, currency string, p ledger.Policy) (ledger.Entry, protocol.Output, error) {
-	return act(r.ledger.SetPolicy(now, currency, p))
+	e, out, err := act(r.ledger.SetPolicy(now, currency, p))
+	if err == nil {
+		out = out.Join(r.beat(now))
+	}
+	return e, out, err
 }
 
 // SetLimit sets how far below zero an account may go; limit is zero or more.

@@ -319,7 +319,11 @@ func (r *Role) beat(now time.Time) protocol.Output {
 	r.beatAt = now.Add(r.cfg.Heartbeat)
 	p := message.Presence{Agent: protocol.KindBank, TTL: max(protocol.PresenceTTL, 7*r.cfg.Heartbeat/2), Counter: r.counter, Modes: r.modes()}
 	for _, c := range r.cfg.Currencies {
-		p.Terms = append(p.Terms, protocol.Terms{Bank: r.cfg.ID, Currency: c})
+		terms := protocol.Terms{Bank: r.cfg.ID, Currency: c}
+		p.Terms = append(p.Terms, terms)
+		if r.ledger.Policy(c).Kind == ledger.PolicyBarter {
+			p.After = append(p.After, terms)
+		}
 	}
 	return protocol.Output{
 		Save:   []protocol.Record{{Table: TablePresence, Key: "counter", Value: []byte(strconv.FormatUint(r.counter, 10))}},
@@ -329,7 +333,7 @@ func (r *Role) beat(now time.Time) protocol.Output {
 }
 
 // modes are those that some currency of the bank is paid in: barter only pays
-// after the fact.
+// after the fact, and a presence says which currencies are bartered.
 func (r *Role) modes() []protocol.Mode {
 	late := []protocol.Mode{protocol.ModeOnCompletion, protocol.ModeMetered}
 	for _, c := range r.cfg.Currencies {

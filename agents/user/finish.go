@@ -48,8 +48,11 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 // lacks; a site that was not opened one is what nobody thinks of.
 func voidWords(why protocol.Code) string {
 	words := "the bank voided the contract: " + string(why)
-	if why == protocol.CodeAccount {
+	switch why {
+	case protocol.CodeAccount:
 		words += ": the buyer or a seller has none there, or is in no group"
+	case protocol.CodeMode:
+		words += ": its currency is not paid at the reservation"
 	}
 	return words
 }

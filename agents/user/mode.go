@@ -23,7 +23,7 @@ func (r *Role) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, r
 	case metered != (wanted == protocol.ModeMetered):
 		return "", fmt.Errorf("settlement mode %s: a document is metered if it has contracts, and only then", orUsual(wanted))
 	}
-	offered := r.modesOf(now, terms.Bank)
+	offered := r.modesOf(now, terms)
 	switch {
 	case wanted == "":
 		wanted = usual(offered, terms, sellers)
@@ -31,7 +31,7 @@ func (r *Role) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, r
 		return "", fmt.Errorf("settlement mode %.32q: want %s, %s or %s", string(wanted), protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
 	}
 	if offered != nil && !slices.Contains(offered, wanted) {
-		return "", fmt.Errorf("settlement mode %s: %s settles %v", wanted, terms.Bank.Name(), offered)
+		return "", fmt.Errorf("settlement mode %s: %s settles %s %v", wanted, terms.Bank.Name(), terms.Currency, offered)
 	}
 	return wanted, nil
 }
@@ -54,13 +54,18 @@ func (p *purchase) tariffs() func(it protocol.Item) protocol.Tariff {
 	}
 }
 
-// modesOf are the modes that a bank has told of; nil if it is not known.
-func (r *Role) modesOf(now time.Time, bank protocol.AgentID) []protocol.Mode {
-	k, ok := r.known[bank]
+// modesOf are the modes in which a bank has told that it settles a currency; nil if
+// it is not known.
+func (r *Role) modesOf(now time.Time, terms protocol.Terms) []protocol.Mode {
+	k, ok := r.known[terms.Bank]
 	if !ok || k.gone(now) {
 		return nil
 	}
-	return k.told().Modes
+	told := k.told()
+	if !slices.Contains(told.After, terms) {
+		return told.Modes
+	}
+	return slices.DeleteFunc(slices.Clone(told.Modes), func(m protocol.Mode) bool { return m == protocol.ModeOnReservation })
 }
 
 // usual is the mode of those that need no contract in which most sellers deal.

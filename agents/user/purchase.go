@@ -90,6 +90,7 @@ func (r *Role) buy(now time.Time, order message.Buy) protocol.Output {
 		err = cfg.Validate()
 	}
 	if err != nil {
+		p.view.Found = len(r.Known(now, protocol.KindResource)) // it is not for want of a market
 		return r.fail(now, p, StateFailed, err.Error())
 	}
 	p.row = Row{Order: order, Terms: cfg.Terms[0]}

@@ -330,19 +330,12 @@ func (m *slurmMarket) compare() (orphans, twice int) {
 			}
 			return err == nil && s.Slots.Held+s.Slots.InDoubt == 0, err
 		}))
-		var lines []message.ReservationLine
-		check(m.tb, json.Unmarshal(m.run("ramp", "resource", "reservations", "--dir", m.path(name), "--json"), &lines))
-		sold := map[string]protocol.Slot{}
-		for _, l := range lines {
-			if l.State == "sold" {
-				sold[l.ID] = l.Slot
-			}
-		}
 		var faults []string
 		var over int
-		// What slurmctld forgot is asked for again within protocol.RetryMost.
+		// What slurmctld forgot is asked for again within protocol.RetryMost; what it
+		// refuses then is paid back, and sold no more.
 		_ = until(untilTime, func() (bool, error) {
-			faults, over = m.compareSite(m.clusters[i], s.Agent, sold)
+			faults, over = m.compareSite(m.clusters[i], s.Agent, m.soldBy(name))
 			return len(faults) == 0, nil
 		})
 		for _, f := range faults {
@@ -351,6 +344,20 @@ func (m *slurmMarket) compare() (orphans, twice int) {
 		orphans, twice = orphans+len(faults), twice+over
 	}
 	return orphans, twice
+}
+
+// soldBy are the slots that a site says are sold.
+func (m *slurmMarket) soldBy(site string) map[string]protocol.Slot {
+	m.tb.Helper()
+	var lines []message.ReservationLine
+	check(m.tb, json.Unmarshal(m.run("ramp", "resource", "reservations", "--dir", m.path(site), "--json"), &lines))
+	sold := map[string]protocol.Slot{}
+	for _, l := range lines {
+		if l.State == "sold" {
+			sold[l.ID] = l.Slot
+		}
+	}
+	return sold
 }
 
 func (m *slurmMarket) compareSite(c *slurmtest.Cluster, agent protocol.AgentID, sold map[string]protocol.Slot) (faults []string, twice int) {

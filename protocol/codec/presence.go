@@ -20,6 +20,7 @@ func presenceToWire(p message.Presence) *wire.Presence {
 		Ttl:        int64(p.TTL),
 		Counter:    p.Counter,
 		Addresses:  p.Addresses,
+		After:      termsToWire(p.After),
 	}
 }
 
@@ -34,6 +35,7 @@ func (r *reader) presence(w *wire.Presence) message.Presence {
 		TTL:        time.Duration(w.Ttl),
 		Counter:    w.Counter,
 		Addresses:  list(r, "addresses", w.Addresses, protocol.MaxAddresses, r.address),
+		After:      list(r, "terms paid after the fact", w.After, protocol.MaxTerms, r.term),
 	}
 	if p.TTL < 0 || p.TTL > protocol.MaxTTL {
 		r.malformed("ttl %s, want 0..%s", p.TTL, protocol.MaxTTL)

@@ -67,3 +67,22 @@ func TestCallsWithoutALaunchAreReadAsBefore(t *testing.T) {
 		t.Errorf("it is written otherwise: %v", err)
 	}
 }
+
+// Presences of banks that could not say which currencies are paid after the fact name
+// none, and are written again byte for byte.
+func TestPresencesWithoutWhatIsPaidAfterAreReadAsBefore(t *testing.T) {
+	m := newMarket(t)
+	old, err := os.ReadFile("testdata/unafter.golden")
+	must(t, err)
+	_, text, _ := strings.Cut(strings.TrimSpace(string(old)), " ")
+	b, err := hex.DecodeString(text)
+	must(t, err)
+	got, err := codec.Opener{Trust: m.trust}.Open(b, m.user.ID, now)
+	must(t, err)
+	if p, ok := got.Body.(message.Presence); !ok || len(p.After) > 0 || len(p.Terms) == 0 || len(p.Modes) == 0 {
+		t.Errorf("read as %+v", got.Body)
+	}
+	if again, err := codec.Encode(got); err != nil || !bytes.Equal(b, again) {
+		t.Errorf("it is written otherwise: %v", err)
+	}
+}

@@ -14,7 +14,8 @@ type Presence struct {
 	Start, Min protocol.Credits    // of a resource: its price band per core-hour
 	Terms      []protocol.Terms    // banks and currencies it deals in; of a bank: its own
 	Modes      []protocol.Mode
-	TTL        time.Duration // zero: it leaves
+	After      []protocol.Terms // of a bank: those of Terms that pay nothing at the reservation
+	TTL        time.Duration    // zero: it leaves
 	Counter    uint64
 	Addresses  []string // multiaddresses, filled in by the mesh
 }

@@ -181,3 +181,9 @@ func NotedTries(dir string, size int64) (tries []string, answered bool, first, b
 
 // UnitLine is what is printed of a unit that is paid after the fact.
 func UnitLine(u message.PurchasedUnit) string { return endLine(u) }
+
+// PurchaseCode is the exit code of a purchase that is over, and whether 'user buy
+// --wait' tries again after it.
+func PurchaseCode(p message.Purchase) (code int, again bool) {
+	return purchaseCode(p, false), worthTrying(p)
+}

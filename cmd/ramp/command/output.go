@@ -181,7 +181,7 @@ func purchaseCode(p message.Purchase, quote bool) int {
 	switch {
 	case p.Settled, quote && p.State == "quoted":
 		return exitDone
-	case p.Void == protocol.CodeFunds, p.Void == protocol.CodeAccount, p.Void == protocol.CodeForbidden, p.Void == protocol.CodeFrozen:
+	case slices.Contains([]protocol.Code{protocol.CodeFunds, protocol.CodeAccount, protocol.CodeForbidden, protocol.CodeFrozen, protocol.CodeMode}, p.Void):
 		return exitRefused
 	case p.Found == 0:
 		return exitUnreachable

@@ -896,6 +896,7 @@ type Presence struct {
 	Ttl           int64                  `protobuf:"varint,7,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Counter       uint64                 `protobuf:"varint,8,opt,name=counter,proto3" json:"counter,omitempty"`
 	Addresses     []string               `protobuf:"bytes,9,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	After         []*Terms               `protobuf:"bytes,10,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -989,6 +990,13 @@ func (x *Presence) GetCounter() uint64 {
 func (x *Presence) GetAddresses() []string {
 	if x != nil {
 		return x.Addresses
+	}
+	return nil
+}
+
+func (x *Presence) GetAfter() []*Terms {
+	if x != nil {
+		return x.After
 	}
 	return nil
 }
@@ -4482,7 +4490,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cores\x18\t \x01(\x03R\x05cores\x12\x1d\n" +
 	"\n" +
 	"node_cores\x18\n" +
-	" \x01(\x03R\tnodeCores\"\x87\x02\n" +
+	" \x01(\x03R\tnodeCores\"\xaf\x02\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\x03R\x05agent\x125\n" +
 	"\n" +
@@ -4494,7 +4502,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x05modes\x18\x06 \x03(\tR\x05modes\x12\x10\n" +
 	"\x03ttl\x18\a \x01(\x03R\x03ttl\x12\x18\n" +
 	"\acounter\x18\b \x01(\x04R\acounter\x12\x1c\n" +
-	"\taddresses\x18\t \x03(\tR\taddresses\"3\n" +
+	"\taddresses\x18\t \x03(\tR\taddresses\x12&\n" +
+	"\x05after\x18\n" +
+	" \x03(\v2\x10.ramp.wire.TermsR\x05after\"3\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +
 	"\x05price\x18\x02 \x01(\x03R\x05price\"9\n" +
@@ -4864,32 +4874,33 @@ var file_wire_proto_depIdxs = []int32{
 	38, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
 	2,  // 36: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
 	1,  // 37: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
-	4,  // 38: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
-	5,  // 39: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
-	1,  // 40: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	7,  // 41: ramp.wire.CallForProposals.launch:type_name -> ramp.wire.Intent
-	9,  // 42: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	12, // 43: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
-	10, // 44: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	8,  // 45: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	11, // 46: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	11, // 47: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	10, // 48: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	16, // 49: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	28, // 50: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	34, // 51: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
-	35, // 52: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
-	39, // 53: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	50, // 54: ramp.wire.Launch.params:type_name -> ramp.wire.Param
-	49, // 55: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
-	52, // 56: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
-	54, // 57: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
-	49, // 58: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	1,  // 38: ramp.wire.Presence.after:type_name -> ramp.wire.Terms
+	4,  // 39: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
+	5,  // 40: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
+	1,  // 41: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
+	7,  // 42: ramp.wire.CallForProposals.launch:type_name -> ramp.wire.Intent
+	9,  // 43: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	12, // 44: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
+	10, // 45: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	8,  // 46: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	11, // 47: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	11, // 48: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	10, // 49: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	16, // 50: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	28, // 51: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	34, // 52: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
+	35, // 53: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
+	39, // 54: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	50, // 55: ramp.wire.Launch.params:type_name -> ramp.wire.Param
+	49, // 56: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
+	52, // 57: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
+	54, // 58: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
+	49, // 59: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
