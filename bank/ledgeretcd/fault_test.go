@@ -2,9 +2,7 @@ package ledgeretcd_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -18,10 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
-	"ramp/bank/ledger"
-	"ramp/bank/ledgeretcd"
 	"ramp/bank/ledgeretcd/etcdtest"
 )
 
@@ -40,15 +34,16 @@ const (
 type plan struct {
 	operations                                        int64
 	kills, etcdKills, freezes, etcdFreezes, bystander int
+	cuts, etcdCuts                                    int
 }
 
-// TestLedgerUnderFaults kills and freezes who leads the bank and who leads the
-// cluster while clients add to accounts and read them. What was acknowledged is
+// TestLedgerUnderFaults kills, freezes and cuts off who leads the bank and who leads
+// the cluster while clients add to accounts and read them. What was acknowledged is
 // there once, in an order that no client could have told from one machine.
 func TestLedgerUnderFaults(t *testing.T) {
-	p := plan{operations: 2000, kills: 2, etcdKills: 1, freezes: 1}
+	p := plan{operations: 2000, kills: 2, etcdKills: 1, freezes: 1, cuts: 1, etcdCuts: 1}
 	if os.Getenv(etcdtest.Demanded) != "" {
-		p = plan{longOperations, longKills, 5, 3, 3, 3}
+		p = plan{longOperations, longKills, 5, 3, 3, 3, 5, 5}
 	} else if testing.Short() {
 		t.Skip("faults take half a minute")
 	}
@@ -61,6 +56,8 @@ func TestLedgerUnderFaults(t *testing.T) {
 	slices.Sort(restored)
 	t.Logf("leader killed %d times: settled again after %s (median; the aim is 5s), %s..%s", p.kills, restored[len(restored)/2], restored[0], restored[len(restored)-1])
 	w.several("kill etcd's leader", p.etcdKills, w.killEtcd)
+	w.several("part the leading bank agent from etcd", p.cuts, w.cutLeader)
+	w.several("part etcd's leader from its members", p.etcdCuts, w.cutEtcd)
 	w.several("freeze the leading bank agent", p.freezes, w.freezeLeader)
 	w.several("freeze etcd's leader", p.etcdFreezes, w.freezeEtcd(true))
 	w.several("freeze another member of etcd", p.bystander, w.freezeEtcd(false))
@@ -75,6 +72,8 @@ type world struct {
 	cluster *etcdtest.Cluster
 	dir     string
 	agents  [bankAgents]*exec.Cmd
+	ways    [bankAgents][]string // to the members of the cluster
+	gates   [bankAgents]*etcdtest.Gate
 	leader  atomic.Pointer[leading]
 	begin   time.Time
 	acked   atomic.Int64 // when the last acknowledged add was asked for
@@ -100,7 +99,7 @@ type operation struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, cluster: startCluster(t), dir: t.TempDir(), begin: time.Now()}
+	w := &world{T: t, cluster: startParted(t), dir: t.TempDir(), begin: time.Now()}
 	t.Cleanup(func() {
 		for _, a := range w.agents {
 			_ = a.Process.Kill()
@@ -108,6 +107,7 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	for i := range w.agents {
+		w.ways[i], w.gates[i] = etcdtest.Gated(t, w.cluster.Endpoints...)
 		w.startAgent(i)
 	}
 	return w
@@ -115,7 +115,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) startAgent(i int) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=agent%d", agentEnv, i), directoryEnv+"="+w.dir, "GOMAXPROCS=1")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=agent%d", agentEnv, i), directoryEnv+"="+w.dir, endpointsEnv+"="+strings.Join(w.ways[i], ","), "GOMAXPROCS=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	log, err := os.OpenFile(fmt.Sprintf("%s/agent%d.log", w.dir, i), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -223,14 +223,19 @@ func (w *world) fault(what string, f func() (mend func())) time.Duration {
 	mend := f()
 	took := w.settled()
 	mend()
-	w.Logf("%s: settled again after %s", what, took.Round(time.Millisecond))
 	w.settled()
 	return took
 }
 
+// several makes a fault several times, and tells how long it took in the middle.
 func (w *world) several(what string, times int, f func() (mend func())) {
+	w.Helper()
+	var took []time.Duration
 	for range times {
-		w.fault(what, f)
+		took = append(took, w.fault(what, f))
+	}
+	if slices.Sort(took); times > 0 {
+		w.Logf("%s, %d times: settled again after %s (median), %s..%s", what, times, took[times/2], took[0], took[times-1])
 	}
 }
 
@@ -245,6 +250,32 @@ func (w *world) killEtcd() func() {
 	i := w.cluster.Leader()
 	w.cluster.Kill(i)
 	return func() { w.cluster.Restart(i) }
+}
+
+// cutLeader leaves the leader its clients, who get no answers from it.
+func (w *world) cutLeader() func() {
+	i := w.leader.Load().agent
+	w.gates[i].Cut()
+	return func() {
+		if w.leader.Load().agent == i {
+			w.Error("who is cut off from etcd goes on leading")
+		}
+		w.gates[i].Mend()
+	}
+}
+
+// cutEtcd leaves etcd's leader its clients: the bank must find who leads instead.
+func (w *world) cutEtcd() func() {
+	i := w.cluster.Leader()
+	w.cluster.CutOff(i)
+	return func() {
+		for end := time.Now().Add(time.Minute); w.cluster.Leader() == i; {
+			if time.Now().After(end) {
+				w.Fatal("a member that is cut off goes on leading etcd")
+			}
+		}
+		w.cluster.Mend(i)
+	}
 }
 
 // freezeLeader lets the deposed leader go on while another leads.
@@ -266,109 +297,5 @@ func (w *world) freezeEtcd(leader bool) func() (mend func()) {
 			<-frozen.C // longer than a lease: renewals must have found another member
 			w.cluster.Thaw(i)
 		}
-	}
-}
-
-// finish ends the clients and holds their history against the ledger, as who
-// has nothing but the cluster reads it.
-func (w *world) finish(atLeast int64) []operation {
-	for end := time.Now().Add(5 * time.Minute); w.done.Load() < atLeast && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	w.stop.Store(true)
-	w.clients.Wait()
-	for _, a := range w.agents {
-		_ = a.Process.Kill()
-		_ = a.Wait()
-	}
-	cfg := testConfig(w, w.TempDir()+"/ledger.db")
-	cfg.Bank = account(-1)
-	ctx, cancel := context.WithTimeout(w.Context(), rebuildTime)
-	defer cancel()
-	begin := time.Now()
-	s, err := ledgeretcd.Open(ctx, cfg)
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer s.Close()
-	w.Logf("a new mirror was built within %s", time.Since(begin).Round(time.Millisecond))
-	w.check(s)
-	return w.history
-}
-
-func (w *world) check(s *ledgeretcd.Store) {
-	report, log, err := s.DB().AuditAll(false, nil, nil)
-	if err != nil || len(report.Bad)+len(log.Bad) > 0 {
-		w.Fatalf("audit: %v, %v, %v", err, report.Bad, log.Bad)
-	}
-	after := w.entries(s)
-	var ops []porcupine.Operation
-	unknown := 0
-	for _, o := range w.history {
-		balance, there := after[o.ref]
-		switch {
-		case o.ref == "" && !o.answered, o.ref != "" && !o.answered && !there:
-			unknown++
-			continue // it never happened, or nobody saw it
-		case o.ref != "" && o.answered && !there:
-			w.Fatalf("add %s was acknowledged and is lost", o.ref)
-		case !o.answered:
-			unknown++
-			o.back, o.balance = math.MaxInt64, balance
-		}
-		ops = append(ops, porcupine.Operation{
-			ClientId: o.client, Input: o, Call: o.call, Output: o.balance, Return: o.back,
-		})
-	}
-	if len(ops) == 0 || porcupine.CheckOperationsTimeout(counters(), ops, time.Minute) != porcupine.Ok {
-		w.Fatalf("the history of %d operations is not linearizable, or cannot be told to be", len(ops))
-	}
-	w.Logf("%d operations, of which %d had no answer; %d entries; linearizable", len(w.history), unknown, report.Entries)
-}
-
-// entries are the balances after all adds by their references, each there once.
-func (w *world) entries(s *ledgeretcd.Store) map[string]int64 {
-	after := map[string]int64{}
-	for from := uint64(1); ; {
-		page, err := s.DB().Entries(from, 1024)
-		if err != nil {
-			w.Fatal(err)
-		}
-		if len(page) == 0 {
-			return after
-		}
-		for _, e := range page {
-			from = e.Number + 1
-			if e.Kind != ledger.KindCredit {
-				continue
-			}
-			if _, twice := after[e.Ref]; twice {
-				w.Fatalf("%s is in the ledger twice", e.Ref)
-			}
-			i := slices.IndexFunc(e.Legs, func(l ledger.Leg) bool { return l.Account != ledger.Issuer })
-			after[e.Ref] = int64(e.Legs[i].After)
-		}
-	}
-}
-
-// counters is what clients may see: an account grows by one with each add.
-func counters() porcupine.Model {
-	return porcupine.Model{
-		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-			parts := make([][]porcupine.Operation, accounts)
-			for _, o := range history {
-				i := o.Input.(operation).account
-				parts[i] = append(parts[i], o)
-			}
-			return parts
-		},
-		Init: func() any { return int64(0) },
-		Step: func(state, input, output any) (bool, any) {
-			now := state.(int64)
-			if input.(operation).ref != "" {
-				now++
-			}
-			return output.(int64) == now, now
-		},
 	}
 }

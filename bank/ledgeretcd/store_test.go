@@ -68,6 +68,14 @@ func startCluster(t testing.TB, flags ...string) *etcdtest.Cluster {
 	return c
 }
 
+// startParted is startCluster of members that can be cut off from each other.
+func startParted(t testing.TB) *etcdtest.Cluster {
+	t.Helper()
+	c := etcdtest.StartParted(t)
+	t.Setenv(endpointsEnv, strings.Join(c.Endpoints, ","))
+	return c
+}
+
 // TestStore never opens a mirror twice: all that comes back is from the cluster.
 func TestStore(t *testing.T) {
 	if os.Getenv(endpointsEnv) == "" { // otherwise this is a process to be killed

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,15 +32,48 @@ type Cluster struct {
 	t         testing.TB
 	bin       string
 	dir       string
-	peers     []string
+	peers     []string // where members find each other
+	listens   []string // where they listen for each other
+	gates     []*Gate  // between them; none: they are joined directly
 	flags     []string
 	Endpoints []string // of the clients' side
+	mu        sync.Mutex
 	running   []*exec.Cmd
 }
 
 // Start runs a cluster until the test ends. Without the program etcd the test is
 // skipped, unless the variable Demanded is set. flags are given to each member.
 func Start(t testing.TB, flags ...string) *Cluster {
+	t.Helper()
+	c := found(t, flags)
+	c.listens = c.peers
+	c.start()
+	return c
+}
+
+// StartParted is Start of a cluster whose members can be cut off from each other.
+func StartParted(t testing.TB, flags ...string) *Cluster {
+	t.Helper()
+	c := found(t, flags)
+	for range Members {
+		c.listens = append(c.listens, freeAddress(t))
+	}
+	c.link()
+	c.start()
+	return c
+}
+
+func (c *Cluster) start() {
+	c.t.Helper()
+	c.t.Cleanup(c.stop)
+	for i := range Members {
+		c.Restart(i)
+	}
+	c.await()
+}
+
+// found is a cluster that does not run yet.
+func found(t testing.TB, flags []string) *Cluster {
 	t.Helper()
 	bin, err := exec.LookPath("etcd")
 	if err != nil {
@@ -57,11 +91,6 @@ func Start(t testing.TB, flags ...string) *Cluster {
 			c.Endpoints = append(c.Endpoints, a)
 		}
 	}
-	t.Cleanup(c.stop)
-	for i := range Members {
-		c.Restart(i)
-	}
-	c.await()
 	return c
 }
 
@@ -94,7 +123,7 @@ func (c *Cluster) Restart(i int) {
 		all = append(all, fmt.Sprintf("m%d=http://%s", j, p))
 	}
 	args := append(slices.Clone(c.flags), "--name", fmt.Sprintf("m%d", i), "--data-dir", filepath.Join(c.dir, fmt.Sprint(i)),
-		"--listen-peer-urls", "http://"+c.peers[i], "--initial-advertise-peer-urls", "http://"+c.peers[i],
+		"--listen-peer-urls", "http://"+c.listens[i], "--initial-advertise-peer-urls", "http://"+c.peers[i],
 		"--listen-client-urls", "http://"+c.Endpoints[i], "--advertise-client-urls", "http://"+c.Endpoints[i],
 		"--initial-cluster", strings.Join(all, ","), "--initial-cluster-token", "ramp-test", "--logger", "zap", "--log-outputs",
 		filepath.Join(c.dir, fmt.Sprintf("%d.log", i)))
@@ -103,7 +132,25 @@ func (c *Cluster) Restart(i int) {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
+	c.set(i, cmd)
+}
+
+func (c *Cluster) set(i int, cmd *exec.Cmd) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.running[i] = cmd
+}
+
+// pids are the processes of the members; 0: it does not run.
+func (c *Cluster) pids() (list [Members]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, cmd := range c.running {
+		if cmd != nil {
+			list[i] = cmd.Process.Pid
+		}
+	}
+	return list
 }
 
 // Kill ends a member at once.
@@ -111,7 +158,7 @@ func (c *Cluster) Kill(i int) {
 	if c.running[i] != nil {
 		_ = c.running[i].Process.Kill()
 		_ = c.running[i].Wait()
-		c.running[i] = nil
+		c.set(i, nil)
 	}
 }
 

@@ -83,7 +83,7 @@ const daemonPatience = 10 * time.Second
 // whoever goes on finds the journal in use.
 func dialDaemon(dir string) (*caller, bool) {
 	p := socketPath(dir)
-	if !ownSocket(p) || !daemonListens(dir) {
+	if !daemonListens(dir) {
 		return nil, false
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -94,9 +94,14 @@ func dialDaemon(dir string) (*caller, bool) {
 	return c, c.answers()
 }
 
-// daemonListens reports whether a process has the control socket of a directory.
+// daemonListens reports whether a process of this account, or of root, has the control
+// socket of a directory.
 func daemonListens(dir string) bool {
-	conn, err := net.DialTimeout("unix", socketPath(dir), time.Second)
+	p := socketPath(dir)
+	if !ownSocket(p) {
+		return false
+	}
+	conn, err := net.DialTimeout("unix", p, time.Second)
 	if err != nil {
 		return false
 	}

@@ -187,3 +187,10 @@ func UnitLine(u message.PurchasedUnit) string { return endLine(u) }
 func PurchaseCode(p message.Purchase) (code int, again bool) {
 	return purchaseCode(p, false), worthTrying(p)
 }
+
+// SocketPath is where the control socket of a directory is, and DaemonListens whether a
+// daemon is taken to be there.
+func SocketPath(dir string) string { return socketPath(dir) }
+
+// DaemonListens is said with SocketPath.
+func DaemonListens(dir string) bool { return daemonListens(dir) }

@@ -1,0 +1,172 @@
+package etcdtest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Gate is what connections pass that can be cut. While it is cut they stay open, and
+// new ones are taken, but nothing comes through: a network that loses every packet.
+type Gate struct {
+	mu     sync.Mutex
+	change *sync.Cond
+	cut    bool
+}
+
+func newGate() *Gate {
+	g := &Gate{}
+	g.change = sync.NewCond(&g.mu)
+	return g
+}
+
+// Cut lets nothing through any more. Calling it again changes nothing.
+func (g *Gate) Cut() { g.set(true) }
+
+// Mend lets through what has waited, and all that comes.
+func (g *Gate) Mend() { g.set(false) }
+
+func (g *Gate) set(cut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cut = cut
+	g.change.Broadcast()
+}
+
+func (g *Gate) pass() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.cut {
+		g.change.Wait()
+	}
+}
+
+// Gated are addresses that lead to others through one gate, until the test ends.
+func Gated(t testing.TB, to ...string) (addresses []string, g *Gate) {
+	t.Helper()
+	g = newGate()
+	t.Cleanup(g.Mend)
+	for _, a := range to {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses = append(addresses, l.Addr().String())
+		carry(t, l, a, func(net.Conn) []*Gate { return []*Gate{g} })
+	}
+	return addresses, g
+}
+
+// carry joins what connects to a listener with an address, through the gates that the
+// connection has.
+func carry(t testing.TB, l net.Listener, to string, gates func(net.Conn) []*Gate) {
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			a, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer a.Close()
+				through := gates(a)
+				b, err := net.Dial("tcp", to)
+				if err != nil {
+					return
+				}
+				defer b.Close()
+				go func() { pump(b, a, through); _ = b.Close() }()
+				pump(a, b, through)
+			}()
+		}
+	}()
+}
+
+// pump copies until one side ends.
+func pump(to io.Writer, from io.Reader, through []*Gate) {
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		for _, g := range through {
+			g.pass()
+		}
+		if n > 0 {
+			if _, failed := to.Write(b[:n]); failed != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// link puts gates between the members: what goes between two of them passes both of
+// theirs.
+func (c *Cluster) link() {
+	c.t.Helper()
+	for i := range Members {
+		c.gates = append(c.gates, newGate())
+		c.t.Cleanup(c.gates[i].Mend)
+	}
+	for i := range Members {
+		l, err := net.Listen("tcp", c.peers[i])
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		carry(c.t, l, c.listens[i], func(from net.Conn) []*Gate {
+			if j := c.member(from); j >= 0 {
+				return []*Gate{c.gates[i], c.gates[j]}
+			}
+			return []*Gate{c.gates[i]}
+		})
+	}
+}
+
+// CutOff parts a member from the others; clients still reach it.
+func (c *Cluster) CutOff(i int) { c.gates[i].Cut() }
+
+// Mend is the end of CutOff.
+func (c *Cluster) Mend(i int) { c.gates[i].Mend() }
+
+// member is who of the members has the other end of a connection on this machine; -1:
+// none, or it has gone.
+func (c *Cluster) member(conn net.Conn) int {
+	socket := socketOf(conn.RemoteAddr().(*net.TCPAddr).Port)
+	for i, pid := range c.pids() {
+		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, l := range links {
+			if s, err := os.Readlink(l); err == nil && s == socket {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// socketOf is the name that Linux gives the socket of a local port that is connected.
+func socketOf(port int) string {
+	f, err := os.Open("/proc/net/tcp")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		w := strings.Fields(lines.Text()) // number, local, remote, state, …, inode
+		if len(w) < 10 || w[2] == "00000000:0000" {
+			continue
+		}
+		_, hex, _ := strings.Cut(w[1], ":")
+		if p, err := strconv.ParseUint(hex, 16, 16); err == nil && int(p) == port && w[9] != "0" {
+			return "socket:[" + w[9] + "]"
+		}
+	}
+	return ""
+}
