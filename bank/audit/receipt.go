@@ -9,8 +9,9 @@ import (
 
 // CheckReceipt checks that the entries of a document, which have been verified,
 // say what a receipt says: what was decided about its contract, when and in
-// which entry, what it cost, what was refunded and how its units ended. Who pays whom is not in an
-// entry; the contract's ID stands for it, since it is a hash of the bundle.
+// which entry, what it cost, what was refunded and how its units ended. Who pays
+// whom is not in an entry; the contract's ID stands for it, since it is a hash of
+// the bundle.
 func (d Document) CheckReceipt(r protocol.Receipt) error {
 	byNumber := map[uint64]ledger.Entry{}
 	for _, p := range d.Entries {
