@@ -2,7 +2,6 @@ package auction_test
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,16 +137,6 @@ func (w *stand) run(t *testing.T, d *datadriven.TestData) string {
 	}
 	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	return ""
-}
-
-// only runs these applications, and only for ann.
-func only(apps []string) auction.Serves {
-	return func(buyer protocol.AgentID, launch message.Intent) *protocol.Reason {
-		if buyer == ann && slices.Contains(apps, launch.App) {
-			return nil
-		}
-		return &protocol.Reason{Code: protocol.CodeProgram, Note: "not here"}
-	}
 }
 
 func (w *stand) call(a map[string]string) message.CallForProposals {

@@ -1,0 +1,126 @@
+package slurm_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/queue"
+	"ramp/agents/queue/slurm"
+	"ramp/agents/queue/slurm/slurmtest"
+	"ramp/protocol/message"
+)
+
+func TestWaitingJobsAreToldInTheirTurn(t *testing.T) {
+	c := real(t)
+	_, states := begin(t, config(c))
+	awaitRunning(t, c, must(t, c, "sbatch", "--parsable", "-n64", "-t60", "-o/dev/null", "--wrap", "sleep 300"))
+	must(t, c, "sbatch", "-n7", "-t20", "-o/dev/null", "--wrap", "true")
+	must(t, c, "sbatch", "-n3", "-t10", "--array=1-4", "-o/dev/null", "--wrap", "true")
+	must(t, c, "sbatch", "-n9", "-t10", "--hold", "-o/dev/null", "--wrap", "true")
+	must(t, c, "sbatch", "-n9", "-t10", "--begin=now+5hours", "-o/dev/null", "--wrap", "true")
+	q := awaitState(t, states, "the queue", func(q message.QueueChanged) bool { return len(q.Queued) == 5 })
+	want := []message.QueuedJob{{Cores: 7, Wall: 20 * time.Minute}}
+	for range 4 {
+		want = append(want, message.QueuedJob{Cores: 3, Wall: 10 * time.Minute})
+	}
+	if q.Queued[0].ID == "" || time.Since(q.Queued[0].Submitted).Abs() > time.Minute || q.Queued[1].ID == "" || q.Queued[2].ID != "" {
+		t.Fatalf("the queue does not say which job is which: %+v", q.Queued)
+	}
+	for i := range q.Queued {
+		q.Queued[i].ID, q.Queued[i].Submitted = "", time.Time{}
+	}
+	if !slices.Equal(q.Queued, want) {
+		t.Fatalf("the queue is %v, want %v", q.Queued, want)
+	}
+}
+
+// A name is data: nothing in it reaches a shell or Slurm's own syntax.
+func TestNamesOfAnyKind(t *testing.T) {
+	c := real(t)
+	ask, states := begin(t, config(c))
+	ids := []string{"with a space", `"quoted"`, "new\nline", ";$(touch /tmp/x)`x`", "a,b=c", "--help", "ä☃", strings.Repeat("x", queue.MaxID)}
+	slot := ahead(3, 1, 1)
+	for _, id := range ids {
+		grant(t, ask, id, slot)
+	}
+	q := awaitState(t, states, "all", func(q message.QueueChanged) bool { return len(q.Reservations) == len(ids) })
+	for _, id := range ids {
+		if !listed(q, id) {
+			t.Errorf("%q is not listed", id)
+		}
+		if r := ask(message.Release{ID: id}).(message.Released); !r.OK {
+			t.Errorf("%q: %+v", id, r.Reason)
+		}
+	}
+}
+
+func TestSurvey(t *testing.T) {
+	list, err := slurm.Survey(config(real(t)))
+	want := slurm.Partition{Name: "batch", Nodes: 4, Cores: 64, NodeCores: 16, RAMPerCore: 4000, Alike: true, NodeNames: []string{"node1", "node2", "node3", "node4"}, Features: []string{}}
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	want.Arch, want.OS = list[0].Arch, list[0].OS
+	if !reflect.DeepEqual(list[0], want) || want.Arch == "" {
+		t.Fatalf("%+v, want %+v", list[0], want)
+	}
+}
+
+// A node that is drained is no capacity.
+func TestDrainedNodesAreNotForSale(t *testing.T) {
+	c := real(t)
+	_, states := begin(t, config(c))
+	awaitState(t, states, "all nodes", func(q message.QueueChanged) bool { return q.Capacity == 64 })
+	must(t, c, "scontrol", "update", "NodeName=node4", "State=DRAIN", "Reason=test")
+	awaitState(t, states, "a node less", func(q message.QueueChanged) bool { return q.Capacity == 48 })
+	must(t, c, "scontrol", "update", "NodeName=node4", "State=RESUME")
+	awaitState(t, states, "all nodes", func(q message.QueueChanged) bool { return q.Capacity == 64 })
+}
+
+// Slurm counts jobs in threads and reservations in cores; the market has cores.
+func TestCoresWithSeveralThreads(t *testing.T) {
+	real(t)
+	dir, err := os.MkdirTemp("", "slurm") // accounts other than root can reach it
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := slurmtest.Up(slurmtest.Options{Dir: dir, Nodes: 2, Cores: 8, Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Down(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ask, states := begin(t, config(c))
+	awaitState(t, states, "16 cores", func(q message.QueueChanged) bool { return q.Capacity == 16 })
+	awaitRunning(t, c, must(t, c, "sbatch", "--parsable", "-n6", "-t300", "-o/dev/null", "--wrap", "sleep 300"))
+	awaitState(t, states, "3 cores taken", func(q message.QueueChanged) bool { return len(q.Running) == 1 && q.Running[0].Cores == 3 })
+	if r := grant(t, ask, "r-1", ahead(2, 1, 13)); r.Slot.Cores != 13 {
+		t.Fatalf("granted %d cores", r.Slot.Cores)
+	}
+	if r := ask(message.Reserve{ID: "r-2", Slot: ahead(2, 1, 1)}).(message.Reserved); r.OK || r.Reason.Free != 0 {
+		t.Fatalf("a core too many: OK %v, %+v", r.OK, r.Reason)
+	}
+}
+
+// The figure of docs/DRIVERS.md: how long a hold takes.
+func TestHoldLatency(t *testing.T) {
+	c := real(t)
+	ask, _ := begin(t, config(c))
+	const n = 60
+	took := make([]time.Duration, n)
+	for i := range took {
+		begun := time.Now()
+		grant(t, ask, fmt.Sprintf("r-%d", i), ahead(3, 1, 1))
+		took[i] = time.Since(begun)
+	}
+	slices.Sort(took)
+	t.Logf("%d holds: median %s, p95 %s, most %s", n, took[n/2].Round(time.Millisecond), took[n*95/100].Round(time.Millisecond), took[n-1].Round(time.Millisecond))
+}
