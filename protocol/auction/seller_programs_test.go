@@ -3,7 +3,6 @@ package auction_test
 import (
 	"slices"
 
-
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/message"

@@ -132,5 +132,5 @@ func (c *config) ledgerFile() (string, error) {
 
 // restoredHint says how to go on.
 func restoredHint(dir string) string {
-	return fmt.Sprintf("'ramp bank serve --dir %s' takes back receipts that the backup lacks; then 'ramp bank recovery end --dir %s'", dir, dir)
+	return fmt.Sprintf("'ramp bank serve --dir %s' takes back receipts that the backup lacks; then 'ramp bank recovery end --dir %s'", shellWord(dir), shellWord(dir))
 }

@@ -16,7 +16,7 @@ import (
 // whole when the market is not wanted any more.
 func (d *demo) ownDir() error {
 	if _, err := os.Stat(filepath.Join(d.dir, "ca", caKey)); err == nil {
-		return fail(exitUsage, "choose another directory, or 'ramp demo --stop --dir "+d.dir+"' and remove it", "%s has a market already", d.dir)
+		return fail(exitUsage, "choose another directory, or 'ramp demo --stop --dir "+shellWord(d.dir)+"' and remove it", "%s has a market already", d.dir)
 	}
 	dir, err := filepath.Abs(d.dir)
 	if err != nil {

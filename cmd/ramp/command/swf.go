@@ -40,7 +40,7 @@ func examineLog(path string) (*workload.Log, workload.Report, error) {
 func readLog(path string) (*workload.Log, workload.Report, error) {
 	l, r, err := examineLog(path)
 	if err == nil && !r.Usable() {
-		err = fail(exitUsage, "'ramp swf validate "+path+"' lists every fault", "workload log %s", faultLine(path, r.Faults[0]))
+		err = fail(exitUsage, "'ramp swf validate "+shellWord(path)+"' lists every fault", "workload log %s", faultLine(path, r.Faults[0]))
 	}
 	return l, r, err
 }

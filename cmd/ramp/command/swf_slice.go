@@ -56,7 +56,7 @@ func (o sliceFlags) run(c *cobra.Command, path string) error {
 		return fail(exitUsage, "", "%w", err)
 	}
 	if len(cut.Jobs) == 0 {
-		return fail(exitUsage, "'ramp swf info "+path+"' says which seconds the log covers", "slice: none of the %d jobs of %s is in the window", len(l.Jobs), path)
+		return fail(exitUsage, "'ramp swf info "+shellWord(path)+"' says which seconds the log covers", "slice: none of the %d jobs of %s is in the window", len(l.Jobs), path)
 	}
 	if err := writeLog(o.out, cut); err != nil {
 		return err
