@@ -134,7 +134,7 @@ func openCA(c *cobra.Command) (*identity.CA, string, error) {
 func readCA(dir string) (*identity.CA, error) {
 	cert, err := os.ReadFile(filepath.Join(dir, caCert))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fail(exitUsage, "'ramp ca init --dir "+dir+"' makes one", "no authority: %w", err)
+		return nil, fail(exitUsage, "'ramp ca init --dir "+shellWord(dir)+"' makes one", "no authority: %w", err)
 	}
 	if err != nil {
 		return nil, fail(exitUsage, "", "certificate of the authority: %w", err)

@@ -46,7 +46,7 @@ func checkRequest(text []byte, path string) (b []byte, doc rfql.Document, startN
 func rfqlError(path string, err error) error {
 	var faults rfql.Faults
 	if errors.As(err, &faults) {
-		hint := "'ramp rfql show " + path + "' prints what was understood"
+		hint := "'ramp rfql show " + shellWord(path) + "' prints what was understood"
 		if len(faults.Of(rfql.Form)) > 0 { // nothing was
 			hint = "'ramp rfql new --help' tells how flags make a document; docs/RFQL.md lists the terms"
 		}

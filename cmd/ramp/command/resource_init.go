@@ -191,7 +191,7 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 		return fail(exitFailed, "", "%w", err)
 	}
 	if a.Agent == "" && !s.joins.asked() {
-		a.Missing = append(a.Missing, "a certificate: ramp ca issue NAME --out "+a.Dir)
+		a.Missing = append(a.Missing, "a certificate: ramp ca issue NAME --out "+shellWord(a.Dir))
 	}
 	switch {
 	case s.Bank == "":
