@@ -49,7 +49,7 @@ func (n *node) openBooks(ctx context.Context, wait bool) (books, error) {
 }
 
 func (n *node) openFile(path string) (books, error) {
-	db, err := ledgerdb.Open(path)
+	db, err := patiently(func() (*ledgerdb.DB, error) { return ledgerdb.Open(path) })
 	if err != nil {
 		return books{}, journalError(err)
 	}

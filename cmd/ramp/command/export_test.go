@@ -194,3 +194,9 @@ func SocketPath(dir string) string { return socketPath(dir) }
 
 // DaemonListens is said with SocketPath.
 func DaemonListens(dir string) bool { return daemonListens(dir) }
+
+// Patiently is how an agent's file is opened that somebody else may have.
+func Patiently(open func() error) error {
+	_, err := patiently(func() (struct{}, error) { return struct{}{}, open() })
+	return err
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"ramp/agents/journal"
 	"ramp/agents/mesh"
 	"ramp/agents/stage"
-	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/identity"
@@ -126,27 +124,12 @@ func commandLog(w io.Writer) *slog.Logger {
 
 // openJournal opens the journal; somebody else's lock says who holds it.
 func (n *node) openJournal() error {
-	j, err := journal.Open(filepath.Join(n.cfg.dir, journalName), traceBytes)
+	j, err := openJournal(n.cfg.dir)
 	if err != nil {
-		return journalError(err)
+		return err
 	}
 	n.journal, n.store = j, j
 	return nil
-}
-
-func journalError(err error) error {
-	var inUse *journal.InUseError
-	var ledgerInUse *ledgerdb.InUseError
-	if errors.As(err, &inUse) || errors.As(err, &ledgerInUse) {
-		return fail(exitFailed, "wait until it is done, or end it; commands talk to a daemon that answers", "%w", err)
-	}
-	if errors.Is(err, journal.ErrNewer) || errors.Is(err, ledgerdb.ErrNewer) {
-		return fail(exitFailed, "use the version of the program that wrote it ('ramp version'), or restore a backup from before", "%w", err)
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return fail(exitFailed, "an agent must be able to write its directory: 'ramp doctor' looks closer", "%w", err)
-	}
-	return fail(exitFailed, "", "%w", err)
 }
 
 // wire is the codec of this agent; seal, if set, completes a message before it

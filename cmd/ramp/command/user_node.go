@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ramp/agents"
-	"ramp/agents/journal"
 	"ramp/agents/mesh"
 	"ramp/agents/user"
 	"ramp/protocol"
@@ -32,9 +31,9 @@ func userRecordsOf(dir string) (*caller, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := journal.Open(filepath.Join(dir, journalName), traceBytes)
+	j, err := openJournal(dir)
 	if err != nil {
-		return nil, nil, journalError(err)
+		return nil, nil, err
 	}
 	mux := http.NewServeMux()
 	userRecords{j, cfg}.routes(mux)

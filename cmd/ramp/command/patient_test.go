@@ -1,0 +1,36 @@
+package command_test
+
+import (
+	"errors"
+	"testing"
+
+	"ramp/agents/journal"
+	"ramp/bank/ledgerdb"
+	"ramp/cmd/ramp/command"
+)
+
+// A file that another command has is waited for; a daemon does not give it up.
+func TestAnotherCommandIsWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		has   error
+		opens int
+	}{
+		{&journal.InUseError{PID: 1, Command: "ramp user list"}, 2},
+		{&ledgerdb.InUseError{PID: 1, Command: "ramp bank credit ann 5"}, 2},
+		{&journal.InUseError{PID: 1, Command: "ramp user serve --dir user"}, 1},
+		{&ledgerdb.InUseError{PID: 1, Command: "ramp bank serve"}, 1},
+		{&journal.InUseError{}, 1},
+		{errors.New("disk full"), 1},
+	} {
+		opens := 0
+		err := command.Patiently(func() error {
+			if opens++; opens == 1 {
+				return c.has
+			}
+			return nil
+		})
+		if opens != c.opens || (err == nil) != (opens == 2) {
+			t.Errorf("%v: opened %d times, want %d; in the end %v", c.has, opens, c.opens, err)
+		}
+	}
+}
