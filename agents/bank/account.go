@@ -21,19 +21,33 @@ func (r *Role) balance(now time.Time, m protocol.Message) protocol.Output {
 func Balances(a ledger.Account) []message.Balance {
 	list := make([]message.Balance, 0, len(a.Lines))
 	for _, l := range a.Lines {
-		list = append(list, message.Balance{
+		b := message.Balance{
 			Account: a.ID, Name: a.Name, Currency: l.Currency, Balance: l.Balance, Held: l.Held,
 			Limit: l.Overdraft, Available: l.Available, Group: l.Group, Spendable: l.Spendable,
-		})
+			Income: l.Income, Decay: protocol.Credits(l.Decay), // parts per million are micro-credits of one
+		}
+		if l.Group != "" {
+			b.Pays = l.Pays.String()
+		}
+		list = append(list, b)
 	}
 	return list
 }
 
-// statement passes the question to the store, which has the past.
+// statement passes the question to the store, which has the past. The entries of a
+// group are shown to those whose jobs it pays.
 func (r *Role) statement(m protocol.Message, q message.StatementQuery) protocol.Output {
 	if q.Account != m.Sender {
-		return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Refuse, message.Refused(protocol.CodeForbidden, "the account of somebody else"))}}
+		return r.no(m, protocol.CodeForbidden, "the account of somebody else")
 	}
+	if !q.Group {
+		return r.askHistory(m, q)
+	}
+	g, pays := r.ledger.PayingGroup(m.Sender)
+	if !pays {
+		return r.no(m, protocol.CodeForbidden, "no group pays for the jobs of this account")
+	}
+	q.Account = g
 	return r.askHistory(m, q)
 }
 
@@ -51,6 +65,10 @@ func (r *Role) passOn(m protocol.Message, how protocol.Performative, body protoc
 		return protocol.Output{}
 	}
 	to, tag := cutSpace(m.InReplyTo)
+	if s, ok := body.(message.Statement); ok { // also of a group's account, which has no agent's ID
+		s.Account = protocol.AgentID(to)
+		body = s
+	}
 	return protocol.Output{Send: []protocol.Message{{
 		Performative: how, Sender: r.cfg.ID, Receivers: []protocol.AgentID{protocol.AgentID(to)},
 		Protocol: protocol.ProtocolRequest, Conversation: m.Conversation, InReplyTo: tag, Body: body,

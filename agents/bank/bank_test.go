@@ -8,6 +8,7 @@ import (
 
 	"ramp/agents/bank"
 	"ramp/agents/markettest"
+	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
@@ -287,6 +288,38 @@ func TestOnlyTheOwnAccount(t *testing.T) {
 	}
 	answer.Sender = c.cast.ID(markettest.Stranger)
 	c.expect("a forged answer", c.role.Receive(c.now, answer))
+}
+
+// A group's entries are shown to the members whose jobs it pays for, as an answer to
+// their own account.
+func TestAGroupsEntriesAreForThoseWhomItPaysFor(t *testing.T) {
+	c := open(t, 1, markettest.Store{})
+	seller, user := c.cast.ID("s01"), c.cast.ID(markettest.User)
+	_, out, err := c.role.OpenGroup(c.now, "A")
+	c.must(err)
+	c.save(out)
+	_, out, err = c.role.SetGroup(c.now, ledger.Group{Name: "A", Members: []ledger.Member{
+		{User: seller, Share: ledger.Whole, Pays: ledger.PaysUser}, {User: user, Pays: ledger.PaysUserThenGroup},
+	}})
+	c.must(err)
+	c.save(out)
+	c.account(markettest.Stranger)
+	ask := func(who string) protocol.Output {
+		return c.ask(who, protocol.QueryRef, message.StatementQuery{Account: c.cast.ID(who), Group: true, Limit: 10})
+	}
+	c.expect("who is in no group", ask(markettest.Stranger), "stranger refuse forbidden")
+	c.expect("who pays himself", ask("s01"), "s01 refuse forbidden")
+	asked := ask(markettest.User)
+	c.expect("whose jobs it pays", asked, ".history query-ref statement-query")
+	q := asked.Send[0].Body.(message.StatementQuery)
+	if q.Account != ledger.GroupID("A") || !q.Group {
+		t.Fatalf("the store is asked for %+v", q)
+	}
+	back := c.role.Receive(c.now, asked.Send[0].Reply(protocol.LocalHistory, protocol.Inform, message.Statement{Account: q.Account}))
+	c.expect("the answer", back, "user inform statement")
+	if got := back.Send[0].Body.(message.Statement).Account; got != user {
+		t.Errorf("it is of %s, which no message can name", got)
+	}
 }
 
 func TestProofsAreTheStoresToGive(t *testing.T) {

@@ -26,10 +26,12 @@ type Balance struct {
 	Available protocol.Credits // balance + overdraft − held
 	Overdraft protocol.Credits // how far below zero the balance may go
 	Income    protocol.Credits // per day
+	Decay     int64            // of the currency: parts per million per day; zero: it has no allowance
 
 	// Under barter, of a member of a group.
 	Group     string           // "" for none
 	Spendable protocol.Credits // what a job may cost now, by its way to pay: its own, its group's, or both
+	Pays      Pays
 }
 
 // Open opens an account. One that is open already is refused with CodeMismatch.
@@ -289,10 +291,11 @@ func (l *Ledger) AccountAt(now time.Time, id protocol.AgentID) (Account, bool) {
 		whole, _ := l.due(n, l.instant(now))
 		b := Balance{
 			Currency: n.currency, Balance: n.balance + whole, Held: n.held, Available: l.available(now, n),
-			Overdraft: n.overdraft, Income: n.income,
+			Overdraft: n.overdraft, Income: n.income, Decay: l.policies[n.currency].Decay,
 		}
 		if v.Group != "" && l.policies[n.currency].Kind == PolicyBarter {
 			b.Group, b.Spendable = v.Group, newPurse(l, now, a, n.currency).available()
+			b.Pays = l.memberOf[id].member(id).Pays
 		}
 		v.Lines = append(v.Lines, b)
 	}

@@ -90,6 +90,16 @@ func (l *Ledger) groupOf(id protocol.AgentID) *group {
 	return l.groups[name]
 }
 
+// PayingGroup is the account of the group of a user whose jobs it pays, all or in
+// part; false: there is none.
+func (l *Ledger) PayingGroup(user protocol.AgentID) (protocol.AgentID, bool) {
+	g := l.memberOf[user]
+	if g == nil || g.member(user).Pays == PaysUser {
+		return "", false
+	}
+	return GroupID(g.Name), true
+}
+
 // OpenGroup opens the account of a group, GroupID(name), before SetGroup says
 // who is in it.
 func (l *Ledger) OpenGroup(now time.Time, name string) (Entry, []protocol.Record, error) {

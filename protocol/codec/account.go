@@ -12,7 +12,8 @@ func balancesToWire(b message.Balances) *wire.Balances {
 		w.Accounts[i] = &wire.Balance{
 			Account: string(x.Account), Name: words(x.Name), Currency: x.Currency, Balance: int64(x.Balance),
 			Held: int64(x.Held), Limit: int64(x.Limit), Available: int64(x.Available),
-			Group: words(x.Group), Spendable: int64(x.Spendable),
+			Group: words(x.Group), Spendable: int64(x.Spendable), Pays: words(x.Pays),
+			Income: int64(x.Income), Decay: int64(x.Decay),
 		}
 	}
 	return w
@@ -33,12 +34,15 @@ func (r *reader) balance(w *wire.Balance) message.Balance {
 		Available: protocol.Credits(w.Available),
 		Group:     r.words("group", w.Group),
 		Spendable: r.amount("spendable", w.Spendable),
+		Pays:      r.words("pays", w.Pays),
+		Income:    r.amount("income", w.Income),
+		Decay:     r.amount("decay", w.Decay),
 	}
 }
 
 func statementQueryToWire(q message.StatementQuery) *wire.StatementQuery {
 	return &wire.StatementQuery{
-		Account: string(q.Account), From: nanos(q.From), To: nanos(q.To), After: q.After, Limit: int64(q.Limit),
+		Account: string(q.Account), From: nanos(q.From), To: nanos(q.To), After: q.After, Limit: int64(q.Limit), Group: q.Group,
 	}
 }
 
@@ -49,6 +53,7 @@ func (r *reader) statementQuery(w *wire.StatementQuery) message.StatementQuery {
 		To:      r.instant("to", w.To),
 		After:   w.After,
 		Limit:   r.number("limit", w.Limit, 1, message.MaxStatement),
+		Group:   w.Group,
 	}
 }
 

@@ -23,7 +23,18 @@ type Balance struct {
 	// way to pay. Of older banks and of all others, "" and zero.
 	Group     string           `json:"group,omitempty"`
 	Spendable protocol.Credits `json:"spendable,omitempty"`
+	Pays      string           `json:"pays,omitempty"` // user-then-group, user or group
+	// With an allowance: what comes in per day, and the part that decays per day.
+	Income protocol.Credits `json:"income,omitempty"`
+	Decay  protocol.Credits `json:"decay,omitempty"`
 }
+
+// The ways to pay of a member of a group, as Balance.Pays has them.
+const (
+	PaysUserThenGroup = "user-then-group"
+	PaysUser          = "user"
+	PaysGroup         = "group"
+)
 
 // Spends is what a job may cost now.
 func (b *Balance) Spends() protocol.Credits {
@@ -45,6 +56,9 @@ type StatementQuery struct {
 	From, To time.Time // zero: from the first, to the last
 	After    uint64    // entry number to go on after
 	Limit    int       // at most this many lines, 1..MaxStatement
+	// Group asks for the entries of the sender's group in place of its own, without
+	// their contracts and references; who may not spend its money is refused.
+	Group bool
 }
 
 // MaxStatement bounds the lines of one Statement.
@@ -63,7 +77,7 @@ type StatementLine struct {
 	Ref      string              `json:"ref,omitempty"`
 }
 
-// Statement answers StatementQuery (inform). More means that lines after the
+// Statement answers StatementQuery (inform). Account is who asked. More means that lines after the
 // last one remain.
 type Statement struct {
 	Account protocol.AgentID `json:"account"`

@@ -86,8 +86,10 @@ answered within 30 s.`,
 credits each moved the balance, and what it held. Times are as 2026-11-01T00:00:00Z. Ends
 with 5 if a bank has not answered within 30 s.`,
 		"user runway": `Tells how long the money lasts if it is spent as in the time of --over up to now: what was
-paid for jobs and is held for them, less what came back. Ends with 5 if a bank has not
-answered within 30 s.`,
+paid for jobs and is held for them, less what came back. An income counts. Of a member of
+a bartering group the money counts that its jobs are paid of, its own and its group's,
+whoever of the group spends it. What lasts less than three days is marked LOW. Ends with 5
+if a bank has not answered within 30 s.`,
 	}
 }
 

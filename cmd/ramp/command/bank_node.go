@@ -181,16 +181,25 @@ func (b *bankNode) statement(q message.StatementQuery) (message.Statement, error
 			for _, leg := range e.Legs {
 				if leg.Account == q.Account && leg.Currency == currency {
 					entries[e.Number]++
-					s.Lines = append(s.Lines, message.StatementLine{
-						Entry: e.Number, Time: e.Time, What: e.Kind.String(), Amount: leg.Amount, Held: leg.Held, Currency: currency,
-						Balance: leg.After, Contract: e.Contract, Ref: e.Ref,
-					})
+					s.Lines = append(s.Lines, lineOf(e, leg, q.Group))
 				}
 			}
 		}
 	}
 	cutStatement(&s, entries, limit)
 	return s, nil
+}
+
+// lineOf is a line of a statement; to the members of a group it names no contracts
+// of others.
+func lineOf(e ledger.Entry, leg ledger.Leg, group bool) message.StatementLine {
+	l := message.StatementLine{
+		Entry: e.Number, Time: e.Time, What: e.Kind.String(), Amount: leg.Amount, Held: leg.Held, Currency: leg.Currency, Balance: leg.After,
+	}
+	if !group {
+		l.Contract, l.Ref = e.Contract, e.Ref
+	}
+	return l
 }
 
 // cutStatement puts the lines of several currencies in order of entry and keeps

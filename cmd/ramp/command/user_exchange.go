@@ -144,7 +144,7 @@ func (c counter) quoted(ctx context.Context, body protocol.Body) (exchanged, err
 }
 
 func (c counter) statement(ctx context.Context, q statementCall) (message.Statement, error) {
-	s, err := c.userAgent.statement(ctx, c.self, c.bank, q)
+	s, err := c.userAgent.statement(ctx, c.bank, message.StatementQuery{Account: c.self, From: q.From, To: q.To, After: q.After, Limit: q.Limit})
 	return s.Statement, err
 }
 

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,24 +66,69 @@ func newUserRunway() *cobra.Command {
 			if wantsJSON(c) {
 				return printJSON(stdout(c), list)
 			}
-			rows := [][]string{{"bank", "currency", "available", "held", "spent in " + shortTime(over), "lasts"}}
-			for _, l := range list {
-				rows = append(rows, []string{l.Bank.Name(), l.Currency, l.Available.String(), l.Held.String(), l.Spent.String(), l.words()})
-			}
-			table(stdout(c), rows...)
+			table(stdout(c), runwayRows(list)...)
 			return nil
 		},
 	}
-	durationVar(c.Flags(), &over, "over", runwayOver, "the time up to now whose rate counts")
+	durationVar(c.Flags(), &over, "over", runwayOver, "the time up to now whose rate counts; from the first payment, if that is later, but a day at least")
 	return c
+}
+
+// runwayRows are runways for people. Where an account has an income, or others' money
+// counts, all of them say so.
+func runwayRows(list []runwayLine) [][]string {
+	income := slices.ContainsFunc(list, func(l runwayLine) bool { return l.Income > 0 })
+	shared := slices.ContainsFunc(list, func(l runwayLine) bool { return l.Group != "" })
+	rows := [][]string{{"bank", "currency", "available", "held", "spent", "in", "lasts"}}
+	if income {
+		rows[0] = append(rows[0], "income a day")
+	}
+	if shared {
+		rows[0] = append(rows[0], "counted")
+	}
+	for _, l := range list {
+		row := []string{l.Bank.Name(), l.Currency, l.Available.String(), l.Held.String(), l.Spent.String(), shortTime(l.over()), l.marked()}
+		if income {
+			row = append(row, l.Income.String())
+		}
+		if shared {
+			row = append(row, l.counted())
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// over is the time that the rate is of.
+func (l runwayLine) over() time.Duration { return time.Duration(l.OverS * float64(time.Second)) }
+
+// counted is whose money is counted, for people.
+func (l runwayLine) counted() string {
+	switch l.Counts {
+	case countsBoth:
+		return "its own and group:" + l.Group
+	case countsGroup:
+		return "group:" + l.Group
+	}
+	return "its own"
+}
+
+// marked is how long the money lasts, with a mark if that is not long.
+func (l runwayLine) marked() string {
+	if l.Low {
+		return "LOW: " + l.words()
+	}
+	return l.words()
 }
 
 // words is how long the money lasts, for people.
 func (l runwayLine) words() string {
-	if l.LastsS == nil {
+	switch {
+	case l.Spent <= 0:
 		return "for ever: nothing is being spent"
-	}
-	if l.Ends.IsZero() {
+	case l.LastsS == nil:
+		return "for ever: the income covers it"
+	case l.Ends.IsZero():
 		return "for centuries"
 	}
 	return shortTime(time.Duration(*l.LastsS*float64(time.Second))) + ", to " + clockTime(l.Ends)
@@ -114,7 +160,11 @@ func warnLow(c *cobra.Command, agent *caller) {
 	}
 	for _, l := range list {
 		if l.Low {
-			fmt.Fprintf(stderr(c), "warning: at the rate of the last %s, %s %s at %s last %s\n", shortTime(runwayOver), l.Available, l.Currency, l.Bank.Name(), l.words())
+			whose := ""
+			if l.Counts != countsOwn {
+				whose = " (" + l.counted() + ")"
+			}
+			fmt.Fprintf(stderr(c), "warning: at the rate of the last %s, %s %s at %s%s last %s\n", shortTime(l.over()), l.Available, l.Currency, l.Bank.Name(), whose, l.words())
 		}
 	}
 }

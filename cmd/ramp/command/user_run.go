@@ -59,6 +59,7 @@ func buyAndRun(c *cobra.Command, agent *caller, call buyCall, accepts consent, o
 	if p.ID != call.ID && !strings.HasPrefix(p.ID, call.ID+".counter") { // that of a counter-offer has a number behind it
 		fmt.Fprintf(stderr(c), "going on with %s, which is the same command (--again runs it once more)\n", p.ID)
 	}
+	warnLow(c, agent)
 	w := &watching{c: c, agent: agent, id: p.ID, name: nameOf(p), told: map[int]string{}}
 	if err := w.stay(); err != nil {
 		return err

@@ -43,6 +43,9 @@ func buyUntil(c *cobra.Command, agent *caller, first buyCall, orders func(id str
 		if err != nil {
 			return t.interrupted(call.ID, p, err)
 		}
+		if p.Settled {
+			warnLow(c, agent)
+		}
 		if !worthTrying(p) || n == maxAttempts {
 			return printResult(c, agent, p, false)
 		}

@@ -2548,6 +2548,9 @@ type Balance struct {
 	Available     int64                  `protobuf:"zigzag64,7,opt,name=available,proto3" json:"available,omitempty"`
 	Group         string                 `protobuf:"bytes,8,opt,name=group,proto3" json:"group,omitempty"`
 	Spendable     int64                  `protobuf:"varint,9,opt,name=spendable,proto3" json:"spendable,omitempty"`
+	Income        int64                  `protobuf:"varint,10,opt,name=income,proto3" json:"income,omitempty"`
+	Decay         int64                  `protobuf:"varint,11,opt,name=decay,proto3" json:"decay,omitempty"`
+	Pays          string                 `protobuf:"bytes,12,opt,name=pays,proto3" json:"pays,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2645,6 +2648,27 @@ func (x *Balance) GetSpendable() int64 {
 	return 0
 }
 
+func (x *Balance) GetIncome() int64 {
+	if x != nil {
+		return x.Income
+	}
+	return 0
+}
+
+func (x *Balance) GetDecay() int64 {
+	if x != nil {
+		return x.Decay
+	}
+	return 0
+}
+
+func (x *Balance) GetPays() string {
+	if x != nil {
+		return x.Pays
+	}
+	return ""
+}
+
 type Balances struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Accounts      []*Balance             `protobuf:"bytes,1,rep,name=accounts,proto3" json:"accounts,omitempty"`
@@ -2696,6 +2720,7 @@ type StatementQuery struct {
 	To            int64                  `protobuf:"fixed64,3,opt,name=to,proto3" json:"to,omitempty"`
 	After         uint64                 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
 	Limit         int64                  `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	Group         bool                   `protobuf:"varint,6,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2763,6 +2788,13 @@ func (x *StatementQuery) GetLimit() int64 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *StatementQuery) GetGroup() bool {
+	if x != nil {
+		return x.Group
+	}
+	return false
 }
 
 type ProofQuery struct {
@@ -4621,7 +4653,7 @@ const file_wire_proto_rawDesc = "" +
 	"\rRefundRequest\x12\x16\n" +
 	"\x06refund\x18\x01 \x01(\fR\x06refund\x12\x16\n" +
 	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"\x0e\n" +
-	"\fBalanceQuery\"\xe9\x01\n" +
+	"\fBalanceQuery\"\xab\x02\n" +
 	"\aBalance\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -4631,15 +4663,20 @@ const file_wire_proto_rawDesc = "" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x1c\n" +
 	"\tavailable\x18\a \x01(\x12R\tavailable\x12\x14\n" +
 	"\x05group\x18\b \x01(\tR\x05group\x12\x1c\n" +
-	"\tspendable\x18\t \x01(\x03R\tspendable\":\n" +
+	"\tspendable\x18\t \x01(\x03R\tspendable\x12\x16\n" +
+	"\x06income\x18\n" +
+	" \x01(\x03R\x06income\x12\x14\n" +
+	"\x05decay\x18\v \x01(\x03R\x05decay\x12\x12\n" +
+	"\x04pays\x18\f \x01(\tR\x04pays\":\n" +
 	"\bBalances\x12.\n" +
-	"\baccounts\x18\x01 \x03(\v2\x12.ramp.wire.BalanceR\baccounts\"z\n" +
+	"\baccounts\x18\x01 \x03(\v2\x12.ramp.wire.BalanceR\baccounts\"\x90\x01\n" +
 	"\x0eStatementQuery\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x10R\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\x10R\x02to\x12\x14\n" +
 	"\x05after\x18\x04 \x01(\x04R\x05after\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\x03R\x05limit\"<\n" +
+	"\x05limit\x18\x05 \x01(\x03R\x05limit\x12\x14\n" +
+	"\x05group\x18\x06 \x01(\bR\x05group\"<\n" +
 	"\n" +
 	"ProofQuery\x12\x1a\n" +
 	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
