@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"math/big"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,59 @@ func TestPromisesAndStops(t *testing.T) {
 	} {
 		if !stop {
 			t.Error(name)
+		}
+	}
+}
+
+func TestWhatIsSaidOfAGuarantee(t *testing.T) {
+	rate := protocol.Tariff{P: protocol.Ramp{Lo: core / 2, Hi: core, Top: 1}}
+	share := protocol.Tariff{P: rate.P, Q: protocol.Ramp{Lo: 4 * core, Hi: 8 * core, Top: 1}}
+	free := protocol.Tariff{P: protocol.Ramp{Hi: core, Top: 1}}
+	for _, tc := range []struct {
+		name   string
+		tariff protocol.Tariff
+		usage  protocol.Usage
+		want   *protocol.Guarantee
+		missed int64
+	}{
+		{"a rate that was kept", rate, protocol.Usage{CPU: time.Hour, Wall: time.Hour}, &protocol.Guarantee{Of: "rate", Promised: core / 2, Had: core, Kept: true}, 0},
+		{"one that was not, by a fifth of a core", rate, protocol.Usage{CPU: 18 * time.Minute, Wall: time.Hour}, &protocol.Guarantee{Of: "rate", Promised: core / 2, Had: 3 * core / 10}, core / 5},
+		{"a moment more than kept is rounded down", rate, protocol.Usage{CPU: 30*time.Minute + 1, Wall: time.Hour}, &protocol.Guarantee{Of: "rate", Promised: core / 2, Had: core / 2, Kept: true}, 0},
+		{"the first seconds are no sign", rate, protocol.Usage{Wall: protocol.GuaranteeGrace}, &protocol.Guarantee{Of: "rate", Promised: core / 2, Kept: true}, 0},
+		{"a second more is", rate, protocol.Usage{Wall: protocol.GuaranteeGrace + time.Second}, &protocol.Guarantee{Of: "rate", Promised: core / 2}, core / 2},
+		{"a share that was kept, and a rate that is no duty then", share, protocol.Usage{Wall: time.Hour, Share: 4 * core}, &protocol.Guarantee{Of: "share", Promised: 4 * core, Had: 4 * core, Kept: true}, 0},
+		{"a share that was not, by a core and from the first second", share, protocol.Usage{CPU: time.Second, Wall: time.Second, Share: 3 * core}, &protocol.Guarantee{Of: "share", Promised: 4 * core, Had: 3 * core}, core},
+		{"nothing is promised", free, protocol.Usage{Wall: time.Hour}, nil, 0},
+		{"nothing ran", share, protocol.Usage{}, nil, 0},
+		{"more than there can be", rate, protocol.Usage{CPU: 1 << 62, Wall: 1}, &protocol.Guarantee{Of: "rate", Promised: core / 2, Had: protocol.MaxRate, Kept: true}, 0},
+	} {
+		got := tc.tariff.Guarantee(tc.usage)
+		if !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
+			continue
+		}
+		if got != nil && got.Missed() != tc.missed {
+			t.Errorf("%s: missed by %d, want %d", tc.name, got.Missed(), tc.missed)
+		}
+	}
+}
+
+// Where a share is missed nothing is due for it, and so with a rate.
+func TestABrokenGuaranteeCostsNothing(t *testing.T) {
+	rate := protocol.Tariff{P: protocol.Ramp{Lo: core / 2, Hi: core, Top: protocol.Credit}}
+	share := protocol.Tariff{Q: protocol.Ramp{Lo: core, Hi: 2 * core, Top: protocol.Credit}}
+	for name, x := range map[string]struct {
+		t protocol.Tariff
+		u protocol.Usage
+	}{
+		"rate":  {rate, protocol.Usage{CPU: 20 * time.Minute, Wall: time.Hour, Share: core}},
+		"share": {share, protocol.Usage{CPU: time.Hour, Wall: time.Hour, Share: core - 1}},
+	} {
+		if g := x.t.Guarantee(x.u); g == nil || g.Kept {
+			t.Errorf("%s: the guarantee is %+v", name, g)
+		}
+		if due, err := x.t.Due(x.u); err != nil || due != 0 {
+			t.Errorf("%s: %s is due, %v", name, due, err)
 		}
 	}
 }

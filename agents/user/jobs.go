@@ -190,7 +190,7 @@ func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Ou
 		return protocol.Output{}
 	}
 	why := faultOf(q)
-	out := r.noteUsage(a, u, q.Signed.Note, hash, why)
+	out := r.noteUsage(a, u, q, hash, why)
 	if r.cfg.AskUsage && why == "" {
 		if u.Dispute == "" {
 			return out // the owner has not said anything, or has agreed already
@@ -204,7 +204,8 @@ func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Ou
 }
 
 // noteUsage keeps what a record says beside its unit, once.
-func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, n contract.JobRecord, hash, why string) protocol.Output {
+func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, q message.JobReport, hash, why string) protocol.Output {
+	n, b := q.Signed.Note, q.Bundle.Bundle
 	if r.cfg.AskUsage && u.Record == hash {
 		return protocol.Output{} // what the owner says of it stays
 	}
@@ -212,10 +213,22 @@ func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, n contract.JobRec
 		return protocol.Output{}
 	}
 	u.Usage, u.Due, u.Dispute, u.Measured = &n.Usage, n.Due, why, n.Measured
+	u.Guarantee = guaranteeOf(b, n)
 	if r.cfg.AskUsage {
 		u.Record = hash
 	}
 	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, "usage"))
+}
+
+// guaranteeOf is how a seller has kept its promise by its own record. One that it broke
+// is shown, and no ground for a dispute: nothing is due for what was missed, and what
+// is due for the rest is right by the contract (001).
+func guaranteeOf(b protocol.Bundle, n contract.JobRecord) *protocol.Guarantee {
+	i := slices.IndexFunc(b.Units, func(u protocol.BundleUnit) bool { return u.Unit == n.Unit })
+	if i < 0 || b.Mode != protocol.ModeMetered {
+		return nil
+	}
+	return b.Units[i].Tariff.Guarantee(n.Usage)
 }
 
 // faultOf is why a record cannot be countersigned, as far as a buyer can tell;

@@ -25,7 +25,10 @@ type paying struct {
 	now    time.Time
 }
 
-func newPaying(t *testing.T, ask bool) *paying {
+func newPaying(t *testing.T, ask bool) *paying { return newPayingFor(t, ask, protocol.Ramp{}) }
+
+// newPayingFor has a contract with a price of shares as well.
+func newPayingFor(t *testing.T, ask bool, q protocol.Ramp) *paying {
 	p := &paying{t: t, cast: markettest.NewCast(t, 2), store: markettest.Store{}, now: markettest.Dawn}
 	p.cfg = user.Config{Credential: p.cast.Credential(markettest.User), Trust: p.cast.Trust, AskUsage: ask}
 	slot := protocol.Slot{Start: p.now.Add(time.Hour), End: p.now.Add(2 * time.Hour), Cores: 2}
@@ -38,7 +41,7 @@ func newPaying(t *testing.T, ask bool) *paying {
 		seller := p.cast.ID(markettest.Seller(i + 1))
 		b.Units = append(b.Units, protocol.BundleUnit{
 			Unit: i, Seller: seller, Reservation: "r", Slot: slot, Price: 10 * protocol.Credit, Cost: 20 * protocol.Credit,
-			Tariff: protocol.Tariff{TimeLimit: time.Hour, P: protocol.Ramp{Hi: protocol.Core, Top: 10 * protocol.Credit}},
+			Tariff: protocol.Tariff{TimeLimit: time.Hour, P: protocol.Ramp{Hi: protocol.Core, Top: 10 * protocol.Credit}, Q: q},
 		})
 		view.Units = append(view.Units, message.PurchasedUnit{Unit: i, Seller: seller, Cores: 2, Start: slot.Start, End: slot.End, Cost: 20 * protocol.Credit, State: user.StateSettled})
 	}
@@ -161,6 +164,37 @@ func TestUsageRecordsAreJudged(t *testing.T) {
 				t.Error("it notes it beside the other unit as well")
 			}
 		})
+	}
+}
+
+// A guarantee that was broken is noted, and no ground for a dispute: what was missed
+// costs nothing.
+func TestABrokenGuaranteeIsShown(t *testing.T) {
+	q := protocol.Ramp{Lo: protocol.Core, Hi: 2 * protocol.Core, Top: 4 * protocol.Credit}
+	for _, tc := range []struct {
+		name  string
+		share int64
+		due   protocol.Credits
+		want  protocol.Guarantee
+	}{
+		{"kept", 2 * protocol.Core, 14 * protocol.Credit, protocol.Guarantee{Of: "share", Promised: protocol.Core, Had: 2 * protocol.Core, Kept: true}},
+		{"broken", protocol.Core / 2, 10 * protocol.Credit, protocol.Guarantee{Of: "share", Promised: protocol.Core, Had: protocol.Core / 2}},
+	} {
+		p := newPayingFor(t, false, q)
+		r := p.record(1, func(n *contract.JobRecord) { n.Usage.Share, n.Due = tc.share, tc.due })
+		if got := p.verdicts(p.receive(markettest.Bank, r), r); len(got) != 1 || !got[0] {
+			t.Errorf("%s: verdicts %v", tc.name, got)
+		}
+		p.restart()
+		if g := p.unit(1).Guarantee; g == nil || *g != tc.want {
+			t.Errorf("%s: it notes %+v", tc.name, g)
+		}
+	}
+	p := newPaying(t, false)
+	r := p.record(1, nil)
+	p.receive(markettest.Bank, r)
+	if g := p.unit(1).Guarantee; g != nil {
+		t.Errorf("a contract without a promise: %+v", g)
 	}
 }
 

@@ -175,6 +175,8 @@ type PurchasedUnit struct {
 	Due   protocol.Credits `json:"due,omitempty"`
 	// Measured is what the usage rests on, if its seller launched no program.
 	Measured protocol.Measured `json:"measured,omitempty"`
+	// Guarantee is how the seller has kept its promise; nil: its contract has none.
+	Guarantee *protocol.Guarantee `json:"guarantee,omitempty"`
 
 	Dispute string `json:"dispute,omitempty"` // why the agent, or its owner, has not countersigned
 	Record  string `json:"record,omitempty"`  // hash of the record, if its owner has the word on it

@@ -50,6 +50,8 @@ type ReservationLine struct {
 	Usage *protocol.Usage  `json:"usage,omitempty"` // likewise
 	// Measured is what the usage rests on, if no program was launched.
 	Measured protocol.Measured `json:"measured,omitempty"`
+	// Guarantee is how the site has kept its promise; nil: the contract has none.
+	Guarantee *protocol.Guarantee `json:"guarantee,omitempty"`
 
 	Paid protocol.End `json:"ended,omitempty"` // how the bank ended the unit's hold
 }

@@ -43,6 +43,11 @@ func (c *claim) contractUnit() (protocol.BundleUnit, bool) {
 	if c.state != ClaimSold || c.deal.contract == nil || c.deal.contract.sale.Bundle.Mode == protocol.ModeOnReservation {
 		return protocol.BundleUnit{}, false
 	}
+	return c.signedUnit()
+}
+
+// signedUnit is a claim as its contract has it, which must be there.
+func (c *claim) signedUnit() (protocol.BundleUnit, bool) {
 	units := c.deal.contract.sale.Bundle.Units
 	i := slices.IndexFunc(units, func(u protocol.BundleUnit) bool { return u.Reservation == c.id })
 	if i < 0 {
@@ -244,5 +249,8 @@ func (c *claim) showJob(l *message.ReservationLine) {
 	if c.job != nil {
 		l.State, l.Due, l.Usage = "reported", c.job.signed.Note.Due, &c.job.signed.Note.Usage
 		l.Measured = c.job.signed.Note.Measured
+		if u, ok := c.signedUnit(); ok && l.Mode == protocol.ModeMetered {
+			l.Guarantee = u.Tariff.Guarantee(*l.Usage)
+		}
 	}
 }

@@ -29,6 +29,8 @@ func (w *world) meter(b *protocol.Bundle, a args) {
 	for i := range b.Units {
 		if u := &b.Units[i]; b.Mode == protocol.ModeMetered {
 			u.Tariff = protocol.Tariff{TimeLimit: a.wait("limit", u.Slot.Wall().String()), P: protocol.Ramp{Top: u.Price}}
+			u.Tariff.P.Lo = int64(a.number("rmin", 0)) * protocol.Core
+			u.Tariff.P.Hi = u.Tariff.P.Lo
 			if a["prepay"] == "yes" {
 				u.Tariff.Prepay = u.Cost
 			}

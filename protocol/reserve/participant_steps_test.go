@@ -133,6 +133,9 @@ func (w *world) reservations() string {
 		if l.Why != "" {
 			fmt.Fprintf(&b, " (%s)", l.Why)
 		}
+		if g := l.Guarantee; g != nil {
+			fmt.Fprintf(&b, ", %s of %s cores promised: %s, kept %t", g.Of, protocol.Credits(g.Promised), protocol.Credits(g.Had), g.Kept)
+		}
 		fmt.Fprintln(&b)
 	}
 	blocked := make([]string, 0, len(w.book.slots))

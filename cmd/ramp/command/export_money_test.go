@@ -24,3 +24,6 @@ func burnedBy(since time.Time, lines []message.StatementLine) burned {
 
 // RunwayRows is the table of one account.
 func RunwayRows(l runwayLine) [][]string { return runwayRows([]runwayLine{l}) }
+
+// ReservationRows is what a site is shown of its reservations.
+func ReservationRows(l ...message.ReservationLine) [][]string { return reservationRows(l) }

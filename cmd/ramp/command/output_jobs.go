@@ -36,6 +36,9 @@ func endLine(u message.PurchasedUnit) string {
 	line := ""
 	if u.Usage != nil {
 		line = fmt.Sprintf("used %s of core time in %s%s, %s due; ", u.Usage.CPU, u.Usage.Wall, measuredWords(u.Measured), u.Due)
+		if u.Guarantee != nil {
+			line += guaranteeWords(*u.Guarantee) + "; "
+		}
 	}
 	switch {
 	case u.How != "":
@@ -48,6 +51,23 @@ func endLine(u message.PurchasedUnit) string {
 		return line + "countersigned"
 	}
 	return ""
+}
+
+// guaranteeWords say how a seller has kept its promise.
+func guaranteeWords(g protocol.Guarantee) string {
+	cores := func(micro int64) string { return protocol.Credits(micro).String() } // both are millionths
+	promised := fmt.Sprintf("promised %s cores", cores(g.Promised))
+	had := "never fewer than " + cores(g.Had) + " were there"
+	if g.Of == protocol.GuaranteesRate {
+		had = cores(g.Had) + " used"
+	}
+	switch {
+	case g.Kept:
+		return promised + ", kept: " + had
+	case g.Of == protocol.GuaranteesRate:
+		return fmt.Sprintf("%s, MISSED BY %s if the program was always ready to run: %s", promised, cores(g.Missed()), had)
+	}
+	return fmt.Sprintf("%s, BROKEN BY %s: at the least %s were there", promised, cores(g.Missed()), cores(g.Had))
 }
 
 // measuredWords say what a usage rests on, where its seller launched no program.

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -222,14 +223,31 @@ func newResourceReservations() *cobra.Command {
 			if wantsJSON(c) {
 				return printJSON(stdout(c), lines)
 			}
-			rows := [][]string{{"reservation", "state", "user", "cores", "start (UTC)", "end", "cost"}}
-			for _, l := range lines {
-				rows = append(rows, []string{l.ID, l.State, l.User.Name(), fmt.Sprint(l.Slot.Cores), clockTime(l.Slot.Start), clockTime(l.Slot.End), l.Cost.String()})
-			}
-			table(stdout(c), rows...)
+			table(stdout(c), reservationRows(lines)...)
 			return nil
 		},
 	}
 	c.Flags().IntVar(&q.Limit, "limit", 0, "the last so many; 0: all")
 	return c
+}
+
+// reservationRows are reservations for people. Where contracts have promises, they say
+// how the site has kept them.
+func reservationRows(lines []message.ReservationLine) [][]string {
+	promised := slices.ContainsFunc(lines, func(l message.ReservationLine) bool { return l.Guarantee != nil })
+	rows := [][]string{{"reservation", "state", "user", "cores", "start (UTC)", "end", "cost"}}
+	if promised {
+		rows[0] = append(rows[0], "due", "guarantee")
+	}
+	for _, l := range lines {
+		row := []string{l.ID, l.State, l.User.Name(), fmt.Sprint(l.Slot.Cores), clockTime(l.Slot.Start), clockTime(l.Slot.End), l.Cost.String()}
+		switch {
+		case promised && l.Guarantee == nil:
+			row = append(row, l.Due.String(), "-")
+		case promised:
+			row = append(row, l.Due.String(), guaranteeWords(*l.Guarantee))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
