@@ -27,7 +27,9 @@ func history() []ledger.Entry {
 	}
 	settled := at(2, 1, ledger.KindSettle, leg("ann", -50, 0), leg("bob", 30, 0), leg("eve", 20, 0))
 	reserved := at(5, 30, ledger.KindReserve, leg("ann", 0, 100))
-	reserved.Total = 100
+	reserved.Total, reserved.Contract, reserved.Units = 100, "c", []ledger.HeldUnit{{Hold: 1, Legs: 1}}
+	completed := at(6, 31, ledger.KindComplete, leg("ann", -60, -100), leg("bob", 60, 0))
+	completed.Contract = "c"
 	voided := at(7, 55, ledger.KindVoid)
 	voided.Currency = "CPU"
 	return []ledger.Entry{
@@ -36,7 +38,7 @@ func history() []ledger.Entry {
 		at(3, 3, ledger.KindRefund, leg("eve", -20, 0), leg("ann", 20, 0)),
 		at(4, 4, ledger.KindTransfer, leg("bob", -7, 0), leg("eve", 7, 0)),
 		reserved,
-		at(6, 31, ledger.KindComplete, leg("ann", -60, -100), leg("bob", 60, 0)),
+		completed,
 		voided,
 		at(8, 56, ledger.KindOpen, leg("zoe", 0, 0)),
 	}
@@ -58,17 +60,54 @@ func TestReportSaysWhatWasPaidRefundedIssuedAndMoved(t *testing.T) {
 	want := []books.Currency{{
 		Currency: "CPU",
 		Sums:     books.Sums{Contracts: 2, Voided: 1, Turnover: 110, Refunded: 20, Issued: 1000, Moved: 7},
-		Prices:   books.Prices{Least: 50, Median: 50, Mean: 75, Most: 100},
+		Prices:   books.Prices{Least: 50, Median: 50, Mean: 55, Most: 60},
 		Periods: []books.Period{
 			{Start: day(0), Sums: books.Sums{Contracts: 1, Turnover: 50, Issued: 1000}, Price: 50},
 			{Start: day(1), Sums: books.Sums{Refunded: 20, Moved: 7}},
-			{Start: day(2), Sums: books.Sums{Contracts: 1, Turnover: 60}, Price: 100},
+			{Start: day(2), Sums: books.Sums{Contracts: 1, Turnover: 60}, Price: 60},
 			{Start: day(3), Sums: books.Sums{Voided: 1}},
 		},
 		Top: []books.Trader{{Account: "ann", Spent: 90}, {Account: "bob", Earned: 90}},
 	}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// What is held is a ceiling: a contract that is paid after the fact costs what was paid
+// once all its units have ended, and counts where it was made.
+func TestPricesAreWhatWasPaidOnceThatIsDecided(t *testing.T) {
+	number := uint64(0)
+	entry := func(hours int, kind ledger.Kind, id protocol.ContractID, legs ...ledger.Leg) ledger.Entry {
+		number++
+		return ledger.Entry{Number: number, Time: start.Add(time.Duration(hours) * time.Hour), Kind: kind, Contract: id, Legs: legs}
+	}
+	reserve := func(hours int, id protocol.ContractID, units ...protocol.Credits) ledger.Entry {
+		e := entry(hours, ledger.KindReserve, id)
+		for i, cost := range units {
+			e.Units, e.Total = append(e.Units, ledger.HeldUnit{Unit: i, Hold: uint64(i + 1), Legs: 1}), e.Total+cost
+			e.Legs = append(e.Legs, leg("ann", 0, cost))
+		}
+		return e
+	}
+	ends := func(hours int, id protocol.ContractID, held, paid protocol.Credits) ledger.Entry {
+		return entry(hours, ledger.KindComplete, id, leg("ann", -paid, -held), leg("bob", paid, 0))
+	}
+	list := []ledger.Entry{
+		ends(0, "before", 10, 5),
+		reserve(1, "two units", 100, 100), reserve(1, "failed", 70), reserve(1, "open", 40, 40),
+		ends(2, "two units", 100, 30), ends(2, "failed", 70, 0), ends(2, "open", 40, 40),
+	}
+	got := report(t, books.Query{From: start, Step: 24 * time.Hour}, list)[0]
+	if got.Contracts != 3 || got.Open != 2 || got.Prices != (books.Prices{}) || got.Turnover != 75 {
+		t.Errorf("while units are held: %+v", got)
+	}
+	got = report(t, books.Query{From: start, Step: 24 * time.Hour}, append(list, ends(50, "two units", 100, 20)))[0]
+	if want := (books.Prices{Least: 50, Median: 50, Mean: 50, Most: 50}); got.Prices != want || got.Open != 1 {
+		t.Errorf("prices %+v, %d open", got.Prices, got.Open)
+	}
+	if p := got.Periods; len(p) != 2 || p[0].Price != 50 || p[0].Open != 1 || p[1].Price != 0 || p[1].Turnover != 20 {
+		t.Errorf("periods %+v", got.Periods)
 	}
 }
 

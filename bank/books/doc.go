@@ -3,7 +3,7 @@
 // accounting.
 //
 // It is handed entries in order of number, with their legs filled in, and holds
-// sums and no entries: the history may be long. The same entries give the same
+// sums, and the contracts that are open, and no entries: the history may be long. The same entries give the same
 // report and the same journal. It never reads a clock, a file or a store.
 package books
 

@@ -33,6 +33,7 @@ func (q Query) Validate() error {
 // stays at the most.
 type Sums struct {
 	Contracts uint64           `json:"contracts"` // bundles that were paid or held
+	Open      uint64           `json:"open"`      // of those, such as are held in part: what they cost is not decided
 	Voided    uint64           `json:"voided"`    // bundles that were not
 	Turnover  protocol.Credits `json:"turnover"`  // paid for work
 	Refunded  protocol.Credits `json:"refunded"`  // of that, paid back
@@ -44,10 +45,12 @@ type Sums struct {
 type Period struct {
 	Start time.Time `json:"start"`
 	Sums
-	Price protocol.Credits `json:"price"` // mean of its contracts
+	Price protocol.Credits `json:"price"` // mean of its contracts, as of Prices
 }
 
-// Prices are what contracts cost, in all.
+// Prices are what contracts cost in all: what was paid when they were settled, or, where
+// that is decided after the fact, what was once all their units had ended. One that is
+// open has no price, and neither has one of which nothing was paid.
 type Prices struct {
 	Least  protocol.Credits `json:"least"`
 	Median protocol.Credits `json:"median"`
@@ -82,13 +85,22 @@ type Report struct {
 type gathered struct {
 	all     period
 	periods map[int64]*period
+	open    map[protocol.ContractID]*openContract // as many as the ledger has holds
 	traders map[protocol.AgentID]*Trader
 	prices  sample
 }
 
 type period struct {
 	Sums
-	price protocol.Credits // sum of the contracts'
+	price  protocol.Credits // sum of the contracts'
+	priced uint64           // so many
+}
+
+// openContract is one that is held, until all its units have ended.
+type openContract struct {
+	made *period
+	left int // units
+	paid protocol.Credits
 }
 
 // NewReport begins a report; the query must be valid.
@@ -110,7 +122,7 @@ func (r *Report) Add(e ledger.Entry) error {
 	}
 	g := r.currencies[currency]
 	if g == nil {
-		g = &gathered{periods: map[int64]*period{}, traders: map[protocol.AgentID]*Trader{}}
+		g = &gathered{periods: map[int64]*period{}, traders: map[protocol.AgentID]*Trader{}, open: map[protocol.ContractID]*openContract{}}
 	}
 	at := int64(e.Time.Sub(r.start) / r.q.Step)
 	p := g.periods[at]
@@ -132,11 +144,16 @@ func (g *gathered) take(e *ledger.Entry, p *period) bool {
 	switch e.Kind {
 	case ledger.KindSettle, ledger.KindDraw:
 		total := -e.Legs[0].Amount // the user's comes first
-		g.contract(p, total)
+		g.both(p, func(s *Sums) { s.Contracts++ })
+		g.price(p, total)
 		g.paid(e, p, total)
 	case ledger.KindReserve:
-		g.contract(p, e.Total)
-	case ledger.KindComplete, ledger.KindPost:
+		g.both(p, func(s *Sums) { s.Contracts++; s.Open++ })
+		g.open[e.Contract] = &openContract{made: p, left: len(e.Units)}
+	case ledger.KindComplete:
+		g.paid(e, p, outOfHolds(e))
+		g.ended(e)
+	case ledger.KindPost:
 		g.paid(e, p, outOfHolds(e))
 	case ledger.KindRefund:
 		g.both(p, func(s *Sums) { s.Refunded = add(s.Refunded, e.Refund().Amount) })
@@ -158,10 +175,31 @@ func (g *gathered) both(p *period, f func(*Sums)) {
 	f(&g.all.Sums)
 }
 
-func (g *gathered) contract(p *period, price protocol.Credits) {
-	g.both(p, func(s *Sums) { s.Contracts++ })
+// price notes what a contract cost that was made in a period.
+func (g *gathered) price(p *period, price protocol.Credits) {
 	p.price, g.all.price = add(p.price, price), add(g.all.price, price)
+	p.priced++
+	g.all.priced++
 	g.prices.add(price)
+}
+
+// ended notes that a unit ended. Of a contract that was made before the entries begin,
+// what was paid is not known in full: it has no price.
+func (g *gathered) ended(e *ledger.Entry) {
+	c := g.open[e.Contract]
+	if c == nil {
+		return
+	}
+	c.left--
+	c.paid = add(c.paid, outOfHolds(e))
+	if c.left > 0 {
+		return
+	}
+	delete(g.open, e.Contract)
+	g.both(c.made, func(s *Sums) { s.Open-- })
+	if c.paid > 0 {
+		g.price(c.made, c.paid)
+	}
 }
 
 func (g *gathered) paid(e *ledger.Entry, p *period, amount protocol.Credits) {
@@ -229,10 +267,10 @@ func (r *Report) Currencies() []Currency {
 }
 
 func (p *period) mean() protocol.Credits {
-	if p.Contracts == 0 {
+	if p.priced == 0 {
 		return 0
 	}
-	return p.price / protocol.Credits(p.Contracts)
+	return p.price / protocol.Credits(p.priced)
 }
 
 // top are the greatest traders; equal ones are in order of ID.

@@ -20,7 +20,10 @@ func newBankReport() *cobra.Command {
 		Use: "report", Short: "Report turnover, prices and the greatest accounts", Args: cobra.NoArgs,
 		Long: `Reports, for each currency and in periods of --step: contracts, what was paid for
 work and refunded, what was issued, and what contracts cost; and the accounts that
-earned and spent most. --csv writes the periods, --plot FILE also FILE.svg and FILE.png.`,
+earned and spent most. --csv writes the periods, --plot FILE also FILE.svg and FILE.png.
+What a contract costs that is paid on completion or metered is what was paid of it, and
+no ceiling: it counts once all its units have ended, in the period in which it was made;
+one of which nothing was paid does not count.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			q := reportCall{Step: span(step), Top: top}
 			var err error
@@ -70,8 +73,11 @@ func printReport(c *cobra.Command, list []bankbooks.Currency, asCSV bool) error 
 func printCurrency(w io.Writer, r bankbooks.Currency) {
 	fmt.Fprintf(w, "%s: %s, %d voided; turnover %s, refunded %s, issued %s, transferred %s\n",
 		r.Currency, plural(int(r.Contracts), "contract"), r.Voided, r.Turnover, r.Refunded, r.Issued, r.Moved)
-	if r.Contracts > 0 {
+	if r.Prices.Most > 0 {
 		fmt.Fprintf(w, "  a contract costs %s to %s, median %s, mean %s\n", r.Prices.Least, r.Prices.Most, r.Prices.Median, r.Prices.Mean)
+	}
+	if r.Open > 0 {
+		fmt.Fprintf(w, "  %s not decided yet: what is held is no price\n", plural(int(r.Open), "contract"))
 	}
 	rows := [][]string{{"from (UTC)", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "mean price"}}
 	for _, p := range r.Periods {
