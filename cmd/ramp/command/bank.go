@@ -271,6 +271,14 @@ func newBankAudit() *cobra.Command {
 	return c
 }
 
+// verifiedWords say how fast signatures were verified, if any were.
+func verifiedWords(perCore float64) string {
+	if perCore == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; verified at %.0f signatures per second and core", perCore)
+}
+
 func printAudit(c *cobra.Command, a auditReport, signatures bool) error {
 	if wantsJSON(c) {
 		return printJSON(stdout(c), a)
@@ -282,7 +290,7 @@ func printAudit(c *cobra.Command, a auditReport, signatures bool) error {
 	}
 	fmt.Fprintf(w, "  log of %d entries, %d heads; root %s\n", a.Log, a.Heads, a.Root)
 	if signatures {
-		fmt.Fprintf(w, "  %d acts of the operator, signed by the bank\n", a.Signed)
+		fmt.Fprintf(w, "  %d acts of the operator, signed by the bank%s\n", a.Signed, verifiedWords(a.PerCore))
 	}
 	return nil
 }

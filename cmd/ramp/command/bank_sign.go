@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"ramp/protocol/identity"
 )
@@ -48,6 +50,33 @@ func verifyActs(cred *identity.Credential) func(octets, signature []byte) error 
 		}
 		return nil
 	}
+}
+
+// signatureRate is how fast signatures are verified. One goroutine verifies them, so
+// that the rate is that of a core.
+type signatureRate struct {
+	n    int
+	took time.Duration
+}
+
+func (r *signatureRate) timed(verify func(octets, signature []byte) error) func(octets, signature []byte) error {
+	return func(octets, signature []byte) error {
+		began := time.Now()
+		err := verify(octets, signature)
+		if len(signature) > 0 {
+			r.n++
+			r.took += time.Since(began)
+		}
+		return err
+	}
+}
+
+// perCore is the rate in a second; zero: nothing was verified.
+func (r *signatureRate) perCore() float64 {
+	if r.n == 0 || r.took <= 0 {
+		return 0
+	}
+	return math.Round(float64(r.n) / r.took.Seconds())
 }
 
 func verifies(key crypto.PublicKey, sum, signature []byte) bool {

@@ -67,6 +67,8 @@ type auditReport struct {
 	Log      uint64            `json:"log"`    // entries in the Merkle log
 	Root     string            `json:"root"`   // of the log
 	Heads    int               `json:"heads"`  // signed heads that are kept
+	// PerCore is how many signatures of acts one core verifies in a second; 0: none was.
+	PerCore float64 `json:"signatures_per_second_per_core,omitempty"`
 }
 
 func (b *bankNode) routes(mux *http.ServeMux) {
@@ -285,13 +287,14 @@ func (b *bankNode) audit(_ context.Context, q auditCall) (auditReport, error) {
 // signatures of its acts if asked for.
 func auditLedger(db *ledgerdb.DB, cred *identity.Credential, trust *identity.Trust, pages, signatures bool) (auditReport, error) {
 	var verify func(octets, signature []byte) error
+	var rate signatureRate
 	if signatures {
-		verify = verifyActs(cred)
+		verify = rate.timed(verifyActs(cred))
 	}
 	r, log, err := db.AuditAll(pages, openOwnHead(trust), verify)
 	a := auditReport{
 		Entries: r.Entries, Accounts: r.Accounts, Sum: r.Sum, Bad: append(r.Bad, log.Bad...),
-		Signed: r.Signed, Log: log.Size, Root: log.Root, Heads: log.Heads,
+		Signed: r.Signed, Log: log.Size, Root: log.Root, Heads: log.Heads, PerCore: rate.perCore(),
 	}
 	if a.Bad == nil {
 		a.Bad = []string{}
