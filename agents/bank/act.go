@@ -42,8 +42,8 @@ func (r *Role) OpenGroup(now time.Time, name string) (ledger.Entry, protocol.Out
 }
 
 // SetGroup sets a group's shares, members and clusters, all at once.
-func (r *Role) SetGroup(now time.Time, g ledger.Group) (ledger.Entry, protocol.Output, error) {
-	return act(r.ledger.SetGroup(now, g))
+func (r *Role) SetGroup(now time.Time, g ledger.Group, ref string) (ledger.Entry, protocol.Output, error) {
+	return act(r.ledger.SetGroup(now, g, ref))
 }
 
 // SetAllowance gives an account an income per day.

@@ -300,7 +300,7 @@ func TestAGroupsEntriesAreForThoseWhomItPaysFor(t *testing.T) {
 	c.save(out)
 	_, out, err = c.role.SetGroup(c.now, ledger.Group{Name: "A", Members: []ledger.Member{
 		{User: seller, Share: ledger.Whole, Pays: ledger.PaysUser}, {User: user, Pays: ledger.PaysUserThenGroup},
-	}})
+	}}, "")
 	c.must(err)
 	c.save(out)
 	c.account(markettest.Stranger)

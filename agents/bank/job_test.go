@@ -200,7 +200,7 @@ func TestActsAreSigned(t *testing.T) {
 	refused := map[string]error{}
 	_, _, refused["policy"] = c.role.SetPolicy(c.now, "CRD", ledger.Policy{Kind: ledger.PolicyBarter})
 	_, _, refused["allowance"] = c.role.SetAllowance(c.now, user, "CRD", 1, "")
-	_, _, refused["members"] = c.role.SetGroup(c.now, ledger.Group{Name: "B"})
+	_, _, refused["members"] = c.role.SetGroup(c.now, ledger.Group{Name: "B"}, "")
 	for what, err := range refused {
 		if err == nil {
 			t.Errorf("%s was not refused", what)

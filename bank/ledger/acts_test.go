@@ -50,7 +50,7 @@ func signedBank(t testing.TB) *bank {
 	do(entry(b.SetStanding(b.now, agent("zoe"), ledger.StandingFrozen, "late")))
 	do(entry(b.SetRate(b.now, "cr", "eur", 2*protocol.Credit, "")))
 	do(entry(b.OpenGroup(b.now, "A")))
-	do(entry(b.SetGroup(b.now, ledger.Group{Name: "A", Shared: ledger.Whole, Clusters: []protocol.AgentID{agent("ca")}})))
+	do(entry(b.SetGroup(b.now, ledger.Group{Name: "A", Shared: ledger.Whole, Clusters: []protocol.AgentID{agent("ca")}}, "who is in")))
 	do(entry(b.Invite(b.now, ledger.Invitation{Token: token("t"), Uses: 2, Expires: b.now.Add(time.Hour), Credit: 3, Currency: "cr"}, "course")))
 	b.must(t, "enrol", ignore(saved[ledger.Enrolment](b)(b.Enrol(b.now, token("t"), agent("new"), "new"))))
 	do(entry(b.SetRecovery(b.now, true, "")))

@@ -114,11 +114,14 @@ func (l *Ledger) OpenGroup(now time.Time, name string) (Entry, []protocol.Record
 
 // SetGroup says who is in a group, with which shares. The whole group is set at
 // once, so that its shares sum to 100 % at any time. A cluster leaves a group
-// only while nothing that it sold is held.
-func (l *Ledger) SetGroup(now time.Time, g Group) (Entry, []protocol.Record, error) {
+// only while nothing that it sold is held. Ref is the operator's reference.
+func (l *Ledger) SetGroup(now time.Time, g Group, ref string) (Entry, []protocol.Record, error) {
 	g.Members, g.Clusters = slices.Clone(g.Members), slices.Clone(g.Clusters)
 	slices.SortFunc(g.Members, func(x, y Member) int { return strings.Compare(string(x.User), string(y.User)) })
 	slices.Sort(g.Clusters)
+	if len(ref) > MaxRef {
+		return Entry{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
+	}
 	if err := g.validate(); err != nil {
 		return Entry{}, nil, err
 	}
@@ -127,7 +130,7 @@ func (l *Ledger) SetGroup(now time.Time, g Group) (Entry, []protocol.Record, err
 	}
 	c := l.change()
 	l.keepGroup(g)
-	return c.set(now, Entry{Kind: KindGroup, Key: g.Name, Value: g.encode()}), c.recs, nil
+	return c.set(now, Entry{Kind: KindGroup, Key: g.Name, Value: g.encode(), Ref: ref}), c.recs, nil
 }
 
 // percent is parts per million for people.

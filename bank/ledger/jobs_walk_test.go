@@ -97,7 +97,7 @@ func (w *jobsWorld) setGroup(t *rapid.T, i int) {
 		left -= part
 		g.Members = append(g.Members, ledger.Member{User: id, Share: part, Pays: ledger.Pays(rapid.IntRange(1, 3).Draw(t, "pays"))})
 	}
-	w.act(t)(w.SetGroup(w.now, *g))
+	w.act(t)(w.SetGroup(w.now, *g, ""))
 }
 
 func (w *jobsWorld) limit(t *rapid.T, id protocol.AgentID, limit protocol.Credits) {

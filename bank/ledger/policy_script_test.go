@@ -128,7 +128,7 @@ func (p *policyScript) group(d *datadriven.TestData) (string, error) {
 			return "", err
 		}
 	}
-	return entryLine(saved[ledger.Entry](p.bank)(p.SetGroup(p.now, g)))
+	return entryLine(saved[ledger.Entry](p.bank)(p.SetGroup(p.now, g, "")))
 }
 
 func percent(s string) int64 {

@@ -23,7 +23,7 @@ func policyBank(t *testing.T) *bank {
 	b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, agent("ann"), "cr", 100, ""))))
 	b.must(t, "barter", ignore(saved[ledger.Entry](b)(b.SetPolicy(b.now, "eur", ledger.Policy{Kind: ledger.PolicyBarter}))))
 	b.must(t, "open group", ignore(saved[ledger.Entry](b)(b.OpenGroup(b.now, "A"))))
-	b.must(t, "group", ignore(saved[ledger.Entry](b)(b.SetGroup(b.now, ledger.Group{Name: "A", Shared: ledger.Whole, Members: []ledger.Member{{User: agent("ann"), Pays: ledger.PaysUser}}}))))
+	b.must(t, "group", ignore(saved[ledger.Entry](b)(b.SetGroup(b.now, ledger.Group{Name: "A", Shared: ledger.Whole, Members: []ledger.Member{{User: agent("ann"), Pays: ledger.PaysUser}}}, ""))))
 	b.must(t, "freeze", ignore(saved[ledger.Entry](b)(b.SetStanding(b.now, agent("eve"), ledger.StandingFrozen, "late"))))
 	b.must(t, "rate", ignore(saved[ledger.Entry](b)(b.SetRate(b.now, "cr", "eur", protocol.Credit, ""))))
 	b.must(t, "quote", ignore(saved[ledger.Quote](b)(b.Quote(b.now, agent("ann"), "q", "cr", "eur", 5))))
@@ -122,17 +122,20 @@ func acts() []refusal {
 		{"a group with a strange name", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.OpenGroup(b.now, "a b") })},
 		{"a group twice", protocol.CodeMismatch, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.OpenGroup(b.now, "A") })},
 		{"a group without account", protocol.CodeAccount, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, ledger.Group{Name: "Z", Shared: ledger.Whole})
+			return b.SetGroup(b.now, ledger.Group{Name: "Z", Shared: ledger.Whole}, "")
 		})},
-		{"shares of 50 %", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetGroup(b.now, members(half)) })},
+		{"a group with a reference that is too long", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
+			return b.SetGroup(b.now, members(ledger.Member{User: ann, Share: ledger.Whole, Pays: ledger.PaysUser}), long)
+		})},
+		{"shares of 50 %", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetGroup(b.now, members(half), "") })},
 		{"shares of 150 %", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, members(half, ledger.Member{User: bob, Share: ledger.Whole, Pays: ledger.PaysUser}))
+			return b.SetGroup(b.now, members(half, ledger.Member{User: bob, Share: ledger.Whole, Pays: ledger.PaysUser}), "")
 		})},
 		{"a member without account", protocol.CodeAccount, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, members(half, ledger.Member{User: zoe, Share: ledger.Whole / 2, Pays: ledger.PaysUser}))
+			return b.SetGroup(b.now, members(half, ledger.Member{User: zoe, Share: ledger.Whole / 2, Pays: ledger.PaysUser}), "")
 		})},
 		{"no way to pay", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, members(ledger.Member{User: ann, Share: ledger.Whole}))
+			return b.SetGroup(b.now, members(ledger.Member{User: ann, Share: ledger.Whole}), "")
 		})},
 		{"an income where there is none", protocol.CodeMode, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetAllowance(b.now, ann, "cr", 1, "") })},
 		{"the end of a recovery that never began", protocol.CodeMismatch, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetRecovery(b.now, false, "") })},

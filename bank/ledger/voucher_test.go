@@ -73,7 +73,7 @@ func (v *vouching) setGroups(t *rapid.T) {
 					g.Members = append(g.Members, ledger.Member{User: id, Pays: pays})
 				}
 			}
-			v.act(t)(v.SetGroup(v.now, g))
+			v.act(t)(v.SetGroup(v.now, g, ""))
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (m *Market) barter() {
 			if err != nil {
 				return opened, err
 			}
-			_, set, err := b.SetGroup(now, g)
+			_, set, err := b.SetGroup(now, g, "")
 			return opened.Join(set), err
 		})
 		m.limit(ledger.GroupID(g.Name), groupLimit)

@@ -29,7 +29,7 @@ func newBankGroupOpen() *cobra.Command {
 }
 
 func newBankGroupSet() *cobra.Command {
-	var shared string
+	var shared, ref string
 	var members, clusters []string
 	c := &cobra.Command{
 		Use: "set NAME", Short: "Say who is in a group, with which shares, and which clusters earn for it", Args: cobra.ExactArgs(1),
@@ -39,7 +39,7 @@ sum to 100. A member is USER=SHARE or USER=SHARE:PAYS, where PAYS says whose mon
 jobs cost: user-then-group (the default), user or group.`,
 		Example: "  ramp bank group set A --shared 50 --member a1=60 --member a2=40:user --cluster atlas",
 		RunE: func(c *cobra.Command, args []string) error {
-			q := groupView{Group: args[0], Clusters: clusters, Members: []memberView{}}
+			q := groupView{Group: args[0], Clusters: clusters, Members: []memberView{}, Ref: ref}
 			var err error
 			if q.Shared, err = share("--shared", shared); err != nil {
 				return err
@@ -61,6 +61,7 @@ jobs cost: user-then-group (the default), user or group.`,
 	c.Flags().StringVar(&shared, "shared", "0", "per cent of each job's price that the group's account earns")
 	c.Flags().StringArrayVar(&members, "member", nil, "a user, its share in per cent, and :PAYS if not user-then-group; may be given many times")
 	c.Flags().StringArrayVar(&clusters, "cluster", nil, "account of a seller that earns for the group; may be given many times")
+	flagRef(c, &ref)
 	return c
 }
 

@@ -60,6 +60,7 @@ type (
 		Shared   int64        `json:"shared"`
 		Members  []memberView `json:"members"`
 		Clusters []string     `json:"clusters"`
+		Ref      string       `json:"ref,omitempty"` // of a call
 	}
 	memberView struct {
 		User  string `json:"user"`
@@ -197,7 +198,7 @@ func (b *bankNode) setGroup(ctx context.Context, q groupView) (operatorEntry, er
 		if err != nil {
 			return ledger.Entry{}, protocol.Output{}, err
 		}
-		return r.SetGroup(now, g)
+		return r.SetGroup(now, g, q.Ref)
 	})
 	return operatorEntry{Entry: e.Number, Account: ledger.GroupID(q.Group), Time: e.Time}, err
 }
