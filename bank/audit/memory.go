@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -110,6 +111,25 @@ func (m *Memory) Last(bank protocol.AgentID) (Seen, bool) {
 		return Seen{}, false
 	}
 	return s[len(s)-1], true
+}
+
+// Count is how many heads of a bank are remembered.
+func (m *Memory) Count(bank protocol.AgentID) int { return len(m.banks[bank]) }
+
+// Only is what was seen of one bank.
+func (m *Memory) Only(bank protocol.AgentID) *Memory {
+	return &Memory{map[protocol.AgentID][]Seen{bank: slices.Clone(m.banks[bank])}}
+}
+
+// First is a memory that knows of one bank only its first n heads, and of all others
+// as much as this one.
+func (m *Memory) First(bank protocol.AgentID, n int) *Memory {
+	first := &Memory{maps.Clone(m.banks)}
+	first.banks[bank] = slices.Clone(m.banks[bank][:n])
+	if n == 0 {
+		delete(first.banks, bank)
+	}
+	return first
 }
 
 // Judge takes the head that a bank shows, and the proof of growth from a head

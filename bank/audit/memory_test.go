@@ -147,6 +147,29 @@ func TestMemoryIsReadBack(t *testing.T) {
 	}
 }
 
+// Who goes back to what was seen first goes on from there, and forgets no other bank.
+func TestAMemoryGoesBackToItsFirstHeads(t *testing.T) {
+	b := newBank(t)
+	m := audit.NewMemory()
+	if m.Judge(b.honest(50, 5), 0, nil) != nil || m.Judge(b.honest(100, 10), 50, b.growth(50, 100)) != nil {
+		t.Fatal("an honest beginning is refused")
+	}
+	back := b.honest(70, 20)
+	first := m.First(b.cred.ID, 1)
+	if err := first.Newest(back, 50, b.growth(50, 70)); err != nil || first.Count(b.cred.ID) != 2 {
+		t.Errorf("%v, %d heads", err, first.Count(b.cred.ID))
+	}
+	if err := m.First(b.cred.ID, 0).Newest(back, 0, nil); err != nil {
+		t.Error(err)
+	}
+	if n := m.First("other", 0).Count(b.cred.ID); n != 2 || m.Count(b.cred.ID) != 2 {
+		t.Errorf("%d of the heads are left", n)
+	}
+	if last, ok := m.Only(b.cred.ID).Last(b.cred.ID); !ok || last.Size != 100 {
+		t.Error("what was put aside lacks the last head")
+	}
+}
+
 func TestOldHeadIsStale(t *testing.T) {
 	h := newBank(t).honest(1, 0).Head
 	if err := audit.Fresh(h, begin.Add(time.Minute), time.Minute); err != nil {

@@ -36,12 +36,15 @@ type witnessed struct {
 	Alarm  string           `json:"alarm,omitempty"`
 	Error  string           `json:"error,omitempty"`
 	Heads  [][]byte         `json:"heads,omitempty"` // of a fork, a log that went back or without proof: both, as the bank signed them
+
+	Accepted *acceptedRestore `json:"accepted,omitempty"` // the log was taken, though it contradicts what was seen
 }
 
 func newBankWitness() *cobra.Command {
 	var dir, heads, list string
 	var every, stale time.Duration
 	var count int
+	var accept bool
 	c := &cobra.Command{
 		Use: "witness [BANK]", Short: "Follow a bank's signed heads, and cry if it forks its log",
 		Long: `Asks a bank for its newest signed head again and again, checks the signature and that
@@ -51,7 +54,11 @@ over its control socket.
 
 On a fork, a shorter log, a head without proof or a silence the command writes a line
 that begins with ALARM (with --json: "alarm") and ends with exit code 1. Two heads that
-contradict each other are kept beside the file of --heads, as the bank signed them.`,
+contradict each other are kept beside the file of --heads, as the bank signed them.
+
+A bank that was restored from a backup goes back, and rightly. Whoever knows from its
+operator that it was gives --accept-restore, once: the log that the bank has now is
+taken, what was seen of the lost one is put aside, and the command ends.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if every < time.Millisecond || stale < time.Second || count < 0 {
@@ -63,6 +70,9 @@ contradict each other are kept beside the file of --heads, as the bank signed th
 				return err
 			}
 			defer done()
+			if accept {
+				return w.acceptRestore(c.Context())
+			}
 			return w.follow(c.Context(), every, count)
 		},
 	}
@@ -72,6 +82,7 @@ contradict each other are kept beside the file of --heads, as the bank signed th
 	durationVar(c.Flags(), &every, "every", time.Second, "pause between questions")
 	durationVar(c.Flags(), &stale, "stale", 2*time.Minute, "longest silence, and age of a head, without an alarm")
 	c.Flags().IntVar(&count, "count", 0, "end after so many heads that held; 0: never")
+	c.Flags().BoolVar(&accept, "accept-restore", false, "take the log of a bank that was restored from a backup, and end")
 	return c
 }
 
@@ -155,9 +166,7 @@ func (w *witness) follow(ctx context.Context, every time.Duration, count int) er
 
 // look asks once. A bank that does not answer is stale only after a while.
 func (w *witness) look(ctx context.Context) (held bool, err error) {
-	bounded, cancel := context.WithTimeout(ctx, w.stale)
-	defer cancel()
-	a, err := w.ask(bounded, w.heads.seenSize(w.bank))
+	a, err := w.newest(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return false, nil
@@ -166,13 +175,22 @@ func (w *witness) look(ctx context.Context) (held bool, err error) {
 	case err != nil:
 		return false, w.alarm(witnessed{Bank: w.bank}, fmt.Errorf("%w: no answer for %s: %w", audit.ErrStale, w.stale, err))
 	}
-	if w.bank == "" {
-		w.bank = a.Bank
-		if w.heads.seenSize(w.bank) > 0 { // known from an earlier run: growth is proved from there
-			return w.look(ctx)
-		}
-	}
 	return w.judge(a.Proof)
+}
+
+// newest is what the bank answers.
+func (w *witness) newest(ctx context.Context) (proofAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.stale)
+	defer cancel()
+	a, err := w.ask(ctx, w.heads.seenSize(w.bank))
+	if err != nil || w.bank != "" {
+		return a, err
+	}
+	w.bank = a.Bank
+	if from := w.heads.seenSize(w.bank); from > 0 { // known from an earlier run: growth is proved from there
+		return w.ask(ctx, from)
+	}
+	return a, nil
 }
 
 // judge takes what the bank showed.
@@ -204,7 +222,7 @@ func (w *witness) alarm(seen witnessed, err error) error {
 	seen.Alarm, seen.Error = alarmName(err), err.Error()
 	var both *contradiction
 	if errors.As(err, &both) {
-		seen.Heads = [][]byte{both.seen, both.shown}
+		seen.Heads = [][]byte{both.seen.DER, both.shown.DER}
 	}
 	hint := ""
 	var told *exitError
@@ -236,5 +254,8 @@ func printWitnessed(c *cobra.Command, h witnessed) error {
 		return nil
 	}
 	fmt.Fprintf(stdout(c), "%s %s\n", h.Bank, headLine(contract.Head{Size: h.Size, Root: h.Root, Time: h.Signed}))
+	if h.Accepted != nil {
+		fmt.Fprintf(stdout(c), "  %s\n", h.Accepted)
+	}
 	return nil
 }

@@ -86,6 +86,25 @@ func (f headFile) seenSize(bank protocol.AgentID) uint64 {
 // of each of its entries, and that the log only grew since what is remembered.
 // The head is remembered then. newest: the bank gave it as the newest just now.
 func (f headFile) takeProof(doc []byte, bank protocol.AgentID, trust *identity.Trust, newest bool) (audit.Document, contract.VerifiedHead, error) {
+	d, h, err := openProof(doc, bank, trust)
+	if err != nil {
+		return d, h, err
+	}
+	judge := f.memory.Judge
+	if newest {
+		judge = f.memory.Newest
+	}
+	if err := judge(h, d.From, d.Growth); err != nil {
+		return d, h, f.judged(h, err)
+	}
+	if err := f.save(); err != nil {
+		return d, h, fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	return d, h, nil
+}
+
+// openProof verifies what a document says by itself, without what was seen before.
+func openProof(doc []byte, bank protocol.AgentID, trust *identity.Trust) (audit.Document, contract.VerifiedHead, error) {
 	d, err := audit.Decode(doc)
 	if err != nil {
 		return d, contract.VerifiedHead{}, fail(exitUsage, "", "%w", err)
@@ -99,16 +118,6 @@ func (f headFile) takeProof(doc []byte, bank protocol.AgentID, trust *identity.T
 	}
 	if err := d.VerifyEntries(h.Head); err != nil {
 		return d, h, fail(exitFailed, "", "%w", err)
-	}
-	judge := f.memory.Judge
-	if newest {
-		judge = f.memory.Newest
-	}
-	if err := judge(h, d.From, d.Growth); err != nil {
-		return d, h, f.judged(h, err)
-	}
-	if err := f.save(); err != nil {
-		return d, h, fmt.Errorf("%w: %w", errNotKept, err)
 	}
 	return d, h, nil
 }
