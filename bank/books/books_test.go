@@ -183,22 +183,37 @@ func TestMedianOfManyPricesIsNearThatOfAll(t *testing.T) {
 
 func TestJournalBalancesAndAssertsEachAccount(t *testing.T) {
 	var b strings.Builder
-	if err := books.Preamble(&b, "bank@x", []string{"CPU"}); err != nil {
+	names, err := books.Preamble(&b, "bank@x", []string{"CPU"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range history()[:2] {
 		e.Ref = "two  words;\nmore"
+		for _, l := range e.Legs {
+			if err := names.Declare(&b, l.Account, l.Currency, l.Amount); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := books.Journal(&b, e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := `; books of bank@x, by ramp bank export
-commodity 1000.000000 "CPU"
+commodity "CPU"
+    format 1000.000000 "CPU"
+
+account bank:issuer
+
+account bank:agents:ann
 
 2026-01-31 * (1) credit two words, more
     ; time:22:00:00.000000000
     bank:issuer  -0.001000 "CPU" = -0.001000 "CPU"
     bank:agents:ann  0.001000 "CPU" = 0.001000 "CPU"
+
+account bank:agents:bob
+
+account bank:agents:eve
 
 2026-01-31 * (2) settle two words, more
     ; time:23:00:00.000000000
@@ -208,6 +223,26 @@ commodity 1000.000000 "CPU"
 `
 	if d := cmp.Diff(want, b.String()); d != "" {
 		t.Error(d)
+	}
+}
+
+// A currency that the bank keeps no more is in its history, and is declared there.
+func TestEachNameIsDeclaredOnceBeforeItIsUsed(t *testing.T) {
+	var b strings.Builder
+	names, err := books.Preamble(&b, "bank@x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, amount := range []protocol.Credits{0, 5, 5} {
+		if err := names.Declare(&b, ledger.House, "OLD", amount); err != nil {
+			t.Fatal(err)
+		}
+		if amount == 0 && strings.Contains(b.String(), "OLD") {
+			t.Error("declared though it is not used")
+		}
+	}
+	if strings.Count(b.String(), "commodity \"OLD\"\n") != 1 || strings.Count(b.String(), "\naccount bank:exchange\n") != 1 {
+		t.Errorf("declared otherwise than once:\n%s", b.String())
 	}
 }
 

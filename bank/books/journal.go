@@ -9,16 +9,47 @@ import (
 	"ramp/protocol"
 )
 
+// Names are the accounts and currencies that a journal has declared so far. Programs
+// that are told to be strict refuse others.
+type Names struct {
+	accounts, currencies map[string]bool
+}
+
 // Preamble writes what a journal begins with: whose it is, and its currencies
 // with all six places.
-func Preamble(w io.Writer, bank protocol.AgentID, currencies []string) error {
-	_, err := fmt.Fprintf(w, "; books of %s, by ramp bank export\n", bank)
+func Preamble(w io.Writer, bank protocol.AgentID, currencies []string) (*Names, error) {
+	n := &Names{map[string]bool{}, map[string]bool{}}
+	var b strings.Builder
+	fmt.Fprintf(&b, "; books of %s, by ramp bank export\n", bank)
 	for _, c := range currencies {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "commodity 1000.000000 \"%s\"\n", c)
-		}
+		n.currency(&b, c)
 	}
+	_, err := io.WriteString(w, b.String())
+	return n, err
+}
+
+// Declare writes the directives that must stand before a transaction with an amount of
+// an account: those that no other had needed. Without an amount there are none.
+func (n *Names) Declare(w io.Writer, account protocol.AgentID, currency string, amount protocol.Credits) error {
+	if amount == 0 {
+		return nil
+	}
+	var b strings.Builder
+	n.currency(&b, currency)
+	if name := accountName(account); !n.accounts[name] {
+		n.accounts[name] = true
+		fmt.Fprintf(&b, "\naccount %s\n", name)
+	}
+	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// currency is declared in the one form that hledger and ledger both take.
+func (n *Names) currency(b *strings.Builder, currency string) {
+	if !n.currencies[currency] {
+		n.currencies[currency] = true
+		fmt.Fprintf(b, "commodity \"%s\"\n    format 1000.000000 \"%s\"\n", currency, currency)
+	}
 }
 
 // Journal writes an entry as a transaction that hledger and ledger read, with the

@@ -18,9 +18,9 @@ func newBankExport() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export", Short: "Write the books as a journal that hledger and ledger read", Args: cobra.NoArgs,
 		Long: `Writes every entry that moved money as a transaction of plain-text accounting, with
-the balance of each account as an assertion that hledger and ledger check. With --json:
-every entry, one JSON value per line.`,
-		Example: "  ramp bank export >bank.journal && hledger -f bank.journal check && hledger -f bank.journal balance",
+the balance of each account as an assertion that hledger and ledger check. Accounts and
+currencies are declared, so that both may be strict. With --json: every entry, one JSON value per line.`,
+		Example: "  ramp bank export >bank.journal && hledger -f bank.journal check --strict && hledger -f bank.journal balance",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := dirOf(c, "bank")
 			if err != nil {
@@ -34,10 +34,16 @@ every entry, one JSON value per line.`,
 			if wantsJSON(c) {
 				return export(c, agent, after, printLine)
 			}
-			if err := writePreamble(stdout(c), dir); err != nil {
+			names, err := writePreamble(stdout(c), dir)
+			if err != nil {
 				return err
 			}
 			return export(c, agent, after, func(w io.Writer, e entryView) error {
+				for _, l := range e.Legs {
+					if err := names.Declare(w, l.Account, l.Currency, l.Amount); err != nil {
+						return err
+					}
+				}
 				_, err := io.WriteString(w, e.Journal)
 				return err
 			})
@@ -52,14 +58,14 @@ func printLine(w io.Writer, e entryView) error {
 	return json.NewEncoder(w).Encode(e)
 }
 
-func writePreamble(w io.Writer, dir string) error {
+func writePreamble(w io.Writer, dir string) (*bankbooks.Names, error) {
 	cfg, err := readConfig(filepath.Join(dir, configName))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cred, err := cfg.credential()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return bankbooks.Preamble(w, cred.ID, cfg.Bank.Currencies)
 }
