@@ -50,10 +50,10 @@ SOAK_FROM ?= 1
 soak: build mutants soak-bank
 	$(RAMP) sim explore --faults heavy --resources 5 --users 4 --rate 12 --days 0.25 --seeds $(SOAK_FROM)-1000000000
 
-# A million random operations per policy on the ledger and its models; every bit of
+# A million random operations per policy, and on exchanges, on the ledger and its models; every bit of
 # every byte of a bank's file flipped, the file truncated, torn, its pages and rows exchanged.
 soak-bank:
-	$(GO) test -count=1 -timeout 4h -run 'TestModel|TestJobs|TestIncomes' ./bank/ledger -rapid.checks=5000
+	$(GO) test -count=1 -timeout 4h -run 'TestModel|TestJobs|TestIncomes|TestExchanges' ./bank/ledger -rapid.checks=5000
 	RAMP_FLIPS=all $(GO) test -count=1 -v -timeout 4h -run 'TestEveryByteThat|TestEveryTampered' ./bank/ledgerdb
 
 # The commands of the documents that 'make test' leaves out because they take minutes.
