@@ -227,6 +227,19 @@ func (db *DB) Each(name string, f func(key string, value []byte) error) error {
 	return db.View(func(t protocol.Tables) error { return t.Each(name, f) })
 }
 
+// Tables are the names of all tables that have been written to, in order.
+func (db *DB) Tables() (names []string, err error) {
+	err = guard(func() error {
+		return db.bolt.View(func(tx *bbolt.Tx) error {
+			return tx.Bucket(tablesBucket).ForEachBucket(func(name []byte) error {
+				names = append(names, string(name))
+				return nil
+			})
+		})
+	})
+	return names, err
+}
+
 // View calls f with all tables as they were at one moment, while the ledger goes
 // on. The file cannot use the room of old pages again until f returns.
 func (db *DB) View(f func(t protocol.Tables) error) error {

@@ -19,7 +19,7 @@
 // ledgerdb): tables, history, log and audit are read from there. Entries of the
 // journal are chained by their hashes, and a mirror that is not of the cluster's
 // journal is refused. A mirror can be removed at any time; it is then built anew
-// from the journal.
+// from the journal. A ledger in a file becomes one in a cluster that has none by Import.
 //
 //	PREFIX/leader               who leads; goes with its lease
 //	PREFIX/journal/NUMBER       entries, from 1

@@ -18,7 +18,7 @@ func (s *Store) becomeFollower(ctx context.Context) error {
 	for {
 		l, err := s.follow(ctx, &leader)
 		switch {
-		case errors.Is(err, ErrDamaged), errors.Is(err, ErrForeign):
+		case errors.Is(err, ErrDamaged), errors.Is(err, ErrForeign), errors.Is(err, ErrUnfinished):
 			return err
 		case err != nil && ctx.Err() == nil && !deaf:
 			s.cfg.Log.Warn("the etcd cluster does not answer", "endpoints", s.cfg.Endpoints, "err", err)
@@ -86,6 +86,9 @@ func (s *Store) follow(ctx context.Context, leader *string) (*lead, error) {
 
 func (s *Store) takeOver(ctx context.Context) error {
 	if _, err := s.readOn(ctx); err != nil {
+		return err
+	}
+	if err := s.finished(); err != nil {
 		return err
 	}
 	return s.cluster.remove(ctx, askMost, s.partsOf(s.next), s.partsOf(s.next+1)) // of who died before its entry was there
@@ -184,7 +187,10 @@ func (s *Store) part(ctx context.Context, key string) ([]byte, error) {
 func (s *Store) restore() error {
 	s.next = 1
 	rows := 0
-	err := s.db.Each(positionTable, func(_ string, v []byte) error {
+	err := s.db.Each(positionTable, func(key string, v []byte) error {
+		if key == unfinishedKey {
+			return nil
+		}
 		if rows++; len(v) != positionSize {
 			return fmt.Errorf("damaged: the mirror's position has %d octets", len(v))
 		}

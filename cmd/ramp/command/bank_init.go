@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"crypto"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -19,13 +17,15 @@ import (
 
 	"ramp/agents/mesh"
 	"ramp/bank/ledger"
+	"ramp/bank/ledgeretcd"
 	"ramp/protocol"
-	"ramp/protocol/identity"
 )
 
 // founding is what init makes a bank of.
 type founding struct {
 	dir, ca, name, policy, decay string
+	store                        string
+	etcd                         etcdConfig // how the cluster of store is spoken to
 	currencies, listen           []string
 	enrol                        bool
 	invite                       inviteFlags
@@ -41,8 +41,9 @@ type initAnswer struct {
 	Invitation string    `json:"invitation"` // file
 	Invited    int       `json:"invited"`    // how many it lets in
 	Expires    time.Time `json:"expires,omitzero"`
-	Local      bool      `json:"local"`           // nobody on another machine can reach it
-	Again      bool      `json:"again,omitempty"` // it was made before
+	Local      bool      `json:"local"`             // nobody on another machine can reach it
+	Again      bool      `json:"again,omitempty"`   // it was made before
+	Follows    bool      `json:"follows,omitempty"` // its ledger is in the cluster already: another agent of the bank made it
 }
 
 // What marks a directory in which init has begun and not ended, and one in which it
@@ -62,10 +63,12 @@ policy of each currency as its first entries, and invitation.ramp, by which othe
 --ca is the directory of the authority that certifies the bank and, by invitations,
 newcomers (--enrol=false: nobody); it is made if it is not there.
 
-The bank listens on a free port of this machine alone, unless --listen says more. Nothing
+The bank listens on a free port of this machine alone, unless --listen says more. With
+--store the ledger is in an etcd cluster; given with the bank's credential on another
+machine, the same makes another agent of that bank (docs/CLUSTER.md). Nothing
 is overwritten, and the same command goes on where it was interrupted.`,
 		Example: "  ramp bank init --currency CPU --credit 100 --dir bank\n  ramp bank serve --dir bank\n\n" +
-			"  ramp bank init --currency CPU --listen /ip4/0.0.0.0/tcp/4101 --dir bank",
+			"  ramp bank init --currency CPU --listen /ip4/0.0.0.0/tcp/4101 --dir bank\n  ramp bank init --currency CPU --store etcd:10.0.1.1,10.0.1.2,10.0.1.3 --dir bank",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if f.dir, err = dirOf(c, "bank"); err != nil {
@@ -85,6 +88,10 @@ is overwritten, and the same command goes on where it was interrupted.`,
 	c.Flags().StringVar(&f.ca, "ca", "", "directory of the authority (default: ca in the bank's directory)")
 	c.Flags().StringArrayVar(&f.listen, "listen", nil, "address to listen on (default: a free port of 127.0.0.1); may be given many times")
 	c.Flags().BoolVar(&f.enrol, "enrol", true, "let the bank certify newcomers that show an invitation's token")
+	c.Flags().StringVar(&f.store, "store", "", "where the ledger is: etcd:HOST,HOST,… or bbolt:PATH (default: ledger.db in the bank's directory)")
+	c.Flags().StringVar(&f.etcd.Anchors, "etcd-anchors", "", "trust anchors of an etcd cluster that speaks TLS")
+	c.Flags().StringVar(&f.etcd.Certificate, "etcd-certificate", "", "the bank's certificate for the cluster, if that asks for one")
+	c.Flags().StringVar(&f.etcd.Key, "etcd-key", "", "its key")
 	f.invite.register(c, initUses)
 	_ = c.MarkFlagRequired("currency") // the flag is there: it was made above
 	return c
@@ -97,6 +104,9 @@ const initUses = 10
 func (f founding) words(c *cobra.Command, a initAnswer) string {
 	if a.Again {
 		return fmt.Sprintf("bank %s is made in %s already\n  next: %s bank serve%s", a.Bank, f.dir, self(), dirWords(c))
+	}
+	if a.Follows {
+		return fmt.Sprintf("made another agent of bank %s in %s; policies, accounts and invitations are in the cluster already\n  next: %s bank serve%s", a.Bank, f.dir, self(), dirWords(c))
 	}
 	s := fmt.Sprintf("made bank %s in %s, with policy %s in %s\n", a.Bank, f.dir, f.policy, f.currencies)
 	if a.Invited > 0 {
@@ -115,6 +125,9 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	a := initAnswer{Dir: f.dir}
 	var err error
 	if a.Policies, err = f.policies(); err != nil {
+		return a, err
+	}
+	if err := f.checkStore(); err != nil {
 		return a, err
 	}
 	call, err := f.invite.call()
@@ -144,14 +157,18 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 
 // asked is what was asked for, in one line.
 func (f founding) asked() string {
-	return fmt.Sprintf("currencies %v, policy %s, decay %s, name %s, authority %q, listen %v, enrol %t\n",
+	s := fmt.Sprintf("currencies %v, policy %s, decay %s, name %s, authority %q, listen %v, enrol %t",
 		f.currencies, f.policy, f.decay, f.name, f.ca, f.listen, f.enrol)
+	if f.store != "" {
+		s += fmt.Sprintf(", store %q, etcd %+v", f.store, f.etcd)
+	}
+	return s + "\n"
 }
 
 // finished reports whether the same command has come to its end here before.
 func (f founding) finished() bool {
 	b, err := os.ReadFile(filepath.Join(f.dir, finishedName))
-	return err == nil && string(b) == f.asked()
+	return err == nil && strings.TrimSuffix(string(b), foundsLedger) == f.asked()
 }
 
 // made tells of a bank that is there already.
@@ -180,8 +197,11 @@ func (f founding) begin() error {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return fail(exitUsage, "choose another directory with --dir", "%w", err)
 	}
-	if b, err := os.ReadFile(mark); err == nil && string(b) != f.asked() {
-		return fail(exitUsage, "give the same command again, or choose another directory with --dir", "init has begun in %s with %s", f.dir, strings.TrimSpace(string(b)))
+	if b, err := os.ReadFile(mark); err == nil {
+		if strings.TrimSuffix(string(b), foundsLedger) != f.asked() {
+			return fail(exitUsage, "give the same command again, or choose another directory with --dir", "init has begun in %s with %s", f.dir, strings.TrimSpace(string(b)))
+		}
+		return nil
 	}
 	return putFile(mark, []byte(f.asked()), 0o600)
 }
@@ -189,6 +209,9 @@ func (f founding) begin() error {
 // open makes the ledger and the invitation.
 func (f founding) open(c *cobra.Command, call inviteCall, a *initAnswer) error {
 	b, err := newBankNode(c.Context(), filepath.Join(f.dir, configName), "", commandLog(stderr(c)), false)
+	if errors.Is(err, ledgeretcd.ErrLed) {
+		return f.follows(a)
+	}
 	if err != nil {
 		return err
 	}
@@ -206,6 +229,12 @@ func (f founding) enter(ctx context.Context, b *bankNode, call inviteCall, a *in
 	begun := false
 	if err := b.read(ctx, func(_ time.Time, l *ledger.Ledger) { begun = l.LastEntry() > 0 }); err != nil {
 		return err
+	}
+	switch founded, err := f.founds(begun); {
+	case err != nil:
+		return err
+	case !founded:
+		return f.follows(a)
 	}
 	for _, p := range a.Policies {
 		if !begun || !slices.Contains(there.Policies, policyView(p)) {
@@ -299,6 +328,7 @@ func (f founding) configText(ca string) string {
 	}
 	b.WriteString("\nbank:\n  # The first one is meant where a command names none.\n")
 	fmt.Fprintf(&b, "  currencies: [%s]\n", strings.Join(f.currencies, ", "))
+	b.WriteString(f.storeText())
 	b.WriteString("  # After a restart nothing expires for so long.\n  # grace: 60s\n")
 	b.WriteString("  # How long after its slot a job that is paid after the fact may be reported.\n  # report_within: 24h\n")
 	b.WriteString("  # The authority that certifies newcomers with an invitation's token. Without this section nobody is\n  # certified, and the authority's key need not be on this machine.\n")
@@ -332,67 +362,4 @@ func (f founding) policies() ([]policyCall, error) {
 		list = append(list, p)
 	}
 	return list, nil
-}
-
-// credential makes a credential unless there is one, and says by whom. It goes on
-// with a key that is there without its certificate.
-func (f founding) credential() (string, error) {
-	dir := f.ca
-	if dir == "" {
-		dir = filepath.Join(f.dir, "ca")
-	}
-	if isThere(filepath.Join(f.dir, agentCert)) {
-		if isThere(filepath.Join(dir, caKey)) {
-			return dir, nil
-		}
-		return "", nil
-	}
-	ca, err := authorityAt(dir)
-	if err != nil {
-		return "", err
-	}
-	key, err := (&joining{dir: f.dir}).ownKey()
-	if err != nil {
-		return "", err
-	}
-	cert, err := ca.Issue(f.name, key.Public(), time.Now(), leafLifetime)
-	if err != nil {
-		return "", fail(exitUsage, "", "%w", err)
-	}
-	if err := putFile(filepath.Join(f.dir, caCert), ca.CertPEM(), 0o644); err != nil {
-		return "", err
-	}
-	return dir, putFile(filepath.Join(f.dir, agentCert), cert, 0o644)
-}
-
-// authorityAt reads the authority of a directory, or makes one. A key without its
-// certificate is of a try that was interrupted, and is gone on with.
-func authorityAt(dir string) (*identity.CA, error) {
-	if isThere(filepath.Join(dir, caCert)) {
-		return readCA(dir)
-	}
-	return makeAuthority(dir, "ramp-ca", caLifetime)
-}
-
-// makeAuthority makes an authority in a directory.
-func makeAuthority(dir, name string, lifetime time.Duration) (*identity.CA, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fail(exitUsage, "", "%w", err)
-	}
-	path := filepath.Join(dir, caKey)
-	b, err := os.ReadFile(path)
-	var key crypto.Signer
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err = newKeyAt(path)
-	} else if err == nil {
-		key, err = identity.ParseKey(b)
-	}
-	if err != nil {
-		return nil, fail(exitUsage, "", "key of the authority: %w", err)
-	}
-	ca, err := identity.Root(key, name, time.Now(), lifetime)
-	if err != nil {
-		return nil, fail(exitUsage, "", "%w", err)
-	}
-	return ca, putFile(filepath.Join(dir, caCert), ca.CertPEM(), 0o644)
 }

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,6 +28,7 @@ type restored struct {
 // step makes the copy the ledger.
 type restoring struct {
 	ledger, copy string
+	node         *node // of a ledger in a cluster; nil: it is in a file
 	cred         *identity.Credential
 	trust        *identity.Trust
 	currencies   []string
@@ -39,17 +42,18 @@ func newBankRestore() *cobra.Command {
 makes it the ledger of --dir, which must have none. The bank is in recovery then: it
 decides nothing, and takes back the receipts it signed after the backup, until 'ramp
 bank recovery end'. With --verify: does all of it to a copy that is removed again, and
-leaves the bank alone, which may run meanwhile.`,
+leaves the bank alone, which may run meanwhile. A bank whose ledger is in an etcd cluster
+is restored into one that has no ledger of it; FILE may be the ledger.db of before.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := dirOf(c, "bank")
 			if err != nil {
 				return err
 			}
-			r, err := newRestoring(dir, drill)
+			r, err := newRestoring(dir, drill, commandLog(stderr(c)))
 			if err != nil {
 				return err
 			}
-			found, err := r.run(args[0], drill)
+			found, err := r.run(c.Context(), args[0], drill)
 			if err != nil {
 				return errors.Join(err, r.clean())
 			}
@@ -60,7 +64,7 @@ leaves the bank alone, which may run meanwhile.`,
 	return c
 }
 
-func newRestoring(dir string, drill bool) (*restoring, error) {
+func newRestoring(dir string, drill bool, log *slog.Logger) (*restoring, error) {
 	cfg, err := readConfig(filepath.Join(dir, configName))
 	if err != nil {
 		return nil, err
@@ -70,7 +74,7 @@ func newRestoring(dir string, drill bool) (*restoring, error) {
 	}
 	r := &restoring{copy: filepath.Join(dir, "drill.db"), currencies: cfg.Bank.Currencies}
 	if !drill {
-		if r.ledger, err = cfg.ledgerFile(); err != nil {
+		if err := r.place(dir, cfg, log); err != nil {
 			return nil, err
 		}
 		r.copy = r.ledger + ".restore"
@@ -106,7 +110,7 @@ func mustNotRun(dir, file string) error {
 	return err
 }
 
-func (r *restoring) run(file string, drill bool) (restored, error) {
+func (r *restoring) run(ctx context.Context, file string, drill bool) (restored, error) {
 	if err := copyFile(file, r.copy); err != nil {
 		return restored{}, err
 	}
@@ -116,6 +120,9 @@ func (r *restoring) run(file string, drill bool) (restored, error) {
 	}
 	if drill {
 		return found, r.clean()
+	}
+	if r.node != nil {
+		return found, errors.Join(r.load(ctx), r.clean())
 	}
 	if err := os.Rename(r.copy, r.ledger); err != nil {
 		return found, err
@@ -167,13 +174,7 @@ func (r *restoring) recover(db *ledgerdb.DB) (uint64, error) {
 
 // clean removes what a restore leaves; what is not there need not be.
 func (r *restoring) clean() error {
-	var errs []error
-	for _, path := range []string{r.copy, r.copy + ".lock"} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(removed(r.copy), removed(r.copy+".lock"))
 }
 
 // copyFile copies a file to one that must not be there, onto the disk.

@@ -71,17 +71,27 @@ func (n *node) openCluster(ctx context.Context, hosts []string, wait bool) (book
 		defer cancel()
 	}
 	s, err := ledgeretcd.Open(ctx, cfg)
-	switch {
-	case errors.Is(err, ledgeretcd.ErrLed):
-		return books{}, fail(exitFailed, "give the command on the machine of the one who leads", "%w", err)
-	case errors.Is(err, ledgeretcd.ErrForeign):
-		return books{}, fail(exitFailed, "move the file away to build it anew from the cluster's journal; docs/CLUSTER.md", "%w", err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return books{}, fail(exitFailed, "look at the etcd cluster: 'etcdctl endpoint status --cluster'", "%w", err)
-	case err != nil:
-		return books{}, journalError(err)
+	if err != nil {
+		return books{}, clusterError(err)
 	}
 	return books{store: s, db: s.DB(), leads: s.Leading, lost: s.Lost()}, nil
+}
+
+// clusterError says what to do about a ledger in a cluster that cannot be opened.
+func clusterError(err error) error {
+	switch {
+	case errors.Is(err, ledgeretcd.ErrLed):
+		return fail(exitFailed, "give the command on the machine of the one who leads", "%w", err)
+	case errors.Is(err, ledgeretcd.ErrForeign):
+		return fail(exitFailed, "move the file away to build it anew from the cluster's journal; docs/CLUSTER.md", "%w", err)
+	case errors.Is(err, ledgeretcd.ErrUnfinished):
+		return fail(exitFailed, "give 'ramp bank restore' again; it says what to remove first", "%w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fail(exitFailed, "look at the etcd cluster: 'etcdctl endpoint status --cluster'", "%w", err)
+	case err != nil:
+		return journalError(err)
+	}
+	return nil
 }
 
 func (n *node) clusterConfig(hosts []string) (ledgeretcd.Config, error) {
@@ -94,7 +104,7 @@ func (n *node) clusterConfig(hosts []string) (ledgeretcd.Config, error) {
 	}
 	ledger := filepath.Join(n.cfg.dir, ledgerName)
 	if _, err := os.Stat(ledger); !errors.Is(err, fs.ErrNotExist) {
-		return cfg, fail(exitUsage, "move it away if its accounts are to begin anew in the cluster", "the bank has a ledger in a file, %s", ledger)
+		return cfg, fail(exitUsage, "move it away; 'ramp bank restore FILE' takes it into the cluster, and otherwise its accounts begin anew", "the bank has a ledger in a file, %s", ledger)
 	}
 	var err error
 	cfg.TLS, err = n.clusterTLS()
