@@ -19,7 +19,8 @@ func newBankExport() *cobra.Command {
 		Use: "export", Short: "Write the books as a journal that hledger and ledger read", Args: cobra.NoArgs,
 		Long: `Writes every entry that moved money as a transaction of plain-text accounting, with
 the balance of each account as an assertion that hledger and ledger check. Accounts and
-currencies are declared, so that both may be strict. With --json: every entry, one JSON value per line.`,
+currencies are declared, so that both may be strict. With --json: every entry, one JSON
+value per line.`,
 		Example: "  ramp bank export >bank.journal && hledger -f bank.journal check --strict && hledger -f bank.journal balance",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := dirOf(c, "bank")
