@@ -29,7 +29,7 @@ func TestTheManualShowsWhatTheLedgerPrints(t *testing.T) {
 	}
 	shown := 0
 	for _, block := range regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(string(manual), -1) {
-		if !regexp.MustCompile(`(?m)^(buy id|allowance of)=`).MatchString(block[1]) {
+		if !regexp.MustCompile(`(?m)^(buy id|allowance of|rate from)=`).MatchString(block[1]) {
 			continue // commands, or what a demonstration prints
 		}
 		for _, step := range strings.Split(strings.TrimSpace(block[1]), "\n\n") {
@@ -38,7 +38,7 @@ func TestTheManualShowsWhatTheLedgerPrints(t *testing.T) {
 			}
 		}
 	}
-	if shown < 12 {
-		t.Errorf("%d steps are found in the manual, want its three examples", shown)
+	if shown < 29 {
+		t.Errorf("%d steps are found in the manual, want its five examples", shown)
 	}
 }
