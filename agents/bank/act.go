@@ -96,8 +96,12 @@ func (r *Role) Enrol(now time.Time, token ledger.TokenHash, id protocol.AgentID,
 	return e, protocol.Output{Save: records}, err
 }
 
-// SetRecovery begins or ends recovery after a restore from a backup.
+// SetRecovery begins or ends recovery after a restore from a backup, and tells the
+// market at once: agents show a bank that recovers what it decided.
 func (r *Role) SetRecovery(now time.Time, on bool, ref string) (ledger.Entry, protocol.Output, error) {
 	e, out, err := act(r.ledger.SetRecovery(now, on, ref))
+	if err == nil {
+		out = out.Join(r.beat(now))
+	}
 	return e, out.Join(r.alarm()), err
 }

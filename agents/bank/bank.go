@@ -76,6 +76,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	if err := t.Each(TablePresence, r.loadCounter); err != nil {
 		return nil, protocol.Output{}, err
 	}
+	r.counter = max(r.counter, uint64(max(now.UnixMicro(), 0))) // a backup has an old one, of which nobody would hear
 	out := r.beat(now)
 	return r, out.Join(r.alarm()), nil
 }
@@ -317,7 +318,10 @@ func (r *Role) refund(now time.Time, m protocol.Message, q message.RefundRequest
 func (r *Role) beat(now time.Time) protocol.Output {
 	r.counter++
 	r.beatAt = now.Add(r.cfg.Heartbeat)
-	p := message.Presence{Agent: protocol.KindBank, TTL: max(protocol.PresenceTTL, 7*r.cfg.Heartbeat/2), Counter: r.counter, Modes: r.modes()}
+	p := message.Presence{
+		Agent: protocol.KindBank, TTL: max(protocol.PresenceTTL, 7*r.cfg.Heartbeat/2), Counter: r.counter,
+		Modes: r.modes(), Recovering: r.ledger.Backup(),
+	}
 	for _, c := range r.cfg.Currencies {
 		terms := protocol.Terms{Bank: r.cfg.ID, Currency: c}
 		p.Terms = append(p.Terms, terms)

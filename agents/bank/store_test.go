@@ -77,8 +77,8 @@ func TestLostAnswersOfTheStore(t *testing.T) {
 	}
 }
 
-// Presences rise in number over restarts and leaving, and a leaving one has no
-// time to live.
+// Presences rise in number over restarts, leaving and a restore from a backup, and a
+// leaving one has no time to live.
 func TestLeave(t *testing.T) {
 	c := open(t, 1, markettest.Store{})
 	var last uint64
@@ -99,6 +99,9 @@ func TestLeave(t *testing.T) {
 		rises(c.save(c.role.Wake(c.now)), protocol.PresenceTTL)
 		rises(c.save(c.role.Leave()), 0)
 	}
+	old := open(t, 1, markettest.Store{}) // restored from a backup of before
+	old.now = c.now.Add(time.Second)
+	rises(old.restart(), protocol.PresenceTTL)
 }
 
 // An account with a limit that is refused is not opened without it.

@@ -32,6 +32,7 @@ type Ledger struct {
 	quotes   map[quoteKey]Quote
 	quoted   map[protocol.AgentID]int // open quotes per user
 	recovery bool
+	backup   int64 // when the last entry before recovery was made
 
 	soldFrom  uint64 // first entry whose sales are kept; zero: all are
 	soldBegun bool   // and that is saved

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -15,6 +17,15 @@ const recoveryKey = "recovery"
 // left recovery: it settles, voids and frees nothing, because it may have
 // decided otherwise in the time that the backup lacks.
 func (l *Ledger) Recovering() bool { return l.recovery }
+
+// Backup is when the last entry was made that a bank in recovery still has, or 1970 if
+// that is not known: what it decided later may be missing. Zero: it does not recover.
+func (l *Ledger) Backup() time.Time {
+	if !l.recovery {
+		return time.Time{}
+	}
+	return time.Unix(0, max(l.backup, 1)).UTC()
+}
 
 // Latest is the time of the last entry; zero: there is none. No entry is dated before
 // it, so a clock that is set back stands still here until it has caught up.
@@ -48,16 +59,26 @@ func (l *Ledger) SetRecovery(now time.Time, on bool, ref string) (Entry, []proto
 	l.recovery = on
 	e := Entry{Kind: KindRecovery, Key: recoveryKey, Ref: ref}
 	if on {
-		e.Value = []byte{rowVersion}
+		l.backup = l.state.time
+		e.Value = encodeNumber(uint64(l.backup))
 	} else {
 		l.graceEnds = max(l.graceEnds, nanos(now.Add(l.cfg.Grace))) // who waited is heard before anything expires
 	}
 	return c.set(now, e), c.recs, nil
 }
 
-func (l *Ledger) loadRecovery(string, []byte) error {
+// loadRecovery reads that the bank recovers. Rows of older versions do not say from when.
+func (l *Ledger) loadRecovery(_ string, value []byte) error {
 	l.recovery = true
-	return nil
+	if len(value) <= 1 {
+		return nil
+	}
+	n, err := DecodeNumber(value)
+	if err == nil && n > math.MaxInt64 {
+		err = fmt.Errorf("recovery: since %d ns", n)
+	}
+	l.backup = int64(n)
+	return err
 }
 
 // Readmit takes back a receipt that this bank signed and no longer has, in
@@ -65,7 +86,10 @@ func (l *Ledger) loadRecovery(string, []byte) error {
 // the user's on the bundle. What was paid then is paid again here, whatever the
 // limits say now; a receipt against what the bank does have is refused.
 func (l *Ledger) Readmit(now time.Time, id protocol.ContractID, b protocol.Bundle, r protocol.Receipt) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.checkPayable(id, &b, b.User, true)
+	k, err := l.check(id, &b, b.User, true)
+	if err == nil && r.Outcome == protocol.OutcomeSettled {
+		err = l.payable(&b)
+	}
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}

@@ -21,6 +21,7 @@ func presenceToWire(p message.Presence) *wire.Presence {
 		Counter:    p.Counter,
 		Addresses:  p.Addresses,
 		After:      termsToWire(p.After),
+		Recovering: nanos(p.Recovering),
 	}
 }
 
@@ -36,6 +37,7 @@ func (r *reader) presence(w *wire.Presence) message.Presence {
 		Counter:    w.Counter,
 		Addresses:  list(r, "addresses", w.Addresses, protocol.MaxAddresses, r.address),
 		After:      list(r, "terms paid after the fact", w.After, protocol.MaxTerms, r.term),
+		Recovering: r.instant("recovering", w.Recovering),
 	}
 	if p.TTL < 0 || p.TTL > protocol.MaxTTL {
 		r.malformed("ttl %s, want 0..%s", p.TTL, protocol.MaxTTL)

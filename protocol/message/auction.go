@@ -15,6 +15,7 @@ type Presence struct {
 	Terms      []protocol.Terms    // banks and currencies it deals in; of a bank: its own
 	Modes      []protocol.Mode
 	After      []protocol.Terms // of a bank: those of Terms that pay nothing at the reservation
+	Recovering time.Time        // of a bank that was restored: what it decided later may be missing; zero: it does not recover
 	TTL        time.Duration    // zero: it leaves
 	Counter    uint64
 	Addresses  []string // multiaddresses, filled in by the mesh

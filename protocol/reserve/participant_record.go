@@ -73,6 +73,13 @@ type savedReceipt struct {
 	Signed  []byte           `json:"signed"`
 }
 
+// pastDeal is a deal that is over, with its papers.
+type pastDeal struct {
+	Deal    savedDeal    `json:"deal"`
+	Sale    savedSale    `json:"sale"`
+	Receipt savedReceipt `json:"receipt"`
+}
+
 func encode(v any) []byte {
 	value, err := json.Marshal(v)
 	if err != nil {
@@ -207,11 +214,7 @@ func (p *Participant) putAway(t *turn, d *deal) {
 		return
 	}
 	id := string(d.contract.sale.Verified.ID)
-	past := struct {
-		Deal    savedDeal    `json:"deal"`
-		Sale    savedSale    `json:"sale"`
-		Receipt savedReceipt `json:"receipt"`
-	}{
+	past := pastDeal{
 		d.saved(),
 		savedSale{d.contract.sale.Bundle, d.contract.sale.Verified.DER, d.contract.sale.DER, d.contract.sale.Countersigned},
 		savedReceipt{d.contract.receipt.Receipt, d.contract.receipt.DER},

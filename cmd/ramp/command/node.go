@@ -64,6 +64,7 @@ type node struct {
 	trust   *identity.Trust
 	store   store
 	journal *journal.Journal // of user and resource agents
+	papers  *papers          // likewise
 	mesh    *mesh.Mesh       // nil: without the network
 	runner  *agents.Runner
 	hub     *hub[message.Progress] // of purchases
@@ -183,6 +184,9 @@ func (n *node) deliver(m protocol.Message) error {
 	if n.asks.take(m) {
 		return nil
 	}
+	if told, ok := m.Body.(message.Presence); ok {
+		n.papers.hear(m.Sender, told)
+	}
 	return n.runner.Deliver(m)
 }
 
@@ -239,6 +243,7 @@ func (n *node) stop() error {
 		n.cancel()
 	}
 	n.die()
+	n.papers.end()
 	if n.porter != nil {
 		n.porter.Close()
 	}

@@ -17,6 +17,7 @@ import (
 	"ramp/agents/stage"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 // resourceNode is a resource agent on this machine.
@@ -80,6 +81,7 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 		return resource.New(cfg, t, now)
 	})
 	r.gauges()
+	r.showsPapers(false, reserve.EachSold)
 	if !network {
 		return nil
 	}

@@ -104,6 +104,7 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 		return user.New(role, t, now)
 	})
 	n.userGauges()
+	n.showsPapers(true, reserve.EachBought)
 	if err := n.connect(false, nil, adapt...); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}

@@ -897,6 +897,7 @@ type Presence struct {
 	Counter       uint64                 `protobuf:"varint,8,opt,name=counter,proto3" json:"counter,omitempty"`
 	Addresses     []string               `protobuf:"bytes,9,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	After         []*Terms               `protobuf:"bytes,10,rep,name=after,proto3" json:"after,omitempty"`
+	Recovering    int64                  `protobuf:"varint,11,opt,name=recovering,proto3" json:"recovering,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -999,6 +1000,13 @@ func (x *Presence) GetAfter() []*Terms {
 		return x.After
 	}
 	return nil
+}
+
+func (x *Presence) GetRecovering() int64 {
+	if x != nil {
+		return x.Recovering
+	}
+	return 0
 }
 
 type Ceiling struct {
@@ -4522,7 +4530,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cores\x18\t \x01(\x03R\x05cores\x12\x1d\n" +
 	"\n" +
 	"node_cores\x18\n" +
-	" \x01(\x03R\tnodeCores\"\xaf\x02\n" +
+	" \x01(\x03R\tnodeCores\"\xcf\x02\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\x03R\x05agent\x125\n" +
 	"\n" +
@@ -4536,7 +4544,10 @@ const file_wire_proto_rawDesc = "" +
 	"\acounter\x18\b \x01(\x04R\acounter\x12\x1c\n" +
 	"\taddresses\x18\t \x03(\tR\taddresses\x12&\n" +
 	"\x05after\x18\n" +
-	" \x03(\v2\x10.ramp.wire.TermsR\x05after\"3\n" +
+	" \x03(\v2\x10.ramp.wire.TermsR\x05after\x12\x1e\n" +
+	"\n" +
+	"recovering\x18\v \x01(\x03R\n" +
+	"recovering\"3\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +
 	"\x05price\x18\x02 \x01(\x03R\x05price\"9\n" +

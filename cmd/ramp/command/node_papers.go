@@ -1,0 +1,184 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ramp/agents"
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+// Bounds of showing papers to a bank that recovers.
+const (
+	papersAtOnce = 256 // read from the journal at a time
+	papersWait   = 30 * time.Second
+	papersBanks  = 64 // that recover at a time; others are heard later
+)
+
+// errShown ends a reading of the journal that has found enough.
+var errShown = errors.New("enough papers")
+
+// papers shows banks that were restored from a backup what they decided since, once per
+// recovery, in the background. A bank that does not answer is asked again when it tells
+// the market the next time that it recovers.
+type papers struct {
+	node *node
+	each func(t protocol.Tables, f func(reserve.Papers) error) error
+	own  bool // the user's: the bank's new receipt takes the place of the old one
+
+	mu    sync.Mutex
+	over  bool // the node stops
+	going bool // one bank is being shown: whoever says that it recovers costs a reading of the journal
+	banks map[protocol.AgentID]*recovery
+}
+
+// showsPapers lets a node show its contracts to banks that recover.
+func (n *node) showsPapers(own bool, each func(protocol.Tables, func(reserve.Papers) error) error) {
+	n.papers = &papers{node: n, each: each, own: own, banks: map[protocol.AgentID]*recovery{}}
+}
+
+// end lets no more showing begin.
+func (p *papers) end() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+}
+
+// recovery is one bank's recovery.
+type recovery struct {
+	since  time.Time
+	shown  map[string]bool // keys of records
+	lacked int             // what the bank had lost
+}
+
+// hear takes what a bank tells the market of itself.
+func (p *papers) hear(bank protocol.AgentID, told message.Presence) {
+	if p == nil || told.Agent != protocol.KindBank {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.banks[bank]
+	switch {
+	case told.Recovering.IsZero():
+		delete(p.banks, bank)
+		return
+	case p.going || p.over:
+		return
+	case s == nil && len(p.banks) >= papersBanks:
+		return
+	case s == nil || !s.since.Equal(told.Recovering):
+		s = &recovery{since: told.Recovering, shown: map[string]bool{}}
+		p.banks[bank] = s
+	}
+	p.going = true
+	p.node.wg.Go(func() {
+		if err := p.show(p.node.life, bank, s); err != nil && p.node.life.Err() == nil {
+			p.node.log.Warn("the bank recovers, and was not shown all receipts; it is shown them again", "bank", bank, "err", err)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.going = false
+	})
+}
+
+// show shows a bank all papers that it has not been shown.
+func (p *papers) show(ctx context.Context, bank protocol.AgentID, s *recovery) error {
+	before := len(s.shown)
+	for {
+		list, err := p.next(bank, s)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			break
+		}
+		for _, one := range list {
+			if err := p.showOne(ctx, bank, s, one); err != nil {
+				return err
+			}
+			s.shown[one.Key] = true
+		}
+	}
+	if n := len(s.shown) - before; n > 0 {
+		p.node.log.Info("the bank recovers, and was shown what it decided", "bank", bank, "receipts", n, "lacked", s.lacked)
+	}
+	return nil
+}
+
+// next are some papers of a bank that it has not been shown.
+func (p *papers) next(bank protocol.AgentID, s *recovery) (list []reserve.Papers, err error) {
+	err = p.each(p.node.journal, func(one reserve.Papers) error {
+		if one.Decided.Bank != bank || s.shown[one.Key] || !one.Since(s.since) {
+			return nil
+		}
+		if list = append(list, one); len(list) == papersAtOnce {
+			return errShown
+		}
+		return nil
+	})
+	if errors.Is(err, errShown) {
+		err = nil
+	}
+	return list, err
+}
+
+func (p *papers) showOne(ctx context.Context, bank protocol.AgentID, s *recovery, one reserve.Papers) error {
+	bundle, err := contract.OpenBundle(one.Bundle, p.node.trust, one.SignedAt)
+	if err != nil {
+		return fmt.Errorf("bundle of %s: %w", one.Key, err)
+	}
+	receipt, err := contract.OpenReceipt(one.Receipt, p.node.trust, one.Decided.Time)
+	if err != nil {
+		return fmt.Errorf("receipt of %s: %w", one.Key, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, papersWait)
+	defer cancel()
+	answer, err := p.node.asks.ask(ctx, p.node.runner, protocol.Message{
+		Performative: protocol.Request, Sender: p.node.cred.ID, Receivers: []protocol.AgentID{bank},
+		Protocol: protocol.ProtocolRequest, Body: message.Readmission{Bundle: bundle, Receipt: receipt},
+	})
+	if err != nil {
+		return err
+	}
+	switch body := answer.Body.(type) {
+	case message.Decision:
+		if body.Receipt != nil && body.Receipt.Entry != one.Decided.Entry {
+			s.lacked++
+			return p.keep(ctx, one, body.Receipt.DER)
+		}
+	case message.Refusal: // it is said once; what is in the journal stands
+		if len(body.Reasons) > 0 && body.Reasons[0].Code == protocol.CodeForbidden {
+			return errors.New(refusalNote(body)) // it has ended its recovery
+		}
+		p.node.log.Warn("the bank recovers, and refuses a receipt of its own", "bank", bank, "contract", bundle.ID, "why", refusalNote(body))
+	}
+	return nil
+}
+
+// keep puts the bank's new receipt into the user's journal: it names the entry that
+// stands for the contract now.
+func (p *papers) keep(ctx context.Context, one reserve.Papers, receipt []byte) error {
+	if !p.own {
+		return nil
+	}
+	value, err := userRecords{journal: p.node.journal}.row(reserve.TableBundles, one.Key)
+	if err != nil {
+		return err
+	}
+	if value, err = reserve.WithReceipt(value, receipt); err != nil {
+		return err
+	}
+	return p.node.runner.Do(ctx, func(time.Time, agents.Role) protocol.Output {
+		return protocol.Output{Save: []protocol.Record{{Table: reserve.TableBundles, Key: one.Key, Value: value}}}
+	})
+}
