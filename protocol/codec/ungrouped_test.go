@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/message"
 )
@@ -52,37 +53,34 @@ func TestBalancesWithoutAGroupAreReadAsBefore(t *testing.T) {
 // Calls that were made before they could say what is to be launched mean nothing by
 // it, and are written again byte for byte.
 func TestCallsWithoutALaunchAreReadAsBefore(t *testing.T) {
-	m := newMarket(t)
-	old, err := os.ReadFile("testdata/unlaunched.golden")
-	must(t, err)
-	_, text, _ := strings.Cut(strings.TrimSpace(string(old)), " ")
-	b, err := hex.DecodeString(text)
-	must(t, err)
-	got, err := codec.Opener{Trust: m.trust}.Open(b, m.user.ID, now)
-	must(t, err)
-	if call, ok := got.Body.(message.CallForProposals); !ok || call.Launch != nil || len(call.Document) == 0 {
-		t.Errorf("read as %+v", got.Body)
-	}
-	if again, err := codec.Encode(got); err != nil || !bytes.Equal(b, again) {
-		t.Errorf("it is written otherwise: %v", err)
+	body := readAsBefore(t, "testdata/unlaunched.golden")
+	if call, ok := body.(message.CallForProposals); !ok || call.Launch != nil || len(call.Document) == 0 {
+		t.Errorf("read as %+v", body)
 	}
 }
 
-// Presences of banks that could not say which currencies are paid after the fact name
-// none, and are written again byte for byte.
+// Presences of banks that could not say which currencies are paid after the fact, or
+// that they recover, say neither, and are written again byte for byte.
 func TestPresencesWithoutWhatIsPaidAfterAreReadAsBefore(t *testing.T) {
+	body := readAsBefore(t, "testdata/unafter.golden")
+	if p, ok := body.(message.Presence); !ok || len(p.After) > 0 || !p.Recovering.IsZero() || len(p.Terms) == 0 || len(p.Modes) == 0 {
+		t.Errorf("read as %+v", body)
+	}
+}
+
+// readAsBefore is the one message of a file, which is written again as it is there.
+func readAsBefore(t *testing.T, file string) protocol.Body {
+	t.Helper()
 	m := newMarket(t)
-	old, err := os.ReadFile("testdata/unafter.golden")
+	old, err := os.ReadFile(file)
 	must(t, err)
 	_, text, _ := strings.Cut(strings.TrimSpace(string(old)), " ")
 	b, err := hex.DecodeString(text)
 	must(t, err)
 	got, err := codec.Opener{Trust: m.trust}.Open(b, m.user.ID, now)
 	must(t, err)
-	if p, ok := got.Body.(message.Presence); !ok || len(p.After) > 0 || !p.Recovering.IsZero() || len(p.Terms) == 0 || len(p.Modes) == 0 {
-		t.Errorf("read as %+v", got.Body)
-	}
 	if again, err := codec.Encode(got); err != nil || !bytes.Equal(b, again) {
 		t.Errorf("it is written otherwise: %v", err)
 	}
+	return got.Body
 }

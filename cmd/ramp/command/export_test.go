@@ -14,6 +14,7 @@ import (
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 // EchoControl is the control socket's front with calls that answer what they
@@ -199,4 +200,27 @@ func DaemonListens(dir string) bool { return daemonListens(dir) }
 func Patiently(open func() error) error {
 	_, err := patiently(func() (struct{}, error) { return struct{}{}, open() })
 	return err
+}
+
+// PapersFor are the keys of those papers that a bank is shown which says that it recovers.
+func PapersFor(bank protocol.AgentID, since time.Time, list ...reserve.Papers) (keys []string, err error) {
+	p := papers{node: &node{}, each: func(_ protocol.Tables, f func(reserve.Papers) error) error {
+		for _, one := range list {
+			if err := f(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	s := &recovery{since: since, shown: map[string]bool{}}
+	for {
+		page, err := p.next(bank, s)
+		if err != nil || len(page) == 0 {
+			return keys, err
+		}
+		for _, one := range page {
+			s.shown[one.Key] = true
+			keys = append(keys, one.Key)
+		}
+	}
 }
