@@ -212,7 +212,7 @@ func PapersFor(bank protocol.AgentID, since time.Time, list ...reserve.Papers) (
 		}
 		return nil
 	}}
-	s := &recovery{since: since, shown: map[string]bool{}}
+	s := newRecovery(since)
 	for {
 		page, err := p.next(bank, s)
 		if err != nil || len(page) == 0 {

@@ -55,9 +55,14 @@ func (p *papers) end() {
 
 // recovery is one bank's recovery.
 type recovery struct {
-	since  time.Time
-	shown  map[string]bool // keys of records
-	lacked int             // what the bank had lost
+	since   time.Time
+	shown   map[string]bool   // keys of records
+	refused map[string]string // of those, with the reason; they are shown again
+	lacked  int               // what the bank had lost
+}
+
+func newRecovery(since time.Time) *recovery {
+	return &recovery{since: since, shown: map[string]bool{}, refused: map[string]string{}}
 }
 
 // hear takes what a bank tells the market of itself.
@@ -77,7 +82,7 @@ func (p *papers) hear(bank protocol.AgentID, told message.Presence) {
 	case s == nil && len(p.banks) >= papersBanks:
 		return
 	case s == nil || !s.since.Equal(told.Recovering):
-		s = &recovery{since: told.Recovering, shown: map[string]bool{}}
+		s = newRecovery(told.Recovering)
 		p.banks[bank] = s
 	}
 	p.going = true
@@ -91,8 +96,12 @@ func (p *papers) hear(bank protocol.AgentID, told message.Presence) {
 	})
 }
 
-// show shows a bank all papers that it has not been shown.
+// show shows a bank all papers that it has not been shown, or has refused: its operator
+// may have opened an account that it lacked.
 func (p *papers) show(ctx context.Context, bank protocol.AgentID, s *recovery) error {
+	for key := range s.refused {
+		delete(s.shown, key)
+	}
 	before := len(s.shown)
 	for {
 		list, err := p.next(bank, s)
@@ -109,7 +118,7 @@ func (p *papers) show(ctx context.Context, bank protocol.AgentID, s *recovery) e
 			s.shown[one.Key] = true
 		}
 	}
-	if n := len(s.shown) - before; n > 0 {
+	if n := len(s.shown) - before - len(s.refused); n > 0 {
 		p.node.log.Info("the bank recovers, and was shown what it decided", "bank", bank, "receipts", n, "lacked", s.lacked)
 	}
 	return nil
@@ -152,15 +161,20 @@ func (p *papers) showOne(ctx context.Context, bank protocol.AgentID, s *recovery
 	}
 	switch body := answer.Body.(type) {
 	case message.Decision:
+		delete(s.refused, one.Key)
 		if body.Receipt != nil && body.Receipt.Entry != one.Decided.Entry {
 			s.lacked++
 			return p.keep(ctx, one, body.Receipt.DER)
 		}
-	case message.Refusal: // it is said once; what is in the journal stands
+	case message.Refusal:
+		why := refusalNote(body)
 		if len(body.Reasons) > 0 && body.Reasons[0].Code == protocol.CodeForbidden {
-			return errors.New(refusalNote(body)) // it has ended its recovery
+			return errors.New(why) // it has ended its recovery
 		}
-		p.node.log.Warn("the bank recovers, and refuses a receipt of its own", "bank", bank, "contract", bundle.ID, "why", refusalNote(body))
+		if s.refused[one.Key] != why {
+			p.node.log.Warn("the bank recovers, and refuses a receipt of its own; it is shown it again", "bank", bank, "contract", bundle.ID, "why", why)
+		}
+		s.refused[one.Key] = why
 	}
 	return nil
 }
