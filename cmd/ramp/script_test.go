@@ -31,7 +31,7 @@ const untilTime = 4 * time.Minute
 //	log NAME REGEXP       the daemon's log has a line
 //	exits CODE CMD…       run a command that must end with CODE
 //	until [-stdout|-stderr RE] [!] CMD…  run it again and again until it succeeds, or fails
-//	json PATH [=VALUE|>VAR]  look up a value of the JSON in stdout: .0.name, .list#
+//	json PATH [=VALUE|>VAR]  look up a value of the JSON in stdout: .0.name, .list:n
 //	expired NAME          a credential that was good yesterday
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -236,9 +236,9 @@ func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lookUp follows a path such as .units.0.cost; a final # is a length.
+// lookUp follows a path such as .units.0.cost; a final :n is a length (# begins a comment).
 func lookUp(v any, path string) (string, error) {
-	path, length := strings.CutSuffix(path, "#")
+	path, length := strings.CutSuffix(path, ":n")
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' }) {
 		switch x := v.(type) {
 		case map[string]any:
@@ -256,6 +256,9 @@ func lookUp(v any, path string) (string, error) {
 		default:
 			return "", fmt.Errorf("%s: %q of %v", path, step, v)
 		}
+	}
+	if length && v == nil {
+		return "0", nil
 	}
 	if list, ok := v.([]any); ok && length {
 		return strconv.Itoa(len(list)), nil
