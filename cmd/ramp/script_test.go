@@ -257,9 +257,6 @@ func lookUp(v any, path string) (string, error) {
 			return "", fmt.Errorf("%s: %q of %v", path, step, v)
 		}
 	}
-	if length && v == nil {
-		return "0", nil
-	}
 	if list, ok := v.([]any); ok && length {
 		return strconv.Itoa(len(list)), nil
 	}

@@ -105,7 +105,7 @@ func (s *siteInit) make(now time.Time) (madeSite, error) {
 	made := madeSite{Driver: s.driver, Dir: s.dir, LeftOut: append([]leftOut{}, left...)}
 	texts := make([][]byte, len(list))
 	for i, f := range list {
-		a := madeAgent{found: f, Dir: s.dir}
+		a := madeAgent{found: f, Dir: s.dir, Missing: []string{}}
 		if len(list) > 1 {
 			a.Dir = filepath.Join(s.dir, f.Name)
 		}

@@ -54,6 +54,9 @@ func (u userAgent) statement(ctx context.Context, bank protocol.AgentID, q messa
 	if !ok {
 		return bankStatement{}, fail(exitRefused, "", "%s does not tell the agent's statement", bank.Name())
 	}
+	if s.Lines == nil {
+		s.Lines = []message.StatementLine{} // in JSON an empty list, not null
+	}
 	return bankStatement{bank, s}, nil
 }
 
