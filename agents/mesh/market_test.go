@@ -21,6 +21,9 @@ import (
 // patience is the deadline of every wait: far above what a loaded machine needs.
 const patience = 30 * time.Second
 
+// answered is how long one who may have lost a message waits before it says it again.
+const answered = 500 * time.Millisecond
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // market issues credentials and starts agents that trust each other.
