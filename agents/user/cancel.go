@@ -13,6 +13,7 @@ import (
 	"ramp/protocol"
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 // cancelPrefix marks the reply-with of a request to take a unit back; the unit
@@ -240,7 +241,11 @@ func (r *Role) cancelAnswered(c *cancellation, m protocol.Message) protocol.Outp
 	}
 	delete(r.cancels, c.key)
 	r.forgetEnded(c.row)
-	return protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}.Join(r.tellCancel(*c.row))
+	out := protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}
+	if d, ok := m.Body.(message.Decision); ok && ofItsBank(&c.row.Purchase, d.Receipt) {
+		out.Save = append(out.Save, reserve.LaterRecord(c.row.Purchase.ID, *d.Receipt))
+	}
+	return out.Join(r.tellCancel(*c.row))
 }
 
 // backToSettled ends the cancellation of a unit, unless the unit has ended since.

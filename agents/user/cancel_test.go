@@ -9,6 +9,7 @@ import (
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 // give asks for units of a settled purchase to be taken back.
@@ -36,6 +37,9 @@ func TestCancelASettledPurchase(t *testing.T) {
 	if p := last(m); !p.Done || p.Purchase.Units[1].State != user.StateCancelled {
 		t.Fatalf("%+v", p)
 	}
+	if r := receipt(t, m); len(r.Refunds) != 2 || r.Refunds[0].Amount+r.Refunds[1].Amount != m.Purchases()["p"].RefundTotal {
+		t.Errorf("the user's receipt has refunds %+v", r.Refunds)
+	}
 	if got, want := m.Balance(markettest.User), 1_000_000*protocol.Credit-p.Total+m.Purchases()["p"].RefundTotal; got != want {
 		t.Fatalf("the user has %s, want %s", got, want)
 	}
@@ -44,6 +48,16 @@ func TestCancelASettledPurchase(t *testing.T) {
 			t.Errorf("%d reservations are left", n)
 		}
 	}
+}
+
+// receipt is the one that the user's journal has last of its only contract.
+func receipt(t *testing.T, m *markettest.Market) (last protocol.Receipt) {
+	t.Helper()
+	err := reserve.EachBought(m.Store(markettest.User), func(p reserve.Papers) error { last = p.Decided; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
 }
 
 // Two cancellations of one purchase, begun one after the other, crashes between:

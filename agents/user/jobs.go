@@ -8,6 +8,7 @@ import (
 	"ramp/protocol"
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 // In the modes that pay after the fact a purchase goes on when it is settled: its
@@ -133,8 +134,8 @@ func (r *Role) heardOfJob(now time.Time, m protocol.Message) (protocol.Output, b
 // unitsEnded notes which units a receipt of the contract's bank says have ended.
 func (r *Role) unitsEnded(now time.Time, a *awaited, v *contract.VerifiedReceipt) protocol.Output {
 	p := &a.row.Purchase
-	if !v.Checked() || v.Contract != p.Contract || v.Bank != p.Bank || v.Signer.ID != p.Bank {
-		return protocol.Output{} // a receipt, but not for this contract by its bank
+	if !ofItsBank(p, v) {
+		return protocol.Output{}
 	}
 	changed := false
 	for _, e := range v.Ends {
@@ -162,8 +163,13 @@ func (r *Role) unitsEnded(now time.Time, a *awaited, v *contract.VerifiedReceipt
 		r.awaited.drop(p.Contract)
 		event = "done"
 	}
-	out.Save = append(out.Save, saveRow(*a.row))
+	out.Save = append(out.Save, saveRow(*a.row), reserve.LaterRecord(p.ID, *v))
 	return out.Join(tellRow(*a.row, event)).Join(r.wakeLost(now))
+}
+
+// ofItsBank reports whether a receipt is for a purchase's contract, by its bank.
+func ofItsBank(p *message.Purchase, v *contract.VerifiedReceipt) bool {
+	return v.Checked() && v.Contract == p.Contract && v.Bank == p.Bank && v.Signer.ID == p.Bank
 }
 
 // stateOf is a unit's state for people: what became of its job if the bank says

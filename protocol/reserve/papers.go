@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ramp/protocol"
-	"ramp/protocol/contract"
 )
 
 // Papers are a contract that a bank has decided, as a journal has them: what the user
@@ -17,6 +16,7 @@ type Papers struct {
 	SignedAt time.Time // when the bundle's signatures were good
 	Decided  protocol.Receipt
 	Receipt  []byte
+	Sale     []byte // of a seller: the bundle as it signed it too
 }
 
 // Since reports whether the bank decided anything of it at an instant or later.
@@ -36,20 +36,20 @@ func (p Papers) Since(at time.Time) bool {
 
 // EachBought calls f with the papers of a user's decided contracts.
 func EachBought(t protocol.Tables, f func(Papers) error) error {
+	list, err := laterOnes(t, "")
+	if err != nil {
+		return err
+	}
 	return t.Each(TableBundles, func(key string, value []byte) error {
 		s, err := ReadSaved(value)
 		if err != nil || len(s.Receipt) == 0 {
 			return err
 		}
-		octets, err := contract.Content(s.Receipt)
+		r, receipt, err := latestOf(s.Receipt, list[key])
 		if err != nil {
 			return fmt.Errorf("receipt of %s: %w", key, err)
 		}
-		r, err := contract.DecodeReceipt(octets)
-		if err != nil {
-			return fmt.Errorf("receipt of %s: %w", key, err)
-		}
-		return f(Papers{Key: key, Bundle: s.Bundle, SignedAt: s.SignedAt, Decided: r, Receipt: s.Receipt})
+		return f(Papers{Key: key, Bundle: s.Bundle, SignedAt: s.SignedAt, Decided: r, Receipt: receipt})
 	})
 }
 
@@ -102,5 +102,5 @@ func EachSold(t protocol.Tables, f func(Papers) error) error {
 }
 
 func soldPapers(key string, s savedSale, r savedReceipt) Papers {
-	return Papers{Key: key, Bundle: s.User, SignedAt: s.Countersigned, Decided: r.Receipt, Receipt: r.Signed}
+	return Papers{Key: key, Bundle: s.User, SignedAt: s.Countersigned, Decided: r.Receipt, Receipt: r.Signed, Sale: s.Seller}
 }

@@ -13,6 +13,7 @@ import (
 
 	"ramp/bank/ledger"
 	"ramp/protocol"
+	"ramp/protocol/identity"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
@@ -223,4 +224,12 @@ func PapersFor(bank protocol.AgentID, since time.Time, list ...reserve.Papers) (
 			keys = append(keys, one.Key)
 		}
 	}
+}
+
+// TakeProof is how an agent takes what a bank shows as the proof of a receipt; unproved:
+// it holds that against the bank.
+func TakeProof(trust *identity.Trust, decided protocol.Receipt, doc []byte) (unproved bool, err error) {
+	p := &proofs{node: &node{trust: trust}}
+	err = p.take(context.Background(), reserve.Papers{Decided: decided}, doc)
+	return errors.Is(err, errUnproved), err
 }

@@ -39,6 +39,7 @@ func commandGroups(parent string) []commandGroup {
 		return []commandGroup{
 			{"Join a market", []string{"init", "config", "check", "serve"}},
 			{"What it sells", []string{"status", "offers", "reservations"}},
+			{"What it earns", []string{"balance", "statement", "receipt"}},
 			{"Stop and go on", []string{"drain", "resume"}},
 		}
 	case "ramp bank":

@@ -65,6 +65,7 @@ type node struct {
 	store   store
 	journal *journal.Journal // of user and resource agents
 	papers  *papers          // likewise
+	proofs  *proofs          // likewise
 	mesh    *mesh.Mesh       // nil: without the network
 	runner  *agents.Runner
 	hub     *hub[message.Progress] // of purchases
@@ -184,8 +185,11 @@ func (n *node) deliver(m protocol.Message) error {
 	if n.asks.take(m) {
 		return nil
 	}
-	if told, ok := m.Body.(message.Presence); ok {
+	switch told := m.Body.(type) {
+	case message.Presence:
 		n.papers.hear(m.Sender, told)
+	case message.Decision:
+		n.proofs.hear(told)
 	}
 	return n.runner.Deliver(m)
 }
@@ -216,8 +220,8 @@ func (n *node) run(ctx context.Context) {
 		n.cancel()
 	}()
 	if n.journal != nil {
-		n.wg.Add(1)
-		go func() { defer n.wg.Done(); n.flush(ctx) }()
+		n.wg.Go(func() { n.flush(ctx) })
+		n.wg.Go(func() { n.proofs.run(n.life) })
 	}
 }
 

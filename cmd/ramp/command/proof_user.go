@@ -3,31 +3,20 @@ package command
 import (
 	"context"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"ramp/agents"
-	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
 // proof asks a bank for its newest head, or for the proof of a contract.
-func (u userAgent) proof(ctx context.Context, q proofCall) (proofAnswer, error) {
+func (h holder) proof(ctx context.Context, q proofCall) (proofAnswer, error) {
 	if err := q.Bank.Validate(); err != nil {
 		return proofAnswer{}, fail(exitUsage, "", "bank: %w", err)
 	}
-	var self protocol.AgentID
-	err := u.runner.Do(ctx, func(_ time.Time, r agents.Role) protocol.Output {
-		self = r.(*user.Role).ID()
-		return protocol.Output{}
-	})
-	if err != nil {
-		return proofAnswer{}, err
-	}
-	answer, err := u.asks.ask(ctx, u.runner, protocol.Message{
-		Performative: protocol.QueryRef, Sender: self, Receivers: []protocol.AgentID{q.Bank},
+	answer, err := h.asks.ask(ctx, h.runner, protocol.Message{
+		Performative: protocol.QueryRef, Sender: h.self, Receivers: []protocol.AgentID{q.Bank},
 		Protocol: protocol.ProtocolRequest, Body: message.ProofQuery{Contract: q.Contract, From: q.From},
 	})
 	if err != nil {

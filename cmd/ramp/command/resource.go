@@ -23,6 +23,7 @@ own) or 'swf' (a workload log as a live machine). 'init' writes one.`,
 	c.PersistentFlags().String("config", "", "configuration file (default: config.yaml in the directory)")
 	c.AddCommand(newResourceInit(), newResourceServe(), newResourceCheck(), newResourceOffers(), newResourceReservations(),
 		newResourceStatus(), newResourceDrain(), newResourceResume(),
+		newBalance(askSeller), newStatement(askSeller), newResourceReceipt(),
 		newConfig("resource", fleet))
 	return c
 }

@@ -82,6 +82,7 @@ func (r *resourceNode) assemble(open func(*config, protocol.AgentID, *slog.Logge
 	})
 	r.gauges()
 	r.showsPapers(false, reserve.EachSold)
+	r.keepsProofs(reserve.EachSold)
 	if !network {
 		return nil
 	}
@@ -125,6 +126,10 @@ func (r *resourceNode) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/status", handler(r.status))
 	mux.HandleFunc("POST /v1/drain", handler(r.drain))
 	mux.HandleFunc("POST /v1/resume", handler(r.resume))
+	mux.HandleFunc("POST /v1/signed", handler(r.signed))
+	h := holder{self: r.cred.ID, runner: r.runner, asks: r.asks, banks: r.ownBanks}
+	mux.HandleFunc("POST /v1/balance", handler(within(answerTime, h.balance)))
+	mux.HandleFunc("POST /v1/statement", handler(within(answerTime, h.statements)))
 }
 
 // with reads something of the role in the goroutine that owns it.

@@ -20,7 +20,7 @@ Where they take the ID of a purchase, its first letters do.`,
 	c.PersistentFlags().String("dir", "", "the agent's directory (default $RAMP_DIR, or ramp/user below the data directory)")
 	c.AddCommand(newUserInit(), newUserQuote(), newUserBuy(), newUserList(), newUserShow(), newUserTrace(),
 		newUserReceipt(), newUserCancel(), newUserRun(), newUserJobs(), newUserStatus(), newUserLogs(),
-		newUserSuspend(), newUserResume(), newUserKill(), newUserExchange(), newUserAgree(), newUserDispute(), newUserFetch(), newUserResources(), newUserBalance(), newUserStatement(), newUserRunway(), newUserServe(), newConfig("user", configsIn("user")))
+		newUserSuspend(), newUserResume(), newUserKill(), newUserExchange(), newUserAgree(), newUserDispute(), newUserFetch(), newUserResources(), newBalance(askUserWith), newStatement(askUserWith), newUserRunway(), newUserServe(), newConfig("user", configsIn("user")))
 	return c
 }
 

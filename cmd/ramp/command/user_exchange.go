@@ -52,7 +52,7 @@ type exchanged struct {
 // exchange asks the banks in turn for a quote, until one gives it, or has one carried
 // out.
 func (u userAgent) exchange(ctx context.Context, q exchangeCall) (exchanged, error) {
-	self, banks, err := u.banks(ctx)
+	banks, err := u.banks(ctx)
 	if err != nil {
 		return exchanged{}, err
 	}
@@ -61,7 +61,7 @@ func (u userAgent) exchange(ctx context.Context, q exchangeCall) (exchanged, err
 		if q.Bank != "" && q.Bank != bank.Name() && q.Bank != string(bank) {
 			continue
 		}
-		d := counter{u, self, bank, q}
+		d := counter{u, bank, q}
 		if q.Carry {
 			return carryOut(ctx, d, q)
 		}
@@ -135,12 +135,12 @@ const clocksApart = time.Hour
 // counter is one bank's.
 type counter struct {
 	userAgent
-	self, bank protocol.AgentID
-	q          exchangeCall
+	bank protocol.AgentID
+	q    exchangeCall
 }
 
 func (c counter) quoted(ctx context.Context, body protocol.Body) (exchanged, error) {
-	return c.userAgent.quoted(ctx, c.self, c.bank, c.q, body)
+	return c.userAgent.quoted(ctx, c.bank, c.q, body)
 }
 
 func (c counter) statement(ctx context.Context, q statementCall) (message.Statement, error) {
@@ -149,9 +149,9 @@ func (c counter) statement(ctx context.Context, q statementCall) (message.Statem
 }
 
 // quoted asks a bank, and holds that its signed answer is what was asked.
-func (u userAgent) quoted(ctx context.Context, self, bank protocol.AgentID, q exchangeCall, body protocol.Body) (exchanged, error) {
+func (u userAgent) quoted(ctx context.Context, bank protocol.AgentID, q exchangeCall, body protocol.Body) (exchanged, error) {
 	answer, err := u.asks.ask(ctx, u.runner, protocol.Message{
-		Performative: protocol.Request, Sender: self, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: body,
+		Performative: protocol.Request, Sender: u.self, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: body,
 	})
 	if err != nil {
 		return exchanged{}, err
@@ -159,7 +159,7 @@ func (u userAgent) quoted(ctx context.Context, self, bank protocol.AgentID, q ex
 	switch got := answer.Body.(type) {
 	case message.Quoted:
 		n := got.Signed.Note
-		if n.User != self || n.Bank != bank || got.Signed.Signer.ID != bank || n.ID != q.ID || n.From != q.From || n.To != q.To || n.Gives != q.Gives {
+		if n.User != u.self || n.Bank != bank || got.Signed.Signer.ID != bank || n.ID != q.ID || n.From != q.From || n.To != q.To || n.Gives != q.Gives {
 			return exchanged{}, fail(exitFailed, "", "%s answers with a quote for something else", bank.Name())
 		}
 		return exchanged{

@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,44 +98,6 @@ func takes(terms []protocol.Terms) string {
 		list[i] = t.Currency + " at " + t.Bank.Name()
 	}
 	return strings.Join(list, ", ")
-}
-
-func newUserBalance() *cobra.Command {
-	return &cobra.Command{
-		Use: "balance", Short: "Ask the banks for the agent's own balances", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			var list []message.Balance
-			if err := askUserWith(c, "/v1/balance", nil, &list); err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(stdout(c), list)
-			}
-			table(stdout(c), balanceRows(list)...)
-			return nil
-		},
-	}
-}
-
-// balanceRows are balances for people. Where members of groups barter, they say
-// what each may spend with its group's.
-func balanceRows(list []message.Balance) [][]string {
-	grouped := slices.ContainsFunc(list, func(b message.Balance) bool { return b.Group != "" })
-	rows := [][]string{{"account", "currency", "balance", "held", "available"}}
-	if grouped {
-		rows[0] = append(rows[0], "group", "may spend")
-	}
-	for _, b := range list {
-		row := []string{accountWords(b.Account, b.Name), b.Currency, b.Balance.String(), b.Held.String(), b.Available.String()}
-		switch {
-		case grouped && b.Group == "":
-			row = append(row, "-", "-")
-		case grouped:
-			row = append(row, b.Group, b.Spendable.String())
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 // accountWords name an account as commands take it.

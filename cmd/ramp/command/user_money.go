@@ -7,49 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"ramp/protocol/message"
 )
-
-func newUserStatement() *cobra.Command {
-	var q statementCall
-	var from, to string
-	c := &cobra.Command{
-		Use: "statement", Short: "Ask the banks for the entries of the agent's own accounts", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if q.From, q.To, err = parseTimes(from, to); err != nil {
-				return err
-			}
-			if q.Limit < 1 || q.Limit > message.MaxStatement {
-				return fail(exitUsage, "", "--limit %d: want 1..%d", q.Limit, message.MaxStatement)
-			}
-			var list []bankStatement
-			if err := askUserWith(c, "/v1/statement", q, &list); err != nil {
-				return err
-			}
-			return printStatements(c, list)
-		},
-	}
-	c.Flags().StringVar(&from, "from", "", "first time, RFC 3339")
-	c.Flags().StringVar(&to, "to", "", "time to end before, RFC 3339")
-	c.Flags().Uint64Var(&q.After, "after", 0, "only entries behind this number")
-	c.Flags().IntVar(&q.Limit, "limit", 100, "at most this many entries of each bank")
-	return c
-}
-
-func printStatements(c *cobra.Command, list []bankStatement) error {
-	if wantsJSON(c) {
-		return printJSON(stdout(c), list)
-	}
-	for _, s := range list {
-		fmt.Fprintf(stdout(c), "%s:\n", s.Bank.Name())
-		if err := printStatement(c, s.Statement); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func newUserRunway() *cobra.Command {
 	var over time.Duration

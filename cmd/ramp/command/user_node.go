@@ -105,6 +105,7 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 	})
 	n.userGauges()
 	n.showsPapers(true, reserve.EachBought)
+	n.keepsProofs(reserve.EachBought)
 	if err := n.connect(false, nil, adapt...); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
@@ -113,7 +114,7 @@ func newUserNode(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*no
 }
 
 func (n *node) userRoutes(mux *http.ServeMux) {
-	u := userAgent{userRecords{n.journal, n.cfg}, n.runner, n.hub, n.asks, n.mesh.Joined}
+	u := n.userAgent()
 	u.routes(mux)
 	userRuns{u, n.runs, n.mesh}.routes(mux)
 }
@@ -172,6 +173,7 @@ func startUserBeside(ctx context.Context, dir string, logTo io.Writer, beside fu
 	}
 	return localCaller(mux), func() {
 		end()
+		n.proofs.finish()
 		if err := n.stop(); err != nil {
 			n.log.Error("stop", "err", err)
 		}

@@ -2,9 +2,6 @@ package command
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -108,8 +105,9 @@ func newUserReceipt() *cobra.Command {
 		Use: "receipt ID --out DIR", Short: "Write the signed contract and receipt of a purchase to files",
 		Long: `Writes sale-1.p7m … (one per seller: the outer layer is the seller's signature, the
 inner the user's), receipt.p7m (the bank's) and ca.pem, and prints the openssl
-commands that verify them. It needs only the journal. With --proof the bank is asked
-for the receipt's place in its log, which goes to proof.json: 'ramp bank verify DIR'.`,
+commands that verify them. The receipt's place in the bank's log, which the agent asks
+for by itself once something is decided, goes to proof.json: 'ramp bank verify DIR'.
+All this needs only the journal. With --proof the bank is asked for a proof as of now.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			open := openUserRecords
@@ -138,51 +136,7 @@ for the receipt's place in its log, which goes to proof.json: 'ramp bank verify 
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write to; it is made if it is not there")
-	c.Flags().BoolVar(&proof, "proof", false, "ask the bank for the receipt's proof, and check it")
+	c.Flags().BoolVar(&proof, "proof", false, "ask the bank for the receipt's proof as of now, and check it")
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
-}
-
-// writeReceipt writes the files and says how to verify them.
-func writeReceipt(c *cobra.Command, dir string, f signedFiles) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fail(exitUsage, "", "%w", err)
-	}
-	files := map[string][]byte{"ca.pem": f.Anchors}
-	names := []string{"ca.pem"}
-	var commands []string
-	for i, sale := range f.Sales {
-		name := fmt.Sprintf("sale-%d.p7m", i+1)
-		files[name] = sale
-		names = append(names, name)
-		commands = append(commands, verifySale(i+1))
-	}
-	if len(f.Receipt) > 0 {
-		files["receipt.p7m"] = f.Receipt
-		names = append(names, "receipt.p7m")
-		commands = append(commands, "openssl cms -verify -inform DER -in receipt.p7m -CAfile ca.pem -purpose any -out receipt.json")
-	}
-	if len(f.Proof) > 0 {
-		files[proofName] = f.Proof
-		names = append(names, proofName)
-		commands = append(commands, "ramp bank verify .")
-	}
-	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil {
-			return fail(exitFailed, "", "%w", err)
-		}
-	}
-	if wantsJSON(c) {
-		return printJSON(stdout(c), map[string]any{"dir": dir, "files": names, "verify": commands, "missing": f.Missing})
-	}
-	if f.Missing > 0 {
-		fmt.Fprintf(stderr(c), "%d sellers signed for the bank, and their copies did not reach this agent; the bank's receipt stands for them\n", f.Missing)
-	}
-	fmt.Fprintf(stdout(c), "wrote %s to %s\nverify with:\n  cd %s\n  %s\n", strings.Join(names, ", "), dir, shellWord(dir), strings.Join(commands, "\n  "))
-	return nil
-}
-
-func verifySale(n int) string {
-	return fmt.Sprintf("openssl cms -verify -inform DER -in sale-%d.p7m -CAfile ca.pem -purpose any -out inner-%d.p7 && "+
-		"openssl cms -verify -inform DER -in inner-%d.p7 -CAfile ca.pem -purpose any -out bundle-%d.json", n, n, n, n)
 }

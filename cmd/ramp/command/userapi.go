@@ -61,7 +61,7 @@ type signedFiles struct {
 	Receipt []byte   `json:"receipt"`
 	Anchors []byte   `json:"anchors"`
 	Missing int      `json:"missing"` // sellers whose signature did not reach this agent
-	Proof   []byte   `json:"-"`       // the receipt's, if it was asked for
+	Proof   []byte   `json:"proof"`   // the receipt's, as it was kept; null: none yet
 }
 
 // userRecords answers what the journal alone knows; it works with every agent
@@ -198,17 +198,29 @@ func (u userRecords) signed(_ context.Context, q idCall) (signedFiles, error) {
 	for _, unit := range p.Units {
 		sellers[unit.Seller] = true
 	}
-	missing := max(0, len(sellers)-len(saved.Sales))
-	return signedFiles{Sales: saved.Sales, Receipt: saved.Receipt, Anchors: anchors, Missing: missing}, err
+	if err != nil {
+		return signedFiles{}, err
+	}
+	f := signedFiles{Sales: saved.Sales, Anchors: anchors, Missing: max(0, len(sellers)-len(saved.Sales))}
+	if f.Receipt, err = reserve.LatestReceipt(u.journal, q.ID, saved.Receipt); err != nil {
+		return signedFiles{}, err
+	}
+	f.Proof, err = proofOf(u.journal, p.Contract, f.Receipt)
+	return f, err
 }
 
 // userAgent answers what needs the running role.
 type userAgent struct {
 	userRecords
-	runner *agents.Runner
+	holder
 	hub    *hub[message.Progress]
-	asks   *asks
 	joined func(ctx context.Context) error // waits until the agent has met the market
+}
+
+func (n *node) userAgent() userAgent {
+	u := userAgent{userRecords{n.journal, n.cfg}, holder{self: n.cred.ID, runner: n.runner, asks: n.asks}, n.hub, n.mesh.Joined}
+	u.holder.banks = u.knownBanks
+	return u
 }
 
 func (u userAgent) routes(mux *http.ServeMux) {
@@ -319,7 +331,7 @@ type resourceLine struct {
 
 func (u userAgent) resources(ctx context.Context, _ struct{}) ([]resourceLine, error) {
 	list := []resourceLine{}
-	_, known, err := u.known(ctx, protocol.KindResource)
+	known, err := u.known(ctx, protocol.KindResource)
 	for _, k := range known {
 		p := k.Presence
 		list = append(list, resourceLine{k.ID, k.ID.Name(), p.Properties.Cores, p.Start, p.Min, p.Properties, p.Terms, k.Expires})
@@ -327,45 +339,35 @@ func (u userAgent) resources(ctx context.Context, _ struct{}) ([]resourceLine, e
 	return list, err
 }
 
-// known are the agents of a kind that the user knows, and who it is itself. A daemon
-// that began just now has met nobody yet: then it waits until it has.
-func (u userAgent) known(ctx context.Context, kind protocol.Kind) (self protocol.AgentID, list []user.Known, err error) {
+// knownBanks are those that the agent has met.
+func (u userAgent) knownBanks(ctx context.Context) (banks []protocol.AgentID, err error) {
+	known, err := u.known(ctx, protocol.KindBank)
+	for _, k := range known {
+		banks = append(banks, k.ID)
+	}
+	if err == nil && len(banks) == 0 {
+		err = fail(exitUnreachable, "'ramp doctor' looks closer", "no bank is known")
+	}
+	return banks, err
+}
+
+// known are the agents of a kind that the user knows. A daemon that began just now has
+// met nobody yet: then it waits until it has.
+func (u userAgent) known(ctx context.Context, kind protocol.Kind) (list []user.Known, err error) {
 	look := func(now time.Time, r agents.Role) protocol.Output {
-		self, list = r.(*user.Role).ID(), r.(*user.Role).Known(now, kind)
+		list = r.(*user.Role).Known(now, kind)
 		return protocol.Output{}
 	}
 	if err := u.runner.Do(ctx, look); err != nil || len(list) > 0 {
-		return self, list, err
+		return list, err
 	}
 	join, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
 	if u.joined(join) != nil {
-		return self, nil, ctx.Err() // nobody is there, and that is the answer
+		return nil, ctx.Err() // nobody is there, and that is the answer
 	}
 	err = u.runner.Do(ctx, look)
-	return self, list, err
-}
-
-// balance asks every bank that is known, or that the owner pays with.
-func (u userAgent) balance(ctx context.Context, _ struct{}) ([]message.Balance, error) {
-	self, banks, err := u.banks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := []message.Balance{}
-	for _, bank := range banks {
-		answer, err := u.asks.ask(ctx, u.runner, protocol.Message{
-			Performative: protocol.QueryRef, Sender: self, Receivers: []protocol.AgentID{bank},
-			Protocol: protocol.ProtocolRequest, Body: message.BalanceQuery{},
-		})
-		if err != nil {
-			return nil, err
-		}
-		if b, ok := answer.Body.(message.Balances); ok {
-			list = append(list, b.Accounts...)
-		}
-	}
-	return list, nil
+	return list, err
 }
 
 // sending is a call to a role that only sends m.

@@ -62,17 +62,17 @@ func (u userAgent) runway(ctx context.Context, q runwayCall) ([]runwayLine, erro
 	if over <= 0 {
 		over = runwayOver
 	}
-	self, banks, err := u.banks(ctx)
+	banks, err := u.banks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now, list := time.Now().UTC(), []runwayLine{}
 	for _, bank := range banks {
-		balances, err := u.balanceAt(ctx, self, bank)
+		balances, err := u.balanceAt(ctx, bank)
 		if err != nil {
 			return nil, err
 		}
-		own, group, err := u.burnedAt(ctx, self, bank, now.Add(-over), balances)
+		own, group, err := u.burnedAt(ctx, bank, now.Add(-over), balances)
 		if err != nil {
 			return nil, err
 		}
@@ -85,8 +85,8 @@ func (u userAgent) runway(ctx context.Context, q runwayCall) ([]runwayLine, erro
 
 // burnedAt is what went since an instant of the agent's money at a bank, and of its
 // group's if that pays for its jobs.
-func (u userAgent) burnedAt(ctx context.Context, self, bank protocol.AgentID, since time.Time, balances []message.Balance) (own, group map[string]burned, err error) {
-	q := message.StatementQuery{Account: self, From: since}
+func (u userAgent) burnedAt(ctx context.Context, bank protocol.AgentID, since time.Time, balances []message.Balance) (own, group map[string]burned, err error) {
+	q := message.StatementQuery{Account: u.self, From: since}
 	if own, err = u.burned(ctx, bank, q); err != nil {
 		return nil, nil, err
 	}

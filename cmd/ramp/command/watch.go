@@ -19,7 +19,7 @@ const (
 // watchable are the lists that can be watched.
 func watchable() []string {
 	return []string{
-		"user list", "user jobs", "user show", "user resources", "user balance", "resource offers", "resource reservations", "resource jobs",
+		"user list", "user jobs", "user show", "user resources", "user balance", "resource balance", "resource offers", "resource reservations", "resource jobs",
 		"bank balance", "bank statement", "bank account list", "bank hold list", "bank dispute list", "bank report", "status",
 	}
 }

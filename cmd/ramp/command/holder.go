@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 
+	"ramp/agents"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -13,27 +14,40 @@ type bankStatement struct {
 	message.Statement
 }
 
-// banks are those that are known, and who asks them.
-func (u userAgent) banks(ctx context.Context) (self protocol.AgentID, banks []protocol.AgentID, err error) {
-	self, known, err := u.known(ctx, protocol.KindBank)
-	for _, k := range known {
-		banks = append(banks, k.ID)
+// holder asks banks about an agent's own accounts, in the name of a user or a seller.
+type holder struct {
+	self   protocol.AgentID
+	runner *agents.Runner
+	asks   *asks
+	banks  func(ctx context.Context) ([]protocol.AgentID, error)
+}
+
+// balance asks every bank.
+func (h holder) balance(ctx context.Context, _ struct{}) ([]message.Balance, error) {
+	banks, err := h.banks(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && len(banks) == 0 {
-		err = fail(exitUnreachable, "'ramp doctor' looks closer", "no bank is known")
+	list := []message.Balance{}
+	for _, bank := range banks {
+		own, err := h.balanceAt(ctx, bank)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, own...)
 	}
-	return self, banks, err
+	return list, nil
 }
 
 // statements asks every bank for the agent's own entries.
-func (u userAgent) statements(ctx context.Context, q statementCall) ([]bankStatement, error) {
-	self, banks, err := u.banks(ctx)
+func (h holder) statements(ctx context.Context, q statementCall) ([]bankStatement, error) {
+	banks, err := h.banks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []bankStatement{}
 	for _, bank := range banks {
-		s, err := u.statement(ctx, bank, message.StatementQuery{Account: self, From: q.From, To: q.To, After: q.After, Limit: q.Limit})
+		s, err := h.statement(ctx, bank, message.StatementQuery{Account: h.self, From: q.From, To: q.To, After: q.After, Limit: q.Limit})
 		if err != nil {
 			return nil, err
 		}
@@ -43,8 +57,8 @@ func (u userAgent) statements(ctx context.Context, q statementCall) ([]bankState
 }
 
 // statement asks a bank; q.Account is the agent itself.
-func (u userAgent) statement(ctx context.Context, bank protocol.AgentID, q message.StatementQuery) (bankStatement, error) {
-	answer, err := u.asks.ask(ctx, u.runner, protocol.Message{
+func (h holder) statement(ctx context.Context, bank protocol.AgentID, q message.StatementQuery) (bankStatement, error) {
+	answer, err := h.asks.ask(ctx, h.runner, protocol.Message{
 		Performative: protocol.QueryRef, Sender: q.Account, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: q,
 	})
 	if err != nil {
@@ -61,9 +75,9 @@ func (u userAgent) statement(ctx context.Context, bank protocol.AgentID, q messa
 }
 
 // balanceAt asks one bank for the agent's own accounts.
-func (u userAgent) balanceAt(ctx context.Context, self, bank protocol.AgentID) ([]message.Balance, error) {
-	answer, err := u.asks.ask(ctx, u.runner, protocol.Message{
-		Performative: protocol.QueryRef, Sender: self, Receivers: []protocol.AgentID{bank},
+func (h holder) balanceAt(ctx context.Context, bank protocol.AgentID) ([]message.Balance, error) {
+	answer, err := h.asks.ask(ctx, h.runner, protocol.Message{
+		Performative: protocol.QueryRef, Sender: h.self, Receivers: []protocol.AgentID{bank},
 		Protocol: protocol.ProtocolRequest, Body: message.BalanceQuery{},
 	})
 	if err != nil {

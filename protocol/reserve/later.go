@@ -1,0 +1,80 @@
+package reserve
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+)
+
+// TableLater has what banks said of a user's contracts after they had decided them: the
+// receipts with refunds and with ends of units, as DER. The key is the conversation, and
+// how many of these a receipt has: it only ever gets more, and messages may overtake.
+const TableLater = "later-receipts"
+
+// LaterRecord keeps a verified receipt of a conversation's contract.
+func LaterRecord(conversation string, v contract.VerifiedReceipt) protocol.Record {
+	return protocol.Record{Table: TableLater, Key: fmt.Sprintf("%s %d", conversation, events(v.Receipt)), Value: v.DER}
+}
+
+func events(r protocol.Receipt) int { return len(r.Refunds) + len(r.Ends) }
+
+// laterOnes are the receipts with the most refunds and ends, by conversation; of all, or of
+// one.
+func laterOnes(t protocol.Tables, one string) (map[string][]byte, error) {
+	list, most := map[string][]byte{}, map[string]int{}
+	err := t.Each(TableLater, func(key string, value []byte) error {
+		i := strings.LastIndexByte(key, ' ')
+		n, err := strconv.Atoi(key[i+1:])
+		if i < 0 || err != nil {
+			return fmt.Errorf("later receipt %.64q: want a conversation and a number", key)
+		}
+		if id := key[:i]; (one == "" || one == id) && n > most[id] {
+			list[id], most[id] = bytes.Clone(value), n
+		}
+		return nil
+	})
+	return list, err
+}
+
+// LatestReceipt is the last receipt that a user has of a conversation: the first one, of
+// its record, or a later one of the same decision.
+func LatestReceipt(t protocol.Tables, conversation string, first []byte) ([]byte, error) {
+	list, err := laterOnes(t, conversation)
+	if err != nil {
+		return nil, err
+	}
+	_, latest, err := latestOf(first, list[conversation])
+	return latest, err
+}
+
+// latestOf reads the receipt that stands: a later one, if it is of the same entry. A bank
+// that was restored enters a contract again, and then its first receipt is the newer one.
+func latestOf(first, later []byte) (protocol.Receipt, []byte, error) {
+	if len(first) == 0 {
+		return protocol.Receipt{}, nil, nil
+	}
+	r, err := readDER(first)
+	if err != nil || later == nil {
+		return r, first, err
+	}
+	l, err := readDER(later)
+	if err != nil {
+		return r, first, err
+	}
+	if l.Entry == r.Entry && l.Time.Equal(r.Time) && events(l) > events(r) {
+		return l, later, nil
+	}
+	return r, first, nil
+}
+
+func readDER(der []byte) (protocol.Receipt, error) {
+	octets, err := contract.Content(der)
+	if err != nil {
+		return protocol.Receipt{}, err
+	}
+	return contract.DecodeReceipt(octets)
+}

@@ -1,0 +1,77 @@
+package reserve_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ramp/protocol"
+	"ramp/protocol/contract"
+	"ramp/protocol/reserve"
+)
+
+// table is a store's tables in memory.
+type table map[string]map[string][]byte
+
+func (t table) Each(name string, f func(key string, value []byte) error) error {
+	for key, value := range t[name] {
+		if err := f(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t table) put(r protocol.Record) {
+	if t[r.Table] == nil {
+		t[r.Table] = map[string][]byte{}
+	}
+	t[r.Table][r.Key] = r.Value
+}
+
+// signReceipt signs a receipt of one contract as the bank.
+func (w *world) signReceipt(t *testing.T, r protocol.Receipt) contract.VerifiedReceipt {
+	r.Version, r.Bank, r.Contract, r.Outcome = contract.ReceiptVersion, w.id("bank"), protocol.ContractID(strings.Repeat("1", 64)), protocol.OutcomeSettled
+	r.User, r.Total, r.Currency, r.Time = w.id("ann"), 4, "CRD", w.now
+	der, err := contract.SignReceipt(w.agents["bank"], r, w.now)
+	must(t, err)
+	return contract.VerifiedReceipt{Receipt: r, DER: der}
+}
+
+// Whatever order its receipts come in, the last one of the decision stands; and of
+// another decision none does.
+func TestTheReceiptWithTheMostRefundsStands(t *testing.T) {
+	w := newWorld(t)
+	all := []contract.VerifiedReceipt{w.signReceipt(t, protocol.Receipt{Entry: 4})}
+	for i := range 4 {
+		r := all[i].Receipt
+		r.Refunds = append(r.Refunds[:i:i], protocol.Refund{Unit: i, Entry: uint64(5 + i), Time: w.now, Amount: 1})
+		all = append(all, w.signReceipt(t, r))
+	}
+	restored := w.signReceipt(t, protocol.Receipt{Entry: 9})
+	rapid.Check(t, func(t *rapid.T) {
+		store, most := table{}, 0
+		for _, i := range rapid.SliceOf(rapid.IntRange(1, 4)).Draw(t, "come") {
+			store.put(reserve.LaterRecord("p", all[i]))
+			most = max(most, i)
+		}
+		store.put(reserve.LaterRecord("p 2", all[4])) // another conversation's
+		got, err := reserve.LatestReceipt(store, "p", all[0].DER)
+		if err != nil || !bytes.Equal(got, all[most].DER) {
+			t.Fatalf("not the one with %d refunds: %v", most, err)
+		}
+		if got, err = reserve.LatestReceipt(store, "p", restored.DER); err != nil || !bytes.Equal(got, restored.DER) {
+			t.Fatalf("not the one of the restored bank: %v", err)
+		}
+		if got, err = reserve.LatestReceipt(store, "p", nil); err != nil || got != nil {
+			t.Fatalf("a receipt of what is not decided: %v", err)
+		}
+	})
+	store := table{}
+	store.put(protocol.Record{Table: reserve.TableLater, Key: "p"})
+	if _, err := reserve.LatestReceipt(store, "p", all[0].DER); err == nil {
+		t.Error("a key without a number is taken")
+	}
+}
