@@ -99,6 +99,12 @@ func sitesAbouts() map[string]string {
 		"resource status": `Prints whether the agent sells, and if not, why and since when; how its batch system
 stands; how many slots are held, in doubt, sold and begun; and which of its banks were
 heard.`,
+		"resource balance": `Asks the banks that the agent deals with for its own balances, in credits: what it earned,
+and what it has. Its daemon asks them: without one the command ends with 5, as when a
+bank has not answered within 30 s.`,
+		"resource statement": `Asks the banks that the agent deals with for the entries of its own accounts, the oldest
+first: by how many credits each moved the balance, and for which contract. Its daemon
+asks them: without one the command ends with 5.`,
 		"resource offers": `Prints the last offers and refusals, the newest last, and why each was so. The daemon
 keeps them in memory; without a daemon there are none.`,
 		"resource reservations": `Prints the reservations that the journal has, with their state, whose they are, when they

@@ -60,6 +60,9 @@ func sitesExamples() map[string]string {
 		"resource status":       "ramp resource status",
 		"resource offers":       "ramp resource offers --limit 20\nramp resource offers --watch",
 		"resource reservations": "ramp resource reservations --watch",
+		"resource balance":      "ramp resource balance --watch",
+		"resource statement":    "ramp resource statement --from 2026-11-01T00:00:00Z --json",
+		"resource receipt":      "ramp resource receipt atlas-2f921340-0-2 --out sold",
 		"resource drain":        "ramp resource drain --why 'new cooling'",
 		"resource resume":       "ramp resource resume",
 	}
