@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +34,8 @@ func writeReceipt(c *cobra.Command, dir string, f signedFiles) error {
 		files[proofName] = f.Proof
 		names = append(names, proofName)
 		commands = append(commands, "ramp bank verify .")
+	} else if err := os.Remove(filepath.Join(dir, proofName)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it proves an earlier receipt
+		return fail(exitFailed, "", "%w", err)
 	}
 	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil {

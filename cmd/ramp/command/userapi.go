@@ -194,12 +194,12 @@ func (u userRecords) signed(_ context.Context, q idCall) (signedFiles, error) {
 		return signedFiles{}, err
 	}
 	anchors, err := os.ReadFile(u.cfg.path(u.cfg.Trust))
+	if err != nil {
+		return signedFiles{}, err
+	}
 	sellers := map[protocol.AgentID]bool{}
 	for _, unit := range p.Units {
 		sellers[unit.Seller] = true
-	}
-	if err != nil {
-		return signedFiles{}, err
 	}
 	f := signedFiles{Sales: saved.Sales, Anchors: anchors, Missing: max(0, len(sellers)-len(saved.Sales))}
 	if f.Receipt, err = reserve.LatestReceipt(u.journal, q.ID, saved.Receipt); err != nil {
