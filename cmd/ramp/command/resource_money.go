@@ -18,7 +18,17 @@ import (
 // askSeller makes one call about money to the resource agent.
 func askSeller(c *cobra.Command, path string, q, v any) error {
 	defer awaiting(c, "asking the banks", answerTime)()
-	return askResource(c, path, q, v)
+	list, ok := v.(*[]message.Balance)
+	if !ok {
+		return askResource(c, path, q, v)
+	}
+	paths, err := fleet(c)
+	for i := 0; err == nil && i < len(paths); i++ { // balances are of all agents of a site
+		var own []message.Balance
+		err = askResourceAt(c, paths[i], path, q, &own)
+		*list = append(*list, own...)
+	}
+	return err
 }
 
 // ownBanks are those that pay the seller.
