@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -232,4 +233,21 @@ func TakeProof(trust *identity.Trust, decided protocol.Receipt, doc []byte) (unp
 	p := &proofs{node: &node{trust: trust}}
 	err = p.take(context.Background(), reserve.Papers{Decided: decided}, doc)
 	return errors.Is(err, errUnproved), err
+}
+
+// Follow follows a purchase that an agent tells of so, and nothing more.
+func Follow(ctx context.Context, wait time.Duration, told message.Purchase) (code int, err error) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/buy", func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(progressLine{Event: "deciding", Purchase: told}) // who follows reads it
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	c := &cobra.Command{}
+	c.SetContext(ctx)
+	c.SetErr(io.Discard)
+	c.Flags().Duration("wait", wait, "")
+	c.Flags().Bool("quiet", true, "")
+	_, err = followPurchase(c, localCaller(mux), "/v1/buy", buyCall{}, told.ID)
+	return report(io.Discard, err), err
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,13 +27,26 @@ type following struct {
 	last  message.Purchase
 	done  bool
 	asked bool // its owner, for approval
+
+	silence *time.Timer             // nil: nothing is awaited that may never come
+	giveUp  context.CancelCauseFunc // the following
 }
+
+// errUndecided ends the following of a purchase whose bank does not say what it decided.
+var errUndecided = errors.New("not decided in time")
 
 // followPurchase shows how a purchase goes on until it is over.
 func followPurchase(c *cobra.Command, agent *caller, path string, call any, id string) (message.Purchase, error) {
 	f := &following{c: c, agent: agent, show: progressOf(c), id: id}
 	defer f.show.end()
-	err := agent.stream(c.Context(), path, call, f.line)
+	ctx, cancel := context.WithCancelCause(c.Context())
+	defer cancel(nil)
+	f.giveUp = cancel
+	err := agent.stream(ctx, path, call, f.line)
+	f.await(message.Purchase{})
+	if errors.Is(context.Cause(ctx), errUndecided) && !f.done {
+		return f.last, f.silent()
+	}
 	if err == nil && !f.done { // an agent in this process stops telling when the command is interrupted
 		err = cmp.Or(c.Context().Err(), errors.New("the agent stopped before the purchase was over"))
 	}
@@ -55,6 +69,7 @@ func (f *following) line(raw json.RawMessage) error {
 		fmt.Fprintf(stderr(f.c), "going on with %s, a purchase of the same request that is not decided yet (--again buys one more)\n", line.Purchase.ID)
 	}
 	f.last, f.done = line.Purchase, line.Done
+	f.await(f.last)
 	switch {
 	case f.last.State != user.StateApproval || f.done:
 		f.show.purchase(f.last)
@@ -63,6 +78,33 @@ func (f *following) line(raw json.RawMessage) error {
 		return f.approve()
 	}
 	return nil
+}
+
+// await gives a bank that has to decide a while longer than it may take, or as long as
+// the command goes on trying.
+func (f *following) await(p message.Purchase) {
+	if f.silence != nil {
+		f.silence.Stop()
+		f.silence = nil
+	}
+	if f.done || p.State != user.StateConfirming && p.State != user.StateDeciding || p.Until.IsZero() {
+		return
+	}
+	patience, err := f.c.Flags().GetDuration("wait")
+	if err != nil || patience < answerTime {
+		patience = answerTime
+	}
+	f.silence = time.AfterFunc(time.Until(p.Until.Add(patience)), func() { f.giveUp(errUndecided) })
+}
+
+// silent says what goes on when the bank did not say what it decided.
+func (f *following) silent() error {
+	hint := "what was signed is carried on by the next 'ramp user' command that joins the market; "
+	if f.agent.daemon {
+		hint = "the daemon asks on; "
+	}
+	return fail(exitUnreachable, hint+"'ramp user show "+f.last.ID+"' tells what became of it", "%s has not said what it decided about %s, which it had to by %s",
+		f.last.Bank.Name(), f.last.ID, f.last.Until.UTC().Format("15:04:05 UTC"))
 }
 
 // stopped says what goes on when somebody stopped looking.
