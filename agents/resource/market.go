@@ -19,8 +19,9 @@ type market struct {
 	down     *message.QueueDown    // the batch system cannot be asked; nil: it can
 	running  int                   // jobs in the last state
 	queued   int
-	sharp    *sharp  // nil: the requested times are believed
-	dared    []dared // promises not noted yet
+	longest  time.Duration // that a job may last; 0: no bound
+	sharp    *sharp        // nil: the requested times are believed
+	dared    []dared       // promises not noted yet
 }
 
 // dared is a promise that the sharpened view alone allowed.
@@ -32,7 +33,7 @@ type dared struct {
 // renew takes the batch system's state as it is now.
 func (k *market) renew(now time.Time, q message.QueueChanged) {
 	k.known, k.down, k.heard = true, nil, now
-	k.running, k.queued = len(q.Running), len(q.Queued)
+	k.running, k.queued, k.longest = len(q.Running), len(q.Queued), q.Longest
 	k.state = &q
 }
 

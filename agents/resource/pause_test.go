@@ -81,6 +81,29 @@ func TestWhileTheBatchSystemIsAwaySalesPause(t *testing.T) {
 	}
 }
 
+// A slot in which no job may last as long as it is refused, until the batch system says
+// otherwise.
+func TestASlotLongerThanAnyJobIsNotOffered(t *testing.T) {
+	a := newAgents(t, "ann", "atlas", "bank")
+	s, _, _ := trade(t, a, 0, false, false)
+	s.wants(a, "", message.SalesOpen)
+	s.pass(time.Second)
+	bounded := s.batch.state(s.now)
+	bounded.Longest = time.Hour - time.Second
+	s.receive(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalQueue, Body: bounded})
+	s.wants(a, protocol.CodeWindow, message.SalesOpen)
+	s.pass(time.Second)
+	s.role.Retune(s.cfg)
+	s.wants(a, protocol.CodeWindow, message.SalesOpen)
+	lines, err := s.role.Check(s.now, document(10, s.now.Add(time.Hour), s.now.Add(3*time.Hour)), 1)
+	if err != nil || len(lines) != 1 || lines[0].Reason == nil || !strings.Contains(lines[0].Reason.Note, "59m59s") || len(lines[0].Reason.Hints) > 0 {
+		t.Fatalf("%+v, %v; want a refusal that says how long, and no later start", lines, err)
+	}
+	s.pass(time.Second)
+	s.up()
+	s.wants(a, "", message.SalesOpen)
+}
+
 func TestAnOldStateIsNotSoldOn(t *testing.T) {
 	a := newAgents(t, "ann", "atlas", "bank")
 	s := newSite(t, a.config())

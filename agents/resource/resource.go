@@ -117,6 +117,7 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 	case message.QueueChanged:
 		if m.Sender == protocol.LocalQueue {
 			r.market.renew(now, body)
+			r.sellers.Retune(r.seller())
 			r.learner.look(body)
 			out := r.commit(now, m).Join(r.judge(now))
 			out.Save = append(out.Save, r.learner.save(now)...)
@@ -165,6 +166,14 @@ func (r *Role) call(now time.Time, m protocol.Message, call message.CallForPropo
 		r.quotes.add(line)
 	}
 	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, a.Performative, body)}}
+}
+
+// seller is what auctions are told: the site's word, and what the batch system lets
+// jobs do.
+func (r *Role) seller() auction.SellerConfig {
+	c := r.cfg.seller()
+	c.Longest = r.market.longest
+	return c
 }
 
 // accept asks for a vote on an offer. While nothing is sold it is still answered
@@ -233,7 +242,7 @@ func (r *Role) Check(now time.Time, document []byte, rounds int) ([]message.Quot
 		return nil, ErrNotReady
 	}
 	call := message.CallForProposals{Document: document, Terms: r.cfg.Terms, Modes: r.cfg.Modes}
-	lines, err := auction.Check(r.cfg.seller(), now, call, min(rounds, protocol.MaxRounds), r.market.current())
+	lines, err := auction.Check(r.seller(), now, call, min(rounds, protocol.MaxRounds), r.market.current())
 	r.learner.explain(now, lines)
 	return lines, err
 }

@@ -10,7 +10,7 @@ func (r *Role) Retune(c Config) Config {
 	next.Price, next.Validity, next.Lead, next.Horizon = c.Price, c.Validity, c.Lead, c.Horizon
 	next.Hold, next.BuyerHolds, next.BuyerCoreSeconds = c.Hold, c.BuyerHolds, c.BuyerCoreSeconds
 	r.cfg = next
-	r.sellers.Retune(next.seller())
+	r.sellers.Retune(r.seller())
 	r.promises.Retune(next.Hold, next.BuyerHolds, next.BuyerCoreSeconds)
 	return next
 }

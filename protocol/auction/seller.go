@@ -38,6 +38,7 @@ type SellerConfig struct {
 	Validity   time.Duration // how long a bid stands
 	Lead       time.Duration // from a bid to the start of a slot that may move
 	Horizon    time.Duration // how far ahead it sells
+	Longest    time.Duration // that a slot may last; 0: no bound
 	Read       Reader        // reads a buyer's document; nil: Read
 	Serves     Serves        // nil: no program runs here
 }

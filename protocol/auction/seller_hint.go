@@ -29,7 +29,7 @@ func (s *Seller) hintsLater(now time.Time, u *sellerUnit, cal Calendar) []protoc
 		earliest: later(u.request.NotBefore, second(now.Add(s.cfg.Lead))),
 		latest:   now.Add(s.cfg.Horizon - u.request.Wall), wall: u.request.Wall,
 	}
-	if w.latest.Before(w.earliest) {
+	if w.latest.Before(w.earliest) || s.tooLong(w.wall) {
 		return nil
 	}
 	return s.would(nil, u, u.request.Cores, w, cal)

@@ -27,6 +27,8 @@ func (s *Seller) window(now time.Time, u *sellerUnit, best bool) (window, bool) 
 	}
 	w.earliest = later(r.NotBefore, earlier(second(now.Add(s.cfg.Lead)), w.latest))
 	switch {
+	case s.tooLong(r.Wall):
+		return window{note: "the slot is too long, jobs may last " + s.cfg.Longest.String() + " there"}, false
 	case w.latest.Before(w.earliest) || !w.earliest.After(now):
 		return window{note: "the last start is over"}, false
 	case w.earliest.After(horizon):
@@ -35,6 +37,9 @@ func (s *Seller) window(now time.Time, u *sellerUnit, best bool) (window, bool) 
 	w.latest = earlier(w.latest, horizon)
 	return w, true
 }
+
+// tooLong reports whether no job there may last so long.
+func (s *Seller) tooLong(wall time.Duration) bool { return s.cfg.Longest > 0 && wall > s.cfg.Longest }
 
 // second is t, or the next whole second: batch systems count in seconds.
 func second(t time.Time) time.Time {

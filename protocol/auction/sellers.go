@@ -46,7 +46,7 @@ func NewSellers(cfg SellerConfig) *Sellers {
 // Retune takes the prices and times of cfg, also for auctions that go on. Offers
 // that were made stand.
 func (s *Sellers) Retune(cfg SellerConfig) {
-	s.cfg.Pricing, s.cfg.Validity, s.cfg.Lead, s.cfg.Horizon = cfg.Pricing, cfg.Validity, cfg.Lead, cfg.Horizon
+	s.cfg.Pricing, s.cfg.Validity, s.cfg.Lead, s.cfg.Horizon, s.cfg.Longest = cfg.Pricing, cfg.Validity, cfg.Lead, cfg.Horizon, cfg.Longest
 }
 
 // Call answers a call for proposals. It has no answer to one of a round that is

@@ -79,6 +79,7 @@ type QueueChanged struct {
 	// that plays its queue forward itself tells it, and may leave Running and
 	// Queued empty; without it the agent plays them forward.
 	Foreseen []protocol.Span
+	Longest  time.Duration // that a job may last; 0: no bound
 }
 
 // QueueDown says that the batch system cannot be asked how it is (inform). What

@@ -24,10 +24,18 @@ func recorded(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	for program, file := range map[string]string{"sinfo": "sinfo.json", "squeue": "squeue.json", "scontrol": "reservations.txt"} {
-		script(tb, dir, program, "cat '"+filepath.Join(data, file)+"'")
+		script(tb, dir, program, opened("cat '"+filepath.Join(data, file)+"'"))
 	}
 	script(tb, dir, "scancel", "true")
 	return dir
+}
+
+// openPartition is what scontrol says of a partition without limits.
+const openPartition = "PartitionName=batch AllowGroups=ALL AllowAccounts=ALL DefaultTime=01:00:00 MaxTime=UNLIMITED OverSubscribe=NO State=UP TotalCPUs=64"
+
+// opened is a stand-in for scontrol that says of partitions that they are open.
+func opened(line string) string {
+	return `case "$*" in "-a -o show partition "*) echo "` + openPartition + `"; exit;; esac` + "\n" + line
 }
 
 func script(tb testing.TB, dir, program, line string) {
@@ -83,6 +91,47 @@ func TestTheRecordedState(t *testing.T) {
 	}
 }
 
+// partitioned is a recorded Slurm whose scontrol says something else of partitions.
+func partitioned(tb testing.TB, line string) string {
+	tb.Helper()
+	bin := recorded(tb)
+	change(tb, bin, "scontrol", `case "$*" in *partition*) `+line+`; exit;; esac; exec $REAL "$@"`)
+	return bin
+}
+
+// Slurm reserves in a partition in which nothing may run, so the driver has to look.
+func TestWhatNoJobMayRunInIsNotSold(t *testing.T) {
+	say := func(old, new string) string { return "echo '" + strings.Replace(openPartition, old, new, 1) + "'" }
+	for name, c := range map[string]struct{ line, want string }{
+		"down":                          {say("State=UP", "State=DOWN"), "partition batch is DOWN, no job begins in it"},
+		"drained":                       {say("State=UP", "State=DRAIN"), "partition batch is DRAIN"},
+		"whole nodes for a job":         {say("=NO", "=EXCLUSIVE"), "whole nodes"},
+		"no time":                       {say("UNLIMITED", "soon"), `MaxTime="soon" is no time`},
+		"another partition":             {say("batch", "other"), "no partition batch"},
+		"garbage":                       {`printf '\001\377\000garbage\n'`, "no partition batch"},
+		"nothing":                       {"true", "no partition batch"},
+		"cut off":                       {"printf '" + openPartition[:60] + "'", "cut off after 60 bytes"},
+		"a partition that is not there": {"echo 'Partition batch not found'; exit 1", "exit code 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, log := first(t, partitioned(t, c.line), patient)
+			down, ok := body.(message.QueueDown)
+			if !ok || !strings.Contains(down.Why, c.want) || strings.Count(log, "\n") != 1 {
+				t.Fatalf("told %+v, log %q, want %q", body, log, c.want)
+			}
+		})
+	}
+}
+
+func TestHowLongAJobMayLastIsTold(t *testing.T) {
+	for said, want := range map[string]time.Duration{"UNLIMITED": 0, "00:10:00": 10 * time.Minute, "7-00:00:00": 7 * 24 * time.Hour} {
+		body, _ := first(t, partitioned(t, "echo '"+strings.Replace(openPartition, "UNLIMITED", said, 1)+"'"), patient)
+		if q, ok := body.(message.QueueChanged); !ok || q.Longest != want {
+			t.Errorf("MaxTime=%s: told %+v, want %s", said, body, want)
+		}
+	}
+}
+
 func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 	page := `echo '<html><head><title>502 Bad Gateway</title></head></html>'`
 	for name, c := range map[string]struct{ program, line, want string }{
@@ -116,7 +165,7 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin := recorded(t)
-			script(t, bin, c.program, c.line)
+			script(t, bin, c.program, opened(c.line))
 			limit := patient
 			if strings.Contains(c.want, "time limit") {
 				limit = 2 * time.Second

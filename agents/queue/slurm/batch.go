@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -59,6 +60,10 @@ func (b *batch) look(now time.Time) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	rules, err := b.slow.rules(b.cfg.Partition)
+	if err != nil {
+		return nil, err
+	}
 	jobs, err := b.slow.jobs()
 	if err != nil {
 		return nil, err
@@ -71,6 +76,7 @@ func (b *batch) look(now time.Time) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.rules = rules
 	b.last, b.usable = v, true
 	b.learn(v)
 	b.note(v, jobs)
@@ -159,11 +165,15 @@ func (b *batch) fresh(now time.Time) (*view, error) {
 	return b.look(now)
 }
 
-// State is the partition as it is now.
+// State is the partition as it is now. In one in which no job begins nothing can be
+// sold; what was sold stands, and waits with it.
 func (b *batch) State(now time.Time) (message.QueueChanged, error) {
 	v, err := b.fresh(now)
 	if err != nil {
 		return message.QueueChanged{}, err
+	}
+	if why := v.rules.bars(b.cfg.Partition); why != "" {
+		return message.QueueChanged{}, errors.New(why)
 	}
 	return v.told(), nil
 }

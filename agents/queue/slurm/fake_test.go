@@ -102,7 +102,7 @@ func fakeSlurm(tb testing.TB, state string) string {
 	}
 	tb.Cleanup(func() { endJobs(tb, state) })
 	for name, lines := range standIns {
-		script(tb, bin, name, "S='"+state+"'"+lines)
+		script(tb, bin, name, opened("S='"+state+"'"+lines))
 	}
 	script(tb, bin, "sinfo", "cat "+data(tb, "sinfo.json"))
 	return bin

@@ -31,7 +31,7 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 	if v.free(slot) < slot.Cores {
 		return protocol.Slot{}, "", busy(v, slot)
 	}
-	if err := b.submitPlaceholder(now, id, slot, v.threads); err != nil {
+	if err := b.submitPlaceholder(now, id, slot, v); err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
 	got, name, why := b.Find(now, id)
@@ -43,14 +43,14 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 
 // submitPlaceholder has a placeholder wait for its slot's start. Of the environment it
 // is given what Slurm's commands need on the nodes.
-func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, threads int64) error {
+func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, v *view) error {
 	left := slot.Wall()
 	if now.After(slot.Start) {
 		left = slot.End.Sub(now)
 	}
 	args := []string{
 		"--parsable", "--quiet", "--job-name=" + b.mark.Name(id), "--comment=" + slotComment(slot), "--partition=" + b.cfg.Partition,
-		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*threads), fmt.Sprintf("--time=%d", max((left+time.Minute-1)/time.Minute, 1)),
+		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*v.threads), fmt.Sprintf("--time=%d", v.rules.minutes(left)),
 		"--begin=" + slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/",
 	}
 	if b.cfg.Jobs == "" {
@@ -94,7 +94,8 @@ func (b *batch) unplacehold(now time.Time, id string) *protocol.Reason {
 }
 
 // MayReserve tries whether the account may reserve, by a reservation of one core
-// for a minute, far ahead, which is deleted at once. Errors: why not.
+// for a minute, far ahead, which is deleted at once. Slurm looks at the rights before
+// the nodes: if those are down or reserved, it may. Errors: why not.
 func MayReserve(cfg Config) error {
 	b, err := open(cfg)
 	if err != nil {
@@ -103,9 +104,12 @@ func MayReserve(cfg Config) error {
 	start := cfg.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
 	b.mark = "ramp-trial-" // not the agent's: nobody takes it for a slot that was sold
 	const id = "1"
-	_, _, why := b.reserve(cfg.Now(), id, protocol.Slot{Start: start.UTC(), End: start.Add(time.Minute).UTC(), Cores: 1})
-	if why != nil {
-		return errors.New(strings.TrimPrefix(strings.TrimPrefix(why.Note, mayNot), "scontrol: "))
+	slot := protocol.Slot{Start: start.UTC(), End: start.Add(time.Minute).UTC(), Cores: 1}
+	switch err := b.create(id, slot); {
+	case says(err, saysBusy), says(err, saysTooMany):
+		return nil
+	case err != nil && !says(err, saysTwice):
+		return errors.New(strings.TrimPrefix(strings.TrimPrefix(refusal(err).Note, mayNot), "scontrol: "))
 	}
 	if why := b.unreserve(cfg.Now(), id); why != nil {
 		return errors.New(why.Note)

@@ -39,14 +39,17 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 // sbatch submits a job as its account. The environment of sbatch is that of the
 // program, and the program's words are arguments: nothing is read by a shell.
 func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error {
-	threads, err := b.threads(now)
+	v, err := b.looked(now)
 	if err != nil {
 		return err
 	}
-	minutes := max(int((job.Slot.End.Sub(now)+time.Minute-1)/time.Minute), 1)
+	threads, begins := v.threads, now
+	if job.Slot.Start.After(now) {
+		begins = job.Slot.Start
+	}
 	args := []string{
 		"--parsable", "--quiet", "--job-name=" + b.mark.Name(job.ID), "--comment=" + jobComment(job), "--partition=" + b.cfg.Partition,
-		"--reservation=" + b.mark.Name(job.Reservation), fmt.Sprintf("--ntasks=%d", int64(job.Slot.Cores)*threads), fmt.Sprintf("--time=%d", minutes),
+		"--reservation=" + b.mark.Name(job.Reservation), fmt.Sprintf("--ntasks=%d", int64(job.Slot.Cores)*threads), fmt.Sprintf("--time=%d", v.rules.minutes(job.Slot.End.Sub(begins))),
 		"--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/", "--export=ALL",
 	}
 	if who.Credential != nil {
@@ -68,14 +71,12 @@ func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error 
 	return err
 }
 
-// threads is how many of a core Slurm counts.
-func (b *batch) threads(now time.Time) (int64, error) {
+// looked is the last look, or the first.
+func (b *batch) looked(now time.Time) (*view, error) {
 	if b.last == nil {
-		if _, err := b.look(now); err != nil {
-			return 0, err
-		}
+		return b.look(now)
 	}
-	return b.last.threads, nil
+	return b.last, nil
 }
 
 // jobComment tells a job of one directory from any other that may have its name,

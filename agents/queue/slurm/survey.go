@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Partition is what a survey finds: the nodes of a partition, which are alike or
@@ -15,9 +16,12 @@ type Partition struct {
 	NodeCores  int // of the smallest node
 	RAMPerCore int // MiB, of the node with the least
 	Arch, OS   string
-	NodeNames  []string // in order
-	Features   []string // that every node has, in order
-	Alike      bool     // every node has the same cores, memory and features
+	NodeNames  []string      // in order
+	Features   []string      // that every node has, in order
+	Alike      bool          // every node has the same cores, memory and features
+	Bars       string        // why no job begins in it, so that it cannot be sold; empty: they do
+	Only       string        // who may use it, in Slurm's words; empty: everybody
+	Longest    time.Duration // of a job; 0: no limit
 }
 
 // Within reports whether every node of p is one of q's too: who sells both sells
@@ -44,6 +48,10 @@ func Survey(cfg Config) ([]Partition, error) {
 	if err != nil {
 		return nil, err
 	}
+	rules, err := newCluster(cfg).allRules()
+	if err != nil {
+		return nil, err
+	}
 	byName := map[string][]node{}
 	for _, n := range nodes {
 		for _, p := range n.Partitions {
@@ -52,7 +60,11 @@ func Survey(cfg Config) ([]Partition, error) {
 	}
 	var list []Partition
 	for name, nodes := range byName {
-		list = append(list, survey(name, nodes))
+		p, r := survey(name, nodes), rules[name]
+		if p.Only, p.Longest = r.only, r.longest; r.state != "" { // made between the two questions: not known yet
+			p.Bars = r.bars(name)
+		}
+		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b Partition) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil

@@ -253,3 +253,19 @@ func TestWhatSlurmRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Slurm leaves a job waiting for ever that asks for a minute more than its partition
+// allows: a slot that is just as long must not, nor one that has not begun.
+func TestAJobAsksForNoMoreTimeThanThePartitionAllows(t *testing.T) {
+	d := newDesk(t)
+	change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+strings.Replace(openPartition, "UNLIMITED", "01:00:00", 1)+`"; exit;; esac; exec $REAL "$@"`)
+	change(t, d.bin, "sbatch", `echo "$*" >"`+d.state+`/asked"; exec $REAL "$@"`)
+	job := d.job(once)
+	job.Slot.Start, job.Slot.End = job.Slot.Start.Add(30*time.Minute), job.Slot.End.Add(30*time.Minute)
+	d.send(message.Submit{Job: job})
+	d.until(protocol.JobExited)
+	asked, err := os.ReadFile(filepath.Join(d.state, "asked"))
+	if err != nil || !strings.Contains(string(asked), " --time=60 ") {
+		t.Fatalf("sbatch %s (%v), want a limit of 60 minutes", asked, err)
+	}
+}

@@ -22,6 +22,7 @@ type view struct {
 	all      int            // cores, of usable nodes or not
 	ours     map[string]int // cores by node
 	threads  int64          // of a core
+	rules    rules
 	running  []message.RunningJob
 	queued   []message.QueuedJob
 	held     []held
@@ -199,7 +200,7 @@ func (v *view) room(cores int, slot protocol.Slot) int {
 
 // told is the view in the role's words.
 func (v *view) told() message.QueueChanged {
-	q := message.QueueChanged{At: v.at, Capacity: v.capacity, Running: v.running, Queued: v.queued}
+	q := message.QueueChanged{At: v.at, Capacity: v.capacity, Running: v.running, Queued: v.queued, Longest: v.rules.longest}
 	for _, h := range v.held {
 		q.Reservations = append(q.Reservations, message.QueueReservation{ID: h.handle(), Slot: h.slot, Mine: h.mine})
 	}
@@ -217,7 +218,7 @@ func (h held) handle() string {
 
 // same reports whether two views tell the role the same, but for their time.
 func (v *view) same(w *view) bool {
-	return w != nil && v.capacity == w.capacity && slices.Equal(v.queued, w.queued) &&
+	return w != nil && v.capacity == w.capacity && v.rules == w.rules && slices.Equal(v.queued, w.queued) &&
 		slices.EqualFunc(v.held, w.held, func(a, b held) bool {
 			return a.name == b.name && a.slot.Cores == b.slot.Cores && a.slot.Start.Equal(b.slot.Start) && a.slot.End.Equal(b.slot.End)
 		}) &&

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -86,8 +85,7 @@ func unasked(err error) error {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// inspectSlurm finds the partitions. One whose nodes are all in a larger one is
-// left out: two agents would sell the same cores.
+// inspectSlurm finds the partitions that can be sold beside each other.
 func inspectSlurm(q inspection) ([]found, []leftOut, error) {
 	cfg := slurm.Config{Conf: q.conf, Prefix: q.prefix, Now: time.Now, Slog: quiet()}
 	list, err := slurm.Survey(cfg)
@@ -101,12 +99,14 @@ func inspectSlurm(q inspection) ([]found, []leftOut, error) {
 			return nil, nil, fail(exitUsage, "there are: "+partitionNames(list), "--partition %s: Slurm has no such partition, or no nodes in it", name)
 		}
 	}
-	for i, p := range list {
-		if why := skipped(q, list, i); why != "" {
+	why := unsold(list, q.partitions)
+	for _, p := range list {
+		if why := why[p.Name]; why != "" {
 			out = append(out, leftOut{p.Name, why})
 			continue
 		}
 		f := foundPartition(p)
+		f.Notes = append(f.Notes, shared(list, why, p)...)
 		cfg.Partition = p.Name
 		f.hold(slurm.MayReserve(cfg))
 		sold = append(sold, f)
@@ -125,26 +125,6 @@ func partitionNames(list []slurm.Partition) string {
 	return strings.Join(names, ", ")
 }
 
-// skipped is why a partition is not sold; empty: it is.
-func skipped(q inspection, list []slurm.Partition, i int) string {
-	p := list[i]
-	switch {
-	case slurm.CheckPartition(p.Name) != nil:
-		return "its name is not made of letters, digits, '_', '.' and '-'"
-	case len(q.partitions) > 0 && !slices.Contains(q.partitions, p.Name):
-		return "not asked for"
-	case len(q.partitions) > 0:
-		return ""
-	}
-	for j, other := range list {
-		same := len(other.NodeNames) == len(p.NodeNames)
-		if j != i && slurm.CheckPartition(other.Name) == nil && p.Within(other) && (!same || j < i) {
-			return fmt.Sprintf("all of its nodes are in %q too", other.Name)
-		}
-	}
-	return ""
-}
-
 func foundPartition(p slurm.Partition) found {
 	f := found{
 		Name: p.Name, Nodes: p.Nodes, Cores: p.Cores, NodeCores: p.NodeCores, RAMPerCore: p.RAMPerCore, Arch: p.Arch,
@@ -153,6 +133,15 @@ func foundPartition(p slurm.Partition) found {
 	f.OS, _, _ = strings.Cut(p.OS, " ")
 	if !p.Alike {
 		f.Notes = append(f.Notes, "its nodes differ; what is told of them is the least of each: split it into partitions of equal nodes if you can")
+	}
+	if p.Bars != "" {
+		f.Notes = append(f.Notes, p.Bars+": it sells nothing until that is changed")
+	}
+	if p.Only != "" {
+		f.Notes = append(f.Notes, "not everybody may use it ("+p.Only+"): whoever runs jobs in what is sold has to be one of those")
+	}
+	if p.Longest > 0 {
+		f.Notes = append(f.Notes, "jobs last at most "+p.Longest.String()+" in it, and so do slots")
 	}
 	return f
 }

@@ -1,0 +1,116 @@
+package slurm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ramp/agents/queue"
+)
+
+// rules are what a partition lets jobs do. Slurm reserves against all of them, and
+// only then leaves the jobs waiting: what could not run must not be sold.
+type rules struct {
+	state   string
+	whole   bool          // a job gets whole nodes, whatever it asks for
+	longest time.Duration // of a job; 0: no limit
+	only    string        // who may use it, in Slurm's words; empty: everybody
+}
+
+// rules reads what a partition allows, also of a hidden one.
+func (c cluster) rules(partition string) (rules, error) {
+	b, err := c.run("scontrol", "-a", "-o", "show", "partition", partition)
+	if err != nil {
+		return rules{}, err
+	}
+	all, err := readRules(b)
+	if err != nil {
+		return rules{}, err
+	}
+	r, ok := all[partition]
+	if !ok {
+		return rules{}, fmt.Errorf("%s printed no partition %s, but %q", showPartition, partition, queue.OneLine(b[:min(len(b), 80)]))
+	}
+	return r, nil
+}
+
+// allRules reads what every partition allows, by name.
+func (c cluster) allRules() (map[string]rules, error) {
+	b, err := c.run("scontrol", "-a", "-o", "show", "partition")
+	if err != nil {
+		return nil, err
+	}
+	return readRules(b)
+}
+
+const showPartition = "scontrol show partition"
+
+// readRules reads a line for each partition. The name may hold spaces; all else may
+// not.
+func readRules(b []byte) (map[string]rules, error) {
+	all := map[string]rules{}
+	for line := range bytes.Lines(b) {
+		name, of, ok := bytes.Cut(bytes.TrimPrefix(line, []byte("PartitionName=")), []byte(" AllowGroups="))
+		switch {
+		case !ok:
+			continue
+		case line[len(line)-1] != '\n':
+			return nil, fmt.Errorf("%s: its output is cut off after %d bytes", showPartition, len(b))
+		}
+		r, err := readRule(fields("AllowGroups=" + string(of)))
+		if err != nil {
+			return nil, fmt.Errorf("%s: partition %.80q: %w", showPartition, name, err)
+		}
+		all[string(name)] = r
+	}
+	return all, nil
+}
+
+func readRule(f map[string]string) (rules, error) {
+	r := rules{state: f["State"], whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE"), only: onlyFor(f)}
+	if r.state == "" {
+		return r, errors.New("it has no State")
+	}
+	if most := f["MaxTime"]; most != "UNLIMITED" {
+		var err error
+		if r.longest, err = elapsed(most); err != nil || r.longest < time.Minute {
+			return r, fmt.Errorf("MaxTime=%.40q is no time", most)
+		}
+	}
+	return r, nil
+}
+
+// onlyFor is what keeps some accounts out of a partition.
+func onlyFor(f map[string]string) string {
+	var list []string
+	for _, open := range []string{"AllowGroups=ALL", "AllowAccounts=ALL", "AllowQos=ALL", "RootOnly=NO", "Hidden=NO"} {
+		key, everybody, _ := strings.Cut(open, "=")
+		if v := f[key]; v != "" && v != everybody {
+			list = append(list, key+"="+v)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// bars is why no job begins in a partition; empty: they do.
+func (r rules) bars(partition string) string {
+	switch {
+	case r.state != "UP":
+		return fmt.Sprintf("partition %s is %s, no job begins in it", partition, r.state)
+	case r.whole:
+		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE), and a slot is some cores", partition)
+	}
+	return ""
+}
+
+// minutes is the time limit of a job that is to run so long: in whole minutes, and no
+// more than the partition allows, for such a job would wait for ever.
+func (r rules) minutes(wall time.Duration) int {
+	n := max(int((wall+time.Minute-1)/time.Minute), 1)
+	if r.longest > 0 {
+		n = min(n, int(r.longest/time.Minute))
+	}
+	return n
+}
