@@ -35,7 +35,7 @@ const openPartition = "PartitionName=batch AllowGroups=ALL AllowAccounts=ALL Def
 
 // opened is a stand-in for scontrol that says of partitions that they are open.
 func opened(line string) string {
-	return `case "$*" in "-a -o show partition "*) echo "` + openPartition + `"; exit;; esac` + "\n" + line
+	return `case "$*" in "-a -o show partition "*) echo "` + openPartition + `"; exit;; "show config") echo "SelectTypeParameters = CR_CORE"; exit;; esac` + "\n" + line
 }
 
 func script(tb testing.TB, dir, program, line string) {

@@ -53,6 +53,11 @@ func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, 
 		fmt.Sprintf("--ntasks=%d", int64(slot.Cores)*v.threads), fmt.Sprintf("--time=%d", v.rules.minutes(left)),
 		"--begin=" + slot.Start.Format(stamp), "--no-requeue", "--output=/dev/null", "--input=/dev/null", "--chdir=/",
 	}
+	memory, err := b.share(v)
+	if err != nil {
+		return err
+	}
+	args = append(args, memory...)
 	if b.cfg.Jobs == "" {
 		_, err := b.slow.feed([]byte(idle), "sbatch", append(args, "--export=NONE")...)
 		return err
@@ -62,7 +67,7 @@ func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, 
 	if err := d.lay(); err != nil {
 		return err
 	}
-	_, err := b.slow.run("sbatch", append(args, "--export=PATH,SLURM_CONF", d.path(holdFile), string(d), fmt.Sprint(slot.End.UnixMilli()))...)
+	_, err = b.slow.run("sbatch", append(args, "--export=PATH,SLURM_CONF", d.path(holdFile), string(d), fmt.Sprint(slot.End.UnixMilli()))...)
 	return err
 }
 

@@ -17,6 +17,7 @@ type rules struct {
 	whole   bool          // a job gets whole nodes, whatever it asks for
 	longest time.Duration // of a job; 0: no limit
 	only    string        // who may use it, in Slurm's words; empty: everybody
+	memory  memory
 }
 
 // rules reads what a partition allows, also of a hidden one.
@@ -69,7 +70,7 @@ func readRules(b []byte) (map[string]rules, error) {
 }
 
 func readRule(f map[string]string) (rules, error) {
-	r := rules{state: f["State"], whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE"), only: onlyFor(f)}
+	r := rules{state: f["State"], whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE"), only: onlyFor(f), memory: memoryOf(f)}
 	if r.state == "" {
 		return r, errors.New("it has no State")
 	}

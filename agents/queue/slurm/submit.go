@@ -55,12 +55,11 @@ func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error 
 	if who.Credential != nil {
 		args = append(args, fmt.Sprintf("--uid=%d", who.UID), fmt.Sprintf("--gid=%d", who.GID))
 	}
-	if job.Memory > 0 {
-		const mib = 1 << 20
-		each := job.Memory / (int64(job.Slot.Cores) * threads)
-		args = append(args, fmt.Sprintf("--mem-per-cpu=%dM", max((each+mib-1)/mib, 1)))
+	memory, err := b.memory(job, v)
+	if err != nil {
+		return err
 	}
-	args = append(append(args, script.Path(job)), script.Args(job)...)
+	args = append(append(append(args, memory...), script.Path(job)), script.Args(job)...)
 	own := b.slow
 	own.p.Prefix = nil // the job is to be its account's, not that of whoever may reserve
 	own.p.Env = append(who.Environment(job.Dir), job.Env...)
@@ -69,6 +68,17 @@ func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error 
 	}
 	_, err = own.run("sbatch", args...)
 	return err
+}
+
+// memory are the arguments by which a job gets what the site allows it, or else its
+// share.
+func (b *batch) memory(job message.Job, v *view) ([]string, error) {
+	if job.Memory == 0 {
+		return b.share(v)
+	}
+	const mib = 1 << 20
+	each := job.Memory / (int64(job.Slot.Cores) * v.threads)
+	return []string{fmt.Sprintf("--mem-per-cpu=%dM", max((each+mib-1)/mib, 1))}, nil
 }
 
 // looked is the last look, or the first.

@@ -269,3 +269,29 @@ func TestAJobAsksForNoMoreTimeThanThePartitionAllows(t *testing.T) {
 		t.Fatalf("sbatch %s (%v), want a limit of 60 minutes", asked, err)
 	}
 }
+
+// Where memory is counted and nothing is said of it, Slurm gives a job all of a node's.
+func TestAJobTakesItsShareOfTheMemory(t *testing.T) {
+	const counted = "SelectTypeParameters = CR_CORE_MEMORY"
+	for name, c := range map[string]struct{ config, partition, want string }{
+		"memory is not counted":           {"SelectTypeParameters = CR_CORE", "", ""},
+		"no default":                      {counted + "\nDefMemPerNode = UNLIMITED", "DefMemPerNode=UNLIMITED", " --mem-per-cpu=4000M "},
+		"no default, and a limit":         {counted + "\nMaxMemPerCPU = 1000", "", " --mem-per-cpu=1000M "},
+		"a limit of the partition":        {counted, "MaxMemPerCPU=900", " --mem-per-cpu=900M "},
+		"a default":                       {counted + "\nDefMemPerCPU = 500", "", ""},
+		"a default of the partition":      {counted, "DefMemPerNode=8000", ""},
+		"a node's default of all Slurm's": {counted + "\nDefMemPerNode = 8000", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+openPartition+" "+c.partition+`"; exit;; *config) echo "`+c.config+`"; exit;; esac; exec $REAL "$@"`)
+			change(t, d.bin, "sbatch", `echo "$*" >"`+d.state+`/asked"; exec $REAL "$@"`)
+			d.send(message.Submit{Job: d.job(once)})
+			d.until(protocol.JobExited)
+			asked, err := os.ReadFile(filepath.Join(d.state, "asked"))
+			if err != nil || !strings.Contains(string(asked), c.want) || c.want == "" && strings.Contains(string(asked), "--mem") {
+				t.Fatalf("sbatch %s (%v), want %q", asked, err, c.want)
+			}
+		})
+	}
+}

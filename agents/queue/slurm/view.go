@@ -22,6 +22,7 @@ type view struct {
 	all      int            // cores, of usable nodes or not
 	ours     map[string]int // cores by node
 	threads  int64          // of a core
+	perCPU   int64          // MiB
 	rules    rules
 	running  []message.RunningJob
 	queued   []message.QueuedJob
@@ -44,7 +45,7 @@ type held struct {
 // assemble makes a view of what was read.
 func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jobs []job, list []reservation) (*view, error) {
 	ours := map[string]int{}
-	v := &view{at: now, threads: nodes[0].threads(), ours: ours}
+	v := &view{at: now, threads: nodes[0].threads(), perCPU: perCPU(nodes), ours: ours}
 	for _, n := range nodes {
 		ours[n.Name] = n.cores()
 		v.all += n.cores()
