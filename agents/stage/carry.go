@@ -25,7 +25,7 @@ var errSpoilt = errors.New("was spoilt on the way")
 
 // Put brings a file to a site, or what is missing of it there.
 func Put(s Stream, k Key, in message.RunInput) error {
-	f, err := os.Open(in.Source)
+	f, err := os.OpenFile(in.Source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe by now is not waited for
 	if err != nil {
 		return fmt.Errorf("%s %w: %w", in.Source, ErrSource, err)
 	}
@@ -174,9 +174,10 @@ func there(dir *os.Root, name string, d digest) bool {
 	return err == nil && d.right()
 }
 
-// Describe reads what a file is, to announce it under a path.
+// Describe reads what a file is, to announce it under a path. A pipe is refused, and
+// not waited for.
 func Describe(source, path string) (protocol.StagedFile, error) {
-	f, err := os.Open(source)
+	f, err := os.OpenFile(source, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return protocol.StagedFile{}, err
 	}

@@ -25,10 +25,7 @@ func (n *node) carry() {
 func inputsOf(paths []string) ([]message.RunInput, error) {
 	var list []message.RunInput
 	for _, p := range paths {
-		source, to, named := strings.Cut(p, "=")
-		if !named {
-			to = filepath.Base(filepath.Clean(source))
-		}
+		source, to := sourceOf(p)
 		found, err := inputsBelow(source, to)
 		if err != nil {
 			return nil, fail(exitUsage, "", "--in %s: %w", p, err)
@@ -46,6 +43,25 @@ func inputsOf(paths []string) ([]message.RunInput, error) {
 		return nil, fail(exitUsage, "--in PATH=NAME gives a file another name", "--in: %w", err)
 	}
 	return list, nil
+}
+
+// sourceOf splits PATH=NAME. A path may have such signs itself (lr=0.1/data.csv), so
+// the longest that is there is the path; if none is, the first sign ends it.
+func sourceOf(p string) (source, name string) {
+	for end := len(p); end > 0; end = strings.LastIndexByte(p[:end], '=') {
+		if _, err := os.Lstat(p[:end]); err != nil {
+			continue
+		}
+		if end == len(p) {
+			return p, filepath.Base(filepath.Clean(p))
+		}
+		return p[:end], p[end+1:]
+	}
+	source, name, named := strings.Cut(p, "=")
+	if !named {
+		name = filepath.Base(filepath.Clean(source))
+	}
+	return source, name
 }
 
 // inputsBelow is a file, or every file of a directory.
