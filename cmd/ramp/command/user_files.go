@@ -101,14 +101,35 @@ func outDir(dir string, units, unit int) string {
 	return filepath.Join(dir, fmt.Sprintf("unit-%d", unit+1))
 }
 
+// outRoot opens a directory to write to; it is made if it is not there.
+func outRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
+}
+
+// checkOut makes sure that what a program leaves can be written down, before anything
+// is bought for it.
+func checkOut(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	root, err := outRoot(dir)
+	if err == nil {
+		err = root.Close()
+	}
+	if err != nil {
+		return fail(exitUsage, "", "--out: %w", err)
+	}
+	return nil
+}
+
 // fetchUnit fetches what a unit has left.
 func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID) (stage.Stream, error), run message.Run, u message.RunUnit, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := outRoot(dir)
 	if err != nil {
-		return err
+		return fail(exitUsage, "'ramp user fetch "+run.ID+" --out DIR' writes them elsewhere", "%w", err)
 	}
 	defer root.Close() //nolint:errcheck // it holds nothing back
 	s, err := open(ctx, u.Seller)

@@ -125,6 +125,9 @@ func runRun(c *cobra.Command, args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := checkOut(f.out); err != nil {
+		return err
+	}
 	agent, closeAgent, err := openUserServing(c)
 	if err != nil {
 		return err

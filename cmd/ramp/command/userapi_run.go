@@ -367,10 +367,20 @@ func (u userRuns) fetch(ctx context.Context, q runCall) (message.Run, error) {
 			return run, fail(exitNothing, "", "%s kept the outputs of %s until %s", unit.Resource, q.ID, secondTime(unit.Status.Keep))
 		}
 		if err := fetchUnit(ctx, u.open, run, unit, outDir(q.Dir, len(run.Units), unit.Unit)); err != nil {
-			return run, fail(exitUnreachable, "'ramp user fetch "+q.ID+"' goes on where it was", "outputs of unit %d: %w", unit.Unit+1, err)
+			return run, unfetched(q.ID, unit.Unit, err)
 		}
 	}
 	return run, nil
+}
+
+// unfetched says what can be done about outputs that did not come: the site was not
+// reached, or they cannot be written here.
+func unfetched(id string, unit int, err error) error {
+	var here *exitError
+	if errors.As(err, &here) {
+		return fail(here.code, here.hint, "outputs of unit %d: %w", unit+1, err)
+	}
+	return fail(exitUnreachable, "'ramp user fetch "+id+" --out DIR' goes on where it was", "outputs of unit %d: %w", unit+1, err)
 }
 
 // collected notes that the owner has what it wants of a run.
