@@ -135,7 +135,7 @@ func (b *batch) theirs(jobs []message.Job) (map[string]job, error) {
 	found := map[string]job{}
 	for _, of := range jobs {
 		id, begun := script.BegunBy(of)
-		same := slices.DeleteFunc(slices.Clone(all), func(j job) bool { return j.Name != b.mark.Name(of.ID) || begun && j.id != id })
+		same := slices.DeleteFunc(slices.Clone(all), func(j job) bool { return string(j.Name) != b.mark.Name(of.ID) || begun && j.id != id })
 		slices.SortStableFunc(same, func(a, b job) int { return cmp.Compare(rank(a), rank(b)) })
 		if len(same) > 0 {
 			found[of.ID] = same[0]

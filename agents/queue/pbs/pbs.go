@@ -270,7 +270,7 @@ func (b *batch) look(now time.Time) (message.QueueChanged, error) {
 	}
 	var jobs []job
 	if err == nil {
-		if out, err = b.run("qstat", "-f", "-F", "json"); err == nil {
+		if out, err = b.run("qstat", "-t", "-f", "-F", "json"); err == nil {
 			jobs, err = readJobs(out)
 		}
 	}

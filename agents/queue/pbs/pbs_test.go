@@ -143,6 +143,24 @@ func TestTimesInThePastAndJobsWithoutCores(t *testing.T) {
 	}
 }
 
+// Of arrays only 'qstat -t' lists the tasks. PBS writes words that are JSON by themselves
+// without quotes, also the names of strangers' jobs.
+func TestTasksOfArraysAndNamesThatAreJSON(t *testing.T) {
+	bin := standIns(t, t.TempDir())
+	task := func(id, name, state string) string {
+		return `"` + id + `.south":{"Job_Name":` + name + `,"job_state":"` + state + `","queue":"workq","Resource_List":{"ncpus":2,"walltime":"00:10:00"}}`
+	}
+	script(t, bin, "qstat", `case " $* " in *" -t "*) ;; *) echo '{}'; exit;; esac; echo '{"pbs_server":"south","Jobs":{`+strings.Join([]string{
+		task("7[]", `"a"`, "B"), task("7[1]", `"a"`, "X"), task("7[2]", `"a"`, "R"), task("7[3]", `"a"`, "Q"), task("8[]", `"b"`, "Q"), task("8[1]", `"b"`, "Q"),
+		task("9", "true", "R"), task("10", "123", "Q"), task("11", "null", "Q"),
+	}, ",")+"}}'")
+	body, _ := first(t, bin, patient)
+	q, ok := body.(message.QueueChanged)
+	if !ok || len(q.Running) != 2 || len(q.Queued) != 4 || q.Queued[0].ID != "7[3].south" {
+		t.Fatalf("%+v", body)
+	}
+}
+
 func TestAnAccountIsAName(t *testing.T) {
 	for _, u := range []string{"", "-x", "a b", "a,b", "$(x)", strings.Repeat("x", 65)} {
 		if _, err := pbs.Open(pbs.Config{Users: []string{u}}); err == nil {

@@ -115,12 +115,24 @@ func (f *figure) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// text is a word. PBS writes one that is JSON by itself without quotes: a job may be
+// called 7, true or null.
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	if b[0] != '"' {
+		*t = text(b)
+		return nil
+	}
+	return json.Unmarshal(b, (*string)(t))
+}
+
 // readCores adds up the cores of the nodes that can be used.
 func readCores(b []byte) (int, error) {
 	var doc struct {
 		Server string `json:"pbs_server"`
 		Nodes  map[string]struct {
-			State     string `json:"state"`
+			State     text `json:"state"`
 			Resources struct {
 				Cores figure `json:"ncpus"`
 			} `json:"resources_available"`
@@ -134,7 +146,7 @@ func readCores(b []byte) (int, error) {
 	}
 	sum := 0
 	for _, n := range doc.Nodes {
-		if usable(n.State) {
+		if usable(string(n.State)) {
 			sum += int(n.Resources.Cores)
 		}
 	}
@@ -158,18 +170,18 @@ func usable(state string) bool {
 type job struct {
 	id     string
 	number int
-	Name   string `json:"Job_Name"`
-	State  string `json:"job_state"`
-	Queue  string `json:"queue"`
-	Start  string `json:"stime"`
-	Queued string `json:"qtime"`
+	Name   text `json:"Job_Name"`
+	State  text `json:"job_state"`
+	Queue  text `json:"queue"`
+	Start  text `json:"stime"`
+	Queued text `json:"qtime"`
 	Needs  struct {
 		Cores figure `json:"ncpus"`
-		Wall  string `json:"walltime"`
+		Wall  text   `json:"walltime"`
 	} `json:"Resource_List"`
 	Used struct {
-		CPU  string `json:"cput"`
-		Wall string `json:"walltime"` // without the time that it was suspended
+		CPU  text `json:"cput"`
+		Wall text `json:"walltime"` // without the time that it was suspended
 	} `json:"resources_used"`
 }
 
@@ -192,7 +204,9 @@ func readJobs(b []byte) ([]job, error) {
 		j.number, _ = strconv.Atoi(digits) // 0, if it has none
 		list = append(list, j)
 	}
-	slices.SortFunc(list, func(a, b job) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.Start, b.Start)) })
+	slices.SortFunc(list, func(a, b job) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.Start, b.Start), cmp.Compare(a.id, b.id))
+	})
 	return list, nil
 }
 
@@ -209,9 +223,9 @@ func (j job) wall() time.Duration {
 }
 
 // clock reads hours:minutes:seconds, at most endless.
-func clock(text string) (time.Duration, bool) {
+func clock(t text) (time.Duration, bool) {
 	sum := time.Duration(0)
-	parts := strings.Split(text, ":")
+	parts := strings.Split(string(t), ":")
 	for _, p := range parts {
 		n, err := strconv.Atoi(p)
 		if err != nil || n < 0 || n > int(endless/time.Second) || len(parts) > 3 {
@@ -222,10 +236,11 @@ func clock(text string) (time.Duration, bool) {
 	return min(sum, endless), true
 }
 
-// take adds the jobs that run or wait outside reservations.
+// take adds the jobs that run or wait outside reservations. Of an array its tasks
+// count, and not the array itself.
 func take(q *message.QueueChanged, jobs []job, list []reservation) {
 	for _, j := range jobs {
-		if j.Needs.Cores == 0 || slices.ContainsFunc(list, func(r reservation) bool { return r.confirmed() && r.queue == j.Queue }) {
+		if j.Needs.Cores == 0 || strings.Contains(j.id, "[]") || slices.ContainsFunc(list, func(r reservation) bool { return r.confirmed() && r.queue == string(j.Queue) }) {
 			continue
 		}
 		switch j.State {
@@ -242,8 +257,8 @@ func take(q *message.QueueChanged, jobs []job, list []reservation) {
 }
 
 // instant reads a time; the zero time is none.
-func instant(s string) time.Time {
-	t, err := time.Parse(stamp, s)
+func instant(s text) time.Time {
+	t, err := time.Parse(stamp, string(s))
 	if err != nil {
 		return time.Time{}
 	}
@@ -252,7 +267,7 @@ func instant(s string) time.Time {
 
 // end is until when a running job counts.
 func (j job) end(now time.Time) time.Time {
-	start, err := time.Parse(stamp, j.Start)
+	start, err := time.Parse(stamp, string(j.Start))
 	if err != nil {
 		start = now
 	}

@@ -34,9 +34,9 @@ func Survey(cfg Config) (Site, error) {
 
 // surveyed is a node as a survey reads it.
 type surveyed struct {
-	State     string `json:"state"`
+	State     text `json:"state"`
 	Resources struct {
-		Arch   string `json:"arch"`
+		Arch   text   `json:"arch"`
 		Memory any    `json:"mem"`
 		Cores  figure `json:"ncpus"`
 	} `json:"resources_available"`
@@ -57,7 +57,7 @@ func readSite(out []byte) (Site, error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if n := doc.Nodes[name]; usable(n.State) && n.Resources.Cores > 0 {
+		if n := doc.Nodes[name]; usable(string(n.State)) && n.Resources.Cores > 0 {
 			s.add(n)
 		}
 	}
@@ -71,9 +71,9 @@ func (s *Site) add(n surveyed) {
 	cores := int(n.Resources.Cores)
 	ram := mebibytes(n.Resources.Memory) / cores
 	if s.Nodes == 0 {
-		s.NodeCores, s.RAMPerCore, s.Arch = cores, ram, n.Resources.Arch
+		s.NodeCores, s.RAMPerCore, s.Arch = cores, ram, string(n.Resources.Arch)
 	}
-	s.Alike = s.Alike && cores == s.NodeCores && ram == s.RAMPerCore && n.Resources.Arch == s.Arch
+	s.Alike = s.Alike && cores == s.NodeCores && ram == s.RAMPerCore && string(n.Resources.Arch) == s.Arch
 	s.Nodes++
 	s.Cores += cores
 	s.NodeCores, s.RAMPerCore = min(s.NodeCores, cores), min(s.RAMPerCore, ram)
