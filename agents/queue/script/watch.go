@@ -138,7 +138,7 @@ func (w *Watch) status(now time.Time, job message.Job, t traces) (protocol.JobSt
 	s := protocol.JobStatus{}
 	switch {
 	case known && stand.State == protocol.JobWaiting:
-		s.State = protocol.JobWaiting
+		s.State, s.Note = protocol.JobWaiting, stand.Note
 	case known && stand.State != "":
 		s = protocol.JobStatus{State: stand.State, Started: stand.Start, Usage: t.running(now, job, stand.Report)}
 	case known:

@@ -38,7 +38,7 @@ case "$*" in
 --json) echo '{"meta":{},"errors":[],"jobs":['"$(cat "$S"/jobs/*/json 2>/dev/null | paste -sd,)"']}'; exit;;
 *--steps*) exit;;
 esac
-echo "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|"
+echo "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|REASON|"
 case $2 in --name=*) names=,${2#*=},;; *) echo "squeue: no names" >&2; exit 1;; esac
 cat "$S"/jobs/*/record 2>/dev/null | while IFS= read -r line; do
 	case $names in *",${line%%|*},"*) printf '%s\n' "$line";; esac
@@ -56,7 +56,7 @@ tell() { # STATE START END WAIT SECONDS
 		echo '{"job_id":'$id',"name":"'$name'","comment":"'"$comment"'","partition":"batch","job_state":"'$1'","user_name":"'$(id -un)'","cpus":'${comment##* }',"nodes":"node1","time_limit":60,"submit_time":'$now'}' >"$S/jobs/$id/new"
 		mv "$S/jobs/$id/new" "$S/jobs/$id/json"
 	}
-	echo "$name|$comment|$id|$1|$2|$3|$4|0:$5|" >"$S/jobs/$id/new" && mv "$S/jobs/$id/new" "$S/jobs/$id/record"
+	echo "$name|$comment|$id|$1|$2|$3|$4|0:$5|${6:-None}|" >"$S/jobs/$id/new" && mv "$S/jobs/$id/new" "$S/jobs/$id/record"
 }
 now=$(date +%s) wait=0
 [ -n "$resv" ] || { begin=${comment#slot }; wait=$((${begin%% *} - now)); }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ramp/agents/queue"
 	"ramp/agents/queue/script"
 	"ramp/protocol"
 )
@@ -19,14 +20,15 @@ type record struct {
 	start, end time.Time
 	wait       int           // as wait(2) tells how it ended
 	ran        time.Duration // without the time that it was suspended
+	reason     string        // why it waits, in Slurm's words
 }
 
-// The columns that squeue is asked for, and how its first line calls them. No
-// column can have the separator in it: names and comments are the driver's own,
-// the others are Slurm's words and numbers.
+// The columns that squeue is asked for, and how its first line calls them. Only the
+// last can have the separator in it: names and comments are the driver's own, the
+// others are Slurm's words and numbers, but a site may word its reasons itself.
 const (
-	columns = "Name:|,Comment:|,JobID:|,State:|,StartTime:|,EndTime:|,exit_code:|,TimeUsed:|"
-	heading = "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|"
+	columns = "Name:|,Comment:|,JobID:|,State:|,StartTime:|,EndTime:|,exit_code:|,TimeUsed:|,Reason:|"
+	heading = "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|REASON|"
 )
 
 // maxNames bounds what is asked for at once, in bytes: Linux takes 128 KiB in a word.
@@ -75,11 +77,12 @@ func readRecords(b []byte, all map[string][]record) error {
 }
 
 func readRecord(line string) (string, record, error) {
-	f := strings.Split(line, "|")
-	if len(f) != strings.Count(heading, "|")+1 {
+	rest, ended := strings.CutSuffix(line, "|")
+	f := strings.SplitN(rest, "|", strings.Count(heading, "|"))
+	if !ended || len(f) != strings.Count(heading, "|") {
 		return "", record{}, fmt.Errorf("%.80q is no job", line)
 	}
-	r := record{comment: f[1], state: f[3]}
+	r := record{comment: f[1], state: f[3], reason: f[8]}
 	var err [5]error
 	r.id, err[0] = strconv.ParseInt(f[2], 10, 64)
 	r.start, err[1] = instant(f[4])
@@ -177,13 +180,22 @@ func (r record) stand() script.Stand {
 		s.Note = "Slurm ended it: " + r.state
 	case over:
 	case r.waits():
-		s.State = protocol.JobWaiting
+		s.State, s.Note = protocol.JobWaiting, r.why()
 	case r.is("SUSPENDED", "STOPPED"):
 		s.State = protocol.JobSuspended
 	default:
 		s.State = protocol.JobRunning
 	}
 	return s
+}
+
+// why says what a job waits for, if it is more than its turn.
+func (r record) why() string {
+	switch r.reason {
+	case "", "None", "BeginTime", "Reservation", "Priority":
+		return ""
+	}
+	return "Slurm: " + queue.OneLine([]byte(r.reason[:min(len(r.reason), maxWord)]))
 }
 
 // exit says how a job that ended by itself did: its exit code, or 128 and the number

@@ -34,10 +34,10 @@ func TestTimesAsPrinted(t *testing.T) {
 }
 
 func FuzzRecords(f *testing.F) {
-	const head = "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|\n"
+	const head = "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|REASON|\n"
 	f.Add([]byte(head))
-	f.Add([]byte(head + "ramp-abc-x.1|job 0123|1|FAILED|2026-11-21T11:28:15|2026-11-21T11:28:18|36608|0:03|\n"))
-	f.Add([]byte(head + "a|(null)|2|PENDING|N/A|N/A|0|1-00:00:00|\na|b|3|RUNNING|2026-11-21T11:28:15|Unknown|0|INVALID|\n"))
+	f.Add([]byte(head + "ramp-abc-x.1|job 0123|1|FAILED|2026-11-21T11:28:15|2026-11-21T11:28:18|36608|0:03|None|\n"))
+	f.Add([]byte(head + "a|(null)|2|PENDING|N/A|N/A|0|1-00:00:00|a|b|\na|b|3|RUNNING|2026-11-21T11:28:15|Unknown|0|INVALID|None|\n"))
 	f.Add([]byte("<html>"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := slurm.Records(b)

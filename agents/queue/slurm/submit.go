@@ -126,6 +126,8 @@ func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *
 		return b.signalInSlot(now, job, verb)
 	case verb == message.SignalKill:
 		err = b.kill(now, job, r)
+	case verb == message.SignalSuspend && r.waits():
+		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "it has not begun yet"}
 	case verb == message.SignalSuspend && r.is("RUNNING"):
 		_, err = b.slow.run("scontrol", "suspend", fmt.Sprint(r.id))
 	case verb == message.SignalResume && r.is("SUSPENDED"):

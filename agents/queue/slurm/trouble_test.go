@@ -295,3 +295,24 @@ func TestAJobTakesItsShareOfTheMemory(t *testing.T) {
 		})
 	}
 }
+
+// A job that waits says why, and cannot be suspended: asked to, its buyer is told.
+func TestWhyAJobWaits(t *testing.T) {
+	d := newDesk(t)
+	job := d.job(once)
+	change(t, d.bin, "squeue", `$REAL "$@" | sed "s/|\(COMPLETED\|FAILED\|RUNNING\)|.*/|PENDING|N\/A|N\/A|0|0:00|ReqNodeNotAvail, UnavailableNodes:n[1-3]|x|/"`)
+	job.Argv = []string{"/bin/sh", "-c", "exec sleep 30"}
+	d.send(message.Submit{Job: job})
+	for {
+		c, ok := d.next().(message.JobChanged)
+		if ok && c.Status.State == protocol.JobWaiting && c.Status.Note == "Slurm: ReqNodeNotAvail, UnavailableNodes:n[1-3]|x" {
+			break
+		}
+	}
+	d.send(message.Signal{ID: job.ID, Verb: message.SignalSuspend})
+	for {
+		if r, ok := d.next().(message.JobRefused); ok && r.Reason.Code == protocol.CodeForbidden && strings.Contains(r.Reason.Note, "not begun") {
+			break
+		}
+	}
+}

@@ -65,10 +65,10 @@ site does not answer.`,
 		"user suspend": `Suspends the program of a purchase in all its units, until 'ramp user resume'. The slot,
 and what it costs, go on.
 
-Ends with 1 where a site's batch system does not suspend, with 3 if the program is over,
-and with 5 if a site has not answered within 10 s.`,
-		"user resume": `Lets the suspended program of a purchase go on in all its units. Ends with 3 if it is
-over, and with 5 if a site has not answered within 10 s.`,
+Ends with 1 where a site's batch system does not suspend, with 3 if the program has not
+begun or is over, and with 5 if a site has not answered within 10 s.`,
+		"user resume": `Lets the suspended program of a purchase go on in all its units. Ends with 3 if it has
+not begun or is over, and with 5 if a site has not answered within 10 s.`,
 		"user kill": `Ends the program of a purchase in all its units. What was paid for the slot stays paid;
 of a metered purchase only what was used is.
 

@@ -128,6 +128,8 @@ func (u userRuns) control(ctx context.Context, q runCall) (message.Run, error) {
 		return run, fail(exitNothing, "", "%s is over: it is %s", q.ID, run.State)
 	case run.Over:
 		return run, nil
+	case (q.Verb == message.VerbSuspend || q.Verb == message.VerbResume) && !slices.ContainsFunc(run.Units, submitted):
+		return run, fail(exitNothing, "'ramp user status "+q.ID+"' asks the site", "%s has not begun, it is %s", q.ID, run.State)
 	}
 	f, stop := u.runs.follow(q.ID)
 	defer stop()
@@ -136,6 +138,10 @@ func (u userRuns) control(ctx context.Context, q runCall) (message.Run, error) {
 	}
 	return u.awaitControl(ctx, q, f)
 }
+
+// submitted reports whether a unit's batch system has its program: before that no site
+// takes a word on it but that it is to end.
+func submitted(u message.RunUnit) bool { return u.Status.Stage == message.StageSubmitted }
 
 // filesTime is how long a site may take to begin with what a program has printed or
 // left.
