@@ -15,6 +15,7 @@ func (s *Store) becomeFollower(ctx context.Context) error {
 		return err
 	}
 	leader, told, deaf := "", "", false
+	s.follows("", nil)
 	for {
 		l, err := s.follow(ctx, &leader)
 		switch {
@@ -29,6 +30,7 @@ func (s *Store) becomeFollower(ctx context.Context) error {
 		if ctx.Err() != nil && !deaf && told != "" {
 			return fmt.Errorf("%w: %s", ErrLed, told) // the time ended while it was asked once more
 		}
+		s.follows(leader, err)
 		deaf = err != nil
 		if leader != told && !deaf {
 			s.cfg.Log.Info("following", "leader", leader, "entries", s.next-1)
@@ -37,6 +39,12 @@ func (s *Store) becomeFollower(ctx context.Context) error {
 		if !pause(ctx, pollEvery) {
 			return waited(ctx, leader, err)
 		}
+	}
+}
+
+func (s *Store) follows(leader string, err error) {
+	if s.cfg.Follows != nil {
+		s.cfg.Follows(leader, err)
 	}
 }
 

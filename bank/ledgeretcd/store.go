@@ -24,6 +24,9 @@ type Config struct {
 	Sign      ledgerdb.Sign    // signs heads while this agent leads; nil: nobody does
 	Lease     time.Duration    // whole seconds until others lead when this agent dies; zero: LeaseTime
 	Log       *slog.Logger
+	// Follows, if set, is told at each look who leads while this agent does not ("":
+	// nobody yet), or why that cannot be known. It is called from Open alone.
+	Follows func(leader string, err error)
 }
 
 // Bounds of a Config.

@@ -70,7 +70,11 @@ func (n *node) openCluster(ctx context.Context, hosts []string, wait bool) (book
 		ctx, cancel = context.WithTimeout(ctx, commandWait)
 		defer cancel()
 	}
-	s, err := ledgeretcd.Open(ctx, cfg)
+	open := ledgeretcd.Open
+	if wait {
+		open = n.follow
+	}
+	s, err := open(ctx, cfg)
 	if err != nil {
 		return books{}, clusterError(err)
 	}

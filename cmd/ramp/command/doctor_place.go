@@ -68,6 +68,9 @@ func (p *patient) checkDisk() {
 // checkDaemon looks whether the daemon answers, and if none runs, at what it left.
 func (p *patient) checkDaemon() {
 	d, ok := dialDaemon(p.dir)
+	if ok && p.follows(d) {
+		return
+	}
 	if ok {
 		p.daemon = d
 		p.good("daemon", "it answers on %s", socketPath(p.dir))
@@ -89,17 +92,43 @@ func (p *patient) checkDaemon() {
 	p.checkJournal(file)
 }
 
+// follows reports whether a bank's daemon does not lead: then it is asked no further.
+func (p *patient) follows(d *caller) bool {
+	var s liveStatus
+	ctx, cancel := context.WithTimeout(context.Background(), statusCallTime)
+	defer cancel()
+	if p.cfg.Bank == nil || d.call(ctx, "POST", "/v1/agent", nil, &s) != nil {
+		return false
+	}
+	switch {
+	case s.Waits != "":
+		p.bad("daemon", "look at the etcd cluster: 'etcdctl endpoint status --cluster'", "%s", s.Waits)
+	case s.Follows != "":
+		p.good("daemon", "it follows; %s leads", s.Follows)
+	}
+	return s.stands()
+}
+
 // heldBy is the journal or ledger of an agent, and the process that has it open; 0:
 // none.
 func heldBy(dir string, cfg *config) (file string, pid int, err error) {
 	file = filepath.Join(dir, journalName)
 	if cfg.Bank != nil {
-		file = filepath.Join(dir, ledgerName)
+		file = cfg.bankFile()
 	}
 	if isThere(file + ".lock") {
 		pid, err = lockHolder(file + ".lock")
 	}
 	return file, pid, err
+}
+
+// bankFile is the file in which a bank's ledger is on this machine: of one in a cluster
+// the mirror.
+func (c *config) bankFile() string {
+	if file, err := c.ledgerFile(); err == nil {
+		return file
+	}
+	return filepath.Join(c.dir, mirrorName)
 }
 
 // checkJournal opens the journal or ledger, if there is one, and closes it.

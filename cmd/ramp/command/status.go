@@ -35,7 +35,13 @@ type liveStatus struct {
 	Users     int              `json:"users"` // known, by kind
 	Resources int              `json:"resources"`
 	Banks     int              `json:"banks"`
+	// Of a bank agent while it does not lead: who does, or why nobody is known to.
+	Follows string `json:"follows,omitempty"`
+	Waits   string `json:"waits,omitempty"`
 }
+
+// stands reports whether a bank agent has no part in the market now.
+func (s *liveStatus) stands() bool { return s.Follows != "" || s.Waits != "" }
 
 // agentStatus is how one agent of this machine stands.
 type agentStatus struct {
@@ -169,7 +175,7 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 		s.Live = nil
 		return bad(fmt.Errorf("its daemon: %w", err))
 	}
-	if s.Health, s.Why = liveHealth(s); s.Health != healthGood {
+	if s.Health, s.Why = liveHealth(s); s.Health != healthGood || s.Live.stands() {
 		return s
 	}
 	if s.Kind == "bank" {
@@ -186,6 +192,10 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 // liveHealth says how an agent is whose daemon runs.
 func liveHealth(s agentStatus) (health, why string) {
 	switch {
+	case s.Live.Waits != "":
+		return healthBad, s.Live.Waits
+	case s.Live.Follows != "":
+		return healthGood, ""
 	case s.Live.Peers == 0 && len(s.Bootstrap) > 0:
 		return healthBad, "it is connected to nobody: 'ramp doctor' tells why"
 	case s.Kind != "bank" && s.Live.Banks == 0:
@@ -256,7 +266,13 @@ func (s agentStatus) rows() [][]string {
 	if s.Kind != "user" {
 		daemon = "does not run: 'ramp " + s.Kind + " serve'"
 	}
-	if s.Live != nil {
+	switch {
+	case s.Live != nil && s.Live.stands():
+		daemon = fmt.Sprintf("runs since %s UTC, and does not lead", secondTime(s.Live.Since))
+		if s.Live.Follows != "" {
+			daemon += ": " + s.Live.Follows + " does"
+		}
+	case s.Live != nil:
 		daemon = fmt.Sprintf("runs since %s UTC, connected to %s; sees %s, %s, %s", secondTime(s.Live.Since), plural(s.Live.Peers, "agent"),
 			plural(s.Live.Resources, "resource"), plural(s.Live.Banks, "bank"), plural(s.Live.Users, "user"))
 	}
