@@ -25,6 +25,10 @@ var ErrStopped = errors.New("the agent has stopped")
 // ErrUnavailable is returned while the store cannot be written.
 var ErrUnavailable = errors.New("the store cannot be written; nothing was changed")
 
+// ErrUncertain is returned by calls of which the store cannot tell whether they were
+// written (protocol.Uncertain). Whoever loads the role next knows.
+var ErrUncertain = errors.New("the store failed while this was written: it may have been done")
+
 // Config is what a Runner needs.
 type Config struct {
 	// Load makes the role from its live tables; its Output is carried out first.
@@ -224,8 +228,12 @@ func (r *Runner) append() {
 // it failed, nothing that waits ever leaves, and whoever waits for it is told.
 func (r *Runner) settle(err error) error {
 	if err != nil {
+		why := ErrUnavailable
+		if unsure := protocol.Uncertain(""); errors.As(err, &unsure) {
+			why = ErrUncertain
+		}
 		for _, c := range r.outbox.Failed() {
-			r.reject(c)
+			r.reject(c, why)
 		}
 		return err
 	}
@@ -254,14 +262,14 @@ func (r *Runner) handle(role Role, e event) commit {
 	return commit{at: now, in: e.message, traced: true, out: role.Receive(now, e.message)}
 }
 
-// reject drops a commit and says so to whoever waits for it: nothing of it was
-// saved or sent.
-func (r *Runner) reject(c commit) {
+// reject drops a commit and says why to whoever waits for it: nothing of it was sent,
+// nor saved, unless that is uncertain.
+func (r *Runner) reject(c commit, why error) {
 	if c.traced {
 		r.answerUnavailable(c.in)
 	}
 	if c.durable != nil {
-		c.durable <- ErrUnavailable
+		c.durable <- why
 	}
 }
 

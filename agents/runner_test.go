@@ -126,6 +126,26 @@ func nothing(time.Time, agents.Role) protocol.Output { return protocol.Output{} 
 
 var errFull = errors.New("the disk is full")
 
+// Whoever waits for an append of which the store cannot tell is not told that nothing
+// was changed.
+func TestAnUncertainAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		failed := make(chan error, 1)
+		go func() {
+			failed <- r.Do(t.Context(), func(now time.Time, role agents.Role) protocol.Output { return role.Receive(now, say("a")) })
+		}()
+		synctest.Wait()
+		d.broken(fmt.Errorf("append: %w", protocol.Uncertain("the disk failed")))
+		close(d.gate)
+		if err := <-failed; !errors.Is(err, agents.ErrUncertain) || errors.Is(err, agents.ErrUnavailable) {
+			t.Fatalf("Do says %v", err)
+		}
+		r.stop()
+	})
+}
+
 // A failed append drops the role and everything unsent: nothing of it leaves, and
 // what it answered is answered unavailable. So is every message until a write succeeds; then the role is
 // loaded anew and goes on.

@@ -10,6 +10,7 @@ type Store interface {
 	protocol.Tables
 	// Append makes the records durable, in order and all or nothing, before it
 	// returns. A record with a nil Value deletes its key. After an error nothing
-	// of the call is there, and later calls may succeed (a disk that was full).
+	// of the call is there, and later calls may succeed (a disk that was full); after a
+	// protocol.Uncertain that is not known.
 	Append(records []protocol.Record) error
 }

@@ -68,6 +68,12 @@ type Record struct {
 	Value []byte
 }
 
+// Uncertain is the error of a store that cannot tell yet whether the records that it
+// was given are there.
+type Uncertain string
+
+func (e Uncertain) Error() string { return string(e) }
+
 // Output is all that a role may do to the world.
 type Output struct {
 	Save   []Record  // durable before anything in Send leaves

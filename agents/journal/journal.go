@@ -45,7 +45,7 @@ var (
 
 // ErrUncertain is returned by Append once the disk has failed between writing
 // and confirming: what is there cannot be known until the file is opened again.
-var ErrUncertain = errors.New("disk failed while confirming a write: open the journal again")
+const ErrUncertain protocol.Uncertain = "disk failed while confirming a write: open the journal again"
 
 // ErrNewer is returned by Open for a file that a later version has written.
 var ErrNewer = errors.New("written by a newer ramp")

@@ -29,6 +29,8 @@ package ledgeretcd
 import (
 	"errors"
 	"time"
+
+	"ramp/protocol"
 )
 
 // Times of a leader. A lease is given by etcd; who leads counts it from before it
@@ -54,14 +56,15 @@ const (
 	maxRecords = 1 << 20  // of one entry
 )
 
+// ErrUncertain: the lease ended before it was known whether the entry had been
+// written. Who leads next knows.
+const ErrUncertain protocol.Uncertain = "lost the etcd cluster while an entry was on its way: who leads next knows whether it is there"
+
 // What can happen to a leader.
 var (
 	// ErrDeposed: this store does not lead any more; nothing was written. Open it
 	// again to follow.
 	ErrDeposed = errors.New("another bank agent may lead: nothing more is written from here")
-	// ErrUncertain: the lease ended before it was known whether the entry had been
-	// written. Who leads next knows.
-	ErrUncertain = errors.New("lost the etcd cluster while an entry was on its way: who leads next knows whether it is there")
 	// ErrForeign: the mirror is not of the journal in this cluster.
 	ErrForeign = errors.New("the local mirror is not of the cluster's journal")
 	// ErrDamaged: the journal cannot be read.

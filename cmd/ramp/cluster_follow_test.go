@@ -59,6 +59,42 @@ func TestABankAgentThatFollowsSaysSo(t *testing.T) {
 	refused(t, 1, "the etcd cluster does not answer", "bank", "balance", "--dir", second)
 }
 
+// The cluster is lost while its leader writes a credit: nobody knows whether it is there.
+// The operator is told so, gives the same command again once an agent leads, and it is
+// there once.
+func TestAnOrderThatTheClusterMayHaveIsCarriedOutOnce(t *testing.T) {
+	t.Parallel()
+	c := etcdtest.Start(t)
+	dir, err := os.MkdirTemp("", "ramp-test-") // short: sockets are in it
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	bank, card := filepath.Join(dir, "bank"), filepath.Join(dir, "ann")
+	ramp(t, nil, "bank", "init", "--currency", "CPU", "--store", "etcd:"+strings.Join(c.Endpoints, ","), "--dir", bank)
+	ramp(t, nil, "ca", "issue", "ann", "--dir", filepath.Join(bank, "ca"), "--out", card)
+	d, err := startDaemon(filepath.Join(dir, "log"), nil, "bank", "serve", "--dir", bank)
+	must(t, err)
+	t.Cleanup(d.kill)
+	ramp(t, nil, "bank", "account", "open", "ann", "--cert", filepath.Join(card, "agent.pem"), "--dir", bank)
+	for i := range c.Endpoints {
+		c.Freeze(i)
+	}
+	refused(t, 5, "it may have been done", "bank", "credit", "ann", "7", "--dir", bank)
+	for i := range c.Endpoints {
+		c.Thaw(i)
+	}
+	must(t, until(untilTime, func() (bool, error) {
+		return exec.Command("ramp", "bank", "credit", "ann", "7", "--dir", bank).Run() == nil, nil
+	}))
+	var balances []struct{ Balance float64 }
+	must(t, until(untilTime, func() (bool, error) { // it may be about to lead once more
+		out, err := exec.Command("ramp", "bank", "balance", "ann", "--json", "--dir", bank).Output()
+		return err == nil && json.Unmarshal(out, &balances) == nil, err
+	}))
+	if len(balances) != 1 || balances[0].Balance != 7 {
+		t.Errorf("balances %+v, want 7 once", balances)
+	}
+}
+
 // followerOf starts a bank agent that will follow; its log is returned.
 func followerOf(t *testing.T, dir string) (log string) {
 	t.Helper()

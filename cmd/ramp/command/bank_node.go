@@ -222,14 +222,15 @@ func openBank(c *cobra.Command, dir string) (*caller, func(), error) {
 	if err := meant(filepath.Join(dir, configName), "bank"); err != nil {
 		return nil, nil, err
 	}
-	if d, ok := awaitDaemon(c, dir); ok {
-		return d, func() {}, nil
+	d, b, err := daemonOrBooks(c, dir)
+	for late := time.Now().Add(busyTime); err != nil && aboutToListen(dir, err) && time.Now().Before(late); {
+		time.Sleep(busyPause)
+		d, b, err = daemonOrBooks(c, dir)
+	}
+	if err != nil || d != nil {
+		return d, func() {}, err
 	}
 	ctx := c.Context()
-	b, err := newBankNode(ctx, filepath.Join(dir, configName), "", commandLog(stderr(c)), false)
-	if err != nil {
-		return nil, nil, err
-	}
 	b.run(context.WithoutCancel(ctx))
 	mux := http.NewServeMux()
 	b.routes(mux)
@@ -238,6 +239,22 @@ func openBank(c *cobra.Command, dir string) (*caller, func(), error) {
 			b.log.Error("stop", "err", err)
 		}
 	}, nil
+}
+
+// aboutToListen reports whether a daemon has the ledger and no control socket yet: it
+// has just been started, or begins to lead.
+func aboutToListen(dir string, err error) bool {
+	var l *ledgerdb.InUseError
+	return errors.As(err, &l) && !commandHas(err) && !daemonListens(dir)
+}
+
+// daemonOrBooks is a bank's daemon, or the bank in this process.
+func daemonOrBooks(c *cobra.Command, dir string) (*caller, *bankNode, error) {
+	if d, ok := awaitDaemon(c, dir); ok {
+		return d, nil, nil
+	}
+	b, err := newBankNode(c.Context(), filepath.Join(dir, configName), "", commandLog(stderr(c)), false)
+	return nil, b, err
 }
 
 // serveBank runs a bank as a daemon: again and again if its ledger is in a cluster.

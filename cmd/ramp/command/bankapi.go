@@ -97,7 +97,16 @@ func (b *bankNode) do(ctx context.Context, act func(now time.Time, r *bank.Role)
 	if refused != nil {
 		return entry, bankRefusal(refused)
 	}
-	return entry, err
+	return entry, orderFault(err)
+}
+
+// orderFault gives an order of which nobody knows whether it was carried out the exit
+// code of one without an answer: the same command asks again, and finds it.
+func orderFault(err error) error {
+	if errors.Is(err, agents.ErrUncertain) {
+		return fail(exitUnreachable, "give the same command again: what moves money is found if it was done, and not done twice", "%w", err)
+	}
+	return err
 }
 
 // bankRefusal gives a refusal of the ledger its exit code.
