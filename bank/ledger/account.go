@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"ramp/protocol"
 )
@@ -39,7 +41,17 @@ func (l *Ledger) Open(now time.Time, id protocol.AgentID, name string) (Entry, [
 	if err := id.Validate(); err != nil {
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "%s", err)
 	}
+	if misnamed(name) {
+		return Entry{}, nil, refuse(protocol.CodeMalformed, "account name %q: want what can be printed, without '@' and ':', and no '.' or '-' before it", name)
+	}
 	return l.open(now, id, name)
+}
+
+// misnamed reports whether an operator could take a name for another account, such as
+// .exchange, group:A or an agent ID, or for a flag, or cannot read it.
+func misnamed(name string) bool {
+	odd := func(c rune) bool { return c == '@' || c == ':' || c == utf8.RuneError || !unicode.IsPrint(c) }
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || strings.ContainsFunc(name, odd)
 }
 
 func (l *Ledger) open(now time.Time, id protocol.AgentID, name string) (Entry, []protocol.Record, error) {
@@ -61,7 +73,7 @@ func (l *Ledger) mayOpen(id protocol.AgentID, name string) error {
 		return refuse(protocol.CodeMalformed, "account name of %d bytes, want 1..%d", len(name), MaxName)
 	}
 	if a := l.accounts[id]; a != nil {
-		return refuse(protocol.CodeMismatch, "account %s is %s already", id, a.standing())
+		return refuse(protocol.CodeMismatch, "account %s is %s already", ownerWords(id), a.standing())
 	}
 	if len(l.accounts) >= MaxAccounts {
 		return refuse(protocol.CodeLimit, "%d accounts are open, which is the most", len(l.accounts))

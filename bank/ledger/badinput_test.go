@@ -36,7 +36,18 @@ func badInput() []refusal {
 		}
 	}
 	foreign := func(c *contract) { c.Bank = agent("other") }
+	named := func(name string) func(b *bank) error {
+		return func(b *bank) error { _, _, err := b.Open(b.now, agent("new"), name); return err }
+	}
 	return []refusal{
+		{"an account with no name", protocol.CodeMalformed, named("")},
+		{"an account named as the bank's own", protocol.CodeMalformed, named(".exchange")},
+		{"an account named as a group's", protocol.CodeMalformed, named("group:A")},
+		{"an account named as another agent", protocol.CodeMalformed, named(string(bob))},
+		{"an account named as a flag", protocol.CodeMalformed, named("--json")},
+		{"an account with a name of two lines", protocol.CodeMalformed, named("a\nb")},
+		{"an account with a name that moves the cursor", protocol.CodeMalformed, named("a\x1b[2Jb")},
+		{"an account with a name that is not text", protocol.CodeMalformed, named("a\xff")},
 		{"a hold of nothing", protocol.CodeMalformed, hold(0, "cr", time.Hour)},
 		{"a hold of less than nothing", protocol.CodeMalformed, hold(-1, "cr", time.Hour)},
 		{"a hold of too much", protocol.CodeFunds, hold(protocol.MaxCredits, "cr", time.Hour)},

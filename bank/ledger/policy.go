@@ -165,7 +165,7 @@ func (l *Ledger) mayStand(now time.Time, a *account, s Standing, ref string) err
 	case len(ref) > MaxRef:
 		return refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
 	case s != StandingClosed && s == a.standing():
-		return refuse(protocol.CodeMismatch, "account %s is %s already", a.id, s)
+		return refuse(protocol.CodeMismatch, "account %s is %s already", ownerWords(a.id), s)
 	case s == StandingClosed:
 		return l.mayClose(now, a)
 	}
@@ -177,18 +177,18 @@ func (l *Ledger) mayClose(now time.Time, a *account) error {
 		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is the other side of every exchange; a rate of 0 ends one", House)
 	}
 	if l.memberOf[a.id] != nil || l.sellsFor[a.id] != nil || l.groupOf(a.id) != nil {
-		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is in a group, or a group's", a.id)
+		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is in a group, or a group's", ownerWords(a.id))
 	}
 	for _, number := range l.deals {
 		if l.holds[number].deal.seller == a.id {
-			return refuse(protocol.CodeMismatch, "account %s cannot be closed: hold %d is for its job", a.id, number)
+			return refuse(protocol.CodeMismatch, "account %s cannot be closed: hold %d is for its job", ownerWords(a.id), number)
 		}
 	}
 	for _, n := range a.lines {
 		whole, _ := l.due(n, l.instant(now))
 		if n.balance+whole != 0 || n.held != 0 || n.income != 0 {
 			return refuse(protocol.CodeMismatch, "account %s cannot be closed: it has %s %s, %s held, an income of %s",
-				a.id, n.balance+whole, n.currency, n.held, n.income)
+				ownerWords(a.id), n.balance+whole, n.currency, n.held, n.income)
 		}
 	}
 	return nil

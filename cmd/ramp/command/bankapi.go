@@ -227,10 +227,11 @@ func hasLegs(e ledger.Entry, legs []ledger.Leg) bool {
 // findAccount finds an account by agent ID, name, or group:NAME; a closed one by its
 // name only if no other has that now.
 func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
+	asked := protocol.AgentID(who)
 	if id, ok := groupName(who); ok {
-		who = string(id)
+		asked = id
 	}
-	if a, ok := l.Account(protocol.AgentID(who)); ok {
+	if a, ok := l.Account(asked); ok {
 		return a, nil
 	}
 	hint := "'ramp bank balance' lists the accounts"

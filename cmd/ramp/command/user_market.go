@@ -105,7 +105,7 @@ func accountWords(id protocol.AgentID, name string) string {
 	switch {
 	case ledger.GroupID(name) == id:
 		return groupWord + name
-	case id == ledger.House:
+	case id == ledger.House, id == ledger.Issuer:
 		return string(id)
 	}
 	return name
