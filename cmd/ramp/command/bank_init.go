@@ -134,6 +134,9 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if err != nil {
 		return a, err
 	}
+	if err := f.checkWords(call); err != nil {
+		return a, err
+	}
 	if err := mesh.CheckAddresses(append(slices.Clone(f.listen), f.invite.addresses...), nil); err != nil {
 		return a, fail(exitUsage, "", "--listen or --address: %w", err)
 	}
@@ -153,6 +156,20 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 		return a, err
 	}
 	return a, os.Rename(filepath.Join(f.dir, unfinishedName), filepath.Join(f.dir, finishedName))
+}
+
+// checkWords refuses what would be refused only when half of the bank is made.
+func (f founding) checkWords(q inviteCall) error {
+	_, err := protocol.NewAgentID(f.name, strings.Repeat("a", protocol.FingerprintLen))
+	switch {
+	case err != nil:
+		return fail(exitUsage, "", "--name: %w", err)
+	case q.Credit > 0 && f.policy == ledger.PolicyBarter.String():
+		return fail(exitUsage, "", "--credit %s with policy barter: nobody issues what is bartered", q.Credit)
+	case time.Until(q.Expires) > ledger.MaxInvited:
+		return fail(exitUsage, "", "--expires %s: want at most %d days", f.invite.expires, ledger.MaxInvited/(24*time.Hour))
+	}
+	return nil
 }
 
 // asked is what was asked for, in one line.

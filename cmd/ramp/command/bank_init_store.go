@@ -16,7 +16,7 @@ func (f founding) checkStore() error {
 	kind, where, _ := strings.Cut(f.store, ":")
 	if kind == "etcd" {
 		if _, named := endpoints(strings.Split(where, ",")); !named {
-			return fail(exitUsage, "", "--store %q: want etcd:HOST,HOST, each with a name", f.store)
+			return fail(exitUsage, "", "--store %q: want etcd:HOST,HOST, each with a name, and a port of 1..65535 or none", f.store)
 		}
 	} else if f.store != "" && (kind != "bbolt" || where == "") {
 		return fail(exitUsage, "", "--store %q: want etcd:HOST,HOST or bbolt:PATH", f.store)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,7 +105,7 @@ func (n *node) clusterConfig(hosts []string) (ledgeretcd.Config, error) {
 	}
 	var named bool
 	if cfg.Endpoints, named = endpoints(hosts); !named {
-		return cfg, fail(exitUsage, "", "bank.store: %q: want etcd:HOST,HOST, each with a name", n.cfg.Bank.Store)
+		return cfg, fail(exitUsage, "", "bank.store: %q: want etcd:HOST,HOST, each with a name, and a port of 1..65535 or none", n.cfg.Bank.Store)
 	}
 	ledger := filepath.Join(n.cfg.dir, ledgerName)
 	if _, err := os.Stat(ledger); !errors.Is(err, fs.ErrNotExist) {
@@ -115,15 +116,28 @@ func (n *node) clusterConfig(hosts []string) (ledgeretcd.Config, error) {
 	return cfg, err
 }
 
-// endpoints completes hosts; false: one has no name.
+// endpoints completes hosts; false: one has no name, or a port that is none.
 func endpoints(hosts []string) (list []string, named bool) {
 	for _, h := range hosts {
 		if h = strings.TrimSpace(h); h == "" {
 			return nil, false
 		}
-		list = append(list, endpoint(h))
+		e := endpoint(h)
+		_, address, url := strings.Cut(e, "://")
+		if !url {
+			address = e
+		}
+		if host, port, err := net.SplitHostPort(address); err == nil && (host == "" || !isPort(port)) {
+			return nil, false
+		}
+		list = append(list, e)
 	}
 	return list, true
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // endpoint completes HOST with etcd's port.
