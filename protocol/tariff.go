@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"math/big"
+	"strconv"
 	"time"
 )
 
@@ -59,14 +60,17 @@ func (t Tariff) Validate() error {
 func (r Ramp) validate() error {
 	switch {
 	case r.Lo < 0 || r.Hi > MaxRate:
-		return fmt.Errorf("rates %d..%d: want micro-cores in 0..%d", r.Lo, r.Hi, int64(MaxRate))
+		return fmt.Errorf("rates %s..%s: want cores in 0..%s", cores(r.Lo), cores(r.Hi), cores(MaxRate))
 	case r.Lo > r.Hi:
-		return fmt.Errorf("least rate %d is above greatest %d", r.Lo, r.Hi)
+		return fmt.Errorf("least rate %s is above greatest %s", cores(r.Lo), cores(r.Hi))
 	case r.Top < 0:
 		return fmt.Errorf("greatest price %s: want zero or more", r.Top)
 	}
 	return nil
 }
+
+// cores are a rate as people write it.
+func cores(rate int64) string { return strconv.FormatFloat(float64(rate)/Core, 'f', -1, 64) }
 
 // Validate names what no meter can say.
 func (u Usage) Validate() error {
