@@ -198,8 +198,8 @@ func newBankStatement() *cobra.Command {
 			return printStatement(c, s)
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "first time, RFC 3339")
-	c.Flags().StringVar(&to, "to", "", "time to end before, RFC 3339")
+	c.Flags().StringVar(&from, "from", "", "first time: 2026-11-01, or RFC 3339")
+	c.Flags().StringVar(&to, "to", "", "time to end before, likewise")
 	c.Flags().Uint64Var(&q.After, "after", 0, "only entries behind this number")
 	c.Flags().IntVar(&q.Limit, "limit", 100, "at most this many entries")
 	return c
@@ -223,11 +223,12 @@ func parseTime(flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return t, fail(exitUsage, "", "%s %q: want a time such as 2026-01-31T12:00:00Z", flag, s)
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", time.DateOnly} {
+		if t, err := time.Parse(form, s); err == nil {
+			return t, nil
+		}
 	}
-	return t, nil
+	return time.Time{}, fail(exitUsage, "", "%s %q: want a time such as 2026-01-31T12:00:00Z or 2026-01-31 (UTC)", flag, s)
 }
 
 func printStatement(c *cobra.Command, s message.Statement) error {

@@ -45,8 +45,8 @@ one of which nothing was paid does not count.`,
 			return printReport(c, list, asCSV)
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "first time, RFC 3339; where the first period begins")
-	c.Flags().StringVar(&to, "to", "", "time to end before, RFC 3339")
+	c.Flags().StringVar(&from, "from", "", "first time: 2026-11-01, or RFC 3339; where the first period begins")
+	c.Flags().StringVar(&to, "to", "", "time to end before, likewise")
 	durationVar(c.Flags(), &step, "step", 24*time.Hour, "length of a period")
 	c.Flags().IntVar(&top, "top", 10, "accounts of each currency, 0..1000")
 	c.Flags().BoolVar(&asCSV, "csv", false, "write the periods as CSV")

@@ -23,9 +23,13 @@ type verified struct {
 	Bank     protocol.AgentID    `json:"bank"`
 	Contract protocol.ContractID `json:"contract"`
 	Outcome  protocol.Outcome    `json:"outcome"`
+	Reason   protocol.Code       `json:"reason,omitempty"`
+	Mode     protocol.Mode       `json:"mode,omitempty"` // none: paid on reservation; else Total was held
 	Total    protocol.Credits    `json:"total"`
 	Currency string              `json:"currency"`
 	Entry    uint64              `json:"entry"`
+	Ends     []protocol.UnitEnd  `json:"ends,omitempty"`
+	Refunds  []protocol.Refund   `json:"refunds,omitempty"`
 	Size     uint64              `json:"size"` // of the log
 	Root     string              `json:"root"`
 	Signed   string              `json:"signed"` // when the head was
@@ -41,9 +45,9 @@ func newBankVerify() *cobra.Command {
 		Use: "verify RECEIPT", Short: "Check a receipt and its place in the bank's log, offline",
 		Long: `Checks, without asking anybody, that the bank signed RECEIPT (receipt.p7m, or the
 directory that 'ramp user receipt --proof' wrote), that its certificate leads to the
-trust anchors, that the entry which decided, and each refund, is in the log of a head
-that the bank signed, and, with --heads, that this log only grew since the last head
-that was seen. The head is remembered in that file.
+trust anchors, that the entry which decided, and each refund and end of a unit, is in
+the log of a head that the bank signed, and, with --heads, that this log only grew since
+the last head that was seen. The head is remembered in that file.
 
 Exit codes: 0 all of it holds, 1 something does not, 2 bad input or usage.`,
 		Args: cobra.ExactArgs(1),
@@ -106,7 +110,8 @@ func (f verifyFiles) verify() (verified, error) {
 		return verified{}, fail(exitFailed, "", "%w", err)
 	}
 	return verified{
-		Bank: r.Bank, Contract: r.Contract, Outcome: r.Outcome, Total: r.Total, Currency: r.Currency, Entry: r.Entry,
+		Bank: r.Bank, Contract: r.Contract, Outcome: r.Outcome, Reason: r.Reason, Mode: r.Mode, Total: r.Total, Currency: r.Currency, Entry: r.Entry,
+		Ends: r.Ends, Refunds: r.Refunds,
 		Size: h.Size, Root: h.Root, Signed: h.Time.Format("2006-01-02T15:04:05.000000000Z"), Since: since,
 	}, nil
 }
@@ -141,13 +146,31 @@ func printVerified(c *cobra.Command, v verified) error {
 		return printJSON(stdout(c), v)
 	}
 	w := stdout(c)
-	fmt.Fprintf(w, "contract %s is %s: %s %s\n", v.Contract, v.Outcome, v.Total, v.Currency)
+	fmt.Fprintf(w, "contract %s is %s: %s\n", v.Contract, v.Outcome, v.words())
 	fmt.Fprintf(w, "  signed by %s\n", v.Bank)
 	fmt.Fprintf(w, "  entry %d is in the log of %d entries, root %s, signed %s\n", v.Entry, v.Size, v.Root, v.Signed)
+	for _, e := range v.Ends {
+		fmt.Fprintf(w, "  so is entry %d: unit %d, %s, %s %s paid\n", e.Entry, e.Unit+1, e.How, e.Paid, v.Currency)
+	}
+	for _, f := range v.Refunds {
+		fmt.Fprintf(w, "  so is entry %d: unit %d, %s %s given back\n", f.Entry, f.Unit+1, f.Amount, v.Currency)
+	}
 	if v.Since > 0 {
 		fmt.Fprintf(w, "  the log only grew since it had %d entries\n", v.Since)
 	} else {
 		fmt.Fprintln(w, "  no earlier head of this bank is remembered")
 	}
 	return nil
+}
+
+// words say what was moved by the decision, or why nothing was.
+func (v verified) words() string {
+	money := v.Total.String() + " " + v.Currency
+	switch {
+	case v.Outcome != protocol.OutcomeSettled && v.Reason != "":
+		return string(v.Reason)
+	case v.Mode != "" && v.Mode != protocol.ModeOnReservation:
+		return fmt.Sprintf("%s held (%s)", money, v.Mode)
+	}
+	return money
 }

@@ -70,8 +70,8 @@ func newStatement(ask askHolder) *cobra.Command {
 			return printStatements(c, list)
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "first time, RFC 3339")
-	c.Flags().StringVar(&to, "to", "", "time to end before, RFC 3339")
+	c.Flags().StringVar(&from, "from", "", "first time: 2026-11-01, or RFC 3339")
+	c.Flags().StringVar(&to, "to", "", "time to end before, likewise")
 	c.Flags().Uint64Var(&q.After, "after", 0, "only entries behind this number")
 	c.Flags().IntVar(&q.Limit, "limit", 100, "at most this many entries of each bank")
 	return c
