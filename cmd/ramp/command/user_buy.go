@@ -48,8 +48,8 @@ of offers after the rounds of bidding, reserved and paid all or nothing. If noth
 meets the request, the closest set is shown; on a terminal it may be approved, and
 otherwise nothing is bought (exit code 3). It is safe to interrupt: what was signed
 is carried on by the next command or by the daemon. It is safe to repeat: until its
-result was shown, the same command goes on with the same purchase, as does any while
-a purchase of the same request is not decided; and one ID (--id) is bought once, ever.
+result was shown, the same command goes on with the same purchase, as does any without
+--id while a purchase of the same request is not decided; one ID is bought once, ever.
 
 ` + requestHelp,
 		Example: fmt.Sprintf(requestExample, "buy"),
@@ -284,7 +284,7 @@ func (o buyFlags) order(id string) (buyCall, error) {
 
 func (o buyFlags) call(id, name string, b []byte, doc rfql.Document) (buyCall, error) {
 	opt, err := o.options(doc)
-	return buyCall{ID: id, Name: name, Document: string(b), Options: opt, Resume: !o.quote && !o.again || o.id != ""}, err
+	return buyCall{ID: id, Name: name, Document: string(b), Options: opt, Resume: !o.quote && !o.again || o.id != "", Named: o.id != ""}, err
 }
 
 // printResult shows what came of an order, and ends with its code.

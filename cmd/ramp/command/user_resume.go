@@ -16,13 +16,17 @@ import (
 
 // begun is the purchase that an order was given for before, so that an order
 // that is repeated is not bought twice: one with its ID, whatever became of it,
-// or one of the same request that is not decided yet. None: "".
+// or one of the same request that is not decided yet. Who names an order has said
+// which it is: only one of its name counts then. None: "".
 func (u userRecords) begun(q buyCall) (string, error) {
 	found := ""
 	err := u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
 		if id == q.ID {
 			found = id
 			return errFound
+		}
+		if q.Named {
+			return nil
 		}
 		row, err := user.ReadRow(value)
 		switch {
@@ -32,7 +36,7 @@ func (u userRecords) begun(q buyCall) (string, error) {
 		}
 		return err
 	})
-	if err == nil && found == "" && q.Program != nil {
+	if err == nil && found == "" && q.Program != nil && !q.Named {
 		return u.running(q.Program.Key)
 	}
 	if errors.Is(err, errFound) {

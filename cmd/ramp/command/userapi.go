@@ -30,6 +30,7 @@ type buyCall struct {
 	Moving   bool             `json:"moving,omitempty"`    // the document's times were counted from now
 	Program  *message.Program `json:"program,omitempty"`   // to run in what was bought
 	Resume   bool             `json:"resume,omitempty"`    // go on with one of this ID, or an undecided one of this request
+	Named    bool             `json:"named,omitempty"`     // its owner chose the ID: with resume, only one of this ID is gone on with
 }
 
 // progressLine is what a buy answers, one JSON value per change.
