@@ -3,7 +3,6 @@ package protocol
 import (
 	"fmt"
 	"math/big"
-	"strconv"
 	"time"
 )
 
@@ -60,17 +59,17 @@ func (t Tariff) Validate() error {
 func (r Ramp) validate() error {
 	switch {
 	case r.Lo < 0 || r.Hi > MaxRate:
-		return fmt.Errorf("rates %s..%s: want cores in 0..%s", cores(r.Lo), cores(r.Hi), cores(MaxRate))
+		return fmt.Errorf("rates %s..%s: want cores in 0..%d", cores(r.Lo), cores(r.Hi), int64(MaxCores))
 	case r.Lo > r.Hi:
-		return fmt.Errorf("least rate %s is above greatest %s", cores(r.Lo), cores(r.Hi))
+		return fmt.Errorf("least rate of %s cores is above the greatest of %s", cores(r.Lo), cores(r.Hi))
 	case r.Top < 0:
 		return fmt.Errorf("greatest price %s: want zero or more", r.Top)
 	}
 	return nil
 }
 
-// cores are a rate as people write it.
-func cores(rate int64) string { return strconv.FormatFloat(float64(rate)/Core, 'f', -1, 64) }
+// cores writes a rate in cores, as people and documents do.
+func cores(rate int64) string { return Credits(rate).String() } // both count in millionths
 
 // Validate names what no meter can say.
 func (u Usage) Validate() error {

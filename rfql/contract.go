@@ -69,6 +69,7 @@ func (q *requestReader) contract(t token) error {
 		return q.skip()
 	}
 	line := t.line
+	q.lines[ContractElement.position()] = line
 	for _, a := range t.attributes {
 		q.contractAttribute(line, a)
 	}
@@ -96,24 +97,36 @@ func (q *requestReader) contract(t token) error {
 }
 
 func (q *requestReader) contractAttribute(line int, a attribute) {
-	if a.space != "" {
-		return
-	}
 	value := collapse(a.value)
-	switch Term(a.local) {
-	case TimeLimit:
+	switch term := Term(a.local); {
+	case a.foreign():
+	case a.space == "" && term == TimeLimit:
 		n, ok := parseNumber(WallTime, value)
 		if q.Contract.TimeLimit = minutes(n); !ok {
 			q.fault(Meaning, line, TimeLimit, quote(value), numberAllowed(WallTime), "")
 		}
-	case Prepay:
-		q.Contract.Prepay = value == "true"
-		if value != "true" && value != "false" {
+	case a.space == "" && term == Prepay:
+		q.Contract.Prepay = value == "true" || value == "1" // as xs:boolean may be written
+		if !q.Contract.Prepay && value != "false" && value != "0" {
 			q.fault(Meaning, line, Prepay, quote(value), "true or false", "")
 		}
 	default:
-		q.fault(Meaning, line, ContractElement, "attribute "+a.name.String(), "timeLimit and prepay", "")
+		q.fault(Meaning, line, ContractElement, "attribute "+a.name.String(), "timeLimit and prepay", a.unprefixed())
 	}
+}
+
+// foreign reports whether a name is of a namespace that is nothing to us. A name of ours
+// where none may stand was most likely meant to count.
+func (n name) foreign() bool {
+	return n.space != "" && n.space != Namespace && n.space != ExtensionNamespace
+}
+
+// unprefixed is what helps an attribute whose prefix makes it another one.
+func (n name) unprefixed() string {
+	if n.space == "" {
+		return ""
+	}
+	return "write it without a prefix"
 }
 
 // rampNames are the attributes of P and Q: two rates in cores and a price.
@@ -143,13 +156,16 @@ func (q *requestReader) ramp(t token) {
 	var values [3]protocol.Credits
 	names := rampNames(term)
 	for _, a := range t.attributes {
+		if a.foreign() {
+			continue
+		}
 		i := slices.Index(names, a.local)
 		ok := i >= 0 && a.space == ""
 		if ok {
 			values[i], ok = parseMicro(collapse(a.value))
 		}
 		if !ok {
-			q.fault(Meaning, t.line, term, a.local+"="+quote(collapse(a.value)), strings.Join(names, ", ")+": decimal numbers of at least 0, with at most 6 decimal places", "")
+			q.fault(Meaning, t.line, term, a.local+"="+quote(collapse(a.value)), strings.Join(names, ", ")+": decimal numbers of at least 0, with at most 6 decimal places", a.unprefixed())
 		}
 	}
 	*into = protocol.Ramp{Lo: int64(values[0]), Hi: int64(values[1]), Top: values[2]}

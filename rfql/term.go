@@ -70,7 +70,7 @@ const (
 )
 
 // positions bounds what position answers.
-const positions = 21
+const positions = 22
 
 // position numbers the elements in and below a Request in the order in which
 // they must stand, from 1; 0 is no such element.
@@ -116,6 +116,8 @@ func (t Term) position() int {
 		return 19
 	case NodeCores:
 		return 20
+	case ContractElement, TimeLimit, Prepay: // of another namespace; on which line it stands
+		return 21
 	}
 	return 0
 }
@@ -125,7 +127,7 @@ func termAt(position int) Term {
 	return [positions]Term{
 		"", CPUHourCost, EndDate, EndTime, StartDate, StartTime, OperatingSystem, OSVersion, Architecture, CPUSpeed,
 		WallTime, InterNodeBandwidth, RAMPerCore, Disk, Cores,
-		TotalDiskSpace, NodeDiskSpace, TotalCores, Nodes, NodeCount, NodeCores,
+		TotalDiskSpace, NodeDiskSpace, TotalCores, Nodes, NodeCount, NodeCores, ContractElement,
 	}[position]
 }
 
