@@ -1,8 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +72,14 @@ type shownRequest struct {
 	Contract    *shownContract   `json:"contract,omitempty"`
 }
 
+// shownDocument is a document in JSON.
+type shownDocument struct {
+	File      string         `json:"file"`
+	Objective string         `json:"optimize,omitempty"`
+	Requests  []shownRequest `json:"requests"`
+	Warnings  rfql.Faults    `json:"warnings"`
+}
+
 func newRFQLShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show FILE", Short: "Print what a document says; faults of meaning are warnings", Args: cobra.ExactArgs(1),
@@ -81,15 +92,20 @@ func newRFQLShow() *cobra.Command {
 			if err != nil {
 				return rfqlError(args[0], err)
 			}
-			if _, err := rfql.Check(draft, time.Now()); err != nil {
-				var faults rfql.Faults
-				if errors.As(err, &faults) {
-					warnings = append(warnings, faults...)
-				}
-			}
+			warnings = append(warnings.Of(rfql.Notice), meanings(draft)...)
+			slices.SortStableFunc(warnings, func(x, y rfql.Fault) int { return cmp.Compare(x.Line, y.Line) })
 			return showDraft(c, args[0], draft, warnings)
 		},
 	}
+}
+
+// meanings are the faults of meaning that a document has now, which are all that it has
+// without a clock, and more.
+func meanings(d rfql.Draft) rfql.Faults {
+	var faults rfql.Faults
+	_, err := rfql.Check(d, time.Now())
+	errors.As(err, &faults)
+	return faults
 }
 
 func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults) error {
@@ -109,15 +125,27 @@ func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults
 		if warnings == nil {
 			warnings = rfql.Faults{}
 		}
-		return printJSON(stdout(c), map[string]any{"file": path, "requests": list, "warnings": warnings})
+		return printJSON(stdout(c), shownDocument{File: path, Objective: objectiveWord(d.Objective), Requests: list, Warnings: warnings})
 	}
 	for _, w := range warnings {
 		fmt.Fprintln(stderr(c), "warning: "+w.In(path))
 	}
 	for _, r := range list {
-		table(stdout(c), requestRows(r)...)
+		rows := requestRows(r)
+		if o := objectiveWord(d.Objective); o != "" && r.Unit == 0 {
+			rows = append([][]string{{"optimize", o}}, rows...)
+		}
+		table(stdout(c), rows...)
 	}
 	return nil
+}
+
+// objectiveWord is what a document says of which offers are best; "" if nothing.
+func objectiveWord(o protocol.Objective) string {
+	if o == 0 {
+		return ""
+	}
+	return o.String()
 }
 
 // requestRows are the given terms of a request, one per row.
@@ -135,7 +163,7 @@ func requestRows(r shownRequest) [][]string {
 		}
 	}
 	add("wall time", fmt.Sprintf("%g min", r.WallMinutes), r.WallMinutes > 0)
-	add("operating system", r.OS+" "+r.OSVersion, r.OS+r.OSVersion != "")
+	add("operating system", strings.TrimSpace(r.OS+" "+r.OSVersion), r.OS+r.OSVersion != "")
 	add("architecture", r.Arch, r.Arch != "")
 	add("CPU speed", fmt.Sprintf("at least %d MHz", r.CPUSpeed), r.CPUSpeed > 0)
 	add("bandwidth", fmt.Sprintf("at least %d Mbit/s between nodes", r.Bandwidth), r.Bandwidth > 0)
