@@ -91,7 +91,9 @@ func (m *Message) unmarshalReplyBy(b []byte) error {
 		m.ReplyBy = t.UTC().Truncate(time.Millisecond)
 		return nil
 	}
-	m.ReplyBy, m.ReplyIn, err = parseDate(s, time.UTC)
+	if m.ReplyBy, m.ReplyIn, err = parseDate(s, time.UTC); errors.Is(err, errDate) {
+		err = fmt.Errorf("%w, or 2026-08-01T12:00:00Z", err)
+	}
 	return err
 }
 

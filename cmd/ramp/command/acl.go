@@ -1,9 +1,11 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -52,22 +54,50 @@ func withFile(path string, err error) error {
 
 func newACLFormat() *cobra.Command {
 	return &cobra.Command{
-		Use: "format [FILE]", Short: "Read a message as JSON (or standard input) and print the FIPA string", Args: cobra.MaximumNArgs(1),
+		Use: "format [FILE]", Short: "Read messages as JSON (or standard input) and print the FIPA strings", Args: cobra.MaximumNArgs(1),
+		Long: `Reads messages as JSON from FILE, or standard input, one value after the other as 'ramp
+acl parse' prints them, and prints the FIPA string of each. A reply-by is a time of RFC
+3339, or as FIPA writes it. Ends with 2 at the first fault.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			b, path, err := aclInput(c, args, acl.MaxText)
+			b, path, err := aclInput(c, args, maxMessages)
 			if err != nil {
 				return err
 			}
-			var m acl.Message
-			if err := json.Unmarshal(b, &m); err != nil {
-				return fail(exitUsage, "", "%s: %w", path, err)
-			}
-			if wantsJSON(c) {
-				return printJSON(stdout(c), map[string]string{"text": string(acl.Format(m))})
-			}
-			_, err = fmt.Fprintln(stdout(c), string(acl.Format(m)))
-			return err
+			return formatAll(b, path, func(m acl.Message) error {
+				if wantsJSON(c) {
+					return printJSON(stdout(c), map[string]string{"text": string(acl.Format(m))})
+				}
+				_, err := fmt.Fprintln(stdout(c), string(acl.Format(m)))
+				return err
+			})
 		},
+	}
+}
+
+// formatAll hands on messages that stand as JSON one after the other, at least one.
+func formatAll(b []byte, path string, take func(acl.Message) error) error {
+	values := json.NewDecoder(bytes.NewReader(b))
+	for n := 1; ; n++ {
+		var value json.RawMessage // so that a fault below is one of the message
+		err := values.Decode(&value)
+		if errors.Is(err, io.EOF) && n > 1 {
+			return nil
+		}
+		var m acl.Message
+		if err == nil {
+			err = json.Unmarshal(value, &m)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return fail(exitUsage, "", "%s: no message: want a JSON object", path)
+		case err != nil && n > 1:
+			return fail(exitUsage, "", "%s: message %d: %w", path, n, err)
+		case err != nil:
+			return fail(exitUsage, "", "%s: %w", path, err)
+		}
+		if err := take(m); err != nil {
+			return err
+		}
 	}
 }
 
