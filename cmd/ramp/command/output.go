@@ -139,7 +139,7 @@ func printPurchase(w io.Writer, p message.Purchase) {
 	if p.RFQ != "" {
 		name = p.RFQ + " (" + p.ID + ")"
 	}
-	fmt.Fprintf(w, "%s: %s\n", name, stateWords(w, p.State))
+	fmt.Fprintf(w, "%s: %s\n", name, stateWords(w, standsAs(p)))
 	for _, r := range p.Rounds {
 		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, bestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
 	}

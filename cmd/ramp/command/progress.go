@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -59,10 +58,23 @@ func (p *progress) purchase(v message.Purchase) {
 	}
 }
 
-// standsAs is the state of a purchase; of one whose units are being taken back, that.
+// standsAs is the state of a purchase for people: of one whose units are being taken
+// back, or all are, that. Its contract was settled all the same.
 func standsAs(v message.Purchase) string {
-	if v.Settled && slices.ContainsFunc(v.Units, func(u message.PurchasedUnit) bool { return u.State == user.StateCancelling }) {
-		return user.StateCancelling
+	if !v.Settled {
+		return v.State
+	}
+	back := 0
+	for _, u := range v.Units {
+		switch u.State {
+		case user.StateCancelling:
+			return user.StateCancelling
+		case user.StateCancelled:
+			back++
+		}
+	}
+	if back > 0 && back == len(v.Units) {
+		return user.StateCancelled
 	}
 	return v.State
 }

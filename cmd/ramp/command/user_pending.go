@@ -80,7 +80,7 @@ func (p *pendingBuy) close(shown bool) {
 }
 
 // resume says which ID the order gets: the noted one, unless that purchase came to
-// nothing or its slots are over, since then the same command means a new one.
+// nothing, was given back, or its slots are over, since then the same command means a new one.
 func (p *pendingBuy) resume(ctx context.Context, agent *caller, fresh string) (string, error) {
 	if !p.old {
 		return p.id, nil
@@ -96,9 +96,11 @@ func (p *pendingBuy) resume(ctx context.Context, agent *caller, fresh string) (s
 	return fresh, p.write(fresh)
 }
 
-// lies reports whether a unit of a purchase ends after now.
+// lies reports whether a unit of a purchase ends after now, and was not given back.
 func lies(p message.Purchase, now time.Time) bool {
-	return slices.ContainsFunc(p.Units, func(u message.PurchasedUnit) bool { return u.End.After(now) })
+	return slices.ContainsFunc(p.Units, func(u message.PurchasedUnit) bool {
+		return u.End.After(now) && u.State != user.StateCancelled
+	})
 }
 
 // tell says that a purchase is one of an earlier command.

@@ -42,6 +42,7 @@ func TestACommandThatIsGivenAgainGoesOnWithItsPurchase(t *testing.T) {
 		{"bidding", message.Purchase{ID: "first", State: user.StateBidding}, "first"},
 		{"deciding", message.Purchase{ID: "first", State: user.StateDeciding}, "first"},
 		{"bought", message.Purchase{ID: "first", State: user.StateSettled, Settled: true, Units: until(time.Hour)}, "first"},
+		{"bought and given back", message.Purchase{ID: "first", State: user.StateSettled, Settled: true, Units: []message.PurchasedUnit{{End: time.Now().Add(time.Hour), State: user.StateCancelled}}}, "second"},
 		{"bought, and its slot is over", message.Purchase{ID: "first", State: user.StateSettled, Settled: true, Units: until(-time.Hour)}, "second"},
 		{"failed", message.Purchase{ID: "first", State: user.StateFailed}, "second"},
 		{"void", message.Purchase{ID: "first", State: user.StateVoid}, "second"},

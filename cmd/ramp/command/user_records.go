@@ -34,7 +34,7 @@ func newUserList() *cobra.Command {
 				if p.Settled {
 					paid = paidWords(p)
 				}
-				rows = append(rows, []string{p.ID, p.RFQ, clockTime(p.Created), p.State, fmt.Sprint(len(p.Units)), paid})
+				rows = append(rows, []string{p.ID, p.RFQ, clockTime(p.Created), standsAs(p), fmt.Sprint(len(p.Units)), paid})
 			}
 			table(stdout(c), rows...)
 			return nil
