@@ -98,6 +98,25 @@ func (s *span) UnmarshalYAML(n *yaml.Node) error {
 // MarshalYAML writes a duration.
 func (s span) MarshalYAML() (any, error) { return time.Duration(s).String(), nil }
 
+// instant is a time in a configuration: "2026-11-22T18:00:00Z".
+type instant time.Time
+
+// UnmarshalYAML reads a time.
+func (i *instant) UnmarshalYAML(n *yaml.Node) error {
+	t, err := time.Parse(time.RFC3339, n.Value)
+	if err != nil {
+		return fmt.Errorf("line %d: %q is no time: want one such as 2026-11-22T18:00:00Z", n.Line, n.Value)
+	}
+	*i = instant(t)
+	return nil
+}
+
+// MarshalYAML writes a time.
+func (i instant) MarshalYAML() (any, error) { return time.Time(i).Format(time.RFC3339), nil }
+
+// IsZero leaves out a time that is not said.
+func (i instant) IsZero() bool { return time.Time(i).IsZero() }
+
 // configHint says how a directory becomes an agent's.
 const configHint = "give the agent's directory with --dir DIR; 'ramp user init', 'ramp resource init' and 'ramp bank init' make one"
 
@@ -220,8 +239,8 @@ func payTerms(key string, pay []payConfig) ([]protocol.Terms, error) {
 		if err := id.Validate(); err != nil {
 			return nil, fail(exitUsage, "'ramp ca show' prints the agent of a certificate", "configuration: %s[%d].bank: %w", key, i, err)
 		}
-		if p.Currency == "" {
-			return nil, fail(exitUsage, "", "configuration: %s[%d].currency: want the currency to pay in", key, i)
+		if !regexp.MustCompile(currencyPattern).MatchString(p.Currency) {
+			return nil, fail(exitUsage, "", "configuration: %s[%d].currency %q: want the currency to pay in, 3..8 capital letters", key, i, p.Currency)
 		}
 		list = append(list, protocol.Terms{Bank: id, Currency: p.Currency})
 	}

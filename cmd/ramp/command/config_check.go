@@ -19,8 +19,18 @@ func (c *config) check() error {
 	if err := mesh.CheckAddresses(c.Listen, c.Bootstrap); err != nil {
 		return fail(exitUsage, "", "configuration: %w", err)
 	}
+	if h := time.Duration(c.Heartbeat); h != 0 && (h < leastHeartbeat || h > mostHeartbeat) {
+		return fail(exitUsage, "", "configuration: heartbeat %s: want %s..%s", h, leastHeartbeat, mostHeartbeat)
+	}
 	return c.Log.check()
 }
+
+// Bounds of a heartbeat. A presence holds for three and a half of them, and nobody hears
+// one that would hold for longer than protocol.MaxTTL.
+const (
+	leastHeartbeat = 100 * time.Millisecond
+	mostHeartbeat  = 15 * time.Minute
+)
 
 // configChecked is what `config check` prints.
 type configChecked struct {
@@ -126,5 +136,8 @@ func checkKind(kind, file string, cfg *config, cred *identity.Credential, trust 
 		return err
 	}
 	_, err := cfg.Resource.role(cred, 1, cfg.Heartbeat)
+	if err == nil && cfg.Resource.Driver == "swf" {
+		err = cfg.checkSWF()
+	}
 	return err
 }

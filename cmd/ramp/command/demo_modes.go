@@ -137,7 +137,7 @@ func (m *modesMarket) site(ctx context.Context, s modesSite) error {
 	}
 	price := strconv.Itoa(s.price)
 	dir, err := m.agentDir(m.ca, s.name, config{Resource: &resourceConfig{
-		Driver: "swf", SWF: swfConfig{Log: log, Base: base, Start: m.begun.UTC().Truncate(time.Second), Jobs: s.jobs},
+		Driver: "swf", SWF: swfConfig{Log: log, Base: base, Start: instant(m.begun.UTC().Truncate(time.Second)), Jobs: s.jobs},
 		StartPrice: price, MinPrice: price, Pay: m.pay(), Modes: []string{string(s.mode)},
 		Properties: propertiesConfig{OS: "Linux", OSVersion: s.name, Arch: "x86_64"},
 	}})

@@ -146,7 +146,7 @@ func (d *demo) startSite(ca *identity.CA, i int, pay []payConfig) (*process, *os
 		return nil, nil, err
 	}
 	dir, err := d.agentDir(ca, s.Name, config{Resource: &resourceConfig{
-		Driver: "swf", SWF: swfConfig{Log: log, Base: base, Start: d.begun.UTC().Truncate(time.Second)},
+		Driver: "swf", SWF: swfConfig{Log: log, Base: base, Start: instant(d.begun.UTC().Truncate(time.Second))},
 		StartPrice: strconv.Itoa(s.Start), MinPrice: strconv.Itoa(s.Min), Pay: pay,
 		Properties: propertiesConfig{OS: "Linux", Arch: "x86_64", RAMPerCore: demoMemory(s.Name)},
 		Cancel:     cancelConfig{Before: new(span)},

@@ -49,7 +49,7 @@ type resourceConfig struct {
 type swfConfig struct {
 	Log   string    `yaml:"log"`
 	Base  int64     `yaml:"base"` // second of the log at which the market starts
-	Start time.Time `yaml:"start,omitempty"`
+	Start instant   `yaml:"start,omitempty"`
 	Jobs  jobsModel `yaml:"jobs,omitempty"`
 }
 
@@ -165,11 +165,30 @@ var drivers = map[string]func(c *config, agent protocol.AgentID, log *slog.Logge
 	"command": openCommand,
 }
 
-func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+// checkSWF reports what is wrong with a replayed machine, short of reading its log.
+func (c *config) checkSWF() error {
 	s := c.Resource.SWF
 	if s.Log == "" {
-		return driver{}, fail(exitUsage, "", "configuration: resource.swf.log: want the path of a workload log")
+		return fail(exitUsage, "", "configuration: resource.swf.log: want the path of a workload log")
 	}
+	if s.Base < 0 || s.Base > mostBase {
+		return fail(exitUsage, "", "configuration: resource.swf.base %d: want a second of the log, 0..%d", s.Base, int64(mostBase))
+	}
+	if _, err := os.Stat(c.path(s.Log)); err != nil {
+		return fail(exitUsage, logHint(err), "workload log: %w", err)
+	}
+	_, err := s.Jobs.model()
+	return err
+}
+
+// mostBase bounds the second of a log at which a market starts: no log is a century long.
+const mostBase = 100 * 366 * 24 * 3600
+
+func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	if err := c.checkSWF(); err != nil {
+		return driver{}, err
+	}
+	s := c.Resource.SWF
 	l, notes, err := swf.Load(c.path(s.Log))
 	if err != nil {
 		return driver{}, fail(exitUsage, logHint(err), "%w", err)
@@ -183,7 +202,7 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	if err != nil {
 		return driver{}, err
 	}
-	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Jobs: jobs, Base: s.Base, Start: s.Start, Dir: c.dir, Now: time.Now, Slog: log, Over: c.Resource.Forecast.Sharpen})
+	d, err := swf.Open(swf.Config{Agent: agent, Log: l, Jobs: jobs, Base: s.Base, Start: time.Time(s.Start), Dir: c.dir, Now: time.Now, Slog: log, Over: c.Resource.Forecast.Sharpen})
 	if err != nil {
 		return driver{}, fail(exitUsage, "", "%w", err)
 	}
