@@ -127,6 +127,7 @@ type banks struct {
 type bankHeard struct {
 	at  time.Time
 	ttl time.Duration // how long it holds
+	own []protocol.Terms
 }
 
 // lapsed reports whether a bank has been silent for longer than it said it would.
@@ -139,7 +140,7 @@ func (h bankHeard) lapses() time.Time { return h.at.Add(h.ttl + bankPatience) }
 func (b *banks) hear(now time.Time, m protocol.Message, p message.Presence) {
 	deals := slices.ContainsFunc(b.terms, func(t protocol.Terms) bool { return t.Bank == m.Sender })
 	if deals && p.Agent == protocol.KindBank && p.TTL >= 0 && p.TTL <= protocol.MaxTTL {
-		b.heard[m.Sender] = bankHeard{now, p.TTL}
+		b.heard[m.Sender] = bankHeard{now, p.TTL, p.Terms}
 	}
 }
 
@@ -172,6 +173,7 @@ func (b *banks) status(now time.Time) []message.BankStatus {
 		if h, ok := b.heard[t.Bank]; ok {
 			reachable := !h.lapsed(now)
 			s.Reachable, s.Heard = &reachable, h.at
+			s.NotKept = len(h.own) > 0 && !slices.Contains(h.own, t)
 		}
 		list = append(list, s)
 	}

@@ -139,6 +139,20 @@ func TestASilentBankPausesSalesUntilItIsHeard(t *testing.T) {
 	s.wants(a, "", message.SalesOpen)
 }
 
+// A site that asks for a currency that its bank does not keep sells nothing, and is told.
+func TestACurrencyThatItsBankDoesNotKeepIsTold(t *testing.T) {
+	a := newAgents(t, "ann", "atlas", "bank")
+	s := newSite(t, a.config())
+	ours := a.config().Terms[0]
+	for currency, lacks := range map[string]bool{"OTHER": true, ours.Currency: false} {
+		s.receive(protocol.Message{Performative: protocol.Inform, Sender: a.id("bank"), Body: message.Presence{
+			Agent: protocol.KindBank, TTL: time.Minute, Terms: []protocol.Terms{{Bank: ours.Bank, Currency: currency}}}})
+		if st := s.role.Status(s.now); st.Banks[0].NotKept != lacks {
+			t.Errorf("the bank keeps %s: %+v", currency, st.Banks[0])
+		}
+	}
+}
+
 func TestAReasonToDrainHasNothingThatATerminalObeys(t *testing.T) {
 	a := newAgents(t, "ann", "atlas", "bank")
 	s, _, _ := trade(t, a, 0, false, false)

@@ -13,7 +13,6 @@
 package user
 
 import (
-	"fmt"
 	"sort"
 	"time"
 
@@ -262,33 +261,4 @@ func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 	return list
-}
-
-// terms picks the bank and currency in which most of the sellers deal, of those the
-// owner allows; ties go to the owner's order, then to the smaller bank ID.
-func (r *Role) terms(now time.Time, wanted []protocol.Terms, sellers []Known) (protocol.Terms, error) {
-	if len(wanted) == 0 {
-		wanted = r.cfg.Terms
-	}
-	if len(wanted) == 0 {
-		for _, b := range r.Known(now, protocol.KindBank) {
-			wanted = append(wanted, b.Presence.Terms...)
-		}
-	}
-	if len(wanted) == 0 {
-		return protocol.Terms{}, fmt.Errorf("no bank is known to pay with")
-	}
-	deals := map[protocol.Terms]int{}
-	for i := range sellers {
-		for _, t := range sellers[i].Presence.Terms {
-			deals[t]++
-		}
-	}
-	best := wanted[0]
-	for _, t := range wanted[1:] {
-		if deals[t] > deals[best] {
-			best = t
-		}
-	}
-	return best, nil
 }

@@ -124,6 +124,21 @@ func TestAStartBeyondTheLongestWaitIsNotBought(t *testing.T) {
 	}
 }
 
+// A bank says which currencies it keeps: in another one nothing is asked for, and of
+// several that the owner allows one that is kept is taken.
+func TestNothingIsAskedForInACurrencyThatItsBankDoesNotKeep(t *testing.T) {
+	m, cast := open(t, 1, nil)
+	m.Run(time.Minute) // the bank is heard
+	kept, other := cast.Terms(), protocol.Terms{Bank: cast.Terms().Bank, Currency: "EUR"}
+	m.Buy("none", 1, message.Options{Terms: []protocol.Terms{other}})
+	if p := last(m); !p.Done || p.Purchase.State != user.StateFailed || p.Purchase.Why != "bank does not keep EUR, but CRD" {
+		t.Fatalf("%s: %s", p.Purchase.State, p.Purchase.Why)
+	}
+	if p := settle(t, m, 1, message.Options{Terms: []protocol.Terms{other, kept}}); p.Currency != kept.Currency {
+		t.Fatalf("paid in %s", p.Currency)
+	}
+}
+
 // A quote asks the whole market, and leaves no record of it.
 func TestAQuoteLeavesNothingBehind(t *testing.T) {
 	m, _ := open(t, 2, nil)

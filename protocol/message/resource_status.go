@@ -62,6 +62,7 @@ type BankStatus struct {
 	Currency  string           `json:"currency"`
 	Reachable *bool            `json:"reachable"` // nil: not heard yet, as without a daemon
 	Heard     time.Time        `json:"heard,omitzero"`
+	NotKept   bool             `json:"not_kept,omitempty"` // the bank says that it does not keep that currency
 }
 
 // ForecastStatus is what a site has learnt, and how what it told has held.

@@ -182,6 +182,8 @@ func bankWords(b message.BankStatus, now time.Time) string {
 	switch {
 	case b.Reachable == nil:
 		return "not heard yet"
+	case *b.Reachable && b.NotKept:
+		return fmt.Sprintf("heard %s ago; it does not keep %s, so nothing is sold for that", now.Sub(b.Heard).Round(time.Second), b.Currency)
 	case *b.Reachable:
 		return fmt.Sprintf("heard %s ago", now.Sub(b.Heard).Round(time.Second))
 	}
