@@ -135,16 +135,36 @@ func examine(ctx context.Context, dir string) diagnosis {
 	return diagnosis{Dir: dir, Findings: p.found}
 }
 
-// checkConfiguration reads the configuration.
+// checkConfiguration reads the configuration, and checks it as a daemon would.
 func (p *patient) checkConfiguration() bool {
 	path := filepath.Join(p.dir, configName)
 	var err error
-	if p.cfg, err = readConfig(path); err != nil {
+	if p.cfg, err = readConfig(path); err == nil {
+		err = p.checkValues(path)
+	}
+	if err != nil {
 		p.fault("configuration", err)
 		return false
 	}
 	p.good("configuration", "%s, of a %s agent", path, p.cfg.kind())
 	return true
+}
+
+// checkValues holds the values to what is allowed. Those of a section are left alone
+// without a credential, of which checkCertificate tells.
+func (p *patient) checkValues(path string) error {
+	if err := p.cfg.check(); err != nil {
+		return err
+	}
+	cred, err := p.cfg.credential()
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	trust, err := p.cfg.trust()
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	return checkKind(p.cfg.kind(), path, p.cfg, cred, trust)
 }
 
 // checkCertificate looks at the credential, as others of the market would.
