@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"ramp/agents"
 	"ramp/agents/bank"
@@ -122,6 +123,9 @@ func bankRefusal(err error) error {
 }
 
 func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operatorEntry, error) {
+	if err := checkAccountName(q.Name); err != nil {
+		return operatorEntry{}, err
+	}
 	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		if by, taken := nameTaken(r.Ledger(), q.Name, q.Account); taken {
 			return ledger.Entry{}, protocol.Output{}, &ledger.Refusal{Code: protocol.CodeMismatch, Note: "the name " + q.Name + " is taken by " + string(by)}
@@ -129,6 +133,17 @@ func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operator
 		return r.OpenAccount(now, q.Account, q.Name, q.Limit)
 	})
 	return operatorEntry{Entry: e.Number, Account: q.Account, Time: e.Time}, err
+}
+
+// checkAccountName refuses names that commands take for another account, and those that
+// a terminal would obey.
+func checkAccountName(name string) error {
+	_, group := groupName(name)
+	id := protocol.AgentID(name)
+	if group || strings.HasPrefix(name, ".") || id.Validate() == nil || strings.ContainsFunc(name, unicode.IsControl) {
+		return fail(exitUsage, "", "account name %q: want one that is no agent's ID, begins with neither '.' nor %q and has no control characters", name, groupWord)
+	}
+	return nil
 }
 
 // nameTaken says which other account has a name. A closed one has given it up.
@@ -224,8 +239,8 @@ func hasLegs(e ledger.Entry, legs []ledger.Leg) bool {
 	return true
 }
 
-// findAccount finds an account by agent ID, name, or group:NAME; a closed one by its
-// name only if no other has that now.
+// findAccount finds an account by agent ID, name, or group:NAME; the issuer, which
+// nobody opened, and a closed one by its name only if no other has that now.
 func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
 	asked := protocol.AgentID(who)
 	if id, ok := groupName(who); ok {
@@ -235,20 +250,22 @@ func findAccount(l *ledger.Ledger, who string) (ledger.Account, error) {
 		return a, nil
 	}
 	hint := "'ramp bank balance' lists the accounts"
-	var closed ledger.Account
+	var last ledger.Account
 	for _, a := range l.Accounts() {
 		switch {
 		case a.Name != who:
+		case a.ID == ledger.Issuer:
+			last = a
 		case a.ID.Local():
 			hint = fmt.Sprintf("it may be %q", accountWords(a.ID, a.Name))
 		case a.Standing == ledger.StandingClosed:
-			closed = a
+			last = a
 		default:
 			return a, nil
 		}
 	}
-	if closed.ID != "" {
-		return closed, nil
+	if last.ID != "" {
+		return last, nil
 	}
 	return ledger.Account{}, fail(exitUsage, hint, "no account %q", who)
 }
