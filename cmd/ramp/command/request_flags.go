@@ -82,6 +82,9 @@ func (q *requestFlags) document(o protocol.Objective) (rfql.Document, error) {
 
 // fileOr takes a FILE, or flags in its place.
 func (q *requestFlags) fileOr(c *cobra.Command, args []string) error {
+	if err := emptyFlags(c); err != nil {
+		return err
+	}
 	switch {
 	case len(args) > 1:
 		return fmt.Errorf("accepts one FILE, received %d", len(args))
@@ -90,6 +93,18 @@ func (q *requestFlags) fileOr(c *cobra.Command, args []string) error {
 	case len(args) == 0 && !q.said:
 		return fail(exitUsage, "such as --cores 256 --wall 2h --within 12h --max-price 40; or see '"+c.CommandPath()+" --help'",
 			"say what is wanted: a FILE, or flags")
+	}
+	return nil
+}
+
+// emptyFlags refuses limits and names that were given without a value, as by a variable
+// of a script that is not set: without --max-cost anything may be spent.
+func emptyFlags(c *cobra.Command) error {
+	for _, name := range []string{"max-cost", "max-wait", "accept-counter", "id", "optimize", "mode"} {
+		f := c.Flags().Lookup(name)
+		if f != nil && f.Changed && (f.Value.String() == "" || f.Value.String() == "0s") {
+			return fail(exitUsage, "leave it out for none; is a variable not set?", "--%s %q: want a value", name, f.Value)
+		}
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	case o.wait < 0 || o.wait > maxTrying:
 		return opt, fail(exitUsage, "", "--wait %s: want 0..%s", o.wait, maxTrying)
 	case o.maxWait < 0:
-		return opt, fail(exitUsage, "", "--max-wait %s: want zero or more", o.maxWait)
+		return opt, fail(exitUsage, "", "--max-wait %s: want more than zero", o.maxWait)
 	}
 	if o.id != "" && !validID(o.id) {
 		return opt, fail(exitUsage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, maxID, quotePrefix)
