@@ -13,6 +13,9 @@ func Usable(cert *x509.Certificate, at time.Time) error {
 	if err := checkLeaf(cert); err != nil {
 		return err
 	}
+	if _, err := ID(cert); err != nil { // nobody could name its agent
+		return err
+	}
 	return checkTime(cert, at)
 }
 

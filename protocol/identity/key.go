@@ -110,6 +110,9 @@ func checkKey(pub crypto.PublicKey) error {
 	case ed25519.PublicKey:
 		return fmt.Errorf("Ed25519 key, which stock OpenSSL cannot verify in CMS; %s: %w", want, ErrWeak)
 	}
+	if pub == nil { // as of RSA-PSS: crypto/x509 leaves it out
+		return fmt.Errorf("key of a kind that is not known, %s: %w", want, ErrWeak)
+	}
 	return fmt.Errorf("key of type %T, %s: %w", pub, want, ErrWeak)
 }
 

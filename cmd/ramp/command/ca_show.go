@@ -62,7 +62,10 @@ func newCAShow() *cobra.Command {
 			if wantsJSON(c) {
 				return printJSON(stdout(c), list)
 			}
-			for _, s := range list {
+			for i, s := range list {
+				if i > 0 {
+					fmt.Fprintln(stdout(c))
+				}
 				table(stdout(c), []string{"file", s.File}, []string{"agent", orDash(s.Agent)}, []string{"subject", s.Subject},
 					[]string{"issuer", s.Issuer}, []string{"serial", s.Serial}, []string{"key", s.Key},
 					[]string{"valid until", s.NotAfter.Format(time.RFC3339)}, []string{"counts", s.countsWords(trust)})
@@ -147,6 +150,8 @@ func keyWords(pub crypto.PublicKey) string {
 		return fmt.Sprintf("RSA %d", k.N.BitLen())
 	case ed25519.PublicKey:
 		return "Ed25519"
+	case nil: // crypto/x509 does not know it
+		return "unknown"
 	}
 	return fmt.Sprintf("%T", pub)
 }
