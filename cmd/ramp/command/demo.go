@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +46,9 @@ and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.`,
 			if d.stop {
 				return d.stopKept(c.Context())
 			}
-			return d.byPolicy(c.Context())
+			ctx, done := hungUp(c.Context())
+			defer done()
+			return d.byPolicy(ctx)
 		},
 	}
 	c.Flags().BoolVar(&d.keep, "keep", false, "leave the market up")
@@ -53,6 +57,15 @@ and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.`,
 	c.Flags().StringVar(&d.policy, "policy", "", "show a settlement mode in place of the thirteen jobs: barter or metered")
 	c.Flags().StringVar(&d.logs, "logs", "", "replay the workload logs in this directory; what is missing is synthetic")
 	return c
+}
+
+// hungUp ends a context when the terminal is closed, as at an interrupt: a market that
+// nobody sees any more is taken down. Under nohup it goes on.
+func hungUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return context.WithCancel(ctx)
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // demo is one run of the demonstration.
