@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"ramp/agents"
 	"ramp/agents/bank"
@@ -123,9 +122,6 @@ func bankRefusal(err error) error {
 }
 
 func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operatorEntry, error) {
-	if err := checkAccountName(q.Name); err != nil {
-		return operatorEntry{}, err
-	}
 	e, err := b.do(ctx, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		if by, taken := nameTaken(r.Ledger(), q.Name, q.Account); taken {
 			return ledger.Entry{}, protocol.Output{}, &ledger.Refusal{Code: protocol.CodeMismatch, Note: "the name " + q.Name + " is taken by " + string(by)}
@@ -133,17 +129,6 @@ func (b *bankNode) openAccount(ctx context.Context, q openAccountCall) (operator
 		return r.OpenAccount(now, q.Account, q.Name, q.Limit)
 	})
 	return operatorEntry{Entry: e.Number, Account: q.Account, Time: e.Time}, err
-}
-
-// checkAccountName refuses names that commands take for another account, and those that
-// a terminal would obey.
-func checkAccountName(name string) error {
-	_, group := groupName(name)
-	id := protocol.AgentID(name)
-	if group || strings.HasPrefix(name, ".") || id.Validate() == nil || strings.ContainsFunc(name, unicode.IsControl) {
-		return fail(exitUsage, "", "account name %q: want one that is no agent's ID, begins with neither '.' nor %q and has no control characters", name, groupWord)
-	}
-	return nil
 }
 
 // nameTaken says which other account has a name. A closed one has given it up.
