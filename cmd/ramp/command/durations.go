@@ -1,6 +1,8 @@
 package command
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -24,11 +26,24 @@ func (v *durationValue) Set(s string) error {
 	if err != nil {
 		d, err = compose.Duration(s)
 	}
+	if long, ok := wholeDays(s); err != nil && ok {
+		d, err = long, nil
+	}
 	if err == nil {
 		*v = durationValue(d)
 	}
 	return err
 }
+
+// wholeDays reads 7300d: a request lasts ten years at most, an authority may outlive it.
+func wholeDays(s string) (time.Duration, bool) {
+	number, ok := strings.CutSuffix(s, "d")
+	n, err := strconv.ParseUint(number, 10, 32)
+	return time.Duration(n) * 24 * time.Hour, ok && err == nil && n <= mostDays
+}
+
+// mostDays bounds a length of time in days: a century.
+const mostDays = 36525
 
 // String is the value as Go writes it.
 func (v *durationValue) String() string { return time.Duration(*v).String() }
