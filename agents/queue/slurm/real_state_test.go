@@ -61,13 +61,34 @@ func TestNamesOfAnyKind(t *testing.T) {
 
 func TestSurvey(t *testing.T) {
 	list, err := slurm.Survey(config(real(t)))
-	want := slurm.Partition{Name: "batch", Nodes: 4, Cores: 64, NodeCores: 16, RAMPerCore: 4000, Alike: true, NodeNames: []string{"node1", "node2", "node3", "node4"}, Features: []string{}}
+	want := slurm.Partition{Name: "batch", Nodes: 4, Cores: 64, NodeCores: 16, RAMPerCore: 4000, Alike: true, NodeNames: []string{"node1", "node2", "node3", "node4"}, Features: []string{}, Longest: 7 * 24 * time.Hour}
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	want.Arch, want.OS = list[0].Arch, list[0].OS
 	if !reflect.DeepEqual(list[0], want) || want.Arch == "" {
 		t.Fatalf("%+v, want %+v", list[0], want)
+	}
+}
+
+// Trap: Slurm reserves for longer than a job may last, and in a partition that is down.
+func TestAPartitionsOwnRulesAreTold(t *testing.T) {
+	c := real(t)
+	rule := func(words ...string) {
+		t.Helper()
+		must(t, c, "scontrol", append([]string{"update", "PartitionName=batch"}, words...)...)
+	}
+	t.Cleanup(func() { rule("MaxTime=7-0", "State=UP") })
+	ask, states := begin(t, config(c))
+	awaitState(t, states, "a week", func(q message.QueueChanged) bool { return q.Longest == 7*24*time.Hour })
+	rule("MaxTime=10")
+	awaitState(t, states, "ten minutes", func(q message.QueueChanged) bool { return q.Longest == 10*time.Minute })
+	grant(t, ask, "r-1", ahead(3, 1, 1))
+	rule("State=DOWN")
+	grant(t, ask, "r-2", ahead(3, 1, 1))
+	list, err := slurm.Survey(config(c))
+	if err != nil || len(list) != 1 || !strings.Contains(list[0].Bars, "batch is DOWN") {
+		t.Fatalf("%+v, %v; want that it is down", list, err)
 	}
 }
 

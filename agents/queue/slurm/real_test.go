@@ -190,6 +190,11 @@ func TestWhoMayReserve(t *testing.T) {
 	if list := must(t, site, "scontrol", "-o", "show", "reservation"); !strings.HasPrefix(list, "No reservations") {
 		t.Fatalf("the trial has left %s", list)
 	}
+	must(t, site, "scontrol", "update", "NodeName=node[1-4]", "State=DRAIN", "Reason=test")
+	t.Cleanup(func() { must(t, site, "scontrol", "update", "NodeName=node[1-4]", "State=RESUME") })
+	if err := slurm.MayReserve(cfg); err != nil {
+		t.Fatalf("root may not reserve where every node is drained: %v", err)
+	}
 	ordinary(&cfg)
 	err := slurm.MayReserve(cfg)
 	if err == nil {
