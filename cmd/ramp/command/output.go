@@ -101,6 +101,10 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		return verb("share", "shares") + " no bank"
 	case protocol.CodeProgram:
 		return verb("do not run", "does not run") + " that program"
+	case protocol.CodeDraining:
+		return verb("sell", "sells") + " nothing now"
+	case protocol.CodeUnavailable:
+		return "cannot sell now"
 	case protocol.CodeSilent:
 		return "did not answer"
 	case protocol.CodeCeiling:
