@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"io"
+	"math"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -56,7 +57,8 @@ func plotReport(file string, list []bankbooks.Currency, step time.Duration) erro
 func panel(c bankbooks.Currency, what string, step time.Duration, of func(bankbooks.Period) protocol.Credits) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = c.Currency + ": " + what
-	p.X.Tick.Marker = plot.TimeTicks{Format: "2006-01-02\n15:04"}
+	p.X.Label.Text, p.Y.Label.Text = "UTC", c.Currency
+	p.X.Tick.Marker = periodTicks(step)
 	p.Y.Min = 0
 	var points plotter.XYs
 	at := func(t time.Time, y float64) { points = append(points, plotter.XY{X: float64(t.Unix()), Y: y}) }
@@ -72,7 +74,31 @@ func panel(c bankbooks.Currency, what string, step time.Duration, of func(bankbo
 		return nil, err
 	}
 	p.Add(plotter.NewGrid(), line)
+	if p.Y.Max == 0 {
+		p.Y.Max = 1 // an axis up from zero, though nothing is on it
+	}
 	return p, nil
+}
+
+// periodTicks mark where periods begin, at the least every so many that the words fit.
+type periodTicks time.Duration
+
+// maxTicks fit beside each other.
+const maxTicks = 7
+
+// Ticks implements plot.Ticker; the axis begins with a period.
+func (t periodTicks) Ticks(first, last float64) []plot.Tick {
+	step, form := time.Duration(t).Seconds(), "2006-01-02\n15:04"
+	if time.Duration(t)%time.Minute != 0 {
+		form += ":05"
+	}
+	every := max(1, math.Ceil((last-first)/step/maxTicks))
+	var list []plot.Tick
+	for n := 0.0; first+n*every*step <= last; n++ {
+		at := first + n*every*step
+		list = append(list, plot.Tick{Value: at, Label: time.UnixMilli(int64(at * 1e3)).UTC().Format(form)})
+	}
+	return list
 }
 
 // drawn draws the panels below each other and writes the file.
