@@ -182,13 +182,14 @@ func checkRequest(amount protocol.Credits, ref string) error {
 // Transfer moves money between two accounts because the operator says so: what
 // arbitration gives back, what one member lends another. Contract and unit name
 // the disputed job, if there is one; no other record of it is looked at. The
-// payer's limit holds, and a frozen account may pay: the operator decides.
+// payer's limit holds, and a frozen account may pay: the operator decides. What goes to
+// Issuer is money no more, as what was credited by mistake.
 func (l *Ledger) Transfer(now time.Time, from, to protocol.AgentID, currency string, amount protocol.Credits, about Disputed, ref string) (Entry, []protocol.Record, error) {
 	payer, err := l.find(from, currency)
 	if err != nil {
 		return Entry{}, nil, err
 	}
-	payee, err := l.find(to, currency)
+	payee, err := l.payee(to, currency)
 	if err != nil {
 		return Entry{}, nil, err
 	}
@@ -199,6 +200,21 @@ func (l *Ledger) Transfer(now time.Time, from, to protocol.AgentID, currency str
 	e := Entry{Kind: KindTransfer, Contract: about.Contract, Unit: about.Unit, Ref: ref}
 	moves := []move{{line: c.line(payer, currency), amount: -amount}, {line: c.line(payee, currency), amount: amount}}
 	return c.write(now, e, nil, moves...), c.recs, nil
+}
+
+// issued is what an issuer owes, with the income that is due to who pays it back.
+func (l *Ledger) issued(now time.Time, issuer, payer *line) protocol.Credits {
+	due, _ := l.due(payer, l.instant(now))
+	return due - issuer.balance
+}
+
+// payee is the account that a transfer goes to.
+func (l *Ledger) payee(to protocol.AgentID, currency string) (*account, error) {
+	issuer := l.accounts[Issuer]
+	if to != Issuer || issuer == nil || issuer.line(currency) == nil {
+		return l.find(to, currency)
+	}
+	return issuer, l.keeps(currency)
 }
 
 // Disputed is the job that a transfer is about; without a contract, none.
@@ -225,6 +241,8 @@ func (l *Ledger) mayTransfer(now time.Time, from, to *line, amount protocol.Cred
 		return refuse(protocol.CodeFunds, "transfer of %s: %s available", amount, have)
 	case !l.takes(now, to, amount):
 		return refuse(protocol.CodeOverflow, "transfer of %s: %s", amount, protocol.ErrOverflow)
+	case to != nil && to.account == Issuer && amount > l.issued(now, to, from):
+		return refuse(protocol.CodeFunds, "transfer of %s to the issuer: it has issued %s", amount, l.issued(now, to, from))
 	}
 	return nil
 }

@@ -248,3 +248,38 @@ func TestACurrencyThatIsLeftOutAnswersForItsContracts(t *testing.T) {
 		t.Errorf("%v %v, want %v", r, err, want)
 	}
 }
+
+// A credit that was a mistake is taken back by the issuer; no more than was issued is, and
+// nothing of what nobody issues.
+func TestTheIssuerTakesBackWhatItIssued(t *testing.T) {
+	b := newBank(t)
+	ann, bob := agent("ann"), agent("bob")
+	transfer := func(from protocol.AgentID, currency string, amount protocol.Credits) protocol.Code {
+		return code(ignore(saved[ledger.Entry](b)(b.Transfer(b.now, from, ledger.Issuer, currency, amount, ledger.Disputed{}, "mistake"))))
+	}
+	for _, who := range []protocol.AgentID{ann, bob} {
+		b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, who, who.Name()))))
+	}
+	if got := transfer(ann, "cr", 1); got != protocol.CodeAccount {
+		t.Errorf("before anything was issued: %q", got)
+	}
+	b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, ann, "cr", 9, ""))))
+	b.must(t, "limit", ignore(saved[ledger.Entry](b)(b.SetOverdraft(b.now, bob, "cr", 20))))
+	for _, c := range []struct {
+		from     protocol.AgentID
+		currency string
+		amount   protocol.Credits
+		want     protocol.Code
+	}{
+		{ann, "cr", 10, protocol.CodeFunds}, {ann, "cr", 4, ""}, {bob, "cr", 6, protocol.CodeFunds}, {bob, "cr", 5, ""},
+		{ann, "cr", 1, protocol.CodeFunds}, {ann, "eur", 1, protocol.CodeAccount}, {ann, "cr", 0, protocol.CodeMalformed},
+	} {
+		if got := transfer(c.from, c.currency, c.amount); got != c.want {
+			t.Errorf("%s gives %s %s back: %q, want %q", c.from.Name(), c.amount, c.currency, got, c.want)
+		}
+	}
+	if a, _ := b.Account(ledger.Issuer); a.Lines[0].Balance != 0 {
+		t.Errorf("the issuer has %s", a.Lines[0].Balance)
+	}
+	sound(t, b)
+}

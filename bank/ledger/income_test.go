@@ -140,7 +140,10 @@ func (w *incomeWorld) add(id protocol.AgentID, amount protocol.Credits) {
 }
 
 func (w *incomeWorld) step(t *rapid.T) {
-	id, other := rapid.SampledFrom(w.users).Draw(t, "who"), rapid.SampledFrom(w.users).Draw(t, "other")
+	id, other := rapid.SampledFrom(w.users).Draw(t, "who"), rapid.SampledFrom(append(w.users, ledger.Issuer)).Draw(t, "other")
+	if _, issued := w.Account(ledger.Issuer); !issued && other == ledger.Issuer {
+		other = id // nobody is there yet
+	}
 	amount := protocol.Credits(rapid.Int64Range(1, 1<<36).Draw(t, "amount"))
 	switch rapid.IntRange(0, 9).Draw(t, "op") {
 	case 0:
@@ -154,7 +157,9 @@ func (w *incomeWorld) step(t *rapid.T) {
 		}
 		if err == nil {
 			w.add(id, -amount)
-			w.add(other, amount)
+			if other != ledger.Issuer { // what goes there is money no more
+				w.add(other, amount)
+			}
 		}
 	case 3:
 		income := drawIncome(t, w.ppm)

@@ -94,7 +94,12 @@ func newBankCompact() *cobra.Command {
 				return fail(exitUsage, "", "no ledger at %s", path)
 			}
 			var a compactAnswer
-			if a.Before, a.After, err = ledgerdb.Compact(path); err != nil {
+			a.Before, a.After, err = ledgerdb.Compact(path)
+			var inUse *ledgerdb.InUseError
+			if errors.As(err, &inUse) {
+				return fail(exitFailed, "stop the bank, compact its file, and start it again", "%w", err)
+			}
+			if err != nil {
 				return journalError(err)
 			}
 			return said(c, a, "%s had %d KiB and has %d", path, a.Before>>10, a.After>>10)
