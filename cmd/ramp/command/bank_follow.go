@@ -76,7 +76,7 @@ func (f *standby) listen() {
 		if server.Shutdown(done) != nil {
 			_ = server.Close() // who asks too slowly asks again
 		}
-		<-served
+		_ = <-served // that it was closed
 	}
 }
 

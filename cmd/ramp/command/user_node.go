@@ -191,6 +191,6 @@ func serveUser(ctx context.Context, dir string, logTo io.Writer) error {
 	}
 	n.hup = hup
 	n.run(context.WithoutCancel(ctx))
-	err = n.serve(ctx, n.userRoutes, func() {})
+	err = n.serve(ctx, n.userRoutes, n.proofs.finish)
 	return errors.Join(err, n.stop())
 }
