@@ -73,10 +73,11 @@ func (f *standby) listen() {
 	f.stop = func() {
 		done, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if server.Shutdown(done) != nil {
-			_ = server.Close() // who asks too slowly asks again
+		err := server.Shutdown(done)
+		if err != nil {
+			err = server.Close()
 		}
-		_ = <-served // that it was closed
+		_ = errors.Join(err, <-served) // who asked too slowly asks again
 	}
 }
 
