@@ -208,14 +208,17 @@ func killed(w *worksite) {
 }
 
 func suspended(w *worksite) {
-	job := w.job("j.1", slotLength, "sleep", "2")
+	job := w.job("j.1", slotLength, "sleep", "4")
 	w.send(protocol.Request, message.Submit{Job: job})
 	w.until(job.ID, protocol.JobRunning)
 	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalSuspend})
 	w.until(job.ID, protocol.JobSuspended)
 	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalResume})
-	w.until(job.ID, protocol.JobRunning)
-	if s := w.over(job.ID); !s.Success() {
+	s := w.until(job.ID, protocol.JobRunning, protocol.JobExited) // it may be over when it is looked at
+	if s.State == protocol.JobRunning {
+		s = w.over(job.ID)
+	}
+	if !s.Success() {
 		w.Fatalf("%+v", s)
 	}
 }
