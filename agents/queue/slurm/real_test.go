@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -54,7 +55,7 @@ func real(tb testing.TB) *slurmtest.Cluster {
 	if site == nil {
 		tb.Skipf("needs a real Slurm: 'make test-slurm' installs one and sets %s", switchOn)
 	}
-	if err := site.Clear(); err != nil {
+	if err := errors.Join(site.Clear(), site.AwaitNodes()); err != nil { // a test may have drained them
 		tb.Fatal(err)
 	}
 	return site
