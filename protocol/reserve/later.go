@@ -57,11 +57,11 @@ func latestOf(first, later []byte) (protocol.Receipt, []byte, error) {
 	if len(first) == 0 {
 		return protocol.Receipt{}, nil, nil
 	}
-	r, err := readDER(first)
+	r, err := contract.ReadReceipt(first)
 	if err != nil || later == nil {
 		return r, first, err
 	}
-	l, err := readDER(later)
+	l, err := contract.ReadReceipt(later)
 	if err != nil {
 		return r, first, err
 	}
@@ -69,12 +69,4 @@ func latestOf(first, later []byte) (protocol.Receipt, []byte, error) {
 		return l, later, nil
 	}
 	return r, first, nil
-}
-
-func readDER(der []byte) (protocol.Receipt, error) {
-	octets, err := contract.Content(der)
-	if err != nil {
-		return protocol.Receipt{}, err
-	}
-	return contract.DecodeReceipt(octets)
 }

@@ -122,7 +122,7 @@ func openReceiptFile(path string, trust *identity.Trust) (protocol.Receipt, erro
 	if err != nil {
 		return protocol.Receipt{}, err
 	}
-	r, err := readReceipt(der)
+	r, err := contract.ReadReceipt(der)
 	if err != nil {
 		return r, fail(exitFailed, "", "%s: %w", path, err)
 	}
@@ -130,15 +130,6 @@ func openReceiptFile(path string, trust *identity.Trust) (protocol.Receipt, erro
 		return r, fail(exitFailed, "", "%s: %w", path, err)
 	}
 	return r, nil
-}
-
-// readReceipt reads a receipt without verifying it.
-func readReceipt(der []byte) (protocol.Receipt, error) {
-	octets, err := contract.Content(der)
-	if err != nil {
-		return protocol.Receipt{}, err
-	}
-	return contract.DecodeReceipt(octets)
 }
 
 func printVerified(c *cobra.Command, v verified) error {

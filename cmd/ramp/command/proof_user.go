@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/protocol"
+	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
 
@@ -49,7 +50,7 @@ func fetchProof(c *cobra.Command, agent *caller, f signedFiles) ([]byte, error) 
 	if len(f.Receipt) == 0 {
 		return nil, fail(exitNothing, "", "there is no receipt yet, so there is nothing to prove")
 	}
-	r, err := readReceipt(f.Receipt)
+	r, err := contract.ReadReceipt(f.Receipt)
 	if err != nil {
 		return nil, err
 	}
