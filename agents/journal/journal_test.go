@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -340,5 +341,40 @@ func TestFullDisk(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// TestAWayThatDoesNotEndIsFoundWhenAJournalIsOpened damages one number: followed,
+// the branch would take all memory that there is.
+func TestAWayThatDoesNotEndIsFoundWhenAJournalIsOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	j := open(t, path, 0)
+	for i := range 100 {
+		if err := j.Append([]protocol.Record{rec(fmt.Sprint(i), strings.Repeat("v", 300))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, branches := os.Getpagesize(), 0
+	for at := 2 * page; at < len(b); at += page {
+		if binary.LittleEndian.Uint16(b[at+8:]) == 1 { // a branch: its first child is itself
+			binary.LittleEndian.PutUint64(b[at+16+8:], uint64(at/page))
+			branches++
+		}
+	}
+	if branches == 0 {
+		t.Fatal("no branches")
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Open(path, 0); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("opened with %v", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
+
+	"ramp/bank/boltfile"
 )
 
 // openBolt begins a new file under another name, so that a file with this name
@@ -23,6 +25,9 @@ func openBolt(path string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("open journal: %w", err)
 	case info.Size() == 0: // bbolt would begin a new one in it
 		return nil, fmt.Errorf("open journal %s: damaged: the file is empty", path)
+	}
+	if err := boltfile.CheckTrees(path, string(tablesBucket)); err != nil {
+		return nil, fmt.Errorf("open journal %s: %w", path, err)
 	}
 	b, err := openFile(path)
 	if err != nil {

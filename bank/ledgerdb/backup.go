@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"ramp/bank/boltfile"
 )
 
 // compactStep bounds what one transaction of Compact copies; the copy grows by
@@ -63,28 +65,13 @@ func (db *DB) copyTo(path string, entries *uint64) error {
 			if _, err = tx.WriteTo(f); err != nil || tx.ID()%2 == 0 {
 				return err
 			}
-			return swapMetas(f, tx.DB().Info().PageSize)
+			// bbolt writes the newer description first, but its next transaction goes
+			// where its number says: of an odd one, the first would be overwritten, and
+			// the older one stay.
+			return boltfile.SwapMetas(f, tx.DB().Info().PageSize)
 		})
 	})
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// swapMetas exchanges the two descriptions of a copy. bbolt writes the newer one
-// first, but its next transaction goes where its number says: of an odd one, the
-// first would be overwritten, and the older one stay (checkMetas).
-func swapMetas(f *os.File, pageSize int) error {
-	var metas [2][metaSize]byte
-	for i := range metas {
-		if _, err := f.ReadAt(metas[i][:], int64(i*pageSize+pageHeader)); err != nil {
-			return err
-		}
-	}
-	for i := range metas {
-		if _, err := f.WriteAt(metas[1-i][:], int64(i*pageSize+pageHeader)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Compact rewrites the ledger at path without the room that old pages take, and

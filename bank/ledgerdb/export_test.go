@@ -33,7 +33,3 @@ func BeginWithPages(path string, size int) error {
 	}
 	return errors.Join(b.Update(writeFormat), b.Close())
 }
-
-// WalkPages holds that the pages of a file of bbolt are as bbolt writes them, and
-// that no branch leads back.
-func WalkPages(path string) error { return errors.Join(checkBranches(path), walkPages(path)) }

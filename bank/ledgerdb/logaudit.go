@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"ramp/bank/audit"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -57,7 +58,7 @@ func nothingAudited() ledger.Report { return ledger.Report{Bad: []string{}, Sum:
 func (db *DB) auditStill(open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if err := walkPages(db.path); err != nil {
+	if err := boltfile.CheckPages(db.path); err != nil {
 		return nothingAudited(), LogReport{Bad: []string{"file: " + err.Error()}}, nil
 	}
 	var l LogReport

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
+
+	"ramp/bank/boltfile"
 )
 
 // openBolt begins a new file under another name, so that a file with this name
@@ -24,10 +26,11 @@ func openBolt(path string) (*bbolt.DB, error) {
 	case info.Size() == 0: // bbolt would begin a new one in it
 		return nil, fmt.Errorf("open ledger %s: damaged: the file is empty", path)
 	}
-	for _, check := range []func(path string) error{checkMetas, checkBranches} {
-		if err := check(path); err != nil {
-			return nil, fmt.Errorf("open ledger %s: %w", path, err)
-		}
+	if err := boltfile.CheckMetas(path); err != nil {
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
+	}
+	if err := boltfile.CheckTrees(path, string(tablesBucket), string(logBucket)); err != nil {
+		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
 	b, err := openFile(path)
 	if err != nil {

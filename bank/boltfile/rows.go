@@ -1,4 +1,4 @@
-package ledgerdb
+package boltfile
 
 import (
 	"encoding/binary"

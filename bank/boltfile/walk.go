@@ -1,4 +1,4 @@
-package ledgerdb
+package boltfile
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ type pageWalk struct {
 	f    io.ReaderAt
 	size uint64 // of a page
 	high uint64 // pages of the file
-	seen []byte // bit i: page i was met
+	seen pageSet
 }
 
-// Parts of bbolt's pages, beside those in logmeta.go.
+// Parts of bbolt's pages, beside those in meta.go.
 const (
 	branchFlag   = 1
 	leafFlag     = 2
@@ -38,28 +38,35 @@ const (
 	metaHigh     = 40
 )
 
-// walkPages holds that every page of the file at path is either reached once,
+// open reads the description of a file that counts, and prepares to read its pages.
+func open(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
+	if f, err = os.Open(path); err != nil {
+		return nil, nil, nil, err
+	}
+	if meta, err = newestMeta(f); err != nil {
+		return nil, nil, nil, errors.Join(err, f.Close())
+	}
+	w = &pageWalk{f: f, size: uint64(binary.LittleEndian.Uint32(meta[metaPage:])), high: binary.LittleEndian.Uint64(meta[metaHigh:])}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, f.Close())
+	}
+	if w.high > uint64(info.Size())/w.size {
+		err = fmt.Errorf("damaged: it has %d bytes and should have %d pages of %d", info.Size(), w.high, w.size)
+		return nil, nil, nil, errors.Join(err, f.Close())
+	}
+	w.seen = newPageSet(w.high)
+	return f, meta, w, nil
+}
+
+// CheckPages holds that every page of the file at path is either reached once,
 // with its keys in order and within its bounds and nothing beside them, or free.
-// Nobody may write.
-func walkPages(path string) error {
-	f, err := os.Open(path)
+func CheckPages(path string) error {
+	f, meta, w, err := open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	meta, err := newestMeta(f)
-	if err != nil {
-		return err
-	}
-	w := &pageWalk{f: f, size: uint64(binary.LittleEndian.Uint32(meta[metaPage:])), high: binary.LittleEndian.Uint64(meta[metaHigh:])}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if w.high*w.size > uint64(info.Size()) {
-		return fmt.Errorf("the file has %d bytes, want %d pages of %d", info.Size(), w.high, w.size)
-	}
-	w.seen = make([]byte, w.high/8+1)
 	if err := w.metas(); err != nil {
 		return err
 	}
@@ -67,22 +74,6 @@ func walkPages(path string) error {
 		return err
 	}
 	return w.free(binary.LittleEndian.Uint64(meta[metaFree:]))
-}
-
-// newestMeta is the description that counts.
-func newestMeta(f *os.File) ([]byte, error) {
-	a, err := readMeta(f, 0)
-	if err != nil {
-		return nil, err
-	}
-	b, err := readMeta(f, int64(binary.LittleEndian.Uint32(a[metaPage:])))
-	if err != nil {
-		return nil, err
-	}
-	if binary.LittleEndian.Uint64(a[metaTx:]) > binary.LittleEndian.Uint64(b[metaTx:]) {
-		return a, nil
-	}
-	return b, nil
 }
 
 // metas marks the two descriptions. What they say was compared with their sums;
@@ -93,7 +84,7 @@ func (w *pageWalk) metas() error {
 		if _, err := w.f.ReadAt(b, int64(id*w.size)); err != nil {
 			return err
 		}
-		if got := binary.LittleEndian.Uint64(b); got != id || !allZero(b[countOf:pageHeader]) || !allZero(b[pageHeader+metaSize:]) {
+		if got := binary.LittleEndian.Uint64(b); got != id || binary.LittleEndian.Uint16(b[flagsOf:]) != metaFlag || !allZero(b[countOf:pageHeader]) || !allZero(b[pageHeader+metaSize:]) {
 			return fmt.Errorf("page %d: something stands beside the description (it says that it is page %d)", id, got)
 		}
 		if err := w.mark(id); err != nil {
@@ -132,19 +123,28 @@ func (w *pageWalk) page(id uint64) ([]byte, error) {
 }
 
 func (w *pageWalk) mark(id uint64) error {
-	if w.seen[id/8]&(1<<(id%8)) != 0 {
+	if w.seen.has(id) {
 		return fmt.Errorf("page %d is reached twice, or free and reached", id)
 	}
-	w.seen[id/8] |= 1 << (id % 8)
+	w.seen.add(id)
 	return nil
 }
 
 // unmark forgets that a page of size bytes was met.
 func (w *pageWalk) unmark(id uint64, size int) {
 	for i := id; i < id+uint64(size)/w.size; i++ {
-		w.seen[i/8] &^= 1 << (i % 8)
+		w.seen.remove(i)
 	}
 }
+
+// pageSet has a bit for each page.
+type pageSet []byte
+
+func newPageSet(pages uint64) pageSet { return make(pageSet, pages/8+1) }
+
+func (s pageSet) has(id uint64) bool { return s[id/8]&(1<<(id%8)) != 0 }
+func (s pageSet) add(id uint64)      { s[id/8] |= 1 << (id % 8) }
+func (s pageSet) remove(id uint64)   { s[id/8] &^= 1 << (id % 8) }
 
 // bounds are those of the keys below a branch: from inclusive, to exclusive; nil: none.
 type bounds struct{ from, to []byte }
@@ -274,41 +274,6 @@ func (w *pageWalk) bucket(value []byte, depth int) error {
 	}
 	if r.next != len(inline) {
 		return errors.New("a table within a row ends behind its last row")
-	}
-	return nil
-}
-
-// free marks the free pages; after them no page must be left.
-func (w *pageWalk) free(id uint64) error {
-	b, err := w.page(id)
-	if err != nil {
-		return fmt.Errorf("list of free pages: %w", err)
-	}
-	count, at := uint64(binary.LittleEndian.Uint16(b[countOf:])), uint64(pageHeader)
-	if count == manyFree {
-		count, at = binary.LittleEndian.Uint64(b[at:]), at+8
-	}
-	if binary.LittleEndian.Uint16(b[flagsOf:]) != freeFlag || count > (uint64(len(b))-at)/8 {
-		return fmt.Errorf("list of free pages: %d on page %d, which is none or too small", count, id)
-	}
-	if !allZero(b[at+8*count:]) {
-		return errors.New("list of free pages: something stands behind its end")
-	}
-	last := uint64(1)
-	for i := range count {
-		p := binary.LittleEndian.Uint64(b[at+8*i:])
-		if p <= last || p >= w.high {
-			return fmt.Errorf("list of free pages: page %d after %d, there are 2..%d", p, last, w.high-1)
-		}
-		last = p
-		if err := w.mark(p); err != nil {
-			return fmt.Errorf("list of free pages: %w", err)
-		}
-	}
-	for p := range w.high {
-		if w.seen[p/8]&(1<<(p%8)) == 0 {
-			return fmt.Errorf("page %d is neither reached nor free", p)
-		}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package ledgerdb_test
+package boltfile_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
-	"ramp/bank/ledgerdb"
+	"ramp/bank/boltfile"
 )
 
 // TestPagesAsBboltWritesThemAreSound holds that the walk of the pages cries at
@@ -32,7 +32,7 @@ func TestPagesAsBboltWritesThemAreSound(t *testing.T) {
 			if err := b.Update(func(tx *bbolt.Tx) error { return changeRows(t, tx) }); err != nil && !errors.Is(err, errRolledBack) {
 				t.Fatal(err)
 			}
-			if err := ledgerdb.WalkPages(path); err != nil {
+			if err := sound(path); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -41,10 +41,15 @@ func TestPagesAsBboltWritesThemAreSound(t *testing.T) {
 		if err := b.View(func(tx *bbolt.Tx) error { return tx.CopyFile(copied, 0o600) }); err != nil {
 			t.Fatal(err)
 		}
-		if err := ledgerdb.WalkPages(copied); err != nil {
+		if err := sound(copied); err != nil {
 			t.Fatalf("a copy: %s", err)
 		}
 	})
+}
+
+// sound holds that nothing at all is found.
+func sound(path string) error {
+	return errors.Join(boltfile.CheckMetas(path), boltfile.CheckTrees(path, "outer"), boltfile.CheckPages(path))
 }
 
 var errRolledBack = errors.New("rolled back on purpose")

@@ -1,0 +1,146 @@
+// Package boltfile reads files of bbolt without bbolt, believing nothing that they
+// say. bbolt trusts its file: a damaged page can make it follow branches for ever,
+// or ask for more memory than there is, and neither can be recovered from. What is
+// checked here is checked before bbolt gets the file, or beside it while nobody
+// writes; the caller has the lock.
+package boltfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+)
+
+// bbolt's description of a file stands twice, on its first two pages, and the
+// valid one with the higher transaction counts. So a fault in the newer one
+// takes the last transaction back without a word, though it was confirmed.
+// Such a fault is damage and no trace of a crash: what matters of the page lies
+// in one sector, and disks write sectors whole.
+const (
+	pageHeader  = 16
+	metaSize    = 64
+	metaSum     = metaSize - 8 // FNV-1a of what stands before
+	metaTx      = metaSum - 8
+	metaPage    = 8 // size of a page
+	leastPage   = 1 << 10
+	mostPage    = 1 << 16
+	flagsOf     = 8 // in the page's header
+	metaFlag    = 4
+	metaMagic   = 0xED0CDAED
+	metaVersion = 2
+)
+
+// CheckMetas holds that both descriptions of the file at path are whole, and of
+// neighbouring transactions.
+func CheckMetas(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	first, second, err := readMetas(f)
+	if err != nil {
+		return err
+	}
+	a, b := binary.LittleEndian.Uint64(first[metaTx:]), binary.LittleEndian.Uint64(second[metaTx:])
+	if a+1 != b && b+1 != a {
+		return fmt.Errorf("damaged: its two descriptions are of transactions %d and %d", a, b)
+	}
+	return nil
+}
+
+// readMetas reads both descriptions, each of which must be whole.
+func readMetas(f *os.File) (first, second []byte, err error) {
+	if first, err = readMeta(f, 0); err != nil {
+		return nil, nil, err
+	}
+	size, err := pageSize(first)
+	if err != nil {
+		return nil, nil, err
+	}
+	second, err = readMeta(f, size)
+	return first, second, err
+}
+
+// newestMeta is the description that bbolt goes by: of those that are whole, the
+// one of the later transaction.
+func newestMeta(f *os.File) ([]byte, error) {
+	first, err := readMeta(f, 0)
+	if err != nil {
+		return anyMeta(f, err)
+	}
+	size, err := pageSize(first)
+	if err != nil {
+		return nil, err
+	}
+	second, err := readMeta(f, size)
+	if err != nil || binary.LittleEndian.Uint64(first[metaTx:]) >= binary.LittleEndian.Uint64(second[metaTx:]) {
+		return first, nil
+	}
+	if other, err := pageSize(second); err != nil || other != size {
+		return nil, fmt.Errorf("damaged: pages of %d bytes, and of %d", size, other)
+	}
+	return second, nil
+}
+
+// anyMeta looks for the second description where the first, which would say how
+// long a page is, is not whole.
+func anyMeta(f *os.File, first error) ([]byte, error) {
+	for size := int64(leastPage); size <= mostPage; size *= 2 {
+		m, err := readMeta(f, size)
+		if err != nil {
+			continue
+		}
+		if got, err := pageSize(m); err != nil || got != size {
+			return nil, first
+		}
+		return m, nil
+	}
+	return nil, first
+}
+
+func pageSize(meta []byte) (int64, error) {
+	size := binary.LittleEndian.Uint32(meta[metaPage:])
+	if size < leastPage || size > mostPage {
+		return 0, fmt.Errorf("damaged: pages of %d bytes", size)
+	}
+	return int64(size), nil
+}
+
+// SwapMetas exchanges the two descriptions of a file with pages of size bytes.
+func SwapMetas(f *os.File, size int) error {
+	var metas [2][metaSize]byte
+	for i := range metas {
+		if _, err := f.ReadAt(metas[i][:], int64(i*size+pageHeader)); err != nil {
+			return err
+		}
+	}
+	for i := range metas {
+		if _, err := f.WriteAt(metas[1-i][:], int64(i*size+pageHeader)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readMeta(f *os.File, at int64) ([]byte, error) {
+	page := make([]byte, pageHeader+metaSize)
+	if _, err := f.ReadAt(page, at); errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("damaged: it ends before byte %d", at+int64(len(page)))
+	} else if err != nil {
+		return nil, err
+	}
+	m := page[pageHeader:]
+	sum := fnv.New64a()
+	_, _ = sum.Write(m[:metaSum]) // never fails
+	switch {
+	case binary.LittleEndian.Uint32(m) != metaMagic || binary.LittleEndian.Uint32(m[4:]) != metaVersion:
+		return nil, errors.New("damaged, or no file of ramp: it does not begin as one of bbolt does")
+	case binary.LittleEndian.Uint64(m[metaSum:]) != sum.Sum64():
+		return nil, fmt.Errorf("damaged: the description at byte %d does not add up", at)
+	}
+	return m, nil
+}
