@@ -81,10 +81,15 @@ func drive(t *testing.T, d *queue.Loop) <-chan protocol.Message {
 
 func ask[B protocol.Body](t *testing.T, d *queue.Loop, arrived <-chan protocol.Message, body protocol.Body) B {
 	t.Helper()
-	for len(arrived) > 0 {
-		<-arrived
-	}
-	d.Send(protocol.Message{Sender: queuetest.Agent, Body: body})
+	send := func(body protocol.Body) { d.Send(protocol.Message{Sender: queuetest.Agent, Body: body}) }
+	send(message.Reserve{}) // refused, behind all that was told before it
+	await[message.Reserved](t, arrived)
+	send(body)
+	return await[B](t, arrived)
+}
+
+func await[B protocol.Body](t *testing.T, arrived <-chan protocol.Message) B {
+	t.Helper()
 	for {
 		select {
 		case m := <-arrived:
