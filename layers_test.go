@@ -54,7 +54,7 @@ func table() []layer {
 		{"protocol/reserve", pure, "protocol protocol/auction protocol/clearing protocol/contract protocol/message", ""},
 		{"bank/ledger", pure, "protocol", ""},
 		{"bank/audit", pure, "protocol protocol/contract bank/ledger", "github.com/transparency-dev/merkle"},
-		{"bank/boltfile", impure, "", ""},
+		{"bank/boltfile", impure, "", "go.etcd.io/bbolt"},
 		{"bank/ledgerdb", impure, "protocol protocol/contract bank/audit bank/boltfile bank/ledger", "go.etcd.io/bbolt"},
 		{"bank/ledgeretcd", impure, "protocol bank/ledgerdb", ""},
 		{"bank/ledgeretcd/etcdtest", support, "agents/porttest", ""},

@@ -12,32 +12,24 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
-	"time"
 
 	"go.etcd.io/bbolt"
 
+	"ramp/bank/boltfile"
 	"ramp/protocol"
 )
 
-// schema is the layout that this program writes, and the newest that it reads.
-const schema = 1
-
-const format = "ramp journal"
-
 // Bounds. What is beyond them is an error, unless said otherwise.
 const (
-	maxTables    = 64 // tables in one append
-	maxTableLen  = 64 // bytes of a table's name
-	lockPause    = time.Second
+	maxTables    = 64        // tables in one append
+	maxTableLen  = 64        // bytes of a table's name
 	initialMap   = 256 << 20 // address space, not memory
 	DefaultTrace = 256 << 20 // bytes of messages kept; the oldest go
 )
 
 // The buckets of the file.
 var (
-	metaBucket   = []byte("meta")
 	tablesBucket = []byte("tables")
 	traceBucket  = []byte("trace")       // number -> message
 	indexBucket  = []byte("trace-index") // conversation and number -> nothing
@@ -47,14 +39,18 @@ var (
 // and confirming: what is there cannot be known until the file is opened again.
 const ErrUncertain protocol.Uncertain = "disk failed while confirming a write: open the journal again"
 
-// ErrNewer is returned by Open for a file that a later version has written.
-var ErrNewer = errors.New("written by a newer ramp")
+// form is that of a journal's file.
+var form = boltfile.Form{
+	Name: "journal", Format: "ramp journal", Schema: 1,
+	Tables:  []string{string(tablesBucket), string(traceBucket), string(indexBucket)},
+	Deep:    []string{string(tablesBucket)},
+	Options: bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: initialMap, NoStatistics: true},
+}
 
 // Journal is an open journal. Its methods may be called at the same time.
 type Journal struct {
 	path string
-	lock *os.File
-	bolt *bbolt.DB
+	bolt *boltfile.File
 
 	mu     sync.Mutex // one write at a time; guards what follows
 	broken error
@@ -62,7 +58,7 @@ type Journal struct {
 }
 
 // Open opens the journal at path, or begins a new one, readable by the owner
-// only. It fails with *InUseError if another process has it open. The trace
+// only. It fails as boltfile.Form.Open does. The trace
 // keeps at most traceBytes (0: DefaultTrace) of messages.
 func Open(path string, traceBytes int64) (*Journal, error) {
 	if traceBytes < 0 {
@@ -71,16 +67,11 @@ func Open(path string, traceBytes int64) (*Journal, error) {
 	if traceBytes == 0 {
 		traceBytes = DefaultTrace
 	}
-	lock, err := takeLock(path)
+	b, err := form.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	b, err := openBolt(path)
-	if err != nil {
-		freeLock(lock)
-		return nil, err
-	}
-	return &Journal{path: path, lock: lock, bolt: b, trace: buffer{keep: traceBytes}}, nil
+	return &Journal{path: path, bolt: b, trace: buffer{keep: traceBytes}}, nil
 }
 
 // Close flushes the trace, closes the file and lets others open it.
@@ -88,9 +79,7 @@ func (j *Journal) Close() error {
 	err := j.Flush()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	err = errors.Join(err, j.bolt.Close())
-	freeLock(j.lock)
-	return err
+	return errors.Join(err, j.bolt.Close())
 }
 
 // Path is where the journal is.
@@ -120,7 +109,7 @@ func (j *Journal) update(records []protocol.Record, messages []Message) error {
 		return j.broken
 	}
 	txid := 0
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return j.bolt.Update(func(tx *bbolt.Tx) error {
 			txid = tx.ID()
 			if err := put(tx, records); err != nil {
@@ -140,7 +129,7 @@ func (j *Journal) update(records []protocol.Record, messages []Message) error {
 
 // reached reports whether readers see a transaction that was not confirmed.
 func (j *Journal) reached(txid int) (seen bool) {
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return j.bolt.View(func(tx *bbolt.Tx) error {
 			seen = txid != 0 && tx.ID() >= txid
 			return nil
@@ -194,7 +183,7 @@ func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
 func (j *Journal) Each(name string, f func(key string, value []byte) error) error {
 	calling := false
 	var value []byte
-	err := guardExcept(&calling, func() error {
+	err := boltfile.GuardExcept(&calling, func() error {
 		return j.bolt.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(tablesBucket).Bucket([]byte(name))
 			if b == nil {

@@ -18,6 +18,7 @@ import (
 
 	"ramp/agents/journal"
 	"ramp/agents/storetest"
+	"ramp/bank/boltfile"
 	"ramp/protocol"
 )
 
@@ -182,7 +183,7 @@ func TestSecondOpenerIsToldWho(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j := open(t, path, 0)
 	_, err := journal.Open(path, 0)
-	var busy *journal.InUseError
+	var busy *boltfile.InUseError
 	if !errors.As(err, &busy) || busy.PID != os.Getpid() || busy.Path != path {
 		t.Fatalf("second opener: %v", err)
 	}

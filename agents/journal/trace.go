@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"ramp/bank/boltfile"
 	"ramp/protocol"
 )
 
@@ -119,7 +120,7 @@ func (j *Journal) Conversation(name string) ([]Message, error) {
 		return nil, err
 	}
 	var ms []Message
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return j.bolt.View(func(tx *bbolt.Tx) (err error) {
 			ms, err = conversation(tx, name)
 			return err

@@ -1,8 +1,3 @@
-// Package boltfile reads files of bbolt without bbolt, believing nothing that they
-// say. bbolt trusts its file: a damaged page can make it follow branches for ever,
-// or ask for more memory than there is, and neither can be recovered from. What is
-// checked here is checked before bbolt gets the file, or beside it while nobody
-// writes; the caller has the lock.
 package boltfile
 
 import (

@@ -24,7 +24,7 @@ type treeWalk struct {
 // none of their pages is said to be free. Of the tables of the file, those named in
 // deep have tables in them, and these none.
 func CheckTrees(path string, deep ...string) error {
-	f, meta, pages, err := open(path)
+	f, meta, pages, err := readFile(path)
 	if err != nil {
 		return err
 	}

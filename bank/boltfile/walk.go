@@ -38,8 +38,8 @@ const (
 	metaHigh     = 40
 )
 
-// open reads the description of a file that counts, and prepares to read its pages.
-func open(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
+// readFile reads the description of a file that counts, and prepares to read its pages.
+func readFile(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
 	if f, err = os.Open(path); err != nil {
 		return nil, nil, nil, err
 	}
@@ -62,7 +62,7 @@ func open(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
 // CheckPages holds that every page of the file at path is either reached once,
 // with its keys in order and within its bounds and nothing beside them, or free.
 func CheckPages(path string) error {
-	f, meta, w, err := open(path)
+	f, meta, w, err := readFile(path)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (db *DB) Backup(path string) (entries uint64, err error) {
 	if err != nil {
 		return 0, errors.Join(fmt.Errorf("backup %s: %w", path, err), removed(fresh))
 	}
-	return entries, syncDir(path)
+	return entries, boltfile.SyncDir(path)
 }
 
 func (db *DB) copyTo(path string, entries *uint64) error {
@@ -55,7 +55,7 @@ func (db *DB) copyTo(path string, entries *uint64) error {
 	if err != nil {
 		return err
 	}
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
 			if err != nil {
@@ -95,19 +95,19 @@ func Compact(path string) (before, after int64, err error) {
 	if err != nil {
 		return 0, 0, errors.Join(fmt.Errorf("compact ledger %s: %w", path, err), removed(fresh), db.Close())
 	}
-	return before, after, errors.Join(syncDir(path), db.Close())
+	return before, after, errors.Join(boltfile.SyncDir(path), db.Close())
 }
 
 // compactTo copies every row, and then counts them anew in the copy.
 func (db *DB) compactTo(path string) error {
-	b, err := openFile(path)
+	b, err := form.Bare(path)
 	if err != nil {
 		return err
 	}
 	b.AllocSize = compactGrow
-	err = guard(func() error { return bbolt.Compact(b, db.bolt, compactStep) })
+	err = boltfile.Guard(func() error { return bbolt.Compact(b, db.bolt.DB, compactStep) })
 	if err == nil {
-		err = guard(func() error { return b.Update(db.adopt) })
+		err = boltfile.Guard(func() error { return b.Update(db.adopt) })
 	}
 	return errors.Join(err, b.Close())
 }

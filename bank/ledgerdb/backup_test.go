@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 )
@@ -137,7 +138,7 @@ func TestCompactedLedgerIsSmallerAndTheSame(t *testing.T) {
 	s := newSigner(t)
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	d := signedBank(t, s, path, 200)
-	if _, _, err := ledgerdb.Compact(path); !errors.As(err, new(*ledgerdb.InUseError)) {
+	if _, _, err := ledgerdb.Compact(path); !errors.As(err, new(*boltfile.InUseError)) {
 		t.Errorf("an open ledger is compacted: %v", err)
 	}
 	if err := d.db.Close(); err != nil {

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -24,27 +23,21 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 )
-
-// schema is the layout that this program writes, and the newest that it reads.
-const schema = 1
-
-const format = "ramp ledger"
 
 // Sizes of the file and its mapping.
 const (
 	initialMap  = 1 << 30  // address space, not memory: the mapping need not grow under readers
 	growBy      = 64 << 20 // the file grows by this much at a time
-	lockPause   = time.Second
-	fullPages   = 0.95 // of a table that only grows at its end
+	fullPages   = 0.95     // of a table that only grows at its end
 	maxTables   = 64
 	maxTableLen = 64 // bytes of a table's name
 )
 
 var (
-	metaBucket   = []byte("meta")
 	tablesBucket = []byte("tables")
 )
 
@@ -53,14 +46,20 @@ var (
 // the file is opened again.
 const ErrUncertain protocol.Uncertain = "disk failed while confirming a write: open the ledger again"
 
-// ErrNewer is returned by Open for a file that a later version has written.
-var ErrNewer = errors.New("written by a newer ramp")
+// form is that of a ledger's file.
+var form = boltfile.Form{
+	Name: "ledger", Format: "ramp ledger", Schema: 1,
+	Tables:    []string{string(tablesBucket)},
+	Deep:      []string{string(tablesBucket), string(logBucket)},
+	Options:   bbolt.Options{FreelistType: bbolt.FreelistArrayType, InitialMmapSize: initialMap, NoStatistics: true},
+	Grow:      growBy,
+	BothMetas: true,
+}
 
 // DB is an open ledger file. Its methods may be called at the same time.
 type DB struct {
 	path string
-	lock *os.File
-	bolt *bbolt.DB
+	bolt *boltfile.File
 
 	mu      sync.Mutex // one Append at a time; guards the four below
 	broken  error
@@ -74,18 +73,13 @@ type DB struct {
 }
 
 // Open opens the ledger at path, or begins a new one, readable by the owner
-// only. It fails with *InUseError if another process has it open.
+// only. It fails as boltfile.Form.Open does.
 func Open(path string) (*DB, error) {
-	lock, err := takeLock(path)
+	b, err := form.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	b, err := openBolt(path)
-	if err != nil {
-		freeLock(lock)
-		return nil, err
-	}
-	db := &DB{path: path, lock: lock, bolt: b}
+	db := &DB{path: path, bolt: b}
 	if err := db.openLog(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
 	}
@@ -99,9 +93,7 @@ func (db *DB) Close() error {
 	if db.sign != nil {
 		_ = db.sealIf(time.Now(), (*logbook).unsigned) // if not, the next to open the ledger does
 	}
-	err := db.bolt.Close()
-	freeLock(db.lock)
-	return err
+	return db.bolt.Close()
 }
 
 // Path is where the ledger is.
@@ -125,7 +117,7 @@ func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
 	txid := 0
 	db.shipped = false
 	var next *logbook
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return db.bolt.Update(func(tx *bbolt.Tx) (err error) {
 			txid = tx.ID()
 			next, err = change(tx)
@@ -144,7 +136,7 @@ func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
 
 // reached reports whether readers see a transaction that was not confirmed.
 func (db *DB) reached(txid int) (seen bool) {
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			seen = txid != 0 && tx.ID() >= txid
 			return nil
@@ -229,7 +221,7 @@ func (db *DB) Each(name string, f func(key string, value []byte) error) error {
 
 // Tables are the names of all tables that have been written to, in order.
 func (db *DB) Tables() (names []string, err error) {
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			return tx.Bucket(tablesBucket).ForEachBucket(func(name []byte) error {
 				names = append(names, string(name))
@@ -244,7 +236,7 @@ func (db *DB) Tables() (names []string, err error) {
 // on. The file cannot use the room of old pages again until f returns.
 func (db *DB) View(f func(t protocol.Tables) error) error {
 	var s snapshot
-	err := guardExcept(&s.calling, func() error {
+	err := boltfile.GuardExcept(&s.calling, func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			s.tables = tx.Bucket(tablesBucket)
 			s.calling = true

@@ -2,9 +2,6 @@ package ledgerdb
 
 import (
 	"encoding/binary"
-	"errors"
-
-	"go.etcd.io/bbolt"
 )
 
 // LogStateSize is the length of the row that says where the log stands.
@@ -27,9 +24,7 @@ func OldLogState(state []byte, version byte) []byte {
 
 // BeginWithPages begins a ledger with pages of another size than the system's.
 func BeginWithPages(path string, size int) error {
-	b, err := bbolt.Open(path, 0o600, &bbolt.Options{PageSize: size})
-	if err != nil {
-		return err
-	}
-	return errors.Join(b.Update(writeFormat), b.Close())
+	f := form
+	f.Options.PageSize, f.Grow = size, 0
+	return f.Begin(path)
 }

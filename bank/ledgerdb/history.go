@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 )
@@ -105,7 +106,7 @@ type history struct {
 }
 
 func (db *DB) view(f func(h history) error) error {
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error { return f(history{tx.Bucket(tablesBucket)}) })
 	})
 	if err != nil {

@@ -87,7 +87,7 @@ func (db *DB) auditTables(verify func(octets, signature []byte) error) (r ledger
 // been walked, so that every key is where a search looks for it.
 func (db *DB) auditLog(open OpenHead, walked bool) (LogReport, error) {
 	var r LogReport
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			a := logAuditor{book: openBook(tx), report: &r, open: open, walked: walked}
 			return a.audit(tx)
@@ -146,7 +146,7 @@ func (a *logAuditor) audit(tx *bbolt.Tx) error {
 
 // names holds that the file has the buckets that it should, and no others.
 func (a *logAuditor) names(tx *bbolt.Tx) {
-	if err := checkFormat(tx); err != nil {
+	if err := form.Check(tx); err != nil {
 		a.bad("%s", err)
 	}
 	if got := keysOf(tx.Cursor()); got != "log meta tables " {
@@ -156,7 +156,7 @@ func (a *logAuditor) names(tx *bbolt.Tx) {
 	if got := keysOf(a.log.Cursor()); got != "heads state tiles " {
 		a.bad("the log has the parts %q", got)
 	}
-	if got := keysOf(tx.Bucket(metaBucket).Cursor()); got != "format schema " {
+	if got := keysOf(tx.Bucket([]byte("meta")).Cursor()); got != "format schema " {
 		a.bad("the file's description has the parts %q", got)
 	}
 }

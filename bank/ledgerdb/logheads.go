@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"ramp/bank/audit"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -121,7 +122,7 @@ func (db *DB) Prove(numbers []uint64, from uint64, now time.Time) (audit.Documen
 	if from > l.head.Size {
 		from = 0 // nothing can be proved; the head will show it
 	}
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) (err error) {
 			d, err = l.document(openBook(tx), numbers, from)
 			return err

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"ramp/bank/audit"
+	"ramp/bank/boltfile"
 	"ramp/protocol/contract"
 )
 
@@ -38,7 +39,7 @@ func (db *DB) openLog() error {
 // makeLog makes an empty log if there is none, nor one whose name was damaged.
 func (db *DB) makeLog() error {
 	missing := false
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			missing = tx.Bucket(logBucket) == nil
 			if parts := keysOf(tx.Cursor()); missing && parts != "meta tables " {
@@ -50,7 +51,7 @@ func (db *DB) makeLog() error {
 	if err != nil || !missing {
 		return err
 	}
-	return guard(func() error { return db.bolt.Update(beginLog) })
+	return boltfile.Guard(func() error { return db.bolt.Update(beginLog) })
 }
 
 func beginLog(tx *bbolt.Tx) error {
@@ -72,7 +73,7 @@ func beginLog(tx *bbolt.Tx) error {
 
 // readLog restores the log as it is stored, and says which entry is the last.
 func (db *DB) readLog() (l *logbook, last uint64, err error) {
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			b := openBook(tx)
 			if last, err = b.lastEntry(); err != nil {
@@ -138,7 +139,7 @@ func (b book) readHead(l *logbook) error {
 
 // buildLog takes in the next of the entries that are there without being in it.
 func (db *DB) buildLog(l *logbook, last uint64) error {
-	return guard(func() error {
+	return boltfile.Guard(func() error {
 		return db.bolt.Update(func(tx *bbolt.Tx) error {
 			b := openBook(tx)
 			for n := l.tree.Size() + 1; n <= last && n%buildStep != 0 || n == l.tree.Size()+1 && n <= last; n++ {
@@ -159,7 +160,7 @@ func (db *DB) buildLog(l *logbook, last uint64) error {
 // was the last: a program without a log has written.
 func (db *DB) checkDigest(l *logbook) error {
 	foreign := false
-	err := guard(func() error {
+	err := boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) error {
 			s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
 			foreign = s.txid != uint64(tx.ID())
@@ -170,7 +171,7 @@ func (db *DB) checkDigest(l *logbook) error {
 		return err
 	}
 	next := *l
-	err = guard(func() error {
+	err = boltfile.Guard(func() error {
 		return db.bolt.Update(func(tx *bbolt.Tx) (err error) {
 			if next.digest, err = digestOf(tx.Bucket(tablesBucket)); err != nil {
 				return err

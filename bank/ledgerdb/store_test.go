@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ramp/agents/storetest"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 )
@@ -23,7 +24,7 @@ func TestALedgerIsOpenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var busy *ledgerdb.InUseError
+	var busy *boltfile.InUseError
 	if _, err := ledgerdb.Open(path); !errors.As(err, &busy) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
 		t.Errorf("opened twice: %v, want who has it", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
 )
 
@@ -95,7 +96,7 @@ func newBankCompact() *cobra.Command {
 			}
 			var a compactAnswer
 			a.Before, a.After, err = ledgerdb.Compact(path)
-			var inUse *ledgerdb.InUseError
+			var inUse *boltfile.InUseError
 			if errors.As(err, &inUse) {
 				return fail(exitFailed, "stop the bank, compact its file, and start it again", "%w", err)
 			}

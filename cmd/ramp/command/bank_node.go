@@ -17,6 +17,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/bank"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
@@ -244,7 +245,7 @@ func openBank(c *cobra.Command, dir string) (*caller, func(), error) {
 // aboutToListen reports whether a daemon has the ledger and no control socket yet: it
 // has just been started, or begins to lead.
 func aboutToListen(dir string, err error) bool {
-	var l *ledgerdb.InUseError
+	var l *boltfile.InUseError
 	return errors.As(err, &l) && !commandHas(err) && !daemonListens(dir)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"ramp/agents/journal"
 	"ramp/agents/mesh"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
@@ -161,7 +162,7 @@ func journalHelp(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "an agent must be able to write its files: mount them writable, or give them to this user"
-	case errors.Is(err, journal.ErrNewer), errors.Is(err, ledgerdb.ErrNewer):
+	case errors.Is(err, boltfile.ErrNewer):
 		return "use the version of the program that wrote it, or restore a backup from before"
 	}
 	return "restore it from a backup"

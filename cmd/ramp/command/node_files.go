@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ramp/agents/journal"
-	"ramp/bank/ledgerdb"
+	"ramp/bank/boltfile"
 )
 
 func openJournal(dir string) (*journal.Journal, error) {
@@ -42,24 +42,15 @@ func patiently[T any](open func() (T, error)) (T, error) {
 
 // commandHas reports whether a file could not be opened for a process that is no daemon.
 func commandHas(err error) bool {
-	var j *journal.InUseError
-	var l *ledgerdb.InUseError
-	switch {
-	case errors.As(err, &j):
-		return j.PID != 0 && !strings.Contains(j.Command, " serve")
-	case errors.As(err, &l):
-		return l.PID != 0 && !strings.Contains(l.Command, " serve")
-	}
-	return false
+	var who *boltfile.InUseError
+	return errors.As(err, &who) && who.PID != 0 && !strings.Contains(who.Command, " serve")
 }
 
 func journalError(err error) error {
-	var inUse *journal.InUseError
-	var ledgerInUse *ledgerdb.InUseError
-	if errors.As(err, &inUse) || errors.As(err, &ledgerInUse) {
+	if inUse := (*boltfile.InUseError)(nil); errors.As(err, &inUse) {
 		return fail(exitFailed, "wait until it is done, or end it; commands talk to a daemon that answers", "%w", err)
 	}
-	if errors.Is(err, journal.ErrNewer) || errors.Is(err, ledgerdb.ErrNewer) {
+	if errors.Is(err, boltfile.ErrNewer) {
 		return fail(exitFailed, "use the version of the program that wrote it ('ramp version'), or restore a backup from before", "%w", err)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {

@@ -4,8 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"ramp/agents/journal"
-	"ramp/bank/ledgerdb"
+	"ramp/bank/boltfile"
 	"ramp/cmd/ramp/command"
 )
 
@@ -15,11 +14,11 @@ func TestAnotherCommandIsWaitedFor(t *testing.T) {
 		has   error
 		opens int
 	}{
-		{&journal.InUseError{PID: 1, Command: "ramp user list"}, 2},
-		{&ledgerdb.InUseError{PID: 1, Command: "ramp bank credit ann 5"}, 2},
-		{&journal.InUseError{PID: 1, Command: "ramp user serve --dir user"}, 1},
-		{&ledgerdb.InUseError{PID: 1, Command: "ramp bank serve"}, 1},
-		{&journal.InUseError{}, 1},
+		{&boltfile.InUseError{PID: 1, Command: "ramp user list"}, 2},
+		{&boltfile.InUseError{PID: 1, Command: "ramp bank credit ann 5"}, 2},
+		{&boltfile.InUseError{PID: 1, Command: "ramp user serve --dir user"}, 1},
+		{&boltfile.InUseError{PID: 1, Command: "ramp bank serve"}, 1},
+		{&boltfile.InUseError{}, 1},
 		{errors.New("disk full"), 1},
 	} {
 		opens := 0

@@ -1,4 +1,4 @@
-package journal
+package boltfile
 
 import (
 	"errors"
@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// InUseError says who has a journal open.
+// InUseError says who has a file open.
 type InUseError struct {
+	Name    string // of the form
 	Path    string
 	PID     int    // zero: not known
 	Command string // of the process
@@ -21,30 +22,30 @@ type InUseError struct {
 
 func (e *InUseError) Error() string {
 	if e.PID == 0 {
-		return fmt.Sprintf("journal %s is in use by another process", e.Path)
+		return fmt.Sprintf("%s %s is in use by another process", e.Name, e.Path)
 	}
-	return fmt.Sprintf("journal %s is in use by pid %d (%s)", e.Path, e.PID, e.Command)
+	return fmt.Sprintf("%s %s is in use by pid %d (%s)", e.Name, e.Path, e.PID, e.Command)
 }
 
 // maxHolder bounds what is written into and read from a lock file.
 const maxHolder = 256
 
-// takeLock locks the file beside the journal and writes into it who did. The
+// takeLock locks the file beside one and writes into it who did. The
 // system frees the lock when the process ends, however it ends.
-func takeLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+func (f *Form) takeLock(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock journal: %w", err)
+		return nil, fmt.Errorf("lock %s: %w", f.Name, err)
 	}
-	if err := lock(f, path); err != nil {
-		_ = f.Close() // nothing was written
+	if err := f.hold(lock, path); err != nil {
+		_ = lock.Close() // nothing was written
 		return nil, err
 	}
 	// Who holds the lock is told as a courtesy; on a full disk it is not known.
 	who := fmt.Sprintf("%d %s", os.Getpid(), strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "))
-	_ = f.Truncate(0)
-	_, _ = f.WriteAt([]byte(who[:min(len(who), maxHolder)]), 0)
-	return f, nil
+	_ = lock.Truncate(0)
+	_, _ = lock.WriteAt([]byte(who[:min(len(who), maxHolder)]), 0)
+	return lock, nil
 }
 
 // A process that was killed while it started another leaves its files to that one
@@ -54,23 +55,28 @@ const (
 	orphanPause = 10 * time.Millisecond
 )
 
-// lock waits only for a holder that is dead.
-func lock(f *os.File, path string) error {
-	late := time.Now().Add(orphanTime)
-	again := time.NewTicker(orphanPause)
+// hold waits only for a holder that is dead.
+func (f *Form) hold(lock *os.File, path string) error {
+	late, again := time.NewTimer(orphanTime), time.NewTicker(orphanPause)
+	defer late.Stop()
 	defer again.Stop()
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return fmt.Errorf("lock journal %s: %w", path, err)
+			return fmt.Errorf("lock %s %s: %w", f.Name, path, err)
 		}
-		if who := holder(f, path); !who.dead() || time.Now().After(late) {
+		who := f.holder(lock, path)
+		if !who.dead() {
 			return who
 		}
-		<-again.C
+		select {
+		case <-late.C:
+			return who
+		case <-again.C:
+		}
 	}
 }
 
@@ -79,14 +85,14 @@ func (e *InUseError) dead() bool {
 	return e.PID > 0 && errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH)
 }
 
-func holder(f *os.File, path string) *InUseError {
-	b, _ := io.ReadAll(io.NewSectionReader(f, 0, maxHolder))
+func (f *Form) holder(lock *os.File, path string) *InUseError {
+	b, _ := io.ReadAll(io.NewSectionReader(lock, 0, maxHolder))
 	pid, command, _ := strings.Cut(string(b), " ")
 	n, err := strconv.Atoi(pid)
 	if err != nil {
 		n = 0
 	}
-	return &InUseError{Path: path, PID: n, Command: command}
+	return &InUseError{Name: f.Name, Path: path, PID: n, Command: command}
 }
 
 // freeLock leaves the file: to remove it would let two processes lock two
@@ -96,12 +102,4 @@ func freeLock(f *os.File) {
 	_ = f.Truncate(0)
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	_ = f.Close()
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -1,0 +1,196 @@
+package boltfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// ErrNewer is returned by Open for a file that a later version has written.
+var ErrNewer = errors.New("written by a newer ramp")
+
+// lockTimeout is how long bbolt waits for its own lock of the file, which whoever has
+// ours has.
+const lockTimeout = time.Second
+
+// The table of a file's own in which it says what it is.
+var (
+	metaTable = []byte("meta")
+	formatKey = []byte("format")
+	schemaKey = []byte("schema")
+)
+
+// Form is what files of a kind have in common.
+type Form struct {
+	Name      string   // what messages call it: "journal"
+	Format    string   // what it calls itself: "ramp journal"
+	Schema    uint32   // the layout that is written, and the newest that is read; 1 or more
+	Tables    []string // of the file's own, beside "meta"
+	Deep      []string // tables of the file's own that have tables in them; the others have none
+	Options   bbolt.Options
+	Grow      int  // bytes by which the file grows; 0: as bbolt does
+	BothMetas bool // whether a fault in either of its two descriptions is damage (CheckMetas)
+}
+
+// File is an open file.
+type File struct {
+	*bbolt.DB
+	lock *os.File
+}
+
+// Open opens the file at path, or begins a new one, readable by the owner only. It
+// fails with *InUseError if another process has it open, and with ErrNewer.
+func (f *Form) Open(path string) (*File, error) {
+	lock, err := f.takeLock(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := f.open(path)
+	if err != nil {
+		freeLock(lock)
+		return nil, err
+	}
+	return &File{b, lock}, nil
+}
+
+// Close closes the file and lets others open it.
+func (f *File) Close() error {
+	err := f.DB.Close()
+	freeLock(f.lock)
+	return err
+}
+
+// open begins a new file under another name, so that a file with this name is always
+// whole.
+func (f *Form) open(path string) (*bbolt.DB, error) {
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := f.Begin(path); err != nil {
+			return nil, fmt.Errorf("begin %s %s: %w", f.Name, path, err)
+		}
+	case err != nil:
+		return nil, fmt.Errorf("open %s: %w", f.Name, err)
+	case info.Size() == 0: // bbolt would begin a new one in it
+		return nil, fmt.Errorf("open %s %s: damaged: the file is empty", f.Name, path)
+	}
+	b, err := f.checked(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s %s: %w", f.Name, path, err)
+	}
+	return b, nil
+}
+
+func (f *Form) checked(path string) (*bbolt.DB, error) {
+	if f.BothMetas {
+		if err := CheckMetas(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := CheckTrees(path, f.Deep...); err != nil {
+		return nil, err
+	}
+	b, err := f.Bare(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Guard(func() error { return b.View(f.Check) }); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// Bare opens a file as bbolt does, without lock and checks: for one that nobody else
+// knows of yet.
+func (f *Form) Bare(path string) (b *bbolt.DB, err error) {
+	err = Guard(func() error {
+		opts := f.Options
+		opts.Timeout = lockTimeout
+		if b, err = bbolt.Open(path, 0o600, &opts); err != nil {
+			return err
+		}
+		if f.Grow > 0 {
+			b.AllocSize = f.Grow
+		}
+		return nil
+	})
+	return b, err
+}
+
+// Begin makes a new file with no rows in its tables. Nobody else may.
+func (f *Form) Begin(path string) error {
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	b, err := f.Bare(fresh)
+	if err != nil {
+		return err
+	}
+	err = b.Update(f.write)
+	if err = errors.Join(err, b.Close()); err != nil {
+		return errors.Join(err, os.Remove(fresh))
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	return SyncDir(path)
+}
+
+func (f *Form) write(tx *bbolt.Tx) error {
+	meta, err := tx.CreateBucket(metaTable)
+	if err != nil {
+		return err
+	}
+	for _, name := range f.Tables {
+		if _, err := tx.CreateBucket([]byte(name)); err != nil {
+			return err
+		}
+	}
+	err = meta.Put(formatKey, []byte(f.Format))
+	return errors.Join(err, meta.Put(schemaKey, binary.BigEndian.AppendUint32(nil, f.Schema)))
+}
+
+// Check holds that a file says of itself what the form says. It also looks at the
+// size: a file that lost its end would otherwise fail somewhere in the middle of the
+// work.
+func (f *Form) Check(tx *bbolt.Tx) error {
+	meta := tx.Bucket(metaTable)
+	missing := func(name string) bool { return tx.Bucket([]byte(name)) == nil }
+	if meta == nil || slices.ContainsFunc(f.Tables, missing) || string(meta.Get(formatKey)) != f.Format {
+		return fmt.Errorf("not a %s of ramp", f.Name)
+	}
+	v := meta.Get(schemaKey)
+	if len(v) != 4 {
+		return errors.New("damaged: it does not say which schema it has")
+	}
+	switch n := binary.BigEndian.Uint32(v); {
+	case n > f.Schema:
+		return fmt.Errorf("%w: it has schema %d, this program reads up to %d", ErrNewer, n, f.Schema)
+	case n == 0:
+		return errors.New("damaged: it has schema 0, the first was 1")
+	}
+	info, err := os.Stat(tx.DB().Path())
+	if err != nil {
+		return err
+	}
+	if info.Size() < tx.Size() {
+		return fmt.Errorf("damaged: it has %d bytes and should have %d", info.Size(), tx.Size())
+	}
+	return nil
+}
+
+// SyncDir makes the names in the directory of path durable.
+func SyncDir(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
