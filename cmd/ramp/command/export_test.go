@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/identity"
@@ -254,3 +255,9 @@ func Follow(ctx context.Context, wait time.Duration, told message.Purchase) (cod
 
 // Unsold is why partitions get no agent.
 var Unsold = unsold
+
+// Meet is how an agent whose role runs there waits for its market, before it buys.
+func Meet(ctx context.Context, runner *agents.Runner, joined func(ctx context.Context) error) error {
+	u := userAgent{holder: holder{runner: runner}, joined: joined}
+	return u.meet(ctx, protocol.KindResource, protocol.KindBank)
+}

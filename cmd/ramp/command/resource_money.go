@@ -31,7 +31,8 @@ func askSeller(c *cobra.Command, path string, q, v any) error {
 	return err
 }
 
-// ownBanks are those that pay the seller.
+// ownBanks are those that pay the seller. A daemon that began just now has met none of
+// them yet: then it waits until it has, or nobody is there.
 func (r *resourceNode) ownBanks(ctx context.Context) (banks []protocol.AgentID, err error) {
 	if r.mesh == nil {
 		return nil, fail(exitUnreachable, "start it: 'ramp resource serve'", "the banks are asked by the agent's daemon, which does not run")
@@ -46,7 +47,13 @@ func (r *resourceNode) ownBanks(ctx context.Context) (banks []protocol.AgentID, 
 	if err == nil && len(banks) == 0 {
 		err = fail(exitUsage, "name them in its configuration, under 'resource: pay:'", "the agent deals with no bank")
 	}
-	return banks, err
+	if err != nil {
+		return nil, err
+	}
+	join, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	_ = r.mesh.Joined(join) // if not, the bank that is asked cannot be reached, and that is the answer
+	return banks, nil
 }
 
 func newResourceReceipt() *cobra.Command {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,8 @@ type following struct {
 	id    string // that was asked for
 	last  message.Purchase
 	done  bool
-	asked bool // its owner, for approval
+	asked bool   // its owner, for approval
+	heard func() // ends the wait for the first change: an agent that has just begun looks for the market
 
 	silence *time.Timer             // nil: nothing is awaited that may never come
 	giveUp  context.CancelCauseFunc // the following
@@ -39,6 +41,8 @@ var errUndecided = errors.New("not decided in time")
 func followPurchase(c *cobra.Command, agent *caller, path string, call any, id string) (message.Purchase, error) {
 	f := &following{c: c, agent: agent, show: progressOf(c), id: id}
 	defer f.show.end()
+	f.heard = sync.OnceFunc(awaiting(c, "looking for the market", joinTime))
+	defer f.heard()
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	f.giveUp = cancel
@@ -68,6 +72,7 @@ func (f *following) line(raw json.RawMessage) error {
 	if f.last.ID == "" && line.Purchase.ID != f.id && !line.Done {
 		fmt.Fprintf(stderr(f.c), "going on with %s, a purchase of the same request that is not decided yet (--again buys one more)\n", line.Purchase.ID)
 	}
+	f.heard()
 	f.last, f.done = line.Purchase, line.Done
 	f.await(f.last)
 	switch {

@@ -1,10 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"ramp/agents"
@@ -21,14 +24,14 @@ import (
 func (u userRecords) begun(q buyCall) (string, error) {
 	found := ""
 	err := u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
-		if id == q.ID {
-			found = id
-			return errFound
-		}
-		if q.Named {
+		if id != q.ID && q.Named {
 			return nil
 		}
 		row, err := user.ReadRow(value)
+		if err == nil && id == q.ID {
+			found, err = id, q.again(row)
+			return cmp.Or(err, errFound)
+		}
 		switch {
 		case err != nil || !undecided(row.Purchase.State) || programKey(row.Order.Program) != programKey(q.Program):
 		case q.Program != nil || q.same(row):
@@ -43,6 +46,24 @@ func (u userRecords) begun(q buyCall) (string, error) {
 		err = nil
 	}
 	return found, err
+}
+
+// again refuses another order under the name of one that was given before.
+func (q buyCall) again(row user.Row) error {
+	if !q.Named || q.same(row) && sameProgram(row.Order.Program, q.Program) {
+		return nil
+	}
+	return fail(exitUsage, fmt.Sprintf("'ramp user show %s' shows that one; give this one an ID of its own", q.ID),
+		"id %q: the purchase of this name (%s, %s) asked for something else", q.ID, row.Purchase.RFQ, row.Purchase.State)
+}
+
+// sameProgram reports whether two orders run the same. What their inputs have in them
+// by now is no difference.
+func sameProgram(x, y *message.Program) bool {
+	if x == nil || y == nil {
+		return x == y
+	}
+	return x.App == y.App && slices.Equal(x.Params, y.Params) && slices.Equal(x.Command, y.Command)
 }
 
 // programKey is the same for the same command; "" without a program.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -273,7 +274,12 @@ func (u userAgent) buy(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options, Program: q.Program}
-	u.follow(w, r, q.ID, func() error { return u.order(r.Context(), body) })
+	u.follow(w, r, q.ID, func() error {
+		if err := u.meet(r.Context(), protocol.KindResource, protocol.KindBank); err != nil {
+			return err
+		}
+		return u.order(r.Context(), body)
+	})
 }
 
 // follow gives an order and answers every change of the purchase until done.
@@ -352,23 +358,35 @@ func (u userAgent) knownBanks(ctx context.Context) (banks []protocol.AgentID, er
 	return banks, err
 }
 
-// known are the agents of a kind that the user knows. A daemon that began just now has
-// met nobody yet: then it waits until it has.
+// known are the agents of a kind that the user knows.
 func (u userAgent) known(ctx context.Context, kind protocol.Kind) (list []user.Known, err error) {
-	look := func(now time.Time, r agents.Role) protocol.Output {
+	if err := u.meet(ctx, kind); err != nil {
+		return nil, err
+	}
+	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
 		list = r.(*user.Role).Known(now, kind)
 		return protocol.Output{}
-	}
-	if err := u.runner.Do(ctx, look); err != nil || len(list) > 0 {
-		return list, err
+	})
+	return list, err
+}
+
+// meet waits while nobody of a kind is known: a daemon that began just now has met
+// nobody yet. If nobody is there, that is no error.
+func (u userAgent) meet(ctx context.Context, kinds ...protocol.Kind) error {
+	missing := false
+	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		missing = slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return len(r.(*user.Role).Known(now, k)) == 0 })
+		return protocol.Output{}
+	})
+	if err != nil || !missing {
+		return err
 	}
 	join, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
 	if u.joined(join) != nil {
-		return nil, ctx.Err() // nobody is there, and that is the answer
+		return ctx.Err()
 	}
-	err = u.runner.Do(ctx, look)
-	return list, err
+	return nil
 }
 
 // sending is a call to a role that only sends m.

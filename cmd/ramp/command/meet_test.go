@@ -1,0 +1,67 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/journal"
+	"ramp/agents/markettest"
+	"ramp/agents/user"
+	"ramp/cmd/ramp/command"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// A daemon that has just begun has met nobody: who buys then waits until it has, and
+// not any more once a seller and a bank are known. That nobody is there is no error.
+func TestWhoBuysWaitsForTheMarketThatIsBeingJoined(t *testing.T) {
+	cast := markettest.NewCast(t, 1)
+	r := startUser(t, cast)
+	for _, step := range []struct {
+		comes  protocol.AgentID // "": nobody
+		kind   protocol.Kind
+		joined int
+	}{{"", 0, 1}, {cast.ID(markettest.Seller(1)), protocol.KindResource, 1}, {cast.ID(markettest.Bank), protocol.KindBank, 0}} {
+		if step.comes != "" {
+			present := message.Presence{Agent: step.kind, Properties: protocol.Properties{Cores: 4}, TTL: time.Hour, Counter: 1}
+			if err := r.Deliver(protocol.Message{Performative: protocol.Inform, Sender: step.comes, Body: present}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		joined := 0
+		err := command.Meet(t.Context(), r, func(context.Context) error { joined++; return errors.New("not in time") })
+		if err != nil || joined != step.joined {
+			t.Errorf("after %q came: waited %d times, %v; want %d", step.comes, joined, err, step.joined)
+		}
+	}
+}
+
+// startUser runs the role of a user until the test ends.
+func startUser(t *testing.T, cast *markettest.Cast) *agents.Runner {
+	t.Helper()
+	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := agents.NewRunner(agents.Config{
+		Store: j, Now: time.Now, Log: slog.New(slog.DiscardHandler), Route: func(protocol.Message) {},
+		Unavailable: func(protocol.Message) (protocol.Message, bool) { return protocol.Message{}, false },
+		Load: func(tables protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+			return user.New(user.Config{Credential: cast.Credential(markettest.User), Trust: cast.Trust}, tables, now)
+		},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		_ = j.Close()
+	})
+	return r
+}
