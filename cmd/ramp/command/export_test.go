@@ -235,8 +235,8 @@ func TakeProof(trust *identity.Trust, decided protocol.Receipt, doc []byte) (unp
 	return errors.Is(err, errUnproved), err
 }
 
-// Follow follows a purchase that an agent tells of so, and nothing more.
-func Follow(ctx context.Context, wait time.Duration, told message.Purchase) (code int, err error) {
+// Follow follows a purchase that an agent tells of so, and nothing more, since a time.
+func Follow(ctx context.Context, begun time.Time, wait time.Duration, told message.Purchase) (code int, err error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/buy", func(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(progressLine{Event: "deciding", Purchase: told}) // who follows reads it
@@ -248,7 +248,8 @@ func Follow(ctx context.Context, wait time.Duration, told message.Purchase) (cod
 	c.SetErr(io.Discard)
 	c.Flags().Duration("wait", wait, "")
 	c.Flags().Bool("quiet", true, "")
-	_, err = followPurchase(c, localCaller(mux), "/v1/buy", buyCall{}, told.ID)
+	f := following{c: c, agent: localCaller(mux), show: progressOf(c), id: told.ID, begun: begun}
+	_, err = f.follow("/v1/buy", buyCall{})
 	return report(io.Discard, err), err
 }
 
