@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/journal"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/identity"
@@ -255,3 +256,33 @@ func Follow(ctx context.Context, begun time.Time, wait time.Duration, told messa
 
 // Unsold is why partitions get no agent.
 var Unsold = unsold
+
+// AskForProofs is how many proofs an agent asks each bank for, in rounds that begin one
+// after the other, if a bank takes so long.
+func AskForProofs(j *journal.Journal, list []reserve.Papers, rounds int, takes func(protocol.AgentID) (time.Duration, error)) (asked []map[protocol.AgentID]int) {
+	n := &node{journal: j, log: slog.New(slog.DiscardHandler)}
+	n.keepsProofs(func(_ protocol.Tables, f func(reserve.Papers) error) error {
+		for _, one := range list {
+			if err := f(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p := n.proofs
+	for range rounds {
+		count := map[protocol.AgentID]int{}
+		p.ask = func(_ context.Context, one reserve.Papers) error {
+			count[one.Decided.Bank]++
+			d, err := takes(one.Decided.Bank)
+			<-time.After(d)
+			if err == nil {
+				p.kept[one.Decided.Contract] = digestOf(one.Receipt)
+			}
+			return err
+		}
+		_, _, _ = p.round(context.Background()) // a bank that is silent is told, and noted
+		asked = append(asked, count)
+	}
+	return asked
+}
