@@ -3,6 +3,7 @@ package reserve
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,33 @@ func LaterRecord(conversation string, v contract.VerifiedReceipt) protocol.Recor
 }
 
 func events(r protocol.Receipt) int { return len(r.Refunds) + len(r.Ends) }
+
+// entries are the numbers of those that a receipt names.
+func entries(r protocol.Receipt) []uint64 {
+	list := []uint64{r.Entry}
+	for _, f := range r.Refunds {
+		list = append(list, f.Entry)
+	}
+	for _, e := range r.Ends {
+		list = append(list, e.Entry)
+	}
+	return list
+}
+
+// Confirms reports whether what a restored bank says of a contract is all that the receipt
+// says which it was shown, or more. What the bank signed before is evidence otherwise.
+func Confirms(given, shown protocol.Receipt) bool {
+	return sameDecision(given, shown) && events(given) >= events(shown)
+}
+
+// Renumbered reports whether something of a receipt was entered again, or is new.
+func Renumbered(given, shown protocol.Receipt) bool {
+	return !slices.Equal(entries(given), entries(shown))
+}
+
+func sameDecision(a, b protocol.Receipt) bool {
+	return a.Bank == b.Bank && a.Contract == b.Contract && a.Outcome == b.Outcome && a.Total == b.Total && a.Currency == b.Currency
+}
 
 // laterOnes are the receipts with the most refunds and ends, by conversation; of all, or of
 // one.

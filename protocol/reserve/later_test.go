@@ -75,3 +75,28 @@ func TestTheReceiptWithTheMostRefundsStands(t *testing.T) {
 		t.Error("a key without a number is taken")
 	}
 }
+
+// What a restored bank entered again has other numbers; a receipt that lacks a refund takes
+// no other's place.
+func TestAReceiptOfWhatWasEnteredAgain(t *testing.T) {
+	shown := protocol.Receipt{Entry: 4, Refunds: []protocol.Refund{{Entry: 8}}, Ends: []protocol.UnitEnd{{Entry: 9}}}
+	for name, c := range map[string]struct {
+		given               protocol.Receipt
+		confirms, numbering bool
+	}{
+		"the same":                         {shown, true, false},
+		"the decision was entered again":   {protocol.Receipt{Entry: 6, Refunds: shown.Refunds, Ends: shown.Ends}, true, true},
+		"only its refund was":              {protocol.Receipt{Entry: 4, Refunds: []protocol.Refund{{Entry: 6}}, Ends: shown.Ends}, true, true},
+		"only its end was":                 {protocol.Receipt{Entry: 4, Refunds: shown.Refunds, Ends: []protocol.UnitEnd{{Entry: 6}}}, true, true},
+		"the decision, without its refund": {protocol.Receipt{Entry: 6, Ends: shown.Ends}, false, true},
+		"another contract's":               {protocol.Receipt{Entry: 4, Contract: "c", Refunds: shown.Refunds, Ends: shown.Ends}, false, false},
+		"another outcome":                  {protocol.Receipt{Entry: 4, Outcome: protocol.OutcomeVoid, Refunds: shown.Refunds, Ends: shown.Ends}, false, false},
+	} {
+		if got := reserve.Confirms(c.given, shown); got != c.confirms {
+			t.Errorf("%s: confirms %t", name, got)
+		}
+		if got := reserve.Renumbered(c.given, shown); got != c.numbering {
+			t.Errorf("%s: other numbers %t", name, got)
+		}
+	}
+}
