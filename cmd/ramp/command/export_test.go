@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -286,3 +287,26 @@ func AskForProofs(j *journal.Journal, list []reserve.Papers, rounds int, takes f
 	}
 	return asked
 }
+
+// OrderAgain notes an order that moves money, gives it to a bank agent which does not
+// answer, and notes it again with one that follows.
+func OrderAgain(dir string) (first, again string) {
+	note := func(answer http.HandlerFunc) string {
+		mux := http.NewServeMux()
+		mux.HandleFunc("POST /v1/last", answer)
+		p, err := noteAct(context.Background(), localCaller(mux), dir, "/v1/credit", creditCall{Account: "ann"})
+		if err == nil {
+			p.close(false)
+		}
+		var words strings.Builder
+		report(&words, err)
+		return words.String()
+	}
+	follows := func(w http.ResponseWriter, _ *http.Request) { refuseCall(w, (&standby{leader: "b"}).refusal()) }
+	first = note(follows)
+	_ = note(handler(func(context.Context, struct{}) (operatorEntry, error) { return operatorEntry{Entry: 7}, nil }))
+	return first, note(follows)
+}
+
+// Decided reports whether an answer with an exit code tells if an order was carried out.
+func Decided(code int) bool { return decided(fail(code, "", "refused")) }
