@@ -16,9 +16,15 @@ import (
 // how many of these a receipt has: it only ever gets more, and messages may overtake.
 const TableLater = "later-receipts"
 
-// LaterRecord keeps a verified receipt of a conversation's contract.
-func LaterRecord(conversation string, v contract.VerifiedReceipt) protocol.Record {
-	return protocol.Record{Table: TableLater, Key: fmt.Sprintf("%s %d", conversation, events(v.Receipt)), Value: v.DER}
+// LaterRecords keep a verified receipt of a conversation's contract. The one that it goes
+// on from is of no use any more: of many units the receipts would fill the journal.
+func LaterRecords(conversation string, v contract.VerifiedReceipt) []protocol.Record {
+	n := events(v.Receipt)
+	return []protocol.Record{{Table: TableLater, Key: laterKey(conversation, n), Value: v.DER}, {Table: TableLater, Key: laterKey(conversation, n-1)}}
+}
+
+func laterKey(conversation string, events int) string {
+	return fmt.Sprintf("%s %d", conversation, events)
 }
 
 func events(r protocol.Receipt) int { return len(r.Refunds) + len(r.Ends) }
