@@ -112,8 +112,23 @@ func (c Config) Validate() error {
 // CheckAddresses says which of the addresses an agent could not listen on or join by,
 // and what one looks like. It asks nobody.
 func CheckAddresses(listen, bootstrap []string) error {
-	_, err := Config{Listen: listen, Bootstrap: bootstrap}.parse()
-	return err
+	a, err := Config{Listen: listen, Bootstrap: bootstrap}.parse()
+	if err != nil {
+		return err
+	}
+	for _, l := range a.listen {
+		if !hasPort(l) {
+			return fmt.Errorf("listen %q: want an address with a port, such as /ip4/0.0.0.0/tcp/4001", l)
+		}
+	}
+	return nil
+}
+
+// hasPort reports whether an address is of a transport, and not of a machine alone.
+func hasPort(a ma.Multiaddr) bool {
+	_, tcp := a.ValueForProtocol(ma.P_TCP)
+	_, udp := a.ValueForProtocol(ma.P_UDP)
+	return tcp == nil || udp == nil
 }
 
 func (c Config) withDefaults() Config {

@@ -243,7 +243,7 @@ func (r *Role) cancelAnswered(c *cancellation, m protocol.Message) protocol.Outp
 	r.forgetEnded(c.row)
 	out := protocol.Output{Save: []protocol.Record{saveRow(*c.row)}}
 	if d, ok := m.Body.(message.Decision); ok && ofItsBank(&c.row.Purchase, d.Receipt) {
-		out.Save = append(out.Save, reserve.LaterRecord(c.row.Purchase.ID, *d.Receipt))
+		out.Save = append(out.Save, reserve.LaterRecords(c.row.Purchase.ID, *d.Receipt)...)
 	}
 	return out.Join(r.tellCancel(*c.row))
 }

@@ -163,7 +163,7 @@ func (r *Role) unitsEnded(now time.Time, a *awaited, v *contract.VerifiedReceipt
 		r.awaited.drop(p.Contract)
 		event = "done"
 	}
-	out.Save = append(out.Save, saveRow(*a.row), reserve.LaterRecord(p.ID, *v))
+	out.Save = append(append(out.Save, saveRow(*a.row)), reserve.LaterRecords(p.ID, *v)...)
 	return out.Join(tellRow(*a.row, event)).Join(r.wakeLost(now))
 }
 

@@ -3,6 +3,7 @@ package reserve
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,12 +16,45 @@ import (
 // how many of these a receipt has: it only ever gets more, and messages may overtake.
 const TableLater = "later-receipts"
 
-// LaterRecord keeps a verified receipt of a conversation's contract.
-func LaterRecord(conversation string, v contract.VerifiedReceipt) protocol.Record {
-	return protocol.Record{Table: TableLater, Key: fmt.Sprintf("%s %d", conversation, events(v.Receipt)), Value: v.DER}
+// LaterRecords keep a verified receipt of a conversation's contract. The one that it goes
+// on from is of no use any more: of many units the receipts would fill the journal.
+func LaterRecords(conversation string, v contract.VerifiedReceipt) []protocol.Record {
+	n := events(v.Receipt)
+	return []protocol.Record{{Table: TableLater, Key: laterKey(conversation, n), Value: v.DER}, {Table: TableLater, Key: laterKey(conversation, n-1)}}
+}
+
+func laterKey(conversation string, events int) string {
+	return fmt.Sprintf("%s %d", conversation, events)
 }
 
 func events(r protocol.Receipt) int { return len(r.Refunds) + len(r.Ends) }
+
+// entries are the numbers of those that a receipt names.
+func entries(r protocol.Receipt) []uint64 {
+	list := []uint64{r.Entry}
+	for _, f := range r.Refunds {
+		list = append(list, f.Entry)
+	}
+	for _, e := range r.Ends {
+		list = append(list, e.Entry)
+	}
+	return list
+}
+
+// Confirms reports whether what a restored bank says of a contract is all that the receipt
+// says which it was shown, or more. What the bank signed before is evidence otherwise.
+func Confirms(given, shown protocol.Receipt) bool {
+	return sameDecision(given, shown) && events(given) >= events(shown)
+}
+
+// Renumbered reports whether something of a receipt was entered again, or is new.
+func Renumbered(given, shown protocol.Receipt) bool {
+	return !slices.Equal(entries(given), entries(shown))
+}
+
+func sameDecision(a, b protocol.Receipt) bool {
+	return a.Bank == b.Bank && a.Contract == b.Contract && a.Outcome == b.Outcome && a.Total == b.Total && a.Currency == b.Currency
+}
 
 // laterOnes are the receipts with the most refunds and ends, by conversation; of all, or of
 // one.

@@ -24,11 +24,15 @@ func (t table) Each(name string, f func(key string, value []byte) error) error {
 	return nil
 }
 
-func (t table) put(r protocol.Record) {
-	if t[r.Table] == nil {
-		t[r.Table] = map[string][]byte{}
+func (t table) put(records ...protocol.Record) {
+	for _, r := range records {
+		if t[r.Table] == nil {
+			t[r.Table] = map[string][]byte{}
+		}
+		if t[r.Table][r.Key] = r.Value; r.Value == nil {
+			delete(t[r.Table], r.Key)
+		}
 	}
-	t[r.Table][r.Key] = r.Value
 }
 
 // signReceipt signs a receipt of one contract as the bank.
@@ -54,10 +58,10 @@ func TestTheReceiptWithTheMostRefundsStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, most := table{}, 0
 		for _, i := range rapid.SliceOf(rapid.IntRange(1, 4)).Draw(t, "come") {
-			store.put(reserve.LaterRecord("p", all[i]))
+			store.put(reserve.LaterRecords("p", all[i])...)
 			most = max(most, i)
 		}
-		store.put(reserve.LaterRecord("p 2", all[4])) // another conversation's
+		store.put(reserve.LaterRecords("p 2", all[4])...) // another conversation's
 		got, err := reserve.LatestReceipt(store, "p", all[0].DER)
 		if err != nil || !bytes.Equal(got, all[most].DER) {
 			t.Fatalf("not the one with %d refunds: %v", most, err)
@@ -70,8 +74,40 @@ func TestTheReceiptWithTheMostRefundsStands(t *testing.T) {
 		}
 	})
 	store := table{}
-	store.put(protocol.Record{Table: reserve.TableLater, Key: "p"})
+	for _, v := range all[1:] {
+		store.put(reserve.LaterRecords("p", v)...)
+	}
+	if n := len(store[reserve.TableLater]); n != 1 {
+		t.Errorf("%d receipts are kept of one contract", n)
+	}
+	store = table{}
+	store.put(protocol.Record{Table: reserve.TableLater, Key: "p", Value: []byte{1}})
 	if _, err := reserve.LatestReceipt(store, "p", all[0].DER); err == nil {
 		t.Error("a key without a number is taken")
+	}
+}
+
+// What a restored bank entered again has other numbers; a receipt that lacks a refund takes
+// no other's place.
+func TestAReceiptOfWhatWasEnteredAgain(t *testing.T) {
+	shown := protocol.Receipt{Entry: 4, Refunds: []protocol.Refund{{Entry: 8}}, Ends: []protocol.UnitEnd{{Entry: 9}}}
+	for name, c := range map[string]struct {
+		given               protocol.Receipt
+		confirms, numbering bool
+	}{
+		"the same":                         {shown, true, false},
+		"the decision was entered again":   {protocol.Receipt{Entry: 6, Refunds: shown.Refunds, Ends: shown.Ends}, true, true},
+		"only its refund was":              {protocol.Receipt{Entry: 4, Refunds: []protocol.Refund{{Entry: 6}}, Ends: shown.Ends}, true, true},
+		"only its end was":                 {protocol.Receipt{Entry: 4, Refunds: shown.Refunds, Ends: []protocol.UnitEnd{{Entry: 6}}}, true, true},
+		"the decision, without its refund": {protocol.Receipt{Entry: 6, Ends: shown.Ends}, false, true},
+		"another contract's":               {protocol.Receipt{Entry: 4, Contract: "c", Refunds: shown.Refunds, Ends: shown.Ends}, false, false},
+		"another outcome":                  {protocol.Receipt{Entry: 4, Outcome: protocol.OutcomeVoid, Refunds: shown.Refunds, Ends: shown.Ends}, false, false},
+	} {
+		if got := reserve.Confirms(c.given, shown); got != c.confirms {
+			t.Errorf("%s: confirms %t", name, got)
+		}
+		if got := reserve.Renumbered(c.given, shown); got != c.numbering {
+			t.Errorf("%s: other numbers %t", name, got)
+		}
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"ramp/agents/queue"
 )
 
-// maxNodeCores bounds the cores of one node.
-const maxNodeCores = 1 << 16
+// Bounds of one node.
+const (
+	maxNodeCores = 1 << 16
+	maxThreads   = 1 << 10 // of a core
+)
 
 // node is one node as sinfo and scontrol show it.
 type node struct {
@@ -102,6 +105,9 @@ func readNodes(program string, b []byte, partition string) ([]node, error) {
 	for _, n := range ours {
 		if c := n.cores(); c < 1 || c > maxNodeCores {
 			return nil, fmt.Errorf("%s: node %q has %d cores", program, n.Name, c)
+		}
+		if n.threads() > maxThreads {
+			return nil, fmt.Errorf("%s: node %q has %d threads of a core", program, n.Name, n.threads())
 		}
 	}
 	return ours, nil

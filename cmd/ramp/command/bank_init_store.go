@@ -20,6 +20,8 @@ func (f founding) checkStore() error {
 		}
 	} else if f.store != "" && (kind != "bbolt" || where == "") {
 		return fail(exitUsage, "", "--store %q: want etcd:HOST,HOST or bbolt:PATH", f.store)
+	} else if kind == "bbolt" && !f.placeFor(where) {
+		return fail(exitUsage, "", "--store %q: want a file in a directory that is there", f.store)
 	}
 	tls := f.etcd != etcdConfig{}
 	switch {
@@ -31,6 +33,21 @@ func (f founding) checkStore() error {
 		return fail(exitUsage, "", "--etcd-certificate and --etcd-key: want both or none")
 	}
 	return nil
+}
+
+// placeFor reports whether a ledger can be a file at a path: beside the configuration, or
+// in a directory that is there.
+func (f founding) placeFor(path string) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.dir, path)
+	}
+	in := filepath.Dir(path)
+	return !isDir(path) && (isDir(in) || in == filepath.Clean(f.dir))
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // storeText is what the configuration says of the ledger's place.

@@ -89,8 +89,9 @@ func newBankTransfer() *cobra.Command {
 	c := &cobra.Command{
 		Use: "transfer FROM TO AMOUNT", Short: "Move money between two accounts", Args: cobra.ExactArgs(3),
 		Long: `Moves money between two accounts, by name or agent ID; group:NAME is a group's, and
-.exchange the bank's own for exchanges. FROM's limit holds; a frozen account may pay,
-since its operator decides. --contract and --unit name the disputed job.`,
+.exchange the bank's own for exchanges; .issuer takes back what was credited by mistake.
+FROM's limit holds; a frozen account may pay, since its operator decides. --contract and
+--unit name the disputed job.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			q.From, q.To = args[0], args[1]
 			var err error

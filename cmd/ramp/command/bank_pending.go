@@ -89,7 +89,9 @@ func (p *pendingAct) read(ctx context.Context, agent *caller) error {
 	n, _ := p.file.ReadAt(b[:], 0) // a short one is cut off, or new
 	words, whole := strings.CutSuffix(string(b[:n]), "\n")
 	var last operatorEntry
-	if err := agent.call(ctx, "POST", "/v1/last", nil, &last); err != nil {
+	if err := agent.call(ctx, "POST", "/v1/last", nil, &last); err != nil && whole {
+		return givenBefore(err)
+	} else if err != nil {
 		return err
 	}
 	if whole {
@@ -102,6 +104,17 @@ func (p *pendingAct) read(ctx context.Context, agent *caller) error {
 	return p.write(last.Entry)
 }
 
+// givenBefore warns of an order that may have been carried out, where this agent cannot
+// look: another one, which leads, does not know what was ordered here.
+func givenBefore(err error) error {
+	var refused *exitError
+	code := exitUnreachable
+	if errors.As(err, &refused) {
+		code = refused.code
+	}
+	return fail(code, "this order was given before, and may have been carried out: look at 'ramp bank statement' where one leads before you give it there; it is found here once this one leads", "%w", err)
+}
+
 func (p *pendingAct) write(after uint64) error {
 	p.after = after
 	err := p.file.Truncate(0)
@@ -111,8 +124,8 @@ func (p *pendingAct) write(after uint64) error {
 	return errors.Join(err, p.file.Sync())
 }
 
-// close forgets the note once the order was answered, whatever the answer, and the
-// answer told; without one it stays, and the same command asks again.
+// close forgets the note once it was answered whether the order was carried out, and the
+// answer told; without that it stays, and the same command asks again.
 func (p *pendingAct) close(answered bool) {
 	if p.file == nil {
 		return
@@ -148,8 +161,7 @@ func orderMoney(c *cobra.Command, path string, body any, since func(after uint64
 	}
 	var e operatorEntry
 	err = agent.call(c.Context(), "POST", path, since(p.after), &e)
-	var refused *exitError
-	answered := err == nil || errors.As(err, &refused) && refused.code != exitUnreachable
+	known := decided(err)
 	if e.Again = err == nil && e.Entry <= p.there; e.Again {
 		fmt.Fprintf(stderr(c), "note: this is entry %d of %s, which a command that was interrupted had ordered; give it again for one more\n",
 			e.Entry, secondTime(e.Time))
@@ -157,6 +169,14 @@ func orderMoney(c *cobra.Command, path string, body any, since func(after uint64
 	if err == nil {
 		err = tell(e)
 	}
-	p.close(answered)
+	p.close(known)
 	return err
+}
+
+// decided reports whether an answer tells if an order was carried out: it was, or the bank
+// refused it. Of one that failed, as with an agent that does not lead any more, an earlier
+// attempt may have been.
+func decided(err error) bool {
+	var refused *exitError
+	return err == nil || errors.As(err, &refused) && refused.code != exitUnreachable && refused.code != exitFailed
 }

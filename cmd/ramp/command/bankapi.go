@@ -104,7 +104,7 @@ func (b *bankNode) do(ctx context.Context, act func(now time.Time, r *bank.Role)
 // code of one without an answer: the same command asks again, and finds it.
 func orderFault(err error) error {
 	if errors.Is(err, agents.ErrUncertain) {
-		return fail(exitUnreachable, "give the same command again: what moves money is found if it was done, and not done twice", "%w", err)
+		return fail(exitUnreachable, "give the same command here again: what moves money is found if it was done, and not done twice", "%w", err)
 	}
 	return err
 }

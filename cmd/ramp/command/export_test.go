@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ramp/agents"
+	"ramp/agents/journal"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/identity"
@@ -236,8 +238,8 @@ func TakeProof(trust *identity.Trust, decided protocol.Receipt, doc []byte) (unp
 	return errors.Is(err, errUnproved), err
 }
 
-// Follow follows a purchase that an agent tells of so, and nothing more.
-func Follow(ctx context.Context, wait time.Duration, told message.Purchase) (code int, err error) {
+// Follow follows a purchase that an agent tells of so, and nothing more, since a time.
+func Follow(ctx context.Context, begun time.Time, wait time.Duration, told message.Purchase) (code int, err error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/buy", func(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(progressLine{Event: "deciding", Purchase: told}) // who follows reads it
@@ -249,7 +251,8 @@ func Follow(ctx context.Context, wait time.Duration, told message.Purchase) (cod
 	c.SetErr(io.Discard)
 	c.Flags().Duration("wait", wait, "")
 	c.Flags().Bool("quiet", true, "")
-	_, err = followPurchase(c, localCaller(mux), "/v1/buy", buyCall{}, told.ID)
+	f := following{c: c, agent: localCaller(mux), show: progressOf(c), id: told.ID, begun: begun}
+	_, err = f.follow("/v1/buy", buyCall{})
 	return report(io.Discard, err), err
 }
 
@@ -261,3 +264,56 @@ func Meet(ctx context.Context, runner *agents.Runner, joined func(ctx context.Co
 	u := userAgent{holder: holder{runner: runner}, joined: joined}
 	return u.meet(ctx, protocol.KindResource, protocol.KindBank)
 }
+
+// AskForProofs is how many proofs an agent asks each bank for, in rounds that begin one
+// after the other, if a bank takes so long.
+func AskForProofs(j *journal.Journal, list []reserve.Papers, rounds int, takes func(protocol.AgentID) (time.Duration, error)) (asked []map[protocol.AgentID]int) {
+	n := &node{journal: j, log: slog.New(slog.DiscardHandler)}
+	n.keepsProofs(func(_ protocol.Tables, f func(reserve.Papers) error) error {
+		for _, one := range list {
+			if err := f(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p := n.proofs
+	for range rounds {
+		count := map[protocol.AgentID]int{}
+		p.ask = func(_ context.Context, one reserve.Papers) error {
+			count[one.Decided.Bank]++
+			d, err := takes(one.Decided.Bank)
+			<-time.After(d)
+			if err == nil {
+				p.kept[one.Decided.Contract] = digestOf(one.Receipt)
+			}
+			return err
+		}
+		_, _, _ = p.round(context.Background()) // a bank that is silent is told, and noted
+		asked = append(asked, count)
+	}
+	return asked
+}
+
+// OrderAgain notes an order that moves money, gives it to a bank agent which does not
+// answer, and notes it again with one that follows.
+func OrderAgain(dir string) (first, again string) {
+	note := func(answer http.HandlerFunc) string {
+		mux := http.NewServeMux()
+		mux.HandleFunc("POST /v1/last", answer)
+		p, err := noteAct(context.Background(), localCaller(mux), dir, "/v1/credit", creditCall{Account: "ann"})
+		if err == nil {
+			p.close(false)
+		}
+		var words strings.Builder
+		report(&words, err)
+		return words.String()
+	}
+	follows := func(w http.ResponseWriter, _ *http.Request) { refuseCall(w, (&standby{leader: "b"}).refusal()) }
+	first = note(follows)
+	_ = note(handler(func(context.Context, struct{}) (operatorEntry, error) { return operatorEntry{Entry: 7}, nil }))
+	return first, note(follows)
+}
+
+// Decided reports whether an answer with an exit code tells if an order was carried out.
+func Decided(code int) bool { return decided(fail(code, "", "refused")) }

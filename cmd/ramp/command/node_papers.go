@@ -162,10 +162,7 @@ func (p *papers) showOne(ctx context.Context, bank protocol.AgentID, s *recovery
 	switch body := answer.Body.(type) {
 	case message.Decision:
 		delete(s.refused, one.Key)
-		if body.Receipt != nil && body.Receipt.Entry != one.Decided.Entry {
-			s.lacked++
-			return p.keep(ctx, one, body.Receipt.DER)
-		}
+		return p.readmitted(ctx, s, one, body.Receipt)
 	case message.Refusal:
 		why := refusalNote(body)
 		if len(body.Reasons) > 0 && body.Reasons[0].Code == protocol.CodeForbidden {
@@ -175,6 +172,19 @@ func (p *papers) showOne(ctx context.Context, bank protocol.AgentID, s *recovery
 			p.node.log.Warn("the bank recovers, and refuses a receipt of its own; it is shown it again", "bank", bank, "contract", bundle.ID, "why", why)
 		}
 		s.refused[one.Key] = why
+	}
+	return nil
+}
+
+// readmitted takes what a bank answers that was shown a receipt.
+func (p *papers) readmitted(ctx context.Context, s *recovery, one reserve.Papers, given *contract.VerifiedReceipt) error {
+	switch {
+	case given == nil:
+	case given.Signer.ID != one.Decided.Bank || !reserve.Confirms(given.Receipt, one.Decided):
+		p.node.log.Warn("the bank recovers, and does not say all that its receipt says, which is kept", "bank", one.Decided.Bank, "contract", one.Decided.Contract)
+	case reserve.Renumbered(given.Receipt, one.Decided):
+		s.lacked++
+		return p.keep(ctx, one, given.DER)
 	}
 	return nil
 }

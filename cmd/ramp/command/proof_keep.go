@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,9 +16,9 @@ import (
 
 // Bounds of keeping proofs.
 const (
-	proofsAtOnce = 256 // asked for in a round
+	proofsAtOnce = 256 // asked of a bank in a round
 	proofWait    = 30 * time.Second
-	proofPart    = 20              // a pause between rounds is at least as many times what the round took
+	proofPart    = 20              // a pause between rounds is at least as many times what reading the journal took
 	proofRetry   = 5 * time.Second // after a bank did not answer; doubled up to proofLook
 	proofLook    = 10 * time.Minute
 	proofsEnd    = 2 * time.Second // that a command waits for the proof of what it has bought
@@ -39,14 +41,23 @@ type proofs struct {
 	kept    map[protocol.ContractID]digest // that are in the journal; nil: not read yet
 	refused map[protocol.ContractID]digest // that the bank does not prove; the next process asks again
 	last    map[protocol.AgentID]contract.Head
+	silent  map[protocol.AgentID]silence
+	ask     func(context.Context, reserve.Papers) error // fetch, but in tests
+}
+
+// silence is that of a bank which did not answer. The other banks are asked meanwhile.
+type silence struct {
+	until time.Time // when it is asked again
+	retry time.Duration
 }
 
 // keepsProofs lets a node keep the proofs of its receipts.
 func (n *node) keepsProofs(each func(protocol.Tables, func(reserve.Papers) error) error) {
 	n.proofs = &proofs{
 		node: n, each: each, heard: make(chan struct{}, 1), soon: make(chan struct{}, 1), ended: make(chan struct{}, 1),
-		refused: map[protocol.ContractID]digest{},
+		refused: map[protocol.ContractID]digest{}, silent: map[protocol.AgentID]silence{},
 	}
+	n.proofs.ask = n.proofs.fetch
 }
 
 // hear takes note of a decision, which the role is about to save.
@@ -72,17 +83,13 @@ func (p *proofs) run(ctx context.Context) {
 	if p == nil || p.node.mesh == nil || p.node.mesh.Joined(ctx) != nil {
 		return
 	}
-	for retry := proofRetry; ctx.Err() == nil; {
-		begun := time.Now()
-		more, err := p.round(ctx)
-		pause := max(sealPeriod, proofPart*time.Since(begun))
-		switch {
-		case err != nil:
+	for ctx.Err() == nil {
+		pause, next, err := p.round(ctx)
+		if err != nil {
 			p.node.log.Debug("proofs are missing, and are asked for again", "err", err)
-			pause, retry = max(pause, retry), min(2*retry, proofLook)
-		case !more:
-			retry = proofRetry
-			await(ctx, p.heard, proofLook)
+		}
+		if next > 0 {
+			await(ctx, p.heard, next)
 		}
 		await(ctx, p.soon, pause)
 	}
@@ -123,8 +130,9 @@ func (p *proofs) state() (noted, done uint64) {
 	return p.noted, p.done
 }
 
-// round asks for proofs that are missing; more: there may be others.
-func (p *proofs) round(ctx context.Context) (more bool, err error) {
+// round asks for proofs that are missing. It says how long to pause then at least, and
+// in what time there is more to ask for if nothing is heard.
+func (p *proofs) round(ctx context.Context) (pause, next time.Duration, err error) {
 	noted, _ := p.state()
 	defer func() {
 		p.mu.Lock()
@@ -132,21 +140,47 @@ func (p *proofs) round(ctx context.Context) (more bool, err error) {
 		p.mu.Unlock()
 		nudge(p.ended)
 	}()
+	begun := time.Now()
 	if err := p.load(); err != nil {
-		return false, err
+		return proofRetry, proofLook, err
 	}
-	list, err := p.missing(ctx)
+	lists, next, err := p.missing(ctx, begun)
 	if err != nil {
-		return false, err
+		return proofRetry, proofLook, err
 	}
-	away := map[protocol.AgentID]error{} // banks that do not answer
-	for _, one := range list {
-		if bank := one.Decided.Bank; away[bank] == nil {
-			away[bank] = p.fetch(ctx, one)
+	pause, begun = max(sealPeriod, proofPart*time.Since(begun)), time.Now()
+	for _, bank := range slices.Sorted(maps.Keys(lists)) {
+		all, why := p.askFor(ctx, lists[bank])
+		if why != nil {
+			next = min(next, p.isSilent(bank))
+			err = errors.Join(err, why)
+			continue
+		}
+		delete(p.silent, bank)
+		if !all {
+			next = 0
 		}
 	}
-	for _, why := range away {
-		err = errors.Join(err, why)
+	return max(pause, time.Since(begun)), next, err
+}
+
+// askFor asks a bank, for a while; all: there is no more to ask for.
+func (p *proofs) askFor(ctx context.Context, list []reserve.Papers) (all bool, err error) {
+	begun := time.Now()
+	for _, one := range list {
+		if time.Since(begun) > proofWait { // a slow one: it is the next one's turn
+			return false, nil
+		}
+		if err := p.ask(ctx, one); err != nil {
+			return false, err
+		}
 	}
-	return len(list) == proofsAtOnce, err
+	return len(list) < proofsAtOnce, nil
+}
+
+// isSilent notes that a bank did not answer, and says when it is asked again.
+func (p *proofs) isSilent(bank protocol.AgentID) time.Duration {
+	retry := max(proofRetry, p.silent[bank].retry)
+	p.silent[bank] = silence{time.Now().Add(retry), min(2*retry, proofLook)}
+	return retry
 }

@@ -3,14 +3,21 @@ package command_test
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"ramp/agents/journal"
 	"ramp/bank/audit"
 	"ramp/cmd/ramp/command"
 	"ramp/protocol"
 	"ramp/protocol/contract"
 	"ramp/protocol/identity"
+	"ramp/protocol/reserve"
 )
 
 // What a bank shows in place of a proof is held against it, and not kept.
@@ -56,6 +63,48 @@ func TestNothingIsKeptThatDoesNotProveTheReceipt(t *testing.T) {
 		if unproved, err := command.TakeProof(trust, protocol.Receipt{Bank: bank.ID, Entry: 4, Time: now}, doc); !unproved {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A bank that is away or slow takes no proofs from the others, however many receipts
+// without a proof are its own, and is not asked at each round.
+func TestABankThatIsAwayOrSlowIsNotInTheWayOfOthers(t *testing.T) {
+	j, err := journal.Open(filepath.Join(t.TempDir(), "j"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	var list []reserve.Papers
+	for _, b := range []struct {
+		bank protocol.AgentID
+		n    int
+	}{{"away", 300}, {"slow", 300}, {"well", 300}} {
+		for i := range b.n {
+			list = append(list, reserve.Papers{Decided: protocol.Receipt{Bank: b.bank, Contract: protocol.ContractID(fmt.Sprint(b.bank, i))}})
+		}
+	}
+	type counts = []map[protocol.AgentID]int
+	for name, c := range map[string]struct {
+		slow time.Duration
+		want counts
+	}{
+		"one is slow": {20 * time.Second, counts{{"away": 1, "slow": 2, "well": 256}, {"away": 1, "slow": 2, "well": 44}, {"away": 1, "slow": 2}}},
+		"none is":     {0, counts{{"away": 1, "slow": 256, "well": 256}, {"slow": 44, "well": 44}, {}}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := command.AskForProofs(j, list, 3, func(bank protocol.AgentID) (time.Duration, error) {
+				switch bank {
+				case "away":
+					return time.Second, errors.New("it does not answer")
+				case "slow":
+					return c.slow, nil
+				}
+				return 0, nil
+			})
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%s: asked %v, want %v", name, got, c.want)
+			}
+		})
 	}
 }
 

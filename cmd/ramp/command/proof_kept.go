@@ -57,20 +57,26 @@ func (p *proofs) load() error {
 	return err
 }
 
-// missing are some receipts without a proof. Proofs of contracts that the journal no
-// longer has are left out of it.
-func (p *proofs) missing(ctx context.Context) (list []reserve.Papers, err error) {
+// missing are some receipts without a proof, of each bank that is not silent, and in what
+// time one is asked again. Proofs of contracts that the journal no longer has are left
+// out of it.
+func (p *proofs) missing(ctx context.Context, now time.Time) (lists map[protocol.AgentID][]reserve.Papers, next time.Duration, err error) {
 	there := map[protocol.ContractID]bool{}
+	lists, next = map[protocol.AgentID][]reserve.Papers{}, proofLook
 	err = p.each(p.node.journal, func(one reserve.Papers) error {
-		id, of := one.Decided.Contract, digestOf(one.Receipt)
+		id, of, bank := one.Decided.Contract, digestOf(one.Receipt), one.Decided.Bank
 		there[id] = true
-		if len(list) < proofsAtOnce && p.kept[id] != of && p.refused[id] != of {
-			list = append(list, one)
+		switch until := p.silent[bank].until; {
+		case p.kept[id] == of || p.refused[id] == of:
+		case until.After(now):
+			next = min(next, until.Sub(now))
+		case len(lists[bank]) < proofsAtOnce:
+			lists[bank] = append(lists[bank], one)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var gone []protocol.Record
 	for id := range p.kept {
@@ -79,7 +85,7 @@ func (p *proofs) missing(ctx context.Context) (list []reserve.Papers, err error)
 			delete(p.kept, id)
 		}
 	}
-	return list, p.save(ctx, gone...)
+	return lists, next, p.save(ctx, gone...)
 }
 
 func (p *proofs) save(ctx context.Context, records ...protocol.Record) error {

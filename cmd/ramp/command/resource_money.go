@@ -22,6 +22,7 @@ func askSeller(c *cobra.Command, path string, q, v any) error {
 	if !ok {
 		return askResource(c, path, q, v)
 	}
+	*list = []message.Balance{} // in JSON an empty list, not null
 	paths, err := fleet(c)
 	for i := 0; err == nil && i < len(paths); i++ { // balances are of all agents of a site
 		var own []message.Balance

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -101,9 +102,17 @@ func outDir(dir string, units, unit int) string {
 	return filepath.Join(dir, fmt.Sprintf("unit-%d", unit+1))
 }
 
-// outRoot opens a directory to write to; it is made if it is not there.
+// outRoot opens a directory to write to; it is made if it is not there. That a file can
+// be made in it is tried: whoever may open a directory may not write to it yet.
 func outRoot(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, ".ramp-")
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(dir)
@@ -125,6 +134,17 @@ func checkOut(dir string) error {
 	return nil
 }
 
+// unwritten tells what a file of this machine is at fault for, such as a disk that is
+// full, from what the site is.
+func unwritten(id string, err error) error {
+	var file *fs.PathError
+	var name *os.LinkError
+	if !errors.As(err, &file) && !errors.As(err, &name) {
+		return err
+	}
+	return fail(exitFailed, "'ramp user fetch "+id+" --out DIR' goes on where it was", "%w", err)
+}
+
 // fetchUnit fetches what a unit has left.
 func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID) (stage.Stream, error), run message.Run, u message.RunUnit, dir string) error {
 	root, err := outRoot(dir)
@@ -143,7 +163,7 @@ func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID)
 	k := stage.Key{Contract: contract, Unit: unit, Launch: u.Launch}
 	for _, f := range u.Status.Outputs {
 		if err := stage.Get(s, k, f, root); err != nil {
-			return fmt.Errorf("%s: %w", f.Path, err)
+			return unwritten(run.ID, fmt.Errorf("%s: %w", f.Path, err))
 		}
 	}
 	return nil

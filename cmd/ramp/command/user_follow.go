@@ -30,6 +30,7 @@ type following struct {
 	asked bool   // its owner, for approval
 	heard func() // ends the wait for the first change: an agent that has just begun looks for the market
 
+	begun   time.Time
 	silence *time.Timer             // nil: nothing is awaited that may never come
 	giveUp  context.CancelCauseFunc // the following
 }
@@ -39,20 +40,23 @@ var errUndecided = errors.New("not decided in time")
 
 // followPurchase shows how a purchase goes on until it is over.
 func followPurchase(c *cobra.Command, agent *caller, path string, call any, id string) (message.Purchase, error) {
-	f := &following{c: c, agent: agent, show: progressOf(c), id: id}
+	return (&following{c: c, agent: agent, show: progressOf(c), id: id, begun: time.Now()}).follow(path, call)
+}
+
+func (f *following) follow(path string, call any) (message.Purchase, error) {
 	defer f.show.end()
-	f.heard = sync.OnceFunc(awaiting(c, "looking for the market", joinTime))
+	f.heard = sync.OnceFunc(awaiting(f.c, "looking for the market", joinTime))
 	defer f.heard()
-	ctx, cancel := context.WithCancelCause(c.Context())
+	ctx, cancel := context.WithCancelCause(f.c.Context())
 	defer cancel(nil)
 	f.giveUp = cancel
-	err := agent.stream(ctx, path, call, f.line)
+	err := f.agent.stream(ctx, path, call, f.line)
 	f.await(message.Purchase{})
 	if errors.Is(context.Cause(ctx), errUndecided) && !f.done {
 		return f.last, f.silent()
 	}
 	if err == nil && !f.done { // an agent in this process stops telling when the command is interrupted
-		err = cmp.Or(c.Context().Err(), errors.New("the agent stopped before the purchase was over"))
+		err = cmp.Or(f.c.Context().Err(), errors.New("the agent stopped before the purchase was over"))
 	}
 	if f.last.ID != "" {
 		f.id = f.last.ID
@@ -86,7 +90,8 @@ func (f *following) line(raw json.RawMessage) error {
 }
 
 // await gives a bank that has to decide a while longer than it may take, or as long as
-// the command goes on trying.
+// the command goes on trying. Of a purchase that had to be decided before the command
+// began, the bank is asked only now.
 func (f *following) await(p message.Purchase) {
 	if f.silence != nil {
 		f.silence.Stop()
@@ -99,7 +104,11 @@ func (f *following) await(p message.Purchase) {
 	if err != nil || patience < answerTime {
 		patience = answerTime
 	}
-	f.silence = time.AfterFunc(time.Until(p.Until.Add(patience)), func() { f.giveUp(errUndecided) })
+	from := p.Until
+	if from.Before(f.begun) {
+		from = f.begun
+	}
+	f.silence = time.AfterFunc(time.Until(from.Add(patience)), func() { f.giveUp(errUndecided) })
 }
 
 // silent says what goes on when the bank did not say what it decided.
