@@ -149,6 +149,32 @@ func TestEveryCallOfTheControlSocketIsDocumented(t *testing.T) {
 	}
 }
 
+// docs/WIRE.md is for those who do not read the sources: it names each stream
+// protocol, body of a message, and word that may stand in one.
+func TestAllThatIsSentIsDocumented(t *testing.T) {
+	doc := read(t, "docs/WIRE.md")
+	body := regexp.MustCompile(`(?m)^    \w+ (\w+) = \d+;`)
+	word := regexp.MustCompile(`(?m)^\t\w+ +(?:Code|Mode|Outcome|Performative)? *= "([a-z-]+)"`)
+	count := 0
+	for file, name := range map[string]*regexp.Regexp{
+		"protocol/codec/wire/wire.proto": body, "protocol/reason.go": word, "protocol/bundle.go": word, "protocol/message.go": word,
+		"agents/mesh/mesh.go": regexp.MustCompile(`"/(ramp/[a-z]+/\d+)"`), "agents/mesh/gossip.go": regexp.MustCompile(`"(ramp/[a-z]+/\d+)"`),
+	} {
+		for _, m := range name.FindAllStringSubmatch(read(t, file), -1) {
+			count++
+			if strings.Contains("ramp-queue ramp-control ramp/bare/1", m[1]) {
+				continue // within a process, and of measurements
+			}
+			if !regexp.MustCompile(`\b` + m[1] + `\b`).MatchString(doc) {
+				t.Errorf("docs/WIRE.md does not name %s of %s", m[1], file)
+			}
+		}
+	}
+	if count < 90 {
+		t.Errorf("found %d words: the sources are not read rightly", count)
+	}
+}
+
 func TestLinksBetweenDocumentsLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	files, err := filepath.Glob("docs/*.md")

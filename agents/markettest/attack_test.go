@@ -3,6 +3,7 @@ package markettest_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,9 @@ func TestASellerThatFailsTheBundle(t *testing.T) {
 			conclude(t, m)
 			if p := m.Purchases()["p"]; p.State != user.StateVoid {
 				t.Fatalf("%s: %s", p.State, p.Why)
+			}
+			if p := m.Purchases()["p"]; name != "countersigns late" && !strings.HasSuffix(p.Why, "settle-by: not signed in time by "+cast.ID(bad).Name()) {
+				t.Errorf("why: %s; want who did not sign", p.Why)
 			}
 			if got := m.Balance(markettest.User); got != 1_000_000*protocol.Credit {
 				t.Fatalf("the user has %s", got)

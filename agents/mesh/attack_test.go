@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"math/big"
 	"runtime"
 	"sync/atomic"
@@ -107,6 +108,36 @@ func TestAFrameOf100MBIsCutOffBeforeItIsAllocated(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 20<<20 {
 		t.Errorf("%d bytes allocated", grown)
+	}
+}
+
+// who collects what a log says of whom.
+type who struct {
+	slog.Handler
+	agents chan string
+}
+
+func (w who) WithAttrs(all []slog.Attr) slog.Handler {
+	for _, a := range all {
+		select {
+		case w.agents <- a.Key + " " + a.Value.String():
+		default: // once more
+		}
+	}
+	return w
+}
+
+func TestWhoIsCutOffIsNamedIfItIsKnown(t *testing.T) {
+	m := newMarket(t)
+	w := who{slog.DiscardHandler, make(chan string, 1)}
+	victim := m.start("victim", func(cfg *mesh.Config) { cfg.Log = slog.New(w) })
+	c := m.credential("mallory")
+	r := newRaw(t, c, victim)
+	s := r.greeted(c)
+	_, _ = s.Write(binary.AppendUvarint(nil, 100<<20)) // the answer is a reset
+	r.awaitCutOff()
+	if got := <-w.agents; got != "agent "+string(c.ID) {
+		t.Errorf("cut off: %q, want %s", got, c.ID)
 	}
 }
 

@@ -95,6 +95,6 @@ func (m *Mesh) clock(ctx context.Context, id peer.ID) (Clock, error) {
 // Protocols are the stream protocols that this program speaks, with their versions.
 func Protocols() []string {
 	return []string{
-		string(protocolACL), string(protocolPresence), string(protocolIntroductions), string(protocolEnrolment), string(protocolClock),
+		string(protocolACL), string(protocolPresence), string(protocolIntroductions), string(protocolEnrolment), string(protocolClock), string(protocolFiles),
 	}
 }

@@ -37,7 +37,11 @@ func (m *Mesh) drop(id peer.ID, why error) { m.dropFor(id, CutOff, why) }
 
 func (m *Mesh) dropFor(id peer.ID, d time.Duration, why error) {
 	m.counters.cutOff.Add(1)
-	m.cfg.Log.Warn("peer cut off", "peer", id, "for", d, "err", why)
+	log := m.cfg.Log
+	if c := m.book.peer(id); c != nil { // people know it by its name
+		log = log.With("agent", c.agent)
+	}
+	log.Warn("peer cut off", "peer", id, "for", d, "err", why)
 	m.gate.ban(id, m.cfg.Now().Add(d))
 	m.crew.run(func() { _ = m.host.Network().ClosePeer(id) }) // what it closes may be gone already
 }

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"ramp/protocol"
 	"ramp/protocol/auction"
+	"ramp/protocol/contract"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
@@ -41,18 +43,35 @@ func (r *Role) afterCommit(now time.Time, p *purchase) protocol.Output {
 	}
 	p.mark(StateVoid)
 	p.view.Void = c.Receipt().Receipt.Reason
-	return r.finish(now, p, StateVoid, failedWhy(p, voidWords(c.Receipt().Receipt.Reason)))
+	return r.finish(now, p, StateVoid, failedWhy(p, voidWords(c.Receipt().Receipt.Reason, unsigned(c))))
 }
 
-// voidWords say why the bank voided a contract. It does not say whose account it
-// lacks; a site that was not opened one is what nobody thinks of.
-func voidWords(why protocol.Code) string {
+// unsigned are the sellers whose copy of the contract never came, by name.
+func unsigned(c *reserve.Coordinator) []string {
+	var names []string
+	signed := c.Sales()
+	for _, id := range c.Bundle().Sellers() {
+		if !slices.ContainsFunc(signed, func(s contract.Sale) bool { return s.Seller.ID == id }) {
+			names = append(names, id.Name())
+		}
+	}
+	return names
+}
+
+// voidWords say why the bank voided a contract, and of one that was not signed in time
+// by whom. The bank does not say whose account it lacks; a site that was not opened one
+// is what nobody thinks of.
+func voidWords(why protocol.Code, unsigned []string) string {
 	words := "the bank voided the contract: " + string(why)
 	switch why {
 	case protocol.CodeAccount:
 		words += ": the buyer or a seller has none there, or is in no group"
 	case protocol.CodeMode:
 		words += ": its currency is not paid at the reservation"
+	case protocol.CodeSettleBy:
+		if len(unsigned) > 0 {
+			words += ": not signed in time by " + strings.Join(unsigned, ", ")
+		}
 	}
 	return words
 }

@@ -17,7 +17,7 @@ func (b *Buyer) call(now time.Time, receivers []protocol.AgentID, best bool) pro
 	b.gossiped = receivers[0] == protocol.Everyone
 	b.limit = now.Add(b.cfg.RoundLimit)
 	b.deadline = b.limit
-	if !b.cfg.NoEarlyClose && !b.gossiped {
+	if !b.cfg.NoEarlyClose && !b.gossiped && !slices.ContainsFunc(receivers, b.hoped) {
 		b.deadline = protocol.Earlier(b.limit, now.Add(b.timing.Patience()))
 	}
 	b.await(receivers)
@@ -30,8 +30,15 @@ func (b *Buyer) call(now time.Time, receivers []protocol.AgentID, best bool) pro
 	return out
 }
 
+// hoped reports whether a seller is waited for in the best-offer round for as long as
+// it was told that it has: nothing meets the request, and what it would offer is not
+// known. One whose every answer takes longer than patience could never sell otherwise.
+func (b *Buyer) hoped(id protocol.AgentID) bool {
+	return b.state == BestOffer && !b.sellers[id].heard
+}
+
 // await makes those who were called and are punctual due. If nobody was of late,
-// all are.
+// all are. In the best-offer round so are those who were never heard.
 func (b *Buyer) await(called []protocol.AgentID) {
 	b.awaited = 0
 	for _, s := range b.sellers { // in any order: each by itself
@@ -40,7 +47,8 @@ func (b *Buyer) await(called []protocol.AgentID) {
 	if b.gossiped {
 		return
 	}
-	for _, punctual := range []func(protocol.AgentID) bool{b.timing.Due, anybody} {
+	due := func(id protocol.AgentID) bool { return b.timing.Due(id) || b.hoped(id) }
+	for _, punctual := range []func(protocol.AgentID) bool{due, anybody} {
 		for _, id := range called {
 			if punctual(id) {
 				b.sellers[id].due = true

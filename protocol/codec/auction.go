@@ -53,7 +53,7 @@ func (r *reader) cfp(w *wire.CallForProposals) message.CallForProposals {
 	c.Ceilings = list(r, "ceilings", w.Ceilings, protocol.MaxUnits, r.ceiling)
 	c.Bundles = list(r, "ceilings of bundles", w.Bundles, protocol.MaxOffers, r.bundleCeiling)
 	c.Terms = list(r, "terms", w.Terms, protocol.MaxTerms, r.term)
-	c.Modes = list(r, "modes", w.Modes, protocol.MaxModes, r.mode)
+	c.Modes = r.modes(w.Modes)
 	if w.Launch != nil {
 		c.Launch = r.intent(w.Launch)
 	}

@@ -12,8 +12,9 @@
 //
 // Seal signs what is signed on the way out, and is otherwise Encode, which refuses
 // what Open would refuse. The bytes are protobuf (wire/wire.proto): unknown fields
-// are ignored, so that later versions can add some; unknown bodies, performatives
-// and words are errors. The same message gives the same bytes.
+// are ignored, so that later versions can add some, and so are unknown settlement
+// modes in what somebody deals in; unknown bodies, performatives and other words are
+// errors. The same message gives the same bytes.
 //
 // Whether the sender may say this now, and whether the parts of a conversation
 // fit together, is for the roles.
@@ -78,7 +79,7 @@ func encodeSlowly(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
 		return nil, err
 	}
 	e.Sender = string(sender)
-	r := reader{signed: unread{}}
+	r := reader{signed: unread{}, own: true}
 	if r.message(e); r.err != nil {
 		return nil, fmt.Errorf("%s: %w", subject(m), r.err)
 	}

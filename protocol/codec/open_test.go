@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a ttl over an hour", "presence", func(e *wire.Envelope) { e.GetPresence().Ttl = int64(protocol.MaxTTL) + 1 }, malformed, "ttl"},
 		{"a price below zero", "presence", func(e *wire.Envelope) { e.GetPresence().Min = -1 }, malformed, "least price"},
 		{"properties below zero", "presence", func(e *wire.Envelope) { e.GetPresence().Properties.CpuSpeed = -1 }, malformed, "cpu speed"},
-		{"an unknown mode", "presence", func(e *wire.Envelope) { e.GetPresence().Modes[0] = "someday" }, malformed, "mode"},
+		{"too many modes", "presence", func(e *wire.Envelope) { e.GetPresence().Modes = make([]string, protocol.MaxModes+1) }, limit, "modes"},
 		{"a currency in lower case", "presence", func(e *wire.Envelope) { e.GetPresence().Terms[0].Currency = "cur" }, malformed, "currency"},
 		{"a bank that is no agent", "presence", func(e *wire.Envelope) { e.GetPresence().Terms[0].Bank = "bank" }, malformed, "bank"},
 		{"an address that a terminal would obey", "presence", func(e *wire.Envelope) { e.GetPresence().Addresses[0] = "\x1b]0;" }, malformed, "address"},
@@ -287,6 +288,26 @@ func TestUnknownFieldsAreIgnoredAndUnknownBodiesAreNot(t *testing.T) {
 	}
 	agree = protowire.AppendString(protowire.AppendTag(agree, 63, protowire.BytesType), "new")
 	refused(t, m, agree, protocol.CodeMalformed, "unknown kind")
+}
+
+func TestModesOfALaterVersionAreLeftOut(t *testing.T) {
+	m := newMarket(t)
+	for kind, change := range map[string]func(*wire.Envelope){
+		"presence": func(e *wire.Envelope) { e.GetPresence().Modes = []string{"someday", "metered"} },
+		"cfp":      func(e *wire.Envelope) { e.GetCfp().Modes = []string{"metered", "someday"} },
+	} {
+		got, err := codec.Opener{Trust: m.trust}.Open(m.mangled(t, kind, change), m.seller.ID, now)
+		var modes []protocol.Mode
+		switch b := got.Body.(type) {
+		case message.Presence:
+			modes = b.Modes
+		case message.CallForProposals:
+			modes = b.Modes
+		}
+		if err != nil || !slices.Equal(modes, []protocol.Mode{protocol.ModeMetered}) {
+			t.Errorf("%s: modes %q, %v; want metered alone", kind, modes, err)
+		}
+	}
 }
 
 func TestTheSenderIsWhoWasAuthenticated(t *testing.T) {

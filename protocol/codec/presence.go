@@ -32,7 +32,7 @@ func (r *reader) presence(w *wire.Presence) message.Presence {
 		Start:      r.amount("start price", w.Start),
 		Min:        r.amount("least price", w.Min),
 		Terms:      list(r, "terms", w.Terms, protocol.MaxTerms, r.term),
-		Modes:      list(r, "modes", w.Modes, protocol.MaxModes, r.mode),
+		Modes:      r.modes(w.Modes),
 		TTL:        time.Duration(w.Ttl),
 		Counter:    w.Counter,
 		Addresses:  list(r, "addresses", w.Addresses, protocol.MaxAddresses, r.address),

@@ -126,7 +126,7 @@ func (r *quickReader) quickCFP() message.CallForProposals {
 		case 6:
 			c.Terms = append(room(c.Terms, &r.parts), r.quickTerms())
 		case 7:
-			c.Modes = append(room(c.Modes, &r.parts), r.check.mode(r.item()))
+			c.Modes = append(room(c.Modes, &r.parts), protocol.Mode(r.item()))
 		case 8:
 			w.Best = r.number() != 0
 		case 9:
@@ -152,7 +152,7 @@ func (r *quickReader) wholeCFP(w *wire.CallForProposals, lists message.CallForPr
 	r.fits(len(lists.Terms), protocol.MaxTerms)
 	r.fits(len(lists.Modes), protocol.MaxModes)
 	c := r.check.cfpHead(w)
-	c.Ceilings, c.Bundles, c.Terms, c.Modes, c.Launch = lists.Ceilings, lists.Bundles, lists.Terms, lists.Modes, lists.Launch
+	c.Ceilings, c.Bundles, c.Terms, c.Modes, c.Launch = lists.Ceilings, lists.Bundles, lists.Terms, knownModes(lists.Modes), lists.Launch
 	return c
 }
 

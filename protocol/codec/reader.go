@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // what it returns means nothing.
 type reader struct {
 	signed signed
+	own    bool // it is read before it is sent, so it has nothing that is not known
 	err    error
 	code   protocol.Code
 }
@@ -174,6 +176,24 @@ func (r *reader) reasonCode(s string) protocol.Code {
 		r.malformed("reason %.32q is unknown", s)
 	}
 	return c
+}
+
+// modes reads what somebody deals in. Modes of a later version are left out: who
+// has one of them as well is to be heard by those who do not know it.
+func (r *reader) modes(in []string) []protocol.Mode {
+	if r.own {
+		return list(r, "modes", in, protocol.MaxModes, r.mode)
+	}
+	return knownModes(list(r, "modes", in, protocol.MaxModes, func(s string) protocol.Mode { return protocol.Mode(s) }))
+}
+
+// knownModes leaves out, in place, what this version does not know.
+func knownModes(modes []protocol.Mode) []protocol.Mode {
+	known := slices.DeleteFunc(modes, func(m protocol.Mode) bool { return !m.Known() })
+	if len(known) == 0 {
+		return nil
+	}
+	return known
 }
 
 func (r *reader) mode(s string) protocol.Mode {

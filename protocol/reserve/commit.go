@@ -90,9 +90,10 @@ func (c *Coordinator) confirmation(seller protocol.AgentID) protocol.Message {
 	return m
 }
 
-// refusedConfirm asks the bank to void: a named seller will never countersign.
+// refusedConfirm asks the bank to void: a named seller will never countersign. One to
+// which the bundle makes no sense, as to another version, says not-understood.
 func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reason) protocol.Output {
-	if m.Performative != protocol.Failure || m.InReplyTo != "confirm" || m.Sender.Local() {
+	if m.Performative == protocol.RejectProposal || m.InReplyTo != "confirm" || m.Sender.Local() {
 		return protocol.Output{}
 	}
 	named := false

@@ -157,7 +157,7 @@ func (d *desk) message(td *datadriven.TestData) protocol.Message {
 		m.Performative, m.InReplyTo = protocol.Refuse, "vote-"+word(td, "offer", "")
 		m.Body = message.Refused(protocol.CodeBusy, "the cores were taken")
 	case "fail":
-		m.Performative, m.InReplyTo = protocol.Failure, "confirm"
+		m.Performative, m.InReplyTo = protocol.Performative(word(td, "as", string(protocol.Failure))), "confirm"
 		m.Body = message.Refused(protocol.CodeExpired, "the hold is over")
 	case "undeliverable":
 		m.Performative, m.Sender, m.ReplyWith = protocol.Failure, protocol.LocalMesh, word(td, "tag", "")

@@ -51,7 +51,7 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string, abo
 			return slog.LevelInfo, "countersign", []any{"contract", body.Sale.Verified.ID}
 		}
 	case message.Decision:
-		return slog.LevelInfo, decisionWords(body), []any{"contract", body.Contract, "reason", body.Reason}
+		return decisionLevel(in, m), decisionWords(body), []any{"contract", body.Contract, "reason", body.Reason}
 	case message.Progress:
 		if body.Done {
 			p := body.Purchase
@@ -59,6 +59,15 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string, abo
 		}
 	}
 	return 0, "", nil
+}
+
+// decisionLevel is low for what a bank is asked again: each start of a user asks about
+// all that it has bought and not had yet.
+func decisionLevel(in bool, m protocol.Message) slog.Level {
+	if !in && m.Performative == protocol.Inform && m.InReplyTo != "" {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // refusalLevel is low for what is said in auctions.
