@@ -106,6 +106,8 @@ func TestWhatNoJobMayRunInIsNotSold(t *testing.T) {
 		"down":                          {say("State=UP", "State=DOWN"), "partition batch is DOWN, no job begins in it"},
 		"drained":                       {say("State=UP", "State=DRAIN"), "partition batch is DRAIN"},
 		"whole nodes for a job":         {say("=NO", "=EXCLUSIVE"), "whole nodes"},
+		"one user on a node":            {say("AllowAccounts", "ExclusiveUser=YES AllowAccounts"), "partition batch gives each node to one user at a time"},
+		"some CPUs of a node":           {say("AllowAccounts", "MaxCPUsPerNode=15 AllowAccounts"), "lets its jobs use 15 of the 16 CPUs of a node (MaxCPUsPerNode)"},
 		"no time":                       {say("UNLIMITED", "soon"), `MaxTime="soon" is no time`},
 		"another partition":             {say("batch", "other"), "no partition batch"},
 		"garbage":                       {`printf '\001\377\000garbage\n'`, "no partition batch"},

@@ -172,7 +172,7 @@ func (b *batch) State(now time.Time) (message.QueueChanged, error) {
 	if err != nil {
 		return message.QueueChanged{}, err
 	}
-	if why := v.rules.bars(b.cfg.Partition); why != "" {
+	if why := v.rules.bars(b.cfg.Partition, v.cpus); why != "" {
 		return message.QueueChanged{}, errors.New(why)
 	}
 	return v.told(), nil

@@ -92,6 +92,34 @@ func TestAPartitionsOwnRulesAreTold(t *testing.T) {
 	}
 }
 
+// Trap: Slurm reserves over more nodes than a job may have, and more CPUs of a node, and
+// then leaves the job waiting.
+func TestWhatNoJobCouldUseIsNotSold(t *testing.T) {
+	c := real(t)
+	rule := func(words ...string) {
+		t.Helper()
+		must(t, c, "scontrol", append([]string{"update", "PartitionName=batch"}, words...)...)
+	}
+	t.Cleanup(func() { rule("MaxNodes=UNLIMITED", "MaxCPUsPerNode=UNLIMITED", "ExclusiveUser=NO") })
+	rule("MaxNodes=1")
+	ask, _ := begin(t, config(c))
+	grant(t, ask, "r-1", ahead(3, 1, 8))
+	if r := ask(message.Reserve{ID: "r-2", Slot: ahead(5, 1, 32)}).(message.Reserved); r.OK || !strings.Contains(r.Reason.Note, "MaxNodes") {
+		t.Errorf("32 cores, where a job may have one node of 16: OK %v, %+v", r.OK, r.Reason)
+	}
+	if left := must(t, c, "scontrol", "-o", "show", "reservation"); strings.Count(left, "ReservationName=") != 1 {
+		t.Errorf("what was given back is there: %s", left)
+	}
+	for _, says := range []string{"MaxCPUsPerNode=8", "ExclusiveUser=YES"} {
+		rule("MaxCPUsPerNode=UNLIMITED")
+		rule(says)
+		list, err := slurm.Survey(config(c))
+		if err != nil || len(list) != 1 || !strings.Contains(list[0].Bars, says[:10]) {
+			t.Errorf("%s: %+v, %v", says, list, err)
+		}
+	}
+}
+
 // A node that is drained is no capacity.
 func TestDrainedNodesAreNotForSale(t *testing.T) {
 	c := real(t)

@@ -59,6 +59,8 @@ func (b *batch) made(now time.Time, id string, slot protocol.Slot, twice bool) (
 		return protocol.Slot{}, "", why // asked again, it is found
 	case got.Cores > 0 && b.oversold(got) && !twice:
 		return protocol.Slot{}, "", b.giveBack(now, id, slot, protocol.Slot{Start: got.Start, End: got.End})
+	case b.scattered(id) && !twice:
+		return protocol.Slot{}, "", b.giveBack(now, id, slot, got)
 	case queue.Equal(got, slot):
 		b.ends[name] = slot.End
 		return got, name, nil
@@ -98,9 +100,18 @@ func (b *batch) oversold(slot protocol.Slot) bool {
 	return queue.Taken(uses, slot) > b.last.all
 }
 
-// giveBack deletes a grant that is not what was asked.
+// scattered reports whether a reservation lies on more nodes than a job may have.
+func (b *batch) scattered(id string) bool {
+	h, _ := b.last.mine(id)
+	return b.last.rules.spread > 0 && int64(h.on) > b.last.rules.spread
+}
+
+// giveBack deletes a grant that is not what was asked, or that no job could use.
 func (b *batch) giveBack(now time.Time, id string, slot, got protocol.Slot) *protocol.Reason {
 	note := fmt.Sprintf("%d cores wanted, Slurm granted %d from %s to %s", slot.Cores, got.Cores, got.Start.Format(stamp), got.End.Format(stamp))
+	if b.scattered(id) {
+		note += fmt.Sprintf(", on more than the %d nodes that a job may have (MaxNodes)", b.last.rules.spread)
+	}
 	if why := b.unreserve(now, id); why != nil {
 		note += ", and does not take it back: " + why.Note
 	}

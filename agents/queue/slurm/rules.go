@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,10 @@ import (
 type rules struct {
 	state   string
 	whole   bool          // a job gets whole nodes, whatever it asks for
+	single  bool          // jobs of one user at a time are on a node
 	longest time.Duration // of a job; 0: no limit
+	perNode int64         // CPUs of a node that the partition's jobs may have; 0: all
+	spread  int64         // nodes of a job; 0: no limit
 	only    string        // who may use it, in Slurm's words; empty: everybody
 	memory  memory
 }
@@ -70,7 +74,12 @@ func readRules(b []byte) (map[string]rules, error) {
 }
 
 func readRule(f map[string]string) (rules, error) {
-	r := rules{state: f["State"], whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE"), only: onlyFor(f), memory: memoryOf(f)}
+	r := rules{
+		state: f["State"], whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE"), single: f["ExclusiveUser"] == "YES",
+		only: onlyFor(f), memory: memoryOf(f),
+	}
+	r.perNode, _ = strconv.ParseInt(f["MaxCPUsPerNode"], 10, 64) // or UNLIMITED, or not there
+	r.spread, _ = strconv.ParseInt(f["MaxNodes"], 10, 64)        // likewise
 	if r.state == "" {
 		return r, errors.New("it has no State")
 	}
@@ -95,13 +104,18 @@ func onlyFor(f map[string]string) string {
 	return strings.Join(list, " ")
 }
 
-// bars is why no job begins in a partition; empty: they do.
-func (r rules) bars(partition string) string {
+// bars is why no job begins in a partition whose nodes have up to so many CPUs, or not
+// every one that fits into a slot; empty: they do.
+func (r rules) bars(partition string, cpus int64) string {
 	switch {
 	case r.state != "UP":
 		return fmt.Sprintf("partition %s is %s, no job begins in it", partition, r.state)
 	case r.whole:
 		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE), and a slot is some cores", partition)
+	case r.single:
+		return fmt.Sprintf("partition %s gives each node to one user at a time (ExclusiveUser=YES), and a slot is some cores", partition)
+	case r.perNode > 0 && r.perNode < cpus:
+		return fmt.Sprintf("partition %s lets its jobs use %d of the %d CPUs of a node (MaxCPUsPerNode), and a slot may lie on all of them", partition, r.perNode, cpus)
 	}
 	return ""
 }

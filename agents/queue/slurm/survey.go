@@ -62,7 +62,7 @@ func Survey(cfg Config) ([]Partition, error) {
 	for name, nodes := range byName {
 		p, r := survey(name, nodes), rules[name]
 		if p.Only, p.Longest = r.only, r.longest; r.state != "" { // made between the two questions: not known yet
-			p.Bars = r.bars(name)
+			p.Bars = r.bars(name, mostCPUs(nodes))
 		}
 		list = append(list, p)
 	}
@@ -85,6 +85,14 @@ func survey(name string, nodes []node) Partition {
 	}
 	slices.Sort(p.NodeNames)
 	return p
+}
+
+// mostCPUs are those of the largest of some nodes.
+func mostCPUs(nodes []node) (most int64) {
+	for _, n := range nodes {
+		most = max(most, int64(n.cores())*n.threads())
+	}
+	return most
 }
 
 // features are a node's, in order: one text with commas, or a list.

@@ -22,6 +22,7 @@ type view struct {
 	all      int            // cores, of usable nodes or not
 	ours     map[string]int // cores by node
 	threads  int64          // of a core
+	cpus     int64          // the most of a node
 	perCPU   int64          // MiB
 	rules    rules
 	running  []message.RunningJob
@@ -36,6 +37,7 @@ type held struct {
 	id   string // if it bears the agent's mark
 	mine bool
 	slot protocol.Slot
+	on   int       // nodes, of a reservation
 	job  int64     // the placeholder's number; 0: a true reservation
 	runs bool      // the placeholder has its cores
 	user string    // whose the placeholder is
@@ -45,7 +47,7 @@ type held struct {
 // assemble makes a view of what was read.
 func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jobs []job, list []reservation) (*view, error) {
 	ours := map[string]int{}
-	v := &view{at: now, threads: nodes[0].threads(), perCPU: perCPU(nodes), ours: ours}
+	v := &view{at: now, threads: nodes[0].threads(), cpus: mostCPUs(nodes), perCPU: perCPU(nodes), ours: ours}
 	for _, n := range nodes {
 		ours[n.Name] = n.cores()
 		v.all += n.cores()
@@ -75,7 +77,7 @@ func (v *view) hold(mark queue.Mark, partition string, list []reservation) {
 		if !mine {
 			r.slot.Cores = min(r.slot.Cores, there)
 		}
-		v.held = append(v.held, held{name: r.name, id: id, mine: mine, slot: r.slot})
+		v.held = append(v.held, held{name: r.name, id: id, mine: mine, slot: r.slot, on: len(r.nodes)})
 	}
 }
 

@@ -202,7 +202,11 @@ func (p *papers) keep(ctx context.Context, one reserve.Papers, receipt []byte) e
 	if value, err = reserve.WithReceipt(value, receipt); err != nil {
 		return err
 	}
-	return p.node.runner.Do(ctx, func(time.Time, agents.Role) protocol.Output {
+	err = p.node.runner.Do(ctx, func(time.Time, agents.Role) protocol.Output {
 		return protocol.Output{Save: []protocol.Record{{Table: reserve.TableBundles, Key: one.Key, Value: value}}}
 	})
+	if err == nil {
+		p.node.proofs.again()
+	}
+	return err
 }

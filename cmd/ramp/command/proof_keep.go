@@ -71,6 +71,13 @@ func (p *proofs) hear(d message.Decision) {
 	nudge(p.heard)
 }
 
+// again looks for receipts that have changed.
+func (p *proofs) again() {
+	if p != nil {
+		nudge(p.heard)
+	}
+}
+
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
