@@ -93,7 +93,7 @@ func TestAPartitionsOwnRulesAreTold(t *testing.T) {
 }
 
 // Trap: Slurm reserves over more nodes than a job may have, and more CPUs of a node, and
-// then leaves the job waiting.
+// then refuses the job, or leaves it waiting.
 func TestWhatNoJobCouldUseIsNotSold(t *testing.T) {
 	c := real(t)
 	rule := func(words ...string) {
