@@ -109,13 +109,15 @@ func (b *batch) scattered(id string) bool {
 // giveBack deletes a grant that is not what was asked, or that no job could use.
 func (b *batch) giveBack(now time.Time, id string, slot, got protocol.Slot) *protocol.Reason {
 	note := fmt.Sprintf("%d cores wanted, Slurm granted %d from %s to %s", slot.Cores, got.Cores, got.Start.Format(stamp), got.End.Format(stamp))
+	free := min(got.Cores, slot.Cores-1)
 	if b.scattered(id) {
+		free = min(free, int(b.last.rules.spread*b.last.cpus/b.last.threads))
 		note += fmt.Sprintf(", on more than the %d nodes that a job may have (MaxNodes)", b.last.rules.spread)
 	}
 	if why := b.unreserve(now, id); why != nil {
 		note += ", and does not take it back: " + why.Note
 	}
-	return &protocol.Reason{Code: protocol.CodeBusy, Free: min(got.Cores, slot.Cores-1), Note: note}
+	return &protocol.Reason{Code: protocol.CodeBusy, Free: free, Note: note}
 }
 
 // refused is what it means that Slurm does not reserve. That it is busy may be

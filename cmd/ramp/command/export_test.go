@@ -265,6 +265,13 @@ func Meet(ctx context.Context, runner *agents.Runner, joined func(ctx context.Co
 	return u.meet(ctx, protocol.KindResource, protocol.KindBank)
 }
 
+// Earlier is the purchase that an order with an ID is gone on with, by an agent whose role
+// runs there and which waits for its market with joined.
+func Earlier(ctx context.Context, j *journal.Journal, runner *agents.Runner, id, document string, joined func(ctx context.Context) error) (string, error) {
+	u := userAgent{userRecords: userRecords{journal: j}, holder: holder{runner: runner}, joined: joined}
+	return u.earlier(ctx, buyCall{ID: id, Document: document, Resume: true, Named: true})
+}
+
 // AskForProofs is how many proofs an agent asks each bank for, in rounds that begin one
 // after the other, if a bank takes so long.
 func AskForProofs(j *journal.Journal, list []reserve.Papers, rounds int, takes func(protocol.AgentID) (time.Duration, error)) (asked []map[protocol.AgentID]int) {

@@ -21,7 +21,7 @@ import (
 // not any more once a seller and a bank are known. That nobody is there is no error.
 func TestWhoBuysWaitsForTheMarketThatIsBeingJoined(t *testing.T) {
 	cast := markettest.NewCast(t, 1)
-	r := startUser(t, cast)
+	_, r := startUser(t, cast)
 	for _, step := range []struct {
 		comes  protocol.AgentID // "": nobody
 		kind   protocol.Kind
@@ -41,8 +41,26 @@ func TestWhoBuysWaitsForTheMarketThatIsBeingJoined(t *testing.T) {
 	}
 }
 
+const asked = `<RequestForQuotation xmlns="http://www.realitygrid.org/AHE/RFQ"><Request>
+<CPUHourCost>50</CPUHourCost><EndDate>2099-01-01</EndDate><EndTime>00:00:00</EndTime><WallTime>5</WallTime>
+<Cores><TotalCores>16</TotalCores></Cores></Request></RequestForQuotation>`
+
+// While one command waits for the market, another may give the same order: the first
+// goes on with that purchase then.
+func TestAnOrderThatIsGivenTwiceWhileTheMarketIsJoinedIsOnePurchase(t *testing.T) {
+	j, r := startUser(t, markettest.NewCast(t, 1))
+	other := func(now time.Time, role agents.Role) protocol.Output {
+		return role.Receive(now, protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request,
+			Body: message.Buy{ID: "twice", Document: []byte(asked), Options: message.Options{Rounds: 1, RoundLimit: time.Second}}})
+	}
+	got, err := command.Earlier(t.Context(), j, r, "twice", asked, func(ctx context.Context) error { return r.Do(ctx, other) })
+	if err != nil || got != "twice" {
+		t.Errorf("goes on with %q, %v; want the purchase that was begun meanwhile", got, err)
+	}
+}
+
 // startUser runs the role of a user until the test ends.
-func startUser(t *testing.T, cast *markettest.Cast) *agents.Runner {
+func startUser(t *testing.T, cast *markettest.Cast) (*journal.Journal, *agents.Runner) {
 	t.Helper()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), 0)
 	if err != nil {
@@ -63,5 +81,5 @@ func startUser(t *testing.T, cast *markettest.Cast) *agents.Runner {
 		<-ended
 		_ = j.Close()
 	})
-	return r
+	return j, r
 }

@@ -119,6 +119,6 @@ func buyCountered(c *cobra.Command, agent *caller, call buyCall, a consent) (mes
 			fmt.Fprintf(stderr(c), "accepting the counter-offer of %s: %s\n", o.Resource, o.Change)
 		}
 		call.ID, call.Document = fmt.Sprintf("%s.counter%d", first, n), string(changed.XML())
-		call.Moving, call.StartNow = false, false
+		call.Moving, call.StartNow, call.Follows = false, false, true
 	}
 }

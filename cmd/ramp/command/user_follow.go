@@ -73,10 +73,10 @@ func (f *following) line(raw json.RawMessage) error {
 	if line.Error != "" {
 		return errors.New(line.Error)
 	}
+	f.heard()
 	if f.last.ID == "" && line.Purchase.ID != f.id && !line.Done {
 		fmt.Fprintf(stderr(f.c), "going on with %s, a purchase of the same request that is not decided yet (--again buys one more)\n", line.Purchase.ID)
 	}
-	f.heard()
 	f.last, f.done = line.Purchase, line.Done
 	f.await(f.last)
 	switch {

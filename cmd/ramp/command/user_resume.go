@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,15 +21,15 @@ import (
 // or one of the same request that is not decided yet. Who names an order has said
 // which it is: only one of its name counts then. None: "".
 func (u userRecords) begun(q buyCall) (string, error) {
-	found := ""
+	found, refusal := "", error(nil)
 	err := u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
 		if id != q.ID && q.Named {
 			return nil
 		}
 		row, err := user.ReadRow(value)
 		if err == nil && id == q.ID {
-			found, err = id, q.again(row)
-			return cmp.Or(err, errFound)
+			found, refusal = id, q.again(row)
+			return errFound
 		}
 		switch {
 		case err != nil || !undecided(row.Purchase.State) || programKey(row.Order.Program) != programKey(q.Program):
@@ -43,14 +42,15 @@ func (u userRecords) begun(q buyCall) (string, error) {
 		return u.running(q.Program.Key)
 	}
 	if errors.Is(err, errFound) {
-		err = nil
+		err = refusal
 	}
 	return found, err
 }
 
-// again refuses another order under the name of one that was given before.
+// again refuses another order under the name of one that was given before. Of one that
+// failed before anybody was called, what it asked for is not kept.
 func (q buyCall) again(row user.Row) error {
-	if !q.Named || q.same(row) && sameProgram(row.Order.Program, q.Program) {
+	if !q.Named || q.Follows || len(row.Order.Document) == 0 || q.same(row) && sameProgram(row.Order.Program, q.Program) {
 		return nil
 	}
 	return fail(exitUsage, fmt.Sprintf("'ramp user show %s' shows that one; give this one an ID of its own", q.ID),

@@ -32,6 +32,7 @@ type buyCall struct {
 	Program  *message.Program `json:"program,omitempty"`   // to run in what was bought
 	Resume   bool             `json:"resume,omitempty"`    // go on with one of this ID, or an undecided one of this request
 	Named    bool             `json:"named,omitempty"`     // its owner chose the ID: with resume, only one of this ID is gone on with
+	Follows  bool             `json:"follows,omitempty"`   // it takes counter-offers to an order that was named, so the ID says which it is
 }
 
 // progressLine is what a buy answers, one JSON value per change.
@@ -262,24 +263,35 @@ func (u userAgent) buy(w http.ResponseWriter, r *http.Request) {
 		refuseCall(w, err)
 		return
 	}
-	if q.Resume {
-		begun, err := u.begun(q)
-		if err != nil {
-			refuseCall(w, err)
-			return
-		}
-		if begun != "" {
-			u.goOn(w, r, begun)
-			return
-		}
+	begun, err := u.earlier(r.Context(), q)
+	if err != nil {
+		refuseCall(w, err)
+		return
+	}
+	if begun != "" {
+		u.goOn(w, r, begun)
+		return
 	}
 	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options, Program: q.Program}
-	u.follow(w, r, q.ID, func() error {
-		if err := u.meet(r.Context(), protocol.KindResource, protocol.KindBank); err != nil {
-			return err
+	u.follow(w, r, q.ID, func() error { return u.order(r.Context(), body) })
+}
+
+// earlier is the purchase that an order is gone on with; if there is none, the market
+// has been met. Meanwhile the same order may have been given again, so it is looked for
+// afterwards too.
+func (u userAgent) earlier(ctx context.Context, q buyCall) (begun string, err error) {
+	if q.Resume {
+		if begun, err = u.begun(q); err != nil || begun != "" {
+			return begun, err
 		}
-		return u.order(r.Context(), body)
-	})
+	}
+	if err := u.meet(ctx, protocol.KindResource, protocol.KindBank); err != nil {
+		return "", withCode(exitFailed, err)
+	}
+	if q.Resume {
+		return u.begun(q)
+	}
+	return "", nil
 }
 
 // follow gives an order and answers every change of the purchase until done.
