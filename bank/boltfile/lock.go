@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,13 +28,16 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s %s is in use by pid %d (%s)", e.Name, e.Path, e.PID, e.Command)
 }
 
+// LockEnd is what the name of a file's lock has behind the file's.
+const LockEnd = ".lock"
+
 // maxHolder bounds what is written into and read from a lock file.
 const maxHolder = 256
 
 // takeLock locks the file beside one and writes into it who did. The
 // system frees the lock when the process ends, however it ends.
 func (f *Form) takeLock(path string) (*os.File, error) {
-	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(path+LockEnd, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", f.Name, err)
 	}
@@ -48,17 +52,16 @@ func (f *Form) takeLock(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// A process that was killed while it started another leaves its files to that one
-// until it has become another program, which takes a moment on a busy machine.
+// How long a lock is waited for that is about to be free.
 const (
-	orphanTime  = 10 * time.Second
-	orphanPause = 10 * time.Millisecond
+	orphanTime   = 10 * time.Second // of a dead process, which may have left it to one that it was starting
+	namelessTime = 2 * time.Second  // of one that takes it, gives it back, or looks whether anybody has it
+	lockPause    = 10 * time.Millisecond
 )
 
-// hold waits only for a holder that is dead.
+// hold locks the file, and waits for a holder only as long as it is patient with it.
 func (f *Form) hold(lock *os.File, path string) error {
-	late, again := time.NewTimer(orphanTime), time.NewTicker(orphanPause)
-	defer late.Stop()
+	begun, again := time.Now(), time.NewTicker(lockPause)
 	defer again.Stop()
 	for {
 		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -69,30 +72,55 @@ func (f *Form) hold(lock *os.File, path string) error {
 			return fmt.Errorf("lock %s %s: %w", f.Name, path, err)
 		}
 		who := f.holder(lock, path)
-		if !who.dead() {
+		if time.Since(begun) >= who.patience() {
 			return who
 		}
-		select {
-		case <-late.C:
-			return who
-		case <-again.C:
-		}
+		<-again.C
 	}
 }
 
-// dead reports whether the process that wrote its name is no more.
-func (e *InUseError) dead() bool {
-	return e.PID > 0 && errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH)
+// patience is how long the one who has a file is waited for.
+func (e *InUseError) patience() time.Duration {
+	switch {
+	case e.PID == 0:
+		return namelessTime
+	case e.PID > 0 && errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH):
+		return orphanTime
+	}
+	return 0
 }
 
 func (f *Form) holder(lock *os.File, path string) *InUseError {
+	return holder(lock, f.Name, path)
+}
+
+func holder(lock *os.File, name, path string) *InUseError {
 	b, _ := io.ReadAll(io.NewSectionReader(lock, 0, maxHolder))
-	pid, command, _ := strings.Cut(string(b), " ")
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		n = 0
+	number, command, _ := strings.Cut(string(b), " ")
+	pid, err := strconv.Atoi(number)
+	if err != nil || pid < 1 {
+		pid = 0
 	}
-	return &InUseError{Name: f.Name, Path: path, PID: n, Command: command}
+	return &InUseError{Name: name, Path: path, PID: pid, Command: command}
+}
+
+// Holder says who has the file at path open; nil: nobody.
+func Holder(path string) (*InUseError, error) {
+	lock, err := os.Open(path + LockEnd)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close() // and with it the lock
+	switch err := syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
+	case err == nil:
+		return nil, nil // a name in it is of a process that has ended
+	case !errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, fmt.Errorf("lock of %s: %w", path, err)
+	}
+	return holder(lock, "file", path), nil
 }
 
 // freeLock leaves the file: to remove it would let two processes lock two

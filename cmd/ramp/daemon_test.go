@@ -44,27 +44,11 @@ func startDaemon(log string, env []string, args ...string) (*daemon, error) {
 
 // startProgram runs a program that ends up as ramp, likewise.
 func startProgram(log string, env []string, args ...string) (*daemon, error) {
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	r, w, err := os.Pipe()
+	d, r, err := launch(log, env, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	d := &daemon{cmd: exec.Command(args[0], args[1:]...), log: log, ended: make(chan struct{})}
-	d.cmd.Stdout, d.cmd.Stderr = out, out
-	d.cmd.Env = append(append(os.Environ(), env...), "RAMP_READY_FD=3")
-	d.cmd.ExtraFiles = []*os.File{w}
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	err = d.cmd.Start()
-	_ = w.Close()
-	if err != nil {
-		return nil, err
-	}
-	go func() { defer close(d.ended); d.err = d.cmd.Wait() }()
 	if err := r.SetReadDeadline(time.Now().Add(readyTime)); err != nil {
 		return nil, err
 	}
@@ -73,6 +57,30 @@ func startProgram(log string, env []string, args ...string) (*daemon, error) {
 		return nil, fmt.Errorf("%s is not ready: %w\n%s", strings.Join(args, " "), err, d.lastLines())
 	}
 	return d, nil
+}
+
+// launch is startProgram that does not wait: on ready it will say that it is.
+func launch(log string, env []string, args ...string) (d *daemon, ready *os.File, err error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer out.Close()
+	ready, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	d = &daemon{cmd: exec.Command(args[0], args[1:]...), log: log, ended: make(chan struct{})}
+	d.cmd.Stdout, d.cmd.Stderr = out, out
+	d.cmd.Env = append(append(os.Environ(), env...), "RAMP_READY_FD=3")
+	d.cmd.ExtraFiles = []*os.File{w}
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := d.cmd.Start(); err != nil {
+		return nil, nil, errors.Join(err, ready.Close())
+	}
+	go func() { defer close(d.ended); d.err = d.cmd.Wait() }()
+	return d, ready, nil
 }
 
 func (d *daemon) lastLines() string {

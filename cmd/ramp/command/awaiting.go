@@ -37,10 +37,10 @@ func awaitingAfter(p *progress, while <-chan time.Time, what string, until time.
 	return func() { close(over); <-ended }
 }
 
-// awaitDaemon is dialDaemon for a command that says so when that takes long.
+// awaitDaemon is meetDaemon for a command that says so when that takes long.
 func awaitDaemon(c *cobra.Command, dir string) (*caller, bool) {
 	defer awaiting(c, "waiting for the daemon of "+dir+" to answer", daemonPatience)()
-	return dialDaemon(dir)
+	return meetDaemon(dir)
 }
 
 // within bounds how long an answer takes.

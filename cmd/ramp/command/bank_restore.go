@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol/contract"
@@ -100,12 +101,9 @@ func mustNotRun(dir, file string) error {
 	if daemonListens(dir) {
 		return fail(exitFailed, "stop it first: 'systemctl stop ramp-bank', or SIGTERM to its process", "the bank of %s runs", dir)
 	}
-	pid, err := 0, error(nil)
-	if isThere(file + ".lock") {
-		pid, err = lockHolder(file + ".lock")
-	}
-	if err == nil && pid != 0 {
-		err = fail(exitFailed, "wait until it is done, or end it", "%s is in use by pid %d", file, pid)
+	who, err := boltfile.Holder(file)
+	if err == nil && who != nil {
+		err = fail(exitFailed, "wait until it is done, or end it", "%w", who)
 	}
 	return err
 }
@@ -174,7 +172,7 @@ func (r *restoring) recover(db *ledgerdb.DB) (uint64, error) {
 
 // clean removes what a restore leaves; what is not there need not be.
 func (r *restoring) clean() error {
-	return errors.Join(removed(r.copy), removed(r.copy+".lock"))
+	return errors.Join(removed(r.copy), removed(r.copy+boltfile.LockEnd))
 }
 
 // copyFile copies a file to one that must not be there, onto the disk.

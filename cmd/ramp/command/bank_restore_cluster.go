@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
 	"ramp/bank/ledgeretcd"
 )
@@ -40,7 +41,7 @@ func (r *restoring) load(ctx context.Context) (err error) {
 	defer cancel()
 	err = ledgeretcd.Import(ctx, cfg, db)
 	if err != nil {
-		for _, path := range []string{cfg.Mirror, cfg.Mirror + ".lock"} { // which was not there
+		for _, path := range []string{cfg.Mirror, cfg.Mirror + boltfile.LockEnd} { // which was not there
 			err = errors.Join(err, removed(path))
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"ramp/bank/boltfile"
 )
 
 // The control socket: HTTP and JSON over a unix socket that only its owner can
@@ -92,6 +94,27 @@ func dialDaemon(dir string) (*caller, bool) {
 	}
 	c := &caller{client: &http.Client{Transport: &http.Transport{DialContext: dial}}, daemon: true}
 	return c, c.answers()
+}
+
+// meetDaemon is dialDaemon that gives whoever has the agent's journal or ledger time to
+// listen: a daemon that begins does so a moment later, as does a bank that begins to lead.
+func meetDaemon(dir string) (*caller, bool) {
+	if cfg, err := readConfig(filepath.Join(dir, configName)); err == nil { // otherwise whoever goes on says so
+		awaitListener(dir, cfg.dataFile())
+	}
+	return dialDaemon(dir)
+}
+
+func awaitListener(dir, file string) {
+	late := time.Now().Add(busyTime)
+	again := time.NewTicker(busyPause)
+	defer again.Stop()
+	for !daemonListens(dir) && time.Now().Before(late) {
+		if who, err := boltfile.Holder(file); err != nil || who == nil {
+			return
+		}
+		<-again.C
+	}
 }
 
 // daemonListens reports whether a process of this account, or of root, has the control

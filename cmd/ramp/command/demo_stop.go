@@ -2,15 +2,14 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"ramp/bank/boltfile"
 )
 
 // stopKept ends a market that was kept: it asks whoever has a journal or ledger
@@ -37,7 +36,7 @@ func (d *demo) stopKept(ctx context.Context) error {
 			return nil
 		}
 		for _, pid := range pids {
-			if pid != someProcess && !asked[pid] {
+			if pid > 1 && !asked[pid] {
 				asked[pid] = true
 				_ = syscall.Kill(pid, syscall.SIGTERM) // it may have left meanwhile
 			}
@@ -52,18 +51,18 @@ func (d *demo) stopKept(ctx context.Context) error {
 
 // holders are the processes that have a journal or ledger of the market open.
 func (d *demo) holders() ([]int, error) {
-	locks, err := filepath.Glob(filepath.Join(escapeGlob(d.dir), "*", "*.db.lock"))
+	locks, err := filepath.Glob(filepath.Join(escapeGlob(d.dir), "*", "*.db"+boltfile.LockEnd))
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
-	for _, path := range locks {
-		pid, err := lockHolder(path)
+	for _, lock := range locks {
+		who, err := boltfile.Holder(strings.TrimSuffix(lock, boltfile.LockEnd))
 		if err != nil {
 			return nil, fail(exitFailed, "", "%w", err)
 		}
-		if pid != 0 {
-			pids = append(pids, pid)
+		if who != nil {
+			pids = append(pids, who.PID)
 		}
 	}
 	return pids, nil
@@ -72,37 +71,4 @@ func (d *demo) holders() ([]int, error) {
 // escapeGlob makes a path stand for itself in a pattern.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
-}
-
-// maxLockWords bounds what is read of a lock file, in bytes.
-const maxLockWords = 64
-
-// someProcess stands for one that holds a lock and has not written, or has
-// already wiped, its number: it begins or leaves just now.
-const someProcess = -1
-
-// lockHolder is the process that holds a lock file; zero: nobody does. A number
-// in a file that is not locked is of a process that has ended.
-func lockHolder(path string) (int, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
-	case err == nil:
-		return 0, nil // closing it gives the lock back
-	case !errors.Is(err, syscall.EWOULDBLOCK):
-		return 0, fmt.Errorf("lock %s: %w", path, err)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxLockWords))
-	if err != nil {
-		return 0, err
-	}
-	number, _, _ := strings.Cut(string(b), " ")
-	pid, err := strconv.Atoi(number)
-	if err != nil || pid <= 1 {
-		return someProcess, nil
-	}
-	return pid, nil
 }

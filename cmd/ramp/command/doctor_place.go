@@ -68,7 +68,7 @@ func (p *patient) checkDisk() {
 
 // checkDaemon looks whether the daemon answers, and if none runs, at what it left.
 func (p *patient) checkDaemon() {
-	d, ok := dialDaemon(p.dir)
+	d, ok := meetDaemon(p.dir)
 	if ok && p.follows(d) {
 		return
 	}
@@ -77,13 +77,14 @@ func (p *patient) checkDaemon() {
 		p.good("daemon", "it answers on %s", socketPath(p.dir))
 		return
 	}
-	file, pid, err := heldBy(p.dir, p.cfg)
+	file := p.cfg.dataFile()
+	who, err := boltfile.Holder(file)
 	switch {
 	case err != nil:
 		p.bad("daemon", "", "%s", err)
 		return
-	case pid != 0:
-		p.bad("daemon", "wait until it is done, or end it: a daemon that hangs is ended with kill -9, and nothing is lost", "process %d has %s open, and does not answer", pid, file)
+	case who != nil:
+		p.bad("daemon", "wait until it is done, or end it: a daemon that hangs is ended with kill -9, and nothing is lost", "%s, and does not answer", who)
 		return
 	case isThere(socketPath(p.dir)):
 		p.warn("daemon", "the next 'ramp "+p.cfg.kind()+" serve' takes its place", "it does not run; one that died has left its socket")
@@ -110,17 +111,12 @@ func (p *patient) follows(d *caller) bool {
 	return s.stands()
 }
 
-// heldBy is the journal or ledger of an agent, and the process that has it open; 0:
-// none.
-func heldBy(dir string, cfg *config) (file string, pid int, err error) {
-	file = filepath.Join(dir, journalName)
-	if cfg.Bank != nil {
-		file = cfg.bankFile()
+// dataFile is the journal or ledger of an agent on this machine.
+func (c *config) dataFile() string {
+	if c.Bank != nil {
+		return c.bankFile()
 	}
-	if isThere(file + ".lock") {
-		pid, err = lockHolder(file + ".lock")
-	}
-	return file, pid, err
+	return filepath.Join(c.dir, journalName)
 }
 
 // bankFile is the file in which a bank's ledger is on this machine: of one in a cluster

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/mesh"
+	"ramp/bank/boltfile"
 	"ramp/protocol"
 	"ramp/protocol/identity"
 )
@@ -160,10 +161,10 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	if err := cfg.vouched(cred); err != nil {
 		return bad(err)
 	}
-	d, running := dialDaemon(dir)
+	d, running := meetDaemon(dir)
 	if !running {
-		if file, pid, err := heldBy(dir, cfg); err == nil && pid != 0 {
-			return bad(fmt.Errorf("process %d has %s open, and does not answer: 'ramp doctor' looks closer", pid, file))
+		if who, err := boltfile.Holder(cfg.dataFile()); err == nil && who != nil {
+			return bad(fmt.Errorf("%w, and does not answer: 'ramp doctor' looks closer", who))
 		}
 		return s
 	}

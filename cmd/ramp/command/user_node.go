@@ -24,7 +24,7 @@ func userRecordsOf(dir string) (*caller, func(), error) {
 	if err := meant(filepath.Join(dir, configName), "user"); err != nil {
 		return nil, nil, err
 	}
-	if d, ok := dialDaemon(dir); ok {
+	if d, ok := meetDaemon(dir); ok {
 		return d, func() {}, nil
 	}
 	cfg, err := readConfig(filepath.Join(dir, configName))
