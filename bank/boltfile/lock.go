@@ -52,18 +52,18 @@ func (f *Form) takeLock(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// How long a lock is waited for that is about to be free.
+// How often one looks, at least lockPause apart, for a lock that is about to be free.
 const (
-	orphanTime   = 10 * time.Second // of a dead process, which may have left it to one that it was starting
-	namelessTime = 2 * time.Second  // of one that takes it, gives it back, or looks whether anybody has it
-	lockPause    = 10 * time.Millisecond
+	orphanLooks   = 1000 // of a dead process, which may have left it to one that it was starting
+	namelessLooks = 200  // of one that takes it, gives it back, or looks whether anybody has it
+	lockPause     = 10 * time.Millisecond
 )
 
 // hold locks the file, and waits for a holder only as long as it is patient with it.
 func (f *Form) hold(lock *os.File, path string) error {
-	begun, again := time.Now(), time.NewTicker(lockPause)
+	again := time.NewTicker(lockPause)
 	defer again.Stop()
-	for {
+	for looks := 1; ; looks++ {
 		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return nil
@@ -72,20 +72,20 @@ func (f *Form) hold(lock *os.File, path string) error {
 			return fmt.Errorf("lock %s %s: %w", f.Name, path, err)
 		}
 		who := f.holder(lock, path)
-		if time.Since(begun) >= who.patience() {
+		if looks > who.patience() {
 			return who
 		}
 		<-again.C
 	}
 }
 
-// patience is how long the one who has a file is waited for.
-func (e *InUseError) patience() time.Duration {
+// patience is for how many looks the one who has a file is waited for.
+func (e *InUseError) patience() int {
 	switch {
 	case e.PID == 0:
-		return namelessTime
-	case e.PID > 0 && errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH):
-		return orphanTime
+		return namelessLooks
+	case errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH):
+		return orphanLooks
 	}
 	return 0
 }
