@@ -65,6 +65,7 @@ type Seller struct {
 	hash   string                   // of the document
 	size   int                      // bytes of the document
 	bars   *protocol.Reason         // why what is to be launched does not run here; nil: it would, or nothing is
+	again  bool                     // the buyer has heard no answer yet: what stands is offered again
 	units  []sellerUnit
 	round  int
 	answer Answer // of that round
@@ -156,6 +157,7 @@ func (s *Seller) Call(now time.Time, call message.CallForProposals, cal Calendar
 		return Answer{}, false // replayed, or overtaken: that round is over
 	}
 	s.lower(call.Ceilings)
+	s.again = s.round > 0 && call.Budget == 0 && len(call.Document) > 0 // in a gossiped call it is for others
 	lines := make([]message.QuoteLine, 0, len(s.units))
 	for i := range s.units {
 		lines = s.quote(lines, now, i, call.Best, cal)

@@ -67,6 +67,10 @@ func common[T comparable](a, b []T) bool {
 func (s *Seller) place(now time.Time, u *sellerUnit, line message.QuoteLine, w window, best bool, cal Calendar) message.QuoteLine {
 	if o := u.offer; o != nil && s.holds(now, *o, cal) && (best || o.Items[0].Price <= u.ceiling) {
 		line.Slot = o.Items[0].Slot
+		if s.again {
+			line.Offer = o
+			return line
+		}
 		return line.Refuse(protocol.Reason{Code: protocol.CodeStands, Asks: o.Items[0].Price})
 	}
 	start, ok := cal.Earliest(line.Cores, w.wall, w.earliest, w.latest)

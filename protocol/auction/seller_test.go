@@ -144,7 +144,7 @@ func (w *stand) call(a map[string]string) message.CallForProposals {
 	if n, err := strconv.Atoi(a["round"]); err == nil {
 		call.Round = n
 	}
-	if call.Round == 1 {
+	if call.Round == 1 || a["unheard"] != "" || a["budget"] != "" {
 		call.Document = document(w.units)
 		call.Terms = []protocol.Terms{{Bank: bank, Currency: "CRD"}}
 		call.Modes = []protocol.Mode{protocol.ModeOnReservation}
@@ -160,6 +160,7 @@ func (w *stand) call(a map[string]string) message.CallForProposals {
 			call.Document = []byte(a["garbage"])
 		}
 	}
+	call.Budget, _ = strconv.Atoi(a["budget"])
 	for unit, p := range strings.Split(a["ceilings"], ",") {
 		if price, err := protocol.ParseCredits(p); err == nil {
 			call.Ceilings = append(call.Ceilings, message.Ceiling{Unit: unit, Price: price})

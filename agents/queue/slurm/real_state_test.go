@@ -100,7 +100,8 @@ func TestWhatNoJobCouldUseIsNotSold(t *testing.T) {
 		t.Helper()
 		must(t, c, "scontrol", append([]string{"update", "PartitionName=batch"}, words...)...)
 	}
-	t.Cleanup(func() { rule("MaxNodes=UNLIMITED", "MaxCPUsPerNode=UNLIMITED", "ExclusiveUser=NO") })
+	open := []string{"MinNodes=0", "MaxNodes=UNLIMITED", "MaxCPUsPerNode=UNLIMITED", "ExclusiveUser=NO", "MaxTime=7-0"}
+	t.Cleanup(func() { rule(open...) })
 	rule("MaxNodes=1")
 	ask, _ := begin(t, config(c))
 	grant(t, ask, "r-1", ahead(3, 1, 8))
@@ -110,11 +111,11 @@ func TestWhatNoJobCouldUseIsNotSold(t *testing.T) {
 	if left := must(t, c, "scontrol", "-o", "show", "reservation"); strings.Count(left, "ReservationName=") != 1 {
 		t.Errorf("what was given back is there: %s", left)
 	}
-	for _, says := range []string{"MaxCPUsPerNode=8", "ExclusiveUser=YES"} {
-		rule("MaxCPUsPerNode=UNLIMITED")
+	for _, says := range []string{"MaxCPUsPerNode=8", "ExclusiveUser=YES", "MinNodes=2", "MaxTime=0"} {
+		rule(open...)
 		rule(says)
 		list, err := slurm.Survey(config(c))
-		if err != nil || len(list) != 1 || !strings.Contains(list[0].Bars, says[:10]) {
+		if err != nil || len(list) != 1 || !strings.Contains(list[0].Bars, says[:7]) {
 			t.Errorf("%s: %+v, %v", says, list, err)
 		}
 	}

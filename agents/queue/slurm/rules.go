@@ -17,9 +17,11 @@ type rules struct {
 	state   string
 	whole   bool          // a job gets whole nodes, whatever it asks for
 	single  bool          // jobs of one user at a time are on a node
-	longest time.Duration // of a job; 0: no limit
+	brief   bool          // a job may last less than a minute, in which Slurm reckons
+	longest time.Duration // of a job; 0: no limit, unless brief
 	perNode int64         // CPUs of a node that the partition's jobs may have; 0: all
-	spread  int64         // nodes of a job; 0: no limit
+	spread  int64         // most nodes of a job; 0: no limit
+	least   int64         // fewest nodes of a job
 	only    string        // who may use it, in Slurm's words; empty: everybody
 	memory  memory
 }
@@ -80,14 +82,16 @@ func readRule(f map[string]string) (rules, error) {
 	}
 	r.perNode, _ = strconv.ParseInt(f["MaxCPUsPerNode"], 10, 64) // or UNLIMITED, or not there
 	r.spread, _ = strconv.ParseInt(f["MaxNodes"], 10, 64)        // likewise
+	r.least, _ = strconv.ParseInt(f["MinNodes"], 10, 64)
 	if r.state == "" {
 		return r, errors.New("it has no State")
 	}
 	if most := f["MaxTime"]; most != "UNLIMITED" {
 		var err error
-		if r.longest, err = elapsed(most); err != nil || r.longest < time.Minute {
+		if r.longest, err = elapsed(most); err != nil {
 			return r, fmt.Errorf("MaxTime=%.40q is no time", most)
 		}
+		r.brief = r.longest < time.Minute
 	}
 	return r, nil
 }
@@ -114,6 +118,10 @@ func (r rules) bars(partition string, cpus int64) string {
 		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE), and a slot is some cores", partition)
 	case r.single:
 		return fmt.Sprintf("partition %s gives each node to one user at a time (ExclusiveUser=YES), and a slot is some cores", partition)
+	case r.brief:
+		return fmt.Sprintf("partition %s gives its jobs less than a minute (MaxTime)", partition)
+	case r.least > 1:
+		return fmt.Sprintf("partition %s runs no job on fewer than %d nodes (MinNodes), and a slot may lie on one", partition, r.least)
 	case r.perNode > 0 && r.perNode < cpus:
 		return fmt.Sprintf("partition %s lets its jobs use %d of the %d CPUs of a node (MaxCPUsPerNode), and a slot may lie on all of them", partition, r.perNode, cpus)
 	}
