@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ramp/bank/ledgerdb"
 	"ramp/bank/ledgeretcd/etcdtest"
@@ -33,14 +32,9 @@ func TestABankAgentThatFollowsSaysSo(t *testing.T) {
 	follower, ready, err := launch(filepath.Join(dir, "second.log"), nil, "ramp", "bank", "serve", "--dir", second)
 	must(t, err)
 	t.Cleanup(func() { follower.kill(); _ = ready.Close() }) // it may come to lead, and nobody waits for that
-	time.Sleep(500 * time.Millisecond)
+	follower.reaches(t, func() bool { return strings.Contains(follower.lastLines(), "waiting for a command") })
 	must(t, held.Close())
-	must(t, until(untilTime, func() (bool, error) {
-		if follower.hasEnded() {
-			return false, fmt.Errorf("the agent that follows has ended: %s", follower.lastLines())
-		}
-		return statusOf(t, second).Live.Agent != "", nil
-	}))
+	follower.reaches(t, func() bool { return statusOf(t, second).Live.Agent != "" })
 	var wrong []string
 	must(t, until(untilTime, func() (bool, error) {
 		var still bool
@@ -125,14 +119,17 @@ func whatAFollowerSaysWrong(t *testing.T, dirs ...string) (wrong []string, still
 	return wrong, begun.Live.Follows != "" && statusOf(t, follower).Live.Follows == begun.Live.Follows
 }
 
-// hasEnded reports whether the process is no more.
-func (d *daemon) hasEnded() bool {
-	select {
-	case <-d.ended:
-		return true
-	default:
-		return false
-	}
+// reaches waits until a daemon is as it should be; one that has ended never will.
+func (d *daemon) reaches(t *testing.T, there func() bool) {
+	t.Helper()
+	must(t, until(untilTime, func() (bool, error) {
+		select {
+		case <-d.ended:
+			return false, fmt.Errorf("it has ended: %s", d.lastLines())
+		default:
+			return there(), nil
+		}
+	}))
 }
 
 type agentStatus struct {

@@ -32,10 +32,13 @@ func (n *node) follow(ctx context.Context, cfg ledgeretcd.Config) (*ledgeretcd.S
 	cfg.Follows = f.told
 	again := time.NewTicker(busyPause)
 	defer again.Stop()
-	for {
+	for told := false; ; told = true {
 		s, err := ledgeretcd.Open(ctx, cfg)
 		if !commandHas(err) {
 			return s, err
+		}
+		if !told {
+			n.log.Info("waiting for a command", "err", err)
 		}
 		select {
 		case <-again.C:
