@@ -164,8 +164,8 @@ func (db *DB) Head() (h contract.Head, ok bool) {
 	return l.head, l.heads > 0
 }
 
-// Party reports whether an agent is one of those that the entry which decided a
-// contract names; without a decision nobody is.
+// Party reports whether an agent is the user or one of the sellers of a contract that
+// was decided. Without a decision nobody is; of one against it, its user alone.
 func (db *DB) Party(id protocol.ContractID, who protocol.AgentID) (bool, error) {
 	found, err := db.Outcome(id)
 	if err != nil || !found.Found {
@@ -174,9 +174,28 @@ func (db *DB) Party(id protocol.ContractID, who protocol.AgentID) (bool, error) 
 	if found.Receipt.User == who {
 		return true, nil
 	}
-	es, err := db.Entries(found.Receipt.Entry, 1)
+	if sold, err := db.soldIn(found.Receipt.Entry, who); sold || err != nil {
+		return sold, err
+	}
+	es, err := db.Entries(found.Receipt.Entry, 1) // whose sales a ledger began to keep later
 	if err != nil || len(es) == 0 {
 		return false, err
 	}
 	return slices.ContainsFunc(es[0].Legs, func(l ledger.Leg) bool { return l.Account == who }), nil
+}
+
+// soldIn reports whether an agent sold something in the bundle that an entry settled.
+// Where it is paid after the fact, that entry has its user's legs alone.
+func (db *DB) soldIn(entry uint64, who protocol.AgentID) (sold bool, err error) {
+	err = db.view(func(h history) error {
+		key := ledger.NumberKey(entry)
+		v := h.get(ledger.TableSales, key)
+		if v == nil {
+			return nil
+		}
+		_, s, err := ledger.DecodeSale(key, v)
+		sold = slices.ContainsFunc(s.Parts, func(p ledger.SalePart) bool { return p.Seller == who })
+		return err
+	})
+	return sold, err
 }

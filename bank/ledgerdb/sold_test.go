@@ -1,6 +1,7 @@
 package ledgerdb_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +20,9 @@ import (
 // shop is a ledger in which sellers sell slots, and a plain list of them.
 type shop struct {
 	*diary
-	sold []protocol.Sold // with Seller as the conversation
+	mode protocol.Mode    // of its contracts; empty: on-reservation
+	cost protocol.Credits // of each unit
+	sold []protocol.Sold  // with Seller as the conversation
 }
 
 // sell settles a bundle of units of sellers, which all end after so many minutes.
@@ -27,12 +30,12 @@ func (s *shop) sell(t fataler, sellers []protocol.AgentID, minutes int, refund b
 	n := len(s.sold)
 	id := protocol.ContractID(fmt.Sprintf("%064x", n+1))
 	b := protocol.Bundle{
-		Version: protocol.BundleVersion, User: s.agents[0], Bank: s.l.Bank(), Currency: "cr", Mode: protocol.ModeOnReservation,
+		Version: protocol.BundleVersion, User: s.agents[0], Bank: s.l.Bank(), Currency: "cr", Mode: cmp.Or(s.mode, protocol.ModeOnReservation),
 		SettleBy: s.now.Add(time.Minute), Conversation: fmt.Sprint(n),
 	}
 	for i, seller := range sellers {
 		slot := protocol.Slot{Start: s.now, End: s.now.Add(time.Duration(minutes+i) * time.Minute), Cores: 1 + i}
-		b.Units = append(b.Units, protocol.BundleUnit{Unit: i, Seller: seller, Reservation: fmt.Sprint("r", n, i), Slot: slot})
+		b.Units = append(b.Units, protocol.BundleUnit{Unit: i, Seller: seller, Reservation: fmt.Sprint("r", n, i), Slot: slot, Cost: s.cost})
 	}
 	for _, seller := range sellers {
 		_, records, err := s.l.Copy(s.now, id, b, seller)
@@ -209,5 +212,22 @@ func TestWhatWasSoldInTheFormOfAnOlderProgramIsStillListed(t *testing.T) {
 	}
 	if r, err := ledger.Audit(db); err != nil || len(r.Bad) > 0 {
 		t.Fatal(err, r.Bad)
+	}
+}
+
+// The parties of a contract may ask for its proof, however it is paid; nobody else may.
+func TestTheSellersOfAContractAreItsParties(t *testing.T) {
+	for _, mode := range []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion} {
+		s := &shop{diary: newDiary(t), mode: mode, cost: 2}
+		e, records, err := s.l.Credit(s.now, s.agents[0], "cr", 4, "first")
+		s.note(t, e, records, err)
+		s.sell(t, s.agents[1:3], 5, false)
+		s.flush(t)
+		for i, who := range s.agents {
+			is, err := s.db.Party(s.sold[0].Contract, who)
+			if want := i < 3; err != nil || is != want {
+				t.Errorf("%s: agent %d is a party: %t (%v), want %t", mode, i, is, err, want)
+			}
+		}
 	}
 }

@@ -37,7 +37,7 @@ type verified struct {
 }
 
 // proofHint says where what is verified comes from.
-const proofHint = "'ramp user receipt ID --out DIR --proof' writes receipt and proof"
+const proofHint = "'ramp user receipt ID --out DIR --proof' writes receipt and proof, for a seller 'ramp resource receipt ID --out DIR'"
 
 func newBankVerify() *cobra.Command {
 	var f verifyFiles
