@@ -31,7 +31,7 @@ func (s *shop) sell(t fataler, sellers []protocol.AgentID, minutes int, refund b
 	id := protocol.ContractID(fmt.Sprintf("%064x", n+1))
 	b := protocol.Bundle{
 		Version: protocol.BundleVersion, User: s.agents[0], Bank: s.l.Bank(), Currency: "cr", Mode: cmp.Or(s.mode, protocol.ModeOnReservation),
-		SettleBy: s.now.Add(time.Minute), Conversation: fmt.Sprint(n),
+		SettleBy: s.now.Add(time.Minute), Conversation: fmt.Sprint(n), Total: s.cost * protocol.Credits(len(sellers)),
 	}
 	for i, seller := range sellers {
 		slot := protocol.Slot{Start: s.now, End: s.now.Add(time.Duration(minutes+i) * time.Minute), Cores: 1 + i}
