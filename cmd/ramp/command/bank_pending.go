@@ -168,6 +168,7 @@ func orderMoney(c *cobra.Command, path string, body any, since func(after uint64
 	}
 	if err == nil {
 		err = tell(e)
+		known = wasShown(c)
 	}
 	p.close(known)
 	return err

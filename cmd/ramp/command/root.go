@@ -21,9 +21,10 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	told := &shown{w: out}
+	root.SetOut(told)
 	root.SetErr(errOut)
-	return report(errOut, root.ExecuteContext(ctx))
+	return report(errOut, told.ended(root.ExecuteContext(ctx)))
 }
 
 func newRoot() *cobra.Command {

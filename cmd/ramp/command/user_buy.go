@@ -193,7 +193,7 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 		}
 	}
 	err = o.buy(c, agent, first, orders, accepts, note)
-	note.close(answered(err))
+	note.close(answered(err) && wasShown(c))
 	return err
 }
 

@@ -152,7 +152,7 @@ func runExchange(c *cobra.Command, q exchangeCall) error {
 	if err == nil {
 		err = tellExchange(c, q, x)
 	}
-	n.close(len(n.Tries) == 0 || err == nil && q.ID == "")
+	n.close(len(n.Tries) == 0 || err == nil && wasShown(c) && q.ID == "")
 	return err
 }
 
