@@ -66,11 +66,10 @@ type cores struct {
 
 // Open makes a driver of this machine's cores.
 func Open(cfg Config) (*queue.Loop, error) {
-	have := runtime.NumCPU()
-	if cfg.Cores < 0 || cfg.Cores > have {
-		return nil, fmt.Errorf("local: %d cores: want 1..%d, the cores of this machine, or 0 for all", cfg.Cores, have)
+	if err := CheckCores(cfg.Cores); err != nil {
+		return nil, fmt.Errorf("local: %w", err)
 	}
-	c := &cores{agent: cfg.Agent, dir: cfg.Dir, capacity: have, keeper: cfg.Keeper}
+	c := &cores{agent: cfg.Agent, dir: cfg.Dir, capacity: runtime.NumCPU(), keeper: cfg.Keeper}
 	if cfg.Cores > 0 {
 		c.capacity = cfg.Cores
 	}
@@ -81,6 +80,14 @@ func Open(cfg Config) (*queue.Loop, error) {
 		return nil, err
 	}
 	return queue.NewLoop(cfg.Agent, c, cfg.Now, cfg.Slog), nil
+}
+
+// CheckCores says whether this machine has so many cores to sell; 0 stands for all.
+func CheckCores(n int) error {
+	if have := runtime.NumCPU(); n < 0 || n > have {
+		return fmt.Errorf("%d cores: want 1..%d, the cores of this machine, or 0 for all", n, have)
+	}
+	return nil
 }
 
 // locked calls f with the claims while no other agent can change them, and

@@ -135,9 +135,14 @@ func checkKind(kind, file string, cfg *config, cred *identity.Credential, trust 
 	if _, err := cfg.launches(cred.ID, quiet()); err != nil {
 		return err
 	}
-	_, err := cfg.Resource.role(cred, 1, cfg.Heartbeat)
-	if err == nil && cfg.Resource.Driver == "swf" {
-		err = cfg.checkSWF()
+	if _, err := cfg.Resource.role(cred, 1, cfg.Heartbeat); err != nil {
+		return err
 	}
-	return err
+	switch cfg.Resource.Driver {
+	case "swf":
+		return cfg.checkSWF()
+	case "local":
+		return cfg.checkLocal()
+	}
+	return nil
 }

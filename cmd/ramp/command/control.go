@@ -212,7 +212,10 @@ func (c *caller) call(ctx context.Context, method, path string, body, v any) err
 	if v == nil {
 		return nil
 	}
-	return json.NewDecoder(resp.Body).Decode(v)
+	if err := json.NewDecoder(resp.Body).Decode(v); err != nil {
+		return c.gone(ctx, err)
+	}
+	return nil
 }
 
 // stream makes one call and hands each JSON value of its answer to f.
@@ -228,7 +231,7 @@ func (c *caller) stream(ctx context.Context, path string, body any, f func(json.
 		if err := d.Decode(&v); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("the agent stopped answering: %w", err)
+			return c.gone(ctx, fmt.Errorf("the agent stopped answering: %w", err))
 		}
 		if err := f(v); err != nil {
 			return err
@@ -246,7 +249,7 @@ func (c *caller) do(ctx context.Context, method, path string, body any) (*http.R
 	req.Header.Set(controlHeader, strconv.Itoa(controlVersion))
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, c.gone(ctx, err)
 	}
 	if err := sameVersion(resp); err != nil {
 		return nil, errors.Join(err, resp.Body.Close())
@@ -255,6 +258,9 @@ func (c *caller) do(ctx context.Context, method, path string, body any) (*http.R
 		return resp, nil
 	}
 	defer resp.Body.Close()
+	if ctx.Err() != nil { // then what is answered is of that
+		return nil, ctx.Err()
+	}
 	var e callError
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxControlBody)).Decode(&e); err != nil || e.Error == "" {
 		return nil, fail(exitFailed, "", "the agent answered %d to %s", resp.StatusCode, path)
@@ -293,6 +299,7 @@ func readBody[Q any](w http.ResponseWriter, r *http.Request) (Q, error) {
 
 // refuseCall answers an error.
 func refuseCall(w http.ResponseWriter, err error) {
+	err = stopping(err)
 	e := callError{Error: err.Error(), Code: exitFailed}
 	var x *exitError
 	if errors.As(err, &x) {

@@ -209,7 +209,18 @@ func openSWF(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error
 	return driver{d, l.Capacity(), forecast.Past(l, s.Base)}, nil
 }
 
+// checkLocal reports whether this machine has fewer cores than are for sale.
+func (c *config) checkLocal() error {
+	if err := local.CheckCores(c.Resource.Local.Cores); err != nil {
+		return fail(exitUsage, "", "configuration: resource.local.cores: %w", err)
+	}
+	return nil
+}
+
 func openLocal(c *config, agent protocol.AgentID, log *slog.Logger) (driver, error) {
+	if err := c.checkLocal(); err != nil {
+		return driver{}, err
+	}
 	dir := c.Resource.Local.Claims
 	if dir == "" {
 		dir = claimsDir()

@@ -56,7 +56,7 @@ func (f *following) follow(path string, call any) (message.Purchase, error) {
 		return f.last, f.silent()
 	}
 	if err == nil && !f.done { // an agent in this process stops telling when the command is interrupted
-		err = cmp.Or(f.c.Context().Err(), errors.New("the agent stopped before the purchase was over"))
+		err = cmp.Or(f.c.Context().Err(), f.agent.gone(ctx, errors.New("the agent stopped before the purchase was over")))
 	}
 	if f.last.ID != "" {
 		f.id = f.last.ID
@@ -124,16 +124,31 @@ func (f *following) silent() error {
 // stopped says what goes on when somebody stopped looking.
 func (f *following) stopped(err error) error {
 	var e *exitError
+	interrupted := errors.Is(err, context.Canceled)
 	switch {
-	case err == nil || errors.As(err, &e):
+	case err == nil:
+		return nil
+	case strings.HasPrefix(f.id, quotePrefix):
+		return f.unquoted(err)
+	case errors.Is(err, errGone):
+		return fail(exitUnreachable, "it goes on with it once it runs again; 'ramp user show "+f.id+"' tells what became of it", "purchase %s: %w", f.id, errGone)
+	case errors.As(err, &e):
 		return err
-	case !errors.Is(err, context.Canceled):
+	case !interrupted:
 		return fail(exitFailed, "'ramp user show "+f.id+"' tells what became of it", "purchase %s: %w", f.id, err)
 	case f.agent.daemon:
 		return fail(exitFailed, "'ramp user cancel "+f.id+"' stops it", "interrupted; the daemon goes on with purchase %s", f.id)
 	}
 	return fail(exitFailed, "'ramp user show "+f.id+"' tells what became of it",
 		"interrupted; what was signed of purchase %s is carried on by the next 'ramp user' command that joins the market", f.id)
+}
+
+// unquoted is stopped of a question what something would cost: nothing is kept of it.
+func (f *following) unquoted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return fail(exitFailed, "the same command asks again", "interrupted; nothing was to be bought")
+	}
+	return withCode(exitFailed, err)
 }
 
 // approve asks the person at the terminal; without one the answer is no. The

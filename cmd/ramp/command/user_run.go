@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -122,27 +123,38 @@ func (w *watching) stay() error {
 
 // stopped says what goes on when somebody stopped looking.
 func (w *watching) stopped(err error) error {
+	var e *exitError
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.As(err, &e) && e.code == exitUsage:
+		return err
+	case errors.Is(err, errGone):
+		return fail(exitUnreachable, "the same command goes on here once it runs again, and 'ramp user jobs' tells how it stands", "%s: %w", w.id, errGone)
 	case w.c.Context().Err() == nil:
 		return withCode(exitFailed, fmt.Errorf("%s: %w", w.id, err))
-	case w.agent.daemon || w.accepted():
-		return fail(exitFailed, "'ramp user logs -f "+w.id+"' follows it, 'ramp user kill "+w.id+"' ends it; the same command again goes on here",
-			"interrupted; the job of %s runs on", w.id)
+	case !w.agent.daemon && !w.atSites():
+		return fail(exitFailed, "the same command again goes on here", "interrupted; %s is bought, and its job is brought to the site by the next 'ramp user' command that joins the market", w.id)
 	}
-	return fail(exitFailed, "the same command again goes on here", "interrupted; %s is bought, and its job is brought to the site by the next 'ramp user' command that joins the market", w.id)
+	return fail(exitFailed, "'ramp user logs -f "+w.id+"' follows it, 'ramp user kill "+w.id+"' ends it; the same command again goes on here",
+		"interrupted; the job of %s %s", w.id, w.goesOn())
 }
 
-// accepted reports whether the job runs without this agent.
-func (w *watching) accepted() bool {
-	for _, u := range w.run.Units {
-		switch u.Status.Stage {
-		case message.StageAsked, message.StageStaging, message.StageGathering:
-			return false
-		}
+// goesOn says what becomes of a job that nobody looks at.
+func (w *watching) goesOn() string {
+	switch {
+	case !w.atSites():
+		return "is brought to the site by the daemon"
+	case slices.ContainsFunc(w.run.Units, func(u message.RunUnit) bool { return u.Status.Stage == message.StageReady }):
+		return "begins with its slot"
 	}
-	return len(w.run.Units) > 0
+	return "runs on"
+}
+
+// atSites reports whether the sites have all that the job needs.
+func (w *watching) atSites() bool {
+	return len(w.run.Units) > 0 && !slices.ContainsFunc(w.run.Units, func(u message.RunUnit) bool {
+		s := u.Status.Stage
+		return s == message.StageAsked || s == message.StageStaging || s == message.StageGathering
+	})
 }
 
 // states tells every change of the run, until it is over.
@@ -159,7 +171,7 @@ func (w *watching) states(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && !w.run.Over {
-		err = errors.New("the agent stopped telling of it before it was over")
+		err = w.agent.gone(ctx, errors.New("the agent stopped telling of it before it was over"))
 	}
 	return err
 }

@@ -230,7 +230,7 @@ func runUnit(run message.Run, number int) (message.RunUnit, error) {
 			return u, nil
 		}
 	}
-	return message.RunUnit{}, fail(exitUsage, "", "%s has %d units, no unit %d", run.ID, len(run.Units), number)
+	return message.RunUnit{}, fail(exitUsage, "", "unit %d of %s: want 1..%d", number, run.ID, len(run.Units))
 }
 
 func (u userRuns) open(ctx context.Context, to protocol.AgentID) (stage.Stream, error) {
@@ -364,6 +364,10 @@ func (u userRuns) fetch(ctx context.Context, q runCall) (message.Run, error) {
 		return run, fail(exitNothing, "'ramp user logs -f "+q.ID+"' follows it", "%s is not over, it is %s", q.ID, run.State)
 	case !filepath.IsAbs(q.Dir):
 		return run, fail(exitUsage, "", "directory %q: want an absolute path", q.Dir)
+	case q.Unit != 0:
+		if _, err := runUnit(run, q.Unit); err != nil {
+			return run, err
+		}
 	}
 	for _, unit := range run.Units {
 		if q.Unit > 0 && unit.Unit != q.Unit-1 || len(unit.Status.Outputs) == 0 {
