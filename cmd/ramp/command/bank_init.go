@@ -46,13 +46,6 @@ type initAnswer struct {
 	Follows    bool      `json:"follows,omitempty"` // its ledger is in the cluster already: another agent of the bank made it
 }
 
-// What marks a directory in which init has begun and not ended, and one in which it
-// has ended. Both say what was asked for, so that the same command can be told.
-const (
-	unfinishedName = "init.unfinished"
-	finishedName   = "init.finished"
-)
-
 func newBankInit() *cobra.Command {
 	var f founding
 	c := &cobra.Command{
@@ -140,6 +133,11 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if err := mesh.CheckAddresses(append(slices.Clone(f.listen), f.invite.addresses...), nil); err != nil {
 		return a, fail(exitUsage, "", "--listen or --address: %w", err)
 	}
+	leave, err := f.alone()
+	if err != nil {
+		return a, err
+	}
+	defer leave()
 	if f.finished() {
 		return f.made(a)
 	}
@@ -172,22 +170,6 @@ func (f founding) checkWords(q inviteCall) error {
 	return nil
 }
 
-// asked is what was asked for, in one line.
-func (f founding) asked() string {
-	s := fmt.Sprintf("currencies %v, policy %s, decay %s, name %s, authority %q, listen %v, enrol %t",
-		f.currencies, f.policy, f.decay, f.name, f.ca, f.listen, f.enrol)
-	if f.store != "" {
-		s += fmt.Sprintf(", store %q, etcd %+v", f.store, f.etcd)
-	}
-	return s + "\n"
-}
-
-// finished reports whether the same command has come to its end here before.
-func (f founding) finished() bool {
-	b, err := os.ReadFile(filepath.Join(f.dir, finishedName))
-	return err == nil && strings.TrimSuffix(string(b), foundsLedger) == f.asked()
-}
-
 // made tells of a bank that is there already.
 func (f founding) made(a initAnswer) (initAnswer, error) {
 	cfg, err := readConfig(filepath.Join(f.dir, configName))
@@ -201,26 +183,6 @@ func (f founding) made(a initAnswer) (initAnswer, error) {
 	a.Bank, a.Again, a.Local = cred.ID, true, onlyLocal(cfg.Listen)
 	a.Invitation = filepath.Join(f.dir, invitationName)
 	return a, nil
-}
-
-// begin refuses a directory that has a bank, unless init has not ended there.
-func (f founding) begin() error {
-	mark := filepath.Join(f.dir, unfinishedName)
-	for _, name := range []string{configName, ledgerName} {
-		if path := filepath.Join(f.dir, name); isThere(path) && !isThere(mark) {
-			return fail(exitUsage, "choose another directory with --dir", "%s is there already", path)
-		}
-	}
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return fail(exitUsage, "choose another directory with --dir", "%w", err)
-	}
-	if b, err := os.ReadFile(mark); err == nil {
-		if strings.TrimSuffix(string(b), foundsLedger) != f.asked() {
-			return fail(exitUsage, "give the same command again, or choose another directory with --dir", "init has begun in %s with %s", f.dir, strings.TrimSpace(string(b)))
-		}
-		return nil
-	}
-	return putFile(mark, []byte(f.asked()), 0o600)
 }
 
 // open makes the ledger and the invitation.
