@@ -1,6 +1,7 @@
 package boltfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (f *Form) takeLock(path string) (*os.File, error) {
 
 // How often one looks, at least lockPause apart, for a lock that is about to be free.
 const (
-	orphanLooks   = 1000 // of a dead process, which may have left it to one that it was starting
+	orphanLooks   = 1000 // of a process that dies, or is dead and left it to one that it was starting
 	namelessLooks = 200  // of one that takes it, gives it back, or looks whether anybody has it
 	lockPause     = 10 * time.Millisecond
 )
@@ -84,10 +85,33 @@ func (e *InUseError) patience() int {
 	switch {
 	case e.PID == 0:
 		return namelessLooks
-	case errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH):
+	case errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH), dying(e.PID):
 		return orphanLooks
 	}
 	return 0
+}
+
+// Fields of /proc/PID/stat behind the process's name, and what in them says that it dies.
+const (
+	statState, statFlags, statPending = 0, 6, 28
+
+	flagExiting = 0x4                             // PF_EXITING
+	killPending = 1 << (int(syscall.SIGKILL) - 1) // its last signal has come
+)
+
+// dying reports whether a process is just being taken apart, and has its files until
+// that is done; where there is no /proc nobody knows.
+func dying(pid int) bool {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // a name may have spaces
+	if len(fields) <= statPending {
+		return false
+	}
+	has := func(field, bit int) bool {
+		n, err := strconv.Atoi(fields[field])
+		return err == nil && n&bit != 0
+	}
+	return strings.Contains("ZX", fields[statState]) || has(statFlags, flagExiting) || has(statPending, killPending)
 }
 
 func (f *Form) holder(lock *os.File, path string) *InUseError {

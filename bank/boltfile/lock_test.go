@@ -34,8 +34,22 @@ func lockedBy(t *testing.T, words string) (path string, lock *os.File) {
 	return path, lock
 }
 
-// A process that was killed while it started another leaves the lock with that one for
-// a moment; one that takes the lock has it before it has written its name, and one that
+// killed is the process ID of one that was killed, and that the system still has.
+func killed(t *testing.T) int {
+	t.Helper()
+	c := exec.Command("sleep", "1000")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	t.Cleanup(func() { _ = c.Wait() }) // it was killed
+	return c.Process.Pid
+}
+
+// A process that was killed has the lock until it is taken apart, or leaves it for a
+// moment with one that it was starting; one that takes the lock has it before it has written its name, and one that
 // gives it back has it still when the name is gone. The next start waits for all of them.
 func TestALockThatIsAboutToBeFreeIsWaitedFor(t *testing.T) {
 	t.Parallel()
@@ -43,9 +57,13 @@ func TestALockThatIsAboutToBeFreeIsWaitedFor(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Skipf("no program to run: %v", err)
 	}
-	for name, words := range map[string]string{"dead": fmt.Sprint(gone.Process.Pid, " ramp"), "nameless": ""} {
+	dying := killed(t)
+	for name, words := range map[string]string{"dead": fmt.Sprint(gone.Process.Pid, " ramp"), "dying": fmt.Sprint(dying, " ramp serve"), "nameless": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if _, err := os.Stat("/proc/self/stat"); err != nil && name == "dying" {
+				t.Skip("no /proc tells who dies")
+			}
 			path, lock := lockedBy(t, words)
 			time.AfterFunc(50*time.Millisecond, func() { _ = lock.Close() })
 			f, err := plain.Open(path)
