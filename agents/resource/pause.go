@@ -76,6 +76,19 @@ type pause struct {
 	since time.Time
 }
 
+// Hinder pauses the sales while the machine could not keep what it sells, such as with
+// a full disk; "" ends that. It is not saved: whoever looks says it again. Why is for people.
+func (r *Role) Hinder(now time.Time, why string) {
+	switch {
+	case why == "":
+		r.hindered = pause{}
+	case r.hindered.why == "":
+		r.hindered = pause{protocol.CodeUnavailable, why, now}
+	default:
+		r.hindered.why = why
+	}
+}
+
 // paused says why nothing is offered at all, if so.
 func (r *Role) paused(now time.Time) (pause, bool) {
 	switch d := r.drained; {
@@ -85,6 +98,9 @@ func (r *Role) paused(now time.Time) (pause, bool) {
 		return pause{protocol.CodeDraining, "the site sells nothing now", d.Since}, true
 	case r.leaving:
 		return pause{protocol.CodeDraining, "the resource makes no more offers", now}, true
+	}
+	if r.hindered.why != "" {
+		return r.hindered, true
 	}
 	if p, ok := r.market.paused(now); ok {
 		return p, true

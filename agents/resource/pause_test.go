@@ -66,6 +66,21 @@ func TestADrainOutlivesARestartAndHonoursWhatIsSold(t *testing.T) {
 	s.wants(a, "", message.SalesOpen)
 }
 
+func TestWhileTheMachineIsHinderedSalesPause(t *testing.T) {
+	a := newAgents(t, "ann", "atlas", "bank")
+	s, _, _ := trade(t, a, 0, false, false)
+	s.role.Hinder(s.now, "12 MB free")
+	since := s.now
+	s.pass(time.Minute)
+	s.role.Hinder(s.now, "11 MB free")
+	st := s.wants(a, protocol.CodeUnavailable, message.SalesPaused)
+	if st.Why != "11 MB free" || !st.Since.Equal(since) || st.Slots.Sold != 1 {
+		t.Fatalf("status %+v, want that it is paused since %s for the last reason, and the slot kept", st, since)
+	}
+	s.role.Hinder(s.now, "")
+	s.wants(a, "", message.SalesOpen)
+}
+
 func TestWhileTheBatchSystemIsAwaySalesPause(t *testing.T) {
 	a := newAgents(t, "ann", "atlas", "bank")
 	s, _, _ := trade(t, a, 0, false, false)

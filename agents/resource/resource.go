@@ -38,6 +38,7 @@ type Role struct {
 	quotes   ring[message.QuoteLine]
 	strange  ring[thread] // threads that were answered not-understood
 	drained  *drained     // by the site's owner
+	hindered pause        // by its machine
 	leaving  bool
 	banks    banks
 	learner  learner

@@ -177,14 +177,22 @@ const (
 	unheard    = 24 * time.Hour // one that has the launch
 )
 
+// AskedUntil is when a unit's site is asked no more how a program stands.
+func AskedUntil(u message.RunUnit) time.Time {
+	if u.Status.Stage == message.StageAsked {
+		return u.Slot.End.Add(unanswered)
+	}
+	return u.Slot.End.Add(unheard)
+}
+
 // giveUp ends a unit whose site does not answer for long after the slot's end.
 func (r *Role) giveUp(now time.Time, x *run, i int) bool {
 	u := &x.view.Units[i]
-	most, why := unheard, "its site has not told how it ended"
+	why := "its site has not told how it ended"
 	if u.Status.Stage == message.StageAsked {
-		most, why = unanswered, "its site does not answer"
+		why = "its site does not answer"
 	}
-	if now.Before(u.Slot.End.Add(most)) {
+	if now.Before(AskedUntil(*u)) {
 		return false
 	}
 	u.Status.Stage, u.Status.Why, u.Status.Keep = message.StageFailed, why, now

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"ramp/agents/porttest"
 )
@@ -33,10 +34,12 @@ const untilTime = 4 * time.Minute
 //	until [-stdout|-stderr RE] [!] CMD…  run it again and again until it succeeds, or fails
 //	json PATH [=VALUE|>VAR]  look up a value of the JSON in stdout: .0.name, .list:n
 //	expired NAME          a credential that was good yesterday
+//	disk NAME             move a directory to a disk of 100 MB
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"market": scriptMarket, "serve": scriptServe, "kill9": scriptKill, "halt": scriptHalt, "log": scriptLog,
 		"exits": scriptExits, "until": scriptUntil, "json": scriptJSON, "expired": scriptExpired,
+		"disk": scriptDisk,
 	}
 }
 
@@ -270,4 +273,23 @@ func scriptExpired(ts *testscript.TestScript, _ bool, args []string) {
 	m := stateOf(ts).market
 	ts.Check(os.RemoveAll(filepath.Join(m.path(args[0]), "agent.key")))
 	ts.Check(m.credential(args[0], time.Now().Add(-2*time.Hour), time.Hour))
+}
+
+func scriptDisk(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: disk NAME")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.Rename(dir, dir+".moved"))
+	ts.Check(os.Mkdir(dir, 0o755))
+	ts.Check(mount(dir))
+	ts.Defer(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }) // a daemon may still have it
+	ts.Check(ts.Exec("cp", "-a", dir+".moved/.", dir))
+}
+
+// mount makes a disk of 100 MB.
+func mount(dir string) error { return unix.Mount("none", dir, "tmpfs", 0, "size=100m") }
+
+func canMount(dir string) bool {
+	return mount(dir) == nil && unix.Unmount(dir, 0) == nil
 }

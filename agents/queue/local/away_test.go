@@ -85,6 +85,14 @@ func killKeeper(t *testing.T, job message.Job) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+	if err := syscall.Kill(keeperOf(t, job), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keeperOf is the process that keeps a job.
+func keeperOf(t *testing.T, job message.Job) int {
+	t.Helper()
 	b, err := os.ReadFile(filepath.Join(job.Dir, "control", "lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -93,9 +101,7 @@ func killKeeper(t *testing.T, job message.Job) {
 	if err != nil || pid <= 1 {
 		t.Fatalf("keeper %q: %v", b, err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	return pid
 }
 
 // standsStill: nothing of a job writes any more.

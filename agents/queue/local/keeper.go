@@ -25,6 +25,10 @@ const (
 	warning = time.Second
 	// killGrace is how long a job that is killed by its owner has after SIGTERM.
 	killGrace = 2 * time.Second
+	// writeTime is for how long after its slot one tries to write how a job ended, and
+	// writePause between two tries.
+	writeTime  = 24 * time.Hour
+	writePause = time.Second
 )
 
 // keeper runs one job: the process that outlives the agent and is the parent of
@@ -97,6 +101,7 @@ func (k *keeper) run() error {
 		return k.neverBegan(err)
 	}
 	if err := k.save(); err != nil {
+		k.ending = protocol.JobLost
 		return errors.Join(err, k.end(0))
 	}
 	ended := make(chan syscall.WaitStatus, 1)
@@ -238,5 +243,18 @@ func (k *keeper) end(how syscall.WaitStatus) error {
 		k.status.Note = "ended by signal " + how.Signal().String()
 	}
 	k.status.Usage, k.status.Memory = k.final()
-	return k.save()
+	return k.conclude()
+}
+
+// conclude writes how the job ended as soon as that can be written: on a disk that it
+// has filled, it is not lost for that.
+func (k *keeper) conclude() error {
+	again := time.NewTicker(writePause)
+	defer again.Stop()
+	for late := k.job.Slot.End.Add(writeTime); ; <-again.C {
+		err := k.save()
+		if err == nil || errors.Is(err, fs.ErrNotExist) || time.Now().After(late) {
+			return err
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"ramp/agents/journal"
 	"ramp/agents/mesh"
@@ -24,21 +23,21 @@ import (
 
 // What the doctor thinks of.
 const (
-	doctorBundles = 16       // verified bundles that it remembers: nobody sends it any
-	diskLow       = 1 << 30  // bytes free, below which it warns
-	diskEmpty     = 64 << 20 // below which an agent soon cannot write
+	doctorBundles = 16      // verified bundles that it remembers: nobody sends it any
+	diskLow       = 1 << 30 // bytes free, below which it warns
 	dialTime      = 3 * time.Second
 	clocksTime    = 10 * time.Second // for other agents to tell theirs
 )
 
 // checkDirectory looks at the directory and the key in it.
 func (p *patient) checkDirectory() {
-	f, err := os.CreateTemp(p.dir, ".doctor-*")
-	if err != nil {
+	switch err := p.tryWriting(); {
+	case errors.Is(err, syscall.ENOSPC):
+		return // the disk is told of
+	case err != nil:
 		p.bad("directory", "an agent must be able to write there: mount it writable, or give it to this user", "%s", err)
 		return
 	}
-	_ = errors.Join(f.Close(), os.Remove(f.Name())) // it was made just now
 	key, err := os.Stat(filepath.Join(p.dir, agentKey))
 	if err == nil && key.Mode().Perm()&0o077 != 0 {
 		p.warn("directory", "chmod 600 "+filepath.Join(p.dir, agentKey), "others can read the private key (%s)", key.Mode().Perm())
@@ -47,23 +46,40 @@ func (p *patient) checkDirectory() {
 	p.good("directory", "it can be written")
 }
 
-// checkDisk looks how much room there is.
+// tryWriting writes a page, and takes it away again.
+func (p *patient) tryWriting() error {
+	f, err := os.CreateTemp(p.dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, os.Getpagesize()))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// checkDisk looks how much room there is, and of a site also where its jobs are.
 func (p *patient) checkDisk() {
-	var s unix.Statfs_t
-	if err := unix.Statfs(p.dir, &s); err != nil {
-		p.warn("disk", "", "how much is free cannot be told: %s", err)
+	dirs := []string{p.dir}
+	if cfg, err := readConfig(filepath.Join(p.dir, configName)); err == nil { // what is wrong with it is told later
+		dirs = cfg.places()
+	}
+	free := int64(math.MaxInt64)
+	for _, dir := range dirs {
+		r, err := roomAt(dir)
+		if err != nil {
+			p.warn("disk", "", "how much is free cannot be told: %s", err)
+			return
+		}
+		if why := r.lacks(); why != "" {
+			p.bad("disk", roomHelp, "%s", why)
+			return
+		}
+		free = min(free, r.free)
+	}
+	if free < diskLow {
+		p.warn("disk", roomHelp, "%d MB free", free>>20)
 		return
 	}
-	free := int64(s.Bavail) * s.Bsize
-	const help = "make room: an agent that cannot write refuses everything until it can"
-	switch {
-	case free < diskEmpty:
-		p.bad("disk", help, "%d MB free", free>>20)
-	case free < diskLow:
-		p.warn("disk", help, "%d MB free", free>>20)
-	default:
-		p.good("disk", "%d GB free", free>>30)
-	}
+	p.good("disk", "%d GB free", free>>30)
 }
 
 // checkDaemon looks whether the daemon answers, and if none runs, at what it left.

@@ -98,18 +98,16 @@ func (r *resourceNode) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := r.cancel
 	r.cancel = func() { cancel(); stop() }
-	r.wg.Add(2)
-	go func() {
-		defer r.wg.Done()
+	r.wg.Go(func() { r.watchRoom(ctx) })
+	r.wg.Go(func() {
 		r.depot.Run(ctx, func(m protocol.Message) { _ = r.runner.Deliver(m) }) // the role has stopped: so will the depot
-	}()
-	go func() {
-		defer r.wg.Done()
+	})
+	r.wg.Go(func() {
 		deliver := func(m protocol.Message) { _ = r.runner.Deliver(m) } // the role has stopped: so will the driver
 		if err := r.driver.Run(ctx, deliver); err != nil && ctx.Err() == nil {
 			r.log.Error("the batch system cannot be used; no offers are made", "err", err)
 		}
-	}()
+	})
 }
 
 // checkCall asks what the agent would offer for a document.

@@ -179,6 +179,9 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 	if s.Health, s.Why = liveHealth(s); s.Health != healthGood || s.Live.stands() {
 		return s
 	}
+	if why := cfg.lacksRoom(); why != "" {
+		return bad(errors.New(why + ": " + roomHelp))
+	}
 	if s.Kind == "bank" {
 		if t := troubleOf(ctx, d); t.words != "" {
 			return bad(errors.New(t.words + "; " + t.help))

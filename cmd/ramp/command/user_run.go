@@ -159,6 +159,9 @@ func (w *watching) atSites() bool {
 
 // states tells every change of the run, until it is over.
 func (w *watching) states(ctx context.Context) error {
+	several := len(w.run.Units) > 1
+	late := &lateness{told: map[string]bool{}, say: func(u message.RunUnit) { w.line(several, u, lateWords(u)) }}
+	defer late.end()
 	err := w.agent.stream(ctx, "/v1/run/follow", runCall{ID: w.id}, func(raw json.RawMessage) error {
 		w.run = message.Run{}
 		if err := json.Unmarshal(raw, &w.run); err != nil {
@@ -168,6 +171,7 @@ func (w *watching) states(ctx context.Context) error {
 			w.tell(u)
 		}
 		w.tellFault()
+		late.expect(time.Now(), w.run.Units)
 		return nil
 	})
 	if err == nil && !w.run.Over {
@@ -183,8 +187,13 @@ func (w *watching) tell(u message.RunUnit) {
 		return
 	}
 	w.told[u.Unit] = words
+	w.line(len(w.run.Units) > 1, u, words)
+}
+
+// line prints something about a unit, of one or of several.
+func (w *watching) line(several bool, u message.RunUnit, words string) {
 	which := ""
-	if len(w.run.Units) > 1 {
+	if several {
 		which = fmt.Sprintf(" unit %d", u.Unit+1)
 	}
 	w.mu.Lock()
