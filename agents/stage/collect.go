@@ -130,7 +130,11 @@ func (c *collecting) why() string {
 	if c.odd == 0 {
 		return ""
 	}
-	return protocol.Words(fmt.Sprintf("%d of its files are left out: %s", c.odd, c.first))
+	are := "are"
+	if c.odd == 1 {
+		are = "is"
+	}
+	return protocol.Words(fmt.Sprintf("%d of its files %s left out: %s", c.odd, are, c.first))
 }
 
 // openPlain opens a regular file that has one name only, below a directory.

@@ -91,6 +91,7 @@ type watching struct {
 	name  string
 	run   message.Run
 	told  map[int]string // how each unit stood when it was told last
+	paced time.Time      // when files that are missing were counted last
 	fault string         // that was told last
 	waits func()         // ends what is said of a wait; nil: nothing is
 	json  bool           // what the program prints is the result
@@ -180,11 +181,20 @@ func (w *watching) states(ctx context.Context) error {
 	return err
 }
 
+// stagingPace is between two lines about files that are brought to a site.
+const stagingPace = time.Second
+
 // tell prints how a unit stands, when that is news.
 func (w *watching) tell(u message.RunUnit) {
 	words := unitWords(u)
 	if w.told[u.Unit] == words {
 		return
+	}
+	if u.Status.Stage == message.StageStaging && u.Status.Missing > 0 { // each file is news
+		if time.Since(w.paced) < stagingPace {
+			return
+		}
+		w.paced = time.Now()
 	}
 	w.told[u.Unit] = words
 	w.line(len(w.run.Units) > 1, u, words)

@@ -125,7 +125,7 @@ func (u userRuns) control(ctx context.Context, q runCall) (message.Run, error) {
 	case !slices.Contains([]message.LaunchVerb{message.VerbStatus, message.VerbSuspend, message.VerbResume, message.VerbKill}, q.Verb):
 		return run, fail(exitUsage, "", "verb %q: want status, suspend, resume or kill", q.Verb)
 	case run.Over && q.Verb != message.VerbStatus:
-		return run, fail(exitNothing, "", "%s is over: it is %s", q.ID, run.State)
+		return run, fail(exitNothing, "", "%s is over (%s)", q.ID, run.State)
 	case run.Over:
 		return run, nil
 	case (q.Verb == message.VerbSuspend || q.Verb == message.VerbResume) && !slices.ContainsFunc(run.Units, submitted):
