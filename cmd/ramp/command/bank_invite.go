@@ -104,6 +104,9 @@ func (f inviteFlags) call() (q inviteCall, err error) {
 	}
 	q.Expires = time.Now().Add(life).UTC().Truncate(time.Second)
 	q.Credit, err = amountOrZero("--credit", f.credit)
+	if err == nil && q.Credit > 0 && q.Uses == 0 {
+		return q, fail(exitUsage, "'ramp bank credit' gives it to an account", "--credit %s with --uses 0: nobody is let in who would get it", q.Credit)
+	}
 	return q, err
 }
 
