@@ -48,8 +48,9 @@ const (
 	CodeOverflow  Code = "overflow"
 	// Nobody answered.
 	CodeSilent Code = "silent"
-	// The best set breaks a limit of the buyer's own.
+	// The best set, or an offer, breaks a limit of the buyer's own.
 	CodeCeiling  Code = "ceiling"
+	CodeLate     Code = "late" // it would start later than the buyer waits; sellers do not hear of it
 	CodeApproval Code = "approval"
 )
 

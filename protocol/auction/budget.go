@@ -280,7 +280,7 @@ func (b *Buyer) learn(s *bidder, it protocol.Item) {
 		s.asks = map[int]protocol.Credits{}
 	}
 	s.asks[it.Unit] = it.Price
-	if drop := b.stood[it.Unit] - it.Price; b.state == Calling && drop >= 0 {
+	if drop := b.stood.ceilings[it.Unit] - it.Price; b.state == Calling && drop >= 0 {
 		s.drop, s.measured = drop, true
 	}
 }

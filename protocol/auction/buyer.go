@@ -103,8 +103,8 @@ type Buyer struct {
 	order    []protocol.AgentID // sellers in the order they were called
 	awaited  int                // due sellers that have not answered this round
 	ceilings []protocol.Credits
-	stood    []protocol.Credits // the ceilings, as this round's cfp named them
-	scout    *scout             // nil: everybody is asked
+	stood    stood
+	scout    *scout // nil: everybody is asked
 	bundles  map[string]message.BundleCeiling
 	standing []clearing.Bid
 	places   map[place]int // in standing
@@ -112,6 +112,14 @@ type Buyer struct {
 	arrivals int
 	rounds   []message.Round
 	result   Result
+}
+
+// stood is what this round's cfp named. Offers are judged by it, and not by what others
+// answered before them in the same round: who comes first must not decide.
+type stood struct {
+	ceilings []protocol.Credits
+	single   []bool                      // by unit: an offer for it alone stood
+	bundles  map[string]protocol.Credits // the least cost
 }
 
 // bidder is what a buyer knows of one seller in this auction.

@@ -2,6 +2,7 @@ package auction_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,16 +34,17 @@ func TestBuyerConfigIsBounded(t *testing.T) {
 }
 
 // naive is the rule of ceilings, written down a second time: every offer that
-// ever counted is kept, and the best of them is looked for each time.
+// ever counted is kept, and the best of those before the round is looked for each time.
 type naive struct {
 	counted []protocol.Offer
+	before  int // of counted, when the round was called
 	ceiling protocol.Credits
 }
 
 func (n *naive) take(round int, o protocol.Offer) {
 	price := o.Items[0].Price
 	best, any := n.ceiling, false
-	for _, c := range n.counted {
+	for _, c := range n.counted[:n.before] {
 		if p := c.Items[0].Price; !any || p < best {
 			best, any = p, true
 		}
@@ -52,7 +54,7 @@ func (n *naive) take(round int, o protocol.Offer) {
 	}
 }
 
-// A new offer counts only below what stands (round 1: not above the request):
+// A new offer counts only below what was called (round 1: not above the request):
 // the machine and the naive rule agree on every ceiling, and the winner is the
 // cheapest that counted.
 func TestCeilingsAreTheNaiveRule(t *testing.T) {
@@ -76,6 +78,7 @@ func TestCeilingsAreTheNaiveRule(t *testing.T) {
 			}
 			now = now.Add(time.Second)
 			out := b.Wake(now)
+			n.before = len(n.counted)
 			want := n.ceiling
 			for _, c := range n.counted {
 				want = min(want, c.Items[0].Price)
@@ -97,6 +100,64 @@ func TestCeilingsAreTheNaiveRule(t *testing.T) {
 			}
 		}
 	})
+}
+
+// In whatever order the answers of a round come, the next ceilings are the same, and
+// what the chosen set costs.
+func TestTheOrderOfAnswersDecidesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sellers := sellersOf("4")
+		objective := rapid.SampledFrom([]protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime}).Draw(t, "objective")
+		var both [2]*auction.Buyer
+		for i := range both {
+			both[i], _ = auction.NewBuyer(begin, auction.BuyerConfig{
+				Self: agent("buyer"), Conversation: "c", Wants: []auction.Want{window(50), window(50)}, Sellers: sellers,
+				Rounds: 3, RoundLimit: time.Second, NoEarlyClose: true, Objective: objective,
+			}, auction.NewTiming())
+		}
+		now := begin
+		for round := 1; round <= 3; round++ {
+			answers := make([]protocol.Message, len(sellers))
+			for i, seller := range sellers {
+				answers[i] = protocol.Message{Sender: seller, Body: message.Proposal{Round: round, Offers: anyOffers(t, now, fmt.Sprint(round, i))}}
+			}
+			now = now.Add(time.Second)
+			var said [2]protocol.Output
+			for i, order := range [][]protocol.Message{answers, rapid.Permutation(answers).Draw(t, "order")} {
+				for _, m := range order {
+					both[i].Receive(now.Add(-time.Second), m)
+				}
+				said[i] = both[i].Wake(now)
+			}
+			if !slices.Equal(shownCeilings(said[0]), shownCeilings(said[1])) {
+				t.Fatalf("round %d: the next ceilings are %v or %v", round, shownCeilings(said[0]), shownCeilings(said[1]))
+			}
+		}
+		a, b := both[0].Result(), both[1].Result()
+		if both[0].State() != both[1].State() || a.Solution.Cost != b.Solution.Cost || !a.Solution.Finish.Equal(b.Solution.Finish) {
+			t.Fatalf("%s at %s until %s, or %s at %s until %s", both[0].State(), a.Solution.Cost, a.Solution.Finish, both[1].State(), b.Solution.Cost, b.Solution.Finish)
+		}
+	})
+}
+
+// anyOffers are a seller's offers for one unit, the other or both, at different starts.
+func anyOffers(t *rapid.T, now time.Time, id string) (list []protocol.Offer) {
+	for k := range rapid.IntRange(0, 3).Draw(t, "offers") {
+		o := offerOf(now, fmt.Sprintf("%s:%d@%dm", rapid.SampledFrom([]string{"0", "1", "0+1"}).Draw(t, "units"),
+			rapid.IntRange(20, 52).Draw(t, "price"), rapid.IntRange(60, 115).Draw(t, "start")))
+		o.ID = fmt.Sprint(id, k)
+		list = append(list, o)
+	}
+	return list
+}
+
+func shownCeilings(out protocol.Output) (list []string) {
+	for _, m := range out.Send {
+		if c, ok := m.Body.(message.CallForProposals); ok {
+			list = append(list, fmt.Sprint(c.Ceilings, c.Bundles))
+		}
+	}
+	return list
 }
 
 // No answer, however odd, stops an auction: it ends after its rounds and a

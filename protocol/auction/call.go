@@ -12,7 +12,7 @@ import (
 
 // call sends the cfp of the running round and sets its deadline.
 func (b *Buyer) call(now time.Time, receivers []protocol.AgentID, best bool) protocol.Output {
-	b.stood = append(b.stood[:0], b.ceilings...)
+	b.noteCeilings()
 	b.called = now
 	b.gossiped = receivers[0] == protocol.Everyone
 	b.limit = now.Add(b.cfg.RoundLimit)
@@ -28,6 +28,14 @@ func (b *Buyer) call(now time.Time, receivers []protocol.AgentID, best bool) pro
 		}
 	}
 	return out
+}
+
+// noteCeilings keeps what the cfp names.
+func (b *Buyer) noteCeilings() {
+	b.stood = stood{slices.Clone(b.ceilings), slices.Clone(b.single), make(map[string]protocol.Credits, len(b.bundles))}
+	for units, c := range b.bundles { // in any order: each by itself
+		b.stood.bundles[units] = c.Cost
+	}
 }
 
 // hoped reports whether a seller is waited for in the best-offer round for as long as

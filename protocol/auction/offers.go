@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +13,17 @@ import (
 )
 
 // take keeps the offers of a proposal that answer the request and beat what
-// stands, and lowers the ceilings to them. It reports whether any of them counts.
+// stood, and lowers the ceilings to them. It reports whether any of them counts.
 func (b *Buyer) take(now time.Time, seller protocol.AgentID, s *bidder, p message.Proposal) (counts bool) {
 	for _, o := range p.Offers {
 		if !b.answersRequest(now, o) {
 			continue
 		}
 		units := unitKey(o)
+		if b.state == Calling && b.late(o) { // the next best, should nobody else be in time
+			_ = b.withinCeilings(o) && b.stand(seller, s, o, units)
+			continue
+		}
 		if b.state == Calling && !b.beats(o, units) {
 			continue
 		}
@@ -26,6 +31,9 @@ func (b *Buyer) take(now time.Time, seller protocol.AgentID, s *bidder, p messag
 			continue
 		}
 		counts = true
+		if len(o.Items) == 1 {
+			b.single[o.Items[0].Unit] = true
+		}
 		if b.state == Calling {
 			b.lowerCeilings(o, units)
 		}
@@ -36,7 +44,7 @@ func (b *Buyer) take(now time.Time, seller protocol.AgentID, s *bidder, p messag
 // answersRequest reports whether an offer is for units that were asked, in the
 // right size, and priced as it says. Offers for anything else are noise.
 func (b *Buyer) answersRequest(now time.Time, o protocol.Offer) bool {
-	if len(o.Items) == 0 || o.Cost <= 0 || o.ID == "" || !o.ValidUntil.After(now) {
+	if len(o.Items) == 0 || o.Cost <= 0 || o.Cost > clearing.MaxOfferCost || o.ID == "" || !o.ValidUntil.After(now) {
 		return false
 	}
 	seen := map[int]bool{}
@@ -67,26 +75,31 @@ func (b *Buyer) fits(now time.Time, it protocol.Item) bool {
 	case it.Slot.Start.Before(w.NotBefore) || it.Slot.Start.Before(now):
 		return false
 	}
-	return b.state == BestOffer || !b.late(it)
+	return b.state == BestOffer || !it.Slot.End.After(w.End)
 }
 
-func (b *Buyer) late(it protocol.Item) bool {
-	w := b.cfg.Wants[it.Unit]
-	return it.Slot.End.After(w.End) || !w.LastStart.IsZero() && it.Slot.Start.After(w.LastStart)
+// late reports whether an offer starts later than the buyer may wait. Sellers do not
+// know that limit, and will not offer another slot.
+func (b *Buyer) late(o protocol.Offer) bool {
+	return slices.ContainsFunc(o.Items, func(it protocol.Item) bool {
+		last := b.cfg.Wants[it.Unit].LastStart
+		return !last.IsZero() && it.Slot.Start.After(last)
+	})
 }
 
 // beats reports whether an offer counts: in round 1 it must not be above the
-// request's price, later it must be below what stands.
+// request's price, later it must be below what stood when the round was called.
 func (b *Buyer) beats(o protocol.Offer, units string) bool {
 	if len(o.Items) > 1 {
-		c, ok := b.bundles[units]
-		return b.withinCeilings(o) && (!ok || o.Cost < c.Cost)
+		cost, ok := b.stood.bundles[units]
+		return b.withinCeilings(o) && (!ok || o.Cost < cost)
 	}
 	it := o.Items[0]
 	if b.round == 1 {
 		return it.Price <= b.cfg.Wants[it.Unit].Ceiling
 	}
-	return it.Price < b.ceilings[it.Unit] || it.Price <= b.ceilings[it.Unit] && !b.single[it.Unit]
+	ceiling := b.stood.ceilings[it.Unit]
+	return it.Price < ceiling || it.Price == ceiling && !b.stood.single[it.Unit]
 }
 
 func (b *Buyer) withinCeilings(o protocol.Offer) bool {
@@ -118,7 +131,6 @@ func (b *Buyer) stand(seller protocol.AgentID, s *bidder, o protocol.Offer, unit
 	b.arrivals++
 	b.standing[i] = clearing.Bid{Seller: seller, Arrival: b.arrivals, Offer: o}
 	if len(o.Items) == 1 {
-		b.single[o.Items[0].Unit] = true
 		b.learn(s, o.Items[0])
 	}
 	return true
@@ -126,9 +138,12 @@ func (b *Buyer) stand(seller protocol.AgentID, s *bidder, o protocol.Offer, unit
 
 // replaces reports whether a seller's new offer takes the place of its old one.
 func (b *Buyer) replaces(old, o protocol.Offer) bool {
+	broken, by := b.violations(old)
 	if b.state == BestOffer {
-		violated, _ := b.violations(old)
-		return violated > 0
+		return broken > 0
+	}
+	if breaks, most := b.violations(o); broken > 0 || breaks > 0 {
+		return cmp.Or(cmp.Compare(breaks, broken), cmp.Compare(most, by)) < 0
 	}
 	if len(o.Items) == 1 {
 		return o.Items[0].Price < old.Items[0].Price

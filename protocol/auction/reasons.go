@@ -16,6 +16,10 @@ import (
 func (b *Buyer) Why() map[protocol.Code]int {
 	counts := map[protocol.Code]int{}
 	offering, lacking := b.offering()
+	late := map[protocol.AgentID]bool{}
+	for _, bid := range b.standing {
+		late[bid.Seller] = late[bid.Seller] || b.late(bid.Offer)
+	}
 	for _, id := range b.order {
 		if offering[id] {
 			continue
@@ -27,6 +31,8 @@ func (b *Buyer) Why() map[protocol.Code]int {
 			counts[protocol.CodeSilent]++
 		case len(reasons) > 0:
 			counts[decisive(reasons).Code]++
+		case late[id]:
+			counts[protocol.CodeLate]++
 		default:
 			counts[protocol.CodeCeiling]++ // it bid, but not below what stood
 		}

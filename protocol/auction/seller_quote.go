@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ramp/protocol"
+	"ramp/protocol/clearing"
 	"ramp/protocol/message"
 )
 
@@ -94,7 +95,7 @@ func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, bes
 		return line.Refuse(s.tooLow(u, line))
 	}
 	cost, err := protocol.Cost(ask, line.Slot.Cores, line.Slot.Wall())
-	if err != nil || cost <= 0 {
+	if err != nil || cost <= 0 || cost > clearing.MaxOfferCost {
 		return line.Refuse(protocol.Reason{Code: protocol.CodeLimit, Note: "the cost is too small or too large to be paid"})
 	}
 	u.offers++

@@ -190,7 +190,9 @@ func (k *keeper) stop(why protocol.JobState, at time.Time) {
 	if k.ending == "" {
 		k.ending = why
 	}
-	k.killAt = at
+	if k.killAt.IsZero() || at.Before(k.killAt) { // it may be asked again, and gets no more time for that
+		k.killAt = at
+	}
 	signalAll(k.job.Dir, syscall.SIGTERM)
 	signalAll(k.job.Dir, syscall.SIGCONT)
 }

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"ramp/agents/queue"
 )
 
@@ -36,6 +34,9 @@ func (k *keeper) begin() error {
 	env := append(who.Environment(k.job.Dir), k.job.Env...)
 	env = append(env, markOf(k.job.Dir))
 	path, err := lookUp(k.job.Argv[0], work)
+	if err == nil {
+		_, err = os.Stat(path) // a shell would say it in its own words
+	}
 	if err != nil {
 		return err
 	}
@@ -55,26 +56,24 @@ func (k *keeper) begin() error {
 		Dir: work, Env: env, Files: files,
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: who.Credential},
 	}
-	if err := k.start(path, attr); err != nil {
-		return err
-	}
-	return k.limitMemory()
+	return k.start(path, attr)
 }
 
 // start starts the program in the control group of its job; without one, if there
 // is none or the kernel does not let it be born there.
 func (k *keeper) start(path string, attr *os.ProcAttr) (err error) {
 	g := newGroup(k.job)
+	path, argv := k.bounded(path)
 	if dir := g.open(); dir != nil {
 		defer dir.Close() //nolint:errcheck // nothing was written
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
-		if k.process, err = os.StartProcess(path, k.job.Argv, attr); err == nil {
+		if k.process, err = os.StartProcess(path, argv, attr); err == nil {
 			return nil
 		}
 		attr.Sys.UseCgroupFD = false
 		g.remove()
 	}
-	k.process, err = os.StartProcess(path, k.job.Argv, attr)
+	k.process, err = os.StartProcess(path, argv, attr)
 	return err
 }
 
@@ -122,16 +121,15 @@ func (k *keeper) limit() error {
 	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 }
 
-// limitMemory bounds the address space of the program and all that it starts.
-func (k *keeper) limitMemory() error {
+// bounded is how a program is started whose address space has a bound: by a shell that
+// sets it first. From outside it would come when the program runs already, and over
+// another account's needs a privilege that root in a container lacks.
+func (k *keeper) bounded(path string) (program string, argv []string) {
 	if k.job.Memory <= 0 {
-		return nil
+		return path, k.job.Argv
 	}
-	lim := unix.Rlimit{Cur: uint64(k.job.Memory), Max: uint64(k.job.Memory)}
-	if err := unix.Prlimit(k.process.Pid, unix.RLIMIT_AS, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
-		return errors.Join(fmt.Errorf("limit of memory: %w", err), k.process.Kill())
-	}
-	return nil
+	argv = []string{"sh", "-c", `ulimit -v "$0" && exec "$@"`, strconv.FormatInt(k.job.Memory>>10, 10), path}
+	return "/bin/sh", append(argv, k.job.Argv[1:]...)
 }
 
 // reap waits for every child, and for every orphan that became one, until the

@@ -31,10 +31,11 @@ type reservation struct {
 	slot  protocol.Slot
 }
 
-// confirmed reports whether the server holds the cores.
+// confirmed reports whether the server holds the cores. Of a degraded one it has lost
+// nodes, and looks for others by itself: another beside it would take them away.
 func (r reservation) confirmed() bool {
 	switch r.state {
-	case "RESV_CONFIRMED", "RESV_TIME_TO_RUN", "RESV_RUNNING", "RESV_BEING_ALTERED":
+	case "RESV_CONFIRMED", "RESV_TIME_TO_RUN", "RESV_RUNNING", "RESV_BEING_ALTERED", "RESV_DEGRADED":
 		return true
 	}
 	return false
@@ -157,9 +158,9 @@ func readCores(b []byte) (int, error) {
 }
 
 func usable(state string) bool {
-	for _, s := range strings.Split(state, ",") {
+	for _, s := range strings.Split(strings.ToLower(state), ",") { // PBS writes Stale, and others small
 		switch strings.TrimSpace(s) {
-		case "down", "offline", "stale", "state-unknown", "unresolvable", "maintenance", "sleep":
+		case "down", "offline", "offline_by_mom", "stale", "state-unknown", "unresolvable", "maintenance", "sleep", "provisioning", "wait-provisioning":
 			return false
 		}
 	}

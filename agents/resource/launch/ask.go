@@ -177,7 +177,10 @@ func (s *Site) kill(now time.Time, j *job) protocol.Output {
 		return s.stop(j)
 	}
 	j.Killed = true // the batch system may not have it yet, or not hear this
-	return s.save(j).Join(s.stop(j))
+	if j.Stage == message.StageSubmitted {
+		j.retryAt = now.Add(stopPeriod)
+	}
+	return s.save(j).Join(s.stop(j)).Join(wake(j.due()))
 }
 
 // killEarly takes the end of a launch that has overtaken it: what comes later must

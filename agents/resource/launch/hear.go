@@ -48,7 +48,7 @@ func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Out
 	}
 	if j.Stage == message.StageSubmitting {
 		j.become(message.StageSubmitted)
-		j.retryAt = now.Add(checkPeriod)
+		j.retryAt = now.Add(s.checkPause(j))
 	}
 	return s.save(j).Join(s.tell(j)).Join(s.stop(j)).Join(wake(j.due()))
 }

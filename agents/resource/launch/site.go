@@ -37,9 +37,10 @@ const Table = "launches"
 
 // Bounds and times of a Site.
 const (
-	MaxLaunches = 1 << 14     // remembered at once; more are refused with limit
-	MaxPerUnit  = 16          // launches of one unit, one after the other
-	checkPeriod = time.Minute // between questions about a job that the batch system has
+	MaxLaunches = 1 << 14         // remembered at once; more are refused with limit
+	MaxPerUnit  = 16              // launches of one unit, one after the other
+	checkPeriod = time.Minute     // between questions about a job that the batch system has
+	stopPeriod  = 5 * time.Second // and about one that is to end: a signal may be lost, or refused for now
 	DefaultKeep = 24 * time.Hour
 	MaxKeep     = 90 * 24 * time.Hour
 )
@@ -251,7 +252,7 @@ func (s *Site) submit(now time.Time, j *job) protocol.Output {
 
 // ask asks the batch system how a job stands.
 func (s *Site) ask(now time.Time, j *job) protocol.Output {
-	j.retryAt = now.Add(checkPeriod)
+	j.retryAt = now.Add(s.checkPause(j))
 	return s.queue(protocol.QueryRef, message.JobQuery{Job: s.spec(j)}).Join(s.stop(j)).Join(wake(j.retryAt))
 }
 
@@ -271,7 +272,7 @@ func (s *Site) forget(j *job) protocol.Output {
 func (s *Site) spec(j *job) message.Job {
 	return message.Job{
 		ID: j.ID, Reservation: j.Reservation, Slot: j.Slot, Argv: j.Argv, Env: s.environment(j), User: j.Account,
-		Dir: s.Dir(j.ID), Memory: s.cfg.Policy.MemoryPerCore * int64(j.Slot.Cores), FileSize: s.cfg.Policy.MaxOutput,
+		Dir: s.Dir(j.ID), Memory: s.cfg.Policy.MemoryPerCore * int64(j.Slot.Cores), FileSize: s.cfg.Policy.filled().MaxOutput,
 	}
 }
 

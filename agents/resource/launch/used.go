@@ -120,8 +120,22 @@ func (s *Site) Stop(now time.Time, reservation string) protocol.Output {
 // stop kills a job that its buyer has killed, or of a unit that was reported. The
 // batch system may miss that, so it is said with every question about the job.
 func (s *Site) stop(j *job) protocol.Output {
-	if u, ok := s.sold.Unit(j.Contract, j.Unit); !j.Killed && (!ok || !u.Reported) {
+	if !s.ends(j) {
 		return protocol.Output{}
 	}
 	return s.signal(j, message.SignalKill)
+}
+
+// ends reports whether a job is to end.
+func (s *Site) ends(j *job) bool {
+	u, ok := s.sold.Unit(j.Contract, j.Unit)
+	return j.Killed || ok && u.Reported
+}
+
+// checkPause is until the batch system is asked again about a job that it has.
+func (s *Site) checkPause(j *job) time.Duration {
+	if s.ends(j) {
+		return stopPeriod
+	}
+	return checkPeriod
 }

@@ -92,6 +92,11 @@ func (j *joining) run(c *cobra.Command, v invitation.Invitation) (joinAnswer, er
 	if _, err := protocol.NewAgentID(j.name, strings.Repeat("a", protocol.FingerprintLen)); err != nil {
 		return a, fail(exitUsage, "", "--name: %w", err)
 	}
+	if j.cert != "" { // before anything is made of it
+		if _, err := vouchedFor(&config{dir: ".", Certificate: j.cert, Key: j.key}, v); err != nil {
+			return a, err
+		}
+	}
 	if err := makeDir(j.dir); err != nil {
 		return a, err
 	}
@@ -211,19 +216,28 @@ func (j *joining) certify(ctx context.Context, v invitation.Invitation, key cryp
 func (j *joining) certified(v invitation.Invitation, a joinAnswer) (joinAnswer, error) {
 	cfg := config{dir: j.dir}
 	cfg.defaults()
-	cred, err := cfg.credential()
+	cred, err := vouchedFor(&cfg, v)
 	if err != nil {
 		return a, err
-	}
-	trust, err := identity.NewTrust(v.Anchors, nil)
-	if err != nil {
-		return a, err
-	}
-	if _, err := trust.Verify(cred.ChainDER(), time.Now()); err != nil {
-		return a, certificateFault(filepath.Join(j.dir, agentCert), err)
 	}
 	a.Agent = cred.ID
 	return a, nil
+}
+
+// vouchedFor is a configuration's credential, if a market's anchors vouch for it.
+func vouchedFor(cfg *config, v invitation.Invitation) (*identity.Credential, error) {
+	cred, err := cfg.credential()
+	if err != nil {
+		return nil, err
+	}
+	trust, err := identity.NewTrust(v.Anchors, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := trust.Verify(cred.ChainDER(), time.Now()); err != nil {
+		return nil, certificateFault(cfg.path(cfg.Certificate), err)
+	}
+	return cred, nil
 }
 
 // certificateFault says what is wrong with an agent's own certificate, and what

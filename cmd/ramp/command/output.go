@@ -109,6 +109,10 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		return "did not answer"
 	case protocol.CodeCeiling:
 		return "bid, but not below the best price"
+	case protocol.CodeLimit:
+		return "will not promise so much"
+	case protocol.CodeLate:
+		return "would start later than you wait"
 	case protocol.CodeWindow:
 		return verb("do not plan", "does not plan") + " that window"
 	case protocol.CodeOS, protocol.CodeOSVersion, protocol.CodeArchitecture, protocol.CodeCPUSpeed, protocol.CodeRAM, protocol.CodeDisk, protocol.CodeBandwidth:

@@ -143,7 +143,10 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 		}
 	}
 	if o.maxCost != "" {
-		if opt.MaxCost, err = protocol.ParseCredits(o.maxCost); err != nil || opt.MaxCost <= 0 {
+		if opt.MaxCost, err = protocol.ParseCredits(o.maxCost); err != nil {
+			return opt, fail(exitUsage, "", "--max-cost: %w", err)
+		}
+		if opt.MaxCost <= 0 {
 			return opt, fail(exitUsage, "", "--max-cost %q: want a positive number of credits", o.maxCost)
 		}
 	}
