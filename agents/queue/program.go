@@ -73,7 +73,9 @@ func (p Program) failure(ctx context.Context, name string, out, words *bounded, 
 	switch {
 	case out.over:
 		return fmt.Errorf("%s: %w: more than %d bytes", name, ErrTooMuch, p.Most)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, exec.ErrWaitDelay):
+	case errors.Is(err, exec.ErrWaitDelay):
+		return fmt.Errorf("%s: it ended, but left a process behind that has its output open", name)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w of %s", name, ErrTimeLimit, p.Limit)
 	case errors.As(err, &exit):
 		return &ExitError{Name: name, Code: exit.ExitCode(), Words: OneLine(words.b.Bytes())}

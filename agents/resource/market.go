@@ -33,7 +33,7 @@ type dared struct {
 // renew takes the batch system's state as it is now.
 func (k *market) renew(now time.Time, q message.QueueChanged) {
 	k.known, k.down, k.heard = true, nil, now
-	k.running, k.queued, k.longest = len(q.Running), len(q.Queued), q.Longest
+	k.running, k.queued, k.longest = len(q.Running)+q.Runs, len(q.Queued)+q.Waits, q.Longest
 	k.state = &q
 }
 

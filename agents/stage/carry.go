@@ -91,14 +91,20 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	case !whole:
 		return errors.Join(fmt.Errorf("%s: what came has another %s than was announced", f.Path, digestOf(f).name), dir.Remove(half))
 	}
-	mode := os.FileMode(0o644)
-	if f.Exec {
-		mode = 0o755
-	}
-	if err := errors.Join(file.Truncate(f.Size), file.Chmod(mode), file.Sync()); err != nil {
+	if err := errors.Join(file.Truncate(f.Size), runnable(file, f.Exec), file.Sync()); err != nil {
 		return err
 	}
 	return dir.Rename(half, to)
+}
+
+// runnable lets those run a file who may read it, as the account's umask has it.
+func runnable(file *os.File, exec bool) error {
+	info, err := file.Stat()
+	if err != nil || !exec {
+		return err
+	}
+	mode := info.Mode().Perm()
+	return file.Chmod(mode | mode&0o444>>2)
 }
 
 // openHalf opens the file that is not whole yet. Fetched twice at once, as after a

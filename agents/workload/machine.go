@@ -76,6 +76,9 @@ func (m *Machine) Now() int64 { return m.s.now }
 // Capacity is the number of cores of the machine.
 func (m *Machine) Capacity() int { return m.s.capacity }
 
+// Jobs is how many jobs run and wait now.
+func (m *Machine) Jobs() (running, waiting int) { return len(m.s.running), len(m.s.queue) }
+
 // Next is when the machine will next change by itself; it may be Now. It is
 // false if nothing is to come.
 func (m *Machine) Next() (int64, bool) {

@@ -79,6 +79,8 @@ type QueueChanged struct {
 	// that plays its queue forward itself tells it, and may leave Running and
 	// Queued empty; without it the agent plays them forward.
 	Foreseen []protocol.Span
+	Runs     int           // jobs that run, and
+	Waits    int           // jobs that wait, beside those that are listed
 	Longest  time.Duration // that a job may last; 0: no bound
 }
 

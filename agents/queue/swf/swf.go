@@ -286,6 +286,8 @@ func (s *machine) State(now time.Time) (message.QueueChanged, error) {
 	}
 	if s.over {
 		s.tellJobs(&q)
+		return q, nil
 	}
+	q.Runs, q.Waits = s.m.Jobs()
 	return q, nil
 }

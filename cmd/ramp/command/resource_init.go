@@ -265,6 +265,6 @@ func printMade(c *cobra.Command, m madeSite) error {
 	for _, l := range m.LeftOut {
 		fmt.Fprintf(w, "left out %s: %s\n", l.Name, l.Why)
 	}
-	fmt.Fprintf(w, "next: %[1]s resource check --dry-run --dir %[2]s\n      %[1]s resource serve --dir %[2]s\n", self(), m.Dir)
+	fmt.Fprintf(w, "next: %[1]s resource check --dry-run --dir %[2]s\n      %[1]s resource serve --dir %[2]s\n", self(), shellWord(m.Dir))
 	return nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -369,16 +370,25 @@ func (u userRuns) fetch(ctx context.Context, q runCall) (message.Run, error) {
 			return run, err
 		}
 	}
+	why, some := "", false
 	for _, unit := range run.Units {
-		if q.Unit > 0 && unit.Unit != q.Unit-1 || len(unit.Status.Outputs) == 0 {
+		if q.Unit > 0 && unit.Unit != q.Unit-1 {
 			continue
 		}
+		if len(unit.Status.Outputs) == 0 {
+			why = cmp.Or(why, unit.Status.Why)
+			continue
+		}
+		some = true
 		if now := time.Now(); !unit.Status.Keep.After(now) {
 			return run, fail(exitNothing, "", "%s kept the outputs of %s until %s", unit.Resource, q.ID, secondTime(unit.Status.Keep))
 		}
 		if err := fetchUnit(ctx, u.open, run, unit, outDir(q.Dir, len(run.Units), unit.Unit)); err != nil {
 			return run, unfetched(q.ID, unit.Unit, err)
 		}
+	}
+	if why != "" && !some {
+		return run, fail(exitNothing, "", "%s left nothing that can be fetched: %s", q.ID, why)
 	}
 	return run, nil
 }
