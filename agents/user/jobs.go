@@ -3,6 +3,7 @@ package user
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -105,9 +106,16 @@ func open(u message.PurchasedUnit) bool { return u.State == StateSettled || u.St
 
 // awaitedRow is the row of a purchase that is followed; nil for others.
 func (r *Role) awaitedRow(id string) *Row {
+	if a := r.awaitedOf(id); a != nil {
+		return a.row
+	}
+	return nil
+}
+
+func (r *Role) awaitedOf(id string) *awaited {
 	for _, a := range r.awaited.by { // in any order: there is one
 		if a.row.Purchase.ID == id {
-			return a.row
+			return a
 		}
 	}
 	return nil
@@ -119,7 +127,11 @@ func (r *Role) heardOfJob(now time.Time, m protocol.Message) (protocol.Output, b
 	switch body := m.Body.(type) {
 	case message.Decision:
 		if a := r.awaited.of(body.Contract); a != nil && body.Receipt != nil && r.cancellationOf(m) == nil {
-			return r.unitsEnded(now, a, body.Receipt), true
+			return r.wordHeard(a, m, "").Join(r.unitsEnded(now, a, body.Receipt)), true
+		}
+	case message.Refusal:
+		if a := r.awaitedOf(m.Conversation); a != nil && strings.HasPrefix(m.InReplyTo, verdictPrefix) {
+			return r.wordRefused(a, m, body), true
 		}
 	case message.JobReport:
 		a := r.awaited.of(body.Bundle.ID)
@@ -143,7 +155,7 @@ func (r *Role) unitsEnded(now time.Time, a *awaited, v *contract.VerifiedReceipt
 		if u == nil || !open(*u) {
 			continue
 		}
-		u.State, u.Paid, u.How, changed = stateOf(e), e.Paid, e.How, true
+		u.State, u.Paid, u.How, u.Word, changed = stateOf(e), e.Paid, e.How, "", true
 		p.RefundTotal += u.Cost - e.Paid
 	}
 	var out protocol.Output
@@ -197,16 +209,14 @@ func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Ou
 	}
 	why := faultOf(q)
 	out := r.noteUsage(a, u, q, hash, why)
-	if r.cfg.AskUsage && why == "" {
-		if u.Dispute == "" {
-			return out // the owner has not said anything, or has agreed already
+	agree := why == ""
+	if r.cfg.AskUsage && agree {
+		if u.Dispute == "" && u.Word == "" {
+			return out // the owner has not said anything
 		}
-		why = u.Dispute
+		agree = u.Dispute == ""
 	}
-	if verdict, ok := r.say(now, a, u, hash, why == ""); ok { // else silence agrees; the seller shows it again
-		out.Send = append(out.Send, verdict)
-	}
-	return out
+	return out.Join(r.speak(now, a, u, hash, agree))
 }
 
 // noteUsage keeps what a record says beside its unit, once.
@@ -220,7 +230,7 @@ func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, q message.JobRepo
 	}
 	u.Usage, u.Due, u.Dispute, u.Measured = &n.Usage, n.Due, why, n.Measured
 	u.Guarantee = guaranteeOf(b, n)
-	if r.cfg.AskUsage {
+	if u.Word = ""; r.cfg.AskUsage {
 		u.Record = hash
 	}
 	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, "usage"))
@@ -265,7 +275,7 @@ func (r *Role) wakeAwaited(now time.Time) protocol.Output {
 			r.awaited.drop(a.row.Purchase.Contract)
 			continue
 		}
-		out.Send = append(out.Send, r.askOutcome(a))
+		out.Send = append(append(out.Send, r.askOutcome(a)), r.sayAgain(now, a)...)
 		r.awaited.putOff(a, now.Add(a.pause()))
 		a.tries++
 	}

@@ -231,6 +231,58 @@ func TestAnOwnerHasTheWordOnUsage(t *testing.T) {
 	}
 }
 
+// A word is said again until the bank has answered it, also after a restart: silence
+// would agree. What the bank never takes is told.
+func TestAWordIsSaidUntilTheBankHasAnswered(t *testing.T) {
+	for _, ask := range []bool{false, true} {
+		p := newPaying(t, ask)
+		q := p.record(1, nil)
+		if !ask {
+			q = p.record(1, func(n *contract.JobRecord) { n.Due++ })
+		}
+		p.receive(markettest.Bank, q)
+		if ask {
+			p.receive("", message.OwnerWord{ID: "p", Unit: 1, Why: "it printed nothing"})
+		}
+		heard := func(body protocol.Body) {
+			t.Helper()
+			p.save(p.role.Receive(p.now, protocol.Message{
+				Performative: protocol.Inform, Sender: p.cast.ID(markettest.Bank), Conversation: "p", InReplyTo: "verdict-1", Body: body,
+			}))
+		}
+		said := func(when string, want int) {
+			t.Helper()
+			p.now = p.now.Add(10 * time.Minute)
+			if got := p.verdicts(p.save(p.role.Wake(p.now)), q); len(got) != want || want > 0 && got[0] {
+				t.Fatalf("ask %t, %s: verdicts %v, want %d", ask, when, got, want)
+			}
+		}
+		said("unanswered", 1)
+		p.restart()
+		said("after a restart", 1)
+		heard(message.Refused(protocol.CodeMismatch, "its seller has filed no usage record"))
+		said("the bank has lost the record", 1)
+		if p.unit(1).Word != message.WordDispute || user.Waits(p.unit(1)) {
+			t.Fatalf("it notes %+v", p.unit(1))
+		}
+		heard(p.receipt(markettest.Bank, nil, nil))
+		said("answered", 0)
+		if u := p.unit(1); u.Word != "" || u.Dispute == "" || user.Waits(u) != ask {
+			t.Fatalf("it notes %+v", u)
+		}
+		if ask {
+			p.receive("", message.OwnerWord{ID: "p", Unit: 1, Agree: true})
+			heard(message.Refused(protocol.CodeExpired, "a dispute was due by noon"))
+			said("refused", 0)
+			row, err := user.ReadRow(p.store[user.TablePurchases]["p"])
+			p.must(err)
+			if want := "unit 2: the bank does not take the word on its usage: a dispute was due by noon"; row.Purchase.Why != want {
+				t.Fatalf("it says %q, want %q", row.Purchase.Why, want)
+			}
+		}
+	}
+}
+
 // Records that are another's are nobody's business: of a unit signed by another
 // seller, of a contract that is not followed.
 func TestRecordsOfOthersAreDropped(t *testing.T) {

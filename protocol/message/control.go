@@ -154,6 +154,15 @@ type Counter struct {
 	Change   string           `json:"change"` // in words, what differs from what was asked
 }
 
+// Word is what a buyer says of a usage record.
+type Word string
+
+// The words.
+const (
+	WordAgree   Word = "agree"
+	WordDispute Word = "dispute"
+)
+
 // PurchasedUnit is one unit of a purchase.
 type PurchasedUnit struct {
 	Unit        int              `json:"unit"`
@@ -179,7 +188,8 @@ type PurchasedUnit struct {
 	Guarantee *protocol.Guarantee `json:"guarantee,omitempty"`
 
 	Dispute string `json:"dispute,omitempty"` // why the agent, or its owner, has not countersigned
-	Record  string `json:"record,omitempty"`  // hash of the record, if its owner has the word on it
+	Record  string `json:"record,omitempty"`  // hash of the record, if its owner has the word on it, or the bank has not heard it
+	Word    Word   `json:"word,omitempty"`    // that was said of it, until the bank has answered
 	// Queued is how likely the seller's queue alone would have started such a job by
 	// then, as the seller has learnt.
 	Queued protocol.Odds `json:"queued,omitzero"`

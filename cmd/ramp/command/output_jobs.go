@@ -44,13 +44,21 @@ func endLine(u message.PurchasedUnit) string {
 	case u.How != "":
 		return line + fmt.Sprintf("%s: %s paid of %s", endWords(u), u.Paid, u.Cost)
 	case u.Dispute != "":
-		return line + "disputed: " + u.Dispute
-	case u.Record != "":
+		return line + "disputed: " + u.Dispute + unheardWords(u)
+	case u.Record != "" && u.Word == "":
 		return line + "waits for your word: 'ramp user agree' or 'ramp user dispute'"
 	case line != "":
-		return line + "countersigned"
+		return line + "countersigned" + unheardWords(u)
 	}
 	return ""
+}
+
+// unheardWords say that a word on a usage record is still on its way.
+func unheardWords(u message.PurchasedUnit) string {
+	if u.Word == "" {
+		return ""
+	}
+	return "; the bank has not answered yet, and is told again"
 }
 
 // guaranteeWords say how a seller has kept its promise.

@@ -1,8 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +22,10 @@ type usageCall struct {
 	Why   string `json:"why,omitempty"`
 }
 
-// usage takes the owner's word, and answers the purchase as it is then.
+// wordTime is how long a bank has for the answer to an owner's word, while somebody waits.
+const wordTime = 10 * time.Second
+
+// usage takes the owner's word, and answers the purchase when the bank has answered.
 func (u userAgent) usage(ctx context.Context, q usageCall) (message.Purchase, error) {
 	p, err := u.show(ctx, idCall{ID: q.ID})
 	if err != nil {
@@ -31,7 +37,34 @@ func (u userAgent) usage(ctx context.Context, q usageCall) (message.Purchase, er
 	if err := u.order(ctx, message.OwnerWord{ID: q.ID, Unit: q.Unit - 1, Agree: q.Agree, Why: q.Why}); err != nil {
 		return p, err
 	}
-	return u.show(ctx, idCall{ID: q.ID})
+	again := time.NewTicker(busyPause)
+	defer again.Stop()
+	late := time.After(wordTime)
+	for {
+		p, err = u.show(ctx, idCall{ID: q.ID})
+		if err != nil || !slices.ContainsFunc(p.Units, func(u message.PurchasedUnit) bool { return u.Word != "" && q.about(u) }) {
+			return p, cmp.Or(err, refusedWord(p, q))
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			return p, fail(exitUnreachable, "'ramp user show "+q.ID+"' tells when it has", "%s does not answer: your word on the usage of %s is kept, and said again until it does", p.Bank.Name(), q.ID)
+		case <-ctx.Done():
+			return p, ctx.Err()
+		}
+	}
+}
+
+func (q usageCall) about(u message.PurchasedUnit) bool { return q.Unit == 0 || u.Unit == q.Unit-1 }
+
+// refusedWord is why the bank did not take a word; nil if it did.
+func refusedWord(p message.Purchase, q usageCall) error {
+	for _, u := range p.Units {
+		if q.about(u) && user.Judged(u) && (q.Agree || u.Dispute == "") {
+			return fail(exitRefused, "", "%s", cmp.Or(p.Why, "the bank did not take it"))
+		}
+	}
+	return nil
 }
 
 // mayJudge reports why there is nothing to agree to.
@@ -43,7 +76,7 @@ func mayJudge(p message.Purchase, q usageCall) error {
 		return fail(exitUsage, "", "--why of %d bytes: want at most %d", len(q.Why), protocol.MaxWords)
 	}
 	for _, unit := range p.Units {
-		if user.Waits(unit) && (q.Unit == 0 || unit.Unit == q.Unit-1) {
+		if user.Judged(unit) && q.about(unit) {
 			return nil
 		}
 	}
@@ -83,6 +116,7 @@ func judging(use, short string, agree bool) *cobra.Command {
 			if q.ID, err = wholePurchase(c, agent, args[0]); err != nil {
 				return err
 			}
+			defer awaiting(c, "waiting for the bank", wordTime)()
 			var p message.Purchase
 			if err := agent.call(c.Context(), "POST", "/v1/usage", q, &p); err != nil {
 				return err
