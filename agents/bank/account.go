@@ -14,7 +14,13 @@ func (r *Role) balance(now time.Time, m protocol.Message) protocol.Output {
 	if !ok {
 		return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Refuse, message.Refused(protocol.CodeAccount, "no such account"))}}
 	}
-	return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Inform, message.Balances{Accounts: Balances(a)})}}
+	lines := Balances(a)
+	if a.Standing == ledger.StandingFrozen { // its owner asks what may be spent
+		for i := range lines {
+			lines[i].Available, lines[i].Spendable = min(0, lines[i].Available), 0
+		}
+	}
+	return protocol.Output{Send: []protocol.Message{m.Reply(r.cfg.ID, protocol.Inform, message.Balances{Accounts: lines})}}
 }
 
 // Balances are the lines of an account as they are told.

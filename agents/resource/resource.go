@@ -135,7 +135,7 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 		}
 	case message.Presence:
 		r.banks.hear(now, m, body)
-		return r.promises.Heard(now, m.Sender)
+		return r.promises.Heard(now, m.Sender, !body.Recovering.IsZero())
 	case message.CallForProposals:
 		if m.Performative == protocol.CFP {
 			return r.call(now, m, body)

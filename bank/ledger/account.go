@@ -51,7 +51,7 @@ func (l *Ledger) Open(now time.Time, id protocol.AgentID, name string) (Entry, [
 // .exchange, group:A or an agent ID, or for a flag, or cannot read it.
 func misnamed(name string) bool {
 	odd := func(c rune) bool { return c == '@' || c == ':' || c == utf8.RuneError || !unicode.IsPrint(c) }
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || strings.ContainsFunc(name, odd)
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || strings.TrimSpace(name) != name || strings.ContainsFunc(name, odd)
 }
 
 func (l *Ledger) open(now time.Time, id protocol.AgentID, name string) (Entry, []protocol.Record, error) {

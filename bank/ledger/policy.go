@@ -176,7 +176,7 @@ func (l *Ledger) mayClose(now time.Time, a *account) error {
 	if a.id == House {
 		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is the other side of every exchange; a rate of 0 ends one", House)
 	}
-	if l.memberOf[a.id] != nil || l.sellsFor[a.id] != nil || l.groupOf(a.id) != nil {
+	if g := l.groupOf(a.id); l.memberOf[a.id] != nil || l.sellsFor[a.id] != nil || g != nil && len(g.Members)+len(g.Clusters) > 0 {
 		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is in a group, or a group's", ownerWords(a.id))
 	}
 	for _, number := range l.deals {

@@ -17,6 +17,7 @@ type purse struct {
 	haveGroup   protocol.Credits
 	bartering   bool
 	memberOf    bool
+	frozen      bool // the group: what it has cannot be spent
 	heldPerLine map[*line]protocol.Credits // beyond what the lines say
 }
 
@@ -35,12 +36,12 @@ func newPurse(l *Ledger, now time.Time, a *account, currency string) *purse {
 		return p
 	}
 	p.group = g.account.line(currency)
-	if !g.account.frozen {
+	if p.frozen = g.account.frozen; !p.frozen {
 		p.haveGroup = max(0, l.available(now, p.group))
 	}
 	switch g.member(a.id).Pays {
 	case PaysUser:
-		p.haveGroup = 0
+		p.haveGroup, p.frozen = 0, false
 	case PaysGroup:
 		p.haveOwn = 0
 	}
@@ -91,7 +92,10 @@ func (p *purse) take(amount protocol.Credits) ([]part, error) {
 	if p.bartering && !p.memberOf {
 		return nil, refuse(protocol.CodeAccount, "%s is in no group", p.user)
 	}
-	if have := p.available(); have < amount {
+	switch have := p.available(); {
+	case have < amount && p.frozen:
+		return nil, refuse(protocol.CodeFunds, "hold of %s: %s available, and the group of %s is frozen", amount, have, p.user)
+	case have < amount:
 		return nil, refuse(protocol.CodeFunds, "hold of %s: %s available", amount, have)
 	}
 	own := min(amount, max(0, p.haveOwn))

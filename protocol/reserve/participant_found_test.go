@@ -24,7 +24,7 @@ func (w *world) lose(t *testing.T, cmd string, a args) (string, bool) {
 		w.bundles[a["name"]] = w.sign(t, a.text("from", "ann"), a)
 		return "", true
 	case "heard":
-		return w.show(w.p.Heard(w.now, w.id(a["from"]))), true
+		return w.show(w.p.Heard(w.now, w.id(a["from"]), a["recovers"] != "")), true
 	case "unasked":
 		bank, why, waits := w.p.Unasked()
 		if !waits {

@@ -139,9 +139,12 @@ func (q *inquiry) tag() string {
 }
 
 // Heard has a bank that has just been heard asked at once, if its answer is
-// awaited: it may have been away.
-func (p *Participant) Heard(now time.Time, bank protocol.AgentID) protocol.Output {
+// awaited: it may have been away. One that recovers may have lost records that it filed.
+func (p *Participant) Heard(now time.Time, bank protocol.AgentID, recovers bool) protocol.Output {
 	t := &turn{now: now}
+	if recovers {
+		p.fileAgain(t, bank)
+	}
 	for _, q := range p.inquiries {
 		if q.bank == bank && !q.askedAt.IsZero() {
 			q.retries = 0

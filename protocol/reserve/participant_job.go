@@ -195,6 +195,22 @@ func (p *Participant) sendReport(t *turn, c *claim) {
 	t.waitFiled(c)
 }
 
+// fileAgain has a bank shown every record that it had filed before it was restored: it
+// takes them when its recovery is over, and pays nothing for units of which it has none.
+func (p *Participant) fileAgain(t *turn, bank protocol.AgentID) {
+	for _, d := range p.order {
+		if d.contract == nil || d.contract.sale.Bundle.Bank != bank {
+			continue
+		}
+		for _, c := range d.claims {
+			if c.job != nil && c.job.filed && c.over == "" {
+				c.job.filed, c.look = false, lookout{at: t.now}
+				t.see(d)
+			}
+		}
+	}
+}
+
 // ended looks on a receipt of the contract's own bank for units that have ended.
 // What the bank says without an end is that a record was filed.
 func (p *Participant) ended(t *turn, m protocol.Message, d *deal, r *contract.VerifiedReceipt) {

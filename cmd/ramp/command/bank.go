@@ -224,11 +224,11 @@ func parseTime(flag, s string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.Parse(form, s); err == nil {
+		if t, err := time.Parse(form, s); err == nil && t.Unix() >= 0 {
 			return t, nil
 		}
 	}
-	return time.Time{}, fail(exitUsage, "", "%s %q: want a time such as 2026-01-31T12:00:00Z or 2026-01-31 (UTC)", flag, s)
+	return time.Time{}, fail(exitUsage, "", "%s %q: want a time from 1970 on, such as 2026-01-31T12:00:00Z or 2026-01-31 (UTC)", flag, s)
 }
 
 func printStatement(c *cobra.Command, s message.Statement) error {

@@ -12,7 +12,7 @@ func newBankPolicy() *cobra.Command {
 	var decay string
 	c := &cobra.Command{
 		Use: "policy [CURRENCY plain|barter|allowance]", Short: "Give a currency its policy, or show all of them",
-		Long: `Gives a currency its policy, before any money has moved in it: plain (the operator
+		Long: `Gives a currency its policy, while all its balances are 0: plain (the operator
 credits accounts), barter (nobody does, and all balances sum to zero) or allowance
 (accounts have incomes, and what they keep decays). Without arguments: shows the
 policies, the rates of exchange, and whether the bank is in recovery or its clock was set back.`,

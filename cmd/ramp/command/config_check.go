@@ -80,6 +80,9 @@ func runConfigCheck(c *cobra.Command, kind string, files []string) error {
 		}
 		list = append(list, checked)
 	}
+	if err := distinct(files); err != nil {
+		return err
+	}
 	switch {
 	case wantsJSON(c) && len(list) == 1:
 		return printJSON(stdout(c), list[0])

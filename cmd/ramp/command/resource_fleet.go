@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"ramp/protocol"
 )
 
 // Several agents of one site, such as one for each partition of a cluster: each
@@ -101,8 +103,33 @@ func askResourceAt(c *cobra.Command, path, call string, body, v any) error {
 	return agent.call(c.Context(), "POST", call, body, v)
 }
 
+// distinct refuses two agents of one credential, such as a directory that was copied:
+// each would take what the other sells for a stranger's.
+func distinct(paths []string) error {
+	of := map[protocol.AgentID]string{}
+	for _, path := range paths {
+		cfg, err := readConfig(path)
+		if err != nil {
+			continue // whoever serves it says so
+		}
+		cred, err := cfg.credential()
+		if err != nil {
+			continue
+		}
+		if other := of[cred.ID]; other != "" {
+			return fail(exitUsage, "each agent has a credential of its own: 'ramp ca issue', or 'ramp resource init' in another directory",
+				"%s and %s are both of %s", filepath.Dir(other), filepath.Dir(path), cred.ID)
+		}
+		of[cred.ID] = path
+	}
+	return nil
+}
+
 // serveFleet runs several agents in one daemon. One that ends ends all.
 func serveFleet(ctx context.Context, paths []string, trust bool, logTo io.Writer) error {
+	if err := distinct(paths); err != nil {
+		return err
+	}
 	lean()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
