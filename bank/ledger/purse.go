@@ -17,7 +17,7 @@ type purse struct {
 	haveGroup   protocol.Credits
 	bartering   bool
 	memberOf    bool
-	frozen      bool // the group: what it has cannot be spent
+	frozen      bool                       // the group: what it has cannot be spent
 	heldPerLine map[*line]protocol.Credits // beyond what the lines say
 }
 

@@ -19,7 +19,7 @@ func TestNoSeedBreaksAnInvariantOfSharpenedSellers(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted, lost, broken := 0, 0, 0
-	for seed := uint64(5); seed <= 8; seed++ { // the seventh shows what is lost
+	for seed := uint64(13); seed <= 16; seed++ { // the first two show what is lost
 		cfg := market.Default()
 		cfg.Seed, cfg.Faults, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate = seed, sim.Levels()["heavy"], 8*time.Hour, 4, 4, 6
 		cfg.Faults.LocalJobs, cfg.Faults.Overstated, cfg.Sharpen, cfg.Faults.Forgotten = sim.Range{Least: 400, Most: 800}, sim.Range{Least: 5, Most: 130}, true, sim.Range{}
