@@ -78,6 +78,14 @@ func (s *search) bound(l level, depth int) bool {
 	a := s.startAscent(l, depth)
 	for range a.rounds {
 		e := s.evaluate(l)
+		if depth == 0 && s.guess(l) {
+			if g := s.evaluate(l); g.bound > max(e.bound, a.best) {
+				e = g
+			} else {
+				copy(s.multi[l], s.guessed.was)
+				e = s.evaluate(l)
+			}
+		}
 		if a.climbed(e.bound) {
 			copy(a.keep, s.multi[l])
 			if depth == 0 && e.miss > 0 {

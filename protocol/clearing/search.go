@@ -26,10 +26,11 @@ type search struct {
 	sums  [levels]int64 // of the offers taken
 	trail []int         // offers killed, to undo
 
-	limit [levels]int64 // most that a set may sum up to
-	goal  level         // being minimised; nothing: any set will do
-	step  int64         // divides the difference between any two sets at goal
-	ended bool          // the first dive came to an end
+	guessed guessed
+	limit   [levels]int64 // most that a set may sum up to
+	goal    level         // being minimised; nothing: any set will do
+	step    int64         // divides the difference between any two sets at goal
+	ended   bool          // the first dive came to an end
 
 	spreads [levels]int64 // see spread
 	multi   [levels][]int64

@@ -1,0 +1,45 @@
+package clearing_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ramp/protocol"
+	"ramp/protocol/clearing"
+)
+
+// Many units that are alike, as of a scan of parameters, from sellers that have cores
+// for some of them each: the cheapest are filled up one after the other, and that is
+// proved at the root, whatever prices and cores are.
+func TestUnitsAlikeAreSolvedAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units, sellers := rapid.IntRange(2, 25).Draw(t, "units"), rapid.IntRange(2, 20).Draw(t, "sellers")
+		p := clearing.Problem{Units: units, Objective: protocol.ObjectiveCost, Capacity: map[protocol.AgentID][]protocol.Span{}}
+		var costs []int
+		for k := range sellers {
+			cost := rapid.IntRange(1_000_000, 1_100_000).Draw(t, "cost")
+			room := rapid.IntRange(0, units).Draw(t, "room")
+			if k == 0 {
+				room = units // so that there is a set
+			}
+			for u := range units {
+				p.Bids = append(p.Bids, bid(k, k*units+u, string(rune('a'+u)), cost, item(u, 0, 60, 64)))
+				if u < room {
+					costs = append(costs, cost)
+				}
+			}
+			p.Capacity[sellerID(k)] = []protocol.Span{{Start: at(0), End: at(60), Cores: 64 * room}}
+		}
+		slices.Sort(costs)
+		want := protocol.Credits(0)
+		for _, c := range costs[:units] {
+			want += protocol.Credits(c)
+		}
+		got, err := clearing.Solve(p)
+		if err != nil || got.Status != clearing.Covered || got.Cost != want || !got.Exact {
+			t.Fatalf("%s, cost %s, want %s, exact %t after %d steps and %d nodes (%v)", got.Status, got.Cost, want, got.Exact, got.Steps, got.Nodes, err)
+		}
+	})
+}
