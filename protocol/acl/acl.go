@@ -59,8 +59,8 @@ type Message struct {
 	ConversationID string
 	ReplyWith      string
 	InReplyTo      string
-	ReplyBy        time.Time     // in whole milliseconds, years 1970..9999
-	ReplyIn        time.Duration // a reply-by relative to the time of sending; not with ReplyBy
+	ReplyBy        time.Time      // in whole milliseconds, years 1970..9999
+	ReplyIn        *time.Duration // a reply-by relative to the time of sending; not with ReplyBy
 	User           map[string]string
 }
 

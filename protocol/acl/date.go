@@ -34,28 +34,33 @@ const (
 
 // parseDate reads a FIPA date: a time, or with a sign a duration. Without Z it is
 // local time. Without milliseconds they are zero.
-func parseDate(s string, local *time.Location) (time.Time, time.Duration, error) {
+func parseDate(s string, local *time.Location) (time.Time, *time.Duration, error) {
 	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
 		d, err := parseRelative(s)
-		return time.Time{}, d, err
+		return time.Time{}, &d, err
 	}
+	t, err := parseTime(s, local)
+	return t, nil, err
+}
+
+func parseTime(s string, local *time.Location) (time.Time, error) {
 	digits, zone := s, local
 	if n := len(s); n > 0 && (s[n-1] == 'Z' || s[n-1] == 'z') {
 		digits, zone = s[:n-1], time.UTC
 	}
 	milli, err := dateDigits(digits)
 	if err != nil {
-		return time.Time{}, 0, err
+		return time.Time{}, err
 	}
 	t, err := time.ParseInLocation(layoutDate, strings.ToUpper(digits[:digitsSecond]), zone)
 	if err != nil {
-		return time.Time{}, 0, fmt.Errorf("date %q: no such day or time", clip(s))
+		return time.Time{}, fmt.Errorf("date %q: no such day or time", clip(s))
 	}
 	t = t.Add(time.Duration(milli) * time.Millisecond).UTC()
 	if t.Year() < minYear || t.Year() > maxYear {
-		return time.Time{}, 0, fmt.Errorf("date %q: want a year in %d..%d", clip(s), minYear, maxYear)
+		return time.Time{}, fmt.Errorf("date %q: want a year in %d..%d", clip(s), minYear, maxYear)
 	}
-	return t, 0, nil
+	return t, nil
 }
 
 var errDate = errors.New("want YYYYMMDDThhmmssmmmZ, such as 20260801T120000123Z")

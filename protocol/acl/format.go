@@ -41,8 +41,8 @@ func (m *Message) date() string {
 	switch {
 	case !m.ReplyBy.IsZero():
 		return formatDate(m.ReplyBy)
-	case m.ReplyIn != 0:
-		return formatRelative(m.ReplyIn)
+	case m.ReplyIn != nil:
+		return formatRelative(*m.ReplyIn)
 	}
 	return ""
 }

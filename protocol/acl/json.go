@@ -37,8 +37,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	switch {
 	case !m.ReplyBy.IsZero():
 		o.add("reply-by", m.ReplyBy.UTC().Truncate(time.Millisecond).Format(layoutJSON))
-	case m.ReplyIn != 0:
-		o.add("reply-by", formatRelative(m.ReplyIn))
+	case m.ReplyIn != nil:
+		o.add("reply-by", formatRelative(*m.ReplyIn))
 	}
 	o.addUser(m.User)
 	return o.done()

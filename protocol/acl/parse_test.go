@@ -48,8 +48,9 @@ func TestParseIsTolerant(t *testing.T) {
 		{"a date in quotes and lower case", `(inform :reply-by "20260801t120000123z")`, acl.Message{ReplyBy: at}},
 		{"a date without milliseconds", `(inform :reply-by 20260801T120000Z)`, acl.Message{ReplyBy: at.Truncate(time.Second)}},
 		{"a date without a zone is UTC", `(inform :reply-by 20260801T120000123)`, acl.Message{ReplyBy: at}},
-		{"a relative date", `(inform :reply-by +00000001T000010500)`, acl.Message{ReplyIn: 24*time.Hour + 10500*time.Millisecond}},
-		{"a relative date in the past", `(inform :reply-by -00010000T000000Z)`, acl.Message{ReplyIn: -365 * 24 * time.Hour}},
+		{"a relative date", `(inform :reply-by +00000001T000010500)`, acl.Message{ReplyIn: new(24*time.Hour + 10500*time.Millisecond)}},
+		{"a relative date in the past", `(inform :reply-by -00010000T000000Z)`, acl.Message{ReplyIn: new(-365 * 24 * time.Hour)}},
+		{"at the time of sending", `(inform :reply-by +00000000T000000000)`, acl.Message{ReplyIn: new(time.Duration)}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

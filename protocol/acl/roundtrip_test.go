@@ -77,7 +77,7 @@ func anyMessage(t *rapid.T) acl.Message {
 	case 1:
 		m.ReplyBy = time.UnixMilli(rapid.Int64Range(0, 253402300799999).Draw(t, "ms")).UTC()
 	case 2:
-		m.ReplyIn = time.Duration(rapid.Int64Range(-1e12, 1e12).Draw(t, "ms")) * time.Millisecond
+		m.ReplyIn = new(time.Duration(rapid.Int64Range(-1e12, 1e12).Draw(t, "ms")) * time.Millisecond)
 	}
 	return m
 }
@@ -258,7 +258,7 @@ func (w *writer) texts(m acl.Message) {
 func TestParseReadsWhatTheGrammarAllows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMessage(t)
-		m.ReplyIn = 0
+		m.ReplyIn = nil
 		w := writer{t: t}
 		w.message(m)
 		got, err := acl.Parse([]byte(w.String()))

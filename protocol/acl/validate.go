@@ -62,14 +62,13 @@ func (m *Message) checkText() error {
 }
 
 func (m *Message) checkReplyBy() error {
-	switch years := m.ReplyIn.Abs() / year; {
-	case m.ReplyBy.IsZero():
-		if years > maxYears {
-			return fmt.Errorf("reply-by: %s from sending, want at most %d years", m.ReplyIn, maxYears)
-		}
-		return nil
-	case m.ReplyIn != 0:
+	switch {
+	case m.ReplyIn != nil && !m.ReplyBy.IsZero():
 		return errors.New("reply-by: both a time and a duration")
+	case m.ReplyIn != nil && m.ReplyIn.Abs()/year > maxYears:
+		return fmt.Errorf("reply-by: %s from sending, want at most %d years", *m.ReplyIn, maxYears)
+	case m.ReplyBy.IsZero():
+		return nil
 	}
 	if y := m.ReplyBy.UTC().Year(); y < minYear || y > maxYear {
 		return fmt.Errorf("reply-by: year %d, want %d..%d", y, minYear, maxYear)

@@ -34,7 +34,7 @@ func (m *modesMarket) openBarter(ctx context.Context) error {
 	if err := m.operate(ctx, "/v1/policy", policyCall{Currency: demoCurrency, Policy: "barter"}, nil); err != nil {
 		return err
 	}
-	m.say("starting a bartering bank, three clusters and two user agents in %s", m.dir)
+	m.tell("starting a bartering bank, three clusters and two user agents in %s", m.dir)
 	if err := m.barterAgents(ctx); err != nil {
 		return err
 	}

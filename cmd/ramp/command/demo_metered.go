@@ -43,7 +43,7 @@ func (m *modesMarket) meter(ctx context.Context, jobs []modesOrder) error {
 }
 
 func (m *modesMarket) openMetered(ctx context.Context) error {
-	m.say("starting a bank, three machines and one user agent in %s", m.dir)
+	m.tell("starting a bank, three machines and one user agent in %s", m.dir)
 	for _, s := range []modesSite{
 		{name: "busy"}, // its jobs keep every core busy
 		{name: "idle", jobs: jobsModel{Idle: 900, Busy: 500}}, // they leave cores idle, and others take some
