@@ -43,14 +43,14 @@ func (r *Role) forward(q message.JobReport) protocol.Message {
 	}
 }
 
-// judge takes a user's word on a record that is filed. It must be about that
-// record and no other.
+// judge takes a user's word on a record that is filed. Who agrees must do so to that
+// record and no other; a dispute is of the unit's usage, whatever copy its user saw.
 func (r *Role) judge(now time.Time, m protocol.Message, q message.JobVerdict) protocol.Output {
 	n := q.Signed.Note
 	if q.Signed.Signer.ID != n.User {
 		return r.no(m, protocol.CodeSignature, "the verdict is not signed by whom it names")
 	}
-	if filed := r.ledger.Filed(n.Contract, n.Unit); filed != "" && filed != n.Record {
+	if filed := r.ledger.Filed(n.Contract, n.Unit); filed != "" && filed != n.Record && n.Agree {
 		return r.no(m, protocol.CodeMismatch, "the record that is filed is "+filed)
 	}
 	return r.ends(n.Contract, n.Unit, m.Sender, func() protocol.Output {

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func (r *Role) heardOfJob(now time.Time, m protocol.Message) (protocol.Output, b
 		if a == nil {
 			return protocol.Output{}, true // over, or never ours
 		}
-		return r.judge(now, a, body), true
+		return r.judge(now, a, body, m.Sender == a.row.Purchase.Bank), true
 	}
 	return protocol.Output{}, false
 }
@@ -196,9 +197,9 @@ func stateOf(e protocol.UnitEnd) string {
 	return StateUnitEnded
 }
 
-// judge countersigns a usage record, or disputes it. The same record gets the
-// same verdict whenever it is shown.
-func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Output {
+// judge countersigns a usage record, or disputes it. The same record gets the same
+// verdict whenever the bank shows it; its seller's copy counts until the bank's is known.
+func (r *Role) judge(now time.Time, a *awaited, q message.JobReport, byBank bool) protocol.Output {
 	u := unitOf(a.row, q.Signed.Note.Unit)
 	if u == nil || !open(*u) || q.Signed.Signer.ID != u.Seller || q.Bundle.Bundle.User != r.ID() {
 		return protocol.Output{} // of another's unit, or one that has ended
@@ -207,32 +208,26 @@ func (r *Role) judge(now time.Time, a *awaited, q message.JobReport) protocol.Ou
 	if err != nil {
 		return protocol.Output{}
 	}
-	why := faultOf(q)
-	out := r.noteUsage(a, u, q, hash, why)
-	agree := why == ""
-	if r.cfg.AskUsage && agree {
-		if u.Dispute == "" && u.Word == "" {
-			return out // the owner has not said anything
-		}
-		agree = u.Dispute == ""
+	if !byBank && u.Record != "" && u.Record != hash {
+		return protocol.Output{} // as of a seller that has lost its journal
 	}
-	return out.Join(r.speak(now, a, u, hash, agree))
+	out := r.noteUsage(a, u, q, hash)
+	if word := r.wordOn(u, byBank); word != "" {
+		out = out.Join(r.speak(now, a, u, word))
+	}
+	return out
 }
 
-// noteUsage keeps what a record says beside its unit, once.
-func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, q message.JobReport, hash, why string) protocol.Output {
-	n, b := q.Signed.Note, q.Bundle.Bundle
-	if r.cfg.AskUsage && u.Record == hash {
-		return protocol.Output{} // what the owner says of it stays
-	}
-	if u.Usage != nil && *u.Usage == n.Usage && u.Measured == n.Measured && u.Dispute == why {
+// noteUsage keeps what a record says beside its unit, once. What was disputed stays so
+// when another record comes in the place of the first.
+func (r *Role) noteUsage(a *awaited, u *message.PurchasedUnit, q message.JobReport, hash string) protocol.Output {
+	if u.Record == hash {
 		return protocol.Output{}
 	}
-	u.Usage, u.Due, u.Dispute, u.Measured = &n.Usage, n.Due, why, n.Measured
-	u.Guarantee = guaranteeOf(b, n)
-	if u.Word = ""; r.cfg.AskUsage {
-		u.Record = hash
-	}
+	n := q.Signed.Note
+	u.Record, u.Word, u.Heard = hash, "", ""
+	u.Usage, u.Due, u.Dispute, u.Measured = &n.Usage, n.Due, cmp.Or(u.Dispute, faultOf(q)), n.Measured
+	u.Guarantee = guaranteeOf(q.Bundle.Bundle, n)
 	return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, "usage"))
 }
 

@@ -30,11 +30,12 @@ func (r *Role) ownerWord(now time.Time, w message.OwnerWord) protocol.Output {
 		if !Judged(*u) || w.Unit >= 0 && u.Unit != w.Unit {
 			continue
 		}
-		u.Dispute = w.Why
-		if w.Agree {
-			u.Dispute = ""
+		word := message.WordDispute
+		if u.Dispute = w.Why; w.Agree {
+			word, u.Dispute = message.WordAgree, ""
 		}
-		out = out.Join(r.speak(now, a, u, u.Record, w.Agree))
+		u.Word, u.Heard = "", "" // what was said before is over
+		out = out.Join(r.speak(now, a, u, word))
 	}
 	if len(out.Save) == 0 {
 		return out
@@ -47,7 +48,9 @@ func (r *Role) ownerWord(now time.Time, w message.OwnerWord) protocol.Output {
 func Judged(u message.PurchasedUnit) bool { return open(u) && u.Record != "" }
 
 // Waits reports whether a unit's usage record waits for its owner's word.
-func Waits(u message.PurchasedUnit) bool { return Judged(u) && u.Word == "" }
+func Waits(u message.PurchasedUnit) bool {
+	return Judged(u) && u.Word == "" && u.Heard == "" && u.Dispute == ""
+}
 
 // askWord is after what time the bank is told again; later it is as often as it is asked
 // how a unit ended.
@@ -55,23 +58,37 @@ const askWord = 10 * time.Second
 
 // speak says a word on a record to the bank, now and again until the bank has answered:
 // silence would agree.
-func (r *Role) speak(now time.Time, a *awaited, u *message.PurchasedUnit, record string, agree bool) protocol.Output {
-	word := message.WordDispute
-	if agree {
-		word = message.WordAgree
-	}
+func (r *Role) speak(now time.Time, a *awaited, u *message.PurchasedUnit, word message.Word) protocol.Output {
 	var out protocol.Output
-	if u.Word != word || u.Record != record {
-		u.Word, u.Record = word, record
+	if u.Word != word {
+		u.Word = word
 		out.Save = []protocol.Record{saveRow(*a.row)}
+		a.tries = 0
+		r.awaited.putOff(a, now.Add(askWord))
+		out.WakeAt = a.askAt
 	}
-	if sent, ok := r.say(now, a, u, record, agree); ok {
+	if sent, ok := r.say(now, a, u); ok {
 		out.Send = []protocol.Message{sent}
 	}
-	a.tries = 0
-	r.awaited.putOff(a, now.Add(askWord))
-	out.WakeAt = a.askAt
 	return out
+}
+
+// wordOn is what is to be said of a record that is shown, by the bank that has filed it
+// or by its seller; "": nothing, or nothing more.
+func (r *Role) wordOn(u *message.PurchasedUnit, byBank bool) message.Word {
+	switch {
+	case u.Word != "":
+		return u.Word
+	case u.Heard != "" && byBank:
+		return u.Heard // it has lost the word, as by a restore
+	case u.Heard != "":
+		return ""
+	case u.Dispute != "":
+		return message.WordDispute
+	case r.cfg.AskUsage:
+		return ""
+	}
+	return message.WordAgree
 }
 
 // sayAgain tells the bank what it has not answered yet.
@@ -81,14 +98,15 @@ func (r *Role) sayAgain(now time.Time, a *awaited) (list []protocol.Message) {
 		if !open(*u) || u.Word == "" {
 			continue
 		}
-		if sent, ok := r.say(now, a, u, u.Record, u.Word == message.WordAgree); ok {
+		if sent, ok := r.say(now, a, u); ok {
 			list = append(list, sent)
 		}
 	}
 	return list
 }
 
-// wordHeard notes that the bank has answered a word; why: that it does not take it.
+// wordHeard notes that the bank has answered a word, and not one before it; why: that
+// it does not take it.
 func (r *Role) wordHeard(a *awaited, m protocol.Message, why string) protocol.Output {
 	p := &a.row.Purchase
 	for i := range p.Units {
@@ -96,12 +114,8 @@ func (r *Role) wordHeard(a *awaited, m protocol.Message, why string) protocol.Ou
 		if m.Sender != p.Bank || m.InReplyTo != verdictTag(*u) || u.Word == "" {
 			continue
 		}
-		u.Word = ""
-		if !r.cfg.AskUsage {
-			u.Record = ""
-		}
-		if why != "" {
-			u.Dispute, p.Why = "", fmt.Sprintf("unit %d: the bank does not take the word on its usage: %s", u.Unit+1, why)
+		if u.Heard, u.Word = u.Word, ""; why != "" {
+			u.Heard, p.Why = "", fmt.Sprintf("unit %d: the bank does not take the word on its usage: %s", u.Unit+1, why)
 		}
 		return protocol.Output{Save: []protocol.Record{saveRow(*a.row)}}.Join(tellRow(*a.row, "usage"))
 	}
@@ -109,28 +123,31 @@ func (r *Role) wordHeard(a *awaited, m protocol.Message, why string) protocol.Ou
 }
 
 // wordRefused takes a bank's no to a word. One that it gives for now is no answer: the
-// record may not have come to it yet, as after a restore.
+// contract, or the record, may not have come to it yet, as after a restore.
 func (r *Role) wordRefused(a *awaited, m protocol.Message, body message.Refusal) protocol.Output {
 	if len(body.Reasons) == 0 {
 		return protocol.Output{}
 	}
 	switch why := body.Reasons[0]; why.Code {
-	case protocol.CodeExpired, protocol.CodeForbidden, protocol.CodeMalformed, protocol.CodeUnknown:
+	case protocol.CodeExpired, protocol.CodeForbidden, protocol.CodeMalformed:
 		return r.wordHeard(a, m, cmp.Or(why.Note, string(why.Code)))
 	}
 	return protocol.Output{}
 }
 
-// verdictPrefix begins the reply-with of a word; the unit follows.
+// verdictPrefix begins the reply-with of a word; the unit and the word follow.
 const verdictPrefix = "verdict-"
 
-func verdictTag(u message.PurchasedUnit) string { return verdictPrefix + strconv.Itoa(u.Unit) }
+func verdictTag(u message.PurchasedUnit) string {
+	return verdictPrefix + strconv.Itoa(u.Unit) + "-" + string(u.Word)
+}
 
-// say is a signed verdict on its way to the bank; false: it cannot be signed now,
-// and silence agrees.
-func (r *Role) say(now time.Time, a *awaited, u *message.PurchasedUnit, record string, agree bool) (protocol.Message, bool) {
+// say is a unit's word as a signed verdict on its way to the bank; false: it cannot be
+// signed now, and silence agrees.
+func (r *Role) say(now time.Time, a *awaited, u *message.PurchasedUnit) (protocol.Message, bool) {
 	note := contract.Verdict{
-		Version: contract.NoteVersion, Contract: a.row.Purchase.Contract, Unit: u.Unit, User: r.ID(), Record: record, Agree: agree, At: now.UTC(),
+		Version: contract.NoteVersion, Contract: a.row.Purchase.Contract, Unit: u.Unit, User: r.ID(), Record: u.Record,
+		Agree: u.Word == message.WordAgree, At: now.UTC(),
 	}
 	der, err := contract.SignNote(r.cfg.Credential, note, now)
 	if err != nil {

@@ -188,8 +188,9 @@ type PurchasedUnit struct {
 	Guarantee *protocol.Guarantee `json:"guarantee,omitempty"`
 
 	Dispute string `json:"dispute,omitempty"` // why the agent, or its owner, has not countersigned
-	Record  string `json:"record,omitempty"`  // hash of the record, if its owner has the word on it, or the bank has not heard it
+	Record  string `json:"record,omitempty"`  // hash of the record
 	Word    Word   `json:"word,omitempty"`    // that was said of it, until the bank has answered
+	Heard   Word   `json:"heard,omitempty"`   // the last that the bank has answered
 	// Queued is how likely the seller's queue alone would have started such a job by
 	// then, as the seller has learnt.
 	Queued protocol.Odds `json:"queued,omitzero"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -45,7 +46,7 @@ func endLine(u message.PurchasedUnit) string {
 		return line + fmt.Sprintf("%s: %s paid of %s", endWords(u), u.Paid, u.Cost)
 	case u.Dispute != "":
 		return line + "disputed: " + u.Dispute + unheardWords(u)
-	case u.Record != "" && u.Word == "":
+	case user.Waits(u):
 		return line + "waits for your word: 'ramp user agree' or 'ramp user dispute'"
 	case line != "":
 		return line + "countersigned" + unheardWords(u)

@@ -34,6 +34,10 @@ func (u userAgent) usage(ctx context.Context, q usageCall) (message.Purchase, er
 	if err := mayJudge(p, q); err != nil {
 		return p, err
 	}
+	told := map[int]bool{} // units of which the bank is told
+	for _, u := range p.Units {
+		told[u.Unit] = user.Judged(u) && q.about(u)
+	}
 	if err := u.order(ctx, message.OwnerWord{ID: q.ID, Unit: q.Unit - 1, Agree: q.Agree, Why: q.Why}); err != nil {
 		return p, err
 	}
@@ -42,8 +46,8 @@ func (u userAgent) usage(ctx context.Context, q usageCall) (message.Purchase, er
 	late := time.After(wordTime)
 	for {
 		p, err = u.show(ctx, idCall{ID: q.ID})
-		if err != nil || !slices.ContainsFunc(p.Units, func(u message.PurchasedUnit) bool { return u.Word != "" && q.about(u) }) {
-			return p, cmp.Or(err, refusedWord(p, q))
+		if err != nil || !slices.ContainsFunc(p.Units, func(u message.PurchasedUnit) bool { return u.Word != "" && told[u.Unit] }) {
+			return p, cmp.Or(err, refusedWord(p, q, told))
 		}
 		select {
 		case <-again.C:
@@ -57,10 +61,15 @@ func (u userAgent) usage(ctx context.Context, q usageCall) (message.Purchase, er
 
 func (q usageCall) about(u message.PurchasedUnit) bool { return q.Unit == 0 || u.Unit == q.Unit-1 }
 
-// refusedWord is why the bank did not take a word; nil if it did.
-func refusedWord(p message.Purchase, q usageCall) error {
+// refusedWord is why the bank did not take a word on the units of which it was told; nil
+// if it did.
+func refusedWord(p message.Purchase, q usageCall, told map[int]bool) error {
+	word := message.WordDispute
+	if q.Agree {
+		word = message.WordAgree
+	}
 	for _, u := range p.Units {
-		if q.about(u) && user.Judged(u) && (q.Agree || u.Dispute == "") {
+		if told[u.Unit] && user.Judged(u) && u.Heard != word {
 			return fail(exitRefused, "", "%s", cmp.Or(p.Why, "the bank did not take it"))
 		}
 	}
@@ -72,6 +81,8 @@ func mayJudge(p message.Purchase, q usageCall) error {
 	switch {
 	case q.Unit < 0 || q.Unit > len(p.Units):
 		return fail(exitUsage, "", "purchase %s has units 1..%d, not %d", p.ID, len(p.Units), q.Unit)
+	case !q.Agree && q.Why == "":
+		return fail(exitUsage, "--why 'it printed nothing'", "a dispute needs a reason for the operator")
 	case len(q.Why) > protocol.MaxWords:
 		return fail(exitUsage, "", "--why of %d bytes: want at most %d", len(q.Why), protocol.MaxWords)
 	}
@@ -105,9 +116,6 @@ func judging(use, short string, agree bool) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !agree && q.Why == "" {
-				return fail(exitUsage, "--why 'it printed nothing'", "a dispute needs a reason for the operator")
-			}
 			agent, done, err := openUser(c)
 			if err != nil {
 				return err
