@@ -112,8 +112,9 @@ func (b *Buyer) withinCeilings(o protocol.Offer) bool {
 }
 
 // stand puts an offer in place of the same seller's earlier one for the same
-// units, if it is lower; it reports whether it stands. A best offer, which starts
-// from the seller's own price, replaces nothing that satisfies the request.
+// units, if it breaks less of the request, or as much and is lower; it reports whether
+// it stands. A best offer, which starts from the seller's own price, replaces nothing that
+// satisfies the request.
 func (b *Buyer) stand(seller protocol.AgentID, s *bidder, o protocol.Offer, units string) bool {
 	at := place{seller, units, o.Group}
 	i, ok := b.places[at]
@@ -139,16 +140,15 @@ func (b *Buyer) stand(seller protocol.AgentID, s *bidder, o protocol.Offer, unit
 // replaces reports whether a seller's new offer takes the place of its old one.
 func (b *Buyer) replaces(old, o protocol.Offer) bool {
 	broken, by := b.violations(old)
-	if b.state == BestOffer {
-		return broken > 0
+	if b.state == BestOffer && broken == 0 {
+		return false
 	}
-	if breaks, most := b.violations(o); broken > 0 || breaks > 0 {
-		return cmp.Or(cmp.Compare(breaks, broken), cmp.Compare(most, by)) < 0
-	}
+	breaks, most := b.violations(o)
+	price := cmp.Compare(o.Cost, old.Cost)
 	if len(o.Items) == 1 {
-		return o.Items[0].Price < old.Items[0].Price
+		price = cmp.Compare(o.Items[0].Price, old.Items[0].Price)
 	}
-	return o.Cost < old.Cost
+	return cmp.Or(cmp.Compare(breaks, broken), cmp.Compare(most, by), price) < 0
 }
 
 // unitKey names the units of an offer, in whatever order it lists them.

@@ -79,7 +79,7 @@ func (s *search) bound(l level, depth int) bool {
 	for range a.rounds {
 		e := s.evaluate(l)
 		if depth == 0 && s.guess(l) {
-			if g := s.evaluate(l); g.bound > max(e.bound, a.best) {
+			if g := s.evaluate(l); g.bound > s.limit[l] {
 				e = g
 			} else {
 				copy(s.multi[l], s.guessed.was)

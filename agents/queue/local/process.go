@@ -34,10 +34,10 @@ func (k *keeper) begin() error {
 	env := append(who.Environment(k.job.Dir), k.job.Env...)
 	env = append(env, markOf(k.job.Dir))
 	path, err := lookUp(k.job.Argv[0], work)
-	if err == nil {
-		_, err = os.Stat(path) // a shell would say it in its own words
-	}
 	if err != nil {
+		return err
+	}
+	if err := runs(path); err != nil {
 		return err
 	}
 	files, err := k.open()
@@ -111,6 +111,15 @@ func lookUp(name, work string) (string, error) {
 	return "", fmt.Errorf("program %q: %w in %s", name, os.ErrNotExist, queue.UsualPath)
 }
 
+// runs reports why a file is no program; a shell would say it in its own words.
+func runs(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
+		err = &os.PathError{Op: "exec", Path: path, Err: syscall.EACCES}
+	}
+	return err
+}
+
 // limit bounds what the keeper itself may do as well: files, and no core dumps.
 func (k *keeper) limit() error {
 	if n := k.job.FileSize; n > 0 {
@@ -128,7 +137,7 @@ func (k *keeper) bounded(path string) (program string, argv []string) {
 	if k.job.Memory <= 0 {
 		return path, k.job.Argv
 	}
-	argv = []string{"sh", "-c", `ulimit -v "$0" && exec "$@"`, strconv.FormatInt(k.job.Memory>>10, 10), path}
+	argv = []string{"sh", "-c", `ulimit -v "$1" && shift && exec "$@"`, "sh", strconv.FormatInt(k.job.Memory>>10, 10), path}
 	return "/bin/sh", append(argv, k.job.Argv[1:]...)
 }
 

@@ -73,7 +73,7 @@ func sameBut(a, b protocol.JobStatus) bool {
 func (s *Site) jobRefused(now time.Time, j *job, r message.JobRefused) protocol.Output {
 	switch {
 	case r.Verb != "" && j.submitted() && r.Reason.Code == protocol.CodeForbidden:
-		return s.cannot(j, r).Join(wake(j.due()))
+		return s.cannot(now, j, r).Join(wake(j.due()))
 	case r.Verb != "" || !j.submitted():
 		return wake(j.due()) // the buyer sees that nothing changed
 	case r.Reason.Code == protocol.CodeUnavailable:
@@ -86,8 +86,15 @@ func (s *Site) jobRefused(now time.Time, j *job, r message.JobRefused) protocol.
 	return wake(j.due())
 }
 
-// cannot tells the buyer why what was asked of a job is never done. The job goes on.
-func (s *Site) cannot(j *job, r message.JobRefused) protocol.Output {
+// cannot tells the buyer why what was asked of a job is never done, and of a kill that is
+// tried again does so once. The job goes on.
+func (s *Site) cannot(now time.Time, j *job, r message.JobRefused) protocol.Output {
+	if r.Verb == message.SignalKill {
+		told := j.forbidden
+		if j.forbidden, j.retryAt = true, now.Add(checkPeriod); told {
+			return protocol.Output{}
+		}
+	}
 	status := s.status(j)
 	status.Why = string(r.Verb) + ": " + r.Reason.Note
 	return s.send(j.User, protocol.Inform, protocol.ProtocolRequest, j.Conversation, status)

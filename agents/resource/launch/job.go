@@ -36,8 +36,9 @@ type job struct {
 	Fault        bool                  `json:"fault,omitempty"`  // it failed, and that is the site's fault
 	Killed       bool                  `json:"killed,omitempty"` // by its buyer, while the batch system had it or was asked
 
-	retryAt time.Time
-	retries int
+	retryAt   time.Time
+	retries   int
+	forbidden bool // the batch system does not let the agent kill it
 }
 
 func (j *job) key() key { return key{j.User, j.Contract, j.Unit, j.Launch} }

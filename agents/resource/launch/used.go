@@ -134,7 +134,7 @@ func (s *Site) ends(j *job) bool {
 
 // checkPause is until the batch system is asked again about a job that it has.
 func (s *Site) checkPause(j *job) time.Duration {
-	if s.ends(j) {
+	if s.ends(j) && !j.forbidden {
 		return stopPeriod
 	}
 	return checkPeriod

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func roomAt(dir string) (room, error) {
 func roomOf(dir string, s unix.Statfs_t) room {
 	r := room{dir: dir, free: math.MaxInt64, noFile: s.Files > 0 && s.Ffree == 0}
 	if s.Blocks > 0 {
-		r.free = int64(s.Bavail) * s.Bsize
+		r.free = int64(s.Bavail) * cmp.Or(s.Frsize, s.Bsize)
 	}
 	return r
 }
