@@ -255,8 +255,8 @@ func newBankAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use: "audit", Short: "Recompute every balance from the entries, and the sum of each currency", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var a auditReport
-			if err := askBank(c, "/v1/audit", q, &a); err != nil {
+			a, err := auditBank(c, q)
+			if err != nil {
 				return err
 			}
 			if err := printAudit(c, a, q.Signatures); err != nil {
@@ -270,6 +270,24 @@ func newBankAudit() *cobra.Command {
 	}
 	c.Flags().BoolVar(&q.Signatures, "signatures", false, "verify the bank's signature on every act of its operator as well")
 	return c
+}
+
+// auditBank has a bank audited by its daemon, or else here, before anything is written:
+// what a command writes first would cover what is damaged.
+func auditBank(c *cobra.Command, q auditCall) (a auditReport, err error) {
+	dir, err := dirOf(c, "bank")
+	if err != nil {
+		return a, err
+	}
+	daemon, b, err := reachBank(c, dir)
+	if err != nil {
+		return a, err
+	}
+	if daemon != nil {
+		return a, daemon.call(c.Context(), "POST", "/v1/audit", q, &a)
+	}
+	defer b.end()
+	return b.audit(c.Context(), q)
 }
 
 // verifiedWords say how fast signatures were verified, if any were.

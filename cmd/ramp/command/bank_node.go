@@ -220,6 +220,26 @@ func cutStatement(s *message.Statement, entries map[uint64]int, limit int) {
 // openBank reaches the bank of a directory: its daemon, or one in this process
 // that only its operator can reach.
 func openBank(c *cobra.Command, dir string) (*caller, func(), error) {
+	d, b, err := reachBank(c, dir)
+	if err != nil || d != nil {
+		return d, func() {}, err
+	}
+	b.run(context.WithoutCancel(c.Context()))
+	mux := http.NewServeMux()
+	b.routes(mux)
+	return localCaller(mux), b.end, nil
+}
+
+// end stops a bank that a command has opened.
+func (b *bankNode) end() {
+	if err := b.stop(); err != nil {
+		b.log.Error("stop", "err", err)
+	}
+}
+
+// reachBank is the daemon of a bank, or the bank in this process, which has written
+// nothing yet.
+func reachBank(c *cobra.Command, dir string) (*caller, *bankNode, error) {
 	if err := meant(filepath.Join(dir, configName), "bank"); err != nil {
 		return nil, nil, err
 	}
@@ -228,18 +248,7 @@ func openBank(c *cobra.Command, dir string) (*caller, func(), error) {
 		time.Sleep(busyPause)
 		d, b, err = daemonOrBooks(c, dir)
 	}
-	if err != nil || d != nil {
-		return d, func() {}, err
-	}
-	ctx := c.Context()
-	b.run(context.WithoutCancel(ctx))
-	mux := http.NewServeMux()
-	b.routes(mux)
-	return localCaller(mux), func() {
-		if err := b.stop(); err != nil {
-			b.log.Error("stop", "err", err)
-		}
-	}, nil
+	return d, b, err
 }
 
 // aboutToListen reports whether a daemon has the ledger and no control socket yet: it

@@ -54,6 +54,10 @@ func (n *node) openFile(path string) (books, error) {
 	if err != nil {
 		return books{}, journalError(err)
 	}
+	if head, ok := db.Head(); ok && head.Bank != n.cred.ID {
+		err := fail(exitUsage, "", "ledger %s is of %s, this bank is %s", path, head.Bank, n.cred.ID)
+		return books{}, errors.Join(err, db.Close())
+	}
 	db.SignHeads(n.signHead)
 	return books{store: db, db: db}, nil
 }
