@@ -44,7 +44,7 @@ func Put(s Stream, k Key, in message.RunInput) error {
 	if _, err := f.Seek(a.Offset, io.SeekStart); err != nil {
 		return err
 	}
-	if err := steady(s, s, f, in.File.Size-a.Offset, make([]byte, chunk)); err != nil {
+	if err := steady(s, s, f, in.File.Size-a.Offset, make([]byte, min(chunk, in.File.Size-a.Offset))); err != nil {
 		return err
 	}
 	_, err = hear(s)

@@ -58,6 +58,9 @@ func (d *Depot) collect(ctx context.Context, q message.Collect) message.Collecte
 		if err != nil {
 			return err
 		}
+		if e.IsDir() && p != "." && !c.enter(p) {
+			return fs.SkipDir
+		}
 		if c.entries++; c.entries > maxEntries {
 			return fmt.Errorf("it has left more than %d files and directories, which this site does not look at", maxEntries)
 		}
@@ -87,9 +90,7 @@ func (c *collecting) take(root *os.Root, p string, e fs.DirEntry) error {
 	}
 	f, err := c.read(root, p)
 	if err != nil {
-		if c.odd++; c.odd == 1 {
-			c.first = err.Error()
-		}
+		c.leave(err)
 		return nil
 	}
 	if f.Same(c.inputs[p]) {
@@ -106,6 +107,23 @@ func (c *collecting) take(root *os.Root, p string, e fs.DirEntry) error {
 	return nil
 }
 
+// enter reports whether files below a directory can be named. It may be as deep as its
+// job likes, and every look down there begins at the top.
+func (c *collecting) enter(p string) bool {
+	err := protocol.CheckPath(p)
+	if err != nil {
+		c.leave(err)
+	}
+	return err == nil
+}
+
+// leave notes why something is left out.
+func (c *collecting) leave(why error) {
+	if c.odd++; c.odd == 1 {
+		c.first = why.Error()
+	}
+}
+
 // read reads a file that is one: no link, no device, no second name of another.
 func (c *collecting) read(root *os.Root, p string) (protocol.StagedFile, error) {
 	if err := protocol.CheckPath(p); err != nil {
@@ -115,8 +133,8 @@ func (c *collecting) read(root *os.Root, p string) (protocol.StagedFile, error) 
 	if err != nil {
 		return protocol.StagedFile{}, err
 	}
-	defer file.Close()                      //nolint:errcheck // it is only read
-	if c.most > 0 && info.Size() > c.most { // not worth reading: it is refused
+	defer file.Close()                                                         //nolint:errcheck // it is only read
+	if c.most > 0 && info.Size() > c.most && info.Size() != c.inputs[p].Size { // not worth reading: it is refused
 		return protocol.StagedFile{Path: p, Size: info.Size()}, nil
 	}
 	f, err := describe(io.LimitReader(file, info.Size()), info, p)

@@ -53,6 +53,7 @@ type Depot struct {
 	mu         sync.Mutex
 	busy       map[string]bool // files that are being written, by job and path
 	collecting map[string]bool // jobs whose outputs are being read
+	tallies    map[string]*tally
 }
 
 // NewDepot makes a Depot; Run lets it answer the role.
@@ -62,7 +63,7 @@ func NewDepot(cfg DepotConfig) *Depot {
 	}
 	return &Depot{
 		cfg: cfg, requests: make(chan protocol.Message, maxRequests), places: make(chan struct{}, maxCollecting),
-		busy: map[string]bool{}, collecting: map[string]bool{},
+		busy: map[string]bool{}, collecting: map[string]bool{}, tallies: map[string]*tally{},
 	}
 }
 
@@ -141,32 +142,33 @@ func (d *Depot) prepare(p message.Prepare) message.Prepared {
 	if err != nil {
 		return message.Prepared{Job: p.Job, Why: err.Error()}
 	}
-	return message.Prepared{Job: p.Job, Missing: missing}
+	d.forget(p.Job) // what was counted before may be wrong
+	return message.Prepared{Job: p.Job, Missing: len(missing)}
 }
 
-// missing counts the inputs that are not whole. What is in the working directory
+// missing lists the inputs that are not whole. What is in the working directory
 // before the job runs was put there whole.
-func (d *Depot) missing(job string, inputs []protocol.StagedFile) (int, error) {
+func (d *Depot) missing(job string, inputs []protocol.StagedFile) (paths []string, err error) {
 	root, err := os.OpenRoot(filepath.Join(d.dir(job), workDir))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // it is only read
-	n := 0
 	for _, f := range inputs {
 		info, err := root.Lstat(filepath.FromSlash(f.Path))
 		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
-			n++
+			paths = append(paths, f.Path)
 		}
 	}
-	return n, nil
+	return paths, nil
 }
 
 func (d *Depot) discard(job string) {
+	d.forget(job)
 	if !filepath.IsLocal(job) || filepath.Base(job) != job {
 		return
 	}
-	if err := os.RemoveAll(d.dir(job)); err != nil {
+	if err := removeTree(d.dir(job)); err != nil {
 		d.cfg.Log.Error("files: a job's directory cannot be removed", "dir", d.dir(job), "err", err)
 	}
 }

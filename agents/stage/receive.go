@@ -22,15 +22,16 @@ const (
 // What has come before an error is in the file.
 func receive(s Stream, file *os.File, h hash.Hash, at, n int64) error {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
-	for range buffers {
-		free <- make([]byte, chunk)
+	size := min(n, chunk)
+	for range min(buffers, (n+chunk-1)/chunk) {
+		free <- make([]byte, size)
 	}
 	hashed := make(chan struct{})
 	go func() {
 		defer close(hashed)
 		for b := range full {
 			_, _ = h.Write(b) // a hash never fails
-			free <- b[:chunk]
+			free <- b[:size]
 		}
 	}()
 	r := receiving{s: s, file: file, at: at, flushed: at}
@@ -38,7 +39,7 @@ func receive(s Stream, file *os.File, h hash.Hash, at, n int64) error {
 	for n > 0 && err == nil {
 		b := <-free
 		var got int
-		got, err = r.piece(b[:min(n, chunk)])
+		got, err = r.piece(b[:min(n, size)])
 		n -= int64(got)
 		full <- b[:got]
 	}

@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"ramp/protocol"
-	"ramp/protocol/message"
 )
 
 // Serve answers what an agent asks on an exchange, until that ends.
@@ -85,9 +84,9 @@ func (d *Depot) put(s Stream, q request, g Grant) error {
 		return err
 	}
 	defer free()
-	if whole, err := d.missing(g.Job, []protocol.StagedFile{f}); err == nil && whole == 0 { // the exchange that brought it broke off
+	if whole, err := d.missing(g.Job, []protocol.StagedFile{f}); err == nil && len(whole) == 0 { // the exchange that brought it broke off
 		there := answer{OK: true, Offset: f.Size, Size: f.Size}
-		d.count(g)
+		d.arrived(g, f.Path)
 		return errors.Join(writeHead(s, there), writeHead(s, there))
 	}
 	part, err := d.openPart(g.Job, f)
@@ -107,16 +106,8 @@ func (d *Depot) put(s Stream, q request, g Grant) error {
 	if err := d.finish(g.Job, f, part); err != nil {
 		return err
 	}
-	d.count(g)
+	d.arrived(g, f.Path)
 	return writeHead(s, answer{OK: true, Offset: f.Size, Size: f.Size})
-}
-
-// count tells the role how many inputs are missing. If they cannot be counted now
-// it asks by itself.
-func (d *Depot) count(g Grant) {
-	if missing, err := d.missing(g.Job, g.Inputs); err == nil {
-		d.tell(message.Prepared{Job: g.Job, Missing: missing})
-	}
 }
 
 // room refuses a file for which there is none. That is no end: it is tried again.
