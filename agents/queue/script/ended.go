@@ -41,6 +41,11 @@ func (t traces) ended(now time.Time, job message.Job, r Report) protocol.JobStat
 	if r.How == Exited && !t.done && now.Sub(r.End) < fileGrace && now.Sub(r.End) >= 0 {
 		return protocol.JobStatus{State: protocol.JobRunning, Started: r.Start, Usage: t.running(now, job, r)}
 	}
+	if r.How != Exited && t.byItself(job, r) {
+		ran := min(t.stopped.Sub(t.started), r.Ran+ticks) // without the time that it was suspended
+		r = t.report()
+		r.Ran = ran
+	}
 	s := protocol.JobStatus{Started: r.Start, Ended: r.End, Usage: t.usage(job, r)}
 	if t.done && t.stopped.Sub(r.End).Abs() < 2*ticks {
 		s.Started, s.Ended = t.started, t.stopped
@@ -53,6 +58,19 @@ func (t traces) ended(now time.Time, job message.Job, r Report) protocol.JobStat
 		s.Started, s.Usage = time.Time{}, protocol.Usage{}
 	}
 	return s
+}
+
+// byItself reports whether the job's own files say that it ended by itself, in its slot:
+// then its batch system has only been late to see it, and ended what was over. They have
+// to fit what that says, since the job's account can write them.
+func (t traces) byItself(job message.Job, r Report) bool {
+	within := !t.started.Before(r.Start.Add(-2*ticks)) && !t.stopped.Before(t.started) && !t.stopped.After(r.End.Add(2*ticks))
+	return t.done && !t.asked && !t.unwanted && within && t.stopped.Before(job.Slot.End.Add(-endGrace))
+}
+
+// report is how a job ended by its own files alone.
+func (t traces) report() Report {
+	return Report{Start: t.started, End: t.stopped, Exit: t.code, Ran: t.stopped.Sub(t.started)}
 }
 
 // state is why a job is over, and a line for people.
@@ -94,8 +112,7 @@ func expired(t traces) (protocol.JobState, string) {
 // forgotten is how a job ended that the batch system does not know any more, as its
 // own files tell it.
 func (t traces) forgotten(job message.Job) protocol.JobStatus {
-	r := Report{Start: t.started, End: t.stopped, Exit: t.code, Ran: t.stopped.Sub(t.started)}
-	return t.ended(t.stopped.Add(2*fileGrace), job, r)
+	return t.ended(t.stopped.Add(2*fileGrace), job, t.report())
 }
 
 // running is what a job that runs has used so far, as far as the batch system or the

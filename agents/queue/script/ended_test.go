@@ -76,24 +76,28 @@ func TestHowAJobEnded(t *testing.T) {
 		state          protocol.JobState
 		code           int
 	}{
-		"it ended well":                              {report(script.Exited, 3, 0), exit(0, 0, 3*time.Minute), false, false, protocol.JobExited, 0},
-		"it failed":                                  {report(script.Exited, 3, 3), exit(3, 0, 3*time.Minute), false, false, protocol.JobExited, 3},
-		"it was killed by a signal":                  {report(script.Exited, 3, 139), exit(139, 0, 3*time.Minute), false, false, protocol.JobExited, 139},
-		"its script was killed by a signal":          {report(script.Exited, 3, 137), "", false, false, protocol.JobExited, 137},
-		"it says another code than the batch system": {report(script.Exited, 3, 3), exit(0, 0, 3*time.Minute), false, false, protocol.JobExited, 3},
-		"it left nothing":                            {report(script.Exited, 3, 125), "", true, false, protocol.JobLost, 0},
-		"its owner killed it":                        {report(script.Cancelled, 3, 143), exit(143, 1, 3*time.Minute), false, true, protocol.JobKilled, 0},
-		"its owner killed it before it began":        {script.Report{How: script.Cancelled, End: start.Add(3 * time.Minute)}, "", true, true, protocol.JobKilled, 0},
-		"it ended before the kill came":              {report(script.Exited, 3, 4), exit(4, 0, 3*time.Minute), false, true, protocol.JobExited, 4},
-		"an administrator cancelled it":              {report(script.Cancelled, 3, 0), exit(143, 1, 3*time.Minute), false, false, protocol.JobLost, 0},
-		"its slot ended it":                          {report(script.Exited, 10, 124), exit(124, 0, 10*time.Minute-time.Second), false, false, protocol.JobExpired, 0},
-		"its slot ended it the hard way":             {report(script.Cancelled, 10, 0), "", false, false, protocol.JobExpired, 0},
-		"the batch system's own limit ended it":      {report(script.Limit, 10, 0), exit(143, 1, 10*time.Minute), false, false, protocol.JobExpired, 0},
-		"it ended by itself at the last":             {report(script.Exited, 10, 0), exit(0, 0, 10*time.Minute-time.Second), false, false, protocol.JobExited, 0},
-		"it exits with 124 in the middle":            {report(script.Exited, 3, 124), exit(124, 0, 3*time.Minute), false, false, protocol.JobExited, 124},
-		"it never began":                             {script.Report{How: script.Cancelled, End: start.Add(10 * time.Minute)}, "", true, false, protocol.JobLost, 0},
-		"its node failed":                            {report(script.Failed, 3, 0), "", false, false, protocol.JobLost, 0},
-		"it was out of memory":                       {report(script.Exited, 3, 137), exit(137, 0, 3*time.Minute), false, false, protocol.JobExited, 137},
+		"it ended well":                                {report(script.Exited, 3, 0), exit(0, 0, 3*time.Minute), false, false, protocol.JobExited, 0},
+		"it failed":                                    {report(script.Exited, 3, 3), exit(3, 0, 3*time.Minute), false, false, protocol.JobExited, 3},
+		"it was killed by a signal":                    {report(script.Exited, 3, 139), exit(139, 0, 3*time.Minute), false, false, protocol.JobExited, 139},
+		"its script was killed by a signal":            {report(script.Exited, 3, 137), "", false, false, protocol.JobExited, 137},
+		"it says another code than the batch system":   {report(script.Exited, 3, 3), exit(0, 0, 3*time.Minute), false, false, protocol.JobExited, 3},
+		"it left nothing":                              {report(script.Exited, 3, 125), "", true, false, protocol.JobLost, 0},
+		"its owner killed it":                          {report(script.Cancelled, 3, 143), exit(143, 1, 3*time.Minute), false, true, protocol.JobKilled, 0},
+		"its owner killed it before it began":          {script.Report{How: script.Cancelled, End: start.Add(3 * time.Minute)}, "", true, true, protocol.JobKilled, 0},
+		"it ended before the kill came":                {report(script.Exited, 3, 4), exit(4, 0, 3*time.Minute), false, true, protocol.JobExited, 4},
+		"an administrator cancelled it":                {report(script.Cancelled, 3, 0), exit(143, 1, 3*time.Minute), false, false, protocol.JobLost, 0},
+		"its slot ended it":                            {report(script.Exited, 10, 124), exit(124, 0, 10*time.Minute-time.Second), false, false, protocol.JobExpired, 0},
+		"its slot ended it the hard way":               {report(script.Cancelled, 10, 0), "", false, false, protocol.JobExpired, 0},
+		"the batch system's own limit ended it":        {report(script.Limit, 10, 0), exit(143, 1, 10*time.Minute), false, false, protocol.JobExpired, 0},
+		"it ended by itself at the last":               {report(script.Exited, 10, 0), exit(0, 0, 10*time.Minute-time.Second), false, false, protocol.JobExited, 0},
+		"it exits with 124 in the middle":              {report(script.Exited, 3, 124), exit(124, 0, 3*time.Minute), false, false, protocol.JobExited, 124},
+		"it never began":                               {script.Report{How: script.Cancelled, End: start.Add(10 * time.Minute)}, "", true, false, protocol.JobLost, 0},
+		"its node failed":                              {report(script.Failed, 3, 0), "", false, false, protocol.JobLost, 0},
+		"its node failed when it had ended":            {report(script.Failed, 6, 0), exit(3, 0, 3*time.Minute), false, false, protocol.JobExited, 3},
+		"the limit came late, as after an outage":      {report(script.Limit, 13, 0), exit(0, 0, 3*time.Minute), false, false, protocol.JobExited, 0},
+		"somebody cancelled what had ended":            {report(script.Cancelled, 12, 0), exit(7, 0, 3*time.Minute), false, false, protocol.JobExited, 7},
+		"it says that it ended after it was cancelled": {report(script.Cancelled, 3, 0), exit(0, 0, 6*time.Minute), false, false, protocol.JobLost, 0},
+		"it was out of memory":                         {report(script.Exited, 3, 137), exit(137, 0, 3*time.Minute), false, false, protocol.JobExited, 137},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := told(t, slot, c.report, c.exit, !c.lost, c.unwanted)
@@ -102,6 +106,9 @@ func TestHowAJobEnded(t *testing.T) {
 			}
 			if c.exit != "" && s.Usage.CPU != 100*time.Second {
 				t.Errorf("CPU time %s", s.Usage.CPU)
+			}
+			if s.State == protocol.JobExited && c.report.How != script.Exited && s.Usage.Wall != 3*time.Minute-250*time.Millisecond {
+				t.Errorf("it ran for %s", s.Usage.Wall)
 			}
 			if c.lost && (s.Usage != protocol.Usage{} || !s.Started.IsZero()) {
 				t.Errorf("it never ran, and used %+v since %s", s.Usage, s.Started)
