@@ -53,8 +53,9 @@ const (
 	MaxGroups       = 1 << 12 // groups of a bank
 	MaxMembers      = 256     // users of a group
 	MaxClusters     = 64      // clusters of a group
-	MaxQuotes       = 1 << 12 // open quotes
+	MaxQuotes       = 1 << 12 // quotes whose time is not over
 	MaxUserQuotes   = 16      // open quotes of one user
+	MaxUserDone     = 1 << 8  // quotes of one user that are carried out, and whose time is not over
 	MaxUserVouchers = 16      // open vouchers of one user
 	maxParts        = 2       // accounts that one hold is on: a user's and its group's
 	tailLen         = 16      // entries of an account kept in its own row before they move to the index

@@ -113,8 +113,9 @@ func (l *Ledger) mayQuote(user protocol.AgentID, id string, p pair, gives protoc
 		return 0, refuse(protocol.CodeMalformed, "amount %s: want more than zero", gives)
 	case rate == 0:
 		return 0, refuse(protocol.CodeNoBank, "%q is not exchanged for %q here", p.from, p.to)
-	case len(l.quotes) >= MaxQuotes || l.quoted[user] >= MaxUserQuotes:
-		return 0, refuse(protocol.CodeLimit, "%d quotes are open, %d of them for %s: at most %d and %d", len(l.quotes), l.quoted[user], user, MaxQuotes, MaxUserQuotes)
+	case len(l.quotes) >= MaxQuotes || l.quoted[user].open >= MaxUserQuotes || l.quoted[user].done >= MaxUserDone:
+		return 0, refuse(protocol.CodeLimit, "of the last %s there are %d quotes, for %s %d that are open and %d that were carried out: at most %d, %d and %d; ask again in a minute",
+			protocol.QuoteValidity, len(l.quotes), user, l.quoted[user].open, l.quoted[user].done, MaxQuotes, MaxUserQuotes, MaxUserDone)
 	}
 	hi, lo := bits.Mul64(uint64(gives), uint64(rate))
 	if hi >= uint64(protocol.Credit) {
@@ -154,7 +155,9 @@ func (l *Ledger) Exchange(now time.Time, user protocol.AgentID, id string) (Quot
 		moves[i] = move{line: c.line(side, legs[i]), amount: amounts[i]}
 	}
 	e := c.write(now, Entry{Kind: KindExchange, Ref: id}, nil, moves...)
+	l.countQuote(q, -1)
 	q.Entry = e.Number
+	l.countQuote(q, 1)
 	l.quotes[k] = q
 	c.put(TableQuotes, k.String(), q.encode())
 	return q, c.recs, nil
@@ -187,19 +190,33 @@ func (l *Ledger) mayExchange(now time.Time, q *Quote) ([4]string, error) {
 func (l *Ledger) keepQuote(q Quote) {
 	k := quoteKey{q.User, q.ID}
 	l.quotes[k] = q
-	l.quoted[q.User]++
+	l.countQuote(q, 1)
 	l.awaitEnd(deadline{at: nanos(q.Until), quote: k})
 }
 
 func (c *change) dropQuote(k quoteKey) {
-	if _, ok := c.l.quotes[k]; !ok {
+	q, ok := c.l.quotes[k]
+	if !ok {
 		return
 	}
 	delete(c.l.quotes, k)
-	if c.l.quoted[k.user]--; c.l.quoted[k.user] == 0 {
-		delete(c.l.quoted, k.user)
-	}
+	c.l.countQuote(q, -1)
 	c.drop(TableQuotes, k.String())
+}
+
+// quoteCount is how many quotes a user has whose time is not over.
+type quoteCount struct{ open, done int }
+
+func (l *Ledger) countQuote(q Quote, by int) {
+	n := l.quoted[q.User]
+	if q.Entry == 0 {
+		n.open += by
+	} else {
+		n.done += by
+	}
+	if l.quoted[q.User] = n; n == (quoteCount{}) {
+		delete(l.quoted, q.User)
+	}
 }
 
 func (q *Quote) encode() []byte {

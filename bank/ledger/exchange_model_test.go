@@ -138,7 +138,7 @@ func (m *exchangeModel) quote(now time.Time, user protocol.AgentID, id, from, to
 	}
 	open := 0
 	for _, q := range m.quotes {
-		if q.User == user {
+		if q.User == user && !q.done {
 			open++
 		}
 	}

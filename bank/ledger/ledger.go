@@ -30,7 +30,7 @@ type Ledger struct {
 	vouched  map[protocol.AgentID]int    // open vouchers per user
 	rates    map[pair]protocol.Credits
 	quotes   map[quoteKey]Quote
-	quoted   map[protocol.AgentID]int // open quotes per user
+	quoted   map[protocol.AgentID]quoteCount
 	recovery bool
 	backup   int64 // when the last entry before recovery was made
 

@@ -69,7 +69,7 @@ func empty(cfg Config, now time.Time) *Ledger {
 		policies: map[string]Policy{}, groups: map[string]*group{}, memberOf: map[protocol.AgentID]*group{},
 		sellsFor: map[protocol.AgentID]*group{}, deals: map[dealKey]uint64{}, vouchers: map[voucherKey]uint64{},
 		vouched: map[protocol.AgentID]int{}, rates: map[pair]protocol.Credits{}, quotes: map[quoteKey]Quote{},
-		quoted: map[protocol.AgentID]int{}, invitations: map[TokenHash]*invited{}, enrolled: map[string]Enrolment{},
+		quoted: map[protocol.AgentID]quoteCount{}, invitations: map[TokenHash]*invited{}, enrolled: map[string]Enrolment{},
 		outcomes: archive{index: map[contractKey]uint64{}}, recalled: map[contractKey]*outcome{}, absent: map[contractKey]uint64{},
 	}
 }

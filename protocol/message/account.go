@@ -1,6 +1,7 @@
 package message
 
 import (
+	"encoding/json"
 	"time"
 
 	"ramp/protocol"
@@ -27,6 +28,19 @@ type Balance struct {
 	// With an allowance: what comes in per day, and the part that decays per day.
 	Income protocol.Credits `json:"income,omitempty"`
 	Decay  protocol.Credits `json:"decay,omitempty"`
+}
+
+// MarshalJSON writes what a member of a group can spend also if that is nothing.
+func (b Balance) MarshalJSON() ([]byte, error) {
+	type plain Balance
+	v := struct {
+		plain
+		Spendable *protocol.Credits `json:"spendable,omitempty"`
+	}{plain: plain(b)}
+	if b.Group != "" {
+		v.Spendable = &b.Spendable
+	}
+	return json.Marshal(v)
 }
 
 // The ways to pay of a member of a group, as Balance.Pays has them.

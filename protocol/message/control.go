@@ -1,6 +1,7 @@
 package message
 
 import (
+	"encoding/json"
 	"time"
 
 	"ramp/protocol"
@@ -198,6 +199,20 @@ type PurchasedUnit struct {
 	// it may cost; 0: the order had no limit.
 	Again     string           `json:"again,omitempty"`
 	AgainMost protocol.Credits `json:"again_most,omitempty"`
+}
+
+// MarshalJSON writes what was paid for a unit that the bank has ended also if that is
+// nothing.
+func (u PurchasedUnit) MarshalJSON() ([]byte, error) {
+	type plain PurchasedUnit
+	v := struct {
+		plain
+		Paid *protocol.Credits `json:"paid,omitempty"`
+	}{plain: plain(u)}
+	if u.How != "" || u.Paid != 0 {
+		v.Paid = &u.Paid
+	}
+	return json.Marshal(v)
 }
 
 // Round is one round as the buyer saw it. Best has, per unit, the standing

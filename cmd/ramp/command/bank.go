@@ -146,7 +146,7 @@ func newBankCredit() *cobra.Command {
 				return fail(exitUsage, "", "AMOUNT %q: want a positive number of credits, at most %s, at most six decimals", args[1], protocol.MaxCredits)
 			}
 			q := creditCall{Account: args[0], Currency: currency, Amount: amount, Ref: ref}
-			return orderMoney(c, "/v1/credit", q, func(after uint64) any { q.After = after; return q }, func(e operatorEntry) error {
+			return orderMoney(c, "/v1/credit", q, func(n noted) any { q.noted = n; return q }, func(e operatorEntry) error {
 				return said(c, e, "credited %s to %s (entry %d)", amount, args[0], e.Entry)
 			})
 		},

@@ -104,7 +104,7 @@ FROM's limit holds; a frozen account may pay, since its operator decides. --cont
 			if q.Unit, err = unitOf(unit); err != nil {
 				return err
 			}
-			return orderMoney(c, "/v1/transfer", q, func(after uint64) any { q.After = after; return q }, func(e operatorEntry) error {
+			return orderMoney(c, "/v1/transfer", q, func(n noted) any { q.noted = n; return q }, func(e operatorEntry) error {
 				return said(c, e, "moved %s from %s to %s (entry %d)", q.Amount, q.From, q.To, e.Entry)
 			})
 		},

@@ -144,8 +144,8 @@ func closeNote(f *os.File) {
 }
 
 // orderMoney gives a bank an order that moves money, once, and tells its answer: body
-// with the entry after which it may have been carried out already.
-func orderMoney(c *cobra.Command, path string, body any, since func(after uint64) any, tell func(e operatorEntry) error) error {
+// with what is noted of it.
+func orderMoney(c *cobra.Command, path string, body any, since func(n noted) any, tell func(e operatorEntry) error) error {
 	dir, err := dirOf(c, "bank")
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func orderMoney(c *cobra.Command, path string, body any, since func(after uint64
 		return err
 	}
 	var e operatorEntry
-	err = agent.call(c.Context(), "POST", path, since(p.after), &e)
+	err = agent.call(c.Context(), "POST", path, since(noted{p.after, p.there == 0}), &e)
 	known := decided(err)
 	if e.Again = err == nil && e.Entry <= p.there; e.Again {
 		fmt.Fprintf(stderr(c), "note: this is entry %d of %s, which a command that was interrupted had ordered; give it again for one more\n",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -28,8 +29,9 @@ const (
 // plotReport draws the turnover and the mean price of each currency over time,
 // as FILE.svg and FILE.png.
 func plotReport(file string, list []bankbooks.Currency, step time.Duration) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(c bankbooks.Currency) bool { return c.Turnover == 0 })
 	if len(list) == 0 {
-		return fail(exitNothing, "", "nothing to plot: no money has moved in that while")
+		return fail(exitNothing, "", "nothing to plot: nothing was paid in that while")
 	}
 	rows := [][]*plot.Plot{}
 	for _, c := range list[:min(len(list), plotted)] {

@@ -34,6 +34,7 @@ type verified struct {
 	Root     string              `json:"root"`
 	Signed   string              `json:"signed"` // when the head was
 	Since    uint64              `json:"since"`  // entries of the log that was seen before; 0: none
+	Sales    int                 `json:"sales"`  // signed sales beside the receipt, all of its contract
 }
 
 // proofHint says where what is verified comes from.
@@ -45,7 +46,7 @@ func newBankVerify() *cobra.Command {
 		Use: "verify RECEIPT", Short: "Check a receipt and its place in the bank's log, offline",
 		Long: `Checks, without asking anybody, that the bank signed RECEIPT (receipt.p7m, or the
 directory that 'ramp user receipt --proof' wrote), that its certificate leads to the
-trust anchors, that the entry which decided, and each refund and end of a unit, is in
+trust anchors, that each sale-N.p7m beside it is of its contract and signed by both, that the entry which decided, and each refund and end of a unit, is in
 the log of a head that the bank signed, and, with --heads, that this log only grew since
 the last head that was seen. The head is remembered in that file.
 
@@ -109,11 +110,34 @@ func (f verifyFiles) verify() (verified, error) {
 	if err := d.CheckReceipt(r); err != nil {
 		return verified{}, fail(exitFailed, "", "%w", err)
 	}
+	sales, err := checkSales(filepath.Dir(f.receipt), r, trust)
+	if err != nil {
+		return verified{}, err
+	}
 	return verified{
-		Bank: r.Bank, Contract: r.Contract, Outcome: r.Outcome, Reason: r.Reason, Mode: r.Mode, Total: r.Total, Currency: r.Currency, Entry: r.Entry,
+		Sales: sales, Bank: r.Bank, Contract: r.Contract, Outcome: r.Outcome, Reason: r.Reason, Mode: r.Mode, Total: r.Total, Currency: r.Currency, Entry: r.Entry,
 		Ends: r.Ends, Refunds: r.Refunds,
 		Size: h.Size, Root: h.Root, Signed: h.Time.Format("2006-01-02T15:04:05.000000000Z"), Since: since,
 	}, nil
+}
+
+// checkSales verifies the sales beside a receipt, as things stood when it was decided.
+func checkSales(dir string, r protocol.Receipt, trust *identity.Trust) (int, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "sale-*.p7m"))
+	for _, path := range files {
+		der, err := readBounded(path, protocol.MaxSignature)
+		if err != nil {
+			return 0, err
+		}
+		sale, err := contract.OpenSale(der, trust, r.Time)
+		if err != nil {
+			return 0, fail(exitFailed, "", "%s: %w", path, err)
+		}
+		if sale.ID != r.Contract {
+			return 0, fail(exitFailed, "", "%s is of contract %s, the receipt of %s", path, sale.ID, r.Contract)
+		}
+	}
+	return len(files), err
 }
 
 // openReceiptFile verifies a receipt as things stood when it was decided.
@@ -139,6 +163,9 @@ func printVerified(c *cobra.Command, v verified) error {
 	w := stdout(c)
 	fmt.Fprintf(w, "contract %s is %s: %s\n", v.Contract, v.Outcome, v.words())
 	fmt.Fprintf(w, "  signed by %s\n", v.Bank)
+	if v.Sales > 0 {
+		fmt.Fprintf(w, "  %s beside it, signed by user and seller, %s of this contract\n", plural(v.Sales, "sale"), map[bool]string{true: "is", false: "are"}[v.Sales == 1])
+	}
 	fmt.Fprintf(w, "  entry %d is in the log of %d entries, root %s, signed %s\n", v.Entry, v.Size, v.Root, v.Signed)
 	for _, e := range v.Ends {
 		fmt.Fprintf(w, "  so is entry %d: unit %d, %s, %s %s paid\n", e.Entry, e.Unit+1, e.How, e.Paid, v.Currency)

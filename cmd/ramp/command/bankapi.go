@@ -30,8 +30,13 @@ type creditCall struct {
 	Currency string           `json:"currency"`
 	Amount   protocol.Credits `json:"amount"`
 	Ref      string           `json:"ref"`
-	// After, if set, is an entry behind which this very order may stand already.
-	After uint64 `json:"after,omitempty"`
+	noted
+}
+
+// noted says of an order that moves money whether it may have been carried out already.
+type noted struct {
+	After uint64 `json:"after,omitempty"` // an entry behind which it stands then; 0: it was not noted
+	First bool   `json:"first,omitempty"` // it was noted just now: one like it there is another's
 }
 
 // statementCall asks for an account's lines.
@@ -142,14 +147,14 @@ func nameTaken(l *ledger.Ledger, name string, id protocol.AgentID) (by protocol.
 }
 
 func (b *bankNode) credit(ctx context.Context, q creditCall) (operatorEntry, error) {
-	ctx, done := b.beginOrder(ctx, q.After)
+	ctx, done := b.beginOrder(ctx, q.noted)
 	defer done()
 	id, err := b.account(ctx, q.Account)
 	if err != nil {
 		return operatorEntry{}, err
 	}
 	leg := ledger.Leg{Account: id, Currency: b.currency(q.Currency), Amount: q.Amount}
-	e, err := b.once(ctx, q.After, ledger.Entry{Kind: ledger.KindCredit, Ref: q.Ref, Legs: []ledger.Leg{leg}},
+	e, err := b.once(ctx, q.noted, ledger.Entry{Kind: ledger.KindCredit, Ref: q.Ref, Legs: []ledger.Leg{leg}},
 		func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 			return r.Credit(now, leg.Account, leg.Currency, leg.Amount, q.Ref)
 		})
@@ -178,18 +183,22 @@ func (b *bankNode) last(ctx context.Context, _ struct{}) (e operatorEntry, err e
 
 // beginOrder lets one order that may have been given before go on at a time, until it
 // is durable even if its client has left: the next one must see it.
-func (b *bankNode) beginOrder(ctx context.Context, after uint64) (context.Context, func()) {
-	if after == 0 {
+func (b *bankNode) beginOrder(ctx context.Context, n noted) (context.Context, func()) {
+	if n.After == 0 {
 		return ctx, func() {}
 	}
 	b.orders.Lock()
 	return context.WithoutCancel(ctx), b.orders.Unlock
 }
 
-// once does an act of the operator, unless one like it stands behind an entry: then
-// the order was carried out, and its answer lost. The caller has begun the order.
-func (b *bankNode) once(ctx context.Context, after uint64, like ledger.Entry, act func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error)) (ledger.Entry, error) {
-	if e, ok, err := b.ordered(after, like); ok || err != nil {
+// once does an act of the operator, unless it was ordered before and one like it stands
+// behind an entry: then the order was carried out, and its answer lost. The caller has
+// begun the order.
+func (b *bankNode) once(ctx context.Context, n noted, like ledger.Entry, act func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error)) (ledger.Entry, error) {
+	if n.First {
+		n.After = 0
+	}
+	if e, ok, err := b.ordered(n.After, like); ok || err != nil {
 		return e, err
 	}
 	return b.do(ctx, act)

@@ -48,7 +48,7 @@ type (
 		Contract protocol.ContractID `json:"contract,omitempty"` // disputed
 		Unit     int                 `json:"unit,omitempty"`
 		Ref      string              `json:"ref"`
-		After    uint64              `json:"after,omitempty"` // as of creditCall
+		noted
 	}
 	recoveryCall struct {
 		On  bool   `json:"on"`
@@ -158,7 +158,7 @@ func (b *bankNode) setRate(ctx context.Context, q rateCall) (operatorEntry, erro
 }
 
 func (b *bankNode) transfer(ctx context.Context, q transferCall) (operatorEntry, error) {
-	ctx, done := b.beginOrder(ctx, q.After)
+	ctx, done := b.beginOrder(ctx, q.noted)
 	defer done()
 	from, err := b.account(ctx, q.From)
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bankNode) transfer(ctx context.Context, q transferCall) (operatorEntry,
 	like := ledger.Entry{Kind: ledger.KindTransfer, Ref: q.Ref, Contract: q.Contract, Unit: q.Unit, Legs: []ledger.Leg{
 		{Account: from, Currency: currency, Amount: -q.Amount}, {Account: to, Currency: currency, Amount: q.Amount},
 	}}
-	e, err := b.once(ctx, q.After, like, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
+	e, err := b.once(ctx, q.noted, like, func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
 		return r.Transfer(now, from, to, currency, q.Amount, ledger.Disputed{Contract: q.Contract, Unit: q.Unit}, q.Ref)
 	})
 	return operatorEntry{Entry: e.Number, Account: from, Time: e.Time}, err
