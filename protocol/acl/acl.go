@@ -16,7 +16,7 @@
 //	aid      = "(" "agent-identifier" { ":" key value } ")"
 //	expr     = word | string | number | datetime | "(" {expr} ")"
 //	string   = '"' { not '"' | '\"' } '"'  |  "#" digits '"' exactly that many bytes ['"']
-//	datetime = ["+"|"-"] YYYYMMDD "T" hhmmss [mmm] ["Z"]
+//	datetime = ["+"|"-"] YYYYMMDD "T" hhmmss [mmm] [letter]       Z is UTC, others are local
 //
 // Only \" is an escape: a backslash elsewhere is itself. A bare token that is
 // neither word, number nor date is read as text. No value has a type: the word

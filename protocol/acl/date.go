@@ -32,6 +32,15 @@ const (
 	maxYear = 9999
 )
 
+// undesignated takes the type letter off a date; 0: it has none.
+func undesignated(s string) (digits string, letter byte) {
+	n := len(s) - 1
+	if n < 0 || (s[n]|0x20) < 'a' || (s[n]|0x20) > 'z' {
+		return s, 0
+	}
+	return s[:n], s[n]
+}
+
 // parseDate reads a FIPA date: a time, or with a sign a duration. Without Z it is
 // local time. Without milliseconds they are zero.
 func parseDate(s string, local *time.Location) (time.Time, *time.Duration, error) {
@@ -44,9 +53,10 @@ func parseDate(s string, local *time.Location) (time.Time, *time.Duration, error
 }
 
 func parseTime(s string, local *time.Location) (time.Time, error) {
-	digits, zone := s, local
-	if n := len(s); n > 0 && (s[n-1] == 'Z' || s[n-1] == 'z') {
-		digits, zone = s[:n-1], time.UTC
+	digits, letter := undesignated(s)
+	zone := local
+	if letter == 'Z' || letter == 'z' {
+		zone = time.UTC
 	}
 	milli, err := dateDigits(digits)
 	if err != nil {
@@ -97,10 +107,7 @@ func number(s string) int {
 // parseRelative reads a sign and a count of years, months, days, hours, minutes,
 // seconds and milliseconds.
 func parseRelative(s string) (time.Duration, error) {
-	digits := s[1:]
-	if n := len(digits); n > 0 && (digits[n-1] == 'Z' || digits[n-1] == 'z') {
-		digits = digits[:n-1]
-	}
+	digits, _ := undesignated(s[1:])
 	milli, err := dateDigits(digits)
 	if err != nil {
 		return 0, err

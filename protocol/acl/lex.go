@@ -158,8 +158,8 @@ func (p *parser) quoted() (string, error) {
 // maxDigits bounds the length prefix: no more are needed for MaxText.
 const maxDigits = 9
 
-// prefixed takes #n" and n bytes. A quote right behind them is taken too: the
-// grammar has none, but some writers close what they opened.
+// prefixed takes #n" and n bytes. A quote right behind them is taken too, unless it
+// begins a string: the grammar has none, but some writers close what they opened.
 func (p *parser) prefixed() (string, error) {
 	start := p.pos
 	n, digits := 0, 0
@@ -175,10 +175,15 @@ func (p *parser) prefixed() (string, error) {
 	}
 	s := string(p.src[p.pos : p.pos+n])
 	p.pos += n
-	if p.pos < len(p.src) && p.src[p.pos] == '"' {
+	if p.pos < len(p.src) && p.src[p.pos] == '"' && p.ends(p.pos+1) {
 		p.pos++
 	}
 	return s, nil
+}
+
+// ends reports whether nothing goes on at a place: it is white, a parenthesis, or the end.
+func (p *parser) ends(at int) bool {
+	return at >= len(p.src) || p.src[at] <= ' ' || p.src[at] == '(' || p.src[at] == ')'
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"ramp/protocol"
@@ -191,7 +193,42 @@ func unmarshalText(b []byte) (string, error) {
 	if err := json.Unmarshal(b, &s); err != nil || s == nil {
 		return "", fmt.Errorf("found %s, want a string", clip(string(b)))
 	}
+	if halved(b) {
+		return "", fmt.Errorf("found %s, which has half a surrogate pair", clip(string(b)))
+	}
 	return *s, nil
+}
+
+// halved reports whether a JSON string escapes half of a surrogate pair, for which the
+// library reads another character.
+func halved(b []byte) bool {
+	for i := 0; i+1 < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		i++
+		r := unit16(b[i:])
+		if !utf16.IsSurrogate(r) {
+			continue
+		}
+		if len(b) < i+7 || b[i+5] != '\\' || utf16.DecodeRune(r, unit16(b[i+6:])) == utf8.RuneError {
+			return true
+		}
+		i += 6
+	}
+	return false
+}
+
+// unit16 reads the u and four digits of an escape; 0 for another.
+func unit16(b []byte) rune {
+	if len(b) < 5 || b[0] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(b[1:5]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
 }
 
 // member is a key of a JSON object and its value as it stands.

@@ -46,9 +46,10 @@ func newBankVerify() *cobra.Command {
 		Use: "verify RECEIPT", Short: "Check a receipt and its place in the bank's log, offline",
 		Long: `Checks, without asking anybody, that the bank signed RECEIPT (receipt.p7m, or the
 directory that 'ramp user receipt --proof' wrote), that its certificate leads to the
-trust anchors, that each sale-N.p7m beside it is of its contract and signed by both, that the entry which decided, and each refund and end of a unit, is in
-the log of a head that the bank signed, and, with --heads, that this log only grew since
-the last head that was seen. The head is remembered in that file.
+trust anchors, that each sale-N.p7m beside it is of its contract and signed by both
+sides, that the entry which decided, and each refund and end of a unit, is in the log of
+a head that the bank signed, and, with --heads, that this log only grew since the last
+head that was seen. The head is remembered in that file.
 
 Exit codes: 0 all of it holds, 1 something does not, 2 bad input or usage.`,
 		Args: cobra.ExactArgs(1),

@@ -79,6 +79,12 @@ func standsAs(v message.Purchase) string {
 	return v.State
 }
 
+// asShown is a purchase with the state that people are told.
+func asShown(p message.Purchase) message.Purchase {
+	p.State = standsAs(p)
+	return p
+}
+
 // waitsWords says what a purchase waits for whose bank does not decide.
 func waitsWords(v message.Purchase) string {
 	return "the bank does not decide yet: " + v.Waits + "; it is asked again"

@@ -293,7 +293,7 @@ func (o buyFlags) call(id, name string, b []byte, doc rfql.Document) (buyCall, e
 // printResult shows what came of an order, and ends with its code.
 func printResult(c *cobra.Command, agent *caller, p message.Purchase, quote bool) error {
 	if wantsJSON(c) {
-		if err := printJSON(stdout(c), p); err != nil {
+		if err := printJSON(stdout(c), asShown(p)); err != nil {
 			return err
 		}
 	} else {

@@ -213,7 +213,7 @@ func newUserLogs() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "stay until it is over")
-	c.Flags().IntVar(&unit, "unit", 0, "only this unit, from 1 (default: the only one)")
+	unitVar(c.Flags(), &unit, "only this unit, from 1 (default: the only one)")
 	return c
 }
 
@@ -245,7 +245,7 @@ func newUserFetch() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "directory to write to; it is made if it is not there")
-	c.Flags().IntVar(&unit, "unit", 0, "only this unit, from 1 (default: all)")
+	unitVar(c.Flags(), &unit, "only this unit, from 1 (default: all)")
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
 }

@@ -34,7 +34,7 @@ func newUserCancel() *cobra.Command {
 			return printCancelled(c, p, unit)
 		},
 	}
-	c.Flags().IntVar(&unit, "unit", 0, "only this unit, from 1 (default: all)")
+	unitVar(c.Flags(), &unit, "only this unit, from 1 (default: all)")
 	return c
 }
 
@@ -42,7 +42,7 @@ func newUserCancel() *cobra.Command {
 // one does not answer.
 func printCancelled(c *cobra.Command, p message.Purchase, unit int) error {
 	if wantsJSON(c) {
-		if err := printJSON(stdout(c), p); err != nil {
+		if err := printJSON(stdout(c), asShown(p)); err != nil {
 			return err
 		}
 	} else {

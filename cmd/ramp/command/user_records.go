@@ -26,6 +26,9 @@ func newUserList() *cobra.Command {
 				return err
 			}
 			if wantsJSON(c) {
+				for i, p := range list {
+					list[i] = asShown(p)
+				}
 				return printJSON(stdout(c), list)
 			}
 			rows := [][]string{{"id", "request", "when (UTC)", "state", "units", "paid"}}
@@ -62,7 +65,7 @@ func newUserShow() *cobra.Command {
 				return err
 			}
 			if wantsJSON(c) {
-				return printJSON(stdout(c), p)
+				return printJSON(stdout(c), asShown(p))
 			}
 			printPurchase(stdout(c), p)
 			return nil

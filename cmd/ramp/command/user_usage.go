@@ -130,7 +130,7 @@ func judging(use, short string, agree bool) *cobra.Command {
 				return err
 			}
 			if wantsJSON(c) {
-				return printJSON(stdout(c), p)
+				return printJSON(stdout(c), asShown(p))
 			}
 			word := "disputed: the bank's operator decides what is paid"
 			if agree {
@@ -140,7 +140,7 @@ func judging(use, short string, agree bool) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().IntVar(&q.Unit, "unit", 0, "only this unit, from 1 (default: all that wait)")
+	unitVar(c.Flags(), &q.Unit, "only this unit, from 1 (default: all that wait)")
 	if !agree {
 		c.Flags().StringVar(&q.Why, "why", "", "the reason, in words")
 	}
