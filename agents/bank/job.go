@@ -9,8 +9,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// report takes a seller's record of a job. When the bank files a usage record,
-// the user is told, and sent the record.
+// report takes a seller's record of a job. A usage record is sent to its user, also if
+// nothing is due by it and the unit has ended: it may be that a promise was broken.
 func (r *Role) report(now time.Time, m protocol.Message, q message.JobReport) protocol.Output {
 	n := q.Signed.Note
 	hash, err := contract.RecordHash(n)
@@ -29,8 +29,9 @@ func (r *Role) report(now time.Time, m protocol.Message, q message.JobReport) pr
 			return r.ledger.Report(now, n.Contract, q.Bundle.Bundle, n.Seller, j)
 		})
 	})
-	if r.ledger.Filed(n.Contract, n.Unit) == hash && len(out.Save) > 0 {
-		out.Send = append(out.Send, r.forward(q))
+	filed := r.ledger.Filed(n.Contract, n.Unit) == hash || n.Due == 0 && q.Bundle.Bundle.Mode == protocol.ModeMetered
+	if filed && len(out.Save) > 0 {
+		out.Send = append([]protocol.Message{r.forward(q)}, out.Send...) // before the end of a unit for which nothing is due
 	}
 	return out
 }

@@ -101,6 +101,22 @@ func TestAUsageRecordIsSentToItsUserWhoAgreesOrNot(t *testing.T) {
 	}
 }
 
+// A record by which nothing is due ends its unit at once. Its user sees it first.
+func TestARecordWithNothingDueIsSentToItsUser(t *testing.T) {
+	c := open(t, 1, markettest.Store{})
+	seller, user := markettest.Seller(1), markettest.User
+	v := c.late("c", protocol.ModeMetered)
+	c.ask(seller, protocol.Request, c.copyOf(v, seller))
+	r := c.record(v, true, 0, 0)
+	out := c.ask(seller, protocol.Request, r)
+	c.expect("record", out, user+" inform job-report", seller+" agree settled", user+" inform settled")
+	if _, first := out.Send[0].Body.(message.JobReport); !first {
+		t.Error("its user is told that the unit has ended before it sees the record")
+	}
+	c.expect("again", c.ask(seller, protocol.Request, r), seller+" agree settled")
+	c.expect("its user agrees", c.ask(user, protocol.Request, c.verdict(r, true)), user+" agree settled")
+}
+
 func TestBothAreToldWhenSilenceDecides(t *testing.T) {
 	c := open(t, 1, markettest.Store{})
 	seller := markettest.Seller(1)
