@@ -162,6 +162,9 @@ func (s *Seller) Call(now time.Time, call message.CallForProposals, cal Calendar
 	for i := range s.units {
 		lines = s.quote(lines, now, i, call.Best, cal)
 	}
+	if call.Best {
+		s.apart(now, lines, cal)
+	}
 	s.answer = s.compose(call.Round, lines, cal)
 	s.round = call.Round
 	return s.answer, true

@@ -12,7 +12,7 @@ import (
 // it can give. None means that all of them can be bought at once.
 func (s *Seller) joint(cal Calendar) []protocol.Span {
 	var few [usualUnits]protocol.Slot // most requests are of one unit or a few
-	var fewEdges [2 * usualUnits]time.Time
+	var fewEdges [4 * usualUnits]time.Time
 	slots := s.offeredSlots(few[:0])
 	instants := edges(fewEdges[:0], slots)
 	var spans []protocol.Span
@@ -29,11 +29,16 @@ func (s *Seller) joint(cal Calendar) []protocol.Span {
 // usualUnits is how many units are looked at without memory for them being asked for.
 const usualUnits = 4
 
-// offeredSlots adds the slots of all offers to slots.
+// offeredSlots adds the slots of all offers to slots; of one that stands aside, also that
+// of the offer before it.
 func (s *Seller) offeredSlots(slots []protocol.Slot) []protocol.Slot {
 	for i := range s.units {
-		if o := s.units[i].offer; o != nil {
+		u := &s.units[i]
+		if o := u.offer; o != nil {
 			slots = append(slots, o.Items[0].Slot)
+			if n := len(u.before); o.Group != "" && n > 0 {
+				slots = append(slots, u.before[n-1].Items[0].Slot)
+			}
 		}
 	}
 	return slots
