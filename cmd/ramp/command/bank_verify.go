@@ -165,7 +165,7 @@ func printVerified(c *cobra.Command, v verified) error {
 	fmt.Fprintf(w, "contract %s is %s: %s\n", v.Contract, v.Outcome, v.words())
 	fmt.Fprintf(w, "  signed by %s\n", v.Bank)
 	if v.Sales > 0 {
-		fmt.Fprintf(w, "  %s beside it, signed by user and seller, %s of this contract\n", plural(v.Sales, "sale"), map[bool]string{true: "is", false: "are"}[v.Sales == 1])
+		fmt.Fprintf(w, "  %s beside it: of this contract, signed by user and seller\n", plural(v.Sales, "sale"))
 	}
 	fmt.Fprintf(w, "  entry %d is in the log of %d entries, root %s, signed %s\n", v.Entry, v.Size, v.Root, v.Signed)
 	for _, e := range v.Ends {
