@@ -2,6 +2,7 @@ package auction_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 )
 
 // Whatever is asked of one seller whose machine is free one day, the slots that it offered
-// last in the best-offer round can be bought together, and so can whatever else it says
-// that it can give: what it offered first still stands.
+// last in the best-offer round can be bought together. What it offered first still stands:
+// of a choice among all it says where it cannot give it.
 func TestASellerStandsAsideForItself(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newStand()
@@ -26,8 +27,8 @@ func TestASellerStandsAsideForItself(t *testing.T) {
 			w.units = append(w.units, fmt.Sprintf("50 %d:00 %d:00 %d %d", from, from+hours,
 				rapid.IntRange(1, hours).Draw(t, "wall")*60, rapid.IntRange(1, 60).Draw(t, "cores")))
 		}
-		last := make([]protocol.Slot, n)
-		first := message.Proposal{}
+		made := make([][]protocol.Slot, n) // by unit
+		var spans []protocol.Span
 		for round := 1; round <= 2; round++ {
 			a := map[string]string{"round": fmt.Sprint(round)}
 			if round == 2 {
@@ -35,26 +36,42 @@ func TestASellerStandsAsideForItself(t *testing.T) {
 			}
 			answer, _ := w.sellers.Call(w.now, protocol.Message{Performative: protocol.CFP, Sender: ann, Conversation: "c"}, w.call(a), w.cal)
 			p, proposed := answer.Body.(message.Proposal)
-			for _, o := range p.Offers {
-				last[o.Items[0].Unit] = o.Items[0].Slot
-				if ok := w.cal.Free(o.Items[0].Slot.Start, o.Items[0].Slot.End) >= o.Items[0].Slot.Cores; !ok {
-					t.Fatalf("round %d: %+v is not free", round, o.Items[0].Slot)
-				}
+			if proposed {
+				spans = p.Capacity
 			}
-			if round == 1 && proposed {
-				first = p
+			for _, o := range p.Offers {
+				made[o.Items[0].Unit] = append(made[o.Items[0].Unit], o.Items[0].Slot)
+			}
+		}
+		var last, mixed []protocol.Slot
+		for _, slots := range made {
+			if len(slots) > 0 {
+				last = append(last, slots[len(slots)-1])
+				mixed = append(mixed, rapid.SampledFrom(slots).Draw(t, "slot"))
 			}
 		}
 		for at := noon; at.Before(noon.Add(48 * time.Hour)); at = at.Add(time.Minute) {
-			used := 0
-			for _, s := range last {
-				if !at.Before(s.Start) && at.Before(s.End) {
-					used += s.Cores
-				}
+			free := w.cal.Free(at, at.Add(time.Minute))
+			if used := coresAt(last, at); used > free {
+				t.Fatalf("at %s %d cores of %d are offered last, in %v", clock(at), used, free, last)
 			}
-			if free := w.cal.Free(at, at.Add(time.Minute)); used > free {
-				t.Fatalf("at %s %d cores of %d are offered, in %v; in round 1 %v", clock(at), used, free, last, first.Offers)
+			said := slices.ContainsFunc(spans, func(s protocol.Span) bool {
+				return !at.Before(s.Start) && at.Before(s.End) && coresAt(mixed, at) > s.Cores
+			})
+			if used := coresAt(mixed, at); used > free && !said {
+				t.Fatalf("at %s %d cores of %d are offered, in %v, and it says that it can give them: %v", clock(at), used, free, mixed, spans)
 			}
 		}
 	})
+}
+
+// coresAt is how many cores slots take at an instant.
+func coresAt(slots []protocol.Slot, at time.Time) int {
+	used := 0
+	for _, s := range slots {
+		if !at.Before(s.Start) && at.Before(s.End) {
+			used += s.Cores
+		}
+	}
+	return used
 }
