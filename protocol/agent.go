@@ -19,13 +19,13 @@ const FingerprintLen = 32
 // MaxAgentID bounds the length of an AgentID in bytes.
 const MaxAgentID = 96
 
-// Name is the part before "@": what people call the agent.
+// Name is the part before "@", which people use.
 func (a AgentID) Name() string {
 	name, _, _ := strings.Cut(string(a), "@")
 	return name
 }
 
-// Fingerprint is the part after "@": what the agent's key hashes to.
+// Fingerprint is the part after "@": the hash of the agent's key.
 func (a AgentID) Fingerprint() string {
 	_, fp, _ := strings.Cut(string(a), "@")
 	return fp
@@ -45,10 +45,10 @@ func NewAgentID(name, fingerprint string) (AgentID, error) {
 func (a AgentID) Validate() error {
 	name, fp, ok := strings.Cut(string(a), "@")
 	if !ok || !validFingerprint(fp) {
-		return fmt.Errorf("agent %q: want NAME@FINGERPRINT with %d base32 letters", clip(string(a)), FingerprintLen)
+		return fmt.Errorf("agent %q: want NAME@FINGERPRINT with %d base32 letters", Clip(string(a)), FingerprintLen)
 	}
 	if !validName(name) {
-		return fmt.Errorf("agent name %q: want 1..63 letters, digits, '.', '_' or '-', beginning with a letter", clip(name))
+		return fmt.Errorf("agent name %q: want 1..63 letters, digits, '.', '_' or '-', beginning with a letter", Clip(name))
 	}
 	return nil
 }
@@ -79,8 +79,8 @@ func validName(s string) bool {
 	return true
 }
 
-// clip keeps what an error repeats of foreign input short.
-func clip(s string) string {
+// Clip shortens foreign input for an error message.
+func Clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "…"
 	}
@@ -109,15 +109,14 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", int(k))
 }
 
-// Local correspondents are not agents: they are the parts of the same process
-// that touch the world for a role. Their names begin with "." so that no
-// certificate can bear them.
+// Local correspondents are not agents but the parts of the same process that do
+// I/O for a role. Their names begin with ".", which no certificate allows.
 const (
 	LocalQueue   AgentID = ".queue"   // the batch system of a resource
-	LocalHistory AgentID = ".history" // the store's past, for statements
+	LocalHistory AgentID = ".history" // the store's older entries, for statements
 	LocalControl AgentID = ".control" // the control socket: the agent's owner
-	LocalMesh    AgentID = ".mesh"    // the transport, when it cannot deliver
-	LocalFiles   AgentID = ".files"   // what travels with jobs: inputs and outputs
+	LocalMesh    AgentID = ".mesh"    // the transport, which reports undelivered messages
+	LocalFiles   AgentID = ".files"   // the inputs and outputs of jobs
 	Everyone     AgentID = ".everyone"
 )
 

@@ -2,14 +2,14 @@ package protocol
 
 import "time"
 
-// Mode is when a settled bundle is paid. The words are signed.
+// Mode is when a settled bundle is paid. The values are signed.
 type Mode string
 
 // The settlement modes.
 const (
 	ModeOnReservation Mode = "on-reservation" // 002: paid when the reservation is confirmed
-	ModeOnCompletion  Mode = "on-completion"  // 000: held then, paid when the job has succeeded, freed if it failed
-	ModeMetered       Mode = "metered"        // 001: a ceiling is held, what is due is paid, the rest is freed
+	ModeOnCompletion  Mode = "on-completion"  // 000: held at the reservation, paid once the cores were delivered, freed if the site failed
+	ModeMetered       Mode = "metered"        // 001: a ceiling is held; the amount due is paid and the rest freed
 )
 
 // Known reports whether m is one of the modes.
@@ -17,14 +17,14 @@ func (m Mode) Known() bool {
 	return m == ModeOnReservation || m == ModeOnCompletion || m == ModeMetered
 }
 
-// Terms are a bank and a currency in which someone deals.
+// Terms are a bank and a currency that an agent accepts.
 type Terms struct {
 	Bank     AgentID `json:"bank"`
 	Currency string  `json:"currency"`
 }
 
 // Bundle is the contract: everything that a user buys in one conversation, from
-// one or more sellers, all or nothing. Its canonical form is what is signed.
+// one or more sellers, all or nothing. Signatures cover its canonical form.
 type Bundle struct {
 	Version      int          `json:"version"` // BundleVersion
 	Conversation string       `json:"conversation"`
@@ -49,15 +49,15 @@ type BundleUnit struct {
 	Reservation string  `json:"reservation"`
 	Slot        Slot    `json:"slot"`
 	Price       Credits `json:"price_core_hour"`
-	Cost        Credits `json:"cost"`            // on-completion: if it succeeds; metered: the ceiling
-	Tariff      Tariff  `json:"tariff,omitzero"` // of metered bundles, and only of these
+	Cost        Credits `json:"cost"`            // on-completion: paid if delivered; metered: the ceiling
+	Tariff      Tariff  `json:"tariff,omitzero"` // only in metered bundles
 }
 
 // ContractID is the hex SHA-256 of a bundle's canonical octets, never of a
-// signature: those can be re-encoded.
+// signature, which can be re-encoded.
 type ContractID string
 
-// Outcome is what a bank has decided about a bundle. The words are signed.
+// Outcome is a bank's decision about a bundle. The values are signed.
 type Outcome string
 
 // The outcomes. Only settled and void are decisions.
@@ -73,20 +73,20 @@ type Receipt struct {
 	Version  int        `json:"version"`
 	Bank     AgentID    `json:"bank"`
 	Contract ContractID `json:"contract"`
-	Outcome  Outcome    `json:"outcome"` // settled or void; refunded units stand in Refunds
+	Outcome  Outcome    `json:"outcome"` // settled or void; Refunds lists refunded units
 	Reason   Code       `json:"reason,omitempty"`
-	Entry    uint64     `json:"entry"` // number of the ledger record that decided
+	Entry    uint64     `json:"entry"` // number of the deciding ledger record; zero: void by its settle-by alone
 	Time     time.Time  `json:"time"`  // when it was decided
 	User     AgentID    `json:"user"`
-	Total    Credits    `json:"total"` // moved; zero when void
+	Total    Credits    `json:"total"` // amount moved; zero when void
 	Currency string     `json:"currency"`
 	Refunds  []Refund   `json:"refunds,omitempty"`
-	Mode     Mode       `json:"mode,omitempty"` // none: on-reservation. In the others Total is held, and Ends says what was paid
+	Mode     Mode       `json:"mode,omitempty"` // empty: on-reservation. In the other modes Total was held, and Ends lists payments
 	Ends     []UnitEnd  `json:"ends,omitempty"`
 }
 
 // UnitEnd is a unit whose hold has ended, in the modes that pay after the fact.
-// One that was cancelled stands among the refunds instead.
+// A cancelled unit is among the refunds instead.
 type UnitEnd struct {
 	Unit  int       `json:"unit"`
 	Paid  Credits   `json:"paid"` // the rest of the unit's cost is free again
@@ -95,17 +95,17 @@ type UnitEnd struct {
 	Time  time.Time `json:"time"`
 }
 
-// End is how the hold of a unit ended. The words are signed.
+// End is how the hold of a unit ended. The values are signed.
 type End string
 
 // The ends.
 const (
-	EndSucceeded  End = "succeeded"  // the seller says that the job succeeded
-	EndFailed     End = "failed"     // the seller says that it did not: nothing is paid
+	EndSucceeded  End = "succeeded"  // the seller reports success
+	EndFailed     End = "failed"     // the seller reports failure: its own, and nothing is paid, or the program's
 	EndAgreed     End = "agreed"     // the user countersigned the usage record
-	EndSilent     End = "silent"     // the user said nothing in time
+	EndSilent     End = "silent"     // the user did not answer in time
 	EndArbitrated End = "arbitrated" // the bank's operator decided a dispute
-	EndExpired    End = "expired"    // the seller said nothing in time: nothing is paid
+	EndExpired    End = "expired"    // the seller did not report in time: nothing is paid
 )
 
 // Known reports whether e is one of the ends.

@@ -30,14 +30,14 @@ func ParseCredits(s string) (Credits, error) {
 	digits, negative := strings.CutPrefix(s, "-")
 	whole, frac, dotted := strings.Cut(digits, ".")
 	if whole == "" || dotted && frac == "" || !decimal(whole) || !decimal(frac) {
-		return 0, fmt.Errorf("amount %q: want a decimal number such as 12.5", clip(s))
+		return 0, fmt.Errorf("amount %q: want a decimal number such as 12.5", Clip(s))
 	}
 	if len(frac) > CreditDigits {
-		return 0, fmt.Errorf("amount %q: at most %d decimal places", clip(s), CreditDigits)
+		return 0, fmt.Errorf("amount %q: at most %d decimal places", Clip(s), CreditDigits)
 	}
 	n, err := strconv.ParseInt(whole+frac+strings.Repeat("0", CreditDigits-len(frac)), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("amount %q: %w", clip(s), ErrOverflow)
+		return 0, fmt.Errorf("amount %q: %w", Clip(s), ErrOverflow)
 	}
 	if negative {
 		n = -n
@@ -58,6 +58,16 @@ func (c Credits) String() string {
 		return sign + strconv.FormatUint(whole, 10)
 	}
 	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%06d", frac), "0")
+}
+
+// Cents prints an amount for people with two decimal places; below a credit it is exact.
+func (c Credits) Cents() string {
+	const cent = Credit / 100
+	if c < Credit {
+		return c.String()
+	}
+	n := c/cent + (c%cent+cent/2)/cent
+	return fmt.Sprintf("%d.%02d", n/100, n%100)
 }
 
 // MarshalJSON writes the exact decimal number of credits.
@@ -82,15 +92,15 @@ func (c Credits) Add(d Credits) (Credits, error) {
 	return s, nil
 }
 
-// Cost is what cores for a wall time cost at a price per core-hour, rounded half
+// Cost is the cost of cores for a wall time at a price per core-hour, rounded half
 // away from zero to a micro-credit. Price, cores and wall time must not be
 // negative.
 func Cost(price Credits, cores int, wall time.Duration) (Credits, error) {
 	if price < 0 || cores < 0 || wall < 0 {
 		return 0, fmt.Errorf("cost of %d cores for %s at %s: nothing may be negative", cores, wall, price)
 	}
-	// cores × wall × price may take 160 bits; what is divided must fit in 128, and
-	// its upper half be below the divisor, or the quotient does not fit in 64.
+	// cores × wall × price may take 160 bits. The dividend must fit in 128, with its
+	// upper half below the divisor, or the quotient does not fit in 64.
 	hi, lo := bits.Mul64(uint64(cores), uint64(wall))
 	top, mid := bits.Mul64(hi, uint64(price))
 	carried, low := bits.Mul64(lo, uint64(price))

@@ -5,36 +5,45 @@ import (
 	"time"
 )
 
-// Delivered reports whether a seller has delivered what its slot was bought for,
-// so that a bundle that is paid on completion is paid (000): not if the machine
-// lost the job, or the job said that it failed. What its owner killed, and what
-// used its slot up, had its cores.
-func (s JobStatus) Delivered() bool {
-	return s.State != JobLost && (s.State != JobExited || s.Exit == 0)
-}
+// Delivered reports whether a job had its cores, so that they must be paid. Only a
+// machine that loses a job has not delivered; the exit code is the buyer's own.
+func (s JobStatus) Delivered() bool { return s.State != JobLost }
 
-// Due is what a unit of a bundle costs once its job has stopped: 0..Cost. On
-// completion that is everything or nothing; metered it is what the tariff asks
-// for the usage, which must be valid, and never more than the ceiling.
-func (u BundleUnit) Due(mode Mode, success bool, usage Usage) Credits {
+// Succeeded reports whether a job had its cores and did not exit with an error. One
+// that its owner killed, or that used up its slot, has succeeded.
+func (s JobStatus) Succeeded() bool { return s.Delivered() && (s.State != JobExited || s.Exit == 0) }
+
+// Due is the price of a unit once its job has stopped: 0..Cost. On completion it is
+// everything or nothing; metered, the tariff computes it from the usage, which must
+// be valid, up to the ceiling, and at least Tariff.Least if the seller has delivered.
+func (u BundleUnit) Due(mode Mode, delivered bool, usage Usage) Credits {
 	if mode != ModeMetered {
-		if success {
+		if delivered {
 			return u.Cost
 		}
 		return 0
 	}
 	due, err := u.Tariff.Due(usage)
 	if err != nil {
-		return u.Cost // more than fits is more than the ceiling
+		return u.Cost // an overflow is above the ceiling
+	}
+	if delivered {
+		due = max(due, u.Tariff.Least)
 	}
 	kept, _ := Prepaid(u.Cost, due)
 	return kept
 }
 
-// Within is a usage that a unit can be charged for: wall time no longer than its
-// slot and its time limit, after which its share of the core time counts, and no
-// more core time than its cores have in it, whatever a meter that counts in ticks
-// says.
+// Owes reports whether a seller's record may claim an amount. If the job failed, the
+// seller itself says whether it has delivered.
+func (u BundleUnit) Owes(due Credits, mode Mode, success bool, usage Usage) bool {
+	return due == u.Due(mode, true, usage) || !success && due == u.Due(mode, false, usage)
+}
+
+// Within limits a usage to what a unit can be charged for: at most the wall time of
+// its slot and its time limit, with the same share of the core time, and no more
+// core time than its cores have in that wall time. Meters that count in ticks can
+// exceed it.
 func (u BundleUnit) Within(usage Usage) Usage {
 	cores, most := time.Duration(max(1, u.Slot.Cores)), u.Slot.Wall()
 	if limit := u.Tariff.TimeLimit; limit > 0 {

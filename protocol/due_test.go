@@ -18,6 +18,7 @@ func drawUnit(t *rapid.T) protocol.BundleUnit {
 		u.Tariff.TimeLimit = time.Duration(rapid.Int64Range(1, int64(50*time.Hour)).Draw(t, "limit"))
 	}
 	u.Tariff.P, u.Tariff.Q = drawRamp(t, "P"), drawRamp(t, "Q")
+	u.Tariff.Least = protocol.Credits(rapid.Int64Range(0, int64(u.Cost/2)).Draw(t, "least"))
 	return u
 }
 
@@ -72,8 +73,8 @@ func TestWithinIsWhatAUnitCanBeChargedFor(t *testing.T) {
 	})
 }
 
-// What is due of a unit is the formula of the source, rounded once to a
-// micro-credit and never more than the ceiling; on completion it is all or nothing.
+// The amount due for a unit follows the formula of the source, rounded once to a
+// micro-credit, up to the ceiling; on completion it is all or nothing.
 func TestAUnitsDueIsTheFormulaUpToItsCeiling(t *testing.T) {
 	f := func(r protocol.Ramp, x *big.Rat) *big.Rat {
 		lo, hi := big.NewRat(r.Lo, 1), big.NewRat(r.Hi, 1)
@@ -100,14 +101,36 @@ func TestAUnitsDueIsTheFormulaUpToItsCeiling(t *testing.T) {
 		if ceiling := big.NewInt(int64(u.Cost)); rounded.Cmp(ceiling) > 0 {
 			rounded = ceiling
 		}
-		for _, success := range []bool{true, false} { // what was used is paid, whatever came of it
-			if got := u.Due(protocol.ModeMetered, success, x); big.NewInt(int64(got)).Cmp(rounded) != 0 {
-				t.Fatalf("%+v at %+v: %s is due, want %s micro-credits", x, u.Tariff, got, rounded)
-			}
+		if got := u.Due(protocol.ModeMetered, false, x); big.NewInt(int64(got)).Cmp(rounded) != 0 {
+			t.Fatalf("%+v at %+v: %s is due, want %s micro-credits", x, u.Tariff, got, rounded)
+		}
+		if least := big.NewInt(int64(u.Tariff.Least)); rounded.Cmp(least) < 0 {
+			rounded = least
+		}
+		if got := u.Due(protocol.ModeMetered, true, x); big.NewInt(int64(got)).Cmp(rounded) != 0 {
+			t.Fatalf("delivered, %+v at %+v: %s is due, want %s micro-credits", x, u.Tariff, got, rounded)
 		}
 		all, none := u.Due(protocol.ModeOnCompletion, true, x), u.Due(protocol.ModeOnCompletion, false, x)
 		if all != u.Cost || none != 0 {
 			t.Fatalf("on completion %s or %s of %s", all, none, u.Cost)
+		}
+	})
+}
+
+// A seller cannot claim anything but what is due, and less only if it says that the job
+// failed.
+func TestARecordClaimsWhatIsDue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := drawUnit(t)
+		x := u.Within(anyUsage(t))
+		mode := rapid.SampledFrom([]protocol.Mode{protocol.ModeOnCompletion, protocol.ModeMetered}).Draw(t, "mode")
+		all, less := u.Due(mode, true, x), u.Due(mode, false, x)
+		due := rapid.SampledFrom([]protocol.Credits{all, less, all + 1, all - 1}).Draw(t, "due")
+		if got, want := u.Owes(due, mode, true, x), due == all; got != want {
+			t.Fatalf("%s of %s for a success: %t", due, all, got)
+		}
+		if got, want := u.Owes(due, mode, false, x), due == all || due == less; got != want {
+			t.Fatalf("%s of %s or %s for a failure: %t", due, all, less, got)
 		}
 	})
 }

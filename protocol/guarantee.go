@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// GuaranteeGrace is wall time for which a rate of use is no sign yet that a server
-// broke its promise: programs begin with waiting for a disk.
+// GuaranteeGrace is the wall time before a low rate of use counts as a broken
+// promise: programs wait for a disk first.
 const GuaranteeGrace = 10 * time.Second
 
-// What a server guarantees. The words are stored.
+// The guarantees of a server. The values are stored.
 const (
-	GuaranteesShare = "share" // Smin: so much was there at all times
-	GuaranteesRate  = "rate"  // rmin: a job that was always ready to run got so much
+	GuaranteesShare = "share" // Smin: this share was available at all times
+	GuaranteesRate  = "rate"  // rmin: a job that was always ready to run got this rate
 )
 
-// Guarantee is what the server of a metered unit has promised, and what its record
-// says of that (001). Of a rate it shows a broken promise only if the job was always
-// ready to run, which the owner of the job knows. A share or rate of which the
-// promise is missed costs nothing: Due says so already.
+// Guarantee is the promise of a metered unit's server, and how its usage record
+// compares (001). A low rate is a broken promise only if the job was always ready to
+// run, which only its owner knows. Due charges nothing for a share or rate below the
+// promise.
 type Guarantee struct {
 	Of       string `json:"of"`       // GuaranteesShare or GuaranteesRate
 	Promised int64  `json:"promised"` // micro-cores
@@ -26,7 +26,7 @@ type Guarantee struct {
 	Kept     bool   `json:"kept"`
 }
 
-// Missed is by how many micro-cores a promise was missed; zero: it was kept.
+// Missed is by how many micro-cores a promise was missed; zero if it was kept.
 func (g Guarantee) Missed() int64 {
 	if g.Kept {
 		return 0
@@ -34,8 +34,8 @@ func (g Guarantee) Missed() int64 {
 	return g.Promised - g.Had
 }
 
-// Guarantee is how a server kept its promise over a stretch, which must be valid; nil:
-// it promised nothing, or nothing ran.
+// Guarantee compares a stretch, which must be valid, with the server's promise; nil if
+// it promised nothing or nothing ran.
 func (t Tariff) Guarantee(u Usage) *Guarantee {
 	if u.Wall == 0 {
 		return nil

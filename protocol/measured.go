@@ -2,19 +2,19 @@ package protocol
 
 import "fmt"
 
-// Measured says what the usage of a slot rests on in which no program was launched
-// by its seller. The words are stored and sent.
+// Measured is the source of the usage of a slot in which its seller launched no
+// program. The values are stored and sent.
 type Measured string
 
-// What a usage rests on. Empty: the programs that the seller launched, or a model;
-// records of sellers that do not say are so, too.
+// The sources of a usage. Empty stands for the programs that the seller launched, a
+// model, or the record of a seller that does not name its source.
 const (
-	MeasuredAccounting Measured = "accounting" // the batch system's accounting of the jobs in the slot
-	MeasuredJobs       Measured = "jobs"       // the jobs that the batch system showed in it: the cores that they had
-	MeasuredSlot       Measured = "slot"       // nothing is known of it: every core counts throughout
+	MeasuredAccounting Measured = "accounting" // the batch system's accounting of jobs in the slot
+	MeasuredJobs       Measured = "jobs"       // the cores of the jobs that the batch system listed in the slot
+	MeasuredSlot       Measured = "slot"       // unknown: every core counts throughout
 )
 
-// Validate names what no record can say.
+// Validate reports an unknown source.
 func (m Measured) Validate() error {
 	switch m {
 	case "", MeasuredAccounting, MeasuredJobs, MeasuredSlot:

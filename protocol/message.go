@@ -22,7 +22,7 @@ const (
 	Request        Performative = "request"
 )
 
-// The protocol tokens: which conversation rules a message follows.
+// The protocol tokens name the rules of a conversation.
 const (
 	ProtocolPresence = "ramp-presence"
 	ProtocolAuction  = "fipa-iterated-contract-net"
@@ -32,9 +32,9 @@ const (
 	ProtocolControl  = "ramp-control" // local: with the agent's owner
 )
 
-// Body is the typed content of a message; package message has them all.
+// Body is the typed content of a message. Package message defines them all.
 type Body interface {
-	// Kind is the word by which the body is known on the wire.
+	// Kind is the name of the body on the wire.
 	Kind() string
 }
 
@@ -47,7 +47,7 @@ type Message struct {
 	Conversation string // chosen by the initiator, globally unique
 	ReplyWith    string
 	InReplyTo    string
-	ReplyBy      time.Time // bounds the next message; zero: no bound
+	ReplyBy      time.Time // deadline of the next message; zero: no deadline
 	Body         Body
 }
 
@@ -61,27 +61,32 @@ func (m Message) Reply(self AgentID, p Performative, body Body) Message {
 }
 
 // Record is a change of durable state: an upsert of {table, key, value}, or a
-// deletion when Value is nil. What the store holds is the snapshot.
+// deletion when Value is nil. The snapshot is the content of the store.
 type Record struct {
 	Table string
 	Key   string
 	Value []byte
 }
 
-// Uncertain is the error of a store that cannot tell yet whether the records that it
-// was given are there.
+// Uncertain is the error of a store that does not know yet whether it has saved its
+// last records.
 type Uncertain string
 
 func (e Uncertain) Error() string { return string(e) }
 
-// Output is all that a role may do to the world.
+// ErrDisk is the error of a store whose disk failed while it wrote or flushed its last
+// records, for another reason than a lack of room. The kernel reports such a failure once,
+// and may then show data that never reaches the disk, so the process must end.
+const ErrDisk Uncertain = "the disk failed while records were being written"
+
+// Output is everything that a role may do.
 type Output struct {
 	Save   []Record  // durable before anything in Send leaves
 	Send   []Message // to other agents, or to local correspondents
-	WakeAt time.Time // one alarm; zero leaves the standing alarm alone
+	WakeAt time.Time // one alarm; zero leaves the pending alarm unchanged
 }
 
-// Join appends o to out; the earlier of the two alarms stands.
+// Join appends o to out and takes the earlier of the two alarms.
 func (out Output) Join(o Output) Output {
 	out.Save = append(out.Save, o.Save...)
 	out.Send = append(out.Send, o.Send...)
@@ -89,7 +94,7 @@ func (out Output) Join(o Output) Output {
 	return out
 }
 
-// Earlier is the earlier of two alarms, where zero means none.
+// Earlier is the earlier of two alarms; zero is no alarm.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -97,8 +102,20 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Tables is what a role is restored from: the live tables of its store.
+// Later is the later of two times.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Tables are the live tables of a role's store, from which it is restored.
 type Tables interface {
-	// Each calls f with every record of a table in order of key, until f fails.
+	// Each calls f with every record of a table in order of key, until f fails. The
+	// value is only good during the call. f must not use the tables.
 	Each(table string, f func(key string, value []byte) error) error
+	// Get is the value of a key, which the caller must not change; nil: the table has
+	// no such key.
+	Get(table, key string) ([]byte, error)
 }

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Odds is a probability in millionths, plus one; zero: it is not told. It is what
-// a seller has learnt, and promises nothing.
+// Odds is a probability in millionths, plus one; zero: unknown. It is a seller's
+// estimate, not a promise.
 type Odds uint32
 
 // MaxOdds is certainty.
@@ -23,7 +23,7 @@ func OddsOf(p float64) Odds {
 	return 1 + Odds(math.Min(p, 1)*oddsUnit)
 }
 
-// Chance is the probability, 0..1; false: it is not told.
+// Chance is the probability, 0..1; false if it is unknown.
 func (o Odds) Chance() (float64, bool) {
 	if o == 0 || o > MaxOdds {
 		return 0, false

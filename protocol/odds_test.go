@@ -20,7 +20,7 @@ func TestOddsAreClampedAndRoundedDown(t *testing.T) {
 		t.Errorf("0.999 is %q for people", s)
 	}
 	if s := protocol.Odds(0).String(); s != "-" {
-		t.Errorf("what is not told is %q", s)
+		t.Errorf("unknown odds are %q", s)
 	}
 }
 

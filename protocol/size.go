@@ -1,7 +1,7 @@
 package protocol
 
-// Size is how much of one thing an agent keeps in memory, and the most that it
-// may: what happens at the bound is written beside the bound.
+// Size is how much of one thing an agent keeps in memory, and its bound. The
+// comment on each bound describes what happens there.
 type Size struct {
 	Of   string
 	N    int

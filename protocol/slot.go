@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Slot is cores for a while: what is sold. Start is inclusive, End exclusive.
+// Slot is what sellers sell: cores for a while. Start is inclusive, End exclusive.
 type Slot struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
@@ -29,19 +29,20 @@ func (s Slot) Validate() error {
 	return nil
 }
 
-// Span says how many cores can be had jointly from Start to End.
+// Span is how many cores are available jointly from Start to End.
 type Span struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	Cores int       `json:"cores"`
 }
 
-// Item is one unit of a request as an offer would meet it.
+// Item is an offer's part for one unit of a request.
 type Item struct {
 	Unit  int     `json:"unit"` // index of the request in the document, from 0
 	Slot  Slot    `json:"slot"`
 	Price Credits `json:"price_core_hour"` // per core-hour
 	Cost  Credits `json:"cost"`            // of this item alone
+	Least Credits `json:"least,omitempty"` // metered: due even if the cores stay idle, at most half of Cost
 }
 
 // Offer is a seller's binding bid for one unit, or for several together.
@@ -52,13 +53,13 @@ type Offer struct {
 	ValidUntil time.Time `json:"valid_until"`
 	Group      string    `json:"group,omitempty"`   // at most one offer of a group can be bought
 	Voucher    bool      `json:"voucher,omitempty"` // the seller wants the bank's hold before it reserves
-	// Queued is how likely the seller's queue alone would start jobs of these sizes
-	// by the offered starts, submitted when the offer was made.
+	// Queued is the probability that the seller's queue alone would start jobs of
+	// these sizes by the offered starts, had they been submitted with the offer.
 	Queued Odds `json:"queued,omitzero"`
 }
 
-// Properties are what a request's static terms are matched against (002 §5.2).
-// Zero means not told, which fails a term that asks for it.
+// Properties of a machine decide whether it meets the static terms of a request
+// (002 §5.2). A zero property is unknown and fails a term that needs it.
 type Properties struct {
 	OS         string `json:"os,omitempty"`
 	OSVersion  string `json:"os_version,omitempty"`
@@ -101,5 +102,5 @@ func ParseObjective(s string) (Objective, error) {
 			return o, nil
 		}
 	}
-	return 0, fmt.Errorf("objective %q: want cost, time or cost-time", clip(s))
+	return 0, fmt.Errorf("objective %q: want cost, time or cost-time", Clip(s))
 }

@@ -7,11 +7,11 @@ type Sold struct {
 	Contract     ContractID
 	User         AgentID
 	Conversation string
-	Ends         time.Time // the last of its slots, of units that are over too
+	Ends         time.Time // the end of its last slot, including units that have ended
 	Units        []SoldUnit
 }
 
-// SoldUnit is one reservation of it.
+// SoldUnit is one reservation of a Sold contract.
 type SoldUnit struct {
 	Unit        int
 	Reservation string

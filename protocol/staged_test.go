@@ -29,7 +29,7 @@ func TestPathsThatClimbOrHide(t *testing.T) {
 	}
 }
 
-// What is accepted stays below its directory, as the library for paths has it.
+// According to the library for paths, accepted paths stay below their directory.
 func TestAcceptedPathsStayBelow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"..", ".", "", "a", "b c", "~", "...", "a\x00", "x/..", "/"}), 1, 6).Draw(t, "names")

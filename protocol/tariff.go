@@ -6,46 +6,52 @@ import (
 	"time"
 )
 
-// Rates are counted in micro-cores: a job that keeps one core busy uses cycles
-// at a rate of Core, and half a core's share is Core / 2.
+// Rates are in micro-cores: a job that keeps one core busy uses cycles at a rate of
+// Core, and half a core's share is Core / 2.
 const (
 	Core        = 1_000_000
 	MaxRate     = MaxCores * Core
 	MaxTimeRuns = 10 * 365 * 24 * time.Hour // of one contract
 )
 
-// Ramp is a price as a function of a rate: nothing up to Lo, rising evenly from
-// Lo to Hi, Top from Hi on. Lo = Hi is a step (001 "Price Functions").
+// Ramp is a price as a function of a rate: zero up to Lo, rising linearly from Lo
+// to Hi, Top from Hi on. Lo = Hi is a step (001 "Price Functions").
 type Ramp struct {
 	Lo  int64   `json:"lo"`  // micro-cores, 0..MaxRate
 	Hi  int64   `json:"hi"`  // micro-cores, Lo..MaxRate
 	Top Credits `json:"top"` // zero or more
 }
 
-// Tariff is a metered contract: what a stretch of running costs depends on what
-// it used and on what it was given (001).
+// Tariff is a metered contract: the cost of a stretch of running depends on the
+// cycles it used and the share it was given (001).
 type Tariff struct {
 	TimeLimit time.Duration `json:"time_limit"` // wall time; the server may end the job after it
 	P         Ramp          `json:"p"`          // credits per core-hour used, by the rate of use
 	Q         Ramp          `json:"q"`          // credits per hour of wall time, by the least share
-	Prepay    Credits       `json:"prepay"`     // zero: none
+	Prepay    Credits       `json:"prepay"`     // zero: no prepayment
+	// Least is due for the slot however little of it is used, since nobody else could
+	// have it: zero to half of the ceiling. Due does not count it.
+	Least Credits `json:"least,omitempty"`
 }
 
-// Usage is what a meter says of one stretch of running, from start or resumption
-// to end, crash, suspension or kill.
+// Usage is a meter's reading for one stretch of running, from start or resumption to
+// end, crash, suspension or kill.
 type Usage struct {
 	CPU   time.Duration `json:"cpu"`   // core time used: U
 	Wall  time.Duration `json:"wall"`  // wall time: T
 	Share int64         `json:"share"` // least share available, in micro-cores: S
 }
 
-// Validate names what makes a tariff one that must be refused when it is made.
+// Validate reports why a new tariff must be refused.
 func (t Tariff) Validate() error {
 	if t.TimeLimit <= 0 || t.TimeLimit > MaxTimeRuns {
 		return fmt.Errorf("time limit %s: want more than zero and at most %s", t.TimeLimit, MaxTimeRuns)
 	}
 	if t.Prepay < 0 {
 		return fmt.Errorf("prepayment %s: want zero or more", t.Prepay)
+	}
+	if t.Least < 0 {
+		return fmt.Errorf("least payment %s: want zero or more", t.Least)
 	}
 	if err := t.P.validate(); err != nil {
 		return fmt.Errorf("price of cycles P: %w", err)
@@ -61,25 +67,25 @@ func (r Ramp) validate() error {
 	case r.Lo < 0 || r.Hi > MaxRate:
 		return fmt.Errorf("rates %s..%s: want cores in 0..%d", cores(r.Lo), cores(r.Hi), int64(MaxCores))
 	case r.Lo > r.Hi:
-		return fmt.Errorf("least rate of %s cores is above the greatest of %s", cores(r.Lo), cores(r.Hi))
+		return fmt.Errorf("the minimum rate of %s cores is above the maximum of %s", cores(r.Lo), cores(r.Hi))
 	case r.Top < 0:
-		return fmt.Errorf("greatest price %s: want zero or more", r.Top)
+		return fmt.Errorf("maximum price %s: want zero or more", r.Top)
 	}
 	return nil
 }
 
-// cores writes a rate in cores, as people and documents do.
+// cores writes a rate in cores, like documents.
 func cores(rate int64) string { return Credits(rate).String() } // both count in millionths
 
-// Validate names what no meter can say.
+// Validate reports an impossible usage.
 func (u Usage) Validate() error {
 	if u.CPU < 0 || u.Wall < 0 || u.Share < 0 || u.Share > MaxRate {
-		return fmt.Errorf("usage of %s in %s at a share of %d: nothing may be negative, nor a share above %d", u.CPU, u.Wall, u.Share, int64(MaxRate))
+		return fmt.Errorf("usage of %s in %s at a share of %d: want zero or more, and a share of at most %d", u.CPU, u.Wall, u.Share, int64(MaxRate))
 	}
 	return nil
 }
 
-// Due is what a stretch costs, U·P(U/T) + T·Q(S), rounded once, half away from
+// Due is the cost of a stretch, U·P(U/T) + T·Q(S), rounded once, half away from
 // zero, to a micro-credit. T = 0 costs nothing. Tariff and usage must be valid.
 func (t Tariff) Due(u Usage) (Credits, error) {
 	if u.Wall == 0 {
@@ -107,9 +113,9 @@ func (r Ramp) at(x *big.Rat) *big.Rat {
 	return top.Quo(top, new(big.Rat).SetInt64(r.Hi-r.Lo))
 }
 
-// Full is what a core-hour comes to when so many cores are used throughout and
-// nobody has a share of them: P(n) + Q(n) / n, rounded up to a micro-credit, at
-// most MaxCredits. Cores are 1..MaxCores, and the tariff is valid.
+// Full is the price of a core-hour when a job uses n cores throughout, alone:
+// P(n) + Q(n) / n, rounded up to a micro-credit, at most MaxCredits. Cores are
+// 1..MaxCores, and the tariff is valid.
 func (t Tariff) Full(cores int) Credits {
 	n := new(big.Rat).SetInt64(int64(cores))
 	rate := new(big.Rat).SetInt64(int64(cores) * Core)
@@ -122,8 +128,8 @@ func (t Tariff) Full(cores int) Credits {
 	return Credits(up.Int64())
 }
 
-// Possible reports whether so many cores can keep what the tariff promises
-// (Kept) at all.
+// Possible reports whether that many cores are enough to keep the tariff's promise
+// (Kept).
 func (t Tariff) Possible(cores int) bool {
 	most := int64(cores) * Core
 	if t.Q.Top > 0 {
@@ -145,17 +151,16 @@ func roundCredits(x *big.Rat) (Credits, error) {
 	return Credits(n.Int64()), nil
 }
 
-// Prepaid divides what was taken at the start: what is kept of it for a due
-// amount, and what goes back. The client never pays more than it prepaid.
+// Prepaid splits a prepayment into the part kept for the due amount and the part
+// that goes back. The client never pays more than it prepaid.
 func Prepaid(paid, due Credits) (kept, back Credits) {
 	kept = min(max(due, 0), paid)
 	return kept, paid - kept
 }
 
 // Kept reports whether the server has kept its promise so far. With a price of
-// shares, the least share never fell below Smin. Without one, an always-ready
-// job got at least rmin since its start; grace is wall time for which that does
-// not count yet.
+// shares, the least share never fell below Smin. Without one, an always-ready job got
+// at least rmin since its start, which is not checked during the grace time.
 func (t Tariff) Kept(u Usage, grace time.Duration) bool {
 	if t.Q.Top > 0 {
 		return u.Share >= t.Q.Lo

@@ -103,14 +103,14 @@ func TestDueDoesNotFallWithTheRate(t *testing.T) {
 
 func TestATariffIsRefusedWhenMade(t *testing.T) {
 	for word, change := range map[string]func(t *protocol.Tariff){
-		"time limit":    func(t *protocol.Tariff) { t.TimeLimit = 0 },
-		"prepayment":    func(t *protocol.Tariff) { t.Prepay = -1 },
-		"P: least rate": func(t *protocol.Tariff) { t.P.Lo = t.P.Hi + 1 },
-		"Q: least rate": func(t *protocol.Tariff) { t.Q.Lo = 1 },
-		"P: greatest":   func(t *protocol.Tariff) { t.P.Top = -1 },
-		"Q: greatest":   func(t *protocol.Tariff) { t.Q.Top = -1 },
-		"P: rates":      func(t *protocol.Tariff) { t.P.Lo = -1 },
-		"Q: rates":      func(t *protocol.Tariff) { t.Q.Hi = protocol.MaxRate + 1 },
+		"time limit":          func(t *protocol.Tariff) { t.TimeLimit = 0 },
+		"prepayment":          func(t *protocol.Tariff) { t.Prepay = -1 },
+		"P: the minimum rate": func(t *protocol.Tariff) { t.P.Lo = t.P.Hi + 1 },
+		"Q: the minimum rate": func(t *protocol.Tariff) { t.Q.Lo = 1 },
+		"P: maximum price":    func(t *protocol.Tariff) { t.P.Top = -1 },
+		"Q: maximum price":    func(t *protocol.Tariff) { t.Q.Top = -1 },
+		"P: rates":            func(t *protocol.Tariff) { t.P.Lo = -1 },
+		"Q: rates":            func(t *protocol.Tariff) { t.Q.Hi = protocol.MaxRate + 1 },
 	} {
 		tf := tariff()
 		change(&tf)

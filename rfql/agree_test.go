@@ -49,7 +49,7 @@ func TestSchemaAgreesOnMutants(t *testing.T) {
 	}
 }
 
-// lintAll tells which files of a directory rfql.xsd accepts.
+// lintAll returns the files of a directory that rfql.xsd accepts.
 func lintAll(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.xml"))

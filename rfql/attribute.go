@@ -6,8 +6,8 @@ import (
 	"ramp/protocol"
 )
 
-// attributesOf tells of attributes that may not stand on an element. Foreign
-// ones are ignored; ours are, where they have no meaning, but not silently.
+// attributesOf reports attributes that an element must not have. It ignores foreign
+// ones, and our own with a notice where they have no meaning.
 func (r *reader) attributesOf(element Term, t token) {
 	for _, a := range t.attributes {
 		term := Term(a.local)
@@ -16,7 +16,7 @@ func (r *reader) attributesOf(element Term, t token) {
 			r.form(t.line, element, "attribute "+a.name.String(), "attributes of other namespaces only", "")
 		case instanceNamespace:
 			if a.local == "type" || a.local == "nil" {
-				r.form(t.line, element, "attribute xsi:"+a.local, "no change of type", "remove it")
+				r.form(t.line, element, "attribute xsi:"+a.local, "no attribute that changes the type", "remove it")
 			}
 		case ExtensionNamespace:
 			if !slices.Contains(extensions(element), term) {
@@ -37,7 +37,7 @@ func extensions(element Term) []Term {
 	return nil
 }
 
-// objective takes our own attribute from the root.
+// objective reads our own attribute of the root.
 func (r *reader) objective(root token) {
 	for _, a := range root.attributes {
 		if a.name != (name{ExtensionNamespace, string(Optimize)}) {

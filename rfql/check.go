@@ -7,17 +7,17 @@ import (
 	"ramp/protocol"
 )
 
-// Check makes a Document of a draft. Its error is Faults.
+// Check makes a Document from a draft. Its error is Faults.
 //
-// now is the earliest instant at which a job could start: a seller passes its
-// clock, a buyer its clock and the time that buying takes. A request whose wall
-// time does not fit between now and its end is refused, as is one whose end has
-// passed. A request with neither WallTime nor a start runs from now, in whole
-// seconds rounded up, to its end; the Document then holds that start, so that
-// all who read it read the same slot (D: 002 is silent).
+// now is the earliest instant at which a job could start: a seller passes its clock, a
+// buyer its clock plus the time that buying takes. Check refuses a request whose wall
+// time does not fit between now and its end, or whose end has passed. A request with
+// neither WallTime nor a start runs from now, in whole seconds rounded up, to its end;
+// the Document then has that start, so that all readers see the same slot (D: 002 does
+// not define this).
 //
-// With a zero now nothing is compared with the clock, as for documents out of
-// the past; a request that has neither WallTime nor a start is then refused.
+// With a zero now, Check compares nothing with the clock, for old documents, and refuses
+// requests with neither WallTime nor a start.
 func Check(d Draft, now time.Time) (Document, error) {
 	c := checker{draft: d, now: now.UTC().Round(0)}
 	if now.IsZero() {
@@ -31,12 +31,12 @@ func Check(d Draft, now time.Time) (Document, error) {
 	return Document{objective: d.Objective, ceiling: c.ceiling, requests: c.requests}, nil
 }
 
-// checker holds the rules that a schema cannot, and, because a draft need not
-// have been read, those that it can.
+// checker applies the rules that a schema cannot express. Since a draft may not have been
+// read, it applies those of the schema too.
 type checker struct {
 	draft    Draft
-	now      time.Time // zero: there is no clock
-	timeless bool      // what only a clock can settle is no fault
+	now      time.Time // zero: unknown
+	timeless bool      // without faults that need a clock
 	faults   Faults
 	requests []Request
 	ceiling  protocol.Credits
@@ -52,7 +52,7 @@ func (c *checker) fault(class Class, request int, t Term, found, allowed, hint s
 }
 
 func (c *checker) check() {
-	c.faults = append(c.faults, c.draft.doubts...)
+	c.faults = append(c.faults, c.draft.faults...)
 	if n := len(c.draft.Requests); n < 1 || n > protocol.MaxUnits {
 		c.fault(Form, protocol.AllUnits, RequestForQuotation, fmt.Sprintf("%d requests", n), fmt.Sprintf("1 to %d", protocol.MaxUnits), "")
 		return
@@ -114,7 +114,7 @@ func (c *checker) numbers(i int, d *DraftRequest) {
 	}
 }
 
-// cores is how many cores are asked for in all.
+// cores is the total number of requested cores.
 func (c *checker) cores(i int, d *DraftRequest) int {
 	noded := d.NodeCount != 0 || d.NodeCores != 0
 	switch {
@@ -141,7 +141,7 @@ func (c *checker) product(i, nodes, each int) int {
 // cost refuses amounts that do not fit in Credits, of one request and of all.
 func (c *checker) cost(r Request) {
 	if r.Wall == 0 {
-		return // told already, or only a clock can say
+		return // reported already, or unknown without a clock
 	}
 	cost, err := protocol.Cost(r.Price, r.Cores, r.Wall)
 	if err == nil {

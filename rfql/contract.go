@@ -9,10 +9,10 @@ import (
 	"ramp/protocol"
 )
 
-// Contract asks that a request be metered (001): what is used is paid, by price
-// functions, and not what was reserved. The zero Contract is none. CPUHourCost
-// remains the most that a core-hour may cost in all; rounds of bidding lower the
-// highest price of P.
+// Contract asks for a metered request (001): price functions of the usage determine the
+// payment, not the reservation. The zero Contract asks for no metering. CPUHourCost
+// remains the most that a core-hour may cost in total; rounds of bidding lower the
+// maximum of P.
 type Contract struct {
 	TimeLimit time.Duration // wall time; 0: the request's
 	P         protocol.Ramp // price of a core-hour used, by the rate of use
@@ -32,15 +32,15 @@ const (
 // Metered reports whether a request has a contract.
 func (r Request) Metered() bool { return r.Contract != Contract{} }
 
-// Tariff is the contract of a unit at a price that was offered for it: of the
-// price of a core-hour what Q may take is kept back, and P has the rest, at most
-// its own. Without a contract it is zero.
+// Tariff is the contract of a unit at an offered price per core-hour: the maximum of Q
+// is subtracted from the price, and P gets the rest, at most its own maximum. Without a
+// contract the Tariff is zero.
 func (r Request) Tariff(it protocol.Item) protocol.Tariff {
 	if !r.Metered() {
 		return protocol.Tariff{}
 	}
 	c := r.Contract
-	t := protocol.Tariff{TimeLimit: it.Slot.Wall(), P: c.P, Q: c.Q}
+	t := protocol.Tariff{TimeLimit: it.Slot.Wall(), P: c.P, Q: c.Q, Least: it.Least}
 	if c.TimeLimit > 0 {
 		t.TimeLimit = min(t.TimeLimit, c.TimeLimit)
 	}
@@ -61,8 +61,8 @@ func upTo(a, n protocol.Credits) protocol.Credits {
 	return q
 }
 
-// contract reads our own element in a request. What is wrong with it is a fault of
-// meaning: a schema passes over elements that are not of its namespace.
+// contract reads our own element in a request. Its faults are of class Meaning, since the
+// schema ignores elements of other namespaces.
 func (q *requestReader) contract(t token) error {
 	if q.Contract != (Contract{}) {
 		q.fault(Meaning, t.line, ContractElement, "a second one", "one", "")
@@ -106,7 +106,7 @@ func (q *requestReader) contractAttribute(line int, a attribute) {
 			q.fault(Meaning, line, TimeLimit, quote(value), numberAllowed(WallTime), "")
 		}
 	case a.space == "" && term == Prepay:
-		q.Contract.Prepay = value == "true" || value == "1" // as xs:boolean may be written
+		q.Contract.Prepay = value == "true" || value == "1" // the forms of xs:boolean
 		if !q.Contract.Prepay && value != "false" && value != "0" {
 			q.fault(Meaning, line, Prepay, quote(value), "true or false", "")
 		}
@@ -115,13 +115,13 @@ func (q *requestReader) contractAttribute(line int, a attribute) {
 	}
 }
 
-// foreign reports whether a name is of a namespace that is nothing to us. A name of ours
-// where none may stand was most likely meant to count.
+// foreign reports whether a name is of an unknown namespace. One of our own names in the
+// wrong place is most likely a mistake.
 func (n name) foreign() bool {
 	return n.space != "" && n.space != Namespace && n.space != ExtensionNamespace
 }
 
-// unprefixed is what helps an attribute whose prefix makes it another one.
+// unprefixed is a hint for an attribute that must not have a prefix.
 func (n name) unprefixed() string {
 	if n.space == "" {
 		return ""
@@ -171,7 +171,7 @@ func (q *requestReader) ramp(t token) {
 	*into = protocol.Ramp{Lo: int64(values[0]), Hi: int64(values[1]), Top: values[2]}
 }
 
-// priced tells of a contract that says nothing, which would be none.
+// priced reports a contract without a price.
 func (q *requestReader) priced(line int) {
 	if q.Contract == (Contract{}) {
 		q.fault(Meaning, line, ContractElement, "no price", "P with a Pmax above 0, or Q with a Qmax", "")
@@ -186,7 +186,7 @@ func parseMicro(s string) (protocol.Credits, bool) {
 	return parsePrice(s)
 }
 
-// contract holds the rules of a request's contract.
+// contract checks a request's contract.
 func (c *checker) contract(i int, d *DraftRequest, r Request) {
 	if first := c.draft.Requests[0].Contract != (Contract{}); first != r.Metered() {
 		c.fault(Meaning, i, ContractElement, "a contract in some requests", "one in each, or in none: they are settled together", "")
@@ -207,7 +207,7 @@ func (c *checker) contract(i int, d *DraftRequest, r Request) {
 	}
 }
 
-// contract writes a contract, unless there is none.
+// contract writes a contract unless it is zero.
 func (w *writer) contract(c Contract) {
 	if c == (Contract{}) {
 		return

@@ -12,14 +12,14 @@ import (
 	"ramp/rfql"
 )
 
-// contracted is a document with a contract; the contract stands on its second line.
+// contracted is a document with a contract on its second line.
 func contracted(contract string) []byte {
 	return []byte(`<RequestForQuotation xmlns="http://www.realitygrid.org/AHE/RFQ"><Request><CPUHourCost>99</CPUHourCost><EndDate>2031-01-10</EndDate><EndTime>18:00:00Z</EndTime><WallTime>60</WallTime><Cores><TotalCores>2</TotalCores></Cores>
 ` + contract + `</Request></RequestForQuotation>`)
 }
 
-// rfql.xsd passes over contracts, as over all that is not of its namespace; ramp.xsd
-// describes them, and says what we say.
+// rfql.xsd skips contracts, like everything of other namespaces; ramp.xsd describes them
+// and agrees with Read.
 func TestSchemaAgreesOnContracts(t *testing.T) {
 	xmllint(t)
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestSchemaAgreesOnContracts(t *testing.T) {
 	}
 }
 
-// What is wrong with a contract is told on its line, and in cores.
+// Faults of a contract have its line, and rates are in cores.
 func TestFaultsOfAContractAreOnItsLine(t *testing.T) {
 	for _, contract := range []string{
 		`<r:Contract xmlns:r="urn:ramp:rfql:2"><r:P rmin="1.5" rmax="0.5" Pmax="1"/></r:Contract>`,
@@ -67,7 +67,7 @@ func TestFaultsOfAContractAreOnItsLine(t *testing.T) {
 		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Line != 2 {
 			t.Errorf("%s: %v", contract, err)
 		}
-		if text := fmt.Sprint(err); strings.Contains(contract, "rmin") && !strings.Contains(text, "1.5 cores is above the greatest of 0.5") {
+		if text := fmt.Sprint(err); strings.Contains(contract, "rmin") && !strings.Contains(text, "1.5 cores is above the maximum of 0.5") {
 			t.Error(text)
 		}
 	}

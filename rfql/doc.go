@@ -1,19 +1,18 @@
-// Package rfql is the Request for Quotation Language: what a user asks of
-// machines, before any of them has answered (002 §5.2).
+// Package rfql is the Request for Quotation Language, in which a user requests
+// computing time (002 §5.2).
 //
-// A document holds 1..256 requests, bought all or not at all. Reading and
-// checking are two steps, and each has a type of its own:
+// A document holds 1..256 requests, bought all or not at all. Reading and checking are
+// two steps, each with its own type:
 //
 //	bytes --Read--> Draft --Check--> Document --XML--> bytes
 //	bytes ------------Parse--------> Document
 //
-// A Draft is a document of the right form whose meaning may be wrong: it ends
-// before it starts, say. It can also be built by hand, field by field. A
-// Document was checked, has no exported fields and is the only thing that may
-// be sent, quoted or bought. What is wrong is told as Faults, each with its
-// line, its term, what was found and what is allowed.
+// A Draft has the right form but may be wrong: it may end before it starts. It can also
+// be built field by field. A Document was checked and has no exported fields; only a
+// Document may be sent, quoted or bought. Errors are Faults, each with its line, its
+// term, the value found and the values allowed.
 //
-// The form is that of the first implementation and is described by rfql.xsd
-// and ramp.xsd, which Schemas holds; Read refuses what they refuse. The package
-// never reads a clock: who checks says what time it is.
+// The form is that of the first implementation. Schemas holds its schemas, rfql.xsd and
+// ramp.xsd, and Read refuses what they refuse. The package never reads a clock: callers
+// pass the time.
 package rfql

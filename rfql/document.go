@@ -7,31 +7,31 @@ import (
 	"ramp/protocol"
 )
 
-// Document is a request for quotation that was checked. Its zero value has no
-// requests; every other was made by Check or Parse.
+// Document is a checked request for quotation. Check and Parse make Documents; the zero
+// value has no requests.
 type Document struct {
 	objective protocol.Objective
 	ceiling   protocol.Credits
 	requests  []Request
 }
 
-// Request is one piece of computing time that is asked for: a window, a wall
-// time, cores, and what the machine must be.
+// Request asks for one piece of computing time: a window, a wall time, cores, and
+// properties of the machine.
 type Request struct {
 	Unit        int    // its index in the document, from 0
-	Name        string // what people call it; may be empty
-	Application string // what will run; may be empty
+	Name        string // for people; may be empty
+	Application string // to run; may be empty
 
 	Price     protocol.Credits // the most per core-hour, above zero
-	NotBefore time.Time        // UTC; zero: at once
+	NotBefore time.Time        // UTC; zero: any time
 	End       time.Time        // UTC, the deadline
 	Wall      time.Duration    // above zero, at most MaxWall and the window
 
-	Cores     int // in all, 1..MaxCount
-	Nodes     int // whole nodes asked for; zero: any cores will do
-	NodeCores int // of each of the nodes
+	Cores     int // in total, 1..MaxCount
+	Nodes     int // whole nodes; zero: any cores
+	NodeCores int // of each node
 
-	// What the machine must be: empty and zero mean that it does not matter.
+	// Properties of the machine. Empty and zero ones do not matter.
 	OS         string
 	OSVersion  string
 	Arch       string
@@ -41,11 +41,11 @@ type Request struct {
 	TotalDisk  int // GB, at least
 	NodeDisk   int // GB on each node, at least
 
-	Contract Contract // zero: it is paid as reserved
+	Contract Contract // zero: not metered
 }
 
-// Parse reads and checks a document. Its error is Faults: those of the form if
-// there are any, otherwise those of the meaning. See Check about now.
+// Parse reads and checks a document. Its error is Faults of class Form, or else of class
+// Meaning. See Check about now.
 func Parse(b []byte, now time.Time) (Document, error) {
 	d, _, err := Read(b)
 	if err != nil {
@@ -54,7 +54,7 @@ func Parse(b []byte, now time.Time) (Document, error) {
 	return Check(d, now)
 }
 
-// Len is the number of requests, 1..protocol.MaxUnits; 0 of the zero Document.
+// Len is the number of requests, 1..protocol.MaxUnits; 0 for the zero Document.
 func (d Document) Len() int { return len(d.requests) }
 
 // Request is the request of a unit, 0..Len-1.
@@ -63,10 +63,10 @@ func (d Document) Request(unit int) Request { return d.requests[unit] }
 // Requests are all requests, in order of Unit.
 func (d Document) Requests() []Request { return slices.Clone(d.requests) }
 
-// Objective is what the document itself wishes for; zero if it does not say.
+// Objective is the document's own objective; zero if it has none.
 func (d Document) Objective() protocol.Objective { return d.objective }
 
-// Ceiling is what all requests together cost at most.
+// Ceiling is the maximum cost of all requests together.
 func (d Document) Ceiling() protocol.Credits { return d.ceiling }
 
 // Equal reports whether d and e ask for the same.
@@ -100,6 +100,6 @@ func (r Request) draft() DraftRequest {
 	return d
 }
 
-// fills reports whether r takes its whole window, so that its wall time need
-// not be given (and cannot, if it is not whole minutes).
+// fills reports whether r takes its whole window, so that its wall time may be left out
+// (and must be, if it is not in whole minutes).
 func (r Request) fills() bool { return !r.NotBefore.IsZero() && r.End.Sub(r.NotBefore) == r.Wall }

@@ -6,29 +6,29 @@ import (
 	"ramp/protocol"
 )
 
-// Draft is a document that nobody has vouched for: read from text, or built by
-// hand. Check makes a Document of it. One that was read with faults stays
-// refused, whatever is done to its fields: build another from its Requests.
+// Draft is an unchecked document, read from text or built by hand. Check makes a Document
+// from it. Check refuses a draft that was read with faults even if its fields are changed:
+// build a new one from its Requests.
 type Draft struct {
-	Objective protocol.Objective // zero: not said
+	Objective protocol.Objective // may be zero
 	Requests  []DraftRequest     // 1..protocol.MaxUnits
 
-	lines  [][positions]int // on which each term of each request stood, if read
-	doubts Faults           // found while reading; the fields alone need not show them
+	lines  [][positions]int // of each term of each request, if read
+	faults Faults           // found by Read; the fields alone may not show them
 }
 
-// DraftRequest is a request as it was written. The zero value of an optional
-// field means that the term is not given.
+// DraftRequest is an unchecked request. The zero value of an optional field means that
+// the term is missing.
 type DraftRequest struct {
-	Name        string // what people call it; optional
-	Application string // what will run; optional
+	Name        string // for people; optional
+	Application string // to run; optional
 
 	Price     protocol.Credits // CPUHourCost: the most per core-hour
 	End       time.Time        // EndDate and EndTime
 	NotBefore time.Time        // StartDate and StartTime; optional
 	Wall      time.Duration    // WallTime, whole minutes; optional
 
-	OS         string // optional, as are all below
+	OS         string // optional, like all below
 	OSVersion  string
 	Arch       string
 	CPUSpeed   int // MHz
@@ -37,14 +37,14 @@ type DraftRequest struct {
 	TotalDisk  int // GB; this or NodeDisk
 	NodeDisk   int // GB
 
-	TotalCores int // this, or both of the next
+	TotalCores int // this, or both of the following
 	NodeCount  int
 	NodeCores  int // per node
 
 	Contract Contract // optional, in our own namespace
 }
 
-// number is where the value of a counting term is kept; nil for other terms.
+// number is the field of a term with a number; nil for other terms.
 func (r *DraftRequest) number(t Term) *int {
 	switch t {
 	case CPUSpeed:
@@ -67,7 +67,7 @@ func (r *DraftRequest) number(t Term) *int {
 	return nil
 }
 
-// word is where the value of a worded term is kept; nil for other terms.
+// word is the field of a term with a word; nil for other terms.
 func (r *DraftRequest) word(t Term) *string {
 	switch t {
 	case Name:
@@ -84,7 +84,7 @@ func (r *DraftRequest) word(t Term) *string {
 	return nil
 }
 
-// line is where a term of a request stood; 0 if the draft was not read.
+// line is the line of a term of a request; 0 if the draft was not read.
 func (d Draft) line(request int, t Term) int {
 	if request < 0 || request >= len(d.lines) {
 		return 0

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Class says how bad a Fault is.
+// Class is the kind of a Fault.
 type Class int
 
 // The classes.
 const (
-	Form    Class = 1 // the document is not of the form: the schema or a bound refuses it
-	Meaning Class = 2 // of the form, but it cannot be meant so
-	Notice  Class = 3 // nothing is wrong, but something was ignored
+	Form    Class = 1 // the schema or a bound refuses the document
+	Meaning Class = 2 // the form is right, but the values contradict each other or the clock
+	Notice  Class = 3 // no fault, but something was ignored
 )
 
 func (c Class) String() string {
@@ -30,14 +30,14 @@ func (c Class) String() string {
 	return fmt.Sprintf("class(%d)", int(c))
 }
 
-// MarshalText writes the word, so that JSON says "form", not 1.
+// MarshalText writes the name, so that JSON has "form", not 1.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Fault is one thing that is wrong with a document.
+// Fault is one fault of a document.
 type Fault struct {
 	Class   Class  `json:"class"`
 	Line    int    `json:"line,omitempty"` // from 1; 0 if the document was not read from text
-	Request int    `json:"request"`        // from 0; protocol.AllUnits if it is about the whole document
+	Request int    `json:"request"`        // from 0; protocol.AllUnits for the whole document
 	Term    Term   `json:"term"`
 	Found   string `json:"found"`
 	Allowed string `json:"allowed"`
@@ -48,7 +48,7 @@ type Fault struct {
 func (f Fault) Error() string { return f.In("") }
 
 // In prints the fault on one line as FILE:LINE: TERM: found X; allowed Y (hint).
-// A file or line that is not known is left out.
+// An unknown file or line is left out.
 func (f Fault) In(file string) string {
 	var b strings.Builder
 	switch {
@@ -68,13 +68,13 @@ func (f Fault) In(file string) string {
 	return b.String()
 }
 
-// Faults are what is wrong with a document, in order of line.
+// Faults are the faults of a document, in order of line.
 type Faults []Fault
 
 // Error prints one fault per line.
 func (f Faults) Error() string { return f.In("") }
 
-// In prints one fault per line, each as Fault.In does.
+// In prints one fault per line, in the form of Fault.In.
 func (f Faults) In(file string) string {
 	lines := make([]string, len(f))
 	for i, x := range f {
@@ -83,7 +83,7 @@ func (f Faults) In(file string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Of picks the faults of a class.
+// Of returns the faults of a class.
 func (f Faults) Of(c Class) Faults {
 	var out Faults
 	for _, x := range f {
@@ -94,18 +94,18 @@ func (f Faults) Of(c Class) Faults {
 	return out
 }
 
-// sort puts f in order of line; faults of one line stay as they were found.
+// sort orders f by line and keeps the order within a line.
 func (f Faults) sort() {
 	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// quote shows foreign text: short, on one line, and without control characters.
+// quote shortens foreign text, on one line and without control characters.
 func quote(s string) string { return strconv.Quote(clip(s)) }
 
-// mostQuoted bounds, in bytes, what a fault repeats of the document.
+// mostQuoted bounds a quotation from the document, in bytes.
 const mostQuoted = 60
 
-// clip keeps what a fault repeats of foreign text short.
+// clip shortens foreign text.
 func clip(s string) string {
 	if len(s) <= mostQuoted {
 		return s

@@ -2,26 +2,26 @@ package rfql
 
 import "bytes"
 
-// lexer cuts XML 1.0 into markup and text, in one pass and, as a rule, without
-// copying. It is stricter than encoding/xml, which lets much pass that is not
-// well-formed, and several times as fast; a test holds the one against the
-// other. What it reads consists of XML characters: badChar has seen to it.
+// lexer splits XML 1.0 into markup and text, in one pass and mostly without copying. It
+// is stricter than encoding/xml, which accepts much that is not well-formed, and several
+// times as fast; a test compares them. Its input consists of XML characters, as badChar
+// has checked.
 //
-// Document types are refused, and with them all entities but XML's own five.
+// It refuses document types, and so all entities but XML's own five.
 type lexer struct {
 	data    []byte
-	from    int // where the item at hand begins
-	pos     int // how far it is read
+	from    int // start of the current item
+	pos     int // next byte to read
 	line    int // of from
 	item    item
-	closing bool   // the end of an empty-element tag is due
-	scratch []byte // decoded text of the item at hand
+	closing bool   // the next item is the end of an empty-element tag
+	scratch []byte // decoded text of the current item
 }
 
-// item is what the lexer finds. Its slices are valid until the next is cut.
+// item is a piece of markup or text. Its slices are valid until the next call of cut.
 type item struct {
 	kind
-	name       []byte // as written, with its prefix; nil at the end of an empty-element tag
+	name       []byte // with its prefix; nil at the end of an empty-element tag
 	text       []byte // decoded, of a textToken
 	section    bool   // the text is a CDATA section
 	attributes []rawAttribute
@@ -39,7 +39,7 @@ const (
 	passedOver kind = 5 // a comment or processing instruction
 )
 
-// cut finds the next item and keeps it in l.item.
+// cut reads the next item into l.item.
 func (l *lexer) cut() error {
 	l.line += bytes.Count(l.data[l.from:l.pos], []byte("\n"))
 	l.from = l.pos
@@ -65,10 +65,10 @@ func (l *lexer) cut() error {
 	return l.startTag()
 }
 
-// raw is the item at hand as it was written.
+// raw is the source of the current item.
 func (l *lexer) raw() []byte { return l.data[l.from:l.pos] }
 
-// expected is a fault at what stands at pos.
+// expected is a fault at pos.
 func (l *lexer) expected(allowed string) error {
 	line := l.line + bytes.Count(l.data[l.from:l.pos], []byte("\n"))
 	found := "the end of the text"
@@ -78,7 +78,7 @@ func (l *lexer) expected(allowed string) error {
 	return broken(line, found, allowed, "")
 }
 
-// glimpse shows how b begins: no more than what is left of a line.
+// glimpse is the beginning of b, at most to the end of its line.
 func glimpse(b []byte) string {
 	const most = 24
 	shown := b[:min(len(b), most)]
@@ -88,7 +88,7 @@ func glimpse(b []byte) string {
 	return quote(string(bytes.ToValidUTF8(shown, nil)))
 }
 
-// take reads s if it stands at pos.
+// take reads s if it is at pos.
 func (l *lexer) take(s string) bool {
 	ok := len(l.data)-l.pos >= len(s) && string(l.data[l.pos:l.pos+len(s)]) == s
 	if ok {
@@ -97,7 +97,7 @@ func (l *lexer) take(s string) bool {
 	return ok
 }
 
-// until reads to the next s and past it, and returns what stands before it.
+// until reads past the next s and returns the bytes before it.
 func (l *lexer) until(s string) ([]byte, bool) {
 	i := bytes.Index(l.data[l.pos:], []byte(s))
 	if i < 0 {
@@ -109,7 +109,7 @@ func (l *lexer) until(s string) ([]byte, bool) {
 	return before, true
 }
 
-// blank reads white space, and tells if there was any.
+// blank reads white space and reports whether there was any.
 func (l *lexer) blank() bool {
 	from := l.pos
 	for l.pos < len(l.data) && isSpace(l.data[l.pos]) {
@@ -120,8 +120,8 @@ func (l *lexer) blank() bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// declaration reads what begins with "<!": a comment, a CDATA section, or what
-// is refused.
+// declaration reads markup that begins with "<!": a comment or a CDATA section. It
+// refuses all else.
 func (l *lexer) declaration() error {
 	switch {
 	case l.take("<!--"):
@@ -159,7 +159,7 @@ func (l *lexer) text() error {
 	return err
 }
 
-// lines makes line ends of carriage returns, as XML 1.0 §2.11 says.
+// lines turns carriage returns into line ends (XML 1.0 §2.11).
 func (l *lexer) lines(b []byte) []byte {
 	if bytes.IndexByte(b, '\r') < 0 {
 		return b
@@ -168,8 +168,8 @@ func (l *lexer) lines(b []byte) []byte {
 	return bytes.ReplaceAll(b, []byte("\r"), []byte("\n"))
 }
 
-// instruction reads a processing instruction. An XML declaration is one by its
-// looks, but may stand only at the beginning.
+// instruction reads a processing instruction. An XML declaration has the same form but
+// is allowed only at the beginning.
 func (l *lexer) instruction() error {
 	l.item.kind = passedOver
 	l.take("<?")
@@ -188,8 +188,8 @@ func (l *lexer) instruction() error {
 	return nil
 }
 
-// header reads the rest of an XML declaration: the version, then perhaps the
-// encoding, then perhaps whether the document stands alone.
+// header reads the rest of an XML declaration: the version, then optionally the encoding,
+// then optionally standalone.
 func (l *lexer) header(target []byte) error {
 	version, okV := l.pseudo("version")
 	encoding, okE := l.pseudo("encoding")
@@ -198,15 +198,14 @@ func (l *lexer) header(target []byte) error {
 	switch {
 	case string(target) != "xml" || l.from != 0 || !okV || !okE || !okA || !l.take("?>"),
 		version != "1.0", alone != "" && alone != "yes" && alone != "no":
-		return broken(l.line, glimpse(l.data[l.from:]), `<?xml version="1.0" encoding="UTF-8"?>, and that first`, "")
+		return broken(l.line, glimpse(l.data[l.from:]), `<?xml version="1.0" encoding="UTF-8"?> at the very beginning`, "")
 	case encoding != "" && !bytes.EqualFold([]byte(encoding), []byte("utf-8")):
 		return broken(l.line, "encoding "+quote(encoding), "UTF-8", "convert the document")
 	}
 	return nil
 }
 
-// pseudo reads key="value", if the key stands there. It is false if something
-// is wrong with it.
+// pseudo reads key="value", if the key is there. It returns false after a fault.
 func (l *lexer) pseudo(key string) (value string, ok bool) {
 	from := l.pos
 	if spaced := l.blank(); !l.take(key) || !spaced {

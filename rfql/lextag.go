@@ -23,7 +23,7 @@ func (l *lexer) startTag() (err error) {
 		case !spaced:
 			return l.expected("a space, > or /> in a tag")
 		case len(l.item.attributes) == MaxAttributes:
-			return broken(l.line, "more attributes", "at most "+strconv.Itoa(MaxAttributes), "")
+			return broken(l.line, "too many attributes", "at most "+strconv.Itoa(MaxAttributes), "")
 		}
 		if err := l.attribute(); err != nil {
 			return err
@@ -74,8 +74,8 @@ func (l *lexer) attribute() error {
 	return err
 }
 
-// name reads a name of XML 1.0, fifth edition, with at most one colon in it and
-// something that can begin a name on either side.
+// name reads a name of XML 1.0, fifth edition, with at most one colon, and a valid name
+// on both sides of it.
 func (l *lexer) name() ([]byte, error) {
 	from := l.pos
 	l.plainName()
@@ -92,12 +92,12 @@ func (l *lexer) name() ([]byte, error) {
 	return l.data[from:l.pos], nil
 }
 
-// plainName reads a name without a colon, if one stands at pos.
+// plainName reads a name without a colon, if one is at pos.
 func (l *lexer) plainName() {
 	for from := l.pos; l.pos < len(l.data); {
 		c, size := rune(l.data[l.pos]), 1
 		switch {
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z': // nearly all are
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z': // the common case
 			l.pos++
 			continue
 		case c >= utf8.RuneSelf:
@@ -126,8 +126,8 @@ func nameChar(r rune) bool {
 	return nameStart(r) || r >= '0' && r <= '9' || r == '-' || r == '.' || r == 0xB7 || r >= 0x300 && r <= 0x36F || r == 0x203F || r == 0x2040
 }
 
-// decode replaces references and carriage returns. What has none is returned as
-// it is; the rest is put into l.scratch, behind what other values are there.
+// decode replaces references and carriage returns. A value without any is returned
+// unchanged; others are appended to l.scratch.
 func (l *lexer) decode(b []byte) ([]byte, error) {
 	b = l.lines(b)
 	if bytes.IndexByte(b, '&') < 0 {
@@ -146,7 +146,7 @@ func (l *lexer) decode(b []byte) ([]byte, error) {
 		end := bytes.IndexByte(b, ';')
 		r, ok := reference(b[1:max(end, 1)])
 		if !ok {
-			return nil, broken(l.line, glimpse(b), "of entities only &amp; &lt; &gt; &quot; &apos; and numbers of XML characters", "")
+			return nil, broken(l.line, glimpse(b), "only the entities &amp; &lt; &gt; &quot; &apos; and numbers of XML characters", "")
 		}
 		l.scratch = utf8.AppendRune(l.scratch, r)
 		b = b[end+1:]
@@ -154,7 +154,7 @@ func (l *lexer) decode(b []byte) ([]byte, error) {
 	return l.scratch[from:len(l.scratch):len(l.scratch)], nil
 }
 
-// reference is the character that stands between "&" and ";".
+// reference is the character of a reference between "&" and ";".
 func reference(b []byte) (rune, bool) {
 	switch string(b) {
 	case "amp":

@@ -8,10 +8,9 @@ import (
 	"ramp/protocol"
 )
 
-// Match compares the static terms of a request with a machine (002 §5.2): every
-// given term must be met. It returns one Reason for each that is not, in the
-// order of the document; none means that the machine will do, as far as price
-// and time allow. A property that the machine does not tell meets no term.
+// Match compares the static terms of a request with a machine (002 §5.2). It returns one
+// Reason for each term that is not met, in order of the document. Without a Reason the
+// machine is suitable, apart from price and time. An unknown property meets no term.
 func Match(r Request, p protocol.Properties) []protocol.Reason {
 	m := matcher{unit: r.Unit}
 	m.word(protocol.CodeOS, OperatingSystem, r.OS, p.OS, SameOS)
@@ -40,12 +39,12 @@ func (m *matcher) word(c protocol.Code, t Term, want, have string, meets func(wa
 		return
 	}
 	if have == "" {
-		have = notTold
+		have = unknownProperty
 	}
 	m.refuse(c, t, want, have)
 }
 
-const notTold = "not told"
+const unknownProperty = "unknown"
 
 func (m *matcher) least(c protocol.Code, t Term, want, have int) {
 	if have < want {
@@ -55,14 +54,14 @@ func (m *matcher) least(c protocol.Code, t Term, want, have int) {
 
 func quantity(n int, t Term) string {
 	if n <= 0 {
-		return notTold
+		return unknownProperty
 	}
 	return strconv.Itoa(n) + " " + t.unit()
 }
 
-// size compares the request with the whole machine. Nodes are whole: each must
-// have the cores asked for, and what remains of a node is nobody else's, so two
-// halves of a large node are not two nodes (D).
+// size compares the request with the whole machine. Nodes are whole: each must have the
+// requested cores, and nobody else gets the rest of a node, so two halves of a large node
+// are not two nodes (D).
 func (m *matcher) size(r Request, p protocol.Properties) {
 	if r.Nodes == 0 {
 		m.least(protocol.CodeSize, TotalCores, r.Cores, p.Cores)
@@ -80,9 +79,8 @@ func (m *matcher) size(r Request, p protocol.Properties) {
 	}
 }
 
-// SameOS reports whether two words name the same operating system: without
-// regard to case, and with the other names of a few. An unknown word is the
-// same only as itself.
+// SameOS reports whether two words name the same operating system. It ignores case and
+// knows some aliases. An unknown word equals only itself.
 func SameOS(a, b string) bool { return osName(a) == osName(b) }
 
 func osName(s string) string {
@@ -95,9 +93,8 @@ func osName(s string) string {
 	return s
 }
 
-// SameArchitecture reports whether two words name the same architecture, as
-// SameOS does for operating systems. The first implementation says Intel, which
-// is taken for x86_64.
+// SameArchitecture reports whether two words name the same architecture, like SameOS. It
+// takes Intel, from the first implementation, for x86_64.
 func SameArchitecture(a, b string) bool { return archName(a) == archName(b) }
 
 func archName(s string) string {
@@ -118,10 +115,9 @@ func archName(s string) string {
 	return s
 }
 
-// VersionMeets reports whether a version begins with the one that is wanted,
-// component by component and without regard to case: 5 is met by 5, 5.8 and
-// 5rc1, but not by 58. A component ends where digits, letters and other
-// characters meet (D).
+// VersionMeets reports whether a version begins with the wanted one, component by
+// component and ignoring case: 5, 5.8 and 5rc1 meet 5, but 58 does not. A component ends
+// where digits, letters and other characters meet (D).
 func VersionMeets(want, have string) bool {
 	want, have = strings.ToLower(want), strings.ToLower(have)
 	rest, ok := strings.CutPrefix(have, want)
@@ -131,8 +127,8 @@ func VersionMeets(want, have string) bool {
 	return rest == "" || charSort(want[len(want)-1]) != charSort(rest[0]) || charSort(rest[0]) == 0
 }
 
-// charSort tells digits (1), letters (2, and every byte of a character beyond
-// ASCII), and what stands between components (0).
+// charSort distinguishes digits (1), letters (2, with every byte of a character beyond
+// ASCII) and separators of components (0).
 func charSort(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
@@ -143,7 +139,7 @@ func charSort(c byte) int {
 	return 0
 }
 
-// String says what a request asks for, in one line for people.
+// String is a request in one line for people.
 func (r Request) String() string {
 	cores := fmt.Sprintf("%d cores", r.Cores)
 	if r.Nodes > 0 {

@@ -38,17 +38,17 @@ func TestMatch(t *testing.T) {
 		{"more memory", func(r *rfql.Request) { r.RAMPerCore = 2049 }, nil, []protocol.Reason{{Code: protocol.CodeRAM, Unit: 3, Term: "RAMPerCore", Want: "2049 MB", Have: "2048 MB"}}},
 		{"more disk in all", func(r *rfql.Request) { r.TotalDisk = 1001 }, nil, []protocol.Reason{{Code: protocol.CodeDisk, Unit: 3, Term: "TotalDiskSpace", Want: "1001 GB", Have: "1000 GB"}}},
 		{"more disk on a node", func(r *rfql.Request) { r.TotalDisk, r.NodeDisk = 0, 101 }, nil, []protocol.Reason{{Code: protocol.CodeDisk, Unit: 3, Term: "NodeDiskSpace", Want: "101 GB", Have: "100 GB"}}},
-		{"a property that is not told meets nothing", same, func(p *protocol.Properties) { p.OS, p.RAMPerCore = "", 0 }, []protocol.Reason{
-			{Code: protocol.CodeOS, Unit: 3, Term: "OperatingSystem", Want: "linux", Have: "not told"},
-			{Code: protocol.CodeRAM, Unit: 3, Term: "RAMPerCore", Want: "2048 MB", Have: "not told"},
+		{"an unknown property meets no term", same, func(p *protocol.Properties) { p.OS, p.RAMPerCore = "", 0 }, []protocol.Reason{
+			{Code: protocol.CodeOS, Unit: 3, Term: "OperatingSystem", Want: "linux", Have: "unknown"},
+			{Code: protocol.CodeRAM, Unit: 3, Term: "RAMPerCore", Want: "2048 MB", Have: "unknown"},
 		}},
 		{"all whole nodes match", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 960, 20, 48 }, nil, nil},
 		{"what is left of the last node is no node", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 21, 21, 1 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "21 nodes", Have: "20 nodes"}}},
 		{"two halves of a node are not two nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 960, 40, 24 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "40 nodes", Have: "20 nodes"}}},
 		{"larger nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 64, 1, 64 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "64 cores per node", Have: "48 cores per node"}}},
-		{"nodes that are not told", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 2, 1, 2 }, func(p *protocol.Properties) { p.NodeCores = 0 }, []protocol.Reason{
-			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "2 cores per node", Have: "not told"},
-			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "1 nodes", Have: "not told"},
+		{"unknown nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 2, 1, 2 }, func(p *protocol.Properties) { p.NodeCores = 0 }, []protocol.Reason{
+			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "2 cores per node", Have: "unknown"},
+			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "1 nodes", Have: "unknown"},
 		}},
 	}
 	for _, tt := range tests {

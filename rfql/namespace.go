@@ -21,7 +21,7 @@ func split(raw []byte) (prefix, local []byte) {
 	return nil, raw
 }
 
-// bind takes in the namespace declarations of the tag at hand.
+// bind adds the namespace declarations of the current tag.
 func (s *scanner) bind() error {
 	for _, a := range s.item.attributes {
 		prefix, declared := declaredPrefix(a.name)
@@ -32,7 +32,7 @@ func (s *scanner) bind() error {
 			return broken(s.line, fmt.Sprintf("%s=%s", clip(string(a.name)), quote(string(a.value))), "a namespace for a prefix other than xml and xmlns", "")
 		}
 		if len(s.bindings) == MaxBindings {
-			return broken(s.line, "more namespace declarations in scope", fmt.Sprintf("at most %d", MaxBindings), "")
+			return broken(s.line, "too many namespace declarations in scope", fmt.Sprintf("at most %d", MaxBindings), "")
 		}
 		s.bindings = append(s.bindings, binding{prefix, intern(a.value)})
 	}
@@ -47,8 +47,8 @@ func declaredPrefix(raw []byte) (string, bool) {
 	return string(local), string(prefix) == "xmlns"
 }
 
-// bindable holds the rules of Namespaces in XML 1.0 §3: a prefix cannot be
-// undeclared, and the two of XML itself keep their meaning.
+// bindable checks the rules of Namespaces in XML 1.0 §3: a prefix cannot be undeclared,
+// and the two of XML itself keep their meaning.
 func bindable(prefix, space string) bool {
 	switch {
 	case prefix == "xmlns" || space == xmlnsNamespace:
@@ -69,7 +69,7 @@ func (s *scanner) resolve(prefix, local []byte) (name, bool) {
 	return name{}, false
 }
 
-// intern is string(b) that, for the words of the language, costs nothing.
+// intern is string(b), without an allocation for the words of the language.
 func intern(b []byte) string {
 	switch string(b) {
 	case Namespace:
@@ -87,8 +87,8 @@ func intern(b []byte) string {
 	return string(b)
 }
 
-// resolveAttributes resolves the attributes of the tag at hand, without the
-// namespace declarations. One without a prefix is in no namespace.
+// resolveAttributes resolves the attributes of the current tag, except the namespace
+// declarations. An attribute without a prefix is in no namespace.
 func (s *scanner) resolveAttributes() error {
 	s.attributes = s.attributes[:0]
 	for i, a := range s.item.attributes {

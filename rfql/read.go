@@ -9,14 +9,13 @@ import (
 	"ramp/protocol"
 )
 
-// Read reads any document of the form: what rfql.xsd accepts, in UTF-8, within
-// the bounds, and without document type and entities. Its error is Faults of
-// class Form; the Draft then holds what could be made out, for people, and no
-// Check will pass it.
+// Read reads a document that rfql.xsd accepts, in UTF-8, within the bounds, and without
+// document type and entities. Its error is Faults of class Form; the Draft then holds the
+// readable parts, for people, and Check refuses it.
 //
-// The second result are warnings, in order of line: faults of Meaning that show
-// without a clock (an end before the start, as most of the first
-// implementation's own documents have), and Notices.
+// The second result are warnings, in order of line: faults of class Meaning that need no
+// clock (such as an end before the start, in most documents of the first implementation),
+// and Notices.
 func Read(b []byte) (Draft, Faults, error) {
 	s, err := newScanner(b)
 	if err != nil {
@@ -26,7 +25,7 @@ func Read(b []byte) (Draft, Faults, error) {
 	if err := r.document(); err != nil {
 		r.faults = append(r.faults, asFault(err))
 	}
-	r.draft.doubts = r.faults // so that Check refuses what Read did
+	r.draft.faults = r.faults // so that Check refuses it too
 	if form := r.faults.Of(Form); len(form) > 0 {
 		form.sort()
 		return r.draft, r.notices, form
@@ -45,10 +44,10 @@ type reader struct {
 	draft   Draft
 	faults  Faults // of Form and Meaning
 	notices Faults
-	unit    int    // the request at hand, or protocol.AllUnits
-	text    []byte // of the term at hand
+	unit    int    // the current request, or protocol.AllUnits
+	text    []byte // of the current term
 
-	ours func(t token) error // reads a Contract of the request at hand
+	ours func(t token) error // reads a Contract of the current request
 }
 
 func (r *reader) fault(class Class, line int, t Term, found, allowed, hint string) {
@@ -64,7 +63,7 @@ func (r *reader) fault(class Class, line int, t Term, found, allowed, hint strin
 	}
 }
 
-// full leaves one place for the fault that says so.
+// full reports whether only the fault "too many faults" fits.
 func (r *reader) full() bool { return len(r.faults) >= MaxFaults-1 }
 
 func (r *reader) form(line int, t Term, found, allowed, hint string) {
@@ -104,8 +103,8 @@ func (n name) String() string {
 	return clip(n.local) + " of " + quote(n.space)
 }
 
-// children calls f with every child of our namespace until the parent ends. It
-// passes over foreign elements, whatever is in them.
+// children calls f with every child of our namespace until the parent ends. It skips
+// foreign elements.
 func (r *reader) children(parent Term, f func(token) error) error {
 	for !r.full() {
 		t, err := r.next()
@@ -126,11 +125,11 @@ func (r *reader) children(parent Term, f func(token) error) error {
 			return err
 		}
 	}
-	return broken(r.line, "too many faults", fmt.Sprintf("at most %d are told", MaxFaults), "reading stops here")
+	return broken(r.line, "too many faults", fmt.Sprintf("at most %d are reported", MaxFaults), "reading stops here")
 }
 
 func (r *reader) noText(parent Term, t token) {
-	if t.section { // it is no white space between elements, whatever is in it
+	if t.section { // never white space between elements
 		r.form(t.line, parent, "a CDATA section", "elements only", "")
 		return
 	}
@@ -139,8 +138,8 @@ func (r *reader) noText(parent Term, t token) {
 	}
 }
 
-// foreign passes over an element that is not of the language. One without a
-// namespace was most likely meant to be.
+// foreign skips an element of another language. An element without a namespace is a
+// fault: its namespace was most likely forgotten.
 func (r *reader) foreign(parent Term, t token) error {
 	switch t.space {
 	case "":
@@ -154,7 +153,7 @@ func (r *reader) foreign(parent Term, t token) error {
 	return r.skip()
 }
 
-// skip reads to the end of the element that has just begun.
+// skip reads to the end of the current element.
 func (r *reader) skip() error {
 	for depth := 1; depth > 0; {
 		t, err := r.next()
@@ -171,7 +170,7 @@ func (r *reader) skip() error {
 	return nil
 }
 
-// unknown tells of an element that may not stand here, and passes over it.
+// unknown reports an unexpected element and skips it.
 func (r *reader) unknown(t token, allowed ...Term) error {
 	words := make([]string, len(allowed))
 	hint := ""
@@ -181,7 +180,7 @@ func (r *reader) unknown(t token, allowed ...Term) error {
 			hint = "write it " + words[i]
 		}
 	}
-	r.form(t.line, Term(clip(t.local)), "an element that cannot stand here", strings.Join(words, ", "), hint)
+	r.form(t.line, Term(clip(t.local)), "an unexpected element", strings.Join(words, ", "), hint)
 	return r.skip()
 }
 
@@ -209,7 +208,7 @@ func (r *reader) value(term Term, t token) (string, error) {
 	return "", nil
 }
 
-// asFault is the Fault that every error of the scanner and the reader is.
+// asFault converts an error of the scanner or the reader, which is always a Fault.
 func asFault(err error) Fault {
 	var f Fault
 	if !errors.As(err, &f) {

@@ -14,10 +14,10 @@ type requestReader struct {
 	*DraftRequest
 	lines      *[positions]int
 	start, end moment
-	zone       zone // for dates and times that name none
+	zone       zone // for dates and times without a zone
 }
 
-// moment is a date and a time, as far as they were given.
+// moment is a date and a time; both are optional.
 type moment struct {
 	day
 	clock
@@ -51,7 +51,7 @@ func (r *reader) request(t token) error {
 	return nil
 }
 
-// labels takes our own attributes from a Request.
+// labels reads our own attributes of a Request.
 func (q *requestReader) labels(t token) {
 	for _, a := range t.attributes {
 		if a.space != ExtensionNamespace {
@@ -98,8 +98,8 @@ func requestTerms() []Term {
 	return terms
 }
 
-// inOrder notes where a term stands, and tells if it, or a term up to last that
-// should follow it, has been there already. It is false if t was there.
+// inOrder records the line of a term, and reports a fault if the term, or a term up to
+// last that must follow it, came before. It returns false for a duplicate.
 func (q *requestReader) inOrder(t token, last Term) bool {
 	at := Term(t.local).position()
 	if q.lines[at] > 0 {
@@ -122,7 +122,7 @@ func required() []Term { return []Term{CPUHourCost, EndDate, EndTime, Cores} }
 func (q *requestReader) require(parent Term, terms ...Term) {
 	for _, t := range terms {
 		if q.lines[t.position()] == 0 {
-			q.form(q.lines[parent.position()], t, "none", "one in every "+string(parent), "")
+			q.form(q.lines[parent.position()], t, "nothing", "one in every "+string(parent), "")
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (q *requestReader) nodes(t token) error {
 	return err
 }
 
-// leaf reads a term that holds a value.
+// leaf reads a term with a value.
 func (q *requestReader) leaf(t token) error {
 	term := Term(t.local)
 	s, err := q.value(term, t)
@@ -210,7 +210,7 @@ func (q *requestReader) set(t Term, s string) (ok bool) {
 	return ok
 }
 
-// allowed says what the value of a term may be.
+// allowed describes the values of a term.
 func allowed(t Term) string {
 	switch t {
 	case CPUHourCost:
@@ -225,7 +225,7 @@ func allowed(t Term) string {
 	return numberAllowed(t)
 }
 
-// hint guesses what was meant by a value that cannot be read.
+// hint suggests how to correct an unreadable value.
 func hint(t Term, s string) string {
 	switch {
 	case s == "" && slices.Contains(required(), t):

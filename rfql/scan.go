@@ -3,6 +3,7 @@ package rfql
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"ramp/protocol"
@@ -15,18 +16,18 @@ type attribute struct {
 	value []byte
 }
 
-// token is an element's start or end, text, or the end of the document. Its
-// text and attributes are valid until the next one is asked for.
+// token is an element's start or end, text, or the end of the document. Its text and
+// attributes are valid until the next call of next.
 type token struct {
 	kind
 	name
 	attributes []attribute
 	text       []byte
 	section    bool // the text is a CDATA section
-	line       int  // on which it begins
+	line       int  // of its beginning
 }
 
-// scanner makes a well-formed document of what the lexer cuts: it matches ends
+// scanner checks that the items of the lexer form a well-formed document: it matches ends
 // with starts and resolves namespaces. Its errors are Faults.
 type scanner struct {
 	lexer
@@ -37,8 +38,8 @@ type scanner struct {
 }
 
 type openElement struct {
-	raw    []byte // its name as written
-	bounds int    // bindings in scope outside it
+	raw    []byte // its name with prefix
+	bounds int    // number of bindings in scope outside
 }
 
 func newScanner(b []byte) (*scanner, error) {
@@ -46,7 +47,7 @@ func newScanner(b []byte) (*scanner, error) {
 		return nil, broken(0, fmt.Sprintf("%d bytes", len(b)), fmt.Sprintf("at most %d bytes", protocol.MaxDocument), "")
 	}
 	if wide(b) {
-		return nil, broken(1, "UTF-16 or UTF-32", "UTF-8", "convert the document, as by iconv -f UTF-16 -t UTF-8")
+		return nil, broken(1, "UTF-16 or UTF-32", "UTF-8", "convert the document, for example with iconv -f UTF-16 -t UTF-8")
 	}
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	if at := badChar(b); at >= 0 {
@@ -56,15 +57,12 @@ func newScanner(b []byte) (*scanner, error) {
 	return &scanner{lexer: lexer{data: b, line: 1}, bindings: []binding{{"", ""}, {"xml", xmlNamespace}}}, nil
 }
 
-// wide reports whether b is in 16 or 32 bits per character, as some editors and
-// shells write it: by its mark, or by a first '<' beside a zero (XML 1.0 appendix F).
+// wide reports whether b has 16 or 32 bits per character, like the output of some editors
+// and shells. It looks for a byte order mark, or a first '<' next to a zero byte (XML 1.0
+// appendix F).
 func wide(b []byte) bool {
-	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "<\x00", "\x00<", "\x00\x00\xfe\xff", "\x00\x00\x00<"} {
-		if bytes.HasPrefix(b, []byte(mark)) {
-			return true
-		}
-	}
-	return false
+	marks := []string{"\xff\xfe", "\xfe\xff", "<\x00", "\x00<", "\x00\x00\xfe\xff", "\x00\x00\x00<"}
+	return slices.ContainsFunc(marks, func(mark string) bool { return bytes.HasPrefix(b, []byte(mark)) })
 }
 
 // broken is a fault below the language.
@@ -72,7 +70,7 @@ func broken(line int, found, allowed, hint string) Fault {
 	return Fault{Class: Form, Line: line, Request: protocol.AllUnits, Term: document, Found: found, Allowed: allowed, Hint: hint}
 }
 
-// badChar is the index of the first byte that begins no XML character, or -1.
+// badChar is the index of the first byte that is not part of an XML character, or -1.
 func badChar(b []byte) int {
 	for i := 0; i < len(b); {
 		if c := b[i]; c >= ' ' && c < utf8.RuneSelf {
@@ -88,7 +86,7 @@ func badChar(b []byte) int {
 	return -1
 }
 
-// next returns the next token; comments and processing instructions are passed over.
+// next returns the next token. It skips comments and processing instructions.
 func (s *scanner) next() (token, error) {
 	for {
 		if err := s.cut(); err != nil {
@@ -134,7 +132,7 @@ func (s *scanner) start() (token, error) {
 	case len(s.open) == 0 && s.rooted:
 		return token{}, broken(s.line, "a second root element", "one "+string(RequestForQuotation), "")
 	case len(s.open) == MaxDepth:
-		return token{}, broken(s.line, fmt.Sprintf("an element within %d others", MaxDepth), fmt.Sprintf("at most %d within one another", MaxDepth), "")
+		return token{}, broken(s.line, fmt.Sprintf("an element inside %d others", MaxDepth), fmt.Sprintf("at most %d levels", MaxDepth), "")
 	}
 	s.rooted = true
 	s.open = append(s.open, openElement{raw: s.item.name, bounds: len(s.bindings)})

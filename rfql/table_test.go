@@ -17,7 +17,7 @@ import (
 	"ramp/rfql"
 )
 
-// The documents of more than one package, and what is to be said of them.
+// The documents for several packages, with the expected results.
 const dir = "../testdata/rfql"
 
 var update = flag.Bool("update", false, "write testdata/rfql/faults.txt anew")
@@ -104,8 +104,8 @@ func xmllint(t testing.TB) func(file string) bool {
 	}
 }
 
-// TestFaults holds what is said of every document of the table: the faults for
-// which Parse refuses it, or the notices with which Read takes it.
+// TestFaults checks the faults of every document of the table that Parse refuses, and
+// the notices of the others.
 func TestFaults(t *testing.T) {
 	var got strings.Builder
 	for _, r := range table(t) {

@@ -1,30 +1,28 @@
 package rfql
 
 import (
-	"embed"
-	"io/fs"
 	"time"
 
 	"ramp/protocol"
 )
 
-// The namespaces: that of the first implementation, and ours for what has been
-// added, which older readers may ignore.
+// The namespaces: that of the first implementation, and ours for additions, which older
+// readers may ignore.
 const (
 	Namespace          = "http://www.realitygrid.org/AHE/RFQ"
 	ExtensionNamespace = "urn:ramp:rfql:2"
 )
 
-// Bounds of a document, beside protocol.MaxDocument and protocol.MaxUnits.
+// Bounds of a document, in addition to protocol.MaxDocument and protocol.MaxUnits.
 const (
-	MaxDepth      = 16                // elements within one another
-	MaxAttributes = 32                // of one element, namespace declarations among them
+	MaxDepth      = 16                // levels of elements
+	MaxAttributes = 32                // of one element, with namespace declarations
 	MaxBindings   = 64                // namespace prefixes in scope at once
-	MaxFaults     = 64                // told of one document; reading stops there
-	MaxNotices    = 16                // likewise; further ones are dropped
+	MaxFaults     = 64                // of one document; reading stops there
+	MaxNotices    = 16                // of one document; further ones are dropped
 	MaxWord       = 128               // characters of a word or label
 	MaxDigits     = 24                // characters of a number, without its sign
-	MaxCount      = protocol.MaxCores // of any term that counts
+	MaxCount      = protocol.MaxCores // of any term with a number
 	MaxMinutes    = 3650 * 24 * 60    // of WallTime: ten years
 	MaxWall       = MaxMinutes * time.Minute
 	MinYear       = 1970 // of a date: nanoseconds since 1970 in
@@ -34,7 +32,7 @@ const (
 // Term is the name of an element or attribute of the language.
 type Term string
 
-// The terms that hold a value (002 §5.2). Units are those of rfql.xsd.
+// The terms with a value (002 §5.2). Units are those of rfql.xsd.
 const (
 	CPUHourCost        Term = "CPUHourCost"        // credits per core-hour, at most
 	EndDate            Term = "EndDate"            // the deadline
@@ -55,7 +53,7 @@ const (
 	NodeCores          Term = "NodeCores" // per node
 )
 
-// The elements that hold other elements, and our attributes.
+// The elements with child elements, and our attributes.
 const (
 	RequestForQuotation Term = "RequestForQuotation"
 	RequestElement      Term = "Request"
@@ -66,14 +64,14 @@ const (
 	Name                Term = "name"
 	Application         Term = "application"
 	Zone                Term = "zone"
-	document            Term = "XML" // faults below the language
+	document            Term = "XML" // faults of the XML itself
 )
 
-// positions bounds what position answers.
+// positions bounds the results of position.
 const positions = 22
 
-// position numbers the elements in and below a Request in the order in which
-// they must stand, from 1; 0 is no such element.
+// position numbers the elements in and below a Request in their required order, from 1;
+// 0 for other elements.
 func (t Term) position() int {
 	switch t {
 	case CPUHourCost:
@@ -116,13 +114,13 @@ func (t Term) position() int {
 		return 19
 	case NodeCores:
 		return 20
-	case ContractElement, TimeLimit, Prepay: // of another namespace; on which line it stands
+	case ContractElement, TimeLimit, Prepay: // of another namespace; only for its line
 		return 21
 	}
 	return 0
 }
 
-// termAt is the term with a position.
+// termAt is the term at a position.
 func termAt(position int) Term {
 	return [positions]Term{
 		"", CPUHourCost, EndDate, EndTime, StartDate, StartTime, OperatingSystem, OSVersion, Architecture, CPUSpeed,
@@ -131,7 +129,7 @@ func termAt(position int) Term {
 	}[position]
 }
 
-// unit is what a number of t counts, for people.
+// unit is the unit of a number of t, for people.
 func (t Term) unit() string {
 	switch t {
 	case CPUSpeed:
@@ -152,17 +150,10 @@ func (t Term) unit() string {
 	return "cores"
 }
 
-// most is the largest number that t may hold.
+// most is the largest allowed number of t.
 func (t Term) most() int {
 	if t == WallTime {
 		return MaxMinutes
 	}
 	return MaxCount
 }
-
-//go:embed rfql.xsd ramp.xsd
-var schemas embed.FS
-
-// Schemas holds rfql.xsd, the form of a document, and ramp.xsd, our additions,
-// which it imports.
-func Schemas() fs.FS { return schemas }

@@ -10,11 +10,11 @@ import (
 	"ramp/protocol"
 )
 
-// space is what XML calls white space.
+// space is the white space of XML.
 const space = " \t\r\n"
 
-// collapse drops white space at both ends and makes every other run of it one
-// blank, as xs:token does.
+// collapse drops white space at both ends and turns every other run of it into one blank,
+// like xs:token.
 func collapse(b []byte) string {
 	if collapsed(b) {
 		return string(b)
@@ -23,7 +23,7 @@ func collapse(b []byte) string {
 	return strings.Join(strings.FieldsFunc(string(b), white), " ")
 }
 
-// collapsed reports whether b has only single blanks, and none at its ends.
+// collapsed reports whether the white space of b is only single blanks between words.
 func collapsed[T []byte | string](b T) bool {
 	before := byte(' ')
 	for _, c := range []byte(b) {
@@ -44,7 +44,7 @@ func numberAllowed(t Term) string {
 	return fmt.Sprintf("a whole number of %s from 1 to %d", t.unit(), t.most())
 }
 
-// parseNumber reads the whole number of a term that counts.
+// parseNumber reads a whole number.
 func parseNumber(t Term, s string) (int, bool) {
 	unsigned := strings.TrimPrefix(s, "+")
 	if unsigned == "" || len(unsigned) > MaxDigits || !decimal(unsigned) {
@@ -54,17 +54,10 @@ func parseNumber(t Term, s string) (int, bool) {
 	return n, err == nil && n >= 1 && n <= t.most()
 }
 
-// decimal reports whether s has nothing but decimal digits.
-func decimal(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
+// decimal reports whether s has only decimal digits.
+func decimal(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// zeroes drops leading zeros, but not the last digit.
+// zeroes drops leading zeros but keeps the last digit.
 func zeroes(s string) string {
 	if t := strings.TrimLeft(s, "0"); t != "" {
 		return t
@@ -72,8 +65,8 @@ func zeroes(s string) string {
 	return "0"
 }
 
-// parsePrice reads an xs:decimal, which may be written "+5", "05", ".5", "5."
-// or "5.000000000", as a number of credits above zero.
+// parsePrice reads credits above zero as xs:decimal, which allows "+5", "05", ".5", "5."
+// and "5.000000000".
 func parsePrice(s string) (protocol.Credits, bool) {
 	unsigned := strings.TrimPrefix(s, "+")
 	whole, frac, _ := strings.Cut(unsigned, ".")
@@ -88,7 +81,7 @@ func parsePrice(s string) (protocol.Credits, bool) {
 	return c, err == nil && c > 0
 }
 
-// validWord reports whether s, already collapsed, may be a word or label.
+// validWord reports whether s, which is collapsed, may be a word or label.
 func validWord(s string) bool {
 	if s == "" || utf8.RuneCountInString(s) > MaxWord || badChar([]byte(s)) >= 0 {
 		return false

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// zone is an offset from UTC, if one was given.
+// zone is an optional offset from UTC.
 type zone struct {
 	offset time.Duration
 	given  bool
@@ -27,8 +27,8 @@ type clock struct {
 }
 
 const (
-	dateAllowed  = "a date of the years 1970 to 2199 such as 2031-01-31, perhaps with a zone such as Z or +02:00"
-	clockAllowed = "a time such as 15:05:34 or 15:05:34.5, perhaps with a zone such as Z or +02:00"
+	dateAllowed  = "a date of the years 1970 to 2199 such as 2031-01-31, optionally with a zone such as Z or +02:00"
+	clockAllowed = "a time such as 15:05:34 or 15:05:34.5, optionally with a zone such as Z or +02:00"
 	zoneAllowed  = "Z or an offset from UTC of at most 14 hours such as +02:00"
 )
 
@@ -106,8 +106,8 @@ func digits(s string) (int, bool) {
 	return n, err == nil
 }
 
-// instant joins a date, a time and a zone for when neither names one. It is
-// false if the two name different zones; the time's is then the one used.
+// instant joins a date and a time, with a zone for when neither has one. It is false if
+// the two have different zones; then the time's is used.
 func instant(d day, c clock, otherwise zone) (time.Time, bool) {
 	z := c.zone
 	if !z.given {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// window settles when a request may run, and how long. Instants are UTC.
+// window determines when a request may run, and how long. Instants are UTC.
 func (c *checker) window(i int, d *DraftRequest) (start, end time.Time, wall time.Duration) {
 	start, end, wall = utc(d.NotBefore), utc(d.End), d.Wall
 	if !c.years(i, EndDate, end) || !start.IsZero() && !c.years(i, StartDate, start) {
@@ -19,9 +19,9 @@ func (c *checker) window(i int, d *DraftRequest) (start, end time.Time, wall tim
 	}
 	switch {
 	case !start.IsZero() && !end.After(start):
-		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "after the start at "+stamp(start), "")
+		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "an end after the start at "+stamp(start), "")
 	case !c.now.IsZero() && !end.After(c.now):
-		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "after "+stamp(c.now), "it ends before a job could begin")
+		c.fault(Meaning, i, EndDate, "an end at "+stamp(end), "an end after "+stamp(c.now), "it ends before a job could begin")
 	default:
 		wall = c.fit(i, start, end, wall)
 	}
@@ -43,34 +43,33 @@ func (c *checker) fit(i int, start, end time.Time, wall time.Duration) time.Dura
 		from = c.now
 	}
 	if !from.IsZero() && end.Sub(from) < wall {
-		found := fmt.Sprintf("%s, but %s from %s to the end", wall, end.Sub(from).Truncate(time.Second), stamp(from.Truncate(time.Second)))
-		c.fault(Meaning, i, WallTime, found, "no more than the window", hint)
+		found := fmt.Sprintf("%s in a window of %s from %s", wall, end.Sub(from).Truncate(time.Second), stamp(from.Truncate(time.Second)))
+		c.fault(Meaning, i, WallTime, found, "at most the window", hint)
 	}
 	return wall
 }
 
-// openWindow tells of a request that runs from whenever it is read.
+// openWindow reports a request that would run from the time of reading.
 func (c *checker) openWindow(i int) {
 	if !c.timeless {
-		c.fault(Meaning, i, WallTime, "neither WallTime nor StartDate", "one of them", "how long it runs would depend on when this is read")
+		c.fault(Meaning, i, WallTime, "neither WallTime nor StartDate", "one of them", "otherwise its length depends on when it is read")
 	}
 }
 
-// years reports whether t lies in the years that can be written. A zone can
-// carry a date that was in them out of them.
+// years reports whether t is in the allowed years. A zone can move a date out of them.
 func (c *checker) years(i int, term Term, t time.Time) bool {
 	ok := t.Year() >= MinYear && t.Year() <= MaxYear
 	switch {
 	case term == EndDate && t.IsZero():
-		c.fault(Form, i, EndDate, "none", "one in every "+string(RequestElement), "")
+		c.fault(Form, i, EndDate, "nothing", "one in every "+string(RequestElement), "")
 	case !ok:
 		c.fault(Meaning, i, term, stamp(t), fmt.Sprintf("the years %d to %d in UTC", MinYear, MaxYear), "")
 	}
 	return ok
 }
 
-// utc strips the location and the reading of a monotonic clock, so that equal
-// instants are equal values.
+// utc strips the location and the monotonic clock reading, so that equal instants are
+// equal values.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

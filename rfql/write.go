@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// XML writes d in its canonical form: equal documents give equal bytes, and
-// Parse of the bytes gives d again, at any time and place before its end.
-// Instants are UTC and say so; WallTime stands only where it is shorter than
-// the window.
+// XML writes d in its canonical form: equal documents give equal bytes, and Parse of the
+// bytes gives d again, at any time and place before its end. Instants are in UTC, with Z;
+// WallTime is written only if it is shorter than the window.
 func (d Document) XML() []byte {
 	w := writer{}
 	w.WriteString(xml.Header)
@@ -29,7 +28,7 @@ func (d Document) XML() []byte {
 	return w.Bytes()
 }
 
-// extended reports whether d says anything in our own namespace.
+// extended reports whether d uses our own namespace.
 func (d Document) extended() bool {
 	for _, r := range d.requests {
 		if r.Name != "" || r.Application != "" || r.Metered() {
@@ -92,7 +91,7 @@ func (w *writer) cores(r Request) {
 	w.WriteString("    </Cores>\n")
 }
 
-// attribute writes an attribute of our own, unless it is empty.
+// attribute writes one of our attributes unless it is empty.
 func (w *writer) attribute(t Term, value string) {
 	if value == "" {
 		return
@@ -102,7 +101,7 @@ func (w *writer) attribute(t Term, value string) {
 	w.WriteByte('"')
 }
 
-// term writes an element, unless it is empty.
+// term writes an element unless it is empty.
 func (w *writer) term(t Term, value string) {
 	if value == "" {
 		return
@@ -123,5 +122,5 @@ func (w *writer) instant(date, clock Term, t time.Time) {
 	w.term(clock, t.Format("15:04:05.999999999Z"))
 }
 
-// escape writes text. A buffer takes all that it is given.
+// escape writes text. Writing to a buffer cannot fail.
 func (w *writer) escape(s string) { _ = xml.EscapeText(&w.Buffer, []byte(s)) }

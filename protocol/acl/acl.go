@@ -1,11 +1,11 @@
 // Package acl reads and writes FIPA-ACL messages (FIPA SC00061) in their string
 // representation (SC00070) and as JSON.
 //
-// Parse is tolerant: it reads what the platforms in use write, also where they
-// differ from the standard. Format writes what all of them read. Whatever Parse
-// accepts, Format writes so that Parse gives the same Message again.
+// Parse is tolerant: it accepts the output of common FIPA platforms, even where it
+// deviates from the standard. Format writes a form that all of them read. Parsing
+// that form gives the same Message again.
 //
-// The string form, with the widening that Parse allows in brackets:
+// The string form; brackets show the deviations that Parse allows:
 //
 //	act      = "(" word { ":" key value } ")"           keys and words in any case
 //	value    = aid | "(" "set" {aid} ")"                sender, receiver, reply-to [set or sequence]
@@ -18,13 +18,13 @@
 //	string   = '"' { not '"' | '\"' } '"'  |  "#" digits '"' exactly that many bytes ['"']
 //	datetime = ["+"|"-"] YYYYMMDD "T" hhmmss [mmm] [letter]       Z is UTC, others are local
 //
-// Only \" is an escape: a backslash elsewhere is itself. A bare token that is
-// neither word, number nor date is read as text. No value has a type: the word
-// a, the string "a" and #1"a are the same text, and the expression (a b) is the
-// text of its source.
+// The only escape is \": any other backslash stands for itself. A bare token that
+// is neither word, number nor date is text. Values have no types: the word a, the
+// string "a" and #1"a are the same text, and the expression (a b) is the text of its
+// source.
 //
-// The package never interprets content, and never reads a clock: a relative
-// reply-by stays relative.
+// The package never interprets content and never reads a clock: a relative reply-by
+// stays relative.
 package acl
 
 import (
@@ -33,19 +33,18 @@ import (
 	"ramp/protocol"
 )
 
-// Bounds of a message. Parse, Validate and UnmarshalJSON refuse what exceeds
-// them.
+// Bounds of a message. Parse, Validate and UnmarshalJSON enforce them.
 const (
-	MaxText      = 4 * protocol.MaxMessage // bytes of a message in string or JSON form: Base64 and escapes take room
+	MaxText      = 4 * protocol.MaxMessage // bytes of a message in string or JSON form, with Base64 and escapes
 	MaxDepth     = 16                      // nesting of expressions and of resolvers
 	MaxAgents    = protocol.MaxReceivers   // agents in one list
 	MaxAddresses = 64                      // addresses of one agent
 	MaxUser      = 64                      // user parameters of one message or one agent
-	MaxValue     = 64 << 10                // bytes of any one value but content
+	MaxValue     = 64 << 10                // bytes of one value other than content
 )
 
-// Message is one FIPA-ACL message. The zero value of a field means that the
-// parameter is absent: FIPA gives an empty one no other meaning.
+// Message is one FIPA-ACL message. A zero field is an absent parameter; FIPA gives
+// an empty one no other meaning.
 type Message struct {
 	Performative   protocol.Performative
 	Sender         AID // no name: absent
@@ -64,8 +63,8 @@ type Message struct {
 	User           map[string]string
 }
 
-// AID is an agent identifier (FIPA SC00023): a name, the addresses of its
-// transports, and agents that know more addresses.
+// AID is an agent identifier (FIPA SC00023): a name, transport addresses, and agents
+// that know more addresses.
 type AID struct {
 	Name      string
 	Addresses []string
@@ -73,9 +72,9 @@ type AID struct {
 	User      map[string]string // as in Message
 }
 
-// Content is what a message says: text, or bytes that are not text. At most one
-// of the two is set. Bytes travel as Base64 under the user parameter
-// X-JADE-Encoding; content that is not UTF-8 is read as Bytes.
+// Content is the content of a message: text, or bytes that are not text. At most one
+// field is set. Bytes travel as Base64 with the user parameter X-JADE-Encoding;
+// content that is not UTF-8 is read as Bytes.
 type Content struct {
 	Text  string
 	Bytes []byte
@@ -103,7 +102,7 @@ const (
 	encodingValue = "Base64"
 )
 
-// text is where the parameter key (in lower case) is kept, if its value is plain
+// text is the field of the parameter key (in lower case), if its value is plain
 // text.
 func (m *Message) text(key string) (*string, bool) {
 	switch key {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unwrap decodes content that is marked as Base64, and takes the mark away.
+// unwrap decodes content that is marked as Base64 and removes the mark.
 func (m *Message) unwrap() error {
 	if err := m.decodeContent(); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (m *Message) unwrap() error {
 
 func (m *Message) decodeContent() error {
 	for key, value := range m.User {
-		if !isMark(key, value) { // at most one is: keys differ in more than case
+		if !isMark(key, value) { // at most one matches: keys differ in more than case
 			continue
 		}
 		b, err := decodeBase64(m.Content)
@@ -36,8 +36,8 @@ func (m *Message) decodeContent() error {
 	return nil
 }
 
-// dropMark takes away what another encoding is named by beside bytes: they have one way
-// to travel.
+// dropMark removes the name of another encoding from content of bytes, which always
+// travels as Base64.
 func (m *Message) dropMark() {
 	if key, ok := m.otherMark(); ok {
 		if delete(m.User, key); len(m.User) == 0 {
@@ -46,12 +46,12 @@ func (m *Message) dropMark() {
 	}
 }
 
-// otherMark is the key of X-JADE-Encoding beside content of bytes, in any case.
+// otherMark is the key of X-JADE-Encoding, in any case, if the content is bytes.
 func (m *Message) otherMark() (string, bool) {
 	if len(m.Content.Bytes) == 0 {
 		return "", false
 	}
-	for key := range m.User { // at most one is: keys differ in more than case
+	for key := range m.User { // at most one matches: keys differ in more than case
 		if strings.EqualFold(key, encodingKey) {
 			return key, true
 		}
@@ -59,16 +59,16 @@ func (m *Message) otherMark() (string, bool) {
 	return "", false
 }
 
-// isMark reports whether a user parameter says that the content is Base64.
+// isMark reports whether a user parameter marks the content as Base64.
 func isMark(key, value string) bool {
 	return strings.EqualFold(key, encodingKey) && strings.EqualFold(value, encodingValue)
 }
 
-// decodeBase64 reads Base64 with or without padding; white space in it has no
-// meaning. Nothing decodes to nil.
+// decodeBase64 reads Base64 with or without padding and ignores white space. Empty
+// content decodes to nil.
 func decodeBase64(c Content) ([]byte, error) {
 	if len(c.Bytes) > 0 {
-		return nil, fmt.Errorf("content is marked as Base64, and is not text")
+		return nil, fmt.Errorf("content is marked as Base64 but is not text")
 	}
 	s := strings.Map(func(r rune) rune {
 		if r <= ' ' {

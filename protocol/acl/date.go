@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// The layouts of a FIPA date. In Go's layout the milliseconds need a separator,
-// so they are written and read apart.
+// The layout of a FIPA date. Milliseconds in a Go layout need a separator, so they
+// are written and read separately.
 const (
 	layoutDate   = "20060102T150405"
 	digitsSecond = len(layoutDate) // of a date without milliseconds
 	digitsMilli  = digitsSecond + 3
 )
 
-// In a relative date a year has 365 days and a month 30, as platforms count.
+// In a relative date a year has 365 days and a month 30, as on other platforms.
 const (
 	day   = 24 * time.Hour
 	month = 30 * day
@@ -25,46 +25,41 @@ const (
 // maxYears bounds a relative date, so that it fits a time.Duration.
 const maxYears = 200
 
-// minYear and maxYear bound an absolute date: four digits, after Unix time's
-// beginning.
+// minYear and maxYear bound an absolute date: four digits, not before Unix time.
 const (
 	minYear = 1970
 	maxYear = 9999
 )
 
-// undesignated takes the type letter off a date; 0: it has none.
-func undesignated(s string) (digits string, letter byte) {
+// undesignated removes the type letter of a date, if it has one.
+func undesignated(s string) string {
 	n := len(s) - 1
 	if n < 0 || (s[n]|0x20) < 'a' || (s[n]|0x20) > 'z' {
-		return s, 0
+		return s
 	}
-	return s[:n], s[n]
+	return s[:n]
 }
 
 // parseDate reads a FIPA date: a time, or with a sign a duration. Without Z it is
-// local time. Without milliseconds they are zero.
-func parseDate(s string, local *time.Location) (time.Time, *time.Duration, error) {
+// UTC. Missing milliseconds are zero.
+func parseDate(s string) (time.Time, *time.Duration, error) {
 	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
 		d, err := parseRelative(s)
 		return time.Time{}, &d, err
 	}
-	t, err := parseTime(s, local)
+	t, err := parseTime(s)
 	return t, nil, err
 }
 
-func parseTime(s string, local *time.Location) (time.Time, error) {
-	digits, letter := undesignated(s)
-	zone := local
-	if letter == 'Z' || letter == 'z' {
-		zone = time.UTC
-	}
+func parseTime(s string) (time.Time, error) {
+	digits := undesignated(s)
 	milli, err := dateDigits(digits)
 	if err != nil {
 		return time.Time{}, err
 	}
-	t, err := time.ParseInLocation(layoutDate, strings.ToUpper(digits[:digitsSecond]), zone)
+	t, err := time.Parse(layoutDate, strings.ToUpper(digits[:digitsSecond]))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("date %q: no such day or time", clip(s))
+		return time.Time{}, fmt.Errorf("date %q: this day or time does not exist", clip(s))
 	}
 	t = t.Add(time.Duration(milli) * time.Millisecond).UTC()
 	if t.Year() < minYear || t.Year() > maxYear {
@@ -107,7 +102,7 @@ func number(s string) int {
 // parseRelative reads a sign and a count of years, months, days, hours, minutes,
 // seconds and milliseconds.
 func parseRelative(s string) (time.Duration, error) {
-	digits, _ := undesignated(s[1:])
+	digits := undesignated(s[1:])
 	milli, err := dateDigits(digits)
 	if err != nil {
 		return 0, err

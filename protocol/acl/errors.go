@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// SyntaxError says where a message in string form cannot be read, and why.
+// SyntaxError is a fault of a message in string form.
 type SyntaxError struct {
 	Offset int    // bytes before the fault
 	Line   int    // from 1
@@ -23,7 +23,7 @@ func (p *parser) fail(at int, format string, args ...any) error {
 	return &SyntaxError{Offset: at, Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
-// clip keeps what an error repeats of foreign input short.
+// clip shortens foreign input for an error message.
 func clip(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "…"

@@ -11,9 +11,9 @@ import (
 // Format writes a message in string form, one parameter to a line, ending with a
 // newline. m must be valid (Validate). The performative is in lower case, as in
 // the standard; a value is bare if it is a word without a quote, and otherwise
-// quoted; receivers are always a set. A string that quotes cannot carry (one that
-// ends with a backslash, or content that a reader would trim) is written with its
-// length in bytes before it.
+// quoted; receivers are always a set. A string that cannot be quoted (it ends with a
+// backslash, or is content that a reader would trim) has its length in bytes before
+// it.
 func Format(m Message) []byte {
 	b := append([]byte{'('}, m.Performative...)
 	if m.Sender.Name != "" {
@@ -103,7 +103,7 @@ func appendContent(b []byte, c Content) []byte {
 	return appendString(b, c.Text)
 }
 
-// appendValue writes text as a word if it can be one.
+// appendValue writes text as a word if possible.
 func appendValue(b []byte, s string) []byte {
 	if isWord(s) {
 		return append(b, s...)
@@ -111,8 +111,8 @@ func appendValue(b []byte, s string) []byte {
 	return appendString(b, s)
 }
 
-// isWord reports whether s is a word to every reader. A leading ":" or "@" and a
-// quote inside are legal or common, but not read alike by all.
+// isWord reports whether every reader takes s for a word. Readers disagree on a
+// leading ":" or "@" and on a quote inside.
 func isWord(s string) bool {
 	if s == "" || strings.IndexByte("#0123456789-@:", s[0]) >= 0 {
 		return false

@@ -7,8 +7,7 @@ import (
 	"ramp/protocol/acl"
 )
 
-// What is bare to one reader is not to another, so only what every reader takes
-// for a word is.
+// Readers disagree on bare values, so only words of all readers are bare.
 func TestFormatQuotesWhatIsNotAWordToAll(t *testing.T) {
 	cases := []struct{ value, want string }{
 		{"fipa-request", `fipa-request`},

@@ -14,7 +14,7 @@ import (
 func FuzzParse(f *testing.F) {
 	seed(f, "/*.acl")
 	f.Add([]byte("(inform :content #3\"a\\b :reply-by +00000001T000010500 :X-a (b \"c\"))"))
-	f.Add([]byte("(inform :content \"a\xf5\" :x-jade-encoding other :x-a 1)")) // bytes beside another encoding
+	f.Add([]byte("(inform :content \"a\xf5\" :x-jade-encoding other :x-a 1)")) // bytes with another encoding
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := acl.Parse(b)
 		if err != nil {

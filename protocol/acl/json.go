@@ -64,7 +64,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return o.done()
 }
 
-// object writes the members of a JSON object in the order in which they come.
+// object writes the members of a JSON object in order of the calls.
 type object struct {
 	b   []byte
 	err error

@@ -49,7 +49,7 @@ func TestJSONRefuses(t *testing.T) {
 		{"a list", `[]`, "JSON object"},
 		{"no performative", `{}`, "performative"},
 		{"a performative that is not FIPA's", `{"performative":"offer"}`, "offer"},
-		{"a double", `{"performative":"inform","language":"a","Language":"b"}`, "twice"},
+		{"a double", `{"performative":"inform","language":"a","Language":"b"}`, "duplicate"},
 		{"a key that FIPA does not have", `{"performative":"inform","receivers":[]}`, "receivers"},
 		{"a number", `{"performative":"inform","reply-with":5}`, "want a string"},
 		{"half a surrogate pair", `{"performative":"inform","content":"a\ud800b"}`, "half a surrogate pair"},

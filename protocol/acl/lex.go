@@ -12,7 +12,7 @@ type parser struct {
 	pos int
 }
 
-// space skips white space: every byte up to 0x20, as the grammar's word does.
+// space skips white space: every byte up to 0x20, which cannot be part of a word.
 func (p *parser) space() {
 	for p.pos < len(p.src) && p.src[p.pos] <= ' ' {
 		p.pos++
@@ -85,8 +85,8 @@ func (p *parser) key() (string, error) {
 	return w[1:], nil
 }
 
-// form is how a value was written. It matters for content only: the quoted form
-// is trimmed, the length-prefixed form never is.
+// form is how a value was written. It matters only for content: the quoted form is
+// trimmed, the length-prefixed form is not.
 type form int
 
 const (
@@ -95,7 +95,7 @@ const (
 	prefixed
 )
 
-// expr takes an expression and returns its text: of a list, the source.
+// expr takes an expression and returns its text. The text of a list is its source.
 func (p *parser) expr(depth int) (string, form, error) {
 	switch c := p.peek(); {
 	case p.pos == len(p.src) || c == ')':
@@ -155,11 +155,11 @@ func (p *parser) quoted() (string, error) {
 	return string(bytes.ReplaceAll(body[:end], []byte(`\"`), []byte(`"`))), nil
 }
 
-// maxDigits bounds the length prefix: no more are needed for MaxText.
+// maxDigits bounds the length prefix; it suffices for MaxText.
 const maxDigits = 9
 
-// prefixed takes #n" and n bytes. A quote right behind them is taken too, unless it
-// begins a string: the grammar has none, but some writers close what they opened.
+// prefixed takes #n" and n bytes, and a quote right behind them unless it begins a
+// string: the grammar has no closing quote here, but some writers add one.
 func (p *parser) prefixed() (string, error) {
 	start := p.pos
 	n, digits := 0, 0
@@ -171,7 +171,7 @@ func (p *parser) prefixed() (string, error) {
 	}
 	p.pos++
 	if n > len(p.src)-p.pos {
-		return "", p.fail(start, "a string of %d bytes: only %d are left", n, len(p.src)-p.pos)
+		return "", p.fail(start, "a string of %d bytes, but only %d are left", n, len(p.src)-p.pos)
 	}
 	s := string(p.src[p.pos : p.pos+n])
 	p.pos += n
@@ -181,7 +181,8 @@ func (p *parser) prefixed() (string, error) {
 	return s, nil
 }
 
-// ends reports whether nothing goes on at a place: it is white, a parenthesis, or the end.
+// ends reports whether a token ends at a place: there is white space, a parenthesis or
+// the end.
 func (p *parser) ends(at int) bool {
 	return at >= len(p.src) || p.src[at] <= ' ' || p.src[at] == '(' || p.src[at] == ')'
 }

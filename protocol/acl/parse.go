@@ -2,24 +2,19 @@ package acl
 
 import (
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"ramp/protocol"
 )
 
-// Parse reads a message in string form. A date without Z is taken as UTC. The
-// error is a *SyntaxError.
-func Parse(b []byte) (Message, error) { return ParseIn(b, time.UTC) }
-
-// ParseIn is Parse for a sender whose dates without Z are in its own zone: FIPA
-// calls them local time and does not say whose. local must not be nil.
-func ParseIn(b []byte, local *time.Location) (Message, error) {
+// Parse reads a message in string form. A date without Z is taken as UTC, since FIPA does
+// not define the zone of local time. The error is a *SyntaxError.
+func Parse(b []byte) (Message, error) {
 	p := parser{src: b}
 	if len(b) > MaxText {
 		return Message{}, p.fail(0, "a message of %d bytes, want at most %d", len(b), MaxText)
 	}
-	m, err := p.message(local)
+	m, err := p.message()
 	if err != nil {
 		return Message{}, err
 	}
@@ -29,7 +24,7 @@ func ParseIn(b []byte, local *time.Location) (Message, error) {
 	return m, nil
 }
 
-func (p *parser) message(local *time.Location) (m Message, err error) {
+func (p *parser) message() (m Message, err error) {
 	if err = p.expect('(', "before the performative"); err != nil {
 		return m, err
 	}
@@ -47,7 +42,7 @@ func (p *parser) message(local *time.Location) (m Message, err error) {
 		if strings.EqualFold(key, "content") {
 			contentAt = at
 		}
-		if err := p.parameter(&m, key, at, local); err != nil {
+		if err := p.parameter(&m, key, at); err != nil {
 			return m, err
 		}
 	}
@@ -69,7 +64,7 @@ func (p *parser) performative() (protocol.Performative, error) {
 		return act, nil
 	}
 	p.pos = at
-	return "", p.fail(at, "performative %s: not one of FIPA's", p.found())
+	return "", p.fail(at, "performative %s is not a FIPA performative", p.found())
 }
 
 // once takes a key that must not have been seen in any case.
@@ -81,7 +76,7 @@ func (p *parser) once(seen map[string]bool) (string, error) {
 		return "", err
 	}
 	if lower := strings.ToLower(key); seen[lower] {
-		return "", p.fail(at, "parameter :%s stands twice", clip(lower))
+		return "", p.fail(at, "duplicate parameter :%s", clip(lower))
 	} else {
 		seen[lower] = true
 	}
@@ -89,7 +84,7 @@ func (p *parser) once(seen map[string]bool) (string, error) {
 }
 
 // parameter takes the value of key into m.
-func (p *parser) parameter(m *Message, key string, at int, local *time.Location) (err error) {
+func (p *parser) parameter(m *Message, key string, at int) (err error) {
 	lower := strings.ToLower(key)
 	switch lower {
 	case "sender":
@@ -101,7 +96,7 @@ func (p *parser) parameter(m *Message, key string, at int, local *time.Location)
 	case "content":
 		m.Content, err = p.content()
 	case "reply-by":
-		err = p.replyBy(m, local)
+		err = p.replyBy(m)
 	default:
 		if field, ok := m.text(lower); ok {
 			*field, err = p.value()
@@ -128,8 +123,8 @@ func (p *parser) value() (string, error) {
 	return s, nil
 }
 
-// content takes the content: trimmed when it is quoted, as platforms do, and as
-// bytes when it is not text.
+// content takes the content, and trims it when it is quoted, like other platforms.
+// Content that is not text becomes bytes.
 func (p *parser) content() (Content, error) {
 	s, how, err := p.expr(0)
 	if err != nil {
@@ -144,30 +139,30 @@ func (p *parser) content() (Content, error) {
 	return Content{Text: s}, nil
 }
 
-// trim removes from both ends what Java's String.trim does.
+// trim removes the same characters from both ends as Java's String.trim.
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 }
 
-func (p *parser) replyBy(m *Message, local *time.Location) error {
+func (p *parser) replyBy(m *Message) error {
 	p.space()
 	at := p.pos
 	s, err := p.value()
 	if err != nil {
 		return err
 	}
-	if m.ReplyBy, m.ReplyIn, err = parseDate(s, local); err != nil {
+	if m.ReplyBy, m.ReplyIn, err = parseDate(s); err != nil {
 		return p.fail(at, "parameter :reply-by: %v", err)
 	}
 	return nil
 }
 
-// user takes the value of a parameter that FIPA does not define into u, which
-// may hold so many.
+// user takes the value of a parameter that FIPA does not define into u, which holds
+// at most that many.
 func (p *parser) user(u map[string]string, key string, at, most int) (map[string]string, error) {
 	name, ok := userKey(key)
 	if !ok {
-		return u, p.fail(at, "parameter :%s is not FIPA's, and does not begin with X-", clip(key))
+		return u, p.fail(at, "unknown parameter :%s: want one of FIPA's, or a name that begins with X-", clip(key))
 	}
 	if len(u) == most {
 		return u, p.fail(at, "more than %d user parameters", MaxUser)

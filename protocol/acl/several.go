@@ -1,19 +1,16 @@
 package acl
 
-import "time"
-
-// ParseAll reads messages in string form that stand one after the other, at least one,
-// and hands them on in this order. Between them white space means nothing, nor do
-// comments, from a ';' to the end of its line: 'ramp user trace' says so when each was
-// sent. Dates without Z are taken as UTC. Each message has at most MaxText bytes; b is
-// bounded by the caller. It ends at the first fault, a *SyntaxError whose place counts
-// from the beginning of b, or with what take returns.
+// ParseAll reads one or more messages in string form and passes them to take in order.
+// It skips white space and comments between them. A comment goes from ';' to the end
+// of its line; 'ramp user trace' writes the sending times as comments. Dates without Z
+// are UTC. Each message has at most MaxText bytes; the caller bounds b. ParseAll stops
+// at the first fault, a *SyntaxError with the offset in b, or at an error of take.
 func ParseAll(b []byte, take func(Message) error) error {
 	p := parser{src: b}
 	p.comments()
 	for {
 		start := p.pos
-		m, err := p.message(time.UTC)
+		m, err := p.message()
 		if err != nil {
 			return err
 		}

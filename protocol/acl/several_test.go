@@ -12,7 +12,7 @@ import (
 	"ramp/protocol/acl"
 )
 
-// readAll is every message of a text, and what is wrong with it.
+// readAll returns the messages of a text and its error.
 func readAll(text string) (list []acl.Message, err error) {
 	err = acl.ParseAll([]byte(text), func(m acl.Message) error {
 		list = append(list, m)

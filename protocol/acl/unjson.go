@@ -14,9 +14,9 @@ import (
 	"ramp/protocol"
 )
 
-// UnmarshalJSON reads what MarshalJSON writes. It also takes a bare name for an
+// UnmarshalJSON reads the output of MarshalJSON. It also accepts a bare name for an
 // agent, one agent for a list, keys in any case, a reply-by in FIPA's form, and
-// Base64 text under X-JADE-Encoding. Unknown keys and doubles are refused. The
+// Base64 text with X-JADE-Encoding. It refuses unknown and duplicate keys. The
 // message is valid.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	if len(b) > MaxText || !utf8.Valid(b) {
@@ -93,7 +93,7 @@ func (m *Message) unmarshalReplyBy(b []byte) error {
 		m.ReplyBy = t.UTC().Truncate(time.Millisecond)
 		return nil
 	}
-	if m.ReplyBy, m.ReplyIn, err = parseDate(s, time.UTC); errors.Is(err, errDate) {
+	if m.ReplyBy, m.ReplyIn, err = parseDate(s); errors.Is(err, errDate) {
 		err = fmt.Errorf("%w, or 2026-08-01T12:00:00Z", err)
 	}
 	return err
@@ -133,7 +133,8 @@ func unmarshalAgents(b []byte, depth int) ([]AID, error) {
 	return unmarshalList(b, func(b []byte) (AID, error) { return unmarshalAgent(b, depth) })
 }
 
-// unmarshalList reads a list, or one value for a list of one. Validate counts.
+// unmarshalList reads a list, or one value for a list of one. Validate checks its
+// length.
 func unmarshalList[T any](b []byte, one func([]byte) (T, error)) ([]T, error) {
 	raw := []json.RawMessage{b}
 	if bytes.HasPrefix(bytes.TrimSpace(b), []byte{'['}) {
@@ -175,7 +176,7 @@ func unmarshalContent(b []byte) (Content, error) {
 func unmarshalUser(u map[string]string, kv member) (map[string]string, error) {
 	name, ok := userKey(kv.key)
 	if !ok {
-		return u, errors.New("not FIPA's, and does not begin with X-")
+		return u, errors.New("unknown key: want one of FIPA's, or a name that begins with X-")
 	}
 	s, err := unmarshalText(kv.value)
 	if err != nil || s == "" {
@@ -199,8 +200,8 @@ func unmarshalText(b []byte) (string, error) {
 	return *s, nil
 }
 
-// halved reports whether a JSON string escapes half of a surrogate pair, for which the
-// library reads another character.
+// halved reports whether a JSON string escapes half of a surrogate pair, which the
+// library would replace by another character.
 func halved(b []byte) bool {
 	for i := 0; i+1 < len(b); i++ {
 		if b[i] != '\\' {
@@ -219,7 +220,7 @@ func halved(b []byte) bool {
 	return false
 }
 
-// unit16 reads the u and four digits of an escape; 0 for another.
+// unit16 reads the u and four digits of an escape; 0 for any other escape.
 func unit16(b []byte) rune {
 	if len(b) < 5 || b[0] != 'u' {
 		return 0
@@ -231,13 +232,13 @@ func unit16(b []byte) rune {
 	return rune(n)
 }
 
-// member is a key of a JSON object and its value as it stands.
+// member is a key of a JSON object and its raw value.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
-// members reads a JSON object, and refuses a key that stands twice in any case.
+// members reads a JSON object and refuses duplicate keys, in any case.
 func members(b []byte) ([]member, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -252,7 +253,7 @@ func members(b []byte) ([]member, error) {
 		}
 		kv := member{key: t.(string)} // the decoder allows nothing else here
 		if lower := strings.ToLower(kv.key); seen[lower] {
-			return nil, fmt.Errorf("key %q stands twice", clip(kv.key))
+			return nil, fmt.Errorf("duplicate key %q", clip(kv.key))
 		} else {
 			seen[lower] = true
 		}

@@ -10,11 +10,11 @@ import (
 )
 
 // Validate reports whether Format can write m so that Parse reads it: a known
-// performative, names for all agents, text that is UTF-8, keys that are words,
-// and nothing over its bound.
+// performative, names for all agents, UTF-8 text, keys that are words, and no value
+// over its bound.
 func (m Message) Validate() error {
 	if !Known(m.Performative) {
-		return fmt.Errorf("performative %q: not one of FIPA's", clip(string(m.Performative)))
+		return fmt.Errorf("performative %q is not a FIPA performative", clip(string(m.Performative)))
 	}
 	for _, check := range []func() error{m.checkAgents, m.checkContent, m.checkText, m.checkReplyBy} {
 		if err := check(); err != nil {
@@ -134,7 +134,7 @@ func checkUser(user map[string]string) error {
 		}
 		lower := strings.ToLower(key)
 		if seen[lower] {
-			return fmt.Errorf("user parameter %q: stands twice", clip(key))
+			return fmt.Errorf("duplicate user parameter %q", clip(key))
 		}
 		seen[lower] = true
 	}

@@ -78,7 +78,7 @@ var (
 	modes = []protocol.Mode{protocol.ModeOnReservation}
 )
 
-// outcome is what an auction came to, and how much was said.
+// outcome is the result of an auction, with the number of messages.
 type outcome struct {
 	state     auction.BuyerState
 	cost      protocol.Credits
@@ -127,7 +127,7 @@ func (w *town) trade(name string, rounds, budget int) outcome {
 		out = next
 	}
 	o.state, o.rounds = b.State(), len(b.Rounds())
-	for _, bid := range b.Result().Solution.Chosen {
+	for _, bid := range b.Result().Bids {
 		o.cost += bid.Offer.Cost
 	}
 	return o
@@ -150,7 +150,7 @@ func (w *town) answers(now time.Time, calls []protocol.Message) (list []protocol
 }
 
 // Asking everybody is the oracle: over many auctions the price with the budget is
-// within 1 % of it, what can be bought is bought, and nobody is flooded.
+// within 1 %, no purchase fails that could succeed, and no buyer is flooded.
 func TestABudgetCostsLessThanAPercent(t *testing.T) {
 	sizes := map[int]int{100: 20, 1_000: 10, 10_000: 1} // auctions
 	if testing.Short() {
@@ -191,7 +191,7 @@ func checkBudget(t *testing.T, n, auctions int) {
 	}
 }
 
-// Whoever computes it gets the same lot, and about as many are chosen as asked.
+// Everybody computes the same lot, and about as many sellers are chosen as wanted.
 func TestChosenIsAFairLot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conversation, round := rapid.String().Draw(t, "conversation"), rapid.IntRange(1, protocol.MaxRounds).Draw(t, "round")

@@ -1,198 +1,67 @@
 package auction
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"ramp/protocol"
 	"ramp/protocol/clearing"
 	"ramp/protocol/message"
-	"ramp/rfql"
 )
 
-// BuyerState is where a Buyer stands. The numbers are shown, never stored: an
-// auction does not outlive its process.
-type BuyerState int
-
-// The states of a Buyer.
-const (
-	Calling   BuyerState = 1
-	BestOffer BuyerState = 2 // the extra round with ceilings lifted
-	Awarded   BuyerState = 3 // Result has a set that satisfies the request
-	Closest   BuyerState = 4 // Result has the closest set, for approval
-	Failed    BuyerState = 5 // nobody can meet every unit
-)
-
-func (s BuyerState) String() string {
-	return [...]string{"none", "calling", "best-offer", "awarded", "closest", "failed"}[s]
-}
-
-// Want is what the buyer checks an offer for one unit against.
-type Want struct {
-	Ceiling   protocol.Credits // per core-hour
-	NotBefore time.Time        // zero: from now on
-	LastStart time.Time        // zero: none; the buyer's own limit, which sellers do not see
-	End       time.Time
-	Wall      time.Duration
-	Cores     int
-	Contract  rfql.Contract // zero: it is not metered
-}
-
-// BuyerConfig is one request for quotation and how to ask for it.
-type BuyerConfig struct {
-	Self         protocol.AgentID
-	Conversation string
-	Document     []byte // as sent in round 1
-	Wants        []Want // one per unit of the document
-	Sellers      []protocol.AgentID
-	Rounds       int
-	RoundLimit   time.Duration
-	NoEarlyClose bool // fixed rounds, as the source's
-	Objective    protocol.Objective
-	MaxCost      protocol.Credits // of the whole set; 0: none
-	Terms        []protocol.Terms
-	Modes        []protocol.Mode
-	Launch       *message.Intent // what is to run in what is bought; nil: nothing
-	CallAtMost   int             // sellers over direct streams, more by gossip; 0: protocol.MaxGossipless
-	// Budget is how many sellers a round asks if there are more than CallAtMost,
-	// as Prospects promise; 0: everybody.
-	Budget    int
-	Prospects []Prospect // one for each of Sellers, if there is a Budget
-}
-
-// Validate names the field that is wrong and what is allowed.
-func (c BuyerConfig) Validate() error {
-	switch {
-	case len(c.Wants) < 1 || len(c.Wants) > protocol.MaxUnits:
-		return fmt.Errorf("auction: %d units, want 1..%d", len(c.Wants), protocol.MaxUnits)
-	case c.Rounds < 1 || c.Rounds > protocol.MaxRounds:
-		return fmt.Errorf("auction: %d rounds, want 1..%d", c.Rounds, protocol.MaxRounds)
-	case c.RoundLimit < MinRoundLimit || c.RoundLimit > MaxRoundLimit:
-		return fmt.Errorf("auction: round limit %s, want %s..%s", c.RoundLimit, MinRoundLimit, MaxRoundLimit)
-	case c.Budget < 0 || c.Budget > MaxBudget:
-		return fmt.Errorf("auction: budget of %d answers, want 0..%d", c.Budget, MaxBudget)
-	case c.Budget > 0 && len(c.Prospects) != len(c.Sellers):
-		return fmt.Errorf("auction: %d prospects of %d sellers, want one each", len(c.Prospects), len(c.Sellers))
-	}
-	return nil
-}
-
-// Bounds of an auction.
-const (
-	MinRoundLimit = 10 * time.Millisecond
-	MaxRoundLimit = time.Hour
-	MaxBudget     = 4096
-	maxStanding   = 1 << 16            // offers that a buyer remembers in one auction; further ones are not heard
-	maxOfSeller   = protocol.MaxOffers // of one seller, so that none pushes out the others
-	maxBundles    = 128                // ceilings of bundles; further bundles stand without one
-)
-
-// Buyer is the buyer's side of one auction.
+// Buyer is the buyer's side of one auction: its rounds and its outcome.
 type Buyer struct {
-	cfg      BuyerConfig
-	timing   *Timing
+	cfg      *BuyerConfig
 	state    BuyerState
 	round    int
 	called   time.Time // when this round's cfp left
 	deadline time.Time
-	limit    time.Time // of the round, whatever patience says
-	gossiped bool      // the round is called by gossip: silence is legal
-
-	sellers  map[protocol.AgentID]*bidder
-	order    []protocol.AgentID // sellers in the order they were called
-	awaited  int                // due sellers that have not answered this round
-	ceilings []protocol.Credits
-	stood    stood
-	scout    *scout // nil: everybody is asked
-	bundles  map[string]message.BundleCeiling
-	standing []clearing.Bid
-	places   map[place]int // in standing
-	single   []bool        // by unit: an offer for it alone stands
-	arrivals int
+	limit    time.Time // of the round, regardless of patience
+	gossiped bool      // the round is called by gossip: sellers may keep silent
 	rounds   []message.Round
-	result   Result
+
+	sellers  *bidders
+	standing *standing
+	scout    *scout // nil: the buyer asks everybody
+
+	solution clearing.Solution
+	best     bool // the solution violates terms
+	approved bool // by the owner
 }
 
-// stood is what this round's cfp named. Offers are judged by it, and not by what others
-// answered before them in the same round: who comes first must not decide.
-type stood struct {
-	ceilings []protocol.Credits
-	single   []bool                      // by unit: an offer for it alone stood
-	bundles  map[string]protocol.Credits // the least cost
-}
-
-// bidder is what a buyer knows of one seller in this auction.
-type bidder struct {
-	answered int  // last round it answered
-	due      bool // waited for in this round
-	informed bool // it has the document: it has answered to it
-	offers   int  // of its that stand
-	reasons  []protocol.Reason
-	spans    []protocol.Span
-	heard    bool
-
-	called   bool                     // by name
-	asks     map[int]protocol.Credits // its lowest offers, by unit
-	drop     protocol.Credits         // how far it went below the ceiling
-	measured bool                     // drop is known
-}
-
-// place is where an offer stands: a later one of the same seller for the same
-// units in the same group takes it.
-type place struct {
-	seller       protocol.AgentID
-	units, group string
-}
-
-// Result is what an auction came to.
-type Result struct {
-	Solution clearing.Solution
-	Best     bool // from the best-offer round: terms are violated
-}
-
-// NewBuyer starts an auction: its Output is the first cfp. A Buyer with no
-// seller to ask has failed at once.
+// NewBuyer starts an auction; its Output is the first cfp. Without any seller the
+// Buyer fails at once.
 func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.Output) {
 	b := &Buyer{
-		cfg: cfg, timing: timing, sellers: map[protocol.AgentID]*bidder{},
-		ceilings: make([]protocol.Credits, len(cfg.Wants)),
-		bundles:  map[string]message.BundleCeiling{},
-		places:   map[place]int{},
-		single:   make([]bool, len(cfg.Wants)),
-	}
-	for i, w := range cfg.Wants {
-		b.ceilings[i] = w.Ceiling
+		cfg:      &cfg,
+		sellers:  &bidders{timing: timing, byID: map[protocol.AgentID]*bidder{}},
+		standing: newStanding(cfg.Wants, cfg.last),
 	}
 	if len(cfg.Sellers) == 0 {
 		return b, b.becomeFailed()
 	}
-	b.ask()
+	if b.gossips() && cfg.Budget > 0 {
+		b.scout = newScout(b.cfg, b.sellers, b.standing)
+		b.standing.budgeted = true
+	} else {
+		for _, id := range cfg.Sellers {
+			b.sellers.add(id)
+		}
+	}
 	return b, b.becomeCalling(now, 1, b.callees(1, false))
 }
 
-// ask makes bidders of everybody, or a scout that will choose some.
-func (b *Buyer) ask() {
-	if b.gossips() && b.cfg.Budget > 0 {
-		b.scout = newScout(b.cfg)
-		return
-	}
-	b.order = slices.Clone(b.cfg.Sellers)
-	for _, id := range b.order {
-		b.sellers[id] = &bidder{}
-	}
-}
-
-// State is where the auction stands.
+// State returns the state of the auction.
 func (b *Buyer) State() BuyerState { return b.state }
 
 // Over reports whether bidding has ended.
 func (b *Buyer) Over() bool { return b.state >= Awarded }
 
-// Result is what the auction came to; it is empty before Over.
-func (b *Buyer) Result() Result { return b.result }
+// Result returns the outcome of the auction; it is empty before Over.
+func (b *Buyer) Result() Result { return Result{b.solution.Bids(), b.solution.Exact, b.best} }
 
-// Rounds are the rounds that have ended, in order.
+// Rounds returns the rounds that have ended, in order.
 func (b *Buyer) Rounds() []message.Round { return b.rounds }
 
 // Round is the number of the running round, from 1; the best-offer round counts.
@@ -201,7 +70,35 @@ func (b *Buyer) Round() int { return b.round }
 // Until is when the running round ends at the latest.
 func (b *Buyer) Until() time.Time { return b.deadline }
 
-// Wake ends the round when it is over.
+// Bidders returns the sellers with an offer that stands, in the order of their
+// first call or answer.
+func (b *Buyer) Bidders() []protocol.AgentID {
+	bidding := b.standing.sellers()
+	var list []protocol.AgentID
+	for _, id := range b.sellers.order {
+		if bidding[id] {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// Sizes returns how much a buyer remembers of one auction, with the bounds.
+func (b *Buyer) Sizes() []protocol.Size {
+	most := 0
+	for _, s := range b.sellers.byID {
+		most = max(most, s.offers)
+	}
+	return []protocol.Size{
+		{Of: "sellers asked", N: len(b.sellers.order), Most: maxStanding},
+		{Of: "offers", N: len(b.standing.bids), Most: maxStanding},
+		{Of: "offers of one seller", N: most, Most: maxOfSeller},
+		{Of: "ceilings of bundles", N: len(b.standing.bundles), Most: maxBundles},
+		{Of: "rounds", N: len(b.rounds), Most: protocol.MaxRounds + 1},
+	}
+}
+
+// Wake ends the round at its deadline.
 func (b *Buyer) Wake(now time.Time) protocol.Output {
 	if b.Over() {
 		return protocol.Output{}
@@ -209,36 +106,31 @@ func (b *Buyer) Wake(now time.Time) protocol.Output {
 	if now.Before(b.deadline) {
 		return protocol.Output{WakeAt: b.deadline}
 	}
-	b.missed()
+	b.sellers.missed(b.round)
 	return b.endRound(now)
-}
-
-// missed remembers who was waited for in vain: nobody in a gossiped round.
-func (b *Buyer) missed() {
-	for _, id := range b.order {
-		if s := b.sellers[id]; s.due && s.answered < b.round {
-			b.timing.Missed(id)
-		}
-	}
 }
 
 // Receive takes a seller's answer.
 func (b *Buyer) Receive(now time.Time, m protocol.Message) protocol.Output {
 	s := b.bidderOf(m.Sender)
 	if s == nil || b.Over() {
-		return protocol.Output{} // nobody asked it, or bidding is over
+		return protocol.Output{} // unsolicited, or bidding is over
 	}
 	switch body := m.Body.(type) {
 	case message.Proposal:
-		s.heard, s.informed = true, true
-		if b.state == Calling { // the best-offer round says nothing of the terms
+		s.replied, s.informed = true, true
+		if b.state == Calling { // the best-offer round does not concern the terms
 			s.reasons = body.Refusals
 		}
 		s.spans = body.Capacity
-		b.hear(now, m.Sender, s, body)
+		if b.scout != nil && b.gossiped {
+			b.scout.hear(now, m.Sender, s, body)
+		} else {
+			b.standing.take(now, m.Sender, s, body)
+		}
 		return b.answered(now, m.Sender, s, body.Round)
 	case message.Refusal:
-		s.heard, s.informed = true, knowsDocument(body)
+		s.replied, s.informed = true, knowsDocument(body)
 		if b.state == Calling && !stands(body) {
 			s.reasons = body.Reasons
 		}
@@ -249,69 +141,38 @@ func (b *Buyer) Receive(now time.Time, m protocol.Message) protocol.Output {
 	return protocol.Output{}
 }
 
-// hear takes the offers of a proposal; in a gossiped round no more proposals than
-// the budget allows, and with the last of them the round is over.
-func (b *Buyer) hear(now time.Time, id protocol.AgentID, s *bidder, p message.Proposal) {
-	if !b.budgeted() || !b.gossiped {
-		b.take(now, id, s, p)
-		return
-	}
-	if b.scout.taken < b.cfg.Budget && b.take(now, id, s, p) {
-		b.scout.taken++
-	}
-}
-
-// enough reports whether a gossiped round has all the answers it wants.
+// enough reports whether a gossiped round has all the answers that it wants.
 func (b *Buyer) enough() bool {
-	return b.gossiped && b.budgeted() && b.scout.taken >= b.cfg.Budget && !b.cfg.NoEarlyClose
+	return b.gossiped && b.scout != nil && b.scout.taken >= b.cfg.Budget && !b.cfg.NoEarlyClose
 }
 
-// bidderOf finds who answers; a seller called by gossip may be new.
+// bidderOf finds the sender of an answer; a seller called by gossip may be new.
 func (b *Buyer) bidderOf(id protocol.AgentID) *bidder {
 	if id == protocol.LocalMesh {
 		return &bidder{}
 	}
-	s := b.sellers[id]
-	if s == nil && b.gossips() && len(b.order) < maxStanding {
-		s = &bidder{}
-		b.sellers[id] = s
-		b.order = append(b.order, id)
+	s := b.sellers.byID[id]
+	if s == nil && b.gossips() && len(b.sellers.order) < maxStanding {
+		s = b.sellers.add(id)
 	}
 	return s
 }
 
-func stands(r message.Refusal) bool {
-	return len(r.Reasons) > 0 && r.Reasons[0].Code == protocol.CodeStands
-}
-
-// knowsDocument reports whether who refuses so has the document. One that
-// restarted, or was not open yet in round 1, has not.
-func knowsDocument(r message.Refusal) bool {
-	if len(r.Reasons) == 0 {
-		return true
-	}
-	switch r.Reasons[0].Code {
-	case protocol.CodeUnknown, protocol.CodeUnavailable, protocol.CodeDraining:
-		return false
-	}
-	return true
-}
-
-// answered counts an answer to the running round and ends the round when all
-// who are due have answered. A late answer counts as bids, not as punctuality.
+// answered counts an answer to the running round. A late answer still counts as a
+// bid, but not as punctual.
 func (b *Buyer) answered(now time.Time, id protocol.AgentID, s *bidder, round int) protocol.Output {
 	if round != b.round || s.answered == round {
 		return protocol.Output{}
 	}
 	s.answered = round
-	if !b.gossiped { // who answers gossip may take its time
-		b.timing.Answered(id, now.Sub(b.called))
+	if !b.gossiped { // gossip allows slow answers
+		b.sellers.timing.Answered(id, now.Sub(b.called))
 	}
 	return b.settleDue(now, s)
 }
 
 func (b *Buyer) unreachable(now time.Time, id protocol.AgentID) protocol.Output {
-	s := b.sellers[id]
+	s := b.sellers.byID[id]
 	if s == nil || s.answered == b.round {
 		return protocol.Output{}
 	}
@@ -319,10 +180,11 @@ func (b *Buyer) unreachable(now time.Time, id protocol.AgentID) protocol.Output 
 	if len(s.reasons) == 0 {
 		s.reasons = []protocol.Reason{{Code: protocol.CodeSilent, Unit: protocol.AllUnits, Note: "cannot be reached"}}
 	}
-	b.timing.Missed(id)
+	b.sellers.timing.Missed(id)
 	return b.settleDue(now, s)
 }
 
+// settleDue ends the round once every seller that is due has answered.
 func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
 	if b.enough() {
 		return b.endRound(now)
@@ -331,8 +193,8 @@ func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
 		return protocol.Output{}
 	}
 	s.due = false
-	b.awaited--
-	if b.awaited > 0 || b.cfg.NoEarlyClose {
+	b.sellers.awaited--
+	if b.sellers.awaited > 0 || b.cfg.NoEarlyClose {
 		return protocol.Output{}
 	}
 	return b.endRound(now)
@@ -342,10 +204,42 @@ func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
 func (b *Buyer) gossips() bool { return len(b.cfg.Sellers) > b.cfg.callAtMost() }
 
 func (c BuyerConfig) callAtMost() int {
-	if c.CallAtMost > 0 {
-		return c.CallAtMost
+	return cmp.Or(max(c.CallAtMost, 0), protocol.MaxGossipless)
+}
+
+// mostRounds returns the number of rounds. An auction with a budget has one more:
+// its first finds idle machines, which price bands do not show. It takes no
+// longer, because sellers called by name answer.
+func (b *Buyer) mostRounds() int {
+	if b.scout == nil {
+		return b.cfg.Rounds
 	}
-	return protocol.MaxGossipless
+	return min(b.cfg.Rounds+1, protocol.MaxRounds)
+}
+
+// callees returns the receivers of a round's cfp; none, if no round is needed. A
+// small market calls everybody. A large one calls everybody by gossip in the first
+// and in the best-offer round, and otherwise the bidders; with a budget the scout
+// chooses.
+func (b *Buyer) callees(round int, best bool) []protocol.AgentID {
+	if b.scout != nil {
+		return b.scout.callees(round, best)
+	}
+	if !b.gossips() {
+		return b.sellers.order
+	}
+	var bidders []protocol.AgentID
+	seen := map[protocol.AgentID]bool{}
+	for _, bid := range b.standing.bids {
+		if !seen[bid.Seller] {
+			seen[bid.Seller] = true
+			bidders = append(bidders, bid.Seller)
+		}
+	}
+	if round == 1 || best || len(bidders) == 0 || len(bidders) > b.cfg.callAtMost() {
+		return []protocol.AgentID{protocol.Everyone}
+	}
+	return bidders
 }
 
 // endRound records the round and goes on to the next state.
@@ -359,7 +253,7 @@ func (b *Buyer) endRound(now time.Time) protocol.Output {
 			return b.becomeCalling(now, b.round+1, to)
 		}
 	}
-	if sol, ok := b.Solve(now, nil, nil); ok {
+	if sol, ok := b.solve(now, nil, nil, false); ok {
 		return b.becomeAwarded(sol)
 	}
 	return b.becomeBestOffer(now)
@@ -370,7 +264,7 @@ func (b *Buyer) becomeCalling(now time.Time, round int, to []protocol.AgentID) p
 		panic(fmt.Sprintf("auction: %s cannot go on calling", b.state))
 	}
 	b.state, b.round = Calling, round
-	return b.call(now, to, false)
+	return b.call(now, to)
 }
 
 func (b *Buyer) becomeBestOffer(now time.Time) protocol.Output {
@@ -379,25 +273,25 @@ func (b *Buyer) becomeBestOffer(now time.Time) protocol.Output {
 	}
 	b.state = BestOffer
 	b.round++
-	return b.call(now, b.callees(b.round, true), true)
+	return b.call(now, b.callees(b.round, true))
 }
 
 func (b *Buyer) becomeAwarded(sol clearing.Solution) protocol.Output {
 	b.state = Awarded
-	b.result = Result{Solution: sol}
+	b.solution = sol
 	return protocol.Output{}
 }
 
 func (b *Buyer) becomeClosestOrFailed(now time.Time) protocol.Output {
-	if sol, ok := b.Solve(now, nil, nil); ok {
+	if sol, ok := b.solve(now, nil, nil, false); ok {
 		return b.becomeAwarded(sol)
 	}
-	sol, ok := b.solveClosest(now)
+	sol, ok := b.solve(now, nil, nil, true)
 	if !ok {
 		return b.becomeFailed()
 	}
 	b.state = Closest
-	b.result = Result{Solution: sol, Best: true}
+	b.solution, b.best = sol, true
 	return protocol.Output{}
 }
 

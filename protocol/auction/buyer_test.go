@@ -14,7 +14,6 @@ import (
 
 	"ramp/protocol"
 	"ramp/protocol/auction"
-	"ramp/protocol/clearing"
 	"ramp/protocol/message"
 )
 
@@ -213,7 +212,7 @@ func (w *buyerWorld) answer(d *datadriven.TestData) protocol.Message {
 	return m
 }
 
-// reasons reads fields "code=unit[,asks][,start]".
+// reasons reads fields "code=unit[,asks][,start][,want:have]".
 func (w *buyerWorld) reasons(d *datadriven.TestData) []protocol.Reason {
 	var list []protocol.Reason
 	for _, s := range strings.Fields(d.Input) {
@@ -226,6 +225,10 @@ func (w *buyerWorld) reasons(d *datadriven.TestData) []protocol.Reason {
 		must(err)
 		r := protocol.Reason{Code: protocol.Code(code), Unit: unit}
 		for _, v := range f[1:] {
+			if want, have, ok := strings.Cut(v, ":"); ok {
+				r.Want, r.Have = want, have
+				continue
+			}
 			if wait, err := time.ParseDuration(v); err == nil && v != "0" {
 				r.Start = begin.Add(wait)
 				continue
@@ -272,8 +275,8 @@ func (w *buyerWorld) show(out protocol.Output) string {
 		fmt.Fprintf(&s, "wake in %s\n", out.WakeAt.Sub(w.now))
 	}
 	if w.b.Over() {
-		fmt.Fprintf(&s, "%s%s\n", w.b.State(), set(w.b.Result().Solution.Chosen))
-		for _, v := range w.b.Violations(w.b.Result().Solution.Chosen) {
+		fmt.Fprintf(&s, "%s%s\n", w.b.State(), set(w.b.Result().Bids))
+		for _, v := range w.b.Violations(w.b.Result().Bids) {
 			fmt.Fprintf(&s, "violated: %s\n", v)
 		}
 	}
@@ -283,7 +286,7 @@ func (w *buyerWorld) show(out protocol.Output) string {
 	return s.String()
 }
 
-func set(bids []clearing.Bid) string {
+func set(bids []protocol.Bid) string {
 	var s strings.Builder
 	for _, b := range bids {
 		fmt.Fprintf(&s, " %s %s", b.Seller.Name(), b.Offer.ID)
@@ -293,25 +296,28 @@ func set(bids []clearing.Bid) string {
 
 // solve resolves without the offers "seller/offer" that are given.
 func (w *buyerWorld) solve(d *datadriven.TestData) string {
-	out := map[auction.Key]bool{}
+	out := map[protocol.BidKey]bool{}
 	for _, s := range strings.Fields(d.Input) {
 		seller, offer, _ := strings.Cut(s, "/")
-		out[auction.Key{Seller: agent(seller), Offer: offer}] = true
+		out[protocol.BidKey{Seller: agent(seller), Offer: offer}] = true
 	}
-	sol, ok := w.b.Resolve(w.now, nil, out)
+	bids, ok := w.b.Choose(w.now, nil, func(b protocol.Bid) bool { return out[b.Key()] })
 	if !ok {
 		return "none\n"
 	}
-	return strings.TrimSpace(set(sol.Chosen)) + "\n"
+	return strings.TrimSpace(set(bids)) + "\n"
 }
 
 func (w *buyerWorld) why() string {
 	var s strings.Builder
-	why := w.b.Why()
+	why := w.b.Explain().Why()
 	for _, c := range slices.Sorted(maps.Keys(why)) {
 		fmt.Fprintf(&s, "%d %s\n", why[c], c)
 	}
-	for _, r := range w.b.Relaxations() {
+	if lack := w.b.Explain().Lack(); lack != "" {
+		s.WriteString(lack + "\n")
+	}
+	for _, r := range w.b.Explain().Relaxations() {
 		s.WriteString(auction.AdviceOf(r) + "\n")
 	}
 	return s.String()

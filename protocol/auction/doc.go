@@ -1,9 +1,8 @@
 // Package auction decides the N-round combinatorial reverse auction (002 §5.1.1).
 //
 // A Buyer calls for proposals round by round and picks the best set; a Seller
-// answers every call. Both are state machines: told the time and what arrived,
-// they answer with what to say next, and never read a clock, a socket or a
-// random source.
+// answers every call. Both are state machines: they take the time and a message, and
+// return the messages to send. They read no clock, no socket and no random source.
 //
 //	Buyer:  calling --round over, rounds left--> calling
 //	        calling --last round over, a set satisfies--> awarded

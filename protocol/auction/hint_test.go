@@ -13,8 +13,7 @@ import (
 	"ramp/rfql"
 )
 
-// hintMarket is some sellers of whom a request is asked again and again, each
-// time anew: nothing of an earlier auction counts.
+// hintMarket has sellers that answer many auctions, each independent of the others.
 type hintMarket struct {
 	t       *rapid.T
 	sellers map[protocol.AgentID]auction.SellerConfig
@@ -108,21 +107,21 @@ func offersIn(b *auction.Buyer) (int, protocol.Credits) {
 	return first.Offers, *first.Best[0]
 }
 
-// A change that a failed auction proposes, made with nothing else changed, is met
-// by as many offers as it said, and a later start at the price it said.
-func TestAHintThatIsFollowedIsMetByOffers(t *testing.T) {
+// A change that a failed auction proposes yields the announced number of offers if
+// nothing else changes, and a later start yields the announced price.
+func TestFollowingAHintGetsOffers(t *testing.T) {
 	kinds := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawHintMarket(t)
 		r := drawHintRequest(t)
 		b := m.ask(r, rapid.IntRange(1, 3).Draw(t, "rounds"))
 		if b.State() == auction.Awarded {
-			if len(b.Relaxations()) > 0 {
-				t.Fatalf("bought, and advised %v", b.Relaxations())
+			if len(b.Explain().Relaxations()) > 0 {
+				t.Fatalf("bought, and advised %v", b.Explain().Relaxations())
 			}
 			return
 		}
-		for _, x := range b.Relaxations() {
+		for _, x := range b.Explain().Relaxations() {
 			changed := r
 			changed.End = r.End.Add(x.Later)
 			if x.Price > 0 {
@@ -144,10 +143,10 @@ func TestAHintThatIsFollowedIsMetByOffers(t *testing.T) {
 	t.Log(kinds)
 }
 
-// Fewer reasons are not made up: a market in which the first request is offered
-// for has nothing to relax, and one that has offers for the changed request was
-// told of a change whenever a single change of its end or price would do.
-func TestAChangeThatWouldDoIsFound(t *testing.T) {
+// If a market has offers for the first request, there is nothing to relax. If it has
+// offers for the changed request, the advice names a change whenever a single change of
+// end or price would do.
+func TestASingleSufficientChangeIsFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawHintMarket(t)
 		r := drawHintRequest(t)
@@ -159,13 +158,13 @@ func TestAChangeThatWouldDoIsFound(t *testing.T) {
 		later.End = r.End.Add(24 * time.Hour)
 		dearer.Price = 1000 * protocol.Credit
 		var helps [2]bool
-		for _, x := range b.Relaxations() {
+		for _, x := range b.Explain().Relaxations() {
 			helps[0] = helps[0] || x.Later > 0 && x.Price == 0
 			helps[1] = helps[1] || x.Price > 0 && x.Later == 0 && x.Cores == 0
 		}
 		for i, changed := range []rfql.DraftRequest{later, dearer} {
 			if n, _ := offersIn(m.ask(changed, 1)); (n > 0) != helps[i] {
-				t.Fatalf("change %d gets %d offers, advised %v", i, n, b.Relaxations())
+				t.Fatalf("change %d gets %d offers, advised %v", i, n, b.Explain().Relaxations())
 			}
 		}
 	})

@@ -8,97 +8,98 @@ import (
 	"ramp/rfql"
 )
 
-// Calendar is what a seller knows of its machine's future.
+// Calendar predicts how busy the seller's machine will be.
 type Calendar interface {
 	// Free is the least number of cores free at any instant from start to end.
 	Free(start, end time.Time) int
-	// Load is how many cores are allocated at t, and how many there are.
+	// Load returns the cores allocated at t, and all cores.
 	Load(t time.Time) (busy, capacity int)
-	// Earliest is the first start in [from, latest] from which cores are free
-	// for the whole wall time.
+	// Earliest returns the first start in [from, latest] with cores free for the whole
+	// wall time.
 	Earliest(cores int, wall time.Duration, from, latest time.Time) (time.Time, bool)
 }
 
 // Pricing is the seller's price rule (specs §1.2).
 type Pricing interface {
-	// Ask is the price when the request stands at a price and busy of capacity
-	// cores are allocated, and whether the seller bids at all.
+	// Ask returns the seller's price while the request stands at a price and busy of
+	// capacity cores are allocated, and whether the seller bids at all.
 	Ask(standing protocol.Credits, busy, capacity int) (protocol.Credits, bool)
-	// Limits are the start price and the least.
+	// Limits returns the start price and the lowest price.
 	Limits() (start, least protocol.Credits)
 }
 
-// SellerConfig is what a seller brings to every auction.
+// SellerConfig holds a seller's properties, terms and prices.
 type SellerConfig struct {
 	Self       protocol.AgentID
 	Properties protocol.Properties
 	Terms      []protocol.Terms
 	Modes      []protocol.Mode
 	Pricing    Pricing
-	Validity   time.Duration // how long a bid stands
-	Lead       time.Duration // from a bid to the start of a slot that may move
+	Idle       int           // percent of a metered unit's ceiling that is due however idle its cores are, 0..50
+	Validity   time.Duration // of a bid
+	Lead       time.Duration // least time from a bid to the start of a movable slot
 	Horizon    time.Duration // how far ahead it sells
-	Longest    time.Duration // that a slot may last; 0: no bound
+	Longest    time.Duration // longest slot; 0: no bound
 	Read       Reader        // reads a buyer's document; nil: Read
-	Serves     Serves        // nil: no program runs here
+	Serves     Serves        // nil: the site runs no programs
 }
 
-// Serves says whether a buyer's program would run at a seller, by its code CodeProgram
-// if not; nil: it would.
+// Serves returns nil if a buyer's program would run at the seller, or else a reason
+// with CodeProgram.
 type Serves func(buyer protocol.AgentID, launch message.Intent) *protocol.Reason
 
 // Bounds of a seller's side.
 const (
-	// DefaultLead leaves a free slot room for three rounds of 15 s, a vote and
-	// the bank before it starts: a slot that starts sooner could not be settled.
+	// DefaultLead allows three rounds of 15 s, a vote and the bank before a slot starts.
+	// An earlier slot could not be settled in time.
 	DefaultLead = 2 * time.Minute
-	// DefaultHorizon is how far ahead a machine is sold.
+	// DefaultHorizon is how far ahead a seller offers its machine.
 	DefaultHorizon = 366 * 24 * time.Hour
 )
 
-// Seller is one seller's side of one auction. It commits nothing: an offer may
-// be refused when it is accepted (002 §5.1.1 step 6), and what it offers here
-// does not lower what it offers elsewhere.
+// Seller is one seller's side of one auction. Offers are not binding: the seller may
+// refuse when one is accepted (002 §5.1.1 step 6), and offers the same cores in other
+// auctions.
 type Seller struct {
-	cfg    *SellerConfig
-	call   message.CallForProposals // of round 1: terms, modes, objective
-	hash   string                   // of the document
-	size   int                      // bytes of the document
-	bars   *protocol.Reason         // why what is to be launched does not run here; nil: it would, or nothing is
-	again  bool                     // the buyer has heard no answer yet: what stands is offered again
-	units  []sellerUnit
-	round  int
-	answer Answer // of that round
+	cfg       *SellerConfig
+	call      message.CallForProposals // of round 1: terms, modes, objective
+	hash      string                   // of the document
+	size      int                      // bytes of the document
+	objection *protocol.Reason         // why the buyer's program does not run here; nil: no objection
+	again     bool                     // the buyer has received no answer yet, so repeat the offers that stand
+	units     []sellerUnit
+	round     int
+	answer    Answer // to that round
 }
 
-// sellerUnit is one request of the document and how it stands with this seller.
+// sellerUnit is one request of the document with this seller's offers.
 type sellerUnit struct {
 	request rfql.Request
 	ceiling protocol.Credits
-	static  []protocol.Reason // why never
+	static  []protocol.Reason // terms that the machine never meets
 	offer   *protocol.Offer   // the last
-	before  []protocol.Offer  // those that it replaced, oldest first
+	before  []protocol.Offer  // replaced ones, oldest first
 	offers  int               // made so far, for their IDs
 }
 
-// Answer is what a seller says in a round, and the lines that explain it.
+// Answer is a seller's message in a round, with the lines that explain it.
 type Answer struct {
 	Performative protocol.Performative
 	Body         protocol.Body
 	Lines        []message.QuoteLine
 }
 
-// Document is what a seller reads in a buyer's document. It is not changed, so
-// that several sellers may share one.
+// Document is a buyer's document as parsed. It is read-only, so that several sellers
+// may share one.
 type Document struct {
-	Hash     string // as a bundle names it: hex SHA-256 of the bytes
+	Hash     string // hex SHA-256 of the bytes, as in a bundle
 	Requests []rfql.Request
 }
 
 // Reader reads a buyer's document. The same bytes give the same Document.
 type Reader func(document []byte) (Document, error)
 
-// Read is the Reader that remembers nothing.
+// Read is a Reader without a cache.
 func Read(document []byte) (Document, error) {
 	d, err := rfql.Parse(document, time.Time{})
 	if err != nil {
@@ -107,11 +108,9 @@ func Read(document []byte) (Document, error) {
 	return Document{Hash: documentHash(document), Requests: d.Requests()}, nil
 }
 
-// NewSeller takes a buyer's first call for proposals of an auction, which carries the
-// document. It fails if that cannot be sold to anybody.
-//
-// The document's times are not compared with the clock here: that a window is
-// over is a refusal with a reason, not a fault of the document.
+// NewSeller takes a buyer's first call for proposals, which carries the document. It
+// fails if the document is invalid. A window in the past is valid: the seller refuses
+// it with a reason later.
 func NewSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForProposals) (*Seller, error) {
 	read := cfg.Read
 	if read == nil {
@@ -124,7 +123,7 @@ func NewSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForPr
 	s := &Seller{cfg: cfg, hash: document.Hash, size: len(call.Document), units: make([]sellerUnit, 0, len(document.Requests))}
 	s.call = call
 	s.call.Document = nil
-	s.bars = cfg.bars(buyer, call.Launch)
+	s.objection = cfg.objection(buyer, call.Launch)
 	for _, r := range document.Requests {
 		s.units = append(s.units, sellerUnit{
 			request: r, ceiling: r.Price, static: rfql.Match(r, cfg.Properties),
@@ -133,8 +132,8 @@ func NewSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForPr
 	return s, nil
 }
 
-// bars is why a buyer's program would not run here.
-func (c *SellerConfig) bars(buyer protocol.AgentID, launch *message.Intent) *protocol.Reason {
+// objection returns why a buyer's program would not run here, or nil.
+func (c *SellerConfig) objection(buyer protocol.AgentID, launch *message.Intent) *protocol.Reason {
 	switch {
 	case launch == nil:
 		return nil
@@ -144,20 +143,17 @@ func (c *SellerConfig) bars(buyer protocol.AgentID, launch *message.Intent) *pro
 	return c.Serves(buyer, *launch)
 }
 
-// DocumentHash is the hex SHA-256 of the document as it was sent.
-func (s *Seller) DocumentHash() string { return s.hash }
-
-// Call answers the call of a round. The call of the last round, repeated, gets
-// the same answer again; one of an earlier round gets none.
+// Call answers the call of a round. It repeats its answer to the last round, and does
+// not answer earlier ones.
 func (s *Seller) Call(now time.Time, call message.CallForProposals, cal Calendar) (Answer, bool) {
 	switch {
 	case call.Round == s.round:
 		return s.answer, true
 	case call.Round < s.round:
-		return Answer{}, false // replayed, or overtaken: that round is over
+		return Answer{}, false // replayed or delayed: that round is over
 	}
 	s.lower(call.Ceilings)
-	s.again = s.round > 0 && call.Budget == 0 && len(call.Document) > 0 // in a gossiped call it is for others
+	s.again = s.round > 0 && call.Budget == 0 && len(call.Document) > 0 // a gossiped call repeats the document for others
 	lines := make([]message.QuoteLine, 0, len(s.units))
 	for i := range s.units {
 		lines = s.quote(lines, now, i, call.Best, cal)
@@ -170,7 +166,7 @@ func (s *Seller) Call(now time.Time, call message.CallForProposals, cal Calendar
 	return s.answer, true
 }
 
-// lower takes the prices to beat. What a call does not name stands as it was.
+// lower takes the prices to beat. Units that the call does not name keep theirs.
 func (s *Seller) lower(ceilings []message.Ceiling) {
 	for _, c := range ceilings {
 		if c.Unit >= 0 && c.Unit < len(s.units) {
@@ -179,8 +175,8 @@ func (s *Seller) lower(ceilings []message.Ceiling) {
 	}
 }
 
-// compose makes the answer of a round from its lines: a proposal of what is new,
-// or a refusal if nothing is.
+// compose makes the answer of a round: a proposal of the new offers, or a refusal if
+// no offer is new.
 func (s *Seller) compose(round int, lines []message.QuoteLine, cal Calendar) Answer {
 	var offers []protocol.Offer
 	var reasons []protocol.Reason
@@ -203,9 +199,8 @@ func (s *Seller) compose(round int, lines []message.QuoteLine, cal Calendar) Ans
 	return a
 }
 
-// Offer finds a live offer of this auction by its ID. One that was replaced
-// still holds, as long as it is remembered: the buyer may have chosen before it
-// heard of the lower one.
+// Offer finds a live offer of this auction by its ID. The last replaced ones stay
+// valid: the buyer may have chosen before it received the lower offer.
 func (s *Seller) Offer(now time.Time, id string) (protocol.Offer, bool) {
 	for i := range s.units {
 		for _, o := range s.units[i].made() {
@@ -217,7 +212,7 @@ func (s *Seller) Offer(now time.Time, id string) (protocol.Offer, bool) {
 	return protocol.Offer{}, false
 }
 
-// maxReplaced bounds the replaced offers that are remembered per unit.
+// maxReplaced bounds the replaced offers that a seller remembers per unit.
 const maxReplaced = 4
 
 // replace makes o the unit's offer.
@@ -229,7 +224,7 @@ func (u *sellerUnit) replace(o *protocol.Offer) {
 	u.offer = o
 }
 
-// made are the unit's offers that are remembered.
+// made returns the unit's remembered offers.
 func (u *sellerUnit) made() []protocol.Offer {
 	if u.offer == nil {
 		return u.before

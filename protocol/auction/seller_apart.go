@@ -10,16 +10,16 @@ import (
 	"ramp/protocol/message"
 )
 
-// apart gives units that have to stand aside a second offer, once no set of the offers so
-// far covers the request: in the best-offer round. Each unit was offered the earliest slot
-// that fits, as if it were alone; where that takes cores that other units of the request
-// need, this is one soon after that fits beside them. The first offer holds as well.
+// apart makes second offers in the best-offer round, when no set of the first ones covers
+// the request. Each unit was offered the earliest slot that fits, as if it were alone.
+// If its cores are needed for other units, apart offers a later slot that fits beside
+// them. The first offer stays valid.
 func (s *Seller) apart(now time.Time, lines []message.QuoteLine, cal Calendar) {
 	if len(s.units) < 2 || len(s.joint(cal)) == 0 {
 		return
 	}
 	var taken []protocol.Slot
-	for _, i := range s.byRoom(now, lines) {
+	for _, i := range s.byMargin(now, lines) {
 		u := &s.units[lines[i].Unit]
 		slot := u.offer.Items[0].Slot
 		if !fitsBeside(taken, slot, cal) {
@@ -34,23 +34,23 @@ func (s *Seller) apart(now time.Time, lines []message.QuoteLine, cal Calendar) {
 	}
 }
 
-// byRoom are the lines of units that have an offer, those first that can move the least.
-func (s *Seller) byRoom(now time.Time, lines []message.QuoteLine) []int {
+// byMargin returns the lines of units with an offer, the least movable first.
+func (s *Seller) byMargin(now time.Time, lines []message.QuoteLine) []int {
 	var list []int
-	room := make([]time.Duration, len(lines))
+	margin := make([]time.Duration, len(lines))
 	for i, l := range lines {
 		u := &s.units[l.Unit]
 		if w, _ := s.window(now, u, false); u.offer != nil {
-			room[i] = w.latest.Sub(w.earliest)
+			margin[i] = w.latest.Sub(w.earliest)
 			list = append(list, i)
 		}
 	}
-	slices.SortStableFunc(list, func(i, j int) int { return cmp.Compare(room[i], room[j]) })
+	slices.SortStableFunc(list, func(i, j int) int { return cmp.Compare(margin[i], margin[j]) })
 	return list
 }
 
-// aside is a slot of a unit beside those that are taken, where one of them ends: in its
-// window, or else after it.
+// aside finds a slot for a unit beside the taken ones, in its window or else after it. It
+// tries the ends of the taken ones.
 func (s *Seller) aside(now time.Time, u *sellerUnit, slot protocol.Slot, taken []protocol.Slot, cal Calendar) (protocol.Slot, bool) {
 	for _, best := range []bool{false, true} {
 		w, ok := s.window(now, u, best)
@@ -74,7 +74,7 @@ func (s *Seller) aside(now time.Time, u *sellerUnit, slot protocol.Slot, taken [
 	return protocol.Slot{}, false
 }
 
-// fitsBeside reports whether a slot's cores are free beside those of others.
+// fitsBeside reports whether a slot fits beside the taken ones.
 func fitsBeside(taken []protocol.Slot, slot protocol.Slot, cal Calendar) bool {
 	instants := edges(nil, append(taken[:len(taken):len(taken)], slot))
 	for i := 0; i+1 < len(instants); i++ {
@@ -89,7 +89,7 @@ func fitsBeside(taken []protocol.Slot, slot protocol.Slot, cal Calendar) bool {
 	return true
 }
 
-// nextEnd is the first end of a taken slot that overlaps with one, as at least one does.
+// nextEnd returns the first end of the taken slots that overlap with a slot.
 func nextEnd(taken []protocol.Slot, slot protocol.Slot) (next time.Time) {
 	for _, t := range taken {
 		if t.Start.Before(slot.End) && t.End.After(slot.Start) {
@@ -99,8 +99,8 @@ func nextEnd(taken []protocol.Slot, slot protocol.Slot) (next time.Time) {
 	return next
 }
 
-// offerAside offers a unit another slot, at a price that beats what stands if the seller
-// can, in a group of its own: it replaces nothing.
+// offerAside offers a unit another slot, below the price that stands if possible. The
+// offer has its own group, so that it replaces nothing.
 func (s *Seller) offerAside(now time.Time, u *sellerUnit, line message.QuoteLine, slot protocol.Slot, cal Calendar) message.QuoteLine {
 	line.Slot, line.Reason = slot, nil
 	line.Busy, line.Capacity = cal.Load(slot.Start)

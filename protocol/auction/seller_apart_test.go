@@ -12,10 +12,10 @@ import (
 	"ramp/protocol/message"
 )
 
-// Whatever is asked of one seller whose machine is free one day, the slots that it offered
-// last in the best-offer round can be bought together. What it offered first still stands:
-// of a choice among all it says where it cannot give it.
-func TestASellerStandsAsideForItself(t *testing.T) {
+// A seller whose machine is free one day offers slots in the best-offer round that can be
+// bought together. Its first offers still stand, and its joint capacity covers any
+// choice among all of them.
+func TestBestOffersOfOneSellerFitTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newStand()
 		for range rapid.IntRange(0, 8).Draw(t, "hours") {

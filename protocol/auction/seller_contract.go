@@ -9,14 +9,13 @@ import (
 	"ramp/rfql"
 )
 
-// A metered request is sold for what its contract can come to. CPUHourCost bounds
-// that from above; the contract itself must not bound it below the seller's least
-// price, and must promise nothing that the slot cannot keep. Otherwise the refusal
-// names a contract that would do (001: a refusal carries 0..n counter-offers, each
-// of which would be accepted if it were made now).
+// A metered request pays by its contract, and CPUHourCost caps the price. The contract
+// must be able to reach the seller's lowest price, and must not promise more than the
+// slot can deliver. Otherwise the refusal names an acceptable contract (001: a refusal
+// carries 0..n counter-offers that the seller would accept now).
 
-// ask is the price at which the seller sells a slot for a request that stands at a
-// price, and whether it does.
+// ask returns the seller's price for a slot while the request stands at a price, and
+// whether it sells at all.
 func (s *Seller) ask(r rfql.Request, slot protocol.Slot, standing protocol.Credits, busy, capacity int) (protocol.Credits, bool) {
 	if !r.Metered() {
 		return s.cfg.Pricing.Ask(standing, busy, capacity)
@@ -30,14 +29,14 @@ func (s *Seller) ask(r rfql.Request, slot protocol.Slot, standing protocol.Credi
 	return price, r.Tariff(protocol.Item{Slot: slot, Price: price}).Full(slot.Cores) >= least
 }
 
-// whole is a request's contract for a slot, before bids lower it.
+// whole returns a request's contract for a slot, before bids lower it.
 func (s *Seller) whole(r rfql.Request, slot protocol.Slot) protocol.Tariff {
 	return r.Tariff(protocol.Item{Slot: slot, Price: protocol.MaxCredits})
 }
 
-// counter is a request that the seller would accept in place of one whose contract
-// it refuses, for the same slot: rates that the slot can reach, and the least Pmax
-// that comes to the least price; Qmax, if that is its only price. A contract that will do stays as it is.
+// counter returns the request with a contract that the seller would accept for the same
+// slot: rates that the slot can reach, and the lowest Pmax that yields the lowest price,
+// or Qmax if the contract only has that. It leaves an acceptable contract unchanged.
 func (s *Seller) counter(r rfql.Request, slot protocol.Slot, busy, capacity int) rfql.Request {
 	_, least := s.cfg.Pricing.Limits()
 	r.Price = max(r.Price, least)
@@ -49,8 +48,8 @@ func (s *Seller) counter(r rfql.Request, slot protocol.Slot, busy, capacity int)
 	c.P, c.Q = reached(c.P, most), reached(c.Q, most)
 	hour, err := protocol.Cost(least, slot.Cores, time.Hour)
 	switch {
-	case err != nil: // dearer than can be paid: there is no contract that would do
-	case c.P.Top == 0: // the price of shares is all that it has
+	case err != nil: // too expensive to be paid: no contract is acceptable
+	case c.P.Top == 0: // the contract only prices shares
 		c.Q.Top = max(c.Q.Top, hour)
 	default:
 		c.P.Top = max(c.P.Top, least-c.Q.Top/protocol.Credits(slot.Cores))
@@ -58,16 +57,16 @@ func (s *Seller) counter(r rfql.Request, slot protocol.Slot, busy, capacity int)
 	return r
 }
 
-// reached makes a price function one that is at its greatest at a rate of most.
+// reached lowers the rates of a price function so that it peaks at most.
 func reached(r protocol.Ramp, most int64) protocol.Ramp {
 	r.Hi = min(r.Hi, most)
-	if r.Lo >= most { // at its least rate nothing is paid
+	if r.Lo >= most { // the lowest rate pays nothing
 		r.Lo = most / 2
 	}
 	return r
 }
 
-// tariffOf is the contract of a counter-offer; none if nothing is metered.
+// tariffOf returns the contract of a counter-offer; zero if the unit is not metered.
 func (s *Seller) tariffOf(r rfql.Request, slot protocol.Slot, price protocol.Credits) protocol.Tariff {
 	if !r.Metered() {
 		return protocol.Tariff{}
@@ -80,7 +79,7 @@ func (s *Seller) tariffOf(r rfql.Request, slot protocol.Slot, price protocol.Cre
 	return t
 }
 
-// tooLow is the refusal of a price, or of a contract that comes to less.
+// tooLow refuses a price, or a contract that yields too little.
 func (s *Seller) tooLow(u *sellerUnit, line message.QuoteLine) protocol.Reason {
 	_, least := s.cfg.Pricing.Limits()
 	r := protocol.Reason{Code: protocol.CodePrice, Asks: least, Hints: s.hintsDearer(u, line)}
@@ -92,7 +91,7 @@ func (s *Seller) tooLow(u *sellerUnit, line message.QuoteLine) protocol.Reason {
 	r.Want = fmt.Sprintf("at most %s per core-hour, with %d cores used throughout", t.Full(line.Cores), line.Cores)
 	r.Have = fmt.Sprintf("at least %s", least)
 	if !t.Possible(line.Cores) {
-		r.Want, r.Have = "a promise of more cores than asked for", fmt.Sprintf("%d cores", line.Cores)
+		r.Want, r.Have = "a promise of more cores than requested", fmt.Sprintf("%d cores", line.Cores)
 	}
 	return r
 }

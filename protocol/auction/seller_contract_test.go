@@ -57,7 +57,7 @@ func (m *metered) draw(t *rapid.T) rfql.DraftRequest {
 	}
 }
 
-// ask asks anew, and tells what the seller offers, or why not.
+// ask runs a new auction, and shows the offer or the reason.
 func (m *metered) ask(t *rapid.T, r rfql.DraftRequest, best bool) (*protocol.Offer, protocol.Tariff, []protocol.Reason) {
 	doc, err := rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{r}}, noon)
 	if err != nil {
@@ -75,8 +75,8 @@ func (m *metered) ask(t *rapid.T, r rfql.DraftRequest, best bool) (*protocol.Off
 	return nil, protocol.Tariff{}, a.Body.(message.Refusal).Reasons
 }
 
-// comesTo is what a core-hour of n cores that are used throughout costs, from the
-// formula of the source: P(n) + Q(n)/n.
+// comesTo is the cost of a core-hour of n cores in constant use, by the formula of the
+// source: P(n) + Q(n)/n.
 func comesTo(p, q protocol.Ramp, n int) *big.Rat {
 	at := func(r protocol.Ramp) *big.Rat {
 		x := int64(n) * protocol.Core
@@ -95,10 +95,9 @@ func comesTo(p, q protocol.Ramp, n int) *big.Rat {
 
 func rat(c protocol.Credits) *big.Rat { return big.NewRat(int64(c), 1) }
 
-// A seller offers whenever the request's ceiling and the contract's most are both
-// at least its least price and nothing impossible is promised; then what a slot
-// that is used throughout pays is at least that too, to a micro-credit for the
-// part that is kept back for Q.
+// A seller makes an offer whenever the request's ceiling and the contract's peak reach its
+// lowest price and the contract promises nothing impossible. Then a slot in constant use
+// pays at least that price, up to a micro-credit for the part withheld for Q.
 func TestAMeteredOfferIsWorthTheLeastPrice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMetered(t)
@@ -125,9 +124,8 @@ func TestAMeteredOfferIsWorthTheLeastPrice(t *testing.T) {
 	})
 }
 
-// Each counter-offer is met by an offer if it is made now, at the price that it
-// said; so is the same asked of in the best-offer round. It changes no more than
-// it says: rates that can be reached, and prices that are not lower, stay.
+// Following a counter-offer now yields an offer at its price, in the best-offer round as
+// well. It changes nothing else: reachable rates and sufficient prices stay.
 func TestACounterOfferWouldBeAcceptedNow(t *testing.T) {
 	made := map[protocol.Code]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -172,9 +170,9 @@ func (m *metered) checkCounter(t *rapid.T, r rfql.DraftRequest, h protocol.Hint)
 	}
 }
 
-// A buyer of whom nobody wants the contract is told who would accept which, and no
-// change of price or time is advised that would not do without it.
-func TestABuyerHearsCounterOffers(t *testing.T) {
+// If nobody accepts a buyer's contract, the buyer learns who would accept which, and gets no
+// advice to change price or time that would not suffice.
+func TestABuyerListsCounterOffers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawHintMarket(t)
 		for id, cfg := range m.sellers {
@@ -184,7 +182,7 @@ func TestABuyerHearsCounterOffers(t *testing.T) {
 		r := drawHintRequest(t)
 		r.Contract = rfql.Contract{P: protocol.Ramp{Hi: protocol.Core, Top: protocol.Credits(rapid.IntRange(1, 60).Draw(t, "Pmax")) * protocol.Credit}}
 		b := m.ask(r, rapid.IntRange(1, 2).Draw(t, "rounds"))
-		counters := b.Counters()
+		counters := b.Explain().Counters()
 		if b.State() == auction.Awarded && len(counters) > 0 {
 			t.Fatalf("bought, and countered %+v", counters)
 		}
@@ -202,7 +200,7 @@ func TestABuyerHearsCounterOffers(t *testing.T) {
 				t.Fatalf("%+v is told as %q", c, c.Change)
 			}
 		}
-		for _, x := range b.Relaxations() {
+		for _, x := range b.Explain().Relaxations() {
 			changed := r
 			changed.End = r.End.Add(x.Later)
 			if x.Price > 0 {

@@ -8,38 +8,37 @@ import (
 	"ramp/rfql"
 )
 
-// What a refusal says would have been offered. Every hint is the answer to the
-// request with its ceiling, its end, its cores or its contract changed to those of
-// the hint, and nothing else: following it is met by an offer, as long as the machine stays as
-// it is. The request's own ceiling counts, not what others bid by now.
+// A refusal carries hints: offers that the seller would make if the ceiling, the end,
+// the cores or the contract of the request were those of the hint. Following a hint
+// yields an offer while the machine's load stays the same. Hints compare with the
+// request's own ceiling, not with other sellers' bids.
 
-// hintsBusy are a later start, and fewer cores within the window.
+// hintsBusy returns a later start, and fewer cores within the window.
 func (s *Seller) hintsBusy(now time.Time, u *sellerUnit, w window, free int, cal Calendar) []protocol.Hint {
 	hints := s.hintsLater(now, u, cal)
 	if n := min(free, u.request.Cores-1); n > 0 && u.request.Nodes == 0 {
-		hints = s.would(hints, u, n, w, cal)
+		hints = s.hintAt(hints, u, n, w, cal)
 	}
 	return hints
 }
 
-// hintsLater is the first slot of the whole request if its end does not bind. It
-// leaves room for Lead, so that a later end than that slot's finds it too.
+// hintsLater returns the first slot for the whole request beyond its end. It respects
+// Lead, so that any later end finds the same slot.
 func (s *Seller) hintsLater(now time.Time, u *sellerUnit, cal Calendar) []protocol.Hint {
 	w := window{
-		earliest: later(u.request.NotBefore, second(now.Add(s.cfg.Lead))),
+		earliest: protocol.Later(u.request.NotBefore, second(now.Add(s.cfg.Lead))),
 		latest:   now.Add(s.cfg.Horizon - u.request.Wall), wall: u.request.Wall,
 	}
 	if w.latest.Before(w.earliest) || s.tooLong(w.wall) {
 		return nil
 	}
-	return s.would(nil, u, u.request.Cores, w, cal)
+	return s.hintAt(nil, u, u.request.Cores, w, cal)
 }
 
-// hintsSmaller is the most cores in the window, if only the size of the machine
-// is in the way.
+// hintsSmaller returns the most cores in the window, if the machine is only too small.
 func (s *Seller) hintsSmaller(now time.Time, u *sellerUnit, cal Calendar) []protocol.Hint {
 	only := len(u.static) == 1 && u.static[0].Code == protocol.CodeSize && u.request.Nodes == 0
-	if _, deals := s.deals(); !only || !deals {
+	if _, deals := s.compatible(); !only || !deals {
 		return nil
 	}
 	w, ok := s.window(now, u, false)
@@ -50,20 +49,20 @@ func (s *Seller) hintsSmaller(now time.Time, u *sellerUnit, cal Calendar) []prot
 	if n < 1 {
 		return nil
 	}
-	return s.would(nil, u, n, w, cal)
+	return s.hintAt(nil, u, n, w, cal)
 }
 
-// hintsDearer is the slot that was found, at the least price, if that is above
-// the request's own ceiling.
+// hintsDearer returns the slot found, at the lowest price, if that exceeds the request's
+// own ceiling.
 func (s *Seller) hintsDearer(u *sellerUnit, line message.QuoteLine) []protocol.Hint {
 	if s.counter(u.request, line.Slot, line.Busy, line.Capacity) == u.request {
-		return nil // the request would do; others ask less
+		return nil // the request is acceptable, but others ask less
 	}
 	return s.hint(nil, u.request, line.Slot, line.Busy, line.Capacity)
 }
 
-// would adds the first slot for n cores in a window to hints.
-func (s *Seller) would(hints []protocol.Hint, u *sellerUnit, n int, w window, cal Calendar) []protocol.Hint {
+// hintAt adds the first slot for n cores in a window to hints.
+func (s *Seller) hintAt(hints []protocol.Hint, u *sellerUnit, n int, w window, cal Calendar) []protocol.Hint {
 	start, ok := cal.Earliest(n, w.wall, w.earliest, w.latest)
 	if !ok {
 		return hints
@@ -72,8 +71,7 @@ func (s *Seller) would(hints []protocol.Hint, u *sellerUnit, n int, w window, ca
 	return s.hint(hints, u.request, protocol.Slot{Start: start, End: start.Add(w.wall), Cores: n}, busy, capacity)
 }
 
-// hint adds a slot at the price that it would be offered for, unless that cannot
-// be paid.
+// hint adds a slot at the seller's price, unless that cannot be paid.
 func (s *Seller) hint(hints []protocol.Hint, r rfql.Request, slot protocol.Slot, busy, capacity int) []protocol.Hint {
 	r = s.counter(r, slot, busy, capacity)
 	ask, ok := s.ask(r, slot, r.Price, busy, capacity)

@@ -7,11 +7,10 @@ import (
 	"ramp/protocol"
 )
 
-// joint says where the seller cannot give all its offers together: for every
-// stretch of time over which they add up to more cores than are free, how many
-// it can give. None means that all of them can be bought at once.
+// joint returns the joint capacity for each span of time in which the seller's offers
+// add up to more cores than are free. Without spans, all offers can be bought together.
 func (s *Seller) joint(cal Calendar) []protocol.Span {
-	var few [usualUnits]protocol.Slot // most requests are of one unit or a few
+	var few [usualUnits]protocol.Slot // most requests have one unit or a few
 	var fewEdges [4 * usualUnits]time.Time
 	slots := s.offeredSlots(few[:0])
 	instants := edges(fewEdges[:0], slots)
@@ -26,11 +25,11 @@ func (s *Seller) joint(cal Calendar) []protocol.Span {
 	return spans
 }
 
-// usualUnits is how many units are looked at without memory for them being asked for.
+// usualUnits is how many units joint handles without allocating memory.
 const usualUnits = 4
 
-// offeredSlots adds the slots of all offers to slots; of one that stands aside, also that
-// of the offer before it.
+// offeredSlots adds the slots of all offers to slots, with both offers of a unit that
+// apart has moved.
 func (s *Seller) offeredSlots(slots []protocol.Slot) []protocol.Slot {
 	for i := range s.units {
 		u := &s.units[i]
@@ -44,8 +43,8 @@ func (s *Seller) offeredSlots(slots []protocol.Slot) []protocol.Slot {
 	return slots
 }
 
-// edges are the instants at which a slot begins or ends, in order, each once; they
-// begin where list does, which is empty.
+// edges returns the distinct starts and ends of the slots in order, in the memory of
+// the empty list.
 func edges(list []time.Time, slots []protocol.Slot) []time.Time {
 	for _, s := range slots {
 		list = append(list, s.Start, s.End)
@@ -54,7 +53,7 @@ func edges(list []time.Time, slots []protocol.Slot) []time.Time {
 	return slices.CompactFunc(list, time.Time.Equal)
 }
 
-// together is how many cores the slots take at t.
+// together returns the cores that the slots take at t.
 func together(slots []protocol.Slot, t time.Time) int {
 	cores := 0
 	for _, s := range slots {

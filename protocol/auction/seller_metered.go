@@ -6,8 +6,8 @@ import (
 	"ramp/protocol"
 )
 
-// Tariffs are what the units of an offer cost at its prices, of those that the
-// auction's document wants metered; none for an auction that is not known.
+// Tariffs returns the tariffs of the metered units of an offer, at its prices; nil if
+// the auction is unknown.
 func (s *Sellers) Tariffs(buyer protocol.AgentID, conversation string, o protocol.Offer) map[int]protocol.Tariff {
 	e, known := s.live[auctionKey{buyer, conversation}]
 	if !known {
@@ -27,16 +27,13 @@ func (s *Sellers) Tariffs(buyer protocol.AgentID, conversation string, o protoco
 	return list
 }
 
-// modes reports whether seller and buyer have a settlement mode in common. What
-// has a contract is metered and nothing else, and without one nothing is.
+// modes reports whether seller and buyer share a settlement mode. A request is metered
+// if and only if it has a contract.
 func (s *Seller) modes() bool {
 	if len(s.units) > 0 && s.units[0].request.Metered() {
 		return slices.Contains(s.cfg.Modes, protocol.ModeMetered) && slices.Contains(s.call.Modes, protocol.ModeMetered)
 	}
-	for _, m := range s.call.Modes {
-		if m != protocol.ModeMetered && slices.Contains(s.cfg.Modes, m) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.call.Modes, func(m protocol.Mode) bool {
+		return m != protocol.ModeMetered && slices.Contains(s.cfg.Modes, m)
+	})
 }

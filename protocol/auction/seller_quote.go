@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,16 +10,15 @@ import (
 	"ramp/protocol/message"
 )
 
-// quote decides on one unit, in the order static terms, bank, settlement mode,
-// program, window, calendar, price. It adds one line, or one for every static term that
-// failed.
+// quote decides on one unit, in the order static terms, bank, settlement mode, program,
+// window, calendar, price. It adds one line, or one for each static term that fails.
 func (s *Seller) quote(lines []message.QuoteLine, now time.Time, i int, best bool, cal Calendar) []message.QuoteLine {
 	u := &s.units[i]
 	line := message.QuoteLine{Unit: i, Cores: u.request.Cores, Standing: u.ceiling}
 	if len(u.static) > 0 {
 		return s.refuseStatic(lines, now, u, line, cal)
 	}
-	if r, ok := s.deals(); !ok {
+	if r, ok := s.compatible(); !ok {
 		return append(lines, line.Refuse(r))
 	}
 	w, ok := s.window(now, u, best)
@@ -29,7 +29,7 @@ func (s *Seller) quote(lines []message.QuoteLine, now time.Time, i int, best boo
 	return append(lines, s.place(now, u, line, w, best, cal))
 }
 
-// refuseStatic adds one line for every static term that failed.
+// refuseStatic adds one line for each static term that fails.
 func (s *Seller) refuseStatic(lines []message.QuoteLine, now time.Time, u *sellerUnit, line message.QuoteLine, cal Calendar) []message.QuoteLine {
 	for _, r := range u.static {
 		r.Hints = s.hintsSmaller(now, u, cal)
@@ -38,30 +38,19 @@ func (s *Seller) refuseStatic(lines []message.QuoteLine, now time.Time, u *selle
 	return lines
 }
 
-// deals reports whether seller and buyer have a bank, a currency and a
-// settlement mode in common, and what is to be launched would run here.
-func (s *Seller) deals() (protocol.Reason, bool) {
-	if !common(s.cfg.Terms, s.call.Terms) {
+// compatible reports whether seller and buyer share a bank, a currency and a settlement
+// mode, and the buyer's program would run here.
+func (s *Seller) compatible() (protocol.Reason, bool) {
+	if !slices.ContainsFunc(s.call.Terms, func(t protocol.Terms) bool { return slices.Contains(s.cfg.Terms, t) }) {
 		return protocol.Reason{Code: protocol.CodeNoBank, Note: "no bank and currency in common"}, false
 	}
 	if !s.modes() {
 		return protocol.Reason{Code: protocol.CodeMode, Note: "no settlement mode in common"}, false
 	}
-	if s.bars != nil {
-		return *s.bars, false
+	if s.objection != nil {
+		return *s.objection, false
 	}
 	return protocol.Reason{}, true
-}
-
-func common[T comparable](a, b []T) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x == y {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // place finds the earliest slot in the window and asks the price for it.
@@ -87,7 +76,7 @@ func (s *Seller) place(now time.Time, u *sellerUnit, line message.QuoteLine, w w
 
 // price makes the offer, unless the request stands below the least price.
 func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, best bool) message.QuoteLine {
-	if start, _ := s.cfg.Pricing.Limits(); best { // ceilings are lifted: the seller opens from its own start price
+	if start, _ := s.cfg.Pricing.Limits(); best { // the ceilings are lifted: start from the seller's own price
 		line.Standing = start
 	}
 	ask, ok := s.ask(u.request, line.Slot, line.Standing, line.Busy, line.Capacity)
@@ -98,10 +87,14 @@ func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, bes
 	if err != nil || cost <= 0 || cost > clearing.MaxOfferCost {
 		return line.Refuse(protocol.Reason{Code: protocol.CodeLimit, Note: "the cost is too small or too large to be paid"})
 	}
+	var idle protocol.Credits
+	if u.request.Metered() {
+		idle = cost / 100 * protocol.Credits(s.cfg.Idle)
+	}
 	u.offers++
 	line.Offer = &protocol.Offer{
 		ID:         "u" + strconv.Itoa(line.Unit) + "-" + strconv.Itoa(u.offers),
-		Items:      []protocol.Item{{Unit: line.Unit, Slot: line.Slot, Price: ask, Cost: cost}},
+		Items:      []protocol.Item{{Unit: line.Unit, Slot: line.Slot, Price: ask, Cost: cost, Least: idle}},
 		Cost:       cost,
 		ValidUntil: now.Add(s.cfg.Validity),
 	}
@@ -115,8 +108,8 @@ func (s *Seller) holds(now time.Time, o protocol.Offer, cal Calendar) bool {
 	return o.ValidUntil.After(now) && slot.Start.After(now) && cal.Free(slot.Start, slot.End) >= slot.Cores
 }
 
-// busy is the refusal for want of cores. Free is the most cores that are free
-// for the wall time somewhere in the window, Start the first start after it.
+// busy refuses for lack of cores. Free is the most cores free for the wall time
+// anywhere in the window, Start the first start beyond it.
 func busy(horizon time.Time, cores int, w window, cal Calendar) protocol.Reason {
 	r := protocol.Reason{Code: protocol.CodeBusy, Free: mostFree(cores, w, cal)}
 	if start, ok := cal.Earliest(cores, w.wall, w.earliest, horizon); ok {
@@ -125,7 +118,7 @@ func busy(horizon time.Time, cores int, w window, cal Calendar) protocol.Reason 
 	return r
 }
 
-// mostFree searches by halves: if n cores fit somewhere, fewer do.
+// mostFree bisects: if n cores fit somewhere, fewer do.
 func mostFree(cores int, w window, cal Calendar) int {
 	if !w.latest.After(w.earliest) {
 		return max(0, cal.Free(w.earliest, w.earliest.Add(w.wall)))

@@ -311,8 +311,8 @@ func when(s string) time.Time {
 	return noon.Truncate(24 * time.Hour).Add(time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
 }
 
-// A seller's offers only fall, keep the request's terms, and fit the machine one
-// by one; together they fit what it says it can give together.
+// A seller's prices only fall, its offers meet the request's terms, each fits the machine,
+// and together they fit its joint capacity.
 func TestSellerKeepsItsWord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newStand()
@@ -350,8 +350,8 @@ func TestSellerKeepsItsWord(t *testing.T) {
 	})
 }
 
-// fitsTogether checks by the hour that where the offers exceed the machine, a
-// span says so.
+// fitsTogether checks hour by hour that a span covers the times at which the offers exceed
+// the machine.
 func fitsTogether(t *rapid.T, cal *machine, offers map[int]protocol.Item, spans []protocol.Span) {
 	for h := range 24 {
 		at := noon.Add(time.Duration(h)*time.Hour + 30*time.Minute)

@@ -4,20 +4,20 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
+
+	"ramp/protocol"
 )
 
-// window is when a unit's slot may start, and for how long it runs. If there is
-// none, note says why.
+// window bounds the start of a unit's slot. If no start is possible, note explains why.
 type window struct {
 	earliest, latest time.Time
 	wall             time.Duration
 	note             string
 }
 
-// window reads a request's times (002 §5.2). Without a start it begins Lead
-// from now, and so it does if its start is over or nearer than that; but a
-// request that leaves no room for Lead is taken as it is. In the best-offer round
-// the end does not bind.
+// window reads a request's times (002 §5.2). It begins at the requested start, but not
+// before Lead from now, unless the request is too tight for Lead. In the best-offer
+// round the end does not bind.
 func (s *Seller) window(now time.Time, u *sellerUnit, best bool) (window, bool) {
 	r := u.request
 	horizon := now.Add(s.cfg.Horizon - r.Wall)
@@ -25,7 +25,7 @@ func (s *Seller) window(now time.Time, u *sellerUnit, best bool) (window, bool) 
 	if best {
 		w.latest = horizon
 	}
-	w.earliest = later(r.NotBefore, earlier(second(now.Add(s.cfg.Lead)), w.latest))
+	w.earliest = protocol.Later(r.NotBefore, protocol.Earlier(second(now.Add(s.cfg.Lead)), w.latest))
 	switch {
 	case s.tooLong(r.Wall):
 		return window{note: "the slot is too long, jobs may last " + s.cfg.Longest.String() + " there"}, false
@@ -34,14 +34,14 @@ func (s *Seller) window(now time.Time, u *sellerUnit, best bool) (window, bool) 
 	case w.earliest.After(horizon):
 		return window{note: "the slot is too far ahead, it must end within " + s.cfg.Horizon.String()}, false
 	}
-	w.latest = earlier(w.latest, horizon)
+	w.latest = protocol.Earlier(w.latest, horizon)
 	return w, true
 }
 
-// tooLong reports whether no job there may last so long.
+// tooLong reports whether the seller has no slots of this length.
 func (s *Seller) tooLong(wall time.Duration) bool { return s.cfg.Longest > 0 && wall > s.cfg.Longest }
 
-// second is t, or the next whole second: batch systems count in seconds.
+// second rounds t up to a whole second: batch systems count in seconds.
 func second(t time.Time) time.Time {
 	if down := t.Truncate(time.Second); !down.Equal(t) {
 		return down.Add(time.Second)
@@ -49,21 +49,7 @@ func second(t time.Time) time.Time {
 	return t
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// documentHash is how a bundle names the document: hex SHA-256 of its bytes.
+// documentHash is the hex SHA-256 of a document, as in a bundle.
 func documentHash(document []byte) string {
 	sum := sha256.Sum256(document)
 	return hex.EncodeToString(sum[:])

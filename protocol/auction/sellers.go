@@ -9,15 +9,15 @@ import (
 	"ramp/protocol/message"
 )
 
-// Bounds of what a seller remembers of running auctions. At each of them the
-// oldest auction is forgotten: its buyer is told so when it calls again.
+// Bounds of a seller's memory of running auctions. At each bound it forgets the oldest
+// auction, and tells the buyer at its next call.
 const (
-	MaxAuctions         = 4096     // in all
+	MaxAuctions         = 4096     // in total
 	MaxAuctionsPerBuyer = 256      // so that one buyer cannot push out the others
 	MaxAuctionBytes     = 64 << 20 // of their documents together
 )
 
-// Sellers are one seller's sides of all auctions that go on.
+// Sellers is one seller's side of all running auctions.
 type Sellers struct {
 	cfg      SellerConfig
 	live     map[auctionKey]*list.Element
@@ -26,8 +26,8 @@ type Sellers struct {
 	bytes    int
 }
 
-// auctionKey keeps a conversation its buyer's own: another agent that uses the
-// same conversation-id is in another auction.
+// auctionKey keeps a conversation its buyer's own: the same conversation-id from
+// another agent is another auction.
 type auctionKey struct {
 	buyer        protocol.AgentID
 	conversation string
@@ -38,19 +38,19 @@ type sellerAuction struct {
 	seller *Seller
 }
 
-// NewSellers is a seller that takes part in no auction yet.
+// NewSellers makes a seller without auctions.
 func NewSellers(cfg SellerConfig) *Sellers {
 	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[protocol.AgentID]int{}}
 }
 
-// Retune takes the prices and times of cfg, also for auctions that go on. Offers
-// that were made stand.
+// Retune takes the prices and times of cfg, for running auctions too. Existing offers
+// stand.
 func (s *Sellers) Retune(cfg SellerConfig) {
 	s.cfg.Pricing, s.cfg.Validity, s.cfg.Lead, s.cfg.Horizon, s.cfg.Longest = cfg.Pricing, cfg.Validity, cfg.Lead, cfg.Horizon, cfg.Longest
 }
 
-// Call answers a call for proposals. It has no answer to one of a round that is
-// over, nor to one with a budget if it was not chosen or has nothing to offer.
+// Call answers a call for proposals. It keeps silent if the round is over, or if the
+// call has a budget and the seller was not chosen or has no offer.
 func (s *Sellers) Call(now time.Time, m protocol.Message, call message.CallForProposals, cal Calendar) (Answer, bool) {
 	if call.Round < 1 || call.Round > protocol.MaxRounds {
 		return refuseAll(call.Round, protocol.CodeMalformed, fmt.Sprintf("round %d, want 1..%d", call.Round, protocol.MaxRounds)), true
@@ -60,18 +60,18 @@ func (s *Sellers) Call(now time.Time, m protocol.Message, call message.CallForPr
 	}
 	a, ok := s.answer(now, m, call, cal)
 	if call.Budget > 0 && a.Performative == protocol.Refuse {
-		return Answer{}, false // the buyer has asked more than it can hear
+		return Answer{}, false // the buyer has called more sellers than it can listen to
 	}
 	return a, ok
 }
 
-// answer answers as who is called by name.
+// answer answers a call by name.
 func (s *Sellers) answer(now time.Time, m protocol.Message, call message.CallForProposals, cal Calendar) (Answer, bool) {
 	key := auctionKey{m.Sender, m.Conversation}
 	e, known := s.live[key]
 	if !known {
 		if len(call.Document) == 0 {
-			return refuseAll(call.Round, protocol.CodeUnknown, "the auction is not known here; call with its document"), true
+			return refuseAll(call.Round, protocol.CodeUnknown, "unknown auction; call with its document"), true
 		}
 		seller, err := NewSeller(&s.cfg, key.buyer, call)
 		if err != nil {
@@ -96,7 +96,7 @@ func refuseAll(round int, code protocol.Code, note string) Answer {
 // clip keeps a note for people within its bound.
 func clip(s string) string { return s[:min(len(s), protocol.MaxWords)] }
 
-// Offer finds a live offer, and the hash of the document that it answers.
+// Offer finds a live offer, and the hash of its document.
 func (s *Sellers) Offer(now time.Time, buyer protocol.AgentID, conversation, id string) (o protocol.Offer, document string, ok bool) {
 	e, known := s.live[auctionKey{buyer, conversation}]
 	if !known {
@@ -107,14 +107,14 @@ func (s *Sellers) Offer(now time.Time, buyer protocol.AgentID, conversation, id 
 	return o, seller.hash, ok
 }
 
-// Forget ends an auction: its buyer has rejected what was offered.
+// Forget ends an auction after its buyer has rejected the offers.
 func (s *Sellers) Forget(buyer protocol.AgentID, conversation string) {
 	if e, ok := s.live[auctionKey{buyer, conversation}]; ok {
 		s.remove(e)
 	}
 }
 
-// Len is the number of auctions that are remembered.
+// Len counts the remembered auctions.
 func (s *Sellers) Len() int { return len(s.live) }
 
 func (s *Sellers) add(key auctionKey, seller *Seller) *list.Element {
@@ -148,10 +148,10 @@ func (s *Sellers) remove(e *list.Element) {
 	}
 }
 
-// Check explains what a seller would offer for a document, round by round, if
-// another seller met its price in every round. Nothing is remembered or promised.
+// Check shows what a seller would offer for a document, round by round, if another
+// seller met its price in every round. It has no lasting effect.
 func Check(cfg SellerConfig, now time.Time, call message.CallForProposals, rounds int, cal Calendar) ([]message.QuoteLine, error) {
-	s, err := NewSeller(&cfg, cfg.Self, call) // a buyer who launches nothing
+	s, err := NewSeller(&cfg, cfg.Self, call) // a buyer without a program
 	if err != nil {
 		return nil, err
 	}
@@ -170,8 +170,7 @@ func Check(cfg SellerConfig, now time.Time, call message.CallForProposals, round
 	return lines, nil
 }
 
-// standAside lets the seller bid again below its own last price, as if it were
-// another's.
+// standAside lets the seller bid below its own last price.
 func (s *Seller) standAside() {
 	for i := range s.units {
 		s.units[i].offer = nil

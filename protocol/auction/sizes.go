@@ -2,7 +2,7 @@ package auction
 
 import "ramp/protocol"
 
-// Sizes are what a seller remembers of running auctions, and the bounds of it.
+// Sizes returns how much a seller remembers of running auctions, with the bounds.
 func (s *Sellers) Sizes() []protocol.Size {
 	most := 0
 	for _, n := range s.perBuyer {
@@ -15,22 +15,7 @@ func (s *Sellers) Sizes() []protocol.Size {
 	}
 }
 
-// Sizes are what a buyer remembers of one auction, and the bounds of it.
-func (b *Buyer) Sizes() []protocol.Size {
-	most := 0
-	for _, s := range b.sellers {
-		most = max(most, s.offers)
-	}
-	return []protocol.Size{
-		{Of: "sellers asked", N: len(b.order), Most: maxStanding},
-		{Of: "offers", N: len(b.standing), Most: maxStanding},
-		{Of: "offers of one seller", N: most, Most: maxOfSeller},
-		{Of: "ceilings of bundles", N: len(b.bundles), Most: maxBundles},
-		{Of: "rounds", N: len(b.rounds), Most: protocol.MaxRounds + 1},
-	}
-}
-
-// Sizes are what a buyer remembers across auctions, and the bounds of it.
+// Sizes returns how much a buyer remembers across auctions, with the bounds.
 func (t *Timing) Sizes() []protocol.Size {
 	return []protocol.Size{
 		{Of: "answer times", N: len(t.answers), Most: timingMemory},

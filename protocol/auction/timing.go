@@ -7,32 +7,31 @@ import (
 	"ramp/protocol"
 )
 
-// timingMemory is how many answer times the median is taken over, and
-// timingSellers how many sellers' lateness is remembered.
+// timingMemory is how many answer times enter the median, and timingSellers how many
+// late sellers a Timing remembers.
 const (
 	timingMemory  = 64
 	timingSellers = 1 << 15
 )
 
-// Timing is what a buyer has learnt, across its auctions, of how fast sellers
-// answer. One that misses patience is not waited for again until it has
-// answered in time.
+// Timing measures, across auctions, how fast sellers answer. Rounds do not wait for a
+// seller that was late until it has answered in time again.
 type Timing struct {
 	answers  []time.Duration // a ring of the last timingMemory
 	next     int
 	sorted   []time.Duration
-	changed  bool          // there are answers that patience does not know
-	punctual time.Duration // patience, as it was when last asked for
+	changed  bool          // new answers since the last Patience
+	punctual time.Duration // result of the last Patience
 	late     map[protocol.AgentID]bool
 }
 
-// NewTiming knows nothing: everybody is due.
+// NewTiming makes an empty Timing: every seller is due.
 func NewTiming() *Timing {
 	return &Timing{punctual: protocol.MinPatience, late: map[protocol.AgentID]bool{}}
 }
 
-// Answered notes that a seller answered after d. In time is what was patience
-// when it was last asked for: at the call of the latest round.
+// Answered notes that a seller answered after d. It was in time if d is within the
+// patience at the call of the latest round.
 func (t *Timing) Answered(id protocol.AgentID, d time.Duration) {
 	if d <= t.punctual {
 		delete(t.late, id)
@@ -46,7 +45,7 @@ func (t *Timing) Answered(id protocol.AgentID, d time.Duration) {
 	}
 }
 
-// Missed notes that a seller was waited for in vain.
+// Missed notes that a seller did not answer while a round waited for it.
 func (t *Timing) Missed(id protocol.AgentID) {
 	if len(t.late) < timingSellers {
 		t.late[id] = true

@@ -10,9 +10,9 @@ import (
 	"ramp/protocol/clearing"
 )
 
-// Many units that are alike, as of a scan of parameters, from sellers that have cores
-// for some of them each: the cheapest are filled up one after the other, and that is
-// proved at the root, whatever prices and cores are.
+// Many units may be alike, as in a parameter scan, and each seller has cores for some of
+// them. The search fills the cheapest sellers one after the other, and proves the result
+// at the root for any prices and cores.
 func TestUnitsAlikeAreSolvedAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units, sellers := rapid.IntRange(2, 25).Draw(t, "units"), rapid.IntRange(2, 20).Draw(t, "sellers")

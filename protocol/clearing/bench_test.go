@@ -14,9 +14,9 @@ import (
 	"ramp/protocol/clearing"
 )
 
-// plain are requests of 25 units to 20 sellers (30 in the last) that are to be
-// solved exactly within the default limit. Joint cores are two fifths of what a
-// seller's offers add up to, so that many exclude each other.
+// plain has requests of 25 units to 20 sellers (30 in the last) that the search must
+// solve exactly within the default limit. Joint cores are two fifths of the sum of a
+// seller's offers, so that many exclude each other.
 func plain() map[string]shape {
 	return map[string]shape{
 		"additive":       {units: 25, sellers: 20, offers: 2, costs: 30_000_000},
@@ -29,8 +29,8 @@ func plain() map[string]shape {
 	}
 }
 
-// hard are such that the limit may come first: many sets of nearly equal cost,
-// very tight joint cores, and many overlapping bundles with discounts.
+// hard has problems that may exceed the limit: many sets of nearly equal cost, very
+// tight joint cores, and many overlapping bundles with discounts.
 func hard() map[string]shape {
 	return map[string]shape{
 		"close prices":      {units: 25, sellers: 20, offers: 2, base: 7_000_000, costs: 3_000_000, groups: 50, tight: 25},
@@ -41,7 +41,7 @@ func hard() map[string]shape {
 	}
 }
 
-// tally is what solving one problem for each of many seeds came to.
+// tally sums up the solutions of one problem for many seeds.
 type tally struct {
 	times   []time.Duration
 	inexact int
@@ -49,7 +49,7 @@ type tally struct {
 	nodes   int
 }
 
-// survey solves one problem for each seed and looks at every set.
+// survey solves one problem for each seed and checks every set.
 func survey(t *testing.T, s shape, o protocol.Objective, seeds uint64, limit int) tally {
 	t.Helper()
 	var sum tally
@@ -69,7 +69,7 @@ func survey(t *testing.T, s shape, o protocol.Objective, seeds uint64, limit int
 		}
 		if !got.Exact {
 			sum.inexact++
-			sum.gap = max(sum.gap, float64(got.Gap())/float64(got.Cost))
+			sum.gap = max(sum.gap, float64(got.Cost-got.CostBound)/float64(got.Cost))
 		}
 	}
 	slices.Sort(sum.times)

@@ -2,15 +2,15 @@ package clearing
 
 import "math"
 
-// How multipliers are moved. The numbers were found by trial on requests of 25
-// units; any others give valid bounds.
+// Rules for moving multipliers, tuned on requests of 25 units. Any values give valid
+// bounds.
 const (
 	rootRounds  = 1000 // of moving the multipliers at the root
 	nodeRounds  = 14   // at another node
 	fullStep    = 1024 // parts of the step that would reach the aim if all went well
 	firstStep   = 256
-	secondStep  = 512   // when the root begins again after steps have come to nothing,
-	secondPart  = 8     // as long as that won this part of the way to the aim
+	secondStep  = 512   // when the root begins again after its steps have shrunk to zero,
+	secondPart  = 8     // as long as that gained this part of the way to the aim
 	largeStep   = 16384 // steps grow while they succeed, up to this
 	patience    = 4     // rounds without a better bound before they are halved
 	gainPart    = 20    // the aim is this part above the bound, or the limit if that is nearer
@@ -20,8 +20,7 @@ const (
 	mostCovered = 8     // times that a unit counts as covered
 )
 
-// Bounds of the numbers, so that no sum of them overflows: a multiplier, a step,
-// a bound; and the least gain that is aimed at.
+// Bounds that keep sums from overflowing, and the least gain to aim at.
 const (
 	mostMulti  = int64(1) << 52
 	mostStep   = int64(1) << 48
@@ -29,28 +28,8 @@ const (
 	leastGain  = int64(1) << 20
 )
 
-// enter keeps the multipliers of this depth, so that siblings begin alike.
-func (s *search) enter(depth int) {
-	for len(s.depths) <= depth {
-		var f frame
-		for l := range f.multi {
-			f.multi[l] = make([]int64, len(s.m.open))
-		}
-		s.depths = append(s.depths, f)
-	}
-	for l := range s.multi {
-		copy(s.depths[depth].multi[l], s.multi[l])
-	}
-}
-
-func (s *search) leave(depth int) {
-	for l := range s.multi {
-		copy(s.multi[l], s.depths[depth].multi[l])
-	}
-}
-
 // boundAll reports whether a set within all limits may lie below this node, and
-// kills offers that are in none.
+// kills offers that cannot be part of one.
 func (s *search) boundAll(depth int) bool {
 	limited := false
 	for l := violations; l <= cost; l++ {
@@ -65,29 +44,26 @@ func (s *search) boundAll(depth int) bool {
 			return true
 		}
 	}
-	if !limited && s.tries > 2*len(s.units) && !s.bound(nothing, depth) {
-		return false
-	}
-	return true
+	return limited || s.tries <= 2*len(s.cover.units) || s.bound(nothing, depth)
 }
 
 // bound moves the multipliers of level l (Held and Karp's subgradient method, in
-// integers) until the bound passes the limit, proves optimal, or rounds run out.
-// It reports whether a set within the limit may exist.
+// integers) until the bound exceeds the limit, proves optimal, or rounds run out. It
+// reports whether a set within the limit may exist.
 func (s *search) bound(l level, depth int) bool {
 	a := s.startAscent(l, depth)
 	for range a.rounds {
-		e := s.evaluate(l)
+		e := s.prices.evaluate(l)
 		if depth == 0 && s.guess(l) {
-			if g := s.evaluate(l); g.bound > s.limit[l] {
+			if g := s.prices.evaluate(l); g.bound > s.limit[l] {
 				e = g
 			} else {
-				copy(s.multi[l], s.guessed.was)
-				e = s.evaluate(l)
+				copy(s.prices.multi[l], s.guessed.was)
+				e = s.prices.evaluate(l)
 			}
 		}
 		if a.climbed(e.bound) {
-			copy(a.keep, s.multi[l])
+			copy(a.keep, s.prices.multi[l])
 			if depth == 0 && e.miss > 0 {
 				s.repair(l)
 			}
@@ -95,11 +71,11 @@ func (s *search) bound(l level, depth int) bool {
 		if e.miss == 0 && a.best <= s.limit[l] {
 			s.adopt(e)
 		}
-		if s.arrived(l, &a, e) || !s.move(l, a.keep, s.aim(l, a.best)-a.best, a.size) {
+		if s.arrived(l, &a, e) || !s.prices.move(l, a.keep, s.aim(l, a.best)-a.best, a.size) {
 			break
 		}
 	}
-	copy(s.multi[l], a.keep)
+	copy(s.prices.multi[l], a.keep)
 	s.note(l, depth, a.best)
 	if depth > 0 && l == s.goal && a.best <= s.limit[l] {
 		s.repair(l)
@@ -108,7 +84,7 @@ func (s *search) bound(l level, depth int) bool {
 }
 
 func (s *search) startAscent(l level, depth int) ascent {
-	a := ascent{keep: s.depths[depth].multi[l], best: math.MinInt64, size: firstStep, rounds: nodeRounds}
+	a := ascent{keep: s.prices.depths[depth].multi[l], best: math.MinInt64, size: firstStep, rounds: nodeRounds}
 	if depth == 0 {
 		a.rounds, a.again = s.rounds, true
 	}
@@ -117,7 +93,7 @@ func (s *search) startAscent(l level, depth int) ascent {
 	return a
 }
 
-// arrived reports whether more rounds would be of no use.
+// arrived reports whether more rounds would be useless.
 func (s *search) arrived(l level, a *ascent, e evaluated) bool {
 	if a.size == 0 && a.again {
 		s.beginAgain(l, a)
@@ -126,9 +102,9 @@ func (s *search) arrived(l level, a *ascent, e evaluated) bool {
 	return a.best > s.limit[l] || e.miss == 0 || a.size == 0 || found || s.purse.empty()
 }
 
-// beginAgain gives the ascent at the root large steps once more: first with
-// sellers' problems solved more exactly, which pays when the multipliers are
-// nearly right, and then as long as it helps.
+// beginAgain gives the ascent at the root large steps again: first with sellers'
+// problems solved more exactly, which pays off near the optimum, and then as long as
+// it helps.
 func (s *search) beginAgain(l level, a *ascent) {
 	first := s.prices.pack.limit < packRoot
 	a.again = first || a.best-a.from > (s.aim(l, a.best)-a.best)/secondPart
@@ -138,7 +114,7 @@ func (s *search) beginAgain(l level, a *ascent) {
 	}
 }
 
-// ascent is the state of one climb to a better bound.
+// ascent is one climb to a better bound.
 type ascent struct {
 	keep   []int64 // the best multipliers
 	best   int64
@@ -162,15 +138,15 @@ func (a *ascent) climbed(bound int64) bool {
 	return false
 }
 
-// note remembers what is proved at the root about the level being minimised.
+// note remembers the bound that the root proves for the level being minimised.
 func (s *search) note(l level, depth int, bound int64) {
 	if depth == 0 && l == s.goal {
 		s.floor[l] = max(s.floor[l], min(bound, s.limit[l]))
 	}
 }
 
-// aim is the bound that steps are meant to reach: the limit, or a little more
-// than the best so far while the limit is far away.
+// aim is the target of the steps: the limit, or a little more than the best so far
+// while the limit is far away.
 func (s *search) aim(l level, best int64) int64 {
 	gain := max(best, -best)/gainPart + leastGain
 	if l != nothing && s.limit[l]-gain < best {
@@ -179,68 +155,42 @@ func (s *search) aim(l level, best int64) int64 {
 	return best + gain
 }
 
-// move raises the multipliers of units that nobody covers and lowers those that
-// several cover, in a direction that remembers earlier ones, since bounds of many
-// sellers zigzag; it reports whether any changed.
-func (s *search) move(l level, from []int64, gap, size int64) bool {
-	var norm int64
-	for _, u := range s.units {
-		if s.by[u] < 0 {
-			miss := max(1-s.prices.cover[u], -mostCovered) * wayScale
-			way := (miss*newPart + s.prices.way[u]*(wayParts-newPart)) / wayParts
-			s.prices.way[u] = way
-			norm += way * way
-		}
-	}
-	step := min(min(gap/max(norm/wayScale, 1), mostStep)*size/fullStep, mostStep)
-	moved := false
-	for _, u := range s.units {
-		if s.by[u] >= 0 {
-			continue
-		}
-		was := s.multi[l][u]
-		s.multi[l][u] = min(max(from[u]+(step+1)*s.prices.way[u], -mostMulti), mostMulti)
-		moved = moved || s.multi[l][u] != was
-	}
-	return moved
-}
-
-// fix kills offers that would lift the bound over the limit; it reports whether
-// every unit keeps one.
+// fix kills offers that would lift the bound over the limit, and reports whether
+// every unit still has one.
 func (s *search) fix(l level) bool {
 	limit := s.limit[l]
 	if limit == unlimited {
 		return true
 	}
-	e := s.evaluate(l)
+	e := s.prices.evaluate(l)
 	if e.bound > limit {
 		return false
 	}
-	for _, k := range s.sellers {
+	for _, k := range s.cover.sellers {
 		sub := s.prices.sub[k]
-		for _, clique := range s.m.sellers[k].cliques {
+		for _, clique := range s.cover.m.sellers[k].cliques {
 			s.fixClique(limit, e.bound, sub, clique)
 		}
 	}
-	return s.scarcest() >= 0 || s.open == 0
+	return s.cover.scarcest() >= 0 || s.cover.open == 0
 }
 
-// fixClique uses two bounds on a set with offer b: the seller's best without
-// regard to b, plus b; and the best of its other cliques, plus b.
+// fixClique uses two bounds on a set with offer b: the seller's best regardless of b,
+// plus b; and the best of its other cliques, plus b.
 func (s *search) fixClique(limit, bound int64, sub priced, clique []int) {
 	var least int64
 	for _, b := range clique {
-		if s.live[b] {
+		if s.cover.live[b] {
 			least = min(least, s.prices.rc[b])
 		}
 	}
 	for _, b := range clique {
-		if !s.live[b] {
+		if !s.cover.live[b] {
 			continue
 		}
 		rc := s.prices.rc[b]
 		if max(bound+rc, bound-sub.exact+sub.loose-least+rc) > limit {
-			s.kill(b)
+			s.cover.kill(b)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"ramp/protocol"
 )
 
-// explain says why some part has no set.
+// explain finds out why some part has no set.
 func (c *course) explain() Solution {
 	none := Solution{Status: Undecided}
 	for _, s := range c.parts {
@@ -15,7 +15,7 @@ func (c *course) explain() Solution {
 		case c.ceiling():
 			none = c.liftCeiling()
 		default:
-			none = Solution{Status: Conflicting, Units: c.conflict(s.m, s.units), Exact: true}
+			none = Solution{Status: Conflicting, Units: c.conflict(s.cover.m, s.cover.units), Exact: true}
 		}
 		if none.Status != Undecided {
 			break
@@ -26,8 +26,8 @@ func (c *course) explain() Solution {
 	return none
 }
 
-// liftCeiling asks for the cheapest set at any cost, to tell a ceiling that is
-// too low from units that exclude each other.
+// liftCeiling solves for the cheapest set at any cost, to distinguish a low ceiling
+// from units that exclude each other.
 func (c *course) liftCeiling() Solution {
 	p := *c.p
 	p.MaxCost, p.Objective = 0, protocol.ObjectiveCost
@@ -43,8 +43,8 @@ func (c *course) liftCeiling() Solution {
 	return Solution{Status: TooDear, CostBound: max(s.CostBound, c.p.MaxCost+1), Exact: true, Steps: s.Steps, Nodes: s.Nodes}
 }
 
-// conflict thins units out to some that no set of offers covers together, while
-// any fewer of them can be covered, as far as the limit lets it.
+// conflict reduces units to a minimal group that no set covers together, as far as
+// the limit permits.
 func (c *course) conflict(m *model, units []int) []int {
 	c.purse.limit = c.p.Limit
 	units = slices.Clone(units)

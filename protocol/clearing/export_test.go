@@ -1,14 +1,14 @@
 package clearing
 
-// Priced is one seller's problem as the solver and as trying everything sees it.
+// Priced is the solution of one seller's problem by the solver, and by trying everything.
 type Priced struct {
 	Bound int64 // the solver's; exact when Exact
 	Exact bool
 	Least int64
 }
 
-// PriceAll solves the problem of each seller of p several times, with other
-// multipliers each time, within so many nodes.
+// PriceAll solves the problem of each seller of p several times, with new multipliers
+// each time, within so many nodes.
 func PriceAll(p Problem, nodes, times int, multiplier func(unit int) int64) []Priced {
 	m := newModel(&p)
 	m = m.part(m.all())
@@ -16,37 +16,37 @@ func PriceAll(p Problem, nodes, times int, multiplier func(unit int) int64) []Pr
 	s.prices.pack.limit = nodes
 	var all []Priced
 	for range times {
-		for u := range s.multi[cost] {
-			s.multi[cost][u] = multiplier(u) << m.shift[cost]
+		for u := range s.prices.multi[cost] {
+			s.prices.multi[cost][u] = multiplier(u) << m.shift[cost]
 		}
 		for k := range m.sellers {
-			exact := s.price(cost, k)
+			exact := s.prices.price(cost, k)
 			all = append(all, Priced{s.prices.sub[k].exact, exact, s.leastOf(k, 0, 0)})
 		}
 	}
 	return all
 }
 
-// leastOf tries every set of seller k's offers from the i-th on, with no row but
-// those that bids name.
+// leastOf tries every set of seller k's offers from the i-th on, within the rows that
+// bids name.
 func (s *search) leastOf(k, i int, sum int64) int64 {
-	offers := s.m.sellers[k].offers
+	offers := s.cover.m.sellers[k].offers
 	if i == len(offers) {
 		return sum
 	}
 	least := s.leastOf(k, i+1, sum)
 	b := offers[i]
-	o := &s.m.offers[b]
-	if !s.live[b] { // its group is taken
+	o := &s.cover.m.offers[b]
+	if !s.cover.live[b] { // its group is taken
 		return least
 	}
 	for _, u := range o.units {
-		if s.prices.taken[u] {
+		if s.prices.pack.taken[u] {
 			return least
 		}
 	}
 	for _, u := range o.uses {
-		if !s.m.cut[u.row] && u.cores > s.room[u.row] {
+		if !s.cover.m.cut[u.row] && u.cores > s.cover.capacity[u.row] {
 			return least
 		}
 	}
@@ -54,19 +54,19 @@ func (s *search) leastOf(k, i int, sum int64) int64 {
 }
 
 func (s *search) leastWith(k, i int, sum int64) int64 {
-	b := s.m.sellers[k].offers[i]
+	b := s.cover.m.sellers[k].offers[i]
 	var killed []int
-	for _, c := range s.m.sellers[k].offers[i+1:] {
-		if g := s.m.offers[b].group; g >= 0 && s.m.offers[c].group == g && s.live[c] {
-			s.live[c] = false
+	for _, c := range s.cover.m.sellers[k].offers[i+1:] {
+		if g := s.cover.m.offers[b].group; g >= 0 && s.cover.m.offers[c].group == g && s.cover.live[c] {
+			s.cover.live[c] = false
 			killed = append(killed, c)
 		}
 	}
-	s.pick(b)
-	least := s.leastOf(k, i+1, sum+s.reduced(cost, b))
-	s.unpick(b)
+	s.prices.pack.pick(b)
+	least := s.leastOf(k, i+1, sum+s.prices.reduced(cost, b))
+	s.prices.pack.unpick(b)
 	for _, c := range killed {
-		s.live[c] = true
+		s.cover.live[c] = true
 	}
 	return least
 }

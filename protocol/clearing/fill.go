@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// assignRows gives each head the row that is to bound it, by turns the row whose
-// heads gain most, and sorts the heads by row and gain per core.
-func (s *search) assignRows() {
-	p := &s.prices.pack
+// assignRows gives each head a row to bound it. It repeatedly takes the row whose
+// heads gain most, and finally sorts the heads by row and gain per core.
+func (p *packing) assignRows() {
 	for i := range p.heads {
 		p.heads[i].row, p.heads[i].weight = -1, 0
 	}
@@ -17,10 +16,10 @@ func (s *search) assignRows() {
 	for i := range p.heads {
 		p.order = append(p.order, i)
 	}
-	for row := s.richestRow(); row >= 0; row = s.richestRow() {
+	for row := p.richestRow(); row >= 0; row = p.richestRow() {
 		for i := range p.heads {
 			if h := &p.heads[i]; h.row < 0 {
-				if w := s.weight(h, row); w > 0 {
+				if w := p.weight(h, row); w > 0 {
 					h.row, h.weight = row, w
 				}
 			}
@@ -31,10 +30,9 @@ func (s *search) assignRows() {
 	})
 }
 
-// richestRow is the row whose heads, of those without a row, gain most; -1 if
-// there is none that one of them cannot do without.
-func (s *search) richestRow() int {
-	p := &s.prices.pack
+// richestRow returns the row whose unassigned heads gain most; -1 if none of them
+// depends on a row.
+func (p *packing) richestRow() int {
 	row, most := -1, int64(0)
 	for _, r := range p.rows {
 		p.gains[r] = 0
@@ -44,9 +42,9 @@ func (s *search) richestRow() int {
 		if h.row >= 0 {
 			continue
 		}
-		for _, u := range s.m.offers[h.offers[0]].uses {
-			s.purse.steps++
-			if p.gains[u.row] += h.gain; p.gains[u.row] > most && s.weight(h, u.row) > 0 {
+		for _, u := range p.cover.m.offers[h.offers[0]].uses {
+			p.purse.steps++
+			if p.gains[u.row] += h.gain; p.gains[u.row] > most && p.weight(h, u.row) > 0 {
 				row, most = u.row, p.gains[u.row]
 			}
 		}
@@ -61,12 +59,12 @@ func compareRatio(x, y head) int {
 	return cmp.Or(cmp.Compare(xh, yh), cmp.Compare(xl, yl))
 }
 
-// weight is the least that an offer of h uses of row.
-func (s *search) weight(h *head, row int) int64 {
+// weight is the least use of a row by an offer of h.
+func (p *packing) weight(h *head, row int) int64 {
 	least := int64(unlimited)
 	for _, b := range h.offers {
 		w := int64(0)
-		for _, u := range s.m.offers[b].uses {
+		for _, u := range p.cover.m.offers[b].uses {
 			if u.row == row {
 				w = u.cores
 			}
@@ -76,22 +74,22 @@ func (s *search) weight(h *head, row int) int64 {
 	return least
 }
 
-// filled bounds what the heads from i on gain: each row, for the heads it bounds,
-// is filled by gain per core, the last head in part.
-func (s *search) filled(i int) int64 {
+// filled bounds the gain of the heads from i on: it fills each row with its heads by
+// gain per core, the last head in part.
+func (p *packing) filled(i int) int64 {
 	var sum int64
-	s.purse.steps += 2 * len(s.prices.pack.order)
+	p.purse.steps += 2 * len(p.order)
 	f := filling{row: -1}
-	for _, j := range s.prices.pack.order {
+	for _, j := range p.order {
 		if j < i {
 			continue
 		}
-		h := &s.prices.pack.heads[j]
+		h := &p.heads[j]
 		if h.row != f.row {
 			sum += f.gain()
-			f = s.newFilling(h.row)
+			f = p.newFilling(h.row)
 		}
-		if !slices.ContainsFunc(h.offers, s.pickFits) {
+		if !slices.ContainsFunc(h.offers, p.pickFits) {
 			continue
 		}
 		if h.row < 0 {
@@ -103,27 +101,26 @@ func (s *search) filled(i int) int64 {
 	return sum + f.gain()
 }
 
-// filling bounds what one row's heads can gain in two ways: all share the row;
-// or one of those that need more than half of it has that for nothing, and the
-// others share.
+// filling bounds the gain of one row's heads in two ways: all share the row; or one
+// that needs more than half of it is free, and the others share.
 type filling struct {
 	row         int
-	room        int64
-	left, spare int64 // of room, in the first way and the second
+	capacity    int64
+	left, spare int64 // of the capacity, in the first way and the second
 	all, small  int64 // gains
 	large       int64
 }
 
-func (s *search) newFilling(row int) filling {
+func (p *packing) newFilling(row int) filling {
 	if row < 0 {
 		return filling{row: row}
 	}
-	return filling{row: row, room: s.room[row], left: s.room[row], spare: s.room[row]}
+	return filling{row: row, capacity: p.cover.capacity[row], left: p.cover.capacity[row], spare: p.cover.capacity[row]}
 }
 
 func (f *filling) add(gain, weight int64) {
 	f.all += share(gain, weight, &f.left)
-	if 2*weight > f.room {
+	if 2*weight > f.capacity {
 		f.large = max(f.large, gain)
 	} else {
 		f.small += share(gain, weight, &f.spare)
@@ -132,12 +129,12 @@ func (f *filling) add(gain, weight int64) {
 
 func (f *filling) gain() int64 { return min(f.all, f.small+f.large) }
 
-// share takes weight from room and returns gain, or the part for which there is
-// room, rounded up.
-func share(gain, weight int64, room *int64) int64 {
-	if weight > *room {
-		gain = min(gain, (gain/weight+1)**room)
+// share takes weight from the capacity left and returns gain, or the fitting part of
+// it, rounded up.
+func share(gain, weight int64, left *int64) int64 {
+	if weight > *left {
+		gain = min(gain, (gain/weight+1)**left)
 	}
-	*room = max(*room-weight, 0)
+	*left = max(*left-weight, 0)
 	return gain
 }

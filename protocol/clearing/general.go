@@ -13,7 +13,7 @@ type course struct {
 	m      *model
 	parts  []*search
 	purse  *purse
-	fixed  Solution // what the fixed bids sum up to
+	fixed  Solution // sums of the fixed bids
 	exact  bool
 	finish int // index into m.ends: no set finishes earlier
 }
@@ -37,7 +37,7 @@ func solve(p *Problem) Solution {
 	return c.solution()
 }
 
-// unoffered are the units, as the problem numbers them, without any offer.
+// unoffered returns the units, as numbered in the problem, without any offer.
 func (m *model) unoffered() []int {
 	var missing []int
 	for u, offers := range m.byUnit {
@@ -48,23 +48,23 @@ func (m *model) unoffered() []int {
 	return missing
 }
 
-// split makes the parts. A ceiling on cost joins all units, unless the least
-// cost is sought first of all, when it can be compared afterwards.
+// split makes the parts. A ceiling on cost joins all units, unless cost comes first
+// in the objective; then the result is compared with the ceiling afterwards.
 func (c *course) split() {
 	units := c.m.parts()
 	ceiling := c.ceiling()
 	if ceiling {
 		units = [][]int{c.m.all()}
 	}
-	// The smallest first, so that what they do not use is left for the largest.
+	// The smallest first: they leave unused steps to the largest.
 	slices.SortStableFunc(units, func(x, y []int) int { return len(x) - len(y) })
 	for _, part := range units {
 		m := c.m.part(part)
 		c.parts = append(c.parts, newSearch(m, m.all(), c.purse))
 	}
-	if room := int64(c.p.MaxCost - c.fixed.Cost); ceiling && len(c.parts) > 0 {
-		if most := int64(MaxOfferCost) * protocol.MaxUnits >> c.m.shift[cost]; room < most {
-			c.parts[0].limit[cost] = room << c.m.shift[cost]
+	if left := int64(c.p.MaxCost - c.fixed.Cost); ceiling && len(c.parts) > 0 {
+		if most := int64(MaxOfferCost) * protocol.MaxUnits >> c.m.shift[cost]; left < most {
+			c.parts[0].limit[cost] = left << c.m.shift[cost]
 		}
 	}
 }
@@ -76,16 +76,11 @@ func (c *course) ceiling() bool {
 
 // meetAll reports whether every offer meets every term.
 func (c *course) meetAll() bool {
-	for i := range c.m.offers {
-		if s := &c.m.offers[i].sums; s[violations] > 0 || s[excess] > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.m.offers, func(o offer) bool { return o.sums[violations] > 0 || o.sums[excess] > 0 })
 }
 
-// each runs f over the parts, each with its share of what is left of the limit,
-// and reports whether all succeeded.
+// each runs f on every part, with an equal share of the remaining limit, and reports
+// whether all succeeded.
 func (c *course) each(f func(*search) bool) bool {
 	all := true
 	for i, s := range c.parts {
@@ -96,7 +91,7 @@ func (c *course) each(f func(*search) bool) bool {
 	return all
 }
 
-// dive finds a first set for every part, or says why there is none.
+// dive finds a first set for every part, or explains why it cannot.
 func (c *course) dive() (Solution, bool) {
 	guide := violations
 	if c.meetAll() {
@@ -111,8 +106,8 @@ func (c *course) dive() (Solution, bool) {
 	return Solution{}, true
 }
 
-// improve goes through the order of the package comment; ties are looked at only
-// when the objective is proved.
+// improve follows the order in the package comment. It breaks ties only if the
+// objective is proved.
 func (c *course) improve() {
 	steps := []func() bool{c.least(violations), c.least(excess), c.least(cost), c.earliest}
 	if c.p.Objective == protocol.ObjectiveTime {
@@ -132,8 +127,8 @@ func (c *course) least(l level) func() bool {
 	}
 }
 
-// earliest finds the least finish that all parts can keep, and holds them to
-// it. What is fixed lets them take as long as it takes itself.
+// earliest finds the least finish that all parts can meet, and holds them to it. A
+// finish before that of the fixed bids gains nothing.
 func (c *course) earliest() bool {
 	exact := c.each(func(s *search) bool {
 		least, ok := s.earliest(c.fixedEnd())
@@ -148,7 +143,7 @@ func (c *course) earliest() bool {
 	return exact
 }
 
-// fixedEnd is the last of the model's ends that is not after the fixed finish.
+// fixedEnd is the last end in the model that is not after the fixed finish.
 func (c *course) fixedEnd() int {
 	n, _ := slices.BinarySearchFunc(c.m.ends, c.fixed.Finish, func(end, t time.Time) int {
 		if end.After(t) {
@@ -159,12 +154,12 @@ func (c *course) fixedEnd() int {
 	return n - 1
 }
 
-// solution is the best set of all parts with what is proved about it.
+// solution combines the best sets of all parts, with the proved bounds.
 func (c *course) solution() Solution {
 	var won []Bid
 	for _, s := range c.parts {
 		for _, b := range s.best {
-			won = append(won, *s.m.offers[b].bid)
+			won = append(won, *s.cover.m.offers[b].bid)
 		}
 	}
 	s := c.p.covered(won).proved(c.purse.steps)
@@ -178,7 +173,7 @@ func (c *course) solution() Solution {
 	return s
 }
 
-// above is what to say of a set that costs more than the ceiling.
+// above is the outcome for a set that costs more than the ceiling.
 func (s Solution) above(ceiling protocol.Credits) Solution {
 	status := Undecided
 	if s.CostBound > ceiling {

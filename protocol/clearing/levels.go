@@ -1,12 +1,15 @@
 package clearing
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// value is what the best set sums up to at l.
+// value is the sum of the best set at l.
 func (s *search) value(l level) int64 {
 	var sum int64
 	for _, b := range s.best {
-		sum += s.m.offers[b].sums[l]
+		sum += s.cover.m.offers[b].sums[l]
 	}
 	return sum
 }
@@ -15,13 +18,13 @@ func (s *search) value(l level) int64 {
 func (s *search) end() int {
 	end := 0
 	for _, b := range s.best {
-		end = max(end, s.m.offers[b].end)
+		end = max(end, s.cover.m.offers[b].end)
 	}
 	return end
 }
 
-// dive looks for a first set, guided by l; it reports whether it is known now
-// if there is one.
+// dive looks for a first set, guided by l. It reports whether the question is
+// settled.
 func (s *search) dive(l level) bool {
 	limit := s.limit[l]
 	s.goal = l
@@ -30,8 +33,8 @@ func (s *search) dive(l level) bool {
 	return s.ended
 }
 
-// minimise finds the least sum at l within the limits, from the best set there
-// is, and limits l to it from then on. It reports whether it is proved.
+// minimise finds the least sum at l within the limits, starting from the best set,
+// and limits l to it from then on. It reports whether the sum is proved.
 func (s *search) minimise(l level) bool {
 	s.goal, s.step = l, s.spreads[l]
 	s.limit[l] = s.value(l) - max(s.step, 1)
@@ -43,32 +46,31 @@ func (s *search) minimise(l level) bool {
 	return ended
 }
 
-// proved is a sum that no set stays below at l.
+// proved is a lower bound on the sum of any set at l.
 func (s *search) proved(l level) int64 {
 	if s.floor[l] == math.MinInt64 {
-		s.leave(0)
-		s.floor[l] = s.evaluate(l).bound
+		s.prices.leave(0)
+		s.floor[l] = s.prices.evaluate(l).bound
 	}
 	return max(s.floor[l], 0)
 }
 
-// spread is a number that divides the difference at l between any two sets; zero
-// if all sets are equal there.
+// spread divides the difference between any two sets at l; zero if all are equal.
 func (s *search) spread(l level) int64 {
-	base := make([]int64, len(s.m.open))
-	for _, u := range s.units {
-		for _, b := range s.m.byUnit[u] {
-			if o := &s.m.offers[b]; len(o.units) == 1 {
+	base := make([]int64, len(s.cover.m.open))
+	for _, u := range s.cover.units {
+		for _, b := range s.cover.m.byUnit[u] {
+			if o := &s.cover.m.offers[b]; len(o.units) == 1 {
 				base[u] = o.sums[l]
 				break
 			}
 		}
 	}
 	var g int64
-	for _, u := range s.units {
-		for _, b := range s.m.byUnit[u] {
-			d := s.m.offers[b].sums[l]
-			for _, v := range s.m.offers[b].units {
+	for _, u := range s.cover.units {
+		for _, b := range s.cover.m.byUnit[u] {
+			d := s.cover.m.offers[b].sums[l]
+			for _, v := range s.cover.m.offers[b].units {
 				d -= base[v]
 			}
 			g = gcd(g, max(d, -d))
@@ -84,17 +86,16 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// earliest finds the least finish within the limits by halving, but looks for
-// none before floor. It returns the least that is not excluded and whether best
-// reaches it.
+// earliest finds the least finish within the limits, but not before floor, by
+// bisection. It returns the least finish not excluded, and whether best reaches it.
 func (s *search) earliest(floor int) (int, bool) {
 	lo, hi := max(s.soonest(), floor), s.end()
 	for lo < hi {
 		mid := (lo + hi) / 2
-		mark := len(s.trail)
+		mark := len(s.cover.trail)
 		s.restrict(mid)
 		ended := s.run(true)
-		s.undo(-1, mark)
+		s.cover.undo(-1, mark)
 		switch {
 		case s.found:
 			hi = s.end()
@@ -107,13 +108,13 @@ func (s *search) earliest(floor int) (int, bool) {
 	return lo, true
 }
 
-// soonest is a finish that no set can beat: some unit has no earlier offer.
+// soonest is a lower bound on the finish: some unit has no earlier offer.
 func (s *search) soonest() int {
 	soonest := 0
-	for _, u := range s.units {
+	for _, u := range s.cover.units {
 		first := -1
-		for _, b := range s.m.byUnit[u] {
-			if end := s.m.offers[b].end; s.live[b] && (first < 0 || end < first) {
+		for _, b := range s.cover.m.byUnit[u] {
+			if end := s.cover.m.offers[b].end; s.cover.live[b] && (first < 0 || end < first) {
 				first = end
 			}
 		}
@@ -122,26 +123,26 @@ func (s *search) soonest() int {
 	return soonest
 }
 
-// restrict kills what ends after end.
+// restrict kills offers that end after end.
 func (s *search) restrict(end int) {
-	for _, u := range s.units {
-		for _, b := range s.m.byUnit[u] {
-			if s.m.offers[b].end > end {
-				s.kill(b)
+	for _, u := range s.cover.units {
+		for _, b := range s.cover.m.byUnit[u] {
+			if s.cover.m.offers[b].end > end {
+				s.cover.kill(b)
 			}
 		}
 	}
 }
 
-// settle decides ties: unit by unit it takes the offer of the lowest rank that
-// is part of some set as good as best. It reports whether the limit let it.
+// settle breaks ties: unit by unit it takes the offer of the lowest rank that is
+// part of some set as good as best. It reports whether the limit sufficed.
 func (s *search) settle() bool {
-	s.enter(0)
+	s.prices.enter(0)
 	s.once, s.found = false, false
 	s.boundAll(0)
 	s.rounds = nodeRounds
-	for _, u := range s.units {
-		if s.by[u] < 0 && !s.settleUnit(u) {
+	for _, u := range s.cover.units {
+		if s.cover.by[u] < 0 && !s.settleUnit(u) {
 			return false
 		}
 	}
@@ -149,13 +150,13 @@ func (s *search) settle() bool {
 }
 
 func (s *search) settleUnit(u int) bool {
-	for _, b := range s.m.byUnit[u] {
-		if !s.live[b] {
+	for _, b := range s.cover.m.byUnit[u] {
+		if !s.cover.live[b] {
 			continue
 		}
-		mark := len(s.trail)
-		chosen := s.inBest(b)
-		s.take(b)
+		mark := len(s.cover.trail)
+		chosen := slices.Contains(s.best, b)
+		s.cover.take(b)
 		if chosen {
 			return true
 		}
@@ -165,17 +166,8 @@ func (s *search) settleUnit(u int) bool {
 		if s.found {
 			return true
 		}
-		s.undo(b, mark)
-		s.kill(b)
+		s.cover.undo(b, mark)
+		s.cover.kill(b)
 	}
 	panic("clearing: the best set has no offer for a unit")
-}
-
-func (s *search) inBest(b int) bool {
-	for _, c := range s.best {
-		if b == c {
-			return true
-		}
-	}
-	return false
 }

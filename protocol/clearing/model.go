@@ -9,21 +9,20 @@ import (
 	"ramp/protocol"
 )
 
-// level is a sum that a set is judged by.
+// level is one of the sums by which sets are compared.
 type level int
 
 const (
 	violations level = 0
 	excess     level = 1
 	cost       level = 2
-	nothing    level = 3 // zero for every offer: its bound only tells whether a set exists
+	nothing    level = 3 // zero for every offer: its bound only shows whether a set exists
 	levels           = 4
 )
 
 const scaledBits = 40
 
-// offer is a bid in the search's own numbers. Its index is its rank by
-// compareBids.
+// offer is a bid with dense numbers. Its index is its rank by compareBids.
 type offer struct {
 	bid    *Bid
 	units  []int
@@ -41,8 +40,8 @@ type use struct {
 	cores int64
 }
 
-// seller has its offers in cliques: parts of which at most one offer can be
-// bought, because they share a group or their first unit.
+// seller groups its offers into cliques. At most one offer of a clique can be bought,
+// because they share a group or their first unit.
 type seller struct {
 	offers  []int
 	cliques [][]int
@@ -50,21 +49,21 @@ type seller struct {
 	simple  bool // offers of different cliques never exclude each other
 }
 
-// model is a Problem without what cannot be bought, in dense numbers. Units are
-// those that no fixed bid covers.
+// model is a Problem in dense numbers, without offers that cannot be bought and units
+// that a fixed bid covers.
 type model struct {
-	offers  []offer
-	byUnit  [][]int
-	sellers []seller
-	groups  [][]int
-	room    []int64     // by row: cores of one seller at one instant, less the fixed
-	cut     []bool      // by row: follows from another
-	ends    []time.Time // distinct finishes in order
-	open    []int       // unit in the problem, by unit here
-	shift   [levels]int // how far the sums of a level are shifted left
+	offers   []offer
+	byUnit   [][]int
+	sellers  []seller
+	groups   [][]int
+	capacity []int64     // by row: cores of one seller at one instant, less the fixed
+	cut      []bool      // by row: follows from another row
+	ends     []time.Time // distinct finishes in order
+	open     []int       // unit in the problem, by unit here
+	shift    [levels]int // how far the sums of a level are shifted left
 }
 
-// newModel keeps the bids that could be bought alone beside the fixed ones.
+// newModel keeps the bids that fit beside the fixed ones.
 func newModel(p *Problem) *model {
 	m := &model{}
 	number := m.openUnits(p)
@@ -85,7 +84,7 @@ func newModel(p *Problem) *model {
 	return m
 }
 
-// groupKey names an exclusive group: they are a seller's own.
+// groupKey names an exclusive group within its seller.
 type groupKey struct {
 	seller protocol.AgentID
 	group  string
@@ -93,7 +92,7 @@ type groupKey struct {
 
 func keyOf(b *Bid) groupKey { return groupKey{b.Seller, b.Offer.Group} }
 
-// openUnits numbers the units that nothing fixed covers; -1 stands for the others.
+// openUnits numbers the units that no fixed bid covers, and the others -1.
 func (m *model) openUnits(p *Problem) []int {
 	number := make([]int, p.Units)
 	for i := range p.Fixed {
@@ -111,15 +110,10 @@ func (m *model) openUnits(p *Problem) []int {
 }
 
 func coversOpen(b *Bid, number []int) bool {
-	for _, it := range b.Offer.Items {
-		if number[it.Unit] < 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.Offer.Items, func(it protocol.Item) bool { return number[it.Unit] < 0 })
 }
 
-// addOffers makes the offers, without those that ask more than their seller has.
+// addOffers makes the offers, without those that exceed their seller's capacity.
 func (m *model) addOffers(p *Problem, bids []*Bid, number []int) {
 	plan := m.planRows(p, bids)
 	sellers, groups := map[protocol.AgentID]int{}, map[groupKey]int{}
@@ -145,8 +139,8 @@ func (m *model) addOffers(p *Problem, bids []*Bid, number []int) {
 	m.addIndexes()
 }
 
-// scale shifts the sums of each level left until the largest has scaledBits: the
-// multipliers are integers, and small sums would leave them no room.
+// scale shifts the sums of each level left until the largest has scaledBits, to give
+// the integer multipliers enough precision.
 func (m *model) scale() {
 	var most [levels]uint64
 	for i := range m.offers {
@@ -202,8 +196,7 @@ func (m *model) addIndexes() {
 	}
 }
 
-// addCliques parts each seller's offers: grouped ones by group, the others by
-// first unit.
+// addCliques divides each seller's offers by group, or else by first unit.
 func (m *model) addCliques() {
 	for i := range m.sellers {
 		s := &m.sellers[i]
@@ -231,12 +224,12 @@ func (m *model) addCliques() {
 	}
 }
 
-// maxFront bounds how many free offers of a unit others are compared with.
+// maxFront bounds how many free offers of a unit dominate others.
 const maxFront = 32
 
-// dropDominated leaves out each offer of one unit that a free offer of the same
-// unit beats in everything. A free offer excludes nothing but other offers of its
-// unit, so it can stand in for the beaten one in any set.
+// dropDominated drops each offer of one unit that a free offer of the same unit beats
+// in everything. A free offer excludes only other offers of its unit, so it can
+// replace the beaten one in any set.
 func (m *model) dropDominated() {
 	dropped := make([]bool, len(m.offers))
 	for _, offers := range m.byUnit {
@@ -256,7 +249,7 @@ func (m *model) dropDominated() {
 	m.compact(dropped)
 }
 
-// byCost sorts a copy, so that what beats an offer stands before it.
+// byCost sorts a copy, so that the offers that beat another come before it.
 func (m *model) byCost(offers []int) []int {
 	offers = slices.Clone(offers)
 	slices.SortStableFunc(offers, func(x, y int) int {
@@ -287,20 +280,16 @@ func (m *model) free(o *offer) bool {
 	return true
 }
 
-// compact renumbers the offers without the dropped ones; order stays rank.
+// compact renumbers the offers without the dropped ones, in the same order.
 func (m *model) compact(dropped []bool) {
-	kept := m.offers[:0]
+	rest := m.offers[:0]
 	for i := range m.offers {
 		if !dropped[i] {
-			kept = append(kept, m.offers[i])
+			rest = append(rest, m.offers[i])
 		}
 	}
-	m.offers = kept
-	for i := range m.groups {
-		m.groups[i] = nil
-	}
-	for i := range m.sellers {
-		m.sellers[i] = seller{}
-	}
+	m.offers = rest
+	clear(m.groups)
+	clear(m.sellers)
 	m.addIndexes()
 }

@@ -8,9 +8,8 @@ import (
 	"ramp/protocol"
 )
 
-// compareBids orders bids of equal cost by finish, arrival, agent ID and offer ID. What follows only
-// matters when a seller uses an ID twice: then the content decides, so that the
-// order in which bids are given never does.
+// compareBids orders bids of equal cost by finish, arrival, agent ID and offer ID. If a
+// seller uses an ID twice, the content decides, and never the order of the bids.
 func compareBids(x, y *Bid) int {
 	if c := cmp.Or(finish(x).Compare(finish(y)), cmp.Compare(x.Arrival, y.Arrival)); c != 0 {
 		return c

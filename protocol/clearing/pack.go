@@ -7,21 +7,24 @@ import (
 
 // Bounds of one seller's problem.
 const (
-	packNodes    = 300            // of its search tree; after that its bound stands for it
-	packRoot     = 4000           // at the root, when multipliers are nearly right
-	tollMoves    = 4              // of the tolls, each time it is solved
-	packHeads    = 64             // a problem with more is only bounded
-	mostWorth    = int64(1) << 46 // of one row's cores at its toll; these three so
-	mostTollStep = int64(1) << 40 // that nothing overflows
+	packNodes    = 300            // nodes of its search tree; beyond them only its bound counts
+	packRoot     = 4000           // the same at the root, near the best multipliers
+	tollMoves    = 4              // moves of the tolls per solution
+	packHeads    = 64             // a problem with more heads is only bounded
+	mostWorth    = int64(1) << 46 // of one row's cores at its toll; this and the next two
+	mostTollStep = int64(1) << 40 // prevent overflow
 	mostOver     = int64(1) << 20 // cores
 )
 
-// packing is one seller's problem: which offers to pick, at most one of each
-// head, none sharing a unit, within the rows, so that the gain is most. A toll on
-// each core of a row bounds it: what the picks gain beyond their tolls, plus the
-// tolls of all cores. Any tolls are valid, so they are kept from call to call and
-// get better.
+// packing solves one seller's problem: to pick offers of the highest gain, at most
+// one per head, without a common unit, within the rows. A toll on each core of a row
+// gives a bound: the picks' gain beyond their tolls, plus the tolls of all cores. Any
+// tolls are valid, so they persist from call to call and improve.
 type packing struct {
+	cover *cover
+	purse *purse
+	rc    []int64         // by offer: sum less the multipliers of its units
+	taken []bool          // by unit
 	tolls [levels][]int64 // by row
 	value []int64         // by offer: gain less tolls
 	heads []head
@@ -39,67 +42,111 @@ type packing struct {
 	nodes int
 }
 
-// head is a clique's live offers with a gain, the most valuable first.
+// head has a clique's live offers with a gain, the most valuable first.
 type head struct {
 	offers []int
 	value  int64 // of the first, or zero if that is negative
-	gain   int64 // the most of one of them
-	first  int   // row that they use
-	row    int   // that bounds it in filled; -1: none
-	rows   []int // that this head and later ones use, and units
+	gain   int64 // the highest of any offer
+	first  int   // earliest row that they use
+	row    int   // bounds the head in filled; -1: no row
+	rows   []int // used by this head and later ones, and their units
 	units  []int
-	weight int64 // least cores of row that one of them needs
+	weight int64 // least cores of row that any offer needs
 }
 
-func (k *packing) grow(m *model) {
-	for l := range k.tolls {
-		k.tolls[l] = make([]int64, len(m.room))
+func (p *packing) begin(cv *cover, purse *purse, rc []int64) {
+	m := cv.m
+	p.cover, p.purse, p.rc = cv, purse, rc
+	for l := range p.tolls {
+		p.tolls[l] = make([]int64, len(m.capacity))
 	}
-	k.seen = map[string]int64{}
-	k.value = make([]int64, len(m.offers))
-	k.used = make([]int64, len(m.room))
-	k.gains = make([]int64, len(m.room))
-	k.last = make([][]int, len(m.sellers))
+	p.seen = map[string]int64{}
+	p.taken = make([]bool, len(m.open))
+	p.value = make([]int64, len(m.offers))
+	p.used = make([]int64, len(m.capacity))
+	p.gains = make([]int64, len(m.capacity))
+	p.last = make([][]int, len(m.sellers))
 }
 
-// pack solves seller k's problem, whose cheapest picks exclude each other, and
-// replaces the picks from at on. It reports whether it is solved exactly.
-func (s *search) pack(l level, k, at int) bool {
-	p := &s.prices.pack
-	s.gather(k)
-	s.startPacking(k)
-	bound := s.moveTolls(l)
+// solve packs the offers of seller k, whose cheapest picks exclude each other, into
+// best. It returns the gain and true, or a bound on the gain and false.
+func (p *packing) solve(l level, k int) (int64, bool) {
+	p.gather(k)
+	p.startPacking(k)
+	bound := p.moveTolls(l)
 	p.nodes = 0
 	switch {
 	case p.most >= bound:
 	case len(p.heads) > packHeads:
 		p.nodes = p.limit + 1
 	default:
-		s.sortHeads(l)
-		bound = min(bound, s.filled(0))
-		s.branch(0, 0, s.worth(l))
+		p.sortHeads(l)
+		bound = min(bound, p.filled(0))
+		p.branch(0, 0, p.worth(l))
 	}
 	p.last[k] = append(p.last[k][:0], p.best...)
-	s.prices.picks = append(s.prices.picks[:at], p.best...)
 	if p.nodes > p.limit {
-		s.prices.sub[k].exact = max(s.prices.sub[k].exact, -bound)
-		return false
+		return bound, false
 	}
-	s.prices.sub[k].exact = -p.most
-	return true
+	return p.most, true
+}
+
+// compatible reports whether all of picks can be bought together.
+func (p *packing) compatible(picks []int) bool {
+	ok, n := true, 0
+	for _, b := range picks {
+		if ok = p.pickFits(b); !ok {
+			break
+		}
+		p.pick(b)
+		n++
+	}
+	for _, b := range picks[:n] {
+		p.unpick(b)
+	}
+	return ok
+}
+
+func (p *packing) pickFits(b int) bool {
+	for _, u := range p.cover.m.offers[b].units {
+		if p.taken[u] {
+			return false
+		}
+	}
+	return p.cover.fits(b)
+}
+
+func (p *packing) pick(b int) {
+	o := &p.cover.m.offers[b]
+	for _, u := range o.units {
+		p.taken[u] = true
+	}
+	for _, r := range o.uses {
+		p.cover.capacity[r.row] -= r.cores
+	}
+}
+
+func (p *packing) unpick(b int) {
+	o := &p.cover.m.offers[b]
+	for _, u := range o.units {
+		p.taken[u] = false
+	}
+	for _, r := range o.uses {
+		p.cover.capacity[r.row] += r.cores
+	}
 }
 
 // gather makes the heads of seller k, and its rows.
-func (s *search) gather(k int) {
-	p, rc := &s.prices.pack, s.prices.rc
+func (p *packing) gather(k int) {
+	rc := p.rc
 	for _, r := range p.rows {
 		p.used[r] = 0
 	}
 	p.heads, p.rows = p.heads[:0], p.rows[:0]
-	for _, clique := range s.m.sellers[k].cliques {
+	for _, clique := range p.cover.m.sellers[k].cliques {
 		var gaining []int
 		for _, b := range clique {
-			if s.live[b] && rc[b] < 0 {
+			if p.cover.live[b] && rc[b] < 0 {
 				gaining = append(gaining, b)
 			}
 		}
@@ -109,8 +156,8 @@ func (s *search) gather(k int) {
 	}
 	for _, h := range p.heads {
 		for _, b := range h.offers {
-			for _, u := range s.m.offers[b].uses {
-				s.purse.steps++
+			for _, u := range p.cover.m.offers[b].uses {
+				p.purse.steps++
 				if p.used[u.row] == 0 {
 					p.used[u.row] = 1
 					p.rows = append(p.rows, u.row)
@@ -120,104 +167,100 @@ func (s *search) gather(k int) {
 	}
 }
 
-// startPacking begins with the better of what was best last time and what goes
-// together when the offers of most gain are picked first.
-func (s *search) startPacking(k int) {
-	p, rc := &s.prices.pack, s.prices.rc
+// startPacking starts with the better of two sets: the last solution, or the offers
+// of the highest gain that fit together.
+func (p *packing) startPacking(k int) {
+	rc := p.rc
 	p.best, p.most = p.best[:0], 0
-	s.tryPicks(slices.DeleteFunc(p.last[k], func(b int) bool { return !s.live[b] || rc[b] >= 0 }))
+	p.tryPicks(slices.DeleteFunc(p.last[k], func(b int) bool { return !p.cover.live[b] || rc[b] >= 0 }))
 	all := p.now[:0]
 	for _, h := range p.heads {
 		all = append(all, h.offers...)
 	}
 	slices.SortStableFunc(all, func(x, y int) int { return cmp.Compare(rc[x], rc[y]) })
-	s.tryPicks(all)
+	p.tryPicks(all)
 	p.now = p.now[:0]
 }
 
-// tryPicks picks in order what fits, and keeps that if it gains more.
-func (s *search) tryPicks(offers []int) {
-	p := &s.prices.pack
+// tryPicks picks the offers that fit, in order, and keeps them if they gain more.
+func (p *packing) tryPicks(offers []int) {
 	var picked []int
 	var sum int64
 	for _, b := range offers {
-		if s.pickFits(b) && !s.excluded(b, picked) {
-			s.pick(b)
+		if p.pickFits(b) && !p.excluded(b, picked) {
+			p.pick(b)
 			picked = append(picked, b)
-			sum -= s.prices.rc[b]
+			sum -= p.rc[b]
 		}
 	}
 	for _, b := range picked {
-		s.unpick(b)
+		p.unpick(b)
 	}
 	if sum > p.most {
 		p.best, p.most = append(p.best[:0], picked...), sum
 	}
 }
 
-// excluded reports whether b is of the same clique as one of picked.
-func (s *search) excluded(b int, picked []int) bool {
+// excluded reports whether b shares a clique with one of picked.
+func (p *packing) excluded(b int, picked []int) bool {
 	for _, c := range picked {
-		if s.m.offers[b].clique == s.m.offers[c].clique {
+		if p.cover.m.offers[b].clique == p.cover.m.offers[c].clique {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *search) sortHeads(l level) {
-	p := &s.prices.pack
+func (p *packing) sortHeads(l level) {
 	for i := range p.heads {
 		h := &p.heads[i]
 		for _, b := range h.offers {
-			p.value[b] = s.valueOf(l, b)
+			p.value[b] = p.valueOf(l, b)
 		}
 		slices.SortStableFunc(h.offers, func(x, y int) int { return cmp.Compare(p.value[y], p.value[x]) })
-		h.value, h.gain, h.first = max(p.value[h.offers[0]], 0), 0, s.firstRow(h)
+		h.value, h.gain, h.first = max(p.value[h.offers[0]], 0), 0, p.firstRow(h)
 		for _, b := range h.offers {
-			h.gain = max(h.gain, -s.prices.rc[b])
+			h.gain = max(h.gain, -p.rc[b])
 		}
 	}
 	slices.SortStableFunc(p.heads, func(x, y head) int {
 		return cmp.Compare(x.first, y.first)
 	})
-	s.assignRows()
-	s.relate()
+	p.assignRows()
+	p.relate()
 }
 
-// branch tries each offer of the i-th head, and none. Sum is the gain so far,
+// branch tries each offer of the i-th head, and no offer. sum is the gain so far,
 // worth the tolls of the cores that are left.
-func (s *search) branch(i int, sum, worth int64) {
-	p := &s.prices.pack
-	s.purse.steps++
+func (p *packing) branch(i int, sum, worth int64) {
+	p.purse.steps++
 	if p.nodes++; p.nodes > p.limit {
 		return
 	}
 	if sum > p.most {
 		p.most, p.best = sum, append(p.best[:0], p.now...)
 	}
-	if i == len(p.heads) || sum+s.filled(i) <= p.most || sum+worth+s.hope(i) <= p.most || s.again(i, sum) {
+	if i == len(p.heads) || sum+p.filled(i) <= p.most || sum+worth+p.hope(i) <= p.most || p.again(i, sum) {
 		return
 	}
 	for _, b := range p.heads[i].offers {
-		if !s.pickFits(b) {
+		if !p.pickFits(b) {
 			continue
 		}
-		s.pick(b)
+		p.pick(b)
 		p.now = append(p.now, b)
-		gain := -s.prices.rc[b]
-		s.branch(i+1, sum+gain, worth+p.value[b]-gain)
+		gain := -p.rc[b]
+		p.branch(i+1, sum+gain, worth+p.value[b]-gain)
 		p.now = p.now[:len(p.now)-1]
-		s.unpick(b)
+		p.unpick(b)
 	}
-	s.branch(i+1, sum, worth)
+	p.branch(i+1, sum, worth)
 }
 
-// hope bounds what the heads from i on gain beyond their tolls.
-func (s *search) hope(i int) int64 {
-	p := &s.prices.pack
+// hope bounds the gain of the heads from i on beyond their tolls.
+func (p *packing) hope(i int) int64 {
 	var sum int64
-	s.purse.steps += 2 * (len(p.heads) - i)
+	p.purse.steps += 2 * (len(p.heads) - i)
 	for _, h := range p.heads[i:] {
 		if h.value == 0 {
 			continue
@@ -226,7 +269,7 @@ func (s *search) hope(i int) int64 {
 			if p.value[b] <= 0 {
 				break
 			}
-			if s.pickFits(b) {
+			if p.pickFits(b) {
 				sum += p.value[b]
 				break
 			}

@@ -2,11 +2,11 @@ package clearing
 
 import "slices"
 
-// parts splits the units so that no offer, group or row joins two parts: each
-// part can then be solved alone.
+// parts splits the units so that no offer, group or row connects two parts. Each part
+// can then be solved alone.
 func (m *model) parts() [][]int {
 	f := newForest(len(m.open))
-	byRow := make([]int, len(m.room)) // a unit whose offers use the row, plus one
+	byRow := make([]int, len(m.capacity)) // a unit whose offers use the row, plus one
 	for i := range m.offers {
 		o := &m.offers[i]
 		for _, u := range o.units {
@@ -27,7 +27,7 @@ func (m *model) parts() [][]int {
 	return f.parts()
 }
 
-// part is m with these units only and all that they need, in new numbers.
+// part is m reduced to these units, renumbered.
 func (m *model) part(units []int) *model {
 	n := &model{ends: m.ends, shift: m.shift, open: make([]int, len(units))}
 	unit := make(map[int]int, len(units))
@@ -61,8 +61,8 @@ func (m *model) part(units []int) *model {
 	return n
 }
 
-// addRows takes over the rows that the offers use, in order, and returns their
-// new numbers.
+// addRows copies the rows that the offers use, in order, and returns their new
+// numbers.
 func (m *model) addRows(from *model, offers []int) map[int]int {
 	var used []int
 	for _, b := range offers {
@@ -73,8 +73,8 @@ func (m *model) addRows(from *model, offers []int) map[int]int {
 	slices.Sort(used)
 	rows := map[int]int{}
 	for _, r := range slices.Compact(used) {
-		rows[r] = len(m.room)
-		m.room = append(m.room, from.room[r])
+		rows[r] = len(m.capacity)
+		m.capacity = append(m.capacity, from.capacity[r])
 		m.cut = append(m.cut, from.cut[r])
 	}
 	return rows

@@ -27,8 +27,8 @@ func item(unit, start, end, cores int) protocol.Item {
 
 func bid(seller, arrival int, id string, cost int, items ...protocol.Item) clearing.Bid {
 	return clearing.Bid{
-		Seller: sellerID(seller), Arrival: arrival,
-		Offer: protocol.Offer{ID: id, Cost: protocol.Credits(cost), Items: items},
+		Bid:     protocol.Bid{Seller: sellerID(seller), Offer: protocol.Offer{ID: id, Cost: protocol.Credits(cost), Items: items}},
+		Arrival: arrival,
 	}
 }
 

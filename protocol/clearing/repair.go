@@ -5,49 +5,67 @@ import (
 	"slices"
 )
 
-// repair makes a set of the last picks: what of them goes together, the best
-// first, and for the units that stay open the most promising offers. It is how
-// good sets are found early; whether there are better ones is for the bound.
+// repair makes a set of the last picks: those that fit together, the best first, and
+// the most promising offers for the open units. It finds good sets early.
 func (s *search) repair(l level) {
-	mark := len(s.trail)
+	mark := len(s.cover.trail)
 	picks := slices.Clone(s.prices.picks)
 	slices.SortStableFunc(picks, func(x, y int) int { return cmp.Compare(s.prices.rc[x], s.prices.rc[y]) })
 	taken := picks[:0]
 	for _, b := range picks {
-		if s.live[b] {
-			s.take(b)
+		if s.cover.live[b] {
+			s.cover.take(b)
 			taken = append(taken, b)
 		}
 	}
-	for s.open > 0 {
-		u := s.scarcest()
+	for s.cover.open > 0 {
+		u := s.cover.scarcest()
 		if u < 0 {
 			break
 		}
 		b := s.mostPromising(l, u)
-		s.take(b)
+		s.cover.take(b)
 		taken = append(taken, b)
 	}
-	if s.open == 0 {
+	if s.cover.open == 0 {
 		s.record()
 	}
 	for _, b := range taken {
-		s.undo(b, len(s.trail))
+		s.cover.undo(b, len(s.cover.trail))
 	}
-	s.undo(-1, mark)
+	s.cover.undo(-1, mark)
 }
 
 // mostPromising is the live offer for u with the least reduced sum.
 func (s *search) mostPromising(l level, u int) int {
 	best := -1
 	var least int64
-	for _, b := range s.m.byUnit[u] {
-		if !s.live[b] {
+	for _, b := range s.cover.m.byUnit[u] {
+		if !s.cover.live[b] {
 			continue
 		}
-		if rc := s.reduced(l, b); best < 0 || rc < least {
+		if rc := s.prices.reduced(l, b); best < 0 || rc < least {
 			best, least = b, rc
 		}
 	}
 	return best
+}
+
+// adopt records the picks, which cover each unit once, if they form a set.
+func (s *search) adopt(e evaluated) {
+	if !e.whole {
+		return
+	}
+	mark := len(s.cover.trail)
+	picks := slices.Clone(s.prices.picks)
+	for _, b := range picks {
+		s.cover.take(b)
+	}
+	if s.cover.open == 0 {
+		s.record()
+	}
+	for _, b := range picks {
+		s.cover.undo(b, len(s.cover.trail))
+	}
+	s.cover.undo(-1, mark)
 }

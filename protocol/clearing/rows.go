@@ -7,26 +7,25 @@ import (
 	"ramp/protocol"
 )
 
-// MaxSellerItems is how many items of a seller with joint capacity are looked
-// at. The bids after that are left out: the table of who uses which cores when
-// grows with its square, and no seller may make it large.
+// MaxSellerItems bounds the items of a seller with joint capacity; further bids are
+// ignored. The table of rows grows with the square, and no seller may make it large.
 const MaxSellerItems = 2048
 
-// rowPlan says by bid which rows it uses and whether it can be bought at all.
+// rowPlan has the rows that each bid uses, and the bids that exceed their capacity.
 type rowPlan struct {
 	uses    [][]use
 	dropped []bool
 }
 
-// row is one instant at which a seller's cores may run short.
+// row is an instant at which a seller's cores may run short.
 type row struct {
-	room  int64
-	cut   bool  // follows from another row
-	users []use // row is the bid's index here
+	capacity int64
+	cut      bool  // follows from another row
+	users    []use // row is the bid's index here
 }
 
-// planRows makes the rows of all sellers. Only instants at which something
-// starts need a row: demand rises, and capacity falls, at no other.
+// planRows makes the rows of all sellers. Only starts need a row: at other instants
+// demand does not rise and capacity does not fall.
 func (m *model) planRows(p *Problem, bids []*Bid) rowPlan {
 	plan := rowPlan{uses: make([][]use, len(bids)), dropped: make([]bool, len(bids))}
 	if len(p.Capacity) == 0 {
@@ -78,8 +77,8 @@ func (m *model) planSeller(plan *rowPlan, bids []*Bid, own []int, fixed []protoc
 	}
 }
 
-// follow returns the row to be compared with what comes next, having flushed
-// last if r says something else.
+// follow returns the row to compare with the next one. It flushes last if r is
+// independent of it.
 func (m *model) follow(plan *rowPlan, bids []*Bid, last *row, r row) *row {
 	switch {
 	case !r.binds(bids) || last != nil && last.covers(r):
@@ -90,19 +89,19 @@ func (m *model) follow(plan *rowPlan, bids []*Bid, last *row, r row) *row {
 	return &r
 }
 
-// cuts is how many further rows are made of each row.
+// cuts is how many further rows each row implies.
 const cuts = 3
 
-// counting is a row that follows from r and bounds better, since offers are bought
-// whole: with room R, of offers that need more than R/(k+1) at most k fit, and one
-// that needs more than n times as much counts n times. For k of 0 it is r itself.
+// counting returns a row that follows from r and bounds better, since offers are
+// bought whole: with capacity R, at most k offers that need more than R/(k+1) fit, and
+// one that needs more than n times as much counts n times. For k of 0 it is r itself.
 func (r row) counting(k int64) row {
 	if k == 0 {
 		return r
 	}
-	c := row{room: k, cut: true}
+	c := row{capacity: k, cut: true}
 	for _, u := range r.users {
-		if n := (u.cores*(k+1) - 1) / r.room; n > 0 {
+		if n := (u.cores*(k+1) - 1) / r.capacity; n > 0 {
 			c.users = append(c.users, use{u.row, n})
 		}
 	}
@@ -129,9 +128,9 @@ func (m *model) flush(plan *rowPlan, r *row) {
 		return
 	}
 	for _, u := range r.users {
-		plan.uses[u.row] = append(plan.uses[u.row], use{len(m.room), u.cores})
+		plan.uses[u.row] = append(plan.uses[u.row], use{len(m.capacity), u.cores})
 	}
-	m.room = append(m.room, r.room)
+	m.capacity = append(m.capacity, r.capacity)
 	m.cut = append(m.cut, r.cut)
 }
 
@@ -152,12 +151,12 @@ func starts(bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span
 	return slices.CompactFunc(ts, time.Time.Equal)
 }
 
-// rowAt is who wants how many cores at t, and how many there are; limited is
-// false where the seller names no joint capacity.
+// rowAt is the demand for cores at t, and the capacity; limited is false if the seller
+// states no joint capacity.
 func rowAt(t time.Time, bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) (r row, limited bool) {
 	for _, s := range spans {
-		if during(t, s.Start, s.End) && (!limited || int64(s.Cores) < r.room) {
-			r.room, limited = int64(s.Cores), true
+		if during(t, s.Start, s.End) && (!limited || int64(s.Cores) < r.capacity) {
+			r.capacity, limited = int64(s.Cores), true
 		}
 	}
 	if !limited {
@@ -165,7 +164,7 @@ func rowAt(t time.Time, bids []*Bid, own []int, fixed []protocol.Slot, spans []p
 	}
 	for _, s := range fixed {
 		if during(t, s.Start, s.End) {
-			r.room -= int64(s.Cores)
+			r.capacity -= int64(s.Cores)
 		}
 	}
 	for _, i := range own {
@@ -184,20 +183,20 @@ func rowAt(t time.Time, bids []*Bid, own []int, fixed []protocol.Slot, spans []p
 
 func during(t, start, end time.Time) bool { return !t.Before(start) && t.Before(end) }
 
-// dropLarge drops the bids that need more at r than there is.
+// dropLarge drops the bids that exceed the capacity of r.
 func (plan *rowPlan) dropLarge(r row) []use {
-	kept := r.users[:0]
+	rest := r.users[:0]
 	for _, u := range r.users {
-		if u.cores > r.room {
+		if u.cores > r.capacity {
 			plan.dropped[u.row] = true
 		} else {
-			kept = append(kept, u)
+			rest = append(rest, u)
 		}
 	}
-	return kept
+	return rest
 }
 
-// binds reports whether one offer for each unit might ask too much.
+// binds reports whether one offer for each unit might exceed the capacity.
 func (r row) binds(bids []*Bid) bool {
 	var most [protocol.MaxUnits]int64 // by first unit
 	var sum int64
@@ -206,12 +205,12 @@ func (r row) binds(bids []*Bid) bool {
 		sum += max(u.cores-*m, 0)
 		*m = max(*m, u.cores)
 	}
-	return sum > r.room
+	return sum > r.capacity
 }
 
 // covers reports whether a set that fits r always fits s.
 func (r row) covers(s row) bool {
-	if r.room > s.room || len(r.users) < len(s.users) {
+	if r.capacity > s.capacity || len(r.users) < len(s.users) {
 		return false
 	}
 	i := 0

@@ -81,7 +81,7 @@ func TestTheClosestSetViolatesTheFewestTermsThenByTheLeast(t *testing.T) {
 	}
 }
 
-func TestWhatIsFixedTakesItsUnitsItsGroupAndItsCores(t *testing.T) {
+func TestFixedBidsTakeTheirUnitsGroupAndCores(t *testing.T) {
 	fixed := bid(0, 0, "agreed", 7, item(0, 0, 10, 6))
 	fixed.Offer.Group = "g"
 	grouped := bid(0, 0, "same group", 1, item(1, 20, 30, 1))
@@ -234,7 +234,7 @@ func TestTheDearestOffersAddUpWithoutOverflow(t *testing.T) {
 	}
 }
 
-func TestWhatIsProvedAtTheLimitIsTrue(t *testing.T) {
+func TestBoundsAtTheLimitAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t)
 		p.Limit = rapid.IntRange(1, 3000).Draw(t, "limit")

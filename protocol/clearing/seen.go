@@ -6,11 +6,11 @@ import (
 )
 
 // firstRow is the first row, that is the earliest, that h's offers use.
-func (s *search) firstRow(h *head) int {
-	first := len(s.m.room)
+func (p *packing) firstRow(h *head) int {
+	first := len(p.cover.m.capacity)
 	for _, b := range h.offers {
-		for _, u := range s.m.offers[b].uses {
-			if !s.m.cut[u.row] {
+		for _, u := range p.cover.m.offers[b].uses {
+			if !p.cover.m.cut[u.row] {
 				first = min(first, u.row)
 			}
 		}
@@ -18,11 +18,10 @@ func (s *search) firstRow(h *head) int {
 	return first
 }
 
-// relate notes for each head which rows and units it and those after it need:
-// what is left of them is all that matters from there on.
-func (s *search) relate() {
-	p := &s.prices.pack
-	if len(p.seen) > packNodes { // to clear a map takes as long as it was ever large
+// relate notes the rows and units that each head and those after it need. Only their
+// remainders matter from there on.
+func (p *packing) relate() {
+	if len(p.seen) > packNodes { // clearing a map takes time in its largest size ever
 		p.seen = map[string]int64{}
 	}
 	clear(p.seen)
@@ -30,12 +29,12 @@ func (s *search) relate() {
 	for i := len(p.heads) - 1; i >= 0; i-- {
 		h := &p.heads[i]
 		for _, b := range h.offers {
-			for _, u := range s.m.offers[b].uses {
-				if !s.m.cut[u.row] && !slices.Contains(rows, u.row) {
+			for _, u := range p.cover.m.offers[b].uses {
+				if !p.cover.m.cut[u.row] && !slices.Contains(rows, u.row) {
 					rows = append(rows, u.row)
 				}
 			}
-			for _, u := range s.m.offers[b].units {
+			for _, u := range p.cover.m.offers[b].units {
 				if !slices.Contains(units, u) {
 					units = append(units, u)
 				}
@@ -45,17 +44,16 @@ func (s *search) relate() {
 	}
 }
 
-// again reports whether the i-th head was reached before with as much left and no
-// less gained.
-func (s *search) again(i int, sum int64) bool {
-	p := &s.prices.pack
-	s.purse.steps += 4 * len(p.heads[i].rows)
+// again reports whether the search reached the i-th head before with the same
+// remainders and no lower gain.
+func (p *packing) again(i int, sum int64) bool {
+	p.purse.steps += 4 * len(p.heads[i].rows)
 	p.key = binary.AppendVarint(p.key[:0], int64(i))
 	for _, r := range p.heads[i].rows {
-		p.key = binary.AppendVarint(p.key, s.room[r])
+		p.key = binary.AppendVarint(p.key, p.cover.capacity[r])
 	}
 	for _, u := range p.heads[i].units {
-		if s.prices.taken[u] {
+		if p.taken[u] {
 			p.key = binary.AppendVarint(p.key, int64(u))
 		}
 	}

@@ -2,12 +2,13 @@ package clearing
 
 import (
 	"cmp"
+	"slices"
 
 	"ramp/protocol"
 )
 
-// solveSingle answers a request of one unit with nothing fixed by one look at
-// each bid: the auction asks this often.
+// solveSingle solves a request of one unit without fixed bids in one pass, because
+// the auction needs it often.
 func solveSingle(p *Problem) Solution {
 	var best, cheapest *Bid // within MaxCost; of all
 	for i := range p.Bids {
@@ -41,16 +42,12 @@ func (p *Problem) inTime(b *Bid) bool {
 	return p.MaxFinish.IsZero() || !finish(b).After(p.MaxFinish)
 }
 
-// fitsAlone reports whether a bid of one item asks no more than its seller can
-// give at any instant.
+// fitsAlone reports whether a bid of one item fits into its seller's capacity.
 func fitsAlone(b *Bid, capacity []protocol.Span) bool {
 	slot := b.Offer.Items[0].Slot
-	for _, c := range capacity {
-		if slot.Cores > c.Cores && slot.Overlaps(protocol.Slot{Start: c.Start, End: c.End}) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(capacity, func(c protocol.Span) bool {
+		return slot.Cores > c.Cores && slot.Overlaps(protocol.Slot{Start: c.Start, End: c.End})
+	})
 }
 
 func compareSingle(o protocol.Objective, x, y *Bid) int {

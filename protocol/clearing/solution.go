@@ -2,7 +2,7 @@ package clearing
 
 import "slices"
 
-// covered is the solution that buys won beside what is fixed.
+// covered is the solution with the fixed bids and those won.
 func (p *Problem) covered(won []Bid) Solution {
 	s := Solution{Status: Covered, Chosen: slices.Concat(p.Fixed, won)}
 	slices.SortFunc(s.Chosen, func(x, y Bid) int { return firstUnit(&x) - firstUnit(&y) })
@@ -18,7 +18,7 @@ func (p *Problem) covered(won []Bid) Solution {
 	return s
 }
 
-// proved says of s that nothing is better.
+// proved marks s as the best.
 func (s Solution) proved(steps int) Solution {
 	s.Exact, s.CostBound, s.FinishBound, s.Steps = true, s.Cost, s.Finish, steps
 	return s

@@ -1,8 +1,7 @@
 package clearing
 
-// Solve finds the best set of bids for p (specs: winner determination; 002
-// §5.1.1). It fails with ErrProblem only; a request that nobody can meet is a
-// Solution whose Status says why.
+// Solve finds the best set of bids for p (winner determination, 002 §5.1.1). Its only
+// error is ErrProblem. If no set exists, the Status of the Solution explains why.
 func Solve(p Problem) (Solution, error) {
 	if err := p.validate(); err != nil {
 		return Solution{}, err

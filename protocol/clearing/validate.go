@@ -7,10 +7,9 @@ import (
 	"ramp/protocol"
 )
 
-// Validate reports whether b can take part in a problem of so many units: it
-// has items, each for another of the units and with a valid slot, and its cost
-// and figures are within bounds. Prices and the items' own costs are not looked
-// at: what counts here is the cost of the offer.
+// Validate reports whether b is valid in a problem of so many units: it has items
+// for distinct units with valid slots, and its cost and figures are within bounds.
+// Only the cost of the offer counts, not the prices and costs of its items.
 func (b Bid) Validate(units int) error {
 	units = min(units, protocol.MaxUnits)
 	if n := len(b.Offer.Items); n < 1 || n > units {

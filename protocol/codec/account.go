@@ -6,89 +6,64 @@ import (
 	"ramp/protocol/message"
 )
 
-func balancesToWire(b message.Balances) *wire.Balances {
-	w := &wire.Balances{Accounts: make([]*wire.Balance, len(b.Accounts))}
-	for i, x := range b.Accounts {
-		w.Accounts[i] = &wire.Balance{
-			Account: string(x.Account), Name: words(x.Name), Currency: x.Currency, Balance: int64(x.Balance),
-			Held: int64(x.Held), Limit: int64(x.Limit), Available: int64(x.Available),
-			Group: words(x.Group), Spendable: int64(x.Spendable), Pays: words(x.Pays),
-			Income: int64(x.Income), Decay: int64(x.Decay),
+var accountBodies = []row{
+	body(31, func(*coder, *message.BalanceQuery, *wire.BalanceQuery) {}, on(request, protocol.QueryRef)),
+
+	body(32, func(c *coder, m *message.Balances, w *wire.Balances) {
+		list(c, "accounts", &m.Accounts, &w.Accounts, protocol.MaxAccounts, func(m *message.Balance, w *wire.Balance) {
+			c.agent("account", &m.Account, &w.Account)
+			c.words("name", &m.Name, &w.Name)
+			c.currency(&m.Currency, &w.Currency)
+			whole(c, &m.Balance, &w.Balance) // negative within the overdraft limit
+			c.amount("held", &m.Held, &w.Held)
+			c.amount("limit", &m.Limit, &w.Limit)
+			whole(c, &m.Available, &w.Available)
+			c.words("group", &m.Group, &w.Group)
+			c.amount("spendable", &m.Spendable, &w.Spendable)
+			c.words("pays", &m.Pays, &w.Pays)
+			c.amount("income", &m.Income, &w.Income)
+			c.amount("decay", &m.Decay, &w.Decay)
+		})
+	}, on(request, protocol.Inform)),
+
+	body(33, func(c *coder, m *message.StatementQuery, w *wire.StatementQuery) {
+		c.agent("account", &m.Account, &w.Account)
+		c.instant("from", &m.From, &w.From)
+		c.instant("to", &m.To, &w.To)
+		same(c, &m.After, &w.After)
+		same(c, &m.Before, &w.Before)
+		number(c, "limit", &m.Limit, &w.Limit, 1, message.MaxStatement)
+		same(c, &m.Group, &w.Group)
+	}, on(request, protocol.QueryRef)),
+
+	body(34, func(c *coder, m *message.Statement, w *wire.Statement) {
+		c.agent("account", &m.Account, &w.Account)
+		list(c, "lines", &m.Lines, &w.Lines, message.MaxStatement, func(m *message.StatementLine, w *wire.StatementLine) {
+			same(c, &m.Entry, &w.Entry)
+			c.needed("time", &m.Time, &w.Time)
+			c.words("what", &m.What, &w.What)
+			whole(c, &m.Amount, &w.Amount)
+			c.currency(&m.Currency, &w.Currency)
+			whole(c, &m.Balance, &w.Balance)
+			c.contractOrNone(&m.Contract, &w.Contract)
+			c.words("ref", &m.Ref, &w.Ref)
+			whole(c, &m.Held, &w.Held)
+		})
+		same(c, &m.More, &w.More)
+	}, on(request, protocol.Inform)),
+
+	body(50, func(c *coder, m *message.ProofQuery, w *wire.ProofQuery) {
+		c.contractOrNone(&m.Contract, &w.Contract)
+		same(c, &m.From, &w.From)
+	}, on(request, protocol.QueryRef)),
+
+	body(51, func(c *coder, m *message.Proof, w *wire.Proof) {
+		same(c, &m.Document, &w.Document)
+		switch n := len(w.Document); {
+		case n > message.MaxProof:
+			c.fail(protocol.CodeLimit, "proof of %d bytes, want at most %d", n, message.MaxProof)
+		case n == 0:
+			c.malformed("a proof without a document")
 		}
-	}
-	return w
-}
-
-func (r *reader) balances(w *wire.Balances) message.Balances {
-	return message.Balances{Accounts: list(r, "accounts", w.Accounts, protocol.MaxAccounts, r.balance)}
-}
-
-func (r *reader) balance(w *wire.Balance) message.Balance {
-	return message.Balance{
-		Account:   r.agent("account", w.Account),
-		Name:      r.words("name", w.Name),
-		Currency:  r.currency(w.Currency),
-		Balance:   protocol.Credits(w.Balance), // may be below zero, within the limit
-		Held:      r.amount("held", w.Held),
-		Limit:     r.amount("limit", w.Limit),
-		Available: protocol.Credits(w.Available),
-		Group:     r.words("group", w.Group),
-		Spendable: r.amount("spendable", w.Spendable),
-		Pays:      r.words("pays", w.Pays),
-		Income:    r.amount("income", w.Income),
-		Decay:     r.amount("decay", w.Decay),
-	}
-}
-
-func statementQueryToWire(q message.StatementQuery) *wire.StatementQuery {
-	return &wire.StatementQuery{
-		Account: string(q.Account), From: nanos(q.From), To: nanos(q.To), After: q.After, Limit: int64(q.Limit), Group: q.Group,
-	}
-}
-
-func (r *reader) statementQuery(w *wire.StatementQuery) message.StatementQuery {
-	return message.StatementQuery{
-		Account: r.agent("account", w.Account),
-		From:    r.instant("from", w.From),
-		To:      r.instant("to", w.To),
-		After:   w.After,
-		Limit:   r.number("limit", w.Limit, 1, message.MaxStatement),
-		Group:   w.Group,
-	}
-}
-
-func statementToWire(s message.Statement) *wire.Statement {
-	w := &wire.Statement{Account: string(s.Account), Lines: make([]*wire.StatementLine, len(s.Lines)), More: s.More}
-	for i, x := range s.Lines {
-		w.Lines[i] = &wire.StatementLine{
-			Entry: x.Entry, Time: nanos(x.Time), What: words(x.What), Amount: int64(x.Amount), Currency: x.Currency,
-			Balance: int64(x.Balance), Contract: string(x.Contract), Ref: words(x.Ref), Held: int64(x.Held),
-		}
-	}
-	return w
-}
-
-func (r *reader) statement(w *wire.Statement) message.Statement {
-	return message.Statement{
-		Account: r.agent("account", w.Account),
-		Lines:   list(r, "lines", w.Lines, message.MaxStatement, r.statementLine),
-		More:    w.More,
-	}
-}
-
-func (r *reader) statementLine(w *wire.StatementLine) message.StatementLine {
-	x := message.StatementLine{
-		Entry:    w.Entry,
-		Time:     r.needed("time", w.Time),
-		What:     r.words("what", w.What),
-		Amount:   protocol.Credits(w.Amount),
-		Currency: r.currency(w.Currency),
-		Balance:  protocol.Credits(w.Balance),
-		Ref:      r.words("ref", w.Ref),
-		Held:     protocol.Credits(w.Held),
-	}
-	if w.Contract != "" {
-		x.Contract = r.contract(w.Contract)
-	}
-	return x
+	}, on(request, protocol.Inform)),
 }

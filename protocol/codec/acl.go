@@ -5,20 +5,20 @@ import (
 	"ramp/protocol/acl"
 )
 
-// What ToACL says of content.
+// The language and ontology of content from ToACL.
 const (
 	aclLanguage = "json"
 	aclOntology = "ramp"
 )
 
-// ToACL is m as other FIPA platforms and people read it. The content is compact
-// JSON of the body, with all its fields but those that are zero (a unit is always
-// shown): an RFQL document as its XML, times as RFC 3339, durations as Go writes them, money as decimal
-// credits, a signed document as what it says ("document"), the contract it is or
-// is about, its signers, and the SignedData in Base64 ("der").
+// ToACL converts m for other FIPA platforms and for people. The content is compact
+// JSON of the body without its zero fields (a unit is always shown): an RFQL document
+// as XML, times as RFC 3339, durations as in Go, money as decimal credits. A signed
+// document has its content ("document"), the ID of its contract, its signers, and the
+// SignedData in Base64 ("der").
 //
-// If Encode accepts m, and its sender is an agent, the result is valid. Local
-// messages are shown too.
+// The result is valid if Encode accepts m and its sender is an agent. ToACL also
+// converts local messages.
 func ToACL(m protocol.Message) acl.Message {
 	out := acl.Message{
 		Performative: m.Performative,

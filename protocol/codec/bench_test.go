@@ -10,7 +10,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// The messages of which an auction has most.
+// The most frequent messages of an auction.
 func auctionMessages(m *market) map[string]protocol.Message {
 	slot := protocol.Slot{Start: now, End: now.Add(time.Hour), Cores: 64}
 	env := protocol.Message{
@@ -66,7 +66,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// A bank opens a sale that it has seen before, or a new one.
+// A bank opens a known sale or a new one.
 func BenchmarkOpenSettlement(b *testing.B) {
 	m := newMarket(b)
 	msg := protocol.Message{

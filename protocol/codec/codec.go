@@ -1,37 +1,38 @@
 // Package codec turns typed messages into bytes and bytes into typed messages.
 //
-// What Open returns was bounded, parsed and, where it is signed, verified: every
-// list is within the bounds of package protocol, every word is of its closed set,
-// every slot, price and time is possible, the body may come with this
-// performative and protocol token, and a signed document is a Verified, Sale,
-// VerifiedReceipt or VerifiedNote whose signer, chain and terms count at that
-// time. The sender is whom the channel or the gossip signature authenticated,
-// never a field. So nothing behind Open checks any of this again.
+// Open bounds, parses and verifies a message, so that no other package has to. It
+// guarantees that every list is within the bounds of package protocol; that every
+// constant is known, and every slot, price and time possible; that the body may come
+// with its performative and protocol token; and that a signed document is a Verified,
+// Sale, VerifiedReceipt or VerifiedNote whose signer, chain and terms are valid at
+// that time. The sender is the one that the channel or the gossip signature
+// authenticated, never a field.
 //
 //	protocol.Message --Seal--> bytes --Open--> protocol.Message
 //
-// Seal signs what is signed on the way out, and is otherwise Encode, which refuses
-// what Open would refuse. The bytes are protobuf (wire/wire.proto): unknown fields
-// are ignored, so that later versions can add some, and so are unknown settlement
-// modes in what somebody deals in; unknown bodies, performatives and other words are
-// errors. The same message gives the same bytes.
+// Seal signs the documents of a bank and encodes; Encode refuses what Open would
+// refuse. The bytes are protobuf (wire/wire.proto). Open ignores unknown fields, so
+// that later versions can add some, and unknown settlement modes in a list of accepted
+// ones; unknown bodies, performatives and other constants are errors. The same message
+// gives the same bytes.
 //
-// Whether the sender may say this now, and whether the parts of a conversation
-// fit together, is for the roles.
+// The roles check whether the sender may send a message now, and whether the messages
+// of a conversation fit together.
+//
+// To add a body, add its type to package message, its wire type to wire.proto and a
+// row to the table here.
 package codec
 
 import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	"ramp/protocol"
 	"ramp/protocol/codec/wire"
 )
 
-// ErrLocal is returned for a message that no other agent may see: one with a
-// local body or for a local correspondent.
+// ErrLocal means that other agents must not see a message: it has a local body or is
+// for a local correspondent.
 var ErrLocal = errors.New("local message")
 
 // Encode writes m for other agents, in at most protocol.MaxMessage bytes. The
@@ -48,42 +49,32 @@ func EncodeTrace(m protocol.Message) ([]byte, error) {
 	return encode(m, m.Sender)
 }
 
-// DecodeTrace reads what EncodeTrace wrote and this agent kept itself. It is as
-// strict as Open, but signatures are not verified: signed parts say what they
-// said when they were, and their Checked is false.
+// DecodeTrace reads the output of EncodeTrace from this agent's own records. It is as
+// strict as Open but does not verify signatures: Checked of signed documents is false.
 func DecodeTrace(b []byte) (protocol.Message, error) {
 	e, err := unmarshal(b)
 	if err != nil {
 		return protocol.Message{}, err
 	}
-	r := reader{signed: kept{}}
-	m := r.message(e)
-	m.Sender = r.agent("sender", e.GetSender())
-	if r.err != nil {
-		return protocol.Message{}, fmt.Errorf("%s: %w", subject(m), r.err)
+	c := coder{documents: documents{own: true}}
+	var m protocol.Message
+	c.message(&m, e)
+	c.agent("sender", &m.Sender, &e.Sender)
+	if c.err != nil {
+		return protocol.Message{}, fmt.Errorf("%s: %w", subject(m), c.err)
 	}
 	return m, nil
 }
 
 func encode(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
-	if b, ok := writeQuick(m, sender); ok {
-		return b, nil
-	}
-	return encodeSlowly(m, sender)
-}
-
-// encodeSlowly writes any message by way of the wire types, and says why not.
-func encodeSlowly(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
-	e, err := toWire(m)
-	if err != nil {
+	if err := checkSendable(m); err != nil {
 		return nil, err
 	}
-	e.Sender = string(sender)
-	r := reader{signed: unread{}, own: true}
-	if r.message(e); r.err != nil {
-		return nil, fmt.Errorf("%s: %w", subject(m), r.err)
+	c, e := coder{writes: true}, &wire.Envelope{Sender: string(sender)}
+	if c.message(&m, e); c.err != nil {
+		return nil, fmt.Errorf("%s: %w", subject(m), c.err)
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(e)
+	b, err := e.MarshalVTStrict()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", subject(m), err)
 	}
@@ -111,7 +102,7 @@ func unmarshal(b []byte) (*wire.Envelope, error) {
 		return nil, err
 	}
 	e := &wire.Envelope{}
-	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(b, e); err != nil {
+	if err := e.UnmarshalVT(b); err != nil {
 		return nil, fmt.Errorf("not a message: %w", err)
 	}
 	return e, nil

@@ -3,93 +3,96 @@ package codec
 import (
 	"ramp/protocol"
 	"ramp/protocol/codec/wire"
+	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
 
-func acceptanceToWire(a message.Acceptance) *wire.Acceptance {
-	return &wire.Acceptance{Offer: offerToWire(a.Offer), HoldUntil: nanos(a.HoldUntil)}
-}
-
-func (r *reader) acceptance(w *wire.Acceptance) message.Acceptance {
-	return message.Acceptance{Offer: r.offer(w.Offer), HoldUntil: r.needed("hold-until", w.HoldUntil)}
-}
-
-func voteToWire(v message.Vote) *wire.Vote {
-	w := &wire.Vote{
-		Offer: v.Offer, Reservations: make([]*wire.Reservation, len(v.Reservations)), HoldUntil: nanos(v.HoldUntil),
-	}
-	for i, x := range v.Reservations {
-		w.Reservations[i] = &wire.Reservation{
-			Unit: int64(x.Unit), Id: x.ID, Start: nanos(x.Slot.Start), End: nanos(x.Slot.End),
-			Cores: int64(x.Slot.Cores), Note: words(x.Note),
+var commitBodies = []row{
+	body(20, func(c *coder, m *message.Acceptance, w *wire.Acceptance) {
+		c.offer(&m.Offer, part(&w.Offer))
+		c.needed("hold-until", &m.HoldUntil, &w.HoldUntil)
+		if m.Voucher != nil || len(w.Voucher) > 0 {
+			note(c, "voucher", part(&m.Voucher), &w.Voucher)
 		}
-	}
-	return w
+	}, on(commit, protocol.AcceptProposal)),
+
+	body(21, func(c *coder, m *message.Vote, w *wire.Vote) {
+		c.id("offer", &m.Offer, &w.Offer, protocol.MaxName)
+		list(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(m *message.Reservation, w *wire.Reservation) {
+			c.unit(&m.Unit, &w.Unit)
+			c.id("reservation", &m.ID, &w.Id, protocol.MaxName)
+			c.slot(&m.Slot, &w.Start, &w.End, &w.Cores)
+			c.words("note", &m.Note, &w.Note)
+		})
+		c.needed("hold-until", &m.HoldUntil, &w.HoldUntil)
+	}, on(commit, protocol.Agree)),
+
+	body(22, func(c *coder, m *message.Confirmation, w *wire.Confirmation) {
+		c.bundle(&m.Bundle, &w.Bundle)
+	}, on(commit, protocol.Confirm)),
+
+	body(23, func(c *coder, m *message.Countersigned, w *wire.Countersigned) {
+		document(c, "sale", &m.Sale, &m.Sale.DER, &w.Sale, c.documents.sale)
+	}, on(commit, protocol.Confirm)),
+
+	body(24, func(c *coder, m *message.Cancellation, w *wire.Cancellation) {
+		values(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(m, w *string) {
+			c.id("reservation", m, w, protocol.MaxName)
+		})
+	}, on(commit, protocol.Cancel)),
 }
 
-func (r *reader) vote(w *wire.Vote) message.Vote {
-	return message.Vote{
-		Offer:        r.id("offer", w.Offer),
-		Reservations: list(r, "reservations", w.Reservations, protocol.MaxUnits, r.reservation),
-		HoldUntil:    r.needed("hold-until", w.HoldUntil),
-	}
+var settlementBodies = []row{
+	body(25, func(c *coder, m *message.Settlement, w *wire.Settlement) {
+		document(c, "sale", &m.Sale, &m.Sale.DER, &w.Sale, c.documents.sale)
+	}, on(request, protocol.Request)),
+
+	body(26, func(c *coder, m *message.Annulment, w *wire.Annulment) {
+		c.bundle(&m.Bundle, &w.Bundle)
+	}, on(request, protocol.Request)),
+
+	body(27, func(c *coder, m *message.OutcomeQuery, w *wire.OutcomeQuery) {
+		c.contract(&m.Contract, &w.Contract)
+	}, on(request, protocol.QueryRef)),
+
+	body(28, func(c *coder, m *message.Decision, w *wire.Decision) {
+		c.contract(&m.Contract, &w.Contract)
+		text(c, &m.Outcome, &w.Outcome)
+		if !knownOutcome(m.Outcome) {
+			c.malformed("unknown outcome %.32q", w.Outcome)
+		}
+		if m.Reason != "" || w.Reason != "" {
+			c.reasonCode(&m.Reason, &w.Reason)
+		}
+		if c.writes && m.Receipt != nil {
+			w.Receipt = m.Receipt.DER
+		}
+		if decided(m.Outcome) != (len(w.Receipt) > 0) {
+			c.malformed("outcome %.32q with a receipt of %d bytes", m.Outcome, len(w.Receipt))
+		}
+		if len(w.Receipt) == 0 {
+			return
+		}
+		document(c, "receipt", part(&m.Receipt), &m.Receipt.DER, &w.Receipt, c.documents.receipt)
+		if r := m.Receipt; c.reading() && (r.Contract != m.Contract || r.Outcome != m.Outcome) {
+			c.fail(protocol.CodeMismatch, "%s of contract %s with a receipt for %s of %s", m.Outcome, m.Contract, r.Outcome, r.Contract)
+		}
+	}, on(commit, protocol.Agree, protocol.Refuse, protocol.Inform), on(request, protocol.Agree, protocol.Refuse, protocol.Inform)),
+
+	body(29, func(c *coder, m *message.UnitCancellation, w *wire.UnitCancellation) {
+		note(c, "cancellation", &m.Signed, &w.Cancel)
+	}, on(request, protocol.Request)),
+
+	body(30, func(c *coder, m *message.RefundRequest, w *wire.RefundRequest) {
+		c.bundle(&m.Bundle, &w.Bundle)
+		note(c, "refund", &m.Signed, &w.Refund)
+		c.sameContract("refund", m.Signed.Note.Contract, m.Bundle)
+	}, on(request, protocol.Request)),
 }
 
-func (r *reader) reservation(w *wire.Reservation) message.Reservation {
-	return message.Reservation{
-		Unit: r.unit(w.Unit),
-		ID:   r.id("reservation", w.Id),
-		Slot: r.slot(w.Start, w.End, w.Cores),
-		Note: r.words("note", w.Note),
+// sameContract checks on arrival that a document is about the bundle beside it.
+func (c *coder) sameContract(what string, id protocol.ContractID, bundle contract.Verified) {
+	if c.reading() && id != bundle.ID {
+		c.fail(protocol.CodeMismatch, "a %s of contract %s with the bundle of %s", what, id, bundle.ID)
 	}
-}
-
-func (r *reader) cancellation(w *wire.Cancellation) message.Cancellation {
-	id := func(s string) string { return r.id("reservation", s) }
-	return message.Cancellation{Reservations: list(r, "reservations", w.Reservations, protocol.MaxUnits, id)}
-}
-
-func decisionToWire(d message.Decision) *wire.Decision {
-	w := &wire.Decision{Contract: string(d.Contract), Outcome: string(d.Outcome), Reason: string(d.Reason)}
-	if d.Receipt != nil {
-		w.Receipt = d.Receipt.DER
-	}
-	return w
-}
-
-// decision reads what a bank says. A receipt comes with a decision and with
-// nothing else, and says the same.
-func (r *reader) decision(w *wire.Decision) message.Decision {
-	d := message.Decision{Contract: r.contract(w.Contract), Outcome: protocol.Outcome(w.Outcome)}
-	if !knownOutcome(d.Outcome) {
-		r.malformed("outcome %.32q is unknown", w.Outcome)
-	}
-	if w.Reason != "" {
-		d.Reason = r.reasonCode(w.Reason)
-	}
-	if decided(d.Outcome) != (len(w.Receipt) > 0) {
-		r.malformed("outcome %.32q with a receipt of %d bytes", w.Outcome, len(w.Receipt))
-	}
-	if len(w.Receipt) == 0 || r.err != nil {
-		return d
-	}
-	receipt := document(r, "receipt", w.Receipt, r.signed.receipt)
-	if receipt.DER != nil && (receipt.Contract != d.Contract || receipt.Outcome != d.Outcome) {
-		r.fail(protocol.CodeMismatch, "%s of contract %s with a receipt that says %s of %s",
-			d.Outcome, d.Contract, receipt.Outcome, receipt.Receipt.Contract)
-	}
-	d.Receipt = &receipt
-	return d
-}
-
-// refundRequest reads a refund with the bundle that it is about.
-func (r *reader) refundRequest(w *wire.RefundRequest) message.RefundRequest {
-	q := message.RefundRequest{
-		Bundle: document(r, "bundle", w.Bundle, r.signed.bundle),
-		Signed: document(r, "refund", w.Refund, r.signed.refund),
-	}
-	if r.err == nil && q.Bundle.ID != q.Signed.Note.Contract {
-		r.fail(protocol.CodeMismatch, "a refund of contract %s with the bundle of %s", q.Signed.Note.Contract, q.Bundle.ID)
-	}
-	return q
 }

@@ -14,8 +14,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// Hints that were sent before they could carry a contract are read as they were
-// meant, and written again byte for byte.
+// Hints of versions without contracts keep their meaning and their bytes.
 func TestHintsWithoutAContractAreReadAsBefore(t *testing.T) {
 	m := newMarket(t)
 	old, err := os.ReadFile("testdata/uncountered.golden")
@@ -51,8 +50,7 @@ func reasonsOf(b protocol.Body) []protocol.Reason {
 	return nil
 }
 
-// A counter-offer with a contract that nobody may make is malformed, however it
-// is wrong, and changes nothing.
+// A counter-offer with an invalid contract is malformed and changes nothing.
 func TestACounterOfferMustBeAValidContract(t *testing.T) {
 	m := newMarket(t)
 	good := func() *wire.Hint {
@@ -64,9 +62,9 @@ func TestACounterOfferMustBeAValidContract(t *testing.T) {
 		"time limit -1ns":                   func(h *wire.Hint) { h.TimeLimit = -1 },
 		"time limit 87600h0m0.000000001s":   func(h *wire.Hint) { h.TimeLimit = int64(protocol.MaxTimeRuns) + 1 },
 		"price of cycles P: rates":          func(h *wire.Hint) { h.PLo = -1 },
-		"price of cycles P: least":          func(h *wire.Hint) { h.PLo = h.PHi + 1 },
+		"price of cycles P: the minimum":    func(h *wire.Hint) { h.PLo = h.PHi + 1 },
 		"price of shares Q: rates":          func(h *wire.Hint) { h.QHi = protocol.MaxRate + 1 },
-		"price of shares Q: least":          func(h *wire.Hint) { h.QLo = h.QHi + 1 },
+		"price of shares Q: the minimum":    func(h *wire.Hint) { h.QLo = h.QHi + 1 },
 		"Pmax of a hint -0.000001, want":    func(h *wire.Hint) { h.PTop = -1 },
 		"Qmax of a hint -0.000001, want":    func(h *wire.Hint) { h.QTop = -1 },
 		"prepayment of a hint -0.000001, w": func(h *wire.Hint) { h.Prepay = -1 },

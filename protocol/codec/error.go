@@ -7,15 +7,15 @@ import (
 	"ramp/protocol/message"
 )
 
-// Error says why a message was not opened.
+// Error is why a message was not opened.
 type Error struct {
-	// Envelope is what could be read of the message, without a body. Its Sender
-	// is who was authenticated.
+	// Envelope is the readable part of the message, without a body. Its Sender is
+	// the authenticated one.
 	Envelope protocol.Message
 	// Code is malformed, mismatch (a part contradicts another), signature (a
-	// signature, its chain or its signer does not count) or limit.
+	// signature, its chain or its signer is not valid) or limit.
 	Code protocol.Code
-	// Err says what was found and what is allowed; it wraps the sentinels of
+	// Err names the fault and the allowed values; it wraps the sentinels of
 	// packages contract and identity.
 	Err error
 }
@@ -27,23 +27,18 @@ func (e *Error) Error() string {
 // Unwrap is e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Answer is what to say to the sender, if anything: refuse or failure with the
-// code for a signature that does not count, otherwise not-understood. There is
-// no answer to a message whose envelope cannot be read, or that itself reports
-// or ends something: two agents would go on for ever.
+// Answer is the reply to the sender, if any: refuse or failure for an invalid
+// signature, otherwise not-understood. A message with an unreadable envelope gets no
+// reply. Nor does one that itself reports or ends something, since two agents could
+// reply to each other endlessly.
 func (e *Error) Answer(self protocol.AgentID) (protocol.Message, bool) {
 	act, ok := e.act()
 	if !ok {
 		return protocol.Message{}, false
 	}
 	m := e.Envelope.Reply(self, act, message.Refused(e.Code, e.Err.Error()))
-	r := reader{signed: unread{}}
-	w, err := toWire(m)
-	if err != nil {
-		return protocol.Message{}, false
-	}
-	r.message(w)
-	return m, r.err == nil
+	_, err := Encode(m)
+	return m, err == nil
 }
 
 func (e *Error) act() (protocol.Performative, bool) {

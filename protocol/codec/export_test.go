@@ -1,30 +1,16 @@
 package codec
 
-import (
-	"time"
+import "google.golang.org/protobuf/reflect/protoreflect"
 
-	"google.golang.org/protobuf/proto"
+// Unmarshal is what Open reads messages with, before it checks them.
+var Unmarshal = unmarshal
 
-	"ramp/protocol"
-)
-
-// What the tests of package codec_test see of the inside.
-const Quickest = quickest
-
-func ReadQuick(b []byte) (protocol.Message, bool) { return readQuick(b) }
-
-func WriteQuick(m protocol.Message) ([]byte, bool) { return writeQuick(m, m.Sender) }
-
-func WriteSlowly(m protocol.Message) ([]byte, error) { return encodeSlowly(m, m.Sender) }
-
-func WriteUnchecked(m protocol.Message) ([]byte, error) {
-	e, err := toWire(m)
-	if err != nil {
-		return nil, err
+// Rows are the names of the body types in the table, with their fields of the
+// envelope.
+func Rows() map[string]protoreflect.FieldNumber {
+	rows := map[string]protoreflect.FieldNumber{}
+	for body, r := range bodies.byType {
+		rows[body.Name()] = r.field
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(e)
-}
-
-func (o Opener) OpenSlowly(b []byte, at time.Time) (protocol.Message, error) {
-	return o.openSlowly(b, "", at)
+	return rows
 }

@@ -11,8 +11,8 @@ import (
 	"ramp/protocol/codec"
 )
 
-// What is opened can be sent again, read again and shown; what is not says why,
-// and the answer can be sent.
+// An opened message can be sent, read and shown again. Otherwise the error names the
+// fault, and its answer can be sent.
 func FuzzOpen(f *testing.F) {
 	m := newMarket(f)
 	for _, s := range samples() {
@@ -27,6 +27,7 @@ func FuzzOpen(f *testing.F) {
 			checkError(t, m, err)
 			return
 		}
+		readAsByTheLibrary(t, b)
 		again, err := codec.EncodeTrace(msg)
 		if err != nil {
 			t.Fatalf("opened, but not encoded: %v", err)

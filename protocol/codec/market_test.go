@@ -15,7 +15,7 @@ var (
 	start = now.Add(-24 * time.Hour)
 )
 
-// market is an authority, its agents, and what they signed with each other.
+// market is an authority, its agents, and their signed documents.
 type market struct {
 	trust              *identity.Trust
 	user, seller, bank *identity.Credential
@@ -88,7 +88,7 @@ func (m *market) sign(tb testing.TB) {
 	m.signBank(tb)
 }
 
-// signBank signs what only banks are asked, and answer.
+// signBank signs the documents for and from banks.
 func (m *market) signBank(tb testing.TB) {
 	tb.Helper()
 	m.job = note(tb, m, m.seller, contract.JobRecord{

@@ -5,91 +5,66 @@ import (
 	"ramp/protocol/codec/wire"
 )
 
-func offerToWire(o protocol.Offer) *wire.Offer {
-	w := &wire.Offer{
-		Id: o.ID, Items: make([]*wire.Item, len(o.Items)), Cost: int64(o.Cost),
-		ValidUntil: nanos(o.ValidUntil), Group: o.Group, Voucher: o.Voucher, Queued: int64(o.Queued),
-	}
-	for i, x := range o.Items {
-		w.Items[i] = &wire.Item{
-			Unit: int64(x.Unit), Start: nanos(x.Slot.Start), End: nanos(x.Slot.End), Cores: int64(x.Slot.Cores),
-			Price: int64(x.Price), Cost: int64(x.Cost),
-		}
-	}
-	return w
+// offer copies an offer that could become part of a bundle: possible slots,
+// prices above zero, no unit twice, and a cost not above that of its items.
+func (c *coder) offer(m *protocol.Offer, w *wire.Offer) {
+	c.offerHead(m, w)
+	list(c, "items", &m.Items, &w.Items, protocol.MaxUnits, c.item)
+	c.checkItems(m)
 }
 
-// offer reads an offer that could become part of a bundle: possible slots,
-// prices above zero, no unit twice, and no cost above that of its parts.
-func (r *reader) offer(w *wire.Offer) protocol.Offer {
-	o := r.offerHead(w)
-	o.Items = list(r, "items", w.GetItems(), protocol.MaxUnits, r.item)
-	r.checkItems(o)
-	return o
+// offerHead copies an offer without its items.
+func (c *coder) offerHead(m *protocol.Offer, w *wire.Offer) {
+	c.id("offer", &m.ID, &w.Id, protocol.MaxName)
+	c.price("cost of an offer", &m.Cost, &w.Cost)
+	c.needed("valid-until", &m.ValidUntil, &w.ValidUntil)
+	c.name("group", &m.Group, &w.Group, protocol.MaxName)
+	same(c, &m.Voucher, &w.Voucher)
+	number(c, "odds", &m.Queued, &w.Queued, 0, int64(protocol.MaxOdds))
 }
 
-// offerHead reads an offer without its items.
-func (r *reader) offerHead(w *wire.Offer) protocol.Offer {
-	return protocol.Offer{
-		ID:         r.id("offer", w.GetId()),
-		Cost:       r.price("cost of an offer", w.GetCost()),
-		ValidUntil: r.needed("valid-until", w.GetValidUntil()),
-		Group:      r.name("group", w.GetGroup(), protocol.MaxName),
-		Voucher:    w.GetVoucher(),
-		Queued:     r.odds(w.GetQueued()),
+func (c *coder) item(m *protocol.Item, w *wire.Item) {
+	c.unit(&m.Unit, &w.Unit)
+	c.slot(&m.Slot, &w.Start, &w.End, &w.Cores)
+	c.price("price", &m.Price, &w.Price)
+	c.price("cost", &m.Cost, &w.Cost)
+	c.amount("least payment", &m.Least, &w.Least)
+	if c.err != nil {
+		return
 	}
-}
-
-// odds are a probability in millionths, plus one; 0: not told.
-func (r *reader) odds(n int64) protocol.Odds {
-	if n < 0 || n > int64(protocol.MaxOdds) {
-		r.malformed("odds %d: want 0..%d", n, protocol.MaxOdds)
-		return 0
-	}
-	return protocol.Odds(n)
-}
-
-func (r *reader) item(w *wire.Item) protocol.Item {
-	x := protocol.Item{
-		Unit:  r.unit(w.Unit),
-		Slot:  r.slot(w.Start, w.End, w.Cores),
-		Price: r.price("price", w.Price),
-		Cost:  r.price("cost", w.Cost),
-	}
-	if r.err != nil {
-		return x
-	}
-	most, err := protocol.Cost(x.Price, x.Slot.Cores, x.Slot.Wall())
+	most, err := protocol.Cost(m.Price, m.Slot.Cores, m.Slot.Wall())
 	if err != nil {
-		r.malformed("cost of unit %d: %w", x.Unit, err)
-	} else if x.Cost > most {
-		r.fail(protocol.CodeMismatch, "cost of unit %d: %s, want at most %s", x.Unit, x.Cost, most)
+		c.malformed("cost of unit %d: %w", m.Unit, err)
+	} else if m.Cost > most {
+		c.fail(protocol.CodeMismatch, "cost of unit %d: %s, want at most %s", m.Unit, m.Cost, most)
+	} else if m.Least > m.Cost/2 {
+		c.fail(protocol.CodeMismatch, "least payment of unit %d: %s, want at most half of %s", m.Unit, m.Least, m.Cost)
 	}
-	return x
 }
 
 // checkItems checks how the items of an offer go together.
-func (r *reader) checkItems(o protocol.Offer) {
+func (c *coder) checkItems(o *protocol.Offer) {
 	if len(o.Items) == 0 {
-		r.malformed("offer %q: no items", o.ID)
+		c.malformed("offer %q has no items", o.ID)
 	}
-	if r.err != nil {
+	if c.err != nil {
 		return // a unit may be out of range
 	}
 	var seen [protocol.MaxUnits]bool
 	sum := protocol.Credits(0)
-	for _, x := range o.Items {
+	for i := range o.Items {
+		x := &o.Items[i]
 		if seen[x.Unit] {
-			r.malformed("offer %q: unit %d twice", o.ID, x.Unit)
+			c.malformed("offer %q has unit %d twice", o.ID, x.Unit)
 		}
 		seen[x.Unit] = true
 		var err error
 		if sum, err = sum.Add(x.Cost); err != nil {
-			r.malformed("offer %q: %w", o.ID, err)
+			c.malformed("offer %q: %w", o.ID, err)
 			return
 		}
 	}
 	if o.Cost > sum {
-		r.fail(protocol.CodeMismatch, "offer %q costs %s, and its items %s", o.ID, o.Cost, sum)
+		c.fail(protocol.CodeMismatch, "offer %q costs %s, its items only %s", o.ID, o.Cost, sum)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"ramp/protocol/codec/wire"
 	"ramp/protocol/contract"
 	"ramp/protocol/identity"
+	"ramp/protocol/message"
 )
 
 func TestSignaturesThatDoNotCount(t *testing.T) {
@@ -56,7 +57,7 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 	}
 }
 
-// newForeign is a market under another authority.
+// newForeign is a market with another authority.
 func newForeign(t *testing.T) *market {
 	t.Helper()
 	ca, err := identity.NewCA("Foreign CA", start, 48*time.Hour, mathrand.NewChaCha8([32]byte{9}))
@@ -136,5 +137,34 @@ func setOutcome(d *wire.Decision, m *market, s string) {
 		r := m.receipt.Receipt
 		r.Outcome, r.Total, r.Reason = protocol.OutcomeVoid, 0, protocol.CodeFunds
 		d.Receipt, _ = contract.SignReceipt(m.bank, r, now)
+	}
+}
+
+// Of a void contract a seller keeps the receipt only.
+func TestAReceiptIsReadmittedWithoutItsBundleOnlyIfItIsVoid(t *testing.T) {
+	m := newMarket(t)
+	var d wire.Decision
+	setOutcome(&d, m, string(protocol.OutcomeVoid))
+	void, err := contract.OpenReceipt(d.Receipt, m.trust, now)
+	must(t, err)
+	for name, r := range map[string]contract.VerifiedReceipt{"void": void, "settled": m.receipt} {
+		msg := m.filled(sample{protocol.Request, protocol.ProtocolRequest, message.Readmission{}})
+		msg.Body = message.Readmission{Receipt: r}
+		b, err := codec.Encode(msg)
+		if name != "void" {
+			if err == nil {
+				t.Errorf("%s: it is written", name)
+			}
+			continue
+		}
+		must(t, err)
+		got, err := codec.Opener{Trust: m.trust}.Open(b, m.seller.ID, now)
+		if err != nil || got.Body.(message.Readmission).Receipt.Outcome != protocol.OutcomeVoid {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	b := m.mangled(t, "readmission", func(e *wire.Envelope) { e.GetReadmission().Bundle = nil })
+	if _, err := (codec.Opener{Trust: m.trust}).Open(b, m.seller.ID, now); err == nil {
+		t.Error("settled, and read without its bundle")
 	}
 }

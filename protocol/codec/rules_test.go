@@ -9,8 +9,8 @@ import (
 	"ramp/protocol/codec/wire"
 )
 
-// The stages of the protocol as its document has them, a body a line: the
-// performatives and protocol tokens with which it may come.
+// The stages of the protocol from its document, one body per line: the performatives and
+// protocol tokens with which it may come.
 const stages = `
 presence:          inform/ramp-presence
 cfp:               cfp/fipa-iterated-contract-net

@@ -10,27 +10,47 @@ import (
 	"ramp/protocol/codec/wire"
 )
 
-// Bounds of an encoded message beside its size. An empty part takes two bytes on
-// the wire and a hundred in memory, so parts are counted before they are made;
-// a small message cannot have enough of them to matter.
-const (
-	scanFrom = 16 << 10 // bytes
-	maxParts = protocol.MaxItems + 2*protocol.MaxOffers + protocol.MaxSpans + (1+protocol.MaxHints)*protocol.MaxReasons + protocol.MaxReceivers
-	maxDepth = 8 // nesting of parts; the deepest message has four
-)
+// maxParts bounds an encoded message in addition to its size. An empty part takes two
+// bytes on the wire and a hundred in memory.
+const maxParts = protocol.MaxItems + 2*protocol.MaxOffers + protocol.MaxSpans + (1+protocol.MaxHints)*protocol.MaxReasons + protocol.MaxReceivers
 
-// scan counts the parts of a large message.
-func scan(b []byte) error {
-	if len(b) < scanFrom {
-		return nil
-	}
-	left := maxParts
-	return count(b, (*wire.Envelope)(nil).ProtoReflect().Descriptor(), &left)
+// layout is what scan has to know of a message type: its fields by number.
+type layout []place
+
+// place is a field of a layout. Its zero value is a field that is not known.
+type place struct {
+	plain bool   // a scalar that comes once: no part
+	part  layout // of a message
 }
 
-// count takes the parts in b from those that are left. It ends because the
-// message types do not contain themselves.
-func count(b []byte, d protoreflect.MessageDescriptor, left *int) error {
+var envelope = layoutOf((*wire.Envelope)(nil).ProtoReflect().Descriptor())
+
+// layoutOf ends because no message type contains itself.
+func layoutOf(d protoreflect.MessageDescriptor) layout {
+	l := layout{}
+	for i := range d.Fields().Len() {
+		f := d.Fields().Get(i)
+		for len(l) <= int(f.Number()) {
+			l = append(l, place{})
+		}
+		p := place{plain: !f.IsList() && f.Message() == nil}
+		if f.Message() != nil {
+			p.part = layoutOf(f.Message())
+		}
+		l[f.Number()] = p
+	}
+	return l
+}
+
+// scan counts the parts of a message before they are allocated, and refuses tags and
+// numbers that the generated code would read in its own way.
+func scan(b []byte) error {
+	left := maxParts
+	return count(b, envelope, &left)
+}
+
+// count subtracts the parts in b from those that are left.
+func count(b []byte, l layout, left *int) error {
 	for len(b) > 0 {
 		num, typ, tag := protowire.ConsumeTag(b)
 		if tag < 0 {
@@ -40,15 +60,18 @@ func count(b []byte, d protoreflect.MessageDescriptor, left *int) error {
 		if size < 0 {
 			return fmt.Errorf("not a message: %w", protowire.ParseError(size))
 		}
-		field := d.Fields().ByNumber(num)
-		if field == nil || field.IsList() || field.Message() != nil {
+		var field place
+		if int(num) < len(l) {
+			field = l[num]
+		}
+		if !field.plain {
 			if *left--; *left < 0 {
 				return fmt.Errorf("a message with more than %d parts", maxParts)
 			}
 		}
-		if field != nil && field.Message() != nil && typ == protowire.BytesType {
+		if field.part != nil && typ == protowire.BytesType {
 			part, _ := protowire.ConsumeBytes(b[tag:])
-			if err := count(part, field.Message(), left); err != nil {
+			if err := count(part, field.part, left); err != nil {
 				return err
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// Seal is Encode of Sign.
+// Seal signs a message and encodes it.
 func Seal(c *identity.Credential, m protocol.Message, now time.Time) ([]byte, error) {
 	m, err := Sign(c, m, now)
 	if err != nil {
@@ -19,10 +19,9 @@ func Seal(c *identity.Credential, m protocol.Message, now time.Time) ([]byte, er
 	return Encode(m)
 }
 
-// Sign signs what a role leaves to be signed on the way out: a bank's receipt,
-// voucher or quote that has no DER yet. Every other message is returned as it
-// is, and m itself is not changed. now is the signing time; the same arguments
-// give the same bytes.
+// Sign signs a bank's receipt, voucher or quote that has no DER yet, and returns any
+// other message unchanged. It does not modify m. now is the signing time; the same
+// arguments give the same bytes.
 func Sign(c *identity.Credential, m protocol.Message, now time.Time) (protocol.Message, error) {
 	var err error
 	switch b := m.Body.(type) {

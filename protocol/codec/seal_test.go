@@ -51,9 +51,8 @@ func TestSealLeavesOtherMessagesAlone(t *testing.T) {
 	}
 }
 
-// A decision that is told to several parties is signed once: the second receipt
-// has the signing time of the first. Another decision, or one more refund, is not
-// the same.
+// A decision for several parties is signed once: the second receipt has the signing time
+// of the first. Another decision, or a further refund, is signed again.
 func TestASignerSignsADecisionOnce(t *testing.T) {
 	m := newMarket(t)
 	msg := m.sampleOf(t, "decision")

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -9,37 +8,46 @@ import (
 	"ramp/protocol/contract"
 )
 
-// signed is what a reader does with signed documents.
-type signed interface {
-	bundle(der []byte) (contract.Verified, error)
-	sale(der []byte) (contract.Sale, error)
-	receipt(der []byte) (contract.VerifiedReceipt, error)
-	cancel(der []byte) (contract.VerifiedNote[contract.Cancel], error)
-	refund(der []byte) (contract.VerifiedNote[contract.Refund], error)
-	job(der []byte) (contract.VerifiedNote[contract.JobRecord], error)
-	verdict(der []byte) (contract.VerifiedNote[contract.Verdict], error)
-	voucher(der []byte) (contract.VerifiedNote[contract.Voucher], error)
-	quote(der []byte) (contract.VerifiedNote[contract.Quote], error)
+// documents opens signed documents for a coder that reads.
+type documents struct {
+	opener Opener
+	at     time.Time // signatures must be valid at this time
+	own    bool      // own records, which were verified before they were stored
 }
 
-// document reads a signed document by one of the functions of signed.
-func document[D any](r *reader, field string, der []byte, open func([]byte) (D, error)) D {
-	var none D
-	if len(der) == 0 || len(der) > protocol.MaxSignature {
-		r.malformed("%s of %d bytes, want 1..%d", field, len(der), protocol.MaxSignature)
+// document copies a signed document, whose DER is part of m. A writer does not
+// verify it: it was signed or verified here.
+func document[D any](c *coder, field string, m *D, der, w *[]byte, open func([]byte) (D, error)) {
+	if c.writes {
+		*w = *der
 	}
-	if r.err != nil {
-		return none
+	if n := len(*w); n == 0 || n > protocol.MaxSignature {
+		c.malformed("%s of %d bytes, want 1..%d", field, n, protocol.MaxSignature)
 	}
-	d, err := open(der)
-	if err != nil {
-		r.fail(codeOf(err), "%s: %w", field, err)
-		return none
+	if !c.reading() {
+		return
 	}
-	return d
+	var err error
+	if *m, err = open(*w); err != nil {
+		c.fail(codeOf(err), "%s: %w", field, err)
+	}
 }
 
-// codeOf tells a document that is not one from a signature that does not count.
+// note copies a signed note.
+func note[N contract.Note](c *coder, field string, m *contract.VerifiedNote[N], w *[]byte) {
+	document(c, field, m, &m.DER, w, func(der []byte) (contract.VerifiedNote[N], error) {
+		if d := c.documents; !d.own {
+			return contract.OpenNote[N](der, d.opener.Trust, d.at)
+		}
+		return contract.ReadNote[N](der)
+	})
+}
+
+func (c *coder) bundle(m *contract.Verified, w *[]byte) {
+	document(c, "bundle", m, &m.DER, w, c.documents.bundle)
+}
+
+// codeOf distinguishes a malformed document from an invalid signature.
 func codeOf(err error) protocol.Code {
 	if errors.Is(err, contract.ErrMalformed) || errors.Is(err, contract.ErrTerms) {
 		return protocol.CodeMalformed
@@ -47,57 +55,40 @@ func codeOf(err error) protocol.Code {
 	return protocol.CodeSignature
 }
 
-// verifier verifies, as things stand at a time.
-type verifier struct {
-	Opener
-	at time.Time
-}
-
-func (v verifier) bundle(der []byte) (contract.Verified, error) {
-	if v.Contracts == nil {
-		return contract.OpenBundle(der, v.Trust, v.at)
+func (d documents) bundle(der []byte) (contract.Verified, error) {
+	switch {
+	case d.own:
+		return ownBundle(der)
+	case d.opener.Contracts == nil:
+		return contract.OpenBundle(der, d.opener.Trust, d.at)
 	}
-	return v.Contracts.Bundle(der, v.at)
+	return d.opener.Contracts.Bundle(der, d.at)
 }
 
-func (v verifier) sale(der []byte) (contract.Sale, error) {
-	if v.Contracts == nil {
-		return contract.OpenSale(der, v.Trust, v.at)
+func (d documents) sale(der []byte) (contract.Sale, error) {
+	switch {
+	case d.own:
+		return ownSale(der)
+	case d.opener.Contracts == nil:
+		return contract.OpenSale(der, d.opener.Trust, d.at)
 	}
-	return v.Contracts.Sale(der, v.at)
+	return d.opener.Contracts.Sale(der, d.at)
 }
 
-func (v verifier) receipt(der []byte) (contract.VerifiedReceipt, error) {
-	if v.Contracts == nil {
-		return contract.OpenReceipt(der, v.Trust, v.at)
+func (d documents) receipt(der []byte) (contract.VerifiedReceipt, error) {
+	switch {
+	case d.own:
+		r, err := contract.ReadReceipt(der)
+		v := contract.VerifiedReceipt{Receipt: r, DER: der}
+		v.Signer.ID = r.Bank
+		return v, err
+	case d.opener.Contracts == nil:
+		return contract.OpenReceipt(der, d.opener.Trust, d.at)
 	}
-	return v.Contracts.Receipt(der, v.at)
+	return d.opener.Contracts.Receipt(der, d.at)
 }
 
-func (v verifier) cancel(der []byte) (contract.VerifiedNote[contract.Cancel], error) {
-	return contract.OpenNote[contract.Cancel](der, v.Trust, v.at)
-}
-
-func (v verifier) refund(der []byte) (contract.VerifiedNote[contract.Refund], error) {
-	return contract.OpenNote[contract.Refund](der, v.Trust, v.at)
-}
-
-// unread leaves documents alone: what is about to be sent was signed or verified
-// here.
-type unread struct{}
-
-func (unread) bundle([]byte) (v contract.Verified, err error)                      { return v, nil }
-func (unread) sale([]byte) (s contract.Sale, err error)                            { return s, nil }
-func (unread) receipt([]byte) (v contract.VerifiedReceipt, err error)              { return v, nil }
-func (unread) cancel([]byte) (v contract.VerifiedNote[contract.Cancel], err error) { return v, nil }
-func (unread) refund([]byte) (v contract.VerifiedNote[contract.Refund], err error) { return v, nil }
-
-// kept reads one's own records: what the document says, and that its signer is
-// whom it names, because that was verified before it was kept. Who countersigned
-// a sale stands in no document: Seller is empty.
-type kept struct{}
-
-func (kept) bundle(der []byte) (contract.Verified, error) {
+func ownBundle(der []byte) (contract.Verified, error) {
 	octets, err := contract.Content(der)
 	if err != nil {
 		return contract.Verified{}, err
@@ -108,43 +99,12 @@ func (kept) bundle(der []byte) (contract.Verified, error) {
 	return v, err
 }
 
-func (k kept) sale(der []byte) (contract.Sale, error) {
+// ownSale reads a sale without its seller, which the document does not name.
+func ownSale(der []byte) (contract.Sale, error) {
 	inner, err := contract.Content(der)
 	if err != nil {
 		return contract.Sale{}, err
 	}
-	v, err := k.bundle(inner)
+	v, err := ownBundle(inner)
 	return contract.Sale{Verified: v, DER: der}, err
-}
-
-func (kept) receipt(der []byte) (contract.VerifiedReceipt, error) {
-	octets, err := contract.Content(der)
-	if err != nil {
-		return contract.VerifiedReceipt{}, err
-	}
-	receipt, err := contract.DecodeReceipt(octets)
-	v := contract.VerifiedReceipt{Receipt: receipt, DER: der}
-	v.Signer.ID = receipt.Bank
-	return v, err
-}
-
-func (kept) cancel(der []byte) (contract.VerifiedNote[contract.Cancel], error) {
-	v, err := keptNote[contract.Cancel](der)
-	v.Signer.ID = v.Note.User
-	return v, err
-}
-
-func (kept) refund(der []byte) (contract.VerifiedNote[contract.Refund], error) {
-	v, err := keptNote[contract.Refund](der)
-	v.Signer.ID = v.Note.Seller
-	return v, err
-}
-
-func keptNote[N contract.Note](der []byte) (v contract.VerifiedNote[N], err error) {
-	octets, err := contract.Content(der)
-	if err != nil {
-		return v, err
-	}
-	v.DER = der
-	return v, json.Unmarshal(octets, &v.Note)
 }

@@ -10,10 +10,10 @@ import (
 	"ramp/protocol/message"
 )
 
-// Signer is Sign for one bank. It remembers the receipts that it signed last, so
-// that a decision which is told to a user and k sellers costs one signature. It
-// is safe for use by several workers; those that ask for the same receipt at the
-// same moment may each sign it, which is waste and not a fault: they say the same.
+// Signer is Sign for one bank. It remembers recent receipts, so that a decision for a
+// user and k sellers costs one signature. It is safe for use by several workers; two
+// workers may sign the same receipt at the same time, which wastes work but gives
+// equivalent receipts.
 type Signer struct {
 	credential *identity.Credential
 	receipts   *identity.Memory[*contract.VerifiedReceipt]
@@ -24,8 +24,7 @@ func NewSigner(c *identity.Credential, n int) *Signer {
 	return &Signer{credential: c, receipts: identity.NewMemory[*contract.VerifiedReceipt](n)}
 }
 
-// Sign is the function Sign; a receipt that is remembered bears the signing time
-// of its first signature.
+// Sign is the function Sign; a remembered receipt has the time of its first signature.
 func (s *Signer) Sign(m protocol.Message, now time.Time) (protocol.Message, error) {
 	d, ok := m.Body.(message.Decision)
 	if !ok || d.Receipt == nil || len(d.Receipt.DER) > 0 {
@@ -33,7 +32,7 @@ func (s *Signer) Sign(m protocol.Message, now time.Time) (protocol.Message, erro
 	}
 	octets, err := contract.EncodeReceipt(d.Receipt.Receipt)
 	if err != nil {
-		return Sign(s.credential, m, now) // which says what is wrong
+		return Sign(s.credential, m, now) // its error names the fault
 	}
 	key := sha256.Sum256(octets)
 	if r, there := s.receipts.Recall(key); there {

@@ -12,8 +12,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// Files that were announced before there was a second hash are read as they were
-// meant, and written again byte for byte.
+// Files of versions without a second hash keep their meaning and their bytes.
 func TestFilesWithoutABLAKE3AreReadAsBefore(t *testing.T) {
 	m := newMarket(t)
 	old, err := os.ReadFile("testdata/unblaked.golden")

@@ -12,8 +12,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// Balances that were told before they could name a group, and statements that did
-// not say what is held, are read as they were meant, and written again byte for byte.
+// Balances of versions without groups, and statements without holds, keep their meaning
+// and their bytes.
 func TestBalancesWithoutAGroupAreReadAsBefore(t *testing.T) {
 	m := newMarket(t)
 	old, err := os.ReadFile("testdata/ungrouped.golden")
@@ -50,8 +50,7 @@ func TestBalancesWithoutAGroupAreReadAsBefore(t *testing.T) {
 	}
 }
 
-// Calls that were made before they could say what is to be launched mean nothing by
-// it, and are written again byte for byte.
+// Calls of versions without launches keep their meaning and their bytes.
 func TestCallsWithoutALaunchAreReadAsBefore(t *testing.T) {
 	body := readAsBefore(t, "testdata/unlaunched.golden")
 	if call, ok := body.(message.CallForProposals); !ok || call.Launch != nil || len(call.Document) == 0 {
@@ -59,8 +58,8 @@ func TestCallsWithoutALaunchAreReadAsBefore(t *testing.T) {
 	}
 }
 
-// Presences of banks that could not say which currencies are paid after the fact, or
-// that they recover, say neither, and are written again byte for byte.
+// Presences of banks of versions without payment after the fact and without recovery keep
+// their meaning and their bytes.
 func TestPresencesWithoutWhatIsPaidAfterAreReadAsBefore(t *testing.T) {
 	body := readAsBefore(t, "testdata/unafter.golden")
 	if p, ok := body.(message.Presence); !ok || len(p.After) > 0 || !p.Recovering.IsZero() || len(p.Terms) == 0 || len(p.Modes) == 0 {
@@ -68,7 +67,7 @@ func TestPresencesWithoutWhatIsPaidAfterAreReadAsBefore(t *testing.T) {
 	}
 }
 
-// readAsBefore is the one message of a file, which is written again as it is there.
+// readAsBefore reads the message of a file and checks that writing gives its bytes.
 func readAsBefore(t *testing.T, file string) protocol.Body {
 	t.Helper()
 	m := newMarket(t)

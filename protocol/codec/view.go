@@ -14,8 +14,8 @@ import (
 	"ramp/protocol/contract"
 )
 
-// view is a body as compact JSON for people. It walks over the fields, so that a
-// new one is shown without being named here.
+// view is a body as compact JSON for people. It uses reflection, so that it shows new
+// fields too.
 func view(body protocol.Body) []byte { return appendView(nil, reflect.ValueOf(body)) }
 
 func appendView(b []byte, v reflect.Value) []byte {
@@ -92,8 +92,8 @@ func appendStruct(b []byte, v reflect.Value) []byte {
 	return append(b, '}')
 }
 
-// keyOf is the name that a field has in JSON already, or its Go name in lower
-// case with underscores.
+// keyOf is the JSON name of a field, or else its Go name in lower case with
+// underscores.
 func keyOf(f reflect.StructField) string {
 	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 		return name
@@ -111,7 +111,7 @@ func keyOf(f reflect.StructField) string {
 	return string(out)
 }
 
-// signedView is how a signed document is shown.
+// signedView is the JSON form of a signed document.
 type signedView struct {
 	Contract           protocol.ContractID
 	User, Seller, Bank protocol.AgentID
@@ -119,7 +119,7 @@ type signedView struct {
 	DER                encoded
 }
 
-// encoded is shown in Base64.
+// encoded is written in Base64.
 type encoded []byte
 
 // MarshalJSON writes Base64.
@@ -129,8 +129,8 @@ func (e encoded) MarshalJSON() ([]byte, error) {
 
 func appendString(b []byte, s string) []byte { return appendJSON(b, s) }
 
-// appendJSON writes a value without the escapes for HTML, which make XML
-// unreadable. What cannot be written (no field can hold it) is null.
+// appendJSON writes a value without escapes for HTML, which make XML unreadable. A
+// value that JSON cannot represent, which no field can hold, becomes null.
 func appendJSON(b []byte, v any) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// maxAttributes bounds the signed attributes; OpenSSL writes four.
-const maxAttributes = 16
+// Bounds of the signed attributes. OpenSSL writes four, in about 220 bytes.
+const (
+	maxAttributes     = 16
+	maxAttributeBytes = 2 << 10
+)
 
-// attributes are the signed attributes that matter. Others are let be.
+// attributes are the relevant signed attributes. Others are ignored.
 type attributes struct {
 	seen        []objectID
 	contentType objectID
@@ -18,9 +21,13 @@ type attributes struct {
 	signed      time.Time
 }
 
-// checkAttributes holds that a set of signed attributes is of content with this
-// digest, each of one value and once. It returns the signing time, or zero.
+// checkAttributes checks that a set of signed attributes belongs to content with this
+// digest, and that each attribute comes once and has one value. It returns the signing
+// time or zero.
 func checkAttributes(set, digest []byte) (signed time.Time, err error) {
+	if len(set) > maxAttributeBytes { // they are signed and cannot be dropped
+		return signed, fmt.Errorf("%w: signed attributes of %d bytes, at most %d", ErrMalformed, len(set), maxAttributeBytes)
+	}
 	var a attributes
 	f := fields{rest: set}
 	for _, der := range f.set(tagSet, maxAttributes) {

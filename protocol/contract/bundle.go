@@ -20,14 +20,14 @@ const (
 	MaxNonce = 64
 )
 
-// Years from which times may come, so that any wall time fits in a Duration.
+// The years of all times, so that any wall time fits in a Duration.
 const (
 	firstYear = 1970
 	lastYear  = 2199
 )
 
-// inUTC changes how times are written, not what they are: as they are when they were
-// read, without what a clock of this process keeps beside them.
+// inUTC converts times to the form in which they are read back: UTC, without a
+// monotonic clock reading.
 func inUTC(b protocol.Bundle) bundle {
 	b.SettleBy = b.SettleBy.UTC().Round(0)
 	b.Units = slices.Clone(b.Units)
@@ -62,7 +62,7 @@ func (b bundle) validateHead() error {
 	)
 }
 
-// validateUnits holds the rules of units one by one and of all together.
+// validateUnits checks each unit and all of them together.
 func (b bundle) validateUnits() error {
 	if n := len(b.Units); n < 1 || n > protocol.MaxUnits {
 		return fmt.Errorf("%d units, want 1..%d: %w", n, protocol.MaxUnits, ErrTerms)
@@ -118,24 +118,26 @@ func (b bundle) validateUnit(u protocol.BundleUnit) error {
 	return validateCost(u)
 }
 
-// validateTariff: metered units have a tariff, which fits their slot, and no
-// others have one. A prepayment is the ceiling (001).
+// validateTariff checks that metered units, and no others, have a tariff that fits their
+// slot. A prepayment equals the ceiling (001).
 func (b bundle) validateTariff(u protocol.BundleUnit) error {
 	switch {
 	case b.Mode != protocol.ModeMetered && u.Tariff != (protocol.Tariff{}):
-		return fmt.Errorf("a tariff in a bundle that is paid %s", b.Mode)
+		return fmt.Errorf("a tariff in a bundle of mode %s", b.Mode)
 	case b.Mode != protocol.ModeMetered:
 		return nil
 	case u.Tariff.TimeLimit > u.Slot.Wall():
 		return fmt.Errorf("time limit %s, want at most the slot's %s", u.Tariff.TimeLimit, u.Slot.Wall())
 	case u.Tariff.Prepay != 0 && u.Tariff.Prepay != u.Cost:
 		return fmt.Errorf("prepayment %s, want the ceiling %s or none", u.Tariff.Prepay, u.Cost)
+	case u.Tariff.Least > u.Cost/2:
+		return fmt.Errorf("least payment %s, want at most half of the ceiling %s", u.Tariff.Least, u.Cost)
 	}
 	return u.Tariff.Validate()
 }
 
-// validateCost allows a cost below the price of the slot, which is how a bundle
-// offer is cheaper than its parts.
+// validateCost allows a cost below the price of the slot: an offer for several units may
+// be cheaper than its parts.
 func validateCost(u protocol.BundleUnit) error {
 	if u.Price <= 0 {
 		return fmt.Errorf("price %s, want more than zero: %w", u.Price, ErrTerms)
@@ -150,7 +152,7 @@ func validateCost(u protocol.BundleUnit) error {
 	return nil
 }
 
-// sellers are those who are to countersign, each once, in order of their first
+// sellers are the agents that must countersign, each once, in order of their first
 // unit.
 func (b bundle) sellers() []protocol.AgentID {
 	var names []protocol.AgentID

@@ -140,7 +140,7 @@ func TestTermsThatAreNotAllowed(t *testing.T) {
 			if _, err := contract.Encode(b); !errors.Is(err, contract.ErrTerms) {
 				t.Errorf("encoding: %v, want terms that are not allowed", err)
 			}
-			// What another program writes by the same rules of form is refused too.
+			// The same holds for the output of another program with the same form.
 			octets, err := json.Marshal(b)
 			must(t, err)
 			if _, err := contract.Decode(octets); err == nil {

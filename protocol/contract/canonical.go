@@ -17,21 +17,21 @@ import (
 // longest names allowed takes about half of it.
 const MaxOctets = 256 << 10
 
-// usualOctets holds a document of a unit or two, in bytes.
+// usualOctets suffices for a document of one or two units, in bytes.
 const usualOctets = 1 << 10
 
-// document is what can be signed.
+// document can be signed.
 type document interface {
-	// validate holds the rules that do not depend on who signs, and when.
+	// validate checks the rules that do not depend on signer and time.
 	validate() error
 }
 
-// Encode writes the canonical octets of a bundle; what breaks a rule of bundles
-// is ErrTerms. Times are written in UTC.
+// Encode writes the canonical octets of a bundle, or returns ErrTerms if the bundle
+// breaks a rule. Times are written in UTC.
 func Encode(b protocol.Bundle) ([]byte, error) { return encode(inUTC(b)) }
 
-// Decode reads canonical octets, at most MaxOctets. Whatever Encode would not
-// write is refused: ErrMalformed or ErrTerms.
+// Decode reads canonical octets, at most MaxOctets. It refuses octets that Encode would
+// not write with ErrMalformed or ErrTerms.
 func Decode(octets []byte) (protocol.Bundle, error) {
 	b, err := decode[bundle](octets)
 	return protocol.Bundle(b), err
@@ -57,8 +57,8 @@ func encode(d document) ([]byte, error) {
 	return octets, nil
 }
 
-// marshal writes <, > and & as themselves, where encoding/json would escape them
-// for browsers. It expects about so many bytes.
+// marshal writes <, > and & without the escapes of encoding/json. size is the expected
+// number of bytes.
 func marshal(d document, size int) ([]byte, error) {
 	buf := bytes.NewBuffer(make([]byte, 0, size+1))
 	enc := json.NewEncoder(buf)
@@ -69,10 +69,10 @@ func marshal(d document, size int) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// decode reads a document of type D. Comparing with what would be written
-// refuses at once double, unknown, missing and misspelt fields, space, other
-// forms of a number or a time, and trailing bytes. It also makes it safe to read by
-// another library than writes, in half the time of encoding/json.
+// decode reads a document of type D and compares it with its canonical form. That
+// refuses duplicate, unknown, missing and misspelt fields, space, other forms of a
+// number or a time, and trailing bytes. It also makes it safe to read with a library
+// that is twice as fast as encoding/json, which writes.
 func decode[D document](octets []byte) (D, error) {
 	var d, none D
 	if len(octets) > MaxOctets {

@@ -11,8 +11,7 @@ import (
 // signers named by issuer and serial.
 const cmsVersion = 1
 
-// objectID is an object identifier as the content octets of its DER, which is one
-// for each.
+// objectID is an object identifier: the content octets of its DER, which are unique.
 type objectID string
 
 // The object identifiers of RFC 5652, RFC 8017, RFC 5754 and RFC 5758 that are used.
@@ -34,22 +33,24 @@ const (
 	oidSHA512          objectID = "\x60\x86\x48\x01\x65\x03\x04\x02\x03" // 2.16.840.1.101.3.4.2.3
 )
 
-// knownObjects are those that need not be read to be known as well formed.
+// knownObjects are well formed without a check.
 var knownObjects = [...]objectID{
 	oidData, oidSignedData, oidContentType, oidMessageDigest, oidSigningTime, oidSHA256, oidECDSAWithSHA256,
 	oidRSA, oidRSAWithSHA256, oidRSAWithSHA384, oidRSAWithSHA512, oidECDSAWithSHA384, oidECDSAWithSHA512, oidSHA384, oidSHA512,
 }
 
-// String is the numbers with dots between.
+// String is the numbers, separated by dots.
 func (id objectID) String() string {
+	var b builder
+	addObject(&b, id)
 	var numbers asn1.ObjectIdentifier
-	if _, err := asn1.Unmarshal(object(id), &numbers); err != nil {
+	if _, err := asn1.Unmarshal(b.BytesOrPanic(), &numbers); err != nil {
 		return fmt.Sprintf("%x", string(id))
 	}
 	return numbers.String()
 }
 
-// algorithm is a way to hash and sign.
+// algorithm is a hash and its signature algorithms.
 type algorithm struct {
 	hash               crypto.Hash
 	digest, ecdsa, rsa objectID
@@ -65,7 +66,7 @@ func algorithms() [3]algorithm {
 	}
 }
 
-// usual is the one used here to sign.
+// usual is the algorithm for new signatures.
 func usual() algorithm {
 	return algorithm{crypto.SHA256, oidSHA256, oidECDSAWithSHA256, oidRSAWithSHA256, x509.ECDSAWithSHA256, x509.SHA256WithRSA}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/x509"
 	"encoding/asn1"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -18,7 +19,7 @@ import (
 	"ramp/protocol/identity"
 )
 
-// rebuilt is a SignedData by another program, which signs what it is told to.
+// rebuilt is a SignedData from another program, which signs anything.
 func rebuilt(t *testing.T, octets []byte, build func(*pkcs7.SignedData) error) []byte {
 	t.Helper()
 	sd, err := pkcs7.NewSignedData(octets)
@@ -309,8 +310,8 @@ func TestRebuiltSignaturesAreRefused(t *testing.T) {
 	}
 }
 
-// What a signature does not cover must not be able to change. Whatever bit is
-// turned, the result is refused or says the same of the same signer.
+// A signature must cover everything: after any flipped bit the document is refused, or
+// has the same content and signer.
 func TestNoTurnedBitChangesWhatIsSigned(t *testing.T) {
 	m := newMarket(t, "ann", "bob", "bank")
 	inner := m.sign(t, "ann", m.bundle("ann", "bob"))
@@ -382,4 +383,59 @@ func FuzzOpenSale(f *testing.F) {
 			t.Errorf("contract %s sold by %s", s.ID, s.Seller.ID)
 		}
 	})
+}
+
+// Certificates are not signed, so anybody may add some to a document. What is opened, and
+// so kept and passed on, has those of the verified path only.
+func TestCertificatesOffThePathAreDropped(t *testing.T) {
+	m := newMarket(t, "ann", "bob", "bank")
+	pad := func(der []byte) []byte {
+		return change(t, der, func(n *tree) {
+			set := signedDataOf(n).members[3]
+			for i := range 6 {
+				set.members = append(set.members, parseTree(t, m.issue(t, fmt.Sprint("pad", i), newKey(t, "eve")).Chain[0].Raw))
+			}
+			slices.SortFunc(set.members, func(a, b *tree) int { return bytes.Compare(a.der(), b.der()) })
+		})
+	}
+	opener := contract.NewOpener(m.trust, 8)
+	lean := m.sign(t, "ann", m.bundle("ann", "bob"))
+	for range 2 { // the second may be remembered
+		v, err := opener.Bundle(pad(lean), now)
+		must(t, err)
+		if !bytes.Equal(v.DER, lean) {
+			t.Fatalf("a bundle of %d bytes is kept in %d", len(lean), len(v.DER))
+		}
+	}
+	sale := m.countersign(t, "bob", lean)
+	s, err := opener.Sale(pad(sale), now)
+	must(t, err)
+	if !bytes.Equal(s.DER, sale) || !bytes.Equal(s.Verified.DER, lean) {
+		t.Errorf("a sale of %d bytes is kept in %d", len(sale), len(s.DER))
+	}
+	cancel, err := contract.SignNote(m.agent["ann"], contract.Cancel{
+		Version: contract.NoteVersion, Contract: s.ID, User: m.agent["ann"].ID, At: now, Nonce: "0123456789abcdef",
+	}, now)
+	must(t, err)
+	n, err := contract.OpenNote[contract.Cancel](pad(cancel), m.trust, now)
+	must(t, err)
+	if !bytes.Equal(n.DER, cancel) {
+		t.Errorf("a note of %d bytes is kept in %d", len(cancel), len(n.DER))
+	}
+}
+
+// Signed attributes cannot be dropped, so large ones are refused.
+func TestLargeAttributesAreRefused(t *testing.T) {
+	m := newMarket(t, "ann", "bob", "bank")
+	octets, err := contract.Encode(m.bundle("ann", "bob"))
+	must(t, err)
+	for size, want := range map[int]error{200: nil, 4 << 10: contract.ErrMalformed} {
+		der := rebuilt(t, octets, func(sd *pkcs7.SignedData) error {
+			extra := pkcs7.Attribute{Type: asn1.ObjectIdentifier{1, 2, 3, 4}, Value: make([]byte, size)}
+			return sd.AddSigner(m.agent["ann"].Chain[0], m.agent["ann"].PrivateKey(), pkcs7.SignerInfoConfig{ExtraSignedAttributes: []pkcs7.Attribute{extra}})
+		})
+		if _, err := contract.OpenBundle(der, m.trust, now); !errors.Is(err, want) {
+			t.Errorf("an attribute of %d bytes: %v, want %v", size, err, want)
+		}
+	}
 }

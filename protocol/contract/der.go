@@ -8,7 +8,7 @@ import (
 	"math/big"
 )
 
-// The identifier octets of DER that are read here.
+// The identifier octets in a SignedData.
 const (
 	tagInteger  = 0x02
 	tagOctets   = 0x04
@@ -19,9 +19,8 @@ const (
 	tagContext0 = 0xa0 // [0], constructed
 )
 
-// fields reads the members of a DER value one after another. The first error
-// stays, and what is read after it is empty. What is read shares memory with the
-// value.
+// fields reads the members of a DER value one after another. It keeps the first error;
+// after it all reads return nothing. Results share memory with the value.
 type fields struct {
 	rest []byte
 	err  error
@@ -47,13 +46,12 @@ func (f *fields) next(tag byte) (full, content []byte) {
 	return full, full[head:]
 }
 
-// highTag in an identifier octet says that the tag's number is in the octets
-// that follow.
+// highTag in an identifier octet means that the tag's number follows in further octets.
 const highTag = 0x1f
 
-// measure is how many octets the first value of b has before its content, and in
-// it. It takes what encoding/asn1 takes, which refuses indefinite and needlessly
-// long lengths, and reads what is common without it.
+// measure returns the number of octets before and in the content of the first value of
+// b. It accepts the same values as encoding/asn1, which refuses indefinite and needlessly
+// long lengths, but reads the common ones without it.
 func measure(b []byte) (head, size int, err error) {
 	if len(b) < 2 || b[0]&highTag == highTag || b[1] > 0x82 {
 		var v asn1.RawValue
@@ -61,7 +59,7 @@ func measure(b []byte) (head, size int, err error) {
 		return len(v.FullBytes) - len(v.Bytes), len(v.Bytes), err
 	}
 	head, size, least := 2, int(b[1]), 0
-	if size >= 0x80 { // of so many octets
+	if size >= 0x80 { // the length takes several octets
 		least = 0x80
 		if size == 0x82 {
 			least = 0x100
@@ -73,15 +71,15 @@ func measure(b []byte) (head, size int, err error) {
 		}
 	}
 	if head > len(b) || size < least || size > len(b)-head {
-		return 0, 0, fmt.Errorf("a value with a length of %d, %d left", size, len(b))
+		return 0, 0, fmt.Errorf("a value with a length of %d, but only %d bytes are left", size, len(b))
 	}
 	return head, size, nil
 }
 
-// is reports whether another member follows, and has the given identifier octet.
+// is reports whether a member with the given identifier octet follows.
 func (f *fields) is(tag byte) bool { return f.err == nil && len(f.rest) > 0 && f.rest[0] == tag }
 
-// within reads the members of the next member, all of them.
+// within reads all members of the next member.
 func (f *fields) within(tag byte, read func(*fields)) {
 	_, content := f.next(tag)
 	if f.err != nil {
@@ -92,7 +90,7 @@ func (f *fields) within(tag byte, read func(*fields)) {
 	f.err = members.end()
 }
 
-// end is the first error; it is one if a member is left.
+// end returns the first error. A remaining member is an error.
 func (f *fields) end() error {
 	if f.err == nil && len(f.rest) > 0 {
 		f.err = fmt.Errorf("%d bytes too many", len(f.rest))
@@ -132,7 +130,7 @@ func (f *fields) oid() objectID {
 		}
 	}
 	var numbers asn1.ObjectIdentifier
-	_, f.err = asn1.Unmarshal(full, &numbers) // that it is well formed
+	_, f.err = asn1.Unmarshal(full, &numbers) // only to check the form
 	return objectID(content)
 }
 
@@ -142,14 +140,14 @@ func (f *fields) integer() *big.Int {
 	if f.err != nil {
 		return n
 	}
-	if len(content) > 0 && content[0] > 0 && content[0] < 0x80 { // as short as can be, and not negative
+	if len(content) > 0 && content[0] > 0 && content[0] < 0x80 { // shortest form, not negative
 		return n.SetBytes(content)
 	}
 	_, f.err = asn1.Unmarshal(full, &n)
 	return n
 }
 
-// version reads a version number, which must be the one that is written here.
+// version reads a version number, which must be cmsVersion.
 func (f *fields) version() {
 	if _, n := f.next(tagInteger); f.err == nil && (len(n) != 1 || n[0] != cmsVersion) {
 		f.err = fmt.Errorf("version %x, want %d", n, cmsVersion)
@@ -167,7 +165,7 @@ func (f *fields) algorithm() (id objectID) {
 	return id
 }
 
-// value reads a member into a Go value, as encoding/asn1 does.
+// value reads a member into a Go value with encoding/asn1.
 func (f *fields) value(tag byte, v any) {
 	if full, _ := f.next(tag); f.err == nil {
 		_, f.err = asn1.Unmarshal(full, v)

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	"ramp/protocol/identity"
 )
 
-// signable is a document that exactly one agent, which it names, may sign.
+// signable is a document that names the only agent that may sign it.
 type signable interface {
 	document
 	by() protocol.AgentID
@@ -25,22 +26,17 @@ func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, er
 	return seal(c, octets, now)
 }
 
-func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (D, identity.Peer, error) {
-	d, _, by, err := readDocument[D](der, trust, at)
-	return d, by, err
-}
-
-// readDocument is openDocument that also tells the signer's chain, as der has it.
-func readDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, chain [][]byte, by identity.Peer, err error) {
-	s, by, _, err := unseal(der, trust, at)
-	if err != nil {
-		return d, nil, by, err
+// openDocument also returns the signed data, of which only sealed.der and its chain should
+// be kept.
+func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, s sealed, by identity.Peer, err error) {
+	if s, by, _, err = unseal(bytes.Clone(der), trust, at); err != nil {
+		return d, s, by, err
 	}
 	if d, err = decode[D](s.octets); err != nil {
-		return d, nil, by, err
+		return d, s, by, err
 	}
 	if by.ID != d.by() {
-		return d, nil, by, fmt.Errorf("document of %s is signed by %s: %w", d.by(), by.ID, ErrSigner)
+		return d, s, by, fmt.Errorf("document of %s is signed by %s: %w", d.by(), by.ID, ErrSigner)
 	}
-	return d, s.chain, by, nil
+	return d, s, by, nil
 }

@@ -2,11 +2,11 @@ package contract
 
 import "errors"
 
-// Why a document or signature is refused. Errors about certificates are those of
-// package identity.
+// The reasons to refuse a document or signature. Errors about certificates are those
+// of package identity.
 var (
-	ErrMalformed = errors.New("not a signed document that can be read")
+	ErrMalformed = errors.New("not a readable signed document")
 	ErrTerms     = errors.New("terms are not allowed")
 	ErrSignature = errors.New("signature does not verify")
-	ErrSigner    = errors.New("signer is not a party who may sign this")
+	ErrSigner    = errors.New("signer may not sign this document")
 )

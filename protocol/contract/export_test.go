@@ -2,7 +2,7 @@ package contract
 
 import "math/big"
 
-// What the tests of package contract_test see of the inside.
+// The internals that package contract_test uses.
 
 func Measure(b []byte) (head, size int, err error) { return measure(b) }
 
@@ -17,13 +17,13 @@ func ReadInteger(b []byte) (*big.Int, error) {
 	return f.integer(), f.end()
 }
 
-func WriteInteger(n *big.Int) []byte { return integer(n) }
-
 // KnownObjects are the object identifiers that are known, in DER and in numbers.
 func KnownObjects() map[string][]byte {
 	all := make(map[string][]byte)
 	for _, id := range knownObjects {
-		all[id.String()] = object(id)
+		var b builder
+		addObject(&b, id)
+		all[id.String()] = b.BytesOrPanic()
 	}
 	return all
 }

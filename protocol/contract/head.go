@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
@@ -15,22 +14,22 @@ const HeadVersion = 1
 // hashDigits is the length of a SHA-256 in hex.
 const hashDigits = 64
 
-// Head is what a bank signs of its log: all entries up to Size, in one hash. Who
-// has two heads of one bank that no log can have grown through has proof that
-// the bank tells different people different things.
+// Head is a bank's signed statement about its log: the hash of all entries up to Size.
+// Two heads of a bank that no single log can have prove that the bank shows different
+// logs to different people.
 type Head struct {
-	Version  int              `json:"head"`     // HeadVersion; the name says what document this is
+	Version  int              `json:"head"`     // HeadVersion; the name identifies the kind of document
 	Bank     protocol.AgentID `json:"bank"`     // who signs
 	Size     uint64           `json:"size"`     // entries
 	Root     string           `json:"root"`     // of their Merkle tree (RFC 6962), in hex
-	Time     time.Time        `json:"time"`     // in UTC; never before the one of the head before it
-	Previous string           `json:"previous"` // HeadID of the head before it; of the first: 64 zeros
+	Time     time.Time        `json:"time"`     // in UTC; never before that of the previous head
+	Previous string           `json:"previous"` // ID of the previous head; 64 zeros in the first
 }
 
 // VerifiedHead is a head whose bank's signature was verified.
 type VerifiedHead struct {
 	Head
-	ID     string        // SHA-256 of its octets, in hex: what the next head names as Previous
+	ID     string        // SHA-256 of its octets, in hex: Previous of the next head
 	Signer identity.Peer // the bank
 	DER    []byte        // the bank's SignedData
 
@@ -47,22 +46,21 @@ func SignHead(c *identity.Credential, h Head) ([]byte, error) {
 	return signDocument(c, h, h.Time)
 }
 
-// OpenHead verifies a head as things stood when it was signed: a head outlives
-// the certificate of the key that signed it.
+// OpenHead verifies a head as of its signing time: a head outlives its signer's
+// certificate.
 func OpenHead(der []byte, trust *identity.Trust) (VerifiedHead, error) {
 	h, id, err := ReadHead(der)
 	if err != nil {
 		return VerifiedHead{}, err
 	}
-	_, bank, err := openDocument[Head](der, trust, h.Time)
+	_, s, bank, err := openDocument[Head](der, trust, h.Time)
 	if err != nil {
 		return VerifiedHead{}, fmt.Errorf("head: %w", err)
 	}
-	return VerifiedHead{Head: h, ID: id, Signer: bank, DER: bytes.Clone(der), checked: true}, nil
+	return VerifiedHead{Head: h, ID: id, Signer: bank, DER: s.der, checked: true}, nil
 }
 
-// ReadHead reads a signed head from one's own records, and its ID; nobody's
-// signature is verified.
+// ReadHead reads a signed head, and its ID, from own records without verifying it.
 func ReadHead(der []byte) (Head, string, error) {
 	octets, err := Content(der)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"ramp/protocol"
 )
 
-// JobRecord is what a seller says of one unit when its job has stopped, in the
-// modes that pay after the fact: whether it succeeded, and what it used.
+// JobRecord is a seller's report about a unit after its job has stopped, in the modes
+// that pay after the fact: whether it succeeded, and its usage.
 type JobRecord struct {
 	Version  int                 `json:"job"` // NoteVersion; the name says what note this is
 	Contract protocol.ContractID `json:"contract"`
@@ -18,13 +18,13 @@ type JobRecord struct {
 	Seller   protocol.AgentID    `json:"seller"` // who signs
 	Success  bool                `json:"success"`
 	Usage    protocol.Usage      `json:"usage"`
-	Due      protocol.Credits    `json:"due"`   // by the terms of the contract; the bank computes it again
+	Due      protocol.Credits    `json:"due"`   // by the terms of the contract, which the bank checks; less if the seller failed
 	Ended    time.Time           `json:"ended"` // in UTC
 	Measured protocol.Measured   `json:"measured,omitempty"`
 }
 
-// Verdict is what a user says of a usage record: it agrees, which countersigns
-// it, or disputes it.
+// Verdict is a user's answer to a usage record: it agrees, which countersigns it, or
+// disputes it.
 type Verdict struct {
 	Version  int                 `json:"verdict"` // NoteVersion; the name says what note this is
 	Contract protocol.ContractID `json:"contract"`
@@ -35,7 +35,7 @@ type Verdict struct {
 	At       time.Time           `json:"at"` // in UTC
 }
 
-// Voucher is a bank's word that it holds an amount for the bundle of one
+// Voucher is a bank's statement that it holds an amount for the bundle of one
 // conversation.
 type Voucher struct {
 	Version      int              `json:"voucher"` // NoteVersion; the name says what note this is
@@ -45,11 +45,11 @@ type Voucher struct {
 	Currency     string           `json:"currency"`
 	Amount       protocol.Credits `json:"amount"`
 	Until        time.Time        `json:"until"` // in UTC
-	Hold         uint64           `json:"hold"`  // its number
+	Hold         uint64           `json:"hold"`  // number of the hold
 }
 
-// Quote is a bank's promise to exchange an amount once, until a time, or, with
-// an Entry, its word that it has.
+// Quote is a bank's promise to exchange an amount once, until a time, or, with an Entry,
+// its confirmation of the exchange.
 type Quote struct {
 	Version int              `json:"quote"` // NoteVersion; the name says what note this is
 	Bank    protocol.AgentID `json:"bank"`  // who signs

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
@@ -22,8 +21,8 @@ type Cancel struct {
 	Nonce    string              `json:"nonce"`
 }
 
-// Refund asks the bank to give back what one settled unit cost, less a fee that
-// the seller keeps: Amount + Fee is the unit's cost.
+// Refund asks the bank to return the cost of one settled unit, less a fee that the seller
+// keeps: Amount + Fee is the unit's cost.
 type Refund struct {
 	Version  int                 `json:"refund"` // NoteVersion; the name says what note this is
 	Contract protocol.ContractID `json:"contract"`
@@ -33,13 +32,13 @@ type Refund struct {
 	Fee      protocol.Credits    `json:"fee"`
 }
 
-// Note is a small document that is signed apart from a bundle.
+// Note is a small document that is signed separately from a bundle.
 type Note interface {
 	Cancel | Refund | JobRecord | Verdict | Voucher | Quote
 	signable
 }
 
-// VerifiedNote is a note whose signer is the one it names.
+// VerifiedNote is a note that the agent it names has signed.
 type VerifiedNote[N Note] struct {
 	Note   N
 	Signer identity.Peer
@@ -57,14 +56,25 @@ func SignNote[N Note](c *identity.Credential, n N, now time.Time) ([]byte, error
 	return signDocument(c, n, now)
 }
 
-// OpenNote verifies a note of type N, as things stood at a time. Whether its
-// signer is a party of the contract is for the caller to look up.
+// OpenNote verifies a note of type N as of a time. The caller checks whether its signer
+// is a party of the contract.
 func OpenNote[N Note](der []byte, trust *identity.Trust, at time.Time) (VerifiedNote[N], error) {
-	n, peer, err := openDocument[N](der, trust, at)
+	n, s, peer, err := openDocument[N](der, trust, at)
 	if err != nil {
 		return VerifiedNote[N]{}, fmt.Errorf("note: %w", err)
 	}
-	return VerifiedNote[N]{Note: n, Signer: peer, DER: bytes.Clone(der), checked: true}, nil
+	return VerifiedNote[N]{Note: n, Signer: peer, DER: s.der, checked: true}, nil
+}
+
+// ReadNote reads a signed note from own records without verifying it. Its Signer is the
+// agent that the note names.
+func ReadNote[N Note](der []byte) (VerifiedNote[N], error) {
+	octets, err := Content(der)
+	if err != nil {
+		return VerifiedNote[N]{}, err
+	}
+	n, err := decode[N](octets)
+	return VerifiedNote[N]{Note: n, Signer: identity.Peer{ID: n.by()}, DER: der}, err
 }
 
 func (n Cancel) by() protocol.AgentID { return n.User }

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bytes"
-	"crypto/x509"
 	"fmt"
 	"slices"
 	"time"
@@ -11,16 +10,14 @@ import (
 	"ramp/protocol/identity"
 )
 
-// maxRemembered bounds a bundle that an Opener remembers, in bytes of SignedData;
-// it suffices for about 60 units. Verifying a greater one again costs little
-// beside reading it.
+// maxRemembered bounds a bundle that an Opener remembers, in bytes of SignedData; it
+// suffices for about 60 units. Reading a larger one costs more than verifying it again.
 const maxRemembered = 32 << 10
 
-// Opener verifies signed documents and remembers bundles, sales and receipts, so
-// that the copies of k sellers cost one verification of the user's signature, a
-// sale that a user sends and a seller in doubt sends again one of the seller's, and
-// a receipt that the bank sends and a seller passes on one of the bank's. It is
-// safe for use by several workers.
+// Opener verifies signed documents and remembers bundles, sales and receipts. So it
+// verifies the user's signature once for the copies of k sellers, the seller's once when
+// both the user and a seller in doubt send a sale, and the bank's once when a seller
+// passes a receipt on. It is safe for use by several workers.
 type Opener struct {
 	trust    *identity.Trust
 	known    *identity.Memory[known]
@@ -28,8 +25,8 @@ type Opener struct {
 	receipts *identity.Memory[knownReceipt]
 }
 
-// known is a bundle whose signature was verified. Its signer is judged anew each
-// time, because certificates expire and are revoked.
+// known is a bundle with a verified signature. Its signer is verified each time, because
+// certificates expire and are revoked.
 type known struct {
 	der    []byte
 	chain  [][]byte
@@ -38,8 +35,8 @@ type known struct {
 	bundle protocol.Bundle
 }
 
-// knownSale is a sale of which the seller's signature was verified. The bundle in it
-// is remembered by itself, and the seller judged anew each time, like its user.
+// knownSale is a sale with a verified seller's signature. Its bundle is remembered
+// separately. The seller is verified each time, like the user.
 type knownSale struct {
 	der           []byte
 	chain         [][]byte
@@ -47,33 +44,33 @@ type knownSale struct {
 	bundle        []byte // the user's SignedData
 }
 
-// NewOpener returns an Opener that remembers at most n bundles, as many sales and
-// as many receipts, typically of 2 KB and never of more than about 64 KB in memory.
+// NewOpener returns an Opener that remembers at most n bundles, n sales and n receipts,
+// of typically 2 KB and at most about 64 KB in memory.
 func NewOpener(trust *identity.Trust, n int) *Opener {
 	return &Opener{
 		trust: trust, known: identity.NewMemory[known](n), sales: identity.NewMemory[knownSale](n), receipts: identity.NewMemory[knownReceipt](n),
 	}
 }
 
-// tail is the end of a signed document, where its signature is: what it is looked up
-// by. That the rest is the same too is for the caller to compare.
+// tail is the end of a signed document, where its signature is. It is the key of the
+// document; the caller compares the rest.
 func tail(der []byte) (key [32]byte) {
 	copy(key[:], der[max(0, len(der)-len(key)):])
 	return key
 }
 
-// OpenBundle verifies a bundle that its user signed, as things stood at a time.
+// OpenBundle verifies a bundle that its user signed, as of a time.
 func OpenBundle(der []byte, trust *identity.Trust, at time.Time) (Verified, error) {
 	return NewOpener(trust, 0).Bundle(der, at)
 }
 
-// OpenSale verifies both layers of a bundle that its user and one of its sellers
-// signed, as things stood at a time.
+// OpenSale verifies both layers of a bundle that its user and one of its sellers signed,
+// as of a time.
 func OpenSale(der []byte, trust *identity.Trust, at time.Time) (Sale, error) {
 	return NewOpener(trust, 0).Sale(der, at)
 }
 
-// Bundle verifies a bundle that its user signed, as things stood at a time.
+// Bundle verifies a bundle that its user signed, as of a time.
 func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
 	key := tail(der)
 	k, remembered := o.known.Recall(key)
@@ -83,24 +80,23 @@ func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
 	if remembered {
 		user, err = o.trust.Verify(k.chain, at)
 	} else {
-		// What is remembered must not change when the caller uses der again.
+		// The caller may change der later, but not the remembered copy.
 		k, user, err = readBundle(bytes.Clone(der), o.trust, at)
 	}
 	if err != nil {
 		return Verified{}, fmt.Errorf("bundle: %w", err)
 	}
-	if !remembered && len(der) <= maxRemembered {
+	if !remembered && len(k.der) <= maxRemembered {
 		o.known.Remember(key, k)
 	}
 	b := k.bundle
-	b.Units = slices.Clone(b.Units) // what is remembered is nobody's to change
-	return Verified{ID: k.id, Bundle: b, User: user, Signed: k.signed, DER: bytes.Clone(der), checked: true}, nil
+	b.Units = slices.Clone(b.Units) // the remembered ones must not change
+	return Verified{ID: k.id, Bundle: b, User: user, Signed: k.signed, DER: bytes.Clone(k.der), checked: true}, nil
 }
 
-// Sale verifies both layers of a bundle that its user and one of its sellers
-// signed, as things stood at a time.
+// Sale verifies both layers of a bundle that its user and one of its sellers signed, as
+// of a time.
 func (o *Opener) Sale(der []byte, at time.Time) (Sale, error) {
-	der = bytes.Clone(der)
 	k, seller, err := o.outer(der, at)
 	if err != nil {
 		return Sale{}, fmt.Errorf("sale: %w", err)
@@ -112,7 +108,7 @@ func (o *Opener) Sale(der []byte, at time.Time) (Sale, error) {
 	if !slices.Contains(v.Sellers(), seller.ID) {
 		return Sale{}, fmt.Errorf("contract %s names no seller %s: %w", v.ID, seller.ID, ErrSigner)
 	}
-	return Sale{Verified: v, Seller: seller, Countersigned: k.countersigned, DER: der}, nil
+	return Sale{Verified: v, Seller: seller, Countersigned: k.countersigned, DER: bytes.Clone(k.der)}, nil
 }
 
 // outer verifies the seller's layer of a sale.
@@ -122,10 +118,9 @@ func (o *Opener) outer(der []byte, at time.Time) (knownSale, identity.Peer, erro
 		seller, err := o.trust.Verify(k.chain, at)
 		return k, seller, err
 	}
-	der = bytes.Clone(der)
-	s, seller, countersigned, err := unseal(der, o.trust, at)
-	k := knownSale{der: der, chain: s.chain, countersigned: countersigned, bundle: s.octets}
-	if err == nil && len(der) <= maxRemembered {
+	s, seller, countersigned, err := unseal(bytes.Clone(der), o.trust, at)
+	k := knownSale{der: s.der, chain: s.chain, countersigned: countersigned, bundle: s.octets}
+	if err == nil && len(k.der) <= maxRemembered {
 		o.sales.Remember(key, k)
 	}
 	return k, seller, err
@@ -144,11 +139,11 @@ func readBundle(der []byte, trust *identity.Trust, at time.Time) (known, identit
 	if user.ID != b.User {
 		return known{}, user, fmt.Errorf("bundle of %s is signed by %s: %w", b.User, user.ID, ErrSigner)
 	}
-	return known{der: der, chain: s.chain, signed: signed, id: ID(s.octets), bundle: b}, user, nil
+	return known{der: s.der, chain: s.chain, signed: signed, id: ID(s.octets), bundle: b}, user, nil
 }
 
-// unseal verifies a SignedData: first who signed, which is mostly remembered and
-// stops strangers, then the signature.
+// unseal verifies a SignedData: first the signer's chain, which is usually remembered and
+// stops strangers, then the signature. What it returns is pruned.
 func unseal(der []byte, trust *identity.Trust, at time.Time) (s sealed, by identity.Peer, signed time.Time, err error) {
 	if s, err = parse(der); err != nil {
 		return s, by, signed, err
@@ -156,28 +151,16 @@ func unseal(der []byte, trust *identity.Trust, at time.Time) (s sealed, by ident
 	if by, err = trust.Verify(s.chain, at); err != nil {
 		return s, by, signed, err
 	}
-	signed, err = s.verify(by.Chain[0])
+	if signed, err = s.verify(by.Chain[0]); err == nil {
+		err = s.prune(by.Chain)
+	}
 	return s, by, signed, err
 }
 
-// Content is what a SignedData holds, with nothing verified but its form: the
-// octets of a document, or of a sale the user's SignedData. It is for reading
-// one's own records, which were verified before they were kept.
+// Content is the content of a SignedData: the octets of a document, or the user's
+// SignedData in a sale. It checks only the form. Use it for own records, which were
+// verified before they were stored.
 func Content(der []byte) ([]byte, error) {
 	s, err := parse(der)
 	return bytes.Clone(s.octets), err
-}
-
-// Signer is whose certificate a SignedData names as the signer's, with nothing
-// verified. Like Content it is for one's own records.
-func Signer(der []byte) (protocol.AgentID, error) {
-	s, err := parse(der)
-	if err != nil {
-		return "", err
-	}
-	leaf, err := x509.ParseCertificate(s.chain[0])
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return identity.ID(leaf)
 }

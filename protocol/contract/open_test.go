@@ -27,7 +27,7 @@ func TestRememberedSaleIsTheSameAsAFreshOne(t *testing.T) {
 			!got.Signed.Equal(now) || !got.Countersigned.Equal(now) || got.User.ID != m.agent["ann"].ID {
 			t.Errorf("%s: got %+v, want %+v", seller, got, fresh)
 		}
-		got.Bundle.Units[0].Cost = 1 // nor may a caller spoil what is remembered
+		got.Bundle.Units[0].Cost = 1 // a caller must not change the remembered bundle
 		clear(got.DER)
 		clear(got.Verified.DER)
 	}
@@ -69,8 +69,8 @@ func TestRememberedSaleIsJudgedAnew(t *testing.T) {
 	wantError(t, err, contract.ErrSignature)
 }
 
-// What is remembered is found by the end of its signature: another document that
-// ends in the same way is another document.
+// The end of a signature is the key of a remembered document: another document with the
+// same end is not found.
 func TestWhatIsRememberedIsTheWholeDocument(t *testing.T) {
 	m := newMarket(t, "ann", "bob", "bank")
 	inner := m.sign(t, "ann", m.bundle("ann", "bob"))

@@ -37,10 +37,10 @@ func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]b
 	return signDocument(c, receiptInUTC(r), now)
 }
 
-// EncodeReceipt is the canonical octets of a receipt, which are what is signed.
+// EncodeReceipt writes the canonical octets of a receipt, which its signature covers.
 func EncodeReceipt(r protocol.Receipt) ([]byte, error) { return encode(receiptInUTC(r)) }
 
-// receiptInUTC changes how times are written, not what they are.
+// receiptInUTC converts times to UTC.
 func receiptInUTC(r protocol.Receipt) receipt {
 	r.Time = r.Time.UTC()
 	r.Refunds = slices.Clone(r.Refunds)
@@ -54,8 +54,8 @@ func receiptInUTC(r protocol.Receipt) receipt {
 	return receipt(r)
 }
 
-// ReadReceipt reads a receipt, DER, without verifying it: one's own, or one that is
-// verified next.
+// ReadReceipt reads a receipt in DER without verifying it, from own records or before a
+// verification.
 func ReadReceipt(der []byte) (protocol.Receipt, error) {
 	octets, err := Content(der)
 	if err != nil {
@@ -64,13 +64,12 @@ func ReadReceipt(der []byte) (protocol.Receipt, error) {
 	return DecodeReceipt(octets)
 }
 
-// OpenReceipt verifies a receipt that its bank signed, as things stood at a time.
+// OpenReceipt verifies a receipt that its bank signed, as of a time.
 func OpenReceipt(der []byte, trust *identity.Trust, at time.Time) (VerifiedReceipt, error) {
 	return NewOpener(trust, 0).Receipt(der, at)
 }
 
-// knownReceipt is a receipt whose signature was verified. Like a known bundle's,
-// its signer is judged anew each time.
+// knownReceipt is a receipt with a verified signature. Its signer is verified each time.
 type knownReceipt struct {
 	der     []byte
 	receipt receipt
@@ -87,22 +86,23 @@ func (o *Opener) Receipt(der []byte, at time.Time) (VerifiedReceipt, error) {
 	if remembered {
 		bank, err = o.trust.Verify(k.chain, at)
 	} else {
-		k.der = bytes.Clone(der)
-		k.receipt, k.chain, bank, err = readDocument[receipt](k.der, o.trust, at)
+		var s sealed
+		k.receipt, s, bank, err = openDocument[receipt](der, o.trust, at)
+		k.der, k.chain = s.der, s.chain
 	}
 	if err != nil {
 		return VerifiedReceipt{}, fmt.Errorf("receipt: %w", err)
 	}
-	if !remembered && len(der) <= maxRemembered {
+	if !remembered && len(k.der) <= maxRemembered {
 		o.receipts.Remember(key, k)
 	}
 	r := k.receipt
-	r.Refunds, r.Ends = slices.Clone(r.Refunds), slices.Clone(r.Ends) // what is remembered is nobody's to change
-	return VerifiedReceipt{Receipt: protocol.Receipt(r), Signer: bank, DER: bytes.Clone(der), checked: true}, nil
+	r.Refunds, r.Ends = slices.Clone(r.Refunds), slices.Clone(r.Ends) // the remembered ones must not change
+	return VerifiedReceipt{Receipt: protocol.Receipt(r), Signer: bank, DER: bytes.Clone(k.der), checked: true}, nil
 }
 
-// DecodeReceipt reads the canonical octets of a receipt, as Content returns them
-// from one's own records; nobody's signature is verified.
+// DecodeReceipt reads the canonical octets of a receipt, for example from Content. It
+// verifies no signature.
 func DecodeReceipt(octets []byte) (protocol.Receipt, error) {
 	r, err := decode[receipt](octets)
 	return protocol.Receipt(r), err
@@ -128,11 +128,11 @@ func (r receipt) validate() error {
 	return nil
 }
 
-// validateOutcome: only what is decided can be signed, from a record that is
-// there; void moves nothing and says why.
+// validateOutcome checks that the receipt is of a decision in an existing record, or of
+// a contract that is void by its settle-by alone. A void one moves nothing and has a reason.
 func (r receipt) validateOutcome() error {
-	if r.Entry == 0 {
-		return fmt.Errorf("entry 0, want the number of the record that decided: %w", ErrTerms)
+	if r.Entry == 0 && (r.Outcome != protocol.OutcomeVoid || r.Reason != protocol.CodeSettleBy) {
+		return fmt.Errorf("entry 0, want the number of the deciding record: %w", ErrTerms)
 	}
 	switch {
 	case r.Outcome == protocol.OutcomeSettled && r.Total > 0 && r.Reason == "":
@@ -144,7 +144,7 @@ func (r receipt) validateOutcome() error {
 		r.Outcome, r.Total, r.Reason, len(r.Refunds), ErrTerms)
 }
 
-// validateRefunds: rising units, and never more than was paid.
+// validateRefunds checks that units rise and that refunds do not exceed the payment.
 func (r receipt) validateRefunds() error {
 	sum, last := protocol.Credits(0), -1
 	for _, f := range r.Refunds {
@@ -162,18 +162,18 @@ func (r receipt) validateRefunds() error {
 	return nil
 }
 
-// validateEnds: only what is paid after the fact has ends, of rising units, and
-// with the refunds never more than was held.
+// validateEnds checks that only modes that pay after the fact have ends, that units rise
+// and that payments and refunds do not exceed the hold.
 func (r receipt) validateEnds() error {
 	if r.Mode == "" && len(r.Ends) == 0 {
 		return nil
 	}
 	if r.Mode == protocol.ModeOnReservation || !r.Mode.Known() || r.Outcome != protocol.OutcomeSettled {
-		return fmt.Errorf("mode %.80q of a receipt that says %.80q, with %d ends: %w", r.Mode, r.Outcome, len(r.Ends), ErrTerms)
+		return fmt.Errorf("mode %.80q in a receipt for %.80q with %d ends: %w", r.Mode, r.Outcome, len(r.Ends), ErrTerms)
 	}
 	sum, last := protocol.Credits(0), -1
 	for _, f := range r.Refunds {
-		sum += f.Amount // at most the total, as was checked
+		sum += f.Amount // at most the total, by validateRefunds
 	}
 	for _, e := range r.Ends {
 		if e.Unit <= last || e.Unit >= protocol.MaxUnits || !e.How.Known() || e.Entry == 0 {

@@ -68,7 +68,7 @@ func TestRememberedReceiptIsTheSameAsAFreshOne(t *testing.T) {
 		if d := cmp.Diff(want, got.Receipt); d != "" || !got.Checked() || got.Signer.ID != want.Bank || !bytes.Equal(got.DER, der) {
 			t.Errorf("receipt of %s: %s", got.Signer.ID, d)
 		}
-		got.Refunds[0].Amount = 1 // nor may a caller spoil what is remembered
+		got.Refunds[0].Amount = 1 // a caller must not change the remembered receipt
 	}
 	_, err = o.Receipt(der, now.AddDate(100, 0, 0)) // remembered, but its bank's certificate has expired
 	wantError(t, err, identity.ErrExpired)

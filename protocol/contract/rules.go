@@ -65,7 +65,7 @@ func hexDigits(field, s string, least, most int) error {
 	return nil
 }
 
-// instant allows only UTC, so that one moment is written in one way.
+// instant allows only UTC, so that every moment has one form.
 func instant(field string, t time.Time) error {
 	if t.Location() != time.UTC {
 		return fmt.Errorf("%s %s is not in UTC: %w", field, t.Format(time.RFC3339), ErrTerms)

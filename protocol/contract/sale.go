@@ -9,13 +9,13 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Verified is a bundle whose user's signature was verified. Only this package
-// makes one for which Checked reports true.
+// Verified is a bundle whose user's signature was verified. Only this package makes one
+// with Checked() == true.
 type Verified struct {
 	ID     protocol.ContractID
 	Bundle protocol.Bundle
 	User   identity.Peer
-	Signed time.Time // when the user says that it signed; zero if it does not say
+	Signed time.Time // signing time according to the user; may be zero
 	DER    []byte    // the user's SignedData
 
 	checked bool
@@ -31,8 +31,8 @@ func (v Verified) Sellers() []protocol.AgentID { return bundle(v.Bundle).sellers
 type Sale struct {
 	Verified
 	Seller        identity.Peer
-	Countersigned time.Time // when the seller says that it signed
-	DER           []byte    // the seller's SignedData, in which the user's is
+	Countersigned time.Time // signing time according to the seller
+	DER           []byte    // the seller's SignedData, which contains the user's
 }
 
 // Sign signs a bundle as its user, in DER; now is the signing time. The same
@@ -53,8 +53,8 @@ func sign(c *identity.Credential, b protocol.Bundle, now time.Time) (octets, der
 	return octets, der, err
 }
 
-// SignVerified is OpenBundle of Sign: the certificate is judged, and what was just
-// written is neither read nor its signature verified once more.
+// SignVerified combines Sign and OpenBundle. It verifies the certificate, but neither
+// reads the new document nor verifies its signature.
 func SignVerified(c *identity.Credential, b protocol.Bundle, trust *identity.Trust, now time.Time) (Verified, error) {
 	octets, der, err := sign(c, b, now)
 	if err != nil {
@@ -73,7 +73,7 @@ func SignVerified(c *identity.Credential, b protocol.Bundle, trust *identity.Tru
 // bundle, in DER; now is the signing time.
 func Countersign(c *identity.Credential, v Verified, now time.Time) ([]byte, error) {
 	if !v.checked {
-		return nil, fmt.Errorf("countersign as %s a bundle that was not verified: %w", c.ID, ErrSignature)
+		return nil, fmt.Errorf("countersign as %s: the bundle was not verified: %w", c.ID, ErrSignature)
 	}
 	if !slices.Contains(v.Sellers(), c.ID) {
 		return nil, fmt.Errorf("contract %s names no seller %s: %w", v.ID, c.ID, ErrSigner)

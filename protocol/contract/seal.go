@@ -4,15 +4,22 @@ import (
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/rsa"
-	"crypto/x509"
-	"encoding/asn1"
 	"fmt"
 	"slices"
 	"time"
 
+	"golang.org/x/crypto/cryptobyte"
+
 	"ramp/protocol"
 	"ramp/protocol/identity"
 )
+
+// builder writes DER. Continuations write the content of a value.
+type builder = cryptobyte.Builder
+
+// usualSignature is the size of a SignedData with two certificates, without its octets,
+// in bytes.
+const usualSignature = 2 << 10
 
 // seal signs octets as SignedData (RFC 5652) in DER. now becomes the signing
 // time, in whole seconds.
@@ -21,42 +28,65 @@ func seal(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) 
 	if err != nil {
 		return nil, fmt.Errorf("sign as %s: %w", c.ID, err)
 	}
-	data := value(tagSequence,
-		value(tagInteger, []byte{cmsVersion}),
-		value(tagSet, identifier(usual().digest, nil)),
-		value(tagSequence, object(oidData), value(tagContext0, value(tagOctets, octets))),
-		value(tagContext0, certificateSet(c.Chain)...),
-		value(tagSet, signer))
-	der := value(tagSequence, object(oidSignedData), value(tagContext0, data))
-	if len(der) > protocol.MaxSignature {
-		return nil, fmt.Errorf("signed document of %d bytes, at most %d: %w", len(der), protocol.MaxSignature, ErrTerms)
+	b := cryptobyte.NewBuilder(make([]byte, 0, len(octets)+usualSignature))
+	addSignedData(b, func(b *builder) {
+		b.AddASN1Int64(cmsVersion)
+		b.AddASN1(tagSet, func(b *builder) { addAlgorithm(b, usual().digest) })
+		b.AddASN1(tagSequence, func(b *builder) {
+			addObject(b, oidData)
+			b.AddASN1(tagContext0, func(b *builder) { b.AddASN1OctetString(octets) })
+		})
+		addCertificates(b, c.ChainDER())
+		b.AddASN1(tagSet, signer)
+	})
+	der, err := b.Bytes()
+	if err == nil && len(der) > protocol.MaxSignature {
+		err = fmt.Errorf("signed document of %d bytes, at most %d: %w", len(der), protocol.MaxSignature, ErrTerms)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return der, nil
 }
 
-// signAs is a SignerInfo with a signature.
-func signAs(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) {
+// signAs signs octets and returns the function that writes the SignerInfo.
+func signAs(c *identity.Credential, octets []byte, now time.Time) (cryptobyte.BuilderContinuation, error) {
 	a, leaf := usual(), c.Chain[0]
-	sign, err := signatureAlgorithm(a, leaf)
+	_, isRSA := leaf.PublicKey.(*rsa.PublicKey)
+	if _, isEC := leaf.PublicKey.(*ecdsa.PublicKey); !isEC && !isRSA {
+		return nil, fmt.Errorf("key of type %T: %w", leaf.PublicKey, identity.ErrWeak)
+	}
+	var set builder
+	set.AddASN1(tagSet, func(b *builder) { addAttributes(b, a, octets, now) })
+	attributes, err := set.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	attributes, err := signedAttributes(a, octets, now)
+	signature, err := c.Signer().Sign(nil, a.sum(attributes), a.hash)
 	if err != nil {
 		return nil, err
 	}
-	// What is signed is the set itself; in the message it has another tag.
-	signature, err := c.Signer().Sign(nil, a.sum(value(tagSet, attributes...)), a.hash)
-	if err != nil {
-		return nil, err
-	}
-	return value(tagSequence,
-		value(tagInteger, []byte{cmsVersion}),
-		value(tagSequence, leaf.RawIssuer, integer(leaf.SerialNumber)),
-		identifier(a.digest, nil),
-		value(tagContext0, attributes...),
-		sign,
-		value(tagOctets, signature)), nil
+	return func(b *builder) {
+		b.AddASN1(tagSequence, func(b *builder) {
+			b.AddASN1Int64(cmsVersion)
+			b.AddASN1(tagSequence, func(b *builder) {
+				b.AddBytes(leaf.RawIssuer)
+				b.AddASN1BigInt(leaf.SerialNumber)
+			})
+			addAlgorithm(b, a.digest)
+			b.AddUint8(tagContext0) // the signature is of the set itself, under its own tag
+			b.AddBytes(attributes[1:])
+			if isRSA { // like OpenSSL: only the kind of key, with NULL as parameters
+				b.AddASN1(tagSequence, func(b *builder) {
+					addObject(b, oidRSA)
+					b.AddASN1NULL()
+				})
+			} else {
+				addAlgorithm(b, a.ecdsa)
+			}
+			b.AddASN1OctetString(signature)
+		})
+	}, nil
 }
 
 func (a algorithm) sum(b []byte) []byte {
@@ -65,40 +95,42 @@ func (a algorithm) sum(b []byte) []byte {
 	return h.Sum(nil)
 }
 
-// signatureAlgorithm names what OpenSSL names: for RSA the kind of key only.
-func signatureAlgorithm(a algorithm, leaf *x509.Certificate) ([]byte, error) {
-	switch leaf.PublicKey.(type) {
-	case *ecdsa.PublicKey:
-		return identifier(a.ecdsa, nil), nil
-	case *rsa.PublicKey:
-		return identifier(oidRSA, []byte{tagNull, 0}), nil
-	}
-	return nil, fmt.Errorf("key of type %T: %w", leaf.PublicKey, identity.ErrWeak)
+// addAttributes writes the signed attributes, in the order of a DER set.
+func addAttributes(b *builder, a algorithm, octets []byte, now time.Time) {
+	addAttribute(b, oidContentType, func(b *builder) { addObject(b, oidData) })
+	addAttribute(b, oidSigningTime, func(b *builder) { b.MarshalASN1(now.UTC().Truncate(time.Second)) })
+	addAttribute(b, oidMessageDigest, func(b *builder) { b.AddASN1OctetString(a.sum(octets)) })
 }
 
-// signedAttributes come in the order that DER wants of a set.
-func signedAttributes(a algorithm, octets []byte, now time.Time) ([][]byte, error) {
-	signed, err := asn1.Marshal(now.UTC().Truncate(time.Second))
-	if err != nil {
-		return nil, err
-	}
-	return [][]byte{
-		attribute(oidContentType, object(oidData)),
-		attribute(oidSigningTime, signed),
-		attribute(oidMessageDigest, value(tagOctets, a.sum(octets))),
-	}, nil
+func addAttribute(b *builder, id objectID, value cryptobyte.BuilderContinuation) {
+	b.AddASN1(tagSequence, func(b *builder) {
+		addObject(b, id)
+		b.AddASN1(tagSet, value)
+	})
 }
 
-func attribute(id objectID, v []byte) []byte {
-	return value(tagSequence, object(id), value(tagSet, v))
+// addAlgorithm writes an AlgorithmIdentifier without parameters.
+func addAlgorithm(b *builder, id objectID) {
+	b.AddASN1(tagSequence, func(b *builder) { addObject(b, id) })
 }
 
-// certificateSet is a chain in the order that DER wants of a set.
-func certificateSet(chain []*x509.Certificate) [][]byte {
-	set := make([][]byte, len(chain))
-	for i, cert := range chain {
-		set[i] = cert.Raw
-	}
-	slices.SortFunc(set, bytes.Compare)
-	return set
+func addObject(b *builder, id objectID) {
+	b.AddASN1(tagOID, func(b *builder) { b.AddBytes([]byte(id)) })
+}
+
+// addSignedData writes a SignedData around its members.
+func addSignedData(b *builder, members cryptobyte.BuilderContinuation) {
+	b.AddASN1(tagSequence, func(b *builder) {
+		addObject(b, oidSignedData)
+		b.AddASN1(tagContext0, func(b *builder) { b.AddASN1(tagSequence, members) })
+	})
+}
+
+// addCertificates writes a chain, in the order of a DER set.
+func addCertificates(b *builder, chain [][]byte) {
+	b.AddASN1(tagContext0, func(b *builder) {
+		for _, der := range slices.SortedFunc(slices.Values(chain), bytes.Compare) {
+			b.AddBytes(der)
+		}
+	})
 }

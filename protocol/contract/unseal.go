@@ -8,17 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
+
+	"golang.org/x/crypto/cryptobyte"
 
 	"ramp/protocol"
 	"ramp/protocol/identity"
 )
 
-// sealed is a SignedData that was read. Nothing about it is verified.
+// sealed is a SignedData that was read but not verified.
 type sealed struct {
-	octets []byte
-	chain  [][]byte // certificates in DER, the signer's first
-	signer signer
+	octets     []byte
+	chain      [][]byte // certificates in DER, the signer's first
+	signer     signer
+	der        []byte
+	head, tail []byte // the members of the SignedData before and after its certificates
 }
 
 // signer is a SignerInfo that was read.
@@ -31,14 +36,13 @@ type signer struct {
 	signature  []byte
 }
 
-// parse reads a SignedData: DER, exactly one signer, named by issuer and serial,
-// content inside, and nothing beside it that is not signed. What it returns
-// shares memory with der.
+// parse reads a SignedData: DER, exactly one signer, named by issuer and serial, with
+// the content inside and no unsigned attributes. The result shares memory with der.
 func parse(der []byte) (sealed, error) {
 	if len(der) > protocol.MaxSignature {
 		return sealed{}, fmt.Errorf("signed document of %d bytes, at most %d: %w", len(der), protocol.MaxSignature, ErrMalformed)
 	}
-	var s sealed
+	s := sealed{der: der}
 	var certificates [][]byte
 	f := fields{rest: der}
 	f.within(tagSequence, func(f *fields) {
@@ -59,13 +63,16 @@ func parse(der []byte) (sealed, error) {
 
 func (s *sealed) readSignedData(f *fields) (certificates [][]byte) {
 	var digest objectID
+	all := f.rest
 	f.version()
 	f.within(tagSet, func(f *fields) { digest = f.algorithm() })
 	f.within(tagSequence, func(f *fields) {
 		f.want(oidData)
 		f.within(tagContext0, func(f *fields) { _, s.octets = f.next(tagOctets) })
 	})
+	s.head = all[:len(all)-len(f.rest)]
 	certificates = f.set(tagContext0, identity.MaxChain)
+	s.tail = f.rest
 	f.within(tagSet, func(f *fields) { f.within(tagSequence, s.signer.read) })
 	switch {
 	case f.err != nil:
@@ -85,21 +92,21 @@ func (s *signer) read(f *fields) {
 	})
 	s.digest = f.algorithm()
 	if full, _ := f.next(tagContext0); f.err == nil {
-		// What is signed is the set itself; in the message it has another tag.
+		// The signature is of the set itself; in the message it has another tag.
 		s.attributes = append([]byte{tagSet}, full[1:]...)
 	}
 	s.algorithm = f.algorithm()
 	_, s.signature = f.next(tagOctets)
 }
 
-// want reads an object identifier, which must be the one given.
+// want reads an object identifier, which must equal id.
 func (f *fields) want(id objectID) {
 	if got := f.oid(); f.err == nil && got != id {
 		f.err = fmt.Errorf("content of type %s, want %s", got, id)
 	}
 }
 
-// signerFirst puts the certificate that the signer is named by before the others.
+// signerFirst puts the signer's certificate first.
 func signerFirst(certificates [][]byte, by signer) ([][]byte, error) {
 	chain := [][]byte{nil}
 	for _, der := range certificates {
@@ -117,13 +124,13 @@ func signerFirst(certificates [][]byte, by signer) ([][]byte, error) {
 		}
 	}
 	if chain[0] == nil {
-		return nil, errors.New("the signer's certificate is not there")
+		return nil, errors.New("the signer's certificate is missing")
 	}
 	return chain, nil
 }
 
-// certificateName reads only what a certificate is called by: crypto/x509 reads
-// all of it, but once per certificate and not once per signature.
+// certificateName reads only the issuer and serial of a certificate. Reading all of it
+// with crypto/x509 for every signature would be expensive.
 func certificateName(der []byte) (issuer []byte, serial *big.Int, err error) {
 	f := fields{rest: der}
 	f.within(tagSequence, func(f *fields) {
@@ -140,12 +147,41 @@ func certificateName(der []byte) (issuer []byte, serial *big.Int, err error) {
 	return issuer, serial, f.end()
 }
 
-// verify checks the signature with the certificate of the signer, whose chain the
-// caller has verified. It returns the signing time, which is the signer's own
-// word and zero if missing.
+// prune drops the certificates that are not on the verified path. They are not part of what
+// is signed, so anybody could add some, and they would be kept as long as the document.
+func (s *sealed) prune(path []*x509.Certificate) error {
+	on := func(der []byte) bool {
+		return slices.ContainsFunc(path, func(c *x509.Certificate) bool { return bytes.Equal(c.Raw, der) })
+	}
+	lean := make([][]byte, 0, len(s.chain))
+	for _, der := range s.chain {
+		if on(der) {
+			lean = append(lean, der)
+		}
+	}
+	if len(lean) == len(s.chain) {
+		return nil
+	}
+	s.chain = lean
+	b := cryptobyte.NewBuilder(nil)
+	addSignedData(b, func(b *builder) {
+		b.AddBytes(s.head)
+		addCertificates(b, lean)
+		b.AddBytes(s.tail)
+	})
+	der, err := b.Bytes()
+	if err != nil {
+		return err
+	}
+	*s, err = parse(der)
+	return err
+}
+
+// verify checks the signature with the certificate of the signer, whose chain the caller
+// has verified. It returns the signing time according to the signer, or zero.
 func (s sealed) verify(leaf *x509.Certificate) (time.Time, error) {
 	if !bytes.Equal(leaf.RawIssuer, s.signer.issuer) || leaf.SerialNumber.Cmp(s.signer.serial) != 0 {
-		return time.Time{}, fmt.Errorf("%w: the signer is named by another certificate than its own", ErrMalformed)
+		return time.Time{}, fmt.Errorf("%w: issuer and serial of the signer are not those of its certificate", ErrMalformed)
 	}
 	a, signature, err := algorithmOf(s.signer, leaf)
 	if err != nil {
@@ -161,7 +197,7 @@ func (s sealed) verify(leaf *x509.Certificate) (time.Time, error) {
 	return signed, nil
 }
 
-// algorithmOf is how the signer hashed and signed; only what fits its key counts.
+// algorithmOf is the signer's algorithm, which must fit its key.
 func algorithmOf(s signer, leaf *x509.Certificate) (algorithm, x509.SignatureAlgorithm, error) {
 	_, isEC := leaf.PublicKey.(*ecdsa.PublicKey)
 	_, isRSA := leaf.PublicKey.(*rsa.PublicKey)

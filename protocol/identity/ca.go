@@ -18,15 +18,15 @@ import (
 const (
 	// backdate lets a machine whose clock is slow use a certificate at once.
 	backdate = 5 * time.Minute
-	// listPeriod is how long a revocation list is said to be good.
+	// listPeriod is the stated validity of a revocation list.
 	listPeriod = 30 * 24 * time.Hour
 	// maxCommonName is the bound of X.520.
 	maxCommonName = 64
 )
 
-// CA is a certificate authority: a root, or one below a root.
+// CA is a root certificate authority or one below a root.
 type CA struct {
-	chain []*x509.Certificate // its own first, up to and with the root
+	chain []*x509.Certificate // its own certificate first, up to the root
 	key   crypto.Signer
 }
 
@@ -39,7 +39,7 @@ func NewCA(name string, now time.Time, lifetime time.Duration, random io.Reader)
 	return Root(key, name, now, lifetime)
 }
 
-// Root makes a root authority of a key that is there already.
+// Root makes a root authority from an existing key.
 func Root(key crypto.Signer, name string, now time.Time, lifetime time.Duration) (*CA, error) {
 	ca := &CA{key: key}
 	cert, err := ca.sign(authority(name), key.Public(), now, lifetime)
@@ -66,8 +66,8 @@ func (ca *CA) Subordinate(name string, now time.Time, lifetime time.Duration, ra
 	return &CA{chain: append([]*x509.Certificate{cert}, ca.chain...), key: key}, nil
 }
 
-// ParseCA reads an authority from its certificate, those of the authorities
-// above it if it is no root, and its key.
+// ParseCA reads an authority from its key, its certificate and those of the authorities
+// above it.
 func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	certs, err := parseCertificates(certPEM)
 	if err != nil {
@@ -86,18 +86,18 @@ func ParseCA(certPEM, keyPEM []byte) (*CA, error) {
 	return &CA{chain: certs, key: key}, nil
 }
 
-// CertPEM is the authority's certificate and those above it, its own first. Of a
-// root it is the trust anchor.
+// CertPEM is the authority's certificate and those above it, its own first. For a root
+// it is the trust anchor.
 func (ca *CA) CertPEM() []byte { return certPEM(ca.chain) }
 
 // KeyPEM is the authority's private key as PKCS#8.
 func (ca *CA) KeyPEM() ([]byte, error) { return KeyPEM(ca.key) }
 
 // Issue certifies that pub is the key of the agent called name: 1..63 letters,
-// digits, ".", "_" or "-", beginning with a letter. The certificate (PEM, with
-// those between it and the root) is valid from five minutes before now until
-// lifetime after it, but not longer than the authority. The serial number
-// follows from all this, so the same call gives the same certificate.
+// digits, ".", "_" or "-", beginning with a letter. The certificate (PEM, with those
+// between it and the root) is valid from five minutes before now until lifetime after
+// now, but not longer than the authority. The serial number is derived from all this,
+// so the same call gives the same certificate.
 func (ca *CA) Issue(name string, pub crypto.PublicKey, now time.Time, lifetime time.Duration) ([]byte, error) {
 	spki, err := x509.MarshalPKIXPublicKey(pub)
 	if err != nil {
@@ -118,8 +118,25 @@ func (ca *CA) Issue(name string, pub crypto.PublicKey, now time.Time, lifetime t
 	return certPEM(append([]*x509.Certificate{cert}, below...)), nil
 }
 
-// SignRequest issues to the common name and key of a PKCS#10 request (PEM),
-// which its key must have signed. What else it asks for is ignored.
+// Credential makes a key and issues a certificate for it.
+func (ca *CA) Credential(name string, now time.Time, lifetime time.Duration, random io.Reader) (*Credential, error) {
+	key, err := NewKey(random)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := ca.Issue(name, key.Public(), now, lifetime)
+	if err != nil {
+		return nil, err
+	}
+	pem, err := KeyPEM(key)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(cert, pem)
+}
+
+// SignRequest issues to the common name and key of a PKCS#10 request (PEM), which its
+// key must have signed. It ignores everything else in the request.
 func (ca *CA) SignRequest(csrPEM []byte, now time.Time, lifetime time.Duration) ([]byte, error) {
 	block, _ := pem.Decode(csrPEM)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
@@ -135,8 +152,8 @@ func (ca *CA) SignRequest(csrPEM []byte, now time.Time, lifetime time.Duration) 
 	return ca.Issue(csr.Subject.CommonName, csr.PublicKey, now, lifetime)
 }
 
-// CheckRequest reports whether a request is of an accepted key, which signed it.
-// The key is judged first, so that no signature of a monstrous one is verified.
+// CheckRequest reports whether a request is for an accepted key, which has signed it. It
+// checks the key first, because verifying a signature of a huge key is expensive.
 func CheckRequest(csr *x509.CertificateRequest) error {
 	if err := checkKey(csr.PublicKey); err != nil {
 		return fmt.Errorf("request of %q: %w", csr.Subject, err)
@@ -157,8 +174,8 @@ func Request(key crypto.Signer, name string) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }
 
-// Revoke writes a revocation list (PEM): what the previous one has (nil: none),
-// and serials, revoked since now. Its number is the previous one plus one.
+// Revoke writes a revocation list (PEM): the previous list, which may be nil, plus
+// serials revoked at now. Its number is the previous one plus one.
 func (ca *CA) Revoke(previous []byte, serials []*big.Int, now time.Time) ([]byte, error) {
 	lists, err := parseLists(previous)
 	if err != nil {
@@ -182,13 +199,13 @@ func (ca *CA) Revoke(previous []byte, serials []*big.Int, now time.Time) ([]byte
 	return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}), nil
 }
 
-// Issued reports whether this authority itself has signed a certificate: a list of
-// its own says nothing of others.
+// Issued reports whether this authority itself has signed a certificate; its lists can
+// revoke no others.
 func (ca *CA) Issued(cert *x509.Certificate) bool {
 	return cert.CheckSignatureFrom(ca.chain[0]) == nil
 }
 
-// addRevoked keeps the time of a serial that is revoked already.
+// addRevoked keeps the first time at which a serial was revoked.
 func addRevoked(entries []x509.RevocationListEntry, serial *big.Int, now time.Time) []x509.RevocationListEntry {
 	if slices.ContainsFunc(entries, func(e x509.RevocationListEntry) bool { return e.SerialNumber.Cmp(serial) == 0 }) {
 		return entries
@@ -236,8 +253,8 @@ func (ca *CA) sign(t *x509.Certificate, pub crypto.PublicKey, now time.Time, lif
 	return x509.ParseCertificate(der)
 }
 
-// serial is 127 bits of a hash over everything that tells one certificate of an
-// authority from another, so that an authority needs no counter.
+// serial is 127 bits of a hash over everything that distinguishes the certificates of an
+// authority, so that the authority needs no counter.
 func serial(parent, t *x509.Certificate, spki []byte) *big.Int {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %d %d ", len(t.Subject.CommonName), t.NotBefore.UnixNano(), t.NotAfter.UnixNano())

@@ -2,29 +2,30 @@ package identity
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Usable reports whether an agent may sign with a certificate at a time, whoever
-// issued it.
+// Usable reports whether an agent may sign with a certificate at a time. It does not
+// check the issuer.
 func Usable(cert *x509.Certificate, at time.Time) error {
 	if err := checkLeaf(cert); err != nil {
 		return err
 	}
-	if _, err := ID(cert); err != nil { // nobody could name its agent
+	if _, err := ID(cert); err != nil {
 		return err
 	}
 	return checkTime(cert, at)
 }
 
-// Current reports whether a time is within a certificate's, of an agent or an
-// authority; both ends are inclusive.
+// Current reports whether a time is within the validity of a certificate, of an agent
+// or an authority; both ends are inclusive.
 func Current(cert *x509.Certificate, at time.Time) error { return checkTime(cert, at) }
 
-// checkLeaf reports whether an agent may sign with cert, whatever the time and
-// whoever issued it.
+// checkLeaf reports whether an agent may sign with cert, apart from time and issuer.
 func checkLeaf(cert *x509.Certificate) error {
 	if isProxy(cert) {
 		return fmt.Errorf("subject %q: %w", cert.Subject, ErrProxy)
@@ -39,8 +40,8 @@ func checkLeaf(cert *x509.Certificate) error {
 	return checkStrength(cert)
 }
 
-// checkStrength reports whether cert's key, and the signature on cert, are
-// strong enough. A root's signature on itself proves nothing and is not judged.
+// checkStrength reports whether cert's key, and the signature on cert, are strong
+// enough. It ignores a root's signature on itself, which proves nothing.
 func checkStrength(cert *x509.Certificate) error {
 	if err := checkKey(cert.PublicKey); err != nil {
 		return fmt.Errorf("subject %q: %w", cert.Subject, err)
@@ -74,10 +75,5 @@ func checkTime(cert *x509.Certificate, at time.Time) error {
 // isProxy reports whether cert has the proxyCertInfo extension of RFC 3820.
 func isProxy(cert *x509.Certificate) bool {
 	proxyCertInfo := asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}
-	for _, e := range cert.Extensions {
-		if e.Id.Equal(proxyCertInfo) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cert.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(proxyCertInfo) })
 }

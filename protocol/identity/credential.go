@@ -10,7 +10,7 @@ import (
 	"ramp/protocol"
 )
 
-// Bounds of what is read as a certificate chain.
+// Bounds of a certificate chain.
 const (
 	MaxChain       = 8        // certificates, without the trust anchor
 	MaxCertificate = 16 << 10 // bytes of one certificate in DER
@@ -20,16 +20,16 @@ const (
 // Credential is the certificate and the private key of an agent.
 type Credential struct {
 	ID    protocol.AgentID
-	Chain []*x509.Certificate // leaf first, up to but without the root; 1..MaxChain
+	Chain []*x509.Certificate // leaf first, without the root; 1..MaxChain
 	key   crypto.Signer
 }
 
 // Parse reads a credential: certPEM has the agent's certificate first and then
-// those of the authorities between it and a trust anchor, in any order (a root
-// among them is left out); keyPEM has the key. What is not a certificate in
-// certPEM is skipped, so one file with both may be given twice.
+// those of the authorities between it and a trust anchor, in any order; keyPEM has
+// the key. Parse drops a root and skips other PEM blocks in certPEM, so the same file
+// may serve as both arguments.
 //
-// Whether the certificate is valid now, and trusted, is for Trust to say.
+// Trust decides whether the certificate is valid and trusted.
 func Parse(certPEM, keyPEM []byte) (*Credential, error) {
 	certs, err := parseCertificates(certPEM)
 	if err != nil {
@@ -58,14 +58,14 @@ func Parse(certPEM, keyPEM []byte) (*Credential, error) {
 }
 
 // Signer signs with the credential's key, deterministically: the same digest
-// gives the same signature. RSA signs as PKCS#1 v1.5 only.
+// gives the same signature. RSA signs only by PKCS#1 v1.5.
 func (c *Credential) Signer() crypto.Signer { return signer{c.key} }
 
-// PrivateKey is the key itself, *ecdsa.PrivateKey or *rsa.PrivateKey, from which
-// a host on the mesh is made.
+// PrivateKey is the key itself, *ecdsa.PrivateKey or *rsa.PrivateKey, for a host on the
+// mesh.
 func (c *Credential) PrivateKey() crypto.Signer { return c.key }
 
-// ChainDER is the chain in DER, leaf first: what Trust.Verify takes.
+// ChainDER is the chain in DER, leaf first, for Trust.Verify.
 func (c *Credential) ChainDER() [][]byte {
 	ders := make([][]byte, len(c.Chain))
 	for i, cert := range c.Chain {
@@ -79,7 +79,7 @@ func samePublic(a, b crypto.PublicKey) bool {
 	return ok && k.Equal(b)
 }
 
-// parseCertificates reads all certificates of a PEM file; there is at least one.
+// parseCertificates reads all certificates of a PEM file, at least one.
 func parseCertificates(certPEM []byte) ([]*x509.Certificate, error) {
 	if len(certPEM) > maxPEM {
 		return nil, fmt.Errorf("certificates: %d bytes, at most %d: %w", len(certPEM), maxPEM, ErrMalformed)
@@ -112,8 +112,8 @@ func parseCertificate(der []byte) (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// link orders the issuers above leaf, as far as they are among certs. It ends
-// before a root, and takes no certificate twice.
+// link orders the issuers above leaf, as far as certs has them. It stops before a root
+// and uses no certificate twice.
 func link(leaf *x509.Certificate, certs []*x509.Certificate) []*x509.Certificate {
 	chain := []*x509.Certificate{leaf}
 	for range certs {

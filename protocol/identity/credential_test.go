@@ -112,7 +112,7 @@ func TestChainIsOrderedAndEndsBelowTheRoot(t *testing.T) {
 	if len(chain) != 2 {
 		t.Fatalf("issued %d certificates, want 2", len(chain))
 	}
-	// The root first, a stranger, then what is needed: as people concatenate files.
+	// The root first, a stranger, then the needed ones, as in concatenated files.
 	var file []byte
 	impostor := ders(subordinate(t, newCA(t, "Other"), "Sub", year).CertPEM())[0]
 	for _, der := range [][]byte{chain[0], ders(root.CertPEM())[0], impostor, ders(newCA(t, "Stranger").CertPEM())[0], chain[1]} {

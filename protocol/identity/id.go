@@ -13,14 +13,14 @@ import (
 // maxName is the longest name that an AgentID can hold.
 const maxName = 63
 
-// ID is the name of the agent whose certificate leaf is: its common name and
-// the fingerprint of its key. It fails only if there is no common name.
+// ID is the name of the agent with the certificate leaf: its common name and the
+// fingerprint of its key. It fails only without a common name.
 //
-// A common name may hold what an AgentID may not ("John Smith 1234", as grid
-// authorities write). Each run of such characters becomes one "-", "-" at the
-// ends goes, "x-" goes before what does not begin with a letter, and the rest is
-// cut to 63 bytes: "John-Smith-1234". Two names can so become one; the
-// fingerprint still tells the agents apart.
+// The common names of grid authorities ("John Smith 1234") may contain characters that
+// an AgentID must not have. Each run of them becomes one "-", "-" at the ends is
+// removed, a name that does not begin with a letter gets the prefix "x-", and the
+// result is cut to 63 bytes: "John-Smith-1234". Two names can become one; the
+// fingerprint still distinguishes the agents.
 func ID(leaf *x509.Certificate) (protocol.AgentID, error) {
 	if leaf.Subject.CommonName == "" {
 		return "", fmt.Errorf("subject %q has no common name: %w", leaf.Subject, ErrUsage)

@@ -13,32 +13,31 @@ import (
 	"io"
 )
 
-// Bounds of RSA keys, in bits. Above the greater one, verifying a foreign
-// signature costs too much to do for strangers.
+// Bounds of RSA keys, in bits. Longer keys would make the verification of a stranger's
+// signature too expensive.
 const (
 	MinRSA = 2048
 	MaxRSA = 8192
 )
 
-// maxDraws bounds how often NewKey asks for other random bytes. A draw fails
-// once in 2³² times, so a random source that fails this often is broken.
+// maxDraws bounds the attempts of NewKey. One attempt in 2³² fails, so a random source
+// that fails this often is broken.
 const maxDraws = 8
 
-// NewKey makes a P-256 key from 32 bytes of random (a few more in very rare
-// cases). The same bytes give the same key, which a simulated market relies on;
-// everybody else passes crypto/rand.Reader.
+// NewKey makes a P-256 key from 32 bytes of random, very rarely more. The same bytes
+// give the same key, for simulations; all other callers pass crypto/rand.Reader.
 func NewKey(random io.Reader) (crypto.Signer, error) {
 	b := make([]byte, 32)
 	for range maxDraws {
 		if _, err := io.ReadFull(random, b); err != nil {
 			return nil, fmt.Errorf("new key: %w", err)
 		}
-		// Only zero and what is not below the order of the curve is refused.
+		// It refuses only zero and values from the order of the curve on.
 		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), b); err == nil {
 			return key, nil
 		}
 	}
-	return nil, errors.New("new key: the random source gives no usable bytes")
+	return nil, errors.New("new key: the random source returns no usable bytes")
 }
 
 // KeyPEM writes a private key as PKCS#8.
@@ -56,7 +55,7 @@ func ParseKey(keyPEM []byte) (crypto.Signer, error) {
 	for block, rest := pem.Decode(keyPEM); block != nil; block, rest = pem.Decode(rest) {
 		key, err := parseKeyBlock(block)
 		if key == nil && err == nil {
-			continue // a certificate or EC PARAMETERS beside the key
+			continue // a certificate or EC PARAMETERS
 		}
 		if err != nil {
 			return nil, err
@@ -110,18 +109,18 @@ func checkKey(pub crypto.PublicKey) error {
 	case ed25519.PublicKey:
 		return fmt.Errorf("Ed25519 key, which stock OpenSSL cannot verify in CMS; %s: %w", want, ErrWeak)
 	}
-	if pub == nil { // as of RSA-PSS: crypto/x509 leaves it out
-		return fmt.Errorf("key of a kind that is not known, %s: %w", want, ErrWeak)
+	if pub == nil { // such as RSA-PSS, which crypto/x509 does not parse
+		return fmt.Errorf("key of an unknown kind, %s: %w", want, ErrWeak)
 	}
 	return fmt.Errorf("key of type %T, %s: %w", pub, want, ErrWeak)
 }
 
-// signer signs without randomness: ECDSA as RFC 6979 says, RSA as PKCS#1 v1.5.
+// signer signs without randomness: ECDSA by RFC 6979, RSA by PKCS#1 v1.5.
 type signer struct{ key crypto.Signer }
 
 func (s signer) Public() crypto.PublicKey { return s.key.Public() }
 
-// Sign ignores the random source that crypto.Signer hands it.
+// Sign ignores the random source of crypto.Signer.
 func (s signer) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
 	if _, salted := opts.(*rsa.PSSOptions); salted {
 		return nil, errors.New("sign: RSA-PSS is salted, and signatures here are deterministic")

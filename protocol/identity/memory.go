@@ -2,11 +2,10 @@ package identity
 
 import "sync"
 
-// Memory remembers what was found out about bytes, so that it need not be found out
-// again: by their SHA-256, or by a part of them if what is found holds the whole to be
-// compared. It keeps at least the last n/2 and at most n
-// entries, and forgets the oldest. It is safe for use by several workers; what
-// it hands out is shared and must not be changed.
+// Memory caches results about bytes. The key is their SHA-256, or a part of them if the
+// entry holds all bytes for comparison. It keeps at least the last n/2 and at most n
+// entries. It is safe for use by several workers; entries are shared and must not be
+// changed.
 type Memory[V any] struct {
 	mu         sync.Mutex
 	half       int
@@ -32,15 +31,15 @@ func (m *Memory[V]) Recall(key [32]byte) (V, bool) {
 	return v, ok
 }
 
-// Remember keeps v under key, in place of what was there.
+// Remember stores v under key and replaces an older entry.
 func (m *Memory[V]) Remember(key [32]byte, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.put(key, v)
 }
 
-// put starts a new generation when the young one is full: the old is dropped at
-// once, which needs no order among entries.
+// put starts a new generation when the young one is full and drops the old one at once,
+// which needs no order among entries.
 func (m *Memory[V]) put(key [32]byte, v V) {
 	if _, there := m.young[key]; !there && len(m.young) >= m.half {
 		m.old, m.young = m.young, make(map[[32]byte]V, m.half)

@@ -9,8 +9,8 @@ import (
 	"ramp/protocol/identity"
 )
 
-// A chain is looked up by the end of its leaf, and counts only as it was verified:
-// what is about it or in front of that end is verified anew.
+// The end of a leaf is the key of a remembered chain: another chain with the same end is
+// verified again.
 func TestAnotherChainWithTheSameEndIsNotRemembered(t *testing.T) {
 	root := newCA(t, "Root")
 	sub := subordinate(t, root, "Sub", year)

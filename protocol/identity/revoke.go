@@ -14,7 +14,7 @@ import (
 // maxLists bounds the bytes of all revocation lists together.
 const maxLists = 64 << 20
 
-// revocations says since when a certificate, by issuer and serial, is revoked.
+// revocations maps issuer and serial to the time of revocation.
 type revocations map[[32]byte]time.Time
 
 func revocationKey(rawIssuer []byte, serial []byte) [32]byte {
@@ -22,8 +22,8 @@ func revocationKey(rawIssuer []byte, serial []byte) [32]byte {
 	return sha256.Sum256(append(name[:], serial...))
 }
 
-// earliest is the certificate of a chain that was revoked first, and when; the
-// time is zero if none is revoked.
+// earliest is the certificate of a chain that was revoked first, and when. Without a
+// revoked one the time is zero.
 func (r revocations) earliest(chain []*x509.Certificate) (*x509.Certificate, time.Time) {
 	first, since := chain[0], time.Time{}
 	for _, cert := range chain {
@@ -70,9 +70,8 @@ func nextList(crls []byte) (der, rest []byte, err error) {
 	return list.FullBytes, rest, err
 }
 
-// checkList refuses lists that say less, or other things, than that a
-// certificate of their issuer is revoked: delta lists, and those of a part of
-// the certificates or of several issuers. Their marks are critical extensions.
+// checkList refuses all but full lists of one issuer: delta lists, and lists of a part
+// of the certificates or of several issuers, which have critical extensions.
 func checkList(list *x509.RevocationList) error {
 	if err := noCritical(list.Extensions); err != nil {
 		return err
@@ -94,8 +93,8 @@ func noCritical(extensions []pkix.Extension) error {
 	return nil
 }
 
-// gather joins lists, each of which one of the authorities must have signed. If
-// two lists have a certificate, the earlier time stands.
+// gather joins lists, which the authorities must have signed. If two lists have the
+// same certificate, the earlier time counts.
 func gather(lists []*x509.RevocationList, authorities []*x509.Certificate) (revocations, error) {
 	revoked := revocations{}
 	for _, list := range lists {
@@ -118,6 +117,6 @@ func checkSigned(list *x509.RevocationList, authorities []*x509.Certificate) err
 			return nil
 		}
 	}
-	return fmt.Errorf("list of %q is signed by none of the %d authorities given; give its issuer's certificate with the anchors: %w",
+	return fmt.Errorf("list of %q: none of the %d given authorities has signed it; add its issuer's certificate to the anchors: %w",
 		list.Issuer, len(authorities), ErrForeign)
 }

@@ -16,23 +16,23 @@ import (
 // market of thousands, about 10 KB each.
 const maxRemembered = 4096
 
-// Trust decides whose certificates count: those that lead to one of its anchors
-// and are not on one of its revocation lists. These change only all at once, by
-// Replace. It is safe for use by several workers.
+// Trust decides which certificates are valid: those that lead to one of its anchors and
+// are not on one of its revocation lists. Replace changes all of these at once. It is
+// safe for use by several workers.
 type Trust struct {
 	mu    sync.RWMutex
 	rules *rules
 }
 
-// rules are the anchors and lists of a Trust, and what was found by them. They do
-// not change.
+// rules are the anchors and lists of a Trust, which do not change, and the chains that
+// they have verified.
 type rules struct {
 	roots    *x509.CertPool
-	between  []*x509.Certificate // authorities below the anchors that were given with them
+	between  []*x509.Certificate // authorities below the anchors, given with them
 	anchors  []*x509.Certificate
 	lists    []*x509.RevocationList
 	revoked  revocations
-	verified *Memory[verdict]
+	verified *Memory[knownChain]
 }
 
 // Peer is an agent whose certificate was verified.
@@ -41,23 +41,22 @@ type Peer struct {
 	Chain []*x509.Certificate // leaf first, without the anchor
 }
 
-// verdict is a verified chain and when it counts.
-type verdict struct {
-	given        [][]byte // as it came
+// knownChain is a verified chain and the time of its validity.
+type knownChain struct {
+	given        [][]byte // as received
 	peer         Peer
 	from, until  time.Time // inclusive, of the chain and its anchor together
 	revokedSince time.Time // zero: not revoked
 }
 
-func (v verdict) holds(at time.Time) bool {
+func (v knownChain) holds(at time.Time) bool {
 	return !at.Before(v.from) && !at.After(v.until) && (v.revokedSince.IsZero() || at.Before(v.revokedSince))
 }
 
-// NewTrust reads trust anchors and revocation lists. Of the certificates in
-// anchors (PEM), those that sign themselves are anchors, and the others are
-// authorities below them, which then need not come with every chain: the rule of
-// OpenSSL's -CAfile. crls (PEM, or DER one after another; may be empty) are full
-// lists, each signed by one of these certificates.
+// NewTrust reads trust anchors and revocation lists. As with OpenSSL's -CAfile, the
+// self-signed certificates in anchors (PEM) are the anchors; the others are authorities
+// below them, which chains may then omit. crls (PEM, or DER one after another; may be
+// empty) are full lists, each signed by one of these certificates.
 //
 // A list past its next update still revokes; see Stale.
 func NewTrust(anchors, crls []byte) (*Trust, error) {
@@ -65,14 +64,14 @@ func NewTrust(anchors, crls []byte) (*Trust, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trust anchors: %w", err)
 	}
-	t := &rules{roots: x509.NewCertPool(), verified: NewMemory[verdict](maxRemembered)}
+	t := &rules{roots: x509.NewCertPool(), verified: NewMemory[knownChain](maxRemembered)}
 	for _, cert := range certs {
 		if err := t.admit(cert); err != nil {
 			return nil, fmt.Errorf("trust anchors: %w", err)
 		}
 	}
 	if len(t.anchors) == 0 {
-		return nil, fmt.Errorf("trust anchors: none of %d certificates signs itself: %w", len(certs), ErrForeign)
+		return nil, fmt.Errorf("trust anchors: none of the %d certificates is self-signed: %w", len(certs), ErrForeign)
 	}
 	t.lists, err = parseLists(crls)
 	if err != nil {
@@ -85,9 +84,8 @@ func NewTrust(anchors, crls []byte) (*Trust, error) {
 	return &Trust{rules: t}, nil
 }
 
-// Replace puts the anchors and lists of another Trust in place of these. What
-// begins to be verified afterwards is judged by the new ones, also if it was
-// verified before.
+// Replace takes over the anchors and lists of another Trust. They apply to every later
+// verification, even of chains that were verified before.
 func (t *Trust) Replace(by *Trust) {
 	r := by.current()
 	t.mu.Lock()
@@ -101,7 +99,7 @@ func (t *Trust) current() *rules {
 	return t.rules
 }
 
-// Revoked is how many certificates the lists name.
+// Revoked is the number of certificates on the lists.
 func (t *Trust) Revoked() int { return len(t.current().revoked) }
 
 func (t *rules) admit(cert *x509.Certificate) error {
@@ -120,9 +118,9 @@ func (t *rules) admit(cert *x509.Certificate) error {
 	return nil
 }
 
-// Verify checks a chain in DER, leaf first and the others in any order, as it
-// stood at a time: 1..MaxChain certificates of at most MaxCertificate bytes. A
-// certificate that was revoked later than that counts.
+// Verify checks a chain in DER, leaf first and the others in any order, as of a time:
+// 1..MaxChain certificates of at most MaxCertificate bytes. A certificate that was
+// revoked after that time is valid.
 func (t *Trust) Verify(chain [][]byte, at time.Time) (Peer, error) {
 	return t.current().verify(chain, at)
 }
@@ -139,11 +137,14 @@ func (t *rules) verify(chain [][]byte, at time.Time) (Peer, error) {
 	if err != nil {
 		return Peer{}, err
 	}
-	v, err := t.judge(certs, at)
+	v, err := t.verifyChain(certs, at)
 	if err != nil {
 		return Peer{}, err
 	}
 	for _, cert := range certs {
+		if !slices.ContainsFunc(v.peer.Chain, cert.Equal) {
+			return v.peer, nil // anybody may add certificates to a chain, and none is worth remembering
+		}
 		v.given = append(v.given, cert.Raw)
 	}
 	t.verified.Remember(key, v)
@@ -161,14 +162,14 @@ func (t *Trust) VerifyPEM(certPEM []byte, at time.Time) (Peer, error) {
 	return t.Verify(cred.ChainDER(), at)
 }
 
-// tail is the end of a certificate, where its signature is: what a chain is looked
-// up by. That the rest is the same too is for the caller to compare.
+// tail is the end of a certificate, where its signature is. It is the key of a chain;
+// the caller compares the rest.
 func tail(der []byte) (key [32]byte) {
 	copy(key[:], der[max(0, len(der)-len(key)):])
 	return key
 }
 
-// checkSizes holds the bounds of a chain.
+// checkSizes checks the bounds of a chain.
 func checkSizes(chain [][]byte) error {
 	if len(chain) < 1 || len(chain) > MaxChain {
 		return fmt.Errorf("chain of %d certificates, want 1..%d: %w", len(chain), MaxChain, ErrMalformed)
@@ -184,8 +185,8 @@ func checkSizes(chain [][]byte) error {
 func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
 	certs := make([]*x509.Certificate, len(chain))
 	for i, der := range chain {
-		// A parsed certificate shares memory with its bytes, and this one may be
-		// remembered for longer than the caller keeps them unchanged.
+		// A parsed certificate shares memory with its bytes, which the caller may change
+		// while it is remembered.
 		cert, err := parseCertificate(bytes.Clone(der))
 		if err != nil {
 			return nil, fmt.Errorf("certificate %d: %w", i+1, err)
@@ -195,27 +196,27 @@ func parseChain(chain [][]byte) ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-// judge verifies a chain in full.
-func (t *rules) judge(certs []*x509.Certificate, at time.Time) (verdict, error) {
+// verifyChain verifies a chain in full.
+func (t *rules) verifyChain(certs []*x509.Certificate, at time.Time) (knownChain, error) {
 	leaf := certs[0]
 	if err := checkLeaf(leaf); err != nil {
-		return verdict{}, err
+		return knownChain{}, err
 	}
 	for _, cert := range certs[1:] {
 		if err := checkStrength(cert); err != nil {
-			return verdict{}, err
+			return knownChain{}, err
 		}
 	}
 	id, err := ID(leaf)
 	if err != nil {
-		return verdict{}, err
+		return knownChain{}, err
 	}
 	if err := checkTime(leaf, at); err != nil {
-		return verdict{}, err
+		return knownChain{}, err
 	}
 	paths, err := leaf.Verify(t.options(certs[1:], at))
 	if err != nil {
-		return verdict{}, t.diagnose(certs, at, err)
+		return knownChain{}, t.diagnose(certs, at, err)
 	}
 	return t.choose(id, paths, at)
 }
@@ -231,11 +232,11 @@ func (t *rules) options(between []*x509.Certificate, at time.Time) x509.VerifyOp
 	}
 }
 
-// choose takes the first path to an anchor on which nothing is revoked.
-func (t *rules) choose(id protocol.AgentID, paths [][]*x509.Certificate, at time.Time) (verdict, error) {
+// choose takes the first path to an anchor without a revoked certificate.
+func (t *rules) choose(id protocol.AgentID, paths [][]*x509.Certificate, at time.Time) (knownChain, error) {
 	var refused error
 	for _, path := range paths {
-		v := verdict{peer: Peer{ID: id, Chain: path[:len(path)-1]}}
+		v := knownChain{peer: Peer{ID: id, Chain: path[:len(path)-1]}}
 		v.from, v.until = validity(path)
 		cert, since := t.revoked.earliest(v.peer.Chain)
 		v.revokedSince = since
@@ -244,10 +245,10 @@ func (t *rules) choose(id protocol.AgentID, paths [][]*x509.Certificate, at time
 		}
 		refused = fmt.Errorf("subject %q, serial %x, since %s: %w", cert.Subject, cert.SerialNumber, since.Format(time.RFC3339), ErrRevoked)
 	}
-	return verdict{}, refused
+	return knownChain{}, refused
 }
 
-// validity is when all certificates of a path are valid.
+// validity is the time in which all certificates of a path are valid.
 func validity(path []*x509.Certificate) (from, until time.Time) {
 	from, until = path[0].NotBefore, path[0].NotAfter
 	for _, cert := range path[1:] {
@@ -261,8 +262,8 @@ func validity(path []*x509.Certificate) (from, until time.Time) {
 	return from, until
 }
 
-// diagnose says why there is no path: crypto/x509 calls an authority foreign
-// when all that is wrong with it is its time.
+// diagnose explains why there is no path: crypto/x509 calls an authority unknown even if
+// it has only expired.
 func (t *rules) diagnose(certs []*x509.Certificate, at time.Time, cause error) error {
 	for _, cert := range slices.Concat(certs[1:], t.between, t.anchors) {
 		if err := checkTime(cert, at); err != nil && issuedBelow(certs, cert) {
@@ -283,8 +284,8 @@ func issuedBelow(certs []*x509.Certificate, authority *x509.Certificate) bool {
 	})
 }
 
-// Stale names the issuers whose lists were due for renewal before a time. Such a
-// list still revokes, because a market must not stop when an authority is down.
+// Stale returns the issuers whose lists were due for renewal before a time. Such a list
+// still revokes, because a market must not stop when an authority is down.
 func (t *Trust) Stale(at time.Time) []string {
 	var names []string
 	for _, l := range t.current().lists {

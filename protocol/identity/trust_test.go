@@ -47,7 +47,7 @@ func withSHA1(t *testing.T, certPEM []byte) []byte {
 func TestAFileOfCertificatesIsVerifiedAsItsChain(t *testing.T) {
 	root, other := newCA(t, "Root"), newCA(t, "Other")
 	sub := subordinate(t, root, "Sub", 5*year)
-	file := slices.Concat(issue(t, sub, "ann"), root.CertPEM(), other.CertPEM()) // what lies in a file beside the chain does not matter
+	file := slices.Concat(issue(t, sub, "ann"), root.CertPEM(), other.CertPEM()) // other certificates in the file do not matter
 	peer, err := newTrust(t, root.CertPEM(), nil).VerifyPEM(file, now)
 	must(t, err)
 	if peer.ID.Name() != "ann" || len(peer.Chain) != 2 {

@@ -1,12 +1,10 @@
-// Package invitation is how somebody comes to a market: the file that invites,
-// and the one exchange by which its token is turned into a certificate and an
-// account.
+// Package invitation brings newcomers to a market: it defines the invitation file, and
+// the request that exchanges its token for a certificate and an account.
 //
-// An invitation is text of some lines. It says by which addresses to join, whose
-// certificates to trust, and which banks there are. It proves nothing by itself:
-// who takes it trusts whoever handed it over. It may carry the token of a bank
-// that enrols newcomers; then it is worth what the token is worth, and is to be
-// kept like a key.
+// An invitation is a short text with the addresses to join at, the certificates to
+// trust, and the banks of the market. It proves nothing: a newcomer trusts the person
+// that handed it over. It may carry the token of a bank that enrols newcomers, and must
+// then be protected like a key.
 //
 //	ramp invitation 1
 //	market: demo
@@ -19,7 +17,7 @@
 //	-----BEGIN CERTIFICATE-----
 //	…
 //
-// Lines that begin with # and empty ones mean nothing. A line that is not known is
-// an error, so that a misspelt one is not lost. Everything is bytes in and bytes
-// out; nothing here reads a file, a clock or a random source of its own.
+// Empty lines and lines that begin with # are ignored. An unknown line is an error, so
+// that a misspelt one is noticed. Functions take and return bytes; the package never
+// reads a file, a clock or a random source of its own.
 package invitation

@@ -10,28 +10,28 @@ import (
 
 // Bounds of the exchange, in bytes.
 const (
-	MaxRequest = 16 << 10 // a PKCS#10 request of an RSA key of 8192 bits is 3 KiB
+	MaxRequest = 16 << 10 // a PKCS#10 request for an RSA key of 8192 bits has 3 KiB
 	MaxAnswer  = 64 << 10 // a certificate and those between it and the root
 )
 
 // exchangeVersion is the version of request and answer.
 const exchangeVersion = 1
 
-// Request asks a bank to let a newcomer in.
+// Request asks a bank to enrol a newcomer.
 type Request struct {
 	Version int    `json:"version"`
 	Token   Token  `json:"token"`
-	CSR     string `json:"csr"` // PKCS#10, PEM; its key is that of the channel
+	CSR     string `json:"csr"` // PKCS#10, PEM, for the key of the channel
 }
 
-// Answer is the bank's: a certificate, or why not.
+// Answer is the bank's answer: a certificate or a refusal.
 type Answer struct {
 	Version     int              `json:"version"`
 	Agent       protocol.AgentID `json:"agent,omitempty"`
 	Certificate string           `json:"certificate,omitempty"` // PEM, with those between it and the root
 	Credit      protocol.Credits `json:"credit,omitempty"`
 	Currency    string           `json:"currency,omitempty"`
-	Again       bool             `json:"again,omitempty"` // the newcomer had been let in before
+	Again       bool             `json:"again,omitempty"` // the newcomer was enrolled before
 	Refused     protocol.Code    `json:"refused,omitempty"`
 	Note        string           `json:"note,omitempty"` // of a refusal, for people
 }
@@ -39,18 +39,18 @@ type Answer struct {
 // Encode writes the request.
 func (q Request) Encode() []byte {
 	q.Version = exchangeVersion
-	b, _ := json.Marshal(q) // it has only strings and a number
+	b, _ := json.Marshal(q) // strings and a number cannot fail
 	return b
 }
 
 // Encode writes the answer.
 func (a Answer) Encode() []byte {
 	a.Version = exchangeVersion
-	b, _ := json.Marshal(a) // likewise
+	b, _ := json.Marshal(a) // cannot fail either
 	return b
 }
 
-// ParseRequest reads a request that a stranger has sent.
+// ParseRequest reads a request from a stranger.
 func ParseRequest(b []byte) (Request, error) {
 	var q Request
 	if err := decode(b, MaxRequest, &q); err != nil {
@@ -62,8 +62,8 @@ func ParseRequest(b []byte) (Request, error) {
 	return q, q.Token.Validate()
 }
 
-// ParseAnswer reads an answer. One that is neither a refusal nor names an agent
-// and its certificate is an error.
+// ParseAnswer reads an answer. It must be a refusal or name an agent and its
+// certificate.
 func ParseAnswer(b []byte) (Answer, error) {
 	var a Answer
 	if err := decode(b, MaxAnswer, &a); err != nil {

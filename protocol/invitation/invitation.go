@@ -13,7 +13,7 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Version is the newest version of the file that is read, and the one written.
+// Version is the version of the file that is written, and the newest that is read.
 const Version = 1
 
 // Bounds of an invitation.
@@ -27,37 +27,37 @@ const (
 	maxAddress    = 512 // bytes of an address
 )
 
-// What a caller can act on.
+// Errors on which a caller can act.
 var (
 	ErrNotInvitation = errors.New("not an invitation: want a file that begins with the line 'ramp invitation 1'")
 	ErrNewer         = errors.New("written by a newer version of this program")
 )
 
-// Invitation is what the file says.
+// Invitation is the content of the file.
 type Invitation struct {
-	Market    string   // what people call it; may be empty
+	Market    string   // its name for people; may be empty
 	Bootstrap []string // addresses to join by, each with /p2p/ID; 1..MaxAddresses
 	Banks     []Bank   // at most MaxBanks
-	Enrol     *Enrol   // nil: no bank lets newcomers in by this invitation
+	Enrol     *Enrol   // nil: the invitation enrols nobody
 	Anchors   []byte   // trust anchors, PEM
 }
 
 // Bank is a bank of the market.
 type Bank struct {
 	ID         protocol.AgentID
-	Currencies []string // 1..MaxCurrencies, the usual one first
+	Currencies []string // 1..MaxCurrencies, the default first
 }
 
 // Enrol is how a newcomer gets a certificate and an account.
 type Enrol struct {
-	Bank     protocol.AgentID // who enrols
+	Bank     protocol.AgentID // the bank that enrols
 	Token    Token
 	Expires  time.Time        // UTC, whole seconds
-	Credit   protocol.Credits // to start with; zero: none
+	Credit   protocol.Credits // initial credit; may be zero
 	Currency string           // of the credit
 }
 
-// Token is what lets a newcomer in: tokenLen letters of base32, 160 random bits.
+// Token admits a newcomer: tokenLen letters of base32, 160 random bits.
 type Token string
 
 const tokenLen = 32
@@ -81,12 +81,12 @@ func (t Token) Validate() error {
 	return nil
 }
 
-// Hash is what a bank keeps of a token.
+// Hash is the form in which a bank stores a token.
 func (t Token) Hash() [32]byte {
 	return sha256.Sum256([]byte("ramp: token of an invitation, version 1\n" + string(t)))
 }
 
-// Validate names what is missing or not allowed.
+// Validate reports a missing or invalid field.
 func (v Invitation) Validate() error {
 	switch {
 	case len(v.Market) > MaxMarket || strings.TrimSpace(v.Market) != v.Market || !printable(v.Market, true):
@@ -98,7 +98,7 @@ func (v Invitation) Validate() error {
 	}
 	for _, a := range v.Bootstrap {
 		if !strings.HasPrefix(a, "/") || !strings.Contains(a, "/p2p/") || len(a) > maxAddress || !printable(a, false) {
-			return fmt.Errorf("bootstrap: %q: want an address such as /ip4/192.0.2.7/tcp/4101/p2p/ID", clip(a))
+			return fmt.Errorf("bootstrap: %q: want an address such as /ip4/192.0.2.7/tcp/4101/p2p/ID", protocol.Clip(a))
 		}
 	}
 	for _, b := range v.Banks {
@@ -121,7 +121,7 @@ func (b Bank) validate() error {
 	}
 	for _, c := range b.Currencies {
 		if !validCurrency(c) {
-			return fmt.Errorf("bank: currency %q: want 3..8 capital letters", clip(c))
+			return fmt.Errorf("bank: currency %q: want 3..8 capital letters", protocol.Clip(c))
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (e *Enrol) validate(banks []Bank) error {
 	}
 	switch {
 	case !named:
-		return fmt.Errorf("enrol: %q is not one of the banks", clip(string(e.Bank)))
+		return fmt.Errorf("enrol: %q is not one of the banks", protocol.Clip(string(e.Bank)))
 	case e.Expires.IsZero() || !e.Expires.Equal(e.Expires.Truncate(time.Second)) || e.Expires.Year() > 9999:
 		return errors.New("expires: want a time such as 2026-12-01T08:00:00Z")
 	case e.Credit < 0 || e.Credit > 0 && !validCurrency(e.Currency) || e.Credit == 0 && e.Currency != "":
@@ -149,7 +149,7 @@ func (e *Enrol) validate(banks []Bank) error {
 	return nil
 }
 
-// validCurrency holds what a bank's configuration allows.
+// validCurrency applies the rule of a bank's configuration.
 func validCurrency(s string) bool {
 	return len(s) >= 3 && len(s) <= 8 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
@@ -162,12 +162,4 @@ func printable(s string, spaces bool) bool {
 		}
 	}
 	return true
-}
-
-// clip keeps what an error repeats of foreign text short.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
 }

@@ -16,7 +16,7 @@ import (
 	"ramp/protocol/invitation"
 )
 
-// digits is a random source that is none, so that every run sees the same keys.
+// digits replaces a random source, so that every run has the same keys.
 type digits struct{ next byte }
 
 func (d *digits) Read(b []byte) (int, error) {
@@ -113,9 +113,9 @@ func TestAFileThatIsNoInvitationIsRefusedInOneLine(t *testing.T) {
 		{"a time that is none", change("2026-12-01T08", "2026-12-01 08"), "line 9: expires: "},
 		{"a credit of nothing", change("credit: 100", "credit: 0"), "line 10: credit: "},
 		{"no certificate", good[:strings.Index(good, "-----BEGIN")], "no PEM block of a certificate"},
-		{"a certificate that was cut off", good[:len(good)-40], "want whole PEM blocks"},
-		{"a second one that was cut off", good + good[strings.Index(good, "-----BEGIN"):len(good)-40], "want whole PEM blocks"},
-		{"a key behind the certificates", good + "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n", "want whole PEM blocks"},
+		{"a certificate that was cut off", good[:len(good)-40], "want complete PEM blocks"},
+		{"a second one that was cut off", good + good[strings.Index(good, "-----BEGIN"):len(good)-40], "want complete PEM blocks"},
+		{"a key behind the certificates", good + "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n", "want complete PEM blocks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := invitation.Parse([]byte(c.text))
@@ -159,7 +159,7 @@ func TestTheExchangeReadsBack(t *testing.T) {
 	}
 }
 
-// What is read is allowed, and is written and read back as it was.
+// An accepted file is valid, and writing and reading it gives the same invitation.
 func FuzzInvitation(f *testing.F) {
 	f.Add(whole(f).Text())
 	plain := whole(f)
@@ -178,7 +178,7 @@ func FuzzInvitation(f *testing.F) {
 	})
 }
 
-// What a stranger sends is refused, or is a request that is written as it was read.
+// Bytes from a stranger are refused or are a request that is written back unchanged.
 func FuzzRequest(f *testing.F) {
 	f.Add(invitation.Request{Token: whole(f).Enrol.Token, CSR: "pem"}.Encode())
 	f.Add(invitation.Answer{Refused: protocol.CodeUnknown, Note: "no"}.Encode())

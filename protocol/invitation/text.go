@@ -17,7 +17,7 @@ const (
 	pemBegins = "-----BEGIN "
 )
 
-// Text writes an invitation. Parse of it gives v again.
+// Text writes an invitation. Parse reads it back.
 func (v Invitation) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%d\n", head, Version)
@@ -43,13 +43,13 @@ func (v Invitation) Text() []byte {
 			line("credit", e.Credit.String()+" "+e.Currency)
 		}
 	}
-	anchors, _ := certificates(v.Anchors) // Validate has told what is wrong with them
+	anchors, _ := certificates(v.Anchors) // Validate has checked them
 	b.Write(anchors)
 	return b.Bytes()
 }
 
-// Parse reads an invitation. Its error says the line and what is allowed there;
-// ErrNotInvitation and ErrNewer can be told apart.
+// Parse reads an invitation. Its error names the line and the allowed values, and may
+// wrap ErrNotInvitation or ErrNewer.
 func Parse(b []byte) (Invitation, error) {
 	if len(b) > MaxSize {
 		return Invitation{}, fmt.Errorf("%d bytes, at most %d: %w", len(b), MaxSize, ErrNotInvitation)
@@ -75,7 +75,7 @@ func Parse(b []byte) (Invitation, error) {
 	return v, v.Validate()
 }
 
-// cutPEM parts the lines, of which there is at least one, from the certificates.
+// cutPEM separates the lines, at least one, from the certificates.
 func cutPEM(b []byte) (lines []string, anchors []byte) {
 	text := string(b)
 	at := strings.Index("\n"+text, "\n"+pemBegins)
@@ -85,14 +85,14 @@ func cutPEM(b []byte) (lines []string, anchors []byte) {
 	return strings.Split(text, "\n"), anchors
 }
 
-// certificates writes PEM blocks of certificates in one form. Anything else, such
-// as a block that was cut off, is an error: an anchor must not be lost unseen.
+// certificates normalizes PEM blocks of certificates. Anything else, such as a truncated
+// block, is an error, so that no anchor is lost unnoticed.
 func certificates(b []byte) ([]byte, error) {
 	var out []byte
 	for len(bytes.TrimSpace(b)) > 0 {
 		block, rest := pem.Decode(b)
 		if block == nil || block.Type != "CERTIFICATE" || !bytes.HasPrefix(bytes.TrimSpace(b), []byte(pemBegins)) {
-			return out, errors.New("trust anchors: want whole PEM blocks of certificates, and nothing else behind the first")
+			return out, errors.New("trust anchors: want complete PEM blocks of certificates, and nothing else behind the first")
 		}
 		out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
 		b = rest
@@ -116,7 +116,7 @@ func (v *Invitation) line(line string) error {
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.TrimSpace(value)
 	if !ok || len(line) > maxLine {
-		return fmt.Errorf("%q: want KEY: VALUE of at most %d bytes", clip(line), maxLine)
+		return fmt.Errorf("%q: want KEY: VALUE of at most %d bytes", protocol.Clip(line), maxLine)
 	}
 	switch key {
 	case "market":
@@ -131,7 +131,7 @@ func (v *Invitation) line(line string) error {
 	case "enrol", "token", "expires", "credit":
 		return v.enrolLine(key, value)
 	}
-	return fmt.Errorf("unknown key %q: want market, bootstrap, bank, enrol, token, expires or credit", clip(key))
+	return fmt.Errorf("unknown key %q: want market, bootstrap, bank, enrol, token, expires or credit", protocol.Clip(key))
 }
 
 func (v *Invitation) enrolLine(key, value string) error {
@@ -147,14 +147,14 @@ func (v *Invitation) enrolLine(key, value string) error {
 	case "expires":
 		t, err := time.Parse(time.RFC3339, value)
 		if err != nil {
-			return fmt.Errorf("expires: %q: want a time such as 2026-12-01T08:00:00Z", clip(value))
+			return fmt.Errorf("expires: %q: want a time such as 2026-12-01T08:00:00Z", protocol.Clip(value))
 		}
 		return once(&e.Expires, t.UTC())
 	}
 	amount, currency, _ := strings.Cut(value, " ")
 	c, err := protocol.ParseCredits(amount)
 	if err != nil || c <= 0 {
-		return fmt.Errorf("credit: %q: want an amount and its currency, such as 100 CPU", clip(value))
+		return fmt.Errorf("credit: %q: want an amount and its currency, such as 100 CPU", protocol.Clip(value))
 	}
 	if err := once(&e.Currency, strings.TrimSpace(currency)); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (v *Invitation) enrolLine(key, value string) error {
 	return once(&e.Credit, c)
 }
 
-// once takes a value that may be given once.
+// once stores a value that may be given only once.
 func once[T comparable](into *T, value T) error {
 	var none T
 	if *into != none {

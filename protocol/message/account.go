@@ -10,8 +10,8 @@ import (
 // BalanceQuery asks a bank for the sender's own accounts (query-ref).
 type BalanceQuery struct{}
 
-// Balance is one account as the bank has it. Available is what can be spent:
-// balance, plus the overdraft limit, less what is held.
+// Balance is one account at a bank. Available is the amount that can be spent:
+// balance, plus the overdraft limit, less holds.
 type Balance struct {
 	Account   protocol.AgentID `json:"account"`
 	Name      string           `json:"name"`
@@ -20,17 +20,17 @@ type Balance struct {
 	Held      protocol.Credits `json:"held"`
 	Limit     protocol.Credits `json:"limit"`
 	Available protocol.Credits `json:"available"`
-	// Under barter, of a member: its group, and what its jobs may cost now, by its
-	// way to pay. Of older banks and of all others, "" and zero.
+	// For a member of a group under barter: the group, and the most that its jobs may
+	// cost now, given how it pays. Otherwise, and from older banks, "" and zero.
 	Group     string           `json:"group,omitempty"`
 	Spendable protocol.Credits `json:"spendable,omitempty"`
 	Pays      string           `json:"pays,omitempty"` // user-then-group, user or group
-	// With an allowance: what comes in per day, and the part that decays per day.
+	// With an allowance: the income per day, and the part that decays per day.
 	Income protocol.Credits `json:"income,omitempty"`
 	Decay  protocol.Credits `json:"decay,omitempty"`
 }
 
-// MarshalJSON writes what a member of a group can spend also if that is nothing.
+// MarshalJSON writes Spendable for every member of a group, even if it is zero.
 func (b Balance) MarshalJSON() ([]byte, error) {
 	type plain Balance
 	v := struct {
@@ -43,14 +43,14 @@ func (b Balance) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// The ways to pay of a member of a group, as Balance.Pays has them.
+// The values of Balance.Pays: how a member of a group pays.
 const (
 	PaysUserThenGroup = "user-then-group"
 	PaysUser          = "user"
 	PaysGroup         = "group"
 )
 
-// Spends is what a job may cost now.
+// Spends is the most that a job may cost now.
 func (b *Balance) Spends() protocol.Credits {
 	if b.Group == "" {
 		return b.Available
@@ -68,10 +68,11 @@ type Balances struct {
 type StatementQuery struct {
 	Account  protocol.AgentID
 	From, To time.Time // zero: from the first, to the last
-	After    uint64    // entry number to go on after
+	After    uint64    // only entries with a higher number
+	Before   uint64    // only the last entries with a lower number; 0: the first ones behind After
 	Limit    int       // at most this many lines, 1..MaxStatement
-	// Group asks for the entries of the sender's group in place of its own, without
-	// their contracts and references; who may not spend its money is refused.
+	// Group asks for the entries of the sender's group instead, without contracts and
+	// references. The bank refuses a sender that may not spend the group's money.
 	Group bool
 }
 
@@ -84,28 +85,28 @@ type StatementLine struct {
 	Time     time.Time           `json:"time"`
 	What     string              `json:"what"` // credit, settled, refund …
 	Amount   protocol.Credits    `json:"amount"`
-	Held     protocol.Credits    `json:"held,omitempty"` // by how much more, or less, is held; banks of before did not say
+	Held     protocol.Credits    `json:"held,omitempty"` // change of the hold; zero from older banks
 	Currency string              `json:"currency"`
-	Balance  protocol.Credits    `json:"balance"` // after it
+	Balance  protocol.Credits    `json:"balance"` // after the movement
 	Contract protocol.ContractID `json:"contract,omitempty"`
 	Ref      string              `json:"ref,omitempty"`
 }
 
-// Statement answers StatementQuery (inform). Account is who asked. More means that lines after the
-// last one remain.
+// Statement answers StatementQuery (inform). Account is the asking account. More
+// means that further lines follow, or precede these if the query had Before.
 type Statement struct {
 	Account protocol.AgentID `json:"account"`
 	Lines   []StatementLine  `json:"lines"`
 	More    bool             `json:"more"`
 }
 
-// OutcomeLookup asks the store for a decision that memory no longer has (local,
-// to LocalHistory).
+// OutcomeLookup asks the store for a decision that is no longer in memory (local, to
+// LocalHistory).
 type OutcomeLookup struct {
 	Contract protocol.ContractID
 }
 
-// FoundOutcome answers OutcomeLookup. AsOf is the last entry that the store had.
+// FoundOutcome answers OutcomeLookup. AsOf is the last entry in the store.
 type FoundOutcome struct {
 	Found   bool
 	Receipt protocol.Receipt
@@ -116,7 +117,7 @@ type FoundOutcome struct {
 func (OutcomeLookup) Kind() string { return "local-outcome-lookup" }
 func (FoundOutcome) Kind() string  { return "local-found-outcome" }
 
-// Kind is the word on the wire.
+// Kind is the name on the wire.
 func (BalanceQuery) Kind() string   { return "balance-query" }
 func (Balances) Kind() string       { return "balances" }
 func (StatementQuery) Kind() string { return "statement-query" }

@@ -6,17 +6,17 @@ import (
 	"ramp/protocol"
 )
 
-// Presence tells the market who is there (gossip, inform). It counts from
-// receipt for TTL; one with a counter not above the last is ignored.
+// Presence announces an agent to the market (gossip, inform). It is valid for TTL
+// from receipt; receivers ignore a counter that is not above the last.
 type Presence struct {
 	Agent      protocol.Kind
 	Properties protocol.Properties // of a resource
 	Start, Min protocol.Credits    // of a resource: its price band per core-hour
-	Terms      []protocol.Terms    // banks and currencies it deals in; of a bank: its own
+	Terms      []protocol.Terms    // banks and currencies that it accepts; of a bank: its own
 	Modes      []protocol.Mode
-	After      []protocol.Terms // of a bank: those of Terms that pay nothing at the reservation
-	Recovering time.Time        // of a bank that was restored: what it decided later may be missing; zero: it does not recover
-	TTL        time.Duration    // zero: it leaves
+	After      []protocol.Terms // of a bank: the Terms under which nothing is paid at the reservation
+	Recovering time.Time        // of a restored bank: later decisions may be missing; zero: the bank is not recovering
+	TTL        time.Duration    // zero: the agent leaves
 	Counter    uint64
 	Addresses  []string // multiaddresses, filled in by the mesh
 }
@@ -28,14 +28,14 @@ type Ceiling struct {
 	Price protocol.Credits
 }
 
-// BundleCeiling is the best cost so far of an offer for several units together.
+// BundleCeiling is the lowest cost so far of an offer for several units together.
 type BundleCeiling struct {
 	Units []int
 	Cost  protocol.Credits
 }
 
-// CallForProposals opens a round. Round 1 carries the document; later rounds
-// only what changed: the seller remembers the document by its conversation.
+// CallForProposals opens a round. Round 1 carries the document, later rounds only
+// changes: the seller remembers the document of the conversation.
 type CallForProposals struct {
 	Round     int
 	Document  []byte // round 1: the RFQL document as XML
@@ -45,24 +45,23 @@ type CallForProposals struct {
 	Terms     []protocol.Terms // where the user can pay
 	Modes     []protocol.Mode
 	Best      bool // the best-offer round: ceilings and deadline are lifted
-	// Launch is what is to run in what is bought; nil: nothing. It comes with the
-	// document.
+	// Launch is the program to run in the units, sent with the document; nil: none.
 	Launch *Intent
-	// Budget is about how many answers a gossiped call wants, of about Among
-	// sellers who could make an offer; zero: one from everybody. A seller that
-	// auction.Chosen leaves out, or that has nothing to offer, keeps silent.
+	// Budget is the approximate number of answers that a gossiped call wants, of about
+	// Among sellers that could make an offer; zero: all should answer. A seller that
+	// auction.Chosen leaves out, or that has nothing to offer, does not answer.
 	Budget, Among int
 }
 
-// Proposal is a seller's bids in a round, with why it does not bid on the rest.
+// Proposal is a seller's bids in a round, with reasons for the units without a bid.
 type Proposal struct {
 	Round    int
 	Offers   []protocol.Offer
-	Capacity []protocol.Span // cores it can give jointly; empty: all its offers together
+	Capacity []protocol.Span // cores available jointly; empty: enough for all its offers together
 	Refusals []protocol.Reason
 }
 
-// Refusal is why not: the body of refuse, reject-proposal, failure and
+// Refusal gives reasons. It is the body of refuse, reject-proposal, failure and
 // not-understood.
 type Refusal struct {
 	Round   int // of the auction; zero elsewhere
@@ -74,7 +73,7 @@ func Refused(code protocol.Code, note string) Refusal {
 	return Refusal{Reasons: []protocol.Reason{{Code: code, Unit: protocol.AllUnits, Note: note}}}
 }
 
-// Kind is the word on the wire.
+// Kind is the name on the wire.
 func (Presence) Kind() string         { return "presence" }
 func (CallForProposals) Kind() string { return "cfp" }
 func (Proposal) Kind() string         { return "proposal" }

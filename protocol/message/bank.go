@@ -7,16 +7,15 @@ import (
 	"ramp/protocol/contract"
 )
 
-// JobReport tells a bank how a unit's job ended (request, from its seller), and
-// the unit's user that the bank has filed it (inform, from the bank). It carries
-// the contract: a bank keeps outcomes, not bundles.
+// JobReport reports to a bank how a unit's job ended (request, from its seller). The
+// bank files it and forwards it to the unit's user (inform). It carries the contract,
+// since banks keep outcomes, not bundles.
 type JobReport struct {
 	Bundle contract.Verified
 	Signed contract.VerifiedNote[contract.JobRecord]
 }
 
-// JobVerdict countersigns or disputes a record that is filed (request, from the
-// user).
+// JobVerdict countersigns or disputes a filed record (request, from the user).
 type JobVerdict struct {
 	Signed contract.VerifiedNote[contract.Verdict]
 }
@@ -30,14 +29,15 @@ type VoucherRequest struct {
 	Until        time.Time
 }
 
-// Vouched answers VoucherRequest (agree). A bank leaves DER empty, and the
-// voucher is signed on the way out.
+// Vouched answers VoucherRequest (agree). A bank leaves DER empty; codec.Sign signs
+// the voucher.
 type Vouched struct {
 	Signed contract.VerifiedNote[contract.Voucher]
 }
 
 // QuoteRequest asks a bank for a rate of exchange (request). The ID is the
-// sender's; asking again with it gets the same quote.
+// sender's; asked again with it, the bank answers the same quote, and what it has
+// carried out under that ID, for as long as it remembers (protocol.OrderMemory).
 type QuoteRequest struct {
 	ID    string
 	From  string // currency to give
@@ -45,25 +45,27 @@ type QuoteRequest struct {
 	Gives protocol.Credits
 }
 
-// ExchangeRequest carries a quote out (request).
+// ExchangeRequest carries a quote out, once (request), unless it gives less than
+// Least. Banks of earlier versions do not look at Least.
 type ExchangeRequest struct {
-	ID string
+	ID    string
+	Least protocol.Credits // of the currency to get; zero: any amount
 }
 
-// Quoted answers both (agree); with an entry, it is done. A bank leaves DER
-// empty, and the quote is signed on the way out.
+// Quoted answers both (agree). An entry means that the exchange is done. A bank
+// leaves DER empty; codec.Sign signs the quote.
 type Quoted struct {
 	Signed contract.VerifiedNote[contract.Quote]
 }
 
-// Readmission shows a bank that recovers a receipt of its own (request, from any
+// Readmission gives a recovering bank one of its own receipts (request, from any
 // party).
 type Readmission struct {
-	Bundle  contract.Verified
+	Bundle  contract.Verified // empty: the contract is void, and its seller has only the receipt
 	Receipt contract.VerifiedReceipt
 }
 
-// Kind is the word on the wire.
+// Kind is the name on the wire.
 func (JobReport) Kind() string       { return "job-report" }
 func (JobVerdict) Kind() string      { return "job-verdict" }
 func (VoucherRequest) Kind() string  { return "voucher-request" }

@@ -7,19 +7,21 @@ import (
 	"ramp/protocol/contract"
 )
 
-// Acceptance asks for a seller's vote on one of its offers (accept-proposal).
-// The whole offer is repeated, so that both sides mean the same.
+// Acceptance asks for a seller's vote on one of its offers (accept-proposal). It
+// repeats the offer, so that both sides mean the same one.
 type Acceptance struct {
 	Offer     protocol.Offer
-	HoldUntil time.Time // until when the seller is asked to hold it
+	HoldUntil time.Time // requested end of the hold
+	// Voucher is the hold of the buyer's bank for this conversation; nil: none.
+	Voucher *contract.VerifiedNote[contract.Voucher]
 }
 
 // Reservation is one slot that a seller holds for a unit.
 type Reservation struct {
 	Unit int
-	ID   string // unique for ever among the seller's reservations
+	ID   string // unique among all reservations of the seller, never reused
 	Slot protocol.Slot
-	Note string // how it is held, when not by a true reservation
+	Note string // how the slot is held, unless by a real reservation
 }
 
 // Vote is a seller's yes (agree): the slots are held until HoldUntil.
@@ -35,13 +37,13 @@ type Confirmation struct {
 	Bundle contract.Verified
 }
 
-// Countersigned says that the seller signed too (confirm, from the seller).
+// Countersigned carries the seller's signature too (confirm, from the seller).
 type Countersigned struct {
 	Sale contract.Sale
 }
 
-// Cancellation frees what is only held (cancel). It does nothing to a
-// reservation whose contract is countersigned.
+// Cancellation frees held reservations (cancel). It has no effect on a reservation
+// whose contract is countersigned.
 type Cancellation struct {
 	Reservations []string
 }
@@ -57,14 +59,14 @@ type Annulment struct {
 	Bundle contract.Verified
 }
 
-// OutcomeQuery asks a bank what it decided (query-ref).
+// OutcomeQuery asks a bank for its decision (query-ref).
 type OutcomeQuery struct {
 	Contract protocol.ContractID
 }
 
-// Decision is what a bank says of a contract (agree, refuse, inform). Receipt
-// is set iff Outcome is settled or void; an Outcome of unknown or gathering
-// decides nothing.
+// Decision is a bank's answer about a contract (agree, refuse, inform). Receipt is
+// set if and only if Outcome is settled or void; unknown and gathering are not
+// decisions.
 type Decision struct {
 	Contract protocol.ContractID
 	Outcome  protocol.Outcome
@@ -78,15 +80,14 @@ type UnitCancellation struct {
 	Signed contract.VerifiedNote[contract.Cancel]
 }
 
-// RefundRequest asks the bank to move a unit's cost, less the fee, back
-// (request, signed by the seller). It carries the contract: a bank keeps
-// outcomes, not bundles.
+// RefundRequest asks the bank to return a unit's cost, less the fee (request, signed
+// by the seller). It carries the contract, since banks keep outcomes, not bundles.
 type RefundRequest struct {
 	Bundle contract.Verified
 	Signed contract.VerifiedNote[contract.Refund]
 }
 
-// Kind is the word on the wire.
+// Kind is the name on the wire.
 func (Acceptance) Kind() string       { return "acceptance" }
 func (Vote) Kind() string             { return "vote" }
 func (Confirmation) Kind() string     { return "confirmation" }
@@ -99,6 +100,6 @@ func (Decision) Kind() string         { return "decision" }
 func (UnitCancellation) Kind() string { return "unit-cancellation" }
 func (RefundRequest) Kind() string    { return "refund-request" }
 
-// SignedReceipt is a bank's receipt. A bank leaves DER empty and the receipt is
-// signed on the way out; one that arrived was verified, and has it.
+// SignedReceipt is a bank's receipt. A bank leaves DER empty and codec.Sign signs
+// the receipt; a received one is verified and has its DER.
 type SignedReceipt = contract.VerifiedReceipt

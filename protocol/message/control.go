@@ -14,26 +14,26 @@ type Buy struct {
 	Name     string // of the request, for people
 	Document []byte // RFQL, already validated
 	Options  Options
-	Program  *Program `json:",omitempty"` // to run in what was bought; nil: nothing
-	// Replaces is the unit in whose place this is bought, by the agent itself.
+	Program  *Program `json:",omitempty"` // to run in the units; nil: none
+	// Replaces is the lost unit that this order of the agent itself replaces.
 	Replaces *Replaces `json:",omitempty"`
 }
 
-// Replaces says what an order is in the place of: a unit whose seller has lost its
-// slot and given its price back. Program says that a run of the first purchase
-// waits for it.
+// Replaces identifies the unit that an order replaces: its seller has lost the slot
+// and refunded the price. Program means that a run of the first purchase waits for
+// the replacement.
 type Replaces struct {
-	First   string // the purchase that its owner ordered
+	First   string // the purchase that the owner ordered
 	Unit    int    // of First
-	Units   int    // how many First has
+	Units   int    // number of units of First
 	Number  int    // of this order among those for that unit, 1..user.MaxAgain
-	Of      string // the purchase whose unit was lost: First, or one in its place
+	Of      string // the purchase that lost the unit: First, or a replacement
 	Lost    int    // the unit of Of
 	Program bool
 	Launch  *Intent `json:",omitempty"` // of that program
 }
 
-// Launch is what the order means to run in every unit; nil: nothing.
+// Launch is what the buyer intends to run in every unit; nil: nothing.
 func (b Buy) Launch() *Intent {
 	switch {
 	case b.Program != nil:
@@ -48,19 +48,19 @@ func (b Buy) Launch() *Intent {
 	return nil
 }
 
-// Options are how to buy. Zero values mean the defaults of package protocol.
+// Options of an order. Zero values mean the defaults of package protocol.
 type Options struct {
 	Rounds       int                `json:"rounds"`
 	RoundLimit   time.Duration      `json:"round_limit"`
 	NoEarlyClose bool               `json:"no_early_close,omitempty"`
 	Objective    protocol.Objective `json:"objective"`
-	MaxCost      protocol.Credits   `json:"max_cost,omitempty"` // of the whole purchase; 0: none
-	MaxWait      time.Duration      `json:"max_wait,omitempty"` // latest start after now; 0: none
+	MaxCost      protocol.Credits   `json:"max_cost,omitempty"` // of the whole purchase; 0: no limit
+	MaxWait      time.Duration      `json:"max_wait,omitempty"` // latest start after now; 0: no limit
 	QuoteOnly    bool               `json:"quote_only,omitempty"`
 	Approve      bool               `json:"approve,omitempty"`    // ask before every purchase
-	Terms        []protocol.Terms   `json:"terms,omitempty"`      // banks to pay with; none: all known
-	Mode         protocol.Mode      `json:"mode,omitempty"`       // when to pay; none: as bank and sellers offer
-	NoReplace    bool               `json:"no_replace,omitempty"` // a unit that its seller loses is not bought again
+	Terms        []protocol.Terms   `json:"terms,omitempty"`      // banks to pay with; empty: all known
+	Mode         protocol.Mode      `json:"mode,omitempty"`       // when to pay; empty: as bank and sellers offer
+	NoReplace    bool               `json:"no_replace,omitempty"` // do not replace a unit that its seller loses
 }
 
 // Approval answers a purchase that awaits approval.
@@ -69,16 +69,16 @@ type Approval struct {
 	Yes bool
 }
 
-// CancelPurchase asks to cancel a purchase, or one unit of it (Unit >= 0). Row is
-// the journal's record of a purchase that is over.
+// CancelPurchase asks to cancel a purchase, or one unit of it (Unit >= 0). Row is the
+// journal row of a finished purchase.
 type CancelPurchase struct {
 	ID   string
 	Unit int
 	Row  []byte
 }
 
-// OwnerWord is what an owner says of the usage records of a purchase that wait for
-// it (local): of one unit, or of all if Unit is below zero.
+// OwnerWord is the owner's answer to pending usage records of a purchase (local): of
+// one unit, or of all if Unit is below zero.
 type OwnerWord struct {
 	ID    string
 	Unit  int
@@ -86,7 +86,7 @@ type OwnerWord struct {
 	Why   string // of a dispute
 }
 
-// Progress is what a user agent tells its owner while a purchase goes on.
+// Progress reports on a purchase to the owner of a user agent.
 type Progress struct {
 	Purchase Purchase
 	Event    string // found, round, voting, approval, confirming, settled, failed …
@@ -101,8 +101,8 @@ type Purchase struct {
 	Created     time.Time           `json:"created"`
 	Found       int                 `json:"found"`             // sellers asked
 	Deadline    time.Time           `json:"deadline,omitzero"` // latest end of a unit
-	Until       time.Time           `json:"until,omitzero"`    // when the phase that it is in ends at the latest; not stored
-	Waits       string              `json:"waits,omitempty"`   // what keeps its bank from deciding; not stored
+	Until       time.Time           `json:"until,omitzero"`    // latest end of the current phase; not stored
+	Waits       string              `json:"waits,omitempty"`   // why the bank has not decided; not stored
 	Units       []PurchasedUnit     `json:"units"`
 	Rounds      []Round             `json:"rounds"`
 	Total       protocol.Credits    `json:"total"`
@@ -110,55 +110,54 @@ type Purchase struct {
 	Bank        protocol.AgentID    `json:"bank,omitempty"`
 	Contract    protocol.ContractID `json:"contract,omitempty"`
 	Settled     bool                `json:"settled"`
-	Reasons     map[string]int      `json:"reasons,omitempty"`  // why sellers refused, summed
-	Programs    []string            `json:"programs,omitempty"` // what sellers say of the program that they do not run
+	Reasons     map[string]int      `json:"reasons,omitempty"`  // why sellers refused, counted
+	Programs    []string            `json:"programs,omitempty"` // sellers' notes on why they do not run the program
 	Advice      []string            `json:"advice,omitempty"`   // nearest relaxations, in words
 	Relaxations []Relaxation        `json:"relaxations,omitempty"`
-	Counters    []Counter           `json:"counters,omitempty"` // of a metered request: contracts that sellers would accept now
+	Counters    []Counter           `json:"counters,omitempty"` // for a metered request: contracts that sellers would accept now
 	Why         string              `json:"why,omitempty"`      // why nothing was bought
 	Void        protocol.Code       `json:"void,omitempty"`     // the bank's reason, if it voided the contract
-	Exact       bool                `json:"exact"`              // the set is proved best
+	Exact       bool                `json:"exact"`              // the set is proved optimal
 	AuctionMS   float64             `json:"auction_ms"`
 	VoteMS      float64             `json:"vote_ms,omitempty"`
 	SettleMS    float64             `json:"settle_ms,omitempty"`
 	ElapsedMS   float64             `json:"elapsed_ms"`
 	Violations  []string            `json:"violations,omitempty"` // of the closest set
 	RefundTotal protocol.Credits    `json:"refunded,omitempty"`
-	Mode        protocol.Mode       `json:"mode,omitempty"`     // when it is paid; none: on reservation
-	Replaces    string              `json:"replaces,omitempty"` // the purchase of which it is a lost unit, bought again
+	Mode        protocol.Mode       `json:"mode,omitempty"`     // when it is paid; empty: on reservation
+	Replaces    string              `json:"replaces,omitempty"` // the purchase whose lost unit this one replaces
 }
 
-// Relaxation is a change to one unit of a request that would get offers: what is
-// zero stays as it is.
+// Relaxation is a change to one unit of a request that would get offers. Zero fields
+// stay unchanged.
 type Relaxation struct {
 	Unit   int              `json:"unit"`
-	Price  protocol.Credits `json:"price_core_hour,omitempty"` // the ceiling to give
-	Later  time.Duration    `json:"later,omitempty"`           // by how much its start and end must be allowed to be later
-	Cores  int              `json:"cores,omitempty"`           // to ask for
-	Offers int              `json:"offers"`                    // sellers that would offer then
-	From   protocol.Credits `json:"from,omitempty"`            // of a later start: the lowest price per core-hour among them, if they say
+	Price  protocol.Credits `json:"price_core_hour,omitempty"` // sufficient ceiling
+	Later  time.Duration    `json:"later,omitempty"`           // needed delay of start and end
+	Cores  int              `json:"cores,omitempty"`           // number to request
+	Offers int              `json:"offers"`                    // number of sellers that would offer
+	From   protocol.Credits `json:"from,omitempty"`            // for a later start: their lowest price per core-hour, if known
 	Change string           `json:"change"`                    // in words
 }
 
-// Counter is a seller's counter-offer for a unit that nobody sells as it is asked
-// for: the request with these figures would be met by an offer of that seller, if
-// it were made now.
+// Counter is a seller's counter-offer for a unit that nobody sells as requested: the
+// seller would accept a request with these figures now.
 type Counter struct {
 	Unit     int              `json:"unit"`
 	Resource string           `json:"resource"`
 	Seller   protocol.AgentID `json:"seller"`
 	Start    time.Time        `json:"start"`
 	Cores    int              `json:"cores"`
-	Price    protocol.Credits `json:"price_core_hour"` // what it would ask; above the ceiling, the least ceiling that would do
-	Later    time.Duration    `json:"later,omitempty"` // by how much the end must be allowed to be later
+	Price    protocol.Credits `json:"price_core_hour"` // its price; if above the ceiling, the lowest sufficient ceiling
+	Later    time.Duration    `json:"later,omitempty"` // needed delay of the end
 	Contract protocol.Tariff  `json:"contract"`
-	Change   string           `json:"change"` // in words, what differs from what was asked
+	Change   string           `json:"change"` // the differences from the request, in words
 }
 
-// Word is what a buyer says of a usage record.
+// Word is a buyer's answer to a usage record.
 type Word string
 
-// The words.
+// The answers.
 const (
 	WordAgree   Word = "agree"
 	WordDispute Word = "dispute"
@@ -179,30 +178,29 @@ type PurchasedUnit struct {
 
 	// In the modes that pay after the fact, once the unit has ended:
 	Paid protocol.Credits `json:"paid,omitempty"`
-	How  protocol.End     `json:"ended,omitempty"` // as the bank says
-	// And when it is metered, as its seller has filed it:
+	How  protocol.End     `json:"ended,omitempty"` // according to the bank
+	// If it is metered, according to its seller:
 	Usage *protocol.Usage  `json:"usage,omitempty"`
 	Due   protocol.Credits `json:"due,omitempty"`
-	// Measured is what the usage rests on, if its seller launched no program.
+	// Measured is the source of the usage, if its seller launched no program.
 	Measured protocol.Measured `json:"measured,omitempty"`
-	// Guarantee is how the seller has kept its promise; nil: its contract has none.
+	// Guarantee compares the usage with the seller's promise; nil without a promise.
 	Guarantee *protocol.Guarantee `json:"guarantee,omitempty"`
 
-	Dispute string `json:"dispute,omitempty"` // why the agent, or its owner, has not countersigned
+	Dispute string `json:"dispute,omitempty"` // why the agent or its owner has not countersigned
 	Record  string `json:"record,omitempty"`  // hash of the record
-	Word    Word   `json:"word,omitempty"`    // that was said of it, until the bank has answered
-	Heard   Word   `json:"heard,omitempty"`   // the last that the bank has answered
-	// Queued is how likely the seller's queue alone would have started such a job by
-	// then, as the seller has learnt.
+	Word    Word   `json:"word,omitempty"`    // the user's, until the bank has answered
+	Heard   Word   `json:"heard,omitempty"`   // the last one that the bank has answered
+	// Queued is the seller's estimate of how likely its queue alone would have started
+	// such a job by Start.
 	Queued protocol.Odds `json:"queued,omitzero"`
-	// Again is the purchase in the place of a unit that was lost, and AgainMost what
-	// it may cost; 0: the order had no limit.
+	// Again is the purchase that replaces a lost unit, and AgainMost the most that it
+	// may cost; 0: the order had no limit.
 	Again     string           `json:"again,omitempty"`
 	AgainMost protocol.Credits `json:"again_most,omitempty"`
 }
 
-// MarshalJSON writes what was paid for a unit that the bank has ended also if that is
-// nothing.
+// MarshalJSON writes Paid for every unit that the bank has ended, even if it is zero.
 func (u PurchasedUnit) MarshalJSON() ([]byte, error) {
 	type plain PurchasedUnit
 	v := struct {
@@ -215,27 +213,26 @@ func (u PurchasedUnit) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// Round is one round as the buyer saw it. Best has, per unit, the standing
-// price per core-hour, or null when there is none.
+// Round is one round from the buyer's view. Best is the best price per core-hour so
+// far for each unit, or null.
 type Round struct {
 	Round    int                 `json:"round"`
 	Best     []*protocol.Credits `json:"best"`
 	Offers   int                 `json:"offers"`
 	Refusals int                 `json:"refusals"`
 	MS       float64             `json:"ms"`
-	// Starts are those of the offers of Best, by unit, if any of their sellers tells how
-	// sure they are.
+	// Starts are the starts of the offers of Best, by unit, if any seller gives odds.
 	Starts []RoundStart `json:"starts,omitempty"`
 }
 
-// RoundStart is when the cheapest offer of a unit starts; zero: there is none.
+// RoundStart is the start of the cheapest offer for a unit; zero without an offer.
 type RoundStart struct {
 	Start  time.Time     `json:"start,omitzero"`
-	Queued protocol.Odds `json:"queued,omitzero"` // as of PurchasedUnit
+	Queued protocol.Odds `json:"queued,omitzero"` // as in PurchasedUnit
 }
 
-// Undeliverable tells a role that a message of its own (the conversation and
-// reply-with stand in the envelope) did not reach To (from LocalMesh, failure).
+// Undeliverable reports to a role that its message did not reach To (from LocalMesh,
+// failure). The envelope repeats the conversation and reply-with of that message.
 type Undeliverable struct {
 	To protocol.AgentID
 }

@@ -1,7 +1,6 @@
-// Package message has the typed bodies of every message: what agents say to
-// each other, and what a role says to its local correspondents.
+// Package message defines the bodies of all messages: those between agents, and
+// those between a role and its local correspondents.
 //
-// A body that arrived from another agent was bounded, parsed and, where it is
-// signed, verified by codec.Open before a role sees it. Bodies say nothing
-// about who may send them when: that is the machines' business.
+// Before a role sees a body from another agent, codec.Open has bounded it, parsed it
+// and verified its signatures. The roles decide who may send a body when.
 package message

@@ -2,42 +2,42 @@ package message
 
 import "ramp/protocol"
 
-// Prepare asks for a job's directory (local, request, to LocalFiles of a site).
-// The answer is Prepared, now and whenever an input has arrived.
+// Prepare asks for a job's directory (local, request, to LocalFiles of a site). The
+// answer is Prepared, at once and after each input arrives.
 type Prepare struct {
 	Job    string
 	Inputs []protocol.StagedFile
 }
 
-// Prepared tells how many inputs are missing (inform), or why there is no place
-// for them.
+// Prepared reports how many inputs are missing (inform), or why they cannot be
+// stored.
 type Prepared struct {
 	Job     string
 	Missing int
 	Why     string
 }
 
-// Collect asks what a job has left, but for inputs as they were (local, request).
-// The answer is Collected.
+// Collect asks for the files that a job has left, without unchanged inputs (local,
+// request). The answer is Collected.
 type Collect struct {
 	Job    string
 	Inputs []protocol.StagedFile
 }
 
-// Collected lists what a job has left (inform), or why it is not kept.
+// Collected lists the files that a job has left (inform), or why they are not kept.
 type Collected struct {
 	Job     string
 	Outputs []protocol.StagedFile
 	Why     string
 }
 
-// Discard removes a job's directory with all that is in it (local, request).
-// There is no answer.
+// Discard removes a job's directory and its content (local, request). There is no
+// answer.
 type Discard struct{ Job string }
 
-// StageIn asks that inputs be brought to a site (local, request, to LocalFiles of
-// a user). It is tried until it succeeds, StageStop ends it, or it cannot: then
-// there is StageFault.
+// StageIn asks to copy inputs to a site (local, request, to LocalFiles of a user).
+// The copy is retried until it succeeds, StageStop ends it, or it cannot succeed,
+// which StageFault reports.
 type StageIn struct {
 	Contract protocol.ContractID
 	Unit     int
@@ -49,12 +49,12 @@ type StageIn struct {
 // StageStop ends StageIn (local, request).
 type StageStop struct{ Launch string }
 
-// StageFault says why inputs cannot be brought to the site (inform): a file that
-// is gone or has changed; or, with Again, why they are not there yet.
+// StageFault reports why inputs cannot be copied (inform): a file is missing or has
+// changed. With Again, it reports why they have not arrived yet.
 type StageFault struct {
 	Launch string
 	Why    string
-	Again  bool // it is tried again
+	Again  bool // it will be retried
 }
 
 // Kind names the body; local bodies are never on the wire.

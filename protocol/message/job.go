@@ -6,25 +6,26 @@ import (
 	"ramp/protocol"
 )
 
-// Job is a program that a batch system is to run in a reservation. What runs is
-// what the site made of a buyer's request; nothing in it goes through a shell.
+// Job is a program for a batch system to run in a reservation. The site derives it
+// from a buyer's request; no part of it goes through a shell.
 type Job struct {
-	ID          string        // the role's; it is carried as the job's mark, and submitted again it is the same job
-	Reservation string        // in which it runs
+	ID          string        // chosen by the role; it marks the job, and submitting it again gives the same job
+	Reservation string        // in which the job runs
 	Slot        protocol.Slot // of the reservation; the job does not outlive it
 	Argv        []string      // program and arguments
-	Env         []string      // NAME=value, beside what the batch system sets
+	Env         []string      // NAME=value, in addition to those of the batch system
 	User        string        // local account; empty: the agent's own
-	Dir         string        // the job's directory: it runs in Dir/work, and what it prints is in Dir/stdout and Dir/stderr
-	Memory      int64         // most bytes resident; 0: not limited
-	FileSize    int64         // most bytes of a file that it writes; 0: not limited
+	Home        string        // of the program; empty: that of its account
+	Dir         string        // the job's directory: it runs in Dir/work and prints to Dir/stdout and Dir/stderr
+	Memory      int64         // most bytes resident; 0: no limit
+	FileSize    int64         // most bytes of a file that it writes; 0: no limit
 }
 
-// Submit asks that a job begin (local, request). The answer is JobChanged, or
+// Submit asks to start a job (local, request). The answer is JobChanged or
 // JobRefused.
 type Submit struct{ Job Job }
 
-// JobSignal is what is done to a job. The words are stored and sent.
+// JobSignal is an operation on a job. The values are stored and sent.
 type JobSignal string
 
 // The signals.
@@ -39,30 +40,30 @@ func (s JobSignal) Known() bool {
 	return s == SignalSuspend || s == SignalResume || s == SignalKill
 }
 
-// Signal asks that something be done to a job (local, request). The answer is
-// JobChanged, or JobRefused.
+// Signal asks for an operation on a job (local, request). The answer is JobChanged
+// or JobRefused.
 type Signal struct {
 	ID   string
 	Verb JobSignal
 }
 
-// JobQuery asks how a job that was submitted stands (local, query-ref). The answer
-// is JobChanged, or JobRefused with unknown.
+// JobQuery asks for the state of a submitted job (local, query-ref). The answer is
+// JobChanged, or JobRefused with code unknown.
 type JobQuery struct{ Job Job }
 
-// JobChanged says how a job stands (inform), when asked and whenever its state
-// changes. With a state that is over it is the report at the job's end.
+// JobChanged reports the state of a job (inform), on request and after each change.
+// With a final state it is the report at the job's end.
 type JobChanged struct {
 	ID     string
 	At     time.Time
 	Status protocol.JobStatus
 }
 
-// JobRefused says why a request about a job was not carried out (inform).
-// Unavailable may be asked again; anything else is final.
+// JobRefused reports why a request about a job was not carried out (inform). With
+// code unavailable the request may be repeated; any other code is final.
 type JobRefused struct {
 	ID     string
-	Verb   JobSignal // empty: the submission, or the question
+	Verb   JobSignal // empty: the submission or the query
 	Reason protocol.Reason
 }
 

@@ -6,30 +6,30 @@ import (
 	"ramp/protocol"
 )
 
-// Reserve asks the batch system to block a slot (local, request). ID is the
-// reservation's, chosen by the role and carried as its mark.
+// Reserve asks the batch system to reserve a slot (local, request). The role chooses
+// the ID, which marks the reservation.
 type Reserve struct {
 	ID   string
 	Slot protocol.Slot
-	// Over: also over jobs that run or wait, which the seller expects to be gone by then.
-	// A batch system that cannot refuses.
+	// Over allows the slot to overlap jobs that run or wait: the seller expects them to
+	// end before it starts. A batch system that cannot do this refuses.
 	Over bool
 }
 
-// Keep asks that a reservation outlast the doubt, and reads it back (request).
+// Keep asks for a reservation to last while the outcome of the commit is in doubt, and
+// reads it back (request).
 type Keep struct {
 	ID   string
 	Slot protocol.Slot
 }
 
-// Release asks that a reservation go (request). A reservation that is not
-// there counts as released.
+// Release removes a reservation (request). A missing reservation counts as released.
 type Release struct {
 	ID string
 }
 
-// Reserved answers Reserve and Keep: OK with the slot as the batch system has
-// it, or why not.
+// Reserved answers Reserve and Keep: OK with the slot in the batch system, or a
+// Reason.
 type Reserved struct {
 	ID     string
 	OK     bool
@@ -46,13 +46,13 @@ type Released struct {
 	Reason protocol.Reason
 }
 
-// RunningJob occupies cores until, at the latest as the batch system knows, End.
+// RunningJob occupies cores until End at the latest.
 type RunningJob struct {
 	Cores int
 	End   time.Time
-	// What waits and run times are learnt from; a driver that cannot tell leaves ID
+	// For learning wait and run times. A driver that does not know them leaves ID
 	// empty.
-	ID        string // the batch system's, the same as while it waited
+	ID        string // the batch system's, unchanged since submission
 	Submitted time.Time
 	Started   time.Time
 	Wall      time.Duration // requested
@@ -62,37 +62,36 @@ type RunningJob struct {
 type QueuedJob struct {
 	Cores     int
 	Wall      time.Duration
-	ID        string // the batch system's; empty: not told
+	ID        string // the batch system's; empty: unknown
 	Submitted time.Time
 }
 
-// QueueChanged is the batch system as it is now (inform). Reservations with
-// Mine bear this agent's mark; the others are as good as running jobs.
+// QueueChanged is the state of the batch system (inform). Reservations with Mine are
+// this agent's; the others count like running jobs.
 type QueueChanged struct {
 	At           time.Time
 	Capacity     int
 	Running      []RunningJob
 	Queued       []QueuedJob // in the order of the queue
 	Reservations []QueueReservation
-	// Foreseen is the cores that are free from At on, with everything above laid
-	// in: spans in order, without gaps, the last of which holds for ever. A driver
-	// that plays its queue forward itself tells it, and may leave Running and
-	// Queued empty; without it the agent plays them forward.
+	// Foreseen is the number of free cores from At on, with everything above
+	// scheduled: spans in order, without gaps; the last one has no end. A driver that
+	// simulates its own queue sets it and may leave Running and Queued empty.
+	// Otherwise the agent simulates them.
 	Foreseen []protocol.Span
-	Runs     int           // jobs that run, and
-	Waits    int           // jobs that wait, beside those that are listed
-	Longest  time.Duration // that a job may last; 0: no bound
+	Runs     int           // running jobs
+	Waits    int           // waiting jobs; both in addition to those listed
+	Longest  time.Duration // longest wall time of a job; 0: no bound
 }
 
-// QueueDown says that the batch system cannot be asked how it is (inform). What
-// was told last may be wrong by now; what is promised stands. The next
-// QueueChanged ends it.
+// QueueDown reports that the batch system does not answer (inform). The last known
+// state may be outdated; promises remain valid. The next QueueChanged ends it.
 type QueueDown struct {
 	Since time.Time
 	Why   string // one line for people
 }
 
-// QueueReservation is a reservation as the batch system lists it.
+// QueueReservation is a reservation in the batch system.
 type QueueReservation struct {
 	ID   string
 	Slot protocol.Slot

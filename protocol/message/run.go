@@ -7,19 +7,19 @@ import (
 	"ramp/protocol"
 )
 
-// RunInput is a file of the owner's that travels with a run.
+// RunInput is an input file of a run, from the owner's machine.
 type RunInput struct {
 	File   protocol.StagedFile `json:"file"`
 	Source string              `json:"source"` // its absolute path on the owner's machine
 }
 
-// Program is what is to run in every unit of a purchase.
+// Program is the program to run in every unit of a purchase.
 type Program struct {
 	App     string     `json:"app,omitempty"`
 	Params  []Param    `json:"params,omitempty"`
 	Command []string   `json:"command,omitempty"`
 	Inputs  []RunInput `json:"inputs,omitempty"`
-	Key     string     `json:"key,omitempty"` // the same for the same command, so that it is not bought twice
+	Key     string     `json:"key,omitempty"` // the same for the same command, so that a retry does not buy twice
 }
 
 // Run is the owner's view of a program in the units of a purchase; the JSON names
@@ -29,12 +29,12 @@ type Run struct {
 	Name      string              `json:"name"`
 	Contract  protocol.ContractID `json:"contract"`
 	Created   time.Time           `json:"created"`
-	State     string              `json:"state"` // the words of LaunchStage or protocol.JobState of the unit that is least far
-	Exit      int                 `json:"exit"`  // of the whole, once it is over: see docs/JOBS.md
+	State     string              `json:"state"` // LaunchStage or protocol.JobState of the slowest unit
+	Exit      int                 `json:"exit"`  // of the whole run, once it is over: see docs/JOBS.md
 	Over      bool                `json:"over"`
-	Fault     string              `json:"fault,omitempty"`   // why its inputs could not be brought there
-	Killing   bool                `json:"killing,omitempty"` // its owner wants it ended
-	Collected bool                `json:"collected"`         // its outputs were fetched, or the owner does not want them
+	Fault     string              `json:"fault,omitempty"`   // why its inputs could not be copied
+	Killing   bool                `json:"killing,omitempty"` // its owner has ordered to kill it
+	Collected bool                `json:"collected"`         // its outputs were fetched, or the owner declined them
 	Program   Program             `json:"program"`
 	Units     []RunUnit           `json:"units"`
 }
@@ -47,10 +47,10 @@ type RunUnit struct {
 	Seller   protocol.AgentID `json:"seller"`
 	Slot     protocol.Slot    `json:"slot"`
 	Status   LaunchStatus     `json:"status"`
-	Joined   bool             `json:"joined,omitempty"` // the site was told where the other units are
-	Heard    time.Time        `json:"heard,omitzero"`   // when its site last told of it
-	// Lost: its site has lost the slot, and another is being bought. Then it runs in
-	// the only unit of Contract.
+	Joined   bool             `json:"joined,omitempty"` // the site knows the addresses of the other units
+	Heard    time.Time        `json:"heard,omitzero"`   // time of the last report from its site
+	// Lost: its site has lost the slot, and the agent buys another one. Then the
+	// program runs in the only unit of Contract.
 	Lost     bool                `json:"lost,omitempty"`
 	Contract protocol.ContractID `json:"contract,omitempty"`
 }
@@ -68,18 +68,18 @@ func (v Run) Moved() bool {
 	return slices.ContainsFunc(v.Units, func(u RunUnit) bool { return u.Contract != "" })
 }
 
-// RunControl is the owner's word on a run (local): a verb other than join, for
-// all its units.
+// RunControl is the owner's order to all units of a run (local): a verb other than
+// join.
 type RunControl struct {
 	ID   string
 	Verb LaunchVerb
 }
 
-// RunCollected says that the owner has, or does not want, what a run has left
+// RunCollected reports that the owner has fetched or declined the outputs of a run
 // (local).
 type RunCollected struct{ ID string }
 
-// RunProgress tells the owner how a run stands (local, inform).
+// RunProgress reports the state of a run to the owner (local, inform).
 type RunProgress struct{ Run Run }
 
 // Kind names the body; local bodies are never on the wire.

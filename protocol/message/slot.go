@@ -6,22 +6,21 @@ import (
 	"ramp/protocol"
 )
 
-// SlotQuery asks the batch system what became of a reservation's cores (local,
+// SlotQuery asks the batch system how a reservation's cores were used (local,
 // request). The answer is SlotUsed.
 type SlotQuery struct {
 	ID   string
-	Slot protocol.Slot // as it was sold: a batch system may have forgotten it, once it is over
+	Slot protocol.Slot // as sold: batch systems forget reservations that have ended
 }
 
-// SlotUsed says how it stands with what ran in a reservation (inform), when asked
-// and, if the batch system can, when it has stopped. Once the status is over it
-// never changes.
+// SlotUsed reports on the jobs of a reservation (inform), on request and, if the
+// batch system can, when they have stopped. A final status never changes.
 type SlotUsed struct {
 	ID     string
 	At     time.Time
 	Status protocol.JobStatus
 
-	Measured protocol.Measured // what the usage in Status rests on
+	Measured protocol.Measured // source of the usage in Status
 }
 
 // Kind names the body; local bodies are never on the wire.

@@ -8,18 +8,18 @@ import (
 )
 
 // SoldQuery asks a bank which settled contracts name the sender as a seller
-// (query-ref): those whose last slot there ends at Ends or later, in order of
-// that, then of when they were settled; with After, those behind that contract.
+// (query-ref): those whose last slot of the sender ends at Ends or later, in order of
+// that end, then of settlement; with After, only those behind that contract.
 type SoldQuery struct {
 	Ends  time.Time
 	After protocol.ContractID
 }
 
-// SoldList answers SoldQuery (inform). More means that others follow the last
-// one. Complete means that the bank has such lists since its first entry; one of
-// an older program has them since it was renewed.
+// SoldList answers SoldQuery (inform). More means that further contracts follow.
+// Complete means that the bank has kept this index since its first entry, not only
+// since an upgrade from an older program.
 type SoldList struct {
-	Sold     []protocol.Sold // with the units that are neither refunded nor ended
+	Sold     []protocol.Sold // with their units that are neither refunded nor ended
 	More     bool
 	Complete bool
 }
@@ -28,7 +28,7 @@ type SoldList struct {
 const MaxSold = 1024
 
 // BundleQuery asks a user for a contract that it has signed (query-ref, from a
-// seller that the contract names).
+// seller of the contract).
 type BundleQuery struct {
 	Contract protocol.ContractID
 }
@@ -45,7 +45,7 @@ type SoldLookup struct {
 	Query  SoldQuery
 }
 
-// Kind is the word on the wire.
+// Kind is the name on the wire.
 func (SoldQuery) Kind() string   { return "sold-query" }
 func (SoldList) Kind() string    { return "sold-list" }
 func (BundleQuery) Kind() string { return "bundle-query" }

@@ -1,18 +1,17 @@
 package reserve
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"ramp/protocol"
-	"ramp/protocol/auction"
-	"ramp/protocol/clearing"
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
 
-// CoordinatorState is where a purchase stands. The numbers are stored.
+// CoordinatorState is the state of a purchase. The numbers are stored.
 type CoordinatorState int
 
 // The states of a Coordinator.
@@ -29,266 +28,448 @@ func (s CoordinatorState) String() string {
 	return [...]string{"none", "voting", "confirming", "deciding", "settled", "void", "failed"}[s]
 }
 
-// TableBundles has one record per signed bundle of this user, by conversation.
-const TableBundles = "bundles"
+// Chooser finds another set of bids when a seller refuses its vote or is slow. Each
+// kind of auction has one.
+type Chooser interface {
+	// Choose returns the best set with all fixed bids and no others that without
+	// excludes, or false if no such set exists.
+	Choose(now time.Time, fixed []protocol.Bid, without func(protocol.Bid) bool) ([]protocol.Bid, bool)
+}
 
-// CoordinatorConfig is one purchase after its auction.
+// CoordinatorConfig describes one purchase after its auction.
 type CoordinatorConfig struct {
 	Self         protocol.AgentID
 	Conversation string
-	Terms        protocol.Terms // the bank and currency it is paid with
+	Terms        protocol.Terms // bank and currency of the payment
 	Mode         protocol.Mode
 	RFQ          string // hex SHA-256 of the document as sent
-	// Tariff is what a unit of a metered bundle costs at the price of an item.
-	Tariff func(it protocol.Item) protocol.Tariff
-	Hold   time.Duration
-	Settle time.Duration
-	// Resolve finds the best set with the fixed offers in it and the excluded
-	// ones out of it.
-	Resolve func(now time.Time, fixed []clearing.Bid, excluded map[auction.Key]bool) (clearing.Solution, bool)
+	// Tariff returns the tariff of a metered unit at the price of an item.
+	Tariff  func(it protocol.Item) protocol.Tariff
+	Hold    time.Duration
+	Settle  time.Duration
+	Chooser Chooser // nil in a Coordinator that was resumed: voting is over
+	// Doubted reports whether a seller has kept silent in earlier purchases. Its
+	// runners-up are asked at once. nil: none has.
+	Doubted func(protocol.AgentID) bool
 	// Sign signs a bundle with the user's key, deterministically.
 	Sign func(b protocol.Bundle, now time.Time) (contract.Verified, error)
 }
 
+// message makes a message of this conversation.
+func (cfg *CoordinatorConfig) message(to protocol.AgentID, p protocol.Performative, token string, body protocol.Body) protocol.Message {
+	return protocol.Message{
+		Performative: p, Sender: cfg.Self, Receivers: []protocol.AgentID{to},
+		Protocol: token, Conversation: cfg.Conversation, Body: body,
+	}
+}
+
 // Coordinator is the user's side of vote, commit and settlement of one bundle.
 type Coordinator struct {
-	cfg      CoordinatorConfig
-	state    CoordinatorState
-	ballots  []*ballot // in order of first unit
-	excluded map[auction.Key]bool
-	refusals []protocol.Reason
-
-	bundle  contract.Verified
-	sellers []protocol.AgentID
-	sales   map[protocol.AgentID]contract.Sale
-	receipt *contract.VerifiedReceipt
-	copied  bool // every copy is durable
-	voiding bool // the bank is asked to void, until it has decided
-	retryAt time.Time
-	retries int
-	waits   string // why the bank has not decided yet
+	cfg        *CoordinatorConfig
+	state      CoordinatorState
+	votes      *election
+	settlement *settlement // of the signed bundle; empty while voting
+	refusals   []protocol.Reason
 
 	votedAt, settledAt time.Time
-	copiesBy           time.Time // until when a settled purchase waits for copies
 }
 
-// ballot is one offer that a seller was asked to hold.
-type ballot struct {
-	bid      clearing.Bid
-	vote     *message.Vote
-	deadline time.Time
+// NewCoordinator asks for the votes of the chosen bids.
+func NewCoordinator(now time.Time, cfg CoordinatorConfig, chosen []protocol.Bid) (*Coordinator, protocol.Output) {
+	c := &Coordinator{cfg: &cfg, state: Voting, votes: newElection(&cfg), settlement: &settlement{}}
+	c.votes.slates = nil
+	out := c.votes.put(now, chosen)
+	return c, out.Join(c.proceed(now))
 }
 
-// NewCoordinator asks for the votes of the chosen offers.
-func NewCoordinator(now time.Time, cfg CoordinatorConfig, chosen []clearing.Bid) (*Coordinator, protocol.Output) {
-	c := &Coordinator{
-		cfg: cfg, state: Voting, excluded: map[auction.Key]bool{},
-		sales: map[protocol.AgentID]contract.Sale{},
-	}
-	out := c.elect(now, chosen)
-	return c, out.Join(c.alarm())
-}
-
-// State is where the purchase stands.
-func (c *Coordinator) State() CoordinatorState { return c.state }
-
-// Over reports whether it is decided, one way or the other.
-func (c *Coordinator) Over() bool { return c.state >= Settled }
-
-// Bundle is the signed bundle; it is zero before Confirming.
-func (c *Coordinator) Bundle() contract.Verified { return c.bundle }
-
-// Receipt is the bank's decision, once there is one.
-func (c *Coordinator) Receipt() *contract.VerifiedReceipt { return c.receipt }
-
-// Sales are the countersigned copies by seller, in order of first unit.
-func (c *Coordinator) Sales() []contract.Sale {
-	var list []contract.Sale
-	for _, id := range c.sellers {
-		if s, ok := c.sales[id]; ok {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// Refusals are the reasons of refused votes and confirmations.
-func (c *Coordinator) Refusals() []protocol.Reason { return c.refusals }
-
-// Votes are how many sellers' offers agreed, of how many asked for.
-func (c *Coordinator) Votes() (agreed, asked int) {
-	for _, b := range c.ballots {
-		if b.vote != nil {
-			agreed++
-		}
-	}
-	return agreed, len(c.ballots)
-}
-
-// Chosen are the offers that are asked for or agreed now.
-func (c *Coordinator) Chosen() []clearing.Bid {
-	list := make([]clearing.Bid, len(c.ballots))
-	for i, b := range c.ballots {
-		list[i] = b.bid
-	}
-	return list
-}
-
-// Voted and Decided are when all votes were there and when the decision was.
-func (c *Coordinator) Voted() time.Time   { return c.votedAt }
-func (c *Coordinator) Decided() time.Time { return c.settledAt }
-
-// Until is when the running step ends at the latest: the last vote is due, or the
-// bank's deadline has come. Then the answer may still be on its way.
-func (c *Coordinator) Until() time.Time {
-	if c.state != Voting {
-		return c.bundle.Bundle.SettleBy
-	}
-	var last time.Time
-	for _, b := range c.ballots {
-		if b.vote == nil && b.deadline.After(last) {
-			last = b.deadline
-		}
-	}
-	return last
-}
-
-// Receive takes a seller's or the bank's message of this conversation.
-func (c *Coordinator) Receive(now time.Time, m protocol.Message) protocol.Output {
-	if c.state == Confirming || c.state == Deciding {
-		c.heed(m)
-	}
-	switch body := m.Body.(type) {
-	case message.Vote:
-		return c.voted(now, m, body).Join(c.alarm())
-	case message.Refusal:
-		return c.refused(now, m, body.Reasons).Join(c.alarm())
-	case message.Undeliverable:
-		return c.undelivered(now, m, body.To).Join(c.alarm())
-	case message.Countersigned:
-		return c.countersigned(now, m.Sender, body.Sale).Join(c.alarm())
-	case message.Decision:
-		return c.decided(now, body).Join(c.alarm())
-	}
-	return protocol.Output{}
-}
-
-// undelivered gives up the vote of a seller that cannot be reached. A signed
-// bundle is not given up: the seller may hold it already, and is asked again
-// until settle-by.
-func (c *Coordinator) undelivered(now time.Time, m protocol.Message, to protocol.AgentID) protocol.Output {
-	if c.state != Voting {
-		return protocol.Output{}
-	}
-	m.Sender, m.InReplyTo = to, m.ReplyWith
-	return c.refused(now, m, []protocol.Reason{{Code: protocol.CodeSilent, Unit: protocol.AllUnits, Note: "cannot be reached"}})
-}
-
-// Wake carries out what is due: votes that did not come, copies and decisions to
-// ask for again.
-func (c *Coordinator) Wake(now time.Time) protocol.Output {
-	switch {
-	case c.state == Voting:
-		return c.expireVotes(now).Join(c.alarm())
-	case (c.state == Confirming || c.state == Deciding) && !now.Before(c.retryAt):
-		return c.retry(now).Join(c.alarm())
-	}
-	return c.alarm()
-}
-
-// alarm is when this Coordinator wants to be woken next.
-func (c *Coordinator) alarm() protocol.Output {
-	var at time.Time
-	switch c.state {
-	case Voting:
-		for _, b := range c.ballots {
-			if b.vote == nil {
-				at = protocol.Earlier(at, b.deadline)
-			}
-		}
-	case Confirming, Deciding:
-		at = c.retryAt
-	}
-	return protocol.Output{WakeAt: at}
-}
-
-// message makes a message of this conversation.
-func (c *Coordinator) message(to protocol.AgentID, p protocol.Performative, token string, body protocol.Body) protocol.Message {
-	return protocol.Message{
-		Performative: p, Sender: c.cfg.Self, Receivers: []protocol.AgentID{to},
-		Protocol: token, Conversation: c.cfg.Conversation, Body: body,
-	}
-}
-
-// savedBundle is what a user must remember of a bundle it has signed.
-type savedBundle struct {
-	State    CoordinatorState `json:"state"`
-	Bundle   []byte           `json:"bundle"`    // the user's SignedData
-	SignedAt time.Time        `json:"signed_at"` // when its certificate was good
-	Sales    [][]byte         `json:"sales,omitempty"`
-	Receipt  []byte           `json:"receipt,omitempty"`
-}
-
-// save is the durable state of a signed bundle.
-func (c *Coordinator) save() protocol.Record {
-	s := savedBundle{State: c.state, Bundle: c.bundle.DER, SignedAt: c.votedAt}
-	for _, sale := range c.Sales() {
-		s.Sales = append(s.Sales, sale.DER)
-	}
-	if c.receipt != nil {
-		s.Receipt = c.receipt.DER
-	}
-	value, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("reserve: bundle of %s cannot be encoded: %v", c.cfg.Conversation, err))
-	}
-	return protocol.Record{Table: TableBundles, Key: c.cfg.Conversation, Value: value}
-}
-
-// Saved is a signed bundle as the journal has it.
-type Saved struct {
-	State    CoordinatorState
-	Bundle   []byte
-	SignedAt time.Time
-	Sales    [][]byte // countersigned copies, as far as they came
-	Receipt  []byte   // the bank's, once decided
-}
-
-// ReadSaved decodes a record of TableBundles.
-func ReadSaved(value []byte) (Saved, error) {
-	var s savedBundle
-	if err := json.Unmarshal(value, &s); err != nil {
-		return Saved{}, fmt.Errorf("record of a signed bundle: %w", err)
-	}
-	if s.State < Confirming || s.State > Void {
-		return Saved{}, fmt.Errorf("record of a signed bundle: state %d, want %d..%d", s.State, Confirming, Void)
-	}
-	return Saved(s), nil
-}
-
-// Reopened is what a Saved says, verified as of SignedAt.
-type Reopened struct {
-	Bundle  contract.Verified
-	Sales   []contract.Sale
-	Receipt *contract.VerifiedReceipt // nil: none was saved
-}
-
-// Resume goes on with a bundle that was signed before a restart: it asks again
-// for whatever is missing.
+// Resume continues with a bundle that was signed before a restart, and asks for
+// everything that is missing.
 func Resume(now time.Time, cfg CoordinatorConfig, s Saved, r Reopened) (*Coordinator, protocol.Output) {
-	c := &Coordinator{
-		cfg: cfg, state: s.State, bundle: r.Bundle, votedAt: s.SignedAt,
-		sellers: r.Bundle.Sellers(), sales: map[protocol.AgentID]contract.Sale{},
-	}
+	c := &Coordinator{cfg: &cfg, state: s.State, votedAt: s.SignedAt, votes: newElection(&cfg), settlement: newSettlement(&cfg, r.Bundle)}
 	for _, sale := range r.Sales {
-		c.sales[sale.Seller.ID] = sale
+		c.settlement.sales[sale.Seller.ID] = sale
 	}
-	c.copied = c.complete()
+	c.settlement.copied = c.settlement.complete()
 	switch {
 	case c.Over():
 		return c, protocol.Output{}
 	case r.Receipt != nil:
 		c.awaitCopies(now, r.Receipt)
 	}
-	return c, c.retry(now).Join(c.alarm())
+	return c, c.retry(now).Join(c.proceed(now))
+}
+
+// State returns the state of the purchase.
+func (c *Coordinator) State() CoordinatorState { return c.state }
+
+// Over reports whether the purchase is decided, one way or the other.
+func (c *Coordinator) Over() bool { return c.state >= Settled }
+
+// Bundle is the signed bundle; it is zero before Confirming.
+func (c *Coordinator) Bundle() contract.Verified { return c.settlement.bundle }
+
+// Receipt is the bank's decision, or nil before it.
+func (c *Coordinator) Receipt() *contract.VerifiedReceipt { return c.settlement.receipt }
+
+// Sales returns the countersigned copies, in order of first unit.
+func (c *Coordinator) Sales() []contract.Sale { return c.settlement.copies() }
+
+// Refusals are the reasons of refused votes and confirmations.
+func (c *Coordinator) Refusals() []protocol.Reason { return c.refusals }
+
+// Votes counts the bids with a vote, and those in the running vote.
+func (c *Coordinator) Votes() (agreed, asked int) { return c.votes.count() }
+
+// Chosen returns the bids of the running vote.
+func (c *Coordinator) Chosen() []protocol.Bid {
+	return bidsOf(c.votes.slates[0].ballots, func(*ballot) bool { return true })
+}
+
+// TakeSilences returns the sellers that did not do their part in time, each once.
+func (c *Coordinator) TakeSilences() []Silence {
+	list := c.votes.silences
+	c.votes.silences = nil
+	return list
+}
+
+// Voted and Decided return when the last vote and the decision arrived.
+func (c *Coordinator) Voted() time.Time   { return c.votedAt }
+func (c *Coordinator) Decided() time.Time { return c.settledAt }
+
+// Until returns when the running step ends at the latest: the last vote is due, or
+// the bank's deadline passes. Then the answer may still be on its way.
+func (c *Coordinator) Until() time.Time {
+	if c.state != Voting {
+		return c.Bundle().Bundle.SettleBy
+	}
+	_, last := c.votes.deadlines()
+	return last
+}
+
+// Waits returns the bank's reason for not deciding yet, or that it cannot be
+// reached; "" if there is no known reason. The Coordinator keeps asking.
+func (c *Coordinator) Waits() string {
+	if c.Over() {
+		return ""
+	}
+	return c.settlement.waits
+}
+
+// Sizes returns how much a Coordinator remembers of one purchase, with the bounds.
+func (c *Coordinator) Sizes() []protocol.Size {
+	return []protocol.Size{
+		{Of: "offers voted on", N: len(c.votes.all()), Most: maxSlates * protocol.MaxUnits},
+		{Of: "offers that were lost", N: len(c.votes.excluded), Most: maxElections + (maxSlates+1)*protocol.MaxUnits},
+		{Of: "votes that are owed", N: len(c.votes.owed), Most: maxElections + (maxSlates+1)*protocol.MaxUnits},
+		{Of: "sets voted on", N: len(c.votes.slates), Most: maxSlates},
+		{Of: "reasons of refusals", N: len(c.refusals), Most: maxRefusals},
+		{Of: "copies", N: len(c.settlement.sales), Most: protocol.MaxUnits},
+	}
+}
+
+// confirming reports whether a bundle is signed and not decided.
+func (c *Coordinator) confirming() bool { return c.state == Confirming || c.state == Deciding }
+
+// Receive takes a seller's or the bank's message of this conversation.
+func (c *Coordinator) Receive(now time.Time, m protocol.Message) protocol.Output {
+	if c.confirming() {
+		c.settlement.heed(m)
+	}
+	var out protocol.Output
+	switch body := m.Body.(type) {
+	case message.Vote:
+		out = c.voted(now, m, body)
+	case message.Vouched:
+		out = c.vouched(now, m, body.Signed)
+	case message.Refusal:
+		out = c.refused(now, m, body.Reasons)
+	case message.Undeliverable:
+		out = c.undelivered(now, m, body.To)
+	case message.Countersigned:
+		out = c.countersigned(now, m.Sender, body.Sale)
+	case message.Decision:
+		out = c.decided(now, body)
+	default:
+		return protocol.Output{}
+	}
+	return out.Join(c.proceed(now))
+}
+
+// Wake gives up votes that are late, asks runners-up of those that are slow, and repeats questions about copies and the
+// decision.
+func (c *Coordinator) Wake(now time.Time) protocol.Output {
+	var out protocol.Output
+	switch {
+	case c.state == Voting:
+		out = c.vouchersDue(now)
+		for b := c.votes.late(now); b != nil; b = c.votes.late(now) {
+			out = out.Join(c.lose(now, b, silent("did not vote in time")))
+		}
+	case c.confirming() && !now.Before(c.settlement.retryAt):
+		out = c.retry(now)
+	}
+	return out.Join(c.proceed(now))
+}
+
+func silent(why string) []protocol.Reason {
+	return []protocol.Reason{{Code: protocol.CodeSilent, Unit: protocol.AllUnits, Note: why}}
+}
+
+// proceed asks runners-up if votes are slow, and asks for the next wake-up.
+func (c *Coordinator) proceed(now time.Time) protocol.Output {
+	switch c.state {
+	case Voting:
+		out := c.votes.hurry(now)
+		if c.votes.elected() != nil { // every runner-up had agreed before
+			return out.Join(c.becomeConfirming(now)).Join(c.proceed(now))
+		}
+		first, _ := c.votes.deadlines()
+		return out.Join(protocol.Output{WakeAt: protocol.Earlier(first, c.votes.vouching.retryAt)})
+	case Confirming, Deciding:
+		return protocol.Output{WakeAt: c.settlement.retryAt}
+	}
+	return protocol.Output{}
+}
+
+// voted takes a seller's yes. It cancels votes that are late or for offers that
+// are not in the set any more.
+func (c *Coordinator) voted(now time.Time, m protocol.Message, v message.Vote) protocol.Output {
+	b := c.votes.find(protocol.BidKey{Seller: m.Sender, Offer: v.Offer})
+	cancel := protocol.Output{Send: []protocol.Message{c.votes.cancel(m.Sender, &v)}}
+	c.votes.answered(protocol.BidKey{Seller: m.Sender, Offer: v.Offer}, false)
+	switch {
+	case b != nil && b.vote != nil, c.settlement.names(m.Sender, v):
+		return protocol.Output{} // a repeated vote
+	case c.state != Voting || b == nil:
+		return cancel
+	}
+	if err := checkVote(now, b.bid.Offer, v); err != nil {
+		return cancel.Join(c.lose(now, b, []protocol.Reason{{Code: protocol.CodeMismatch, Unit: protocol.AllUnits, Note: err.Error()}}))
+	}
+	b.vote = &v
+	return protocol.Output{}
+}
+
+// undelivered gives up the vote of a seller that cannot be reached. It does not
+// give up a signed bundle: the seller may already have it, and the Coordinator asks
+// until settle-by.
+func (c *Coordinator) undelivered(now time.Time, m protocol.Message, to protocol.AgentID) protocol.Output {
+	if c.state != Voting {
+		return protocol.Output{}
+	}
+	m.Sender, m.InReplyTo = to, m.ReplyWith
+	return c.refused(now, m, silent("cannot be reached"))
+}
+
+// refused takes a seller's no to its vote, or to the signed bundle.
+func (c *Coordinator) refused(now time.Time, m protocol.Message, reasons []protocol.Reason) protocol.Output {
+	if c.state == Confirming {
+		return c.refusedConfirm(m, reasons)
+	}
+	if m.Sender == c.cfg.Terms.Bank && m.InReplyTo == voucherTag && c.state == Voting {
+		return c.unvouched(now, reasons)
+	}
+	offer, ok := strings.CutPrefix(m.InReplyTo, votePrefix)
+	if !ok || c.state != Voting {
+		return protocol.Output{} // an answer to a question that no longer matters
+	}
+	key := protocol.BidKey{Seller: m.Sender, Offer: offer}
+	wantsVoucher := slices.ContainsFunc(reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeVoucher })
+	c.votes.answered(key, !wantsVoucher)
+	if b := c.votes.find(key); b != nil && b.vote == nil {
+		if wantsVoucher {
+			if out, again := c.votes.vouch(now, b); again {
+				return out
+			}
+			if why := c.votes.vouching.refused; why != nil {
+				reasons = why
+			}
+		}
+		return c.lose(now, b, reasons)
+	}
+	return protocol.Output{}
+}
+
+// refusedConfirm asks the bank to void, because a named seller will never
+// countersign. A seller that cannot read the bundle, for example because of its
+// version, answers not-understood.
+func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reason) protocol.Output {
+	s := c.settlement
+	if m.Performative == protocol.RejectProposal || m.InReplyTo != confirmTag || !slices.Contains(s.sellers, m.Sender) || s.receipt != nil {
+		return protocol.Output{} // not from a named seller, or the bank has decided
+	}
+	c.note(reasons)
+	return s.askVoid()
+}
+
+// maxRefusals bounds the reasons that a purchase remembers; it drops later ones.
+const maxRefusals = 2 * protocol.MaxReasons
+
+func (c *Coordinator) note(reasons []protocol.Reason) {
+	c.refusals = append(c.refusals, reasons[:min(len(reasons), maxRefusals-len(c.refusals))]...)
+}
+
+// lose goes on without a seller.
+func (c *Coordinator) lose(now time.Time, lost *ballot, reasons []protocol.Reason) protocol.Output {
+	c.note(reasons)
+	if len(reasons) > 0 && reasons[0].Code == protocol.CodeSilent {
+		c.votes.silences = append(c.votes.silences, Silence{lost.bid.Seller, now})
+	}
+	out, ok := c.votes.lose(now, lost)
+	if !ok {
+		return c.becomeFailed(now)
+	}
+	return out
+}
+
+// becomeConfirming signs the bundle, saves it, and sends it to every seller.
+func (c *Coordinator) becomeConfirming(now time.Time) protocol.Output {
+	if c.state != Voting {
+		panic(fmt.Sprintf("reserve: %s cannot confirm", c.state))
+	}
+	var signed contract.Verified
+	freed := c.votes.retain(c.votes.elected())
+	bundle, err := c.votes.bundle(now)
+	if err == nil {
+		signed, err = c.cfg.Sign(bundle, now)
+	}
+	if err != nil {
+		c.note([]protocol.Reason{{Code: protocol.CodeExpired, Unit: protocol.AllUnits, Note: err.Error()}})
+		return freed.Join(c.becomeFailed(now))
+	}
+	c.state = Confirming
+	c.votedAt = now
+	c.settlement = newSettlement(c.cfg, signed)
+	c.settlement.scheduleRetry(now)
+	out := c.save()
+	out.Send = c.settlement.confirmMissing()
+	return out.Join(freed)
+}
+
+func (c *Coordinator) save() protocol.Output {
+	return protocol.Output{Save: []protocol.Record{c.settlement.record(c.state, c.votedAt)}}
+}
+
+// countersigned takes a seller's copy. With the last one the bank decides, or has
+// already. The Coordinator does not save copies at once: the seller can repeat them,
+// the decision will soon save them, and a flush of the disk now would delay the
+// bank's.
+func (c *Coordinator) countersigned(now time.Time, from protocol.AgentID, sale contract.Sale) protocol.Output {
+	s := c.settlement
+	if c.state != Confirming || sale.Verified.ID != s.bundle.ID || sale.Seller.ID != from {
+		return protocol.Output{} // late, repeated, or of another contract
+	}
+	s.sales[from] = sale
+	switch {
+	case !s.complete():
+		return protocol.Output{}
+	case s.receipt != nil:
+		return c.becomeDecided(now, s.receipt)
+	}
+	c.state = Deciding
+	s.scheduleRetry(now)
+	return protocol.Output{}
+}
+
+// decided takes the bank's decision from anybody. If the bank does not know the
+// contract after settle-by, the Coordinator asks it to void.
+func (c *Coordinator) decided(now time.Time, d message.Decision) protocol.Output {
+	s := c.settlement
+	switch {
+	case !c.confirming() || d.Contract != s.bundle.ID || s.receipt != nil:
+		return protocol.Output{}
+	case d.Receipt == nil && d.Outcome == protocol.OutcomeUnknown && !now.Before(s.bundle.Bundle.SettleBy):
+		return s.askVoid()
+	case d.Receipt == nil || !s.ours(d.Receipt):
+		return protocol.Output{}
+	case d.Receipt.Outcome == protocol.OutcomeSettled && !s.complete():
+		c.awaitCopies(now, d.Receipt)
+		return c.save()
+	}
+	return c.becomeDecided(now, d.Receipt)
+}
+
+// awaitCopies keeps a settled purchase open for copies that the receipt has
+// overtaken.
+func (c *Coordinator) awaitCopies(now time.Time, r *contract.VerifiedReceipt) {
+	c.settledAt = now
+	c.settlement.awaitCopies(now, r)
+}
+
+func (c *Coordinator) becomeDecided(now time.Time, r *contract.VerifiedReceipt) protocol.Output {
+	switch r.Receipt.Outcome {
+	case protocol.OutcomeSettled:
+		c.state = Settled
+	case protocol.OutcomeVoid:
+		c.state = Void
+		c.unsigned(now, r.Receipt.Reason)
+	default:
+		return protocol.Output{} // no decision
+	}
+	if c.settlement.receipt == nil {
+		c.settlement.receipt, c.settledAt = r, now
+	}
+	return c.save()
+}
+
+// unsigned counts sellers as silent that voted and did not countersign. After a restart
+// or a request to void, their copies may just not have arrived.
+func (c *Coordinator) unsigned(now time.Time, why protocol.Code) {
+	if why != protocol.CodeSettleBy || c.settlement.voiding || c.cfg.Chooser == nil {
+		return
+	}
+	for _, id := range c.settlement.sellers {
+		if _, signed := c.settlement.sales[id]; !signed {
+			c.votes.silences = append(c.votes.silences, Silence{id, now})
+		}
+	}
+}
+
+// retry repeats the open question: for void, for copies, or for the decision. A
+// seller that does not give its copy in time has sold nevertheless, as the receipt
+// proves.
+func (c *Coordinator) retry(now time.Time) protocol.Output {
+	s := c.settlement
+	s.scheduleRetry(now)
+	switch {
+	case s.receipt != nil && !now.Before(s.copiesBy):
+		return c.becomeDecided(now, s.receipt)
+	case s.receipt != nil:
+		s.retryAt = protocol.Earlier(s.retryAt, s.copiesBy)
+		return protocol.Output{Send: s.confirmMissing()}
+	case s.voiding:
+		return s.askVoid()
+	}
+	var out protocol.Output
+	if c.state == Deciding && !s.copied { // the decision takes long: make the copies durable
+		s.copied = true
+		out = c.save()
+	}
+	out.Send = s.ask(now, c.state == Deciding)
+	return out
+}
+
+// Abandon gives up a purchase that is still voting, and cancels its votes.
+func (c *Coordinator) Abandon(now time.Time) protocol.Output {
+	if c.state != Voting {
+		return protocol.Output{}
+	}
+	return c.becomeFailed(now)
+}
+
+// Annul asks the bank to void an undecided bundle, at the owner's request.
+func (c *Coordinator) Annul() protocol.Output {
+	if !c.confirming() || c.settlement.receipt != nil {
+		return protocol.Output{}
+	}
+	return c.settlement.askVoid()
+}
+
+func (c *Coordinator) becomeFailed(now time.Time) protocol.Output {
+	if c.state != Voting {
+		panic(fmt.Sprintf("reserve: %s cannot fail", c.state))
+	}
+	c.state = Failed
+	c.settledAt = now
+	return c.votes.retain(&slate{})
 }

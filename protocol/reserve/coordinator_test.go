@@ -10,36 +10,34 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"ramp/protocol"
-	"ramp/protocol/auction"
-	"ramp/protocol/clearing"
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
 
-// The transcripts in testdata/coordinator are purchases of ann from the sellers
-// atlas, bob and mint, paid at the bank. The set of offers that is tried next is
-// the first of the reserve list that has what must be in it and nothing that
-// must not. Every Output is printed: what is saved, then what is sent.
+// The transcripts in testdata/coordinator are purchases by ann from the sellers atlas,
+// bob and mint, paid at the bank. The next set of offers is the first line of the list
+// with all fixed bids and without excluded ones. The transcripts print each Output:
+// records, then messages.
 func TestCoordinatorTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/coordinator", func(t *testing.T, path string) {
-		d := &desk{world: newWorld(t), t: t, sets: map[string][]clearing.Bid{}}
+		d := &purchase{world: newWorld(t), t: t, sets: map[string][]protocol.Bid{}}
 		datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string { return d.run(td) })
 	})
 }
 
-// desk is a buyer in the middle of a purchase.
-type desk struct {
+// purchase is a buyer after its auction, and the sellers and banks around it.
+type purchase struct {
 	*world
 	t      *testing.T
 	c      *reserve.Coordinator
-	list   []string // the reserve list, best first
-	sets   map[string][]clearing.Bid
+	list   []string // sets of offers, best first
+	sets   map[string][]protocol.Bid
 	bundle contract.Verified // the last that was signed
 	stored []byte            // its record
 }
 
-func (d *desk) run(td *datadriven.TestData) string {
+func (d *purchase) run(td *datadriven.TestData) string {
 	defer func() {
 		if r := recover(); r != nil {
 			td.Fatalf(d.t, "%v", r)
@@ -48,19 +46,25 @@ func (d *desk) run(td *datadriven.TestData) string {
 	switch td.Cmd {
 	case "buy":
 		return d.buy(td)
-	case "vote", "refuse", "undeliverable", "countersign", "fail", "receipt", "decision":
-		return d.told(d.c.Receive(d.now, d.message(td)))
+	case "vote", "refuse", "undeliverable", "countersign", "fail", "receipt", "decision", "voucher", "bank-refuses":
+		return d.show(d.c.Receive(d.now, d.message(td)))
 	case "wait":
 		pause, err := time.ParseDuration(td.CmdArgs[0].Key)
 		must(d.t, err)
 		d.now = d.now.Add(pause)
-		return d.told(d.c.Wake(d.now))
+		return d.show(d.c.Wake(d.now))
 	case "abandon":
-		return d.told(d.c.Abandon(d.now))
+		return d.show(d.c.Abandon(d.now))
 	case "annul":
-		return d.told(d.c.Annul())
+		return d.show(d.c.Annul())
 	case "restart":
 		return d.restart()
+	case "silences":
+		var s strings.Builder
+		for _, x := range d.c.TakeSilences() {
+			fmt.Fprintf(&s, "%s in %s\n", d.name(x.Seller), x.Until.Sub(d.now))
+		}
+		return s.String()
 	case "refusals":
 		var s strings.Builder
 		for _, r := range d.c.Refusals() {
@@ -81,9 +85,10 @@ func word(td *datadriven.TestData, key, otherwise string) string {
 }
 
 // bid is an offer of one unit: "atlas.0" is unit 0 from atlas, "atlas.0+1" two
-// units in one offer; "~" after it makes it start in two seconds.
-func (d *desk) bid(s string) clearing.Bid {
-	name, soon := strings.CutSuffix(s, "~")
+// units in one offer; "~" after it makes it start in two seconds, and "*" makes it
+// another offer.
+func (d *purchase) bid(s string) protocol.Bid {
+	name, soon := strings.CutSuffix(strings.TrimRight(s, "*"), "~")
 	seller, units, _ := strings.Cut(name, ".")
 	o := protocol.Offer{ID: s, ValidUntil: dawn.Add(10 * time.Minute)}
 	start := dawn.Add(time.Hour)
@@ -96,49 +101,56 @@ func (d *desk) bid(s string) clearing.Bid {
 		o.Items = append(o.Items, it)
 		o.Cost += it.Cost
 	}
-	return clearing.Bid{Seller: d.id(seller), Offer: o}
+	return protocol.Bid{Seller: d.id(seller), Offer: o}
 }
 
-func (d *desk) set(line string) []clearing.Bid {
-	var set []clearing.Bid
+func (d *purchase) set(line string) []protocol.Bid {
+	var set []protocol.Bid
 	for _, s := range strings.Fields(line) {
 		set = append(set, d.bid(s))
 	}
 	return set
 }
 
-// buy reads one set of offers a line.
-func (d *desk) buy(td *datadriven.TestData) string {
+// buy reads one set of offers per line.
+func (d *purchase) buy(td *datadriven.TestData) string {
 	d.list = strings.Split(strings.TrimSpace(td.Input), "\n")
 	var out protocol.Output
-	d.c, out = reserve.NewCoordinator(d.now, d.config(), d.set(d.list[0]))
-	return d.told(out)
+	cfg := d.config()
+	doubted := strings.Split(word(td, "doubt", ""), ",")
+	cfg.Doubted = func(id protocol.AgentID) bool { return slices.Contains(doubted, d.name(id)) }
+	d.c, out = reserve.NewCoordinator(d.now, cfg, d.set(d.list[0]))
+	return d.show(out)
 }
 
-func (d *desk) config() reserve.CoordinatorConfig {
+func (d *purchase) config() reserve.CoordinatorConfig {
 	return reserve.CoordinatorConfig{
 		Self: d.id("ann"), Conversation: "c", Terms: protocol.Terms{Bank: d.id("bank"), Currency: "CRD"},
 		Mode: protocol.ModeOnReservation, RFQ: strings.Repeat("0", 64), Hold: time.Minute, Settle: 30 * time.Second,
-		Resolve: d.resolve, Sign: d.sign,
+		Chooser: d, Sign: d.sign,
 	}
 }
 
-func (d *desk) resolve(_ time.Time, fixed []clearing.Bid, excluded map[auction.Key]bool) (clearing.Solution, bool) {
+// Choose makes the purchase its own auction.
+func (d *purchase) Choose(_ time.Time, fixed []protocol.Bid, without func(protocol.Bid) bool) ([]protocol.Bid, bool) {
 	for _, line := range d.list {
 		set := d.set(line)
-		has := func(b clearing.Bid) bool {
-			return slices.ContainsFunc(set, func(x clearing.Bid) bool { return auction.KeyOf(x) == auction.KeyOf(b) })
+		has := func(b protocol.Bid) bool {
+			return slices.ContainsFunc(set, func(x protocol.Bid) bool { return x.Key() == b.Key() })
 		}
-		if slices.ContainsFunc(set, func(b clearing.Bid) bool { return excluded[auction.KeyOf(b)] }) ||
-			slices.ContainsFunc(fixed, func(b clearing.Bid) bool { return !has(b) }) {
+		isFixed := func(b protocol.Bid) bool {
+			return slices.ContainsFunc(fixed, func(x protocol.Bid) bool { return x.Key() == b.Key() })
+		}
+		if slices.ContainsFunc(set, func(b protocol.Bid) bool { return without(b) && !isFixed(b) }) ||
+			slices.ContainsFunc(fixed, func(b protocol.Bid) bool { return !has(b) }) {
 			continue
 		}
-		return clearing.Solution{Status: clearing.Covered, Chosen: set}, true
+		return set, true
 	}
-	return clearing.Solution{}, false
+	return nil, false
 }
 
-func (d *desk) sign(b protocol.Bundle, now time.Time) (contract.Verified, error) {
+func (d *purchase) sign(b protocol.Bundle, now time.Time) (contract.Verified, error) {
 	der, err := contract.Sign(d.agents["ann"], b, now)
 	if err != nil {
 		return contract.Verified{}, err
@@ -147,15 +159,15 @@ func (d *desk) sign(b protocol.Bundle, now time.Time) (contract.Verified, error)
 	return d.bundle, err
 }
 
-// message is what somebody says, from=NAME.
-func (d *desk) message(td *datadriven.TestData) protocol.Message {
+// message makes a message from=NAME.
+func (d *purchase) message(td *datadriven.TestData) protocol.Message {
 	m := protocol.Message{Sender: d.id(word(td, "from", "bank")), Conversation: "c"}
 	switch td.Cmd {
 	case "vote":
 		m.Performative, m.Body = protocol.Agree, d.vote(td)
 	case "refuse":
 		m.Performative, m.InReplyTo = protocol.Refuse, "vote-"+word(td, "offer", "")
-		m.Body = message.Refused(protocol.CodeBusy, "the cores were taken")
+		m.Body = message.Refused(protocol.Code(word(td, "code", string(protocol.CodeBusy))), "the cores were taken")
 	case "fail":
 		m.Performative, m.InReplyTo = protocol.Performative(word(td, "as", string(protocol.Failure))), "confirm"
 		m.Body = message.Refused(protocol.CodeExpired, "the hold is over")
@@ -166,6 +178,10 @@ func (d *desk) message(td *datadriven.TestData) protocol.Message {
 		m.Performative, m.Body = protocol.Confirm, message.Countersigned{Sale: d.sale(word(td, "by", word(td, "from", "")))}
 	case "receipt":
 		m.Performative, m.Body = protocol.Inform, d.receipt(td)
+	case "voucher":
+		m.Performative, m.InReplyTo, m.Body = protocol.Agree, "voucher", d.vouched(td)
+	case "bank-refuses":
+		m.Performative, m.InReplyTo, m.Body = protocol.Refuse, "voucher", message.Refused(protocol.Code(word(td, "code", string(protocol.CodeFunds))), "40 are missing")
 	case "decision":
 		m.Performative = protocol.Inform
 		m.Body = message.Decision{Contract: d.bundle.ID, Outcome: protocol.Outcome(word(td, "is", ""))}
@@ -173,8 +189,17 @@ func (d *desk) message(td *datadriven.TestData) protocol.Message {
 	return m
 }
 
+func (d *purchase) vouched(td *datadriven.TestData) message.Vouched {
+	m := protocol.Message{Sender: d.id("ann"), Conversation: "c"}
+	v := *d.voucher(args{"voucher": "80", "until": "2m", "by": word(td, "by", "bank"), "for": word(td, "for", "c")}, m)
+	if word(td, "unverified", "") != "" {
+		v = contract.VerifiedNote[contract.Voucher]{Note: v.Note, Signer: v.Signer, DER: v.DER}
+	}
+	return message.Vouched{Signed: v}
+}
+
 // vote agrees to an offer, with reservations of its own names; but=… spoils it.
-func (d *desk) vote(td *datadriven.TestData) message.Vote {
+func (d *purchase) vote(td *datadriven.TestData) message.Vote {
 	o := d.bid(word(td, "offer", "")).Offer
 	hold, err := time.ParseDuration(word(td, "hold", "1m"))
 	must(d.t, err)
@@ -197,7 +222,7 @@ func (d *desk) vote(td *datadriven.TestData) message.Vote {
 	return v
 }
 
-func (d *desk) sale(by string) contract.Sale {
+func (d *purchase) sale(by string) contract.Sale {
 	der, err := contract.Countersign(d.agents[by], d.bundle, d.now)
 	must(d.t, err)
 	s, err := contract.OpenSale(der, d.trust, d.now)
@@ -206,7 +231,7 @@ func (d *desk) sale(by string) contract.Sale {
 }
 
 // receipt is a decision signed by=NAME, of=another contract if so.
-func (d *desk) receipt(td *datadriven.TestData) message.Decision {
+func (d *purchase) receipt(td *datadriven.TestData) message.Decision {
 	by := word(td, "by", "bank")
 	r := protocol.Receipt{
 		Version: contract.ReceiptVersion, Bank: d.id(by), Contract: d.bundle.ID, Outcome: protocol.Outcome(word(td, "is", "settled")),
@@ -228,8 +253,8 @@ func (d *desk) receipt(td *datadriven.TestData) message.Decision {
 	return message.Decision{Contract: d.bundle.ID, Outcome: r.Outcome, Receipt: &v}
 }
 
-// restart goes on from the stored record alone.
-func (d *desk) restart() string {
+// restart continues from the stored record alone.
+func (d *purchase) restart() string {
 	s, err := reserve.ReadSaved(d.stored)
 	must(d.t, err)
 	opened := reserve.Reopened{}
@@ -246,13 +271,13 @@ func (d *desk) restart() string {
 		opened.Receipt = &r
 	}
 	cfg := d.config()
-	cfg.Resolve = nil // nothing is chosen anew after a restart
+	cfg.Chooser = nil // nothing is chosen anew after a restart
 	var out protocol.Output
 	d.c, out = reserve.Resume(d.now, cfg, s, opened)
-	return d.told(out)
+	return d.show(out)
 }
 
-func (d *desk) told(out protocol.Output) string {
+func (d *purchase) show(out protocol.Output) string {
 	var s strings.Builder
 	for _, r := range out.Save {
 		d.stored = r.Value
@@ -261,7 +286,7 @@ func (d *desk) told(out protocol.Output) string {
 		fmt.Fprintf(&s, "save %s %s, %d copies, receipt %v\n", r.Table, saved.State, len(saved.Sales), saved.Receipt != nil)
 	}
 	for _, m := range out.Send {
-		fmt.Fprintf(&s, "%s to %s: %s\n", m.Performative, d.name(m.Receivers[0]), d.said(m))
+		fmt.Fprintf(&s, "%s to %s: %s\n", m.Performative, d.name(m.Receivers[0]), d.body(m))
 	}
 	if !out.WakeAt.IsZero() {
 		fmt.Fprintf(&s, "wake in %s\n", out.WakeAt.Sub(d.now))
@@ -269,10 +294,16 @@ func (d *desk) told(out protocol.Output) string {
 	return s.String() + d.c.State().String() + "\n"
 }
 
-func (d *desk) said(m protocol.Message) string {
+func (d *purchase) body(m protocol.Message) string {
 	switch b := m.Body.(type) {
 	case message.Acceptance:
-		return fmt.Sprintf("hold %s for %s", b.Offer.ID, b.HoldUntil.Sub(d.now))
+		with := ""
+		if b.Voucher != nil {
+			with = " with a voucher of " + b.Voucher.Note.Amount.String()
+		}
+		return fmt.Sprintf("hold %s for %s%s", b.Offer.ID, b.HoldUntil.Sub(d.now), with)
+	case message.VoucherRequest:
+		return fmt.Sprintf("voucher of %s for %s", b.Amount, b.Until.Sub(d.now))
 	case message.Cancellation:
 		return "cancel " + strings.Join(b.Reservations, " ")
 	case message.Confirmation:

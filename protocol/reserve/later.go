@@ -11,13 +11,13 @@ import (
 	"ramp/protocol/contract"
 )
 
-// TableLater has what banks said of a user's contracts after they had decided them: the
-// receipts with refunds and with ends of units, as DER. The key is the conversation, and
-// how many of these a receipt has: it only ever gets more, and messages may overtake.
+// TableLater has the later receipts of a user's contracts, with refunds and ends of
+// units, as DER. The key is the conversation and the number of these events: it only
+// grows, and messages may overtake each other.
 const TableLater = "later-receipts"
 
-// LaterRecords keep a verified receipt of a conversation's contract. The one that it goes
-// on from is of no use any more: of many units the receipts would fill the journal.
+// LaterRecords saves a verified receipt of a conversation's contract, and deletes its
+// predecessor. Otherwise the receipts of many units would fill the journal.
 func LaterRecords(conversation string, v contract.VerifiedReceipt) []protocol.Record {
 	n := events(v.Receipt)
 	return []protocol.Record{{Table: TableLater, Key: laterKey(conversation, n), Value: v.DER}, {Table: TableLater, Key: laterKey(conversation, n-1)}}
@@ -29,7 +29,7 @@ func laterKey(conversation string, events int) string {
 
 func events(r protocol.Receipt) int { return len(r.Refunds) + len(r.Ends) }
 
-// entries are the numbers of those that a receipt names.
+// entries returns the numbers of the ledger entries that a receipt names.
 func entries(r protocol.Receipt) []uint64 {
 	list := []uint64{r.Entry}
 	for _, f := range r.Refunds {
@@ -41,13 +41,13 @@ func entries(r protocol.Receipt) []uint64 {
 	return list
 }
 
-// Confirms reports whether what a restored bank says of a contract is all that the receipt
-// says which it was shown, or more. What the bank signed before is evidence otherwise.
+// Confirms reports whether a restored bank's receipt repeats everything in the receipt
+// that it was shown. Otherwise the bank's earlier signature is evidence against it.
 func Confirms(given, shown protocol.Receipt) bool {
 	return sameDecision(given, shown) && events(given) >= events(shown)
 }
 
-// Renumbered reports whether something of a receipt was entered again, or is new.
+// Renumbered reports whether a receipt names other ledger entries than the one shown.
 func Renumbered(given, shown protocol.Receipt) bool {
 	return !slices.Equal(entries(given), entries(shown))
 }
@@ -56,9 +56,9 @@ func sameDecision(a, b protocol.Receipt) bool {
 	return a.Bank == b.Bank && a.Contract == b.Contract && a.Outcome == b.Outcome && a.Total == b.Total && a.Currency == b.Currency
 }
 
-// laterOnes are the receipts with the most refunds and ends, by conversation; of all, or of
+// laterReceipts returns the receipt with the most events by conversation, of all or of
 // one.
-func laterOnes(t protocol.Tables, one string) (map[string][]byte, error) {
+func laterReceipts(t protocol.Tables, one string) (map[string][]byte, error) {
 	list, most := map[string][]byte{}, map[string]int{}
 	err := t.Each(TableLater, func(key string, value []byte) error {
 		i := strings.LastIndexByte(key, ' ')
@@ -74,10 +74,10 @@ func laterOnes(t protocol.Tables, one string) (map[string][]byte, error) {
 	return list, err
 }
 
-// LatestReceipt is the last receipt that a user has of a conversation: the first one, of
-// its record, or a later one of the same decision.
+// LatestReceipt returns a user's last receipt of a conversation: the first one, from its
+// record, or a later one of the same decision.
 func LatestReceipt(t protocol.Tables, conversation string, first []byte) ([]byte, error) {
-	list, err := laterOnes(t, conversation)
+	list, err := laterReceipts(t, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func LatestReceipt(t protocol.Tables, conversation string, first []byte) ([]byte
 	return latest, err
 }
 
-// latestOf reads the receipt that stands: a later one, if it is of the same entry. A bank
-// that was restored enters a contract again, and then its first receipt is the newer one.
+// latestOf reads the valid receipt: the later one, if it is about the same entry. A
+// restored bank enters a contract again, and then its first receipt is the newer one.
 func latestOf(first, later []byte) (protocol.Receipt, []byte, error) {
 	if len(first) == 0 {
 		return protocol.Receipt{}, nil, nil

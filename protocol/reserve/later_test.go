@@ -15,6 +15,8 @@ import (
 // table is a store's tables in memory.
 type table map[string]map[string][]byte
 
+func (t table) Get(table, key string) ([]byte, error) { return t[table][key], nil }
+
 func (t table) Each(name string, f func(key string, value []byte) error) error {
 	for key, value := range t[name] {
 		if err := f(key, value); err != nil {
@@ -44,8 +46,8 @@ func (w *world) signReceipt(t *testing.T, r protocol.Receipt) contract.VerifiedR
 	return contract.VerifiedReceipt{Receipt: r, DER: der}
 }
 
-// Whatever order its receipts come in, the last one of the decision stands; and of
-// another decision none does.
+// In any order of arrival, the last receipt of the decision stands, and none of another
+// decision.
 func TestTheReceiptWithTheMostRefundsStands(t *testing.T) {
 	w := newWorld(t)
 	all := []contract.VerifiedReceipt{w.signReceipt(t, protocol.Receipt{Entry: 4})}
@@ -87,9 +89,9 @@ func TestTheReceiptWithTheMostRefundsStands(t *testing.T) {
 	}
 }
 
-// What a restored bank entered again has other numbers; a receipt that lacks a refund takes
-// no other's place.
-func TestAReceiptOfWhatWasEnteredAgain(t *testing.T) {
+// A restored bank gives new entry numbers; a receipt without a refund does not replace one
+// that has it.
+func TestARestoredBankRenumbersItsReceipts(t *testing.T) {
 	shown := protocol.Receipt{Entry: 4, Refunds: []protocol.Refund{{Entry: 8}}, Ends: []protocol.UnitEnd{{Entry: 9}}}
 	for name, c := range map[string]struct {
 		given               protocol.Receipt

@@ -14,8 +14,8 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// queueBook is the oracle: what the batch system has been asked for and has not
-// answered, read from the messages alone.
+// queueBook is the oracle: the requests that the batch system has not answered, read
+// from the messages alone.
 type queueBook struct {
 	waits map[string]protocol.AgentID // by reservation
 }
@@ -44,9 +44,9 @@ func (q queueBook) hear(buyer protocol.AgentID, out protocol.Output) (refusal pr
 	return refusal
 }
 
-// Whatever buyers accept and the batch system answers, no buyer has more
-// reservations waiting there than it may, and none is refused who has room.
-func TestABuyerHasItsPlaceInTheQueueOfTheBatchSystem(t *testing.T) {
+// No buyer ever has more reservations waiting at the batch system than allowed, and the
+// seller refuses none within the limit.
+func TestNoBuyerFillsTheQueueOfTheBatchSystem(t *testing.T) {
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := w.cfg

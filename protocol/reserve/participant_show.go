@@ -1,28 +1,101 @@
 package reserve
 
-import "time"
+import (
+	"slices"
+	"time"
 
-// Strangers counts the reservations with the seller's mark that its journal does
-// not have and that are left alone.
-func (p *Participant) Strangers() int { return len(p.strangers) }
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
 
-// Owed counts the refunds that a bank has still to pay.
-func (p *Participant) Owed() int {
-	n := 0
-	for _, c := range p.claims { // in any order: it is a count
-		if c.owes() {
-			n++
-		}
-	}
-	return n
+// Retune changes how long votes hold and how much one buyer may hold. The values
+// must be valid in a ParticipantConfig. Existing holds stay.
+func (p *Participant) Retune(hold time.Duration, buyerHolds int, buyerCoreSeconds int64) {
+	p.cfg.Hold, p.cfg.BuyerHolds, p.cfg.BuyerCoreSeconds = hold, buyerHolds, buyerCoreSeconds
 }
 
-// Began is when this life of the seller began.
-func (p *Participant) Began() time.Time { return p.began }
+// Began returns when this process of the seller started.
+func (p *Participant) Began() time.Time { return p.banks.began }
 
-// Unsure reports whether a reservation is held as far as the journal knows, and
-// the banks have not told yet that it was not sold since.
+// Unasked reports why the seller may not sell yet: a bank that has not listed its
+// contracts with the seller, and the reason that it gave.
+func (p *Participant) Unasked() (bank protocol.AgentID, why string, waits bool) {
+	for _, q := range p.banks.list {
+		if q.answered.IsZero() {
+			return q.bank, q.why, true
+		}
+	}
+	return "", "", false
+}
+
+// Unit is a unit of a contract that this seller has countersigned.
+type Unit struct {
+	User        protocol.AgentID // who signed the contract
+	Reservation string
+	Slot        protocol.Slot
+	State       ClaimState
+	Units       int  // in the whole contract, other sellers' included
+	Unpaid      bool // paid after the job, whose end the bank has not decided yet
+	Reported    bool // the seller has reported the end of the job
+	Metered     bool // paid by use, under a contract that ends with its job (001)
+}
+
+// Unit finds a unit of this seller in a contract that is not archived yet.
+func (p *Participant) Unit(id protocol.ContractID, unit int) (Unit, bool) {
+	d := p.deals.contracts[id]
+	if d == nil {
+		return Unit{}, false
+	}
+	b := d.contract.sale.Bundle
+	i := slices.IndexFunc(d.contract.claims, func(c *claim) bool { return c.item.Unit == unit })
+	if i < 0 {
+		return Unit{}, false
+	}
+	c := d.contract.claims[i]
+	return Unit{
+		User: b.User, Reservation: c.id, Slot: c.item.Slot, State: c.state, Units: len(b.Units),
+		Unpaid: c.paidLater(), Reported: c.job != nil, Metered: b.Mode == protocol.ModeMetered,
+	}, true
+}
+
+// Reservations lists all units, in order of start, then ID.
+func (p *Participant) Reservations() []message.ReservationLine {
+	list := append(p.deals.lines(), p.found.lines()...)
+	slices.SortFunc(list, byStart)
+	return list
+}
+
+// Unsure reports whether a reservation is held in the journal and may have been
+// sold since the journal was written.
 func (p *Participant) Unsure(reservation string) bool {
-	c := p.claims[reservation]
+	c := p.deals.claims[reservation]
 	return c != nil && c.unsure
+}
+
+// Promised counts the units that are unsold, or sold and not over at an instant.
+func (p *Participant) Promised(now time.Time) int {
+	return len(p.found.units) + p.deals.count(func(c *claim) bool {
+		return c.unsold() || c.state == ClaimSold && c.item.Slot.End.After(now)
+	})
+}
+
+// Strangers counts the reservations with the seller's mark that its journal lacks
+// and that it leaves alone.
+func (p *Participant) Strangers() int { return len(p.strangers.left) }
+
+// Owed counts the refunds that a bank still has to pay.
+func (p *Participant) Owed() int { return p.deals.count((*claim).owes) }
+
+// Sizes returns how much a Participant remembers, with the bounds.
+func (p *Participant) Sizes() []protocol.Size {
+	return append(p.quota.sizes(), []protocol.Size{
+		{Of: "units remembered", N: len(p.deals.claims), Most: MaxClaims},
+		{Of: "deals", N: len(p.deals.order), Most: 2 * MaxClaims}, // each has a unit, or a contract whose units are archived together
+		{Of: "contracts", N: len(p.deals.contracts), Most: MaxClaims},
+		{Of: "bytes of void contracts", N: p.voids.bytes, Most: protocol.MaxVoids},
+		{Of: "bytes of finished deals", N: p.past.bytes, Most: protocol.MaxPast},
+		{Of: "reservations of a lost journal", N: len(p.strangers.left), Most: maxStrangers},
+		{Of: "freed reservations of this process", N: len(p.strangers.freed), Most: maxFreed},
+		{Of: "sold units that only a bank knows", N: len(p.found.units), Most: MaxClaims},
+	}...)
 }

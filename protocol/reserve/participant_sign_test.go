@@ -79,7 +79,7 @@ func (w *world) receipt(t *testing.T, v contract.Verified, a args) *contract.Ver
 		r.Reason, r.Total = protocol.CodeSettleBy, 0
 	}
 	if a["refund"] != "" {
-		r.Refunds = []protocol.Refund{{Unit: a.number("refund", 0), Amount: 450 * protocol.Credit, Entry: 8, Time: w.now}}
+		r.Refunds = []protocol.Refund{{Unit: a.number("refund", 0), Amount: min(450*protocol.Credit, v.Bundle.Total), Entry: 8, Time: w.now}}
 	}
 	if a["forged"] != "" {
 		return &contract.VerifiedReceipt{Receipt: r, Signer: identity.Peer{ID: r.Bank}}

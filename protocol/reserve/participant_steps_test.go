@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ramp/protocol"
+	"ramp/protocol/contract"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
@@ -56,8 +57,28 @@ func (w *world) accept(a args) string {
 		Performative: protocol.AcceptProposal, Sender: w.id(a.text("from", "ann")), Protocol: protocol.ProtocolCommit,
 		Conversation: a.text("conv", "c1"), ReplyWith: "vote-" + a["offer"],
 	}
-	body := message.Acceptance{Offer: o, HoldUntil: w.now.Add(a.wait("hold", "60s"))}
+	body := message.Acceptance{Offer: o, HoldUntil: w.now.Add(a.wait("hold", "60s")), Voucher: w.voucher(a, m)}
 	return w.show(w.p.Accept(w.now, m, body, offered))
+}
+
+// voucher is of voucher=AMOUNT (credits) until=90s by=bank for=CONVERSATION of=USER.
+func (w *world) voucher(a args, m protocol.Message) *contract.VerifiedNote[contract.Voucher] {
+	if a["voucher"] == "" {
+		return nil
+	}
+	by := w.agents[a.text("by", "bank")]
+	der, err := contract.SignNote(by, contract.Voucher{
+		Version: contract.NoteVersion, Bank: by.ID, User: w.id(a.text("of", m.Sender.Name())), Conversation: a.text("for", m.Conversation),
+		Currency: "CRD", Amount: protocol.Credits(a.number("voucher", 0)) * protocol.Credit, Until: w.now.Add(a.wait("until", "90s")).UTC(), Hold: 1,
+	}, w.now)
+	if err != nil {
+		panic(err)
+	}
+	v, err := contract.OpenNote[contract.Voucher](der, w.trust, w.now)
+	if err != nil {
+		panic(err)
+	}
+	return &v
 }
 
 func (w *world) list(names string) []string {

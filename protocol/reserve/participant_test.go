@@ -18,9 +18,9 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// The transcripts in testdata/participant are conversations of one seller with
-// buyers, banks and its batch system, each of whom says only what the transcript
-// says. Every Output is printed: what is saved, then what is sent.
+// The transcripts in testdata/participant are conversations of one seller with buyers,
+// banks and its batch system, who only send what the transcript contains. The
+// transcripts print each Output: records, then messages.
 func TestParticipantTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/participant", func(t *testing.T, path string) {
 		w := newWorld(t)
@@ -122,6 +122,8 @@ func (w *world) Job(r contract.JobRecord, now time.Time) (contract.VerifiedNote[
 
 // tables is a store in memory.
 type tables map[string]map[string][]byte
+
+func (s tables) Get(table, key string) ([]byte, error) { return s[table][key], nil }
 
 func (s tables) Each(table string, f func(key string, value []byte) error) error {
 	keys := make([]string, 0, len(s[table]))

@@ -1,9 +1,9 @@
-// Package compose builds a request for quotation from words in the units that
-// people use: 256 cores, 2h, 4G, until tomorrow 18:00.
+// Package compose builds a request for quotation from flags in units that people use: 256
+// cores, 2h, 4G, until tomorrow 18:00.
 //
-// A Builder is told one word after the other, in the order of a command line.
-// And begins another unit, which asks for the same as the one before but for
-// what is said after it. The clock is a parameter; nothing here reads one.
+// A Builder takes one flag after the other, in the order of a command line. And begins
+// another unit with the same values as the previous one, which later flags change. The
+// clock is a parameter; the package never reads one.
 package compose
 
 import (
@@ -16,8 +16,7 @@ import (
 	"ramp/rfql"
 )
 
-// Word names one thing that a unit can ask for. Its text is the flag of the
-// commands, without dashes.
+// Word names a property of a unit. Its text is the flag of the commands, without dashes.
 type Word string
 
 // The words.
@@ -25,23 +24,23 @@ const (
 	Cores       Word = "cores"       // 256
 	Nodes       Word = "nodes"       // 4x16: whole nodes
 	Wall        Word = "wall"        // 2h, 90m, 1d, 02:00:00
-	Within      Word = "within"      // 12h, from now: done by then
-	By          Word = "by"          // a time: done by then
+	Within      Word = "within"      // 12h: must end by then, from now
+	By          Word = "by"          // a time: must end by then
 	NotBefore   Word = "not-before"  // a time, or +3h
 	MaxPrice    Word = "max-price"   // credits per core-hour
 	RAM         Word = "ram"         // per core: 2G
-	Disk        Word = "disk"        // in all: 500G
+	Disk        Word = "disk"        // in total: 500G
 	NodeDisk    Word = "node-disk"   // on each node: 50G
 	CPUSpeed    Word = "cpu-speed"   // 2.4GHz, 2400
 	Bandwidth   Word = "bandwidth"   // between nodes: 10G
 	OS          Word = "os"          // Linux
 	OSVersion   Word = "os-version"  // 5
 	Arch        Word = "arch"        // x86_64
-	Name        Word = "name"        // what people call it
-	Application Word = "application" // what will run
+	Name        Word = "name"        // for people
+	Application Word = "application" // to run
 )
 
-// Words are all of them, in the order in which help shows them.
+// Words are all words, in the order of the help.
 func Words() []Word {
 	return []Word{
 		Cores, Nodes, Wall, Within, By, NotBefore, MaxPrice,
@@ -49,35 +48,35 @@ func Words() []Word {
 	}
 }
 
-// Any is the value that takes back what a unit before has asked for.
+// Any is the value that removes a requirement of the previous unit.
 const Any = "any"
 
 // Builder collects the units of a request.
 type Builder struct {
 	now    time.Time
 	units  []rfql.DraftRequest
+	ends   []string // the flag that sets the end of each unit
 	moving bool
 }
 
-// New begins a request with one unit. Times that are counted from now are
-// counted from now, to the second.
+// New begins a request with one unit. Relative times count from now, in whole seconds.
 func New(now time.Time) *Builder {
-	return &Builder{now: now.UTC().Truncate(time.Second), units: make([]rfql.DraftRequest, 1)}
+	return &Builder{now: now.UTC().Truncate(time.Second), units: make([]rfql.DraftRequest, 1), ends: make([]string, 1)}
 }
 
-// And begins another unit, like the last one until more is said. It fails at
-// protocol.MaxUnits.
+// And begins another unit, a copy of the last one. It fails at protocol.MaxUnits.
 func (b *Builder) And() error {
 	if len(b.units) == protocol.MaxUnits {
 		return fmt.Errorf("more than %d units", protocol.MaxUnits)
 	}
 	b.units = append(b.units, b.units[len(b.units)-1])
+	b.ends = append(b.ends, b.ends[len(b.ends)-1])
 	return nil
 }
 
-// BeginWithin lets every unit of which no end was said begin within d, counted from now
-// or from the time that it starts no sooner than. One that has a start and no wall time
-// would last until its end: of that the end has to be said.
+// BeginWithin lets every unit without an end begin within d, counted from now or from its
+// earliest start. A unit with a start and without a wall time would last until its end,
+// so it must have an end.
 func (b *Builder) BeginWithin(d time.Duration) {
 	for i := range b.units {
 		u := &b.units[i]
@@ -92,12 +91,12 @@ func (b *Builder) BeginWithin(d time.Duration) {
 	}
 }
 
-// Moving reports whether the request has a time that was counted from now, so
-// that the same words mean another document a second later.
+// Moving reports whether the request has a relative time, so that the same words give
+// another document a second later.
 func (b *Builder) Moving() bool { return b.moving }
 
-// Set says one thing of the last unit; what was said before gives way. The error
-// says what was found and what is allowed, without the word itself.
+// Set sets a property of the last unit and replaces an earlier value. The error names the
+// value and the allowed ones, without the word itself.
 func (b *Builder) Set(w Word, value string) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("%d bytes: want at most %d", len(value), maxValue)
@@ -118,10 +117,10 @@ func (b *Builder) Set(w Word, value string) error {
 	return setWord(u, w, value)
 }
 
-// maxValue bounds one value, in bytes: the longest name is shorter.
+// maxValue bounds one value, in bytes; the longest name is shorter.
 const maxValue = 512
 
-// keep stores what was parsed, unless it could not be.
+// keep stores a parsed value unless parsing failed.
 func keep[T any](into *T) func(v T, err error) error {
 	return func(v T, err error) error {
 		if err == nil {
@@ -154,7 +153,7 @@ func (b *Builder) setTime(u *rfql.DraftRequest, w Word, value string) error {
 	if w == Within {
 		d, err := Duration(value)
 		if err == nil {
-			u.End, b.moving = b.now.Add(d), true
+			u.End, b.moving, b.ends[len(b.ends)-1] = b.now.Add(d), true, "--within "+value
 		}
 		return err
 	}
@@ -164,15 +163,14 @@ func (b *Builder) setTime(u *rfql.DraftRequest, w Word, value string) error {
 	}
 	b.moving = b.moving || moving
 	if w == By {
-		u.End = t
+		u.End, b.ends[len(b.ends)-1] = t, "--by "+value
 	} else {
 		u.NotBefore = t
 	}
 	return nil
 }
 
-// setSize sets a number with a unit of measure. Of the two kinds of disk only
-// the last that was said counts.
+// setSize sets a number with a unit of measure. The last of the two kinds of disk counts.
 func setSize(u *rfql.DraftRequest, w Word, value string) error {
 	into, parse := map[Word]*int{
 		RAM: &u.RAMPerCore, Disk: &u.TotalDisk, NodeDisk: &u.NodeDisk, CPUSpeed: &u.CPUSpeed, Bandwidth: &u.Bandwidth,
@@ -199,7 +197,7 @@ func setWord(u *rfql.DraftRequest, w Word, value string) error {
 		OS: &u.OS, OSVersion: &u.OSVersion, Arch: &u.Arch, Name: &u.Name, Application: &u.Application,
 	}[w]
 	if into == nil {
-		return fmt.Errorf("no such word %q", w)
+		return fmt.Errorf("unknown word %q", w)
 	}
 	if value == "" || strings.TrimSpace(value) != value {
 		return fmt.Errorf("%q: want a word, or %q", value, Any)
@@ -210,23 +208,23 @@ func setWord(u *rfql.DraftRequest, w Word, value string) error {
 	return nil
 }
 
-// Document checks what was said. start is the earliest instant at which a job
-// could start, as for rfql.Check.
+// Document checks the request. start is the earliest instant at which a job could start,
+// as for rfql.Check.
 func (b *Builder) Document(start time.Time, o protocol.Objective) (rfql.Document, error) {
 	for i, u := range b.units {
 		if missing := missing(u); len(missing) > 0 {
-			return rfql.Document{}, fmt.Errorf("%sit lacks %s", b.unit(i), strings.Join(missing, ", "))
+			return rfql.Document{}, fmt.Errorf("%smissing %s", b.unit(i), strings.Join(missing, ", "))
 		}
 	}
 	doc, err := rfql.Check(rfql.Draft{Objective: o, Requests: b.units}, start)
 	var faults rfql.Faults
 	if errors.As(err, &faults) {
-		return doc, b.fault(faults[0])
+		return doc, b.fault(faults[0], start)
 	}
 	return doc, err
 }
 
-// unit says which unit is meant, if there are several.
+// unit names a unit if there are several.
 func (b *Builder) unit(i int) string {
 	if len(b.units) == 1 || i < 0 {
 		return ""
@@ -234,7 +232,7 @@ func (b *Builder) unit(i int) string {
 	return fmt.Sprintf("unit %d: ", i+1)
 }
 
-// missing are the flags without which a unit asks for nothing.
+// missing are the required flags that a unit lacks.
 func missing(u rfql.DraftRequest) []string {
 	var list []string
 	need := func(lacks bool, flag string) {
@@ -249,8 +247,8 @@ func missing(u rfql.DraftRequest) []string {
 	return list
 }
 
-// fault says a fault of the document in the words of the command line.
-func (b *Builder) fault(f rfql.Fault) error {
+// fault converts a fault of the document to the flags of the command line.
+func (b *Builder) fault(f rfql.Fault, start time.Time) error {
 	names := map[rfql.Term]string{
 		rfql.CPUHourCost: "--max-price", rfql.EndDate: "--within or --by", rfql.EndTime: "--within or --by",
 		rfql.StartDate: "--not-before", rfql.StartTime: "--not-before", rfql.WallTime: "--wall",
@@ -261,9 +259,22 @@ func (b *Builder) fault(f rfql.Fault) error {
 	if name == "" {
 		name = string(f.Term)
 	}
-	hint := ""
 	if f.Term == rfql.WallTime && f.Class == rfql.Meaning {
-		hint = " (shorten --wall, or allow more with --within or --by)"
+		return fmt.Errorf("%s%s", b.unit(f.Request), b.tooLong(max(0, f.Request), start))
 	}
-	return fmt.Errorf("%s%s: found %s; allowed %s%s", b.unit(f.Request), name, f.Found, f.Allowed, hint)
+	return fmt.Errorf("%s%s: found %s; allowed %s", b.unit(f.Request), name, f.Found, f.Allowed)
+}
+
+// tooLong describes a wall time that does not fit between the earliest start and the end.
+func (b *Builder) tooLong(i int, start time.Time) string {
+	u := b.units[i]
+	wall := strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(u.Wall.String())
+	words := fmt.Sprintf("--wall %s does not fit into %s", wall, b.ends[i])
+	switch {
+	case u.NotBefore.After(start):
+		words += " after --not-before"
+	case u.End.Sub(b.now) >= u.Wall:
+		words += ", since buying takes " + start.Sub(b.now).Round(time.Second).String()
+	}
+	return words
 }

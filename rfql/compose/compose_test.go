@@ -111,8 +111,8 @@ func TestAUnitIsLikeTheOneBeforeButForWhatIsSaid(t *testing.T) {
 
 func TestFaultsAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 	for _, c := range []struct{ name, line, want string }{
-		{"nothing said", "", "it lacks --cores N (or --nodes), --wall 2h, --within 12h (or --by), --max-price C"},
-		{"a unit of several", "wall=1h within=2h max-price=1 and os=Linux", "unit 1: it lacks --cores N (or --nodes)"},
+		{"nothing said", "", "missing --cores N (or --nodes), --wall 2h, --within 12h (or --by), --max-price C"},
+		{"a unit of several", "wall=1h within=2h max-price=1 and os=Linux", "unit 1: missing --cores N (or --nodes)"},
 		{"no cores", enough + "cores=0", `cores: "0": want a whole number`},
 		{"cores with a sign", enough + "cores=+1", `cores: "+1": want a whole number`},
 		{"half a node", enough + "nodes=4", "want nodes and cores of each, such as 4x16"},
@@ -122,7 +122,10 @@ func TestFaultsAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 		{"memory of a strange unit", enough + "ram=2X", "want megabytes, or a number with M, G or T"},
 		{"too much memory", enough + "ram=999999999T", "1 to"},
 		{"a time that is none", enough + "by=tomorrow", "want a time in UTC such as 2026-11-22T18:00"},
-		{"a window that is too short", enough + "wall=13h", "--wall: found 13h0m0s, but"},
+		{"a window that is too short", enough + "wall=13h", "--wall 13h does not fit into --within 12h"},
+		{"a window that buying uses up", enough + "wall=12h", "--wall 12h does not fit into --within 12h, since buying takes"},
+		{"a wall time that does not fit after the start", enough + "wall=10h30m not-before=+2h", "--wall 10h30m does not fit into --within 12h after --not-before"},
+		{"a second unit that is too long", enough + "and wall=3d by=+1d", "unit 2: --wall 72h does not fit into --by +1d"},
 		{"an end that has passed", enough + "by=2020-01-01", "--within or --by: found an end at 2020-01-01"},
 		{"an end before the start", enough + "not-before=+13h", "--within or --by: found an end at"},
 		{"an empty word", enough + "os=", `os: "": want a word, or "any"`},
@@ -173,7 +176,7 @@ func TestWhatMayBeginWithinADayEndsAWallTimeLater(t *testing.T) {
 			b.BeginWithin(24 * time.Hour)
 			doc, err := b.Document(now, 0)
 			if c.ends == nil {
-				if err == nil || err.Error() != "it lacks --within 12h (or --by)" {
+				if err == nil || err.Error() != "missing --within 12h (or --by)" {
 					t.Fatalf("got %v, want that it lacks its end", err)
 				}
 				return
@@ -219,8 +222,7 @@ func TestDurationsReadBack(t *testing.T) {
 	})
 }
 
-// Whatever is said, a document that comes out asks for what can be bought, and
-// reads back from its text.
+// For any words, the resulting document is valid and can be read back.
 func FuzzCompose(f *testing.F) {
 	f.Add("cores=256 wall=2h within=12h max-price=40 and nodes=4x16 ram=2G")
 	f.Add("cores=1 by=18:00 not-before=+1s max-price=0.000001 disk=1T cpu-speed=2.4GHz bandwidth=1G os=any")

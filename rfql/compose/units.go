@@ -101,8 +101,8 @@ func wallTime(s string) (time.Duration, error) {
 	return (d + time.Minute - 1).Truncate(time.Minute), nil
 }
 
-// instant reads a time in UTC, or with a zone of its own; moving says that it was
-// counted from now. A clock time alone is the next one.
+// instant reads a time in UTC or with its own zone; moving means that it is relative to
+// now. A clock time alone is the next such time.
 func instant(s string, now time.Time) (t time.Time, moving bool, err error) {
 	if after, ok := strings.CutPrefix(s, "+"); ok {
 		d, err := Duration(after)
@@ -128,8 +128,7 @@ func nextClock(t, now time.Time) time.Time {
 	return next
 }
 
-// scale is how a size is written: its units as multiples of the base, which is
-// meant where there is none.
+// scale defines the units of a size as multiples of the base, the default unit.
 type scale struct {
 	units   map[string]int64 // upper case -> in thousandths of the base
 	allowed string
@@ -142,7 +141,7 @@ var (
 	megabits  = scale{decimal("BIT/S"), "Mbit/s, or a number with M or G, such as 10G"}
 )
 
-// binary are the units of storage; a unit that is zero is not known.
+// binary are the units of storage; a zero multiple means that the unit is unknown.
 func binary(m, g, t int64) map[string]int64 {
 	units := map[string]int64{"": 1000}
 	for letter, n := range map[string]int64{"M": m, "G": g, "T": t} {
@@ -164,7 +163,7 @@ func decimal(tail string) map[string]int64 {
 	return units
 }
 
-// read reads a size, rounded up to the base: what is asked for is a least.
+// read reads a size and rounds it up to the base, since sizes are minimums.
 func (sc scale) read(s string) (int, error) {
 	upper := strings.ToUpper(s)
 	number := strings.TrimRight(upper, "ABCDEFGHIJKLMNOPQRSTUVWXYZ/")
@@ -186,7 +185,7 @@ func (sc scale) read(s string) (int, error) {
 	return int(n.Int64()), nil
 }
 
-// maxDigits bounds the digits of a number before and behind its point.
+// maxDigits bounds the digits of a number before and after its point.
 const maxDigits = 18
 
 func digits(s string) bool {

@@ -2,7 +2,8 @@
 //
 //	generate DIR/NAME.proto
 //
-// writes DIR/NAME.pb.go. The same file gives the same code.
+// writes DIR/NAME.pb.go, and DIR/NAME_vtproto.pb.go, which reads and writes the same
+// messages without reflection. The same file gives the same code.
 package main
 
 import (
@@ -10,10 +11,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/protoutil"
+	_ "github.com/planetscale/vtprotobuf/features/marshal"
+	_ "github.com/planetscale/vtprotobuf/features/size"
+	_ "github.com/planetscale/vtprotobuf/features/unmarshal"
+	vtgo "github.com/planetscale/vtprotobuf/generator"
 	gengo "google.golang.org/protobuf/cmd/protoc-gen-go/internal_gengo"
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/proto"
@@ -38,11 +42,16 @@ func generate(file string) error {
 	if err != nil {
 		return err
 	}
-	code, err := render(desc)
+	codes, err := render(desc)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(strings.TrimSuffix(file, ".proto")+".pb.go", []byte(code), 0o644)
+	for name, code := range codes {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(code), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compile reads a file that imports no other.
@@ -58,20 +67,30 @@ func compile(dir, name string) (*descriptorpb.FileDescriptorProto, error) {
 	return protoutil.ProtoFromFileDescriptor(files[0]), nil
 }
 
-// render does what the plug-in protoc-gen-go does, in this process.
-func render(desc *descriptorpb.FileDescriptorProto) (string, error) {
+// render does what the plug-ins protoc-gen-go and protoc-gen-go-vtproto do, in this
+// process. It returns the code of each file.
+func render(desc *descriptorpb.FileDescriptorProto) (map[string]string, error) {
 	plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{desc.GetName()},
 		Parameter:      proto.String("paths=source_relative"),
 		ProtoFile:      []*descriptorpb.FileDescriptorProto{desc},
 	})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	gengo.GenerateFile(plugin, plugin.Files[0])
+	vt, err := vtgo.NewGenerator(plugin, []string{"marshal_strict", "unmarshal", "size"}, &vtgo.Config{})
+	if err != nil {
+		return nil, err
+	}
+	vt.Generate()
 	out := plugin.Response()
 	if out.Error != nil {
-		return "", fmt.Errorf("%s: %s", desc.GetName(), out.GetError())
+		return nil, fmt.Errorf("%s: %s", desc.GetName(), out.GetError())
 	}
-	return out.File[0].GetContent(), nil
+	codes := map[string]string{}
+	for _, f := range out.File {
+		codes[f.GetName()] = f.GetContent()
+	}
+	return codes, nil
 }

@@ -11,15 +11,17 @@ func TestTheGeneratedCodeIsThatOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := render(desc)
+	codes, err := render(desc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := os.ReadFile("../wire/wire.pb.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(have, []byte(code)) {
-		t.Error("wire.pb.go is not what wire.proto gives: run go generate in ../wire")
+	for name, code := range codes {
+		have, err := os.ReadFile("../wire/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(have, []byte(code)) {
+			t.Errorf("%s is not what wire.proto gives: run go generate in ../wire", name)
+		}
 	}
 }

@@ -134,7 +134,7 @@ func TestTheSourceCommitsByHalves(t *testing.T) {
 }
 
 // sameStory compares what the replay of a trail says happened, and how it ended, with
-// the story that docs/MODEL.md explains.
+// the story that docs/MODEL.md tells or links to.
 func sameStory(t *testing.T, golden, replay string) {
 	t.Helper()
 	told := regexp.MustCompile(`^(U|R\d|B|confirm|agree|accept)\b|^\s+(slot|paid)\[\d\] = |text of failed assertion`)
@@ -148,8 +148,8 @@ func sameStory(t *testing.T, golden, replay string) {
 	if want := file(t, golden); got != want {
 		t.Errorf("%s tells\n%s\nthe trail tells\n%s", golden, want, got)
 	}
-	if doc := file(t, "../../../docs/MODEL.md"); !strings.Contains(doc, got) {
-		t.Errorf("docs/MODEL.md does not have the story of %s", golden)
+	if doc := file(t, "../../../docs/MODEL.md"); !strings.Contains(doc, got) && !strings.Contains(doc, filepath.Base(golden)) {
+		t.Errorf("docs/MODEL.md neither has the story of %s nor links to it", golden)
 	}
 }
 
