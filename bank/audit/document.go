@@ -9,7 +9,7 @@ import (
 	"ramp/protocol/contract"
 )
 
-// DocumentVersion is the version of documents that is written and read.
+// DocumentVersion is the version of documents that this program writes and reads.
 const DocumentVersion = 1
 
 // Bounds of a document.
@@ -20,18 +20,18 @@ const (
 	maxHead     = 64 << 10              // octets of one signed head
 )
 
-// Document is what a bank answers to somebody who checks it, and what the file
-// proof.json has: a signed head, entries with their paths to its root, and the
+// Document is the proof that a bank answers with, and the content of the file
+// proof.json: a signed head, entries with their paths to its root, and the
 // proof that its log grew from an earlier one.
 type Document struct {
 	Version int      `json:"proof"`   // DocumentVersion
 	Head    []byte   `json:"head"`    // DER, contract.OpenHead
 	Entries []Proven `json:"entries"` // rising numbers
-	From    uint64   `json:"from"`    // size of the earlier log; 0: none was named
+	From    uint64   `json:"from"`    // size of the earlier log; 0: no earlier log
 	Growth  [][]byte `json:"growth"`  // hashes
 }
 
-// Proven is an entry and the way from it to the root.
+// Proven is an entry and its path to the root.
 type Proven struct {
 	Number uint64   `json:"entry"`
 	Record []byte   `json:"record"` // as the ledger stores it

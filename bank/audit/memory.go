@@ -14,19 +14,19 @@ import (
 
 // Bounds of a Memory.
 const (
-	MaxBanks     = 256     // that are remembered
-	maxSeen      = 64      // heads of one bank: the latest that were seen
+	MaxBanks     = 256     // in one Memory
+	maxSeen      = 64      // heads of one bank: the latest ones
 	MaxMemory    = 4 << 20 // octets of the file; MaxBanks banks with one head each, and more
 	memoryFormat = 1
 )
 
-// Memory is what somebody has seen of banks' heads. It only has heads whose
-// signatures were verified and that have not contradicted each other.
+// Memory has the heads of banks that somebody has seen. Their signatures were verified,
+// and they do not contradict each other.
 type Memory struct {
-	banks map[protocol.AgentID][]Seen // of each the earliest first
+	banks map[protocol.AgentID][]Seen // for each, the earliest first
 }
 
-// Seen is a head that was seen, with the signature that would prove a fork.
+// Seen is a head with its signature, which would prove a fork.
 type Seen struct {
 	contract.Head
 	ID  string
@@ -44,11 +44,11 @@ type bankHeads struct {
 	Heads [][]byte         `json:"signed"` // DER, the earliest first
 }
 
-// NewMemory has seen nothing.
+// NewMemory is an empty memory.
 func NewMemory() *Memory { return &Memory{banks: map[protocol.AgentID][]Seen{}} }
 
-// DecodeMemory reads what Encode wrote. Heads are taken as they were when they
-// were verified: the file is its owner's.
+// DecodeMemory reads an encoded memory. It does not verify the heads again: the file
+// belongs to its owner.
 func DecodeMemory(b []byte) (*Memory, error) {
 	if len(b) > MaxMemory {
 		return nil, fmt.Errorf("heads: %d bytes, at most %d", len(b), MaxMemory)
@@ -104,7 +104,7 @@ func (m *Memory) Encode() ([]byte, error) {
 	return json.MarshalIndent(f, "", " ")
 }
 
-// Last is the latest head that was seen of a bank.
+// Last is the latest head of a bank.
 func (m *Memory) Last(bank protocol.AgentID) (Seen, bool) {
 	s := m.banks[bank]
 	if len(s) == 0 {
@@ -113,16 +113,16 @@ func (m *Memory) Last(bank protocol.AgentID) (Seen, bool) {
 	return s[len(s)-1], true
 }
 
-// Count is how many heads of a bank are remembered.
+// Count is the number of heads of a bank.
 func (m *Memory) Count(bank protocol.AgentID) int { return len(m.banks[bank]) }
 
-// Only is what was seen of one bank.
+// Only is the memory of one bank.
 func (m *Memory) Only(bank protocol.AgentID) *Memory {
 	return &Memory{map[protocol.AgentID][]Seen{bank: slices.Clone(m.banks[bank])}}
 }
 
-// First is a memory that knows of one bank only its first n heads, and of all others
-// as much as this one.
+// First is a memory with only the first n heads of one bank, and all heads of the
+// others.
 func (m *Memory) First(bank protocol.AgentID, n int) *Memory {
 	first := &Memory{maps.Clone(m.banks)}
 	first.banks[bank] = slices.Clone(m.banks[bank][:n])
@@ -132,9 +132,9 @@ func (m *Memory) First(bank protocol.AgentID, n int) *Memory {
 	return first
 }
 
-// Judge takes the head that a bank shows, and the proof of growth from a head
-// of size from. Without an error the log has only grown since all that was seen
-// before, and a newer head is remembered. An ErrFork comes as a *Fork.
+// Judge checks a head that a bank shows, with the proof of growth from a head of size
+// from. Without an error the log has only grown since all earlier heads, and a newer
+// head is remembered. An ErrFork comes as a *Fork.
 func (m *Memory) Judge(h contract.VerifiedHead, from uint64, growth [][]byte) error {
 	if !h.Checked() {
 		return fmt.Errorf("%w: the head of %s was not verified", ErrProof, h.Bank)
@@ -156,8 +156,8 @@ func (m *Memory) Judge(h contract.VerifiedHead, from uint64, growth [][]byte) er
 	return m.remember(h)
 }
 
-// Newest is Judge for the head that a bank gives as its newest. One that is older
-// than what was seen before is an ErrShrunk: the bank went back.
+// Newest is Judge for the head that a bank presents as its newest. A head older than
+// those in memory is an ErrShrunk: the bank went back.
 func (m *Memory) Newest(h contract.VerifiedHead, from uint64, growth [][]byte) error {
 	if last, ok := m.Last(h.Bank); ok && (h.Size < last.Size || h.Time.Before(last.Time)) {
 		return fmt.Errorf("%w: it has %d entries at %s, it had %d at %s", ErrShrunk, h.Size, stamp(h.Head), last.Size, stamp(last.Head))
@@ -167,7 +167,7 @@ func (m *Memory) Newest(h contract.VerifiedHead, from uint64, growth [][]byte) e
 
 func stamp(h contract.Head) string { return h.Time.Format(time.RFC3339Nano) }
 
-// follows checks a head against the latest one of those that were seen.
+// follows checks a head against the latest one in memory.
 func follows(seen []Seen, h contract.VerifiedHead, from uint64, growth [][]byte) error {
 	last := seen[len(seen)-1]
 	switch {
@@ -176,7 +176,7 @@ func follows(seen []Seen, h contract.VerifiedHead, from uint64, growth [][]byte)
 	case h.Size > last.Size && h.Time.Before(last.Time):
 		return &Fork{last, remembered(h)} // a longer log at an earlier time
 	case h.Size == last.Size:
-		return nil // of one root, as was compared
+		return nil // the roots are equal, as compared above
 	case h.Size < last.Size:
 		return older(seen, h)
 	case from != last.Size:
@@ -185,7 +185,7 @@ func follows(seen []Seen, h contract.VerifiedHead, from uint64, growth [][]byte)
 	return VerifyGrowth(last.Head, h.Head, growth)
 }
 
-// older: a head from before the latest one may only be told by its size.
+// older checks a head from before the latest one, by those of the same size.
 func older(seen []Seen, h contract.VerifiedHead) error {
 	for _, s := range seen {
 		if s.Size == h.Size {
@@ -197,7 +197,7 @@ func older(seen []Seen, h contract.VerifiedHead) error {
 
 func remembered(h contract.VerifiedHead) Seen { return Seen{h.Head, h.ID, h.DER} }
 
-// remember keeps a head that is newer than all. At the bound the oldest goes.
+// remember keeps a head that is newer than all others. At the bound it drops the oldest.
 func (m *Memory) remember(h contract.VerifiedHead) error {
 	seen := m.banks[h.Bank]
 	if len(seen) == 0 && len(m.banks) >= MaxBanks {

@@ -83,7 +83,7 @@ func TestMemoryJudgesTheNextHead(t *testing.T) {
 		head   contract.VerifiedHead
 		from   uint64
 		growth [][]byte
-		judge  error // of papers
+		judge  error // of documents
 		newest error // of what the bank gives as its newest
 	}{
 		{"the same head again", b.honest(100, 10), 100, nil, nil, nil},

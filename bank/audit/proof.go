@@ -11,8 +11,8 @@ import (
 	"ramp/protocol/contract"
 )
 
-// Inclusion is the path that leads from entry number to the root of the log of
-// a size, which is at most the tree's.
+// Inclusion is the path from an entry to the root of the log of a size, which is at most
+// the tree's.
 func (t *Tree) Inclusion(number, size uint64, tiles Tiles) ([][]byte, error) {
 	if number < 1 || number > size || size > t.Size() {
 		return nil, fmt.Errorf("entry %d of %d, in a log of %d", number, size, t.Size())
@@ -48,7 +48,7 @@ func (t *Tree) rehash(n proof.Nodes, tiles Tiles) ([][]byte, error) {
 	return n.Rehash(hashes, hashNode)
 }
 
-// RootAt is the root of the log as it was at a size, which is at most the tree's.
+// RootAt is the root of the log at a size, which is at most the tree's.
 func (t *Tree) RootAt(size uint64, tiles Tiles) ([HashSize]byte, error) {
 	if size > t.Size() {
 		return [HashSize]byte{}, fmt.Errorf("%w: a log of %d was once of %d", ErrDamaged, t.Size(), size)
@@ -93,7 +93,7 @@ func VerifyGrowth(from, to contract.Head, path [][]byte) error {
 		return fmt.Errorf("%w: a head without a root", ErrProof)
 	}
 	if from.Size == 0 && len(path) == 0 {
-		return nil // nothing is the beginning of everything
+		return nil // every log begins with the empty one
 	}
 	if err := proof.VerifyConsistency(rfc6962.DefaultHasher, from.Size, to.Size, path, root1, root2); err != nil {
 		return fmt.Errorf("%w: growth from %d to %d entries: %s", ErrProof, from.Size, to.Size, inWords(err))
@@ -101,7 +101,7 @@ func VerifyGrowth(from, to contract.Head, path [][]byte) error {
 	return nil
 }
 
-// inWords spares people the octets of two roots.
+// inWords leaves out the octets of two roots, for people.
 func inWords(err error) string {
 	var m proof.RootMismatchError
 	if errors.As(err, &m) {

@@ -7,11 +7,10 @@ import (
 	"ramp/protocol"
 )
 
-// CheckReceipt checks that the entries of a document, which have been verified,
-// say what a receipt says: what was decided about its contract, when and in
-// which entry, what it cost, what was refunded and how its units ended. Who pays
-// whom is not in an entry; the contract's ID stands for it, since it is a hash of
-// the bundle.
+// CheckReceipt checks a receipt against the verified entries of a document: the decision
+// about its contract, its time and entry, the cost, the refunds and the ends of units.
+// An entry does not name payer and payee; the contract's ID covers them, because it is
+// a hash of the bundle.
 func (d Document) CheckReceipt(r protocol.Receipt) error {
 	byNumber := map[uint64]ledger.Entry{}
 	for _, p := range d.Entries {
@@ -23,7 +22,7 @@ func (d Document) CheckReceipt(r protocol.Receipt) error {
 	}
 	e, ok := byNumber[r.Entry]
 	if !ok {
-		return fmt.Errorf("%w: it is of other entries than %d, which the receipt names", ErrProof, r.Entry)
+		return fmt.Errorf("%w: it does not have entry %d, which the receipt names", ErrProof, r.Entry)
 	}
 	if err := sameDecision(e, r); err != nil {
 		return err
@@ -43,16 +42,15 @@ func (d Document) CheckReceipt(r protocol.Receipt) error {
 	return nil
 }
 
-// sameDecision reports why an entry does not say what a receipt says. The user and the
-// currency are in entries that void or hold; in one that pays they are of the accounts
-// that it names by number.
+// sameDecision compares an entry with a receipt. Entries that void or hold have the user
+// and the currency; those that pay name accounts by number.
 func sameDecision(e ledger.Entry, r protocol.Receipt) error {
 	said, err := e.Receipt(r.Bank)
 	pays := e.Kind == ledger.KindSettle || e.Kind == ledger.KindDraw
 	same := err == nil && said.Contract == r.Contract && said.Time.Equal(r.Time) && said.Outcome == r.Outcome && said.Reason == r.Reason &&
 		said.Total == r.Total && said.Mode == r.Mode && (pays || said.User == r.User && said.Currency == r.Currency)
 	if !same {
-		return fmt.Errorf("%w: entry %d is a %s of contract %s at %s, and the receipt says something else", ErrProof, e.Number, e.Kind, e.Contract, e.Time)
+		return fmt.Errorf("%w: entry %d is a %s of contract %s at %s, but the receipt differs", ErrProof, e.Number, e.Kind, e.Contract, e.Time)
 	}
 	return nil
 }

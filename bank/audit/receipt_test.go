@@ -15,7 +15,7 @@ import (
 )
 
 // empty is a store that has nothing.
-type empty struct{}
+type empty struct{ protocol.Tables }
 
 func (empty) Each(string, func(string, []byte) error) error { return nil }
 

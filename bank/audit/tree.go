@@ -8,8 +8,8 @@ import (
 	"github.com/transparency-dev/merkle/rfc6962"
 )
 
-// Tree is a log of some size: the roots of its whole subtrees, and the hashes
-// that do not fill a tile yet. Only Append changes it.
+// Tree is a log: the roots of its whole subtrees, and the hashes that do not fill a tile
+// yet. Only Append changes it.
 type Tree struct {
 	factory *compact.RangeFactory
 	size    uint64
@@ -17,16 +17,16 @@ type Tree struct {
 	rows    [maxRows][]byte // hashes behind the last whole tile of each row
 }
 
-// Tile is TileWidth hashes of one row, which is full.
+// Tile is TileWidth hashes of one row.
 type Tile struct {
-	Row    int    // 0: of the leaves
+	Row    int    // 0: the leaves
 	Number uint64 // from 0
 	Hashes []byte // TileSize octets
 }
 
 // Tiles are the stored tiles of a log.
 type Tiles interface {
-	// Tile returns the hashes of a tile; the caller does not change them.
+	// Tile returns the hashes of a tile, which the caller must not change.
 	Tile(row int, number uint64) ([]byte, error)
 }
 
@@ -36,10 +36,9 @@ func NewTree() *Tree {
 	return &Tree{factory: f, roots: f.NewEmptyRange(0)}
 }
 
-// Restore is the log of a size, from its tiles and from the records of the
-// entries behind the last whole one. It reads fewer than TileWidth entries, and
-// fewer than TileWidth tiles of each row. Whether its root is right is for the
-// caller to compare.
+// Restore is the log of a size, from its tiles and from the records of the entries
+// behind the last full tile. It reads fewer than TileWidth entries, and fewer than
+// TileWidth tiles of each row. The caller compares the root.
 func Restore(size uint64, tiles Tiles, record func(number uint64) ([]byte, error)) (*Tree, error) {
 	if size > maxSize {
 		return nil, fmt.Errorf("%w: %d entries", ErrDamaged, size)
@@ -66,7 +65,7 @@ func Restore(size uint64, tiles Tiles, record func(number uint64) ([]byte, error
 	return t, err
 }
 
-// restoreRow hashes the tiles below the one that a row is filling.
+// restoreRow hashes the tiles below the last, unfinished one of a row.
 func (t *Tree) restoreRow(row int, size uint64, tiles Tiles) error {
 	n := size >> (tileHeight * row) // hashes of the row
 	for i := n &^ (TileWidth - 1); i < n; i++ {
@@ -90,7 +89,7 @@ func tile(tiles Tiles, row int, number uint64) ([]byte, error) {
 	return b, nil
 }
 
-// fold is the root above some hashes, a power of two of them.
+// fold is the root above 2ⁿ hashes.
 func fold(hashes []byte) []byte {
 	level := slices.Clone(hashes)
 	for len(level) > HashSize {
@@ -102,17 +101,17 @@ func fold(hashes []byte) []byte {
 	return level
 }
 
-// Clone is a tree that grows by itself.
+// Clone is an independent copy.
 func (t *Tree) Clone() *Tree {
 	c := &Tree{factory: t.factory, size: t.size}
-	c.roots, _ = t.factory.NewRange(0, t.size, slices.Clone(t.roots.Hashes())) // as many as there were: no error
+	c.roots, _ = t.factory.NewRange(0, t.size, slices.Clone(t.roots.Hashes())) // the same number as before: no error
 	for i := range t.rows {
 		c.rows[i] = slices.Clone(t.rows[i])
 	}
 	return c
 }
 
-// Append adds the next entry, and gives store the tiles that it fills.
+// Append adds the next entry, and passes the tiles that it fills to store.
 func (t *Tree) Append(record []byte, store func(Tile) error) error {
 	if t.Size() >= maxSize {
 		return fmt.Errorf("a log of %d entries is full", t.Size())
@@ -151,7 +150,7 @@ func (t *Tree) Root() [HashSize]byte {
 	}
 	h, err := t.roots.GetRootHash(nil)
 	if err != nil {
-		panic(err) // it begins at 0: it was made so
+		panic(err) // it begins at 0 by construction
 	}
 	return [HashSize]byte(h)
 }

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/bits"
@@ -50,7 +51,7 @@ func oracle(from, to uint64) [32]byte {
 		return sha256.Sum256(nil)
 	case 1:
 		r, _ := record(from + 1)
-		return sha256.Sum256(append([]byte{0}, audit.Leaf(from+1, r)...))
+		return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte{0}, from+1), r...))
 	default:
 		k := uint64(1) << (bits.Len64(n-1) - 1)
 		l, r := oracle(from, from+k), oracle(from+k, to)

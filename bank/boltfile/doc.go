@@ -1,7 +1,6 @@
-// Package boltfile opens files of bbolt: for one process at a time, only if they are
-// what they should be, and only after they were read without bbolt. bbolt trusts its
-// file: a damaged page can make it follow branches for ever, or ask for more memory
-// than there is, and neither can be recovered from. So this is looked for first,
-// believing nothing that a page says; what else damage does to bbolt, Guard turns
-// into an error.
+// Package boltfile opens files of bbolt for one process at a time, and only after it has
+// checked them without bbolt. bbolt trusts its file: a damaged page can make it follow
+// branches without end, or ask for more memory than the machine has, and a program
+// cannot recover from either. This package finds such damage first, and trusts no page;
+// Guard turns all other failures of bbolt on a damaged file into errors.
 package boltfile

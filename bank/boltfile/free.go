@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// free marks the free pages; after them no page must be left.
+// free marks the free pages, and fails if a page is neither free nor reached.
 func (w *pageWalk) free(id uint64) error {
 	list, behind, err := w.freeList(id)
 	if err != nil {
 		return err
 	}
 	if !allZero(behind) {
-		return errors.New("list of free pages: something stands behind its end")
+		return errors.New("list of free pages: there are octets behind its end")
 	}
 	if err := w.eachFree(list, w.mark); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (w *pageWalk) free(id uint64) error {
 	return nil
 }
 
-// freeList reads the list of free pages, 8 bytes for each, and what stands behind it.
+// freeList reads the list of free pages, 8 bytes for each, and the octets behind it.
 func (w *pageWalk) freeList(id uint64) (list, behind []byte, err error) {
 	b, err := w.page(id)
 	if err != nil {
@@ -37,12 +37,12 @@ func (w *pageWalk) freeList(id uint64) (list, behind []byte, err error) {
 		count, at = binary.LittleEndian.Uint64(b[at:]), at+8
 	}
 	if binary.LittleEndian.Uint16(b[flagsOf:]) != freeFlag || count > (uint64(len(b))-at)/8 {
-		return nil, nil, fmt.Errorf("list of free pages: %d on page %d, which is none or too small", count, id)
+		return nil, nil, fmt.Errorf("list of free pages: %d entries on page %d, which is too small or of another kind", count, id)
 	}
 	return b[at : at+8*count], b[at+8*count:], nil
 }
 
-// eachFree gives the pages of a list, which are in order.
+// eachFree calls f with the pages of a list, which are in order.
 func (w *pageWalk) eachFree(list []byte, f func(page uint64) error) error {
 	last := uint64(1)
 	for at := 0; at < len(list); at += 8 {

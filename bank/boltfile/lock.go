@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// InUseError says who has a file open.
+// InUseError names the process that has a file open.
 type InUseError struct {
 	Name    string // of the form
 	Path    string
-	PID     int    // zero: not known
+	PID     int    // zero: unknown
 	Command string // of the process
 }
 
@@ -29,42 +29,42 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s %s is in use by pid %d (%s)", e.Name, e.Path, e.PID, e.Command)
 }
 
-// LockEnd is what the name of a file's lock has behind the file's.
+// LockEnd is the suffix of the name of a file's lock.
 const LockEnd = ".lock"
 
-// maxHolder bounds what is written into and read from a lock file.
+// maxHolder bounds the content of a lock file.
 const maxHolder = 256
 
-// takeLock locks the file beside one and writes into it who did. The
-// system frees the lock when the process ends, however it ends.
+// takeLock locks the file beside a file, and writes the process into it. The system frees
+// the lock when the process ends, however it ends.
 func (f *Form) takeLock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(path+LockEnd, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", f.Name, err)
 	}
-	if err := f.hold(lock, path); err != nil {
+	if err := f.acquire(lock, path); err != nil {
 		_ = lock.Close() // nothing was written
 		return nil, err
 	}
-	// Who holds the lock is told as a courtesy; on a full disk it is not known.
+	// The name of the holder is a courtesy, and missing on a full disk.
 	who := fmt.Sprintf("%d %s", os.Getpid(), strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "))
 	_ = lock.Truncate(0)
 	_, _ = lock.WriteAt([]byte(who[:min(len(who), maxHolder)]), 0)
 	return lock, nil
 }
 
-// How often one looks, at least lockPause apart, for a lock that is about to be free.
+// Tries for a lock that is about to be free, at least lockPause apart.
 const (
-	orphanLooks   = 1000 // of a process that dies, or is dead and left it to one that it was starting
-	namelessLooks = 200  // of one that takes it, gives it back, or looks whether anybody has it
+	orphanTries   = 1000 // its process dies, or died and left it to one that it was starting
+	namelessTries = 200  // its process takes it, gives it back, or checks whether it is free
 	lockPause     = 10 * time.Millisecond
 )
 
-// hold locks the file, and waits for a holder only as long as it is patient with it.
-func (f *Form) hold(lock *os.File, path string) error {
+// acquire locks the file, and retries while its holder may be about to free it.
+func (f *Form) acquire(lock *os.File, path string) error {
 	again := time.NewTicker(lockPause)
 	defer again.Stop()
-	for looks := 1; ; looks++ {
+	for tries := 1; ; tries++ {
 		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return nil
@@ -73,34 +73,34 @@ func (f *Form) hold(lock *os.File, path string) error {
 			return fmt.Errorf("lock %s %s: %w", f.Name, path, err)
 		}
 		who := f.holder(lock, path)
-		if looks > who.patience() {
+		if tries > who.retries() {
 			return who
 		}
 		<-again.C
 	}
 }
 
-// patience is for how many looks the one who has a file is waited for.
-func (e *InUseError) patience() int {
+// retries is how often to retry while this process has the file.
+func (e *InUseError) retries() int {
 	switch {
 	case e.PID == 0:
-		return namelessLooks
+		return namelessTries
 	case errors.Is(syscall.Kill(e.PID, 0), syscall.ESRCH), dying(e.PID):
-		return orphanLooks
+		return orphanTries
 	}
 	return 0
 }
 
-// Fields of /proc/PID/stat behind the process's name, and what in them says that it dies.
+// Fields of /proc/PID/stat behind the process's name, and their bits of a dying process.
 const (
 	statState, statFlags, statPending = 0, 6, 28
 
 	flagExiting = 0x4                             // PF_EXITING
-	killPending = 1 << (int(syscall.SIGKILL) - 1) // its last signal has come
+	killPending = 1 << (int(syscall.SIGKILL) - 1) // SIGKILL was sent
 )
 
-// dying reports whether a process is just being taken apart, and has its files until
-// that is done; where there is no /proc nobody knows.
+// dying reports whether a process is ending, and keeps its files only until it has ended.
+// Without /proc the answer is false.
 func dying(pid int) bool {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // a name may have spaces
@@ -128,7 +128,7 @@ func holder(lock *os.File, name, path string) *InUseError {
 	return &InUseError{Name: name, Path: path, PID: pid, Command: command}
 }
 
-// Holder says who has the file at path open; nil: nobody.
+// Holder is the process that has the file at path open, or nil.
 func Holder(path string) (*InUseError, error) {
 	lock, err := os.Open(path + LockEnd)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,16 +140,16 @@ func Holder(path string) (*InUseError, error) {
 	defer lock.Close() // and with it the lock
 	switch err := syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
 	case err == nil:
-		return nil, nil // a name in it is of a process that has ended
+		return nil, nil // a name in it belongs to a process that has ended
 	case !errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, fmt.Errorf("lock of %s: %w", path, err)
 	}
 	return holder(lock, "file", path), nil
 }
 
-// freeLock leaves the file: to remove it would let two processes lock two
-// files of the same name. To close it is not enough: a process that is just being
-// started here has it too, until it has become another program.
+// freeLock does not remove the file: two processes could then lock two files of the same
+// name. Closing is not enough: a process that is just being started here shares the file
+// until it executes its program.
 func freeLock(f *os.File) {
 	_ = f.Truncate(0)
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)

@@ -9,15 +9,14 @@ import (
 	"os"
 )
 
-// bbolt's description of a file stands twice, on its first two pages, and the
-// valid one with the higher transaction counts. So a fault in the newer one
-// takes the last transaction back without a word, though it was confirmed.
-// Such a fault is damage and no trace of a crash: what matters of the page lies
-// in one sector, and disks write sectors whole.
+// bbolt keeps two descriptions of a file, on its first two pages, and uses the valid one
+// with the higher transaction. So a fault in the newer one silently reverts the last
+// transaction, though it was confirmed. Such a fault is damage, not the trace of a crash:
+// the relevant part of the page lies in one sector, and disks write whole sectors.
 const (
 	pageHeader  = 16
 	metaSize    = 64
-	metaSum     = metaSize - 8 // FNV-1a of what stands before
+	metaSum     = metaSize - 8 // FNV-1a of the octets before it
 	metaTx      = metaSum - 8
 	metaPage    = 8 // size of a page
 	leastPage   = 1 << 10
@@ -28,7 +27,7 @@ const (
 	metaVersion = 2
 )
 
-// CheckMetas holds that both descriptions of the file at path are whole, and of
+// CheckMetas checks that both descriptions of the file at path are whole, and belong to
 // neighbouring transactions.
 func CheckMetas(path string) error {
 	f, err := os.Open(path)
@@ -47,7 +46,7 @@ func CheckMetas(path string) error {
 	return nil
 }
 
-// readMetas reads both descriptions, each of which must be whole.
+// readMetas reads both descriptions, which must be whole.
 func readMetas(f *os.File) (first, second []byte, err error) {
 	if first, err = readMeta(f, 0); err != nil {
 		return nil, nil, err
@@ -60,8 +59,8 @@ func readMetas(f *os.File) (first, second []byte, err error) {
 	return first, second, err
 }
 
-// newestMeta is the description that bbolt goes by: of those that are whole, the
-// one of the later transaction.
+// newestMeta is the description that bbolt uses: the whole one with the later
+// transaction.
 func newestMeta(f *os.File) ([]byte, error) {
 	first, err := readMeta(f, 0)
 	if err != nil {
@@ -81,8 +80,8 @@ func newestMeta(f *os.File) ([]byte, error) {
 	return second, nil
 }
 
-// anyMeta looks for the second description where the first, which would say how
-// long a page is, is not whole.
+// anyMeta finds the second description without the first, which would have the length of
+// a page.
 func anyMeta(f *os.File, first error) ([]byte, error) {
 	for size := int64(leastPage); size <= mostPage; size *= 2 {
 		m, err := readMeta(f, size)
@@ -133,7 +132,7 @@ func readMeta(f *os.File, at int64) ([]byte, error) {
 	_, _ = sum.Write(m[:metaSum]) // never fails
 	switch {
 	case binary.LittleEndian.Uint32(m) != metaMagic || binary.LittleEndian.Uint32(m[4:]) != metaVersion:
-		return nil, errors.New("damaged, or no file of ramp: it does not begin as one of bbolt does")
+		return nil, errors.New("damaged, or not a file of ramp: it does not begin as a bbolt file does")
 	case binary.LittleEndian.Uint64(m[metaSum:]) != sum.Sum64():
 		return nil, fmt.Errorf("damaged: the description at byte %d does not add up", at)
 	}

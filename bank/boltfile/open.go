@@ -1,6 +1,7 @@
 package boltfile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,24 +17,29 @@ import (
 // ErrNewer is returned by Open for a file that a later version has written.
 var ErrNewer = errors.New("written by a newer ramp")
 
-// lockTimeout is how long bbolt waits for its own lock of the file, which whoever has
-// ours has.
+// Newer is an ErrNewer for a file of form n, where this program reads up to most.
+func Newer(n, most uint32) error {
+	return fmt.Errorf("%w (form %d; this one reads up to %d): install that version or a later one", ErrNewer, n, most)
+}
+
+// lockTimeout is how long bbolt waits for its own lock of the file, which only the holder
+// of ours takes.
 const lockTimeout = time.Second
 
-// The table of a file's own in which it says what it is.
+// The table with a file's format and schema.
 var (
 	metaTable = []byte("meta")
 	formatKey = []byte("format")
 	schemaKey = []byte("schema")
 )
 
-// Form is what files of a kind have in common.
+// Form is the common form of files of a kind.
 type Form struct {
-	Name      string   // what messages call it: "journal"
-	Format    string   // what it calls itself: "ramp journal"
-	Schema    uint32   // the layout that is written, and the newest that is read; 1 or more
-	Tables    []string // of the file's own, beside "meta"
-	Deep      []string // tables of the file's own that have tables in them; the others have none
+	Name      string   // in messages: "journal"
+	Format    string   // in the file: "ramp journal"
+	Schema    uint32   // the layout to write, and the newest to read; 1 or more. forms_test.go says when to raise it
+	Tables    []string // at the top level, besides "meta"
+	Deep      []string // top-level tables that contain tables
 	Options   bbolt.Options
 	Grow      int  // bytes by which the file grows; 0: as bbolt does
 	BothMetas bool // whether a fault in either of its two descriptions is damage (CheckMetas)
@@ -100,14 +106,31 @@ func (f *Form) checked(path string) (*bbolt.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Guard(func() error { return b.View(f.Check) }); err != nil {
+	if err := Guard(func() error { return f.checkOpen(b) }); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-// Bare opens a file as bbolt does, without lock and checks: for one that nobody else
-// knows of yet.
+// checkOpen checks an open file, and marks one of an older form before anything of the
+// newer one is in it.
+func (f *Form) checkOpen(b *bbolt.DB) error {
+	mark, old := binary.BigEndian.AppendUint32(nil, f.Schema), false
+	err := b.View(func(tx *bbolt.Tx) error {
+		if err := f.Check(tx); err != nil {
+			return err
+		}
+		old = !bytes.Equal(tx.Bucket(metaTable).Get(schemaKey), mark)
+		return nil
+	})
+	if err != nil || !old {
+		return err
+	}
+	return b.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaTable).Put(schemaKey, mark) })
+}
+
+// Bare opens a file as bbolt does, without lock and checks: a file that no other process
+// knows yet.
 func (f *Form) Bare(path string) (b *bbolt.DB, err error) {
 	err = Guard(func() error {
 		opts := f.Options
@@ -123,7 +146,7 @@ func (f *Form) Bare(path string) (b *bbolt.DB, err error) {
 	return b, err
 }
 
-// Begin makes a new file with no rows in its tables. Nobody else may.
+// Begin makes a new file with empty tables. No other process may do so at the same time.
 func (f *Form) Begin(path string) error {
 	fresh := path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -157,9 +180,8 @@ func (f *Form) write(tx *bbolt.Tx) error {
 	return errors.Join(err, meta.Put(schemaKey, binary.BigEndian.AppendUint32(nil, f.Schema)))
 }
 
-// Check holds that a file says of itself what the form says. It also looks at the
-// size: a file that lost its end would otherwise fail somewhere in the middle of the
-// work.
+// Check compares a file with its form. It also checks the size: a file that lost its end
+// would otherwise fail in the middle of the work.
 func (f *Form) Check(tx *bbolt.Tx) error {
 	meta := tx.Bucket(metaTable)
 	missing := func(name string) bool { return tx.Bucket([]byte(name)) == nil }
@@ -168,11 +190,11 @@ func (f *Form) Check(tx *bbolt.Tx) error {
 	}
 	v := meta.Get(schemaKey)
 	if len(v) != 4 {
-		return errors.New("damaged: it does not say which schema it has")
+		return errors.New("damaged: it has no schema")
 	}
 	switch n := binary.BigEndian.Uint32(v); {
 	case n > f.Schema:
-		return fmt.Errorf("%w: it has schema %d, this program reads up to %d", ErrNewer, n, f.Schema)
+		return Newer(n, f.Schema)
 	case n == 0:
 		return errors.New("damaged: it has schema 0, the first was 1")
 	}

@@ -10,7 +10,7 @@ import (
 type rows struct {
 	b     []byte
 	count int
-	next  int // where what follows must stand
+	next  int // where the next row must begin
 }
 
 func rowsOf(b []byte) *rows {
@@ -18,7 +18,7 @@ func rowsOf(b []byte) *rows {
 	return &rows{b, count, pageHeader + count*elementSize}
 }
 
-// element i: its four numbers, and where it stands.
+// element i: its four numbers, and its position.
 func (r *rows) element(i int) (at int, n [4]uint32, err error) {
 	at = pageHeader + i*elementSize
 	if at+elementSize > len(r.b) {
@@ -30,7 +30,7 @@ func (r *rows) element(i int) (at int, n [4]uint32, err error) {
 	return at, n, nil
 }
 
-// take is the next stretch, which should begin pos bytes behind the element at at.
+// take returns the next octets, which should begin pos bytes behind the element at at.
 func (r *rows) take(at int, pos, size uint32) ([]byte, error) {
 	from := at + int(pos)
 	to := from + int(size)
@@ -41,10 +41,10 @@ func (r *rows) take(at int, pos, size uint32) ([]byte, error) {
 	return r.b[from:to], nil
 }
 
-// end holds that nothing follows.
+// end checks that nothing follows.
 func (r *rows) end() error {
 	if r.next > len(r.b) || !allZero(r.b[r.next:]) {
-		return fmt.Errorf("something stands behind the last row, which ends at %d", r.next)
+		return fmt.Errorf("there are octets behind the last row, which ends at %d", r.next)
 	}
 	return nil
 }

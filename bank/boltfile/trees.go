@@ -7,22 +7,21 @@ import (
 	"slices"
 )
 
-// treeWalk looks for what bbolt does not survive, without reading all of a file:
-// branches that lead back to a page above them, which bbolt would follow until
-// memory is used up, and a list of free pages that is longer than it can be or has a
-// page of a tree in it, which would be written over. It reads the branches, and
-// those few leaves that have tables in them: of ten million entries some thousand
-// pages.
+// treeWalk finds the damage that bbolt does not survive, without reading all of a file:
+// branches that lead back to a page above them, which bbolt would follow until memory is
+// exhausted, and a list of free pages that is too long or contains a page of a tree,
+// which bbolt would overwrite. It reads the branches, and the few leaves with tables in
+// them: some thousand pages for ten million entries.
 type treeWalk struct {
 	pages pageWalk
-	deep  []string // tables of the file's own with tables in them
+	deep  []string // top-level tables that contain tables
 	met   pageSet  // branches
 	ends  pageSet  // leaves
 }
 
-// CheckTrees holds that every way down the trees of the file at path ends, and that
-// none of their pages is said to be free. Of the tables of the file, those named in
-// deep have tables in them, and these none.
+// CheckTrees checks that every path down the trees of the file at path ends, and that
+// none of their pages is in the list of free pages. Only the tables named in deep
+// contain tables, which contain none.
 func CheckTrees(path string, deep ...string) error {
 	f, meta, pages, err := readFile(path)
 	if err != nil {
@@ -42,7 +41,7 @@ func (w *treeWalk) check(meta []byte) error {
 	}
 	for i := range w.ends {
 		if both := w.ends[i] & w.met[i]; both != 0 {
-			return fmt.Errorf("page %d is a branch, and stands among leaves as well", 8*i+bits.TrailingZeros8(both))
+			return fmt.Errorf("page %d is both a branch and among the leaves", 8*i+bits.TrailingZeros8(both))
 		}
 	}
 	list, _, err := w.pages.freeList(binary.LittleEndian.Uint64(meta[metaFree:]))
@@ -57,17 +56,17 @@ func (w *treeWalk) check(meta []byte) error {
 	})
 }
 
-// level says which tables a tree can have in it.
+// level says which tables a tree can contain.
 type level int
 
 const (
-	top  level = iota // the file's own
-	deep              // a table of them with tables in it
-	flat              // none
+	top  level = iota // the top-level tables
+	deep              // a top-level table that contains tables
+	flat              // no tables
 )
 
-// tree goes down a tree, one layer of pages after the other: all of a layer are
-// branches, or all are leaves.
+// tree goes down a tree layer by layer: the pages of a layer are all branches, or all
+// leaves.
 func (w *treeWalk) tree(root uint64, l level) error {
 	layer := []uint64{root}
 	for {
@@ -95,7 +94,7 @@ func (w *treeWalk) below(layer []uint64) (next []uint64, err error) {
 		w.met.add(id)
 		r := rowsOf(b)
 		if binary.LittleEndian.Uint16(b[flagsOf:]) != branchFlag || r.count == 0 {
-			return nil, fmt.Errorf("page %d is no branch, as the others beside it are", id)
+			return nil, fmt.Errorf("page %d is not a branch, unlike its neighbours", id)
 		}
 		for i := range r.count {
 			_, n, err := r.element(i)
@@ -108,8 +107,7 @@ func (w *treeWalk) below(layer []uint64) (next []uint64, err error) {
 	return next, nil
 }
 
-// leaves notes a layer of leaves, and goes on with the tables that their rows are,
-// where there are such.
+// leaves notes a layer of leaves, and goes on with the tables in their rows.
 func (w *treeWalk) leaves(layer []uint64, l level) error {
 	for _, id := range layer {
 		if id >= w.pages.high {
@@ -126,7 +124,7 @@ func (w *treeWalk) leaves(layer []uint64, l level) error {
 			return err
 		}
 		if binary.LittleEndian.Uint16(b[flagsOf:]) != leafFlag {
-			return fmt.Errorf("page %d is no leaf, as the others beside it are", id)
+			return fmt.Errorf("page %d is not a leaf, unlike its neighbours", id)
 		}
 		if err := w.tables(rowsOf(b), l); err != nil {
 			return fmt.Errorf("page %d: %w", id, err)
@@ -135,8 +133,8 @@ func (w *treeWalk) leaves(layer []uint64, l level) error {
 	return nil
 }
 
-// tables goes on with the rows of a leaf that are tables with pages of their own,
-// or with tables in them.
+// tables goes on with the rows of a leaf that are tables with pages of their own, or that
+// contain tables.
 func (w *treeWalk) tables(r *rows, l level) error {
 	for i := range r.count {
 		at, n, err := r.element(i)
@@ -166,7 +164,7 @@ func (w *treeWalk) tables(r *rows, l level) error {
 	return nil
 }
 
-// table goes on with a table that can have in it what l says.
+// table goes on with a table of a level.
 func (w *treeWalk) table(value []byte, l level) error {
 	if root := binary.LittleEndian.Uint64(value); root != 0 {
 		return w.tree(root, l)

@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// pageWalk reads the pages of a bbolt file by itself, each once, and believes
-// nothing that they say: bbolt's own check follows damaged pages out of the file.
-// It also holds that they are as bbolt writes them, without a gap and with zeros
-// behind the last row: so every byte of a page in use is one that is checked.
+// pageWalk reads each page of a bbolt file once, without bbolt, and trusts none: bbolt's
+// own check follows damaged pages out of the file. It also checks that they are as bbolt
+// writes them, without gaps and with zeros behind the last row, so that every byte of a
+// page in use is checked.
 type pageWalk struct {
 	f    io.ReaderAt
 	size uint64 // of a page
@@ -30,7 +30,7 @@ const (
 	elementSize  = 16
 	bucketHeader = 16
 	bucketFlag   = 1
-	manyFree     = 0xffff  // the count of free pages stands in the first number
+	manyFree     = 0xffff  // the first number has the count of free pages
 	mostDepth    = 64      // levels of pages and of buckets together
 	mostOverflow = 1 << 18 // pages of one row's value, or of the free list
 	metaRoot     = 16
@@ -38,7 +38,7 @@ const (
 	metaHigh     = 40
 )
 
-// readFile reads the description of a file that counts, and prepares to read its pages.
+// readFile reads the valid description of a file, and prepares to read its pages.
 func readFile(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
 	if f, err = os.Open(path); err != nil {
 		return nil, nil, nil, err
@@ -59,8 +59,8 @@ func readFile(path string) (f *os.File, meta []byte, w *pageWalk, err error) {
 	return f, meta, w, nil
 }
 
-// CheckPages holds that every page of the file at path is either reached once,
-// with its keys in order and within its bounds and nothing beside them, or free.
+// CheckPages checks that every page of the file at path is free or reached once, with its
+// keys in order and within its bounds, and nothing besides.
 func CheckPages(path string) error {
 	f, meta, w, err := readFile(path)
 	if err != nil {
@@ -76,8 +76,8 @@ func CheckPages(path string) error {
 	return w.free(binary.LittleEndian.Uint64(meta[metaFree:]))
 }
 
-// metas marks the two descriptions. What they say was compared with their sums;
-// this is what stands around it.
+// metas marks the two descriptions, whose sums are right, and checks the rest of their
+// pages.
 func (w *pageWalk) metas() error {
 	b := make([]byte, w.size)
 	for id := range uint64(2) {
@@ -85,7 +85,7 @@ func (w *pageWalk) metas() error {
 			return err
 		}
 		if got := binary.LittleEndian.Uint64(b); got != id || binary.LittleEndian.Uint16(b[flagsOf:]) != metaFlag || !allZero(b[countOf:pageHeader]) || !allZero(b[pageHeader+metaSize:]) {
-			return fmt.Errorf("page %d: something stands beside the description (it says that it is page %d)", id, got)
+			return fmt.Errorf("page %d: there are octets besides the description (its number is %d)", id, got)
 		}
 		if err := w.mark(id); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (w *pageWalk) page(id uint64) ([]byte, error) {
 	}
 	more := uint64(binary.LittleEndian.Uint32(b[overflowOf:]))
 	if got := binary.LittleEndian.Uint64(b); got != id || more > mostOverflow || id+more >= w.high {
-		return nil, fmt.Errorf("page %d says that it is page %d with %d more", id, got, more)
+		return nil, fmt.Errorf("page %d has the number %d, and %d more pages", id, got, more)
 	}
 	for i := id; i <= id+more; i++ {
 		if err := w.mark(i); err != nil {
@@ -146,14 +146,14 @@ func (s pageSet) has(id uint64) bool { return s[id/8]&(1<<(id%8)) != 0 }
 func (s pageSet) add(id uint64)      { s[id/8] |= 1 << (id % 8) }
 func (s pageSet) remove(id uint64)   { s[id/8] &^= 1 << (id % 8) }
 
-// bounds are those of the keys below a branch: from inclusive, to exclusive; nil: none.
+// bounds limit the keys below a branch: from inclusive, to exclusive; nil: no limit.
 type bounds struct{ from, to []byte }
 
 func (b bounds) hold(key []byte) bool {
 	return (b.from == nil || bytes.Compare(b.from, key) <= 0) && (b.to == nil || bytes.Compare(key, b.to) < 0)
 }
 
-// tree walks what is below a page, and gives its first key; nil: it has none.
+// tree walks the pages below a page, and returns its first key, or nil.
 func (w *pageWalk) tree(id uint64, in bounds, depth int) (first []byte, err error) {
 	if depth > mostDepth {
 		return nil, fmt.Errorf("page %d lies deeper than %d pages", id, mostDepth)
@@ -176,7 +176,7 @@ func (w *pageWalk) tree(id uint64, in bounds, depth int) (first []byte, err erro
 	return first, nil
 }
 
-// branch walks the pages below one. Each stands there with its own first key.
+// branch walks the pages below one, which lists each with its first key.
 func (w *pageWalk) branch(r *rows, in bounds, depth int) (first []byte, err error) {
 	keys, pages, err := w.children(r, in)
 	if err != nil {
@@ -201,7 +201,7 @@ func (w *pageWalk) branch(r *rows, in bounds, depth int) (first []byte, err erro
 // children are the keys and the numbers of the pages below one, at least one.
 func (w *pageWalk) children(r *rows, in bounds) (keys [][]byte, pages []uint64, err error) {
 	if r.count == 0 {
-		return nil, nil, errors.New("a branch of nothing")
+		return nil, nil, errors.New("an empty branch")
 	}
 	keys, pages = make([][]byte, r.count), make([]uint64, r.count)
 	for i := range r.count {
@@ -249,8 +249,8 @@ func (w *pageWalk) leaf(r *rows, in bounds, depth int) (first []byte, err error)
 	return first, r.end()
 }
 
-// bucket walks a table: its own pages, or a leaf that stands in the row itself.
-// A ledger counts nothing in bbolt's own counter of a table.
+// bucket walks a table: its own pages, or a leaf within the row. A ledger does not use
+// bbolt's counter of a table.
 func (w *pageWalk) bucket(value []byte, depth int) error {
 	if len(value) < bucketHeader || !allZero(value[8:bucketHeader]) {
 		return fmt.Errorf("a table of %d bytes, or one that counts", len(value))
@@ -264,9 +264,9 @@ func (w *pageWalk) bucket(value []byte, depth int) error {
 		_, err := w.tree(root, bounds{}, depth)
 		return err
 	case len(inline) < pageHeader || binary.LittleEndian.Uint16(inline[flagsOf:]) != leafFlag:
-		return errors.New("a table within a row is no leaf")
+		return errors.New("a table within a row is not a leaf")
 	case !allZero(inline[:flagsOf]) || !allZero(inline[overflowOf:pageHeader]):
-		return errors.New("a table within a row says that it is a page of its own")
+		return errors.New("a table within a row has the number of a page")
 	}
 	r := rowsOf(inline)
 	if _, err := w.leaf(r, bounds{}, depth); err != nil {

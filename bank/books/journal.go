@@ -10,13 +10,13 @@ import (
 )
 
 // Names are the accounts and currencies that a journal has declared so far. Programs
-// that are told to be strict refuse others.
+// in strict mode refuse others.
 type Names struct {
 	accounts, currencies map[string]bool
 }
 
-// Preamble writes what a journal begins with: whose it is, and its currencies
-// with all six places.
+// Preamble writes the beginning of a journal: its bank, and its currencies with all six
+// places.
 func Preamble(w io.Writer, bank protocol.AgentID, currencies []string) (*Names, error) {
 	n := &Names{map[string]bool{}, map[string]bool{}}
 	var b strings.Builder
@@ -28,8 +28,8 @@ func Preamble(w io.Writer, bank protocol.AgentID, currencies []string) (*Names, 
 	return n, err
 }
 
-// Declare writes the directives that must stand before a transaction with an amount of
-// an account: those that no other had needed. Without an amount there are none.
+// Declare writes the directives that a transaction needs and no earlier one had. A
+// transaction without an amount needs no directive.
 func (n *Names) Declare(w io.Writer, account protocol.AgentID, currency string, amount protocol.Credits) error {
 	if amount == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (n *Names) Declare(w io.Writer, account protocol.AgentID, currency string, 
 	return err
 }
 
-// currency is declared in the one form that hledger and ledger both take.
+// currency is declared in the one form that both hledger and ledger read.
 func (n *Names) currency(b *strings.Builder, currency string) {
 	if !n.currencies[currency] {
 		n.currencies[currency] = true
@@ -89,7 +89,7 @@ func accountName(id protocol.AgentID) string {
 	return "bank:agents:" + plain(string(id))
 }
 
-// money is an amount with all of its places: what a program rounds by.
+// money is an amount with all of its places, by which programs round.
 func money(c protocol.Credits, currency string) string {
 	whole, rest := c/protocol.Credit, c%protocol.Credit
 	sign := ""
@@ -106,7 +106,7 @@ func title(e *ledger.Entry) string {
 	return e.Kind.String() + " " + plain(e.Ref)
 }
 
-// plain takes away what would end a line or begin a comment, and double spaces,
+// plain removes characters that would end a line or begin a comment, and double spaces,
 // which end the name of an account.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {

@@ -11,7 +11,7 @@ import (
 	"ramp/protocol"
 )
 
-// Query says what a report is of.
+// Query is the scope of a report.
 type Query struct {
 	From time.Time     // where the first period begins; zero: with the first entry, at a multiple of Step
 	Step time.Duration // of a period, more than zero
@@ -29,28 +29,28 @@ func (q Query) Validate() error {
 	return nil
 }
 
-// Sums are what happened in a while, in one currency. A sum that does not fit
-// stays at the most.
+// Sums are the sums of a time in one currency. A sum that does not fit stays at the
+// maximum.
 type Sums struct {
 	Contracts uint64           `json:"contracts"` // bundles that were paid or held
-	Open      uint64           `json:"open"`      // of those, such as are held in part: what they cost is not decided
-	Voided    uint64           `json:"voided"`    // bundles that were not
+	Open      uint64           `json:"open"`      // contracts with open holds, whose cost is not decided yet
+	Voided    uint64           `json:"voided"`    // bundles that were voided
 	Turnover  protocol.Credits `json:"turnover"`  // paid for work
-	Refunded  protocol.Credits `json:"refunded"`  // of that, paid back
+	Refunded  protocol.Credits `json:"refunded"`  // paid back of the turnover
 	Issued    protocol.Credits `json:"issued"`    // credits and incomes, less what decayed
 	Moved     protocol.Credits `json:"moved"`     // by the operator between accounts
 }
 
-// Period is what happened in one step.
+// Period is one step.
 type Period struct {
 	Start time.Time `json:"start"`
 	Sums
-	Price protocol.Credits `json:"price"` // mean of its contracts, as of Prices
+	Price protocol.Credits `json:"price"` // mean price of its contracts, see Prices
 }
 
-// Prices are what contracts cost in all: what was paid when they were settled, or, where
-// that is decided after the fact, what was once all their units had ended. One that is
-// open has no price, and neither has one of which nothing was paid.
+// Prices are the total costs of contracts: the payment at the settlement or, for one that
+// is paid after the fact, all payments once its units have ended. An open contract has
+// no price, and neither has one without any payment.
 type Prices struct {
 	Least  protocol.Credits `json:"least"`
 	Median protocol.Credits `json:"median"`
@@ -58,10 +58,10 @@ type Prices struct {
 	Most   protocol.Credits `json:"most"`
 }
 
-// Trader is what an account had of work that was paid, less refunds.
+// Trader is an account's turnover from paid work, less refunds.
 type Trader struct {
 	Account protocol.AgentID `json:"account"`
-	Name    string           `json:"name"` // filled in by whoever knows the accounts
+	Name    string           `json:"name"` // for the caller to fill in
 	Earned  protocol.Credits `json:"earned"`
 	Spent   protocol.Credits `json:"spent"`
 }
@@ -71,8 +71,8 @@ type Currency struct {
 	Currency string `json:"currency"`
 	Sums
 	Prices  Prices   `json:"prices"`
-	Periods []Period `json:"periods"` // those in which something happened, in order
-	Top     []Trader `json:"top"`     // by what they earned and spent together
+	Periods []Period `json:"periods"` // those with any sums, in order
+	Top     []Trader `json:"top"`     // by the sum of earnings and spending
 }
 
 // Report gathers entries.
@@ -85,7 +85,7 @@ type Report struct {
 type gathered struct {
 	all     period
 	periods map[int64]*period
-	open    map[protocol.ContractID]*openContract // as many as the ledger has holds
+	open    map[protocol.ContractID]*openContract // at most as many as the ledger has holds
 	traders map[protocol.AgentID]*Trader
 	prices  sample
 }
@@ -96,7 +96,7 @@ type period struct {
 	priced uint64           // so many
 }
 
-// openContract is one that is held, until all its units have ended.
+// openContract is a contract with open holds.
 type openContract struct {
 	made *period
 	left int // units
@@ -134,12 +134,12 @@ func (r *Report) Add(e ledger.Entry) error {
 	}
 	r.currencies[currency], g.periods[at] = g, p
 	if len(g.periods) > MaxPeriods {
-		return fmt.Errorf("more than %d periods of %s: want longer ones, or a shorter while", MaxPeriods, r.q.Step)
+		return fmt.Errorf("more than %d periods of %s: want longer ones, or a shorter time", MaxPeriods, r.q.Step)
 	}
 	return nil
 }
 
-// take adds an entry to the sums; false: it is none of money or contracts.
+// take adds an entry to the sums, and reports whether it is about money or contracts.
 func (g *gathered) take(e *ledger.Entry, p *period) bool {
 	switch e.Kind {
 	case ledger.KindSettle, ledger.KindDraw:
@@ -175,7 +175,7 @@ func (g *gathered) both(p *period, f func(*Sums)) {
 	f(&g.all.Sums)
 }
 
-// price notes what a contract cost that was made in a period.
+// price notes the cost of a contract that was settled in a period.
 func (g *gathered) price(p *period, price protocol.Credits) {
 	p.price, g.all.price = add(p.price, price), add(g.all.price, price)
 	p.priced++
@@ -183,8 +183,8 @@ func (g *gathered) price(p *period, price protocol.Credits) {
 	g.prices.add(price)
 }
 
-// ended notes that a unit ended. Of a contract that was made before the entries begin,
-// what was paid is not known in full: it has no price.
+// ended notes the end of a unit. A contract from before the first entry has no price,
+// because its payments are not all known.
 func (g *gathered) ended(e *ledger.Entry) {
 	c := g.open[e.Contract]
 	if c == nil {
@@ -207,8 +207,8 @@ func (g *gathered) paid(e *ledger.Entry, p *period, amount protocol.Credits) {
 	g.trade(e, 1)
 }
 
-// trade adds the legs to who earned and who spent; sign -1 takes them back, of a
-// refund, whose legs run the other way.
+// trade adds the legs to the earnings and spendings of their accounts; with sign -1 it
+// subtracts a refund, whose legs run the other way.
 func (g *gathered) trade(e *ledger.Entry, sign protocol.Credits) {
 	for _, leg := range e.Legs {
 		amount := sign * leg.Amount
@@ -228,7 +228,7 @@ func (g *gathered) trade(e *ledger.Entry, sign protocol.Credits) {
 	}
 }
 
-// outOfHolds is what an entry paid out of holds.
+// outOfHolds is the amount that an entry paid out of holds.
 func outOfHolds(e *ledger.Entry) (sum protocol.Credits) {
 	for _, leg := range e.Legs {
 		if leg.Held < 0 {
@@ -238,7 +238,7 @@ func outOfHolds(e *ledger.Entry) (sum protocol.Credits) {
 	return sum
 }
 
-// add stays at the most if the sum does not fit.
+// add stays at the maximum if the sum does not fit.
 func add(x, y protocol.Credits) protocol.Credits {
 	sum, err := x.Add(y)
 	switch {
@@ -285,7 +285,7 @@ func (g *gathered) top(n int) []Trader {
 	return all[:min(n, len(all))]
 }
 
-// sample keeps prices, of many every second, fourth … one.
+// sample keeps prices; of many, every second, fourth … one.
 type sample struct {
 	list        []protocol.Credits
 	least, most protocol.Credits

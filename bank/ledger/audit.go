@@ -2,34 +2,36 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
 	"slices"
 
+	"ramp/bank/row"
+	"ramp/bank/voids"
 	"ramp/protocol"
 )
 
-// MaxBad bounds the faults that an audit lists; it then says that there are
-// more.
+// MaxBad bounds the faults that an audit lists; a last line then says "and more".
 const MaxBad = 100
 
 // Report is what an audit found.
 type Report struct {
 	Entries  uint64            `json:"entries"`
-	Signed   uint64            `json:"signed"`   // acts of the operator whose signature was verified
+	Signed   uint64            `json:"signed"`   // the operator's acts with a verified signature
 	Accounts int               `json:"accounts"` // the issuer's included
 	Sum      map[string]string `json:"sum"`      // of all balances per currency, in credits
-	Bad      []string          `json:"bad"`      // faults, none: the ledger is right
+	Bad      []string          `json:"bad"`      // faults; empty: the ledger is right
 }
 
-// Audit recomputes a ledger from its entries alone, and compares everything
-// else that the store has with that: balances, holds, outcomes, indexes. An
-// error means that the store could not be read.
+// Audit recomputes a ledger from its entries alone, and compares everything else in the
+// store with that: balances, holds, outcomes, indexes. An error means that the store
+// could not be read.
 func Audit(t protocol.Tables) (Report, error) { return AuditSigned(t, nil) }
 
-// AuditSigned is Audit, and verifies the signature of every act of the operator
-// with verify, which gets Entry.Octets; nil: none is verified.
+// AuditSigned is Audit, and verifies the signature of every act of the operator over
+// Entry.Octets, if verify is not nil.
 func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error) (Report, error) {
 	a := newAuditor()
 	a.verify = verify
@@ -37,11 +39,11 @@ func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error)
 		table string
 		read  func(key string, value []byte) error
 	}{
-		{TableSoldFrom, a.soldFrom}, {TableState, a.state}, {TableLines, a.line}, {TableAccounts, a.account}, {TableEntries, a.entry},
+		{TableSoldFrom, a.soldFrom}, {TableOrders, a.order}, {TableState, a.state}, {TableLines, a.line}, {TableAccounts, a.account}, {TableEntries, a.entry},
 		{TablePolicies, a.setRow(TablePolicies)}, {TableGroups, a.setRow(TableGroups)}, {TableStanding, a.setRow(TableStanding)},
 		{TableAllowances, a.setRow(TableAllowances)}, {TableRates, a.setRow(TableRates)}, {TableRecovery, a.setRow(TableRecovery)},
 		{TableInvitations, a.setRow(TableInvitations)}, {TableEnrolments, a.setRow(TableEnrolments)},
-		{TableBalances, a.balance}, {TableHolds, a.hold}, {TableGathering, a.undecided},
+		{TableBalances, a.balance}, {TableHolds, a.hold}, {TableGathering, a.undecided}, {voids.Table, a.lapsed},
 		{TableOutcomes, a.outcome}, {TableContracts, a.contract}, {TableRefunds, a.refund}, {TableIndex, a.index},
 		{TableSales, a.saleRow}, {TableSoldBy, a.soldByRow}, {TableSold, a.oldSoldRow},
 	}
@@ -57,11 +59,11 @@ func AuditSigned(t protocol.Tables, verify func(octets, signature []byte) error)
 	return a.report, nil
 }
 
-// audited is a line as its entries make it.
+// audited is a line as computed from its entries.
 type audited struct {
 	line
-	trail   trail // of the entries that touch it
-	indexed trail // of the entries that its index lists
+	trail   trail // entries that touch it
+	indexed trail // entries in its index
 	row     bool  // it has a balance
 	owned   bool  // an account lists it
 }
@@ -78,7 +80,7 @@ func (t *trail) add(n uint64) {
 	t.n, t.last, t.hash = t.n+1, n, (t.hash^n)*prime
 }
 
-// mark is a contract, or a unit of one, and the entry that decided it.
+// mark is a contract, or a unit of one, and the entry that decided or ended it.
 type mark struct {
 	contract contractKey
 	unit     uint16
@@ -86,15 +88,12 @@ type mark struct {
 }
 
 func compareMarks(x, y mark) int {
-	if c := bytes.Compare(x.contract[:], y.contract[:]); c != 0 {
-		return c
-	}
-	return int(x.unit) - int(y.unit)
+	return cmp.Or(bytes.Compare(x.contract[:], y.contract[:]), cmp.Compare(x.unit, y.unit))
 }
 
 func findMark(ms []mark, m mark) (int, bool) { return slices.BinarySearchFunc(ms, m, compareMarks) }
 
-// openHold is a hold as its entries make it: what it takes of which line.
+// openHold is a hold as computed from its entries.
 type openHold []openPart
 
 type openPart struct {
@@ -117,22 +116,25 @@ type auditor struct {
 	lines    map[uint32]*audited
 	verify   func(octets, signature []byte) error
 	policies map[string]Policy
-	rows     map[string]string // table and key -> value, as the operator's acts set them
+	rows     map[string]string // table and key -> value, as the operator's acts set it
 	holds    map[uint64]openHold
 	lastHold uint64
 	decided  []mark
 	refunds  []mark
 
+	orders map[uint64]*order // by entry; those whose entry was not read yet
+	keys   map[string]bool   // of orders
+
 	sold auditSold
 
-	contracts, refunded int // rows that agree with decided and refunds
+	contracts, refunded int // rows that agree with decided and with refunds
 }
 
 func newAuditor() *auditor {
 	return &auditor{
 		report:   Report{Sum: map[string]string{}, Bad: []string{}},
 		policies: map[string]Policy{}, rows: map[string]string{},
-		lines: map[uint32]*audited{}, holds: map[uint64]openHold{},
+		orders: map[uint64]*order{}, keys: map[string]bool{}, lines: map[uint32]*audited{}, holds: map[uint64]openHold{},
 	}
 }
 
@@ -156,7 +158,7 @@ func (a *auditor) state(_ string, value []byte) error {
 }
 
 func (a *auditor) line(key string, value []byte) error {
-	n, err := key32(key)
+	n, err := row.Number32(key)
 	if err != nil {
 		a.bad("line: %s", err)
 		return nil
@@ -197,13 +199,13 @@ func (a *auditor) endEntries() {
 		a.bad("there are %d rows of state, want one", a.states)
 	}
 	if a.lastHold != a.stored.hold {
-		a.bad("the last hold is %d, should be %d", a.lastHold, a.stored.hold)
+		a.bad("the last hold is %d, want %d", a.lastHold, a.stored.hold)
 	}
 	a.decided = a.once(a.decided, "contract %x was decided by entry %d and by entry %d")
 	a.refunds = a.once(a.refunds, "a unit of contract %x was refunded by entry %d and by entry %d")
 }
 
-// once sorts marks and names those that are there twice.
+// once sorts marks and reports duplicates.
 func (a *auditor) once(ms []mark, format string) []mark {
 	slices.SortStableFunc(ms, compareMarks)
 	for i := 1; i < len(ms); i++ {
@@ -214,7 +216,7 @@ func (a *auditor) once(ms []mark, format string) []mark {
 	return ms
 }
 
-// end compares what remains after the last table.
+// end compares the rest after the last table.
 func (a *auditor) end() {
 	if a.contracts != len(a.decided) || a.refunded != len(a.refunds) {
 		a.bad("the entries have %d decisions and %d refunds, their tables %d and %d", len(a.decided), len(a.refunds), a.contracts, a.refunded)
@@ -237,16 +239,19 @@ func (a *auditor) end() {
 		}
 	}
 	a.endSold()
+	for _, n := range slices.Sorted(maps.Keys(a.orders)) {
+		a.bad("order %q: there is no entry %d", a.orders[n].key, n)
+	}
 	for _, n := range slices.Sorted(maps.Keys(a.holds)) {
-		a.bad("hold %d of %s is open, and not among the open holds", n, a.holds[n].amount())
+		a.bad("hold %d of %s is open, but missing from the open holds", n, a.holds[n].amount())
 	}
 	for _, row := range slices.Sorted(maps.Keys(a.rows)) {
-		a.bad("%q was set by the operator, and is not there", row)
+		a.bad("%q was set by the operator, but is missing", row)
 	}
 }
 
-// creditString is a sum of micro-credits in credits. It can exceed 63 bits only
-// in a ledger that is wrong; then it is given as it is.
+// creditString is a sum of micro-credits in credits. Only in a wrong ledger can it
+// exceed 63 bits; it then stays in micro-credits.
 func creditString(sum *big.Int) string {
 	if sum.IsInt64() {
 		return protocol.Credits(sum.Int64()).String()

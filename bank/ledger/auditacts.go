@@ -1,10 +1,11 @@
 package ledger
 
 import (
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
-// followHold follows one step of one or more holds.
+// followHold carries out the step of an entry on its holds.
 func (a *auditor) followHold(e *Entry) {
 	rest := e.Legs
 	switch e.Kind {
@@ -28,7 +29,7 @@ func (a *auditor) followHold(e *Entry) {
 	}
 }
 
-// openHold opens the next hold on the first n legs, and returns the others.
+// openHold opens the next hold on the first n legs, and returns the other legs.
 func (a *auditor) openHold(e *Entry, number uint64, legs []Leg, n int) []Leg {
 	if a.lastHold++; number != a.lastHold || n < 1 || n > min(maxParts, len(legs)) {
 		a.bad("entry %d: hold %d is not the next, or holds nothing", e.Number, number)
@@ -45,8 +46,8 @@ func (a *auditor) openHold(e *Entry, number uint64, legs []Leg, n int) []Leg {
 	return legs[n:]
 }
 
-// endHold ends a hold whose legs come first: at most what was held is paid. A
-// void or an expiry pays nothing.
+// endHold ends a hold, whose legs come first. It pays at most the amount held; a void or
+// an expiry pays nothing.
 func (a *auditor) endHold(e *Entry) []Leg {
 	h, ok := a.closeHold(e)
 	if !ok {
@@ -64,7 +65,7 @@ func (a *auditor) endHold(e *Entry) []Leg {
 	return e.Legs[len(h):]
 }
 
-// closeHold takes a hold off the open ones; its parts are the first legs.
+// closeHold removes an open hold; its parts are the first legs.
 func (a *auditor) closeHold(e *Entry) (openHold, bool) {
 	h, open := a.holds[e.Hold]
 	delete(a.holds, e.Hold)
@@ -73,13 +74,12 @@ func (a *auditor) closeHold(e *Entry) (openHold, bool) {
 		ok = e.Legs[i].Line == h[i].line && e.Legs[i].Held == -h[i].amount
 	}
 	if !ok {
-		a.bad("entry %d: %s of hold %d, which is not open as it says", e.Number, e.Kind, e.Hold)
+		a.bad("entry %d: %s of hold %d, which is not open with these amounts", e.Number, e.Kind, e.Hold)
 	}
 	return h, ok
 }
 
-// followDraw: a voucher's hold ends with the payment of its bundle, which may be
-// greater.
+// followDraw ends a voucher's hold by the payment of its bundle, which may be greater.
 func (a *auditor) followDraw(e *Entry) []Leg {
 	h, ok := a.closeHold(e)
 	if !ok {
@@ -88,8 +88,8 @@ func (a *auditor) followDraw(e *Entry) []Leg {
 	return e.Legs[len(h):]
 }
 
-// followReserve: a voucher's hold may end, and the units' holds are opened; they
-// hold the total.
+// followReserve ends the voucher's hold, if there is one, and opens the units' holds,
+// whose sum is the total.
 func (a *auditor) followReserve(e *Entry) []Leg {
 	legs := e.Legs
 	if e.Hold != 0 {
@@ -110,7 +110,7 @@ func (a *auditor) followReserve(e *Entry) []Leg {
 	return legs
 }
 
-// followAct follows what an act of the operator sets, and verifies it.
+// followAct carries out an act of the operator, and verifies it.
 func (a *auditor) followAct(e *Entry) {
 	if len(e.Legs) == 1 && a.lines[e.Legs[0].Line] != nil {
 		a.followLimit(e, a.lines[e.Legs[0].Line])
@@ -149,9 +149,35 @@ func (a *auditor) followLimit(e *Entry, l *audited) {
 	}
 }
 
+// order notes the key of an order; followOrder compares it with its entry.
+func (a *auditor) order(key string, value []byte) error {
+	o, err := decodeOrder(key, value)
+	switch {
+	case err != nil:
+		a.bad("%s", err)
+	case a.keys[o.key]:
+		a.bad("order %q was carried out twice, the second time by entry %d", o.key, o.entry)
+	default:
+		a.keys[o.key], a.orders[o.entry] = true, o
+	}
+	return nil
+}
+
+// followOrder compares the key of an order with its entry.
+func (a *auditor) followOrder(e *Entry) {
+	o := a.orders[e.Number]
+	if o == nil {
+		return
+	}
+	delete(a.orders, e.Number)
+	if !e.Act() || o.at != row.Nanos(e.Time) {
+		a.bad("order %q: entry %d is a %s of another time, or no act of the operator", o.key, e.Number, e.Kind)
+	}
+}
+
 func (a *auditor) verifyAct(e *Entry) {
 	if !e.Act() && len(e.Signature) > 0 || e.Kind == KindComplete && !e.How.Known() && e.How != endCancelled {
-		a.bad("entry %d: a %s %s has a signature, or no such end", e.Number, e.Kind, e.How)
+		a.bad("entry %d: a %s %s must have no signature, or has an unknown end", e.Number, e.Kind, e.How)
 	}
 	if a.verify == nil || !e.Act() {
 		return
@@ -160,13 +186,13 @@ func (a *auditor) verifyAct(e *Entry) {
 		a.bad("entry %d: signature of the %s: %s", e.Number, e.Kind, err)
 		return
 	}
-	if len(e.Signature) > 0 { // acts of before banks signed them have none
+	if len(e.Signature) > 0 { // earlier versions did not sign
 		a.report.Signed++
 	}
 }
 
-// followIncomes recomputes the income of every line whose balance moves: what was
-// due must have been posted just before.
+// followIncomes recomputes the income of every line whose balance moves: the entries
+// before must have posted it.
 func (a *auditor) followIncomes(e *Entry) {
 	for _, leg := range e.Legs {
 		l := a.lines[leg.Line]
@@ -176,7 +202,7 @@ func (a *auditor) followIncomes(e *Entry) {
 		if leg.Amount == 0 && e.Kind != KindAllowance {
 			continue
 		}
-		at := nanos(e.Time)
+		at := row.Nanos(e.Time)
 		whole, residue := l.due(a.policies[l.currency], at)
 		posted := protocol.Credits(0)
 		if e.Kind == KindIncome {
@@ -189,12 +215,12 @@ func (a *auditor) followIncomes(e *Entry) {
 	}
 }
 
-// setRow compares a table with what the operator's acts have set.
+// setRow compares a table with the rows that the operator's acts set.
 func (a *auditor) setRow(table string) func(key string, value []byte) error {
 	return func(key string, value []byte) error {
 		row := table + " " + key
 		if a.rows[row] != string(value) {
-			a.bad("%q is not what the operator has set", row)
+			a.bad("%q differs from the operator's act", row)
 		}
 		delete(a.rows, row)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
@@ -19,7 +20,7 @@ func (a *auditor) entry(key string, value []byte) error {
 		a.bad("entry %d follows entry %d", e.Number, a.report.Entries-1)
 		a.report.Entries = e.Number
 	}
-	if at := nanos(e.Time); at < a.time {
+	if at := row.Nanos(e.Time); at < a.time {
 		a.bad("entry %d is older than the one before it", e.Number)
 	} else {
 		a.time = at
@@ -31,10 +32,11 @@ func (a *auditor) entry(key string, value []byte) error {
 	a.sold.settles(&e)
 	a.followHold(&e)
 	a.followAct(&e)
+	a.followOrder(&e)
 	return nil
 }
 
-// name says whose the legs are.
+// name fills in the accounts of the legs.
 func (a *auditor) name(e *Entry) {
 	for i := range e.Legs {
 		if l := a.lines[e.Legs[i].Line]; l != nil {
@@ -43,8 +45,8 @@ func (a *auditor) name(e *Entry) {
 	}
 }
 
-// carry checks that an entry's legs sum to zero in each currency, fit, and lead
-// to the balances that it says.
+// carry checks that an entry's legs sum to zero in each currency, fit, and lead to the
+// balances in it.
 func (a *auditor) carry(e *Entry) {
 	sums := make(map[string]protocol.Credits, 1)
 	for _, leg := range e.Legs {
@@ -61,7 +63,7 @@ func (a *auditor) carry(e *Entry) {
 			a.bad("entry %d: %s of %s does not fit", e.Number, l.account, leg.Amount)
 		}
 		if leg.After != l.balance {
-			a.bad("entry %d: %s should have %s after it, it says %s", e.Number, l.account, l.balance, leg.After)
+			a.bad("entry %d: %s should have %s after it, not %s", e.Number, l.account, l.balance, leg.After)
 			l.balance = leg.After
 		}
 		if l.trail.last != e.Number {
@@ -75,7 +77,7 @@ func (a *auditor) carry(e *Entry) {
 	}
 }
 
-// mark notes what an entry decided, to compare it with the tables of outcomes.
+// mark notes the contract or unit that an entry decided, for the tables of outcomes.
 func (a *auditor) mark(e *Entry, value []byte) {
 	if !e.Kind.decides() && !e.Kind.endsUnit() {
 		return
@@ -94,7 +96,7 @@ func (a *auditor) mark(e *Entry, value []byte) {
 const contractAt = 1 + 1 + 8
 
 func (a *auditor) balance(key string, value []byte) error {
-	n, err := key32(key)
+	n, err := row.Number32(key)
 	l := a.lines[n]
 	if err != nil || l == nil {
 		a.bad("balance of line %x: there is no such line", key)
@@ -108,17 +110,17 @@ func (a *auditor) balance(key string, value []byte) error {
 	l.row, l.tail = true, row.tail
 	switch {
 	case row.balance != l.balance:
-		a.bad("%s has %s %s, its entries make it %s", l.account, row.balance, l.currency, l.balance)
+		a.bad("%s has %s %s, by its entries it should have %s", l.account, row.balance, l.currency, l.balance)
 	case row.overdraft != l.overdraft:
-		a.bad("%s may overdraw by %s %s, its entries make it %s", l.account, row.overdraft, l.currency, l.overdraft)
+		a.bad("%s may overdraw by %s %s, by its entries by %s", l.account, row.overdraft, l.currency, l.overdraft)
 	case row.anchor != l.anchor || row.residue != l.residue:
 		a.bad("the income of %s in %s does not follow from its entries", l.account, l.currency)
 	}
 	return nil
 }
 
-// hold compares an open hold with its entry. R = B − holds, because what is
-// held is the sum of the open holds, on both sides.
+// hold compares an open hold with its entry. R = B − holds, because on both sides the
+// amount held is the sum of the open holds.
 func (a *auditor) hold(key string, value []byte) error {
 	row, err := decodeHold(key, value)
 	if err != nil {
@@ -133,7 +135,7 @@ func (a *auditor) hold(key string, value []byte) error {
 		}
 	}
 	if h, open := a.holds[row.number]; !open || !slices.Equal(h, stored) {
-		a.bad("hold %d of %s is not open as its entries say", row.number, stored.amount())
+		a.bad("hold %d of %s does not follow from the entries", row.number, stored.amount())
 	}
 	delete(a.holds, row.number)
 	return nil
@@ -167,7 +169,7 @@ func (a *auditor) outcome(key string, value []byte) error {
 		return nil
 	}
 	if n, ok := a.entryOf(a.decided, string(k[:]), 0); !ok || n != o.entry {
-		a.bad("the outcome of contract %x is not what entry %d decided", k, o.entry)
+		a.bad("the outcome of contract %x differs from entry %d, or was not decided by it", k, o.entry)
 	}
 	return nil
 }
@@ -204,7 +206,7 @@ func (a *auditor) index(key string, value []byte) error {
 		a.bad("index %x cannot be read", key)
 		return nil
 	}
-	n, _ := key32(key[:4])
+	n, _ := row.Number32(key[:4])
 	l := a.lines[n]
 	if l == nil {
 		a.bad("index of line %d: there is no such line", n)

@@ -1,19 +1,24 @@
 package ledger
 
-import "slices"
+import (
+	"slices"
 
-// auditSold compares what sellers promised with the entries. From the entry on
-// that TableSoldFrom names, each that settled has one row of TableSales, with a row
-// of TableSoldBy for each seller; or, of an older program, as many rows of
-// TableSold as sellers.
+	"ramp/bank/row"
+	"ramp/bank/sold"
+)
+
+// auditSold compares the sellers' promises with the entries. From the entry in
+// TableSoldFrom on, each settlement has one row of TableSales, with a row of
+// TableSoldBy for each seller; or, from an early version, one row of TableSold for each
+// seller.
 type auditSold struct {
 	from    uint64
 	begun   bool
-	settled numbers // entries that settled, from there on
+	settled numbers // entries that settled
 	sales   numbers // entries that have sales
-	wanted  numbers // rows of TableSoldBy, as the sales have them
-	found   numbers // and as they are
-	old     []mark  // unit: how many rows of TableSold the contract should have
+	wanted  numbers // rows that TableSoldBy should have
+	found   numbers // rows that it has
+	old     []mark  // unit: number of rows that TableSold should have for the contract
 }
 
 // numbers stands for a set of numbers, in any order.
@@ -29,7 +34,7 @@ func (s *numbers) add(x uint64) {
 func (a *auditor) soldFrom(_ string, value []byte) error {
 	from, err := DecodeNumber(value)
 	if err != nil || a.sold.begun {
-		a.bad("since when there are reservations of contracts cannot be read (%v)", err)
+		a.bad("the first entry with reservations cannot be read (%v)", err)
 	}
 	a.sold.from, a.sold.begun = from, true
 	return nil
@@ -43,33 +48,33 @@ func (s *auditSold) settles(e *Entry) {
 }
 
 func (a *auditor) saleRow(key string, value []byte) error {
-	entry, s, err := DecodeSale(key, value)
+	entry, s, err := sold.Decode(key, value)
 	if err != nil {
 		a.bad("%s", err)
 		return nil
 	}
 	a.sold.sales.add(entry)
 	for _, p := range s.Parts {
-		a.sold.wanted.add(hash64(SoldByKey(SoldBlock(entry), p.Seller, p.Ends, entry)))
+		a.sold.wanted.add(sold.Hash(sold.Key(sold.Block(entry), p.Seller, p.Ends, entry)))
 	}
 	return nil
 }
 
 func (a *auditor) soldByRow(key string, value []byte) error {
-	if len(value) != 1 || value[0] != rowVersion {
+	if len(value) != 1 || value[0] != row.Version {
 		a.bad("sold-by: %x has a value of %d octets", key, len(value))
 	}
-	a.sold.found.add(hash64(key))
+	a.sold.found.add(sold.Hash(key))
 	return nil
 }
 
 func (a *auditor) oldSoldRow(key string, value []byte) error {
-	s, err := DecodeOldSold(key, value)
+	s, err := sold.DecodeOld(key, value)
 	if err != nil {
 		a.bad("%s", err)
 		return nil
 	}
-	m := mark{unit: uint16(s.sellers)}
+	m := mark{unit: uint16(s.Sellers)}
 	m.contract, _ = parseContract(s.Contract)
 	a.sold.old = append(a.sold.old, m)
 	return nil
@@ -79,13 +84,13 @@ func (a *auditor) endSold() {
 	a.endOldSold()
 	switch s := &a.sold; {
 	case s.sales != s.settled:
-		a.bad("%d contracts were settled, the reservations of %d are there, or not of the same", s.settled.n, s.sales.n)
+		a.bad("%d contracts were settled, but there are reservations of %d, or of others", s.settled.n, s.sales.n)
 	case s.found != s.wanted:
-		a.bad("the reservations are found by %d rows, should be by %d, or not by the same", s.found.n, s.wanted.n)
+		a.bad("%d rows find reservations, want %d, or others", s.found.n, s.wanted.n)
 	}
 }
 
-// endOldSold counts a contract with all its rows as one that has its sale.
+// endOldSold counts a contract as sold if all its rows are there.
 func (a *auditor) endOldSold() {
 	rows := a.sold.old
 	slices.SortFunc(rows, compareMarks)
@@ -96,7 +101,7 @@ func (a *auditor) endOldSold() {
 		}
 		entry, ok := a.entryOf(a.decided, string(rows[0].contract[:]), 0)
 		if !ok || n != int(rows[0].unit) {
-			a.bad("contract %x of entry %d has the reservations of %d sellers, should have those of %d", rows[0].contract, entry, n, rows[0].unit)
+			a.bad("contract %x of entry %d has the reservations of %d sellers, want %d", rows[0].contract, entry, n, rows[0].unit)
 		}
 		a.sold.sales.add(entry)
 		rows = rows[n:]

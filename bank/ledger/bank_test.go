@@ -41,6 +41,8 @@ func (m memory) append(records []protocol.Record) {
 	}
 }
 
+func (m memory) Get(table, key string) ([]byte, error) { return m[table][key], nil }
+
 func (m memory) Each(table string, f func(key string, value []byte) error) error {
 	for _, key := range slices.Sorted(maps.Keys(m[table])) {
 		if err := f(key, m[table][key]); err != nil {

@@ -1,9 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"ramp/bank/row"
+	"ramp/bank/voids"
 	"ramp/protocol"
 )
 
@@ -18,8 +21,22 @@ type gathering struct {
 	missing  int
 }
 
+// bundles owns the bundles that are not decided yet, and decides them.
+type bundles struct {
+	books      *books
+	deadlines  *deadlines
+	recovery   *recovery
+	holds      *holds
+	groups     *Groups
+	outcomes   *outcomes
+	sales      *sales
+	deals      *deals
+	byContract map[contractKey]*gathering
+	perUser    map[protocol.AgentID]int
+}
+
 func newGathering(b *protocol.Bundle) *gathering {
-	g := &gathering{user: b.User, currency: b.Currency, total: b.Total, settleBy: nanos(b.SettleBy)}
+	g := &gathering{user: b.User, currency: b.Currency, total: b.Total, settleBy: row.Nanos(b.SettleBy)}
 	for i := range b.Units {
 		u := &b.Units[i]
 		p := g.seller(u.Seller)
@@ -37,7 +54,7 @@ func (g *gathering) seller(id protocol.AgentID) int {
 	return slices.IndexFunc(g.pays, func(p Payment) bool { return p.To == id })
 }
 
-// take notes seller i's copy; false: it was there already.
+// take notes seller i's copy, and reports whether it is the first.
 func (g *gathering) take(i int) bool {
 	bit := byte(1) << (i % 8)
 	if g.got[i/8]&bit != 0 {
@@ -48,123 +65,126 @@ func (g *gathering) take(i int) bool {
 	return true
 }
 
-// Copy takes the copy of a bundle that a seller has countersigned. The caller
-// has verified both signatures and that id is the bundle's. The answer is the
-// outcome so far; a repeated copy gets the recorded one. Copies that name
-// another bank, come from an unnamed party, do not add up, look further ahead
-// than MaxSettleAhead or are of a currency that is not kept here are refused, and
-// change nothing. A bundle in a mode in which its currency is not paid is void
-// (mode): its parties could not have known, and would ask for ever.
+// Copy takes the copy of a bundle that a seller has countersigned. The caller has
+// verified both signatures and that id is the bundle's. The answer is the outcome so
+// far; a repeated copy gets the recorded one. Copies that name another bank, come from
+// an unnamed party, do not add up, settle later than MaxSettleAhead or use a currency
+// that the bank does not keep are refused, and change nothing. A bundle whose currency
+// is not paid in its mode is void (mode): its parties could not have known that, and
+// would never stop asking. Beyond the allowance of its user (package voids) nothing is
+// void before its settle-by: a bundle that cannot be paid stays undecided until then.
 func (l *Ledger) Copy(now time.Time, id protocol.ContractID, b protocol.Bundle, seller protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.check(id, &b, seller, false)
-	if err != nil {
-		return protocol.Receipt{}, nil, err
+	k, g, recorded, err := l.bundles.open(now, id, &b, seller, false)
+	if err != nil || recorded.Contract != "" {
+		return recorded, nil, err
 	}
-	o, g, err := l.known(now, k, &b)
-	if err != nil {
-		return protocol.Receipt{}, nil, err
-	}
-	if o != nil {
-		return l.receipt(id, o), nil, nil
-	}
-	if l.recovery {
-		return protocol.Receipt{}, nil, l.recovering()
-	}
-	c := l.change()
+	c := l.books.change()
 	switch {
-	case !now.Before(b.SettleBy):
-		return c.voidBundle(now, k, g, &b, protocol.CodeSettleBy), c.recs, nil
-	case l.early(&b):
-		return c.voidBundle(now, k, g, &b, protocol.CodeMode), c.recs, nil
+	case l.bundles.over(now, &b):
+		return l.bundles.lapse(c, now, k, cmp.Or(g, newGathering(&b))), c.recs, nil
+	case l.bundles.early(&b) && l.bundles.mayVoid(now, b.User):
+		return l.bundles.void(c, now, k, cmp.Or(g, newGathering(&b)), protocol.CodeMode), c.recs, nil
 	}
-	if err := l.payable(&b); err != nil {
+	if err := l.bundles.payable(&b); err != nil {
 		return protocol.Receipt{}, nil, err
 	}
-	return c.gather(now, k, g, &b, seller)
+	return l.bundles.gather(c, now, k, g, &b, seller)
 }
 
 // gather notes a copy, and decides with the last one.
-func (c *change) gather(now time.Time, k contractKey, g *gathering, b *protocol.Bundle, seller protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
+func (bs *bundles) gather(c *change, now time.Time, k contractKey, g *gathering, b *protocol.Bundle, seller protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
 	known := g != nil
 	if !known {
 		g = newGathering(b)
 	}
-	if len(g.pays) > 1 && !known {
-		if err := c.l.mayGather(b.User); err != nil {
-			return protocol.Receipt{}, nil, err
-		}
-	}
 	if !g.take(g.seller(seller)) {
-		return c.l.undecided(k, g), nil, nil
+		return bs.soFar(k, g), nil, nil
 	}
 	if g.missing == 0 {
-		return c.decide(now, k, g, b), c.recs, nil
+		if r, decided := bs.decide(c, now, k, g, b); decided {
+			return r, c.recs, nil
+		}
 	}
 	if !known {
-		c.l.keepGathering(k, g)
+		if err := bs.mayGather(b.User); err != nil {
+			return protocol.Receipt{}, nil, err
+		}
+		bs.keep(k, g)
 		c.put(TableGathering, string(k[:]), g.encode())
 	}
-	c.put(TableCopies, string(k[:]), append([]byte{rowVersion}, g.got...))
-	return c.l.undecided(k, g), c.recs, nil
+	c.put(TableCopies, string(k[:]), append([]byte{row.Version}, g.got...))
+	return bs.soFar(k, g), c.recs, nil
 }
 
-func (l *Ledger) mayGather(user protocol.AgentID) error {
-	if len(l.gathering) >= MaxGathering {
-		return refuse(protocol.CodeLimit, "%d bundles are undecided, which is the most", len(l.gathering))
+func (bs *bundles) mayGather(user protocol.AgentID) error {
+	if len(bs.byContract) >= MaxGathering {
+		return refuse(protocol.CodeLimit, "%d bundles are undecided, which is the most", len(bs.byContract))
 	}
-	if n := l.gathers[user]; n >= MaxUserGather {
+	if n := bs.perUser[user]; n >= MaxUserGather {
 		return refuse(protocol.CodeLimit, "%d bundles of %s are undecided, which is the most", n, user)
 	}
 	return nil
 }
 
-func (l *Ledger) keepGathering(k contractKey, g *gathering) {
-	l.gathering[k] = g
-	l.gathers[g.user]++
-	l.awaitEnd(deadline{at: g.settleBy, contract: k})
+func (bs *bundles) keep(k contractKey, g *gathering) {
+	bs.byContract[k] = g
+	bs.perUser[g.user]++
+	bs.deadlines.await(deadline{at: g.settleBy, contract: k})
 }
 
-func (l *Ledger) undecided(k contractKey, g *gathering) protocol.Receipt {
-	return protocol.Receipt{Version: ReceiptVersion, Bank: l.cfg.Bank, Contract: k.id(), Outcome: protocol.OutcomeGathering, User: g.user, Currency: g.currency}
+func (bs *bundles) soFar(k contractKey, g *gathering) protocol.Receipt {
+	return protocol.Receipt{Version: ReceiptVersion, Bank: bs.books.cfg.Bank, Contract: k.id(), Outcome: protocol.OutcomeGathering, User: g.user, Currency: g.currency}
 }
 
 // Void decides against a bundle because its user or a named seller asks, also if
 // it could not be paid here. A bundle that is decided already gets the recorded
-// answer.
+// answer. Before settle-by it is refused (limit) beyond the user's allowance.
 func (l *Ledger) Void(now time.Time, id protocol.ContractID, b protocol.Bundle, by protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.check(id, &b, by, true)
-	if err != nil {
-		return protocol.Receipt{}, nil, err
+	k, g, recorded, err := l.bundles.open(now, id, &b, by, true)
+	if err != nil || recorded.Contract != "" {
+		return recorded, nil, err
 	}
-	o, g, err := l.known(now, k, &b)
-	if err != nil {
-		return protocol.Receipt{}, nil, err
+	c := l.books.change()
+	if l.bundles.over(now, &b) {
+		return l.bundles.lapse(c, now, k, cmp.Or(g, newGathering(&b))), c.recs, nil
 	}
-	if o != nil {
-		return l.receipt(id, o), nil, nil
+	if !l.bundles.mayVoid(now, b.User) {
+		return protocol.Receipt{}, nil, refuse(protocol.CodeLimit, "%d contracts of %s were void within %s: this one stays undecided until its settle-by", voids.Allowance, b.User, protocol.OutcomeMemory)
 	}
-	if l.recovery {
-		return protocol.Receipt{}, nil, l.recovering()
-	}
-	reason := protocol.CodeAbandoned
-	if !now.Before(b.SettleBy) {
-		reason = protocol.CodeSettleBy
-	}
-	c := l.change()
-	return c.voidBundle(now, k, g, &b, reason), c.recs, nil
+	return l.bundles.void(c, now, k, cmp.Or(g, newGathering(&b)), protocol.CodeAbandoned), c.recs, nil
 }
 
-// known is what there is of a bundle: its outcome, the copies so far, or neither
-// if it is new. A new one must not look too far ahead; one that has an answer
-// gets it, whatever the clock says now.
-func (l *Ledger) known(now time.Time, k contractKey, b *protocol.Bundle) (*outcome, *gathering, error) {
-	if o := l.recent(k); o != nil {
+// open checks a request that may decide a bundle: what it has gathered so far, or the
+// recorded answer if it is decided.
+func (bs *bundles) open(now time.Time, id protocol.ContractID, b *protocol.Bundle, by protocol.AgentID, userMay bool) (k contractKey, g *gathering, recorded protocol.Receipt, err error) {
+	if k, err = bs.check(id, b, by, userMay); err != nil {
+		return k, nil, recorded, err
+	}
+	o, g, err := bs.known(now, k, b)
+	switch {
+	case err != nil:
+		return k, nil, recorded, err
+	case o != nil:
+		return k, nil, bs.outcomes.receipt(id, o), nil
+	case g == nil && bs.lapsed(b):
+		return k, nil, bs.lapsedReceipt(k, newGathering(b)), nil
+	case bs.recovery.on:
+		return k, nil, recorded, errRecovering
+	}
+	return k, g, recorded, nil
+}
+
+// known is the outcome of a bundle, or the copies so far, or neither if it is new. Only
+// a new one must not settle too far ahead: a recorded answer does not depend on the
+// clock.
+func (bs *bundles) known(now time.Time, k contractKey, b *protocol.Bundle) (*outcome, *gathering, error) {
+	if o := bs.outcomes.recent(k); o != nil {
 		return o, nil, nil
 	}
-	if g := l.gathering[k]; g != nil {
+	if g := bs.byContract[k]; g != nil {
 		return nil, g, nil
 	}
-	if l.forgotten(k, nanos(b.SettleBy)) {
+	if bs.outcomes.forgotten(k, row.Nanos(b.SettleBy)) {
 		return nil, nil, ErrAskStore
 	}
 	if b.SettleBy.After(now.Add(protocol.MaxSettleAhead)) {
@@ -173,50 +193,50 @@ func (l *Ledger) known(now time.Time, k contractKey, b *protocol.Bundle) (*outco
 	return nil, nil, nil
 }
 
-// check says why a request about a bundle must change nothing.
-func (l *Ledger) check(id protocol.ContractID, b *protocol.Bundle, by protocol.AgentID, userMay bool) (contractKey, error) {
+// check refuses a request about a bundle that is malformed, or not for its sender.
+func (bs *bundles) check(id protocol.ContractID, b *protocol.Bundle, by protocol.AgentID, userMay bool) (contractKey, error) {
 	k, err := parseContract(id)
 	if err != nil {
 		return k, err
 	}
 	named := userMay && by == b.User || slices.ContainsFunc(b.Units, func(u protocol.BundleUnit) bool { return u.Seller == by })
 	switch {
-	case b.Bank != l.cfg.Bank:
-		return k, refuse(protocol.CodeNoBank, "bundle names bank %s, this is %s", b.Bank, l.cfg.Bank)
+	case b.Bank != bs.books.cfg.Bank:
+		return k, refuse(protocol.CodeNoBank, "bundle names bank %s, this is %s", b.Bank, bs.books.cfg.Bank)
 	case b.Version != protocol.BundleVersion:
 		return k, refuse(protocol.CodeMalformed, "bundle has version %d, want %d", b.Version, protocol.BundleVersion)
 	case len(b.Units) < 1 || len(b.Units) > protocol.MaxUnits:
 		return k, refuse(protocol.CodeMalformed, "bundle has %d units, want 1..%d", len(b.Units), protocol.MaxUnits)
 	case !named:
-		return k, refuse(protocol.CodeForbidden, "%s is not a party of the bundle that may ask this", by)
+		return k, refuse(protocol.CodeForbidden, "%s is not a party of the bundle, or may not ask this", by)
 	case len(b.Currency) > MaxCurrency:
 		return k, refuse(protocol.CodeNoBank, "currency %.40q…: want at most %d bytes", b.Currency, MaxCurrency)
 	}
 	return k, first(checkMode(b), checkTotal(b))
 }
 
-// checkPayable is check, for what can only be asked of a bundle that this bank may pay.
-func (l *Ledger) checkPayable(id protocol.ContractID, b *protocol.Bundle, by protocol.AgentID, userMay bool) (contractKey, error) {
-	k, err := l.check(id, b, by, userMay)
+// checkPayable is check for requests about a bundle that this bank can pay.
+func (bs *bundles) checkPayable(id protocol.ContractID, b *protocol.Bundle, by protocol.AgentID, userMay bool) (contractKey, error) {
+	k, err := bs.check(id, b, by, userMay)
 	if err != nil {
 		return k, err
 	}
-	return k, l.payable(b)
+	return k, bs.payable(b)
 }
 
-// early reports whether a bundle is to be paid before its currency is. Barter pays
-// when a job has succeeded (000).
-func (l *Ledger) early(b *protocol.Bundle) bool {
-	return b.Mode == protocol.ModeOnReservation && l.policies[b.Currency].Kind == PolicyBarter
+// early reports whether a bundle wants payment before its currency allows it: barter
+// pays when a job has succeeded (000).
+func (bs *bundles) early(b *protocol.Bundle) bool {
+	return b.Mode == protocol.ModeOnReservation && bs.books.policies[b.Currency].Kind == PolicyBarter
 }
 
-// payable says why this bank cannot pay a sound bundle.
-func (l *Ledger) payable(b *protocol.Bundle) error {
+// payable refuses a sound bundle that this bank cannot pay.
+func (bs *bundles) payable(b *protocol.Bundle) error {
 	switch {
-	case !l.knows(b.Currency):
+	case !bs.books.knows(b.Currency):
 		return refuse(protocol.CodeNoBank, "currency %q is not kept here", b.Currency)
-	case l.early(b):
-		return refuse(protocol.CodeMode, "%s is bartered, and not paid at the reservation", b.Currency)
+	case bs.early(b):
+		return refuse(protocol.CodeMode, "%s is bartered: it is paid after the job, not at the reservation", b.Currency)
 	}
 	for i := range b.Units {
 		if u := &b.Units[i]; b.Mode != protocol.ModeOnReservation && u.Slot.End.Year() > maxYear {
@@ -226,7 +246,7 @@ func (l *Ledger) payable(b *protocol.Bundle) error {
 	return nil
 }
 
-// checkMode holds a bundle's mode against its units.
+// checkMode checks a bundle's mode against its units.
 func checkMode(b *protocol.Bundle) error {
 	if !b.Mode.Known() {
 		return refuse(protocol.CodeMode, "settlement mode %.40q is unknown", b.Mode)
@@ -259,7 +279,7 @@ func checkTotal(b *protocol.Bundle) error {
 			return refuse(protocol.CodeOverflow, "units up to %d: %s", u.Unit+1, err)
 		}
 		if slices.ContainsFunc(b.Units[:i], func(v protocol.BundleUnit) bool { return v.Unit == u.Unit }) {
-			return refuse(protocol.CodeMalformed, "unit %d stands twice in the bundle", u.Unit+1)
+			return refuse(protocol.CodeMalformed, "unit %d is in the bundle twice", u.Unit+1)
 		}
 	}
 	if sum != b.Total {

@@ -4,45 +4,49 @@ import (
 	"slices"
 	"time"
 
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
-// decide settles a bundle whose copies are all there, or voids it because it
-// cannot be paid. Accounts and funds are looked at here, and only here.
-func (c *change) decide(now time.Time, k contractKey, g *gathering, b *protocol.Bundle) protocol.Receipt {
-	p, err := c.l.plan(now, g, b)
-	if err != nil {
-		return c.void(now, k, g, codeOf(err))
+// decide settles a bundle once all copies are there, or voids it because it cannot be
+// paid, within its user's allowance. Nothing else checks its accounts and funds.
+func (bs *bundles) decide(c *change, now time.Time, k contractKey, g *gathering, b *protocol.Bundle) (r protocol.Receipt, decided bool) {
+	p, err := bs.plan(now, g, b)
+	switch {
+	case err == nil:
+		return bs.carryOut(c, now, k, g, b, p), true
+	case bs.mayVoid(now, g.user):
+		return bs.void(c, now, k, g, codeOf(err)), true
 	}
-	return c.carryOut(now, k, g, b, p)
+	return r, false
 }
 
-// plan is how a bundle is paid, or held.
+// plan says how a bundle is paid, or held.
 type plan struct {
-	voucher *hold    // whose money is used first
-	units   [][]part // of each unit, if it is held
+	voucher *hold    // its money is used first
+	units   [][]part // parts of each unit's hold, if it is paid later
 }
 
 // plan is a Refusal if the bundle cannot be paid.
-func (l *Ledger) plan(now time.Time, g *gathering, b *protocol.Bundle) (plan, error) {
-	p := plan{voucher: l.voucherFor(now, b)}
-	user, err := l.payer(g, p.voucher)
+func (bs *bundles) plan(now time.Time, g *gathering, b *protocol.Bundle) (plan, error) {
+	p := plan{voucher: bs.holds.voucher(now, b)}
+	user, err := bs.payer(g, p.voucher)
 	if err != nil {
 		return plan{}, err
 	}
 	for i := range b.Units {
-		if _, err := l.earnings(b.Units[i].Seller, g.currency, b.Units[i].Cost); err != nil {
+		if _, err := bs.groups.earnings(b.Units[i].Seller, g.currency, b.Units[i].Cost); err != nil {
 			return plan{}, err
 		}
 	}
-	purse := newPurse(l, now, user, g.currency)
+	purse := bs.groups.purse(now, user, g.currency)
 	if p.voucher != nil {
 		purse.add(p.voucher.parts)
 	}
 	if b.Mode == protocol.ModeOnReservation {
-		return p, l.mayPayNow(now, g, purse)
+		return p, bs.mayPayNow(now, g, purse)
 	}
-	if err := l.roomForHolds(len(b.Units)); err != nil {
+	if err := bs.holds.room(len(b.Units)); err != nil {
 		return plan{}, err
 	}
 	for i := range b.Units {
@@ -55,85 +59,82 @@ func (l *Ledger) plan(now time.Time, g *gathering, b *protocol.Bundle) (plan, er
 	return p, nil
 }
 
-// payer is the account that pays a bundle. A frozen one pays what a voucher holds
-// for all of it: its sellers were promised that before.
-func (l *Ledger) payer(g *gathering, voucher *hold) (*account, error) {
+// payer is the account that pays a bundle. A frozen account pays if a voucher covers all
+// of it: the bank promised that to the sellers.
+func (bs *bundles) payer(g *gathering, voucher *hold) (*account, error) {
 	if voucher != nil && voucher.amount() >= g.total {
-		return l.find(g.user, g.currency)
+		return bs.books.find(g.user, g.currency)
 	}
-	return l.spender(g.user, g.currency)
+	return bs.books.spender(g.user, g.currency)
 }
 
-func (l *Ledger) mayPayNow(now time.Time, g *gathering, purse *purse) error {
+func (bs *bundles) mayPayNow(now time.Time, g *gathering, purse *purse) error {
 	if have := purse.available(); have < g.total {
 		return refuse(protocol.CodeFunds, "bundle of %s: %s available", g.total, have)
 	}
 	for _, p := range g.pays {
-		if p.To != g.user && !l.takes(now, l.accounts[p.To].line(g.currency), p.Amount) {
+		if p.To != g.user && !bs.books.takes(now, bs.books.accounts[p.To].line(g.currency), p.Amount) {
 			return refuse(protocol.CodeOverflow, "payment of %s to %s: %s", p.Amount, p.To, protocol.ErrOverflow)
 		}
 	}
 	return nil
 }
 
-// carryOut settles a bundle: it is paid now, or each unit is held.
-func (c *change) carryOut(now time.Time, k contractKey, g *gathering, b *protocol.Bundle, p plan) protocol.Receipt {
+// carryOut settles a bundle: it pays now, or holds the cost of each unit.
+func (bs *bundles) carryOut(c *change, now time.Time, k contractKey, g *gathering, b *protocol.Bundle, p plan) protocol.Receipt {
 	if b.Mode != protocol.ModeOnReservation {
-		return c.reserve(now, k, g, b, p)
+		return bs.reserve(c, now, k, g, b, p)
 	}
-	pay := move{line: c.line(c.l.accounts[g.user], g.currency), amount: -g.total}
+	pay := move{line: c.line(bs.books.accounts[g.user], g.currency), amount: -g.total}
 	kind, number := KindSettle, uint64(0)
 	if v := p.voucher; v != nil {
 		kind, number, pay.held = KindDraw, v.number, -v.amount()
-		c.closeHold(v)
+		bs.holds.drop(c, v)
 	}
 	moves := append(make([]move, 0, 1+len(g.pays)), pay)
 	for _, q := range g.pays {
-		moves = append(moves, move{line: c.line(c.l.accounts[q.To], g.currency), amount: q.Amount})
+		moves = append(moves, move{line: c.line(bs.books.accounts[q.To], g.currency), amount: q.Amount})
 	}
 	e := c.write(now, Entry{Kind: kind, Hold: number}, &k, moves...)
-	c.noteSold(e.Number, b)
-	return c.close(k, g, &outcome{settled: true, entry: e.Number, time: nanos(e.Time), total: g.total})
+	bs.sales.note(c, e.Number, b)
+	return bs.close(c, k, g, &outcome{settled: true, entry: e.Number, time: row.Nanos(e.Time), total: g.total})
 }
 
-func (c *change) voidBundle(now time.Time, k contractKey, g *gathering, b *protocol.Bundle, reason protocol.Code) protocol.Receipt {
-	if g == nil {
-		g = newGathering(b)
-	}
-	return c.void(now, k, g, reason)
-}
-
-func (c *change) void(now time.Time, k contractKey, g *gathering, reason protocol.Code) protocol.Receipt {
+func (bs *bundles) void(c *change, now time.Time, k contractKey, g *gathering, reason protocol.Code) protocol.Receipt {
 	e := c.write(now, Entry{Kind: KindVoid, User: g.user, Currency: g.currency, Reason: reason}, &k)
-	return c.close(k, g, &outcome{reason: reason, entry: e.Number, time: nanos(e.Time)})
+	return bs.close(c, k, g, &outcome{reason: reason, entry: e.Number, time: row.Nanos(e.Time)})
 }
 
 // close files the outcome of a bundle, once per contract.
-func (c *change) close(k contractKey, g *gathering, o *outcome) protocol.Receipt {
-	if _, ok := c.l.gathering[k]; ok {
-		delete(c.l.gathering, k)
-		if c.l.gathers[g.user]--; c.l.gathers[g.user] == 0 {
-			delete(c.l.gathers, g.user)
+func (bs *bundles) close(c *change, k contractKey, g *gathering, o *outcome) protocol.Receipt {
+	bs.drop(c, k, g)
+	o.user, o.currency, o.settleBy = g.user, g.currency, g.settleBy
+	c.put(TableContracts, string(k[:]), encodeNumber(o.entry))
+	bs.outcomes.remember(c, k, o)
+	return bs.outcomes.receipt(k.id(), o)
+}
+
+// drop forgets the copies of a bundle, if there are any.
+func (bs *bundles) drop(c *change, k contractKey, g *gathering) {
+	if _, ok := bs.byContract[k]; ok {
+		delete(bs.byContract, k)
+		if bs.perUser[g.user]--; bs.perUser[g.user] == 0 {
+			delete(bs.perUser, g.user)
 		}
 		c.drop(TableGathering, string(k[:]))
 		c.drop(TableCopies, string(k[:]))
 	}
-	o.user, o.currency, o.settleBy = g.user, g.currency, g.settleBy
-	c.put(TableContracts, string(k[:]), encodeNumber(o.entry))
-	c.remember(k, o)
-	return c.l.receipt(k.id(), o)
 }
 
-// Refund pays one unit of a settled bundle back, because its seller asks: once
-// per unit, and 0..cost of it. Of a unit that is held and not yet reported, the
-// rest of its cost is the seller's fee. A unit that was refunded before gets the
-// recorded answer.
+// Refund pays back 0..cost of one unit of a settled bundle, once, because its seller
+// asks. If the unit is held and not yet reported, the rest of its cost is the seller's
+// fee. A repeated request gets the recorded answer.
 func (l *Ledger) Refund(now time.Time, id protocol.ContractID, b protocol.Bundle, unit int, amount protocol.Credits, by protocol.AgentID) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.checkPayable(id, &b, by, false)
+	k, err := l.bundles.checkPayable(id, &b, by, false)
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}
-	o, _, err := l.known(now, k, &b)
+	o, _, err := l.bundles.known(now, k, &b)
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}
@@ -141,24 +142,24 @@ func (l *Ledger) Refund(now time.Time, id protocol.ContractID, b protocol.Bundle
 		return protocol.Receipt{}, nil, refuse(protocol.CodeUnknown, "contract %s was not settled", id)
 	}
 	if o.refunded(unit) {
-		return l.receipt(id, o), nil, nil
+		return l.outcomes.receipt(id, o), nil, nil
 	}
-	if l.recovery {
-		return protocol.Receipt{}, nil, l.recovering()
+	if l.recovery.on {
+		return protocol.Receipt{}, nil, errRecovering
 	}
 	u, err := unitOf(&b, unit, amount, by)
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}
 	if o.mode != "" {
-		return l.cancelDeal(now, k, o, u, amount)
+		return l.deals.cancel(now, k, o, u, amount)
 	}
-	if err := l.mayRefund(now, &b, amount, by); err != nil {
+	if err := l.deals.mayRefund(now, &b, amount, by); err != nil {
 		return protocol.Receipt{}, nil, err
 	}
-	c := l.change()
-	c.refund(now, k, o, unit, amount, by)
-	return l.receipt(id, o), c.recs, nil
+	c := l.books.change()
+	l.deals.refund(c, now, k, o, unit, amount, by)
+	return l.outcomes.receipt(id, o), c.recs, nil
 }
 
 func unitOf(b *protocol.Bundle, unit int, amount protocol.Credits, by protocol.AgentID) (*protocol.BundleUnit, error) {
@@ -172,39 +173,39 @@ func unitOf(b *protocol.Bundle, unit int, amount protocol.Credits, by protocol.A
 	return &b.Units[i], nil
 }
 
-func (l *Ledger) mayRefund(now time.Time, b *protocol.Bundle, amount protocol.Credits, by protocol.AgentID) error {
-	seller, err := l.spender(by, b.Currency)
+func (ds *deals) mayRefund(now time.Time, b *protocol.Bundle, amount protocol.Credits, by protocol.AgentID) error {
+	seller, err := ds.books.spender(by, b.Currency)
 	if err != nil {
 		return err
 	}
-	user, err := l.find(b.User, b.Currency)
+	user, err := ds.books.find(b.User, b.Currency)
 	if err != nil {
 		return err
 	}
-	switch have := max(0, l.available(now, seller.line(b.Currency))); { // nothing can be paid back by all
+	switch have := max(0, ds.books.available(now, seller.line(b.Currency))); { // anybody can pay back nothing
 	case have < amount:
 		return refuse(protocol.CodeFunds, "refund of %s: %s has %s available", amount, by, have)
-	case by != b.User && !l.takes(now, user.line(b.Currency), amount):
+	case by != b.User && !ds.books.takes(now, user.line(b.Currency), amount):
 		return refuse(protocol.CodeOverflow, "refund of %s to %s: %s", amount, b.User, protocol.ErrOverflow)
 	}
 	return nil
 }
 
-func (c *change) refund(now time.Time, k contractKey, o *outcome, unit int, amount protocol.Credits, by protocol.AgentID) {
+func (ds *deals) refund(c *change, now time.Time, k contractKey, o *outcome, unit int, amount protocol.Credits, by protocol.AgentID) {
 	moves := []move{
-		{line: c.line(c.l.accounts[by], o.currency), amount: -amount},
-		{line: c.line(c.l.accounts[o.user], o.currency), amount: amount},
+		{line: c.line(ds.books.accounts[by], o.currency), amount: -amount},
+		{line: c.line(ds.books.accounts[o.user], o.currency), amount: amount},
 	}
-	c.endUnit(now, k, o, Entry{Kind: KindRefund, Unit: unit}, moves)
+	ds.endUnit(c, now, k, o, Entry{Kind: KindRefund, Unit: unit}, moves)
 }
 
-// endUnit writes the last entry of a unit and adds it to the outcome, if memory
-// has that; else the store's older answers lack it from now on.
-func (c *change) endUnit(now time.Time, k contractKey, o *outcome, e Entry, moves []move) {
+// endUnit writes the last entry of a unit and adds it to the outcome, if memory has
+// that; otherwise the store's older answers are out of date from now on.
+func (ds *deals) endUnit(c *change, now time.Time, k contractKey, o *outcome, e Entry, moves []move) {
 	c.accrue(now, moves) // so that the next entry is the unit's
-	remembered := o != nil && c.l.recalled[k] != o
+	remembered := o != nil && ds.outcomes.recalled[k] != o
 	if !remembered {
-		c.l.state.floorEntry = c.l.state.Entry + 1
+		ds.books.state.floorEntry = ds.books.state.Entry + 1
 	}
 	e = c.write(now, e, &k, moves...)
 	c.put(TableRefunds, refundKey(k, e.Unit), encodeNumber(e.Number))
@@ -215,6 +216,6 @@ func (c *change) endUnit(now time.Time, k contractKey, o *outcome, e Entry, move
 	e.AddTo(&r)
 	o.refunds, o.ends = r.Refunds, r.Ends
 	if remembered {
-		c.file(k, o)
+		ds.outcomes.file(c, k, o)
 	}
 }

@@ -116,7 +116,7 @@ func TestAnInvitationWhoseCreditIsRefusedLetsNobodyIn(t *testing.T) {
 			b := newBank(t)
 			b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, agent("ann"), "ann"))))
 			v := ledger.Invitation{Token: token("t"), Uses: 2, Expires: b.now.Add(time.Hour), Credit: c.credit, Currency: "cr"}
-			b.must(t, "invite", ignore(saved[ledger.Entry](b)(b.Invite(b.now, v, ""))))
+			b.must(t, "invite", ignore(saved[ledger.Entry](b)(b.Invitations.Invite(b.now, v, ""))))
 			c.since(b)
 			entries := b.LastEntry()
 			if _, err := enrol(b, "t", "new", "new"); code(err) != c.want || b.LastEntry() != entries {
@@ -134,18 +134,18 @@ func TestNothingIsExchangedForACurrencyThatWasLeftOut(t *testing.T) {
 	ann := agent("ann")
 	b.must(t, "open", ignore(saved[ledger.Entry](b)(b.Open(b.now, ann, "ann"))))
 	b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, ann, "cr", 10, ""))))
-	b.must(t, "rate", ignore(saved[ledger.Entry](b)(b.SetRate(b.now, "cr", "eur", protocol.Credit, ""))))
+	b.must(t, "rate", ignore(saved[ledger.Entry](b)(b.Exchange.SetRate(b.now, "cr", "eur", protocol.Credit, ""))))
 	b.must(t, "overdraft", ignore(saved[ledger.Entry](b)(b.SetOverdraft(b.now, ledger.House, "eur", 10))))
-	b.must(t, "quote", ignore(saved[ledger.Quote](b)(b.Quote(b.now, ann, "before", "cr", "eur", 1))))
+	b.must(t, "quote", ignore(saved[ledger.Quote](b)(b.Exchange.Quote(b.now, ann, "before", "cr", "eur", 1))))
 	fewer := config()
 	fewer.Currencies = []string{"cr"}
 	var err error
 	b.Ledger, err = ledger.Load(fewer, b.now, b.store)
 	b.must(t, "load", err)
-	if got := code(ignore(saved[ledger.Quote](b)(b.Quote(b.now, ann, "after", "cr", "eur", 1)))); got != protocol.CodeNoBank {
+	if got := code(ignore(saved[ledger.Quote](b)(b.Exchange.Quote(b.now, ann, "after", "cr", "eur", 1)))); got != protocol.CodeNoBank {
 		t.Errorf("a quote was answered %q", got)
 	}
-	if got := code(ignore(saved[ledger.Quote](b)(b.Exchange(b.now, ann, "before")))); got != protocol.CodeNoBank {
+	if got := code(ignore(saved[ledger.Quote](b)(b.Exchange.CarryOut(b.now, ann, "before", 0)))); got != protocol.CodeNoBank {
 		t.Errorf("an exchange was answered %q", got)
 	}
 	if _, err := ledger.Load(fewer, b.now, b.store); err != nil {

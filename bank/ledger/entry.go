@@ -1,14 +1,14 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"fmt"
 	"time"
 
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
-// Kind is what an entry records. The numbers are stored.
+// Kind says what happened in an entry. The numbers are stored.
 type Kind byte
 
 // The kinds of entry.
@@ -30,31 +30,34 @@ const (
 	KindRate      Kind = 15 // a rate of exchange was set
 	KindRecovery  Kind = 16 // recovery began or ended
 	KindTransfer  Kind = 17 // the operator moved money between two accounts
-	KindReserve   Kind = 18 // a bundle was decided for, and its units were held
+	KindReserve   Kind = 18 // a bundle was settled, and its units were held
 	KindComplete  Kind = 19 // the hold of a unit ended, posted fully, partly or not at all
-	KindUsage     Kind = 20 // a seller filed what a unit has used
-	KindDispute   Kind = 21 // its user disputes that
+	KindUsage     Kind = 20 // a seller filed the usage of a unit
+	KindDispute   Kind = 21 // its user disputed that
 	KindDraw      Kind = 22 // a bundle was paid out of a voucher's hold
-	KindIncome    Kind = 23 // an account got its income, or lost what decayed
+	KindIncome    Kind = 23 // an account got its income, less the decay
 	KindExchange  Kind = 24 // an amount was exchanged for one of another currency
 
 	KindInvite Kind = 25 // an invitation was made or withdrawn
-	KindEnrol  Kind = 26 // an agent was let in by one
+	KindEnrol  Kind = 26 // an agent enrolled by one
 
 	lastKind = KindEnrol
 )
 
 func (k Kind) String() string {
-	names := [...]string{
-		"open", "overdraft", "credit", "hold", "post", "void-hold", "expire", "settle", "void", "refund",
+	return nameOf("kind", byte(k),
+		"", "open", "overdraft", "credit", "hold", "post", "void-hold", "expire", "settle", "void", "refund",
 		"policy", "group", "standing", "allowance", "rate", "recovery", "transfer",
 		"reserve", "complete", "usage", "dispute", "draw", "income", "exchange",
-		"invite", "enrol",
+		"invite", "enrol")
+}
+
+// nameOf is the name of a stored number, for people.
+func nameOf(what string, n byte, names ...string) string {
+	if int(n) < len(names) && names[n] != "" {
+		return names[n]
 	}
-	if k < 1 || int(k) > len(names) {
-		return fmt.Sprintf("kind(%d)", byte(k))
-	}
-	return names[k-1]
+	return fmt.Sprintf("%s(%d)", what, n)
 }
 
 // Entry is one numbered record of the ledger. Numbers begin at 1 and have no
@@ -64,42 +67,42 @@ type Entry struct {
 	Time      time.Time
 	Kind      Kind
 	Legs      []Leg               // sums to zero in each currency
-	Contract  protocol.ContractID // of what concerns a bundle; of a transfer, the disputed one, if any
-	Unit      int                 // of refund, complete, usage, dispute and transfer
-	Hold      uint64              // of hold, post, void-hold, expire, complete, usage and dispute; of draw and reserve the voucher's
-	User      protocol.AgentID    // of void and reserve: whose bundle
-	Currency  string              // of void and reserve: the bundle's
-	Reason    protocol.Code       // of void: why
-	Mode      protocol.Mode       // of reserve
-	Total     protocol.Credits    // of reserve: held; of usage: due
-	Units     []HeldUnit          // of reserve
-	How       protocol.End        // of complete
-	Key       string              // of what sets a row (policy … recovery): its key
-	Value     []byte              // and its value; none: the row is gone
-	Ref       string              // words of whoever asked
-	Signature []byte              // of an operator's act, over Octets
+	Contract  protocol.ContractID // the bundle's; in a transfer, the disputed one, if any
+	Unit      int                 // in refund, complete, usage, dispute and transfer
+	Hold      uint64              // in hold, post, void-hold, expire, complete, usage and dispute; in draw and reserve the voucher's
+	User      protocol.AgentID    // in void and reserve: the bundle's
+	Currency  string              // in void and reserve: the bundle's
+	Reason    protocol.Code       // in void
+	Mode      protocol.Mode       // in reserve
+	Total     protocol.Credits    // in reserve: held; in usage: due
+	Units     []HeldUnit          // in reserve
+	How       protocol.End        // in complete
+	Key       string              // of the row that the entry sets (policy … recovery)
+	Value     []byte              // of that row; empty: the row is deleted
+	Ref       string              // note of the sender or the operator
+	Signature []byte              // over Octets, in an operator's act
 }
 
-// HeldUnit is a unit whose cost an entry held: its holds are numbered one after
-// the other, and each has its legs in turn.
+// HeldUnit is a unit whose cost an entry held. The units' holds have successive numbers,
+// and their legs follow in the same order.
 type HeldUnit struct {
 	Unit int
 	Hold uint64
-	Legs int // accounts that it is held on
+	Legs int // one per account of the hold
 }
 
-// Leg is what an entry does to one account.
+// Leg is the effect of an entry on one account.
 type Leg struct {
 	Line     uint32           // number of account and currency together, from 1
 	Account  protocol.AgentID // filled in by whoever reads the lines
 	Currency string           // likewise
-	Amount   protocol.Credits // change of the balance
-	Held     protocol.Credits // change of what is held
+	Amount   protocol.Credits // added to the balance
+	Held     protocol.Credits // added to the amount held
 	After    protocol.Credits // the balance after it
 }
 
-// maxLegs bounds the legs of an entry. A bundle between two agents and more has
-// its user and each seller; among groups, each member of a seller's group.
+// maxLegs bounds the legs of an entry. A bundle has one for its user and one for each
+// seller; among groups, one for each member of a seller's group.
 const maxLegs = 1 << 12
 
 // signedVersion begins the value of an entry that has a signature at its end.
@@ -107,50 +110,42 @@ const signedVersion = 2
 
 // encode is the value of an entry; its number is the key.
 func (e *Entry) encode(contract *contractKey) []byte {
-	b := append(make([]byte, 0, 128), rowVersion)
-	b = e.appendBody(b, contract)
+	b := e.appendBody(row.New(row.Version, 128), contract)
 	if len(e.Signature) > 0 {
 		b[0] = signedVersion
-		b = appendString(b, string(e.Signature))
+		b = b.String(string(e.Signature))
 	}
 	return b
 }
 
-func (e *Entry) appendBody(b []byte, contract *contractKey) []byte {
-	b = append(b, byte(e.Kind))
-	b = appendTime(b, nanos(e.Time))
+func (e *Entry) appendBody(b row.Value, contract *contractKey) row.Value {
+	b = b.Byte(byte(e.Kind)).Time(row.Nanos(e.Time))
 	if contract != nil {
-		b = append(b, contract[:]...)
+		b = b.Octets(contract[:])
 	}
 	b = e.appendDetails(b)
-	b = binary.AppendUvarint(b, uint64(len(e.Legs)))
+	b = b.Count(len(e.Legs))
 	for _, leg := range e.Legs {
-		b = binary.AppendUvarint(b, uint64(leg.Line))
-		b = binary.AppendVarint(b, int64(leg.Amount))
-		b = binary.AppendVarint(b, int64(leg.Held))
-		b = binary.AppendVarint(b, int64(leg.After))
+		b = b.Uvarint(uint64(leg.Line)).Credits(leg.Amount).Credits(leg.Held).Credits(leg.After)
 	}
 	return b
 }
 
-// Octets are what the bank signs of an operator's act: all of the entry but the
-// signature, with its number, its bank and whose the legs are. The legs must
-// have been filled in.
+// Octets are the bytes that the bank signs of an operator's act: the whole entry but the
+// signature, with its number, its bank and the accounts of its legs, which must have
+// been filled in.
 func (e *Entry) Octets(bank protocol.AgentID) []byte {
-	b := appendString(nil, "ramp: act of a bank's operator, version 1")
-	b = appendString(b, string(bank))
-	b = binary.AppendUvarint(b, e.Number)
+	b := row.Value(nil).String("ramp: act of a bank's operator, version 1")
+	b = b.Agent(bank).Uvarint(e.Number)
 	b = e.appendBody(b, nil)
-	b = appendString(b, string(e.Contract))
+	b = b.String(string(e.Contract))
 	for _, leg := range e.Legs {
-		b = appendString(b, string(leg.Account))
-		b = appendString(b, leg.Currency)
+		b = b.Agent(leg.Account).String(leg.Currency)
 	}
 	return b
 }
 
-// Act reports whether the entry is an act of the bank's operator, and so signed
-// in a bank that signs.
+// Act reports whether the entry is an act of the bank's operator, which a bank signs.
 func (e *Entry) Act() bool {
 	switch e.Kind {
 	case KindOpen, KindOverdraft, KindCredit, KindTransfer:
@@ -197,11 +192,11 @@ func (k Kind) decides() bool {
 	return k == KindSettle || k == KindVoid || k == KindReserve || k == KindDraw
 }
 
-// endsUnit reports whether an entry of this kind is the last of a unit.
+// endsUnit reports whether an entry of this kind ends a unit.
 func (k Kind) endsUnit() bool { return k == KindRefund || k == KindComplete }
 
-// Receipt is what an entry that decided says, without refunds and ends. Its legs
-// must have been filled in.
+// Receipt is the receipt of an entry that decided a bundle, without refunds and ends.
+// Its legs must have been filled in.
 func (e *Entry) Receipt(bank protocol.AgentID) (protocol.Receipt, error) {
 	r := protocol.Receipt{
 		Version: ReceiptVersion, Bank: bank, Contract: e.Contract, Outcome: protocol.OutcomeVoid, Reason: e.Reason,
@@ -231,7 +226,7 @@ func (e *Entry) AddTo(r *protocol.Receipt) {
 	}
 }
 
-// Refund is what a refund says, or the cancellation of a unit that was held.
+// Refund is the refund of a unit, or its cancellation while it was held.
 func (e *Entry) Refund() protocol.Refund {
 	r := protocol.Refund{Unit: e.Unit, Entry: e.Number, Time: e.Time}
 	switch {
@@ -243,7 +238,7 @@ func (e *Entry) Refund() protocol.Refund {
 	return r
 }
 
-// released is what an entry freed of holds.
+// released is the amount that an entry freed of holds.
 func (e *Entry) released() protocol.Credits {
 	var sum protocol.Credits
 	for _, leg := range e.Legs {
@@ -252,7 +247,7 @@ func (e *Entry) released() protocol.Credits {
 	return sum
 }
 
-// paid is what an entry paid out of holds: those legs come first.
+// paid is the amount that an entry paid out of holds, whose legs come first.
 func (e *Entry) paid() protocol.Credits {
 	var sum protocol.Credits
 	for _, leg := range e.Legs {

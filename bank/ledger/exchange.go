@@ -1,18 +1,18 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"strings"
 	"time"
 
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
-// House is the account on the other side of every exchange: it takes what is
-// sold to the bank and gives what is bought. It is opened with the first rate;
-// the operator funds it, or lets it go below zero.
+// House is the account on the other side of every exchange: it takes the currency that
+// a user gives, and pays the other. It is opened with the first rate; the operator funds
+// it, or lets it go below zero.
 const House protocol.AgentID = ".exchange"
 
 // pair is two currencies, sold and bought.
@@ -20,7 +20,8 @@ type pair struct{ from, to string }
 
 func (p pair) key() string { return p.from + "/" + p.to }
 
-// Quote is a bank's promise to exchange an amount, until a time, once.
+// Quote is a bank's promise to exchange an amount, until a time, once. Its ID is also
+// the key of the exchange: the ledger remembers what it carried out under it.
 type Quote struct {
 	ID    string           `json:"id"`
 	User  protocol.AgentID `json:"user"`
@@ -40,82 +41,98 @@ type quoteKey struct {
 
 func (k quoteKey) String() string { return string(k.user) + " " + k.id }
 
-// SetRate sets what one unit of a currency buys of another, in micro-credits
-// per credit; zero ends the exchange. Quotes that were given stay good.
-func (l *Ledger) SetRate(now time.Time, from, to string, rate protocol.Credits, ref string) (Entry, []protocol.Record, error) {
+// Exchange owns the rates between currencies, and the quotes given at them.
+type Exchange struct {
+	books     *books
+	deadlines *deadlines
+	recovery  *recovery
+	rates     map[pair]protocol.Credits
+	quotes    map[quoteKey]Quote
+	perUser   map[protocol.AgentID]quoteCount
+	done      int // quotes that were carried out
+}
+
+// SetRate sets how much of a currency one credit of another buys, in micro-credits; zero
+// ends the exchange. Open quotes stay good.
+func (ex *Exchange) SetRate(now time.Time, from, to string, rate protocol.Credits, ref string) (Entry, []protocol.Record, error) {
 	switch {
-	case !l.knows(from) || !l.knows(to) || from == to:
-		return Entry{}, nil, refuse(protocol.CodeNoBank, "rate of %q in %q: want two of %s", from, to, strings.Join(l.cfg.Currencies, ", "))
+	case !ex.books.knows(from) || !ex.books.knows(to) || from == to:
+		return Entry{}, nil, refuse(protocol.CodeNoBank, "rate of %q in %q: want two of %s", from, to, strings.Join(ex.books.cfg.Currencies, ", "))
 	case rate < 0:
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "rate %s: want zero or more", rate)
-	case len(ref) > MaxRef:
-		return Entry{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
+	case checkRef(ref) != nil:
+		return Entry{}, nil, checkRef(ref)
 	}
 	var records []protocol.Record
-	if l.accounts[House] == nil {
-		_, opened, err := l.open(now, House, "exchange")
+	if ex.books.accounts[House] == nil {
+		_, opened, err := ex.books.open(now, House, "exchange")
 		if err != nil {
 			return Entry{}, nil, err
 		}
 		records = opened
 	}
-	c := l.change()
+	c := ex.books.change()
 	p := pair{from, to}
 	e := Entry{Kind: KindRate, Key: p.key(), Ref: ref}
-	delete(l.rates, p)
+	delete(ex.rates, p)
 	if rate > 0 {
-		l.rates[p] = rate
+		ex.rates[p] = rate
 		e.Value = encodeNumber(uint64(rate))
 	}
 	e = c.set(now, e)
 	return e, append(records, c.recs...), nil
 }
 
-// Rate is what one credit of a currency buys of another; zero: not here.
-func (l *Ledger) Rate(from, to string) protocol.Credits { return l.rates[pair{from, to}] }
+// Rate is how much of a currency one credit of another buys; zero: it is not exchanged.
+func (ex *Exchange) Rate(from, to string) protocol.Credits { return ex.rates[pair{from, to}] }
 
 // Quote promises an exchange of an amount at the present rate, rounded down, for
-// QuoteValidity. The ID is the user's own; asking again with it gets the same.
-func (l *Ledger) Quote(now time.Time, user protocol.AgentID, id, from, to string, gives protocol.Credits) (Quote, []protocol.Record, error) {
+// QuoteValidity. The ID is the user's own. Asked again with it, Quote returns the
+// same while it is good; and for protocol.OrderMemory after it was carried out, with its Entry.
+// An ID that was given for other amounts is refused with CodeMismatch.
+func (ex *Exchange) Quote(now time.Time, user protocol.AgentID, id, from, to string, gives protocol.Credits) (Quote, []protocol.Record, error) {
 	k := quoteKey{user, id}
-	if q, ok := l.quotes[k]; ok && nanos(now) < nanos(q.Until) {
+	if q, ok := ex.quotes[k]; ok && (q.Entry != 0 || row.Nanos(now) < row.Nanos(q.Until)) {
 		if q.From != from || q.To != to || q.Gives != gives {
 			return Quote{}, nil, refuse(protocol.CodeMismatch, "quote %s was asked for %s %s", id, q.Gives, q.From)
 		}
 		return q, nil, nil
 	}
-	gets, err := l.mayQuote(user, id, pair{from, to}, gives)
+	gets, err := ex.mayQuote(user, id, pair{from, to}, gives)
 	if err != nil {
 		return Quote{}, nil, err
 	}
 	q := Quote{ID: id, User: user, From: from, To: to, Gives: gives, Gets: gets, Until: now.Add(protocol.QuoteValidity).UTC()}
-	c := l.change()
-	c.dropQuote(k)
-	l.keepQuote(q)
+	c := ex.books.change()
+	ex.drop(c, k)
+	ex.keep(q)
 	c.put(TableQuotes, k.String(), q.encode())
 	return q, c.recs, nil
 }
 
-func (l *Ledger) mayQuote(user protocol.AgentID, id string, p pair, gives protocol.Credits) (protocol.Credits, error) {
-	if _, err := l.spender(user, p.from); err != nil {
+func (ex *Exchange) mayQuote(user protocol.AgentID, id string, p pair, gives protocol.Credits) (protocol.Credits, error) {
+	if _, err := ex.books.spender(user, p.from); err != nil {
 		return 0, err
 	}
-	rate := l.rates[p]
-	if !l.knows(p.to) {
-		rate = 0 // it was set when the bank still kept the currency
+	rate := ex.rates[p]
+	if !ex.books.knows(p.to) {
+		rate = 0 // the bank no longer keeps the currency
 	}
 	switch {
-	case l.recovery:
-		return 0, l.recovering()
+	case ex.recovery.on:
+		return 0, errRecovering
 	case id == "" || len(id) > protocol.MaxConversation:
 		return 0, refuse(protocol.CodeMalformed, "quote with an ID of %d bytes: want 1..%d", len(id), protocol.MaxConversation)
 	case gives <= 0:
 		return 0, refuse(protocol.CodeMalformed, "amount %s: want more than zero", gives)
 	case rate == 0:
 		return 0, refuse(protocol.CodeNoBank, "%q is not exchanged for %q here", p.from, p.to)
-	case len(l.quotes) >= MaxQuotes || l.quoted[user].open >= MaxUserQuotes || l.quoted[user].done >= MaxUserDone:
-		return 0, refuse(protocol.CodeLimit, "of the last %s there are %d quotes, for %s %d that are open and %d that were carried out: at most %d, %d and %d; ask again in a minute",
-			protocol.QuoteValidity, len(l.quotes), user, l.quoted[user].open, l.quoted[user].done, MaxQuotes, MaxUserQuotes, MaxUserDone)
+	case len(ex.quotes)-ex.done >= MaxQuotes || ex.perUser[user].open >= MaxUserQuotes:
+		return 0, refuse(protocol.CodeLimit, "%d quotes are open, %d of them for %s: at most %d and %d; ask again in a minute",
+			len(ex.quotes)-ex.done, ex.perUser[user].open, user, MaxQuotes, MaxUserQuotes)
+	case ex.done >= MaxDone || ex.perUser[user].done >= MaxUserDone:
+		return 0, refuse(protocol.CodeLimit, "%d quotes of the last %s were carried out, %d of them for %s: at most %d and %d",
+			ex.done, protocol.OrderMemory, ex.perUser[user].done, user, MaxDone, MaxUserDone)
 	}
 	hi, lo := bits.Mul64(uint64(gives), uint64(rate))
 	if hi >= uint64(protocol.Credit) {
@@ -128,119 +145,126 @@ func (l *Ledger) mayQuote(user protocol.AgentID, id string, p pair, gives protoc
 	return protocol.Credits(gets), nil
 }
 
-// Exchange carries a quote out: both currencies move in one entry, or nothing
-// does. Again, it answers what it did.
-func (l *Ledger) Exchange(now time.Time, user protocol.AgentID, id string) (Quote, []protocol.Record, error) {
+// CarryOut carries a quote out, if it gives the user at least so much: both
+// currencies move in one entry, or nothing does. A quote that was carried out is
+// returned with its Entry, whatever least is now, for protocol.OrderMemory.
+//
+// CodeUnknown and CodeExpired are for good, so they come with a record that ends the quote:
+// a machine of the bank that was deposed cannot save it, and so does not give up what its
+// successor carries out.
+func (ex *Exchange) CarryOut(now time.Time, user protocol.AgentID, id string, least protocol.Credits) (Quote, []protocol.Record, error) {
 	k := quoteKey{user, id}
-	q, ok := l.quotes[k]
+	q, ok := ex.quotes[k]
 	switch {
 	case !ok:
-		return Quote{}, nil, refuse(protocol.CodeUnknown, "there is no quote %.40q for %s", id, user)
+		return Quote{}, ex.end(k), refuse(protocol.CodeUnknown, "there is no quote %.40q for %s", id, user)
 	case q.Entry != 0:
 		return q, nil, nil
-	case l.recovery:
-		return Quote{}, nil, l.recovering()
-	case nanos(now) >= nanos(q.Until):
-		return Quote{}, nil, refuse(protocol.CodeExpired, "quote %s was good until %s", id, q.Until.Format(time.RFC3339))
+	case ex.recovery.on:
+		return Quote{}, nil, errRecovering
+	case row.Nanos(now) >= row.Nanos(q.Until):
+		return Quote{}, ex.end(k), refuse(protocol.CodeExpired, "quote %s was good until %s", id, q.Until.Format(time.RFC3339))
 	}
-	legs, err := l.mayExchange(now, &q)
-	if err != nil {
+	if q.Gets < least {
+		return Quote{}, nil, refuse(protocol.CodePrice, "quote %s is for %s %s, less than %s", id, q.Gets, q.To, least)
+	}
+	if err := ex.mayExchange(now, &q); err != nil {
 		return Quote{}, nil, err
 	}
-	c := l.change()
-	a, house := l.accounts[user], l.accounts[House]
-	amounts := [...]protocol.Credits{-q.Gives, q.Gives, -q.Gets, q.Gets}
-	moves := make([]move, len(legs))
-	for i, side := range [...]*account{a, house, house, a} {
-		moves[i] = move{line: c.line(side, legs[i]), amount: amounts[i]}
-	}
-	e := c.write(now, Entry{Kind: KindExchange, Ref: id}, nil, moves...)
-	l.countQuote(q, -1)
+	c := ex.books.change()
+	a, house := ex.books.accounts[user], ex.books.accounts[House]
+	e := c.write(now, Entry{Kind: KindExchange, Ref: id}, nil,
+		move{line: c.line(a, q.From), amount: -q.Gives}, move{line: c.line(house, q.From), amount: q.Gives},
+		move{line: c.line(house, q.To), amount: -q.Gets}, move{line: c.line(a, q.To), amount: q.Gets})
+	ex.count(q, -1)
 	q.Entry = e.Number
-	l.countQuote(q, 1)
-	l.quotes[k] = q
+	ex.keep(q)
 	c.put(TableQuotes, k.String(), q.encode())
 	return q, c.recs, nil
 }
 
-// mayExchange are the currencies of the four legs.
-func (l *Ledger) mayExchange(now time.Time, q *Quote) ([4]string, error) {
-	legs := [4]string{q.From, q.From, q.To, q.To}
-	a, err := l.spender(q.User, q.From)
-	if err != nil {
-		return legs, err
+func (ex *Exchange) mayExchange(now time.Time, q *Quote) error {
+	a, err := ex.books.spender(q.User, q.From)
+	if err := first(err, ex.books.keeps(q.To)); err != nil {
+		return err
 	}
-	if err := l.keeps(q.To); err != nil {
-		return legs, err
-	}
-	house := l.accounts[House]
-	switch have, there := l.available(now, a.line(q.From)), l.available(now, house.line(q.To)); {
+	house := ex.books.accounts[House]
+	switch have, there := ex.books.available(now, a.line(q.From)), ex.books.available(now, house.line(q.To)); {
 	case have < q.Gives:
-		return legs, refuse(protocol.CodeFunds, "exchange of %s %s: %s available", q.Gives, q.From, have)
+		return refuse(protocol.CodeFunds, "exchange of %s %s: %s available", q.Gives, q.From, have)
 	case house.standing() != StandingOpen:
-		return legs, refuse(protocol.CodeFrozen, "nothing is exchanged now: account %s is %s", House, house.standing())
+		return refuse(protocol.CodeFrozen, "nothing is exchanged now: account %s is %s", House, house.standing())
 	case there < q.Gets:
-		return legs, refuse(protocol.CodeFunds, "exchange for %s %s: the bank has %s", q.Gets, q.To, there)
-	case !l.takes(now, house.line(q.From), q.Gives) || !l.takes(now, a.line(q.To), q.Gets):
-		return legs, refuse(protocol.CodeOverflow, "exchange of %s %s: %s", q.Gives, q.From, protocol.ErrOverflow)
+		return refuse(protocol.CodeFunds, "exchange for %s %s: the bank has %s", q.Gets, q.To, there)
+	case !ex.books.takes(now, house.line(q.From), q.Gives) || !ex.books.takes(now, a.line(q.To), q.Gets):
+		return refuse(protocol.CodeOverflow, "exchange of %s %s: %s", q.Gives, q.From, protocol.ErrOverflow)
 	}
-	return legs, nil
+	return nil
 }
 
-func (l *Ledger) keepQuote(q Quote) {
+func (ex *Exchange) keep(q Quote) {
 	k := quoteKey{q.User, q.ID}
-	l.quotes[k] = q
-	l.countQuote(q, 1)
-	l.awaitEnd(deadline{at: nanos(q.Until), quote: k})
+	ex.quotes[k] = q
+	ex.count(q, 1)
+	ex.deadlines.await(deadline{at: q.forgottenAt(), quote: k})
 }
 
-func (c *change) dropQuote(k quoteKey) {
-	q, ok := c.l.quotes[k]
+// end ends a quote, and saves that even if there is none. Nobody without an account has one.
+func (ex *Exchange) end(k quoteKey) []protocol.Record {
+	c := ex.books.change()
+	if ex.drop(c, k); len(c.recs) == 0 && ex.books.accounts[k.user] != nil {
+		c.drop(TableQuotes, k.String())
+	}
+	return c.recs
+}
+
+func (ex *Exchange) drop(c *change, k quoteKey) {
+	q, ok := ex.quotes[k]
 	if !ok {
 		return
 	}
-	delete(c.l.quotes, k)
-	c.l.countQuote(q, -1)
+	delete(ex.quotes, k)
+	ex.count(q, -1)
 	c.drop(TableQuotes, k.String())
 }
 
-// quoteCount is how many quotes a user has whose time is not over.
+// forgottenAt is when the ledger forgets a quote.
+func (q *Quote) forgottenAt() int64 {
+	if q.Entry != 0 {
+		return row.Nanos(q.Until.Add(protocol.OrderMemory))
+	}
+	return row.Nanos(q.Until)
+}
+
+// quoteCount is how many quotes a user has, open and carried out.
 type quoteCount struct{ open, done int }
 
-func (l *Ledger) countQuote(q Quote, by int) {
-	n := l.quoted[q.User]
+func (ex *Exchange) count(q Quote, by int) {
+	n := ex.perUser[q.User]
 	if q.Entry == 0 {
 		n.open += by
 	} else {
 		n.done += by
+		ex.done += by
 	}
-	if l.quoted[q.User] = n; n == (quoteCount{}) {
-		delete(l.quoted, q.User)
+	if ex.perUser[q.User] = n; n == (quoteCount{}) {
+		delete(ex.perUser, q.User)
 	}
 }
 
 func (q *Quote) encode() []byte {
-	b := appendString([]byte{rowVersion}, string(q.User))
-	b = appendString(b, q.ID)
-	b = appendString(b, q.From)
-	b = appendString(b, q.To)
-	b = binary.AppendVarint(b, int64(q.Gives))
-	b = binary.AppendVarint(b, int64(q.Gets))
-	b = appendTime(b, nanos(q.Until))
-	return binary.AppendUvarint(b, q.Entry)
+	b := row.New(row.Version, 64).Agent(q.User).String(q.ID).String(q.From).String(q.To).Credits(q.Gives).Credits(q.Gets)
+	return b.Time(row.Nanos(q.Until)).Uvarint(q.Entry)
 }
 
 func decodeQuote(value []byte) (Quote, error) {
-	d := newDecoder(value)
-	q := Quote{User: d.agent(), ID: d.string(protocol.MaxConversation), From: d.string(MaxCurrency), To: d.string(MaxCurrency)}
-	q.Gives, q.Gets, q.Until, q.Entry = d.credits(), d.credits(), fromNanos(d.nanos()), d.uvarint()
-	if err := d.done(); err != nil {
-		return Quote{}, fmt.Errorf("quote: %w", err)
-	}
-	return q, nil
+	d := row.Read(value)
+	q := Quote{User: d.Agent(), ID: d.String(protocol.MaxConversation), From: d.String(MaxCurrency), To: d.String(MaxCurrency)}
+	q.Gives, q.Gets, q.Until, q.Entry = d.Credits(), d.Credits(), row.Instant(d.Time()), d.Uvarint()
+	return q, d.DoneWith("quote")
 }
 
-func (l *Ledger) loadQuote(key string, value []byte) error {
+func (ex *Exchange) loadQuote(key string, value []byte) error {
 	q, err := decodeQuote(value)
 	if err != nil {
 		return err
@@ -248,13 +272,13 @@ func (l *Ledger) loadQuote(key string, value []byte) error {
 	if (quoteKey{q.User, q.ID}).String() != key {
 		return fmt.Errorf("quote %q is out of place", key)
 	}
-	l.keepQuote(q)
+	ex.keep(q)
 	return nil
 }
 
-func (l *Ledger) loadRate(key string, value []byte) error {
+func (ex *Exchange) loadRate(key string, value []byte) error {
 	from, to, _ := strings.Cut(key, "/")
 	rate, err := DecodeNumber(value)
-	l.rates[pair{from, to}] = protocol.Credits(rate)
+	ex.rates[pair{from, to}] = protocol.Credits(rate)
 	return err
 }

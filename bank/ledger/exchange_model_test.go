@@ -38,6 +38,14 @@ type exchangeHold struct {
 	until  time.Time
 }
 
+// forgotten is when the exchange no longer knows the quote.
+func (q modelQuote) forgotten() time.Time {
+	if q.done {
+		return q.Until.Add(protocol.OrderMemory)
+	}
+	return q.Until
+}
+
 func newExchangeModel() *exchangeModel {
 	return &exchangeModel{
 		open: map[protocol.AgentID]bool{}, frozen: map[protocol.AgentID]bool{},
@@ -130,7 +138,7 @@ func (m *exchangeModel) gets(from, to string, gives protocol.Credits) *big.Int {
 // quote returns what must be promised, if there is no code.
 func (m *exchangeModel) quote(now time.Time, user protocol.AgentID, id, from, to string, gives protocol.Credits) (ledger.Quote, protocol.Code) {
 	there := m.find(user, id)
-	if there != nil && now.Before(there.Until) {
+	if there != nil && (there.done || now.Before(there.Until)) {
 		if there.From != from || there.To != to || there.Gives != gives {
 			return ledger.Quote{}, protocol.CodeMismatch
 		}
@@ -164,7 +172,7 @@ func (m *exchangeModel) quote(now time.Time, user protocol.AgentID, id, from, to
 }
 
 // exchange moves both currencies or none, and once.
-func (m *exchangeModel) exchange(now time.Time, user protocol.AgentID, id string) (again bool, code protocol.Code) {
+func (m *exchangeModel) exchange(now time.Time, user protocol.AgentID, id string, least protocol.Credits) (again bool, code protocol.Code) {
 	q := m.find(user, id)
 	switch {
 	case q == nil:
@@ -172,7 +180,10 @@ func (m *exchangeModel) exchange(now time.Time, user protocol.AgentID, id string
 	case q.done:
 		return true, ""
 	case !now.Before(q.Until):
+		m.quotes = slices.DeleteFunc(m.quotes, func(q modelQuote) bool { return q.User == user && q.ID == id })
 		return false, protocol.CodeExpired
+	case q.Gets < least:
+		return false, protocol.CodePrice
 	case m.frozen[user]:
 		return false, protocol.CodeFrozen
 	case m.lacks(user, q.From, q.Gives):
@@ -195,14 +206,14 @@ func (m *exchangeModel) over(now, deadline time.Time) bool {
 }
 
 func (m *exchangeModel) expire(now time.Time) {
-	m.quotes = slices.DeleteFunc(m.quotes, func(q modelQuote) bool { return m.over(now, q.Until) })
+	m.quotes = slices.DeleteFunc(m.quotes, func(q modelQuote) bool { return m.over(now, q.forgotten()) })
 	m.holds = slices.DeleteFunc(m.holds, func(h exchangeHold) bool { return m.over(now, h.until) })
 }
 
 func (m *exchangeModel) nextDeadline() time.Time {
 	var first time.Time
 	for _, q := range m.quotes {
-		first = protocol.Earlier(first, q.Until)
+		first = protocol.Earlier(first, q.forgotten())
 	}
 	for _, h := range m.holds {
 		first = protocol.Earlier(first, h.until)

@@ -31,7 +31,7 @@ func newExchangeWorld(t *rapid.T, came map[string]int) *exchangeWorld {
 		w.credit(t, id, "cr", 60)
 	}
 	for _, p := range [][2]string{{"cr", "eur"}, {"eur", "cr"}} {
-		_, err := saved[ledger.Entry](w.bank)(w.SetRate(w.now, p[0], p[1], protocol.Credit/2, ""))
+		_, err := saved[ledger.Entry](w.bank)(w.Exchange.SetRate(w.now, p[0], p[1], protocol.Credit/2, ""))
 		same(t, "rate", code(err), "")
 		w.m.rates[p], w.m.open[ledger.House] = protocol.Credit/2, true
 	}
@@ -115,7 +115,7 @@ func (w *exchangeWorld) step(t *rapid.T) {
 func (w *exchangeWorld) stepRate(t *rapid.T) {
 	from, to := currency(t), rapid.SampledFrom([]string{"cr", "eur", "eur", "cr", "old"}).Draw(t, "to")
 	rate := rapid.SampledFrom([]protocol.Credits{-1, 0, 1, 250_000, 333_333, protocol.Credit, 7 * protocol.Credit, protocol.MaxCredits}).Draw(t, "rate")
-	_, err := saved[ledger.Entry](w.bank)(w.SetRate(w.now, from, to, rate, ""))
+	_, err := saved[ledger.Entry](w.bank)(w.Exchange.SetRate(w.now, from, to, rate, ""))
 	want := protocol.Code("")
 	switch {
 	case to == "old" || from == to:
@@ -170,9 +170,9 @@ func (w *exchangeWorld) stepQuote(t *rapid.T, user protocol.AgentID, id string) 
 		from, to, gives = q.From, q.To, q.Gives
 	}
 	before := w.m.find(user, id)
-	known := before != nil && w.now.Before(before.Until)
+	known := before != nil && (before.done || w.now.Before(before.Until))
 	want, refused := w.m.quote(w.now, user, id, from, to, gives)
-	got, records, err := w.Quote(w.now, user, id, from, to, gives)
+	got, records, err := w.Exchange.Quote(w.now, user, id, from, to, gives)
 	w.store.append(records)
 	same(t, "quote", code(err), refused)
 	same(t, "what is promised", w.withEntry(got), w.withEntry(want))
@@ -194,12 +194,15 @@ func (w *exchangeWorld) stepExchange(t *rapid.T) {
 		q := w.m.quotes[rapid.IntRange(0, n-1).Draw(t, "quote")]
 		user, id = q.User, q.ID
 	}
-	entries := w.LastEntry()
-	again, refused := w.m.exchange(w.now, user, id)
-	q, records, err := w.Exchange(w.now, user, id)
+	entries, least := w.LastEntry(), protocol.Credits(rapid.IntRange(-10, 3).Draw(t, "least"))
+	again, refused := w.m.exchange(w.now, user, id, least)
+	q, records, err := w.Exchange.CarryOut(w.now, user, id, least)
 	w.store.append(records)
 	same(t, "exchange", code(err), refused)
 	switch changed := len(records) > 0 || w.LastEntry() != entries; {
+	case refused == protocol.CodeUnknown && w.m.open[user] || refused == protocol.CodeExpired:
+		same(t, "records that a deposed machine cannot save", len(records), 1)
+		same(t, "entries of what is refused", w.LastEntry(), entries)
 	case refused != "" || again:
 		same(t, "changed by what is refused, or was done before", changed, false)
 	default:
@@ -233,7 +236,7 @@ func (w *exchangeWorld) bothLegs(t *rapid.T, q ledger.Quote) {
 func (w *exchangeWorld) stepTime(t *rapid.T) {
 	switch rapid.IntRange(0, 9).Draw(t, "time") {
 	case 0:
-		w.now = w.now.Add(time.Hour)
+		w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Hour, time.Hour, protocol.OrderMemory}).Draw(t, "long"))
 	case 1:
 		w.now = w.now.Add(-time.Duration(rapid.IntRange(1, 90).Draw(t, "back")) * time.Second)
 	case 2, 3:
@@ -265,7 +268,7 @@ func TestExchanges(t *testing.T) {
 	}
 	for _, what := range []string{
 		"quote ", "quote account", "quote frozen", "quote malformed", "quote no-bank", "quote limit", "quote overflow", "quote mismatch",
-		"exchange ", "exchange unknown", "exchange expired", "exchange frozen", "exchange funds", "exchange overflow", "again",
+		"exchange ", "exchange price", "exchange unknown", "exchange expired", "exchange frozen", "exchange funds", "exchange overflow", "again",
 	} {
 		if came[what] == 0 {
 			t.Errorf("the walk never came to %q", what)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ramp/bank/ledger"
+	"ramp/bank/sold"
 )
 
 // FuzzStored puts one row of anything into the tables of a bank that uses
@@ -29,14 +30,14 @@ func FuzzStored(f *testing.F) {
 			t.Fatal(err) // only a store that cannot be read is an error
 		}
 		_, _ = ledger.SoldIn(m, agent("bob"), start())
-		_, _, _ = ledger.DecodeSoldBy(key)
-		_, _ = ledger.DecodeOldSold(key, value)
+		_, _, _ = sold.DecodeKey(key)
+		_, _ = sold.DecodeOld(key, value)
 		l, err := ledger.Load(config(), start(), m)
 		if err != nil {
 			return
 		}
 		l.Accounts()
-		l.Groups()
+		l.Groups.All()
 		l.Holds()
 		l.NextDeadline()
 		for _, name := range []string{"settled", "voided", "half"} {

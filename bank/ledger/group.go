@@ -1,17 +1,18 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"ramp/bank/decay"
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
 // Whole is 100 % of a share; shares are parts per million.
-const Whole int64 = million
+const Whole int64 = decay.Million
 
 // Pays is how a member pays for its jobs (000: three ways). The numbers are
 // stored.
@@ -25,22 +26,14 @@ const (
 )
 
 func (p Pays) String() string {
-	switch p {
-	case PaysUserThenGroup:
-		return "user-then-group"
-	case PaysUser:
-		return "user"
-	case PaysGroup:
-		return "group"
-	}
-	return fmt.Sprintf("pays(%d)", byte(p))
+	return nameOf("pays", byte(p), "", "user-then-group", "user", "group")
 }
 
-// Group is a cluster group (000): its users share what its clusters earn, and
-// may spend what the group has. A user or a cluster is of one group.
+// Group is a cluster group (000): its users share the earnings of its clusters, and
+// may spend the group's money. A user or a cluster belongs to one group.
 type Group struct {
 	Name     string
-	Shared   int64              // percentage-of-shared, 0..Whole: what of each job's price the group's own account earns
+	Shared   int64              // percentage-of-shared, 0..Whole: the part of each job's price that the group's account earns
 	Members  []Member           // their shares of the rest sum to Whole; if all is shared, they may all be zero
 	Clusters []protocol.AgentID // the sellers whose jobs earn for it
 }
@@ -52,6 +45,15 @@ type Member struct {
 	Pays  Pays
 }
 
+// Groups owns the cluster groups: who is in them, who pays and who earns.
+type Groups struct {
+	books    *books
+	holds    *holds
+	byName   map[string]*group
+	memberOf map[protocol.AgentID]*group
+	sellsFor map[protocol.AgentID]*group // clusters
+}
+
 type group struct {
 	Group
 	account *account
@@ -60,76 +62,60 @@ type group struct {
 // groupPrefix begins the ID of a group's account.
 const groupPrefix = ".group."
 
-// GroupID is the account of a group. No agent can have such a name.
+// GroupID is the account of a group. No agent can have such an ID.
 func GroupID(name string) protocol.AgentID { return protocol.AgentID(groupPrefix + name) }
 
-// Groups are all groups in order of name.
-func (l *Ledger) Groups() []Group {
-	all := make([]Group, 0, len(l.groups))
-	for _, g := range l.groups {
+// All are the groups in order of name.
+func (gs *Groups) All() []Group {
+	all := make([]Group, 0, len(gs.byName))
+	for _, g := range gs.byName {
 		all = append(all, g.Group)
 	}
 	slices.SortFunc(all, func(x, y Group) int { return strings.Compare(x.Name, y.Name) })
 	return all
 }
 
-// Group is a group by name.
-func (l *Ledger) Group(name string) (Group, bool) {
-	g := l.groups[name]
-	if g == nil {
-		return Group{}, false
-	}
-	return g.Group, true
-}
-
-func (l *Ledger) groupOf(id protocol.AgentID) *group {
+func (gs *Groups) groupOf(id protocol.AgentID) *group {
 	name, ok := strings.CutPrefix(string(id), string(GroupID("")))
 	if !ok {
 		return nil
 	}
-	return l.groups[name]
+	return gs.byName[name]
 }
 
-// PayingGroup is the account of the group of a user whose jobs it pays, all or in
-// part; false: there is none.
-func (l *Ledger) PayingGroup(user protocol.AgentID) (protocol.AgentID, bool) {
-	g := l.memberOf[user]
+// Paying is the account of the group that pays for a user's jobs, fully or partly, if
+// there is one.
+func (gs *Groups) Paying(user protocol.AgentID) (protocol.AgentID, bool) {
+	g := gs.memberOf[user]
 	if g == nil || g.member(user).Pays == PaysUser {
 		return "", false
 	}
 	return GroupID(g.Name), true
 }
 
-// OpenGroup opens the account of a group, GroupID(name), before SetGroup says
-// who is in it.
-func (l *Ledger) OpenGroup(now time.Time, name string) (Entry, []protocol.Record, error) {
+// Open opens the account of a group, GroupID(name); Set then sets its members.
+func (gs *Groups) Open(now time.Time, name string) (Entry, []protocol.Record, error) {
 	if !validWord(name, MaxName) {
 		return Entry{}, nil, refuse(protocol.CodeMalformed, "group %q: want 1..%d letters, digits, '-' or '_'", name, MaxName)
 	}
-	if len(l.groups) >= MaxGroups {
-		return Entry{}, nil, refuse(protocol.CodeLimit, "%d groups are open, which is the most", len(l.groups))
+	if len(gs.byName) >= MaxGroups {
+		return Entry{}, nil, refuse(protocol.CodeLimit, "%d groups are open, which is the most", len(gs.byName))
 	}
-	return l.open(now, GroupID(name), name)
+	return gs.books.open(now, GroupID(name), name)
 }
 
-// SetGroup says who is in a group, with which shares. The whole group is set at
-// once, so that its shares sum to 100 % at any time. A cluster leaves a group
-// only while nothing that it sold is held. Ref is the operator's reference.
-func (l *Ledger) SetGroup(now time.Time, g Group, ref string) (Entry, []protocol.Record, error) {
+// Set sets a group's members, clusters and shares, all at once, so that its shares sum
+// to 100 % at any time. A cluster can leave a group only while no hold is open for its
+// jobs. Ref is the operator's reference.
+func (gs *Groups) Set(now time.Time, g Group, ref string) (Entry, []protocol.Record, error) {
 	g.Members, g.Clusters = slices.Clone(g.Members), slices.Clone(g.Clusters)
 	slices.SortFunc(g.Members, func(x, y Member) int { return strings.Compare(string(x.User), string(y.User)) })
 	slices.Sort(g.Clusters)
-	if len(ref) > MaxRef {
-		return Entry{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
-	}
-	if err := g.validate(); err != nil {
+	if err := first(checkRef(ref), g.validate(), gs.mayGroup(&g)); err != nil {
 		return Entry{}, nil, err
 	}
-	if err := l.mayGroup(&g); err != nil {
-		return Entry{}, nil, err
-	}
-	c := l.change()
-	l.keepGroup(g)
+	c := gs.books.change()
+	gs.keep(g)
 	return c.set(now, Entry{Kind: KindGroup, Key: g.Name, Value: g.encode(), Ref: ref}), c.recs, nil
 }
 
@@ -159,31 +145,24 @@ func (g *Group) validate() error {
 	if sum != Whole && (sum != 0 || g.Shared != Whole) {
 		return refuse(protocol.CodeMalformed, "group %s: the shares of its members sum to %s, want 100 %%", g.Name, percent(sum))
 	}
-	if i := doubled(g.Clusters); i >= 0 {
-		return refuse(protocol.CodeMalformed, "group %s: cluster %s is there twice", g.Name, g.Clusters[i])
+	for i := range g.Clusters {
+		if i > 0 && g.Clusters[i] == g.Clusters[i-1] {
+			return refuse(protocol.CodeMalformed, "group %s: cluster %s is there twice", g.Name, g.Clusters[i])
+		}
 	}
 	return nil
 }
 
-func doubled(ids []protocol.AgentID) int {
-	for i := 1; i < len(ids); i++ {
-		if ids[i] == ids[i-1] {
-			return i
-		}
-	}
-	return -1
-}
-
-// mayGroup holds a group against the accounts and the other groups.
-func (l *Ledger) mayGroup(g *Group) error {
-	if _, err := l.owner(GroupID(g.Name)); err != nil {
+// mayGroup checks a group against the accounts and the other groups.
+func (gs *Groups) mayGroup(g *Group) error {
+	if _, err := gs.books.owner(GroupID(g.Name)); err != nil {
 		return err
 	}
 	for _, m := range g.Members {
-		if _, err := l.owner(m.User); err != nil {
+		if _, err := gs.books.owner(m.User); err != nil {
 			return err
 		}
-		if other := l.memberOf[m.User]; m.User.Local() || other != nil && other.Name != g.Name {
+		if other := gs.memberOf[m.User]; m.User.Local() || other != nil && other.Name != g.Name {
 			return refuse(protocol.CodeMismatch, "%s cannot be a member of group %s and of another", m.User, g.Name)
 		}
 	}
@@ -191,48 +170,47 @@ func (l *Ledger) mayGroup(g *Group) error {
 		if err := id.Validate(); err != nil {
 			return refuse(protocol.CodeMalformed, "cluster of group %s: %s", g.Name, err)
 		}
-		if other := l.sellsFor[id]; other != nil && other.Name != g.Name {
+		if other := gs.sellsFor[id]; other != nil && other.Name != g.Name {
 			return refuse(protocol.CodeMismatch, "cluster %s is of group %s", id, other.Name)
 		}
 	}
-	return l.mayLose(g)
+	return gs.mayLose(g)
 }
 
-// mayLose refuses to let a cluster go that has sold what is not yet paid. A member
-// may go: what is held for it stays held as it was split.
-func (l *Ledger) mayLose(g *Group) error {
-	old := l.groups[g.Name]
+// mayLose refuses to remove a cluster while a hold is open for its jobs. A member may
+// leave: its holds stay split as they were.
+func (gs *Groups) mayLose(g *Group) error {
+	old := gs.byName[g.Name]
 	if old == nil {
 		return nil
 	}
-	gone := map[protocol.AgentID]bool{}
 	for _, id := range old.Clusters {
-		gone[id] = !slices.Contains(g.Clusters, id)
-	}
-	for _, number := range l.deals {
-		if h := l.holds[number]; gone[h.deal.seller] {
-			return refuse(protocol.CodeMismatch, "cluster %s cannot leave group %s: hold %d is for its job", h.deal.seller, g.Name, number)
+		if slices.Contains(g.Clusters, id) {
+			continue
+		}
+		if number, busy := gs.holds.forJobOf(id); busy {
+			return refuse(protocol.CodeMismatch, "cluster %s cannot leave group %s: hold %d is for its job", id, g.Name, number)
 		}
 	}
 	return nil
 }
 
-func (l *Ledger) keepGroup(next Group) {
-	if old := l.groups[next.Name]; old != nil {
+func (gs *Groups) keep(next Group) {
+	if old := gs.byName[next.Name]; old != nil {
 		for _, m := range old.Members {
-			delete(l.memberOf, m.User)
+			delete(gs.memberOf, m.User)
 		}
 		for _, id := range old.Clusters {
-			delete(l.sellsFor, id)
+			delete(gs.sellsFor, id)
 		}
 	}
-	g := &group{Group: next, account: l.accounts[GroupID(next.Name)]}
-	l.groups[next.Name] = g
+	g := &group{Group: next, account: gs.books.accounts[GroupID(next.Name)]}
+	gs.byName[next.Name] = g
 	for _, m := range g.Members {
-		l.memberOf[m.User] = g
+		gs.memberOf[m.User] = g
 	}
 	for _, id := range g.Clusters {
-		l.sellsFor[id] = g
+		gs.sellsFor[id] = g
 	}
 }
 
@@ -247,44 +225,41 @@ func (g *group) member(id protocol.AgentID) Member {
 }
 
 func (g *Group) encode() []byte {
-	b := binary.AppendUvarint([]byte{rowVersion}, uint64(g.Shared))
-	b = binary.AppendUvarint(b, uint64(len(g.Members)))
+	b := row.New(row.Version, 64).Uvarint(uint64(g.Shared)).Count(len(g.Members))
 	for _, m := range g.Members {
-		b = appendString(b, string(m.User))
-		b = binary.AppendUvarint(b, uint64(m.Share))
-		b = append(b, byte(m.Pays))
+		b = b.Agent(m.User).Uvarint(uint64(m.Share)).Byte(byte(m.Pays))
 	}
-	b = binary.AppendUvarint(b, uint64(len(g.Clusters)))
+	b = b.Count(len(g.Clusters))
 	for _, id := range g.Clusters {
-		b = appendString(b, string(id))
+		b = b.Agent(id)
 	}
 	return b
 }
 
 // DecodeGroup reads a record of TableGroups.
 func DecodeGroup(key string, value []byte) (Group, error) {
-	d := newDecoder(value)
-	g := Group{Name: key, Shared: int64(d.count(int(Whole)))}
-	for range d.count(MaxMembers) {
-		g.Members = append(g.Members, Member{User: d.agent(), Share: int64(d.count(int(Whole))), Pays: Pays(d.byte())})
+	d := row.Read(value)
+	g := Group{Name: key, Shared: int64(d.Count(int(Whole)))}
+	for range d.Count(MaxMembers) {
+		g.Members = append(g.Members, Member{User: d.Agent(), Share: int64(d.Count(int(Whole))), Pays: Pays(d.Byte())})
 	}
-	for range d.count(MaxClusters) {
-		g.Clusters = append(g.Clusters, d.agent())
+	for range d.Count(MaxClusters) {
+		g.Clusters = append(g.Clusters, d.Agent())
 	}
-	if err := first(d.done(), g.validate()); err != nil {
+	if err := first(d.Done(), g.validate()); err != nil {
 		return Group{}, fmt.Errorf("group %q: %w", key, err)
 	}
 	return g, nil
 }
 
-func (l *Ledger) loadGroup(key string, value []byte) error {
+func (gs *Groups) load(key string, value []byte) error {
 	g, err := DecodeGroup(key, value)
 	if err != nil {
 		return err
 	}
-	if l.accounts[GroupID(key)] == nil {
+	if gs.books.accounts[GroupID(key)] == nil {
 		return fmt.Errorf("group %q has no account", key)
 	}
-	l.keepGroup(g)
+	gs.keep(g)
 	return nil
 }

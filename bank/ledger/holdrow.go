@@ -1,10 +1,10 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
@@ -23,44 +23,31 @@ func (h *hold) encode() []byte {
 	if len(h.parts) > 1 || h.voucher != nil || h.deal != nil {
 		return h.encodeShared()
 	}
-	b := append(make([]byte, 0, 64), rowVersion)
-	b = h.parts[0].append(b)
-	b = appendTime(b, h.until)
-	return appendString(b, h.ref)
+	return h.parts[0].append(row.New(row.Version, 64)).Time(h.until).String(h.ref)
 }
 
-func (p part) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(p.line.number))
-	return binary.AppendVarint(b, int64(p.amount))
+func (p part) append(b row.Value) row.Value {
+	return b.Uvarint(uint64(p.line.number)).Credits(p.amount)
 }
 
 func (h *hold) encodeShared() []byte {
-	b := append(make([]byte, 0, 160), sharedVersion)
-	b = binary.AppendUvarint(b, uint64(len(h.parts)))
+	b := row.New(sharedVersion, 160).Count(len(h.parts))
 	for _, p := range h.parts {
 		b = p.append(b)
 	}
-	b = appendTime(b, h.until)
-	b = appendString(b, h.ref)
+	b = b.Time(h.until).String(h.ref)
 	switch {
 	case h.voucher != nil:
-		b = append(b, forVoucher)
-		b = appendString(b, string(h.voucher.user))
-		return appendString(b, h.voucher.conversation)
+		return b.Byte(forVoucher).Agent(h.voucher.user).String(h.voucher.conversation)
 	case h.deal != nil:
-		return h.deal.append(append(b, forDeal))
+		return h.deal.append(b.Byte(forDeal))
 	}
-	return append(b, forNothing)
+	return b.Byte(forNothing)
 }
 
-func (d *deal) append(b []byte) []byte {
-	b = append(b, d.key.contract[:]...)
-	b = binary.AppendUvarint(b, uint64(d.key.unit))
-	b = appendString(b, string(d.user))
-	b = appendString(b, string(d.seller))
-	b = appendString(b, string(d.mode))
-	b = append(b, byte(d.stage))
-	return binary.AppendVarint(b, int64(d.due))
+func (d *deal) append(b row.Value) row.Value {
+	b = b.Octets(d.key.contract[:]).Count(d.key.unit).Agent(d.user).Agent(d.seller).String(string(d.mode))
+	return b.Byte(byte(d.stage)).Credits(d.due)
 }
 
 // holdRow is a record of TableHolds as stored: the lines of its parts are only
@@ -71,58 +58,58 @@ type holdRow struct {
 }
 
 func decodeHold(key string, value []byte) (holdRow, error) {
-	n, err := key64(key)
+	n, err := row.Number64(key)
 	if err != nil {
 		return holdRow{}, fmt.Errorf("hold: %w", err)
 	}
-	version, d := newDecoderUpTo(value, sharedVersion)
+	version, d := row.ReadUpTo(value, sharedVersion)
 	h := holdRow{hold: hold{number: n}}
 	parts := 1
 	if version == sharedVersion {
-		parts = d.count(maxParts)
+		parts = d.Count(maxParts)
 	}
 	for range parts {
-		h.lines = append(h.lines, uint32(d.uvarint()))
-		h.parts = append(h.parts, part{amount: d.credits()})
+		h.lines = append(h.lines, uint32(d.Uvarint()))
+		h.parts = append(h.parts, part{amount: d.Credits()})
 	}
-	h.until = d.nanos()
-	h.ref = d.string(MaxRef)
+	h.until = d.Time()
+	h.ref = d.String(MaxRef)
 	if version == sharedVersion {
 		h.readPurpose(d)
 	}
 	if len(h.parts) == 0 {
-		d.fail(errors.New("hold on no account"))
+		d.Fail(errors.New("hold on no account"))
 	}
-	if err := d.done(); err != nil {
+	if err := d.Done(); err != nil {
 		return holdRow{}, fmt.Errorf("hold %d: %w", n, err)
 	}
 	return h, nil
 }
 
-func (h *holdRow) readPurpose(d *decoder) {
-	switch what := d.byte(); what {
+func (h *holdRow) readPurpose(d *row.Reader) {
+	switch what := d.Byte(); what {
 	case forNothing:
 	case forVoucher:
-		h.voucher = &voucherKey{user: d.agent(), conversation: d.string(protocol.MaxConversation)}
+		h.voucher = &voucherKey{user: d.Agent(), conversation: d.String(protocol.MaxConversation)}
 	case forDeal:
-		h.deal = &deal{key: dealKey{d.contract(), d.unit()}, user: d.agent(), seller: d.agent()}
-		h.deal.mode, h.deal.stage = protocol.Mode(d.string(maxCode)), stage(d.byte())
-		h.deal.due = d.credits()
+		h.deal = &deal{key: dealKey{readContract(d), d.Unit()}, user: d.Agent(), seller: d.Agent()}
+		h.deal.mode, h.deal.stage = protocol.Mode(d.String(maxCode)), stage(d.Byte())
+		h.deal.due = d.Credits()
 	default:
-		d.fail(fmt.Errorf("hold for %d", what))
+		d.Fail(fmt.Errorf("hold for %d", what))
 	}
 }
 
-func (l *Ledger) loadHold(key string, value []byte) error {
-	row, err := decodeHold(key, value)
+func (hs *holds) load(key string, value []byte) (*hold, error) {
+	stored, err := decodeHold(key, value)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h := row.hold
-	for i, number := range row.lines {
-		n, err := l.lineAt(number)
+	h := &stored.hold
+	for i, number := range stored.lines {
+		n, err := hs.books.lineAt(number)
 		if err != nil {
-			return fmt.Errorf("hold %d: %w", row.number, err)
+			return nil, fmt.Errorf("hold %d: %w", h.number, err)
 		}
 		h.parts[i].line = n
 		n.held += h.parts[i].amount
@@ -130,6 +117,6 @@ func (l *Ledger) loadHold(key string, value []byte) error {
 	if h.voucher != nil {
 		h.voucher.currency = h.currency()
 	}
-	l.keepHold(&h)
-	return nil
+	hs.keep(h)
+	return h, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ramp/bank/decay"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 )
@@ -50,7 +51,7 @@ func floorOf(x *big.Float) protocol.Credits {
 	return protocol.Credits(n)
 }
 
-func decay(t *rapid.T) int64 {
+func anyDecay(t *rapid.T) int64 {
 	return rapid.SampledFrom([]int64{1, 10, 50_000, 100_000, 1_000_000, ledger.MaxDecay}).Draw(t, "decay")
 }
 
@@ -64,12 +65,17 @@ func elapsed(t *rapid.T, what string) time.Duration {
 	return time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, what))
 }
 
+func grown(balance, income protocol.Credits, ppm int64, elapsed time.Duration) protocol.Credits {
+	whole, _ := decay.Grow(balance, 0, income, ppm, elapsed)
+	return whole
+}
+
 func TestGrownIsTheExactValueRoundedDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ppm, at := decay(t), elapsed(t, "time")
+		ppm, at := anyDecay(t), elapsed(t, "time")
 		x, income := protocol.Credits(rapid.Int64Range(-1<<50, 1<<50).Draw(t, "x")), drawIncome(t, ppm)
 		exact := flow(float(int64(x)), income, ppm, at)
-		got := ledger.Grown(x, income, ppm, at)
+		got := grown(x, income, ppm, at)
 		if d := new(big.Float).Sub(exact, float(int64(got))); d.Cmp(big.NewFloat(-1e-9)) < 0 || d.Cmp(big.NewFloat(1+1e-9)) > 0 { // not even one micro-credit off
 			t.Fatalf("%s after %s at %s a day and %d ppm: %s, exact %s", x, at, income, ppm, got, exact.Text('f', 12))
 		}
@@ -78,11 +84,11 @@ func TestGrownIsTheExactValueRoundedDown(t *testing.T) {
 
 func TestGrownGoesOneWayAndNeverBeyond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ppm := decay(t)
+		ppm := anyDecay(t)
 		x, income := protocol.Credits(rapid.Int64Range(-1<<50, 1<<50).Draw(t, "x")), drawIncome(t, ppm)
 		first := elapsed(t, "first")
 		then := first + elapsed(t, "then")
-		a, b := ledger.Grown(x, income, ppm, first), ledger.Grown(x, income, ppm, then)
+		a, b := grown(x, income, ppm, first), grown(x, income, ppm, then)
 		tends := floorOf(new(big.Float).Quo(new(big.Float).Mul(float(int64(income)), float(1_000_000)), float(ppm)))
 		if rising := x <= tends; rising && (a < x || b < a || b > tends) || !rising && (a > x || b > a || b < tends) {
 			t.Fatalf("from %s to %s after %s and %s after %s, towards %s", x, a, first, b, then, tends)
@@ -101,7 +107,7 @@ type incomeWorld struct {
 }
 
 func newIncomeWorld(t *rapid.T) *incomeWorld {
-	w := &incomeWorld{bank: &bank{store: memory{}, now: start()}, ppm: decay(t),
+	w := &incomeWorld{bank: &bank{store: memory{}, now: start()}, ppm: anyDecay(t),
 		exact: map[protocol.AgentID]*big.Float{}, income: map[protocol.AgentID]protocol.Credits{}}
 	w.load(t)
 	w.must(t)(w.SetPolicy(w.now, "cr", ledger.Policy{Kind: ledger.PolicyAllowance, Decay: w.ppm}))
@@ -244,6 +250,6 @@ func total(b *bank, at time.Time) (sum protocol.Credits) {
 
 func BenchmarkGrown(b *testing.B) {
 	for b.Loop() {
-		ledger.Grown(123_456_789, 10*protocol.Credit, 100_000, 12345*time.Second)
+		grown(123_456_789, 10*protocol.Credit, 100_000, 12345*time.Second)
 	}
 }

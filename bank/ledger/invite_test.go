@@ -25,13 +25,13 @@ func inviting(t testing.TB) *bank {
 	t.Helper()
 	b := newBank(t)
 	v := ledger.Invitation{Token: token("t"), Uses: 2, Expires: b.now.Add(time.Hour), Credit: 5, Currency: "cr"}
-	_, err := saved[ledger.Entry](b)(b.Invite(b.now, v, "course"))
+	_, err := saved[ledger.Entry](b)(b.Invitations.Invite(b.now, v, "course"))
 	b.must(t, "invite", err)
 	return b
 }
 
 func enrol(b *bank, word, id, name string) (ledger.Enrolment, error) {
-	return saved[ledger.Enrolment](b)(b.Enrol(b.now, token(word), guest(id), name))
+	return saved[ledger.Enrolment](b)(b.Invitations.Enrol(b.now, token(word), guest(id), name))
 }
 
 func TestWhoHoldsATokenGetsAnAccountOnce(t *testing.T) {
@@ -68,13 +68,13 @@ func TestAnEnrolmentThatIsRefusedChangesNothing(t *testing.T) {
 		}, protocol.CodeLimit},
 		{"a name that another has", "t", "eve", "ann", func(b *bank) { _, _ = enrol(b, "t", "ann", "ann") }, protocol.CodeMismatch},
 		{"a key that was let in under another name", "t", "ann", "new", func(b *bank) {
-			_, _ = saved[ledger.Enrolment](b)(b.Enrol(b.now, token("t"), protocol.AgentID("x"+string(guest("ann"))), "x"))
+			_, _ = saved[ledger.Enrolment](b)(b.Invitations.Enrol(b.now, token("t"), protocol.AgentID("x"+string(guest("ann"))), "x"))
 		}, protocol.CodeMismatch},
 		{"an agent that has an account by other means", "t", "eve", "new", func(b *bank) {
 			_, _ = saved[ledger.Entry](b)(b.Open(b.now, guest("eve"), "eve"))
 		}, protocol.CodeMismatch},
 		{"an invitation that was withdrawn", "t", "eve", "eve", func(b *bank) {
-			_, _ = saved[ledger.Entry](b)(b.Withdraw(b.now, token("t"), ""))
+			_, _ = saved[ledger.Entry](b)(b.Invitations.Withdraw(b.now, token("t"), ""))
 		}, protocol.CodeUnknown},
 		{"a bank in recovery", "t", "eve", "eve", func(b *bank) { _, _ = saved[ledger.Entry](b)(b.SetRecovery(b.now, true, "")) }, protocol.CodeUnavailable},
 		{"no name", "t", "eve", "", func(*bank) {}, protocol.CodeMalformed},
@@ -112,7 +112,7 @@ func TestAnInvitationThatMakesNoSenseIsRefused(t *testing.T) {
 			b := inviting(t)
 			v := ledger.Invitation{Token: token("u"), Uses: 1, Expires: b.now.Add(time.Hour), Currency: "cr"}
 			c.spoil(&v)
-			if _, err := saved[ledger.Entry](b)(b.Invite(b.now, v, "")); code(err) != c.want {
+			if _, err := saved[ledger.Entry](b)(b.Invitations.Invite(b.now, v, "")); code(err) != c.want {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
@@ -155,13 +155,13 @@ func TestInvitationsLetInWhomTheySay(t *testing.T) {
 				v := ledger.Invitation{Token: token(word), Uses: rapid.IntRange(1, 3).Draw(rt, "uses"), Expires: b.now.Add(time.Hour), Credit: 7, Currency: "cr"}
 				_, there := g.until[word] // a token is given once
 				if !there {
-					_, err := saved[ledger.Entry](b)(b.Invite(b.now, v, ""))
+					_, err := saved[ledger.Entry](b)(b.Invitations.Invite(b.now, v, ""))
 					b.must(t, "invite", err)
 					g.left[word], g.until[word] = v.Uses, v.Expires
 				}
 			case 1:
 				_, there := g.left[word]
-				if _, err := saved[ledger.Entry](b)(b.Withdraw(b.now, token(word), "")); (err == nil) != there {
+				if _, err := saved[ledger.Entry](b)(b.Invitations.Withdraw(b.now, token(word), "")); (err == nil) != there {
 					rt.Fatalf("withdraw: %v, there: %t", err, there)
 				}
 				delete(g.left, word)

@@ -230,8 +230,11 @@ func (m *jobsModel) report(now time.Time, j *modelJob, r ledger.JobReport) proto
 	switch {
 	case j.bundle.Mode == protocol.ModeMetered:
 		d = due(j.unit, r.Usage)
-	case r.Success:
+	case r.Success || r.Delivered:
 		d = j.unit.Cost
+	}
+	if j.bundle.Mode == protocol.ModeMetered && (r.Success || r.Delivered) {
+		d = max(d, j.unit.Tariff.Least)
 	}
 	switch {
 	case !j.running():
@@ -243,7 +246,7 @@ func (m *jobsModel) report(now time.Time, j *modelJob, r ledger.JobReport) proto
 	case j.bundle.Mode == protocol.ModeOnCompletion && r.Success:
 		m.end(j, d, "succeeded")
 	case j.bundle.Mode == protocol.ModeOnCompletion:
-		m.end(j, 0, "failed")
+		m.end(j, d, "failed")
 	case r.Agreed || d == 0:
 		m.end(j, d, "agreed")
 	case j.state == "open":

@@ -72,7 +72,7 @@ func (w *jobsWorld) groupAccounts() (ids []protocol.AgentID) {
 func (w *jobsWorld) makeGroups(t *rapid.T) {
 	w.act(t)(w.SetPolicy(w.now, "cr", ledger.Policy{Kind: ledger.PolicyBarter}))
 	for _, name := range []string{"A", "B"} {
-		w.act(t)(w.OpenGroup(w.now, name))
+		w.act(t)(w.Groups.Open(w.now, name))
 		w.m.balance[ledger.GroupID(name)] = new(big.Int)
 		w.m.groups = append(w.m.groups, ledger.Group{Name: name})
 	}
@@ -97,7 +97,7 @@ func (w *jobsWorld) setGroup(t *rapid.T, i int) {
 		left -= part
 		g.Members = append(g.Members, ledger.Member{User: id, Share: part, Pays: ledger.Pays(rapid.IntRange(1, 3).Draw(t, "pays"))})
 	}
-	w.act(t)(w.SetGroup(w.now, *g, ""))
+	w.act(t)(w.Groups.Set(w.now, *g, ""))
 }
 
 func (w *jobsWorld) limit(t *rapid.T, id protocol.AgentID, limit protocol.Credits) {
@@ -211,7 +211,7 @@ func (w *jobsWorld) buy(t *rapid.T) {
 		c.Units[i].Slot = protocol.Slot{Start: w.now.Add(2 * time.Minute), End: w.now.Add(time.Duration(rapid.IntRange(3, 600).Draw(t, "minutes")) * time.Minute), Cores: 4}
 		if c.Mode == protocol.ModeMetered {
 			c.Units[i].Tariff = protocol.Tariff{
-				TimeLimit: time.Hour, P: ramp(t, 60), Q: ramp(t, 200),
+				TimeLimit: time.Hour, P: ramp(t, 60), Q: ramp(t, 200), Least: c.Units[i].Cost / 2 * protocol.Credits(rapid.IntRange(0, 1).Draw(t, "least")),
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func ramp(t *rapid.T, top int64) protocol.Ramp {
 }
 
 func (w *jobsWorld) report(t *rapid.T, j *modelJob) {
-	r := ledger.JobReport{Unit: j.unit.Unit, Success: rapid.Bool().Draw(t, "success"), Agreed: rapid.IntRange(0, 3).Draw(t, "agreed") == 0, Ref: "record"}
+	r := ledger.JobReport{Unit: j.unit.Unit, Success: rapid.Bool().Draw(t, "success"), Delivered: rapid.Bool().Draw(t, "delivered"), Agreed: rapid.IntRange(0, 3).Draw(t, "agreed") == 0, Ref: "record"}
 	r.Usage.Wall = time.Duration(rapid.SampledFrom([]int64{0, 1, 600, 1800, 3600}).Draw(t, "wall")) * time.Second
 	r.Usage.CPU = r.Usage.Wall * time.Duration(rapid.Int64Range(0, 400).Draw(t, "cpu")) / 100
 	r.Usage.Share = rapid.Int64Range(0, 4*protocol.Core).Draw(t, "share")

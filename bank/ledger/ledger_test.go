@@ -164,7 +164,7 @@ func TestOldOutcomes(t *testing.T) {
 	if _, err := b.Outcome(old.id); err != ledger.ErrAskStore {
 		t.Fatalf("outcome of an old contract: %v", err)
 	}
-	behind.AsOf = b.AskFrom() - 1
+	behind.AsOf--
 	_ = b.Recall(old.id, behind)
 	if _, _, err := b.Void(b.now, old.id, old.Bundle, agent("ann")); err != ledger.ErrAskStore {
 		t.Fatalf("an answer of the past was believed: %v", err)

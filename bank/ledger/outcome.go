@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"ramp/bank/archive"
+	"ramp/bank/row"
+	"ramp/bank/voids"
 	"ramp/protocol"
 )
 
 // ReceiptVersion is the version of the receipts that a ledger makes.
 const ReceiptVersion = 1
 
-// outcome is a decision, as kept in memory.
+// outcome is a decision in memory.
 type outcome struct {
 	settled  bool
 	entry    uint64
@@ -22,8 +25,18 @@ type outcome struct {
 	currency string
 	reason   protocol.Code
 	refunds  []protocol.Refund
-	mode     protocol.Mode // none: paid at once
+	mode     protocol.Mode // empty: paid at once
 	ends     []protocol.UnitEnd
+}
+
+// outcomes owns the decisions that are in memory: recent ones, and answers of the
+// store about older ones.
+type outcomes struct {
+	books    *books
+	voids    *voids.Users
+	archive  *archive.Archive
+	recalled map[contractKey]*outcome
+	absent   map[contractKey]uint64 // not in the store as of this entry
 }
 
 func (o *outcome) refunded(unit int) bool {
@@ -47,10 +60,10 @@ func (o *outcome) lastEntry() uint64 {
 	return last
 }
 
-func (l *Ledger) receipt(id protocol.ContractID, o *outcome) protocol.Receipt {
+func (oc *outcomes) receipt(id protocol.ContractID, o *outcome) protocol.Receipt {
 	r := protocol.Receipt{
-		Version: ReceiptVersion, Bank: l.cfg.Bank, Contract: id, Outcome: protocol.OutcomeVoid, Reason: o.reason,
-		Entry: o.entry, Time: fromNanos(o.time), User: o.user, Total: o.total, Currency: o.currency,
+		Version: ReceiptVersion, Bank: oc.books.cfg.Bank, Contract: id, Outcome: protocol.OutcomeVoid, Reason: o.reason,
+		Entry: o.entry, Time: row.Instant(o.time), User: o.user, Total: o.total, Currency: o.currency,
 		Refunds: slices.Clone(o.refunds), Mode: o.mode, Ends: slices.Clone(o.ends),
 	}
 	if o.settled {
@@ -59,108 +72,126 @@ func (l *Ledger) receipt(id protocol.ContractID, o *outcome) protocol.Receipt {
 	return r
 }
 
-// Outcome is what was decided about a contract: settled, void or gathering from
-// memory, unknown if there never was any such contract, or ErrAskStore.
+// Outcome is the decision about a contract: settled, void or gathering from memory,
+// unknown if there never was such a contract, or ErrAskStore.
 func (l *Ledger) Outcome(id protocol.ContractID) (protocol.Receipt, error) {
 	k, err := parseContract(id)
 	if err != nil {
 		return protocol.Receipt{}, err
 	}
-	if o := l.recent(k); o != nil {
-		return l.receipt(id, o), nil
+	if o := l.outcomes.recent(k); o != nil {
+		return l.outcomes.receipt(id, o), nil
 	}
-	if g := l.gathering[k]; g != nil {
-		return l.undecided(k, g), nil
+	if g := l.bundles.byContract[k]; g != nil {
+		return l.bundles.soFar(k, g), nil
 	}
-	if l.forgotten(k, 0) {
+	if l.outcomes.forgotten(k, 0) {
 		return protocol.Receipt{}, ErrAskStore
 	}
-	return protocol.Receipt{Version: ReceiptVersion, Bank: l.cfg.Bank, Contract: id, Outcome: protocol.OutcomeUnknown}, nil
+	return protocol.Receipt{Version: ReceiptVersion, Bank: l.books.cfg.Bank, Contract: id, Outcome: protocol.OutcomeUnknown}, nil
 }
 
 // recent is an outcome that memory has.
-func (l *Ledger) recent(k contractKey) *outcome {
-	if o := l.outcomes.get(k); o != nil {
+func (oc *outcomes) recent(k contractKey) *outcome {
+	if o := oc.inMemory(k); o != nil {
 		return o
 	}
-	return l.recalled[k]
+	return oc.recalled[k]
 }
 
-// forgotten reports whether a contract that memory does not have may have been
-// decided. All outcomes that left memory had their settle-by at or before
-// floorSettle; this does not depend on any clock.
-func (l *Ledger) forgotten(k contractKey, settleBy int64) bool {
-	if l.state.floorEntry == 0 || settleBy > l.state.floorSettle {
+// inMemory decodes a recent outcome; nil: it is not there.
+func (oc *outcomes) inMemory(k contractKey) *outcome {
+	entry, value, ok := oc.archive.Get(archive.Key(k))
+	if !ok {
+		return nil
+	}
+	_, o, err := decodeOutcome(NumberKey(entry), value)
+	if err != nil {
+		panic(err) // it was encoded or decoded here before
+	}
+	return o
+}
+
+// forgotten reports whether a contract that memory lacks may have been decided. All
+// outcomes that left memory had their settle-by at or before floorSettle, whatever any
+// clock says.
+func (oc *outcomes) forgotten(k contractKey, settleBy int64) bool {
+	if oc.books.state.floorEntry == 0 || settleBy > oc.books.state.floorSettle {
 		return false
 	}
-	asOf, asked := l.absent[k]
-	return !asked || asOf < l.state.floorEntry
+	asOf, asked := oc.absent[k]
+	return !asked || asOf < oc.books.state.floorEntry
 }
 
-// remember keeps a new outcome in memory, and lets old ones go: those beyond
-// OutcomeMemory or MaxOutcomes, a few at a time.
-func (c *change) remember(k contractKey, o *outcome) {
-	l := c.l
-	delete(l.absent, k)
-	c.file(k, o)
+// remember keeps a new outcome in memory, and forgets old ones beyond OutcomeMemory or
+// MaxOutcomes, a few at a time.
+func (oc *outcomes) remember(c *change, k contractKey, o *outcome) {
+	delete(oc.absent, k)
+	oc.file(c, k, o)
+	oc.counted(o)
 	for range forgetPerChange {
-		oldest, time := l.outcomes.oldest()
-		if l.outcomes.len() <= MaxOutcomes && o.time-time <= int64(protocol.OutcomeMemory) {
+		key, time := oc.archive.Oldest(peekOutcome)
+		if oc.archive.Len() <= MaxOutcomes && o.time-time <= int64(protocol.OutcomeMemory) {
 			return
 		}
-		c.forget(oldest, l.outcomes.get(oldest))
+		oc.forget(c, key, oc.inMemory(contractKey(key)))
 	}
 }
 
-// file saves an outcome in memory and on the way to the store.
-func (c *change) file(k contractKey, o *outcome) {
+// counted counts a new outcome in memory.
+func (oc *outcomes) counted(o *outcome) {
+	if !o.settled {
+		oc.voids.Remember(o.time, o.user)
+	}
+}
+
+// file saves an outcome in memory and for the store.
+func (oc *outcomes) file(c *change, k contractKey, o *outcome) {
 	value := o.encode(k)
-	c.l.outcomes.add(k, o.entry, value)
+	oc.archive.Add(archive.Key(k), o.entry, value)
 	c.put(TableOutcomes, NumberKey(o.entry), value)
 }
 
-func (c *change) forget(k contractKey, o *outcome) {
-	l := c.l
-	l.outcomes.drop(k)
-	l.state.floorEntry = max(l.state.floorEntry, o.lastEntry())
-	l.state.floorSettle = max(l.state.floorSettle, o.settleBy)
+func (oc *outcomes) forget(c *change, k archive.Key, o *outcome) {
+	oc.archive.Drop(k)
+	if !o.settled {
+		oc.voids.Forget(o.user)
+	}
+	oc.books.state.floorEntry = max(oc.books.state.floorEntry, o.lastEntry())
+	oc.books.state.floorSettle = max(oc.books.state.floorSettle, o.settleBy)
 	c.drop(TableOutcomes, NumberKey(o.entry))
-	c.put(TableState, StateKey, l.state.encode())
+	c.put(TableState, StateKey, oc.books.state.encode())
 }
 
 // Lookup is the store's answer about one contract.
 type Lookup struct {
 	Found   bool
-	Receipt protocol.Receipt // if found: all of it, with refunds
+	Receipt protocol.Receipt // if found: with all refunds and ends
 	AsOf    uint64           // number of the last entry that the store had
 }
 
-// AskFrom is the number of the entry that the store must have at least when it
-// answers for the ledger: the newest that memory let go.
-func (l *Ledger) AskFrom() uint64 { return l.state.floorEntry }
-
-// Recall hands the ledger what the store knows about a contract, after
-// ErrAskStore. An answer from before AskFrom does not count: the ledger asks
-// again.
+// Recall hands the ledger the store's answer about a contract, after ErrAskStore. An
+// answer that is older than the newest outcome outside memory does not count: the ledger
+// asks again.
 func (l *Ledger) Recall(id protocol.ContractID, found Lookup) error {
 	k, err := parseContract(id)
 	if err != nil {
 		return err
 	}
-	if found.AsOf < l.state.floorEntry || l.recent(k) != nil || l.gathering[k] != nil {
+	if found.AsOf < l.books.state.floorEntry || l.outcomes.recent(k) != nil || l.bundles.byContract[k] != nil {
 		return nil
 	}
-	if len(l.recalled)+len(l.absent) >= MaxRecalled {
-		clear(l.recalled)
-		clear(l.absent)
+	if len(l.outcomes.recalled)+len(l.outcomes.absent) >= MaxRecalled {
+		clear(l.outcomes.recalled)
+		clear(l.outcomes.absent)
 	}
 	if !found.Found {
-		l.absent[k] = found.AsOf
+		l.outcomes.absent[k] = found.AsOf
 		return nil
 	}
 	r := found.Receipt
-	l.recalled[k] = &outcome{
-		settled: r.Outcome == protocol.OutcomeSettled, entry: r.Entry, time: nanos(r.Time), user: r.User,
+	l.outcomes.recalled[k] = &outcome{
+		settled: r.Outcome == protocol.OutcomeSettled, entry: r.Entry, time: row.Nanos(r.Time), user: r.User,
 		total: r.Total, currency: r.Currency, reason: r.Reason, refunds: slices.Clone(r.Refunds),
 		mode: r.Mode, ends: slices.Clone(r.Ends),
 	}
@@ -168,20 +199,10 @@ func (l *Ledger) Recall(id protocol.ContractID, found Lookup) error {
 }
 
 func (o *outcome) encode(k contractKey) []byte {
-	b := append(make([]byte, 0, 144), rowVersion)
-	b = append(b, k[:]...)
-	b = appendTime(b, o.time)
-	b = appendTime(b, o.settleBy)
-	b = appendString(b, string(o.user))
-	b = appendString(b, o.currency)
-	b = appendString(b, string(o.reason)) // empty: settled
-	b = binary.AppendVarint(b, int64(o.total))
-	b = binary.AppendUvarint(b, uint64(len(o.refunds)))
+	b := row.New(row.Version, 144).Octets(k[:]).Time(o.time).Time(o.settleBy).Agent(o.user).String(o.currency)
+	b = b.String(string(o.reason)).Credits(o.total).Count(len(o.refunds)) // no reason: settled
 	for _, r := range o.refunds {
-		b = binary.AppendUvarint(b, uint64(r.Unit))
-		b = binary.AppendVarint(b, int64(r.Amount))
-		b = binary.AppendUvarint(b, r.Entry)
-		b = appendTime(b, nanos(r.Time))
+		b = b.Count(r.Unit).Credits(r.Amount).Uvarint(r.Entry).Time(row.Nanos(r.Time))
 	}
 	if o.mode != "" {
 		b[0] = heldVersion
@@ -193,56 +214,51 @@ func (o *outcome) encode(k contractKey) []byte {
 // heldVersion begins the outcome of a bundle that is paid after the fact.
 const heldVersion = 2
 
-func (o *outcome) appendEnds(b []byte) []byte {
-	b = appendString(b, string(o.mode))
-	b = binary.AppendUvarint(b, uint64(len(o.ends)))
+func (o *outcome) appendEnds(b row.Value) row.Value {
+	b = b.String(string(o.mode)).Count(len(o.ends))
 	for _, e := range o.ends {
-		b = binary.AppendUvarint(b, uint64(e.Unit))
-		b = binary.AppendVarint(b, int64(e.Paid))
-		b = appendString(b, string(e.How))
-		b = binary.AppendUvarint(b, e.Entry)
-		b = appendTime(b, nanos(e.Time))
+		b = b.Count(e.Unit).Credits(e.Paid).String(string(e.How)).Uvarint(e.Entry).Time(row.Nanos(e.Time))
 	}
 	return b
 }
 
-func (o *outcome) readEnds(d *decoder) {
-	o.mode = protocol.Mode(d.string(maxCode))
-	for range d.count(protocol.MaxUnits) {
-		e := protocol.UnitEnd{Unit: d.unit(), Paid: d.credits(), How: protocol.End(d.string(maxCode)), Entry: d.uvarint()}
-		e.Time = fromNanos(d.nanos())
+func (o *outcome) readEnds(d *row.Reader) {
+	o.mode = protocol.Mode(d.String(maxCode))
+	for range d.Count(protocol.MaxUnits) {
+		e := protocol.UnitEnd{Unit: d.Unit(), Paid: d.Credits(), How: protocol.End(d.String(maxCode)), Entry: d.Uvarint()}
+		e.Time = row.Instant(d.Time())
 		o.ends = append(o.ends, e)
 	}
 }
 
 // peekOutcome reads only the contract and the time of an outcome that was
 // decoded before.
-func peekOutcome(value []byte) (k contractKey, time int64) {
+func peekOutcome(value []byte) (k archive.Key, time int64) {
 	copy(k[:], value[1:])
 	return k, int64(binary.BigEndian.Uint64(value[1+len(k):]))
 }
 
 func decodeOutcome(key string, value []byte) (contractKey, *outcome, error) {
-	entry, err := key64(key)
+	entry, err := row.Number64(key)
 	if err != nil {
 		return contractKey{}, nil, fmt.Errorf("outcome: %w", err)
 	}
-	version, d := newDecoderUpTo(value, heldVersion)
-	k := d.contract()
-	o := &outcome{entry: entry, time: d.nanos(), settleBy: d.nanos(), user: d.agent()}
-	o.currency = d.string(MaxCurrency)
-	o.reason = protocol.Code(d.string(maxCode))
+	version, d := row.ReadUpTo(value, heldVersion)
+	k := readContract(d)
+	o := &outcome{entry: entry, time: d.Time(), settleBy: d.Time(), user: d.Agent()}
+	o.currency = d.String(MaxCurrency)
+	o.reason = protocol.Code(d.String(maxCode))
 	o.settled = o.reason == ""
-	o.total = d.credits()
-	for range d.count(protocol.MaxUnits) {
-		r := protocol.Refund{Unit: d.count(protocol.MaxUnits - 1), Amount: d.credits(), Entry: d.uvarint()}
-		r.Time = fromNanos(d.nanos())
+	o.total = d.Credits()
+	for range d.Count(protocol.MaxUnits) {
+		r := protocol.Refund{Unit: d.Count(protocol.MaxUnits - 1), Amount: d.Credits(), Entry: d.Uvarint()}
+		r.Time = row.Instant(d.Time())
 		o.refunds = append(o.refunds, r)
 	}
 	if version == heldVersion {
 		o.readEnds(d)
 	}
-	if err := d.done(); err != nil {
+	if err := d.Done(); err != nil {
 		return contractKey{}, nil, fmt.Errorf("outcome of entry %d: %w", entry, err)
 	}
 	return k, o, nil

@@ -1,18 +1,19 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"fmt"
 	"time"
 
+	"ramp/bank/decay"
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
-// PolicyKind is how money comes into a currency, and who pays and earns. The
-// numbers are stored.
+// PolicyKind says how money comes into a currency, who pays and who earns. The numbers
+// are stored.
 type PolicyKind byte
 
-// The policies. A currency that has got none is plain.
+// The policies. A currency without one is plain.
 const (
 	PolicyPlain     PolicyKind = 1 // 002: accounts pay each other; credit comes from the issuer
 	PolicyBarter    PolicyKind = 2 // 000: users and groups; nobody issues, and all balances sum to zero
@@ -20,15 +21,7 @@ const (
 )
 
 func (k PolicyKind) String() string {
-	switch k {
-	case 0, PolicyPlain:
-		return "plain"
-	case PolicyBarter:
-		return "barter"
-	case PolicyAllowance:
-		return "allowance"
-	}
-	return fmt.Sprintf("policy(%d)", byte(k))
+	return nameOf("policy", byte(k), "plain", "plain", "barter", "allowance")
 }
 
 // Policy is the policy of one currency. Decay is b of 001, one number for all
@@ -38,12 +31,14 @@ type Policy struct {
 	Decay int64
 }
 
-// MaxDecay bounds the decay of a currency: balances that halve in some 6 minutes.
-const MaxDecay int64 = 200 * million
+// MaxDecay bounds the decay of a currency: balances halve in some 6 minutes.
+const MaxDecay int64 = 200 * decay.Million
 
 // Policy is the policy of a currency.
-func (l *Ledger) Policy(currency string) Policy {
-	p := l.policies[currency]
+func (l *Ledger) Policy(currency string) Policy { return l.books.policy(currency) }
+
+func (bk *books) policy(currency string) Policy {
+	p := bk.policies[currency]
 	if p.Kind == 0 {
 		p.Kind = PolicyPlain
 	}
@@ -53,20 +48,20 @@ func (l *Ledger) Policy(currency string) Policy {
 // SetPolicy gives a currency its policy: before any money has moved in it, and
 // while nobody has an income in it.
 func (l *Ledger) SetPolicy(now time.Time, currency string, p Policy) (Entry, []protocol.Record, error) {
-	if err := l.mayPolicy(currency, p); err != nil {
+	if err := l.books.mayPolicy(currency, p); err != nil {
 		return Entry{}, nil, err
 	}
-	c := l.change()
-	l.policies[currency] = p
+	c := l.books.change()
+	l.books.policies[currency] = p
 	return c.set(now, Entry{Kind: KindPolicy, Key: currency, Value: p.encode()}), c.recs, nil
 }
 
-// perDay is a decay for people: the part of a balance.
-func perDay(ppm int64) float64 { return float64(ppm) / million }
+// perDay is a decay as people read it: a part of the balance.
+func perDay(ppm int64) float64 { return float64(ppm) / decay.Million }
 
-func (l *Ledger) mayPolicy(currency string, p Policy) error {
+func (bk *books) mayPolicy(currency string, p Policy) error {
 	switch {
-	case !l.knows(currency):
+	case !bk.knows(currency):
 		return refuse(protocol.CodeNoBank, "currency %q is not kept here", currency)
 	case p.Kind < PolicyPlain || p.Kind > PolicyAllowance:
 		return refuse(protocol.CodeMalformed, "%s: want plain, barter or allowance", p.Kind)
@@ -75,9 +70,9 @@ func (l *Ledger) mayPolicy(currency string, p Policy) error {
 	case p.Kind != PolicyAllowance && p.Decay != 0:
 		return refuse(protocol.CodeMalformed, "decay of %g per day: only an allowance has one", perDay(p.Decay))
 	}
-	for _, n := range l.lines {
+	for _, n := range bk.lines {
 		if n.currency == currency && (n.balance != 0 || n.held != 0 || n.income != 0 || n.anchor != 0) {
-			return refuse(protocol.CodeMismatch, "money has moved in %s: its policy stays %s", currency, l.Policy(currency).Kind)
+			return refuse(protocol.CodeMismatch, "money has moved in %s: its policy stays %s", currency, bk.policy(currency).Kind)
 		}
 		if n.currency == currency && p.Kind == PolicyAllowance && n.overdraft > MaxOverdraft {
 			return refuse(protocol.CodeMismatch, "%s may go %s %s below zero: with an allowance at most %s", ownerWords(n.account), n.overdraft, currency, MaxOverdraft)
@@ -87,14 +82,14 @@ func (l *Ledger) mayPolicy(currency string, p Policy) error {
 }
 
 func (p Policy) encode() []byte {
-	return binary.AppendUvarint([]byte{rowVersion, byte(p.Kind)}, uint64(p.Decay))
+	return row.New(row.Version, 12).Byte(byte(p.Kind)).Uvarint(uint64(p.Decay))
 }
 
 // DecodePolicy reads a record of TablePolicies.
 func DecodePolicy(value []byte) (Policy, error) {
-	d := newDecoder(value)
-	p := Policy{Kind: PolicyKind(d.byte()), Decay: int64(d.count(int(MaxDecay)))}
-	if err := d.done(); err != nil || p.Kind < PolicyPlain || p.Kind > PolicyAllowance {
+	d := row.Read(value)
+	p := Policy{Kind: PolicyKind(d.Byte()), Decay: int64(d.Count(int(MaxDecay)))}
+	if err := d.Done(); err != nil || p.Kind < PolicyPlain || p.Kind > PolicyAllowance {
 		return Policy{}, fmt.Errorf("policy %d: %w", p.Kind, first(err, errUnknown))
 	}
 	return p, nil
@@ -106,26 +101,18 @@ func (c *change) set(now time.Time, e Entry, moves ...move) Entry {
 	return c.write(now, e, nil, moves...)
 }
 
-// Standing is whether an account may spend, and whether it is there at all.
+// Standing says whether an account may spend, and whether it still exists.
 type Standing byte
 
 // The standings. The numbers are stored.
 const (
 	StandingOpen   Standing = 0
-	StandingFrozen Standing = 1 // it earns, and its open holds are posted, but it spends nothing
-	StandingClosed Standing = 2 // for ever
+	StandingFrozen Standing = 1 // it earns, and its open holds are paid, but it spends nothing
+	StandingClosed Standing = 2 // cannot be undone
 )
 
 func (s Standing) String() string {
-	switch s {
-	case StandingOpen:
-		return "open"
-	case StandingFrozen:
-		return "frozen"
-	case StandingClosed:
-		return "closed"
-	}
-	return fmt.Sprintf("standing(%d)", byte(s))
+	return nameOf("standing", byte(s), "open", "frozen", "closed")
 }
 
 func (a *account) standing() Standing {
@@ -138,32 +125,33 @@ func (a *account) standing() Standing {
 	return StandingOpen
 }
 
-// SetStanding freezes an account, frees it or closes it. An account is closed
-// with nothing in it, nothing held, no income and no place in a group. Ref is
-// the operator's reason.
+// SetStanding freezes an account, unfreezes or closes it. Only an account with nothing
+// in it, nothing held, no income and no group can be closed. Ref is the operator's
+// reason.
 func (l *Ledger) SetStanding(now time.Time, id protocol.AgentID, s Standing, ref string) (Entry, []protocol.Record, error) {
-	a, err := l.owner(id)
+	a, err := l.books.owner(id)
 	if err != nil {
 		return Entry{}, nil, err
 	}
 	if err := l.mayStand(now, a, s, ref); err != nil {
 		return Entry{}, nil, err
 	}
-	c := l.change()
+	c := l.books.change()
 	a.frozen, a.closed = s == StandingFrozen, s == StandingClosed
 	e := Entry{Kind: KindStanding, Key: string(id), Ref: ref}
 	if s != StandingOpen {
-		e.Value = []byte{rowVersion, byte(s)}
+		e.Value = []byte{row.Version, byte(s)}
 	}
 	return c.set(now, e), c.recs, nil
 }
 
 func (l *Ledger) mayStand(now time.Time, a *account, s Standing, ref string) error {
+	if err := checkRef(ref); err != nil {
+		return err
+	}
 	switch {
 	case s > StandingClosed:
 		return refuse(protocol.CodeMalformed, "%s: want open, frozen or closed", s)
-	case len(ref) > MaxRef:
-		return refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
 	case s != StandingClosed && s == a.standing():
 		return refuse(protocol.CodeMismatch, "account %s is %s already", ownerWords(a.id), s)
 	case s == StandingClosed:
@@ -176,16 +164,14 @@ func (l *Ledger) mayClose(now time.Time, a *account) error {
 	if a.id == House {
 		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is the other side of every exchange; a rate of 0 ends one", House)
 	}
-	if g := l.groupOf(a.id); l.memberOf[a.id] != nil || l.sellsFor[a.id] != nil || g != nil && len(g.Members)+len(g.Clusters) > 0 {
-		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it is in a group, or a group's", ownerWords(a.id))
+	if g := l.Groups.groupOf(a.id); l.Groups.memberOf[a.id] != nil || l.Groups.sellsFor[a.id] != nil || g != nil && len(g.Members)+len(g.Clusters) > 0 {
+		return refuse(protocol.CodeMismatch, "account %s cannot be closed: it belongs to a group", ownerWords(a.id))
 	}
-	for _, number := range l.deals {
-		if l.holds[number].deal.seller == a.id {
-			return refuse(protocol.CodeMismatch, "account %s cannot be closed: hold %d is for its job", ownerWords(a.id), number)
-		}
+	if number, busy := l.holds.forJobOf(a.id); busy {
+		return refuse(protocol.CodeMismatch, "account %s cannot be closed: hold %d is open for its job", ownerWords(a.id), number)
 	}
 	for _, n := range a.lines {
-		whole, _ := l.due(n, l.instant(now))
+		whole, _ := l.books.due(n, l.books.instant(now))
 		if n.balance+whole != 0 || n.held != 0 || n.income != 0 {
 			return refuse(protocol.CodeMismatch, "account %s cannot be closed: it has %s %s, %s held, an income of %s",
 				ownerWords(a.id), n.balance+whole, n.currency, n.held, n.income)
@@ -194,26 +180,22 @@ func (l *Ledger) mayClose(now time.Time, a *account) error {
 	return nil
 }
 
-func (l *Ledger) loadPolicy(key string, value []byte) (err error) {
-	l.policies[key], err = DecodePolicy(value)
+func (bk *books) loadPolicy(key string, value []byte) (err error) {
+	bk.policies[key], err = DecodePolicy(value)
 	return err
 }
 
-func (l *Ledger) loadStanding(key string, value []byte) error {
-	a := l.accounts[protocol.AgentID(key)]
-	if a == nil || len(value) != 2 || value[0] != rowVersion || Standing(value[1]) > StandingClosed {
+func (bk *books) loadStanding(key string, value []byte) error {
+	a := bk.accounts[protocol.AgentID(key)]
+	if a == nil || len(value) != 2 || value[0] != row.Version || Standing(value[1]) > StandingClosed {
 		return fmt.Errorf("standing of %q cannot be read", key)
 	}
 	a.frozen, a.closed = Standing(value[1]) == StandingFrozen, Standing(value[1]) == StandingClosed
 	return nil
 }
 
-func (l *Ledger) loadAllowance(key string, value []byte) error {
-	number, err := key32(key)
-	if err != nil {
-		return err
-	}
-	n, err := l.lineAt(number)
+func (bk *books) loadAllowance(key string, value []byte) error {
+	n, err := bk.lineOf(key)
 	if err != nil {
 		return err
 	}

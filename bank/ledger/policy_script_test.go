@@ -41,7 +41,7 @@ func (p *policyScript) play(t *testing.T, d *datadriven.TestData) (string, error
 		"void-hold": p.voidHold, "outcome": p.outcome, "hold": p.hold,
 		"columns": p.show, "policy": p.policy, "group": p.group, "standing": p.standing, "transfer": p.transfer,
 		"buy": p.buy, "report": p.report, "judge": p.judge, "arbitrate": p.arbitrate, "cancel": p.cancel,
-		"voucher": p.voucher, "rate": p.rate, "quote": p.quote, "exchange": p.exchange, "allowance": p.allowance,
+		"voucher": p.voucher, "rate": p.rate, "quote": p.quote, "exchange": p.exchange, "allowance": p.allowance, "order": p.order,
 	}
 	f := commands[d.Cmd]
 	if f == nil {
@@ -124,11 +124,11 @@ func (p *policyScript) group(d *datadriven.TestData) (string, error) {
 		g.Clusters = append(g.Clusters, agent(word))
 	}
 	if _, ok := p.Account(ledger.GroupID(g.Name)); !ok {
-		if _, err := saved[ledger.Entry](p.bank)(p.OpenGroup(p.now, g.Name)); err != nil {
+		if _, err := saved[ledger.Entry](p.bank)(p.Groups.Open(p.now, g.Name)); err != nil {
 			return "", err
 		}
 	}
-	return entryLine(saved[ledger.Entry](p.bank)(p.SetGroup(p.now, g, "")))
+	return entryLine(saved[ledger.Entry](p.bank)(p.Groups.Set(p.now, g, "")))
 }
 
 func percent(s string) int64 {
@@ -180,7 +180,7 @@ func tariff() protocol.Tariff {
 
 func (p *policyScript) report(d *datadriven.TestData) (string, error) {
 	c := p.contracts[arg(d, "id")]
-	r := ledger.JobReport{Success: arg(d, "success") == "yes", Agreed: arg(d, "agreed") == "yes"}
+	r := ledger.JobReport{Success: arg(d, "success") == "yes", Delivered: arg(d, "delivered") == "yes", Agreed: arg(d, "agreed") == "yes"}
 	if arg(d, "cpu") != "" {
 		r.Usage.CPU, r.Usage.Wall = duration(d, "cpu"), duration(d, "wall")
 	}
@@ -218,7 +218,7 @@ func (p *policyScript) voucher(d *datadriven.TestData) (string, error) {
 }
 
 func (p *policyScript) rate(d *datadriven.TestData) (string, error) {
-	return entryLine(saved[ledger.Entry](p.bank)(p.SetRate(p.now, arg(d, "from"), arg(d, "to"), credits(d, "rate"), "")))
+	return entryLine(saved[ledger.Entry](p.bank)(p.Exchange.SetRate(p.now, arg(d, "from"), arg(d, "to"), credits(d, "rate"), "")))
 }
 
 func quoteLine(q ledger.Quote, err error) (string, error) {
@@ -230,13 +230,30 @@ func quoteLine(q ledger.Quote, err error) (string, error) {
 }
 
 func (p *policyScript) quote(d *datadriven.TestData) (string, error) {
-	return quoteLine(saved[ledger.Quote](p.bank)(p.Quote(p.now, who(d, "user"), arg(d, "id"), arg(d, "from"), arg(d, "to"), credits(d, "amount"))))
+	return quoteLine(saved[ledger.Quote](p.bank)(p.Exchange.Quote(p.now, who(d, "user"), arg(d, "id"), arg(d, "from"), arg(d, "to"), credits(d, "amount"))))
 }
 
 func (p *policyScript) exchange(d *datadriven.TestData) (string, error) {
-	return quoteLine(saved[ledger.Quote](p.bank)(p.Exchange(p.now, who(d, "user"), arg(d, "id"))))
+	var least protocol.Credits
+	if arg(d, "least") != "" {
+		least = credits(d, "least")
+	}
+	return quoteLine(saved[ledger.Quote](p.bank)(p.Exchange.CarryOut(p.now, who(d, "user"), arg(d, "id"), least)))
 }
 
 func (p *policyScript) allowance(d *datadriven.TestData) (string, error) {
 	return entryLine(saved[ledger.Entry](p.bank)(p.SetAllowance(p.now, who(d, "of"), currencyOf(d), credits(d, "income"), "")))
+}
+
+// order is a credit, or with from= a transfer, under a key.
+func (p *policyScript) order(d *datadriven.TestData) (string, error) {
+	o := given{key: arg(d, "key"), to: who(d, "to"), amount: credits(d, "amount")}
+	if arg(d, "from") != "" {
+		o.from = who(d, "from")
+	}
+	e, again, records, err := p.give(o)
+	if p.store.append(records); again {
+		return fmt.Sprintf("entry %d again", e.Number), err
+	}
+	return entryLine(e, err)
 }

@@ -8,36 +8,36 @@ import (
 	"ramp/protocol"
 )
 
-// purse is what one user can spend in one currency while a decision is made:
-// its own money and, under barter, its group's.
+// purse is the money that one user can spend in one currency during a decision: its own
+// and, under barter, its group's.
 type purse struct {
 	user        protocol.AgentID
-	own, group  *line // nil: the way it pays leaves it out, or it has none yet
+	own, group  *line // nil: it does not exist yet, or does not pay
 	haveOwn     protocol.Credits
 	haveGroup   protocol.Credits
 	bartering   bool
 	memberOf    bool
-	frozen      bool                       // the group: what it has cannot be spent
+	frozen      bool                       // the group's account
 	heldPerLine map[*line]protocol.Credits // beyond what the lines say
 }
 
-// newPurse looks into the accounts of a user that may spend. A line that is not
-// there yet has nothing in it, and neither has one that is below its limit: a
-// voucher of before is good all the same.
-func newPurse(l *Ledger, now time.Time, a *account, currency string) *purse {
+// purse counts the money of a user that may spend. A line that does not exist yet has
+// nothing in it, and neither has one below its limit; an earlier voucher is good all the
+// same.
+func (gs *Groups) purse(now time.Time, a *account, currency string) *purse {
 	p := &purse{user: a.id, own: a.line(currency)}
-	p.haveOwn = max(0, l.available(now, p.own))
-	p.bartering = l.policies[currency].Kind == PolicyBarter
+	p.haveOwn = max(0, gs.books.available(now, p.own))
+	p.bartering = gs.books.policies[currency].Kind == PolicyBarter
 	if !p.bartering {
 		return p
 	}
-	g := l.memberOf[a.id]
+	g := gs.memberOf[a.id]
 	if p.memberOf = g != nil; !p.memberOf {
 		return p
 	}
 	p.group = g.account.line(currency)
 	if p.frozen = g.account.frozen; !p.frozen {
-		p.haveGroup = max(0, l.available(now, p.group))
+		p.haveGroup = max(0, gs.books.available(now, p.group))
 	}
 	switch g.member(a.id).Pays {
 	case PaysUser:
@@ -48,7 +48,7 @@ func newPurse(l *Ledger, now time.Time, a *account, currency string) *purse {
 	return p
 }
 
-// available is what the purse has; more than fits is as good as the most.
+// available is all money in the purse; a sum that does not fit counts as MaxCredits.
 func (p *purse) available() protocol.Credits {
 	sum, err := p.haveOwn.Add(p.haveGroup)
 	if err != nil {
@@ -57,10 +57,9 @@ func (p *purse) available() protocol.Credits {
 	return sum
 }
 
-// add puts what a voucher frees back into the purse: into the accounts that it was
-// held on. For a group that the user has left since, that is all there is to spend,
-// and it takes the place of a new group's; who is in no group has what was held, and
-// no more.
+// add puts the money of a voucher back into the purse, into the accounts that held it.
+// From a group that the user has left since, only that money can be spent, and none of
+// a new group's; a user without a group can spend only the voucher's.
 func (p *purse) add(parts []part) {
 	if p.bartering && !p.memberOf {
 		p.memberOf, p.haveOwn = true, 0
@@ -87,7 +86,7 @@ func (p *purse) note(n *line, amount protocol.Credits) {
 	p.heldPerLine[n] += amount
 }
 
-// take says which accounts an amount comes from, the user's first.
+// take splits an amount among the accounts that pay it, the user's first.
 func (p *purse) take(amount protocol.Credits) ([]part, error) {
 	if p.bartering && !p.memberOf {
 		return nil, refuse(protocol.CodeAccount, "%s is in no group", p.user)
@@ -115,27 +114,27 @@ func (p *purse) take(amount protocol.Credits) ([]part, error) {
 	return parts, nil
 }
 
-// earning is what one account gets of a payment.
+// earning is one account's share of a payment.
 type earning struct {
 	account *account
 	amount  protocol.Credits
 }
 
-// earnings is who gets a payment to a seller, and how much: the seller itself;
-// under barter its group's account and members (000), to the last micro-credit.
-func (l *Ledger) earnings(seller protocol.AgentID, currency string, amount protocol.Credits) ([]earning, error) {
-	if l.policies[currency].Kind != PolicyBarter {
-		a, err := l.find(seller, currency)
+// earnings splits a payment to a seller among the accounts that earn it: the seller's
+// own or, under barter, its group's and the members' (000), to the last micro-credit.
+func (gs *Groups) earnings(seller protocol.AgentID, currency string, amount protocol.Credits) ([]earning, error) {
+	if gs.books.policies[currency].Kind != PolicyBarter {
+		a, err := gs.books.find(seller, currency)
 		return []earning{{a, amount}}, err
 	}
-	g := l.sellsFor[seller]
+	g := gs.sellsFor[seller]
 	if g == nil {
 		return nil, refuse(protocol.CodeAccount, "%s is a cluster of no group", seller)
 	}
 	shared := share(amount, g.Shared)
 	list := append(make([]earning, 0, len(g.Members)+1), earning{g.account, shared})
 	for i, part := range apportion(amount-shared, g.Members) {
-		list = append(list, earning{l.accounts[g.Members[i].User], part})
+		list = append(list, earning{gs.books.accounts[g.Members[i].User], part})
 	}
 	return slices.DeleteFunc(list, func(e earning) bool { return e.amount == 0 }), nil
 }
@@ -143,7 +142,7 @@ func (l *Ledger) earnings(seller protocol.AgentID, currency string, amount proto
 // share is parts per million of an amount, rounded half away from zero.
 func share(amount protocol.Credits, ppm int64) protocol.Credits {
 	whole, rest := divide(amount, ppm)
-	if rest >= million/2 {
+	if rest >= Whole/2 {
 		whole++
 	}
 	return whole
@@ -152,13 +151,13 @@ func share(amount protocol.Credits, ppm int64) protocol.Credits {
 // divide is amount · ppm / 10⁶, and the rest in millionths; ppm is 0..10⁶.
 func divide(amount protocol.Credits, ppm int64) (whole protocol.Credits, rest int64) {
 	hi, lo := bits.Mul64(uint64(amount), uint64(ppm))
-	q, r := bits.Div64(hi, lo, million)
+	q, r := bits.Div64(hi, lo, uint64(Whole))
 	return protocol.Credits(q), int64(r)
 }
 
-// apportion divides an amount by shares with largest remainders, so that the
-// parts sum to it: what rounding down leaves goes, one micro-credit each, to
-// those who lost most by it, and among equals to the smaller agent ID.
+// apportion divides an amount by shares with largest remainders, so that the parts sum
+// to it: the rest after rounding down goes, one micro-credit each, to the members that
+// lost most by it, and among equals to the smaller agent ID.
 func apportion(amount protocol.Credits, members []Member) []protocol.Credits {
 	parts, rests := make([]protocol.Credits, len(members)), make([]int64, len(members))
 	order := make([]int, len(members))

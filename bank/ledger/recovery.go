@@ -7,38 +7,44 @@ import (
 	"slices"
 	"time"
 
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
 // recoveryKey is the key of the one row of TableRecovery.
 const recoveryKey = "recovery"
 
-// Recovering reports whether the bank was restored from a backup and has not
-// left recovery: it settles, voids and frees nothing, because it may have
-// decided otherwise in the time that the backup lacks.
-func (l *Ledger) Recovering() bool { return l.recovery }
+// recovery owns whether the bank recovers from a backup, and since when its books
+// have a gap.
+type recovery struct {
+	on     bool
+	backup int64 // when the last entry before recovery was made
+}
 
-// Backup is when the last entry was made that a bank in recovery still has, or 1970 if
-// that is not known: what it decided later may be missing. Zero: it does not recover.
+// Recovering reports whether the bank was restored from a backup and has not left
+// recovery. Until then it settles, voids and frees nothing, because it may have decided
+// otherwise in the time that the backup lacks.
+func (l *Ledger) Recovering() bool { return l.recovery.on }
+
+// Backup is the time of the last entry that a bank in recovery still has, or 1970 if
+// that is unknown: later decisions may be missing. Zero: the bank does not recover.
 func (l *Ledger) Backup() time.Time {
-	if !l.recovery {
+	if !l.recovery.on {
 		return time.Time{}
 	}
-	return time.Unix(0, max(l.backup, 1)).UTC()
+	return time.Unix(0, max(l.recovery.backup, 1)).UTC()
 }
 
-// Latest is the time of the last entry; zero: there is none. No entry is dated before
-// it, so a clock that is set back stands still here until it has caught up.
+// Latest is the time of the last entry, zero without one. No entry is dated before it:
+// while a clock that was set back catches up, time stands still here.
 func (l *Ledger) Latest() time.Time {
-	if l.state.time == 0 {
+	if l.books.state.time == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, l.state.time).UTC()
+	return time.Unix(0, l.books.state.time).UTC()
 }
 
-func (l *Ledger) recovering() error {
-	return refuse(protocol.CodeUnavailable, "the bank was restored from a backup and still recovers: it only takes back its own receipts")
-}
+var errRecovering = refuse(protocol.CodeUnavailable, "the bank was restored from a backup and still recovers: it accepts only its own receipts")
 
 func recoveryWords(on bool) string {
 	if on {
@@ -49,27 +55,27 @@ func recoveryWords(on bool) string {
 
 // SetRecovery begins or ends recovery, by an act of the operator.
 func (l *Ledger) SetRecovery(now time.Time, on bool, ref string) (Entry, []protocol.Record, error) {
-	switch {
-	case on == l.recovery:
+	if on == l.recovery.on {
 		return Entry{}, nil, refuse(protocol.CodeMismatch, "%s", recoveryWords(on))
-	case len(ref) > MaxRef:
-		return Entry{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
 	}
-	c := l.change()
-	l.recovery = on
+	if err := checkRef(ref); err != nil {
+		return Entry{}, nil, err
+	}
+	c := l.books.change()
+	l.recovery.on = on
 	e := Entry{Kind: KindRecovery, Key: recoveryKey, Ref: ref}
 	if on {
-		l.backup = l.state.time
-		e.Value = encodeNumber(uint64(l.backup))
+		l.recovery.backup = l.books.state.time
+		e.Value = encodeNumber(uint64(l.recovery.backup))
 	} else {
-		l.graceEnds = max(l.graceEnds, nanos(now.Add(l.cfg.Grace))) // who waited is heard before anything expires
+		l.deadlines.graceEnds = max(l.deadlines.graceEnds, row.Nanos(now.Add(l.books.cfg.Grace))) // who waited is heard before anything expires
 	}
 	return c.set(now, e), c.recs, nil
 }
 
-// loadRecovery reads that the bank recovers. Rows of older versions do not say from when.
-func (l *Ledger) loadRecovery(_ string, value []byte) error {
-	l.recovery = true
+// load reads that the bank recovers. Rows of older versions lack the time.
+func (rc *recovery) load(_ string, value []byte) error {
+	rc.on = true
 	if len(value) <= 1 {
 		return nil
 	}
@@ -77,87 +83,100 @@ func (l *Ledger) loadRecovery(_ string, value []byte) error {
 	if err == nil && n > math.MaxInt64 {
 		err = fmt.Errorf("recovery: since %d ns", n)
 	}
-	l.backup = int64(n)
+	rc.backup = int64(n)
 	return err
 }
 
-// Readmit takes back a receipt that this bank signed and no longer has, in
-// recovery only. The caller has verified the bank's signature on the receipt and
-// the user's on the bundle. What was paid then is paid again here, whatever the
-// limits say now; a receipt against what the bank does have is refused.
+// Readmit accepts a receipt that this bank signed and no longer has, in recovery only.
+// The caller has verified the bank's signature on the receipt and the user's on the
+// bundle. The payment is repeated whatever the limits are now; a receipt that
+// contradicts the bank's records is refused. A void contract needs no bundle: its
+// sellers have freed their slots and keep the receipt only, but others may bring copies
+// until settle-by, and all of them together would settle it.
 func (l *Ledger) Readmit(now time.Time, id protocol.ContractID, b protocol.Bundle, r protocol.Receipt) (protocol.Receipt, []protocol.Record, error) {
-	k, err := l.check(id, &b, b.User, true)
+	k, err := parseContract(id)
+	if r.Outcome == protocol.OutcomeVoid && b.Version == 0 {
+		b = protocol.Bundle{User: r.User, Currency: r.Currency, SettleBy: r.Time.Add(protocol.MaxSettleAhead)}
+	} else if err == nil {
+		k, err = l.bundles.check(id, &b, b.User, true)
+	}
 	if err == nil && r.Outcome == protocol.OutcomeSettled {
-		err = l.payable(&b)
+		err = l.bundles.payable(&b)
 	}
 	if err != nil {
 		return protocol.Receipt{}, nil, err
 	}
-	if err := l.mayReadmit(id, &b, &r); err != nil {
+	if err := l.bundles.mayReadmit(id, &b, &r); err != nil {
 		return protocol.Receipt{}, nil, err
 	}
-	o := l.recent(k)
-	if o == nil && l.forgotten(k, 0) {
+	o := l.outcomes.recent(k)
+	if o == nil && l.outcomes.forgotten(k, 0) {
 		return protocol.Receipt{}, nil, ErrAskStore
 	}
-	c := l.change()
+	if o == nil && l.bundles.lapsed(&b) {
+		if r.Outcome == protocol.OutcomeSettled {
+			return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "contract %s is void since its settle-by", id)
+		}
+		return l.bundles.lapsedReceipt(k, newGathering(&b)), nil, nil
+	}
+	c := l.books.change()
 	if o == nil {
-		if err := c.readmit(now, k, &b, &r); err != nil {
+		if err := l.bundles.readmit(c, now, k, &b, &r); err != nil {
 			return protocol.Receipt{}, nil, err
 		}
-		o = l.recent(k)
+		o = l.outcomes.recent(k)
 	}
 	if o.settled != (r.Outcome == protocol.OutcomeSettled) {
-		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "contract %s is decided otherwise here, by entry %d", id, o.entry)
+		return protocol.Receipt{}, nil, refuse(protocol.CodeMismatch, "entry %[2]d decided contract %[1]s otherwise", id, o.entry)
 	}
-	c.readmitEnds(now, k, o, &b, &r)
-	return l.receipt(id, o), c.recs, nil
+	l.deals.readmitEnds(c, now, k, o, &b, &r)
+	return l.outcomes.receipt(id, o), c.recs, nil
 }
 
-func (l *Ledger) mayReadmit(id protocol.ContractID, b *protocol.Bundle, r *protocol.Receipt) error {
+func (bs *bundles) mayReadmit(id protocol.ContractID, b *protocol.Bundle, r *protocol.Receipt) error {
 	mode := r.Mode
 	if mode == "" {
 		mode = protocol.ModeOnReservation
 	}
 	settled := r.Outcome == protocol.OutcomeSettled
 	switch {
-	case !l.recovery:
-		return refuse(protocol.CodeForbidden, "the bank does not recover: it has its records")
-	case r.Bank != l.cfg.Bank || r.Contract != id || r.User != b.User || r.Currency != b.Currency:
-		return refuse(protocol.CodeMismatch, "the receipt is not of this bundle")
+	case !bs.recovery.on:
+		return refuse(protocol.CodeForbidden, "the bank is not in recovery: it has its records")
+	case r.Bank != bs.books.cfg.Bank || r.Contract != id || r.User != b.User || r.Currency != b.Currency:
+		return refuse(protocol.CodeMismatch, "the receipt belongs to another bundle")
 	case !settled && r.Outcome != protocol.OutcomeVoid:
-		return refuse(protocol.CodeMismatch, "a receipt that says %s decides nothing", r.Outcome)
+		return refuse(protocol.CodeMismatch, "a receipt with the outcome %s decides nothing", r.Outcome)
 	case settled && (r.Total != b.Total || mode != b.Mode):
-		return refuse(protocol.CodeMismatch, "the receipt says %s %s, the bundle %s %s", r.Total, mode, b.Total, b.Mode)
+		return refuse(protocol.CodeMismatch, "the receipt has %s %s, the bundle %s %s", r.Total, mode, b.Total, b.Mode)
 	}
 	return nil
 }
 
 // readmit decides an unknown bundle as its receipt says.
-func (c *change) readmit(now time.Time, k contractKey, b *protocol.Bundle, r *protocol.Receipt) error {
-	g := c.l.gathering[k]
+func (bs *bundles) readmit(c *change, now time.Time, k contractKey, b *protocol.Bundle, r *protocol.Receipt) error {
+	g := bs.byContract[k]
 	if g == nil {
 		g = newGathering(b)
 	}
 	if r.Outcome == protocol.OutcomeVoid {
-		c.void(now, k, g, r.Reason)
+		bs.void(c, now, k, g, r.Reason)
 		return nil
 	}
-	if err := c.l.mayForce(now, g, b); err != nil {
+	if err := bs.mayForce(now, g, b); err != nil {
 		return err
 	}
 	var p plan
-	own := c.line(c.l.accounts[g.user], g.currency) // a currency may be younger than the backup
+	own := c.line(bs.books.accounts[g.user], g.currency) // a currency may be younger than the backup
 	if b.Mode != protocol.ModeOnReservation {
-		p = c.l.forcedPlan(now, own, b)
+		p = bs.forcedPlan(now, own, b)
 	}
-	c.carryOut(now, k, g, b, p)
+	bs.carryOut(c, now, k, g, b, p)
 	return nil
 }
 
-// mayForce refuses only what does not fit: limits are not looked at.
-func (l *Ledger) mayForce(now time.Time, g *gathering, b *protocol.Bundle) error {
-	user, err := l.find(g.user, g.currency)
+// mayForce refuses only amounts that do not fit; limits do not count.
+func (bs *bundles) mayForce(now time.Time, g *gathering, b *protocol.Bundle) error {
+	user, err := bs.books.find(g.user, g.currency)
 	if err != nil {
 		return err
 	}
@@ -166,12 +185,12 @@ func (l *Ledger) mayForce(now time.Time, g *gathering, b *protocol.Bundle) error
 		return refuse(protocol.CodeOverflow, "payment of %s by %s: %s", g.total, g.user, protocol.ErrOverflow)
 	}
 	for i := range b.Units {
-		earned, err := l.earnings(b.Units[i].Seller, g.currency, b.Units[i].Cost)
+		earned, err := bs.groups.earnings(b.Units[i].Seller, g.currency, b.Units[i].Cost)
 		if err != nil {
 			return err
 		}
 		for _, e := range earned {
-			if !l.takes(now, e.account.line(g.currency), g.total) {
+			if !bs.books.takes(now, e.account.line(g.currency), g.total) {
 				return refuse(protocol.CodeOverflow, "payment of %s to %s: %s", e.amount, e.account.id, protocol.ErrOverflow)
 			}
 		}
@@ -179,13 +198,13 @@ func (l *Ledger) mayForce(now time.Time, g *gathering, b *protocol.Bundle) error
 	if b.Mode == protocol.ModeOnReservation {
 		return nil
 	}
-	return l.roomForHolds(len(b.Units))
+	return bs.holds.room(len(b.Units))
 }
 
-// forcedPlan is a plan that does not look at limits: all of it comes from the
-// user's own account where its purse has too little.
-func (l *Ledger) forcedPlan(now time.Time, own *line, b *protocol.Bundle) (p plan) {
-	purse := newPurse(l, now, l.accounts[b.User], b.Currency)
+// forcedPlan is a plan without limits: a cost that the user's purse does not cover comes
+// from the user's own account.
+func (bs *bundles) forcedPlan(now time.Time, own *line, b *protocol.Bundle) (p plan) {
+	purse := bs.groups.purse(now, bs.books.accounts[b.User], b.Currency)
 	for i := range b.Units {
 		parts, err := purse.take(b.Units[i].Cost)
 		if err != nil {
@@ -196,35 +215,35 @@ func (l *Ledger) forcedPlan(now time.Time, own *line, b *protocol.Bundle) (p pla
 	return p
 }
 
-// readmitEnds repeats the refunds and ends of units that a receipt has and the
-// bank lacks, in the order in which they were.
-func (c *change) readmitEnds(now time.Time, k contractKey, o *outcome, b *protocol.Bundle, r *protocol.Receipt) {
+// readmitEnds repeats the refunds and ends of units that a receipt has and the bank
+// lacks, in their order.
+func (ds *deals) readmitEnds(c *change, now time.Time, k contractKey, o *outcome, b *protocol.Bundle, r *protocol.Receipt) {
 	ends := slices.SortedFunc(slices.Values(r.Ends), func(x, y protocol.UnitEnd) int { return cmp.Compare(x.Entry, y.Entry) })
 	for _, e := range ends {
-		if h := c.l.holds[c.l.deals[dealKey{k, e.Unit}]]; h != nil {
-			c.readmitEnd(now, o, h, e.Paid, e.How)
+		if h := ds.open[dealKey{k, e.Unit}]; h != nil {
+			ds.readmitEnd(c, now, o, h, e.Paid, e.How)
 		}
 	}
 	for _, f := range r.Refunds {
-		u, err := sold(b, f.Unit)
+		u, err := unitIn(b, f.Unit)
 		if err != nil || o.ended(f.Unit) || f.Amount > u.Cost {
 			continue
 		}
-		if h := c.l.holds[c.l.deals[dealKey{k, f.Unit}]]; h != nil {
-			c.readmitEnd(now, o, h, u.Cost-f.Amount, endCancelled)
+		if h := ds.open[dealKey{k, f.Unit}]; h != nil {
+			ds.readmitEnd(c, now, o, h, u.Cost-f.Amount, endCancelled)
 		} else if o.mode == "" && f.Amount >= 0 {
-			c.refund(now, k, o, f.Unit, f.Amount, u.Seller)
+			ds.refund(c, now, k, o, f.Unit, f.Amount, u.Seller)
 		}
 	}
 }
 
-func (c *change) readmitEnd(now time.Time, o *outcome, h *hold, paid protocol.Credits, how protocol.End) {
-	if earned, err := c.l.mayEarn(now, h, min(paid, h.amount())); err == nil {
-		c.complete(now, o, h, min(paid, h.amount()), earned, how, "readmitted")
+func (ds *deals) readmitEnd(c *change, now time.Time, o *outcome, h *hold, paid protocol.Credits, how protocol.End) {
+	if earned, err := ds.mayEarn(now, h, min(paid, h.amount())); err == nil {
+		ds.complete(c, now, o, h, min(paid, h.amount()), earned, how, "readmitted")
 	}
 }
 
-func sold(b *protocol.Bundle, unit int) (*protocol.BundleUnit, error) {
+func unitIn(b *protocol.Bundle, unit int) (*protocol.BundleUnit, error) {
 	for i := range b.Units {
 		if b.Units[i].Unit == unit {
 			return &b.Units[i], nil

@@ -102,7 +102,7 @@ func TestABankThatRecoversDecidesNothing(t *testing.T) {
 		"cancel":  ignore(b.refund(c, 0, 1, agent("bob"))),
 		"hold":    ignore(saved[ledger.Hold](b)(b.Hold(b.now, agent("ann"), "cr", 1, b.now.Add(time.Hour), ""))),
 		"voucher": ignore(saved[ledger.Hold](b)(b.Voucher(b.now, agent("ann"), "cr", "c", 1, b.now.Add(time.Hour)))),
-		"quote":   ignore(saved[ledger.Quote](b)(b.Quote(b.now, agent("ann"), "n", "cr", "eur", 1))),
+		"quote":   ignore(saved[ledger.Quote](b)(b.Exchange.Quote(b.now, agent("ann"), "n", "cr", "eur", 1))),
 	}
 	for what, err := range asked {
 		if code(err) != protocol.CodeUnavailable {
@@ -139,6 +139,44 @@ func TestABankThatRecoversDecidesNothing(t *testing.T) {
 		t.Errorf("two receipts against each other: %v", err)
 	}
 	sound(t, b)
+}
+
+// The backup has bob's copy, and not that the bank voided the contract since: bob has freed
+// his slot and keeps the receipt only. Once shown it, the bank settles nothing, even if
+// somebody brings all copies before settle-by.
+func TestAVoidReceiptNeedsNoBundle(t *testing.T) {
+	b := policyBank(t)
+	c := newContract("two", agent("ann"), b.now.Add(10*time.Minute),
+		ledger.Payment{To: agent("bob"), Amount: 1}, ledger.Payment{To: agent("eve"), Amount: 1})
+	b.must(t, "bob's copy", ignore(b.copy(c, agent("bob"))))
+	backup := b.store.clone()
+	receipt, err := b.void(c, agent("ann"))
+	b.must(t, "void", err)
+
+	for name, first := range map[string]memory{"with bob's copy": backup, "without": policyBank(t).store} {
+		lost := &bank{store: first.clone(), now: b.now}
+		lost.must(t, "reload", lost.reload())
+		lost.must(t, "recovery", ignore(saved[ledger.Entry](lost)(lost.SetRecovery(lost.now, true, "restored"))))
+		settled := receipt
+		settled.Outcome = protocol.OutcomeSettled
+		if _, _, err := lost.Readmit(lost.now, c.id, protocol.Bundle{}, settled); code(err) != protocol.CodeNoBank {
+			t.Errorf("%s: a settled one without its bundle: %v", name, err)
+		}
+		if _, _, err := lost.Readmit(lost.now, contractID("other"), protocol.Bundle{}, receipt); code(err) != protocol.CodeMismatch {
+			t.Errorf("%s: under another contract: %v", name, err)
+		}
+		r, err := saved[protocol.Receipt](lost)(lost.Readmit(lost.now, c.id, protocol.Bundle{}, receipt))
+		if err != nil || r.Outcome != protocol.OutcomeVoid || r.Reason != receipt.Reason || r.User != receipt.User {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		lost.must(t, "the end", ignore(saved[ledger.Entry](lost)(lost.SetRecovery(lost.now, false, ""))))
+		for _, seller := range []string{"bob", "eve"} {
+			if r, err := lost.copy(c, agent(seller)); err != nil || r.Outcome != protocol.OutcomeVoid {
+				t.Errorf("%s: the copy of %s: %+v, %v", name, seller, r, err)
+			}
+		}
+		sound(t, lost)
+	}
 }
 
 // A receipt in a currency that the bank kept only later than its backup brings back

@@ -22,11 +22,11 @@ func policyBank(t *testing.T) *bank {
 	b.must(t, "open eve", ignore(saved[ledger.Entry](b)(b.Open(b.now, agent("eve"), "eve"))))
 	b.must(t, "credit", ignore(saved[ledger.Entry](b)(b.Credit(b.now, agent("ann"), "cr", 100, ""))))
 	b.must(t, "barter", ignore(saved[ledger.Entry](b)(b.SetPolicy(b.now, "eur", ledger.Policy{Kind: ledger.PolicyBarter}))))
-	b.must(t, "open group", ignore(saved[ledger.Entry](b)(b.OpenGroup(b.now, "A"))))
-	b.must(t, "group", ignore(saved[ledger.Entry](b)(b.SetGroup(b.now, ledger.Group{Name: "A", Shared: ledger.Whole, Members: []ledger.Member{{User: agent("ann"), Pays: ledger.PaysUser}}}, ""))))
+	b.must(t, "open group", ignore(saved[ledger.Entry](b)(b.Groups.Open(b.now, "A"))))
+	b.must(t, "group", ignore(saved[ledger.Entry](b)(b.Groups.Set(b.now, ledger.Group{Name: "A", Shared: ledger.Whole, Members: []ledger.Member{{User: agent("ann"), Pays: ledger.PaysUser}}}, ""))))
 	b.must(t, "freeze", ignore(saved[ledger.Entry](b)(b.SetStanding(b.now, agent("eve"), ledger.StandingFrozen, "late"))))
-	b.must(t, "rate", ignore(saved[ledger.Entry](b)(b.SetRate(b.now, "cr", "eur", protocol.Credit, ""))))
-	b.must(t, "quote", ignore(saved[ledger.Quote](b)(b.Quote(b.now, agent("ann"), "q", "cr", "eur", 5))))
+	b.must(t, "rate", ignore(saved[ledger.Entry](b)(b.Exchange.SetRate(b.now, "cr", "eur", protocol.Credit, ""))))
+	b.must(t, "quote", ignore(saved[ledger.Quote](b)(b.Exchange.Quote(b.now, agent("ann"), "q", "cr", "eur", 5))))
 	for _, mode := range []protocol.Mode{protocol.ModeOnCompletion, protocol.ModeMetered} {
 		b.must(t, "copy", ignore(b.copy(deal(b, mode), agent("bob"))))
 	}
@@ -119,23 +119,23 @@ func acts() []refusal {
 			return b.SetStanding(b.now, bob, ledger.StandingClosed, "")
 		})},
 		{"a standing that is none", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetStanding(b.now, bob, 7, "") })},
-		{"a group with a strange name", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.OpenGroup(b.now, "a b") })},
-		{"a group twice", protocol.CodeMismatch, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.OpenGroup(b.now, "A") })},
+		{"a group with a strange name", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.Groups.Open(b.now, "a b") })},
+		{"a group twice", protocol.CodeMismatch, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.Groups.Open(b.now, "A") })},
 		{"a group without account", protocol.CodeAccount, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, ledger.Group{Name: "Z", Shared: ledger.Whole}, "")
+			return b.Groups.Set(b.now, ledger.Group{Name: "Z", Shared: ledger.Whole}, "")
 		})},
 		{"a group with a reference that is too long", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, members(ledger.Member{User: ann, Share: ledger.Whole, Pays: ledger.PaysUser}), long)
+			return b.Groups.Set(b.now, members(ledger.Member{User: ann, Share: ledger.Whole, Pays: ledger.PaysUser}), long)
 		})},
-		{"shares of 50 %", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetGroup(b.now, members(half), "") })},
+		{"shares of 50 %", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.Groups.Set(b.now, members(half), "") })},
 		{"shares of 150 %", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, members(half, ledger.Member{User: bob, Share: ledger.Whole, Pays: ledger.PaysUser}), "")
+			return b.Groups.Set(b.now, members(half, ledger.Member{User: bob, Share: ledger.Whole, Pays: ledger.PaysUser}), "")
 		})},
 		{"a member without account", protocol.CodeAccount, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, members(half, ledger.Member{User: zoe, Share: ledger.Whole / 2, Pays: ledger.PaysUser}), "")
+			return b.Groups.Set(b.now, members(half, ledger.Member{User: zoe, Share: ledger.Whole / 2, Pays: ledger.PaysUser}), "")
 		})},
 		{"no way to pay", protocol.CodeMalformed, e(func(b *bank) (ledger.Entry, []protocol.Record, error) {
-			return b.SetGroup(b.now, members(ledger.Member{User: ann, Share: ledger.Whole}), "")
+			return b.Groups.Set(b.now, members(ledger.Member{User: ann, Share: ledger.Whole}), "")
 		})},
 		{"an income where there is none", protocol.CodeMode, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetAllowance(b.now, ann, "cr", 1, "") })},
 		{"the end of a recovery that never began", protocol.CodeMismatch, e(func(b *bank) (ledger.Entry, []protocol.Record, error) { return b.SetRecovery(b.now, false, "") })},
@@ -188,12 +188,15 @@ func requests() []refusal {
 		{"a slot that ends after all deadlines", protocol.CodeMalformed, copied(func(c *contract) { c.Units[0].Slot.End = start().AddDate(300, 0, 0) })},
 		{"a currency of any length", protocol.CodeNoBank, copied(func(c *contract) { c.Currency = strings.Repeat("x", ledger.MaxCurrency+1) })},
 		{"a bundle of another bank", protocol.CodeNoBank, copied(func(c *contract) { c.Bank = bob })},
-		{"a quote without a rate", protocol.CodeNoBank, func(b *bank) error { _, _, err := b.Quote(b.now, ann, "n", "eur", "cr", 5); return err }},
-		{"a quote of less than nothing", protocol.CodeMalformed, func(b *bank) error { _, _, err := b.Quote(b.now, ann, "n", "cr", "eur", -5); return err }},
-		{"a quote for a stranger", protocol.CodeAccount, func(b *bank) error { _, _, err := b.Quote(b.now, agent("zoe"), "n", "cr", "eur", 5); return err }},
-		{"an exchange for which the bank has too little", protocol.CodeFunds, func(b *bank) error { _, _, err := b.Exchange(b.now, ann, "q"); return err }},
-		{"an exchange of somebody else's quote", protocol.CodeUnknown, func(b *bank) error { _, _, err := b.Exchange(b.now, bob, "q"); return err }},
-		{"an exchange too late", protocol.CodeExpired, func(b *bank) error { _, _, err := b.Exchange(b.now.Add(time.Hour), ann, "q"); return err }},
+		{"a quote without a rate", protocol.CodeNoBank, func(b *bank) error { _, _, err := b.Exchange.Quote(b.now, ann, "n", "eur", "cr", 5); return err }},
+		{"a quote of less than nothing", protocol.CodeMalformed, func(b *bank) error { _, _, err := b.Exchange.Quote(b.now, ann, "n", "cr", "eur", -5); return err }},
+		{"a quote for a stranger", protocol.CodeAccount, func(b *bank) error {
+			_, _, err := b.Exchange.Quote(b.now, agent("zoe"), "n", "cr", "eur", 5)
+			return err
+		}},
+		{"an exchange for which the bank has too little", protocol.CodeFunds, func(b *bank) error { _, _, err := b.Exchange.CarryOut(b.now, ann, "q", 0); return err }},
+		{"an exchange of somebody else's quote", protocol.CodeUnknown, func(b *bank) error { _, _, err := b.Exchange.CarryOut(b.now, bob, "q", 0); return err }},
+		{"an exchange too late", protocol.CodeExpired, func(b *bank) error { _, _, err := b.Exchange.CarryOut(b.now.Add(time.Hour), ann, "q", 0); return err }},
 		{"readmission without recovery", protocol.CodeForbidden, func(b *bank) error {
 			c := deal(b, protocol.ModeMetered)
 			_, _, err := b.Readmit(b.now, c.id, c.Bundle, protocol.Receipt{})

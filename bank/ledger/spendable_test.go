@@ -28,9 +28,9 @@ func TestWhatAMemberMaySpendIsWhatCanBeHeld(t *testing.T) {
 		act(b.SetPolicy(b.now, "cr", ledger.Policy{Kind: ledger.PolicyBarter}))
 		act(b.Open(b.now, ann, "ann"))
 		act(b.Open(b.now, bob, "bob"))
-		act(b.OpenGroup(b.now, "all"))
+		act(b.Groups.Open(b.now, "all"))
 		pays := rapid.SampledFrom([]ledger.Pays{ledger.PaysUserThenGroup, ledger.PaysUser, ledger.PaysGroup}).Draw(t, "pays")
-		act(b.SetGroup(b.now, ledger.Group{Name: "all", Members: []ledger.Member{{User: ann, Share: ledger.Whole, Pays: pays}}}, ""))
+		act(b.Groups.Set(b.now, ledger.Group{Name: "all", Members: []ledger.Member{{User: ann, Share: ledger.Whole, Pays: pays}}}, ""))
 		for _, id := range []protocol.AgentID{ann, bob, all} {
 			act(b.SetOverdraft(b.now, id, "cr", protocol.Credits(rapid.Int64Range(0, 50).Draw(t, "limit"))))
 		}

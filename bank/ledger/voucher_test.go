@@ -38,8 +38,8 @@ func newVouching(t *rapid.T) *vouching {
 	for _, id := range users {
 		v.act(t)(v.Open(v.now, id, id.Name()))
 	}
-	v.act(t)(v.OpenGroup(v.now, "A"))
-	v.act(t)(v.OpenGroup(v.now, "B"))
+	v.act(t)(v.Groups.Open(v.now, "A"))
+	v.act(t)(v.Groups.Open(v.now, "B"))
 	for _, id := range v.all {
 		v.act(t)(v.SetOverdraft(v.now, id, "cr", protocol.Credits(rapid.Int64Range(0, 50).Draw(t, "limit"))))
 	}
@@ -73,7 +73,7 @@ func (v *vouching) setGroups(t *rapid.T) {
 					g.Members = append(g.Members, ledger.Member{User: id, Pays: pays})
 				}
 			}
-			v.act(t)(v.SetGroup(v.now, g, ""))
+			v.act(t)(v.Groups.Set(v.now, g, ""))
 		}
 	}
 }

@@ -19,8 +19,8 @@ const (
 	compactGrow = 1 << 20
 )
 
-// Since is the number of the first entry at or after a time; if there is none,
-// of the one that comes next.
+// Since is the number of the first entry at or after a time, or the next number if there
+// is no such entry.
 func (db *DB) Since(t time.Time) (n uint64, err error) {
 	err = db.view(func(h history) error {
 		n, err = h.since(t)
@@ -29,10 +29,9 @@ func (db *DB) Since(t time.Time) (n uint64, err error) {
 	return n, err
 }
 
-// Backup copies the ledger, as it is at one moment, to a new file, and says how
-// many entries it has; appends go on meanwhile. The file is whole, and on the
-// disk, or not there. One that is there already is left alone, with fs.ErrExist.
-// One copy is made at a time.
+// Backup copies the ledger, as it is at one moment, to a new file, and returns its number
+// of entries; appends go on meanwhile. The file is complete and durable, or missing. It
+// does not replace a file (fs.ErrExist), and makes one copy at a time.
 func (db *DB) Backup(path string) (entries uint64, err error) {
 	db.copying.Lock() // two copies to one path would write the same file
 	defer db.copying.Unlock()
@@ -55,28 +54,26 @@ func (db *DB) copyTo(path string, entries *uint64) error {
 	if err != nil {
 		return err
 	}
-	err = boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
-			if err != nil {
-				return err
-			}
-			*entries = s.size
-			if _, err = tx.WriteTo(f); err != nil || tx.ID()%2 == 0 {
-				return err
-			}
-			// bbolt writes the newer description first, but its next transaction goes
-			// where its number says: of an odd one, the first would be overwritten, and
-			// the older one stay.
-			return boltfile.SwapMetas(f, tx.DB().Info().PageSize)
-		})
+	err = db.bolt.View(func(tx *bbolt.Tx) error {
+		s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
+		if err != nil {
+			return err
+		}
+		*entries = s.size
+		if _, err = tx.WriteTo(f); err != nil || tx.ID()%2 == 0 {
+			return err
+		}
+		// bbolt writes the newer description first, but its next transaction goes
+		// where its number says: of an odd one, the first would be overwritten, and
+		// the older one stay.
+		return boltfile.SwapMetas(f, tx.DB().Info().PageSize)
 	})
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Compact rewrites the ledger at path without the room that old pages take, and
-// says how long the file was and is. Nobody may have it open. The old file is
-// there until the new one is whole and has been read.
+// Compact rewrites the ledger at path without its unused pages, and returns the old and
+// the new length of the file. No process may have it open. The old file stays until the
+// new one is complete and has been read.
 func Compact(path string) (before, after int64, err error) {
 	db, err := Open(path)
 	if err != nil {
@@ -98,7 +95,7 @@ func Compact(path string) (before, after int64, err error) {
 	return before, after, errors.Join(boltfile.SyncDir(path), db.Close())
 }
 
-// compactTo copies every row, and then counts them anew in the copy.
+// compactTo copies every row, and then counts the rows of the copy.
 func (db *DB) compactTo(path string) error {
 	b, err := form.Bare(path)
 	if err != nil {
@@ -112,8 +109,7 @@ func (db *DB) compactTo(path string) error {
 	return errors.Join(err, b.Close())
 }
 
-// adopt makes the copy's log that of its own last transaction, once all rows are
-// found in it.
+// adopt ties the copy's log to the copy's last transaction, once it has found all rows.
 func (db *DB) adopt(tx *bbolt.Tx) error {
 	l := db.log.Load()
 	d, err := digestOf(tx.Bucket(tablesBucket))
@@ -134,7 +130,7 @@ func sizeOf(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// removed removes a file that may not be there.
+// removed removes a file that may be missing.
 func removed(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

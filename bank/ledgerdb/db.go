@@ -1,14 +1,14 @@
 // Package ledgerdb keeps a bank's ledger in one bbolt file.
 //
-// What Append has returned for is on the disk, all of it; what it has refused
-// is not there at all. Live tables are read through Each; history — entries,
-// statements, outcomes that have left the ledger's memory — is read by
-// look-ups, never by scans, and while the ledger goes on.
+// When Append returns without an error all of its records are on the disk; when it
+// refuses, none is. Each reads the live tables. History (entries, statements, outcomes
+// that have left the ledger's memory) is read by look-ups, never by scans, while appends
+// go on.
 //
-// One Append is one transaction and one flush of the disk: whoever has many
-// decisions to save puts the records of all of them into one call.
+// One Append is one transaction and one flush of the disk, so a caller with many
+// decisions saves the records of all of them in one call.
 //
-// Only one process can have the file open. A second one is told which.
+// Only one process can have the file open. The error of a second one names the first.
 package ledgerdb
 
 import (
@@ -30,25 +30,25 @@ import (
 
 // Sizes of the file and its mapping.
 const (
-	initialMap  = 1 << 30  // address space, not memory: the mapping need not grow under readers
-	growBy      = 64 << 20 // the file grows by this much at a time
-	fullPages   = 0.95     // of a table that only grows at its end
-	maxTables   = 64
-	maxTableLen = 64 // bytes of a table's name
+	initialMap = 1 << 30  // address space, not memory: the mapping need not grow under readers
+	growBy     = 64 << 20 // the file grows by this much at a time
+	fullPages  = 0.95     // of a table that only grows at its end
 )
 
 var (
 	tablesBucket = []byte("tables")
 )
 
-// ErrUncertain is returned by Append once the disk has failed between writing
-// and confirming, or after it was shipped: what is there cannot be known until
-// the file is opened again.
-const ErrUncertain protocol.Uncertain = "disk failed while confirming a write: open the ledger again"
+// ErrUncertain is returned by Append once it has failed after shipping: only opening the
+// file again shows what it has. After protocol.ErrDisk it is the same.
+const ErrUncertain protocol.Uncertain = "failed while confirming a write: open the ledger again"
 
-// form is that of a ledger's file.
+// Schema is the form of a ledger's tables.
+const Schema = 2
+
+// form is the form of a ledger's file.
 var form = boltfile.Form{
-	Name: "ledger", Format: "ramp ledger", Schema: 1,
+	Name: "ledger", Format: "ramp ledger", Schema: Schema,
 	Tables:    []string{string(tablesBucket)},
 	Deep:      []string{string(tablesBucket), string(logBucket)},
 	Options:   bbolt.Options{FreelistType: bbolt.FreelistArrayType, InitialMmapSize: initialMap, NoStatistics: true},
@@ -65,7 +65,7 @@ type DB struct {
 	broken  error
 	sign    Sign
 	ship    Ship
-	shipped bool // the transaction that runs
+	shipped bool // the current transaction
 
 	copying sync.Mutex // one Backup at a time
 
@@ -91,12 +91,18 @@ func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.sign != nil {
-		_ = db.sealIf(time.Now(), (*logbook).unsigned) // if not, the next to open the ledger does
+		_ = db.sealIf(time.Now(), (*logbook).unsigned) // if it fails, the next to open the ledger does it
 	}
 	return db.bolt.Close()
 }
 
-// Path is where the ledger is.
+// Suspect reports whether the disk failed under the ledger, and it was not audited since.
+func (db *DB) Suspect() bool { return db.bolt.Suspect() }
+
+// Audited notes that a suspect ledger has passed its audit.
+func (db *DB) Audited() error { return db.bolt.Audited() }
+
+// Path is the path of the ledger.
 func (db *DB) Path() string { return db.path }
 
 // Append makes records durable, in order and all or nothing (agents.Store).
@@ -114,40 +120,28 @@ func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
 	if db.broken != nil {
 		return db.broken
 	}
-	txid := 0
 	db.shipped = false
 	var next *logbook
-	err := boltfile.Guard(func() error {
-		return db.bolt.Update(func(tx *bbolt.Tx) (err error) {
-			txid = tx.ID()
-			next, err = change(tx)
-			return err
-		})
+	uncertain, err := db.bolt.Write(func(tx *bbolt.Tx) (err error) {
+		next, err = change(tx)
+		return err
 	})
 	if err == nil {
 		db.log.Store(next)
 		return nil
 	}
-	if db.shipped || db.reached(txid) {
+	switch {
+	case uncertain:
+		db.broken = protocol.ErrDisk
+	case db.shipped:
 		db.broken = ErrUncertain
 	}
 	return fmt.Errorf("append to ledger %s: %w", db.path, errors.Join(err, db.broken))
 }
 
-// reached reports whether readers see a transaction that was not confirmed.
-func (db *DB) reached(txid int) (seen bool) {
-	err := boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			seen = txid != 0 && tx.ID() >= txid
-			return nil
-		})
-	})
-	return seen || err != nil
-}
-
 // put writes in order of table and key, each key once with its last record:
-// the state of a transaction is the same, and neighbours share pages. note is
-// told of each before it is written.
+// the state of a transaction is the same, and neighbours share pages. It calls
+// note before it writes each.
 func put(tx *bbolt.Tx, records []protocol.Record, note func(*bbolt.Bucket, *protocol.Record)) error {
 	tables := tx.Bucket(tablesBucket)
 	order := sorted(records)
@@ -167,7 +161,7 @@ func put(tx *bbolt.Tx, records []protocol.Record, note func(*bbolt.Bucket, *prot
 			continue
 		}
 		note(b, r)
-		if err := putOne(b, r); err != nil {
+		if err := boltfile.Put(b, r.Key, r.Value); err != nil {
 			return fmt.Errorf("table %s: %w", r.Table, err)
 		}
 	}
@@ -189,23 +183,10 @@ func compare(x, y *protocol.Record) int {
 	return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Key, y.Key))
 }
 
-func putOne(b *bbolt.Bucket, r *protocol.Record) error {
-	if r.Value == nil {
-		return b.Delete([]byte(r.Key))
-	}
-	return b.Put([]byte(r.Key), r.Value)
-}
-
 func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
-	if name == "" || len(name) > maxTableLen {
-		return nil, fmt.Errorf("table name of %d bytes, want 1..%d", len(name), maxTableLen)
-	}
-	if open >= maxTables {
-		return nil, fmt.Errorf("more than %d tables in one append", maxTables)
-	}
-	b, err := tables.CreateBucketIfNotExists([]byte(name))
+	b, err := boltfile.Table(tables, name, open)
 	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", name, err)
+		return nil, err
 	}
 	if name == ledger.TableEntries || name == ledger.TableOutcomes || name == ledger.TableSales {
 		b.FillPercent = fullPages
@@ -213,71 +194,37 @@ func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
 	return b, nil
 }
 
-// Each calls f with every record of a table in order of key, until f fails
-// (protocol.Tables). The value is only good during the call. f must not append.
+// Each calls f with every record of a table (protocol.Tables).
 func (db *DB) Each(name string, f func(key string, value []byte) error) error {
 	return db.View(func(t protocol.Tables) error { return t.Each(name, f) })
 }
 
+// Get is the value of a key (protocol.Tables).
+func (db *DB) Get(name, key string) (value []byte, err error) {
+	err = db.View(func(t protocol.Tables) error {
+		value, err = t.Get(name, key)
+		return err
+	})
+	return value, err
+}
+
 // Tables are the names of all tables that have been written to, in order.
 func (db *DB) Tables() (names []string, err error) {
-	err = boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			return tx.Bucket(tablesBucket).ForEachBucket(func(name []byte) error {
-				names = append(names, string(name))
-				return nil
-			})
+	err = db.bolt.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(tablesBucket).ForEachBucket(func(name []byte) error {
+			names = append(names, string(name))
+			return nil
 		})
 	})
 	return names, err
 }
 
-// View calls f with all tables as they were at one moment, while the ledger goes
-// on. The file cannot use the room of old pages again until f returns.
+// View calls f with all tables as they were at one moment, while appends go on. The file
+// cannot reuse old pages until f returns.
 func (db *DB) View(f func(t protocol.Tables) error) error {
-	var s snapshot
-	err := boltfile.GuardExcept(&s.calling, func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			s.tables = tx.Bucket(tablesBucket)
-			s.calling = true
-			err := f(&s)
-			s.calling = false
-			return err
-		})
-	})
+	err := db.bolt.ViewTables(tablesBucket, func(t *boltfile.Tables) error { return f(t) })
 	if err != nil {
 		return fmt.Errorf("read ledger %s: %w", db.path, err)
 	}
 	return nil
-}
-
-// snapshot are the tables of one transaction. While calling is set, a panic is
-// the caller's and not the file's.
-type snapshot struct {
-	tables  *bbolt.Bucket
-	calling bool
-	value   []byte
-}
-
-// Each is DB.Each within the transaction.
-func (s *snapshot) Each(name string, f func(key string, value []byte) error) error {
-	s.calling = false
-	err := s.each(name, f)
-	s.calling = true
-	return err
-}
-
-func (s *snapshot) each(name string, f func(key string, value []byte) error) error {
-	b := s.tables.Bucket([]byte(name))
-	if b == nil {
-		return nil
-	}
-	return b.ForEach(func(k, v []byte) error {
-		key := string(k)
-		s.value = append(s.value[:0], v...) // here, where a damaged page is noticed
-		s.calling = true
-		err := f(key, s.value)
-		s.calling = false
-		return err
-	})
 }

@@ -9,14 +9,13 @@ import (
 	"ramp/protocol"
 )
 
-// digest is the sum of a number for each row of all tables but the entries,
-// which the log covers. It follows every change in the transaction that makes
-// it; so an audit that adds all rows up anew notices one that was damaged, that
-// is missing or that does not belong there. It is no proof for strangers: who
-// can write the file can write the sum. What is signed is the log.
+// digest is the sum of a number for each row of all tables but the entries, which the log
+// covers. Every transaction updates it; so an audit that adds up all rows notices a row
+// that was damaged, lost or added. It is no proof for strangers: anybody who can write
+// the file can write the sum. Signatures cover only the log.
 type digest uint64
 
-// change replaces a row in the sum; a nil value stands for no row.
+// change replaces a row in the sum; a nil value means no row.
 func (d *digest) change(table, key, old, value []byte) {
 	if old != nil {
 		*d -= rowNumber(table, key, old)
@@ -26,7 +25,7 @@ func (d *digest) change(table, key, old, value []byte) {
 	}
 }
 
-// note takes a record into the sum before it is written.
+// note adds a record to the sum before it is written.
 func (d *digest) note(b *bbolt.Bucket, r *protocol.Record) {
 	if r.Table != ledger.TableEntries {
 		key := []byte(r.Key)
@@ -34,8 +33,8 @@ func (d *digest) note(b *bbolt.Bucket, r *protocol.Record) {
 	}
 }
 
-// rowNumber are two checksums, which notice every burst of 32 bits, stirred so
-// that what one row loses no other gains.
+// rowNumber combines two checksums, which notice every burst of 32 bits, stirred so that
+// changes of two rows do not cancel out.
 func rowNumber(table, key, value []byte) digest {
 	var head [4]byte
 	head[0], head[1], head[2], head[3] = byte(len(table)), byte(len(key)), byte(len(key)>>8), byte(len(value))
@@ -47,8 +46,8 @@ func rowNumber(table, key, value []byte) digest {
 	return digest(stir(uint64(x)<<32 | uint64(y)))
 }
 
-// stir is the finisher of SplitMix64: every bit of what goes in changes about
-// half of what comes out.
+// stir is the finisher of SplitMix64: every bit of the input changes about half of the
+// output.
 func stir(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -56,7 +55,7 @@ func stir(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// digestOf adds all rows up.
+// digestOf is the sum of all rows.
 func digestOf(tables *bbolt.Bucket) (digest, error) {
 	var d digest
 	err := tables.ForEachBucket(func(name []byte) error {

@@ -2,18 +2,18 @@ package ledgerdb
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
 
-	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 )
 
-// MaxPage bounds the entries of one answer; ask again from behind the last.
+// MaxPage bounds the entries of one answer; further ones are on the next page.
 const MaxPage = 1024
 
 // Entries are at most limit (1..MaxPage) entries in order of number, the first
@@ -38,19 +38,20 @@ type Query struct {
 	Account  protocol.AgentID
 	Currency string
 	From, To time.Time // From inclusive, To exclusive; zero To: no end
-	After    uint64    // only entries above this number: to go on behind a page
+	After    uint64    // only entries above this number: for the next page
+	Before   uint64    // only the last entries below this number; 0: the first ones above After
 	Limit    int       // 1..MaxPage
 }
 
-// Statement is what an account did in a while.
+// Statement is the entries of an account in a time.
 type Statement struct {
 	Entries []ledger.Entry
-	More    bool // there are more: ask again with After
+	More    bool // there are more: ask again with After or Before
 }
 
-// Statement are the entries of an account, in order of number. Accounts and
-// currencies that are not there have none. It takes time in proportion to what
-// it returns, and to the logarithm of what there is.
+// Statement lists the entries of an account, in order of number. Unknown accounts and
+// currencies have none. It takes time in proportion to the answer, and to the logarithm
+// of the history.
 func (db *DB) Statement(q Query) (Statement, error) {
 	var s Statement
 	err := db.view(func(h history) error {
@@ -69,14 +70,17 @@ func (db *DB) Statement(q Query) (Statement, error) {
 				return err
 			}
 		}
-		s, err = h.statement(line, first, end, min(q.Limit, MaxPage))
+		if q.Before > 0 {
+			end = min(end, q.Before)
+		}
+		s, err = h.statement(line, first, end, min(q.Limit, MaxPage), q.Before > 0)
 		return err
 	})
 	return s, err
 }
 
-// Outcome is what the store knows about a contract, for ledger.Recall and for
-// whoever asks about old contracts.
+// Outcome looks up the decision about a contract, for ledger.Recall and for questions
+// about old contracts.
 func (db *DB) Outcome(id protocol.ContractID) (ledger.Lookup, error) {
 	var found ledger.Lookup
 	key, err := ledger.ContractKey(id)
@@ -106,9 +110,7 @@ type history struct {
 }
 
 func (db *DB) view(f func(h history) error) error {
-	err := boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error { return f(history{tx.Bucket(tablesBucket)}) })
-	})
+	err := db.bolt.View(func(tx *bbolt.Tx) error { return f(history{tx.Bucket(tablesBucket)}) })
 	if err != nil {
 		return fmt.Errorf("read ledger %s: %w", db.path, err)
 	}
@@ -146,7 +148,7 @@ func (h history) state() (ledger.State, error) {
 	return ledger.DecodeState(v)
 }
 
-// line is the number of an account's line; zero: there is none.
+// line is the number of an account's line, or zero.
 func (h history) line(id protocol.AgentID, currency string) (uint32, error) {
 	v := h.get(ledger.TableAccounts, string(id))
 	if v == nil {
@@ -165,7 +167,7 @@ func (h history) entry(n uint64) (ledger.Entry, error) {
 	return h.decode(key, v)
 }
 
-// decode reads an entry and fills in whose the legs are.
+// decode reads an entry and fills in the accounts of its legs.
 func (h history) decode(key string, value []byte) (ledger.Entry, error) {
 	e, err := ledger.DecodeEntry(key, value)
 	if err != nil {
@@ -199,17 +201,16 @@ func (h history) since(t time.Time) (uint64, error) {
 	return uint64(i) + 1, failed
 }
 
-// statement walks the index of a line and then its latest entries.
-func (h history) statement(line uint32, first, end uint64, limit int) (Statement, error) {
-	var s Statement
+// statement walks the index of a line and its latest entries, from the first entry on or
+// back from the end.
+func (h history) statement(line uint32, first, end uint64, limit int, back bool) (s Statement, err error) {
 	visit := func(n uint64) (bool, error) {
-		if n < first {
-			return true, nil
-		}
-		if n >= end {
-			return false, nil
-		}
-		if len(s.Entries) >= limit {
+		switch {
+		case n < first:
+			return !back, nil
+		case n >= end:
+			return back, nil
+		case len(s.Entries) >= limit:
 			s.More = true
 			return false, nil
 		}
@@ -217,7 +218,12 @@ func (h history) statement(line uint32, first, end uint64, limit int) (Statement
 		s.Entries = append(s.Entries, e)
 		return true, err
 	}
-	err := h.walk(line, first, visit)
+	if !back {
+		err = h.walk(line, first, visit)
+		return s, err
+	}
+	err = h.walkBack(line, end, visit)
+	slices.Reverse(s.Entries)
 	return s, err
 }
 
@@ -251,6 +257,41 @@ func (h history) walk(line uint32, first uint64, visit func(n uint64) (bool, err
 	return err
 }
 
+// walkBack visits the entries of a line in reverse, from about end on, until visit is done.
+func (h history) walkBack(line uint32, end uint64, visit func(n uint64) (bool, error)) error {
+	backwards := func(ns []uint64, err error) (bool, error) {
+		if err != nil {
+			return false, err
+		}
+		slices.Reverse(ns)
+		return each(ns, visit)
+	}
+	if v := h.get(ledger.TableBalances, ledger.LineKey(line)); v != nil {
+		_, _, tail, err := ledger.DecodeBalance(v)
+		if more, err := backwards(tail, err); err != nil || !more {
+			return err
+		}
+	}
+	b := h.tables.Bucket([]byte(ledger.TableIndex))
+	if b == nil {
+		return nil
+	}
+	c := b.Cursor()
+	k, v := c.Seek([]byte(ledger.IndexKey(line, end)))
+	if k == nil {
+		k, v = c.Last()
+	} else if !strings.HasPrefix(string(k), ledger.LineKey(line)) {
+		k, v = c.Prev()
+	}
+	for more := true; more && strings.HasPrefix(string(k), ledger.LineKey(line)); k, v = c.Prev() {
+		var err error
+		if more, err = backwards(ledger.DecodeIndex(v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func each(ns []uint64, visit func(n uint64) (bool, error)) (bool, error) {
 	for _, n := range ns {
 		if more, err := visit(n); err != nil || !more {
@@ -260,7 +301,7 @@ func each(ns []uint64, visit func(n uint64) (bool, error)) (bool, error) {
 	return true, nil
 }
 
-// receipt is put together from the entry that decided and those of refunds.
+// receipt combines the entry that decided with those of refunds and ends.
 func (h history) receipt(bank protocol.AgentID, id protocol.ContractID, key string, number []byte) (protocol.Receipt, error) {
 	n, err := ledger.DecodeNumber(number)
 	if err != nil {
@@ -281,8 +322,8 @@ func (h history) receipt(bank protocol.AgentID, id protocol.ContractID, key stri
 	return r, err
 }
 
-// ends adds the refunds and the ends of the units of a contract to its receipt,
-// in the order in which they were.
+// ends adds the refunds and the ends of the units of a contract to its receipt, in their
+// order.
 func (h history) ends(key string, r *protocol.Receipt) error {
 	err := h.scan(ledger.TableRefunds, key, func(k string, v []byte) (bool, error) {
 		if !strings.HasPrefix(k, key) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -148,6 +149,27 @@ func (d *diary) statement(t fataler, q ledgerdb.Query) []string {
 	}
 }
 
+// statementBack reads all pages from the last one on, of the entries below q.Before.
+func (d *diary) statementBack(t fataler, q ledgerdb.Query) []string {
+	t.Helper()
+	var lines []string
+	for {
+		s, err := d.db.Statement(q)
+		if err != nil || len(s.Entries) > q.Limit || s.More && len(s.Entries) < q.Limit {
+			t.Fatalf("%d entries, more %v, %v", len(s.Entries), s.More, err)
+		}
+		var page []string
+		for _, e := range s.Entries {
+			page = append(page, brief(e))
+		}
+		lines = append(page, lines...)
+		if !s.More {
+			return lines
+		}
+		q.Before = s.Entries[0].Number
+	}
+}
+
 // TestHistory holds look-ups against a plain list of what happened.
 func TestHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -167,6 +189,15 @@ func TestHistory(t *testing.T) {
 				q.To = q.From.Add(time.Duration(rapid.IntRange(-1, 100).Draw(rt, "for")) * time.Second)
 			}
 			if got, want := d.statement(rt, q), d.of(q.Account, q.From, q.To); !reflect.DeepEqual(got, want) {
+				rt.Fatalf("statement %+v:\n got %q\nwant %q", q, got, want)
+			}
+			q.Before = uint64(rapid.IntRange(1, len(d.entries)+2).Draw(rt, "before"))
+			want := slices.DeleteFunc(d.of(q.Account, q.From, q.To), func(line string) bool {
+				n := uint64(0)
+				_, err := fmt.Sscan(line, &n)
+				return err != nil || n >= q.Before
+			})
+			if got := d.statementBack(rt, q); !slices.Equal(got, want) {
 				rt.Fatalf("statement %+v:\n got %q\nwant %q", q, got, want)
 			}
 		}

@@ -16,27 +16,27 @@ import (
 	"ramp/protocol/contract"
 )
 
-// LogReport is what an audit of the log and of the file found.
+// LogReport is the result of an audit of the log and of the file.
 type LogReport struct {
 	Size  uint64   // entries in the log
-	Root  string   // of the log, as the entries make it, in hex
-	Heads int      // that are kept
-	Bad   []string // faults, at most ledger.MaxBad and a word that there are more
+	Root  string   // of the log, computed from the entries, in hex
+	Heads int      // stored ones
+	Bad   []string // faults, at most ledger.MaxBad and "and more"
 }
 
 // OpenHead verifies a signed head, and gives its ID.
 type OpenHead func(der []byte) (contract.Head, string, error)
 
-// AuditAll recomputes the log from the entries and compares it with the stored
-// tiles, state and heads; adds the rows of all tables up anew; looks every key up;
-// and audits the tables (ledger.AuditSigned). open verifies a head; nil: heads are
-// only read. An error means that the file could not be read.
+// AuditAll recomputes the log from the entries and compares it with the stored tiles,
+// state and heads; adds up the rows of all tables; looks up every key; and audits the
+// tables (ledger.AuditSigned). open verifies a head; nil: heads are only read. An error
+// means that the file could not be read.
 //
-// Without pages the bank may go on: log and tables are each seen as they are at one
-// moment, one after the other, so that the audit takes one core of those that serve.
-// With pages it also walks the pages of the file, the free ones included, appends
-// wait for all of it, and log and tables are audited at the same time. A fault of the
-// pages, or of the log, is then all that is told: what else lies there says nothing more.
+// Without pages appends go on: the audit reads log and tables one after the other, each
+// as of one moment, and takes one core from the bank. With pages it also walks the pages
+// of the file, the free ones included; appends wait until it ends, and it reads log and
+// tables at the same time. If it finds a fault in the pages or in the log it then reports
+// only that: the rest of the file proves nothing.
 func (db *DB) AuditAll(pages bool, open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
 	if open == nil {
 		open = contract.ReadHead
@@ -54,7 +54,8 @@ func (db *DB) AuditAll(pages bool, open OpenHead, verify func(octets, signature 
 
 func nothingAudited() ledger.Report { return ledger.Report{Bad: []string{}, Sum: map[string]string{}} }
 
-// auditStill audits while nobody may write: two readers begin apart, and see the same.
+// auditStill audits while nothing is written: two readers begin one after the other, and
+// see the same.
 func (db *DB) auditStill(open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -83,15 +84,13 @@ func (db *DB) auditTables(verify func(octets, signature []byte) error) (r ledger
 	return r, err
 }
 
-// auditLog audits all but what the tables mean. walked: the pages of the file have
-// been walked, so that every key is where a search looks for it.
+// auditLog audits everything but the contents of the tables. walked: the pages of the
+// file have been walked, so that a search finds every key.
 func (db *DB) auditLog(open OpenHead, walked bool) (LogReport, error) {
 	var r LogReport
-	err := boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			a := logAuditor{book: openBook(tx), report: &r, open: open, walked: walked}
-			return a.audit(tx)
-		})
+	err := db.bolt.View(func(tx *bbolt.Tx) error {
+		a := logAuditor{book: openBook(tx), report: &r, open: open, walked: walked}
+		return a.audit(tx)
 	})
 	if err != nil {
 		return r, fmt.Errorf("audit ledger %s: %w", db.path, err)
@@ -105,8 +104,8 @@ type logAuditor struct {
 	open   OpenHead
 	bank   protocol.AgentID
 	tree   *audit.Tree
-	heads  []contract.Head // in order; the first have been compared
-	tiles  int             // that the entries fill
+	heads  []contract.Head // in order, without those that were compared
+	tiles  int             // filled by the entries
 	walked bool            // the pages of the file were walked
 }
 
@@ -122,7 +121,7 @@ func (a *logAuditor) bad(format string, args ...any) {
 func (a *logAuditor) audit(tx *bbolt.Tx) error {
 	a.names(tx)
 	if len(a.report.Bad) > 0 {
-		return nil // what lies on such pages says nothing more
+		return nil // the rest of the file proves nothing
 	}
 	state, err := history{a.tables}.state()
 	if err != nil {
@@ -144,7 +143,7 @@ func (a *logAuditor) audit(tx *bbolt.Tx) error {
 	return a.lookUps()
 }
 
-// names holds that the file has the buckets that it should, and no others.
+// names checks that the file has its buckets, and no others.
 func (a *logAuditor) names(tx *bbolt.Tx) {
 	if err := form.Check(tx); err != nil {
 		a.bad("%s", err)
@@ -196,7 +195,7 @@ func (a *logAuditor) readHeads() {
 		a.heads = append(a.heads, h)
 	}
 	if want := min(n, maxHeads); uint64(len(a.heads)) != want {
-		a.bad("%d heads are kept, should be %d", len(a.heads), want)
+		a.bad("%d heads are stored, want %d", len(a.heads), want)
 	}
 	a.report.Heads = len(a.heads)
 }
@@ -219,11 +218,11 @@ func (a *logAuditor) replay() error {
 	})
 }
 
-// passHeads compares the heads of the size that the replay has reached.
+// passHeads compares the heads of the size that replay has reached.
 func (a *logAuditor) passHeads() {
 	for len(a.heads) > 0 && a.heads[0].Size == a.tree.Size() {
 		if root := a.tree.Root(); a.heads[0].Root != hex.EncodeToString(root[:]) {
-			a.bad("the head signed at %d entries has another root than they have", a.heads[0].Size)
+			a.bad("the head signed at %d entries has another root than the entries", a.heads[0].Size)
 		}
 		a.heads = a.heads[1:]
 	}
@@ -232,12 +231,12 @@ func (a *logAuditor) passHeads() {
 func (a *logAuditor) sameTile(t audit.Tile) error {
 	a.tiles++
 	if stored := a.log.Bucket(tilesBucket).Get(tileKey(t.Row, t.Number)); !bytes.Equal(stored, t.Hashes) {
-		a.bad("tile %d of row %d of the log is not what the entries make", t.Number, t.Row)
+		a.bad("tile %d of row %d of the log does not follow from the entries", t.Number, t.Row)
 	}
 	return nil
 }
 
-// compare holds the whole against what is stored of it.
+// compare compares the computed log with the stored state.
 func (a *logAuditor) compare(s logState, txid uint64) {
 	root := a.tree.Root()
 	a.report.Size, a.report.Root = a.tree.Size(), hex.EncodeToString(root[:])
@@ -261,7 +260,7 @@ func (a *logAuditor) compare(s logState, txid uint64) {
 	a.rows(s)
 }
 
-// rows adds the rows of all tables up.
+// rows adds up the rows of all tables.
 func (a *logAuditor) rows(s logState) {
 	switch d, err := digestOf(a.tables); {
 	case err != nil:
@@ -271,8 +270,8 @@ func (a *logAuditor) rows(s logState) {
 	}
 }
 
-// lookUps holds that every row is found by its key: a fault in the pages above
-// the rows hides them from a search, and not from a scan.
+// lookUps checks that a search finds every row by its key: a fault in the pages above
+// hides rows from a search, but not from a scan.
 func (a *logAuditor) lookUps() error {
 	for _, parent := range []*bbolt.Bucket{a.tables, a.log} {
 		err := parent.ForEachBucket(func(name []byte) error {
@@ -280,7 +279,7 @@ func (a *logAuditor) lookUps() error {
 			var last []byte
 			return b.ForEach(func(k, v []byte) error {
 				if last != nil && bytes.Compare(last, k) >= 0 || !bytes.Equal(b.Get(k), v) {
-					a.bad("file: key %x of %s is not where a search looks for it", k, name)
+					a.bad("file: a search for key %x of %s does not find it", k, name)
 				}
 				last = k
 				return nil

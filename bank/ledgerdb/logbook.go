@@ -15,12 +15,12 @@ import (
 	"ramp/protocol/contract"
 )
 
-// The log of the entries (package audit) lies beside the tables in the file. It
-// grows in the transaction that appends the entries.
+// The log of the entries (package audit) is in the file besides the tables. It grows in
+// the transaction that appends the entries.
 const (
-	headGap   = 100 * time.Millisecond // between heads that appends sign
-	headAge   = 30 * time.Second       // a head that is asked for is no older
-	maxHeads  = 4096                   // kept; the oldest go
+	headGap   = 100 * time.Millisecond // least time between heads that appends sign
+	headAge   = 30 * time.Second       // most age of a head in a proof
+	maxHeads  = 4096                   // in the file; the oldest are dropped
 	buildStep = 1 << 16                // entries of one transaction while a log is built
 )
 
@@ -31,15 +31,14 @@ var (
 	logStateKey = []byte("state")
 )
 
-// Sign signs a head as the bank; nil: there is nobody who can.
+// Sign signs a head as the bank; nil: heads cannot be signed here.
 type Sign func(h contract.Head) ([]byte, error)
 
-// logbook is where the log stands after a transaction. A committed one does not
-// change any more.
+// logbook is the state of the log after a transaction. A committed one does not change.
 type logbook struct {
 	tree   *audit.Tree
 	digest digest
-	heads  uint64 // number of the last head; zero: none
+	heads  uint64 // number of the last head, or zero
 	head   contract.Head
 	headID string
 	signed time.Time // when this process signed the last one
@@ -83,7 +82,7 @@ func (b book) entry(number uint64) ([]byte, error) {
 	return nil, fmt.Errorf("damaged: entry %d is missing", number)
 }
 
-// lastEntry is the number of the last entry; zero: there is none.
+// lastEntry is the number of the last entry, or zero.
 func (b book) lastEntry() (uint64, error) {
 	entries := b.tables.Bucket([]byte(ledger.TableEntries))
 	if entries == nil {
@@ -99,8 +98,7 @@ func (b book) lastEntry() (uint64, error) {
 	return binary.BigEndian.Uint64(k), nil
 }
 
-// extend takes the entries among records into the log. Entries come in order and
-// without a gap.
+// extend adds the entries among records to the log. They come in order and without a gap.
 func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*logbook, error) {
 	next := *l
 	next.tree, next.digest = l.tree.Clone(), d
@@ -111,7 +109,7 @@ func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*lo
 			continue
 		}
 		if n := next.tree.Size() + 1; r.Value == nil || r.Key != ledger.NumberKey(n) {
-			return nil, fmt.Errorf("entry %x is not the next, %d: what was entered is never changed", r.Key, n)
+			return nil, fmt.Errorf("entry %x is not the next, %d: entries never change", r.Key, n)
 		}
 		if err := next.tree.Append(r.Value, b.keep); err != nil {
 			return nil, err
@@ -125,7 +123,7 @@ func (l *logbook) store(tx *bbolt.Tx) error {
 	return tx.Bucket(logBucket).Put(logStateKey, s.encode())
 }
 
-// seal signs a head of the log as it stands and keeps it.
+// seal signs a head of the present log and stores it.
 func (l *logbook) seal(tx *bbolt.Tx, sign Sign, now time.Time) error {
 	h, err := l.next(tx, now)
 	if err != nil {
@@ -148,8 +146,8 @@ func (l *logbook) seal(tx *bbolt.Tx, sign Sign, now time.Time) error {
 	return heads.Put(binary.BigEndian.AppendUint64(nil, l.heads), der)
 }
 
-// next is the head that is to be signed. Its time is not before the one of the
-// head before it, whatever the clock says.
+// next is the head to sign. Its time is not before that of the last head, whatever the
+// clock says.
 func (l *logbook) next(tx *bbolt.Tx, now time.Time) (contract.Head, error) {
 	state, err := history{tx.Bucket(tablesBucket)}.state()
 	if err != nil {
@@ -174,7 +172,7 @@ func (l *logbook) due(now time.Time) bool {
 	return l.unsigned() && now.Sub(l.signed) >= headGap
 }
 
-// unsigned reports whether entries are not yet under a head.
+// unsigned reports whether there are entries without a head.
 func (l *logbook) unsigned() bool {
 	return l.tree.Size() > l.head.Size || l.tree.Size() > 0 && l.heads == 0
 }

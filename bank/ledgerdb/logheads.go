@@ -12,26 +12,25 @@ import (
 	"ramp/bank/audit"
 	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
+	"ramp/bank/sold"
 	"ramp/protocol"
 	"ramp/protocol/contract"
 )
 
-// SignHeads lets the log be signed from now on: with appends, at most every
-// 100 ms, and by SealHead.
+// SignHeads makes appends sign heads from now on, at most every 100 ms, and SealHead.
 func (db *DB) SignHeads(sign Sign) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.sign = sign
 }
 
-// SealHead signs a head if entries are not yet under one: whoever keeps the
-// ledger open calls it at least each second.
+// SealHead signs a head if there are entries without one. The owner of the ledger calls
+// it at least each second.
 func (db *DB) SealHead(now time.Time) error {
 	return db.seal(now, (*logbook).unsigned)
 }
 
-// freshHead signs a head if the last is of fewer entries or too old to tell
-// somebody who asks.
+// freshHead signs a head if the last one has fewer entries, or is too old for a proof.
 func (db *DB) freshHead(now time.Time) error {
 	return db.seal(now, func(l *logbook) bool {
 		return l.unsigned() || l.tree.Size() > 0 && now.Sub(l.head.Time) >= headAge
@@ -44,7 +43,7 @@ func (db *DB) seal(now time.Time, due func(l *logbook) bool) error {
 	return db.sealIf(now, due)
 }
 
-// sealIf is seal for who has locked the ledger.
+// sealIf is seal for a caller that has locked the ledger.
 func (db *DB) sealIf(now time.Time, due func(l *logbook) bool) error {
 	old := db.log.Load()
 	if !due(old) {
@@ -62,7 +61,7 @@ func (db *DB) sealIf(now time.Time, due func(l *logbook) bool) error {
 	})
 }
 
-// enter is what an append does to the tables and to the log.
+// enter appends records to the tables and to the log.
 func (db *DB) enter(tx *bbolt.Tx, records []protocol.Record) (*logbook, error) {
 	l := db.log.Load()
 	d := l.digest
@@ -83,12 +82,12 @@ func (db *DB) enter(tx *bbolt.Tx, records []protocol.Record) (*logbook, error) {
 	return next, db.finish(tx, next, records, sealed)
 }
 
-// ErrNoEntry says that the ledger has no such entry or decision.
+// ErrNoEntry: the ledger has no such entry or decision.
 var ErrNoEntry = errors.New("not in the ledger")
 
-// ProveContract proves what was decided about a contract, its refunds and ends included,
-// and that the log grew from one of size from (0: no such proof), under a head
-// that is at most 30 s old.
+// ProveContract proves the decision about a contract with its refunds and ends, and that
+// the log grew from one of size from (0: no such proof), under a head that is at most
+// 30 s old.
 func (db *DB) ProveContract(id protocol.ContractID, from uint64, now time.Time) (audit.Document, error) {
 	found, err := db.Outcome(id)
 	if err != nil {
@@ -108,19 +107,19 @@ func (db *DB) ProveContract(id protocol.ContractID, from uint64, now time.Time) 
 	return db.Prove(slices.Compact(numbers), from, now)
 }
 
-// Prove proves that entries, in rising order, are in the log, and that it grew
-// from one of size from; without entries it is the newest head.
+// Prove proves that entries, in rising order, are in the log, and that it grew from one
+// of size from; without entries it returns the newest head.
 func (db *DB) Prove(numbers []uint64, from uint64, now time.Time) (audit.Document, error) {
 	if err := db.freshHead(now); err != nil {
 		return audit.Document{}, err
 	}
-	l := db.log.Load() // its tiles are in every transaction from now on
+	l := db.log.Load() // every later transaction has its tiles
 	var d audit.Document
 	if l.heads == 0 {
 		return d, fmt.Errorf("the log has no head yet: %w", ErrNoEntry)
 	}
 	if from > l.head.Size {
-		from = 0 // nothing can be proved; the head will show it
+		from = 0 // growth from there cannot be proved; the head shows that
 	}
 	err := boltfile.Guard(func() error {
 		return db.bolt.View(func(tx *bbolt.Tx) (err error) {
@@ -158,14 +157,14 @@ func (l *logbook) document(b book, numbers []uint64, from uint64) (audit.Documen
 	return d, nil
 }
 
-// Head is the last signed head; ok is false if there is none.
+// Head is the last signed head, if there is one.
 func (db *DB) Head() (h contract.Head, ok bool) {
 	l := db.log.Load()
 	return l.head, l.heads > 0
 }
 
-// Party reports whether an agent is the user or one of the sellers of a contract that
-// was decided. Without a decision nobody is; of one against it, its user alone.
+// Party reports whether an agent is the user or a seller of a contract that was decided.
+// A void contract has only its user; one without a decision has no party.
 func (db *DB) Party(id protocol.ContractID, who protocol.AgentID) (bool, error) {
 	found, err := db.Outcome(id)
 	if err != nil || !found.Found {
@@ -177,7 +176,7 @@ func (db *DB) Party(id protocol.ContractID, who protocol.AgentID) (bool, error) 
 	if sold, err := db.soldIn(found.Receipt.Entry, who); sold || err != nil {
 		return sold, err
 	}
-	es, err := db.Entries(found.Receipt.Entry, 1) // whose sales a ledger began to keep later
+	es, err := db.Entries(found.Receipt.Entry, 1) // from before the ledger kept sales
 	if err != nil || len(es) == 0 {
 		return false, err
 	}
@@ -185,17 +184,17 @@ func (db *DB) Party(id protocol.ContractID, who protocol.AgentID) (bool, error) 
 }
 
 // soldIn reports whether an agent sold something in the bundle that an entry settled.
-// Where it is paid after the fact, that entry has its user's legs alone.
-func (db *DB) soldIn(entry uint64, who protocol.AgentID) (sold bool, err error) {
+// The entry itself has only the user's legs if the bundle is paid after the fact.
+func (db *DB) soldIn(entry uint64, who protocol.AgentID) (did bool, err error) {
 	err = db.view(func(h history) error {
 		key := ledger.NumberKey(entry)
 		v := h.get(ledger.TableSales, key)
 		if v == nil {
 			return nil
 		}
-		_, s, err := ledger.DecodeSale(key, v)
-		sold = slices.ContainsFunc(s.Parts, func(p ledger.SalePart) bool { return p.Seller == who })
+		_, s, err := sold.Decode(key, v)
+		_, did = s.By(who)
 		return err
 	})
-	return sold, err
+	return did, err
 }

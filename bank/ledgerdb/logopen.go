@@ -13,10 +13,10 @@ import (
 	"ramp/protocol/contract"
 )
 
-// openLog restores the log and compares it with what is stored about it. A file
-// from before there was a log gets one; entries of a program that knew none are
-// taken in. It reads a few tiles and fewer than audit.TileWidth entries
-// otherwise, however long the history is.
+// openLog restores the log and compares it with its stored state. It adds a log to files
+// from before there was one, and entries that a program without logs has written.
+// Otherwise it reads a few tiles and fewer than audit.TileWidth entries, however long the
+// history is.
 func (db *DB) openLog() error {
 	if err := db.makeLog(); err != nil {
 		return err
@@ -36,17 +36,15 @@ func (db *DB) openLog() error {
 	}
 }
 
-// makeLog makes an empty log if there is none, nor one whose name was damaged.
+// makeLog makes an empty log in a file without one. It fails if the log's name is damaged.
 func (db *DB) makeLog() error {
 	missing := false
-	err := boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			missing = tx.Bucket(logBucket) == nil
-			if parts := keysOf(tx.Cursor()); missing && parts != "meta tables " {
-				return fmt.Errorf("damaged: it has the parts %q, and no log", parts)
-			}
-			return nil
-		})
+	err := db.bolt.View(func(tx *bbolt.Tx) error {
+		missing = tx.Bucket(logBucket) == nil
+		if parts := keysOf(tx.Cursor()); missing && parts != "meta tables " {
+			return fmt.Errorf("damaged: it has the parts %q, and no log", parts)
+		}
+		return nil
 	})
 	if err != nil || !missing {
 		return err
@@ -71,17 +69,15 @@ func beginLog(tx *bbolt.Tx) error {
 	return l.store(tx)
 }
 
-// readLog restores the log as it is stored, and says which entry is the last.
+// readLog restores the stored log, and returns the number of the last entry.
 func (db *DB) readLog() (l *logbook, last uint64, err error) {
-	err = boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			b := openBook(tx)
-			if last, err = b.lastEntry(); err != nil {
-				return err
-			}
-			l, err = b.read(last)
+	err = db.bolt.View(func(tx *bbolt.Tx) error {
+		b := openBook(tx)
+		if last, err = b.lastEntry(); err != nil {
 			return err
-		})
+		}
+		l, err = b.read(last)
+		return err
 	})
 	return l, last, err
 }
@@ -102,7 +98,7 @@ func (b book) read(last uint64) (*logbook, error) {
 		return nil, err
 	}
 	if l.tree.Root() != s.root {
-		return nil, fmt.Errorf("damaged: the log's hashes and last entries do not lead to the root that it had with %d entries", s.size)
+		return nil, fmt.Errorf("damaged: the log's hashes and last entries do not lead to its root at %d entries", s.size)
 	}
 	if err := b.readHead(l); err != nil {
 		return nil, err
@@ -113,7 +109,7 @@ func (b book) read(last uint64) (*logbook, error) {
 	return l, nil
 }
 
-// readHead reads the last head, which must be of this log.
+// readHead reads the last head, which must belong to this log.
 func (b book) readHead(l *logbook) error {
 	k, der := b.log.Bucket(headsBucket).Cursor().Last()
 	if k == nil {
@@ -132,12 +128,12 @@ func (b book) readHead(l *logbook) error {
 		return err
 	}
 	if hex.EncodeToString(root[:]) != l.head.Root {
-		return fmt.Errorf("damaged: the head signed at %d entries is not of this log", l.head.Size)
+		return fmt.Errorf("damaged: the head signed at %d entries belongs to another log", l.head.Size)
 	}
 	return nil
 }
 
-// buildLog takes in the next of the entries that are there without being in it.
+// buildLog adds the next entries that are missing from the log.
 func (db *DB) buildLog(l *logbook, last uint64) error {
 	return boltfile.Guard(func() error {
 		return db.bolt.Update(func(tx *bbolt.Tx) error {
@@ -156,16 +152,14 @@ func (db *DB) buildLog(l *logbook, last uint64) error {
 	})
 }
 
-// checkDigest adds the rows up anew if another transaction than the log's own
-// was the last: a program without a log has written.
+// checkDigest adds up the rows if the last transaction was not the log's own: a program
+// without logs has written.
 func (db *DB) checkDigest(l *logbook) error {
 	foreign := false
-	err := boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) error {
-			s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
-			foreign = s.txid != uint64(tx.ID())
-			return err
-		})
+	err := db.bolt.View(func(tx *bbolt.Tx) error {
+		s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
+		foreign = s.txid != uint64(tx.ID())
+		return err
 	})
 	if err != nil || !foreign {
 		return err

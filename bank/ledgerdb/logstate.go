@@ -5,40 +5,35 @@ import (
 	"fmt"
 
 	"ramp/bank/audit"
+	"ramp/bank/row"
 )
 
-// logState is what is stored of a logbook: enough to notice whether tiles and
-// entries are still those that it was made of.
+// logState is the stored state of a logbook, enough to notice changed tiles and entries.
 type logState struct {
 	size   uint64
 	root   [audit.HashSize]byte
 	digest digest
-	txid   uint64 // of the transaction that wrote it
+	txid   uint64 // number of the transaction that wrote it
 	heads  uint64 // number of the last head, if they are counted
 	counts bool
 }
 
-// Formats of a logState. One of format 1 does not count heads, and those of 1
-// and 2 have no sum behind them: with a fault in the transaction's number they
-// look as if a program without a log had written last.
+// Formats of a logState. Format 1 does not count heads, and formats 1 and 2 have no sum
+// at their end: with a fault in the transaction's number they look as if a program
+// without logs had written last.
 const (
 	logFormat    = 3
-	uncounted    = 1 + 8 + audit.HashSize + 8 + 8 // octets of format 1
-	unsummed     = uncounted + 8                  // of format 2
+	uncounted    = 1 + 8 + audit.HashSize + 8 + 8 // octets in format 1
+	unsummed     = uncounted + 8                  // in format 2
 	logStateSize = unsummed + 8
 )
 
 func (s logState) encode() []byte {
-	b := append(make([]byte, 0, logStateSize), logFormat)
-	b = binary.BigEndian.AppendUint64(b, s.size)
-	b = append(b, s.root[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(s.digest))
-	b = binary.BigEndian.AppendUint64(b, s.txid)
-	b = binary.BigEndian.AppendUint64(b, s.heads)
-	return binary.BigEndian.AppendUint64(b, sumOf(b))
+	b := row.New(logFormat, logStateSize).Uint64(s.size).Octets(s.root[:]).Uint64(uint64(s.digest)).Uint64(s.txid).Uint64(s.heads)
+	return b.Uint64(sumOf(b))
 }
 
-// sumOf is the number that stands behind a state.
+// sumOf is the checksum at the end of a state.
 func sumOf(state []byte) uint64 { return uint64(rowNumber([]byte("log"), []byte("state"), state)) }
 
 func decodeLogState(b []byte) (s logState, err error) {

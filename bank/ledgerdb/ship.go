@@ -10,23 +10,23 @@ import (
 	"ramp/protocol/contract"
 )
 
-// A ledger may be kept elsewhere too: who leads ships what it is about to save,
-// and who follows applies what was shipped. Both files then have the same
-// entries, the same log and the same heads.
+// A ledger can have copies elsewhere: the leader ships the records that it is about to
+// save, and its followers apply them. All files then have the same entries, the same log
+// and the same heads.
 
-// Ship is given the records and the signed head (nil: none) of a transaction once
-// nothing but the disk can refuse it any more. If it fails, nothing is saved;
-// note is what to save besides, of tables that the ledger does not know.
+// Ship takes the records and the signed head (or nil) of a transaction when only the disk
+// can still refuse it. If Ship fails, nothing is saved; note is records to save besides,
+// in tables that the ledger does not know.
 type Ship func(records []protocol.Record, head []byte) (note []protocol.Record, err error)
 
-// ShipTo lets every transaction from now on be shipped; nil: none.
+// ShipTo ships every transaction from now on; nil stops that.
 func (db *DB) ShipTo(ship Ship) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.ship = ship
 }
 
-// finish ships a transaction and stores where the log stands.
+// finish ships a transaction and stores the state of the log.
 func (db *DB) finish(tx *bbolt.Tx, l *logbook, records []protocol.Record, sealed bool) error {
 	if db.ship == nil {
 		return l.store(tx)
@@ -46,13 +46,13 @@ func (db *DB) finish(tx *bbolt.Tx, l *logbook, records []protocol.Record, sealed
 	return l.store(tx)
 }
 
-// headAt is a signed head; nil: it is not there.
+// headAt is a signed head, or nil.
 func (b book) headAt(number uint64) []byte {
 	return b.log.Bucket(headsBucket).Get(binary.BigEndian.AppendUint64(nil, number))
 }
 
-// Apply saves what another has shipped: records and a head (nil: none). A head
-// must be of the log as it stands with these records.
+// Apply saves shipped records and their head (or nil), which must belong to the log with
+// these records.
 func (db *DB) Apply(records []protocol.Record, head []byte) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -75,7 +75,7 @@ func (db *DB) Apply(records []protocol.Record, head []byte) error {
 	})
 }
 
-// follow keeps a head that another signed, which must be the next of this log.
+// follow stores a head that the leader signed, which must be the next of this log.
 func (l *logbook) follow(tx *bbolt.Tx, der []byte) error {
 	h, _, err := contract.ReadHead(der)
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"ramp/bank/ledger"
+	"ramp/bank/sold"
 	"ramp/protocol"
 )
 
-// SoldPage is some of the contracts in which a seller sold something.
+// SoldPage is a page of the contracts in which a seller sold something.
 type SoldPage struct {
 	Sold     []protocol.Sold
-	More     bool // there are more behind the last one
+	More     bool // further contracts follow
 	Complete bool // the ledger has all contracts of the seller since its first entry
 }
 
-// Sold lists what a seller promised in settled contracts that end at an instant
-// or later, without units that were refunded or have ended, in order of end, then
-// of entry: at most MaxPage contracts, behind the one that after names, if it names
-// one. It takes time in proportion to what it returns, and to a look into each
-// 8,192 entries of the ledger.
+// Sold lists a seller's promises in settled contracts that end at an instant or later,
+// without units that were refunded or have ended, in order of end, then of entry: at
+// most MaxPage contracts, behind the contract after, if that is set. It takes time in
+// proportion to the answer, and one look-up for each 8,192 entries of the ledger.
 func (db *DB) Sold(seller protocol.AgentID, ends time.Time, after protocol.ContractID) (SoldPage, error) {
 	var s SoldPage
 	key := ""
@@ -47,8 +47,8 @@ func (db *DB) Sold(seller protocol.AgentID, ends time.Time, after protocol.Contr
 	return s, err
 }
 
-// soldComplete reports whether all contracts that were ever settled are in the
-// table: a ledger of an older program has decided others before.
+// soldComplete reports whether the table has all contracts that were ever settled: an
+// early version did not keep them.
 func (h history) soldComplete() (bool, error) {
 	complete, known := true, false
 	err := h.scan(ledger.TableSoldFrom, "", func(_ string, v []byte) (bool, error) {
@@ -66,7 +66,7 @@ func (h history) soldComplete() (bool, error) {
 	return complete, err
 }
 
-// decidedBy is the entry that decided a contract; zero: there is none.
+// decidedBy is the entry that decided a contract, or zero.
 func (h history) decidedBy(contractKey string) (uint64, error) {
 	v := h.get(ledger.TableContracts, contractKey)
 	if v == nil {
@@ -75,8 +75,8 @@ func (h history) decidedBy(contractKey string) (uint64, error) {
 	return ledger.DecodeNumber(v)
 }
 
-// soldAt is a sale that was found: its end, its entry, and of a row of an older
-// program all of it.
+// soldAt is a sale that was found: its end and entry, or all of it if an early version
+// wrote it.
 type soldAt struct {
 	ends  time.Time
 	entry uint64
@@ -87,17 +87,17 @@ func (s soldAt) compare(t soldAt) int {
 	return cmp.Or(s.ends.Compare(t.ends), cmp.Compare(s.entry, t.entry))
 }
 
-// soldFound are the first sales behind one, of which a page is made.
+// soldFound gathers the first sales behind another one, for a page.
 type soldFound struct {
 	from soldAt
 	list []soldAt
-	full bool // those beyond the last of the list do not matter
+	full bool // sales beyond the last of the list do not matter
 }
 
-// soldMost are the sales that decide what is on a page, and whether others follow.
+// soldMost is enough sales for a page, and to know whether others follow.
 const soldMost = MaxPage + 1
 
-// take takes a sale; false: no later one of the same block is wanted.
+// take takes a sale, and reports whether later ones of the same block can matter.
 func (f *soldFound) take(s soldAt) bool {
 	if f.from.entry != 0 && s.compare(f.from) <= 0 {
 		return true
@@ -118,20 +118,20 @@ func (f *soldFound) all() []soldAt {
 	return f.list[:min(len(f.list), soldMost)]
 }
 
-// findSold looks into every block of entries, and at the rows of an older program.
+// findSold searches every block of entries, and the rows of an early version.
 func (h history) findSold(f *soldFound, seller protocol.AgentID) error {
 	state, err := h.state()
 	if err != nil {
 		return err
 	}
-	for block := range ledger.SoldBlock(state.Entry) + 1 {
-		prefix := ledger.SoldByPrefix(block, seller)
-		from := ledger.SoldByKey(block, seller, f.from.ends, f.from.entry)
+	for block := range sold.Block(state.Entry) + 1 {
+		prefix := sold.Prefix(block, seller)
+		from := sold.Key(block, seller, f.from.ends, f.from.entry)
 		err := h.scan(ledger.TableSoldBy, from, func(k string, _ []byte) (bool, error) {
 			if !strings.HasPrefix(k, prefix) {
 				return false, nil
 			}
-			ends, entry, err := ledger.DecodeSoldBy(k)
+			ends, entry, err := sold.DecodeKey(k)
 			return err == nil && f.take(soldAt{ends: ends, entry: entry}), err
 		})
 		if err != nil {
@@ -142,12 +142,12 @@ func (h history) findSold(f *soldFound, seller protocol.AgentID) error {
 }
 
 func (h history) findOldSold(f *soldFound, seller protocol.AgentID) error {
-	prefix := ledger.OldSoldPrefix(seller)
-	return h.scan(ledger.TableSold, ledger.OldSoldKey(seller, f.from.ends), func(k string, v []byte) (bool, error) {
+	prefix := sold.OldPrefix(seller)
+	return h.scan(ledger.TableSold, sold.OldKey(seller, f.from.ends), func(k string, v []byte) (bool, error) {
 		if !strings.HasPrefix(k, prefix) {
 			return false, nil
 		}
-		row, err := ledger.DecodeOldSold(k, v)
+		row, err := sold.DecodeOld(k, v)
 		if err != nil {
 			return false, err
 		}
@@ -160,7 +160,7 @@ func (h history) findOldSold(f *soldFound, seller protocol.AgentID) error {
 	})
 }
 
-// soldPage reads the sales that were found.
+// soldPage reads the sales that findSold found.
 func (h history) soldPage(s *SoldPage, seller protocol.AgentID, found []soldAt) error {
 	ended := func(key string) bool { return h.get(ledger.TableRefunds, key) != nil }
 	units := 0
@@ -169,18 +169,18 @@ func (h history) soldPage(s *SoldPage, seller protocol.AgentID, found []soldAt) 
 			s.More = true
 			return nil
 		}
-		sold, ok, err := h.soldOf(at, seller)
+		one, ok, err := h.soldOf(at, seller)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			continue
 		}
-		units += len(sold.Units)
-		if sold, err = ledger.Live(sold, ended); err != nil {
+		units += len(one.Units)
+		if one, err = ledger.Live(one, ended); err != nil {
 			return err
 		}
-		s.Sold = append(s.Sold, sold)
+		s.Sold = append(s.Sold, one)
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (h history) soldOf(at soldAt, seller protocol.AgentID) (protocol.Sold, bool
 		return *at.old, true, nil
 	}
 	key := ledger.NumberKey(at.entry)
-	_, sale, err := ledger.DecodeSale(key, h.get(ledger.TableSales, key))
+	_, sale, err := sold.Decode(key, h.get(ledger.TableSales, key))
 	if err != nil {
 		return protocol.Sold{}, false, err
 	}
@@ -198,8 +198,8 @@ func (h history) soldOf(at soldAt, seller protocol.AgentID) (protocol.Sold, bool
 	if err != nil {
 		return protocol.Sold{}, false, err
 	}
-	return sale.Of(seller, e)
+	return e.Sold(sale, seller)
 }
 
-// maxSoldUnits are the units after which a page takes no more contracts.
+// maxSoldUnits is the number of units after which a page takes no more contracts.
 const maxSoldUnits = 4000

@@ -18,6 +18,10 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(path string) (storetest.Store, error) { return ledgerdb.Open(path) })
 }
 
+func TestEveryFaultOfTheDisk(t *testing.T) {
+	storetest.Faults(t, func(path string) (storetest.Store, error) { return ledgerdb.Open(path) })
+}
+
 func TestALedgerIsOpenOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := ledgerdb.Open(path)

@@ -6,14 +6,14 @@ import (
 	"syscall"
 )
 
-// tmpfsMagic and ramfsMagic are what Linux calls file systems in memory.
+// tmpfsMagic and ramfsMagic are Linux's numbers for file systems in memory.
 const (
 	tmpfsMagic = 0x01021994
 	ramfsMagic = 0x858458f6
 )
 
-// InMemory reports whether a file at path would be kept in memory, so that no
-// flush of it means anything. The file need not be there; its directory must.
+// InMemory reports whether a file at path would be in memory, so that flushing it means
+// nothing. The file need not exist; its directory must.
 func InMemory(path string) (bool, error) {
 	var fs syscall.Statfs_t
 	dir := filepath.Dir(path)

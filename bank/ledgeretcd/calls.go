@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// The few calls of etcd's interface that a ledger needs, as JSON has them: octets
-// in base64, 64-bit numbers as strings.
+// The few calls of etcd's interface that a ledger needs, in their JSON form: octets in
+// base64, 64-bit numbers as strings.
 
-type row struct {
+type pair struct {
 	Key      []byte `json:"key"`
 	Value    []byte `json:"value"`
 	Modified int64  `json:"mod_revision,string"`
@@ -24,18 +24,18 @@ type putRow struct {
 
 type getRange struct {
 	Key   []byte `json:"key"`
-	End   []byte `json:"range_end,omitempty"` // none: the key alone
+	End   []byte `json:"range_end,omitempty"` // empty: only the key
 	Limit int64  `json:"limit,string,omitempty"`
 }
 
-// request is one of a transaction.
+// request is one request of a transaction.
 type request struct {
 	Put *putRow   `json:"request_put,omitempty"`
 	Get *getRange `json:"request_range,omitempty"`
 }
 
-// condition: the key was made by that revision, and is there since, or was changed
-// last by that one; zero: it is not there. One of the two is set.
+// condition: that revision made the key, which still exists, or changed it last; zero:
+// the key does not exist. One of the two is set.
 type condition struct {
 	Key      []byte `json:"key"`
 	Target   string `json:"target"`
@@ -65,12 +65,12 @@ type outcome struct {
 	Succeeded bool `json:"succeeded"`
 	Responses []struct {
 		Range struct {
-			Rows []row `json:"kvs"`
+			Rows []pair `json:"kvs"`
 		} `json:"response_range"`
 	} `json:"responses"`
 }
 
-// do carries a transaction out.
+// do carries out a transaction.
 func (c *cluster) do(ctx context.Context, wait time.Duration, t transaction) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -85,7 +85,7 @@ func (c *cluster) do(ctx context.Context, wait time.Duration, t transaction) (o 
 	return o, err
 }
 
-func (c *cluster) get(ctx context.Context, key string) ([]row, error) {
+func (c *cluster) get(ctx context.Context, key string) ([]pair, error) {
 	o, err := c.do(ctx, askMost, transaction{Then: []request{{Get: &getRange{Key: []byte(key)}}}})
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (c *cluster) grant(ctx context.Context, d time.Duration) (l lease, err erro
 	return l, err
 }
 
-// keep renews a lease; its time is zero if it is over.
+// keep renews a lease; its time to live is zero if it has ended.
 func (c *cluster) keep(ctx context.Context, id int64) (lease, error) {
 	var answer struct {
 		Result lease `json:"result"`

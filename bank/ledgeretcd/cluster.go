@@ -16,20 +16,20 @@ import (
 // cluster speaks to the members through the JSON form of etcd's interface (its
 // gateway, on the same port). etcd's own Go client cannot be in one program with
 // libp2p's gossip: both register a file rpc.proto with protobuf, which panics.
-// And so it is told here which member is asked: the last that answered, and after
-// a failure the next.
+// So the choice of a member is made here: the last one that answered, and the next
+// after a failure.
 type cluster struct {
 	members []string // base URLs
 	http    *http.Client
-	turn    atomic.Uint32 // index of the member that is asked, modulo their number
+	turn    atomic.Uint32 // index of the member to ask, modulo their number
 }
 
 const (
 	maxAnswer = 64 << 20 // octets of an answer
-	idleConns = 4        // of a member that are kept
+	idleConns = 4        // kept for each member
 )
 
-// refusal is an answer of a member that is no success.
+// refusal is a member's answer to a failed request.
 type refusal struct {
 	Code    int    `json:"code"` // of gRPC
 	Message string `json:"error"`
@@ -37,7 +37,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("%s (%d)", r.Message, r.Code) }
 
-// Codes of gRPC with which nothing was changed.
+// Codes of gRPC after which nothing has changed.
 const (
 	invalidArgument   = 3
 	permissionDenied  = 7
@@ -45,7 +45,7 @@ const (
 	unauthenticated   = 16
 )
 
-// refused reports whether the cluster took no notice of a request.
+// refused reports whether a request changed nothing in the cluster.
 func refused(err error) bool {
 	var r *refusal
 	if !errors.As(err, &r) {
@@ -58,7 +58,7 @@ func refused(err error) bool {
 	return false
 }
 
-// newCluster keeps so many connections of each member that idle.
+// newCluster keeps up to idle connections to each member.
 func newCluster(endpoints []string, secure *tls.Config, idle int) *cluster {
 	c := &cluster{http: &http.Client{Transport: &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: idle}}}
 	scheme := "http://"

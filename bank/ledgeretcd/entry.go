@@ -9,40 +9,42 @@ import (
 	"fmt"
 	"io"
 
+	"ramp/bank/boltfile"
+	"ramp/bank/ledgerdb"
+	"ramp/bank/row"
 	"ramp/protocol"
 )
 
-// Entry is what one transaction of the leader saves.
+// Entry is one transaction of the leader.
 type Entry struct {
 	Records []protocol.Record
-	Head    []byte // signed; nil: none
+	Head    []byte // signed, or nil
 }
 
 const (
-	entryVersion = 1
-	headerSize   = 1 + sha256.Size + 8 + 1
+	headerSize = 1 + sha256.Size + 8 + 1
 
-	plain  = 0 // ways to store a payload
+	plain  = 0 // forms of a payload
 	packed = 1
 )
 
-// header stands before the payload of an entry.
+// header comes before the payload of an entry.
 type header struct {
-	previous [sha256.Size]byte // hash of the entry before it; of the first: zeros
+	previous [sha256.Size]byte // hash of the entry before it; zeros for the first
 	term     int64             // create revision of the leader's key
-	parts    int               // keys that have the payload; zero: it follows
+	parts    int               // keys with the payload; zero: it follows
 }
 
 func (h header) encode() []byte {
-	b := append(make([]byte, 0, headerSize), entryVersion)
-	b = append(b, h.previous[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(h.term))
-	return append(b, byte(h.parts))
+	return row.New(ledgerdb.Schema, headerSize).Octets(h.previous[:]).Time(h.term).Byte(byte(h.parts))
 }
 
 func decodeHeader(b []byte) (h header, rest []byte, err error) {
-	if len(b) < headerSize || b[0] != entryVersion {
-		return h, nil, fmt.Errorf("%w: an entry of %d octets, or of an unknown version", ErrDamaged, len(b))
+	if len(b) > 0 && b[0] > ledgerdb.Schema {
+		return h, nil, boltfile.Newer(uint32(b[0]), ledgerdb.Schema)
+	}
+	if len(b) < headerSize || b[0] == 0 {
+		return h, nil, fmt.Errorf("%w: an entry of %d octets, or of form 0", ErrDamaged, len(b))
 	}
 	h.previous = [sha256.Size]byte(b[1:])
 	h.term = int64(binary.BigEndian.Uint64(b[1+sha256.Size:]))
@@ -54,7 +56,7 @@ func decodeHeader(b []byte) (h header, rest []byte, err error) {
 	return h, rest, nil
 }
 
-// hashEntry is what the next entry names as its previous.
+// hashEntry is the hash in the next entry's header.
 func hashEntry(head, payload []byte) [sha256.Size]byte {
 	s := sha256.New()
 	_, _ = s.Write(head) // never fails
@@ -62,15 +64,19 @@ func hashEntry(head, payload []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(s.Sum(nil))
 }
 
-// Encode writes an entry as it is stored. It fails if the entry is too large.
+// Encode is the stored form of an entry. It fails if the entry is too large.
 func (e Entry) Encode() ([]byte, error) {
 	if len(e.Records) > maxRecords {
 		return nil, fmt.Errorf("an append of %d records, at most %d", len(e.Records), maxRecords)
 	}
-	b := appendBytes([]byte{plain}, e.Head)
-	b = binary.AppendUvarint(b, uint64(len(e.Records)))
+	b := row.Value{plain}.String(string(e.Head)).Count(len(e.Records))
 	for i := range e.Records {
-		b = appendRecord(b, &e.Records[i])
+		r := &e.Records[i]
+		if b = b.String(r.Table).String(r.Key); r.Value == nil {
+			b = b.Byte(0)
+		} else {
+			b = b.Count(len(r.Value) + 1).Octets(r.Value) // 0 stands for no value
+		}
 		if len(b) > maxPayload {
 			return nil, fmt.Errorf("an append of more than %d octets", maxPayload)
 		}
@@ -79,21 +85,6 @@ func (e Entry) Encode() ([]byte, error) {
 		return b, nil
 	}
 	return pack(b[1:])
-}
-
-// appendRecord writes the length of a value one higher than it is; zero: no value.
-func appendRecord(b []byte, r *protocol.Record) []byte {
-	b = appendBytes(b, []byte(r.Table))
-	b = appendBytes(b, []byte(r.Key))
-	if r.Value == nil {
-		return append(b, 0)
-	}
-	b = binary.AppendUvarint(b, uint64(len(r.Value))+1)
-	return append(b, r.Value...)
-}
-
-func appendBytes(b, s []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func pack(b []byte) ([]byte, error) {
@@ -110,7 +101,7 @@ func pack(b []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// DecodeEntry reads what Encode wrote. Its memory is its own.
+// DecodeEntry reads an encoded entry, and copies its memory.
 func DecodeEntry(b []byte) (Entry, error) {
 	e, err := decodeEntry(b)
 	if err != nil {
@@ -124,25 +115,21 @@ func decodeEntry(b []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	d := decoder{rest: b}
+	d := row.Fields(b)
 	var e Entry
-	if head := d.bytes(d.uvarint()); len(head) > 0 {
+	if head := d.Octets(d.Count(maxPayload)); len(head) > 0 {
 		e.Head = head
 	}
-	n := d.uvarint()
-	if n > maxRecords {
-		return e, fmt.Errorf("%d records", n)
-	}
-	for range n {
-		e.Records = append(e.Records, d.record())
-		if d.err != nil {
-			return e, d.err
+	for range d.Count(maxRecords) {
+		r := protocol.Record{Table: d.String(maxPayload), Key: d.String(maxPayload)}
+		if n := d.Count(maxPayload + 1); n > 0 {
+			r.Value = d.Octets(n - 1)
+		}
+		if e.Records = append(e.Records, r); d.Failed() {
+			break
 		}
 	}
-	if d.err == nil && len(d.rest) > 0 {
-		d.err = fmt.Errorf("%d octets behind the last record", len(d.rest))
-	}
-	return e, d.err
+	return e, d.Done()
 }
 
 func unpack(b []byte) ([]byte, error) {
@@ -152,53 +139,11 @@ func unpack(b []byte) ([]byte, error) {
 	case b[0] == plain:
 		return b[1:], nil
 	case b[0] != packed:
-		return nil, fmt.Errorf("stored in way %d", b[0])
+		return nil, fmt.Errorf("payload of unknown form %d", b[0])
 	}
 	out, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b[1:])), maxPayload+1))
 	if err == nil && len(out) > maxPayload {
 		err = fmt.Errorf("more than %d octets", maxPayload)
 	}
 	return out, err
-}
-
-// decoder reads and remembers the first error.
-type decoder struct {
-	rest []byte
-	err  error
-}
-
-func (d *decoder) uvarint() uint64 {
-	n, size := binary.Uvarint(d.rest)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[size:]
-	return n
-}
-
-func (d *decoder) bytes(n uint64) []byte {
-	if n > uint64(len(d.rest)) {
-		d.fail()
-		return nil
-	}
-	b := d.rest[:n:n]
-	d.rest = d.rest[n:]
-	return b
-}
-
-func (d *decoder) record() (r protocol.Record) {
-	r.Table = string(d.bytes(d.uvarint()))
-	r.Key = string(d.bytes(d.uvarint()))
-	if n := d.uvarint(); n > 0 {
-		r.Value = d.bytes(n - 1)
-	}
-	return r
-}
-
-func (d *decoder) fail() {
-	d.rest = nil
-	if d.err == nil {
-		d.err = io.ErrUnexpectedEOF
-	}
 }

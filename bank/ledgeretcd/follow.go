@@ -14,27 +14,27 @@ func (s *Store) becomeFollower(ctx context.Context) error {
 	if err := s.restore(); err != nil {
 		return err
 	}
-	leader, told, deaf := "", "", false
+	leader, logged, silent := "", "", false
 	s.follows("", nil)
 	for {
 		l, err := s.follow(ctx, &leader)
 		switch {
 		case errors.Is(err, ErrDamaged), errors.Is(err, ErrForeign), errors.Is(err, ErrUnfinished):
 			return err
-		case err != nil && ctx.Err() == nil && !deaf:
+		case err != nil && ctx.Err() == nil && !silent:
 			s.cfg.Log.Warn("the etcd cluster does not answer", "endpoints", s.cfg.Endpoints, "err", err)
 		case l != nil:
 			s.lead = l
 			return nil
 		}
-		if ctx.Err() != nil && !deaf && told != "" {
-			return fmt.Errorf("%w: %s", ErrLed, told) // the time ended while it was asked once more
+		if ctx.Err() != nil && !silent && logged != "" {
+			return fmt.Errorf("%w: %s", ErrLed, logged) // the time ended during the last poll
 		}
 		s.follows(leader, err)
-		deaf = err != nil
-		if leader != told && !deaf {
+		silent = err != nil
+		if leader != logged && !silent {
 			s.cfg.Log.Info("following", "leader", leader, "entries", s.next-1)
-			told = leader
+			logged = leader
 		}
 		if !pause(ctx, pollEvery) {
 			return waited(ctx, leader, err)
@@ -48,7 +48,7 @@ func (s *Store) follows(leader string, err error) {
 	}
 }
 
-// waited says what one waited for in vain.
+// waited is the error of a follower whose time is over.
 func waited(ctx context.Context, leader string, err error) error {
 	if leader != "" && err == nil {
 		return fmt.Errorf("%w: %s", ErrLed, leader)
@@ -67,8 +67,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// follow reads what is new. If nobody leads it tries to, and returns the won
-// election once the journal has been read to its end again: nobody writes then.
+// follow reads new entries. If nobody leads it tries to win the election, and returns it
+// after it has read the journal to its end again: nobody else writes then.
 func (s *Store) follow(ctx context.Context, leader *string) (*lead, error) {
 	if !s.known {
 		if err := s.belongs(ctx); err != nil {
@@ -99,10 +99,10 @@ func (s *Store) takeOver(ctx context.Context) error {
 	if err := s.finished(); err != nil {
 		return err
 	}
-	return s.cluster.remove(ctx, askMost, s.partsOf(s.next), s.partsOf(s.next+1)) // of who died before its entry was there
+	return s.cluster.remove(ctx, askMost, s.partsOf(s.next), s.partsOf(s.next+1)) // of a leader that died before it wrote its entry
 }
 
-// readOn applies the journal to its end, and says who led then.
+// readOn applies the journal to its end, and returns the leader at that moment.
 func (s *Store) readOn(ctx context.Context) (leader string, err error) {
 	for {
 		leader, page, err := s.page(ctx)
@@ -120,8 +120,8 @@ func (s *Store) readOn(ctx context.Context) (leader string, err error) {
 	}
 }
 
-// page reads the next entries and who leads, at one moment.
-func (s *Store) page(ctx context.Context) (leader string, page []row, err error) {
+// page reads the next entries and the leader, at one moment.
+func (s *Store) page(ctx context.Context) (leader string, page []pair, err error) {
 	entries := getRange{Key: []byte(s.journalKey(s.next)), End: []byte(s.key("journal0")), Limit: pageLength}
 	answer, err := s.cluster.do(ctx, askMost, transaction{
 		Then: []request{{Get: &getRange{Key: []byte(s.leaderKey())}}, {Get: &entries}},
@@ -138,8 +138,8 @@ func (s *Store) page(ctx context.Context) (leader string, page []row, err error)
 	return leader, answer.Responses[1].Range.Rows, nil
 }
 
-// apply saves an entry of the journal, the next, in the mirror.
-func (s *Store) apply(ctx context.Context, r row) error {
+// apply saves the next entry of the journal in the mirror.
+func (s *Store) apply(ctx context.Context, r pair) error {
 	if want := s.journalKey(s.next); string(r.Key) != want {
 		return fmt.Errorf("%w: %s follows entry %d", ErrDamaged, r.Key, s.next-1)
 	}
@@ -191,7 +191,7 @@ func (s *Store) part(ctx context.Context, key string) ([]byte, error) {
 	return rows[0].Value, nil
 }
 
-// restore reads where the mirror stands.
+// restore reads the mirror's position.
 func (s *Store) restore() error {
 	s.next = 1
 	rows := 0
@@ -212,15 +212,15 @@ func (s *Store) restore() error {
 	return err
 }
 
-// mustBeEmpty holds that a file which is not a mirror has no ledger in it.
+// mustBeEmpty checks that a file without a position has no ledger in it.
 func (s *Store) mustBeEmpty() error {
 	if es, err := s.db.Entries(1, 1); err != nil || len(es) > 0 {
-		return errors.Join(fmt.Errorf("%w: %s is a ledger by itself", ErrForeign, s.db.Path()), err)
+		return errors.Join(fmt.Errorf("%w: %s is a ledger of its own", ErrForeign, s.db.Path()), err)
 	}
 	return nil
 }
 
-// belongs holds that the entry which the mirror applied last is in the journal.
+// belongs checks that the mirror's last entry is in the journal.
 func (s *Store) belongs(ctx context.Context) error {
 	if s.next == 1 {
 		return nil
@@ -235,5 +235,5 @@ func (s *Store) belongs(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: entry %d of %s is not there", ErrForeign, n, s.db.Path())
+	return fmt.Errorf("%w: it lacks entry %d of %s", ErrForeign, n, s.db.Path())
 }

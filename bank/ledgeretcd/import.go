@@ -10,27 +10,28 @@ import (
 	"ramp/protocol"
 )
 
-// An import is begun and ended by a row of the mirror: who finds it does not lead.
+// An import writes a row into the mirror at its beginning and removes it at its end: an
+// agent that finds the row does not lead.
 const (
 	unfinishedKey = "unfinished"
 	importOctets  = 8 << 20 // of the records of one entry
 	importRecords = 1 << 17
 )
 
-// What an import may meet.
+// Errors of an import.
 var (
-	// ErrNotEmpty: there is a journal of this bank in the cluster already.
+	// ErrNotEmpty: the cluster has a journal of this bank already.
 	ErrNotEmpty = errors.New("the cluster has a ledger of this bank already")
-	// ErrUnfinished: an import was interrupted, and the ledger in the cluster is a part.
+	// ErrUnfinished: an import was interrupted, and the ledger in the cluster is incomplete.
 	ErrUnfinished = errors.New("the ledger in the cluster is unfinished: a restore into it was interrupted")
 )
 
-// PrefixOf is what all keys of a bank in etcd begin with.
+// PrefixOf is the prefix of all keys of a bank in etcd.
 func PrefixOf(bank protocol.AgentID) string { return prefixOf(bank) }
 
-// Import makes a ledger in a file that of a cluster which has none of this bank: the same
-// entries, with the same log above them. Heads are not taken over; who leads next signs one.
-// Until it has ended nobody leads.
+// Import copies a ledger from a file to a cluster that has none of this bank: the same
+// entries, with the same log. It does not copy heads; the next leader signs one. Nobody
+// leads before it has ended.
 func Import(ctx context.Context, cfg Config, from *ledgerdb.DB) (err error) {
 	cfg.Sign = nil // the log is not whole before the last entry
 	s, err := Open(ctx, cfg)
@@ -58,14 +59,14 @@ func Import(ctx context.Context, cfg Config, from *ledgerdb.DB) (err error) {
 	return b.flush()
 }
 
-// batch is what goes into the next entry.
+// batch gathers the records of the next entry.
 type batch struct {
 	store   *Store
 	records []protocol.Record
 	octets  int
 }
 
-// add copies what a table lends for the call.
+// add copies a row, which a table lends only for the call.
 func (b *batch) add(table, key string, value []byte) error {
 	b.records = append(b.records, protocol.Record{Table: table, Key: strings.Clone(key), Value: append([]byte{}, value...)})
 	if b.octets += len(table) + len(key) + len(value); b.octets < importOctets && len(b.records) < importRecords {
@@ -80,7 +81,7 @@ func (b *batch) flush() error {
 	return err
 }
 
-// finished holds that no import was interrupted.
+// finished checks that no import was interrupted.
 func (s *Store) finished() error {
 	return s.db.Each(positionTable, func(key string, _ []byte) error {
 		if key == unfinishedKey {

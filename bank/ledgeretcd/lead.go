@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lead is a won election: the key of the one who leads, with a lease on it.
+// lead is a won election: the leader's key, and the lease on it.
 type lead struct {
 	cluster *cluster
 	lease   int64
@@ -15,7 +15,7 @@ type lead struct {
 	begin   time.Time
 }
 
-// win tries to become the one who leads; nil without an error: another was faster.
+// win tries to win the election; nil without an error: another agent was faster.
 func win(ctx context.Context, c *cluster, key, name string, lease time.Duration) (*lead, error) {
 	l := &lead{cluster: c, begin: time.Now()}
 	ask, cancel := context.WithTimeout(ctx, askMost)
@@ -60,8 +60,8 @@ func (l *lead) renew(ctx context.Context) {
 	}
 }
 
-// renewOnce leaves the lease as it is if the member that it asks does not answer:
-// the next time another one is asked.
+// renewOnce keeps the lease as it is if the member does not answer: the next call asks
+// another one.
 func (l *lead) renewOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askFirst)
 	defer cancel()
@@ -71,10 +71,10 @@ func (l *lead) renewOnce(ctx context.Context) {
 	}
 }
 
-// resign lets others lead at once, if the cluster can be told.
+// resign lets others lead at once, if the cluster can be reached.
 func (l *lead) resign(ctx context.Context) {
 	l.until.Store(0)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	_ = l.cluster.revoke(ctx, l.lease) // otherwise it ends by itself
+	_ = l.cluster.revoke(ctx, l.lease) // otherwise it expires
 }

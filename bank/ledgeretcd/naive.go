@@ -8,8 +8,8 @@ import (
 )
 
 // Naive moves money between balances in an etcd cluster with one transaction for
-// each transfer, without a journal, a history or a group commit: what benchmarks
-// compare a Store with. Its calls may be made at the same time.
+// each transfer, without a journal, a history or a group commit. Benchmarks compare a
+// Store with it. Its methods may be called at the same time.
 type Naive struct {
 	cluster *cluster
 	prefix  string
@@ -29,9 +29,8 @@ func NewNaive(cfg Config, clients int) (*Naive, error) {
 	return &Naive{newCluster(cfg.Endpoints, cfg.TLS, clients), prefixOf(cfg.Bank) + "naive/"}, nil
 }
 
-// Transfer moves 1 from one balance, named by a number, to another one, unless
-// somebody else has changed one of them meanwhile: then it is not done. Balances
-// begin with zero.
+// Transfer moves 1 from one balance, named by a number, to another one. If another client
+// has changed one of them meanwhile it does nothing. Balances begin with zero.
 func (n *Naive) Transfer(ctx context.Context, from, to int) (done bool, err error) {
 	keys := []string{n.prefix + strconv.Itoa(from), n.prefix + strconv.Itoa(to)}
 	read, err := n.cluster.do(ctx, naiveWait, transaction{Then: []request{getOf(keys[0]), getOf(keys[1])}})
@@ -56,8 +55,8 @@ func (n *Naive) Close() { n.cluster.close() }
 
 func getOf(key string) request { return request{Get: &getRange{Key: []byte(key)}} }
 
-// balanceOf reads a balance that may not be there yet.
-func balanceOf(rows []row) (balance int, revision int64, err error) {
+// balanceOf reads a balance that may not exist yet.
+func balanceOf(rows []pair) (balance int, revision int64, err error) {
 	if len(rows) == 0 {
 		return 0, 0, nil
 	}
@@ -65,8 +64,8 @@ func balanceOf(rows []row) (balance int, revision int64, err error) {
 	return balance, rows[0].Modified, err
 }
 
-// Remove deletes all that a cluster has of a bank, whose ledger nobody has open: of
-// one that was only made to measure it.
+// Remove deletes all keys of a bank from a cluster, after a measurement. No agent may have
+// its ledger open.
 func Remove(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -75,7 +74,7 @@ func Remove(ctx context.Context, cfg Config) error {
 	defer c.close()
 	prefix := prefixOf(cfg.Bank)
 	var err error
-	for range len(c.members) { // a member that fails is followed by the next
+	for range len(c.members) { // after a failure the next member is asked
 		if err = c.remove(ctx, removeWait, prefix, prefix[:len(prefix)-1]+"0"); err == nil {
 			return nil
 		}

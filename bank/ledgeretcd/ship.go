@@ -11,14 +11,14 @@ import (
 	"ramp/protocol"
 )
 
-// The mirror knows which entry it has applied last.
+// The mirror's position is the last entry that it has applied.
 const (
 	positionTable = "journal"
 	positionKey   = "applied"
 	positionSize  = 8 + sha256.Size
 )
 
-// prefixOf is what all keys of a bank begin with.
+// prefixOf is the prefix of all keys of a bank.
 func prefixOf(bank protocol.AgentID) string { return "/ramp/bank/" + string(bank) + "/" }
 
 func (s *Store) key(format string, args ...any) string {
@@ -32,7 +32,7 @@ func (s *Store) partKey(n uint64, term int64, i int) string {
 	return s.partsOf(n) + fmt.Sprintf("%016x/%02x", term, i)
 }
 
-// position is the record that keeps, in the mirror, where it stands.
+// position is the record with the mirror's position.
 func position(number uint64, hash [sha256.Size]byte) protocol.Record {
 	v := binary.BigEndian.AppendUint64(nil, number)
 	return protocol.Record{Table: positionTable, Key: positionKey, Value: append(v, hash[:]...)}
@@ -79,8 +79,8 @@ func (s *Store) putParts(h header, payload []byte) ([]byte, error) {
 	return h.encode(), nil
 }
 
-// commit puts one value while this agent leads, and knows what became of it when
-// it returns, but for an ErrUncertain. A fresh key must not be there yet.
+// commit puts one value while this agent leads. Except with ErrUncertain the result is
+// known when it returns. A fresh key must not exist yet.
 func (s *Store) commit(key string, value []byte, fresh bool) error {
 	t := transaction{
 		If:   []condition{createdAt(s.leaderKey(), s.lead.term)},
@@ -120,12 +120,12 @@ func (s *Store) give(tries int) error {
 	return why
 }
 
-// try reports whether the value is there; false: it is not and never will be.
+// try reports whether the value was written; false: it was not, and never will be.
 func (s *Store) try(wait time.Duration, t transaction, value []byte) (bool, error) {
 	answer, err := s.cluster.do(context.Background(), wait, t)
 	if err != nil || answer.Succeeded {
 		return err == nil, err
 	}
-	there := answer.Responses[0].Range.Rows // of an earlier try whose answer was lost
+	there := answer.Responses[0].Range.Rows // from an earlier try whose answer was lost
 	return len(there) == 1 && bytes.Equal(there[0].Value, value), nil
 }

@@ -14,24 +14,24 @@ import (
 	"ramp/protocol"
 )
 
-// Config says where a ledger is.
+// Config describes a ledger in a cluster.
 type Config struct {
 	Endpoints []string         // of the cluster's members: HOST:PORT or a URL
-	TLS       *tls.Config      // nil: none
-	Bank      protocol.AgentID // whose ledger it is
-	Name      string           // of this agent, for those who follow it
+	TLS       *tls.Config      // nil: without TLS
+	Bank      protocol.AgentID // the ledger's
+	Name      string           // this agent's, for its followers
 	Mirror    string           // path of the local copy
-	Sign      ledgerdb.Sign    // signs heads while this agent leads; nil: nobody does
+	Sign      ledgerdb.Sign    // signs heads while this agent leads; nil: heads are not signed
 	Lease     time.Duration    // whole seconds until others lead when this agent dies; zero: LeaseTime
 	Log       *slog.Logger
-	// Follows, if set, is told at each look who leads while this agent does not ("":
-	// nobody yet), or why that cannot be known. It is called from Open alone.
+	// Follows, if set, gets the leader ("": nobody yet) or an error at each poll while
+	// this agent does not lead. Only Open calls it.
 	Follows func(leader string, err error)
 }
 
 // Bounds of a Config.
 const (
-	MaxEndpoints = 16 // members that are named
+	MaxEndpoints = 16 // members in a Config
 	MaxLease     = time.Minute
 )
 
@@ -64,7 +64,7 @@ type Store struct {
 	next     uint64            // number of the next entry
 	previous [sha256.Size]byte // hash of the one before it; both belong to the mirror's transactions
 
-	known bool // the mirror is of this journal
+	known bool // the mirror belongs to this journal
 
 	mu     sync.Mutex // guards the three below
 	why    error      // this store has stopped writing; nil: it has not
@@ -103,21 +103,19 @@ func (s *Store) becomeLeader(ctx context.Context) {
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.db.ShipTo(s.ship)
 	s.db.SignHeads(s.cfg.Sign)
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
+	s.wg.Go(func() {
 		s.lead.renew(ctx)
 		s.lose(ErrDeposed)
-	}()
+	})
 }
 
-// DB is the mirror, for reading. Its heads are shipped; nothing else may be
-// written to it but through the Store.
+// DB is the mirror, for reading. It ships its heads; all other writes must go through the
+// Store.
 func (s *Store) DB() *ledgerdb.DB { return s.db }
 
 // Append makes records durable, in order and all or nothing (agents.Store). After
-// ErrUncertain that is not known here, and after it or ErrDeposed the store does
-// not write any more.
+// ErrUncertain the result is unknown here; after it and after ErrDeposed the store no
+// longer writes.
 func (s *Store) Append(records []protocol.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -126,7 +124,7 @@ func (s *Store) Append(records []protocol.Record) error {
 		return err
 	}
 	err := s.db.Append(records)
-	if errors.Is(err, ledgerdb.ErrUncertain) { // the mirror failed behind the journal
+	if errors.Is(err, ledgerdb.ErrUncertain) || errors.Is(err, protocol.ErrDisk) { // the mirror failed behind the journal
 		s.lose(ErrUncertain)
 		return errors.Join(ErrUncertain, err)
 	}
@@ -138,11 +136,14 @@ func (s *Store) Each(table string, f func(key string, value []byte) error) error
 	return s.db.Each(table, f)
 }
 
-// Leading reports whether what this store shows is the newest: nobody else can
-// have written yet.
+// Get is the value of a key (protocol.Tables).
+func (s *Store) Get(table, key string) ([]byte, error) { return s.db.Get(table, key) }
+
+// Leading reports whether this store has the newest state: no other agent can have
+// written yet.
 func (s *Store) Leading() bool { return s.stopped() == nil && s.lead.holds() }
 
-// Lost is closed when this agent does not lead any more.
+// Lost is closed when this agent no longer leads.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
 func (s *Store) stopped() error {
@@ -160,7 +161,7 @@ func (s *Store) lose(why error) {
 	}
 }
 
-// Close gives the leadership back.
+// Close resigns.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	again := s.closed

@@ -22,7 +22,7 @@ import (
 // Members of a cluster: one may fail.
 const Members = 3
 
-// Demanded is the variable that makes a missing etcd a failure.
+// Demanded is the environment variable that makes a missing etcd a failure.
 const Demanded = "RAMP_TEST_ETCD"
 
 const startTime = 30 * time.Second
@@ -34,7 +34,7 @@ type Cluster struct {
 	dir       string
 	peers     []string // where members find each other
 	listens   []string // where they listen for each other
-	gates     []*Gate  // between them; none: they are joined directly
+	gates     []*Gate  // between them; empty: they are connected directly
 	flags     []string
 	Endpoints []string // of the clients' side
 	mu        sync.Mutex
@@ -51,7 +51,7 @@ func Start(t testing.TB, flags ...string) *Cluster {
 	return c
 }
 
-// StartParted is Start of a cluster whose members can be cut off from each other.
+// StartParted starts a cluster whose members can be cut off from each other.
 func StartParted(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	c := found(t, flags)
@@ -72,7 +72,7 @@ func (c *Cluster) start() {
 	c.await()
 }
 
-// found is a cluster that does not run yet.
+// found prepares a cluster that does not run yet.
 func found(t testing.TB, flags []string) *Cluster {
 	t.Helper()
 	bin, err := exec.LookPath("etcd")
@@ -94,7 +94,7 @@ func found(t testing.TB, flags []string) *Cluster {
 	return c
 }
 
-// Version is what the program says of itself.
+// Version is the program's version.
 func Version(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("etcd", "--version").Output()
@@ -105,7 +105,7 @@ func Version(t testing.TB) string {
 	return strings.TrimPrefix(line, "etcd Version: ")
 }
 
-// freeAddress is one that nobody listens at for now.
+// freeAddress is an address without a listener.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := porttest.Free()
@@ -115,7 +115,7 @@ func freeAddress(t testing.TB) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// Restart runs a member that does not run.
+// Restart starts a member that does not run.
 func (c *Cluster) Restart(i int) {
 	c.t.Helper()
 	var all []string
@@ -141,7 +141,7 @@ func (c *Cluster) set(i int, cmd *exec.Cmd) {
 	c.running[i] = cmd
 }
 
-// pids are the processes of the members; 0: it does not run.
+// pids are the processes of the members; 0: stopped.
 func (c *Cluster) pids() (list [Members]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *Cluster) Leader() int {
 	return 0
 }
 
-// status is what a member says of itself; numbers are strings in JSON.
+// status is a member's status; numbers are strings in JSON.
 type status struct {
 	Header struct {
 		Member string `json:"member_id"`

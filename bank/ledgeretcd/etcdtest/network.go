@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Gate is what connections pass that can be cut. While it is cut they stay open, and
-// new ones are taken, but nothing comes through: a network that loses every packet.
+// Gate is a network that can lose every packet. While it is cut its connections stay
+// open, and new ones are accepted, but nothing comes through.
 type Gate struct {
 	mu     sync.Mutex
 	change *sync.Cond
@@ -27,10 +27,10 @@ func newGate() *Gate {
 	return g
 }
 
-// Cut lets nothing through any more. Calling it again changes nothing.
+// Cut stops all traffic. Calling it again changes nothing.
 func (g *Gate) Cut() { g.set(true) }
 
-// Mend lets through what has waited, and all that comes.
+// Mend lets all traffic through again, delayed and new.
 func (g *Gate) Mend() { g.set(false) }
 
 func (g *Gate) set(cut bool) {
@@ -48,7 +48,7 @@ func (g *Gate) pass() {
 	}
 }
 
-// Gated are addresses that lead to others through one gate, until the test ends.
+// Gated returns addresses that lead to others through one gate, until the test ends.
 func Gated(t testing.TB, to ...string) (addresses []string, g *Gate) {
 	t.Helper()
 	g = newGate()
@@ -64,8 +64,7 @@ func Gated(t testing.TB, to ...string) (addresses []string, g *Gate) {
 	return addresses, g
 }
 
-// carry joins what connects to a listener with an address, through the gates that the
-// connection has.
+// carry joins the connections of a listener with an address, through their gates.
 func carry(t testing.TB, l net.Listener, to string, gates func(net.Conn) []*Gate) {
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
@@ -108,8 +107,8 @@ func pump(to io.Writer, from io.Reader, through []*Gate) {
 	}
 }
 
-// link puts gates between the members: what goes between two of them passes both of
-// theirs.
+// link puts gates between the members: traffic between two of them passes the gates of
+// both.
 func (c *Cluster) link() {
 	c.t.Helper()
 	for i := range Members {
@@ -130,14 +129,13 @@ func (c *Cluster) link() {
 	}
 }
 
-// CutOff parts a member from the others; clients still reach it.
+// CutOff separates a member from the others; clients still reach it.
 func (c *Cluster) CutOff(i int) { c.gates[i].Cut() }
 
 // Mend is the end of CutOff.
 func (c *Cluster) Mend(i int) { c.gates[i].Mend() }
 
-// member is who of the members has the other end of a connection on this machine; -1:
-// none, or it has gone.
+// member is the member at the other end of a connection on this machine, or -1.
 func (c *Cluster) member(conn net.Conn) int {
 	socket := socketOf(conn.RemoteAddr().(*net.TCPAddr).Port)
 	for i, pid := range c.pids() {
@@ -151,7 +149,7 @@ func (c *Cluster) member(conn net.Conn) int {
 	return -1
 }
 
-// socketOf is the name that Linux gives the socket of a local port that is connected.
+// socketOf is Linux's name of the socket of a connected local port.
 func socketOf(port int) string {
 	f, err := os.Open("/proc/net/tcp")
 	if err != nil {

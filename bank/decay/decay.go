@@ -1,4 +1,7 @@
-package ledger
+// Package decay computes balances that grow by an income and decay at a rate, dx/dt
+// = a − b·x (001 "Monetary Policy"), exactly enough that every reader of the same
+// entries gets the same micro-credit (docs/decisions/0017).
+package decay
 
 import (
 	"math/big"
@@ -7,11 +10,11 @@ import (
 	"ramp/protocol"
 )
 
-// Day is the unit of time of incomes and decay.
+// Day is the unit of time of incomes and rates.
 const Day = 24 * time.Hour
 
-// million is the unit of shares and of decay: parts per million.
-const million = 1_000_000
+// Million is the unit of rates: parts per million per Day.
+const Million = 1_000_000
 
 // Figures of the exponential. The argument is at most 129; halved halvings times
 // it is below 2^-8, so that what the series leaves out is below 2^-250. Halving
@@ -28,7 +31,7 @@ const (
 // is right to 2^-220. So a longer time never gives more.
 func decayed(ppm int64, elapsed time.Duration) *big.Int {
 	p := new(big.Int).Mul(big.NewInt(ppm), big.NewInt(int64(elapsed)))
-	q := new(big.Int).Mul(big.NewInt(million), big.NewInt(int64(Day)))
+	q := new(big.Int).Mul(big.NewInt(Million), big.NewInt(int64(Day)))
 	if new(big.Int).Quo(p, q).Cmp(big.NewInt(weightBits)) > 0 {
 		return new(big.Int) // e^-128 is far below 2^-128
 	}
@@ -56,27 +59,19 @@ func series(y *big.Int) *big.Int {
 	return sum
 }
 
-// grown is where an account stands after a time, dx/dt = a − b·x (001 "Monetary
-// Policy"): x·w + (a/b)(1 − w) with w = e^(−b·elapsed), rounded down to 2⁻⁶⁴
-// micro-credits. Balance and residue are x; income is a, per day; ppm is b in
-// parts per million per day, more than zero.
-func grown(balance protocol.Credits, residue uint64, income protocol.Credits, ppm int64, elapsed time.Duration) (protocol.Credits, uint64) {
+// Grow is an account's balance, in micro-credits and 2⁻⁶⁴ parts of one, after a
+// time in which nothing else touched it: x·w + (a/b)(1 − w) with w =
+// e^(−b·elapsed), rounded down. Balance and residue are x; income is a, per Day;
+// ppm is b, more than zero.
+func Grow(balance protocol.Credits, residue uint64, income protocol.Credits, ppm int64, elapsed time.Duration) (protocol.Credits, uint64) {
 	x := new(big.Int).Lsh(big.NewInt(int64(balance)), residueBits)
 	x.Add(x, new(big.Int).SetUint64(residue))
 	w := decayed(ppm, elapsed)
 	x.Mul(x, w).Mul(x, big.NewInt(ppm))
 	rest := new(big.Int).Lsh(big.NewInt(1), weightBits)
-	rest.Sub(rest, w).Mul(rest, big.NewInt(int64(income))).Mul(rest, big.NewInt(million))
+	rest.Sub(rest, w).Mul(rest, big.NewInt(int64(income))).Mul(rest, big.NewInt(Million))
 	x.Add(x, rest.Lsh(rest, residueBits))
 	x.Div(x, new(big.Int).Lsh(big.NewInt(ppm), weightBits)) // towards −∞, for a positive divisor
 	low := new(big.Int).And(x, new(big.Int).SetUint64(1<<residueBits-1))
 	return protocol.Credits(x.Rsh(x, residueBits).Int64()), low.Uint64()
-}
-
-// Grown is the balance that an account with an income has after a time in which
-// nothing else touched it, rounded down to a micro-credit: income is a, per day,
-// and ppm is b, in parts per million per day (docs/decisions/0017).
-func Grown(balance, income protocol.Credits, ppm int64, elapsed time.Duration) protocol.Credits {
-	whole, _ := grown(balance, 0, income, ppm, elapsed)
-	return whole
 }
