@@ -61,7 +61,7 @@ func (parrot) Receive(_ time.Time, m protocol.Message) protocol.Output {
 func (parrot) Wake(time.Time) protocol.Output { return protocol.Output{} }
 
 // instant is a disk that takes no time and keeps nothing.
-type instant struct{}
+type instant struct{ protocol.Tables }
 
 func (instant) Each(string, func(string, []byte) error) error { return nil }
 func (instant) Append([]protocol.Record) error                { return nil }

@@ -2,16 +2,15 @@ package agents
 
 import "ramp/protocol"
 
-// Outbox keeps the outputs of one role until all that they rest on is durable:
-// nothing leaves before every record of its own and of all earlier outputs is on
-// the disk, even if it saves nothing itself. Outputs that wait together share one
-// append (group commit). It is a machine without I/O: whoever owns it appends
-// what Write says, and tells how that went.
+// Outbox holds the outputs of one role until their records, and those of all
+// earlier outputs, are on the disk. That includes outputs that save nothing
+// themselves. Outputs that wait together share one append (group commit). It does
+// no I/O: its owner appends the records of Write, and calls Written or Failed.
 //
-// The zero Outbox is empty. T is whatever an output carries.
+// The zero Outbox is empty. T is the type of an output.
 type Outbox[T any] struct {
-	waiting []boxed[T] // in order; the first ones are being written
-	writing int        // how many of them
+	waiting []boxed[T] // in order
+	writing int        // how many of the first are being written
 }
 
 type boxed[T any] struct {
@@ -19,8 +18,8 @@ type boxed[T any] struct {
 	save []protocol.Record
 }
 
-// Put takes an output. It reports true if the item may leave at once, because
-// nothing is to be saved for it and nothing before it waits.
+// Put takes an output. It reports true if the item may leave at once, because it
+// saves nothing and nothing before it waits.
 func (o *Outbox[T]) Put(item T, save []protocol.Record) bool {
 	if len(save) == 0 && len(o.waiting) == 0 {
 		return true
@@ -33,7 +32,7 @@ func (o *Outbox[T]) Put(item T, save []protocol.Record) bool {
 func (o *Outbox[T]) Len() int { return len(o.waiting) }
 
 // Write begins the next append: the records of all outputs that wait, in order.
-// It reports false while an append is going on, and if nothing waits.
+// It reports false while an append is under way, and if nothing waits.
 func (o *Outbox[T]) Write() ([]protocol.Record, bool) {
 	if o.writing > 0 || len(o.waiting) == 0 {
 		return nil, false
@@ -46,8 +45,8 @@ func (o *Outbox[T]) Write() ([]protocol.Record, bool) {
 	return records, true
 }
 
-// Written ends an append that is durable. It returns what may leave now, in
-// order: what was written, and what followed it and saves nothing.
+// Written ends an append that is durable. It returns the items that may leave now,
+// in order: the written ones, and those directly after them that save nothing.
 func (o *Outbox[T]) Written() []T {
 	n := o.writing
 	for n < len(o.waiting) && len(o.waiting[n].save) == 0 {
@@ -58,8 +57,8 @@ func (o *Outbox[T]) Written() []T {
 	return items
 }
 
-// Failed ends an append that failed: nothing of what waits was saved, and nothing
-// of it may ever leave.
+// Failed ends an append that failed. It returns all waiting items: none of them was
+// saved, and none may ever leave.
 func (o *Outbox[T]) Failed() []T {
 	items := o.take(len(o.waiting))
 	o.writing = 0

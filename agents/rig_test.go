@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ func (word) Kind() string { return "word" }
 func say(w string) protocol.Message { return protocol.Message{Conversation: w, Body: word(w)} }
 
 // echo saves and sends what it receives; "quiet…" is sent without being saved,
-// "alarm" asks to be woken in a minute.
+// "alarm" asks to be woken in a minute, "tomorrow" in a day.
 type echo struct{ heard []string }
 
 func (e *echo) Receive(now time.Time, m protocol.Message) protocol.Output {
@@ -33,8 +34,11 @@ func (e *echo) Receive(now time.Time, m protocol.Message) protocol.Output {
 	if w[0] != 'q' {
 		out.Save = []protocol.Record{{Table: "words", Key: w, Value: []byte("x")}}
 	}
-	if w == "alarm" {
+	switch w {
+	case "alarm":
 		out.WakeAt = now.Add(time.Minute)
+	case "tomorrow":
+		out.WakeAt = now.Add(24 * time.Hour)
 	}
 	return out
 }
@@ -56,6 +60,12 @@ func (d *disk) Each(table string, f func(string, []byte) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.kept.Each(table, f)
+}
+
+func (d *disk) Get(table, key string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.kept.Get(table, key)
 }
 
 func (d *disk) Append(records []protocol.Record) error {
@@ -100,7 +110,8 @@ type rig struct {
 	sent  []string
 	early []string // prepared
 	loads int
-	role  *echo // the one that runs
+	role  *echo        // the one that runs
+	clock atomic.Int64 // how far it is off
 	*agents.Runner
 	cancel context.CancelFunc
 	ended  chan error
@@ -110,7 +121,7 @@ func start(t *testing.T, d *disk) *rig {
 	d.kept = markettest.Store{}
 	r := &rig{t: t, disk: d, ended: make(chan error, 1)}
 	r.Runner = agents.NewRunner(agents.Config{
-		Store: d, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Store: d, Now: func() time.Time { return time.Now().Add(time.Duration(r.clock.Load())) }, Log: slog.New(slog.DiscardHandler),
 		Load: func(tables protocol.Tables, _ time.Time) (agents.Role, protocol.Output, error) {
 			r.loads++
 			r.role = &echo{}

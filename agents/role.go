@@ -1,3 +1,5 @@
+// Package agents runs roles. It delivers messages to them, makes the records of
+// their outputs durable, and only then sends the messages.
 package agents
 
 import (
@@ -7,15 +9,26 @@ import (
 )
 
 // Role is an agent: user, resource or bank. One goroutine owns it; it never
-// blocks, and does nothing to the world but answer.
+// blocks, and acts only through its Output.
 type Role interface {
 	Receive(now time.Time, m protocol.Message) protocol.Output
 	Wake(now time.Time) protocol.Output
 }
 
+// Store stores the records of a role. The journal of user and resource agents and
+// the ledger's database are stores; storetest is the contract test of both.
+type Store interface {
+	protocol.Tables
+	// Append makes the records durable, in order and all or nothing, before it
+	// returns. A record with a nil Value deletes its key. After an error none of them
+	// is stored, and later calls may succeed (if the disk was full). After a
+	// protocol.Uncertain they may or may not be stored; protocol.ErrDisk ends the process.
+	Append(records []protocol.Record) error
+}
+
 // Transport carries messages to other agents.
 type Transport interface {
-	// Send queues m for its receivers and returns at once. What cannot be
-	// delivered comes back as a failure from protocol.LocalMesh.
+	// Send queues m for its receivers and returns at once. An undeliverable message
+	// comes back as a failure from protocol.LocalMesh.
 	Send(m protocol.Message)
 }

@@ -17,6 +17,9 @@ const (
 	probeFirst    = time.Second // between tries to write after a failed append
 	probeMost     = 30 * time.Second
 	probeTable    = "probe"
+	// longestSleep is how long a pending alarm sleeps before the clock is read again. The
+	// clock may have been set, or the machine suspended: timers count neither.
+	longestSleep = time.Minute
 )
 
 // ErrStopped is returned by calls to a Runner that has stopped.
@@ -25,46 +28,46 @@ var ErrStopped = errors.New("the agent has stopped")
 // ErrUnavailable is returned while the store cannot be written.
 var ErrUnavailable = errors.New("the store cannot be written; nothing was changed")
 
-// ErrUncertain is returned by calls of which the store cannot tell whether they were
-// written (protocol.Uncertain). Whoever loads the role next knows.
+// ErrUncertain is returned by calls that may or may not have been written
+// (protocol.Uncertain). Loading the role again settles it.
 var ErrUncertain = errors.New("the store failed while this was written: it may have been done")
 
 // Config is what a Runner needs.
 type Config struct {
-	// Load makes the role from its live tables; its Output is carried out first.
+	// Load restores the role from its tables; its Output is carried out first.
 	Load func(t protocol.Tables, now time.Time) (Role, protocol.Output, error)
-	// Store keeps what the role saves.
+	// Store stores the role's records.
 	Store Store
 	// Route carries one message to its receivers: agents or local correspondents.
 	// It must not block for long.
 	Route func(m protocol.Message)
-	// Prepare, if set, is told a message while what it rests on is being written, if
-	// nothing else is to be done, so that work for sending it is done by then.
-	// Nothing of it may leave: the write may fail.
+	// Prepare, if set, may do the work for sending a message while its records are
+	// being written and nothing else is to be done. It must not send anything: the
+	// write may fail.
 	Prepare func(m protocol.Message)
 	// Unavailable makes the answer to a message that arrives while the store
 	// cannot be written, if it wants one.
 	Unavailable func(m protocol.Message) (protocol.Message, bool)
-	// Trace, if set, is told every message that arrived or left, in order.
+	// Trace, if set, gets every message that arrived or left, in order.
 	Trace func(at time.Time, in bool, m protocol.Message)
 	// Now is the clock.
 	Now func() time.Time
-	// Log is told of failures to write.
+	// Log gets failures to write.
 	Log *slog.Logger
 }
 
-// Runner runs one role in one goroutine. What the role wants saved is durable
-// before anything of this or any later Output is sent; outputs that wait
-// together share one append (group commit). What may leave when is decided by an
-// Outbox, as in the simulator; the Runner only appends what it says, in a second
-// goroutine, so that the role goes on meanwhile.
+// Runner runs one role in one goroutine. The records of an Output are durable before
+// this or any later Output sends anything. An Outbox decides when each may leave, as
+// in the simulator; the Runner appends its records in a second goroutine, so that
+// the role continues meanwhile.
 type Runner struct {
 	cfg      Config
 	inbox    chan event
 	outbox   Outbox[commit]         // of the goroutine that owns the role
 	appends  chan []protocol.Record // to the disk; one at a time
-	appended chan error             // from it, one for each of appends
+	appended chan error             // from the disk, one for each append
 	done     chan struct{}
+	why      error // ErrStopped, and the disk's failure; fixed once done is closed
 }
 
 // event is something for the role: a message, or a call by the owner.
@@ -100,7 +103,7 @@ func (r *Runner) Deliver(m protocol.Message) error {
 	case r.inbox <- event{message: m}:
 		return nil
 	case <-r.done:
-		return ErrStopped
+		return r.why
 	}
 }
 
@@ -111,7 +114,7 @@ func (r *Runner) Do(ctx context.Context, f func(now time.Time, r Role) protocol.
 	select {
 	case r.inbox <- e:
 	case <-r.done:
-		return ErrStopped
+		return r.why
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -122,19 +125,24 @@ func (r *Runner) Do(ctx context.Context, f func(now time.Time, r Role) protocol.
 		return ctx.Err()
 	case <-r.done:
 	}
-	select { // it may have become durable as the Runner stopped
+	select { // the Output may have become durable as the Runner stopped
 	case err := <-e.durable:
 		return err
 	default:
-		return ErrStopped
+		return r.why
 	}
 }
 
-// Run loads the role and runs it until ctx is done; then it carries out what the
-// role had answered so far and returns nil. It returns an error only if the role
-// cannot be loaded.
-func (r *Runner) Run(ctx context.Context) error {
-	defer close(r.done)
+// Run loads the role and runs it until ctx is done; then it carries out the outputs
+// so far and returns nil. It returns an error if the role cannot be loaded, or once the
+// disk has failed (protocol.ErrDisk): the process must end then, and nothing more is sent.
+func (r *Runner) Run(ctx context.Context) (err error) {
+	defer func() {
+		if r.why = ErrStopped; errors.Is(err, protocol.ErrDisk) {
+			r.why = fmt.Errorf("%w: %w", ErrStopped, err)
+		}
+		close(r.done)
+	}()
 	left := make(chan struct{})
 	go func() { defer close(left); r.appendAll() }()
 	defer func() { <-left }()
@@ -144,19 +152,19 @@ func (r *Runner) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("load the agent's state: %w", err)
 		}
-		if err := r.own(ctx, role, first); err == nil {
-			return nil
-		} else {
+		err = r.own(ctx, role, first)
+		if err != nil && !errors.Is(err, protocol.ErrDisk) {
 			r.cfg.Log.Error("cannot write the store; refusing until it can be written", "err", err)
+			err = r.awaitDisk(ctx)
 		}
-		if stopped := r.awaitDisk(ctx); stopped {
-			return nil
+		if err != nil || ctx.Err() != nil {
+			return err
 		}
 		r.cfg.Log.Info("the store can be written again")
 	}
 }
 
-// appendAll makes durable what it is given, and says how that went.
+// appendAll makes each batch of records durable, and returns each result.
 func (r *Runner) appendAll() {
 	for records := range r.appends {
 		r.appended <- r.cfg.Store.Append(records)
@@ -185,7 +193,11 @@ func (r *Runner) own(ctx context.Context, role Role, first protocol.Output) erro
 			}
 			continue
 		case <-rings:
-			c.at, at = r.cfg.Now(), time.Time{}
+			if c.at = r.cfg.Now(); c.at.Before(at) {
+				at = r.setAlarm(alarm, time.Time{}, at)
+				continue
+			}
+			at = time.Time{}
 			c.out = role.Wake(c.at)
 		case e := <-inbox:
 			c = r.handle(role, e)
@@ -195,15 +207,15 @@ func (r *Runner) own(ctx context.Context, role Role, first protocol.Output) erro
 	}
 }
 
-// carryOut sends what need not wait for the disk at once, and has the rest
-// appended.
+// carryOut sends an Output at once if it need not wait for the disk, and appends it
+// otherwise.
 func (r *Runner) carryOut(c commit) {
 	if r.outbox.Put(c, c.out.Save) {
 		r.finish(c)
 		return
 	}
 	r.append()
-	if r.outbox.Len() == 1 { // under load there is always something better to do
+	if r.outbox.Len() == 1 { // under load other work comes first
 		r.prepare(c)
 	}
 }
@@ -217,20 +229,23 @@ func (r *Runner) prepare(c commit) {
 	}
 }
 
-// append begins the next append, if something waits for one and none goes on.
+// append begins the next append, if an output waits and no append is under way.
 func (r *Runner) append() {
 	if records, ok := r.outbox.Write(); ok {
 		r.appends <- records
 	}
 }
 
-// settle ends an append: what rested on it leaves while the next one goes on. If
-// it failed, nothing that waits ever leaves, and whoever waits for it is told.
+// settle ends an append: its outputs leave while the next append runs. If it failed,
+// no waiting output ever leaves, and their callers get an error.
 func (r *Runner) settle(err error) error {
 	if err != nil {
 		why := ErrUnavailable
 		if unsure := protocol.Uncertain(""); errors.As(err, &unsure) {
 			why = ErrUncertain
+		}
+		if errors.Is(err, protocol.ErrDisk) {
+			why = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
 		for _, c := range r.outbox.Failed() {
 			r.reject(c, why)
@@ -245,11 +260,12 @@ func (r *Runner) settle(err error) error {
 	return nil
 }
 
-// flush carries out what the role has answered so far. A failure has been told
-// to whom it matters.
+// flush carries out the outputs so far. The callers have got any error.
 func (r *Runner) flush() error {
 	for r.outbox.Len() > 0 {
-		_ = r.settle(<-r.appended)
+		if err := r.settle(<-r.appended); errors.Is(err, protocol.ErrDisk) {
+			return err
+		}
 	}
 	return nil
 }
@@ -262,20 +278,16 @@ func (r *Runner) handle(role Role, e event) commit {
 	return commit{at: now, in: e.message, traced: true, out: role.Receive(now, e.message)}
 }
 
-// reject drops a commit and says why to whoever waits for it: nothing of it was sent,
+// reject drops a commit and returns the reason to its caller: nothing of it was sent,
 // nor saved, unless that is uncertain.
 func (r *Runner) reject(c commit, why error) {
 	if c.traced {
-		r.answerUnavailable(c.in)
+		if answer, ok := r.cfg.Unavailable(c.in); ok {
+			r.cfg.Route(answer)
+		}
 	}
 	if c.durable != nil {
 		c.durable <- why
-	}
-}
-
-func (r *Runner) answerUnavailable(m protocol.Message) {
-	if answer, ok := r.cfg.Unavailable(m); ok {
-		r.cfg.Route(answer)
 	}
 }
 
@@ -284,34 +296,31 @@ func (r *Runner) setAlarm(t *time.Timer, standing, next time.Time) time.Time {
 	if next.IsZero() || !standing.IsZero() && !next.Before(standing) {
 		return standing
 	}
-	t.Reset(max(0, next.Sub(r.cfg.Now())))
+	t.Reset(min(longestSleep, max(0, next.Sub(r.cfg.Now()))))
 	return next
 }
 
-// awaitDisk refuses what arrives until a write succeeds. It reports whether ctx
-// was done first.
-func (r *Runner) awaitDisk(ctx context.Context) (stopped bool) {
+// awaitDisk rejects messages and calls until a write succeeds, the disk fails or ctx is
+// done.
+func (r *Runner) awaitDisk(ctx context.Context) error {
 	wait := probeFirst
 	retry := time.NewTimer(wait)
 	defer retry.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return true
+			return nil
 		case e := <-r.inbox:
-			r.refuse(e)
+			r.reject(commit{in: e.message, traced: e.call == nil, durable: e.durable}, ErrUnavailable)
 		case <-retry.C:
-			if r.probe() == nil {
-				return false
+			err := r.cfg.Store.Append([]protocol.Record{{Table: probeTable, Key: "probe", Value: []byte("1")}})
+			if err == nil || errors.Is(err, protocol.ErrDisk) {
+				return err
 			}
 			wait = min(2*wait, probeMost)
 			retry.Reset(wait)
 		}
 	}
-}
-
-func (r *Runner) probe() error {
-	return r.cfg.Store.Append([]protocol.Record{{Table: probeTable, Key: "probe", Value: []byte("1")}})
 }
 
 func (r *Runner) finish(c commit) {
@@ -327,13 +336,4 @@ func (r *Runner) finish(c commit) {
 	if c.durable != nil {
 		c.durable <- nil
 	}
-}
-
-// refuse answers what arrives while the store cannot be written.
-func (r *Runner) refuse(e event) {
-	if e.call != nil {
-		e.durable <- ErrUnavailable
-		return
-	}
-	r.answerUnavailable(e.message)
 }

@@ -146,6 +146,37 @@ func TestAnUncertainAppend(t *testing.T) {
 	})
 }
 
+// A disk that fails ends the Runner, at an append or at a probe: nothing leaves, and
+// nothing is written after it, although the disk seems to work again.
+func TestAFailedDiskEndsTheRunner(t *testing.T) {
+	for _, when := range []string{"at an append", "at a probe"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &disk{}
+			r := start(t, d)
+			if when == "at a probe" {
+				d.broken(errFull)
+				r.deliver("a")
+			}
+			d.broken(fmt.Errorf("append: %w", protocol.ErrDisk))
+			r.deliver("b")
+			time.Sleep(time.Minute) // virtual
+			d.broken(nil)
+			if err := r.Do(t.Context(), nothing); !errors.Is(err, agents.ErrStopped) {
+				t.Errorf("%s: Do says %v", when, err)
+			}
+			if err := <-r.ended; !errors.Is(err, protocol.ErrDisk) {
+				t.Errorf("%s: the Runner ended with %v", when, err)
+			}
+			if n := len(d.keys()); n != 0 {
+				t.Errorf("%s: %d appends after the failure", when, n)
+			}
+			if slices.Contains(r.sent, "b") {
+				t.Errorf("%s: a message left without its record", when)
+			}
+		})
+	}
+}
+
 // A failed append drops the role and everything unsent: nothing of it leaves, and
 // what it answered is answered unavailable. So is every message until a write succeeds; then the role is
 // loaded anew and goes on.
@@ -266,6 +297,26 @@ func TestStopFlushes(t *testing.T) {
 		r.stop()
 		r.expect("of what was not kept, only that", "life 1", "unavailable a")
 	})
+}
+
+// A clock that is set forward, as after a suspended machine, lets no alarm oversleep, and
+// one that is set back lets none ring early.
+func TestAnAlarmFollowsTheClock(t *testing.T) {
+	for name, set := range map[string]time.Duration{"forward": 23 * time.Hour, "back": -23 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, &disk{})
+				r.deliver("tomorrow")
+				r.clock.Store(int64(set))
+				due := 24*time.Hour - set
+				time.Sleep(due - 2*time.Minute) // virtual
+				r.expect("before", "life 1", "tomorrow")
+				time.Sleep(4 * time.Minute)
+				r.expect("then", "life 1", "tomorrow", "woken")
+				r.stop()
+			})
+		})
+	}
 }
 
 // The earliest alarm stands; it rings once.

@@ -22,7 +22,10 @@ type counter struct {
 	role  *bank.Role
 	now   time.Time
 	sign  func([]byte) []byte
-	unit  protocol.Credits // what unit 0 of a bundle costs; unit i costs i+1 times that
+	as    string // whose credential the bank has
+
+	currencies []string
+	unit       protocol.Credits // what unit 0 of a bundle costs; unit i costs i+1 times that
 }
 
 type store interface {
@@ -30,8 +33,10 @@ type store interface {
 	Append(records []protocol.Record) error
 }
 
-func open(t *testing.T, sellers int, s store) *counter {
-	c := &counter{t: t, cast: markettest.NewCast(t, sellers), store: s, now: markettest.Dawn, unit: protocol.Credit}
+func open(t *testing.T, sellers int, s store) *counter { return openAs(t, markettest.Bank, sellers, s) }
+
+func openAs(t *testing.T, bank string, sellers int, s store) *counter {
+	c := &counter{t: t, cast: markettest.NewCast(t, sellers), store: s, now: markettest.Dawn, as: bank, currencies: []string{"CRD"}, unit: protocol.Credit}
 	c.restart()
 	for i := range sellers {
 		c.account(markettest.Seller(i + 1))
@@ -57,7 +62,7 @@ func (c *counter) account(name string) {
 }
 
 func (c *counter) restart() protocol.Output {
-	role, out, err := bank.New(bank.Config{ID: c.cast.ID(markettest.Bank), Currencies: []string{"CRD"}, Sign: c.sign}, c.store, c.now)
+	role, out, err := bank.New(bank.Config{ID: c.cast.ID(c.as), Currencies: c.currencies, Sign: c.sign}, c.store, c.now)
 	c.must(err)
 	c.role = role
 	c.save(out)
@@ -72,7 +77,7 @@ func (c *counter) save(out protocol.Output) protocol.Output {
 // bundle is a signed one of one unit from each seller.
 func (c *counter) bundle(conversation string, sellers int) contract.Verified {
 	b := protocol.Bundle{
-		Version: protocol.BundleVersion, Conversation: conversation, User: c.cast.ID(markettest.User), Bank: c.cast.ID(markettest.Bank),
+		Version: protocol.BundleVersion, Conversation: conversation, User: c.cast.ID(markettest.User), Bank: c.cast.ID(c.as),
 		Currency: "CRD", Mode: protocol.ModeOnReservation, RFQ: fmt.Sprintf("%064d", 0), Nonce: fmt.Sprintf("%032d", 0), SettleBy: c.now.Add(30 * time.Second),
 	}
 	for i := range sellers {

@@ -188,6 +188,14 @@ func TestABankThatRecoversTakesOnlyItsOwnReceipts(t *testing.T) {
 	if got := c.balanceOf(seller); got != protocol.Credit {
 		t.Errorf("the seller has %s, want 1", got)
 	}
+	other := c.bundle("d", 1)
+	lost.Contract, lost.Outcome, lost.Reason, lost.Total = other.ID, protocol.OutcomeVoid, protocol.CodeFunds, 0
+	der, err = contract.SignReceipt(c.cast.Credential(markettest.Bank), lost, c.now)
+	c.must(err)
+	void, err := contract.OpenReceipt(der, c.cast.Trust, c.now)
+	c.must(err)
+	c.expect("a void one, without its bundle", c.ask(seller, protocol.Request, message.Readmission{Receipt: void}), seller+" refuse void")
+	c.expect("its copy", c.ask(seller, protocol.Request, c.copyOf(other, seller)), seller+" refuse void")
 }
 
 // The operator's acts are refused as the ledger refuses them, and signed.

@@ -1,12 +1,13 @@
-// Package journal keeps the state of a user or resource agent in one bbolt
-// file, and beside it the trace: every message that the agent sent or received.
+// Package journal stores the state of a user or resource agent in one bbolt file,
+// together with the trace: every message that the agent sent or received.
 //
-// What Append has returned for is on the disk, all of it; what it has refused
-// is not there at all. The trace is lazier: it is durable with the next Append
-// or Flush, it is given up before the state is when the disk is full, and its
-// oldest messages make room for new ones.
+// When Append returns, all of its records are on the disk; when it fails, none is, except
+// after protocol.ErrDisk: then only opening the journal again shows what it has.
+// The trace becomes durable with the next Append or Flush. When the disk is full,
+// the trace is dropped before the state, and its oldest messages make room for new
+// ones.
 //
-// Only one process can have the file open. A second one is told which.
+// Only one process can have the file open. The error for a second one names it.
 package journal
 
 import (
@@ -20,10 +21,8 @@ import (
 	"ramp/protocol"
 )
 
-// Bounds. What is beyond them is an error, unless said otherwise.
+// Sizes of the file and its mapping.
 const (
-	maxTables    = 64        // tables in one append
-	maxTableLen  = 64        // bytes of a table's name
 	initialMap   = 256 << 20 // address space, not memory
 	DefaultTrace = 256 << 20 // bytes of messages kept; the oldest go
 )
@@ -35,31 +34,30 @@ var (
 	indexBucket  = []byte("trace-index") // conversation and number -> nothing
 )
 
-// ErrUncertain is returned by Append once the disk has failed between writing
-// and confirming: what is there cannot be known until the file is opened again.
-const ErrUncertain protocol.Uncertain = "disk failed while confirming a write: open the journal again"
+// Schema is the form of a journal's tables.
+const Schema = 2
 
 // form is that of a journal's file.
 var form = boltfile.Form{
-	Name: "journal", Format: "ramp journal", Schema: 1,
+	Name: "journal", Format: "ramp journal", Schema: Schema,
 	Tables:  []string{string(tablesBucket), string(traceBucket), string(indexBucket)},
 	Deep:    []string{string(tablesBucket)},
 	Options: bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: initialMap, NoStatistics: true},
 }
 
-// Journal is an open journal. Its methods may be called at the same time.
+// Journal is an open journal. Its methods may be called concurrently.
 type Journal struct {
 	path string
 	bolt *boltfile.File
 
-	mu     sync.Mutex // one write at a time; guards what follows
+	mu     sync.Mutex // one write at a time; guards the fields below
 	broken error
 	trace  buffer
 }
 
-// Open opens the journal at path, or begins a new one, readable by the owner
-// only. It fails as boltfile.Form.Open does. The trace
-// keeps at most traceBytes (0: DefaultTrace) of messages.
+// Open opens the journal at path, or begins a new one, readable by the owner only.
+// It fails as boltfile.Form.Open does. The trace keeps at most traceBytes (0:
+// DefaultTrace) of messages.
 func Open(path string, traceBytes int64) (*Journal, error) {
 	if traceBytes < 0 {
 		return nil, fmt.Errorf("open journal %s: trace of %d bytes: want zero or more", path, traceBytes)
@@ -70,6 +68,14 @@ func Open(path string, traceBytes int64) (*Journal, error) {
 	b, err := form.Open(path)
 	if err != nil {
 		return nil, err
+	}
+	if b.Suspect() {
+		if err = b.ReadAll(); err == nil {
+			err = b.Audited()
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open journal %s, under which the disk has failed: %w", path, err), b.Close())
+		}
 	}
 	return &Journal{path: path, bolt: b, trace: buffer{keep: traceBytes}}, nil
 }
@@ -85,9 +91,8 @@ func (j *Journal) Close() error {
 // Path is where the journal is.
 func (j *Journal) Path() string { return j.path }
 
-// Append makes records durable, in order and all or nothing (agents.Store),
-// with the first of the messages traced so far. If both do not fit, those are given
-// up.
+// Append makes records durable, in order and all or nothing (agents.Store), with the
+// oldest buffered messages. If both do not fit, it drops the messages.
 func (j *Journal) Append(records []protocol.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -108,34 +113,19 @@ func (j *Journal) update(records []protocol.Record, messages []Message) error {
 	if j.broken != nil {
 		return j.broken
 	}
-	txid := 0
-	err := boltfile.Guard(func() error {
-		return j.bolt.Update(func(tx *bbolt.Tx) error {
-			txid = tx.ID()
-			if err := put(tx, records); err != nil {
-				return err
-			}
-			return putTrace(tx, messages, j.trace.keep)
-		})
+	uncertain, err := j.bolt.Write(func(tx *bbolt.Tx) error {
+		if err := put(tx, records); err != nil {
+			return err
+		}
+		return putTrace(tx, messages, j.trace.keep)
 	})
 	if err == nil {
 		return nil
 	}
-	if j.reached(txid) {
-		j.broken = ErrUncertain
+	if uncertain {
+		j.broken = protocol.ErrDisk
 	}
 	return fmt.Errorf("append to journal %s: %w", j.path, errors.Join(err, j.broken))
-}
-
-// reached reports whether readers see a transaction that was not confirmed.
-func (j *Journal) reached(txid int) (seen bool) {
-	err := boltfile.Guard(func() error {
-		return j.bolt.View(func(tx *bbolt.Tx) error {
-			seen = txid != 0 && tx.ID() >= txid
-			return nil
-		})
-	})
-	return seen || err != nil
 }
 
 func put(tx *bbolt.Tx, records []protocol.Record) error {
@@ -145,61 +135,34 @@ func put(tx *bbolt.Tx, records []protocol.Record) error {
 		b := open[r.Table]
 		if b == nil {
 			var err error
-			if b, err = table(tables, r.Table, len(open)); err != nil {
+			if b, err = boltfile.Table(tables, r.Table, len(open)); err != nil {
 				return err
 			}
 			open[r.Table] = b
 		}
-		if err := putOne(b, r); err != nil {
+		if err := boltfile.Put(b, r.Key, r.Value); err != nil {
 			return fmt.Errorf("table %s: %w", r.Table, err)
 		}
 	}
 	return nil
 }
 
-func putOne(b *bbolt.Bucket, r protocol.Record) error {
-	if r.Value == nil {
-		return b.Delete([]byte(r.Key))
-	}
-	return b.Put([]byte(r.Key), r.Value)
-}
-
-func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
-	if name == "" || len(name) > maxTableLen {
-		return nil, fmt.Errorf("table name of %d bytes, want 1..%d", len(name), maxTableLen)
-	}
-	if open >= maxTables {
-		return nil, fmt.Errorf("more than %d tables in one append", maxTables)
-	}
-	b, err := tables.CreateBucketIfNotExists([]byte(name))
-	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", name, err)
-	}
-	return b, nil
-}
-
-// Each calls f with every record of a table in order of key, until f fails
-// (protocol.Tables). The value is only good during the call. f must not append.
-func (j *Journal) Each(name string, f func(key string, value []byte) error) error {
-	calling := false
-	var value []byte
-	err := boltfile.GuardExcept(&calling, func() error {
-		return j.bolt.View(func(tx *bbolt.Tx) error {
-			b := tx.Bucket(tablesBucket).Bucket([]byte(name))
-			if b == nil {
-				return nil
-			}
-			return b.ForEach(func(k, v []byte) error {
-				key := string(k)
-				value = append(value[:0], v...) // here, where a damaged page is noticed
-				calling = true
-				err := f(key, value)
-				calling = false
-				return err
-			})
-		})
+// Get is the value of a key (protocol.Tables).
+func (j *Journal) Get(name, key string) (value []byte, err error) {
+	err = j.view(func(t *boltfile.Tables) error {
+		value, err = t.Get(name, key)
+		return err
 	})
-	if err != nil {
+	return value, err
+}
+
+// Each calls f with every record of a table (protocol.Tables).
+func (j *Journal) Each(name string, f func(key string, value []byte) error) error {
+	return j.view(func(t *boltfile.Tables) error { return t.Each(name, f) })
+}
+
+func (j *Journal) view(f func(t *boltfile.Tables) error) error {
+	if err := j.bolt.ViewTables(tablesBucket, f); err != nil {
 		return fmt.Errorf("read journal %s: %w", j.path, err)
 	}
 	return nil

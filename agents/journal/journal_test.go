@@ -26,6 +26,10 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(path string) (storetest.Store, error) { return journal.Open(path, 0) })
 }
 
+func TestEveryFaultOfTheDisk(t *testing.T) {
+	storetest.Faults(t, func(path string) (storetest.Store, error) { return journal.Open(path, 0) })
+}
+
 func open(t *testing.T, path string, traceBytes int64) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(path, traceBytes)
@@ -281,7 +285,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	_ = open(t, path, 0).Close()
 	patch(t, path, "schema", []byte{0, 0, 0, 9})
-	if err := readAll(path); err == nil || !strings.Contains(err.Error(), "newer ramp: it has schema 9, this program reads up to 1") {
+	if err := readAll(path); err == nil || !strings.Contains(err.Error(), "written by a newer ramp (form 9; this one reads up to 2): install") {
 		t.Fatalf("schema 9: %v", err)
 	}
 	patch(t, path, "schema", []byte{0, 0, 0, 1})

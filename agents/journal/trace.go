@@ -9,7 +9,6 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"ramp/bank/boltfile"
 	"ramp/protocol"
 )
 
@@ -19,8 +18,8 @@ const (
 	maxBufferedBytes = 8 << 20 // likewise
 	maxDir           = 16      // bytes of a direction; more are cut off
 	MaxTraced        = 4096    // messages that one Conversation returns, the newest
-	// sharedTrace is how many messages an Append takes along. A whole auction's
-	// would take longer than what it has to make durable, and the sender waits.
+	// sharedTrace is how many messages an Append writes too. Those of a whole auction
+	// would take longer than the records, and the sender waits.
 	sharedTrace = 16
 	// flushedTrace is how many messages a Flush writes at once, so that an Append
 	// does not wait long for it.
@@ -37,7 +36,7 @@ type Message struct {
 
 func (m *Message) size() int64 { return int64(len(m.Encoded) + len(m.Conversation) + rowExtra) }
 
-// rowExtra is about what a message costs beside its octets.
+// rowExtra is about the overhead of a stored message in bytes.
 const rowExtra = 64
 
 // buffer is the messages that are not on the disk yet.
@@ -60,8 +59,9 @@ func (b *buffer) take(most int) []Message {
 	return ms
 }
 
-// Trace notes a message. It is durable with the next Flush, or an Append before;
-// a full buffer is flushed here, and given up if that fails: Lost counts what was.
+// Trace records a message. It is durable with the next Flush, or an Append before.
+// A full buffer is flushed here, and dropped if that fails; Lost counts the dropped
+// messages.
 func (j *Journal) Trace(at time.Time, dir, conversation string, encoded []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -113,18 +113,16 @@ func (j *Journal) Lost() int {
 	return j.trace.lost
 }
 
-// Conversation is what was said in a conversation, oldest first, buffered
-// messages included: the newest MaxTraced of them.
+// Conversation is the newest MaxTraced messages of a conversation, buffered ones
+// included, oldest first.
 func (j *Journal) Conversation(name string) ([]Message, error) {
 	if err := j.Flush(); err != nil {
 		return nil, err
 	}
 	var ms []Message
-	err := boltfile.Guard(func() error {
-		return j.bolt.View(func(tx *bbolt.Tx) (err error) {
-			ms, err = conversation(tx, name)
-			return err
-		})
+	err := j.bolt.View(func(tx *bbolt.Tx) (err error) {
+		ms, err = conversation(tx, name)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("trace in journal %s: %w", j.path, err)
@@ -139,7 +137,7 @@ func conversation(tx *bbolt.Tx, name string) ([]Message, error) {
 	prefix := name + "\x00"
 	for k, _ := c.Seek([]byte(prefix)); k != nil && strings.HasPrefix(string(k), prefix); k, _ = c.Next() {
 		if len(k) != len(prefix)+8 {
-			continue // of a conversation whose name goes on behind a zero
+			continue // a conversation whose name continues after a zero
 		}
 		m, err := decodeMessage(log.Get(k[len(prefix):]))
 		if err != nil {
@@ -179,7 +177,7 @@ func putTrace(tx *bbolt.Tx, messages []Message, keep int64) error {
 	return errors.Join(err, index.SetSequence(uint64(size)))
 }
 
-// fullPages is how full a table's pages get that only grows at its end.
+// fullPages is how full the pages get of a table that only grows at its end.
 const fullPages = 0.95
 
 func trim(log, index *bbolt.Bucket, size, keep int64) (int64, error) {

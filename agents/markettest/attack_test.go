@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ramp/agents/markettest"
+	"ramp/agents/resource"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -168,10 +169,39 @@ func TestAUserThatSignsTwice(t *testing.T) {
 	}
 }
 
-func TestABundleThatCannotBePaid(t *testing.T) {
+// trusting has sellers hold any amount without a voucher.
+func trusting(_ string, cfg *resource.Config) { cfg.BuyerCoreSeconds = 1 << 40 }
+
+// A seller wants a voucher for what blocks all of it for hours; who cannot pay gets none.
+func TestNobodyHoldsWithoutMoney(t *testing.T) {
 	cast := markettest.NewCast(t, 2)
 	cfg := spread(1)
 	cfg.Credit = protocol.Credit
+	m := markettest.New(t, cast, cfg)
+	m.Buy("p", 2, message.Options{})
+	conclude(t, m)
+	p := m.Purchases()["p"]
+	if p.State != user.StateFailed || !strings.Contains(p.Why, string(protocol.CodeFunds)) || m.Balance(markettest.User) != protocol.Credit {
+		t.Fatalf("%s: %s, and the user has %s", p.State, p.Why, m.Balance(markettest.User))
+	}
+}
+
+// A voucher is asked for and drawn by itself; a bank that is away for a moment is asked again.
+func TestABuyerOfAllOfASmallSite(t *testing.T) {
+	cast := markettest.NewCast(t, 1)
+	m := markettest.New(t, cast, spread(1))
+	m.Kill(markettest.Bank, 5*time.Second)
+	m.Buy("p", 1, message.Options{})
+	conclude(t, m)
+	if p := m.Purchases()["p"]; !p.Settled {
+		t.Fatalf("%s: %s", p.State, p.Why)
+	}
+}
+
+func TestABundleThatCannotBePaid(t *testing.T) {
+	cast := markettest.NewCast(t, 2)
+	cfg := spread(1)
+	cfg.Credit, cfg.Site = protocol.Credit, trusting
 	m := markettest.New(t, cast, cfg)
 	m.Buy("p", 2, message.Options{})
 	conclude(t, m)

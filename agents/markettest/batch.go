@@ -6,40 +6,19 @@ import (
 	"slices"
 	"time"
 
+	"ramp/agents/queue"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
-// Batch is a batch system of so many cores. It says the truth, grants whatever
-// fits, and survives crashes of its agent.
+// Batch is a batch system. It reports truthfully, grants every slot that fits, and
+// survives crashes of its agent.
 type Batch struct {
 	Cores int
-	Slots map[string]protocol.Slot // what is reserved, by ID
+	Slots map[string]protocol.Slot // reservations, by ID
 }
 
-// free is the fewest cores that are free at any instant of a slot. It changes
-// only where a reservation starts.
-func (b *Batch) free(slot protocol.Slot) int {
-	least := b.freeAt(slot.Start)
-	for _, s := range b.Slots {
-		if s.Start.After(slot.Start) && s.Start.Before(slot.End) {
-			least = min(least, b.freeAt(s.Start))
-		}
-	}
-	return least
-}
-
-func (b *Batch) freeAt(t time.Time) int {
-	free := b.Cores
-	for _, s := range b.Slots {
-		if !t.Before(s.Start) && t.Before(s.End) {
-			free -= s.Cores
-		}
-	}
-	return free
-}
-
-// answer does what a request asks.
+// answer carries out a request.
 func (b *Batch) answer(now time.Time, m protocol.Message) protocol.Message {
 	var body protocol.Body
 	switch r := m.Body.(type) {
@@ -53,10 +32,10 @@ func (b *Batch) answer(now time.Time, m protocol.Message) protocol.Message {
 		body = message.Released{ID: r.ID, OK: true}
 	case message.QueueQuery:
 		body = b.state(now)
-	case message.SlotQuery: // it does not know how a job has ended
+	case message.SlotQuery: // it does not know how jobs end
 		body = message.SlotUsed{ID: r.ID, At: now, Status: protocol.JobStatus{State: protocol.JobWaiting}}
 	default:
-		panic(fmt.Sprintf("markettest: a batch system gets %s", m.Body.Kind()))
+		panic(fmt.Sprintf("markettest: a batch system got %s", m.Body.Kind()))
 	}
 	return m.Reply(protocol.LocalQueue, protocol.Inform, body)
 }
@@ -66,7 +45,7 @@ func (b *Batch) reserve(r message.Reserve) message.Reserved {
 	if slot, ok := b.Slots[r.ID]; ok {
 		return message.Reserved{ID: r.ID, OK: true, Slot: slot}
 	}
-	if free := b.free(r.Slot); free < r.Slot.Cores {
+	if free := b.Cores - queue.Taken(slices.Collect(maps.Values(b.Slots)), r.Slot); free < r.Slot.Cores {
 		return message.Reserved{ID: r.ID, Reason: protocol.Reason{Code: protocol.CodeBusy, Free: free}}
 	}
 	b.Slots[r.ID] = r.Slot

@@ -10,22 +10,22 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Dawn is when every Market begins.
+// Dawn is the time at which every Market begins.
 var Dawn = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 // The parties of every market; sellers are named by Seller.
 const (
 	User = "user"
 	Bank = "bank"
-	// Stranger has a credential, and no role: a test speaks in its name.
+	// Stranger has a credential but no role: a test speaks in its name.
 	Stranger = "stranger"
 )
 
 // Seller is the name of seller i, from 1.
 func Seller(i int) string { return fmt.Sprintf("s%02d", i) }
 
-// Cast is who takes part in markets: credentials and who trusts them. Keys are
-// slow to make, so many markets share one Cast.
+// Cast is the credentials of the parties of markets. Keys are slow to make, so many
+// markets share one Cast.
 type Cast struct {
 	CA      *identity.CA
 	Trust   *identity.Trust
@@ -33,7 +33,7 @@ type Cast struct {
 	by      map[string]*identity.Credential
 }
 
-// NewCast makes the credentials of a market with so many sellers.
+// NewCast makes the credentials of a market with a number of sellers.
 func NewCast(tb testing.TB, sellers int) *Cast {
 	tb.Helper()
 	begin := Dawn.AddDate(-1, 0, 0)
@@ -60,13 +60,7 @@ func (c *Cast) names() []string {
 func (c *Cast) issue(tb testing.TB, name string) *identity.Credential {
 	seed := [32]byte{2}
 	copy(seed[1:], name)
-	key, err := identity.NewKey(mathrand.NewChaCha8(seed))
-	must(tb, err)
-	cert, err := c.CA.Issue(name, key.Public(), Dawn.AddDate(-1, 0, 0), 9*365*24*time.Hour)
-	must(tb, err)
-	pem, err := identity.KeyPEM(key)
-	must(tb, err)
-	credential, err := identity.Parse(cert, pem)
+	credential, err := c.CA.Credential(name, Dawn.AddDate(-1, 0, 0), 9*365*24*time.Hour, mathrand.NewChaCha8(seed))
 	must(tb, err)
 	return credential
 }

@@ -15,18 +15,18 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// Purchases are the user's, as its store has them, by ID.
+// Purchases are the user's stored purchases, by ID.
 func (m *Market) Purchases() map[string]message.Purchase {
 	list := map[string]message.Purchase{}
 	for id, value := range m.parties[User].store[user.TablePurchases] {
 		row, err := user.ReadRow(value)
 		must(m.tb, err)
-		list[id] = row.Purchase
+		list[id] = row.View()
 	}
 	return list
 }
 
-// Balance is what a party has at the bank.
+// Balance is a party's balance at the bank.
 func (m *Market) Balance(name string) protocol.Credits {
 	var sum protocol.Credits
 	a, _ := m.ledger().Account(m.cast.ID(name))
@@ -36,7 +36,7 @@ func (m *Market) Balance(name string) protocol.Credits {
 	return sum
 }
 
-// ledger is the bank's, as its store has it.
+// ledger is the bank's stored ledger.
 func (m *Market) ledger() *ledger.Ledger {
 	cfg := ledger.Config{Bank: m.cast.ID(Bank), Currencies: []string{m.cast.Terms().Currency}}
 	l, err := ledger.Load(cfg, m.now, m.parties[Bank].store)
@@ -44,16 +44,17 @@ func (m *Market) ledger() *ledger.Ledger {
 	return l
 }
 
-// Outcome is what the bank's store says of a contract.
+// Outcome is a contract's outcome in the bank's store.
 func (m *Market) Outcome(id protocol.ContractID) protocol.Outcome {
 	r, err := m.ledger().Outcome(id)
 	must(m.tb, err)
 	return r.Outcome
 }
 
-// Check reports whatever must not be once faults have stopped and everything is
-// decided: all units of a contract sold and paid once, or none and nothing held;
-// journals, batch systems and ledger agree; the money adds up.
+// Check reports every violation of the rules that hold once faults have stopped and
+// everything is decided. Either all units of a contract are sold and paid once, or
+// none is and nothing is held. Journals, batch systems and ledger agree. The money
+// adds up.
 func (m *Market) Check() error {
 	errs := []error{m.checkLedger()}
 	paid := map[string]protocol.Credits{}
@@ -71,7 +72,7 @@ func (m *Market) Check() error {
 	return errors.Join(errs...)
 }
 
-// contracts are all that the user has signed, by conversation.
+// contracts are all contracts that the user has signed, by conversation.
 func (m *Market) contracts() map[string]reserve.Saved {
 	list := map[string]reserve.Saved{}
 	for conversation, value := range m.parties[User].store[reserve.TableBundles] {
@@ -98,7 +99,7 @@ func (m *Market) checkLedger() error {
 	return nil
 }
 
-// checkContract holds every seller against what the bank decided.
+// checkContract compares every seller's journal with the bank's decision.
 func (m *Market) checkContract(s reserve.Saved, paid map[string]protocol.Credits) error {
 	bundle, err := openSaved(m.cast, s)
 	if err != nil {
@@ -114,7 +115,7 @@ func (m *Market) checkContract(s reserve.Saved, paid map[string]protocol.Credits
 	for _, u := range bundle.Bundle.Units {
 		line, known := m.reservation(u.Seller.Name(), u.Reservation)
 		if !known && receipt.Outcome == protocol.OutcomeVoid {
-			continue // put away since
+			continue // it was removed later
 		}
 		refund, refunded := refundOf(receipt, u.Unit)
 		if !slices.Contains(mayBe(receipt.Outcome, refunded), line.State) {
@@ -137,7 +138,7 @@ func refundOf(r protocol.Receipt, unit int) (protocol.Credits, bool) {
 	return 0, false
 }
 
-// mayBe is what a seller's unit may be at the end.
+// mayBe is the states that a seller's unit may have at the end.
 func mayBe(o protocol.Outcome, refunded bool) []string {
 	switch {
 	case o == protocol.OutcomeVoid:
@@ -157,7 +158,7 @@ func (m *Market) reservation(seller, id string) (message.ReservationLine, bool) 
 	return message.ReservationLine{}, false
 }
 
-// Reservations are what a seller's store has.
+// Reservations are a seller's stored reservations.
 func (m *Market) Reservations(seller string) []message.ReservationLine {
 	p := m.parties[seller]
 	role, _, err := resource.New(m.cfg.resource(m.cast, seller), p.store, m.clock(p))
@@ -174,7 +175,7 @@ func (m *Market) checkSite(p *party, paid protocol.Credits) error {
 			want[l.ID] = l.Slot.End.After(m.now)
 		}
 		if l.State == "held" || l.State == "countersigned" || l.State == "reserving" {
-			return fmt.Errorf("%s has %s %s when everything is over", p.name, l.ID, l.State)
+			return fmt.Errorf("%s still has %s %s at the end", p.name, l.ID, l.State)
 		}
 	}
 	for id := range p.batch.Slots {
@@ -188,12 +189,12 @@ func (m *Market) checkSite(p *party, paid protocol.Credits) error {
 		}
 	}
 	if got := m.Balance(p.name); got != paid {
-		return fmt.Errorf("%s has been paid %s for what cost %s", p.name, got, paid)
+		return fmt.Errorf("%s was paid %s for units that cost %s", p.name, got, paid)
 	}
 	return nil
 }
 
-// checkPurchase compares what the user believes with the bank.
+// checkPurchase compares the user's state of a purchase with the bank's.
 func (m *Market) checkPurchase(id string, p message.Purchase) error {
 	saved, signed := m.contracts()[id]
 	switch p.State {
@@ -219,7 +220,7 @@ func (m *Market) checkPurchase(id string, p message.Purchase) error {
 	return nil
 }
 
-// checkUnits compares what the user believes of cancelled units with the bank.
+// checkUnits compares the user's state of cancelled units with the bank's.
 func (m *Market) checkUnits(p message.Purchase) error {
 	receipt, err := m.ledger().Outcome(p.Contract)
 	if err != nil {
@@ -228,7 +229,7 @@ func (m *Market) checkUnits(p message.Purchase) error {
 	for _, u := range p.Units {
 		_, refunded := refundOf(receipt, u.Unit)
 		line, _ := m.reservation(u.Resource, u.Reservation)
-		broken := line.State == "broken" // of which the user learns from its statement
+		broken := line.State == "broken" // the user learns of it from its statement
 		if (u.State == user.StateCancelled) != refunded && !broken || u.State == user.StateCancelling {
 			return fmt.Errorf("unit %d of purchase %s is %s for the user, refunded %v", u.Unit, p.ID, u.State, refunded)
 		}

@@ -144,7 +144,9 @@ func TestBankAway(t *testing.T) {
 	cast := markettest.NewCast(t, 3)
 	for _, away := range []time.Duration{5 * time.Second, 40 * time.Second, time.Hour} {
 		t.Run(fmt.Sprint(away), func(t *testing.T) {
-			m := markettest.New(t, cast, spread(1))
+			cfg := spread(1)
+			cfg.Site = trusting
+			m := markettest.New(t, cast, cfg)
 			m.Kill(markettest.Bank, away)
 			m.Buy("p", 3, message.Options{})
 			m.Run(away - time.Second)

@@ -12,14 +12,14 @@ import (
 	"ramp/rfql"
 )
 
-// Run lets so much time pass.
+// Run advances the clock by d.
 func (m *Market) Run(d time.Duration) {
 	for end := m.now.Add(d); m.step(end); {
 	}
 }
 
-// RunUntil lets time pass until done reports true, at most d; it reports whether
-// that came.
+// RunUntil advances the clock until done reports true, by at most d; it returns the
+// last report of done.
 func (m *Market) RunUntil(d time.Duration, done func() bool) bool {
 	for end := m.now.Add(d); ; {
 		if done() {
@@ -31,7 +31,7 @@ func (m *Market) RunUntil(d time.Duration, done func() bool) bool {
 	}
 }
 
-// step does what is next, if that is not after end.
+// step runs the next event or alarm, if it is not after end.
 func (m *Market) step(end time.Time) bool {
 	at, ringing := m.nextAlarm()
 	if len(m.events) > 0 && (ringing == nil || !m.events[0].at.After(at)) {
@@ -74,7 +74,7 @@ func (m *Market) happen(e event) {
 			m.start(e.party)
 		}
 	case e.party.role == nil || e.life != 0 && e.life != e.party.life:
-		// It is down, or what it belonged to is gone.
+		// The party is down, or the life that the event belonged to is over.
 	case e.bytes != nil:
 		m.deliver(e)
 	default:
@@ -82,7 +82,7 @@ func (m *Market) happen(e event) {
 	}
 }
 
-// deliver opens what another agent sent, as a transport does.
+// deliver opens another agent's message, as a transport does.
 func (m *Market) deliver(e event) {
 	now := m.clock(e.party)
 	msg, err := e.party.open.Open(e.bytes, e.sender, now)
@@ -102,7 +102,7 @@ func (m *Market) Tell(body protocol.Body) {
 		Performative: protocol.Request, Sender: protocol.LocalControl, Protocol: protocol.ProtocolControl, Body: body}))
 }
 
-// UnitCores is the cores of every unit that Buy asks for.
+// UnitCores is the size of every unit that Buy orders.
 const UnitCores = 8
 
 // Buy orders units of UnitCores for two hours, all at the same time, at most 60
@@ -111,7 +111,7 @@ func (m *Market) Buy(id string, units int, o message.Options) {
 	m.Tell(message.Buy{ID: id, Name: id, Document: m.Document(units), Options: o})
 }
 
-// Document is what Buy asks for.
+// Document is the request that Buy orders.
 func (m *Market) Document(units int) []byte {
 	var d rfql.Draft
 	from := Dawn.Add(2 * time.Hour)
@@ -125,8 +125,8 @@ func (m *Market) Document(units int) []byte {
 	return doc.XML()
 }
 
-// Inject brings a message to a party as if a sender had sent it: the sender is
-// authenticated, what it says is the test's.
+// Inject brings a message to a party as if a sender had sent it: with the sender's
+// authentic signature, but with the test's content.
 func (m *Market) Inject(from, to string, msg protocol.Message) {
 	bytes, err := codec.Seal(m.cast.Credential(from), msg, m.now)
 	must(m.tb, err)

@@ -124,11 +124,9 @@ func (s storm) regret(acts int) {
 // at once: when the storm is over, all is decided within the bound, and adds up.
 func TestStorms(t *testing.T) {
 	cast := markettest.NewCast(t, 3)
-	settled, refunded, seeds := 0, 0, uint64(200)
-	if testing.Short() {
-		seeds = 50
-	}
-	for seed := range seeds {
+	const seeds = 200
+	settled, refunded := 0, 0
+	for seed := range uint64(seeds) {
 		random := mathrand.New(mathrand.NewPCG(seed, 1))
 		m := markettest.New(t, cast, markettest.Config{
 			Seed: seed, Cores: markettest.UnitCores * (1 + random.IntN(3)),
@@ -159,7 +157,7 @@ func TestStorms(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d purchases settled, %d refunded", settled, 3*seeds, refunded)
-	if settled < int(seeds) || refunded < int(seeds)/10 {
+	if settled < seeds || refunded < seeds/10 {
 		t.Errorf("%d of %d purchases settled, %d refunded: the storms leave nothing to test", settled, 3*seeds, refunded)
 	}
 }

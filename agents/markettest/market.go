@@ -13,12 +13,11 @@ import (
 	"ramp/protocol/message"
 )
 
-// Config is what a market is like.
+// Config configures a market.
 type Config struct {
 	Seed    uint64
 	Cores   int                                     // of every seller; 0: 256
 	Credit  protocol.Credits                        // the user's; 0: a million credits
-	Latency time.Duration                           // longest way of a message; 0: 20 ms
 	Restart time.Duration                           // from a crash to the next life; 0: one second
 	Late    time.Duration                           // how late alarms ring; 0: at once
 	Site    func(name string, cfg *resource.Config) // changes a seller's configuration
@@ -27,11 +26,11 @@ type Config struct {
 
 // Market is a market that a test drives.
 type Market struct {
-	// Fate, if set, decides what becomes of each message between agents.
+	// Fate, if set, decides the fate of each message between agents.
 	Fate func(p Packet) Fate
 	// Crash, if set, decides whether a party crashes at an Output.
 	Crash func(b Boundary) Point
-	// Progress is everything that the user's owner was told, in order.
+	// Progress is every report to the user's owner, in order.
 	Progress []message.Progress
 	// Refused are the errors of messages that could not be opened.
 	Refused []error
@@ -54,10 +53,10 @@ type Packet struct {
 	Bytes    []byte           // sealed
 }
 
-// Fate is what becomes of a Packet. The zero Fate is delivery in due time.
+// Fate is the fate of a Packet. The zero Fate is delivery in due time.
 type Fate struct {
 	Drop   bool
-	Tell   bool          // the sender is told that a dropped packet cannot be delivered
+	Tell   bool          // a dropped packet comes back to its sender as undeliverable
 	Copies int           // further deliveries, each in its own time
 	Delay  time.Duration // on top of the usual
 }
@@ -81,13 +80,12 @@ const (
 	AfterSend  Point = 3
 )
 
-// New opens a market: the user has an account with money and every seller has
-// one; everybody has met.
+// New opens a market. The user has an account with money, every seller has an
+// account, and all parties have met.
 func New(tb testing.TB, cast *Cast, cfg Config) *Market {
 	tb.Helper()
 	fill(&cfg.Cores, 256)
 	fill(&cfg.Credit, 1_000_000*protocol.Credit)
-	fill(&cfg.Latency, 20*time.Millisecond)
 	fill(&cfg.Restart, time.Second)
 	m := &Market{
 		tb: tb, cfg: cfg, cast: cast, now: Dawn, parties: map[string]*party{},
@@ -120,8 +118,7 @@ func (m *Market) Now() time.Time { return m.now }
 
 func (m *Market) clock(p *party) time.Time { return m.now.Add(p.skew) }
 
-// event is something that happens at an instant: a message arrives, or a party
-// starts.
+// event is a message that arrives, or a party that starts, at an instant.
 type event struct {
 	at     time.Time
 	serial int
@@ -158,9 +155,11 @@ func (m *Market) after(d time.Duration, e event) {
 	heap.Push(&m.events, e)
 }
 
+const maxLatency = 20 * time.Millisecond
+
 // latency is how long one message takes.
 func (m *Market) latency() time.Duration {
-	return time.Duration(1 + m.random.Int64N(int64(m.cfg.Latency)))
+	return time.Duration(1 + m.random.Int64N(int64(maxLatency)))
 }
 
 // send puts a message on its way to each of its receivers.
@@ -169,7 +168,7 @@ func (m *Market) send(from *party, msg protocol.Message) {
 		switch to {
 		case protocol.LocalQueue:
 			// In order and at once, so that the batch system has it whatever
-			// happens to its agent; only the answer needs somebody to take it.
+			// happens to its agent; only the answer needs a live agent.
 			answer := from.batch.answer(m.clock(from), msg)
 			m.after(time.Millisecond, event{party: from, life: from.life, local: answer})
 		case protocol.LocalHistory:

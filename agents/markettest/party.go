@@ -14,7 +14,7 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// party is one agent: its role while it lives, and what outlives it.
+// party is one agent: its role while it lives, and the state that outlives it.
 type party struct {
 	name   string
 	store  Store
@@ -48,7 +48,7 @@ func (m *Market) load(p *party) (agents.Role, protocol.Output, error) {
 	return resource.New(m.cfg.resource(m.cast, p.name), p.store, now)
 }
 
-// heartbeat is between presences: seldom, since every one costs a message to all.
+// heartbeat is the time between presences: long, as each costs a message to all.
 const heartbeat = time.Minute
 
 func (c Config) user(cast *Cast) user.Config {
@@ -80,8 +80,7 @@ func (m *Market) start(p *party) {
 	m.carryOut(p, out)
 }
 
-// carryOut does what a role wants: it saves, and then sends. A crash may come at
-// any of three points.
+// carryOut saves an Output, and then sends it. A crash may come at any of three points.
 func (m *Market) carryOut(p *party, out protocol.Output) {
 	p.output++
 	point := Survives

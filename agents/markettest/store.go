@@ -20,7 +20,10 @@ func (s Store) Each(table string, f func(key string, value []byte) error) error 
 	return nil
 }
 
-// Append keeps records; one with a nil Value deletes its key.
+// Get is the value of a key (protocol.Tables).
+func (s Store) Get(table, key string) ([]byte, error) { return s[table][key], nil }
+
+// Append stores records; one with a nil Value deletes its key.
 func (s Store) Append(records []protocol.Record) error {
 	for _, r := range records {
 		if s[r.Table] == nil {

@@ -6,42 +6,42 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	libp2pcrypto "github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/p2p/security/noise"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
 	"ramp/protocol"
 )
 
-// What a newcomer can act on.
+// Errors that a newcomer can act on.
 var (
-	ErrNotThere    = errors.New("none of the addresses answers")
-	ErrNotThisBank = errors.New("nobody at the addresses lets newcomers in for this bank")
-	ErrNotVouched  = errors.New("the certificate of who answers does not count")
+	ErrNotThere    = errors.New("the market does not answer")
+	ErrNotThisBank = errors.New("no agent at the addresses issues certificates for this bank")
+	ErrNotVouched  = errors.New("the certificate of the agent that answers is not valid")
 )
 
-// Application is what a newcomer without a certificate asks an agent.
+// Application is a newcomer's request for a certificate to an agent that issues them.
 type Application struct {
-	Key     crypto.Signer    // its own, which the certificate will be for
-	Trust   Trust            // that the agent's certificate must lead to
-	To      protocol.AgentID // who is asked
-	At      []string         // addresses, each ending in /p2p/ID; others than its own do no harm
+	Key     crypto.Signer    // the newcomer's own, which the certificate will name
+	Trust   Trust            // must accept the agent's certificate
+	To      protocol.AgentID // the agent
+	At      []string         // addresses, each ending in /p2p/ID; addresses of other agents do no harm
 	Request []byte
 	Now     func() time.Time // nil: time.Now
 }
 
-// Apply asks an agent to be let in, over a channel of the newcomer's own key, and
-// returns its answer. The request is sent to nobody but the agent itself. It takes
-// EnrolTimeout for each address at most. An error wraps one of those above, and
-// ErrNotVouched what is wrong with the certificate.
+// Apply sends the request over a channel of the newcomer's own key and returns the
+// agent's answer. Only the agent itself receives the request. It takes at most
+// EnrolTimeout for each address. Errors wrap one of those above; ErrNotVouched comes
+// with the fault of the certificate.
 func Apply(ctx context.Context, a Application) ([]byte, error) {
 	if a.Now == nil {
 		a.Now = time.Now
@@ -66,7 +66,7 @@ func Apply(ctx context.Context, a Application) ([]byte, error) {
 	return nil, a.refused(errs)
 }
 
-// refused is the error that says most: who answers is nearer than who does not.
+// refused returns the most useful error: that of an agent that answers comes first.
 func (a Application) refused(errs []error) error {
 	for _, err := range errs {
 		if errors.Is(err, ErrNotVouched) {
@@ -76,21 +76,43 @@ func (a Application) refused(errs []error) error {
 	if errors.Is(errors.Join(errs...), ErrNotThisBank) {
 		return fmt.Errorf("%s: %w", a.To, ErrNotThisBank)
 	}
-	return fmt.Errorf("%w: %w", ErrNotThere, errors.Join(errs...))
+	return notThere(a.At)
 }
 
-// newcomer is a host that only dials.
+// notThere is ErrNotThere, with the addresses that were tried.
+type notThere []string
+
+func (notThere) Unwrap() error { return ErrNotThere }
+
+func (n notThere) Error() string {
+	var places []string
+	for _, a := range n {
+		if place, ok := HostPort(a); ok && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return fmt.Sprintf("The market at %s does not answer. Is the bank running?", strings.Join(places, ", "))
+}
+
+// HostPort is the HOST:PORT of a TCP multiaddress.
+func HostPort(address string) (string, bool) {
+	parts := strings.Split(address, "/")
+	if len(parts) < 5 || parts[3] != "tcp" {
+		return "", false
+	}
+	return net.JoinHostPort(parts[2], parts[4]), true
+}
+
+// newcomer creates a host that only dials.
 func newcomer(key crypto.Signer) (host.Host, error) {
 	k, _, err := libp2pcrypto.KeyPairFromStdKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	return libp2p.New(libp2p.Identity(k), libp2p.NoListenAddrs, libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
-		libp2p.Security(noise.ID, noise.New), libp2p.WithDialTimeout(MeetTimeout), libp2p.UserAgent("ramp"),
-		libp2p.Ping(false), libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.DisableIdentifyAddressDiscovery())
+	return newLibp2p(k)
 }
 
-// ask has the exchange with one peer.
+// ask sends the request to one peer and returns its answer.
 func (a Application) ask(ctx context.Context, h host.Host, info peer.AddrInfo) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, EnrolTimeout)
 	defer cancel()
@@ -99,27 +121,26 @@ func (a Application) ask(ctx context.Context, h host.Host, info peer.AddrInfo) (
 	}
 	s, err := h.NewStream(network.WithNoDial(ctx, "connected"), info.ID, protocolEnrolment)
 	if err != nil {
-		return nil, fmt.Errorf("%s has no enrolment: %w: %w", info.ID, ErrNotThisBank, err)
+		return nil, fmt.Errorf("%s does not support enrolment: %w: %w", info.ID, ErrNotThisBank, err)
 	}
-	defer func() { _ = s.Reset() }() // it is at its end, or of no use
+	defer func() { _ = s.Reset() }() // the answer is complete, or there is none
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
 	if err := s.SetDeadline(time.Now().Add(EnrolTimeout)); err != nil {
 		return nil, err
 	}
 	r := bufio.NewReaderSize(s, smallBuffer)
-	if err := a.isWhoIsMeant(r, info.ID); err != nil {
+	if err := a.checkAgent(r, info.ID); err != nil {
 		return nil, err
 	}
-	w := bufio.NewWriterSize(s, smallBuffer)
-	if err := errors.Join(writeFrame(w, a.Request), w.Flush()); err != nil {
+	if err := writeOne(s, a.Request); err != nil {
 		return nil, err
 	}
 	return takeFrame(r, MaxEnrol)
 }
 
-// isWhoIsMeant reads the other side's card: the request is for nobody else.
-func (a Application) isWhoIsMeant(r *bufio.Reader, id peer.ID) error {
+// checkAgent reads the other side's card, so that no other agent gets the request.
+func (a Application) checkAgent(r *bufio.Reader, id peer.ID) error {
 	b, err := takeFrame(r, MaxCard)
 	if err != nil {
 		return fmt.Errorf("card of %s: %w", id, err)
@@ -133,14 +154,13 @@ func (a Application) isWhoIsMeant(r *bufio.Reader, id peer.ID) error {
 		return fmt.Errorf("%w: %w", ErrNotVouched, err)
 	}
 	if agent != a.To {
-		return fmt.Errorf("at %s is %s: %w", id, agent, ErrNotThisBank)
+		return fmt.Errorf("peer %s is %s: %w", id, agent, ErrNotThisBank)
 	}
 	return nil
 }
 
-// AddressesAt are the addresses at which an agent with a key would be reached
-// that listens as told; those with port 0 are left out, since nobody knows the
-// port before.
+// AddressesAt returns the addresses that reach an agent with this key that listens at
+// these addresses. It leaves out port 0, whose real port is not known in advance.
 func AddressesAt(listen []string, key crypto.Signer) ([]string, error) {
 	_, pub, err := libp2pcrypto.KeyPairFromStdKey(key)
 	if err != nil {
@@ -173,7 +193,7 @@ func AddressesAt(listen []string, key crypto.Signer) ([]string, error) {
 	return out[:min(len(out), MaxAddresses)], nil
 }
 
-// onInterfaces puts the machine's own addresses in place of an unspecified one.
+// onInterfaces replaces an unspecified address by those of the machine.
 func onInterfaces(a ma.Multiaddr, own []ma.Multiaddr) []ma.Multiaddr {
 	if !manet.IsIPUnspecified(a) {
 		return []ma.Multiaddr{a}

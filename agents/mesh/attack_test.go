@@ -127,7 +127,7 @@ func (w who) WithAttrs(all []slog.Attr) slog.Handler {
 	return w
 }
 
-func TestWhoIsCutOffIsNamedIfItIsKnown(t *testing.T) {
+func TestACutOffPeerIsNamedIfKnown(t *testing.T) {
 	m := newMarket(t)
 	w := who{slog.DiscardHandler, make(chan string, 1)}
 	victim := m.start("victim", func(cfg *mesh.Config) { cfg.Log = slog.New(w) })
@@ -164,7 +164,7 @@ func TestTenThousandStreamsAreBounded(t *testing.T) {
 	m := newMarket(t)
 	victim := m.start("victim", nil)
 	friend := m.joined("friend", victim)
-	victim.awaitKnown(friend.Self())
+	friend.awaitKnown(victim.Self())
 	c := m.credential("mallory")
 	r := newRaw(t, c, victim)
 	card := frame(cardOf(c))
@@ -193,7 +193,7 @@ func TestAFloodIsCutOffWhileAnotherPeerIsServed(t *testing.T) {
 	m := newMarket(t)
 	victim := m.start("victim", nil)
 	friend := m.joined("friend", victim)
-	victim.awaitKnown(friend.Self())
+	friend.awaitKnown(victim.Self())
 	c := m.credential("mallory")
 	r := newRaw(t, c, victim)
 	s := r.greeted(c)
@@ -291,7 +291,7 @@ func (p picky) Open(b []byte, sender protocol.AgentID, at time.Time) (protocol.M
 	return m, err
 }
 
-func TestWhatIsNotUnderstoodIsAnswered(t *testing.T) {
+func TestUnreadableMessagesAreAnswered(t *testing.T) {
 	m := newMarket(t)
 	a := m.start("alice", func(c *mesh.Config) { c.Codec = picky{c.Codec} })
 	b := m.joined("bob", a)

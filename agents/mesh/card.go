@@ -16,17 +16,17 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Why a peer is not listened to.
+// Reasons to refuse a peer.
 var (
 	errMalformed = errors.New("malformed")
-	errBound     = errors.New("over a bound")
+	errBound     = errors.New("over the limit")
 	errMismatch  = errors.New("the certificate's key is not the key of the channel")
 	errSilent    = errors.New("silent")
-	errCutOff    = errors.New("this peer is cut off for a while")
+	errCutOff    = errors.New("this peer is cut off for now")
 )
 
-// card is how an agent introduces itself: the certificate that names its key,
-// and where it can be reached. The addresses are its own claim.
+// card is how an agent introduces itself: the certificate chain that names its key, and
+// the addresses that it claims.
 type card struct {
 	chain [][]byte
 	addrs []ma.Multiaddr
@@ -54,8 +54,8 @@ func decodeCard(b []byte) (card, error) {
 	return c, nil
 }
 
-// dialable keeps the addresses that this host could dial: those of a newer
-// agent's other transports are no fault.
+// dialable keeps the addresses that this host can dial. A newer agent may list other
+// transports.
 func dialable(all [][]byte) []ma.Multiaddr {
 	var out []ma.Multiaddr
 	for _, b := range all {
@@ -70,17 +70,17 @@ func dialable(all [][]byte) []ma.Multiaddr {
 	return out
 }
 
-// verify says which agent a card names, and whether its key is that of id.
+// verify returns the agent that a card names, whose key must be that of id.
 func (c card) verify(t Trust, id peer.ID, at time.Time) (protocol.AgentID, error) {
 	p, err := t.Verify(c.chain, at)
 	if err != nil {
 		return "", err
 	}
-	of, err := peerOf(p.Chain[0])
+	owner, err := peerOf(p.Chain[0])
 	if err != nil {
 		return "", err
 	}
-	if of != id {
+	if owner != id {
 		return "", fmt.Errorf("%s at peer %s: %w", p.ID, id, errMismatch)
 	}
 	return p.ID, nil
@@ -96,7 +96,7 @@ func peerOf(cert *x509.Certificate) (peer.ID, error) {
 	case *rsa.PublicKey:
 		key, err = crypto.UnmarshalRsaPublicKey(cert.RawSubjectPublicKeyInfo)
 	default:
-		return "", fmt.Errorf("key of kind %T, want P-256 or RSA: %w", cert.PublicKey, errMismatch)
+		return "", fmt.Errorf("key of type %T, want P-256 or RSA: %w", cert.PublicKey, errMismatch)
 	}
 	if err != nil {
 		return "", fmt.Errorf("certificate's key: %w", err)

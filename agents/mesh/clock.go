@@ -1,10 +1,8 @@
 package mesh
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,44 +15,38 @@ import (
 	"ramp/protocol"
 )
 
-// maxClocks is how many agents are asked for the time.
+// maxClocks bounds how many agents Clocks asks.
 const maxClocks = 16
 
-// Clock is how another agent's clock stands.
+// Clock compares another agent's clock with this one's.
 type Clock struct {
 	Agent  protocol.AgentID
-	Ahead  time.Duration // of this one's; below zero: behind
-	Within time.Duration // half the time that asking took: how exactly Ahead is known
+	Ahead  time.Duration // negative if it is behind
+	Within time.Duration // the error of Ahead: half the round-trip time
 }
 
-// serveClock answers what time it is.
-func (m *Mesh) serveClock(s network.Stream) error {
-	if _, _, err := m.greet(s); err != nil {
+// serveClock answers with the time.
+func (e *endpoint) serveClock(s network.Stream) error {
+	if _, _, err := e.greet(s); err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(s, smallBuffer)
-	now := binary.BigEndian.AppendUint64(nil, uint64(m.cfg.Now().UnixNano()))
-	if err := errors.Join(writeFrame(w, now), w.Flush()); err != nil {
+	now := binary.BigEndian.AppendUint64(nil, uint64(e.cfg.Now().UnixNano()))
+	if err := writeOne(s, now); err != nil {
 		return err
 	}
 	return s.Close()
 }
 
-// Clocks asks up to maxClocks connected agents what time it is. Those that do not
-// answer are left out. In order of agent.
+// Clocks asks up to maxClocks connected agents for the time. It leaves out those that
+// do not answer, and sorts by agent.
 func (m *Mesh) Clocks(ctx context.Context) []Clock {
-	var ids []peer.ID
-	for _, id := range m.host.Network().Peers() {
-		if m.book.peer(id) != nil && len(ids) < maxClocks {
-			ids = append(ids, id)
-		}
-	}
+	all := m.ep.connected(func(*contact) bool { return true })
 	var mu sync.Mutex
 	var out []Clock
-	m.each(ctx, ids, func(ctx context.Context, id peer.ID) {
-		c, err := m.clock(ctx, id)
+	inParallel(ctx, all[:min(len(all), maxClocks)], func(ctx context.Context, asked *contact) {
+		c, err := m.ep.clock(ctx, asked.peer)
 		if err != nil {
-			m.cfg.Log.Debug("clock not told", "peer", id, "err", err)
+			m.ep.cfg.Log.Debug("no answer with the time", "peer", asked.peer, "err", err)
 			return
 		}
 		mu.Lock()
@@ -65,29 +57,20 @@ func (m *Mesh) Clocks(ctx context.Context) []Clock {
 	return out
 }
 
-func (m *Mesh) clock(ctx context.Context, id peer.ID) (Clock, error) {
-	s, w, err := m.dial(ctx, id, protocolClock, DialTimeout)
+func (e *endpoint) clock(ctx context.Context, id peer.ID) (Clock, error) {
+	s, w, err := e.dial(ctx, id, protocolClock, DialTimeout)
 	if err != nil {
 		return Clock{}, err
 	}
-	defer func() { _ = s.Reset() }() // it is at its end, or of no use
-	if err := s.SetDeadline(time.Now().Add(DialTimeout)); err != nil {
-		return Clock{}, err
-	}
-	asked := m.cfg.Now()
-	if err := w.Flush(); err != nil {
-		return Clock{}, err
-	}
-	r := bufio.NewReaderSize(s, smallBuffer)
-	c, err := m.readCard(s, r)
+	asked := e.cfg.Now()
+	c, b, err := e.answer(s, w, 8)
 	if err != nil {
 		return Clock{}, err
 	}
-	b, err := takeFrame(r, 8)
-	if err != nil || len(b) != 8 {
-		return Clock{}, fmt.Errorf("clock of %s, %d bytes: %w", c.agent, len(b), errors.Join(err, errMalformed))
+	if len(b) != 8 {
+		return Clock{}, fmt.Errorf("clock of %s, %d bytes: %w", c.agent, len(b), errMalformed)
 	}
-	half := m.cfg.Now().Sub(asked) / 2
+	half := e.cfg.Now().Sub(asked) / 2
 	theirs := time.Unix(0, int64(binary.BigEndian.Uint64(b)))
 	return Clock{Agent: c.agent, Ahead: theirs.Sub(asked.Add(half)), Within: half}, nil
 }

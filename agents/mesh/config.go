@@ -15,24 +15,24 @@ import (
 	"ramp/protocol/identity"
 )
 
-// What a caller can act on.
+// Errors that a caller can act on.
 var (
 	ErrAddressInUse = errors.New("address already in use by another process")
-	ErrNoPeerID     = errors.New("address does not end in /p2p/ID, without which nobody can tell who answers there")
+	ErrNoPeerID     = errors.New("address must end in /p2p/ID, which identifies the agent at it")
 	ErrClosed       = errors.New("the mesh is closed")
 	ErrUnknownAgent = errors.New("no address of this agent is known")
-	ErrBusy         = errors.New("too many messages wait for this agent")
+	ErrBusy         = errors.New("too many messages are queued for this agent")
 )
 
-// Codec turns messages into bytes and back. Open bounds, parses and verifies; if
-// its error has a method Answer(self) (protocol.Message, bool), as that of package
-// codec has, the sender gets that answer. Both are called from several goroutines.
+// Codec turns messages into bytes and back. Open limits, parses and verifies. If its
+// error has a method Answer(self) (protocol.Message, bool), like that of package codec,
+// the sender gets that answer. Both are called from several goroutines.
 type Codec interface {
 	Encode(m protocol.Message) ([]byte, error)
 	Open(b []byte, sender protocol.AgentID, at time.Time) (protocol.Message, error)
 }
 
-// Wire is the codec of the market: package codec, with o to open.
+// Wire is the codec of the market: package codec, with o for opening.
 func Wire(o codec.Opener) Codec { return wire{o} }
 
 type wire struct{ codec.Opener }
@@ -40,7 +40,7 @@ type wire struct{ codec.Opener }
 // Encode is codec.Encode.
 func (wire) Encode(m protocol.Message) ([]byte, error) { return codec.Encode(m) }
 
-// Trust says whose certificates count at a time. identity.Trust is one.
+// Trust decides which certificates are valid at a time. identity.Trust implements it.
 type Trust interface {
 	Verify(chain [][]byte, at time.Time) (identity.Peer, error)
 }
@@ -50,40 +50,39 @@ type Config struct {
 	Credential *identity.Credential
 	Trust      Trust
 	Codec      Codec
-	// Deliver hands the role a message: one that arrived, or a failure from
-	// protocol.LocalMesh. It may block, which holds back the peer that sent the
-	// message and nobody else, and must return once the role has stopped. It is
-	// called from several goroutines, in order for each peer.
+	// Deliver passes a message to the role: one that arrived, or a failure from
+	// protocol.LocalMesh. It may block, which slows down only the peer that sent the
+	// message, and must return once the role has stopped. It is called from several
+	// goroutines, in order for each peer.
 	Deliver func(m protocol.Message) error
-	// Listen has multiaddresses such as /ip4/0.0.0.0/tcp/4001 (TCP only); none
-	// means a free port of the loopback address.
+	// Listen has multiaddresses such as /ip4/0.0.0.0/tcp/4001 (TCP only). If empty, the
+	// mesh listens at a free port of the loopback address.
 	Listen []string
-	// Announce replaces the addresses that others are told, for hosts behind a
-	// forwarded port.
+	// Announce replaces the addresses that others receive, for hosts behind a forwarded
+	// port.
 	Announce []string
 	// Bootstrap has addresses of any agents, each ending in /p2p/ID.
 	Bootstrap []string
-	// Nearby finds agents of this network by multicast DNS, and lets them find this
-	// one. It is told addresses that way, and trusts nobody for it.
+	// Nearby finds agents on this network by multicast DNS, and lets them find this one.
+	// It yields addresses only; agents found this way are verified like any other.
 	Nearby bool
-	// HearPresence and HearCalls subscribe to gossip. Users hear presences;
-	// resources hear both. Sending needs neither.
+	// HearPresence and HearCalls subscribe to gossip: users to presences, resources to
+	// both. Sending needs neither.
 	HearPresence, HearCalls bool
 	// Limits are the allowances of each peer; zero means DefaultLimits.
 	Limits Limits
-	// Bare, if set, is given every frame that SendBare of another agent sent: the
-	// same streams without messages, for measuring. It is called like Deliver.
+	// Bare, if set, receives the frames that other agents send with SendBare, for
+	// measurements. It is called like Deliver.
 	Bare func(from protocol.AgentID, frame []byte)
-	// Enrol, if set, answers peers without a credential that ask to be let in. It
-	// is called from several goroutines, enrolAtOnce at most.
+	// Enrol, if set, answers peers that apply for a certificate. It is called from up to
+	// enrolAtOnce goroutines.
 	Enrol Enrol
-	// Files, if set, serves one exchange that another agent opens with OpenFiles,
-	// until it ends. It is called from several goroutines, and must return when
-	// reading fails.
+	// Files, if set, serves one exchange that another agent opened with OpenFiles. It is
+	// called from several goroutines, and must return when reading fails.
 	Files func(s *Stream) error
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Log is told who is cut off and why; nil means nobody.
+	// Log records who is cut off and why; nil discards it.
 	Log *slog.Logger
 }
 
@@ -109,8 +108,8 @@ func (c Config) Validate() error {
 	return err
 }
 
-// CheckAddresses says which of the addresses an agent could not listen on or join by,
-// and what one looks like. It asks nobody.
+// CheckAddresses reports the first address that an agent could not listen on or join
+// through, with an example. It contacts nobody.
 func CheckAddresses(listen, bootstrap []string) error {
 	a, err := Config{Listen: listen, Bootstrap: bootstrap}.parse()
 	if err != nil {
@@ -124,7 +123,7 @@ func CheckAddresses(listen, bootstrap []string) error {
 	return nil
 }
 
-// hasPort reports whether an address is of a transport, and not of a machine alone.
+// hasPort reports whether an address names a port, and not only a machine.
 func hasPort(a ma.Multiaddr) bool {
 	_, tcp := a.ValueForProtocol(ma.P_TCP)
 	_, udp := a.ValueForProtocol(ma.P_UDP)
@@ -173,7 +172,7 @@ func parseAddresses(field string, all []string) ([]ma.Multiaddr, error) {
 	return out, nil
 }
 
-// parseBootstrap joins several addresses of one peer.
+// parseBootstrap merges several addresses of one peer.
 func parseBootstrap(all []string) ([]peer.AddrInfo, error) {
 	parsed, err := parseAddresses("Bootstrap", all)
 	if err != nil {

@@ -13,29 +13,40 @@ import (
 	"ramp/protocol/message"
 )
 
-// contact is an agent that has shown a valid credential: where it is, and what
-// is left of its allowances.
+// contact owns everything remembered of an agent that has shown a valid credential:
+// where it is, what it announced and what is left of its allowances.
 type contact struct {
 	agent protocol.AgentID
 	peer  peer.ID
 
-	mu      sync.Mutex
-	chain   [][]byte // as last shown, to be verified again
-	addrs   []ma.Multiaddr
-	kind    protocol.Kind // zero until a presence tells
-	since   time.Time     // when the first presence told
-	counter uint64        // of the newest presence
-	until   time.Time     // when that presence ends
-	seen    time.Time
-	met     bool // its presence, or that it has none, was told on a stream
-	told    bool // this agent's presence was told to it likewise
+	mu    sync.Mutex
+	facts facts
 
 	messages, bytes, streams, faults, foreign bucket
 	gossip                                    map[string]*author
 	reading                                   map[libp2pprotocol.ID]*reading
 }
 
-// author is what is remembered of one's gossip on a topic.
+// facts are what a contact has shown and announced.
+type facts struct {
+	chain   [][]byte // as last shown, to be verified again
+	addrs   []ma.Multiaddr
+	kind    protocol.Kind // zero before the first presence
+	since   time.Time     // when the first presence arrived
+	counter uint64        // of the newest presence
+	until   time.Time     // when that presence expires
+	seen    time.Time
+	met     bool // the two have exchanged presences, possibly empty, on a stream
+	greeted bool // it has received this agent's presence in that way
+}
+
+// isNewSeller reports whether this is a seller whose first presence arrived within
+// HearerGrace.
+func (f facts) isNewSeller(now time.Time) bool {
+	return f.kind == protocol.KindResource && now.Before(f.since.Add(HearerGrace))
+}
+
+// author is the record of one contact's gossip on a topic.
 type author struct {
 	allowance bucket
 	seen      window
@@ -58,9 +69,9 @@ func newContact(agent protocol.AgentID, id peer.ID) *contact {
 func (c *contact) show(shown card, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.chain, c.seen = shown.chain, now
+	c.facts.chain, c.facts.seen = shown.chain, now
 	if len(shown.addrs) > 0 {
-		c.addrs = shown.addrs
+		c.facts.addrs = shown.addrs
 	}
 }
 
@@ -69,16 +80,16 @@ func (c *contact) show(shown card, now time.Time) {
 func (c *contact) hear(p message.Presence, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p.Counter <= c.counter {
+	if p.Counter <= c.facts.counter {
 		return
 	}
-	if c.since.IsZero() {
-		c.since = now
+	if c.facts.since.IsZero() {
+		c.facts.since = now
 	}
-	c.kind, c.counter, c.seen = p.Agent, p.Counter, now
-	c.until = now.Add(min(p.TTL, protocol.MaxTTL))
+	c.facts.kind, c.facts.counter, c.facts.seen = p.Agent, p.Counter, now
+	c.facts.until = now.Add(min(p.TTL, protocol.MaxTTL))
 	if addrs := parseClaimed(p.Addresses); len(addrs) > 0 {
-		c.addrs = addrs
+		c.facts.addrs = addrs
 	}
 }
 
@@ -92,58 +103,33 @@ func parseClaimed(all []string) []ma.Multiaddr {
 	return dialable(out)
 }
 
-// admit takes a message of n bytes off the allowances.
+// admit charges a message of n bytes to the allowances.
 func (c *contact) admit(n int, now time.Time, l Limits) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = now
+	c.facts.seen = now
 	return c.messages.take(now, 1, l.Messages) && c.bytes.take(now, float64(n), l.Bytes)
 }
 
-// meets notes that presences were exchanged; told, that this agent had one.
-func (c *contact) meets(told bool) {
+// meets records an exchange of presences; greeted: this agent's was not empty.
+func (c *contact) meets(greeted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.met, c.told = true, c.told || told
+	c.facts.met, c.facts.greeted = true, c.facts.greeted || greeted
 }
 
-// isFresh reports whether this is a seller of whom a presence was first heard
-// within HearerGrace.
-func (c *contact) isFresh(now time.Time) bool {
+// current returns a copy of the facts.
+func (c *contact) current() facts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.kind == protocol.KindResource && now.Before(c.since.Add(HearerGrace))
+	return c.facts
 }
 
-func (c *contact) wasMet() bool {
+// charge takes one from an allowance and reports whether it was left.
+func (c *contact) charge(b *bucket, now time.Time, r Rate) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.met
-}
-
-func (c *contact) wasTold() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.told
-}
-
-func (c *contact) admitForeign(now time.Time, l Limits) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.foreign.take(now, 1, l.Foreign)
-}
-
-func (c *contact) admitStream(now time.Time, l Limits) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.streams.take(now, 1, l.Streams)
-}
-
-// blame notes a fault and reports whether it was one too many.
-func (c *contact) blame(now time.Time, l Limits) (tooMany bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.faults.take(now, 1, l.Faults)
+	return b.take(now, 1, r)
 }
 
 // admitGossip reports whether a message with a sequence number is new, and
@@ -159,8 +145,7 @@ func (c *contact) admitGossip(topic string, sequence uint64, now time.Time, l Li
 	return a.allowance.take(now, 1, l.Gossip) && a.seen.admit(sequence)
 }
 
-// end lets the reader come to the end of a stream that its writer has closed,
-// for a while.
+// end gives the reader replaceGrace to finish a stream that its writer has closed.
 func (r *reading) end() {
 	grace := time.NewTimer(replaceGrace)
 	defer grace.Stop()
@@ -172,9 +157,9 @@ func (r *reading) end() {
 	}
 }
 
-// replace makes s the one stream of its kind that is read from this contact. It
-// returns when the reader of an older one is done, so that order is kept; stop
-// must be called at the end.
+// replace makes s the only stream of its protocol that is read from this contact. To
+// preserve order, it returns when the reader of an older one has finished. The caller
+// must call stop at the end.
 func (c *contact) replace(s network.Stream) (stop func()) {
 	mine := &reading{stream: s, done: make(chan struct{})}
 	c.mu.Lock()

@@ -4,62 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"ramp/protocol/identity"
 )
 
-// ErrCutOff is why an agent cannot join by an address at which somebody answers,
-// and ends the talk before it has shown its card. Peers do that to those whose
-// certificate does not count for them; they tell strangers no more.
-var ErrCutOff = errors.New("it answers, and ends the talk at this agent's certificate")
+// ErrCutOff means that a peer closed the connection after it saw this agent's card,
+// before it showed its own. Peers do so when they do not accept a certificate, and
+// they give strangers no reason.
+var ErrCutOff = errors.New("it answers, but rejects this agent's certificate")
 
-// cutOff is an error of meeting a peer to which there is a connection. What this
-// agent itself found against the peer, or gave up, stays what it is.
+// cutOff classifies an error of meeting a connected peer. A fault that this agent
+// itself found, or an attempt that it gave up, stays as it is.
 func cutOff(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || isFault(err) || judged(err) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || ctx.Err() != nil || isFault(err) || isInvalid(err) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrCutOff, err)
 }
 
-// judged reports whether a certificate was found not to count.
-func judged(err error) bool {
-	for _, why := range []error{
+// isInvalid reports whether an error is about an invalid certificate.
+func isInvalid(err error) bool {
+	return slices.ContainsFunc([]error{
 		identity.ErrExpired, identity.ErrNotYetValid, identity.ErrRevoked, identity.ErrForeign, identity.ErrProxy,
 		identity.ErrWeak, identity.ErrUsage, identity.ErrMalformed, identity.ErrMismatch,
-	} {
-		if errors.Is(err, why) {
-			return true
-		}
-	}
-	return false
+	}, func(why error) bool { return errors.Is(err, why) })
 }
 
-// noteJoin keeps why joining failed. That a certificate does not count, this
-// agent's or the other's, says more than the silence that follows it, unless
-// nobody is there any more.
-func (m *Mesh) noteJoin(err error) {
+// explains reports whether an error is about a certificate, this agent's or a peer's.
+func explains(err error) bool { return errors.Is(err, ErrCutOff) || isInvalid(err) }
+
+// noteFailure remembers why joining failed. A rejected certificate explains more than
+// the silence that follows it, unless nobody listens at the address any more.
+func (j *joining) noteFailure(err error) {
 	gone := errors.Is(err, syscall.ECONNREFUSED)
-	if last := m.joinError.Load(); last != nil && telling(*last) && !telling(err) && !gone {
+	if last := j.failure.Load(); last != nil && explains(*last) && !explains(err) && !gone {
 		return
 	}
-	m.joinError.Store(&err)
+	j.failure.Store(&err)
 }
 
-func telling(err error) bool { return errors.Is(err, ErrCutOff) || judged(err) }
-
-// unjoined is why an agent has not joined in time.
-func (m *Mesh) unjoined(late error) error {
-	why := late
-	if last := m.joinError.Load(); last != nil {
-		if telling(*last) {
-			return fmt.Errorf("nobody lets this agent in: %w (%w)", *last, late)
-		}
-		why = fmt.Errorf("%w; last try: %w", late, *last)
+// explain says why the agent has not joined in time.
+func (j *joining) explain(late error) error {
+	last := j.failure.Load()
+	switch {
+	case last != nil && explains(*last):
+		return fmt.Errorf("no agent admits this one: %w (%w)", *last, late)
+	case len(j.anchors) == 0:
+		return fmt.Errorf("found no agent on this network: %w", late)
+	case last == nil || errors.Is(*last, ErrNotThere):
+		return notThere(j.ep.cfg.Bootstrap)
 	}
-	if len(m.anchors) == 0 {
-		return fmt.Errorf("nobody was found on this network: %w", why)
-	}
-	return fmt.Errorf("none of the bootstrap addresses answers: %w", why)
+	return fmt.Errorf("cannot join the market: %w; last attempt: %w", late, *last)
 }

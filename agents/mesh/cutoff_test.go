@@ -10,8 +10,8 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Why somebody cannot join is told by what happened at the certificates, whatever
-// silence follows it.
+// The reason for not joining is the certificate that was rejected, whatever silence
+// follows it.
 func TestWhoIsNotLetInIsToldSo(t *testing.T) {
 	m, other := newMarket(t), newMarket(t)
 	bank := m.start("bank", nil)

@@ -10,28 +10,29 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// Enrolment is the one exchange that a peer without a credential may have, and
-// only with an agent whose Config.Enrol is set:
+// Enrolment is the only exchange that a peer without a credential may have, and only
+// with an agent whose Config.Enrol is set:
 //
 //	the agent shows its card; the peer sends one request; the agent answers, and closes
 //
-// How many such exchanges there are at once, and how often one address may ask,
-// is bounded apart from everything else, so that strangers take nothing from
-// those who are known.
+// The number of requests that are answered at once, and how often one network may ask,
+// have bounds of their own, so that strangers take nothing from known agents. A peer
+// takes a place only once its request is there, so stalling takes none.
 
-// Applicant is a peer that asks to be let in.
+// Applicant is a peer that asks for a certificate.
 type Applicant struct {
 	// Key is the public key that the channel proves, as SubjectPublicKeyInfo in DER.
 	Key []byte
-	// Request is what it asks, at most MaxEnrol bytes; nil if it asks too often.
+	// Request has at most MaxEnrol bytes; it is nil if the applicant asks too often, or all
+	// places are taken for too long.
 	Request []byte
 }
 
-// Enrol answers an applicant. wrong says that the request was one that no honest
-// newcomer makes, such as a token that nobody gave: its address pays for it.
+// Enrol answers an applicant. wrong means that no honest newcomer makes such a request,
+// for example with a token that was never issued; it costs the applicant's address
+// enrolWrongCosts.
 type Enrol func(ctx context.Context, a Applicant) (answer []byte, wrong bool)
 
 // Bounds of enrolment.
@@ -39,105 +40,99 @@ const (
 	MaxEnrol        = 64 << 10         // bytes of a request, and of an answer
 	EnrolTimeout    = 20 * time.Second // of a whole exchange
 	enrolPatience   = 5 * time.Second  // for the request, once the card was shown
-	enrolAtOnce     = 8                // exchanges; a further one is told to come again
-	enrolAddresses  = 4096             // addresses that are remembered
-	enrolWrongCosts = 8                // what a wrong request takes off the allowance
+	enrolAtOnce     = 8                // requests; further applicants wait for a place
+	enrolNetworks   = 4096             // remembered
+	enrolWrongCosts = 8                // requests that a wrong one counts for
 )
 
-// perAddress and inAll are the allowances of enrolment. A class or a machine room
-// joins from one address.
-func perAddress() Rate { return Rate{PerSecond: 0.5, Burst: 64} }
-func inAll() Rate      { return Rate{PerSecond: 20, Burst: 256} }
+// perNetwork and inAll are the allowances of enrolment. A class or a machine room joins
+// from one address. Each wider IPv6 network of the same place has half as much again.
+func perNetwork(wider int) Rate {
+	return Rate{PerSecond: 0.5 + 0.25*float64(wider), Burst: float64(64 + 32*wider)}
+}
+func inAll() Rate { return Rate{PerSecond: 20, Burst: 256} }
 
-// doorkeeper counts who asks to be let in.
-type doorkeeper struct {
-	free chan struct{} // has room for exchanges
+// enrolment owns the bounds on applicants: requests that are being answered, and
+// requests by network and in all.
+type enrolment struct {
+	ep   *endpoint
+	free chan struct{} // one element per request that is being answered
 
 	mu  sync.Mutex
 	all bucket
-	by  map[netip.Addr]*bucket
+	by  map[netip.Prefix]*bucket
 }
 
-func newDoorkeeper() *doorkeeper {
-	return &doorkeeper{free: make(chan struct{}, enrolAtOnce), by: map[netip.Addr]*bucket{}}
+func newEnrolment(ep *endpoint) *enrolment {
+	return &enrolment{ep: ep, free: make(chan struct{}, enrolAtOnce), by: map[netip.Prefix]*bucket{}}
 }
 
-// admit takes n off the allowance of an address, and of all.
-func (d *doorkeeper) admit(from netip.Addr, now time.Time, n float64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	b := d.by[from]
-	if b == nil {
-		if len(d.by) >= enrolAddresses {
-			d.forget()
-		}
-		b = &bucket{}
-		d.by[from] = b
-	}
-	return b.take(now, n, perAddress()) && d.all.take(now, 1, inAll())
-}
-
-// fine takes n off the allowance of an address, below nothing if need be.
-func (d *doorkeeper) fine(from netip.Addr, n float64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if b := d.by[from]; b != nil {
-		b.spent += n
-	}
-}
-
-// forget makes room: who asked last the longest ago is forgotten.
-func (d *doorkeeper) forget() {
-	var oldest netip.Addr
-	for a, b := range d.by {
-		if !oldest.IsValid() || b.at.Before(d.by[oldest].at) {
-			oldest = a
+// admit charges one request to the networks of its peer, and to all together.
+func (n *enrolment) admit(from []netip.Prefix, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for wider, p := range from {
+		if !n.of(p).take(now, 1, perNetwork(wider)) {
+			return false
 		}
 	}
-	delete(d.by, oldest)
+	return n.all.take(now, 1, inAll())
 }
 
-// originOf is the address that a connection comes from: of IPv6 the network of 64
-// bits, which is one customer's.
-func originOf(c network.Conn) netip.Addr {
-	ip, err := manet.ToIP(c.RemoteMultiaddr())
-	if err != nil {
-		return netip.IPv6Unspecified() // all without an address share one
+// fine charges networks for a wrong request, even beyond their allowance.
+func (n *enrolment) fine(from []netip.Prefix, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for wider, p := range from {
+		b := n.of(p)
+		b.take(now, 0, perNetwork(wider)) // for what it has won back
+		b.spent += enrolWrongCosts
 	}
-	a, _ := netip.AddrFromSlice(ip) // ToIP gives 4 or 16 bytes
-	if a = a.Unmap(); a.Is6() {
-		p, _ := a.Prefix(64) // it has that many bits
-		a = p.Addr()
-	}
-	return a
 }
 
-// serveEnrolment is the exchange as the agent has it that lets others in.
-func (m *Mesh) serveEnrolment(s network.Stream) error {
+// of returns the bucket of a network. A full table forgets the network whose last
+// request is the oldest.
+func (n *enrolment) of(p netip.Prefix) *bucket {
+	b := n.by[p]
+	if b != nil {
+		return b
+	}
+	if len(n.by) >= enrolNetworks {
+		var oldest netip.Prefix
+		for x, b := range n.by {
+			if !oldest.IsValid() || b.at.Before(n.by[oldest].at) {
+				oldest = x
+			}
+		}
+		delete(n.by, oldest)
+	}
+	b = &bucket{}
+	n.by[p] = b
+	return b
+}
+
+// serve is the exchange on the side of the agent that issues certificates.
+func (n *enrolment) serve(s network.Stream) error {
 	ctx, cancel := context.WithTimeout(context.Background(), EnrolTimeout) // Enrol returns when its agent stops
 	defer cancel()
 	if err := s.SetDeadline(time.Now().Add(EnrolTimeout)); err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(s, smallBuffer)
-	if err := errors.Join(writeFrame(w, m.card().encode()), w.Flush()); err != nil {
+	if err := writeOne(s, n.ep.card().encode()); err != nil {
 		return err
 	}
-	answer, err := m.answerApplicant(ctx, s)
+	answer, err := n.answer(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := writeFrame(w, answer); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
+	if err := writeOne(s, answer); err != nil {
 		return err
 	}
 	return s.Close()
 }
 
-// answerApplicant reads one request, unless its peer asks too often, and answers it.
-func (m *Mesh) answerApplicant(ctx context.Context, s network.Stream) ([]byte, error) {
+// answer reads one request, and answers it unless its peer asks too often.
+func (n *enrolment) answer(ctx context.Context, s network.Stream) ([]byte, error) {
 	key := s.Conn().RemotePublicKey()
 	if key == nil {
 		return nil, errMismatch
@@ -146,32 +141,38 @@ func (m *Mesh) answerApplicant(ctx context.Context, s network.Stream) ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("applicant's key: %w", err)
 	}
-	from := originOf(s.Conn())
-	select {
-	case m.door.free <- struct{}{}:
-		defer func() { <-m.door.free }()
-	default:
-		answer, _ := m.cfg.Enrol(ctx, Applicant{Key: raw})
-		return answer, nil
-	}
-	if !m.door.admit(from, m.cfg.Now(), 1) {
-		answer, _ := m.cfg.Enrol(ctx, Applicant{Key: raw})
-		return answer, nil
-	}
+	from, now := networksOf(s.Conn().RemoteMultiaddr()), n.ep.cfg.Now
 	if err := s.SetReadDeadline(time.Now().Add(enrolPatience)); err != nil {
 		return nil, err
 	}
 	request, err := takeFrame(bufio.NewReaderSize(s, smallBuffer), MaxEnrol)
 	if err != nil {
-		m.door.fine(from, enrolWrongCosts)
+		n.fine(from, now())
 		return nil, fmt.Errorf("applicant's request: %w", err)
 	}
-	answer, wrong := m.cfg.Enrol(ctx, Applicant{Key: raw, Request: request})
+	if !n.admit(from, now()) || !n.place(ctx) {
+		answer, _ := n.ep.cfg.Enrol(ctx, Applicant{Key: raw})
+		return answer, nil
+	}
+	defer func() { <-n.free }()
+	answer, wrong := n.ep.cfg.Enrol(ctx, Applicant{Key: raw, Request: request})
 	if wrong {
-		m.door.fine(from, enrolWrongCosts)
+		n.fine(from, now())
 	}
 	if len(answer) > MaxEnrol {
 		return nil, errors.New("the answer to an applicant is too long")
 	}
 	return answer, nil
+}
+
+// place waits for one of the places, at most for enrolPatience.
+func (n *enrolment) place(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, enrolPatience)
+	defer cancel()
+	select {
+	case n.free <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

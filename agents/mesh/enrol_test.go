@@ -1,12 +1,14 @@
 package mesh_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -56,7 +58,7 @@ func (m *market) apply(key crypto.Signer, to protocol.AgentID, at []string, requ
 	return string(answer), err
 }
 
-func TestAStrangerMayAskToBeLetIn(t *testing.T) {
+func TestAStrangerMayApplyForACertificate(t *testing.T) {
 	m := newMarket(t)
 	bank, key := m.door("bank"), newKey(t)
 	got, err := m.apply(key, bank.Self(), bank.Addresses(), "please")
@@ -129,7 +131,25 @@ func TestWhoAsksTooOftenIsToldToComeLater(t *testing.T) {
 	bank.awaitQuery(1) // those who are known go on
 }
 
-func TestARequestThatIsTooLongIsNotLookedAt(t *testing.T) {
+// Applicants that open an exchange and say nothing take no place: a newcomer is
+// served beside many more of them than there are places.
+func TestStallingApplicantsKeepNobodyOut(t *testing.T) {
+	m := newMarket(t)
+	bank := m.door("bank")
+	for i := range 48 {
+		s := newRaw(t, m.credential(fmt.Sprint("stall", i)), bank.agent).open(mesh.ProtocolEnrolment)
+		if _, err := readRawFrame(bufio.NewReader(s)); err != nil { // the bank's card: the exchange has begun
+			t.Fatal(err)
+		}
+	}
+	for range 8 {
+		if got, err := m.apply(newKey(t), bank.Self(), bank.Addresses(), "please"); err != nil || got != "welcome" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
+func TestATooLongRequestIsNotRead(t *testing.T) {
 	m := newMarket(t)
 	bank := m.door("bank")
 	if got, err := m.apply(newKey(t), bank.Self(), bank.Addresses(), strings.Repeat("x", mesh.MaxEnrol+1)); err == nil {

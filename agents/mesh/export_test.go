@@ -3,6 +3,7 @@ package mesh
 import (
 	"bufio"
 	"bytes"
+	"slices"
 	"time"
 )
 
@@ -10,8 +11,15 @@ import (
 const (
 	ReplayWindow     = replayWindow
 	StreamsPerPeer   = streamsPerPeer
+	StreamsPerKind   = streamsPerKind
+	StrangersNamed   = strangersNamed
 	ProtocolACL      = protocolACL
 	ProtocolPresence = protocolPresence
+
+	ProtocolEnrolment     = protocolEnrolment
+	ProtocolIntroductions = protocolIntroductions
+	ProtocolClock         = protocolClock
+	ProtocolFiles         = protocolFiles
 )
 
 // SilenceWords says of a time that ran out what it was for.
@@ -43,4 +51,28 @@ func RecodeCard(b []byte) ([]byte, error) {
 func RecodeIntroductions(b []byte) ([]byte, error) {
 	all, err := decodeIntroductions(b)
 	return encodeIntroductions(all), err
+}
+
+// CrowdOut drops secured connections without a credential while there are more than most,
+// and counts them.
+func CrowdOut(m *Mesh, most int) (dropped int) {
+	s := m.ep.strangers
+	for {
+		s.mu.Lock()
+		lost := s.crowdedOut(most, func(x *stranger) bool { return x.peer != "" })
+		s.mu.Unlock()
+		if lost == nil {
+			return dropped
+		}
+		hangUp(lost)
+		dropped++
+	}
+}
+
+// Strangers counts the secured connections without a credential that have a place.
+func Strangers(m *Mesh) int {
+	s := m.ep.strangers
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(slices.DeleteFunc(slices.Clone(s.waiting), func(x *stranger) bool { return x.peer == "" }))
 }

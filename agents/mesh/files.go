@@ -13,21 +13,21 @@ import (
 	"ramp/protocol"
 )
 
-// protocolFiles is for bytes that are no messages: what travels with jobs.
+// protocolFiles carries raw bytes: the files of jobs.
 const protocolFiles libp2pprotocol.ID = "/ramp/files/1"
 
-// filesBuffer is what is read ahead of an exchange.
+// filesBuffer is the size of a read buffer.
 const filesBuffer = 64 << 10
 
 // Stream is an exchange of bytes with one agent, whose credential was verified. It
-// belongs to one goroutine, but for Close.
+// belongs to one goroutine, except for Close.
 type Stream struct {
 	agent protocol.AgentID
 	s     network.Stream
 	r     *bufio.Reader
 }
 
-// Agent is who is on the other side.
+// Agent is the agent on the other side.
 func (s *Stream) Agent() protocol.AgentID { return s.agent }
 
 // Read reads what the other side has written.
@@ -39,40 +39,46 @@ func (s *Stream) Write(b []byte) (int, error) { return s.s.Write(b) }
 // SetDeadline bounds reading and writing; zero: no bound.
 func (s *Stream) SetDeadline(t time.Time) error { return s.s.SetDeadline(t) }
 
-// CloseWrite says that no more is written.
+// CloseWrite signals the end of what this side writes.
 func (s *Stream) CloseWrite() error { return s.s.CloseWrite() }
 
-// Close ends the exchange at once; what was not read is lost.
+// Close ends the exchange at once and discards unread bytes.
 func (s *Stream) Close() error { return s.s.Reset() }
 
 // OpenFiles opens an exchange with an agent, within DialTimeout and HelloTimeout.
-// Errors: ErrUnknownAgent, or nobody answers there.
+// It fails with ErrUnknownAgent if no address of the agent is known.
 func (m *Mesh) OpenFiles(ctx context.Context, to protocol.AgentID) (*Stream, error) {
-	known := m.book.agent(to)
-	if known == nil {
-		return nil, fmt.Errorf("files of %s: %w", to.Name(), ErrUnknownAgent)
-	}
-	s, w, err := m.dial(ctx, known.peer, protocolFiles, DialTimeout)
+	s, err := m.ep.openFiles(ctx, to)
 	if err != nil {
 		return nil, fmt.Errorf("files of %s: %w", to.Name(), err)
 	}
-	if err := w.Flush(); err != nil {
-		_ = s.Reset() // the error before it says more
-		return nil, fmt.Errorf("files of %s: %w", to.Name(), err)
+	return s, nil
+}
+
+func (e *endpoint) openFiles(ctx context.Context, to protocol.AgentID) (*Stream, error) {
+	known := e.contacts.ofAgent(to)
+	if known == nil {
+		return nil, ErrUnknownAgent
+	}
+	s, w, err := e.dial(ctx, known.peer, protocolFiles, DialTimeout)
+	if err != nil {
+		return nil, err
 	}
 	r := bufio.NewReaderSize(s, filesBuffer)
-	c, err := m.readCard(s, r)
-	if err == nil && c.agent != to {
-		err = fmt.Errorf("%s answers there", c.agent)
+	if err = w.Flush(); err == nil {
+		known, err = e.readCard(s, r)
+	}
+	if err == nil && known.agent != to {
+		err = fmt.Errorf("%s answers at its address", known.agent)
 	}
 	if err != nil {
-		_ = s.Reset()
-		return nil, fmt.Errorf("files of %s: %w", to.Name(), silence(err))
+		_ = s.Reset() // err says more
+		return nil, silence(err)
 	}
 	return &Stream{agent: to, s: s, r: r}, nil
 }
 
-// silence says of a time that ran out what it was for.
+// silence explains a deadline that has passed.
 func silence(err error) error {
 	var late interface{ Timeout() bool }
 	if errors.As(err, &late) && late.Timeout() {
@@ -81,14 +87,14 @@ func silence(err error) error {
 	return err
 }
 
-// serveFiles hands an exchange that another agent opened to Config.Files.
-func (m *Mesh) serveFiles(s network.Stream) error {
-	c, r, err := m.greet(s)
+// serveFiles passes an exchange that another agent opened to Config.Files.
+func (e *endpoint) serveFiles(s network.Stream) error {
+	c, r, err := e.greet(s)
 	if err != nil {
 		return err
 	}
 	if err := s.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	return m.cfg.Files(&Stream{agent: c.agent, s: s, r: r})
+	return e.cfg.Files(&Stream{agent: c.agent, s: s, r: r})
 }

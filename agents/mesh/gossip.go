@@ -19,33 +19,37 @@ const (
 	topicCalls    = "ramp/cfp/1"
 )
 
-// gossip is this agent's part in the topics.
+// gossip owns this agent's membership of the topics, and the queue of its own messages
+// to them.
 type gossip struct {
-	topics map[string]*pubsub.Topic
-	queue  chan *outgoing
+	ep       *endpoint
+	delivery *delivery
+	meetings *meetings
+	links    *links
+	topics   map[string]*pubsub.Topic
+	queue    chan *outgoing
 }
 
-// heard is what a validator found in a message of gossip.
+// heard is a gossiped message with its author, as the validator found them.
 type heard struct {
 	contact *contact
 	bytes   []byte
 }
 
-func (m *Mesh) openGossip() error {
+func (g *gossip) open() error {
 	joined := make(chan error, 1)
-	m.gossip = &gossip{topics: map[string]*pubsub.Topic{}, queue: make(chan *outgoing, publishQueue)}
-	if !m.start(func(ctx context.Context) { joined <- m.joinTopics(ctx) }) {
+	if !g.ep.life.start(func(ctx context.Context) { joined <- g.joinTopics(ctx) }) {
 		return ErrClosed
 	}
 	if err := <-joined; err != nil {
 		return err
 	}
-	m.link(m.publishAll)
+	g.ep.life.startWriter(g.publishAll)
 	return nil
 }
 
-func (m *Mesh) joinTopics(ctx context.Context) error {
-	ps, err := pubsub.NewGossipSub(ctx, m.host,
+func (g *gossip) joinTopics(ctx context.Context) error {
+	ps, err := pubsub.NewGossipSub(ctx, g.ep.host,
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign), // the author's key is the certificate's
 		pubsub.WithMaxMessageSize(protocol.MaxMessage+MaxCard+gossipOverhead),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue),
@@ -56,19 +60,19 @@ func (m *Mesh) joinTopics(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
-	hears := map[string]bool{topicPresence: m.cfg.HearPresence, topicCalls: m.cfg.HearCalls}
+	hears := map[string]bool{topicPresence: g.ep.cfg.HearPresence, topicCalls: g.ep.cfg.HearCalls}
 	for _, name := range []string{topicPresence, topicCalls} {
-		if err := m.joinTopic(ps, name, hears[name]); err != nil {
+		if err := g.joinTopic(ps, name, hears[name]); err != nil {
 			return fmt.Errorf("gossip topic %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (m *Mesh) joinTopic(ps *pubsub.PubSub, name string, hear bool) error {
+func (g *gossip) joinTopic(ps *pubsub.PubSub, name string, hear bool) error {
 	// Inline: validators run in the library's few workers, behind a bounded queue.
 	err := ps.RegisterTopicValidator(name, func(_ context.Context, from peer.ID, msg *pubsub.Message) pubsub.ValidationResult {
-		return m.validate(name, from, msg)
+		return g.validate(name, from, msg)
 	}, pubsub.WithValidatorInline(true))
 	if err != nil {
 		return err
@@ -77,7 +81,7 @@ func (m *Mesh) joinTopic(ps *pubsub.PubSub, name string, hear bool) error {
 	if err != nil {
 		return err
 	}
-	m.gossip.topics[name] = topic
+	g.topics[name] = topic
 	if !hear {
 		return nil
 	}
@@ -85,103 +89,95 @@ func (m *Mesh) joinTopic(ps *pubsub.PubSub, name string, hear bool) error {
 	if err != nil {
 		return err
 	}
-	m.start(func(ctx context.Context) { m.listenTo(ctx, name, sub) })
+	g.ep.life.start(func(ctx context.Context) { g.listenTo(ctx, name, sub) })
 	return nil
 }
 
-// publish queues o for the topic of its kind.
-func (m *Mesh) publish(o *outgoing) error {
-	select {
-	case <-m.draining:
+// publish queues o for its topic.
+func (g *gossip) publish(o *outgoing) error {
+	if isClosed(g.ep.life.draining) {
 		return ErrClosed
-	default:
 	}
 	select {
-	case m.gossip.queue <- o:
+	case g.queue <- o:
 		return nil
 	default:
 		return fmt.Errorf("%d messages wait to be published: %w", publishQueue, ErrBusy)
 	}
 }
 
-func (m *Mesh) publishAll(ctx context.Context) {
+func (g *gossip) publishAll(ctx context.Context) {
 	for {
 		select {
-		case o := <-m.gossip.queue:
-			m.publishOrFail(ctx, o)
-		case <-m.draining:
-			for len(m.gossip.queue) > 0 {
-				m.publishOrFail(ctx, <-m.gossip.queue)
+		case o := <-g.queue:
+			g.publishOrFail(ctx, o)
+		case <-g.ep.life.draining:
+			for len(g.queue) > 0 {
+				g.publishOrFail(ctx, <-g.queue)
 			}
 			return
 		}
 	}
 }
 
-func (m *Mesh) publishOrFail(ctx context.Context, o *outgoing) {
-	if err := m.publishOne(ctx, o); err != nil {
-		m.fail(o, protocol.Everyone, err)
+func (g *gossip) publishOrFail(ctx context.Context, o *outgoing) {
+	if err := g.publishOne(ctx, o); err != nil {
+		g.delivery.fail(o, protocol.Everyone, err)
 	}
 }
 
-func (m *Mesh) publishOne(ctx context.Context, o *outgoing) error {
-	b, err := m.encode(o)
+func (g *gossip) publishOne(ctx context.Context, o *outgoing) error {
+	b, err := g.delivery.encode(o)
 	if err != nil {
 		return err
 	}
 	name := topicCalls
 	if p, ok := o.message.Body.(message.Presence); ok {
 		name = topicPresence
-		if before := m.presence.Swap(&b); p.TTL == 0 {
-			m.tell(ctx, func(*contact) bool { return true })
-		} else if before == nil {
-			m.start(m.introduceSelf)
-		}
+		g.meetings.announce(ctx, p, b)
+	} else {
+		g.callNewSellers(o.message)
 	}
-	if name == topicCalls {
-		m.callFresh(o.message)
-	}
-	m.counters.messagesOut.Add(1)
-	m.counters.bytesOut.Add(uint64(len(b)))
-	return m.gossip.topics[name].Publish(ctx, appendField(appendField(nil, m.card().encode()), b))
+	g.ep.counters.countOut(b)
+	return g.topics[name].Publish(ctx, appendField(appendField(nil, g.ep.card().encode()), b))
 }
 
-// callFresh calls the sellers that were met just now directly as well: until the
-// library has exchanged topics with a peer, and built its own streams, it would
-// tell it nothing, and it never tells a call afterwards. A seller that hears a
-// call twice answers as before.
-func (m *Mesh) callFresh(call protocol.Message) {
-	for _, to := range m.book.fresh(m.cfg.Now()) {
+// callNewSellers sends a call directly to the sellers met a moment ago as well. The
+// library gossips nothing to a peer before it has exchanged topics with it and built
+// its own streams, and never repeats a call afterwards. A seller that gets a call twice
+// gives the same answer.
+func (g *gossip) callNewSellers(call protocol.Message) {
+	for _, to := range g.ep.contacts.newSellers(g.ep.cfg.Now()) {
 		call.Receivers = []protocol.AgentID{to}
-		_ = m.post(to, protocolACL, &outgoing{message: call}) // if there is no room, gossip may still reach it
+		_ = g.links.post(to, protocolACL, &outgoing{message: call}) // if the queue is full, gossip may still reach it
 	}
 }
 
-// validate decides whether a message of gossip is passed on. The library has
-// verified the author's signature; this verifies that the author's key is that
-// of a valid certificate, and that the message is new.
-func (m *Mesh) validate(topic string, from peer.ID, msg *pubsub.Message) pubsub.ValidationResult {
-	if from == m.host.ID() {
+// validate decides whether to accept and forward a gossiped message. The library has
+// verified the author's signature; this verifies that the author's key belongs to a
+// valid certificate, and that the message is new.
+func (g *gossip) validate(topic string, from peer.ID, msg *pubsub.Message) pubsub.ValidationResult {
+	if from == g.ep.host.ID() {
 		return pubsub.ValidationAccept
 	}
-	h, err := m.readGossip(msg)
+	h, err := g.read(msg)
 	if isFault(err) {
-		m.blameForwarder(from, err)
+		g.charge(from, true, err)
 		return pubsub.ValidationReject
 	}
 	if err != nil {
-		m.noteForeign(from, err)
+		g.charge(from, false, err)
 		return pubsub.ValidationIgnore
 	}
-	if seq := msg.GetSeqno(); len(seq) != 8 || !h.contact.admitGossip(topic, binary.BigEndian.Uint64(seq), m.cfg.Now(), m.cfg.Limits) {
-		m.counters.dropped.Add(1)
+	if seq := msg.GetSeqno(); len(seq) != 8 || !h.contact.admitGossip(topic, binary.BigEndian.Uint64(seq), g.ep.cfg.Now(), g.ep.cfg.Limits) {
+		g.ep.counters.dropped.Add(1)
 		return pubsub.ValidationIgnore
 	}
 	msg.ValidatorData = h
 	return pubsub.ValidationAccept
 }
 
-func (m *Mesh) readGossip(msg *pubsub.Message) (heard, error) {
+func (g *gossip) read(msg *pubsub.Message) (heard, error) {
 	f := fields{rest: msg.GetData()}
 	shown, b := f.field(), f.field()
 	if err := f.finish(); err != nil {
@@ -190,31 +186,26 @@ func (m *Mesh) readGossip(msg *pubsub.Message) (heard, error) {
 	if len(b) > protocol.MaxMessage {
 		return heard{}, fmt.Errorf("message of %d bytes, at most %d: %w", len(b), protocol.MaxMessage, errBound)
 	}
-	c, err := m.meetCard(msg.GetFrom(), slices.Clone(shown))
+	c, err := g.ep.verify(msg.GetFrom(), slices.Clone(shown))
 	return heard{c, b}, err
 }
 
-// blameForwarder notes that a peer passed on what it should have rejected.
-func (m *Mesh) blameForwarder(from peer.ID, why error) {
-	m.counters.refused.Add(1)
-	c := m.book.peer(from)
-	if c == nil || c.blame(m.cfg.Now(), m.cfg.Limits) {
-		m.drop(from, fmt.Errorf("it passes on invalid gossip: %w", why))
+// charge counts refused gossip against the peer that forwarded it, which is cut off when
+// it has exceeded its allowance. Invalid gossip is its fault. Gossip whose author this
+// agent does not trust may be valid to the forwarder, so that allowance is larger.
+func (g *gossip) charge(from peer.ID, invalid bool, why error) {
+	g.ep.counters.refused.Add(1)
+	c, now, limits := g.ep.contacts.ofPeer(from), g.ep.cfg.Now(), g.ep.cfg.Limits
+	switch {
+	case invalid && (c == nil || !c.charge(&c.faults, now, limits.Faults)):
+		g.ep.drop(from, fmt.Errorf("it forwards invalid gossip: %w", why))
+	case !invalid && (c == nil || !c.charge(&c.foreign, now, limits.Foreign)):
+		g.ep.drop(from, fmt.Errorf("it forwards too much gossip of agents that are not trusted here: %w", why))
 	}
 }
 
-// noteForeign notes that a peer passed on what its own trust may allow, but this
-// agent's does not.
-func (m *Mesh) noteForeign(from peer.ID, why error) {
-	m.counters.refused.Add(1)
-	c := m.book.peer(from)
-	if c == nil || !c.admitForeign(m.cfg.Now(), m.cfg.Limits) {
-		m.drop(from, fmt.Errorf("it passes on too much gossip of agents that are not trusted here: %w", why))
-	}
-}
-
-// listenTo delivers what is heard on a topic.
-func (m *Mesh) listenTo(ctx context.Context, topic string, sub *pubsub.Subscription) {
+// listenTo delivers the messages of a topic.
+func (g *gossip) listenTo(ctx context.Context, topic string, sub *pubsub.Subscription) {
 	defer sub.Cancel()
 	for {
 		msg, err := sub.Next(ctx)
@@ -223,27 +214,25 @@ func (m *Mesh) listenTo(ctx context.Context, topic string, sub *pubsub.Subscript
 		}
 		h, ok := msg.ValidatorData.(heard)
 		if !ok {
-			continue // this agent's own
+			continue // sent by this agent
 		}
-		if err := m.hearGossip(topic, h); err != nil {
-			m.cfg.Log.Debug("gossip not heard", "topic", topic, "from", h.contact.agent, "err", err)
+		if err := g.hear(topic, h); err != nil {
+			g.ep.cfg.Log.Debug("gossip not delivered", "topic", topic, "from", h.contact.agent, "err", err)
 		}
 	}
 }
 
-func (m *Mesh) hearGossip(topic string, h heard) error {
+func (g *gossip) hear(topic string, h heard) error {
 	if topic == topicPresence {
-		return m.hear(h.contact, h.bytes)
+		return g.meetings.hear(h.contact, h.bytes)
 	}
-	m.counters.messagesIn.Add(1)
-	m.counters.bytesIn.Add(uint64(len(h.bytes)))
-	msg, err := m.cfg.Codec.Open(h.bytes, h.contact.agent, m.cfg.Now())
+	msg, err := g.delivery.open(h.bytes, h.contact.agent)
 	if err == nil && msg.Performative != protocol.CFP {
 		err = fmt.Errorf("%s on the topic of calls: %w", msg.Performative, errMalformed)
 	}
 	if err != nil {
-		m.counters.refused.Add(1)
+		g.ep.counters.refused.Add(1)
 		return err
 	}
-	return m.deliver(msg)
+	return g.delivery.deliver(msg)
 }

@@ -162,7 +162,7 @@ func TestGossipCountsOnlyWithTheAuthorsOwnCard(t *testing.T) {
 	}
 }
 
-func TestWhoPassesOnInvalidGossipIsCutOff(t *testing.T) {
+func TestForwardersOfInvalidGossipAreCutOff(t *testing.T) {
 	m := newMarket(t)
 	mallory, alice := m.credential("mallory"), m.credential("alice")
 	victim := m.start("victim", hearsCalls)

@@ -20,15 +20,15 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// newHost makes a host that does not listen yet: the smallest that can do the
-// work, with every limit stated. It shares no port with another process, which
-// the library would allow and which hides a second daemon at the same address.
-func newHost(cfg Config, g *gate, refused *refusals) (host.Host, error) {
+// newHost creates a host that does not listen yet, with as few features of the library
+// as possible and explicit limits. It shares no port with another process: the library
+// would allow that, which hides a second daemon at the same address.
+func newHost(cfg Config, g *gate, denied *denials) (host.Host, error) {
 	key, _, err := crypto.KeyPairFromStdKey(cfg.Credential.PrivateKey())
 	if err != nil {
 		return nil, fmt.Errorf("host key of %s: %w", cfg.Credential.ID, err)
 	}
-	limits, err := newLimits(refused)
+	limits, err := newLimits(denied)
 	if err != nil {
 		return nil, fmt.Errorf("resource limits: %w", err)
 	}
@@ -36,31 +36,36 @@ func newHost(cfg Config, g *gate, refused *refusals) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connection limits: %w", err)
 	}
-	return libp2p.New(
+	return newLibp2p(key, libp2p.ResourceManager(limits), libp2p.ConnectionManager(connections), libp2p.ConnectionGater(g))
+}
+
+// newLibp2p creates a host with the features of the library that every host here needs.
+func newLibp2p(key crypto.PrivKey, more ...libp2p.Option) (host.Host, error) {
+	return libp2p.New(append(more,
 		libp2p.Identity(key),
 		libp2p.NoListenAddrs,
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Security(noise.ID, noise.New),
-		libp2p.ResourceManager(limits),
-		libp2p.ConnectionManager(connections),
-		libp2p.ConnectionGater(g),
 		libp2p.WithDialTimeout(MeetTimeout),
 		libp2p.UserAgent("ramp"),
 		libp2p.Ping(false),
 		libp2p.DisableRelay(),
 		libp2p.DisableMetrics(),
 		libp2p.DisableIdentifyAddressDiscovery(),
-	)
+	)...)
 }
 
-// newLimits states what the whole host, one peer and one protocol of a peer may
-// have at once. What is over a limit is refused; the rest goes on.
-func newLimits(refused *refusals) (network.ResourceManager, error) {
+// newLimits limits what the whole host, one peer and one protocol of a peer may have at
+// once.
+func newLimits(denied *denials) (network.ResourceManager, error) {
 	whole := rcmgr.ResourceLimits{
 		Streams: maxStreams, StreamsInbound: maxStreams, StreamsOutbound: maxStreams,
-		Conns: MaxConnections, ConnsInbound: MaxConnections, ConnsOutbound: MaxConnections,
+		Conns: MaxConnections + halfOpenAtOnce, ConnsInbound: MaxConnections + halfOpenAtOnce, ConnsOutbound: MaxConnections,
 		FD: maxFiles, Memory: maxMemory,
 	}
+	// Streams are transient, too, until their protocol is agreed.
+	transient := whole
+	transient.Conns, transient.ConnsInbound = MaxConnections, halfOpenAtOnce
 	one := rcmgr.ResourceLimits{
 		Streams: 2 * streamsPerPeer, StreamsInbound: streamsPerPeer, StreamsOutbound: streamsPerPeer,
 		Conns: maxPerPeer, ConnsInbound: maxPerPeer, ConnsOutbound: maxPerPeer,
@@ -70,25 +75,38 @@ func newLimits(refused *refusals) (network.ResourceManager, error) {
 		Streams: 2 * streamsPerKind, StreamsInbound: streamsPerKind, StreamsOutbound: streamsPerKind,
 		Memory: peerMemory,
 	}
+	enrol := kind // each waits with up to MaxEnrol bytes
+	enrol.Streams, enrol.StreamsInbound, enrol.StreamsOutbound = 4, 2, 2
 	files := kind
 	files.Streams, files.StreamsInbound, files.StreamsOutbound = 2*filesPerPeer, filesPerPeer, filesPerPeer
 	limits := rcmgr.PartialLimitConfig{
-		System: whole, Transient: whole, PeerDefault: one,
+		System: whole, Transient: transient, PeerDefault: one,
 		ProtocolDefault: whole, ServiceDefault: whole,
 		ProtocolPeer: map[libp2pprotocol.ID]rcmgr.ResourceLimits{
-			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: kind, protocolClock: kind, protocolBare: kind, protocolFiles: files,
+			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: enrol, protocolClock: kind, protocolBare: kind, protocolFiles: files,
 		},
 	}
 	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
 		rcmgr.WithMetricsDisabled(),
-		rcmgr.WithMetrics(refused),
+		rcmgr.WithMetrics(denied),
 		rcmgr.WithLimitPerSubnet(
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: maxPerAddress}},
-			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 64, ConnCount: maxPerAddress}}),
+			perNetwork6(func(bits int) rcmgr.ConnLimitPerSubnet {
+				return rcmgr.ConnLimitPerSubnet{PrefixLength: bits, ConnCount: maxPerAddress}
+			})),
 		rcmgr.WithConnRateLimiters(newConnectionRates()))
 }
 
-// newConnectionRates bounds new connections by address, this machine excepted: a
+// perNetwork6 returns the limits of IPv6 networks of each size.
+func perNetwork6[T any](limit func(bits int) T) []T {
+	var list []T
+	for _, bits := range networks6() {
+		list = append(list, limit(bits))
+	}
+	return list
+}
+
+// newConnectionRates limits new connections by address, except from this machine: a
 // market on one machine starts all at once.
 func newConnectionRates() *rate.Limiter {
 	perAddress := rate.Limit{RPS: newPerAddress, Burst: newPerAddressMost}
@@ -99,13 +117,13 @@ func newConnectionRates() *rate.Limiter {
 		},
 		SubnetRateLimiter: rate.SubnetLimiter{
 			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: perAddress}},
-			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 64, Limit: perAddress}},
+			IPv6SubnetLimits: perNetwork6(func(bits int) rate.SubnetLimit { return rate.SubnetLimit{PrefixLength: bits, Limit: perAddress} }),
 			GracePeriod:      time.Minute,
 		},
 	}
 }
 
-// listen opens every address, or none and says which could not be had.
+// listen opens every address, or names the one that failed.
 func listen(h host.Host, addrs []ma.Multiaddr) error {
 	swarm, ok := h.Network().(interface{ AddListenAddr(ma.Multiaddr) error })
 	if !ok {

@@ -91,7 +91,7 @@ func TestHeartbeatsComeByGossip(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesIsHeardOf(t *testing.T) {
+func TestLeavingIsAnnounced(t *testing.T) {
 	a, b := newMarket(t).pair(nil)
 	a.Send(presence(protocol.KindResource, 1))
 	b.awaitPresences(map[protocol.AgentID]bool{a.Self(): true})
@@ -180,7 +180,7 @@ func TestJoinedWaitsForTheMarketAndSaysWhyItCannot(t *testing.T) {
 		user := m.start("late", func(c *mesh.Config) { c.Bootstrap = addrs })
 		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
-		if err := user.Joined(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := user.Joined(ctx); !errors.Is(err, mesh.ErrNotThere) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -7,15 +7,14 @@ import (
 	"github.com/libp2p/go-libp2p/gologshim"
 )
 
-// LibraryLog sends what libp2p logs to a handler, as of level debug: it calls an
-// error what is none here, such as a listener that was closed. Without it libp2p
-// writes to standard error. It must be called before the first Listen of the
-// process, if at all.
+// LibraryLog sends libp2p's warnings and errors to a handler at level debug, because
+// libp2p reports ordinary events as errors, such as a closed listener. Without it libp2p
+// writes to standard error. Call it before the first Listen of the process.
 func LibraryLog(to slog.Handler) { gologshim.SetDefaultHandler(library{to}) }
 
 type library struct{ slog.Handler }
 
-// Enabled leaves out what libp2p itself does not think worth a warning.
+// Enabled drops records below a warning.
 func (l library) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && l.Handler.Enabled(ctx, slog.LevelDebug)
 }

@@ -2,15 +2,13 @@ package mesh
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"sync/atomic"
 
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
-	ma "github.com/multiformats/go-multiaddr"
 
 	"ramp/agents"
 	"ramp/protocol"
@@ -29,40 +27,26 @@ const (
 
 var _ agents.Transport = (*Mesh)(nil)
 
-// Mesh is one agent's place among the others.
+// Mesh is one agent's connection to the others. It owns only its parts, which depend
+// on each other in one direction:
+//
+//	joining --> meetings --> delivery
+//	gossip ---> meetings, links --> delivery
+//	all ------> endpoint --> contacts, gate, lifetime
 type Mesh struct {
-	cfg      Config
-	self     protocol.AgentID
-	announce []ma.Multiaddr
-	host     host.Host
-	gate     *gate
-	book     *book
+	ep       *endpoint
+	counters *counters
+	delivery *delivery
+	links    *links
+	meetings *meetings
 	gossip   *gossip
-	door     *doorkeeper
-	anchors  map[peer.ID]chan struct{} // told when one of them is lost
-	presence atomic.Pointer[[]byte]    // this agent's last, encoded
-	failures chan undelivered
-	counters counters
-
-	// start runs a goroutine until the mesh closes; link runs one that may first
-	// empty its queue.
-	start, link func(f func(ctx context.Context)) bool
-	crew, links crew
-	draining    chan struct{}
-	stop        context.CancelFunc
-	closing     sync.Once
-	joined      chan struct{} // closed when everybody whom the first anchor introduced was met
-	joining     sync.Once
-	joinError   atomic.Pointer[error] // of the last try, or the last that tells more
-
-	mu     sync.Mutex
-	writes map[linkKey]*link
+	joining  *joining
+	closing  sync.Once
 }
 
-// Listen makes the host, listens, and begins to join. It returns an
-// ErrAddressInUse if another process has a listen address, and ErrNoPeerID if a
-// bootstrap address says not who is there; that nobody answers there yet is no
-// error.
+// Listen creates the host, listens, and begins to join. It returns ErrAddressInUse if
+// another process has a listen address, and ErrNoPeerID if a bootstrap address does not
+// name a peer. It does not matter whether anybody answers at those addresses yet.
 func Listen(cfg Config) (*Mesh, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -73,159 +57,142 @@ func Listen(cfg Config) (*Mesh, error) {
 		return nil, err
 	}
 	g := newGate(cfg.Now)
-	refused := &refusals{}
-	h, err := newHost(cfg, g, refused)
+	denied := &denials{}
+	h, err := newHost(cfg, g, denied)
 	if err != nil {
 		return nil, err
 	}
 	m := newMesh(cfg, h, g)
-	refused.tell = m.streamRefused
-	m.announce = addrs.announce
+	denied.report = m.ep.chargeStream
+	g.strangers = m.ep.strangers
+	h.Network().Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) { g.strangers.ended(c) }})
+	m.ep.announce = addrs.announce
 	if err := m.open(addrs); err != nil {
-		_ = m.Close() // the error before it says more
+		_ = m.Close() // the first error says more
 		return nil, err
 	}
 	return m, nil
 }
 
 func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
-	ctx, stop := context.WithCancel(context.Background())
+	c := &counters{}
+	ep := &endpoint{cfg: cfg, host: h, gate: g, contacts: newContacts(h.Network()), counters: c, life: newLifetime()}
+	ep.strangers = &strangers{known: func(id peer.ID) bool { return ep.contacts.ofPeer(id) != nil }}
+	d := &delivery{cfg: cfg, counters: c, failures: make(chan undelivered, FailureQueue)}
 	m := &Mesh{
-		cfg: cfg, self: cfg.Credential.ID, host: h, gate: g, book: newBook(h.Network()), door: newDoorkeeper(),
-		anchors: map[peer.ID]chan struct{}{}, failures: make(chan undelivered, FailureQueue),
-		draining: make(chan struct{}), joined: make(chan struct{}), stop: stop, writes: map[linkKey]*link{},
+		ep: ep, counters: c, delivery: d,
+		links:    &links{ep: ep, delivery: d, links: map[linkKey]*link{}},
+		meetings: &meetings{ep: ep, delivery: d},
 	}
-	m.start = func(f func(context.Context)) bool { return m.crew.run(func() { f(ctx) }) }
-	m.link = func(f func(context.Context)) bool { return m.links.run(func() { f(ctx) }) }
+	m.gossip = &gossip{
+		ep: ep, delivery: d, meetings: m.meetings, links: m.links,
+		topics: map[string]*pubsub.Topic{}, queue: make(chan *outgoing, publishQueue),
+	}
+	m.joining = &joining{ep: ep, meetings: m.meetings, anchors: map[peer.ID]chan struct{}{}, joined: make(chan struct{})}
 	return m
 }
 
 // open serves, listens and joins, in this order.
 func (m *Mesh) open(addrs addresses) error {
-	m.start(m.reportFailures)
-	m.start(m.watchCredentials)
-	m.serve(protocolACL, m.serveMessages)
-	m.serve(protocolPresence, m.serveMeeting)
-	m.serve(protocolIntroductions, m.serveIntroductions)
-	m.serve(protocolClock, m.serveClock)
-	if m.cfg.Enrol != nil {
-		m.serve(protocolEnrolment, m.serveEnrolment)
+	m.ep.life.start(m.delivery.reportFailures)
+	m.ep.life.start(m.ep.watchCredentials)
+	m.ep.serve(protocolACL, m.links.serveMessages)
+	m.ep.serve(protocolPresence, m.meetings.serve)
+	m.ep.serve(protocolIntroductions, m.ep.serveIntroductions)
+	m.ep.serve(protocolClock, m.ep.serveClock)
+	if m.ep.cfg.Enrol != nil {
+		m.ep.serve(protocolEnrolment, newEnrolment(m.ep).serve)
 	}
-	if m.cfg.Bare != nil {
-		m.serve(protocolBare, m.serveBare)
+	if m.ep.cfg.Bare != nil {
+		m.ep.serve(protocolBare, m.links.serveBare)
 	}
-	if m.cfg.Files != nil {
-		m.serve(protocolFiles, m.serveFiles)
+	if m.ep.cfg.Files != nil {
+		m.ep.serve(protocolFiles, m.ep.serveFiles)
 	}
-	if err := m.openGossip(); err != nil {
+	if err := m.gossip.open(); err != nil {
 		return err
 	}
-	if err := listen(m.host, addrs.listen); err != nil {
+	if err := listen(m.ep.host, addrs.listen); err != nil {
 		return err
 	}
-	m.joinBy(addrs.bootstrap)
-	if m.cfg.Nearby {
-		m.start(m.lookAround)
+	m.joining.joinBy(addrs.bootstrap)
+	if m.ep.cfg.Nearby {
+		m.ep.life.start((&neighbours{joining: m.joining, known: map[peer.ID]*neighbour{}}).search)
 	}
 	return nil
 }
 
-// serve handles streams of a protocol until the mesh closes.
-func (m *Mesh) serve(id libp2pprotocol.ID, handle func(s network.Stream) error) {
-	m.host.SetStreamHandler(id, func(s network.Stream) {
-		served := m.crew.call(func() {
-			if err := handle(s); err != nil {
-				m.cfg.Log.Debug("stream ended", "protocol", id, "peer", s.Conn().RemotePeer(), "err", err)
-				_ = s.Reset() // it may be gone already
-			}
-		})
-		if !served {
-			_ = s.Reset()
-		}
-	})
-}
-
 // Self is the agent whose mesh this is.
-func (m *Mesh) Self() protocol.AgentID { return m.self }
+func (m *Mesh) Self() protocol.AgentID { return m.ep.cfg.Credential.ID }
 
-// Addresses are where others reach this agent, each ending in /p2p/ID: what to
-// give to those who are to join by it.
+// Addresses are where others reach this agent, each ending in /p2p/ID: the bootstrap
+// addresses of those who join through it.
 func (m *Mesh) Addresses() []string {
 	var out []string
-	for _, a := range m.reachable() {
-		out = append(out, a.String()+"/p2p/"+m.host.ID().String())
+	for _, a := range m.ep.addresses() {
+		out = append(out, a.String()+"/p2p/"+m.ep.host.ID().String())
 	}
 	return out
 }
 
-func (m *Mesh) reachable() []ma.Multiaddr {
-	if len(m.announce) > 0 {
-		return m.announce
-	}
-	addrs, err := m.host.Network().InterfaceListenAddresses()
-	if err != nil {
-		m.cfg.Log.Warn("cannot read the addresses of this machine", "err", err)
-	}
-	return addrs[:min(len(addrs), MaxAddresses)]
-}
+// Peers is the number of agents that this one is connected to.
+func (m *Mesh) Peers() int { return len(m.ep.host.Network().Peers()) }
 
-// Known lists the agents that this one has met, those that spoke last first.
-func (m *Mesh) Known() []Known { return m.book.all() }
+// Known lists the agents that this one has met, the most recently heard first.
+func (m *Mesh) Known() []Known { return m.ep.contacts.all() }
 
-// Send queues msg for its receivers and returns at once. To protocol.Everyone it
-// goes by gossip: presences, with the addresses of this agent filled in, on the
-// topic of presences, and anything else on that of calls. For each receiver that
-// cannot be reached the role hears a failure from protocol.LocalMesh with
-// message.Undeliverable: at once if no address is known or the queue is full,
-// else within DialTimeout and WriteTimeout.
+// Joined waits until one of the bootstrap agents, or a nearby one, has introduced this
+// agent and it has met those introduced, so that Send reaches them. If that takes longer
+// than ctx, the error wraps ctx's and that of the last attempt. It returns at once
+// without Nearby and without bootstrap addresses other than this agent's own.
+func (m *Mesh) Joined(ctx context.Context) error { return m.joining.await(ctx) }
+
+// Recheck verifies the credentials of all known agents again, and cuts off and forgets
+// those that are no longer valid, so that gossip of theirs is refused too. Call it when
+// Trust has changed.
+func (m *Mesh) Recheck() { m.ep.recheck() }
+
+// Send queues msg for its receivers and returns at once. Messages to protocol.Everyone
+// go by gossip: presences, which get this agent's addresses, on the topic of presences,
+// and anything else on that of calls. For each receiver that cannot be reached the role
+// receives a failure from protocol.LocalMesh with message.Undeliverable: at once if no
+// address is known or the queue is full, otherwise within DialTimeout and WriteTimeout.
 func (m *Mesh) Send(msg protocol.Message) {
-	msg.Sender = m.self
+	msg.Sender = m.Self()
 	if p, ok := msg.Body.(message.Presence); ok {
-		p.Addresses = texts(m.reachable())
+		p.Addresses = texts(m.ep.addresses())
 		msg.Body = p
 	}
 	for _, to := range msg.Receivers {
-		// Each is told only of itself: a list of twenty agents is longer than most
-		// calls, and whom else one asks is nobody's business.
+		// Each receiver sees only itself: a list of twenty agents is longer than most
+		// calls, and the other receivers are none of its business.
 		msg.Receivers = []protocol.AgentID{to}
 		o := &outgoing{message: msg}
 		err := error(nil)
 		if to == protocol.Everyone {
-			err = m.publish(o)
+			err = m.gossip.publish(o)
 		} else {
-			err = m.post(to, protocolACL, o)
+			err = m.links.post(to, protocolACL, o)
 		}
 		if err != nil {
-			m.fail(o, to, err)
+			m.delivery.fail(o, to, err)
 		}
 	}
 }
 
-// deliver hands the role a message; it returns an error once the role is gone.
-func (m *Mesh) deliver(msg protocol.Message) error {
-	if err := m.cfg.Deliver(msg); err != nil {
-		return fmt.Errorf("the role takes no more messages: %w", err)
-	}
-	return nil
-}
-
-func (m *Mesh) reportFailures(ctx context.Context) {
-	for {
-		select {
-		case u := <-m.failures:
-			if m.deliver(failure(m.self, u)) != nil {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// Close sends what is queued, for at most CloseTimeout, and leaves. It returns
-// when every goroutine of the mesh is done, for which Deliver must return.
+// Close sends the queued messages, for at most CloseTimeout, and leaves. It returns when
+// every goroutine of the mesh has ended, for which Deliver must return.
 func (m *Mesh) Close() error {
 	var err error
 	m.closing.Do(func() { err = m.close() })
+	return err
+}
+
+func (m *Mesh) close() error {
+	m.links.drain()
+	flushed, err := m.ep.life.end(m.ep.host.Close)
+	if !flushed {
+		m.ep.cfg.Log.Warn("closed before every message was sent", "after", CloseTimeout)
+	}
 	return err
 }

@@ -49,7 +49,7 @@ func TestAMessageReachesSeveralReceivers(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDeliveredComesBackAtOnce(t *testing.T) {
+func TestUndeliverableMessagesComeBackAtOnce(t *testing.T) {
 	m := newMarket(t)
 	stranger := m.credential("stranger").ID
 	a, b := m.pair(nil)

@@ -12,85 +12,91 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// nearbyService is the name under which agents ask for another on a local network
-// (RFC 6763 §7), of every market: whose certificate does not count is cut off.
+// nearbyService is the name under which agents of all markets look for each other on
+// a local network (RFC 6763 §7). Those of other markets are cut off when they show
+// their certificates.
 const nearbyService = "_ramp._udp"
 
-// Bounds of what multicast DNS may make this agent do: anybody on the network can
-// say anything there.
+// Bounds on the work that multicast DNS can cause: anybody on the network can
+// announce anything.
 const (
-	nearbyQueue  = 64               // found, waiting to be visited; further ones are dropped
+	nearbyQueue  = 64               // found and waiting for a visit; more are dropped
 	maxNearby    = 256              // remembered, to be visited again
-	nearbyTries  = 5                // in vain, after which one is forgotten
-	nearbyPeriod = 10 * time.Second // between visits to those that are not met
-	nearbyAgain  = time.Minute      // until it is tried again to take part, where it cannot be
+	nearbyTries  = 5                // failed visits before a neighbour is forgotten
+	nearbyPeriod = 10 * time.Second // between visits to neighbours that were not met
+	nearbyAgain  = time.Minute      // before multicast DNS is started again after a failure
 )
 
-// finder takes what multicast DNS finds.
+// finder receives the peers that multicast DNS finds.
 type finder chan peer.AddrInfo
 
-// HandlePeerFound is called on a goroutine of its own for everybody who is found.
+// HandlePeerFound is called in a goroutine of its own for every peer found.
 func (f finder) HandlePeerFound(info peer.AddrInfo) {
 	select {
 	case f <- info:
-	default: // said again before its record ends
+	default: // it is announced again before its record expires
 	}
 }
 
-// neighbour is somebody of whom multicast DNS has told. It has no more trust than one
-// whom an agent introduces.
+// neighbours owns the peers found by multicast DNS. They are trusted no more than
+// introduced ones. It belongs to one goroutine.
+type neighbours struct {
+	joining *joining
+	known   map[peer.ID]*neighbour
+}
+
 type neighbour struct {
 	info  peer.AddrInfo
 	tries int
 }
 
-// lookAround tells this network where the agent is, and meets those who do the same,
+// search announces this agent on the local network, and meets those who do the same,
 // until the mesh closes.
-func (m *Mesh) lookAround(ctx context.Context) {
+func (n *neighbours) search(ctx context.Context) {
 	found := make(finder, nearbyQueue)
-	service := mdns.NewMdnsService(m.host, nearbyService, found)
+	ep := n.joining.ep
+	service := mdns.NewMdnsService(ep.host, nearbyService, found)
 	for err := service.Start(); err != nil; err = service.Start() {
-		m.cfg.Log.Warn("nobody is looked for on this network", "err", err, "again", nearbyAgain)
+		ep.cfg.Log.Warn("cannot search this network for agents", "err", err, "again", nearbyAgain)
 		if !pause(ctx, nearbyAgain) {
 			return
 		}
 	}
-	m.visitNearby(ctx, found)
-	_ = service.Close() // it has nothing that could be lost
+	n.visitAll(ctx, found)
+	_ = service.Close() // it holds nothing that could be lost
 }
 
-func (m *Mesh) visitNearby(ctx context.Context, found finder) {
-	known := map[peer.ID]*neighbour{}
+func (n *neighbours) visitAll(ctx context.Context, found finder) {
 	t := time.NewTicker(nearbyPeriod)
 	defer t.Stop()
 	for {
 		select {
 		case info := <-found:
-			if n, ok := remember(known, info, machineNetworks()); ok {
-				m.visit(ctx, known, []peer.ID{n})
+			if n.remember(info, machineNetworks()) {
+				n.visit(ctx, []peer.ID{info.ID})
 			}
 		case <-t.C:
-			m.visit(ctx, known, m.unmet(known))
+			n.visit(ctx, n.unmet())
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// remember notes where somebody is, if that is on a network of this machine, and
-// there is room.
-func remember(known map[peer.ID]*neighbour, info peer.AddrInfo, here []net.IPNet) (peer.ID, bool) {
+// remember records where a peer is, if it has an address on a network of this machine
+// and the table is not full.
+func (n *neighbours) remember(info peer.AddrInfo, here []net.IPNet) bool {
 	info.Addrs = slices.DeleteFunc(info.Addrs, func(a ma.Multiaddr) bool { return !onLink(a, here) })
 	info.Addrs = info.Addrs[:min(len(info.Addrs), MaxAddresses)]
-	if _, again := known[info.ID]; len(info.Addrs) == 0 || !again && len(known) >= maxNearby {
-		return "", false
+	if _, again := n.known[info.ID]; len(info.Addrs) == 0 || !again && len(n.known) >= maxNearby {
+		return false
 	}
-	known[info.ID] = &neighbour{info: info}
-	return info.ID, true
+	n.known[info.ID] = &neighbour{info: info}
+	return true
 }
 
-// onLink reports whether an address is TCP, on one of the networks: nobody here can
-// send this agent to knock at doors elsewhere.
+// onLink reports whether an address is TCP and on one of the networks, so that nobody
+// here can make this agent connect to machines elsewhere.
 func onLink(a ma.Multiaddr, here []net.IPNet) bool {
 	ip, err := manet.ToIP(a)
 	if _, noTCP := a.ValueForProtocol(ma.P_TCP); err != nil || noTCP != nil {
@@ -99,11 +105,12 @@ func onLink(a ma.Multiaddr, here []net.IPNet) bool {
 	return slices.ContainsFunc(here, func(n net.IPNet) bool { return n.Contains(ip) })
 }
 
-// machineNetworks are those that this machine has an address in, its own included.
+// machineNetworks are the networks in which this machine has an address, including
+// loopback.
 func machineNetworks() (networks []net.IPNet) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil // nobody is near then
+		return nil // no address counts as near then
 	}
 	for _, a := range addrs {
 		if n, ok := a.(*net.IPNet); ok {
@@ -113,35 +120,34 @@ func machineNetworks() (networks []net.IPNet) {
 	return networks
 }
 
-// unmet are those that are not connected, or were not met. Those who were met long
-// ago and left are forgotten in time.
-func (m *Mesh) unmet(known map[peer.ID]*neighbour) (ids []peer.ID) {
-	for id := range known {
-		if c := m.book.peer(id); c == nil || !c.wasMet() || !m.book.connected(id) {
+// unmet lists the neighbours that are not connected or were not met. Those that were
+// met long ago and left are forgotten after nearbyTries.
+func (n *neighbours) unmet() (ids []peer.ID) {
+	for id := range n.known {
+		if !n.joining.hasMet(id) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// visit joins by each of them, unless it is cut off or there are connections enough,
-// and forgets whom it could not reach nearbyTries times.
-func (m *Mesh) visit(ctx context.Context, known map[peer.ID]*neighbour, ids []peer.ID) {
-	room := max(0, MaxIntroductions-len(m.host.Network().Peers()))
-	ids = ids[:min(len(ids), room)]
-	m.each(ctx, ids, func(ctx context.Context, id peer.ID) {
-		n := known[id] // each has its own
-		if _, err := m.join(ctx, n.info); err != nil {
-			n.tries++
-			m.cfg.Log.Debug("one who is near was not met", "peer", id, "err", err)
+// visit joins through each of the peers as far as there are vacancies, and forgets
+// those that it could not reach nearbyTries times.
+func (n *neighbours) visit(ctx context.Context, ids []peer.ID) {
+	ids = ids[:min(len(ids), n.joining.ep.vacancies())]
+	inParallel(ctx, ids, func(ctx context.Context, id peer.ID) {
+		v := n.known[id] // no other goroutine has this one
+		if _, err := n.joining.join(ctx, v.info); err != nil {
+			v.tries++
+			n.joining.ep.cfg.Log.Debug("cannot meet a neighbour", "peer", id, "err", err)
 			return
 		}
-		n.tries = 0
-		m.joining.Do(func() { close(m.joined) })
+		v.tries = 0
+		n.joining.succeed()
 	})
 	for _, id := range ids {
-		if known[id].tries >= nearbyTries {
-			delete(known, id)
+		if n.known[id].tries >= nearbyTries {
+			delete(n.known, id)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestAgentsOfOneNetworkFindAnother(t *testing.T) {
 
 // Whoever is found has to show a credential like anybody: one of another market is
 // cut off, and the market goes on.
-func TestWhoIsNearIsNotTrusted(t *testing.T) {
+func TestNearbyAgentsAreNotTrusted(t *testing.T) {
 	at := multicastAddress(t)
 	ours, theirs := newMarket(t), newMarket(t)
 	stranger := theirs.start("stranger", nearby(at))
@@ -77,12 +77,12 @@ func TestWhoIsNearIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestNobodyNearIsToldAsSuch(t *testing.T) {
+func TestAnEmptyNetworkIsReported(t *testing.T) {
 	m := newMarket(t)
 	user := m.start("user", nearby(multicastAddress(t)))
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if err := user.Joined(ctx); err == nil || !strings.Contains(err.Error(), "nobody was found on this network") {
+	if err := user.Joined(ctx); err == nil || !strings.Contains(err.Error(), "found no agent on this network") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -36,17 +36,17 @@ func TestOnlyAddressesOfTheOwnNetworksAreVisited(t *testing.T) {
 	}
 }
 
-func TestWhoIsNearIsRememberedUpToABound(t *testing.T) {
-	here, known := networks(t, "192.0.2.0/24"), map[peer.ID]*neighbour{}
+func TestNeighboursAreRememberedUpToABound(t *testing.T) {
+	here, n := networks(t, "192.0.2.0/24"), neighbours{known: map[peer.ID]*neighbour{}}
 	info := func(n int) peer.AddrInfo {
 		return peer.AddrInfo{ID: peer.ID(fmt.Sprint(n)), Addrs: []ma.Multiaddr{ma.StringCast("/ip4/192.0.2.7/tcp/4101")}}
 	}
-	for n := range 2 * maxNearby {
-		if _, ok := remember(known, info(n), here); ok != (n < maxNearby) {
-			t.Fatalf("%d: remembered %t", n, ok)
+	for i := range 2 * maxNearby {
+		if ok := n.remember(info(i), here); ok != (i < maxNearby) {
+			t.Fatalf("%d: remembered %t", i, ok)
 		}
 	}
-	if _, ok := remember(known, info(0), here); !ok {
-		t.Error("one who is known is not heard any more")
+	if !n.remember(info(0), here) {
+		t.Error("a known neighbour cannot be updated")
 	}
 }

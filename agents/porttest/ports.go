@@ -1,5 +1,5 @@
-// Package porttest gives tests ports for daemons that must know theirs before
-// they listen, or come back on the same one.
+// Package porttest reserves ports for the daemons of tests that must know their port before
+// they listen, or listen on the same one again.
 package porttest
 
 import (
@@ -10,10 +10,9 @@ import (
 	"sync"
 )
 
-// Ports lie below those that systems hand out for outgoing connections (Linux:
-// from 32768), so that none of these takes the place of a daemon that is away.
-// They are divided into blocks, and each process of tests has one to itself: a
-// port that is given out and not yet listened on looks free to everybody else.
+// The ports are below those for outgoing connections (Linux: from 32768), so that no
+// connection takes the port of a daemon that is down. Each test process has a block of ports
+// to itself: a reserved port that nobody listens on yet looks free to other processes.
 const (
 	first  = 12000
 	blocks = 20
@@ -38,8 +37,8 @@ var claim = sync.OnceValues(func() (*block, error) {
 
 var mu sync.Mutex // of the block
 
-// Free is a port on loopback on which nobody listens, between 12001 and 31999,
-// that no other test of any process was given within the last 999.
+// Free returns a free port on loopback between 12001 and 31999. No other test of any process
+// got it within the last 999 calls.
 func Free() (int, error) {
 	b, err := claim()
 	if err != nil {

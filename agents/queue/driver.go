@@ -1,21 +1,20 @@
 // Package queue brings batch systems to the resource agent.
 //
 // A batch system is a local correspondent: the agent sends it Reserve, Keep,
-// Release and QueueQuery, and hears Reserved, Released, QueueChanged and, when the
-// batch system cannot be asked, QueueDown. A Driver may be as slow as its batch
+// Release and QueueQuery, and receives Reserved, Released, QueueChanged and, while the
+// batch system cannot be reached, QueueDown. A Driver may be as slow as its batch
 // system; the agent never waits for it. Every driver keeps the same promises,
 // which package queuetest tests:
 //
-//   - Requests are answered in order. Reserving again under the same ID and slot
-//     is granted again, releasing what is not there is done, and so a request can
-//     be repeated after a crash.
-//   - What is granted survives a restart of the driver and of the machine it runs
-//     on, until its end or its release, and no core is granted twice.
-//   - A QueueChanged tells the state after every answer that was delivered before
-//     it.
+//   - It answers requests in order. Reserving the same slot again under its ID
+//     succeeds, and so does releasing an unknown ID, so that the agent can repeat a
+//     request after a crash.
+//   - A grant survives a restart of the driver and of its machine, until its end or
+//     its release, and no core is granted twice.
+//   - A QueueChanged shows the state after every answer delivered before it.
 //
-// Loop is the goroutine that drivers have in common; what differs is a System, and
-// whether it has Jobs: the power to run programs in what it has reserved.
+// Loop is the goroutine that drivers have in common. They differ in their System, and
+// in whether it has Jobs: the ability to run programs in its reservations.
 package queue
 
 import (
@@ -39,29 +38,29 @@ type Driver interface {
 
 // System is what a Loop drives. One goroutine calls it, with rising times.
 type System interface {
-	// Reserve blocks a slot under an ID, durably, and returns it as it is then,
-	// with the batch system's name for it; or why not.
+	// Reserve blocks a slot under an ID, durably. It returns the slot as granted and
+	// the batch system's name for it, or why not.
 	Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason)
 	// Find reads a reservation back.
 	Find(now time.Time, id string) (protocol.Slot, string, *protocol.Reason)
-	// Release frees a reservation, durably. One that is not there is released.
+	// Release frees a reservation, durably. Releasing an unknown one succeeds.
 	Release(now time.Time, id string) *protocol.Reason
 	// State is the batch system as it is now.
 	State(now time.Time) (message.QueueChanged, error)
-	// Advance lets what is due happen, and returns whether anything changed and
-	// when it wants to be called next (zero: at the next request).
+	// Advance does what is due. It returns whether anything changed, and when to call
+	// it next (zero: at the next request).
 	Advance(now time.Time) (changed bool, next time.Time)
 }
 
-// Overlay is a System that can lay a slot over jobs which run or wait, durably: it
-// keeps the cores from jobs that start later. If those that run have not left them
-// when the slot begins, it forgets the reservation.
+// Overlay is a System that can reserve a slot over running or waiting jobs, durably. It
+// keeps the cores from jobs that start later, and drops the reservation if running jobs
+// still occupy them when the slot begins.
 type Overlay interface {
-	// ReserveOver is Reserve over jobs; the cores of other reservations stay theirs.
+	// ReserveOver is Reserve over jobs; other reservations keep their cores.
 	ReserveOver(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason)
 }
 
-// Ask has a System reserve what it is asked for.
+// Ask passes a request to a System.
 func Ask(s System, now time.Time, r message.Reserve) (protocol.Slot, string, *protocol.Reason) {
 	if !r.Over {
 		return s.Reserve(now, r.ID, r.Slot)
@@ -75,14 +74,14 @@ func Ask(s System, now time.Time, r message.Reserve) (protocol.Slot, string, *pr
 
 // Bounds of a Loop.
 const (
-	// MaxRequests wait for the batch system. More are dropped: the agent asks
-	// again for a release, and a hold that was not granted ends by itself.
+	// MaxRequests wait for the batch system. More are dropped: the agent repeats a
+	// release, and a hold without a grant ends by itself.
 	MaxRequests = 4096
-	// MinGap is between two QueueChanged that nobody asked for, and telling the
-	// state takes at most one in gapShare of the time.
+	// MinGap is the time between two unrequested QueueChanged, and reading the state
+	// takes at most one part in gapShare of the time.
 	MinGap   = time.Second
 	gapShare = 20
-	// maxRest is how long a Loop sleeps at most, so that a changed clock is seen.
+	// maxRest bounds the sleep of a Loop, so that it notices a changed clock.
 	maxRest = time.Minute
 	// MaxID bounds the ID of a reservation in bytes.
 	MaxID = protocol.MaxName
@@ -90,15 +89,15 @@ const (
 
 // Loop is a Driver around a System.
 type Loop struct {
-	agent    protocol.AgentID // whose batch system it is
-	system   System
-	now      func() time.Time
-	log      *slog.Logger
-	requests chan protocol.Message
-	down     time.Time     // since when the state cannot be read; zero: it can
-	told     time.Time     // when the state was
-	gap      time.Duration // until it is told again without being asked
-	watch    watch         // the jobs that run
+	agent     protocol.AgentID // the batch system's owner
+	system    System
+	now       func() time.Time
+	log       *slog.Logger
+	requests  chan protocol.Message
+	down      time.Time     // since when the state cannot be read; zero: it can
+	published time.Time     // when the state was delivered
+	gap       time.Duration // until an unrequested QueueChanged
+	watch     watch         // the jobs that run
 }
 
 // NewLoop makes a Loop; Run starts it.
@@ -113,15 +112,15 @@ func (l *Loop) Send(m protocol.Message) {
 	select {
 	case l.requests <- m:
 	default:
-		l.log.Warn("batch system: too many requests wait, one is dropped", "kind", m.Body.Kind(), "waiting", MaxRequests)
+		l.log.Warn("batch system: dropped a request because too many wait", "kind", m.Body.Kind(), "waiting", MaxRequests)
 	}
 }
 
 // Run serves until ctx is done.
 func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error {
 	_, next := l.system.Advance(l.now())
-	l.tell(deliver)
-	dirty := false // the state has changed since it was told
+	l.publish(deliver)
+	dirty := false // the state has changed since it was delivered
 	timer := time.NewTimer(l.rest(next, dirty))
 	defer timer.Stop()
 	for {
@@ -137,15 +136,15 @@ func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error 
 		}
 		changed, due := l.system.Advance(l.now())
 		dirty, next = dirty || changed, protocol.Earlier(due, l.look(deliver))
-		if asked || dirty && l.now().Sub(l.told) >= l.gap {
-			l.tell(deliver)
+		if asked || dirty && l.now().Sub(l.published) >= l.gap {
+			l.publish(deliver)
 			dirty = false
 		}
 		timer.Reset(l.rest(next, dirty))
 	}
 }
 
-// rest is how long nothing has to be done.
+// rest is the time until something is due.
 func (l *Loop) rest(next time.Time, dirty bool) time.Duration {
 	now := l.now()
 	rest := maxRest
@@ -153,33 +152,33 @@ func (l *Loop) rest(next time.Time, dirty bool) time.Duration {
 		rest = min(rest, next.Sub(now))
 	}
 	if dirty {
-		rest = min(rest, l.told.Add(l.gap).Sub(now))
+		rest = min(rest, l.published.Add(l.gap).Sub(now))
 	}
 	return max(rest, time.Millisecond)
 }
 
-// tell delivers the state.
-func (l *Loop) tell(deliver func(m protocol.Message)) {
+// publish delivers the state.
+func (l *Loop) publish(deliver func(m protocol.Message)) {
 	begun := l.now()
 	state, err := l.system.State(begun)
-	l.told = l.now()
-	l.gap = max(MinGap, gapShare*l.told.Sub(begun))
+	l.published = l.now()
+	l.gap = max(MinGap, gapShare*l.published.Sub(begun))
 	if err != nil {
 		l.fail(begun, err, deliver)
 		return
 	}
 	if !l.down.IsZero() {
-		l.log.Info("batch system: its state can be read again", "after", begun.Sub(l.down).Round(time.Second))
+		l.log.Info("batch system: its state is readable again", "after", begun.Sub(l.down).Round(time.Second))
 		l.down = time.Time{}
 	}
 	deliver(l.message(protocol.Inform, state))
 }
 
-// fail tells that the state cannot be read, and logs it once.
+// fail reports that the state cannot be read, and logs it once.
 func (l *Loop) fail(now time.Time, err error, deliver func(m protocol.Message)) {
 	if l.down.IsZero() {
 		l.down = now
-		l.log.Error("batch system: its state cannot be read; what was promised stands", "err", err)
+		l.log.Error("batch system: cannot read its state; reservations stand", "err", err)
 	}
 	deliver(l.message(protocol.Inform, message.QueueDown{Since: l.down, Why: OneLine([]byte(err.Error()))}))
 }
@@ -191,8 +190,8 @@ func (l *Loop) message(p protocol.Performative, body protocol.Body) protocol.Mes
 	}
 }
 
-// answer carries out one request. It reports whether the state changed and
-// whether it was asked for.
+// answer carries out one request. It reports whether the state changed, and
+// whether the agent asked for it.
 func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (changed, asked bool) {
 	now := l.now()
 	var body protocol.Body
@@ -203,7 +202,7 @@ func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (cha
 		body = l.keep(now, r)
 	case message.Release:
 		body, changed = l.release(now, r)
-		asked = changed && l.gap <= MinGap // freed cores are for sale at once, if telling is cheap
+		asked = changed && l.gap <= MinGap // freed cores are for sale at once, if reading the state is cheap
 	case message.SlotQuery:
 		used, ok := l.used(now, r)
 		if !ok {
@@ -215,7 +214,7 @@ func (l *Loop) answer(m protocol.Message, deliver func(m protocol.Message)) (cha
 	case message.Submit, message.Signal, message.JobQuery:
 		body = l.job(now, r)
 	default:
-		l.log.Warn("batch system: a request that it does not know is dropped", "kind", m.Body.Kind())
+		l.log.Warn("batch system: dropped an unknown request", "kind", m.Body.Kind())
 		return false, false
 	}
 	answer := l.message(protocol.Inform, body)
@@ -234,7 +233,7 @@ func (l *Loop) reserve(now time.Time, r message.Reserve) (message.Reserved, bool
 	return reserved(answer, slot, name, why), why == nil
 }
 
-// check refuses what no batch system could be asked.
+// check refuses requests that no batch system could serve.
 func check(now time.Time, id string, slot protocol.Slot) error {
 	if id == "" || len(id) > MaxID {
 		return fmt.Errorf("reservation: ID of %d bytes, want 1..%d", len(id), MaxID)
@@ -243,13 +242,13 @@ func check(now time.Time, id string, slot protocol.Slot) error {
 		return fmt.Errorf("reservation %s: %w", id, err)
 	}
 	if !slot.End.After(now) {
-		return fmt.Errorf("reservation %s: the slot was over at %s", id, slot.End.Format(time.RFC3339))
+		return fmt.Errorf("reservation %s: the slot ended at %s", id, slot.End.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// keep reads a reservation back. Reservations outlast every doubt, because they
-// end only with their slot or when they are released.
+// keep reads a reservation back. It needs no extension, since reservations end only
+// with their slot or by a release.
 func (l *Loop) keep(now time.Time, r message.Keep) message.Reserved {
 	slot, name, why := l.system.Find(now, r.ID)
 	return reserved(message.Reserved{ID: r.ID, Kept: true}, slot, name, why)

@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // maxFile bounds a state file in bytes.
 const maxFile = 64 << 20
 
-// ReadFile reads a driver's state into v. A file that is not there leaves v as
-// it is.
+// ReadFile reads a driver's state into v. A missing file leaves v as it is.
 func ReadFile(path string, v any) error {
 	info, err := os.Stat(path)
 	switch {
@@ -34,8 +35,8 @@ func ReadFile(path string, v any) error {
 	return nil
 }
 
-// WriteFile makes a driver's state durable before it returns: after a crash the
-// file is as it was, or as it is now.
+// WriteFile makes a driver's state durable before it returns: a crash leaves either the
+// old or the new file.
 func WriteFile(path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -47,28 +48,12 @@ func WriteFile(path string, v any) error {
 	return nil
 }
 
-// replace writes beside the file, and then puts the new one in its place. What a
-// crash leaves beside it is overwritten the next time.
+// replace replaces a file and makes that durable: renameio does not sync the directory.
 func replace(path string, b []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
+	dir := filepath.Dir(path)
+	if err := renameio.WriteFile(path, b, 0o600, renameio.WithTempDir(dir)); err != nil {
 		return err
 	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename durable.
-func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -9,35 +9,35 @@ import (
 	"ramp/protocol/message"
 )
 
-// Jobs is the power of a System to run programs in what it has reserved. Its
-// promises, which package queuetest tests as well:
+// Jobs is the ability of a System to run programs in its reservations. Package
+// queuetest tests its promises as well:
 //
 //   - A job begins at most once, however often it is submitted and whatever
-//     crashes: it is found again by its ID.
-//   - It ends with its slot at the latest, with everything that it has started.
-//   - What it prints, and how it ended, outlasts the driver.
-//   - Nothing of it goes through a shell.
+//     crashes: the System finds it again by its ID.
+//   - It ends with its slot at the latest, with all its processes.
+//   - Its output and its exit status outlast the driver.
+//   - No shell reads any of its words.
 type Jobs interface {
-	// Submit has a job begin as soon as its slot has, durably. One that is there
-	// already is as good.
+	// Submit lets a job begin as soon as its slot does, durably. Submitting it again
+	// succeeds.
 	Submit(now time.Time, job message.Job) *protocol.Reason
-	// Signal suspends, resumes or kills a job. It may be done a moment later.
+	// Signal suspends, resumes or kills a job, possibly a moment later.
 	Signal(now time.Time, job message.Job, verb message.JobSignal) *protocol.Reason
-	// Statuses tells how jobs stand, by ID. One that is left out is not known.
+	// Statuses returns the status of jobs by ID, without unknown ones.
 	Statuses(now time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error)
-	// JobPace is how often jobs that run are looked at.
+	// JobPace is how often to poll running jobs.
 	JobPace() Pace
 }
 
-// MaxJobs are looked at; more are refused with limit.
+// MaxJobs bounds the polled jobs; more are refused with limit.
 const MaxJobs = 1 << 12
 
-// watch are the jobs that are not over.
+// watch holds the jobs that are not over.
 type watch struct {
-	jobs   Jobs // nil: the system runs none
+	jobs   Jobs // nil: the system runs no programs
 	live   map[string]watched
 	pace   Pace
-	failed bool // the last look
+	failed bool // at the last poll
 }
 
 type watched struct {
@@ -63,7 +63,7 @@ func (l *Loop) job(now time.Time, body protocol.Body) protocol.Body {
 	case message.JobQuery:
 		return l.query(now, r.Job)
 	}
-	panic("queue: a request about a job of another kind")
+	panic("queue: an unknown kind of request about a job")
 }
 
 func (l *Loop) submit(now time.Time, job message.Job) protocol.Body {
@@ -82,14 +82,14 @@ func (l *Loop) cannotRun(job message.Job) *protocol.Reason {
 	case l.watch.jobs == nil:
 		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "this batch system runs no programs"}
 	case job.ID == "" || len(job.ID) > MaxID || len(job.Argv) == 0:
-		return &protocol.Reason{Code: protocol.CodeMalformed, Note: "a job without an ID or a program"}
+		return &protocol.Reason{Code: protocol.CodeMalformed, Note: "the job has no ID or no program"}
 	case !known && len(l.watch.live) >= MaxJobs:
-		return &protocol.Reason{Code: protocol.CodeLimit, Note: "too many jobs run"}
+		return &protocol.Reason{Code: protocol.CodeLimit, Note: "too many jobs are running"}
 	}
 	return nil
 }
 
-// query tells how a job stands, and looks at it from now on.
+// query answers with the status of a job, and polls it from now on.
 func (l *Loop) query(now time.Time, job message.Job) protocol.Body {
 	w := &l.watch
 	if why := l.cannotRun(job); why != nil {
@@ -122,7 +122,7 @@ func (l *Loop) note(job message.Job, status protocol.JobStatus) {
 func (l *Loop) signal(now time.Time, r message.Signal) protocol.Body {
 	w, ok := l.watch.live[r.ID]
 	if !ok {
-		return refusedJob(r.ID, r.Verb, &protocol.Reason{Code: protocol.CodeUnknown, Note: "no such job, or it is over"})
+		return refusedJob(r.ID, r.Verb, &protocol.Reason{Code: protocol.CodeUnknown, Note: "no such job, or it has ended"})
 	}
 	if why := l.watch.jobs.Signal(now, w.job, r.Verb); why != nil {
 		return refusedJob(r.ID, r.Verb, why)
@@ -136,8 +136,8 @@ func refusedJob(id string, verb message.JobSignal, why *protocol.Reason) message
 	return message.JobRefused{ID: id, Verb: verb, Reason: r}
 }
 
-// look tells which jobs have changed, when it is time to look. It returns when to
-// look again; zero: nothing runs.
+// look polls the jobs if a poll is due, and delivers changes. It returns when to poll
+// again; zero: no job runs.
 func (l *Loop) look(deliver func(m protocol.Message)) time.Time {
 	w, now := &l.watch, l.now()
 	if len(w.live) == 0 {
@@ -152,15 +152,15 @@ func (l *Loop) look(deliver func(m protocol.Message)) time.Time {
 	}
 	all, err := w.jobs.Statuses(now, jobs)
 	if err != nil && !w.failed {
-		l.log.Error("batch system: it does not tell how jobs stand; they run on", "err", err)
+		l.log.Error("batch system: cannot read the status of jobs; they keep running", "err", err)
 	}
 	w.failed = err != nil
-	w.pace.Looked(now, err == nil && l.tellJobs(now, jobs, all, deliver), err)
+	w.pace.Looked(now, err == nil && l.publishJobs(now, jobs, all, deliver), err)
 	return w.pace.Next()
 }
 
-// tellJobs delivers what has changed, and reports whether anything has.
-func (l *Loop) tellJobs(now time.Time, jobs []message.Job, all map[string]protocol.JobStatus, deliver func(m protocol.Message)) bool {
+// publishJobs delivers changed statuses, and reports whether there were any.
+func (l *Loop) publishJobs(now time.Time, jobs []message.Job, all map[string]protocol.JobStatus, deliver func(m protocol.Message)) bool {
 	any := false
 	for _, job := range jobs {
 		status, ok := all[job.ID]
@@ -179,11 +179,11 @@ func (l *Loop) tellJobs(now time.Time, jobs []message.Job, all map[string]protoc
 	return any
 }
 
-// sameJob reports whether two statuses tell the same, but for what was used so far.
+// sameJob reports whether two statuses differ at most in the usage so far.
 func sameJob(a, b protocol.JobStatus) bool {
 	return a.State == b.State && a.Exit == b.Exit && a.Note == b.Note && a.Started.Equal(b.Started)
 }
 
 // JobVariable is in the environment of every process of a job, with the job's
-// directory: so a driver finds them wherever they went.
+// directory, so that a driver finds all its processes.
 const JobVariable = "RAMP_JOB"

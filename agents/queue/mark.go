@@ -8,13 +8,13 @@ import (
 	"ramp/protocol"
 )
 
-// Mark is what the names of one agent's reservations begin with in a batch
-// system that others use too. The rest of a name is the reservation's ID, so that
-// the batch system itself remembers which is which.
+// Mark begins the names of one agent's reservations in a batch system that others use
+// too. The rest of a name is the reservation's ID, so that the batch system itself
+// remembers which is which.
 type Mark string
 
-// MarkOf is an agent's mark: two agents of one cluster never take each other's
-// reservations for their own.
+// MarkOf is an agent's mark: two agents of one cluster never confuse their
+// reservations.
 func MarkOf(agent protocol.AgentID) Mark {
 	sum := sha256.Sum256([]byte(agent))
 	return Mark("ramp-" + hex.EncodeToString(sum[:6]) + "-")
@@ -23,8 +23,8 @@ func MarkOf(agent protocol.AgentID) Mark {
 const hexDigits = "0123456789abcdef"
 
 // Name is the batch system's name of a reservation: letters, digits, '-' and '.'
-// stand for themselves, any other byte is '_' and two hexadecimal digits. No ID
-// can thus say anything to a batch system's own syntax.
+// stay, any other byte becomes '_' and two hexadecimal digits. So no ID contains the
+// batch system's own syntax.
 func (m Mark) Name(id string) string {
 	var b strings.Builder
 	b.WriteString(string(m))
@@ -42,7 +42,7 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.'
 }
 
-// ID is the reservation's ID in a name, if the name is one that Name makes.
+// ID extracts the reservation's ID from a name that Name made.
 func (m Mark) ID(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, string(m))
 	if !ok {

@@ -8,23 +8,23 @@ import (
 	"ramp/protocol/message"
 )
 
-// Pace is when to look at a batch system that tells nothing by itself: soon after
-// a change, and less and less often while nothing happens or it does not answer.
+// Pace says when to poll a batch system: soon after a change, and less and less often
+// while nothing happens or it does not answer.
 type Pace struct {
-	Least, Most time.Duration // between two looks
+	Least, Most time.Duration // between two polls
 	rest        time.Duration
-	failing     bool      // the last look failed
+	failing     bool      // at the last poll
 	at          time.Time // of the next look; zero: at once
 }
 
-// Due reports whether it is time to look.
+// Due reports whether a poll is due.
 func (p *Pace) Due(now time.Time) bool { return !now.Before(p.at) }
 
-// Next is when to look.
+// Next is the time of the next poll.
 func (p *Pace) Next() time.Time { return p.at }
 
-// Looked notes a look: whether something had changed, or why it failed. It
-// reports whether that is news: a change, the first failure, the first success.
+// Looked notes a poll: whether something changed, or why it failed. It reports
+// whether to inform the agent: of a change, the first failure, or the first success.
 func (p *Pace) Looked(now time.Time, changed bool, err error) (news bool) {
 	news = (err != nil) != p.failing || err == nil && changed
 	p.failing = err != nil
@@ -36,20 +36,69 @@ func (p *Pace) Looked(now time.Time, changed bool, err error) (news bool) {
 	return news
 }
 
-// Soon looks again after the least rest, since something was changed.
+// Soon polls again after the least pause, since the agent changed something.
 func (p *Pace) Soon(now time.Time) {
 	p.rest = p.Least
 	p.at = protocol.Earlier(p.at, now.Add(p.rest))
 }
 
-// Same reports whether two states are the same, but for their time.
+// Polled is the state of a batch system that is polled, at the last look.
+type Polled struct {
+	Pace  Pace
+	Read  func(now time.Time) (message.QueueChanged, error)
+	last  message.QueueChanged
+	fresh bool // last is younger than the last change
+}
+
+// Changed notes that the agent changes something: the last state is out of date.
+func (p *Polled) Changed(now time.Time) {
+	p.fresh = false
+	p.Pace.Soon(now)
+}
+
+// State reads the state, unless the last one is fresh.
+func (p *Polled) State(now time.Time) (message.QueueChanged, error) {
+	if p.fresh && p.last.At.Equal(now) {
+		return p.last, nil
+	}
+	return p.Look(now)
+}
+
+// Advance reads the state if a poll is due, and reports whether it changed.
+func (p *Polled) Advance(now time.Time) (changed bool, next time.Time) {
+	if p.Pace.Due(now) {
+		before := p.last
+		q, err := p.Look(now)
+		changed = p.Pace.Looked(now, !Same(before, q), err)
+	}
+	return changed, p.Pace.Next()
+}
+
+// Look reads the state.
+func (p *Polled) Look(now time.Time) (message.QueueChanged, error) {
+	q, err := p.Read(now)
+	if err == nil {
+		p.last, p.fresh = q, true
+	}
+	return q, err
+}
+
+// OrElse is d, or the usual duration if d is not positive.
+func OrElse(d, usual time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return usual
+}
+
+// Same reports whether two states differ at most in their time.
 func Same(a, b message.QueueChanged) bool {
 	a.At, b.At = time.Time{}, time.Time{}
 	return reflect.DeepEqual(a, b)
 }
 
-// Outward rounds a slot to whole seconds, as batch systems count, so that it
-// still covers what was asked.
+// Outward rounds a slot to whole seconds, as batch systems count, so that it covers
+// the requested slot.
 func Outward(s protocol.Slot) protocol.Slot {
 	start, end := s.Start.Truncate(time.Second), s.End.Truncate(time.Second)
 	if end.Before(s.End) {

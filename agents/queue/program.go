@@ -14,32 +14,31 @@ import (
 	"ramp/protocol"
 )
 
-// What makes a program's answer unusable, beside what it says itself.
+// Reasons why a program's answer is unusable, besides its own errors.
 var (
-	ErrTimeLimit = errors.New("over its time limit")
-	ErrTooMuch   = errors.New("prints more than is read")
+	ErrTimeLimit = errors.New("exceeded its time limit")
+	ErrTooMuch   = errors.New("printed too much")
 )
 
-// Program is how a batch system's programs are run: with the arguments as they
-// are and never through a shell, in a process group of their own, for a limited
-// time, and with so much output read. What they say is data, and no more.
+// Program runs a batch system's programs: with their arguments unchanged and never
+// through a shell, in their own process group, with a time limit and bounded output.
 type Program struct {
 	Prefix []string            // before every program, such as sudo -n; may be empty
 	Env    []string            // all of their environment
-	Dir    string              // to run in; the agent's own if empty
-	As     *syscall.Credential // as whom; nil: the agent's own account
+	Dir    string              // working directory; empty: the agent's own
+	As     *syscall.Credential // the account; nil: the agent's own
 	Limit  time.Duration
 	Most   int // bytes of output
 }
 
-// maxWords bounds what is kept of a program's complaints, in bytes.
+// maxWords bounds the saved part of a program's error output, in bytes.
 const maxWords = 4096
 
-// ExitError is a program that ran and failed.
+// ExitError means that a program ran and failed.
 type ExitError struct {
 	Name  string
-	Code  int    // of its exit; -1: ended by a signal
-	Words string // the first that it said on stderr, as one line
+	Code  int    // exit code; -1: ended by a signal
+	Words string // the begin of its stderr, as one line
 }
 
 func (e *ExitError) Error() string {
@@ -67,14 +66,14 @@ func (p Program) Run(input []byte, name string, args ...string) ([]byte, error) 
 	return out.b.Bytes(), p.failure(ctx, name, out, words, err)
 }
 
-// failure says in one line what went wrong.
+// failure describes a failed run in one line.
 func (p Program) failure(ctx context.Context, name string, out, words *bounded, err error) error {
 	var exit *exec.ExitError
 	switch {
 	case out.over:
 		return fmt.Errorf("%s: %w: more than %d bytes", name, ErrTooMuch, p.Most)
 	case errors.Is(err, exec.ErrWaitDelay):
-		return fmt.Errorf("%s: it ended, but left a process behind that has its output open", name)
+		return fmt.Errorf("%s: it exited but left a process that keeps its output open", name)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w of %s", name, ErrTimeLimit, p.Limit)
 	case errors.As(err, &exit):
@@ -86,7 +85,7 @@ func (p Program) failure(ctx context.Context, name string, out, words *bounded, 
 }
 
 // bounded keeps the first bytes of a stream. If full is set, one byte more ends
-// the program; otherwise the rest is dropped.
+// the program; otherwise it drops the rest.
 type bounded struct {
 	b    bytes.Buffer
 	most int
@@ -108,11 +107,11 @@ func (w *bounded) Write(p []byte) (int, error) {
 	return room, ErrTooMuch
 }
 
-// maxLine is how long OneLine gets, in bytes.
+// maxLine bounds the result of OneLine, in bytes.
 const maxLine = 300
 
-// OneLine is what a program said as one short line of printable text, for logs
-// and reasons.
+// OneLine shortens a program's output to one line of printable text, for logs and
+// reasons.
 func OneLine(b []byte) string {
 	b = b[:min(len(b), 4*maxLine)]
 	s := strings.Map(func(r rune) rune {
@@ -131,7 +130,7 @@ func OneLine(b []byte) string {
 	return strings.ToValidUTF8(s[:maxLine], "") + "…"
 }
 
-// Unavailable is the reason of a request that a batch system could not be asked.
+// Unavailable is the reason why a request to a batch system failed.
 func Unavailable(err error) *protocol.Reason {
 	return &protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: OneLine([]byte(err.Error()))}
 }

@@ -6,8 +6,8 @@ import (
 	"ramp/protocol"
 )
 
-// Taken is the most cores that the uses take at any instant of a slot. Uses only
-// add up where one of them, or the slot, begins.
+// Taken is the most cores that the uses occupy at any instant of a slot. The maximum
+// occurs where a use, or the slot, begins.
 func Taken(uses []protocol.Slot, slot protocol.Slot) int {
 	most := 0
 	instants := []time.Time{slot.Start}

@@ -13,12 +13,14 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// Config is what a site says about its resource. A zero duration or limit means
-// the default that is named beside it.
+// Config describes a site's resource. A zero duration or limit means the default
+// named beside it.
 type Config struct {
 	Credential *identity.Credential
+	Trust      *identity.Trust // verifies what banks prove; nil only where no LocalHistory answers
 	Properties protocol.Properties
 	Price      pricing.Band // Rounds 0: pricing.DefaultRounds
+	Idle       int          // percent of a metered unit's ceiling that is due however idle its cores are, 1..MaxIdle; DefaultIdle
 	Terms      []protocol.Terms
 	Modes      []protocol.Mode // none: on-reservation
 
@@ -27,58 +29,66 @@ type Config struct {
 	Horizon  time.Duration // how far ahead it sells; auction.DefaultHorizon
 	Hold     time.Duration // longest hold of a vote; protocol.DefaultHold
 
-	BuyerHolds       int   // units one buyer may hold and not buy at once; protocol.MaxUnits
-	BuyerReserves    int   // of them, those that the batch system has not granted yet; DefaultReserves
-	BuyerCoreSeconds int64 // and the core-seconds per hour; a week of the machine
+	BuyerHolds       int   // units that one buyer may hold at once without buying; protocol.MaxUnits
+	BuyerReserves    int   // of these, units that the batch system has not granted yet; DefaultReserves
+	BuyerCoreSeconds int64 // that one buyer may hold without buying before it needs a voucher; an hour of the machine
 	Cancellation     reserve.CancelPolicy
 
-	// TrustJournal: the journal is known to be complete. Otherwise the banks are asked
-	// at the start what they settled, and nothing is sold until all have answered.
+	// TrustJournal: the journal is known to be complete. Otherwise the Role asks the
+	// banks at the start what they settled, and sells nothing until all have answered.
 	TrustJournal bool
-	// Offline: nobody can be reached, so nothing is sold, and the banks are not waited
-	// for to tell how things stand.
+	// Offline: nobody can be reached. The Role sells nothing and waits for no bank.
 	Offline bool
 
-	// Learnt is what is known of the machine's waits before the journal knows any;
-	// nil: nothing. It is not changed.
+	// Learnt is a forecast from before the journal; nil: none. The Role copies it.
 	Learnt *forecast.Forecast
 
-	// Sharpen: slots are also sold over jobs that are expected to end before their
-	// requested time. Only for a batch system that reserves such slots, tells its jobs,
-	// and gives up a reservation whose cores are not free when it begins.
-	Sharpen        bool
-	BrokenPerMille int // of its last promises; beyond it that stops. DefaultBroken
+	// Overbook: sell slots also over jobs that are expected to end before their
+	// requested time. The batch system must be able to reserve such slots, list its
+	// jobs, and drop a reservation whose cores are not free when it begins.
+	Overbook       bool
+	BrokenPerMille int // of the last promises; beyond it overbooking stops. DefaultBroken
 
 	Heartbeat time.Duration // between presences; protocol.HeartbeatPeriod
 	TTL       time.Duration // of a presence; protocol.PresenceTTL
 
-	Launch launch.Config // what may run in what is sold; its zero value: nothing
+	Launch launch.Config // programs in sold slots; its zero value: none
 
 	Read auction.Reader // reads buyers' documents; auction.Read
 }
 
-// defaultWeek is how much of the machine one buyer may hold per hour and not
-// buy: room for a few large requests that fail, none for keeping it shut.
-const defaultWeek = 7 * 24 * 3600
+// defaultAllowance is how many seconds of the whole machine one buyer may hold for a minute
+// without buying, once a day: enough for a few purchases that fail, too little to keep
+// others from the machine.
+const defaultAllowance = 3600
 
-// DefaultReserves is how many reservations of one buyer the batch system may be
-// asked for at once. A serial one takes seconds for each: beyond this, one buyer
-// would keep all others waiting until their holds are over.
+// DefaultReserves bounds the reservations of one buyer that wait for the batch system
+// at once. A slow batch system takes seconds for each, so one buyer could otherwise
+// keep all others waiting until their holds end.
 const DefaultReserves = 64
 
-// MaxBroken is the most of a thousand promises that a site may allow itself to break.
+// MaxBroken is the largest BrokenPerMille.
 const MaxBroken = 200
 
-// filled is the Config with its defaults.
+// DefaultIdle and MaxIdle are percentages of a ceiling. At the default, to block a
+// machine for ten hours costs an hour of it; above half of the ceiling a contract would
+// hardly be metered.
+const (
+	DefaultIdle = 10
+	MaxIdle     = 50
+)
+
+// filled adds the defaults.
 func (c Config) filled() Config {
 	fill(&c.Price.Rounds, pricing.DefaultRounds)
+	fill(&c.Idle, DefaultIdle)
 	fill(&c.Validity, protocol.OfferValidity)
 	fill(&c.Lead, auction.DefaultLead)
 	fill(&c.Horizon, auction.DefaultHorizon)
 	fill(&c.Hold, protocol.DefaultHold)
 	fill(&c.BuyerHolds, protocol.MaxUnits)
 	fill(&c.BuyerReserves, DefaultReserves)
-	fill(&c.BuyerCoreSeconds, int64(c.Properties.Cores)*defaultWeek)
+	fill(&c.BuyerCoreSeconds, int64(c.Properties.Cores)*defaultAllowance)
 	fill(&c.BrokenPerMille, DefaultBroken)
 	fill(&c.Heartbeat, protocol.HeartbeatPeriod)
 	fill(&c.TTL, protocol.PresenceTTL)
@@ -94,17 +104,20 @@ func fill[T int | int64 | time.Duration](field *T, value T) {
 	}
 }
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the wrong field and the allowed values.
 func (c Config) Validate() error {
 	c = c.filled()
 	if c.Credential == nil {
-		return fmt.Errorf("resource: credential: want one")
+		return fmt.Errorf("resource: credential: missing")
 	}
 	if n := c.Properties.Cores; n < 1 || n > protocol.MaxCores {
 		return fmt.Errorf("resource: cores %d: want 1..%d", n, protocol.MaxCores)
 	}
 	if err := c.Price.Validate(); err != nil {
 		return fmt.Errorf("resource: %w", err)
+	}
+	if c.Idle < 1 || c.Idle > MaxIdle {
+		return fmt.Errorf("resource: idle percent %d: want 1..%d", c.Idle, MaxIdle)
 	}
 	if n := c.BrokenPerMille; n < 1 || n > MaxBroken {
 		return fmt.Errorf("resource: broken promises per mille %d: want 1..%d", n, MaxBroken)
@@ -140,7 +153,7 @@ func (c Config) Validate() error {
 func (c Config) seller() auction.SellerConfig {
 	return auction.SellerConfig{
 		Self: c.Credential.ID, Properties: c.Properties, Terms: c.Terms, Modes: c.Modes,
-		Pricing: priced(c.Price), Validity: c.Validity, Lead: c.Lead, Horizon: c.Horizon,
+		Pricing: priced(c.Price), Idle: c.Idle, Validity: c.Validity, Lead: c.Lead, Horizon: c.Horizon,
 		Read: c.Read, Serves: c.Launch.Policy.Serves,
 	}
 }
@@ -161,7 +174,7 @@ func (c Config) launches() launch.Config {
 	return l
 }
 
-// priced is a price band as auctions ask it.
+// priced adapts a price band to auctions.
 type priced pricing.Band
 
 func (p priced) Ask(standing protocol.Credits, busy, capacity int) (protocol.Credits, bool) {

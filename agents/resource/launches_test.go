@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ramp/agents/resource"
 	"ramp/agents/resource/launch"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -18,6 +19,9 @@ type payable struct {
 	a     *agents
 	buyer *buyer
 	unit  protocol.BundleUnit
+
+	bank    *ledger
+	outputs []protocol.StagedFile // of its programs
 }
 
 func newPayable(t *testing.T) *payable {
@@ -42,6 +46,7 @@ func newPayableOf(t *testing.T, mode protocol.Mode, contract string) *payable {
 	p := &payable{site: newSite(t, cfg), t: t, a: a}
 	p.buyer = &buyer{agents: a, name: "ann", site: p.site, mode: mode, contract: contract}
 	l := &ledger{agents: a, decided: map[protocol.ContractID]protocol.Receipt{}}
+	p.bank = l
 	for i := 0; i < 20 && !p.buyer.sold; i++ {
 		p.buyer.step()
 		p.buyer.hear()
@@ -83,7 +88,7 @@ func (p *payable) ends(number string, s protocol.JobStatus) {
 	s.Started, s.Ended = p.now.Add(-s.Usage.Wall), p.now
 	p.batch.jobs[p.job(number)] = s
 	p.receive(protocol.Message{Performative: protocol.Inform, Sender: protocol.LocalQueue, Body: message.JobChanged{ID: p.job(number), At: p.now, Status: s}})
-	p.files(message.Collected{Job: p.job(number)})
+	p.files(message.Collected{Job: p.job(number), Outputs: p.outputs})
 }
 
 // report is what the bank was told since the last look; nil: nothing.
@@ -107,6 +112,15 @@ func (p *payable) reported() contract.JobRecord {
 	return *note
 }
 
+// decided has the bank say how the unit ended.
+func (p *payable) decided(how protocol.End) {
+	id := p.buyer.bundle.ID
+	r := p.bank.decided[id]
+	r.Ends = append(r.Ends, protocol.UnitEnd{Unit: 0, Paid: p.unit.Tariff.Least, How: how, Entry: r.Entry + 1, Time: p.now.UTC()})
+	p.bank.decided[id] = r
+	p.receive(protocol.Message{Performative: protocol.Inform, Sender: p.a.id("bank"), Protocol: protocol.ProtocolRequest, Conversation: "p", Body: p.bank.decision(p.site, id)})
+}
+
 func exited(code int, wall time.Duration) protocol.JobStatus {
 	return protocol.JobStatus{State: protocol.JobExited, Exit: code, Usage: protocol.Usage{CPU: wall, Wall: wall, Share: protocol.Core}}
 }
@@ -120,29 +134,30 @@ func TestProgramsDecideWhatIsPaid(t *testing.T) {
 		stuck   bool
 		play    func(p *payable)
 		success bool
+		paid    bool
 		wall    time.Duration
 	}{
-		{"nobody launched anything: the slot was kept ready", false, func(*payable) {}, true, time.Hour},
+		{"nobody launched anything: the slot was kept ready", false, func(*payable) {}, true, true, time.Hour},
 		{"a program that exits with 0 is paid", false, func(p *payable) {
 			p.launch("1")
 			p.until(time.Minute)
 			p.ends("1", exited(0, time.Minute))
-		}, true, time.Minute},
-		{"a program that exits with 3 is not", false, func(p *payable) {
+		}, true, true, time.Minute},
+		{"one that exits with 3 has failed, and had its cores", false, func(p *payable) {
 			p.launch("1")
 			p.until(time.Minute)
 			p.ends("1", exited(3, time.Minute))
-		}, false, time.Minute},
+		}, false, true, time.Minute},
 		{"a program that the machine lost is not", false, func(p *payable) {
 			p.launch("1")
 			p.until(time.Minute)
 			p.ends("1", lost)
-		}, false, time.Second},
+		}, false, false, time.Second},
 		{"what its owner killed had its cores", false, func(p *payable) {
 			p.launch("1")
 			p.until(time.Minute)
 			p.ends("1", killed)
-		}, true, time.Second},
+		}, true, true, time.Second},
 		{"of several the last decides, and all count as used", false, func(p *payable) {
 			p.launch("1")
 			p.until(time.Minute)
@@ -150,20 +165,20 @@ func TestProgramsDecideWhatIsPaid(t *testing.T) {
 			p.launch("2")
 			p.until(3 * time.Minute)
 			p.ends("2", exited(0, 2*time.Minute))
-		}, true, 3 * time.Minute},
+		}, true, true, 3 * time.Minute},
 		{"a batch system that cannot begin it is the seller's failure", true, func(p *payable) {
 			p.launch("1")
 			p.until(time.Minute)
-		}, false, 0},
+		}, false, false, 0},
 		{"a launch that the site's rules refuse leaves the slot ready", false, func(p *payable) {
 			p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "go", message.Launch{
 				Contract: p.buyer.bundle.ID, Unit: 0, ID: "1", App: "no such application"}))
-		}, true, time.Hour},
+		}, true, true, time.Hour},
 		{"a buyer who does not bring the inputs had the slot ready", false, func(p *payable) {
 			p.launch("1")
 			p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "kill",
 				message.LaunchOrder{Contract: p.buyer.bundle.ID, Unit: 0, ID: "1", Verb: message.VerbKill}))
-		}, true, time.Hour},
+		}, true, true, time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPayable(t)
@@ -176,7 +191,7 @@ func TestProgramsDecideWhatIsPaid(t *testing.T) {
 			p.over()
 			note := p.reported()
 			due := p.unit.Cost
-			if !c.success {
+			if !c.paid {
 				due = 0
 			}
 			if note.Success != c.success || note.Due != due || note.Usage.Wall != c.wall {
@@ -186,21 +201,26 @@ func TestProgramsDecideWhatIsPaid(t *testing.T) {
 	}
 }
 
-// A metered contract is over when its owner kills what runs in it: what was used is
-// due at once, the cores are free again, and nothing more runs in the unit. A program
-// that ends by itself leaves the slot to another, and one that is suspended pays
-// nothing for the pause: the meter has no wall time for it.
-func TestAMeteredContractEndsWhenItsOwnerKills(t *testing.T) {
+// A metered contract is over with its program, whether that exits or its owner kills
+// it: what was used is due at once, the cores are free again, and nothing more runs in
+// the unit. One that the machine loses leaves the slot to another.
+func TestAMeteredContractEndsWithItsProgram(t *testing.T) {
+	used := protocol.Usage{CPU: 20 * time.Minute, Wall: 20 * time.Minute, Share: protocol.Core}
+	t.Run("exit", func(t *testing.T) { endsMetered(t, exited(1, 20*time.Minute)) })
+	t.Run("kill", func(t *testing.T) { endsMetered(t, protocol.JobStatus{State: protocol.JobKilled, Usage: used}) })
+}
+
+func endsMetered(t *testing.T, end protocol.JobStatus) {
 	p := newPayableBy(t, protocol.ModeMetered)
 	p.launch("1")
 	p.until(10 * time.Minute)
-	p.ends("1", exited(0, 10*time.Minute))
+	p.ends("1", protocol.JobStatus{State: protocol.JobLost, Usage: protocol.Usage{CPU: 10 * time.Minute, Wall: 10 * time.Minute, Share: protocol.Core}})
 	p.launch("2")
 	p.until(30 * time.Minute)
 	if note := p.report(); note != nil {
 		t.Fatalf("reported while another may follow: %+v", *note)
 	}
-	p.ends("2", protocol.JobStatus{State: protocol.JobKilled, Usage: protocol.Usage{CPU: 20 * time.Minute, Wall: 20 * time.Minute, Share: 5 * protocol.Core}})
+	p.ends("2", end)
 	note := p.reported()
 	used := protocol.Usage{CPU: 30 * time.Minute, Wall: 30 * time.Minute, Share: protocol.Core}
 	if note.Usage != used || note.Due != p.unit.Due(protocol.ModeMetered, true, used) || note.Due == 0 || note.Due >= p.unit.Cost {
@@ -221,6 +241,62 @@ func TestAMeteredContractEndsWhenItsOwnerKills(t *testing.T) {
 	p.over()
 	if again := p.report(); again != nil && *again != note {
 		t.Errorf("reported another record: %+v", *again)
+	}
+}
+
+// A program that keeps its cores idle under a contract without a price for them, or that
+// ends at once, pays the least that its seller asked for.
+func TestReservedCoresAreNeverFree(t *testing.T) {
+	p := newPayableBy(t, protocol.ModeMetered)
+	if least := p.unit.Tariff.Least; least <= 0 || least != p.unit.Cost/100*resource.DefaultIdle {
+		t.Fatalf("the contract asks for %s of %s at least, want a tenth", least, p.unit.Cost)
+	}
+	p.launch("1")
+	p.until(time.Minute)
+	p.ends("1", protocol.JobStatus{State: protocol.JobExited, Exit: 1, Usage: protocol.Usage{Wall: time.Minute, Share: protocol.Core}})
+	if note := p.reported(); note.Due != p.unit.Tariff.Least || note.Success {
+		t.Fatalf("%s is due, success %t; want %s, and a failure", note.Due, note.Success, p.unit.Tariff.Least)
+	}
+}
+
+// The buyer of a metered unit gets the outputs only when the bank has the last word on
+// its usage, which it may otherwise take and then dispute; a restart changes nothing.
+func TestOutputsWaitForTheBanksWord(t *testing.T) {
+	result := protocol.StagedFile{Path: "result", Size: 1, SHA256: strings.Repeat("0", 64)}
+	gets := func(p *payable) int {
+		g, _ := p.role.Launches().Grant(p.a.id("ann"), p.buyer.bundle.ID, 0, "1")
+		s, _ := p.role.Launches().Status(p.a.id("ann"), p.buyer.bundle.ID, 0, "1")
+		if len(g.Outputs) != len(s.Outputs) || s.Stage.Over() != (len(s.Outputs) > 0) {
+			t.Fatalf("the buyer may fetch %d files, and is shown %d at stage %s", len(g.Outputs), len(s.Outputs), s.Stage)
+		}
+		return len(g.Outputs)
+	}
+	begun := func(mode protocol.Mode) *payable {
+		p := newPayableBy(t, mode)
+		p.outputs = []protocol.StagedFile{result}
+		p.launch("1")
+		p.until(time.Minute)
+		p.ends("1", exited(0, time.Minute))
+		return p
+	}
+	p := begun(protocol.ModeMetered)
+	p.pass(30 * time.Second)
+	if n := gets(p); n != 0 {
+		t.Fatalf("%d outputs are given away before the usage is decided", n)
+	}
+	p.start()
+	p.decided(protocol.EndAgreed)
+	if n := gets(p); n != 1 {
+		t.Fatalf("%d outputs once the usage is agreed, want 1", n)
+	}
+	late := begun(protocol.ModeMetered)
+	late.pass(10 * time.Minute) // they are kept for one
+	s, known := late.role.Launches().Status(late.a.id("ann"), late.buyer.bundle.ID, 0, "1")
+	if known && (len(s.Outputs) > 0 || !s.Stage.Over()) {
+		t.Fatalf("outputs that nobody has paid for are kept beyond their time: %+v", s)
+	}
+	if n := gets(begun(protocol.ModeOnCompletion)); n != 1 {
+		t.Fatalf("%d outputs of a unit that is paid in any case, want 1", n)
 	}
 }
 

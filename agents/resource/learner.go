@@ -10,49 +10,49 @@ import (
 	"ramp/protocol/message"
 )
 
-// TableForecast has one row: what the site has learnt of its waits and run times.
+// TableForecast has one row with the learnt waits and run times.
 const TableForecast = "seller-forecast"
 
 const forecastKey = "learnt"
 
 // Bounds of learning.
 const (
-	// LearntEvery is how often what was learnt is saved at most. A crash forgets
-	// what came since; it does not learn anything twice.
+	// LearntEvery is the least time between two saves. A crash forgets the observations
+	// since the last save, and learns none twice.
 	LearntEvery = 10 * time.Minute
-	// maxGap is the longest time between two states over which the end of a job
-	// that is gone is known well enough to be learnt.
+	// maxGap is the longest time between two states after which the end of a vanished
+	// job is known well enough to learn from.
 	maxGap = 5 * time.Minute
-	// maxSeen bounds the jobs that are followed; of more nothing is learnt.
+	// maxSeen bounds the jobs that are followed; the learner ignores more.
 	maxSeen = 1 << 17
 )
 
-// confidence of what is told of the queue.
+// confidence of the reported waits.
 const confidence = .95
 
-// learner learns how long a site's jobs wait and run, from the states that the
-// batch system tells: a job that was waiting and runs has waited, one that was
-// running and is gone has run.
+// learner learns how long a site's jobs wait and run, by comparing the states of the
+// batch system: a waiting job that now runs has waited, and a running job that vanished
+// has run.
 type learner struct {
 	learnt *forecast.Forecast
 	seen   map[string]seenJob
-	looked time.Time // the last state
-	since  time.Time // jobs that began until then are learnt already
+	looked time.Time // time of the last state
+	since  time.Time // jobs that began earlier are learnt already
 	saved  time.Time
-	fresh  bool // something was learnt since
+	fresh  bool // something was learnt since then
 }
 
 // seenJob is a job that waits or runs.
 type seenJob struct {
 	cores   int
-	told    forecast.Bound // of its wait, as it was submitted
+	bound   forecast.Bound // of its wait, at its submission
 	runs    bool
 	started time.Time
 	wall    time.Duration
 }
 
-// newLearner knows what is given, or nothing. It learns on in a copy: a Role that
-// is loaded again begins where the first one did.
+// newLearner starts with a copy of the given forecast, or with nothing. A Role that is
+// loaded again thus starts like the first one.
 func newLearner(given *forecast.Forecast) learner {
 	l := learner{learnt: &forecast.Forecast{}, seen: map[string]seenJob{}}
 	if given != nil {
@@ -65,8 +65,8 @@ func newLearner(given *forecast.Forecast) learner {
 	return l
 }
 
-// read restores what was learnt. What cannot be read is learnt anew: it is
-// nobody's property and no promise rests on it.
+// read restores the forecast. An unreadable one is learnt anew, since no promise
+// depends on it.
 func (l *learner) read(_ string, value []byte) error {
 	if len(value) < 8 {
 		return nil
@@ -80,7 +80,7 @@ func (l *learner) read(_ string, value []byte) error {
 	return nil
 }
 
-// save is what was learnt as a record, if it is time.
+// save returns the forecast as a record, if a save is due.
 func (l *learner) save(now time.Time) []protocol.Record {
 	if !l.fresh || now.Sub(l.saved) < LearntEvery {
 		return nil
@@ -90,8 +90,8 @@ func (l *learner) save(now time.Time) []protocol.Record {
 	return []protocol.Record{{Table: TableForecast, Key: forecastKey, Value: append(value, l.learnt.Encode()...)}}
 }
 
-// look learns from a state.
-func (l *learner) look(q message.QueueChanged) {
+// observe learns from a state.
+func (l *learner) observe(q message.QueueChanged) {
 	if q.At.Before(l.looked) {
 		return
 	}
@@ -112,21 +112,21 @@ func (l *learner) look(q message.QueueChanged) {
 	l.looked = q.At
 }
 
-// waits notes a job that waits. It is told a bound if it is new; what was
-// submitted before the last look may have waited for long.
+// waits notes a waiting job, with a bound of its wait if it was submitted since the last
+// state; an older one may have waited for long.
 func (l *learner) waits(j message.QueuedJob) {
 	if _, ok := l.seen[j.ID]; ok || len(l.seen) >= maxSeen {
 		return
 	}
 	s := seenJob{cores: j.Cores, wall: j.Wall}
 	if !l.looked.IsZero() && !j.Submitted.Before(l.looked) {
-		s.told = l.learnt.WaitBound(j.Cores, forecast.Usual())
+		s.bound = l.learnt.WaitBound(j.Cores, forecast.Usual())
 	}
 	l.seen[j.ID] = s
 }
 
-// runs learns the wait of a job that runs for the first time. A restart does not
-// learn what it had learnt before.
+// runs learns the wait of a job that was not running in the last state. After a
+// restart it skips jobs that were learnt before.
 func (l *learner) runs(j message.RunningJob) {
 	s, known := l.seen[j.ID]
 	if s.runs || !known && len(l.seen) >= maxSeen {
@@ -134,15 +134,14 @@ func (l *learner) runs(j message.RunningJob) {
 	}
 	wait := j.Started.Sub(j.Submitted)
 	if !j.Submitted.IsZero() && wait >= 0 && j.Started.After(l.since) {
-		l.learnt.Started(j.Cores, seconds(wait), s.told)
+		l.learnt.Started(j.Cores, seconds(wait), s.bound)
 		l.fresh = true
 	}
 	l.seen[j.ID] = seenJob{cores: j.Cores, runs: true, started: j.Started, wall: j.Wall}
 }
 
-// gone learns the run times of jobs that are no more. A job ended at the latest at
-// this state: that it ran until now is on the safe side, if the last one was not
-// long ago.
+// gone learns the run times of vanished jobs. A job ended at this state at the latest,
+// so the time until now is on the safe side if the last state is recent.
 func (l *learner) gone(now time.Time, shown map[string]bool) {
 	var over []string
 	for id := range l.seen { // in any order: sorted below
@@ -163,8 +162,8 @@ func (l *learner) gone(now time.Time, shown map[string]bool) {
 
 func seconds(d time.Duration) int64 { return int64((max(d, 0) + time.Second - 1) / time.Second) }
 
-// odds are how likely the queue alone would start jobs like an offer's items by
-// their starts, each of them.
+// odds is the least probability, over an offer's items, that the queue would start a
+// job of that size by the item's start.
 func (l *learner) odds(now time.Time, o protocol.Offer) protocol.Odds {
 	least := protocol.MaxOdds
 	for _, it := range o.Items {
@@ -177,8 +176,8 @@ func (l *learner) odds(now time.Time, o protocol.Offer) protocol.Odds {
 	return least
 }
 
-// tell puts the odds into a proposal and the lines that explain it.
-func (l *learner) tell(now time.Time, body protocol.Body, lines []message.QuoteLine) protocol.Body {
+// addOdds puts the odds into a proposal and the lines that explain it.
+func (l *learner) addOdds(now time.Time, body protocol.Body, lines []message.QuoteLine) protocol.Body {
 	p, ok := body.(message.Proposal)
 	if !ok {
 		return body
@@ -189,7 +188,7 @@ func (l *learner) tell(now time.Time, body protocol.Body, lines []message.QuoteL
 		if odds == o.Queued {
 			continue
 		}
-		if !copied { // the seller answers with the same offers again, when asked again
+		if !copied { // the seller repeats the same offers on request
 			p.Offers, copied = slices.Clone(p.Offers), true
 		}
 		p.Offers[i].Queued = odds
@@ -216,7 +215,7 @@ func (l *learner) explain(now time.Time, lines []message.QuoteLine) {
 	}
 }
 
-// status is what was learnt, for the site's owner.
+// status reports the forecast to the site's owner.
 func (l *learner) status() *message.ForecastStatus {
 	total := l.learnt.Total()
 	s := &message.ForecastStatus{Told: total.Told, Held: total.Held, Rate: rate(total)}

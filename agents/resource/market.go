@@ -9,41 +9,40 @@ import (
 	"ramp/protocol/message"
 )
 
-// market is what can be sold: the calendar, renewed from the last state that the
-// batch system told when it is next needed.
+// market owns what can be sold: the calendar, which it renews from the batch system's
+// last state when it is next needed.
 type market struct {
-	calendar *calendar.Calendar
-	known    bool
-	state    *message.QueueChanged // not in the calendar yet
-	heard    time.Time             // when the last state came
-	down     *message.QueueDown    // the batch system cannot be asked; nil: it can
-	running  int                   // jobs in the last state
-	queued   int
-	longest  time.Duration // that a job may last; 0: no bound
-	sharp    *sharp        // nil: the requested times are believed
-	dared    []dared       // promises not noted yet
+	calendar   *calendar.Calendar
+	known      bool
+	state      *message.QueueChanged // not in the calendar yet
+	heard      time.Time             // when the last state came
+	down       *message.QueueDown    // nil: the batch system can be reached
+	running    int                   // jobs in the last state
+	queued     int
+	longest    time.Duration // that a job may last; 0: no bound
+	optimistic *optimistic   // nil: only the requested times count
+	overbooked []overbooked  // promises that are not recorded yet
 }
 
-// dared is a promise that the sharpened view alone allowed.
-type dared struct {
+// overbooked is a promise that only the optimistic view allowed.
+type overbooked struct {
 	id   string
 	slot protocol.Slot
 }
 
-// renew takes the batch system's state as it is now.
+// renew takes the current state of the batch system.
 func (k *market) renew(now time.Time, q message.QueueChanged) {
 	k.known, k.down, k.heard = true, nil, now
 	k.running, k.queued, k.longest = len(q.Running)+q.Runs, len(q.Queued)+q.Waits, q.Longest
 	k.state = &q
 }
 
-// fail notes that the batch system cannot be asked: until it can, nothing is
-// sold on what it told before.
+// fail notes that the batch system cannot be reached. Nothing is sold until it can.
 func (k *market) fail(q message.QueueDown) { k.down = &q }
 
-// current is the market as of the last state. Playing a queue forward takes
-// milliseconds, so it is done once per state, and not at all for states that
-// nobody asks about; a driver with a long queue does it itself.
+// current returns the market after the last state. Playing a queue forward takes
+// milliseconds, so it happens once per state, and only for states that matter to
+// somebody; a driver with a long queue does it itself.
 func (k *market) current() *market {
 	if k.state == nil {
 		return k
@@ -55,14 +54,14 @@ func (k *market) current() *market {
 		}
 	}
 	k.calendar.Renew(k.state.Capacity, foreseen(*k.state), shown)
-	if k.sharp != nil {
-		k.sharp.renew(*k.state, shown)
+	if k.optimistic != nil {
+		k.optimistic.renew(*k.state, shown)
 	}
 	k.state = nil
 	return k
 }
 
-// foreseen is the cores that are free from the state on, in Unix seconds.
+// foreseen is the profile of free cores from the state on, in Unix seconds.
 func foreseen(q message.QueueChanged) *workload.Profile {
 	if len(q.Foreseen) == 0 {
 		return snapshot(q).Project()
@@ -74,7 +73,7 @@ func foreseen(q message.QueueChanged) *workload.Profile {
 	return workload.ProfileOf(steps)
 }
 
-// snapshot is a state in Unix seconds; what is taken is rounded outward.
+// snapshot converts a state to Unix seconds, and rounds occupied times outward.
 func snapshot(q message.QueueChanged) workload.Snapshot {
 	s := workload.Snapshot{Now: q.At.Unix(), Capacity: q.Capacity}
 	for i, j := range q.Running {
@@ -93,33 +92,32 @@ func snapshot(q message.QueueChanged) workload.Snapshot {
 
 func ceil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
 
-// calendars are all that are kept.
+// calendars returns every calendar of the market.
 func (k *market) calendars() []*calendar.Calendar {
-	if k.sharp == nil {
+	if k.optimistic == nil {
 		return []*calendar.Calendar{k.calendar}
 	}
-	return []*calendar.Calendar{k.calendar, k.sharp.free, k.sharp.held}
+	return []*calendar.Calendar{k.calendar, k.optimistic.free, k.optimistic.held}
 }
 
-// forget drops what is past.
+// forget drops slots that are past.
 func (k *market) forget(now time.Time) {
 	for _, c := range k.calendars() {
 		c.Forget(now)
 	}
 }
 
-// Free is the least number of cores that may be sold at any instant from start to
-// end.
+// Free is the number of cores that may be sold from start to end.
 func (k *market) Free(start, end time.Time) int {
 	free := k.current().calendar.Free(start, end)
-	if k.sharp.sells() {
-		free = max(free, k.sharp.Free(start, end))
+	if k.optimistic.sells() {
+		free = max(free, k.optimistic.Free(start, end))
 	}
 	return free
 }
 
-// Load is how many cores are allocated at t, and how many there are, as the batch
-// system foresees it.
+// Load is the number of allocated cores at t, by the batch system's forecast, and of
+// all cores.
 func (k *market) Load(t time.Time) (busy, capacity int) {
 	share := k.current().calendar.Load(t)
 	return share.Busy, share.Capacity
@@ -129,23 +127,23 @@ func (k *market) Load(t time.Time) (busy, capacity int) {
 // the whole wall time.
 func (k *market) Earliest(cores int, wall time.Duration, from, latest time.Time) (time.Time, bool) {
 	start, ok := k.current().calendar.Earliest(from, latest.Add(wall), wall, cores)
-	if !k.sharp.sells() {
+	if !k.optimistic.sells() {
 		return start, ok
 	}
 	if ok {
 		latest = start
 	}
-	if sooner, found := k.sharp.Earliest(cores, wall, from, latest); found && (!ok || sooner.Before(start)) {
+	if sooner, found := k.optimistic.Earliest(cores, wall, from, latest); found && (!ok || sooner.Before(start)) {
 		return sooner, true
 	}
 	return start, ok
 }
 
-// Add writes a promised slot into the calendar. The commit side promises no more
-// units than the calendar has room for, and no unit twice.
+// Add enters a promised slot into the calendars. The commit side promises no more
+// units than a calendar holds, and no unit twice.
 func (k *market) Add(id string, slot protocol.Slot) {
-	if k.sharp != nil && k.calendar.Free(slot.Start, slot.End) < slot.Cores {
-		k.dared = append(k.dared, dared{id, slot})
+	if k.optimistic != nil && k.calendar.Free(slot.Start, slot.End) < slot.Cores {
+		k.overbooked = append(k.overbooked, overbooked{id, slot})
 	}
 	for _, c := range k.calendars() {
 		if err := c.Add(id, slot); err != nil {
@@ -154,7 +152,7 @@ func (k *market) Add(id string, slot protocol.Slot) {
 	}
 }
 
-// Remove takes a slot out of the calendar.
+// Remove takes a slot out of the calendars.
 func (k *market) Remove(id string) {
 	for _, c := range k.calendars() {
 		c.Remove(id)

@@ -10,22 +10,22 @@ import (
 	"ramp/protocol/message"
 )
 
-// TableDrained has one row while the site's owner has stopped the sales.
+// TableDrained has one row while the site's owner has stopped sales.
 const TableDrained = "seller-drained"
 
 const drainedKey = "sales"
 
 // When sales pause by themselves.
 const (
-	// MaxStale is the age of the batch system's last state beyond which nothing
-	// is sold: it is asked every PollPeriod, and may be slow.
+	// MaxStale is the age of the batch system's last state beyond which sales pause.
+	// The Role asks every PollPeriod, and answers may be slow.
 	MaxStale = 10 * time.Minute
-	// bankPatience is added to the time that a bank's presence holds: a few that
-	// are lost on the way are no outage.
+	// bankPatience is added to the lifetime of a bank's presence, since a few lost
+	// presences are no outage.
 	bankPatience = time.Minute
 )
 
-// drained is why the owner stopped the sales, and when.
+// drained records when the owner stopped sales, and why.
 type drained struct {
 	Since time.Time `json:"since"`
 	Why   string    `json:"why,omitempty"`
@@ -40,9 +40,9 @@ func (r *Role) readDrained(_ string, value []byte) error {
 	return nil
 }
 
-// Drain stops the sales until Resume, across restarts. What was sold is
-// honoured, and what is held may still be bought. Why is for people, at most
-// protocol.MaxName bytes are kept.
+// Drain stops sales until Resume, across restarts. The site honours what it has sold,
+// and buyers may still buy what they hold. Why is for people, and cut to
+// protocol.MaxName bytes.
 func (r *Role) Drain(now time.Time, why string) protocol.Output {
 	why = protocol.Words(why[:min(len(why), protocol.MaxName)]) // a terminal shows it
 	if r.drained != nil && r.drained.Why == why {
@@ -60,7 +60,7 @@ func (r *Role) Drain(now time.Time, why string) protocol.Output {
 	return protocol.Output{Save: []protocol.Record{{Table: TableDrained, Key: drainedKey, Value: value}}}
 }
 
-// Resume sells again.
+// Resume ends Drain.
 func (r *Role) Resume() protocol.Output {
 	if r.drained == nil {
 		return protocol.Output{}
@@ -69,15 +69,16 @@ func (r *Role) Resume() protocol.Output {
 	return protocol.Output{Save: []protocol.Record{{Table: TableDrained, Key: drainedKey}}}
 }
 
-// pause is why nothing is sold.
+// pause says why and since when nothing is sold.
 type pause struct {
 	code  protocol.Code
 	why   string
 	since time.Time
 }
 
-// Hinder pauses the sales while the machine could not keep what it sells, such as with
-// a full disk; "" ends that. It is not saved: whoever looks says it again. Why is for people.
+// Hinder pauses sales while the machine could not honour them, for instance with a
+// full disk; an empty why ends the pause. It is not saved: the caller repeats it after
+// a restart. Why is for people.
 func (r *Role) Hinder(now time.Time, why string) {
 	switch {
 	case why == "":
@@ -89,7 +90,7 @@ func (r *Role) Hinder(now time.Time, why string) {
 	}
 }
 
-// paused says why nothing is offered at all, if so.
+// paused says why the site offers nothing; false: it sells.
 func (r *Role) paused(now time.Time) (pause, bool) {
 	switch d := r.drained; {
 	case d != nil && d.Why != "":
@@ -111,29 +112,29 @@ func (r *Role) paused(now time.Time) (pause, bool) {
 	return r.banks.paused(now)
 }
 
-// unasked says which bank the seller waits for after a start.
+// unasked says which bank the seller waits for after its start.
 func unasked(bank protocol.AgentID, said string) string {
-	why := "the journal may lack what was sold: waiting until " + string(bank) + " has told which contracts name this seller"
+	why := "the journal may lack sold slots: waiting until " + string(bank) + " lists the contracts that name this seller"
 	if said != "" {
-		why += "; it said " + said
+		why += "; its last answer: " + said
 	}
 	return why
 }
 
-// paused: without the batch system nothing is offered, and nothing on old news.
+// paused reports that the batch system's state is missing or old.
 func (k *market) paused(now time.Time) (pause, bool) {
 	switch {
 	case k.down != nil:
-		return pause{protocol.CodeUnavailable, "the batch system cannot be asked: " + k.down.Why, k.down.Since}, true
+		return pause{protocol.CodeUnavailable, "the batch system cannot be reached: " + k.down.Why, k.down.Since}, true
 	case !k.known:
-		return pause{protocol.CodeUnavailable, "the batch system has not told its state yet", time.Time{}}, true
+		return pause{protocol.CodeUnavailable, "the batch system has not reported its state yet", time.Time{}}, true
 	case now.Sub(k.heard) > MaxStale:
-		return pause{protocol.CodeUnavailable, "the batch system has told nothing for " + MaxStale.String(), k.heard.Add(MaxStale)}, true
+		return pause{protocol.CodeUnavailable, "the batch system has reported nothing for " + MaxStale.String(), k.heard.Add(MaxStale)}, true
 	}
 	return pause{}, false
 }
 
-// banks are those that the site deals with, as they were last heard.
+// banks owns the last signs of life of the banks that the site deals with.
 type banks struct {
 	terms []protocol.Terms
 	heard map[protocol.AgentID]bankHeard
@@ -142,17 +143,17 @@ type banks struct {
 // bankHeard is a bank's last sign of life.
 type bankHeard struct {
 	at  time.Time
-	ttl time.Duration // how long it holds
+	ttl time.Duration // how long the presence holds
 	own []protocol.Terms
 }
 
-// lapsed reports whether a bank has been silent for longer than it said it would.
+// lapsed reports whether a bank has been silent for longer than announced.
 func (h bankHeard) lapsed(now time.Time) bool { return now.After(h.lapses()) }
 
 func (h bankHeard) lapses() time.Time { return h.at.Add(h.ttl + bankPatience) }
 
-// hear takes a sign of life. A bank that says farewell is gone when its patience
-// is over, unless it comes back.
+// hear takes a sign of life. A bank that leaves counts as gone after bankPatience,
+// unless it comes back.
 func (b *banks) hear(now time.Time, m protocol.Message, p message.Presence) {
 	deals := slices.ContainsFunc(b.terms, func(t protocol.Terms) bool { return t.Bank == m.Sender })
 	if deals && p.Agent == protocol.KindBank && p.TTL >= 0 && p.TTL <= protocol.MaxTTL {
@@ -160,9 +161,9 @@ func (b *banks) hear(now time.Time, m protocol.Message, p message.Presence) {
 	}
 }
 
-// paused: if every bank was heard and is silent now, what is sold cannot be
-// settled. One that was never heard stops nothing: not every seller hears
-// presences.
+// paused reports that every bank was heard once and is silent now, so that no sale
+// could be settled. A bank that was never heard stops nothing, since not every seller
+// hears presences.
 func (b *banks) paused(now time.Time) (pause, bool) {
 	var last bankHeard
 	for _, t := range b.terms {

@@ -9,14 +9,13 @@ import (
 	"ramp/protocol/message"
 )
 
-// TablePresence has the highest counter that a presence may bear before more
-// are saved.
+// TablePresence has the highest counter that presences may use before the next save.
 const TablePresence = "seller-presence"
 
 const (
 	presenceKey = "counter"
-	// counterBlock presences share one saved record; a restart skips what was
-	// left of a block, so that counters always rise.
+	// counterBlock presences share one saved record. A restart skips the rest of a
+	// block, so that counters always rise.
 	counterBlock = 1000
 )
 
@@ -29,7 +28,7 @@ func (r *Role) readCounter(key string, value []byte) error {
 	return nil
 }
 
-// beat tells the market that the resource is there, and what it is.
+// beat announces the resource to the market, and sets the time of the next presence.
 func (r *Role) beat(now time.Time) protocol.Output {
 	r.beatAt = now.Add(r.cfg.Heartbeat)
 	out := r.announce(r.cfg.TTL)
@@ -37,8 +36,8 @@ func (r *Role) beat(now time.Time) protocol.Output {
 	return out
 }
 
-// appear tells the market for the first time that the resource is there: once it
-// sells, that is, once its banks have told what it has sold.
+// appear announces the resource for the first time, once its banks have listed what it
+// has sold.
 func (r *Role) appear(now time.Time) protocol.Output {
 	if _, _, waits := r.promises.Unasked(); waits || r.leaving || !r.beatAt.IsZero() {
 		return protocol.Output{}
@@ -46,8 +45,8 @@ func (r *Role) appear(now time.Time) protocol.Output {
 	return r.beat(now)
 }
 
-// Leave tells the market that the resource goes. It makes no more offers and
-// sends no more presences, but keeps what it has promised.
+// Leave announces that the resource leaves the market. It makes no more offers and
+// sends no more presences, but keeps its promises.
 func (r *Role) Leave() protocol.Output {
 	r.leaving = true
 	r.beatAt = time.Time{}

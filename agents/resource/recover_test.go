@@ -36,7 +36,7 @@ func TestNothingIsOfferedBeforeTheBanksHaveTold(t *testing.T) {
 	if !ok || r.Reasons[0].Code != protocol.CodeUnavailable || !strings.Contains(r.Reasons[0].Note, string(a.id("bank"))) {
 		t.Fatalf("answer %+v, want unavailable because of the bank", r)
 	}
-	if s := role.Status(noon); s.Sales != message.SalesPaused || !strings.Contains(s.Why, "which contracts name this seller") {
+	if s := role.Status(noon); s.Sales != message.SalesPaused || !strings.Contains(s.Why, "lists the contracts that name this seller") {
 		t.Fatalf("status: %s, %s", s.Sales, s.Why)
 	}
 	role.Receive(noon, asked.Reply(a.id("ann"), protocol.Inform, message.SoldList{Complete: true})) // not the bank

@@ -1,20 +1,20 @@
-// Package resource is the resource agent: what a site bids, and what it
-// promises (002 §6.2).
+// Package resource is the resource agent: it decides what a site bids and promises
+// (002 §6.2).
 //
-// A Role answers calls for proposals from what the batch system foresees and the
-// site's price band, votes on accepted offers by reserving in the batch system,
-// countersigns contracts, and keeps what it has sold. It decides without I/O:
-// the batch system is a correspondent that it sends to and hears from, and
-// whatever it promises is in its Output's Save before it is in its Send.
+// A Role answers calls for proposals from the batch system's forecast and the site's
+// price band, votes on accepted offers by reserving in the batch system, countersigns
+// contracts, and keeps what it has sold. It decides without I/O: the batch system is a
+// correspondent, and every promise is in an Output's Save before it is in a Send.
 //
-// Until the batch system has told its state, every call is refused as
-// unavailable: nothing is offered blindly.
+// Until the batch system has reported its state, the Role refuses every call as
+// unavailable: it offers nothing blindly. Receive is the entrance for all messages.
 package resource
 
 import (
 	"errors"
 	"time"
 
+	"ramp/agents/receipts"
 	"ramp/agents/resource/calendar"
 	"ramp/agents/resource/launch"
 	"ramp/protocol"
@@ -23,9 +23,9 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// ErrNotReady is returned until the batch system has told its state, which
-// takes it a moment after the start. Asking again helps.
-var ErrNotReady = errors.New("the batch system has not told its state yet")
+// ErrNotReady means that the batch system has not reported its state yet, which takes
+// a moment after the start. Try again.
+var ErrNotReady = errors.New("the batch system has not reported its state yet")
 
 // Role is a resource agent.
 type Role struct {
@@ -35,17 +35,18 @@ type Role struct {
 	sellers  *auction.Sellers
 	promises *reserve.Participant
 	launches *launch.Site
+	receipts receipts.Keeper
 	quotes   ring[message.QuoteLine]
-	strange  ring[thread] // threads that were answered not-understood
-	drained  *drained     // by the site's owner
+	strange  ring[thread] // threads answered with not-understood
+	drained  *drained     // by the site's owner; nil: it sells
 	hindered pause        // by its machine
 	leaving  bool
 	banks    banks
 	learner  learner
-	kept     kept
+	record   record
 	beatAt   time.Time
 	counter  uint64 // of presences
-	counted  uint64 // saved: counter may rise to it
+	counted  uint64 // saved: the counter may rise to it
 	pollAt   time.Time
 }
 
@@ -53,14 +54,14 @@ type Role struct {
 const (
 	MaxQuotes  = 4096 // lines kept for `offers`; the oldest go first
 	maxStrange = 1024 // threads remembered as not understood
-	// PollPeriod is how often the batch system is asked for its state, besides
-	// what it tells by itself: journal and batch system are compared then.
+	// PollPeriod is how often the Role asks the batch system for its state, besides the
+	// reports that it sends by itself. Journal and batch system are compared then.
 	PollPeriod = time.Minute
 )
 
-// New restores a resource agent from its tables. Its first Output goes on with
-// what was promised, asks the batch system for its state, and tells the market
-// that the agent is there. Errors: a wrong Config, or tables that cannot be read.
+// New restores a resource agent from its tables. Its first Output continues with its
+// promises, asks the batch system for its state, and announces the agent to the
+// market. Errors: a wrong Config, or tables that cannot be read.
 func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, protocol.Output{}, err
@@ -71,15 +72,15 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 		quotes: newRing[message.QuoteLine](MaxQuotes), strange: newRing[thread](maxStrange),
 		market: market{calendar: calendar.New(cfg.Properties.Cores, now)},
 		banks:  banks{terms: cfg.Terms, heard: map[protocol.AgentID]bankHeard{}}, learner: newLearner(cfg.Learnt),
-		kept: newKept(cfg.BrokenPerMille),
+		record: newRecord(cfg.BrokenPerMille), receipts: receipts.New(cfg.Credential.ID, cfg.Trust, true),
 	}
 	if err := r.readTables(tables); err != nil {
 		return nil, protocol.Output{}, err
 	}
-	if cfg.Sharpen {
-		r.market.sharp = newSharp(cfg.Properties.Cores, r.learner.learnt, now)
+	if cfg.Overbook {
+		r.market.optimistic = newOptimistic(cfg.Properties.Cores, r.learner.learnt, now)
 	}
-	r.counter = max(r.counter, uint64(now.UnixMicro())) // above those of a journal that was lost
+	r.counter = max(r.counter, uint64(now.UnixMicro())) // above those of a lost journal
 	promises := cfg.participant()
 	promises.Book = &r.market
 	var out protocol.Output
@@ -92,10 +93,14 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 	if r.launches, runs, err = launch.New(cfg.launches(), r.promises, tables, now); err != nil {
 		return nil, protocol.Output{}, err
 	}
-	return r, r.over(out).Join(runs).Join(r.judge(now)).Join(r.poll(now)).Join(r.appear(now)), nil
+	out = r.markOverbooked(out).Join(runs).Join(r.review(now)).Join(r.poll(now)).Join(r.appear(now))
+	if !cfg.Offline {
+		out = out.Join(r.receipts.Begin(now))
+	}
+	return r, out, nil
 }
 
-// readTables reads what is the agent's own beside its promises.
+// readTables reads the agent's tables, except those of its promises and launches.
 func (r *Role) readTables(tables protocol.Tables) error {
 	if err := tables.Each(TablePresence, r.readCounter); err != nil {
 		return err
@@ -103,82 +108,43 @@ func (r *Role) readTables(tables protocol.Tables) error {
 	if err := tables.Each(TableForecast, r.learner.read); err != nil {
 		return err
 	}
-	if err := tables.Each(TableKept, r.kept.read); err != nil {
+	if err := tables.Each(TablePromises, r.record.read); err != nil {
 		return err
 	}
 	return tables.Each(TableDrained, r.readDrained)
 }
 
+// Receipts keeps the proofs of the agent's receipts.
+func (r *Role) Receipts() *receipts.Keeper { return &r.receipts }
+
 // ID is the agent's own.
 func (r *Role) ID() protocol.AgentID { return r.self }
 
-// Receive takes a message from another agent or from the batch system.
-func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
-	switch body := m.Body.(type) {
-	case message.QueueChanged:
-		if m.Sender == protocol.LocalQueue {
-			r.market.renew(now, body)
-			r.sellers.Retune(r.seller())
-			r.learner.look(body)
-			out := r.commit(now, m).Join(r.judge(now))
-			out.Save = append(out.Save, r.learner.save(now)...)
-			return out
-		}
-	case message.QueueDown:
-		if m.Sender == protocol.LocalQueue {
-			r.market.fail(body)
-			return protocol.Output{}
-		}
-	case message.SlotUsed:
-		if m.Sender == protocol.LocalQueue {
-			return r.slotUsed(now, m, body)
-		}
-	case message.Presence:
-		r.banks.hear(now, m, body)
-		return r.promises.Heard(now, m.Sender, !body.Recovering.IsZero())
-	case message.CallForProposals:
-		if m.Performative == protocol.CFP {
-			return r.call(now, m, body)
-		}
-	case message.SoldList:
-		return r.commit(now, m).Join(r.appear(now))
-	case message.Acceptance:
-		if m.Performative == protocol.AcceptProposal {
-			return r.accept(now, m, body)
-		}
-	}
-	if out, ok := r.launches.Receive(now, m); ok {
-		return out.Join(r.measured(now, m))
-	}
-	return r.commit(now, m)
-}
-
-// call answers a call for proposals and keeps why.
+// call answers a call for proposals, and keeps the reasons for Offers.
 func (r *Role) call(now time.Time, m protocol.Message, call message.CallForProposals) protocol.Output {
 	if p, ok := r.paused(now); ok {
 		return r.refuse(m, message.Refusal{Round: call.Round, Reasons: []protocol.Reason{{Code: p.code, Unit: protocol.AllUnits, Note: p.why}}})
 	}
 	a, ok := r.sellers.Call(now, m, call, r.market.current())
 	if !ok {
-		return protocol.Output{} // of a round that is over: replayed, or overtaken
+		return protocol.Output{} // replayed or overtaken: its round is over
 	}
-	body := r.learner.tell(now, a.Body, a.Lines)
+	body := r.learner.addOdds(now, a.Body, a.Lines)
 	for _, line := range a.Lines {
 		r.quotes.add(line)
 	}
 	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, a.Performative, body)}}
 }
 
-// seller is what auctions are told: the site's word, and what the batch system lets
-// jobs do.
+// seller is the configuration of auctions, within the batch system's limit for jobs.
 func (r *Role) seller() auction.SellerConfig {
 	c := r.cfg.seller()
 	c.Longest = r.market.longest
 	return c
 }
 
-// accept asks for a vote on an offer. While nothing is sold it is still answered
-// for what is held already.
+// accept asks for a vote on an offer. While sales pause, the commit side still answers
+// for slots that are held already.
 func (r *Role) accept(now time.Time, m protocol.Message, a message.Acceptance) protocol.Output {
 	var offered *reserve.Offered
 	_, closed := r.paused(now)
@@ -186,18 +152,18 @@ func (r *Role) accept(now time.Time, m protocol.Message, a message.Acceptance) p
 		offered = &reserve.Offered{Offer: o, Document: document, Tariffs: r.sellers.Tariffs(m.Sender, m.Conversation, o)}
 	}
 	out := r.promises.Accept(now, m, a, offered)
-	out.Save = append(out.Save, r.dare()...)
-	return r.over(out)
+	out.Save = append(out.Save, r.recordOverbooked()...)
+	return r.markOverbooked(out)
 }
 
 func (r *Role) refuse(m protocol.Message, body message.Refusal) protocol.Output {
 	return protocol.Output{Send: []protocol.Message{m.Reply(r.self, protocol.Refuse, body)}}
 }
 
-// Wake does what is due: holds that end, banks and the batch system to be asked,
+// Wake does what is due: it ends holds, queries banks and the batch system, and sends
 // the next presence.
 func (r *Role) Wake(now time.Time) protocol.Output {
-	out := r.over(r.promises.Wake(now)).Join(r.launches.Wake(now))
+	out := r.markOverbooked(r.promises.Wake(now)).Join(r.launches.Wake(now))
 	if !now.Before(r.pollAt) {
 		r.market.forget(now)
 		out = out.Join(r.poll(now))
@@ -206,7 +172,7 @@ func (r *Role) Wake(now time.Time) protocol.Output {
 		out = out.Join(r.beat(now))
 	}
 	out.WakeAt = protocol.Earlier(protocol.Earlier(out.WakeAt, r.pollAt), r.beatAt)
-	return out
+	return r.receipts.Wake(now, out)
 }
 
 // poll asks the batch system for its state.
@@ -221,22 +187,22 @@ func (r *Role) poll(now time.Time) protocol.Output {
 // Promised counts the units that are held, in doubt, or sold and not over.
 func (r *Role) Promised(now time.Time) int { return r.promises.Promised(now) }
 
-// Unsure reports whether a reservation is kept because banks have not told yet
+// Unsure reports whether a reservation is kept because banks have not yet reported
 // whether it was sold.
 func (r *Role) Unsure(reservation string) bool { return r.promises.Unsure(reservation) }
 
-// Reservations are all units that the journal has, in order of start.
+// Reservations returns all units in the journal, in order of start.
 func (r *Role) Reservations() []message.ReservationLine { return r.promises.Reservations() }
 
-// Offers are the lines of the last offers and refusals, oldest first, at most
+// Offers returns the lines of the last offers and refusals, oldest first, at most
 // MaxQuotes.
 func (r *Role) Offers() []message.QuoteLine { return r.quotes.all() }
 
-// Launches are the programs that run, or ran, in what was sold.
+// Launches returns the programs in sold slots.
 func (r *Role) Launches() *launch.Site { return r.launches }
 
 // Check explains what the agent would offer for a document, round by round, to
-// a buyer who deals on its terms, if another seller always met its price. rounds
+// a buyer who deals on its terms, if another seller always matched its price. rounds
 // is 1..protocol.MaxRounds. Errors: a document that cannot be read, ErrNotReady.
 func (r *Role) Check(now time.Time, document []byte, rounds int) ([]message.QuoteLine, error) {
 	if !r.market.known {

@@ -1,9 +1,9 @@
 package resource
 
 // Retune takes the prices and limits of c: the price band, how long offers stand,
-// how far ahead and how soon it sells, and what a buyer may hold. Everything else
-// of c is left aside. What is offered or promised stands; the next presence tells
-// the new prices. It returns the Config as it is now; c must be valid.
+// how far ahead and how soon the site sells, and how much a buyer may hold. It ignores
+// the rest of c. Offers and promises stand; the next presence announces the new prices.
+// It returns the Config as it is now; c must be valid.
 func (r *Role) Retune(c Config) Config {
 	c = c.filled()
 	next := r.cfg

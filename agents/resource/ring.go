@@ -1,9 +1,11 @@
 package resource
 
-// ring keeps the last of many things, at most as many as it was made for.
+import "slices"
+
+// ring keeps the last limit things.
 type ring[T comparable] struct {
 	items []T
-	next  int // where the next goes, once it is full
+	next  int // place of the next, once it is full
 	limit int
 }
 
@@ -18,16 +20,9 @@ func (r *ring[T]) add(x T) {
 	r.next = (r.next + 1) % r.limit
 }
 
-// all are the things kept, oldest first.
+// all returns the things, oldest first.
 func (r *ring[T]) all() []T {
 	return append(append(make([]T, 0, len(r.items)), r.items[r.next:]...), r.items[:r.next]...)
 }
 
-func (r *ring[T]) contains(x T) bool {
-	for _, y := range r.items {
-		if x == y {
-			return true
-		}
-	}
-	return false
-}
+func (r *ring[T]) contains(x T) bool { return slices.Contains(r.items, x) }

@@ -71,6 +71,8 @@ func (a *agents) config() resource.Config {
 // store is a journal in memory.
 type store map[string]map[string][]byte
 
+func (s store) Get(table, key string) ([]byte, error) { return s[table][key], nil }
+
 func (s store) Each(table string, f func(key string, value []byte) error) error {
 	keys := make([]string, 0, len(s[table]))
 	for k := range s[table] {

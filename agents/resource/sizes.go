@@ -5,13 +5,14 @@ import (
 	"ramp/protocol"
 )
 
-// Sizes are what the agent keeps in memory, and the bounds of it.
+// Sizes reports how much the agent keeps in memory, with the bounds.
 func (r *Role) Sizes() []protocol.Size {
 	list := append(r.sellers.Sizes(), r.promises.Sizes()...)
+	list = append(list, r.receipts.Sizes()...)
 	return append(list,
 		protocol.Size{Of: "lines of offers", N: len(r.quotes.items), Most: MaxQuotes},
 		protocol.Size{Of: "threads not understood", N: len(r.strange.items), Most: maxStrange},
 		protocol.Size{Of: "slots in the calendar", N: r.market.calendar.Len(), Most: calendar.MaxSlots},
-		protocol.Size{Of: "promises judged", N: len(r.kept.promises), Most: MaxJudged + calendar.MaxSlots},
+		protocol.Size{Of: "promises recorded", N: len(r.record.promises), Most: MaxEnded + calendar.MaxSlots},
 	)
 }

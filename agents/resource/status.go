@@ -8,14 +8,14 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// Status is how the agent stands, for its owner.
+// Status reports the agent's state to its owner.
 func (r *Role) Status(now time.Time) message.ResourceStatus {
 	s := message.ResourceStatus{
 		Agent: r.self, At: now, Sales: message.SalesOpen,
-		Queue: r.market.status(now), Slots: r.slots(now), Banks: r.banks.status(now), Forecast: r.learner.status(),
+		Queue: r.market.status(now), Slots: r.slots(now), Unbought: r.unbought(now), Banks: r.banks.status(now), Forecast: r.learner.status(),
 	}
-	if r.market.sharp != nil {
-		s.Forecast.Sharpen = r.kept.status()
+	if r.market.optimistic != nil {
+		s.Forecast.Overbook = r.record.status()
 	}
 	if p, ok := r.paused(now); ok {
 		s.Sales, s.Why, s.Since = message.SalesPaused, p.why, p.since
@@ -26,7 +26,7 @@ func (r *Role) Status(now time.Time) message.ResourceStatus {
 	return s
 }
 
-// status is the batch system as it was last told.
+// status is the last reported state of the batch system.
 func (k *market) status(now time.Time) message.QueueStatus {
 	s := message.QueueStatus{State: "up", Told: k.heard, Running: k.running, Queued: k.queued}
 	if k.known {
@@ -41,7 +41,7 @@ func (k *market) status(now time.Time) message.QueueStatus {
 	return s
 }
 
-// slots counts the units that the journal has.
+// slots counts the units in the journal.
 func (r *Role) slots(now time.Time) message.SlotStatus {
 	s := message.SlotStatus{Unknown: r.promises.Strangers(), Owed: r.promises.Owed()}
 	for _, l := range r.promises.Reservations() {
@@ -57,6 +57,19 @@ func (r *Role) slots(now time.Time) message.SlotStatus {
 		}
 	}
 	return s
+}
+
+// maxUnbought is how many buyers a status shows.
+const maxUnbought = 5
+
+// unbought lists the buyers that have held the most and not bought it.
+func (r *Role) unbought(now time.Time) []message.Unbought {
+	var shown []message.Unbought
+	list, allowance := r.promises.Unbought(now, maxUnbought)
+	for _, u := range list {
+		shown = append(shown, message.Unbought{Buyer: u.Buyer, CoreHours: float64(u.CoreSeconds) / 3600, Allowance: float64(allowance) / 3600})
+	}
+	return shown
 }
 
 // countSold counts a sold slot that is not over.

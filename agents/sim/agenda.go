@@ -8,35 +8,35 @@ import (
 	"ramp/protocol"
 )
 
-// what is the kind of an event.
-type what uint8
+// eventKind says what happens at an event.
+type eventKind uint8
 
 const (
-	arrives what = iota + 1 // a packet reaches a host
-	answers                 // a local correspondent answers
-	rings                   // a host's alarm
-	stirs                   // a local correspondent wants to be called
-	written                 // a disk is done with a write
-	starts                  // a host comes up
-	probes                  // a host looks whether its disk can be written
-	happens                 // something that the world's owner planned
+	arrives eventKind = iota + 1 // a packet reaches a host
+	answers                      // a local correspondent answers
+	rings                        // a host's alarm
+	stirs                        // a local correspondent wants to be called
+	written                      // a disk has finished a write
+	starts                       // a host comes up
+	probes                       // a host checks whether its disk can be written
+	happens                      // a call planned by the world's owner
 )
 
 // event is something that happens at an instant.
 type event struct {
 	at     time.Duration // since the world's start
-	serial uint64        // tells equal instants apart: first planned, first done
-	kind   what
+	serial uint64        // orders events of the same instant: first planned, first done
+	kind   eventKind
 	host   *Host
-	life   int // of the host, for what does not outlive it; 0: any
+	life   int // of the host; 0: the event outlives it
 	packet *packet
 	rumour *rumour           // that the packet belongs to, if it was gossiped
 	local  *protocol.Message // an answer
 	call   func()
 }
 
-// rumour is a gossiped packet's arrivals that are still to come, in order. One of
-// them is on the agenda at a time: with a thousand hearers it stays short.
+// rumour holds the arrivals of a gossiped packet that are still to come, in order. Only
+// the next one is on the agenda, which stays short even with a thousand hearers.
 type rumour struct {
 	packet   *packet
 	arrivals []arrival
@@ -49,7 +49,7 @@ type arrival struct {
 	host   *Host
 }
 
-// next is the arrival that goes on the agenda now; false if all have been.
+// next removes the first arrival, or returns false if there are no more.
 func (r *rumour) next() (event, bool) {
 	if len(r.arrivals) == 0 {
 		return event{}, false

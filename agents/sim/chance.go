@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// Chance is a seeded source of what cannot be foreseen. It computes with
-// integers only, so that every machine draws the same.
+// Chance is a seeded source of random numbers. It computes with integers only, so that
+// every machine draws the same.
 type Chance struct{ r *rand.Rand }
 
-// NewChance is the source number stream of a seed; streams do not disturb each
-// other.
+// NewChance returns the source number stream of a seed. Streams are independent.
 func NewChance(seed, stream uint64) Chance { return Chance{rand.New(rand.NewPCG(seed, stream))} }
 
-// N is a number in 0..n-1; 0 if n is below 2.
+// N draws a number in 0..n-1; 0 if n is below 2.
 func (c Chance) N(n int) int {
 	if n < 2 {
 		return 0
@@ -21,13 +20,13 @@ func (c Chance) N(n int) int {
 	return c.r.IntN(n)
 }
 
-// Of reports true so many times in a thousand.
+// Of draws true with a probability in thousandths.
 func (c Chance) Of(perMille int) bool { return perMille > 0 && c.r.IntN(1000) < perMille }
 
-// In is a number in a range, both ends included.
+// In draws a number in a range, both ends included.
 func (c Chance) In(r Range) int { return r.Least + c.N(r.Most-r.Least+1) }
 
-// For is a duration in a span, both ends included.
+// For draws a duration in a span, both ends included.
 func (c Chance) For(s Span) time.Duration {
 	if s.Most <= s.Least {
 		return s.Least
@@ -35,24 +34,25 @@ func (c Chance) For(s Span) time.Duration {
 	return s.Least + time.Duration(c.r.Int64N(int64(s.Most-s.Least)+1))
 }
 
-// Skewed is a duration in a span, about as often in each halving of it: mostly
-// short, at times as long as can be. Outages are like that.
+// Skewed draws a duration in a span, equally often from each of its halvings: mostly
+// short, sometimes close to the maximum, like real outages.
 func (c Chance) Skewed(s Span) time.Duration {
 	s.Most = s.Least + (s.Most-s.Least)>>c.N(halvings)
 	return c.For(s)
 }
 
-// halvings of a span that Skewed tells apart.
+// halvings of a span that Skewed distinguishes.
 const halvings = 14
 
-// Around is log-normal (sigma 0.6) about a mean: what networks do to packets.
+// Around draws from a log-normal distribution (sigma 0.6) with a mean, like the delays of
+// networks.
 func (c Chance) Around(mean time.Duration) time.Duration { return c.scaled(mean, &logNormal) }
 
-// Waiting is exponential with a mean: the time to the next of independent events.
+// Waiting draws from an exponential distribution with a mean: the time to the next of
+// independent events.
 func (c Chance) Waiting(mean time.Duration) time.Duration { return c.scaled(mean, &exponential) }
 
-// scaled draws between two neighbouring quantiles, which are in thousandths of
-// the mean.
+// scaled draws between two neighbouring quantiles, given in thousandths of the mean.
 func (c Chance) scaled(mean time.Duration, quantiles *[128]int64) time.Duration {
 	i := c.r.IntN(len(quantiles) - 1)
 	low, high := quantiles[i], quantiles[i+1]

@@ -10,20 +10,20 @@ import (
 	"ramp/protocol"
 )
 
-// ErrFull is what a full disk says.
+// ErrFull is returned by a full disk.
 var ErrFull = errors.New("no space left on device")
 
-// ErrFenced is what a shared disk says to who is no longer its leader.
-var ErrFenced = errors.New("deposed: another leads now")
+// ErrFenced is returned by a shared disk to a host that no longer leads.
+var ErrFenced = errors.New("another host leads now")
 
-// Disk is the durable state of a host. It is an agents.Store whose writes may be
-// cut short: a crash during one leaves all of it, nothing, or a torn frame, which
-// the next start detects by its checksum and drops.
+// Disk is the durable state of a host. It is an agents.Store whose writes a crash may
+// interrupt: it leaves all of the write, nothing, or a torn frame, which the next start
+// detects by its checksum and drops.
 type Disk struct {
 	tables map[string]map[string][]byte
-	frame  []byte // being written; what a crash leaves of it is decided then
+	frame  []byte // being written; a crash decides how much of it remains
 	full   bool
-	torn   int // frames that were found torn
+	torn   int // torn frames found
 	epoch  int // of the leader that may write
 }
 
@@ -40,8 +40,8 @@ func (d *Disk) Each(table string, f func(key string, value []byte) error) error 
 	return nil
 }
 
-// Get is one durable record, nil if there is none.
-func (d *Disk) Get(table, key string) []byte { return d.tables[table][key] }
+// Get is the value of a durable record (protocol.Tables).
+func (d *Disk) Get(table, key string) ([]byte, error) { return d.tables[table][key], nil }
 
 // Len is how many records a table has.
 func (d *Disk) Len(table string) int { return len(d.tables[table]) }
@@ -67,7 +67,7 @@ func (d *Disk) begin(records []protocol.Record, epoch int) error {
 	return nil
 }
 
-// end makes the write that was begun durable, and returns it with its frame.
+// end makes the current write durable, and returns its records and frame.
 func (d *Disk) end() ([]protocol.Record, []byte) {
 	frame := d.frame
 	records, ok := decode(frame)
@@ -79,8 +79,8 @@ func (d *Disk) end() ([]protocol.Record, []byte) {
 	return records, frame
 }
 
-// crash ends a write that was begun: keep bytes of its frame are on the disk.
-// It reports what became durable without anybody having been told, and its frame.
+// crash ends the current write with keep bytes of its frame on the disk. It returns the
+// records that became durable, which nobody has learnt of, and their frame.
 func (d *Disk) crash(keep int) ([]protocol.Record, []byte) {
 	frame := d.frame
 	d.frame = nil
@@ -112,7 +112,7 @@ func (d *Disk) apply(records []protocol.Record) {
 	}
 }
 
-// encode is a frame: a checksum, then for each record its table, key and value.
+// encode makes a frame: a checksum, then for each record its table, key and value.
 func encode(records []protocol.Record) []byte {
 	b := make([]byte, 4, frameSize(records))
 	for _, r := range records {
@@ -129,7 +129,7 @@ func encode(records []protocol.Record) []byte {
 	return b
 }
 
-// frameSize is how long a frame of records is at most.
+// frameSize is the maximum size of a frame of records.
 func frameSize(records []protocol.Record) int {
 	n := 5
 	for _, r := range records {

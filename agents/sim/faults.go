@@ -5,54 +5,56 @@ import (
 	"time"
 )
 
-// Range is a number between two, both included.
+// Range is a range of numbers, both ends included.
 type Range struct {
 	Least int `json:"least" yaml:"least"`
 	Most  int `json:"most" yaml:"most"`
 }
 
-// Span is a duration between two, both included.
+// Span is a range of durations, both ends included.
 type Span struct {
 	Least time.Duration `json:"least" yaml:"least"`
 	Most  time.Duration `json:"most" yaml:"most"`
 }
 
-// Faults says how hostile a world is. Each Range and Span is a choice: a run
-// draws its own value, link by link, host by host or event by event, as said.
-// Zero means that a thing does not happen.
+// Faults describes how hostile a world is. A run draws its own value from each Range and
+// Span: per link, host or event as stated, otherwise once. Zero disables a fault.
 type Faults struct {
 	// Network. Loss and Doubled are per thousand messages and drawn once a run.
 	Loss    Range `json:"loss_per_mille" yaml:"loss_per_mille"`
 	Doubled Range `json:"doubled_per_mille" yaml:"doubled_per_mille"`
-	Told    Range `json:"told_per_mille" yaml:"told_per_mille"` // lost messages of which the sender learns
+	Told    Range `json:"told_per_mille" yaml:"told_per_mille"` // lost messages that the sender learns about
 	Missed  Range `json:"gossip_missed_per_mille" yaml:"gossip_missed_per_mille"`
-	Delay   Span  `json:"delay" yaml:"delay"` // mean of a link's, log-normal
+	Delay   Span  `json:"delay" yaml:"delay"` // a link's mean; log-normal
 	Tails   Range `json:"tails_per_mille" yaml:"tails_per_mille"`
-	Tail    Span  `json:"tail" yaml:"tail"` // on top, of those
-	// Partitions and stalls, each so often a day, for so long.
+	Tail    Span  `json:"tail" yaml:"tail"` // additional delay of those
+	// Partitions and stalls: how often and how long.
 	Partitions Range `json:"partitions_per_day" yaml:"partitions_per_day"`
 	Parted     Span  `json:"parted" yaml:"parted"`
 	Stalls     Range `json:"stalls_per_day" yaml:"stalls_per_day"`
 	Stalled    Span  `json:"stalled" yaml:"stalled"`
-	// Hosts. A crash comes at an Output, so many in a hundred thousand.
+	// Hosts. Crashes happen at Outputs.
 	Crashes   Range `json:"crashes_per_100000_outputs" yaml:"crashes_per_100000_outputs"`
 	Down      Span  `json:"down" yaml:"down"`
-	Outages   Range `json:"outages_per_day" yaml:"outages_per_day"`       // of any host, whatever it does
+	Outages   Range `json:"outages_per_day" yaml:"outages_per_day"`       // of any host, at any time
 	TakeOvers Range `json:"take_overs_per_day" yaml:"take_overs_per_day"` // by a bank's standby
 	FullDisk  Range `json:"full_disks_per_day" yaml:"full_disks_per_day"`
 	Full      Span  `json:"full" yaml:"full"`
-	Write     Span  `json:"write" yaml:"write"`                               // what a durable write takes
+	Write     Span  `json:"write" yaml:"write"`                               // the time of a durable write
 	OffClock  Range `json:"wrong_clocks_percent" yaml:"wrong_clocks_percent"` // of the hosts
 	Offset    Span  `json:"clock_offset" yaml:"clock_offset"`
 	Drift     Range `json:"clock_drift_ppm" yaml:"clock_drift_ppm"`
-	// Rewinds are disks lost, or put back to a copy, of hosts that allow it.
+	// Jumps set the clock of any host wrong by Jump, or a clock that jumped right again.
+	Jumps Range `json:"clock_jumps_per_day" yaml:"clock_jumps_per_day"`
+	Jump  Span  `json:"clock_jump" yaml:"clock_jump"`
+	// Rewinds are lost disks and disks restored from a copy, on hosts that allow it.
 	Rewinds Range `json:"rewinds_per_day" yaml:"rewinds_per_day"`
 	// Batch systems.
 	Slow       Span  `json:"queue_answer" yaml:"queue_answer"`
 	QueueDown  Range `json:"queue_outages_per_day" yaml:"queue_outages_per_day"` // per batch system
 	QueueAway  Span  `json:"queue_away" yaml:"queue_away"`
-	Forgotten  Range `json:"queue_forgets_per_mille" yaml:"queue_forgets_per_mille"` // of what was granted, at an outage
-	Recalled   Range `json:"queue_recalls_per_mille" yaml:"queue_recalls_per_mille"` // of what was released, at an outage, if it fits
+	Forgotten  Range `json:"queue_forgets_per_mille" yaml:"queue_forgets_per_mille"` // granted reservations, at an outage
+	Recalled   Range `json:"queue_recalls_per_mille" yaml:"queue_recalls_per_mille"` // released reservations, at an outage, if they fit
 	Short      Range `json:"queue_grants_short_per_mille" yaml:"queue_grants_short_per_mille"`
 	LocalJobs  Range `json:"local_jobs_per_day" yaml:"local_jobs_per_day"`         // per batch system
 	Overstated Range `json:"local_jobs_end_percent" yaml:"local_jobs_end_percent"` // of their wall time
@@ -90,7 +92,7 @@ func heavy() Faults {
 	}
 }
 
-// field is one Range or Span and what is allowed in it.
+// field is one Range or Span with its limits.
 type field struct {
 	name        string
 	least, most int64
@@ -105,7 +107,7 @@ func spans(name string, s Span, from, to time.Duration) field {
 	return field{name, int64(s.Least), int64(s.Most), int64(from), int64(to)}
 }
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the field that is wrong and its limits.
 func (f Faults) Validate() error {
 	const day = 24 * time.Hour
 	for _, c := range []field{
@@ -117,6 +119,7 @@ func (f Faults) Validate() error {
 		numbers("crashes_per_100000_outputs", f.Crashes, 0, 100_000), spans("down", f.Down, 0, day), numbers("outages_per_day", f.Outages, 0, 1e6),
 		numbers("take_overs_per_day", f.TakeOvers, 0, 1e6), numbers("full_disks_per_day", f.FullDisk, 0, 1e6), spans("full", f.Full, 0, day), spans("write", f.Write, 0, time.Minute),
 		numbers("wrong_clocks_percent", f.OffClock, 0, 100), spans("clock_offset", f.Offset, -day, day), numbers("clock_drift_ppm", f.Drift, -100_000, 100_000),
+		numbers("clock_jumps_per_day", f.Jumps, 0, 1e4), spans("clock_jump", f.Jump, -day, day),
 		numbers("rewinds_per_day", f.Rewinds, 0, 1e6),
 		spans("queue_answer", f.Slow, 0, time.Hour), numbers("queue_outages_per_day", f.QueueDown, 0, 1e4), spans("queue_away", f.QueueAway, 0, day),
 		numbers("queue_forgets_per_mille", f.Forgotten, 0, 1000), numbers("queue_recalls_per_mille", f.Recalled, 0, 1000),

@@ -13,46 +13,46 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Local is a local correspondent of a role in virtual time: a batch system, a
-// store's past, an owner. It outlives crashes of its host.
+// Local is a local correspondent of a role in virtual time: a batch system, a store's
+// history, an owner. It survives crashes of its host.
 type Local interface {
-	// Receive takes a message of the role's and says what comes back, and when.
+	// Receive takes a message from the role and returns the answers and their delays.
 	Receive(now time.Time, m protocol.Message) []Later
-	// Advance lets what is due happen. next is when it wants to be called again;
-	// zero: after the next message.
+	// Advance does what is due. next is when to call it again; zero: after the next
+	// message.
 	Advance(now time.Time) (said []Later, next time.Time)
 }
 
-// Later is a message that comes after a while.
+// Later is a message that arrives after a delay.
 type Later struct {
 	After   time.Duration
 	Message protocol.Message
 }
 
-// Spec is what runs on a host.
+// Spec describes what runs on a host.
 type Spec struct {
 	Name       string
 	Credential *identity.Credential
-	// Load makes the role from what is durable; its Output is carried out first.
+	// Load creates the role from durable records. Its Output is carried out first.
 	Load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)
 	// Locals are the role's local correspondents; messages to others are dropped.
 	Locals map[protocol.AgentID]Local
-	// HearPresence and HearCalls are the topics of gossip that it hears.
+	// HearPresence and HearCalls subscribe it to topics of gossip.
 	HearPresence, HearCalls bool
-	// Unavailable answers what arrives while the disk cannot be written.
-	Unavailable func(m protocol.Message) (protocol.Message, bool)
-	// Standby is a second machine with the same agent and the same (shared, fenced)
-	// disk, which takes over at times: a bank on a cluster.
+	// Unavailable answers messages that arrive while the disk cannot be written.
+	Unavailable func(self protocol.AgentID, m protocol.Message) (protocol.Message, bool)
+	// Standby adds a second machine with the same agent and a shared, fenced disk, which
+	// sometimes takes over, as for a bank on a cluster.
 	Standby bool
-	// Rewinds: its disk may be lost, or an older copy be put in its place. Its agent
-	// gets over that.
+	// Rewinds allows faults that lose the disk or restore an older copy, from which the
+	// agent can recover.
 	Rewinds bool
-	// Steady hosts have no faults of their own: what runs there is no honest
-	// agent, or has its own.
+	// Steady exempts the host from faults: its agent is dishonest, or has faults of its
+	// own.
 	Steady bool
 }
 
-// probing is how long a host waits before it looks at its full disk again.
+// probing is how long a host waits before it tries its full disk again.
 const probing = 5 * time.Second
 
 // Host is a machine with one agent.
@@ -60,27 +60,29 @@ type Host struct {
 	Spec
 	world   *World
 	index   int
-	trusted bool // by the world's authorities
+	trusted bool // its certificate is valid in this world
 	disk    *Disk
-	copied  *Disk       // as its owner last copied it; nil: never
-	epoch   int         // in which it leads, if it shares its disk
-	other   *Host       // with which it shares it
+	copied  *Disk       // the owner's last copy; nil: none
+	epoch   int         // of its leadership, if it shares its disk
+	other   *Host       // the one that shares the disk
 	role    agents.Role // nil: down, or the disk cannot be written
-	life    int         // how often it was started
+	life    int         // number of starts
 	up      bool
-	loaded  time.Duration // when the role was
+	loaded  time.Duration // when the role was loaded
 	offset  time.Duration
 	drift   int64         // parts per million
-	alarm   time.Duration // in the world's time; below zero: none
+	jumped  time.Duration // what its clock was set by, besides
+	alarm   time.Duration // in the world's time; negative: not set
+	wakeAt  time.Time     // the same by its own clock
 	outbox  agents.Outbox[leaving]
 	output  int           // over all lives
-	second  time.Duration // in which it rang last
-	rings   int           // in that second
+	second  time.Duration // of the last alarm
+	rings   int           // alarms in that second
 	cut     bool          // the next write ends in a crash
 	stirs   map[protocol.AgentID]time.Duration
 }
 
-// leaving is an Output whose messages wait for the disk, and where in it the host
+// leaving is an Output whose messages wait for the disk, and the point at which the host
 // will crash.
 type leaving struct {
 	out   protocol.Output
@@ -90,10 +92,10 @@ type leaving struct {
 // Now is the host's clock.
 func (h *Host) Now() time.Time {
 	t := h.world.now
-	return h.world.cfg.Start.Add(t + h.offset + time.Duration(int64(t)/1_000_000*h.drift))
+	return h.world.cfg.Start.Add(t + h.offset + h.jumped + time.Duration(int64(t)/1_000_000*h.drift))
 }
 
-// when is the world's time at which the host's clock shows t, not before.
+// when is the world's time at which the host's clock shows t, or now if that has passed.
 func (h *Host) when(t time.Time) time.Duration {
 	ahead := t.Sub(h.Now())
 	if ahead <= 0 {
@@ -102,37 +104,52 @@ func (h *Host) when(t time.Time) time.Duration {
 	return h.world.now + ahead + time.Duration(int64(ahead)/1_000_000*-h.drift) + time.Microsecond
 }
 
-// Role is the agent that runs; nil while there is none.
+// setClock sets the clock wrong by a duration. Alarms follow it.
+func (h *Host) setClock(by time.Duration) {
+	if h.jumped == by {
+		return
+	}
+	h.jumped = by
+	if h.alarm >= 0 {
+		h.alarm = -1
+		h.setAlarm(h.wakeAt)
+	}
+	if h.up {
+		for _, id := range slices.Sorted(maps.Keys(h.Locals)) {
+			delete(h.stirs, id)
+			h.stir(id)
+		}
+	}
+}
+
+// Role is the running agent, or nil.
 func (h *Host) Role() agents.Role { return h.role }
 
-// Disk is what is durable.
+// Disk is the host's disk.
 func (h *Host) Disk() *Disk { return h.disk }
 
-// ID is the agent's.
+// ID is that of the agent.
 func (h *Host) ID() protocol.AgentID { return h.Credential.ID }
 
-// Up reports whether an agent runs and can save.
+// Up reports whether the agent runs and can save.
 func (h *Host) Up() bool { return h.role != nil }
 
-// Uptime is for how long the role that runs has run.
+// Uptime is how long the role has been running.
 func (h *Host) Uptime() time.Duration { return h.world.now - h.loaded }
 
-// Waiting is how many outputs wait for the disk.
+// Waiting is the number of outputs that wait for the disk.
 func (h *Host) Waiting() int { return h.outbox.Len() }
 
-// World is where the host is.
+// World is the host's world.
 func (h *Host) World() *World { return h.world }
 
-// Trusted reports whether the world's authorities vouch for the host's agent.
+// Trusted reports whether the agent's certificate is valid in this world.
 func (h *Host) Trusted() bool { return h.trusted }
 
-// ClockOff is how far the host's clock is off the world's.
-func (h *Host) ClockOff() time.Duration { return h.Now().Sub(h.world.Now()) }
-
-// Outputs is how many Outputs the agent made, over all its lives.
+// Outputs is the number of Outputs of the agent, over all its lives.
 func (h *Host) Outputs() int { return h.output }
 
-// start gives the host a new life.
+// start begins a new life of the host, if it is down and leads.
 func (h *Host) start() {
 	if h.up || h.world.Leader(h.ID()) != h {
 		return
@@ -155,7 +172,7 @@ func (h *Host) load() {
 	h.carryOut(out)
 }
 
-// receive brings the role a message.
+// receive passes a message to the role.
 func (h *Host) receive(m protocol.Message) {
 	if h.role == nil {
 		h.refuse(m)
@@ -166,21 +183,21 @@ func (h *Host) receive(m protocol.Message) {
 
 // refuse answers while the disk cannot be written.
 func (h *Host) refuse(m protocol.Message) {
-	if h.Unavailable == nil || m.Sender.Local() {
+	if h.Unavailable == nil {
 		return
 	}
-	if answer, ok := h.Unavailable(m); ok {
+	if answer, ok := h.Unavailable(h.ID(), m); ok {
 		h.world.send(h, answer)
 	}
 }
 
-// carryOut does what a role wants. A crash may come before its records are
-// written; those while they are written and while it sends come later.
+// carryOut carries out an Output. It may crash the host before its records are written;
+// crashes during writing and sending come later.
 func (h *Host) carryOut(out protocol.Output) {
 	h.output++
-	point := h.world.crashPoint(h, out)
+	point := h.world.faults.crashPoint(h, out)
 	if point == BeforeSave {
-		h.crash(h.world.downtime())
+		h.crash(h.world.faults.downtime())
 		return
 	}
 	h.cut = h.cut || point == InSave
@@ -191,11 +208,11 @@ func (h *Host) carryOut(out protocol.Output) {
 	h.write()
 }
 
-// takeOver makes a standby the leader. The deposed one may still run: it does not
-// know yet, and its writes are refused.
+// takeOver makes a standby the leader. The former leader may still run, without knowing;
+// its writes are refused.
 func (h *Host) takeOver() {
 	if h.up || len(h.other.disk.frame) > 0 && h.other.up {
-		return // a write is on its way; next time
+		return // a write is in progress; try again next time
 	}
 	h.disk.epoch++
 	h.world.byID[h.ID()] = h
@@ -203,18 +220,18 @@ func (h *Host) takeOver() {
 	h.start()
 }
 
-// setAlarm makes t the alarm, if it is before the standing one.
+// setAlarm sets the alarm to t, unless it rings earlier anyway.
 func (h *Host) setAlarm(t time.Time) {
 	if t.IsZero() {
 		return
 	}
 	if at := h.when(t); h.alarm < 0 || at < h.alarm {
-		h.alarm = at
+		h.alarm, h.wakeAt = at, t
 		h.world.plan(at-h.world.now, event{kind: rings, host: h, life: h.life})
 	}
 }
 
-// ring wakes the role, unless the alarm was brought forward.
+// ring wakes the role, unless the alarm was moved to an earlier time.
 func (h *Host) ring() {
 	if h.role == nil || h.alarm != h.world.now {
 		return
@@ -224,8 +241,8 @@ func (h *Host) ring() {
 	h.carryOut(h.role.Wake(h.Now()))
 }
 
-// maxRings is how often an alarm may ring within a second: a role that wants to
-// be woken for what it then does not do would ring for ever.
+// maxRings limits the alarms within a second, to catch a role that sets its alarm again
+// without doing anything.
 const maxRings = 1000
 
 func (h *Host) countRing() {
@@ -237,7 +254,7 @@ func (h *Host) countRing() {
 	}
 }
 
-// write begins the next append, if something waits for one.
+// write begins the next append, if records wait for one.
 func (h *Host) write() {
 	records, ok := h.outbox.Write()
 	if !ok {
@@ -254,13 +271,13 @@ func (h *Host) write() {
 		return
 	}
 	if h.cut {
-		h.crash(h.world.downtime())
+		h.crash(h.world.faults.downtime())
 		return
 	}
-	h.world.plan(h.world.writeTime(), event{kind: written, host: h, life: h.life})
+	h.world.plan(h.world.faults.writeTime(), event{kind: written, host: h, life: h.life})
 }
 
-// written is the end of an append: what rested on it leaves.
+// written ends an append and sends the messages that waited for it.
 func (h *Host) written() {
 	records, frame := h.disk.end()
 	h.world.durable(h, records, frame)
@@ -273,31 +290,31 @@ func (h *Host) written() {
 	h.write()
 }
 
-// send sends what an Output says; a crash may come before, or in the middle.
+// send sends the messages of an Output; a crash may come before, or in the middle.
 func (h *Host) send(o leaving) {
 	most := len(o.out.Send)
 	switch o.point {
 	case AfterSave:
 		most = 0
 	case InSend:
-		most = h.world.crashes.N(most + 1)
+		most = h.world.faults.crashes.N(most + 1)
 	}
 	for _, m := range o.out.Send[:most] {
 		h.world.send(h, m)
 	}
 	if o.point == AfterSave || o.point == InSend {
-		h.crash(h.world.downtime())
+		h.crash(h.world.faults.downtime())
 	}
 }
 
-// crash ends the host's life; it comes up again after a while.
+// crash ends the host's life; it starts again after down.
 func (h *Host) crash(down time.Duration) {
 	if !h.up {
 		return
 	}
 	h.world.stats.Crashes++
 	if len(h.disk.frame) > 0 && h.epoch == h.disk.epoch {
-		records, frame := h.disk.crash(h.world.kept(len(h.disk.frame)))
+		records, frame := h.disk.crash(h.world.faults.torn(len(h.disk.frame)))
 		h.world.durable(h, records, frame)
 	}
 	h.up, h.role, h.alarm, h.cut = false, nil, -1, false
@@ -311,7 +328,7 @@ func (h *Host) probe() {
 		return
 	}
 	if h.world.Leader(h.ID()) != h {
-		h.up = false // deposed while it waited
+		h.up = false // another host took over meanwhile
 		return
 	}
 	if h.disk.full {
@@ -321,7 +338,7 @@ func (h *Host) probe() {
 	h.load()
 }
 
-// tellLocal brings a local correspondent a message of the role's.
+// tellLocal passes a message from the role to a local correspondent.
 func (h *Host) tellLocal(id protocol.AgentID, m protocol.Message) {
 	l := h.Locals[id]
 	if l == nil {
@@ -331,7 +348,7 @@ func (h *Host) tellLocal(id protocol.AgentID, m protocol.Message) {
 	h.stir(id)
 }
 
-// stir lets a local correspondent do what is due and plans when to do so again.
+// stir has a local correspondent do what is due, and plans the next call.
 func (h *Host) stir(id protocol.AgentID) {
 	said, next := h.Locals[id].Advance(h.Now())
 	h.planAnswers(said)
@@ -339,7 +356,7 @@ func (h *Host) stir(id protocol.AgentID) {
 		return
 	}
 	at := max(h.when(next), h.world.now+time.Millisecond)
-	if standing, ok := h.stirs[id]; ok && standing > h.world.now && standing <= at {
+	if planned, ok := h.stirs[id]; ok && planned > h.world.now && planned <= at {
 		return
 	}
 	h.stirs[id] = at
@@ -352,7 +369,7 @@ func (h *Host) planAnswers(list []Later) {
 	}
 }
 
-// open reads what another agent sent, as a transport does.
+// open opens a packet as a transport does.
 func (h *Host) open(p *packet) (protocol.Message, error) {
 	if !p.opened {
 		p.message, p.err = h.world.opener.Open(p.bytes, p.sender, h.Now())
@@ -363,7 +380,7 @@ func (h *Host) open(p *packet) (protocol.Message, error) {
 
 var _ agents.Store = (*Disk)(nil)
 
-// seal is what a host puts on the network of a message.
+// seal encodes and signs a message for the network.
 func (h *Host) seal(m protocol.Message) ([]byte, error) {
 	return codec.Seal(h.Credential, m, h.Now())
 }

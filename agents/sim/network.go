@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -11,8 +12,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// packet is a sealed message on its way. All who get it share it: the very same
-// bytes are opened and verified once.
+// packet is a sealed message on its way. All receivers share it, so that its bytes are
+// opened and verified once.
 type packet struct {
 	sender  protocol.AgentID
 	from    *Host
@@ -30,16 +31,16 @@ type Packet struct {
 	Message  protocol.Message // as it was sent
 }
 
-// Fate is what becomes of a Packet. The zero Fate is delivery in due time.
+// Fate is what happens to a Packet. The zero Fate delivers it after the usual delay.
 type Fate struct {
 	Drop   bool
-	Tell   bool          // the sender learns that a dropped packet cannot be delivered
-	Copies int           // further deliveries, each in its own time
-	Delay  time.Duration // on top of the usual
+	Tell   bool          // the sender learns that the packet was dropped
+	Copies int           // further deliveries, each with a delay of its own
+	Delay  time.Duration // added to the usual delay
 }
 
-// parting is a partition of the network: hosts inside cannot talk to those
-// outside, in one direction or both.
+// parting is a partition of the network between hosts inside and outside, in one direction
+// or both.
 type parting struct {
 	until       time.Duration
 	inside      map[int]bool
@@ -51,10 +52,11 @@ func (p parting) cuts(from, to int) bool {
 	return a && !b && p.inTo || !a && b && p.outTo
 }
 
-// stall is a link that delivers nothing until an instant, and then everything.
+// stall names a link that delivers nothing for a time, and then everything.
 type stall struct{ from, to int }
 
-// network is what lies between the hosts.
+// network owns the links between the hosts: how they delay and lose packets, and which
+// partitions and stalls hold.
 type network struct {
 	chance  Chance
 	loss    int
@@ -69,7 +71,15 @@ type network struct {
 	stalled map[stall]time.Duration
 }
 
-// mean is a link's mean delay: the same all the time, drawn from its ends.
+func newNetwork(seed uint64, f Faults, c Chance) network {
+	return network{
+		chance: NewChance(seed, 3), linkKey: NewChance(seed, 4).r.Uint64(), stalled: map[stall]time.Duration{},
+		loss: c.In(f.Loss), doubled: c.In(f.Doubled), told: c.In(f.Told), missed: c.In(f.Missed),
+		tails: c.In(f.Tails), delays: f.Delay, tail: f.Tail,
+	}
+}
+
+// mean is a link's mean delay, which depends only on its ends and the seed.
 func (n *network) mean(from, to int) time.Duration {
 	if n.delays.Most <= n.delays.Least {
 		return n.delays.Least
@@ -81,14 +91,24 @@ func (n *network) mean(from, to int) time.Duration {
 	return n.delays.Least + time.Duration(x%uint64(n.delays.Most-n.delays.Least+1))
 }
 
-// cut reports whether a partition stands between two hosts.
-func (w *World) cut(from, to int) bool {
-	for _, p := range w.net.parted {
-		if p.until > w.now && p.cuts(from, to) {
-			return true
-		}
+// cut reports whether a partition separates two hosts now.
+func (n *network) cut(now time.Duration, from, to int) bool {
+	return slices.ContainsFunc(n.parted, func(p parting) bool { return p.until > now && p.cuts(from, to) })
+}
+
+// delay is how long one packet takes.
+func (n *network) delay(now time.Duration, from, to int, quiet bool) time.Duration {
+	d := n.chance.Around(n.mean(from, to))
+	if quiet {
+		return d
 	}
-	return false
+	if n.chance.Of(n.tails) {
+		d += n.chance.For(n.tail)
+	}
+	if until, ok := n.stalled[stall{from, to}]; ok && until > now {
+		d += until - now
+	}
+	return d
 }
 
 // send puts a message on its way to each of its receivers.
@@ -128,11 +148,13 @@ func (w *World) packBytes(from *Host, sender protocol.AgentID, m protocol.Messag
 	return &packet{sender: sender, from: from, sent: m, bytes: bytes, digest: xxhash.Sum64(bytes)}
 }
 
-// gossip brings a packet to those who hear its topic.
+// gossip carries a packet to the subscribers of its topic.
 func (w *World) gossip(from *Host, p *packet) {
 	hearers := w.hearPresence
-	if _, presence := p.sent.Body.(message.Presence); !presence {
+	if presence, ok := p.sent.Body.(message.Presence); !ok {
 		hearers = w.hearCalls
+	} else if presence.Agent == protocol.KindBank {
+		hearers = w.hearBanks
 	}
 	r := &rumour{packet: p, arrivals: make([]arrival, 0, len(hearers))}
 	for _, to := range hearers {
@@ -151,7 +173,7 @@ func (w *World) spread(r *rumour) {
 	}
 }
 
-// post brings a packet to one agent.
+// post carries a packet to one agent.
 func (w *World) post(from *Host, id protocol.AgentID, p *packet) {
 	to := w.Leader(id)
 	if to == nil {
@@ -159,13 +181,13 @@ func (w *World) post(from *Host, id protocol.AgentID, p *packet) {
 		return
 	}
 	if to.other != nil && to.other.up && w.net.chance.N(2) == 0 {
-		to = to.other // the sender has not heard yet that another leads
+		to = to.other // the sender does not know the new leader yet
 	}
 	w.carry(from, to, p, nil)
 }
 
-// carry brings a packet from host to host, if the network lets it:
-// as part of a rumour, or by itself.
+// carry plans the arrival of a packet at a host, unless the network loses it: as part of a
+// rumour, or by itself.
 func (w *World) carry(from, to *Host, p *packet, r *rumour) {
 	fate := w.fate(from, to, p)
 	if fate.Drop {
@@ -176,7 +198,7 @@ func (w *World) carry(from, to *Host, p *packet, r *rumour) {
 		return
 	}
 	for range 1 + fate.Copies {
-		after := w.delay(from, to) + fate.Delay
+		after := w.net.delay(w.now, from.index, to.index, w.faults.quiet()) + fate.Delay
 		if r == nil {
 			w.plan(after, event{kind: arrives, host: to, packet: p})
 			continue
@@ -190,32 +212,17 @@ func (w *World) fate(from, to *Host, p *packet) Fate {
 	if w.hooks.Fate != nil {
 		return w.hooks.Fate(Packet{from, to, p.sent})
 	}
-	if !w.quiet() && (w.cut(from.index, to.index) || w.net.chance.Of(w.net.loss)) {
+	if !w.faults.quiet() && (w.net.cut(w.now, from.index, to.index) || w.net.chance.Of(w.net.loss)) {
 		return Fate{Drop: true, Tell: w.net.chance.Of(w.net.told)}
 	}
 	var f Fate
-	if !w.quiet() && w.net.chance.Of(w.net.doubled) {
+	if !w.faults.quiet() && w.net.chance.Of(w.net.doubled) {
 		f.Copies = 1 + w.net.chance.N(2)
 	}
 	return f
 }
 
-// delay is how long one packet takes.
-func (w *World) delay(from, to *Host) time.Duration {
-	d := w.net.chance.Around(w.net.mean(from.index, to.index))
-	if w.quiet() {
-		return d
-	}
-	if w.net.chance.Of(w.net.tails) {
-		d += w.net.chance.For(w.net.tail)
-	}
-	if until, ok := w.net.stalled[stall{from.index, to.index}]; ok && until > w.now {
-		d += until - w.now
-	}
-	return d
-}
-
-// undeliverable tells a sender that nobody can be reached there.
+// undeliverable notifies a sender that an agent cannot be reached.
 func (w *World) undeliverable(from *Host, to protocol.AgentID, p *packet) {
 	m := p.sent
 	w.plan(w.net.chance.Around(50*time.Millisecond), event{kind: answers, host: from, life: from.life, local: &protocol.Message{
@@ -225,18 +232,18 @@ func (w *World) undeliverable(from *Host, to protocol.AgentID, p *packet) {
 	}})
 }
 
-// deliver opens a packet and brings it to the role.
+// deliver opens a packet and passes it to the role.
 func (w *World) deliver(h *Host, p *packet) {
 	if !h.up {
 		return
 	}
-	w.traceSum(h, traceArrived, p.digest)
+	w.trace.addSum(w.now, h, traceArrived, p.digest)
 	from := p.from
 	if from == nil {
 		from = w.byID[p.sender]
 	}
 	if from == nil || !from.trusted {
-		w.refuse(h, p, errStranger) // a transport shuts it out
+		w.refuse(h, p, errStranger) // a transport would reject it
 		return
 	}
 	m, err := h.open(p)
@@ -251,8 +258,8 @@ func (w *World) deliver(h *Host, p *packet) {
 	h.receive(m)
 }
 
-// errStranger is why a sender without a valid credential is not heard.
-var errStranger = errors.New("nobody vouches for the sender")
+// errStranger rejects a sender without a valid credential.
+var errStranger = errors.New("the sender has no valid certificate")
 
 func (w *World) refuse(h *Host, p *packet, err error) {
 	w.stats.Refused++

@@ -16,51 +16,50 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Config is what a world is like.
+// Config describes a world.
 type Config struct {
 	Seed   uint64
 	Start  time.Time // of the world's clock
 	Trust  *identity.Trust
 	Faults Faults
-	Peace  time.Duration // at the beginning, without faults
-	// Observers are told of what happens, in this order.
+	Peace  time.Duration // before the first fault
+	// Observers are called in this order.
 	Observers []Observer
 }
 
-// Observer watches a world. It is called as things happen and must not change
-// anything.
+// Observer watches a world. It must not change anything.
 type Observer interface {
-	// Durable is told what became durable on a host, after it did.
+	// Durable is called after records became durable on a host.
 	Durable(h *Host, records []protocol.Record)
-	// Delivered is told what a host's role is about to receive from another's.
+	// Delivered is called before a role receives a message from another host.
 	Delivered(to, from *Host, m protocol.Message)
-	// Sent is told what a host puts on the network for another agent, or for many.
+	// Sent is called when a host puts a message on the network.
 	Sent(from *Host, m protocol.Message)
-	// Refused is told of bytes that could not be opened.
+	// Refused is called when bytes could not be opened.
 	Refused(h *Host, sender protocol.AgentID, err error)
 }
 
-// Hearer is an Observer that is also told what hosts say, when it leaves them: to
-// others, and to their own local correspondents.
+// Hearer is an Observer that also learns of every message that leaves a role, to other
+// agents and to its own local correspondents.
 type Hearer interface {
 	Said(from *Host, m protocol.Message)
 }
 
-// Hooks let a test place faults by hand; they take the place of the drawn ones.
+// Hooks let a test place faults by hand; they replace the random ones.
 type Hooks struct {
 	Fate  func(Packet) Fate
 	Crash func(Boundary) Point
 }
 
-// Boundary is an Output about to be carried out. Outputs of a host are numbered
-// from 1, over all its lives.
+// Boundary is an Output about to be carried out. A host's Outputs are numbered from 1,
+// over all its lives.
 type Boundary struct {
 	Host   *Host
 	Output int
 	Out    protocol.Output
 }
 
-// Point is where in an Output a host crashes.
+// Point is the place in an Output at which a host crashes.
 type Point int
 
 // The points.
@@ -77,9 +76,9 @@ type Stats struct {
 	Events    int64
 	Sent      int64 // messages sealed; gossip counts once
 	Bytes     int64
-	Delivered int64 // messages brought to a role
+	Delivered int64 // messages passed to a role
 	Lost      int64
-	Refused   int64 // that could not be opened
+	Refused   int64 // messages that could not be opened
 	Crashes   int64
 	TakeOvers int64
 	Rewound   int64
@@ -87,10 +86,10 @@ type Stats struct {
 	Torn      int64
 }
 
-// maxMemory is how many certificate chains a world remembers as verified.
+// maxMemory is how many verified certificate chains a world remembers.
 const maxMemory = 1 << 15
 
-// World is hosts, what lies between them, and the time.
+// World owns the hosts, the agenda of events and the time.
 type World struct {
 	cfg    Config
 	hooks  Hooks
@@ -102,41 +101,38 @@ type World struct {
 	byName map[string]*Host
 	byID   map[protocol.AgentID]*Host
 
-	hearPresence, hearCalls []*Host
+	hearPresence, hearCalls, hearBanks []*Host
 
-	opener  codec.Opener
-	net     network
-	crashes Chance
-	weather weather
-	calm    bool // faults have stopped
-	hash    hash.Hash
-	lines   []byte // of the trace, not hashed yet
-	stats   Stats
+	opener codec.Opener
+	net    network
+	faults *injector
+	trace  trace
+	stats  Stats
 }
 
-// New is an empty world. It panics if the faults are not valid: whoever reads
-// them from a file validates them.
+// New creates an empty world. It panics if the faults are not valid; code that reads them
+// from a file must validate them.
 func New(cfg Config) *World {
 	if err := cfg.Faults.Validate(); err != nil {
 		panic("sim: " + err.Error())
 	}
 	w := &World{
 		cfg: cfg, byName: map[string]*Host{}, byID: map[protocol.AgentID]*Host{},
-		opener: codec.NewOpener(cfg.Trust, maxMemory), crashes: NewChance(cfg.Seed, 2), hash: sha256.New(),
+		opener: codec.NewOpener(cfg.Trust, maxMemory), trace: trace{hash: sha256.New()},
 	}
 	for _, o := range cfg.Observers {
 		if h, ok := o.(Hearer); ok {
 			w.hear = append(w.hear, h)
 		}
 	}
-	w.blow()
+	w.faults = newInjector(w, cfg.Seed, cfg.Faults)
 	return w
 }
 
-// Hook places faults by hand from now on.
+// Hook replaces random faults by hooks from now on.
 func (w *World) Hook(h Hooks) { w.hooks = h }
 
-// Add puts a host into the world; it starts at once.
+// Add adds a host to the world; it starts at once.
 func (w *World) Add(s Spec) *Host {
 	h := w.add(s, s.Name, NewDisk())
 	w.byID[s.Credential.ID] = h
@@ -150,6 +146,9 @@ func (w *World) Add(s Spec) *Host {
 	if s.HearCalls {
 		w.hearCalls = append(w.hearCalls, h)
 	}
+	if s.HearPresence || s.HearCalls {
+		w.hearBanks = append(w.hearBanks, h)
+	}
 	h.start()
 	return h
 }
@@ -161,7 +160,7 @@ func (w *World) add(s Spec, name string, disk *Disk) *Host {
 	w.byName[name] = h
 	_, err := w.cfg.Trust.Verify(raw(s.Credential.Chain), w.Now())
 	h.trusted = err == nil
-	w.setClock(h)
+	w.faults.setClock(h)
 	return h
 }
 
@@ -173,14 +172,13 @@ func raw(chain []*x509.Certificate) [][]byte {
 	return list
 }
 
-// Leader is the host of an agent, nil if there is none: of two that share a disk,
-// the one that leads.
+// Leader is the host of an agent, or nil. If two share a disk, it is the one that leads.
 func (w *World) Leader(id protocol.AgentID) *Host { return w.byID[id] }
 
-// Host is a host by name, nil if there is none.
+// Host is the host with a name, or nil.
 func (w *World) Host(name string) *Host { return w.byName[name] }
 
-// Hosts are all, in the order in which they were added.
+// Hosts are all hosts, in the order in which they were added.
 func (w *World) Hosts() []*Host { return w.hosts }
 
 // Now is the world's time.
@@ -189,7 +187,7 @@ func (w *World) Now() time.Time { return w.cfg.Start.Add(w.now) }
 // Elapsed is the time since the world's start.
 func (w *World) Elapsed() time.Duration { return w.now }
 
-// Stats is what happened so far.
+// Stats returns the counts so far.
 func (w *World) Stats() Stats {
 	s := w.stats
 	for _, h := range w.hosts {
@@ -198,15 +196,12 @@ func (w *World) Stats() Stats {
 	return s
 }
 
-// Hash is of everything that happened so far, in hexadecimal.
-func (w *World) Hash() string {
-	w.hash.Write(w.lines)
-	w.lines = w.lines[:0]
-	return hex.EncodeToString(w.hash.Sum(nil))
-}
+// Hash is the hash of everything that happened so far, in hexadecimal.
+func (w *World) Hash() string { return w.trace.sum() }
 
-// quiet reports whether there are no faults: they have not begun, or have stopped.
-func (w *World) quiet() bool { return w.calm || w.now < w.cfg.Peace }
+// Calm stops all faults: partitions heal, disks have room, hosts come up. Clocks stay as
+// they are.
+func (w *World) Calm() { w.faults.stop() }
 
 // plan puts an event on the agenda.
 func (w *World) plan(after time.Duration, e event) {
@@ -215,11 +210,11 @@ func (w *World) plan(after time.Duration, e event) {
 	w.agenda.push(e)
 }
 
-// After calls f after a while.
+// After calls f after d.
 func (w *World) After(d time.Duration, f func()) { w.plan(d, event{kind: happens, call: f}) }
 
-// Tell brings a host's role a message of a local correspondent's now. It reports
-// false while the agent is down.
+// Tell passes a message from a local correspondent to a host's role now. It reports false
+// while the agent is down.
 func (w *World) Tell(h *Host, m protocol.Message) bool {
 	if h.role == nil {
 		return false
@@ -228,8 +223,16 @@ func (w *World) Tell(h *Host, m protocol.Message) bool {
 	return true
 }
 
-// Do carries out what the owner of a host does to its role. It reports false
-// while the agent is down.
+// Order passes a request from its owner to a host's role, as Tell does.
+func (w *World) Order(h *Host, body protocol.Body) bool {
+	return w.Tell(h, protocol.Message{
+		Performative: protocol.Request, Sender: protocol.LocalControl, Receivers: []protocol.AgentID{h.ID()},
+		Protocol: protocol.ProtocolControl, Body: body,
+	})
+}
+
+// Do carries out an action of the host's owner on the role. It reports false while the
+// agent is down.
 func (w *World) Do(h *Host, f func(now time.Time) protocol.Output) bool {
 	if h.role == nil {
 		return false
@@ -238,24 +241,24 @@ func (w *World) Do(h *Host, f func(now time.Time) protocol.Output) bool {
 	return true
 }
 
-// Inject brings bytes to a host as if an agent had sent them: a replay, or a
-// forgery. The transport has authenticated the sender.
+// Inject passes bytes to a host as if an agent had sent them: a replay or a forgery. The
+// transport has authenticated the sender.
 func (w *World) Inject(sender protocol.AgentID, to *Host, bytes []byte) {
 	p := w.packBytes(nil, sender, protocol.Message{}, bytes)
 	w.plan(w.net.chance.Around(time.Millisecond), event{kind: arrives, host: to, packet: p})
 }
 
-// Crash ends a host's life now; it comes up again after down.
+// Crash crashes a host now; it starts again after down.
 func (w *World) Crash(h *Host, down time.Duration) { h.crash(down) }
 
-// Run lets so much time pass.
+// Run runs the world for d.
 func (w *World) Run(d time.Duration) {
 	for end := w.now + d; w.Step(end); {
 	}
 }
 
-// Step does what is next, if that is not after end (since the world's start).
-// Otherwise it sets the clock to end and reports false.
+// Step handles the next event, if it is not after end (since the world's start). Otherwise
+// it sets the clock to end and reports false.
 func (w *World) Step(end time.Duration) bool {
 	if len(w.agenda) == 0 || w.agenda[0].at > end {
 		w.now = end
@@ -270,7 +273,7 @@ func (w *World) Step(end time.Duration) bool {
 
 func (w *World) happen(e event) {
 	if e.life != 0 && (e.life != e.host.life || !e.host.up) {
-		return // what it belonged to is gone
+		return // it belonged to a former life
 	}
 	switch e.kind {
 	case arrives:
@@ -279,14 +282,14 @@ func (w *World) happen(e event) {
 		}
 		w.deliver(e.host, e.packet)
 	case answers:
-		w.trace(e.host, traceAnswered, []byte(e.local.Body.Kind()))
+		w.trace.add(w.now, e.host, traceAnswered, []byte(e.local.Body.Kind()))
 		e.host.receive(*e.local)
 	case rings:
 		e.host.ring()
 	case written:
 		e.host.written()
 	case starts:
-		w.trace(e.host, traceStarted, nil)
+		w.trace.add(w.now, e.host, traceStarted, nil)
 		e.host.start()
 	case probes:
 		e.host.probe()
@@ -302,9 +305,9 @@ func (w *World) durable(h *Host, records []protocol.Record, frame []byte) {
 		return
 	}
 	w.stats.Writes++
-	w.traceSum(h, traceSaved, xxhash.Sum64(frame))
+	w.trace.addSum(w.now, h, traceSaved, xxhash.Sum64(frame))
 	w.observe(func(o Observer) { o.Durable(h, records) })
-	w.copyDisk(h)
+	w.faults.copyDisk(h)
 }
 
 func (w *World) observe(f func(Observer)) {
@@ -313,7 +316,7 @@ func (w *World) observe(f func(Observer)) {
 	}
 }
 
-// What a line of the trace is about.
+// Kinds of a line of the trace.
 const (
 	traceArrived  byte = 1
 	traceAnswered byte = 2
@@ -321,24 +324,39 @@ const (
 	traceStarted  byte = 4
 )
 
-// traceBuffer is how much of the trace is hashed at once.
+// traceBuffer is how many bytes of the trace are hashed at once.
 const traceBuffer = 1 << 14
 
-// traceSum is a line about bytes that are too long for it.
-func (w *World) traceSum(h *Host, kind byte, sum uint64) {
-	var about [8]byte
-	binary.BigEndian.PutUint64(about[:], sum)
-	w.trace(h, kind, about[:])
+// trace owns the hash of everything that happened in a world.
+type trace struct {
+	hash  hash.Hash
+	lines []byte // not hashed yet
 }
 
-// trace adds a line to the hash.
-func (w *World) trace(h *Host, kind byte, about []byte) {
-	b := binary.BigEndian.AppendUint64(w.lines, uint64(w.now))
+// addSum adds a line about bytes that are too long for it.
+func (t *trace) addSum(now time.Duration, h *Host, kind byte, sum uint64) {
+	var about [8]byte
+	binary.BigEndian.PutUint64(about[:], sum)
+	t.add(now, h, kind, about[:])
+}
+
+// add adds a line to the hash.
+func (t *trace) add(now time.Duration, h *Host, kind byte, about []byte) {
+	b := binary.BigEndian.AppendUint64(t.lines, uint64(now))
 	b = binary.BigEndian.AppendUint64(b, uint64(h.index))
 	b = append(b, kind, byte(len(about)))
-	w.lines = append(b, about...)
-	if len(w.lines) >= traceBuffer {
-		w.hash.Write(w.lines)
-		w.lines = w.lines[:0]
+	t.lines = append(b, about...)
+	if len(t.lines) >= traceBuffer {
+		t.flush()
 	}
+}
+
+func (t *trace) flush() {
+	t.hash.Write(t.lines)
+	t.lines = t.lines[:0]
+}
+
+func (t *trace) sum() string {
+	t.flush()
+	return hex.EncodeToString(t.hash.Sum(nil))
 }

@@ -47,7 +47,7 @@ func TestWhatIsAskedIsRefusedInOneLine(t *testing.T) {
 		{"a path with a newline", "ann", `{"contract":"c","launch":"l1","do":"get","path":"a\nb"}`, `"code":"unknown"`},
 		{"a path without end", "ann", `{"contract":"c","launch":"l1","do":"get","path":"` + strings.Repeat("x", 5000) + `"}`, `"code":"unknown"`},
 		{"what is not done", "ann", `{"contract":"c","launch":"l1","do":"rm","path":"a"}`, `"code":"malformed","note":"\"rm\" is not done here"`},
-		{"from before the beginning", "ann", `{"contract":"c","launch":"l1","do":"get","path":"out","offset":-1}`, `"code":"malformed","note":"offset -1 of a file of 3 bytes"`},
+		{"from before the beginning", "ann", `{"contract":"c","launch":"l1","do":"get","path":"out","offset":-1}`, `"code":"malformed","note":"offset -1: want 0..3, the size of the file"`},
 		{"from behind the end", "ann", `{"contract":"c","launch":"l1","do":"get","path":"out","offset":4}`, `"code":"malformed"`},
 		{"a log from before its beginning", "ann", `{"contract":"c","launch":"l1","do":"log","offset":-5}`, `"code":"malformed"`},
 		{"a file that has changed since it was counted", "ann", `{"contract":"c","launch":"l1","do":"get","path":"changed"}`, `"code":"mismatch"`},
@@ -90,12 +90,12 @@ func TestInputsAreRefused(t *testing.T) {
 		}, "it has changed since it was announced"},
 		{"that are gone", func(_ *place, in *message.RunInput) { in.Source += "x" }, "cannot be sent"},
 		{"that are directories", func(_ *place, in *message.RunInput) { in.Source = filepath.Dir(in.Source) }, "cannot be sent"},
-		{"when no more are taken", func(p *place, _ *message.RunInput) { p.grant.Staging = false }, "expired: no more inputs are taken"},
+		{"when no more are taken", func(p *place, _ *message.RunInput) { p.grant.Staging = false }, "expired: the launch takes no more inputs"},
 		{"when the site's disk is full", func(p *place, _ *message.RunInput) {
 			p.stop()
 			p.free.Store(64<<20 + 2)
 			p.start()
-		}, "unavailable: the disk of the site is full: 3 bytes are missing, 2 can be written"},
+		}, "unavailable: the disk of the site is full: the file needs 3 bytes, 2 are free"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, in := newPlace(t, in.File), in
@@ -117,7 +117,7 @@ func TestJobsAreNamedForDirectories(t *testing.T) {
 		}
 		p.depot.Send(protocol.Message{Body: message.Discard{Job: job}})
 	}
-	onlyIn(t, filepath.Join(p.root, "j1"))
+	onlyIn(t, filepath.Join(p.root, "j1"), "agent")
 	if _, err := os.Stat(p.work("")); err != nil {
 		t.Fatalf("a job of another name took the directory: %v", err)
 	}
@@ -135,14 +135,14 @@ func TestOutputsAreBounded(t *testing.T) {
 		p.most = 5
 		p.start()
 		p.leave("a", "abc")
-		p.leave("b", "def")
-		got := p.collect()
-		if len(got.Outputs) != 0 || got.Why != "its outputs are more than 5 bytes, which this site does not keep" {
-			t.Fatalf("collected %+v", got)
-		}
 		p.leave("b", "de")
 		if got := p.collect(); len(got.Outputs) != 2 || got.Why != "" {
 			t.Fatalf("collected %+v, want what is just allowed", got)
+		}
+		p.leave("b", "def")
+		got := p.collect()
+		if len(got.Outputs) != 0 || got.Why != "its outputs exceed 5 bytes, the most that this site keeps" {
+			t.Fatalf("collected %+v", got)
 		}
 	})
 	t.Run("nor one file that is larger", func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestOutputsAreBounded(t *testing.T) {
 		for i := range protocol.MaxStaged + 1 {
 			p.leave("f"+strconv.Itoa(i), "")
 		}
-		if got := p.collect(); len(got.Outputs) != 0 || !strings.Contains(got.Why, "more than 4096 files") {
+		if got := p.collect(); len(got.Outputs) != 0 || !strings.Contains(got.Why, "exceed 4096 files") {
 			t.Fatalf("collected %d files, why %q", len(got.Outputs), got.Why)
 		}
 	})
@@ -232,7 +232,7 @@ func TestWhatIsFetchedStaysWhereItBelongs(t *testing.T) {
 		p, out := newPlace(t), t.TempDir()
 		p.leave("a", "abd")
 		p.grant.Outputs = []protocol.StagedFile{fileOf("a", "abc")}
-		if err := p.get(fileOf("a", "abc"), out); err == nil || !strings.Contains(err.Error(), "another SHA-256") {
+		if err := p.get(fileOf("a", "abc"), out); err == nil || !strings.Contains(err.Error(), "announced SHA-256") {
 			t.Fatalf("error %v", err)
 		}
 		onlyIn(t, out)
@@ -289,4 +289,39 @@ func TestHalfAFileIsNotThere(t *testing.T) {
 	if err := p.put(in); err != nil {
 		t.Fatalf("brought once more: %v", err)
 	}
+}
+
+// Outputs above the bound leave the disk at once, and the reason is told again after a
+// crash of the site.
+func TestOutputsAboveTheBoundAreRemovedAtOnce(t *testing.T) {
+	p := newPlace(t)
+	p.stop()
+	p.most = 10
+	p.start()
+	p.leave("sub/out", "more than ten bytes")
+	first := p.collect()
+	if !strings.Contains(first.Why, "exceed 10 bytes") || len(first.Outputs) > 0 {
+		t.Fatalf("%+v", first)
+	}
+	if _, err := os.Stat(p.work("")); !os.IsNotExist(err) {
+		t.Errorf("the outputs stand: %v", err)
+	}
+	if again := p.collect(); again.Why != first.Why {
+		t.Errorf("then %q, first %q", again.Why, first.Why)
+	}
+}
+
+// Directories of launches that the agent has forgotten are removed when it starts: only its
+// own, and no others.
+func TestForgottenLaunchesAreSweptAtTheStart(t *testing.T) {
+	p := newPlace(t)
+	p.leave("out", "kept")
+	p.stop()
+	write(t, filepath.Join(p.root, "forgotten", "work", "out"), "x")
+	write(t, filepath.Join(p.root, "forgotten", "agent"), "site")
+	write(t, filepath.Join(p.root, "theirs", "agent"), "another site")
+	write(t, filepath.Join(p.root, "other", "file"), "of nobody known")
+	p.known = func(job string) bool { return job == "j1" }
+	p.start()
+	onlyIn(t, p.root, "j1/agent", "j1/work/out", "other/file", "theirs/agent")
 }

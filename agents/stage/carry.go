@@ -15,21 +15,21 @@ import (
 	"ramp/protocol/message"
 )
 
-// ErrSource is a file of the owner's that cannot be sent: it is gone, or is no
-// longer what was announced. Trying again does not help.
+// ErrSource means that an input of the owner cannot be sent: the file is gone, or
+// differs from the announced one. Trying again does not help.
 var ErrSource = errors.New("cannot be sent")
 
-// errSpoilt is a file that was another when it came: what the site had of it was
-// not right, or the network's checks have failed. The site begins it anew.
-var errSpoilt = errors.New("was spoilt on the way")
+// errCorrupted means that a file arrived with wrong contents: the site's part of it was
+// wrong, or the network's checks failed. The site starts the file again.
+var errCorrupted = errors.New("was corrupted on the way")
 
-// Put brings a file to a site, or what is missing of it there.
+// Put sends a file to a site, from where the site's part of it ends.
 func Put(s Stream, k Key, in message.RunInput) error {
-	f, err := os.OpenFile(in.Source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe by now is not waited for
+	f, err := os.OpenFile(in.Source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not wait for a file that has become a pipe
 	if err != nil {
 		return fmt.Errorf("%s %w: %w", in.Source, ErrSource, err)
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil || info.Size() != in.File.Size || !info.Mode().IsRegular() {
 		return fmt.Errorf("%s %w: it has changed since it was announced", in.Source, ErrSource)
@@ -39,7 +39,7 @@ func Put(s Stream, k Key, in message.RunInput) error {
 		return err
 	}
 	if a.Offset < 0 || a.Offset > in.File.Size {
-		return fmt.Errorf("the site has %d bytes of a file of %d", a.Offset, in.File.Size)
+		return fmt.Errorf("the site asks for byte %d of a file of %d bytes", a.Offset, in.File.Size)
 	}
 	if _, err := f.Seek(a.Offset, io.SeekStart); err != nil {
 		return err
@@ -51,20 +51,20 @@ func Put(s Stream, k Key, in message.RunInput) error {
 	return changed(in, err)
 }
 
-// changed tells that a file became another while it was sent.
+// changed reports that the owner's file changed while it was sent.
 func changed(in message.RunInput, err error) error {
 	var r *Refusal
 	if !errors.As(err, &r) || r.Code != protocol.CodeMismatch {
 		return err
 	}
 	if now, e := Describe(in.Source, in.File.Path); e == nil && now.SHA256 == in.File.SHA256 {
-		return fmt.Errorf("%s %w", in.File.Path, errSpoilt)
+		return fmt.Errorf("%s %w", in.File.Path, errCorrupted)
 	}
 	return fmt.Errorf("%s %w: it has changed since it was announced", in.Source, ErrSource)
 }
 
-// Get fetches a file that a job has left into a directory, or what is missing of
-// it there. A file that is there already, and is the same, is left alone.
+// Get fetches a file that a job has left into a directory, from where a partial copy
+// there ends. It leaves an identical file alone.
 func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -81,7 +81,7 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it was synced, or is not whole
+	defer file.Close() //nolint:errcheck // synced, or incomplete
 	if there(dir, to, digestOf(f)) {
 		return dir.Remove(half) // another fetch was faster
 	}
@@ -89,7 +89,7 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	case err != nil:
 		return err
 	case !whole:
-		return errors.Join(fmt.Errorf("%s: what came has another %s than was announced", f.Path, digestOf(f).name), dir.Remove(half))
+		return errors.Join(fmt.Errorf("%s: the received file does not have the announced %s", f.Path, digestOf(f).name), dir.Remove(half))
 	}
 	if err := errors.Join(file.Truncate(f.Size), runnable(file, f.Exec), file.Sync()); err != nil {
 		return err
@@ -97,7 +97,7 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	return dir.Rename(half, to)
 }
 
-// runnable lets those run a file who may read it, as the account's umask has it.
+// runnable makes a file executable for everybody whom the account's umask lets read it.
 func runnable(file *os.File, exec bool) error {
 	info, err := file.Stat()
 	if err != nil || !exec {
@@ -107,8 +107,8 @@ func runnable(file *os.File, exec bool) error {
 	return file.Chmod(mode | mode&0o444>>2)
 }
 
-// openHalf opens the file that is not whole yet. Fetched twice at once, as after a
-// kill, one fetch waits for the other: it opens anew what the other has renamed.
+// openHalf opens the partial file. If two fetches run at once, as after a kill, one
+// waits for the other, and then opens the renamed file again.
 func openHalf(dir *os.Root, half string) (*os.File, error) {
 	for {
 		f, err := dir.OpenFile(half, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
@@ -132,15 +132,15 @@ func openHalf(dir *os.Root, half string) (*os.File, error) {
 	}
 }
 
-// halfName is where a file is written until it is whole: beside it, and apart from
-// any other, also of the same name.
+// halfName names the partial file: beside the final one, and different from that of any
+// other file.
 func halfName(f protocol.StagedFile) string {
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.SHA256))
 	return ".ramp-" + hex.EncodeToString(sum[:16]) + ".part"
 }
 
-// fetch reads what is missing of a file, and reports whether it is the right one
-// now. If what was there was spoilt, it begins anew, once.
+// fetch reads the rest of a file, and reports whether it is correct now. If the old part
+// was wrong, fetch starts again, once.
 func fetch(s Stream, k Key, f protocol.StagedFile, file *os.File) (bool, error) {
 	for {
 		d := digestOf(f)
@@ -166,7 +166,7 @@ func fetch(s Stream, k Key, f protocol.StagedFile, file *os.File) (bool, error) 
 	}
 }
 
-// there reports whether a file is in a directory as it was announced.
+// there reports whether a directory has a file as announced.
 func there(dir *os.Root, name string, d digest) bool {
 	if info, err := dir.Lstat(name); err != nil || !info.Mode().IsRegular() {
 		return false
@@ -175,25 +175,25 @@ func there(dir *os.Root, name string, d digest) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // only read
 	_, err = readInto(d, f)
 	return err == nil && d.right()
 }
 
-// Describe reads what a file is, to announce it under a path. A pipe is refused, and
-// not waited for.
+// Describe reads a file to announce it under a path. It refuses a pipe without waiting
+// for it.
 func Describe(source, path string) (protocol.StagedFile, error) {
 	f, err := os.OpenFile(source, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return protocol.StagedFile{}, err
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil {
 		return protocol.StagedFile{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return protocol.StagedFile{}, fmt.Errorf("%s is no plain file", f.Name())
+		return protocol.StagedFile{}, fmt.Errorf("%s is not a regular file", f.Name())
 	}
 	return describe(f, info, path)
 }

@@ -15,8 +15,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// beginCollect reads what a job has left, beside other requests: it may be much.
-// Asked again meanwhile, there is one answer.
+// beginCollect reads the outputs of a job in the background, since they may be large.
+// Repeated requests get one answer.
 func (d *Depot) beginCollect(ctx context.Context, q message.Collect) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -36,24 +36,32 @@ func (d *Depot) beginCollect(ctx context.Context, q message.Collect) {
 		delete(d.collecting, q.Job)
 		d.mu.Unlock()
 		if ctx.Err() == nil {
-			d.tell(answer)
+			d.report(answer)
 		}
 	})
 }
 
-// collect lists what a job has left in its working directory, but for inputs as
-// they were. More than is allowed is not kept at all: half a result misleads.
+// collect lists the files in a job's working directory, except unchanged inputs. It
+// lists none if they exceed the limit, since half a result misleads.
 func (d *Depot) collect(ctx context.Context, q message.Collect) message.Collected {
 	job := q.Job
+	if why, err := os.ReadFile(filepath.Join(d.dir(job), droppedFile)); err == nil {
+		return message.Collected{Job: job, Why: string(why)}
+	}
+	if d.cfg.TakeBack != nil {
+		if err := d.cfg.TakeBack(d.dir(job)); err != nil {
+			d.cfg.Log.Warn("files: later jobs of its account can reach a job's files", "dir", d.dir(job), "err", err)
+		}
+	}
 	c := collecting{inputs: map[string]protocol.StagedFile{}, most: d.cfg.Output}
 	for _, f := range q.Inputs {
 		c.inputs[f.Path] = f
 	}
 	root, err := os.OpenRoot(filepath.Join(d.dir(job), workDir))
 	if err != nil {
-		return message.Collected{Job: job, Why: "its outputs cannot be read: " + err.Error()}
+		return message.Collected{Job: job, Why: "cannot read its outputs:  " + err.Error()}
 	}
-	defer root.Close() //nolint:errcheck // it is only read
+	defer root.Close() //nolint:errcheck // only read
 	err = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -62,26 +70,45 @@ func (d *Depot) collect(ctx context.Context, q message.Collect) message.Collecte
 			return fs.SkipDir
 		}
 		if c.entries++; c.entries > maxEntries {
-			return fmt.Errorf("it has left more than %d files and directories, which this site does not look at", maxEntries)
+			return excess(fmt.Sprintf("it left more than %d files and directories, the most that this site reads", maxEntries))
 		}
 		return errors.Join(ctx.Err(), c.take(root, p, e))
 	})
+	if errors.As(err, new(excess)) {
+		err = errors.Join(err, d.drop(job, err.Error()))
+	}
 	if err != nil {
 		return message.Collected{Job: job, Why: protocol.Words(err.Error())}
 	}
 	return message.Collected{Job: job, Outputs: c.files, Why: c.why()}
 }
 
-// collecting is a walk over what a job has left.
+// excess says how outputs exceed what the site keeps.
+type excess string
+
+func (e excess) Error() string { return string(e) }
+
+// droppedFile has the reason why a job's outputs were removed.
+const droppedFile = "dropped"
+
+// drop removes the outputs of a job at once; the disk is needed for others.
+func (d *Depot) drop(job, why string) error {
+	if err := os.WriteFile(filepath.Join(d.dir(job), droppedFile), []byte(protocol.Words(why)), 0o600); err != nil {
+		return err
+	}
+	return removeTree(filepath.Join(d.dir(job), workDir))
+}
+
+// collecting is a walk over the outputs of a job.
 type collecting struct {
 	inputs map[string]protocol.StagedFile
 	most   int64
 	size   int64
 	files  []protocol.StagedFile
-	odd    int    // what is left out
-	first  string // and why the first of it is
+	odd    int    // files left out
+	first  string // why the first of them is
 
-	entries int // that were looked at
+	entries int // that were visited
 }
 
 func (c *collecting) take(root *os.Root, p string, e fs.DirEntry) error {
@@ -99,16 +126,16 @@ func (c *collecting) take(root *os.Root, p string, e fs.DirEntry) error {
 	c.size += f.Size
 	switch {
 	case c.most > 0 && c.size > c.most:
-		return fmt.Errorf("its outputs are more than %d bytes, which this site does not keep", c.most)
+		return excess(fmt.Sprintf("its outputs exceed %d bytes, the most that this site keeps", c.most))
 	case len(c.files) >= protocol.MaxStaged:
-		return fmt.Errorf("its outputs are more than %d files, which this site does not keep", protocol.MaxStaged)
+		return excess(fmt.Sprintf("its outputs exceed %d files, the most that this site keeps", protocol.MaxStaged))
 	}
 	c.files = append(c.files, f)
 	return nil
 }
 
-// enter reports whether files below a directory can be named. It may be as deep as its
-// job likes, and every look down there begins at the top.
+// enter reports whether files below a directory can have valid names. A job may nest
+// directories as deeply as it likes, and every lookup starts at the top.
 func (c *collecting) enter(p string) bool {
 	err := protocol.CheckPath(p)
 	if err != nil {
@@ -117,14 +144,14 @@ func (c *collecting) enter(p string) bool {
 	return err == nil
 }
 
-// leave notes why something is left out.
+// leave notes why a file is left out.
 func (c *collecting) leave(why error) {
 	if c.odd++; c.odd == 1 {
 		c.first = why.Error()
 	}
 }
 
-// read reads a file that is one: no link, no device, no second name of another.
+// read reads a regular file: not a link, a device, or a hard link to another file.
 func (c *collecting) read(root *os.Root, p string) (protocol.StagedFile, error) {
 	if err := protocol.CheckPath(p); err != nil {
 		return protocol.StagedFile{}, err
@@ -133,8 +160,8 @@ func (c *collecting) read(root *os.Root, p string) (protocol.StagedFile, error) 
 	if err != nil {
 		return protocol.StagedFile{}, err
 	}
-	defer file.Close()                                                         //nolint:errcheck // it is only read
-	if c.most > 0 && info.Size() > c.most && info.Size() != c.inputs[p].Size { // not worth reading: it is refused
+	defer file.Close()                                                         //nolint:errcheck // only read
+	if c.most > 0 && info.Size() > c.most && info.Size() != c.inputs[p].Size { // refused without reading
 		return protocol.StagedFile{Path: p, Size: info.Size()}, nil
 	}
 	f, err := describe(io.LimitReader(file, info.Size()), info, p)
@@ -155,13 +182,13 @@ func (c *collecting) why() string {
 	return protocol.Words(fmt.Sprintf("%d of its files %s left out: %s", c.odd, are, c.first))
 }
 
-// openPlain opens a regular file that has one name only, below a directory.
+// openPlain opens a regular file without other hard links, below a directory.
 func openPlain(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
 	p = filepath.FromSlash(p)
 	if info, err := root.Lstat(p); err != nil {
 		return nil, nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%q is no plain file", path.Base(p))
+		return nil, nil, fmt.Errorf("%q is not a regular file", path.Base(p))
 	}
 	f, err := root.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -169,11 +196,11 @@ func openPlain(root *os.Root, p string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%q is no plain file", path.Base(p))
+		err = fmt.Errorf("%q is not a regular file", path.Base(p))
 	}
 	if err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-			err = fmt.Errorf("%q is a second name of another file", path.Base(p))
+			err = fmt.Errorf("%q has several hard links", path.Base(p))
 		}
 	}
 	if err != nil {

@@ -12,46 +12,50 @@ import (
 	"ramp/protocol/message"
 )
 
-// Grant is what somebody may do with the files of a job.
+// Grant is an agent's access to the files of a job.
 type Grant struct {
 	Job     string
-	Staging bool // inputs may come
-	Over    bool // the job prints no more
+	Staging bool // inputs may arrive
+	Over    bool // the job has ended
 	Inputs  []protocol.StagedFile
 	Outputs []protocol.StagedFile
 }
 
-// DepotConfig is where a site keeps the files of jobs.
+// DepotConfig configures a site's storage of jobs' files.
 type DepotConfig struct {
 	Agent  protocol.AgentID
-	Root   string // one directory per job is made below it
-	Output int64  // most bytes of all that a job leaves; 0: no bound
-	// Grant looks a launch up for whom it belongs to. Errors: a Refusal.
+	Root   string // contains one directory per job
+	Output int64  // limit for a job's outputs in bytes; 0: no limit
+	// Grant looks up an agent's access to its launch. Errors: a Refusal.
 	Grant func(ctx context.Context, from protocol.AgentID, k Key) (Grant, error)
-	Free  func(dir string) (int64, error) // bytes that can be written there; nil: as the system says
-	Log   *slog.Logger
+	// Known reports whether a job's launch is remembered; nil: nothing is swept.
+	Known func(ctx context.Context, job string) bool
+	// TakeBack takes a job's files from the account that it ran as; nil: they are the agent's.
+	TakeBack func(dir string) error
+	Free     func(dir string) (int64, error) // free bytes; nil: as the system reports
+	Log      *slog.Logger
 }
 
 // Bounds of a depot.
 const (
-	maxRequests   = 4096     // wait for it; it drops more, and the role asks again
+	maxRequests   = 4096     // that wait; more are dropped, and the role asks again
 	maxCollecting = 2        // jobs whose outputs are read at once
-	maxEntries    = 1 << 20  // files, links and directories of a job that are looked at
-	spare         = 64 << 20 // bytes of the disk that inputs leave free: the agent's journal may be there
+	maxEntries    = 1 << 20  // files, links and directories that a job may leave
+	spare         = 64 << 20 // bytes of the disk that inputs leave free, for instance for the agent's journal
 )
 
-// Depot keeps the files of a site's jobs. It is the role's correspondent for them,
-// and serves those whose jobs they are.
+// Depot owns the files of a site's jobs. It is the role's correspondent for files, and
+// serves them to the jobs' owners.
 type Depot struct {
 	cfg      DepotConfig
 	requests chan protocol.Message
 	deliver  func(m protocol.Message)
 
-	places chan struct{} // of those that collect
+	places chan struct{} // one for each running collection
 	wg     sync.WaitGroup
 
 	mu         sync.Mutex
-	busy       map[string]bool // files that are being written, by job and path
+	busy       map[string]bool // files being written, by job and path
 	collecting map[string]bool // jobs whose outputs are being read
 	tallies    map[string]*tally
 }
@@ -69,8 +73,9 @@ func NewDepot(cfg DepotConfig) *Depot {
 
 // Directories of a job; a driver adds more.
 const (
-	workDir = "work" // where it runs
-	partDir = "part" // inputs that are not whole yet
+	workDir = "work"  // its working directory
+	partDir = "part"  // incomplete inputs
+	ownFile = "agent" // names the agent that made the directory: several may share a root
 )
 
 func (d *Depot) dir(job string) string { return filepath.Join(d.cfg.Root, job) }
@@ -80,7 +85,7 @@ func (d *Depot) Send(m protocol.Message) {
 	select {
 	case d.requests <- m:
 	default:
-		d.cfg.Log.Warn("files: too many requests wait, one is dropped", "kind", m.Body.Kind(), "waiting", maxRequests)
+		d.cfg.Log.Warn("files: dropped a request because too many wait", "kind", m.Body.Kind(), "waiting", maxRequests)
 	}
 }
 
@@ -90,6 +95,7 @@ func (d *Depot) Run(ctx context.Context, deliver func(m protocol.Message)) {
 	d.deliver = deliver
 	d.mu.Unlock()
 	defer d.wg.Wait()
+	d.sweep(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -100,20 +106,35 @@ func (d *Depot) Run(ctx context.Context, deliver func(m protocol.Message)) {
 	}
 }
 
+// sweep removes the directories of launches that the agent has forgotten: it may have
+// crashed before it discarded them.
+func (d *Depot) sweep(ctx context.Context) {
+	if d.cfg.Known == nil {
+		return
+	}
+	entries, _ := os.ReadDir(d.cfg.Root) // without it there is nothing to sweep
+	for _, e := range entries {
+		owner, err := os.ReadFile(filepath.Join(d.dir(e.Name()), ownFile))
+		if err == nil && string(owner) == string(d.cfg.Agent) && !d.cfg.Known(ctx, e.Name()) && ctx.Err() == nil {
+			d.discard(e.Name())
+		}
+	}
+}
+
 func (d *Depot) answer(ctx context.Context, m protocol.Message) {
 	switch r := m.Body.(type) {
 	case message.Prepare:
-		d.tell(d.prepare(r))
+		d.report(d.prepare(r))
 	case message.Collect:
 		d.beginCollect(ctx, r)
 	case message.Discard:
 		d.discard(r.Job)
 	default:
-		d.cfg.Log.Warn("files: a request that is not known is dropped", "kind", m.Body.Kind())
+		d.cfg.Log.Warn("files: dropped an unknown request", "kind", m.Body.Kind())
 	}
 }
 
-func (d *Depot) tell(body protocol.Body) {
+func (d *Depot) report(body protocol.Body) {
 	d.mu.Lock()
 	deliver := d.deliver
 	d.mu.Unlock()
@@ -126,34 +147,35 @@ func (d *Depot) tell(body protocol.Body) {
 	})
 }
 
-// prepare makes a job's directories and counts the inputs that are not there.
+// prepare makes a job's directories and counts the missing inputs.
 func (d *Depot) prepare(p message.Prepare) message.Prepared {
 	if !filepath.IsLocal(p.Job) || filepath.Base(p.Job) != p.Job {
-		return message.Prepared{Job: p.Job, Why: "the job has no name for a directory"}
+		return message.Prepared{Job: p.Job, Why: "the job's ID cannot name a directory"}
 	}
 	dir := d.dir(p.Job)
-	// Others may pass through to what they own below, and list nothing.
+	// Others may enter the directories to reach their own files, and list nothing.
 	err := errors.Join(os.MkdirAll(d.cfg.Root, 0o711), os.MkdirAll(dir, 0o711),
-		os.MkdirAll(filepath.Join(dir, workDir), 0o700), os.MkdirAll(filepath.Join(dir, partDir), 0o700))
+		os.MkdirAll(filepath.Join(dir, workDir), 0o700), os.MkdirAll(filepath.Join(dir, partDir), 0o700),
+		os.WriteFile(filepath.Join(dir, ownFile), []byte(d.cfg.Agent), 0o600))
 	if err != nil {
-		return message.Prepared{Job: p.Job, Why: "no place for its files: " + err.Error()}
+		return message.Prepared{Job: p.Job, Why: "cannot make its directories: " + err.Error()}
 	}
 	missing, err := d.missing(p.Job, p.Inputs)
 	if err != nil {
 		return message.Prepared{Job: p.Job, Why: err.Error()}
 	}
-	d.forget(p.Job) // what was counted before may be wrong
+	d.forget(p.Job) // an earlier count may be wrong
 	return message.Prepared{Job: p.Job, Missing: len(missing)}
 }
 
-// missing lists the inputs that are not whole. What is in the working directory
-// before the job runs was put there whole.
+// missing lists the incomplete inputs. Before the job runs, every file in the working
+// directory is complete.
 func (d *Depot) missing(job string, inputs []protocol.StagedFile) (paths []string, err error) {
 	root, err := os.OpenRoot(filepath.Join(d.dir(job), workDir))
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close() //nolint:errcheck // it is only read
+	defer root.Close() //nolint:errcheck // only read
 	for _, f := range inputs {
 		info, err := root.Lstat(filepath.FromSlash(f.Path))
 		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
@@ -169,6 +191,6 @@ func (d *Depot) discard(job string) {
 		return
 	}
 	if err := removeTree(d.dir(job)); err != nil {
-		d.cfg.Log.Error("files: a job's directory cannot be removed", "dir", d.dir(job), "err", err)
+		d.cfg.Log.Error("files: cannot remove a job's directory", "dir", d.dir(job), "err", err)
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"ramp/protocol"
 )
 
-// digest is how a file is checked that comes: against the BLAKE3 that was
-// announced, or against its SHA-256 if an older agent announced nothing else.
-// Where the processor has no instructions for SHA-256, BLAKE3 takes a fifth of
-// the time, and SHA-256 more than all else that a transfer does.
+// digest checks a received file: against the announced BLAKE3 hash, or against its
+// SHA-256 if an older agent announced nothing else. On a processor without instructions
+// for SHA-256, BLAKE3 takes a fifth of the time, and SHA-256 dominates a transfer.
 type digest struct {
 	hash.Hash
 	name string // for people
@@ -31,11 +30,11 @@ func digestOf(f protocol.StagedFile) digest {
 
 const blakeSize = 32 // bytes
 
-// right reports whether what was written is what was announced.
+// right reports whether the written bytes are the announced ones.
 func (d digest) right() bool { return hex.EncodeToString(d.Sum(nil)) == d.want }
 
-// describe reads what a file is, to announce it under a path. Both hashes are
-// given: who receives it takes the one that it knows.
+// describe reads a file to announce it under a path. It gives both hashes: the receiver
+// uses the one that it knows.
 func describe(r io.Reader, info fs.FileInfo, path string) (protocol.StagedFile, error) {
 	sha, blake := sha256.New(), blake3.New(blakeSize, nil)
 	n, err := readInto(io.MultiWriter(sha, blake), r)

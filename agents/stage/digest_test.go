@@ -63,7 +63,7 @@ func TestBLAKE3IsCheckedWhereItIsAnnounced(t *testing.T) {
 	out := t.TempDir()
 	p.leave("a", "abc")
 	p.grant.Outputs = []protocol.StagedFile{in.File}
-	if err := p.get(in.File, out); err == nil || !strings.Contains(err.Error(), "another BLAKE3") {
+	if err := p.get(in.File, out); err == nil || !strings.Contains(err.Error(), "announced BLAKE3") {
 		t.Errorf("error %v", err)
 	}
 	onlyIn(t, out)

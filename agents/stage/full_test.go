@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ramp/agents/stage"
+	"ramp/agents/storetest"
 )
 
 // A real disk that is full: one line says so, nothing half-written is seen, and
@@ -33,4 +34,25 @@ func TestRealDiskIsFull(t *testing.T) {
 	if err := stage.Put(s, key, in); err != nil {
 		t.Fatalf("with room again: %v", err)
 	}
+}
+
+// A disk that fails while an input is flushed keeps nothing of it: a second flush would
+// succeed without the bytes. The input is brought again.
+func TestAnInputThatWasNotFlushedIsBroughtAgain(t *testing.T) {
+	storetest.OnFaultyDisk(t, func(t *testing.T, d *storetest.FaultyDisk) {
+		in := source(t, t.TempDir(), "a", make([]byte, 1<<10))
+		p := newPlace(t, in.File)
+		d.Fail(1, syscall.EIO)
+		if err := p.put(in); err == nil || d.Failed() == 0 {
+			t.Fatalf("call %d failed, and the input: %v", d.Failed(), err)
+		}
+		onlyIn(t, filepath.Join(p.root, "j1", "work"))
+		onlyIn(t, filepath.Join(p.root, "j1", "part"))
+		s, end := p.link(ann, 0, 0)
+		defer func() { _ = end() }()
+		if err := stage.Put(s, key, in); err != nil {
+			t.Fatalf("when the disk works again: %v", err)
+		}
+		onlyIn(t, filepath.Join(p.root, "j1", "work"), "a")
+	})
 }

@@ -14,15 +14,15 @@ import (
 	"ramp/protocol"
 )
 
-// The kinds of a log's parts: a byte, before a length of four bytes.
+// The kinds of a log's parts: one byte, followed by a length of four bytes.
 const (
-	partAlive  = 0 // nothing: there is still somebody
+	partAlive  = 0 // empty: the other side is alive
 	partStdout = 1
 	partStderr = 2
 	partEnd    = 3
 )
 
-// What a job prints is looked at so often.
+// Pauses between two reads of a growing output.
 const (
 	lookLeast = 20 * time.Millisecond
 	lookMost  = 400 * time.Millisecond
@@ -35,11 +35,11 @@ type tail struct {
 	offset int64
 }
 
-// log sends what a job prints, until the job is over or, unless it is followed, to
-// its present end.
+// log sends the output of a job up to its present end or, with follow, until the job
+// has ended.
 func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q request, g Grant, buffer []byte) error {
 	if q.Offset < 0 || q.Errors < 0 {
-		return refuse(protocol.CodeMalformed, "a log from before its beginning")
+		return refuse(protocol.CodeMalformed, "a negative offset")
 	}
 	if err := writeHead(s, answer{OK: true}); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q requ
 	}
 	rest, told := lookLeast, time.Now()
 	for {
-		over := g.Over || !q.Follow // looked up before reading: nothing is missed
+		over := g.Over || !q.Follow // looked up before reading, to miss nothing
 		sent, err := sendAll(s, tails, buffer)
 		switch {
 		case err != nil:
@@ -88,7 +88,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sendAll sends what is new, and reports whether anything was.
+// sendAll sends new output, and reports whether there was any.
 func sendAll(s Stream, tails []*tail, buffer []byte) (bool, error) {
 	any := false
 	for _, t := range tails {
@@ -101,7 +101,7 @@ func sendAll(s Stream, tails []*tail, buffer []byte) (bool, error) {
 	return any, nil
 }
 
-// send sends at most a buffer of what is new.
+// send sends at most a buffer of new output.
 func (t *tail) send(s Stream, buffer []byte) (bool, error) {
 	f, err := os.OpenFile(t.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func (t *tail) send(s Stream, buffer []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // only read
 	n, err := f.ReadAt(buffer, t.offset)
 	if n == 0 || err != nil && !errors.Is(err, io.EOF) {
 		if errors.Is(err, io.EOF) {
@@ -133,8 +133,8 @@ func writePart(s Stream, kind byte, b []byte) error {
 	return nil
 }
 
-// Log writes what a job prints from two offsets on, and moves these. With follow
-// it goes on until the job is over.
+// Log writes the output of a job from two offsets on, and advances these. With follow
+// it continues until the job has ended.
 func Log(s Stream, k Key, out, errs *int64, follow bool, stdout, stderr io.Writer) error {
 	if _, err := ask(s, request{Key: k, Do: "log", Offset: *out, Errors: *errs, Follow: follow}); err != nil {
 		return err

@@ -12,11 +12,11 @@ import (
 
 // Bounds of a Porter.
 const (
-	maxPorters = 4 // launches that are brought their inputs at once
-	maxSpoilt  = 3 // times that a file comes spoilt until its launch is given up
+	maxPorters   = 4 // launches staged at once
+	maxCorrupted = 3 // corrupted transfers until a launch is given up
 )
 
-// Porter brings inputs to sites. It is a user role's correspondent for files.
+// Porter sends inputs to sites. It is a user role's correspondent for files.
 type Porter struct {
 	agent   protocol.AgentID
 	open    func(ctx context.Context, to protocol.AgentID) (Stream, error)
@@ -30,8 +30,8 @@ type Porter struct {
 	over bool
 }
 
-// NewPorter makes a Porter, which opens exchanges with sites by open and tells its
-// role of faults by deliver.
+// NewPorter makes a Porter, which opens exchanges with sites by open and reports
+// faults to its role by deliver.
 func NewPorter(agent protocol.AgentID, open func(ctx context.Context, to protocol.AgentID) (Stream, error),
 	deliver func(m protocol.Message), log *slog.Logger) *Porter {
 	return &Porter{
@@ -40,7 +40,7 @@ func NewPorter(agent protocol.AgentID, open func(ctx context.Context, to protoco
 	}
 }
 
-// Send begins or ends the staging of a launch, and returns at once.
+// Send starts or stops the staging of a launch, and returns at once.
 func (p *Porter) Send(m protocol.Message) {
 	switch r := m.Body.(type) {
 	case message.StageIn:
@@ -54,7 +54,7 @@ func (p *Porter) Send(m protocol.Message) {
 	}
 }
 
-// begin stages a launch, unless that is being done.
+// begin stages a launch, unless that is under way.
 func (p *Porter) begin(r message.StageIn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,18 +63,16 @@ func (p *Porter) begin(r message.StageIn) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.work[r.Launch] = stop
-	p.wg.Add(1)
-	go func() {
-		defer p.wg.Done()
+	p.wg.Go(func() {
 		defer stop()
 		p.bring(ctx, r)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.work, r.Launch)
-	}()
+	})
 }
 
-// Close ends all staging and waits for it.
+// Close stops all staging and waits for it.
 func (p *Porter) Close() {
 	p.mu.Lock()
 	p.over = true
@@ -85,9 +83,9 @@ func (p *Porter) Close() {
 	p.wg.Wait()
 }
 
-// bring tries until everything is there.
+// bring retries until the site has all inputs.
 func (p *Porter) bring(ctx context.Context, r message.StageIn) {
-	rest, spoilt, told := protocol.RetryFirst, 0, ""
+	rest, corrupted, told := protocol.RetryFirst, 0, ""
 	for {
 		select {
 		case p.places <- struct{}{}:
@@ -96,20 +94,20 @@ func (p *Porter) bring(ctx context.Context, r message.StageIn) {
 		}
 		err := p.once(ctx, r)
 		<-p.places
-		if errors.Is(err, errSpoilt) {
-			spoilt++
+		if errors.Is(err, errCorrupted) {
+			corrupted++
 		}
 		switch {
 		case err == nil || ctx.Err() != nil || overtaken(err):
 			return
-		case hopeless(err) || spoilt >= maxSpoilt:
-			p.tell(message.StageFault{Launch: r.Launch, Why: protocol.Words(err.Error())})
+		case hopeless(err) || corrupted >= maxCorrupted:
+			p.report(message.StageFault{Launch: r.Launch, Why: protocol.Words(err.Error())})
 			return
 		case refused(err) && err.Error() != told:
 			told = err.Error()
-			p.tell(message.StageFault{Launch: r.Launch, Why: protocol.Words(told), Again: true})
+			p.report(message.StageFault{Launch: r.Launch, Why: protocol.Words(told), Again: true})
 		}
-		p.log.Warn("files: inputs are not there yet; it is tried again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
+		p.log.Warn("files: cannot stage the inputs now; trying again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
 		if !wait(ctx, rest) {
 			return
 		}
@@ -117,26 +115,26 @@ func (p *Porter) bring(ctx context.Context, r message.StageIn) {
 	}
 }
 
-// refused reports whether the site has said why.
+// refused reports whether the site gave a reason.
 func refused(err error) bool {
 	var r *Refusal
 	return errors.As(err, &r) && r.Code != protocol.CodeBusy
 }
 
-// overtaken reports whether the site takes no more: everything has come, or it
-// tells by itself why the launch has failed.
+// overtaken reports whether the site takes no more inputs: it has all, or it reports by
+// itself why the launch has failed.
 func overtaken(err error) bool {
 	var r *Refusal
 	return errors.As(err, &r) && r.Code == protocol.CodeExpired
 }
 
-// hopeless reports whether trying again does not help.
+// hopeless reports whether trying again cannot help.
 func hopeless(err error) bool {
 	var r *Refusal
 	return errors.Is(err, ErrSource) || errors.As(err, &r) && r.Code != protocol.CodeUnavailable && r.Code != protocol.CodeBusy
 }
 
-// once brings every input over one exchange.
+// once sends every input over one exchange.
 func (p *Porter) once(ctx context.Context, r message.StageIn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -144,7 +142,7 @@ func (p *Porter) once(ctx context.Context, r message.StageIn) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // what hangs ends with it
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // ends blocked reads and writes
 	defer stop()
 	k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
 	for _, in := range r.Inputs {
@@ -155,7 +153,7 @@ func (p *Porter) once(ctx context.Context, r message.StageIn) error {
 	return s.CloseWrite()
 }
 
-func (p *Porter) tell(body protocol.Body) {
+func (p *Porter) report(body protocol.Body) {
 	p.deliver(protocol.Message{
 		Performative: protocol.Inform, Sender: protocol.LocalFiles, Receivers: []protocol.AgentID{p.agent},
 		Protocol: protocol.ProtocolQueue, Body: body,

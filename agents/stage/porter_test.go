@@ -93,11 +93,11 @@ func TestPorter(t *testing.T) {
 			t.Fatalf("faults %+v", faults)
 		}
 	})
-	t.Run("brings what was spoilt on the way again, three times", func(t *testing.T) {
+	t.Run("sends a corrupted file again, three times", func(t *testing.T) {
 		p := newPlace(t, in.File)
 		p.grant.Inputs[0].BLAKE3 = strings.Repeat("0", 64) // the site sees another file each time
 		faults := brought(t, in, func(int) (stage.Stream, error) { return plain(p), nil })
-		if len(faults) != 1 || !strings.Contains(faults[0].Why, "was spoilt on the way") {
+		if len(faults) != 1 || !strings.Contains(faults[0].Why, "was corrupted on the way") {
 			t.Fatalf("faults %+v", faults)
 		}
 		if _, err := os.Stat(p.work("a")); err == nil {

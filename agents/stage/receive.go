@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Of a file that is received.
+// Sizes and modes for a received file.
 const (
 	buffers   = 4       // chunks on their way from the stream to the hash
-	flushStep = 8 << 20 // bytes after which the disk is asked to begin writing them
-	flushHint = 2       // SYNC_FILE_RANGE_WRITE: begin, and do not wait
+	flushStep = 8 << 20 // bytes after which the kernel starts writing to disk
+	flushHint = 2       // SYNC_FILE_RANGE_WRITE: start without waiting
 )
 
-// receive copies so many bytes from a stream to the end of a file, which has at
-// bytes, and into a hash, as long as they keep coming. Reading, hashing and the
-// disk work at the same time: together they take as long as the slowest alone.
-// What has come before an error is in the file.
+// receive copies a number of bytes from a stream to the end of a file, which has at
+// bytes, and into a hash, as long as they keep coming. It reads, hashes and writes
+// concurrently, so that the slowest decides the time. On an error the file has all
+// received bytes.
 func receive(s Stream, file *os.File, h hash.Hash, at, n int64) error {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
 	size := min(n, chunk)
@@ -53,24 +53,24 @@ type receiving struct {
 	s       Stream
 	file    *os.File
 	at      int64     // its size
-	flushed int64     // up to where the disk was asked to write
+	flushed int64     // up to where writing to disk has started
 	until   time.Time // the stream's deadline
 }
 
-// piece reads a whole piece, or what there is of it before an error, and writes it.
+// piece reads and writes a piece; before an error it may be short.
 func (r *receiving) piece(b []byte) (int, error) {
 	got, err := r.fill(b)
 	wrote, failed := r.file.Write(b[:got])
 	r.at += int64(wrote)
 	if r.at-r.flushed >= flushStep {
-		_ = syscall.SyncFileRange(int(r.file.Fd()), r.flushed, r.at-r.flushed, flushHint) // it is synced at its end
+		_ = syscall.SyncFileRange(int(r.file.Fd()), r.flushed, r.at-r.flushed, flushHint) // the whole file is synced later
 		r.flushed = r.at
 	}
 	return got, errors.Join(err, failed)
 }
 
-// fill reads until b is full. The deadline moves as long as bytes come; it is not
-// set for each of them.
+// fill reads until b is full. It extends the deadline while bytes come, but not for each
+// read.
 func (r *receiving) fill(b []byte) (int, error) {
 	n := 0
 	for n < len(b) {

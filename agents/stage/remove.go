@@ -7,15 +7,15 @@ import (
 	"os/exec"
 )
 
-// removeTree removes a directory and all that a job has put below it. That may be deeper
-// than files can be open, and in directories that not even their owner may change: the
-// system's own commands take those apart.
+// removeTree removes a directory with a job's files. The job may have nested directories
+// deeper than files can be open, or removed their write permission, so removeTree uses
+// the system's commands.
 func removeTree(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
 	if os.Geteuid() != 0 {
-		_ = exec.Command("chmod", "-R", "u+rwx", "--", dir).Run() // rm tells what is left
+		_ = exec.Command("chmod", "-R", "u+rwx", "--", dir).Run() // rm reports what is left
 	}
 	said, err := exec.Command("rm", "-rf", "--", dir).CombinedOutput()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"ramp/protocol"
 )
 
-// Serve answers what an agent asks on an exchange, until that ends.
+// Serve answers requests on an exchange until the exchange ends.
 func (d *Depot) Serve(ctx context.Context, from protocol.AgentID, s Stream) error {
 	buffer := make([]byte, chunk)
 	for {
@@ -34,7 +34,7 @@ func (d *Depot) Serve(ctx context.Context, from protocol.AgentID, s Stream) erro
 		}
 		var r *Refusal
 		if errors.As(err, &r) {
-			err = no(s, r) // the exchange goes on
+			err = no(s, r) // the exchange continues
 		}
 		if err != nil {
 			return err
@@ -51,40 +51,33 @@ func (d *Depot) do(ctx context.Context, from protocol.AgentID, s Stream, q reque
 	case "log":
 		return d.log(ctx, from, s, q, g, buffer)
 	}
-	return refuse(protocol.CodeMalformed, "%q is not done here", clip(q.Do))
+	return refuse(protocol.CodeMalformed, "%q is not done here", protocol.Clip(q.Do))
 }
 
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
-}
-
-// find is the file of a list that a request names.
+// find looks up the file that a request names.
 func find(list []protocol.StagedFile, path string) (protocol.StagedFile, error) {
 	i := slices.IndexFunc(list, func(f protocol.StagedFile) bool { return f.Path == path })
 	if i < 0 {
-		return protocol.StagedFile{}, refuse(protocol.CodeUnknown, "no file %q was announced", clip(path))
+		return protocol.StagedFile{}, refuse(protocol.CodeUnknown, "no file %q was announced", protocol.Clip(path))
 	}
 	return list[i], nil
 }
 
-// put takes a file that was announced.
+// put takes an announced file.
 func (d *Depot) put(s Stream, q request, g Grant) error {
 	f, err := find(g.Inputs, q.Path)
 	if err != nil {
 		return err
 	}
 	if !g.Staging {
-		return refuse(protocol.CodeExpired, "no more inputs are taken")
+		return refuse(protocol.CodeExpired, "the launch takes no more inputs")
 	}
 	free, err := d.take(g.Job, f.Path)
 	if err != nil {
 		return err
 	}
 	defer free()
-	if whole, err := d.missing(g.Job, []protocol.StagedFile{f}); err == nil && len(whole) == 0 { // the exchange that brought it broke off
+	if whole, err := d.missing(g.Job, []protocol.StagedFile{f}); err == nil && len(whole) == 0 { // an interrupted exchange brought it
 		there := answer{OK: true, Offset: f.Size, Size: f.Size}
 		d.arrived(g, f.Path)
 		return errors.Join(writeHead(s, there), writeHead(s, there))
@@ -93,7 +86,7 @@ func (d *Depot) put(s Stream, q request, g Grant) error {
 	if err != nil {
 		return err
 	}
-	defer part.file.Close() //nolint:errcheck // it was synced, or is not whole
+	defer part.file.Close() //nolint:errcheck // synced, or incomplete
 	if err := d.room(f.Size - part.size); err != nil {
 		return err
 	}
@@ -110,16 +103,16 @@ func (d *Depot) put(s Stream, q request, g Grant) error {
 	return writeHead(s, answer{OK: true, Offset: f.Size, Size: f.Size})
 }
 
-// room refuses a file for which there is none. That is no end: it is tried again.
+// room refuses a file that does not fit on the disk. The user tries again.
 func (d *Depot) room(need int64) error {
 	free, err := d.cfg.Free(d.cfg.Root)
 	if free = max(0, free-spare); err == nil && free < need {
-		return refuse(protocol.CodeUnavailable, "the disk of the site is full: %d bytes are missing, %d can be written", need, free)
+		return refuse(protocol.CodeUnavailable, "the disk of the site is full: the file needs %d bytes, %d are free", need, free)
 	}
 	return nil
 }
 
-// freeOf is how many bytes can be written in a directory.
+// freeOf is the free space of a directory in bytes.
 func freeOf(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
@@ -128,13 +121,13 @@ func freeOf(dir string) (int64, error) {
 	return int64(min(s.Bavail, math.MaxInt64/uint64(s.Bsize))) * s.Bsize, nil
 }
 
-// take keeps two exchanges from writing one file.
+// take prevents two exchanges from writing one file.
 func (d *Depot) take(job, path string) (free func(), err error) {
 	key := job + "\x00" + path
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy[key] {
-		return nil, refuse(protocol.CodeBusy, "another exchange brings %q", clip(path))
+		return nil, refuse(protocol.CodeBusy, "another exchange is sending %q", protocol.Clip(path))
 	}
 	d.busy[key] = true
 	return func() {
@@ -144,7 +137,7 @@ func (d *Depot) take(job, path string) (free func(), err error) {
 	}, nil
 }
 
-// part is a file that is not whole yet.
+// part is an incomplete file.
 type part struct {
 	name string
 	file *os.File
@@ -152,8 +145,8 @@ type part struct {
 	size int64
 }
 
-// openPart opens what there is of a file, and reads it: its end is what the rest
-// is added to.
+// openPart opens an incomplete file and hashes its part, which ends where the rest is to
+// be added.
 func (d *Depot) openPart(job string, f protocol.StagedFile) (*part, error) {
 	sum := sha256.Sum256([]byte(f.Path))
 	p := &part{name: filepath.Join(d.dir(job), partDir, hex.EncodeToString(sum[:16])), hash: digestOf(f)}
@@ -168,26 +161,26 @@ func (d *Depot) openPart(job string, f protocol.StagedFile) (*part, error) {
 	return p, nil
 }
 
-// finish checks a file that has come whole, and puts it where the job runs.
+// finish checks a complete file, and moves it to the working directory.
 func (d *Depot) finish(job string, f protocol.StagedFile, p *part) error {
 	if !p.hash.right() {
 		if err := os.Remove(p.name); err != nil {
 			return err
 		}
-		return refuse(protocol.CodeMismatch, "%q has another %s than was announced", clip(f.Path), p.hash.name)
+		return refuse(protocol.CodeMismatch, "%q has another %s than was announced", protocol.Clip(f.Path), p.hash.name)
 	}
 	mode := os.FileMode(0o600)
 	if f.Exec {
 		mode = 0o700
 	}
 	if err := errors.Join(p.file.Chmod(mode), p.file.Sync()); err != nil {
-		return err
+		return errors.Join(err, os.Remove(p.name)) // what was lost would not fail the next flush
 	}
 	root, err := os.OpenRoot(d.dir(job))
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // it holds nothing back
+	defer root.Close() //nolint:errcheck // nothing is buffered
 	to := filepath.Join(workDir, filepath.FromSlash(f.Path))
 	if err := root.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -195,27 +188,27 @@ func (d *Depot) finish(job string, f protocol.StagedFile, p *part) error {
 	return root.Rename(filepath.Join(partDir, filepath.Base(p.name)), to)
 }
 
-// get sends a file that a job has left.
+// get sends an output of a job.
 func (d *Depot) get(s Stream, q request, g Grant, buffer []byte) error {
 	f, err := find(g.Outputs, q.Path)
 	if err != nil {
 		return err
 	}
 	if q.Offset < 0 || q.Offset > f.Size {
-		return refuse(protocol.CodeMalformed, "offset %d of a file of %d bytes", q.Offset, f.Size)
+		return refuse(protocol.CodeMalformed, "offset %d: want 0..%d, the size of the file", q.Offset, f.Size)
 	}
 	root, err := os.OpenRoot(filepath.Join(d.dir(g.Job), workDir))
 	if err != nil {
-		return refuse(protocol.CodeUnknown, "the job's files are gone")
+		return refuse(protocol.CodeUnknown, "the job's files have been removed")
 	}
-	defer root.Close() //nolint:errcheck // it is only read
+	defer root.Close() //nolint:errcheck // only read
 	file, info, err := openPlain(root, f.Path)
 	if err != nil {
 		return refuse(protocol.CodeUnknown, "%s", protocol.Words(err.Error()))
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close() //nolint:errcheck // only read
 	if info.Size() != f.Size {
-		return refuse(protocol.CodeMismatch, "%q has changed since it was counted", clip(f.Path))
+		return refuse(protocol.CodeMismatch, "%q has changed since it was counted", protocol.Clip(f.Path))
 	}
 	if _, err := file.Seek(q.Offset, io.SeekStart); err != nil {
 		return err
@@ -226,13 +219,13 @@ func (d *Depot) get(s Stream, q request, g Grant, buffer []byte) error {
 	return steady(s, s, file, f.Size-q.Offset, buffer)
 }
 
-// RootError says why a directory cannot hold the files of jobs that run as others:
-// they have to pass through every directory above.
+// RootError says why a directory cannot hold the files of jobs under other accounts,
+// which must be able to enter every directory above.
 func RootError(dir string) error {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		info, err := os.Stat(d)
 		if err == nil && info.Mode()&0o001 == 0 {
-			return fmt.Errorf("%s has mode %s: other accounts cannot pass through it", d, strconv.FormatInt(int64(info.Mode().Perm()), 8))
+			return fmt.Errorf("%s has mode %s: other accounts cannot enter it", d, strconv.FormatInt(int64(info.Mode().Perm()), 8))
 		}
 		if d == filepath.Dir(d) {
 			return nil

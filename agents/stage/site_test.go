@@ -31,6 +31,7 @@ type place struct {
 	grant stage.Grant
 	free  atomic.Int64 // bytes; when it starts with 0, what the system says
 	most  int64        // bytes of outputs
+	known func(job string) bool
 	told  chan protocol.Message
 	stop  func()
 }
@@ -50,6 +51,9 @@ func (p *place) start() {
 	cfg := stage.DepotConfig{Agent: "site", Root: p.root, Output: p.most, Log: slog.New(slog.DiscardHandler), Grant: p.look}
 	if p.free.Load() != 0 {
 		cfg.Free = func(string) (int64, error) { return p.free.Load(), nil }
+	}
+	if p.known != nil {
+		cfg.Known = func(_ context.Context, job string) bool { return p.known(job) }
 	}
 	p.depot = stage.NewDepot(cfg)
 	done := make(chan struct{})
@@ -81,7 +85,7 @@ func (p *place) ask(body protocol.Body) protocol.Body {
 	select {
 	case m := <-p.told:
 		return m.Body
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		p.t.Fatalf("no answer to %s", body.Kind())
 	}
 	return nil

@@ -6,19 +6,19 @@ import (
 	"ramp/protocol/message"
 )
 
-// tally are the inputs of a job that are still to come. Looking at all of them for each
-// that comes would take their square.
+// tally tracks the missing inputs of a job, so that an arriving input needs no look at
+// all others.
 type tally struct {
 	missing map[string]bool
-	told    time.Time // when the role was told last that some are missing
+	told    time.Time // when the role was last informed
 }
 
-// tellPeriod is between two counts of what is missing that the role is told.
+// tellPeriod is the time between two reports of missing inputs to the role.
 const tellPeriod = time.Second
 
-// arrived notes that an input is there, and tells the role now and then how many are
-// missing. That none is, is counted on the disk. If they cannot be counted now the role
-// asks by itself.
+// arrived notes an input, and reports the number of missing ones to the role from time
+// to time. Before it reports 0, it checks the disk; if it cannot, the role asks again by
+// itself.
 func (d *Depot) arrived(g Grant, path string) {
 	n, tell, err := d.strike(g, path)
 	if err == nil && n == 0 {
@@ -28,12 +28,12 @@ func (d *Depot) arrived(g Grant, path string) {
 		n = len(list)
 	}
 	if err == nil && tell {
-		d.tell(message.Prepared{Job: g.Job, Missing: n})
+		d.report(message.Prepared{Job: g.Job, Missing: n})
 	}
 }
 
-// strike takes an input off what is to come, and reports how many are left and whether
-// the role is to be told.
+// strike removes an input from the missing ones. It returns how many are left, and
+// whether to inform the role.
 func (d *Depot) strike(g Grant, path string) (left int, tell bool, err error) {
 	d.mu.Lock()
 	t := d.tallies[g.Job]
@@ -51,7 +51,7 @@ func (d *Depot) strike(g Grant, path string) (left int, tell bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if other := d.tallies[g.Job]; other != nil {
-		t = other // of an exchange beside this one, which counted as well
+		t = other // a concurrent exchange has counted too
 	}
 	d.tallies[g.Job] = t
 	delete(t.missing, path)
@@ -62,7 +62,7 @@ func (d *Depot) strike(g Grant, path string) (left int, tell bool, err error) {
 	return len(t.missing), tell, nil
 }
 
-// forget drops what was counted of a job's inputs.
+// forget drops the tally of a job.
 func (d *Depot) forget(job string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 )
 
 // In whatever pieces a line carries bytes, wherever it breaks, whenever the site's
-// agent dies and whatever of a half-written file is spoilt by that: what is put
+// agent dies and whatever of a half-written file is corrupted by that: what is put
 // comes to be there, and what is fetched is what is there, byte by byte.
 func TestTransfersComeToTheirEnd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -1,18 +1,18 @@
-// Package stage carries files between a user and the site where its job runs, and
-// keeps a site's jobs apart on its disk.
+// Package stage transfers files between a user and the site of its job, and keeps the
+// files of a site's jobs apart.
 //
-// An exchange is a stream on which one side asks, once or again and again, and the
-// other answers; every request and answer is a length of four bytes and so much
-// JSON. After the answer come the file's bytes as they are.
+// An exchange is a stream on which one side sends requests, one or several, and the
+// other answers. Every request and answer is JSON after its length in four bytes. The
+// file's bytes follow an answer unchanged:
 //
-//	put  the next missing byte is answered; the rest of the file follows, and then
-//	     another answer, once the whole file is there and its hash is right
-//	get  the file's size is answered; its bytes from an offset on follow
-//	log  what a job prints follows in parts, until the job is over
+//	put  the answer is the next missing byte; the rest of the file follows, and then
+//	     another answer, once the file is complete and its hash is right
+//	get  the answer is the file's size; its bytes from an offset on follow
+//	log  the job's output follows in parts, until the job has ended
 //
-// A transfer that breaks off goes on where it was. Files are named by paths that
-// protocol.CheckPath takes, opened below their job's directory without following
-// links, and never larger than was said.
+// An interrupted transfer continues where it stopped. Files are named by paths that
+// protocol.CheckPath accepts, opened below their job's directory without following
+// links, and never larger than announced.
 package stage
 
 import (
@@ -30,12 +30,12 @@ import (
 const (
 	maxHead   = 16 << 10         // bytes of a request or an answer
 	chunk     = 256 << 10        // bytes read and written at once
-	idleTime  = 30 * time.Second // for the other side to go on
-	restTime  = 2 * time.Minute  // for the next request on an exchange that is kept
-	aliveTime = 10 * time.Second // between parts of a log that has nothing to tell
+	idleTime  = 30 * time.Second // without progress of the other side
+	restTime  = 2 * time.Minute  // until the next request on an open exchange
+	aliveTime = 10 * time.Second // between the empty parts of a silent log
 )
 
-// Stream is what an exchange needs of the network.
+// Stream is the network connection of an exchange.
 type Stream interface {
 	io.ReadWriter
 	SetDeadline(t time.Time) error
@@ -43,14 +43,14 @@ type Stream interface {
 	Close() error
 }
 
-// Key names a launch; who asks is known from the stream.
+// Key names a launch; the stream names the agent that asks.
 type Key struct {
 	Contract protocol.ContractID `json:"contract"`
 	Unit     int                 `json:"unit"`
 	Launch   string              `json:"launch"`
 }
 
-// request is what one side asks.
+// request is sent by the side that asks.
 type request struct {
 	Key
 	Do     string `json:"do"`
@@ -60,16 +60,16 @@ type request struct {
 	Follow bool   `json:"follow,omitempty"`
 }
 
-// answer is what the other side says.
+// answer is sent by the other side.
 type answer struct {
 	OK     bool          `json:"ok"`
-	Offset int64         `json:"offset,omitempty"` // of put: from which byte on
+	Offset int64         `json:"offset,omitempty"` // of put: the next missing byte
 	Size   int64         `json:"size,omitempty"`   // of get
-	Code   protocol.Code `json:"code,omitempty"`   // why not
+	Code   protocol.Code `json:"code,omitempty"`   // reason of a refusal
 	Note   string        `json:"note,omitempty"`
 }
 
-// Refusal is why the other side does not do what was asked.
+// Refusal is the other side's reason for refusing a request.
 type Refusal struct {
 	Code protocol.Code
 	Note string
@@ -97,7 +97,7 @@ func writeHead(s Stream, v any) error {
 	return err
 }
 
-// readHead reads a request or an answer that comes within a time.
+// readHead reads a request or an answer that arrives within a time.
 func readHead(s Stream, v any, within time.Duration) error {
 	if err := s.SetDeadline(time.Now().Add(within)); err != nil {
 		return err
@@ -137,7 +137,7 @@ func hear(s Stream) (answer, error) {
 	return a, nil
 }
 
-// no answers an error: a Refusal as it is, and of anything else that it failed.
+// no answers an error: it sends a Refusal as it is, and hides the details of others.
 func no(s Stream, err error) error {
 	var r *Refusal
 	if !errors.As(err, &r) {
@@ -146,7 +146,7 @@ func no(s Stream, err error) error {
 	return writeHead(s, answer{Code: r.Code, Note: r.Note})
 }
 
-// steady copies so many bytes, as long as they keep coming.
+// steady copies a number of bytes, as long as they keep coming.
 func steady(s Stream, dst io.Writer, src io.Reader, n int64, buffer []byte) error {
 	for n > 0 {
 		if err := s.SetDeadline(time.Now().Add(idleTime)); err != nil {

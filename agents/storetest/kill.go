@@ -14,20 +14,20 @@ import (
 	"ramp/protocol"
 )
 
-// victimEnv tells a copy of the test that it is the one to be killed.
+// victimEnv marks the copy of the test that is to be killed.
 const victimEnv = "RAMP_STORETEST_VICTIM"
 
 func victimPath() string { return os.Getenv(victimEnv) }
 
-// kills is how many processes one run kills; window is how many appends leave
-// the older of the two tables behind.
+// kills is how many processes one run kills; window is how many of the last appends
+// the table "recent" holds.
 const (
 	kills  = 6
 	window = 20
 )
 
-// testKill lets processes append and acknowledge, kills each at a random
-// moment, and looks at what is there.
+// testKill lets processes append and acknowledge, kills each at a random moment, and
+// checks the store.
 func testKill(t *testing.T, open Open) {
 	path := filepath.Join(t.TempDir(), "store")
 	seed := rand.Uint64()
@@ -38,14 +38,14 @@ func testKill(t *testing.T, open Open) {
 		s := reopen(t, open, path)
 		last := survived(t, s)
 		if last < acked || last > acked+1 {
-			t.Fatalf("append %d was acknowledged and one more at most was on its way, but %d are there", acked, last)
+			t.Fatalf("append %d was acknowledged and at most one more was under way, but the store has %d", acked, last)
 		}
 		_ = s.Close()
 	}
 }
 
-// runVictim kills a process after it has acknowledged some appends, and returns
-// the number of the last one that it acknowledged before it died.
+// runVictim kills a process after it has acknowledged some appends, and returns the
+// number of the last acknowledged one.
 func runVictim(t *testing.T, path string, after int) int {
 	t.Helper()
 	root, _, _ := strings.Cut(t.Name(), "/")
@@ -65,7 +65,7 @@ func runVictim(t *testing.T, path string, after int) int {
 			_ = cmd.Process.Kill()
 		}
 		if acked, err = strconv.Atoi(lines.Text()); err != nil {
-			t.Fatalf("victim says %q", lines.Text())
+			t.Fatalf("the victim printed %q", lines.Text())
 		}
 	}
 	if err := cmd.Wait(); err == nil {
@@ -74,8 +74,8 @@ func runVictim(t *testing.T, path string, after int) int {
 	return acked
 }
 
-// appendUntilKilled is what the victim does: append i adds to two tables, and
-// removes from one what append i−window added.
+// appendUntilKilled runs in the victim: append i adds to two tables, and removes the
+// record of append i−window from one of them.
 func appendUntilKilled(t *testing.T, open Open, path string) {
 	s, err := open(path)
 	if err != nil {
@@ -104,8 +104,8 @@ func numbered(i int) []protocol.Record {
 	return records
 }
 
-// survived is the number of the last append, having looked that every append up
-// to it is there wholly and nothing else is.
+// survived is the number of the last append. It checks that the store has every
+// append up to it wholly, and nothing else.
 func survived(t *testing.T, s Store) int {
 	t.Helper()
 	last := 0

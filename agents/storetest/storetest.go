@@ -1,6 +1,6 @@
-// Package storetest is the contract test of everything that a role is saved to:
-// records come back in order of key, an append is there wholly or not at all,
-// and what was acknowledged survives the death of the process.
+// Package storetest is the contract test of stores: records come back in order of
+// key, an append is stored wholly or not at all, and an acknowledged one survives
+// the death of the process.
 package storetest
 
 import (
@@ -42,7 +42,7 @@ func Run(t *testing.T, open Open) {
 		run  func(t *testing.T, open Open)
 	}{
 		{"a new store has nothing", testEmpty},
-		{"records come back in order of key", testOrder},
+		{"records come back in order of key, and each by its key", testOrder},
 		{"a later record replaces an earlier one, also within one append", testReplace},
 		{"a record without a value deletes", testDelete},
 		{"an empty value is a value", testEmptyValue},
@@ -51,8 +51,8 @@ func Run(t *testing.T, open Open) {
 		{"each stops when the callback fails, with its error", testStop},
 		{"random appends equal a map, before and after every reopening", testModel},
 		{"a reader sees whole appends", testReaders},
-		{"only one can have it open", testExclusive},
-		{"what was acknowledged survives a kill", testKill},
+		{"only one process can have it open", testExclusive},
+		{"an acknowledged append survives a kill", testKill},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.run(t, open) })
@@ -86,16 +86,26 @@ func rec(table, key, value string) protocol.Record {
 	return protocol.Record{Table: table, Key: key, Value: []byte(value)}
 }
 
-// dump is a table as lines "key=value".
-func dump(t *testing.T, s protocol.Tables, table string) []string {
+// dump is a table as lines "key=value". Get must find the same, and nothing else.
+func dump(t *testing.T, s protocol.Tables, table string) (got []string) {
 	t.Helper()
-	var got []string
+	var keys []string
 	err := s.Each(table, func(key string, value []byte) error {
-		got = append(got, key+"="+string(value))
+		keys, got = append(keys, key), append(got, key+"="+string(value))
 		return nil
 	})
 	if err != nil {
 		t.Fatalf("each %s: %v", table, err)
+	}
+	for i, key := range keys {
+		if v, err := s.Get(table, key); err != nil || v == nil || key+"="+string(v) != got[i] {
+			t.Fatalf("get %q from %s: %.80q, %v; want %.80q", key, table, v, err, got[i])
+		}
+	}
+	for _, absent := range []string{"", "absent", "k.deleted"} {
+		if v, err := s.Get(table, absent); err != nil || v != nil {
+			t.Fatalf("get %q from %s, where it is not: %.80q, %v", absent, table, v, err)
+		}
 	}
 	return got
 }
@@ -148,8 +158,8 @@ func testReplace(t *testing.T, open Open) {
 
 func testDelete(t *testing.T, open Open) {
 	s, path := fresh(t, open)
-	mustAppend(t, s, rec("a", "k", "1"), rec("a", "l", "1"))
-	mustAppend(t, s, protocol.Record{Table: "a", Key: "k"}, protocol.Record{Table: "none", Key: "k"})
+	mustAppend(t, s, rec("a", "k.deleted", "1"), rec("a", "l", "1"))
+	mustAppend(t, s, protocol.Record{Table: "a", Key: "k.deleted"}, protocol.Record{Table: "none", Key: "k"})
 	want(t, s, "a", "l=1")
 	_ = s.Close()
 	s = reopen(t, open, path)
@@ -172,9 +182,14 @@ func testMemory(t *testing.T, open Open) {
 	records[0].Key = "other"
 	mustAppend(t, s, rec("a", "l", "1"))
 	want(t, s, "a", "k=before", "l=1")
+	got, _ := s.Get("a", "k")
+	mustAppend(t, s, rec("a", "k", "after!"))
+	if string(got) != "before" {
+		t.Fatalf("a later append changed a value to %q", got)
+	}
 }
 
-// testAllOrNothing uses a record that no store takes: one of no table.
+// testAllOrNothing uses a record that every store rejects: one without a table.
 func testAllOrNothing(t *testing.T, open Open) {
 	s, path := fresh(t, open)
 	mustAppend(t, s, rec("a", "k", "1"))
@@ -294,12 +309,12 @@ func testExclusive(t *testing.T, open Open) {
 	want(t, reopen(t, open, path), "a", "k=1")
 }
 
-// inherit keeps the store's open files beyond its end, as a process does that is
-// being started and has not become another program yet.
+// inherit keeps the store's files open after it is closed, as a new process does
+// before it becomes another program.
 func inherit(t *testing.T, path string) {
 	t.Helper()
 	const files = "/proc/self/fd"
-	list, _ := os.ReadDir(files) // a system without it: nothing is kept
+	list, _ := os.ReadDir(files) // on a system without it nothing stays open
 	for _, f := range list {
 		to, err := os.Readlink(filepath.Join(files, f.Name()))
 		if err != nil || !strings.HasPrefix(to, path) {

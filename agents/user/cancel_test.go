@@ -53,7 +53,7 @@ func TestCancelASettledPurchase(t *testing.T) {
 // receipt is the one that the user's journal has last of its only contract.
 func receipt(t *testing.T, m *markettest.Market) (last protocol.Receipt) {
 	t.Helper()
-	err := reserve.EachBought(m.Store(markettest.User), func(p reserve.Papers) error { last = p.Decided; return nil })
+	err := reserve.EachBought(m.Store(markettest.User), func(p reserve.DecidedContract) error { last = p.Decided; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,31 +9,36 @@ import (
 	"ramp/protocol"
 )
 
-// followed is purchases by contract, and in the order in which something is to be
-// done about them: an agent that has bought thousands looks at those that are due.
+// followed holds purchases by contract, and in the order in which they are due: an
+// agent with thousands of purchases looks only at those that are due.
 type followed struct {
-	by  map[protocol.ContractID]*awaited
-	due []*awaited // by time, then by purchase
+	by  map[protocol.ContractID]*following
+	due []*following // by time, then by purchase
 }
 
-func newFollowed() followed { return followed{by: map[protocol.ContractID]*awaited{}} }
+func newFollowed() followed { return followed{by: map[protocol.ContractID]*following{}} }
 
-func (f *followed) len() int { return len(f.by) }
+// purchase finds a followed purchase by its ID; nil: it is not followed.
+func (f *followed) purchase(id string) *following {
+	for _, a := range f.by { // in any order: there is one
+		if a.row.ID == id {
+			return a
+		}
+	}
+	return nil
+}
 
-// of is the purchase with a contract; nil if it is not followed.
-func (f *followed) of(c protocol.ContractID) *awaited { return f.by[c] }
-
-// first is what is due before all others; nil if nothing is followed.
-func (f *followed) first() *awaited {
+// first is the purchase that is due first; nil if nothing is followed.
+func (f *followed) first() *following {
 	if len(f.due) == 0 {
 		return nil
 	}
 	return f.due[0]
 }
 
-func (f *followed) add(a *awaited) {
-	f.drop(a.row.Purchase.Contract)
-	f.by[a.row.Purchase.Contract] = a
+func (f *followed) add(a *following) {
+	f.drop(a.row.Contract)
+	f.by[a.row.Contract] = a
 	at, _ := slices.BinarySearchFunc(f.due, a, earlierDue)
 	f.due = slices.Insert(f.due, at, a)
 }
@@ -49,12 +54,12 @@ func (f *followed) drop(c protocol.ContractID) {
 }
 
 // putOff makes a purchase due later.
-func (f *followed) putOff(a *awaited, until time.Time) {
-	f.drop(a.row.Purchase.Contract)
+func (f *followed) putOff(a *following, until time.Time) {
+	f.drop(a.row.Contract)
 	a.askAt = until
 	f.add(a)
 }
 
-func earlierDue(a, b *awaited) int {
-	return cmp.Or(a.askAt.Compare(b.askAt), strings.Compare(a.row.Purchase.ID, b.row.Purchase.ID))
+func earlierDue(a, b *following) int {
+	return cmp.Or(a.askAt.Compare(b.askAt), strings.Compare(a.row.ID, b.row.ID))
 }

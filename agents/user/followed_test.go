@@ -66,14 +66,14 @@ func TestWhatIsFollowedStaysInOrder(t *testing.T) {
 func TestContractsAreKeptUntilTheyEnd(t *testing.T) {
 	begun := time.Unix(1_700_000_000, 0)
 	rapid.Check(t, func(t *rapid.T) {
-		k := user.NewKept()
+		k := user.NewContracts()
 		ends := map[protocol.ContractID]int{}
 		now := 0
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			now += rapid.IntRange(0, 2).Draw(t, "later")
 			c := protocol.ContractID(fmt.Sprint("contract-", rapid.IntRange(0, 12).Draw(t, "which")))
 			end := now + rapid.IntRange(-1, 6).Draw(t, "ends")
-			k.Keep(begun.Add(time.Duration(now)), c, begun.Add(time.Duration(end)))
+			k.Add(begun.Add(time.Duration(now)), c, begun.Add(time.Duration(end)))
 			if end > now {
 				for id, e := range ends {
 					if e <= now {

@@ -5,15 +5,15 @@ import (
 	"ramp/protocol/message"
 )
 
-// Exit codes of a run whose program did not end by itself, as shells and
-// timeout(1) have them. docs/JOBS.md lists them.
+// Exit codes of a run whose program did not end by itself, like those of shells and
+// timeout(1). docs/JOBS.md lists them.
 const (
 	ExitExpired = 124 // it was ended with its slot
 	ExitNever   = 125 // it never ran, or was lost
 	ExitKilled  = 137 // its owner ended it
 )
 
-// StateOf is how a unit of a run stands, in one word.
+// StateOf is the state of a unit of a run, in one word.
 func StateOf(u message.RunUnit) string {
 	s := u.Status
 	if s.Job.State != "" && s.Stage != message.StageFailed {
@@ -22,8 +22,8 @@ func StateOf(u message.RunUnit) string {
 	return string(s.Stage)
 }
 
-// summary is the state and the exit code of a whole run: those of the unit that is
-// least far, and of the first that did not succeed.
+// summary is the state and the exit code of a whole run: the state of the unit that is
+// furthest behind, or both of the first unit that failed.
 func summary(v message.Run) (state string, exit int, over bool) {
 	over, least := true, -1
 	for _, u := range v.Units {
@@ -46,8 +46,6 @@ func summary(v message.Run) (state string, exit int, over bool) {
 // exitOf is the exit code of a unit that is over.
 func exitOf(u message.RunUnit) int {
 	switch {
-	case u.Status.Stage == message.StageFailed && u.Status.Job.State == "":
-		return ExitNever
 	case u.Status.Job.State == protocol.JobExited:
 		return u.Status.Job.Exit
 	case u.Status.Job.State == protocol.JobKilled:

@@ -1,90 +1,61 @@
-// Package user is the user agent: it asks the market for what its owner orders,
-// buys the best set of offers all or nothing, and remembers what was signed.
+// Package user is the user agent. It asks the market for the computing time that
+// its owner orders, buys the best set of offers all or nothing, and records what
+// was signed.
 //
 // It decides which sellers to ask, which bank to pay with, when to ask its owner
-// for approval, and what to say of a purchase that failed. It never reads a
+// for approval, and how to explain a purchase that failed. It never reads a
 // clock, a socket or a file.
 //
 //	order --auction--> bidding --set found--> voting --all agreed--> confirming
 //	      --all countersigned--> deciding --the bank's receipt--> settled | void
 //
 // A restart before the bundle is signed ends a purchase (nothing is held for
-// longer than its hold-until); after that it goes on with the same bundle.
+// longer than its hold-until). After that, the purchase resumes with the same
+// bundle.
+//
+// A Role passes each message and each alarm to the part that owns the state. Calls
+// between parts go one way, cancels → usage → rebuys → runs and purchases. Purchases
+// and runs report back through the functions that New gives them.
 package user
 
 import (
-	"sort"
+	"cmp"
 	"time"
 
+	"ramp/agents/receipts"
 	"ramp/protocol"
 	"ramp/protocol/auction"
+	"ramp/protocol/contract"
 	"ramp/protocol/identity"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
 
-// Bounds of a user agent.
-const (
-	maxSellers   = 1 << 15 // sellers and banks that it remembers
-	maxPurchases = 1 << 12 // purchases going on at once
-	maxEnded     = 1 << 16 // purchases that are over whose IDs are remembered; beyond, the oldest can be used again
-)
-
-// ApprovalTime is how long a purchase waits for its owner's word; it is well
+// ApprovalTime is how long a purchase waits for its owner's approval. It is well
 // below the validity of offers.
 const ApprovalTime = 3 * time.Minute
 
-// AskEverybody as a Budget is none.
+// AskEverybody as Config.Budget removes the limit on sellers per round.
 const AskEverybody = -1
 
-// TablePurchases has one Row per purchase, by ID.
-const TablePurchases = "purchases"
-
-// Config is what a user agent is.
+// Config configures a user agent.
 type Config struct {
 	Credential *identity.Credential
 	Trust      *identity.Trust
-	Terms      []protocol.Terms // banks to pay with, in order of preference; none: any bank that is known
+	Terms      []protocol.Terms // banks to pay with, in order of preference; empty: any known bank
 	Hold       time.Duration    // how long sellers are asked to hold; zero: DefaultHold
 	Settle     time.Duration    // from the votes to the bank's deadline; zero: DefaultSettle
 	CallAtMost int              // sellers called one by one; zero: protocol.MaxGossipless
 	// Budget is how many sellers a round asks if more than CallAtMost are known;
 	// zero: auction.DefaultBudget, AskEverybody: all, by gossip.
 	Budget int
-	Mode   protocol.Mode // when purchases are paid unless their order says it; none: see Options
-	// AskUsage leaves usage records that the contract allows to the owner's word.
+	Mode   protocol.Mode // when purchases are paid unless their order says; empty: see Options
+	// AskUsage leaves usage records that the contract allows to the owner's verdict.
 	AskUsage bool
 }
 
-// Role is a user agent.
-type Role struct {
-	cfg       Config
-	known     map[protocol.AgentID]peer
-	timing    *auction.Timing
-	purchases map[string]*purchase
-	order     []string // keys of purchases, oldest first
-	ended     map[string]bool
-	endings   []string // keys of ended, oldest first
-	cancels   map[cancelKey]*cancellation
-	awaited   followed
-	kept      keptContracts        // settled and not over
-	runs      map[string]*run      // programs that are not over, or not fetched
-	lost      map[string]*lostUnit // by the ID of the order in their place
-}
-
-// peer is a seller or bank that has told it is there. Its presence is the body of
-// the message that told so, as it is: thousands of agents in one process share it.
-type peer struct {
-	presence protocol.Body // a message.Presence
-	expires  int64         // Unix nanoseconds
-}
-
-func (p peer) told() message.Presence { return p.presence.(message.Presence) }
-
-func (p peer) gone(now time.Time) bool { return p.expires <= now.UnixNano() }
-
-// filled is the Config with its defaults.
-func (cfg Config) filled() Config {
+// withDefaults is the Config with its defaults filled in.
+func (cfg Config) withDefaults() Config {
 	if cfg.Hold == 0 {
 		cfg.Hold = protocol.DefaultHold
 	}
@@ -100,107 +71,147 @@ func (cfg Config) filled() Config {
 	return cfg
 }
 
-// New restores a user agent from its tables. Its first Output goes on with what
-// was signed before a restart.
-func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
-	cfg = cfg.filled()
-	r := &Role{
-		cfg: cfg, timing: auction.NewTiming(),
-		known: map[protocol.AgentID]peer{}, purchases: map[string]*purchase{},
-		cancels: map[cancelKey]*cancellation{}, ended: map[string]bool{}, awaited: newFollowed(), kept: newKeptContracts(), runs: map[string]*run{}, lost: map[string]*lostUnit{},
-	}
-	out, err := r.restore(t, now)
-	return r, out, err
+// self is the agent's own ID.
+func (cfg *Config) self() protocol.AgentID { return cfg.Credential.ID }
+
+// sign signs a bundle with the agent's own key.
+func (cfg *Config) sign(b protocol.Bundle, now time.Time) (contract.Verified, error) {
+	return contract.SignVerified(cfg.Credential, b, cfg.Trust, now)
 }
 
-// Going reports whether a purchase is going on.
-func (r *Role) Going(id string) bool { return r.purchases[id] != nil }
+// Role is a user agent.
+type Role struct {
+	cfg       *Config // shared with the parts, so that Retune reaches them
+	directory directory
+	purchases purchases
+	runs      runs
+	rebuys    rebuys
+	usage     usage
+	cancels   cancels
+	contracts settledContracts
+	receipts  receipts.Keeper
+	Exchanges Exchanges
+}
 
-// Purchases is how many purchases go on.
-func (r *Role) Purchases() int { return len(r.purchases) }
+// New restores a user agent from its tables. Its first Output resumes what was
+// signed before a restart.
+func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, error) {
+	cfg = cfg.withDefaults()
+	r := &Role{cfg: &cfg, directory: directory{known: map[protocol.AgentID]peer{}}, contracts: newSettledContracts()}
+	r.purchases = purchases{
+		cfg: &cfg, directory: &r.directory, over: r.purchaseOver,
+		timing: auction.NewTiming(), failures: &failures{by: map[protocol.AgentID]failing{}}, by: map[string]*purchase{}, ended: map[string]bool{},
+	}
+	r.rebuys = rebuys{directory: &r.directory, purchases: &r.purchases, runs: &r.runs, by: map[string]*rebuy{}}
+	r.runs = runs{cfg: &cfg, by: map[string]*run{}, stopFor: r.rebuys.stopFor}
+	r.usage = usage{cfg: &cfg, rebuys: &r.rebuys, followed: newFollowed()}
+	r.cancels = cancels{cfg: &cfg, usage: &r.usage, by: map[cancelKey]*cancellation{}}
+	r.receipts = receipts.New(cfg.self(), cfg.Trust, false)
+	r.Exchanges = Exchanges{cfg: &cfg}
+	out, err := r.restore(t, now)
+	return r, out.Join(r.receipts.Begin(now)), err
+}
+
+// Retune takes the banks, times and limits of c; the agent keeps its identity.
+// Purchases under way keep the settings they began with.
+func (r *Role) Retune(c Config) {
+	c.Credential, c.Trust = r.cfg.Credential, r.cfg.Trust
+	*r.cfg = c.withDefaults()
+}
+
+// Going reports whether a purchase is under way.
+func (r *Role) Going(id string) bool { return r.purchases.by[id] != nil }
+
+// Purchases is how many purchases are under way.
+func (r *Role) Purchases() int { return len(r.purchases.by) }
 
 // ID is the agent's own.
-func (r *Role) ID() protocol.AgentID { return r.cfg.Credential.ID }
+func (r *Role) ID() protocol.AgentID { return r.cfg.self() }
+
+// Known lists the agents of a kind that are present now, in order of ID.
+func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
+	list := r.directory.list(now, kind)
+	for i := range list {
+		list[i].Failures = r.purchases.failures.of(now, list[i].ID)
+	}
+	return list
+}
+
+// Receipts keeps the proofs of the agent's receipts.
+func (r *Role) Receipts() *receipts.Keeper { return &r.receipts }
 
 // Receive takes a message from another agent or from the owner.
 func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
+	return r.receipts.Receive(now, m, r.receive)
+}
+
+func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
+	switch m.Sender {
+	case protocol.LocalControl: // only the owner gives orders
+		if out, ok := r.receiveOrder(now, m); ok {
+			return out
+		}
+	case protocol.LocalFiles:
+		if body, ok := m.Body.(message.StageFault); ok {
+			return r.runs.stageFault(now, body)
+		}
+	}
+	switch body := m.Body.(type) {
+	case message.BundleQuery:
+		if m.Performative != protocol.QueryRef {
+			return protocol.Output{}
+		}
+		return protocol.Output{Send: []protocol.Message{r.contracts.answer(r.cfg, m, body)}}
+	case message.Presence:
+		r.directory.meet(now, m.Sender, m.Body, body)
+		return protocol.Output{}
+	}
+	return r.converse(now, m)
+}
+
+// receiveOrder takes an order of the owner; false: the message is no order.
+func (r *Role) receiveOrder(now time.Time, m protocol.Message) (protocol.Output, bool) {
 	switch body := m.Body.(type) {
 	case message.Buy:
-		if m.Sender == protocol.LocalControl {
-			return r.buy(now, body)
-		}
+		return r.purchases.buy(now, body), true
 	case message.Approval:
-		if m.Sender == protocol.LocalControl {
-			return r.approved(now, body)
-		}
+		return r.purchases.approval(now, body), true
 	case message.CancelPurchase:
-		if m.Sender == protocol.LocalControl {
-			return r.cancel(now, body)
-		}
+		return r.cancel(now, body), true
 	case message.OwnerWord:
-		if m.Sender == protocol.LocalControl {
-			return r.ownerWord(now, body)
-		}
-	case message.RunControl, message.RunCollected:
-		if m.Sender == protocol.LocalControl {
-			return r.controlRun(now, m.Body)
-		}
-	case message.StageFault:
-		if m.Sender == protocol.LocalFiles {
-			return r.stageFault(now, body)
-		}
-	case message.BundleQuery:
-		if m.Performative == protocol.QueryRef {
-			return r.bundleCopy(m, body)
-		}
-	case message.Presence:
-		r.meet(now, m.Sender, m.Body, body)
-		return protocol.Output{}
-	default:
-		return r.converse(now, m)
+		return r.usage.ownerVerdict(now, body), true
+	case message.RunCollected:
+		return r.runs.collected(body), true
+	case message.RunControl:
+		return r.runs.control(now, body), true
 	}
-	return protocol.Output{} // only the owner gives orders
+	return protocol.Output{}, false
 }
 
 // converse brings a message to the conversation it belongs to.
 func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
-	if out, ok := r.heardOfJob(now, m); ok {
+	r.purchases.failures.heard(m)
+	if c := r.cancels.of(m); c != nil {
+		return r.cancels.answered(c, m)
+	}
+	if out, ok := r.usage.receive(now, m); ok {
 		return out
 	}
-	if c := r.cancellationOf(m); c != nil {
-		return r.cancelAnswered(c, m)
+	if out, ok := r.Exchanges.receive(now, m); ok {
+		return out
 	}
-	if run, unit := r.runOf(m); run != nil {
-		return r.runHears(now, run, unit, m)
+	if run, unit := r.runs.of(m); run != nil {
+		return r.runs.receive(now, run, unit, m)
 	}
-	p := r.purchases[m.Conversation]
-	if p == nil {
-		p = r.contractOf(m)
+	if p := r.purchases.of(m); p != nil {
+		return r.purchases.advance(now, p, p.receive(now, m))
 	}
-	if p == nil {
-		return r.late(m)
-	}
-	return r.advance(now, p, p.receive(now, m))
+	return r.late(m)
 }
 
-// contractOf is the purchase that a decision is about: a bank that voids what
-// nobody asked about any more knows the contract, and not its conversation.
-func (r *Role) contractOf(m protocol.Message) *purchase {
-	d, ok := m.Body.(message.Decision)
-	if !ok || d.Contract == "" {
-		return nil
-	}
-	for _, id := range r.order {
-		if p := r.purchases[id]; p.coord != nil && p.coord.Bundle().ID == d.Contract {
-			return p
-		}
-	}
-	return nil
-}
-
-// late answers what belongs to a conversation that is over, or was never: a vote
-// is cancelled at once, so that its slot is free before its hold ends. All that a
-// settled purchase bought is countersigned, which no cancel touches.
+// late answers a message of a conversation that is over or never existed. It
+// cancels a vote at once, so that its slot is free before its hold ends. The slots
+// of a settled purchase are countersigned, and this cancel does not touch them.
 func (r *Role) late(m protocol.Message) protocol.Output {
 	v, ok := m.Body.(message.Vote)
 	if !ok {
@@ -209,56 +220,45 @@ func (r *Role) late(m protocol.Message) protocol.Output {
 	return protocol.Output{Send: []protocol.Message{m.Reply(r.ID(), protocol.Cancel, reserve.CancelVote(v))}}
 }
 
-// Wake does what is due in every purchase.
+// Wake does what is due everywhere.
 func (r *Role) Wake(now time.Time) protocol.Output {
-	out := r.saveBegun()
-	for _, id := range append([]string(nil), r.order...) {
-		if p := r.purchases[id]; p != nil {
-			out = out.Join(r.advance(now, p, p.wake(now)))
-		}
-	}
-	return out.Join(r.wakeCancels(now)).Join(r.wakeAwaited(now)).Join(r.wakeRuns(now)).Join(r.wakeLost(now))
+	out := r.purchases.wake(now).Join(r.cancels.wake(now)).Join(r.usage.wake(now)).Join(r.runs.wake(now)).Join(r.rebuys.wake(now)).Join(r.Exchanges.wake(now))
+	return r.receipts.Wake(now, out)
 }
 
-// meet remembers who is there. A presence with an older counter is stale; one
-// that has left is remembered by its counter, so that no replay brings it back.
-func (r *Role) meet(now time.Time, from protocol.AgentID, body protocol.Body, p message.Presence) {
-	old, met := r.known[from]
-	switch {
-	case met && p.Counter <= old.told().Counter:
-		return
-	case !met && len(r.known) >= maxSellers:
-		r.forgetExpired(now)
-		if len(r.known) >= maxSellers {
-			return
-		}
+// purchaseOver passes a purchase that has just ended to the parts that continue
+// with it.
+func (r *Role) purchaseOver(now time.Time, p *purchase) protocol.Output {
+	out := r.rebuys.purchaseOver(now, p)
+	if p.row.State != StateSettled {
+		return out
 	}
-	r.known[from] = peer{presence: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()}
+	r.contracts.add(now, &p.row.Purchase, p.coord.Bundle().DER, now)
+	return out.Join(r.usage.follow(now, &p.row, false)).Join(r.runs.begin(now, &p.row))
 }
 
-func (r *Role) forgetExpired(now time.Time) {
-	for id, k := range r.known {
-		if k.gone(now) {
-			delete(r.known, id)
-		}
+// cancel stops a purchase that is under way, or asks the sellers of a settled one
+// to take its units back.
+func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
+	if p := r.purchases.by[c.ID]; p != nil {
+		return r.purchases.stop(now, p)
 	}
+	stored, err := ReadRow(c.Row)
+	if err != nil || stored.Purchase.ID != c.ID || !stored.Purchase.Settled {
+		return protocol.Output{} // the control socket has checked this before
+	}
+	row := cmp.Or(r.usage.row(c.ID), r.cancels.row(c.ID), r.rebuys.row(c.ID), &stored) // live rows are newer
+	return r.rebuys.stop(now, c.ID, c.Unit).Join(r.cancels.start(now, row, c.Unit))
 }
 
-// Known is an agent that the user agent could deal with.
-type Known struct {
-	ID       protocol.AgentID
-	Presence message.Presence
-	Expires  time.Time
-}
-
-// Known lists the agents of a kind that are there now, in order of ID.
-func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
-	list := make([]Known, 0, len(r.known))
-	for id, k := range r.known {
-		if p := k.told(); p.Agent == kind && !k.gone(now) {
-			list = append(list, Known{id, p, time.Unix(0, k.expires).UTC()})
-		}
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
-	return list
+// Sizes lists what the agent holds in memory, with the bound of each.
+func (r *Role) Sizes() []protocol.Size {
+	return append(append(r.purchases.sizes(), r.receipts.Sizes()...),
+		protocol.Size{Of: "agents known", N: len(r.directory.known), Most: maxSellers},
+		protocol.Size{Of: "purchases that are followed", N: len(r.usage.followed.by), Most: maxFollowed},
+		protocol.Size{Of: "contracts that are not over", N: len(r.contracts.list), Most: maxContracts},
+		protocol.Size{Of: "cancellations", N: len(r.cancels.by), Most: maxCancels},
+		protocol.Size{Of: "exchanges", N: len(r.Exchanges.list), Most: maxExchanges},
+		protocol.Size{Of: "units being bought again", N: len(r.rebuys.by), Most: maxRebuys},
+	)
 }

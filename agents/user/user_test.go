@@ -19,6 +19,9 @@ func open(t *testing.T, sellers int, site func(string, *resource.Config)) (*mark
 	return markettest.New(t, cast, markettest.Config{Seed: 1, Cores: markettest.UnitCores, Site: site}), cast
 }
 
+// trusting has sellers hold any amount without a voucher.
+func trusting(_ string, cfg *resource.Config) { cfg.BuyerCoreSeconds = 1 << 40 }
+
 // prices gives sellers least prices of their own; all begin at 60.
 func prices(of map[string]protocol.Credits) func(string, *resource.Config) {
 	return func(name string, cfg *resource.Config) {
@@ -51,7 +54,7 @@ func TestNothingIsBoughtAboveTheMostThatMayBeSpent(t *testing.T) {
 		t.Fatalf("%s, violations %q", p.State, p.Violations)
 	}
 	m.Run(user.ApprovalTime + time.Second)
-	if p := m.Purchases()["p"]; p.State != user.StateFailed || p.Why != "no offer meets the request, and the closest set was not approved" {
+	if p := m.Purchases()["p"]; p.State != user.StateFailed || p.Why != user.WhyUnmet {
 		t.Fatalf("%s: %s", p.State, p.Why)
 	}
 }
@@ -131,7 +134,7 @@ func TestNothingIsAskedForInACurrencyThatItsBankDoesNotKeep(t *testing.T) {
 	m.Run(time.Minute) // the bank is heard
 	kept, other := cast.Terms(), protocol.Terms{Bank: cast.Terms().Bank, Currency: "EUR"}
 	m.Buy("none", 1, message.Options{Terms: []protocol.Terms{other}})
-	if p := last(m); !p.Done || p.Purchase.State != user.StateFailed || p.Purchase.Why != "bank does not keep EUR, but CRD" {
+	if p := last(m); !p.Done || p.Purchase.State != user.StateFailed || p.Purchase.Why != "bank settles CRD, not EUR" {
 		t.Fatalf("%s: %s", p.Purchase.State, p.Purchase.Why)
 	}
 	if p := settle(t, m, 1, message.Options{Terms: []protocol.Terms{other, kept}}); p.Currency != kept.Currency {
@@ -342,7 +345,7 @@ func TestASignedBundleFindsItsPurchase(t *testing.T) {
 
 // A receipt of another bank convinces nobody.
 func TestAReceiptOfAnotherBank(t *testing.T) {
-	m, cast := open(t, 1, nil)
+	m, cast := open(t, 1, trusting)
 	m.Kill(markettest.Bank, time.Hour)
 	m.Buy("p", 1, message.Options{})
 	m.Run(5 * time.Second)

@@ -85,7 +85,7 @@ func TestAWordIsSaidUntilTheBankHasAnswered(t *testing.T) {
 			said("refused", 0)
 			row, err := user.ReadRow(p.store[user.TablePurchases]["p"])
 			p.must(err)
-			if want := "unit 2: the bank does not take the word on its usage: a dispute was due by noon"; row.Purchase.Why != want {
+			if want := "unit 2: the bank refused the verdict on its usage: a dispute was due by noon"; row.Purchase.Why != want {
 				t.Fatalf("it says %q, want %q", row.Purchase.Why, want)
 			}
 		}

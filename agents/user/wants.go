@@ -9,8 +9,9 @@ import (
 	"ramp/rfql"
 )
 
-// wantsOf reads the document of an order into what offers are checked against;
-// maxWait bounds how long after now a unit without a start of its own may begin.
+// wantsOf parses the document of an order into the wants that offers are checked
+// against; maxWait bounds how long after now a unit without a start of its own may
+// begin.
 func wantsOf(document []byte, now time.Time, maxWait time.Duration) ([]auction.Want, []rfql.Request, error) {
 	doc, err := rfql.Parse(document, now)
 	if err != nil {
@@ -20,28 +21,24 @@ func wantsOf(document []byte, now time.Time, maxWait time.Duration) ([]auction.W
 	for i, q := range doc.Requests() {
 		wants[i] = auction.Want{Ceiling: q.Price, NotBefore: q.NotBefore, End: q.End, Wall: q.Wall, Cores: q.Cores, Contract: q.Contract}
 		if maxWait > 0 {
-			from := now
-			if q.NotBefore.After(now) {
-				from = q.NotBefore
-			}
-			wants[i].LastStart = from.Add(maxWait)
+			wants[i].LastStart = protocol.Later(now, q.NotBefore).Add(maxWait)
 		}
 	}
 	return wants, doc.Requests(), nil
 }
 
-// prospectsOf are what sellers told of themselves, as far as it tells which of
-// them to ask. One that deals on other terms matches nothing.
+// prospectsOf is the part of the sellers' presences that decides which of them to
+// ask. A seller that does not accept the terms matches nothing.
 func prospectsOf(requests []rfql.Request, terms protocol.Terms, sellers []Known) []auction.Prospect {
 	list := make([]auction.Prospect, len(sellers))
 	for i := range sellers {
-		told := &sellers[i].Presence
-		list[i] = auction.Prospect{Start: told.Start, Min: told.Min}
-		if !slices.Contains(told.Terms, terms) {
+		p := &sellers[i].Presence
+		list[i] = auction.Prospect{Start: p.Start, Min: p.Min}
+		if !slices.Contains(p.Terms, terms) {
 			continue
 		}
 		for _, q := range requests {
-			if len(rfql.Match(q, told.Properties)) == 0 {
+			if len(rfql.Match(q, p.Properties)) == 0 {
 				list[i].Units.Add(q.Unit)
 			}
 		}

@@ -2,20 +2,20 @@ package workload
 
 import "iter"
 
-// Burst is a stretch of execution that a log tells of, with what is derived
-// from the fields (specs §1.3): it ran on Cores from Start to End.
+// Burst is a stretch of execution in a log, with values derived from the fields
+// (specs §1.3): it ran on Cores from Start to End.
 type Burst struct {
 	Number    int32
-	Cores     int   // allocated, else requested; > 0
+	Cores     int   // allocated, or else requested; > 0
 	Submit    int64 // ≥ 0
-	Start     int64 // Submit plus a wait that is known
+	Start     int64 // Submit, plus the wait if known
 	End       int64 // > Start
-	Requested int64 // requested time; where the log tells none, the run time
+	Requested int64 // requested time, or else the run time
 }
 
-// Bursts yields what ran, in the order of the log. Jobs without run time,
-// processors or submit time are left out. A swapped job is its summary line; if
-// it has none it is its bursts, each submitted when the one before it ended.
+// Bursts yields the executed bursts in the order of the log. It skips jobs without run
+// time, processors or submit time. A swapped job is its summary line; without one it is
+// its bursts, each submitted at the end of the one before.
 func (l *Log) Bursts() iter.Seq[Burst] {
 	return func(yield func(Burst) bool) {
 		summed := l.summarised()
@@ -36,8 +36,8 @@ func (l *Log) Bursts() iter.Seq[Burst] {
 	}
 }
 
-// summarised are the jobs that have both bursts and a summary line: counting
-// both would count them twice. Most logs have none.
+// summarised returns the jobs that have both bursts and a summary line, so that they do
+// not count twice. Most logs have none.
 func (l *Log) summarised() map[int32]bool {
 	partial := map[int32]bool{}
 	for i := range l.Jobs {

@@ -5,28 +5,28 @@ import (
 	"io"
 )
 
-// Report is what is wrong and what is odd in a log. With a fault the log is not
-// usable: ReadSWF refuses it, or nothing in it ran. What is odd is dealt with by
-// a rule (specs §1.3), which the note tells.
+// Report lists the faults and oddities of a log. A log with a fault is unusable:
+// ReadSWF refuses it, or no job in it ran. Each oddity is handled by a rule (specs
+// §1.3), which its note states.
 type Report struct {
-	Lines  int     // of the text, empty ones too
-	Jobs   int     // job lines that could be read
-	Ran    int     // bursts that count: see Log.Bursts
+	Lines  int     // of the text, including empty ones
+	Jobs   int     // readable job lines
+	Ran    int     // bursts, see Log.Bursts
 	Faults []Fault // the first MaxFaults
 	More   int     // faults beyond these
-	Notes  []Note  // one of a kind, in the order of Kinds
+	Notes  []Note  // one of each kind, in the order of Kinds
 }
 
-// MaxFaults bounds the faults that a report tells one by one.
+// MaxFaults bounds the faults that a report lists.
 const MaxFaults = 100
 
-// Fault is a line that is wrong, or with Line 0 a log that is.
+// Fault is a wrong line, or with Line 0 a wrong log.
 type Fault struct {
 	Line int
-	What string // what is wrong and what is allowed
+	What string // the fault, and what is allowed
 }
 
-// Note is a kind of oddity, how often it occurs and where first.
+// Note is a kind of oddity, with its number of occurrences and the first of them.
 type Note struct {
 	Kind  Kind
 	Count int
@@ -55,9 +55,8 @@ func (r *Report) fault(line int, what string) {
 	r.Faults = append(r.Faults, Fault{line, what})
 }
 
-// Examine reads a log as ReadSWF does, unpacked if it is a gzip file, but goes on
-// behind a line that is wrong, and tells of all that it met. The log holds the
-// lines that could be read.
+// Examine reads a log like ReadSWF, unpacked if it is a gzip file, but continues after a
+// wrong line, and reports all faults and oddities. The log has the readable lines.
 func Examine(r io.Reader) (*Log, Report) {
 	plain, err := unpack(r)
 	if err != nil {
@@ -74,7 +73,7 @@ func examine(s *lines) (*Log, Report) {
 		if err := log.addLine(s.line); err != nil {
 			report.fault(s.n, err.Error())
 			if full := jobs == MaxJobs || comments == MaxComments; full {
-				break // every line from here on would be a fault
+				break // every further line would be a fault
 			}
 		}
 		places.add(s.n, len(log.Jobs) > jobs, len(log.Comments) > comments)
@@ -94,7 +93,7 @@ func examine(s *lines) (*Log, Report) {
 	return log, report
 }
 
-// places are the lines on which the jobs and the comments of a log stand.
+// places are the lines of a log's jobs and comments.
 type places struct{ jobs, comments []int32 }
 
 func (p *places) add(line int, job, comment bool) {

@@ -5,30 +5,29 @@ import (
 	"strings"
 )
 
-// Headers are the header comments of SWF 2.2 that have a meaning of their own,
-// and whatever else a log says of itself. A text that is not told is empty, a
-// number that is not told, or not a positive one, is 0.
+// Headers are the header comments of SWF 2.2 with a meaning, and all others. A missing
+// text is empty; a missing or non-positive number is 0.
 type Headers struct {
 	Version, Computer, Installation string
 	Acknowledge, Information        string
 	Conversion, Preemption          string
 	AllowOveruse                    string
 	TimeZoneString                  string
-	StartTime, EndTime              string // as people wrote them, in local time
+	StartTime, EndTime              string // as written, in local time
 	UnixStartTime                   int64  // Unix time of the log's second 0
 	MaxJobs, MaxRecords             int64
 	MaxNodes, MaxProcs              int64
 	MaxRuntime, MaxMemory           int64 // seconds; kilobytes
 	MaxQueues, MaxPartitions        int64
 	Queues, Partitions, Notes       []string
-	Other                           []Header // keys that SWF does not know, in order
+	Other                           []Header // unknown keys, in order
 }
 
 // Header is one header comment, "key: value".
 type Header struct{ Key, Value string }
 
 // headerOf reads a comment. A comment whose text before the first colon is not
-// one word of letters is prose, or the rest of the header above.
+// one word of letters is prose, or continues the header above.
 func headerOf(comment string) (Header, bool) {
 	k, v, ok := strings.Cut(comment, ":")
 	k = strings.TrimSpace(k)
@@ -40,8 +39,8 @@ func headerOf(comment string) (Header, bool) {
 
 func notLetter(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }
 
-// Headers reads the comments. Keys are compared without regard to case; of a key
-// that stands there twice the first counts, but for lists, which grow.
+// Headers reads the comments. Keys are compared without regard to case. The first of
+// several equal keys counts, except that lists grow.
 func (l *Log) Headers() Headers {
 	h := Headers{}
 	for _, c := range l.Comments {
@@ -63,7 +62,7 @@ func (l *Log) Headers() Headers {
 	return h
 }
 
-// place is where the value of a key goes; all nil for a key that SWF does not know.
+// place is the destination of a key's value; all nil for an unknown key.
 func (h *Headers) place(key string) (text *string, number *int64, list *[]string) {
 	switch key = strings.ToLower(key); key {
 	case "queue":
@@ -93,8 +92,8 @@ func (h *Headers) number(key string) *int64 {
 	}[key]
 }
 
-// positive reads the integer above 0 that a value begins with; real headers go
-// on with a remark: "1024 (512 until May)".
+// positive reads the positive integer at the begin of a value; real headers append
+// remarks: "1024 (512 until May)".
 func positive(value string) (int64, bool) {
 	word, _, _ := strings.Cut(value, " ")
 	n, err := strconv.ParseInt(word, 10, 64)
@@ -104,8 +103,8 @@ func positive(value string) (int64, bool) {
 	return n, true
 }
 
-// SetHeader gives the first comment with the key another value, or adds the
-// comment at the end. The value is one line.
+// SetHeader changes the value of the first comment with the key, or adds the comment at
+// the end. The value is one line.
 func (l *Log) SetHeader(key, value string) {
 	line := " " + key + ": " + value
 	for i, c := range l.Comments {

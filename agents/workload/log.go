@@ -2,23 +2,23 @@ package workload
 
 import "strings"
 
-// Bounds of a log. A reader refuses what exceeds them, naming the line.
+// Bounds of a log. A reader refuses a larger log, and names the line.
 const (
 	MaxJobs     = 1 << 22  // job lines, 88 bytes each in memory
 	MaxLine     = 64 << 10 // bytes of one line
 	MaxComments = 4096     // comment lines
 	MaxRemarks  = 1 << 20  // bytes of all comments together
-	MaxLines    = 1 << 23  // lines of any kind, empty ones too
+	MaxLines    = 1 << 23  // lines of any kind, including empty ones
 )
 
-// Unknown is how SWF writes a value that is not known.
+// Unknown is an unknown value in SWF.
 const Unknown = -1
 
 // Status is a job's completion status, SWF field 11.
 type Status int8
 
 // The statuses of SWF 2.2. A job that was swapped out has a line for every
-// burst (continued, and last of all done or killed) and may have a summary line.
+// burst (continued, and finally done or killed) and may have a summary line.
 const (
 	StatusFailed     Status = 0
 	StatusCompleted  Status = 1
@@ -31,8 +31,8 @@ const (
 // Partial reports whether the line is one burst of a job.
 func (s Status) Partial() bool { return s >= StatusContinued && s <= StatusLastKilled }
 
-// Job is one line of a log: the eighteen fields of SWF 2.2 in order, as they
-// stand there. Times are seconds, memory is kilobytes per processor.
+// Job is one line of a log: the eighteen fields of SWF 2.2 in order, unchanged. Times
+// are seconds, memory is kilobytes per processor.
 type Job struct {
 	Number         int32
 	Wait           int32
@@ -61,8 +61,8 @@ type Log struct {
 	Jobs     []Job
 }
 
-// Header is the value of the first comment "key: value", with key compared
-// without regard to case.
+// Header returns the value of the first comment "key: value". Keys are compared without
+// regard to case.
 func (l *Log) Header(key string) (string, bool) {
 	for _, c := range l.Comments {
 		if f, ok := headerOf(c); ok && strings.EqualFold(f.Key, key) {
@@ -78,17 +78,17 @@ func (l *Log) number(key string) (int64, bool) {
 	return positive(v)
 }
 
-// UnixStart is the Unix time of the log's second 0, where the header tells it.
+// UnixStart returns the Unix time of the log's second 0, if a header has it.
 func (l *Log) UnixStart() (int64, bool) { return l.number("UnixStartTime") }
 
-// maxProcs is the size of the machine, where the header tells a possible one.
+// maxProcs returns the size of the machine, if a header has a valid one.
 func (l *Log) maxProcs() (int, bool) {
 	n, ok := l.number("MaxProcs")
 	return int(n), ok && n <= MaxCapacity
 }
 
-// Capacity is the number of cores of the machine: MaxProcs where the header
-// tells it, else the most that any job had (specs §1.3); 0 for an empty log.
+// Capacity is the number of cores of the machine: MaxProcs if a header has it, or else
+// the most of any job (specs §1.3); 0 for an empty log.
 func (l *Log) Capacity() int {
 	if n, ok := l.maxProcs(); ok {
 		return n
@@ -100,5 +100,5 @@ func (l *Log) Capacity() int {
 	return most
 }
 
-// MaxCapacity bounds the cores of a machine: more are taken for an error.
+// MaxCapacity bounds the cores of a machine: a larger number counts as an error.
 const MaxCapacity = 1 << 30

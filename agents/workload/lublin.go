@@ -7,7 +7,7 @@ import (
 
 // Model is the workload model of Lublin and Feitelson (JPDC 63, 2003) for one
 // class of jobs: how many cores, how long, and when. The sizes are base-2
-// logarithms of a machine of 128 cores; Synthesize moves UMed and UHi with the
+// logarithms for a machine of 128 cores; Synthesize shifts UMed and UHi with the
 // size of the machine, so that for the typeless class UHi = log2(size) and
 // UMed = UHi − 2.5.
 type Model struct {
@@ -46,10 +46,10 @@ func Interactive() Model {
 	}
 }
 
-// publishedSize is the machine, as base-2 logarithm, of the published sizes.
+// publishedSize is the base-2 logarithm of the machine for the published sizes.
 const publishedSize = 7
 
-// on is the model on a machine of another size.
+// on adapts the model to a machine of another size.
 func (m Model) on(capacity int) Model {
 	shift := math.Log2(float64(capacity)) - publishedSize
 	m.UMed, m.UHi = max(m.UMed+shift, m.ULow), max(m.UHi+shift, m.ULow)
@@ -95,7 +95,7 @@ func (m Model) run(r *rand.Rand, cores int) int32 {
 	}
 }
 
-// gap draws the points between two arrivals: the seconds if every hour were alike.
+// gap draws the points between two arrivals: seconds if all hours were alike.
 func (m Model) gap(r *rand.Rand) float64 {
 	for {
 		if g := (gamma{m.AArr * m.ARAR, m.BArr}).draw(r); g <= maxLogGap {
@@ -104,16 +104,15 @@ func (m Model) gap(r *rand.Rand) float64 {
 	}
 }
 
-// The day has 48 half-hours; the day cycle is fitted to a day that begins with
-// number dayStart of them.
+// The day has 48 half-hours; the fitted day cycle begins with half-hour dayStart.
 const (
 	buckets  = 48
 	bucket   = 1800 // seconds
 	dayStart = 11
 )
 
-// cycle is how many points a second of each half-hour of the day takes, with
-// mean 1: more when many jobs arrive.
+// cycle is the number of points per second in each half-hour of the day, with mean 1:
+// more when many jobs arrive.
 func (m Model) cycle() [buckets]float64 {
 	var weight [buckets]float64
 	g := gamma{m.ANum, m.BNum}

@@ -15,7 +15,7 @@ type Reservation struct {
 	Cores int
 }
 
-// Why a reservation is refused.
+// Reasons why a reservation is refused.
 var (
 	ErrSize = errors.New("the machine has fewer cores")
 	ErrBusy = errors.New("too few cores are free")
@@ -28,19 +28,18 @@ var (
 // are refused with ErrFull.
 const MaxReservations = 1 << 16
 
-// Machine is a log as a live batch system. At its base instant it is what the
-// log recorded: what ran then runs, what waited waits. From there on jobs arrive
-// as the log says and run as long as it says, but when they start is decided
-// here: first come, first served with EASY back-filling around the sold slots, so
-// that selling changes the machine's future. After the end of the log the machine
-// is empty.
+// Machine plays a log as a live batch system. At its base instant it is in the recorded
+// state: the same jobs run and wait. From there on jobs arrive and run as recorded, but
+// the machine decides when they start: first come, first served with EASY back-filling
+// around the sold slots, so that sales change the machine's future. After the end of the
+// log the machine is empty.
 //
 //   - A job larger than the machine counts as large as the machine.
-//   - A log may have more running at the base than the machine has; then nothing
-//     starts until enough has ended.
-//   - A job that outlasts its requested time goes on, unless a sold slot needs
-//     its cores: then it is ended, as a batch system ends it at its limit. So a
-//     sold slot is always honoured, but for what overlies the machine at the base.
+//   - If a log has more jobs running at the base than fit, nothing starts until enough
+//     have ended.
+//   - A job that outlasts its requested time continues, unless a sold slot needs
+//     its cores: then the machine ends it, like a batch system at its limit. So a sold
+//     slot is always honoured, except where jobs exceed the machine at the base.
 //
 // The same calls in the same order give the same machine. It is not safe for
 // concurrent use.
@@ -48,21 +47,20 @@ type Machine struct {
 	s        *scheduler
 	arrivals []arrival // still to come, by time
 	sold     []Reservation
-	recorded bool // nothing has been decided yet: the state is the log's
+	recorded bool // the state is still the recorded one
 }
 
-// arrival is a job that is submitted at an instant, and when the log says that
-// it started.
+// arrival is a job's submission, with its recorded start.
 type arrival struct {
 	at, start int64
 	task
 }
 
-// end is when the log says that it ended.
+// end is the recorded end.
 func (a arrival) end() int64 { return a.start + a.run }
 
-// NewMachine is the machine of a log at second base of the log. Who begins
-// several machines of one log makes a Replay of it.
+// NewMachine is the machine of a log at second base of the log. To start several
+// machines of one log, make a Replay.
 func NewMachine(l *Log, base int64) *Machine { return NewReplay(l).Machine(base) }
 
 // byTime sorts by submit time; equal ones stay in the order of the log.
@@ -76,11 +74,10 @@ func (m *Machine) Now() int64 { return m.s.now }
 // Capacity is the number of cores of the machine.
 func (m *Machine) Capacity() int { return m.s.capacity }
 
-// Jobs is how many jobs run and wait now.
+// Jobs returns how many jobs run and wait now.
 func (m *Machine) Jobs() (running, waiting int) { return len(m.s.running), len(m.s.queue) }
 
-// Next is when the machine will next change by itself; it may be Now. It is
-// false if nothing is to come.
+// Next is the time of the machine's next event, which may be Now; false: there is none.
 func (m *Machine) Next() (int64, bool) {
 	if m.recorded {
 		return m.s.now, true
@@ -116,8 +113,8 @@ func (m *Machine) Advance(to int64) bool {
 	return changed
 }
 
-// play lets happen what happens at one instant: ends, then slots that begin or
-// end, then arrivals, then starts.
+// play carries out the events of one instant: ends, then starts and ends of slots, then
+// arrivals, then starts.
 func (m *Machine) play(now int64) {
 	m.recorded = false
 	m.s.now = now
@@ -135,15 +132,14 @@ func (m *Machine) play(now int64) {
 	m.s.schedule()
 }
 
-// serving reports whether a sold slot is under way.
+// serving reports whether a sold slot has begun and not ended.
 func (m *Machine) serving() bool {
 	return slices.ContainsFunc(m.sold, func(r Reservation) bool { return r.Start <= m.s.now })
 }
 
-// Reserve blocks cores over a slot, from now on if it has begun, or says why
-// not: ErrBusy if they are not free at every instant of it under the machine's
-// own plan (Snapshot, Project), ErrSize, ErrPast, ErrFull, ErrID. Reserving the
-// same again changes nothing.
+// Reserve blocks cores over a slot, or over its rest if it has begun. Errors: ErrBusy if
+// they are not free throughout by the machine's own plan (Snapshot, Project), ErrSize,
+// ErrPast, ErrFull, ErrID. Reserving the same again changes nothing.
 func (m *Machine) Reserve(r Reservation) error {
 	known, err := m.known(r)
 	if known || err != nil {
@@ -159,10 +155,9 @@ func (m *Machine) Reserve(r Reservation) error {
 	return nil
 }
 
-// Restore blocks cores without asking the plan: for slots that were sold before
-// a restart. Where that takes more than there is, the sold slots come first, and
-// nothing starts beside them until enough is free. Its errors are those of
-// Reserve but ErrBusy.
+// Restore blocks cores without checking the plan, for slots that were sold before
+// a restart. Sold slots come first if they exceed the machine, and nothing starts beside
+// them until enough is free. Its errors are those of Reserve except ErrBusy.
 func (m *Machine) Restore(r Reservation) error {
 	known, err := m.known(r)
 	if known || err != nil {
@@ -175,7 +170,7 @@ func (m *Machine) Restore(r Reservation) error {
 	return nil
 }
 
-// known reports whether r is there already, or why it cannot be.
+// known reports whether r exists already, or why it is invalid.
 func (m *Machine) known(r Reservation) (bool, error) {
 	if i := m.index(r.ID); i >= 0 {
 		if m.sold[i] != r {
@@ -205,12 +200,12 @@ func (m *Machine) put(r Reservation) {
 	if m.serving() {
 		m.s.evict()
 	}
-	// A slot that puts off the first waiting job may let others go before it.
+	// A slot that delays the first waiting job may let others pass it.
 	m.s.schedule()
 }
 
-// Release frees a reservation's cores from now on and reports whether it was
-// there. Waiting jobs may start at once.
+// Release frees a reservation's cores from now on and reports whether it existed.
+// Waiting jobs may start at once.
 func (m *Machine) Release(id string) bool {
 	i := m.index(id)
 	if i < 0 {

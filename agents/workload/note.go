@@ -28,7 +28,7 @@ const (
 	BurstLeftOut    Kind = "burst-left-out"
 )
 
-// Kinds are all kinds, in the order of a report.
+// Kinds lists all kinds, in the order of a report.
 func Kinds() []Kind {
 	return []Kind{
 		NoMaxProcs, NoUnixStart, OddHeader, OtherRecords, NoSubmit, OutOfOrder, NoRun, NoProcs, NoAllocation,
@@ -36,13 +36,13 @@ func Kinds() []Kind {
 	}
 }
 
-// text says what is odd and what is done about it.
+// text says what is odd, and how it is handled.
 func (k Kind) text() string {
 	return map[Kind]string{
 		NoMaxProcs:      "no MaxProcs header: the machine is as large as its largest job, on this line",
 		NoUnixStart:     "no UnixStartTime header above 0: the dates of the log are not known",
 		OddHeader:       "a header that should begin with a whole number does not: it is not used",
-		OtherRecords:    "the MaxRecords header tells of another number of jobs than there are: it is not used",
+		OtherRecords:    "the MaxRecords header differs from the number of jobs: it is not used",
 		NoSubmit:        "no submit time: the job is left out",
 		OutOfOrder:      "submitted before the job above it: jobs are sorted by submit time",
 		NoRun:           "no run time: the job is left out",
@@ -78,7 +78,7 @@ func (n notes) list() []Note {
 	return list
 }
 
-// notesOf looks for all that is odd in a log.
+// notesOf searches a log for oddities.
 func notesOf(l *Log, p places) []Note {
 	n := notes{}
 	n.headers(l, p)
@@ -106,7 +106,7 @@ func notesOf(l *Log, p places) []Note {
 	return n.list()
 }
 
-// headers looks at what a log says of itself.
+// headers checks the header comments.
 func (n notes) headers(l *Log, p places) {
 	h := l.Headers()
 	if _, told := l.maxProcs(); !told {
@@ -131,7 +131,7 @@ func (n notes) headers(l *Log, p places) {
 	}
 }
 
-// largest is the line of the job that had most processors; 0: none ran.
+// largest is the line of the job with most processors; 0: none ran.
 func (l *Log) largest(p places) int32 {
 	most, line := 0, int32(0)
 	for i := range l.Jobs {
@@ -142,7 +142,7 @@ func (l *Log) largest(p places) int32 {
 	return line
 }
 
-// job looks at one line. Of a job that is left out only the reason counts.
+// job checks one line. For a skipped job only the reason counts.
 func (n notes) job(j *Job, line int32, capacity int64) {
 	cores := j.Procs
 	if cores <= 0 {
@@ -165,7 +165,7 @@ func (n notes) job(j *Job, line int32, capacity int64) {
 	}
 }
 
-// ran looks at a job that counts.
+// ran checks a job that ran.
 func (n notes) ran(j *Job, line int32) {
 	if j.Procs <= 0 {
 		n.add(NoAllocation, line)

@@ -7,43 +7,43 @@ import (
 	"sort"
 )
 
-// Forever is the end of an interval that does not end.
+// Forever is the end of an open interval.
 const Forever = math.MaxInt64
 
-// Step says how many cores are free from At until the next step.
+// Step is the number of free cores from At until the next step.
 type Step struct {
 	At   int64
 	Free int
 }
 
-// Profile is free cores over time, a step function. It may fall below zero:
-// real logs exceed their machine now and then. What is before its first step is
-// as at the first step; the last step holds for ever.
+// Profile is the number of free cores over time, a step function. It may fall below
+// zero, since real logs sometimes exceed their machine. The first step also holds before
+// its instant, and the last step holds without end.
 //
-// Steps lie in blocks of at most maxBlock with their least and most values, so
-// that a query over n steps looks at about maxBlock + n/maxBlock numbers, and a
-// change costs no more.
+// Steps are stored in blocks of at most maxBlock with their least and most values, so
+// that a query over n steps reads about maxBlock + n/maxBlock numbers, and a change
+// costs no more.
 type Profile struct {
 	blocks []block // never empty
 }
 
-// block is a run of steps, never empty. The blocks' own add is part of every
-// value in it, so that a change of a long interval touches few steps.
+// block is a run of steps, never empty. Its own add is part of every value in it, so
+// that changing a long interval touches few steps.
 type block struct {
 	steps       []Step
 	add         int
 	least, most int // of the steps, without add
 }
 
-// maxBlock bounds the steps of a block; a full one is split in halves.
+// maxBlock bounds the steps of a block; a full block is split in halves.
 const maxBlock = 512
 
-// NewProfile is free cores from the given instant on.
+// NewProfile has free cores from the given instant on.
 func NewProfile(from int64, free int) *Profile {
 	return &Profile{blocks: []block{{steps: []Step{{from, free}}, least: free, most: free}}}
 }
 
-// From is the first instant that the profile tells of.
+// From is the first instant of the profile.
 func (p *Profile) From() int64 { return p.blocks[0].steps[0].At }
 
 // Len is the number of steps.
@@ -95,7 +95,7 @@ func (p *Profile) Steps(start, end int64) iter.Seq[Step] {
 	}
 }
 
-// At is how many cores are free at t.
+// At is the number of free cores at t.
 func (p *Profile) At(t int64) int {
 	i, j := p.locate(t)
 	return p.blocks[i].steps[j].Free + p.blocks[i].add
@@ -137,8 +137,8 @@ func (p *Profile) Earliest(from, until, wall int64, cores int) (int64, bool) {
 	return 0, false
 }
 
-// next is the first instant of [start, end) whose value is wanted. A block is
-// skipped when neither its least nor its most value is: wanted is a half-line.
+// next is the first instant of [start, end) with a wanted value. It skips a block if
+// neither its least nor its most value is wanted: wanted is a half-line.
 func (p *Profile) next(start, end int64, wanted func(free int) bool) (int64, bool) {
 	i, j := p.locate(start)
 	if wanted(p.blocks[i].steps[j].Free + p.blocks[i].add) {
@@ -162,7 +162,7 @@ func (p *Profile) next(start, end int64, wanted func(free int) bool) (int64, boo
 }
 
 // Add frees delta cores over [start, end), or takes them if delta is negative.
-// What is before From is left out.
+// It ignores the time before From.
 func (p *Profile) Add(start, end int64, delta int) {
 	start = max(start, p.From())
 	if end <= start || delta == 0 {
@@ -182,7 +182,7 @@ func (p *Profile) Add(start, end int64, delta int) {
 	p.heal(start)
 }
 
-// Forget drops what is before t: t becomes the first instant.
+// Forget drops the time before t: t becomes the first instant.
 func (p *Profile) Forget(t int64) {
 	if t <= p.From() {
 		return
@@ -228,7 +228,7 @@ func (p *Profile) split(i int) {
 	p.blocks = slices.Insert(p.blocks, i+1, right)
 }
 
-// heal removes the step that begins at t if it says nothing new.
+// heal removes the step that begins at t if it equals the one before.
 func (p *Profile) heal(t int64) {
 	i, j := p.locate(t)
 	b := &p.blocks[i]

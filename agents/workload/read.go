@@ -11,14 +11,14 @@ import (
 	"strconv"
 )
 
-// ErrFormat is returned, wrapped with the line and what is wrong, for a text
-// that is not a log in the Standard Workload Format.
+// ErrFormat is wrapped, with the line and the fault, by errors about a text that is not a
+// log in the Standard Workload Format.
 var ErrFormat = errors.New("not a workload log")
 
 // fields is the number of fields of a job line.
 const fields = 18
 
-// fieldName says in errors which field, from 0, is wrong.
+// fieldName names a wrong field, from 0, in errors.
 func fieldName(i int) string {
 	return [fields]string{
 		"job number", "submit time", "wait time", "run time", "allocated processors",
@@ -29,7 +29,7 @@ func fieldName(i int) string {
 }
 
 // Plain returns a reader of r's text: unpacked if r begins like a gzip file, and
-// as it is otherwise.
+// unchanged otherwise.
 func Plain(r io.Reader) (io.Reader, error) {
 	plain, err := unpack(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func unpack(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	magic, err := b.Peek(2)
 	if err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return b, nil // too short to be packed: the reader reports what fails
+		return b, nil // too short to be packed: the reader reports the fault
 	}
 	z, err := gzip.NewReader(b)
 	if err != nil {
@@ -51,12 +51,11 @@ func unpack(r io.Reader) (io.Reader, error) {
 	return z, nil
 }
 
-// ReadSWF reads a log in the Standard Workload Format 2.2, as plain text. Fields
-// are kept as they stand, even those no job can have; Bursts decides what of it
-// ran. A line that has not eighteen numbers, a field that does not fit, or a text
-// beyond one of the bounds of a log is an error that wraps ErrFormat and names
-// the line and what is allowed; what the reader fails with is passed on, with the
-// line. Examine tells of every fault instead of the first.
+// ReadSWF reads a log in the Standard Workload Format 2.2, as plain text. It keeps all
+// fields unchanged, even impossible ones; Bursts decides which jobs ran. A line without
+// eighteen numbers, a field that does not fit, or a text beyond a bound of a log is an
+// error that wraps ErrFormat and names the line and the allowed values. An error of the
+// reader is passed on, with the line. Examine reports every fault instead of the first.
 func ReadSWF(r io.Reader) (*Log, error) {
 	log := &Log{}
 	s := newLines(r)
@@ -76,7 +75,7 @@ type lines struct {
 	b    *bufio.Reader
 	line []byte // until the next call
 	n    int    // number of the line, from 1
-	err  error  // why the walk ended, but for the end of the text
+	err  error  // why the walk ended before the end of the text
 	over bool
 }
 
@@ -90,7 +89,7 @@ func (s *lines) next() bool {
 	s.n++
 	line, err := s.b.ReadSlice('\n')
 	switch {
-	case errors.Is(err, io.EOF) && len(line) == 0: // the end of the line before
+	case errors.Is(err, io.EOF) && len(line) == 0: // the text ends with a newline
 		s.n--
 		return false
 	case errors.Is(err, io.EOF):
@@ -189,7 +188,7 @@ func fits(field int, v int64) bool {
 	return v >= math.MinInt32 && v <= math.MaxInt32
 }
 
-// allowed says in errors what fits a field.
+// allowed describes the allowed values of a field in errors.
 func allowed(field int) string {
 	switch field {
 	case submitField:
@@ -260,5 +259,5 @@ func parseReal(b []byte) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// clip keeps what an error repeats of foreign input short.
+// clip shortens foreign input in errors.
 func clip(b []byte) []byte { return b[:min(len(b), 40)] }

@@ -2,21 +2,20 @@ package workload
 
 import "sort"
 
-// Replay is a log made ready to begin machines at any second of it (specs §1.3:
-// t = base + (now − market start)). Making one sorts the log once; after that a
-// machine costs what ran or waited at its base, not the log. Its machines share
-// what is to come and change nothing of it, so that each may have a goroutine of
-// its own.
+// Replay is a log prepared for starting machines at any second of it (specs §1.3:
+// t = base + (now − market start)). Preparing sorts the log once; after that a
+// machine costs what ran or waited at its base, not the log. The machines share the
+// future jobs without changing them, so that each may have its own goroutine.
 type Replay struct {
 	capacity int
 	jobs     []arrival // by submit time; equal ones as in the log
-	latest   []int64   // of every replayBlock jobs, the latest end
+	latest   []int64   // the latest end of each replayBlock jobs
 }
 
-// replayBlock is how many jobs one look at Replay.latest skips.
+// replayBlock is the number of jobs that each entry of Replay.latest covers.
 const replayBlock = 256
 
-// NewReplay makes a log ready. It keeps nothing of the log itself.
+// NewReplay prepares a log. It keeps no reference to the log.
 func NewReplay(l *Log) *Replay {
 	r := &Replay{capacity: l.Capacity()}
 	for b := range l.Bursts() {
@@ -31,8 +30,8 @@ func NewReplay(l *Log) *Replay {
 	return r
 }
 
-// Machine is the log's machine from second base of the log on, in the state that
-// the log recorded.
+// Machine is the log's machine from second base of the log on, starting in the recorded
+// state.
 func (r *Replay) Machine(base int64) *Machine {
 	come := sort.Search(len(r.jobs), func(i int) bool { return r.jobs[i].at > base })
 	m := &Machine{s: newScheduler(base, r.capacity), recorded: true, arrivals: r.jobs[come:]}

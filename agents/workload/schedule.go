@@ -3,8 +3,8 @@ package workload
 import "slices"
 
 // Schedule is a copy of a log with the waits that its jobs would have had under
-// first come, first served with EASY back-filling, from an empty machine on. Jobs
-// that Bursts leaves out, and the bursts of swapped jobs, stay as they are.
+// first come, first served with EASY back-filling, starting from an empty machine. Jobs
+// that Bursts skips, and the bursts of swapped jobs, stay unchanged.
 func Schedule(l *Log) *Log {
 	out := &Log{Comments: slices.Clone(l.Comments), Jobs: slices.Clone(l.Jobs)}
 	m := &Machine{s: newScheduler(-1, l.Capacity())}

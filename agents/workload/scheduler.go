@@ -2,13 +2,13 @@ package workload
 
 import "container/heap"
 
-// MaxDepth bounds how many waiting jobs a scheduling pass looks at behind the
-// first: deeper ones are not back-filled until they have moved up. Real batch
-// systems have such a bound too, of some hundreds.
+// MaxDepth bounds how many waiting jobs behind the first a scheduling pass considers:
+// deeper ones are not back-filled until they have moved up. Real batch systems have such
+// a bound too, of some hundreds.
 const MaxDepth = 1000
 
-// task is a job as the scheduler knows it, and what it cannot know: how long
-// the job will really run.
+// task is a job as the scheduler knows it, and its real run time, which the scheduler
+// does not know.
 type task struct {
 	number int32
 	cores  int
@@ -16,34 +16,33 @@ type task struct {
 	run    int64 // real run time
 }
 
-// scheduler is first come, first served with EASY back-filling over a plan that
-// has the running jobs until their estimated ends and the sold slots.
+// scheduler is first come, first served with EASY back-filling. Its plan has the running
+// jobs until their estimated ends, and the sold slots.
 //
 // The first waiting job starts as soon as its cores are free, and stay free of
-// sold slots, for its requested time. While it cannot start, the earliest time at
-// which it could is kept for it, and a later job may start now if that delays
-// neither it nor a sold slot.
+// sold slots, for its requested time. Until then the plan keeps its earliest possible
+// start for it, and a later job may start now if that delays neither it nor a sold slot.
 type scheduler struct {
 	capacity int
 	now      int64
 	plan     *Profile
 	queue    []task
 	running  runners
-	started  func(task, int64) // told of every start; may be nil
+	started  func(task, int64) // called at every start; may be nil
 }
 
 func newScheduler(now int64, capacity int) *scheduler {
 	return &scheduler{capacity: capacity, now: now, plan: NewProfile(now, capacity)}
 }
 
-// submit puts a job at the end of the queue. A job larger than the machine
-// counts as large as the machine: otherwise it would block the queue for ever.
+// submit puts a job at the end of the queue. A job larger than the machine counts as
+// large as the machine, since it would block the queue otherwise.
 func (s *scheduler) submit(t task) {
 	t.cores = min(t.cores, s.capacity)
 	s.queue = append(s.queue, t)
 }
 
-// finish ends what ends by now, and puts off the estimates that ran out.
+// finish ends the jobs that are due, and extends exceeded estimates.
 func (s *scheduler) finish() {
 	for len(s.running) > 0 && s.running[0].next() <= s.now {
 		r := s.running[0]
@@ -57,8 +56,8 @@ func (s *scheduler) finish() {
 	}
 }
 
-// extend puts off the estimated end of a job that runs longer than it asked
-// for: by a minute, then two, four and so on, as nobody knows better.
+// extend moves the estimated end of a job that exceeds its requested time by a minute,
+// then two, four and so on.
 func (s *scheduler) extend(r *runner) {
 	due := r.due
 	for r.due <= s.now {
@@ -73,7 +72,7 @@ const (
 	maxDoublings   = 16 // about 45 days
 )
 
-// schedule starts whatever may start now.
+// schedule starts the jobs that may start now.
 func (s *scheduler) schedule() {
 	for len(s.queue) > 0 && s.fits(s.queue[0]) {
 		s.start(s.queue[0], s.now)
@@ -89,7 +88,7 @@ func (s *scheduler) backfill() {
 	head := s.queue[0]
 	shadow, ok := s.plan.Earliest(s.now, Forever, head.wall, head.cores)
 	if !ok {
-		panic("workload: the plan never becomes free") // every stretch of it ends
+		panic("workload: the plan never becomes free") // every part of it ends
 	}
 	s.plan.Add(shadow, shadow+head.wall, -head.cores)
 	free := s.plan.At(s.now)
@@ -106,8 +105,8 @@ func (s *scheduler) backfill() {
 	s.plan.Add(shadow, shadow+head.wall, head.cores)
 }
 
-// take takes job i out of the queue. It moves those before it, which are at most
-// MaxDepth: behind it there may be any number.
+// take removes job i from the queue. It moves the jobs before it, which are at most
+// MaxDepth; any number may follow.
 func (s *scheduler) take(i int) {
 	copy(s.queue[1:i+1], s.queue[:i])
 	s.queue = s.queue[1:]
@@ -136,14 +135,14 @@ type runner struct {
 	task
 	end      int64 // real
 	due      int64 // estimated, always after now
-	extended int   // times that due was put off
+	extended int   // how often due was extended
 }
 
-// next is when something is to be done about the job.
+// next is the time of the job's next event.
 func (r *runner) next() int64 { return min(r.end, r.due) }
 
-// runners is a heap by next. What happens at the same instant happens together,
-// so that the order of equal ones does not matter.
+// runners is a heap by next. Events of the same instant are handled together, so that
+// the order of equal ones does not matter.
 type runners []*runner
 
 func (h runners) Len() int           { return len(h) }
@@ -158,8 +157,8 @@ func (h *runners) Pop() any {
 	return r
 }
 
-// evict ends jobs that run beyond their requested time, the longest overdue
-// first, until no more cores are taken than there are.
+// evict ends jobs that exceed their requested time, the longest overdue first, until the
+// rest fits the machine.
 func (s *scheduler) evict() {
 	for s.plan.At(s.now) < 0 {
 		worst := -1
@@ -176,8 +175,8 @@ func (s *scheduler) evict() {
 	}
 }
 
-// overdue reports whether r outlasted its requested time by more than x; of
-// equals, the smaller number.
+// overdue reports whether r exceeds its requested time by more than x; if equal, whether
+// its number is smaller.
 func (r *runner) overdue(x *runner) bool {
 	a, b := r.end-r.run+r.wall, x.end-x.run+x.wall
 	return a < b || a == b && r.number < x.number

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Cut says which jobs of a log to keep: those submitted in [From, To), and of
-// them, in the order of the file, at most Jobs after the first Skip. What has no
-// submit time is in no window, but if From is 0 and To is Forever it is kept. The
-// bursts of a swapped job go with its first line.
+// Cut selects the jobs of a log to keep: those submitted in [From, To), and among
+// these, in the order of the file, at most Jobs after the first Skip. Jobs without a
+// submit time are kept only if From is 0 and To is Forever. The bursts of a swapped job
+// go with its first line.
 type Cut struct {
 	From, To   int64 // seconds of the log, 0..MaxTime; a To of 0 is Forever
 	Skip, Jobs int   // a Jobs of 0 is all
 	Rebase     bool  // From becomes second 0
 }
 
-// Validate names the field that is wrong, and what is allowed.
+// Validate names the wrong field and the allowed values.
 func (c Cut) Validate() error {
 	switch {
 	case c.From < 0 || c.From > MaxTime:
@@ -32,11 +32,11 @@ func (c Cut) Validate() error {
 	return nil
 }
 
-// Slice is a part of a log. Its comments stay, but that MaxJobs and MaxRecords
-// count what is left, MaxProcs is told even if it was not (the largest job may be
-// gone), and a note says what was cut. With Rebase the submit times and the
-// headers UnixStartTime, StartTime and EndTime move too, so that every job keeps
-// its date. Job numbers stay, so that preceding jobs are still named.
+// Slice is a part of a log. Its comments stay, except that MaxJobs and MaxRecords count
+// the remaining jobs, MaxProcs is always present (the largest job may be gone), and a
+// note describes the cut. With Rebase the submit times and the headers UnixStartTime,
+// StartTime and EndTime move too, so that every job keeps its date. Job numbers stay, so
+// that references to preceding jobs hold.
 func Slice(l *Log, c Cut) (*Log, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func Slice(l *Log, c Cut) (*Log, error) {
 	return out, nil
 }
 
-// keep are the jobs of the cut.
+// keep returns the jobs of the cut.
 func (c Cut) keep(l *Log) []Job {
 	var kept []Job
 	first, met := map[int32]bool{}, 0 // of swapped jobs: whether the first line was kept
@@ -82,7 +82,7 @@ func (c Cut) covers(j *Job) bool {
 	return j.Submit >= c.From && j.Submit < c.To
 }
 
-// recount makes the headers true again.
+// recount corrects the headers.
 func (l *Log) recount(before, capacity int, c Cut) {
 	for _, key := range []string{"MaxJobs", "MaxRecords"} {
 		if _, told := l.Header(key); told {
@@ -95,7 +95,7 @@ func (l *Log) recount(before, capacity int, c Cut) {
 	l.Comments = append(l.Comments, fmt.Sprintf(" Note: a slice: %d of %d jobs, %s", len(l.Jobs), before, c.words()))
 }
 
-// words says the cut for people.
+// words describes the cut for people.
 func (c Cut) words() string {
 	s := fmt.Sprintf("submitted from second %d on", c.From)
 	if c.To != Forever {
@@ -114,7 +114,7 @@ func (c Cut) words() string {
 func (l *Log) rebase(from int64) {
 	for i := range l.Jobs {
 		if j := &l.Jobs[i]; j.Submit >= 0 {
-			j.Submit = max(j.Submit-from, Unknown) // a later burst may say nonsense
+			j.Submit = max(j.Submit-from, Unknown) // a later burst may have nonsense
 		}
 	}
 	start, told := l.UnixStart()
@@ -128,7 +128,7 @@ func (l *Log) rebase(from int64) {
 	l.redate("EndTime", start+end)
 }
 
-// redate changes the date of a header that is there.
+// redate changes the date of an existing header.
 func (l *Log) redate(key string, unix int64) {
 	if _, told := l.Header(key); told {
 		l.SetHeader(key, time.Unix(unix, 0).UTC().Format(time.UnixDate))

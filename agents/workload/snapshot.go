@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// Running is a job that runs, as its batch system knows it.
+// Running is a running job as its batch system knows it.
 type Running struct {
 	Number int32 // the batch system's number of the job
 	Cores  int
 	End    int64 // estimated: start + requested time
 }
 
-// Waiting is a job that waits, as its batch system knows it.
+// Waiting is a waiting job as its batch system knows it.
 type Waiting struct {
 	Number int32
 	Cores  int
 	Wall   int64 // requested time, seconds
 }
 
-// Snapshot is what a batch system knows at an instant.
+// Snapshot is the knowledge of a batch system at an instant.
 type Snapshot struct {
 	Now          int64
 	Capacity     int
 	Running      []Running     // by end, then number
 	Waiting      []Waiting     // in order of the queue
-	Reservations []Reservation // by start, then ID; those that are not over
+	Reservations []Reservation // by start, then ID; without ended ones
 }
 
-// Snapshot is what the machine's scheduler knows now. It does not know how long
-// jobs will really run.
+// Snapshot is what the machine's scheduler knows now, without the real run times of
+// jobs.
 func (m *Machine) Snapshot() Snapshot {
 	s := Snapshot{Now: m.s.now, Capacity: m.s.capacity, Reservations: slices.Clone(m.sold)}
 	for _, r := range m.s.running {
@@ -54,12 +54,12 @@ type Started struct {
 	Wall  int64 // requested time, seconds
 }
 
-// Overdue reports whether it has outlasted its requested time, so that it gives way
+// Overdue reports whether the job exceeds its requested time, so that it gives way
 // to a sold slot.
 func (j Started) Overdue(now int64) bool { return j.Start+j.Wall <= now }
 
-// Started are the running jobs as a scheduler knows them, in order of their start,
-// then number.
+// Started returns the running jobs as a scheduler knows them, in order of start, then
+// number.
 func (m *Machine) Started() []Started {
 	list := make([]Started, 0, len(m.s.running))
 	for _, r := range m.s.running {
@@ -71,16 +71,15 @@ func (m *Machine) Started() []Started {
 	return list
 }
 
-// MaxProjected bounds the waiting jobs that Project plays forward. Deeper ones
-// are left out, so that a slot may be sold before them: a batch system that looks
-// no deeper does the same to its own jobs.
+// MaxProjected bounds the waiting jobs that Project plays forward. A slot may be sold
+// before deeper ones, just as a batch system lets other jobs pass them.
 const MaxProjected = 1000
 
-// Project is the scheduler's view (specs §1.3): the cores that are free from now
-// on if every running job ends at its estimated end, and the waiting ones start,
-// first come, first served with EASY back-filling around the reservations, and
-// run for their requested time. A running job whose estimated end is over counts
-// as ending in a second; what has no end, as after MaxAhead.
+// Project is the scheduler's view (specs §1.3): the cores that are free from now on if
+// every running job ends at its estimated end, and the waiting jobs start, first come,
+// first served with EASY back-filling around the reservations, and run for their
+// requested time. A running job beyond its estimated end counts as ending in a second,
+// and one without an end as ending after MaxAhead.
 func (s Snapshot) Project() *Profile {
 	play := newScheduler(s.Now, s.Capacity)
 	for _, r := range s.Running {
@@ -101,14 +100,14 @@ func (s Snapshot) Project() *Profile {
 	return play.plan
 }
 
-// MaxAhead is as far as Project looks, ten years in seconds: jobs and
-// reservations that would last longer, or for ever, end then.
+// MaxAhead is the horizon of Project, ten years in seconds: longer jobs and reservations
+// end then.
 const MaxAhead = int64(10 * 365 * 24 * 3600)
 
 func bounded(wall int64) int64 { return min(max(wall, 1), MaxAhead) }
 
-// drain plays from event to event until nothing waits. The ends of the
-// reservations come in order.
+// drain plays from event to event until nothing waits. The ends of the reservations
+// come in order.
 func (s *scheduler) drain(ends []int64) {
 	for s.schedule(); len(s.queue) > 0; s.schedule() {
 		for len(ends) > 0 && ends[0] <= s.now {
@@ -119,8 +118,8 @@ func (s *scheduler) drain(ends []int64) {
 	}
 }
 
-// nextEnd is when the next job or reservation ends. There is one while jobs wait:
-// an idle machine without sold slots starts the first.
+// nextEnd is the next end of a job or reservation. It exists while jobs wait, since an
+// idle machine without sold slots starts the first.
 func (s *scheduler) nextEnd(ends []int64) int64 {
 	switch {
 	case len(s.running) == 0:

@@ -2,8 +2,8 @@ package workload
 
 import "slices"
 
-// ProfileOf is the profile of steps in order of time, at least one; the last
-// holds for ever. Of steps at the same instant the last counts.
+// ProfileOf is the profile of steps in order of time, at least one; the last holds
+// without end. Of several steps at one instant the last counts.
 func ProfileOf(steps []Step) *Profile {
 	var kept []Step
 	for _, s := range steps {

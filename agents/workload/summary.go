@@ -6,38 +6,38 @@ import "slices"
 // (specs §1.4).
 const BusyShare = 0.6
 
-// Summary is what a log amounts to: the machine, the time that it covers and how
-// busy it was (002 tables 1 and 2), and how large, long and patient its jobs were.
+// Summary describes a log: its machine, the covered time and the load (002 tables 1 and
+// 2), and the sizes, run times and waits of its jobs.
 type Summary struct {
 	Jobs      int     // lines
-	Ran       int     // bursts that count: see Log.Bursts
+	Ran       int     // bursts, see Log.Bursts
 	Cores     int     // of the machine
-	CoresTold bool    // by the header; otherwise the most that a job had
-	UnixStart int64   // Unix time of second 0; 0: not told
+	CoresTold bool    // by a header; otherwise Cores is the most of any job
+	UnixStart int64   // Unix time of second 0; 0: unknown
 	First     int64   // first start, second of the log
 	Last      int64   // last end
 	Load      float64 // mean share of the machine that was busy from First to Last
 	Peak      int     // most cores busy at once, as recorded: may exceed Cores
-	BusyFrom  int64   // FirstBusyWeek at BusyShare; -1: there is none
-	Users     int     // that are told apart
+	BusyFrom  int64   // FirstBusyWeek at BusyShare, or -1
+	Users     int     // number of different users
 
 	Serial, Pow2 float64 // shares of the bursts with one core, and with a power of two above one
 	Size         Spread  // cores
 	Run          Spread  // seconds
-	Wait         Spread  // seconds, where the log tells it
-	Asked        Spread  // requested time, seconds, where the log tells it
+	Wait         Spread  // seconds, where known
+	Asked        Spread  // requested time, seconds, where known
 }
 
-// Spread is how values are distributed; zeros if there are none.
+// Spread describes a distribution of values; all zero without values.
 type Spread struct {
 	Known  int     `json:"known"`
 	Mean   float64 `json:"mean"`
 	Median int64   `json:"median"`
-	P95    int64   `json:"p95"` // the least value that 95 of 100 do not exceed
+	P95    int64   `json:"p95"` // the least value that 95 % do not exceed
 	Max    int64   `json:"max"`
 }
 
-// SpreadOf sorts the values and says how they lie.
+// SpreadOf sorts the values and describes their distribution.
 func SpreadOf(v []int64) Spread {
 	if len(v) == 0 {
 		return Spread{}
@@ -54,7 +54,7 @@ func SpreadOf(v []int64) Spread {
 	}
 }
 
-// Summarise goes through a log.
+// Summarise computes the Summary of a log.
 func Summarise(l *Log) Summary {
 	v := NewView(l)
 	s := Summary{Jobs: len(l.Jobs), Cores: l.Capacity(), BusyFrom: Unknown}
@@ -69,7 +69,7 @@ func Summarise(l *Log) Summary {
 	return s
 }
 
-// jobs fills in what is told of the jobs one by one.
+// jobs adds the values of the single jobs.
 func (s *Summary) jobs(l *Log) {
 	var sizes, runs, waits, asked []int64
 	serial, pow2 := 0, 0

@@ -10,14 +10,14 @@ import (
 	"unicode"
 )
 
-// Synthesis says what log to make.
+// Synthesis describes the log to make.
 type Synthesis struct {
 	Name     string  // of the machine, for the header; one line
 	Cores    int     // of the machine, 1..MaxCapacity
 	Start    int64   // second of the log at which jobs begin to arrive; second 0 is a midnight
 	Duration int64   // seconds in which jobs arrive, 1..MaxDuration
-	Load     float64 // share of the machine that the jobs ask for, 0..2; 0: as published
-	Models   []Model // 1..MaxModels classes, mixed; Typeless for one of all jobs
+	Load     float64 // share of the machine that the jobs request, 0..2; 0: as published
+	Models   []Model // 1..MaxModels classes, mixed; Typeless for a single class of all jobs
 }
 
 // Bounds of a Synthesis.
@@ -28,7 +28,7 @@ const (
 	maxName     = 128
 )
 
-// Validate names the field that is wrong, and what is allowed.
+// Validate names the wrong field and the allowed values.
 func (s Synthesis) Validate() error {
 	switch {
 	case len(s.Name) > maxName || strings.ContainsFunc(s.Name, unicode.IsControl):
@@ -47,16 +47,15 @@ func (s Synthesis) Validate() error {
 	return nil
 }
 
-// Synthesize makes a log by the model of Lublin and Feitelson: sizes, run times
-// and gaps are drawn as published; requested times, of which the model says
-// nothing, are between one and five times the run time and rounded up to what
-// people ask for; the waits are those of EASY back-filling on a machine that is
-// empty at Start (give it a day). With a Load, jobs are drawn until they ask for
-// that share of the machine over Duration, and all gaps are stretched or
-// shortened alike to fill it; so the day cycle stays. The published gaps leave a
-// machine idle for a day now and then; several Typeless models, which arrive
-// independently, leave it idle less and keep sizes, run times and day cycle. The same source of chance
-// gives the same log. More than MaxJobs jobs are an error.
+// Synthesize makes a log by the model of Lublin and Feitelson. It draws sizes, run times
+// and gaps as published. The model has no requested times: they are between one and five
+// times the run time, rounded up to usual values. The waits result from EASY
+// back-filling on a machine that is empty at Start (allow it a day). With a Load,
+// Synthesize draws jobs until they request that share of the machine over Duration, and
+// scales all gaps alike to fill it, so that the day cycle stays. The published gaps
+// sometimes leave a machine idle for a day; several Typeless models, which arrive
+// independently, leave it idle less and keep sizes, run times and day cycle. The same
+// random source gives the same log. More than MaxJobs jobs are an error.
 func Synthesize(s Synthesis, r *rand.Rand) (*Log, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -106,8 +105,8 @@ func (d drawn) job(at int64) Job {
 	}
 }
 
-// draw draws jobs of all classes, in order of their points, until the duration
-// or the load is full, and says by how much to stretch the points.
+// draw draws jobs of all classes, in order of their points, until the duration or the
+// load is full, and returns the factor by which to stretch the points.
 func (s Synthesis) draw(r *rand.Rand) ([]drawn, float64, error) {
 	next := make([]drawn, len(s.Models)) // of each class, the job to come
 	for i, m := range s.Models {
@@ -141,8 +140,8 @@ func (s Synthesis) after(d drawn, r *rand.Rand) drawn {
 	return d
 }
 
-// request draws a requested time: people ask for more than they need, and for
-// round figures.
+// request draws a requested time: people ask for more than they need, and for round
+// values.
 func request(r *rand.Rand, run int32) int32 {
 	want := int32(math.Ceil(float64(run) * (1 + 4*r.Float64())))
 	for _, minutes := range []int32{5, 15, 30, 60, 120, 240, 480, 720, 1440, 2880} {
@@ -154,7 +153,7 @@ func request(r *rand.Rand, run int32) int32 {
 	return (want + day - 1) / day * day
 }
 
-// clock is how many seconds after start points are paid, half-hour by half-hour.
+// clock is the number of seconds after start in which points are paid, by half-hours.
 func clock(cycle *[buckets]float64, start int64, points float64) int64 {
 	const day = buckets * bucket
 	days := math.Floor(points / day) // a whole day takes its length in points

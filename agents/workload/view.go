@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// View is the oracle's view of a log (specs §1.3): what was busy, as recorded,
-// with nothing sold. Its answers take microseconds for logs of any size.
+// View is the recorded load of a log without sales: the oracle's view (specs §1.3).
+// Its answers take microseconds for logs of any size.
 type View struct {
 	capacity int
 	times    []int64 // instants at which the load changes, in order
@@ -56,11 +56,7 @@ func (v *View) grow() {
 	}
 }
 
-// Capacity is the number of cores of the machine.
-func (v *View) Capacity() int { return v.capacity }
-
-// Span is from the first start to the last end; zeros for a log of which nothing
-// ran.
+// Span is from the first start to the last end; zeros if no job ran.
 func (v *View) Span() (start, end int64) {
 	if len(v.times) == 0 {
 		return 0, 0
@@ -68,13 +64,13 @@ func (v *View) Span() (start, end int64) {
 	return v.times[0], v.times[len(v.times)-1]
 }
 
-// at is the number of the last change not after t, or -1.
+// at is the index of the last change not after t, or -1.
 func (v *View) at(t int64) int {
 	return sort.Search(len(v.times), func(i int) bool { return v.times[i] > t }) - 1
 }
 
-// Busy is Σ cores over the bursts with start ≤ t < end. It may exceed the
-// capacity: real logs do now and then.
+// Busy is Σ cores over the bursts with start ≤ t < end. It may exceed the capacity, as
+// real logs sometimes do.
 func (v *View) Busy(t int64) int {
 	if i := v.at(t); i >= 0 {
 		return v.busy[i]
@@ -126,8 +122,8 @@ func (v *View) Load(start, end int64) float64 {
 }
 
 // FirstLoaded is the first instant t, not before the first start, with a mean
-// load of at least share over [t, t+span): a rule for where a log that begins
-// with an idle machine is of use (specs §1.4).
+// load of at least share over [t, t+span). It finds the useful part of a log that begins
+// with an idle machine (specs §1.4).
 func (v *View) FirstLoaded(span int64, share float64) (int64, bool) {
 	first, _ := v.Span()
 	loaded := func(t int64) bool { return v.Load(t, t+span) >= share }
@@ -141,13 +137,12 @@ func (v *View) FirstLoaded(span int64, share float64) (int64, bool) {
 	return 0, false
 }
 
-// Week is the span, in seconds, of which FirstBusyWeek takes the mean.
+// Week is the span in seconds over which FirstBusyWeek takes the mean.
 const Week = int64(7 * 24 * 3600)
 
-// FirstBusyWeek is the first second of a log from which on one week's mean load
-// is at least share: the rule by which the base times of a log that begins late
-// or idle are shifted (specs §1.4, with a share of 0.6). It is false for a log
-// without such a week.
+// FirstBusyWeek is the first second of a log from which on one week's mean load is at
+// least share: the rule that shifts the base times of a log that begins late or idle
+// (specs §1.4, with a share of 0.6). It is false for a log without such a week.
 func FirstBusyWeek(l *Log, share float64) (int64, bool) { return NewView(l).FirstLoaded(Week, share) }
 
 // bends yields, in order and not before the first change, the instants at which

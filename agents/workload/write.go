@@ -10,9 +10,9 @@ import (
 )
 
 // WriteSWF writes the log in the Standard Workload Format: the comments, then a
-// line of eighteen fields for every job. ReadSWF reads the same log back. A log
-// that could not be read back, for a comment with a line break or too many of
-// anything, is an error that wraps ErrFormat, and nothing is written.
+// line of eighteen fields for every job. ReadSWF reads the same log back. If it could
+// not, because of a line break in a comment or a bound of a log, WriteSWF writes nothing
+// and returns an error that wraps ErrFormat.
 func WriteSWF(w io.Writer, l *Log) error {
 	if err := l.writable(); err != nil {
 		return err
@@ -29,8 +29,7 @@ func WriteSWF(w io.Writer, l *Log) error {
 	return b.Flush()
 }
 
-// WriteGzip writes the log as WriteSWF does, compressed. The same log gives the
-// same bytes.
+// WriteGzip writes the log like WriteSWF, compressed. Equal logs give equal bytes.
 func WriteGzip(w io.Writer, l *Log) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
@@ -42,7 +41,7 @@ func WriteGzip(w io.Writer, l *Log) error {
 	return z.Close()
 }
 
-// writable reports whether ReadSWF would take the log.
+// writable reports whether ReadSWF would accept the log.
 func (l *Log) writable() error {
 	if len(l.Jobs) > MaxJobs || len(l.Comments) > MaxComments {
 		return fmt.Errorf("write: %d jobs and %d comments, want at most %d and %d: %w", len(l.Jobs), len(l.Comments), MaxJobs, MaxComments, ErrFormat)

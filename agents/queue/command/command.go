@@ -1,11 +1,11 @@
-// Package command is a batch system behind a program of the site's own. For each
-// request the program is run once: it reads one JSON object from its standard
-// input, writes one to its standard output, and ends. docs/DRIVERS.md has the
-// forms and a whole program of 30 lines.
+// Package command is a driver for a program of the site's own. It runs the program
+// once for each request: the program reads one JSON object from its standard input,
+// writes one to its standard output, and exits. docs/DRIVERS.md has the formats and a
+// complete program of 30 lines.
 //
-// What the program prints is checked like what comes from the network: one
-// object, of known fields, in bounded size and time. Anything else counts as a
-// batch system that cannot be asked.
+// The driver checks the program's output like a message from the network: one object,
+// known fields, bounded size and time. Any other output means that the batch system
+// cannot be reached.
 package command
 
 import (
@@ -22,18 +22,17 @@ import (
 	"ramp/agents/queue"
 	jobs "ramp/agents/queue/script"
 	"ramp/protocol"
-	"ramp/protocol/message"
 )
 
-// Config is the program.
+// Config describes the program.
 type Config struct {
 	Agent    protocol.AgentID
 	Program  string   // absolute path
-	Args     []string // of every run
-	Dir      string   // in which it runs
+	Args     []string // first arguments of every run
+	Dir      string   // working directory
 	Limit    time.Duration
-	Poll     time.Duration // between two looks at the state while it changes
-	PollMost time.Duration // and after a long time without any change
+	Poll     time.Duration // pause between two polls while the state changes
+	PollMost time.Duration // pause after a long time without changes
 	Now      func() time.Time
 	Slog     *slog.Logger
 }
@@ -47,8 +46,8 @@ const (
 	maxListed       = 1 << 16  // jobs or reservations of a state
 )
 
-// Open makes a driver of a program, which is not run yet. Errors: a path that is
-// not absolute, or not that of a program.
+// Open makes a driver without running the program. Errors: the path is not absolute, or
+// not of an executable file.
 func Open(cfg Config) (*queue.Loop, error) {
 	s, err := open(cfg)
 	if err != nil {
@@ -57,13 +56,13 @@ func Open(cfg Config) (*queue.Loop, error) {
 	return queue.NewLoop(cfg.Agent, s, cfg.Now, cfg.Slog), nil
 }
 
-// Cores is how many cores the program's state tells now.
+// Cores returns the number of cores in the program's current state.
 func Cores(cfg Config) (int, error) {
 	s, err := open(cfg)
 	if err != nil {
 		return 0, err
 	}
-	q, err := s.look(cfg.Now())
+	q, err := s.read(cfg.Now())
 	return q.Capacity, err
 }
 
@@ -76,40 +75,32 @@ func open(cfg Config) (*script, error) {
 		return nil, fmt.Errorf("command: program: %w", err)
 	}
 	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return nil, fmt.Errorf("command: program %s: want a file that may be executed", cfg.Program)
+		return nil, fmt.Errorf("command: program %s: want an executable file", cfg.Program)
 	}
-	s := &script{cfg: cfg, jobs: jobs.NewWatch("the program", jobLeast, jobMost), pace: queue.Pace{Least: orElse(cfg.Poll, DefaultPoll), Most: orElse(cfg.PollMost, DefaultPollMost)}}
+	s := &script{cfg: cfg, jobs: jobs.NewWatch("the program", jobLeast, jobMost)}
+	s.Polled = queue.Polled{Read: s.read, Pace: queue.Pace{Least: queue.OrElse(cfg.Poll, DefaultPoll), Most: queue.OrElse(cfg.PollMost, DefaultPollMost)}}
 	s.program = queue.Program{
-		Dir: cfg.Dir, Limit: orElse(cfg.Limit, DefaultLimit), Most: maxAnswer,
+		Dir: cfg.Dir, Limit: queue.OrElse(cfg.Limit, DefaultLimit), Most: maxAnswer,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "RAMP_AGENT=" + string(cfg.Agent)},
 	}
 	return s, nil
 }
 
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d <= 0 {
-		return otherwise
-	}
-	return d
-}
-
 // script is a program as the Loop drives it.
 type script struct {
+	queue.Polled
 	cfg     Config
 	program queue.Program
-	pace    queue.Pace
-	last    message.QueueChanged
 	jobs    *jobs.Watch
-	fresh   bool // last is younger than the last request that changed something
 }
 
-// request is what the program reads. Times are Unix seconds.
+// request is the program's input. Times are Unix seconds.
 type request struct {
 	Do   string      `json:"do"` // reserve, find, release, state, submit, signal or jobs
 	Now  int64       `json:"now"`
 	ID   string      `json:"id,omitempty"`
 	Slot *slot       `json:"slot,omitempty"`
-	Job  *submission `json:"job,omitempty"`  // to submit
+	Job  *submission `json:"job,omitempty"`  // of submit
 	Verb string      `json:"verb,omitempty"` // of signal: suspend, resume or kill
 	IDs  []string    `json:"ids,omitempty"`  // of jobs
 }
@@ -120,10 +111,10 @@ type slot struct {
 	Cores int   `json:"cores"`
 }
 
-// answer is what the program writes.
+// answer is the program's output.
 type answer struct {
 	OK   bool          `json:"ok"`
-	Code protocol.Code `json:"code"` // why not
+	Code protocol.Code `json:"code"` // the reason of a refusal
 	Free int           `json:"free"` // cores over the slot, if busy
 	Note string        `json:"note"` // words for people
 
@@ -135,7 +126,7 @@ type answer struct {
 	Queued       []queued      `json:"queued"`
 	Reservations []reservation `json:"reservations"`
 
-	Jobs []stand `json:"jobs"` // of jobs, those that it knows
+	Jobs []entry `json:"jobs"` // of jobs, without unknown ones
 }
 
 type running struct {
@@ -165,15 +156,15 @@ func (s *script) ask(now time.Time, r request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := read(out)
+	a, err := readAnswer(out)
 	if err != nil {
 		return a, fmt.Errorf("%s: %s: %w", s.cfg.Program, r.Do, err)
 	}
 	return a, nil
 }
 
-// read checks an answer.
-func read(out []byte) (answer, error) {
+// readAnswer checks an answer.
+func readAnswer(out []byte) (answer, error) {
 	if len(bytes.TrimSpace(out)) == 0 {
 		return answer{}, errors.New("it printed nothing")
 	}
@@ -181,23 +172,23 @@ func read(out []byte) (answer, error) {
 	d := json.NewDecoder(bytes.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
-		return answer{}, fmt.Errorf("it printed %q, which is no answer: %w", queue.OneLine(out[:min(len(out), 80)]), err)
+		return answer{}, fmt.Errorf("it printed %q, which is not an answer: %w", queue.OneLine(out[:min(len(out), 80)]), err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return answer{}, errors.New("it printed something after its answer")
+		return answer{}, errors.New("it printed more after its answer")
 	}
 	return a, a.validate()
 }
 
-// validate holds the answer's figures to their ranges.
+// validate checks the ranges of the answer's figures.
 func (a answer) validate() error {
 	switch {
 	case a.OK && a.Code != "":
-		return fmt.Errorf("it says ok, and code %q", a.Code)
+		return fmt.Errorf("it answers ok, and also code %q", a.Code)
 	case !a.OK && !known(a.Code):
 		return fmt.Errorf("code %.40q: want busy, size, limit, window, mismatch, unknown, forbidden, malformed or unavailable", string(a.Code))
 	case a.Free < 0 || a.Capacity < 0 || a.Capacity > protocol.MaxCores:
-		return fmt.Errorf("%d cores of %d free: want 0..%d", a.Free, a.Capacity, protocol.MaxCores)
+		return fmt.Errorf("%d of %d cores are free: want 0..%d", a.Free, a.Capacity, protocol.MaxCores)
 	case len(a.Running) > maxListed || len(a.Queued) > maxListed || len(a.Reservations) > maxListed || len(a.Jobs) > maxListed:
 		return fmt.Errorf("more than %d jobs or reservations", maxListed)
 	case len(a.Name) > queue.MaxID:
@@ -206,7 +197,7 @@ func (a answer) validate() error {
 	return nil
 }
 
-// known reports whether a program may give a code.
+// known reports whether a program may use a code.
 func known(c protocol.Code) bool {
 	switch c {
 	case protocol.CodeBusy, protocol.CodeSize, protocol.CodeLimit, protocol.CodeWindow, protocol.CodeMismatch,

@@ -69,6 +69,32 @@ func TestContractOfTheExampleThatRunsJobs(t *testing.T) {
 	}, queuetest.Apart, queuetest.PlainSignals)
 }
 
+// Programs that have just been started show no command line yet, on a busy machine for a
+// good while.
+func TestTheExampleKnowsAJobWhateverItsCommandLineShows(t *testing.T) {
+	program, dir := example(t, "runs.py"), t.TempDir()
+	ask := func(request string) string {
+		t.Helper()
+		cmd := exec.Command(program)
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(request)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", request, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	ask(`{"do": "reserve", "now": 10, "id": "r", "slot": {"start": 10, "end": 100, "cores": 1}}`)
+	ask(`{"do": "submit", "now": 10, "job": {"id": "j", "reservation": "r", "command": ["/bin/sleep", "60"], "env": []}}`)
+	for _, c := range []struct{ request, answer string }{
+		{`{"do": "jobs", "now": 11, "ids": ["j"]}`, `{"ok": true, "jobs": [{"id": "j", "state": "running"}]}`},
+		{`{"do": "signal", "now": 12, "id": "j", "verb": "kill"}`, `{"ok": true}`},
+	} {
+		if got := ask(c.request); got != c.answer {
+			t.Errorf("%s: %s, want %s", c.request, got, c.answer)
+		}
+	}
+}
+
 func TestTheDocumentedExamplesAreTheTestedOnes(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/DRIVERS.md")
 	if err != nil {
@@ -118,19 +144,19 @@ func TestBadAnswersAreRefusedInOneLine(t *testing.T) {
 		limit      time.Duration // 0: the usual one
 	}{
 		"nothing":              {"true", "printed nothing", 0},
-		"garbage":              {`printf '\001\377garbage\n'`, "no answer", 0},
-		"truncated JSON":       {`printf '{"ok":true,"capa'`, "no answer", 0},
+		"garbage":              {`printf '\001\377garbage\n'`, "not an answer", 0},
+		"truncated JSON":       {`printf '{"ok":true,"capa'`, "not an answer", 0},
 		"an error page":        {`echo '<html>502 Bad Gateway</html>'`, "502 Bad Gateway", 0},
 		"two answers":          {`echo '{"ok":true}{"ok":true}'`, "after its answer", 0},
 		"an unknown field":     {`echo '{"ok":true,"capacty":4}'`, "capacty", 0},
 		"a code of its own":    {`echo '{"ok":false,"code":"bored"}'`, `code "bored"`, 0},
-		"ok with a code":       {`echo '{"ok":true,"code":"busy"}'`, "it says ok, and code", 0},
+		"ok with a code":       {`echo '{"ok":true,"code":"busy"}'`, "it answers ok, and also code", 0},
 		"negative cores":       {`echo '{"ok":true,"capacity":-1}'`, "want 0..", 0},
 		"a job without end":    {`echo '{"ok":true,"capacity":4,"running":[{"cores":1,"end":-1}]}'`, "runs until -1", 0},
 		"a job of no cores":    {`echo '{"ok":true,"capacity":4,"queued":[{"cores":0,"wall":5}]}'`, "0 cores", 0},
 		"a backward slot":      {`echo '{"ok":true,"capacity":4,"reservations":[{"id":"x","mine":true,"slot":{"start":9,"end":5,"cores":1}}]}'`, "not after its start", 0},
 		"200 MB":               {"head -c 200000000 /dev/zero", "more than 16777216 bytes", 0},
-		"a program that hangs": {"sleep 60", "over its time limit of 2s", 2 * time.Second},
+		"a program that hangs": {"sleep 60", "exceeded its time limit of 2s", 2 * time.Second},
 		"a failure":            {"echo 'no licence left' >&2; exit 4", "exit code 4: no licence left", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 // StateOf is the state in an answer.
 func StateOf(b []byte) (message.QueueChanged, error) {
-	a, err := read(b)
+	a, err := readAnswer(b)
 	if err != nil {
 		return message.QueueChanged{}, err
 	}

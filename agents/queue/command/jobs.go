@@ -10,41 +10,41 @@ import (
 	"ramp/protocol/message"
 )
 
-// Pauses between two questions to the program about jobs.
+// Pauses between two queries to the program about jobs.
 const (
 	jobLeast = time.Second
 	jobMost  = 10 * time.Second
 )
 
-// maxUsed bounds what a program says that was used, in seconds: 31 years.
+// maxUsed bounds the usage that a program reports, in seconds: 31 years.
 const maxUsed = 1_000_000_000
 
-// submission is a job as the program is asked to run it.
+// submission describes a job to the program.
 type submission struct {
 	ID          string   `json:"id"`
-	Reservation string   `json:"reservation"` // in which it is to run
+	Reservation string   `json:"reservation"` // in which it runs
 	Slot        *slot    `json:"slot"`        // of the reservation
 	User        string   `json:"user"`        // the local account, never empty
-	Command     []string `json:"command"`     // that is to be started
+	Command     []string `json:"command"`     // to start
 	Env         []string `json:"env"`         // its whole environment: NAME=value
 	Dir         string   `json:"dir"`         // of the job's files
 }
 
-// stand is a job as the program tells it.
-type stand struct {
+// entry is the program's report on a job.
+type entry struct {
 	ID    string `json:"id"`
 	State string `json:"state"` // waiting, running, suspended, exited, cancelled, expired or lost
-	Exit  int    `json:"exit"`  // of one that exited
-	Start int64  `json:"start"` // Unix seconds; 0: not told
+	Exit  int    `json:"exit"`  // of an exited job
+	Start int64  `json:"start"` // Unix seconds; 0: not reported
 	End   int64  `json:"end"`
-	CPU   int64  `json:"cpu"`  // seconds used so far, of all its processes; 0: not told
-	Wall  int64  `json:"wall"` // seconds that it ran, without those in which it was suspended; 0: not told
+	CPU   int64  `json:"cpu"`  // seconds used so far by all its processes; 0: not reported
+	Wall  int64  `json:"wall"` // seconds that it ran, without suspensions; 0: not reported
 }
 
-// JobPace is how often jobs that run are looked at.
+// JobPace is how often to poll running jobs.
 func (s *script) JobPace() queue.Pace { return jobs.FilesPace() }
 
-// Submit has the program start the script of a job in its reservation.
+// Submit lets the program start a job's script in its reservation.
 func (s *script) Submit(now time.Time, job message.Job) *protocol.Reason {
 	who, known, why := s.jobs.Prepare(now, job, s.asker(now))
 	if known || why != nil {
@@ -56,7 +56,7 @@ func (s *script) Submit(now time.Time, job message.Job) *protocol.Reason {
 	}})
 }
 
-// order asks the program to do something about a job.
+// order sends the program a request about a job.
 func (s *script) order(now time.Time, r request) *protocol.Reason {
 	a, err := s.ask(now, r)
 	switch {
@@ -67,13 +67,13 @@ func (s *script) order(now time.Time, r request) *protocol.Reason {
 	}
 	why := a.reason()
 	if why.Note == "" {
-		why.Note = fmt.Sprintf("the program answers %s with %s", r.Do, a.Code)
+		why.Note = fmt.Sprintf("the program answered %s with %s", r.Do, a.Code)
 	}
 	return why
 }
 
-// Signal has the program suspend, resume or kill a job. That its owner wants it to
-// end is written down before.
+// Signal lets the program suspend, resume or kill a job. It first records a kill by the
+// job's owner.
 func (s *script) Signal(now time.Time, job message.Job, verb message.JobSignal) *protocol.Reason {
 	if verb == message.SignalKill {
 		if err := jobs.Unwanted(now, job); err != nil {
@@ -84,14 +84,14 @@ func (s *script) Signal(now time.Time, job message.Job, verb message.JobSignal) 
 	return s.order(now, request{Do: "signal", ID: job.ID, Verb: string(verb)})
 }
 
-// Statuses tells how jobs stand.
+// Statuses returns the status of jobs.
 func (s *script) Statuses(now time.Time, list []message.Job) (map[string]protocol.JobStatus, error) {
 	return s.jobs.Statuses(now, list, s.asker(now))
 }
 
-// asker asks the program about jobs.
+// asker queries the program about jobs.
 func (s *script) asker(now time.Time) jobs.Ask {
-	return func(list []message.Job) (map[string]jobs.Stand, error) {
+	return func(list []message.Job) (map[string]jobs.Entry, error) {
 		r := request{Do: "jobs"}
 		slots := map[string]protocol.Slot{}
 		for _, job := range list {
@@ -105,20 +105,20 @@ func (s *script) asker(now time.Time) jobs.Ask {
 		if err != nil {
 			return nil, err
 		}
-		stands := map[string]jobs.Stand{}
+		entries := map[string]jobs.Entry{}
 		for _, j := range a.Jobs {
 			if _, asked := slots[j.ID]; !asked {
-				return nil, fmt.Errorf("%s: jobs: %.80q was not asked for", s.cfg.Program, j.ID)
+				return nil, fmt.Errorf("%s: jobs: the answer contains %.80q, which was not asked for", s.cfg.Program, j.ID)
 			}
-			if stands[j.ID], err = j.stand(now); err != nil {
+			if entries[j.ID], err = j.entry(now); err != nil {
 				return nil, fmt.Errorf("%s: jobs: %w", s.cfg.Program, err)
 			}
 		}
-		return stands, nil
+		return entries, nil
 	}
 }
 
-// how is what the word for a job that is over means; false: it is none.
+// how translates the program's word for an ended job; false: it is another word.
 func how(state string) (jobs.How, bool) {
 	switch state {
 	case "exited":
@@ -133,19 +133,19 @@ func how(state string) (jobs.How, bool) {
 	return 0, false
 }
 
-// stand checks what the program tells of a job.
-func (j stand) stand(now time.Time) (jobs.Stand, error) {
+// entry checks the program's report on a job.
+func (j entry) entry(now time.Time) (jobs.Entry, error) {
 	how, over := how(j.State)
 	state := protocol.JobState(j.State)
 	switch {
 	case !over && state != protocol.JobWaiting && state != protocol.JobRunning && state != protocol.JobSuspended:
-		return jobs.Stand{}, fmt.Errorf("%.80q is %.20q: want waiting, running, suspended, exited, cancelled, expired or lost", j.ID, j.State)
+		return jobs.Entry{}, fmt.Errorf("%.80q is %.20q: want waiting, running, suspended, exited, cancelled, expired or lost", j.ID, j.State)
 	case j.Exit < 0 || j.Exit > protocol.MaxExit || j.Start < 0 || j.Start > maxSecond || j.End < 0 || j.End > maxSecond || j.End != 0 && j.End < j.Start:
-		return jobs.Stand{}, fmt.Errorf("%.80q ran from %d to %d and ended with %d", j.ID, j.Start, j.End, j.Exit)
+		return jobs.Entry{}, fmt.Errorf("%.80q ran from %d to %d and ended with %d", j.ID, j.Start, j.End, j.Exit)
 	case j.CPU < 0 || j.CPU > maxUsed || j.Wall < 0 || j.Wall > maxUsed:
-		return jobs.Stand{}, fmt.Errorf("%.80q used %d s in %d s: want 0..%d", j.ID, j.CPU, j.Wall, int64(maxUsed))
+		return jobs.Entry{}, fmt.Errorf("%.80q used %d s in %d s: want 0..%d", j.ID, j.CPU, j.Wall, int64(maxUsed))
 	}
-	s := jobs.Stand{State: state, Report: jobs.Report{How: how, Exit: j.Exit, End: now.UTC().Truncate(time.Second)}}
+	s := jobs.Entry{State: state, Report: jobs.Report{How: how, Exit: j.Exit, End: now.UTC().Truncate(time.Second)}}
 	if over {
 		s.State = ""
 	}

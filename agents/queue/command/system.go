@@ -10,10 +10,10 @@ import (
 	"ramp/protocol/message"
 )
 
-// maxSecond bounds times that a program tells: the year 9999.
+// maxSecond bounds the times in an answer: the year 9999.
 const maxSecond = 253402300799
 
-// slot checks a slot of the program's.
+// slot checks a slot in an answer.
 func (s slot) slot() (protocol.Slot, error) {
 	if s.Start < 0 || s.End > maxSecond {
 		return protocol.Slot{}, fmt.Errorf("a slot from %d to %d: want Unix seconds", s.Start, s.End)
@@ -26,9 +26,9 @@ func slotOf(p protocol.Slot) *slot {
 	return &slot{Start: p.Start.Unix(), End: p.End.Unix(), Cores: p.Cores}
 }
 
-// Reserve asks the program for a slot, in whole seconds outward.
+// Reserve asks the program for a slot, rounded outward to whole seconds.
 func (s *script) Reserve(now time.Time, id string, want protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
-	s.changed(now)
+	s.Changed(now)
 	return s.slot(now, request{Do: "reserve", ID: id, Slot: slotOf(queue.Outward(want))})
 }
 
@@ -37,11 +37,11 @@ func (s *script) Find(now time.Time, id string) (protocol.Slot, string, *protoco
 	return s.slot(now, request{Do: "find", ID: id})
 }
 
-// slot is the answer to a request about one slot.
+// slot sends a request about one slot.
 func (s *script) slot(now time.Time, r request) (protocol.Slot, string, *protocol.Reason) {
 	a, err := s.ask(now, r)
 	if err == nil && a.OK && a.Slot == nil {
-		err = fmt.Errorf("%s: %s: it says ok and no slot", s.cfg.Program, r.Do)
+		err = fmt.Errorf("%s: %s: it answers ok without a slot", s.cfg.Program, r.Do)
 	}
 	if err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(err)
@@ -63,9 +63,9 @@ func (a answer) reason() *protocol.Reason {
 	return &protocol.Reason{Code: a.Code, Unit: protocol.AllUnits, Free: a.Free, Note: queue.OneLine([]byte(a.Note))}
 }
 
-// Release asks the program to free a slot. One that it does not know is free.
+// Release asks the program to free a slot. An unknown slot is free.
 func (s *script) Release(now time.Time, id string) *protocol.Reason {
-	s.changed(now)
+	s.Changed(now)
 	a, err := s.ask(now, request{Do: "release", ID: id})
 	switch {
 	case err != nil:
@@ -76,31 +76,8 @@ func (s *script) Release(now time.Time, id string) *protocol.Reason {
 	return nil
 }
 
-func (s *script) changed(now time.Time) {
-	s.fresh = false
-	s.pace.Soon(now)
-}
-
-// State asks for the state, unless that was just done.
-func (s *script) State(now time.Time) (message.QueueChanged, error) {
-	if !s.fresh || !s.last.At.Equal(now) {
-		return s.look(now)
-	}
-	return s.last, nil
-}
-
-// Advance looks at the state when it is time to.
-func (s *script) Advance(now time.Time) (changed bool, next time.Time) {
-	if s.pace.Due(now) {
-		before := s.last
-		q, err := s.look(now)
-		changed = s.pace.Looked(now, !queue.Same(before, q), err)
-	}
-	return changed, s.pace.Next()
-}
-
-// look asks for the state.
-func (s *script) look(now time.Time) (message.QueueChanged, error) {
+// read asks for the state.
+func (s *script) read(now time.Time) (message.QueueChanged, error) {
 	a, err := s.ask(now, request{Do: "state"})
 	if err == nil && !a.OK {
 		err = fmt.Errorf("%s: state: %s: %s", s.cfg.Program, a.Code, queue.OneLine([]byte(a.Note)))
@@ -112,11 +89,10 @@ func (s *script) look(now time.Time) (message.QueueChanged, error) {
 	if err != nil {
 		return message.QueueChanged{}, fmt.Errorf("%s: state: %w", s.cfg.Program, err)
 	}
-	s.last, s.fresh = q, true
 	return q, nil
 }
 
-// state checks a state of the program's.
+// state checks a state in an answer.
 func (a answer) state(now time.Time) (message.QueueChanged, error) {
 	q := message.QueueChanged{At: now, Capacity: a.Capacity}
 	for _, r := range a.Running {

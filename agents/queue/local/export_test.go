@@ -18,9 +18,9 @@ func Grouped(dir string) bool {
 	if err := os.MkdirAll(control(job, ""), 0o700); err != nil {
 		return false
 	}
-	g := newGroup(job)
+	g, err := newGroup(job)
 	g.remove()
-	return g != ""
+	return err == nil
 }
 
 // Status is how a job stands, as any agent of the machine sees it.

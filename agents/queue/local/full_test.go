@@ -1,8 +1,10 @@
 package local_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +39,9 @@ func TestHowAJobEndedIsWrittenOnceThereIsRoom(t *testing.T) {
 	if err := os.WriteFile(inWork("go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	awaitFile(t, filepath.Join(job.Dir, "control", "state.json.new")) // it was made, and could not be written
+	for len(children(t, keeper)) > 0 { // then the keeper tries to write the job's end
+		time.Sleep(10 * time.Millisecond)
+	}
 	if q, ok := ask(message.JobQuery{Job: job}).(message.JobChanged); !ok || q.Status.State.Over() {
 		t.Fatalf("got %+v, want that it is not over while that cannot be written", q)
 	}
@@ -68,4 +72,18 @@ func awaitFile(t *testing.T, path string) {
 			t.Fatalf("%s does not come", path)
 		}
 	}
+}
+
+// children lists the child processes of a process.
+func children(t *testing.T, pid int) (list []string) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range threads {
+		b, _ := os.ReadFile(file) // the thread may have ended
+		list = append(list, strings.Fields(string(b))...)
+	}
+	return list
 }

@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,40 +15,84 @@ import (
 	"ramp/protocol/message"
 )
 
-// groupFile has the control group of a job, so that it is found after its keeper
+// groupFile names the control group of a job, so that it is found after its keeper
 // has died.
 const groupFile = "group"
 
-// group is the control group (version 2) of a job, by its directory; "": there is
-// none, since the keeper may not make one. Whatever a job starts is born in it and
-// cannot leave it, unless it has the rights of the agent itself.
+// group is the directory of a job's control group (version 2), or "" if the keeper may
+// not make one. All processes of the job are born in it, and cannot leave it without
+// the rights of the agent itself.
 type group string
 
-// newGroup makes the group of a job below the keeper's own, if that can be, and
-// writes down where it is.
-func newGroup(job message.Job) group {
+// leaf is the group of the agent below the one that systemd delegates to it
+// (DelegateSubgroup): a group with processes cannot bound groups below it.
+const leaf = "ramp-agent"
+
+// controllers bound a job's group.
+const controllers = "+cpu +memory +pids"
+
+// baseGroup is the group below which jobs get theirs, or "".
+func baseGroup() group {
 	own := ownGroup()
-	if own == "" {
-		return ""
+	if filepath.Base(own) == leaf {
+		return group(filepath.Dir(own))
+	}
+	return group(own)
+}
+
+// delegated says why groups of jobs would bound nothing; "" if they would.
+func delegated() string {
+	g := baseGroup()
+	if g == "" {
+		return "there are no control groups of version 2 here"
+	}
+	_ = g.write("cgroup.subtree_control", controllers) // read back below
+	b, err := os.ReadFile(g.file("cgroup.subtree_control"))
+	if err != nil {
+		return err.Error()
+	}
+	for _, c := range strings.Fields(strings.ReplaceAll(controllers, "+", "")) {
+		if !slices.Contains(strings.Fields(string(b)), c) {
+			return fmt.Sprintf("%s does not let groups below it bound %s; with systemd 254 or later, run the agent in a unit with Delegate=yes and DelegateSubgroup=%s", g, c, leaf)
+		}
+	}
+	return ""
+}
+
+// newGroup makes the group of a job and records its path.
+func newGroup(job message.Job) (group, error) {
+	base := baseGroup()
+	if base == "" {
+		return "", os.ErrNotExist
 	}
 	sum := sha256.Sum256([]byte(job.Dir))
-	g := group(filepath.Join(own, "ramp-job-"+hex.EncodeToString(sum[:8])))
+	g := group(base.file("ramp-job-" + hex.EncodeToString(sum[:8])))
 	if err := os.Mkdir(string(g), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return ""
+		return "", err
 	}
-	if _, err := os.Stat(g.file("cgroup.kill")); err != nil { // before Linux 5.14
+	_, err := os.Stat(g.file("cgroup.kill")) // from Linux 5.14
+	if err == nil {
+		err = queue.WriteFile(control(job, groupFile), string(g))
+	}
+	if err != nil {
 		g.remove()
-		return ""
+		return "", err
 	}
-	if err := queue.WriteFile(control(job, groupFile), string(g)); err != nil {
-		g.remove()
-		return ""
+	return g, nil
+}
+
+// bound bounds the processes, memory and cores of a job. It tries all of them.
+func (g group) bound(job message.Job) error {
+	cores := max(job.Slot.Cores, 1)
+	errs := []error{
+		g.write("pids.max", strconv.Itoa(mostPIDs(job))),
+		g.write("cpu.max", fmt.Sprintf("%d 100000", cores*100_000)),
 	}
-	if job.Memory > 0 { // beside the limit of address space, where the kernel counts memory by group
-		_ = g.write("memory.max", strconv.FormatInt(job.Memory, 10))
-		_ = g.write("memory.oom.group", "1")
+	if most := memoryOf(job); most > 0 {
+		errs = append(errs, g.write("memory.max", strconv.FormatInt(most, 10)), g.write("memory.oom.group", "1"))
+		_ = g.write("memory.swap.max", "0") // absent without swap
 	}
-	return g
+	return errors.Join(errs...)
 }
 
 // groupOf is the group that a job's keeper has made.
@@ -58,7 +104,7 @@ func groupOf(dir string) group {
 	return g
 }
 
-// ownGroup is the directory of this process's group; "" if it has none.
+// ownGroup is the directory of this process's group, or "".
 func ownGroup() string {
 	mount, path := "", ""
 	for _, f := range fieldsOf("/proc/self/mounts", " ") {
@@ -91,7 +137,7 @@ func fieldsOf(path, by string) [][]string {
 
 func (g group) file(name string) string { return filepath.Join(string(g), name) }
 
-// write sets a file of the group; one that is not there is an error.
+// write sets a file of the group; a missing one is an error.
 func (g group) write(name, value string) error {
 	f, err := os.OpenFile(g.file(name), os.O_WRONLY, 0)
 	if err != nil {
@@ -101,7 +147,7 @@ func (g group) write(name, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// open opens the group, so that a process can be born in it; nil if there is none.
+// open opens the group, so that a process can be born in it, or returns nil.
 func (g group) open() *os.File {
 	if g == "" {
 		return nil
@@ -113,15 +159,15 @@ func (g group) open() *os.File {
 	return f
 }
 
-// kill kills all that is in the group at once, also what is being forked.
+// kill kills all processes of the group at once, and those that they fork meanwhile.
 func (g group) kill() {
 	if g != "" {
-		_ = g.write("cgroup.kill", "1") // a group that is gone has nobody in it
+		_ = g.write("cgroup.kill", "1") // a removed group has no processes
 	}
 }
 
-// members are the processes of the group. Those that are dead and not waited for
-// are among them.
+// members are the processes of the group, including dead ones that nobody has waited
+// for.
 func (g group) members() map[int]bool {
 	if g == "" {
 		return nil
@@ -135,7 +181,7 @@ func (g group) members() map[int]bool {
 	return list
 }
 
-// remove takes the group away, if nobody is in it.
+// remove removes the group if it is empty.
 func (g group) remove() {
 	if g != "" {
 		_ = os.Remove(string(g))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -16,24 +15,25 @@ import (
 	"ramp/protocol/message"
 )
 
-// Files of a job's directory beside work, stdout and stderr; see package queue.
+// Files of a job's directory besides work, stdout and stderr; see package queue.
 const (
 	controlDir = "control"
-	specFile   = "job.json"   // what runs
+	specFile   = "job.json"   // the keeper's instructions
 	lockFileOf = "lock"       // held by the keeper as long as it lives
-	begunFile  = "begun"      // made before the program begins; what has it never begins again
-	stateFile  = "state.json" // how the job stands
+	begunFile  = "begun"      // made before the program begins, to prevent a second begin
+	stateFile  = "state.json" // status of the job
 	keeperLog  = "log"
 )
 
 // spec is a job as its keeper reads it.
 type spec struct {
-	Job message.Job `json:"job"`
+	Job  message.Job `json:"job"`
+	Plan plan        `json:"plan"`
 }
 
 func control(job message.Job, name string) string { return filepath.Join(job.Dir, controlDir, name) }
 
-// jobPace is how often jobs are looked at: it costs one small file each.
+// jobPace is how often to poll jobs: each poll reads one small file of each job.
 const (
 	jobLeast = 20 * time.Millisecond
 	jobMost  = 500 * time.Millisecond
@@ -41,7 +41,7 @@ const (
 	keeperTime = 15 * time.Second
 )
 
-// JobPace is how often jobs that run are looked at.
+// JobPace is how often to poll running jobs.
 func (c *cores) JobPace() queue.Pace { return queue.Pace{Least: jobLeast, Most: jobMost} }
 
 // Submit starts a keeper for a job, and waits until it has begun. A job that has
@@ -50,6 +50,8 @@ func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
 	switch {
 	case len(c.keeper) == 0:
 		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: no keeper of jobs is configured"}
+	case c.refused != "":
+		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: this machine cannot contain jobs: " + c.refused}
 	case c.index(c.seen, job.Reservation) < 0 && !c.claimed(job.Reservation):
 		return &protocol.Reason{Code: protocol.CodeExpired, Note: "no such claim"}
 	}
@@ -64,15 +66,15 @@ func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
 	return nil
 }
 
-// claimed looks for a claim that another look may have missed.
+// claimed checks for a claim that the last look may have missed.
 func (c *cores) claimed(id string) bool { return c.look() == nil && c.index(c.seen, id) >= 0 }
 
-// start lets a keeper begin. That there are two is no harm: one has the lock.
+// start starts a keeper. A second keeper does no harm: only one gets the lock.
 func (c *cores) start(job message.Job) error {
 	if err := os.MkdirAll(filepath.Join(job.Dir, controlDir), 0o700); err != nil {
 		return err
 	}
-	if err := queue.WriteFile(control(job, specFile), spec{job}); err != nil {
+	if err := queue.WriteFile(control(job, specFile), spec{job, c.plan}); err != nil {
 		return err
 	}
 	log, err := os.OpenFile(control(job, keeperLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -80,18 +82,19 @@ func (c *cores) start(job message.Job) error {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // nothing was written here
-	cmd := exec.Command(c.keeper[0], append(slices.Clone(c.keeper[1:]), job.Dir)...)
+	argv := append(append(c.plan.enter(), c.keeper...), job.Dir)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{"PATH=" + os.Getenv("PATH")}, "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the agent
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	gone := make(chan struct{})
-	go func() { defer close(gone); _ = cmd.Wait() }() // it ends with the job, and what it says is in its files
+	go func() { defer close(gone); _ = cmd.Wait() }() // it ends with the job, and writes to files
 	return c.awaitKeeper(job, gone)
 }
 
-// awaitKeeper waits until a keeper has written how its job stands.
+// awaitKeeper waits until a keeper has written the status of its job.
 func (c *cores) awaitKeeper(job message.Job, gone <-chan struct{}) error {
 	late := time.NewTimer(keeperTime)
 	defer late.Stop()
@@ -107,7 +110,7 @@ func (c *cores) awaitKeeper(job message.Job, gone <-chan struct{}) error {
 			if s, err := c.status(job); err == nil && s.State != "" {
 				return nil
 			}
-			words, _ := os.ReadFile(control(job, keeperLog)) // what there is helps
+			words, _ := os.ReadFile(control(job, keeperLog)) // whatever can be read
 			return fmt.Errorf("the keeper of job %s ended: %s", job.ID, queue.OneLine(words))
 		case <-late.C:
 			return fmt.Errorf("the keeper of job %s did not begin within %s", job.ID, keeperTime)
@@ -115,7 +118,7 @@ func (c *cores) awaitKeeper(job message.Job, gone <-chan struct{}) error {
 	}
 }
 
-// status is how a job stands; no State: it has not begun.
+// status reads the status of a job; an empty State: it has not begun.
 func (c *cores) status(job message.Job) (protocol.JobStatus, error) {
 	alive, err := keeperLives(job)
 	if err != nil {
@@ -137,15 +140,15 @@ func (c *cores) status(job message.Job) (protocol.JobStatus, error) {
 	return c.bury(job, s)
 }
 
-// bury ends a job whose keeper has died: what it has started is killed. A keeper may
-// have come since that was seen, and even gone: none comes while the lock is had here.
+// bury kills the processes of a job whose keeper has died. While it holds the lock, no
+// other keeper begins; one may have begun, and even ended, before it got the lock.
 func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus, error) {
 	lock, err := tryLock(control(job, lockFileOf))
 	if err != nil {
 		return s, err
 	}
 	if lock != nil {
-		defer lock.Close() //nolint:errcheck // closing gives it up
+		defer lock.Close() //nolint:errcheck // closing unlocks
 	}
 	used, memory := s.Usage, s.Memory
 	if err := queue.ReadFile(control(job, stateFile), &s); err != nil || lock == nil || s.State.Over() {
@@ -154,12 +157,33 @@ func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus,
 	if err := killStrays(job.Dir); err != nil {
 		return s, err
 	}
+	if err := c.takeBack(job); err != nil {
+		return s, err
+	}
 	s.Usage, s.Memory = used, memory
-	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "its keeper, or the machine, went down"
+	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "its keeper or the machine died"
 	return s, queue.WriteFile(control(job, stateFile), s)
 }
 
-// keeperLives reports whether somebody has the lock of a job.
+// takeBack cleans up after a job whose keeper has died, unless another job has its uid
+// already, whose keeper has done it.
+func (c *cores) takeBack(job message.Job) error {
+	var sp spec
+	var uid int
+	if err := errors.Join(queue.ReadFile(control(job, specFile), &sp), queue.ReadFile(control(job, uidFile), &uid)); err != nil {
+		return err
+	}
+	if uid == 0 {
+		return sp.Plan.cleanUp(job)
+	}
+	lock, err := sp.Plan.seize(uid)
+	if err != nil || lock == nil {
+		return err
+	}
+	return errors.Join(sp.Plan.cleanUp(job), lock.Close())
+}
+
+// keeperLives reports whether a keeper holds the lock of a job.
 func keeperLives(job message.Job) (bool, error) {
 	lock, err := tryLock(control(job, lockFileOf))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,11 +192,11 @@ func keeperLives(job message.Job) (bool, error) {
 	if err != nil || lock == nil {
 		return err == nil, err
 	}
-	return false, lock.Close() // it was only tried
+	return false, lock.Close() // closing unlocks
 }
 
-// tryLock takes the lock of a job together with all who look; nil if a keeper has
-// it. Closing the file gives it up.
+// tryLock takes the lock of a job, shared with other readers; nil if a keeper holds it.
+// Closing the file unlocks it.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -188,13 +212,13 @@ func tryLock(path string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Signal tells a job's keeper what to do.
+// Signal passes a signal to a job's keeper.
 func (c *cores) Signal(_ time.Time, job message.Job, verb message.JobSignal) *protocol.Reason {
 	sig, ok := map[message.JobSignal]syscall.Signal{
 		message.SignalSuspend: syscall.SIGUSR1, message.SignalResume: syscall.SIGUSR2, message.SignalKill: syscall.SIGTERM,
 	}[verb]
 	if !ok {
-		return &protocol.Reason{Code: protocol.CodeMalformed, Note: "no such signal"}
+		return &protocol.Reason{Code: protocol.CodeMalformed, Note: "want suspend, resume or kill"}
 	}
 	alive, err := keeperLives(job)
 	if err != nil {
@@ -202,7 +226,7 @@ func (c *cores) Signal(_ time.Time, job message.Job, verb message.JobSignal) *pr
 	}
 	var pid int
 	if err := queue.ReadFile(control(job, lockFileOf), &pid); !alive || err != nil || pid <= 1 {
-		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job does not run"}
+		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job is not running"}
 	}
 	if err := syscall.Kill(pid, sig); err != nil {
 		return queue.Unavailable(err)
@@ -210,7 +234,7 @@ func (c *cores) Signal(_ time.Time, job message.Job, verb message.JobSignal) *pr
 	return nil
 }
 
-// Statuses tells how jobs stand.
+// Statuses returns the status of jobs.
 func (c *cores) Statuses(_ time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
 	all := make(map[string]protocol.JobStatus, len(jobs))
 	for _, job := range jobs {

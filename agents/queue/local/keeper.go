@@ -1,9 +1,11 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,21 +22,23 @@ import (
 
 // Times of a keeper.
 const (
-	// warning is how long before the end of its slot a job is asked to end, by
-	// SIGTERM; at the end it is killed.
+	// warning is how long before the end of its slot a job gets SIGTERM; at the end it
+	// is killed.
 	warning = time.Second
-	// killGrace is how long a job that is killed by its owner has after SIGTERM.
+	// killGrace is how long after SIGTERM a job that its owner killed gets SIGKILL.
 	killGrace = 2 * time.Second
-	// writeTime is for how long after its slot one tries to write how a job ended, and
-	// writePause between two tries.
+	// writeTime is how long after its slot the keeper tries to record a job's end, and
+	// writePause is the pause between two tries.
 	writeTime  = 24 * time.Hour
 	writePause = time.Second
 )
 
-// keeper runs one job: the process that outlives the agent and is the parent of
-// everything that the job starts.
+// keeper owns one running job. Its process outlives the agent, and is the parent of all
+// processes of the job.
 type keeper struct {
 	job     message.Job
+	plan    plan
+	uid     *os.File // the lock of its uid; nil: it has none of its own
 	status  protocol.JobStatus
 	process *os.Process
 	paused  time.Time // since when it is suspended
@@ -42,13 +46,16 @@ type keeper struct {
 	ending  protocol.JobState // why it was asked to end
 	killAt  time.Time
 	meter   *meter
-	last    reading // that was written
+	last    reading // as saved
+
+	diskMost int64     // bytes that the job's files may take
+	diskAt   time.Time // when to measure them again
 }
 
-// Keep runs the job of a directory and returns when it is over: the whole of a
-// process that Submit starts. The program begins at most once, see begunFile; what
-// it leaves running when it ends is killed, even what has made itself a session of
-// its own. Errors: a directory that cannot be read or written.
+// Keep runs the job of a directory until it has ended: the whole life of a process that
+// Submit starts. The program begins at most once, see begunFile. When it ends, Keep
+// kills the processes that it left, even in sessions of their own. Errors: a directory
+// that cannot be read or written.
 func Keep(dir string) error {
 	var sp spec
 	probe := message.Job{Dir: dir}
@@ -61,17 +68,21 @@ func Keep(dir string) error {
 	}
 	defer lock.Close() //nolint:errcheck // with the process at the latest
 	if _, err := os.Stat(control(probe, begunFile)); err == nil {
-		return nil // it has begun before; the driver sees what became of it
+		return nil // it has begun before; the driver finds its end
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the parent of orphans: %w", err)
 	}
-	k := &keeper{job: sp.Job, meter: newMeter(sp.Job.Slot.Cores)}
+	// The agent may have inherited files, for instance from a shell; a job must not.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keep the agent's files from the job: %w", err)
+	}
+	k := &keeper{job: sp.Job, plan: sp.Plan, meter: newMeter(sp.Job.Slot.Cores)}
 	return k.run()
 }
 
-// lockJob takes the lock of a job and writes who has it. It waits for others: who
-// only looks has the lock for moments, and another keeper until the job is over.
+// lockJob takes the lock of a job and records its holder. It waits for others: readers
+// hold the lock for moments, and another keeper until the job has ended.
 func lockJob(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -89,7 +100,7 @@ func lockJob(path string) (*os.File, error) {
 	return f, err
 }
 
-// run begins the program and stays until it is over.
+// run begins the program and stays until it has ended.
 func (k *keeper) run() error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -109,7 +120,7 @@ func (k *keeper) run() error {
 	return k.stay(signals, ended)
 }
 
-// touch makes a file that outlasts a crash of the machine.
+// touch creates a file that survives a crash of the machine.
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -125,8 +136,9 @@ func touch(path string) error {
 	return errors.Join(f.Sync(), f.Close(), dir.Sync(), dir.Close())
 }
 
-// neverBegan says of a program that cannot be run what a shell says of it.
+// neverBegan maps the error of a program that cannot be run to a shell's exit code.
 func (k *keeper) neverBegan(err error) error {
+	k.cleanUp()
 	k.status.State, k.status.Exit, k.status.Ended = protocol.JobExited, 126, time.Now().UTC()
 	if errors.Is(err, fs.ErrNotExist) {
 		k.status.Exit = 127
@@ -137,7 +149,7 @@ func (k *keeper) neverBegan(err error) error {
 
 func (k *keeper) save() error { return queue.WriteFile(control(k.job, stateFile), k.status) }
 
-// stay does what it is told until the program has ended.
+// stay obeys signals and timers until the program has ended.
 func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus) error {
 	looks := time.NewTicker(samplePeriod)
 	defer looks.Stop()
@@ -158,14 +170,16 @@ func (k *keeper) stay(signals <-chan os.Signal, ended <-chan syscall.WaitStatus)
 	}
 }
 
-// look measures the job. What cannot be written down is told, and tried again.
+// look measures the job. It logs a failure to save the reading, and tries again later.
 func (k *keeper) look(now time.Time) {
 	if err := k.sample(now); err != nil {
 		fmt.Fprintln(os.Stderr, "usage:", err)
 	}
+	k.watchMemory()
+	k.watchDisk(now)
 }
 
-// next is when something has to be done.
+// next is when something is due.
 func (k *keeper) next() time.Time {
 	switch {
 	case !k.killAt.IsZero():
@@ -175,36 +189,44 @@ func (k *keeper) next() time.Time {
 	}
 }
 
-// wake asks the job to end before its slot does, and kills what stays.
+// wake asks the job to end before its slot does, and kills it at the end.
 func (k *keeper) wake(now time.Time) {
 	if k.killAt.IsZero() {
 		k.stop(protocol.JobExpired, k.job.Slot.End)
 		return
 	}
-	signalAll(k.job.Dir, syscall.SIGKILL)
-	k.killAt = now.Add(100 * time.Millisecond) // what was being forked meanwhile
+	signalAll(k.job.Dir, syscall.SIGKILL, 0)
+	k.killAt = now.Add(100 * time.Millisecond) // for processes forked meanwhile
 }
 
-// stop asks the job to end, and says until when.
+// stop asks the job to end by an instant.
 func (k *keeper) stop(why protocol.JobState, at time.Time) {
 	if k.ending == "" {
 		k.ending = why
 	}
-	if k.killAt.IsZero() || at.Before(k.killAt) { // it may be asked again, and gets no more time for that
+	if k.killAt.IsZero() || at.Before(k.killAt) { // asking again gives it no more time
 		k.killAt = at
 	}
-	signalAll(k.job.Dir, syscall.SIGTERM)
-	signalAll(k.job.Dir, syscall.SIGCONT)
+	signalAll(k.job.Dir, syscall.SIGTERM, k.monitor())
+	signalAll(k.job.Dir, syscall.SIGCONT, 0)
 }
 
-// obey does what a signal says.
+// monitor is the process that ends the container if it ends, or 0.
+func (k *keeper) monitor() int {
+	if k.plan.Bwrap == "" {
+		return 0
+	}
+	return k.process.Pid
+}
+
+// obey carries out a signal.
 func (k *keeper) obey(s os.Signal) {
 	switch {
 	case s == syscall.SIGUSR1 && k.status.State == protocol.JobRunning && k.ending == "":
-		signalAll(k.job.Dir, syscall.SIGSTOP)
+		signalAll(k.job.Dir, syscall.SIGSTOP, 0)
 		k.paused, k.status.State = time.Now(), protocol.JobSuspended
 	case s == syscall.SIGUSR2 && k.status.State == protocol.JobSuspended && k.ending == "":
-		signalAll(k.job.Dir, syscall.SIGCONT)
+		signalAll(k.job.Dir, syscall.SIGCONT, 0)
 		k.resumed()
 		k.status.State = protocol.JobRunning
 	case s == syscall.SIGTERM:
@@ -215,7 +237,7 @@ func (k *keeper) obey(s os.Signal) {
 		k.stop(protocol.JobKilled, end)
 		return
 	default:
-		return // the machine's own, or nothing to change
+		return // another signal, or nothing to change
 	}
 	k.look(time.Now())
 	if err := k.save(); err != nil {
@@ -230,10 +252,11 @@ func (k *keeper) resumed() {
 	}
 }
 
-// end writes how the job ended, when everything of it is gone.
+// end records how the job ended, once all its processes are gone.
 func (k *keeper) end(how syscall.WaitStatus) error {
 	k.resumed()
 	bury(k.job.Dir)
+	k.cleanUp()
 	k.status.State, k.status.Ended = protocol.JobExited, time.Now().UTC()
 	switch {
 	case k.ending != "":
@@ -242,14 +265,24 @@ func (k *keeper) end(how syscall.WaitStatus) error {
 		k.status.Exit = how.ExitStatus()
 	case how.Signaled():
 		k.status.Exit = 128 + int(how.Signal())
-		k.status.Note = "ended by signal " + how.Signal().String()
+		k.status.Note = cmp.Or(k.status.Note, "ended by signal "+how.Signal().String())
 	}
 	k.status.Usage, k.status.Memory = k.final()
 	return k.conclude()
 }
 
-// conclude writes how the job ended as soon as that can be written: on a disk that it
-// has filled, it is not lost for that.
+// cleanUp gives the uid back.
+func (k *keeper) cleanUp() {
+	if err := k.plan.cleanUp(k.job); err != nil {
+		fmt.Fprintln(os.Stderr, "clean up:", err)
+	}
+	if k.uid != nil {
+		_ = k.uid.Close() // unlocks it
+	}
+}
+
+// conclude records how the job ended as soon as the disk has room: a job that has filled
+// the disk is not lost.
 func (k *keeper) conclude() error {
 	again := time.NewTicker(writePause)
 	defer again.Stop()

@@ -1,14 +1,14 @@
 // Package local is a batch system for this machine's own cores. A sold slot is a
-// claim on them that everybody who sells cores of this machine must respect: the
-// claims of all agents stand in one file, in a directory that they share, and are
-// changed only under its lock. So two agents never sell the same cores, and a
-// claim survives restarts of the agent and of the machine.
+// claim that everybody who sells cores of this machine must respect: one file in a
+// shared directory has the claims of all agents, and changes only under its lock. So
+// two agents never sell the same cores, and a claim survives restarts of the agent and
+// of the machine.
 //
-// A job is a process in a group of its own, with a keeper that outlives the agent
-// (Keep): it is ended with its slot, and with everything that it has started.
+// A job is a process in its own control group, with a keeper that outlives the agent
+// (Keep). It ends with its slot, with all processes that it has started.
 //
-// It knows nothing of processes that did not buy: a machine whose cores are sold
-// should run nothing else, or be configured with fewer cores.
+// The package does not know about processes outside of slots: a machine that sells its
+// cores should run nothing else, or be configured with fewer cores.
 package local
 
 import (
@@ -31,12 +31,14 @@ import (
 type Config struct {
 	Agent protocol.AgentID
 	Dir   string // shared by all agents that sell cores of this machine
-	Cores int    // at most so many in all, of every agent's claims; 0: all of the machine's
+	Cores int    // limit for the claims of all agents; 0: all of the machine's
 	// Keeper is the program that runs a job, with its first arguments; the job's
-	// directory is the last one, see Keep. None: no jobs are run.
+	// directory is the last one, see Keep. Empty: the site runs no jobs.
 	Keeper []string
-	Now    func() time.Time
-	Slog   *slog.Logger
+	// Contain says how the jobs are contained.
+	Contain Containment
+	Now     func() time.Time
+	Slog    *slog.Logger
 }
 
 const (
@@ -44,7 +46,7 @@ const (
 	lockFile   = "claims.lock"
 	// MaxClaims bounds the claims on one machine; more are refused with limit.
 	MaxClaims = 1 << 14
-	// pollPeriod is how often the claims of other agents are looked at.
+	// pollPeriod is how often to read the claims of other agents.
 	pollPeriod = 2 * time.Second
 )
 
@@ -61,7 +63,9 @@ type cores struct {
 	dir      string
 	capacity int
 	keeper   []string
-	seen     []claim // as of the last look
+	plan     plan
+	refused  string  // why no jobs run
+	seen     []claim // at the last look
 }
 
 // Open makes a driver of this machine's cores.
@@ -79,10 +83,13 @@ func Open(cfg Config) (*queue.Loop, error) {
 	if err := c.locked(func(*[]claim) (bool, error) { return false, nil }); err != nil {
 		return nil, err
 	}
+	if len(cfg.Keeper) > 0 {
+		c.plan, c.refused = cfg.Contain.plan(filepath.Join(cfg.Dir, "uids"))
+	}
 	return queue.NewLoop(cfg.Agent, c, cfg.Now, cfg.Slog), nil
 }
 
-// CheckCores says whether this machine has so many cores to sell; 0 stands for all.
+// CheckCores checks that this machine has so many cores to sell; 0 means all.
 func CheckCores(n int) error {
 	if have := runtime.NumCPU(); n < 0 || n > have {
 		return fmt.Errorf("%d cores: want 1..%d, the cores of this machine, or 0 for all", n, have)
@@ -91,7 +98,7 @@ func CheckCores(n int) error {
 }
 
 // locked calls f with the claims while no other agent can change them, and
-// makes them durable if f has changed them.
+// saves them durably if f has changed them.
 func (c *cores) locked(f func(claims *[]claim) (changed bool, err error)) (err error) {
 	lock, err := os.OpenFile(filepath.Join(c.dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -142,14 +149,14 @@ func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	return slot, id, why
 }
 
-// refusal says why a slot cannot be claimed beside the claims; nil if it can.
+// refusal says why a slot does not fit beside the claims; nil if it does.
 func (c *cores) refusal(claims []claim, slot protocol.Slot) *protocol.Reason {
 	free := c.capacity - queue.Taken(slots(claims), slot)
 	switch {
 	case slot.Cores > c.capacity:
 		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the machine has %d", slot.Cores, c.capacity)}
 	case len(claims) >= MaxClaims:
-		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("%d claims on this machine", len(claims))}
+		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the machine has %d claims, at most %d are allowed", len(claims), MaxClaims)}
 	case slot.Cores > free:
 		return &protocol.Reason{Code: protocol.CodeBusy, Free: max(free, 0), Note: fmt.Sprintf("%d cores wanted, %d free", slot.Cores, free)}
 	}
@@ -180,7 +187,7 @@ func (c *cores) Find(now time.Time, id string) (protocol.Slot, string, *protocol
 	return c.seen[i].Slot, id, nil
 }
 
-// Release gives a claim of this agent up.
+// Release releases a claim of this agent.
 func (c *cores) Release(_ time.Time, id string) *protocol.Reason {
 	err := c.locked(func(claims *[]claim) (bool, error) {
 		i := c.index(*claims, id)
@@ -195,12 +202,12 @@ func (c *cores) Release(_ time.Time, id string) *protocol.Reason {
 	return nil
 }
 
-// look reads the claims as they are.
+// look reads the current claims.
 func (c *cores) look() error {
 	return c.locked(func(*[]claim) (bool, error) { return false, nil })
 }
 
-// State is every claim on the machine; those of other agents are not Mine.
+// State lists every claim on the machine; those of other agents are not Mine.
 func (c *cores) State(now time.Time) (message.QueueChanged, error) {
 	if err := c.look(); err != nil {
 		return message.QueueChanged{}, err
@@ -214,11 +221,11 @@ func (c *cores) State(now time.Time) (message.QueueChanged, error) {
 	return q, nil
 }
 
-// Advance looks for what other agents have claimed or given up.
+// Advance looks for new and released claims of other agents.
 func (c *cores) Advance(now time.Time) (changed bool, next time.Time) {
 	before := c.seen
 	if err := c.look(); err != nil {
-		return false, now.Add(pollPeriod) // the next request tells of it
+		return false, now.Add(pollPeriod) // the next request reports the error
 	}
 	return !slices.EqualFunc(before, c.seen, func(a, b claim) bool { return a.ID == b.ID && a.Agent == b.Agent }), now.Add(pollPeriod)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ramp/agents/queue"
+	"ramp/agents/queue/escape"
 	"ramp/agents/queue/local"
 	"ramp/agents/queue/queuetest"
 	"ramp/protocol"
@@ -21,7 +22,7 @@ import (
 
 func open(tb testing.TB, agent protocol.AgentID, dir string) *queue.Loop {
 	tb.Helper()
-	d, err := local.Open(local.Config{Agent: agent, Dir: dir, Now: time.Now, Slog: slog.New(slog.DiscardHandler), Keeper: []string{os.Args[0], keeps}})
+	d, err := local.Open(local.Config{Agent: agent, Dir: dir, Now: time.Now, Slog: slog.New(slog.DiscardHandler), Keeper: []string{os.Args[0], keeps}, Contain: local.Containment{Accept: local.Protections()}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -31,9 +32,19 @@ func open(tb testing.TB, agent protocol.AgentID, dir string) *queue.Loop {
 // keeps is the variable that makes this test the keeper of a job.
 const keeps = "keep-job"
 
+// tries is the word that makes this test a job of the escape suite.
+const tries = "try-escape"
+
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == keeps {
 		if err := local.Keep(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) == 3 && os.Args[1] == tries {
+		if err := escape.Try(os.Stdout, os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -92,7 +103,12 @@ func TestContract(t *testing.T) {
 // begin runs a driver and returns a way to ask it.
 func begin(t *testing.T, agent protocol.AgentID, dir string) func(body protocol.Body) protocol.Body {
 	t.Helper()
-	d := open(t, agent, dir)
+	return asks(t, agent, open(t, agent, dir))
+}
+
+// asks runs a driver, and returns a function that sends it a request and waits for the answer.
+func asks(t *testing.T, agent protocol.AgentID, d *queue.Loop) func(body protocol.Body) protocol.Body {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	answers, stopped := make(chan protocol.Body, 64), make(chan struct{})
 	go func() {

@@ -4,39 +4,41 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"ramp/agents/queue"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
-// A keeper looks at its job now and then, and writes down what was used so far:
-// whoever asks while the job runs is told that, and it is what counts if the
-// machine goes down.
+// A keeper measures its job periodically, and saves the usage so far: it answers
+// queries while the job runs, and counts if the machine dies.
 const (
-	usageFile = "usage.json" // of a job's control directory; readings in it
-	// samplePeriod is between two looks.
+	usageFile = "usage.json" // in a job's control directory
+	// samplePeriod is the time between two measurements.
 	samplePeriod = time.Second
-	// shareWindow is over how many looks other processes are counted: one that
-	// runs for a moment takes nobody's share.
+	// shareWindow is the number of measurements over which other processes are
+	// averaged: a short-lived process takes no share.
 	shareWindow = 10
-	// tick is the unit of /proc/PID/stat: Linux tells it in hundredths of a second
-	// on every machine.
+	// tick is the unit of /proc/PID/stat: hundredths of a second on every Linux
+	// machine.
 	tick = 10 * time.Millisecond
 )
 
-// reading is what a keeper has measured so far.
+// reading is the usage that a keeper has measured so far.
 type reading struct {
 	Usage  protocol.Usage `json:"usage"`
 	Memory int64          `json:"memory"`
 }
 
-// readUsage adds what was measured so far to how a job stands.
+// readUsage adds the measured usage to a job's status.
 func readUsage(job message.Job, s *protocol.JobStatus) error {
 	var r reading
 	if err := queue.ReadFile(control(job, usageFile), &r); err != nil {
@@ -46,47 +48,43 @@ func readUsage(job message.Job, s *protocol.JobStatus) error {
 	return nil
 }
 
-// writeUsage replaces the reading. Nothing rests on the last one: it does not wait
-// for the disk.
+// writeUsage replaces the saved reading.
 func writeUsage(job message.Job, r reading) error {
 	path := control(job, usageFile)
 	text := fmt.Appendf(nil, `{"usage":{"cpu":%d,"wall":%d,"share":%d},"memory":%d}`, r.Usage.CPU, r.Usage.Wall, r.Usage.Share, r.Memory)
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return renameio.WriteFile(path, text, 0o600, renameio.WithTempDir(filepath.Dir(path)))
 }
 
-// life names one process for ever: numbers come again, with another start.
+// life identifies a process: the kernel reuses numbers, but with another start.
 type life struct {
 	pid     int
 	started uint64
 }
 
-// meter sums what the processes of a job use, and how much of the machine others
-// leave it.
+// meter sums up the usage of a job's processes, and the share of the machine that
+// others leave it.
 type meter struct {
 	cores  int // of the job
 	cpu    time.Duration
 	memory int64
 	share  int64 // least so far, in micro-cores
 	seen   map[life]time.Duration
-	gone   time.Duration // of what was seen, and is no more
-	others []int         // runnable processes that are not the job's, at the last looks
+	gone   time.Duration // of processes that have disappeared
+	others []int         // runnable processes outside the job, at the last measurements
 }
 
 func newMeter(cores int) *meter {
 	return &meter{cores: cores, share: int64(cores) * protocol.Core, seen: map[life]time.Duration{}}
 }
 
-// sight is what is seen of the machine at one look.
+// sight is one measurement of the machine.
 type sight struct {
-	own      map[int]process // the job's; not its keeper
-	runnable int             // threads of others that run or want to; -1: not counted
-	waited   time.Duration   // of what the keeper has waited for
+	own      map[int]process // of the job, without its keeper
+	runnable int             // runnable threads outside the job; -1: not counted
+	waited   time.Duration   // of children that the keeper has waited for
 }
 
-// look takes what is seen.
+// look adds a measurement.
 func (m *meter) look(s sight) {
 	now, live, resident := map[life]time.Duration{}, s.waited, int64(0)
 	for pid, p := range s.own {
@@ -107,8 +105,8 @@ func (m *meter) look(s sight) {
 	}
 }
 
-// used takes what the living and their waited-for children tell. What was seen of
-// each process counts as well, whether anybody waited for it or not.
+// used sums up the living processes and their waited-for children. It counts every
+// process that was seen, whether anybody waited for it or not.
 func (m *meter) used(live time.Duration) {
 	sum := m.gone
 	for _, cpu := range m.seen {
@@ -117,9 +115,9 @@ func (m *meter) used(live time.Duration) {
 	m.cpu = max(m.cpu, sum, live)
 }
 
-// shared takes how many threads of others wanted to run on so many cores. Of a machine that is
-// shared fairly, as many of the job as it has cores would get that part, were they
-// always ready (001).
+// shared notes how many threads of others were runnable on so many cores. A machine that
+// shares fairly gives the job's share to as many of its threads as it has cores, if
+// they are always runnable (001).
 func (m *meter) shared(machine, others int) {
 	m.others = append(m.others, others)
 	if len(m.others) > shareWindow {
@@ -132,15 +130,15 @@ func (m *meter) shared(machine, others int) {
 	m.share = min(m.share, fairShare(m.cores, machine, sum, len(m.others)))
 }
 
-// fairShare is what a machine leaves as many threads as a job has cores, in
-// micro-cores, if others are sum/looks at once.
+// fairShare is what a machine leaves to as many threads as a job has cores, in
+// micro-cores, if sum/looks others are runnable on average.
 func fairShare(cores, machine, sum, looks int) int64 {
 	full := int64(cores) * protocol.Core
 	wanted := int64(cores*looks + sum) // threads, times looks
 	return min(full, full*int64(machine*looks)/wanted)
 }
 
-// family are a process and its descendants.
+// family returns a process and its descendants.
 func family(all map[int]process, root int) map[int]bool {
 	list := map[int]bool{root: true}
 	for grown := true; grown; {
@@ -154,10 +152,9 @@ func family(all map[int]process, root int) map[int]bool {
 	return list
 }
 
-// observe looks at the descendants of this process, and at how many others want to
-// run if that is asked for. What has been waited for is asked first, and who is gone
-// after that is left out: nothing is counted twice, and what is missed is seen the
-// next time.
+// observe measures the descendants of this process, and counts the runnable threads of
+// others on request. It first reads the waited-for children, and then skips processes
+// that are gone: so nothing counts twice, and the next measurement adds the rest.
 func observe(others bool) sight {
 	s := sight{own: map[int]process{}, runnable: -1}
 	s.waited, _ = waitedFor()
@@ -176,16 +173,16 @@ func observe(others bool) sight {
 	return s
 }
 
-// maxThreads of one process are looked at.
+// maxThreads bounds the threads of one process that are counted.
 const maxThreads = 1 << 12
 
-// threadsRunning is how many threads of a process run or want to.
+// threadsRunning counts the runnable threads of a process.
 func threadsRunning(pid int) int {
 	dir, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return 0
 	}
-	defer dir.Close() //nolint:errcheck // it is only read
+	defer dir.Close() //nolint:errcheck // only read
 	names, _ := dir.Readdirnames(maxThreads)
 	n := 0
 	for _, name := range names {
@@ -197,7 +194,7 @@ func threadsRunning(pid int) int {
 	return n
 }
 
-// runnableNow is how many threads of the machine run or want to.
+// runnableNow counts the runnable threads of the machine.
 func runnableNow() (int, bool) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -209,8 +206,8 @@ func runnableNow() (int, bool) {
 	return n, err == nil
 }
 
-// waitedFor is what the descendants that this process has waited for have used,
-// and the most that one of them had in memory.
+// waitedFor is the CPU time of the descendants that this process has waited for,
+// and the largest memory of one of them.
 func waitedFor() (time.Duration, int64) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r); err != nil {
@@ -219,8 +216,8 @@ func waitedFor() (time.Duration, int64) {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), r.Maxrss << 10
 }
 
-// sample measures the job, and writes down what has changed. While it is suspended
-// it has no share of the machine to lose.
+// sample measures the job, and saves a changed reading. A suspended job has no share of
+// the machine to lose.
 func (k *keeper) sample(now time.Time) error {
 	k.meter.look(observe(k.paused.IsZero()))
 	r := reading{k.usage(now), k.meter.memory}
@@ -231,7 +228,7 @@ func (k *keeper) sample(now time.Time) error {
 	return writeUsage(k.job, r)
 }
 
-// usage is what the job has used until an instant: while it is suspended, nothing.
+// usage is the job's usage until an instant; a suspended job uses nothing.
 func (k *keeper) usage(now time.Time) protocol.Usage {
 	idle := k.idle
 	if !k.paused.IsZero() {
@@ -240,14 +237,14 @@ func (k *keeper) usage(now time.Time) protocol.Usage {
 	return protocol.Usage{CPU: k.meter.cpu, Wall: max(now.Sub(k.status.Started)-idle, 0), Share: k.meter.share}
 }
 
-// final is what the whole job has used, when everything of it is gone.
+// final is the usage of the whole job, once all its processes are gone.
 func (k *keeper) final() (protocol.Usage, int64) {
 	waited, most := waitedFor()
 	k.meter.look(sight{runnable: -1, waited: waited})
 	return k.usage(k.status.Ended), max(most, k.meter.memory)
 }
 
-// fields of /proc/PID/stat behind the name, from 0.
+// Fields of /proc/PID/stat behind the name, from 0.
 const (
 	fieldState   = 0
 	fieldParent  = 1
@@ -284,7 +281,7 @@ func parseStat(b []byte) (process, bool) {
 	}, err == nil
 }
 
-// ticks reads a time of /proc; what is none counts as nothing.
+// ticks reads a time of /proc; malformed text counts as 0.
 func ticks(s string) time.Duration {
 	n, err := strconv.ParseInt(s, 10, 48)
 	if err != nil || n < 0 {
@@ -293,7 +290,7 @@ func ticks(s string) time.Duration {
 	return time.Duration(n) * tick
 }
 
-// pages reads a size of /proc in bytes.
+// pages converts a size of /proc to bytes.
 func pages(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 40)
 	if err != nil || n < 0 {

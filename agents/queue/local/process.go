@@ -16,68 +16,85 @@ import (
 	"ramp/agents/queue"
 )
 
-// markOf is in the environment of every process of a job, so that none gets lost
-// however it detaches itself.
+// markOf is in the environment of every process of a job, so that a detached process
+// is found.
 func markOf(dir string) string { return queue.JobVariable + "=" + dir }
 
-// begin starts the program of a job: in its directory, as its account, with its
-// limits, and with nothing of the agent's environment.
+// begin starts the program of a job in its directory, as its account, with its limits,
+// and without the agent's environment.
 func (k *keeper) begin() error {
-	work := filepath.Join(k.job.Dir, "work")
-	who, err := queue.AccountOf(k.job.User)
+	work := filepath.Join(k.job.Dir, workDir)
+	who, err := k.account()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.MkdirAll(work, 0o700), os.MkdirAll(filepath.Join(k.job.Dir, "tmp"), 0o700), who.Own(k.job.Dir, "work", "tmp")); err != nil {
+	if err := makeDirs(k.job.Dir, who); err != nil {
 		return err
 	}
-	env := append(who.Environment(k.job.Dir), k.job.Env...)
-	env = append(env, markOf(k.job.Dir))
 	path, err := lookUp(k.job.Argv[0], work)
 	if err != nil {
 		return err
 	}
-	if err := runs(path); err != nil {
+	if err := k.runs(path); err != nil {
 		return err
 	}
 	files, err := k.open()
+	defer func() { closeAll(files) }()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, f := range files {
-			_ = f.Close() // the program has its own
-		}
-	}()
 	if err := k.limit(); err != nil {
 		return err
 	}
-	attr := &os.ProcAttr{
-		Dir: work, Env: env, Files: files,
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: who.Credential},
+	used, err := k.diskUse()
+	if err != nil {
+		return err
 	}
-	return k.start(path, attr)
+	k.diskMost = used + k.job.FileSize
+	env := who.Environment(k.job.Dir)
+	argv := k.plan.bounded(k.job, path)
+	if k.plan.Bwrap != "" {
+		var more []*os.File
+		if argv, more, err = k.plan.wrap(k.job, who, path); err != nil {
+			return err
+		}
+		files = append(files, more...)
+		env = append(slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }), "TMPDIR=/tmp")
+	}
+	return k.start(argv, &os.ProcAttr{
+		Dir: work, Env: append(append(env, k.job.Env...), markOf(k.job.Dir)), Files: files,
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: k.plan.credential(who)},
+	})
 }
 
-// start starts the program in the control group of its job; without one, if there
-// is none or the kernel does not let it be born there.
-func (k *keeper) start(path string, attr *os.ProcAttr) (err error) {
-	g := newGroup(k.job)
-	path, argv := k.bounded(path)
+// start starts the program in the control group of its job. Without bounds of the group
+// it does so without a group if there is none or the kernel refuses.
+func (k *keeper) start(argv []string, attr *os.ProcAttr) error {
+	program := argv[0]
+	if k.plan.Bwrap != "" {
+		program = k.plan.Bwrap
+	}
+	g, err := newGroup(k.job)
+	if err == nil {
+		err = g.bound(k.job)
+	}
+	if k.plan.Cgroup && err != nil {
+		return fmt.Errorf("control group: %w", err)
+	}
 	if dir := g.open(); dir != nil {
 		defer dir.Close() //nolint:errcheck // nothing was written
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(dir.Fd())
-		if k.process, err = os.StartProcess(path, argv, attr); err == nil {
-			return nil
+		if k.process, err = os.StartProcess(program, argv, attr); err == nil || k.plan.Cgroup {
+			return err
 		}
 		attr.Sys.UseCgroupFD = false
 		g.remove()
 	}
-	k.process, err = os.StartProcess(path, argv, attr)
+	k.process, err = os.StartProcess(program, argv, attr)
 	return err
 }
 
-// open opens what the program reads and prints to.
+// open opens the program's input and output files.
 func (k *keeper) open() ([]*os.File, error) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {
@@ -94,8 +111,8 @@ func (k *keeper) open() ([]*os.File, error) {
 	return files, nil
 }
 
-// lookUp finds a program: a name in the usual directories, a path from where it
-// runs.
+// lookUp finds a program: a name in the usual directories, or a path from the working
+// directory.
 func lookUp(name, work string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
@@ -111,8 +128,12 @@ func lookUp(name, work string) (string, error) {
 	return "", fmt.Errorf("program %q: %w in %s", name, os.ErrNotExist, queue.UsualPath)
 }
 
-// runs reports why a file is no program; a shell would say it in its own words.
-func runs(path string) error {
+// runs says why a file cannot be executed. Of files outside its working directory a
+// contained program learns that itself, from where it can see them.
+func (k *keeper) runs(path string) error {
+	if k.plan.Bwrap != "" && filepath.IsAbs(k.job.Argv[0]) {
+		return nil
+	}
 	info, err := os.Stat(path)
 	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
 		err = &os.PathError{Op: "exec", Path: path, Err: syscall.EACCES}
@@ -120,7 +141,7 @@ func runs(path string) error {
 	return err
 }
 
-// limit bounds what the keeper itself may do as well: files, and no core dumps.
+// limit bounds the keeper as well: the size of files, and no core dumps.
 func (k *keeper) limit() error {
 	if n := k.job.FileSize; n > 0 {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(n), Max: uint64(n)}); err != nil {
@@ -130,19 +151,7 @@ func (k *keeper) limit() error {
 	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 }
 
-// bounded is how a program is started whose address space has a bound: by a shell that
-// sets it first. From outside it would come when the program runs already, and over
-// another account's needs a privilege that root in a container lacks.
-func (k *keeper) bounded(path string) (program string, argv []string) {
-	if k.job.Memory <= 0 {
-		return path, k.job.Argv
-	}
-	argv = []string{"sh", "-c", `ulimit -v "$1" && shift && exec "$@"`, "sh", strconv.FormatInt(k.job.Memory>>10, 10), path}
-	return "/bin/sh", append(argv, k.job.Argv[1:]...)
-}
-
-// reap waits for every child, and for every orphan that became one, until the
-// program itself has ended.
+// reap waits for every child and adopted orphan until the program itself has ended.
 func reap(pid int, ended chan<- syscall.WaitStatus) {
 	for {
 		var status syscall.WaitStatus
@@ -150,7 +159,7 @@ func reap(pid int, ended chan<- syscall.WaitStatus) {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			ended <- 0xff00 // no child, and it was not seen to end: it cannot be
+			ended <- 0xff00 // no child is left, and the program's end was not seen: impossible
 			return
 		case got == pid && (status.Exited() || status.Signaled()):
 			ended <- status
@@ -159,12 +168,12 @@ func reap(pid int, ended chan<- syscall.WaitStatus) {
 	}
 }
 
-// bury kills what a job has left running, and waits for it.
+// bury kills the processes that a job has left, and waits for them.
 func bury(dir string) {
 	for range 100 {
-		signalAll(dir, syscall.SIGKILL)
+		signalAll(dir, syscall.SIGKILL, 0)
 		var status syscall.WaitStatus
-		for { // what was killed, and orphans that come of it
+		for { // killed processes, and orphans that they leave
 			got, err := syscall.Wait4(-1, &status, 0, nil)
 			if errors.Is(err, syscall.EINTR) {
 				continue
@@ -180,16 +189,16 @@ func bury(dir string) {
 	}
 }
 
-// signalAll signals every process of a job until no new one is found.
-func signalAll(dir string, sig syscall.Signal) {
+// signalAll signals every process of a job except one until it finds no new one.
+func signalAll(dir string, sig syscall.Signal, except int) {
 	if sig == syscall.SIGKILL {
 		groupOf(dir).kill()
 	}
 	seen := map[int]bool{}
-	for range 50 { // what forks faster is met again at the next signal
+	for range 50 { // faster forks meet the next signal
 		fresh := false
 		for _, pid := range members(dir) {
-			if !seen[pid] || sig == syscall.SIGKILL {
+			if pid != except && (!seen[pid] || sig == syscall.SIGKILL) {
 				fresh = fresh || !seen[pid]
 				seen[pid] = true
 				_ = syscall.Kill(pid, sig) // it may be gone
@@ -201,9 +210,8 @@ func signalAll(dir string, sig syscall.Signal) {
 	}
 }
 
-// members are the processes of a job: the descendants of this keeper, those in the
-// job's control group, and those that bear its mark wherever they are. Dead ones
-// are none.
+// members returns the processes of a job: the descendants of this keeper, the processes
+// in the job's control group, and all processes with its mark. Dead ones do not count.
 func members(dir string) []int {
 	all := processes()
 	own := family(all, os.Getpid())
@@ -218,38 +226,47 @@ func members(dir string) []int {
 	return list
 }
 
-// killStrays kills what bears a job's mark, when its keeper is no more.
+// killStrays kills the processes with a job's mark after its keeper has died.
 func killStrays(dir string) error {
 	g := groupOf(dir)
+	g.kill()
+	grouped := g.members()
+	err := killAll(func(pid int) bool { return grouped[pid] || marked(pid, dir) })
+	if err == nil {
+		g.remove()
+	}
+	return err
+}
+
+// killAll kills processes until none of them is left. Faster forks meet the next signal.
+func killAll(ours func(pid int) bool) error {
 	for range 50 {
-		g.kill()
-		grouped, strays := g.members(), 0
+		left := 0
 		for pid, p := range processes() {
-			if !p.dead && pid != os.Getpid() && (grouped[pid] || marked(pid, dir)) {
-				strays++
+			if !p.dead && pid != os.Getpid() && ours(pid) {
+				left = pid
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
 			}
 		}
-		if strays == 0 {
-			g.remove()
+		if left == 0 {
 			return nil
 		}
 	}
-	return fmt.Errorf("processes of the job in %s do not end", dir)
+	return errors.New("processes of the job do not end")
 }
 
 // process is one process of this machine.
 type process struct {
 	parent   int
-	dead     bool          // but not waited for yet
-	running  bool          // or wants to
+	dead     bool          // and not waited for yet
+	running  bool          // or runnable
 	started  uint64        // in ticks since the machine began
 	cpu      time.Duration // its own
 	waited   time.Duration // of the descendants that it has waited for
 	resident int64         // bytes
 }
 
-// processes is what runs on this machine.
+// processes lists the processes of this machine.
 func processes() map[int]process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -268,7 +285,7 @@ func processes() map[int]process {
 	return all
 }
 
-// readProcess reads what runs under a number.
+// readProcess reads a process by number.
 func readProcess(pid int) (process, bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -277,7 +294,7 @@ func readProcess(pid int) (process, bool) {
 	return parseStat(b)
 }
 
-// marked reports whether a process bears a job's mark.
+// marked reports whether a process has a job's mark.
 func marked(pid int, dir string) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return err == nil && slices.ContainsFunc(bytes.Split(b, []byte{0}), func(v []byte) bool { return string(v) == markOf(dir) })

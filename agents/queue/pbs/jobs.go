@@ -1,7 +1,6 @@
 package pbs
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,23 +12,23 @@ import (
 	"ramp/protocol/message"
 )
 
-// Pauses between two questions to PBS about jobs: one qstat tells of all.
+// Pauses between two queries to PBS: one qstat covers all jobs.
 const (
 	jobLeast = 500 * time.Millisecond
 	jobMost  = 5 * time.Second
 )
 
-// JobPace is how often jobs that run are looked at.
+// JobPace is how often to poll running jobs.
 func (b *batch) JobPace() queue.Pace { return script.FilesPace() }
 
-// Submit has PBS run a job in the queue of its reservation, as its account. The
-// program's words and its environment are arguments of qsub, after "--": PBS starts
-// that without a shell.
+// Submit submits a job to the queue of its reservation, as its account. The program's
+// words and environment are arguments of qsub after "--", which PBS starts without a
+// shell.
 func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	if len(b.mark.Name(job.ID)) > maxName {
-		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the job's name would have more than %d bytes", maxName)}
+		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the job's name is longer than %d bytes", maxName)}
 	}
-	who, known, why := b.jobs.Prepare(now, job, b.stands)
+	who, known, why := b.jobs.Prepare(now, job, b.entries)
 	if known || why != nil {
 		return why
 	}
@@ -44,14 +43,14 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	args = append(append(args, who.Environment(job.Dir)...), job.Env...)
 	args = append(append(args, "/bin/sh", script.Path(job)), script.Args(job)...)
 	own := *b
-	own.program.Prefix, own.program.As = nil, who.Credential // it is to be its account's job
+	own.program.Prefix, own.program.As = nil, who.Credential // the job belongs to its account
 	if _, err := own.run("qsub", args...); err != nil {
 		return notSubmitted(err)
 	}
 	return nil
 }
 
-// queueOf is the queue of a reservation that is there and has begun.
+// queueOf is the queue of an existing reservation that has begun.
 func (b *batch) queueOf(now time.Time, id string) (string, *protocol.Reason) {
 	list, err := b.mine(id)
 	if err != nil {
@@ -65,7 +64,7 @@ func (b *batch) queueOf(now time.Time, id string) (string, *protocol.Reason) {
 	return "", &protocol.Reason{Code: protocol.CodeExpired, Note: "no such reservation"}
 }
 
-// notSubmitted is why PBS did not take a job.
+// notSubmitted says why PBS refused a job.
 func notSubmitted(err error) *protocol.Reason {
 	for _, words := range []string{"Unauthorized", "not authorized", "No Permission", "Bad UID"} {
 		if strings.Contains(err.Error(), words) {
@@ -75,8 +74,8 @@ func notSubmitted(err error) *protocol.Reason {
 	return queue.Unavailable(err)
 }
 
-// Signal suspends, resumes or kills a job. The first two take the rights of an
-// operator.
+// Signal suspends, resumes or kills a job. Suspending and resuming need an operator's
+// rights.
 func (b *batch) Signal(now time.Time, of message.Job, verb message.JobSignal) *protocol.Reason {
 	list, err := b.theirs([]message.Job{of})
 	if err != nil {
@@ -84,8 +83,8 @@ func (b *batch) Signal(now time.Time, of message.Job, verb message.JobSignal) *p
 	}
 	b.jobs.Soon()
 	j, ok := list[of.ID]
-	if !ok || j.over() {
-		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job does not run"}
+	if !ok || !j.live() {
+		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job is not running"}
 	}
 	switch verb {
 	case message.SignalKill:
@@ -101,28 +100,28 @@ func (b *batch) Signal(now time.Time, of message.Job, verb message.JobSignal) *p
 	return nil
 }
 
-// Statuses tells how jobs stand.
+// Statuses returns the status of jobs.
 func (b *batch) Statuses(now time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
-	return b.jobs.Statuses(now, jobs, b.stands)
+	return b.jobs.Statuses(now, jobs, b.entries)
 }
 
-// stands asks PBS about jobs. Those that are over PBS need not know: their files tell.
-func (b *batch) stands(jobs []message.Job) (map[string]script.Stand, error) {
+// entries asks PBS about jobs. PBS may forget ended jobs: their files have the status.
+func (b *batch) entries(jobs []message.Job) (map[string]script.Entry, error) {
 	list, err := b.theirs(jobs)
 	if err != nil {
 		return nil, err
 	}
-	stands := map[string]script.Stand{}
+	entries := map[string]script.Entry{}
 	for id, j := range list {
-		if !j.over() {
-			stands[id] = j.stand()
+		if j.live() {
+			entries[id] = j.entry()
 		}
 	}
-	return stands, nil
+	return entries, nil
 }
 
-// theirs finds jobs by their names: the one that the script says began it, else the
-// first that is not over.
+// theirs finds jobs by name: the job that the script says began it, or else the first
+// that has not ended.
 func (b *batch) theirs(jobs []message.Job) (map[string]job, error) {
 	out, err := b.run("qstat", "-f", "-F", "json")
 	if err != nil {
@@ -136,28 +135,19 @@ func (b *batch) theirs(jobs []message.Job) (map[string]job, error) {
 	for _, of := range jobs {
 		id, begun := script.BegunBy(of)
 		same := slices.DeleteFunc(slices.Clone(all), func(j job) bool { return string(j.Name) != b.mark.Name(of.ID) || begun && j.id != id })
-		slices.SortStableFunc(same, func(a, b job) int { return cmp.Compare(rank(a), rank(b)) })
 		if len(same) > 0 {
-			found[of.ID] = same[0]
+			found[of.ID] = same[max(slices.IndexFunc(same, job.live), 0)]
 		}
 	}
 	return found, nil
 }
 
-// rank puts jobs that are over last.
-func rank(j job) int {
-	if j.over() {
-		return 1
-	}
-	return 0
-}
+// live reports whether a job has neither ended nor gone elsewhere.
+func (j job) live() bool { return j.State != "F" && j.State != "X" && j.State != "M" }
 
-// over reports whether a job has ended or gone elsewhere.
-func (j job) over() bool { return j.State == "F" || j.State == "X" || j.State == "M" }
-
-// stand is how a job stands that is not over.
-func (j job) stand() script.Stand {
-	s := script.Stand{State: protocol.JobWaiting}
+// entry is the status of a job that has not ended.
+func (j job) entry() script.Entry {
+	s := script.Entry{State: protocol.JobWaiting}
 	switch j.State {
 	case "R", "E", "B":
 		s.State = protocol.JobRunning
@@ -165,7 +155,7 @@ func (j job) stand() script.Stand {
 		s.State = protocol.JobSuspended
 	}
 	s.Start = instant(j.Start)
-	s.Ran, _ = clock(j.Used.Wall) // not told, or nonsense: nothing
+	s.Ran, _ = clock(j.Used.Wall) // missing or malformed: 0
 	s.CPU, _ = clock(j.Used.CPU)
 	return s
 }

@@ -26,7 +26,7 @@ func TestNodesWithoutCores(t *testing.T) {
 	} {
 		bin := standIns(t, t.TempDir())
 		script(t, bin, "pbsnodes", `echo '{"pbs_server":"south","nodes":{`+list+`}}'`)
-		body, log := first(t, bin, patient)
+		body, log := first(t, bin, longLimit)
 		q, ok := body.(message.QueueChanged)
 		if !ok || q.Capacity != want || log != "" {
 			t.Errorf("%s: %+v, %q; want %d cores", list, body, log, want)

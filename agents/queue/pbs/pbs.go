@@ -1,15 +1,15 @@
 // Package pbs sells the nodes of an OpenPBS server, by its commands: pbsnodes and
-// qstat tell the state, pbs_rstat the reservations, pbs_rsub and pbs_rdel make and
+// qstat show the state, pbs_rstat lists the reservations, pbs_rsub and pbs_rdel make and
 // delete them. OpenPBS lets ordinary accounts reserve.
 //
-// A reservation is asked for with "-I -10": the server deletes it by itself if its
-// scheduler has not confirmed it in ten seconds, so that a request whose answer is
-// lost leaves nothing behind for long. What counts is what pbs_rstat then lists;
-// the words of pbs_rsub do not. OpenPBS allows two reservations of one name, so
-// the list is read before each request.
+// The driver asks for reservations with "-I -10": the server deletes a reservation that
+// its scheduler has not confirmed within ten seconds, so that a request whose answer is
+// lost leaves nothing behind. Only the list of pbs_rstat counts, not the output of
+// pbs_rsub. OpenPBS allows two reservations of one name, so the driver reads the list
+// before each request.
 //
-// It has been tested against the forms that OpenPBS documents and its sources
-// print, by stand-ins for its commands, and not against a server.
+// The driver was tested with stand-ins for the commands that follow OpenPBS's
+// documentation and sources, but not with a server.
 package pbs
 
 import (
@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,16 +27,16 @@ import (
 	"ramp/protocol/message"
 )
 
-// Config is the server whose nodes an agent sells.
+// Config describes the server whose nodes an agent sells.
 type Config struct {
 	Agent    protocol.AgentID
-	Users    []string // who may run in what is reserved, beside the agent's own account
+	Users    []string // accounts that may use reservations, besides the agent's own
 	Conf     string   // path of pbs.conf; empty: PBS_CONF_FILE, or PBS's own default
-	Bin      string   // directory of PBS's commands; empty: as PATH says
+	Bin      string   // directory of PBS's commands; empty: search PATH
 	Prefix   []string // before every command, such as sudo -n -u pbs
 	Limit    time.Duration
-	Poll     time.Duration // between two looks while something changes
-	PollMost time.Duration // and after a long time without any change
+	Poll     time.Duration // pause between two polls while the state changes
+	PollMost time.Duration // pause after a long time without changes
 	Now      func() time.Time
 	Slog     *slog.Logger
 }
@@ -54,7 +55,7 @@ const (
 	maxWord   = 64        // bytes of an account's name
 )
 
-// Open makes a driver of a server, which is not asked yet. Errors: a wrong Config.
+// Open makes a driver without asking the server. Errors: a wrong Config.
 func Open(cfg Config) (*queue.Loop, error) {
 	b, err := open(cfg)
 	if err != nil {
@@ -63,20 +64,20 @@ func Open(cfg Config) (*queue.Loop, error) {
 	return queue.NewLoop(cfg.Agent, b, cfg.Now, cfg.Slog), nil
 }
 
-// Cores is how many cores can be used now. Errors: PBS cannot be asked.
+// Cores returns the number of usable cores. Errors: PBS cannot be reached.
 func Cores(cfg Config) (int, error) {
 	b, err := open(cfg)
 	if err != nil {
 		return 0, err
 	}
-	q, err := b.look(cfg.Now())
+	q, err := b.read(cfg.Now())
 	return q.Capacity, err
 }
 
 func open(cfg Config) (*batch, error) {
 	for _, u := range cfg.Users {
 		if u == "" || len(u) > maxWord || strings.Trim(u, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@") != "" || u[0] == '-' {
-			return nil, fmt.Errorf("pbs: users: %q is no name of an account", u)
+			return nil, fmt.Errorf("pbs: users: %q is not an account name", u)
 		}
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "TZ=UTC", "LC_ALL=C"}
@@ -86,26 +87,18 @@ func open(cfg Config) (*batch, error) {
 	if cfg.Conf != "" {
 		env = append(env, "PBS_CONF_FILE="+cfg.Conf)
 	}
-	b := &batch{cfg: cfg, mark: queue.MarkOf(cfg.Agent), jobs: script.NewWatch("PBS", jobLeast, jobMost), pace: queue.Pace{Least: orElse(cfg.Poll, DefaultPoll), Most: orElse(cfg.PollMost, DefaultPollMost)}}
-	b.program = queue.Program{Prefix: cfg.Prefix, Env: env, Limit: orElse(cfg.Limit, DefaultLimit), Most: maxOutput}
+	b := &batch{cfg: cfg, mark: queue.MarkOf(cfg.Agent), jobs: script.NewWatch("PBS", jobLeast, jobMost)}
+	b.Polled = queue.Polled{Read: b.read, Pace: queue.Pace{Least: queue.OrElse(cfg.Poll, DefaultPoll), Most: queue.OrElse(cfg.PollMost, DefaultPollMost)}}
+	b.program = queue.Program{Prefix: cfg.Prefix, Env: env, Limit: queue.OrElse(cfg.Limit, DefaultLimit), Most: maxOutput}
 	return b, nil
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d <= 0 {
-		return otherwise
-	}
-	return d
 }
 
 // batch is a server as the Loop drives it.
 type batch struct {
+	queue.Polled
 	cfg     Config
 	program queue.Program
 	mark    queue.Mark
-	pace    queue.Pace
-	last    message.QueueChanged
-	fresh   bool // last is younger than the last change
 	jobs    *script.Watch
 }
 
@@ -116,7 +109,7 @@ func (b *batch) run(name string, args ...string) ([]byte, error) {
 	return b.program.Run(nil, name, args...)
 }
 
-// reservations are all that the server lists.
+// reservations lists all reservations of the server.
 func (b *batch) reservations() ([]reservation, error) {
 	out, err := b.run("pbs_rstat", "-F")
 	if err != nil {
@@ -125,26 +118,20 @@ func (b *batch) reservations() ([]reservation, error) {
 	return readReservations(out)
 }
 
-// mine are the reservations of a name: one, or more if an answer was lost.
+// mine returns the reservations of a name: more than one if an answer was lost.
 func (b *batch) mine(id string) ([]reservation, error) {
 	list, err := b.reservations()
 	if err != nil {
 		return nil, err
 	}
-	var found []reservation
-	for _, r := range list {
-		if r.name == b.mark.Name(id) {
-			found = append(found, r)
-		}
-	}
-	return found, nil
+	return slices.DeleteFunc(list, func(r reservation) bool { return r.name != b.mark.Name(id) }), nil
 }
 
 // Reserve makes a reservation and reads it back.
 func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	slot = queue.Outward(slot)
 	if len(b.mark.Name(id)) > maxName {
-		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the name would have more than %d bytes", maxName)}
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the name is longer than %d bytes", maxName)}
 	}
 	got, name, why := b.Find(now, id)
 	switch {
@@ -155,7 +142,7 @@ func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	case why.Code != protocol.CodeUnknown:
 		return protocol.Slot{}, "", why
 	}
-	b.changed(now)
+	b.Changed(now)
 	if why := b.submit(now, id, slot); why != nil {
 		return protocol.Slot{}, "", why
 	}
@@ -166,7 +153,7 @@ func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	return protocol.Slot{}, "", b.giveBack(now, id, slot)
 }
 
-// submit asks for a reservation of single cores, wherever they are.
+// submit asks for a reservation of single cores on any nodes.
 func (b *batch) submit(now time.Time, id string, slot protocol.Slot) *protocol.Reason {
 	const stamp = "200601021504.05"
 	args := []string{"-N", b.mark.Name(id), "-R", slot.Start.Format(stamp), "-E", slot.End.Format(stamp),
@@ -180,13 +167,13 @@ func (b *batch) submit(now time.Time, id string, slot protocol.Slot) *protocol.R
 	return nil
 }
 
-// giveBack deletes what was not confirmed, or not as asked, and says how many
-// cores are free instead.
+// giveBack deletes a reservation that was not confirmed or differs from the request. It
+// returns how many cores are free instead.
 func (b *batch) giveBack(now time.Time, id string, slot protocol.Slot) *protocol.Reason {
 	if why := b.Release(now, id); why != nil {
 		return why
 	}
-	q, err := b.look(now)
+	q, err := b.Look(now)
 	if err != nil {
 		return queue.Unavailable(err)
 	}
@@ -197,7 +184,7 @@ func (b *batch) giveBack(now time.Time, id string, slot protocol.Slot) *protocol
 	return &protocol.Reason{Code: protocol.CodeBusy, Free: free, Note: fmt.Sprintf("not confirmed: %d cores wanted, %d free", slot.Cores, free)}
 }
 
-// free is how many cores no running job and no reservation takes over a slot.
+// free is the number of cores that no running job or reservation occupies over a slot.
 func free(q message.QueueChanged, slot protocol.Slot) int {
 	var uses []protocol.Slot
 	for _, r := range q.Reservations {
@@ -225,7 +212,7 @@ func (b *batch) Find(now time.Time, id string) (protocol.Slot, string, *protocol
 
 // Release deletes a reservation; the server ends the jobs in it.
 func (b *batch) Release(now time.Time, id string) *protocol.Reason {
-	b.changed(now)
+	b.Changed(now)
 	list, err := b.mine(id)
 	if err != nil {
 		return queue.Unavailable(err)
@@ -238,31 +225,8 @@ func (b *batch) Release(now time.Time, id string) *protocol.Reason {
 	return nil
 }
 
-func (b *batch) changed(now time.Time) {
-	b.fresh = false
-	b.pace.Soon(now)
-}
-
-// State is the server as it is now.
-func (b *batch) State(now time.Time) (message.QueueChanged, error) {
-	if b.fresh && b.last.At.Equal(now) {
-		return b.last, nil
-	}
-	return b.look(now)
-}
-
-// Advance looks for changes when it is time to.
-func (b *batch) Advance(now time.Time) (changed bool, next time.Time) {
-	if b.pace.Due(now) {
-		before := b.last
-		q, err := b.look(now)
-		changed = b.pace.Looked(now, !queue.Same(before, q), err)
-	}
-	return changed, b.pace.Next()
-}
-
-// look reads nodes, jobs and reservations, these last.
-func (b *batch) look(now time.Time) (message.QueueChanged, error) {
+// read reads the nodes and jobs, and then the reservations.
+func (b *batch) read(now time.Time) (message.QueueChanged, error) {
 	q := message.QueueChanged{At: now}
 	out, err := b.run("pbsnodes", "-a", "-F", "json")
 	if err == nil {
@@ -283,11 +247,10 @@ func (b *batch) look(now time.Time) (message.QueueChanged, error) {
 	}
 	b.hold(&q, list)
 	take(&q, jobs, list)
-	b.last, b.fresh = q, true
 	return q, nil
 }
 
-// hold lists the reservations that are confirmed and not over.
+// hold lists the confirmed reservations that have not ended.
 func (b *batch) hold(q *message.QueueChanged, list []reservation) {
 	for _, r := range list {
 		if !r.confirmed() || !r.slot.End.After(q.At) || r.slot.Cores == 0 {

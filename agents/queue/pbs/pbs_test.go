@@ -14,8 +14,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// patient is a time limit that only a command that hangs reaches, on any machine.
-const patient = time.Minute
+// longLimit is a time limit that only a command that hangs reaches, on any machine.
+const longLimit = time.Minute
 
 func open(tb testing.TB, bin string, limit time.Duration, now func() time.Time, log *slog.Logger) *queue.Loop {
 	tb.Helper()
@@ -82,7 +82,7 @@ func TestTheDocumentedState(t *testing.T) {
 	bin := standIns(t, t.TempDir())
 	script(t, bin, "qstat", jobs)
 	script(t, bin, "pbs_rstat", oneReservation)
-	body, _ := first(t, bin, patient)
+	body, _ := first(t, bin, longLimit)
 	q, ok := body.(message.QueueChanged)
 	end := time.Date(2020, 9, 14, 11, 0, 0, 0, time.UTC).Add(pbs.Late)
 	if !ok || q.Capacity != 16 || len(q.Running) != 1 || q.Running[0].Cores != 3 || !q.Running[0].End.Equal(end) {
@@ -99,24 +99,24 @@ func TestTheDocumentedState(t *testing.T) {
 func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 	page := `echo '<html><head><title>502 Bad Gateway</title></head></html>'`
 	for name, c := range map[string]struct{ program, line, want string }{
-		"garbage":                    {"pbsnodes", `printf '\001\377\000garbage'`, "pbsnodes printed no JSON"},
+		"garbage":                    {"pbsnodes", `printf '\001\377\000garbage'`, "instead of JSON"},
 		"an error page":              {"qstat", page, "502 Bad Gateway"},
-		"truncated JSON":             {"qstat", `printf '{"pbs_server":"south","Jobs":{"1.s":{"job'`, "cannot be read"},
+		"truncated JSON":             {"qstat", `printf '{"pbs_server":"south","Jobs":{"1.s":{"job'`, "invalid JSON"},
 		"nothing":                    {"qstat", "true", "qstat printed nothing"},
 		"no nodes":                   {"pbsnodes", `echo '{"nodes":{}}'`, "lists no nodes"},
 		"JSON of something else":     {"qstat", "echo '{}'", "not PBS's"},
 		"negative cores":             {"qstat", `echo '{"pbs_server":"s","Jobs":{"1.s":{"Resource_List":{"ncpus":-4}}}}'`, "want a whole number"},
 		"truncated reservations":     {"pbs_rstat", `printf 'Resv ID: R1.south\nReserve_Name = x\n'`, "cut off"},
-		"an error page of pbs_rstat": {"pbs_rstat", page + "; echo", "no reservation"},
+		"an error page of pbs_rstat": {"pbs_rstat", page + "; echo", "not a reservation"},
 		"a reservation without end":  {"pbs_rstat", `printf 'Resv ID: R1.south\nReserve_Name = x\n\n'`, `to ""`},
 		"200 MB":                     {"qstat", "head -c 200000000 /dev/zero", "more than 134217728 bytes"},
-		"a command that hangs":       {"pbsnodes", "sleep 60", "over its time limit of 2s"},
+		"a command that hangs":       {"pbsnodes", "sleep 60", "exceeded its time limit of 2s"},
 		"a server that is away":      {"qstat", "echo 'qstat: cannot connect to server south (errno=15010)' >&2; exit 199", "cannot connect to server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin := standIns(t, t.TempDir())
 			script(t, bin, c.program, c.line)
-			limit := patient
+			limit := longLimit
 			if strings.Contains(c.want, "time limit") {
 				limit = 2 * time.Second
 			}
@@ -136,7 +136,7 @@ func TestTimesInThePastAndJobsWithoutCores(t *testing.T) {
 	script(t, bin, "qstat", `echo '{"pbs_server":"south","Jobs":{`+
 		`"7.south":{"job_state":"R","queue":"workq","stime":"Mon Sep 14 10:00:00 1970","Resource_List":{"ncpus":3,"walltime":"01:00:00"}},`+
 		`"8.south":{"job_state":"R","queue":"workq","stime":"Mon Sep 14 10:00:00 1970","Resource_List":{"ncpus":0,"walltime":"01:00:00"}}}}'`)
-	body, _ := first(t, bin, patient)
+	body, _ := first(t, bin, longLimit)
 	q, ok := body.(message.QueueChanged)
 	if !ok || len(q.Running) != 1 || q.Running[0].Cores != 3 || q.Running[0].End.Before(q.At.Add(pbs.Late)) {
 		t.Fatalf("%+v", body)
@@ -154,7 +154,7 @@ func TestTasksOfArraysAndNamesThatAreJSON(t *testing.T) {
 		task("7[]", `"a"`, "B"), task("7[1]", `"a"`, "X"), task("7[2]", `"a"`, "R"), task("7[3]", `"a"`, "Q"), task("8[]", `"b"`, "Q"), task("8[1]", `"b"`, "Q"),
 		task("9", "true", "R"), task("10", "123", "Q"), task("11", "null", "Q"),
 	}, ",")+"}}'")
-	body, _ := first(t, bin, patient)
+	body, _ := first(t, bin, longLimit)
 	q, ok := body.(message.QueueChanged)
 	if !ok || len(q.Running) != 2 || len(q.Queued) != 4 || q.Queued[0].ID != "7[3].south" {
 		t.Fatalf("%+v", body)

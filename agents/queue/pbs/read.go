@@ -19,10 +19,10 @@ import (
 const (
 	stamp           = "Mon Jan _2 15:04:05 2006" // in the zone of the environment: UTC
 	maxReservations = 1 << 16
-	maxQueued       = 4096 // waiting jobs that are told
+	maxQueued       = 4096 // waiting jobs in a state
 )
 
-// reservation is one that pbs_rstat lists.
+// reservation is an entry of pbs_rstat.
 type reservation struct {
 	id    string
 	name  string
@@ -31,8 +31,8 @@ type reservation struct {
 	slot  protocol.Slot
 }
 
-// confirmed reports whether the server holds the cores. Of a degraded one it has lost
-// nodes, and looks for others by itself: another beside it would take them away.
+// confirmed reports whether the server holds the cores. A degraded reservation has lost
+// nodes, and the server searches for others: a second one would take them away.
 func (r reservation) confirmed() bool {
 	switch r.state {
 	case "RESV_CONFIRMED", "RESV_TIME_TO_RUN", "RESV_RUNNING", "RESV_BEING_ALTERED", "RESV_DEGRADED":
@@ -41,8 +41,8 @@ func (r reservation) confirmed() bool {
 	return false
 }
 
-// readReservations reads what "pbs_rstat -F" prints: blocks of lines, each ended
-// by an empty one. Without reservations it prints nothing at all.
+// readReservations reads the output of "pbs_rstat -F": blocks of lines, each followed
+// by an empty line. Without reservations there is no output.
 func readReservations(out []byte) ([]reservation, error) {
 	const program = "pbs_rstat"
 	text := string(out)
@@ -70,7 +70,7 @@ func readReservation(block string) (reservation, error) {
 	first, rest, _ := strings.Cut(block, "\n")
 	id, ok := strings.CutPrefix(first, "Resv ID: ")
 	if !ok || id == "" || id[0] == '-' || strings.ContainsAny(id, " \t") {
-		return reservation{}, fmt.Errorf("no reservation: %q", queue.OneLine([]byte(first[:min(len(first), 80)])))
+		return reservation{}, fmt.Errorf("not a reservation: %q", queue.OneLine([]byte(first[:min(len(first), 80)])))
 	}
 	f := map[string]string{}
 	for line := range strings.Lines(rest) {
@@ -84,7 +84,7 @@ func readReservation(block string) (reservation, error) {
 	r.slot.End, err2 = time.Parse(stamp, f["reserve_end"])
 	r.slot.Cores, err3 = strconv.Atoi(f["Resource_List.ncpus"])
 	if err := errors.Join(err1, err2, err3); err != nil || r.slot.Cores < 0 || r.slot.Cores > protocol.MaxCores {
-		return r, fmt.Errorf("reservation %s: from %q to %q, %q cores", id, f["reserve_start"], f["reserve_end"], f["Resource_List.ncpus"])
+		return r, fmt.Errorf("reservation %s: invalid times %q to %q or cores %q", id, f["reserve_start"], f["reserve_end"], f["Resource_List.ncpus"])
 	}
 	return r, nil
 }
@@ -96,10 +96,10 @@ func decode(program string, b []byte, v any) error {
 	case len(b) == 0:
 		return fmt.Errorf("%s printed nothing", program)
 	case b[0] != '{':
-		return fmt.Errorf("%s printed no JSON, but %q", program, queue.OneLine(b[:min(len(b), 80)]))
+		return fmt.Errorf("%s printed %q instead of JSON", program, queue.OneLine(b[:min(len(b), 80)]))
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s printed JSON that cannot be read: %w", program, err)
+		return fmt.Errorf("%s printed invalid JSON: %w", program, err)
 	}
 	return nil
 }
@@ -116,8 +116,8 @@ func (f *figure) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// text is a word. PBS writes one that is JSON by itself without quotes: a job may be
-// called 7, true or null.
+// text is a word. PBS writes it without quotes if it is valid JSON by itself: a job may
+// be called 7, true or null.
 type text string
 
 func (t *text) UnmarshalJSON(b []byte) error {
@@ -128,7 +128,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(t))
 }
 
-// readCores adds up the cores of the nodes that can be used.
+// readCores adds up the cores of usable nodes.
 func readCores(b []byte) (int, error) {
 	var doc struct {
 		Server string `json:"pbs_server"`
@@ -158,7 +158,7 @@ func readCores(b []byte) (int, error) {
 }
 
 func usable(state string) bool {
-	for _, s := range strings.Split(strings.ToLower(state), ",") { // PBS writes Stale, and others small
+	for _, s := range strings.Split(strings.ToLower(state), ",") { // PBS capitalizes only Stale
 		switch strings.TrimSpace(s) {
 		case "down", "offline", "offline_by_mom", "stale", "state-unknown", "unresolvable", "maintenance", "sleep", "provisioning", "wait-provisioning":
 			return false
@@ -167,7 +167,7 @@ func usable(state string) bool {
 	return true
 }
 
-// job is one that qstat lists.
+// job is an entry of qstat.
 type job struct {
 	id     string
 	number int
@@ -182,11 +182,11 @@ type job struct {
 	} `json:"Resource_List"`
 	Used struct {
 		CPU  text `json:"cput"`
-		Wall text `json:"walltime"` // without the time that it was suspended
+		Wall text `json:"walltime"` // without suspended time
 	} `json:"resources_used"`
 }
 
-// readJobs reads all jobs, by number.
+// readJobs reads all jobs, sorted by number.
 func readJobs(b []byte) ([]job, error) {
 	var doc struct {
 		Server *string        `json:"pbs_server"`
@@ -202,7 +202,7 @@ func readJobs(b []byte) ([]job, error) {
 	for id, j := range doc.Jobs {
 		j.id = id
 		digits := strings.TrimRight(id[:len(id)-len(strings.TrimLeft(id, "0123456789"))], " ")
-		j.number, _ = strconv.Atoi(digits) // 0, if it has none
+		j.number, _ = strconv.Atoi(digits) // 0 without a number
 		list = append(list, j)
 	}
 	slices.SortFunc(list, func(a, b job) int {
@@ -211,10 +211,10 @@ func readJobs(b []byte) ([]job, error) {
 	return list, nil
 }
 
-// endless is how long a job without a wall time counts.
+// endless is the assumed length of a job without a wall time.
 const endless = 365 * 24 * time.Hour
 
-// wall is for how long a job asks.
+// wall is the requested time of a job.
 func (j job) wall() time.Duration {
 	d, ok := clock(j.Needs.Wall)
 	if !ok {
@@ -237,8 +237,8 @@ func clock(t text) (time.Duration, bool) {
 	return min(sum, endless), true
 }
 
-// take adds the jobs that run or wait outside reservations. Of an array its tasks
-// count, and not the array itself.
+// take adds the jobs that run, or wait outside reservations. The tasks of an array
+// count, but not the array itself.
 func take(q *message.QueueChanged, jobs []job, list []reservation) {
 	for _, j := range jobs {
 		if j.Needs.Cores == 0 || strings.Contains(j.id, "[]") || slices.ContainsFunc(list, func(r reservation) bool { return r.confirmed() && r.queue == string(j.Queue) }) {
@@ -257,7 +257,7 @@ func take(q *message.QueueChanged, jobs []job, list []reservation) {
 	}
 }
 
-// instant reads a time; the zero time is none.
+// instant reads Unix seconds; 0 gives the zero time.
 func instant(s text) time.Time {
 	t, err := time.Parse(stamp, string(s))
 	if err != nil {
@@ -266,7 +266,7 @@ func instant(s text) time.Time {
 	return t
 }
 
-// end is until when a running job counts.
+// end is the assumed end of a running job.
 func (j job) end(now time.Time) time.Time {
 	start, err := time.Parse(stamp, string(j.Start))
 	if err != nil {

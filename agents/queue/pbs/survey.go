@@ -2,24 +2,25 @@ package pbs
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Site is what a survey finds: the nodes of a server, which are alike or not.
+// Site is the result of a survey of a server's nodes.
 type Site struct {
 	Server     string
-	Nodes      int // that can be used
-	Cores      int // of them
+	Nodes      int // usable ones
+	Cores      int // of the usable nodes
 	NodeCores  int // of the smallest
-	RAMPerCore int // MiB, of the node with the least; 0: not told
+	RAMPerCore int // MiB, of the node with the least; 0: not reported
 	Arch       string
 	Alike      bool
 }
 
-// Survey asks a server for its nodes. Errors: PBS cannot be asked, or has none
-// that can be used.
+// Survey asks a server for its nodes. Errors: PBS cannot be reached, or no node is
+// usable.
 func Survey(cfg Config) (Site, error) {
 	b, err := open(cfg)
 	if err != nil {
@@ -32,7 +33,7 @@ func Survey(cfg Config) (Site, error) {
 	return readSite(out)
 }
 
-// surveyed is a node as a survey reads it.
+// surveyed is a node in a survey.
 type surveyed struct {
 	State     text `json:"state"`
 	Resources struct {
@@ -51,18 +52,13 @@ func readSite(out []byte) (Site, error) {
 		return Site{}, err
 	}
 	s := Site{Server: doc.Server, Alike: true}
-	names := make([]string, 0, len(doc.Nodes))
-	for name := range doc.Nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(doc.Nodes)) {
 		if n := doc.Nodes[name]; usable(string(n.State)) && n.Resources.Cores > 0 {
 			s.add(n)
 		}
 	}
 	if s.Nodes == 0 {
-		return s, errors.New("pbsnodes lists no nodes that can be used")
+		return s, errors.New("pbsnodes lists no usable nodes")
 	}
 	return s, nil
 }
@@ -79,7 +75,7 @@ func (s *Site) add(n surveyed) {
 	s.NodeCores, s.RAMPerCore = min(s.NodeCores, cores), min(s.RAMPerCore, ram)
 }
 
-// mebibytes reads a size as PBS writes it, such as 16gb or 16777216kb; 0 if it is none.
+// mebibytes reads a size as PBS writes it, such as 16gb or 16777216kb; 0 if malformed.
 func mebibytes(v any) int {
 	text, ok := v.(string)
 	if !ok {

@@ -22,9 +22,9 @@ func TestASurveyTellsTheLeastOfNodesThatDiffer(t *testing.T) {
 
 func TestASurveyRefusesWhatIsNoListOfNodes(t *testing.T) {
 	for bad, says := range map[string]string{
-		"": "printed nothing", "<html>": "printed no JSON", `{"nodes":{`: "cannot be read", `{"nodes":{}}`: "no nodes that can be used",
+		"": "printed nothing", "<html>": "instead of JSON", `{"nodes":{`: "invalid JSON", `{"nodes":{}}`: "no usable nodes",
 		`{"nodes":{"a":{"state":"free","resources_available":{"ncpus":-1}}}}`:   "want a whole number",
-		`{"nodes":{"a":{"state":"down","resources_available":{"ncpus":8}}}}`:    "no nodes that can be used",
+		`{"nodes":{"a":{"state":"down","resources_available":{"ncpus":8}}}}`:    "no usable nodes",
 		`{"nodes":{"a":{"state":"free","resources_available":{"ncpus":"8 "}}}}`: "want a whole number",
 	} {
 		if _, err := pbs.ReadSite([]byte(bad)); err == nil || !strings.Contains(err.Error(), says) {

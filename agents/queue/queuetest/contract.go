@@ -12,32 +12,32 @@ import (
 	"ramp/protocol/message"
 )
 
-// Trait is what a batch system may do otherwise than a sum of cores tells.
+// Trait is a way in which a batch system may differ from a plain sum of cores.
 type Trait int
 
-// FixedCores: a reservation is of certain cores from start to end. A slot for
+// FixedCores: a reservation has the same cores from start to end. A slot for
 // which enough cores are free at every instant, but not the same ones, may be
 // refused as busy.
 const FixedCores Trait = 1
 
-// Run holds a driver to the contract.
+// Run tests a driver against the contract.
 func Run(t *testing.T, open Open, traits ...Trait) {
 	for _, c := range []struct {
 		name string
 		test func(b *bench)
 	}{
-		{"what is granted is listed and can be read back", grantedIsListed},
-		{"reserving again under the same ID is granted again", reserveAgain},
+		{"a granted slot is listed and can be read back", grantedIsListed},
+		{"reserving again under the same ID succeeds", reserveAgain},
 		{"the same ID with another slot is refused", otherSlot},
 		{"more cores than the machine has are refused", tooLarge},
 		{"cores that are not free are refused", overAsked},
 		{"overlapping slots share the machine", overlapping},
 		{"a slot that begins when another ends fits", adjacent},
-		{"what is released is gone, and its cores are free", released},
-		{"releasing what is not there is done", releaseUnknown},
-		{"keeping what is not there is refused", keepUnknown},
+		{"a released slot is gone, and its cores are free", released},
+		{"releasing an unknown slot succeeds", releaseUnknown},
+		{"keeping an unknown slot is refused", keepUnknown},
 		{"garbage is refused", garbage},
-		{"the state after an answer tells of it", stateAfterAnswer},
+		{"the state after an answer shows its effect", stateAfterAnswer},
 		{"a message of another kind changes nothing", foreign},
 		{"no instant is ever oversold", neverOversold},
 	} {
@@ -116,7 +116,7 @@ func released(b *bench) {
 	b.lists(nil)
 	b.granted("r-2", b.slot(0, 1, b.capacity))
 	if kept := b.keep("r-1", b.slot(0, 1, b.capacity)); kept.OK {
-		b.Fatal("what was released is kept")
+		b.Fatal("a released slot is kept")
 	}
 }
 
@@ -128,7 +128,7 @@ func releaseUnknown(b *bench) {
 
 func keepUnknown(b *bench) {
 	if kept := b.keep("never-made", b.slot(0, 1, 1)); kept.OK {
-		b.Fatal("what was never made is kept")
+		b.Fatal("an unknown slot is kept")
 	}
 }
 
@@ -156,7 +156,7 @@ func garbage(b *bench) {
 func stateAfterAnswer(b *bench) {
 	slot := b.slot(0, 1, 1)
 	b.granted("r-1", slot)
-	changed := await[message.QueueChanged](b) // without being asked
+	changed := await[message.QueueChanged](b) // unrequested
 	if len(changed.Reservations) != 1 || changed.Reservations[0].ID != "r-1" || !changed.Reservations[0].Mine {
 		b.Fatalf("after the answer the state lists %+v", changed.Reservations)
 	}
@@ -167,12 +167,12 @@ func foreign(b *bench) {
 	b.lists(nil)
 }
 
-// neverOversold tries reservations at random and keeps its own account.
+// neverOversold tries random reservations and keeps its own account.
 func neverOversold(b *bench) {
 	const hours, tries = 6, 60
 	rng := rand.New(rand.NewPCG(1, 2))
 	live := map[string]protocol.Slot{}
-	scattered := 0 // refused for want of the same cores all the time
+	scattered := 0 // refused since no cores are free throughout
 	for i := range tries {
 		id := fmt.Sprintf("r-%d", i)
 		slot := b.slot(rng.IntN(hours), 1+rng.IntN(3), 1+rng.IntN(b.capacity))

@@ -15,39 +15,40 @@ import (
 
 // Traits of drivers that run programs.
 const (
-	// ModelJobs: nothing runs. Of programs it knows how long "sleep SECONDS", "true"
+	// ModelJobs: the driver simulates programs. It knows how long "sleep SECONDS", "true"
 	// and "false" take and how they end; others take their whole slot.
 	ModelJobs Trait = 2
-	// PlainSignals: it can kill jobs, and not suspend them.
+	// PlainSignals: the driver can kill jobs, but not suspend them.
 	PlainSignals Trait = 3
-	// Apart: each directory is a machine of its own, and tests run side by side.
+	// Apart: each directory is a machine of its own, and tests run in parallel.
 	Apart Trait = 4
 )
 
-// slotLength is what jobs of the contract have: enough for a busy machine.
+// slotLength is the length of jobs' slots: enough for a busy machine.
 const slotLength = 60 * time.Second
 
-// RunJobs holds a driver that runs programs to the contract.
+// RunJobs tests a driver that runs programs against the contract.
 func RunJobs(t *testing.T, open Open, traits ...Trait) {
 	for _, c := range []struct {
 		name string
-		not  Trait // it is nothing for a driver of this trait; 0: it is for all
+		not  Trait // skip it for drivers with this trait; 0: never
 		test func(w *worksite)
 	}{
 		{"a job that ends well", 0, endsWell},
 		{"a job that fails", 0, fails},
 		{"a job that is killed", 0, killed},
-		{"a job that is suspended goes on", PlainSignals, suspended},
+		{"a suspended job continues", PlainSignals, suspended},
 		{"a job is metered while it runs", ModelJobs, metered},
 		{"a job ends with its slot", 0, endsWithSlot},
-		{"a job that was never submitted is not known", 0, neverSubmitted},
+		{"a job that was never submitted is unknown", 0, neverSubmitted},
 		{"a job without a reservation is refused", 0, noReservation},
 		{"a job begins once, however often it is submitted", ModelJobs, beginsOnce},
-		{"a job goes on while the agent is away", ModelJobs, outlivesAgent},
-		{"what a job prints is there", ModelJobs, prints},
-		{"a program that is not there", ModelJobs, noProgram},
-		{"words are not read by a shell", ModelJobs, notByShell},
-		{"what a job leaves running is ended", ModelJobs, leavesRunning},
+		{"a job continues while the agent is away", ModelJobs, outlivesAgent},
+		{"a job's output is kept", ModelJobs, prints},
+		{"a program that does not exist", ModelJobs, noProgram},
+		{"no shell reads the words", ModelJobs, notByShell},
+		{"processes that a job leaves are ended", ModelJobs, leavesRunning},
+		{"only its own files become those of a job's account", ModelJobs, ownFilesOnly},
 	} {
 		if slices.Contains(traits, c.not) {
 			continue
@@ -82,7 +83,7 @@ func (w *worksite) job(id string, length time.Duration, argv ...string) message.
 	if err := os.MkdirAll(filepath.Join(dir, "work"), 0o755); err != nil {
 		w.Fatal(err)
 	}
-	time.Sleep(time.Until(from)) // the slot's start: there is nothing else to wait for
+	time.Sleep(time.Until(from)) // the slot's start: nothing else to wait for
 	return message.Job{ID: id, Reservation: "r-" + id, Slot: slot, Argv: argv, Dir: dir, Env: []string{"RAMP_UNIT=1"}}
 }
 
@@ -90,11 +91,11 @@ func (w *worksite) submit(job message.Job) {
 	w.Helper()
 	w.send(protocol.Request, message.Submit{Job: job})
 	if s := w.status(job.ID); s.State == "" {
-		w.Fatalf("after it was submitted the job has no state")
+		w.Fatalf("the submitted job has no state")
 	}
 }
 
-// status is the next that is told of a job; that it was refused fails the test.
+// status is the next status of a job; a refusal fails the test.
 func (w *worksite) status(id string) protocol.JobStatus {
 	w.Helper()
 	body := w.next(id)
@@ -108,7 +109,7 @@ func (w *worksite) status(id string) protocol.JobStatus {
 	return c.Status
 }
 
-// refusal is why the next request about a job was refused.
+// refusal is the reason why the next request about a job was refused.
 func (w *worksite) refusal(id string) protocol.Reason {
 	w.Helper()
 	body := w.next(id)
@@ -156,13 +157,13 @@ func (w *worksite) until(id string, states ...protocol.JobState) protocol.JobSta
 	}
 }
 
-// over is how a job ended.
+// over is the last status of a job.
 func (w *worksite) over(id string) protocol.JobStatus {
 	w.Helper()
 	return w.until(id, protocol.JobExited, protocol.JobKilled, protocol.JobExpired, protocol.JobLost)
 }
 
-// run submits a job and waits for its end, whichever message tells it.
+// run submits a job and waits for its end.
 func (w *worksite) run(job message.Job) protocol.JobStatus {
 	w.Helper()
 	w.send(protocol.Request, message.Submit{Job: job})
@@ -184,7 +185,7 @@ func endsWell(w *worksite) {
 		w.Fatalf("%+v", s)
 	}
 	if s.Usage.Wall < 500*time.Millisecond || s.Usage.Wall > slotLength {
-		w.Errorf("it says that it ran for %s", s.Usage.Wall)
+		w.Errorf("it reports that it ran for %s", s.Usage.Wall)
 	}
 }
 
@@ -203,7 +204,7 @@ func killed(w *worksite) {
 	}
 	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalKill})
 	if r := w.refusal(job.ID); r.Code != protocol.CodeUnknown {
-		w.Fatalf("killing what is over: %+v", r)
+		w.Fatalf("killing an ended job: %+v", r)
 	}
 }
 
@@ -214,7 +215,7 @@ func suspended(w *worksite) {
 	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalSuspend})
 	w.until(job.ID, protocol.JobSuspended)
 	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalResume})
-	s := w.until(job.ID, protocol.JobRunning, protocol.JobExited) // it may be over when it is looked at
+	s := w.until(job.ID, protocol.JobRunning, protocol.JobExited) // it may have ended before the first poll
 	if s.State == protocol.JobRunning {
 		s = w.over(job.ID)
 	}
@@ -223,7 +224,7 @@ func suspended(w *worksite) {
 	}
 }
 
-// metered asks about a job that keeps a core busy until its meter has moved.
+// metered queries a job that keeps a core busy until its meter has moved.
 func metered(w *worksite) {
 	job := w.job("j.1", 5*slotLength, "sh", "-c", "while :; do :; done")
 	w.send(protocol.Request, message.Submit{Job: job})
@@ -243,8 +244,8 @@ func metered(w *worksite) {
 	}
 }
 
-// endsWithSlot takes a longer slot on a machine so slow that a short one is over
-// before its job is submitted, or has begun.
+// endsWithSlot retries with a longer slot on a machine so slow that a short slot ends
+// before its job begins.
 func endsWithSlot(w *worksite) {
 	for n, length := 1, 4*time.Second; length < slotLength; n, length = n+1, 2*length {
 		job := w.job(fmt.Sprintf("j.%d", n), length, "sleep", "600")
@@ -260,8 +261,8 @@ func endsWithSlot(w *worksite) {
 	w.Fatalf("no slot below %s is long enough for a job to be submitted", slotLength)
 }
 
-// endedWithSlot looks at the end of a job of which body is the first that was told;
-// false: it never began.
+// endedWithSlot checks the end of a job whose first message is body; false: it never
+// began.
 func (w *worksite) endedWithSlot(job message.Job, body protocol.Body) bool {
 	w.Helper()
 	c, ok := body.(message.JobChanged)
@@ -361,15 +362,15 @@ func notByShell(w *worksite) {
 		w.Fatalf("%+v", s)
 	}
 	if got, want := w.read(job, "stdout"), strings.Join(odd, "|")+"|"; got != want {
-		w.Errorf("it was given %q, want %q", got, want)
+		w.Errorf("its arguments are %q, want %q", got, want)
 	}
 	if _, err := os.Stat(filepath.Join(job.Dir, "work", "shell")); err == nil {
 		w.Error("a shell read it")
 	}
 }
 
-// leavesRunning: a child in a session of its own writes on and on; when the job is
-// over the file no longer grows.
+// leavesRunning: a child in its own session writes on and on; the file must stop growing
+// when the job has ended.
 func leavesRunning(w *worksite) {
 	const script = `setsid /bin/sh -c 'while :; do echo x >>alive; sleep 0.05; done' & while [ ! -s alive ]; do sleep 0.05; done`
 	job := w.job("j.1", slotLength, "/bin/sh", "-c", script)
@@ -377,14 +378,14 @@ func leavesRunning(w *worksite) {
 		w.Fatalf("%+v", s)
 	}
 	size := func() int { return len(w.read(job, "work/alive")) }
-	for before, tries := size(), 0; ; tries++ { // batch systems end what is left a moment later
+	for before, tries := size(), 0; ; tries++ { // batch systems end the rest a moment later
 		time.Sleep(300 * time.Millisecond)
 		now := size()
 		if now == before {
 			return
 		}
 		if before = now; tries > 50 {
-			w.Fatal("what it left runs on")
+			w.Fatal("its child continues")
 		}
 	}
 }

@@ -1,11 +1,12 @@
 // Package queuetest is the contract of every batch-system driver.
 //
-// A driver's test calls Run with a way to open it on an idle machine; every
-// promise of package queue is then tried over its messages.
+// A driver's test calls Run with a function that opens the driver on an idle machine.
+// Run then tests every promise of package queue through the driver's messages.
 package queuetest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,11 +15,11 @@ import (
 	"ramp/protocol/message"
 )
 
-// Agent is whose driver is tested.
+// Agent owns the tested driver.
 const Agent protocol.AgentID = "seller@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// Open makes the driver of an idle machine whose state is in dir. Opened on the
-// same dir again, it is the same machine after a restart.
+// Open makes the driver of an idle machine whose state is in dir. Opening the
+// same dir again gives the same machine after a restart.
 type Open func(tb testing.TB, dir string) queue.Driver
 
 // patience bounds the wait for an answer, so that a lost one fails the test.
@@ -36,8 +37,7 @@ type bench struct {
 	fixed    bool // see FixedCores
 }
 
-// start runs a driver until the test or stop ends it, and waits for the state
-// that it tells first.
+// start runs a driver until the test or stop ends it, and waits for the first state.
 func start(tb testing.TB, open Open, dir string) *bench {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,7 +57,7 @@ func start(tb testing.TB, open Open, dir string) *bench {
 	tb.Cleanup(b.stop)
 	b.capacity = await[message.QueueChanged](b).Capacity
 	if b.capacity < 1 {
-		tb.Fatalf("the first state tells of %d cores", b.capacity)
+		tb.Fatalf("the first state has %d cores", b.capacity)
 	}
 	return b
 }
@@ -67,7 +67,7 @@ func (b *bench) stop() {
 	<-b.stopped
 }
 
-// await is the next message of a kind; others are skipped.
+// await returns the next message of a kind and skips others.
 func await[B protocol.Body](b *bench) B {
 	b.Helper()
 	limit := time.After(patience)
@@ -94,7 +94,7 @@ func (b *bench) send(p protocol.Performative, body protocol.Body) {
 	})
 }
 
-// slot is cores from a number of hours after begin, for some hours.
+// slot has cores from a number of hours after begin, for some hours.
 func (b *bench) slot(from, hours, cores int) protocol.Slot {
 	start := b.begin.Add(time.Duration(from) * time.Hour)
 	return protocol.Slot{Start: start, End: start.Add(time.Duration(hours) * time.Hour), Cores: cores}
@@ -133,8 +133,8 @@ func (b *bench) release(id string) message.Released {
 	return r
 }
 
-// state asks for the state, and skips those that were told before it: drivers answer
-// in order, so these are in front of the answer to what no system is asked.
+// state asks for the current state. It skips earlier ones: drivers answer in order, so
+// these arrive before the answer to a request that is refused without the system.
 func (b *bench) state() message.QueueChanged {
 	b.Helper()
 	b.send(protocol.Request, message.Reserve{})
@@ -157,17 +157,14 @@ func (b *bench) granted(id string, slot protocol.Slot) {
 func (b *bench) refused(id string, slot protocol.Slot, codes ...protocol.Code) {
 	b.Helper()
 	r := b.reserve(id, slot)
-	for _, c := range codes {
-		if !r.OK && r.Reason.Code == c {
-			return
-		}
+	if r.OK || !slices.Contains(codes, r.Reason.Code) {
+		b.Fatalf("%s for %d cores: OK %v, reason %+v; want one of %v", id, slot.Cores, r.OK, r.Reason, codes)
 	}
-	b.Fatalf("%s for %d cores: OK %v, reason %+v; want one of %v", id, slot.Cores, r.OK, r.Reason, codes)
 }
 
 func (b *bench) same(got, want protocol.Slot) {
 	b.Helper()
-	if got.Cores != want.Cores || !got.Start.Equal(want.Start) || !got.End.Equal(want.End) {
+	if !queue.Equal(got, want) {
 		b.Fatalf("the slot is %+v, want %+v", got, want)
 	}
 }

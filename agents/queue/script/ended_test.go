@@ -43,8 +43,8 @@ func told(tb fataler, slot protocol.Slot, r script.Report, exit string, begun, u
 		}
 	}
 	w := script.NewWatch("the batch system", time.Second, time.Second)
-	ask := func([]message.Job) (map[string]script.Stand, error) {
-		return map[string]script.Stand{"j": {Report: r}}, nil
+	ask := func([]message.Job) (map[string]script.Entry, error) {
+		return map[string]script.Entry{"j": {Report: r}}, nil
 	}
 	all, err := w.Statuses(slot.End.Add(time.Hour), []message.Job{job}, ask)
 	if err == nil {

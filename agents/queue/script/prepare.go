@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,12 +14,12 @@ import (
 	"ramp/protocol/message"
 )
 
-// Prepare makes what the script of a job needs, unless the batch system knows the
-// job or it has begun: then there is nothing to submit. Should the batch system have
-// taken a job and not said so, the script makes sure that it begins once.
+// Prepare creates the files for a job's script, unless the batch system knows the job
+// or it has begun: then there is nothing to submit. If the batch system accepted a job
+// without acknowledging it, the script makes sure that it begins once.
 func (w *Watch) Prepare(now time.Time, job message.Job, ask Ask) (who queue.Account, known bool, why *protocol.Reason) {
 	if !filepath.IsAbs(job.Dir) || strings.ContainsAny(job.Dir, "\n\x00") {
-		return who, false, &protocol.Reason{Code: protocol.CodeMalformed, Note: fmt.Sprintf("the job's directory %q is no path from the root", job.Dir)}
+		return who, false, &protocol.Reason{Code: protocol.CodeMalformed, Note: fmt.Sprintf("the job's directory %q is not an absolute path", job.Dir)}
 	}
 	w.Soon()
 	all, err := w.Statuses(now, []message.Job{job}, ask)
@@ -31,6 +32,7 @@ func (w *Watch) Prepare(now time.Time, job message.Job, ask Ask) (who queue.Acco
 	if who, err = queue.AccountOf(job.User); err != nil {
 		return who, false, &protocol.Reason{Code: protocol.CodeForbidden, Note: queue.OneLine([]byte(err.Error()))}
 	}
+	who.Home = cmp.Or(job.Home, who.Home)
 	if err := layOut(job, who); err != nil {
 		return who, false, queue.Unavailable(err)
 	}
@@ -38,8 +40,8 @@ func (w *Watch) Prepare(now time.Time, job message.Job, ask Ask) (who queue.Acco
 	return who, false, nil
 }
 
-// layOut makes what the script needs. Only what the job's account owns is its to
-// change.
+// layOut creates the files for the script. The job's account can change only what it
+// owns.
 func layOut(job message.Job, who queue.Account) error {
 	var failures []error
 	for _, d := range []struct {

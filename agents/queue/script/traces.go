@@ -15,14 +15,14 @@ import (
 	"ramp/protocol/message"
 )
 
-// traces are what the files of a job tell of it.
+// traces is the content of a job's files.
 type traces struct {
 	begun    bool
 	began    time.Time
-	unwanted bool // its owner wanted it to end
-	done     bool // the rest is told
+	unwanted bool // its owner killed it
+	done     bool // the fields below are known
 	code     int
-	asked    bool // to end, by the batch system
+	asked    bool // by the batch system, to end
 	started  time.Time
 	stopped  time.Time
 	cpu      time.Duration
@@ -44,10 +44,10 @@ func read(job message.Job) (traces, error) {
 	if err != nil {
 		return t, err
 	}
-	defer run.Close() //nolint:errcheck // it is only read
+	defer run.Close() //nolint:errcheck // only read
 	info, err := run.Lstat(begunLink)
 	if err != nil {
-		return t, nil //nolint:nilerr // it has not begun, or not where it can be seen
+		return t, nil //nolint:nilerr // it has not begun, or on a machine whose files are not visible here
 	}
 	t.begun, t.began = true, info.ModTime().UTC()
 	t.readExit(contents(run, exitFile))
@@ -55,13 +55,13 @@ func read(job message.Job) (traces, error) {
 	return t, nil
 }
 
-// BegunBy is who began a job, as the batch system numbers its jobs; false: nobody.
+// BegunBy is the batch system's number of the job that began; false: none has begun.
 func BegunBy(job message.Job) (string, bool) {
 	run, err := os.OpenRoot(filepath.Join(job.Dir, runDir))
 	if err != nil {
 		return "", false
 	}
-	defer run.Close() //nolint:errcheck // it is only read
+	defer run.Close() //nolint:errcheck // only read
 	target, err := run.Readlink(begunLink)
 	if err != nil {
 		return "", false
@@ -70,17 +70,17 @@ func BegunBy(job message.Job) (string, bool) {
 	return id, true
 }
 
-// Start is how a job began, and whether it has said that it ended.
+// Start records how a job began, and whether it has ended.
 type Start struct {
-	By    string // as the batch system numbers its jobs
+	By    string // the batch system's number of the job
 	At    time.Time
 	Over  bool
-	Ended time.Time // of one that is over
-	// Cut: it ended because it was asked to, and not by its owner.
+	Ended time.Time // zero: it has not
+	// Cut: something asked it to end, but not its owner.
 	Cut bool
 }
 
-// Started tells how a job began; false: it has not.
+// Started reads how a job began; false: it has not.
 func Started(job message.Job) (Start, bool) {
 	by, ok := BegunBy(job)
 	t, err := read(job)
@@ -90,17 +90,17 @@ func Started(job message.Job) (Start, bool) {
 	return Start{By: by, At: t.began, Over: t.done, Ended: t.stopped, Cut: t.done && t.asked && !t.unwanted}, true
 }
 
-// maxExit bounds what is read of a file of a job, in bytes.
+// maxExit bounds the size of a job's file, in bytes.
 const maxExit = 1 << 10
 
-// contents are what the script has written into a file. It is in the hands of the
-// job's account: what cannot be is not there.
+// contents reads a file that the script wrote. The job's account could have changed it,
+// so an impossible file counts as missing.
 func contents(run *os.Root, name string) string {
 	f, err := run.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
@@ -119,8 +119,8 @@ func (t *traces) readUsed(text string) {
 	}
 }
 
-// readExit reads: CODE ASKED STARTED ENDED, then what times(1) of a shell prints:
-// of itself, and of what it has waited for.
+// readExit reads CODE ASKED STARTED ENDED, and then the output of the shell's times(1)
+// for itself and for its waited-for children.
 func (t *traces) readExit(text string) {
 	lines := strings.Split(text, "\n")
 	if len(lines) < 3 {
@@ -142,14 +142,14 @@ func (t *traces) readExit(text string) {
 	t.started, t.stopped = time.UnixMilli(int64(started)).UTC(), time.UnixMilli(int64(ended)).UTC()
 }
 
-// clocked reads MINUTESmSECONDSs, as times(1) of a shell prints it.
+// clocked reads MINUTESmSECONDSs, as the shell's times(1) prints it.
 func clocked(s string) (time.Duration, error) {
 	minutes, rest, ok := strings.Cut(s, "m")
 	seconds, tail := strings.CutSuffix(rest, "s")
 	m, err1 := strconv.ParseUint(minutes, 10, 24)
 	sec, err2 := strconv.ParseFloat(strings.Replace(seconds, ",", ".", 1), 64)
 	if !ok || !tail || err1 != nil || err2 != nil || !(sec >= 0 && sec < 60) {
-		return 0, fmt.Errorf("%.20q is no time", s)
+		return 0, fmt.Errorf("%.20q is not a time", s)
 	}
 	return time.Duration(m)*time.Minute + time.Duration(sec*float64(time.Second)), nil
 }

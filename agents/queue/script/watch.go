@@ -8,62 +8,61 @@ import (
 	"ramp/protocol/message"
 )
 
-// Times within which different clocks and files are believed to tell the same.
+// Tolerances between different clocks and files.
 const (
-	// fileGrace is how long the end of a job is not told because the file with what
-	// it used is not seen yet: the nodes' files may come late.
+	// fileGrace is how long to wait for the file with a job's usage before reporting its
+	// end: the nodes' files may appear late.
 	fileGrace = 5 * time.Second
-	// missGrace is how long a job that has begun, and that the batch system does not know, still
-	// counts as running.
+	// missGrace is how long a begun job that the batch system does not know still counts as
+	// running.
 	missGrace = 15 * time.Second
-	// endGrace is how long before the end of its slot a job may have been ended by
-	// it: the script ends it a moment early, and Slurm tells whole seconds.
+	// endGrace is how long before the end of its slot a job may have been ended by it:
+	// the script ends it a moment early, and Slurm reports whole seconds.
 	endGrace = 2500 * time.Millisecond
-	// ticks is how much longer a job may have run than whole seconds say.
+	// ticks is how much longer a job may have run than whole seconds show.
 	ticks = time.Second
 )
 
-// Stand is what a batch system says of a job that it knows.
-type Stand struct {
-	State protocol.JobState // waiting, running or suspended; empty: it is over
+// Entry is the batch system's report on a job that it knows.
+type Entry struct {
+	State protocol.JobState // waiting, running or suspended; empty: it has ended
 	Report
 }
 
-// Ask asks a batch system about jobs, all at once. Those that it does not know are
-// left out.
-type Ask func(jobs []message.Job) (map[string]Stand, error)
+// Ask queries a batch system about all jobs at once. The result lacks unknown jobs.
+type Ask func(jobs []message.Job) (map[string]Entry, error)
 
-// Paces of looking at jobs: often at their files, less often at the batch system.
+// Paces of polling: jobs' files often, the batch system less often.
 const (
 	filesLeast = 50 * time.Millisecond
 	filesMost  = 500 * time.Millisecond
 )
 
-// FilesPace is how often jobs are looked at: for a System's JobPace.
+// FilesPace is how often to poll the files of jobs: for a System's JobPace.
 func FilesPace() queue.Pace { return queue.Pace{Least: filesLeast, Most: filesMost} }
 
-// Watch tells how jobs stand. Their files are looked at whenever it is asked, the
-// batch system when they have changed or when it is time to.
+// Watch owns the statuses of jobs. It reads their files at every query, and asks the
+// batch system when the files have changed or a poll is due.
 type Watch struct {
 	name        string // of the batch system, for people
 	least, most time.Duration
 	pace        queue.Pace
 	files       map[string]traces
-	stands      map[string]Stand
-	err         error // of the last look at the batch system
+	entries     map[string]Entry
+	err         error // of the last query to the batch system
 	missed      map[string]time.Time
 }
 
-// NewWatch makes a Watch of a batch system that is asked with pauses between least,
-// after a change, and most.
+// NewWatch makes a Watch that pauses between least, after a change, and most between
+// two queries to the batch system.
 func NewWatch(name string, least, most time.Duration) *Watch {
 	return &Watch{name: name, least: least, most: most, missed: map[string]time.Time{}}
 }
 
-// Soon has the batch system be asked the next time.
+// Soon makes the next query ask the batch system.
 func (w *Watch) Soon() { w.pace = queue.Pace{Least: w.least, Most: w.most} }
 
-// Statuses tells how jobs stand, by ID. One that nobody knows is left out.
+// Statuses returns the status of jobs by ID, without unknown ones.
 func (w *Watch) Statuses(now time.Time, jobs []message.Job, ask Ask) (map[string]protocol.JobStatus, error) {
 	told := make(map[string]protocol.JobStatus, len(jobs))
 	files := make(map[string]traces, len(jobs))
@@ -98,8 +97,8 @@ func (w *Watch) Statuses(now time.Time, jobs []message.Job, ask Ask) (map[string
 	return told, nil
 }
 
-// look asks the batch system about the jobs that are not over, if their files tell
-// something new, or it is time to.
+// look asks the batch system about the jobs that have not ended, if their files show
+// news or a poll is due.
 func (w *Watch) look(now time.Time, open []message.Job, files map[string]traces, ask Ask) error {
 	if len(open) == 0 {
 		return nil
@@ -113,15 +112,15 @@ func (w *Watch) look(now time.Time, open []message.Job, files map[string]traces,
 	if !w.pace.Due(now) {
 		return w.err
 	}
-	stands, err := ask(open)
+	entries, err := ask(open)
 	w.pace.Looked(now, false, err)
 	w.err = err
 	if err != nil {
 		return err
 	}
-	w.stands, w.files = stands, files
-	for _, job := range open { // it may have begun and ended before it was asked
-		if stand, known := stands[job.ID]; known && stand.State != "" {
+	w.entries, w.files = entries, files
+	for _, job := range open { // it may have begun and ended before the query
+		if entry, known := entries[job.ID]; known && entry.State != "" {
 			continue
 		}
 		if files[job.ID], err = read(job); err != nil {
@@ -131,23 +130,23 @@ func (w *Watch) look(now time.Time, open []message.Job, files map[string]traces,
 	return nil
 }
 
-// status is how a job stands; no State: nobody knows it. One that is over is
-// written down, since batch systems forget it within minutes.
+// status is the status of a job; an empty State: nobody knows it. An ended job is
+// recorded, since batch systems forget it within minutes.
 func (w *Watch) status(now time.Time, job message.Job, t traces) (protocol.JobStatus, error) {
-	stand, known := w.stands[job.ID]
+	entry, known := w.entries[job.ID]
 	s := protocol.JobStatus{}
 	switch {
-	case known && stand.State == protocol.JobWaiting:
-		s.State, s.Note = protocol.JobWaiting, stand.Note
-	case known && stand.State != "":
-		s = protocol.JobStatus{State: stand.State, Started: stand.Start, Usage: t.running(now, job, stand.Report)}
+	case known && entry.State == protocol.JobWaiting:
+		s.State, s.Note = protocol.JobWaiting, entry.Note
+	case known && entry.State != "":
+		s = protocol.JobStatus{State: entry.State, Started: entry.Start, Usage: t.running(now, job, entry.Report)}
 	case known:
-		s = t.ended(now, job, stand.Report)
+		s = t.ended(now, job, entry.Report)
 	case t.done:
 		s = t.forgotten(job)
 	case t.begun:
 		s = w.missing(now, job, t)
-	case t.unwanted: // before it began: it must not be submitted again
+	case t.unwanted: // killed before it began: do not submit it again
 		s = protocol.JobStatus{State: protocol.JobKilled, Ended: now.UTC()}
 	}
 	if known || !t.begun || s.State.Over() {
@@ -159,11 +158,11 @@ func (w *Watch) status(now time.Time, job message.Job, t traces) (protocol.JobSt
 	return s, queue.WriteFile(control(job, stateFile), s)
 }
 
-// share is what a job is given: the cores of its slot, which are its own.
+// share is a job's allotment: the cores of its slot, which it has to itself.
 func share(job message.Job) int64 { return int64(job.Slot.Cores) * protocol.Core }
 
-// missing is how a job stands that has begun, that the batch system does not know,
-// and that has not said how it ended.
+// missing is the status of a job that has begun and recorded no end, and that the batch
+// system does not know.
 func (w *Watch) missing(now time.Time, job message.Job, t traces) protocol.JobStatus {
 	since, ok := w.missed[job.ID]
 	if !ok {
@@ -172,7 +171,7 @@ func (w *Watch) missing(now time.Time, job message.Job, t traces) protocol.JobSt
 	if now.Sub(since).Abs() < missGrace {
 		return protocol.JobStatus{State: protocol.JobRunning, Started: t.began}
 	}
-	s := protocol.JobStatus{State: protocol.JobLost, Started: t.began, Ended: now.UTC(), Note: w.name + " does not know what became of it"}
+	s := protocol.JobStatus{State: protocol.JobLost, Started: t.began, Ended: now.UTC(), Note: w.name + " has lost the job"}
 	if t.unwanted {
 		s.State = protocol.JobKilled
 	}

@@ -17,7 +17,7 @@ import (
 func TestAJobThatWasKilledBeforeItBegan(t *testing.T) {
 	job := message.Job{ID: "j", Dir: t.TempDir(), Argv: []string{"true"}, Slot: protocol.Slot{Start: time.Now(), End: time.Now().Add(time.Hour), Cores: 1}}
 	w := script.NewWatch("the batch system", time.Second, time.Second)
-	none := func([]message.Job) (map[string]script.Stand, error) { return nil, nil }
+	none := func([]message.Job) (map[string]script.Entry, error) { return nil, nil }
 	if _, known, why := w.Prepare(time.Now(), job, none); known || why != nil {
 		t.Fatalf("known %v, %+v", known, why)
 	}
@@ -39,7 +39,7 @@ func TestAJobThatIsQuickerThanALook(t *testing.T) {
 	now := time.Now()
 	job := message.Job{ID: "j", Dir: t.TempDir(), Argv: []string{"true"}, Slot: protocol.Slot{Start: now.Add(-time.Minute), End: now.Add(time.Hour), Cores: 1}}
 	w := script.NewWatch("the batch system", time.Second, time.Second)
-	ask := func([]message.Job) (map[string]script.Stand, error) {
+	ask := func([]message.Job) (map[string]script.Entry, error) {
 		if err := os.MkdirAll(filepath.Join(job.Dir, "run"), 0o700); err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func TestAJobThatIsQuickerThanALook(t *testing.T) {
 			return nil, err
 		}
 		r := script.Report{How: script.Exited, Exit: 3, Start: now.Add(-10 * time.Second), End: now.Add(-9 * time.Second)}
-		return map[string]script.Stand{"j": {Report: r}}, os.Symlink("7#0", filepath.Join(job.Dir, "run", "began"))
+		return map[string]script.Entry{"j": {Report: r}}, os.Symlink("7#0", filepath.Join(job.Dir, "run", "began"))
 	}
 	if err := os.MkdirAll(filepath.Join(job.Dir, "control"), 0o700); err != nil {
 		t.Fatal(err)
@@ -69,8 +69,8 @@ func TestAJobWhoseFilesAreSeenLate(t *testing.T) {
 	}
 	w := script.NewWatch("the batch system", time.Second, time.Second)
 	r := script.Report{How: script.Exited, Start: now.Add(-2 * time.Second), End: now.Add(-time.Second)}
-	ask := func([]message.Job) (map[string]script.Stand, error) {
-		return map[string]script.Stand{"j": {Report: r}}, nil
+	ask := func([]message.Job) (map[string]script.Entry, error) {
+		return map[string]script.Entry{"j": {Report: r}}, nil
 	}
 	for _, c := range []struct {
 		after time.Duration

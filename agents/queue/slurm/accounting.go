@@ -2,7 +2,9 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,18 +13,18 @@ import (
 	"ramp/protocol"
 )
 
-// The columns that sacct is asked for. The name of the reservation is the last: no
-// other can have the separator in it.
+// The columns of sacct. The name of the reservation is the last, since only it can
+// contain the separator.
 const ledger = "JobIDRaw|State|Start|End|ElapsedRaw|AllocCPUS|TotalCPU|ReservationId|Reservation"
 
-// lastColumn is that of the name, from 0.
+// lastColumn is the index of the name.
 const lastColumn = 8
 
 // maxElapsed bounds the seconds that a job ran.
 const maxElapsed = maxDays * 24 * 60 * 60
 
-// accounted are the stretches in a slot that Slurm's accounting knows, of the
-// accounts that may use what is reserved.
+// accounted returns the jobs of the accounts that may use a reservation, in its slot,
+// as Slurm's accounting knows them.
 func (c cluster) accounted(a asked, users []string) ([]stretch, error) {
 	b, err := c.run("sacct", "--allusers", "--duplicates", "--parsable2", "--user="+strings.Join(users, ","),
 		"--starttime="+a.slot.Start.UTC().Format(stamp), "--endtime="+a.slot.End.UTC().Format(stamp), "--format="+strings.ReplaceAll(ledger, "|", ","))
@@ -32,7 +34,7 @@ func (c cluster) accounted(a asked, users []string) ([]stretch, error) {
 	return readLedger(b, a)
 }
 
-// asked is a slot that the accounting is asked about.
+// asked is a slot to look up in the accounting.
 type asked struct {
 	name    string // of the reservation
 	slot    protocol.Slot
@@ -40,21 +42,17 @@ type asked struct {
 	seen    map[int64]bool // jobs that squeue has shown in it
 }
 
-// noAccounting reports whether there is none to ask: Slurm has it not, or the
-// program is not there.
+// noAccounting reports whether the cluster has no accounting: Slurm runs without it, or
+// sacct is missing.
 func noAccounting(err error) bool {
 	text := strings.ToLower(err.Error())
-	for _, words := range []string{"accounting storage is disabled", "no such file or directory", "not found"} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
+	disabled := []string{"accounting storage is disabled", "no such file or directory", "not found"}
+	return slices.ContainsFunc(disabled, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// readLedger reads what sacct prints of the jobs in one reservation; their steps are
-// in the jobs' sums. Jobs of others need not be legible, but a list without its
-// heading, or that is cut off, is none.
+// readLedger reads what sacct prints about the jobs in one reservation; the jobs' sums
+// include their steps. Jobs of others may be malformed, but a list without its heading
+// or with a cut-off end is an error.
 func readLedger(b []byte, a asked) ([]stretch, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(ledger+"\n"))
 	switch {
@@ -72,7 +70,7 @@ func readLedger(b []byte, a asked) ([]stretch, error) {
 		}
 		s, begun, err := readStretch(f, a)
 		if err != nil {
-			return nil, fmt.Errorf("sacct: %q is no job: %w", queue.OneLine(line[:min(len(line), 120)]), err)
+			return nil, fmt.Errorf("sacct: %q is not a job: %w", queue.OneLine(line[:min(len(line), 120)]), err)
 		}
 		if begun {
 			list = append(list, s)
@@ -81,7 +79,7 @@ func readLedger(b []byte, a asked) ([]stretch, error) {
 	return list, nil
 }
 
-// columnsOf are the columns of a job; nil: it is a step, or no line of the list.
+// columnsOf splits a line into columns; nil: it is a step, or malformed.
 func columnsOf(line []byte) []string {
 	f := strings.SplitN(strings.TrimSuffix(string(line), "\n"), "|", lastColumn+1)
 	if len(f) <= lastColumn || strings.Contains(f[0], ".") {
@@ -90,8 +88,8 @@ func columnsOf(line []byte) []string {
 	return f
 }
 
-// certain reports whether a job is in the reservation beyond doubt. Of one that began
-// in the very second in which the reservation did, accounting forgets the name.
+// certain reports whether a job is surely in the reservation. Accounting forgets the
+// name for a job that began in the same second as the reservation.
 func (a asked) certain(f []string) bool {
 	switch {
 	case f == nil:
@@ -103,7 +101,7 @@ func (a asked) certain(f []string) bool {
 	return err == nil && a.seen[id]
 }
 
-// numbers are what accounting calls the reservation, as jobs tell that are in it.
+// numbers returns the accounting's numbers of the reservation, from jobs surely in it.
 func (a asked) numbers(lines []byte) map[string]bool {
 	all := map[string]bool{}
 	for line := range bytes.Lines(lines) {
@@ -119,7 +117,7 @@ func (a asked) inside(f []string, numbers map[string]bool) bool {
 	return a.certain(f) || f != nil && f[lastColumn] == "" && numbers[f[lastColumn-1]]
 }
 
-// readStretch reads a job that has begun; one that runs is told until an instant.
+// readStretch reads a job that has begun; a running one counts until the slot's end.
 func readStretch(f []string, a asked) (s stretch, begun bool, err error) {
 	var errs [5]error
 	var ran, cpus int64
@@ -128,10 +126,8 @@ func readStretch(f []string, a asked) (s stretch, begun bool, err error) {
 	s.End, errs[2] = instant(f[3])
 	ran, errs[3] = count(f[4], maxElapsed)
 	cpus, errs[4] = count(f[5], protocol.MaxCores)
-	for _, err := range errs {
-		if err != nil {
-			return stretch{}, false, err
-		}
+	if err := cmp.Or(errs[:]...); err != nil {
+		return stretch{}, false, err
 	}
 	if s.cpu, err = cpuTime(f[6]); err != nil {
 		return stretch{}, false, err
@@ -151,7 +147,7 @@ func readStretch(f []string, a asked) (s stretch, begun bool, err error) {
 func count(s string, most int64) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%q is no number in 0..%d", s, most)
+		return 0, fmt.Errorf("%q: want a number in 0..%d", s, most)
 	}
 	return n, nil
 }
@@ -165,7 +161,7 @@ func cpuTime(s string) (time.Duration, error) {
 	}
 	ms, err := strconv.ParseUint(part, 10, 10)
 	if err != nil || len(part) != 3 {
-		return 0, fmt.Errorf("%q is no time", s)
+		return 0, fmt.Errorf("%q is not a time", s)
 	}
 	return d + time.Duration(ms)*time.Millisecond, nil
 }

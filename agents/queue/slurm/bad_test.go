@@ -45,8 +45,8 @@ func script(tb testing.TB, dir, program, line string) {
 	}
 }
 
-// patient is a time limit that only a command that hangs reaches, on any machine.
-const patient = time.Minute
+// longLimit is a time limit that only a command that hangs reaches, on any machine.
+const longLimit = time.Minute
 
 // first is the first thing that a driver tells whose commands may take so long.
 func first(t *testing.T, bin string, limit time.Duration) (protocol.Body, string) {
@@ -78,7 +78,7 @@ func clock() func() time.Time {
 }
 
 func TestTheRecordedState(t *testing.T) {
-	body, _ := first(t, recorded(t), patient)
+	body, _ := first(t, recorded(t), longLimit)
 	q, ok := body.(message.QueueChanged)
 	if !ok {
 		t.Fatalf("%+v", body)
@@ -111,15 +111,15 @@ func TestWhatNoJobMayRunInIsNotSold(t *testing.T) {
 		"less than a minute":            {say("UNLIMITED", "00:00:30"), "gives its jobs less than a minute (MaxTime)"},
 		"no time at all":                {say("UNLIMITED", "00:00:00"), "gives its jobs less than a minute (MaxTime)"},
 		"several nodes for a job":       {say("AllowAccounts", "MinNodes=2 AllowAccounts"), "runs no job on fewer than 2 nodes (MinNodes)"},
-		"no time":                       {say("UNLIMITED", "soon"), `MaxTime="soon" is no time`},
-		"another partition":             {say("batch", "other"), "no partition batch"},
-		"garbage":                       {`printf '\001\377\000garbage\n'`, "no partition batch"},
-		"nothing":                       {"true", "no partition batch"},
+		"no time":                       {say("UNLIMITED", "soon"), `MaxTime="soon" is not a time`},
+		"another partition":             {say("batch", "other"), "instead of partition batch"},
+		"garbage":                       {`printf '\001\377\000garbage\n'`, "instead of partition batch"},
+		"nothing":                       {"true", "instead of partition batch"},
 		"cut off":                       {"printf '" + openPartition[:60] + "'", "cut off after 60 bytes"},
 		"a partition that is not there": {"echo 'Partition batch not found'; exit 1", "exit code 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body, log := first(t, partitioned(t, c.line), patient)
+			body, log := first(t, partitioned(t, c.line), longLimit)
 			down, ok := body.(message.QueueDown)
 			if !ok || !strings.Contains(down.Why, c.want) || strings.Count(log, "\n") != 1 {
 				t.Fatalf("told %+v, log %q, want %q", body, log, c.want)
@@ -130,7 +130,7 @@ func TestWhatNoJobMayRunInIsNotSold(t *testing.T) {
 
 func TestHowLongAJobMayLastIsTold(t *testing.T) {
 	for said, want := range map[string]time.Duration{"UNLIMITED": 0, "00:10:00": 10 * time.Minute, "7-00:00:00": 7 * 24 * time.Hour} {
-		body, _ := first(t, partitioned(t, "echo '"+strings.Replace(openPartition, "UNLIMITED", said, 1)+"'"), patient)
+		body, _ := first(t, partitioned(t, "echo '"+strings.Replace(openPartition, "UNLIMITED", said, 1)+"'"), longLimit)
 		if q, ok := body.(message.QueueChanged); !ok || q.Longest != want {
 			t.Errorf("MaxTime=%s: told %+v, want %s", said, body, want)
 		}
@@ -140,31 +140,31 @@ func TestHowLongAJobMayLastIsTold(t *testing.T) {
 func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 	page := `echo '<html><head><title>502 Bad Gateway</title></head></html>'`
 	for name, c := range map[string]struct{ program, line, want string }{
-		"garbage for nodes":             {"sinfo", `printf '\001\377\000garbage'`, "sinfo printed no JSON"},
+		"garbage for nodes":             {"sinfo", `printf '\001\377\000garbage'`, "instead of JSON"},
 		"an error page for nodes":       {"sinfo", page, "502 Bad Gateway"},
-		"truncated nodes":               {"sinfo", "head -c 2000 " + data(t, "sinfo.json"), "cannot be read"},
+		"truncated nodes":               {"sinfo", "head -c 2000 " + data(t, "sinfo.json"), "invalid JSON"},
 		"nothing for nodes":             {"sinfo", "true", "sinfo printed nothing"},
-		"JSON of something else":        {"sinfo", `echo '{"nodes":[]}'`, "not Slurm's"},
+		"JSON of something else":        {"sinfo", `echo '{"nodes":[]}'`, "not from Slurm"},
 		"a core of threads without end": {"sinfo", `echo '{"meta":{},"errors":[],"nodes":[{"name":"n1","cores":65536,"sockets":1,"threads":281474976710656,"cpus":1,"partitions":["batch"]}]}'`, `node "n1" has 281474976710656 threads`},
 		"a node of no cores":            {"sinfo", `echo '{"meta":{},"errors":[],"nodes":[{"name":"n1","cores":0,"sockets":0,"cpus":0,"partitions":["batch"]}]}'`, `node "n1" has 0 cores`},
-		"garbage for jobs":              {"squeue", `printf '\001\377\000garbage'`, "squeue printed no JSON"},
-		"truncated jobs":                {"squeue", "head -c 2000 " + data(t, "squeue.json"), "cannot be read"},
+		"garbage for jobs":              {"squeue", `printf '\001\377\000garbage'`, "instead of JSON"},
+		"truncated jobs":                {"squeue", "head -c 2000 " + data(t, "squeue.json"), "invalid JSON"},
 		"nothing for jobs":              {"squeue", "true", "squeue printed nothing"},
-		"garbage for reservations":      {"scontrol", `printf '\001\377\000garbage\n'`, "no reservation"},
+		"garbage for reservations":      {"scontrol", `printf '\001\377\000garbage\n'`, "not a reservation"},
 		"200 MB of reservations":        {"scontrol", "head -c 200000000 /dev/zero", "more than 134217728 bytes"},
-		"two documents":                 {"squeue", "cat " + data(t, "squeue.json") + "; echo '{}'", "cannot be read"},
+		"two documents":                 {"squeue", "cat " + data(t, "squeue.json") + "; echo '{}'", "invalid JSON"},
 		"an error inside the JSON":      {"squeue", `echo '{"meta":{},"errors":[{"error":"slurm down"}],"jobs":[]}'`, "slurm down"},
 		"JSON without jobs":             {"squeue", `echo '{"meta":{},"errors":[]}'`, "no list of jobs"},
 		"negative cores":                {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":-5}]}'`, "job 7 has -5 cores"},
-		"a job on nodes without end":    {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":5,"job_state":"RUNNING","nodes":"n[1-999999999]"}]}'`, "no range"},
-		"an error page for jobs":        {"squeue", page, "squeue printed no JSON"},
+		"a job on nodes without end":    {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":5,"job_state":"RUNNING","nodes":"n[1-999999999]"}]}'`, "not a range"},
+		"an error page for jobs":        {"squeue", page, "instead of JSON"},
 		"200 MB":                        {"squeue", "head -c 200000000 /dev/zero", "more than 134217728 bytes"},
-		"a command that hangs":          {"squeue", "sleep 60", "over its time limit of 2s"},
-		"a child that keeps the pipe":   {"squeue", "sleep 60 &", "left a process behind that has its output open"},
+		"a command that hangs":          {"squeue", "sleep 60", "exceeded its time limit of 2s"},
+		"a child that keeps the pipe":   {"squeue", "sleep 60 &", "left a process that keeps its output open"},
 		"a controller that is away":     {"squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact slurm controller"},
 		"a failure without a word":      {"squeue", "exit 3", "exit code 3 and not a word on stderr"},
 		"truncated reservations":        {"scontrol", "head -c 300 " + data(t, "reservations.txt"), "cut off"},
-		"an error page of scontrol":     {"scontrol", page, "no reservation"},
+		"an error page of scontrol":     {"scontrol", page, "not a reservation"},
 		"nothing for reservations":      {"scontrol", "true", "printed nothing"},
 		"a reservation without an end":  {"scontrol", "echo 'ReservationName=x StartTime=2026-11-21T07:08:42 CoreCnt=1'", `ends at ""`},
 		"a command that is not there":   {"scontrol", "exec /nowhere/at/all", "exit code 127"},
@@ -172,7 +172,7 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bin := recorded(t)
 			script(t, bin, c.program, opened(c.line))
-			limit := patient
+			limit := longLimit
 			if strings.Contains(c.want, "time limit") {
 				limit = 2 * time.Second
 			}
@@ -227,7 +227,7 @@ func TestTimesInThePastAndJobsWithoutCores(t *testing.T) {
 		`{"job_id":7,"cpus":5,"job_state":"RUNNING","partition":"batch","nodes":"node1","start_time":1000,"end_time":2000,"time_limit":16},`+
 		`{"job_id":8,"cpus":0,"job_state":"RUNNING","partition":"batch","nodes":"node1","start_time":1000,"end_time":2000,"time_limit":16},`+
 		`{"job_id":9,"cpus":3,"job_state":"RUNNING","partition":"batch","nodes":"node1","start_time":-5,"end_time":-1,"time_limit":0}]}'`)
-	body, log := first(t, bin, patient)
+	body, log := first(t, bin, longLimit)
 	if down, ok := body.(message.QueueDown); ok {
 		t.Fatalf("%s; %s", down.Why, log)
 	}

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"time"
 
 	"ramp/agents/queue"
@@ -8,51 +9,47 @@ import (
 	"ramp/protocol/message"
 )
 
-// What tests look at from outside.
+// Names that tests of the package's parts need.
 var (
 	Hosts            = hosts
 	ReadJobs         = readJobs
 	ReadReservations = readReservations
+	Elapsed          = elapsed // a time as squeue prints it
+)
+
+const (
+	Ledger = ledger // the first line that sacct prints
+	MaxRan = maxRan
 )
 
 // Tasks counts the tasks of an array.
 func Tasks(text string, limit int) int { return job{Tasks: text}.tasks(limit) }
 
-// Assembled is the state that nodes and jobs make.
+// Assembled is the state that follows from nodes and jobs.
 func Assembled(nodes, jobs []byte) (message.QueueChanged, error) {
-	n, err := readNodes("sinfo", nodes, "batch")
-	if err != nil {
-		return message.QueueChanged{}, err
-	}
-	j, err := readJobs(jobs)
-	if err != nil {
+	n, err1 := readNodes("sinfo", nodes, "batch")
+	j, err2 := readJobs(jobs)
+	if err := errors.Join(err1, err2); err != nil {
 		return message.QueueChanged{}, err
 	}
 	v, err := assemble(time.Unix(1795237725, 0), "batch", queue.MarkOf("a@b"), n, j, nil)
 	if err != nil {
 		return message.QueueChanged{}, err
 	}
-	return v.told(), nil
+	return v.message(), nil
 }
 
-// Records are the names that squeue's list has.
-func Records(b []byte) (map[string]int, error) {
+// Records counts the jobs in squeue's list.
+func Records(b []byte) (n int, err error) {
 	all := map[string][]record{}
-	if err := readRecords(b, all); err != nil {
-		return nil, err
+	err = readRecords(b, all)
+	for _, list := range all {
+		n += len(list)
 	}
-	n := map[string]int{}
-	for name, list := range all {
-		n[name] = len(list)
-	}
-	return n, nil
+	return n, err
 }
 
-// Elapsed reads a time as squeue prints it.
-var Elapsed = elapsed
-
-// Stretch is one running of a job. Idle is how much of it the job was suspended, and
-// CPU what it used; 0: not measured.
+// Stretch is one run of a job. Idle is its suspended time; CPU is 0 if not measured.
 type Stretch struct {
 	Start, End time.Time
 	Cores      int
@@ -68,8 +65,7 @@ func Used(slot protocol.Slot, list []Stretch) protocol.Usage {
 	return used(slot, all)
 }
 
-// ReadLedger is what sacct says of the jobs in a reservation, in a slot, of which squeue
-// has shown some.
+// ReadLedger reads sacct's list of a reservation's jobs. Squeue has shown those in seen.
 func ReadLedger(b []byte, name string, threads int64, slot protocol.Slot, seen ...int64) ([]Stretch, error) {
 	a := asked{name: name, slot: slot, threads: threads, seen: map[int64]bool{}}
 	for _, id := range seen {
@@ -82,9 +78,3 @@ func ReadLedger(b []byte, name string, threads int64, slot protocol.Slot, seen .
 	}
 	return all, err
 }
-
-// Ledger is the first line of what sacct prints.
-const Ledger = ledger
-
-// MaxRan bounds the stretches of a slot that are remembered.
-const MaxRan = maxRan

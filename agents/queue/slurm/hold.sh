@@ -1,10 +1,10 @@
 #!/bin/sh
-# Holds a slot, and runs in it what the agent orders: DESK END, END in milliseconds.
-# The file DESK/orders only grows. Its line "run NAME DIR" has the words of DESK/NAME run,
+# Holds a slot, and runs in it what the agent orders: SPOOL END, END in milliseconds.
+# The file SPOOL/orders only grows. Its line "run NAME DIR" has the words of SPOOL/NAME run,
 # one job after the other; "kill NAME DIR" ends that job. Both stay as they are for
 # NFS: a file that is opened anew is seen as it is.
 # No word of a buyer is read by a shell: xargs passes them on as arguments.
-desk=$1 end=$2
+spool=$1 end=$2
 over='' pid='' dir='' killed='' seen=0
 trap 'over=1' TERM
 
@@ -25,13 +25,13 @@ take() {
 		kill) [ "$where" != "$dir" ] || killed=1 ;;
 		esac
 		seen=$n
-	done <"$desk/orders"
+	done <"$spool/orders"
 }
 
 begin() {
 	[ -z "$pid" ] || finish
 	dir=$2 killed='' since=$(now)
-	xargs -0 -x -n 100000 -s 500000 -a "$desk/$1" \
+	xargs -0 -x -n 100000 -s 500000 -a "$spool/$1" \
 		/bin/sh -c 'echo $$ >"$0/run/pid"; exec env "$@"' </dev/null >/dev/null 2>&1 &
 	pid=$!
 }
@@ -69,7 +69,7 @@ finish() {
 }
 
 tries=0
-until [ -r "$desk/orders" ]; do # the nodes' files may come late
+until [ -r "$spool/orders" ]; do # the nodes' files may come late
 	tries=$((tries + 1))
 	[ "$tries" -lt 60 ] && [ -z "$over" ] || exit 125
 	rest 1

@@ -80,7 +80,7 @@ func bounds(span string) (first, last, width int, err error) {
 	first, err1 := strconv.Atoi(a)
 	last, err2 := strconv.Atoi(b)
 	if err1 != nil || err2 != nil || first < 0 || last < first || last-first >= maxHosts {
-		return 0, 0, 0, fmt.Errorf("nodes: %.60q is no range", span)
+		return 0, 0, 0, fmt.Errorf("nodes: %.60q is not a range", span)
 	}
 	return first, last, len(a), nil
 }

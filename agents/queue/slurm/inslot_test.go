@@ -12,18 +12,18 @@ import (
 	"ramp/protocol/message"
 )
 
-// inPlaceholders makes a desk's slots be held by placeholder jobs.
-func inPlaceholders(d *desk, cfg *slurm.Config) {
+// inPlaceholders lets placeholder jobs hold the slots.
+func inPlaceholders(d *harness, cfg *slurm.Config) {
 	cfg.Hold, cfg.Jobs = slurm.HoldJob, filepath.Join(d.state, "files")
 }
 
 // again is a job in the slot of another.
-func again(d *desk, job message.Job, id, script string) message.Job {
+func again(d *harness, job message.Job, id, script string) message.Job {
 	job.ID, job.Argv, job.Dir = id, []string{"/bin/sh", "-c", script}, d.TempDir()
 	return job
 }
 
-func (d *desk) orders() string {
+func (d *harness) orders() string {
 	d.Helper()
 	list, err := filepath.Glob(d.state + "/files/slots/*/orders")
 	if err != nil || len(list) != 1 {
@@ -34,7 +34,7 @@ func (d *desk) orders() string {
 
 // What a crash has left of an order is no order, and the next is one.
 func TestAnOrderThatWasCutOff(t *testing.T) {
-	d := newDesk(t, inPlaceholders)
+	d := newHarness(t, inPlaceholders)
 	job := d.job(once)
 	f, err := os.OpenFile(d.orders(), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestAnOrderThatWasCutOff(t *testing.T) {
 // A program whose script is killed ends as that did, with all that it has started, and
 // the slot runs the next.
 func TestAProgramThatKillsItsScript(t *testing.T) {
-	d := newDesk(t, inPlaceholders)
+	d := newHarness(t, inPlaceholders)
 	job := d.job(`read -r x x x script x </proc/$PPID/stat; kill -KILL $script; while :; do echo x >>alive; sleep 0.05; done`)
 	d.send(message.Submit{Job: job})
 	if s := d.until(protocol.JobExited); s.Exit != 137 {
@@ -82,7 +82,7 @@ func TestAProgramThatKillsItsScript(t *testing.T) {
 // A placeholder is lost in its slot and made again: a program that it ran was cancelled
 // with it, and one that waited runs in the new.
 func TestAPlaceholderThatIsMadeAgain(t *testing.T) {
-	d := newDesk(t, inPlaceholders)
+	d := newHarness(t, inPlaceholders)
 	job := d.jobSince("sleep 600", 10*time.Minute) // so late that one which was made before would be too late
 	d.send(message.Submit{Job: job})
 	d.until(protocol.JobRunning)
@@ -90,7 +90,7 @@ func TestAPlaceholderThatIsMadeAgain(t *testing.T) {
 	if err := runProgram(filepath.Join(d.bin, "end")); err != nil {
 		t.Fatal(err)
 	}
-	if s := d.until(protocol.JobLost); s.State != protocol.JobLost || !strings.Contains(s.Note, "not by its owner") {
+	if s := d.until(protocol.JobLost); s.State != protocol.JobLost || !strings.Contains(s.Note, "other than its owner") {
 		t.Fatalf("%+v", s)
 	}
 	d.send(message.Reserve{ID: "r", Slot: job.Slot})
@@ -106,7 +106,7 @@ func TestAPlaceholderThatIsMadeAgain(t *testing.T) {
 
 // A slot that was sold before the site ran programs runs none.
 func TestAPlaceholderThatKnowsOfNoPrograms(t *testing.T) {
-	d := newDesk(t, inPlaceholders)
+	d := newHarness(t, inPlaceholders)
 	job := d.job(once)
 	if err := os.RemoveAll(filepath.Dir(d.orders())); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestAPlaceholderThatKnowsOfNoPrograms(t *testing.T) {
 
 // What belongs to slots that are over is removed.
 func TestWhatPlaceholdersWereToldIsRemoved(t *testing.T) {
-	d := newDesk(t, inPlaceholders)
+	d := newHarness(t, inPlaceholders)
 	job := d.job(once)
 	d.send(message.Release{ID: "r"})
 	if r, ok := d.next().(message.Released); !ok || !r.OK {

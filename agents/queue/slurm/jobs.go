@@ -12,7 +12,7 @@ import (
 	"ramp/protocol/message"
 )
 
-// job is one job as squeue shows it.
+// job is an entry of squeue.
 type job struct {
 	ID          int64  `json:"job_id"`
 	Name        string `json:"name"`
@@ -32,8 +32,8 @@ type job struct {
 	Tasks       string `json:"array_task_string"` // of an array, while it waits: 3,5-9:2%4
 	User        string `json:"user_name"`
 	ExitCode    any    `json:"exit_code"`
-	Suspend     number `json:"suspend_time"` // when it was suspended or resumed last
-	Ran         number `json:"pre_sus_time"` // seconds, until then
+	Suspend     number `json:"suspend_time"` // when it was last suspended or resumed
+	Ran         number `json:"pre_sus_time"` // seconds that it ran until then
 }
 
 // readJobs reads all jobs that squeue lists, of every partition.
@@ -56,15 +56,15 @@ func readJobs(b []byte) ([]job, error) {
 	return *doc.Jobs, nil
 }
 
-// occupies reports whether a job has cores now. One that completes still has.
+// occupies reports whether a job has cores now. A completing job still has.
 func (j job) occupies() bool {
 	return j.State.has("RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "STAGE_OUT", "SIGNALING", "RESIZING")
 }
 
-// waits reports whether a job will start by itself when its turn comes.
+// waits reports whether a job will start by itself.
 func (j job) waits() bool {
 	if !j.State.has("PENDING") || j.Reservation != "" || j.Priority.n == 0 && !j.Priority.none {
-		return false // in a reservation it takes none of the others' cores; without priority it is held
+		return false // a job in a reservation needs no other cores; one without priority is held
 	}
 	switch j.Reason {
 	case "Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit":
@@ -80,7 +80,7 @@ func (j job) in(partition string) bool {
 
 func (j job) cores(threads int64) int { return int((j.CPUs.n + threads - 1) / threads) }
 
-// endless is how long a job without a time limit counts.
+// endless is the assumed length of a job without a time limit.
 const endless = 365 * 24 * time.Hour
 
 func (j job) wall() time.Duration {
@@ -90,7 +90,7 @@ func (j job) wall() time.Duration {
 	return min(time.Duration(j.TimeLimit.n)*time.Minute, endless)
 }
 
-// end is until when a running job counts. Slurm ends jobs late, see Late.
+// end is the assumed end of a running job. Slurm ends jobs late, see Late.
 func (j job) end(now time.Time) time.Time {
 	t := j.End.instant()
 	switch {
@@ -102,15 +102,15 @@ func (j job) end(now time.Time) time.Time {
 	return t.Add(Late)
 }
 
-// told is a job that runs, in the role's words.
-func (j job) told(now time.Time, threads int64) message.RunningJob {
+// message describes a running job in the role's words.
+func (j job) message(now time.Time, threads int64) message.RunningJob {
 	return message.RunningJob{
 		Cores: j.cores(threads), End: j.end(now), ID: strconv.FormatInt(j.ID, 10), Submitted: j.waitsFrom(), Started: j.Start.instant(), Wall: j.wall(),
 	}
 }
 
-// waitsFrom is when a job could first have started: one that asked to begin later
-// did not wait until then.
+// waitsFrom is when a job could first have started: the wait of a job that asked to
+// begin later counts from then.
 func (j job) waitsFrom() time.Time {
 	if e := j.Eligible.instant(); e.After(j.Submit.instant()) {
 		return e
@@ -118,8 +118,8 @@ func (j job) waitsFrom() time.Time {
 	return j.Submit.instant()
 }
 
-// tasks is how many jobs a waiting record stands for, at most limit: all that an
-// array has not started are one record.
+// tasks is the number of jobs in a waiting record, at most limit: all unstarted tasks of
+// an array share one record.
 func (j job) tasks(limit int) int {
 	list, _, _ := strings.Cut(j.Tasks, "%")
 	if list == "" {
@@ -132,7 +132,7 @@ func (j job) tasks(limit int) int {
 	return max(sum, 1)
 }
 
-// span counts the tasks of first-last:step. What Slurm has abbreviated counts as one.
+// span counts the tasks of first-last:step. A part that Slurm abbreviated counts as one.
 func span(part string) int {
 	part, by, _ := strings.Cut(part, ":")
 	a, b, _ := strings.Cut(part, "-")
@@ -148,7 +148,7 @@ func span(part string) int {
 	return (last-first)/step + 1
 }
 
-// inTurn sorts waiting jobs as Slurm looks at them.
+// inTurn sorts waiting jobs in Slurm's order.
 func inTurn(jobs []job) {
 	slices.SortStableFunc(jobs, func(a, b job) int {
 		return cmp.Or(cmp.Compare(b.Priority.n, a.Priority.n), cmp.Compare(a.ID, b.ID))

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Where Slurm counts memory and has no default for it, a job that asks for none is
-// given all that its nodes have: a second slot's job there would wait until the first
-// has ended. So each asks for what its cores' share is.
+// Where Slurm allocates memory and has no default, a job that asks for none gets all
+// memory of its nodes, and a second slot's job there would wait for the first to end. So
+// each job asks for the share of its cores.
 
-// memory is what Slurm, or a partition, says about the memory of jobs, in MiB.
+// memory is the memory policy of Slurm or a partition, in MiB.
 type memory struct {
-	counts bool // memory is given out as cores are
+	counts bool // Slurm allocates memory like cores
 	given  bool
 	most   int64 // for each CPU; 0: no limit
 }
 
-// share are the arguments by which a job gets its cores' share of the memory; none
-// where it gets no more than that by itself.
+// share returns the arguments for a job's share of the memory; none where it gets no
+// more by default.
 func (b *batch) share(v *view) ([]string, error) {
 	if v.rules.memory.given {
 		return nil, nil
@@ -46,24 +46,30 @@ func (b *batch) share(v *view) ([]string, error) {
 	return []string{fmt.Sprintf("--mem-per-cpu=%dM", share)}, nil
 }
 
-// readMemory reads the configuration as scontrol prints it: "NAME = VALUE" lines.
-func readMemory(b []byte) (memory, error) {
+// fieldsOf reads the configuration as scontrol prints it: "NAME = VALUE" lines.
+func fieldsOf(b []byte) map[string]string {
 	f := map[string]string{}
 	for line := range bytes.Lines(b) {
 		if k, v, ok := strings.Cut(string(line), "="); ok {
 			f[strings.TrimSpace(k)] = strings.TrimSpace(v)
 		}
 	}
+	return f
+}
+
+// readMemory reads how Slurm counts memory.
+func readMemory(b []byte) (memory, error) {
+	f := fieldsOf(b)
 	if f["SelectTypeParameters"] == "" {
-		return memory{}, errors.New("scontrol show config: it has no SelectTypeParameters")
+		return memory{}, errors.New("scontrol show config: SelectTypeParameters is missing")
 	}
 	m := memoryOf(f)
 	m.counts = strings.Contains(strings.ToUpper(f["SelectTypeParameters"]), "MEMORY")
 	return m, nil
 }
 
-// memoryOf reads what is said of memory. A limit that cannot be read is none: Slurm
-// says then why it refuses.
+// memoryOf reads the memory settings. It ignores a malformed limit: Slurm then refuses
+// a job with its own reason.
 func memoryOf(f map[string]string) memory {
 	var m memory
 	for _, key := range []string{"DefMemPerCPU", "DefMemPerNode"} {
@@ -74,7 +80,7 @@ func memoryOf(f map[string]string) memory {
 	return m
 }
 
-// perCPU is the memory of a CPU, of the node that has the least, in MiB.
+// perCPU is the memory of a CPU on the node with the least, in MiB.
 func perCPU(nodes []node) int64 {
 	least := int64(math.MaxInt64)
 	for _, n := range nodes {

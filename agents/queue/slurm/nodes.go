@@ -16,7 +16,7 @@ const (
 	maxThreads   = 1 << 10 // of a core
 )
 
-// node is one node as sinfo and scontrol show it.
+// node is an entry of sinfo and scontrol.
 type node struct {
 	Name         string   `json:"name"`
 	Architecture string   `json:"architecture"`
@@ -40,8 +40,8 @@ func (n node) cores() int {
 	return int(n.CPUs.n / n.threads())
 }
 
-// threads are those of one core. Slurm counts jobs in threads and reservations
-// in cores.
+// threads is the number of threads of a core. Slurm counts jobs in threads and
+// reservations in cores.
 func (n node) threads() int64 { return max(n.Threads.n, 1) }
 
 // usable reports whether jobs may start on a node now.
@@ -51,35 +51,35 @@ func (n node) usable() bool {
 	return !n.State.has(no...) && !n.Flags.has(no...)
 }
 
-// envelope is what all of Slurm's JSON has.
+// envelope is common to all of Slurm's JSON.
 type envelope struct {
 	Meta   json.RawMessage   `json:"meta"`
 	Errors []json.RawMessage `json:"errors"`
 }
 
-// decode reads one JSON document of a program. What is cut off, empty, followed
-// by something, not Slurm's, or an error of Slurm's own is refused.
+// decode reads one JSON document of a program. It refuses a document that is cut off,
+// empty, followed by more, not from Slurm, or one of Slurm's errors.
 func decode(program string, b []byte, e *envelope, v any) error {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
 		return fmt.Errorf("%s printed nothing", program)
 	}
 	if b[0] != '{' {
-		return fmt.Errorf("%s printed no JSON, but %q", program, queue.OneLine(b[:min(len(b), 80)]))
+		return fmt.Errorf("%s printed %q instead of JSON", program, queue.OneLine(b[:min(len(b), 80)]))
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s printed JSON that cannot be read: %w", program, err)
+		return fmt.Errorf("%s printed invalid JSON: %w", program, err)
 	}
 	switch {
 	case len(e.Errors) > 0:
 		return fmt.Errorf("%s: %s", program, queue.OneLine(e.Errors[0]))
 	case len(e.Meta) == 0:
-		return fmt.Errorf("%s printed JSON that is not Slurm's", program)
+		return fmt.Errorf("%s printed JSON that is not from Slurm", program)
 	}
 	return nil
 }
 
-// errAggregated is sinfo of 23.02 and later, which adds nodes up.
+// errAggregated means that sinfo of 23.02 or later merged nodes.
 var errAggregated = errors.New("sinfo lists no single nodes")
 
 // readNodes reads the nodes of a partition, or all if it is empty.
@@ -100,7 +100,7 @@ func readNodes(program string, b []byte, partition string) ([]node, error) {
 	}
 	ours := slices.DeleteFunc(*doc.Nodes, func(n node) bool { return partition != "" && !slices.Contains(n.Partitions, partition) })
 	if len(ours) == 0 {
-		return nil, fmt.Errorf("partition %s has no nodes, or is not there", partition)
+		return nil, fmt.Errorf("partition %s has no nodes or does not exist", partition)
 	}
 	for _, n := range ours {
 		if c := n.cores(); c < 1 || c > maxNodeCores {

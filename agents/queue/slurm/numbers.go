@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
 // number is a figure in Slurm's JSON: bare or null in 22.05, an object
-// {"set","infinite","number"} since 23.02. What is not set, or infinite, is none.
+// {"set","infinite","number"} since 23.02. none means unset or infinite.
 type number struct {
 	n    int64
 	none bool
@@ -43,13 +44,13 @@ func (x *number) UnmarshalJSON(b []byte) error {
 func (x *number) set(f float64) error {
 	const most = 1 << 53
 	if f < -most || f > most || f != float64(int64(f)) {
-		return fmt.Errorf("%g is no whole number below 2^53", f)
+		return fmt.Errorf("%g: want a whole number of at most 2^53", f)
 	}
 	x.n = int64(f)
 	return nil
 }
 
-// instant is a number of Unix seconds; none and zero are the zero time.
+// instant is a number of Unix seconds; unset and zero give the zero time.
 func (x number) instant() time.Time {
 	if x.none || x.n <= 0 {
 		return time.Time{}
@@ -77,12 +78,5 @@ func (w *words) UnmarshalJSON(b []byte) error {
 
 // has reports whether one of the words is among those.
 func (w words) has(those ...string) bool {
-	for _, x := range w {
-		for _, y := range those {
-			if x == y {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(w, func(x string) bool { return slices.Contains(those, x) })
 }

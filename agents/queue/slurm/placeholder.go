@@ -11,14 +11,13 @@ import (
 	"ramp/protocol"
 )
 
-// idle is what a placeholder runs where no programs are run: nothing, until its
-// slot is over.
+// idle is the script of a placeholder without programs: it sleeps until its slot ends.
 const idle = "#!/bin/sh\nexec sleep 31536000\n"
 
-// placehold submits a job that waits for the slot's start. Slurm promises it
-// nothing, so the cores are counted here: what runs and what is held leaves room.
+// placehold submits a job that waits for the slot's start. Slurm guarantees it nothing,
+// so the driver itself checks that running jobs and held slots leave the cores.
 func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
-	v, err := b.look(now)
+	v, err := b.part.look(now)
 	if err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
@@ -36,13 +35,13 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 	}
 	got, name, why := b.Find(now, id)
 	if why != nil && why.Code == protocol.CodeUnknown {
-		why = &protocol.Reason{Code: protocol.CodeUnavailable, Note: "Slurm took the placeholder and does not have it"}
+		why = &protocol.Reason{Code: protocol.CodeUnavailable, Note: "Slurm accepted the placeholder and does not list it"}
 	}
 	return got, name, why
 }
 
-// submitPlaceholder has a placeholder wait for its slot's start. Of the environment it
-// is given what Slurm's commands need on the nodes.
+// submitPlaceholder submits a placeholder that waits for its slot's start. It inherits
+// only the variables that Slurm's commands need on the nodes.
 func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, v *view) error {
 	left := slot.Wall()
 	if now.After(slot.Start) {
@@ -62,18 +61,18 @@ func (b *batch) submitPlaceholder(now time.Time, id string, slot protocol.Slot, 
 		_, err := b.slow.feed([]byte(idle), "sbatch", append(args, "--export=NONE")...)
 		return err
 	}
-	d := b.desk(id)
-	b.clearDesks()
-	if err := d.lay(); err != nil {
+	d := b.spools.of(id)
+	b.spools.clear(b.part.last)
+	if err := d.create(); err != nil {
 		return err
 	}
 	_, err = b.slow.run("sbatch", append(args, "--export=PATH,SLURM_CONF", d.path(holdFile), string(d), fmt.Sprint(slot.End.UnixMilli()))...)
 	return err
 }
 
-// unplacehold cancels a placeholder, in whatever state.
+// unplacehold cancels a placeholder in any state.
 func (b *batch) unplacehold(now time.Time, id string) *protocol.Reason {
-	v, err := b.look(now)
+	v, err := b.part.look(now)
 	if err != nil {
 		return queue.Unavailable(err)
 	}
@@ -84,30 +83,30 @@ func (b *batch) unplacehold(now time.Time, id string) *protocol.Reason {
 			failures = append(failures, err)
 		}
 	}
-	b.usable = false
+	b.part.usable = false
 	if err := errors.Join(failures...); err != nil {
 		return queue.Unavailable(err)
 	}
-	delete(b.ends, b.mark.Name(id))
+	delete(b.slots.ends, b.mark.Name(id))
 	if b.cfg.Jobs == "" {
 		return nil
 	}
-	if err := os.RemoveAll(string(b.desk(id))); err != nil {
-		b.log.Warn("slurm: what a placeholder was told cannot be removed", "slot", id, "err", err)
+	if err := os.RemoveAll(string(b.spools.of(id))); err != nil {
+		b.log.Warn("slurm: cannot remove the spool directory of a slot", "slot", id, "err", err)
 	}
 	return nil
 }
 
-// MayReserve tries whether the account may reserve, by a reservation of one core
-// for a minute, far ahead, which is deleted at once. Slurm looks at the rights before
-// the nodes: if those are down or reserved, it may. Errors: why not.
+// MayReserve tests whether the account may reserve: it reserves one core for a minute,
+// far ahead, and deletes that reservation at once. Slurm checks the rights before the
+// nodes, so busy or broken nodes prove the right. The error says why it may not.
 func MayReserve(cfg Config) error {
 	b, err := open(cfg)
 	if err != nil {
 		return err
 	}
 	start := cfg.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
-	b.mark = "ramp-trial-" // not the agent's: nobody takes it for a slot that was sold
+	b.mark = "ramp-trial-" // not the agent's mark: nobody mistakes it for a sold slot
 	const id = "1"
 	slot := protocol.Slot{Start: start.UTC(), End: start.Add(time.Minute).UTC(), Cores: 1}
 	switch err := b.create(id, slot); {
@@ -116,7 +115,7 @@ func MayReserve(cfg Config) error {
 	case err != nil && !says(err, saysTwice):
 		return errors.New(strings.TrimPrefix(strings.TrimPrefix(refusal(err).Note, mayNot), "scontrol: "))
 	}
-	if why := b.unreserve(cfg.Now(), id); why != nil {
+	if why := b.slots.release(cfg.Now(), b.mark.Name(id)); why != nil {
 		return errors.New(why.Note)
 	}
 	return nil

@@ -10,36 +10,35 @@ import (
 	"ramp/protocol"
 )
 
-// stretch is one running of a job in a slot. A job that is queued again has several.
+// stretch is one run of a job in a slot. A requeued job has several.
 type stretch struct {
 	ID    int64         `json:"id"`
 	Start time.Time     `json:"start"`
 	End   time.Time     `json:"end"`  // or when it was last seen
 	Over  bool          `json:"over"` // it has ended
 	Cores int           `json:"cores"`
-	Idle  time.Duration `json:"idle,omitempty"` // of it, suspended
+	Idle  time.Duration `json:"idle,omitempty"` // suspended time
 
-	cpu time.Duration // that it used; 0: not measured, it counts what it had
+	cpu time.Duration // measured CPU time; 0: its cores count
 }
 
-// key tells one stretch from any other.
+// key identifies a stretch.
 func (s stretch) key() [2]int64 { return [2]int64{s.ID, s.Start.Unix()} }
 
-// used sums what ran in a slot (001): the core time, the wall time in which anything
-// ran, without that in which it was suspended, and as the share all that the
-// reservation kept for it. Nothing outside the slot counts, and no more than its
-// cores have in that time.
+// used sums up the runs in a slot (001): the core time; the wall time in which any job
+// ran, without suspensions; and as the share all reserved cores. Only time within the
+// slot counts, and at most the slot's cores.
 func used(slot protocol.Slot, list []stretch) protocol.Usage {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b stretch) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID)) })
 	u := protocol.Usage{Share: int64(slot.Cores) * protocol.Core}
 	ran, reached := time.Duration(0), slot.Start
 	for _, s := range list {
-		from, to := later(s.Start, slot.Start), protocol.Earlier(s.End, slot.End)
+		from, to := protocol.Later(s.Start, slot.Start), protocol.Earlier(s.End, slot.End)
 		had := max(max(to.Sub(from), 0)-max(s.Idle, 0), 0)
 		ran = min(ran+had, slot.Wall())
 		u.CPU = plus(u.CPU, s.core(slot.Cores, had))
-		if from = later(from, reached); to.After(from) {
+		if from = protocol.Later(from, reached); to.After(from) {
 			u.Wall, reached = u.Wall+to.Sub(from), to
 		}
 	}
@@ -48,8 +47,8 @@ func used(slot protocol.Slot, list []stretch) protocol.Usage {
 	return u
 }
 
-// core is the core time of a stretch that had its cores so long, in a slot of so
-// many.
+// core is the core time of a stretch that had its cores for so long, in a slot of most
+// cores.
 func (s stretch) core(most int, had time.Duration) time.Duration {
 	if s.cpu > 0 {
 		return min(s.cpu, times(most, had))
@@ -57,14 +56,7 @@ func (s stretch) core(most int, had time.Duration) time.Duration {
 	return times(min(max(s.Cores, 0), most), had)
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// plus and times reckon with what is 0 or more, up to the longest that there is.
+// plus and times calculate with values of 0 or more, up to the largest duration.
 func plus(a, b time.Duration) time.Duration {
 	if b > math.MaxInt64-a {
 		return math.MaxInt64
@@ -80,9 +72,9 @@ func times(n int, d time.Duration) time.Duration {
 	return time.Duration(lo)
 }
 
-// joined are the stretches of a slot that two sources know: where both do, as the
-// accounting tells it, unless that has not heard of its end. It reports as well
-// whether one may not be told to its end yet.
+// joined merges the stretches that two sources know. Where both know one, the
+// accounting's counts, unless it lacks the end. open reports whether the end of some
+// stretch may be missing.
 func joined(seen, told []stretch) (list []stretch, open bool) {
 	of := make(map[[2]int64]stretch, len(seen))
 	for _, s := range seen {

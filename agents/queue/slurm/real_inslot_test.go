@@ -203,7 +203,7 @@ func TestProgramsInPlaceholdersOfAnOrdinaryAccount(t *testing.T) {
 
 	other := p.job("r-1.4", "r-1", slot, "true")
 	other.User = "nobody"
-	if r, ok := p.submit(other).(message.JobRefused); !ok || r.Reason.Code != protocol.CodeForbidden || !strings.Contains(r.Reason.Note, "run as the account that holds them, games, and not as nobody") {
+	if r, ok := p.submit(other).(message.JobRefused); !ok || r.Reason.Code != protocol.CodeForbidden || !strings.Contains(r.Reason.Note, "run as the account games of its placeholder job, not as nobody") {
 		t.Errorf("as another account: %+v", r)
 	}
 	p.send(message.Release{ID: "r-1"})

@@ -2,7 +2,9 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,29 +14,29 @@ import (
 	"ramp/protocol"
 )
 
-// record is one of an agent's jobs as Slurm shows it.
+// record is a job of the agent as Slurm shows it.
 type record struct {
 	id         int64
 	comment    string
 	state      string
 	start, end time.Time
-	wait       int           // as wait(2) tells how it ended
-	ran        time.Duration // without the time that it was suspended
+	wait       int           // exit status in the form of wait(2)
+	ran        time.Duration // without suspended time
 	reason     string        // why it waits, in Slurm's words
 }
 
-// The columns that squeue is asked for, and how its first line calls them. Only the
-// last can have the separator in it: names and comments are the driver's own, the
-// others are Slurm's words and numbers, but a site may word its reasons itself.
+// The columns of squeue, and its first line. Only the last column can contain the
+// separator: names and comments are the driver's own, the others are Slurm's words and
+// numbers, but a site may word its reasons itself.
 const (
 	columns = "Name:|,Comment:|,JobID:|,State:|,StartTime:|,EndTime:|,exit_code:|,TimeUsed:|,Reason:|"
 	heading = "NAME|COMMENT|JOBID|STATE|START_TIME|END_TIME|EXIT_CODE|TIME|REASON|"
 )
 
-// maxNames bounds what is asked for at once, in bytes: Linux takes 128 KiB in a word.
+// maxNames bounds the names of one query, in bytes: Linux allows 128 KiB in an argument.
 const maxNames = 64 << 10
 
-// records are the jobs of these names that Slurm still knows, over or not, by
+// records returns the jobs of these names that Slurm still knows, ended or not, by
 // name.
 func (c cluster) records(names []string) (map[string][]record, error) {
 	all := map[string][]record{}
@@ -56,8 +58,8 @@ func (c cluster) records(names []string) (map[string][]record, error) {
 	return all, nil
 }
 
-// readRecords reads what squeue prints. Without the heading and the last line's
-// end it is no list: jobs must not look lost because it was cut off.
+// readRecords reads what squeue prints. A list without its heading or its last newline
+// is an error: jobs must not look lost because the list was cut off.
 func readRecords(b []byte, all map[string][]record) error {
 	rest, ok := bytes.CutPrefix(b, []byte(heading+"\n"))
 	switch {
@@ -80,7 +82,7 @@ func readRecord(line string) (string, record, error) {
 	rest, ended := strings.CutSuffix(line, "|")
 	f := strings.SplitN(rest, "|", strings.Count(heading, "|"))
 	if !ended || len(f) != strings.Count(heading, "|") {
-		return "", record{}, fmt.Errorf("%.80q is no job", line)
+		return "", record{}, fmt.Errorf("%.80q is not a job", line)
 	}
 	r := record{comment: f[1], state: f[3], reason: f[8]}
 	var err [5]error
@@ -89,10 +91,8 @@ func readRecord(line string) (string, record, error) {
 	r.end, err[2] = instant(f[5])
 	r.wait, err[3] = strconv.Atoi(f[6])
 	r.ran, err[4] = elapsed(f[7])
-	for _, e := range err {
-		if e != nil {
-			return "", record{}, fmt.Errorf("%.80q is no job: %w", line, e)
-		}
+	if e := cmp.Or(err[:]...); e != nil {
+		return "", record{}, fmt.Errorf("%.80q is not a job: %w", line, e)
 	}
 	return f[0], r, nil
 }
@@ -108,8 +108,8 @@ func instant(s string) (time.Time, error) {
 // maxDays bounds the days that a job ran.
 const maxDays = 10 * 366
 
-// elapsed reads how long a job ran: [DAYS-][HOURS:]MINUTES:SECONDS. Of one that
-// has not begun Slurm says INVALID at times.
+// elapsed reads how long a job ran: [DAYS-][HOURS:]MINUTES:SECONDS. Slurm sometimes
+// prints INVALID for a job that has not begun.
 func elapsed(s string) (time.Duration, error) {
 	if s == "INVALID" || s == "N/A" {
 		return 0, nil
@@ -121,13 +121,13 @@ func elapsed(s string) (time.Duration, error) {
 	d, err := strconv.ParseUint(days, 10, 32)
 	parts := strings.Split(clock, ":")
 	if err != nil || d > maxDays || len(parts) < 2 || len(parts) > 3 {
-		return 0, fmt.Errorf("%q is no time", s)
+		return 0, fmt.Errorf("%q is not a time", s)
 	}
 	sum := time.Duration(0)
 	for _, p := range parts {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil {
-			return 0, fmt.Errorf("%q is no time", s)
+			return 0, fmt.Errorf("%q is not a time", s)
 		}
 		sum = 60*sum + time.Duration(n)*time.Second
 	}
@@ -135,21 +135,14 @@ func elapsed(s string) (time.Duration, error) {
 }
 
 // is reports whether a job is in one of these states.
-func (r record) is(states ...string) bool {
-	for _, s := range states {
-		if r.state == s {
-			return true
-		}
-	}
-	return false
-}
+func (r record) is(states ...string) bool { return slices.Contains(states, r.state) }
 
 // waits reports whether a job has not begun and may begin.
 func (r record) waits() bool {
 	return r.is("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED")
 }
 
-// how is the way in which a job has ended, with everything of it; false: it has not.
+// how is the way in which a job has ended completely; false: it has not.
 func (r record) how() (script.How, bool) {
 	switch r.state {
 	case "COMPLETED", "FAILED", "OUT_OF_MEMORY":
@@ -169,13 +162,13 @@ func (r record) over() bool {
 	return over
 }
 
-// stand is a job as the files of the job are told beside it.
-func (r record) stand() script.Stand {
+// entry is the status of a job, to be combined with the job's files.
+func (r record) entry() script.Entry {
 	how, over := r.how()
-	s := script.Stand{Report: script.Report{How: how, Start: r.start, End: r.end, Exit: r.exit(), Ran: r.ran}}
+	s := script.Entry{Report: script.Report{How: how, Start: r.start, End: r.end, Exit: r.exit(), Ran: r.ran}}
 	switch {
 	case r.is("OUT_OF_MEMORY"):
-		s.Note = "it was out of memory"
+		s.Note = "it ran out of memory"
 	case over && s.How == script.Failed:
 		s.Note = "Slurm ended it: " + r.state
 	case over:
@@ -189,7 +182,7 @@ func (r record) stand() script.Stand {
 	return s
 }
 
-// why says what a job waits for, if it is more than its turn.
+// why says what a job waits for besides its turn.
 func (r record) why() string {
 	switch r.reason {
 	case "", "None", "BeginTime", "Reservation", "Priority":
@@ -198,8 +191,8 @@ func (r record) why() string {
 	return "Slurm: " + queue.OneLine([]byte(r.reason[:min(len(r.reason), maxWord)]))
 }
 
-// exit says how a job that ended by itself did: its exit code, or 128 and the number
-// of the signal that ended it.
+// exit is the exit code of a job that ended by itself, or 128 and the number of the
+// signal that ended it.
 func (r record) exit() int {
 	if sig := r.wait & 0x7f; sig != 0 {
 		return 128 + sig

@@ -11,21 +11,21 @@ import (
 	"ramp/protocol"
 )
 
-// maxReservations bounds what is read of a cluster's reservations.
+// maxReservations bounds the reservations of a cluster.
 const maxReservations = 1 << 16
 
-// reservation is one of the cluster's, anybody's.
+// reservation is any reservation of the cluster.
 type reservation struct {
 	name      string
-	slot      protocol.Slot // Cores as granted, not as asked
+	slot      protocol.Slot // Cores as granted, not as requested
 	nodes     []string
 	partition string
 }
 
 const stamp = "2006-01-02T15:04:05" // Slurm's, in the zone of the environment: UTC
 
-// readReservations reads what "scontrol -o show reservation" prints. It is all or
-// nothing: a list that is cut off must not look like reservations that are lost.
+// readReservations reads what "scontrol -o show reservation" prints. A list that is cut
+// off is an error: it must not look like lost reservations.
 func readReservations(b []byte) ([]reservation, error) {
 	const program = "scontrol show reservation"
 	switch {
@@ -57,7 +57,7 @@ func readReservation(line string) (reservation, error) {
 	rest, ok := strings.CutPrefix(line, "ReservationName=")
 	at := strings.LastIndex(rest, " StartTime=")
 	if !ok || at < 0 {
-		return reservation{}, fmt.Errorf("no reservation: %q", queue.OneLine([]byte(line[:min(len(line), 80)])))
+		return reservation{}, fmt.Errorf("not a reservation: %q", queue.OneLine([]byte(line[:min(len(line), 80)])))
 	}
 	r := reservation{name: rest[:at]}
 	f := fields(rest[at:])

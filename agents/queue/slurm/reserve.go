@@ -10,8 +10,8 @@ import (
 	"ramp/protocol"
 )
 
-// says reports whether a command failed with these words. Slurm has no codes for
-// them; they are its own since long before 22.05.
+// says reports whether a command failed with these words. Slurm has no error codes, but
+// the words have not changed since long before 22.05.
 func says(err error, words string) bool {
 	var exit *queue.ExitError
 	return errors.As(err, &exit) && strings.Contains(strings.ToLower(exit.Words), words)
@@ -21,7 +21,7 @@ func says(err error, words string) bool {
 const (
 	saysTwice     = "duplicate reservation name"
 	saysNone      = "not found"
-	saysInvalid   = "requested reservation is invalid" // deleting what is not there
+	saysInvalid   = "requested reservation is invalid" // deleting a missing one
 	saysBusy      = "requested nodes are busy"
 	saysTooMany   = "node configuration is not available"
 	saysTime      = "invalid time"
@@ -48,21 +48,21 @@ func (b *batch) create(id string, slot protocol.Slot) error {
 	return err
 }
 
-// made reads back what Slurm says it has made, or has already.
+// made reads back a new or existing reservation.
 func (b *batch) made(now time.Time, id string, slot protocol.Slot, twice bool) (protocol.Slot, string, *protocol.Reason) {
 	name := b.mark.Name(id)
-	got, why := b.granted(now, id)
+	got, why := b.part.granted(now, id)
 	switch {
 	case why != nil && why.Code == protocol.CodeUnknown:
-		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Note: "Slurm acknowledged the reservation and does not have it"}
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeUnavailable, Note: "Slurm acknowledged the reservation and does not list it"}
 	case why != nil:
-		return protocol.Slot{}, "", why // asked again, it is found
-	case got.Cores > 0 && b.oversold(got) && !twice:
+		return protocol.Slot{}, "", why // the next request finds it
+	case got.Cores > 0 && b.part.oversold(got) && !twice:
 		return protocol.Slot{}, "", b.giveBack(now, id, slot, protocol.Slot{Start: got.Start, End: got.End})
-	case b.scattered(id) && !twice:
+	case b.part.scattered(id) && !twice:
 		return protocol.Slot{}, "", b.giveBack(now, id, slot, got)
 	case queue.Equal(got, slot):
-		b.ends[name] = slot.End
+		b.slots.ends[name] = slot.End
 		return got, name, nil
 	case twice:
 		return protocol.Slot{}, "", otherSlot()
@@ -70,65 +70,29 @@ func (b *batch) made(now time.Time, id string, slot protocol.Slot, twice bool) (
 	return protocol.Slot{}, "", b.giveBack(now, id, slot, got)
 }
 
-// granted reads a reservation back, together with all others.
-func (b *batch) granted(now time.Time, id string) (protocol.Slot, *protocol.Reason) {
-	list, err := b.slow.reservations()
-	if err != nil {
-		return protocol.Slot{}, queue.Unavailable(err)
-	}
-	if b.last == nil {
-		if _, err := b.look(now); err != nil {
-			return protocol.Slot{}, queue.Unavailable(err)
-		}
-	}
-	b.last.at, b.last.held = now, nil
-	b.last.hold(b.mark, b.cfg.Partition, list)
-	h, ok := b.last.mine(id)
-	if !ok {
-		return protocol.Slot{}, unknown()
-	}
-	return h.slot, nil
-}
-
-// oversold reports whether the reservations of the partition add up to more cores
-// than it has: Slurm lets whole-node reservations lie over others.
-func (b *batch) oversold(slot protocol.Slot) bool {
-	var uses []protocol.Slot
-	for _, h := range b.last.held {
-		uses = append(uses, h.slot)
-	}
-	return queue.Taken(uses, slot) > b.last.all
-}
-
-// scattered reports whether a reservation lies on more nodes than a job may have.
-func (b *batch) scattered(id string) bool {
-	h, _ := b.last.mine(id)
-	return b.last.rules.spread > 0 && int64(h.on) > b.last.rules.spread
-}
-
-// giveBack deletes a grant that is not what was asked, or that no job could use.
+// giveBack deletes a grant that differs from the request or that no job could use.
 func (b *batch) giveBack(now time.Time, id string, slot, got protocol.Slot) *protocol.Reason {
 	note := fmt.Sprintf("%d cores wanted, Slurm granted %d from %s to %s", slot.Cores, got.Cores, got.Start.Format(stamp), got.End.Format(stamp))
 	free := min(got.Cores, slot.Cores-1)
-	if b.scattered(id) {
-		free = min(free, int(b.last.rules.spread*b.last.cpus/b.last.threads))
-		note += fmt.Sprintf(", on more than the %d nodes that a job may have (MaxNodes)", b.last.rules.spread)
+	if b.part.scattered(id) {
+		free = min(free, int(b.part.last.rules.spread*b.part.last.cpus/b.part.last.threads))
+		note += fmt.Sprintf(", on more than the %d nodes that a job may have (MaxNodes)", b.part.last.rules.spread)
 	}
-	if why := b.unreserve(now, id); why != nil {
+	if why := b.slots.release(now, b.mark.Name(id)); why != nil {
 		note += ", and does not take it back: " + why.Note
 	}
 	return &protocol.Reason{Code: protocol.CodeBusy, Free: free, Note: note}
 }
 
-// refused is what it means that Slurm does not reserve. That it is busy may be
-// because the reservation is there already: cores come before names. Or nodes
-// were away and are back by now, so that it is worth asking once more; those that
-// are still away come back, so that what was sold is asked for again.
+// refused interprets Slurm's refusal to reserve. Slurm says that nodes are busy also if
+// the reservation exists already, since it checks cores before names. Or nodes were
+// away and are back by now, so that a second request may succeed; for nodes that are
+// still away the refusal is temporary, so that the agent asks again.
 func (b *batch) refused(now time.Time, id string, slot protocol.Slot, err error) (protocol.Slot, string, *protocol.Reason) {
 	if !says(err, saysBusy) && !says(err, saysTooMany) {
 		return protocol.Slot{}, "", refusal(err)
 	}
-	v, err := b.look(now)
+	v, err := b.part.look(now)
 	if err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
@@ -146,10 +110,10 @@ func (b *batch) refused(now time.Time, id string, slot protocol.Slot, err error)
 	return protocol.Slot{}, "", busy(v, slot)
 }
 
-// away is that there would be room if every node could be used. For some seconds
-// after slurmctld has started, none can: their state is unknown.
+// away says that there would be room if every node were usable. For some seconds after
+// slurmctld has started, no node is.
 func away(v *view, slot protocol.Slot) *protocol.Reason {
-	return &protocol.Reason{Code: protocol.CodeUnavailable, Note: fmt.Sprintf("%d cores wanted, %d of the partition's %d are on nodes that cannot be used now", slot.Cores, v.all-v.capacity, v.all)}
+	return &protocol.Reason{Code: protocol.CodeUnavailable, Note: fmt.Sprintf("%d cores wanted, %d of the partition's %d are on unusable nodes now", slot.Cores, v.all-v.capacity, v.all)}
 }
 
 func otherSlot() *protocol.Reason {
@@ -159,7 +123,7 @@ func otherSlot() *protocol.Reason {
 // mayNot begins the note of a refusal for lack of rights.
 const mayNot = "the agent's account may not reserve: "
 
-// refusal is why Slurm does not reserve at all.
+// refusal is the reason why Slurm does not reserve at all.
 func refusal(err error) *protocol.Reason {
 	switch {
 	case says(err, saysTime):
@@ -170,8 +134,8 @@ func refusal(err error) *protocol.Reason {
 	return queue.Unavailable(err)
 }
 
-// busy is why a view has no room for a slot. Slurm may refuse more than the sum
-// of cores tells, for instance when a maintenance is announced.
+// busy is the reason why a view has no room for a slot. Slurm may refuse more than the
+// sum of cores shows, for instance before an announced maintenance.
 func busy(v *view, slot protocol.Slot) *protocol.Reason {
 	if slot.Cores > v.capacity {
 		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the partition has %d", slot.Cores, v.capacity)}
@@ -180,7 +144,7 @@ func busy(v *view, slot protocol.Slot) *protocol.Reason {
 	return &protocol.Reason{Code: protocol.CodeBusy, Free: free, Note: fmt.Sprintf("%d cores wanted, %d free", slot.Cores, free)}
 }
 
-// readBack is a reservation as Slurm has it.
+// readBack reads a reservation from Slurm.
 func (b *batch) readBack(now time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
 	name := b.mark.Name(id)
 	out, err := b.slow.run("scontrol", "-o", "show", "reservation", name)
@@ -202,28 +166,7 @@ func (b *batch) readBack(now time.Time, id string) (protocol.Slot, string, *prot
 	return protocol.Slot{}, "", unknown()
 }
 
-// saysInOutput finds words that scontrol prints on its standard output.
+// saysInOutput finds words that scontrol prints on standard output.
 func saysInOutput(out []byte, words string) bool {
 	return len(out) < 4*1024 && strings.Contains(strings.ToLower(string(out)), words)
-}
-
-// remove deletes a reservation; one that is not there is deleted.
-func (b *batch) remove(name string) error {
-	_, err := b.slow.run("scontrol", "delete", "ReservationName="+name)
-	if says(err, saysInvalid) || says(err, saysNone) {
-		return nil
-	}
-	return err
-}
-
-// cancel ends the jobs of a reservation, more firmly each time. Signals count
-// for jobs that run; those that wait are cancelled in any case.
-func (b *batch) cancel(name string) error {
-	args := []string{"--quiet", "--reservation=" + name}
-	if b.ending[name] > 0 {
-		args = append(args, "--signal=KILL", "--full")
-	}
-	b.ending[name]++
-	_, err := b.slow.run("scancel", args...)
-	return err
 }

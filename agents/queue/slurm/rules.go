@@ -11,22 +11,22 @@ import (
 	"ramp/agents/queue"
 )
 
-// rules are what a partition lets jobs do. Slurm reserves against all of them, and
-// only then leaves the jobs waiting: what could not run must not be sold.
+// rules limit the jobs of a partition. Slurm accepts reservations against all of them,
+// and then leaves the jobs waiting: slots that no job could use must not be sold.
 type rules struct {
 	state   string
-	whole   bool          // a job gets whole nodes, whatever it asks for
-	single  bool          // jobs of one user at a time are on a node
-	brief   bool          // a job may last less than a minute, in which Slurm reckons
+	whole   bool          // a job always gets whole nodes
+	single  bool          // a node runs jobs of one user at a time
+	brief   bool          // jobs are limited to less than Slurm's unit, a minute
 	longest time.Duration // of a job; 0: no limit, unless brief
-	perNode int64         // CPUs of a node that the partition's jobs may have; 0: all
+	perNode int64         // CPUs of a node that jobs may use; 0: all
 	spread  int64         // most nodes of a job; 0: no limit
 	least   int64         // fewest nodes of a job
 	only    string        // who may use it, in Slurm's words; empty: everybody
 	memory  memory
 }
 
-// rules reads what a partition allows, also of a hidden one.
+// rules reads the rules of a partition, even of a hidden one.
 func (c cluster) rules(partition string) (rules, error) {
 	b, err := c.run("scontrol", "-a", "-o", "show", "partition", partition)
 	if err != nil {
@@ -38,12 +38,12 @@ func (c cluster) rules(partition string) (rules, error) {
 	}
 	r, ok := all[partition]
 	if !ok {
-		return rules{}, fmt.Errorf("%s printed no partition %s, but %q", showPartition, partition, queue.OneLine(b[:min(len(b), 80)]))
+		return rules{}, fmt.Errorf("%s printed %[3]q instead of partition %[2]s", showPartition, partition, queue.OneLine(b[:min(len(b), 80)]))
 	}
 	return r, nil
 }
 
-// allRules reads what every partition allows, by name.
+// allRules reads the rules of every partition, by name.
 func (c cluster) allRules() (map[string]rules, error) {
 	b, err := c.run("scontrol", "-a", "-o", "show", "partition")
 	if err != nil {
@@ -54,8 +54,7 @@ func (c cluster) allRules() (map[string]rules, error) {
 
 const showPartition = "scontrol show partition"
 
-// readRules reads a line for each partition. The name may hold spaces; all else may
-// not.
+// readRules reads a line for each partition. Only the name may contain spaces.
 func readRules(b []byte) (map[string]rules, error) {
 	all := map[string]rules{}
 	for line := range bytes.Lines(b) {
@@ -80,23 +79,23 @@ func readRule(f map[string]string) (rules, error) {
 		state: f["State"], whole: strings.HasPrefix(f["OverSubscribe"], "EXCLUSIVE"), single: f["ExclusiveUser"] == "YES",
 		only: onlyFor(f), memory: memoryOf(f),
 	}
-	r.perNode, _ = strconv.ParseInt(f["MaxCPUsPerNode"], 10, 64) // or UNLIMITED, or not there
+	r.perNode, _ = strconv.ParseInt(f["MaxCPUsPerNode"], 10, 64) // or UNLIMITED, or missing
 	r.spread, _ = strconv.ParseInt(f["MaxNodes"], 10, 64)        // likewise
 	r.least, _ = strconv.ParseInt(f["MinNodes"], 10, 64)
 	if r.state == "" {
-		return r, errors.New("it has no State")
+		return r, errors.New("State is missing")
 	}
 	if most := f["MaxTime"]; most != "UNLIMITED" {
 		var err error
 		if r.longest, err = elapsed(most); err != nil {
-			return r, fmt.Errorf("MaxTime=%.40q is no time", most)
+			return r, fmt.Errorf("MaxTime=%.40q is not a time", most)
 		}
 		r.brief = r.longest < time.Minute
 	}
 	return r, nil
 }
 
-// onlyFor is what keeps some accounts out of a partition.
+// onlyFor lists the restrictions of a partition to some accounts.
 func onlyFor(f map[string]string) string {
 	var list []string
 	for _, open := range []string{"AllowGroups=ALL", "AllowAccounts=ALL", "AllowQos=ALL", "RootOnly=NO", "Hidden=NO"} {
@@ -108,8 +107,8 @@ func onlyFor(f map[string]string) string {
 	return strings.Join(list, " ")
 }
 
-// bars is why no job begins in a partition whose nodes have up to so many CPUs, or not
-// every one that fits into a slot; empty: they do.
+// bars says why a partition whose nodes have up to so many CPUs starts no jobs, or not
+// every job that fits into a slot; empty: it starts them.
 func (r rules) bars(partition string, cpus int64) string {
 	switch {
 	case r.state != "UP":
@@ -128,8 +127,8 @@ func (r rules) bars(partition string, cpus int64) string {
 	return ""
 }
 
-// minutes is the time limit of a job that is to run so long: in whole minutes, and no
-// more than the partition allows, for such a job would wait for ever.
+// minutes is the time limit of a job that runs so long: whole minutes, and at most the
+// partition's limit, since Slurm would never start a longer job.
 func (r rules) minutes(wall time.Duration) int {
 	n := max(int((wall+time.Minute-1)/time.Minute), 1)
 	if r.longest > 0 {

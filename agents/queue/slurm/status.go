@@ -13,20 +13,20 @@ import (
 	"ramp/protocol/message"
 )
 
-// JobPace is how often jobs that run are looked at.
+// JobPace is how often to poll running jobs.
 func (b *batch) JobPace() queue.Pace { return script.FilesPace() }
 
-// Statuses tells how jobs stand.
+// Statuses returns the status of jobs.
 func (b *batch) Statuses(now time.Time, jobs []message.Job) (map[string]protocol.JobStatus, error) {
 	return b.jobs.Statuses(now, jobs, b.ask(now))
 }
 
 func (b *batch) ask(now time.Time) script.Ask {
-	return func(jobs []message.Job) (map[string]script.Stand, error) { return b.stands(now, jobs) }
+	return func(jobs []message.Job) (map[string]script.Entry, error) { return b.entries(now, jobs) }
 }
 
-// stands asks Slurm about jobs.
-func (b *batch) stands(now time.Time, jobs []message.Job) (map[string]script.Stand, error) {
+// entries asks Slurm about jobs.
+func (b *batch) entries(now time.Time, jobs []message.Job) (map[string]script.Entry, error) {
 	names := make([]string, len(jobs))
 	for i, job := range jobs {
 		names[i] = b.recordName(job)
@@ -35,35 +35,35 @@ func (b *batch) stands(now time.Time, jobs []message.Job) (map[string]script.Sta
 	if err != nil {
 		return nil, err
 	}
-	stands := map[string]script.Stand{}
+	entries := map[string]script.Entry{}
 	for i, job := range jobs {
 		r, ok := b.theOne(job, all[names[i]])
 		switch {
 		case !ok:
 		case b.cfg.Hold == HoldJob:
 			if s, ok := b.inSlot(now, job, r); ok {
-				stands[job.ID] = s
+				entries[job.ID] = s
 			}
 		default:
-			stands[job.ID] = r.stand()
+			entries[job.ID] = r.entry()
 			b.dropWaiting(now, job, r)
 		}
 	}
-	return stands, nil
+	return entries, nil
 }
 
-// dropWaiting cancels a job that still waits when its slot is over.
+// dropWaiting cancels a job that still waits when its slot has ended.
 func (b *batch) dropWaiting(now time.Time, job message.Job, r record) {
 	if r.over() || !r.waits() || now.Before(job.Slot.End) {
 		return
 	}
 	if _, err := b.slow.run("scancel", "--quiet", fmt.Sprint(r.id)); err != nil {
-		b.log.Warn("slurm: a job that waits though its slot is over cannot be cancelled now", "job", r.id, "err", err)
+		b.log.Warn("slurm: cannot cancel a waiting job whose slot has ended", "job", r.id, "err", err)
 	}
 }
 
-// recordName is what Slurm calls the job that a program runs in: its own, or the
-// placeholder of its slot.
+// recordName is Slurm's name of the job that runs a program: the program's own job, or
+// the placeholder of its slot.
 func (b *batch) recordName(job message.Job) string {
 	if b.cfg.Hold == HoldJob {
 		return b.mark.Name(job.Reservation)
@@ -71,8 +71,8 @@ func (b *batch) recordName(job message.Job) string {
 	return b.mark.Name(job.ID)
 }
 
-// theOne is the record of a job: that of which the script says that it began it, else
-// one that may still begin it, else the last.
+// theOne picks the record of a job: the one that its script says began it, or else one
+// that may still begin it, or else the last.
 func (b *batch) theOne(job message.Job, list []record) (record, bool) {
 	of := func(r record) bool { return r.comment == jobComment(job) }
 	if b.cfg.Hold == HoldJob {

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -13,15 +14,15 @@ import (
 	"ramp/protocol/message"
 )
 
-// Pauses between two questions to Slurm about jobs: one squeue tells of all.
+// Pauses between two queries to Slurm about jobs: one squeue covers all.
 const (
 	jobLeast = 250 * time.Millisecond
 	jobMost  = 5 * time.Second
 )
 
-// Submit has Slurm run a job in its reservation. One that Slurm knows, or that has
-// begun, is left as it is; should Slurm have taken it and not said so, the script
-// makes sure that it begins once.
+// Submit submits a job to its reservation. It leaves a job alone that Slurm knows or
+// that has begun; if Slurm accepted a job without acknowledging it, the script makes
+// sure that it begins once.
 func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	if b.cfg.Hold == HoldJob {
 		return b.order(now, job)
@@ -36,17 +37,14 @@ func (b *batch) Submit(now time.Time, job message.Job) *protocol.Reason {
 	return nil
 }
 
-// sbatch submits a job as its account. The environment of sbatch is that of the
-// program, and the program's words are arguments: nothing is read by a shell.
+// sbatch submits a job as its account. The environment of sbatch becomes the program's,
+// and the program's words are arguments: no shell reads them.
 func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error {
-	v, err := b.looked(now)
+	v, err := b.part.seen(now)
 	if err != nil {
 		return err
 	}
-	threads, begins := v.threads, now
-	if job.Slot.Start.After(now) {
-		begins = job.Slot.Start
-	}
+	threads, begins := v.threads, protocol.Later(now, job.Slot.Start)
 	args := []string{
 		"--parsable", "--quiet", "--job-name=" + b.mark.Name(job.ID), "--comment=" + jobComment(job), "--partition=" + b.cfg.Partition,
 		"--reservation=" + b.mark.Name(job.Reservation), fmt.Sprintf("--ntasks=%d", int64(job.Slot.Cores)*threads), fmt.Sprintf("--time=%d", v.rules.minutes(job.Slot.End.Sub(begins))),
@@ -61,16 +59,16 @@ func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error 
 	}
 	args = append(append(append(args, memory...), script.Path(job)), script.Args(job)...)
 	own := b.slow
-	own.p.Prefix = nil // the job is to be its account's, not that of whoever may reserve
+	own.p.Prefix = nil // the job belongs to its account, not to the one that may reserve
 	own.p.Env = append(who.Environment(job.Dir), job.Env...)
-	if conf := orString(b.cfg.Conf, os.Getenv("SLURM_CONF")); conf != "" {
+	if conf := cmp.Or(b.cfg.Conf, os.Getenv("SLURM_CONF")); conf != "" {
 		own.p.Env = append(own.p.Env, "SLURM_CONF="+conf)
 	}
 	_, err = own.run("sbatch", args...)
 	return err
 }
 
-// memory are the arguments by which a job gets what the site allows it, or else its
+// memory returns the arguments for the memory that the site allows a job, or for its
 // share.
 func (b *batch) memory(job message.Job, v *view) ([]string, error) {
 	if job.Memory == 0 {
@@ -81,25 +79,17 @@ func (b *batch) memory(job message.Job, v *view) ([]string, error) {
 	return []string{fmt.Sprintf("--mem-per-cpu=%dM", max((each+mib-1)/mib, 1))}, nil
 }
 
-// looked is the last look, or the first.
-func (b *batch) looked(now time.Time) (*view, error) {
-	if b.last == nil {
-		return b.look(now)
-	}
-	return b.last, nil
-}
-
-// jobComment tells a job of one directory from any other that may have its name,
-// such as one of a journal that was lost.
+// jobComment distinguishes jobs with equal names by their directories, for instance
+// after a lost journal.
 func jobComment(job message.Job) string {
 	sum := sha256.Sum256([]byte(job.Dir))
 	return "job " + hex.EncodeToString(sum[:8])
 }
 
-// notSubmitted is why Slurm did not take a job. A reservation that it has lost is
-// made again by the agent, and then it is asked again.
+// notSubmitted says why Slurm refused a job. If Slurm lost the reservation, the agent
+// makes it again and repeats the request.
 func (b *batch) notSubmitted(job message.Job, err error) *protocol.Reason {
-	_, known := b.ends[b.mark.Name(job.Reservation)]
+	_, known := b.slots.ends[b.mark.Name(job.Reservation)]
 	switch {
 	case says(err, saysInvalid) && !known:
 		return &protocol.Reason{Code: protocol.CodeExpired, Note: "no such reservation"}
@@ -119,7 +109,7 @@ func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *
 	b.jobs.Soon()
 	r, ok := b.theOne(job, all[name])
 	if !ok || r.over() {
-		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job does not run"}
+		return &protocol.Reason{Code: protocol.CodeUnknown, Note: "the job is not running"}
 	}
 	switch {
 	case b.cfg.Hold == HoldJob:
@@ -142,8 +132,8 @@ func (b *batch) Signal(now time.Time, job message.Job, verb message.JobSignal) *
 	return nil
 }
 
-// kill cancels a job, after it is written down that its owner wanted that. Slurm
-// asks it to end, and ends it some seconds later.
+// kill cancels a job, after recording that its owner wanted that. Slurm asks the job to
+// end, and kills it some seconds later.
 func (b *batch) kill(now time.Time, job message.Job, r record) error {
 	if err := script.Unwanted(now, job); err != nil {
 		return err

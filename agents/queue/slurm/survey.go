@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Partition is what a survey finds: the nodes of a partition, which are alike or
-// not.
+// Partition is the result of a survey of a partition's nodes.
 type Partition struct {
 	Name       string
 	Nodes      int
@@ -17,27 +16,27 @@ type Partition struct {
 	RAMPerCore int // MiB, of the node with the least
 	Arch, OS   string
 	NodeNames  []string      // in order
-	Features   []string      // that every node has, in order
+	Features   []string      // of every node, in order
 	Alike      bool          // every node has the same cores, memory and features
-	Bars       string        // why no job begins in it, so that it cannot be sold; empty: they do
+	Bars       string        // why it starts no jobs, so that it cannot be sold; empty: it does
 	Only       string        // who may use it, in Slurm's words; empty: everybody
 	Longest    time.Duration // of a job; 0: no limit
 }
 
-// Within reports whether every node of p is one of q's too: who sells both sells
-// cores twice over, and Slurm has to refuse.
+// Within reports whether every node of p is also in q: who sells both sells their cores
+// twice, and Slurm has to refuse.
 func (p Partition) Within(q Partition) bool {
 	return !slices.ContainsFunc(p.NodeNames, func(n string) bool { _, ok := slices.BinarySearch(q.NodeNames, n); return !ok })
 }
 
-// CheckPartition reports what is wrong with a name of a partition.
+// CheckPartition checks the name of a partition.
 func CheckPartition(name string) error {
 	_, err := Config{Partition: name, Users: []string{"root"}}.filled()
 	return err
 }
 
-// Survey lists the partitions of a cluster, in order of name. cfg.Partition is
-// ignored. Errors: Slurm cannot be asked.
+// Survey lists the partitions of a cluster, in order of name. It ignores cfg.Partition.
+// Errors: Slurm cannot be reached.
 func Survey(cfg Config) ([]Partition, error) {
 	cfg.Partition = "any"
 	cfg, err := cfg.filled()
@@ -61,7 +60,7 @@ func Survey(cfg Config) ([]Partition, error) {
 	var list []Partition
 	for name, nodes := range byName {
 		p, r := survey(name, nodes), rules[name]
-		if p.Only, p.Longest = r.only, r.longest; r.state != "" { // made between the two questions: not known yet
+		if p.Only, p.Longest = r.only, r.longest; r.state != "" { // an empty state: created between the two queries
 			p.Bars = r.bars(name, mostCPUs(nodes))
 		}
 		list = append(list, p)
@@ -87,7 +86,7 @@ func survey(name string, nodes []node) Partition {
 	return p
 }
 
-// mostCPUs are those of the largest of some nodes.
+// mostCPUs is the number of CPUs of the largest node.
 func mostCPUs(nodes []node) (most int64) {
 	for _, n := range nodes {
 		most = max(most, int64(n.cores())*n.threads())
@@ -95,7 +94,7 @@ func mostCPUs(nodes []node) (most int64) {
 	return most
 }
 
-// features are a node's, in order: one text with commas, or a list.
+// features are a node's, in order. Slurm writes one text with commas, or a list.
 func (n node) features() []string {
 	list := []string{}
 	switch f := n.Features.(type) {
@@ -114,7 +113,7 @@ func (n node) features() []string {
 
 func (n node) perCore() int { return int(max(n.Memory.n, 0)) / n.cores() }
 
-// Cores is how many cores a partition has now, usable or not.
+// Cores returns the number of cores in a partition now, usable or not.
 func Cores(cfg Config) (int, error) {
 	list, err := Survey(cfg)
 	if err != nil {
@@ -122,7 +121,28 @@ func Cores(cfg Config) (int, error) {
 	}
 	i := slices.IndexFunc(list, func(p Partition) bool { return p.Name == cfg.Partition })
 	if i < 0 {
-		return 0, fmt.Errorf("partition %q has no nodes, or is not there", cfg.Partition)
+		return 0, fmt.Errorf("partition %q has no nodes or does not exist", cfg.Partition)
 	}
 	return list[i].Cores, nil
+}
+
+// Uncontained names what of Slurm's configuration leaves jobs of strangers uncontained.
+func Uncontained(cfg Config) (missing []string) {
+	cfg.Partition = "any"
+	cfg, err := cfg.filled()
+	if err != nil {
+		return nil
+	}
+	out, err := newCluster(cfg).run("scontrol", "show", "config")
+	f := fieldsOf(out)
+	if err != nil || f["ProctrackType"] == "" {
+		return nil // another command reports that
+	}
+	if f["ProctrackType"] != "proctrack/cgroup" {
+		missing = append(missing, "ProctrackType=proctrack/cgroup is missing: processes may outlive their job")
+	}
+	if f["JobContainerType"] != "job_container/tmpfs" {
+		missing = append(missing, "JobContainerType=job_container/tmpfs is missing: jobs share /tmp and /dev/shm")
+	}
+	return missing
 }

@@ -15,8 +15,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// desk is a driver of stand-ins, and what it tells.
-type desk struct {
+// harness is a driver of stand-in commands, with the messages that it delivers.
+type harness struct {
 	testing.TB
 	state, bin string
 	ahead      atomic.Int64 // of the clock, in ns
@@ -24,9 +24,9 @@ type desk struct {
 	told       chan protocol.Body
 }
 
-func newDesk(tb testing.TB, change ...func(d *desk, cfg *slurm.Config)) *desk {
+func newHarness(tb testing.TB, change ...func(d *harness, cfg *slurm.Config)) *harness {
 	tb.Helper()
-	d := &desk{TB: tb, state: tb.TempDir(), told: make(chan protocol.Body, 1024)}
+	d := &harness{TB: tb, state: tb.TempDir(), told: make(chan protocol.Body, 1024)}
 	d.bin = fakeSlurm(tb, d.state)
 	cfg := fakeConfig(d.bin)
 	cfg.Now = func() time.Time { return time.Now().Add(time.Duration(d.ahead.Load())) }
@@ -53,13 +53,13 @@ func newDesk(tb testing.TB, change ...func(d *desk, cfg *slurm.Config)) *desk {
 }
 
 // job reserves a slot that has begun, and makes a job of a script for it.
-func (d *desk) job(script string) message.Job {
+func (d *harness) job(script string) message.Job {
 	d.Helper()
 	return d.jobSince(script, 0)
 }
 
 // jobSince takes a slot that began some time ago.
-func (d *desk) jobSince(script string, ago time.Duration) message.Job {
+func (d *harness) jobSince(script string, ago time.Duration) message.Job {
 	d.Helper()
 	now := time.Now().UTC()
 	slot := protocol.Slot{Start: now.Add(-ago).Truncate(time.Second), End: now.Add(time.Hour).Truncate(time.Second), Cores: 1}
@@ -70,7 +70,7 @@ func (d *desk) jobSince(script string, ago time.Duration) message.Job {
 	return message.Job{ID: "r.1", Reservation: "r", Slot: slot, Argv: []string{"/bin/sh", "-c", script}, Dir: d.TempDir()}
 }
 
-func (d *desk) next() protocol.Body {
+func (d *harness) next() protocol.Body {
 	d.Helper()
 	for {
 		select {
@@ -85,7 +85,7 @@ func (d *desk) next() protocol.Body {
 }
 
 // until is the first status of a job in a state; other answers are skipped.
-func (d *desk) until(state protocol.JobState) protocol.JobStatus {
+func (d *harness) until(state protocol.JobState) protocol.JobStatus {
 	d.Helper()
 	for {
 		c, ok := d.next().(message.JobChanged)
@@ -98,7 +98,7 @@ func (d *desk) until(state protocol.JobState) protocol.JobStatus {
 	}
 }
 
-func (d *desk) begun(job message.Job) string {
+func (d *harness) begun(job message.Job) string {
 	d.Helper()
 	b, err := os.ReadFile(filepath.Join(job.Dir, "work", "begun"))
 	if err != nil {
@@ -111,7 +111,7 @@ const once = "echo begun >>begun; exit 5"
 
 // sbatch has submitted and its answer is lost: asked again, there is one job.
 func TestASubmissionWhoseAnswerIsLost(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	job := d.job(once)
 	change(t, d.bin, "sbatch", "$REAL \"$@\" >/dev/null; echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
 	d.send(message.Submit{Job: job})
@@ -129,7 +129,7 @@ func TestASubmissionWhoseAnswerIsLost(t *testing.T) {
 
 // Slurm has a job several times: it begins once, and how that one ended counts.
 func TestASubmissionThatComesSeveralTimes(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	job := d.job(once)
 	change(t, d.bin, "sbatch", "$REAL \"$@\"; $REAL \"$@\" >/dev/null; $REAL \"$@\" >/dev/null")
 	d.send(message.Submit{Job: job})
@@ -149,7 +149,7 @@ func TestJobsAreNotLostByBadOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t)
+			d := newHarness(t)
 			job := d.job("while [ ! -e go ]; do sleep 0.05; done; exit 5")
 			d.send(message.Submit{Job: job})
 			d.until(protocol.JobRunning)
@@ -184,7 +184,7 @@ func TestJobsAreNotLostByBadOutput(t *testing.T) {
 
 // Slurm forgets jobs minutes after their end: then the job's own files tell.
 func TestAJobThatSlurmHasForgotten(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	job := d.job(once)
 	change(t, d.bin, "squeue", "$REAL \"$@\" | grep -v COMPLETED | grep -v FAILED; true")
 	d.send(message.Submit{Job: job})
@@ -203,7 +203,7 @@ func TestAJobThatSlurmHasForgotten(t *testing.T) {
 // A job that has begun, that Slurm does not list and that says nothing is lost, but
 // not at once.
 func TestAJobThatVanished(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	job := d.job("sleep 600")
 	d.send(message.Submit{Job: job})
 	d.until(protocol.JobRunning)
@@ -222,7 +222,7 @@ func TestAJobThatVanished(t *testing.T) {
 			if d.ahead.Load() < int64(20*time.Second) {
 				t.Fatalf("it was given up at once: %+v", c.Status)
 			}
-			if c.Status.State != protocol.JobLost || !strings.Contains(c.Status.Note, "Slurm does not know") {
+			if c.Status.State != protocol.JobLost || !strings.Contains(c.Status.Note, "Slurm has lost the job") {
 				t.Fatalf("%+v", c.Status)
 			}
 			return
@@ -244,7 +244,7 @@ func TestWhatSlurmRefuses(t *testing.T) {
 		{"Invalid user id", protocol.CodeForbidden},
 		{"Unable to contact slurm controller (connect failure)", protocol.CodeUnavailable},
 	} {
-		d := newDesk(t)
+		d := newHarness(t)
 		job := d.job(once)
 		change(t, d.bin, "sbatch", "echo 'sbatch: error: Batch job submission failed: "+c.says+"' >&2; exit 1")
 		d.send(message.Submit{Job: job})
@@ -257,7 +257,7 @@ func TestWhatSlurmRefuses(t *testing.T) {
 // Slurm leaves a job waiting for ever that asks for a minute more than its partition
 // allows: a slot that is just as long must not, nor one that has not begun.
 func TestAJobAsksForNoMoreTimeThanThePartitionAllows(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+strings.Replace(openPartition, "UNLIMITED", "01:00:00", 1)+`"; exit;; esac; exec $REAL "$@"`)
 	change(t, d.bin, "sbatch", `echo "$*" >"`+d.state+`/asked"; exec $REAL "$@"`)
 	job := d.job(once)
@@ -283,7 +283,7 @@ func TestAJobTakesItsShareOfTheMemory(t *testing.T) {
 		"a node's default of all Slurm's": {counted + "\nDefMemPerNode = 8000", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newHarness(t)
 			change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+openPartition+" "+c.partition+`"; exit;; *config) echo "`+c.config+`"; exit;; esac; exec $REAL "$@"`)
 			change(t, d.bin, "sbatch", `echo "$*" >"`+d.state+`/asked"; exec $REAL "$@"`)
 			d.send(message.Submit{Job: d.job(once)})
@@ -298,7 +298,7 @@ func TestAJobTakesItsShareOfTheMemory(t *testing.T) {
 
 // A job that waits says why, and cannot be suspended: asked to, its buyer is told.
 func TestWhyAJobWaits(t *testing.T) {
-	d := newDesk(t)
+	d := newHarness(t)
 	job := d.job(once)
 	change(t, d.bin, "squeue", `$REAL "$@" | sed "s/|\(COMPLETED\|FAILED\|RUNNING\)|.*/|PENDING|N\/A|N\/A|0|0:00|ReqNodeNotAvail, UnavailableNodes:n[1-3]|x|/"`)
 	job.Argv = []string{"/bin/sh", "-c", "exec sleep 30"}

@@ -37,7 +37,7 @@ const none = `echo "Slurm accounting storage is disabled" >&2; exit 1`
 
 func newMeter(t *testing.T) *meter {
 	m := &meter{T: t, cfg: fakeConfig(fakeSlurm(t, t.TempDir())), name: queue.MarkOf(queuetest.Agent).Name("r.1")}
-	m.cfg.Dir, m.words, m.cfg.Limit = t.TempDir(), t.TempDir(), patient
+	m.cfg.Dir, m.words, m.cfg.Limit = t.TempDir(), t.TempDir(), longLimit
 	m.cfg.Now = func() time.Time { return time.Now().Add(time.Duration(m.ahead.Load())) }
 	end := time.Now().Add(-time.Minute).UTC().Truncate(time.Second)
 	m.slot = protocol.Slot{Start: end.Add(-time.Hour), End: end, Cores: 8}

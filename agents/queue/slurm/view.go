@@ -12,14 +12,14 @@ import (
 	"ramp/protocol/message"
 )
 
-// maxQueued bounds the waiting jobs that are told; the role plays fewer forward.
+// maxQueued bounds the waiting jobs in a state; the role plays fewer forward.
 const maxQueued = 4096
 
 // view is the partition at an instant.
 type view struct {
 	at       time.Time
 	capacity int
-	all      int            // cores, of usable nodes or not
+	all      int            // cores of all nodes, usable or not
 	ours     map[string]int // cores by node
 	threads  int64          // of a core
 	cpus     int64          // the most of a node
@@ -28,23 +28,23 @@ type view struct {
 	running  []message.RunningJob
 	queued   []message.QueuedJob
 	held     []held
-	late     []held // placeholders that should run and do not
+	late     []held // placeholders that do not run on time
 }
 
 // held is a reservation of the partition, or a placeholder job.
 type held struct {
 	name string
-	id   string // if it bears the agent's mark
+	id   string // if it has the agent's mark
 	mine bool
 	slot protocol.Slot
 	on   int       // nodes, of a reservation
 	job  int64     // the placeholder's number; 0: a true reservation
 	runs bool      // the placeholder has its cores
-	user string    // whose the placeholder is
-	due  time.Time // when the placeholder should run at the latest
+	user string    // the placeholder's account
+	due  time.Time // when the placeholder must run
 }
 
-// assemble makes a view of what was read.
+// assemble makes a view from Slurm's lists.
 func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jobs []job, list []reservation) (*view, error) {
 	ours := map[string]int{}
 	v := &view{at: now, threads: nodes[0].threads(), cpus: mostCPUs(nodes), perCPU: perCPU(nodes), ours: ours}
@@ -62,7 +62,7 @@ func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jo
 	return v, v.take(mark, partition, jobs)
 }
 
-// hold takes the reservations that lie on the partition's nodes.
+// hold adds the reservations on the partition's nodes.
 func (v *view) hold(mark queue.Mark, partition string, list []reservation) {
 	for _, r := range list {
 		there := 0 // cores of our nodes among its own
@@ -81,7 +81,7 @@ func (v *view) hold(mark queue.Mark, partition string, list []reservation) {
 	}
 }
 
-// take takes the jobs that run on the partition's nodes or wait for them.
+// take adds the jobs that run on the partition's nodes or wait for them.
 func (v *view) take(mark queue.Mark, partition string, jobs []job) error {
 	var waiting []job
 	for _, j := range jobs {
@@ -96,7 +96,7 @@ func (v *view) take(mark queue.Mark, partition string, jobs []job) error {
 				return err
 			}
 			if on && !v.reserves(j.Reservation) {
-				v.running = append(v.running, j.told(v.at, v.threads))
+				v.running = append(v.running, j.message(v.at, v.threads))
 			}
 		case j.waits() && j.in(partition):
 			waiting = append(waiting, j)
@@ -107,7 +107,7 @@ func (v *view) take(mark queue.Mark, partition string, jobs []job) error {
 }
 
 // on reports whether a running job is on any of our nodes. A job that is also on
-// others counts in full: too few cores are offered then, never too many.
+// others counts in full: the view then shows too few free cores, never too many.
 func (j job) on(ours map[string]int) (bool, error) {
 	names, err := hosts(j.Nodes)
 	if err != nil {
@@ -116,17 +116,17 @@ func (j job) on(ours map[string]int) (bool, error) {
 	return slices.ContainsFunc(names, func(n string) bool { return ours[n] > 0 }), nil
 }
 
-// reserves reports whether a reservation is listed: jobs in it take nothing more.
+// reserves reports whether a reservation is listed: jobs in it take no further cores.
 func (v *view) reserves(name string) bool {
 	return name != "" && slices.ContainsFunc(v.held, func(h held) bool { return h.name == name && !h.slot.Start.After(v.at) })
 }
 
-// line puts the waiting jobs in the order of the queue.
+// line sorts the waiting jobs into the order of the queue.
 func (v *view) line(waiting []job) {
 	inTurn(waiting)
 	for _, j := range waiting {
 		if e := j.Eligible.instant(); e.After(v.at.Add(time.Minute)) {
-			continue // asked to begin later: it has no turn yet
+			continue // it asked to begin later
 		}
 		q := message.QueuedJob{Cores: max(j.cores(v.threads), 1), Wall: j.wall(), ID: strconv.FormatInt(j.ID, 10), Submitted: j.waitsFrom()}
 		for range j.tasks(maxQueued) {
@@ -134,7 +134,7 @@ func (v *view) line(waiting []job) {
 				return
 			}
 			v.queued = append(v.queued, q)
-			q.ID = "" // of an array only one task is known by name
+			q.ID = "" // only one task of an array has a known ID
 		}
 	}
 }
@@ -163,12 +163,12 @@ func placeholder(mark queue.Mark, j job) (held, bool) {
 // slotWord begins the comment of a placeholder.
 const slotWord = "slot "
 
-// slotComment is how a placeholder remembers its slot to the second.
+// slotComment records a placeholder's slot, to the second.
 func slotComment(s protocol.Slot) string {
 	return fmt.Sprintf(slotWord+"%d %d %d", s.Start.Unix(), s.End.Unix(), s.Cores)
 }
 
-// placehold takes a placeholder. One that should run and does not holds nothing.
+// placehold adds a placeholder. One that does not run on time holds nothing.
 func (v *view) placehold(h held) {
 	if !h.slot.End.After(v.at) || !h.runs && v.at.After(h.due) {
 		v.late = append(v.late, h)
@@ -186,10 +186,10 @@ func (v *view) mine(id string) (held, bool) {
 	return v.held[i], true
 }
 
-// free is how many cores no running job and no reservation takes over a slot.
+// free is the number of cores that no running job or reservation occupies over a slot.
 func (v *view) free(slot protocol.Slot) int { return v.room(v.capacity, slot) }
 
-// room is what a slot may have if the partition has so many cores.
+// room is the number of free cores over a slot if the partition has so many.
 func (v *view) room(cores int, slot protocol.Slot) int {
 	uses := make([]protocol.Slot, 0, len(v.held)+len(v.running))
 	for _, h := range v.held {
@@ -201,8 +201,8 @@ func (v *view) room(cores int, slot protocol.Slot) int {
 	return max(cores-queue.Taken(uses, slot), 0)
 }
 
-// told is the view in the role's words.
-func (v *view) told() message.QueueChanged {
+// message converts the view to the role's words.
+func (v *view) message() message.QueueChanged {
 	q := message.QueueChanged{At: v.at, Capacity: v.capacity, Running: v.running, Queued: v.queued, Longest: v.rules.longest}
 	for _, h := range v.held {
 		q.Reservations = append(q.Reservations, message.QueueReservation{ID: h.handle(), Slot: h.slot, Mine: h.mine})
@@ -210,8 +210,8 @@ func (v *view) told() message.QueueChanged {
 	return q
 }
 
-// handle is what the role calls a reservation: its ID, or Slurm's name of one
-// that is not the agent's.
+// handle is the role's name of a reservation: its ID, or Slurm's name if it is not the
+// agent's.
 func (h held) handle() string {
 	if h.mine {
 		return h.id
@@ -219,11 +219,11 @@ func (h held) handle() string {
 	return h.name
 }
 
-// same reports whether two views tell the role the same, but for their time.
+// same reports whether two views differ at most in their time.
 func (v *view) same(w *view) bool {
 	return w != nil && v.capacity == w.capacity && v.rules == w.rules && slices.Equal(v.queued, w.queued) &&
 		slices.EqualFunc(v.held, w.held, func(a, b held) bool {
-			return a.name == b.name && a.slot.Cores == b.slot.Cores && a.slot.Start.Equal(b.slot.Start) && a.slot.End.Equal(b.slot.End)
+			return a.name == b.name && queue.Equal(a.slot, b.slot)
 		}) &&
 		slices.EqualFunc(v.running, w.running, func(a, b message.RunningJob) bool {
 			return a.ID == b.ID && a.Cores == b.Cores && a.End.Sub(b.End).Abs() < Late

@@ -8,9 +8,9 @@ import (
 	"ramp/agents/workload"
 )
 
-// Load reads a log from a file, which may be compressed with gzip. It takes what
-// workload.Examine finds usable and returns what is odd in it; otherwise the
-// error names the file and the first line that is wrong.
+// Load reads a log from a file, which may be compressed with gzip. It accepts logs that
+// workload.Examine finds usable, and returns their oddities; otherwise the error names
+// the file and the first wrong line.
 func Load(path string) (*workload.Log, []workload.Note, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func Load(path string) (*workload.Log, []workload.Note, error) {
 	return nil, nil, fault(path, report)
 }
 
-// fault tells of the first fault, and of how many there are.
+// fault describes the first fault, and counts the others.
 func fault(path string, r workload.Report) error {
 	first, more := r.Faults[0], ""
 	if n := len(r.Faults) - 1 + r.More; n > 0 {
@@ -36,8 +36,8 @@ func fault(path string, r workload.Report) error {
 	return fmt.Errorf("workload log %s: line %d: %s%s", path, first.Line, first.What, more)
 }
 
-// Told is what is odd in a log, and what is done about it, in one line; empty if
-// nothing is.
+// Told describes a log's oddities, and how the reader treats them, in one line; empty if
+// there are none.
 func Told(notes []workload.Note) string {
 	var list []string
 	for _, n := range notes {

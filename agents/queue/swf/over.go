@@ -10,16 +10,16 @@ import (
 	"ramp/protocol/message"
 )
 
-// A site that sharpens sells slots over jobs which it expects to end before their
-// time. Such a slot is refused only for the cores of other slots, and the truth shows
-// when it begins: if jobs that run within their time leave too few cores, it is lost,
-// like a reservation that a batch system forgets; of several that begin together, the
-// one sold last first. What has begun is safe, and so is what was not sold over jobs.
+// A site that overbooks sells slots over jobs that it expects to end early. Reserve
+// refuses such a slot only for the cores of other slots. When the slot begins, and jobs
+// within their requested time leave too few cores, the machine drops it, like a batch
+// system that loses a reservation; of several slots that begin together, the one sold
+// last is dropped first. Slots that have begun, or lie over no jobs, are safe.
 
-// ReserveOver blocks a slot over whatever runs or waits.
+// ReserveOver blocks a slot over running and waiting jobs.
 func (s *machine) ReserveOver(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	if !s.over {
-		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeForbidden, Note: "this machine keeps to the requested times"}
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeForbidden, Note: "this machine reserves no slots over jobs"}
 	}
 	s.Advance(now)
 	return s.reserve(now, reservation{ID: id, Slot: slot, Over: true}, func(r workload.Reservation, known bool) error { return s.overlay(now, r, known) })
@@ -36,8 +36,8 @@ func (s *machine) overlay(now time.Time, r workload.Reservation, known bool) err
 	return s.m.Restore(r)
 }
 
-// leftOver is how many cores other slots leave to one; if it has begun, other slots
-// and jobs.
+// leftOver is the number of cores that other slots leave to a slot; if it has begun,
+// also the running jobs.
 func (s *machine) leftOver(begin int64, r workload.Reservation, now time.Time) int {
 	var uses []protocol.Slot
 	for _, x := range s.state.Reservations {
@@ -52,7 +52,7 @@ func (s *machine) leftOver(begin int64, r workload.Reservation, now time.Time) i
 	return free
 }
 
-// held is how many cores jobs have that run within their time.
+// held is the number of cores that jobs within their requested time occupy.
 func (s *machine) held() int {
 	cores := 0
 	for _, j := range s.m.Started() {
@@ -63,8 +63,8 @@ func (s *machine) held() int {
 	return cores
 }
 
-// begin plays the machine from start to start of the slots that begin by an instant,
-// and looks at each.
+// begin plays the machine to the start of every slot that begins by an instant, and
+// checks the slot.
 func (s *machine) begin(to int64) (changed bool) {
 	if !s.over {
 		return false
@@ -78,13 +78,13 @@ func (s *machine) begin(to int64) (changed bool) {
 		s.m.Advance(start)
 		s.state.Checked, changed, s.plan = start, true, nil
 		s.lose(start)
-		// Not kept: it is found again after a restart, and the agent, who knows better,
-		// lets it go.
+		// Not saved: a restart finds the slot again, and the agent, who knows better,
+		// releases it.
 		_ = s.keep()
 	}
 }
 
-// nextStart is when the next slot begins that was not looked at; after to: none does.
+// nextStart is the start of the next unchecked slot; after to: there is none.
 func (s *machine) nextStart(to int64) int64 {
 	next := to + 1
 	for _, r := range s.state.Reservations {
@@ -95,8 +95,8 @@ func (s *machine) nextStart(to int64) int64 {
 	return next
 }
 
-// lose drops slots over jobs that begin now and do not fit beside the jobs that run and the
-// slots that began before.
+// lose drops slots over jobs that begin now and do not fit beside the running jobs and
+// the slots that began before.
 func (s *machine) lose(start int64) {
 	over := s.held() - s.m.Capacity()
 	for _, r := range s.state.Reservations {
@@ -115,8 +115,8 @@ func (s *machine) lose(start int64) {
 	}
 }
 
-// tellJobs puts the jobs into a state: what bounds are reckoned from.
-func (s *machine) tellJobs(q *message.QueueChanged) {
+// addJobs adds the jobs to a state, from which the agent derives bounds.
+func (s *machine) addJobs(q *message.QueueChanged) {
 	for _, j := range s.m.Started() {
 		q.Running = append(q.Running, message.RunningJob{
 			Cores: j.Cores, End: s.wall(j.End), ID: strconv.Itoa(int(j.Number)),

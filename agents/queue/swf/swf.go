@@ -1,10 +1,10 @@
-// Package swf is a batch system that never was: a workload log in the Standard
-// Workload Format as a live machine (specs §1.3). Jobs arrive and run as the log
-// recorded; sold slots are laid over them and played forward with them.
+// Package swf simulates a batch system from a workload log in the Standard Workload
+// Format (specs §1.3). Jobs arrive and run as the log recorded; sold slots are added,
+// and played forward with the jobs.
 //
 // Its clock is that of the market: t = base + (now − market start). The machine
-// lives in memory; its reservations and its start are kept in a file of its own,
-// as a real batch system keeps them, and survive a restart of the agent.
+// lives in memory; a file holds its reservations and its start, so that they survive a
+// restart of the agent.
 package swf
 
 import (
@@ -23,15 +23,15 @@ import (
 
 // Config is one machine.
 type Config struct {
-	Agent protocol.AgentID // whose it is
+	Agent protocol.AgentID // its owner
 	Log   *workload.Log
 	Base  int64     // second of the log at which the market starts
 	Start time.Time // of the market; zero: when the machine was first opened
-	Dir   string    // of its own, where its reservations are kept
+	Dir   string    // of its own, for its reservations
 	Now   func() time.Time
 	Slog  *slog.Logger
-	Jobs  queue.Model // what jobs in sold slots use: none of them runs
-	Over  bool        // slots may lie over jobs that are expected to end early
+	Jobs  queue.Model // simulates the usage of jobs in sold slots
+	Over  bool        // slots may lie over jobs
 }
 
 // fileName is the machine's file in its directory.
@@ -42,15 +42,15 @@ type saved struct {
 	Start        time.Time     `json:"start"` // whole seconds
 	Base         int64         `json:"base"`
 	Reservations []reservation `json:"reservations"`
-	// Checked is up to which second of the log slots were looked at as they began, of a
-	// machine whose slots may lie over jobs.
+	// Checked is the second of the log up to which slots were checked as they began,
+	// on a machine whose slots may lie over jobs.
 	Checked int64 `json:"checked,omitempty"`
 }
 
 type reservation struct {
 	ID   string        `json:"id"`
 	Slot protocol.Slot `json:"slot"`
-	Over bool          `json:"over,omitempty"` // it lay over jobs when it was made
+	Over bool          `json:"over,omitempty"` // it was reserved over jobs
 }
 
 // machine is a log under the wall clock.
@@ -60,7 +60,7 @@ type machine struct {
 	m     *workload.Machine
 	jobs  queue.Model
 	over  bool
-	plan  *workload.Profile // what the scheduler foresees; nil: to be played anew
+	plan  *workload.Profile // the scheduler's forecast; nil: out of date
 }
 
 // Open makes a driver of a log, with the reservations of its last run.
@@ -73,7 +73,7 @@ func Open(cfg Config) (*queue.Loop, error) {
 		return nil, err
 	}
 	if s.over && s.state.Checked == 0 {
-		s.state.Checked = s.second(cfg.Now()) // what began before is safe
+		s.state.Checked = s.second(cfg.Now()) // slots that began before are safe
 	}
 	s.m = workload.NewMachine(cfg.Log, s.state.Base)
 	for _, r := range s.state.Reservations {
@@ -84,14 +84,14 @@ func Open(cfg Config) (*queue.Loop, error) {
 	return queue.NewLoop(cfg.Agent, s, cfg.Now, cfg.Slog), nil
 }
 
-// Memory is a machine that is kept nowhere, for simulations: the log's from
-// second base on, as it stands when the market starts at an instant of whole
-// seconds; over as in Config.
+// Memory is a machine without a file, for simulations. It plays the log from second
+// base on, where it stands when the market starts; start has whole seconds. over is as
+// in Config.
 func Memory(r *workload.Replay, base int64, start time.Time, over bool) queue.System {
 	return &machine{state: saved{Start: start.UTC(), Base: base, Checked: base}, m: r.Machine(base), over: over}
 }
 
-// keep makes the reservations durable, if the machine has a file.
+// keep saves the reservations, if the machine has a file.
 func (s *machine) keep() error {
 	if s.path == "" {
 		return nil
@@ -99,8 +99,8 @@ func (s *machine) keep() error {
 	return queue.WriteFile(s.path, s.state)
 }
 
-// settle decides when the market started: as configured, or as it was the first
-// time. Another base or start would move what is sold to other jobs.
+// settle sets the market's start: as configured, or as in the first run. Another base
+// or start would move sold slots to other jobs.
 func (s *machine) settle(cfg Config) error {
 	start := cfg.Start
 	if start.IsZero() {
@@ -117,17 +117,17 @@ func (s *machine) settle(cfg Config) error {
 	return nil
 }
 
-// second is an instant on the log's clock, rounded down; after is rounded up.
+// second converts an instant to the log's clock, rounded down; after rounds up.
 func (s *machine) second(t time.Time) int64 { return s.state.Base + t.Unix() - s.state.Start.Unix() }
 
 func (s *machine) after(t time.Time) int64 { return s.second(t.Add(time.Second - 1)) }
 
-// wall is a second of the log on the wall clock.
+// wall converts a second of the log to the wall clock.
 func (s *machine) wall(second int64) time.Time {
 	return time.Unix(second-s.state.Base+s.state.Start.Unix(), 0).UTC()
 }
 
-// seconds is a slot as the machine counts, rounded outward.
+// seconds is a slot in seconds of the log, rounded outward.
 func (s *machine) seconds(id string, slot protocol.Slot) workload.Reservation {
 	return workload.Reservation{ID: id, Start: s.second(slot.Start), End: s.after(slot.End), Cores: slot.Cores}
 }
@@ -150,10 +150,10 @@ func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protoco
 	return s.reserve(now, reservation{ID: id, Slot: slot}, s.block)
 }
 
-// reserve makes what grant grants durable.
+// reserve saves a reservation that grant allows.
 func (s *machine) reserve(now time.Time, r reservation, grant func(r workload.Reservation, known bool) error) (protocol.Slot, string, *protocol.Reason) {
 	i := s.index(r.ID)
-	if i >= 0 && !equal(s.state.Reservations[i].Slot, r.Slot) {
+	if i >= 0 && !queue.Equal(s.state.Reservations[i].Slot, r.Slot) {
 		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
 	}
 	if err := grant(s.seconds(r.ID, r.Slot), i >= 0); err != nil {
@@ -173,8 +173,8 @@ func (s *machine) reserve(now time.Time, r reservation, grant func(r workload.Re
 	return r.Slot, r.ID, nil
 }
 
-// block takes the cores out of the plan, if they are free in it. What remains
-// is still a plan that keeps every promise, so it need not be played anew.
+// block takes the cores out of the plan, if they are free in it. The remaining plan
+// still keeps every promise, so it need not be played anew.
 func (s *machine) block(r workload.Reservation, known bool) error {
 	begin := max(r.Start, s.m.Now())
 	if !known && r.Cores <= s.m.Capacity() && r.End > begin {
@@ -187,7 +187,7 @@ func (s *machine) block(r workload.Reservation, known bool) error {
 		s.plan.Add(begin, r.End, -r.Cores)
 		return nil
 	}
-	return s.m.Reserve(r) // known already, or wrong: it says how
+	return s.m.Reserve(r) // known already, or invalid: the error says which
 }
 
 // foresee plays the queue forward, at most once per change of the machine.
@@ -227,11 +227,7 @@ func (s *machine) index(id string) int {
 	return slices.IndexFunc(s.state.Reservations, func(r reservation) bool { return r.ID == id })
 }
 
-func equal(a, b protocol.Slot) bool {
-	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
-}
-
-// forget drops the reservations that are over.
+// forget drops reservations that have ended.
 func (s *machine) forget(now time.Time) {
 	s.state.Reservations = slices.DeleteFunc(s.state.Reservations, func(r reservation) bool { return !r.Slot.End.After(now) })
 }
@@ -259,16 +255,16 @@ func (s *machine) Release(now time.Time, id string) *protocol.Reason {
 		return &protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: err.Error()}
 	}
 	s.m.Release(id)
-	s.plan = nil // what waits may move up
+	s.plan = nil // waiting jobs may move up
 	return nil
 }
 
-// Used is what the model says of a slot's job.
+// Used simulates the usage of a slot's job.
 func (s *machine) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, protocol.Measured, *protocol.Reason) {
 	return s.jobs.Status(now, id, slot), "", nil
 }
 
-// State is what the machine's scheduler foresees, on the wall clock.
+// State is the forecast of the machine's scheduler, on the wall clock.
 func (s *machine) State(now time.Time) (message.QueueChanged, error) {
 	s.Advance(now)
 	q := message.QueueChanged{At: now, Capacity: s.m.Capacity()}
@@ -285,7 +281,7 @@ func (s *machine) State(now time.Time) (message.QueueChanged, error) {
 		}
 	}
 	if s.over {
-		s.tellJobs(&q)
+		s.addJobs(&q)
 		return q, nil
 	}
 	q.Runs, q.Waits = s.m.Jobs()

@@ -171,7 +171,8 @@ func TestAFullDiskRefuses(t *testing.T) {
 	dir := t.TempDir()
 	d := openLog(t, idle(), dir, time.Now)
 	arrived := drive(t, d)
-	if err := os.Mkdir(filepath.Join(dir, "swf-reservations.json.new"), 0o700); err != nil {
+	_ = os.Remove(filepath.Join(dir, "swf-reservations.json")) // it may not exist
+	if err := os.Mkdir(filepath.Join(dir, "swf-reservations.json"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	slot := protocol.Slot{Start: time.Now().Add(time.Hour), End: time.Now().Add(2 * time.Hour), Cores: 64}
@@ -179,7 +180,7 @@ func TestAFullDiskRefuses(t *testing.T) {
 	if r.OK || r.Reason.Code != protocol.CodeUnavailable {
 		t.Fatalf("answer %+v, want unavailable", r)
 	}
-	if err := os.Remove(filepath.Join(dir, "swf-reservations.json.new")); err != nil {
+	if err := os.Remove(filepath.Join(dir, "swf-reservations.json")); err != nil {
 		t.Fatal(err)
 	}
 	if r := ask[message.Reserved](t, d, arrived, message.Reserve{ID: "r-2", Slot: slot}); !r.OK {

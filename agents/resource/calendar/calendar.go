@@ -1,17 +1,16 @@
 // Package calendar knows how many cores of a resource can still be promised, and
-// when: the free cores that the batch system foresees (a workload.Profile in Unix
-// seconds), less what the resource has promised or sold and the batch system does
-// not show yet.
+// when: the batch system's forecast of free cores (a workload.Profile in Unix seconds),
+// minus the resource's own slots that the batch system does not show yet.
 //
 // It decides nothing and never reads a clock. Slots have nanoseconds and profiles
-// have seconds: whatever is taken is rounded outward and whatever is asked for
-// too, so that no core is promised twice. Queries over 100,000 steps take
-// microseconds.
+// have seconds: both occupied and requested times are rounded outward, so that no core
+// is promised twice. Queries over 100,000 steps take microseconds.
 package calendar
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"ramp/agents/workload"
@@ -27,10 +26,10 @@ var (
 	ErrExists = errors.New("the calendar has a slot of that name")
 )
 
-// Calendar is free cores over time. It is not safe for concurrent use.
+// Calendar owns the free cores over time. It is not safe for concurrent use.
 type Calendar struct {
 	capacity int
-	free     *workload.Profile // with the own slots taken off
+	free     *workload.Profile // without the own slots
 	own      map[string]entry
 }
 
@@ -38,10 +37,10 @@ type Calendar struct {
 type entry struct {
 	start, end int64
 	cores      int
-	shown      bool // the profile has it already
+	shown      bool // the profile includes it
 }
 
-// New is the calendar of an idle machine, from an instant on.
+// New is the calendar of an idle machine from an instant on.
 func New(capacity int, from time.Time) *Calendar {
 	return &Calendar{
 		capacity: capacity,
@@ -56,9 +55,8 @@ func (c *Calendar) Capacity() int { return c.capacity }
 // Len is the number of own slots.
 func (c *Calendar) Len() int { return len(c.own) }
 
-// Renew takes what the batch system foresees now, in Unix seconds, in place of
-// what it foresaw before. The own slots named in shown are among it already; the
-// others are taken off as well. The calendar keeps a copy of its own.
+// Renew replaces the batch system's forecast, in Unix seconds. It includes the own slots
+// named in shown; Renew subtracts the others. The calendar copies the profile.
 func (c *Calendar) Renew(capacity int, foreseen *workload.Profile, shown []string) {
 	c.capacity = capacity
 	c.free = foreseen.Clone()
@@ -75,9 +73,9 @@ func (c *Calendar) Renew(capacity int, foreseen *workload.Profile, shown []strin
 	}
 }
 
-// Add takes a slot off the free cores. It does not ask whether they are free:
-// what is promised stays promised; ask Free first. Errors: an invalid slot,
-// ErrExists, ErrFull.
+// Add subtracts a slot from the free cores. It does not check that they are free, since
+// a promise stands in any case; ask Free first. Errors: an invalid slot, ErrExists,
+// ErrFull.
 func (c *Calendar) Add(id string, slot protocol.Slot) error {
 	if err := slot.Validate(); err != nil {
 		return fmt.Errorf("calendar: %s: %w", id, err)
@@ -94,8 +92,8 @@ func (c *Calendar) Add(id string, slot protocol.Slot) error {
 	return nil
 }
 
-// Remove gives a slot's cores back and reports whether it was there. The cores of
-// a slot that the batch system shows come back only when it shows them no more.
+// Remove frees a slot and reports whether it existed. The cores of a slot that the batch
+// system shows become free when it no longer shows them.
 func (c *Calendar) Remove(id string) bool {
 	e, ok := c.own[id]
 	if !ok {
@@ -108,18 +106,13 @@ func (c *Calendar) Remove(id string) bool {
 	return true
 }
 
-// Forget drops what is before now: the past of the profile, and own slots that
-// are over.
+// Forget drops the past: steps of the profile, and own slots that have ended.
 func (c *Calendar) Forget(now time.Time) {
-	for id, e := range c.own {
-		if e.end <= now.Unix() {
-			delete(c.own, id)
-		}
-	}
+	maps.DeleteFunc(c.own, func(_ string, e entry) bool { return e.end <= now.Unix() })
 	c.free.Forget(now.Unix())
 }
 
-// floor and ceil are the whole second not after t and not before it.
+// floor and ceil round t to a whole second, down and up.
 func floor(t time.Time) int64 { return t.Unix() }
 
 func ceil(t time.Time) int64 {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"ramp/agents/resource/calendar"
@@ -153,55 +152,6 @@ func TestEarliestFitsAndNoWholeSecondBeforeDoes(t *testing.T) {
 	})
 }
 
-func TestJointCoversTheWindow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c, _, whole := drawCalendar(t)
-		q := drawSlot(t)
-		spans := c.Joint(at(q.start), at(q.end))
-		next := at(q.start)
-		for i, s := range spans {
-			if !s.Start.Equal(next) || !s.End.After(s.Start) || i > 0 && spans[i-1].Cores == s.Cores {
-				t.Fatalf("span %d of %+v", i, spans)
-			}
-			for ms := s.Start.Sub(epoch).Milliseconds(); ms < s.End.Sub(epoch).Milliseconds(); ms += tick {
-				if want := max(whole[ms/tick], 0); s.Cores != want {
-					t.Fatalf("at %d ms: %d cores, want %d", ms, s.Cores, want)
-				}
-			}
-			next = s.End
-		}
-		if !next.Equal(at(q.end)) {
-			t.Fatalf("spans end at %v, want %v", next, at(q.end))
-		}
-	})
-}
-
-func TestJointOfManyStepsPromisesTooLittleRatherThanTooMuch(t *testing.T) {
-	c := calendar.New(100, epoch)
-	r := rand.New(rand.NewPCG(1, 2))
-	const steps = 5 * protocol.MaxSpans
-	for i := range steps {
-		s := protocol.Slot{Start: at(int64(i) * 1000), End: at(int64(i+1) * 1000), Cores: 1 + r.IntN(99)}
-		if err := c.Add(fmt.Sprint(i), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	spans := c.Joint(epoch, at(steps*1000))
-	if len(spans) > protocol.MaxSpans || len(spans) < protocol.MaxSpans/2 {
-		t.Fatalf("%d spans, want about %d", len(spans), protocol.MaxSpans)
-	}
-	next := epoch
-	for _, s := range spans {
-		if !s.Start.Equal(next) || s.Cores != c.Free(s.Start, s.End) {
-			t.Fatalf("span %+v, want from %v and %d cores", s, next, c.Free(s.Start, s.End))
-		}
-		next = s.End
-	}
-	if !next.Equal(at(steps * 1000)) {
-		t.Fatalf("spans end at %v", next)
-	}
-}
-
 func TestAnOverfullMachineHasNothingFree(t *testing.T) {
 	c := calendar.New(capacity, epoch)
 	for _, id := range []string{"a", "b"} {
@@ -211,10 +161,6 @@ func TestAnOverfullMachineHasNothingFree(t *testing.T) {
 	}
 	if free, load := c.Free(at(0), at(1000)), c.Load(at(0)); free != 0 || load.Busy != capacity {
 		t.Errorf("%d free, %d busy, want 0 and %d", free, load.Busy, capacity)
-	}
-	want := []protocol.Span{{Start: at(1500), End: at(5000), Cores: 0}, {Start: at(5000), End: at(6000), Cores: capacity}}
-	if diff := cmp.Diff(want, c.Joint(at(1500), at(6000))); diff != "" {
-		t.Error(diff)
 	}
 }
 

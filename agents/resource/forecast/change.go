@@ -2,10 +2,9 @@ package forecast
 
 import "math"
 
-// memory is the lag-1 autocorrelation of log(1+x), kept up to date. The
-// logarithms are rounded to 1/1024 and summed as integers, so that the sums do not
-// depend on what was added and taken off before: 2·10⁴ values of at most 2¹⁵ leave
-// room.
+// memory maintains the lag-1 autocorrelation of log(1+x). It rounds logarithms to
+// 1/1024 and sums integers, so that the sums do not depend on earlier additions and
+// subtractions. 2·10⁴ values of at most 2¹⁵ cannot overflow.
 type memory struct {
 	n       int64
 	sum     int64
@@ -28,7 +27,7 @@ func (m *memory) add(x int64) {
 	m.squares += y * y
 }
 
-// subtract takes the oldest off.
+// subtract removes the oldest value.
 func (m *memory) subtract(x int64) {
 	y := scaled(x)
 	m.n--
@@ -38,7 +37,7 @@ func (m *memory) subtract(x int64) {
 
 func (m *memory) follow(x, next int64) { m.pairs += scaled(x) * scaled(next) }
 
-// unfollow takes the oldest pair off: next is the oldest now.
+// unfollow removes the oldest pair: next is the oldest now.
 func (m *memory) unfollow(x, next int64) {
 	m.pairs -= scaled(x) * scaled(next)
 	m.ends[0] = scaled(next)
@@ -62,9 +61,9 @@ func (m *memory) correlation() float64 {
 // leastRun is the shortest run of misses that can be a change.
 const leastRun = 3
 
-// patience is how many misses in a row of the usual bound are no chance, given
-// how much each observation tells of the next (specs §1.6). Between two rows of
-// the table the lower holds: a change is rather seen too early.
+// patience is how many consecutive misses of the usual bound are not by chance, given
+// the correlation of successive observations (specs §1.6). Between two rows of the table
+// the lower counts: an early alarm is better than a late one.
 func patience(correlation float64) int {
 	runs := leastRun
 	for _, row := range [...]struct {

@@ -7,12 +7,12 @@ import (
 	"ramp/agents/workload"
 )
 
-// maxPast bounds the jobs of a log's past that are learnt: the last ones.
+// maxPast bounds the jobs of a log's past to learn from: the last ones.
 const maxPast = 20_000
 
-// Past is what a site would have learnt of a log by second until: the waits of the
-// jobs that had started by then, in order of start, and the run times of those that
-// had ended, in order of their end; of each at most the last 20,000.
+// Past is what a site would have learnt from a log by second until: the waits of the
+// jobs started by then, in order of start, and the run times of those ended, in order of
+// end; the last 20,000 of each.
 func Past(l *workload.Log, until int64) *Forecast {
 	f := &Forecast{}
 	for _, j := range last(l, until, func(j *workload.Job) int64 { return j.Submit + int64(j.Wait) }) {
@@ -24,8 +24,7 @@ func Past(l *workload.Log, until int64) *Forecast {
 	return f
 }
 
-// last are the jobs to which something had happened by second until, the last of
-// them, in its order.
+// last returns the last jobs with an event by second until, in order of the event.
 func last(l *workload.Log, until int64, at func(j *workload.Job) int64) []*workload.Job {
 	var jobs []*workload.Job
 	for i := range l.Jobs {

@@ -8,18 +8,18 @@ import (
 	"ramp/agents/workload"
 )
 
-// Replayed is how the bounds of a log's jobs have held.
+// Replayed counts how the bounds of a log's jobs held.
 type Replayed struct {
-	Jobs     int // that started and whose wait the log tells
-	Unknown  int // that ran, but whose wait the log does not tell
+	Jobs     int // that ran, with a wait in the log
+	Unknown  int // that ran, without a wait in the log
 	Clusters [Clusters]Tally
 }
 
-// Tally is one class of jobs in a replay.
+// Tally counts one class of jobs in a replay.
 type Tally struct {
 	Score
 	Untold  int64 `json:"untold"`  // submitted before there was a bound
-	Changes int   `json:"changes"` // times that the past was dropped
+	Changes int   `json:"changes"` // how often the past was dropped
 }
 
 // All is the sum over the classes.
@@ -33,11 +33,10 @@ func (r Replayed) All() Tally {
 	return all
 }
 
-// Replay plays a log's recorded waits through a forecast that knows nothing at
-// the beginning. Every job is told the bound that stands when it is submitted; its
-// wait is learnt when it starts, so that of jobs which are submitted at the same
-// second or still wait nothing is known. Swapped jobs (lines of one burst) are left
-// out. The level must be valid.
+// Replay feeds a log's recorded waits to an empty forecast. Every job gets the bound at
+// its submission, and the forecast learns its wait when it starts, so that it knows
+// nothing of jobs submitted in the same second or still waiting. Replay skips swapped
+// jobs (lines of one burst). The level must be valid.
 func Replay(l *workload.Log, level Level) Replayed {
 	var out Replayed
 	var f Forecast
@@ -77,7 +76,7 @@ func submitted(l *workload.Log, out *Replayed) []*workload.Job {
 	return jobs
 }
 
-// cores is what a job had, else what it asked for.
+// cores is the number of cores that a job had, or else asked for.
 func cores(j *workload.Job) int {
 	if j.Procs > 0 {
 		return int(j.Procs)
@@ -85,7 +84,7 @@ func cores(j *workload.Job) int {
 	return int(j.RequestedProcs)
 }
 
-// wait is a job in the queue, with what only its start will tell.
+// wait is a queued job, with its future start.
 type wait struct {
 	at      int64 // its start
 	seconds int64
@@ -94,7 +93,7 @@ type wait struct {
 	told    Bound
 }
 
-// waiting is a heap by start; equal starts are by order of submission.
+// waiting is a heap by start, then by order of submission.
 type waiting []wait
 
 func (h waiting) Len() int { return len(h) }
@@ -109,7 +108,7 @@ func (h *waiting) Pop() any {
 	return last
 }
 
-// startedBefore lets the forecast learn what started before an instant.
+// startedBefore lets the forecast learn the jobs that started before an instant.
 func (h *waiting) startedBefore(t int64, f *Forecast) {
 	for len(*h) > 0 && (*h)[0].at < t {
 		w := heap.Pop(h).(wait)

@@ -2,7 +2,7 @@ package forecast
 
 // ring is a queue of at most MaxHistory numbers. It grows by doubling.
 type ring struct {
-	values []int64 // a power of two long, or none
+	values []int64 // of a length that is a power of two, or empty
 	start  int
 	size   int
 }
@@ -35,7 +35,7 @@ func (r *ring) push(x int64) {
 	r.size++
 }
 
-// pop takes the oldest; there must be one.
+// pop removes the oldest; the ring must not be empty.
 func (r *ring) pop() int64 {
 	x := r.get(0)
 	r.start = (r.start + 1) & (len(r.values) - 1)

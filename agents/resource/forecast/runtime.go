@@ -4,10 +4,10 @@ package forecast
 const partUnit = 1_000_000
 
 // maxRequested bounds a requested time, in seconds, so that its product with
-// partUnit is a number of 63 bits.
+// partUnit fits into 63 bits.
 const maxRequested = 1 << 40
 
-// Claim is a running job: it holds Cores since second Start, for at most Requested
+// Claim is a running job: it occupies Cores since second Start, for at most Requested
 // seconds.
 type Claim struct {
 	Cores     int
@@ -18,12 +18,12 @@ type Claim struct {
 // end is the estimated end.
 func (c Claim) end() int64 { return c.Start + c.Requested }
 
-// part is which part of the requested time is over at an instant.
+// part is the elapsed part of the requested time at an instant.
 func (c Claim) part(at int64) int64 {
 	return min(max(at-c.Start, 0), c.Requested) * partUnit / c.Requested
 }
 
-// sensible reports whether the requested time is one.
+// sensible reports whether the requested time is in its range.
 func (c Claim) sensible() bool { return c.Requested >= 1 && c.Requested <= maxRequested }
 
 // Ended learns the run time of a job that has ended, in seconds, against the time
@@ -36,10 +36,10 @@ func (f *Forecast) Ended(cores int, requested, run int64) {
 	f.runs[Cluster(cores)].Learn((run*partUnit + requested - 1) / requested)
 }
 
-// BusyUntil is when a running job is over at the latest, at that level: at its
-// estimated end, or before, if jobs of its size which ran for as long a part of
-// their requested time as it has run end earlier. It is after now, but for a job
-// that has outlasted its requested time: of that nobody knows.
+// BusyUntil is the latest end of a running job at that level: its requested end, or
+// earlier if jobs of its size end earlier once they have run for as long a part of their
+// requested time. It is after now, except for a job that has outlasted its requested
+// time.
 func (f *Forecast) BusyUntil(c Claim, now int64, l Level) int64 {
 	if now >= c.end() || !c.sensible() {
 		return c.end()
@@ -51,8 +51,8 @@ func (f *Forecast) BusyUntil(c Claim, now int64, l Level) int64 {
 	return min(max(c.Start+seconds(part, c.Requested), now+1), c.end())
 }
 
-// RunBound is how long a job that has not started will run at most, at that
-// level; never longer than requested.
+// RunBound is the longest run time, at that level, of a job that has not started. It
+// never exceeds the requested time.
 func (f *Forecast) RunBound(cores int, requested int64, l Level) int64 {
 	part, ok := f.runs[Cluster(cores)].Bound(l)
 	if !ok || part >= partUnit || requested < 1 || requested > maxRequested {
@@ -61,12 +61,12 @@ func (f *Forecast) RunBound(cores int, requested int64, l Level) int64 {
 	return max(seconds(part, requested), 1)
 }
 
-// seconds is a part, below the whole, of a requested time, rounded up.
+// seconds converts a part below the whole to seconds of a requested time, rounded up.
 func seconds(part, requested int64) int64 { return (part*requested + partUnit - 1) / partUnit }
 
 // Holds is the probability that a running job has not ended at an instant, on the
-// safe side with that confidence: 0 from its estimated end on, since a batch system
-// ends it then, and 1 where too little is known.
+// safe side with that confidence: 0 from its requested end on, since a batch system
+// ends it then, and 1 after too few observations.
 func (f *Forecast) Holds(c Claim, now, at int64, confidence float64) float64 {
 	switch {
 	case at >= c.end():

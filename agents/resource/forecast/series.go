@@ -2,36 +2,35 @@ package forecast
 
 // Bounds of a history.
 const (
-	// MaxHistory is how many observations a history keeps; then the oldest goes.
+	// MaxHistory is the length of a history; new observations replace the oldest.
 	MaxHistory = 1 << 14
 	// LeastHistory is the least number of observations that bound the usual
-	// quantile, and how many outlive a change.
+	// quantile, and the number that survive a change.
 	LeastHistory = 59
-	// MaxValue bounds an observation: longer than any wait, in seconds. What is
-	// above counts as MaxValue, and what is below 0 as 0.
+	// MaxValue bounds an observation: longer than any wait, in seconds. Observations
+	// are clamped to 0..MaxValue.
 	MaxValue = 1 << 40
 )
 
-// Series is what was observed of one kind, since the last change.
+// Series owns the observations of one kind since the last change.
 //
-//	steady --bound exceeded as often in a row as chance does not explain--> the last 59
+//	steady --too many exceeded bounds in a row to be chance--> the last 59
 type Series struct {
 	recent  ring   // in order of observation
 	order   sorted // the same by size
 	memory  memory // of recent
-	missed  int    // observations in a row above the usual bound
+	missed  int    // consecutive observations above the usual bound
 	changes int    // since the beginning
 }
 
-// Len is how many observations count.
+// Len is the number of observations since the last change.
 func (s *Series) Len() int { return s.order.size }
 
-// Changes is how often the past was dropped.
+// Changes counts how often the past was dropped.
 func (s *Series) Changes() int { return s.changes }
 
-// Learn takes an observation. It is compared with the usual bound as it stands
-// just before; whether the bounds that somebody was told have held is not asked
-// here.
+// Learn adds an observation. It first compares the observation with the current usual
+// bound, to detect a change.
 func (s *Series) Learn(x int64) {
 	x = min(max(x, 0), MaxValue)
 	if bound, ok := s.Bound(Usual()); ok && x > bound {
@@ -76,7 +75,7 @@ func (s *Series) drop() {
 	s.order.remove(oldest)
 }
 
-// Bound is the upper bound on the quantile; false if too little was observed.
+// Bound is the upper bound on the quantile; false after too few observations.
 func (s *Series) Bound(l Level) (int64, bool) {
 	k, ok := l.Rank(s.Len())
 	if !ok {
@@ -85,8 +84,8 @@ func (s *Series) Bound(l Level) (int64, bool) {
 	return s.order.at(k), true
 }
 
-// BoundAbove is the bound for what is known to be above x: only observations
-// above it count.
+// BoundAbove is Bound for values that are known to exceed x: only observations above x
+// count.
 func (s *Series) BoundAbove(x int64, l Level) (int64, bool) {
 	below := s.order.upTo(x)
 	k, ok := l.Rank(s.Len() - below)
@@ -96,9 +95,8 @@ func (s *Series) BoundAbove(x int64, l Level) (int64, bool) {
 	return s.order.at(below + k), true
 }
 
-// Within is the largest quantile whose bound with that confidence is at most x:
-// a probability, on the safe side, of x or less. It is false below LeastHistory
-// observations.
+// Within is the probability, on the safe side, of x or less: the largest quantile whose
+// bound with that confidence is at most x. It is false below LeastHistory observations.
 func (s *Series) Within(x int64, confidence float64) (float64, bool) {
 	if s.Len() < LeastHistory {
 		return 0, false
@@ -106,8 +104,8 @@ func (s *Series) Within(x int64, confidence float64) (float64, bool) {
 	return Covered(s.Len(), s.order.upTo(x), confidence), true
 }
 
-// WithinAbove is Within for what is known to be above low: only observations
-// above it count.
+// WithinAbove is Within for values that are known to exceed low: only observations above
+// low count.
 func (s *Series) WithinAbove(low, x int64, confidence float64) (float64, bool) {
 	below := s.order.upTo(low)
 	n := s.Len() - below

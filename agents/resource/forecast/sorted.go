@@ -5,18 +5,17 @@ import (
 	"sort"
 )
 
-// sorted is a multiset in order. It lies in chunks of at most maxChunk values,
-// of which neighbours are joined when they are small, so that with n values any
-// operation touches about maxChunk + n/maxChunk numbers.
+// sorted is an ordered multiset. It consists of chunks of at most maxChunk values, and
+// joins small neighbours, so that any operation on n values touches about
+// maxChunk + n/maxChunk numbers.
 type sorted struct {
-	chunks [][]int64 // none of them empty
+	chunks [][]int64 // without empty ones
 	size   int
 }
 
 const maxChunk = 512
 
-// find is the first chunk whose last value is not below x, and len(chunks) if
-// there is none.
+// find is the index of the first chunk whose last value is not below x, or len(chunks).
 func (s *sorted) find(x int64) int {
 	return sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i][len(s.chunks[i])-1] >= x })
 }
@@ -37,7 +36,7 @@ func (s *sorted) insert(x int64) {
 	}
 }
 
-// remove takes one x out; it must be there.
+// remove removes one x, which must exist.
 func (s *sorted) remove(x int64) {
 	i := s.find(x)
 	at, _ := slices.BinarySearch(s.chunks[i], x)
@@ -64,7 +63,7 @@ func (s *sorted) at(k int) int64 {
 	panic("forecast: rank beyond the history")
 }
 
-// upTo counts the values that are not above x.
+// upTo counts the values of at most x.
 func (s *sorted) upTo(x int64) int {
 	n := 0
 	for _, c := range s.chunks {

@@ -7,8 +7,7 @@ import (
 	"math/bits"
 )
 
-// ErrState is returned, wrapped with what is wrong, for bytes that Encode did not
-// make.
+// ErrState is wrapped by the errors of Decode for bytes that Encode did not write.
 var ErrState = errors.New("not the state of a forecast")
 
 // stateVersion is the first byte of a state.
@@ -17,8 +16,8 @@ const stateVersion = 1
 // maxCount bounds the counters of a state.
 const maxCount = 1 << 56
 
-// Encode is what the forecast has learnt, as bytes: at most 800 kB, and usually
-// a tenth of that. A state has one encoding.
+// Encode returns the forecast as bytes: at most 800 kB, usually a tenth of that. Equal
+// forecasts have equal bytes.
 //
 //	version, 4 × waits, 4 × runs, 4 × (told, held)
 //	a history: changes, missed, number, observations from the oldest on
@@ -48,8 +47,8 @@ func (s *Series) encode(b []byte) []byte {
 	return b
 }
 
-// Decode is the forecast that Encode wrote: it answers and learns on like the one
-// that was written. Errors wrap ErrState.
+// Decode reads a forecast that Encode wrote, and which then behaves like the original.
+// Errors wrap ErrState.
 func Decode(b []byte) (*Forecast, error) {
 	if len(b) == 0 || b[0] != stateVersion {
 		return nil, fmt.Errorf("forecast: want version %d: %w", stateVersion, ErrState)
@@ -73,7 +72,7 @@ func Decode(b []byte) (*Forecast, error) {
 	return f, nil
 }
 
-// reader takes numbers off the front; after the first error it yields zeros.
+// reader takes numbers off the front; after the first error it returns zeros.
 type reader struct {
 	rest []byte
 	err  error

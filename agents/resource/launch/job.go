@@ -17,14 +17,15 @@ type job struct {
 	Contract     protocol.ContractID   `json:"contract"`
 	Unit         int                   `json:"unit"`
 	Units        int                   `json:"units"`           // of the run
-	Place        int                   `json:"place,omitempty"` // its number in the run, from 1, if that is not Unit's
+	Place        int                   `json:"place,omitempty"` // its number in the run, from 1, if not Unit + 1
 	Launch       string                `json:"launch"`
 	Number       int                   `json:"number"` // of the launches of its unit, from 1
-	Asked        string                `json:"asked"`  // what the buyer asked for, to know a repetition
+	Asked        string                `json:"asked"`  // fingerprint of the request, to recognize a repetition
 	Reservation  string                `json:"reservation"`
 	Slot         protocol.Slot         `json:"slot"`
 	Argv         []string              `json:"argv"`
 	Account      string                `json:"account,omitempty"`
+	Pool         []string              `json:"pool,omitempty"` // of accounts: it gets one when it begins
 	Inputs       []protocol.StagedFile `json:"inputs,omitempty"`
 	Peers        []message.Peer        `json:"peers,omitempty"`
 	Stage        message.LaunchStage   `json:"stage"`
@@ -33,22 +34,22 @@ type job struct {
 	Outputs      []protocol.StagedFile `json:"outputs,omitempty"`
 	Keep         time.Time             `json:"keep,omitzero"`
 	Why          string                `json:"why,omitempty"`
-	Fault        bool                  `json:"fault,omitempty"`  // it failed, and that is the site's fault
-	Killed       bool                  `json:"killed,omitempty"` // by its buyer, while the batch system had it or was asked
+	Fault        bool                  `json:"fault,omitempty"`  // it failed by the site's fault
+	Killed       bool                  `json:"killed,omitempty"` // by its buyer, after it was submitted
 
 	retryAt   time.Time
 	retries   int
-	forbidden bool // the batch system does not let the agent kill it
+	forbidden bool // the batch system forbids the agent to kill it
 }
 
 func (j *job) key() key { return key{j.User, j.Contract, j.Unit, j.Launch} }
 
-func (j *job) record() protocol.Record {
+func (j *job) save() protocol.Output {
 	value, err := json.Marshal(j)
 	if err != nil {
-		panic(fmt.Sprintf("launch: job %s cannot be encoded: %v", j.ID, err)) // only our own types come here
+		panic(fmt.Sprintf("launch: job %s cannot be encoded: %v", j.ID, err)) // it has only our own types
 	}
-	return protocol.Record{Table: Table, Key: j.ID, Value: value}
+	return protocol.Output{Save: []protocol.Record{{Table: Table, Key: j.ID, Value: value}}}
 }
 
 func readJob(id string, value []byte) (*job, error) {
@@ -62,8 +63,7 @@ func readJob(id string, value []byte) (*job, error) {
 	return j, nil
 }
 
-// become changes the stage. An edge that the package does not draw is a broken
-// invariant.
+// become changes the stage. It panics on an edge that the package comment lacks.
 func (j *job) become(next message.LaunchStage) {
 	if !edge(j.Stage, next) {
 		panic(fmt.Sprintf("launch: job %s cannot go from %q to %q", j.ID, j.Stage, next))
@@ -91,7 +91,7 @@ func edge(from, to message.LaunchStage) bool {
 	return false
 }
 
-// due is when a launch wants to be woken.
+// due is when a launch needs to be woken.
 func (j *job) due() time.Time {
 	switch j.Stage {
 	case message.StageReady:
@@ -101,7 +101,7 @@ func (j *job) due() time.Time {
 	case message.StageGathering:
 		return j.Slot.End
 	case message.StageDone, message.StageFailed:
-		return later(later(j.Keep, j.Slot.End), j.retryAt) // in its slot a launch's number must not come again
+		return protocol.Later(protocol.Later(j.Keep, j.Slot.End), j.retryAt) // within the slot the launch's number must not be reused
 	}
 	return j.retryAt
 }
@@ -117,17 +117,13 @@ func (j *job) backOff(now time.Time) {
 	j.retryAt = now.Add(pause)
 }
 
-// early reports whether its buyer killed it before it was launched.
+// early reports whether a kill overtook the launch.
 func (j *job) early() bool { return j.Stage == message.StageFailed && j.Asked == "" }
+
+// withheld reports whether the outputs of a job are counted but not delivered yet.
+func (j *job) withheld() bool { return j.Stage == message.StageCollecting && !j.Keep.IsZero() }
 
 // submitted reports whether the batch system may have the job.
 func (j *job) submitted() bool {
 	return j.Stage == message.StageSubmitting || j.Stage == message.StageSubmitted
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

@@ -11,33 +11,35 @@ import (
 	"ramp/protocol/message"
 )
 
-// Everybody as an agent of an Account is each buyer that has none of its own.
+// Everybody is the agent of the Account for all buyers without their own.
 const Everybody protocol.AgentID = "*"
 
-// Policy is what may run here, and as whom. Without any account nothing does.
+// Policy says what may run here, and as whom. Without accounts nothing may.
 type Policy struct {
 	Apps          map[string]App
 	Accounts      map[protocol.AgentID]Account
-	MaxInput      int64 // bytes of all inputs of a launch; zero: DefaultMaxInput
-	MaxOutput     int64 // bytes of all that a job leaves; zero: DefaultMaxOutput
-	MemoryPerCore int64 // bytes; zero: not limited
+	MaxInput      int64  // bytes of all inputs of a launch; zero: DefaultMaxInput
+	MaxOutput     int64  // bytes of all outputs of a job; zero: DefaultMaxOutput
+	MemoryPerCore int64  // bytes; zero: not limited
+	Closed        string // why nothing may run; empty: it may
 }
 
-// Account is what a buyer is here.
+// Account is the local identity and right of a buyer.
 type Account struct {
-	User     string // the local account; empty: the agent's own
-	Commands bool   // it may run any command, not only applications
+	User     string   // the local account; empty: the agent's own
+	Pool     []string // instead, accounts of which one buyer at a time has each
+	Commands bool     // it may run any command, not only applications
 }
 
 // App is an application that the site has installed: a command in which {name}
-// stands for a parameter, and what each parameter may be.
+// stands for a parameter, and the allowed values of each parameter.
 type App struct {
 	Command []string
-	Params  map[string]*regexp.Regexp // the whole of a value has to match
-	Default map[string]string         // of parameters that need not be given
+	Params  map[string]*regexp.Regexp // must match the whole value
+	Default map[string]string         // of optional parameters
 }
 
-// Bounds of what is staged, unless the site says otherwise.
+// Bounds of staged files, unless the site sets others.
 const (
 	DefaultMaxInput  = 1 << 30
 	DefaultMaxOutput = 10 << 30
@@ -45,7 +47,7 @@ const (
 
 var placeholder = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the wrong field and the allowed values.
 func (c Config) Validate() error {
 	if c.Keep < 0 || c.Keep > MaxKeep {
 		return fmt.Errorf("keep %s: want 0..%s", c.Keep, MaxKeep)
@@ -68,14 +70,14 @@ func (p Policy) Validate() error {
 
 func (a App) validate() error {
 	if len(a.Command) == 0 || a.Command[0] == "" || placeholder.MatchString(a.Command[0]) {
-		return fmt.Errorf("command: want a program, which is no parameter, and its arguments")
+		return fmt.Errorf("command: want a program, which must not be a parameter, and its arguments")
 	}
 	used := map[string]bool{}
 	for _, word := range a.Command[1:] {
 		for _, m := range placeholder.FindAllStringSubmatch(word, -1) {
 			used[m[1]] = true
 			if a.Params[m[1]] == nil {
-				return fmt.Errorf("command: {%s} is no parameter of it", m[1])
+				return fmt.Errorf("command: {%s} is not one of its parameters", m[1])
 			}
 		}
 	}
@@ -86,7 +88,7 @@ func (a App) validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Default)) {
 		if re := a.Params[name]; re == nil || !whole(re, a.Default[name]) {
-			return fmt.Errorf("default of %s: it is no parameter, or does not match", name)
+			return fmt.Errorf("default of %s: not a parameter, or not an allowed value", name)
 		}
 	}
 	return nil
@@ -97,7 +99,7 @@ func whole(re *regexp.Regexp, s string) bool {
 	return at != nil && at[0] == 0 && at[1] == len(s)
 }
 
-// filled is a policy with its defaults.
+// filled adds the defaults.
 func (p Policy) filled() Policy {
 	if p.MaxInput == 0 {
 		p.MaxInput = DefaultMaxInput
@@ -108,8 +110,8 @@ func (p Policy) filled() Policy {
 	return p
 }
 
-// Serves says whether a buyer's launch would run here, as far as can be said before
-// it is bought; if not, why, with CodeProgram.
+// Serves says why a buyer's launch would not run here, with CodeProgram; nil: it would,
+// as far as is known before the purchase.
 func (p Policy) Serves(buyer protocol.AgentID, l message.Intent) *protocol.Reason {
 	_, why := p.filled().serves(buyer, l)
 	if why != nil {
@@ -118,13 +120,15 @@ func (p Policy) Serves(buyer protocol.AgentID, l message.Intent) *protocol.Reaso
 	return why
 }
 
-// serves is who the buyer is here, or why what it means to launch does not run.
+// serves returns the buyer's account, or why its launch does not run.
 func (p Policy) serves(buyer protocol.AgentID, l message.Intent) (Account, *protocol.Reason) {
 	a, ok := p.Accounts[buyer]
 	if !ok {
 		a, ok = p.Accounts[Everybody]
 	}
 	switch {
+	case p.Closed != "":
+		return a, no(protocol.CodeForbidden, "this site runs no programs: "+p.Closed)
 	case !ok && len(p.Accounts) == 0:
 		return a, no(protocol.CodeForbidden, "this site runs no programs")
 	case !ok:
@@ -140,9 +144,10 @@ func (p Policy) serves(buyer protocol.AgentID, l message.Intent) (Account, *prot
 	return a, nil
 }
 
-// admit says what a buyer's launch runs here, and as whom; or why not.
-func (p Policy) admit(user protocol.AgentID, l message.Launch) (argv []string, account string, why *protocol.Reason) {
-	a, why := p.serves(user, message.Intent{App: l.App, Input: total(l.Inputs)})
+// admit returns the command and the local identity of a buyer's launch, or why it is
+// refused.
+func (p Policy) admit(user protocol.AgentID, l message.Launch) (argv []string, a Account, why *protocol.Reason) {
+	a, why = p.serves(user, message.Intent{App: l.App, Input: total(l.Inputs)})
 	switch {
 	case why != nil:
 	case l.App != "" && len(l.Command) > 0:
@@ -150,14 +155,14 @@ func (p Policy) admit(user protocol.AgentID, l message.Launch) (argv []string, a
 	case l.App != "":
 		argv, why = p.application(l)
 	case len(l.Command) == 0 || strings.HasPrefix(l.Command[0], "-"):
-		why = no(protocol.CodeMalformed, "a command without a program")
+		why = no(protocol.CodeMalformed, "the command has no program")
 	default:
 		argv = l.Command
 	}
-	return argv, a.User, why
+	return argv, a, why
 }
 
-// names are the applications, for people.
+// names lists the applications, for people.
 func (p Policy) names() string {
 	if len(p.Apps) == 0 {
 		return "there are none"
@@ -165,8 +170,8 @@ func (p Policy) names() string {
 	return strings.Join(slices.Sorted(maps.Keys(p.Apps)), ", ")
 }
 
-// application puts the parameters into an application's command. A value is put
-// into a word of it, never between words, so that it can only be what it is.
+// application inserts the parameters into an application's command. A value becomes part
+// of one word, and never adds a word.
 func (p Policy) application(l message.Launch) ([]string, *protocol.Reason) {
 	app := p.Apps[l.App] // serves has found it
 	values := maps.Clone(app.Default)
@@ -179,7 +184,7 @@ func (p Policy) application(l message.Launch) ([]string, *protocol.Reason) {
 		case re == nil:
 			return nil, no(protocol.CodeForbidden, fmt.Sprintf("application %s has no parameter %s", l.App, v.Name))
 		case !whole(re, v.Value):
-			return nil, no(protocol.CodeForbidden, fmt.Sprintf("application %s: parameter %s is %q, want it to match %s", l.App, v.Name, clip(v.Value), re))
+			return nil, no(protocol.CodeForbidden, fmt.Sprintf("application %s: parameter %s is %q, want it to match %s", l.App, v.Name, protocol.Clip(v.Value), re))
 		}
 		values[v.Name] = v.Value
 	}
@@ -193,13 +198,6 @@ func (p Policy) application(l message.Launch) ([]string, *protocol.Reason) {
 		argv[i] = placeholder.ReplaceAllStringFunc(word, func(s string) string { return values[s[1:len(s)-1]] })
 	}
 	return argv, nil
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
 }
 
 // total is the size of files together; each is bounded, so it cannot overflow.

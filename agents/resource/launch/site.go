@@ -1,30 +1,27 @@
-// Package launch is the seller's side of running programs in what was sold: who
-// may run what, and one job per launch whatever crashes.
+// Package launch runs buyers' programs in the slots they bought: it decides who may
+// run what, and starts one job per launch across any crash.
 //
-// A Site is a state machine without I/O. Every launch goes through these stages;
-// each is durable before anybody hears of it:
+// A Site is a state machine without I/O. Every launch goes through these stages, and
+// each stage is durable before anybody hears of it:
 //
-//	staging --every input is there--> gathering | ready
-//	gathering --told where the other units are--> ready
-//	ready --its slot begins--> submitting
-//	submitting --the batch system has it--> submitted
-//	submitted --the job is over--> collecting --outputs counted--> done
+//	staging --all inputs arrived--> gathering | ready
+//	gathering --the buyer sent the addresses of the other units--> ready
+//	ready --the slot begins--> submitting
+//	submitting --the batch system has the job--> submitted
+//	submitted --the job ended--> collecting --outputs counted, usage decided--> done
 //	staging, gathering, ready, submitting --killed, refused, slot over--> failed
 //
-// One that is killed before it was launched is failed at once, and what comes
-// after that does not begin.
+// A kill that arrives before its launch records a failed launch, so that the launch
+// does not begin when it arrives.
 //
-// The stage submitting is saved before the batch system is asked, and a job is
-// asked for under an ID that the driver finds again. So a crash on either side of
-// the question leads to the same job. A done or failed launch is forgotten, with
-// its files, when the time for which they are kept is over.
+// The Site saves the stage submitting before it asks the batch system, and the driver
+// finds a job again by its ID. So a crash on either side of the request leads to the
+// same job. The Site forgets a done or failed launch, and discards its files, after
+// Config.Keep.
 package launch
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -37,62 +34,50 @@ const Table = "launches"
 
 // Bounds and times of a Site.
 const (
-	MaxLaunches = 1 << 14         // remembered at once; more are refused with limit
-	MaxPerUnit  = 16              // launches of one unit, one after the other
-	checkPeriod = time.Minute     // between questions about a job that the batch system has
-	stopPeriod  = 5 * time.Second // and about one that is to end: a signal may be lost, or refused for now
-	DefaultKeep = 24 * time.Hour
-	MaxKeep     = 90 * 24 * time.Hour
+	MaxLaunches   = 1 << 14         // remembered at once; more are refused with limit
+	MaxPerUnit    = 16              // launches of one unit, one after the other
+	checkPeriod   = time.Minute     // between queries about a submitted job
+	stopPeriod    = 5 * time.Second // between kills of a job: a signal may be lost, or refused for now
+	vacancyPeriod = time.Second     // between looks for an account that no other buyer has
+	DefaultKeep   = 24 * time.Hour
+	MaxKeep       = 90 * 24 * time.Hour
 )
 
-// Config is what a site says about programs.
+// Config is a site's policy for programs.
 type Config struct {
 	Self    protocol.AgentID
 	Policy  Policy
-	Address string        // where programs run, as others reach them
-	Root    string        // of the jobs' directories; a job's is Root, '/' and its ID
-	Keep    time.Duration // how long what a job has left is kept; zero: DefaultKeep
+	Address string        // where other units reach programs
+	Root    string        // contains the jobs' directories, each named by its job's ID
+	Keep    time.Duration // how long outputs are kept; zero: DefaultKeep
 }
 
-// Sold is where a Site looks units up.
+// Sold looks up sold units.
 type Sold interface {
 	Unit(id protocol.ContractID, unit int) (reserve.Unit, bool)
 }
 
-// Site is the seller's side of every launch.
+// Site takes every launch through its stages. The register owns the launches, and
+// composer writes the messages about them.
 type Site struct {
-	cfg   Config
-	sold  Sold
-	jobs  map[string]*job // by the batch system's ID
-	byKey map[key]*job    // by the buyer's
-	units map[unitKey]int // launches so far
+	cfg      Config
+	sold     Sold
+	jobs     register
+	composer composer
 }
 
-// key names a launch: an ID means something only with whom it comes from.
-type key struct {
-	user     protocol.AgentID
-	contract protocol.ContractID
-	unit     int
-	id       string
-}
-
-type unitKey struct {
-	contract protocol.ContractID
-	unit     int
-}
-
-// New restores a Site. Its first Output goes on where the last process stopped:
-// directories are prepared again, jobs that were being submitted are submitted
-// again under their IDs, and those that the batch system has are asked about.
+// New restores a Site. Its first Output continues where the last process stopped: it
+// prepares directories again, submits jobs again under their IDs, and asks about
+// submitted jobs.
 func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, protocol.Output, error) {
 	if cfg.Keep == 0 {
 		cfg.Keep = DefaultKeep
 	}
-	s := &Site{cfg: cfg, sold: sold, jobs: map[string]*job{}, byKey: map[key]*job{}, units: map[unitKey]int{}}
+	s := &Site{cfg: cfg, sold: sold, jobs: newRegister(), composer: composer{cfg}}
 	err := tables.Each(Table, func(id string, value []byte) error {
 		j, err := readJob(id, value)
 		if err == nil {
-			s.add(j)
+			s.jobs.add(j)
 		}
 		return err
 	})
@@ -100,23 +85,13 @@ func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, p
 		return nil, protocol.Output{}, err
 	}
 	var out protocol.Output
-	for _, id := range s.order() {
-		out = out.Join(s.resume(now, s.jobs[id]))
+	for _, j := range s.jobs.all() {
+		out = out.Join(s.resume(now, j))
 	}
 	return s, out, nil
 }
 
-// order is every job, always the same way round.
-func (s *Site) order() []string { return slices.Sorted(maps.Keys(s.jobs)) }
-
-func (s *Site) add(j *job) {
-	s.jobs[j.ID] = j
-	s.byKey[j.key()] = j
-	u := unitKey{j.Contract, j.Unit}
-	s.units[u] = max(s.units[u], j.Number)
-}
-
-// resume does again what may have been lost with the process.
+// resume repeats the request that may have been lost with the process.
 func (s *Site) resume(now time.Time, j *job) protocol.Output {
 	switch j.Stage {
 	case message.StageStaging:
@@ -126,59 +101,54 @@ func (s *Site) resume(now time.Time, j *job) protocol.Output {
 	case message.StageSubmitted:
 		return s.ask(now, j)
 	case message.StageCollecting:
-		return s.collect(now, j)
+		return s.deliver(now, j)
 	}
 	return wake(j.due())
 }
 
-// Receive takes a message about launches. It reports whether it was one.
+// Receive takes a message about launches; false: nobody may send it. Messages about
+// a forgotten launch change nothing.
 func (s *Site) Receive(now time.Time, m protocol.Message) (protocol.Output, bool) {
+	buyer := m.Performative == protocol.Request && !m.Sender.Local()
+	queue, files := m.Sender == protocol.LocalQueue, m.Sender == protocol.LocalFiles
+	var out protocol.Output
 	switch body := m.Body.(type) {
 	case message.Launch:
-		if m.Performative == protocol.Request && !m.Sender.Local() {
+		if buyer {
 			return s.launch(now, m, body), true
 		}
 	case message.LaunchOrder:
-		if m.Performative == protocol.Request && !m.Sender.Local() {
+		if buyer {
 			return s.obey(now, m, body), true
 		}
-	default:
-		return s.hear(now, m)
-	}
-	return protocol.Output{}, false
-}
-
-// hear takes what the batch system and the files tell.
-func (s *Site) hear(now time.Time, m protocol.Message) (protocol.Output, bool) {
-	switch body := m.Body.(type) {
 	case message.JobChanged:
-		return s.local(m, protocol.LocalQueue, body.ID, func(j *job) protocol.Output { return s.changed(now, j, body) })
+		if j := s.jobs.byID[body.ID]; queue && j != nil {
+			out = s.changed(now, j, body)
+		}
+		return out, queue
 	case message.JobRefused:
-		return s.local(m, protocol.LocalQueue, body.ID, func(j *job) protocol.Output { return s.jobRefused(now, j, body) })
+		if j := s.jobs.byID[body.ID]; queue && j != nil {
+			out = s.jobRefused(now, j, body)
+		}
+		return out, queue
 	case message.Prepared:
-		return s.local(m, protocol.LocalFiles, body.Job, func(j *job) protocol.Output { return s.prepared(now, j, body) })
+		if j := s.jobs.byID[body.Job]; files && j != nil {
+			out = s.prepared(now, j, body)
+		}
+		return out, files
 	case message.Collected:
-		return s.local(m, protocol.LocalFiles, body.Job, func(j *job) protocol.Output { return s.collected(now, j, body) })
+		if j := s.jobs.byID[body.Job]; files && j != nil {
+			out = s.collected(now, j, body)
+		}
+		return out, files
 	}
 	return protocol.Output{}, false
-}
-
-// local takes what a local correspondent says of a job that is remembered.
-func (s *Site) local(m protocol.Message, from protocol.AgentID, id string, f func(j *job) protocol.Output) (protocol.Output, bool) {
-	if m.Sender != from {
-		return protocol.Output{}, false
-	}
-	if j := s.jobs[id]; j != nil {
-		return f(j), true
-	}
-	return protocol.Output{}, true // of a launch that is forgotten
 }
 
 // Wake does what is due.
 func (s *Site) Wake(now time.Time) protocol.Output {
 	var out protocol.Output
-	for _, id := range s.order() {
-		j := s.jobs[id]
+	for _, j := range s.jobs.all() {
 		if due := j.due(); !due.IsZero() && !now.Before(due) {
 			out = out.Join(s.wakeJob(now, j))
 		} else {
@@ -203,20 +173,20 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 		return s.tooLate(now, j)
 	case message.StageSubmitting:
 		if !now.Before(j.Slot.End) {
-			return s.fault(now, j, "the batch system did not take it before the end of the slot")
+			return s.fault(now, j, "the batch system did not accept it before the end of the slot")
 		}
 		return s.submit(now, j)
 	case message.StageSubmitted:
 		return s.ask(now, j)
 	case message.StageCollecting:
-		return s.collect(now, j)
+		return s.deliver(now, j)
 	}
 	return s.over(now, j)
 }
 
-// over forgets a launch, unless its unit's end rests on it and is not reported.
+// over forgets a launch, unless the report about its unit is still owed.
 func (s *Site) over(now time.Time, j *job) protocol.Output {
-	if u, ok := s.sold.Unit(j.Contract, j.Unit); ok && u.Owed {
+	if u, ok := s.sold.Unit(j.Contract, j.Unit); ok && u.Unpaid && !u.Reported {
 		j.retryAt = now.Add(checkPeriod)
 		return wake(j.retryAt)
 	}
@@ -225,9 +195,9 @@ func (s *Site) over(now time.Time, j *job) protocol.Output {
 
 func (s *Site) tooLate(now time.Time, j *job) protocol.Output {
 	if j.Stage == message.StageStaging {
-		return s.fail(now, j, fmt.Sprintf("%d of its %d inputs were not there before the end of the slot", j.Missing, len(j.Inputs)))
+		return s.fail(now, j, fmt.Sprintf("%d of its %d inputs did not arrive before the end of the slot", j.Missing, len(j.Inputs)))
 	}
-	return s.fail(now, j, "it was not told where the other units are before the end of the slot")
+	return s.fail(now, j, "the addresses of the other units did not arrive before the end of the slot")
 }
 
 // begin submits a job whose slot has begun, unless the unit is no longer sold.
@@ -235,75 +205,41 @@ func (s *Site) begin(now time.Time, j *job) protocol.Output {
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
 	switch {
 	case !ok || u.State != reserve.ClaimSold || u.Reported:
-		return s.fail(now, j, "the unit is not sold any more")
+		return s.fail(now, j, "the unit is no longer sold")
 	case !now.Before(j.Slot.End):
-		return s.fault(now, j, "the slot was over before it could begin")
+		return s.fault(now, j, "the slot ended before the program could begin")
+	}
+	if len(j.Pool) > 0 {
+		if j.Account = s.jobs.vacant(j); j.Account == "" {
+			return wake(now.Add(vacancyPeriod))
+		}
 	}
 	j.become(message.StageSubmitting)
-	return s.save(j).Join(s.submit(now, j)).Join(s.tell(j))
+	return j.save().Join(s.submit(now, j)).Join(s.composer.inform(j))
 }
 
-// submit asks the batch system to run a job. It is asked under the same ID again
-// until it answers.
+// submit asks the batch system to run a job, under the same ID until it answers.
 func (s *Site) submit(now time.Time, j *job) protocol.Output {
 	j.backOff(now)
-	return s.queue(protocol.Request, message.Submit{Job: s.spec(j)}).Join(wake(j.retryAt))
+	return s.composer.queue(protocol.Request, message.Submit{Job: s.composer.spec(j)}).Join(wake(j.retryAt))
 }
 
-// ask asks the batch system how a job stands.
+// ask queries the batch system about a job.
 func (s *Site) ask(now time.Time, j *job) protocol.Output {
 	j.retryAt = now.Add(s.checkPause(j))
-	return s.queue(protocol.QueryRef, message.JobQuery{Job: s.spec(j)}).Join(s.stop(j)).Join(wake(j.retryAt))
+	return s.composer.queue(protocol.QueryRef, message.JobQuery{Job: s.composer.spec(j)}).Join(s.stop(j)).Join(wake(j.retryAt))
 }
 
 func (s *Site) collect(now time.Time, j *job) protocol.Output {
 	j.backOff(now)
-	return s.files(message.Collect{Job: j.ID, Inputs: j.Inputs}).Join(wake(j.retryAt))
+	return s.composer.files(message.Collect{Job: j.ID, Inputs: j.Inputs}).Join(wake(j.retryAt))
 }
 
 func (s *Site) forget(j *job) protocol.Output {
-	delete(s.jobs, j.ID)
-	delete(s.byKey, j.key())
+	s.jobs.remove(j)
 	out := protocol.Output{Save: []protocol.Record{{Table: Table, Key: j.ID}}}
-	return out.Join(s.files(message.Discard{Job: j.ID}))
+	return out.Join(s.composer.files(message.Discard{Job: j.ID}))
 }
 
-// spec is a job as the batch system is asked to run it.
-func (s *Site) spec(j *job) message.Job {
-	return message.Job{
-		ID: j.ID, Reservation: j.Reservation, Slot: j.Slot, Argv: j.Argv, Env: s.environment(j), User: j.Account,
-		Dir: s.Dir(j.ID), Memory: s.cfg.Policy.MemoryPerCore * int64(j.Slot.Cores), FileSize: s.cfg.Policy.filled().MaxOutput,
-	}
-}
-
-// Dir is a job's directory. IDs of jobs have no character that a path parts at.
-func (s *Site) Dir(job string) string { return s.cfg.Root + "/" + job }
-
-func (s *Site) queue(p protocol.Performative, body protocol.Body) protocol.Output {
-	return s.send(protocol.LocalQueue, p, protocol.ProtocolQueue, "", body)
-}
-
-func (s *Site) files(body protocol.Body) protocol.Output {
-	return s.send(protocol.LocalFiles, protocol.Request, protocol.ProtocolQueue, "", body)
-}
-
-func (s *Site) send(to protocol.AgentID, p protocol.Performative, token, conversation string, body protocol.Body) protocol.Output {
-	return protocol.Output{Send: []protocol.Message{{
-		Performative: p, Sender: s.cfg.Self, Receivers: []protocol.AgentID{to}, Protocol: token, Conversation: conversation, Body: body,
-	}}}
-}
-
-// tell tells the buyer how a launch stands.
-func (s *Site) tell(j *job) protocol.Output {
-	return s.send(j.User, protocol.Inform, protocol.ProtocolRequest, j.Conversation, s.status(j))
-}
-
-func (s *Site) save(j *job) protocol.Output {
-	return protocol.Output{Save: []protocol.Record{j.record()}}
-}
-
-// jobID names a launch to the batch system: the reservation, which is unique for
-// ever, and the launch's number in it.
-func jobID(reservation string, number int) string {
-	return fmt.Sprintf("%s.%d", strings.ReplaceAll(reservation, "/", "_"), number)
-}
+// Dir is a job's directory. IDs of jobs contain no '/'.
+func (s *Site) Dir(job string) string { return s.composer.dir(job) }

@@ -128,14 +128,7 @@ func (s *storm) calm() {
 	for i := range p.batches {
 		p.batches[i].away, p.batches[i].mute, p.depots[i].mute = false, false, false
 	}
-	p.until(later(p.now, slotEnd).Add(10 * time.Minute))
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
+	p.until(protocol.Later(p.now, slotEnd).Add(10 * time.Minute))
 }
 
 // judge holds what the batch systems did against what buyer and sellers say.

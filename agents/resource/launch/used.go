@@ -9,19 +9,14 @@ import (
 	"ramp/protocol/message"
 )
 
-// Used is how the launches of a reservation stand together: what settlement after
-// the fact rests on, in place of what the batch system says of the bare slot.
-// Until the slot's end another may follow, so none is over before, unless its buyer
-// has ended a metered contract by killing it (001). Then the last says how the unit
-// ended, and the usage is that of all; the least share is the least of any. It is
-// false if no launch counts, see counts.
+// Used combines the launches of a reservation into one status, from which usage is
+// settled instead of the batch system's report on the slot. The last launch says how
+// the unit ended, the usage is the sum, and the share the least of all. Before the
+// end of the slot the unit still runs, since another launch may follow, unless the
+// launch has ended a metered contract (001). It is false if no launch counts, see
+// counts.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
-	var runs []*job
-	for _, j := range s.jobs {
-		if j.Reservation == reservation && j.counts() {
-			runs = append(runs, j)
-		}
-	}
+	runs := slices.DeleteFunc(s.jobs.in(reservation), func(j *job) bool { return !j.counts() })
 	if len(runs) == 0 {
 		return protocol.JobStatus{}, false
 	}
@@ -35,17 +30,17 @@ func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool
 	return all, true
 }
 
-// endsContract reports whether a launch has ended the metered contract of its unit:
-// what was used is due when its buyer kills it, and the contract is void.
+// endsContract reports whether a launch that is over ended a metered contract, since it
+// had its cores: the usage is due then, and the contract void.
 func (s *Site) endsContract(j *job) bool {
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
-	return ok && u.Metered && j.Status.State == protocol.JobKilled
+	return ok && u.Metered && j.Stage != message.StageFailed && j.Status.Delivered()
 }
 
-// Metered is the reservation of a job whose unit is paid for what is used; false:
-// it is not, or nobody knows the job.
+// Metered returns the reservation of a job whose unit is paid by usage; false: it is
+// not, or the job is unknown.
 func (s *Site) Metered(id string) (reservation string, ok bool) {
-	j := s.jobs[id]
+	j := s.jobs.byID[id]
 	if j == nil {
 		return "", false
 	}
@@ -53,12 +48,12 @@ func (s *Site) Metered(id string) (reservation string, ok bool) {
 	return j.Reservation, ok && u.Metered
 }
 
-// counts reports whether a launch says how its unit ended. One that failed before
-// it began does only if that is the site's fault: what the buyer killed, or did
-// not bring in time, leaves the slot as it was, ready for another.
+// counts reports whether a launch affects how its unit ended. A launch that failed
+// before it began counts only if the site is at fault: one that the buyer killed, or
+// whose inputs came late, leaves the slot ready for another.
 func (j *job) counts() bool { return j.Stage != message.StageFailed || j.Fault }
 
-// end is a launch's own part of how its unit ended.
+// end is the status with which a launch ends its unit.
 func (j *job) end() protocol.JobStatus {
 	switch {
 	case j.Stage == message.StageFailed:
@@ -69,7 +64,7 @@ func (j *job) end() protocol.JobStatus {
 	return j.Status
 }
 
-// together is what launches used one after the other.
+// together adds up the usage of successive launches.
 func together(runs []*job) protocol.Usage {
 	var all protocol.Usage
 	begun := false
@@ -86,7 +81,7 @@ func together(runs []*job) protocol.Usage {
 	return all
 }
 
-// plus adds durations of 0 or more, up to the longest that there is.
+// plus adds durations of 0 or more, up to the longest one.
 func plus(a, b time.Duration) time.Duration {
 	if b > math.MaxInt64-a {
 		return math.MaxInt64
@@ -94,45 +89,45 @@ func plus(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// Measure asks how the program stands that runs in a reservation: its meter goes on,
-// and what was told last is old. It is false if none runs.
+// Measure asks for the current usage of the program that runs in a reservation;
+// false: none runs.
 func (s *Site) Measure(reservation string) (protocol.Output, bool) {
-	for _, id := range s.order() {
-		if j := s.jobs[id]; j.Reservation == reservation && j.Stage == message.StageSubmitted {
-			return s.queue(protocol.QueryRef, message.JobQuery{Job: s.spec(j)}), true
+	for _, j := range s.jobs.in(reservation) {
+		if j.Stage == message.StageSubmitted {
+			return s.composer.queue(protocol.QueryRef, message.JobQuery{Job: s.composer.spec(j)}), true
 		}
 	}
 	return protocol.Output{}, false
 }
 
-// Stop ends what runs in a reservation whose unit is over by its contract before
-// its slot is: its time limit is reached, or its prepayment used up.
+// Stop ends the programs in a reservation whose contract ended before its slot: its
+// time limit was reached, or its prepayment used up.
 func (s *Site) Stop(now time.Time, reservation string) protocol.Output {
 	var out protocol.Output
-	for _, id := range s.order() {
-		if j := s.jobs[id]; j.Reservation == reservation && j.submitted() && now.Before(j.Slot.End) {
+	for _, j := range s.jobs.in(reservation) {
+		if j.submitted() && now.Before(j.Slot.End) {
 			out = out.Join(s.stop(j))
 		}
 	}
 	return out
 }
 
-// stop kills a job that its buyer has killed, or of a unit that was reported. The
-// batch system may miss that, so it is said with every question about the job.
+// stop kills a job that its buyer killed, or whose unit was reported. It is repeated
+// with every query about the job, since the batch system may miss a signal.
 func (s *Site) stop(j *job) protocol.Output {
 	if !s.ends(j) {
 		return protocol.Output{}
 	}
-	return s.signal(j, message.SignalKill)
+	return s.composer.signal(j, message.SignalKill)
 }
 
-// ends reports whether a job is to end.
+// ends reports whether a job must end.
 func (s *Site) ends(j *job) bool {
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
 	return j.Killed || ok && u.Reported
 }
 
-// checkPause is until the batch system is asked again about a job that it has.
+// checkPause is the time until the next query about a submitted job.
 func (s *Site) checkPause(j *job) time.Duration {
 	if s.ends(j) && !j.forbidden {
 		return stopPeriod

@@ -17,7 +17,7 @@ type oneUnit struct{ unit reserve.Unit }
 
 func (o *oneUnit) Unit(protocol.ContractID, int) (reserve.Unit, bool) { return o.unit, true }
 
-type noTables struct{}
+type noTables struct{ protocol.Tables }
 
 func (noTables) Each(string, func(string, []byte) error) error { return nil }
 
@@ -25,7 +25,7 @@ func (noTables) Each(string, func(string, []byte) error) error { return nil }
 func running(t *testing.T) (*launch.Site, *oneUnit) {
 	t.Helper()
 	sold := &oneUnit{reserve.Unit{
-		User: "ann", Reservation: "r1", State: reserve.ClaimSold, Units: 1, Owed: true,
+		User: "ann", Reservation: "r1", State: reserve.ClaimSold, Units: 1, Unpaid: true,
 		Slot: protocol.Slot{Start: noon, End: noon.Add(time.Hour), Cores: 2},
 	}}
 	s, _, err := launch.New(launch.Config{Self: "atlas", Policy: launch.Policy{
@@ -77,7 +77,7 @@ func TestWhatRunsEndsWithItsContract(t *testing.T) {
 	if n := kills(s.Stop(noon.Add(time.Minute), "r1")); n != 0 {
 		t.Fatalf("killed %d times while its unit is not over", n)
 	}
-	sold.unit.Owed, sold.unit.Reported = false, true
+	sold.unit.Reported = true
 	if n := kills(s.Stop(noon.Add(time.Minute), "r1")); n != 1 {
 		t.Fatalf("killed %d times when its unit was reported, want once", n)
 	}

@@ -7,12 +7,12 @@ import (
 	"ramp/protocol"
 )
 
-// maxSteps is the most messages that an abandoned purchase lasts for: a round to
-// a few sellers, the votes, the bundle, and the bank.
+// maxSteps limits the messages before a purchase is abandoned: a round with a few sellers,
+// the votes, the bundle, and the bank.
 const maxSteps = 16
 
-// abandons is a user that leaves each purchase for good at a step of its own:
-// after so many messages it neither says nor hears anything of it.
+// abandons is a user that abandons each purchase at a random step: after so many messages
+// it neither sends nor receives anything about it.
 func abandons(s *market.Stage) {
 	left := map[string]int{}
 	going := func(conversation string) bool {
@@ -23,7 +23,7 @@ func abandons(s *market.Stage) {
 		}
 		return n > 0
 	}
-	buyer(s, s.Name, purse, func(b *bent) {
+	buyer(s, s.Name, purse, func(b *tampered) {
 		b.hear = func(_ time.Time, m protocol.Message) (bool, protocol.Output) {
 			return m.Protocol == protocol.ProtocolPresence || going(m.Conversation), protocol.Output{}
 		}

@@ -9,6 +9,7 @@ import (
 	"ramp/agents/sim"
 	"ramp/agents/sim/adversary"
 	"ramp/agents/sim/market"
+	"ramp/protocol"
 )
 
 // seeds is how many markets of each level every adversary is in; `make soak`
@@ -98,4 +99,50 @@ func TestAnUnknownKindIsNamed(t *testing.T) {
 	if err == nil || fmt.Sprint(err)[:18] != `adversaries "fool"` {
 		t.Errorf("%v", err)
 	}
+}
+
+// Beside hoarders, honest users buy as large a share of what they order as without them.
+func TestHoardersKeepNobodyFromBuying(t *testing.T) {
+	cast, err := adversary.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := func(rogues map[string]int) float64 {
+		orders, bought := 0, 0
+		for seed := uint64(1); seed <= 8; seed++ {
+			r := live(t, cast, "none", seed, rogues)
+			orders, bought = orders+r.Auctions, bought+r.Bought
+		}
+		t.Logf("%d orders, %d bought, beside %v", orders, bought, rogues)
+		return float64(bought) / float64(orders)
+	}
+	if alone, beside := share(nil), share(map[string]int{"hoarders": 1}); beside < alone*0.99 {
+		t.Errorf("%.3f of the orders are bought without hoarders, %.3f beside them; want at least 99 %% of it", alone, beside)
+	}
+}
+
+// A user whose programs all fail or idle, and who agrees to nothing, pays for the cores
+// that it had: in every mode, and before it gets what its programs left.
+func TestFreeloadersPay(t *testing.T) {
+	cast, err := adversary.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for seed := uint64(1); seed <= 4; seed++ {
+		cfg := market.Default()
+		cfg.Seed, cfg.Length, cfg.Resources, cfg.Users, cfg.Rate, cfg.Launches = seed, 3*time.Hour, 3, 2, 8, 500
+		cfg.Modes = []protocol.Mode{protocol.ModeOnCompletion, protocol.ModeMetered}
+		cfg.Adversaries = map[string]int{"freeloads": 2}
+		m, checks := market.Open(cast, cfg)
+		r := m.Live(checks, nil)
+		for _, v := range r.Violations {
+			t.Errorf("seed %d, %s: %s: %s", seed, v.At.Format(time.TimeOnly), v.Invariant, v.What)
+		}
+		checked += r.Checks[market.DeliveredIsPaid]
+	}
+	if checked < 40 {
+		t.Errorf("only %d payments and outputs were looked at", checked)
+	}
+	t.Logf("%d payments and outputs looked at", checked)
 }

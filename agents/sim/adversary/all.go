@@ -22,12 +22,15 @@ func All() map[string]market.Adversary {
 		"cannot-pay":     cannotPay,
 		"replays":        replays,
 		"abandons":       abandons,
+		"freeloads":      freeloads,
 		"foreign":        foreign,
 		"forger":         forger,
 		"sybils":         sybils,
 		"hoarders":       hoarders,
+		"silent-groups":  silentGroups,
 		"ring":           ring,
 		"wash":           wash,
+		"void-flood":     voidFlood,
 	}
 }
 
@@ -44,7 +47,7 @@ func NewCast() (*market.Cast, error) {
 	return c, nil
 }
 
-// Validate names the first kind that is not one, and those there are.
+// Validate names the first unknown kind, and the known ones.
 func Validate(wanted map[string]int) error {
 	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
 		if All()[kind] == nil {

@@ -5,5 +5,5 @@ import (
 	"ramp/protocol"
 )
 
-// cannotPay is a user that buys as others do and has one credit.
+// cannotPay is a user that buys like others but has only one credit.
 func cannotPay(s *market.Stage) { buyer(s, s.Name, protocol.Credit, nil) }

@@ -1,11 +1,9 @@
-// Package adversary has the dishonest parties of a simulated market, one file
-// each, and says nothing of what must hold against them: package market checks
-// that, whoever is there.
+// Package adversary has the dishonest parties of a simulated market, one file each. Package
+// market checks that its invariants hold against all of them.
 //
-// Most are an honest role with a bend in what it hears or says; they sign what
-// they like, with a credential of their own. Each is a function that is given a
-// market.Stage and puts its hosts onto it, and All is the one list of them. To add
-// one: write such a function in a file of its own, give it a kind in All, and it
-// is in `ramp sim run --adversaries KIND=1`, in scenario files, and in this
-// package's tests.
+// Most are an honest role whose messages are intercepted in one direction or both. They
+// sign what they like, with credentials of their own. Each is a function that adds its hosts
+// to a market.Stage. To add one, write such a function in a new file and give it a kind in
+// All: `ramp sim run --adversaries KIND=1`, scenario files and this package's tests then
+// include it.
 package adversary

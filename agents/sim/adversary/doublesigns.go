@@ -11,10 +11,10 @@ import (
 	"ramp/protocol/message"
 )
 
-// doubleSigns is a user that signs different bundles for the same reservations:
-// each seller is shown one or two, and not the same ones.
+// doubleSigns is a user that signs different bundles for the same reservations, and shows
+// each seller one or two, but not the same ones.
 func doubleSigns(s *market.Stage) {
-	buyer(s, s.Name, purse, func(b *bent) {
+	buyer(s, s.Name, purse, func(b *tampered) {
 		b.say = func(now time.Time, m protocol.Message) []protocol.Message {
 			c, ok := m.Body.(message.Confirmation)
 			if !ok {
@@ -23,7 +23,7 @@ func doubleSigns(s *market.Stage) {
 			other := m
 			v, err := another(s, c.Bundle, now)
 			if err != nil {
-				return one(m) // the change made it no bundle at all
+				return one(m) // the change made the bundle invalid
 			}
 			other.Body = message.Confirmation{Bundle: v}
 			switch s.Chance.N(3) {
@@ -37,7 +37,7 @@ func doubleSigns(s *market.Stage) {
 	})
 }
 
-// another is a bundle that differs from one, with the user's true signature.
+// another makes a different bundle with the user's valid signature.
 func another(s *market.Stage, v contract.Verified, now time.Time) (contract.Verified, error) {
 	b := v.Bundle
 	b.Units = slices.Clone(b.Units)

@@ -9,19 +9,18 @@ import (
 	"ramp/protocol/message"
 )
 
-// A flood is so many messages, so far apart: hundreds a second.
+// The size of a flood, and the time between its messages: hundreds per second.
 const (
 	floodSize = 300
 	floodGap  = 3 * time.Millisecond
 )
 
-// floods is a seller that now and then says hundreds of things a second to
-// everybody: bids in every auction it has heard of, votes that nobody asked for,
-// calls for proposals, presences, and questions to the bank. And now and then it
-// hails on one honest site: every message opens a thread of its own.
+// floods is a seller that sometimes sends everybody hundreds of messages per second: bids in
+// every auction it knows, unrequested votes, calls for proposals, presences, and queries to
+// the bank. Sometimes it also hails on one honest site: each message begins a conversation.
 func floods(s *market.Stage) {
 	var calls []protocol.Message
-	h := seller(s, s.Name, cheap(), func(b *bent) {
+	h := seller(s, s.Name, cheap(), func(b *tampered) {
 		b.hear = func(_ time.Time, m protocol.Message) (bool, protocol.Output) {
 			if m.Performative == protocol.CFP {
 				if calls = append(calls, m); len(calls) > maxTape {
@@ -54,14 +53,14 @@ func floods(s *market.Stage) {
 	})
 }
 
-// A hail is so many messages: more than an agent may remember threads, and, of
-// one in hailCalls, auctions of one buyer.
+// The size of a hail: more than an agent may remember conversations; and, as one message in
+// hailCalls is a call, more than it may remember auctions of one buyer.
 const (
 	hailSize  = 1400
 	hailCalls = 4
 )
 
-// hail is one message that opens a thread: a call, or what no seller takes.
+// hail is a message that begins a conversation: a call, or one that no seller accepts.
 func hail(s *market.Stage, to protocol.AgentID, talk string, document []byte, i int) protocol.Message {
 	if i%hailCalls > 0 {
 		return say(to, protocol.QueryRef, protocol.ProtocolRequest, talk, message.OutcomeQuery{Contract: someContract(s)})
@@ -72,13 +71,13 @@ func hail(s *market.Stage, to protocol.AgentID, talk string, document []byte, i 
 	return m
 }
 
-// A flooded round gets so many proposals, each with so many copies of every offer.
+// The number of proposals in a flooded round, and of copies of each offer in them.
 const (
 	floodBids   = 3
 	floodCopies = 50
 )
 
-// bidMany is a proposal again and again, with every offer as if it were another.
+// bidMany repeats a proposal, with its offers duplicated under other names.
 func bidMany(m protocol.Message, p message.Proposal) []protocol.Message {
 	list := one(m)
 	for i := range floodBids {
@@ -127,7 +126,7 @@ func noise(s *market.Stage, calls []protocol.Message, i int) protocol.Message {
 	return say(to, protocol.Refuse, protocol.ProtocolCommit, conversation, message.Refused(protocol.CodeBusy, "no"))
 }
 
-// someContract is the ID of a contract that nobody has drawn up.
+// someContract is the ID of a contract that does not exist.
 func someContract(s *market.Stage) protocol.ContractID {
 	return protocol.ContractID(fmt.Sprintf("%064x", s.Chance.N(1<<30)))
 }

@@ -13,18 +13,18 @@ import (
 	"ramp/protocol/identity"
 )
 
-// lifetime of a foreign authority: longer than any simulation.
+// lifetime of the foreign authority: longer than any simulation.
 const lifetime = 30 * 365 * 24 * time.Hour
 
-// foreign is a seller, and everybody's flood, with a credential of an authority
-// that nobody trusts, in the name of the bank. Nobody may take a word of it.
+// foreign is a seller that also floods everybody, with a credential in the bank's name from
+// an authority that nobody trusts. Nobody may accept any of its messages.
 func foreign(s *market.Stage) {
 	cred, err := foreignCredential(s)
 	if err != nil {
 		panic(fmt.Sprintf("adversary: %s: %v", s.Name, err))
 	}
 	cfg := resource.Config{
-		TrustJournal: true, // no bank answers it
+		TrustJournal: true, // no bank answers this site
 		Credential:   cred, Price: cheap(), Terms: []protocol.Terms{s.Cast().Terms()},
 		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: sellerCores},
 	}
@@ -49,17 +49,5 @@ func foreignCredential(s *market.Stage) (*identity.Credential, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := identity.NewKey(rand.NewChaCha8(seed))
-	if err != nil {
-		return nil, err
-	}
-	cert, err := ca.Issue(market.BankName, key.Public(), market.Dawn.AddDate(0, -1, 0), lifetime/2)
-	if err != nil {
-		return nil, err
-	}
-	pem, err := identity.KeyPEM(key)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Parse(cert, pem)
+	return ca.Credential(market.BankName, market.Dawn.AddDate(0, -1, 0), lifetime/2, rand.NewChaCha8(seed))
 }

@@ -13,13 +13,12 @@ import (
 	"ramp/protocol/message"
 )
 
-// forger is a seller with a good credential of its own that says what others
-// should: decisions of the bank, bundles of users, copies of other sellers,
-// refunds of what others sold, cancellations of what others bought. What needs a
-// signature bears its own, in whosever name.
+// forger is a seller with a valid credential that sends messages which only others may
+// send: the bank's decisions, users' bundles, other sellers' copies, refunds of others'
+// sales, cancellations of others' purchases. It signs them itself, in the others' names.
 func forger(s *market.Stage) {
 	f := &forgery{s: s, own: s.Cast().Credential(s.Name)}
-	h := seller(s, s.Name, cheap(), func(b *bent) {
+	h := seller(s, s.Name, cheap(), func(b *tampered) {
 		b.hear = func(now time.Time, m protocol.Message) (bool, protocol.Output) {
 			c, ok := m.Body.(message.Confirmation)
 			if !ok {
@@ -27,7 +26,7 @@ func forger(s *market.Stage) {
 			}
 			f.learn(c.Bundle)
 			if s.Chance.N(2) == 0 {
-				return true, protocol.Output{} // plays its part, and forges later
+				return true, protocol.Output{} // it plays its part now and forges later
 			}
 			return false, protocol.Output{Send: f.decide(now, c.Bundle)}
 		}
@@ -39,7 +38,7 @@ func forger(s *market.Stage) {
 	})
 }
 
-// forgery is what a forger knows: bundles that it was shown.
+// forgery owns the bundles that a forger has seen.
 type forgery struct {
 	s     *market.Stage
 	own   *identity.Credential
@@ -52,8 +51,7 @@ func (f *forgery) learn(v contract.Verified) {
 	}
 }
 
-// as is the forger's key under another's name: what it signs says that the other
-// signed it.
+// as is the forger's key under another agent's name, which its signatures then bear.
 func (f *forgery) as(id protocol.AgentID) *identity.Credential {
 	c := *f.own
 	c.ID = id
@@ -71,7 +69,7 @@ func parties(b protocol.Bundle) []protocol.AgentID {
 	return list
 }
 
-// decide tells all parties of a bundle what the bank has not decided.
+// decide sends all parties of a bundle a decision that the bank has not made.
 func (f *forgery) decide(now time.Time, v contract.Verified) []protocol.Message {
 	var list []protocol.Message
 	for _, outcome := range []protocol.Outcome{protocol.OutcomeSettled, protocol.OutcomeVoid} {
@@ -97,7 +95,7 @@ func (f *forgery) decide(now time.Time, v contract.Verified) []protocol.Message 
 	return list
 }
 
-// strike says everything that it has no right to say about a bundle.
+// strike sends every forged message about a bundle.
 func (f *forgery) strike(h *sim.Host, v contract.Verified) {
 	now := h.Now()
 	list := f.decide(now, v)
@@ -112,7 +110,7 @@ func (f *forgery) strike(h *sim.Host, v contract.Verified) {
 	}
 }
 
-// about is what only others may say of a bundle.
+// about makes the messages about a bundle that only others may send.
 func (f *forgery) about(to protocol.AgentID, now time.Time, v contract.Verified) []protocol.Message {
 	b, talk := v.Bundle, v.Bundle.Conversation
 	list := []protocol.Message{
@@ -135,13 +133,13 @@ func (f *forgery) about(to protocol.AgentID, now time.Time, v contract.Verified)
 	return append(list, f.copies(to, now, v)...)
 }
 
-// copies are countersignatures in the names of all sellers, and a bundle in the
-// name of its user.
+// copies are countersignatures in the names of all sellers, and a bundle in the name of its
+// user.
 func (f *forgery) copies(to protocol.AgentID, now time.Time, v contract.Verified) []protocol.Message {
 	var list []protocol.Message
 	for _, seller := range v.Sellers() {
 		if seller == f.own.ID {
-			continue // its own right
+			continue // it may sign this one
 		}
 		der, err := contract.Countersign(f.as(seller), v, now)
 		if err != nil {
@@ -162,8 +160,8 @@ func (f *forgery) copies(to protocol.AgentID, now time.Time, v contract.Verified
 		say(to, protocol.Request, protocol.ProtocolRequest, b.Conversation, message.Annulment{Bundle: forged}))
 }
 
-// inject says in a field that somebody else is the sender; the transport knows
-// better.
+// inject sends a message with another agent's name in its sender field, which the transport
+// contradicts.
 func (f *forgery) inject(to protocol.AgentID, now time.Time, v contract.Verified) {
 	m := say(to, protocol.Request, protocol.ProtocolRequest, v.Bundle.Conversation, message.Annulment{Bundle: v})
 	m.Sender = v.Bundle.User

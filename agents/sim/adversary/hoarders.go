@@ -12,9 +12,9 @@ import (
 	"ramp/rfql"
 )
 
-// hoarders are users of one owner, one for each honest site, that have every
-// offer held and buy nothing: four of this kind outnumber the honest sites four to
-// one, so that each can block as much as one buyer may.
+// hoarders are users of one owner, one for each honest site, that have every offer held and
+// buy nothing. Four of this kind outnumber the honest sites four to one, and each can block
+// as much as one buyer may.
 func hoarders(s *market.Stage) {
 	for i := range s.Config().Resources {
 		name := fmt.Sprintf("%s-%d", s.Name, i+1)
@@ -22,11 +22,11 @@ func hoarders(s *market.Stage) {
 		h := s.Add(sim.Spec{
 			Name: name, Credential: cred,
 			Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
-				return hoarder{cred.ID}, protocol.Output{}, nil
+				return Hoarder{cred.ID}, protocol.Output{}, nil
 			},
 		}, 0)
 		calls := 0
-		s.Often(10*time.Minute, func() {
+		s.Often(hoardGap, func() {
 			calls++
 			s.World().Do(h, func(now time.Time) protocol.Output { return callAll(s, h, now, calls) })
 			if i == 0 && calls%hoardMany == 1 {
@@ -36,42 +36,49 @@ func hoarders(s *market.Stage) {
 	}
 }
 
-// callAll asks every honest site for all that one order can want.
+// callAll asks every honest site for all of its machine.
 func callAll(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output {
-	return callFor(s, h, now, fmt.Sprintf("%s-%d", h.Name, n), longFor(now))
+	return callFor(s, h, now, fmt.Sprintf("%s-%d", h.Name, n), Today(now))
 }
 
-// callMany asks for so many small things that all of them together would keep a
-// slow batch system busy for longer than anybody holds.
+// callMany asks for so many small units that they would keep a slow batch system busy for
+// longer than any hold.
 func callMany(s *market.Stage, h *sim.Host, now time.Time, n int) protocol.Output {
 	return callFor(s, h, now, fmt.Sprintf("%s-many-%d", h.Name, n), manyFor(now))
 }
 
 func callFor(s *market.Stage, h *sim.Host, now time.Time, conversation string, document []byte) protocol.Output {
-	m := protocol.Message{
-		Performative: protocol.CFP, Sender: h.ID(), Receivers: s.Sites(), Protocol: protocol.ProtocolAuction,
+	return protocol.Output{Send: one(Call(now, h.ID(), s.Sites(), s.Cast().Terms(), conversation, document))}
+}
+
+// Call is the first call for proposals of an auction.
+func Call(now time.Time, self protocol.AgentID, sites []protocol.AgentID, terms protocol.Terms, conversation string, document []byte) protocol.Message {
+	return protocol.Message{
+		Performative: protocol.CFP, Sender: self, Receivers: sites, Protocol: protocol.ProtocolAuction,
 		Conversation: conversation, ReplyWith: "r1", ReplyBy: now.Add(protocol.DefaultRoundLimit),
 		Body: message.CallForProposals{
 			Round: 1, Document: document, Objective: protocol.ObjectiveCost,
-			Terms: []protocol.Terms{s.Cast().Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation},
+			Terms: []protocol.Terms{terms}, Modes: []protocol.Mode{protocol.ModeOnReservation},
 		},
 	}
-	return protocol.Output{Send: one(m)}
 }
 
-// What a hoarder asks for: more core-seconds than one buyer may hold of a small
-// site, on days when nobody else wants them, so that its limit is what stops it.
+// A hoarder's request: at each site all cores of the next hours, which honest buyers want.
 const (
-	hoardDays  = 10
-	hoardCores = 64
+	hoardGap   = 3 * time.Minute // between two requests of one hoarder
+	hoardWall  = 165 * time.Minute
 	hoardUnits = 80 // small ones, more than may wait in one batch system
-	hoardMany  = 9  // every so many orders of the first of them is for small ones
+	hoardMany  = 30 // the first hoarder's orders between two for small units
 )
 
-// manyFor is a document for many single cores of ten minutes, all in one day.
+// hoardSizes are the cores of its units: of those that a site offers, it holds the largest
+// that are free.
+var hoardSizes = [...]int{1024, 512, 256, 128, 64, 32, 16}
+
+// manyFor requests many single cores for ten minutes, all on one day.
 func manyFor(now time.Time) []byte {
 	var d rfql.Draft
-	from := now.Truncate(time.Minute).Add((hoardDays + 1) * 24 * time.Hour)
+	from := now.Truncate(time.Minute).Add(24 * time.Hour)
 	for range hoardUnits {
 		d.Requests = append(d.Requests, rfql.DraftRequest{
 			Price: 90 * protocol.Credit, TotalCores: 1, NotBefore: from, End: from.Add(24 * time.Hour), Wall: 10 * time.Minute,
@@ -80,13 +87,13 @@ func manyFor(now time.Time) []byte {
 	return written(d, now)
 }
 
-// longFor is a document for a whole day's cores on each of some days.
-func longFor(now time.Time) []byte {
+// Today is a hoarder's request for cores from the next minutes on.
+func Today(now time.Time) []byte {
 	var d rfql.Draft
-	for i := range hoardDays {
-		from := now.Truncate(time.Minute).Add(time.Duration(i+1) * 24 * time.Hour)
+	from := now.Truncate(time.Minute).Add(10 * time.Minute)
+	for _, cores := range hoardSizes {
 		d.Requests = append(d.Requests, rfql.DraftRequest{
-			Price: 90 * protocol.Credit, TotalCores: hoardCores, NotBefore: from, End: from.Add(24 * time.Hour), Wall: 24 * time.Hour,
+			Price: 90 * protocol.Credit, TotalCores: cores, NotBefore: from, End: from.Add(24 * time.Hour), Wall: hoardWall,
 		})
 	}
 	return written(d, now)
@@ -100,18 +107,18 @@ func written(d rfql.Draft, now time.Time) []byte {
 	return doc.XML()
 }
 
-// hoarder accepts every offer, and then says nothing more.
-type hoarder struct{ self protocol.AgentID }
+// Hoarder accepts every offer, and then falls silent.
+type Hoarder struct{ Self protocol.AgentID }
 
-// Receive accepts what is offered.
-func (h hoarder) Receive(now time.Time, m protocol.Message) protocol.Output {
+// Receive accepts offers.
+func (h Hoarder) Receive(now time.Time, m protocol.Message) protocol.Output {
 	p, ok := m.Body.(message.Proposal)
 	if !ok {
 		return protocol.Output{}
 	}
 	var out protocol.Output
 	for _, o := range p.Offers {
-		a := m.Reply(h.self, protocol.AcceptProposal, message.Acceptance{Offer: o, HoldUntil: now.Add(time.Hour)})
+		a := m.Reply(h.Self, protocol.AcceptProposal, message.Acceptance{Offer: o, HoldUntil: now.Add(time.Hour)})
 		a.Protocol, a.ReplyWith = protocol.ProtocolCommit, "vote-"+o.ID
 		out.Send = append(out.Send, a)
 	}
@@ -119,4 +126,4 @@ func (h hoarder) Receive(now time.Time, m protocol.Message) protocol.Output {
 }
 
 // Wake has nothing to do.
-func (h hoarder) Wake(time.Time) protocol.Output { return protocol.Output{} }
+func (h Hoarder) Wake(time.Time) protocol.Output { return protocol.Output{} }

@@ -9,12 +9,11 @@ import (
 	"ramp/protocol/message"
 )
 
-// oddOffers is a seller whose bids are not what was asked: units that there are
-// not, far too dear, for nothing, long over, of other sizes, or with sums that do
-// not add up.
+// oddOffers is a seller with invalid bids: unknown units, absurd prices, no price, slots in
+// the past, other sizes, or wrong sums.
 func oddOffers(s *market.Stage) {
 	self := s.Cast().ID(s.Name)
-	seller(s, s.Name, cheap(), func(b *bent) {
+	seller(s, s.Name, cheap(), func(b *tampered) {
 		b.hear = func(now time.Time, m protocol.Message) (bool, protocol.Output) {
 			call, ok := m.Body.(message.CallForProposals)
 			if !ok {
@@ -29,7 +28,7 @@ func oddOffers(s *market.Stage) {
 	})
 }
 
-// oddOffer is one that no seller should make.
+// oddOffer makes an invalid offer.
 func oddOffer(s *market.Stage, now time.Time, i, units int) protocol.Offer {
 	from := now.Add(30 * time.Minute)
 	it := protocol.Item{

@@ -11,13 +11,13 @@ import (
 	"ramp/protocol/message"
 )
 
-// otherTerms is a seller whose votes and countersignatures are for other terms
-// than were agreed: another slot, a shorter hold, a contract of the past, the
-// same one twice, signed late, or signed over bytes that it has changed.
+// otherTerms is a seller whose votes and countersignatures deviate from the agreed terms:
+// another slot, a shorter hold, an old contract, the same one twice, signed late, or signed
+// over altered bytes.
 func otherTerms(s *market.Stage) {
 	cred := s.Cast().Credential(s.Name)
 	var last *contract.Sale
-	h := seller(s, s.Name, cheap(), func(b *bent) {
+	h := seller(s, s.Name, cheap(), func(b *tampered) {
 		b.say = func(now time.Time, m protocol.Message) []protocol.Message {
 			switch body := m.Body.(type) {
 			case message.Vote:
@@ -37,7 +37,7 @@ func otherTerms(s *market.Stage) {
 			return one(m)
 		}
 	})
-	s.Often(20*time.Minute, func() { // late: the copy of some contract of the past
+	s.Often(20*time.Minute, func() { // late: the copy of an old contract
 		if last == nil {
 			return
 		}
@@ -46,7 +46,7 @@ func otherTerms(s *market.Stage) {
 	})
 }
 
-// otherVote is a vote for something that was not offered.
+// otherVote makes a vote for terms that were not offered.
 func otherVote(s *market.Stage, v message.Vote) message.Vote {
 	v.Reservations = slices.Clone(v.Reservations)
 	r := &v.Reservations[0]
@@ -63,7 +63,7 @@ func otherVote(s *market.Stage, v message.Vote) message.Vote {
 	return v
 }
 
-// otherSale is a copy that is not of the contract as it was signed.
+// otherSale makes a copy that differs from the signed contract.
 func otherSale(s *market.Stage, cred *identity.Credential, sale contract.Sale, last *contract.Sale, now time.Time) contract.Sale {
 	switch s.Chance.N(4) {
 	case 0:

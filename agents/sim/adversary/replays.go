@@ -9,13 +9,12 @@ import (
 	"ramp/protocol/message"
 )
 
-// maxTape is how many messages a replayer remembers; the oldest go first.
+// maxTape is how many messages a replayer remembers; it forgets the oldest first.
 const maxTape = 400
 
-// replays is a user that keeps everything it says and hears, and says it again
-// much later: its own words to those who had them, and what it heard, to anybody.
-// Copies that sellers signed long ago it brings to the bank once more, and asks it
-// to void what is long settled.
+// replays is a user that records every message and sends it again much later: its own
+// messages to their receivers, and received ones to anybody. It presents old copies of
+// sellers to the bank again, and asks the bank to void contracts settled long ago.
 func replays(s *market.Stage) {
 	var said, heard []protocol.Message
 	keep := func(tape *[]protocol.Message, m protocol.Message) {
@@ -23,7 +22,7 @@ func replays(s *market.Stage) {
 			*tape = (*tape)[1:]
 		}
 	}
-	h := buyer(s, s.Name, purse, func(b *bent) {
+	h := buyer(s, s.Name, purse, func(b *tampered) {
 		b.hear = func(_ time.Time, m protocol.Message) (bool, protocol.Output) {
 			keep(&heard, m)
 			if c, ok := m.Body.(message.Countersigned); ok {
@@ -58,9 +57,9 @@ func toBank(s *market.Stage, conversation string, body protocol.Body) protocol.M
 	return say(s.Cast().ID(market.BankName), protocol.Request, protocol.ProtocolRequest, conversation, body)
 }
 
-// playBack sends a message as it was recorded, past whatever its role thinks.
+// playBack sends a recorded message without asking its role.
 func playBack(s *market.Stage, h *sim.Host, m protocol.Message) {
 	s.World().Do(h, func(now time.Time) protocol.Output {
-		return protocol.Output{Send: utterable(h.Credential, now, one(m))}
+		return protocol.Output{Send: encodable(h.Credential, now, one(m))}
 	})
 }

@@ -11,15 +11,15 @@ import (
 	"ramp/protocol"
 )
 
-// cheap undersells every honest site, so that what is wrong with its seller meets
+// cheap is below the price of every honest site, so that the dishonest seller takes part in
 // every auction.
 func cheap() pricing.Band { return pricing.Band{Start: 9 * protocol.Credit, Min: 4 * protocol.Credit} }
 
-// sellerCores are what a dishonest seller has: as much as the largest honest site.
+// sellerCores is the size of a dishonest seller: that of the largest honest site.
 const sellerCores = 1024
 
-// seller puts an honest seller onto the stage, with a bend. bend may be nil.
-func seller(s *market.Stage, name string, price pricing.Band, bend func(*bent)) *sim.Host {
+// seller adds an honest seller, modified by tamper, which may be nil.
+func seller(s *market.Stage, name string, price pricing.Band, tamper func(*tampered)) *sim.Host {
 	cred := s.Cast().Credential(name)
 	cfg := resource.Config{
 		TrustJournal: true,
@@ -32,12 +32,7 @@ func seller(s *market.Stage, name string, price pricing.Band, bend func(*bent)) 
 		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: s.Machine(cred.ID, sellerCores)},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			role, out, err := resource.New(cfg, t, now)
-			if err != nil || bend == nil {
-				return role, out, err
-			}
-			b := &bent{Role: role, own: cred}
-			bend(b)
-			return b, out, nil
+			return modified(role, cred, tamper), out, err
 		},
 	}, 0)
 }

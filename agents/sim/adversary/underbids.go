@@ -13,7 +13,7 @@ func underbids(s *market.Stage) { underbidder(s, s.Name) }
 
 func underbidder(s *market.Stage, name string) {
 	self := s.Cast().ID(name)
-	seller(s, name, cheap(), func(b *bent) {
+	seller(s, name, cheap(), func(b *tampered) {
 		b.hear = func(_ time.Time, m protocol.Message) (bool, protocol.Output) {
 			if _, asked := m.Body.(message.Acceptance); !asked {
 				return true, protocol.Output{}

@@ -9,11 +9,10 @@ import (
 	"ramp/protocol/message"
 )
 
-// vanishes is a seller that votes and is not to be reached for a while after. It
-// stays with the votes it has given: it comes back in the middle of whatever has
-// become of them.
+// vanishes is a seller that votes and is then unreachable for a while. It keeps its votes
+// when it returns, whatever has happened to their contracts.
 func vanishes(s *market.Stage) {
-	seller(s, s.Name, cheap(), func(b *bent) {
+	seller(s, s.Name, cheap(), func(b *tampered) {
 		var away time.Time
 		b.hear = func(now time.Time, _ protocol.Message) (bool, protocol.Output) {
 			return !now.Before(away), protocol.Output{}

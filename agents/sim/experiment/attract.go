@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,22 +13,22 @@ import (
 	"ramp/protocol/message"
 )
 
-// probeGap is between two looks at the resources' decrements.
+// probeGap is the time between two samples of the resources' decrements.
 const probeGap = 10 * time.Minute
 
-// probe asks for a price without buying, from so high that no minimum cuts the
+// probe requests prices without buying, from a price so high that no minimum limits the
 // decrement.
 func probe() job { return job{"probe", 16, 5 * time.Minute, credits(100)} }
 
-// look is what one resource would take off a price at an instant.
+// look is a sample: one resource's decrement at an instant.
 type look struct {
 	minute    float64
 	resource  string
 	decrement float64
 }
 
-// attractiveness is figures 8b and 9b: a day of one market in which the jobs of
-// table 3 are bought in turn, and between them every resource is asked.
+// attractiveness makes figures 8b and 9b: a day of one market in which the jobs of table 3
+// are bought in turn, and all resources are probed between them.
 func attractiveness(ctx context.Context, l *Lab, r *Result) error {
 	sellers := l.twenty()
 	l.issue(1, sellers)
@@ -61,31 +62,23 @@ func (s *stage) look(i int) []look {
 	id := fmt.Sprintf("probe-%d", i)
 	minute := s.world.Elapsed().Minutes()
 	s.buy(0, id, message.Options{Rounds: 1, QuoteOnly: true, RoundLimit: 5 * time.Second}, probe())
-	var list []look
-	for _, b := range s.watch.of(id) {
-		list = append(list, look{minute, b.seller, price(b.standing - b.price)})
-	}
-	return list
+	return each(s.watch.of(id), func(b bid) look { return look{minute, b.seller, price(b.standing - b.price)} })
 }
 
 func looksTable(looks []look) Table {
-	t := Table{Name: "decrements", About: "Every decrement", Columns: []string{"minute", "resource", "decrement"}}
-	for _, x := range looks {
-		t.Rows = append(t.Rows, []string{num(x.minute, 3), x.resource, num(x.decrement, 6)})
-	}
-	return t
+	rows := each(looks, func(x look) []string { return []string{num(x.minute, 3), x.resource, num(x.decrement, 6)} })
+	return Table{Name: "decrements", About: "Every decrement", Columns: []string{"minute", "resource", "decrement"}, Rows: rows}
 }
 
 func offersTable(bids []bid) Table {
-	t := Table{Name: "offers", About: "Every offer to a job", Columns: []string{"minute", "job", "round", "resource", "standing", "offer"}}
-	for _, b := range bids {
-		t.Rows = append(t.Rows, []string{num(b.at.Minutes(), 3), b.conversation, fmt.Sprint(b.round), b.seller, b.standing.String(), b.price.String()})
-	}
-	return t
+	rows := each(bids, func(b bid) []string {
+		return []string{num(b.at.Minutes(), 3), b.conversation, fmt.Sprint(b.round), b.seller, b.standing.String(), b.price.String()}
+	})
+	return Table{Name: "offers", About: "Every offer to a job", Columns: []string{"minute", "job", "round", "resource", "standing", "offer"}, Rows: rows}
 }
 
-// shownResources is of how many resources the figures show decrements, and
-// offeredResources of how many offers.
+// shownResources is the number of resources whose decrements the figures show, and
+// offeredResources the number whose offers they show.
 const (
 	shownResources   = 8
 	offeredResources = 4
@@ -97,8 +90,7 @@ func (r *Result) attractTell(looks []look, bids []bid) {
 		if by[x.resource] == nil {
 			by[x.resource] = &series{name: x.resource, bare: true}
 		}
-		by[x.resource].x = append(by[x.resource].x, x.minute/60)
-		by[x.resource].y = append(by[x.resource].y, x.decrement)
+		*by[x.resource] = by[x.resource].with(x.minute/60, x.decrement)
 	}
 	order := r.attractMeans(by)
 	r.decrementsFigure(by, order[:min(shownResources, len(order))])
@@ -108,33 +100,19 @@ func (r *Result) attractTell(looks []look, bids []bid) {
 	}
 }
 
-// attractMeans is the table of mean decrements, and the resources in its order.
+// attractMeans makes the table of mean decrements, and returns the resources in its order.
 func (r *Result) attractMeans(by map[string]*series) []string {
-	var order []string
-	for _, s := range Sites() {
-		if by[s.Name] != nil {
-			order = append(order, s.Name)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b string) int {
-		switch x, y := mean(by[a].y), mean(by[b].y); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
+	order := slices.DeleteFunc(siteNames(), func(name string) bool { return by[name] == nil })
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(mean(by[b].y), mean(by[a].y)) })
+	rows := each(order, func(n string) []string {
+		return []string{n, num(mean(by[n].y), 3), num(deviation(by[n].y), 3), fmt.Sprint(len(by[n].y))}
 	})
-	t := Table{Name: "means", About: "Mean decrement", Shown: true, Columns: []string{"resource", "mean decrement", "deviation", "looks"}}
-	for _, n := range order {
-		t.Rows = append(t.Rows, []string{n, num(mean(by[n].y), 3), num(deviation(by[n].y), 3), fmt.Sprint(len(by[n].y))})
-	}
-	r.table(t)
+	r.table(Table{Name: "means", About: "Mean decrement", Shown: true, Columns: []string{"resource", "mean decrement", "deviation", "looks"}, Rows: rows})
 	return order
 }
 
-// decrementsFigure is figure 8b: a plot for each resource, as eight lines in one
-// cannot be told apart.
+// decrementsFigure makes figure 8b: one plot for each resource, since eight lines in one plot
+// would be unreadable.
 func (r *Result) decrementsFigure(by map[string]*series, names []string) {
 	var list []*plot.Plot
 	most := 0.0
@@ -149,10 +127,10 @@ func (r *Result) decrementsFigure(by map[string]*series, names []string) {
 		edges(p, i, len(names), 4, "simulated time (h)", "decrement")
 		list = append(list, p)
 	}
-	r.tiles("fig8b", "Figure 8b: by how much the eight most attractive resources would lower a price in one round, in credits per core-hour, over simulated hours; a gap means that no offer was made.", 4, list)
+	r.tiles("fig8b", "Figure 8b: decrement of one round of the eight most attractive resources, in credits per core-hour, over simulated hours; a gap means no offer.", 4, list)
 }
 
-// edges labels the axes of a tile at the left or the lower edge of all.
+// edges labels the axes of a tile at the left or the lower edge of the figure.
 func edges(p *plot.Plot, i, all, columns int, x, y string) {
 	if i+columns >= all {
 		p.X.Label.Text = x
@@ -162,12 +140,12 @@ func edges(p *plot.Plot, i, all, columns int, x, y string) {
 	}
 }
 
-// offersOpening is the opening price of the jobs whose offers figure 9b shows: of
-// table 3 four open there, and all start in an hour.
+// offersOpening is the opening price of the jobs whose offers figure 9b shows: four jobs of
+// table 3, which all start in an hour.
 const offersOpening = 55
 
-// offersFigure is figure 9b, of the four most attractive resources. Offers to jobs
-// that open at different prices cannot be compared.
+// offersFigure makes figure 9b, for the four most attractive resources. It shows one opening
+// price, since offers to others are not comparable.
 func (r *Result) offersFigure(bids []bid, order []string) {
 	var list []*plot.Plot
 	order = order[:min(offeredResources, len(order))]
@@ -182,13 +160,12 @@ func (r *Result) offersFigure(bids []bid, order []string) {
 	r.tiles("fig9b", fmt.Sprintf("Figure 9b: the last offer of four resources in each auction of the jobs of table 3 that open at %d, in credits per core-hour, over simulated hours; dashed: the resource's start and minimum price.", offersOpening), 2, list)
 }
 
-// level is a dashed line at a height.
+// level is a horizontal dashed line.
 func level(name string, y float64, hours, style int) series {
 	return series{name: name, x: []float64{0, float64(hours)}, y: []float64{y, y}, style: style, dashed: true, bare: true}
 }
 
-// lastOffers are a resource's last offers in the auctions of the jobs that open at
-// offersOpening.
+// lastOffers are a resource's last offers in the auctions of jobs that open at offersOpening.
 func lastOffers(bids []bid, name string) series {
 	s := series{style: 0}
 	last, opening := "", map[string]protocol.Credits{}

@@ -10,8 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// barRow is one bar for each name of a group of series. Its hatching tells it from
-// the others without colour.
+// barRow is one series of bars. Its hatching distinguishes it without colour.
 type barRow struct {
 	values plotter.Values // NaN: no bar
 	style  int
@@ -19,8 +18,8 @@ type barRow struct {
 	offset vg.Length
 }
 
-// bars draws groups of bars side by side, under a name each. A single series is
-// not in the legend: the axis says what it is.
+// bars draws named groups of bars side by side. A single series is not in the legend, as the
+// axis names it.
 func bars(p *plot.Plot, names []string, groups []series) {
 	w := min(vg.Points(330/float64(len(names)*len(groups))), vg.Points(24))
 	for i, g := range groups {
@@ -35,7 +34,7 @@ func bars(p *plot.Plot, names []string, groups []series) {
 	roof(p, .05)
 }
 
-// nominal writes names under the axis, a unit apart.
+// nominal writes names under the axis, one unit apart.
 func nominal(p *plot.Plot, names []string) {
 	p.NominalX(names...)
 	p.X.Tick.Label.Rotation = math.Pi / 5
@@ -55,10 +54,10 @@ func (b barRow) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// Thumbnail is the legend's.
+// Thumbnail draws the sample in the legend.
 func (b barRow) Thumbnail(c *draw.Canvas) { b.fill(*c, c.Rectangle) }
 
-// DataRange makes room for all bars.
+// DataRange includes all bars.
 func (b barRow) DataRange() (xmin, xmax, ymin, ymax float64) {
 	for _, v := range b.values {
 		if !math.IsNaN(v) {
@@ -68,7 +67,7 @@ func (b barRow) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return 0, float64(len(b.values) - 1), 0, ymax
 }
 
-// fill paints a rectangle, its hatching and its edge.
+// fill paints a rectangle with its hatching and edge.
 func (b barRow) fill(c draw.Canvas, r vg.Rectangle) {
 	corners := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}}
 	c.FillPolygon(palette(b.style), corners)
@@ -78,8 +77,8 @@ func (b barRow) fill(c draw.Canvas, r vg.Rectangle) {
 	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(.4)}, append(corners, r.Min))
 }
 
-// hatching are the lines over a rectangle that belong to a style; of the first and
-// of the last there are none.
+// hatching is the lines of a style over a rectangle. The first and the last style have no
+// lines.
 func hatching(style int, r vg.Rectangle) [][]vg.Point {
 	const gap = vg.Length(4)
 	var lines [][]vg.Point

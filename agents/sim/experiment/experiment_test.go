@@ -167,7 +167,7 @@ func TestAnInterruptKeepsTheRunsThatWereDone(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestInvalidInputIsNamed(t *testing.T) {
 	write := func(text string) string {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "LLNL-Atlas.swf"), []byte(text), 0o600); err != nil {

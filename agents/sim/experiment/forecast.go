@@ -15,8 +15,8 @@ import (
 	"ramp/agents/workload"
 )
 
-// forecasts tells how often the bounds on waits of the forecast hold, on every
-// log of the directory.
+// forecasts measures how often the forecast's bounds on waits hold, on every log of the
+// directory.
 func forecasts(ctx context.Context, l *Lab, r *Result) error {
 	logs, err := l.Logs.all()
 	if err != nil {
@@ -36,7 +36,7 @@ func forecasts(ctx context.Context, l *Lab, r *Result) error {
 		r.forecastShape(logs[i].name, x, len(l.Logs.real) > 0)
 	}
 	r.forecastFigure(logs, runs)
-	r.note("Bounds on the %.2f-quantile of waits with confidence %.2f, told when a job is submitted and learnt from waits that have ended by then.", level.Quantile, level.Confidence)
+	r.note("Bounds on the %.2f-quantile of waits with confidence %.2f, predicted when a job is submitted from waits that have ended by then.", level.Quantile, level.Confidence)
 	return nil
 }
 
@@ -45,9 +45,8 @@ func tallies(name string, x forecast.Replayed) [][]string {
 		return [][]string{{name, "all", "0", "0", "0", "", "0"}}
 	}
 	line := func(cores string, t forecast.Tally, jobs string) []string {
-		rate, ok := t.Rate()
 		text := ""
-		if ok {
+		if rate, ok := t.Rate(); ok {
 			text = num(rate, 4)
 		}
 		return []string{name, cores, jobs, fmt.Sprint(t.Told), fmt.Sprint(t.Held), text, fmt.Sprint(t.Changes)}
@@ -59,7 +58,7 @@ func tallies(name string, x forecast.Replayed) [][]string {
 	return rows
 }
 
-// Hit rates that must show on real logs with waits (specs §1.6).
+// Limits of the hit rate on real logs with waits (specs §1.6).
 const leastRate, mostRate = .95, .985
 
 func (r *Result) forecastShape(name string, x forecast.Replayed, real bool) {
@@ -72,8 +71,8 @@ func (r *Result) forecastShape(name string, x forecast.Replayed, real bool) {
 	}
 }
 
-// forecastFigure shows the share of waits within the bound, of all jobs and of
-// each kind, beside the range that all must be in.
+// forecastFigure shows the share of waits within the bound, of all jobs and by kind, and the
+// required range of the former.
 func (r *Result) forecastFigure(logs []realLog, runs []forecast.Replayed) {
 	kinds := []series{{name: "all jobs", style: 0, points: true}}
 	for i := range len(forecast.Replayed{}.Clusters) {
@@ -100,14 +99,14 @@ func (r *Result) forecastFigure(logs []realLog, runs []forecast.Replayed) {
 	p := chart("Bounds on waits", "", "waits within the bound (%)")
 	ends := []float64{-.5, float64(len(names)) - .3}
 	for i, y := range []float64{leastRate, mostRate} {
-		add(p, series{name: []string{"what must show, all jobs", ""}[i], x: ends, y: []float64{100 * y, 100 * y}, style: 7, bare: true, dashed: true})
+		add(p, series{name: []string{"required range, all jobs", ""}[i], x: ends, y: []float64{100 * y, 100 * y}, style: 7, bare: true, dashed: true})
 	}
 	add(p, kinds...)
 	nominal(p, names)
 	p.Y.Min, p.Y.Max = min(p.Y.Min, 94), 100
 	roof(p, .35)
 	p.Y.Tick.Marker = below{even{about: 8}, 100}
-	r.figure("forecast", "How many waits were within the bound that was told when the job was submitted, of all jobs and by cores.", p)
+	r.figure("forecast", "Share of waits within the bound that was predicted when the job was submitted, for all jobs and by cores.", p)
 }
 
 func (s series) with(x, y float64) series {
@@ -121,7 +120,7 @@ type below struct {
 	most float64
 }
 
-// Ticks are those of an axis.
+// Ticks returns the ticks of an axis.
 func (b below) Ticks(low, high float64) []plot.Tick { return b.Ticker.Ticks(low, min(high, b.most)) }
 
 // short is a log's name without its version and ending.
@@ -134,8 +133,8 @@ func short(name string) string {
 	return name
 }
 
-// all are the real logs of the directory, those of machines that are not among
-// the twenty too; the synthetic ones if there is none.
+// all are the real logs of the directory, including those of machines that are not among the
+// twenty; without real logs, the synthetic ones.
 func (l *Logs) all() ([]realLog, error) {
 	list := slices.Clone(l.real)
 	if l.dir == "" {
@@ -159,7 +158,7 @@ func (l *Logs) all() ([]realLog, error) {
 	return list, err
 }
 
-// others are the files of the directory that stand for none of the twenty.
+// others are the files of the directory that belong to none of the twenty.
 func (l *Logs) others() ([]string, error) {
 	entries, err := os.ReadDir(l.dir)
 	if err != nil {

@@ -12,25 +12,25 @@ import (
 	"ramp/protocol/message"
 )
 
-// variant is a market in which some do not as they should.
+// variant is a market in which some parties deviate from the rules.
 type variant struct {
 	name, about string
 	seller      func(s *seller, ring []seller)
-	all         bool // of the sellers; else every fourth
+	all         bool // all sellers deviate; otherwise every fourth
 	rounds      int
 	opening     int // percent of the price at which users open
 }
 
-// variants are the honest market, its baseline of posted prices, and one for
-// each kind of dishonesty.
+// variants are the honest market, a baseline of posted prices, and one for each kind of
+// dishonesty.
 func variants() []variant {
 	return []variant{
 		{"honest", "everybody follows the rule", nil, false, workRounds, 100},
 		{"posted", "every seller posts the middle of its band; one round", post, true, 1, 100},
 		{"shade", "every fourth seller pretends that its minimum is the middle of its band", shade, false, workRounds, 100},
 		{"snipe", "every fourth seller bids in the last round only", snipe, false, workRounds, 100},
-		{"collude", "every fourth seller is in a ring that does not go below the dearest minimum in it", collude, false, workRounds, 100},
-		{"free-ride", "every fourth seller goes below the standing price by next to nothing", ride, false, workRounds, 100},
+		{"collude", "every fourth seller belongs to a ring that never bids below its highest minimum", collude, false, workRounds, 100},
+		{"free-ride", "every fourth seller undercuts the current price by almost nothing", ride, false, workRounds, 100},
 		{"overstate", "users open at one and a half times their price", nil, false, workRounds, 150},
 	}
 }
@@ -54,13 +54,13 @@ func snipe(s *seller, _ []seller) {
 	s.twist = func(r agents.Role, self protocol.AgentID) agents.Role { return sniper{r, self} }
 }
 
-// sniper is a seller that says it cannot bid until the last round.
+// sniper is a seller that claims that it cannot bid before the last round.
 type sniper struct {
 	agents.Role
 	self protocol.AgentID
 }
 
-// Receive holds calls back.
+// Receive refuses calls before the last round.
 func (s sniper) Receive(now time.Time, m protocol.Message) protocol.Output {
 	call, ok := m.Body.(message.CallForProposals)
 	if !ok || call.Round >= workRounds {
@@ -71,8 +71,7 @@ func (s sniper) Receive(now time.Time, m protocol.Message) protocol.Output {
 	return protocol.Output{Send: []protocol.Message{m.Reply(s.self, protocol.Refuse, why)}}
 }
 
-// deviant reports whether a seller is one of those that deviate: every fourth,
-// whatever it is.
+// deviant reports whether a seller deviates: every fourth one does.
 func deviant(i int) bool { return i%4 == 0 }
 
 // deal is one auction of a variant.
@@ -91,13 +90,10 @@ func honesty(ctx context.Context, l *Lab, r *Result) error {
 	l.issue(1, l.twenty())
 	sets, err := gather(ctx, l, "honesty", len(kinds)*starts, func(i int) []deal { return l.deals(i/starts, i%starts) })
 	deals := slices.Concat(sets...)
-	t := Table{Name: "runs", About: "Every auction", Columns: []string{"variant", "start", "job", "settled", "price", "deviant_won", "profit", "spent"}}
-	for _, d := range deals {
-		t.Rows = append(t.Rows, []string{
-			kinds[d.variant].name, fmt.Sprint(d.start + 1), table3()[d.job].name, fmt.Sprint(d.settled), num(d.price, 6), fmt.Sprint(d.deviant), num(d.profit, 2), num(d.spent, 2),
-		})
-	}
-	r.table(t)
+	rows := each(deals, func(d deal) []string {
+		return []string{kinds[d.variant].name, fmt.Sprint(d.start + 1), table3()[d.job].name, fmt.Sprint(d.settled), num(d.price, 6), fmt.Sprint(d.deviant), num(d.profit, 2), num(d.spent, 2)}
+	})
+	r.table(Table{Name: "runs", About: "Every auction", Columns: []string{"variant", "start", "job", "settled", "price", "deviant_won", "profit", "spent"}, Rows: rows})
 	if err != nil {
 		return err
 	}
@@ -138,7 +134,7 @@ func (l *Lab) deals(kind, start int) []deal {
 	return list
 }
 
-// sum is what a variant came to.
+// sum is a variant's result.
 type sum struct {
 	sold, won              int
 	prices                 []float64
@@ -178,7 +174,7 @@ func (r *Result) honestyTell(deals []deal) {
 	}}
 	honest := sums(deals, 0)
 	var names []string
-	prices, gains := series{name: "mean price (credits per core-hour)", style: 0}, series{name: "those that deviate (every fourth)", style: 1}
+	prices, gains := series{name: "mean price (credits per core-hour)", style: 0}, series{name: "deviating sellers (every fourth)", style: 1}
 	others := series{name: "the others", style: 2}
 	for i, v := range variants() {
 		s := sums(deals, i)
@@ -196,8 +192,8 @@ func (r *Result) honestyTell(deals []deal) {
 	q := chart("Profit of sellers", "", "profit above true minimum (million credits)")
 	bars(q, names, []series{gains, others})
 	roof(q, .2)
-	r.figure("honesty-profit", "What sellers earned above their true minimum price; those that deviate are every fourth of the twenty; in the markets honest, posted and overstate these do as the others.", q)
-	r.note("Profit is what was paid less the seller's true minimum price for the core-hours sold. The price variance is that of one job's prices over the market starts, its deviation averaged over the jobs.")
+	r.figure("honesty-profit", "Earnings of sellers above their true minimum price. Every fourth of the twenty deviates, except in the markets honest, posted and overstate.", q)
+	r.note("Profit is the payment minus the seller's true minimum price for the core-hours sold. The price variance is the deviation of a job's prices over the market starts, averaged over the jobs.")
 }
 
 func change(x, base float64) string {

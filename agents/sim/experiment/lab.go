@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,23 +14,23 @@ import (
 	"ramp/protocol/message"
 )
 
-// Lab is where experiments are made.
+// Lab owns the settings, logs and credentials of experiments.
 type Lab struct {
 	Settings Settings
 	Seed     uint64
-	Repeat   int // of an experiment's own unit of repetition; 0: as the source
-	Jobs     int // runs side by side
+	Repeat   int // repetitions, in the experiment's own unit; 0: as in the source
+	Jobs     int // parallel runs
 	Logs     *Logs
-	Program  string // path of ramp, for runs on real processes; empty: there are none
-	// Progress is told how many runs are done; it may be called from any of them.
+	Program  string // path of ramp, for runs on real processes; empty: skip them
+	// Progress gets the number of completed runs; any of them may call it.
 	Progress func(what string, done, of int)
 
 	cast *market.Cast
-	past map[string]*Result // of experiments that others use
+	past map[string]*Result // results of experiments that others use
 }
 
-// GCPercent is what GOGC should be where experiments run: they make much that is
-// soon of no use, in little memory.
+// GCPercent is the recommended GOGC for experiments, which produce much short-lived garbage
+// in little memory.
 const GCPercent = 400
 
 // Bounds of a lab.
@@ -38,7 +39,7 @@ const (
 	MaxJobs   = 256
 )
 
-// NewLab is a lab over logs.
+// NewLab creates a lab with logs.
 func NewLab(logs *Logs) (*Lab, error) {
 	cast, err := market.NewCast()
 	if err != nil {
@@ -47,15 +48,15 @@ func NewLab(logs *Logs) (*Lab, error) {
 	return &Lab{Settings: Default(), Seed: 1, Jobs: 1, Logs: logs, Progress: func(string, int, int) {}, cast: cast, past: map[string]*Result{}}, nil
 }
 
-// Experiment is one that can be made.
+// Experiment is an experiment that a Lab can run.
 type Experiment struct {
 	Name   string
-	Source string // where 002 has it
+	Source string // its place in 002
 	Shows  string
 	run    func(ctx context.Context, l *Lab, r *Result) error
 }
 
-// Experiments are all, in order.
+// Experiments are all experiments, in order.
 func Experiments() []Experiment {
 	return []Experiment{
 		{"rounds", "table 4, figure 11a", "price and duration for 1..10 rounds, fixed and with early close", rounds},
@@ -71,20 +72,18 @@ func Experiments() []Experiment {
 	}
 }
 
-// Find is an experiment by name; the error lists those that there are.
+// Find returns an experiment by name; the error lists the known ones.
 func Find(name string) (Experiment, error) {
-	var names []string
-	for _, e := range Experiments() {
-		if e.Name == name {
-			return e, nil
-		}
-		names = append(names, e.Name)
+	all := Experiments()
+	if i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name }); i >= 0 {
+		return all[i], nil
 	}
+	names := each(all, func(e Experiment) string { return e.Name })
 	return Experiment{}, fmt.Errorf("unknown experiment %q: want one of %s, or all", name, strings.Join(names, ", "))
 }
 
-// Run makes an experiment. If it is interrupted, the Result has the runs that
-// were done, and the error is that of the context.
+// Run runs an experiment. If it is interrupted, the Result has the completed runs, and the
+// error is that of the context.
 func (l *Lab) Run(ctx context.Context, e Experiment) (*Result, error) {
 	if r := l.past[e.Name]; r != nil {
 		return r, nil
@@ -105,7 +104,7 @@ func (l *Lab) repeat(usual int) int {
 	return usual
 }
 
-// issue makes credentials before runs go on side by side.
+// issue creates credentials before parallel runs start.
 func (l *Lab) issue(users int, sellers []seller) {
 	l.cast.Credential(market.BankName)
 	for i := range users {
@@ -118,18 +117,14 @@ func (l *Lab) issue(users int, sellers []seller) {
 
 // twenty are the sellers of the source.
 func (l *Lab) twenty() []seller {
-	var list []seller
-	for _, m := range l.Logs.machines {
-		list = append(list, seller{name: m.Name, on: m, band: m.band()})
-	}
-	return list
+	return each(l.Logs.machines, func(m machine) seller { return seller{name: m.Name, on: m, band: m.band()} })
 }
 
 // seed of run i of an experiment.
 func (l *Lab) seed(i int) uint64 { return l.Seed*1_000_003 + uint64(i) }
 
-// gather makes n independent runs, Lab.Jobs of them side by side, and returns
-// those that were done, in order.
+// gather makes n independent runs, Lab.Jobs of them in parallel, and returns the completed
+// ones, in order.
 func gather[T any](ctx context.Context, l *Lab, what string, n int, f func(i int) T) ([]T, error) {
 	out, done := make([]T, n), make([]bool, n)
 	var next, finished atomic.Int64

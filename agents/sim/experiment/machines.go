@@ -9,24 +9,24 @@ import (
 
 	"ramp/agents/queue/swf"
 	"ramp/agents/workload"
-	"ramp/testdata"
+	"ramp/agents/workload/published"
 )
 
-// machine is a resource's log, ready to begin at any second.
+// machine is a resource's log, which can start at any second.
 type machine struct {
 	Site
 	replay *workload.Replay
-	path   string // of its real log; empty: the synthetic one stands in
+	path   string // of its real log; empty: a synthetic one is used
 	base   int64
 	cores  int
 }
 
-// Logs are the machines of the twenty resources, and what stands for what.
+// Logs are the machines of the twenty resources, real or substituted.
 type Logs struct {
 	machines []machine
 	real     []realLog
 	dir      string
-	Told     []string // every substitution, and what is odd in the logs, for reports
+	Told     []string // substitutions and oddities of the logs, for reports
 }
 
 // realLog is a log of a directory.
@@ -35,25 +35,25 @@ type realLog struct {
 	log  *workload.Log
 }
 
-// source is the real log of a machine of table 1, and from which second of it
-// base times count.
+// source is the real log of a machine of table 1, and the second from which base times
+// count.
 type source struct {
 	path   string
 	replay *workload.Replay
 	shift  int64
 }
 
-// busyShare is the mean load of a week from which Curie's bases are counted: its
+// busyShare is the mean load of the week from which Curie's base times count, since its
 // cleaned log begins late (specs §1.4).
 const busyShare = 0.6
 
-// LoadLogs reads the logs of a directory, by the machine's name in the file's;
-// what is missing there, or everything if dir is empty, is synthetic. Errors name
-// file and line.
+// LoadLogs reads the logs of a directory, whose file names contain the machine's name. It
+// replaces missing logs, or all if dir is empty, by synthetic ones. Errors name file and
+// line.
 func LoadLogs(dir string) (*Logs, error) {
 	l := &Logs{dir: dir}
 	sources := map[string]source{}
-	for _, m := range testdata.Machines() {
+	for _, m := range published.Machines() {
 		s, err := l.open(dir, m.Name)
 		if err != nil {
 			return nil, err
@@ -70,20 +70,20 @@ func LoadLogs(dir string) (*Logs, error) {
 	return l, nil
 }
 
-// Place is the real log of resource i, empty if the synthetic one stands in, and
-// the second of the log at which the market starts.
+// Place is the real log of resource i, empty for a synthetic one, and the second of the
+// log at which the market starts.
 func (l *Logs) Place(i int) (path string, base int64) {
 	return l.machines[i].path, l.machines[i].base
 }
 
-// open reads the real log of a machine; without a replay: there is none.
+// open reads the real log of a machine. The source has no replay if the log is missing.
 func (l *Logs) open(dir, machine string) (source, error) {
 	path, err := find(dir, machine)
 	if err != nil {
 		return source{}, err
 	}
 	if path == "" {
-		l.Told = append(l.Told, fmt.Sprintf("%s: no log at hand; synthetic ones by Lublin and Feitelson of its size, EASY played over them, one for each resource, from 24..47 h on.", machine))
+		l.Told = append(l.Told, fmt.Sprintf("%s: no log at hand; replaced by synthetic logs of its size (Lublin and Feitelson, scheduled with EASY), one for each resource, from 24..47 h on.", machine))
 		return source{}, nil
 	}
 	log, notes, err := swf.Load(path)
@@ -99,21 +99,21 @@ func (l *Logs) open(dir, machine string) (source, error) {
 			return source{}, fmt.Errorf("workload log %s: no week has a mean load of %g", path, busyShare)
 		}
 		from.shift = at
-		told += fmt.Sprintf("; base times counted from second %d, the first after which one week's mean load is at least %g", at, busyShare)
+		told += fmt.Sprintf("; base times count from second %d, the start of the first week with a mean load of at least %g", at, busyShare)
 	}
 	l.Told = append(l.Told, told+". "+odd(notes))
 	return from, nil
 }
 
-// odd says what is odd in a log.
+// odd describes the oddities of a log.
 func odd(notes []workload.Note) string {
 	if len(notes) == 0 {
-		return "Nothing in it is odd."
+		return "No oddities."
 	}
-	return "Odd in it: " + swf.Told(notes) + "."
+	return "Oddities: " + swf.Told(notes) + "."
 }
 
-// find is the first file by name whose name has the machine's in it.
+// find returns the first file whose name contains the machine's.
 func find(dir, machine string) (string, error) {
 	if dir == "" {
 		return "", nil
@@ -131,7 +131,7 @@ func find(dir, machine string) (string, error) {
 	return "", nil
 }
 
-// placed is a resource on its machine's real log, or else on its own synthetic one.
+// placed is a resource on its machine's real log, or otherwise on its own synthetic one.
 func placed(i int, s Site, real source) (machine, error) {
 	m := machine{Site: s, replay: real.replay, path: real.path, base: s.Base + real.shift}
 	if real.replay == nil {
@@ -145,10 +145,10 @@ func placed(i int, s Site, real source) (machine, error) {
 	return m, nil
 }
 
-// synthetic is the log of a resource that comes with the program.
+// synthetic reads the log of a resource that is built into the program.
 func synthetic(name string) (*workload.Log, error) {
 	path := "swf/" + name + ".swf.gz"
-	b, err := testdata.Logs.ReadFile(path)
+	b, err := published.Logs.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("workload log: %w", err)
 	}
@@ -163,6 +163,6 @@ func synthetic(name string) (*workload.Log, error) {
 	return log, nil
 }
 
-// syntheticBase is where a resource starts in its own log: after a day, each at
-// its own hour, so that a queue has formed.
+// syntheticBase is where a resource starts in its synthetic log: after a day, so that a queue
+// has formed, each at a different hour.
 func syntheticBase(i int) int64 { return int64(24+(i*7)%24) * 3600 }

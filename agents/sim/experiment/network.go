@@ -21,8 +21,8 @@ const (
 	netMost  = 75 * time.Millisecond // of a link, one way
 )
 
-// netRun is one run of figure 13: so many users at once, and every time that was
-// measured in it, in seconds.
+// netRun is one run of figure 13 with a number of users at once, and all times measured in
+// it, in seconds.
 type netRun struct {
 	users, repeat int
 	responses     []float64
@@ -31,10 +31,10 @@ type netRun struct {
 	settled       int
 }
 
-// netStep is between the numbers of users that are tried.
+// netStep is the step between numbers of users.
 const netStep = 5
 
-// netCounts are the numbers of users at once that are tried: 1, 5, 10 and so on.
+// netCounts are the numbers of users at once: 1, 5, 10 and so on.
 func netCounts(most int) []int {
 	list := []int{1}
 	for n := netStep; n < most; n += netStep {
@@ -43,10 +43,9 @@ func netCounts(most int) []int {
 	return append(list, most)
 }
 
-// network is figure 13: users who order at the same instant from fifteen
-// resources, every agent a process on a host of its own behind a WAN; beside it
-// the same in virtual time, with the same delays. Where no WAN can be made, there
-// is only the latter.
+// network makes figure 13: users order at the same instant from fifteen resources, with every
+// agent a process on its own host behind a WAN. For comparison it repeats this in virtual
+// time with the same delays. Without support for a WAN it makes only the latter.
 func network(ctx context.Context, l *Lab, r *Result) error {
 	sellers, counts, repeats := l.twenty()[:netSites], netCounts(l.netUsers()), l.repeat(3)
 	l.issue(l.netUsers(), sellers)
@@ -58,7 +57,7 @@ func network(ctx context.Context, l *Lab, r *Result) error {
 		return err
 	}
 	live, err := l.netReal(ctx, r, counts, repeats)
-	r.table(netTable("real", "Every run on real processes; these times are measured, and no two runs give the same", live))
+	r.table(netTable("real", "Every run on real processes; these are measured times, which differ from run to run", live))
 	if err != nil {
 		return err
 	}
@@ -66,7 +65,7 @@ func network(ctx context.Context, l *Lab, r *Result) error {
 	return nil
 }
 
-// netRun is a run in virtual time. All delay is that of the trial.
+// netRun makes a run in virtual time, with the delays of the trial.
 func (l *Lab) netRun(sellers []seller, users, repeat int) netRun {
 	wide := *l
 	wide.Settings.DelayMin, wide.Settings.DelayMax = 0, 0
@@ -84,7 +83,7 @@ func (l *Lab) netRun(sellers []seller, users, repeat int) netRun {
 	return x
 }
 
-// far are the delays of the trial, for hosts of a world.
+// far returns the delays of the trial for the hosts of a world.
 func (l *Lab) far(sellers []seller) func(from, to *sim.Host) time.Duration {
 	place := map[string]int{market.BankName: 0}
 	for i, x := range sellers {
@@ -97,32 +96,28 @@ func (l *Lab) far(sellers []seller) func(from, to *sim.Host) time.Duration {
 	return func(from, to *sim.Host) time.Duration { return delays[place[from.Name]][place[to.Name]] }
 }
 
-// netUsers are the most users at once.
+// netUsers is the maximum number of users at once.
 func (l *Lab) netUsers() int { return min(l.Settings.Users, real.MaxUsers) }
 
-// netMarket is the market of real processes.
+// netMarket describes the market of real processes.
 func (l *Lab) netMarket(sites []real.TrialSite) real.TrialConfig {
 	return real.TrialConfig{Program: l.Program, Sites: sites, Users: l.netUsers(), Least: netLeast, Most: netMost, Seed: l.Seed}
 }
 
-// netJob is what every user buys, as for figure 12.
+// netJob is the purchase of every user, as for figure 12.
 func netJob() job { return job{"single", 16, time.Hour, credits(70)} }
 
 func netTable(name, about string, runs []netRun) Table {
-	t := Table{Name: name, About: about, Columns: []string{
-		"users", "repeat", "responses", "response_s", "response_dev_s", "rounds", "round_s", "round_dev_s", "total_s", "settled",
-	}}
-	for _, x := range runs {
-		t.Rows = append(t.Rows, []string{
+	columns := []string{"users", "repeat", "responses", "response_s", "response_dev_s", "rounds", "round_s", "round_dev_s", "total_s", "settled"}
+	return Table{Name: name, About: about, Columns: columns, Rows: each(runs, func(x netRun) []string {
+		return []string{
 			fmt.Sprint(x.users), fmt.Sprint(x.repeat + 1), fmt.Sprint(len(x.responses)), num(mean(x.responses), 6), num(deviation(x.responses), 6),
 			fmt.Sprint(len(x.rounds)), num(mean(x.rounds), 6), num(deviation(x.rounds), 6), num(mean(x.totals), 6), fmt.Sprint(x.settled),
-		})
-	}
-	return t
+		}
+	})}
 }
 
-// netBy is the mean of all times that were measured with so many users, whatever
-// the repeat, and their standard deviation.
+// netBy is the mean and standard deviation of all times by number of users, over all repeats.
 func netBy(runs []netRun, counts []int, of func(netRun) []float64) series {
 	s := series{dev: []float64{}}
 	for _, n := range counts {
@@ -132,9 +127,7 @@ func netBy(runs []netRun, counts []int, of func(netRun) []float64) series {
 				list = append(list, of(x)...)
 			}
 		}
-		if len(list) > 0 {
-			s.x, s.y, s.dev = append(s.x, float64(n)), append(s.y, mean(list)), append(s.dev, deviation(list))
-		}
+		s = s.sampled(float64(n), list)
 	}
 	return s
 }
@@ -153,11 +146,11 @@ func (r *Result) netTell(counts []int, simulated, live []netRun) {
 		r.netFigure(f.name, f.y, f.caption, counts, virtual, measured)
 		r.netShapes(f.noun, virtual, measured)
 	}
-	r.note("Links have a delay of %s to %s one way, the same in both directions and drawn for each pair; nothing is lost.", netLeast, netMost)
-	r.note("Means and deviations are over all single times with so many users, not over the means of runs; most of the deviation of response times is that of distances.")
+	r.note("Links have a one-way delay of %s to %s, drawn for each pair and equal in both directions, and lose nothing.", netLeast, netMost)
+	r.note("Means and deviations are over all single times with a number of users, not over the means of runs. Most of the deviation of response times comes from the distances.")
 }
 
-// netFigure draws both a little apart, so that their bars can be told.
+// netFigure draws both series slightly apart, so that their bars do not overlap.
 func (r *Result) netFigure(name, y, caption string, counts []int, list ...series) {
 	p := chart("Users at once across a network", "users at once", y)
 	for i, s := range list {
@@ -167,17 +160,14 @@ func (r *Result) netFigure(name, y, caption string, counts []int, list ...series
 		}
 		add(p, s)
 	}
-	var ticks plot.ConstantTicks
-	for _, n := range counts {
-		ticks = append(ticks, plot.Tick{Value: float64(n), Label: fmt.Sprint(n)})
-	}
-	p.X.Tick.Marker, p.X.Min, p.X.Max, p.Y.Min = ticks, 0, float64(counts[len(counts)-1]+1), 0
+	ticks := each(counts, func(n int) plot.Tick { return plot.Tick{Value: float64(n), Label: fmt.Sprint(n)} })
+	p.X.Tick.Marker, p.X.Min, p.X.Max, p.Y.Min = plot.ConstantTicks(ticks), 0, float64(counts[len(counts)-1]+1), 0
 	roof(p, .25)
 	p.Legend.Left = true
 	r.figure(name, caption+", fifteen resources; mean and standard deviation of all single times. Points are drawn a little apart.", p)
 }
 
-// netShapes are looked at if real processes ran.
+// netShapes checks the shapes if real processes ran.
 func (r *Result) netShapes(noun string, simulated, live series) {
 	if len(live.x) < 3 {
 		return
@@ -196,7 +186,7 @@ func (r *Result) netShapes(noun string, simulated, live series) {
 	r.fact(noun+" time with 1 and with most users, real processes", fmt.Sprintf("%.3f s and %.3f s", live.y[0], live.y[len(live.y)-1]), "same scaling as on one workstation, greater variance")
 }
 
-// processors are said beside what was measured on them.
+// processors states the processors that the measured processes shared.
 func (r *Result) processors(agents int) {
-	r.note("All %d processes shared the %d processors of one machine, with whatever else it did.", agents, runtime.NumCPU())
+	r.note("All %d processes shared the %d processors of one machine, which also ran other work.", agents, runtime.NumCPU())
 }

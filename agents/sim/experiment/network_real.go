@@ -16,25 +16,21 @@ import (
 	"ramp/protocol/message"
 )
 
-// netPatience is for one purchase of a user on real processes.
+// netPatience limits one purchase on real processes.
 const netPatience = 2 * time.Minute
 
-// add notes a purchase and the responses in it.
+// add records a purchase and its response times.
 func (x *netRun) add(p message.Purchase, responses []time.Duration) {
-	for _, d := range responses {
-		x.responses = append(x.responses, d.Seconds())
-	}
-	for _, round := range p.Rounds {
-		x.rounds = append(x.rounds, round.MS/1000)
-	}
+	x.responses = append(x.responses, each(responses, time.Duration.Seconds)...)
+	x.rounds = append(x.rounds, roundSeconds(p)...)
 	x.totals = append(x.totals, p.ElapsedMS/1000)
 	if p.Settled {
 		x.settled++
 	}
 }
 
-// netReal makes the runs on real processes. That they cannot be made is told in
-// the report and is no error.
+// netReal makes the runs on real processes. If it cannot, the report says why; that is not an
+// error.
 func (l *Lab) netReal(ctx context.Context, r *Result, counts []int, repeats int) ([]netRun, error) {
 	if err := l.realAvailable(); err != nil {
 		r.NotRun = fmt.Sprintf("the part on real processes: %v", err)
@@ -48,10 +44,10 @@ func (l *Lab) netReal(ctx context.Context, r *Result, counts []int, repeats int)
 	return live, errors.Join(err, os.RemoveAll(dir))
 }
 
-// realAvailable says why no processes can be started on a network.
+// realAvailable returns why no processes can run on a network, or nil.
 func (l *Lab) realAvailable() error {
 	if l.Program == "" {
-		return errors.New("no program to start is given")
+		return errors.New("no program given")
 	}
 	return wan.Available()
 }
@@ -74,8 +70,7 @@ func (l *Lab) netTrial(ctx context.Context, r *Result, dir string, counts []int,
 	return live, errors.Join(err, t.Wrong(), t.Close())
 }
 
-// netRuns are all runs on one market; before them everybody buys once, so that
-// connections are there.
+// netRuns makes all runs on one market. First every user buys once, to open connections.
 func (l *Lab) netRuns(ctx context.Context, t *real.Trial, counts []int, repeats int) ([]netRun, error) {
 	if _, err := netBuy(ctx, t, "warm", counts[len(counts)-1]); err != nil {
 		return nil, err
@@ -136,8 +131,8 @@ func (l *Lab) trialSites(dir string) ([]real.TrialSite, error) {
 	return list, nil
 }
 
-// of is the log of a resource and a name for it: its machine's real one, or its
-// own synthetic one.
+// of returns the log of a resource and its name: its machine's real one, or its own synthetic
+// one.
 func (l *Logs) of(m machine) (*workload.Log, string, error) {
 	for _, real := range l.real {
 		if strings.Contains(strings.ToLower(real.name), strings.ToLower(m.Machine)) {

@@ -8,9 +8,9 @@ import (
 	"ramp/agents/sim/experiment"
 )
 
-// TestWithoutAProgramTheNetworkIsSimulatedAndTheRestIsToldAsNotRun: the report
+// TestWithoutAProgramTheNetworkIsOnlySimulated: the report
 // must not look as if processes had run.
-func TestWithoutAProgramTheNetworkIsSimulatedAndTheRestIsToldAsNotRun(t *testing.T) {
+func TestWithoutAProgramTheNetworkIsOnlySimulated(t *testing.T) {
 	logs, err := experiment.LoadLogs("")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestWithoutAProgramTheNetworkIsSimulatedAndTheRestIsToldAsNotRun(t *testing
 		t.Errorf("complete %v, not run %q, shapes %v: want that it is told, and nothing asserted", r.Complete, r.NotRun, r.Shapes)
 	}
 	var b strings.Builder
-	if err := r.Markdown(&b); err != nil || !strings.Contains(b.String(), "**Not run**: the part on real processes: no program to start is given.") {
+	if err := r.Markdown(&b); err != nil || !strings.Contains(b.String(), "**Not run**: the part on real processes: no program given.") {
 		t.Errorf("error %v, report:\n%s", err, b.String())
 	}
 	if n := len(r.Tables[0].Rows); n != 2 {

@@ -22,7 +22,7 @@ const (
 	dpi    = 150
 )
 
-// palette are colours that the colour-blind can tell apart (Okabe and Ito).
+// palette is distinguishable for the colour-blind (Okabe and Ito).
 func palette(i int) color.Color {
 	list := []color.RGBA{
 		{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
@@ -31,13 +31,13 @@ func palette(i int) color.Color {
 	return list[i%len(list)]
 }
 
-// glyph tells series apart without colour.
+// glyph distinguishes series without colour.
 func glyph(i int) draw.GlyphDrawer {
 	list := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
 	return list[i%len(list)]
 }
 
-// chart is an empty figure with axes.
+// chart creates an empty figure with axes.
 func chart(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
@@ -55,7 +55,7 @@ func chart(title, x, y string) *plot.Plot {
 	return p
 }
 
-// series is a line of points, with a deviation for each or none.
+// series is a line of points, optionally with deviations.
 type series struct {
 	name   string // empty: not in the legend
 	x, y   []float64
@@ -66,13 +66,20 @@ type series struct {
 	points bool // points without a line
 }
 
-func (s series) Len() int                    { return len(s.x) }
-func (s series) XY(i int) (float64, float64) { return s.x[i], s.y[i] }
-func (s series) YError(i int) (float64, float64) {
-	return s.dev[i], s.dev[i]
+func (s series) Len() int                        { return len(s.x) }
+func (s series) XY(i int) (float64, float64)     { return s.x[i], s.y[i] }
+func (s series) YError(i int) (float64, float64) { return s.dev[i], s.dev[i] }
+
+// sampled adds the mean and the deviation of a sample, if it has values.
+func (s series) sampled(x float64, sample []float64) series {
+	if len(sample) > 0 {
+		s = s.with(x, mean(sample))
+		s.dev = append(s.dev, deviation(sample))
+	}
+	return s
 }
 
-// add draws a series; what cannot be drawn is a fault of ours.
+// add draws series. It panics if that fails, which is a mistake in this package.
 func add(p *plot.Plot, list ...series) {
 	for _, s := range list {
 		if len(s.x) == 0 {
@@ -116,10 +123,10 @@ func (s series) scatter(p *plot.Plot) plot.Thumbnailer {
 	return dots
 }
 
-// even are ticks at round numbers, about so many of them.
+// even is a number of ticks at round values.
 type even struct{ about float64 }
 
-// Ticks are those of an axis.
+// Ticks returns the ticks of an axis.
 func (e even) Ticks(low, high float64) []plot.Tick {
 	raw := (high - low) / e.about
 	step := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -136,7 +143,7 @@ func (e even) Ticks(low, high float64) []plot.Tick {
 	return list
 }
 
-// whole are ticks at every whole number of a short axis, at round ones of a long.
+// whole has ticks at every whole number of a short axis, and at round ones of a long axis.
 func whole(p *plot.Plot, most int) {
 	if most > 12 {
 		return
@@ -148,7 +155,7 @@ func whole(p *plot.Plot, most int) {
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 }
 
-// roof leaves room above for the legend.
+// roof extends the axis to leave room for the legend.
 func roof(p *plot.Plot, share float64) { p.Y.Max += (p.Y.Max - p.Y.Min) * share }
 
 func logarithmic(a *plot.Axis) { a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1} }
@@ -163,7 +170,7 @@ func (r *Result) figure(name, caption string, p *plot.Plot) {
 	r.Figures = append(r.Figures, Figure{name, caption, [][]*plot.Plot{{p}}})
 }
 
-// tiles is a figure of several plots, row by row, all with the same axes.
+// tiles makes a figure of several plots in rows, all with the same axes.
 func (r *Result) tiles(name, caption string, columns int, list []*plot.Plot) {
 	var rows [][]*plot.Plot
 	for i := 0; i < len(list); i += columns {
@@ -174,7 +181,7 @@ func (r *Result) tiles(name, caption string, columns int, list []*plot.Plot) {
 	r.Figures = append(r.Figures, Figure{name, caption, rows})
 }
 
-// tile is a plot among others: small, and with few words.
+// tile creates a small plot with few labels.
 func tile(title string) *plot.Plot {
 	p := chart(title, "", "")
 	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(10), vg.Points(2)
@@ -215,8 +222,7 @@ func (f Figure) draw(c draw.Canvas) {
 	}
 }
 
-// broken parts a line where x leaps by more than gap; only the first part is in
-// the legend.
+// broken splits a line where x jumps by more than gap. Only the first part is in the legend.
 func (s series) broken(gap float64) []series {
 	var list []series
 	from := 0

@@ -6,16 +6,15 @@ import (
 	"math"
 )
 
-// pricingRun is figure 10: the mean offer of each resource in the auctions of
-// table 3, beside its start and minimum price.
+// pricingRun makes figure 10: the mean offer of each resource in the auctions of table 3,
+// with its start and minimum price.
 func pricingRun(ctx context.Context, l *Lab, r *Result) error {
 	runs, err := l.works(ctx, l.twenty(), "pricing")
 	r.table(bidTable(runs))
 	if err != nil {
 		return err
 	}
-	var o offered
-	o.all, o.last, o.low = map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
+	o := offered{map[string][]float64{}, map[string][]float64{}, map[string][]float64{}}
 	for _, x := range runs {
 		o.add(x)
 	}
@@ -24,8 +23,8 @@ func pricingRun(ctx context.Context, l *Lab, r *Result) error {
 	return nil
 }
 
-// offered are prices by resource: of all offers, of the last in each auction, and
-// of those to a standing price that was not above the resource's start price.
+// offered has prices by resource: of all offers, of the last offer in each auction, and of
+// offers when the current price was not above the resource's start price.
 type offered struct {
 	all, last, low map[string][]float64
 }
@@ -52,15 +51,10 @@ func (r *Result) pricingTell(o offered) {
 	start, least := series{name: "start price", style: 2, points: true}, series{name: "minimum price", style: 1, points: true}
 	all := series{name: "mean offer and its deviation", style: 0, points: true, dev: []float64{}}
 	t := Table{Name: "means", About: "By resource", Shown: true, Columns: []string{"resource", "start", "mean offer", "deviation", "mean last offer", "minimum", "offers", "of these to a price above its start price"}}
-	var names []string
 	for i, s := range Sites() {
-		names = append(names, s.Name)
 		start, least = start.with(float64(i), float64(s.Start)), least.with(float64(i), float64(s.Min))
 		list := o.all[s.Name]
-		if len(list) > 0 {
-			all = all.with(float64(i), mean(list))
-			all.dev = append(all.dev, deviation(list))
-		}
+		all = all.sampled(float64(i), list)
 		t.Rows = append(t.Rows, []string{
 			s.Name, fmt.Sprint(s.Start), num(mean(list), 2), num(deviation(list), 2), num(mean(o.last[s.Name]), 2), fmt.Sprint(s.Min),
 			fmt.Sprint(len(list)), num(100*float64(len(list)-len(o.low[s.Name]))/float64(len(list)), 0) + " %",
@@ -69,7 +63,7 @@ func (r *Result) pricingTell(o offered) {
 	r.table(t)
 	p := chart("Mean offers", "", "price (credits per core-hour)")
 	add(p, start, all, least)
-	nominal(p, names)
+	nominal(p, siteNames())
 	p.Y.Min = 0
 	roof(p, .3)
 	r.figure("fig10", "Figure 10: the mean offer of each resource between its start and minimum price; no dot: it made no offer.", p)
@@ -78,7 +72,7 @@ func (r *Result) pricingTell(o offered) {
 	r.shape("mean offers lie nearer the minimum", 2*nearer > len(o.all), fmt.Sprintf("%d of %d resources that bid", nearer, len(o.all)), "most")
 }
 
-// pricingWhy says what the mean offers depend on.
+// pricingWhy reports what the mean offers depend on.
 func (r *Result) pricingWhy(o offered) {
 	inside, near := within(o.last)
 	r.fact("counting only the last offer of an auction", fmt.Sprintf("%d of %d between minimum and start, %d nearer the minimum", inside, len(o.last), near), "-")
@@ -89,11 +83,11 @@ func (r *Result) pricingWhy(o offered) {
 		above, all = above+len(list)-len(o.low[name]), all+len(list)
 	}
 	r.fact("offers to a price above the seller's start price", fmt.Sprintf("%.0f %% of %d", 100*float64(above)/float64(max(1, all)), all), "-")
-	r.note("A seller asks the standing price less its decrement (section 6.2.3), whatever its start price is; so where users open above a seller's start price, its first offers are above it too. The source's must have been: its table 4 has a mean sale price of 66.00 after one round opened at 70, so no seller asked less then, though ten of the twenty have start prices of 33 to 55. Its text says that offers roughly fall between the two (section 11.1).")
+	r.note("A seller offers the current price minus its decrement (section 6.2.3), independent of its start price. So if a user opens above a seller's start price, the first offers are above it too. This must hold for the source as well: its table 4 has a mean sale price of 66.00 after one round that opened at 70, so no seller offered less, though ten of the twenty have start prices of 33 to 55. Its text says that offers lie roughly between the two (section 11.1).")
 }
 
-// within counts resources whose mean offer lies between their minimum and start
-// price, and those for which it lies nearer the minimum.
+// within counts the resources whose mean offer lies between their minimum and start price,
+// and those whose mean offer is nearer to the minimum.
 func within(offers map[string][]float64) (between, nearer int) {
 	for _, s := range Sites() {
 		m := mean(offers[s.Name])

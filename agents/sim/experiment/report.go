@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"html"
@@ -11,8 +12,7 @@ import (
 	"strings"
 )
 
-// Write puts everything of a Result into a directory: CSV, SVG, PNG and a report
-// in Markdown.
+// Write writes a Result to a directory: CSV, SVG, PNG and a report in Markdown.
 func (r *Result) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -33,17 +33,13 @@ func (r *Result) Write(dir string) error {
 	return save(filepath.Join(dir, r.Name+".md"), r.Markdown)
 }
 
-// save writes a file whole.
+// save writes a file completely or not at all.
 func save(path string, write func(w io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err = cmp.Or(write(f), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
@@ -54,7 +50,7 @@ func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s (002: %s). Seed %d.\n", r.Name, r.Shows, r.Source, r.Seed)
 	if !r.Complete {
-		b.WriteString("\nInterrupted: only the runs that were done are here.\n")
+		b.WriteString("\nInterrupted: this report has only the completed runs.\n")
 	}
 	if r.NotRun != "" {
 		fmt.Fprintf(&b, "\n**Not run**: %s.\n", r.NotRun)
@@ -72,8 +68,8 @@ func (r *Result) Markdown(w io.Writer) error {
 			fmt.Fprintf(&b, "\n%s: `%s-%s.csv`, %d rows.\n", t.About, r.Name, t.Name, len(t.Rows))
 		}
 	}
-	list(&b, "What to bear in mind", r.Notes)
-	list(&b, "What was substituted", r.Told)
+	list(&b, "Notes", r.Notes)
+	list(&b, "Substitutions", r.Told)
 	b.WriteString("\n## Settings\n\n")
 	markdownTable(&b, []string{"key", "value", "what"}, r.Settings.Lines())
 	_, err := io.WriteString(w, b.String())
@@ -84,11 +80,8 @@ func (r *Result) shapesTo(b *strings.Builder) {
 	if len(r.Shapes) == 0 {
 		return
 	}
-	b.WriteString("\n## Shapes that must show\n\n")
-	var rows [][]string
-	for _, s := range r.Shapes {
-		rows = append(rows, []string{s.Name, s.verdict(), s.Measured, s.Expected})
-	}
+	b.WriteString("\n## Required shapes\n\n")
+	rows := each(r.Shapes, func(s Shape) []string { return []string{s.Name, s.verdict(), s.Measured, s.Expected} })
 	markdownTable(b, []string{"shape", "", "measured", "expected"}, rows)
 }
 
@@ -103,12 +96,8 @@ func (r *Result) factsTo(b *strings.Builder) {
 	if len(r.Facts) == 0 {
 		return
 	}
-	b.WriteString("\n## Beside the source\n\n")
-	var rows [][]string
-	for _, f := range r.Facts {
-		rows = append(rows, []string{f.What, f.Ours, f.Source})
-	}
-	markdownTable(b, []string{"", "here", "source"}, rows)
+	b.WriteString("\n## Comparison with the source\n\n")
+	markdownTable(b, []string{"", "here", "source"}, each(r.Facts, func(f Fact) []string { return []string{f.What, f.Ours, f.Source} }))
 }
 
 func list(b *strings.Builder, title string, items []string) {
@@ -128,7 +117,7 @@ func markdownTable(b *strings.Builder, columns []string, rows [][]string) {
 	}
 }
 
-// Shapes writes the asserted shapes of results as CSV.
+// Shapes writes the required shapes of results as CSV.
 func Shapes(w io.Writer, results []*Result) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"experiment", "shape", "held", "measured", "expected"}}
@@ -140,8 +129,8 @@ func Shapes(w io.Writer, results []*Result) error {
 	return c.WriteAll(rows)
 }
 
-// Finish writes what covers several experiments: the shapes, and if page is true
-// one page with all figures.
+// Finish writes the shapes of all experiments and, if page is true, one page with all
+// figures.
 func Finish(dir string, results []*Result, page bool) error {
 	if err := save(filepath.Join(dir, "shapes.csv"), func(w io.Writer) error { return Shapes(w, results) }); err != nil {
 		return err
@@ -160,7 +149,7 @@ td,th{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top}.no{color
 <h1>Experiments</h1>
 `
 
-// Index is one page of plain HTML with all figures.
+// Index is an HTML page with all figures.
 func Index(w io.Writer, results []*Result) error {
 	var b strings.Builder
 	b.WriteString(indexHead)

@@ -8,19 +8,20 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 
 	"ramp/protocol"
 )
 
-// Result is what an experiment came to.
+// Result is the result of an experiment.
 type Result struct {
 	Experiment
 	Seed     uint64
 	Settings Settings
-	Told     []string // what was substituted
+	Told     []string // substitutions
 	Complete bool
-	NotRun   string  // what could not be run here, and why; empty: all was
+	NotRun   string  // the part that could not run here, and why; empty: everything ran
 	Tables   []Table // the runs first
 	Figures  []Figure
 	Shapes   []Shape
@@ -28,7 +29,7 @@ type Result struct {
 	Notes    []string
 }
 
-// Table is rows of text under a heading each; it becomes a CSV file.
+// Table is rows of text with column headings; it becomes a CSV file.
 type Table struct {
 	Name    string
 	About   string
@@ -37,14 +38,13 @@ type Table struct {
 	Shown   bool // in the report too
 }
 
-// Figure is a picture, of one plot or of several in rows; it becomes an SVG and a
-// PNG file.
+// Figure is one plot or several in rows; it becomes an SVG and a PNG file.
 type Figure struct {
 	Name, Caption string
 	plots         [][]*plot.Plot
 }
 
-// Shape is something that the source found and that must show.
+// Shape is a finding of the source that a reproduction must confirm.
 type Shape struct {
 	Name     string
 	Held     bool
@@ -52,7 +52,7 @@ type Shape struct {
 	Expected string
 }
 
-// Fact is a figure of ours beside the source's, asserted by nobody.
+// Fact compares a figure with the source's, without a requirement.
 type Fact struct{ What, Ours, Source string }
 
 func (r *Result) table(t Table) { r.Tables = append(r.Tables, t) }
@@ -69,18 +69,19 @@ func (r *Result) note(format string, args ...any) {
 
 // CSV writes a table.
 func (t Table) CSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	if err := c.Write(t.Columns); err != nil {
-		return err
-	}
-	if err := c.WriteAll(t.Rows); err != nil {
-		return err
-	}
-	c.Flush()
-	return c.Error()
+	return csv.NewWriter(w).WriteAll(slices.Concat([][]string{t.Columns}, t.Rows))
 }
 
-// num writes a number with so many decimals; one that is not known stays empty.
+// each applies a function to every element of a list.
+func each[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, len(list))
+	for i, x := range list {
+		out[i] = f(x)
+	}
+	return out
+}
+
+// num formats a number with some decimals; NaN gives an empty text.
 func num(x float64, decimals int) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return ""
@@ -90,27 +91,14 @@ func num(x float64, decimals int) string {
 
 func price(c protocol.Credits) float64 { return float64(c) / float64(protocol.Credit) }
 
-func mean(xs []float64) float64 {
-	if len(xs) == 0 {
-		return math.NaN()
-	}
-	sum := 0.0
-	for _, x := range xs {
-		sum += x
-	}
-	return sum / float64(len(xs))
-}
+func mean(xs []float64) float64 { return stat.Mean(xs, nil) }
 
-// deviation is the standard deviation of a sample.
+// deviation is the standard deviation of a sample, 0 for fewer than two values.
 func deviation(xs []float64) float64 {
 	if len(xs) < 2 {
 		return 0
 	}
-	m, sum := mean(xs), 0.0
-	for _, x := range xs {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(len(xs)-1))
+	return stat.StdDev(xs, nil)
 }
 
 func median(xs []float64) float64 {
@@ -121,19 +109,12 @@ func median(xs []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// fit is the straight line nearest to points, and how much of their variance it
+// fit is a least-squares line through points, and the share of their variance that it
 // explains.
 func fit(xs, ys []float64) (slope, offset, explained float64) {
-	mx, my := mean(xs), mean(ys)
-	var sxx, sxy, syy float64
-	for i := range xs {
-		sxx += (xs[i] - mx) * (xs[i] - mx)
-		sxy += (xs[i] - mx) * (ys[i] - my)
-		syy += (ys[i] - my) * (ys[i] - my)
+	offset, slope = stat.LinearRegression(xs, ys, nil, false)
+	if explained = stat.RSquared(xs, ys, nil, offset, slope); math.IsNaN(explained) { // all ys are equal
+		explained = 1
 	}
-	slope = sxy / sxx
-	if syy == 0 {
-		return slope, my - slope*mx, 1
-	}
-	return slope, my - slope*mx, sxy * sxy / (sxx * syy)
+	return slope, offset, explained
 }

@@ -3,6 +3,8 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"ramp/protocol/message"
@@ -15,7 +17,7 @@ type roundsRun struct {
 	settled        bool
 	price          float64
 	auction, total time.Duration
-	why            string // it was not settled
+	why            string // why it was not settled
 }
 
 // sourceRounds are the prices and durations, in seconds, of 002 table 4.
@@ -24,19 +26,16 @@ func sourceRounds() (prices, seconds []float64) {
 		[]float64{18.81, 31.91, 46.19, 61.15, 76.18, 91.18, 106.21, 121.24, 136.26, 151.26}
 }
 
-// rounds is table 4: the same request with one round, two, and so on; the whole
-// three times, at market starts one gap apart, with fixed rounds and with rounds
-// that end when all have answered.
+// rounds makes table 4: the same request with one round, two, and so on, with fixed rounds
+// and with rounds that end when all have answered. It repeats this three times, at market
+// starts one gap apart.
 func rounds(ctx context.Context, l *Lab, r *Result) error {
 	sellers, repeats := l.twenty(), l.repeat(3)
 	l.issue(1, sellers)
 	sets, err := gather(ctx, l, "rounds", 2*repeats, func(i int) []roundsRun {
 		return l.roundsOf(sellers, i/2, i%2 == 1)
 	})
-	var runs []roundsRun
-	for _, set := range sets {
-		runs = append(runs, set...)
-	}
+	runs := slices.Concat(sets...)
 	r.table(roundsTable(runs))
 	if err != nil {
 		return err
@@ -45,7 +44,7 @@ func rounds(ctx context.Context, l *Lab, r *Result) error {
 	return nil
 }
 
-// roundsOf makes the auctions of one market start, one after the other.
+// roundsOf makes the auctions of one market start, one after another.
 func (l *Lab) roundsOf(sellers []seller, repeat int, soon bool) []roundsRun {
 	s := l.stage(play{seed: l.seed(repeat), offset: time.Duration(repeat) * l.Settings.Gap, sellers: sellers, users: 1})
 	s.watch.quiet = true
@@ -75,14 +74,10 @@ func paid(p message.Purchase) float64 {
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 func roundsTable(runs []roundsRun) Table {
-	t := Table{Name: "runs", About: "Every auction", Columns: []string{"repeat", "rounds", "early_close", "settled", "price", "auction_s", "total_s", "why"}}
-	for _, x := range runs {
-		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(x.repeat + 1), fmt.Sprint(x.rounds), fmt.Sprint(x.early), fmt.Sprint(x.settled), num(x.price, 6),
-			num(x.auction.Seconds(), 6), num(x.total.Seconds(), 6), x.why,
-		})
-	}
-	return t
+	rows := each(runs, func(x roundsRun) []string {
+		return []string{fmt.Sprint(x.repeat + 1), fmt.Sprint(x.rounds), fmt.Sprint(x.early), fmt.Sprint(x.settled), num(x.price, 6), num(x.auction.Seconds(), 6), num(x.total.Seconds(), 6), x.why}
+	})
+	return Table{Name: "runs", About: "Every auction", Columns: []string{"repeat", "rounds", "early_close", "settled", "price", "auction_s", "total_s", "why"}, Rows: rows}
 }
 
 // roundsMeans are means by number of rounds.
@@ -120,14 +115,14 @@ func (l *Lab) roundsTell(r *Result, runs []roundsRun) {
 		t.Rows = append(t.Rows, row)
 	}
 	r.table(t)
-	r.note("Durations are from the order to the bank's receipt; the source's have a start-up of a few seconds in them.")
-	r.note("The sellers' rule is that of section 6.2.3 as specs 1.2 reads it; the prices are its outcome over these logs, not fitted to the source's.")
+	r.note("Durations are from the order to the bank's receipt; the source's include a start-up of a few seconds.")
+	r.note("Sellers follow section 6.2.3 as interpreted by specs 1.2. The prices result from it on these logs and are not fitted to the source.")
 }
 
-// roundsShapes are asserted with all ten rounds only.
+// roundsShapes checks the shapes, which need all ten rounds.
 func (r *Result) roundsShapes(m roundsMeans, opening, limit float64) {
 	if len(m.x) < 10 {
-		r.note("Fewer than ten rounds: the shapes of table 4 are not looked at.")
+		r.note("Fewer than ten rounds: the shapes of table 4 are not checked.")
 		return
 	}
 	falls := true
@@ -136,16 +131,14 @@ func (r *Result) roundsShapes(m roundsMeans, opening, limit float64) {
 	}
 	r.shape("mean price falls strictly over rounds 1..5", falls,
 		fmt.Sprintf("%.2f %.2f %.2f %.2f %.2f", m.price[0], m.price[1], m.price[2], m.price[3], m.price[4]), "each below the one before")
-	// The opening price is what stands before the first round.
+	// The opening price is the current price before the first round.
 	early, late := opening-m.price[4], m.price[4]-m.price[9]
 	r.shape("fall over rounds 1..5", early >= .25*opening, fmt.Sprintf("%.1f %% of the opening price", 100*early/opening), "at least 25 %")
-	r.shape("change from 5 to 10 rounds", abs(late) < early/3, fmt.Sprintf("%.2f, %.1f %% of that fall", late, 100*late/early), "less than a third of that")
+	r.shape("change from 5 to 10 rounds", math.Abs(late) < early/3, fmt.Sprintf("%.2f, %.1f %% of that fall", late, 100*late/early), "less than a third of that")
 	slope, _, explained := fit(m.x, m.auction)
 	r.shape("fixed rounds: duration linear", explained > .999, fmt.Sprintf("R² %.6f", explained), "R² above 0.999")
-	r.shape("fixed rounds: seconds per round", abs(slope-limit) < .1, fmt.Sprintf("%.2f s", slope), fmt.Sprintf("%.1f s", limit))
+	r.shape("fixed rounds: seconds per round", math.Abs(slope-limit) < .1, fmt.Sprintf("%.2f s", slope), fmt.Sprintf("%.1f s", limit))
 }
-
-func abs(x float64) float64 { return max(x, -x) }
 
 func (r *Result) roundsFigures(fixed, soon roundsMeans) {
 	prices, seconds := sourceRounds()
@@ -164,5 +157,5 @@ func (r *Result) roundsFigures(fixed, soon roundsMeans) {
 	q.Y.Min = 0
 	whole(q, len(fixed.x))
 	q.Legend.Left = true
-	r.figure("fig11a-duration", "Figure 11a, duration: from the order to the bank's receipt. With early close all are below a second.", q)
+	r.figure("fig11a-duration", "Figure 11a, duration: from the order to the bank's receipt. With early close all are below one second.", q)
 }

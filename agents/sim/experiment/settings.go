@@ -2,12 +2,13 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Settings are what --set changes.
+// Settings are the values that --set changes.
 type Settings struct {
 	DelayMin, DelayMax time.Duration // mean of a link, one way
 	Processing         time.Duration // of a message, by its receiver
@@ -58,20 +59,18 @@ func (s *Settings) keys() []setting {
 	}
 }
 
-// Set changes a setting, written key=value. Errors list the known keys, or say
-// what is allowed.
+// Set changes a setting, written key=value. Errors list the known keys, or the limits of the
+// value.
 func (s *Settings) Set(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok {
 		return fmt.Errorf("%q: want key=value", text)
 	}
-	var known []string
-	for _, k := range s.keys() {
-		if k.key == key {
-			return k.set(value)
-		}
-		known = append(known, k.key)
+	all := s.keys()
+	if i := slices.IndexFunc(all, func(k setting) bool { return k.key == key }); i >= 0 {
+		return all[i].set(value)
 	}
+	known := each(all, func(k setting) string { return k.key })
 	return fmt.Errorf("unknown key %q: want one of %s", key, strings.Join(known, ", "))
 }
 
@@ -92,7 +91,7 @@ func (k setting) set(value string) error {
 	return nil
 }
 
-// Validate reports settings that do not go together.
+// Validate reports contradictory settings.
 func (s Settings) Validate() error {
 	if s.DelayMin > s.DelayMax {
 		return fmt.Errorf("delay_min %s: want at most delay_max, %s", s.DelayMin, s.DelayMax)
@@ -100,17 +99,12 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// Lines are all settings as they stand, for reports: key, value, what it is.
+// Lines lists all settings for reports: key, value and meaning.
 func (s Settings) Lines() [][]string {
-	var list [][]string
-	for _, k := range s.keys() {
-		value := ""
+	return each(s.keys(), func(k setting) []string {
 		if k.number != nil {
-			value = strconv.Itoa(*k.number)
-		} else {
-			value = k.span.String()
+			return []string{k.key, strconv.Itoa(*k.number), k.about}
 		}
-		list = append(list, []string{k.key, value, k.about})
-	}
-	return list
+		return []string{k.key, k.span.String(), k.about}
+	})
 }

@@ -2,34 +2,29 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/agents/resource/pricing"
+	"ramp/agents/workload/published"
 	"ramp/protocol"
 	"ramp/rfql"
-	"ramp/testdata"
 )
 
 // Site is one of the twenty resources of the source's experiment (002 table 2).
-type Site testdata.Resource
+type Site published.Resource
 
 // Sites are the twenty resources, in the order of the source.
 func Sites() []Site {
-	var list []Site
-	for _, r := range testdata.Resources() {
-		list = append(list, Site(r))
-	}
-	return list
+	return each(published.Resources(), func(r published.Resource) Site { return Site(r) })
 }
 
-// siteOf is a resource by its name.
+func siteNames() []string { return each(Sites(), func(s Site) string { return s.Name }) }
+
+// siteOf returns a resource by its name.
 func siteOf(name string) Site {
-	for _, s := range Sites() {
-		if s.Name == name {
-			return s
-		}
-	}
-	panic("experiment: no resource " + name) // names come from Sites
+	all := Sites()
+	return all[slices.IndexFunc(all, func(s Site) bool { return s.Name == name })] // names come from Sites
 }
 
 func (s Site) band() pricing.Band {
@@ -38,8 +33,8 @@ func (s Site) band() pricing.Band {
 
 func credits(n int) protocol.Credits { return protocol.Credits(n) * protocol.Credit }
 
-// job is one unit to buy: cores for an hour, to start so long after now, at most
-// at a price per core-hour.
+// job is one unit to buy: cores for an hour, to start after a delay, with a maximum price per
+// core-hour.
 type job struct {
 	name  string
 	cores int
@@ -52,17 +47,13 @@ const wall = time.Hour
 
 // table3 are the thirteen jobs of 002 table 3.
 func table3() []job {
-	var jobs []job
-	for _, j := range testdata.Jobs() {
-		jobs = append(jobs, job{j.Name, j.Cores, j.In, credits(j.Price)})
-	}
-	return jobs
+	return each(published.Jobs(), func(j published.Job) job { return job{j.Name, j.Cores, j.In, credits(j.Price)} })
 }
 
 // table4 is the request of 002 table 4.
 func table4() job { return job{"table4", 16, 5 * time.Minute, credits(70)} }
 
-// document writes units as RFQL, counted from now.
+// document writes units as RFQL, with times relative to now.
 func document(now time.Time, units ...job) []byte {
 	now = now.Truncate(time.Second)
 	var d rfql.Draft
@@ -74,7 +65,7 @@ func document(now time.Time, units ...job) []byte {
 	}
 	doc, err := rfql.Check(d, now)
 	if err != nil {
-		panic(fmt.Sprintf("experiment: request: %v", err)) // all of ours are sensible
+		panic(fmt.Sprintf("experiment: request: %v", err)) // this package makes only valid ones
 	}
 	return doc.XML()
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"time"
 
 	"ramp/agents"
@@ -17,15 +16,15 @@ import (
 	"ramp/protocol/message"
 )
 
-// seller is a resource to put on a stage.
+// seller is a resource of a stage.
 type seller struct {
 	name  string
 	on    machine
 	band  pricing.Band
-	twist func(r agents.Role, self protocol.AgentID) agents.Role // what a dishonest one does to its messages; nil: nothing
+	twist func(r agents.Role, self protocol.AgentID) agents.Role // how a dishonest one tampers with its messages; nil: honest
 }
 
-// play says what is put on a stage.
+// play describes a stage.
 type play struct {
 	seed        uint64
 	offset      time.Duration // from the base times to the market's start
@@ -33,8 +32,8 @@ type play struct {
 	users       int
 	workstation bool
 	prompt      bool                                   // batch systems answer at once
-	budget      int                                    // of responses, as user.Config has it; 0: the usual
-	far         func(from, to *sim.Host) time.Duration // delay on top of the settings'; nil: none
+	budget      int                                    // of responses, as in user.Config; 0: the default
+	far         func(from, to *sim.Host) time.Duration // delay in addition to the settings'; nil: none
 }
 
 // stage is a market in a world of its own.
@@ -47,17 +46,17 @@ type stage struct {
 	watch *watch
 }
 
-// Times of a stage. A user forgets who was silent for ten times the usual TTL,
-// whatever TTL it told.
+// Times of a stage. A user forgets a seller after ten times the usual TTL of silence, no
+// matter which TTL it announced.
 const (
 	heartbeat = 5 * time.Minute
 	presence  = 10 * protocol.PresenceTTL
-	opening   = 2 * time.Second                     // until all have told what they are
+	opening   = 2 * time.Second                     // until all have announced themselves
 	patience  = 2 * time.Hour                       // for one purchase to end
 	purse     = 1_000_000_000_000 * protocol.Credit // of all users together
 )
 
-// stage opens a market: users first, so that they hear who comes.
+// stage opens a market, users first, so that they receive the presences of the others.
 func (l *Lab) stage(p play) *stage {
 	faults := sim.Faults{
 		Delay: sim.Span{Least: l.Settings.DelayMin, Most: l.Settings.DelayMax},
@@ -132,46 +131,26 @@ func (s *stage) addSeller(l *Lab, x seller, c sim.Chance, faults sim.Faults, off
 	})
 }
 
-// fund opens everybody's account; users have all that they can spend.
+// fund opens all accounts and gives users more than they can spend.
 func (s *stage) fund() {
+	o := market.Operator{World: s.world, Bank: s.bank}
 	for _, h := range s.world.Hosts() {
-		if h == s.bank {
-			continue
+		if h != s.bank {
+			o.Open(h)
 		}
-		s.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
-			_, out, err := b.OpenAccount(now, h.ID(), h.Name, 0)
-			return out, err
-		})
 	}
 	for _, u := range s.users {
-		s.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
-			_, out, err := b.Credit(now, u.ID(), market.Currency, purse/protocol.Credits(len(s.users)), "at the beginning")
-			return out, err
-		})
+		o.Credit(u, purse/protocol.Credits(len(s.users)))
 	}
-}
-
-func (s *stage) bankDoes(f func(b *bank.Role, now time.Time) (protocol.Output, error)) {
-	s.world.Do(s.bank, func(now time.Time) protocol.Output {
-		out, err := f(s.bank.Role().(*bank.Role), now)
-		if err != nil {
-			panic(fmt.Sprintf("experiment: the bank's operator: %v", err))
-		}
-		return out
-	})
 }
 
 // order begins a purchase.
 func (s *stage) order(user int, id string, options message.Options, units ...job) {
 	h := s.users[user]
-	s.world.Tell(h, protocol.Message{
-		Performative: protocol.Request, Sender: protocol.LocalControl, Receivers: []protocol.AgentID{h.ID()},
-		Protocol: protocol.ProtocolControl,
-		Body:     message.Buy{ID: id, Name: id, Document: document(h.Now(), units...), Options: options},
-	})
+	s.world.Order(h, message.Buy{ID: id, Name: id, Document: document(h.Now(), units...), Options: options})
 }
 
-// await lives until so many purchases of all users are over.
+// await runs the world until n purchases of all users are over.
 func (s *stage) await(n int) {
 	end := s.world.Elapsed() + patience
 	for s.over() < n && s.world.Step(end) { //nolint:revive // the condition does the work
@@ -196,14 +175,13 @@ func (s *stage) buy(user int, id string, options message.Options, units ...job) 
 // rest lets time pass.
 func (s *stage) rest(d time.Duration) { s.world.Run(d) }
 
-// owner is the person behind a user agent; who approves nothing that breaks the
-// request's terms.
+// owner is the person behind a user agent, who approves nothing beyond the request's terms.
 type owner struct {
 	agent protocol.AgentID
 	done  map[string]message.Purchase
 }
 
-// Receive hears of progress.
+// Receive takes progress reports.
 func (o *owner) Receive(_ time.Time, m protocol.Message) []sim.Later {
 	p, ok := m.Body.(message.Progress)
 	switch {
@@ -221,3 +199,46 @@ func (o *owner) Receive(_ time.Time, m protocol.Message) []sim.Later {
 
 // Advance has nothing to do.
 func (o *owner) Advance(time.Time) ([]sim.Later, time.Time) { return nil, time.Time{} }
+
+// service adds the processing time of messages, which a world does not simulate. A host
+// processes its messages one by one, in the order of sending. On a workstation all hosts
+// share one processor, like the source's agents (002 §9).
+type service struct {
+	world       *sim.World
+	each, unit  time.Duration
+	workstation bool
+	free        map[*sim.Host]time.Duration
+	shared      time.Duration
+	watch       *watch
+	far         func(from, to *sim.Host) time.Duration // in addition to a link's own delay; nil: none
+}
+
+// fate delays a packet until its receiver has processed it.
+func (s *service) fate(p sim.Packet) sim.Fate {
+	if _, presence := p.Message.Body.(message.Presence); presence {
+		return sim.Fate{}
+	}
+	s.watch.sent(p, s.world.Elapsed())
+	now := s.world.Elapsed()
+	begin := max(now, s.free[p.To])
+	if s.workstation {
+		begin = max(now, s.shared)
+	}
+	done := begin + s.work(p)
+	s.free[p.To], s.shared = done, done
+	return sim.Fate{Delay: done - now + s.distance(p)}
+}
+
+func (s *service) distance(p sim.Packet) time.Duration {
+	if s.far == nil {
+		return 0
+	}
+	return s.far(p.From, p.To)
+}
+
+func (s *service) work(p sim.Packet) time.Duration {
+	if call, ok := p.Message.Body.(message.CallForProposals); ok {
+		return s.each + time.Duration(len(call.Ceilings))*s.unit
+	}
+	return s.each
+}

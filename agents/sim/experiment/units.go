@@ -3,16 +3,17 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"ramp/agents/sim"
 	"ramp/protocol/message"
 )
 
-// unitsRun is figure 11b: auctions of one unit, two, and so on, the deadline and
-// the price of each drawn, the whole a hundred times, all agents on one
-// workstation as the source's were. A tenth as often it is made with batch systems
-// that answer at once, to tell what their share in the final agreement is.
+// unitsRun makes figure 11b: auctions of one unit, two, and so on, with random deadlines and
+// prices, a hundred times, with all agents on one workstation as in the source. It repeats a
+// tenth of this with batch systems that answer at once, to find their share in the time of
+// the final agreement.
 func unitsRun(ctx context.Context, l *Lab, r *Result) error {
 	sellers, repeats := l.twenty(), l.repeat(unitsRepeats)
 	again := max(1, repeats/10)
@@ -38,7 +39,7 @@ func unitsRun(ctx context.Context, l *Lab, r *Result) error {
 	return nil
 }
 
-// unitsRepeats is how often the source made them.
+// unitsRepeats is the number of repeats in the source.
 const unitsRepeats = 100
 
 // unitsSet is one auction of each number of units, in one market.
@@ -58,7 +59,7 @@ func (l *Lab) unitsOf(sellers []seller, x unitsSet) unitsSet {
 	return x
 }
 
-// sellersOf is how many sellers a purchase is from.
+// sellersOf is the number of sellers of a purchase.
 func sellersOf(p message.Purchase) int {
 	names := map[string]bool{}
 	for _, u := range p.Units {
@@ -71,8 +72,8 @@ func sellersOf(p message.Purchase) int {
 // before all have answered.
 const longRound = 5 * time.Minute
 
-// drawn are n units: the start up to twelve hours ahead, so the deadline an hour
-// later, and a price that some of the twenty may take.
+// drawn draws n units: a start up to twelve hours ahead, a deadline an hour later, and a
+// price that some of the twenty may accept.
 func drawn(c sim.Chance, n int) []job {
 	var list []job
 	for i := range n {
@@ -81,18 +82,19 @@ func drawn(c sim.Chance, n int) []job {
 	return list
 }
 
+// roundSeconds are the durations of a purchase's rounds.
+func roundSeconds(p message.Purchase) []float64 {
+	return each(p.Rounds, func(x message.Round) float64 { return x.MS / 1000 })
+}
+
 // times of a purchase, in seconds.
 type times struct{ round, bidding, agreement, total float64 }
 
 func timesOf(p message.Purchase) times {
-	var rounds []float64
-	for _, x := range p.Rounds {
-		rounds = append(rounds, x.MS/1000)
-	}
-	return times{mean(rounds), p.AuctionMS / 1000, (p.VoteMS + p.SettleMS) / 1000, p.ElapsedMS / 1000}
+	return times{mean(roundSeconds(p)), p.AuctionMS / 1000, (p.VoteMS + p.SettleMS) / 1000, p.ElapsedMS / 1000}
 }
 
-// unitsBy are the means by number of units of one of the times.
+// unitsBy returns the means of one of the times, by number of units.
 func (l *Lab) unitsBy(sets []unitsSet, prompt bool, of func(message.Purchase) float64) series {
 	s := series{dev: []float64{}}
 	for n := range l.Settings.Units {
@@ -102,10 +104,7 @@ func (l *Lab) unitsBy(sets []unitsSet, prompt bool, of func(message.Purchase) fl
 				list = append(list, of(set.bought[n]))
 			}
 		}
-		if len(list) > 0 {
-			s = s.with(float64(n+1), mean(list))
-			s.dev = append(s.dev, deviation(list))
-		}
+		s = s.sampled(float64(n+1), list)
 	}
 	return s
 }
@@ -125,10 +124,10 @@ func (l *Lab) unitsTell(r *Result, sets []unitsSet) {
 	r.figure("fig11b", "Figure 11b: times of an auction by its number of units; bars show the standard deviation.", p)
 	r.unitsShapes(bidding.x, bidding.y, agreement.y)
 	r.unitsWhy(agreement, prompt, l.unitsBy(sets, false, func(p message.Purchase) float64 { return float64(sellersOf(p)) }))
-	r.note("The time that an agent needs is a setting: processing for each message, unit_time for each unit of a call, on one processor that all share. That one call's cost is linear in its units is so assumed; that a whole auction's is not more than linear, with its documents, offers, clearing and contracts, is what comes out.")
+	r.note("The processing time of an agent is a setting: processing for each message, unit_time for each unit of a call, on one shared processor. So the linear cost of a single call is an assumption. The result is that a whole auction, with its documents, offers, clearing and contracts, costs no more than linear.")
 }
 
-// unitsWhy tells what lengthens the final agreement.
+// unitsWhy reports what lengthens the final agreement.
 func (r *Result) unitsWhy(agreement, prompt, sellers series) {
 	if len(agreement.x) < 3 || len(prompt.x) < 3 {
 		return
@@ -137,18 +136,18 @@ func (r *Result) unitsWhy(agreement, prompt, sellers series) {
 	r.fact(fmt.Sprintf("final agreement of %.0f and of %.0f units", agreement.x[0], agreement.x[last]),
 		fmt.Sprintf("%.3f s and %.3f s, with %.1f and %.1f sellers", agreement.y[0], agreement.y[last], sellers.y[0], sellers.y[last]), "does not increase")
 	r.fact("the same with batch systems that answer at once", fmt.Sprintf("%.3f s and %.3f s", prompt.y[0], prompt.y[prompts]), "-")
-	r.note("The agreement waits for batch systems, of which each reserves one slot after another, with a mean of 1 to 50 ms for each that is drawn for the seller: the more units, the more of them come from one seller, and the slower is the slowest of all sellers. The rest of its growth is messages and writes to disk on the one processor, of more sellers. The source's agents ran a script for each unit in each round at each of twenty resources, but in the agreement only one for each unit: bidding grew by seconds for each unit, and the agreement by a small part of that.")
+	r.note("The agreement waits for batch systems. Each reserves one slot after another, with a mean of 1 to 50 ms per slot, drawn for the seller. With more units, more of them come from one seller, and the slowest seller is slower. The rest of the growth is the messages and disk writes of more sellers on the one processor. The source's agents ran a script for each unit in each round at each of twenty resources, but only one for each unit in the agreement: bidding grew by seconds per unit, and the agreement by a small part of that.")
 }
 
 func (r *Result) unitsShapes(xs, bidding, agreement []float64) {
 	if len(xs) < 3 {
-		r.note("Fewer than three sizes were sold: the shapes of figure 11b are not looked at.")
+		r.note("Fewer than three sizes were sold: the shapes of figure 11b are not checked.")
 		return
 	}
 	slope, _, explained := fit(xs, bidding)
 	r.shape("bidding linear in units", slope > 0 && explained > .98, fmt.Sprintf("%.4f s per unit, R² %.4f", slope, explained), "rising, R² above 0.98")
 	flat, _, _ := fit(xs, agreement)
-	r.fact("a further unit lengthens bidding and agreement by", fmt.Sprintf("%.4f s and %.4f s", slope, flat), "a couple of seconds, and nothing")
+	r.fact("each further unit lengthens bidding and agreement by", fmt.Sprintf("%.4f s and %.4f s", slope, flat), "a couple of seconds, and nothing")
 	share := flat * (xs[len(xs)-1] - xs[0]) / mean(agreement)
-	r.shape("final agreement flat in units", abs(share) < .5, fmt.Sprintf("changes by %.0f %% of its mean from %.0f to %.0f units", 100*share, xs[0], xs[len(xs)-1]), "by less than 50 %")
+	r.shape("final agreement flat in units", math.Abs(share) < .5, fmt.Sprintf("changes by %.0f %% of its mean from %.0f to %.0f units", 100*share, xs[0], xs[len(xs)-1]), "by less than 50 %")
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// crowd is one run of figure 12: so many users at once.
+// crowd is one run of figure 12 with a number of users at once.
 type crowd struct {
 	users, repeat int
 	workstation   bool
@@ -16,21 +16,18 @@ type crowd struct {
 	settled       int
 }
 
-// usersRun is figure 12: 1..30 users who order at the same instant, three times,
-// all agents on one workstation as the source's, and each on a host of its own.
+// usersRun makes figure 12: 1..30 users order at the same instant, three times, with all
+// agents on one workstation as in the source, and with each on its own host.
 func usersRun(ctx context.Context, l *Lab, r *Result) error {
 	sellers, repeats, most := l.twenty(), l.repeat(3), l.Settings.Users
 	l.issue(most, sellers)
 	runs, err := gather(ctx, l, "users", 2*repeats*most, func(i int) crowd {
 		return l.crowd(sellers, crowd{users: 1 + i%most, repeat: i / most / 2, workstation: i/most%2 == 0})
 	})
-	t := Table{Name: "runs", About: "Every run", Columns: []string{"users", "repeat", "one_workstation", "response_s", "round_s", "total_s", "settled"}}
-	for _, x := range runs {
-		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(x.users), fmt.Sprint(x.repeat + 1), fmt.Sprint(x.workstation), num(x.response, 6), num(x.round, 6), num(x.total, 6), fmt.Sprint(x.settled),
-		})
-	}
-	r.table(t)
+	rows := each(runs, func(x crowd) []string {
+		return []string{fmt.Sprint(x.users), fmt.Sprint(x.repeat + 1), fmt.Sprint(x.workstation), num(x.response, 6), num(x.round, 6), num(x.total, 6), fmt.Sprint(x.settled)}
+	})
+	r.table(Table{Name: "runs", About: "Every run", Columns: []string{"users", "repeat", "one_workstation", "response_s", "round_s", "total_s", "settled"}, Rows: rows})
 	if err != nil {
 		return err
 	}
@@ -53,15 +50,13 @@ func (l *Lab) crowd(sellers []seller, x crowd) crowd {
 			x.settled++
 		}
 		rounds, totals = append(rounds, timesOf(p).round), append(totals, p.ElapsedMS/1000)
-		for _, d := range s.watch.answers[id(u)] {
-			responses = append(responses, d.Seconds())
-		}
+		responses = append(responses, each(s.watch.answers[id(u)], time.Duration.Seconds)...)
 	}
 	x.response, x.round, x.total = mean(responses), mean(rounds), mean(totals)
 	return x
 }
 
-// by is a mean over the repeats, by number of users.
+// by returns means over the repeats, by number of users.
 func by(runs []crowd, most int, workstation bool, of func(crowd) float64) series {
 	var s series
 	for n := 1; n <= most; n++ {
@@ -99,28 +94,26 @@ func (r *Result) crowdTell(runs []crowd, most int) {
 			r.steepness(one)
 		}
 	}
-	r.note("The time that an agent needs for a message is a setting (processing, unit_time); how it adds up when agents wait for one another is what comes out.")
+	r.note("The processing time of a message is a setting (processing, unit_time). The result is how it adds up when agents wait for each other.")
 }
 
 func (r *Result) linear(name string, s series) {
-	if len(s.x) < 3 {
-		return
+	if len(s.x) >= 3 {
+		slope, _, explained := fit(s.x, s.y)
+		r.shape(name, slope > 0 && explained > .95, fmt.Sprintf("%.5f s per user, R² %.4f", slope, explained), "rising, R² above 0.95")
 	}
-	slope, _, explained := fit(s.x, s.y)
-	r.shape(name, slope > 0 && explained > .95, fmt.Sprintf("%.5f s per user, R² %.4f", slope, explained), "rising, R² above 0.95")
 }
 
-// spread tells how responses rise where agents do not share a processor; the
-// source had no such market.
+// spread reports how response times grow if agents do not share a processor, a case that the
+// source did not have.
 func (r *Result) spread(s series) {
-	if len(s.x) < 3 {
-		return
+	if len(s.x) >= 3 {
+		slope, _, explained := fit(s.x, s.y)
+		r.fact("response time per further user, own hosts", fmt.Sprintf("%.5f s, R² %.3f", slope, explained), "-")
 	}
-	slope, _, explained := fit(s.x, s.y)
-	r.fact("response time per further user, own hosts", fmt.Sprintf("%.5f s, R² %.3f", slope, explained), "-")
 }
 
-// steepness tells how round times rise before and after ten users.
+// steepness reports how round times grow up to ten users and beyond.
 func (r *Result) steepness(s series) {
 	if len(s.x) < 20 {
 		return

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"slices"
 	"time"
 
 	"ramp/agents/sim"
@@ -25,15 +26,15 @@ type callKey struct {
 	round        int
 }
 
-// watch sees what is said in a world.
+// watch owns the bids and answers observed in a world.
 type watch struct {
 	world    *sim.World
 	calls    map[callKey]call
 	bids     []bid
 	answers  map[string][]time.Duration // response times, by conversation
 	answered map[callKey]int            // answers received, of any kind
-	proposed map[callKey]int            // of these, proposals
-	quiet    bool                       // bids are not kept
+	proposed map[callKey]int            // proposals among them
+	quiet    bool                       // do not keep bids
 }
 
 type call struct {
@@ -45,7 +46,7 @@ func newWatch() *watch {
 	return &watch{calls: map[callKey]call{}, answers: map[string][]time.Duration{}, answered: map[callKey]int{}, proposed: map[callKey]int{}}
 }
 
-// sent sees a packet leave.
+// sent observes a packet that leaves.
 func (w *watch) sent(p sim.Packet, now time.Duration) {
 	body, ok := p.Message.Body.(message.CallForProposals)
 	if !ok {
@@ -55,14 +56,10 @@ func (w *watch) sent(p sim.Packet, now time.Duration) {
 	if _, known := w.calls[key]; known {
 		return
 	}
-	c := call{at: now}
-	for _, ceiling := range body.Ceilings {
-		c.standings = append(c.standings, ceiling.Price)
-	}
-	w.calls[key] = c
+	w.calls[key] = call{now, each(body.Ceilings, func(l message.Ceiling) protocol.Credits { return l.Price })}
 }
 
-// Delivered sees answers arrive.
+// Delivered observes answers.
 func (w *watch) Delivered(_, from *sim.Host, m protocol.Message) {
 	switch body := m.Body.(type) {
 	case message.Proposal:
@@ -100,22 +97,16 @@ func (w *watch) offered(key callKey, from *sim.Host, o protocol.Offer) {
 	w.bids = append(w.bids, b)
 }
 
-// of are the bids of a conversation, in order of arrival.
+// of returns the bids of a conversation, in order of arrival.
 func (w *watch) of(conversation string) []bid {
-	var list []bid
-	for _, b := range w.bids {
-		if b.conversation == conversation {
-			list = append(list, b)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(w.bids), func(b bid) bool { return b.conversation != conversation })
 }
 
-// Durable is of no interest.
+// Durable does nothing.
 func (w *watch) Durable(*sim.Host, []protocol.Record) {}
 
-// Refused is of no interest: everybody speaks as the codec does.
+// Refused does nothing: all agents here use the codec.
 func (w *watch) Refused(*sim.Host, protocol.AgentID, error) {}
 
-// Sent is of no interest: the hook of the stage sees packets leave, one by one.
+// Sent does nothing: the stage's hook observes packets one by one.
 func (w *watch) Sent(*sim.Host, protocol.Message) {}

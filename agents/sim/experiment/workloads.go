@@ -19,11 +19,10 @@ type workRun struct {
 	bids        []bid
 }
 
-// workRounds is how many rounds the source's users asked for (002 §10).
+// workRounds is the number of rounds in the source (002 §10).
 const workRounds = 3
 
-// works makes the thirteen jobs, one after the other, several times, at every
-// market start.
+// works runs the thirteen jobs, one after another, several times, at every market start.
 func (l *Lab) works(ctx context.Context, sellers []seller, what string) ([]workRun, error) {
 	l.issue(1, sellers)
 	sets, err := gather(ctx, l, what, l.Settings.Starts, func(i int) []workRun {
@@ -41,7 +40,7 @@ func (l *Lab) works(ctx context.Context, sellers []seller, what string) ([]workR
 	return slices.Concat(sets...), err
 }
 
-// workloads is table 3 with figures 8a and 9a.
+// workloads makes table 3 with figures 8a and 9a.
 func workloads(ctx context.Context, l *Lab, r *Result) error {
 	runs, err := l.works(ctx, l.twenty(), "workloads")
 	r.table(workTable(runs))
@@ -81,8 +80,8 @@ func bidTable(runs []workRun) Table {
 	return t
 }
 
-// roundMean is the mean of the offers of a round; the best-offer round, which
-// lifts the ceilings, is none of them.
+// roundMean is the mean of the offers of a round, except the best-offer round, which has no
+// ceilings.
 func (x workRun) roundMean(n int) float64 {
 	var list []float64
 	for _, b := range x.bids {
@@ -111,11 +110,11 @@ func (l *Lab) workTell(r *Result, runs []workRun) {
 	r.workPrices(runs)
 	r.workWinners(runs)
 	r.workNear(runs)
-	r.note("%d market starts, %s apart, the thirteen jobs %d times at each, three fixed rounds. Nothing here was chosen: start k is the base time plus k gaps.", l.Settings.Starts, l.Settings.Gap, l.repeat(3))
-	r.note("A job that nobody can take at its price, or that nobody has the cores for, fails; the source's closest set is shown for approval, and here nobody approves.")
+	r.note("%d market starts, %s apart, with the thirteen jobs %d times at each, and three fixed rounds. The starts were not selected: start k is the base time plus k gaps.", l.Settings.Starts, l.Settings.Gap, l.repeat(3))
+	r.note("A job fails if no seller accepts its price or has enough cores. As in the source, the user may approve the closest set; here no user does.")
 }
 
-// workPrices is figure 8a, and the share of failures per job.
+// workPrices makes figure 8a, and the share of failures per job.
 func (r *Result) workPrices(runs []workRun) {
 	var names []string
 	columns := []series{{name: "request", style: 7}, {name: "round 1", style: 4}, {name: "round 2", style: 0}, {name: "round 3", style: 2}, {name: "winning", style: 1}}
@@ -152,7 +151,7 @@ func (r *Result) workPrices(runs []workRun) {
 	bars(p, names, columns)
 	roof(p, .35)
 	p.Legend.Left = true
-	r.figure("fig8a", "Figure 8a: request price, mean offer of each round and mean winning price of the jobs of table 3; a missing bar means that no offer was made.", p)
+	r.figure("fig8a", "Figure 8a: request price, mean offer of each round and mean winning price of the jobs of table 3; a missing bar means no offer.", p)
 	r.fact("median of winning / opening price over the jobs", num(median(ratios), 3), "0.711")
 	r.fact("jobs that failed at most of the starts", mostlyFailed(runs), "one of 13 (caption: 11, discussion: 13)")
 }
@@ -186,7 +185,7 @@ func mostlyFailed(runs []workRun) string {
 	return names
 }
 
-// workWinners is figure 9a.
+// workWinners makes figure 9a.
 func (r *Result) workWinners(runs []workRun) {
 	won, sold := map[string]int{}, 0
 	for _, x := range runs {
@@ -196,12 +195,7 @@ func (r *Result) workWinners(runs []workRun) {
 		}
 	}
 	t := Table{Name: "winners", About: "Winners", Shown: true, Columns: []string{"resource", "jobs won", "share"}}
-	var names []string
-	for _, s := range Sites() {
-		if won[s.Name] > 0 {
-			names = append(names, s.Name)
-		}
-	}
+	names := slices.DeleteFunc(siteNames(), func(name string) bool { return won[name] == 0 })
 	slices.SortStableFunc(names, func(a, b string) int { return won[b] - won[a] })
 	shares := series{name: "share of the jobs won", style: 0}
 	for _, n := range names {
@@ -219,14 +213,11 @@ func (r *Result) workWinners(runs []workRun) {
 	}
 }
 
-// workNear is the shape of §10.2: prices that open near the minima end in fewer
-// rounds and lower prices. A job opens near them if its price is at most a tenth
-// above the median of the minima.
+// workNear checks the shape of §10.2: jobs that open near the minima end in fewer rounds and
+// at lower prices. A job opens near them if its price is at most a tenth above the median of
+// the minima.
 func (r *Result) workNear(runs []workRun) {
-	var minima []float64
-	for _, s := range Sites() {
-		minima = append(minima, float64(s.Min))
-	}
+	minima := each(Sites(), func(s Site) float64 { return float64(s.Min) })
 	edge := credits(int(median(minima) * 1.1))
 	var near, far, nearRounds, farRounds []float64
 	for _, x := range runs {
@@ -240,7 +231,7 @@ func (r *Result) workNear(runs []workRun) {
 		}
 	}
 	if len(near) == 0 || len(far) == 0 {
-		r.note("No job that opens near the minima was sold: the shape of section 10.2 is not looked at.")
+		r.note("No job that opens near the minima was sold: the shape of section 10.2 is not checked.")
 		return
 	}
 	r.shape("prices opened near the minima end lower", mean(near) < mean(far), fmt.Sprintf("mean %.2f against %.2f", mean(near), mean(far)), "lower")
@@ -248,7 +239,7 @@ func (r *Result) workNear(runs []workRun) {
 		fmt.Sprintf("%.2f rounds with lower offers against %.2f", mean(nearRounds), mean(farRounds)), "fewer")
 }
 
-// lowered is in how many rounds the price fell.
+// lowered counts the rounds in which the price fell.
 func (x workRun) lowered() int {
 	best, n := protocol.Credits(math.MaxInt64), 0
 	for round := 1; round <= workRounds; round++ {

@@ -1,8 +1,7 @@
-// Package explore looks for a seed that breaks a market, and for the smallest
-// market that it still breaks.
+// Package explore searches for a seed with which a market breaks an invariant, and for the
+// smallest market that it still breaks.
 //
-// Run lives through one market. Explore lives through many, side by side, each in
-// a goroutine of its own. Shrink takes a market that broke and leaves away
-// agents, time and faults as long as the same invariant still breaks. A Scenario
-// is a market in a file, to be lived through again.
+// Run runs one market. Explore runs many in parallel. Shrink takes a market that breaks an
+// invariant, and removes agents, time and faults as long as the same one still breaks. A
+// Scenario is a market in a file, for another run.
 package explore

@@ -10,8 +10,8 @@ import (
 	"ramp/agents/sim/market"
 )
 
-// Run lives through one market. A done ctx ends it early, which its result says.
-// told, if set, hears now and then how much of its time has passed.
+// Run runs one market. Cancelling ctx ends it early; the result is then not Complete. If
+// told is set, it is called from time to time with the share of the time that has passed.
 func Run(ctx context.Context, cast *market.Cast, cfg market.Config, told func(passed, whole time.Duration), more ...sim.Observer) market.Result {
 	m, checks := market.Open(cast, cfg, more...)
 	return m.Live(checks, func(passed, whole time.Duration) bool {
@@ -22,23 +22,23 @@ func Run(ctx context.Context, cast *market.Cast, cfg market.Config, told func(pa
 	})
 }
 
-// Plan is which markets to live through: the same one under each of some seeds.
+// Plan is the markets to run: the same one with each seed of a range.
 type Plan struct {
 	Market   market.Config
 	From, To uint64 // seeds, both included
-	Jobs     int    // side by side, 1..
+	Jobs     int    // in parallel, 1..
 }
 
-// Sum is what many markets came to.
+// Sum adds up the results of many markets.
 type Sum struct {
-	Seeds    int    `json:"seeds"` // that were lived through to their end
+	Seeds    int    `json:"seeds"` // completed runs
 	Auctions int    `json:"auctions"`
 	Bought   int    `json:"bought"`
 	Crashes  int64  `json:"crashes"`
 	Messages int64  `json:"messages"`
-	Complete bool   `json:"complete"`         // all of them
-	Failed   uint64 `json:"failed,omitempty"` // the least seed with a violation among those lived through
-	// Result is of the failed seed.
+	Complete bool   `json:"complete"`         // all seeds were run
+	Failed   uint64 `json:"failed,omitempty"` // the least seed with a violation so far
+	// Result is that of the failed seed.
 	Result *market.Result `json:"result,omitempty"`
 }
 
@@ -53,8 +53,8 @@ func (s *Sum) add(r market.Result) {
 	}
 }
 
-// Explore lives through the markets of a plan until one breaks, or ctx is done.
-// told, if set, hears after each; one call at a time.
+// Explore runs the markets of a plan until one breaks an invariant, or ctx is cancelled.
+// If told is set, it is called after each run, one call at a time.
 func Explore(ctx context.Context, p Plan, told func(Sum)) (Sum, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -71,9 +71,7 @@ func Explore(ctx context.Context, p Plan, told func(Sum)) (Sum, error) {
 			err = e
 			break
 		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for seed := range seeds {
 				cfg := p.Market
 				cfg.Seed = seed
@@ -90,7 +88,7 @@ func Explore(ctx context.Context, p Plan, told func(Sum)) (Sum, error) {
 				}
 				lock.Unlock()
 			}
-		}()
+		})
 	}
 	if err == nil {
 		hand(inner, seeds, p)

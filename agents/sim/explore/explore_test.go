@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"ramp/agents/sim"
 	"ramp/agents/sim/explore"
@@ -80,7 +80,7 @@ func TestAScenarioIsReadAsItWasWritten(t *testing.T) {
 }
 
 // Every scenario that once broke an invariant is kept, and lived through again.
-func TestWhatOnceBrokeHolds(t *testing.T) {
+func TestFormerFailuresStayFixed(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no scenarios: %v", err)

@@ -13,11 +13,11 @@ const ScenarioVersion = 1
 // Scenario is a market in a file.
 type Scenario struct {
 	Version int           `json:"version" yaml:"version"`
-	Note    string        `json:"note,omitempty" yaml:"note,omitempty"` // what it shows
+	Note    string        `json:"note,omitempty" yaml:"note,omitempty"` // its purpose
 	Market  market.Config `json:"market" yaml:"market"`
 }
 
-// Validate names what is wrong and what is allowed.
+// Validate names the field that is wrong and its limits.
 func (s Scenario) Validate() error {
 	if s.Version != ScenarioVersion {
 		return fmt.Errorf("version %d: this program reads version %d", s.Version, ScenarioVersion)

@@ -11,13 +11,13 @@ import (
 	"ramp/agents/sim/market"
 )
 
-// maxTries bounds how many markets a Shrink lives through.
+// maxTries limits the runs of a Shrink.
 const maxTries = 100
 
-// Shrink looks for the smallest market that breaks the same invariant first as
-// cfg does: with less time, fewer agents, smaller orders and fewer kinds of
-// faults. told, if set, hears of each that is smaller. It returns the smallest
-// found so far when ctx is done.
+// Shrink searches for the smallest market that breaks the same invariant first as cfg: with
+// less time, fewer agents, smaller orders and fewer kinds of faults. If told is set, it is
+// called with each smaller market. When ctx is cancelled, Shrink returns the smallest one
+// so far.
 func Shrink(ctx context.Context, cast *market.Cast, cfg market.Config, invariant string, told func(market.Config)) (market.Config, market.Result) {
 	s := shrinker{ctx: ctx, cast: cast, invariant: invariant, told: told, least: cfg}
 	s.breaks(cfg)
@@ -36,7 +36,7 @@ type shrinker struct {
 	tries     int
 }
 
-// breaks reports whether a market breaks the invariant, and keeps what it came to.
+// breaks reports whether a market breaks the invariant, and keeps its result.
 func (s *shrinker) breaks(cfg market.Config) bool {
 	if s.ctx.Err() != nil || s.tries >= maxTries || cfg.Validate() != nil {
 		return false
@@ -50,8 +50,7 @@ func (s *shrinker) breaks(cfg market.Config) bool {
 	return true
 }
 
-// round looks for a way to make the least market smaller; it reports whether it
-// found one.
+// round tries to make the smallest market smaller, and reports whether it succeeded.
 func (s *shrinker) round() bool {
 	for _, try := range s.ways() {
 		if s.breaks(try) {
@@ -64,7 +63,7 @@ func (s *shrinker) round() bool {
 	return false
 }
 
-// ways are the markets that are a step smaller than the least.
+// ways are the markets that are one step smaller than the smallest so far.
 func (s *shrinker) ways() []market.Config {
 	var list []market.Config
 	way := func(change func(c *market.Config)) {
@@ -79,6 +78,7 @@ func (s *shrinker) ways() []market.Config {
 			c.Length = min(c.Length, s.result.Violations[0].At.Sub(market.Dawn).Truncate(time.Second)+time.Second)
 		})
 	}
+	way(func(c *market.Config) { c.Exchanges = 0 })
 	for _, share := range []int{4, 2} {
 		way(func(c *market.Config) { c.Length -= c.Length / time.Duration(share) })
 		way(func(c *market.Config) { c.Resources = max(1, c.Resources-max(1, c.Resources/share)) })
@@ -97,7 +97,7 @@ func (s *shrinker) ways() []market.Config {
 	return list
 }
 
-// without are faults with one kind of them left away.
+// without returns the faults with one kind removed, for each kind.
 func without(f sim.Faults) []sim.Faults {
 	calm := reflect.ValueOf(sim.Levels()["none"])
 	var list []sim.Faults

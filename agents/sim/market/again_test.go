@@ -62,7 +62,8 @@ func order(t *testing.T, m *market.Market, u *market.User) {
 // loseFirst takes its cores, and all that it has, from the site of the first unit.
 func loseFirst(t *testing.T, m *market.Market, u *market.User) (site string) {
 	t.Helper()
-	run, err := user.ReadRun(u.Host.Disk().Get(user.TableRuns, "job"))
+	value, _ := u.Host.Disk().Get(user.TableRuns, "job")
+	run, err := user.ReadRun(value)
 	if err != nil || run.State != string(message.StageReady) {
 		t.Fatalf("before anything is lost: %+v, %v", run, err)
 	}
@@ -77,7 +78,8 @@ func loseFirst(t *testing.T, m *market.Market, u *market.User) (site string) {
 
 func ranTogether(t *testing.T, u *market.User, lost string) {
 	t.Helper()
-	run, err := user.ReadRun(u.Host.Disk().Get(user.TableRuns, "job"))
+	value, _ := u.Host.Disk().Get(user.TableRuns, "job")
+	run, err := user.ReadRun(value)
 	if err != nil || !run.Over || !run.Moved() {
 		t.Fatalf("%+v, %v", run, err)
 	}

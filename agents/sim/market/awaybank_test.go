@@ -62,7 +62,7 @@ func boughtUnits(t *testing.T, m *market.Market) (all []message.PurchasedUnit) {
 	for _, u := range m.Users() {
 		err := u.Host.Disk().Each(user.TablePurchases, func(_ string, value []byte) error {
 			row, err := user.ReadRow(value)
-			all = append(all, row.Purchase.Units...)
+			all = append(all, row.View().Units...)
 			return err
 		})
 		if err != nil {

@@ -9,36 +9,37 @@ import (
 	"ramp/protocol/message"
 )
 
-// Batch is a batch system as a local correspondent in virtual time: it answers
-// in order, as slowly as it is, and at times not at all. Any queue.System can be
-// behind it.
+// Batch presents a queue.System as a local correspondent in virtual time: it answers in
+// order, after a delay, and sometimes not at all.
 type Batch struct {
 	agent  protocol.AgentID
 	system queue.System
 	chance sim.Chance
-	slow   time.Duration // mean until an answer comes
-	short  int           // grants of fewer cores than asked, per thousand
+	slow   time.Duration // mean delay of an answer
+	short  int           // grants of fewer cores than requested, per thousand
 	busy   time.Time
-	away   time.Time // until then it answers nothing
+	away   time.Time // it answers nothing until then
 	told   time.Time
+	seen   time.Time // the clock, when it was last read
 	dirty  bool
 
 	programs programs
 }
 
-// tellGap is between two states that nobody asked for.
+// tellGap is the least time between two unrequested reports of the state.
 const tellGap = 10 * time.Second
 
-// NewBatch puts a system behind an agent. How slow it is, is drawn from a span.
+// NewBatch connects a system to an agent. Its mean delay is drawn from a span.
 func NewBatch(agent protocol.AgentID, s queue.System, chance sim.Chance, slow sim.Span, short int) *Batch {
 	return &Batch{agent: agent, system: s, chance: chance, slow: chance.Skewed(slow), short: short, programs: programs{jobs: map[string]*program{}}}
 }
 
-// Away takes the batch system away until an instant of its own clock.
+// Away makes the batch system unreachable until an instant of its own clock.
 func (b *Batch) Away(until time.Time) { b.away = until }
 
 // Receive carries out a request at once and answers it later.
 func (b *Batch) Receive(now time.Time, m protocol.Message) []sim.Later {
+	b.follow(now)
 	if now.Before(b.away) {
 		return nil
 	}
@@ -87,8 +88,17 @@ func reserved(answer message.Reserved, slot protocol.Slot, name string, why *pro
 	return answer
 }
 
-// Advance lets the system go on, and tells its state if it changed.
+// follow keeps pauses as long as they are when the clock is set back.
+func (b *Batch) follow(now time.Time) {
+	if back := b.seen.Sub(now); back > 0 {
+		b.told, b.busy, b.dirty = b.told.Add(-back), b.busy.Add(-back), true
+	}
+	b.seen = now
+}
+
+// Advance lets the system proceed, and reports its state if it changed.
 func (b *Batch) Advance(now time.Time) ([]sim.Later, time.Time) {
+	b.follow(now)
 	changed, next := b.system.Advance(now)
 	b.dirty = b.dirty || changed
 	if now.Before(b.away) {
@@ -105,7 +115,7 @@ func (b *Batch) Advance(now time.Time) ([]sim.Later, time.Time) {
 	return append(said, b.tell(now)...), next
 }
 
-// tellJobs tells which jobs have changed.
+// tellJobs reports the jobs that have changed.
 func (b *Batch) tellJobs(now time.Time) (said []sim.Later, next time.Time) {
 	news, next := b.programs.changed(now)
 	for _, body := range news {
@@ -130,7 +140,7 @@ func (b *Batch) tell(now time.Time) []sim.Later {
 	return b.say(now, b.message(state))
 }
 
-// say answers after everything that was said before.
+// say sends an answer after all earlier ones.
 func (b *Batch) say(now time.Time, m protocol.Message) []sim.Later {
 	at := now.Add(b.chance.Around(b.slow))
 	if at.Before(b.busy) {

@@ -9,10 +9,10 @@ import (
 	"ramp/protocol/identity"
 )
 
-// Dawn is when every market begins.
+// Dawn is the time at which every market begins.
 var Dawn = time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
 
-// The currency of every market.
+// Currency is used in every market.
 const Currency = "CRD"
 
 // The names of the parties.
@@ -24,20 +24,20 @@ func SiteName(i int) string { return fmt.Sprintf("site%d", i) }
 // UserName is the name of user i, from 1.
 func UserName(i int) string { return fmt.Sprintf("user%d", i) }
 
-// Cast is who takes part in markets: credentials, and who is trusted. The same
-// names have the same keys, always; a Cast makes those that it is asked for.
+// Cast owns the credentials of the parties of markets and the authority that issued them.
+// A name always has the same key. Credentials are made on first use.
 type Cast struct {
 	CA    *identity.CA
 	Trust *identity.Trust
-	// Adversaries are those that a market's Config may ask for, by kind.
+	// Adversaries are those that a market's Config may name, by kind.
 	Adversaries map[string]Adversary
 	by          map[string]*identity.Credential
 }
 
-// life of every certificate: longer than any simulation.
+// life is the validity of every certificate: longer than any simulation.
 const life = 30 * 365 * 24 * time.Hour
 
-// NewCast makes an authority.
+// NewCast creates the authority.
 func NewCast() (*Cast, error) {
 	ca, err := identity.NewCA("Simulated CA", Dawn.AddDate(-1, 0, 0), life, rand.NewChaCha8([32]byte{1}))
 	if err != nil {
@@ -50,7 +50,7 @@ func NewCast() (*Cast, error) {
 	return &Cast{CA: ca, Trust: trust, by: map[string]*identity.Credential{}}, nil
 }
 
-// Credential is a party's own. It is not safe for concurrent use.
+// Credential is that of a party. It is not safe for concurrent use.
 func (c *Cast) Credential(name string) *identity.Credential {
 	if c.by[name] == nil {
 		cred, err := Issue(c.CA, name)
@@ -62,23 +62,11 @@ func (c *Cast) Credential(name string) *identity.Credential {
 	return c.by[name]
 }
 
-// Issue makes a credential whose key is drawn from its name.
+// Issue makes a credential whose key is derived from its name.
 func Issue(ca *identity.CA, name string) (*identity.Credential, error) {
 	seed := [32]byte{2}
 	copy(seed[1:], name)
-	key, err := identity.NewKey(rand.NewChaCha8(seed))
-	if err != nil {
-		return nil, err
-	}
-	cert, err := ca.Issue(name, key.Public(), Dawn.AddDate(0, -1, 0), life/2)
-	if err != nil {
-		return nil, err
-	}
-	pem, err := identity.KeyPEM(key)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Parse(cert, pem)
+	return ca.Credential(name, Dawn.AddDate(0, -1, 0), life/2, rand.NewChaCha8(seed))
 }
 
 // ID is a party's agent ID.

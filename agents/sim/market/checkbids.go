@@ -9,17 +9,14 @@ import (
 	"ramp/protocol/message"
 )
 
-// Which bids of honest sites are counted.
+// A valid bid is an offer of one unit in a propose that reached an honest user while its
+// auction ran, by that user's clock. In the first round its price must not exceed the
+// ceiling; later it must be below every earlier bid for the unit, from anybody.
 //
-// A bid is an offer of one unit in a propose that reached an honest user, by that
-// user's clock, while its auction went on, and that the rules let count: in the
-// first round a price not above what was asked; later one below everything that
-// had arrived for the unit before, from whomever. It is counted if the user ended
-// its round with a price for the unit that is not above it, and if the auction's
-// end found the site among the bidders: it was accepted or rejected, as only
-// those are whose offers stand. Auctions that their owner or a crash cut short
-// end without saying who bid, and are left out; so is the best-offer round, in
-// which everything stands.
+// A bid was counted if the user's round ended with a price for the unit no higher than
+// it, and the site was among the bidders at the end: only they are accepted or rejected.
+// Auctions cut short by their owner or a crash do not name their bidders and are left
+// out. So is the best-offer round, in which every offer is valid.
 
 // auctionKey is one auction of an honest user.
 type auctionKey struct {
@@ -27,62 +24,62 @@ type auctionKey struct {
 	conversation string
 }
 
-// bidding is what came and went in one auction.
+// bidding is a record of the messages of one auction.
 type bidding struct {
 	begun    time.Duration
-	ceilings []protocol.Credits // that were asked for
-	best     int                // number of the best-offer round; 0: none
-	heard    []heardBid
-	told     map[protocol.AgentID]bool // accepted or rejected
+	ceilings []protocol.Credits
+	best     int // number of the best-offer round; 0: none
+	bids     []arrivedBid
+	answered map[protocol.AgentID]bool // accepted or rejected
 }
 
-// heardBid is an offer of one unit, when it arrived.
-type heardBid struct {
+// arrivedBid is an offer of one unit, when it arrived.
+type arrivedBid struct {
 	seller protocol.AgentID
 	at     time.Time // by the user's clock
 	unit   int
 	price  protocol.Credits
-	usable bool // by its own times
+	usable bool // not expired, and its slot not begun
 }
 
-// ended is an auction that is over, to be judged when its rejections have left.
+// ended is an auction that is over, checked once its rejections have left.
 type ended struct {
 	host     *sim.Host
 	auction  *bidding
 	purchase message.Purchase
 }
 
-// bidsBook is all auctions that go on, and how many honest bids were counted.
-type bidsBook struct {
-	going      map[auctionKey]*bidding
-	ended      []ended
-	due, heard int
-	missed     string // the first that was not counted
+// bidChecks owns the running auctions of honest users, and how many of the valid bids of
+// honest sites were counted.
+type bidChecks struct {
+	audit          *audit
+	going          map[auctionKey]*bidding
+	ended          []ended
+	valid, counted int
+	missed         string // the first that was not counted
 }
 
-func newBidsBook() bidsBook { return bidsBook{going: map[auctionKey]*bidding{}} }
-
-// Said takes what a host says.
-func (c *Checks) Said(from *sim.Host, m protocol.Message) {
-	if c.m == nil || !c.isUser(from.ID()) {
+// said follows the messages that a user sends in its auctions.
+func (c *bidChecks) said(from *sim.Host, m protocol.Message) {
+	if c.audit.m == nil || !c.audit.isUser(from.ID()) {
 		return
 	}
 	key := auctionKey{from.ID(), m.Conversation}
-	b := c.bids.going[key]
+	b := c.going[key]
 	switch body := m.Body.(type) {
 	case message.CallForProposals:
 		if b == nil {
-			b = &bidding{begun: c.m.World.Elapsed(), told: map[protocol.AgentID]bool{}}
-			c.bids.going[key] = b
+			b = &bidding{begun: c.audit.m.World.Elapsed(), answered: map[protocol.AgentID]bool{}}
+			c.going[key] = b
 		}
 		b.called(body)
 	case message.Progress:
 		if b != nil && body.Done {
-			c.bids.ended = append(c.bids.ended, ended{from, b, body.Purchase})
-			delete(c.bids.going, key)
+			c.ended = append(c.ended, ended{from, b, body.Purchase})
+			delete(c.going, key)
 		}
 	default:
-		c.toldBidders(key, b, m)
+		c.answered(key, b, m)
 	}
 }
 
@@ -101,26 +98,26 @@ func (b *bidding) called(call message.CallForProposals) {
 	}
 }
 
-// toldBidders keeps who is told that it is chosen or not. Rejections follow the
-// word to the owner that the purchase is over.
-func (c *Checks) toldBidders(key auctionKey, b *bidding, m protocol.Message) {
+// answered records who was accepted or rejected. Rejections are sent after the owner has
+// learnt that the purchase is over.
+func (c *bidChecks) answered(key auctionKey, b *bidding, m protocol.Message) {
 	if m.Performative != protocol.RejectProposal && m.Performative != protocol.AcceptProposal {
 		return
 	}
-	if n := len(c.bids.ended); b == nil && n > 0 && c.bids.ended[n-1].purchase.ID == key.conversation {
-		b = c.bids.ended[n-1].auction
+	if n := len(c.ended); b == nil && n > 0 && c.ended[n-1].purchase.ID == key.conversation {
+		b = c.ended[n-1].auction
 	}
 	if b == nil {
 		return
 	}
 	for _, id := range m.Receivers {
-		b.told[id] = true
+		b.answered[id] = true
 	}
 }
 
-// bidArrives takes a propose that an honest user is about to receive.
-func (c *Checks) bidArrives(to, from *sim.Host, conversation string, p message.Proposal) {
-	b := c.bids.going[auctionKey{to.ID(), conversation}]
+// arrives records a propose that an honest user is about to receive.
+func (c *bidChecks) arrives(to, from *sim.Host, conversation string, p message.Proposal) {
+	b := c.going[auctionKey{to.ID(), conversation}]
 	if b == nil {
 		return
 	}
@@ -130,35 +127,35 @@ func (c *Checks) bidArrives(to, from *sim.Host, conversation string, p message.P
 			continue
 		}
 		it := o.Items[0]
-		b.heard = append(b.heard, heardBid{from.ID(), now, it.Unit, it.Price, o.ValidUntil.After(now) && !it.Slot.Start.Before(now)})
+		b.bids = append(b.bids, arrivedBid{from.ID(), now, it.Unit, it.Price, o.ValidUntil.After(now) && !it.Slot.Start.Before(now)})
 	}
 }
 
-// judgeBids judges the auctions that are over.
-func (c *Checks) judgeBids() {
-	for _, e := range c.bids.ended {
-		crashed := !e.host.Up() || e.host.Uptime() < c.m.World.Elapsed()-e.auction.begun
+// checkEnded checks the auctions that are over.
+func (c *bidChecks) checkEnded() {
+	for _, e := range c.ended {
+		crashed := !e.host.Up() || e.host.Uptime() < c.audit.m.World.Elapsed()-e.auction.begun
 		if cut := e.purchase.AuctionMS == 0 || e.purchase.State == user.StateInterrupted; !crashed && !cut {
-			c.judge(e)
+			c.replay(e)
 		}
 	}
-	c.bids.ended = nil
+	c.ended = nil
 }
 
-// judge plays an auction again from what arrived.
-func (c *Checks) judge(e ended) {
+// replay runs an auction again from the bids that arrived.
+func (c *bidChecks) replay(e ended) {
 	least := map[int]protocol.Credits{}
 	for unit, ceiling := range e.auction.ceilings {
 		least[unit] = ceiling
 	}
 	ends := roundEnds(e.purchase)
-	for _, h := range e.auction.heard {
+	for _, h := range e.auction.bids {
 		round, sure := roundOf(ends, h.at)
 		standing, asked := least[h.unit]
 		late := round == len(ends) || round+1 == e.auction.best
 		due := h.usable && (h.price < standing || round == 0 && h.price <= e.auction.ceiling(h.unit))
-		if asked && sure && !late && due && c.isSite(h.seller) {
-			c.bidDue(e, h, e.purchase.Rounds[round])
+		if asked && sure && !late && due && c.audit.isSite(h.seller) {
+			c.count(e, h, e.purchase.Rounds[round])
 		}
 		if asked {
 			least[h.unit] = min(standing, h.price)
@@ -173,16 +170,16 @@ func (b *bidding) ceiling(unit int) protocol.Credits {
 	return b.ceilings[unit]
 }
 
-// bidDue counts a bid that must have been counted.
-func (c *Checks) bidDue(e ended, h heardBid, r message.Round) {
-	c.counts[BidsCounted]++
-	c.bids.due++
-	if best := r.Best[h.unit]; e.auction.told[h.seller] && best != nil && *best <= h.price {
-		c.bids.heard++
+// count records whether a valid bid was counted.
+func (c *bidChecks) count(e ended, h arrivedBid, r message.Round) {
+	c.audit.counts[BidsCounted]++
+	c.valid++
+	if best := r.Best[h.unit]; e.auction.answered[h.seller] && best != nil && *best <= h.price {
+		c.counted++
 		return
 	}
-	if c.bids.missed == "" {
-		c.bids.missed = e.purchase.ID + ": " + h.seller.Name() + " at " + h.at.Format(time.TimeOnly)
+	if c.missed == "" {
+		c.missed = e.purchase.ID + ": " + h.seller.Name() + " at " + h.at.Format(time.TimeOnly)
 	}
 }
 
@@ -197,8 +194,8 @@ func roundEnds(p message.Purchase) []time.Time {
 	return list
 }
 
-// blur is how near to the end of a round nobody can tell from outside on which
-// side of it a bid arrived: rounds are told in microseconds.
+// blur is how near to a round's end a bid's round is unknown, since rounds are reported in
+// microseconds.
 const blur = 200 * time.Microsecond
 
 // roundOf is the round in which t lies, from 0; len(ends) if it is after the last.
@@ -215,10 +212,10 @@ func roundOf(ends []time.Time, t time.Time) (round int, sure bool) {
 	return round, true
 }
 
-// minCounted is how many honest bids in a hundred must be counted.
+// minCounted is the percentage of valid honest bids that must be counted.
 const minCounted = 99
 
-func (c *Checks) finishBids() {
-	c.judgeBids()
-	c.check(BidsCounted, c.bids.heard*100 >= c.bids.due*minCounted, "%d of %d honest bids were counted; the first that was not: %s", c.bids.heard, c.bids.due, c.bids.missed)
+func (c *bidChecks) finish() {
+	c.checkEnded()
+	c.audit.check(BidsCounted, c.counted*100 >= c.valid*minCounted, "%d of %d honest bids were counted; the first that was not: %s", c.counted, c.valid, c.missed)
 }

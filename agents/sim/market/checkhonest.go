@@ -14,92 +14,107 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// honestBook is what honest parties have bound themselves to, as their own disks
-// have it: nothing else may cost them anything.
-type honestBook struct {
+// honestChecks owns what honest parties have bound themselves to, as their own disks have
+// it: nothing else may cost them anything.
+type honestChecks struct {
+	audit   *audit
+	bank    *bankBook
+	sites   *siteBook
 	signed  map[protocol.ContractID]protocol.Bundle // by honest users
-	bundles map[string]protocol.ContractID          // of a user's conversation, so that each is opened once
-	given   map[refundKey]bool                      // units whose refund an honest site has signed
-	spent   map[protocol.AgentID]protocol.Credits   // by honest users, less refunds
-	held    map[holding]map[claimKey]heldUnit       // what dishonest users hold at honest sites
-	asked   map[refundKey]askedFor                  // what each signed unit was asked for
-	paidFor map[askedFor]refundKey                  // and which unit is paid for it now
+	bundles map[string]protocol.ContractID          // by user and conversation, so that each is opened once
+	given   map[refundKey]bool                      // units for which an honest site has signed a refund
+	spent   map[protocol.AgentID]protocol.Credits   // by honest users, minus refunds
+	held    map[holding]map[claimKey]heldUnit       // held by dishonest users at honest sites
+	lapsed  map[holding]int64                       // core-seconds that they let lapse
+	asked   map[refundKey]askedFor                  // the requested unit that each signed unit is for
+	paidFor map[askedFor]refundKey                  // and the unit that is paid for it now
 }
 
-// askedFor is a unit of a request, as its owner gave it.
+// askedFor is a unit of an owner's order.
 type askedFor struct {
 	user  protocol.AgentID
 	order string
 	unit  int
 }
 
-// heldUnit is one that is held and not bought.
+// heldUnit is a unit that is held and not bought.
 type heldUnit struct {
 	slot  protocol.Slot
-	waits bool // for the batch system
+	waits bool // on the batch system
 }
 
-// holding is one user's at one site.
+func (u heldUnit) coreSeconds() int64 { return int64(u.slot.Cores) * int64(u.slot.Wall()/time.Second) }
+
+// holding names a user and the site where it holds units.
 type holding struct{ site, user protocol.AgentID }
 
-func newHonestBook() honestBook {
-	return honestBook{
+func newHonestChecks(a *audit, bank *bankBook, sites *siteBook) *honestChecks {
+	return &honestChecks{
+		audit: a, bank: bank, sites: sites,
 		signed: map[protocol.ContractID]protocol.Bundle{}, bundles: map[string]protocol.ContractID{}, given: map[refundKey]bool{},
-		spent: map[protocol.AgentID]protocol.Credits{}, held: map[holding]map[claimKey]heldUnit{},
+		spent: map[protocol.AgentID]protocol.Credits{}, held: map[holding]map[claimKey]heldUnit{}, lapsed: map[holding]int64{},
 		asked: map[refundKey]askedFor{}, paidFor: map[askedFor]refundKey{},
 	}
 }
 
-// userSigned takes the record of a bundle that an honest user has signed.
-func (c *Checks) userSigned(h *sim.Host, r protocol.Record) {
+// userSigned checks the record of a bundle that an honest user has signed.
+func (c *honestChecks) userSigned(h *sim.Host, r protocol.Record) {
 	key := h.Name + " " + r.Key
-	if r.Value == nil || c.loss.bundles[key] != "" {
+	if r.Value == nil || c.bundles[key] != "" {
 		return
 	}
 	s, err := reserve.ReadSaved(r.Value)
 	if err == nil {
 		var v contract.Verified
-		if v, err = contract.OpenBundle(s.Bundle, c.m.Cast.Trust, s.SignedAt); err == nil {
-			c.loss.bundles[key], c.loss.signed[v.ID] = v.ID, v.Bundle
+		if v, err = contract.OpenBundle(s.Bundle, c.audit.m.Cast.Trust, s.SignedAt); err == nil {
+			c.bundles[key], c.signed[v.ID] = v.ID, v.Bundle
 			c.checkAsked(h, r.Key, v.ID, v.Bundle)
 		}
 	}
-	c.check(HonestLoseNothing, err == nil, "%s: its bundle of %s: %v", h.Name, r.Key, err)
+	c.audit.check(HonestLoseNothing, err == nil, "%s: its bundle of %s: %v", h.Name, r.Key, err)
 }
 
-// siteGives takes the refunds that an honest site has signed, and what dishonest
-// users hold there.
-func (c *Checks) siteGives(site protocol.AgentID, d siteDeal) {
+// forget drops a unit that its site no longer has.
+func (c *honestChecks) forget(k claimKey) {
+	for _, held := range c.held {
+		delete(held, k)
+	}
+}
+
+// siteGives records the refunds that an honest site has signed, and the units that
+// dishonest users hold there.
+func (c *honestChecks) siteGives(site protocol.AgentID, d siteDeal) {
 	at := holding{site, d.User}
 	for _, row := range d.Claims {
 		key := claimKey{site, row.ID}
 		if row.Refund != nil {
-			c.loss.given[refundKey{d.Contract, row.Item.Unit}] = true
+			c.given[refundKey{d.Contract, row.Item.Unit}] = true
 		}
-		if c.m.honest(d.User) {
+		if c.audit.m.honest(d.User) {
 			continue
 		}
-		if c.loss.held[at] == nil {
-			c.loss.held[at] = map[claimKey]heldUnit{}
+		if c.held[at] == nil {
+			c.held[at] = map[claimKey]heldUnit{}
 		}
 		if row.State == "reserving" || row.State == "held" || row.State == "countersigned" {
-			c.loss.held[at][key] = heldUnit{row.Item.Slot, row.State == "reserving"}
-		} else {
-			delete(c.loss.held[at], key)
+			c.held[at][key] = heldUnit{row.Item.Slot, row.State == "reserving"}
+			continue
 		}
+		if u, known := c.held[at][key]; known && !u.waits && row.Why == "hold-until passed" {
+			c.lapsed[at] += u.coreSeconds()
+		}
+		delete(c.held[at], key)
 	}
 	c.boundHolds(at)
 }
 
-// boundHolds: what a dishonest user holds and has not bought stays within the
-// site's limit for one buyer.
-//
-// A restart of the site forgives what was held and let go before it, and a doubt
-// (of what was countersigned) outlasts any hold; so only what is held now counts.
-func (c *Checks) boundHolds(at holding) {
-	n, waits, seconds := len(c.loss.held[at]), 0, int64(0)
-	for _, u := range c.loss.held[at] {
-		seconds += int64(u.slot.Cores) * int64(u.slot.Wall()/time.Second)
+// boundHolds checks that the unbought holds of a dishonest user stay within the site's
+// limits for one buyer: at once, and, if it has no money for a voucher, in the long run. A
+// site whose disk was restored may have forgotten.
+func (c *honestChecks) boundHolds(at holding) {
+	n, waits, seconds := len(c.held[at]), 0, int64(0)
+	for _, u := range c.held[at] {
+		seconds += u.coreSeconds()
 		if u.waits {
 			waits++
 		}
@@ -107,108 +122,126 @@ func (c *Checks) boundHolds(at holding) {
 	if n == 0 {
 		return
 	}
-	cores := c.m.site(c.m.World.Leader(at.site)).Config.Properties.Cores
-	most := int64(cores) * holdSeconds
-	c.check(HonestLoseNothing, n <= protocol.MaxUnits && seconds <= most,
-		"%s holds %d units of %s at once, %d core-seconds; at most %d and %d", at.user.Name(), n, at.site.Name(), seconds, protocol.MaxUnits, most)
-	c.check(HonestLoseNothing, waits <= resource.DefaultReserves,
-		"%s has %d units of %s wait for its batch system, at most %d", at.user.Name(), waits, at.site.Name(), resource.DefaultReserves)
+	cores := c.audit.m.site(c.audit.m.World.Leader(at.site)).Config.Properties.Cores
+	c.audit.check(HonestLoseNothing, n <= protocol.MaxUnits, "%s holds %d units of %s at once; the limit is %d", at.user.Name(), n, at.site.Name(), protocol.MaxUnits)
+	if most := int64(cores) * holdSeconds; c.audit.m.penniless(at.user) && !c.sites.rewound[at.site] {
+		c.audit.check(HonestLoseNothing, seconds <= most, "%s holds %d core-seconds of %s at once; the limit is %d", at.user.Name(), seconds, at.site.Name(), most)
+		most += int64(float64(most) * c.audit.m.World.Elapsed().Hours() / 24)
+		c.audit.check(HonestLoseNothing, c.lapsed[at] <= most, "%s has let %d core-seconds of %s lapse; the limit is %d by now", at.user.Name(), c.lapsed[at], at.site.Name(), most)
+	}
+	c.audit.check(HonestLoseNothing, waits <= resource.DefaultReserves,
+		"%s has %d units of %s waiting for its batch system; the limit is %d", at.user.Name(), waits, at.site.Name(), resource.DefaultReserves)
 }
 
-// holdSeconds is for how long one buyer may hold a whole machine within an hour: a
-// week, and what is forgiven of it during the longest hold.
-const holdSeconds = 7 * 24 * 3600 * 7 / 6
+// holdSeconds limits how many seconds of a whole machine a buyer without money may hold for
+// a minute, and again every day: an hour, and as much again because clocks differ.
+const holdSeconds = 2 * 3600
 
-// settleHonest: an honest user pays for what it signed, and that much; an honest
-// site is paid for each unit that it sells.
-func (c *Checks) settleHonest(e ledger.Entry) {
+// settleHonest checks that an honest user pays exactly for what it signed, and that an
+// honest site is paid for each unit that it sells.
+func (c *honestChecks) settleHonest(e ledger.Entry) {
 	for _, leg := range e.Legs {
 		who := c.bank.lines[leg.Line].account
 		switch {
-		case c.isUser(who):
-			b, signed := c.loss.signed[e.Contract]
-			c.check(HonestLoseNothing, signed && b.User == who && leg.Amount == -b.Total,
+		case c.audit.isUser(who):
+			b, signed := c.signed[e.Contract]
+			c.audit.check(HonestLoseNothing, signed && b.User == who && leg.Amount == -b.Total,
 				"%s pays %s for contract %.8s; it signed one of %s: %v", who.Name(), -leg.Amount, e.Contract, b.Total, signed)
-			c.loss.spent[who] -= leg.Amount
-		case c.isSite(who):
-			b, due := c.bundles[e.Contract], protocol.Credits(0)
+			c.spent[who] -= leg.Amount
+		case c.audit.isSite(who):
+			b, due := c.sites.bundles[e.Contract], protocol.Credits(0)
 			for _, u := range b.Units {
 				if u.Seller == who {
 					due += u.Cost
 				}
 			}
-			c.check(HonestLoseNothing, leg.Amount == due && due > 0, "%s is paid %s for contract %.8s; it sold for %s", who.Name(), leg.Amount, e.Contract, due)
+			c.audit.check(HonestLoseNothing, leg.Amount == due && due > 0, "%s is paid %s for contract %.8s; it sold for %s", who.Name(), leg.Amount, e.Contract, due)
 		}
 	}
 }
 
-// refundHonest: an honest site gives money back only if it has signed that.
-func (c *Checks) refundHonest(e ledger.Entry) {
+// refundHonest checks that an honest site pays back only what it has signed.
+func (c *honestChecks) refundHonest(e ledger.Entry) {
 	for _, leg := range e.Legs {
 		who := c.bank.lines[leg.Line].account
 		switch {
-		case c.isUser(who):
-			c.loss.spent[who] -= leg.Amount
-		case c.isSite(who):
-			c.check(HonestLoseNothing, c.loss.given[refundKey{e.Contract, e.Unit}],
+		case c.audit.isUser(who):
+			c.spent[who] -= leg.Amount
+		case c.audit.isSite(who):
+			c.audit.check(HonestLoseNothing, c.given[refundKey{e.Contract, e.Unit}],
 				"%s pays back unit %d of contract %.8s, and has not signed that", who.Name(), e.Unit, e.Contract)
 		}
 	}
 }
 
-// otherEntry: nothing else costs an honest party anything.
-func (c *Checks) otherEntry(e ledger.Entry) {
+// completeHonest checks that an honest user pays at most what it signed.
+func (c *honestChecks) completeHonest(e ledger.Entry) {
 	for _, leg := range e.Legs {
 		who := c.bank.lines[leg.Line].account
-		if leg.Amount < 0 && (c.isUser(who) || c.isSite(who)) {
-			c.check(HonestLoseNothing, false, "entry %d costs %s %s", e.Number, who.Name(), -leg.Amount)
+		if !c.audit.isUser(who) {
+			continue
+		}
+		c.spent[who] -= leg.Amount
+		if leg.Held >= 0 {
+			continue // it earns as a member of its group
+		}
+		b, signed := c.signed[e.Contract]
+		i := slices.IndexFunc(b.Units, func(u protocol.BundleUnit) bool { return u.Unit == e.Unit })
+		c.audit.check(HonestLoseNothing, signed && b.User == who && i >= 0 && -leg.Held <= b.Units[i].Cost,
+			"%s pays for unit %d of contract %.8s, and has not signed that", who.Name(), e.Unit, e.Contract)
+	}
+}
+
+// otherEntry checks that no other kind of entry costs an honest party anything.
+func (c *honestChecks) otherEntry(e ledger.Entry) {
+	for _, leg := range e.Legs {
+		who := c.bank.lines[leg.Line].account
+		if leg.Amount < 0 && (c.audit.isUser(who) || c.audit.isSite(who)) {
+			c.audit.check(HonestLoseNothing, false, "entry %d costs %s %s", e.Number, who.Name(), -leg.Amount)
 		}
 	}
 }
 
-func (c *Checks) honestEntry(e ledger.Entry) {
+func (c *honestChecks) entry(e ledger.Entry) {
 	switch e.Kind {
-	case ledger.KindSettle:
+	case ledger.KindSettle, ledger.KindDraw:
 		c.settleHonest(e)
 	case ledger.KindRefund:
 		c.refundHonest(e)
 	case ledger.KindComplete:
 		c.completeHonest(e)
+	case ledger.KindExchange: // orderChecks holds it against the user's order
 	default:
 		c.otherEntry(e)
 	}
 }
 
-func (c *Checks) isUser(id protocol.AgentID) bool { return c.m.parties[id] == partyUser }
-func (c *Checks) isSite(id protocol.AgentID) bool { return c.m.parties[id] == partySite }
-
-// finishHonest: an honest user that paid has every unit that an honest site sold
-// it, or the money of it back; and has otherwise what it had.
-func (c *Checks) finishHonest() {
-	for i, u := range c.m.users {
+// finish checks that an honest user has each unit that it paid an honest site for, or its
+// money back, and no other change of its balance.
+func (c *honestChecks) finish() {
+	for i, u := range c.audit.m.users {
 		id := u.Host.ID()
-		got, want := c.bank.balanceOf(id), c.m.cfg.credit(i)-c.loss.spent[id]
-		c.check(HonestLoseNothing, got == want, "%s has %s, and should have %s", u.Host.Name, got, want)
+		got, want := c.bank.balanceOf(id), c.audit.m.cfg.credit(i)-c.spent[id]
+		c.audit.check(HonestLoseNothing, got == want, "%s has %s, and should have %s", u.Host.Name, got, want)
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.loss.signed)) {
+	for _, id := range slices.Sorted(maps.Keys(c.signed)) {
 		if c.bank.outcome[id] == protocol.OutcomeSettled {
-			c.finishBought(id, c.loss.signed[id])
+			c.finishBought(id, c.signed[id])
 		}
 	}
 }
 
-func (c *Checks) finishBought(id protocol.ContractID, b protocol.Bundle) {
+func (c *honestChecks) finishBought(id protocol.ContractID, b protocol.Bundle) {
 	for _, u := range b.Units {
-		if !c.isSite(u.Seller) || !u.Slot.End.After(c.m.World.Now().Add(time.Hour)) {
-			continue // bought from who may not keep its word, or over, by any clock
+		if !c.audit.isSite(u.Seller) || !u.Slot.End.After(c.audit.m.World.Now().Add(time.Hour)) {
+			continue // the seller may be dishonest, or the slot is over by any clock
 		}
-		claim := c.claims[u.Seller][u.Reservation]
+		claim := c.sites.claims[u.Seller][u.Reservation]
 		sold := claim != nil && (claim.state == "sold" || claim.state == "reported") && claim.contract == id
-		c.check(HonestLoseNothing, sold || c.bank.refunded[refundKey{id, u.Unit}],
+		c.audit.check(HonestLoseNothing, sold || c.bank.refunded[refundKey{id, u.Unit}],
 			"%s paid for unit %d of contract %.8s; it is %s at %s, and not refunded", b.User.Name(), u.Unit, id, claim.describe(), u.Seller.Name())
 	}
 }
 
-// refundNote is what this package reads of a site's signed refund: that it is
-// there.
+// refundNote is a site's signed refund, of which this package reads only its presence.
 type refundNote = json.RawMessage

@@ -11,173 +11,159 @@ import (
 	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/bank/ledger"
+	"ramp/bank/voids"
 	"ramp/protocol"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
 
-// The invariants of protocol.md, as violations name them.
-const (
-	NoPanic      = "0-panic" // a role found itself in a state that cannot be
-	AllOrNothing = "1-all-or-nothing"
-	CoresOnce    = "2-cores-sold-once"
-	HoldsEnd     = "3-holds-end"
-	Money        = "4-money"
-	Decided      = "5-decided"
-	Credentials  = "6-credentials"
-	Bounded      = "7-bounded"
-
-	HonestLoseNothing = "8-honest-lose-nothing"
-	BidsCounted       = "9-honest-bids-counted"
-)
-
-// Invariants are all of them, in order.
-func Invariants() []string {
-	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted, PaidForJobs, OneJob}
-}
-
-// maxViolations are kept; the first is what matters.
-const maxViolations = 20
-
-// Violation is something that must not be.
-type Violation struct {
-	At        time.Time `json:"at"`
-	Invariant string    `json:"invariant"`
-	What      string    `json:"what"`
-}
-
-// Checks holds a market against the invariants, record by record as they become
-// durable. It reads only what is durable and what was delivered, and decodes it
-// by itself; it never asks a role what it thinks, but for how much it keeps in
-// memory.
+// Checks holds a market against the invariants, record by record as they become durable.
+// It reads only durable records and delivered messages, and decodes them itself. It never
+// asks a role for its opinion, except for how much it keeps in memory.
+//
+// Each part owns the books of one subject, and reads those of the others.
 type Checks struct {
-	m          *Market
-	bank       bankBook
-	claims     map[protocol.AgentID]map[string]*claim
-	forgotten  map[claimKey]*claim // countersigned, and not so in a journal that was put back
-	rewound    map[protocol.AgentID]bool
-	held       map[claimKey]*claim
-	bundles    map[protocol.ContractID]protocol.Bundle
-	deals      map[string][]claimKey // of a site's deal
-	going      map[string]bool
-	counts     map[string]int
-	violations []Violation
-	loss       honestBook
-	jobs       jobBook
-	bids       bidsBook
-	begun      map[launchKey]int // how often
-	ticks      int
+	audit *audit
+	bank  *bankBook
+	sites *siteBook
+	jobs  *jobBook
+
+	entries  *bankChecks
+	claims   *siteChecks
+	honest   *honestChecks
+	billing  *jobChecks
+	bids     *bidChecks
+	votes    *voteChecks
+	launches *launchChecks
+	sizes    *sizeChecks
+	receipts *receiptChecks
+	orders   *orderChecks
 }
 
-// NewChecks makes checks for one market; give them to New, and Watch it then.
-func NewChecks() *Checks {
-	return &Checks{
-		bank: newBankBook(), claims: map[protocol.AgentID]map[string]*claim{}, forgotten: map[claimKey]*claim{}, rewound: map[protocol.AgentID]bool{}, held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{},
-		deals: map[string][]claimKey{}, going: map[string]bool{}, counts: map[string]int{},
-		loss: newHonestBook(), jobs: newJobBook(), bids: newBidsBook(), begun: map[launchKey]int{},
-	}
+func newChecks() *Checks {
+	a := &audit{going: map[string]bool{}, counts: map[string]int{}}
+	bank, sites, jobs := newBankBook(), newSiteBook(), newJobBook()
+	c := &Checks{audit: a, bank: bank, sites: sites, jobs: jobs}
+	c.honest = newHonestChecks(a, bank, sites)
+	c.billing = &jobChecks{audit: a, jobs: jobs, bank: bank, sites: sites, honest: c.honest}
+	c.claims = &siteChecks{audit: a, sites: sites, bank: bank, jobs: jobs, signed: c.honest}
+	c.entries = &bankChecks{audit: a, bank: bank, sites: sites, billing: c.billing, signed: c.honest}
+	c.bids = &bidChecks{audit: a, going: map[auctionKey]*bidding{}}
+	c.votes = &voteChecks{audit: a, going: map[auctionKey]map[protocol.AgentID]*asking{}}
+	c.launches = &launchChecks{audit: a, bank: bank, sites: sites, begun: map[launchKey]int{}}
+	c.sizes = &sizeChecks{audit: a}
+	c.orders = newOrderChecks(a, bank)
+	c.receipts = &receiptChecks{audit: a, bank: bank, entry: map[protocol.ContractID]uint64{}}
+	return c
 }
 
-// Open makes a market that is watched by Checks.
+// Open makes a market with Checks that watch it from the beginning.
 func Open(cast *Cast, cfg Config, more ...sim.Observer) (*Market, *Checks) {
-	c := NewChecks()
+	c := newChecks()
 	m := New(cast, cfg, append([]sim.Observer{c}, more...)...)
-	c.m = m
+	c.audit.m = m
 	for _, s := range m.sites {
-		s.Batch.JobBegins(func(job message.Job, now time.Time) { c.jobBegins(s, job, now) })
+		s.Batch.JobBegins(func(job message.Job, now time.Time) {
+			if !c.receipts.restored {
+				c.launches.begins(s, job, now)
+			}
+		})
 	}
 	c.tick()
 	return m, c
 }
 
-// Violations are what was found so far, at most maxViolations.
-func (c *Checks) Violations() []Violation { return c.violations }
+// Violations are those found so far, at most maxViolations.
+func (c *Checks) Violations() []Violation { return c.audit.violations }
 
-// Counts are how often each invariant was looked at.
-func (c *Checks) Counts() map[string]int { return c.counts }
+// Counts are how often each invariant was checked.
+func (c *Checks) Counts() map[string]int { return c.audit.counts }
 
-// check counts one look at an invariant, and keeps what is wrong.
-func (c *Checks) check(invariant string, ok bool, format string, args ...any) {
-	c.counts[invariant]++
-	if ok || len(c.violations) >= maxViolations {
-		return
-	}
-	v := Violation{Invariant: invariant, What: fmt.Sprintf(format, args...)}
-	if c.m != nil {
-		v.At = c.m.World.Now()
-	}
-	c.violations = append(c.violations, v)
-}
-
-// Durable takes what a host saved.
+// Durable checks what a host has saved.
 func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
-	if c.m != nil && !c.m.honest(h.ID()) {
-		return // what it writes into its own journal is its own business
+	if c.audit.m != nil && !c.audit.m.honest(h.ID()) {
+		return // a dishonest agent may write what it likes into its journal
+	}
+	for _, r := range records {
+		c.orders.saved(h, r)
+	}
+	if c.receipts.restored {
+		c.receipts.saved(h, records)
+		return
 	}
 	for _, r := range records {
 		switch r.Table {
-		case ledger.TableLines, ledger.TableEntries:
-			c.bankSaved(r)
-		case reserve.TableDeals, reserve.TableSales:
-			c.siteSaved(h, r)
+		case ledger.TableLines, ledger.TableEntries, voids.Table:
+			c.entries.saved(r)
+		case reserve.TableDeals, reserve.TableSales, reserve.TableVoids:
+			c.claims.saved(h, r)
 		case user.TablePurchases:
 			c.userSaved(h, r)
 		case reserve.TableBundles:
-			c.userSigned(h, r)
+			c.honest.userSigned(h, r)
 		}
 	}
 }
 
-// Delivered takes what a host is about to receive.
+// Delivered checks what a host is about to receive.
 func (c *Checks) Delivered(to, from *sim.Host, m protocol.Message) {
-	c.counts[Credentials]++
+	c.audit.counts[Credentials]++
 	if p, ok := m.Body.(message.Proposal); ok {
-		c.bidArrives(to, from, m.Conversation, p)
+		c.bids.arrives(to, from, m.Conversation, p)
 	}
+	c.votes.arrives(to, from, m)
 	if !from.Trusted() {
-		c.check(Credentials, false, "%s takes %s of %s, whom nobody vouches for", to.Name, m.Body.Kind(), from.Name)
+		c.audit.check(Credentials, false, "%s accepts %s from %s, which has no valid certificate", to.Name, m.Body.Kind(), from.Name)
 	}
 }
 
-// Sent has nothing to look at: what counts is what was durable before.
+// Said passes on what a host sends.
+func (c *Checks) Said(from *sim.Host, m protocol.Message) {
+	c.receipts.said(from, m)
+	c.bids.said(from, m)
+	c.votes.said(from, m)
+	if s, ok := m.Body.(message.LaunchStatus); ok && !c.receipts.restored {
+		c.billing.delivers(from.ID(), s)
+	}
+}
+
+// Rewound passes on that a host's disk was lost or restored from an older copy.
+func (c *Checks) Rewound(h *sim.Host) {
+	c.claims.rewound(h)
+	c.receipts.rewound(h)
+	c.orders.rewound(h)
+}
+
+// Sent does nothing: only what was durable before counts.
 func (c *Checks) Sent(*sim.Host, protocol.Message) {}
 
-// Refused takes what could not be opened; that is how it should be.
-func (c *Checks) Refused(*sim.Host, protocol.AgentID, error) { c.counts[Credentials]++ }
+// Refused counts what could not be opened, as it should be.
+func (c *Checks) Refused(*sim.Host, protocol.AgentID, error) { c.audit.counts[Credentials]++ }
 
-// follow keeps which things are going on.
-func (c *Checks) follow(what string, going bool) {
-	if going {
-		c.going[what] = true
-	} else {
-		delete(c.going, what)
-	}
-}
+// Going counts the purchases that are not over, the undecided contracts, and the
+// reservations that are neither sold nor free, as the journals have them.
+func (c *Checks) Going() int { return len(c.audit.going) }
 
-// Going is how many purchases are not over, contracts not decided, and
-// reservations neither sold nor free, as the journals have them.
-func (c *Checks) Going() int { return len(c.going) }
-
-// userSaved holds what a user believes against the bank.
+// userSaved compares a user's view of a purchase with the bank's.
 func (c *Checks) userSaved(h *sim.Host, r protocol.Record) {
 	if r.Value == nil {
 		return
 	}
 	row, err := user.ReadRow(r.Value)
-	c.check(Decided, err == nil, "%s: purchase %s cannot be read: %v", h.Name, r.Key, err)
-	p := row.Purchase
-	c.follow("purchase "+h.Name+" "+r.Key, !over(p.State))
+	c.audit.check(Decided, err == nil, "%s: purchase %s cannot be read: %v", h.Name, r.Key, err)
+	p := row.View()
+	c.audit.follow("purchase "+h.Name+" "+r.Key, !over(p.State))
 	switch p.State {
 	case user.StateSettled:
-		c.check(AllOrNothing, c.bank.outcome[p.Contract] == protocol.OutcomeSettled,
+		c.audit.check(AllOrNothing, c.bank.outcome[p.Contract] == protocol.OutcomeSettled,
 			"%s believes that %s is settled; the bank says %q", h.Name, p.ID, c.bank.outcome[p.Contract])
 	case user.StateVoid:
-		c.check(AllOrNothing, c.bank.outcome[p.Contract] != protocol.OutcomeSettled,
+		c.audit.check(AllOrNothing, c.bank.outcome[p.Contract] != protocol.OutcomeSettled,
 			"%s believes that %s is void; the bank settled it", h.Name, p.ID)
 	}
 }
 
-// over reports whether a purchase in this state is.
+// over reports whether a purchase in this state is over.
 func over(state string) bool {
 	switch state {
 	case user.StateSettled, user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
@@ -186,72 +172,81 @@ func over(state string) bool {
 	return false
 }
 
-// tickPeriod is between looks at what passes with time.
+// tickPeriod is the time between checks of what depends on time.
 const tickPeriod = 30 * time.Second
 
-// tick looks at holds and queues now, and again after a while.
+// tick checks holds and queues now, and again after tickPeriod.
 func (c *Checks) tick() {
-	c.checkHolds()
-	c.checkSizes()
-	c.judgeBids()
-	c.m.World.After(tickPeriod, c.tick)
+	c.sizes.check()
+	if !c.receipts.restored {
+		c.claims.checkHolds()
+		c.bids.checkEnded()
+	}
+	c.audit.m.World.After(tickPeriod, c.tick)
 }
 
-// Finish looks at a market that has settled: everything is over, and journals,
-// batch systems and ledger agree.
+// Finish checks a market that has settled: everything is over, and journals, batch systems
+// and ledger agree.
 func (c *Checks) Finish() {
-	for _, h := range c.m.World.Hosts() {
-		c.check(Decided, h.Up() || c.m.World.Leader(h.ID()) != h, "%s does not come up", h.Name)
+	for _, h := range c.audit.m.World.Hosts() {
+		c.audit.check(Decided, h.Up() || c.audit.m.World.Leader(h.ID()) != h, "%s does not come up", h.Name)
+	}
+	c.receipts.finish()
+	c.orders.finish()
+	for _, u := range c.audit.m.users {
+		c.finishUser(u)
+	}
+	if c.receipts.restored {
+		return
 	}
 	c.finishLedger()
-	c.finishHonest()
-	c.finishJobs()
-	c.finishBids()
-	for _, s := range c.m.sites {
+	c.honest.finish()
+	c.billing.finish()
+	c.bids.finish()
+	for _, s := range c.audit.m.sites {
 		c.finishSite(s)
 	}
-	for _, u := range c.m.users {
-		c.finishUser(u)
-		c.finishRuns(u)
+	for _, u := range c.audit.m.users {
+		c.launches.finish(u)
 	}
 }
 
-// finishUser sees that every purchase of a user is over, as its bank decided.
+// finishUser checks that every purchase of a user is over, as its bank decided.
 func (c *Checks) finishUser(u *User) {
 	err := u.Host.Disk().Each(user.TablePurchases, func(id string, value []byte) error {
 		row, err := user.ReadRow(value)
 		if err != nil {
 			return err
 		}
-		c.check(Decided, over(row.Purchase.State), "purchase %s is still %s", id, row.Purchase.State)
-		return c.finishPurchase(u, row.Purchase)
+		c.audit.check(Decided, over(row.Purchase.State), "purchase %s is still %s", id, row.Purchase.State)
+		return c.finishPurchase(u, row.View())
 	})
-	c.check(Decided, err == nil, "%s: %v", u.Host.Name, err)
+	c.audit.check(Decided, err == nil, "%s: %v", u.Host.Name, err)
 }
 
 func (c *Checks) finishPurchase(u *User, p message.Purchase) error {
 	if p.Contract == "" {
 		return nil
 	}
-	c.finishUnits(p)
+	c.billing.finishUnits(p)
 	o := c.bank.outcome[p.Contract]
 	settled := p.State == user.StateSettled
 	if p.State == user.StateCancelled && o == protocol.OutcomeSettled {
-		return nil // bought, and every unit cancelled since
+		return nil // bought, then every unit cancelled
 	}
-	c.check(AllOrNothing, settled == (o == protocol.OutcomeSettled), "purchase %s of %s is %s, and %q at the bank", p.ID, u.Host.Name, p.State, o)
+	c.audit.check(AllOrNothing, settled == (o == protocol.OutcomeSettled), "purchase %s of %s is %s, and %q at the bank", p.ID, u.Host.Name, p.State, o)
 	return nil
 }
 
 // finishLedger audits the bank from its entries.
 func (c *Checks) finishLedger() {
-	report, err := ledger.Audit(c.m.bank.Disk())
-	c.check(Money, err == nil, "the bank's ledger cannot be audited: %v", err)
+	report, err := ledger.Audit(c.audit.m.bank.Disk())
+	c.audit.check(Money, err == nil, "the bank's ledger cannot be audited: %v", err)
 	if err == nil {
-		c.check(Money, len(report.Bad) == 0, "the bank's ledger: %q", report.Bad)
+		c.audit.check(Money, len(report.Bad) == 0, "the bank's ledger: %q", report.Bad)
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.bundles)) {
-		c.check(Decided, c.bank.outcome[id] != "", "contract %.8s of %s is not decided", id, c.bundles[id].User)
+	for _, id := range slices.Sorted(maps.Keys(c.sites.bundles)) {
+		c.audit.check(Decided, c.bank.outcome[id] != "", "contract %.8s of %s is not decided", id, c.sites.bundles[id].User)
 	}
 }
 
@@ -259,11 +254,11 @@ func (c *Checks) finishLedger() {
 func (c *Checks) finishSite(s *Site) {
 	role, ok := s.Host.Role().(*resource.Role)
 	if !ok {
-		return // told as down
+		return // reported as down
 	}
 	errs := []error{c.compareQueue(s, role.Reservations()), c.comparePaid(s)}
-	c.check(CoresOnce, errs[0] == nil, "%v", errs[0])
-	c.check(Money, errs[1] == nil, "%v", errs[1])
+	c.audit.check(CoresOnce, errs[0] == nil, "%v", errs[0])
+	c.audit.check(Money, errs[1] == nil, "%v", errs[1])
 }
 
 func (c *Checks) compareQueue(s *Site, list []message.ReservationLine) error {
@@ -275,7 +270,7 @@ func (c *Checks) compareQueue(s *Site, list []message.ReservationLine) error {
 		case "sold":
 			want[l.ID] = !over
 		case "reserving", "held", "countersigned":
-			errs = append(errs, fmt.Errorf("%s has %s %s when everything is over", s.Host.Name, l.ID, l.State))
+			errs = append(errs, fmt.Errorf("%s has %s %s after everything is over", s.Host.Name, l.ID, l.State))
 		}
 		if got := s.Cluster.Slots()[l.ID]; want[l.ID] && got.Cores < l.Slot.Cores {
 			errs = append(errs, fmt.Errorf("%s: %s is sold with %d cores, the batch system has %d", s.Host.Name, l.ID, l.Slot.Cores, got.Cores))
@@ -283,22 +278,22 @@ func (c *Checks) compareQueue(s *Site, list []message.ReservationLine) error {
 	}
 	for _, id := range sorted(s.Cluster.Slots()) {
 		if !want[id] && s.Cluster.Slots()[id].End.After(now) {
-			errs = append(errs, fmt.Errorf("%s: the batch system has %s, which the journal does not have as sold", s.Host.Name, id))
+			errs = append(errs, fmt.Errorf("%s: the batch system has %s, which is not sold in the journal", s.Host.Name, id))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// comparePaid holds a site's account against what it sold.
+// comparePaid compares a site's account with what it sold.
 func (c *Checks) comparePaid(s *Site) error {
 	var want protocol.Credits
-	for id, b := range c.bundles {
+	for id, b := range c.sites.bundles {
 		if c.bank.outcome[id] != protocol.OutcomeSettled {
 			continue
 		}
 		for _, u := range b.Units {
 			switch {
-			case u.Seller != s.Host.ID() || c.m.cfg.Barter: // its group earns
+			case u.Seller != s.Host.ID() || c.audit.m.cfg.Barter: // its group earns
 			case b.Mode == protocol.ModeOnReservation:
 				want += u.Cost - c.bank.refunds[refundKey{id, u.Unit}]
 			default:
@@ -307,7 +302,7 @@ func (c *Checks) comparePaid(s *Site) error {
 		}
 	}
 	if got := c.bank.balanceOf(s.Host.ID()); got != want {
-		return fmt.Errorf("%s has been paid %s for what cost %s", s.Host.Name, got, want)
+		return fmt.Errorf("%s has been paid %s for sales of %s", s.Host.Name, got, want)
 	}
 	return nil
 }

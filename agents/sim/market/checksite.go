@@ -13,6 +13,32 @@ import (
 	"ramp/protocol/reserve"
 )
 
+// siteChecks checks the sellers' journals; it owns siteBook.
+type siteChecks struct {
+	audit  *audit
+	sites  *siteBook
+	bank   *bankBook
+	jobs   *jobBook
+	signed *honestChecks
+}
+
+// siteBook is a second copy of the sellers' claims and contracts, made from their journals.
+type siteBook struct {
+	claims    map[protocol.AgentID]map[string]*claim
+	forgotten map[claimKey]*claim // countersigned, but not in the journal that was restored
+	rewound   map[protocol.AgentID]bool
+	held      map[claimKey]*claim
+	bundles   map[protocol.ContractID]protocol.Bundle
+	deals     map[string][]claimKey // by deal of a site
+}
+
+func newSiteBook() *siteBook {
+	return &siteBook{
+		claims: map[protocol.AgentID]map[string]*claim{}, forgotten: map[claimKey]*claim{}, rewound: map[protocol.AgentID]bool{},
+		held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{}, deals: map[string][]claimKey{},
+	}
+}
+
 // claimKey is a reservation of a seller.
 type claimKey struct {
 	seller protocol.AgentID
@@ -22,11 +48,11 @@ type claimKey struct {
 // claim is a reservation as its seller's journal has it.
 type claim struct {
 	state     string
-	contract  protocol.ContractID // that it was countersigned for
+	contract  protocol.ContractID // for which it was countersigned
 	slot      protocol.Slot
 	cost      protocol.Credits
 	holdUntil time.Time
-	stale     bool // in a journal that was put back, and let go or given back since
+	stale     bool // in a restored journal, though released since
 }
 
 func (c *claim) describe() string {
@@ -41,7 +67,7 @@ func (c *claim) binds() bool {
 	return !c.stale && (c.state == "held" || c.state == "countersigned" || c.state == "sold")
 }
 
-// siteDeal and siteSale are what this package reads of a seller's rows.
+// siteDeal and siteSale are the parts of a seller's rows that this package reads.
 type siteDeal struct {
 	User     protocol.AgentID    `json:"user"`
 	Contract protocol.ContractID `json:"contract"`
@@ -52,12 +78,13 @@ type siteClaim struct {
 	ID        string        `json:"id"`
 	Item      protocol.Item `json:"item"`
 	State     string        `json:"state"`
+	Why       string        `json:"why"`
 	HoldUntil time.Time     `json:"hold_until"`
 	Refund    *refundNote   `json:"refund"`
-	Job       *refundNote   `json:"job"` // likewise: that it is there
+	Job       *refundNote   `json:"job"` // only its presence is read, too
 }
 
-// claim is the row as it is checked, of a deal with this contract.
+// claim converts a row of a deal with this contract.
 func (row siteClaim) claim(contract protocol.ContractID) *claim {
 	state := row.State
 	if row.Job != nil && state == "sold" {
@@ -74,92 +101,106 @@ type siteSale struct {
 	Bundle protocol.Bundle `json:"bundle"`
 }
 
-// siteSaved takes a record of a seller's.
-func (c *Checks) siteSaved(h *sim.Host, r protocol.Record) {
+// saved checks a record of a seller.
+func (c *siteChecks) saved(h *sim.Host, r protocol.Record) {
 	if r.Value == nil {
 		if r.Table == reserve.TableDeals {
 			c.dealGone(h.Name + " " + r.Key)
 		}
 		return
 	}
+	if r.Table == reserve.TableVoids {
+		c.voided(h, r)
+		return
+	}
 	if r.Table == reserve.TableSales {
 		var s siteSale
 		err := json.Unmarshal(r.Value, &s)
-		c.check(AllOrNothing, err == nil, "%s: sale %.8s: %v", h.Name, r.Key, err)
+		c.audit.check(AllOrNothing, err == nil, "%s: sale %.8s: %v", h.Name, r.Key, err)
 		id := protocol.ContractID(r.Key)
-		c.bundles[id] = s.Bundle
-		c.follow("contract "+r.Key, c.bank.outcome[id] == "")
+		c.sites.bundles[id] = s.Bundle
+		c.bank.lapse(id, s.Bundle)
+		c.audit.follow("contract "+r.Key, c.bank.outcome[id] == "")
 		return
 	}
 	var d siteDeal
 	err := json.Unmarshal(r.Value, &d)
-	c.check(AllOrNothing, err == nil, "%s: deal %s: %v", h.Name, r.Key, err)
+	c.audit.check(AllOrNothing, err == nil, "%s: deal %s: %v", h.Name, r.Key, err)
 	var keys []claimKey
 	for _, row := range d.Claims {
 		key, now := claimKey{h.ID(), row.ID}, row.claim(d.Contract)
 		keys = append(keys, key)
-		before := c.claims[key.seller][key.id]
+		before := c.sites.claims[key.seller][key.id]
 		c.setClaim(key, now)
 		if before == nil || before.state != now.state {
 			c.claimChanged(h, key, before, now)
 		}
 	}
-	c.deals[h.Name+" "+r.Key] = keys
-	c.siteGives(h.ID(), d)
+	c.sites.deals[h.Name+" "+r.Key] = keys
+	c.signed.siteGives(h.ID(), d)
 }
 
-// setClaim keeps a claim as its journal has it now.
-func (c *Checks) setClaim(key claimKey, now *claim) {
-	if c.claims[key.seller] == nil {
-		c.claims[key.seller] = map[string]*claim{}
+// mostVoid limits what a seller's journal keeps of a void contract: the bank's receipt.
+const mostVoid = 4 << 10
+
+// voided checks that of a void contract only the receipt is left. Records of one Output
+// become durable together, the deletion of the contract before its receipt.
+func (c *siteChecks) voided(h *sim.Host, r protocol.Record) {
+	sale, err := h.Disk().Get(reserve.TableSales, r.Key)
+	c.audit.check(Bounded, err == nil && len(sale) == 0 && len(r.Value) <= mostVoid,
+		"%s keeps %d bytes of void contract %.8s, and %d of its receipt; the limit is %d", h.Name, len(sale), r.Key, len(r.Value), mostVoid)
+}
+
+// setClaim records a claim as its journal has it now.
+func (c *siteChecks) setClaim(key claimKey, now *claim) {
+	if c.sites.claims[key.seller] == nil {
+		c.sites.claims[key.seller] = map[string]*claim{}
 	}
-	before := c.claims[key.seller][key.id]
+	before := c.sites.claims[key.seller][key.id]
 	now.stale = now.stale || before != nil && before.stale && now.state == before.state
-	c.claims[key.seller][key.id] = now
-	delete(c.held, key)
-	c.follow("claim "+string(key.seller)+" "+key.id, now.state == "reserving" || now.state == "held" || now.state == "countersigned")
+	c.sites.claims[key.seller][key.id] = now
+	delete(c.sites.held, key)
+	c.audit.follow("claim "+string(key.seller)+" "+key.id, now.state == "reserving" || now.state == "held" || now.state == "countersigned")
 	if now.state == "held" {
-		c.held[key] = now
+		c.sites.held[key] = now
 	}
 }
 
-// named reports whether a claim in this state is for its deal's contract. One
-// that is freed may have been for it, or for nothing.
+// named reports whether a claim in this state belongs to its deal's contract. A freed one
+// may have belonged to it or to none.
 func named(state string) bool {
 	return state == "reported" || state == "countersigned" || state == "sold" || state == "broken" || state == "cancelled"
 }
 
-// dealGone forgets the claims of a deal that its seller put away.
-func (c *Checks) dealGone(deal string) {
-	for _, k := range c.deals[deal] {
-		for _, held := range c.loss.held {
-			delete(held, k)
-		}
-		if claim := c.claims[k.seller][k.id]; claim != nil {
-			f := c.forgotten[k] // its bank has told that it is sold
-			c.check(AllOrNothing, f != nil && c.promised(k, f) || claim.state != "held" && claim.state != "countersigned" || !claim.slot.End.After(c.m.World.Now()),
+// dealGone forgets the claims of a deal that its seller deleted.
+func (c *siteChecks) dealGone(deal string) {
+	for _, k := range c.sites.deals[deal] {
+		c.signed.forget(k)
+		if claim := c.sites.claims[k.seller][k.id]; claim != nil {
+			f := c.sites.forgotten[k] // sold, as its site learns from the bank
+			c.audit.check(AllOrNothing, f != nil && c.promised(k, f) || claim.state != "held" && claim.state != "countersigned" || !claim.slot.End.After(c.audit.m.World.Now()),
 				"%s forgets %s, which is %s", k.seller.Name(), k.id, claim.state)
-			delete(c.claims[k.seller], k.id)
-			delete(c.held, k)
-			c.follow("claim "+string(k.seller)+" "+k.id, false)
+			delete(c.sites.claims[k.seller], k.id)
+			delete(c.sites.held, k)
+			c.audit.follow("claim "+string(k.seller)+" "+k.id, false)
 		}
 	}
-	delete(c.deals, deal)
+	delete(c.sites.deals, deal)
 }
 
-// claimChanged holds a step of a claim against what its bank decided.
-func (c *Checks) claimChanged(h *sim.Host, key claimKey, before, now *claim) {
+// claimChanged checks a change of a claim's state against the bank's decision.
+func (c *siteChecks) claimChanged(h *sim.Host, key claimKey, before, now *claim) {
 	was := protocol.ContractID("")
 	if before != nil {
 		was = before.contract
 	}
 	switch now.state {
 	case "countersigned":
-		c.check(AllOrNothing, was == "" || was == now.contract, "%s countersigns %s twice", h.Name, key.id)
-		c.checkAgreed(h, key.id, now)
+		c.audit.check(AllOrNothing, was == "" || was == now.contract, "%s countersigns %s twice", h.Name, key.id)
+		c.signed.checkAgreed(h, key.id, now)
 	case "sold":
 		o := c.bank.outcome[now.contract]
-		c.check(AllOrNothing, o == protocol.OutcomeSettled, "%s sells %s for contract %.8s, which is %q", h.Name, key.id, now.contract, o)
+		c.audit.check(AllOrNothing, o == protocol.OutcomeSettled, "%s sells %s for contract %.8s, which is %q", h.Name, key.id, now.contract, o)
 	case "freed":
 		c.freed(h, key, before, was)
 		c.freedForgotten(h, key)
@@ -177,56 +218,55 @@ func firstOf(a, b protocol.ContractID) protocol.ContractID {
 	return b
 }
 
-// freed: what was countersigned is freed only when its bank voided it.
-func (c *Checks) freed(h *sim.Host, key claimKey, before *claim, contract protocol.ContractID) {
+// freed checks that a countersigned slot is freed only after its bank voided the contract.
+func (c *siteChecks) freed(h *sim.Host, key claimKey, before *claim, contract protocol.ContractID) {
 	if before == nil || contract == "" {
 		return
 	}
 	o := c.bank.outcome[contract]
 	over := !before.slot.End.After(h.Now()) // the slot's own end frees the cores
-	c.check(AllOrNothing, o == protocol.OutcomeVoid || over && o != protocol.OutcomeSettled,
+	c.audit.check(AllOrNothing, o == protocol.OutcomeVoid || over && o != protocol.OutcomeSettled,
 		"%s frees %s, countersigned for contract %.8s, which is %q", h.Name, key.id, contract, o)
 }
 
-// checkCores: a new promise and the standing ones fit into the machine.
-func (c *Checks) checkCores(h *sim.Host, key claimKey, now *claim) {
-	site := c.m.site(h)
+// checkCores checks that a new promise and the existing ones fit into the machine.
+func (c *siteChecks) checkCores(h *sim.Host, key claimKey, now *claim) {
+	site := c.audit.m.site(h)
 	if site == nil {
 		return
 	}
 	for _, at := range []time.Time{now.slot.Start, now.slot.End.Add(-1)} {
 		sum := 0
-		for _, other := range c.claims[key.seller] {
+		for _, other := range c.sites.claims[key.seller] {
 			if other.binds() && !at.Before(other.slot.Start) && at.Before(other.slot.End) {
 				sum += other.slot.Cores
 			}
 		}
 		sum += c.forgottenCores(key, at)
-		c.check(CoresOnce, sum <= site.Cluster.Cores, "%s promises %d of %d cores at %s with %s", h.Name, sum, site.Cluster.Cores, at.Format(time.RFC3339), key.id)
+		c.audit.check(CoresOnce, sum <= site.Cluster.Cores, "%s promises %d of %d cores at %s with %s", h.Name, sum, site.Cluster.Cores, at.Format(time.RFC3339), key.id)
 	}
 }
 
-// holdSlack is how long after its hold-until a held slot may still be in the
-// journal of a site that is up, and whose batch system answers: a poll, and the
-// slowest answer.
+// holdSlack is how long after its hold-until a slot may stay held in the journal of a site
+// that is up and whose batch system answers: a poll and the slowest answer.
 const holdSlack = 6 * time.Minute
 
-// checkHolds: nothing is held for longer than was said, unless it is in doubt, or
-// its seller has restarted since, and no bank could tell it yet that it was not
-// sold. When faults have stopped, banks can.
-func (c *Checks) checkHolds() {
-	keys := slices.SortedFunc(maps.Keys(c.held), func(a, b claimKey) int {
+// checkHolds checks that nothing is held beyond its hold-until. Exceptions, before the
+// faults stop, are slots in doubt and those of a seller that has restarted, until the bank
+// answers that they were not sold.
+func (c *siteChecks) checkHolds() {
+	keys := slices.SortedFunc(maps.Keys(c.sites.held), func(a, b claimKey) int {
 		return cmp.Or(cmp.Compare(a.seller, b.seller), cmp.Compare(a.id, b.id))
 	})
 	for _, k := range keys {
-		h, claim := c.m.World.Host(k.seller.Name()), c.held[k]
+		h, claim := c.audit.m.World.Host(k.seller.Name()), c.sites.held[k]
 		if !h.Up() || h.Uptime() < holdSlack {
 			continue
 		}
-		if r, ok := h.Role().(*resource.Role); ok && !c.m.calm && r.Unsure(k.id) {
+		if r, ok := h.Role().(*resource.Role); ok && !c.audit.m.calm && r.Unsure(k.id) {
 			continue
 		}
 		late := h.Now().Sub(claim.holdUntil)
-		c.check(HoldsEnd, late < holdSlack, "%s holds %s %s longer than it said", h.Name, k.id, late)
+		c.audit.check(HoldsEnd, late < holdSlack, "%s holds %s %s longer than it promised", h.Name, k.id, late)
 	}
 }

@@ -5,37 +5,38 @@ import (
 	"slices"
 	"time"
 
+	"ramp/agents/queue"
 	"ramp/agents/sim"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
-// Cluster is a simulated batch system: so many cores, the jobs of local users,
-// and reservations. It is a queue.System in memory, and says the truth.
+// Cluster is a simulated batch system in memory: cores, the jobs of local users and
+// reservations. It is a queue.System that reports the truth.
 type Cluster struct {
 	Cores    int
 	slots    map[string]protocol.Slot
-	released map[string]protocol.Slot // that are not over yet
+	released map[string]protocol.Slot // freed before their end
 	jobs     []job
 	chance   sim.Chance
-	next     time.Time     // when the next local job comes; zero: none comes
+	next     time.Time     // when the next local job arrives; zero: never
 	arrived  int           // local jobs so far
-	gap      time.Duration // mean time between local jobs; zero: none
+	gap      time.Duration // mean time between local jobs; zero: no jobs
 	ends     sim.Range     // of a job's run time, in percent of its wall time
 
-	over overlaid // slots that lie over jobs; its zero value: none do
+	overbooked overbooking // slots that overlap running jobs
 }
 
-// job is one of a local user's, as it runs.
+// job is a running job of a local user.
 type job struct {
 	number int
 	cores  int
 	start  time.Time
-	wall   time.Time // the end that its wall time says
+	wall   time.Time // the end according to its wall time
 	end    time.Time // when it really ends
 }
 
-// NewCluster is an idle machine with perDay local jobs to come.
+// NewCluster creates an idle machine that receives perDay local jobs.
 func NewCluster(cores, perDay int, ends sim.Range, chance sim.Chance, now time.Time) *Cluster {
 	c := &Cluster{Cores: cores, slots: map[string]protocol.Slot{}, released: map[string]protocol.Slot{}, chance: chance, ends: ends}
 	if perDay > 0 {
@@ -48,14 +49,14 @@ func NewCluster(cores, perDay int, ends sim.Range, chance sim.Chance, now time.T
 // Slots are the reservations, by ID.
 func (c *Cluster) Slots() map[string]protocol.Slot { return c.slots }
 
-// Forget loses a reservation that was granted.
+// Forget loses a granted reservation.
 func (c *Cluster) Forget(id string) { delete(c.slots, id) }
 
-// Released are the reservations that were freed and would not be over, by ID.
+// Released are the reservations that were freed before their end, by ID.
 func (c *Cluster) Released() map[string]protocol.Slot { return c.released }
 
-// Recall brings a freed reservation back, as a system does that died before the
-// release was on its disk, unless its cores are taken.
+// Recall restores a freed reservation, unless its cores are taken, like a system that died
+// before it saved the release.
 func (c *Cluster) Recall(id string) {
 	if slot := c.released[id]; c.free(slot) >= slot.Cores {
 		c.slots[id] = slot
@@ -63,34 +64,17 @@ func (c *Cluster) Recall(id string) {
 	}
 }
 
-// free is the fewest cores that no reservation and no running job has at any
-// instant of a slot. It changes only where something starts.
+// free is the least number of cores at any instant of a slot that neither reservations nor
+// jobs occupy.
 func (c *Cluster) free(slot protocol.Slot) int {
-	least := c.freeAt(slot.Start)
-	for _, s := range c.slots {
-		if s.Start.After(slot.Start) && s.Start.Before(slot.End) {
-			least = min(least, c.freeAt(s.Start))
-		}
-	}
-	return least
-}
-
-func (c *Cluster) freeAt(t time.Time) int {
-	free := c.Cores
-	for _, s := range c.slots {
-		if !t.Before(s.Start) && t.Before(s.End) {
-			free -= s.Cores
-		}
-	}
+	uses := slices.Collect(maps.Values(c.slots)) // in any order: they are summed
 	for _, j := range c.jobs {
-		if t.Before(j.wall) {
-			free -= j.cores
-		}
+		uses = append(uses, protocol.Slot{End: j.wall, Cores: j.cores})
 	}
-	return free
+	return c.Cores - queue.Taken(uses, slot)
 }
 
-// Reserve grants a slot once; the same ID gets the same answer.
+// Reserve grants a slot; the same ID always gets the same answer.
 func (c *Cluster) Reserve(_ time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
 	if had, ok := c.slots[id]; ok {
 		return had, id, nil
@@ -107,7 +91,7 @@ func (c *Cluster) grant(id string, slot protocol.Slot) {
 	delete(c.released, id)
 }
 
-// Find reads a reservation back.
+// Find returns a reservation.
 func (c *Cluster) Find(_ time.Time, id string) (protocol.Slot, string, *protocol.Reason) {
 	slot, ok := c.slots[id]
 	if !ok {
@@ -125,16 +109,16 @@ func (c *Cluster) Release(_ time.Time, id string) *protocol.Reason {
 	return nil
 }
 
-// Used is what the market's model says of a slot's job.
+// Used is the outcome of a slot's job according to the market's model.
 func (c *Cluster) Used(now time.Time, id string, slot protocol.Slot) (protocol.JobStatus, protocol.Measured, *protocol.Reason) {
 	return jobsModel().Status(now, id, slot), "", nil
 }
 
-// State is the machine as its scheduler sees it.
+// State is the machine's state as its scheduler sees it.
 func (c *Cluster) State(now time.Time) (message.QueueChanged, error) {
 	q := message.QueueChanged{At: now, Capacity: c.Cores}
 	for _, j := range c.jobs {
-		q.Running = append(q.Running, c.tell(j))
+		q.Running = append(q.Running, c.describe(j))
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.slots)) {
 		if c.slots[id].End.After(now) {
@@ -144,7 +128,7 @@ func (c *Cluster) State(now time.Time) (message.QueueChanged, error) {
 	return q, nil
 }
 
-// Advance lets jobs end and come, and ends what is over.
+// Advance ends jobs and slots that are over, and starts local jobs.
 func (c *Cluster) Advance(now time.Time) (changed bool, next time.Time) {
 	n := len(c.jobs)
 	c.jobs = slices.DeleteFunc(c.jobs, func(j job) bool { return !j.end.After(now) })
@@ -161,18 +145,17 @@ func (c *Cluster) Advance(now time.Time) (changed bool, next time.Time) {
 	for _, j := range c.jobs {
 		next = protocol.Earlier(next, j.end)
 	}
-	return changed, protocol.Earlier(next, c.over.next(c.slots))
+	return changed, protocol.Earlier(next, c.overbooked.next(c.slots))
 }
 
-// drop forgets the slots that are over.
+// drop removes the slots that are over.
 func drop(slots map[string]protocol.Slot, now time.Time) bool {
 	n := len(slots)
 	maps.DeleteFunc(slots, func(_ string, s protocol.Slot) bool { return !s.End.After(now) })
 	return len(slots) != n
 }
 
-// come starts a local user's job, on cores that nothing has for its wall time; if
-// there are none, it goes elsewhere.
+// come starts a local user's job, if enough cores are free for its wall time.
 func (c *Cluster) come(now time.Time) {
 	wall := time.Duration(1+c.chance.N(8*60)) * time.Minute
 	cores := 1 + c.chance.N(max(1, c.Cores/3))

@@ -13,40 +13,47 @@ const (
 	MaxResources = 100_000
 	MaxUsers     = 100_000
 	MaxLength    = 366 * 24 * time.Hour
-	MaxRate      = 3600 // auctions an hour and user
+	MaxRate      = 3600 // auctions per hour and user
 	MaxUnits     = 25   // of one order
 )
 
-// Settling is how long a market is given after its faults have stopped: within
-// it every auction must end and every bundle be decided. It is the longest way to
-// a decision: MaxSettleAhead, the grace of a bank that restarts, and the longest
-// back-off of a seller in doubt, each with the widest clock between.
+// Settling is how long a market runs on after its faults have stopped. Within it every
+// auction must end and every bundle must be decided. It is the longest way to a decision:
+// MaxSettleAhead, the grace period of a restarted bank, and the longest back-off of a
+// seller in doubt, each with the largest clock error.
 const Settling = 3 * time.Hour
 
-// Config is what a market is like.
+// Config describes a market.
 type Config struct {
 	Seed      uint64        `json:"seed" yaml:"seed"`
 	Resources int           `json:"resources" yaml:"resources"`
 	Users     int           `json:"users" yaml:"users"`
-	Length    time.Duration `json:"length" yaml:"length"`       // of the time with faults
-	Rate      float64       `json:"rate" yaml:"rate"`           // auctions an hour and user
+	Length    time.Duration `json:"length" yaml:"length"`       // of the period with faults
+	Rate      float64       `json:"rate" yaml:"rate"`           // auctions per hour and user
 	Heartbeat time.Duration `json:"heartbeat" yaml:"heartbeat"` // between presences
 	Units     int           `json:"units" yaml:"units"`         // most units of an order
 	Faults    sim.Faults    `json:"faults" yaml:"faults"`
-	// Adversaries are how many of each kind there are besides the honest parties.
+	// Adversaries counts the dishonest parties of each kind.
 	Adversaries map[string]int `json:"adversaries,omitempty" yaml:"adversaries,omitempty"`
-	// Modes are those that orders name at random; none: all are paid on reservation.
+	// Modes are the settlement modes from which orders choose at random. If empty, all
+	// orders are paid on reservation.
 	Modes []protocol.Mode `json:"modes,omitempty" yaml:"modes,omitempty"`
-	// Launches are the orders of a thousand that run a program in what they buy;
-	// those that are paid after the fact run none.
+	// Launches is how many of a thousand orders run a program in what they buy. Orders in a
+	// mode that is paid later never do.
 	Launches int `json:"launches,omitempty" yaml:"launches,omitempty"`
-	// Sharpen has sellers sell over local jobs that they expect to end early.
-	Sharpen bool `json:"sharpen,omitempty" yaml:"sharpen,omitempty"`
-	// Barter has the bank barter between groups of users and sites.
+	// Exchanges is how often an hour each user exchanges money. If above zero, the bank has a
+	// second currency.
+	Exchanges float64 `json:"exchanges,omitempty" yaml:"exchanges,omitempty"`
+	// Overbook has sellers overbook: they sell cores of local jobs that they expect to end
+	// early.
+	Overbook bool `json:"sharpen,omitempty" yaml:"sharpen,omitempty"`
+	// Barter makes the bank barter between groups of users and sites.
 	Barter bool `json:"barter,omitempty" yaml:"barter,omitempty"`
+	// Restore has the bank restored from a backup when the faults have stopped.
+	Restore bool `json:"restore,omitempty" yaml:"restore,omitempty"`
 }
 
-// Default is a small market of a day.
+// Default is a small market that lasts a day.
 func Default() Config {
 	return Config{
 		Seed: 1, Resources: 20, Users: 5, Length: 24 * time.Hour, Rate: 1, Heartbeat: time.Minute, Units: 3,
@@ -54,7 +61,7 @@ func Default() Config {
 	}
 }
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the field that is wrong and its limits.
 func (c Config) Validate() error {
 	switch {
 	case c.Resources < 1 || c.Resources > MaxResources:
@@ -62,13 +69,15 @@ func (c Config) Validate() error {
 	case c.Users < 1 || c.Users > MaxUsers:
 		return fmt.Errorf("users %d: want 1..%d", c.Users, MaxUsers)
 	case c.Length <= 0 || c.Length > MaxLength:
-		return fmt.Errorf("length %s: want above zero, at most %s", c.Length, MaxLength)
+		return fmt.Errorf("length %s: want more than zero, at most %s", c.Length, MaxLength)
 	case !(c.Rate >= 0 && c.Rate <= MaxRate):
-		return fmt.Errorf("rate %g: want 0..%d auctions an hour and user", c.Rate, MaxRate)
+		return fmt.Errorf("rate %g: want 0..%d auctions per hour and user", c.Rate, MaxRate)
 	case c.Heartbeat < time.Second || c.Heartbeat > 20*time.Minute:
 		return fmt.Errorf("heartbeat %s: want 1s..20m", c.Heartbeat)
 	case c.Launches < 0 || c.Launches > 1000:
-		return fmt.Errorf("launches %d: want 0..1000 of a thousand", c.Launches)
+		return fmt.Errorf("launches %d: want 0..1000 orders of a thousand", c.Launches)
+	case !(c.Exchanges >= 0 && c.Exchanges <= MaxRate) || c.Exchanges > 0 && c.Barter:
+		return fmt.Errorf("exchanges %g: want 0..%d per hour and user, and none with barter", c.Exchanges, MaxRate)
 	case c.Units < 1 || c.Units > MaxUnits:
 		return fmt.Errorf("units %d: want 1..%d", c.Units, MaxUnits)
 	}

@@ -303,13 +303,14 @@ func (r *killRun) live() string {
 	r.m.World.Run(12 * time.Second)
 	u := r.m.Users()[0]
 	r.ordered = true
-	r.m.Tell(u, message.Buy{ID: killOrder, Name: killOrder, Document: r.document(u), Options: message.Options{Rounds: 2}})
+	r.m.World.Order(u.Host, message.Buy{ID: killOrder, Name: killOrder, Document: r.document(u), Options: message.Options{Rounds: 2}})
 	settled, asked := false, false
 	for idle, i := 0, 0; idle < 35 && i < 900; i++ { // seconds
 		r.m.World.Run(time.Second)
 		if p := r.purchase(); p.Settled && !asked {
 			settled = true
-			asked = r.m.Tell(u, message.CancelPurchase{ID: killOrder, Unit: -1, Row: u.Host.Disk().Get(user.TablePurchases, killOrder)})
+			row, _ := u.Host.Disk().Get(user.TablePurchases, killOrder)
+			asked = r.m.World.Order(u.Host, message.CancelPurchase{ID: killOrder, Unit: -1, Row: row})
 		}
 		if idle++; r.checks.Going() > 0 || r.m.World.Elapsed() < r.cutUntil {
 			idle = 0
@@ -343,11 +344,12 @@ func (r *killRun) document(u *market.User) []byte {
 }
 
 func (r *killRun) purchase() message.Purchase {
-	row, err := user.ReadRow([]byte(cmp.Or(string(r.m.Users()[0].Host.Disk().Get(user.TablePurchases, killOrder)), "{}")))
+	value, _ := r.m.Users()[0].Host.Disk().Get(user.TablePurchases, killOrder)
+	row, err := user.ReadRow([]byte(cmp.Or(string(value), "{}")))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return row.Purchase
+	return row.View()
 }
 
 func (r *killRun) sellers() int {

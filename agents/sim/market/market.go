@@ -10,27 +10,27 @@ import (
 	"ramp/agents/resource/pricing"
 	"ramp/agents/sim"
 	"ramp/agents/user"
+	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
 
-// Streams of chance, so that one part of a market does not disturb another; the
-// world uses those below.
+// Streams of chance keep the parts of a market independent. The world uses lower numbers.
 const (
-	streamSites  = 100
-	streamOrders = 101
 	streamQueues = 102
 	streamRecall = 103
 	streamLearnt = 104
-	streamBatch  = 1_000 // and one for each site above it
+	streamBatch  = 1_000 // plus the site's number
 	streamUser   = 1_000_000
 	streamRogue  = 2_000_000
-	streamLaunch = 3_000_000 // and one for each user above it
+	streamLaunch = 3_000_000 // plus the user's number
+
+	streamExchange = 4_000_000 // plus the user's number
 )
 
-// Market is a market in a world.
+// Market is a market in a simulated world.
 type Market struct {
 	World   *sim.World
 	Cast    *Cast
@@ -40,10 +40,13 @@ type Market struct {
 	users   []*User
 	bySite  map[*sim.Host]*Site
 	bank    *sim.Host
+	log     *entryLog
 	rogues  []rogue
 	calm    bool
-	calmed  time.Time // since when; zero: it is not
+	calmed  time.Time // when faults and orders were stopped
+	backup  backup
 	parties map[protocol.AgentID]party
+	grants  []grant // given again after each crash
 
 	orders, cancels int
 }
@@ -61,12 +64,14 @@ type User struct {
 	Host   *sim.Host
 	Config user.Config
 	chance sim.Chance
-	runs   sim.Chance // what it runs, and does to that
+	runs   sim.Chance // its programs and what it does to them
 	bought []string   // IDs of its orders, oldest first
+
+	exchanges *exchanger
 }
 
-// New opens a market: everybody has an account, users have money. Observers watch
-// it from the beginning.
+// New opens a market: every party has an account, users have money. Observers watch it
+// from the beginning.
 func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	m := &Market{Cast: cast, cfg: cfg, read: Reader(), bySite: map[*sim.Host]*Site{}, parties: map[protocol.AgentID]party{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
@@ -80,13 +85,14 @@ func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	m.addRogues()
 	m.fund()
 	m.troubleQueues()
+	m.backUp()
 	return m
 }
 
 // Sites are the sellers, in order.
 func (m *Market) Sites() []*Site { return m.sites }
 
-// site is the site of a host, nil if it is none.
+// site is the site of a host, or nil.
 func (m *Market) site(h *sim.Host) *Site { return m.bySite[h] }
 
 // Users are the buyers, in order.
@@ -96,23 +102,35 @@ func (m *Market) Users() []*User { return m.users }
 func (m *Market) Bank() *sim.Host { return m.bank }
 
 func (m *Market) addBank() {
-	cfg := bank.Config{ID: m.Cast.ID(BankName), Currencies: []string{Currency}, Heartbeat: m.cfg.Heartbeat}
+	cfg := bank.Config{ID: m.Cast.ID(BankName), Currencies: m.cfg.currencies(), Heartbeat: m.cfg.Heartbeat}
+	m.log = newEntryLog()
 	m.bank = m.World.Add(sim.Spec{
-		Name: BankName, Credential: m.Cast.Credential(BankName), Standby: true, Unavailable: unavailable(cfg.ID),
-		Locals: map[protocol.AgentID]sim.Local{protocol.LocalHistory: past{&m.bank}},
+		Name: BankName, Credential: m.Cast.Credential(BankName), Standby: true, Unavailable: agents.Unavailable,
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalHistory: past{&m.bank, m.log}},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
-			return bank.New(cfg, t, now)
+			b, out, err := bank.New(cfg, t, now)
+			if err != nil || m.World.Now().Sub(Dawn) > protocol.OrderMemory/2 {
+				return b, out, err
+			}
+			for _, g := range m.grants { // their answers may have been lost
+				more, err := g.once(b, now)
+				if err != nil {
+					panic(fmt.Sprintf("market: an order given again: %v", err))
+				}
+				out = out.Join(more)
+			}
+			return b, out, nil
 		},
 	})
 }
 
-// addSite draws a site: its size, its prices, its local load.
+// addSite draws a site: its size, prices and local load.
 func (m *Market) addSite(i int) {
 	c := sim.NewChance(m.cfg.Seed, streamBatch+uint64(i))
 	name := SiteName(i)
 	least := protocol.Credits(10+c.N(30)) * protocol.Credit
 	cfg := resource.Config{
-		Credential: m.Cast.Credential(name),
+		Credential: m.Cast.Credential(name), Trust: m.Cast.Trust,
 		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 64 << c.N(5)},
 		Price:      pricing.Band{Start: least + protocol.Credits(5+c.N(35))*protocol.Credit, Min: least},
 		Terms:      []protocol.Terms{m.Cast.Terms()}, Heartbeat: m.cfg.Heartbeat, TTL: 3 * m.cfg.Heartbeat,
@@ -124,15 +142,15 @@ func (m *Market) addSite(i int) {
 		cfg.Launch = launchesOf(name)
 	}
 	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
-	if m.cfg.Sharpen {
-		cluster.over.on, cfg.Sharpen, cfg.BrokenPerMille = true, true, 200
+	if m.cfg.Overbook {
+		cluster.overbooked.on, cfg.Overbook, cfg.BrokenPerMille = true, true, 200
 		cfg.Learnt = learnt(m.cfg.Faults.Overstated, sim.NewChance(m.cfg.Seed, streamLearnt))
 	}
 	batch := NewBatch(cfg.Credential.ID, cluster, c, m.cfg.Faults.Slow, c.In(m.cfg.Faults.Short))
 	s := &Site{Config: cfg, Cluster: cluster, Batch: batch}
 	s.Host = m.World.Add(sim.Spec{
-		Name: name, Credential: cfg.Credential, HearCalls: true, Rewinds: true, Unavailable: unavailable(cfg.Credential.ID),
-		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: batch, protocol.LocalFiles: shelf{cfg.Credential.ID}},
+		Name: name, Credential: cfg.Credential, HearCalls: true, Rewinds: true, Unavailable: agents.Unavailable,
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: batch, protocol.LocalFiles: shelf{cfg.Credential.ID}, protocol.LocalHistory: journal{m.World, name}},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			return resource.New(cfg, t, now)
 		},
@@ -146,23 +164,25 @@ func (m *Market) addUser(i int) {
 	name := UserName(i)
 	cfg := user.Config{Credential: m.Cast.Credential(name), Trust: m.Cast.Trust, Terms: []protocol.Terms{m.Cast.Terms()}}
 	u := &User{Config: cfg, chance: sim.NewChance(m.cfg.Seed, streamUser+uint64(i)), runs: sim.NewChance(m.cfg.Seed, streamLaunch+uint64(i))}
+	u.exchanges = newExchanger(m, u, i)
 	u.Host = m.World.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearPresence: true,
-		Locals: map[protocol.AgentID]sim.Local{protocol.LocalControl: &owner{user: u}},
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalControl: &owner{user: u}, protocol.LocalHistory: journal{m.World, name}},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
-			return user.New(cfg, t, now)
+			role, out, err := user.New(cfg, t, now)
+			return userRole{role, u.exchanges}, out, err
 		},
 	})
 	m.users = append(m.users, u)
 	m.parties[u.Host.ID()] = partyUser
 	m.orderNext(u)
+	u.exchanges.next()
 }
 
-// peace is how long nothing fails at first.
+// peace is the initial period without faults.
 const peace = time.Minute
 
-// What users have at first: more than they can spend, or, every fourth, hardly
-// enough.
+// Initial balances: more than a user can spend; or, for every fourth user, hardly enough.
 const (
 	rich = 1_000_000_000 * protocol.Credit
 	poor = 3_000 * protocol.Credit
@@ -175,28 +195,18 @@ func credit(user int) protocol.Credits {
 	return rich
 }
 
-// fund opens everybody's account and gives users their money, before anything
-// can fail.
+// fund opens all accounts and gives users their money, before the first fault.
 func (m *Market) fund() {
 	m.makePolicy()
-	open := func(h *sim.Host) {
-		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
-			_, out, err := b.OpenAccount(now, h.ID(), h.Name, 0)
-			return out, err
-		})
-	}
+	o := m.operator()
 	for _, s := range m.sites {
-		open(s.Host)
+		o.Open(s.Host)
 	}
 	pay := func(h *sim.Host, money protocol.Credits) {
-		open(h)
-		if money == 0 || m.cfg.Barter {
-			return
+		o.Open(h)
+		if money != 0 && !m.cfg.Barter {
+			m.grant(grant{h.Name, h.ID(), Currency, money})
 		}
-		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
-			_, out, err := b.Credit(now, h.ID(), Currency, money, "at the beginning")
-			return out, err
-		})
 	}
 	for i, u := range m.users {
 		pay(u.Host, credit(i))
@@ -207,21 +217,13 @@ func (m *Market) fund() {
 	if m.cfg.Barter {
 		m.barter()
 	}
+	m.openExchange()
 }
 
-// bankDoes lets the bank's operator act, in the market's first instant.
-func (m *Market) bankDoes(f func(b *bank.Role, now time.Time) (protocol.Output, error)) {
-	m.World.Do(m.bank, func(now time.Time) protocol.Output {
-		out, err := f(m.bank.Role().(*bank.Role), now)
-		if err != nil {
-			panic(fmt.Sprintf("market: the bank's operator: %v", err))
-		}
-		return out
-	})
-}
+func (m *Market) operator() Operator { return Operator{m.World, m.bank} }
 
-// troubleQueues lets batch systems go away now and then, and forget what they
-// granted and what they released.
+// troubleQueues makes batch systems fail from time to time, and forget grants and
+// releases.
 func (m *Market) troubleQueues() {
 	c := sim.NewChance(m.cfg.Seed, streamQueues)
 	perDay, forgotten := c.In(m.cfg.Faults.QueueDown), c.In(m.cfg.Faults.Forgotten)
@@ -238,7 +240,7 @@ func (m *Market) troubleQueues() {
 	}
 }
 
-// each does something to so many IDs in a thousand.
+// each calls do for a share of the IDs, in thousandths, at random.
 func each(c sim.Chance, ids []string, perMille int, do func(id string)) {
 	for _, id := range ids {
 		if c.Of(perMille) {
@@ -265,19 +267,101 @@ func (m *Market) Calm() {
 		s.Batch.Away(time.Time{})
 	}
 	m.World.Calm()
+	m.restoreBank()
 }
 
-// unavailable answers for an agent whose disk is full, as the live one does.
-func unavailable(self protocol.AgentID) func(m protocol.Message) (protocol.Message, bool) {
-	return func(m protocol.Message) (protocol.Message, bool) {
-		p := protocol.Failure
-		switch m.Performative {
-		case protocol.CFP, protocol.AcceptProposal:
-			p = protocol.Refuse
-		case protocol.Confirm, protocol.Request, protocol.QueryRef:
-		default:
-			return protocol.Message{}, false
-		}
-		return m.Reply(self, p, message.Refused(protocol.CodeUnavailable, "this agent cannot write its journal")), true
-	}
+// Operator acts for the owner of a simulated bank in the first instant of its world.
+type Operator struct {
+	World *sim.World
+	Bank  *sim.Host
 }
+
+// Do carries out an action, which the bank must accept.
+func (o Operator) Do(f func(b *bank.Role, now time.Time) (protocol.Output, error)) {
+	o.World.Do(o.Bank, func(now time.Time) protocol.Output {
+		out, err := f(o.Bank.Role().(*bank.Role), now)
+		if err != nil {
+			panic(fmt.Sprintf("market: the bank's operator: %v", err))
+		}
+		return out
+	})
+}
+
+// Open opens an account for the agent of a host.
+func (o Operator) Open(h *sim.Host) {
+	o.Do(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+		_, out, err := b.OpenAccount(now, h.ID(), h.Name, 0)
+		return out, err
+	})
+}
+
+// Credit gives money to the agent of a host.
+func (o Operator) Credit(h *sim.Host, money protocol.Credits) {
+	o.Do(grant{h.Name, h.ID(), Currency, money}.once)
+}
+
+// grant is an order of the operator to give money to an account.
+type grant struct {
+	key      string
+	to       protocol.AgentID
+	currency string
+	money    protocol.Credits
+}
+
+// once gives the money once, however often it is ordered.
+func (g grant) once(b *bank.Role, now time.Time) (protocol.Output, error) {
+	_, _, out, err := b.Orders.Once(now, g.key, g.money.String(), func() (ledger.Entry, protocol.Output, error) {
+		return b.Credit(now, g.to, g.currency, g.money, "at the beginning")
+	})
+	return out, err
+}
+
+func (m *Market) grant(g grant) {
+	m.operator().Do(g.once)
+	m.grants = append(m.grants, g)
+}
+
+// past is a bank's local correspondent History, which reads durable records. Here it only
+// gets queries for sellers' sales and for proofs; outcomes stay in memory.
+type past struct {
+	host **sim.Host
+	log  *entryLog
+}
+
+// Receive answers a little later.
+func (p past) Receive(now time.Time, m protocol.Message) []sim.Later {
+	var body protocol.Body
+	var list []protocol.Sold
+	var err error
+	switch q := m.Body.(type) {
+	case message.SoldLookup:
+		list, err = ledger.SoldIn((*p.host).Disk(), q.Seller, q.Query.Ends)
+		body = page(list, q.Query.After)
+	case message.ProofLookup:
+		body, err = p.log.prove(now, *p.host, q.Query)
+	default:
+		return nil
+	}
+	if err != nil {
+		panic(fmt.Sprintf("market: the bank's past: %v", err))
+	}
+	return []sim.Later{{After: time.Millisecond, Message: m.Reply(protocol.LocalHistory, protocol.Inform, body)}}
+}
+
+// pageSize is small, so that answers have several pages.
+const pageSize = 3
+
+// page returns the sales after a contract.
+func page(list []protocol.Sold, after protocol.ContractID) message.SoldList {
+	for i, s := range list {
+		if s.Contract == after {
+			list = list[i+1:]
+			break
+		}
+	}
+	n := min(pageSize, len(list))
+	return message.SoldList{Sold: list[:n], More: n < len(list), Complete: true}
+}
+
+// Advance has nothing to do.
+func (past) Advance(time.Time) ([]sim.Later, time.Time) { return nil, time.Time{} }

@@ -12,21 +12,21 @@ import (
 	"ramp/rfql"
 )
 
-// A market may deal in several settlement modes, and its bank may barter. Then
-// orders name a mode at random, windows are near enough for slots to end while
-// somebody looks, and jobs fail and leave cores idle now and then.
+// A market may use several settlement modes, and its bank may barter. Then orders choose a
+// mode at random, windows are close enough for slots to end during the run, and some jobs
+// fail or leave cores idle.
 
 // maxModes bounds the modes of a Config.
 const maxModes = 3
 
-// What members and groups of a bartering bank may owe.
+// Overdrafts of members and groups of a bartering bank.
 const (
 	memberLimit = 5_000 * protocol.Credit
 	groupLimit  = 20_000 * protocol.Credit
 	groups      = 2
 )
 
-// jobsModel is what jobs in sold slots use and how many of them fail.
+// jobsModel decides how much jobs in sold slots use and how many of them fail.
 func jobsModel() queue.Model {
 	return queue.Model{FailPerMille: 150, IdlePerMille: 500, BusyPerMille: 300}
 }
@@ -37,19 +37,19 @@ func (c Config) validateModes() error {
 	}
 	for _, m := range c.Modes {
 		if !m.Known() || c.Barter && m == protocol.ModeOnReservation {
-			return fmt.Errorf("mode %.32q: want on-completion, metered or, if nobody barters, on-reservation", string(m))
+			return fmt.Errorf("mode %.32q: want on-completion, metered or, without barter, on-reservation", string(m))
 		}
 	}
 	if c.Barter && len(c.Modes) == 0 {
-		return fmt.Errorf("barter: want modes, on-completion among them")
+		return fmt.Errorf("barter: want modes that include on-completion")
 	}
 	return nil
 }
 
-// later reports whether some of the market's bundles are paid after the fact.
+// later reports whether some of the market's bundles are paid after the job.
 func (c Config) later() bool { return len(c.Modes) > 0 }
 
-// drawMode is the mode of an order.
+// drawMode draws the mode of an order.
 func (c Config) drawMode(chance sim.Chance) protocol.Mode {
 	if !c.later() {
 		return protocol.ModeOnReservation
@@ -73,7 +73,7 @@ func drawContract(c sim.Chance, mode protocol.Mode) rfql.Contract {
 	return contract
 }
 
-// credit is what a user has at first.
+// credit is a user's initial balance.
 func (c Config) credit(user int) protocol.Credits {
 	if c.Barter {
 		return 0
@@ -81,7 +81,7 @@ func (c Config) credit(user int) protocol.Credits {
 	return credit(user)
 }
 
-// limitOf is how far below zero an account may go.
+// limitOf is the overdraft of an account.
 func (m *Market) limitOf(id protocol.AgentID) protocol.Credits {
 	switch {
 	case m == nil || !m.cfg.Barter:
@@ -96,8 +96,8 @@ func (m *Market) limitOf(id protocol.AgentID) protocol.Credits {
 
 func groupName(i int) string { return fmt.Sprintf("g%d", i%groups) }
 
-// barter makes the groups of a bartering bank: users and sites are of one each, in
-// turn; the one shares half of what it earns, the other everything.
+// barter creates the two groups of a bartering bank and assigns users and sites to them in
+// turn. One group shares half of its earnings, the other all of them.
 func (m *Market) barter() {
 	list := make([]ledger.Group, groups)
 	for i := range list {
@@ -113,7 +113,7 @@ func (m *Market) barter() {
 	}
 	for _, g := range list {
 		shareOut(&g)
-		m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+		m.operator().Do(func(b *bank.Role, now time.Time) (protocol.Output, error) {
 			_, opened, err := b.OpenGroup(now, g.Name)
 			if err != nil {
 				return opened, err
@@ -128,7 +128,7 @@ func (m *Market) barter() {
 	}
 }
 
-// shareOut gives members equal shares, and the first what is left over.
+// shareOut gives members equal shares, and the remainder to the first.
 func shareOut(g *ledger.Group) {
 	n := int64(len(g.Members))
 	for i := range g.Members {
@@ -140,7 +140,7 @@ func shareOut(g *ledger.Group) {
 }
 
 func (m *Market) limit(id protocol.AgentID, limit protocol.Credits) {
-	m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+	m.operator().Do(func(b *bank.Role, now time.Time) (protocol.Output, error) {
 		_, out, err := b.SetLimit(now, id, Currency, limit)
 		return out, err
 	})
@@ -151,7 +151,7 @@ func (m *Market) makePolicy() {
 	if !m.cfg.Barter {
 		return
 	}
-	m.bankDoes(func(b *bank.Role, now time.Time) (protocol.Output, error) {
+	m.operator().Do(func(b *bank.Role, now time.Time) (protocol.Output, error) {
 		_, out, err := b.SetPolicy(now, Currency, ledger.Policy{Kind: ledger.PolicyBarter})
 		return out, err
 	})

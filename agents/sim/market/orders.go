@@ -6,16 +6,18 @@ import (
 	"slices"
 	"time"
 
+	"ramp/agents/resource/launch"
 	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
+	"ramp/protocol/auction"
 	"ramp/protocol/message"
 	"ramp/rfql"
 )
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// orderNext lets a user order again and again, at random, while there are faults.
+// orderNext has a user order again and again, at random, until the market is calm.
 func (m *Market) orderNext(u *User) {
 	if m.cfg.Rate == 0 {
 		return
@@ -33,7 +35,7 @@ func (m *Market) orderNext(u *User) {
 	})
 }
 
-// order buys something. An owner whose agent is down tries again next time.
+// order places an order, unless the agent is down.
 func (m *Market) order(u *User) {
 	id := fmt.Sprintf("%s-%d", u.Host.Name, len(u.bought)+1)
 	mode := m.cfg.drawMode(u.chance)
@@ -43,21 +45,14 @@ func (m *Market) order(u *User) {
 	}
 	buy := message.Buy{ID: id, Name: id, Document: doc, Options: message.Options{Rounds: 1 + u.chance.N(4), Mode: mode}}
 	buy.Program = m.program(u, mode)
-	if m.tell(u, buy) {
+	if m.World.Order(u.Host, buy) {
 		m.orders++
 		u.bought = append(u.bought, id)
 	}
 }
 
-func (m *Market) tell(u *User, body protocol.Body) bool {
-	return m.World.Tell(u.Host, protocol.Message{
-		Performative: protocol.Request, Sender: protocol.LocalControl, Receivers: []protocol.AgentID{u.Host.ID()},
-		Protocol: protocol.ProtocolControl, Body: body,
-	})
-}
-
-// draw draws what a user wants: some units, of some cores, in a window; soon, if
-// somebody is to see them end.
+// draw draws a user's request: units, cores and a window, which is soon if the run must
+// see the slots end.
 func draw(c sim.Chance, now time.Time, units int, mode protocol.Mode, soon bool) ([]byte, error) {
 	now = now.Truncate(time.Minute)
 	var d rfql.Draft
@@ -81,23 +76,23 @@ func draw(c sim.Chance, now time.Time, units int, mode protocol.Mode, soon bool)
 	return doc.XML(), nil
 }
 
-// cancel cancels a unit of one of a user's last orders, or all of it.
+// cancel cancels one of a user's latest orders, or a unit of it.
 func (m *Market) cancel(u *User) {
 	if len(u.bought) == 0 {
 		return
 	}
 	id := u.bought[len(u.bought)-1-u.chance.N(min(5, len(u.bought)))]
-	row := u.Host.Disk().Get(user.TablePurchases, id)
-	if m.tell(u, message.CancelPurchase{ID: id, Unit: u.chance.N(m.cfg.Units+1) - 1, Row: row}) {
+	row, _ := u.Host.Disk().Get(user.TablePurchases, id) // it is in memory: no error
+	if m.World.Order(u.Host, message.CancelPurchase{ID: id, Unit: u.chance.N(m.cfg.Units+1) - 1, Row: row}) {
 		m.cancels++
 	}
 }
 
-// owner is the person behind a user agent: it hears of progress, and approves
-// every other set that asks for approval.
+// owner is the person behind a user agent. It approves every other set that needs
+// approval.
 type owner struct{ user *User }
 
-// Receive hears of progress.
+// Receive takes progress reports.
 func (o *owner) Receive(_ time.Time, m protocol.Message) []sim.Later {
 	p, ok := m.Body.(message.Progress)
 	if !ok || p.Event != "approval" {
@@ -112,3 +107,51 @@ func (o *owner) Receive(_ time.Time, m protocol.Message) []sim.Later {
 
 // Advance has nothing to do.
 func (o *owner) Advance(time.Time) ([]sim.Later, time.Time) { return nil, time.Time{} }
+
+// launchesOf allows every user to run anything on a site.
+func launchesOf(site string) launch.Config {
+	return launch.Config{Address: site, Root: "/jobs", Policy: launch.Policy{
+		Accounts: map[protocol.AgentID]launch.Account{launch.Everybody: {Commands: true}},
+	}}
+}
+
+// program draws the program of an order; nil: it runs nothing.
+func (m *Market) program(u *User, mode protocol.Mode) *message.Program {
+	if mode == protocol.ModeOnCompletion || !u.runs.Of(m.cfg.Launches) {
+		return nil
+	}
+	return &message.Program{Command: []string{"/bin/job"}}
+}
+
+// control sometimes has an owner control one of its latest programs.
+func (m *Market) control(u *User) {
+	if m.cfg.Launches == 0 || len(u.bought) == 0 || u.runs.N(5) > 0 {
+		return
+	}
+	verbs := []message.LaunchVerb{message.VerbKill, message.VerbSuspend, message.VerbResume, message.VerbStatus}
+	id := u.bought[len(u.bought)-1-u.runs.N(min(5, len(u.bought)))]
+	m.World.Order(u.Host, message.RunControl{ID: id, Verb: verbs[u.runs.N(len(verbs))]})
+}
+
+// maxDocuments limits the documents that a Reader remembers.
+const maxDocuments = 64
+
+// Reader returns an auction.Read for the agents of one world. They all get the same
+// document in an auction, so it is parsed once. It belongs to one goroutine.
+func Reader() auction.Reader {
+	known := map[string]auction.Document{}
+	return func(document []byte) (auction.Document, error) {
+		if d, ok := known[string(document)]; ok {
+			return d, nil
+		}
+		d, err := auction.Read(document)
+		if err != nil {
+			return d, err
+		}
+		if len(known) == maxDocuments {
+			clear(known)
+		}
+		known[string(document)] = d
+		return d, nil
+	}
+}

@@ -1,6 +1,8 @@
 package market
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"ramp/agents/sim"
@@ -8,27 +10,27 @@ import (
 	"ramp/protocol/message"
 )
 
-// programs are the jobs that were launched in a batch system: each begins once, in
-// the reservation that it names, and ends by itself or with its slot.
+// programs owns the jobs launched in a batch system. Each begins once, in the reservation
+// that it names, and ends by itself or with its slot.
 type programs struct {
 	jobs   map[string]*program
-	begins func(job message.Job, now time.Time) // nil: nobody watches
+	begins func(job message.Job, now time.Time) // nil: no observer
 }
 
-// program is one of them.
+// program is one such job.
 type program struct {
 	job    message.Job
 	status protocol.JobStatus
-	length time.Duration // of its run
+	length time.Duration // its run time
 	exit   int
 	told   protocol.JobState
-	since  time.Time // until then it is metered; zero: it does not run
+	since  time.Time // metered up to this time; zero: it does not run
 }
 
-// JobBegins has f called when a job begins, with the batch system's time.
+// JobBegins makes the batch system call f with its time whenever a job begins.
 func (b *Batch) JobBegins(f func(job message.Job, now time.Time)) { b.programs.begins = f }
 
-// request carries out a request about a job; nil: it is about something else.
+// request carries out a request about a job; it returns nil for other requests.
 func (b *Batch) request(now time.Time, body protocol.Body) protocol.Body {
 	switch r := body.(type) {
 	case message.Submit:
@@ -51,6 +53,9 @@ func (b *Batch) submit(now time.Time, job message.Job) protocol.Body {
 		p.jobs[job.ID] = &program{
 			job: job, status: protocol.JobStatus{State: protocol.JobWaiting},
 			length: time.Duration(1+b.chance.N(most)) * time.Minute, exit: b.chance.N(3),
+		}
+		if slices.Contains(job.Argv, Fails) {
+			p.jobs[job.ID].exit = 1
 		}
 	}
 	return p.status(now, job.ID)
@@ -86,10 +91,10 @@ func (p *programs) signal(now time.Time, s message.Signal) protocol.Body {
 	return p.status(now, s.ID)
 }
 
-// rates are how busy programs keep their cores, in thousandths.
+// Rates are the load of programs on their cores, in thousandths.
 const rates = 1000
 
-// metered counts what a program has used by now, at a rate of its own.
+// metered adds up the processor time of a program at its rate.
 func (x *program) metered(now time.Time) {
 	s := &x.status
 	if s.State.Over() {
@@ -108,8 +113,17 @@ func (x *program) metered(now time.Time) {
 	}
 }
 
-// rate hangs on the job's name alone, and is at least a half.
+// Programs that behave as they are called; others exit with 0, 1 or 2.
+const (
+	Fails = "/bin/false" // exits with 1, after a while
+	Idles = "/bin/sleep" // uses no core
+)
+
+// rate depends on the job's name alone, and is at least a half, unless it idles.
 func (x *program) rate() time.Duration {
+	if slices.Contains(x.job.Argv, Idles) {
+		return 0
+	}
 	sum := 0
 	for _, b := range []byte(x.job.ID) {
 		sum = (31*sum + int(b)) % (rates/2 + 1)
@@ -117,7 +131,7 @@ func (x *program) rate() time.Duration {
 	return time.Duration(rates - sum)
 }
 
-// used is what all programs of a reservation have used by now.
+// used sums up the usage of all programs of a reservation.
 func (p *programs) used(reservation string) (all protocol.Usage, any bool) {
 	for _, x := range p.jobs { // in any order: a sum
 		if x.job.Reservation == reservation {
@@ -127,7 +141,7 @@ func (p *programs) used(reservation string) (all protocol.Usage, any bool) {
 	return all, any
 }
 
-// advance lets a job begin or end if it is time.
+// advance begins and ends jobs that are due.
 func (p *programs) advance(now time.Time, x *program) {
 	s := &x.status
 	if s.State == protocol.JobWaiting && !now.Before(x.job.Slot.Start) && now.Before(x.job.Slot.End) {
@@ -145,7 +159,7 @@ func (p *programs) advance(now time.Time, x *program) {
 	}
 }
 
-// changed are the jobs whose state is news, and when the next may be.
+// changed returns the jobs whose state has changed, and when to check again.
 func (p *programs) changed(now time.Time) (news []protocol.Body, next time.Time) {
 	for _, id := range sorted(p.jobs) {
 		x := p.jobs[id]
@@ -165,7 +179,7 @@ func (p *programs) changed(now time.Time) (news []protocol.Body, next time.Time)
 	return news, next
 }
 
-// shelf is where a site keeps the files of jobs, of which there are none.
+// shelf is a site's store for files of jobs, which all leave the same.
 type shelf struct{ agent protocol.AgentID }
 
 // Receive answers at once.
@@ -175,7 +189,7 @@ func (s shelf) Receive(_ time.Time, m protocol.Message) []sim.Later {
 	case message.Prepare:
 		body = message.Prepared{Job: r.Job}
 	case message.Collect:
-		body = message.Collected{Job: r.Job}
+		body = message.Collected{Job: r.Job, Outputs: []protocol.StagedFile{{Path: "result", Size: 1, SHA256: strings.Repeat("0", 64)}}}
 	default:
 		return nil
 	}

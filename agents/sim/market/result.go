@@ -7,7 +7,7 @@ import (
 	"ramp/protocol"
 )
 
-// Result is what a market came to; the JSON names are fixed.
+// Result sums up a market's run. The JSON names are fixed.
 type Result struct {
 	Seed       uint64         `json:"seed"`
 	TraceHash  string         `json:"trace_hash"`
@@ -15,15 +15,15 @@ type Result struct {
 	Checks     map[string]int `json:"checks"`
 	Auctions   int            `json:"auctions"` // begun
 	Bought     int            `json:"bought"`   // settled
-	Refused    int            `json:"refused"`  // over, and nothing was bought
+	Refused    int            `json:"refused"`  // ended without a purchase
 	Units      int            `json:"units"`    // of what was bought
-	Money      string         `json:"money"`    // paid for it, less what was refunded
+	Money      string         `json:"money"`    // paid for them, minus refunds
 	Messages   int64          `json:"messages"` // that agents received
 	SimSeconds float64        `json:"sim_s"`
-	// Complete is false if the run was interrupted: the invariants that hold only
-	// at the end were not looked at.
+	// Complete is false if the run was interrupted: the invariants that hold only at the
+	// end were not checked.
 	Complete bool `json:"complete"`
-	// What the faults did.
+	// The effects of faults.
 	Events    int64 `json:"events"`
 	Lost      int64 `json:"lost"`
 	Crashes   int64 `json:"crashes"`
@@ -32,16 +32,16 @@ type Result struct {
 	Rewound   int64 `json:"rewound"` // disks
 }
 
-// eventsPerLook is how many events pass between looks at whether to stop.
-const eventsPerLook = 4096
+// eventsPerPoll is how many events pass between calls of stop.
+const eventsPerPoll = 4096
 
-// rest is how long a market goes on when nothing seems to be going on any more:
-// several looks of every site at its batch system.
+// rest is how long a market continues after everything has ended: every site polls its
+// batch system several times.
 const rest = 30 * time.Minute
 
-// Live lets a watched market live for its length and settle, unless stop says
-// true before, and says what it came to. stop may be nil; it is asked with the
-// time that has passed, and with that of the whole.
+// Live runs a market for its length, lets it settle, and returns the result. stop may be
+// nil; it gets the time that has passed and the whole time, and ends the run by returning
+// true.
 func (m *Market) Live(c *Checks, stop func(passed, whole time.Duration) bool) Result {
 	done := m.live(c, stop)
 	r := c.Result()
@@ -49,12 +49,12 @@ func (m *Market) Live(c *Checks, stop func(passed, whole time.Duration) bool) Re
 	return r
 }
 
-// live reports whether the market lived to its end. A role that finds one of its
-// own invariants broken panics: that is a violation like any other.
+// live reports whether the market ran to its end. A role that panics because its own
+// invariants are broken is a violation like any other.
 func (m *Market) live(c *Checks, stop func(passed, whole time.Duration) bool) (done bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			c.check(NoPanic, false, "%v", r)
+			c.audit.check(NoPanic, false, "%v", r)
 			done = false
 		}
 	}()
@@ -70,7 +70,7 @@ func (m *Market) live(c *Checks, stop func(passed, whole time.Duration) bool) (d
 	return true
 }
 
-// settle goes on until nothing has been going on for a rest, at most Settling.
+// settle runs the market until nothing has happened for a rest, for at most Settling.
 func (m *Market) settle(c *Checks, whole time.Duration, stop func(passed, whole time.Duration) bool) bool {
 	for idle := time.Duration(0); m.World.Elapsed() < whole && idle < rest; idle += tickPeriod {
 		if !m.until(min(whole, m.World.Elapsed()+tickPeriod), whole, stop) {
@@ -83,31 +83,31 @@ func (m *Market) settle(c *Checks, whole time.Duration, stop func(passed, whole 
 	return true
 }
 
-// until reports false if it was stopped.
+// until runs the market up to end, and reports false if it was stopped.
 func (m *Market) until(end, whole time.Duration, stop func(passed, whole time.Duration) bool) bool {
 	for n := 1; m.World.Step(end); n++ {
-		if n%eventsPerLook == 0 && stop != nil && stop(m.World.Elapsed(), whole) {
+		if n%eventsPerPoll == 0 && stop != nil && stop(m.World.Elapsed(), whole) {
 			return false
 		}
 	}
 	return true
 }
 
-// Result is what the market came to so far.
+// Result sums up the run so far.
 func (c *Checks) Result() Result {
-	w := c.m.World
+	w := c.audit.m.World
 	s := w.Stats()
 	r := Result{
-		Seed: c.m.cfg.Seed, TraceHash: w.Hash(), Violations: append([]Violation{}, c.violations...), Checks: map[string]int{},
-		Auctions: c.m.orders, Messages: s.Delivered, SimSeconds: w.Elapsed().Seconds(),
+		Seed: c.audit.m.cfg.Seed, TraceHash: w.Hash(), Violations: append([]Violation{}, c.audit.violations...), Checks: map[string]int{},
+		Auctions: c.audit.m.orders, Messages: s.Delivered, SimSeconds: w.Elapsed().Seconds(),
 		Events: s.Events, Lost: s.Lost, Crashes: s.Crashes, Torn: s.Torn, TakeOvers: s.TakeOvers, Rewound: s.Rewound,
 	}
 	for _, name := range Invariants() {
-		r.Checks[name] = c.counts[name]
+		r.Checks[name] = c.audit.counts[name]
 	}
 	var paid protocol.Credits
-	for i, u := range c.m.users {
-		paid += c.m.cfg.credit(i) - c.bank.balanceOf(u.Host.ID())
+	for i, u := range c.audit.m.users {
+		paid += c.audit.m.cfg.credit(i) - c.bank.balanceOf(u.Host.ID())
 		c.countPurchases(u, &r)
 	}
 	r.Money = paid.String()
@@ -129,5 +129,5 @@ func (c *Checks) countPurchases(u *User, r *Result) {
 		}
 		return nil
 	})
-	c.check(Decided, err == nil, "%s: its purchases cannot be read: %v", u.Host.Name, err)
+	c.audit.check(Decided, err == nil, "%s: its purchases cannot be read: %v", u.Host.Name, err)
 }

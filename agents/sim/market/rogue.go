@@ -10,21 +10,21 @@ import (
 	"ramp/protocol"
 )
 
-// Adversary puts one dishonest party, or several that belong together, onto a
-// stage. It is called once for each that Config.Adversaries asks for.
+// Adversary puts one dishonest party, or several that collude, onto a stage. It is called
+// once for each adversary in Config.Adversaries.
 //
-// A market knows no adversary by itself: a Cast brings them, by kind, and package
-// adversary has all there are. Whatever an adversary does, every check of honest
-// parties and of the bank must hold; its own journal is not looked at.
+// A market has no adversaries of its own: a Cast brings them, by kind, and package
+// adversary has all of them. Whatever they do, every check of honest parties and of the
+// bank must hold; their own journals are not checked.
 type Adversary func(s *Stage)
 
 // MaxAdversaries bounds the adversaries of one kind in a market.
 const MaxAdversaries = 1000
 
-// Stage is where an adversary acts: what it may know of a market, and do to it.
+// Stage is an adversary's view of a market and what it may do there.
 type Stage struct {
-	Name   string     // its own, unlike all others
-	Chance sim.Chance // its own
+	Name   string     // unique
+	Chance sim.Chance // the adversary's own
 	market *Market
 }
 
@@ -34,17 +34,17 @@ type rogue struct {
 	money protocol.Credits
 }
 
-// World is where it acts.
+// World is the market's world.
 func (s *Stage) World() *sim.World { return s.market.World }
 
-// Cast has everybody's credentials; an adversary uses its own ones.
+// Cast has all credentials; an adversary uses only its own.
 func (s *Stage) Cast() *Cast { return s.market.Cast }
 
-// Config is the market's.
+// Config is that of the market.
 func (s *Stage) Config() Config { return s.market.cfg }
 
-// Add puts a party of the adversary's into the market. It has an account with
-// this much money, and its host never fails.
+// Add adds a party of the adversary to the market, with an account and this much money.
+// Its host never fails.
 func (s *Stage) Add(spec sim.Spec, money protocol.Credits) *sim.Host {
 	spec.Steady = true
 	h := s.market.World.Add(spec)
@@ -53,13 +53,17 @@ func (s *Stage) Add(spec sim.Spec, money protocol.Credits) *sim.Host {
 	return h
 }
 
-// Machine is a batch system that never fails, with this many cores and no jobs of
-// local users.
+// penniless reports whether an agent is a dishonest party without money.
+func (m *Market) penniless(id protocol.AgentID) bool {
+	return slices.ContainsFunc(m.rogues, func(r rogue) bool { return r.host.ID() == id && r.money == 0 })
+}
+
+// Machine is a batch system that never fails, with this many cores and no local jobs.
 func (s *Stage) Machine(agent protocol.AgentID, cores int) *Batch {
 	return NewBatch(agent, NewCluster(cores, 0, sim.Range{}, s.Chance, Dawn), s.Chance, sim.Span{Least: time.Millisecond, Most: time.Millisecond}, 0)
 }
 
-// Document draws what an honest user might ask for now.
+// Document draws a request that an honest user might make now.
 func (s *Stage) Document(now time.Time) []byte {
 	doc, err := draw(s.Chance, now, s.market.cfg.Units, protocol.ModeOnReservation, false)
 	if err != nil {
@@ -68,7 +72,16 @@ func (s *Stage) Document(now time.Time) []byte {
 	return doc
 }
 
-// Often lets an adversary act again and again, at random, while there are faults.
+// Soon draws a request of a mode whose slots may end while the market lives.
+func (s *Stage) Soon(now time.Time, mode protocol.Mode) []byte {
+	doc, err := draw(s.Chance, now, s.market.cfg.Units, mode, true)
+	if err != nil {
+		panic(fmt.Sprintf("market: document of %s: %v", s.Name, err))
+	}
+	return doc
+}
+
+// Often has an adversary act again and again, at random, until the market is calm.
 func (s *Stage) Often(mean time.Duration, act func()) {
 	s.market.World.After(s.Chance.Waiting(mean), func() {
 		if s.market.calm {
@@ -97,7 +110,7 @@ func (s *Stage) Sites() []protocol.AgentID {
 	return list
 }
 
-// addRogues puts the adversaries into the market, kind by kind.
+// addRogues adds the adversaries to the market, kind by kind.
 func (m *Market) addRogues() {
 	for k, kind := range slices.Sorted(maps.Keys(m.cfg.Adversaries)) {
 		act := m.Cast.Adversaries[kind]
@@ -113,7 +126,7 @@ func (m *Market) addRogues() {
 	}
 }
 
-// party is what somebody in a market is; zero is the bank.
+// party is an agent's kind of party; zero is the bank.
 type party int
 
 const (
@@ -124,7 +137,3 @@ const (
 
 // honest reports whether an agent is one of the market's own parties.
 func (m *Market) honest(id protocol.AgentID) bool { return m.parties[id] != partyRogue }
-
-// Tell gives a user's agent an order of its owner's. It reports false while the
-// agent is down.
-func (m *Market) Tell(u *User, body protocol.Body) bool { return m.tell(u, body) }

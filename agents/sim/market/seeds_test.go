@@ -31,6 +31,22 @@ func TestNoSeedOfForgetfulSellersBreaksAnInvariant(t *testing.T) {
 	})
 }
 
+// Clocks that are set wrong and right again, at any party and at any time, cost nobody
+// money, leak no hold and let nothing be decided twice: by up to a day, and by up to an
+// hour beside all other faults.
+func TestNoSeedOfJumpingClocksBreaksAnInvariant(t *testing.T) {
+	t.Parallel()
+	for level, most := range map[string]time.Duration{"light": 24 * time.Hour, "heavy": time.Hour} {
+		lives(t, level, seeds/4, func(cfg *market.Config) {
+			cfg.Faults.Jumps = sim.Range{Least: 24, Most: 400}
+			cfg.Faults.Jump = sim.Span{Least: -most, Most: most}
+			if cfg.Seed%3 == 0 {
+				cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
+			}
+		})
+	}
+}
+
 func lives(t *testing.T, level string, last uint64, and func(cfg *market.Config)) {
 	cast, err := market.NewCast()
 	if err != nil {

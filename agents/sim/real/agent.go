@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	retryPause = time.Second // between a start that failed and the next
-	logTail    = 64 << 10    // bytes of a log that are looked at
+	retryPause = time.Second // after a failed start
+	logTail    = 64 << 10    // bytes searched at the end of a log
 )
 
-// agent is one agent: its disk, its host, and the process that is kept alive.
+// agent owns one agent's disk, its host, and the process that it keeps running.
 type agent struct {
 	name    string
 	id      protocol.AgentID
@@ -29,26 +29,26 @@ type agent struct {
 	log     string
 	host    *wan.Host
 	disk    disk
-	wrong   func(format string, args ...any) // told what must not happen
+	wrong   func(format string, args ...any) // records a violation
 
 	mu      sync.Mutex
 	process *os.Process // nil: down
-	ready   bool        // since its last start
-	ended   bool        // on purpose, this life
-	leaving bool        // it shall not be started again
+	ready   bool        // since the last start
+	ended   bool        // on purpose, in this life
+	leaving bool        // do not start it again
 	down    time.Duration
-	wake    chan struct{} // has room for one: start now
-	met     chan struct{} // closed once it was ready for the first time
-	address string        // that it listens on
+	wake    chan struct{} // holds one signal to start now
+	met     chan struct{} // closed when it is ready for the first time
+	address string        // where it listens
 }
 
-// told is what a daemon says of itself when it is ready.
-type told struct {
+// readiness is the part that this package reads of a daemon's message that it is ready.
+type readiness struct {
 	Agent     protocol.AgentID `json:"agent"`
 	Addresses []string         `json:"addresses"`
 }
 
-// keep starts the process again and again until it shall leave.
+// keep restarts the process until it is to leave.
 func (a *agent) keep() {
 	for {
 		pause := a.live()
@@ -67,7 +67,7 @@ func (a *agent) keep() {
 	}
 }
 
-// live is one life of the process; it returns how long it shall be down.
+// live runs the process once, and returns how long to wait before the next start.
 func (a *agent) live() time.Duration {
 	cmd, ready, err := a.start()
 	if err != nil {
@@ -90,11 +90,11 @@ func (a *agent) live() time.Duration {
 		a.down = 0
 		return down
 	}
-	a.wrong("%s ended by itself: %v: %s", a.name, err, tail(a.log)) // nobody does, whatever happens
+	a.wrong("%s ended by itself: %v: %s", a.name, err, tail(a.log)) // no fault may end a process
 	return retryPause
 }
 
-// start starts the process on its host, unless it shall leave.
+// start starts the process on its host, unless it is to leave.
 func (a *agent) start() (*exec.Cmd, *os.File, error) {
 	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -118,7 +118,7 @@ func (a *agent) start() (*exec.Cmd, *os.File, error) {
 	a.process, a.ended = c.Process, false
 	if a.leaving {
 		a.ended = true
-		_ = c.Process.Kill() // it was asked to leave while it was down
+		_ = c.Process.Kill() // it was told to leave while it was down
 	}
 	return c, r, nil
 }
@@ -126,7 +126,7 @@ func (a *agent) start() (*exec.Cmd, *os.File, error) {
 // listen waits until the process is ready, or has ended.
 func (a *agent) listen(r *os.File) {
 	defer r.Close()
-	var t told
+	var t readiness
 	if json.NewDecoder(r).Decode(&t) != nil {
 		return // it has ended
 	}
@@ -139,7 +139,7 @@ func (a *agent) listen(r *os.File) {
 	}
 }
 
-// await waits until the process is ready for the first time.
+// await waits for the process to be ready for the first time.
 func (a *agent) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
@@ -151,7 +151,7 @@ func (a *agent) await(ctx context.Context) error {
 	}
 }
 
-// kill is kill -9; the process is started again after a while.
+// kill sends SIGKILL; the process starts again after a while.
 func (a *agent) kill(down time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,14 +162,14 @@ func (a *agent) kill(down time.Duration) bool {
 	return a.process.Kill() == nil
 }
 
-// signal sends a signal to the process that there is.
+// signal sends a signal to the process, if it runs.
 func (a *agent) signal(s syscall.Signal) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.process != nil && a.process.Signal(s) == nil
 }
 
-// fill takes the room on the agent's disk, or gives it back.
+// fill fills the agent's disk, or frees the space again.
 func (a *agent) fill(full bool) bool {
 	do := a.disk.free
 	if full {
@@ -190,7 +190,7 @@ func (a *agent) revive() {
 	}
 }
 
-// leave asks the process to leave, for good, and ends it if it does not.
+// leave ends the process with SIGTERM, or with SIGKILL if it does not end in time.
 func (a *agent) leave(kept <-chan struct{}) {
 	a.mu.Lock()
 	a.leaving, a.ended = true, true
@@ -210,7 +210,7 @@ func (a *agent) leave(kept <-chan struct{}) {
 	}
 }
 
-// abandon kills the process, for good.
+// abandon kills the process and does not start it again.
 func (a *agent) abandon() {
 	a.mu.Lock()
 	a.leaving, a.ended = true, true
@@ -221,7 +221,7 @@ func (a *agent) abandon() {
 	a.revive()
 }
 
-// tail is the last line of a log, or the one with which a panic begins.
+// tail is the last line of a log, or the first line of a panic.
 func tail(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

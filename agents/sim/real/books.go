@@ -31,7 +31,7 @@ const (
 	marketName  = "market.json"
 )
 
-// marketFile says whose books there are, and what buyers were told.
+// marketFile describes the parties, and the outcomes that buyers learnt.
 type marketFile struct {
 	Sites    []string                     `json:"sites"`
 	Users    []string                     `json:"users"`
@@ -41,7 +41,7 @@ type marketFile struct {
 	Told     map[string]map[string]string `json:"told"`
 }
 
-// keepBooks copies what agents have left on their disks.
+// keepBooks copies the agents' files from their disks.
 func (m *market) keepBooks() error {
 	list := names(m.cfg.Resources, m.cfg.Users)
 	f := marketFile{
@@ -56,7 +56,7 @@ func (m *market) keepBooks() error {
 	if err := os.WriteFile(filepath.Join(books, marketName), b, 0o600); err != nil {
 		return err
 	}
-	for _, a := range m.agents {
+	for _, a := range m.fleet.agents {
 		if err := copyBooks(a.disk.dir, filepath.Join(books, a.name)); err != nil {
 			return fmt.Errorf("books of %s: %w", a.name, err)
 		}
@@ -92,7 +92,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// books are everybody's.
+// books are those of all agents.
 type books struct {
 	marketFile
 	bank  bankBook
@@ -121,10 +121,10 @@ type siteBook struct {
 	id       protocol.AgentID
 	lines    []message.ReservationLine
 	batch    map[string]protocol.Slot
-	contrary []string // contracts of which a bank has signed two decisions
+	contrary []string // contracts with two different decisions signed by a bank
 }
 
-// readBooks reads the books that keepBooks has kept.
+// readBooks reads the files that keepBooks has copied.
 func readBooks(dir string, now time.Time) (b books, err error) {
 	raw, err := os.ReadFile(filepath.Join(dir, marketName))
 	if err != nil {
@@ -153,7 +153,7 @@ func readBooks(dir string, now time.Time) (b books, err error) {
 	return b, nil
 }
 
-// readCredential reads who an agent is, and whom it trusts.
+// readCredential reads an agent's identity and trust anchors.
 func readCredential(dir string) (*identity.Credential, *identity.Trust, error) {
 	cert, err1 := os.ReadFile(filepath.Join(dir, "agent.pem"))
 	key, err2 := os.ReadFile(filepath.Join(dir, "agent.key"))
@@ -210,6 +210,9 @@ func decisions(db *ledgerdb.DB) ([]ledger.Entry, error) {
 			return list, err
 		}
 		for _, e := range page {
+			if e.Kind == ledger.KindDraw { // settled out of a voucher
+				e.Kind = ledger.KindSettle
+			}
 			if e.Kind == ledger.KindSettle || e.Kind == ledger.KindVoid {
 				list = append(list, e)
 			}
@@ -218,7 +221,7 @@ func decisions(db *ledgerdb.DB) ([]ledger.Entry, error) {
 	}
 }
 
-// keys are those of a table, as text.
+// keys lists the keys of a table, as text.
 func keys(t protocol.Tables, table string) ([]string, error) {
 	var list []string
 	err := t.Each(table, func(key string, _ []byte) error {
@@ -242,7 +245,7 @@ func readUser(dir, name string) (userBook, error) {
 	defer j.Close()
 	err = j.Each(user.TablePurchases, func(key string, value []byte) error {
 		row, err := user.ReadRow(value)
-		u.purchases[key] = row.Purchase
+		u.purchases[key] = row.View()
 		return err
 	})
 	if err != nil {
@@ -275,7 +278,7 @@ func (b *books) readSite(dir, name string, now time.Time) (siteBook, error) {
 		Credential:   cred, Properties: protocol.Properties{Cores: b.Cores}, Price: pricing.Band{Start: protocol.Credit, Min: protocol.Credit},
 		Terms: []protocol.Terms{{Bank: b.bank.id, Currency: b.Currency}},
 	}
-	role, _, err := resource.New(cfg, j, now) // what it would do next is not done
+	role, _, err := resource.New(cfg, j, now) // its Output is not carried out
 	if err != nil {
 		return s, err
 	}

@@ -14,7 +14,7 @@ type act struct {
 	end   bool
 }
 
-// acts are those of a plan, in order of time; equal times in order of the plan.
+// acts lists the acts of a plan by time; equal times keep the order of the plan.
 func acts(plan []Fault) []act {
 	var list []act
 	for _, f := range plan {
@@ -24,8 +24,8 @@ func acts(plan []Fault) []act {
 	return list
 }
 
-// breakAll carries out a plan until it is over or ctx is done, and then ends every
-// fault that still goes on.
+// breakAll carries out a plan until its end or until ctx is cancelled, and then ends every
+// fault in progress.
 func (m *market) breakAll(ctx context.Context, plan []Fault) {
 	begun := time.Now()
 	open := map[Fault]bool{}
@@ -47,13 +47,13 @@ func (m *market) breakAll(ctx context.Context, plan []Fault) {
 			m.carryOut(act{fault: f, end: true}, open)
 		}
 	}
-	for _, a := range m.agents {
+	for _, a := range m.fleet.agents {
 		a.revive()
 	}
 }
 
-// carryOut begins or ends a fault. One that changes nothing, such as killing who
-// is down, is not counted.
+// carryOut begins or ends a fault. It does not count one without effect, such as killing an
+// agent that is down.
 func (m *market) carryOut(a act, open map[Fault]bool) {
 	if a.end != open[a.fault] || !m.do(a.fault, !a.end) {
 		return
@@ -68,12 +68,12 @@ func (m *market) carryOut(a act, open map[Fault]bool) {
 	m.broken++
 }
 
-// do begins or ends a fault; false: there was nothing to do.
+// do begins or ends a fault, and reports whether that had an effect.
 func (m *market) do(f Fault, begin bool) bool {
-	a := m.agents[f.Agent]
+	a := m.fleet.agents[f.Agent]
 	switch f.Kind {
 	case Kill:
-		return !begin || a.kill(f.For) // it is started again by itself
+		return !begin || a.kill(f.For) // the agent restarts by itself
 	case Stop:
 		if begin {
 			return a.signal(syscall.SIGSTOP)
@@ -88,7 +88,7 @@ func (m *market) do(f Fault, begin bool) bool {
 		m.cut(f.Agent, f.Peer, begin)
 		m.cut(f.Peer, f.Agent, begin)
 	case Isolate:
-		for i := range m.agents {
+		for i := range m.fleet.agents {
 			m.cut(f.Agent, i, begin)
 			m.cut(i, f.Agent, begin)
 		}
@@ -96,7 +96,7 @@ func (m *market) do(f Fault, begin bool) bool {
 	return true
 }
 
-// cut counts the faults that cut a link: it is whole when none does.
+// cut counts the faults that cut a link, which heals when the count is zero.
 func (m *market) cut(from, to int, begin bool) {
 	if from == to {
 		return
@@ -104,10 +104,10 @@ func (m *market) cut(from, to int, begin bool) {
 	link := [2]int{from, to}
 	if begin {
 		m.cuts[link]++
-		m.wan.Cut(from, to)
+		m.fleet.wan.Cut(from, to)
 		return
 	}
 	if m.cuts[link]--; m.cuts[link] == 0 {
-		m.wan.Heal(from, to)
+		m.fleet.wan.Heal(from, to)
 	}
 }

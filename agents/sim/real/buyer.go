@@ -2,30 +2,27 @@ package real
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"ramp/agents/control"
 	"ramp/protocol"
 	"ramp/protocol/message"
 	"ramp/rfql"
 )
 
-// What buyers do.
+// The behaviour of buyers.
 const (
-	patience   = 40 * time.Second // a buyer then leaves, and buys the next; the purchase goes on
+	patience   = 40 * time.Second // then a buyer begins the next purchase; this one continues
 	mostPause  = 1500 * time.Millisecond
-	refusedFor = time.Second // before a buyer whose daemon is down tries again
+	refusedFor = time.Second // before the next attempt while the daemon is down
 	mostUnits  = 3
-	maxStream  = 16 << 20 // bytes of what is told of one purchase
-	farthest   = 30 * 24  // hours ahead
+	farthest   = 30 * 24 // hours ahead
 )
 
-// notes are what buyers were told, by user and purchase: the state in which it
-// was over.
+// notes are the final states that buyers learnt, by user and purchase.
 type notes struct {
 	mu      sync.Mutex
 	told    map[string]map[string]string
@@ -63,14 +60,14 @@ func (n *notes) counts() (ordered, settled int) {
 	return n.ordered, n.settled
 }
 
-// shop buys one thing after the other until ctx is done.
+// shop makes one purchase after another until ctx is cancelled.
 func (m *market) shop(ctx context.Context, i int, u *agent) {
 	r := rand.New(rand.NewPCG(m.cfg.Seed, uint64(1000+i)))
 	for ctx.Err() == nil {
 		pause := time.Duration(r.Int64N(int64(mostPause)))
 		doc, err := request(r, 1+r.IntN(mostUnits))
 		if err != nil {
-			m.wrong("a request to buy is wrong: %v", err)
+			m.fleet.wrong("cannot make a request: %v", err)
 			return
 		}
 		if _, err := m.buy(ctx, u, doc, patience); err != nil {
@@ -85,7 +82,7 @@ func (m *market) shop(ctx context.Context, i int, u *agent) {
 	}
 }
 
-// request asks for so many units, each some cores for an hour.
+// request asks for a number of units, each some cores for an hour.
 func request(r *rand.Rand, units int) (rfql.Document, error) {
 	now := time.Now().UTC().Truncate(time.Second)
 	from := now.Add(time.Duration(1+r.IntN(farthest)) * time.Hour)
@@ -99,28 +96,14 @@ func request(r *rand.Rand, units int) (rfql.Document, error) {
 	return rfql.Check(d, now)
 }
 
-// buy orders a purchase and follows it for a while; what it came to is noted.
+// buy orders a purchase, follows it for a while and notes its outcome.
 func (m *market) buy(ctx context.Context, u *agent, doc rfql.Document, limit time.Duration) (message.Purchase, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	id := fmt.Sprintf("soak-%d-%s-%d", m.cfg.Seed, u.name, m.notes.order())
-	resp, err := post(ctx, u.disk.dir, "/v1/buy", map[string]any{"id": id, "name": "soak", "document": string(doc.XML())})
-	if err != nil {
-		return message.Purchase{}, err
+	p, err := u.buy(ctx, control.BuyCall{ID: id, Name: "soak", Document: string(doc.XML())})
+	if err == nil {
+		m.notes.over(u.name, p)
 	}
-	defer resp.Body.Close()
-	d := json.NewDecoder(io.LimitReader(resp.Body, maxStream))
-	for {
-		var line struct {
-			Done     bool
-			Purchase message.Purchase
-		}
-		if err := d.Decode(&line); err != nil {
-			return line.Purchase, err // the daemon or our patience has ended
-		}
-		if line.Done {
-			m.notes.over(u.name, line.Purchase)
-			return line.Purchase, nil
-		}
-	}
+	return p, err
 }

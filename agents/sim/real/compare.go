@@ -14,14 +14,14 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// Report is what a comparison has found.
+// Report is the result of a comparison.
 type Report struct {
 	Purchases, Settled, Void, Failed int
-	Differences                      []string // none: nothing is lost or half-done
+	Differences                      []string // empty: nothing is lost or half-done
 }
 
-// Compare compares the books of a soak in dir, after everything has stopped. An
-// error means that they could not be read.
+// Compare compares the books of a soak in dir, after everything has stopped. It returns an
+// error if they cannot be read.
 func Compare(dir string) (Report, error) { return compareAt(dir, time.Now()) }
 
 func compareAt(dir string, now time.Time) (Report, error) {
@@ -50,7 +50,7 @@ type comparison struct {
 	outcomes map[protocol.ContractID]ledger.Entry
 	signed   map[protocol.ContractID]protocol.Bundle // by any user
 	lines    map[string]message.ReservationLine      // by reservation
-	earned   map[protocol.AgentID]protocol.Credits   // by what the contracts say
+	earned   map[protocol.AgentID]protocol.Credits   // according to the contracts
 }
 
 func newComparison(b books, now time.Time) *comparison {
@@ -76,7 +76,7 @@ func (c *comparison) differ(format string, args ...any) {
 	c.report.Differences = append(c.report.Differences, fmt.Sprintf(format, args...))
 }
 
-// ledger looks at the bank alone.
+// ledger checks the bank's ledger by itself.
 func (c *comparison) ledger() {
 	for _, bad := range c.bank.report.Bad {
 		c.differ("the ledger is wrong: %s", bad)
@@ -94,8 +94,8 @@ func (c *comparison) ledger() {
 	}
 }
 
-// decided looks at every decision of the bank: each is the only one of its
-// contract, of a contract that a user has, and moved what the contract says.
+// decided checks every decision of the bank: it must be the only one of its contract, a user
+// must have the contract, and the amounts must agree with it.
 func (c *comparison) decided() {
 	for _, e := range c.bank.decisions {
 		if before, twice := c.outcomes[e.Contract]; twice {
@@ -113,7 +113,7 @@ func (c *comparison) decided() {
 	}
 }
 
-// moved compares what a settlement moved with its contract.
+// moved compares the amounts of a settlement with its contract.
 func (c *comparison) moved(e ledger.Entry, b protocol.Bundle) {
 	want := map[protocol.AgentID]protocol.Credits{b.User: -b.Total}
 	for _, u := range b.Units {
@@ -132,7 +132,7 @@ func (c *comparison) moved(e ledger.Entry, b protocol.Bundle) {
 	}
 }
 
-// over reports whether a purchase's state is a last one.
+// over reports whether a purchase's state is final.
 func over(state string) bool {
 	switch state {
 	case user.StateSettled, user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
@@ -141,12 +141,12 @@ func over(state string) bool {
 	return false
 }
 
-// ended reports whether a reservation's state is a last one.
+// ended reports whether a reservation's state is final.
 func ended(state string) bool {
 	return state == string(reserve.ClaimSold) || state == string(reserve.ClaimFreed)
 }
 
-// user compares what a user believes, and what it was told, with the bank.
+// user compares a user's journal, and the outcomes that it learnt, with the bank.
 func (c *comparison) user(u userBook) {
 	for _, id := range slices.Sorted(maps.Keys(u.purchases)) {
 		c.purchase(u, id, u.purchases[id])
@@ -160,7 +160,7 @@ func (c *comparison) user(u userBook) {
 	told := c.Told[u.name]
 	for _, id := range slices.Sorted(maps.Keys(told)) {
 		if p := u.purchases[id]; told[id] != p.State {
-			c.differ("%s was told that %s is %s, but its journal says %q", u.name, id, told[id], p.State)
+			c.differ("%s reported that %s is %s, but its journal says %q", u.name, id, told[id], p.State)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (c *comparison) purchase(u userBook, id string, p message.Purchase) {
 	}
 }
 
-// contract holds everybody against what the bank decided about a contract.
+// contract compares all parties of a contract with the bank's decision.
 func (c *comparison) contract(u userBook, id string) {
 	v := u.contracts[id]
 	e, decided := c.outcomes[v.ID]
@@ -211,7 +211,7 @@ func same(a, b protocol.Slot) bool {
 	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
 }
 
-// balances compares everybody's with what their contracts come to.
+// balances compares all accounts with the sums of their contracts.
 func (c *comparison) balances() {
 	list := map[protocol.AgentID]string{}
 	for _, u := range c.users {

@@ -11,8 +11,7 @@ import (
 	"ramp/protocol/reserve"
 )
 
-// site compares a seller's journal with its batch system, with the bank, and with
-// its own size.
+// site compares a seller's journal with its batch system, the bank, and its number of cores.
 func (c *comparison) site(s siteBook) {
 	for _, id := range s.contrary {
 		c.differ("%s has two decisions of the bank about contract %s", s.name, id)
@@ -43,7 +42,7 @@ func (c *comparison) names(id protocol.ContractID, seller protocol.AgentID, rese
 	})
 }
 
-// batchSystem compares what is sold with what is reserved.
+// batchSystem compares sold slots with the reservations of the batch system.
 func (c *comparison) batchSystem(s siteBook, sold map[string]protocol.Slot) {
 	for _, id := range slices.Sorted(maps.Keys(s.batch)) {
 		slot, ok := sold[id]
@@ -61,7 +60,7 @@ func (c *comparison) batchSystem(s siteBook, sold map[string]protocol.Slot) {
 	}
 }
 
-// busiest is the most cores that slots take at any instant.
+// busiest is the maximum number of cores in use at any instant.
 func busiest(slots map[string]protocol.Slot) int {
 	type step struct {
 		at    time.Time

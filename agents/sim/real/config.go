@@ -16,26 +16,25 @@ const (
 	MaxResources = 100
 	MaxUsers     = 50
 	MaxLength    = 7 * 24 * time.Hour
-	maxDir       = 60 // bytes of its path: control sockets lie below it
+	maxDir       = 60 // bytes of its path, which limits the paths of control sockets
 )
 
 // Times of a soak.
 const (
-	// HealTime is the stated bound: so long after the last fault everything is
-	// decided. It is an auction of five rounds at their limit (15 s each), two
-	// votes, a hold, two of the longest pauses of whoever is in doubt, and half a
-	// minute for daemons to start and meet again.
+	// HealTime is the bound within which everything must be decided after the last fault: an
+	// auction of five rounds at their limit (15 s each), two votes, a hold, two of the longest
+	// pauses of a party in doubt, and half a minute for daemons to start and meet again.
 	HealTime = 5*protocol.DefaultRoundLimit + 2*protocol.VoteTimeout + hold + 2*protocol.RetryMost + 30*time.Second
 
 	hold      = 20 * time.Second
 	settle    = 8 * time.Second
 	grace     = 10 * time.Second
 	heartbeat = 2 * time.Second
-	leaveTime = 30 * time.Second // for a process to leave when it is asked to
-	meetTime  = 2 * time.Minute  // for all to meet at first, and to sell again at last
+	leaveTime = 30 * time.Second // for a process to end after SIGTERM
+	meetTime  = 2 * time.Minute  // for all to meet at the start, and to sell again at the end
 )
 
-// The WAN: delays one way, per pair; what every link loses.
+// The WAN: one-way delays per pair, and the loss of every link.
 const (
 	leastDelay = 20 * time.Millisecond
 	mostDelay  = 75 * time.Millisecond
@@ -54,23 +53,23 @@ const (
 	mostDown = 20 * time.Second                 // from a kill to the restart
 	mostStop = 15 * time.Second                 // of SIGSTOP
 	mostCut  = 45 * time.Second                 // of a cut link
-	mostAway = 20 * time.Second                 // of an agent that is cut off from all
+	mostAway = 20 * time.Second                 // of an agent that is cut off from all others
 	mostFull = 25 * time.Second                 // of a full disk
 )
 
 // Config is one soak.
 type Config struct {
 	Program   string        // path of the ramp program
-	Dir       string        // for everything; it must be empty
+	Dir       string        // for all files; it must be empty
 	Resources int           // 1..MaxResources
 	Users     int           // 1..MaxUsers
-	Length    time.Duration // how long there are faults, at most MaxLength
+	Length    time.Duration // of the period with faults, at most MaxLength
 	Every     time.Duration // mean time between faults
 	Seed      uint64
 	Tell      func(Status) // called once a second; may be nil
 }
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the field that is wrong and its limits.
 func (c Config) Validate() error {
 	switch {
 	case c.Resources < 1 || c.Resources > MaxResources:
@@ -82,7 +81,7 @@ func (c Config) Validate() error {
 	case c.Every < 10*time.Millisecond:
 		return fmt.Errorf("a fault every %s: want 10ms or more", c.Every)
 	case len(c.Dir) > maxDir:
-		return fmt.Errorf("directory %s: its path has %d bytes, want at most %d, since control sockets lie in it", c.Dir, len(c.Dir), maxDir)
+		return fmt.Errorf("directory %s: its path has %d bytes, want at most %d, so that paths of control sockets fit", c.Dir, len(c.Dir), maxDir)
 	}
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
@@ -94,13 +93,13 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Available says why no soak can run here; nil: one can.
+// Available returns why no soak can run here, or nil.
 func Available() error {
 	if err := wan.Available(); err != nil {
 		return err
 	}
 	if _, err := exec.LookPath(mkfs); err != nil {
-		return fmt.Errorf("no %s (package e2fsprogs), which makes the agents' disks", mkfs)
+		return fmt.Errorf("install %s (package e2fsprogs), which creates the agents' disks", mkfs)
 	}
 	if _, err := os.Stat(loopControl); err != nil {
 		return errors.Join(errors.New("no loop devices"), err)
@@ -108,17 +107,17 @@ func Available() error {
 	return nil
 }
 
-// Status is how a soak goes on.
+// Status is the progress of a soak.
 type Status struct {
 	Phase   string // "building", "breaking", "healing", "comparing"
 	Left    time.Duration
 	Ordered int // purchases that were begun
-	Settled int // of which the buyer was told that they are settled
+	Settled int // purchases that the buyer knows are settled
 	Faults  map[Kind]int
-	Broken  int // faults that go on now
+	Broken  int // faults in progress
 }
 
-// Result is what a soak has found.
+// Result is the result of a soak.
 type Result struct {
 	Minutes     float64      `json:"minutes"` // with faults
 	Purchases   int          `json:"purchases"`

@@ -1,60 +1,59 @@
 package real
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"path/filepath"
 	"time"
+
+	"ramp/agents/control"
+	"ramp/protocol/message"
 )
 
-const (
-	callTime = 15 * time.Second // for one call of a daemon
-	maxWords = 1 << 16          // bytes of a refusal
-)
+const callTime = 15 * time.Second // for one call of a daemon
 
-// post makes one call to the daemon of a directory (docs/CONTROL.md).
-func post(ctx context.Context, dir, path string, body any) (*http.Response, error) {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
+func (a *agent) dial() (*control.Client, error) {
+	c, ok := control.Dial(a.disk.dir)
+	if !ok {
+		return nil, fmt.Errorf("%s does not answer", a.name)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agent"+path, bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", filepath.Join(dir, "control.sock"))
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil || resp.StatusCode == http.StatusOK {
-		return resp, err
-	}
-	defer resp.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(resp.Body, maxWords))
-	return nil, errors.Join(fmt.Errorf("%s: %d %s", path, resp.StatusCode, bytes.TrimSpace(said)), err)
+	return c, nil
 }
 
-// call makes one call and reads its answer into v.
-func call(ctx context.Context, dir, path string, body, v any) error {
+// ask makes one call to an agent's daemon.
+func ask[Q, A any](ctx context.Context, a *agent, call control.Endpoint[Q, A], q Q) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	resp, err := post(ctx, dir, path, body)
+	c, err := a.dial()
 	if err != nil {
-		return err
+		return answer, err
 	}
-	defer resp.Body.Close()
-	return json.NewDecoder(resp.Body).Decode(v)
+	if err := call.Ask(ctx, c, q, &answer); err != nil {
+		return answer, fmt.Errorf("%s: %w", a.name, err)
+	}
+	return answer, nil
 }
 
-// until looks once in a while until done says so, the time is over or ctx is.
+// buy orders a purchase from an agent's daemon and follows it to its end.
+func (a *agent) buy(ctx context.Context, q control.BuyCall) (message.Purchase, error) {
+	c, err := a.dial()
+	if err != nil {
+		return message.Purchase{}, err
+	}
+	last := control.ProgressLine{}
+	err = control.Buy.Follow(ctx, c, q, func(l control.ProgressLine) error {
+		last = l
+		return nil
+	})
+	if err == nil && !last.Done {
+		err = fmt.Errorf("the daemon stopped reporting it: %s", last.Error)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: purchase %s: %w", a.name, q.ID, err)
+	}
+	return last.Purchase, err
+}
+
+// until calls done periodically until it succeeds, or the time or ctx is over.
 func until(ctx context.Context, limit, pause time.Duration, done func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

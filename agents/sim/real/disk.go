@@ -16,15 +16,15 @@ import (
 const (
 	mkfs        = "mkfs.ext4"
 	loopControl = "/dev/loop-control"
-	ballastName = ".ballast" // takes the room of a full disk
+	ballastName = ".ballast" // fills the disk
 	mountsEnv   = "RAMP_SOAK_OWN_MOUNTS"
-	loopTries   = 20 // others may take the free device first
+	loopTries   = 20 // another process may take the free device first
 )
 
-// OwnMounts gives this process mounts of its own by starting it again in place:
-// same arguments, same number, same terminal. All disks of a soak then go with
-// its last process, also after kill -9. It must be called before anything
-// else is begun, and returns only once that is done.
+// OwnMounts moves this process into a mount namespace of its own by executing it again with
+// the same arguments, process ID and terminal. All disks of a soak then disappear with its
+// last process, even after SIGKILL. Call it before anything else; it returns only in the new
+// namespace.
 func OwnMounts() error {
 	if os.Getenv(mountsEnv) == "1" {
 		return nil
@@ -33,7 +33,7 @@ func OwnMounts() error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // for good: the thread becomes the process
+	runtime.LockOSThread() // not unlocked: the thread becomes the process
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("own mounts: %w", err)
 	}
@@ -43,10 +43,10 @@ func OwnMounts() error {
 	return syscall.Exec(exe, os.Args, append(os.Environ(), mountsEnv+"=1"))
 }
 
-// disk is a file system of an agent's own.
+// disk is an agent's file system.
 type disk struct{ image, dir string }
 
-// makeDisk makes a file system in an image and mounts it.
+// makeDisk creates a file system in an image and mounts it.
 func makeDisk(image, dir string) (disk, error) {
 	d := disk{image, dir}
 	f, err := os.OpenFile(image, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -62,7 +62,7 @@ func makeDisk(image, dir string) (disk, error) {
 	return d, d.mount()
 }
 
-// mount attaches the image to a loop device that lets go of it by itself.
+// mount mounts the image through a loop device that detaches by itself.
 func (d disk) mount() error {
 	loop, err := attach(d.image)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d disk) mount() error {
 	return nil
 }
 
-// attach is a loop device with the image in it.
+// attach returns a loop device attached to the image.
 func attach(image string) (*os.File, error) {
 	f, err := os.OpenFile(image, os.O_RDWR, 0)
 	if err != nil {
@@ -105,14 +105,13 @@ func attach(image string) (*os.File, error) {
 			return nil, err
 		}
 	}
-	return nil, errors.New("others take every free one")
+	return nil, errors.New("other processes took every free loop device")
 }
 
-// unmount takes the file system away. The image stays.
+// unmount unmounts the file system. The image stays.
 func (d disk) unmount() error { return unix.Unmount(d.dir, unix.MNT_DETACH) }
 
-// fill takes all room that is left: the next block that anybody writes fails
-// with ENOSPC.
+// fill takes all free space: the next write of a block fails with ENOSPC.
 func (d disk) fill() error {
 	f, err := os.OpenFile(filepath.Join(d.dir, ballastName), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -132,7 +131,7 @@ func (d disk) fill() error {
 	return nil
 }
 
-// free gives the room back.
+// free frees the space again.
 func (d disk) free() error {
 	err := os.Remove(filepath.Join(d.dir, ballastName))
 	if errors.Is(err, fs.ErrNotExist) {

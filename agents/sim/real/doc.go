@@ -1,19 +1,18 @@
-// Package real runs a market of real processes behind a WAN, breaks it for a
-// while, and then compares everybody's books: nothing lost, nothing half-done.
+// Package real runs a market of real processes behind a WAN, injects faults for a while, and
+// then compares the books of all agents: nothing may be lost or half-done.
 //
-// Every agent is a process of its own with its own key, journal, disk and network
-// namespace. A plan that one number decides says who is killed, stopped, cut
-// off or left without room on its disk, and when. Then faults stop, everything has
-// a stated time to finish, the processes are asked to leave, and Compare reads what
-// they have left on their disks. It asks no agent: it reads the bank's entries, the
-// journals and the batch systems' files.
+// Every agent is a process with its own key, journal, disk and network namespace. A plan
+// drawn from one seed decides which agents are killed, stopped, cut off or run out of disk
+// space, and when. After the last fault everything has a fixed time to finish; then the
+// processes end, and Compare reads the bank's entries, the journals and the batch systems'
+// files from their disks. It does not rely on what agents report.
 //
 //	build --all have met--> break --time over--> heal --quiet--> stop --copies--> compare
 //
-// A Trial is such a market that nobody breaks, on ordinary directories: for
-// measurements of users who buy at once across a network.
+// A Trial is such a market without faults, on ordinary directories, to measure users who buy
+// at the same time across a network.
 //
-// Disks are ext4 images on loop devices, so that a full one fails as full disks do,
-// in the middle of a file, with ENOSPC. It needs Linux, root, /dev/net/tun, loop
-// devices and mkfs.ext4. Nothing stays behind, however it ends: see OwnMounts.
+// Disks are ext4 images on loop devices, so that a full one fails like a real disk: in the
+// middle of a file, with ENOSPC. The package needs Linux, root, /dev/net/tun, loop devices
+// and mkfs.ext4. It leaves nothing behind, however it ends: see OwnMounts.
 package real

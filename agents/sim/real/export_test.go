@@ -1,6 +1,10 @@
 package real
 
-import "time"
+import (
+	"time"
+
+	"ramp/agents/control"
+)
 
 // CompareAt is Compare at another time: books of a simulated market are of its own.
 func CompareAt(dir string, now time.Time) (Report, error) { return compareAt(dir, now) }
@@ -28,9 +32,9 @@ type Said struct {
 
 // Responses are the response times in a trace.
 func Responses(list []Said) []time.Duration {
-	var said []traced
+	var trace []control.Traced
 	for _, s := range list {
-		said = append(said, traced{At: time.Unix(int64(s.Second), 0), Dir: s.Dir, Text: s.Text})
+		trace = append(trace, control.Traced{At: time.Unix(int64(s.Second), 0), Dir: s.Dir, Text: s.Text})
 	}
-	return responses(said)
+	return responses(trace)
 }

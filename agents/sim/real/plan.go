@@ -11,29 +11,29 @@ type Kind string
 
 // The kinds.
 const (
-	Kill      Kind = "kill"          // kill -9, and started again after a while
+	Kill      Kind = "kill"          // SIGKILL, and a restart after a while
 	Stop      Kind = "stop"          // SIGSTOP, and SIGCONT after a while
-	CutOneWay Kind = "cut_one_way"   // nothing from Agent to Peer
-	CutBoth   Kind = "cut_both_ways" // nor back
-	Isolate   Kind = "isolate"       // nothing from Agent or to it
+	CutOneWay Kind = "cut_one_way"   // packets from Agent to Peer
+	CutBoth   Kind = "cut_both_ways" // in both directions
+	Isolate   Kind = "isolate"       // all packets from and to Agent
 	DiskFull  Kind = "disk_full"
 )
 
-// Fault is one of a plan. Agents are numbered, the bank is 0.
+// Fault is one fault of a plan. Agents are numbered; the bank is 0.
 type Fault struct {
 	Kind  Kind
 	Agent int
-	Peer  int           // of cuts of one link
-	At    time.Duration // since the beginning
+	Peer  int           // of a cut link
+	At    time.Duration // since the start
 	For   time.Duration
 }
 
-// bankShare is how often the bank is hit on purpose, of 100 faults.
+// bankShare is the percentage of faults that target the bank.
 const bankShare = 12
 
-// Plan is what is done to so many agents, in order of time: the same seed makes
-// the same plan. Nothing begins or ends after length, and no agent has two faults
-// of its own process or disk of one kind at a time.
+// Plan draws the faults for a number of agents, in order of time; the same seed gives the
+// same plan. All faults end within length, and an agent never has two faults of one kind of
+// its process or disk at the same time.
 func Plan(seed uint64, agents int, length, every time.Duration) []Fault {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var plan []Fault
@@ -67,7 +67,7 @@ func draw(r *rand.Rand, agents int, at time.Duration) Fault {
 	return f
 }
 
-// collides reports whether f cannot be done while g is.
+// collides reports whether f cannot happen during g.
 func (f Fault) collides(g Fault) bool {
 	switch f.Kind {
 	case Kill, Stop, DiskFull:

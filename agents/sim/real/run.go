@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os/exec"
 	"sync"
 	"time"
 
-	"ramp/protocol/message"
+	"ramp/agents/control"
 )
 
-// Run runs a soak. If ctx is done, faults stop early; all the rest is done. An
-// error means that it could not be run; what is wrong with the market is in the Result.
+// Run runs a soak. Cancelling ctx stops the faults early; the rest still runs. An error
+// means that the soak could not run; the Result has the violations of the market.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err := errors.Join(cfg.Validate(), Available()); err != nil {
 		return Result{}, err
@@ -40,7 +41,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return s.conclude(m), nil
 }
 
-// soak is what is known of a run so far.
+// soak owns the counts of a run so far.
 type soak struct {
 	result Result
 
@@ -56,7 +57,7 @@ func (s *soak) enter(phase string, m *market, length time.Duration) {
 	s.phase, s.m, s.until = phase, m, time.Now().Add(length)
 }
 
-// report tells how it goes on, once a second, until it is stopped.
+// report reports the status once a second, until it is stopped.
 func (s *soak) report(cfg Config, begun time.Time) (stop func()) {
 	s.phase, s.until = "building", begun
 	if cfg.Tell == nil {
@@ -94,66 +95,62 @@ func (s *soak) status() Status {
 func (m *market) counts() (map[Kind]int, int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	copied := map[Kind]int{}
-	for k, n := range m.faults {
-		copied[k] = n
-	}
-	return copied, m.broken
+	return maps.Clone(m.faults), m.broken
 }
 
-// conclude compares the books. Books that cannot be read are wrong too.
+// conclude compares the books. Unreadable books are a violation too.
 func (s *soak) conclude(m *market) Result {
 	found, err := Compare(m.cfg.Dir)
 	if err != nil {
-		m.wrong("the books cannot be read: %v", err)
+		m.fleet.wrong("the books cannot be read: %v", err)
 	}
 	r := s.result
 	r.Purchases, r.Settled, r.Void, r.Failed = found.Purchases, found.Settled, found.Void, found.Failed
 	r.Faults, _ = m.counts()
-	r.Violations = append(append([]string{}, m.wrongs...), found.Differences...)
+	r.Violations = append(m.fleet.violations(), found.Differences...)
 	return r
 }
 
-// suffer lets users buy while faults happen; it returns how long.
+// suffer lets users buy while faults happen, and returns how long that took.
 func (m *market) suffer(ctx context.Context) time.Duration {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.Length)
 	defer cancel()
 	var wg sync.WaitGroup
-	for i, u := range m.users() {
+	for i, u := range m.fleet.users() {
 		wg.Go(func() { m.shop(ctx, i, u) })
 	}
-	m.breakAll(ctx, Plan(m.cfg.Seed, len(m.agents), m.cfg.Length, m.cfg.Every))
+	m.breakAll(ctx, Plan(m.cfg.Seed, len(m.fleet.agents), m.cfg.Length, m.cfg.Every))
 	<-ctx.Done()
 	wg.Wait()
 	return time.Since(begun)
 }
 
-// heal waits until everything is decided, within the stated bound, and then looks
-// whether the market sells again.
+// heal waits until everything is decided, for at most HealTime, and then checks that the
+// market sells again.
 func (m *market) heal(ctx context.Context) time.Duration {
 	begun := time.Now()
 	if err := until(ctx, HealTime, time.Second, func() error { return m.quiet(ctx) }); err != nil {
-		m.wrong("faults have stopped, but not everything is decided: %v", err)
+		m.fleet.wrong("undecided after the faults have stopped: %v", err)
 	}
 	took := time.Since(begun)
 	var wg sync.WaitGroup
-	for i, u := range m.users() {
+	for i, u := range m.fleet.users() {
 		wg.Go(func() { m.sellsAgain(ctx, i, u) })
 	}
 	wg.Wait()
 	if err := until(ctx, meetTime, time.Second, func() error { return m.quiet(ctx) }); err != nil {
-		m.wrong("all is well again, but not everything is decided: %v", err)
+		m.fleet.wrong("undecided after the market has recovered: %v", err)
 	}
 	return took
 }
 
-// quiet says what still goes on.
+// quiet returns an error that names something undecided, or nil.
 func (m *market) quiet(ctx context.Context) error {
-	for _, u := range m.users() {
-		var list []message.Purchase
-		if err := call(ctx, u.disk.dir, "/v1/purchases", nil, &list); err != nil {
-			return fmt.Errorf("%s: %w", u.name, err)
+	for _, u := range m.fleet.users() {
+		list, err := ask(ctx, u, control.Purchases, control.LastCall{})
+		if err != nil {
+			return err
 		}
 		for _, p := range list {
 			if !over(p.State) {
@@ -161,10 +158,10 @@ func (m *market) quiet(ctx context.Context) error {
 			}
 		}
 	}
-	for _, a := range m.sites() {
-		var list []message.ReservationLine
-		if err := call(ctx, a.disk.dir, "/v1/reservations", nil, &list); err != nil {
-			return fmt.Errorf("%s: %w", a.name, err)
+	for _, a := range m.fleet.sites() {
+		list, err := ask(ctx, a, control.Reservations, control.LastCall{})
+		if err != nil {
+			return err
 		}
 		for _, l := range list {
 			if !ended(l.State) {
@@ -176,9 +173,9 @@ func (m *market) quiet(ctx context.Context) error {
 }
 
 func (m *market) nothingHeld(ctx context.Context) error {
-	var list []message.Balance
-	if err := call(ctx, m.agents[0].disk.dir, "/v1/balances", nil, &list); err != nil {
-		return fmt.Errorf("%s: %w", bankName, err)
+	list, err := ask(ctx, m.fleet.agents[0], control.Balances, control.StatementCall{})
+	if err != nil {
+		return err
 	}
 	for _, b := range list {
 		if b.Held != 0 {
@@ -188,7 +185,7 @@ func (m *market) nothingHeld(ctx context.Context) error {
 	return nil
 }
 
-// sellsAgain looks whether a user can buy when all is well again.
+// sellsAgain checks that a user can buy after the faults have stopped.
 func (m *market) sellsAgain(ctx context.Context, i int, u *agent) {
 	r := rand.New(rand.NewPCG(m.cfg.Seed, uint64(2000+i)))
 	err := until(ctx, meetTime, time.Second, func() error {
@@ -203,19 +200,19 @@ func (m *market) sellsAgain(ctx context.Context, i int, u *agent) {
 		return err
 	})
 	if err != nil {
-		m.wrong("all is well again, but %s can buy nothing: %v", u.name, err)
+		m.fleet.wrong("after the faults have stopped, %s cannot buy: %v", u.name, err)
 	}
 }
 
-// audit asks the program itself.
+// audit runs the program's own audit.
 func (m *market) audit() {
-	out, err := exec.Command(m.cfg.Program, "bank", "audit", "--json", "--dir", m.agents[0].disk.dir).Output()
+	out, err := exec.Command(m.cfg.Program, "bank", "audit", "--json", "--dir", m.fleet.agents[0].disk.dir).Output()
 	var r struct {
 		Sum map[string]string
 		Bad []string
 	}
 	err = errors.Join(err, json.Unmarshal(out, &r))
 	if err != nil || len(r.Bad) > 0 || r.Sum[currency] != "0" {
-		m.wrong("ramp bank audit: %v, sum %v, bad %q", err, r.Sum, r.Bad)
+		m.fleet.wrong("ramp bank audit: %v, sum %v, bad %q", err, r.Sum, r.Bad)
 	}
 }

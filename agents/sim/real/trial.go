@@ -2,43 +2,39 @@ package real
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	mathrand "math/rand/v2"
 
 	"ramp/agents/sim/wan"
-	"ramp/protocol/identity"
 )
 
-// trialHeartbeat is between presences of an agent in a trial: often enough to
-// meet soon, seldom enough to cost what is measured little.
+// trialHeartbeat is the time between presences of an agent in a trial: short enough to meet
+// soon, long enough not to disturb the measurements.
 const trialHeartbeat = 5 * time.Second
 
-// TrialSite is a resource of a trial: a workload log, from a second on, as a live
-// machine that sells.
+// TrialSite is a resource of a trial: it plays a workload log from a given second on.
 type TrialSite struct {
 	Log        string // path
-	Base       int64  // second of the log at which the site is opened
+	Base       int64  // second of the log at which the site opens
 	Start, Min string // price, in credits per core-hour
 }
 
-// TrialConfig is a market that nobody breaks.
+// TrialConfig describes a market without faults.
 type TrialConfig struct {
 	Program     string // path of the ramp program
-	Dir         string // for everything; it must be there, and its path short
+	Dir         string // for all files; it must exist and have a short path
 	Sites       []TrialSite
 	Users       int           // 1..MaxUsers
-	Least, Most time.Duration // delay one way, drawn for each pair; nothing is lost
+	Least, Most time.Duration // one-way delay, drawn for each pair; no loss
 	Seed        uint64        // of the delays
 }
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the field that is wrong and its limits.
 func (c TrialConfig) Validate() error {
 	switch {
 	case c.Program == "":
@@ -48,53 +44,42 @@ func (c TrialConfig) Validate() error {
 	case c.Users < 1 || c.Users > MaxUsers:
 		return fmt.Errorf("%d users: want 1..%d", c.Users, MaxUsers)
 	case c.Least < 0 || c.Least > c.Most:
-		return fmt.Errorf("delays of %s to %s: want 0s or more, the longest last", c.Least, c.Most)
+		return fmt.Errorf("delays of %s to %s: want 0s or more, the longer one last", c.Least, c.Most)
 	case len(c.Dir) > maxDir:
-		return fmt.Errorf("directory %s: its path has %d bytes, want at most %d, since control sockets lie in it", c.Dir, len(c.Dir), maxDir)
+		return fmt.Errorf("directory %s: its path has %d bytes, want at most %d, so that paths of control sockets fit", c.Dir, len(c.Dir), maxDir)
 	}
 	return nil
 }
 
-// Trial is a running market of one bank, resources and users, each a process on a
-// host of its own behind a WAN. Users may buy at the same time.
+// Trial is a running market of one bank, resources and users, each a process on its own host
+// behind a WAN. Users may buy at the same time.
 type Trial struct {
-	cfg    TrialConfig
-	wan    *wan.WAN
-	ca     *identity.CA
-	agents []*agent // in the order of names
-	kept   []chan struct{}
-
-	mu     sync.Mutex
-	over   bool
-	wrongs []error
+	cfg   TrialConfig
+	fleet *fleet
 }
 
-// OpenTrial starts all and waits until every user knows every resource. It needs
-// what package wan does.
+// OpenTrial starts all agents and waits until every user knows every resource. It has the
+// requirements of package wan.
 func OpenTrial(ctx context.Context, cfg TrialConfig) (*Trial, error) {
 	if err := errors.Join(cfg.Validate(), wan.Available()); err != nil {
 		return nil, err
 	}
-	t := &Trial{cfg: cfg}
-	var err error
-	if t.ca, err = identity.NewCA("trial-ca", time.Now(), lifetime, rand.Reader); err != nil {
+	f, err := newFleet(cfg.Program, "trial-ca", len(cfg.Sites), cfg.Users, cfg.Seed)
+	if err != nil {
 		return nil, err
 	}
-	list := names(len(cfg.Sites), cfg.Users)
-	if t.wan, err = wan.New(wan.Config{Hosts: len(list), Seed: cfg.Seed}); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(t.part(), t.addAll(list)); err != nil {
+	t := &Trial{cfg: cfg, fleet: f}
+	if err := errors.Join(t.part(), t.addAll()); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	if err := t.start(ctx); err != nil {
+	if err := f.start(ctx, t.configure); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-// Distances are the delays of a trial, one way, the same both ways, between host a
-// and host b: the bank is host 0, then come the sites and the users.
+// Distances are the one-way delays of a trial between hosts a and b, equal in both
+// directions. The bank is host 0, followed by the sites and the users.
 func (c TrialConfig) Distances() [][]time.Duration {
 	r := mathrand.New(mathrand.NewPCG(c.Seed, 3))
 	list := make([][]time.Duration, 1+len(c.Sites)+c.Users)
@@ -108,109 +93,60 @@ func (c TrialConfig) Distances() [][]time.Duration {
 	return list
 }
 
-// part gives every pair its delay.
+// part sets the delay of every pair.
 func (t *Trial) part() error {
 	var errs []error
 	for a, row := range t.cfg.Distances() {
 		for b, d := range row {
-			errs = append(errs, t.wan.SetLink(a, b, wan.Link{Delay: d}))
+			errs = append(errs, t.fleet.wan.SetLink(a, b, wan.Link{Delay: d}))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (t *Trial) addAll(list []string) error {
-	for i, name := range list {
+func (t *Trial) addAll() error {
+	for _, name := range names(len(t.cfg.Sites), t.cfg.Users) {
 		dir := filepath.Join(t.cfg.Dir, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-		id, err := credential(t.ca, name, dir)
-		if err != nil {
+		if err := t.fleet.add(name, disk{dir: dir}, dir+".log"); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		t.agents = append(t.agents, &agent{
-			name: name, id: id, program: t.cfg.Program, args: []string{kind(name), "serve", "--dir", dir},
-			log: filepath.Join(t.cfg.Dir, name+".log"), host: t.wan.Host(i), disk: disk{dir: dir}, wrong: t.wrong,
-			wake: make(chan struct{}, 1), met: make(chan struct{}),
-		})
 	}
 	return nil
 }
 
-// wrong notes what must not happen.
-func (t *Trial) wrong(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.over && len(t.wrongs) < maxWrong {
-		t.wrongs = append(t.wrongs, fmt.Errorf(format, args...))
-	}
-}
-
-// Wrong is what must not have happened so far: processes that ended.
+// Wrong returns the violations so far: processes that have ended.
 func (t *Trial) Wrong() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return errors.Join(t.wrongs...)
+	var errs []error
+	for _, v := range t.fleet.violations() {
+		errs = append(errs, errors.New(v))
+	}
+	return errors.Join(errs...)
 }
 
-// configure writes an agent's configuration; all but the bank join by the bank.
-func (t *Trial) configure(i int) error {
-	a, bank := t.agents[i], t.agents[0]
-	text := fmt.Sprintf("listen: [/ip4/%s/tcp/4101]\nheartbeat: %s\n", a.host.Addr(), trialHeartbeat)
-	if i > 0 {
-		text += "bootstrap: [" + bank.address + "]\n"
-	}
-	pay := fmt.Sprintf("pay: [{bank: %s, currency: %s}]", bank.id, currency)
+// configure writes the configuration of agent i.
+func (t *Trial) configure(i int, a *agent) error {
 	switch kind(a.name) {
 	case "bank":
-		text += fmt.Sprintf("bank: {currencies: [%s]}\n", currency)
+		return t.fleet.configure(a, trialHeartbeat, fmt.Sprintf("bank: {currencies: [%s]}\n", currency))
 	case "user":
-		text += fmt.Sprintf("user: {%s}\n", pay)
-	default:
-		s := t.cfg.Sites[i-1]
-		text += fmt.Sprintf("resource:\n  driver: swf\n  swf: {log: %q, base: %d}\n  start_price: %q\n  minimum_price: %q\n  %s\n"+
-			"  properties: {os: LINUX, architecture: x86_64}\n", s.Log, s.Base, s.Start, s.Min, pay)
+		return t.fleet.configure(a, trialHeartbeat, fmt.Sprintf("user: {%s}\n", t.fleet.pay()))
 	}
-	return os.WriteFile(filepath.Join(a.disk.dir, "config.yaml"), []byte(text), 0o600)
+	return t.fleet.configure(a, trialHeartbeat, t.fleet.seller(t.cfg.Sites[i-1]))
 }
 
-// start starts all, gives everybody an account and waits until all have met.
-func (t *Trial) start(ctx context.Context) error {
-	for i, a := range t.agents {
-		if err := t.configure(i); err != nil {
-			return err
-		}
-		kept := make(chan struct{})
-		t.kept = append(t.kept, kept)
-		go func() { defer close(kept); a.keep() }()
-		if i == 0 {
-			if err := errors.Join(a.await(ctx), fund(ctx, a, t.agents[1:], t.users())); err != nil {
-				return err
-			}
-		}
-	}
-	for _, a := range t.agents {
-		if err := a.await(ctx); err != nil {
-			return err
-		}
-	}
-	return until(ctx, meetTime, time.Second, func() error { return allKnown(ctx, t.users(), len(t.cfg.Sites)) })
-}
-
-func (t *Trial) users() []*agent { return t.agents[1+len(t.cfg.Sites):] }
-
-// Close kills all processes, waits for them and takes the network away. What they
-// have written stays.
+// Close kills all processes, waits for them and removes the network. Their files stay.
 func (t *Trial) Close() error {
-	t.mu.Lock()
-	t.over = true
-	t.mu.Unlock()
-	for _, a := range t.agents {
+	t.fleet.mu.Lock()
+	t.fleet.ending = true
+	t.fleet.mu.Unlock()
+	for _, a := range t.fleet.agents {
 		a.abandon()
 	}
-	err := t.wan.Close()
-	for _, kept := range t.kept {
+	err := t.fleet.wan.Close()
+	for _, kept := range t.fleet.kept {
 		<-kept
 	}
 	return err

@@ -124,7 +124,7 @@ func TestResponsesAreCountedFromTheCallBeforeThem(t *testing.T) {
 	}
 }
 
-func TestATrialThatCannotBeIsRefused(t *testing.T) {
+func TestAnInvalidTrialIsRefused(t *testing.T) {
 	for want, bend := range map[string]func(*real.TrialConfig){
 		"no program":   func(c *real.TrialConfig) { c.Program = "" },
 		"0 resources":  func(c *real.TrialConfig) { c.Sites = nil },

@@ -9,12 +9,12 @@ import (
 // Bounds of a WAN.
 const (
 	MaxHosts  = 250             // of one WAN
-	MaxQueued = 8192            // packets on their way to one host; further ones are dropped
+	MaxQueued = 8192            // packets in flight to one host; further ones are dropped
 	MaxDelay  = 5 * time.Minute // of a link, jitter included
 	mtu       = 1500            // bytes of a packet
 )
 
-// Config is what a WAN is like at first.
+// Config is the initial state of a WAN.
 type Config struct {
 	Hosts int          // 1..MaxHosts
 	Net   netip.Prefix // IPv4, at most /24 long; zero: 10.88.0.0/16. Host i has address i+1 in it
@@ -22,7 +22,7 @@ type Config struct {
 	Seed  uint64       // of losses and jitter
 }
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the field that is wrong and its limits.
 func (c Config) Validate() error {
 	switch {
 	case c.Hosts < 1 || c.Hosts > MaxHosts:
@@ -36,12 +36,12 @@ func (c Config) Validate() error {
 // Link is one direction between two hosts.
 type Link struct {
 	Delay  time.Duration // of every packet
-	Jitter time.Duration // at most so much more, evenly distributed; packets of a link stay in order
+	Jitter time.Duration // maximum additional delay, evenly distributed; packets of a link stay in order
 	Loss   float64       // share of packets that are lost, 0..1
-	Cut    bool          // nothing gets through, and nobody is told
+	Cut    bool          // packets are dropped silently
 }
 
-// Validate names the field that is wrong and what is allowed.
+// Validate names the field that is wrong and its limits.
 func (l Link) Validate() error {
 	switch {
 	case l.Delay < 0 || l.Jitter < 0 || l.Delay > MaxDelay || l.Jitter > MaxDelay-l.Delay:
@@ -50,13 +50,4 @@ func (l Link) Validate() error {
 		return fmt.Errorf("wan: loss %v: want 0..1", l.Loss)
 	}
 	return nil
-}
-
-// Stats count packets since the WAN began.
-type Stats struct {
-	Sent      uint64 // to a host of this WAN
-	Delivered uint64
-	Lost      uint64 // by the links' loss
-	Cut       uint64
-	Dropped   uint64 // for want of room in a queue
 }

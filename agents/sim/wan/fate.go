@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// outcome is what a link does with a packet.
+// outcome is a link's decision about a packet.
 type outcome int
 
 const (
@@ -15,11 +15,11 @@ const (
 	cut
 )
 
-// outlet are the links that begin at one host.
+// outlet owns the links that begin at one host.
 type outlet struct {
 	mu     sync.Mutex
 	links  []Link      // by destination
-	last   []time.Time // when the last packet to a destination is due: none overtakes it
+	last   []time.Time // when the last packet to a destination is due; no other overtakes it
 	random *rand.Rand
 }
 
@@ -38,7 +38,7 @@ func (o *outlet) change(to int, f func(*Link)) {
 	f(&o.links[to])
 }
 
-// fate is what becomes of a packet that leaves now.
+// fate decides about a packet that leaves now.
 func (o *outlet) fate(now time.Time, to int) (outcome, time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

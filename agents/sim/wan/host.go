@@ -18,15 +18,14 @@ const (
 	loopback = "lo"
 )
 
-// errClosed is returned by the methods of a host whose WAN is closed.
+// errClosed is returned by the methods of hosts after their WAN was closed.
 var errClosed = errors.New("wan: closed")
 
-// Host is a host of a WAN: a network namespace with a loopback device and one
-// address in the WAN.
+// Host is a network namespace with a loopback device and one address in the WAN.
 type Host struct {
 	addr netip.Addr
 	tun  *os.File
-	ns   *os.File // keeps the namespace, and names it
+	ns   *os.File // keeps the namespace
 	jobs chan func()
 	done <-chan struct{} // of the WAN
 }
@@ -34,15 +33,9 @@ type Host struct {
 // Addr is the host's address.
 func (h *Host) Addr() netip.Addr { return h.addr }
 
-// Namespace is a path of the host's network namespace, for nsenter --net=PATH;
-// it is good while the WAN is open.
-func (h *Host) Namespace() string {
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), h.ns.Fd())
-}
-
-// Do runs f in a thread that is in the host's namespace: sockets that f opens
-// belong to the host, wherever they are used. f must not start goroutines that
-// open more. Calls of one host wait for another.
+// Do runs f in a thread in the host's namespace: sockets that f opens belong to the host,
+// wherever they are used. f must not start goroutines that open more. Calls for one host
+// run one after another.
 func (h *Host) Do(f func() error) error {
 	result := make(chan error, 1)
 	select {
@@ -63,15 +56,15 @@ func (h *Host) Start(c *exec.Cmd) error {
 	return h.Do(c.Start)
 }
 
-// open makes the namespace of a host and its thread, and waits until both stand.
+// open creates the namespace of a host and its thread, and waits until both are ready.
 func (h *Host) open(net netip.Prefix) error {
 	begun := make(chan error)
 	go h.live(net, begun)
 	return <-begun
 }
 
-// live is the host's thread. It is never given back: when the goroutine ends, so
-// does the thread, and with it what it has started.
+// live is the host's thread. It stays locked: the thread ends with the goroutine, and the
+// programs that it started with it.
 func (h *Host) live(net netip.Prefix, begun chan<- error) {
 	runtime.LockOSThread()
 	if err := h.settle(net); err != nil {
@@ -89,7 +82,7 @@ func (h *Host) live(net netip.Prefix, begun chan<- error) {
 	}
 }
 
-// settle moves the calling thread into a new namespace, and sets its devices up.
+// settle moves the calling thread into a new namespace, and sets up its devices.
 func (h *Host) settle(net netip.Prefix) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("wan: make a network namespace: %w", err)
@@ -108,7 +101,7 @@ func (h *Host) settle(net netip.Prefix) error {
 	return nil
 }
 
-// openTUN makes the device in the thread's namespace. It goes when it is closed.
+// openTUN creates the device in the thread's namespace. Closing the device removes it.
 func openTUN() (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -125,7 +118,7 @@ func openTUN() (*os.File, error) {
 	return os.NewFile(uintptr(fd), device), nil
 }
 
-// configure gives the devices of the thread's namespace their addresses.
+// configure assigns addresses to the devices of the thread's namespace.
 func configure(addr netip.Addr, net netip.Prefix) error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -161,4 +154,10 @@ func set(socket int, name string, what uint, value func(*unix.Ifreq) error) erro
 		return fmt.Errorf("wan: configure %s (request %#x): %w", name, what, err)
 	}
 	return nil
+}
+
+// Namespace is a path of the host's network namespace, for nsenter --net=PATH, valid while
+// the WAN is open.
+func (h *Host) Namespace() string {
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), h.ns.Fd())
 }

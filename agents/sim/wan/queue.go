@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// packet is on its way; it arrives when it is due.
+// packet is a packet in flight; it arrives when it is due.
 type packet struct {
 	due    time.Time
 	serial uint64 // equal times: in order of sending
 	bytes  []byte
 }
 
-// inbox holds what is on its way to one host. One goroutine takes, any may put.
+// inbox owns the packets in flight to one host. One goroutine takes, any may put.
 type inbox struct {
 	mu     sync.Mutex
 	queue  packets
 	serial uint64
-	sooner chan struct{} // has room for one: something is due before all else
+	sooner chan struct{} // signals that a packet is due before all others; has room for one
 }
 
 func newInbox() *inbox { return &inbox{sooner: make(chan struct{}, 1)} }
 
-// put queues a packet, or reports that there is no room.
+// put queues a packet, or reports false if the queue is full.
 func (b *inbox) put(due time.Time, bytes []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,14 +35,14 @@ func (b *inbox) put(due time.Time, bytes []byte) bool {
 	if b.queue[0].serial == b.serial {
 		select {
 		case b.sooner <- struct{}{}:
-		default: // it has been told already
+		default: // a signal is pending
 		}
 	}
 	return true
 }
 
-// take is a packet that is due at now; without one, it is how long until the
-// next will be (negative: there is none).
+// take returns a packet that is due at now, or how long until the next one is due
+// (negative: the queue is empty).
 func (b *inbox) take(now time.Time) (bytes []byte, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WAN is a running network. Its methods may be called at the same time.
+// WAN is a running network. Its methods are safe for concurrent use.
 type WAN struct {
 	net     netip.Prefix
 	hosts   []*Host
@@ -29,7 +29,7 @@ type WAN struct {
 	wg      sync.WaitGroup
 }
 
-// Available says why no WAN can be made here; nil: one can.
+// Available returns why no WAN can be created here, or nil.
 func Available() error {
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
 		return fmt.Errorf("wan: no TUN devices: %w", err)
@@ -40,7 +40,7 @@ func Available() error {
 	return nil
 }
 
-// New makes a WAN.
+// New creates a WAN.
 func New(cfg Config) (*WAN, error) {
 	if cfg.Net == (netip.Prefix{}) {
 		cfg.Net = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 88, 0, 0}), 16)
@@ -70,13 +70,13 @@ func New(cfg Config) (*WAN, error) {
 	return w, nil
 }
 
-// Hosts is how many there are.
+// Hosts is the number of hosts.
 func (w *WAN) Hosts() int { return len(w.hosts) }
 
 // Host is host i, from 0.
 func (w *WAN) Host(i int) *Host { return w.hosts[i] }
 
-// SetLink changes the link from one host to another; the other direction stays.
+// SetLink changes the link from one host to another, in that direction only.
 func (w *WAN) SetLink(from, to int, l Link) error {
 	if err := l.Validate(); err != nil {
 		return err
@@ -85,18 +85,11 @@ func (w *WAN) SetLink(from, to int, l Link) error {
 	return nil
 }
 
-// Cut lets nothing through from one host to another. The other direction stays.
+// Cut drops all packets from one host to another, in that direction only.
 func (w *WAN) Cut(from, to int) { w.outlets[from].change(to, func(l *Link) { l.Cut = true }) }
 
-// Heal undoes Cut; what the link was like besides, it is again.
+// Heal undoes Cut; the link's other properties are unchanged.
 func (w *WAN) Heal(from, to int) { w.outlets[from].change(to, func(l *Link) { l.Cut = false }) }
-
-// Stats are the counts so far.
-func (w *WAN) Stats() Stats {
-	return Stats{
-		Sent: w.sent.Load(), Delivered: w.delivered.Load(), Lost: w.lost.Load(), Cut: w.cut.Load(), Dropped: w.dropped.Load(),
-	}
-}
 
 // listen reads what a host sends, until its device is closed.
 func (w *WAN) listen(from int) {
@@ -112,8 +105,8 @@ func (w *WAN) listen(from int) {
 	}
 }
 
-// destination is the host that an IPv4 packet goes to; broadcasts and the rest
-// of the world are nobody.
+// destination is the host that an IPv4 packet goes to. Broadcasts and other addresses have
+// no host.
 func (w *WAN) destination(b []byte) (int, bool) {
 	const least, at = 20, 16 // bytes of a header, and where the destination is
 	if len(b) < least || b[0]>>4 != 4 {
@@ -144,7 +137,7 @@ func (w *WAN) deliver(to int, b []byte) {
 	_, _ = w.hosts[to].tun.Write(b) // it is being closed, or has no room
 }
 
-// Close kills every program that is on a host, and takes the network away.
+// Close kills every program on the hosts and removes the network.
 func (w *WAN) Close() error {
 	var err error
 	w.closing.Do(func() {
@@ -158,8 +151,8 @@ func (w *WAN) Close() error {
 	return err
 }
 
-// killAll kills whatever is in the namespaces of the hosts, also what programs
-// there have left behind in the background.
+// killAll kills every process in the namespaces of the hosts, including background
+// processes.
 func (w *WAN) killAll() error {
 	ours := map[uint64]bool{}
 	for _, h := range w.hosts {
@@ -169,9 +162,22 @@ func (w *WAN) killAll() error {
 		}
 		ours[s.Ino] = true
 	}
+	for range killTries {
+		if n, err := killIn(ours); n == 0 || err != nil {
+			return err
+		}
+	}
+	return errors.New("wan: processes on its hosts cannot be killed")
+}
+
+// killTries bounds the rounds of killing: a process may start another one before it dies.
+const killTries = 10_000
+
+// killIn kills the processes in some namespaces, and returns how many it found.
+func killIn(ours map[uint64]bool) (found int, err error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, p := range paths {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(p))))
@@ -180,6 +186,7 @@ func (w *WAN) killAll() error {
 			continue // its main thread may be a host's; or it has ended meanwhile
 		}
 		_ = unix.Kill(pid, unix.SIGKILL) // likewise
+		found++
 	}
-	return nil
+	return found, nil
 }

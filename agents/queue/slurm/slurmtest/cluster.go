@@ -1,6 +1,6 @@
 // Package slurmtest runs a real Slurm cluster on one machine for tests: munged,
-// slurmctld and a slurmd for each pretended node, all below one directory, without
-// systemd or cgroups. It takes root and the packages munge, slurm-client,
+// slurmctld and a slurmd for each simulated node, all below one directory, without
+// systemd or cgroups. It needs root and the packages munge, slurm-client,
 // slurmctld, slurmd and slurm-wlm-basic-plugins.
 //
 // The daemons are children of the test, and die with it.
@@ -24,20 +24,20 @@ import (
 
 // Options are the cluster's size.
 type Options struct {
-	Dir     string // made if it is not there; removed by Down
+	Dir     string // created if missing; removed by Down
 	Nodes   int    // 4 if 0
 	Cores   int    // of each node, 16 if 0
 	Threads int    // of each core, 1 if 0
-	// Enter are words before every program but munged's, such as nsenter --net=PATH,
-	// so that the cluster lives in a network namespace of its own. That needs an
-	// address beside the loopback's.
+	// Enter is a prefix of every command but munged, such as nsenter --net=PATH, so
+	// that the cluster has its own network namespace, which needs an address besides
+	// the loopback's.
 	Enter []string
 }
 
-// Partition is the cluster's only one.
+// Partition is the cluster's only partition.
 const Partition = "batch"
 
-// Cluster is a cluster that runs.
+// Cluster is a running cluster.
 type Cluster struct {
 	Options
 	ports   []int // slurmctld's, then one per node
@@ -50,10 +50,10 @@ type Cluster struct {
 // upLimit bounds every wait of this package.
 const upLimit = 60 * time.Second
 
-// Missing says what keeps a cluster from running here; nil if nothing does.
+// Missing says why this machine cannot run a cluster; nil: it can.
 func Missing() error {
 	if os.Getuid() != 0 {
-		return errors.New("slurmd takes root")
+		return errors.New("slurmd needs root")
 	}
 	for _, p := range []string{"munged", "munge", "slurmctld", "slurmd", "scontrol", "squeue", "sinfo", "sbatch", "scancel"} {
 		if _, err := exec.LookPath(p); err != nil {
@@ -63,7 +63,7 @@ func Missing() error {
 	return nil
 }
 
-// Up brings a cluster up and waits for its nodes to be idle.
+// Up starts a cluster and waits for its nodes to be idle.
 func Up(o Options) (*Cluster, error) {
 	if err := Missing(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (c *Cluster) Conf() string { return filepath.Join(c.Dir, "slurm.conf") }
 
 func (c *Cluster) socket() string { return filepath.Join(c.Dir, "munge", "socket") }
 
-// layOut makes the directories and takes free ports.
+// layOut makes the directories and picks free ports.
 func (c *Cluster) layOut() error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c *Cluster) configure() error {
 	return os.WriteFile(c.Conf(), []byte(b.String()), 0o644)
 }
 
-// form is slurm.conf, but for the nodes: host, port, munge's socket, directory.
+// form is slurm.conf with placeholders for host, port, munge's socket and directory.
 const form = `ClusterName=test
 SlurmctldHost=%[1]s(127.0.0.1)
 SlurmctldPort=%[2]d

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// starter starts processes from one thread that stays: the kernel ends them with
-// the thread that started them.
+// starter starts processes from one lasting thread: the kernel kills them with the
+// thread that started them.
 type starter struct {
 	asked chan *exec.Cmd
 	done  chan error
@@ -57,7 +57,7 @@ func (c *Cluster) StartController() error {
 	return c.await("slurmctld", func() error { _, err := c.Run("scontrol", "ping"); return err })
 }
 
-// KillController ends slurmctld at once, as a power cut would.
+// KillController kills slurmctld at once, like a power cut.
 func (c *Cluster) KillController() error {
 	err := c.control.Process.Kill()
 	_ = c.control.Wait() // it was killed
@@ -79,7 +79,7 @@ func (c *Cluster) startNodes() error {
 	return nil
 }
 
-// AwaitNodes waits until every node can be used.
+// AwaitNodes waits until every node is usable.
 func (c *Cluster) AwaitNodes() error {
 	return c.await("nodes", func() error {
 		out, err := c.Run("sinfo", "-h", "-N", "-o", "%T")
@@ -100,7 +100,7 @@ func (c *Cluster) AwaitNodes() error {
 	})
 }
 
-// await tries until something holds.
+// await retries until f succeeds.
 func (c *Cluster) await(what string, try func() error) error {
 	const pause = 50 * time.Millisecond
 	var err error
@@ -113,8 +113,8 @@ func (c *Cluster) await(what string, try func() error) error {
 	return fmt.Errorf("%s, after %s: %w", what, upLimit, err)
 }
 
-// Run runs one of Slurm's commands, in UTC, and returns what it prints. Its
-// complaints are in the error.
+// Run runs one of Slurm's commands, in UTC, and returns its standard output. The error
+// has its standard error.
 func (c *Cluster) Run(name string, args ...string) (string, error) {
 	var out, words bytes.Buffer
 	cmd := c.command("timeout", append([]string{"10", name}, args...)...)
@@ -149,10 +149,10 @@ func (c *Cluster) Clear() error {
 	})
 }
 
-// Down ends the cluster and removes its directory.
+// Down stops the cluster and removes its directory.
 func (c *Cluster) Down() error {
 	if c.control != nil && c.control.ProcessState == nil {
-		_ = c.Clear() // so that no job is left; what is left is seen below
+		_ = c.Clear() // ends the jobs; the check below finds the rest
 	}
 	for _, cmd := range append(c.nodes, c.control, c.munged) {
 		if cmd != nil && cmd.Process != nil && cmd.ProcessState == nil {
@@ -166,9 +166,9 @@ func (c *Cluster) Down() error {
 	return os.RemoveAll(c.Dir)
 }
 
-// Tally counts, from slurmctld's own log, what it has made: reservations and jobs.
+// Tally counts the reservations and jobs that slurmctld has logged.
 func (c *Cluster) Tally() string {
-	version, _ := c.Run("sinfo", "--version") // an empty one is seen
+	version, _ := c.Run("sinfo", "--version") // an empty version shows
 	log, err := os.ReadFile(filepath.Join(c.Dir, "log", "slurmctld.log"))
 	if err != nil {
 		return err.Error()
@@ -176,6 +176,6 @@ func (c *Cluster) Tally() string {
 	reservations := bytes.Count(log, []byte("Created reservation"))
 	jobs := bytes.Count(log, []byte("_slurm_rpc_submit_batch_job: JobId="))
 	name, number, _ := strings.Cut(strings.TrimSpace(version), " ")
-	name, _, _ = strings.Cut(name, "-") // slurm-wlm, as Debian calls it
+	name, _, _ = strings.Cut(name, "-") // Debian calls it slurm-wlm
 	return fmt.Sprintf("%s %s: %d reservations, %d jobs", name, number, reservations, jobs)
 }

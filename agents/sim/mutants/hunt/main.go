@@ -1,7 +1,6 @@
-// Command hunt lives through hostile markets, seed by seed, until one breaks an
-// invariant, and says which. It lives through each market twice: the two must be
-// the same, event by event. It is the part of the program that is built with a
-// mutant's mistake in it.
+// Command hunt runs hostile markets, seed by seed, until one breaks an invariant, and
+// reports which. It runs each market twice, to check that the two runs are identical. It is
+// built with a mutant's mistake.
 package main
 
 import (
@@ -19,29 +18,29 @@ import (
 	"ramp/protocol"
 )
 
-// found is what a hunt came to: the seed with the violation, and what broke.
+// found is the result of a hunt: the seed with a violation, and the invariant.
 type found struct {
-	Seed      uint64 `json:"seed"` // zero: none
+	Seed      uint64 `json:"seed"` // zero: no violation
 	Seeds     uint64 `json:"seeds"`
 	Invariant string `json:"invariant,omitempty"`
 	What      string `json:"what,omitempty"`
 }
 
-// plan is which markets to live through.
+// plan is the markets to run.
 type plan struct {
 	seeds     uint64 // from 1
 	invariant string // the one to break; empty: any
-	adversary string // empty: hostile markets; a kind: it alone in a market where nothing fails; nobody: not even that
+	adversary string // empty: hostile markets; a kind: the only fault of a market; nobody: no faults at all
 }
 
-// nobody is the adversary of a market without any.
+// nobody selects a market without adversaries or faults.
 const nobody = "nobody"
 
 func main() {
 	var p plan
 	flag.Uint64Var(&p.seeds, "seeds", 500, "seeds to try, from 1")
-	flag.StringVar(&p.invariant, "invariant", "", "the one to break; empty: any")
-	flag.StringVar(&p.adversary, "adversary", "", "a kind that is alone in a market where nothing else fails, or "+nobody+"; empty: hostile markets")
+	flag.StringVar(&p.invariant, "invariant", "", "the invariant to break; empty: any")
+	flag.StringVar(&p.adversary, "adversary", "", "the only fault of each market, a kind of adversary or "+nobody+"; empty: hostile markets")
 	flag.Parse()
 	f, err := hunt(p)
 	if err == nil {
@@ -66,7 +65,7 @@ func hunt(p plan) (found, error) {
 	return found{Seeds: p.seeds}, nil
 }
 
-// broken is what breaks first in a market, nil if nothing does.
+// broken returns the first violation of a market, or nil.
 func broken(cast *market.Cast, cfg market.Config) *market.Violation {
 	first := explore.Run(context.Background(), cast, cfg, nil)
 	if len(first.Violations) > 0 {
@@ -78,8 +77,8 @@ func broken(cast *market.Cast, cfg market.Config) *market.Violation {
 	return nil
 }
 
-// config is a small market: hostile, and every other one with an adversary of
-// each of three kinds in it; or one in which an adversary is all that is wrong.
+// config is a small hostile market, every other one with adversaries of three kinds; or one
+// whose only fault is an adversary.
 func (p plan) config(seed uint64) market.Config {
 	cfg := market.Default()
 	cfg.Seed = seed
@@ -99,17 +98,21 @@ func (p plan) config(seed uint64) market.Config {
 	default:
 		cfg.Faults = sim.Levels()["heavy"]
 	}
-	if p.adversary == "" && seed%14 == 11 { // an odd one: sellers' journals are lost
+	if p.adversary == "" && seed%14 == 11 { // sellers' journals are lost; only with odd seeds
 		cfg.Faults = sim.Levels()["forgetful"]
 	}
-	if seed%3 == 0 { // bundles are paid after the fact, in half of these by a bank that barters
+	if seed%3 == 0 { // bundles are paid after the job, half of them by a bartering bank
 		cfg.Modes = []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered}
 		if cfg.Barter = seed%2 == 1; cfg.Barter {
 			cfg.Modes = cfg.Modes[1:]
 		}
 	}
-	if seed%5 == 0 { // programs run in what is bought
+	cfg.Restore = p.adversary == "" && seed%7 == 2 // in the end the bank is restored from a backup
+	if seed%5 == 0 {                               // programs run in the slots
 		cfg.Launches = 700
+	}
+	if seed%5 == 3 && !cfg.Barter { // users exchange money
+		cfg.Exchanges = 20
 	}
 	return cfg
 }

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/agents/exit"
+	"ramp/bank/ledger"
+	"ramp/protocol"
+)
+
+// Enrol lets a bank certify newcomers that show the token of an invitation.
+// Without it the bank certifies nobody.
+type Enrol struct {
+	Authority string `yaml:"authority"`          // directory of ca.pem and ca.key
+	Lifetime  Span   `yaml:"lifetime,omitempty"` // of the certificates
+}
+
+// OnlyLocal reports whether only this machine can reach the addresses.
+func OnlyLocal(listen []string) bool {
+	for _, a := range listen {
+		if !strings.HasPrefix(a, "/ip4/127.") && !strings.HasPrefix(a, "/ip6/::1/") {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	LedgerName      = "ledger.db"
+	CurrencyPattern = `^[A-Z]{3,8}$`
+)
+
+// CheckBank returns an error unless a configuration is a bank's and valid.
+func (c *Config) CheckBank(path string) error {
+	if c.Bank == nil || len(c.Bank.Currencies) == 0 {
+		return exit.Fail(exit.Usage, c.KindHint("bank", "write 'bank: {currencies: [CPU]}'"), "configuration %s is not a bank's", path)
+	}
+	for _, cur := range c.Bank.Currencies {
+		if !regexp.MustCompile(CurrencyPattern).MatchString(cur) {
+			return exit.Fail(exit.Usage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, cur)
+		}
+	}
+	if d := time.Duration(c.Bank.Reports); d != 0 && (d < ledger.LeastReportWithin || d > protocol.ReportWithin) {
+		return exit.Fail(exit.Usage, "", "configuration %s: bank.report_within: %s: want %s..%s", path, d, ledger.LeastReportWithin, protocol.ReportWithin)
+	}
+	return nil
+}
+
+// MirrorName is this machine's copy of a ledger in a cluster.
+const MirrorName = "mirror.db"
+
+const etcdPort = "2379"
+
+// Endpoints adds etcd's port to hosts without one. It reports false if a host has no name or
+// an invalid port.
+func Endpoints(hosts []string) (list []string, ok bool) {
+	for _, h := range hosts {
+		if h = strings.TrimSpace(h); h == "" {
+			return nil, false
+		}
+		e := endpoint(h)
+		_, address, url := strings.Cut(e, "://")
+		if !url {
+			address = e
+		}
+		if host, port, err := net.SplitHostPort(address); err == nil && (host == "" || !isPort(port)) {
+			return nil, false
+		}
+		list = append(list, e)
+	}
+	return list, true
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+// endpoint completes HOST with etcd's port.
+func endpoint(host string) string {
+	if strings.Contains(host, "://") {
+		return host
+	}
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), etcdPort)
+}
+
+// AgentPlace names an agent's machine and directory for the other agents of its bank.
+func AgentPlace(dir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	if full, err := filepath.Abs(dir); err == nil {
+		dir = full
+	}
+	return host + ":" + dir + " since " + time.Now().UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,110 @@
+package config
+
+import (
+	"log/slog"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ramp/agents/exit"
+	"ramp/agents/queue"
+	program "ramp/agents/queue/command"
+	"ramp/agents/queue/pbs"
+	"ramp/agents/queue/slurm"
+	"ramp/protocol"
+)
+
+// openSlurm makes a driver of a partition of a Slurm cluster.
+func openSlurm(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, error) {
+	cfg := c.Slurm(agent, log)
+	if c.Resource.Jobs != nil {
+		root, err := c.jobsRoot()
+		if err != nil {
+			return Driver{}, err
+		}
+		cfg.Jobs = root
+	}
+	d, err := slurm.Open(cfg)
+	return batch("slurm", d, err, c.Resource.Slurm.Cores, func() (int, error) { return slurm.Cores(cfg) })
+}
+
+// Slurm is the configuration of the driver for Slurm.
+func (c *Config) Slurm(agent protocol.AgentID, log *slog.Logger) slurm.Config {
+	s := c.Resource.Slurm
+	return slurm.Config{
+		Agent: agent, Partition: s.Partition, Users: c.runners(s.Users), Hold: slurm.Hold(s.HoldBy), Dir: c.Dir, Conf: c.absolute(s.Conf), Prefix: s.Prefix,
+		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
+	}
+}
+
+// runners lists the local accounts that run jobs in sold slots: the named ones and those of
+// launches. Empty: only the agent's own.
+func (c *Config) runners(named []string) []string {
+	list := slices.Clone(named)
+	if c.Resource.Jobs == nil {
+		return list
+	}
+	for _, a := range c.Resource.Jobs.Accounts {
+		names := c.Resource.Jobs.users(a)
+		if self, err := user.Current(); names[0] == "" && err == nil {
+			names = []string{self.Username}
+		}
+		for _, name := range names {
+			if name != "" && !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+// openPBS makes a driver of an OpenPBS server.
+func openPBS(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, error) {
+	s := c.Resource.PBS
+	cfg := pbs.Config{
+		Agent: agent, Users: c.runners(s.Users), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
+		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
+	}
+	d, err := pbs.Open(cfg)
+	return batch("pbs", d, err, s.Cores, func() (int, error) { return pbs.Cores(cfg) })
+}
+
+// openCommand makes a driver of the site's own program.
+func openCommand(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, error) {
+	s := c.Resource.Command
+	cfg := program.Config{
+		Agent: agent, Program: c.absolute(s.Program), Args: s.Args, Dir: c.Dir,
+		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
+	}
+	d, err := program.Open(cfg)
+	return batch("command", d, err, s.Cores, func() (int, error) { return program.Cores(cfg) })
+}
+
+// batch is a driver with its number of cores: the configured one, or the batch system's.
+func batch(name string, d queue.Driver, err error, cores int, count func() (int, error)) (Driver, error) {
+	if err != nil {
+		return Driver{}, exit.Fail(exit.Usage, "", "configuration: resource.%w", err)
+	}
+	if cores == 0 {
+		if cores, err = count(); err != nil {
+			return Driver{}, exit.Fail(exit.Unreachable, "set resource."+name+".cores to start while the batch system does not answer", "%w", err)
+		}
+	}
+	if cores < 1 || cores > protocol.MaxCores {
+		return Driver{}, exit.Fail(exit.Usage, "", "configuration: resource.%s.cores: %d, want 1..%d", name, cores, protocol.MaxCores)
+	}
+	return Driver{Driver: d, Cores: cores}, nil
+}
+
+// absolute resolves a path of the configuration; "" stays "".
+func (c *Config) absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	abs, err := filepath.Abs(c.Path(path))
+	if err != nil { // no working directory: the driver refuses the path and names it
+		return c.Path(path)
+	}
+	return abs
+}

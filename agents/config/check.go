@@ -1,0 +1,98 @@
+package config
+
+import (
+	"time"
+
+	"ramp/agents/exit"
+	"ramp/agents/mesh"
+	"ramp/protocol/identity"
+)
+
+// Check checks the keys that every kind of agent has.
+func (c *Config) Check() error {
+	if err := checkMonitor(c.Monitor); err != nil {
+		return err
+	}
+	if err := mesh.CheckAddresses(c.Listen, c.Bootstrap); err != nil {
+		return exit.Fail(exit.Usage, "", "configuration: %w", err)
+	}
+	if h := time.Duration(c.Heartbeat); h != 0 && (h < leastHeartbeat || h > mostHeartbeat) {
+		return exit.Fail(exit.Usage, "", "configuration: heartbeat %s: want %s..%s", h, leastHeartbeat, mostHeartbeat)
+	}
+	return c.Log.Check()
+}
+
+// Bounds of a heartbeat. A presence is valid for three and a half of them, and agents ignore
+// one that is valid for longer than protocol.MaxTTL.
+const (
+	leastHeartbeat = 100 * time.Millisecond
+	mostHeartbeat  = 15 * time.Minute
+)
+
+// Checked is what `config check` prints.
+type Checked struct {
+	File     string    `json:"file"`
+	Valid    bool      `json:"valid"`
+	Kind     string    `json:"kind"`
+	Agent    string    `json:"agent"`
+	NotAfter time.Time `json:"certificate_not_after"`
+}
+
+func CheckConfig(kind, file string) (Checked, error) {
+	cfg, err := Read(file)
+	if err != nil {
+		return Checked{}, err
+	}
+	if err := cfg.Check(); err != nil {
+		return Checked{}, err
+	}
+	cred, err := cfg.Credential()
+	if err != nil {
+		return Checked{}, err
+	}
+	trust, err := cfg.TrustAnchors()
+	if err != nil {
+		return Checked{}, err
+	}
+	if _, err := trust.Verify(cred.ChainDER(), time.Now()); err != nil {
+		return Checked{}, exit.Fail(exit.Usage, "", "own certificate %s: %w", cfg.Path(cfg.Certificate), err)
+	}
+	if err := CheckKind(kind, file, cfg, cred, trust); err != nil {
+		return Checked{}, err
+	}
+	return Checked{File: file, Valid: true, Kind: kind, Agent: string(cred.ID), NotAfter: cred.Chain[0].NotAfter.UTC()}, nil
+}
+
+// CheckKind checks the section of the kind.
+func CheckKind(kind, file string, cfg *Config, cred *identity.Credential, trust *identity.Trust) error {
+	switch kind {
+	case "user":
+		_, err := cfg.UserRole(cred, trust)
+		return err
+	case "bank":
+		return cfg.CheckBank(file)
+	}
+	if cfg.Resource == nil {
+		return exit.Fail(exit.Usage, cfg.KindHint("resource", "write a section 'resource:'"), "configuration %s is not a resource's", file)
+	}
+	if Drivers[cfg.Resource.Driver] == nil {
+		return exit.Fail(exit.Usage, "", "configuration %s: resource.driver %q: want %s", file, cfg.Resource.Driver, DriverNames())
+	}
+	l, err := cfg.Launches(cred.ID, Quiet())
+	if err != nil {
+		return err
+	}
+	if why := l.Policy.Closed; why != "" && cfg.Resource.Driver != "swf" {
+		return exit.Fail(exit.Usage, uncontained, "configuration: resource.jobs: programs are refused: %s", why)
+	}
+	if _, err := cfg.Resource.Role(cred, 1, cfg.Heartbeat); err != nil {
+		return err
+	}
+	switch cfg.Resource.Driver {
+	case "swf":
+		return cfg.checkSWF()
+	case "local":
+		return cfg.checkLocal()
+	}
+	return nil
+}

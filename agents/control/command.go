@@ -1,0 +1,54 @@
+package control
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// CommandKey is a key for an order of this process, from which others on this machine can
+// see whether the process still lives.
+func CommandKey() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return fmt.Sprintf("%s.%d.%s.%x", machine(), os.Getpid(), begun(os.Getpid()), random)
+}
+
+// CommandLives reports whether the process of a CommandKey may still run. For a key of
+// another machine, or of another form, nobody knows: then it may.
+func CommandLives(key string) bool {
+	part := strings.Split(key, ".")
+	here := machine()
+	switch {
+	case len(part) != 4 || len(part[0]) != len(here) || part[0][:8] != here[:8]:
+		return true
+	case part[0] != here: // before the machine was restarted
+		return false
+	}
+	pid, err := strconv.Atoi(part[1])
+	return err != nil || begun(pid) == part[2]
+}
+
+// machine names this machine in its present run: a process number means nothing elsewhere
+// or after a restart.
+func machine() string {
+	host, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	name, run := sha256.Sum256([]byte(host)), sha256.Sum256(boot)
+	return hex.EncodeToString(name[:4]) + hex.EncodeToString(run[:4])
+}
+
+// begun is when a process began, in clock ticks since the machine started; empty: there is
+// no such process.
+func begun(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:])) // a name may have spaces
+	if len(fields) < 20 || fields[0] == "Z" {
+		return ""
+	}
+	return fields[19]
+}

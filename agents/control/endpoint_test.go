@@ -1,0 +1,133 @@
+package control_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/protocol/message"
+)
+
+func TestAReadIsAnsweredToGetAsToPost(t *testing.T) {
+	for _, c := range []struct {
+		method, target, body string
+		code                 int
+		want                 string
+	}{
+		{"POST", "/v1/offers", `{"limit":3,"before":"x"}`, 200, `"conversation":"x","round":3`},
+		{"GET", "/v1/offers?limit=3&before=x", "", 200, `"conversation":"x","round":3`},
+		{"GET", "/v1/offers?before=7", "", 200, `"conversation":"7","round":0`},
+		{"GET", "/v1/offers", "", 200, `"round":0`},
+		{"GET", "/v1/offers?limit=many", "", 422, `parameter \"limit\"`},
+		{"GET", "/v1/offers?most=3", "", 422, `unknown parameter \"most\"`},
+		{"GET", "/v1/buy?id=x", "", 405, ""},
+	} {
+		w := httptest.NewRecorder()
+		echo().ServeHTTP(w, httptest.NewRequest(c.method, c.target, strings.NewReader(c.body)))
+		if c.code == 405 { // of a call that changes something there is no GET
+			if w.Code < 400 {
+				t.Errorf("%s %s: answered %d", c.method, c.target, w.Code)
+			}
+			continue
+		}
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s %s: %d %s, want %d with %s", c.method, c.target, w.Code, w.Body, c.code, c.want)
+		}
+	}
+}
+
+func TestTheClientMakesTheCallsThatTheServerAnswers(t *testing.T) {
+	c := control.Local(echo())
+	var lines []message.QuoteLine
+	if err := control.Check.Ask(t.Context(), c, control.CheckCall{Rounds: 4}, &lines); err != nil || len(lines) != 1 || lines[0].Round != 4 {
+		t.Errorf("check: %v, %v", lines, err)
+	}
+	var events []string
+	err := control.Buy.Follow(t.Context(), c, control.BuyCall{ID: "x"}, func(l control.ProgressLine) error {
+		events = append(events, l.Event)
+		return nil
+	})
+	if err != nil || len(events) != 1 || events[0] != "x" {
+		t.Errorf("buy: %v, %v", events, err)
+	}
+	var refused *exit.Error
+	err = control.Cancel.Follow(t.Context(), c, control.IDCall{}, func(control.ProgressLine) error { return nil })
+	if !errors.As(err, &refused) || refused.Code != exit.Failed {
+		t.Errorf("cancel: %v, want a refusal", err)
+	}
+}
+
+func TestAStreamThatBreaksSaysWhyInItsLastLine(t *testing.T) {
+	mux := http.NewServeMux()
+	control.RunLog.Stream(mux, func(_ context.Context, _ control.RunCall, send func(control.LogLine) error) error {
+		return errors.Join(send(control.LogLine{Stream: "stdout", Data: []byte("a")}), exit.Fail(exit.Unreachable, "wait", "the site left"))
+	})
+	got := 0
+	err := control.RunLog.Follow(t.Context(), control.Local(mux), control.RunCall{}, func(control.LogLine) error { got++; return nil })
+	var ended *exit.Error
+	if got != 1 || !errors.As(err, &ended) || ended.Code != exit.Unreachable || ended.Hint != "wait" {
+		t.Errorf("%d lines, then %v", got, err)
+	}
+}
+
+func TestEventsAreServerSentAndGoOnFromTheLastOneSeen(t *testing.T) {
+	mux := http.NewServeMux()
+	control.AnswerEvents(mux, func(ctx context.Context, q control.EventsCall, send func(control.Event) error) error {
+		err := send(control.Event{Number: q.Since + 1, Kind: control.EventEntry, Data: json.RawMessage(`{"entry":1}`)})
+		<-ctx.Done()
+		return err
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	for last, want := range map[string]string{"": "id: 6", "9": "id: 10"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/v1/events?since=5", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != "" {
+			req.Header.Set("Last-Event-ID", last)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "id:") {
+		}
+		if lines.Text() != want || resp.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("after %q: %q, %s", last, lines.Text(), resp.Header.Get("Content-Type"))
+		}
+		cancel()
+		resp.Body.Close()
+	}
+}
+
+func TestAPageIsInFrontOfWhatWasSeen(t *testing.T) {
+	list := []string{"a", "b", "c", "d"}
+	own := func(s string) string { return s }
+	for _, c := range []struct {
+		q    control.LastCall
+		want string
+	}{
+		{control.LastCall{}, "abcd"},
+		{control.LastCall{Limit: 2}, "cd"},
+		{control.LastCall{Limit: 2, Before: "c"}, "ab"},
+		{control.LastCall{Before: "a"}, ""},
+	} {
+		if got, err := control.Page(list, c.q, own); err != nil || strings.Join(got, "") != c.want {
+			t.Errorf("%+v: %v, %v; want %s", c.q, got, err, c.want)
+		}
+	}
+	if _, err := control.Page(list, control.LastCall{Before: "x"}, own); err == nil {
+		t.Error("what is not in the list has lines in front of it")
+	}
+}

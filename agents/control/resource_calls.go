@@ -1,0 +1,82 @@
+package control
+
+import (
+	"slices"
+	"time"
+
+	"ramp/agents/exit"
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/rfql"
+)
+
+// DryRunAnswer lists what an agent would offer for typical requests.
+type DryRunAnswer struct {
+	Price  protocol.Credits `json:"price_core_hour"` // the buyers' limit
+	Hold   HoldAnswer       `json:"hold"`
+	Sales  message.Sales    `json:"sales"`
+	Why    string           `json:"why,omitempty"` // if nothing is sold now
+	Offers []TypicalAnswer  `json:"offers"`
+}
+
+// HoldAnswer says how the batch system would hold a sold slot.
+type HoldAnswer struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`            // the batch system can do it
+	Why  string `json:"why,omitempty"` // if not; or what it does not promise
+}
+
+// TypicalAnswer is the answer to one typical request.
+type TypicalAnswer struct {
+	Request string            `json:"request"`
+	Cores   int               `json:"cores"`
+	Wall    int               `json:"wall_minutes"`
+	Within  int               `json:"within_minutes"` // from the earliest start to the latest end
+	Line    message.QuoteLine `json:"answer"`
+}
+
+// Document is the request of a buyer who pays up to a price.
+func (a TypicalAnswer) Document(now time.Time, price protocol.Credits) ([]byte, error) {
+	from := now.Add(2 * time.Minute).Truncate(time.Second)
+	d := rfql.Draft{Requests: []rfql.DraftRequest{{
+		Price: price, TotalCores: a.Cores, NotBefore: from, End: from.Add(time.Duration(a.Within) * time.Minute), Wall: time.Duration(a.Wall) * time.Minute,
+	}}}
+	doc, err := rfql.Check(d, now)
+	if err != nil {
+		return nil, err
+	}
+	return doc.XML(), nil
+}
+
+// CheckCall asks what the agent would offer for a document.
+type CheckCall struct {
+	Document string `json:"document"`
+	Rounds   int    `json:"rounds"`
+}
+
+// LastCall asks for the last lines of a list: at most Limit (zero: all), and only those
+// before the line that Before names, if it names one.
+type LastCall struct {
+	Limit  int    `json:"limit"`
+	Before string `json:"before,omitempty"` // an ID; of offers, their time
+}
+
+// Page returns the part of a list, oldest first, that a call asks for.
+func Page[T any](list []T, q LastCall, id func(T) string) ([]T, error) {
+	if q.Before != "" {
+		i := slices.IndexFunc(list, func(t T) bool { return id(t) == q.Before })
+		if i < 0 {
+			return nil, exit.Fail(exit.Usage, "leave 'before' out for the last ones", "before %q: not in the list", q.Before)
+		}
+		list = list[:i]
+	}
+	if q.Limit > 0 && len(list) > q.Limit {
+		list = list[len(list)-q.Limit:]
+	}
+	return list, nil
+}
+
+// DrainCall stops the sales.
+type DrainCall struct {
+	Why string `json:"why"`
+}

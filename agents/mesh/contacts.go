@@ -1,0 +1,160 @@
+package mesh
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"ramp/protocol"
+)
+
+// Known is an agent that this one has met: its credential was verified.
+type Known struct {
+	Agent     protocol.AgentID
+	Kind      protocol.Kind // zero before its first presence
+	Peer      string
+	Addresses []string
+	Seen      time.Time // when anything last arrived from it
+	Until     time.Time // when its presence expires; zero without a presence
+	Connected bool
+}
+
+// contacts owns the table of agents that this one has met, by agent and by peer. It
+// holds at most MaxContacts.
+type contacts struct {
+	network network.Network
+	mu      sync.Mutex
+	agents  map[protocol.AgentID]*contact
+	peers   map[peer.ID]*contact
+}
+
+func newContacts(n network.Network) *contacts {
+	return &contacts{network: n, agents: map[protocol.AgentID]*contact{}, peers: map[peer.ID]*contact{}}
+}
+
+func (cs *contacts) ofAgent(id protocol.AgentID) *contact {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.agents[id]
+}
+
+func (cs *contacts) ofPeer(id peer.ID) *contact {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.peers[id]
+}
+
+// add returns the contact for an agent that has just been verified. A key that comes
+// under another name is another agent, and takes the peer over.
+func (cs *contacts) add(agent protocol.AgentID, id peer.ID, shown card, now time.Time) (*contact, error) {
+	c, err := cs.enter(agent, id)
+	if err != nil {
+		return nil, err
+	}
+	c.show(shown, now)
+	return c, nil
+}
+
+func (cs *contacts) enter(agent protocol.AgentID, id peer.ID) (*contact, error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.peers[id]
+	if c != nil && c.agent == agent {
+		return c, nil
+	}
+	if c != nil {
+		cs.remove(c)
+	}
+	if len(cs.peers) >= MaxContacts && !cs.forget() {
+		return nil, fmt.Errorf("%s: all %d known agents are connected: %w", agent, MaxContacts, errBound)
+	}
+	c = newContact(agent, id)
+	cs.peers[id], cs.agents[agent] = c, c
+	return c, nil
+}
+
+// forget drops the contact that has been silent the longest among those that are not
+// connected.
+func (cs *contacts) forget() bool {
+	var oldest *contact
+	var since time.Time
+	for id, c := range cs.peers {
+		if cs.connected(id) {
+			continue
+		}
+		if seen := c.current().seen; oldest == nil || seen.Before(since) {
+			oldest, since = c, seen
+		}
+	}
+	if oldest != nil {
+		cs.remove(oldest)
+	}
+	return oldest != nil
+}
+
+// retain forgets the contacts for which keep is false. One that is being added now
+// has been verified by the new rules, or will be met again.
+func (cs *contacts) retain(keep func(*contact) bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for _, c := range cs.peers {
+		if !keep(c) {
+			cs.remove(c)
+		}
+	}
+}
+
+func (cs *contacts) remove(c *contact) {
+	delete(cs.peers, c.peer)
+	delete(cs.agents, c.agent)
+}
+
+func (cs *contacts) connected(id peer.ID) bool {
+	return cs.network.Connectedness(id) == network.Connected
+}
+
+// all lists the contacts, the most recently heard first.
+func (cs *contacts) all() []Known {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	out := make([]Known, 0, len(cs.peers))
+	for id, c := range cs.peers {
+		f := c.current()
+		out = append(out, Known{
+			Agent: c.agent, Kind: f.kind, Peer: id.String(), Addresses: texts(f.addrs), Seen: f.seen, Until: f.until,
+			Connected: cs.connected(id),
+		})
+	}
+	slices.SortFunc(out, func(x, y Known) int {
+		return cmp.Or(y.Seen.Compare(x.Seen), cmp.Compare(x.Agent, y.Agent))
+	})
+	return out
+}
+
+// newSellers lists the connected sellers whose first presence arrived a moment ago.
+func (cs *contacts) newSellers(now time.Time) []protocol.AgentID {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	var ids []protocol.AgentID
+	for id, c := range cs.peers {
+		if c.current().isNewSeller(now) && cs.connected(id) {
+			ids = append(ids, c.agent)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func texts(addrs []ma.Multiaddr) []string {
+	out := make([]string, len(addrs))
+	for i, a := range addrs {
+		out[i] = a.String()
+	}
+	return out
+}

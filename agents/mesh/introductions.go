@@ -1,0 +1,80 @@
+package mesh
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// introduction is a hint to where an agent may be. Whoever follows it verifies the
+// agent found there.
+type introduction struct {
+	id    peer.ID
+	addrs [][]byte
+}
+
+func encodeIntroductions(all []introduction) []byte {
+	list := make([][]byte, 0, len(all))
+	for _, i := range all {
+		list = append(list, appendList(appendField(nil, []byte(i.id)), i.addrs))
+	}
+	return appendList(nil, list)
+}
+
+func decodeIntroductions(b []byte) ([]introduction, error) {
+	f := fields{rest: b}
+	list := f.list(MaxIntroductions)
+	if err := f.finish(); err != nil {
+		return nil, fmt.Errorf("introductions: %w", err)
+	}
+	out := make([]introduction, 0, len(list))
+	for _, item := range list {
+		f := fields{rest: item}
+		id := f.field()
+		i := introduction{addrs: f.list(MaxAddresses)}
+		if err := f.finish(); err != nil {
+			return nil, fmt.Errorf("introduction: %w", err)
+		}
+		var err error
+		if i.id, err = peer.IDFromBytes(id); err != nil {
+			return nil, fmt.Errorf("introduction: %w: %w", err, errMalformed)
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// serveIntroductions answers with the agents that this one is connected to.
+func (e *endpoint) serveIntroductions(s network.Stream) error {
+	asker, _, err := e.greet(s)
+	if err != nil {
+		return err
+	}
+	var out []introduction
+	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer }) {
+		i := introduction{id: c.peer}
+		for _, a := range c.current().addrs {
+			i.addrs = append(i.addrs, a.Bytes())
+		}
+		out = append(out, i)
+	}
+	if err := writeOne(s, encodeIntroductions(out[:min(len(out), MaxIntroductions)])); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// introductions asks a peer for the agents that it is connected to.
+func (e *endpoint) introductions(ctx context.Context, id peer.ID) ([]introduction, error) {
+	s, w, err := e.dial(ctx, id, protocolIntroductions, MeetTimeout)
+	if err != nil {
+		return nil, err
+	}
+	_, b, err := e.answer(s, w, maxIntroBytes)
+	if err != nil {
+		return nil, fmt.Errorf("introductions by %s: %w", id, err)
+	}
+	return decodeIntroductions(b)
+}

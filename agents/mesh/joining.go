@@ -1,0 +1,162 @@
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+)
+
+// joining owns the state of joining the market: the anchors, which are the bootstrap
+// peers that the agent stays connected to, and whether it has joined.
+type joining struct {
+	ep       *endpoint
+	meetings *meetings
+	anchors  map[peer.ID]chan struct{} // signalled when a connection is lost
+	joined   chan struct{}             // closed when an anchor's introductions have been followed
+	once     sync.Once
+	failure  atomic.Pointer[error] // of the last attempt, or the last that explains more
+}
+
+// joinBy joins through each of the peers except this agent itself, and again whenever
+// the connection is lost.
+func (j *joining) joinBy(infos []peer.AddrInfo) {
+	for _, info := range infos {
+		if info.ID != j.ep.host.ID() {
+			j.anchors[info.ID] = make(chan struct{}, 1)
+			j.ep.host.ConnManager().Protect(info.ID, "ramp-bootstrap")
+		}
+	}
+	j.ep.host.Network().Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) {
+		select {
+		case j.anchors[c.RemotePeer()] <- struct{}{}: // nil unless it is an anchor
+		default:
+		}
+	}})
+	for _, info := range infos {
+		if info.ID != j.ep.host.ID() {
+			j.ep.life.start(func(ctx context.Context) { j.anchor(ctx, info) })
+		}
+	}
+}
+
+func (j *joining) succeed() { j.once.Do(func() { close(j.joined) }) }
+
+// await waits until the agent has joined. See Mesh.Joined.
+func (j *joining) await(ctx context.Context) error {
+	if len(j.anchors) == 0 && !j.ep.cfg.Nearby {
+		return nil
+	}
+	select {
+	case <-j.joined:
+		return nil
+	case <-j.ep.life.draining:
+		return ErrClosed
+	case <-ctx.Done():
+		return j.explain(ctx.Err())
+	}
+}
+
+// anchor joins through one peer, and again when its connection is lost.
+func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
+	wait := RejoinFirst
+	for {
+		unmet, err := j.join(ctx, info)
+		if err == nil {
+			j.succeed()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && unmet == 0:
+			wait = RejoinFirst
+			j.awaitLoss(ctx, info.ID, RejoinPeriod)
+		case err == nil: // the unmet agents are connected to the anchor, so they will come up
+			j.awaitLoss(ctx, info.ID, wait)
+			wait = min(2*wait, RejoinPeriod)
+		default:
+			j.noteFailure(err)
+			j.ep.cfg.Log.Info("cannot join yet", "peer", info.ID, "at", info.Addrs, "err", err)
+			// Up to half as long again, so that a market does not come back all at once.
+			pause(ctx, wait+rand.N(wait/2))
+			wait = min(2*wait, RejoinMost)
+		}
+	}
+}
+
+// awaitLoss returns when the connection to an anchor is lost. It returns after a limit
+// in any case, so that the parts of a split market find each other again.
+func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration) {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for {
+		select {
+		case <-j.anchors[id]:
+			if !j.ep.contacts.connected(id) {
+				return
+			}
+		case <-t.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// join connects to a peer, meets it, and meets the agents that it introduces. unmet
+// counts those that it could not meet.
+func (j *joining) join(ctx context.Context, info peer.AddrInfo) (unmet int, err error) {
+	if err := j.connect(ctx, info); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrNotThere, err)
+	}
+	if err := j.meetings.meet(ctx, info.ID); err != nil {
+		return 0, cutOff(ctx, err)
+	}
+	list, err := j.ep.introductions(ctx, info.ID)
+	if err != nil {
+		return 0, err
+	}
+	return j.follow(ctx, list), nil
+}
+
+func (j *joining) connect(ctx context.Context, info peer.AddrInfo) error {
+	ctx, cancel := context.WithTimeout(ctx, MeetTimeout)
+	defer cancel()
+	return j.ep.connect(ctx, info)
+}
+
+// follow meets the introduced agents that have not been met, as far as there are
+// vacancies, and counts those that it could not meet.
+func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
+	vacancies := j.ep.vacancies()
+	chosen := map[peer.ID]bool{}
+	var hints []introduction
+	for _, i := range list {
+		if !chosen[i.id] && len(hints) < vacancies && i.id != j.ep.host.ID() && !j.hasMet(i.id) && j.ep.gate.open(i.id) {
+			chosen[i.id], hints = true, append(hints, i)
+		}
+	}
+	var failed atomic.Int64
+	inParallel(ctx, hints, func(ctx context.Context, i introduction) {
+		err := j.connect(ctx, peer.AddrInfo{ID: i.id, Addrs: dialable(i.addrs)})
+		if err == nil {
+			err = j.meetings.meet(ctx, i.id)
+		}
+		if err != nil {
+			failed.Add(1)
+			j.ep.cfg.Log.Debug("cannot meet an introduced agent", "peer", i.id, "err", err)
+		}
+	})
+	return int(failed.Load())
+}
+
+// hasMet reports whether a peer is connected and has exchanged presences.
+func (j *joining) hasMet(id peer.ID) bool {
+	c := j.ep.contacts.ofPeer(id)
+	return c != nil && c.current().met && j.ep.contacts.connected(id)
+}

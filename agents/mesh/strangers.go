@@ -1,0 +1,192 @@
+package mesh
+
+import (
+	"io"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+// strangers owns the inbound connections whose peer has not shown a credential yet.
+// They have few places, so that known agents keep theirs. A new one always gets a
+// place: another one loses its place if there is none. So connections that stay silent
+// keep out nobody who is quicker than as many further ones.
+type strangers struct {
+	known func(peer.ID) bool // whether a peer has shown a valid credential before
+
+	mu      sync.Mutex
+	waiting []*stranger // oldest first
+	trusted []netip.Prefix
+	dropped int
+	logged  time.Time
+	lines   bucket // about single strangers
+}
+
+// stranger is one such connection.
+type stranger struct {
+	conn   network.ConnMultiaddrs
+	origin netip.Prefix
+	peer   peer.ID // empty until the channel is secured
+}
+
+// arrive takes a connection that has just been accepted.
+func (s *strangers) arrive(conn network.ConnMultiaddrs) {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, &stranger{conn: conn, origin: originOf(conn.RemoteMultiaddr())})
+	lost := s.crowdedOut(maxHalfOpen, func(x *stranger) bool { return x.peer == "" })
+	s.mu.Unlock()
+	hangUp(lost)
+}
+
+// secured notes a connection's peer. One with a known peer is no stranger's.
+func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) {
+	known := s.known(id)
+	s.mu.Lock()
+	for _, x := range s.waiting {
+		if x.conn == conn {
+			x.peer = id
+		}
+	}
+	if known {
+		s.leave(id)
+	}
+	lost := s.crowdedOut(maxStrangers, func(x *stranger) bool { return x.peer != "" })
+	s.mu.Unlock()
+	hangUp(lost)
+}
+
+// proved ends a peer's time as a stranger, and remembers its network.
+func (s *strangers) proved(c network.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(c.RemotePeer())
+	if a := originOf(c.RemoteMultiaddr()); !slices.Contains(s.trusted, a) {
+		s.trusted = append(s.trusted, a)
+		s.trusted = s.trusted[max(0, len(s.trusted)-maxTrusted):]
+	}
+}
+
+// refused forgets a connection of a peer that is cut off: it never begins, so it never
+// ends.
+func (s *strangers) refused(conn network.ConnMultiaddrs) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool { return x.conn == conn })
+}
+
+// ended forgets a connection.
+func (s *strangers) ended(c network.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool {
+		return x.peer == c.RemotePeer() && x.conn.RemoteMultiaddr().Equal(c.RemoteMultiaddr())
+	})
+}
+
+func (s *strangers) leave(id peer.ID) {
+	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool { return x.peer == id })
+}
+
+// crowdedOut takes out a connection of a kind if there are more than most: the oldest
+// of the network that has the most, where no known agent has been if possible.
+func (s *strangers) crowdedOut(most int, kind func(*stranger) bool) *stranger {
+	count, all := map[netip.Prefix]int{}, 0
+	for _, x := range s.waiting {
+		if kind(x) {
+			count[x.origin]++
+			all++
+		}
+	}
+	if all <= most {
+		return nil
+	}
+	for _, a := range s.trusted {
+		if n, ok := count[a]; ok {
+			count[a] = n - all // below those of all other networks
+		}
+	}
+	var lost *stranger
+	for _, x := range s.waiting {
+		if kind(x) && (lost == nil || count[x.origin] > count[lost.origin]) {
+			lost = x
+		}
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool { return x == lost })
+	s.dropped++
+	return lost
+}
+
+func hangUp(x *stranger) {
+	if x == nil {
+		return
+	}
+	if c, ok := x.conn.(io.Closer); ok { // it is the connection itself
+		_ = c.Close() // it may be closed already
+	}
+}
+
+// drop counts a stranger that was dropped elsewhere.
+func (s *strangers) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped++
+}
+
+// named reports whether a stranger that is cut off gets a line of its own in the log. It
+// costs a stranger one key to be another one, so the others are only counted.
+func (s *strangers) named(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lines.take(now, 1, Rate{PerSecond: 1 / strangersLog.Seconds(), Burst: strangersNamed}) {
+		return true
+	}
+	s.dropped++
+	return false
+}
+
+// report writes one line about all dropped strangers, at most once in strangersLog.
+func (s *strangers) report(log *slog.Logger, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped == 0 || now.Sub(s.logged) < strangersLog {
+		return
+	}
+	log.Warn("connections dropped that showed no certificate", "dropped", s.dropped, "waiting", len(s.waiting))
+	s.dropped, s.logged = 0, now
+}
+
+// networksOf are the networks that a connection comes from, the narrowest first. One
+// customer may have an IPv6 network of any of these sizes.
+func networksOf(remote ma.Multiaddr) []netip.Prefix {
+	ip, err := manet.ToIP(remote)
+	if err != nil {
+		return []netip.Prefix{{}} // those without an address count as one
+	}
+	a, _ := netip.AddrFromSlice(ip) // ToIP gives 4 or 16 bytes
+	a = a.Unmap()
+	if a.Is4() {
+		return []netip.Prefix{netip.PrefixFrom(a, 32)}
+	}
+	var list []netip.Prefix
+	for _, bits := range networks6() {
+		p, _ := a.Prefix(bits) // it has that many bits
+		list = append(list, p)
+	}
+	return list
+}
+
+// networks6 are the sizes of IPv6 networks that are counted as one customer's.
+func networks6() []int { return []int{64, 56, 48} }
+
+// originOf is the widest network that a connection comes from.
+func originOf(remote ma.Multiaddr) netip.Prefix {
+	all := networksOf(remote)
+	return all[len(all)-1]
+}

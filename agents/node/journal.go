@@ -1,0 +1,79 @@
+package node
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/config"
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/journal"
+	"ramp/bank/boltfile"
+)
+
+func openJournal(dir string) (*journal.Journal, error) {
+	j, err := waitingForCommands(func() (*journal.Journal, error) {
+		return journal.Open(filepath.Join(dir, config.JournalName), TraceBytes)
+	})
+	if err != nil {
+		return nil, JournalError(err)
+	}
+	return j, nil
+}
+
+// waitingForCommands opens a file, waiting while a command has it open. It does not wait for
+// a daemon.
+func waitingForCommands[T any](open func() (T, error)) (T, error) {
+	late := time.Now().Add(control.BusyTime)
+	again := time.NewTicker(control.BusyPause)
+	defer again.Stop()
+	for {
+		v, err := open()
+		if !CommandHas(err) || time.Now().After(late) {
+			return v, err
+		}
+		<-again.C
+	}
+}
+
+// CommandHas reports whether a file cannot be opened because a command has it open.
+func CommandHas(err error) bool {
+	var who *boltfile.InUseError
+	return errors.As(err, &who) && who.PID != 0 && !strings.Contains(who.Command, " serve")
+}
+
+// JournalError adds a hint to the error of opening a journal or ledger.
+func JournalError(err error) error {
+	if inUse := (*boltfile.InUseError)(nil); errors.As(err, &inUse) {
+		return exit.Fail(exit.Failed, "wait until it is done, or end it; commands talk to a daemon that answers", "%w", err)
+	}
+	if errors.Is(err, boltfile.ErrNewer) {
+		return exit.Fail(exit.Failed, "use the version of the program that wrote it ('ramp version'), or restore a backup from before", "%w", err)
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return exit.Fail(exit.Failed, "an agent must be able to write its directory; 'ramp doctor' checks that", "%w", err)
+	}
+	return exit.Fail(exit.Failed, "", "%w", err)
+}
+
+// openJournal opens the node's journal.
+func (n *Node) openJournal() error {
+	j, err := openJournal(n.Cfg.Dir)
+	if err != nil {
+		return err
+	}
+	n.journal, n.store, n.history = j, j, n.lookUp
+	return nil
+}
+
+// store is a Store that can be closed.
+type store interface {
+	agents.Store
+	io.Closer
+}

@@ -1,0 +1,49 @@
+// Package node is one running agent on this machine: a role, its store, the mesh, the
+// batch driver, staged files, metrics and the control socket. It starts, reloads, drains
+// and stops them. Daemons, commands without a daemon, the demo and tests use it. What to
+// decide is left to the role.
+package node
+
+import (
+	"io"
+	"log/slog"
+
+	"ramp/agents/config"
+)
+
+// CommandLog tells a person at a command line only what went wrong.
+func CommandLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// levelled is a log whose level can be changed.
+type levelled struct {
+	slog.Handler
+	level *slog.LevelVar
+}
+
+// WithAttrs is the handler's; the level stays the same one.
+func (l levelled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return levelled{l.Handler.WithAttrs(attrs), l.level}
+}
+
+// WithGroup is the handler's.
+func (l levelled) WithGroup(name string) slog.Handler {
+	return levelled{l.Handler.WithGroup(name), l.level}
+}
+
+// DaemonLog is the log of a daemon at the level of its configuration. It ignores a
+// configuration that cannot be read: the next reader reports that.
+func DaemonLog(w io.Writer, path string) *slog.Logger {
+	var c config.Log
+	if cfg, err := config.Read(path); err == nil && cfg.Log.Check() == nil {
+		c = cfg.Log
+	}
+	level := &slog.LevelVar{}
+	level.Set(c.SlogLevel())
+	opts := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(levelled{slog.NewJSONHandler(w, opts), level})
+	}
+	return slog.New(levelled{slog.NewTextHandler(w, opts), level})
+}

@@ -1,0 +1,144 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/protocol"
+	"ramp/protocol/codec"
+	"ramp/protocol/message"
+)
+
+// observe counts, logs and traces a message that arrived or left.
+func (n *Node) observe(at time.Time, in bool, m protocol.Message) {
+	n.monitor.see(at, in, m)
+	n.logDecision(in, m)
+	n.News.observe(at, in, m)
+	if n.journal != nil {
+		n.trace(at, in, m)
+	}
+}
+
+// traces reports whether a message belongs in the journal's trace. Sellers do not trace
+// auctions, of which they hear hundreds per second.
+func (n *Node) traces(m protocol.Message) bool {
+	switch {
+	case m.Conversation == "", m.Protocol == protocol.ProtocolPresence, localOnly(m):
+		return false
+	case m.Protocol == protocol.ProtocolAuction && strings.HasPrefix(m.Conversation, control.QuotePrefix):
+		return false // of a quote, which has nothing but an auction; others may choose such an ID too
+	}
+	return n.Cfg.Resource == nil || m.Protocol != protocol.ProtocolAuction
+}
+
+// trace adds a message of a conversation with other agents to the journal.
+func (n *Node) trace(at time.Time, in bool, m protocol.Message) {
+	if !n.traces(m) {
+		return
+	}
+	b, err := codec.EncodeTrace(m)
+	if err != nil {
+		n.Log.Error("cannot trace a message", "conversation", m.Conversation, "err", err)
+		return
+	}
+	dir := "out"
+	if in {
+		dir = "in"
+	}
+	n.journal.Trace(at, dir, m.Conversation, b)
+}
+
+// logDecision logs a decision of this agent, or of the bank about it, in one line with its
+// reason. Auctions have many such messages, so they are logged for debugging only.
+func (n *Node) logDecision(in bool, m protocol.Message) {
+	level, what, about := decisionOf(in, m)
+	if what == "" || !n.Log.Enabled(context.Background(), level) {
+		return
+	}
+	n.Log.Log(context.Background(), level, what, append(about, "conversation", m.Conversation, "with", otherSide(in, m))...)
+}
+
+// otherSide names the agents at the other end of a message.
+func otherSide(in bool, m protocol.Message) string {
+	if in {
+		return string(m.Sender)
+	}
+	list := make([]string, len(m.Receivers))
+	for i, r := range m.Receivers {
+		list[i] = string(r)
+	}
+	return strings.Join(list, " ")
+}
+
+// decisionOf returns the log line of a message; what is empty if it has none.
+func decisionOf(in bool, m protocol.Message) (level slog.Level, what string, about []any) {
+	switch body := m.Body.(type) {
+	case message.Proposal:
+		if !in {
+			return slog.LevelDebug, "offer", []any{"round", body.Round, "offers", len(body.Offers)}
+		}
+	case message.Refusal:
+		if !in && m.Performative == protocol.Refuse {
+			return refusalLevel(m), "refuse", append([]any{"round", body.Round}, reasonWords(body.Reasons)...)
+		}
+	case message.Vote:
+		if !in {
+			return slog.LevelInfo, "hold", []any{"offer", body.Offer, "until", body.HoldUntil}
+		}
+	case message.Countersigned:
+		if !in {
+			return slog.LevelInfo, "countersign", []any{"contract", body.Sale.Verified.ID}
+		}
+	case message.Decision:
+		return decisionLevel(in, m), decisionWords(body), []any{"contract", body.Contract, "reason", body.Reason}
+	case message.Progress:
+		if body.Done {
+			p := body.Purchase
+			return slog.LevelInfo, "purchase " + p.State, []any{"reason", p.Why, "total", p.Total, "currency", p.Currency}
+		}
+	}
+	return 0, "", nil
+}
+
+// decisionLevel is low for a bank's repeated answers: a user asks about all its unused
+// purchases whenever it starts.
+func decisionLevel(in bool, m protocol.Message) slog.Level {
+	if !in && m.Performative == protocol.Inform && m.InReplyTo != "" {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// refusalLevel is low in auctions.
+func refusalLevel(m protocol.Message) slog.Level {
+	if m.Protocol == protocol.ProtocolAuction {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+func reasonWords(reasons []protocol.Reason) []any {
+	if len(reasons) == 0 {
+		return nil
+	}
+	r := reasons[0]
+	about := []any{"reason", r.Code}
+	if r.Note != "" {
+		about = append(about, "note", r.Note)
+	}
+	if r.Term != "" {
+		about = append(about, "term", r.Term, "want", r.Want, "have", r.Have)
+	}
+	return about
+}
+
+func decisionWords(d message.Decision) string {
+	switch d.Outcome {
+	case protocol.OutcomeSettled, protocol.OutcomeVoid:
+		return string(d.Outcome)
+	}
+	return ""
+}

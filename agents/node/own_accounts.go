@@ -1,0 +1,112 @@
+package node
+
+import (
+	"context"
+
+	"ramp/agents"
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// ownAccounts asks banks about an agent's own accounts, in the name of a user or a seller.
+type ownAccounts struct {
+	self    protocol.AgentID
+	runner  *agents.Runner
+	pending *pending
+	banks   func(ctx context.Context) ([]protocol.AgentID, error)
+}
+
+// balance asks every bank.
+func (o ownAccounts) balance(ctx context.Context, _ struct{}) ([]message.Balance, error) {
+	banks, err := o.banks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []message.Balance{}
+	for _, bank := range banks {
+		own, err := o.balanceAt(ctx, bank)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, own...)
+	}
+	return list, nil
+}
+
+// statements asks every bank for the agent's own entries.
+func (o ownAccounts) statements(ctx context.Context, q control.StatementCall) ([]control.BankStatement, error) {
+	banks, err := o.banks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []control.BankStatement{}
+	for _, bank := range banks {
+		s, err := o.statement(ctx, bank, message.StatementQuery{Account: o.self, From: q.From, To: q.To, After: q.After, Before: q.Before, Limit: q.Limit})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// statement asks a bank; q.Account is the agent itself.
+func (o ownAccounts) statement(ctx context.Context, bank protocol.AgentID, q message.StatementQuery) (control.BankStatement, error) {
+	answer, err := o.pending.ask(ctx, o.runner, protocol.Message{
+		Performative: protocol.QueryRef, Sender: q.Account, Receivers: []protocol.AgentID{bank}, Protocol: protocol.ProtocolRequest, Body: q,
+	})
+	if err != nil {
+		return control.BankStatement{}, err
+	}
+	s, ok := answer.Body.(message.Statement)
+	if !ok {
+		return control.BankStatement{}, exit.Fail(exit.Refused, "", "%s does not tell the agent's statement", bank.Name())
+	}
+	if s.Lines == nil {
+		s.Lines = []message.StatementLine{} // in JSON an empty list, not null
+	}
+	return control.BankStatement{Bank: bank, Statement: s}, nil
+}
+
+// balanceAt asks one bank for the agent's own accounts.
+func (o ownAccounts) balanceAt(ctx context.Context, bank protocol.AgentID) ([]message.Balance, error) {
+	answer, err := o.pending.ask(ctx, o.runner, protocol.Message{
+		Performative: protocol.QueryRef, Sender: o.self, Receivers: []protocol.AgentID{bank},
+		Protocol: protocol.ProtocolRequest, Body: message.BalanceQuery{},
+	})
+	if err != nil {
+		return nil, err
+	}
+	b, _ := answer.Body.(message.Balances) // who has no account there has no money there
+	return b.Accounts, nil
+}
+
+// proof asks a bank for its newest head, or for the proof of a contract.
+func (o ownAccounts) proof(ctx context.Context, q control.ProofCall) (control.ProofAnswer, error) {
+	if err := q.Bank.Validate(); err != nil {
+		return control.ProofAnswer{}, exit.Fail(exit.Usage, "", "bank: %w", err)
+	}
+	answer, err := o.pending.ask(ctx, o.runner, protocol.Message{
+		Performative: protocol.QueryRef, Sender: o.self, Receivers: []protocol.AgentID{q.Bank},
+		Protocol: protocol.ProtocolRequest, Body: message.ProofQuery{Contract: q.Contract, From: q.From},
+	})
+	if err != nil {
+		return control.ProofAnswer{}, err
+	}
+	switch b := answer.Body.(type) {
+	case message.Proof:
+		return control.ProofAnswer{Bank: q.Bank, Proof: b.Document}, nil
+	case message.Refusal:
+		return control.ProofAnswer{}, exit.Fail(exit.Refused, "", "%s refuses: %s", q.Bank.Name(), refusalNote(b))
+	}
+	return control.ProofAnswer{}, exit.Fail(exit.Failed, "", "%s answers something else", q.Bank.Name())
+}
+
+func refusalNote(r message.Refusal) string {
+	if len(r.Reasons) == 0 {
+		return "it does not say why"
+	}
+	return string(r.Reasons[0].Code) + ": " + r.Reasons[0].Note
+}

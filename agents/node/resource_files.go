@@ -1,0 +1,56 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/mesh"
+	"ramp/agents/queue"
+	"ramp/agents/resource"
+	"ramp/agents/resource/launch"
+	"ramp/agents/stage"
+	"ramp/protocol"
+)
+
+// keepFiles makes the place for the files of jobs.
+func (r *Resource) keepFiles(l launch.Config) {
+	most := l.Policy.MaxOutput
+	if most == 0 {
+		most = launch.DefaultMaxOutput
+	}
+	r.depot = stage.NewDepot(stage.DepotConfig{Agent: r.Cred.ID, Root: l.Root, Output: most, Grant: r.grant, Known: r.knows, TakeBack: queue.TakeBack, Log: r.Log})
+	r.files = r.depot.Send
+}
+
+// knows asks the role for a launch; one that cannot be looked up now is kept.
+func (r *Resource) knows(ctx context.Context, job string) bool {
+	known := true
+	err := r.Runner.Do(ctx, func(_ time.Time, role agents.Role) protocol.Output {
+		known = role.(*resource.Role).Launches().Knows(job)
+		return protocol.Output{}
+	})
+	return known || err != nil
+}
+
+// grant looks a launch up in the goroutine that owns the role.
+func (r *Resource) grant(ctx context.Context, from protocol.AgentID, k stage.Key) (stage.Grant, error) {
+	var g launch.Grant
+	found := false
+	err := r.Runner.Do(ctx, func(_ time.Time, role agents.Role) protocol.Output {
+		g, found = role.(*resource.Role).Launches().Grant(from, k.Contract, k.Unit, k.Launch)
+		return protocol.Output{}
+	})
+	switch {
+	case err != nil:
+		return stage.Grant{}, &stage.Refusal{Code: protocol.CodeUnavailable, Note: err.Error()}
+	case !found:
+		return stage.Grant{}, &stage.Refusal{Code: protocol.CodeUnknown, Note: "no such launch of yours here"}
+	}
+	return stage.Grant{Job: g.Job, Staging: g.Staging(), Over: g.Over, Inputs: g.Inputs, Outputs: g.Outputs}, nil
+}
+
+// serveFiles lets buyers bring and fetch files, and follow what is printed.
+func (r *Resource) serveFiles(cfg *mesh.Config) {
+	cfg.Files = func(s *mesh.Stream) error { return r.depot.Serve(r.life, s.Agent(), s) }
+}

@@ -1,0 +1,348 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/config"
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/journal"
+	"ramp/agents/receipts"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/acl"
+	"ramp/protocol/codec"
+	"ramp/protocol/message"
+	"ramp/protocol/reserve"
+)
+
+// userRecords answers what the journal alone knows; it works with every agent
+// gone.
+type userRecords struct {
+	journal *journal.Journal
+	cfg     *config.Config
+}
+
+func (u userRecords) routes(mux *http.ServeMux) {
+	control.Purchases.Answer(mux, u.list)
+	control.Find.Answer(mux, u.find)
+	control.Purchase.Answer(mux, u.show)
+	control.Trace.Answer(mux, u.trace)
+	control.SignedParts.Answer(mux, u.signed)
+	u.runRoutes(mux)
+}
+
+// list are the last purchases, the oldest of them first.
+func (u userRecords) list(_ context.Context, q control.LastCall) ([]message.Purchase, error) {
+	list := []message.Purchase{}
+	live := map[string]user.Row{}
+	err := u.journal.Each(user.TablePurchases, func(_ string, value []byte) error {
+		row, err := user.ReadRow(value)
+		list = append(list, row.View())
+		if row.Live() {
+			live[row.Purchase.ID] = row
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	signed, err := u.signedOf(live)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if p, ok := signed[list[i].ID]; ok {
+			list[i] = p
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
+	return control.Page(list, q, func(p message.Purchase) string { return p.ID })
+}
+
+// signedOf are those of some live purchases that are signed, as they stand.
+func (u userRecords) signedOf(live map[string]user.Row) (map[string]message.Purchase, error) {
+	signed := map[string]message.Purchase{}
+	if len(live) == 0 {
+		return signed, nil
+	}
+	err := u.journal.Each(reserve.TableBundles, func(id string, value []byte) (err error) {
+		if row, ok := live[id]; ok {
+			signed[id], err = row.Signed(value)
+		}
+		return err
+	})
+	return signed, err
+}
+
+var errFound = errors.New("found")
+
+// row is the record of one purchase.
+func (u userRecords) row(table, id string) ([]byte, error) {
+	found, err := u.journal.Get(table, id)
+	if err == nil && found == nil {
+		err = exit.Fail(exit.Usage, "'ramp user list' shows the purchases there are", "no purchase %q", id)
+	}
+	return found, err
+}
+
+func (u userRecords) show(_ context.Context, q control.IDCall) (message.Purchase, error) {
+	value, err := u.row(user.TablePurchases, q.ID)
+	if err != nil {
+		return message.Purchase{}, err
+	}
+	row, err := user.ReadRow(value)
+	if err != nil || !row.Live() {
+		return row.View(), err
+	}
+	signed, err := u.signedOf(map[string]user.Row{q.ID: row})
+	if p, ok := signed[q.ID]; ok {
+		return p, err
+	}
+	return row.View(), err
+}
+
+func (u userRecords) trace(_ context.Context, q control.IDCall) ([]control.Traced, error) {
+	if _, err := u.row(user.TablePurchases, q.ID); err != nil {
+		return nil, err
+	}
+	messages, err := u.journal.Conversation(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]control.Traced, 0, len(messages))
+	for _, m := range messages {
+		parsed, err := codec.DecodeTrace(m.Encoded)
+		if err != nil {
+			return nil, err
+		}
+		a := codec.ToACL(parsed)
+		list = append(list, control.Traced{At: m.At, Dir: m.Dir, Message: a, Text: string(acl.Format(a))})
+	}
+	return list, nil
+}
+
+func (u userRecords) signed(_ context.Context, q control.IDCall) (control.SignedFiles, error) {
+	p, err := u.show(context.Background(), q)
+	if err != nil {
+		return control.SignedFiles{}, err
+	}
+	value, err := u.row(reserve.TableBundles, q.ID)
+	if err != nil {
+		return control.SignedFiles{}, exit.Fail(exit.Nothing, "", "purchase %s was never signed", q.ID)
+	}
+	saved, err := reserve.ReadSaved(value)
+	if err != nil {
+		return control.SignedFiles{}, err
+	}
+	anchors, err := os.ReadFile(u.cfg.Path(u.cfg.Trust))
+	if err != nil {
+		return control.SignedFiles{}, err
+	}
+	sellers := map[protocol.AgentID]bool{}
+	for _, unit := range p.Units {
+		sellers[unit.Seller] = true
+	}
+	f := control.SignedFiles{Sales: saved.Sales, Anchors: anchors, Missing: max(0, len(sellers)-len(saved.Sales))}
+	if f.Receipt, err = reserve.LatestReceipt(u.journal, q.ID, saved.Receipt); err != nil {
+		return control.SignedFiles{}, err
+	}
+	f.Proof, err = receipts.ProofOf(u.journal, p.Contract, f.Receipt)
+	return f, err
+}
+
+// userAgent answers what needs the running role.
+type userAgent struct {
+	userRecords
+	ownAccounts
+	hub    *hub[message.Progress]
+	joined func(ctx context.Context) error // waits until the agent has met the market
+}
+
+func (n *Node) userAgent() userAgent {
+	u := userAgent{userRecords{n.journal, n.Cfg}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Joined}
+	u.ownAccounts.banks = u.knownBanks
+	return u
+}
+
+func (u userAgent) routes(mux *http.ServeMux) {
+	u.userRecords.routes(mux)
+	control.Buy.Stream(mux, u.buy)
+	control.Approve.Answer(mux, u.approve)
+	control.Cancel.Stream(mux, u.cancel)
+	control.Exchange.Answer(mux, control.Within(control.AnswerTime, u.exchange))
+	control.Confirm.Answer(mux, u.confirm)
+	control.Usage.Answer(mux, u.usage)
+	control.Resources.Answer(mux, u.resources)
+	control.Balance.Answer(mux, control.Within(control.AnswerTime, u.balance))
+	control.UserProof.Answer(mux, control.Within(control.AnswerTime, u.proof))
+	control.Statements.Answer(mux, control.Within(control.AnswerTime, u.statements))
+	control.Runway.Answer(mux, control.Within(control.AnswerTime, u.runway))
+}
+
+// order sends the role a message of its owner.
+func (u userAgent) order(ctx context.Context, body protocol.Body) error {
+	return u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		return r.Receive(now, protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request, Body: body})
+	})
+}
+
+// buy starts a purchase and sends every change of it until it is over. When the caller
+// leaves, the purchase goes on.
+func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control.ProgressLine) error) error {
+	if q.Options.QuoteOnly != strings.HasPrefix(q.ID, control.QuotePrefix) {
+		return exit.Fail(exit.Usage, "", "id %q: those of quotes, and only those, begin with %q", q.ID, control.QuotePrefix)
+	}
+	if err := Launchable(q.ID, q.Program); err != nil {
+		return err
+	}
+	begun, err := u.earlier(ctx, q)
+	if err != nil {
+		return err
+	}
+	if begun != "" {
+		return u.goOn(ctx, begun, send)
+	}
+	f, stop := u.hub.Follow(q.ID)
+	defer stop()
+	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options, Program: q.Program}
+	if err := u.order(ctx, body); err != nil {
+		return exit.WithCode(exit.Failed, err)
+	}
+	return report(ctx, f, send)
+}
+
+// earlier returns the purchase that an order continues. Without one it waits until the
+// agent has met the market, and searches again: the same order may have arrived meanwhile.
+func (u userAgent) earlier(ctx context.Context, q control.BuyCall) (begun string, err error) {
+	if q.Resume {
+		if begun, err = u.begun(q); err != nil || begun != "" {
+			return begun, err
+		}
+	}
+	if err := u.meet(ctx, protocol.KindResource, protocol.KindBank); err != nil {
+		return "", exit.WithCode(exit.Failed, err)
+	}
+	if q.Resume {
+		return u.begun(q)
+	}
+	return "", nil
+}
+
+// errUnwritten ends what a purchase's followers see when the journal cannot be
+// written: what was not saved is forgotten.
+var errUnwritten = errors.New("the agent cannot write its journal; what was not signed yet is not bought")
+
+// report sends every change that a follower sees, until the purchase is over.
+func report(ctx context.Context, f *follower[message.Progress], send func(control.ProgressLine) error) error {
+	for {
+		p, err := f.Next(ctx)
+		if errors.Is(err, errUnwritten) {
+			return send(control.ProgressLine{Event: "lost", Error: err.Error()})
+		}
+		if err != nil {
+			return nil //nolint:nilerr // the caller has left
+		}
+		if err := send(control.ProgressLine{Event: p.Event, Done: p.Done, Purchase: p.Purchase}); err != nil || p.Done {
+			return err
+		}
+	}
+}
+
+func (u userAgent) approve(ctx context.Context, q control.IDCall) (struct{}, error) {
+	return struct{}{}, u.order(ctx, message.Approval{ID: q.ID, Yes: q.Yes})
+}
+
+func (u userAgent) resources(ctx context.Context, _ struct{}) ([]control.ResourceLine, error) {
+	list := []control.ResourceLine{}
+	known, err := u.known(ctx, protocol.KindResource)
+	for _, k := range known {
+		p := k.Presence
+		list = append(list, control.ResourceLine{ID: k.ID, Name: k.ID.Name(), Cores: p.Properties.Cores, Start: p.Start, Min: p.Min, Props: p.Properties, Terms: p.Terms, Expires: k.Expires, Failures: k.Failures})
+	}
+	return list, err
+}
+
+// knownBanks are those that the agent has met.
+func (u userAgent) knownBanks(ctx context.Context) (banks []protocol.AgentID, err error) {
+	known, err := u.known(ctx, protocol.KindBank)
+	for _, k := range known {
+		banks = append(banks, k.ID)
+	}
+	if err == nil && len(banks) == 0 {
+		err = exit.Fail(exit.Unreachable, "'ramp doctor' looks closer", "no bank is known")
+	}
+	return banks, err
+}
+
+// known are the agents of a kind that the user knows.
+func (u userAgent) known(ctx context.Context, kind protocol.Kind) (list []user.Known, err error) {
+	if err := u.meet(ctx, kind); err != nil {
+		return nil, err
+	}
+	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		list = r.(*user.Role).Known(now, kind)
+		return protocol.Output{}
+	})
+	return list, err
+}
+
+// meet waits while nobody of a kind is known: a daemon that began just now has met
+// nobody yet. If nobody is there, that is no error.
+func (u userAgent) meet(ctx context.Context, kinds ...protocol.Kind) error {
+	missing := false
+	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		missing = slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return len(r.(*user.Role).Known(now, k)) == 0 })
+		return protocol.Output{}
+	})
+	if err != nil || !missing {
+		return err
+	}
+	join, cancel := context.WithTimeout(ctx, JoinTime)
+	defer cancel()
+	if u.joined(join) != nil {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// sending is a call to a role that only sends m.
+func sending(m protocol.Message) func(time.Time, agents.Role) protocol.Output {
+	return func(time.Time, agents.Role) protocol.Output {
+		return protocol.Output{Send: []protocol.Message{m}}
+	}
+}
+
+// maxFound bounds the IDs in the answer to a prefix.
+const maxFound = 3
+
+// find answers the IDs that begin as asked.
+func (u userRecords) find(_ context.Context, q control.FindCall) (control.IDsFound, error) {
+	table := user.TablePurchases
+	if q.Run {
+		table = user.TableRuns
+	}
+	f, same := control.IDsFound{IDs: []string{}}, false
+	err := u.journal.Each(table, func(id string, _ []byte) error {
+		same = same || id == q.ID
+		if !strings.HasPrefix(id, q.ID) {
+			return nil
+		}
+		if f.All++; len(f.IDs) < maxFound {
+			f.IDs = append(f.IDs, id)
+		}
+		return nil
+	})
+	if same {
+		f = control.IDsFound{IDs: []string{q.ID}, All: 1}
+	}
+	return f, err
+}

@@ -1,0 +1,87 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/control"
+	"ramp/agents/journal"
+	"ramp/agents/markettest"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// A daemon that has just begun has met nobody: who buys then waits until it has, and
+// not any more once a seller and a bank are known. That nobody is there is no error.
+func TestWhoBuysWaitsForTheMarketThatIsBeingJoined(t *testing.T) {
+	cast := markettest.NewCast(t, 1)
+	_, r := startUser(t, cast)
+	for _, step := range []struct {
+		comes  protocol.AgentID // "": nobody
+		kind   protocol.Kind
+		joined int
+	}{{"", 0, 1}, {cast.ID(markettest.Seller(1)), protocol.KindResource, 1}, {cast.ID(markettest.Bank), protocol.KindBank, 0}} {
+		if step.comes != "" {
+			present := message.Presence{Agent: step.kind, Properties: protocol.Properties{Cores: 4}, TTL: time.Hour, Counter: 1}
+			if err := r.Deliver(protocol.Message{Performative: protocol.Inform, Sender: step.comes, Body: present}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		joined := 0
+		u := userAgent{ownAccounts: ownAccounts{runner: r}, joined: func(context.Context) error { joined++; return errors.New("not in time") }}
+		err := u.meet(t.Context(), protocol.KindResource, protocol.KindBank)
+		if err != nil || joined != step.joined {
+			t.Errorf("after %q came: waited %d times, %v; want %d", step.comes, joined, err, step.joined)
+		}
+	}
+}
+
+const asked = `<RequestForQuotation xmlns="http://www.realitygrid.org/AHE/RFQ"><Request>
+<CPUHourCost>50</CPUHourCost><EndDate>2099-01-01</EndDate><EndTime>00:00:00</EndTime><WallTime>5</WallTime>
+<Cores><TotalCores>16</TotalCores></Cores></Request></RequestForQuotation>`
+
+// While one command waits for the market, another may give the same order: the first
+// goes on with that purchase then.
+func TestAnOrderThatIsGivenTwiceWhileTheMarketIsJoinedIsOnePurchase(t *testing.T) {
+	j, r := startUser(t, markettest.NewCast(t, 1))
+	other := func(now time.Time, role agents.Role) protocol.Output {
+		return role.Receive(now, protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request,
+			Body: message.Buy{ID: "twice", Document: []byte(asked), Options: message.Options{Rounds: 1, RoundLimit: time.Second}}})
+	}
+	u := userAgent{userRecords: userRecords{journal: j}, ownAccounts: ownAccounts{runner: r}, joined: func(ctx context.Context) error { return r.Do(ctx, other) }}
+	got, err := u.earlier(t.Context(), control.BuyCall{ID: "twice", Document: asked, Resume: true, Named: true})
+	if err != nil || got != "twice" {
+		t.Errorf("goes on with %q, %v; want the purchase that was begun meanwhile", got, err)
+	}
+}
+
+// startUser runs the role of a user until the test ends.
+func startUser(t *testing.T, cast *markettest.Cast) (*journal.Journal, *agents.Runner) {
+	t.Helper()
+	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := agents.NewRunner(agents.Config{
+		Store: j, Now: time.Now, Log: slog.New(slog.DiscardHandler), Route: func(protocol.Message) {},
+		Unavailable: func(protocol.Message) (protocol.Message, bool) { return protocol.Message{}, false },
+		Load: func(tables protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+			return user.New(user.Config{Credential: cast.Credential(markettest.User), Trust: cast.Trust}, tables, now)
+		},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		_ = j.Close()
+	})
+	return j, r
+}

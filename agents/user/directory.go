@@ -1,0 +1,189 @@
+package user
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/rfql"
+)
+
+// maxSellers bounds the sellers and banks that are remembered.
+const maxSellers = 1 << 15
+
+// directory holds the sellers and banks that have announced themselves.
+type directory struct {
+	known map[protocol.AgentID]peer
+}
+
+// peer is a seller or bank. It keeps the body of the announcement itself, because
+// thousands of agents in one process share it.
+type peer struct {
+	body    protocol.Body // a message.Presence
+	expires int64         // Unix nanoseconds
+}
+
+func (p peer) presence() message.Presence { return p.body.(message.Presence) }
+
+func (p peer) gone(now time.Time) bool { return p.expires <= now.UnixNano() }
+
+// Known is an agent that the user agent could deal with.
+type Known struct {
+	ID       protocol.AgentID
+	Presence message.Presence
+	Expires  time.Time
+	Failures int // how often it has kept silent, as far as that counts now
+}
+
+// meet records a presence. One with an older counter is stale. An agent that has
+// left stays recorded with its counter, so that no replay brings it back.
+func (d *directory) meet(now time.Time, from protocol.AgentID, body protocol.Body, p message.Presence) {
+	old, met := d.known[from]
+	switch {
+	case met && p.Counter <= old.presence().Counter:
+		return
+	case !met && len(d.known) >= maxSellers:
+		maps.DeleteFunc(d.known, func(_ protocol.AgentID, k peer) bool { return k.gone(now) })
+		if len(d.known) >= maxSellers {
+			return
+		}
+	}
+	d.known[from] = peer{body: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()}
+}
+
+// list is every agent of a kind that is present now, in order of ID.
+func (d *directory) list(now time.Time, kind protocol.Kind) []Known {
+	list := make([]Known, 0, len(d.known))
+	for id, k := range d.known {
+		if p := k.presence(); p.Agent == kind && !k.gone(now) {
+			list = append(list, Known{ID: id, Presence: p, Expires: time.Unix(0, k.expires).UTC()})
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	return list
+}
+
+// terms picks the bank and currency that most of the sellers accept, among those
+// wanted; empty: those of all known banks. Ties go to the order of wanted, then to
+// the smaller bank ID.
+func (d *directory) terms(now time.Time, wanted []protocol.Terms, sellers []Known) (protocol.Terms, error) {
+	if len(wanted) == 0 {
+		for _, b := range d.list(now, protocol.KindBank) {
+			wanted = append(wanted, b.Presence.Terms...)
+		}
+	}
+	if len(wanted) == 0 {
+		return protocol.Terms{}, fmt.Errorf("no bank is known to pay with")
+	}
+	wanted, err := d.payable(now, wanted)
+	if err != nil {
+		return protocol.Terms{}, err
+	}
+	accepted := map[protocol.Terms]int{}
+	for i := range sellers {
+		for _, t := range sellers[i].Presence.Terms {
+			accepted[t]++
+		}
+	}
+	best := wanted[0]
+	for _, t := range wanted[1:] {
+		if accepted[t] > accepted[best] {
+			best = t
+		}
+	}
+	return best, nil
+}
+
+// payable drops currencies that their banks do not list. A contract in one would
+// be signed and then expire as void. A bank that is not known now may have it.
+func (d *directory) payable(now time.Time, wanted []protocol.Terms) ([]protocol.Terms, error) {
+	var usable []protocol.Terms
+	var lacks error
+	for _, t := range wanted {
+		var listed []protocol.Terms
+		if k, known := d.known[t.Bank]; known && !k.gone(now) {
+			listed = k.presence().Terms
+		}
+		switch {
+		case len(listed) == 0 || slices.Contains(listed, t):
+			usable = append(usable, t)
+		case lacks == nil:
+			lacks = fmt.Errorf("%s settles %s, not %s", t.Bank.Name(), currencies(listed), t.Currency)
+		}
+	}
+	if len(usable) > 0 {
+		lacks = nil
+	}
+	return usable, lacks
+}
+
+func currencies(list []protocol.Terms) string {
+	words := make([]string, len(list))
+	for i, t := range list {
+		words[i] = t.Currency
+	}
+	return strings.Join(words, ", ")
+}
+
+// mode decides when a purchase is paid. A document with contracts is metered, as
+// the order cannot change. Otherwise it is the wanted mode, or among the modes of
+// the bank the one that most sellers accept; ties go to payment on reservation.
+func (d *directory) mode(now time.Time, wanted protocol.Mode, terms protocol.Terms, requests []rfql.Request, sellers []Known) (protocol.Mode, error) {
+	metered := len(requests) > 0 && requests[0].Metered()
+	switch {
+	case metered && wanted == "":
+		wanted = protocol.ModeMetered
+	case metered != (wanted == protocol.ModeMetered):
+		return "", fmt.Errorf("settlement mode %s: a document is metered if it has contracts, and only then", wanted)
+	}
+	offered := d.modesOf(now, terms)
+	switch {
+	case wanted == "":
+		wanted = usual(offered, terms, sellers)
+	case !wanted.Known():
+		return "", fmt.Errorf("settlement mode %.32q: want %s, %s or %s", string(wanted), protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
+	}
+	if offered != nil && !slices.Contains(offered, wanted) {
+		return "", fmt.Errorf("settlement mode %s: %s settles %s %v", wanted, terms.Bank.Name(), terms.Currency, offered)
+	}
+	return wanted, nil
+}
+
+// modesOf are the modes in which a bank settles a currency; nil if the bank is not
+// known.
+func (d *directory) modesOf(now time.Time, terms protocol.Terms) []protocol.Mode {
+	k, ok := d.known[terms.Bank]
+	if !ok || k.gone(now) {
+		return nil
+	}
+	p := k.presence()
+	if !slices.Contains(p.After, terms) {
+		return p.Modes
+	}
+	return slices.DeleteFunc(slices.Clone(p.Modes), func(m protocol.Mode) bool { return m == protocol.ModeOnReservation })
+}
+
+// usual is the mode that most sellers accept, among those that need no contract.
+func usual(offered []protocol.Mode, terms protocol.Terms, sellers []Known) protocol.Mode {
+	best, most := protocol.ModeOnReservation, -1
+	for _, m := range []protocol.Mode{protocol.ModeOnReservation, protocol.ModeOnCompletion} {
+		if offered != nil && !slices.Contains(offered, m) {
+			continue
+		}
+		n := 0
+		for i := range sellers {
+			if p := &sellers[i].Presence; slices.Contains(p.Terms, terms) && slices.Contains(p.Modes, m) {
+				n++
+			}
+		}
+		if n > most {
+			best, most = m, n
+		}
+	}
+	return best
+}
