@@ -110,7 +110,7 @@ func whatAFollowerSaysWrong(t *testing.T, dirs ...string) (wrong []string, still
 		}
 	}
 	out, err := exec.Command("ramp", "doctor", "--dir", follower).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "it follows; ") {
+	if err != nil || !strings.Contains(string(out), "it is a follower; ") {
 		wrong = append(wrong, fmt.Sprintf("doctor: %v, %s", err, out))
 	}
 	if begun.Health != "good" || !strings.Contains(begun.Live.Follows, want) {

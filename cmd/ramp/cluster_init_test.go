@@ -60,7 +60,7 @@ func TestABankInAClusterIsMadeBackedUpAndRestored(t *testing.T) {
 	ramp(t, nil, "bank", "credit", "ann", "4", "--dir", first)
 	must(t, d.stop())
 
-	refused(t, 2, "mirror.db is there already", "bank", "restore", backup, "--dir", first)
+	refused(t, 2, "mirror.db exists already", "bank", "restore", backup, "--dir", first)
 	for _, machine := range []string{first, second} {
 		must(t, os.Remove(filepath.Join(machine, "mirror.db")))
 	}

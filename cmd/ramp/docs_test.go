@@ -119,7 +119,7 @@ func (b docBlock) commands() string {
 		if b.exits != "" {
 			line = fmt.Sprintf("code=0; %s || code=$?; test $code = %s\n", strings.TrimSpace(line), b.exits)
 		}
-		s.WriteString(patient(line))
+		s.WriteString(paced(line))
 	}
 	return s.String()
 }
@@ -148,7 +148,7 @@ func docScript(blocks []docBlock, slow bool) (script string, left []string) {
 				lets = strings.NewReplacer(words...)
 				continue
 			}
-			b.WriteString(patient(lets.Replace(line)))
+			b.WriteString(paced(lets.Replace(line)))
 		}
 	}
 	return b.String(), left

@@ -30,7 +30,7 @@ func TestTheDoctorSeesAClockThatIsOffByAnHour(t *testing.T) {
 		state string
 		found string
 	}{
-		{"this machine's is wrong", []int64{3_600_000, 3_600_050, 2}, "bad", "this machine's clock is 1h0m0s behind that of siteb (2 of 3 agents have another time)"},
+		{"this machine's is wrong", []int64{3_600_000, 3_600_050, 2}, "bad", "this machine's clock is 1h0m0s behind that of siteb (2 of 3 agents disagree with it)"},
 		{"it is the other way round", []int64{-3_600_000, -3_600_050, 2}, "bad", "1h0m0s ahead of that of siteb"},
 		{"another's is wrong", []int64{3_600_000, 1, 2}, "warning", "that of sitea is 1h0m0s ahead of this one; the others agree with this one"},
 		{"all agree", []int64{30, -40, 2}, "good", "of 3 other agents"},
@@ -57,8 +57,8 @@ func TestWhoDoesNotBuyIsToldOfAWrongClock(t *testing.T) {
 		ahead []int64
 		want  string
 	}{
-		{"this machine's is ahead", []int64{-3_600_000, -3_599_950, 2}, "warning: this machine's clock is 1h0m0s ahead of that of sitea (2 of 3 agents have another time): set this machine's clock"},
-		{"this machine's is behind", []int64{3_600_000, 3_599_950, 2}, "warning: this machine's clock is 1h0m0s behind that of sitea (2 of 3 agents have another time): set this machine's clock"},
+		{"this machine's is ahead", []int64{-3_600_000, -3_599_950, 2}, "warning: this machine's clock is 1h0m0s ahead of that of sitea (2 of 3 agents disagree with it): set this machine's clock"},
+		{"this machine's is behind", []int64{3_600_000, 3_599_950, 2}, "warning: this machine's clock is 1h0m0s behind that of sitea (2 of 3 agents disagree with it): set this machine's clock"},
 		{"another's is wrong", []int64{3_600_000, 1, 2}, ""},
 		{"all agree", []int64{30, -40, 2}, ""},
 	} {
@@ -156,7 +156,7 @@ func TestAFileOfALaterVersionIsRefusedWithWhatToDo(t *testing.T) {
 			later(t, filepath.Join(m.path(c.agent), c.file))
 			for _, line := range []string{c.command, c.daemon} {
 				out, code := run(line)
-				if code != 1 || !strings.Contains(out, "written by a newer ramp: it has schema 9") ||
+				if code != 1 || !strings.Contains(out, "written by a newer ramp (form 9; this one reads up to 2): install") ||
 					!strings.Contains(out, "hint: use the version of the program that wrote it") || strings.Count(out, "\n") != 2 {
 					t.Errorf("%s: %d: %s", line, code, out)
 				}

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -33,17 +35,34 @@ func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	change(t, ann, "800", "400")
 	kills += killedAtAll(t, "", order...)
 	change(t, ann, "700", "600")
+	oneMore(t, order...) // finds what a command was killed over
+	twoMore(t, order...)
+	change(t, ann, "400", "1200")
 	named := append(order, "--id", "mine")
 	kills += killedAtAll(t, "", named...)
 	var x struct{ Again bool }
 	ramp(t, &x, named...)
-	if change(t, ann, "600", "800"); !x.Again {
+	if change(t, ann, "300", "1400"); !x.Again {
 		t.Error("a repetition of an exchange with a name does not say that it is one")
 	}
 	if kills < 5 {
 		t.Errorf("%d kills are too few to say anything", kills)
 	}
 	ramp(t, nil, "bank", "audit", "--signatures", "--dir", bank)
+}
+
+// twoMore gives the same order twice at once.
+func twoMore(t *testing.T, args ...string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			if out, err := exec.Command("ramp", args...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // change fails unless an agent has so much.

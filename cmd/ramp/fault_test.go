@@ -108,7 +108,9 @@ func TestStartedOnAFullDisk(t *testing.T) {
 	m := startMarket(t, "atlas")
 	for _, victim := range []string{"user", "atlas", "bank"} {
 		m.daemons[victim].kill()
-		must(t, os.Mkdir(filepath.Join(m.path(victim), "addresses.new"), 0o700)) // the file cannot be written
+		addresses := filepath.Join(m.path(victim), "addresses")
+		must(t, os.Remove(addresses))
+		must(t, os.Mkdir(addresses, 0o700)) // the file cannot be written
 		m.restart(t, victim)
 	}
 	m.watch(context.Background(), m.begin(t, "job.xml"), nil)

@@ -90,6 +90,12 @@ func TestKilledAtEveryStepOfThreeUnits(t *testing.T) {
 // startMarket is a market of daemons with money in it, all of whom know another.
 func startMarket(t *testing.T, sellers ...string) *market {
 	t.Helper()
+	return openMarket(t, func(*market) {}, sellers...)
+}
+
+// openMarket is startMarket with a change of the agents' files.
+func openMarket(t *testing.T, change func(*market), sellers ...string) *market {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "ramp-test-") // short: sockets are in it
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -97,6 +103,7 @@ func startMarket(t *testing.T, sellers ...string) *market {
 	must(t, err)
 	t.Cleanup(func() { m.endOf(t) })
 	m.sellers = sellers
+	change(m)
 	must(t, m.serve("bank"))
 	for _, name := range append([]string{"user"}, sellers...) {
 		must(t, m.bank("/v1/account", map[string]any{"account": m.ids[name], "name": name, "limit": 0}))

@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"ramp":         func() { os.Exit(command.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"unprivileged": unprivileged,
+		"unprivileged": unprivileged, "failing-sync": failingSync,
 	})
 }
 

@@ -133,17 +133,17 @@ func TestARestoreThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	bank := at("bank")
 	ramp(t, nil, "bank", "init", "--currency", "CPU", "--uses", "3", "--dir", bank)
 	kills := killedAtAll(t, "", "ca", "request", "ann", "--out", at("ann"))
-	kills += killedAtAll(t, "is there already", "ca", "sign", at("ann/agent.csr"), "--dir", at("bank/ca"))
+	kills += killedAtAll(t, "exists already", "ca", "sign", at("ann/agent.csr"), "--dir", at("bank/ca"))
 	ramp(t, nil, "bank", "account", "open", "ann", "--cert", at("ann/agent.pem"), "--dir", bank)
 	ramp(t, nil, "bank", "credit", "ann", "100", "--dir", bank)
 	var open []struct{ ID string }
 	ramp(t, &open, "bank", "invite", "list", "--dir", bank)
-	kills += killedAtAll(t, "0 invitations are called", "bank", "invite", "withdraw", open[0].ID, "--dir", bank)
+	kills += killedAtAll(t, "0 invitations have an ID", "bank", "invite", "withdraw", open[0].ID, "--dir", bank)
 	ramp(t, nil, "bank", "backup", at("backup.db"), "--dir", bank)
 	var before struct{ Entries int }
 	ramp(t, &before, "bank", "audit", "--dir", bank)
 	must(t, os.Remove(at("bank/ledger.db")))
-	kills += killedAtAll(t, "is there already", "bank", "restore", at("backup.db"), "--dir", bank)
+	kills += killedAtAll(t, "exists already", "bank", "restore", at("backup.db"), "--dir", bank)
 	kills += killedAtAll(t, "not in recovery", "bank", "recovery", "end", "--dir", bank)
 	kills += killedAtAll(t, "", "bank", "compact", "--dir", bank)
 	var after struct{ Entries int }

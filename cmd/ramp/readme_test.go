@@ -47,7 +47,7 @@ func TestTheCommandsOfTheReadmeWorkAsPrinted(t *testing.T) {
 		_ = exec.Command(program, "demo", "--stop", "--dir", filepath.Join(dir, "market")).Run() // it may have been stopped
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{`joined demo as `, `(?m)^request \(p[0-9a-f]+\): settled$`, `would have made|offers [0-9.]+ per core-hour`, `health +good`, `[0-9]+ processes have left`, `sum of CPU: 0`} {
+	for _, want := range []string{`Joined demo as `, `(?m)^request \(p[0-9a-f]+\): settled$`, `would have made|offers [0-9.]+ per core-hour`, `health +good`, `stopped [0-9]+ processes`, `sum of CPU: 0`} {
 		if !regexp.MustCompile(want).Match(out) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -95,7 +95,7 @@ func script(blocks []string) string {
 	b.WriteString(scriptHead)
 	for _, block := range blocks {
 		for line := range strings.Lines(block) {
-			b.WriteString(patient(line))
+			b.WriteString(paced(line))
 		}
 	}
 	return b.String()
@@ -104,9 +104,9 @@ func script(blocks []string) string {
 // scriptHead ends a shell at the first command that fails, and with it its daemons.
 const scriptHead = "set -e -o pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
 
-// patient is a line of a script. A person does not type as fast as a shell reads:
+// paced is a line of a script. A person does not type as fast as a shell reads:
 // after a daemon was started, the next command is given once it answers.
-func patient(line string) string {
+func paced(line string) string {
 	m := regexp.MustCompile(`serve .*--dir (\S+) .*&$`).FindStringSubmatch(strings.TrimSpace(line))
 	if m == nil {
 		return line

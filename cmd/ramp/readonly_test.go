@@ -50,7 +50,7 @@ func TestADirectoryThatCannotBeWrittenIsNamed(t *testing.T) {
 		}
 	}
 	out, code := m.unprivileged(t, "doctor", "--dir", "user", "--json")
-	if f := finding(t, []byte(out), "directory"); code != 1 || f.State != "bad" || !strings.HasPrefix(f.Do, "an agent must be able to write there") {
+	if f := finding(t, []byte(out), "directory"); code != 1 || f.State != "bad" || !strings.HasPrefix(f.Do, "the agent must be able to write there") {
 		t.Errorf("the doctor: %d: %+v", code, f)
 	}
 }

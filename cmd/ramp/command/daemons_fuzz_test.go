@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"ramp/agents/control"
 	"ramp/cmd/ramp/command"
 )
 
@@ -134,4 +136,28 @@ func answersIn(t *testing.T, w *httptest.ResponseRecorder) {
 	if w.Code != http.StatusOK && !refused {
 		t.Fatalf("%d without a reason", w.Code)
 	}
+}
+
+// Every call of the table is answered by the agents that it is of.
+func TestEveryCallOfTheTableIsAnswered(t *testing.T) {
+	fronts := daemonsIn(t)
+	for _, c := range control.Table() {
+		if c.Kind == control.Every {
+			continue // of daemons
+		}
+		for i, kind := range []control.Kind{control.Bank, control.User, control.Resource} {
+			ctx, cancel := context.WithTimeout(t.Context(), fuzzedCall)
+			w := httptest.NewRecorder()
+			fronts[i].ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.Path, strings.NewReader(`{"no_such_field":1}`)).WithContext(ctx))
+			cancel()
+			if known := !strings.Contains(w.Body.String(), "the daemon has no call"); known != (c.Kind&kind != 0) && !sharedPath(c.Path, kind) {
+				t.Errorf("%s: agents of kind %s know it: %t", c.Path, kind, known)
+			}
+		}
+	}
+}
+
+// sharedPath reports whether another row of the table has a path for a kind.
+func sharedPath(path string, kind control.Kind) bool {
+	return slices.ContainsFunc(control.Table(), func(c *control.Call) bool { return c.Path == path && c.Kind&kind != 0 })
 }

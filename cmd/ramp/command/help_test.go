@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"ramp/cmd/ramp/command"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"ramp/cmd/ramp/command"
 )
 
 // everyCommand calls f with every command that people see.

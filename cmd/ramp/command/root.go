@@ -1,15 +1,23 @@
+// Package command puts the commands together into the program.
 package command
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"ramp/cmd/ramp/agent"
+	"ramp/cmd/ramp/bank"
+	"ramp/cmd/ramp/ca"
+	"ramp/cmd/ramp/cli"
+	"ramp/cmd/ramp/formats"
+	"ramp/cmd/ramp/lab"
+	"ramp/cmd/ramp/resource"
+	"ramp/cmd/ramp/user"
 )
 
 // Main runs the program and returns its exit code. The first interrupt asks a
@@ -21,79 +29,48 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
-	told := &shown{w: out}
+	told := &cli.Shown{W: out}
 	root.SetOut(told)
 	root.SetErr(errOut)
-	return report(errOut, told.ended(root.ExecuteContext(ctx)))
+	return cli.Report(errOut, told.Ended(root.ExecuteContext(ctx)))
 }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "ramp",
-		Short: "A peer-to-peer market for computing time",
-		Long: `RAMP is a market for computing time without a broker. You say what a job needs. Agents
-of independent sites bid for it over open rounds. The best set of bids is bought all or
-nothing, and a bank settles it on a contract that both sides signed.`,
-		Example:       firstSteps,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use: "ramp", Short: "A peer-to-peer market for computing time",
+		Long: `RAMP is a market for computing time without a broker. You describe what a job needs, and agents
+of independent sites bid for it in open rounds. The best set of bids is bought as a whole or not
+at all, and a bank settles it on a contract that both sides signed.`,
+		Example: `  ramp demo                                    try a whole market on this machine
+  ramp user init --join invitation.ramp        buy: you were sent an invitation
+  ramp resource init --join invitation.ramp    sell time of this machine or its batch system
+  ramp bank init --currency CPU                found a market and invite others`,
+		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.PersistentFlags().Bool("json", false, "print JSON for machines")
 	root.PersistentFlags().BoolP("quiet", "q", false, "show no progress, only results and errors")
-	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(printHelp)
-	root.SetUsageFunc(func(c *cobra.Command) error { printUsage(stderr(c), c); return nil })
-	root.SetHelpCommand(newHelp())
-	root.AddCommand(newDemo(), newStatus(), newDoctor(), newVersion(), newUser(), newResource(), newBank(), newCA(), newRFQL(), newACL(), newSWF(), newBench(), newSim(), newSoakReal(), newMan(), newKeepJob())
+	root.PersistentFlags().BoolP("help", "h", false, "show help")
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetHelpFunc(cli.PrintHelp)
+	root.SetUsageFunc(func(c *cobra.Command) error { cli.PrintUsage(cli.Stderr(c), c); return nil })
+	root.SetHelpCommand(cli.NewHelp())
+	root.AddGroup(
+		&cobra.Group{ID: "start", Title: "First steps"},
+		&cobra.Group{ID: "trade", Title: "Buy, sell, and keep accounts"},
+		&cobra.Group{ID: "formats", Title: "Requests, messages and workload logs"},
+		&cobra.Group{ID: "measure", Title: "Simulate and measure"},
+		&cobra.Group{ID: "program", Title: "This program"},
+	)
+	cli.Add(root, lab.NewDemo(), agent.NewStatus(), agent.NewDoctor(), user.New(), resource.New(), bank.New(), ca.New(),
+		formats.NewRFQL(), formats.NewACL(), formats.NewSWF(), lab.NewSim(), lab.NewBench(), agent.NewVersion(),
+		lab.NewSoakReal(), cli.NewMan(), resource.NewKeepJob(), resource.NewTryEscape())
 	root.InitDefaultHelpCmd()
+	root.SetCompletionCommandGroupID("program")
 	root.InitDefaultCompletionCmd()
-	childOf(root, "completion").Short = "Print what lets a shell complete commands and flags"
-	watchLists(root)
-	completions(root)
-	giveExamples(root, examples())
-	giveAbouts(root, abouts())
-	usageErrors(root)
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Short, completion.Example = "Generate shell completion", "  ramp completion bash > ~/.local/share/bash-completion/completions/ramp"
+	}
+	cli.Completions(root)
+	cli.UsageErrors(root)
 	return root
-}
-
-// firstSteps is what somebody may type who has never seen the program.
-const firstSteps = `  ramp demo                                    see a whole market on this machine
-  ramp user init --join invitation.ramp        buy: somebody has sent you an invitation
-  ramp resource init --join invitation.ramp    sell: time of this machine or its batch system
-  ramp bank init --currency CPU                found a market, and invite others`
-
-// giveExamples writes the examples to their commands, but for those that have their
-// own.
-func giveExamples(c *cobra.Command, all map[string]string) {
-	_, path, _ := strings.Cut(c.CommandPath(), " ")
-	if text := all[path]; c.Example == "" && text != "" {
-		c.Example = "  " + strings.ReplaceAll(text, "\n", "\n  ")
-	}
-	for _, sub := range c.Commands() {
-		giveExamples(sub, all)
-	}
-}
-
-// giveAbouts writes what is said of commands that do not say it themselves.
-func giveAbouts(c *cobra.Command, all map[string]string) {
-	_, path, _ := strings.Cut(c.CommandPath(), " ")
-	if c.Long == "" {
-		c.Long = all[path]
-	}
-	for _, sub := range c.Commands() {
-		giveAbouts(sub, all)
-	}
-}
-
-// wantsJSON reports whether --json was given.
-func wantsJSON(c *cobra.Command) bool {
-	j, err := c.Flags().GetBool("json")
-	return err == nil && j
-}
-
-// printJSON writes v as one indented JSON value.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -28,11 +28,12 @@ func TestAWitnessThatCannotKeepHeadsBlamesNobody(t *testing.T) {
 	p := newPlace(t)
 	p.good("bank witness --count 1 --heads DIR/heads.json --dir DIR/bank")
 	p.good("bank credit ann 5 --dir DIR/bank") // there is a newer head to be kept
-	if err := os.Mkdir(filepath.Join(p.dir, "heads.json.new"), 0o700); err != nil {
+	long := strings.Repeat("h", 240)           // a temporary file beside it would have too long a name
+	if err := os.Rename(filepath.Join(p.dir, "heads.json"), filepath.Join(p.dir, long)); err != nil {
 		t.Fatal(err)
 	}
-	line := "bank witness --count 1 --heads DIR/heads.json --dir DIR/bank"
-	p.refused(line, 1, "the heads that were seen cannot be kept", "--heads")
+	line := "bank witness --count 1 --heads DIR/" + long + " --dir DIR/bank"
+	p.refused(line, 1, "cannot save the heads that were seen", "--heads")
 	if _, out, told := p.run(line); strings.Contains(out+told, "ALARM") {
 		t.Errorf("it cries: %s%s", out, told)
 	}

@@ -1,0 +1,244 @@
+// Package agent has the commands for an agent of any kind: status, doctor, version and
+// the check of a configuration.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/config"
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/words"
+	"ramp/bank/boltfile"
+	"ramp/cmd/ramp/cli"
+	"ramp/protocol"
+)
+
+// certificateSoon is how long before its end a certificate causes a warning.
+const certificateSoon = 30 * 24 * time.Hour
+
+// agentStatus is the status of one agent on this machine.
+type agentStatus struct {
+	Dir       string              `json:"dir"`
+	Kind      string              `json:"kind"`
+	Agent     protocol.AgentID    `json:"agent,omitempty"`
+	NotAfter  time.Time           `json:"not_after,omitzero"` // end of its certificate
+	Bootstrap []string            `json:"bootstrap,omitempty"`
+	Pay       []config.Pay        `json:"pay,omitempty"`
+	Running   bool                `json:"running"`
+	Live      *control.LiveStatus `json:"live,omitempty"`
+	Health    string              `json:"health"` // good, idle or bad
+	Why       string              `json:"why,omitempty"`
+}
+
+const (
+	healthGood = "good"
+	healthIdle = "idle" // its daemon does not run
+	healthBad  = "bad"
+)
+
+func NewStatus() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use: "status", Short: "Show the agents of this machine, their markets and their health", Args: cobra.NoArgs, GroupID: "start",
+		Long: `Show for every agent of this machine its ID, the market it joins, how it pays, whether its
+daemon runs, which agents it sees, and its health: good, idle (the daemon does not run) or bad.
+It checks --dir, else $RAMP_DIR, else the default directories of a user, a resource and a bank.
+Ends with 1 if one is bad; 'ramp doctor' then tells more.`,
+		Example: "  ramp status\n  ramp status --dir site --watch",
+		RunE: func(c *cobra.Command, _ []string) error {
+			dirs, err := agentDirs(dir)
+			if err != nil {
+				return err
+			}
+			list := make([]agentStatus, 0, len(dirs))
+			bad := false
+			for _, d := range dirs {
+				s := statusOf(c.Context(), d)
+				bad = bad || s.Health == healthBad
+				list = append(list, s)
+			}
+			if err := printAgents(c, list); err != nil {
+				return err
+			}
+			if bad {
+				return exit.Silent(exit.Failed)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", "", "`DIR` of an agent (default: $RAMP_DIR, or all in their default places)")
+	return cli.Watched(c)
+}
+
+// agentDirs are the directories of the agents to check; each has a configuration.
+func agentDirs(flag string) ([]string, error) {
+	if flag == "" {
+		flag = os.Getenv("RAMP_DIR")
+	}
+	if flag != "" {
+		dirs := agentsIn(flag)
+		if len(dirs) == 0 {
+			return nil, noAgents(flag)
+		}
+		return dirs, nil
+	}
+	var dirs []string
+	for _, kind := range config.Kinds {
+		d, err := config.AgentDir("", kind)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, agentsIn(d)...)
+	}
+	if len(dirs) == 0 {
+		d, _ := config.AgentDir("", "user") // it succeeded above
+		return nil, noAgents(filepath.Dir(d))
+	}
+	return dirs, nil
+}
+
+// agentsIn is a directory with a configuration, or else its subdirectories that have one, such as
+// those of a site with several partitions.
+func agentsIn(dir string) []string {
+	if config.IsThere(filepath.Join(dir, config.Name)) {
+		return []string{dir}
+	}
+	var dirs []string
+	for _, path := range config.Below(dir) {
+		dirs = append(dirs, filepath.Dir(path))
+	}
+	return dirs
+}
+
+func noAgents(dir string) error {
+	return exit.Fail(exit.Usage, "'ramp user init --join INVITATION' joins a market; 'ramp demo --keep' makes one", "no agent in %s", dir)
+}
+
+// statusOf is the status of the agent in a directory.
+func statusOf(ctx context.Context, dir string) agentStatus {
+	s := agentStatus{Dir: dir, Health: healthIdle}
+	bad := func(err error) agentStatus {
+		s.Health, s.Why = healthBad, err.Error()
+		return s
+	}
+	cfg, err := config.Read(filepath.Join(dir, config.Name))
+	if err != nil {
+		return bad(err)
+	}
+	s.Kind, s.Bootstrap, s.Pay = cfg.Kind(), cfg.Bootstrap, cfg.Pays()
+	cred, err := cfg.Credential()
+	if err != nil {
+		return bad(err)
+	}
+	s.Agent, s.NotAfter = cred.ID, cred.Chain[0].NotAfter.UTC()
+	if err := cfg.Vouched(cred); err != nil {
+		return bad(err)
+	}
+	d, running := control.Meet(dir)
+	if !running {
+		if who, err := boltfile.Holder(cfg.DataFile()); err == nil && who != nil {
+			return bad(fmt.Errorf("%w, and does not answer; see 'ramp doctor'", who))
+		}
+		return s
+	}
+	s.Running = true
+	ctx, cancel := context.WithTimeout(ctx, control.StatusCallTime)
+	defer cancel()
+	s.Live = &control.LiveStatus{}
+	if err := control.Agent.Ask(ctx, d, struct{}{}, s.Live); err != nil {
+		s.Live = nil
+		return bad(fmt.Errorf("its daemon: %w", err))
+	}
+	if s.Health, s.Why = liveHealth(s); s.Health != healthGood || s.Live.Standby() {
+		return s
+	}
+	if why := cfg.FullDisk(); why != "" {
+		return bad(errors.New(why + ": " + config.DiskHelp))
+	}
+	if s.Kind == "bank" {
+		if t := cli.TroubleOf(ctx, d); t.Words != "" {
+			return bad(errors.New(t.Words + "; " + t.Help))
+		}
+	}
+	if k, err := cli.AskClocksOf(ctx, d); err == nil && k.WrongHere() {
+		return bad(errors.New(k.Words() + ": set it"))
+	}
+	return s
+}
+
+// liveHealth is the health of an agent whose daemon runs.
+func liveHealth(s agentStatus) (health, why string) {
+	switch {
+	case s.Live.Waits != "":
+		return healthBad, s.Live.Waits
+	case s.Live.Follows != "":
+		return healthGood, ""
+	case s.Live.Peers == 0 && len(s.Bootstrap) > 0:
+		return healthBad, "it is connected to nobody; see 'ramp doctor'"
+	case s.Kind != "bank" && s.Live.Banks == 0:
+		return healthBad, "it sees no bank"
+	case time.Until(s.NotAfter) < certificateSoon:
+		return healthGood, "its certificate ends soon"
+	}
+	return healthGood, ""
+}
+
+func printAgents(c *cobra.Command, list []agentStatus) error {
+	return cli.Show(c, list, func(w io.Writer) {
+		for _, s := range list {
+			cli.Table(w, s.rows()...)
+		}
+	})
+}
+
+// rows are the status as a table.
+func (s agentStatus) rows() [][]string {
+	rows := [][]string{{words.OrDash(s.Kind), words.OrDash(string(s.Agent))}, {"directory", s.Dir}}
+	if !s.NotAfter.IsZero() {
+		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", s.NotAfter.Format(time.DateOnly), daysWords(time.Until(s.NotAfter)))})
+	}
+	if len(s.Bootstrap) > 0 {
+		rows = append(rows, []string{"joins by", strings.Join(s.Bootstrap, " ")})
+	}
+	for _, p := range s.Pay {
+		rows = append(rows, []string{"pays", p.Currency + " at " + protocol.AgentID(p.Bank).Name()})
+	}
+	daemon := "not running; commands do the work themselves"
+	if s.Kind != "user" {
+		daemon = "not running; start it with 'ramp " + s.Kind + " serve'"
+	}
+	switch {
+	case s.Live != nil && s.Live.Standby():
+		daemon = fmt.Sprintf("running since %s UTC, as a follower", words.Timestamp(s.Live.Since))
+		if s.Live.Follows != "" {
+			daemon += "; " + s.Live.Follows + " leads"
+		}
+	case s.Live != nil:
+		daemon = fmt.Sprintf("running since %s UTC, connected to %s; sees %s, %s, %s", words.Timestamp(s.Live.Since), words.Plural(s.Live.Peers, "agent"),
+			words.Plural(s.Live.Resources, "resource"), words.Plural(s.Live.Banks, "bank"), words.Plural(s.Live.Users, "user"))
+	}
+	rows = append(rows, []string{"daemon", daemon})
+	health := s.Health
+	if s.Why != "" {
+		health += ": " + s.Why
+	}
+	return append(rows, []string{"health", health})
+}
+
+// daysWords are the time that is left, in days.
+func daysWords(d time.Duration) string {
+	if d < 0 {
+		return "expired"
+	}
+	return words.Plural(int(d/(24*time.Hour)), "day") + " left"
+}

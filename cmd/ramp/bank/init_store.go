@@ -1,0 +1,102 @@
+package bank
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ramp/agents/config"
+	"ramp/agents/control"
+	"ramp/agents/exit"
+)
+
+// foundsLedger is appended to the mark once init has found the cluster's ledger empty: later entries
+// are its own.
+const foundsLedger = "founds the ledger\n"
+
+// checkStore rejects a store that 'bank serve' would reject.
+func (f founding) checkStore() error {
+	kind, where, _ := strings.Cut(f.store, ":")
+	if kind == "etcd" {
+		if _, named := config.Endpoints(strings.Split(where, ",")); !named {
+			return exit.Fail(exit.Usage, "", "--store %q: want etcd:HOST,HOST, each with a name, and a port of 1..65535 or none", f.store)
+		}
+	} else if f.store != "" && (kind != "bbolt" || where == "") {
+		return exit.Fail(exit.Usage, "", "--store %q: want etcd:HOST,HOST or bbolt:PATH", f.store)
+	} else if kind == "bbolt" && !f.placeFor(where) {
+		return exit.Fail(exit.Usage, "", "--store %q: want a file in an existing directory", f.store)
+	}
+	tls := f.etcd != config.Etcd{}
+	switch {
+	case tls && kind != "etcd":
+		return exit.Fail(exit.Usage, "", "--etcd-anchors, --etcd-certificate and --etcd-key need --store etcd:HOST,HOST")
+	case tls && f.etcd.Anchors == "":
+		return exit.Fail(exit.Usage, "", "--etcd-anchors is required: the authority of the cluster's certificates")
+	case (f.etcd.Certificate == "") != (f.etcd.Key == ""):
+		return exit.Fail(exit.Usage, "", "--etcd-certificate and --etcd-key: give both or neither")
+	}
+	return nil
+}
+
+// placeFor reports whether a ledger can be a file at a path: beside the configuration, or in an
+// existing directory.
+func (f founding) placeFor(path string) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.dir, path)
+	}
+	in := filepath.Dir(path)
+	return !isDir(path) && (isDir(in) || in == filepath.Clean(f.dir))
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// storeText is the section of the configuration about the ledger's store.
+func (f founding) storeText() string {
+	if f.store == "" {
+		return ""
+	}
+	s := fmt.Sprintf("  # Where the ledger is: docs/CLUSTER.md.\n  store: %q\n", f.store)
+	if f.etcd.Anchors == "" {
+		return s
+	}
+	s += fmt.Sprintf("  etcd: {anchors: %q", f.beside(f.etcd.Anchors))
+	if f.etcd.Certificate != "" {
+		s += fmt.Sprintf(", certificate: %q, key: %q", f.beside(f.etcd.Certificate), f.beside(f.etcd.Key))
+	}
+	return s + "}\n"
+}
+
+// beside is a path relative to the configuration.
+func (f founding) beside(path string) string {
+	if rel, err := filepath.Rel(f.dir, path); err == nil && !filepath.IsAbs(path) {
+		return rel
+	}
+	return path
+}
+
+// founds reports whether init may write the first entries of the ledger. A ledger in a file is new,
+// since begin rejects another. One in a cluster must be empty, or begun by an init in this directory.
+func (f founding) founds(begun bool) (bool, error) {
+	if !strings.HasPrefix(f.store, "etcd:") {
+		return true, nil
+	}
+	mark := filepath.Join(f.dir, unfinishedName)
+	b, err := os.ReadFile(mark)
+	if err != nil {
+		return false, err
+	}
+	if begun || strings.HasSuffix(string(b), foundsLedger) {
+		return strings.HasSuffix(string(b), foundsLedger), nil
+	}
+	return true, config.ReplaceFile(mark, append(b, foundsLedger...), 0o600)
+}
+
+// follows describes an agent whose bank already has its ledger in the cluster.
+func (f founding) follows(a *initAnswer) error {
+	a.Follows, a.Policies = true, []control.PolicyCall{}
+	return f.describe(a)
+}

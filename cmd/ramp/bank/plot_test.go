@@ -1,0 +1,31 @@
+package bank
+
+import (
+	"testing"
+	"time"
+)
+
+// The marks of a figure are where its periods begin, however many there are.
+func TestTicksAreWherePeriodsBegin(t *testing.T) {
+	first := time.Date(2026, 11, 22, 10, 5, 0, 0, time.UTC)
+	for _, c := range []struct {
+		step    time.Duration
+		periods int
+	}{{time.Minute, 1}, {time.Minute, 7}, {24 * time.Hour, 30}, {90 * time.Second, 10_000}, {time.Hour, 8}} {
+		last := first.Add(time.Duration(c.periods) * c.step)
+		list := periodTicks(c.step).Ticks(float64(first.Unix()), float64(last.Unix()))
+		if len(list) < 2 || len(list) > maxTicks+1 {
+			t.Errorf("%d periods of %s have %d ticks", c.periods, c.step, len(list))
+		}
+		for _, tick := range list {
+			at := time.Unix(int64(tick.Value), 0).UTC()
+			form := "2006-01-02\n15:04"
+			if c.step%time.Minute != 0 {
+				form += ":05"
+			}
+			if at.Sub(first)%c.step != 0 || tick.Label != at.Format(form) {
+				t.Errorf("periods of %s: a tick at %s, %q", c.step, at, tick.Label)
+			}
+		}
+	}
+}

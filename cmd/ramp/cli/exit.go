@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"ramp/agents/exit"
+	"ramp/protocol"
+	"ramp/rfql"
+)
+
+// Report prints an error once, with its hint, and returns the exit code.
+func Report(w io.Writer, err error) int {
+	if err == nil {
+		return exit.Done
+	}
+	lines := []string{exit.OneLine(err.Error())}
+	code, hint := exit.Of(err)
+	var faults rfql.Faults
+	if errors.As(err, &faults) {
+		lines = strings.Split(strings.TrimSpace(err.Error()), "\n") // one per fault
+	}
+	if errors.Is(err, context.Canceled) && code == exit.Failed {
+		fmt.Fprintln(w, "ramp: interrupted")
+		return exit.Failed
+	}
+	if errors.Is(err, exit.ErrSilent) {
+		return code
+	}
+	if hint == "" {
+		hint = exit.PlaceHint(err)
+	}
+	for _, line := range lines {
+		fmt.Fprintln(w, "ramp: "+protocol.Harmless(line)) // it may quote a foreign file or agent
+	}
+	if hint != "" {
+		fmt.Fprintln(w, "  hint: "+protocol.Harmless(hint))
+	}
+	return code
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/control"
+	"ramp/protocol/message"
+)
+
+// PrintedProgress is what is printed of a purchase that goes on, where there is no terminal.
+func PrintedProgress(w io.Writer, states ...message.Purchase) {
+	p := NewProgress(w)
+	for _, v := range states {
+		p.Purchase(v)
+	}
+}
+
+// PrintedWait is what is said of a wait for something until an instant, where there is no
+// terminal, that lasts for longer than a while, or not.
+func PrintedWait(w io.Writer, what string, until time.Time, long bool) {
+	while := make(chan time.Time)
+	stop := awaitingAfter(NewProgress(w), while, what, until)
+	if long {
+		while <- time.Time{}
+	}
+	stop()
+}
+
+// UnitLine is what is printed of a unit that is paid after the fact.
+func UnitLine(u message.PurchasedUnit) string { return endLine(u) }
+
+// Follow follows a purchase that an agent tells of so, and nothing more, since a time.
+func Follow(ctx context.Context, begun time.Time, wait time.Duration, told message.Purchase) (code int, err error) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/buy", func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(control.ProgressLine{Event: "deciding", Purchase: told}) // who follows reads it
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	c := &cobra.Command{}
+	c.SetContext(ctx)
+	c.SetErr(io.Discard)
+	c.Flags().Duration("wait", wait, "")
+	c.Flags().Bool("quiet", true, "")
+	f := following{c: c, agent: control.Local(mux), show: ProgressOf(c), id: told.ID, begun: begun}
+	_, err = f.follow(func(ctx context.Context, line func(control.ProgressLine) error) error {
+		return control.Buy.Follow(ctx, f.agent, control.BuyCall{}, line)
+	})
+	return Report(io.Discard, err), err
+}

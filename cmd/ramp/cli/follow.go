@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/node"
+	"ramp/agents/user"
+	"ramp/protocol/message"
+)
+
+// following shows the progress of one purchase.
+type following struct {
+	c     *cobra.Command
+	agent *control.Client
+	show  *Progress
+	id    string // the requested ID
+	last  message.Purchase
+	done  bool
+	asked bool   // the owner was asked for approval
+	heard func() // ends the note that is shown until the first change arrives
+
+	begun   time.Time
+	silence *time.Timer             // runs out if the bank does not decide; nil if it has nothing to decide
+	giveUp  context.CancelCauseFunc // stops following
+}
+
+// errUndecided stops following a purchase whose bank does not report a decision.
+var errUndecided = errors.New("not decided in time")
+
+// FollowPurchase shows the progress of a purchase until it is over.
+func FollowPurchase[Q any](c *cobra.Command, agent *control.Client, call control.Endpoint[Q, control.ProgressLine], q Q, id string) (message.Purchase, error) {
+	return (&following{c: c, agent: agent, show: ProgressOf(c), id: id, begun: time.Now()}).follow(func(ctx context.Context, line func(control.ProgressLine) error) error {
+		return call.Follow(ctx, agent, q, line)
+	})
+}
+
+func (f *following) follow(stream func(ctx context.Context, line func(control.ProgressLine) error) error) (message.Purchase, error) {
+	defer f.show.End()
+	f.heard = sync.OnceFunc(Awaiting(f.c, "looking for the market", node.JoinTime))
+	defer f.heard()
+	ctx, cancel := context.WithCancelCause(f.c.Context())
+	defer cancel(nil)
+	f.giveUp = cancel
+	err := stream(ctx, f.line)
+	f.await(message.Purchase{})
+	if errors.Is(context.Cause(ctx), errUndecided) && !f.done {
+		return f.last, f.silent()
+	}
+	if err == nil && !f.done { // an interrupt ends the stream of an agent in this process without an error
+		err = cmp.Or(f.c.Context().Err(), f.agent.Gone(ctx, errors.New("the agent stopped before the purchase was over")))
+	}
+	if f.last.ID != "" {
+		f.id = f.last.ID
+	}
+	return f.last, f.stopped(err)
+}
+
+// line takes one change of the purchase.
+func (f *following) line(line control.ProgressLine) error {
+	if line.Error != "" {
+		return errors.New(line.Error)
+	}
+	f.heard()
+	if f.last.ID == "" && line.Purchase.ID != f.id && !line.Done {
+		fmt.Fprintf(Stderr(f.c), "resuming %s, an undecided purchase of the same request (--again buys another)\n", line.Purchase.ID)
+	}
+	f.last, f.done = line.Purchase, line.Done
+	f.await(f.last)
+	switch {
+	case f.last.State != user.StateApproval || f.done:
+		f.show.Purchase(f.last)
+	case !f.asked:
+		f.asked = true
+		return f.approve()
+	}
+	return nil
+}
+
+// await bounds the wait for a bank's decision: the bank's own deadline plus some patience, or
+// --wait if that is longer. If the deadline passed before the command began, the bank is only
+// being asked now, so the wait is counted from the command's beginning.
+func (f *following) await(p message.Purchase) {
+	if f.silence != nil {
+		f.silence.Stop()
+		f.silence = nil
+	}
+	if f.done || p.State != user.StateConfirming && p.State != user.StateDeciding || p.Until.IsZero() {
+		return
+	}
+	from := p.Until
+	if from.Before(f.begun) {
+		from = f.begun
+	}
+	f.silence = time.AfterFunc(time.Until(from.Add(max(f.wait(), control.AnswerTime))), func() { f.giveUp(errUndecided) })
+}
+
+// silent is the error of a purchase whose bank reported no decision in time.
+func (f *following) silent() error {
+	hint := "the next 'ramp user' command that joins the market asks again; "
+	if f.agent.Daemon {
+		hint = "the daemon keeps asking; "
+	}
+	return exit.Fail(exit.Unreachable, hint+f.outcomeHint(), "%s has not reported its decision on %s, due at %s",
+		f.last.Bank.Name(), f.last.ID, f.last.Until.UTC().Format("15:04:05 UTC"))
+}
+
+// outcomeHint is the command that shows how a purchase ended.
+func (f *following) outcomeHint() string { return "'ramp user show " + f.id + "' shows the outcome" }
+
+// stopped explains what happens to the purchase after following it ended with err.
+func (f *following) stopped(err error) error {
+	var e *exit.Error
+	interrupted := errors.Is(err, context.Canceled)
+	switch {
+	case err == nil:
+		return nil
+	case strings.HasPrefix(f.id, control.QuotePrefix):
+		return f.unquoted(err)
+	case errors.Is(err, control.ErrGone):
+		return exit.Fail(exit.Unreachable, "the daemon resumes it when it runs again; "+f.outcomeHint(), "purchase %s: %w", f.id, control.ErrGone)
+	case errors.As(err, &e):
+		return err
+	case !interrupted:
+		return exit.Fail(exit.Failed, f.outcomeHint(), "purchase %s: %w", f.id, err)
+	case f.last.State == user.StateApproval && !f.agent.Daemon:
+		return exit.Fail(exit.Failed, "", "Interrupted. Nothing was bought.")
+	case f.agent.Daemon:
+		return exit.Fail(exit.Failed, "'ramp user cancel "+f.id+"' stops it", "interrupted; the daemon continues purchase %s", f.id)
+	}
+	return exit.Fail(exit.Failed, f.outcomeHint(),
+		"interrupted; if %s is signed already, the next 'ramp user' command that joins the market completes it", f.id)
+}
+
+// unquoted is stopped for a quote, which leaves no purchase behind.
+func (f *following) unquoted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return exit.Fail(exit.Failed, "give the same command to ask again", "Interrupted. A quote buys nothing.")
+	}
+	return exit.WithCode(exit.Failed, err)
+}
+
+// approve asks the person at the terminal; without a terminal the answer is no. It does not
+// wait for the answer, since the purchase may end first.
+func (f *following) approve() error {
+	f.show.End()
+	in, ok := f.c.InOrStdin().(*os.File)
+	retries := f.wait() > 0 && len(f.last.Violations) > 0 // a later attempt may meet the request
+	if !ok || !isTerminal(in) || retries {
+		return f.answer(f.last.ID, false)
+	}
+	PrintPurchase(Stderr(f.c), f.last)
+	fmt.Fprint(Stderr(f.c), "Buy this? [y/N] ")
+	id := f.last.ID
+	go func() { // reading a terminal cannot be interrupted: the goroutine ends with the process
+		if err := f.answer(id, yes(in)); err != nil {
+			fmt.Fprintln(Stderr(f.c), "ramp: the agent did not get your answer:", err)
+		}
+	}()
+	return nil
+}
+
+// wait is how long the command tries again, or zero.
+func (f *following) wait() time.Duration {
+	d, _ := f.c.Flags().GetDuration("wait") // zero for a command without the flag
+	return d
+}
+
+func yes(in io.Reader) bool {
+	line, err := bufio.NewReader(in).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return err == nil && (answer == "y" || answer == "yes")
+}
+
+func (f *following) answer(id string, yes bool) error {
+	return control.Approve.Ask(f.c.Context(), f.agent, control.IDCall{ID: id, Yes: yes}, nil)
+}

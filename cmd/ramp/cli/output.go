@@ -1,0 +1,213 @@
+// Package cli holds what all commands share: tables, progress, exit codes, the flags of a
+// request, help, completion, and the way a command reaches an agent.
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/exit"
+	"ramp/agents/words"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// ShowLine prints a result: as JSON, or as a sentence.
+func ShowLine(c *cobra.Command, v any, format string, args ...any) error {
+	return Show(c, v, func(w io.Writer) { fmt.Fprintf(w, format+"\n", args...) })
+}
+
+// Show prints a result: as JSON, or as people prints it.
+func Show(c *cobra.Command, v any, people func(w io.Writer)) error {
+	if WantsJSON(c) {
+		return PrintJSON(Stdout(c), v)
+	}
+	people(Stdout(c))
+	return nil
+}
+
+// ShowTable prints a result: as JSON, or as a table.
+func ShowTable(c *cobra.Command, v any, rows [][]string) error {
+	return Show(c, v, func(w io.Writer) { Table(w, rows...) })
+}
+
+// oneOrAll is a list, or its only element, as JSON shows the answers of one or several agents.
+func oneOrAll[T any](list []T) any {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
+}
+
+// EndWords describe how a unit ended, with the bank's word for it if that differs.
+func EndWords(u message.PurchasedUnit) string {
+	if u.How == "" || string(u.How) == u.State {
+		return u.State
+	}
+	return fmt.Sprintf("%s (%s)", u.State, u.How)
+}
+
+// unitRows are the units of a purchase as a table.
+func unitRows(p message.Purchase) [][]string {
+	rows := [][]string{{"unit", "resource", "cores", "start (UTC)", "end", "per core-hour", "cost", "state", "reservation"}}
+	for _, u := range p.Units {
+		rows = append(rows, []string{
+			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Cores), words.ClockTime(u.Start), words.ClockTime(u.End),
+			u.Price.Cents(), u.Cost.Cents(), u.State, words.OrDash(u.Reservation),
+		})
+	}
+	return withOdds(rows, p.Units)
+}
+
+// withOdds adds a column with the probability that the seller's queue alone would start the unit
+// by then, if any seller reports it.
+func withOdds(rows [][]string, units []message.PurchasedUnit) [][]string {
+	if !slices.ContainsFunc(units, func(u message.PurchasedUnit) bool { return u.Queued != 0 }) {
+		return rows
+	}
+	rows[0] = append(rows[0], "by its queue")
+	for i, u := range units {
+		rows[i+1] = append(rows[i+1], u.Queued.String())
+	}
+	return rows
+}
+
+// ReasonsLine counts the reasons of refusals: "12 ask more, 5 are too small".
+func ReasonsLine(reasons map[string]int, deadline time.Time) string {
+	codes := commonest(reasons)
+	parts := make([]string, len(codes))
+	for i, c := range codes {
+		parts[i] = fmt.Sprintf("%d %s", reasons[c], codeWords(protocol.Code(c), reasons[c] == 1, deadline))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// codeWords describe a refusal code as the predicate of one or several sites.
+func codeWords(c protocol.Code, one bool, deadline time.Time) string {
+	forms, known := map[protocol.Code][2]string{
+		protocol.CodeSize:         {"are too small", "is too small"},
+		protocol.CodePrice:        {"ask more", "asks more"},
+		protocol.CodeNoBank:       {"share no bank with you", "shares no bank with you"},
+		protocol.CodeProgram:      {"do not run that program", "does not run that program"},
+		protocol.CodeDraining:     {"sell nothing at present", "sells nothing at present"},
+		protocol.CodeUnavailable:  {"cannot sell at present", "cannot sell at present"},
+		protocol.CodeSilent:       {"did not answer", "did not answer"},
+		protocol.CodeCeiling:      {"bid, but not below the best price", "bid, but not below the best price"},
+		protocol.CodeHoldLimit:    {"hold no more for you", "holds no more for you"},
+		protocol.CodeVoucher:      {"want a voucher of your bank", "wants a voucher of your bank"},
+		protocol.CodeLimit:        {"will not guarantee that much", "will not guarantee that much"},
+		protocol.CodeLate:         {"would start too late", "would start too late"},
+		protocol.CodeWindow:       {"do not plan for that window", "does not plan for that window"},
+		protocol.CodeOS:           {"lack the operating system", "lacks the operating system"},
+		protocol.CodeOSVersion:    {"lack the version of the operating system", "lacks the version of the operating system"},
+		protocol.CodeArchitecture: {"lack the architecture", "lacks the architecture"},
+		protocol.CodeCPUSpeed:     {"lack the CPU speed", "lacks the CPU speed"},
+		protocol.CodeRAM:          {"lack the memory", "lacks the memory"},
+		protocol.CodeDisk:         {"lack the disk space", "lacks the disk space"},
+		protocol.CodeBandwidth:    {"lack the bandwidth", "lacks the bandwidth"},
+	}[c]
+	switch {
+	case c == protocol.CodeBusy:
+		before := " too few free cores before " + words.ClockTime(deadline)
+		forms = [2]string{"have" + before, "has" + before}
+	case !known:
+		forms = [2]string{"answer " + string(c), "answers " + string(c)}
+	}
+	if one {
+		return forms[1]
+	}
+	return forms[0]
+}
+
+// BestLine prints the best price of each unit.
+func BestLine(best []*protocol.Credits) string {
+	parts := make([]string, len(best))
+	for i, b := range best {
+		parts[i] = "-"
+		if b != nil {
+			parts[i] = b.Cents()
+		}
+	}
+	return strings.Join(parts, " / ")
+}
+
+// PrintPurchase prints one purchase for people.
+func PrintPurchase(w io.Writer, p message.Purchase) {
+	name := p.ID
+	if p.RFQ != "" {
+		name = p.RFQ + " (" + p.ID + ")"
+	}
+	fmt.Fprintf(w, "%s: %s\n", name, stateWords(w, StandsAs(p)))
+	for _, r := range p.Rounds {
+		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, BestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
+	}
+	if len(p.Units) > 0 {
+		wholeTable(w, unitRows(p)...)
+		fmt.Fprintf(w, "  total %s %s\n", p.Total.Cents(), p.Currency)
+	}
+	printWhen(w, p, time.Now())
+	for _, s := range whySentences(p) {
+		fmt.Fprintln(w, "  "+s)
+	}
+	printAgain(w, p)
+	if !p.Settled {
+		printWhyNot(w, p)
+	}
+	if p.Settled {
+		printEnds(w, p)
+	}
+}
+
+// printAgain names the purchase whose lost unit this one replaces, and those that replace its
+// own lost units.
+func printAgain(w io.Writer, p message.Purchase) {
+	if p.Replaces != "" {
+		fmt.Fprintf(w, "  replaces a lost unit of %s\n", p.Replaces)
+	}
+	for _, u := range p.Units {
+		if u.Again != "" {
+			fmt.Fprintf(w, "  unit %d was lost and bought again: ramp user show %s\n", u.Unit+1, u.Again)
+		}
+	}
+}
+
+// PurchaseCode is the exit code of a finished purchase.
+func PurchaseCode(p message.Purchase, quote bool) int {
+	switch {
+	case p.Settled, quote && p.State == "quoted":
+		return exit.Done
+	case slices.Contains([]protocol.Code{protocol.CodeFunds, protocol.CodeAccount, protocol.CodeForbidden, protocol.CodeFrozen, protocol.CodeMode}, p.Void):
+		return exit.Refused
+	case p.Found == 0:
+		return exit.Unreachable
+	}
+	return exit.Nothing
+}
+
+// Stdout is the standard output of a command.
+func Stdout(c *cobra.Command) io.Writer { return c.OutOrStdout() }
+
+// Stderr is the standard error of a command.
+func Stderr(c *cobra.Command) io.Writer { return c.ErrOrStderr() }
+
+// WantsJSON reports whether --json was given.
+func WantsJSON(c *cobra.Command) bool {
+	j, err := c.Flags().GetBool("json")
+	return err == nil && j
+}
+
+// PrintJSON writes v as one indented JSON value.
+func PrintJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// WarnTime is how long a command that is done waits for answers on which it may warn.
+const WarnTime = 2 * time.Second

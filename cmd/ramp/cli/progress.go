@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+	"github.com/spf13/cobra"
+
+	"ramp/agents/user"
+	"ramp/agents/words"
+	"ramp/protocol/message"
+)
+
+// Progress shows the progress of a purchase: on a terminal as a table that is redrawn in place,
+// elsewhere as one line per change.
+type Progress struct {
+	W      io.Writer
+	Live   bool
+	shown  int // lines of the live table
+	rounds int // the last values that were printed
+	state  string
+	waits  string
+}
+
+// ProgressOf is the progress of a command: discarded with --quiet.
+func ProgressOf(c *cobra.Command) *Progress {
+	if quiet, err := c.Flags().GetBool("quiet"); err == nil && quiet {
+		return NewProgress(io.Discard)
+	}
+	return NewProgress(Stderr(c))
+}
+
+func NewProgress(w io.Writer) *Progress { return &Progress{W: w, Live: isTerminal(w)} }
+
+// SoFar shows a line on a terminal only.
+func (p *Progress) SoFar(format string, args ...any) {
+	if p.Live {
+		p.Line(fmt.Sprintf(format, args...))
+	}
+}
+
+// Purchase shows the state of a purchase.
+func (p *Progress) Purchase(v message.Purchase) {
+	if p.Live {
+		p.redraw(p.screen(v))
+		return
+	}
+	if p.state == "" && v.Settled {
+		p.rounds = len(v.Rounds) // printed when it was bought
+	}
+	for ; p.rounds < len(v.Rounds); p.rounds++ {
+		r := v.Rounds[p.rounds]
+		fmt.Fprintf(p.W, "%s: round %d: best %s, %s, %s\n", NameOf(v), r.Round, BestLine(r.Best), words.Plural(r.Offers, "offer"), words.Plural(r.Refusals, "refusal")+surelyBy(r.Starts))
+	}
+	if state := StandsAs(v); state != p.state {
+		p.state = state
+		fmt.Fprintf(p.W, "%s: %s (%s found)%s%s\n", NameOf(v), state, words.Plural(v.Found, "resource"), UntilWords(v.Until), surelyBy(chosen(v)))
+	}
+	if v.Waits != p.waits {
+		if p.waits = v.Waits; v.Waits != "" {
+			fmt.Fprintf(p.W, "%s: %s\n", NameOf(v), waitsWords(v))
+		}
+	}
+}
+
+// StandsAs is the state of a purchase for people: cancelling or cancelled if its units are being
+// taken back or were, although the contract was settled.
+func StandsAs(v message.Purchase) string {
+	if !v.Settled {
+		return v.State
+	}
+	back := 0
+	for _, u := range v.Units {
+		switch u.State {
+		case user.StateCancelling:
+			return user.StateCancelling
+		case user.StateCancelled:
+			back++
+		}
+	}
+	if back > 0 && back == len(v.Units) {
+		return user.StateCancelled
+	}
+	return v.State
+}
+
+// AsShown is a purchase with its state for people.
+func AsShown(p message.Purchase) message.Purchase {
+	p.State = StandsAs(p)
+	return p
+}
+
+// waitsWords say why the bank has not decided.
+func waitsWords(v message.Purchase) string {
+	return "the bank has not decided yet: " + v.Waits + "; asking again"
+}
+
+// NameOf is the name of a purchase, or its ID.
+func NameOf(v message.Purchase) string {
+	if v.RFQ != "" {
+		return v.RFQ
+	}
+	return v.ID
+}
+
+// UntilWords are the latest end of a phase.
+func UntilWords(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return ", until " + t.UTC().Format("15:04:05") + " UTC"
+}
+
+// screen are the lines of the live table: the state, and as many of the last rounds as fit.
+func (p *Progress) screen(v message.Purchase) []string {
+	width, rows := terminalSize(p.W)
+	head := fmt.Sprintf("%s: %s, %s found%s%s", NameOf(v), StandsAs(v), words.Plural(v.Found, "resource"), UntilWords(v.Until), surelyBy(standing(v)))
+	lines := []string{strings.Replace(cut(head, width-1), StandsAs(v), stateWords(p.W, StandsAs(v)), 1)}
+	if v.Waits != "" {
+		lines = append(lines, cut(waitsWords(v), width-1))
+	}
+	if len(v.Rounds) == 0 {
+		return lines
+	}
+	list := [][]string{{"round", "best", "offers", "refusals", "time"}}
+	for _, r := range lastOf(v.Rounds, max(1, rows-headLines-len(lines)+1)) {
+		list = append(list, []string{fmt.Sprint(r.Round), BestLine(r.Best), fmt.Sprint(r.Offers), fmt.Sprint(r.Refusals), spent(r.MS)})
+	}
+	return append(lines, tableLines(list, width-1)...)
+}
+
+// headLines counts the lines of the live table that are not rounds, and the cursor's line.
+const headLines = 3
+
+// spent formats milliseconds for people.
+func spent(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
+}
+
+// redraw overwrites the lines shown before, in one write. Lines must be narrower than the
+// terminal: a line that wraps cannot be overwritten.
+func (p *Progress) redraw(lines []string) {
+	var b strings.Builder
+	if p.shown > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", p.shown)
+	}
+	for _, line := range lines {
+		b.WriteString("\r" + line + "\x1b[K\n")
+	}
+	b.WriteString("\r\x1b[J") // an echoed ^C has moved the cursor
+	fmt.Fprint(p.W, b.String())
+	p.shown = len(lines)
+}
+
+// Note shows a sentence; on a terminal the next output replaces it.
+func (p *Progress) Note(s string) {
+	if p.Live {
+		p.redraw(wrapped(s, terminalWidth(p.W)-1))
+		return
+	}
+	fmt.Fprintln(p.W, s)
+}
+
+// Say shows a sentence that stays.
+func (p *Progress) Say(s string) { fmt.Fprintln(p.W, s) }
+
+// wrapped breaks a sentence between words into lines of at most this width.
+func wrapped(s string, most int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case uniseg.StringWidth(line)+1+uniseg.StringWidth(word) <= most:
+			line += " " + word
+		default:
+			lines, line = append(lines, cut(line, most)), word
+		}
+	}
+	return append(lines, cut(line, most))
+}
+
+// Line rewrites the live table as one line.
+func (p *Progress) Line(s string) { p.redraw([]string{cut(s, max(1, terminalWidth(p.W)-1))}) }
+
+// End erases the live table.
+func (p *Progress) End() {
+	if p.Live && p.shown > 0 {
+		p.redraw(nil)
+	}
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"ramp/agents/user"
+	"ramp/agents/words"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// printCounters shows the contracts that sellers would accept instead.
+func printCounters(w io.Writer, p message.Purchase) {
+	if len(p.Counters) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "  counter-offers that sellers would accept now:")
+	rows := [][]string{{"unit", "resource", "would accept", "per core-hour", "cores", "start (UTC)"}}
+	for _, o := range p.Counters {
+		rows = append(rows, []string{fmt.Sprint(o.Unit + 1), o.Resource, o.Change, o.Price.Cents(), fmt.Sprint(o.Cores), words.ClockTime(o.Start)})
+	}
+	Table(w, indented(rows)...)
+}
+
+// printWhyNot shows why sites made no offer, and what would help.
+func printWhyNot(w io.Writer, p message.Purchase) {
+	if rows := whyRows(p.Reasons, p.Deadline); len(rows) > 0 {
+		fmt.Fprintln(w, "  "+canWords(p))
+		Table(w, indented(rows)...)
+	}
+	for _, note := range p.Programs {
+		fmt.Fprintln(w, "   ", note)
+	}
+	printCounters(w, p)
+	if len(p.Relaxations) > 0 {
+		fmt.Fprintln(w, "  what would help:")
+	}
+	for _, r := range p.Relaxations {
+		fmt.Fprintln(w, "    "+helpWords(r))
+	}
+}
+
+// whySentences explain why nothing was bought, and how far the nearest offers are from the
+// request.
+func whySentences(p message.Purchase) []string {
+	var list []string
+	if len(p.Violations) > 0 {
+		nearest := "Cheapest: "
+		if slices.ContainsFunc(p.Units, func(u message.PurchasedUnit) bool { return u.End.After(p.Deadline) }) {
+			nearest = "Nearest offer: "
+		}
+		list = append(list, nearest+strings.Join(p.Violations, "; ")+".")
+		if p.Why == user.WhyUnmet {
+			list[0] += " Not bought."
+		}
+	}
+	switch {
+	case p.Why == "", p.Why == user.WhyUnmet && len(list) > 0:
+	case p.Settled:
+		list = append(list, p.Why)
+	default:
+		first, size := utf8.DecodeRuneInString(p.Why)
+		list = append(list, string(unicode.ToUpper(first))+strings.TrimSuffix(p.Why[size:], ".")+".")
+	}
+	return list
+}
+
+// canWords introduce the reasons of the sites that cannot run a request.
+func canWords(p message.Purchase) string {
+	switch can := Offering(p); {
+	case can > 0:
+		return fmt.Sprintf("%d of %s can do it; the other %d:", can, words.Plural(p.Found, "site"), p.Found-can)
+	case p.Found == 1:
+		return "the only site refuses:"
+	}
+	return fmt.Sprintf("all %d sites refuse:", p.Found)
+}
+
+// Offering is the number of sellers that offer what was asked for.
+func Offering(p message.Purchase) int {
+	n := p.Found
+	for _, refuse := range p.Reasons {
+		n -= refuse
+	}
+	return max(0, n)
+}
+
+// whyRows are the reasons with the number of sellers that gave them, the most common first.
+func whyRows(reasons map[string]int, deadline time.Time) [][]string {
+	var rows [][]string
+	for _, c := range commonest(reasons) {
+		rows = append(rows, []string{fmt.Sprint(reasons[c]), codeWords(protocol.Code(c), reasons[c] == 1, deadline)})
+	}
+	return rows
+}
+
+// commonest are the codes by their number, then by name.
+func commonest(reasons map[string]int) []string {
+	codes := make([]string, 0, len(reasons))
+	for c := range reasons {
+		codes = append(codes, c)
+	}
+	slices.SortFunc(codes, func(x, y string) int { return cmp.Or(reasons[y]-reasons[x], cmp.Compare(x, y)) })
+	return codes
+}
+
+// helpWords describe a change to the request, and the number of sites that would then offer.
+func helpWords(r message.Relaxation) string {
+	unit, change, several := strings.Cut(r.Change, ": ")
+	if unit += ": "; !several {
+		unit, change = "", r.Change
+	}
+	switch {
+	case r.Later == 0 && r.Cores == 0:
+		change = "raise --max-price to " + r.Price.String()
+	case r.Later == 0 && r.Price == 0:
+		change = fmt.Sprintf("ask for %d cores", r.Cores)
+	}
+	change = unit + change + ": " + words.Plural(r.Offers, "site")
+	if r.From > 0 {
+		change += ", from " + r.From.String() + " per core-hour"
+	}
+	return change
+}
+
+// indented indents a table below the line above it.
+func indented(rows [][]string) [][]string {
+	for i := range rows {
+		rows[i][0] = "  " + rows[i][0]
+	}
+	return rows
+}

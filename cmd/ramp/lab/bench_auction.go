@@ -1,0 +1,248 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"ramp/agents/workload/published"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/bench"
+	"ramp/agents/config"
+	"ramp/agents/exit"
+	"ramp/agents/node"
+	"ramp/cmd/ramp/cli"
+)
+
+// auctionFigures are the figures of one row; the names are fixed. An auction lasts from the first
+// call for proposals to the award; vote and settlement are separate.
+type auctionFigures struct {
+	Buyers        int     `json:"buyers"`
+	Rounds        int     `json:"rounds"`
+	Sellers       int     `json:"sellers"`
+	Median        float64 `json:"median_ms"`
+	P95           float64 `json:"p95_ms"`
+	PerSecond     float64 `json:"per_second"`
+	Messages      float64 `json:"messages"` // per auction, sent and received by the buyer
+	Bytes         float64 `json:"bytes"`    // likewise
+	BareMedian    float64 `json:"bare_median_ms"`
+	BarePerSecond float64 `json:"bare_per_second"`
+	BareMessages  float64 `json:"bare_messages"`
+	BareBytes     float64 `json:"bare_bytes"`
+	Vote          float64 `json:"vote_median_ms"`
+	Settle        float64 `json:"settle_median_ms"`
+	ThreeCommits  float64 `json:"three_commits_median_ms"`
+}
+
+// auctionBench is one run.
+type auctionBench struct {
+	c       *cobra.Command
+	market  demo // the same agents as in the demonstration
+	sellers int
+	time    time.Duration
+	buyers  []*benchBuyer
+}
+
+func newBenchAuction() *cobra.Command {
+	var b auctionBench
+	var rounds, buyers, dir string
+	c := &cobra.Command{
+		Use: "auction", Short: "Measure auctions per second and their latency, on real processes", Args: cobra.NoArgs,
+		Long: `Start a bank, sellers and buyers, each in its own process, and let the buyers hold auctions
+without pause. 'bare' sends messages of the same number and size between the same processes,
+over streams kept open in the same way, without encoding, logic, signatures or disk. vote and
+settle are those of whole purchases by one buyer; three_commits are three bbolt transactions in
+a row.`,
+		Example: "  ramp bench auction --sellers 20 --rounds 3,5 --buyers 1,4,16",
+		RunE: func(c *cobra.Command, _ []string) error {
+			b.c = c
+			rs, err := bench.ParseCounts("--rounds", rounds, 100)
+			if err != nil {
+				return err
+			}
+			bs, err := bench.ParseCounts("--buyers", buyers, 64)
+			if err != nil {
+				return err
+			}
+			if b.time <= 0 {
+				return exit.Fail(exit.Usage, "", "--time %s: want more than 0s", b.time)
+			}
+			if b.sellers < 1 || b.sellers > len(published.Resources()) {
+				return exit.Fail(exit.Usage, "", "--sellers %d: want 1..%d", b.sellers, len(published.Resources()))
+			}
+			b.market = demo{c: c, dir: dir, quiet: true, count: b.sellers, bare: true}
+			return b.run(c.Context(), rs, bs)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&b.sellers, "sellers", 20, "sellers, 1..20")
+	f.StringVar(&rounds, "rounds", "3,5", "rounds of bidding, a comma-separated `LIST`")
+	f.StringVar(&buyers, "buyers", "1,4,16", "concurrent buyers, each 1..64, a comma-separated `LIST`")
+	cli.DurationVar(f, &b.time, "time", 5*time.Second, "duration of each measurement")
+	f.StringVar(&dir, "dir", "", "keep all state in `DIR` (default: a temporary one)")
+	return c
+}
+
+func (b *auctionBench) run(ctx context.Context, rounds, buyers []int) (err error) {
+	made, err := b.market.makeDir()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, x := range b.buyers {
+			err = errors.Join(err, x.end())
+		}
+		err = errors.Join(err, b.market.takeDown())
+		if made {
+			err = errors.Join(err, os.RemoveAll(b.market.dir))
+		}
+	}()
+	if err := b.market.openLogs(); err != nil {
+		return err
+	}
+	b.market.begun = time.Now()
+	if err := b.market.bringUp(ctx); err != nil {
+		return err
+	}
+	figures := []auctionFigures{}
+	for _, n := range buyers {
+		if err := b.startBuyers(ctx, n); err != nil {
+			return err
+		}
+		for _, r := range rounds {
+			fmt.Fprintf(cli.Stderr(b.c), "measuring %d buyers, %d rounds\n", n, r)
+			f, err := b.measure(n, r)
+			if err != nil {
+				return err
+			}
+			figures = append(figures, f)
+		}
+	}
+	return b.print(figures)
+}
+
+// measure measures one row: auctions, the same traffic bare, and finally some purchases.
+func (b *auctionBench) measure(buyers, rounds int) (auctionFigures, error) {
+	f := auctionFigures{Buyers: buyers, Rounds: rounds, Sellers: b.sellers}
+	auctions, err := b.all(buyers, benchOrder{Mode: "auction", Rounds: rounds, Sellers: b.sellers, Time: b.time})
+	if err != nil {
+		return f, err
+	}
+	f.Median, f.P95, f.PerSecond = bench.Quantile(auctions.Times, 0.5), bench.Quantile(auctions.Times, 0.95), auctions.rate()
+	f.Messages, f.Bytes = auctions.perRun(auctions.Out.Messages+auctions.In.Messages), auctions.perRun(auctions.Out.Bytes+auctions.In.Bytes)
+	bare, err := b.all(buyers, benchOrder{Mode: "bare", Rounds: rounds, Sellers: b.sellers, Time: b.time, Like: auctions.sizes()})
+	if err != nil {
+		return f, err
+	}
+	f.BareMedian, f.BarePerSecond = bench.Quantile(bare.Times, 0.5), bare.rate()
+	f.BareMessages, f.BareBytes = bare.perRun(bare.Out.Messages+bare.In.Messages), bare.perRun(bare.Out.Bytes+bare.In.Bytes)
+	bought, err := b.all(1, benchOrder{Mode: "buy", Rounds: rounds, Sellers: b.sellers, Runs: 40})
+	if err != nil {
+		return f, err
+	}
+	f.Vote, f.Settle = bench.Quantile(bought.Votes, 0.5), bench.Quantile(bought.Settles, 0.5)
+	f.ThreeCommits, err = bench.ThreeCommits(filepath.Join(b.market.dir, "commits.db"))
+	return f, err
+}
+
+// all gives every buyer the same order at once, and sums up their reports.
+func (b *auctionBench) all(buyers int, o benchOrder) (benchReport, error) {
+	for _, x := range b.buyers[:buyers] {
+		if err := x.in.Encode(o); err != nil {
+			return benchReport{}, err
+		}
+	}
+	var sum benchReport
+	for _, x := range b.buyers[:buyers] {
+		var r benchReport
+		if err := x.out.Decode(&r); err != nil {
+			return sum, exit.Fail(exit.Failed, "its log is "+filepath.Join(x.dir, "agent.log"), "buyer %s stopped: %w", x.dir, err)
+		}
+		if r.Error != "" {
+			return sum, exit.Fail(exit.Failed, "", "buyer %s: %s", x.dir, r.Error)
+		}
+		sum.add(r)
+	}
+	return sum, nil
+}
+
+func (b *auctionBench) print(figures []auctionFigures) error {
+	rows := [][]string{{"buyers", "rounds", "median ms", "p95", "per s", "bare ms", "bare per s", "messages", "bytes", "vote ms", "settle ms", "3 commits ms"}}
+	for _, f := range figures {
+		rows = append(rows, []string{
+			fmt.Sprint(f.Buyers), fmt.Sprint(f.Rounds), bench.Millis(f.Median), bench.Millis(f.P95), fmt.Sprintf("%.0f", f.PerSecond),
+			bench.Millis(f.BareMedian), fmt.Sprintf("%.0f", f.BarePerSecond), fmt.Sprintf("%.0f", f.Messages), fmt.Sprintf("%.0f", f.Bytes),
+			bench.Millis(f.Vote), bench.Millis(f.Settle), bench.Millis(f.ThreeCommits),
+		})
+	}
+	return cli.ShowTable(b.c, figures, rows)
+}
+
+// benchBuyer is a buyer in a process of its own.
+type benchBuyer struct {
+	dir string
+	cmd *exec.Cmd
+	w   io.Closer
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+// startBuyers starts buyers until there are n, each with an account of its own.
+func (b *auctionBench) startBuyers(ctx context.Context, n int) error {
+	for i := len(b.buyers); i < n; i++ {
+		if err := b.startBuyer(ctx, fmt.Sprintf("buyer%d", i+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
+	dir, err := b.market.agentDir(name, config.Config{User: &config.User{Pay: b.market.pay()}})
+	if err != nil {
+		return err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(dir, "agent.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(exe, "bench", "buyer", "--dir", dir)
+	cmd.Env = append(tuning(), os.Environ()...)
+	cmd.Stderr = log
+	w, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	r, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	x := &benchBuyer{dir: dir, cmd: cmd, w: w, in: json.NewEncoder(w), out: json.NewDecoder(bufio.NewReader(r))}
+	b.buyers = append(b.buyers, x)
+	var up node.Ready
+	if err := x.out.Decode(&up); err != nil {
+		return exit.Fail(exit.Failed, "its log is "+filepath.Join(dir, "agent.log"), "buyer %s did not start: %w", name, err)
+	}
+	return b.market.fund(ctx, up.Agent, name)
+}
+
+func (x *benchBuyer) end() error {
+	return errors.Join(x.w.Close(), x.cmd.Wait())
+}

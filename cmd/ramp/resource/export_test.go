@@ -1,0 +1,8 @@
+package resource
+
+import (
+	"ramp/protocol/message"
+)
+
+// ReservationRows is what a site is shown of its reservations.
+func ReservationRows(l ...message.ReservationLine) [][]string { return reservationRows(l) }

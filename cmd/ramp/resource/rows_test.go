@@ -1,0 +1,26 @@
+package resource_test
+
+import (
+	"testing"
+	"time"
+
+	"ramp/cmd/ramp/resource"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+func TestHowAGuaranteeWasKeptIsShownToTheSite(t *testing.T) {
+	u := message.PurchasedUnit{Usage: &protocol.Usage{CPU: time.Hour, Wall: time.Hour}, Due: 5 * protocol.Credit}
+	for want, g := range map[string]protocol.Guarantee{
+		"promised 4 cores, met: at least 4.5 at all times":                                   {Of: protocol.GuaranteesShare, Promised: 4 * protocol.Core, Had: 4.5 * protocol.Core, Kept: true},
+		"promised 4 cores, MISSED BY 1: 3 at the lowest":                                     {Of: protocol.GuaranteesShare, Promised: 4 * protocol.Core, Had: 3 * protocol.Core},
+		"promised 0.5 cores, met: 1 used":                                                    {Of: protocol.GuaranteesRate, Promised: protocol.Core / 2, Had: protocol.Core, Kept: true},
+		"promised 0.5 cores, MISSED BY 0.2 if the program was always ready to run: 0.3 used": {Of: protocol.GuaranteesRate, Promised: protocol.Core / 2, Had: 0.3 * protocol.Core},
+	} {
+		u.Guarantee = &g
+		rows := resource.ReservationRows(message.ReservationLine{Guarantee: &g, Due: u.Due}, message.ReservationLine{})
+		if got := rows[1]; got[len(got)-1] != want || got[len(got)-2] != "5" || len(rows[2]) != len(rows[0]) {
+			t.Errorf("the site reads %q", rows)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package user
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/cmd/ramp/cli"
+)
+
+// withID reaches an agent and calls do with the ID that find completes.
+func withID(c *cobra.Command, open cli.Opener, find finder, prefix string, do func(agent *control.Client, id string) error) error {
+	agent, done, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	id, err := find(c, agent, prefix)
+	if err != nil {
+		return err
+	}
+	return do(agent, id)
+}
+
+// finder completes the prefix of an ID.
+type finder func(c *cobra.Command, agent *control.Client, prefix string) (string, error)
+
+// wholePurchase completes the ID of a purchase.
+func wholePurchase(c *cobra.Command, agent *control.Client, begin string) (string, error) {
+	return whole(c, agent, control.FindCall{ID: begin}, "purchases", "ramp user list")
+}
+
+// wholeRun completes the ID of a purchase in which a program runs or ran.
+func wholeRun(c *cobra.Command, agent *control.Client, begin string) (string, error) {
+	return whole(c, agent, control.FindCall{ID: begin, Run: true}, "runs", "ramp user jobs")
+}
+
+// whole completes an ID. A prefix without match is returned unchanged: the call that uses it
+// reports that there is no such ID.
+func whole(c *cobra.Command, agent *control.Client, q control.FindCall, what, list string) (string, error) {
+	if q.ID == "" {
+		return "", exit.Fail(exit.Usage, "'"+list+"' lists them", "ID \"\": want the first letters of one of the %s", what)
+	}
+	var f control.IDsFound
+	if err := control.Find.Ask(c.Context(), agent, q, &f); err != nil || f.All == 0 {
+		return q.ID, nil //nolint:nilerr // a daemon from before an upgrade only takes whole IDs
+	}
+	if f.All == 1 {
+		return f.IDs[0], nil
+	}
+	words := strings.Join(f.IDs, ", ")
+	if f.All > len(f.IDs) {
+		words += ", …"
+	}
+	return "", exit.Fail(exit.Usage, "give more of it; '"+list+"' lists them", "ID %q begins %d %s: %s", q.ID, f.All, what, words)
+}
