@@ -15,7 +15,7 @@ demo: build
 	@$(RAMP) demo
 
 test:
-	$(GO) test ./...
+	$(GO) test -timeout 60m ./...
 
 # Every process of the race detector would wait a second at its end for others that
 # report, and there are thousands. A simulated market lives in one goroutine: the long
@@ -48,7 +48,7 @@ mutants:
 # Hostile markets, seed by seed, until one breaks or it is interrupted.
 SOAK_FROM ?= 1
 soak: build mutants soak-bank
-	$(RAMP) sim explore --faults heavy --resources 5 --users 4 --rate 12 --days 0.25 --seeds $(SOAK_FROM)-1000000000
+	$(RAMP) sim explore --faults heavy --resources 5 --users 4 --rate 12 --exchanges 6 --days 0.25 --seeds $(SOAK_FROM)-1000000000
 
 # A million random operations per policy, and on exchanges, on the ledger and its models; every bit of
 # every byte of a bank's file flipped, the file truncated, torn, its pages and rows exchanged.
