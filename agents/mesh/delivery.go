@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"ramp/protocol"
+	"ramp/protocol/codec"
 	"ramp/protocol/message"
 )
 
@@ -21,7 +22,8 @@ type delivery struct {
 // bare frame.
 type outgoing struct {
 	message protocol.Message
-	frame   []byte // a bare frame, sent unchanged
+	frame   []byte                 // a bare frame, sent unchanged
+	shared  func() ([]byte, error) // the message as encoded for another of its receivers; nil if it has only one
 }
 
 // undelivered is a message that did not reach an agent.
@@ -34,6 +36,11 @@ type undelivered struct {
 func (d *delivery) encode(o *outgoing) ([]byte, error) {
 	if o.frame != nil {
 		return o.frame, nil
+	}
+	if o.shared != nil {
+		if b, err := o.shared(); err == nil {
+			return codec.Readdress(b, o.message.Receivers[0])
+		}
 	}
 	return d.cfg.Codec.Encode(o.message)
 }

@@ -163,6 +163,12 @@ func (m *Mesh) Send(msg protocol.Message) {
 		p.Addresses = texts(m.ep.addresses())
 		msg.Body = p
 	}
+	var shared func() ([]byte, error)
+	if len(msg.Receivers) > 1 {
+		one := msg
+		one.Receivers = msg.Receivers[:1]
+		shared = sync.OnceValues(func() ([]byte, error) { return m.delivery.cfg.Codec.Encode(one) })
+	}
 	for _, to := range msg.Receivers {
 		// Each receiver sees only itself: a list of twenty agents is longer than most
 		// calls, and the other receivers are none of its business.
@@ -172,6 +178,7 @@ func (m *Mesh) Send(msg protocol.Message) {
 		if to == protocol.Everyone {
 			err = m.gossip.publish(o)
 		} else {
+			o.shared = shared
 			err = m.links.post(to, protocolACL, o)
 		}
 		if err != nil {

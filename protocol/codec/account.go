@@ -10,7 +10,7 @@ var accountBodies = []row{
 	body(31, func(*coder, *message.BalanceQuery, *wire.BalanceQuery) {}, on(request, protocol.QueryRef)),
 
 	body(32, func(c *coder, m *message.Balances, w *wire.Balances) {
-		list(c, "accounts", &m.Accounts, &w.Accounts, protocol.MaxAccounts, func(m *message.Balance, w *wire.Balance) {
+		list(c, "accounts", &m.Accounts, &w.Accounts, protocol.MaxAccounts, func(c *coder, m *message.Balance, w *wire.Balance) {
 			c.agent("account", &m.Account, &w.Account)
 			c.words("name", &m.Name, &w.Name)
 			c.currency(&m.Currency, &w.Currency)
@@ -38,7 +38,7 @@ var accountBodies = []row{
 
 	body(34, func(c *coder, m *message.Statement, w *wire.Statement) {
 		c.agent("account", &m.Account, &w.Account)
-		list(c, "lines", &m.Lines, &w.Lines, message.MaxStatement, func(m *message.StatementLine, w *wire.StatementLine) {
+		list(c, "lines", &m.Lines, &w.Lines, message.MaxStatement, func(c *coder, m *message.StatementLine, w *wire.StatementLine) {
 			same(c, &m.Entry, &w.Entry)
 			c.needed("time", &m.Time, &w.Time)
 			c.words("what", &m.What, &w.What)

@@ -11,12 +11,12 @@ import (
 var auctionBodies = []row{
 	body(17, func(c *coder, m *message.CallForProposals, w *wire.CallForProposals) {
 		c.cfpHead(m, w)
-		list(c, "ceilings", &m.Ceilings, &w.Ceilings, protocol.MaxUnits, c.ceiling)
-		list(c, "ceilings of bundles", &m.Bundles, &w.Bundles, protocol.MaxOffers, func(m *message.BundleCeiling, w *wire.BundleCeiling) {
-			values(c, "units", &m.Units, &w.Units, protocol.MaxUnits, c.unit)
+		list(c, "ceilings", &m.Ceilings, &w.Ceilings, protocol.MaxUnits, (*coder).ceiling)
+		list(c, "ceilings of bundles", &m.Bundles, &w.Bundles, protocol.MaxOffers, func(c *coder, m *message.BundleCeiling, w *wire.BundleCeiling) {
+			values(c, "units", &m.Units, &w.Units, protocol.MaxUnits, (*coder).unit)
 			c.amount("ceiling of a bundle", &m.Cost, &w.Cost)
 		})
-		list(c, "terms", &m.Terms, &w.Terms, protocol.MaxTerms, c.term)
+		list(c, "terms", &m.Terms, &w.Terms, protocol.MaxTerms, (*coder).term)
 		c.modes(&m.Modes, &w.Modes)
 		if m.Launch != nil || w.Launch != nil {
 			c.intent(part(&m.Launch), part(&w.Launch))
@@ -35,14 +35,14 @@ var auctionBodies = []row{
 			c.fail(protocol.CodeLimit, "%d items in all offers, want at most %d", items, protocol.MaxItems)
 		}
 		c.round(&m.Round, &w.Round)
-		list(c, "offers", &m.Offers, &w.Offers, protocol.MaxOffers, c.offer)
-		list(c, "spans", &m.Capacity, &w.Capacity, protocol.MaxSpans, c.span)
-		list(c, "reasons", &m.Refusals, &w.Refusals, protocol.MaxReasons, c.reason)
+		list(c, "offers", &m.Offers, &w.Offers, protocol.MaxOffers, (*coder).offer)
+		list(c, "spans", &m.Capacity, &w.Capacity, protocol.MaxSpans, (*coder).span)
+		list(c, "reasons", &m.Refusals, &w.Refusals, protocol.MaxReasons, (*coder).reason)
 	}, on(auction, protocol.Propose)),
 
 	body(19, func(c *coder, m *message.Refusal, w *wire.Refusal) {
 		c.round(&m.Round, &w.Round)
-		list(c, "reasons", &m.Reasons, &w.Reasons, protocol.MaxReasons, c.reason)
+		list(c, "reasons", &m.Reasons, &w.Reasons, protocol.MaxReasons, (*coder).reason)
 	},
 		on(auction, protocol.Refuse, protocol.Failure, protocol.NotUnderstood, protocol.RejectProposal),
 		on(commit, protocol.Refuse, protocol.Failure, protocol.NotUnderstood, protocol.RejectProposal),
@@ -87,7 +87,7 @@ func (c *coder) span(m *protocol.Span, w *wire.Slot) {
 
 func (c *coder) reason(m *protocol.Reason, w *wire.Reason) {
 	c.reasonHead(m, w)
-	list(c, "hints", &m.Hints, &w.Hints, protocol.MaxHints, c.hint)
+	list(c, "hints", &m.Hints, &w.Hints, protocol.MaxHints, (*coder).hint)
 }
 
 // reasonHead copies a reason without its hints.

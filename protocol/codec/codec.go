@@ -27,6 +27,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"ramp/protocol"
 	"ramp/protocol/codec/wire"
 )
@@ -52,11 +54,12 @@ func EncodeTrace(m protocol.Message) ([]byte, error) {
 // DecodeTrace reads the output of EncodeTrace from this agent's own records. It is as
 // strict as Open but does not verify signatures: Checked of signed documents is false.
 func DecodeTrace(b []byte) (protocol.Message, error) {
-	e, err := unmarshal(b)
-	if err != nil {
+	s := new(scratch)
+	c, e := &s.coder, &s.envelope
+	if err := unmarshal(b, e); err != nil {
 		return protocol.Message{}, err
 	}
-	c := coder{documents: documents{own: true}}
+	c.documents.own = true
 	var m protocol.Message
 	c.message(&m, e)
 	c.agent("sender", &m.Sender, &e.Sender)
@@ -67,10 +70,13 @@ func DecodeTrace(b []byte) (protocol.Message, error) {
 }
 
 func encode(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
-	if err := checkSendable(m); err != nil {
+	r, err := sendable(m)
+	if err != nil {
 		return nil, err
 	}
-	c, e := coder{writes: true}, &wire.Envelope{Sender: string(sender)}
+	s := new(scratch)
+	c, e := &s.coder, &s.envelope
+	c.writes, c.row, e.Sender = true, r, string(sender)
 	if c.message(&m, e); c.err != nil {
 		return nil, fmt.Errorf("%s: %w", subject(m), c.err)
 	}
@@ -84,6 +90,30 @@ func encode(m protocol.Message, sender protocol.AgentID) ([]byte, error) {
 	return b, nil
 }
 
+// receiversField is the number of the receivers in wire.Envelope.
+const receiversField = 7
+
+// Readdress copies an encoded message to one receiver for another one. The result is
+// what Encode writes for that receiver.
+func Readdress(b []byte, to protocol.AgentID) ([]byte, error) {
+	if err := to.Validate(); err != nil {
+		return nil, fmt.Errorf("receiver: %w", err)
+	}
+	for at := 0; at < len(b); {
+		num, _, n := protowire.ConsumeField(b[at:])
+		if n < 0 {
+			return nil, fmt.Errorf("not a message: %w", protowire.ParseError(n))
+		}
+		if num == receiversField {
+			out := make([]byte, 0, len(b)-n+protowire.SizeTag(num)+protowire.SizeBytes(len(to)))
+			out = protowire.AppendString(protowire.AppendTag(append(out, b[:at]...), num, protowire.BytesType), string(to))
+			return append(out, b[at+n:]...), nil
+		}
+		at += n
+	}
+	return nil, errors.New("a message without a receiver")
+}
+
 // subject names a message in an error.
 func subject(m protocol.Message) string {
 	kind := "no body"
@@ -94,16 +124,21 @@ func subject(m protocol.Message) string {
 }
 
 // unmarshal reads an envelope with its size and its number of parts bounded.
-func unmarshal(b []byte) (*wire.Envelope, error) {
+func unmarshal(b []byte, e *wire.Envelope) error {
 	if len(b) > protocol.MaxMessage {
-		return nil, fmt.Errorf("a message of %d bytes, want at most %d", len(b), protocol.MaxMessage)
+		return fmt.Errorf("a message of %d bytes, want at most %d", len(b), protocol.MaxMessage)
 	}
 	if err := scan(b); err != nil {
-		return nil, err
+		return err
 	}
-	e := &wire.Envelope{}
 	if err := e.UnmarshalVT(b); err != nil {
-		return nil, fmt.Errorf("not a message: %w", err)
+		return fmt.Errorf("not a message: %w", err)
 	}
-	return e, nil
+	return nil
+}
+
+// scratch is what a message needs while it is copied, in one piece of memory.
+type scratch struct {
+	coder    coder
+	envelope wire.Envelope
 }

@@ -277,3 +277,29 @@ func drawOffer(t *rapid.T, instant *rapid.Generator[time.Time]) protocol.Offer {
 	}
 	return o
 }
+
+// Readdress gives what Encode writes for the other receiver, and refuses what is none.
+func TestReaddress(t *testing.T) {
+	m := newMarket(t)
+	for name, msg := range auctionMessages(m) {
+		for _, to := range []protocol.AgentID{m.user.ID, m.seller.ID, m.bank.ID} {
+			raw, err := codec.Encode(msg)
+			must(t, err)
+			other := msg
+			other.Receivers = []protocol.AgentID{to}
+			want, err := codec.Encode(other)
+			must(t, err)
+			if got, err := codec.Readdress(raw, to); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s to %s: %x, %v; want %x", name, to, got, err, want)
+			}
+		}
+		raw, err := codec.Encode(msg)
+		must(t, err)
+		if _, err := codec.Readdress(raw, ".bank"); err == nil {
+			t.Error("a local receiver was accepted")
+		}
+		if _, err := codec.Readdress(raw[:2], m.bank.ID); err == nil {
+			t.Error("half a message was accepted")
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 type coder struct {
 	writes    bool      // to the wire; otherwise it reads
 	documents documents // only a coder that reads needs it
+	row       row       // of the body; a reader finds it
 	err       error
 	code      protocol.Code
 }
@@ -71,29 +72,43 @@ func number[M ~int | ~int64 | ~uint32](c *coder, field string, m *M, w *int64, l
 }
 
 // values copies a list of at most so many values.
-func values[M, W any](c *coder, field string, m *[]M, w *[]W, most int, one func(*M, *W)) {
+func values[M, W any](c *coder, field string, m *[]M, w *[]W, most int, one func(*coder, *M, *W)) {
+	for i := range room(c, field, m, w, most) {
+		one(c, &(*m)[i], &(*w)[i])
+	}
+}
+
+// list copies a list of at most so many structs.
+func list[M, W any](c *coder, field string, m *[]M, w *[]*W, most int, one func(*coder, *M, *W)) {
+	n := room(c, field, m, w, most)
+	if n > 0 && c.writes {
+		structs := make([]W, n)
+		for i := range structs {
+			(*w)[i] = &structs[i]
+		}
+	}
+	for i := range n {
+		one(c, &(*m)[i], part(&(*w)[i]))
+	}
+}
+
+// room makes the list that is to be filled, and returns the number of its elements: 0
+// if there is nothing to copy.
+func room[M, W any](c *coder, field string, m *[]M, w *[]W, most int) int {
 	n := max(len(*m), len(*w)) // the other one is empty
 	if n > most {
 		c.fail(protocol.CodeLimit, "%d %s, want at most %d", n, field, most)
 	}
 	switch {
 	case n == 0:
-		return
 	case c.writes:
 		*w = make([]W, n)
 	case c.err == nil:
 		*m = make([]M, n)
 	default:
-		return
+		return 0
 	}
-	for i := range n {
-		one(&(*m)[i], &(*w)[i])
-	}
-}
-
-// list copies a list of at most so many structs.
-func list[M, W any](c *coder, field string, m *[]M, w *[]*W, most int, one func(*M, *W)) {
-	values(c, field, m, w, most, func(m *M, w **W) { one(m, part(w)) })
+	return n
 }
 
 // part is the message in a field of another, made if it is missing.
@@ -256,7 +271,7 @@ func (c *coder) reasonCode(m *protocol.Code, w *string) {
 // modes copies the settlement modes that somebody accepts. A reader drops those of
 // later versions: it still understands an agent that also accepts one of them.
 func (c *coder) modes(m *[]protocol.Mode, w *[]string) {
-	values(c, "modes", m, w, protocol.MaxModes, c.mode)
+	values(c, "modes", m, w, protocol.MaxModes, (*coder).mode)
 	if !c.writes {
 		*m = knownModes(*m)
 	}

@@ -18,7 +18,7 @@ var commitBodies = []row{
 
 	body(21, func(c *coder, m *message.Vote, w *wire.Vote) {
 		c.id("offer", &m.Offer, &w.Offer, protocol.MaxName)
-		list(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(m *message.Reservation, w *wire.Reservation) {
+		list(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(c *coder, m *message.Reservation, w *wire.Reservation) {
 			c.unit(&m.Unit, &w.Unit)
 			c.id("reservation", &m.ID, &w.Id, protocol.MaxName)
 			c.slot(&m.Slot, &w.Start, &w.End, &w.Cores)
@@ -36,7 +36,7 @@ var commitBodies = []row{
 	}, on(commit, protocol.Confirm)),
 
 	body(24, func(c *coder, m *message.Cancellation, w *wire.Cancellation) {
-		values(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(m, w *string) {
+		values(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(c *coder, m, w *string) {
 			c.id("reservation", m, w, protocol.MaxName)
 		})
 	}, on(commit, protocol.Cancel)),

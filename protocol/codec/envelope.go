@@ -17,37 +17,39 @@ const (
 	lastBody  = 63
 )
 
-// checkSendable refuses a message that other agents must not see, or whose body has
-// no row.
-func checkSendable(m protocol.Message) error {
+// sendable returns the row of a message's body. It refuses a message that other agents
+// must not see, or whose body has no row.
+func sendable(m protocol.Message) (row, error) {
 	for _, a := range m.Receivers {
 		if a.Local() && a != protocol.Everyone {
-			return fmt.Errorf("%s to %s: %w", subject(m), a, ErrLocal)
+			return row{}, fmt.Errorf("%s to %s: %w", subject(m), a, ErrLocal)
 		}
 	}
 	if m.Body == nil {
-		return nil
+		return bare, nil
+	}
+	if r, ok := bodies.byType[reflect.TypeOf(m.Body)]; ok {
+		return r, nil
 	}
 	if strings.HasPrefix(m.Body.Kind(), "local-") {
-		return fmt.Errorf("%s: %w", subject(m), ErrLocal)
+		return row{}, fmt.Errorf("%s: %w", subject(m), ErrLocal)
 	}
-	if _, ok := bodies.byType[reflect.TypeOf(m.Body)]; !ok {
-		return fmt.Errorf("%s: a body of type %T cannot be sent", subject(m), m.Body)
-	}
-	return nil
+	return row{}, fmt.Errorf("%s: a body of type %T cannot be sent", subject(m), m.Body)
 }
 
 // message copies everything but the sender. A reader stops at a fault and leaves in m
 // the fields before it.
 func (c *coder) message(m *protocol.Message, e *wire.Envelope) {
 	c.head(m, e)
-	values(c, "receivers", &m.Receivers, &e.Receivers, protocol.MaxReceivers, c.receiver)
+	values(c, "receivers", &m.Receivers, &e.Receivers, protocol.MaxReceivers, (*coder).receiver)
 	if len(e.Receivers) == 0 {
 		c.malformed("no receiver")
 	}
 	if c.writes || c.err == nil {
 		c.body(m, e)
-		c.checkAllowed(*m)
+	}
+	if c.err == nil && !c.row.allows(m.Performative, m.Protocol) {
+		c.malformed("not allowed with performative %.32q and protocol %.32q", m.Performative, m.Protocol)
 	}
 }
 
@@ -68,20 +70,17 @@ func (c *coder) head(m *protocol.Message, e *wire.Envelope) {
 func (c *coder) body(m *protocol.Message, e *wire.Envelope) {
 	switch {
 	case c.writes && m.Body != nil:
-		r := bodies.byType[reflect.TypeOf(m.Body)]
-		r.put(e, r.write(c, m.Body))
+		c.row.put(e, c.row.write(c, m.Body))
 	case c.writes:
 	case e.Body != nil:
-		r, body := bodies.bodyOf(e)
-		m.Body = r.read(c, body)
-	case hasUnknownBody(e.ProtoReflect().GetUnknown()):
-		c.malformed("a body of an unknown kind")
-	}
-}
-
-func (c *coder) checkAllowed(m protocol.Message) {
-	if c.err == nil && !allowed(m.Body, m.Performative, m.Protocol) {
-		c.malformed("not allowed with performative %.32q and protocol %.32q", m.Performative, m.Protocol)
+		var body any
+		c.row, body = bodies.bodyOf(e)
+		m.Body = c.row.read(c, body)
+	default:
+		c.row = bare
+		if hasUnknownBody(e.ProtoReflect().GetUnknown()) {
+			c.malformed("a body of an unknown kind")
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ var launchBodies = []row{
 		c.id("launch", &m.ID, &w.Id, protocol.MaxName)
 		c.name("application", &m.App, &w.App, protocol.MaxName)
 		size := 0
-		argument := func(m *string, w *[]byte) {
+		argument := func(c *coder, m *string, w *[]byte) {
 			if c.writes {
 				*w = []byte(*m)
 			} else {
@@ -28,9 +28,9 @@ var launchBodies = []row{
 			}
 			size += len(*w)
 		}
-		list(c, "parameters", &m.Params, &w.Params, protocol.MaxParams, func(m *message.Param, w *wire.Param) {
+		list(c, "parameters", &m.Params, &w.Params, protocol.MaxParams, func(c *coder, m *message.Param, w *wire.Param) {
 			c.id("parameter", &m.Name, &w.Name, protocol.MaxName)
-			argument(&m.Value, &w.Value)
+			argument(c, &m.Value, &w.Value)
 		})
 		values(c, "arguments", &m.Command, &w.Command, protocol.MaxArgs, argument)
 		c.staged("inputs", &m.Inputs, &w.Inputs)
@@ -53,7 +53,7 @@ var launchBodies = []row{
 		if text(c, &m.Verb, &w.Verb); !m.Verb.Known() {
 			c.malformed("unknown verb %.32q", w.Verb)
 		}
-		list(c, "peers", &m.Peers, &w.Peers, protocol.MaxUnits, func(m *message.Peer, w *wire.Peer) {
+		list(c, "peers", &m.Peers, &w.Peers, protocol.MaxUnits, func(c *coder, m *message.Peer, w *wire.Peer) {
 			c.unit(&m.Unit, &w.Unit)
 			c.host(&m.Address, &w.Address)
 			c.needed("start", &m.Start, &w.Start)
@@ -82,7 +82,7 @@ var launchBodies = []row{
 
 // staged copies a list of files, each path once and not below another.
 func (c *coder) staged(field string, m *[]protocol.StagedFile, w *[]*wire.StagedFile) {
-	list(c, field, m, w, protocol.MaxStaged, func(m *protocol.StagedFile, w *wire.StagedFile) {
+	list(c, field, m, w, protocol.MaxStaged, func(c *coder, m *protocol.StagedFile, w *wire.StagedFile) {
 		same(c, &m.Path, &w.Path)
 		same(c, &m.Size, &w.Size)
 		same(c, &m.SHA256, &w.Sha256)

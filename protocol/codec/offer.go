@@ -9,7 +9,7 @@ import (
 // prices above zero, no unit twice, and a cost not above that of its items.
 func (c *coder) offer(m *protocol.Offer, w *wire.Offer) {
 	c.offerHead(m, w)
-	list(c, "items", &m.Items, &w.Items, protocol.MaxUnits, c.item)
+	list(c, "items", &m.Items, &w.Items, protocol.MaxUnits, (*coder).item)
 	c.checkItems(m)
 }
 

@@ -25,11 +25,12 @@ func NewOpener(trust *identity.Trust, n int) Opener {
 // Open reads a message from an authenticated sender and verifies its signatures as of
 // a time. The error is an *Error. The message does not share memory with b.
 func (o Opener) Open(b []byte, sender protocol.AgentID, at time.Time) (protocol.Message, error) {
-	e, err := unmarshal(b)
-	if err != nil {
+	s := new(scratch)
+	c, e := &s.coder, &s.envelope
+	if err := unmarshal(b, e); err != nil {
 		return protocol.Message{}, &Error{Envelope: protocol.Message{Sender: sender}, Code: protocol.CodeMalformed, Err: err}
 	}
-	c := coder{documents: documents{opener: o, at: at}}
+	c.documents = documents{opener: o, at: at}
 	m := protocol.Message{Sender: sender}
 	if c.message(&m, e); c.err != nil {
 		m.Body = nil

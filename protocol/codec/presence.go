@@ -16,14 +16,14 @@ var presenceBodies = []row{
 		}
 		c.amount("start price", &m.Start, &w.Start)
 		c.amount("minimum price", &m.Min, &w.Min)
-		list(c, "terms", &m.Terms, &w.Terms, protocol.MaxTerms, c.term)
+		list(c, "terms", &m.Terms, &w.Terms, protocol.MaxTerms, (*coder).term)
 		c.modes(&m.Modes, &w.Modes)
 		if whole(c, &m.TTL, &w.Ttl); m.TTL < 0 || m.TTL > protocol.MaxTTL {
 			c.malformed("ttl %s, want 0..%s", m.TTL, protocol.MaxTTL)
 		}
 		same(c, &m.Counter, &w.Counter)
-		values(c, "addresses", &m.Addresses, &w.Addresses, protocol.MaxAddresses, func(m, w *string) { c.plain("address", m, w) })
-		list(c, "terms paid after the fact", &m.After, &w.After, protocol.MaxTerms, c.term)
+		values(c, "addresses", &m.Addresses, &w.Addresses, protocol.MaxAddresses, func(c *coder, m, w *string) { c.plain("address", m, w) })
+		list(c, "terms paid after the fact", &m.After, &w.After, protocol.MaxTerms, (*coder).term)
 		c.instant("recovering", &m.Recovering, &w.Recovering)
 	}, on(protocol.ProtocolPresence, protocol.Inform)),
 }

@@ -14,12 +14,12 @@ var recoveryBodies = []row{
 	}, on(request, protocol.QueryRef)),
 
 	body(53, func(c *coder, m *message.SoldList, w *wire.SoldList) {
-		list(c, "sold", &m.Sold, &w.Sold, message.MaxSold, func(m *protocol.Sold, w *wire.Sold) {
+		list(c, "sold", &m.Sold, &w.Sold, message.MaxSold, func(c *coder, m *protocol.Sold, w *wire.Sold) {
 			c.contract(&m.Contract, &w.Contract)
 			c.agent("user", &m.User, &w.User)
 			c.id("conversation", &m.Conversation, &w.Conversation, protocol.MaxConversation)
 			c.needed("ends", &m.Ends, &w.Ends)
-			list(c, "units", &m.Units, &w.Units, protocol.MaxUnits, func(m *protocol.SoldUnit, w *wire.SoldUnit) {
+			list(c, "units", &m.Units, &w.Units, protocol.MaxUnits, func(c *coder, m *protocol.SoldUnit, w *wire.SoldUnit) {
 				c.unit(&m.Unit, &w.Unit)
 				c.name("reservation", &m.Reservation, &w.Reservation, protocol.MaxReservation)
 				c.slot(&m.Slot, &w.Start, &w.End, &w.Cores)

@@ -52,11 +52,7 @@ func scan(b []byte) error {
 // count subtracts the parts in b from those that are left.
 func count(b []byte, l layout, left *int) error {
 	for len(b) > 0 {
-		num, typ, tag := protowire.ConsumeTag(b)
-		if tag < 0 {
-			return fmt.Errorf("not a message: %w", protowire.ParseError(tag))
-		}
-		size := protowire.ConsumeFieldValue(num, typ, b[tag:])
+		num, tag, length, size := next(b)
 		if size < 0 {
 			return fmt.Errorf("not a message: %w", protowire.ParseError(size))
 		}
@@ -69,13 +65,33 @@ func count(b []byte, l layout, left *int) error {
 				return fmt.Errorf("a message with more than %d parts", maxParts)
 			}
 		}
-		if field.part != nil && typ == protowire.BytesType {
-			part, _ := protowire.ConsumeBytes(b[tag:])
-			if err := count(part, field.part, left); err != nil {
+		if field.part != nil && length > 0 {
+			if err := count(b[tag+length:tag+size], field.part, left); err != nil {
 				return err
 			}
 		}
 		b = b[tag+size:]
 	}
 	return nil
+}
+
+// next returns the field number at the start of b, and the bytes that its tag, the length
+// of its value (0 unless it has one) and the whole value take; size is below zero if b
+// does not begin with a field.
+func next(b []byte) (num protowire.Number, tag, length, size int) {
+	num, typ, tag := protowire.ConsumeTag(b)
+	if tag < 0 {
+		return 0, 0, 0, tag
+	}
+	if typ != protowire.BytesType {
+		return num, tag, 0, protowire.ConsumeFieldValue(num, typ, b[tag:])
+	}
+	n, length := protowire.ConsumeVarint(b[tag:])
+	switch {
+	case length < 0:
+		return 0, 0, 0, length
+	case n > uint64(len(b)-tag-length):
+		return 0, 0, 0, protowire.ConsumeFieldValue(num, typ, b[tag:])
+	}
+	return num, tag, length, length + int(n)
 }

@@ -73,13 +73,16 @@ func newTable(parts ...[]row) table {
 	return t
 }
 
-// put sets the body of an envelope to one of the row's wire type. It does what the
-// reflection of protobuf does, which takes most of the time of a short message.
+// put sets the body of an envelope to one of the row's wire type.
 func (r row) put(e *wire.Envelope, body any) {
 	holder := reflect.New(r.holder)
 	holder.Elem().Field(0).Set(reflect.ValueOf(body))
-	reflect.ValueOf(&e.Body).Elem().Set(holder)
+	assign(&e.Body, holder.Interface())
 }
+
+// assign sets a variable of a type without a name here, which reflection does at many
+// times the price.
+func assign[T any](to *T, v any) { *to = v.(T) }
 
 // bodyOf returns the body of an envelope and its row.
 func (t table) bodyOf(e *wire.Envelope) (row, any) {
@@ -94,15 +97,14 @@ const (
 	request = protocol.ProtocolRequest
 )
 
-// allowed reports whether a body may come with a performative under a protocol
-// token. The roles decide what may come when. Without a body, only a plain agree
-// is allowed.
-func allowed(body protocol.Body, act protocol.Performative, token string) bool {
-	if body == nil {
-		return act == protocol.Agree && token == request
-	}
-	for _, r := range bodies.byType[reflect.TypeOf(body)].rules {
-		if r.token == token && slices.Contains(r.acts, act) {
+// bare is the row of messages without a body: plain agreements.
+var bare = row{rules: []rule{on(request, protocol.Agree)}}
+
+// allows reports whether a body may come with a performative under a protocol token.
+// The roles decide what may come when.
+func (r row) allows(act protocol.Performative, token string) bool {
+	for _, x := range r.rules {
+		if x.token == token && slices.Contains(x.acts, act) {
 			return true
 		}
 	}
