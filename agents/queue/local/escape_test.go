@@ -316,7 +316,8 @@ func TestJobsSeeAnImage(t *testing.T) {
 	passable(t, c.Image[:len(c.Image)-len("/image")])
 	said, err := exec.Command("sh", "-ec", `mkdir -p "$0/bin" "$0/etc/conf" "$0/var/lib" "$0/usr/share"
 ln -s /etc "$0/tmp"; ln -s usr/share "$0/share"; echo theirs >"$0/etc/passwd"; echo image >"$0/etc/conf/name"; echo deep >"$0/usr/share/file"
-cp "$(command -v busybox)" "$0/bin/busybox"; for f in sh cat ls id mkdir chmod ln mkfifo true; do ln -s busybox "$0/bin/$f"; done; chmod -R go+rX "$0"`, c.Image).CombinedOutput()
+cp "$(command -v busybox)" "$0/bin/busybox"; for f in sh cat ls id mkdir chmod ln mkfifo true; do ln -s busybox "$0/bin/$f"; done
+ldd "$0/bin/busybox" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do cp -L --parents "$library" "$0"; done; chmod -R go+rX "$0"`, c.Image).CombinedOutput()
 	if err != nil {
 		t.Skipf("no image can be made: %v: %s", err, said)
 	}
