@@ -1,4 +1,4 @@
-package cli
+package order
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 	"ramp/protocol/message"
 )
 
-// printEnds shows where a settled purchase's money is: paid at once, or held until each job
+// PrintEnds shows where a settled purchase's money is: paid at once, or held until each job
 // has ended.
-func printEnds(w io.Writer, p message.Purchase) {
+func PrintEnds(w io.Writer, p message.Purchase) {
 	if p.Mode == "" || p.Mode == protocol.ModeOnReservation {
 		fmt.Fprintf(w, "  contract %s, paid at %s\n", p.Contract, p.Bank.Name())
 		if p.RefundTotal > 0 {
-			fmt.Fprintf(w, "  refunded %s %s\n", p.RefundTotal, p.Currency)
+			fmt.Fprintf(w, "  refunded %s %s\n", p.RefundTotal.Cents(), p.Currency)
 		}
 		return
 	}
@@ -25,25 +25,25 @@ func printEnds(w io.Writer, p message.Purchase) {
 			held += u.Cost // no overflow: the units' costs sum to the bundle's total
 		}
 		paid += u.Paid
-		if line := endLine(u); line != "" {
+		if line := EndLine(u); line != "" {
 			fmt.Fprintf(w, "  unit %d: %s\n", u.Unit+1, line)
 		}
 	}
-	fmt.Fprintf(w, "  contract %s, %s at %s: %s paid, %s held, %s released\n", p.Contract, p.Mode, p.Bank.Name(), paid, held, p.RefundTotal)
+	fmt.Fprintf(w, "  contract %s, %s at %s: %s paid, %s held, %s released\n", p.Contract, p.Mode, p.Bank.Name(), paid.Cents(), held.Cents(), p.RefundTotal.Cents())
 }
 
-// endLine describes what a unit's job used, and how it ended.
-func endLine(u message.PurchasedUnit) string {
+// EndLine describes what a unit's job used, and how it ended.
+func EndLine(u message.PurchasedUnit) string {
 	line := ""
 	if u.Usage != nil {
-		line = fmt.Sprintf("used %s of core time in %s%s, %s due; ", u.Usage.CPU, u.Usage.Wall, measuredWords(u.Measured), u.Due)
+		line = fmt.Sprintf("used %s of core time in %s%s, %s due; ", u.Usage.CPU, u.Usage.Wall, measuredWords(u.Measured), u.Due.Cents())
 		if u.Guarantee != nil {
 			line += GuaranteeWords(*u.Guarantee) + "; "
 		}
 	}
 	switch {
 	case u.How != "":
-		return line + fmt.Sprintf("%s: %s paid of %s", EndWords(u), u.Paid, u.Cost)
+		return line + fmt.Sprintf("%s: %s paid of %s", EndWords(u), u.Paid.Cents(), u.Cost.Cents())
 	case u.Dispute != "":
 		return line + "disputed: " + u.Dispute + unheardWords(u)
 	case user.Waits(u):
@@ -52,6 +52,14 @@ func endLine(u message.PurchasedUnit) string {
 		return line + "countersigned" + unheardWords(u)
 	}
 	return ""
+}
+
+// EndWords describe how a unit ended, with the bank's word for it if that differs.
+func EndWords(u message.PurchasedUnit) string {
+	if u.How == "" || string(u.How) == u.State {
+		return u.State
+	}
+	return fmt.Sprintf("%s (%s)", u.State, u.How)
 }
 
 // unheardWords are appended while the bank has not answered the user's word on a usage record.
@@ -100,9 +108,9 @@ func PaidWords(p message.Purchase) string {
 			held += u.Cost
 		}
 	}
-	words := (p.Total - p.RefundTotal - held).String() + " " + p.Currency
+	words := (p.Total - p.RefundTotal - held).Cents() + " " + p.Currency
 	if held > 0 {
-		words += fmt.Sprintf(" (%s held)", held)
+		words += fmt.Sprintf(" (%s held)", held.Cents())
 	}
 	return words
 }

@@ -1,10 +1,11 @@
-package user
+package order_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"ramp/agents/order"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -12,20 +13,20 @@ import (
 func TestASiteThatIsLateIsToldOfOnce(t *testing.T) {
 	t.Parallel()
 	var told []string
-	l := &lateness{reported: map[string]bool{}, say: func(u message.RunUnit) { told = append(told, u.Launch+": "+lateWords(u)) }}
-	defer l.end()
+	l := &order.Lateness{Reported: map[string]bool{}, Say: func(u message.RunUnit) { told = append(told, u.Launch+": "+order.LateWords(u)) }}
+	defer l.End()
 	end := time.Date(2199, 1, 1, 12, 0, 0, 0, time.UTC) // alarms by the real clock come not
 	unit := func(launch string, stage message.LaunchStage) message.RunUnit {
 		return message.RunUnit{Launch: launch, Resource: "atlas", Slot: protocol.Slot{End: end}, Status: message.LaunchStatus{Stage: stage}}
 	}
 	units := []message.RunUnit{unit("runs", message.StageSubmitted), unit("done", message.StageDone), unit("counted", message.StageCollecting), unit("asked", message.StageAsked)}
-	l.expect(end, units)
-	l.expect(end.Add(lateAfter-1), units)
+	l.Expect(end, units)
+	l.Expect(end.Add(order.LateAfter-1), units)
 	if len(told) > 0 {
 		t.Fatalf("told %q before it was late", told)
 	}
-	l.expect(end.Add(lateAfter), units)
-	l.expect(end.Add(lateAfter+1), units)
+	l.Expect(end.Add(order.LateAfter), units)
+	l.Expect(end.Add(order.LateAfter+1), units)
 	want := []string{
 		"runs: the slot ended at Jan 1 12:00:00 UTC, and atlas has not reported how the program ended; asking until Jan 2 12:00:00 UTC",
 		"asked: the slot ended at Jan 1 12:00:00 UTC, and atlas has not reported how the program ended; asking until Jan 1 13:00:00 UTC",
@@ -39,10 +40,10 @@ func TestASiteThatIsLateIsToldOfOnce(t *testing.T) {
 func TestASiteThatSaysNothingIsToldOf(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 1)
-	l := &lateness{reported: map[string]bool{}, say: func(u message.RunUnit) { told <- u.Launch }}
-	defer l.end()
+	l := &order.Lateness{Reported: map[string]bool{}, Say: func(u message.RunUnit) { told <- u.Launch }}
+	defer l.End()
 	now := time.Now()
-	l.expect(now, []message.RunUnit{{Launch: "runs", Slot: protocol.Slot{End: now.Add(10*time.Millisecond - lateAfter)}, Status: message.LaunchStatus{Stage: message.StageSubmitted}}})
+	l.Expect(now, []message.RunUnit{{Launch: "runs", Slot: protocol.Slot{End: now.Add(10*time.Millisecond - order.LateAfter)}, Status: message.LaunchStatus{Stage: message.StageSubmitted}}})
 	if got := <-told; got != "runs" {
 		t.Errorf("told of %q", got)
 	}

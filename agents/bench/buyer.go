@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"bufio"
@@ -9,31 +9,29 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"ramp/agents"
 	"ramp/agents/control"
 	"ramp/agents/mesh"
 	"ramp/agents/node"
 	"ramp/agents/user"
-	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/rfql"
 )
 
-// benchOrder is an order to a buyer: auctions, the same traffic bare, or purchases.
-type benchOrder struct {
+// Order is an order to a Buyer: auctions, the same traffic bare, or purchases.
+type Order struct {
 	Mode    string        `json:"mode"`
 	Rounds  int           `json:"rounds"`
 	Sellers int           `json:"sellers"`
 	Time    time.Duration `json:"time"` // how long; 0: Runs times
 	Runs    int           `json:"runs"`
-	Like    benchSizes    `json:"like"`
+	Like    Sizes         `json:"like"`
 }
 
-// benchSizes describe the messages of one auction: how many the buyer sends beyond the calls of the
+// Sizes describe the messages of one auction: how many the buyer sends beyond the calls of the
 // rounds, and the average sizes.
-type benchSizes struct {
+type Sizes struct {
 	Extra   int `json:"extra"`
 	OutSize int `json:"out_size"`
 	InSize  int `json:"in_size"`
@@ -45,8 +43,8 @@ type traffic struct {
 	Bytes    uint64 `json:"bytes"`
 }
 
-// benchReport is what a buyer did.
-type benchReport struct {
+// AuctionReport is what a buyer did.
+type AuctionReport struct {
 	Times   []time.Duration `json:"times"`
 	Votes   []time.Duration `json:"votes"`
 	Settles []time.Duration `json:"settles"`
@@ -58,8 +56,8 @@ type benchReport struct {
 	Error   string          `json:"error,omitempty"`
 }
 
-// add sums the reports of buyers that ran side by side.
-func (r *benchReport) add(o benchReport) {
+// Add sums the reports of buyers that ran side by side.
+func (r *AuctionReport) Add(o AuctionReport) {
 	r.Times = append(r.Times, o.Times...)
 	r.Votes = append(r.Votes, o.Votes...)
 	r.Settles = append(r.Settles, o.Settles...)
@@ -71,41 +69,31 @@ func (r *benchReport) add(o benchReport) {
 	r.Rounds, r.Sellers = o.Rounds, o.Sellers
 }
 
-func (r benchReport) rate() float64 { return float64(len(r.Times)) / r.Elapsed.Seconds() }
+// Rate is how many runs there were a second.
+func (r AuctionReport) Rate() float64 { return float64(len(r.Times)) / r.Elapsed.Seconds() }
 
-func (r benchReport) perRun(n uint64) float64 { return float64(n) / float64(max(1, len(r.Times))) }
+// PerRun is a count for each run.
+func (r AuctionReport) PerRun(n uint64) float64 { return float64(n) / float64(max(1, len(r.Times))) }
 
-// sizes are those that bare exchanges must have.
-func (r benchReport) sizes() benchSizes {
+// Sizes are those that bare exchanges must have.
+func (r AuctionReport) Sizes() Sizes {
 	rounds := uint64(r.Rounds * r.Sellers * len(r.Times))
-	s := benchSizes{OutSize: int(r.Out.Bytes / max(1, r.Out.Messages)), InSize: int(r.In.Bytes / max(1, r.In.Messages))}
+	s := Sizes{OutSize: int(r.Out.Bytes / max(1, r.Out.Messages)), InSize: int(r.In.Bytes / max(1, r.In.Messages))}
 	if r.Out.Messages > rounds {
 		s.Extra = int((r.Out.Messages - rounds) / uint64(max(1, len(r.Times))))
 	}
 	return s
 }
 
-// newBenchBuyer is a buyer that 'bench auction' starts.
-func newBenchBuyer() *cobra.Command {
-	var dir string
-	c := &cobra.Command{
-		Use: "buyer", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return runBuyer(c.Context(), dir, c.InOrStdin(), cli.Stdout(c), cli.Stderr(c))
-		},
-	}
-	c.Flags().StringVar(&dir, "dir", "", "the agent's `DIR`")
-	return c
-}
-
-// benchUser is a buyer at work.
-type benchUser struct {
+// buyer is a buyer at work.
+type buyer struct {
 	*node.Node
 	sellers []protocol.AgentID
 	replies chan struct{}
 }
 
-func runBuyer(ctx context.Context, dir string, in io.Reader, out, logTo io.Writer) error {
+// Buyer carries out the orders in in, one after the other, and answers with a report of each.
+func Buyer(ctx context.Context, dir string, in io.Reader, out, logTo io.Writer) error {
 	replies := make(chan struct{}, 1<<16)
 	n, err := node.NewUser(dir, node.CommandLog(logTo), func(c *mesh.Config) {
 		c.Bare = func(protocol.AgentID, []byte) { replies <- struct{}{} }
@@ -113,14 +101,14 @@ func runBuyer(ctx context.Context, dir string, in io.Reader, out, logTo io.Write
 	if err != nil {
 		return err
 	}
-	b := &benchUser{Node: n, replies: replies}
+	b := &buyer{Node: n, replies: replies}
 	n.Run(context.WithoutCancel(ctx))
 	err = b.serve(ctx, in, json.NewEncoder(out))
 	return errors.Join(err, n.Stop())
 }
 
 // serve carries out orders until there are no more.
-func (b *benchUser) serve(ctx context.Context, in io.Reader, out *json.Encoder) error {
+func (b *buyer) serve(ctx context.Context, in io.Reader, out *json.Encoder) error {
 	if err := b.Mesh.Joined(ctx); err != nil {
 		return err
 	}
@@ -129,7 +117,7 @@ func (b *benchUser) serve(ctx context.Context, in io.Reader, out *json.Encoder) 
 	}
 	d := json.NewDecoder(bufio.NewReader(in))
 	for {
-		var o benchOrder
+		var o Order
 		if err := d.Decode(&o); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
@@ -146,8 +134,8 @@ func (b *benchUser) serve(ctx context.Context, in io.Reader, out *json.Encoder) 
 }
 
 // obey repeats one kind of run for as long, or as often, as ordered.
-func (b *benchUser) obey(ctx context.Context, o benchOrder) (benchReport, error) {
-	r := benchReport{Rounds: o.Rounds, Sellers: o.Sellers}
+func (b *buyer) obey(ctx context.Context, o Order) (AuctionReport, error) {
+	r := AuctionReport{Rounds: o.Rounds, Sellers: o.Sellers}
 	if err := b.meet(ctx, o.Sellers); err != nil {
 		return r, err
 	}
@@ -166,7 +154,7 @@ func (b *benchUser) obey(ctx context.Context, o benchOrder) (benchReport, error)
 }
 
 // meet waits until all sellers are known.
-func (b *benchUser) meet(ctx context.Context, n int) error {
+func (b *buyer) meet(ctx context.Context, n int) error {
 	t := time.NewTicker(20 * time.Millisecond)
 	defer t.Stop()
 	for range 1000 {
@@ -188,11 +176,14 @@ func (b *benchUser) meet(ctx context.Context, n int) error {
 	return fmt.Errorf("%d of %d sellers found", len(b.sellers), n)
 }
 
-func (b *benchUser) once(ctx context.Context, o benchOrder, r *benchReport) error {
+func (b *buyer) once(ctx context.Context, o Order, r *AuctionReport) error {
 	if o.Mode == "bare" {
 		return b.bare(ctx, o, r)
 	}
-	doc, err := demoJob{"bench", []demoPart{{16, time.Hour, 70}}}.document(time.Now())
+	now := time.Now().Truncate(time.Second)
+	doc, err := rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{{
+		Name: "bench", Price: 70 * protocol.Credit, TotalCores: 16, NotBefore: now.Add(time.Hour), End: now.Add(2 * time.Hour), Wall: time.Hour,
+	}}}, now)
 	if err != nil {
 		return err
 	}
@@ -213,7 +204,7 @@ func (b *benchUser) once(ctx context.Context, o benchOrder, r *benchReport) erro
 }
 
 // note takes the times of a finished auction or purchase.
-func (r *benchReport) note(p message.Purchase) error {
+func (r *AuctionReport) note(p message.Purchase) error {
 	if p.State != user.StateQuoted && !p.Settled {
 		return fmt.Errorf("%s: %s (%v)", p.State, p.Why, p.Reasons)
 	}
@@ -227,7 +218,7 @@ func (r *benchReport) note(p message.Purchase) error {
 }
 
 // bare exchanges frames of the same number and size over the same kind of streams.
-func (b *benchUser) bare(ctx context.Context, o benchOrder, r *benchReport) error {
+func (b *buyer) bare(ctx context.Context, o Order, r *AuctionReport) error {
 	begun := time.Now()
 	ask := node.BareFrame(o.Like.OutSize, o.Like.InSize)
 	for range o.Rounds {

@@ -1,11 +1,10 @@
-package cli_test
+package order_test
 
 import (
 	"testing"
 	"time"
 
-	"ramp/cmd/ramp/cli"
-
+	"ramp/agents/order"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -13,13 +12,13 @@ import (
 func TestWhatAUsageRestsOnIsPrinted(t *testing.T) {
 	u := message.PurchasedUnit{Usage: &protocol.Usage{CPU: 2 * time.Hour, Wall: time.Hour}, Due: 5 * protocol.Credit}
 	for by, want := range map[protocol.Measured]string{
-		"":                          "used 2h0m0s of core time in 1h0m0s, 5 due; countersigned",
-		protocol.MeasuredAccounting: "used 2h0m0s of core time in 1h0m0s (from the accounting of the seller's cluster), 5 due; countersigned",
-		protocol.MeasuredJobs:       "used 2h0m0s of core time in 1h0m0s (the cores of the jobs that ran in the slot), 5 due; countersigned",
-		protocol.MeasuredSlot:       "used 2h0m0s of core time in 1h0m0s (the whole slot: the seller knows of no job in it), 5 due; countersigned",
+		"":                          "used 2h0m0s of core time in 1h0m0s, 5.00 due; countersigned",
+		protocol.MeasuredAccounting: "used 2h0m0s of core time in 1h0m0s (from the accounting of the seller's cluster), 5.00 due; countersigned",
+		protocol.MeasuredJobs:       "used 2h0m0s of core time in 1h0m0s (the cores of the jobs that ran in the slot), 5.00 due; countersigned",
+		protocol.MeasuredSlot:       "used 2h0m0s of core time in 1h0m0s (the whole slot: the seller knows of no job in it), 5.00 due; countersigned",
 	} {
 		u.Measured = by
-		if got := cli.UnitLine(u); got != want {
+		if got := order.EndLine(u); got != want {
 			t.Errorf("%q: %s; want %s", by, got, want)
 		}
 	}
@@ -34,7 +33,7 @@ func TestHowAGuaranteeWasKeptIsPrinted(t *testing.T) {
 		"promised 0.5 cores, MISSED BY 0.2 if the program was always ready to run: 0.3 used": {Of: protocol.GuaranteesRate, Promised: protocol.Core / 2, Had: 0.3 * protocol.Core},
 	} {
 		u.Guarantee = &g
-		if got, want := cli.UnitLine(u), "used 1h0m0s of core time in 1h0m0s, 5 due; "+want+"; countersigned"; got != want {
+		if got, want := order.EndLine(u), "used 1h0m0s of core time in 1h0m0s, 5.00 due; "+want+"; countersigned"; got != want {
 			t.Errorf("%s; want %s", got, want)
 		}
 	}
