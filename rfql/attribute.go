@@ -20,7 +20,7 @@ func (r *reader) attributesOf(element Term, t token) {
 			}
 		case ExtensionNamespace:
 			if !slices.Contains(extensions(element), term) {
-				r.notice(t.line, element, "attribute "+a.name.String(), "optimize on RequestForQuotation; name, application and zone on Request")
+				r.notice(t.line, element, "attribute "+a.name.String(), "optimize and sameStart on RequestForQuotation; name, application and zone on Request")
 			}
 		}
 	}
@@ -30,24 +30,29 @@ func (r *reader) attributesOf(element Term, t token) {
 func extensions(element Term) []Term {
 	switch element {
 	case RequestForQuotation:
-		return []Term{Optimize}
+		return []Term{Optimize, SameStart}
 	case RequestElement:
 		return []Term{Name, Application, Zone}
 	}
 	return nil
 }
 
-// objective reads our own attribute of the root.
-func (r *reader) objective(root token) {
+// rootAttributes reads our own attributes of the root.
+func (r *reader) rootAttributes(root token) {
 	for _, a := range root.attributes {
-		if a.name != (name{ExtensionNamespace, string(Optimize)}) {
-			continue
+		switch value := collapse(a.value); a.name {
+		case name{ExtensionNamespace, string(Optimize)}:
+			o, err := protocol.ParseObjective(value)
+			if err != nil {
+				r.form(root.line, Optimize, quote(string(a.value)), objectiveAllowed, "")
+			}
+			r.draft.Objective = o
+		case name{ExtensionNamespace, string(SameStart)}:
+			r.draft.SameStart = value == "true" || value == "1" // the forms of xs:boolean
+			if !r.draft.SameStart && value != "false" && value != "0" {
+				r.form(root.line, SameStart, quote(string(a.value)), "true or false", "")
+			}
 		}
-		o, err := protocol.ParseObjective(collapse(a.value))
-		if err != nil {
-			r.form(root.line, Optimize, quote(string(a.value)), objectiveAllowed, "")
-		}
-		r.draft.Objective = o
 	}
 }
 

@@ -28,7 +28,7 @@ func Check(d Draft, now time.Time) (Document, error) {
 		c.faults.sort()
 		return Document{}, c.faults
 	}
-	return Document{objective: d.Objective, ceiling: c.ceiling, requests: c.requests}, nil
+	return Document{objective: d.Objective, together: d.SameStart, ceiling: c.ceiling, requests: c.requests}, nil
 }
 
 // checker applies the rules that a schema cannot express. Since a draft may not have been
@@ -66,6 +66,27 @@ func (c *checker) check() {
 	for i := range c.draft.Requests {
 		c.request(i, &c.draft.Requests[i])
 	}
+	if c.draft.SameStart {
+		c.sameStart()
+	}
+}
+
+// sameStart refuses requests whose windows have no start in common.
+func (c *checker) sameStart() {
+	var first, last Request // with the latest earliest start, and with the earliest latest one
+	latest := func(r Request) time.Time { return r.End.Add(-r.Wall) }
+	for i, r := range c.requests {
+		if i == 0 || r.NotBefore.After(first.NotBefore) {
+			first = r
+		}
+		if i == 0 || latest(r).Before(latest(last)) {
+			last = r
+		}
+	}
+	if len(c.faults) == 0 && first.NotBefore.After(latest(last)) {
+		found := fmt.Sprintf("request %d from %s on, request %d until %s", first.Unit+1, stamp(first.NotBefore), last.Unit+1, stamp(latest(last)))
+		c.fault(Meaning, first.Unit, StartDate, found, "a start that all requests have in common, since they must begin together", "")
+	}
 }
 
 func (c *checker) request(i int, d *DraftRequest) {
@@ -98,7 +119,7 @@ func (c *checker) words(i int, d *DraftRequest) {
 }
 
 func (c *checker) numbers(i int, d *DraftRequest) {
-	if d.Price <= 0 {
+	if d.Price < 0 {
 		c.fault(Form, i, CPUHourCost, d.Price.String(), priceAllowed, "")
 	}
 	for _, t := range [...]Term{CPUSpeed, InterNodeBandwidth, RAMPerCore, TotalDiskSpace, NodeDiskSpace, TotalCores, NodeCount, NodeCores} {

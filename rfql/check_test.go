@@ -68,7 +68,6 @@ func TestCheckRefusesDraftsBuiltByHand(t *testing.T) {
 		term   rfql.Term
 		class  rfql.Class
 	}{
-		{"no price", func(r *rfql.DraftRequest) { r.Price = 0 }, rfql.CPUHourCost, rfql.Form},
 		{"a negative price", func(r *rfql.DraftRequest) { r.Price = -1 }, rfql.CPUHourCost, rfql.Form},
 		{"no end", func(r *rfql.DraftRequest) { r.End = time.Time{} }, rfql.EndDate, rfql.Form},
 		{"an end before 1970", func(r *rfql.DraftRequest) { r.End = time.Unix(-1, 0) }, rfql.EndDate, rfql.Meaning},

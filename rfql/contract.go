@@ -32,6 +32,19 @@ const (
 // Metered reports whether a request has a contract.
 func (r Request) Metered() bool { return r.Contract != Contract{} }
 
+// WithContracts is d with a contract in every request: where there is none, a core-hour of
+// processor time costs what is bid for, at most the price of the request, however busy the
+// cores are.
+func (d Document) WithContracts() Document {
+	d.requests = slices.Clone(d.requests)
+	for i := range d.requests {
+		if r := &d.requests[i]; !r.Metered() {
+			r.Contract = Contract{P: protocol.Ramp{Top: r.Price}}
+		}
+	}
+	return d
+}
+
 // Tariff is the contract of a unit at an offered price per core-hour: the maximum of Q
 // is subtracted from the price, and P gets the rest, at most its own maximum. Without a
 // contract the Tariff is zero.

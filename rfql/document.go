@@ -11,6 +11,7 @@ import (
 // value has no requests.
 type Document struct {
 	objective protocol.Objective
+	together  bool
 	ceiling   protocol.Credits
 	requests  []Request
 }
@@ -22,7 +23,7 @@ type Request struct {
 	Name        string // for people; may be empty
 	Application string // to run; may be empty
 
-	Price     protocol.Credits // the most per core-hour, above zero
+	Price     protocol.Credits // the most per core-hour; zero: not Priced
 	NotBefore time.Time        // UTC; zero: any time
 	End       time.Time        // UTC, the deadline
 	Wall      time.Duration    // above zero, at most MaxWall and the window
@@ -66,17 +67,37 @@ func (d Document) Requests() []Request { return slices.Clone(d.requests) }
 // Objective is the document's own objective; zero if it has none.
 func (d Document) Objective() protocol.Objective { return d.objective }
 
+// SameStart reports whether all units must begin at the same second.
+func (d Document) SameStart() bool { return d.together }
+
 // Ceiling is the maximum cost of all requests together.
 func (d Document) Ceiling() protocol.Credits { return d.ceiling }
 
+// Priced reports whether every request names the most that it pays. The buyer's agent fills
+// in the others before it sends the document to sellers, which refuse one without.
+func (d Document) Priced() bool {
+	return !slices.ContainsFunc(d.requests, func(r Request) bool { return r.Price == 0 })
+}
+
+// Fill is d with a price for each request that names none, by the request.
+func (d Document) Fill(price func(Request) protocol.Credits) (Document, error) {
+	draft := d.Draft()
+	for i, r := range d.requests {
+		if r.Price == 0 {
+			draft.Requests[i].Price = price(r)
+		}
+	}
+	return Check(draft, time.Time{})
+}
+
 // Equal reports whether d and e ask for the same.
 func (d Document) Equal(e Document) bool {
-	return d.objective == e.objective && slices.Equal(d.requests, e.requests)
+	return d.objective == e.objective && d.together == e.together && slices.Equal(d.requests, e.requests)
 }
 
 // Draft is d as a draft that may be changed and checked again.
 func (d Document) Draft() Draft {
-	out := Draft{Objective: d.objective, Requests: make([]DraftRequest, 0, len(d.requests))}
+	out := Draft{Objective: d.objective, SameStart: d.together, Requests: make([]DraftRequest, 0, len(d.requests))}
 	for _, r := range d.requests {
 		out.Requests = append(out.Requests, r.draft())
 	}

@@ -11,6 +11,7 @@ import (
 // build a new one from its Requests.
 type Draft struct {
 	Objective protocol.Objective // may be zero
+	SameStart bool               // all units begin at the same second
 	Requests  []DraftRequest     // 1..protocol.MaxUnits
 
 	lines  [][positions]int // of each term of each request, if read
@@ -23,7 +24,7 @@ type DraftRequest struct {
 	Name        string // for people; optional
 	Application string // to run; optional
 
-	Price     protocol.Credits // CPUHourCost: the most per core-hour
+	Price     protocol.Credits // CPUHourCost: the most per core-hour; optional until it is sent
 	End       time.Time        // EndDate and EndTime
 	NotBefore time.Time        // StartDate and StartTime; optional
 	Wall      time.Duration    // WallTime, whole minutes; optional

@@ -60,8 +60,8 @@ func quantity(n int, t Term) string {
 }
 
 // size compares the request with the whole machine. Nodes are whole: each must have the
-// requested cores, and nobody else gets the rest of a node, so two halves of a large node
-// are not two nodes (D).
+// requested cores and no more, since nobody else could get the rest and nobody would pay
+// for it. So two halves of a large node are not two nodes (D).
 func (m *matcher) size(r Request, p protocol.Properties) {
 	if r.Nodes == 0 {
 		m.least(protocol.CodeSize, TotalCores, r.Cores, p.Cores)
@@ -71,7 +71,7 @@ func (m *matcher) size(r Request, p protocol.Properties) {
 	if p.NodeCores > 0 {
 		nodes = p.Cores / p.NodeCores
 	}
-	if r.NodeCores > p.NodeCores {
+	if r.NodeCores != p.NodeCores {
 		m.refuse(protocol.CodeSize, NodeCores, quantity(r.NodeCores, NodeCores), quantity(p.NodeCores, NodeCores))
 	}
 	if r.Nodes > nodes {

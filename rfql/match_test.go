@@ -43,8 +43,9 @@ func TestMatch(t *testing.T) {
 			{Code: protocol.CodeRAM, Unit: 3, Term: "RAMPerCore", Want: "2048 MB", Have: "unknown"},
 		}},
 		{"all whole nodes match", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 960, 20, 48 }, nil, nil},
-		{"what is left of the last node is no node", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 21, 21, 1 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "21 nodes", Have: "20 nodes"}}},
-		{"two halves of a node are not two nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 960, 40, 24 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "40 nodes", Have: "20 nodes"}}},
+		{"what is left of the last node is no node", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 21*48, 21, 48 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "21 nodes", Have: "20 nodes"}}},
+		{"two halves of a node are not two nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 960, 40, 24 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "24 cores per node", Have: "48 cores per node"}, {Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "40 nodes", Have: "20 nodes"}}},
+		{"nobody pays for the other half of a node", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 24, 1, 24 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "24 cores per node", Have: "48 cores per node"}}},
 		{"larger nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 64, 1, 64 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "64 cores per node", Have: "48 cores per node"}}},
 		{"unknown nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 2, 1, 2 }, func(p *protocol.Properties) { p.NodeCores = 0 }, []protocol.Reason{
 			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "2 cores per node", Have: "unknown"},

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func draftRequest(t *rapid.T) rfql.DraftRequest {
 	wall := time.Duration(rapid.IntRange(1, 10000).Draw(t, "wall")) * time.Minute
 	r := rfql.DraftRequest{
 		Name: label().Draw(t, "name"), Application: label().Draw(t, "application"),
-		Price:     protocol.Credits(rapid.Int64Range(1, 1e9).Draw(t, "price")),
+		Price:     protocol.Credits(rapid.Int64Range(0, 1e9).Draw(t, "price")),
 		NotBefore: start.In(time.FixedZone("", rapid.IntRange(-14*3600, 14*3600).Draw(t, "zone"))),
 		Wall:      wall, End: start.Add(wall + time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "slack"))),
 		OS: label().Draw(t, "os"), OSVersion: label().Draw(t, "version"), Arch: label().Draw(t, "arch"),
@@ -58,6 +59,8 @@ func draft(t *rapid.T) rfql.Draft {
 		Objective: protocol.Objective(rapid.IntRange(0, 3).Draw(t, "objective")),
 		Requests:  rapid.SliceOfN(rapid.Custom(draftRequest), 1, 5).Draw(t, "requests"),
 	}
+	anyTime := !slices.ContainsFunc(d.Requests, func(r rfql.DraftRequest) bool { return !r.NotBefore.IsZero() })
+	d.SameStart = anyTime && rapid.Bool().Draw(t, "same start")
 	if rapid.IntRange(0, 2).Draw(t, "metered") > 0 {
 		return d
 	}

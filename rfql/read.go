@@ -85,7 +85,7 @@ func (r *reader) document() error {
 		return f
 	}
 	r.attributesOf(RequestForQuotation, root)
-	r.objective(root)
+	r.rootAttributes(root)
 	if err := r.children(RequestForQuotation, r.request); err != nil {
 		return err
 	}

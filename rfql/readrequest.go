@@ -116,8 +116,9 @@ func (q *requestReader) inOrder(t token, last Term) bool {
 	return true
 }
 
-// required are the terms of every request (002 §5.2).
-func required() []Term { return []Term{CPUHourCost, EndDate, EndTime, Cores} }
+// required are the terms of every request (002 §5.2, which also requires CPUHourCost: see
+// Document.Priced).
+func required() []Term { return []Term{EndDate, EndTime, Cores} }
 
 func (q *requestReader) require(parent Term, terms ...Term) {
 	for _, t := range terms {

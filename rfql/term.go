@@ -61,6 +61,7 @@ const (
 	Cores               Term = "Cores"
 	Nodes               Term = "Nodes"
 	Optimize            Term = "optimize"
+	SameStart           Term = "sameStart"
 	Name                Term = "name"
 	Application         Term = "application"
 	Zone                Term = "zone"

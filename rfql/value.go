@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"ramp/protocol"
@@ -86,5 +85,5 @@ func validWord(s string) bool {
 	if s == "" || utf8.RuneCountInString(s) > MaxWord || badChar([]byte(s)) >= 0 {
 		return false
 	}
-	return strings.IndexFunc(s, unicode.IsControl) < 0
+	return protocol.Harmless(s) == s
 }

@@ -20,6 +20,9 @@ func (d Document) XML() []byte {
 	if d.objective != 0 {
 		w.attribute(Optimize, d.objective.String())
 	}
+	if d.together {
+		w.attribute(SameStart, "true")
+	}
 	w.WriteString(">\n")
 	for _, r := range d.requests {
 		w.request(r)
@@ -35,7 +38,7 @@ func (d Document) extended() bool {
 			return true
 		}
 	}
-	return d.objective != 0
+	return d.objective != 0 || d.together
 }
 
 type writer struct{ bytes.Buffer }
@@ -45,7 +48,9 @@ func (w *writer) request(r Request) {
 	w.attribute(Name, r.Name)
 	w.attribute(Application, r.Application)
 	w.WriteString(">\n")
-	w.term(CPUHourCost, r.Price.String())
+	if r.Price > 0 {
+		w.term(CPUHourCost, r.Price.String())
+	}
 	w.instant(EndDate, EndTime, r.End)
 	if !r.NotBefore.IsZero() {
 		w.instant(StartDate, StartTime, r.NotBefore)

@@ -9,6 +9,7 @@ package compose
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ const (
 	Within      Word = "within"      // 12h: must end by then, from now
 	By          Word = "by"          // a time: must end by then
 	NotBefore   Word = "not-before"  // a time, or +3h
-	MaxPrice    Word = "max-price"   // credits per core-hour
+	MaxPrice    Word = "max-price"   // credits per core-hour; without it the sites' list prices count
 	RAM         Word = "ram"         // per core: 2G
 	Disk        Word = "disk"        // in total: 500G
 	NodeDisk    Word = "node-disk"   // on each node: 50G
@@ -38,13 +39,14 @@ const (
 	Arch        Word = "arch"        // x86_64
 	Name        Word = "name"        // for people
 	Application Word = "application" // to run
+	SameStart   Word = "same-start"  // of the whole request: true or false
 )
 
 // Words are all words, in the order of the help.
 func Words() []Word {
 	return []Word{
 		Cores, Nodes, Wall, Within, By, NotBefore, MaxPrice,
-		RAM, Disk, NodeDisk, CPUSpeed, Bandwidth, OS, OSVersion, Arch, Name, Application,
+		RAM, Disk, NodeDisk, CPUSpeed, Bandwidth, OS, OSVersion, Arch, Name, Application, SameStart,
 	}
 }
 
@@ -54,14 +56,17 @@ const Any = "any"
 // Builder collects the units of a request.
 type Builder struct {
 	now    time.Time
+	zone   *time.Location // of times that name none
 	units  []rfql.DraftRequest
 	ends   []string // the flag that sets the end of each unit
 	moving bool
+	same   bool // all units begin together
 }
 
-// New begins a request with one unit. Relative times count from now, in whole seconds.
+// New begins a request with one unit. Relative times count from now, in whole seconds, and
+// times that name no zone are in that of now.
 func New(now time.Time) *Builder {
-	return &Builder{now: now.UTC().Truncate(time.Second), units: make([]rfql.DraftRequest, 1), ends: make([]string, 1)}
+	return &Builder{zone: now.Location(), now: now.UTC().Truncate(time.Second), units: make([]rfql.DraftRequest, 1), ends: make([]string, 1)}
 }
 
 // And begins another unit, a copy of the last one. It fails at protocol.MaxUnits.
@@ -97,20 +102,25 @@ func (b *Builder) Moving() bool { return b.moving }
 
 // Set sets a property of the last unit and replaces an earlier value. The error names the
 // value and the allowed ones, without the word itself.
-func (b *Builder) Set(w Word, value string) error {
+func (b *Builder) Set(w Word, value string) error { return b.set(len(b.units)-1, w, value) }
+
+// set sets a property of a unit.
+func (b *Builder) set(i int, w Word, value string) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("%d bytes: want at most %d", len(value), maxValue)
 	}
-	u := &b.units[len(b.units)-1]
+	u := &b.units[i]
 	switch w {
 	case Cores, Nodes:
 		return setCores(u, w, value)
 	case Wall:
 		return keep(&u.Wall)(wallTime(value))
 	case Within, By, NotBefore:
-		return b.setTime(u, w, value)
+		return b.setTime(i, w, value)
 	case MaxPrice:
 		return keep(&u.Price)(price(value))
+	case SameStart:
+		return keep(&b.same)(strconv.ParseBool(value))
 	case RAM, Disk, NodeDisk, CPUSpeed, Bandwidth:
 		return setSize(u, w, value)
 	}
@@ -145,7 +155,8 @@ func setCores(u *rfql.DraftRequest, w Word, value string) error {
 	return err
 }
 
-func (b *Builder) setTime(u *rfql.DraftRequest, w Word, value string) error {
+func (b *Builder) setTime(i int, w Word, value string) error {
+	u := &b.units[i]
 	if w == NotBefore && value == Any {
 		u.NotBefore = time.Time{}
 		return nil
@@ -153,17 +164,17 @@ func (b *Builder) setTime(u *rfql.DraftRequest, w Word, value string) error {
 	if w == Within {
 		d, err := Duration(value)
 		if err == nil {
-			u.End, b.moving, b.ends[len(b.ends)-1] = b.now.Add(d), true, "--within "+value
+			u.End, b.moving, b.ends[i] = b.now.Add(d), true, "--within "+value
 		}
 		return err
 	}
-	t, moving, err := instant(value, b.now)
+	t, moving, err := instant(value, b.now.In(b.zone))
 	if err != nil {
 		return err
 	}
 	b.moving = b.moving || moving
 	if w == By {
-		u.End, b.ends[len(b.ends)-1] = t, "--by "+value
+		u.End, b.ends[i] = t, "--by "+value
 	} else {
 		u.NotBefore = t
 	}
@@ -216,7 +227,7 @@ func (b *Builder) Document(start time.Time, o protocol.Objective) (rfql.Document
 			return rfql.Document{}, fmt.Errorf("%smissing %s", b.unit(i), strings.Join(missing, ", "))
 		}
 	}
-	doc, err := rfql.Check(rfql.Draft{Objective: o, Requests: b.units}, start)
+	doc, err := rfql.Check(rfql.Draft{Objective: o, SameStart: b.same, Requests: b.units}, start)
 	var faults rfql.Faults
 	if errors.As(err, &faults) {
 		return doc, b.fault(faults[0], start)
@@ -243,7 +254,6 @@ func missing(u rfql.DraftRequest) []string {
 	need(u.TotalCores == 0 && u.NodeCount == 0, "--cores N (or --nodes)")
 	need(u.Wall == 0 && u.NotBefore.IsZero(), "--wall 2h")
 	need(u.End.IsZero(), "--within 12h (or --by)")
-	need(u.Price == 0, "--max-price C")
 	return list
 }
 

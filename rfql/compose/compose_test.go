@@ -65,6 +65,10 @@ func TestWordsMeanWhatTheySay(t *testing.T) {
 			r.Wall, r.End = 26*time.Hour+30*time.Minute, second.Add(48*time.Hour)
 		})},
 		{"a wall time is rounded up to minutes", enough + "wall=89s", with(func(r *rfql.Request) { r.Wall = 2 * time.Minute })},
+		{"minutes, as sbatch has them", enough + "wall=90", with(func(r *rfql.Request) { r.Wall = 90 * time.Minute })},
+		{"hours, minutes and seconds", enough + "wall=1:30:00", with(func(r *rfql.Request) { r.Wall = 90 * time.Minute })},
+		{"days and hours, as sbatch has them", enough + "wall=1-12 within=3d", with(func(r *rfql.Request) { r.Wall, r.End = 36*time.Hour, second.Add(72*time.Hour) })},
+		{"days, hours and minutes, as sbatch has them", enough + "wall=1-2:30 within=3d", with(func(r *rfql.Request) { r.Wall, r.End = 26*time.Hour+30*time.Minute, second.Add(72*time.Hour) })},
 		{"days and hours", enough + "wall=1d12h within=3d", with(func(r *rfql.Request) { r.Wall, r.End = 36*time.Hour, second.Add(72*time.Hour) })},
 		{"an end at a time", enough + "by=2026-11-23T06:00", with(func(r *rfql.Request) { r.End = time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC) })},
 		{"an end at a time with a space", enough + "by=2026-11-23~06:00", with(func(r *rfql.Request) { r.End = time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC) })},
@@ -79,6 +83,7 @@ func TestWordsMeanWhatTheySay(t *testing.T) {
 		{"a disk", enough + "disk=1T", with(func(r *rfql.Request) { r.TotalDisk = 1024 })},
 		{"a disk on each node in place of it", enough + "disk=1T node-disk=50gb", with(func(r *rfql.Request) { r.NodeDisk = 50 })},
 		{"speed and bandwidth by 1000", enough + "cpu-speed=2.4GHz bandwidth=10G", with(func(r *rfql.Request) { r.CPUSpeed, r.Bandwidth = 2400, 10000 })},
+		{"no price", "cores=256 wall=2h within=12h", with(func(r *rfql.Request) { r.Price = 0 })},
 		{"words", enough + "os=Linux os-version=5 arch=x86_64 name=a~b application=gromacs", with(func(r *rfql.Request) {
 			r.OS, r.OSVersion, r.Arch, r.Name, r.Application = "Linux", "5", "x86_64", "a b", "gromacs"
 		})},
@@ -111,17 +116,19 @@ func TestAUnitIsLikeTheOneBeforeButForWhatIsSaid(t *testing.T) {
 
 func TestFaultsAreToldInTheWordsOfTheCommandLine(t *testing.T) {
 	for _, c := range []struct{ name, line, want string }{
-		{"nothing said", "", "missing --cores N (or --nodes), --wall 2h, --within 12h (or --by), --max-price C"},
+		{"nothing said", "", "missing --cores N (or --nodes), --wall 2h, --within 12h (or --by)"},
 		{"a unit of several", "wall=1h within=2h max-price=1 and os=Linux", "unit 1: missing --cores N (or --nodes)"},
 		{"no cores", enough + "cores=0", `cores: "0": want a whole number`},
 		{"cores with a sign", enough + "cores=+1", `cores: "+1": want a whole number`},
 		{"half a node", enough + "nodes=4", "want nodes and cores of each, such as 4x16"},
-		{"a wall time without a unit", enough + "wall=2", `wall: "2": want a time such as 2h, 90m, 1d12h or 02:30:00`},
+		{"a wall time of which nobody knows whether it is hours", enough + "wall=1:30", `wall: "1:30": want a time such as 2h, 1d12h, 10 (minutes), 1:30:00 or 1-12 (days-hours)`},
+		{"no minutes at all", enough + "wall=0", `wall: "0": want`},
+		{"days without hours", enough + "wall=1-", `wall: "1-": want`},
 		{"minutes above 59", enough + "wall=00:61:00", "want a time such as"},
 		{"a price of nothing", enough + "max-price=0", "want credits per core-hour, above 0"},
 		{"memory of a strange unit", enough + "ram=2X", "want megabytes, or a number with M, G or T"},
 		{"too much memory", enough + "ram=999999999T", "1 to"},
-		{"a time that is none", enough + "by=tomorrow", "want a time in UTC such as 2026-11-22T18:00"},
+		{"a time that is none", enough + "by=tomorrow", "want a time such as 2026-11-22T18:00"},
 		{"a window that is too short", enough + "wall=13h", "--wall 13h does not fit into --within 12h"},
 		{"a window that buying uses up", enough + "wall=12h", "--wall 12h does not fit into --within 12h, since buying takes"},
 		{"a wall time that does not fit after the start", enough + "wall=10h30m not-before=+2h", "--wall 10h30m does not fit into --within 12h after --not-before"},

@@ -42,6 +42,8 @@ func price(s string) (protocol.Credits, error) {
 
 const durationAllowed = "want a time such as 2h, 90m, 1d12h or 02:30:00, at most ten years"
 
+const wallAllowed = "want a time such as 2h, 1d12h, 10 (minutes), 1:30:00 or 1-12 (days-hours), at most ten years"
+
 // Duration reads a length of time above zero and at most rfql.MaxWall: numbers
 // with d, h, m or s, or the batch systems' [D-]HH:MM:SS.
 func Duration(s string) (time.Duration, error) {
@@ -92,40 +94,52 @@ func spelledDuration(s string) (time.Duration, bool) {
 	return total + d, err == nil && d >= 0
 }
 
-// wallTime reads a duration and rounds it up to whole minutes.
+// wallTime reads a duration, or one as sbatch takes it, and rounds it up to whole minutes.
 func wallTime(s string) (time.Duration, error) {
-	d, err := Duration(s)
+	d, err := Duration(batchTime(s))
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%q: %s", s, wallAllowed)
 	}
 	return (d + time.Minute - 1).Truncate(time.Minute), nil
 }
 
-// instant reads a time in UTC or with its own zone; moving means that it is relative to
+// batchTime completes the short forms that sbatch takes to [D-]HH:MM:SS: minutes, D-HH and
+// D-HH:MM. It leaves MM:SS alone: who writes 1:30 may mean hours.
+func batchTime(s string) string {
+	if days, clock, ok := strings.Cut(s, "-"); ok && digits(days) {
+		return days + "-" + clock + strings.Repeat(":00", max(0, 2-strings.Count(clock, ":")))
+	}
+	if digits(s) {
+		return s + "m"
+	}
+	return s
+}
+
+// instant reads a time in the zone of now or with its own; moving means that it is relative to
 // now. A clock time alone is the next such time.
 func instant(s string, now time.Time) (t time.Time, moving bool, err error) {
 	if after, ok := strings.CutPrefix(s, "+"); ok {
 		d, err := Duration(after)
-		return now.Add(d), true, err
+		return now.Add(d).UTC(), true, err
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil && t.Nanosecond() == 0 {
+		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil && t.Nanosecond() == 0 {
 			return t.UTC(), false, nil
 		}
 	}
 	if t, err := time.Parse("15:04", s); err == nil {
 		return nextClock(t, now), false, nil
 	}
-	return t, false, fmt.Errorf("%q: want a time in UTC such as 2026-11-22T18:00, 18:00 (the next) or +3h (from now)", s)
+	return t, false, fmt.Errorf("%q: want a time such as 2026-11-22T18:00, 18:00 (the next) or +3h (from now)", s)
 }
 
-// nextClock is the first instant after now at which clocks in UTC show t.
+// nextClock is the first instant after now at which clocks in its zone show t.
 func nextClock(t, now time.Time) time.Time {
-	next := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, time.UTC)
+	next := time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location())
 	if !next.After(now) {
 		next = next.AddDate(0, 0, 1)
 	}
-	return next
+	return next.UTC()
 }
 
 // scale defines the units of a size as multiples of the base, the default unit.
