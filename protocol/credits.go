@@ -60,14 +60,19 @@ func (c Credits) String() string {
 	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%06d", frac), "0")
 }
 
-// Cents prints an amount for people with two decimal places; below a credit it is exact.
+// Cents prints an amount for people with two decimal places. What would read as nothing, below
+// half a cent, is exact.
 func (c Credits) Cents() string {
-	const cent = Credit / 100
-	if c < Credit {
+	const cent = uint64(Credit) / 100
+	sign, n := "", uint64(c)
+	if c < 0 {
+		sign, n = "-", -n
+	}
+	if n > 0 && n < cent/2 {
 		return c.String()
 	}
-	n := c/cent + (c%cent+cent/2)/cent
-	return fmt.Sprintf("%d.%02d", n/100, n%100)
+	n = n/cent + (n%cent+cent/2)/cent
+	return fmt.Sprintf("%s%d.%02d", sign, n/100, n%100)
 }
 
 // MarshalJSON writes the exact decimal number of credits.

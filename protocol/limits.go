@@ -37,6 +37,7 @@ const (
 // Times and trust. Each is a default that configuration may change.
 const (
 	DefaultRounds     = 3                // 002 §8
+	MostRounds        = 16               // of an auction that goes on until nobody improves
 	DefaultRoundLimit = 15 * time.Second // 002 §10
 	MinPatience       = time.Second      // a slow garbage collection must not lose a round
 	PatienceFactor    = 4                // of the median answer time

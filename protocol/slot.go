@@ -10,6 +10,7 @@ type Slot struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	Cores int       `json:"cores"`
+	Nodes int       `json:"nodes,omitempty"` // whole nodes with equal shares of Cores; 0: any cores
 }
 
 // Wall is the slot's wall time.
@@ -18,10 +19,14 @@ func (s Slot) Wall() time.Duration { return s.End.Sub(s.Start) }
 // Overlaps reports whether s and t share an instant.
 func (s Slot) Overlaps(t Slot) bool { return s.Start.Before(t.End) && t.Start.Before(s.End) }
 
-// Validate reports whether s has cores in 1..MaxCores and ends after it starts.
+// Validate reports whether s has cores in 1..MaxCores, evenly on its nodes, and ends after
+// it starts.
 func (s Slot) Validate() error {
 	if s.Cores < 1 || s.Cores > MaxCores {
 		return fmt.Errorf("slot: %d cores, want 1..%d", s.Cores, MaxCores)
+	}
+	if s.Nodes < 0 || s.Nodes > 0 && s.Cores%s.Nodes != 0 {
+		return fmt.Errorf("slot: %d nodes for %d cores, want a divisor of them", s.Nodes, s.Cores)
 	}
 	if !s.End.After(s.Start) {
 		return fmt.Errorf("slot: ends %s, not after its start %s", s.End.Format(time.RFC3339), s.Start.Format(time.RFC3339))
@@ -80,7 +85,7 @@ type Objective int
 const (
 	ObjectiveCost     Objective = 1 // least cost, then earliest finish
 	ObjectiveTime     Objective = 2 // earliest finish, then least cost
-	ObjectiveCostTime Objective = 3 // least cost; among equal costs, earliest finish
+	ObjectiveCostTime Objective = 3 // earliest finish at up to 5 % above the least cost, then least cost
 )
 
 func (o Objective) String() string {

@@ -35,11 +35,14 @@ func (b *Buyer) Choose(now time.Time, fixed []protocol.Bid, without func(protoco
 // approve it. It takes sellers that come last only if no set does without them.
 func (b *Buyer) solve(now time.Time, fixed []protocol.Bid, without func(protocol.Bid) bool, relaxed bool) (clearing.Solution, bool) {
 	p := clearing.Problem{
-		Units: len(b.cfg.Wants), Objective: b.cfg.Objective, MaxCost: b.cfg.MaxCost,
+		Units: len(b.cfg.Wants), Objective: b.cfg.Objective, Together: b.standing.together.wanted, MaxCost: b.cfg.MaxCost,
 		Capacity: map[protocol.AgentID][]protocol.Span{},
 	}
 	if relaxed {
 		p.MaxCost = 0
+	}
+	if b.approved {
+		p.MaxCost = b.solution.Cost
 	}
 	for _, f := range fixed {
 		p.Fixed = append(p.Fixed, b.weigh(clearing.Bid{Bid: f}))
@@ -47,7 +50,7 @@ func (b *Buyer) solve(now time.Time, fixed []protocol.Bid, without func(protocol
 	var last []clearing.Bid
 	for _, bid := range b.standing.live(now, fixed, without) {
 		switch bid = b.weigh(bid); {
-		case !relaxed && bid.Violations > 0:
+		case !relaxed && bid.Violations > 0, b.standing.together.found && !b.standing.together.fits(bid.Offer):
 		case b.cfg.last(bid.Seller):
 			last = append(last, bid)
 		default:

@@ -75,6 +75,7 @@ type scout struct {
 	among    int       // of the last call by gossip; 0: there was no such call
 	swept    bool      // everybody was asked by gossip
 	taken    int       // proposals that counted in a gossiped round
+	leaders  []protocol.AgentID
 }
 
 func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
@@ -89,6 +90,7 @@ func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
 // beat the offers that stand.
 func (s *scout) callees(round int, best bool) []protocol.AgentID {
 	lacking := s.standing.lacking()
+	s.leaders = s.standing.leaders()
 	if round > 1 && !best && len(lacking) > 0 && !s.swept {
 		return []protocol.AgentID{protocol.Everyone}
 	}
@@ -206,7 +208,7 @@ func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
 	}
 	drop := max(0, p.Start-p.Min) / nominalRounds
 	if b != nil {
-		if ask, ok := b.prices[unit]; ok && ask <= from && !best {
+		if ask, ok := b.prices[unit]; ok && !best && (ask < from || ask == from && s.leaders[unit] == s.cfg.Sellers[i]) {
 			return 0, false // its own offer is the one to beat
 		}
 		if b.measured {

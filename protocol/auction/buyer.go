@@ -15,6 +15,7 @@ type Buyer struct {
 	cfg      *BuyerConfig
 	state    BuyerState
 	round    int
+	begun    time.Time
 	called   time.Time // when this round's cfp left
 	deadline time.Time
 	limit    time.Time // of the round, regardless of patience
@@ -35,9 +36,12 @@ type Buyer struct {
 func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.Output) {
 	b := &Buyer{
 		cfg:      &cfg,
+		begun:    now,
 		sellers:  &bidders{timing: timing, byID: map[protocol.AgentID]*bidder{}},
 		standing: newStanding(cfg.Wants, cfg.last),
 	}
+	b.standing.together.wanted = cfg.SameStart && len(cfg.Wants) > 1
+	b.standing.together.restart(cfg.Wants)
 	if len(cfg.Sellers) == 0 {
 		return b, b.becomeFailed()
 	}
@@ -207,21 +211,39 @@ func (c BuyerConfig) callAtMost() int {
 	return cmp.Or(max(c.CallAtMost, 0), protocol.MaxGossipless)
 }
 
-// mostRounds returns the number of rounds. An auction with a budget has one more:
-// its first finds idle machines, which price bands do not show. It takes no
-// longer, because sellers called by name answer.
-func (b *Buyer) mostRounds() int {
+// usualRounds returns the number of rounds, if it is fixed. An auction with a budget
+// has one more: its first finds idle machines, which price bands do not show. It takes
+// no longer, because sellers called by name answer.
+func (b *Buyer) usualRounds() int {
+	rounds := cmp.Or(b.cfg.Rounds, protocol.DefaultRounds) + b.standing.together.calls
 	if b.scout == nil {
-		return b.cfg.Rounds
+		return rounds
 	}
-	return min(b.cfg.Rounds+1, protocol.MaxRounds)
+	return min(rounds+1, protocol.MaxRounds)
+}
+
+// goesOn reports whether another round follows. Without a fixed number, it follows one
+// in which somebody improved, while it ends as soon as the usual number of rounds may;
+// and one in which answers are missing, up to that number.
+func (b *Buyer) goesOn(now time.Time) bool {
+	last := b.begun.Add(protocol.DefaultRounds * b.cfg.RoundLimit)
+	switch heardAll := b.sellers.awaited == 0 && !b.gossiped; {
+	case b.cfg.Rounds > 0 || b.cfg.NoEarlyClose || !heardAll && b.round < b.usualRounds():
+		return b.round < b.usualRounds()
+	case b.round >= protocol.MostRounds+b.standing.together.calls || now.Add(b.cfg.RoundLimit).After(last):
+		return false
+	}
+	return b.standing.improved
 }
 
 // callees returns the receivers of a round's cfp; none, if no round is needed. A
 // small market calls everybody. A large one calls everybody by gossip in the first
 // and in the best-offer round, and otherwise the bidders; with a budget the scout
-// chooses.
+// chooses. A search for a common start goes on with the bidders.
 func (b *Buyer) callees(round int, best bool) []protocol.AgentID {
+	if b.standing.together.calls > 0 && b.standing.together.searches() {
+		return b.Bidders()
+	}
 	if b.scout != nil {
 		return b.scout.callees(round, best)
 	}
@@ -245,10 +267,15 @@ func (b *Buyer) callees(round int, best bool) []protocol.AgentID {
 // endRound records the round and goes on to the next state.
 func (b *Buyer) endRound(now time.Time) protocol.Output {
 	b.record(now)
-	switch {
+	switch more := b.search(now); {
+	case more && b.state == BestOffer:
+		b.round++
+		return b.call(now, b.callees(b.round, true))
+	case more:
+		return b.becomeCalling(now, b.round+1, b.callees(b.round+1, false))
 	case b.state == BestOffer:
 		return b.becomeClosestOrFailed(now)
-	case b.round < b.mostRounds():
+	case b.goesOn(now):
 		if to := b.callees(b.round+1, false); len(to) > 0 {
 			return b.becomeCalling(now, b.round+1, to)
 		}
@@ -272,6 +299,7 @@ func (b *Buyer) becomeBestOffer(now time.Time) protocol.Output {
 		panic(fmt.Sprintf("auction: %s has no best-offer round", b.state))
 	}
 	b.state = BestOffer
+	b.standing.together.restart(b.cfg.Wants)
 	b.round++
 	return b.call(now, b.callees(b.round, true))
 }

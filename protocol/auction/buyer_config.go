@@ -32,10 +32,11 @@ type BuyerConfig struct {
 	Document     []byte // as sent in round 1
 	Wants        []Want // one per unit of the document
 	Sellers      []protocol.AgentID
-	Rounds       int
+	Rounds       int // 0: until nobody improves, at most protocol.MostRounds
 	RoundLimit   time.Duration
 	NoEarlyClose bool // rounds of fixed length, as in the source
 	Objective    protocol.Objective
+	SameStart    bool             // all units begin at the same instant
 	MaxCost      protocol.Credits // of the whole set; 0: none
 	Terms        []protocol.Terms
 	Modes        []protocol.Mode
@@ -57,8 +58,8 @@ func (c BuyerConfig) Validate() error {
 	switch {
 	case len(c.Wants) < 1 || len(c.Wants) > protocol.MaxUnits:
 		return fmt.Errorf("auction: %d units, want 1..%d", len(c.Wants), protocol.MaxUnits)
-	case c.Rounds < 1 || c.Rounds > protocol.MaxRounds:
-		return fmt.Errorf("auction: %d rounds, want 1..%d", c.Rounds, protocol.MaxRounds)
+	case c.Rounds < 0 || c.Rounds > protocol.MaxRounds:
+		return fmt.Errorf("auction: %d rounds, want 1..%d, or 0 until nobody improves", c.Rounds, protocol.MaxRounds)
 	case c.RoundLimit < MinRoundLimit || c.RoundLimit > MaxRoundLimit:
 		return fmt.Errorf("auction: round limit %s, want %s..%s", c.RoundLimit, MinRoundLimit, MaxRoundLimit)
 	case c.Budget < 0 || c.Budget > MaxBudget:

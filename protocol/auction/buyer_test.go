@@ -118,7 +118,7 @@ func (w *buyerWorld) open(d *datadriven.TestData) string {
 	cfg := auction.BuyerConfig{
 		Self: agent("buyer"), Conversation: "c", Document: []byte("<x/>"), Sellers: sellersOf(value(d, "sellers", "")),
 		Rounds: number(d, "rounds", 3), RoundLimit: 15 * time.Second, Objective: protocol.ObjectiveCost,
-		NoEarlyClose: value(d, "fixed", "") != "", MaxCost: protocol.Credits(number(d, "max-cost", 0)) * protocol.Credit,
+		NoEarlyClose: value(d, "fixed", "") != "", SameStart: value(d, "same-start", "") != "", MaxCost: protocol.Credits(number(d, "max-cost", 0)) * protocol.Credit,
 	}
 	if cfg.Budget = number(d, "budget", 0); cfg.Budget > 0 {
 		cfg.Prospects = prospects(len(cfg.Sellers), number(d, "units", 1))
@@ -263,8 +263,14 @@ func (w *buyerWorld) show(out protocol.Output) string {
 		if c.Budget > 0 {
 			fmt.Fprintf(&s, ", %d of %d", c.Budget, c.Among)
 		}
+		if !c.Start.IsZero() {
+			fmt.Fprintf(&s, ", from %s", c.Start.Sub(begin))
+		}
 		for _, x := range c.Ceilings {
 			fmt.Fprintf(&s, ", unit %d below %s", x.Unit, x.Price)
+			if x.Tied {
+				s.WriteString(" (tied)")
+			}
 		}
 		for _, x := range c.Bundles {
 			fmt.Fprintf(&s, ", units %v below %s", x.Units, x.Cost)

@@ -27,18 +27,37 @@ func (b *Buyer) call(now time.Time, receivers []protocol.AgentID) protocol.Outpu
 		groups = b.sellers.byNeed(receivers)
 	}
 	out := protocol.Output{WakeAt: b.deadline}
+	at := b.together(receivers)
 	for _, group := range groups {
-		for to := range slices.Chunk(group.receivers, protocol.MaxReceivers) {
+		for to := range slices.Chunk(group.receivers, at) {
 			out.Send = append(out.Send, b.cfp(to, best, group.document))
 		}
 	}
 	return out
 }
 
+// together is how many receivers share a cfp: one, if any of them is tied with a leader,
+// so that a seller learns about its own offers only.
+func (b *Buyer) together(receivers []protocol.AgentID) int {
+	if b.gossiped || b.state == BestOffer {
+		return protocol.MaxReceivers
+	}
+	list := b.standing.ceilingList()
+	for _, id := range receivers {
+		if b.standing.tell(list, id) {
+			return 1
+		}
+	}
+	return protocol.MaxReceivers
+}
+
 func (b *Buyer) cfp(receivers []protocol.AgentID, best, document bool) protocol.Message {
 	body := message.CallForProposals{
 		Round: b.round, Ceilings: b.standing.ceilingList(), Bundles: b.standing.bundleList(),
-		Objective: b.cfg.Objective, Best: best,
+		Objective: b.cfg.Objective, Best: best, Start: b.standing.together.from(),
+	}
+	if len(receivers) == 1 && !b.gossiped && !best {
+		b.standing.tell(body.Ceilings, receivers[0])
 	}
 	if b.gossiped && b.scout != nil {
 		body.Budget, body.Among = b.scout.sweep()

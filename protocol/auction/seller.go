@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"fmt"
 	"time"
 
 	"ramp/protocol"
@@ -19,11 +20,20 @@ type Calendar interface {
 	Earliest(cores int, wall time.Duration, from, latest time.Time) (time.Time, bool)
 }
 
+// NodeCalendar is a Calendar of a machine that sells whole nodes.
+type NodeCalendar interface {
+	Calendar
+	// Whole is the calendar, still in cores, of the nodes with so many; false: it sells none.
+	Whole(nodeCores int) (Calendar, bool)
+}
+
 // Pricing is the seller's price rule (specs §1.2).
 type Pricing interface {
 	// Ask returns the seller's price while the request stands at a price and busy of
 	// capacity cores are allocated, and whether the seller bids at all.
 	Ask(standing protocol.Credits, busy, capacity int) (protocol.Credits, bool)
+	// Outbids reports whether the seller bids on when another's equal offer leads.
+	Outbids() bool
 	// Limits returns the start price and the lowest price.
 	Limits() (start, least protocol.Credits)
 }
@@ -68,6 +78,8 @@ type Seller struct {
 	objection *protocol.Reason         // why the buyer's program does not run here; nil: no objection
 	again     bool                     // the buyer has received no answer yet, so repeat the offers that stand
 	units     []sellerUnit
+	together  bool      // all units begin at the same second
+	start     time.Time // which the running call asks for, or later; zero: any
 	round     int
 	answer    Answer // to that round
 }
@@ -76,8 +88,10 @@ type Seller struct {
 type sellerUnit struct {
 	request rfql.Request
 	ceiling protocol.Credits
+	tied    bool              // another seller's offer at the ceiling leads
 	static  []protocol.Reason // terms that the machine never meets
 	offer   *protocol.Offer   // the last
+	joint   *protocol.Offer   // at a start that all units can have together; nil: offer is
 	before  []protocol.Offer  // replaced ones, oldest first
 	offers  int               // made so far, for their IDs
 }
@@ -92,8 +106,9 @@ type Answer struct {
 // Document is a buyer's document as parsed. It is read-only, so that several sellers
 // may share one.
 type Document struct {
-	Hash     string // hex SHA-256 of the bytes, as in a bundle
-	Requests []rfql.Request
+	Hash      string // hex SHA-256 of the bytes, as in a bundle
+	SameStart bool   // all units begin at the same second
+	Requests  []rfql.Request
 }
 
 // Reader reads a buyer's document. The same bytes give the same Document.
@@ -102,10 +117,13 @@ type Reader func(document []byte) (Document, error)
 // Read is a Reader without a cache.
 func Read(document []byte) (Document, error) {
 	d, err := rfql.Parse(document, time.Time{})
-	if err != nil {
+	switch {
+	case err != nil:
 		return Document{}, err
+	case !d.Priced():
+		return Document{}, fmt.Errorf("a request without %s, the most that it pays", rfql.CPUHourCost)
 	}
-	return Document{Hash: documentHash(document), Requests: d.Requests()}, nil
+	return Document{Hash: documentHash(document), SameStart: d.SameStart(), Requests: d.Requests()}, nil
 }
 
 // NewSeller takes a buyer's first call for proposals, which carries the document. It
@@ -121,7 +139,7 @@ func NewSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForPr
 		return nil, err
 	}
 	s := &Seller{cfg: cfg, hash: document.Hash, size: len(call.Document), units: make([]sellerUnit, 0, len(document.Requests))}
-	s.call = call
+	s.call, s.together = call, document.SameStart
 	s.call.Document = nil
 	s.objection = cfg.objection(buyer, call.Launch)
 	for _, r := range document.Requests {
@@ -153,12 +171,15 @@ func (s *Seller) Call(now time.Time, call message.CallForProposals, cal Calendar
 		return Answer{}, false // replayed or delayed: that round is over
 	}
 	s.lower(call.Ceilings)
+	s.start = call.Start
 	s.again = s.round > 0 && call.Budget == 0 && len(call.Document) > 0 // a gossiped call repeats the document for others
 	lines := make([]message.QuoteLine, 0, len(s.units))
 	for i := range s.units {
 		lines = s.quote(lines, now, i, call.Best, cal)
 	}
-	if call.Best {
+	if s.together {
+		lines = s.jointly(lines, now, call.Best, cal)
+	} else if call.Best {
 		s.apart(now, lines, cal)
 	}
 	s.answer = s.compose(call.Round, lines, cal)
@@ -170,7 +191,7 @@ func (s *Seller) Call(now time.Time, call message.CallForProposals, cal Calendar
 func (s *Seller) lower(ceilings []message.Ceiling) {
 	for _, c := range ceilings {
 		if c.Unit >= 0 && c.Unit < len(s.units) {
-			s.units[c.Unit].ceiling = c.Price
+			s.units[c.Unit].ceiling, s.units[c.Unit].tied = c.Price, c.Tied && s.cfg.Pricing.Outbids()
 		}
 	}
 }
@@ -226,8 +247,11 @@ func (u *sellerUnit) replace(o *protocol.Offer) {
 
 // made returns the unit's remembered offers.
 func (u *sellerUnit) made() []protocol.Offer {
-	if u.offer == nil {
-		return u.before
+	list := u.before[:len(u.before):len(u.before)]
+	for _, o := range []*protocol.Offer{u.offer, u.joint} {
+		if o != nil {
+			list = append(list, *o)
+		}
 	}
-	return append(u.before[:len(u.before):len(u.before)], *u.offer)
+	return list
 }

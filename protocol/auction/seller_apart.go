@@ -22,6 +22,7 @@ func (s *Seller) apart(now time.Time, lines []message.QuoteLine, cal Calendar) {
 	for _, i := range s.byMargin(now, lines) {
 		u := &s.units[lines[i].Unit]
 		slot := u.offer.Items[0].Slot
+		cal, _ := u.view(cal) // it has made an offer
 		if !fitsBeside(taken, slot, cal) {
 			aside, ok := s.aside(now, u, slot, taken, cal)
 			if !ok {
@@ -62,7 +63,7 @@ func (s *Seller) aside(now time.Time, u *sellerUnit, slot protocol.Slot, taken [
 			if !ok {
 				break
 			}
-			found := protocol.Slot{Start: start, End: start.Add(w.wall), Cores: slot.Cores}
+			found := protocol.Slot{Start: start, End: start.Add(w.wall), Cores: slot.Cores, Nodes: slot.Nodes}
 			if fitsBeside(taken, found, cal) {
 				return found, true
 			}

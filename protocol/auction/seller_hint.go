@@ -68,7 +68,7 @@ func (s *Seller) hintAt(hints []protocol.Hint, u *sellerUnit, n int, w window, c
 		return hints
 	}
 	busy, capacity := cal.Load(start)
-	return s.hint(hints, u.request, protocol.Slot{Start: start, End: start.Add(w.wall), Cores: n}, busy, capacity)
+	return s.hint(hints, u.request, protocol.Slot{Start: start, End: start.Add(w.wall), Cores: n, Nodes: u.request.Nodes}, busy, capacity)
 }
 
 // hint adds a slot at the seller's price, unless that cannot be paid.

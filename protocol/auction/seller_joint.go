@@ -13,6 +13,9 @@ func (s *Seller) joint(cal Calendar) []protocol.Span {
 	var few [usualUnits]protocol.Slot // most requests have one unit or a few
 	var fewEdges [4 * usualUnits]time.Time
 	slots := s.offeredSlots(few[:0])
+	if nodes, ok := s.nodesOnly(cal); ok {
+		cal = nodes
+	}
 	instants := edges(fewEdges[:0], slots)
 	var spans []protocol.Span
 	for i := 0; i+1 < len(instants); i++ {
@@ -23,6 +26,16 @@ func (s *Seller) joint(cal Calendar) []protocol.Span {
 		}
 	}
 	return spans
+}
+
+// nodesOnly is the calendar of whole nodes, if all units are of such.
+func (s *Seller) nodesOnly(cal Calendar) (Calendar, bool) {
+	for i := range s.units {
+		if r := s.units[i].request; r.Nodes == 0 || r.NodeCores != s.units[0].request.NodeCores {
+			return cal, false
+		}
+	}
+	return s.units[0].view(cal)
 }
 
 // usualUnits is how many units joint handles without allocating memory.
@@ -38,6 +51,9 @@ func (s *Seller) offeredSlots(slots []protocol.Slot) []protocol.Slot {
 			if n := len(u.before); o.Group != "" && n > 0 {
 				slots = append(slots, u.before[n-1].Items[0].Slot)
 			}
+		}
+		if u.joint != nil {
+			slots = append(slots, u.joint.Items[0].Slot)
 		}
 	}
 	return slots

@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -21,12 +22,28 @@ func (s *Seller) quote(lines []message.QuoteLine, now time.Time, i int, best boo
 	if r, ok := s.compatible(); !ok {
 		return append(lines, line.Refuse(r))
 	}
+	cal, ok := u.view(cal)
+	if !ok {
+		note := fmt.Sprintf("no whole nodes of %d cores can be reserved here", u.request.NodeCores)
+		return append(lines, line.Refuse(protocol.Reason{Code: protocol.CodeSize, Note: note}))
+	}
 	w, ok := s.window(now, u, best)
 	if !ok {
 		r := protocol.Reason{Code: protocol.CodeWindow, Note: w.note, Hints: s.hintsLater(now, u, cal)}
 		return append(lines, line.Refuse(r))
 	}
 	return append(lines, s.place(now, u, line, w, best, cal))
+}
+
+// view is the calendar for a unit; false: the machine cannot reserve its nodes.
+func (u *sellerUnit) view(cal Calendar) (Calendar, bool) {
+	if u.request.Nodes == 0 {
+		return cal, true
+	}
+	if n, ok := cal.(NodeCalendar); ok {
+		return n.Whole(u.request.NodeCores)
+	}
+	return nil, false
 }
 
 // refuseStatic adds one line for each static term that fails.
@@ -55,7 +72,7 @@ func (s *Seller) compatible() (protocol.Reason, bool) {
 
 // place finds the earliest slot in the window and asks the price for it.
 func (s *Seller) place(now time.Time, u *sellerUnit, line message.QuoteLine, w window, best bool, cal Calendar) message.QuoteLine {
-	if o := u.offer; o != nil && s.holds(now, *o, cal) && (best || o.Items[0].Price <= u.ceiling) {
+	if o := u.offer; o != nil && s.holds(now, *o, cal) && !o.Items[0].Slot.Start.Before(s.start) && (best || !s.beaten(u, cal)) {
 		line.Slot = o.Items[0].Slot
 		if s.again {
 			line.Offer = o
@@ -69,15 +86,28 @@ func (s *Seller) place(now time.Time, u *sellerUnit, line message.QuoteLine, w w
 		r.Hints = s.hintsBusy(now, u, w, r.Free, cal)
 		return line.Refuse(r)
 	}
-	line.Slot = protocol.Slot{Start: start, End: start.Add(w.wall), Cores: line.Cores}
+	line.Slot = protocol.Slot{Start: start, End: start.Add(w.wall), Cores: line.Cores, Nodes: u.request.Nodes}
 	line.Busy, line.Capacity = cal.Load(start)
 	return s.price(now, u, line, best)
 }
 
+// beaten reports whether a unit's offer is above the price that stands, or tied and the
+// seller can go lower.
+func (s *Seller) beaten(u *sellerUnit, cal Calendar) bool {
+	it := u.offer.Items[0]
+	if it.Price != u.ceiling || !u.tied {
+		return it.Price > u.ceiling
+	}
+	busy, capacity := cal.Load(it.Slot.Start)
+	ask, ok := s.ask(u.request, it.Slot, u.ceiling, busy, capacity)
+	return ok && ask < it.Price
+}
+
 // price makes the offer, unless the request stands below the least price.
 func (s *Seller) price(now time.Time, u *sellerUnit, line message.QuoteLine, best bool) message.QuoteLine {
-	if start, _ := s.cfg.Pricing.Limits(); best { // the ceilings are lifted: start from the seller's own price
-		line.Standing = start
+	if best { // the ceilings are lifted: as if the request came again with one that suffices
+		start, least := s.cfg.Pricing.Limits()
+		line.Standing = min(start, max(u.request.Price, least))
 	}
 	ask, ok := s.ask(u.request, line.Slot, line.Standing, line.Busy, line.Capacity)
 	if !ok {

@@ -76,6 +76,8 @@ func (p linear) Ask(standing protocol.Credits, busy, capacity int) (protocol.Cre
 	return max(standing-d, p.least), standing >= p.least
 }
 
+func (p linear) Outbids() bool { return true }
+
 func (p linear) Limits() (start, least protocol.Credits) { return p.start, p.least }
 
 // stand is a seller in a transcript.
@@ -162,8 +164,9 @@ func (w *stand) call(a map[string]string) message.CallForProposals {
 	}
 	call.Budget, _ = strconv.Atoi(a["budget"])
 	for unit, p := range strings.Split(a["ceilings"], ",") {
+		p, tied := strings.CutSuffix(p, "=")
 		if price, err := protocol.ParseCredits(p); err == nil {
-			call.Ceilings = append(call.Ceilings, message.Ceiling{Unit: unit, Price: price})
+			call.Ceilings = append(call.Ceilings, message.Ceiling{Unit: unit, Price: price, Tied: tied})
 		}
 	}
 	return call

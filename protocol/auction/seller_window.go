@@ -26,6 +26,7 @@ func (s *Seller) window(now time.Time, u *sellerUnit, best bool) (window, bool) 
 		w.latest = horizon
 	}
 	w.earliest = protocol.Later(r.NotBefore, protocol.Earlier(second(now.Add(s.cfg.Lead)), w.latest))
+	w.earliest = protocol.Later(w.earliest, s.start)
 	switch {
 	case s.tooLong(r.Wall):
 		return window{note: "the slot is too long, jobs may last " + s.cfg.Longest.String() + " there"}, false

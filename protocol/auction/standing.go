@@ -18,12 +18,14 @@ import (
 type standing struct {
 	wants    wants
 	last     func(protocol.AgentID) bool // sellers whose offers set no ceiling
+	together commonStart
 	round    int
 	best     bool // the running round is the best-offer round
 	budgeted bool
 	bids     []clearing.Bid
 	places   map[place]int // index into bids
 	arrivals int
+	improved bool   // an offer counted in the running round
 	single   []bool // by unit: an offer for this unit alone stands
 	ceilings []protocol.Credits
 	bundles  map[string]message.BundleCeiling
@@ -34,6 +36,7 @@ type standing struct {
 // with it, and not with other answers to the same call: arrival must not decide.
 type call struct {
 	ceilings []protocol.Credits
+	leaders  []protocol.AgentID // by unit; empty: nobody
 	single   []bool
 	bundles  map[string]protocol.Credits // least cost
 }
@@ -58,8 +61,8 @@ func newStanding(ws wants, last func(protocol.AgentID) bool) *standing {
 
 // begin notes the figures of a new call.
 func (s *standing) begin(round int, best bool) {
-	s.round, s.best = round, best
-	s.call = call{slices.Clone(s.ceilings), slices.Clone(s.single), make(map[string]protocol.Credits, len(s.bundles))}
+	s.round, s.best, s.improved = round, best, false
+	s.call = call{slices.Clone(s.ceilings), s.leaders(), slices.Clone(s.single), make(map[string]protocol.Credits, len(s.bundles))}
 	for units, c := range s.bundles { // any order: each entry stands alone
 		s.call.bundles[units] = c.Cost
 	}
@@ -73,14 +76,21 @@ func (s *standing) take(now time.Time, id protocol.AgentID, b *bidder, p message
 			continue
 		}
 		units := unitKey(o)
-		if !s.best && s.wants.late(o) { // keep it in case nobody is in time
+		if s.together.searches() {
+			counts = (s.best || s.wants.withinCeilings(o)) && s.put(id, b, o, units) || counts
+			continue
+		}
+		if s.together.wanted && !s.together.fits(o) {
+			continue
+		}
+		if !s.best && (s.wants.late(o) || s.equals(o)) { // keep it in case nobody is in time, or the best is refused
 			_ = s.wants.withinCeilings(o) && s.put(id, b, o, units)
 			continue
 		}
 		if !s.best && !s.beats(o, units) || !s.put(id, b, o, units) || s.last(id) {
 			continue
 		}
-		counts = true
+		counts, s.improved = true, true
 		if len(o.Items) == 1 {
 			s.single[o.Items[0].Unit] = true
 		}
@@ -104,6 +114,12 @@ func (s *standing) beats(o protocol.Offer, units string) bool {
 	}
 	ceiling := s.call.ceilings[it.Unit]
 	return it.Price < ceiling || it.Price == ceiling && !s.call.single[it.Unit]
+}
+
+// equals reports whether an offer for one unit is as good as one that stood at the call.
+func (s *standing) equals(o protocol.Offer) bool {
+	unit := o.Items[0].Unit
+	return len(o.Items) == 1 && s.round > 1 && s.call.single[unit] && o.Items[0].Price == s.call.ceilings[unit]
 }
 
 // put adds an offer, or replaces the same seller's earlier one for the same units.
@@ -134,6 +150,9 @@ func (s *standing) put(id protocol.AgentID, b *bidder, o protocol.Offer, units s
 // less of the request, or as much at a lower price. A best offer, which starts from
 // the seller's own price, replaces nothing that satisfies the request.
 func (s *standing) replaces(old, o protocol.Offer) bool {
+	if s.together.wanted && !s.together.fits(old) {
+		return true // its start is of no use any more
+	}
 	broken, by := s.wants.violations(old)
 	if s.best && broken == 0 {
 		return false
@@ -199,6 +218,37 @@ func (s *standing) ceilingList() []message.Ceiling {
 		list[i] = message.Ceiling{Unit: i, Price: c}
 	}
 	return list
+}
+
+// tell marks the ceilings at which a seller is tied with the leader, and reports whether
+// there is any.
+func (s *standing) tell(list []message.Ceiling, id protocol.AgentID) (any bool) {
+	for i := range list {
+		unit := list[i].Unit
+		at, offered := s.places[place{seller: id, units: strconv.Itoa(unit)}]
+		leader := s.call.leaders[unit]
+		list[i].Tied = offered && s.bids[at].Offer.Items[0].Price == list[i].Price && leader != "" && leader != id
+		any = any || list[i].Tied
+	}
+	return any
+}
+
+// leaders returns, by unit, whose offer at the ceiling would be bought: of equal ones the
+// first to finish, then the first to arrive (docs/decisions/0014).
+func (s *standing) leaders() []protocol.AgentID {
+	first := make([]*clearing.Bid, len(s.ceilings))
+	leaders := make([]protocol.AgentID, len(s.ceilings))
+	for i := range s.bids {
+		bid := &s.bids[i]
+		it := bid.Offer.Items[0]
+		if len(bid.Offer.Items) > 1 || it.Price != s.ceilings[it.Unit] || s.last(bid.Seller) || s.wants.late(bid.Offer) {
+			continue
+		}
+		if f := first[it.Unit]; f == nil || cmp.Or(it.Slot.End.Compare(f.Offer.Items[0].Slot.End), cmp.Compare(bid.Arrival, f.Arrival)) < 0 {
+			first[it.Unit], leaders[it.Unit] = bid, bid.Seller
+		}
+	}
+	return leaders
 }
 
 func (s *standing) bundleList() []message.BundleCeiling {

@@ -17,6 +17,7 @@ type Want struct {
 	End       time.Time
 	Wall      time.Duration
 	Cores     int
+	Nodes     int           // whole ones; zero: any cores
 	Contract  rfql.Contract // zero: the unit is not metered
 }
 
@@ -53,7 +54,7 @@ func (w Want) fits(now time.Time, it protocol.Item, best bool) bool {
 		return false
 	case it.Least < 0 || it.Least > it.Cost/2 || it.Least > 0 && w.Contract == (rfql.Contract{}):
 		return false
-	case it.Slot.Validate() != nil || it.Slot.Cores != w.Cores || it.Slot.Wall() < w.Wall:
+	case it.Slot.Validate() != nil || it.Slot.Cores != w.Cores || it.Slot.Nodes != w.Nodes || it.Slot.Wall() < w.Wall:
 		return false
 	case it.Slot.Start.Before(w.NotBefore) || it.Slot.Start.Before(now):
 		return false

@@ -6,15 +6,16 @@
 // same bids names the same set.
 //
 // A valid set covers every unit exactly once, takes at most one offer of each
-// seller's exclusive group, and needs no more of a seller's cores at any instant
+// seller's exclusive group, begins at one instant if the problem says so, and needs no more of a seller's cores at any instant
 // than its joint capacity. Offers of a seller without a common group add up; an
 // offer of several items is bought as a whole.
 //
 // The best valid set is the first by
 //
 //	fewest violated terms, least relative excess   (of bids that carry them)
-//	cost, then finish    (objectives cost and cost-time)
-//	finish, then cost    (objective time)
+//	cost, then finish    (objective cost)
+//	finish, then cost    (objective time; cost-time, among the sets that cost
+//	                     at most a twentieth more than the cheapest)
 //	unit by unit in order: the bid that ends first, arrival, agent ID, offer ID
 //
 // where finish is the latest end of any item. Ties between sets are broken unit by
@@ -69,6 +70,7 @@ type Problem struct {
 	Bids      []Bid                                // in any order
 	Capacity  map[protocol.AgentID][]protocol.Span // joint cores of a seller: the least of overlapping spans, without limit outside them
 	Fixed     []Bid                                // already agreed, and part of the set
+	Together  bool                                 // all items of the set start at the same instant
 	Objective protocol.Objective
 	MaxCost   protocol.Credits // of the set, fixed bids included; 0: no ceiling
 	MaxFinish time.Time        // of the set; zero: no ceiling

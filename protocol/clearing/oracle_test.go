@@ -16,12 +16,32 @@ type oracle struct {
 	now  []clearing.Bid
 	best []clearing.Bid
 	min  bool // least cost is all that counts, whatever the ceiling
+
+	within   protocol.Credits // unless zero, 20 times what a set may cost
+	together bool             // all items begin at the same instant
 }
 
 func (o *oracle) solve() []clearing.Bid {
+	if o.p.Objective == protocol.ObjectiveCostTime && !o.min {
+		return o.solveCostTime()
+	}
 	o.now = slices.Clone(o.p.Fixed)
 	o.try(0)
 	return o.best
+}
+
+// solveCostTime tries every set twice: for the least cost, and for the earliest finish
+// among those that cost at most 21 for each 20 of it.
+func (o *oracle) solveCostTime() []clearing.Bid {
+	cheapest := oracle{p: o.p, together: o.together}
+	cheapest.p.Objective = protocol.ObjectiveCost
+	best := cheapest.solve()
+	if best == nil {
+		return nil
+	}
+	soonest := oracle{p: o.p, within: 21 * total(best), together: o.together}
+	soonest.p.Objective = protocol.ObjectiveTime
+	return soonest.solve()
 }
 
 func (o *oracle) try(unit int) {
@@ -70,6 +90,15 @@ func (o *oracle) feasible() bool {
 		}
 	}
 	if !o.min && o.p.MaxCost > 0 && total(o.now) > o.p.MaxCost {
+		return false
+	}
+	if o.within > 0 && 20*total(o.now) > o.within {
+		return false
+	}
+	first := o.now[0].Offer.Items[0].Slot.Start
+	if o.together && slices.ContainsFunc(o.now, func(b clearing.Bid) bool {
+		return slices.ContainsFunc(b.Offer.Items, func(it protocol.Item) bool { return !it.Slot.Start.Equal(first) })
+	}) {
 		return false
 	}
 	if end := latest(o.now); !o.p.MaxFinish.IsZero() && end.After(o.p.MaxFinish) {
@@ -152,7 +181,7 @@ func (o *oracle) compare(x, y []clearing.Bid) int {
 		vy, ey = vy+b.Violations, ey+b.Excess
 	}
 	first, second := cmp.Compare(total(x), total(y)), latest(x).Compare(latest(y))
-	if o.p.Objective == protocol.ObjectiveTime {
+	if o.p.Objective != protocol.ObjectiveCost {
 		first, second = second, first
 	}
 	return cmp.Or(cmp.Compare(vx, vy), cmp.Compare(ex, ey), first, second, o.compareUnits(x, y))

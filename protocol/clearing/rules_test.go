@@ -60,6 +60,18 @@ func TestObjectiveTimePaysMoreToFinishEarlier(t *testing.T) {
 	}
 }
 
+func TestObjectiveCostTimePaysATwentiethMoreToFinishEarlier(t *testing.T) {
+	for want, costs := range map[string][2]int{"s01/soon": {100, 105}, "s00/late": {100, 106}} {
+		for units, more := range map[int][]clearing.Bid{1: nil, 2: {bid(2, 0, "other", 0, item(1, 0, 10, 1))}} {
+			p := clearing.Problem{Units: units, Objective: protocol.ObjectiveCostTime, Bids: append(more,
+				bid(0, 0, "late", costs[0], item(0, 0, 30, 1)), bid(1, 0, "soon", costs[1], item(0, 0, 20, 1)), bid(3, 0, "first", 110, item(0, 0, 10, 1)))}
+			if got := solve(t, p); got.Chosen[0].Seller != sellerID(int(want[2]-'0')) || !got.Exact {
+				t.Errorf("%d units at %v: chose %v, exact %t, want %s", units, costs, names(got.Chosen), got.Exact, want)
+			}
+		}
+	}
+}
+
 func TestAnOfferThatEndsBeforeTheRestCostsNoTime(t *testing.T) {
 	p := clearing.Problem{Units: 2, Objective: protocol.ObjectiveTime, Bids: []clearing.Bid{
 		bid(0, 0, "only", 5, item(0, 0, 50, 1)), bid(1, 0, "soon", 9, item(1, 0, 20, 1)), bid(2, 0, "cheap", 1, item(1, 0, 40, 1)),

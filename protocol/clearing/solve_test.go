@@ -18,6 +18,7 @@ func draw(t *rapid.T) clearing.Problem {
 		units: n("units", 1, 5), sellers: n("sellers", 1, 4), offers: n("offers", 1, 2), bundles: n("bundles", 0, 3),
 		costs: rapid.SampledFrom([]int{1, 3, 50}).Draw(t, "costs"), tight: rapid.SampledFrom([]int{0, 20, 40, 70}).Draw(t, "tight"),
 		groups: 50, single: rapid.SampledFrom([]int{0, 30}).Draw(t, "single"), terms: rapid.Bool().Draw(t, "terms"),
+		base: rapid.SampledFrom([]int{0, 200}).Draw(t, "base"), // then many sets cost about the same
 	}
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	p := s.random(r)
@@ -32,13 +33,33 @@ func draw(t *rapid.T) clearing.Problem {
 		p.MaxFinish = at(16 + r.IntN(40))
 	}
 	if n("max cost", 0, 2) == 0 {
-		p.MaxCost = protocol.Credits(1 + r.IntN(s.units*s.costs*60))
+		p.MaxCost = protocol.Credits(1 + r.IntN(s.units*(s.base+s.costs)*60))
 	}
 	return p
 }
 
 func TestSolveAgreesWithTryingEverySet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkSolve(t, draw(t)) })
+}
+
+// TestCostTimeAgreesWithTryingEverySet has offers that cost about the same, so that a
+// credit decides whether a set may finish earlier.
+func TestCostTimeAgreesWithTryingEverySet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := clearing.Problem{Units: rapid.IntRange(1, 3).Draw(t, "units"), Objective: protocol.ObjectiveCostTime}
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		least := rapid.SampledFrom([]int{19, 20, 40, 99}).Draw(t, "least")
+		for u := range p.Units {
+			for k := range 6 {
+				b := bid(k, 0, string(rune('a'+u)), least+r.IntN(max(4, least/10)), item(u, 0, 1+r.IntN(20), 1))
+				if rapid.Bool().Draw(t, "breaks a term") {
+					b.Violations, b.Excess = r.IntN(2), r.IntN(2)
+				}
+				p.Bids = append(p.Bids, b)
+			}
+		}
+		checkSolve(t, p)
+	})
 }
 
 // TestSolveFindsTheBestOfCrowdedSellers has few sellers with little room, so that

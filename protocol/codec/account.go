@@ -48,6 +48,7 @@ var accountBodies = []row{
 			c.contractOrNone(&m.Contract, &w.Contract)
 			c.words("ref", &m.Ref, &w.Ref)
 			whole(c, &m.Held, &w.Held)
+			c.words("other", (*string)(&m.Other), &w.Other)
 		})
 		same(c, &m.More, &w.More)
 	}, on(request, protocol.Inform)),

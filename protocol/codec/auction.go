@@ -59,6 +59,7 @@ func (c *coder) cfpHead(m *message.CallForProposals, w *wire.CallForProposals) {
 	c.round(&m.Round, &w.Round)
 	number(c, "objective", &m.Objective, &w.Objective, 0, int64(protocol.ObjectiveCostTime)) // later rounds may leave it out
 	same(c, &m.Best, &w.Best)
+	c.instant("start", &m.Start, &w.Start)
 	number(c, "budget", &m.Budget, &w.Budget, 0, math.MaxInt32)
 	number(c, "among", &m.Among, &w.Among, 0, math.MaxInt32)
 }
@@ -72,6 +73,7 @@ func (c *coder) intent(m *message.Intent, w *wire.Intent) {
 func (c *coder) ceiling(m *message.Ceiling, w *wire.Ceiling) {
 	c.unit(&m.Unit, &w.Unit)
 	c.amount("ceiling", &m.Price, &w.Price)
+	same(c, &m.Tied, &w.Tied)
 }
 
 // span copies a span, which unlike a slot may have zero cores: then no capacity is

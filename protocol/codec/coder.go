@@ -176,10 +176,11 @@ func (c *coder) price(field string, m *protocol.Credits, w *int64) {
 	}
 }
 
-func (c *coder) slot(m *protocol.Slot, start, end, cores *int64) {
+func (c *coder) slot(m *protocol.Slot, start, end, cores, nodes *int64) {
 	c.needed("start", &m.Start, start)
 	c.needed("end", &m.End, end)
 	c.cores(&m.Cores, cores)
+	number(c, "nodes", &m.Nodes, nodes, 0, protocol.MaxCores)
 	if err := m.Validate(); err != nil {
 		c.malformed("%w", err)
 	}

@@ -21,7 +21,7 @@ var commitBodies = []row{
 		list(c, "reservations", &m.Reservations, &w.Reservations, protocol.MaxUnits, func(c *coder, m *message.Reservation, w *wire.Reservation) {
 			c.unit(&m.Unit, &w.Unit)
 			c.id("reservation", &m.ID, &w.Id, protocol.MaxName)
-			c.slot(&m.Slot, &w.Start, &w.End, &w.Cores)
+			c.slot(&m.Slot, &w.Start, &w.End, &w.Cores, &w.Nodes)
 			c.words("note", &m.Note, &w.Note)
 		})
 		c.needed("hold-until", &m.HoldUntil, &w.HoldUntil)

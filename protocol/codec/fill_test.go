@@ -73,11 +73,13 @@ func (f *filler) special(x any, field string) (any, bool) {
 	case time.Time:
 		return now.Add(time.Duration(f.next()) * time.Hour), true
 	case protocol.Slot:
-		return protocol.Slot{Start: now.Add(time.Duration(f.next())), End: now.Add(time.Hour + time.Duration(f.next())), Cores: f.next()}, true
+		nodes := f.next()
+		return protocol.Slot{Start: now.Add(time.Duration(f.next())), End: now.Add(time.Hour + time.Duration(f.next())), Cores: 2 * nodes, Nodes: nodes}, true
 	case protocol.Span:
 		return protocol.Span{Start: now.Add(time.Duration(f.next())), End: now.Add(time.Hour + time.Duration(f.next())), Cores: f.next()}, true
 	case protocol.Item:
-		slot := protocol.Slot{Start: now, End: now.Add(time.Hour + time.Duration(f.next())), Cores: f.next()}
+		nodes := f.next()
+		slot := protocol.Slot{Start: now, End: now.Add(time.Hour + time.Duration(f.next())), Cores: 2 * nodes, Nodes: nodes}
 		return protocol.Item{Unit: f.next(), Slot: slot, Price: protocol.Credits(1000 + f.next()), Cost: protocol.Credits(100 + f.next()), Least: protocol.Credits(1 + f.next()%49)}, true
 	case protocol.Offer:
 		return f.offer(), true

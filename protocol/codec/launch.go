@@ -36,6 +36,7 @@ var launchBodies = []row{
 		c.staged("inputs", &m.Inputs, &w.Inputs)
 		whole(c, &m.Place.Number, &w.Place)
 		whole(c, &m.Place.Units, &w.Places)
+		same(c, &m.Last, &w.Last)
 		switch {
 		case m.Place != (message.Place{}) && (w.Place < 1 || w.Place > w.Places || w.Places > protocol.MaxUnits):
 			c.malformed("unit %d of %d, want 1 to at most %d", w.Place, w.Places, protocol.MaxUnits)

@@ -25,7 +25,7 @@ func (c *coder) offerHead(m *protocol.Offer, w *wire.Offer) {
 
 func (c *coder) item(m *protocol.Item, w *wire.Item) {
 	c.unit(&m.Unit, &w.Unit)
-	c.slot(&m.Slot, &w.Start, &w.End, &w.Cores)
+	c.slot(&m.Slot, &w.Start, &w.End, &w.Cores, &w.Nodes)
 	c.price("price", &m.Price, &w.Price)
 	c.price("cost", &m.Cost, &w.Cost)
 	c.amount("least payment", &m.Least, &w.Least)

@@ -22,7 +22,7 @@ var recoveryBodies = []row{
 			list(c, "units", &m.Units, &w.Units, protocol.MaxUnits, func(c *coder, m *protocol.SoldUnit, w *wire.SoldUnit) {
 				c.unit(&m.Unit, &w.Unit)
 				c.name("reservation", &m.Reservation, &w.Reservation, protocol.MaxReservation)
-				c.slot(&m.Slot, &w.Start, &w.End, &w.Cores)
+				c.slot(&m.Slot, &w.Start, &w.End, &w.Cores, &w.Nodes)
 			})
 		})
 		same(c, &m.More, &w.More)

@@ -32,8 +32,12 @@ type Verdict struct {
 	User     protocol.AgentID    `json:"user"`   // who signs
 	Record   string              `json:"record"` // RecordHash of the JobRecord
 	Agree    bool                `json:"agree"`
-	At       time.Time           `json:"at"` // in UTC
+	At       time.Time           `json:"at"`            // in UTC
+	Why      string              `json:"why,omitempty"` // of a dispute, for the operator: at most MaxWhy bytes
 }
+
+// MaxWhy bounds the reason of a dispute, in bytes: banks keep it beside the record's hash.
+const MaxWhy = 128
 
 // Voucher is a bank's statement that it holds an amount for the bundle of one
 // conversation.
@@ -108,7 +112,15 @@ func (n Verdict) validate() error {
 		func() error { return agent("user", n.User) },
 		func() error { return hexDigits("record", n.Record, 64, 64) },
 		func() error { return instant("at", n.At) },
+		func() error { return why(n) },
 	)
+}
+
+func why(n Verdict) error {
+	if len(n.Why) > MaxWhy || n.Why != protocol.Harmless(n.Why) || n.Agree && n.Why != "" {
+		return fmt.Errorf("why of %d bytes, want at most %d without control characters, and none of an agreement: %w", len(n.Why), MaxWhy, ErrTerms)
+	}
+	return nil
 }
 
 func (n Voucher) validate() error {

@@ -103,7 +103,10 @@ func TestNotesOfJobsVouchersAndQuotes(t *testing.T) {
 		measured.Measured = by
 		signs(t, m, m.agent["bob"], measured)
 	}
-	signs(t, m, m.agent["ann"], verdict, func(n *contract.Verdict) { n.Record = "x" }, func(n *contract.Verdict) { n.Version = 2 })
+	signs(t, m, m.agent["ann"], verdict, func(n *contract.Verdict) { n.Record = "x" }, func(n *contract.Verdict) { n.Version = 2 },
+		func(n *contract.Verdict) { n.Why = "an agreement needs none" })
+	verdict.Agree, verdict.Why = false, strings.Repeat("x", contract.MaxWhy)
+	signs(t, m, m.agent["ann"], verdict, func(n *contract.Verdict) { n.Why += "x" }, func(n *contract.Verdict) { n.Why = "\x1b[2J" })
 	signs(t, m, m.agent["bank"], voucher, func(n *contract.Voucher) { n.Amount = 0 }, func(n *contract.Voucher) { n.Conversation = "" },
 		func(n *contract.Voucher) { n.Currency = "rmp" }, func(n *contract.Voucher) { n.User = "ann" })
 	signs(t, m, m.agent["bank"], quote, func(n *contract.Quote) { n.Gives = 0 }, func(n *contract.Quote) { n.Gets = -1 },

@@ -90,6 +90,7 @@ type StatementLine struct {
 	Balance  protocol.Credits    `json:"balance"` // after the movement
 	Contract protocol.ContractID `json:"contract,omitempty"`
 	Ref      string              `json:"ref,omitempty"`
+	Other    protocol.AgentID    `json:"other,omitempty"` // the other account of a transfer; empty from older banks
 }
 
 // Statement answers StatementQuery (inform). Account is the asking account. More

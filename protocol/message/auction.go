@@ -26,6 +26,7 @@ type Presence struct {
 type Ceiling struct {
 	Unit  int
 	Price protocol.Credits
+	Tied  bool // the receiver's own offer is at this price, but another seller's leads
 }
 
 // BundleCeiling is the lowest cost so far of an offer for several units together.
@@ -45,6 +46,9 @@ type CallForProposals struct {
 	Terms     []protocol.Terms // where the user can pay
 	Modes     []protocol.Mode
 	Best      bool // the best-offer round: ceilings and deadline are lifted
+	// Start is when all units are to begin that must begin together, or the earliest time
+	// for which it is worth asking; zero: any.
+	Start time.Time
 	// Launch is the program to run in the units, sent with the document; nil: none.
 	Launch *Intent
 	// Budget is the approximate number of answers that a gossiped call wants, of about

@@ -13,8 +13,12 @@ type Buy struct {
 	ID       string
 	Name     string // of the request, for people
 	Document []byte // RFQL, already validated
-	Options  Options
-	Program  *Program `json:",omitempty"` // to run in the units; nil: none
+	// Listed are the units whose ceiling Document left out: the agent filled in the highest
+	// list price.
+	Listed  []int `json:",omitempty"`
+	Options Options
+	Program *Program `json:",omitempty"` // to run in the units; nil: none
+	Session string   `json:",omitempty"` // in which it was given; "" if it cannot be resumed but by its ID
 	// Replaces is the lost unit that this order of the agent itself replaces.
 	Replaces *Replaces `json:",omitempty"`
 }
@@ -58,6 +62,7 @@ type Options struct {
 	MaxWait      time.Duration      `json:"max_wait,omitempty"` // latest start after now; 0: no limit
 	QuoteOnly    bool               `json:"quote_only,omitempty"`
 	Approve      bool               `json:"approve,omitempty"`    // ask before every purchase
+	Confirm      bool               `json:"confirm,omitempty"`    // ask before this one: its owner is there; lost units are bought again
 	Terms        []protocol.Terms   `json:"terms,omitempty"`      // banks to pay with; empty: all known
 	Mode         protocol.Mode      `json:"mode,omitempty"`       // when to pay; empty: as bank and sellers offer
 	NoReplace    bool               `json:"no_replace,omitempty"` // do not replace a unit that its seller loses
@@ -117,12 +122,14 @@ type Purchase struct {
 	Counters    []Counter           `json:"counters,omitempty"` // for a metered request: contracts that sellers would accept now
 	Why         string              `json:"why,omitempty"`      // why nothing was bought
 	Void        protocol.Code       `json:"void,omitempty"`     // the bank's reason, if it voided the contract
+	Refused     protocol.Code       `json:"refused,omitempty"`  // why a seller did not hold what it had offered, or the bank gave no voucher, if that failed it
 	Exact       bool                `json:"exact"`              // the set is proved optimal
 	AuctionMS   float64             `json:"auction_ms"`
 	VoteMS      float64             `json:"vote_ms,omitempty"`
 	SettleMS    float64             `json:"settle_ms,omitempty"`
 	ElapsedMS   float64             `json:"elapsed_ms"`
 	Violations  []string            `json:"violations,omitempty"` // of the closest set
+	Notes       []string            `json:"notes,omitempty"`      // on the request, before anybody bids
 	RefundTotal protocol.Credits    `json:"refunded,omitempty"`
 	Mode        protocol.Mode       `json:"mode,omitempty"`     // when it is paid; empty: on reservation
 	Replaces    string              `json:"replaces,omitempty"` // the purchase whose lost unit this one replaces
@@ -175,6 +182,7 @@ type PurchasedUnit struct {
 	Price       protocol.Credits `json:"price_core_hour"`
 	Cost        protocol.Credits `json:"cost"`
 	State       string           `json:"state"`
+	List        protocol.Credits `json:"list_core_hour,omitempty"` // the price at which the site opens, if known
 
 	// In the modes that pay after the fact, once the unit has ended:
 	Paid protocol.Credits `json:"paid,omitempty"`

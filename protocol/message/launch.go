@@ -19,6 +19,8 @@ type Launch struct {
 	Inputs   []protocol.StagedFile
 	// Place is its place in a run whose units are of several contracts.
 	Place Place `json:",omitzero"`
+	// Last gives the slot back once the program has ended: no other follows it.
+	Last bool `json:",omitempty"`
 }
 
 // Intent is what a buyer intends to launch in every unit: enough for a seller to

@@ -14,6 +14,8 @@ type Reserve struct {
 	// Over allows the slot to overlap jobs that run or wait: the seller expects them to
 	// end before it starts. A batch system that cannot do this refuses.
 	Over bool
+	// Again: the batch system has lost the reservation.
+	Again bool
 }
 
 // Keep asks for a reservation to last while the outcome of the commit is in doubt, and
@@ -82,6 +84,11 @@ type QueueChanged struct {
 	Runs     int           // running jobs
 	Waits    int           // waiting jobs; both in addition to those listed
 	Longest  time.Duration // longest wall time of a job; 0: no bound
+	// NodeCores are the cores of each node that can be reserved whole; 0: none can. Whole
+	// is how many such nodes are free from At on, with Running and Reservations on theirs:
+	// spans in order, without gaps; the last one has no end.
+	NodeCores int
+	Whole     []protocol.Span
 }
 
 // QueueDown reports that the batch system does not answer (inform). The last known

@@ -15,11 +15,28 @@ type RunInput struct {
 
 // Program is the program to run in every unit of a purchase.
 type Program struct {
-	App     string     `json:"app,omitempty"`
-	Params  []Param    `json:"params,omitempty"`
-	Command []string   `json:"command,omitempty"`
-	Inputs  []RunInput `json:"inputs,omitempty"`
-	Key     string     `json:"key,omitempty"` // the same for the same command, so that a retry does not buy twice
+	App     string   `json:"app,omitempty"`
+	Params  []Param  `json:"params,omitempty"`
+	Command []string `json:"command,omitempty"`
+	// Commands are the commands of the units, in order, in place of Command.
+	Commands [][]string `json:"commands,omitempty"`
+	// Outputs are patterns of the files to fetch, as of path.Match; empty: all.
+	Outputs []string `json:"outputs,omitempty"`
+	// Array means that the units run the indexes of an array: each alone, whatever
+	// happens to the others, and each index in a directory of its own.
+	Array  bool       `json:"array,omitempty"`
+	Inputs []RunInput `json:"inputs,omitempty"`
+	Key    string     `json:"key,omitempty"` // the same for the same command, so that a retry does not buy twice
+	// Detached: its command does not wait for the end, so a repeated one is a new order.
+	Detached bool `json:"detached,omitempty"`
+}
+
+// Of is the command of a unit.
+func (p Program) Of(unit int) []string {
+	if unit < len(p.Commands) {
+		return p.Commands[unit]
+	}
+	return p.Command
 }
 
 // Run is the owner's view of a program in the units of a purchase; the JSON names

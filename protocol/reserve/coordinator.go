@@ -117,6 +117,9 @@ func (c *Coordinator) Sales() []contract.Sale { return c.settlement.copies() }
 // Refusals are the reasons of refused votes and confirmations.
 func (c *Coordinator) Refusals() []protocol.Reason { return c.refusals }
 
+// Unvouched reports whether a bid was lost for want of the bank's voucher.
+func (c *Coordinator) Unvouched() bool { return c.votes.vouching.refused != nil }
+
 // Votes counts the bids with a vote, and those in the running vote.
 func (c *Coordinator) Votes() (agreed, asked int) { return c.votes.count() }
 
@@ -201,14 +204,19 @@ func (c *Coordinator) Wake(now time.Time) protocol.Output {
 	var out protocol.Output
 	switch {
 	case c.state == Voting:
-		out = c.vouchersDue(now)
-		for b := c.votes.late(now); b != nil; b = c.votes.late(now) {
-			out = out.Join(c.lose(now, b, silent("did not vote in time")))
-		}
+		out = c.vouchersDue(now).Join(c.loseLate(now))
 	case c.confirming() && !now.Before(c.settlement.retryAt):
 		out = c.retry(now)
 	}
 	return out.Join(c.proceed(now))
+}
+
+// loseLate gives up votes that are late.
+func (c *Coordinator) loseLate(now time.Time) (out protocol.Output) {
+	for b := c.votes.late(now); c.state == Voting && b != nil; b = c.votes.late(now) {
+		out = out.Join(c.lose(now, b, silent("did not vote in time")))
+	}
+	return out
 }
 
 func silent(why string) []protocol.Reason {
@@ -270,6 +278,10 @@ func (c *Coordinator) refused(now time.Time, m protocol.Message, reasons []proto
 		return c.unvouched(now, reasons)
 	}
 	offer, ok := strings.CutPrefix(m.InReplyTo, votePrefix)
+	again := !ok
+	if again {
+		offer, ok = strings.CutPrefix(m.InReplyTo, vouchedPrefix)
+	}
 	if !ok || c.state != Voting {
 		return protocol.Output{} // an answer to a question that no longer matters
 	}
@@ -277,8 +289,11 @@ func (c *Coordinator) refused(now time.Time, m protocol.Message, reasons []proto
 	wantsVoucher := slices.ContainsFunc(reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeVoucher })
 	c.votes.answered(key, !wantsVoucher)
 	if b := c.votes.find(key); b != nil && b.vote == nil {
+		if wantsVoucher && b.vouched && !again {
+			return protocol.Output{} // repeated: it has been asked with one since
+		}
 		if wantsVoucher {
-			if out, again := c.votes.vouch(now, b); again {
+			if out, ok := c.votes.vouch(now, b); ok {
 				return out
 			}
 			if why := c.votes.vouching.refused; why != nil {
@@ -299,7 +314,7 @@ func (c *Coordinator) refusedConfirm(m protocol.Message, reasons []protocol.Reas
 		return protocol.Output{} // not from a named seller, or the bank has decided
 	}
 	c.note(reasons)
-	return s.askVoid()
+	return s.giveUp()
 }
 
 // maxRefusals bounds the reasons that a purchase remembers; it drops later ones.
@@ -412,10 +427,10 @@ func (c *Coordinator) becomeDecided(now time.Time, r *contract.VerifiedReceipt) 
 	return c.save()
 }
 
-// unsigned counts sellers as silent that voted and did not countersign. After a restart
-// or a request to void, their copies may just not have arrived.
+// unsigned counts sellers as silent that voted and did not countersign. After a restart,
+// or when the bundle was given up, their copies may just not have arrived.
 func (c *Coordinator) unsigned(now time.Time, why protocol.Code) {
-	if why != protocol.CodeSettleBy || c.settlement.voiding || c.cfg.Chooser == nil {
+	if why != protocol.CodeSettleBy || c.settlement.gaveUp || c.cfg.Chooser == nil {
 		return
 	}
 	for _, id := range c.settlement.sellers {
@@ -462,7 +477,7 @@ func (c *Coordinator) Annul() protocol.Output {
 	if !c.confirming() || c.settlement.receipt != nil {
 		return protocol.Output{}
 	}
-	return c.settlement.askVoid()
+	return c.settlement.giveUp()
 }
 
 func (c *Coordinator) becomeFailed(now time.Time) protocol.Output {

@@ -166,7 +166,7 @@ func (d *purchase) message(td *datadriven.TestData) protocol.Message {
 	case "vote":
 		m.Performative, m.Body = protocol.Agree, d.vote(td)
 	case "refuse":
-		m.Performative, m.InReplyTo = protocol.Refuse, "vote-"+word(td, "offer", "")
+		m.Performative, m.InReplyTo = protocol.Refuse, word(td, "to", "vote")+"-"+word(td, "offer", "")
 		m.Body = message.Refused(protocol.Code(word(td, "code", string(protocol.CodeBusy))), "the cores were taken")
 	case "fail":
 		m.Performative, m.InReplyTo = protocol.Performative(word(td, "as", string(protocol.Failure))), "confirm"

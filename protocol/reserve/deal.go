@@ -62,6 +62,7 @@ type claim struct {
 	endedAt   time.Time
 
 	named     bool       // the contract names the claim, so both are forgotten together
+	vacant    bool       // paid on reservation, and given back after its job
 	releasing bool       // the batch system has not confirmed the release yet
 	refund    *refundDue // requested from the bank
 	granted   time.Time  // by the batch system; zero after a restart
@@ -131,7 +132,7 @@ func (c *claim) unsold() bool {
 }
 
 // blocks reports whether a claim's cores are promised.
-func (c *claim) blocks() bool { return c.unsold() || c.state == ClaimSold && c.job == nil }
+func (c *claim) blocks() bool { return c.unsold() || c.state == ClaimSold && !c.left() }
 
 // coreSeconds is the size of a slot, rounded up to a second.
 func coreSeconds(s protocol.Slot) int64 {

@@ -12,8 +12,12 @@ import (
 	"ramp/protocol/message"
 )
 
-// votePrefix begins the reply-with of an accept-proposal; the offer's ID follows.
-const votePrefix = "vote-"
+// What begins the reply-with of an accept-proposal; the offer's ID follows. One with a
+// voucher has its own, so that a repeated answer to the one without is not taken for its.
+const (
+	votePrefix    = "vote-"
+	vouchedPrefix = "vouched-"
+)
 
 // maxElections bounds how often a refused vote leads to another set.
 const maxElections = 1000
@@ -131,7 +135,9 @@ func (e *election) ask(now time.Time, b *ballot) protocol.Message {
 		a.HoldUntil = protocol.Earlier(a.HoldUntil, a.Voucher.Note.Until)
 	}
 	m := e.cfg.message(b.bid.Seller, protocol.AcceptProposal, protocol.ProtocolCommit, a)
-	m.ReplyWith = votePrefix + b.bid.Offer.ID
+	if m.ReplyWith = votePrefix + b.bid.Offer.ID; b.vouched {
+		m.ReplyWith = vouchedPrefix + b.bid.Offer.ID
+	}
 	m.ReplyBy = b.deadline
 	return m
 }

@@ -101,7 +101,7 @@ func sameItem(a, b protocol.Item) bool {
 }
 
 func sameSlot(a, b protocol.Slot) bool {
-	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
+	return a.Cores == b.Cores && a.Nodes == b.Nodes && a.Start.Equal(b.Start) && a.End.Equal(b.End)
 }
 
 // reserve writes the offer's slots into the book and requests them from the batch
@@ -109,7 +109,7 @@ func sameSlot(a, b protocol.Slot) bool {
 func (h *holds) reserve(t *turn, m protocol.Message, d *deal, o protocol.Offer, until time.Time) {
 	t.touch(d)
 	for _, it := range o.Items {
-		if free := h.slots.book.Free(it.Slot.Start, it.Slot.End); free < it.Slot.Cores {
+		if free := h.slots.book.Room(it.Slot); free < it.Slot.Cores {
 			h.fail(t, d, o.ID, nil, "busy")
 			t.reply(m, protocol.Refuse, message.Refusal{Reasons: []protocol.Reason{
 				{Code: protocol.CodeBusy, Unit: it.Unit, Free: free, Note: "the cores were taken since the offer"}}})

@@ -133,6 +133,9 @@ func (j *jobs) askEnd(t *turn, c *claim) {
 // its prepayment is used up (001).
 func (j *jobs) slotUsed(t *turn, s message.SlotUsed) {
 	c := j.deals.claims[s.ID]
+	if c != nil && s.Status.State.Over() {
+		j.vacate(t, c)
+	}
 	if c == nil || c.job != nil || c.jobDue().IsZero() || s.Status.Validate() != nil {
 		return // archived, reported, already paid, or invalid
 	}
@@ -150,6 +153,17 @@ func (j *jobs) slotUsed(t *turn, s message.SlotUsed) {
 	default:
 		t.wait(c, backOff(c.check.tries))
 	}
+}
+
+// vacate sells the rest of a slot again that was paid on reservation: its buyer gives it back
+// after its job. It stays paid, since a bundle moves money once.
+func (j *jobs) vacate(t *turn, c *claim) {
+	pr := c.deal.contract
+	if c.state != ClaimSold || pr == nil || pr.sale.Bundle.Mode != protocol.ModeOnReservation || c.refund != nil || c.vacant || !t.now.Before(c.item.Slot.End) {
+		return
+	}
+	c.vacant, c.remaking = true, false
+	j.slots.release(t, c)
 }
 
 // report signs the record of a unit's job and shows it to the bank. If the slot is
@@ -255,6 +269,9 @@ func (c *claim) readJob(self protocol.AgentID, s savedClaim) {
 
 // showJob adds the state of the unit's job to a line.
 func (c *claim) showJob(l *message.ReservationLine) {
+	if c.vacant {
+		l.State = "given back"
+	}
 	if c.deal.contract == nil || c.deal.contract.sale.Bundle.Mode == protocol.ModeOnReservation {
 		return
 	}

@@ -50,6 +50,7 @@ type savedClaim struct {
 	Why       string           `json:"why,omitempty"`
 	EndedAt   time.Time        `json:"ended_at,omitzero"`
 	Releasing bool             `json:"releasing,omitempty"`
+	Vacant    bool             `json:"vacant,omitempty"`
 	Refund    *contract.Refund `json:"refund,omitempty"`
 	Signed    []byte           `json:"refund_signed,omitempty"`
 	Paid      bool             `json:"refund_paid,omitempty"`
@@ -141,7 +142,7 @@ func (d *deal) saved() savedDeal {
 func (c *claim) saved() savedClaim {
 	s := savedClaim{
 		ID: c.id, Offer: c.offer, Item: c.item, State: c.state, Since: c.since, HoldUntil: c.holdUntil, ReplyWith: c.replyWith,
-		Batch: c.batch, Why: c.why, EndedAt: c.endedAt, Releasing: c.releasing,
+		Batch: c.batch, Why: c.why, EndedAt: c.endedAt, Releasing: c.releasing, Vacant: c.vacant,
 	}
 	if c.refund != nil {
 		note := c.refund.signed.Note

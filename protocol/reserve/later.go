@@ -29,14 +29,21 @@ func laterKey(conversation string, events int) string {
 
 func events(r protocol.Receipt) int { return len(r.Refunds) + len(r.Ends) }
 
-// entries returns the numbers of the ledger entries that a receipt names.
-func entries(r protocol.Receipt) []uint64 {
-	list := []uint64{r.Entry}
+// entry names an entry of the ledger. A restored bank may give the number of one that it
+// lost to a later one of the same kind.
+type entry struct {
+	number uint64
+	time   int64 // Unix, in ns
+}
+
+// entries returns the ledger entries that a receipt names.
+func entries(r protocol.Receipt) []entry {
+	list := []entry{{r.Entry, r.Time.UnixNano()}}
 	for _, f := range r.Refunds {
-		list = append(list, f.Entry)
+		list = append(list, entry{f.Entry, f.Time.UnixNano()})
 	}
 	for _, e := range r.Ends {
-		list = append(list, e.Entry)
+		list = append(list, entry{e.Entry, e.Time.UnixNano()})
 	}
 	return list
 }
@@ -47,7 +54,8 @@ func Confirms(given, shown protocol.Receipt) bool {
 	return sameDecision(given, shown) && events(given) >= events(shown)
 }
 
-// Renumbered reports whether a receipt names other ledger entries than the one shown.
+// Renumbered reports whether a receipt names other ledger entries than the one shown, by
+// number or by time.
 func Renumbered(given, shown protocol.Receipt) bool {
 	return !slices.Equal(entries(given), entries(shown))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -99,6 +100,7 @@ func TestARestoredBankRenumbersItsReceipts(t *testing.T) {
 	}{
 		"the same":                         {shown, true, false},
 		"the decision was entered again":   {protocol.Receipt{Entry: 6, Refunds: shown.Refunds, Ends: shown.Ends}, true, true},
+		"it was, under its old number":     {protocol.Receipt{Entry: 4, Time: time.Unix(1, 0), Refunds: shown.Refunds, Ends: shown.Ends}, true, true},
 		"only its refund was":              {protocol.Receipt{Entry: 4, Refunds: []protocol.Refund{{Entry: 6}}, Ends: shown.Ends}, true, true},
 		"only its end was":                 {protocol.Receipt{Entry: 4, Refunds: shown.Refunds, Ends: []protocol.UnitEnd{{Entry: 6}}}, true, true},
 		"the decision, without its refund": {protocol.Receipt{Entry: 6, Ends: shown.Ends}, false, true},

@@ -18,7 +18,8 @@ type Notary interface {
 // Book records promised slots, so that the seller does not offer them to the next
 // buyer.
 type Book interface {
-	Free(start, end time.Time) int
+	// Room is the number of cores free over a slot; of one with nodes, on whole nodes alone.
+	Room(slot protocol.Slot) int
 	Add(id string, slot protocol.Slot)
 	Remove(id string)
 }

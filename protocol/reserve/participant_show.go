@@ -36,7 +36,7 @@ type Unit struct {
 	State       ClaimState
 	Units       int  // in the whole contract, other sellers' included
 	Unpaid      bool // paid after the job, whose end the bank has not decided yet
-	Reported    bool // the seller has reported the end of the job
+	Reported    bool // the job is over: the seller has reported its end, or sells the rest of the slot again
 	Metered     bool // paid by use, under a contract that ends with its job (001)
 }
 
@@ -54,7 +54,7 @@ func (p *Participant) Unit(id protocol.ContractID, unit int) (Unit, bool) {
 	c := d.contract.claims[i]
 	return Unit{
 		User: b.User, Reservation: c.id, Slot: c.item.Slot, State: c.state, Units: len(b.Units),
-		Unpaid: c.paidLater(), Reported: c.job != nil, Metered: b.Mode == protocol.ModeMetered,
+		Unpaid: c.paidLater(), Reported: c.left(), Metered: b.Mode == protocol.ModeMetered,
 	}, true
 }
 
@@ -75,7 +75,7 @@ func (p *Participant) Unsure(reservation string) bool {
 // Promised counts the units that are unsold, or sold and not over at an instant.
 func (p *Participant) Promised(now time.Time) int {
 	return len(p.found.units) + p.deals.count(func(c *claim) bool {
-		return c.unsold() || c.state == ClaimSold && c.item.Slot.End.After(now)
+		return c.unsold() || c.state == ClaimSold && !c.vacant && c.item.Slot.End.After(now)
 	})
 }
 

@@ -158,7 +158,8 @@ type book struct {
 	slots map[string]protocol.Slot
 }
 
-func (b *book) Free(start, end time.Time) int {
+func (b *book) Room(slot protocol.Slot) int {
+	start, end := slot.Start, slot.End
 	least := b.cores
 	for _, at := range append(b.starts(), start) {
 		if at.Before(start) || !at.Before(end) {

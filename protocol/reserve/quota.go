@@ -113,7 +113,7 @@ func (q *quota) admit(now, until time.Time, buyer protocol.AgentID, o protocol.O
 	}
 	debt, more := b.owes(now, q.cfg.BuyerCoreSeconds), b.pending
 	for _, it := range o.Items {
-		more = saturate(more, weight(it.Slot, until.Sub(now)))
+		more = saturate(more, pending(it.Slot, until.Sub(now)))
 	}
 	if saturate(debt, more) > q.cfg.BuyerCoreSeconds && !vouched {
 		return no(protocol.CodeVoucher, "%s held and not bought, %s with this offer; beyond %s a voucher of the buyer's bank is needed",
@@ -175,8 +175,14 @@ func (q *quota) add(c *claim) {
 	}
 }
 
-// weight is what a claim weighs if it is held to its end.
-func (c *claim) weight() int64 { return weight(c.item.Slot, c.holdUntil.Sub(c.since)) }
+// weight is what a claim weighs while it is not bought.
+func (c *claim) weight() int64 { return pending(c.item.Slot, c.holdUntil.Sub(c.since)) }
+
+// pending is the weight of a slot that is held to its end, or for DefaultHold if that is
+// longer: short holds do not block more of the machine at once.
+func pending(s protocol.Slot, hold time.Duration) int64 {
+	return weight(s, max(hold, protocol.DefaultHold))
+}
 
 // of returns the count of a claim's buyer.
 func (q *quota) of(c *claim) *blocked { return q.buyer(c.deal.user) }

@@ -104,7 +104,7 @@ func (p *Participant) readDeal(s savedDeal, sales map[protocol.ContractID]savedS
 func (p *Participant) readClaim(d *deal, s savedClaim, now time.Time) error {
 	c := &claim{
 		id: s.ID, offer: s.Offer, item: s.Item, state: s.State, since: s.Since, holdUntil: s.HoldUntil,
-		replyWith: s.ReplyWith, batch: s.Batch, why: s.Why, endedAt: s.EndedAt, releasing: s.Releasing,
+		replyWith: s.ReplyWith, batch: s.Batch, why: s.Why, endedAt: s.EndedAt, releasing: s.Releasing, vacant: s.Vacant,
 	}
 	if c.since.IsZero() { // written by an older version
 		c.since = c.holdUntil.Add(-protocol.DefaultHold)

@@ -23,6 +23,7 @@ type settlement struct {
 	receipt  *contract.VerifiedReceipt
 	copied   bool      // every copy is durable
 	voiding  bool      // ask the bank to void, until it decides
+	gaveUp   bool      // because the owner or a seller wants it, not because it is too late
 	copiesBy time.Time // when a settled purchase stops waiting for copies
 	retryAt  time.Time
 	retries  int
@@ -79,6 +80,12 @@ func (s *settlement) confirmMissing() []protocol.Message {
 func (s *settlement) askVoid() protocol.Output {
 	s.voiding = true
 	return protocol.Output{Send: []protocol.Message{s.askBank(protocol.Request, "void", message.Annulment{Bundle: s.bundle})}}
+}
+
+// giveUp asks the bank to void a bundle that may still be signed.
+func (s *settlement) giveUp() protocol.Output {
+	s.gaveUp = true
+	return s.askVoid()
 }
 
 func (s *settlement) askBank(p protocol.Performative, tag string, body protocol.Body) protocol.Message {

@@ -40,7 +40,7 @@ func (s slots) remake(t *turn, c *claim) {
 		c.remaking, c.lostAt = true, t.now
 	}
 	t.backOff(c)
-	t.queue(message.Reserve{ID: c.id, Slot: c.item.Slot})
+	t.queue(message.Reserve{ID: c.id, Slot: c.item.Slot, Again: true})
 }
 
 // remade takes the answer, and reports whether the slot is lost for good. The
@@ -80,16 +80,20 @@ func (c *claim) owes() bool {
 // reappeared reports whether a claim that the batch system lists was freed
 // before: a batch system may forget a release, as it may forget a grant.
 func (c *claim) reappeared() bool {
-	return (c.state == ClaimFreed || c.state == ClaimCancelled || c.state == ClaimBroken) && !c.releasing
+	return (c.state == ClaimFreed || c.state == ClaimCancelled || c.state == ClaimBroken || c.vacant) && !c.releasing
 }
+
+// left reports whether the job of a sold claim is over and its cores are free, though its
+// slot may not be over.
+func (c *claim) left() bool { return c.job != nil || c.vacant }
 
 // missing reports whether the batch system should have listed the claim's
 // reservation at an instant.
 func (c *claim) missing(at time.Time) bool {
 	booked := c.state == ClaimHeld || c.state == ClaimCountersigned || c.state == ClaimSold
-	return booked && at.After(c.granted) && c.item.Slot.End.After(at) && !c.remaking && !c.releasing && c.job == nil
+	return booked && at.After(c.granted) && c.item.Slot.End.After(at) && !c.remaking && !c.releasing && !c.left()
 }
 
 func covers(got, want protocol.Slot) bool {
-	return got.Cores >= want.Cores && !got.Start.After(want.Start) && !got.End.Before(want.End)
+	return got.Cores >= want.Cores && (want.Nodes == 0 || got.Nodes == want.Nodes) && !got.Start.After(want.Start) && !got.End.Before(want.End)
 }

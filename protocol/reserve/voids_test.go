@@ -164,9 +164,9 @@ func flooded(t *testing.T, holds int) *world {
 // endless is a machine that always has cores free.
 type endless struct{}
 
-func (endless) Free(time.Time, time.Time) int { return 1 << 20 }
-func (endless) Add(string, protocol.Slot)     {}
-func (endless) Remove(string)                 {}
+func (endless) Room(protocol.Slot) int    { return 1 << 20 }
+func (endless) Add(string, protocol.Slot) {}
+func (endless) Remove(string)             {}
 
 // open begins the seller from its journal.
 func (w *world) open(t *testing.T) {

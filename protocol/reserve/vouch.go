@@ -95,7 +95,11 @@ func (c *Coordinator) vouched(now time.Time, m protocol.Message, v contract.Veri
 		return protocol.Output{} // late, repeated, or not for this purchase
 	}
 	mine.voucher, mine.retryAt = &v, time.Time{}
-	return c.votes.askAgain(now)
+	out := c.loseLate(now) // a seller that was silent until now is asked for nothing more
+	if c.state == Voting {
+		out = out.Join(c.votes.askAgain(now))
+	}
+	return out.Join(c.proceed(now))
 }
 
 func (e *election) askAgain(now time.Time) protocol.Output {

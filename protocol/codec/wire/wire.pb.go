@@ -1013,6 +1013,7 @@ type Ceiling struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Unit          int64                  `protobuf:"varint,1,opt,name=unit,proto3" json:"unit,omitempty"`
 	Price         int64                  `protobuf:"varint,2,opt,name=price,proto3" json:"price,omitempty"`
+	Tied          bool                   `protobuf:"varint,3,opt,name=tied,proto3" json:"tied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,6 +1060,13 @@ func (x *Ceiling) GetPrice() int64 {
 		return x.Price
 	}
 	return 0
+}
+
+func (x *Ceiling) GetTied() bool {
+	if x != nil {
+		return x.Tied
+	}
+	return false
 }
 
 type BundleCeiling struct {
@@ -1126,6 +1134,7 @@ type CallForProposals struct {
 	Budget        int64                  `protobuf:"varint,9,opt,name=budget,proto3" json:"budget,omitempty"`
 	Among         int64                  `protobuf:"varint,10,opt,name=among,proto3" json:"among,omitempty"`
 	Launch        *Intent                `protobuf:"bytes,11,opt,name=launch,proto3" json:"launch,omitempty"`
+	Start         int64                  `protobuf:"fixed64,12,opt,name=start,proto3" json:"start,omitempty"` // of every unit, or later; 0: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1235,6 +1244,13 @@ func (x *CallForProposals) GetLaunch() *Intent {
 		return x.Launch
 	}
 	return nil
+}
+
+func (x *CallForProposals) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
 }
 
 type Intent struct {
@@ -1358,6 +1374,7 @@ type Item struct {
 	Price         int64                  `protobuf:"varint,5,opt,name=price,proto3" json:"price,omitempty"`
 	Cost          int64                  `protobuf:"varint,6,opt,name=cost,proto3" json:"cost,omitempty"`
 	Least         int64                  `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"`
+	Nodes         int64                  `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"` // whole ones; 0: any cores
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1437,6 +1454,13 @@ func (x *Item) GetCost() int64 {
 func (x *Item) GetLeast() int64 {
 	if x != nil {
 		return x.Least
+	}
+	return 0
+}
+
+func (x *Item) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
 	}
 	return 0
 }
@@ -1969,6 +1993,7 @@ type Reservation struct {
 	End           int64                  `protobuf:"fixed64,4,opt,name=end,proto3" json:"end,omitempty"`
 	Cores         int64                  `protobuf:"varint,5,opt,name=cores,proto3" json:"cores,omitempty"`
 	Note          string                 `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`
+	Nodes         int64                  `protobuf:"varint,7,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2043,6 +2068,13 @@ func (x *Reservation) GetNote() string {
 		return x.Note
 	}
 	return ""
+}
+
+func (x *Reservation) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
 }
 
 type Vote struct {
@@ -2992,6 +3024,7 @@ type SoldUnit struct {
 	Start         int64                  `protobuf:"fixed64,3,opt,name=start,proto3" json:"start,omitempty"`
 	End           int64                  `protobuf:"fixed64,4,opt,name=end,proto3" json:"end,omitempty"`
 	Cores         int64                  `protobuf:"varint,5,opt,name=cores,proto3" json:"cores,omitempty"`
+	Nodes         int64                  `protobuf:"varint,6,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3057,6 +3090,13 @@ func (x *SoldUnit) GetEnd() int64 {
 func (x *SoldUnit) GetCores() int64 {
 	if x != nil {
 		return x.Cores
+	}
+	return 0
+}
+
+func (x *SoldUnit) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
 	}
 	return 0
 }
@@ -3296,6 +3336,7 @@ type StatementLine struct {
 	Contract      string                 `protobuf:"bytes,7,opt,name=contract,proto3" json:"contract,omitempty"`
 	Ref           string                 `protobuf:"bytes,8,opt,name=ref,proto3" json:"ref,omitempty"`
 	Held          int64                  `protobuf:"zigzag64,9,opt,name=held,proto3" json:"held,omitempty"`
+	Other         string                 `protobuf:"bytes,10,opt,name=other,proto3" json:"other,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3391,6 +3432,13 @@ func (x *StatementLine) GetHeld() int64 {
 		return x.Held
 	}
 	return 0
+}
+
+func (x *StatementLine) GetOther() string {
+	if x != nil {
+		return x.Other
+	}
+	return ""
 }
 
 type Statement struct {
@@ -4016,6 +4064,7 @@ type Launch struct {
 	Inputs        []*StagedFile          `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	Place         int64                  `protobuf:"varint,8,opt,name=place,proto3" json:"place,omitempty"` // 1..places; both or neither
 	Places        int64                  `protobuf:"varint,9,opt,name=places,proto3" json:"places,omitempty"`
+	Last          bool                   `protobuf:"varint,10,opt,name=last,proto3" json:"last,omitempty"` // no other program follows in the slot
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4111,6 +4160,13 @@ func (x *Launch) GetPlaces() int64 {
 		return x.Places
 	}
 	return 0
+}
+
+func (x *Launch) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
 }
 
 type Peer struct {
@@ -4587,13 +4643,14 @@ const file_wire_proto_rawDesc = "" +
 	" \x03(\v2\x10.ramp.wire.TermsR\x05after\x12\x1e\n" +
 	"\n" +
 	"recovering\x18\v \x01(\x03R\n" +
-	"recovering\"3\n" +
+	"recovering\"G\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +
-	"\x05price\x18\x02 \x01(\x03R\x05price\"9\n" +
+	"\x05price\x18\x02 \x01(\x03R\x05price\x12\x12\n" +
+	"\x04tied\x18\x03 \x01(\bR\x04tied\"9\n" +
 	"\rBundleCeiling\x12\x14\n" +
 	"\x05units\x18\x01 \x03(\x03R\x05units\x12\x12\n" +
-	"\x04cost\x18\x02 \x01(\x03R\x04cost\"\xf1\x02\n" +
+	"\x04cost\x18\x02 \x01(\x03R\x04cost\"\x87\x03\n" +
 	"\x10CallForProposals\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x03R\x05round\x12\x1a\n" +
 	"\bdocument\x18\x02 \x01(\fR\bdocument\x12.\n" +
@@ -4606,14 +4663,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x06budget\x18\t \x01(\x03R\x06budget\x12\x14\n" +
 	"\x05among\x18\n" +
 	" \x01(\x03R\x05among\x12)\n" +
-	"\x06launch\x18\v \x01(\v2\x11.ramp.wire.IntentR\x06launch\"0\n" +
+	"\x06launch\x18\v \x01(\v2\x11.ramp.wire.IntentR\x06launch\x12\x14\n" +
+	"\x05start\x18\f \x01(\x10R\x05start\"0\n" +
 	"\x06Intent\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\x03R\x05input\"D\n" +
 	"\x04Slot\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x10R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x10R\x03end\x12\x14\n" +
-	"\x05cores\x18\x03 \x01(\x03R\x05cores\"\x98\x01\n" +
+	"\x05cores\x18\x03 \x01(\x03R\x05cores\"\xae\x01\n" +
 	"\x04Item\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +
 	"\x05start\x18\x02 \x01(\x10R\x05start\x12\x10\n" +
@@ -4621,7 +4679,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cores\x18\x04 \x01(\x03R\x05cores\x12\x14\n" +
 	"\x05price\x18\x05 \x01(\x03R\x05price\x12\x12\n" +
 	"\x04cost\x18\x06 \x01(\x03R\x04cost\x12\x14\n" +
-	"\x05least\x18\a \x01(\x03R\x05least\"\xbb\x01\n" +
+	"\x05least\x18\a \x01(\x03R\x05least\x12\x14\n" +
+	"\x05nodes\x18\b \x01(\x03R\x05nodes\"\xbb\x01\n" +
 	"\x05Offer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x05items\x18\x02 \x03(\v2\x0f.ramp.wire.ItemR\x05items\x12\x12\n" +
@@ -4671,14 +4730,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x05offer\x18\x01 \x01(\v2\x10.ramp.wire.OfferR\x05offer\x12\x1d\n" +
 	"\n" +
 	"hold_until\x18\x02 \x01(\x10R\tholdUntil\x12\x18\n" +
-	"\avoucher\x18\x03 \x01(\fR\avoucher\"\x83\x01\n" +
+	"\avoucher\x18\x03 \x01(\fR\avoucher\"\x99\x01\n" +
 	"\vReservation\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
 	"\x05start\x18\x03 \x01(\x10R\x05start\x12\x10\n" +
 	"\x03end\x18\x04 \x01(\x10R\x03end\x12\x14\n" +
 	"\x05cores\x18\x05 \x01(\x03R\x05cores\x12\x12\n" +
-	"\x04note\x18\x06 \x01(\tR\x04note\"w\n" +
+	"\x04note\x18\x06 \x01(\tR\x04note\x12\x14\n" +
+	"\x05nodes\x18\a \x01(\x03R\x05nodes\"w\n" +
 	"\x04Vote\x12\x14\n" +
 	"\x05offer\x18\x01 \x01(\tR\x05offer\x12:\n" +
 	"\freservations\x18\x02 \x03(\v2\x16.ramp.wire.ReservationR\freservations\x12\x1d\n" +
@@ -4740,13 +4800,14 @@ const file_wire_proto_rawDesc = "" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\"5\n" +
 	"\tSoldQuery\x12\x12\n" +
 	"\x04ends\x18\x01 \x01(\x10R\x04ends\x12\x14\n" +
-	"\x05after\x18\x02 \x01(\tR\x05after\"~\n" +
+	"\x05after\x18\x02 \x01(\tR\x05after\"\x94\x01\n" +
 	"\bSoldUnit\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12 \n" +
 	"\vreservation\x18\x02 \x01(\tR\vreservation\x12\x14\n" +
 	"\x05start\x18\x03 \x01(\x10R\x05start\x12\x10\n" +
 	"\x03end\x18\x04 \x01(\x10R\x03end\x12\x14\n" +
-	"\x05cores\x18\x05 \x01(\x03R\x05cores\"\x99\x01\n" +
+	"\x05cores\x18\x05 \x01(\x03R\x05cores\x12\x14\n" +
+	"\x05nodes\x18\x06 \x01(\x03R\x05nodes\"\x99\x01\n" +
 	"\x04Sold\x12\x1a\n" +
 	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\"\n" +
@@ -4761,7 +4822,7 @@ const file_wire_proto_rawDesc = "" +
 	"\bcontract\x18\x01 \x01(\tR\bcontract\"$\n" +
 	"\n" +
 	"BundleCopy\x12\x16\n" +
-	"\x06bundle\x18\x01 \x01(\fR\x06bundle\"\xdd\x01\n" +
+	"\x06bundle\x18\x01 \x01(\fR\x06bundle\"\xf3\x01\n" +
 	"\rStatementLine\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\x04R\x05entry\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x10R\x04time\x12\x12\n" +
@@ -4771,7 +4832,9 @@ const file_wire_proto_rawDesc = "" +
 	"\abalance\x18\x06 \x01(\x12R\abalance\x12\x1a\n" +
 	"\bcontract\x18\a \x01(\tR\bcontract\x12\x10\n" +
 	"\x03ref\x18\b \x01(\tR\x03ref\x12\x12\n" +
-	"\x04held\x18\t \x01(\x12R\x04held\"i\n" +
+	"\x04held\x18\t \x01(\x12R\x04held\x12\x14\n" +
+	"\x05other\x18\n" +
+	" \x01(\tR\x05other\"i\n" +
 	"\tStatement\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12.\n" +
 	"\x05lines\x18\x02 \x03(\v2\x18.ramp.wire.StatementLineR\x05lines\x12\x12\n" +
@@ -4811,7 +4874,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06blake3\x18\x05 \x01(\tR\x06blake3\"1\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\xfb\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\x8f\x02\n" +
 	"\x06Launch\x12\x1a\n" +
 	"\bcontract\x18\x01 \x01(\tR\bcontract\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\x03R\x04unit\x12\x0e\n" +
@@ -4821,7 +4884,9 @@ const file_wire_proto_rawDesc = "" +
 	"\acommand\x18\x06 \x03(\fR\acommand\x12-\n" +
 	"\x06inputs\x18\a \x03(\v2\x15.ramp.wire.StagedFileR\x06inputs\x12\x14\n" +
 	"\x05place\x18\b \x01(\x03R\x05place\x12\x16\n" +
-	"\x06places\x18\t \x01(\x03R\x06places\"r\n" +
+	"\x06places\x18\t \x01(\x03R\x06places\x12\x12\n" +
+	"\x04last\x18\n" +
+	" \x01(\bR\x04last\"r\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +

@@ -1614,6 +1614,16 @@ func (m *Ceiling) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Tied {
+		i--
+		if m.Tied {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	if m.Price != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Price))
 		i--
@@ -1715,6 +1725,12 @@ func (m *CallForProposals) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Start != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(m.Start))
+		i--
+		dAtA[i] = 0x61
 	}
 	if m.Launch != nil {
 		size, err := m.Launch.MarshalToSizedBufferVTStrict(dAtA[:i])
@@ -1935,6 +1951,11 @@ func (m *Item) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Nodes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Nodes))
+		i--
+		dAtA[i] = 0x40
 	}
 	if m.Least != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Least))
@@ -2465,6 +2486,11 @@ func (m *Reservation) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Nodes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Nodes))
+		i--
+		dAtA[i] = 0x38
 	}
 	if len(m.Note) > 0 {
 		i -= len(m.Note)
@@ -3372,6 +3398,11 @@ func (m *SoldUnit) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Nodes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Nodes))
+		i--
+		dAtA[i] = 0x30
+	}
 	if m.Cores != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Cores))
 		i--
@@ -3650,6 +3681,13 @@ func (m *StatementLine) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Other) > 0 {
+		i -= len(m.Other)
+		copy(dAtA[i:], m.Other)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Other)))
+		i--
+		dAtA[i] = 0x52
 	}
 	if m.Held != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64((uint64(m.Held)<<1)^uint64((m.Held>>63))))
@@ -4291,6 +4329,16 @@ func (m *Launch) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Last {
+		i--
+		if m.Last {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x50
 	}
 	if m.Places != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Places))
@@ -5366,6 +5414,9 @@ func (m *Ceiling) SizeVT() (n int) {
 	if m.Price != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Price))
 	}
+	if m.Tied {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5443,6 +5494,9 @@ func (m *CallForProposals) SizeVT() (n int) {
 		l = m.Launch.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.Start != 0 {
+		n += 9
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5509,6 +5563,9 @@ func (m *Item) SizeVT() (n int) {
 	}
 	if m.Least != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Least))
+	}
+	if m.Nodes != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Nodes))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5740,6 +5797,9 @@ func (m *Reservation) SizeVT() (n int) {
 	l = len(m.Note)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Nodes != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Nodes))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6091,6 +6151,9 @@ func (m *SoldUnit) SizeVT() (n int) {
 	if m.Cores != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Cores))
 	}
+	if m.Nodes != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Nodes))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -6212,6 +6275,10 @@ func (m *StatementLine) SizeVT() (n int) {
 	}
 	if m.Held != 0 {
 		n += 1 + protohelpers.SizeOfZigzag(uint64(m.Held))
+	}
+	l = len(m.Other)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6474,6 +6541,9 @@ func (m *Launch) SizeVT() (n int) {
 	}
 	if m.Places != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Places))
+	}
+	if m.Last {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -9180,6 +9250,26 @@ func (m *Ceiling) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Tied", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Tied = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -9677,6 +9767,16 @@ func (m *CallForProposals) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 12:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Start", wireType)
+			}
+			m.Start = 0
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Start = int64(binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -10031,6 +10131,25 @@ func (m *Item) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Least |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Nodes", wireType)
+			}
+			m.Nodes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Nodes |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -11416,6 +11535,25 @@ func (m *Reservation) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Note = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Nodes", wireType)
+			}
+			m.Nodes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Nodes |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -13519,6 +13657,25 @@ func (m *SoldUnit) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Nodes", wireType)
+			}
+			m.Nodes = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Nodes |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -14274,6 +14431,38 @@ func (m *StatementLine) UnmarshalVT(dAtA []byte) error {
 			}
 			v = (v >> 1) ^ uint64((int64(v&1)<<63)>>63)
 			m.Held = int64(v)
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Other", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Other = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -15923,6 +16112,26 @@ func (m *Launch) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Last", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Last = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
