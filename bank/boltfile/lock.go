@@ -35,22 +35,34 @@ const LockEnd = ".lock"
 // maxHolder bounds the content of a lock file.
 const maxHolder = 256
 
+// lockFailed begins the lock of a file under which the disk has failed, if nothing else
+// can be written.
+const lockFailed = "failed "
+
 // takeLock locks the file beside a file, and writes the process into it. The system frees
 // the lock when the process ends, however it ends.
-func (f *Form) takeLock(path string) (*os.File, error) {
+func (f *Form) takeLock(path string) (_ *os.File, suspect bool, _ error) {
 	lock, err := os.OpenFile(path+LockEnd, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", f.Name, err)
+		return nil, false, fmt.Errorf("lock %s: %w", f.Name, err)
 	}
 	if err := f.acquire(lock, path); err != nil {
 		_ = lock.Close() // nothing was written
-		return nil, err
+		return nil, false, err
 	}
-	// The name of the holder is a courtesy, and missing on a full disk.
+	mark := make([]byte, len(lockFailed))
+	if _, _ = lock.ReadAt(mark, 0); string(mark) == lockFailed {
+		return lock, true, nil
+	}
+	nameHolder(lock)
+	return lock, false, nil
+}
+
+// nameHolder writes the process into its lock: a courtesy, and missing on a full disk.
+func nameHolder(lock *os.File) {
 	who := fmt.Sprintf("%d %s", os.Getpid(), strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "))
 	_ = lock.Truncate(0)
 	_, _ = lock.WriteAt([]byte(who[:min(len(who), maxHolder)]), 0)
-	return lock, nil
 }
 
 // Tries for a lock that is about to be free, at least lockPause apart.
@@ -150,8 +162,10 @@ func Holder(path string) (*InUseError, error) {
 // freeLock does not remove the file: two processes could then lock two files of the same
 // name. Closing is not enough: a process that is just being started here shares the file
 // until it executes its program.
-func freeLock(f *os.File) {
-	_ = f.Truncate(0)
+func freeLock(f *os.File, suspect bool) {
+	if !suspect {
+		_ = f.Truncate(0)
+	}
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	_ = f.Close()
 }

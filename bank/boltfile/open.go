@@ -48,28 +48,29 @@ type Form struct {
 // File is an open file.
 type File struct {
 	*bbolt.DB
-	lock *os.File
+	lock    *os.File
+	suspect bool // its lock says lockFailed
 }
 
 // Open opens the file at path, or begins a new one, readable by the owner only. It
 // fails with *InUseError if another process has it open, and with ErrNewer.
 func (f *Form) Open(path string) (*File, error) {
-	lock, err := f.takeLock(path)
+	lock, suspect, err := f.takeLock(path)
 	if err != nil {
 		return nil, err
 	}
 	b, err := f.open(path)
 	if err != nil {
-		freeLock(lock)
+		freeLock(lock, suspect)
 		return nil, err
 	}
-	return &File{b, lock}, nil
+	return &File{b, lock, suspect}, nil
 }
 
 // Close closes the file and lets others open it.
 func (f *File) Close() error {
 	err := f.DB.Close()
-	freeLock(f.lock)
+	freeLock(f.lock, f.suspect)
 	return err
 }
 

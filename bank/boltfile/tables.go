@@ -44,7 +44,7 @@ func (f *File) Write(change func(tx *bbolt.Tx) error) (uncertain bool, err error
 		return nil
 	})
 	if uncertain = uncertain || unread != nil || changed && !noRoom(err); uncertain {
-		_ = os.WriteFile(marker(f.Path()), []byte(err.Error()+"\n"), 0o600) // as far as this disk still can
+		f.fail(err)
 	}
 	return uncertain, err
 }
@@ -60,10 +60,21 @@ func noRoom(err error) bool {
 // marker is the file beside a file whose disk has failed.
 func marker(path string) string { return path + ".failed" }
 
+// fail marks the file. On a disk without room for another file, its lock says so; a disk
+// that can only be read does not open the file again.
+func (f *File) fail(why error) {
+	err := os.WriteFile(marker(f.Path()), []byte(why.Error()+"\n"), 0o600)
+	if _, missing := os.Stat(marker(f.Path())); err == nil || missing == nil {
+		return
+	}
+	_, _ = f.lock.WriteAt([]byte(lockFailed), 0) // in place of the holder's name, which takes no room
+	f.suspect = true
+}
+
 // Suspect reports whether the disk has failed since the file was last audited.
 func (f *File) Suspect() bool {
 	_, err := os.Stat(marker(f.Path()))
-	return err == nil
+	return err == nil || f.suspect
 }
 
 // ReadAll reads every record.
@@ -83,7 +94,14 @@ func readAll(b *bbolt.Bucket) error {
 }
 
 // Audited notes that the content of a suspect file is as it should be.
-func (f *File) Audited() error { return os.RemoveAll(marker(f.Path())) }
+func (f *File) Audited() error {
+	err := os.RemoveAll(marker(f.Path()))
+	if err == nil && f.suspect {
+		f.suspect = false
+		nameHolder(f.lock)
+	}
+	return err
+}
 
 // Table opens a table in a bucket, or begins it; open is how many the transaction has
 // opened.

@@ -47,7 +47,7 @@ func history() []ledger.Entry {
 func report(t interface{ Fatal(...any) }, q books.Query, entries []ledger.Entry) []books.Currency {
 	r := books.NewReport(q)
 	for _, e := range entries {
-		if err := r.Add(e); err != nil {
+		if err := r.Add(e, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,6 +71,20 @@ func TestReportSaysWhatWasPaidRefundedIssuedAndMoved(t *testing.T) {
 	}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// A core-hour costs what was paid by the core-hours of the slots, whatever the contracts' sizes.
+func TestThePriceOfACoreHour(t *testing.T) {
+	r := books.NewReport(books.Query{Step: 24 * time.Hour})
+	for i, c := range []struct{ paid, cores int64 }{{6_000_000, 3 * 3600}, {1_000_000, 4 * 3600}} {
+		e := ledger.Entry{Number: uint64(i) + 1, Time: start, Kind: ledger.KindSettle, Legs: []ledger.Leg{leg("ann", protocol.Credits(-c.paid), 0)}}
+		if err := r.Add(e, c.cores); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.Currencies()[0]; got.PerCoreHour != 1_000_000 || got.Periods[0].PerCoreHour != 1_000_000 {
+		t.Errorf("7 credits for 7 core-hours are %s, and %s in the period", got.PerCoreHour, got.Periods[0].PerCoreHour)
 	}
 }
 
@@ -122,7 +136,7 @@ func TestReportRefusesMorePeriodsThanItKeeps(t *testing.T) {
 	r := books.NewReport(books.Query{Step: time.Second})
 	for i := range books.MaxPeriods + 1 {
 		e := ledger.Entry{Number: uint64(i) + 1, Time: start.Add(time.Duration(i) * time.Second), Kind: ledger.KindVoid, Currency: "CPU"}
-		if err := r.Add(e); (err != nil) != (i == books.MaxPeriods) {
+		if err := r.Add(e, 0); (err != nil) != (i == books.MaxPeriods) {
 			t.Fatalf("period %d: %v", i, err)
 		}
 	}

@@ -80,7 +80,7 @@ func Journal(w io.Writer, e ledger.Entry) error {
 func accountName(id protocol.AgentID) string {
 	switch group, ok := strings.CutPrefix(string(id), string(ledger.GroupID(""))); {
 	case ok:
-		return "bank:groups:" + group
+		return "bank:groups:" + plain(group)
 	case id == ledger.Issuer:
 		return "bank:issuer"
 	case id == ledger.House:
@@ -110,13 +110,10 @@ func title(e *ledger.Entry) string {
 // which end the name of an account.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ' || r == 0x7f:
-			return ' '
-		case r == ';' || r == '|':
+		if r == ';' || r == '|' {
 			return ','
 		}
 		return r
-	}, s)
+	}, protocol.Words(s))
 	return strings.Join(strings.Fields(s), " ")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -46,6 +47,8 @@ type Period struct {
 	Start time.Time `json:"start"`
 	Sums
 	Price protocol.Credits `json:"price"` // mean price of its contracts, see Prices
+	// PerCoreHour is what its contracts with a price cost per core-hour of their slots.
+	PerCoreHour protocol.Credits `json:"price_core_hour"`
 }
 
 // Prices are the total costs of contracts: the payment at the settlement or, for one that
@@ -70,9 +73,11 @@ type Trader struct {
 type Currency struct {
 	Currency string `json:"currency"`
 	Sums
-	Prices  Prices   `json:"prices"`
-	Periods []Period `json:"periods"` // those with any sums, in order
-	Top     []Trader `json:"top"`     // by the sum of earnings and spending
+	Prices Prices `json:"prices"`
+	// PerCoreHour is as of a Period.
+	PerCoreHour protocol.Credits `json:"price_core_hour"`
+	Periods     []Period         `json:"periods"` // those with any sums, in order
+	Top         []Trader         `json:"top"`     // by the sum of earnings and spending
 }
 
 // Report gathers entries.
@@ -94,13 +99,15 @@ type period struct {
 	Sums
 	price  protocol.Credits // sum of the contracts'
 	priced uint64           // so many
+	cores  int64            // core-seconds of their slots
 }
 
 // openContract is a contract with open holds.
 type openContract struct {
-	made *period
-	left int // units
-	paid protocol.Credits
+	made  *period
+	left  int // units
+	paid  protocol.Credits
+	cores int64 // core-seconds
 }
 
 // NewReport begins a report; the query must be valid.
@@ -108,8 +115,9 @@ func NewReport(q Query) *Report {
 	return &Report{q: q, start: q.From, currencies: map[string]*gathered{}}
 }
 
-// Add takes the next entry. It fails when there would be more than MaxPeriods.
-func (r *Report) Add(e ledger.Entry) error {
+// Add takes the next entry, with the core-seconds of the slots that it sold. It fails when
+// there would be more than MaxPeriods.
+func (r *Report) Add(e ledger.Entry, cores int64) error {
 	if r.start.IsZero() {
 		r.start = e.Time.Truncate(r.q.Step)
 	}
@@ -129,7 +137,7 @@ func (r *Report) Add(e ledger.Entry) error {
 	if p == nil {
 		p = &period{}
 	}
-	if !g.take(&e, p) {
+	if !g.take(&e, cores, p) {
 		return nil
 	}
 	r.currencies[currency], g.periods[at] = g, p
@@ -140,16 +148,16 @@ func (r *Report) Add(e ledger.Entry) error {
 }
 
 // take adds an entry to the sums, and reports whether it is about money or contracts.
-func (g *gathered) take(e *ledger.Entry, p *period) bool {
+func (g *gathered) take(e *ledger.Entry, cores int64, p *period) bool {
 	switch e.Kind {
 	case ledger.KindSettle, ledger.KindDraw:
 		total := -e.Legs[0].Amount // the user's comes first
 		g.both(p, func(s *Sums) { s.Contracts++ })
-		g.price(p, total)
+		g.price(p, total, cores)
 		g.paid(e, p, total)
 	case ledger.KindReserve:
 		g.both(p, func(s *Sums) { s.Contracts++; s.Open++ })
-		g.open[e.Contract] = &openContract{made: p, left: len(e.Units)}
+		g.open[e.Contract] = &openContract{made: p, left: len(e.Units), cores: cores}
 	case ledger.KindComplete:
 		g.paid(e, p, outOfHolds(e))
 		g.ended(e)
@@ -176,8 +184,9 @@ func (g *gathered) both(p *period, f func(*Sums)) {
 }
 
 // price notes the cost of a contract that was settled in a period.
-func (g *gathered) price(p *period, price protocol.Credits) {
+func (g *gathered) price(p *period, price protocol.Credits, cores int64) {
 	p.price, g.all.price = add(p.price, price), add(g.all.price, price)
+	p.cores, g.all.cores = p.cores+cores, g.all.cores+cores
 	p.priced++
 	g.all.priced++
 	g.prices.add(price)
@@ -198,7 +207,7 @@ func (g *gathered) ended(e *ledger.Entry) {
 	delete(g.open, e.Contract)
 	g.both(c.made, func(s *Sums) { s.Open-- })
 	if c.paid > 0 {
-		g.price(c.made, c.paid)
+		g.price(c.made, c.paid, c.cores)
 	}
 }
 
@@ -255,10 +264,10 @@ func (r *Report) Currencies() []Currency {
 	list := []Currency{}
 	for _, name := range slices.Sorted(maps.Keys(r.currencies)) {
 		g := r.currencies[name]
-		c := Currency{Currency: name, Sums: g.all.Sums, Prices: g.prices.prices(g.all.mean()), Periods: []Period{}}
+		c := Currency{Currency: name, Sums: g.all.Sums, Prices: g.prices.prices(g.all.mean()), PerCoreHour: g.all.perCoreHour(), Periods: []Period{}}
 		for _, at := range slices.Sorted(maps.Keys(g.periods)) {
 			p := g.periods[at]
-			c.Periods = append(c.Periods, Period{r.start.Add(time.Duration(at) * r.q.Step).UTC(), p.Sums, p.mean()})
+			c.Periods = append(c.Periods, Period{r.start.Add(time.Duration(at) * r.q.Step).UTC(), p.Sums, p.mean(), p.perCoreHour()})
 		}
 		c.Top = g.top(r.q.Top)
 		list = append(list, c)
@@ -271,6 +280,14 @@ func (p *period) mean() protocol.Credits {
 		return 0
 	}
 	return p.price / protocol.Credits(p.priced)
+}
+
+// perCoreHour is zero if the slots are not known, and stays at the maximum.
+func (p *period) perCoreHour() protocol.Credits {
+	if p.cores <= 0 {
+		return 0
+	}
+	return protocol.Credits(min(math.Round(float64(p.price)/float64(p.cores)*time.Hour.Seconds()), float64(protocol.MaxCredits)))
 }
 
 // top are the greatest traders; equal ones are in order of ID.

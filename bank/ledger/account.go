@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,7 @@ func (bk *books) mayOpen(id protocol.AgentID, name string) error {
 // debt only stops further spending.
 func (l *Ledger) SetOverdraft(now time.Time, id protocol.AgentID, currency string, limit protocol.Credits) (Entry, []protocol.Record, error) {
 	a, err := l.books.find(id, currency)
-	if err := first(err, l.MayOverdraw(currency, limit)); err != nil {
+	if err := cmp.Or(err, l.MayOverdraw(currency, limit)); err != nil {
 		return Entry{}, nil, err
 	}
 	c := l.books.change()
@@ -115,7 +116,7 @@ func (l *Ledger) Credit(now time.Time, to protocol.AgentID, currency string, amo
 
 func (bk *books) credit(now time.Time, to protocol.AgentID, currency string, amount protocol.Credits, ref string) (Entry, []protocol.Record, error) {
 	a, err := bk.find(to, currency)
-	if err := first(err, checkRequest(amount, ref), bk.mayIssue(to, currency, amount)); err != nil {
+	if err := cmp.Or(err, checkRequest(amount, ref), bk.mayIssue(to, currency, amount)); err != nil {
 		return Entry{}, nil, err
 	}
 	if !bk.takes(now, a.line(currency), amount) {
@@ -164,7 +165,7 @@ func checkRequest(amount protocol.Credits, ref string) error {
 
 func checkRef(ref string) error {
 	if len(ref) > MaxRef {
-		return refuse(protocol.CodeMalformed, "reference of %d bytes, at most %d", len(ref), MaxRef)
+		return refuse(protocol.CodeMalformed, "the reference has %d bytes; %d fit", len(ref), MaxRef)
 	}
 	return nil
 }
@@ -176,7 +177,7 @@ func checkRef(ref string) error {
 func (l *Ledger) Transfer(now time.Time, from, to protocol.AgentID, currency string, amount protocol.Credits, about Disputed, ref string) (Entry, []protocol.Record, error) {
 	payer, err1 := l.books.find(from, currency)
 	payee, err2 := l.books.payee(to, currency)
-	if err := first(err1, err2); err != nil {
+	if err := cmp.Or(err1, err2); err != nil {
 		return Entry{}, nil, err
 	}
 	if err := l.books.mayTransfer(now, payer.line(currency), payee.line(currency), amount, about, ref); err != nil {
@@ -214,7 +215,7 @@ func (bk *books) mayTransfer(now time.Time, from, to *line, amount protocol.Cred
 	if about.Contract == "" {
 		err = nil
 	}
-	if err := first(checkRequest(amount, ref), err); err != nil {
+	if err := cmp.Or(checkRequest(amount, ref), err); err != nil {
 		return err
 	}
 	switch have := bk.available(now, from); {

@@ -212,7 +212,7 @@ func (bs *bundles) check(id protocol.ContractID, b *protocol.Bundle, by protocol
 	case len(b.Currency) > MaxCurrency:
 		return k, refuse(protocol.CodeNoBank, "currency %.40q…: want at most %d bytes", b.Currency, MaxCurrency)
 	}
-	return k, first(checkMode(b), checkTotal(b))
+	return k, cmp.Or(checkMode(b), checkTotal(b))
 }
 
 // checkPayable is check for requests about a bundle that this bank can pay.

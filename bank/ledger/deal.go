@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/bank/row"
@@ -159,6 +160,14 @@ func (ds *deals) conclude(now time.Time, o *outcome, h *hold, due protocol.Credi
 	return ds.outcomes.receipt(id, o), c.recs, nil
 }
 
+// dispute leaves a hold to the operator. The hold keeps the reason behind the record's hash.
+func (ds *deals) dispute(c *change, now time.Time, h *hold, why, ref string) {
+	h.deal.stage, h.until = stageDisputed, never
+	h.ref = strings.TrimSpace(h.ref + " " + why)
+	h.ref = h.ref[:min(len(h.ref), MaxRef)]
+	ds.restage(c, now, h, KindDispute, ref)
+}
+
 func (ds *deals) restage(c *change, now time.Time, h *hold, kind Kind, ref string) {
 	c.put(TableHolds, NumberKey(h.number), h.encode())
 	k := h.deal.key.contract
@@ -192,7 +201,8 @@ func Due(b protocol.Bundle, seller protocol.AgentID, r JobReport) (protocol.Cred
 // operator, or "".
 func (l *Ledger) Filed(id protocol.ContractID, unit int) string {
 	if h := l.deals.hold(id, unit); h != nil && h.deal.stage != stageOpen {
-		return h.ref
+		record, _, _ := strings.Cut(h.ref, " ")
+		return record
 	}
 	return ""
 }
@@ -235,7 +245,8 @@ func (ds *deals) find(k contractKey, unit int) (*outcome, *hold, error) {
 }
 
 // Judge takes a user's verdict on a filed usage record: it countersigns, and the amount
-// due is paid, or disputes, and the operator arbitrates.
+// due is paid, or disputes, and the operator arbitrates. ref is the record's hash; that of
+// a dispute is followed by a space and the reason.
 func (l *Ledger) Judge(now time.Time, id protocol.ContractID, unit int, by protocol.AgentID, agree bool, ref string) (protocol.Receipt, []protocol.Record, error) {
 	k, err := parseContract(id)
 	if err != nil {
@@ -262,8 +273,8 @@ func (l *Ledger) Judge(now time.Time, id protocol.ContractID, unit int, by proto
 		return l.outcomes.receipt(id, o), nil, nil
 	}
 	c := l.books.change()
-	h.deal.stage, h.until = stageDisputed, never
-	l.deals.restage(c, now, h, KindDispute, ref)
+	_, why, _ := strings.Cut(ref, " ")
+	l.deals.dispute(c, now, h, why, ref)
 	return l.outcomes.receipt(id, o), c.recs, nil
 }
 
@@ -282,8 +293,10 @@ func (l *Ledger) Arbitrate(now time.Time, id protocol.ContractID, unit int, paid
 		return protocol.Receipt{}, nil, refuse(protocol.CodeUnknown, "unit %d of contract %s is not held: transfer instead", unit+1, id)
 	case paid < 0 || paid > h.amount():
 		return protocol.Receipt{}, nil, refuse(protocol.CodeFunds, "payment of %s out of hold %d: want 0..%s", paid, h.number, h.amount())
-	case ref == "" || len(ref) > MaxRef:
-		return protocol.Receipt{}, nil, refuse(protocol.CodeMalformed, "reference of %d bytes: want 1..%d", len(ref), MaxRef)
+	case ref == "":
+		return protocol.Receipt{}, nil, refuse(protocol.CodeMalformed, "the decision needs a reference: its reason")
+	case checkRef(ref) != nil:
+		return protocol.Receipt{}, nil, checkRef(ref)
 	}
 	return l.deals.end(now, o, h, paid, protocol.EndArbitrated, ref)
 }
@@ -346,8 +359,8 @@ func (ds *deals) expire(c *change, now time.Time, h *hold, done *Expired) {
 	}
 	earned, err := ds.mayEarn(now, h, paid)
 	if err != nil {
-		h.deal.stage, h.until = stageDisputed, never
-		ds.restage(c, now, h, KindDispute, "not paid: "+string(codeOf(err)))
+		why := "not paid: " + string(codeOf(err))
+		ds.dispute(c, now, h, why, why)
 		return
 	}
 	k := h.deal.key.contract

@@ -2,9 +2,8 @@
 // reservations is paid.
 //
 // A request to a Ledger carries the time; the answer is a result and the records to
-// save. Nothing of an answer may leave before those records are durable. A Ledger
-// never reads a clock, a file or a random source. When saving fails it must be
-// dropped and loaded again.
+// save, which must be durable before anything of it leaves. When saving fails, the
+// Ledger must be dropped and loaded again.
 //
 // There is one primitive, and it happens exactly once:
 //
@@ -30,6 +29,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"ramp/protocol"
@@ -81,6 +81,8 @@ const Issuer protocol.AgentID = ".issuer"
 // look its outcome up in the store, hand it to Recall and ask again.
 var ErrAskStore = errors.New("outcome may be older than memory: ask the store")
 
+var errUnknown = errors.New("unknown")
+
 // Refusal is the reason why a request changed nothing.
 type Refusal struct {
 	Code protocol.Code
@@ -97,17 +99,6 @@ func codeOf(err error) protocol.Code {
 		return r.Code
 	}
 	return protocol.CodeMalformed
-}
-
-var errUnknown = errors.New("unknown")
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func refuse(code protocol.Code, format string, args ...any) error {
@@ -154,12 +145,6 @@ func (c Config) Validate() error {
 
 func validCurrency(s string) bool { return validWord(s, MaxCurrency) }
 
-func validWord(s string, most int) bool {
-	for _, c := range []byte(s) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= most
-}
+var word = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func validWord(s string, most int) bool { return len(s) <= most && word.MatchString(s) }

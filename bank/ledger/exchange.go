@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -185,7 +186,7 @@ func (ex *Exchange) CarryOut(now time.Time, user protocol.AgentID, id string, le
 
 func (ex *Exchange) mayExchange(now time.Time, q *Quote) error {
 	a, err := ex.books.spender(q.User, q.From)
-	if err := first(err, ex.books.keeps(q.To)); err != nil {
+	if err := cmp.Or(err, ex.books.keeps(q.To)); err != nil {
 		return err
 	}
 	house := ex.books.accounts[House]

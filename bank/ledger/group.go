@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func (gs *Groups) Set(now time.Time, g Group, ref string) (Entry, []protocol.Rec
 	g.Members, g.Clusters = slices.Clone(g.Members), slices.Clone(g.Clusters)
 	slices.SortFunc(g.Members, func(x, y Member) int { return strings.Compare(string(x.User), string(y.User)) })
 	slices.Sort(g.Clusters)
-	if err := first(checkRef(ref), g.validate(), gs.mayGroup(&g)); err != nil {
+	if err := cmp.Or(checkRef(ref), g.validate(), gs.mayGroup(&g)); err != nil {
 		return Entry{}, nil, err
 	}
 	c := gs.books.change()
@@ -246,7 +247,7 @@ func DecodeGroup(key string, value []byte) (Group, error) {
 	for range d.Count(MaxClusters) {
 		g.Clusters = append(g.Clusters, d.Agent())
 	}
-	if err := first(d.Done(), g.validate()); err != nil {
+	if err := cmp.Or(d.Done(), g.validate()); err != nil {
 		return Group{}, fmt.Errorf("group %q: %w", key, err)
 	}
 	return g, nil

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/bank/row"
@@ -122,7 +123,7 @@ func (l *Ledger) mayHold(now time.Time, from protocol.AgentID, currency string, 
 		return nil, errRecovering
 	}
 	a, err := l.books.spender(from, currency)
-	if err := first(err, checkRequest(amount, ref)); err != nil {
+	if err := cmp.Or(err, checkRequest(amount, ref)); err != nil {
 		return nil, err
 	}
 	if !until.After(now) || until.Year() > maxYear {
@@ -213,7 +214,7 @@ func (hs *holds) checkPays(now time.Time, h *hold, pays []Payment, ref string) (
 // VoidHold frees a hold without payment.
 func (l *Ledger) VoidHold(now time.Time, number uint64, ref string) (Entry, []protocol.Record, error) {
 	h, err := l.holds.find(now, number)
-	if err := first(err, checkRef(ref)); err != nil {
+	if err := cmp.Or(err, checkRef(ref)); err != nil {
 		return Entry{}, nil, err
 	}
 	c := l.books.change()
@@ -272,7 +273,9 @@ type Claim struct {
 	Unit         int
 	User, Seller protocol.AgentID
 	Due          protocol.Credits // by the filed record
+	Record       string           // hash of the filed record
 	Disputed     bool             // otherwise its user can dispute it until Hold.Until
+	Why          string           // it is disputed; empty: for a reason of an earlier version
 }
 
 // Claims are the units with filed usage records, in order of hold.
@@ -280,8 +283,10 @@ func (l *Ledger) Claims() []Claim {
 	var list []Claim
 	for _, h := range l.holds.open {
 		if d := h.deal; d != nil && d.stage != stageOpen {
+			record, why, _ := strings.Cut(h.ref, " ")
 			list = append(list, Claim{
-				Hold: h.view(), Contract: d.key.contract.id(), Unit: d.key.unit, User: d.user, Seller: d.seller, Due: d.due, Disputed: d.stage == stageDisputed,
+				Hold: h.view(), Contract: d.key.contract.id(), Unit: d.key.unit, User: d.user, Seller: d.seller, Due: d.due,
+				Record: record, Disputed: d.stage == stageDisputed, Why: why,
 			})
 		}
 	}

@@ -50,8 +50,8 @@ type Enrolment struct {
 type Invitations struct {
 	books    *books
 	recovery *recovery
-	open     map[TokenHash]*Invitation
-	enrolled map[string]Enrolment // by the key's fingerprint
+	open     map[TokenHash]*Invitation // and the withdrawn ones
+	enrolled map[string]Enrolment      // by the key's fingerprint
 }
 
 // Invite makes an invitation, by an act of the operator.
@@ -82,7 +82,7 @@ func (iv *Invitations) mayInvite(now time.Time, v Invitation, ref string) error 
 		return refuse(protocol.CodeMode, "nobody issues %s: its policy is barter, so an invitation can carry no credit", v.Currency)
 	case iv.open[v.Token] != nil:
 		return refuse(protocol.CodeMismatch, "there is an invitation %s already", v.Token.Short())
-	case len(iv.open) >= MaxInvitations:
+	case len(iv.All()) >= MaxInvitations:
 		return refuse(protocol.CodeLimit, "%d invitations are open, which is the most: withdraw some", len(iv.open))
 	}
 	return nil
@@ -90,26 +90,33 @@ func (iv *Invitations) mayInvite(now time.Time, v Invitation, ref string) error 
 
 // Withdraw ends an invitation. The agents that it let in stay.
 func (iv *Invitations) Withdraw(now time.Time, token TokenHash, ref string) (Entry, []protocol.Record, error) {
-	if iv.open[token] == nil {
-		return Entry{}, nil, refuse(protocol.CodeUnknown, "there is no invitation %s", token.Short())
+	v := iv.open[token]
+	if v == nil || v.withdrawn() {
+		return Entry{}, nil, refuse(protocol.CodeUnknown, "there is no invitation %s, or it was withdrawn", token.Short())
 	}
 	if err := checkRef(ref); err != nil {
 		return Entry{}, nil, err
 	}
 	c := iv.books.change()
-	delete(iv.open, token)
-	return c.set(now, Entry{Kind: KindInvite, Key: string(token[:]), Ref: ref}), c.recs, nil
+	*v = Invitation{Token: token, Expires: v.Expires, Currency: v.Currency}
+	return c.set(now, Entry{Kind: KindInvite, Key: string(token[:]), Value: v.encode(), Ref: ref}), c.recs, nil
 }
+
+// withdrawn invitations stay, for nobody, so that those who show the token learn it.
+func (v Invitation) withdrawn() bool { return v.Uses == 0 }
 
 // Enrol opens and credits the account of an agent that shows a token, once for each
 // key. An agent that asks again gets the first answer, until the invitation is
-// withdrawn. Refusals: CodeUnknown for an unknown token, CodeExpired, CodeLimit for one
-// that is used up, and CodeMismatch for a key that came in by another token or name, an
-// agent that has an account already, and a name that is taken.
+// withdrawn. Refusals: CodeUnknown for an unknown token, CodeExpired also for a withdrawn
+// one, CodeLimit for one that is used up, and CodeMismatch for a key that came in by another
+// token or name, an agent that has an account already, and a name that is taken.
 func (iv *Invitations) Enrol(now time.Time, token TokenHash, id protocol.AgentID, name string) (Enrolment, []protocol.Record, error) {
 	v := iv.open[token]
-	if v == nil {
+	switch {
+	case v == nil:
 		return Enrolment{}, nil, refuse(protocol.CodeUnknown, "no invitation of this bank has this token")
+	case v.withdrawn():
+		return Enrolment{}, nil, refuse(protocol.CodeExpired, "the bank has withdrawn this invitation")
 	}
 	e, known := iv.enrolled[id.Fingerprint()]
 	if known && e.Token == token && e.Agent == id {
@@ -180,7 +187,9 @@ func (iv *Invitations) enrol(now time.Time, v *Invitation, id protocol.AgentID, 
 func (iv *Invitations) All() []Invitation {
 	all := make([]Invitation, 0, len(iv.open))
 	for _, v := range iv.open {
-		all = append(all, *v)
+		if !v.withdrawn() {
+			all = append(all, *v)
+		}
 	}
 	slices.SortFunc(all, func(x, y Invitation) int {
 		return cmp.Or(x.Expires.Compare(y.Expires), bytes.Compare(x.Token[:], y.Token[:]))

@@ -75,7 +75,7 @@ func TestAnEnrolmentThatIsRefusedChangesNothing(t *testing.T) {
 		}, protocol.CodeMismatch},
 		{"an invitation that was withdrawn", "t", "eve", "eve", func(b *bank) {
 			_, _ = saved[ledger.Entry](b)(b.Invitations.Withdraw(b.now, token("t"), ""))
-		}, protocol.CodeUnknown},
+		}, protocol.CodeExpired},
 		{"a bank in recovery", "t", "eve", "eve", func(b *bank) { _, _ = saved[ledger.Entry](b)(b.SetRecovery(b.now, true, "")) }, protocol.CodeUnavailable},
 		{"no name", "t", "eve", "", func(*bank) {}, protocol.CodeMalformed},
 	} {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -123,7 +124,7 @@ func decodeOrder(key string, value []byte) (*order, error) {
 	o := &order{key: d.String(MaxOrderKey), entry: n}
 	copy(o.words[:], d.Octets(len(o.words)))
 	o.at = d.Time()
-	if err := first(err, d.Done()); err != nil {
+	if err := cmp.Or(err, d.Done()); err != nil {
 		return nil, fmt.Errorf("order of entry %x: %w", key, err)
 	}
 	return o, nil

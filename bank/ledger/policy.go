@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -90,7 +91,7 @@ func DecodePolicy(value []byte) (Policy, error) {
 	d := row.Read(value)
 	p := Policy{Kind: PolicyKind(d.Byte()), Decay: int64(d.Count(int(MaxDecay)))}
 	if err := d.Done(); err != nil || p.Kind < PolicyPlain || p.Kind > PolicyAllowance {
-		return Policy{}, fmt.Errorf("policy %d: %w", p.Kind, first(err, errUnknown))
+		return Policy{}, fmt.Errorf("policy %d: %w", p.Kind, cmp.Or(err, errUnknown))
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -68,7 +69,7 @@ func SoldIn(t protocol.Tables, seller protocol.AgentID, ends time.Time) ([]proto
 		r.over[key] = true
 		return nil
 	})
-	err = first(err, t.Each(TableLines, r.line), t.Each(TableSales, r.sale), t.Each(TableEntries, r.entry))
+	err = cmp.Or(err, t.Each(TableLines, r.line), t.Each(TableSales, r.sale), t.Each(TableEntries, r.entry))
 	slices.SortStableFunc(r.list, func(x, y protocol.Sold) int { return x.Ends.Compare(y.Ends) })
 	return r.list, err
 }
@@ -87,7 +88,7 @@ func (r *soldReader) line(key string, value []byte) error {
 	n, err1 := row.Number32(key)
 	id, _, err2 := DecodeLine(value)
 	r.names[n] = id
-	return first(err1, err2)
+	return cmp.Or(err1, err2)
 }
 
 func (r *soldReader) sale(key string, value []byte) error {

@@ -47,6 +47,26 @@ func (db *DB) Sold(seller protocol.AgentID, ends time.Time, after protocol.Contr
 	return s, err
 }
 
+// CoreSeconds is the size of the slots that an entry sold; 0: it sold none, or an early
+// version did not keep them.
+func (db *DB) CoreSeconds(entry uint64) (sum int64, err error) {
+	err = db.view(func(h history) error {
+		key := ledger.NumberKey(entry)
+		v := h.get(ledger.TableSales, key)
+		if v == nil {
+			return nil
+		}
+		_, s, err := sold.Decode(key, v)
+		for _, p := range s.Parts {
+			for _, u := range p.Units {
+				sum += int64(u.Slot.Cores) * int64(u.Slot.Wall()/time.Second)
+			}
+		}
+		return err
+	})
+	return sum, err
+}
+
 // soldComplete reports whether the table has all contracts that were ever settled: an
 // early version did not keep them.
 func (h history) soldComplete() (bool, error) {
