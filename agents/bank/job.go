@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"strings"
 	"time"
 
 	"ramp/bank/ledger"
@@ -55,7 +56,7 @@ func (r *Role) judge(now time.Time, m protocol.Message, q message.JobVerdict) pr
 	}
 	return r.endUnit(n.Contract, n.Unit, m.Sender, func() protocol.Output {
 		return r.decide(m, n.Contract, func() (protocol.Receipt, []protocol.Record, error) {
-			return r.ledger.Judge(now, n.Contract, n.Unit, n.User, n.Agree, n.Record)
+			return r.ledger.Judge(now, n.Contract, n.Unit, n.User, n.Agree, strings.TrimSpace(n.Record+" "+n.Why))
 		})
 	})
 }

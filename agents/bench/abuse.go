@@ -252,9 +252,9 @@ func (a *abused) sign(user *identity.Credential, b protocol.Bundle) (contract.Ve
 // emptyBook is a machine on which everything is free.
 type emptyBook struct{}
 
-func (emptyBook) Free(time.Time, time.Time) int { return protocol.MaxCores }
-func (emptyBook) Add(string, protocol.Slot)     {}
-func (emptyBook) Remove(string)                 {}
+func (emptyBook) Room(protocol.Slot) int    { return protocol.MaxCores }
+func (emptyBook) Add(string, protocol.Slot) {}
+func (emptyBook) Remove(string)             {}
 
 // abusedNotary signs contracts; a void one needs no other signature.
 type abusedNotary struct {

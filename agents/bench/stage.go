@@ -145,7 +145,7 @@ func (b *stageBench) serve(s *mesh.Stream) error {
 		return err
 	}
 	if m.first[0] != bareMark {
-		return b.depot.Serve(context.Background(), s.Agent(), m)
+		return b.depot.Serve(context.Background(), s.Agent(), m, s.Refused)
 	}
 	if _, err := io.CopyBuffer(onlyWriter{io.Discard}, s, make([]byte, bareBuffer)); err != nil {
 		return err

@@ -46,6 +46,11 @@ func (c *Config) CheckBank(path string) error {
 			return exit.Fail(exit.Usage, "", "configuration %s: bank.currencies: %q: want 3..8 capital letters", path, cur)
 		}
 	}
+	switch kind, where, _ := strings.Cut(c.Bank.Store, ":"); {
+	case c.Bank.Store == "", (kind == "bbolt" || kind == "etcd") && where != "":
+	default:
+		return exit.Fail(exit.Usage, "", "configuration %s: bank.store %q: want bbolt:PATH or etcd:HOST,HOST", path, c.Bank.Store)
+	}
 	if d := time.Duration(c.Bank.Reports); d != 0 && (d < ledger.LeastReportWithin || d > protocol.ReportWithin) {
 		return exit.Fail(exit.Usage, "", "configuration %s: bank.report_within: %s: want %s..%s", path, d, ledger.LeastReportWithin, protocol.ReportWithin)
 	}

@@ -61,24 +61,66 @@ func (c *Config) runners(named []string) []string {
 
 // openPBS makes a driver of an OpenPBS server.
 func openPBS(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, error) {
+	cfg := c.pbs(agent, log)
+	d, err := pbs.Open(cfg)
+	return batch("pbs", d, err, c.Resource.PBS.Cores, func() (int, error) { return pbs.Cores(cfg) })
+}
+
+func (c *Config) pbs(agent protocol.AgentID, log *slog.Logger) pbs.Config {
 	s := c.Resource.PBS
-	cfg := pbs.Config{
+	return pbs.Config{
 		Agent: agent, Users: c.runners(s.Users), Conf: c.absolute(s.Conf), Prefix: s.Prefix,
 		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
 	}
-	d, err := pbs.Open(cfg)
-	return batch("pbs", d, err, s.Cores, func() (int, error) { return pbs.Cores(cfg) })
 }
 
 // openCommand makes a driver of the site's own program.
 func openCommand(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, error) {
+	cfg := c.program(agent, log)
+	d, err := program.Open(cfg)
+	return batch("command", d, err, c.Resource.Command.Cores, func() (int, error) { return program.Cores(cfg) })
+}
+
+func (c *Config) program(agent protocol.AgentID, log *slog.Logger) program.Config {
 	s := c.Resource.Command
-	cfg := program.Config{
+	return program.Config{
 		Agent: agent, Program: c.absolute(s.Program), Args: s.Args, Dir: c.Dir,
 		Limit: time.Duration(s.TimeLimit), Poll: time.Duration(s.Poll), Now: time.Now, Slog: log,
 	}
-	d, err := program.Open(cfg)
-	return batch("command", d, err, s.Cores, func() (int, error) { return program.Cores(cfg) })
+}
+
+// checkBatch checks the section of a batch driver, without asking the batch system.
+func (c *Config) checkBatch(agent protocol.AgentID) error {
+	var err error
+	switch c.Resource.Driver {
+	case "slurm":
+		err = c.Slurm(agent, Quiet()).Validate()
+	case "pbs":
+		err = c.pbs(agent, Quiet()).Validate()
+	case "command":
+		err = c.program(agent, Quiet()).Validate()
+	}
+	if err != nil {
+		return exit.Fail(exit.Usage, "", "configuration: resource.%w", err)
+	}
+	return nil
+}
+
+// AskCores asks the batch system of a site how many cores it has. Logs and this machine
+// are not asked. Errors: it does not answer.
+func (c *Config) AskCores(agent protocol.AgentID) (cores int, err error) {
+	switch r := c.Resource; r.Driver {
+	case "slurm":
+		cores, err = slurm.Cores(c.Slurm(agent, Quiet()))
+	case "pbs":
+		cores, err = pbs.Cores(c.pbs(agent, Quiet()))
+	case "command":
+		cores, err = program.Cores(c.program(agent, Quiet()))
+	}
+	if err != nil {
+		return 0, exit.Fail(exit.Unreachable, "is it running, and may this account use it?", "the batch system (%s) does not answer: %s", c.Resource.Driver, queue.OneLine([]byte(err.Error())))
+	}
+	return cores, nil
 }
 
 // batch is a driver with its number of cores: the configured one, or the batch system's.

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"reflect"
+	"strings"
 	"time"
 
 	"ramp/agents/exit"
@@ -94,5 +96,46 @@ func CheckKind(kind, file string, cfg *Config, cred *identity.Credential, trust 
 	case "local":
 		return cfg.checkLocal()
 	}
-	return nil
+	return cfg.checkBatch(cred.ID)
+}
+
+// Reread reads a configuration of a kind of agent again. It refuses what a start would.
+func Reread(kind, file string, trust *identity.Trust) (*Config, error) {
+	cfg, err := Read(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	cred, err := cfg.Credential()
+	if err != nil {
+		return nil, err
+	}
+	return cfg, CheckKind(kind, file, cfg, cred, trust)
+}
+
+// NeedsRestart lists the keys in which next differs from c, except those that an agent
+// adopts while it runs, which are tagged "live".
+func (c *Config) NeedsRestart(next *Config) []string {
+	return differing(reflect.ValueOf(*c), reflect.ValueOf(*next), "")
+}
+
+func differing(x, y reflect.Value, prefix string) (keys []string) {
+	for i := range x.NumField() {
+		f := x.Type().Field(i)
+		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		a, b := x.Field(i), y.Field(i)
+		if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct && !a.IsNil() && !b.IsNil() {
+			a, b = a.Elem(), b.Elem()
+		}
+		switch _, live := f.Tag.Lookup("live"); {
+		case live || key == "-" || reflect.DeepEqual(a.Interface(), b.Interface()):
+		case a.Kind() == reflect.Struct && a.Type() != reflect.TypeFor[Instant]():
+			keys = append(keys, differing(a, b, prefix+key+".")...)
+		default:
+			keys = append(keys, prefix+key)
+		}
+	}
+	return keys
 }

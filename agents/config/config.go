@@ -93,7 +93,7 @@ type Config struct {
 	Monitor string `yaml:"monitor,omitempty"` // loopback address for /metrics and /healthz; by default only on the control socket
 	Log     Log    `yaml:"log,omitempty"`
 
-	User     *User     `yaml:"user,omitempty"`
+	User     *User     `yaml:"user,omitempty" live:""`
 	Resource *Resource `yaml:"resource,omitempty"`
 	Bank     *Bank     `yaml:"bank,omitempty"`
 
@@ -113,6 +113,13 @@ type User struct {
 	Mode string `yaml:"mode,omitempty"`
 	// AskUsage lets the owner judge usage records: see 'ramp user dispute'.
 	AskUsage bool `yaml:"ask_usage,omitempty"`
+	// Daemon lets commands start the agent's daemon if none runs; the default is true.
+	Daemon *bool `yaml:"daemon,omitempty"`
+}
+
+// StartsDaemon reports whether commands start the agent's daemon if none runs.
+func (c *Config) StartsDaemon() bool {
+	return c.Kind() == "user" && (c.User == nil || c.User.Daemon == nil || *c.User.Daemon)
 }
 
 // Pay is a bank and a currency.
@@ -351,7 +358,7 @@ func CertificateFault(path string, err error) error {
 	case errors.Is(err, identity.ErrExpired):
 		hint = "have it renewed over the same key: 'ramp ca request' and 'ramp ca sign'; or is the clock wrong? ('ramp doctor')"
 	case errors.Is(err, identity.ErrNotYetValid):
-		hint = "is this machine's clock wrong? It says " + words.Timestamp(time.Now()) + " UTC"
+		hint = "is this machine's clock wrong? It says " + words.At(time.Now())
 	case errors.Is(err, identity.ErrRevoked):
 		hint = "ask the authority why, and for a certificate over a new key: 'ramp ca request' in another directory"
 	}

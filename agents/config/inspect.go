@@ -148,12 +148,12 @@ func foundPartition(p slurm.Partition) Found {
 	return f
 }
 
-// hold says how a sold slot is held, which depends on whether the account may reserve.
+// hold says how a sold slot is held: by a placeholder job if the trial of a reservation failed.
 func (f *Found) hold(denied error) {
 	f.Hold, f.HoldBy = "a reservation", string(slurm.HoldReservation)
 	if denied != nil {
 		f.Hold, f.HoldBy = "a placeholder job", string(slurm.HoldJob)
-		f.HoldWhy = "this account may not reserve: " + queue.OneLine([]byte(denied.Error()))
+		f.HoldWhy = queue.OneLine([]byte(denied.Error()))
 	}
 }
 

@@ -22,8 +22,8 @@ func checkMonitor(address string) error {
 
 // Log configures a daemon's log.
 type Log struct {
-	Level  string `yaml:"level,omitempty"`  // debug, info, warn or error
-	Format string `yaml:"format,omitempty"` // text or json
+	Level  string `yaml:"level,omitempty" live:""` // debug, info, warn or error
+	Format string `yaml:"format,omitempty"`        // text or json
 }
 
 func (c Log) Check() error {

@@ -39,21 +39,22 @@ type Resource struct {
 	Slurm         Slurm      `yaml:"slurm,omitempty"`
 	PBS           PBS        `yaml:"pbs,omitempty"`
 	Command       Command    `yaml:"command,omitempty"`
-	StartPrice    string     `yaml:"start_price"` // credits per core-hour
-	MinPrice      string     `yaml:"minimum_price"`
-	Rounds        int        `yaml:"rounds,omitempty"`       // anticipated rounds of bidding, n
-	Idle          int        `yaml:"idle_percent,omitempty"` // of a metered ceiling, due at least
-	Pay           []Pay      `yaml:"pay"`                    // banks and currencies that it deals in
-	Modes         []string   `yaml:"modes,omitempty"`        // when it is paid; empty: on-reservation
+	StartPrice    string     `yaml:"start_price" live:""` // list price in credits per core-hour, at which bids open
+	MinPrice      string     `yaml:"minimum_price" live:""`
+	Pricing       string     `yaml:"pricing,omitempty" live:""` // list (default) or ramp, the rule of 002
+	Rounds        int        `yaml:"rounds,omitempty" live:""`  // anticipated rounds of bidding, n
+	Idle          int        `yaml:"idle_percent,omitempty"`    // of a metered ceiling, due at least
+	Pay           []Pay      `yaml:"pay"`                       // banks and currencies that it deals in
+	Modes         []string   `yaml:"modes,omitempty"`           // when it is paid; empty: on-reservation
 	Properties    Properties `yaml:"properties,omitempty"`
-	Horizon       Span       `yaml:"horizon,omitempty"`
-	Hold          Span       `yaml:"hold,omitempty"`
-	Lead          Span       `yaml:"lead,omitempty"` // least time from an offer to a slot
-	Jobs          *Jobs      `yaml:"jobs,omitempty"` // which programs may run in sold slots
+	Horizon       Span       `yaml:"horizon,omitempty" live:""`
+	Hold          Span       `yaml:"hold,omitempty" live:""`
+	Lead          Span       `yaml:"lead,omitempty" live:""` // least time from an offer to a slot
+	Jobs          *Jobs      `yaml:"jobs,omitempty"`         // which programs may run in sold slots
 	Cancel        Cancel     `yaml:"cancellation,omitempty"`
 	Forecast      Forecast   `yaml:"forecast,omitempty"`
-	BuyerHolds    int        `yaml:"buyer_holds,omitempty"`    // unsold units that one buyer may hold
-	BuyerReserves int        `yaml:"buyer_reserves,omitempty"` // of them, those that the batch system has not granted yet
+	BuyerHolds    int        `yaml:"buyer_holds,omitempty" live:""` // unsold units that one buyer may hold
+	BuyerReserves int        `yaml:"buyer_reserves,omitempty"`      // of them, those that the batch system has not granted yet
 }
 
 // SWF replays a workload log as a live machine.
@@ -296,7 +297,7 @@ func (r *Resource) Role(cred *identity.Credential, cores int, heartbeat Span) (r
 	p := r.Properties
 	cfg := resource.Config{
 		Credential: cred, Terms: terms, Modes: paid,
-		Price: pricing.Band{Start: start, Min: least, Rounds: r.Rounds}, Idle: r.Idle,
+		Price: pricing.Band{Start: start, Min: least, Rounds: r.Rounds, Rule: pricing.Rule(r.Pricing)}, Idle: r.Idle,
 		Properties: protocol.Properties{
 			OS: p.OS, OSVersion: p.OSVersion, Arch: p.Arch, CPUSpeed: p.CPUSpeed, Bandwidth: p.Bandwidth,
 			RAMPerCore: p.RAMPerCore, TotalDisk: p.TotalDisk, NodeDisk: p.NodeDisk, NodeCores: p.NodeCores, Cores: cores,

@@ -18,6 +18,7 @@ type SiteTerms struct {
 	Bank, Currency    string
 	Start, Least      string // prices
 	Users             []string
+	Programs          string // that buyers may run: Contained, as-user:ACCOUNT, NoPrograms; "": undecided, so none
 }
 
 // Text writes the configuration of an agent for what an inspection found, with comments.
@@ -152,7 +153,8 @@ resource:
     cores: {{.F.Cores}}
 {{- end}}
 
-  # Credits per core-hour: where bidding starts, and below which it never goes.
+  # Credits per core-hour: the list price, at which every bid opens whatever the buyer
+  # would pay, and the least, to which rivals may press it.
   start_price: {{quoted .T.Start}}
   minimum_price: {{quoted .T.Least}}
 
@@ -165,6 +167,9 @@ resource:
   # 'ramp ca show agent.pem' prints a bank's ID. Nothing is sold without one.
   pay: []
 {{- end}}
+
+  # When a purchase is paid; metered: for the processor time that its program used.
+  modes: [on-reservation, metered]
 
   # What its nodes are: a request for a property that is not given here is refused.
   properties:
@@ -198,7 +203,24 @@ resource:
 
 {{- if ne .Q.Driver "swf"}}
 
-{{- if eq .Q.Driver "local"}}
+{{- if .T.RunsPrograms}}
+
+  # Buyers may run any command in sold slots: docs/JOBS.md.{{if ne .Q.Driver "local"}} All nodes must see the
+  # directory, and the accounts must be able to pass through it.{{end}}
+  jobs:
+{{- if ne .Q.Driver "local"}}
+    # dir: /shared/ramp-jobs
+{{- end}}
+{{- with .T.UIDs}}
+    uids: {{.}}
+{{- end}}
+{{- with .T.Accepts .Q.Driver}}
+    # Protections that this machine may lack; 'ramp resource check --isolation' tries them.
+    accept: {{listed .}}
+{{- end}}
+    accounts:
+      - {agent: "*",{{with .T.Account}} user: {{quoted .}},{{end}} commands: true}
+{{- else if eq .Q.Driver "local"}}
 
   # Without this no programs run in sold slots: docs/JOBS.md. 'ramp resource check
   # --isolation' tries whether they are contained.

@@ -36,6 +36,7 @@ type ClaimView struct {
 	Due      protocol.Credits    `json:"due"`            // by the record
 	Until    time.Time           `json:"until,omitzero"` // if filed: then silence means consent
 	Record   string              `json:"record"`         // hash of the signed record
+	Why      string              `json:"why,omitempty"`  // the user's reason, if disputed
 }
 
 // ArbitrateCall decides what a held unit is paid.

@@ -42,13 +42,46 @@ func machine() string {
 	return hex.EncodeToString(name[:4]) + hex.EncodeToString(run[:4])
 }
 
+// SessionEnv names the session of a command where there is no terminal.
+const SessionEnv = "RAMP_SESSION"
+
+// Session identifies where this command was given: the shell that called it, in its terminal
+// session. It is "" without a terminal, unless the environment names a session.
+func Session() string {
+	key := os.Getenv(SessionEnv)
+	if key == "" {
+		me := stat(os.Getpid())
+		if me == nil || me[statTerminal] == "0" {
+			return ""
+		}
+		leader, _ := strconv.Atoi(me[statSession])
+		key = strings.Join([]string{machine(), me[statTerminal], me[statSession], begun(leader), me[statParent], begun(os.Getppid())}, ".")
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Fields of /proc/PID/stat behind the process's name.
+const (
+	statState, statParent, statSession, statTerminal, statStart = 0, 1, 3, 4, 19
+)
+
+// stat returns the fields of a process behind its name; nil if there is no such process.
+func stat(pid int) []string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:])) // a name may have spaces
+	if len(fields) <= statStart {
+		return nil
+	}
+	return fields
+}
+
 // begun is when a process began, in clock ticks since the machine started; empty: there is
 // no such process.
 func begun(pid int) string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:])) // a name may have spaces
-	if len(fields) < 20 || fields[0] == "Z" {
+	fields := stat(pid)
+	if fields == nil || fields[statState] == "Z" {
 		return ""
 	}
-	return fields[19]
+	return fields[statStart]
 }

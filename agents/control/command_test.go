@@ -33,3 +33,13 @@ func TestAKeyTellsWhetherItsCommandLives(t *testing.T) {
 		t.Errorf("key of %d bytes, or a key of another form is dead", len(key))
 	}
 }
+
+// The environment names a session where there is no terminal: the same for the same name.
+func TestTheEnvironmentNamesASession(t *testing.T) {
+	t.Setenv(control.SessionEnv, "nightly")
+	nightly := control.Session()
+	t.Setenv(control.SessionEnv, "weekly")
+	if weekly := control.Session(); nightly == "" || nightly == weekly {
+		t.Errorf("sessions %q and %q", nightly, weekly)
+	}
+}

@@ -12,7 +12,8 @@ import (
 
 // Reloaded is the answer of Reload.
 type Reloaded struct {
-	Revoked int `json:"revoked"` // certificates on the revocation list
+	Revoked int      `json:"revoked"`           // certificates on the revocation list
+	Restart []string `json:"restart,omitempty"` // changed keys of the configuration that need a restart
 }
 
 // StatusCallTime is how long a daemon may take to report its status.

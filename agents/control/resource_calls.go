@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ramp/agents/config"
 	"ramp/agents/exit"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -13,17 +14,10 @@ import (
 // DryRunAnswer lists what an agent would offer for typical requests.
 type DryRunAnswer struct {
 	Price  protocol.Credits `json:"price_core_hour"` // the buyers' limit
-	Hold   HoldAnswer       `json:"hold"`
+	Hold   config.Held      `json:"hold"`
 	Sales  message.Sales    `json:"sales"`
 	Why    string           `json:"why,omitempty"` // if nothing is sold now
 	Offers []TypicalAnswer  `json:"offers"`
-}
-
-// HoldAnswer says how the batch system would hold a sold slot.
-type HoldAnswer struct {
-	What string `json:"what"`
-	OK   bool   `json:"ok"`            // the batch system can do it
-	Why  string `json:"why,omitempty"` // if not; or what it does not promise
 }
 
 // TypicalAnswer is the answer to one typical request.
@@ -33,6 +27,25 @@ type TypicalAnswer struct {
 	Wall    int               `json:"wall_minutes"`
 	Within  int               `json:"within_minutes"` // from the earliest start to the latest end
 	Line    message.QuoteLine `json:"answer"`
+}
+
+// Typicals are what buyers often ask of a machine: cores as a share of it, or of
+// a node.
+func Typicals(cores, node int) []TypicalAnswer {
+	if node < 1 || node > cores {
+		node = cores
+	}
+	const hour, day = 60, 24 * 60
+	list := []TypicalAnswer{
+		{Request: "one core", Cores: 1, Wall: hour, Within: 6 * hour},
+		{Request: "one node", Cores: node, Wall: 4 * hour, Within: day},
+		{Request: "a quarter of the machine", Cores: max(1, cores/4), Wall: hour, Within: day},
+		{Request: "half of the machine", Cores: max(1, cores/2), Wall: 12 * hour, Within: 3 * day},
+		{Request: "the whole machine", Cores: cores, Wall: hour, Within: 7 * day},
+	}
+	return slices.CompactFunc(list, func(a, b TypicalAnswer) bool {
+		return a.Cores == b.Cores && a.Wall == b.Wall && a.Within == b.Within
+	})
 }
 
 // Document is the request of a buyer who pays up to a price.

@@ -194,6 +194,9 @@ type CallError struct {
 // AnswerTime is how long an agent may take to ask its banks a question of its owner.
 const AnswerTime = 30 * time.Second
 
+// ProofTime is how long a user agent waits for the proof of a receipt.
+const ProofTime = 10 * time.Second
+
 // Within bounds how long an answer takes.
 func Within[Q, A any](most time.Duration, f func(ctx context.Context, q Q) (A, error)) func(ctx context.Context, q Q) (A, error) {
 	return func(ctx context.Context, q Q) (A, error) {

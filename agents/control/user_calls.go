@@ -15,6 +15,8 @@ import (
 type BankStatement struct {
 	Bank protocol.AgentID `json:"bank"`
 	message.Statement
+	// Purchases are the names of a user's purchases, by contract.
+	Purchases map[protocol.ContractID]string `json:"purchases,omitempty"`
 }
 
 // QuotePrefix begins the conversation-ids of quotes, which buy nothing and are not traced.
@@ -55,16 +57,20 @@ type Exchanged struct {
 	Again bool             `json:"again,omitempty"` // an earlier command ordered it
 }
 
-// FindCall asks for the purchase, or run, whose ID begins as given.
+// FindCall asks for the purchase, or run, that has the ID or the name given, or else whose ID
+// begins so.
 type FindCall struct {
-	ID  string `json:"id"`
-	Run bool   `json:"run,omitempty"` // only purchases with a program
+	ID      string   `json:"id"`
+	Run     bool     `json:"run,omitempty"`     // only purchases with a program
+	Shorten []string `json:"shorten,omitempty"` // IDs to shorten for a person
 }
 
-// IDsFound are the IDs that begin so.
+// IDsFound are the IDs that are meant.
 type IDsFound struct {
-	IDs []string `json:"ids"` // the first few; only the given ID if it exists
-	All int      `json:"all"`
+	IDs   []string `json:"ids"` // the first few; shortened if they are several
+	All   int      `json:"all"`
+	Named bool     `json:"named,omitempty"` // they have this name
+	Short []string `json:"short,omitempty"` // those to shorten, in their order
 }
 
 // UsageCall agrees to usage records or disputes them: of one unit, from 1, or of all.
@@ -88,6 +94,8 @@ type BuyCall struct {
 	Moving   bool             `json:"moving,omitempty"`    // the document's times were counted from now
 	Program  *message.Program `json:"program,omitempty"`   // to run in the purchase
 	Resume   bool             `json:"resume,omitempty"`    // follow the purchase of this ID, or an undecided one of the same request
+	Session  string           `json:"session,omitempty"`   // where it was given: Resume finds only what was ordered there; "": only the ID
+	Command  string           `json:"command,omitempty"`   // CommandKey of the command that follows it
 	Named    bool             `json:"named,omitempty"`     // its owner chose the ID: Resume finds only the purchase of this ID
 	Follows  bool             `json:"follows,omitempty"`   // it accepts counter-offers to a named order: the ID alone identifies it
 }

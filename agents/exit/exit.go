@@ -27,11 +27,29 @@ const (
 const Help = `Exit codes: 0 done, 1 failed, 2 bad input or usage, 3 nothing bought (no match, or
 approval needed), 4 refused by policy or funds, 5 unreachable, 6 disk failed.`
 
+// Exit codes of commands that end with a program's own code, after sysexits.h, so that the
+// two can be told apart.
+const (
+	RunUsage       = 64
+	RunData        = 65 // the request's document is wrong
+	RunNothing     = 69
+	RunFailed      = 70 // also an interrupt
+	RunDisk        = 74
+	RunUnreachable = 75
+	RunRefused     = 77
+	RunFunds       = 79 // sysexits.h has none for this
+)
+
+const RunHelp = `Exit codes: those of the program (124 ended with its slot, 125 never ran or lost, 137 killed), or
+64 bad usage, 65 bad request, 69 nothing bought, 70 failed or interrupted, 74 disk failed,
+75 unreachable, 77 refused by policy, 79 not enough money.`
+
 // Error is an error with an exit code and a hint on what to do.
 type Error struct {
-	Code int
-	Err  error
-	Hint string
+	Code  int
+	Err   error
+	Hint  string
+	InRun int // of a command that ends with a program's code; 0: the one that Code stands for
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -55,6 +73,30 @@ func Of(err error) (code int, hint string) {
 	return Failed, ""
 }
 
+// InRun is the exit code of a command that ends with a program's code, if it would otherwise
+// end with err and code.
+func InRun(err error, code int) int {
+	var e *Error
+	if errors.As(err, &e) && e.InRun != 0 {
+		return e.InRun
+	}
+	switch code {
+	case Done:
+		return Done
+	case Usage:
+		return RunUsage
+	case Nothing:
+		return RunNothing
+	case Refused:
+		return RunRefused
+	case Unreachable:
+		return RunUnreachable
+	case Disk:
+		return RunDisk
+	}
+	return RunFailed
+}
+
 // WithCode adds an exit code to err, unless it has one.
 func WithCode(code int, err error) error {
 	var e *Error
@@ -66,6 +108,14 @@ func WithCode(code int, err error) error {
 
 // Silent ends the program with a code and no message.
 func Silent(code int) error { return &Error{Code: code, Err: ErrSilent} }
+
+// OfProgram ends the program with the code of a buyer's program; zero is no error.
+func OfProgram(code int) error {
+	if code == Done {
+		return nil
+	}
+	return &Error{Code: code, InRun: code, Err: ErrSilent}
+}
 
 var ErrSilent = errors.New("")
 

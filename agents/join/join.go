@@ -62,7 +62,7 @@ const (
 // ReadInvitation reads an invitation from a file.
 func ReadInvitation(ctx context.Context, in io.Reader, file string) (invitation.Invitation, error) {
 	if file == "" {
-		return invitation.Invitation{}, exit.Fail(exit.Usage, "--join FILE: the file that invites, such as invitation.ramp", "--join is empty")
+		return invitation.Invitation{}, exit.Fail(exit.Usage, "give the invitation, such as --join invitation.ramp", "--join is empty")
 	}
 	b, err := words.ReadInput(ctx, in, file, invitation.MaxSize)
 	if err != nil {
@@ -281,11 +281,11 @@ func (j *Joining) notReached(v invitation.Invitation, err error) error {
 	case errors.Is(err, mesh.ErrNotThisBank):
 		return exit.Fail(exit.Unreachable, "ask whoever sent the invitation for a new one", "%w: %s", mesh.ErrNotThisBank, v.Enrol.Bank)
 	case errors.Is(err, identity.ErrNotYetValid), errors.Is(err, identity.ErrExpired):
-		return exit.Fail(exit.Usage, "is this machine's clock wrong? It says "+words.Timestamp(time.Now())+" UTC", "%w", err)
+		return exit.Fail(exit.Usage, "is this machine's clock wrong? It says "+words.At(time.Now()), "%w", err)
 	case errors.Is(err, mesh.ErrNotVouched):
 		return exit.Fail(exit.Usage, "the invitation is to another market, or was changed: ask whoever sent it for a new one", "%w", err)
 	}
-	return exit.Fail(exit.Unreachable, "the same command tries again", "ask %s: %w", v.Enrol.Bank.Name(), err)
+	return exit.Fail(exit.Unreachable, "the same command tries again", "%s could not be asked: %w", v.Enrol.Bank.Name(), err)
 }
 
 // refusedToJoin explains why the bank refuses a newcomer.
@@ -322,7 +322,7 @@ func PutFile(path string, b []byte, mode os.FileMode) error {
 	case err == nil && bytes.Equal(there, b):
 		return nil
 	case err == nil:
-		return exit.Fail(exit.Usage, "choose another directory with --dir, or move the file away", "%s exists already, and another", path)
+		return exit.Fail(exit.Usage, "choose another directory with --dir, or move the file away", "%s exists already with other contents", path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return exit.Fail(exit.Usage, "", "%w", err)
 	}

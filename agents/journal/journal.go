@@ -35,7 +35,7 @@ var (
 )
 
 // Schema is the form of a journal's tables.
-const Schema = 2
+const Schema = 3
 
 // form is that of a journal's file.
 var form = boltfile.Form{

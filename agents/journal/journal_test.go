@@ -285,7 +285,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	_ = open(t, path, 0).Close()
 	patch(t, path, "schema", []byte{0, 0, 0, 9})
-	if err := readAll(path); err == nil || !strings.Contains(err.Error(), "written by a newer ramp (form 9; this one reads up to 2): install") {
+	if err := readAll(path); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("written by a newer ramp (form 9; this one reads up to %d): install", journal.Schema)) {
 		t.Fatalf("schema 9: %v", err)
 	}
 	patch(t, path, "schema", []byte{0, 0, 0, 1})

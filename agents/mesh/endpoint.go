@@ -120,15 +120,24 @@ func (e *endpoint) greet(s network.Stream) (*contact, *bufio.Reader, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if most := e.cfg.Limits.Streams; !c.charge(&c.streams, e.cfg.Now(), most) {
-		err := fmt.Errorf("more than %g streams, or %g per second: %w", most.Burst, most.PerSecond, errBound)
-		e.drop(c.peer, err)
+	if err := e.chargeOpen(c, "streams"); err != nil {
 		return nil, nil, err
 	}
 	if err := s.SetWriteDeadline(time.Now().Add(HelloTimeout)); err != nil {
 		return nil, nil, err
 	}
 	return c, r, writeOne(s, e.card().encode())
+}
+
+// chargeOpen charges a peer's allowance of streams, and cuts the peer off beyond it.
+func (e *endpoint) chargeOpen(c *contact, what string) error {
+	most := e.cfg.Limits.Streams
+	if c.charge(&c.streams, e.cfg.Now(), most) {
+		return nil
+	}
+	err := fmt.Errorf("more than %g %s, or %g per second: %w", most.Burst, what, most.PerSecond, errBound)
+	e.drop(c.peer, err)
+	return err
 }
 
 // answer sends the request of a dialled stream, reads the peer's card and the frame of

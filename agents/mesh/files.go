@@ -25,6 +25,7 @@ type Stream struct {
 	agent protocol.AgentID
 	s     network.Stream
 	r     *bufio.Reader
+	waste func() error // charges the agent, if it opened the exchange
 }
 
 // Agent is the agent on the other side.
@@ -41,6 +42,10 @@ func (s *Stream) SetDeadline(t time.Time) error { return s.s.SetDeadline(t) }
 
 // CloseWrite signals the end of what this side writes.
 func (s *Stream) CloseWrite() error { return s.s.CloseWrite() }
+
+// Refused charges the agent for a request that was refused, as for an exchange that it
+// opens, and fails when it has made too many.
+func (s *Stream) Refused() error { return s.waste() }
 
 // Close ends the exchange at once and discards unread bytes.
 func (s *Stream) Close() error { return s.s.Reset() }
@@ -96,5 +101,5 @@ func (e *endpoint) serveFiles(s network.Stream) error {
 	if err := s.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	return e.cfg.Files(&Stream{agent: c.agent, s: s, r: r})
+	return e.cfg.Files(&Stream{agent: c.agent, s: s, r: r, waste: func() error { return e.chargeOpen(c, "refused requests and streams") }})
 }

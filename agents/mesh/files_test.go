@@ -19,3 +19,27 @@ func TestAnAgentThatIsSilentIsSaidToBe(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// Refused requests on one exchange count like exchanges: whoever makes too many is cut off.
+func TestRefusedRequestsCountLikeStreams(t *testing.T) {
+	allowed := make(chan int, 1)
+	m := newMarket(t)
+	site := m.start("site", func(c *mesh.Config) {
+		c.Limits.Streams.Burst, c.Limits.Streams.PerSecond = 40, 0
+		c.Files = func(s *mesh.Stream) error {
+			for n := 0; ; n++ {
+				if err := s.Refused(); err != nil {
+					allowed <- n
+					return err
+				}
+			}
+		}
+	})
+	key := m.credential("mallory")
+	r := newRaw(t, key, site)
+	_, _ = r.open(mesh.ProtocolFiles).Write(frame(cardOf(key)))
+	if n := <-allowed; n > 40 {
+		t.Errorf("%d refused requests, want at most 40", n)
+	}
+	r.awaitCutOff()
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -140,7 +141,13 @@ func (b books) report(ctx context.Context, q control.ReportCall) ([]bankbooks.Cu
 		if !q.To.IsZero() && !e.Time.Before(q.To) {
 			return false, nil
 		}
-		if err := r.Add(e); err != nil {
+		cores := int64(0)
+		if e.Kind == ledger.KindSettle || e.Kind == ledger.KindDraw || e.Kind == ledger.KindReserve {
+			if cores, err = b.db.CoreSeconds(e.Number); err != nil {
+				return false, err
+			}
+		}
+		if err := r.Add(e, cores); err != nil {
 			return false, exit.Fail(exit.Usage, "", "%w", err)
 		}
 		return true, nil
@@ -332,6 +339,9 @@ func lineOf(e ledger.Entry, leg ledger.Leg, group bool) message.StatementLine {
 	}
 	if !group {
 		l.Contract, l.Ref = e.Contract, e.Ref
+		if i := slices.IndexFunc(e.Legs, func(other ledger.Leg) bool { return other.Account != leg.Account }); e.Kind == ledger.KindTransfer && i >= 0 {
+			l.Other = e.Legs[i].Account
+		}
 	}
 	return l
 }
@@ -364,7 +374,7 @@ func (b books) claims(ctx context.Context, _ struct{}) ([]control.ClaimView, err
 		for _, c := range l.Claims() {
 			v := control.ClaimView{
 				Contract: c.Contract, Unit: c.Unit, State: "disputed", User: c.User, Seller: c.Seller,
-				Currency: c.Hold.Currency, Held: c.Hold.Amount, Due: c.Due, Record: c.Hold.Ref,
+				Currency: c.Hold.Currency, Held: c.Hold.Amount, Due: c.Due, Record: c.Record, Why: c.Why,
 			}
 			if !c.Disputed {
 				v.State, v.Until = "filed", c.Hold.Until

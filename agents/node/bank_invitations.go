@@ -162,7 +162,7 @@ func findInvitation(l *ledger.Ledger, id string) (ledger.TokenHash, error) {
 		}
 	}
 	if len(found) != 1 {
-		return ledger.TokenHash{}, exit.Fail(exit.Usage, "'ramp bank invite list' shows them", "%d invitations have an ID that begins with %q, want one", len(found), id)
+		return ledger.TokenHash{}, exit.Fail(exit.Usage, "'ramp bank invite list' lists those that are not withdrawn", "%d invitations have an ID that begins with %q, want one", len(found), id)
 	}
 	return found[0], nil
 }

@@ -331,12 +331,12 @@ func claimed(l *ledger.Ledger, id protocol.ContractID) (protocol.ContractID, err
 			continue
 		}
 		if found != "" || id == "" {
-			return "", exit.Fail(exit.Usage, "'ramp bank dispute list --json' prints the whole IDs", "contract %q: more than one begins so", id)
+			return "", exit.Fail(exit.Usage, "give more of it; 'ramp bank dispute list --json' prints whole IDs", "several contracts with unpaid usage records begin with %q", id)
 		}
 		found = c.Contract
 	}
 	if found == "" {
-		return "", exit.Fail(exit.Usage, "'ramp bank dispute list' lists the usage records that wait", "contract %q: no waiting usage record is of one that begins so", id)
+		return "", exit.Fail(exit.Usage, "'ramp bank dispute list' lists them", "no contract with an unpaid usage record begins with %q", id)
 	}
 	return found, nil
 }

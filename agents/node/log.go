@@ -7,13 +7,28 @@ package node
 import (
 	"io"
 	"log/slog"
+	"strings"
 
 	"ramp/agents/config"
+	"ramp/agents/words"
+	"ramp/protocol"
 )
 
-// CommandLog tells a person at a command line only what went wrong.
-func CommandLog(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+// CommandLog tells a person at a command line only what went wrong, in plain lines.
+func CommandLog(w io.Writer) *slog.Logger { return slog.New(words.PlainLog{W: w}) }
+
+// harmless makes of a text, which may quote a foreign agent or program, one that no terminal
+// obeys, of at most protocol.MaxWords bytes.
+func harmless(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(protocol.Words(v))
+	case error:
+		a.Value = slog.StringValue(protocol.Words(v.Error()))
+	case []string:
+		a.Value = slog.StringValue(protocol.Words(strings.Join(v, ", ")))
+	}
+	return a
 }
 
 // levelled is a log whose level can be changed.
@@ -41,7 +56,7 @@ func DaemonLog(w io.Writer, path string) *slog.Logger {
 	}
 	level := &slog.LevelVar{}
 	level.Set(c.SlogLevel())
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: harmless}
 	if c.Format == "json" {
 		return slog.New(levelled{slog.NewJSONHandler(w, opts), level})
 	}

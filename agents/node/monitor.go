@@ -19,6 +19,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/exit"
+	"ramp/agents/meters"
 	"ramp/protocol"
 )
 
@@ -55,7 +56,7 @@ func (s watchfulStore) Append(records []protocol.Record) error {
 
 // monitor tells other programs how the agent is: its metrics and its health.
 type monitor struct {
-	*meters
+	*meters.Meters
 	agent   protocol.AgentID
 	failing atomic.Bool // the last write failed
 	runner  *agents.Runner
@@ -80,7 +81,7 @@ func (m *monitor) health(ctx context.Context) health {
 
 // routes answers monitoring programs. They change nothing.
 func (m *monitor) routes(mux *http.ServeMux) {
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		h := m.health(r.Context())
 		w.Header().Set("Content-Type", "application/json")
@@ -125,7 +126,7 @@ func ownHost(next http.Handler) http.Handler {
 
 // figure adds a gauge that is read from the role: NaN if the role does not answer in time.
 func (m *monitor) figure(name, help string, read func(now time.Time, r agents.Role) int) {
-	m.gauge(name, help, func() float64 {
+	m.Gauge(name, help, func() float64 {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTime)
 		defer cancel()
 		value := math.NaN()

@@ -24,6 +24,7 @@ import (
 	"ramp/agents/exit"
 	"ramp/agents/journal"
 	"ramp/agents/mesh"
+	"ramp/agents/meters"
 	"ramp/agents/stage"
 	"ramp/protocol"
 	"ramp/protocol/codec"
@@ -83,7 +84,7 @@ func Prepare(path string, log *slog.Logger) (*Node, error) {
 	}
 	n := &Node{
 		Cfg: s.cfg, Cred: s.cred, trust: s.trust, settings: s, Log: log, pending: newPending(), ready: TellReady, writes: newWakeup(), ended: make(chan struct{}),
-		News: newNews(s.cfg.Kind(), time.Now()), monitor: &monitor{meters: newMeters(s.cred.ID), agent: s.cred.ID, log: log, peers: func() int { return 0 }},
+		News: newNews(s.cfg.Kind(), time.Now()), monitor: &monitor{Meters: meters.New(s.cred.ID), agent: s.cred.ID, log: log, peers: func() int { return 0 }},
 	}
 	n.sendEvents = n.News.events.follow
 	n.life, n.die = context.WithCancel(context.Background())

@@ -14,7 +14,7 @@ import (
 
 // observe counts, logs and traces a message that arrived or left.
 func (n *Node) observe(at time.Time, in bool, m protocol.Message) {
-	n.monitor.see(at, in, m)
+	n.monitor.See(at, in, m)
 	n.logDecision(in, m)
 	n.News.observe(at, in, m)
 	if n.journal != nil {
@@ -94,6 +94,11 @@ func decisionOf(in bool, m protocol.Message) (level slog.Level, what string, abo
 		}
 	case message.Decision:
 		return decisionLevel(in, m), decisionWords(body), []any{"contract", body.Contract, "reason", body.Reason}
+	case message.Reserve:
+		if !in && body.Again {
+			return slog.LevelWarn, "the batch system has lost a reservation and is asked for it again",
+				[]any{"reservation", body.ID, "start", body.Slot.Start, "end", body.Slot.End, "cores", body.Slot.Cores}
+		}
 	case message.Progress:
 		if body.Done {
 			p := body.Purchase

@@ -31,6 +31,17 @@ func TestADecisionIsLoggedWhenItIsMade(t *testing.T) {
 	}
 }
 
+// A reservation that the batch system has lost leaves a line when it is asked for again.
+func TestAReservationThatIsMadeAgainIsLogged(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		m := protocol.Message{Performative: protocol.Request, Body: message.Reserve{ID: "r-1", Again: again}}
+		level, what, _ := decisionOf(false, m)
+		if told := what != ""; told != again || again && level != slog.LevelWarn {
+			t.Errorf("again %t: logged %q at %s", again, what, level)
+		}
+	}
+}
+
 // A buyer that names its purchase like a quote leaves the same trace at a seller as others.
 func TestTheNameOfAQuoteHidesNothing(t *testing.T) {
 	seller := &Node{Cfg: &config.Config{Resource: &config.Resource{}}}

@@ -62,7 +62,7 @@ func (o ownAccounts) statement(ctx context.Context, bank protocol.AgentID, q mes
 	}
 	s, ok := answer.Body.(message.Statement)
 	if !ok {
-		return control.BankStatement{}, exit.Fail(exit.Refused, "", "%s does not tell the agent's statement", bank.Name())
+		return control.BankStatement{}, exit.Fail(exit.Refused, "", "%s refused to send the statement", bank.Name())
 	}
 	if s.Lines == nil {
 		s.Lines = []message.StatementLine{} // in JSON an empty list, not null
@@ -101,7 +101,7 @@ func (o ownAccounts) proof(ctx context.Context, q control.ProofCall) (control.Pr
 	case message.Refusal:
 		return control.ProofAnswer{}, exit.Fail(exit.Refused, "", "%s refuses: %s", q.Bank.Name(), refusalNote(b))
 	}
-	return control.ProofAnswer{}, exit.Fail(exit.Failed, "", "%s answers something else", q.Bank.Name())
+	return control.ProofAnswer{}, exit.Fail(exit.Failed, "", "%s sent an unexpected answer", q.Bank.Name())
 }
 
 func refusalNote(r message.Refusal) string {

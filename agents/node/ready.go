@@ -2,9 +2,11 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
@@ -38,7 +40,7 @@ func TellReady(r Ready) error {
 		return exit.Fail(exit.Usage, "", "%s=%q is not open", ReadyEnv, v)
 	}
 	defer f.Close()
-	if err := json.NewEncoder(f).Encode(r); err != nil {
+	if err := json.NewEncoder(f).Encode(r); err != nil && !errors.Is(err, syscall.EPIPE) { // whoever started it may be gone
 		return fmt.Errorf("report that the daemon is ready: %w", err)
 	}
 	return nil

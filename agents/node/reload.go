@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -107,15 +108,16 @@ func (s *settings) hungUp() {
 	if err := s.reloadTrust(); err != nil {
 		s.log.Error("cannot read trust again; it stays as it was", "err", err)
 	}
-	if err := s.reloadConfig(); err != nil {
+	if _, err := s.reloadConfig(); err != nil {
 		s.log.Error("cannot read the configuration again; it stays as it was", "err", err)
 	}
 }
 
 func (s *settings) routes(mux *http.ServeMux) {
 	control.Reload.Answer(mux, func(context.Context, struct{}) (control.Reloaded, error) {
-		err := errors.Join(s.reloadTrust(), s.reloadConfig())
-		return control.Reloaded{Revoked: s.trust.Revoked()}, err
+		trust := s.reloadTrust()
+		restart, err := s.reloadConfig()
+		return control.Reloaded{Revoked: s.trust.Revoked(), Restart: restart}, errors.Join(trust, err)
 	})
 }
 
@@ -124,25 +126,26 @@ const adoptTime = 10 * time.Second
 
 // reloadConfig reads the configuration again and adopts what may change while the agent
 // runs: the level of the log, and the prices and limits of its role. A faulty
-// configuration changes nothing.
-func (s *settings) reloadConfig() error {
-	cfg, err := config.Read(s.file)
+// configuration, which the next start would refuse, changes nothing. It returns the changed
+// keys that need a restart.
+func (s *settings) reloadConfig() (restart []string, err error) {
+	cfg, err := config.Reread(s.cfg.Kind(), s.file, s.trust)
 	if err != nil {
-		return err
-	}
-	if err := cfg.Check(); err != nil {
-		return err
+		return nil, err
 	}
 	if s.adopt != nil {
 		if err := s.adopt(cfg); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if h, ok := s.log.Handler().(levelled); ok {
 		h.level.Set(cfg.Log.SlogLevel())
 	}
 	s.log.Info("configuration read again", "file", s.file)
-	return nil
+	if restart = s.cfg.NeedsRestart(cfg); len(restart) > 0 {
+		s.log.Warn("these keys have changed and need a restart", "keys", strings.Join(restart, ", "))
+	}
+	return restart, nil
 }
 
 // inRole calls f in the goroutine that owns the role.

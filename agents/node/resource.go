@@ -139,7 +139,7 @@ func (r *Resource) check(ctx context.Context, q control.CheckCall) ([]message.Qu
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, exit.Fail(exit.Failed, "", "the batch system has not told its state within %s", queueTime)
+			return nil, exit.Fail(exit.Failed, "", "the batch system did not report its state within %s", queueTime)
 		}
 	}
 }

@@ -47,10 +47,10 @@ func (r *Resource) grant(ctx context.Context, from protocol.AgentID, k stage.Key
 	case !found:
 		return stage.Grant{}, &stage.Refusal{Code: protocol.CodeUnknown, Note: "no such launch of yours here"}
 	}
-	return stage.Grant{Job: g.Job, Staging: g.Staging(), Over: g.Over, Inputs: g.Inputs, Outputs: g.Outputs}, nil
+	return stage.Grant{Job: g.Job, Staging: g.Staging(), Over: g.Over, Head: g.Unpaid, Inputs: g.Inputs, Outputs: g.Outputs}, nil
 }
 
 // serveFiles lets buyers bring and fetch files, and follow what is printed.
 func (r *Resource) serveFiles(cfg *mesh.Config) {
-	cfg.Files = func(s *mesh.Stream) error { return r.depot.Serve(r.life, s.Agent(), s) }
+	cfg.Files = func(s *mesh.Stream) error { return r.depot.Serve(r.life, s.Agent(), s, s.Refused) }
 }

@@ -35,7 +35,8 @@ func UserRecordsOf(dir string) (*control.Client, func(), error) {
 		return nil, nil, err
 	}
 	mux := http.NewServeMux()
-	userRecords{j, cfg}.routes(mux)
+	u := userRecords{j, cfg}
+	u.routes(mux, u.signed)
 	return control.Local(mux), func() { _ = j.Close() }, nil // it was only read
 }
 
@@ -68,6 +69,7 @@ func NewUser(dir string, log *slog.Logger, adapt ...func(*mesh.Config)) (*Node, 
 func (n *Node) UserRoutes(mux *http.ServeMux) {
 	u := n.userAgent()
 	u.routes(mux)
+	control.Joined.Answer(mux, n.awaitMarket)
 	userRuns{u, n.News.runs, n.Mesh}.routes(mux)
 }
 
@@ -101,19 +103,27 @@ func joinHint(dir string, err error) string {
 	return "check 'bootstrap' in " + filepath.Join(dir, config.Name) + "; 'ramp doctor' finds out more"
 }
 
+// awaitMarket waits until the agent has joined, for JoinTime at most.
+func (n *Node) awaitMarket(ctx context.Context, _ control.None) (none control.None, err error) {
+	join, cancel := context.WithTimeout(ctx, JoinTime)
+	defer cancel()
+	switch err = n.Mesh.Joined(join); {
+	case ctx.Err() != nil: // interrupted, which is no fault of the market
+		return none, ctx.Err()
+	case err != nil:
+		return none, exit.Fail(exit.Unreachable, joinHint(n.Cfg.Dir, err), "%w", err)
+	}
+	return none, nil
+}
+
 func startUserBeside(ctx context.Context, dir string, logTo io.Writer, beside func(*Node, http.Handler) (func(), error)) (*control.Client, func(), error) {
 	n, err := NewUser(dir, CommandLog(logTo))
 	if err != nil {
 		return nil, nil, err
 	}
 	n.Run(context.WithoutCancel(ctx))
-	join, cancel := context.WithTimeout(ctx, JoinTime)
-	defer cancel()
-	switch err := n.Mesh.Joined(join); {
-	case ctx.Err() != nil: // interrupted, which is no fault of the market
-		return nil, nil, errors.Join(ctx.Err(), n.Stop())
-	case err != nil:
-		return nil, nil, errors.Join(exit.Fail(exit.Unreachable, joinHint(dir, err), "%w", err), n.Stop())
+	if _, err := n.awaitMarket(ctx, control.None{}); err != nil {
+		return nil, nil, errors.Join(err, n.Stop())
 	}
 	mux := http.NewServeMux()
 	n.UserRoutes(mux)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ramp/agents"
+	"ramp/agents/again"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -31,12 +32,12 @@ type userRecords struct {
 	cfg     *config.Config
 }
 
-func (u userRecords) routes(mux *http.ServeMux) {
+func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, control.IDCall) (control.SignedFiles, error)) {
 	control.Purchases.Answer(mux, u.list)
-	control.Find.Answer(mux, u.find)
+	control.Find.Answer(mux, again.Records{Journal: u.journal}.Find)
 	control.Purchase.Answer(mux, u.show)
 	control.Trace.Answer(mux, u.trace)
-	control.SignedParts.Answer(mux, u.signed)
+	control.SignedParts.Answer(mux, signed)
 	u.runRoutes(mux)
 }
 
@@ -165,16 +166,17 @@ type userAgent struct {
 	ownAccounts
 	hub    *hub[message.Progress]
 	joined func(ctx context.Context) error // waits until the agent has met the market
+	owners *again.Owners                   // the commands that follow orders
 }
 
 func (n *Node) userAgent() userAgent {
-	u := userAgent{userRecords{n.journal, n.Cfg}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Joined}
+	u := userAgent{userRecords{n.journal, n.Cfg}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Joined, &again.Owners{}}
 	u.ownAccounts.banks = u.knownBanks
 	return u
 }
 
 func (u userAgent) routes(mux *http.ServeMux) {
-	u.userRecords.routes(mux)
+	u.userRecords.routes(mux, u.provedParts)
 	control.Buy.Stream(mux, u.buy)
 	control.Approve.Answer(mux, u.approve)
 	control.Cancel.Stream(mux, u.cancel)
@@ -184,8 +186,55 @@ func (u userAgent) routes(mux *http.ServeMux) {
 	control.Resources.Answer(mux, u.resources)
 	control.Balance.Answer(mux, control.Within(control.AnswerTime, u.balance))
 	control.UserProof.Answer(mux, control.Within(control.AnswerTime, u.proof))
-	control.Statements.Answer(mux, control.Within(control.AnswerTime, u.statements))
+	control.Statements.Answer(mux, control.Within(control.AnswerTime, u.namedStatements))
 	control.Runway.Answer(mux, control.Within(control.AnswerTime, u.runway))
+}
+
+// namedStatements are the statements of the user, with the names of its purchases.
+func (u userAgent) namedStatements(ctx context.Context, q control.StatementCall) ([]control.BankStatement, error) {
+	list, err := u.statements(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	names := map[protocol.ContractID]string{}
+	err = u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
+		row, err := user.ReadRow(value)
+		names[row.Purchase.Contract] = id
+		return err
+	})
+	for i := range list {
+		list[i].Purchases = map[protocol.ContractID]string{}
+		for _, l := range list[i].Lines {
+			if name := names[l.Contract]; l.Contract != "" && name != "" {
+				list[i].Purchases[l.Contract] = name
+			}
+		}
+	}
+	return list, err
+}
+
+// provedParts are the signed parts of a purchase, with the proof of its receipt if the bank
+// sends it within ProofTime.
+func (u userAgent) provedParts(ctx context.Context, q control.IDCall) (control.SignedFiles, error) {
+	late, again := time.After(control.ProofTime), time.NewTicker(control.BusyPause)
+	defer again.Stop()
+	for {
+		f, err := u.signed(ctx, q)
+		if err != nil || len(f.Receipt) == 0 || len(f.Proof) > 0 {
+			return f, err
+		}
+		_ = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output { // it has stopped: so will the caller
+			out, _ := r.(receiptsRole).Receipts().Hurry(now)
+			return out
+		})
+		select {
+		case <-again.C:
+		case <-late:
+			return f, nil
+		case <-ctx.Done():
+			return f, ctx.Err()
+		}
+	}
 }
 
 // order sends the role a message of its owner.
@@ -204,6 +253,38 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 	if err := Launchable(q.ID, q.Program); err != nil {
 		return err
 	}
+	began, first := time.Now(), q.ID
+	for n := 2; ; n++ {
+		var last control.ProgressLine
+		err := u.bid(ctx, q, func(line control.ProgressLine) error {
+			if last = line; line.Done && n <= again.MaxBids && again.Lost(line.Purchase) {
+				return nil // unless it is bought after all
+			}
+			return send(line)
+		})
+		if err != nil || !last.Done || n > again.MaxBids || !again.Lost(last.Purchase) {
+			return err
+		}
+		next, ok := again.Next(time.Now(), first, n, q)
+		if !ok || last.Purchase.Created.After(began) && !paused(ctx, again.Pause(n)) {
+			return send(last)
+		}
+		q = next
+	}
+}
+
+// paused waits, unless the caller leaves.
+func paused(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// bid buys, or goes on with what was begun before.
+func (u userAgent) bid(ctx context.Context, q control.BuyCall, send func(control.ProgressLine) error) error {
 	begun, err := u.earlier(ctx, q)
 	if err != nil {
 		return err
@@ -211,9 +292,10 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 	if begun != "" {
 		return u.goOn(ctx, begun, send)
 	}
+	u.owners.Take(q.ID, q.Command)
 	f, stop := u.hub.Follow(q.ID)
 	defer stop()
-	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options, Program: q.Program}
+	body := message.Buy{ID: q.ID, Name: q.Name, Document: []byte(q.Document), Options: q.Options, Program: q.Program, Session: q.Session}
 	if err := u.order(ctx, body); err != nil {
 		return exit.WithCode(exit.Failed, err)
 	}
@@ -319,30 +401,4 @@ func sending(m protocol.Message) func(time.Time, agents.Role) protocol.Output {
 	return func(time.Time, agents.Role) protocol.Output {
 		return protocol.Output{Send: []protocol.Message{m}}
 	}
-}
-
-// maxFound bounds the IDs in the answer to a prefix.
-const maxFound = 3
-
-// find answers the IDs that begin as asked.
-func (u userRecords) find(_ context.Context, q control.FindCall) (control.IDsFound, error) {
-	table := user.TablePurchases
-	if q.Run {
-		table = user.TableRuns
-	}
-	f, same := control.IDsFound{IDs: []string{}}, false
-	err := u.journal.Each(table, func(id string, _ []byte) error {
-		same = same || id == q.ID
-		if !strings.HasPrefix(id, q.ID) {
-			return nil
-		}
-		if f.All++; len(f.IDs) < maxFound {
-			f.IDs = append(f.IDs, id)
-		}
-		return nil
-	})
-	if same {
-		f = control.IDsFound{IDs: []string{q.ID}, All: 1}
-	}
-	return f, err
 }

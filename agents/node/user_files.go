@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,12 +101,35 @@ func inputsBelow(source, to string) ([]message.RunInput, error) {
 	return list, err
 }
 
-// OutDir is where what a unit has left is written to.
-func OutDir(dir string, units, unit int) string {
-	if units == 1 {
+// OutDir is where the outputs of a unit are written to. The indexes of an array have
+// directories of their own.
+func OutDir(dir string, run message.Run, unit int) string {
+	if len(run.Units) == 1 || run.Program.Array {
 		return dir
 	}
 	return filepath.Join(dir, fmt.Sprintf("unit-%d", unit+1))
+}
+
+// Wanted are the outputs of a unit that its owner wants to have.
+func Wanted(p message.Program, u message.RunUnit) (list []protocol.StagedFile) {
+	for _, f := range u.Status.Outputs {
+		if p.Wants(f.Path) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Fetchable are the runs that are over and whose outputs some site still keeps.
+func Fetchable(runs []message.Run, now time.Time) (list []message.Run) {
+	for _, r := range runs {
+		if r.Over && slices.ContainsFunc(r.Units, func(u message.RunUnit) bool {
+			return len(Wanted(r.Program, u)) > 0 && u.Status.Keep.After(now)
+		}) {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // outRoot opens a directory to write to; it is made if it is not there. That a file can
@@ -148,14 +172,14 @@ func unwritten(id string, err error) error {
 	if !errors.As(err, &file) && !errors.As(err, &name) {
 		return err
 	}
-	return exit.Fail(exit.Failed, "'ramp user fetch "+id+" --out DIR' goes on where it was", "%w", err)
+	return exit.Fail(exit.Failed, "'ramp fetch "+id+" --out DIR' goes on where it was", "%w", err)
 }
 
 // fetchUnit fetches what a unit has left.
 func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID) (stage.Stream, error), run message.Run, u message.RunUnit, dir string) error {
 	root, err := outRoot(dir)
 	if err != nil {
-		return exit.Fail(exit.Usage, "'ramp user fetch "+run.ID+" --out DIR' writes them elsewhere", "%w", err)
+		return exit.Fail(exit.Usage, "'ramp fetch "+run.ID+" --out DIR' writes them elsewhere", "%w", err)
 	}
 	defer root.Close() //nolint:errcheck // it holds nothing back
 	s, err := open(ctx, u.Seller)
@@ -167,7 +191,7 @@ func fetchUnit(ctx context.Context, open func(context.Context, protocol.AgentID)
 	defer s.Close() //nolint:errcheck // all was read
 	contract, unit := run.Bought(u)
 	k := stage.Key{Contract: contract, Unit: unit, Launch: u.Launch}
-	for _, f := range u.Status.Outputs {
+	for _, f := range Wanted(run.Program, u) {
 		if err := stage.Get(s, k, f, root); err != nil {
 			return unwritten(run.ID, fmt.Errorf("%s: %w", f.Path, err))
 		}
@@ -283,7 +307,11 @@ func (t *tailing) once(ctx context.Context) error {
 	defer s.Close() //nolint:errcheck // all was read
 	contract, unit := t.run.Bought(t.unit)
 	k := stage.Key{Contract: contract, Unit: unit, Launch: t.unit.Launch}
-	return stage.Log(s, k, &t.out, &t.errs, t.q.Follow, t.stdout, t.stderr)
+	err = stage.Log(s, k, &t.out, &t.errs, t.q.Follow, t.stdout, t.stderr)
+	if errors.Is(err, stage.ErrKept) {
+		_, err = fmt.Fprintf(t.stderr, "ramp: %s; then 'ramp user logs %s' shows it\n", err, t.q.ID)
+	}
+	return err
 }
 
 // fetch writes what a run has left to a directory.
@@ -293,7 +321,7 @@ func (u userRuns) fetch(ctx context.Context, q control.RunCall) (message.Run, er
 	case err != nil:
 		return run, err
 	case !run.Over:
-		return run, exit.Fail(exit.Nothing, "'ramp user logs -f "+q.ID+"' follows it", "%s is not over, it is %s", q.ID, run.State)
+		return run, exit.Fail(exit.Nothing, "'ramp logs -f "+q.ID+"' follows it", "%s is not over, it is %s", q.ID, run.State)
 	case !filepath.IsAbs(q.Dir):
 		return run, exit.Fail(exit.Usage, "", "directory %q: want an absolute path", q.Dir)
 	case q.Unit != 0:
@@ -312,9 +340,9 @@ func (u userRuns) fetch(ctx context.Context, q control.RunCall) (message.Run, er
 		}
 		some = true
 		if now := time.Now(); !unit.Status.Keep.After(now) {
-			return run, exit.Fail(exit.Nothing, "", "%s kept the outputs of %s until %s", unit.Resource, q.ID, words.Timestamp(unit.Status.Keep))
+			return run, exit.Fail(exit.Nothing, "", "%s kept the outputs of %s until %s", unit.Resource, q.ID, words.At(unit.Status.Keep))
 		}
-		if err := fetchUnit(ctx, u.open, run, unit, OutDir(q.Dir, len(run.Units), unit.Unit)); err != nil {
+		if err := fetchUnit(ctx, u.open, run, unit, OutDir(q.Dir, run, unit.Unit)); err != nil {
 			return run, unfetched(q.ID, unit.Unit, err)
 		}
 	}
@@ -331,5 +359,5 @@ func unfetched(id string, unit int, err error) error {
 	if errors.As(err, &here) {
 		return exit.Fail(here.Code, here.Hint, "outputs of unit %d: %w", unit+1, err)
 	}
-	return exit.Fail(exit.Unreachable, "'ramp user fetch "+id+" --out DIR' goes on where it was", "outputs of unit %d: %w", unit+1, err)
+	return exit.Fail(exit.Unreachable, "'ramp fetch "+id+" --out DIR' goes on where it was", "outputs of unit %d: %w", unit+1, err)
 }

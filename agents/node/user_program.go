@@ -31,7 +31,7 @@ func UnitWords(u message.RunUnit) string {
 	case s.Stage == message.StageStaging:
 		return fmt.Sprintf("bringing inputs to %s, %d missing", u.Resource, s.Missing)
 	case s.Stage == message.StageReady:
-		return fmt.Sprintf("on %s, begins at %s UTC", u.Resource, words.Timestamp(u.Slot.Start))
+		return fmt.Sprintf("on %s, begins at %s", u.Resource, words.At(u.Slot.Start))
 	case s.Job.State == protocol.JobExited:
 		text = fmt.Sprintf("exited with %d", s.Job.Exit)
 	case s.Job.State == protocol.JobExpired:
@@ -57,17 +57,20 @@ func Launchable(id string, p *message.Program) error {
 	}
 	l := message.Launch{
 		Contract: protocol.ContractID(strings.Repeat("0", 64)), ID: id + "." + strconv.Itoa(protocol.MaxUnits),
-		App: p.App, Params: p.Params, Command: p.Command, Place: message.Place{Number: protocol.MaxUnits, Units: protocol.MaxUnits},
+		App: p.App, Params: p.Params, Place: message.Place{Number: protocol.MaxUnits, Units: protocol.MaxUnits},
 	}
 	for _, in := range p.Inputs {
 		l.Inputs = append(l.Inputs, in.File)
 	}
 	site := protocol.AgentID("site@" + strings.Repeat("a", protocol.FingerprintLen)) // any
-	_, err := codec.Encode(protocol.Message{
-		Performative: protocol.Request, Receivers: []protocol.AgentID{site}, Protocol: protocol.ProtocolRequest, Conversation: id, Body: l,
-	})
-	if err != nil {
-		return exit.Fail(exit.Usage, "", "what is to run cannot be told to a site: %w", cmp.Or(errors.Unwrap(err), err))
+	for unit := range max(1, len(p.Commands)) {
+		l.Command = p.Of(unit)
+		_, err := codec.Encode(protocol.Message{
+			Performative: protocol.Request, Receivers: []protocol.AgentID{site}, Protocol: protocol.ProtocolRequest, Conversation: id, Body: l,
+		})
+		if err != nil {
+			return exit.Fail(exit.Usage, "", "the program does not fit into a launch message: %w", cmp.Or(errors.Unwrap(err), err))
+		}
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (u userRecords) showRun(_ context.Context, q control.RunCall) (message.Run,
 		return message.Run{}, err
 	}
 	if value == nil {
-		return message.Run{}, exit.Fail(exit.Usage, "'ramp user jobs' lists them", "no program runs, or ran, in purchase %q", q.ID)
+		return message.Run{}, exit.Fail(exit.Usage, "'ramp jobs' lists them", "no program runs, or ran, in purchase %q", q.ID)
 	}
 	return user.ReadRun(value)
 }

@@ -9,7 +9,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
-	"ramp/protocol"
+	"ramp/protocol/contract"
 	"ramp/protocol/message"
 )
 
@@ -43,7 +43,7 @@ func (u userAgent) usage(ctx context.Context, q control.UsageCall) (message.Purc
 		select {
 		case <-again.C:
 		case <-late:
-			return p, exit.Fail(exit.Unreachable, "'ramp user show "+q.ID+"' tells when it has", "%s does not answer: your word on the usage of %s is kept, and said again until it does", p.Bank.Name(), q.ID)
+			return p, exit.Fail(exit.Unreachable, "'ramp user show "+q.ID+"' shows when it has", "%s does not answer; your answer about the usage of %s is saved and sent again until it does", p.Bank.Name(), q.ID)
 		case <-ctx.Done():
 			return p, ctx.Err()
 		}
@@ -58,7 +58,7 @@ func refusedWord(p message.Purchase, q control.UsageCall, told map[int]bool) err
 	}
 	for _, u := range p.Units {
 		if told[u.Unit] && user.Judged(u) && u.Heard != word {
-			return exit.Fail(exit.Refused, "", "%s", cmp.Or(p.Why, "the bank did not take it"))
+			return exit.Fail(exit.Refused, "", "%s", cmp.Or(p.Why, "the bank did not accept it"))
 		}
 	}
 	return nil
@@ -71,13 +71,13 @@ func mayJudge(p message.Purchase, q control.UsageCall) error {
 		return exit.Fail(exit.Usage, "", "purchase %s has units 1..%d, not %d", p.ID, len(p.Units), q.Unit)
 	case !q.Agree && q.Why == "":
 		return exit.Fail(exit.Usage, "--why 'it printed nothing'", "a dispute needs a reason for the operator")
-	case len(q.Why) > protocol.MaxWords:
-		return exit.Fail(exit.Usage, "", "--why of %d bytes: want at most %d", len(q.Why), protocol.MaxWords)
+	case len(q.Why) > contract.MaxWhy:
+		return exit.Fail(exit.Usage, "", "--why has %d bytes; %d fit", len(q.Why), contract.MaxWhy)
 	}
 	for _, unit := range p.Units {
 		if user.Judged(unit) && q.About(unit) {
 			return nil
 		}
 	}
-	return exit.Fail(exit.Nothing, "records wait for their owner if the configuration has 'ask_usage: true' below user", "purchase %s has no usage record that waits for a word", p.ID)
+	return exit.Fail(exit.Nothing, "records wait for you if the configuration has 'ask_usage: true' below user", "purchase %s has no usage record to decide", p.ID)
 }

@@ -60,8 +60,17 @@ type Overlay interface {
 	ReserveOver(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason)
 }
 
+// Noded is a System that may reserve whole nodes, so that nobody else has a core of them.
+type Noded interface {
+	// Whole reports whether it does. Its State then lists the free nodes.
+	Whole() bool
+}
+
 // Ask passes a request to a System.
 func Ask(s System, now time.Time, r message.Reserve) (protocol.Slot, string, *protocol.Reason) {
+	if n, ok := s.(Noded); r.Slot.Nodes > 0 && (!ok || r.Over || !n.Whole()) {
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeSize, Note: "the driver reserves single cores, not whole nodes"}
+	}
 	if !r.Over {
 		return s.Reserve(now, r.ID, r.Slot)
 	}

@@ -104,10 +104,12 @@ func Outward(s protocol.Slot) protocol.Slot {
 	if end.Before(s.End) {
 		end = end.Add(time.Second)
 	}
-	return protocol.Slot{Start: start.UTC(), End: end.UTC(), Cores: s.Cores}
+	return protocol.Slot{Start: start.UTC(), End: end.UTC(), Cores: s.Cores, Nodes: s.Nodes}
 }
 
-// Equal reports whether two slots are the same.
-func Equal(a, b protocol.Slot) bool {
-	return a.Cores == b.Cores && a.Start.Equal(b.Start) && a.End.Equal(b.End)
+// Equal reports whether a granted slot is the one wanted. Cores that fill whole nodes by
+// chance are any cores.
+func Equal(got, want protocol.Slot) bool {
+	whole := want.Nodes == 0 || got.Nodes == want.Nodes
+	return whole && got.Cores == want.Cores && got.Start.Equal(want.Start) && got.End.Equal(want.End)
 }

@@ -19,7 +19,7 @@ type Config struct {
 	Credential *identity.Credential
 	Trust      *identity.Trust // verifies what banks prove; nil only where no LocalHistory answers
 	Properties protocol.Properties
-	Price      pricing.Band // Rounds 0: pricing.DefaultRounds
+	Price      pricing.Band // Rounds 0: pricing.DefaultRounds; no Rule: pricing.List
 	Idle       int          // percent of a metered unit's ceiling that is due however idle its cores are, 1..MaxIdle; DefaultIdle
 	Terms      []protocol.Terms
 	Modes      []protocol.Mode // none: on-reservation
@@ -31,7 +31,7 @@ type Config struct {
 
 	BuyerHolds       int   // units that one buyer may hold at once without buying; protocol.MaxUnits
 	BuyerReserves    int   // of these, units that the batch system has not granted yet; DefaultReserves
-	BuyerCoreSeconds int64 // that one buyer may hold without buying before it needs a voucher; an hour of the machine
+	BuyerCoreSeconds int64 // that one buyer may hold without buying before it needs a voucher; defaultAllowance of the machine
 	Cancellation     reserve.CancelPolicy
 
 	// TrustJournal: the journal is known to be complete. Otherwise the Role asks the
@@ -58,9 +58,9 @@ type Config struct {
 }
 
 // defaultAllowance is how many seconds of the whole machine one buyer may hold for a minute
-// without buying, once a day: enough for a few purchases that fail, too little to keep
-// others from the machine.
-const defaultAllowance = 3600
+// without buying, once a day: enough for a few purchases that fail; of the next hour, one
+// core in eight.
+const defaultAllowance = 3600 / 8
 
 // DefaultReserves bounds the reservations of one buyer that wait for the batch system
 // at once. A slow batch system takes seconds for each, so one buyer could otherwise
@@ -180,5 +180,7 @@ type priced pricing.Band
 func (p priced) Ask(standing protocol.Credits, busy, capacity int) (protocol.Credits, bool) {
 	return pricing.Band(p).Ask(standing, pricing.Load{Busy: busy, Capacity: capacity})
 }
+
+func (p priced) Outbids() bool { return pricing.Band(p).Outbids() }
 
 func (p priced) Limits() (start, least protocol.Credits) { return p.Start, p.Min }

@@ -259,6 +259,29 @@ func TestReservedCoresAreNeverFree(t *testing.T) {
 	}
 }
 
+// A slot whose last program has ended is free again, however it is paid, and for good: a
+// restart changes nothing, and no other program follows in it.
+func TestASlotEndsWithItsLastProgram(t *testing.T) {
+	for mode, state := range map[protocol.Mode]string{protocol.ModeOnReservation: "given back", protocol.ModeOnCompletion: "reported"} {
+		p := newPayableBy(t, mode)
+		p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "go", message.Launch{
+			Contract: p.buyer.bundle.ID, Unit: 0, ID: "1", Command: []string{"/bin/work"}, Last: true}))
+		p.files(message.Prepared{Job: p.job("1")})
+		p.until(time.Minute)
+		p.ends("1", exited(0, time.Second))
+		for range 2 {
+			p.pass(10 * time.Second)
+			if _, there := p.batch.slots[p.unit.Reservation]; there {
+				t.Errorf("%s: the slot is still reserved", mode)
+			}
+			if list := p.role.Reservations(); len(list) != 1 || list[0].State != state {
+				t.Errorf("%s: %+v, want one that is %s", mode, list, state)
+			}
+			p.start()
+		}
+	}
+}
+
 // The buyer of a metered unit gets the outputs only when the bank has the last word on
 // its usage, which it may otherwise take and then dispute; a restart changes nothing.
 func TestOutputsWaitForTheBanksWord(t *testing.T) {

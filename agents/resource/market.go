@@ -20,8 +20,9 @@ type market struct {
 	running    int                   // jobs in the last state
 	queued     int
 	longest    time.Duration // that a job may last; 0: no bound
-	optimistic *optimistic   // nil: only the requested times count
-	overbooked []overbooked  // promises that are not recorded yet
+	nodes      nodes
+	optimistic *optimistic  // nil: only the requested times count
+	overbooked []overbooked // promises that are not recorded yet
 }
 
 // overbooked is a promise that only the optimistic view allowed.
@@ -54,6 +55,7 @@ func (k *market) current() *market {
 		}
 	}
 	k.calendar.Renew(k.state.Capacity, foreseen(*k.state), shown)
+	k.nodes.renew(*k.state, shown)
 	if k.optimistic != nil {
 		k.optimistic.renew(*k.state, shown)
 	}
@@ -66,11 +68,7 @@ func foreseen(q message.QueueChanged) *workload.Profile {
 	if len(q.Foreseen) == 0 {
 		return snapshot(q).Project()
 	}
-	steps := make([]workload.Step, len(q.Foreseen))
-	for i, s := range q.Foreseen {
-		steps[i] = workload.Step{At: s.Start.Unix(), Free: s.Cores}
-	}
-	return workload.ProfileOf(steps)
+	return profile(q.Foreseen)
 }
 
 // snapshot converts a state to Unix seconds, and rounds occupied times outward.
@@ -102,6 +100,7 @@ func (k *market) calendars() []*calendar.Calendar {
 
 // forget drops slots that are past.
 func (k *market) forget(now time.Time) {
+	k.nodes.forget(now)
 	for _, c := range k.calendars() {
 		c.Forget(now)
 	}
@@ -145,6 +144,7 @@ func (k *market) Add(id string, slot protocol.Slot) {
 	if k.optimistic != nil && k.calendar.Free(slot.Start, slot.End) < slot.Cores {
 		k.overbooked = append(k.overbooked, overbooked{id, slot})
 	}
+	k.nodes.add(id, slot)
 	for _, c := range k.calendars() {
 		if err := c.Add(id, slot); err != nil {
 			panic("resource: " + err.Error())
@@ -154,6 +154,7 @@ func (k *market) Add(id string, slot protocol.Slot) {
 
 // Remove takes a slot out of the calendars.
 func (k *market) Remove(id string) {
+	k.nodes.remove(id)
 	for _, c := range k.calendars() {
 		c.Remove(id)
 	}

@@ -104,14 +104,13 @@ func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) p
 	return r.used(now, m, u.ID, status)
 }
 
-// jobChanged takes the status of a program. If the program is paid by usage, its
-// contract may be over now, for instance because its buyer killed it: then the
-// payment is due, and the cores are free again.
+// jobChanged takes the status of a program. If it ends its unit, for instance because its
+// buyer killed it, what is paid by usage is due, and the cores are free again.
 func (r *Role) jobChanged(now time.Time, m protocol.Message, body message.JobChanged) protocol.Output {
 	out, _ := r.launches.Receive(now, m)
-	reservation, metered := r.launches.Metered(body.ID)
+	reservation, ends := r.launches.Ends(body.ID)
 	status, ok := r.launches.Used(now, reservation)
-	if !metered || !ok {
+	if !ends || !ok {
 		return out
 	}
 	return out.Join(r.used(now, m, reservation, status))

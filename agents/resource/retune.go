@@ -1,5 +1,10 @@
 package resource
 
+import "ramp/protocol"
+
+// ListPrice is the price per core-hour at which the site opens.
+func (r *Role) ListPrice() protocol.Credits { return r.cfg.Price.Start }
+
 // Retune takes the prices and limits of c: the price band, how long offers stand,
 // how far ahead and how soon the site sells, and how much a buyer may hold. It ignores
 // the rest of c. Offers and promises stand; the next presence announces the new prices.

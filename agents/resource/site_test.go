@@ -63,7 +63,7 @@ func (a *agents) config() resource.Config {
 		TrustJournal: true,
 		Credential:   a.by["atlas"],
 		Properties:   protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 100},
-		Price:        pricing.Band{Start: 40 * protocol.Credit, Min: 20 * protocol.Credit},
+		Price:        pricing.Band{Start: 60 * protocol.Credit, Min: 40 * protocol.Credit},
 		Terms:        []protocol.Terms{{Bank: a.id("bank"), Currency: "CRD"}},
 	}
 }

@@ -46,7 +46,7 @@ func FuzzServe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = p.depot.Serve(ctx, ann, say(b)) // whether it ends well is not the question
+		_ = p.depot.Serve(ctx, ann, say(b), p.refused) // whether it ends well is not the question
 		if got, err := os.ReadFile(p.work("a")); err == nil && string(got) != "abc" {
 			t.Fatalf("there is an input %q that was not announced", got)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,7 +21,19 @@ const (
 	partStdout = 1
 	partStderr = 2
 	partEnd    = 3
+	partKept   = 4 // the end, for now: the rest waits for the usage
 )
+
+// What is printed is for watching a job; what it computes is for its outputs. Of a job whose
+// usage can still be disputed, a site delivers logHead bytes of each; at the job's end a
+// follower waits up to keptTime for the rest.
+const (
+	logHead  = 64 << 10
+	keptTime = 15 * time.Second
+)
+
+// ErrKept is returned by Log for output that its site delivers later.
+var ErrKept = errors.New("the site delivers the rest of the output when the usage is agreed or decided")
 
 // Pauses between two reads of a growing output.
 const (
@@ -33,6 +46,7 @@ type tail struct {
 	kind   byte
 	path   string
 	offset int64
+	more   bool // there was more than may be delivered yet
 }
 
 // log sends the output of a job up to its present end or, with follow, until the job
@@ -45,18 +59,27 @@ func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q requ
 		return err
 	}
 	tails := []*tail{
-		{partStdout, filepath.Join(d.dir(g.Job), "stdout"), q.Offset},
-		{partStderr, filepath.Join(d.dir(g.Job), "stderr"), q.Errors},
+		{kind: partStdout, path: filepath.Join(d.dir(g.Job), "stdout"), offset: q.Offset},
+		{kind: partStderr, path: filepath.Join(d.dir(g.Job), "stderr"), offset: q.Errors},
 	}
-	rest, told := lookLeast, time.Now()
+	rest, told, waits := lookLeast, time.Now(), time.Time{}
 	for {
-		over := g.Over || !q.Follow // looked up before reading, to miss nothing
-		sent, err := sendAll(s, tails, buffer)
+		over, most := g.Over || !q.Follow, int64(math.MaxInt64) // looked up before reading, to miss nothing
+		if g.Head {
+			most = logHead
+		}
+		sent, err := sendAll(s, tails, buffer, most)
+		kept := tails[0].more || tails[1].more
+		if waits.IsZero() && kept && over {
+			waits = time.Now().Add(keptTime)
+		}
 		switch {
 		case err != nil:
 			return err
+		case over && !sent && kept && q.Follow && time.Now().Before(waits):
+			rest = lookMost
 		case over && !sent:
-			return writePart(s, partEnd, nil)
+			return writePart(s, endOf(kept), nil)
 		case sent:
 			rest, told = lookLeast, time.Now()
 		case time.Since(told) >= aliveTime:
@@ -65,7 +88,7 @@ func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q requ
 			}
 			told = time.Now()
 		}
-		if !over && !sent && !wait(ctx, rest) {
+		if !sent && !wait(ctx, rest) {
 			return ctx.Err()
 		}
 		rest = min(2*rest, lookMost)
@@ -75,6 +98,13 @@ func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q requ
 			}
 		}
 	}
+}
+
+func endOf(kept bool) byte {
+	if kept {
+		return partKept
+	}
+	return partEnd
 }
 
 func wait(ctx context.Context, d time.Duration) bool {
@@ -88,11 +118,11 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sendAll sends new output, and reports whether there was any.
-func sendAll(s Stream, tails []*tail, buffer []byte) (bool, error) {
+// sendAll sends new output up to a length of each, and reports whether there was any.
+func sendAll(s Stream, tails []*tail, buffer []byte, most int64) (bool, error) {
 	any := false
 	for _, t := range tails {
-		sent, err := t.send(s, buffer)
+		sent, err := t.send(s, buffer, most)
 		if err != nil {
 			return any, err
 		}
@@ -102,7 +132,8 @@ func sendAll(s Stream, tails []*tail, buffer []byte) (bool, error) {
 }
 
 // send sends at most a buffer of new output.
-func (t *tail) send(s Stream, buffer []byte) (bool, error) {
+func (t *tail) send(s Stream, buffer []byte, most int64) (bool, error) {
+	t.more = false
 	f, err := os.OpenFile(t.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -111,7 +142,12 @@ func (t *tail) send(s Stream, buffer []byte) (bool, error) {
 		return false, err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	n, err := f.ReadAt(buffer, t.offset)
+	if t.offset >= most {
+		info, err := f.Stat()
+		t.more = err == nil && info.Size() > t.offset
+		return false, err
+	}
+	n, err := f.ReadAt(buffer[:min(int64(len(buffer)), most-t.offset)], t.offset)
 	if n == 0 || err != nil && !errors.Is(err, io.EOF) {
 		if errors.Is(err, io.EOF) {
 			err = nil
@@ -158,6 +194,8 @@ func Log(s Stream, k Key, out, errs *int64, follow bool, stdout, stderr io.Write
 		switch head[0] {
 		case partEnd:
 			return nil
+		case partKept:
+			return ErrKept
 		case partStdout:
 			*out += int64(n)
 			if _, err := stdout.Write(buffer[:n]); err != nil {

@@ -17,8 +17,9 @@ import (
 	"ramp/protocol"
 )
 
-// Serve answers requests on an exchange until the exchange ends.
-func (d *Depot) Serve(ctx context.Context, from protocol.AgentID, s Stream) error {
+// Serve answers requests on an exchange until the exchange ends. It calls refused after
+// each request that it refuses, and ends the exchange if that fails.
+func (d *Depot) Serve(ctx context.Context, from protocol.AgentID, s Stream, refused func() error) error {
 	buffer := make([]byte, chunk)
 	for {
 		var q request
@@ -34,7 +35,9 @@ func (d *Depot) Serve(ctx context.Context, from protocol.AgentID, s Stream) erro
 		}
 		var r *Refusal
 		if errors.As(err, &r) {
-			err = no(s, r) // the exchange continues
+			if err = no(s, r); err == nil {
+				err = refused() // nil: the exchange continues
+			}
 		}
 		if err != nil {
 			return err

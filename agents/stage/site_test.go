@@ -33,7 +33,17 @@ type place struct {
 	most  int64        // bytes of outputs
 	known func(job string) bool
 	told  chan protocol.Message
+	wrong atomic.Int64 // requests that were refused
+	bound int64        // of these; 0: none
 	stop  func()
+}
+
+// refused counts a refused request.
+func (p *place) refused() error {
+	if n := p.wrong.Add(1); p.bound > 0 && n > p.bound {
+		return errBroken
+	}
+	return nil
 }
 
 func newPlace(t testing.TB, inputs ...protocol.StagedFile) *place {
@@ -175,7 +185,7 @@ func (p *place) link(from protocol.AgentID, pieces, breaksAfter int) (stage.Stre
 	served := make(chan error, 1)
 	d := p.depot
 	go func() {
-		err := d.Serve(context.Background(), from, there)
+		err := d.Serve(context.Background(), from, there, p.refused)
 		shut(io.EOF)
 		served <- err
 	}()

@@ -27,11 +27,18 @@ func (r *purchases) afterCommit(now time.Time, p *purchase) protocol.Output {
 		return p.report(p.row.State + " " + strconv.Itoa(agreed) + "/" + strconv.Itoa(asked) + " " + strconv.Itoa(len(c.Sales())))
 	}
 	if c.State() == reserve.Failed {
+		if rs := c.Refusals(); len(rs) > 0 {
+			p.row.Refused = rs[len(rs)-1].Code
+		}
 		state := StateFailed
 		if p.stopped {
 			state = StateCancelled
 		}
-		return r.finish(now, p, state, p.failure("not every seller holds what it offered"))
+		why := "not every seller holds what it offered"
+		if c.Unvouched() {
+			why = "the bank does not vouch for the price"
+		}
+		return r.finish(now, p, state, p.failure(why))
 	}
 	p.showBundle()
 	p.row.SettleMS = auction.Milliseconds(c.Decided().Sub(c.Voted()))

@@ -38,6 +38,7 @@ type purchase struct {
 	buyer *auction.Buyer
 	coord *reserve.Coordinator
 
+	listOf   func(site protocol.AgentID) protocol.Credits
 	answerBy time.Time // for the owner's approval
 	refused  bool      // by the owner
 	stopped  bool      // cancelled by the owner
@@ -120,7 +121,7 @@ func (p *purchase) showOffers(chosen []protocol.Bid) {
 			p.row.Total += it.Cost // bounded by clearing.MaxOfferCost and MaxUnits
 			p.row.Units = append(p.row.Units, Unit{
 				Unit: it.Unit, Resource: b.Seller.Name(), Seller: b.Seller, Cores: it.Slot.Cores,
-				Start: it.Slot.Start, End: it.Slot.End, Price: it.Price, Cost: it.Cost, State: "offered", Queued: b.Offer.Queued,
+				Start: it.Slot.Start, End: it.Slot.End, Price: it.Price, Cost: it.Cost, State: "offered", List: p.listOf(b.Seller), Queued: b.Offer.Queued,
 			})
 		}
 	}

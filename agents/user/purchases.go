@@ -13,6 +13,7 @@ import (
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
+	"ramp/rfql"
 )
 
 // Bounds of purchases.
@@ -40,13 +41,13 @@ func (r *purchases) buy(now time.Time, order message.Buy) protocol.Output {
 	if p := r.by[order.ID]; p != nil {
 		return p.report("")
 	}
-	p := &purchase{row: Row{Purchase: Purchase{ID: order.ID, RFQ: order.Name, State: StateFailed}}}
+	p := &purchase{row: Row{Purchase: Purchase{ID: order.ID, RFQ: order.Name, State: StateFailed}}, listOf: r.directory.listOf}
 	if r.ended[order.ID] { // its record stands; it is not bought a second time
 		p.row.Why = "a purchase with this ID has already ended"
 		return p.report("done")
 	}
 	p.row.Created, p.row.Units, p.row.Rounds = now, []Unit{}, []message.Round{}
-	cfg, err := r.buyerConfig(now, order)
+	cfg, err := r.buyerConfig(now, p, &order)
 	if err == nil {
 		err = cfg.Validate()
 	}
@@ -130,14 +131,17 @@ func (r *purchases) saveBegun() protocol.Output {
 	return out
 }
 
-// buyerConfig makes an order an auction.
-func (r *purchases) buyerConfig(now time.Time, order message.Buy) (auction.BuyerConfig, error) {
+// buyerConfig makes an order an auction. It fills in ceilings that the order leaves out.
+func (r *purchases) buyerConfig(now time.Time, p *purchase, order *message.Buy) (auction.BuyerConfig, error) {
 	o := order.Options
-	wants, requests, err := wantsOf(order.Document, now, o.MaxWait)
+	doc, err := rfql.Parse(order.Document, now)
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
 	sellers := r.directory.list(now, protocol.KindResource)
+	if len(sellers) == 0 && !doc.Priced() {
+		return auction.BuyerConfig{}, errNobody
+	}
 	if len(o.Terms) == 0 {
 		o.Terms = r.cfg.Terms
 	}
@@ -145,14 +149,19 @@ func (r *purchases) buyerConfig(now time.Time, order message.Buy) (auction.Buyer
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
-	mode, err := r.directory.mode(now, cmp.Or(o.Mode, r.cfg.Mode), terms, requests, sellers)
+	mode, err := r.directory.mode(now, cmp.Or(o.Mode, r.cfg.Mode), terms, doc.Requests(), sellers)
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
+	list := listPrices(doc.Requests(), terms, sellers)
+	if doc, err = fill(order, doc, terms, list); err != nil {
+		return auction.BuyerConfig{}, err
+	}
+	p.row.Notes = farAboveNotes(doc.Requests(), list)
 	cfg := auction.BuyerConfig{
-		Self: r.cfg.self(), Conversation: order.ID, Document: order.Document, Wants: wants,
-		Rounds: cmp.Or(o.Rounds, protocol.DefaultRounds), RoundLimit: cmp.Or(o.RoundLimit, protocol.DefaultRoundLimit), NoEarlyClose: o.NoEarlyClose,
-		Objective: cmp.Or(o.Objective, protocol.ObjectiveCost), MaxCost: o.MaxCost, CallAtMost: r.cfg.CallAtMost, Budget: r.cfg.Budget,
+		Self: r.cfg.self(), Conversation: order.ID, Document: order.Document, Wants: wantsOf(doc, now, o.MaxWait),
+		Rounds: o.Rounds, RoundLimit: cmp.Or(o.RoundLimit, protocol.DefaultRoundLimit), NoEarlyClose: o.NoEarlyClose,
+		Objective: cmp.Or(o.Objective, protocol.ObjectiveCostTime), SameStart: doc.SameStart(), MaxCost: o.MaxCost, CallAtMost: r.cfg.CallAtMost, Budget: r.cfg.Budget,
 		Terms: []protocol.Terms{terms}, Modes: []protocol.Mode{mode},
 		Launch: order.Launch(), Sellers: make([]protocol.AgentID, len(sellers)), Last: r.failures.atLeast(now, askedLast),
 	}
@@ -160,7 +169,7 @@ func (r *purchases) buyerConfig(now time.Time, order message.Buy) (auction.Buyer
 		cfg.Sellers[i] = sellers[i].ID
 	}
 	if cfg.Budget > 0 {
-		cfg.Prospects = prospectsOf(requests, terms, sellers)
+		cfg.Prospects = prospectsOf(doc.Requests(), terms, sellers)
 	}
 	return cfg, nil
 }
@@ -208,7 +217,7 @@ func (r *purchases) afterAuction(now time.Time, p *purchase) protocol.Output {
 		return r.finish(now, p, StateQuoted, "")
 	case res.Best && p.row.Order.Replaces != nil: // the owner is not waiting to approve it
 		return r.finish(now, p, StateFailed, WhyUnmet)
-	case res.Best || p.row.Order.Options.Approve:
+	case res.Best || p.row.Order.Options.Approve || p.row.Order.Options.Confirm:
 		p.row.State = StateApproval
 		p.answerBy = now.Add(ApprovalTime)
 		return p.report("approval").Join(protocol.Output{Save: []protocol.Record{p.row.save()}, WakeAt: p.answerBy})
@@ -227,6 +236,9 @@ func (p *purchase) whyFailed(found auction.Explanation) string {
 		return "no resource is known"
 	case refused >= p.row.Found:
 		return cmp.Or(found.Lack(), "no site can run this")
+	}
+	if p.buyer.Apart() {
+		return "no start at which all units can begin together"
 	}
 	return "the offers do not cover every unit"
 }
@@ -297,7 +309,7 @@ func (r *purchases) stop(now time.Time, p *purchase) protocol.Output {
 
 // restore resumes a purchase whose bundle was signed, and ends any other.
 func (r *purchases) restore(now time.Time, row *Row, saved reserve.Saved, signed bool) (protocol.Output, error) {
-	p := &purchase{row: *row}
+	p := &purchase{row: *row, listOf: r.directory.listOf}
 	if !signed {
 		return r.finish(now, p, StateInterrupted, "the agent stopped before anything was signed; nothing was bought"), nil
 	}

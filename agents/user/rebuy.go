@@ -197,12 +197,15 @@ func (l *rebuy) order(now time.Time) (message.Buy, error) {
 		return message.Buy{}, fmt.Errorf("its document cannot be read")
 	}
 	q := draft.Requests[l.unit]
+	if u := l.lost(); draft.SameStart && len(draft.Requests) > 1 {
+		q.NotBefore, q.End, q.Wall = u.Start, u.End, 0 // beside the other units
+	}
 	doc, err := rfql.Check(rfql.Draft{Objective: draft.Objective, Requests: []rfql.DraftRequest{q}}, now)
 	if err != nil {
 		return message.Buy{}, fmt.Errorf("it can no longer run in the requested time")
 	}
 	opt := o.Options
-	opt.MaxCost, opt.Terms, opt.Mode = l.lost().AgainMost, []protocol.Terms{l.row.Terms}, p.Mode
+	opt.MaxCost, opt.Terms, opt.Mode, opt.Confirm = l.lost().AgainMost, []protocol.Terms{l.row.Terms}, p.Mode, false
 	if opt.MaxWait > 0 {
 		last := protocol.Later(p.Created, q.NotBefore).Add(opt.MaxWait)
 		if opt.MaxWait = last.Sub(protocol.Later(now, q.NotBefore)); opt.MaxWait <= 0 {

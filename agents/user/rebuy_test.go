@@ -10,6 +10,7 @@ import (
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/rfql"
 )
 
 // lose has a site's batch system lose all that it has, and its cores with it.
@@ -175,4 +176,30 @@ func TestALostUnitIsHeardOfFromTheBank(t *testing.T) {
 	lose(m, siteName(p))
 	m.Run(20 * time.Minute)
 	boughtOnceMore(t, m)
+}
+
+// A unit that began together with others is not bought again at another time: beside the
+// other unit there is no room until that one has ended.
+func TestALostUnitThatBeganTogetherIsNotBoughtLater(t *testing.T) {
+	for _, same := range []bool{false, true} {
+		m, _ := open(t, 2, nil)
+		from := markettest.Dawn.Add(2 * time.Hour)
+		unit := rfql.DraftRequest{Price: 60 * protocol.Credit, TotalCores: markettest.UnitCores, NotBefore: from, End: from.Add(8 * time.Hour), Wall: 2 * time.Hour}
+		doc, err := rfql.Check(rfql.Draft{SameStart: same, Requests: []rfql.DraftRequest{unit, unit}}, markettest.Dawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Tell(message.Buy{ID: "p", Name: "p", Document: doc.XML(), Options: message.Options{Objective: protocol.ObjectiveTime}})
+		m.RunUntil(time.Minute, func() bool { return last(m).Done })
+		first := last(m).Purchase
+		if first.State != user.StateSettled || !first.Units[0].Start.Equal(first.Units[1].Start) {
+			t.Fatalf("%+v", first)
+		}
+		lose(m, siteOf(t, m, first, 0))
+		m.Run(10 * time.Minute)
+		again := m.Purchases()[m.Purchases()["p"].Units[0].Again]
+		if bought := again.State == user.StateSettled; bought == same {
+			t.Fatalf("together %v: bought again %v, %+v", same, bought, again)
+		}
+	}
 }

@@ -46,12 +46,14 @@ type Purchase struct {
 	Counters    []message.Counter    `json:"counters,omitempty"`
 	Why         string               `json:"why,omitempty"`
 	Void        protocol.Code        `json:"void,omitempty"`
+	Refused     protocol.Code        `json:"refused,omitempty"`
 	Exact       bool                 `json:"exact"`
 	AuctionMS   float64              `json:"auction_ms"`
 	VoteMS      float64              `json:"vote_ms,omitempty"`
 	SettleMS    float64              `json:"settle_ms,omitempty"`
 	ElapsedMS   float64              `json:"elapsed_ms"`
 	Violations  []string             `json:"violations,omitempty"`
+	Notes       []string             `json:"notes,omitempty"`
 	RefundTotal protocol.Credits     `json:"refunded,omitempty"`
 	Mode        protocol.Mode        `json:"mode,omitempty"`
 	Replaces    string               `json:"replaces,omitempty"`
@@ -69,6 +71,7 @@ type Unit struct {
 	Price       protocol.Credits    `json:"price_core_hour"`
 	Cost        protocol.Credits    `json:"cost"`
 	State       string              `json:"state"`
+	List        protocol.Credits    `json:"list_core_hour,omitempty"`
 	Paid        protocol.Credits    `json:"paid,omitempty"`
 	How         protocol.End        `json:"ended,omitempty"`
 	Usage       *protocol.Usage     `json:"usage,omitempty"`
@@ -89,9 +92,9 @@ func (r *Row) View() message.Purchase {
 	v := message.Purchase{
 		ID: r.ID, RFQ: r.RFQ, State: r.State, Created: r.Created, Found: r.Found, Deadline: r.Deadline, Rounds: slices.Clone(r.Rounds),
 		Total: r.Total, Currency: r.Currency, Bank: r.Bank, Contract: r.Contract, Settled: r.Settled, Reasons: r.Reasons,
-		Programs: r.Programs, Advice: r.Advice, Relaxations: r.Relaxations, Counters: r.Counters, Why: r.Why, Void: r.Void, Exact: r.Exact,
+		Programs: r.Programs, Advice: r.Advice, Relaxations: r.Relaxations, Counters: r.Counters, Why: r.Why, Void: r.Void, Refused: r.Refused, Exact: r.Exact,
 		AuctionMS: r.AuctionMS, VoteMS: r.VoteMS, SettleMS: r.SettleMS, ElapsedMS: r.ElapsedMS,
-		Violations: r.Violations, RefundTotal: r.RefundTotal, Mode: r.Mode, Replaces: r.Replaces,
+		Violations: r.Violations, Notes: r.Notes, RefundTotal: r.RefundTotal, Mode: r.Mode, Replaces: r.Replaces,
 	}
 	if r.Units != nil {
 		v.Units = make([]message.PurchasedUnit, len(r.Units))
@@ -177,15 +180,16 @@ func (r Row) Signed(bundle []byte) (message.Purchase, error) {
 
 // showBundle makes a signed contract the units of a purchase.
 func (p *Purchase) showBundle(id protocol.ContractID, b protocol.Bundle) {
-	queued := map[int]protocol.Odds{}
+	offered := map[int]Unit{}
 	for _, u := range p.Units {
-		queued[u.Unit] = u.Queued
+		offered[u.Unit] = u
 	}
 	p.Contract, p.Total, p.Units = id, b.Total, nil
 	for _, u := range b.Units {
 		p.Units = append(p.Units, Unit{
 			Unit: u.Unit, Resource: u.Seller.Name(), Seller: u.Seller, Reservation: u.Reservation,
-			Cores: u.Slot.Cores, Start: u.Slot.Start, End: u.Slot.End, Price: u.Price, Cost: u.Cost, State: "held", Queued: queued[u.Unit],
+			Cores: u.Slot.Cores, Start: u.Slot.Start, End: u.Slot.End, Price: u.Price, Cost: u.Cost, State: "held",
+			Queued: offered[u.Unit].Queued, List: offered[u.Unit].List,
 		})
 	}
 }

@@ -20,7 +20,7 @@ func (x *run) question(i int) protocol.Message {
 		return x.order(i, message.LaunchOrder{Verb: message.VerbKill})
 	case u.Status.Stage == message.StageAsked:
 		return x.ask(i, x.launch(i))
-	case len(x.view.Units) > 1 && x.answered() && (!u.Joined || x.view.Moved() && !begun(u.Status.Stage)):
+	case len(x.view.Units) > 1 && !x.view.Program.Array && x.answered() && (!u.Joined || x.view.Moved() && !begun(u.Status.Stage)):
 		return x.order(i, message.LaunchOrder{Verb: message.VerbJoin, Peers: x.peers()})
 	}
 	return x.order(i, message.LaunchOrder{Verb: message.VerbStatus})
@@ -28,8 +28,12 @@ func (x *run) question(i int) protocol.Message {
 
 func (x *run) launch(i int) message.Launch {
 	p, u := x.view.Program, x.view.Units[i]
-	l := message.Launch{ID: u.Launch, App: p.App, Params: p.Params, Command: p.Command}
-	if l.Contract, l.Unit = x.view.Bought(u); u.Contract != "" && len(x.view.Units) > 1 {
+	l := message.Launch{ID: u.Launch, App: p.App, Params: p.Params, Command: p.Of(u.Unit), Last: true}
+	l.Contract, l.Unit = x.view.Bought(u)
+	switch {
+	case p.Array:
+		l.Place = message.Place{Number: 1, Units: 1}
+	case u.Contract != "" && len(x.view.Units) > 1:
 		l.Place = message.Place{Number: u.Unit + 1, Units: len(x.view.Units)}
 	}
 	for _, in := range p.Inputs {

@@ -9,10 +9,10 @@ import (
 )
 
 // canWait reports whether a run can continue in another slot. Once any of it has
-// begun it cannot: it runs as a whole.
+// begun it cannot, since it runs as a whole, unless it is an array.
 func (r *runs) canWait(l *rebuy) bool {
 	x, _ := r.at(l)
-	return x != nil && !x.view.Killing && !x.view.Over && !slices.ContainsFunc(x.view.Units, func(u message.RunUnit) bool { return begun(u.Status.Stage) })
+	return x != nil && !x.view.Killing && !x.view.Over && (x.view.Program.Array || !slices.ContainsFunc(x.view.Units, func(u message.RunUnit) bool { return begun(u.Status.Stage) }))
 }
 
 // wait has the run of a unit, if there is one, wait for another slot.
@@ -56,7 +56,7 @@ func (r *runs) lose(now time.Time, l *rebuy, why string) protocol.Output {
 		return protocol.Output{}
 	}
 	failLost(now, &x.view.Units[i], why)
-	return r.end(now, x)
+	return r.endWhole(now, x)
 }
 
 func failLost(now time.Time, u *message.RunUnit, why string) {

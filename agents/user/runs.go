@@ -82,6 +82,14 @@ func (r *runs) update(x *run, changed bool) protocol.Output {
 	return out
 }
 
+// endWhole ends a run of which a unit does not run, unless each runs by itself.
+func (r *runs) endWhole(now time.Time, x *run) protocol.Output {
+	if x.view.Program.Array {
+		return r.drive(now, x, true)
+	}
+	return r.end(now, x)
+}
+
 // end kills what is left of a run.
 func (r *runs) end(now time.Time, x *run) protocol.Output {
 	x.view.Killing = true
@@ -152,7 +160,7 @@ func (r *runs) status(now time.Time, x *run, i int, s message.LaunchStatus) prot
 	if len(x.view.Units) > 1 && (first || s.Stage == message.StageGathering || s.Stage == message.StageFailed) {
 		x.hurry(now) // the units that wait for this one can go on
 	}
-	if s.Stage == message.StageFailed || begun(s.Stage) && x.waits() {
+	if !x.view.Program.Array && (s.Stage == message.StageFailed || begun(s.Stage) && x.waits()) {
 		x.view.Killing = true // a purchase runs as a whole
 	}
 	out = out.Join(r.drive(now, x, changed))
@@ -173,7 +181,7 @@ func (r *runs) refused(now time.Time, x *run, i int, m protocol.Message, body me
 		return protocol.Output{WakeAt: x.due()}
 	}
 	u.Status.Stage, u.Status.Why, u.Status.Keep = message.StageFailed, string(why.Code)+": "+why.Note, now
-	return protocol.Output{Send: []protocol.Message{x.stageStop(i)}}.Join(r.end(now, x))
+	return protocol.Output{Send: []protocol.Message{x.stageStop(i)}}.Join(r.endWhole(now, x))
 }
 
 // stageFault ends a run whose inputs cannot be sent to a site, or records why they

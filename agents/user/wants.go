@@ -9,22 +9,17 @@ import (
 	"ramp/rfql"
 )
 
-// wantsOf parses the document of an order into the wants that offers are checked
-// against; maxWait bounds how long after now a unit without a start of its own may
-// begin.
-func wantsOf(document []byte, now time.Time, maxWait time.Duration) ([]auction.Want, []rfql.Request, error) {
-	doc, err := rfql.Parse(document, now)
-	if err != nil {
-		return nil, nil, err
-	}
+// wantsOf makes a document the wants that offers are checked against; maxWait bounds how
+// long after now a unit without a start of its own may begin.
+func wantsOf(doc rfql.Document, now time.Time, maxWait time.Duration) []auction.Want {
 	wants := make([]auction.Want, doc.Len())
 	for i, q := range doc.Requests() {
-		wants[i] = auction.Want{Ceiling: q.Price, NotBefore: q.NotBefore, End: q.End, Wall: q.Wall, Cores: q.Cores, Contract: q.Contract}
+		wants[i] = auction.Want{Ceiling: q.Price, NotBefore: q.NotBefore, End: q.End, Wall: q.Wall, Cores: q.Cores, Nodes: q.Nodes, Contract: q.Contract}
 		if maxWait > 0 {
 			wants[i].LastStart = protocol.Later(now, q.NotBefore).Add(maxWait)
 		}
 	}
-	return wants, doc.Requests(), nil
+	return wants
 }
 
 // prospectsOf is the part of the sellers' presences that decides which of them to

@@ -20,21 +20,43 @@ func GroupName(who string) (protocol.AgentID, bool) {
 	return ledger.GroupID(name), ok
 }
 
-// ClockTime prints an instant for people, in UTC to the minute.
-func ClockTime(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format("Jan 2 15:04")
+// Zone names the zone of the times below, for the heading of a column.
+func Zone() string { return zoneOf(time.Now()) }
+
+func zoneOf(t time.Time) string {
+	zone, _ := t.Local().Zone()
+	return zone
 }
 
-// Timestamp prints an instant for people, in UTC to the second.
-func Timestamp(t time.Time) string {
+// ClockTime prints an instant for a column, in local time to the minute.
+func ClockTime(t time.Time) string { return inColumn(t, "Jan 2 15:04") }
+
+// Timestamp prints an instant for a column, in local time to the second.
+func Timestamp(t time.Time) string { return inColumn(t, "Jan 2 15:04:05") }
+
+// Dated prints an instant for a column, with its year.
+func Dated(t time.Time) string { return inColumn(t, time.DateTime) }
+
+// inColumn names the zone only if it is not that of the heading, as on the other side of a change
+// to summer time.
+func inColumn(t time.Time, form string) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return t.UTC().Format("Jan 2 15:04:05")
+	if zone := zoneOf(t); zone != Zone() {
+		form += " MST"
+	}
+	return t.Local().Format(form)
 }
+
+// At prints an instant in a sentence, in local time to the second with its zone.
+func At(t time.Time) string { return t.Local().Format("Jan 2 15:04:05 MST") }
+
+// AtMinute is At to the minute.
+func AtMinute(t time.Time) string { return t.Local().Format("Jan 2 15:04 MST") }
+
+// Clock prints an instant of these hours in a sentence, with its zone.
+func Clock(t time.Time) string { return t.Local().Format("15:04:05 MST") }
 
 // OrDash writes "-" instead of an empty text.
 func OrDash(s string) string {
@@ -77,6 +99,15 @@ func AccountWords(id protocol.AgentID, name string) string {
 	return name
 }
 
+// Counterparty says where a transfer of an amount went, or came from.
+func Counterparty(other protocol.AgentID, amount protocol.Credits) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(string(other), string(ledger.GroupID(""))), "@")
+	if name = AccountWords(other, name); amount > 0 {
+		return "from " + name
+	}
+	return "to " + name
+}
+
 // ShortDuration writes a duration in its largest unit.
 func ShortDuration(d time.Duration) string {
 	switch days := d / (24 * time.Hour); {
@@ -86,4 +117,18 @@ func ShortDuration(d time.Duration) string {
 		return fmt.Sprintf("%d hours", d/time.Hour)
 	}
 	return d.Round(time.Second).String()
+}
+
+// Ago is a duration for people, in its two largest units.
+func Ago(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days %d h", int(d.Hours())/24, int(d.Hours())%24)
 }

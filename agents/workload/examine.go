@@ -70,13 +70,14 @@ func examine(s *lines) (*Log, Report) {
 	var places places
 	for s.next() {
 		jobs, comments := len(log.Jobs), len(log.Comments)
-		if err := log.addLine(s.line); err != nil {
+		odd, err := log.addLine(s.line)
+		if err != nil {
 			report.fault(s.n, err.Error())
 			if full := jobs == MaxJobs || comments == MaxComments; full {
 				break // every further line would be a fault
 			}
 		}
-		places.add(s.n, len(log.Jobs) > jobs, len(log.Comments) > comments)
+		places.add(s.n, len(log.Jobs) > jobs, len(log.Comments) > comments, odd)
 	}
 	report.Lines = s.n
 	if s.err != nil {
@@ -93,10 +94,13 @@ func examine(s *lines) (*Log, Report) {
 	return log, report
 }
 
-// places are the lines of a log's jobs and comments.
-type places struct{ jobs, comments []int32 }
+// places are the lines of a log's jobs and comments, and of jobs with an odd field.
+type places struct{ jobs, comments, odd []int32 }
 
-func (p *places) add(line int, job, comment bool) {
+func (p *places) add(line int, job, comment, odd bool) {
+	if odd {
+		p.odd = append(p.odd, int32(line))
+	}
 	if job {
 		p.jobs = append(p.jobs, int32(line))
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // AddLine reads one line into the log.
-func (l *Log) AddLine(line string) error { return l.addLine([]byte(line)) }
+func (l *Log) AddLine(line string) error { _, err := l.addLine([]byte(line)); return err }
 
 // GammaDraw and GammaCDF open the distribution to its tests.
 func GammaDraw(r *rand.Rand, shape, scale float64) float64 { return gamma{shape, scale}.draw(r) }

@@ -26,13 +26,14 @@ const (
 	RepeatedNumber  Kind = "repeated-number"
 	BurstLine       Kind = "burst-line"
 	BurstLeftOut    Kind = "burst-left-out"
+	OddField        Kind = "odd-field"
 )
 
 // Kinds lists all kinds, in the order of a report.
 func Kinds() []Kind {
 	return []Kind{
 		NoMaxProcs, NoUnixStart, OddHeader, OtherRecords, NoSubmit, OutOfOrder, NoRun, NoProcs, NoAllocation,
-		NoWait, NoRequestedTime, Overrun, Oversize, RepeatedNumber, BurstLine, BurstLeftOut,
+		NoWait, NoRequestedTime, Overrun, Oversize, RepeatedNumber, BurstLine, BurstLeftOut, OddField,
 	}
 }
 
@@ -55,6 +56,7 @@ func (k Kind) text() string {
 		RepeatedNumber:  "the number of a job above it: taken for another job",
 		BurstLine:       "a burst of a swapped job: it starts when the one before it has ended and its wait is over",
 		BurstLeftOut:    "a burst of a job that has a summary line: the summary counts",
+		OddField:        "a field that is not needed has no allowed value: it counts as unknown",
 	}[k]
 }
 
@@ -82,6 +84,9 @@ func (n notes) list() []Note {
 func notesOf(l *Log, p places) []Note {
 	n := notes{}
 	n.headers(l, p)
+	for _, line := range p.odd {
+		n.add(OddField, line)
+	}
 	summed, capacity := l.summarised(), int64(l.Capacity())
 	seen := make(map[int32]bool, len(l.Jobs))
 	latest := int64(0)

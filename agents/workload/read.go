@@ -52,15 +52,15 @@ func unpack(r io.Reader) (io.Reader, error) {
 }
 
 // ReadSWF reads a log in the Standard Workload Format 2.2, as plain text. It keeps all
-// fields unchanged, even impossible ones; Bursts decides which jobs ran. A line without
-// eighteen numbers, a field that does not fit, or a text beyond a bound of a log is an
-// error that wraps ErrFormat and names the line and the allowed values. An error of the
+// fields unchanged, even impossible ones; Bursts decides which jobs ran. A field that is not
+// needed for that counts as unknown if it has no allowed value. A line without eighteen
+// fields, another field that does not fit, or a text beyond a bound of a log is an error that wraps ErrFormat and names the line and the allowed values. An error of the
 // reader is passed on, with the line. Examine reports every fault instead of the first.
 func ReadSWF(r io.Reader) (*Log, error) {
 	log := &Log{}
 	s := newLines(r)
 	for s.next() {
-		if err := log.addLine(s.line); err != nil {
+		if _, err := log.addLine(s.line); err != nil {
 			return nil, fmt.Errorf("line %d: %w", s.n, err)
 		}
 	}
@@ -107,22 +107,23 @@ func (s *lines) next() bool {
 	return s.err == nil
 }
 
-func (l *Log) addLine(line []byte) error {
+// addLine adds a line, and reports whether an odd field of it counts as unknown.
+func (l *Log) addLine(line []byte) (odd bool, err error) {
 	line = bytes.TrimSpace(line)
 	switch {
 	case len(line) == 0:
-		return nil
+		return false, nil
 	case line[0] == ';':
-		return l.addComment(string(line[1:]))
+		return false, l.addComment(string(line[1:]))
 	case len(l.Jobs) == MaxJobs:
-		return fmt.Errorf("more than %d jobs: %w", MaxJobs, ErrFormat)
+		return false, fmt.Errorf("more than %d jobs: %w", MaxJobs, ErrFormat)
 	}
-	job, err := parseJob(line)
+	job, odd, err := parseJob(line)
 	if err != nil {
-		return err
+		return false, err
 	}
 	l.Jobs = append(l.Jobs, job)
-	return nil
+	return odd, nil
 }
 
 func (l *Log) addComment(text string) error {
@@ -140,15 +141,16 @@ func (l *Log) addComment(text string) error {
 	return nil
 }
 
-// parseJob reads the eighteen fields of a line without allocating.
-func parseJob(line []byte) (Job, error) {
+// parseJob reads the eighteen fields of a line without allocating. odd: a field that is not
+// needed has no allowed value, and counts as unknown.
+func parseJob(line []byte) (job Job, odd bool, err error) {
 	var v [fields]int64
 	var cpu float64
 	rest := line
 	for i := range v {
 		var word []byte
 		if word, rest = nextWord(rest); len(word) == 0 {
-			return Job{}, fmt.Errorf("%d fields, want %d: %w", i, fields, ErrFormat)
+			return Job{}, false, fmt.Errorf("%d fields, want %d: %w", i, fields, ErrFormat)
 		}
 		var ok bool
 		if i == cpuField {
@@ -157,14 +159,25 @@ func parseJob(line []byte) (Job, error) {
 			v[i], ok = parseInt(word)
 			ok = ok && fits(i, v[i])
 		}
-		if !ok {
-			return Job{}, fmt.Errorf("field %d (%s) is %q: want %s: %w", i+1, fieldName(i), clip(word), allowed(i), ErrFormat)
+		switch {
+		case ok:
+		case !needed(i):
+			if v[i], odd = Unknown, true; i == cpuField {
+				cpu = Unknown
+			}
+		default:
+			return Job{}, false, fmt.Errorf("field %d (%s) is %q: want %s: %w", i+1, fieldName(i), clip(word), allowed(i), ErrFormat)
 		}
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return Job{}, fmt.Errorf("more than %d fields: %w", fields, ErrFormat)
+		return Job{}, false, fmt.Errorf("more than %d fields: %w", fields, ErrFormat)
 	}
-	return jobOf(v, cpu), nil
+	return jobOf(v, cpu), odd, nil
+}
+
+// needed reports whether a field, from 0, says when a job ran or how large it was.
+func needed(field int) bool {
+	return field != cpuField && field != usedField && field < memoryField
 }
 
 // The fields, from 0, that are not 32-bit integers.
@@ -188,17 +201,10 @@ func fits(field int, v int64) bool {
 	return v >= math.MinInt32 && v <= math.MaxInt32
 }
 
-// allowed describes the allowed values of a field in errors.
+// allowed describes the allowed values of a needed field in errors.
 func allowed(field int) string {
-	switch field {
-	case submitField:
+	if field == submitField {
 		return fmt.Sprintf("a whole number of at most %d, or -1", int64(MaxTime))
-	case cpuField:
-		return "a number, or -1"
-	case usedField, memoryField:
-		return "a whole number of at most 18 digits, or -1"
-	case statusField:
-		return "-1..5"
 	}
 	return fmt.Sprintf("a whole number of at most %d, or -1", math.MaxInt32)
 }

@@ -66,6 +66,12 @@ func Cores(cfg Config) (int, error) {
 	return q.Capacity, err
 }
 
+// Validate checks the configuration without running the program.
+func (c Config) Validate() error {
+	_, err := open(c)
+	return err
+}
+
 func open(cfg Config) (*script, error) {
 	if !filepath.IsAbs(cfg.Program) {
 		return nil, fmt.Errorf("command: program %q: want an absolute path", cfg.Program)

@@ -149,12 +149,17 @@ func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	return slot, id, why
 }
 
+// Whole: the machine is one node, which can be claimed as a whole.
+func (c *cores) Whole() bool { return true }
+
 // refusal says why a slot does not fit beside the claims; nil if it does.
 func (c *cores) refusal(claims []claim, slot protocol.Slot) *protocol.Reason {
 	free := c.capacity - queue.Taken(slots(claims), slot)
 	switch {
 	case slot.Cores > c.capacity:
 		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the machine has %d", slot.Cores, c.capacity)}
+	case slot.Nodes > 1 || slot.Nodes == 1 && slot.Cores != c.capacity:
+		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d nodes of %d cores wanted, the machine is one of %d", slot.Nodes, slot.Cores/slot.Nodes, c.capacity)}
 	case len(claims) >= MaxClaims:
 		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the machine has %d claims, at most %d are allowed", len(claims), MaxClaims)}
 	case slot.Cores > free:
@@ -212,13 +217,24 @@ func (c *cores) State(now time.Time) (message.QueueChanged, error) {
 	if err := c.look(); err != nil {
 		return message.QueueChanged{}, err
 	}
-	q := message.QueueChanged{At: now, Capacity: c.capacity}
+	q := message.QueueChanged{At: now, Capacity: c.capacity, NodeCores: c.capacity}
 	for _, x := range c.seen {
 		if x.Slot.End.After(now) {
 			q.Reservations = append(q.Reservations, message.QueueReservation{ID: x.ID, Slot: x.Slot, Mine: x.Agent == c.agent})
 		}
 	}
+	q.Whole = c.whole(now)
 	return q, nil
+}
+
+// whole is when the machine, a single node, is free.
+func (c *cores) whole(now time.Time) []protocol.Span {
+	machine := []string{"machine"}
+	uses := make([]queue.Use, len(c.seen))
+	for i, x := range c.seen {
+		uses[i] = queue.Use{Start: x.Slot.Start, End: x.Slot.End, Nodes: machine}
+	}
+	return queue.Whole(now, machine, uses)
 }
 
 // Advance looks for new and released claims of other agents.

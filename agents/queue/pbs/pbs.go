@@ -74,6 +74,12 @@ func Cores(cfg Config) (int, error) {
 	return q.Capacity, err
 }
 
+// Validate checks the configuration without asking PBS.
+func (c Config) Validate() error {
+	_, err := open(c)
+	return err
+}
+
 func open(cfg Config) (*batch, error) {
 	for _, u := range cfg.Users {
 		if u == "" || len(u) > maxWord || strings.Trim(u, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-@") != "" || u[0] == '-' {

@@ -38,6 +38,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"keeping an unknown slot is refused", keepUnknown},
 		{"garbage is refused", garbage},
 		{"the state after an answer shows its effect", stateAfterAnswer},
+		{"whole nodes are nobody else's, or are refused", wholeNodes},
 		{"a message of another kind changes nothing", foreign},
 		{"no instant is ever oversold", neverOversold},
 	} {
@@ -98,6 +99,45 @@ func overlapping(b *bench) {
 	b.refused("r-3", b.slot(1, 1, 1), protocol.CodeBusy)
 	b.granted("r-4", b.slot(2, 1, half))
 	b.refused("r-5", b.slot(0, 4, half+1), protocol.CodeBusy)
+}
+
+// wholeNodes takes one core of a node, then all other nodes, then the rest of the first.
+func wholeNodes(b *bench) {
+	nodes := func(hour, hours, n, each int) protocol.Slot {
+		slot := b.slot(hour, hours, n*each)
+		slot.Nodes = n
+		return slot
+	}
+	q := b.state()
+	if q.NodeCores == 0 {
+		b.refused("r-1", nodes(0, 1, 1, 1), protocol.CodeSize)
+		b.lists(nil)
+		return
+	}
+	each, all := q.NodeCores, q.Whole[len(q.Whole)-1].Cores
+	b.refused("r-1", nodes(0, 1, 1, each+1), protocol.CodeSize)
+	b.granted("r-2", b.slot(0, 1, 1))
+	b.refused("r-3", nodes(0, 2, all, each), protocol.CodeBusy)
+	want := map[string]protocol.Slot{"r-2": b.slot(0, 1, 1), "r-5": nodes(1, 1, all, each)}
+	if all > 1 {
+		want["r-4"] = nodes(0, 1, all-1, each)
+		for range 2 {
+			b.granted("r-4", want["r-4"])
+		}
+		b.same(b.keep("r-4", want["r-4"]).Slot, want["r-4"])
+	}
+	b.granted("r-5", want["r-5"])
+	b.lists(want)
+	for _, s := range b.state().Whole {
+		if s.Cores > 0 && s.Start.Before(want["r-5"].End) && (s.End.IsZero() || s.End.After(want["r-2"].Start)) {
+			b.Fatalf("%d nodes are free from %s to %s", s.Cores, s.Start, s.End)
+		}
+	}
+	if each > 1 {
+		b.granted("r-6", b.slot(0, 1, each-1))
+	}
+	b.refused("r-7", b.slot(0, 1, 1), protocol.CodeBusy)
+	b.refused("r-8", b.slot(1, 1, 1), protocol.CodeBusy)
 }
 
 func adjacent(b *bench) {

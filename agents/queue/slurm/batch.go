@@ -102,7 +102,11 @@ func (b *batch) State(now time.Time) (message.QueueChanged, error) {
 	if why := v.rules.bars(b.cfg.Partition, v.cpus); why != "" {
 		return message.QueueChanged{}, errors.New(why)
 	}
-	return v.message(), nil
+	q := v.message()
+	if b.Whole() {
+		q.NodeCores, q.Whole = v.each, queue.Whole(v.at, v.whole, v.uses())
+	}
+	return q, nil
 }
 
 // Find reads a reservation back from Slurm.

@@ -101,7 +101,7 @@ func (p *partition) oversold(slot protocol.Slot) bool {
 // scattered reports whether a reservation spans more nodes than a job may have.
 func (p *partition) scattered(id string) bool {
 	h, _ := p.last.mine(id)
-	return p.last.rules.spread > 0 && int64(h.on) > p.last.rules.spread
+	return p.last.rules.spread > 0 && int64(len(h.nodes)) > p.last.rules.spread
 }
 
 // changed notes that the last view is out of date, and looks again soon.

@@ -97,9 +97,13 @@ func (b *batch) unplacehold(now time.Time, id string) *protocol.Reason {
 	return nil
 }
 
+// ErrForbidden means that Slurm does not let an account reserve.
+var ErrForbidden = errors.New("this account may not reserve")
+
 // MayReserve tests whether the account may reserve: it reserves one core for a minute,
 // far ahead, and deletes that reservation at once. Slurm checks the rights before the
-// nodes, so busy or broken nodes prove the right. The error says why it may not.
+// nodes, so busy or broken nodes prove the right. The error is ErrForbidden if Slurm
+// denies the right; otherwise it is whatever else went wrong.
 func MayReserve(cfg Config) error {
 	b, err := open(cfg)
 	if err != nil {
@@ -109,11 +113,13 @@ func MayReserve(cfg Config) error {
 	b.mark = "ramp-trial-" // not the agent's mark: nobody mistakes it for a sold slot
 	const id = "1"
 	slot := protocol.Slot{Start: start.UTC(), End: start.Add(time.Minute).UTC(), Cores: 1}
-	switch err := b.create(id, slot); {
+	switch err := b.create(id, slot, coreCount(slot)); {
 	case says(err, saysBusy), says(err, saysTooMany):
 		return nil
+	case says(err, saysForbidden):
+		return fmt.Errorf("%w: %s", ErrForbidden, strings.TrimPrefix(err.Error(), "scontrol: "))
 	case err != nil && !says(err, saysTwice):
-		return errors.New(strings.TrimPrefix(strings.TrimPrefix(refusal(err).Note, mayNot), "scontrol: "))
+		return err
 	}
 	if why := b.slots.release(cfg.Now(), b.mark.Name(id)); why != nil {
 		return errors.New(why.Note)

@@ -33,7 +33,10 @@ const (
 
 // reserve makes a reservation and reads it back.
 func (b *batch) reserve(now time.Time, id string, slot protocol.Slot) (protocol.Slot, string, *protocol.Reason) {
-	err := b.create(id, slot)
+	if slot.Nodes > 0 {
+		return b.reserveNodes(now, id, slot)
+	}
+	err := b.create(id, slot, coreCount(slot))
 	twice := says(err, saysTwice)
 	if err != nil && !twice {
 		return b.refused(now, id, slot, err)
@@ -41,9 +44,12 @@ func (b *batch) reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	return b.made(now, id, slot, twice)
 }
 
-func (b *batch) create(id string, slot protocol.Slot) error {
+func coreCount(slot protocol.Slot) string { return fmt.Sprintf("CoreCnt=%d", slot.Cores) }
+
+// create makes a reservation of so many cores, or of nodes.
+func (b *batch) create(id string, slot protocol.Slot, of string) error {
 	_, err := b.slow.run("scontrol", "create", "reservation",
-		"ReservationName="+b.mark.Name(id), "PartitionName="+b.cfg.Partition, fmt.Sprintf("CoreCnt=%d", slot.Cores),
+		"ReservationName="+b.mark.Name(id), "PartitionName="+b.cfg.Partition, of,
 		"StartTime="+slot.Start.Format(stamp), "EndTime="+slot.End.Format(stamp), "Users="+strings.Join(b.cfg.Users, ","))
 	return err
 }
@@ -102,7 +108,7 @@ func (b *batch) refused(now time.Time, id string, slot protocol.Slot, err error)
 		return h.slot, h.name, nil
 	case ok:
 		return protocol.Slot{}, "", otherSlot()
-	case v.free(slot) >= slot.Cores && b.create(id, slot) == nil:
+	case v.free(slot) >= slot.Cores && b.create(id, slot, coreCount(slot)) == nil:
 		return b.made(now, id, slot, false)
 	case v.free(slot) < slot.Cores && v.room(v.all, slot) >= slot.Cores:
 		return protocol.Slot{}, "", away(v, slot)
@@ -158,7 +164,12 @@ func (b *batch) readBack(now time.Time, id string) (protocol.Slot, string, *prot
 	if err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(err)
 	}
+	v, err := b.part.seen(now)
+	if err != nil {
+		return protocol.Slot{}, "", queue.Unavailable(err)
+	}
 	for _, r := range list {
+		r.slot.Nodes = v.wholly(r)
 		if r.name == name && r.slot.End.After(now) && (r.partition == "" || r.partition == b.cfg.Partition) {
 			return r.slot, name, nil
 		}

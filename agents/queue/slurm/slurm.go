@@ -6,9 +6,10 @@
 // Slurm has surprises, which the driver handles as follows:
 //
 //   - NodeCnt may succeed with fewer nodes than requested, or with nodes whose cores
-//     are reserved already. The driver requests by CoreCnt and reads the grant back;
-//     if it has too few cores, or exceeds the partition in total, the driver deletes
-//     it at once and refuses.
+//     are reserved already. The driver requests cores by CoreCnt, and whole nodes by
+//     their names, and reads the grant back; if it has too few cores, exceeds the
+//     partition in total, or shares a whole node, the driver deletes it at once and
+//     refuses.
 //   - An acknowledged reservation is lost if slurmctld dies within seconds. Every
 //     Keep reads it back from Slurm, and the driver polls the state, so that the agent
 //     learns of the loss and asks again. A deleted reservation may come back in the
@@ -123,6 +124,12 @@ func (c Config) filled() (Config, error) {
 	c.Poll = queue.OrElse(c.Poll, DefaultPoll)
 	c.PollMost = max(queue.OrElse(c.PollMost, DefaultPollMost), c.Poll)
 	return c, nil
+}
+
+// Validate checks the configuration without asking Slurm.
+func (c Config) Validate() error {
+	_, err := c.filled()
+	return err
 }
 
 // cluster runs Slurm's commands.

@@ -21,6 +21,9 @@ type view struct {
 	capacity int
 	all      int            // cores of all nodes, usable or not
 	ours     map[string]int // cores by node
+	each     int            // cores of a node that is sold whole
+	whole    []string       // those nodes, if usable
+	jobs     []queue.Use    // of nodes, by running jobs
 	threads  int64          // of a core
 	cpus     int64          // the most of a node
 	perCPU   int64          // MiB
@@ -33,21 +36,22 @@ type view struct {
 
 // held is a reservation of the partition, or a placeholder job.
 type held struct {
-	name string
-	id   string // if it has the agent's mark
-	mine bool
-	slot protocol.Slot
-	on   int       // nodes, of a reservation
-	job  int64     // the placeholder's number; 0: a true reservation
-	runs bool      // the placeholder has its cores
-	user string    // the placeholder's account
-	due  time.Time // when the placeholder must run
+	name  string
+	id    string // if it has the agent's mark
+	mine  bool
+	slot  protocol.Slot
+	nodes []string  // of a reservation
+	job   int64     // the placeholder's number; 0: a true reservation
+	runs  bool      // the placeholder has its cores
+	user  string    // the placeholder's account
+	due   time.Time // when the placeholder must run
 }
 
 // assemble makes a view from Slurm's lists.
 func assemble(now time.Time, partition string, mark queue.Mark, nodes []node, jobs []job, list []reservation) (*view, error) {
 	ours := map[string]int{}
 	v := &view{at: now, threads: nodes[0].threads(), cpus: mostCPUs(nodes), perCPU: perCPU(nodes), ours: ours}
+	v.each, v.whole = smallest(nodes)
 	for _, n := range nodes {
 		ours[n.Name] = n.cores()
 		v.all += n.cores()
@@ -74,10 +78,10 @@ func (v *view) hold(mark queue.Mark, partition string, list []reservation) {
 		if !mine && (there == 0 || r.slot.Cores == 0) || !r.slot.End.After(v.at) {
 			continue
 		}
-		if !mine {
-			r.slot.Cores = min(r.slot.Cores, there)
+		if r.slot.Nodes = v.wholly(r); !mine {
+			r.slot.Cores, r.slot.Nodes = min(r.slot.Cores, there), 0
 		}
-		v.held = append(v.held, held{name: r.name, id: id, mine: mine, slot: r.slot, on: len(r.nodes)})
+		v.held = append(v.held, held{name: r.name, id: id, mine: mine, slot: r.slot, nodes: r.nodes})
 	}
 }
 
@@ -91,12 +95,14 @@ func (v *view) take(mark queue.Mark, partition string, jobs []job) error {
 		}
 		switch {
 		case j.occupies():
-			on, err := j.on(v.ours)
+			names, err := hosts(j.Nodes)
 			if err != nil {
-				return err
+				return fmt.Errorf("squeue: job %d: %w", j.ID, err)
 			}
-			if on && !v.reserves(j.Reservation) {
-				v.running = append(v.running, j.message(v.at, v.threads))
+			if v.on(names) && !v.reserves(j.Reservation) {
+				r := j.message(v.at, v.threads)
+				v.running = append(v.running, r)
+				v.jobs = append(v.jobs, queue.Use{Start: v.at, End: r.End, Nodes: names})
 			}
 		case j.waits() && j.in(partition):
 			waiting = append(waiting, j)
@@ -106,14 +112,10 @@ func (v *view) take(mark queue.Mark, partition string, jobs []job) error {
 	return nil
 }
 
-// on reports whether a running job is on any of our nodes. A job that is also on
+// on reports whether any of a running job's nodes is ours. A job that is also on
 // others counts in full: the view then shows too few free cores, never too many.
-func (j job) on(ours map[string]int) (bool, error) {
-	names, err := hosts(j.Nodes)
-	if err != nil {
-		return false, fmt.Errorf("squeue: job %d: %w", j.ID, err)
-	}
-	return slices.ContainsFunc(names, func(n string) bool { return ours[n] > 0 }), nil
+func (v *view) on(names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return v.ours[n] > 0 })
 }
 
 // reserves reports whether a reservation is listed: jobs in it take no further cores.
@@ -221,7 +223,7 @@ func (h held) handle() string {
 
 // same reports whether two views differ at most in their time.
 func (v *view) same(w *view) bool {
-	return w != nil && v.capacity == w.capacity && v.rules == w.rules && slices.Equal(v.queued, w.queued) &&
+	return w != nil && v.capacity == w.capacity && slices.Equal(v.whole, w.whole) && v.rules == w.rules && slices.Equal(v.queued, w.queued) &&
 		slices.EqualFunc(v.held, w.held, func(a, b held) bool {
 			return a.name == b.name && queue.Equal(a.slot, b.slot)
 		}) &&

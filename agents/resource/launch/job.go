@@ -34,6 +34,7 @@ type job struct {
 	Outputs      []protocol.StagedFile `json:"outputs,omitempty"`
 	Keep         time.Time             `json:"keep,omitzero"`
 	Why          string                `json:"why,omitempty"`
+	Last         bool                  `json:"last,omitempty"`   // its buyer gives the slot back after it
 	Fault        bool                  `json:"fault,omitempty"`  // it failed by the site's fault
 	Killed       bool                  `json:"killed,omitempty"` // by its buyer, after it was submitted
 

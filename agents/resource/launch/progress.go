@@ -180,6 +180,7 @@ type Grant struct {
 	Inputs  []protocol.StagedFile
 	Outputs []protocol.StagedFile
 	Over    bool // the job has ended
+	Unpaid  bool // its usage is not paid yet, and can be disputed
 }
 
 // Grant returns the buyer's access to the files of one of its launches.
@@ -192,6 +193,8 @@ func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit i
 	if !j.withheld() {
 		g.Outputs = j.Outputs
 	}
+	u, ok := s.sold.Unit(contract, unit)
+	g.Unpaid = ok && u.Metered && u.Unpaid
 	return g, true
 }
 

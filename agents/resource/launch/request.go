@@ -37,6 +37,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	if l.Place.Units > 0 {
 		j.Place, j.Units = l.Place.Number, l.Place.Units
 	}
+	j.Last = l.Last
 	j.Asked, j.Argv, j.Account, j.Pool, j.Inputs, j.Missing = asked, argv, account.User, account.Pool, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.jobs.add(j)

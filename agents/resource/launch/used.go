@@ -13,8 +13,7 @@ import (
 // settled instead of the batch system's report on the slot. The last launch says how
 // the unit ended, the usage is the sum, and the share the least of all. Before the
 // end of the slot the unit still runs, since another launch may follow, unless the
-// launch has ended a metered contract (001). It is false if no launch counts, see
-// counts.
+// launch has ended it. It is false if no launch counts, see counts.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
 	runs := slices.DeleteFunc(s.jobs.in(reservation), func(j *job) bool { return !j.counts() })
 	if len(runs) == 0 {
@@ -24,28 +23,29 @@ func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool
 	last := runs[len(runs)-1]
 	all := last.end()
 	all.Started, all.Usage = runs[0].Status.Started, together(runs)
-	if slot := runs[0].Slot; all.State.Over() && now.Before(slot.End) && !s.endsContract(last) {
+	if slot := runs[0].Slot; all.State.Over() && now.Before(slot.End) && !s.endsUnit(last) {
 		all = protocol.JobStatus{State: protocol.JobRunning, Started: all.Started, Usage: all.Usage}
 	}
 	return all, true
 }
 
-// endsContract reports whether a launch that is over ended a metered contract, since it
-// had its cores: the usage is due then, and the contract void.
-func (s *Site) endsContract(j *job) bool {
+// endsUnit reports whether a launch that is over ended its unit, since it had its cores: its
+// buyer gives the rest of the slot back, or the contract is metered (001). The usage is due
+// then, and the cores are free.
+func (s *Site) endsUnit(j *job) bool {
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
-	return ok && u.Metered && j.Stage != message.StageFailed && j.Status.Delivered()
+	return ok && (u.Metered || j.Last) && j.Stage != message.StageFailed && j.Status.Delivered()
 }
 
-// Metered returns the reservation of a job whose unit is paid by usage; false: it is
+// Ends returns the reservation of a job that ends its unit when it is over; false: it does
 // not, or the job is unknown.
-func (s *Site) Metered(id string) (reservation string, ok bool) {
+func (s *Site) Ends(id string) (reservation string, ok bool) {
 	j := s.jobs.byID[id]
 	if j == nil {
 		return "", false
 	}
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
-	return j.Reservation, ok && u.Metered
+	return j.Reservation, ok && (u.Metered || j.Last)
 }
 
 // counts reports whether a launch affects how its unit ended. A launch that failed

@@ -1,14 +1,16 @@
-// Package pricing is the price rule of a seller (002 §6.2.3): how far it goes
-// below the price that stands in a request, given how busy its machine is.
+// Package pricing has the price rules of a seller: what it asks while a price stands in
+// a request, given how busy its machine is.
 //
-//	d = (s − m)(1 − l)/n        o = max(r − d, m)
+//	d = (s − m)(1 − l)/n
+//	list: o = s while r > s, else max(r − d, m)
+//	ramp: o = max(r − d, m)
 //
-// with s the start price, m the minimum, l the share of the machine that is
-// allocated at the first instant of the offered slot without the job itself, n
-// the rounds that the seller expects, and r the price standing in the request.
-// A seller whose minimum is above r does not bid. The source lost the formula;
-// the terms and their reading are those of its text, and n = 4 is what its
-// authors' program divides by.
+// with s the start price, m the minimum, l the share of the machine that is allocated at
+// the first instant of the offered slot without the job itself, n the rounds that the
+// seller expects, and r the price standing in the request. A seller whose minimum is above
+// r does not bid. List is the rule of live sites (docs/decisions/0029). Ramp is that of 002
+// §6.2.3, whose asks follow the buyer's ceiling. The source lost the formula; the terms and
+// their reading are those of its text, and n = 4 is what its authors' program divides by.
 //
 // Everything is an integer: the load is a pair of counts, and the decrement is
 // rounded once, half away from zero, to a micro-credit.
@@ -32,15 +34,26 @@ const MaxRounds = 1000
 // a slot may have still fits in Credits.
 const MaxPrice = protocol.MaxCredits / protocol.MaxCores
 
+// Rule names what a seller asks while a price stands.
+type Rule string
+
+// The rules. The empty Rule is List.
+const (
+	List Rule = "list" // opens at the start price and goes down from there
+	Ramp Rule = "ramp" // goes down from the standing price, wherever it is
+)
+
 // Band is the price range that a site sets, per core-hour, and the rounds over
 // which it expects to cross it.
 type Band struct {
 	Start  protocol.Credits // s
 	Min    protocol.Credits // m, 1..Start
 	Rounds int              // n, 1..MaxRounds
+	Rule   Rule
 }
 
-// Validate reports whether 0 < Min <= Start <= MaxPrice and 1 <= Rounds <= MaxRounds.
+// Validate reports whether 0 < Min <= Start <= MaxPrice, 1 <= Rounds <=
+// MaxRounds, and Rule is known.
 func (b Band) Validate() error {
 	switch {
 	case b.Min <= 0:
@@ -51,6 +64,8 @@ func (b Band) Validate() error {
 		return fmt.Errorf("start price %s: want at most %s per core-hour", b.Start, MaxPrice)
 	case b.Rounds < 1 || b.Rounds > MaxRounds:
 		return fmt.Errorf("rounds %d: want 1..%d", b.Rounds, MaxRounds)
+	case b.Rule != "" && b.Rule != List && b.Rule != Ramp:
+		return fmt.Errorf("pricing %.32q: want %s or %s", string(b.Rule), List, Ramp)
 	}
 	return nil
 }
@@ -89,5 +104,12 @@ func (b Band) Ask(standing protocol.Credits, l Load) (protocol.Credits, bool) {
 	if standing < b.Min {
 		return 0, false
 	}
+	if standing > b.Start && b.Rule != Ramp {
+		return b.Start, true
+	}
 	return max(standing-b.Decrement(l), b.Min), true
 }
+
+// Outbids reports whether a seller bids on when another's equal offer leads. In 002 each
+// seller of equal offers takes its own for the best.
+func (b Band) Outbids() bool { return b.Rule != Ramp }

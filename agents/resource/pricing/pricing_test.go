@@ -19,14 +19,32 @@ func credits(t *testing.T, s string) protocol.Credits {
 	return c
 }
 
-func TestAsk(t *testing.T) {
-	for _, c := range []struct {
-		name             string
-		start, min       string
-		rounds           int
-		busy, capacity   int
-		standing, expect string // expect "": no bid
-	}{
+type ask struct {
+	name             string
+	start, min       string
+	rounds           int
+	busy, capacity   int
+	standing, expect string // expect "": no bid
+}
+
+func (c ask) check(t *testing.T, rule pricing.Rule) {
+	t.Run(c.name, func(t *testing.T) {
+		band := pricing.Band{Start: credits(t, c.start), Min: credits(t, c.min), Rounds: c.rounds, Rule: rule}
+		got, ok := band.Ask(credits(t, c.standing), pricing.Load{Busy: c.busy, Capacity: c.capacity})
+		if !ok {
+			if c.expect != "" {
+				t.Fatalf("no bid, want %s", c.expect)
+			}
+			return
+		}
+		if got.String() != c.expect {
+			t.Fatalf("asks %s, want %q", got, c.expect)
+		}
+	})
+}
+
+func TestRamp(t *testing.T) {
+	for _, c := range []ask{
 		{"an idle machine takes a quarter of its band off", "70", "40", 4, 0, 4008, "70", "62.5"},
 		{"a half full machine takes half of that", "70", "40", 4, 2004, 4008, "70", "66.25"},
 		{"a full machine bids what stands", "70", "40", 4, 4008, 4008, "70", "70"},
@@ -41,19 +59,22 @@ func TestAsk(t *testing.T) {
 		{"equal start and minimum never move", "30", "30", 4, 0, 10, "50", "50"},
 		{"a machine without cores moves nothing", "70", "40", 4, 0, 0, "70", "70"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			band := pricing.Band{Start: credits(t, c.start), Min: credits(t, c.min), Rounds: c.rounds}
-			got, ok := band.Ask(credits(t, c.standing), pricing.Load{Busy: c.busy, Capacity: c.capacity})
-			if !ok {
-				if c.expect != "" {
-					t.Fatalf("no bid, want %s", c.expect)
-				}
-				return
-			}
-			if got.String() != c.expect {
-				t.Fatalf("asks %s, want %q", got, c.expect)
-			}
-		})
+		c.check(t, pricing.Ramp)
+	}
+}
+
+func TestList(t *testing.T) {
+	for _, c := range []ask{
+		{"above its start price it opens there", "2", "1", 4, 0, 8, "999.99", "2"},
+		{"one micro-credit above, too", "2", "1", 4, 0, 8, "2.000001", "2"},
+		{"a full machine opens there, too", "2", "1", 4, 8, 8, "60", "2"},
+		{"at its start price it goes below", "2", "1", 4, 0, 8, "2", "1.75"},
+		{"below its start price it goes on from what stands", "2", "1", 4, 4, 8, "1.6", "1.475"},
+		{"the minimum is the floor", "2", "1", 4, 0, 8, "1.1", "1"},
+		{"below its minimum it does not bid", "2", "1", 4, 0, 8, "0.999999", ""},
+	} {
+		c.check(t, pricing.List)
+		c.check(t, "")
 	}
 }
 
@@ -63,6 +84,7 @@ func TestAskAgainstRationals(t *testing.T) {
 		band := pricing.Band{
 			Min:    protocol.Credits(rapid.Int64Range(1, int64(pricing.MaxPrice)).Draw(t, "min")),
 			Rounds: rapid.IntRange(1, pricing.MaxRounds).Draw(t, "rounds"),
+			Rule:   rapid.SampledFrom([]pricing.Rule{pricing.List, pricing.Ramp}).Draw(t, "rule"),
 		}
 		band.Start = protocol.Credits(rapid.Int64Range(int64(band.Min), int64(pricing.MaxPrice)).Draw(t, "start"))
 		capacity := rapid.IntRange(1, protocol.MaxCores).Draw(t, "capacity")
@@ -82,6 +104,9 @@ func TestAskAgainstRationals(t *testing.T) {
 }
 
 func oracle(b pricing.Band, standing protocol.Credits, busy, capacity int) protocol.Credits {
+	if b.Rule == pricing.List && standing > b.Start {
+		return b.Start
+	}
 	l := big.NewRat(int64(busy), int64(capacity))
 	if l.Sign() < 0 {
 		l = new(big.Rat)
@@ -113,6 +138,7 @@ func TestBandValidate(t *testing.T) {
 		{"start below minimum", pricing.Band{Start: 1, Min: 2, Rounds: 4}},
 		{"start too high", pricing.Band{Start: pricing.MaxPrice + 1, Min: 2, Rounds: 4}},
 		{"no rounds", pricing.Band{Start: 2, Min: 1}},
+		{"another rule", pricing.Band{Start: 2, Min: 1, Rounds: 4, Rule: "vickrey"}},
 		{"too many rounds", pricing.Band{Start: 2, Min: 1, Rounds: pricing.MaxRounds + 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func hoarders(s *market.Stage) {
 		h := s.Add(sim.Spec{
 			Name: name, Credential: cred,
 			Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
-				return Hoarder{cred.ID}, protocol.Output{}, nil
+				return Hoarder{cred.ID, HoardHolds[i%len(HoardHolds)]}, protocol.Output{}, nil
 			},
 		}, 0)
 		calls := 0
@@ -66,14 +66,20 @@ func Call(now time.Time, self protocol.AgentID, sites []protocol.AgentID, terms 
 // A hoarder's request: at each site all cores of the next hours, which honest buyers want.
 const (
 	hoardGap   = 3 * time.Minute // between two requests of one hoarder
-	hoardWall  = 165 * time.Minute
-	hoardUnits = 80 // small ones, more than may wait in one batch system
-	hoardMany  = 30 // the first hoarder's orders between two for small units
+	hoardUnits = 80              // small ones, more than may wait in one batch system
+	hoardMany  = 30              // the first hoarder's orders between two for small units
 )
 
-// hoardSizes are the cores of its units: of those that a site offers, it holds the largest
-// that are free.
-var hoardSizes = [...]int{1024, 512, 256, 128, 64, 32, 16}
+// hoardSizes and hoardWalls are the cores and times of its units: of those that a site
+// offers, it holds the largest that are free.
+var (
+	hoardSizes = [...]int{1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1}
+	hoardWalls = [...]time.Duration{165 * time.Minute, time.Hour}
+)
+
+// HoardHolds are for how long hoarders hold: as long as a site allows, or hardly longer than
+// it demands.
+var HoardHolds = [...]time.Duration{time.Hour, 12 * time.Second}
 
 // manyFor requests many single cores for ten minutes, all on one day.
 func manyFor(now time.Time) []byte {
@@ -91,10 +97,12 @@ func manyFor(now time.Time) []byte {
 func Today(now time.Time) []byte {
 	var d rfql.Draft
 	from := now.Truncate(time.Minute).Add(10 * time.Minute)
-	for _, cores := range hoardSizes {
-		d.Requests = append(d.Requests, rfql.DraftRequest{
-			Price: 90 * protocol.Credit, TotalCores: cores, NotBefore: from, End: from.Add(24 * time.Hour), Wall: hoardWall,
-		})
+	for _, wall := range hoardWalls {
+		for _, cores := range hoardSizes {
+			d.Requests = append(d.Requests, rfql.DraftRequest{
+				Price: 90 * protocol.Credit, TotalCores: cores, NotBefore: from, End: from.Add(wall), Wall: wall,
+			})
+		}
 	}
 	return written(d, now)
 }
@@ -108,7 +116,10 @@ func written(d rfql.Draft, now time.Time) []byte {
 }
 
 // Hoarder accepts every offer, and then falls silent.
-type Hoarder struct{ Self protocol.AgentID }
+type Hoarder struct {
+	Self protocol.AgentID
+	Hold time.Duration // as it asks for; the site may allow less
+}
 
 // Receive accepts offers.
 func (h Hoarder) Receive(now time.Time, m protocol.Message) protocol.Output {
@@ -118,7 +129,7 @@ func (h Hoarder) Receive(now time.Time, m protocol.Message) protocol.Output {
 	}
 	var out protocol.Output
 	for _, o := range p.Offers {
-		a := m.Reply(h.Self, protocol.AcceptProposal, message.Acceptance{Offer: o, HoldUntil: now.Add(time.Hour)})
+		a := m.Reply(h.Self, protocol.AcceptProposal, message.Acceptance{Offer: o, HoldUntil: now.Add(h.Hold)})
 		a.Protocol, a.ReplyWith = protocol.ProtocolCommit, "vote-"+o.ID
 		out.Send = append(out.Send, a)
 	}

@@ -94,7 +94,7 @@ func (v *Voider) Receive(now time.Time, m protocol.Message) protocol.Output {
 		}
 		return protocol.Output{Send: v.signed(now, b, m.Sender, protocol.Confirm)}
 	}
-	return Hoarder{v.cred.ID}.Receive(now, m)
+	return Hoarder{v.cred.ID, HoardHolds[0]}.Receive(now, m)
 }
 
 // Wake has nothing to do.

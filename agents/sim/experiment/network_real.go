@@ -126,7 +126,7 @@ func (l *Lab) trialSites(dir string) ([]real.TrialSite, error) {
 			}
 			written[path] = true
 		}
-		list = append(list, real.TrialSite{Log: path, Base: m.base, Start: fmt.Sprint(m.Start), Min: fmt.Sprint(m.Min)})
+		list = append(list, real.TrialSite{Log: path, Base: m.base, Start: fmt.Sprint(m.Start), Min: fmt.Sprint(m.Min), Pricing: string(m.band().Rule)})
 	}
 	return list, nil
 }

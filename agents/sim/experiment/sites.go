@@ -28,7 +28,7 @@ func siteOf(name string) Site {
 }
 
 func (s Site) band() pricing.Band {
-	return pricing.Band{Start: credits(s.Start), Min: credits(s.Min), Rounds: pricing.DefaultRounds}
+	return pricing.Band{Start: credits(s.Start), Min: credits(s.Min), Rounds: pricing.DefaultRounds, Rule: pricing.Ramp}
 }
 
 func credits(n int) protocol.Credits { return protocol.Credits(n) * protocol.Credit }

@@ -147,6 +147,7 @@ func (s *stage) fund() {
 // order begins a purchase.
 func (s *stage) order(user int, id string, options message.Options, units ...job) {
 	h := s.users[user]
+	options.Objective = protocol.ObjectiveCost // as the source's users
 	s.world.Order(h, message.Buy{ID: id, Name: id, Document: document(h.Now(), units...), Options: options})
 }
 

@@ -92,3 +92,59 @@ func ranTogether(t *testing.T, u *market.User, lost string) {
 		t.Errorf("the launches are %+v", run.Units)
 	}
 }
+
+// The slots of an array are each by themselves: one that is lost is bought again though
+// another runs already, and neither knows of the other.
+func TestAnArrayGoesOnWithoutALostSlot(t *testing.T) {
+	cast, err := market.NewCast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := market.Default()
+	cfg.Resources, cfg.Users, cfg.Rate, cfg.Length, cfg.Faults, cfg.Launches = 4, 1, 0, 12*time.Hour, sim.Levels()["none"], 1000
+	m, checks := market.Open(cast, cfg)
+	m.World.Run(time.Minute)
+	u := m.Users()[0]
+	now := u.Host.Now().Truncate(time.Minute)
+	q := rfql.DraftRequest{Price: 100 * protocol.Credit, TotalCores: 4, NotBefore: now.Add(30 * time.Minute), End: now.Add(2 * time.Hour), Wall: time.Hour}
+	later := q
+	later.NotBefore, later.End = now.Add(3*time.Hour), now.Add(8*time.Hour)
+	doc, err := rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{q, later}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.World.Tell(u.Host, protocol.Message{
+		Performative: protocol.Request, Sender: protocol.LocalControl, Receivers: []protocol.AgentID{u.Host.ID()}, Protocol: protocol.ProtocolControl,
+		Body: message.Buy{ID: "job", Name: "job", Document: doc.XML(), Program: &message.Program{Array: true, Commands: [][]string{{"/bin/job", "1"}, {"/bin/job", "2"}}}},
+	})
+	m.World.Run(time.Hour)
+	value, _ := u.Host.Disk().Get(user.TableRuns, "job")
+	run, err := user.ReadRun(value)
+	if err != nil || len(run.Units) != 2 || run.Units[0].Status.Stage != message.StageSubmitted || run.Units[1].Status.Stage != message.StageReady {
+		t.Fatalf("before anything is lost: %+v, %v", run, err)
+	}
+	for _, s := range m.Sites() {
+		if s.Host.ID() == run.Units[1].Seller {
+			for id, slot := range s.Cluster.Slots() {
+				if slot.Start.After(u.Host.Now()) {
+					delete(s.Cluster.Slots(), id)
+				}
+			}
+			s.Cluster.Cores = 0
+		}
+	}
+	m.World.Run(10 * time.Hour)
+	m.Live(checks, nil)
+	for _, v := range checks.Violations() {
+		t.Errorf("%s: %s", v.Invariant, v.What)
+	}
+	value, _ = u.Host.Disk().Get(user.TableRuns, "job")
+	if run, err = user.ReadRun(value); err != nil || !run.Over || !run.Moved() || run.Killing {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	for _, x := range run.Units {
+		if x.Status.Stage != message.StageDone {
+			t.Errorf("slot %d is %s: %s", x.Unit+1, x.Status.Stage, x.Status.Why)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package market
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"slices"
 
 	"ramp/agents/queue"
@@ -158,7 +160,9 @@ func (c *bankChecks) settles(e ledger.Entry) {
 	}
 	c.audit.check(AllOrNothing, known, "contract %.8s is settled, but no seller has countersigned it", e.Contract)
 	var total protocol.Credits
+	together := known && c.audit.m.beginTogether(b)
 	for _, u := range b.Units {
+		c.audit.check(AllOrNothing, !together || u.Slot.Start.Equal(b.Units[0].Slot.Start), "contract %.8s has units that must begin together, and do not", e.Contract)
 		claim := c.sites.promise(e.Contract, u)
 		bound := claim != nil && claim.contract == e.Contract && (claim.state == "countersigned" || claim.state == "sold")
 		c.audit.check(AllOrNothing, bound || !c.audit.m.honest(u.Seller), "contract %.8s is settled, but unit %d of %s is %s", e.Contract, u.Unit, u.Seller.Name(), claim.describe())
@@ -169,6 +173,12 @@ func (c *bankChecks) settles(e ledger.Entry) {
 	if len(e.Legs) > 0 && known && e.Kind != ledger.KindReserve {
 		c.audit.check(Money, -e.Legs[0].Amount == total, "contract %.8s costs %s, but its user pays %s", e.Contract, total, -e.Legs[0].Amount)
 	}
+}
+
+// beginTogether reports whether the units of a bundle must begin together.
+func (m *Market) beginTogether(b protocol.Bundle) bool {
+	sum, err := hex.DecodeString(b.RFQ)
+	return err == nil && len(sum) == sha256.Size && m.together[[sha256.Size]byte(sum)]
 }
 
 // voids checks that no unit of a void contract is sold.

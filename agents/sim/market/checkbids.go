@@ -3,6 +3,7 @@ package market
 import (
 	"time"
 
+	"ramp/agents/resource/pricing"
 	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
@@ -16,7 +17,12 @@ import (
 // A bid was counted if the user's round ended with a price for the unit no higher than
 // it, and the site was among the bidders at the end: only they are accepted or rejected.
 // Auctions cut short by their owner or a crash do not name their bidders and are left
-// out. So is the best-offer round, in which every offer is valid.
+// out. So are the best-offer round, in which every offer is valid, and auctions of units
+// that must begin together, in which only offers at one start count.
+
+// ListPrice names the invariant that no honest site asks more than its start price, however
+// high the buyer's ceiling, unless it has the rule of 002.
+const ListPrice = "H-list-price"
 
 // auctionKey is one auction of an honest user.
 type auctionKey struct {
@@ -91,7 +97,7 @@ func (b *bidding) called(call message.CallForProposals) {
 		return
 	}
 	b.ceilings = []protocol.Credits{}
-	if call.Round == 1 {
+	if call.Round == 1 && call.Start.IsZero() {
 		for _, l := range call.Ceilings {
 			b.ceilings = append(b.ceilings, l.Price)
 		}
@@ -121,12 +127,15 @@ func (c *bidChecks) arrives(to, from *sim.Host, conversation string, p message.P
 	if b == nil {
 		return
 	}
-	now := to.Now()
+	now, site := to.Now(), c.audit.m.site(from)
 	for _, o := range p.Offers {
 		if len(o.Items) != 1 {
 			continue
 		}
 		it := o.Items[0]
+		if site != nil && site.Config.Price.Rule != pricing.Ramp {
+			c.audit.check(ListPrice, it.Price <= site.Config.Price.Start, "%s asks %s, above its start price %s", from.Name, it.Price, site.Config.Price.Start)
+		}
 		b.bids = append(b.bids, arrivedBid{from.ID(), now, it.Unit, it.Price, o.ValidUntil.After(now) && !it.Slot.Start.Before(now)})
 	}
 }

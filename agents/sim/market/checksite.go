@@ -82,12 +82,13 @@ type siteClaim struct {
 	HoldUntil time.Time     `json:"hold_until"`
 	Refund    *refundNote   `json:"refund"`
 	Job       *refundNote   `json:"job"` // only its presence is read, too
+	Vacant    bool          `json:"vacant"`
 }
 
 // claim converts a row of a deal with this contract.
 func (row siteClaim) claim(contract protocol.ContractID) *claim {
 	state := row.State
-	if row.Job != nil && state == "sold" {
+	if (row.Job != nil || row.Vacant) && state == "sold" {
 		state = "reported"
 	}
 	now := &claim{state: state, slot: row.Item.Slot, cost: row.Item.Cost, holdUntil: row.HoldUntil}

@@ -72,10 +72,13 @@ func (c *voteChecks) arrives(to, from *sim.Host, m protocol.Message) {
 	case message.Vote:
 		delete(a.due, body.Offer)
 	case message.Refusal:
-		offer, _ := strings.CutPrefix(m.InReplyTo, "vote-")
+		offer, again := strings.CutPrefix(m.InReplyTo, "vouched-")
+		offer = strings.TrimPrefix(offer, "vote-")
 		_, asked := a.due[offer]
-		if asked && !a.vouched[offer] && slices.ContainsFunc(body.Reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeVoucher }) {
-			delete(a.due, offer)
+		if asked && !again && slices.ContainsFunc(body.Reasons, func(r protocol.Reason) bool { return r.Code == protocol.CodeVoucher }) {
+			if !a.vouched[offer] {
+				delete(a.due, offer)
+			}
 			return
 		}
 		if asked && a.refused.IsZero() {

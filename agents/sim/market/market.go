@@ -1,6 +1,7 @@
 package market
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -49,6 +50,7 @@ type Market struct {
 	grants  []grant // given again after each crash
 
 	orders, cancels int
+	together        map[[sha256.Size]byte]bool // documents whose units must begin together
 }
 
 // Site is a seller and its machine.
@@ -73,7 +75,7 @@ type User struct {
 // New opens a market: every party has an account, users have money. Observers watch it
 // from the beginning.
 func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
-	m := &Market{Cast: cast, cfg: cfg, read: Reader(), bySite: map[*sim.Host]*Site{}, parties: map[protocol.AgentID]party{}}
+	m := &Market{Cast: cast, cfg: cfg, read: Reader(), bySite: map[*sim.Host]*Site{}, together: map[[sha256.Size]byte]bool{}, parties: map[protocol.AgentID]party{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
 	m.addBank()
 	for i := 1; i <= cfg.Resources; i++ {
@@ -132,7 +134,7 @@ func (m *Market) addSite(i int) {
 	cfg := resource.Config{
 		Credential: m.Cast.Credential(name), Trust: m.Cast.Trust,
 		Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: 64 << c.N(5)},
-		Price:      pricing.Band{Start: least + protocol.Credits(5+c.N(35))*protocol.Credit, Min: least},
+		Price:      pricing.Band{Start: least + protocol.Credits(5+c.N(35))*protocol.Credit, Min: least, Rule: ruleOf(i)},
 		Terms:      []protocol.Terms{m.Cast.Terms()}, Heartbeat: m.cfg.Heartbeat, TTL: 3 * m.cfg.Heartbeat,
 		Modes:        m.cfg.Modes,
 		Read:         m.read,
@@ -158,6 +160,14 @@ func (m *Market) addSite(i int) {
 	m.sites = append(m.sites, s)
 	m.parties[s.Host.ID()] = partySite
 	m.bySite[s.Host] = s
+}
+
+// ruleOf is a site's price rule: every fourth has that of 002.
+func ruleOf(i int) pricing.Rule {
+	if i%4 == 3 {
+		return pricing.Ramp
+	}
+	return pricing.List
 }
 
 func (m *Market) addUser(i int) {

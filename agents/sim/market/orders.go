@@ -1,6 +1,7 @@
 package market
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,11 +40,15 @@ func (m *Market) orderNext(u *User) {
 func (m *Market) order(u *User) {
 	id := fmt.Sprintf("%s-%d", u.Host.Name, len(u.bought)+1)
 	mode := m.cfg.drawMode(u.chance)
-	doc, err := draw(u.chance, u.Host.Now(), m.cfg.Units, mode, m.cfg.later())
+	same := len(u.bought)%togetherEvery == togetherEvery-1
+	doc, err := draw(u.chance, u.Host.Now(), m.cfg.Units, mode, m.cfg.later(), same)
 	if err != nil {
 		panic(fmt.Sprintf("market: order %s: %v", id, err))
 	}
-	buy := message.Buy{ID: id, Name: id, Document: doc, Options: message.Options{Rounds: 1 + u.chance.N(4), Mode: mode}}
+	if same {
+		m.together[sha256.Sum256(doc)] = true
+	}
+	buy := message.Buy{ID: id, Name: id, Document: doc, Options: message.Options{Rounds: u.chance.N(5), Mode: mode}}
 	buy.Program = m.program(u, mode)
 	if m.World.Order(u.Host, buy) {
 		m.orders++
@@ -51,11 +56,15 @@ func (m *Market) order(u *User) {
 	}
 }
 
+// togetherEvery is how many orders of a user pass until one whose units must begin
+// together.
+const togetherEvery = 3
+
 // draw draws a user's request: units, cores and a window, which is soon if the run must
-// see the slots end.
-func draw(c sim.Chance, now time.Time, units int, mode protocol.Mode, soon bool) ([]byte, error) {
+// see the slots end. Windows of units that must begin together begin together.
+func draw(c sim.Chance, now time.Time, units int, mode protocol.Mode, soon, same bool) ([]byte, error) {
 	now = now.Truncate(time.Minute)
-	var d rfql.Draft
+	d := rfql.Draft{SameStart: same}
 	hours := 4
 	if soon {
 		hours = 1
@@ -63,6 +72,9 @@ func draw(c sim.Chance, now time.Time, units int, mode protocol.Mode, soon bool)
 	for range 1 + c.N(units) {
 		contract := drawContract(c, mode)
 		from := now.Add(time.Duration(10+c.N(hours*60)) * time.Minute)
+		if same && len(d.Requests) > 0 {
+			from = d.Requests[0].NotBefore
+		}
 		wall := time.Duration(10+c.N(max(1, hours-1)*60)) * time.Minute
 		d.Requests = append(d.Requests, rfql.DraftRequest{
 			Price: protocol.Credits(15+c.N(60)) * protocol.Credit, TotalCores: 1 << c.N(8),

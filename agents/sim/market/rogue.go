@@ -65,7 +65,7 @@ func (s *Stage) Machine(agent protocol.AgentID, cores int) *Batch {
 
 // Document draws a request that an honest user might make now.
 func (s *Stage) Document(now time.Time) []byte {
-	doc, err := draw(s.Chance, now, s.market.cfg.Units, protocol.ModeOnReservation, false)
+	doc, err := draw(s.Chance, now, s.market.cfg.Units, protocol.ModeOnReservation, false, false)
 	if err != nil {
 		panic(fmt.Sprintf("market: document of %s: %v", s.Name, err))
 	}
@@ -74,7 +74,7 @@ func (s *Stage) Document(now time.Time) []byte {
 
 // Soon draws a request of a mode whose slots may end while the market lives.
 func (s *Stage) Soon(now time.Time, mode protocol.Mode) []byte {
-	doc, err := draw(s.Chance, now, s.market.cfg.Units, mode, true)
+	doc, err := draw(s.Chance, now, s.market.cfg.Units, mode, true, false)
 	if err != nil {
 		panic(fmt.Sprintf("market: document of %s: %v", s.Name, err))
 	}

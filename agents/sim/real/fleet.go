@@ -112,8 +112,8 @@ func (f *fleet) pay() string {
 
 // seller is the section of a resource's configuration.
 func (f *fleet) seller(s TrialSite) string {
-	return fmt.Sprintf("resource:\n  driver: swf\n  swf: {log: %q, base: %d}\n  start_price: %q\n  minimum_price: %q\n  %s\n"+
-		"  properties: {os: LINUX, architecture: x86_64}\n", s.Log, s.Base, s.Start, s.Min, f.pay())
+	return fmt.Sprintf("resource:\n  driver: swf\n  swf: {log: %q, base: %d}\n  start_price: %q\n  minimum_price: %q\n  pricing: %q\n  %s\n"+
+		"  properties: {os: LINUX, architecture: x86_64}\n", s.Log, s.Base, s.Start, s.Min, s.Pricing, f.pay())
 }
 
 // start starts all agents, opens their accounts and waits until all have met.

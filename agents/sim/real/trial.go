@@ -22,6 +22,7 @@ type TrialSite struct {
 	Log        string // path
 	Base       int64  // second of the log at which the site opens
 	Start, Min string // price, in credits per core-hour
+	Pricing    string // rule of its prices; empty: the default
 }
 
 // TrialConfig describes a market without faults.

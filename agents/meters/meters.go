@@ -1,4 +1,5 @@
-package node
+// Package meters has an agent's figures for Prometheus.
+package meters
 
 import (
 	"sync"
@@ -15,10 +16,10 @@ import (
 // not.
 const maxTimed = 4096
 
-// meters counts the messages that arrived at one agent and left it, for Prometheus.
+// Meters counts the messages that arrived at one agent and left it, for Prometheus.
 // Messages leave when they are durable, so the figures have nothing that is not.
-type meters struct {
-	registry *prometheus.Registry
+type Meters struct {
+	Registry *prometheus.Registry
 
 	auctions, rounds, offers prometheus.Counter
 	refusals, votes          *prometheus.CounterVec
@@ -29,15 +30,16 @@ type meters struct {
 	asked map[protocol.ContractID]time.Time // when the first copy of an undecided contract passed
 }
 
-func newMeters(agent protocol.AgentID) *meters {
+// New are the meters of an agent, all at zero.
+func New(agent protocol.AgentID) *Meters {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	vector := func(name, help, label string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	}
-	m := &meters{
-		registry: prometheus.NewRegistry(), asked: map[protocol.ContractID]time.Time{},
+	m := &Meters{
+		Registry: prometheus.NewRegistry(), asked: map[protocol.ContractID]time.Time{},
 		auctions:  counter("ramp_auctions_total", "Auctions that this agent took part in."),
 		rounds:    counter("ramp_rounds_total", "Rounds of bidding that it took part in."),
 		offers:    counter("ramp_offers_total", "Offers made by a resource, or heard by a user."),
@@ -53,18 +55,18 @@ func newMeters(agent protocol.AgentID) *meters {
 	about := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_agent_info", Help: "Which agent this is; always 1.",
 		ConstLabels: prometheus.Labels{"agent": string(agent)}})
 	about.Set(1)
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), about,
+	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), about,
 		m.auctions, m.rounds, m.offers, m.refusals, m.votes, m.purchases, m.decisions, m.settlement)
 	return m
 }
 
-// gauge adds a figure that is computed when Prometheus reads it.
-func (m *meters) gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+// Gauge adds a figure that is computed when Prometheus reads it.
+func (m *Meters) Gauge(name, help string, read func() float64) {
+	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// see counts a message that arrived or left.
-func (m *meters) see(at time.Time, in bool, msg protocol.Message) {
+// See counts a message that arrived or left.
+func (m *Meters) See(at time.Time, in bool, msg protocol.Message) {
 	switch body := msg.Body.(type) {
 	case message.CallForProposals:
 		m.rounds.Inc()
@@ -88,7 +90,7 @@ func (m *meters) see(at time.Time, in bool, msg protocol.Message) {
 	}
 }
 
-func (m *meters) refused(msg protocol.Message, body message.Refusal) {
+func (m *Meters) refused(msg protocol.Message, body message.Refusal) {
 	if msg.Performative != protocol.Refuse || len(body.Reasons) == 0 {
 		return
 	}
@@ -98,7 +100,7 @@ func (m *meters) refused(msg protocol.Message, body message.Refusal) {
 	}
 }
 
-func (m *meters) settles(at time.Time, id protocol.ContractID) {
+func (m *Meters) settles(at time.Time, id protocol.ContractID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.asked[id]; !known && len(m.asked) < maxTimed {
@@ -108,7 +110,7 @@ func (m *meters) settles(at time.Time, id protocol.ContractID) {
 
 // decided counts a decision once, though several agents hear it, repeatedly. A refund names
 // a contract that was decided earlier.
-func (m *meters) decided(at time.Time, d message.Decision) {
+func (m *Meters) decided(at time.Time, d message.Decision) {
 	if d.Outcome != protocol.OutcomeSettled && d.Outcome != protocol.OutcomeVoid {
 		return
 	}

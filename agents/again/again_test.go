@@ -1,0 +1,107 @@
+package again_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/again"
+	"ramp/agents/control"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+const asked = `<RequestForQuotation xmlns="http://www.realitygrid.org/AHE/RFQ"><Request>
+<CPUHourCost>50</CPUHourCost><EndDate>2099-01-01</EndDate><EndTime>00:00:00</EndTime><WallTime>5</WallTime>
+<Cores><TotalCores>16</TotalCores></Cores></Request></RequestForQuotation>`
+
+// Only what was ordered in the same session, and is not decided, is repeated.
+func TestAnOrderRepeatsOneOfItsSession(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		session, was  string
+		state         string
+		named, repeat bool
+	}{
+		{"the same session", "here", "here", user.StateBidding, false, true},
+		{"another session", "here", "there", user.StateBidding, false, false},
+		{"no session", "", "", user.StateBidding, false, false},
+		{"decided", "here", "here", user.StateSettled, false, false},
+		{"an ID of its own", "here", "here", user.StateBidding, true, false},
+	} {
+		row := user.Row{Purchase: user.Purchase{State: c.state}, Order: message.Buy{Session: c.was, Document: []byte(asked)}}
+		q := control.BuyCall{Session: c.session, Named: c.named, Document: asked}
+		if again.Of(q, row) != c.repeat {
+			t.Errorf("%s: repeats it: %t", c.name, !c.repeat)
+		}
+		row.Order.Program, q.Program = &message.Program{Key: "a"}, &message.Program{Key: "b"}
+		if again.Of(q, row) {
+			t.Errorf("%s: another program repeats it", c.name)
+		}
+		row.Order.Program = &message.Program{Key: "b", Detached: true}
+		if again.Of(q, row) {
+			t.Errorf("%s: repeats a submitted job", c.name)
+		}
+	}
+}
+
+// A run is continued until its result was shown, unless its command did not wait for it.
+func TestARunIsContinuedUntilItIsShown(t *testing.T) {
+	t.Parallel()
+	q := control.BuyCall{Session: "here", Program: &message.Program{Key: "a"}}
+	for _, c := range []struct {
+		run  message.Run
+		want bool
+	}{
+		{message.Run{Program: message.Program{Key: "a"}}, true},
+		{message.Run{Program: message.Program{Key: "b"}}, false},
+		{message.Run{Program: message.Program{Key: "a"}, Collected: true}, false},
+		{message.Run{Program: message.Program{Key: "a", Detached: true}}, false},
+	} {
+		if again.Continues(q, c.run) != c.want {
+			t.Errorf("continues %+v: %t", c.run, !c.want)
+		}
+	}
+}
+
+// What a living command follows belongs to it; its own later orders, and everybody once
+// it has ended, may have it.
+func TestWhatACommandFollowsIsItsOwn(t *testing.T) {
+	t.Parallel()
+	var o again.Owners
+	mine := control.CommandKey()
+	dead := mine[:len(mine)-1] // another form, of which nobody knows: it may live
+	if !o.Take("p", mine) || !o.Take("p", control.CommandKey()) {
+		t.Error("a command does not get what it follows")
+	}
+	if o.Take("p", dead+".x.y") {
+		t.Error("another command gets what a living one follows")
+	}
+	if !o.Take("q", "") || !o.Take("q", mine) {
+		t.Error("nobody follows q, and it is not given")
+	}
+}
+
+// A bid that lost a race is given again, under the next number; a start of "now" moves along.
+func TestALostRaceIsBidAgain(t *testing.T) {
+	t.Parallel()
+	lost := message.Purchase{State: user.StateFailed, Refused: protocol.CodeBusy}
+	if !again.Lost(lost) || again.Lost(message.Purchase{State: user.StateFailed}) || again.Lost(message.Purchase{State: user.StateSettled, Refused: protocol.CodeBusy}) {
+		t.Error("lost races are not recognised")
+	}
+	q := control.BuyCall{ID: "p", Document: asked}
+	next, ok := again.Next(time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC), "p", 2, q)
+	if !ok || next.ID != "p.bid2" || !strings.Contains(next.Document, "<TotalCores>16<") {
+		t.Errorf("bids for %s again: %t, %s", next.ID, ok, next.Document)
+	}
+	if _, ok := again.Next(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), "p", 2, q); ok {
+		t.Error("bids again after the end")
+	}
+	for n := 2; n <= again.MaxBids; n++ {
+		if d := again.Pause(n); d <= 0 || d > 6*time.Second {
+			t.Errorf("bid %d after %s", n, d)
+		}
+	}
+}

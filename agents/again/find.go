@@ -1,0 +1,93 @@
+package again
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"ramp/agents/control"
+	"ramp/agents/journal"
+	"ramp/agents/user"
+	"ramp/agents/words"
+)
+
+// Records are the purchases and runs of a user.
+type Records struct{ Journal *journal.Journal }
+
+// maxFound bounds the IDs in the answer to a prefix or a name.
+const maxFound = 3
+
+// Find answers the IDs that are meant: the one given, or those of this name, or else those that
+// begin so. It also shortens IDs.
+func (u Records) Find(_ context.Context, q control.FindCall) (control.IDsFound, error) {
+	list, err := u.named(q.Run)
+	if err != nil {
+		return control.IDsFound{}, err
+	}
+	all, named := words.Meant(list, u.lastBid(q.ID))
+	if all = u.lastBids(all); len(all) == 0 && len(q.ID) >= shortContract {
+		if all, err = u.ofContract(q.ID); err != nil {
+			return control.IDsFound{}, err
+		}
+	}
+	f := control.IDsFound{IDs: append([]string{}, all[:min(len(all), maxFound)]...), All: len(all), Named: named, Short: words.ShortenAll(list, q.Shorten)}
+	if f.All > 1 { // for people to choose from
+		f.IDs = words.ShortenAll(list, f.IDs)
+	}
+	return f, nil
+}
+
+// named lists the purchases, or the runs, by their IDs.
+func (u Records) named(runs bool) (list []words.Named, err error) {
+	if runs {
+		err = u.Journal.Each(user.TableRuns, func(id string, value []byte) error {
+			r, err := user.ReadRun(value)
+			list = append(list, words.Named{ID: id, Name: r.Name, Created: r.Created})
+			return err
+		})
+		return list, err
+	}
+	err = u.Journal.Each(user.TablePurchases, func(id string, value []byte) error {
+		row, err := user.ReadRow(value)
+		list = append(list, words.Named{ID: id, Name: row.Purchase.RFQ, Created: row.Purchase.Created})
+		return err
+	})
+	return list, err
+}
+
+// lastBid is the last bid for a purchase that lost a race, or the purchase itself.
+func (u Records) lastBid(id string) string {
+	last := id
+	for n := 2; n <= MaxBids; n++ {
+		next := BidID(id, n)
+		if v, err := u.Journal.Get(user.TablePurchases, next); err != nil || v == nil {
+			break
+		}
+		last = next
+	}
+	return last
+}
+
+// lastBids leaves only the last bid of each purchase.
+func (u Records) lastBids(ids []string) (last []string) {
+	for _, id := range ids {
+		if l := u.lastBid(id); !slices.Contains(last, l) && !slices.ContainsFunc(ids, func(first string) bool { return strings.HasPrefix(id, first+".bid") }) {
+			last = append(last, l)
+		}
+	}
+	return last
+}
+
+const shortContract = 8 // digits of a contract's hash that name its purchase at least
+
+// ofContract are the purchases whose contract begins as given.
+func (u Records) ofContract(begin string) (ids []string, err error) {
+	err = u.Journal.Each(user.TablePurchases, func(id string, value []byte) error {
+		row, err := user.ReadRow(value)
+		if strings.HasPrefix(string(row.Purchase.Contract), begin) {
+			ids = append(ids, id)
+		}
+		return err
+	})
+	return ids, err
+}

@@ -1,0 +1,40 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/config"
+)
+
+// What a site chooses of programs is in its configuration, and readable; a driver that
+// cannot contain programs refuses to.
+func TestASiteChoosesThePrograms(t *testing.T) {
+	t.Parallel()
+	own := "as-user:" + config.AccountName()
+	for _, c := range []struct {
+		driver, programs, has, refused string
+	}{
+		{"local", "", "# jobs:", ""},
+		{"local", "no", "# jobs:", ""},
+		{"local", "contained", `- {agent: "*", commands: true}`, ""},
+		{"local", own, `accept: ["namespaces", "seccomp", "cgroup", "uids"]`, ""},
+		{"slurm", own, `user: "` + config.AccountName() + `", commands: true}`, ""},
+		{"slurm", "contained", "", "only the driver local"},
+		{"local", "all", "", "want contained"},
+		{"local", "as-user:nobody-of-this-name", "", "nobody-of-this-name"},
+	} {
+		terms := config.SiteTerms{Start: "2", Least: "1", Programs: c.programs}
+		if err := terms.CheckPrograms(c.driver); err != nil || c.refused != "" {
+			if c.refused == "" || err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s, %q: %v; want %q", c.driver, c.programs, err, c.refused)
+			}
+			continue
+		}
+		text, err := config.Text(config.Inspection{Driver: c.driver}, config.Found{Name: "batch", Cores: 4}, terms, time.Now())
+		if err != nil || !strings.Contains(string(text), c.has) {
+			t.Errorf("%s, %q: %v, no %q in\n%s", c.driver, c.programs, err, c.has, text)
+		}
+	}
+}

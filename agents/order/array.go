@@ -1,0 +1,116 @@
+package order
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/protocol/message"
+	"ramp/rfql/jobfile"
+)
+
+// usualSlots bounds the slots of an array that names no number.
+const usualSlots = 32
+
+// Slots is how many slots of an array run at once: as the user says, or as many as the
+// sites together have cores for.
+func Slots(ctx context.Context, agent *control.Client, a jobfile.Array, cores int) (int, error) {
+	if a.Slots > 0 {
+		return min(a.Slots, len(a.Indexes)), nil
+	}
+	var sites []control.ResourceLine
+	if err := control.Resources.Ask(ctx, agent, struct{}{}, &sites); err != nil {
+		return 0, err
+	}
+	room := 0
+	for _, s := range sites {
+		room += s.Cores / max(1, cores)
+	}
+	return min(max(1, room), usualSlots, len(a.Indexes)), nil
+}
+
+// Divide makes a program run the indexes of an array in so many slots, each for at most
+// limit.
+func Divide(p message.Program, a jobfile.Array, slots int, limit time.Duration) (*message.Program, error) {
+	if p.App != "" || len(p.Commands) > 0 {
+		return nil, exit.Fail(exit.Usage, "", "--array: want one command, which each index runs")
+	}
+	for _, in := range p.Inputs {
+		first, _, _ := strings.Cut(in.File.Path, "/")
+		if strings.Trim(first, "0123456789") == "" || first == message.IndexLog || first == message.IndexExit {
+			return nil, exit.Fail(exit.Usage, "--in PATH=NAME gives it another name", "--in: %q is the name of something that an array writes", first)
+		}
+	}
+	p.Array = true
+	for _, share := range a.Shares(slots) {
+		p.Commands = append(p.Commands, jobfile.Runner(share, limit, p.Command))
+	}
+	return &p, nil
+}
+
+// exitCodes are the codes by the hash of the file that has one.
+func exitCodes() map[string]int {
+	codes := map[string]int{}
+	for code := range 256 {
+		sum := sha256.Sum256([]byte(strconv.Itoa(code) + "\n"))
+		codes[hex.EncodeToString(sum[:])] = code
+	}
+	return codes
+}
+
+// Results are the exit codes of the indexes of an array that have ended.
+func Results(run message.Run) map[int]int {
+	codes, results := exitCodes(), map[int]int{}
+	for _, u := range run.Units {
+		for _, f := range u.Status.Outputs {
+			index, err := strconv.Atoi(path.Dir(f.Path))
+			if code, ok := codes[f.SHA256]; ok && err == nil && path.Base(f.Path) == message.IndexExit {
+				results[index] = code
+			}
+		}
+	}
+	return results
+}
+
+// Left are the indexes that have not ended with 0.
+func Left(a jobfile.Array, results map[int]int) jobfile.Array {
+	left := jobfile.Array{Slots: a.Slots}
+	for _, index := range a.Indexes {
+		if code, ended := results[index]; !ended || code != 0 {
+			left.Indexes = append(left.Indexes, index)
+		}
+	}
+	return left
+}
+
+// maxFailed bounds the indexes that are named.
+const maxFailed = 20
+
+// Summary says how the indexes of an array ended.
+func Summary(a jobfile.Array, results map[int]int) string {
+	left := Left(a, results).Indexes
+	text := fmt.Sprintf("%d of %d indexes ended with 0", len(a.Indexes)-len(left), len(a.Indexes))
+	var list []string
+	for i, index := range left {
+		if i == maxFailed {
+			list = append(list, fmt.Sprintf("and %d more", len(left)-i))
+			break
+		}
+		word := fmt.Sprintf("%d did not end", index)
+		if code, ended := results[index]; ended {
+			word = fmt.Sprintf("%d ended with %d", index, code)
+		}
+		list = append(list, word)
+	}
+	if len(list) > 0 {
+		text += "; " + strings.Join(list, ", ")
+	}
+	return text
+}

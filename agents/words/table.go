@@ -1,0 +1,162 @@
+package words
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rivo/uniseg"
+)
+
+// Sizes of tables in cells of a terminal: a wide character takes two, a combining one none.
+const (
+	columnGap   = 2
+	leastColumn = 6 // a column that is cut to fit keeps this width
+	// longestNumber bounds a number, time or ID in a table; hashes are longer.
+	longestNumber = 24
+)
+
+// TableLines are the lines of a table of at most a width (0: no limit). To fit, it cuts the widest
+// columns of words, never those of numbers, times and IDs; if that is not enough, it lists the
+// cells of each row below each other.
+func TableLines(rows [][]string, width int) []string {
+	if width > 0 && len(rows) > 1 && leastWidth(rows) > width {
+		return listLines(rows[0], rows[1:], width)
+	}
+	return Columns(rows, width)
+}
+
+// leastWidth is the width of a table with every column cut as far as it may be.
+func leastWidth(rows [][]string) int {
+	total := 0
+	for _, n := range leastWidths(rows) {
+		total += n + columnGap
+	}
+	return total
+}
+
+// leastWidths are the widths to which columns may be cut, which leave headings and numbers whole.
+func leastWidths(rows [][]string) []int {
+	least := make([]int, len(columnWidths(rows)))
+	for i, r := range rows {
+		for k, cell := range r {
+			n := uniseg.StringWidth(cell)
+			if i > 0 && !numeric(cell) {
+				n = min(n, leastColumn)
+			}
+			least[k] = max(least[k], n)
+		}
+	}
+	return least
+}
+
+// numeric reports whether a cell is a number, a time or an ID, rather than words with one.
+func numeric(cell string) bool {
+	return len(cell) <= longestNumber && strings.ContainsAny(cell, "0123456789") && strings.Count(cell, " ") <= 3
+}
+
+// listLines lists the rows of a table below each other, each cell beside its heading; empty
+// cells are left out.
+func listLines(heads []string, rows [][]string, most int) []string {
+	var cells [][]string
+	var ends []int // number of cells up to the end of each row
+	for _, r := range rows {
+		for k, cell := range r {
+			if cell != "" && k < len(heads) {
+				cells = append(cells, []string{heads[k], cell})
+			}
+		}
+		ends = append(ends, len(cells))
+	}
+	lines := Columns(cells, most)
+	for _, end := range slices.Backward(ends[:len(ends)-1]) {
+		lines = slices.Insert(lines, end, "")
+	}
+	return lines
+}
+
+// Columns are the lines of a table of at most this width; 0: no limit.
+func Columns(rows [][]string, most int) []string {
+	widths := columnWidths(rows)
+	if most > 0 {
+		squeeze(widths, leastWidths(rows), most)
+	}
+	lines := make([]string, len(rows))
+	for i, r := range rows {
+		var b strings.Builder
+		for k, cell := range r {
+			cell = Cut(cell, widths[k])
+			b.WriteString(strings.Repeat(" ", columnGap) + cell)
+			if k < len(r)-1 {
+				b.WriteString(strings.Repeat(" ", widths[k]-uniseg.StringWidth(cell)))
+			}
+		}
+		lines[i] = b.String()
+	}
+	return lines
+}
+
+func columnWidths(rows [][]string) []int {
+	var widths []int
+	for _, r := range rows {
+		for k, cell := range r {
+			if k == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[k] = max(widths[k], uniseg.StringWidth(cell))
+		}
+	}
+	return widths
+}
+
+// squeeze narrows the widest columns until a line fits, or none can be narrowed further.
+func squeeze(widths, least []int, most int) {
+	total := 0
+	for _, n := range widths {
+		total += n + columnGap
+	}
+	for ; total > most; total-- {
+		widest := -1
+		for k := range widths {
+			if widths[k] > least[k] && (widest < 0 || widths[k] > widths[widest]) {
+				widest = k
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// Cut shortens s to a width, and marks the cut with an ellipsis.
+func Cut(s string, most int) string {
+	if uniseg.StringWidth(s) <= most {
+		return s
+	}
+	short, rest, state := "", s, -1
+	for {
+		var letter string
+		var width int
+		if letter, rest, width, state = uniseg.FirstGraphemeClusterInString(rest, state); uniseg.StringWidth(short)+width > most-1 {
+			return short + "…"
+		}
+		short += letter
+	}
+}
+
+// Wrapped breaks a sentence between words into lines of at most this width.
+func Wrapped(s string, most int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case uniseg.StringWidth(line)+1+uniseg.StringWidth(word) <= most:
+			line += " " + word
+		default:
+			lines, line = append(lines, Cut(line, most)), word
+		}
+	}
+	return append(lines, Cut(line, most))
+}
