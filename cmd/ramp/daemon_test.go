@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -89,6 +91,27 @@ func (d *daemon) lastLines() string {
 		return err.Error()
 	}
 	return string(b[max(0, len(b)-4000):])
+}
+
+// endDaemonsBelow ends the daemons that commands have started for agents below a
+// directory of a test.
+func endDaemonsBelow(dir string) {
+	endDaemons(func(_ string, words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, dir+"/") })
+	})
+}
+
+// endDaemons ends the daemons of a program and command line.
+func endDaemons(which func(program string, words []string) bool) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		b, _ := os.ReadFile(file) // the process may have ended
+		words := strings.Split(string(b), "\x00")
+		program, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && slices.Contains(words, "serve") && which(program, words) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
 }
 
 // kill ends the process as a crash would.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,8 +10,8 @@ import (
 	"testing"
 )
 
-// An exchange that is killed at growing delays and given again is done once, with the
-// user's daemon and without, by a name and without one.
+// An exchange that is killed at growing delays and given again is done once, without the
+// user's daemon, with it, and with one that it starts itself; by a name and without one.
 func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "ramp-change-") // short: sockets are in it
@@ -25,6 +26,10 @@ func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	ramp(t, nil, "bank", "rate", "set", "CPU", "GPU", "2", "--dir", bank)
 	ramp(t, nil, "bank", "credit", ".exchange", "5000", "--currency", "GPU", "--dir", bank)
 
+	config := filepath.Join(ann, "config.yaml")
+	starts, err := os.ReadFile(config)
+	must(t, err)
+	must(t, os.WriteFile(config, bytes.Replace(starts, []byte("\nuser:"), []byte("\nuser:\n  daemon: false"), 1), 0o600))
 	order := []string{"user", "exchange", "CPU", "GPU", "100", "--least", "200", "--dir", ann}
 	kills := killedAtAll(t, "", order...)
 	change(t, ann, "900", "200")
@@ -45,6 +50,11 @@ func TestAnExchangeThatIsKilledAndGivenAgainIsDoneOnce(t *testing.T) {
 	if change(t, ann, "300", "1400"); !x.Again {
 		t.Error("a repetition of an exchange with a name does not say that it is one")
 	}
+	u.kill()
+	must(t, os.WriteFile(config, starts, 0o600))
+	kills += killedAtAll(t, "", order...)
+	change(t, ann, "200", "1600")
+	ramp(t, nil, "user", "stop", "--dir", ann)
 	if kills < 5 {
 		t.Errorf("%d kills are too few to say anything", kills)
 	}

@@ -58,6 +58,7 @@ func (r *runCommand) start() (c *exec.Cmd, ended chan error) {
 	r.told.Reset()
 	c = exec.Command("ramp", "user", "run", r.file, "--dir", r.m.path("user"), "--optimize", "time", "--in", filepath.Join(r.dir, "input")+"=in",
 		"--out", r.out(), "--", "/bin/sh", "-c", `echo "$0"; sleep 0.7; cat in in >out`, r.dir)
+	c.Env = append(os.Environ(), "RAMP_SESSION="+r.dir)
 	c.Stderr = &r.told
 	must(r.t, c.Start())
 	ended = make(chan error, 1)

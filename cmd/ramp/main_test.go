@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,10 +17,21 @@ import (
 // TestMain makes this binary the program too: under the name ramp it is what
 // people run, so that the tests start real processes and build nothing.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"ramp":         func() { os.Exit(command.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"unprivileged": unprivileged, "failing-sync": failingSync,
 	})
+}
+
+// tests are those of this package. Daemons that their commands have started end with them.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	defer endDaemons(func(program string, _ []string) bool {
+		path, err := exec.LookPath("ramp")
+		return err == nil && program == path
+	})
+	return t.M.Run()
 }
 
 // TestScripts runs the command line as people meet it; ../../testdata/script has

@@ -51,7 +51,7 @@ func newMarket(dir string, env []string, sellers ...string) (*market, error) {
 		return nil, err
 	}
 	pay := fmt.Sprintf("pay: [{bank: %s, currency: CPU}]", m.ids["bank"])
-	if err := m.agent("user", "user: {"+pay+", hold: 15s, settle: 3s}\n"); err != nil {
+	if err := m.agent("user", "user: {"+pay+", hold: 15s, settle: 3s, daemon: false}\n"); err != nil {
 		return nil, err
 	}
 	for i, name := range sellers {
@@ -125,7 +125,8 @@ func (m *market) requests() error {
 	job := requestXML("job", 16, 60)
 	for name, parts := range map[string][]string{
 		"job.xml": {job}, "three.xml": {requestXML("three", 48, 60), requestXML("three", 48, 60), requestXML("three", 48, 60)},
-		"dear.xml": {requestXML("dear", 16, 1)}, "wide.xml": {requestXML("wide", sellerCores, 60)}, "huge.xml": {requestXML("huge", 1000, 60)},
+		"small.xml": {requestXML("small", sellerCores/8, 60)}, // within a newcomer's allowance: no voucher is asked for
+		"dear.xml":  {requestXML("dear", 16, 1)}, "wide.xml": {requestXML("wide", sellerCores, 60)}, "huge.xml": {requestXML("huge", 1000, 60)},
 	} {
 		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(document(parts...)), 0o600); err != nil {
 			return err

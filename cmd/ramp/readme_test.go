@@ -59,7 +59,7 @@ func programDirectory(t *testing.T) (dir, program string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ramp-docs-") // short: sockets are in it
 	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { endDaemonsBelow(dir); _ = os.RemoveAll(dir) })
 	program, err = exec.LookPath("ramp")
 	must(t, err)
 	must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))

@@ -60,12 +60,14 @@ func setUpScript(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("REPO", repo)
+	env.Setenv("TZ", "UTC")
 	env.Setenv("GORACE", os.Getenv("GORACE")) // as for this process
 	env.Setenv("LAN", multicastAddress())
 	env.Defer(func() {
 		for _, d := range s.daemons {
 			d.kill()
 		}
+		endDaemonsBelow(env.WorkDir)
 	})
 	return nil
 }

@@ -17,7 +17,7 @@ func TestWhatWasSignedIsShown(t *testing.T) {
 	must(t, m.daemons["bank"].cmd.Process.Signal(syscall.SIGSTOP))
 	watching, stop := context.WithTimeoutCause(context.Background(), untilTime, errors.New("it is not signed"))
 	defer stop()
-	id := m.begin(t, "job.xml")
+	id := m.begin(t, "small.xml")
 	m.watch(watching, id, func(p message.Purchase) {
 		if p.State == "deciding" {
 			stop()

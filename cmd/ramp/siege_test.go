@@ -90,7 +90,7 @@ func (m *market) edit(t *testing.T, name, old, text string) {
 	must(t, os.WriteFile(path, []byte(strings.Replace(string(b), old, text, 1)), 0o600))
 }
 
-// trade buys one core for an hour again and again, within the hours that a hoarder wants.
+// trade buys one core for siegeWall again and again, within the hour that a hoarder wants.
 func (s *siege) trade() {
 	tried, settled, began := 0, 0, time.Now()
 	for ; time.Since(began) < siegeTime(s.t) || settled < 3 && time.Since(began) < untilTime; tried++ {
@@ -111,14 +111,17 @@ func (s *siege) trade() {
 	s.t.Logf("%d of %d purchases were settled", settled, tried)
 }
 
-// siegeDocument asks for a core for ten minutes within the next twelve hours.
+// siegeWall is short, so that an hour of two sites has room for what is bought in five minutes.
+const siegeWall = 2 * time.Minute
+
+// siegeDocument asks for a core for siegeWall within the hoarded hour.
 func siegeDocument(now time.Time) string {
 	x := requestXML("siege", 1, 60)
 	from := now.UTC().Add(15 * time.Minute).Truncate(time.Second)
-	end := from.Add(12 * time.Hour)
+	end := from.Add(40 * time.Minute)
 	for tag, text := range map[string]string{
 		"StartDate": from.Format(time.DateOnly), "StartTime": from.Format("15:04:05Z"),
-		"EndDate": end.Format(time.DateOnly), "EndTime": end.Format("15:04:05Z"), "WallTime": "10",
+		"EndDate": end.Format(time.DateOnly), "EndTime": end.Format("15:04:05Z"), "WallTime": strconv.Itoa(int(siegeWall / time.Minute)),
 	} {
 		before, rest, _ := strings.Cut(x, "<"+tag+">")
 		_, after, _ := strings.Cut(rest, "</"+tag+">")
@@ -234,7 +237,7 @@ func (s *siege) sites() []protocol.AgentID {
 // hoarding accepts every offer for the next hours, and buys nothing.
 func hoarding(s *siege) func() bool {
 	a := s.attacker("mallory", s.m.ca, func(a *attacker, now time.Time, m protocol.Message) []protocol.Message {
-		return adversary.Hoarder{Self: a.cred.ID}.Receive(now, m).Send
+		return adversary.Hoarder{Self: a.cred.ID, Hold: adversary.HoardHolds[1]}.Receive(now, m).Send
 	})
 	s.often(time.Second, func(n int) {
 		now := time.Now()
@@ -279,9 +282,9 @@ func silentGroups(s *siege) func() bool {
 			asked++
 		case message.CallForProposals:
 			p := message.Proposal{Round: body.Round}
-			from := now.UTC().Add(time.Hour).Truncate(time.Second)
+			from := now.UTC().Add(30 * time.Minute).Truncate(time.Second)
 			for i := range 100 {
-				slot := protocol.Slot{Start: from, End: from.Add(10 * time.Minute), Cores: 1}
+				slot := protocol.Slot{Start: from, End: from.Add(siegeWall), Cores: 1}
 				price := protocol.Credit/1000 + protocol.Credits(i)
 				cost, _ := protocol.Cost(price, 1, slot.Wall())
 				p.Offers = append(p.Offers, protocol.Offer{

@@ -26,6 +26,7 @@ func killedLater(t *testing.T, part time.Duration, already string, args ...strin
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		var said, told bytes.Buffer
 		c := exec.CommandContext(ctx, "ramp", args...) // SIGKILL when the time is over
+		c.Env = append(os.Environ(), "RAMP_SESSION="+t.Name())
 		c.Stdout, c.Stderr = &said, &told
 		err := c.Run()
 		over := ctx.Err() != nil

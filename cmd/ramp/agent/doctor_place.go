@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"ramp/agents/background"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/join"
@@ -94,7 +95,11 @@ func (p *examination) checkDaemon() {
 	}
 	if ok {
 		p.daemon = d
-		p.good("daemon", "it answers on %s", control.SocketPath(p.dir))
+		log := ""
+		if file := filepath.Join(p.dir, background.LogName); config.IsThere(file) {
+			log = "; its log is " + file
+		}
+		p.good("daemon", "it answers on %s%s", control.SocketPath(p.dir), log)
 		return
 	}
 	file := p.cfg.DataFile()
@@ -165,6 +170,21 @@ func journalHelp(err error) string {
 		return "use the version of the program that wrote it, or restore an older backup"
 	}
 	return "restore it from a backup"
+}
+
+// checkBatch checks whether a site's batch system answers, and can hold a sold slot.
+func (p *examination) checkBatch() {
+	if p.cfg.Resource == nil {
+		return
+	}
+	switch h, err := p.cfg.Held(p.cred.ID); {
+	case err != nil:
+		p.fault("batch system", err)
+	case !h.OK:
+		p.bad("batch system", "", "%s answers, but cannot create %s: %s", p.cfg.Resource.Driver, h.What, h.Why)
+	default:
+		p.good("batch system", "%s: a sold slot will be %s", p.cfg.Resource.Driver, h.What)
+	}
 }
 
 // checkListen checks that the addresses are free, unless the daemon listens on them.

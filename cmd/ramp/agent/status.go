@@ -213,18 +213,18 @@ func (s agentStatus) rows() [][]string {
 	for _, p := range s.Pay {
 		rows = append(rows, []string{"pays", p.Currency + " at " + protocol.AgentID(p.Bank).Name()})
 	}
-	daemon := "not running; commands do the work themselves"
-	if s.Kind != "user" {
-		daemon = "not running; start it with 'ramp " + s.Kind + " serve'"
+	daemon := "not running; start it with 'ramp " + s.Kind + " serve'"
+	if s.Kind == "user" {
+		daemon = "not running; the next command starts it, unless 'daemon: false'"
 	}
 	switch {
 	case s.Live != nil && s.Live.Standby():
-		daemon = fmt.Sprintf("running since %s UTC, as a follower", words.Timestamp(s.Live.Since))
+		daemon = fmt.Sprintf("running since %s, as a follower", words.At(s.Live.Since))
 		if s.Live.Follows != "" {
 			daemon += "; " + s.Live.Follows + " leads"
 		}
 	case s.Live != nil:
-		daemon = fmt.Sprintf("running since %s UTC, connected to %s; sees %s, %s, %s", words.Timestamp(s.Live.Since), words.Plural(s.Live.Peers, "agent"),
+		daemon = fmt.Sprintf("running since %s, connected to %s; sees %s, %s, %s", words.At(s.Live.Since), words.Plural(s.Live.Peers, "agent"),
 			words.Plural(s.Live.Resources, "resource"), words.Plural(s.Live.Banks, "bank"), words.Plural(s.Live.Users, "user"))
 	}
 	rows = append(rows, []string{"daemon", daemon})

@@ -38,8 +38,8 @@ func accountRows(list []control.AccountView) [][]string {
 		name, group := words.AccountWords(a.Account, a.Name), words.OrDash(a.Group)
 		for _, l := range a.Lines {
 			rows = append(rows, []string{
-				name, a.Standing, group, l.Balance.String(), l.Currency, l.Held.String(), l.Limit.String(),
-				l.Available.String(), l.PerDay.String(), string(a.Account),
+				name, a.Standing, group, l.Balance.Cents(), l.Currency, l.Held.Cents(), l.Limit.Cents(),
+				l.Available.Cents(), l.PerDay.Cents(), string(a.Account),
 			})
 		}
 		if len(a.Lines) == 0 {
@@ -99,9 +99,9 @@ func newBankHold() *cobra.Command {
 }
 
 func holdRows(list []control.HoldView) [][]string {
-	rows := [][]string{{"hold", "amount", "currency", "until (UTC)", "account", "reference"}}
+	rows := [][]string{{"hold", "amount", "currency", "until (" + words.Zone() + ")", "account", "reference"}}
 	for _, h := range list {
-		rows = append(rows, []string{fmt.Sprint(h.Hold), h.Amount.String(), h.Currency, words.Timestamp(h.Until), string(h.Account), words.OrDash(h.Ref)})
+		rows = append(rows, []string{fmt.Sprint(h.Hold), h.Amount.Cents(), h.Currency, words.Timestamp(h.Until), string(h.Account), words.OrDash(h.Ref)})
 	}
 	return rows
 }

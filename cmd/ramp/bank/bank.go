@@ -222,7 +222,7 @@ how much it held.`,
 			if err := askBank(c, control.Statement, q, &s); err != nil {
 				return err
 			}
-			return cli.PrintStatement(c, s)
+			return f.Print(c, s)
 		},
 	}
 	f.Register(c, "show at most `N` entries, 1..1000")

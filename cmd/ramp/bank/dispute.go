@@ -29,11 +29,11 @@ func newBankDisputeList() *cobra.Command {
 }
 
 func claimRows(list []control.ClaimView) [][]string {
-	rows := [][]string{{"contract", "unit", "state", "held", "due", "currency", "silence agrees (UTC)", "user", "seller"}}
+	rows := [][]string{{"contract", "unit", "state", "held", "due", "currency", "silence agrees (" + words.Zone() + ")", "user", "seller", "why"}}
 	for _, v := range list {
 		rows = append(rows, []string{
-			string(v.Contract[:min(12, len(v.Contract))]), fmt.Sprint(v.Unit + 1), v.State, v.Held.String(), v.Due.String(), v.Currency,
-			words.Timestamp(v.Until), v.User.Name(), v.Seller.Name(),
+			string(v.Contract[:min(12, len(v.Contract))]), fmt.Sprint(v.Unit + 1), v.State, v.Held.Cents(), v.Due.Cents(), v.Currency,
+			words.Timestamp(v.Until), v.User.Name(), v.Seller.Name(), words.OrDash(v.Why),
 		})
 	}
 	return rows
@@ -66,7 +66,7 @@ exceeds the hold or the unit has ended.`,
 			if err := askBank(c, control.Arbitrate, q, &done); err != nil {
 				return err
 			}
-			return cli.ShowLine(c, done, "unit %d of contract %.12s: %s paid, the rest of its hold released (entry %d)", unit, done.Contract, done.Paid, done.Entry)
+			return cli.ShowLine(c, done, "unit %d of contract %.12s: %s paid, the rest of its hold released (entry %d)", unit, done.Contract, done.Paid.Cents(), done.Entry)
 		},
 	}
 	c.Flags().IntVar(&unit, "unit", 1, "unit `N`, counted from 1")

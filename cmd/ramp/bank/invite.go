@@ -111,9 +111,9 @@ it expires, and the credit it gives.`,
 }
 
 func invitationRows(list []control.InvitationView) [][]string {
-	rows := [][]string{{"invitation", "state", "used", "of", "until (UTC)", "credit"}}
+	rows := [][]string{{"invitation", "state", "used", "of", "until (" + words.Zone() + ")", "credit"}}
 	for _, v := range list {
-		rows = append(rows, []string{v.ID, v.State, fmt.Sprint(v.Used), fmt.Sprint(v.Uses), words.Timestamp(v.Expires), strings.TrimSpace(v.Credit.String() + " " + v.Currency)})
+		rows = append(rows, []string{v.ID, v.State, fmt.Sprint(v.Used), fmt.Sprint(v.Uses), words.Timestamp(v.Expires), strings.TrimSpace(v.Credit.Cents() + " " + v.Currency)})
 	}
 	return rows
 }

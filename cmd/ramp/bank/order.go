@@ -30,7 +30,7 @@ func orderMoney[Q any](c *cobra.Command, call control.Endpoint[Q, control.Operat
 	}
 	if e.Again {
 		fmt.Fprintf(cli.Stderr(c), "note: an interrupted command ordered this already: it is entry %d of %s; repeat the command to order it once more\n",
-			e.Entry, words.Timestamp(e.Time))
+			e.Entry, words.At(e.Time))
 	}
 	if err := print(e); err != nil || !cli.WasShown(c) {
 		return err

@@ -25,10 +25,11 @@ const (
 	panelWidth  = 8 * vg.Inch
 	panelHeight = 3 * vg.Inch
 	panelPad    = vg.Length(10)
-	plotted     = 8 // currencies at most
+	plotted     = 8    // currencies at most
+	headroom    = 1.08 // of the vertical axis above its greatest value
 )
 
-// plotReport draws the turnover and the mean price of each currency over time,
+// plotReport draws the turnover and the price of a core-hour of each currency over time,
 // as FILE.svg and FILE.png.
 func plotReport(file string, list []bankbooks.Currency, step time.Duration) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(c bankbooks.Currency) bool { return c.Turnover == 0 })
@@ -41,7 +42,7 @@ func plotReport(file string, list []bankbooks.Currency, step time.Duration) erro
 		if err != nil {
 			return err
 		}
-		price, err := panel(c, "mean price of a contract", step, func(p bankbooks.Period) protocol.Credits { return p.Price })
+		price, err := panel(c, "price of a core-hour", step, func(p bankbooks.Period) protocol.Credits { return p.PerCoreHour })
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func panel(c bankbooks.Currency, what string, step time.Duration, of func(bankbo
 		return nil, err
 	}
 	p.Add(plotter.NewGrid(), line)
-	if p.Y.Max == 0 {
+	if p.Y.Max *= headroom; p.Y.Max == 0 {
 		p.Y.Max = 1 // the axis starts at zero even without data
 	}
 	return p, nil

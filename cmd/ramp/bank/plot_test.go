@@ -3,7 +3,19 @@ package bank
 import (
 	"testing"
 	"time"
+
+	bankbooks "ramp/bank/books"
+	"ramp/protocol"
 )
+
+// The greatest value stays below the frame.
+func TestTheTopOfAFigureStaysFree(t *testing.T) {
+	c := bankbooks.Currency{Currency: "CPU", Periods: []bankbooks.Period{{Start: time.Unix(0, 0), PerCoreHour: 7 * protocol.Credit}}}
+	p, err := panel(c, "price", time.Hour, func(p bankbooks.Period) protocol.Credits { return p.PerCoreHour })
+	if err != nil || p.Y.Max < 7.2 {
+		t.Errorf("the axis ends at %g, %v; the greatest value is 7", p.Y.Max, err)
+	}
+}
 
 // The marks of a figure are where its periods begin, however many there are.
 func TestTicksAreWherePeriodsBegin(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"ramp/agents/words"
 	bankbooks "ramp/bank/books"
 	"ramp/cmd/ramp/cli"
+	"ramp/protocol"
 )
 
 func newBankReport() *cobra.Command {
@@ -44,19 +46,21 @@ to plot.`,
 				return err
 			}
 			if figure != "" {
+				figure = strings.TrimSuffix(strings.TrimSuffix(figure, ".svg"), ".png")
 				if err := plotReport(figure, list, step); err != nil {
 					return err
 				}
+				fmt.Fprintf(cli.Stderr(c), "wrote %[1]s.svg and %[1]s.png\n", figure)
 			}
 			return printReport(c, list, asCSV)
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "report from `TIME` on: 2026-11-01, 2026-11-01T09:30 (UTC) or RFC 3339 (default: the first entry)")
+	c.Flags().StringVar(&from, "from", "", "report from `TIME` on: 2026-11-01, 2026-11-01T09:30 or RFC 3339 (default: the first entry)")
 	c.Flags().StringVar(&to, "to", "", "report until just before `TIME`")
 	cli.DurationVar(c.Flags(), &step, "step", 24*time.Hour, "length of a period; at most 10,000 periods")
 	c.Flags().IntVar(&top, "top", 10, "show the `N` largest accounts of each currency, 0..1000")
 	c.Flags().BoolVar(&asCSV, "csv", false, "write the periods as CSV")
-	c.Flags().StringVar(&figure, "plot", "", "also draw turnover and mean price in `FILE`.svg and FILE.png")
+	c.Flags().StringVar(&figure, "plot", "", "also draw turnover and the price of a core-hour in `FILE`.svg and FILE.png")
 	return cli.Watched(c)
 }
 
@@ -76,16 +80,17 @@ func printReport(c *cobra.Command, list []bankbooks.Currency, asCSV bool) error 
 
 func printCurrency(w io.Writer, r bankbooks.Currency) {
 	fmt.Fprintf(w, "%s: %s, %d voided; turnover %s, refunded %s, issued %s, transferred %s\n",
-		r.Currency, words.Plural(int(r.Contracts), "contract"), r.Voided, r.Turnover, r.Refunded, r.Issued, r.Moved)
+		r.Currency, words.Plural(int(r.Contracts), "contract"), r.Voided, r.Turnover.Cents(), r.Refunded.Cents(), r.Issued.Cents(), r.Moved.Cents())
 	if r.Prices.Most > 0 {
-		fmt.Fprintf(w, "  a contract costs %s to %s, median %s, mean %s\n", r.Prices.Least, r.Prices.Most, r.Prices.Median, r.Prices.Mean)
+		fmt.Fprintf(w, "  a core-hour costs %s; a contract %s to %s, median %s, mean %s\n",
+			r.PerCoreHour.Cents(), r.Prices.Least.Cents(), r.Prices.Most.Cents(), r.Prices.Median.Cents(), r.Prices.Mean.Cents())
 	}
 	if r.Open > 0 {
 		fmt.Fprintf(w, "  %s not decided yet, and not part of the prices\n", words.Plural(int(r.Open), "contract"))
 	}
-	rows := [][]string{{"from (UTC)", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "mean price"}}
+	rows := [][]string{{"from (" + words.Zone() + ")", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "per contract", "per core-hour"}}
 	for _, p := range r.Periods {
-		rows = append(rows, append([]string{p.Start.Format("2006-01-02 15:04:05")}, periodFields(p)...))
+		rows = append(rows, append([]string{words.Dated(p.Start)}, periodFields(p, protocol.Credits.Cents)...))
 	}
 	cli.Table(w, rows...)
 	if len(r.Top) == 0 {
@@ -93,25 +98,25 @@ func printCurrency(w io.Writer, r bankbooks.Currency) {
 	}
 	rows = [][]string{{"account", "earned", "spent", "agent"}}
 	for _, t := range r.Top {
-		rows = append(rows, []string{t.Name, t.Earned.String(), t.Spent.String(), string(t.Account)})
+		rows = append(rows, []string{t.Name, t.Earned.Cents(), t.Spent.Cents(), string(t.Account)})
 	}
 	cli.Table(w, rows...)
 }
 
-func periodFields(p bankbooks.Period) []string {
+func periodFields(p bankbooks.Period, amount func(protocol.Credits) string) []string {
 	return []string{
-		fmt.Sprint(p.Contracts), fmt.Sprint(p.Voided), p.Turnover.String(), p.Refunded.String(), p.Issued.String(),
-		p.Moved.String(), p.Price.String(),
+		fmt.Sprint(p.Contracts), fmt.Sprint(p.Voided), amount(p.Turnover), amount(p.Refunded), amount(p.Issued),
+		amount(p.Moved), amount(p.Price), amount(p.PerCoreHour),
 	}
 }
 
 // writeReport writes the periods as CSV.
 func writeReport(w io.Writer, list []bankbooks.Currency) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"currency", "from", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "mean_price"}}
+	rows := [][]string{{"currency", "from", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "mean_price", "price_core_hour"}}
 	for _, one := range list {
 		for _, p := range one.Periods {
-			rows = append(rows, append([]string{one.Currency, p.Start.Format(time.RFC3339)}, periodFields(p)...))
+			rows = append(rows, append([]string{one.Currency, p.Start.Format(time.RFC3339)}, periodFields(p, protocol.Credits.String)...))
 		}
 	}
 	return out.WriteAll(rows)

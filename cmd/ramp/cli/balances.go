@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/words"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -41,12 +44,12 @@ func BalanceRows(list []message.Balance) [][]string {
 		rows[0] = append(rows[0], "group", "may spend")
 	}
 	for _, b := range list {
-		row := []string{words.AccountWords(b.Account, b.Name), b.Currency, b.Balance.String(), b.Held.String(), b.Available.String()}
+		row := []string{words.AccountWords(b.Account, b.Name), b.Currency, b.Balance.Cents(), b.Held.Cents(), b.Available.Cents()}
 		switch {
 		case grouped && b.Group == "":
 			row = append(row, "-", "-")
 		case grouped:
-			row = append(row, b.Group, b.Spendable.String())
+			row = append(row, b.Group, b.Spendable.Cents())
 		}
 		rows = append(rows, row)
 	}
@@ -58,7 +61,7 @@ func NewStatement(kind string, ask func(c *cobra.Command, q control.StatementCal
 	var f StatementFlags
 	c := &cobra.Command{
 		Use: "statement", Short: "Show the entries of the agent's own accounts", Args: cobra.NoArgs, GroupID: "money",
-		Long: `Ask the banks for the entries of the agent's own accounts, oldest first: by how many credits
+		Long: `Ask the banks for the last entries of the agent's own accounts, newest last: by how many credits
 each moved the balance, how much it held, and for which contract. A resource agent needs its
 running daemon for this. Ends with 5 if a bank has not answered within 30 s.`,
 		Example: "  ramp " + kind + " statement --from 2026-11-01T00:00:00Z --json",
@@ -74,7 +77,7 @@ running daemon for this. Ends with 5 if a bank has not answered within 30 s.`,
 			return Show(c, list, func(w io.Writer) {
 				for _, s := range list {
 					fmt.Fprintf(w, "%s:\n", s.Bank.Name())
-					printStatement(w, s.Statement)
+					f.print(w, s.Statement, s.Purchases)
 				}
 			})
 		},
@@ -87,14 +90,16 @@ running daemon for this. Ends with 5 if a bank has not answered within 30 s.`,
 type StatementFlags struct {
 	from, to string
 	after    uint64
+	before   uint64
 	limit    int
 }
 
 // Register adds the flags to a command.
 func (f *StatementFlags) Register(c *cobra.Command, limit string) {
-	c.Flags().StringVar(&f.from, "from", "", "show entries from `TIME` on: 2026-11-01, 2026-11-01T09:30 (UTC) or RFC 3339")
+	c.Flags().StringVar(&f.from, "from", "", "show entries from `TIME` on: 2026-11-01, 2026-11-01T09:30 or RFC 3339")
 	c.Flags().StringVar(&f.to, "to", "", "show entries before `TIME`")
-	c.Flags().Uint64Var(&f.after, "after", 0, "show entries after entry `N`")
+	c.Flags().Uint64Var(&f.after, "after", 0, "show the first entries after entry `N`, not the last ones")
+	c.Flags().Uint64Var(&f.before, "before", 0, "show the last entries before entry `N`")
 	c.Flags().IntVar(&f.limit, "limit", 100, limit)
 }
 
@@ -104,22 +109,32 @@ func (f *StatementFlags) Call(account string) (control.StatementCall, error) {
 	if err == nil && (f.limit < 1 || f.limit > message.MaxStatement) {
 		err = exit.Fail(exit.Usage, "", "--limit %d: want 1..%d", f.limit, message.MaxStatement)
 	}
-	return control.StatementCall{Account: account, From: from, To: to, After: f.after, Limit: f.limit}, err
+	if f.after == 0 && f.before == 0 {
+		f.before = math.MaxUint64
+	}
+	return control.StatementCall{Account: account, From: from, To: to, After: f.after, Before: f.before, Limit: f.limit}, err
 }
 
-// PrintStatement prints one statement.
-func PrintStatement(c *cobra.Command, s message.Statement) error {
-	return Show(c, s, func(w io.Writer) { printStatement(w, s) })
+// Print prints one statement.
+func (f *StatementFlags) Print(c *cobra.Command, s message.Statement) error {
+	return Show(c, s, func(w io.Writer) { f.print(w, s, nil) })
 }
 
-func printStatement(w io.Writer, s message.Statement) {
-	rows := [][]string{{"entry", "time (UTC)", "what", "amount", "held", "balance", "currency", "contract or reference"}}
+// print prints a statement; purchases are the user's names of its contracts.
+func (f *StatementFlags) print(w io.Writer, s message.Statement, purchases map[protocol.ContractID]string) {
+	rows := [][]string{{"entry", "time (" + words.Zone() + ")", "what", "amount", "held", "balance", "currency", "purchase, contract or reference"}}
 	for _, l := range s.Lines {
-		about := cmp.Or(string(l.Contract), l.Ref)
-		rows = append(rows, []string{fmt.Sprint(l.Entry), l.Time.UTC().Format("2006-01-02 15:04:05"), l.What, l.Amount.String(), l.Held.String(), l.Balance.String(), l.Currency, about})
+		about := cmp.Or(purchases[l.Contract], string(l.Contract), l.Ref)
+		if l.Other != "" {
+			about = strings.TrimSuffix(words.Counterparty(l.Other, l.Amount)+": "+l.Ref, ": ")
+		}
+		rows = append(rows, []string{fmt.Sprint(l.Entry), words.Dated(l.Time), l.What, l.Amount.Cents(), l.Held.Cents(), l.Balance.Cents(), l.Currency, about})
 	}
 	Table(w, rows...)
-	if s.More {
+	switch {
+	case s.More && f.before > 0:
+		fmt.Fprintf(w, "  earlier ones: --before %d\n", s.Lines[0].Entry)
+	case s.More:
 		fmt.Fprintf(w, "  more: --after %d\n", s.Lines[len(s.Lines)-1].Entry)
 	}
 }

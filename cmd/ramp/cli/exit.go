@@ -7,10 +7,20 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"ramp/agents/exit"
 	"ramp/protocol"
-	"ramp/rfql"
 )
+
+// Ended reports how a command ended, and returns its exit code.
+func Ended(c *cobra.Command, err error) int {
+	code := Report(Stderr(c), err)
+	if c.Annotations[withProgram] != "" {
+		return exit.InRun(err, code)
+	}
+	return code
+}
 
 // Report prints an error once, with its hint, and returns the exit code.
 func Report(w io.Writer, err error) int {
@@ -19,7 +29,7 @@ func Report(w io.Writer, err error) int {
 	}
 	lines := []string{exit.OneLine(err.Error())}
 	code, hint := exit.Of(err)
-	var faults rfql.Faults
+	var faults interface{ In(file string) string }
 	if errors.As(err, &faults) {
 		lines = strings.Split(strings.TrimSpace(err.Error()), "\n") // one per fault
 	}

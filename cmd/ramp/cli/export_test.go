@@ -32,9 +32,6 @@ func PrintedWait(w io.Writer, what string, until time.Time, long bool) {
 	stop()
 }
 
-// UnitLine is what is printed of a unit that is paid after the fact.
-func UnitLine(u message.PurchasedUnit) string { return endLine(u) }
-
 // Follow follows a purchase that an agent tells of so, and nothing more, since a time.
 func Follow(ctx context.Context, begun time.Time, wait time.Duration, told message.Purchase) (code int, err error) {
 	mux := http.NewServeMux()

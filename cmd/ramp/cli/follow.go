@@ -10,27 +10,32 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
 	"ramp/agents/user"
+	"ramp/agents/words"
 	"ramp/protocol/message"
 )
 
 // following shows the progress of one purchase.
 type following struct {
-	c     *cobra.Command
-	agent *control.Client
-	show  *Progress
-	id    string // the requested ID
-	last  message.Purchase
-	done  bool
-	asked bool   // the owner was asked for approval
-	heard func() // ends the note that is shown until the first change arrives
+	c      *cobra.Command
+	agent  *control.Client
+	show   *Progress
+	id     string // the requested ID
+	last   message.Purchase
+	done   bool
+	asked  bool        // the owner was asked for approval
+	said   atomic.Bool // and has answered, or was interrupted
+	outbid bool        // others were faster, and the owner knows
+	heard  func()      // ends the note that is shown until the first change arrives
 
 	begun   time.Time
 	silence *time.Timer             // runs out if the bank does not decide; nil if it has nothing to decide
@@ -75,7 +80,11 @@ func (f *following) line(line control.ProgressLine) error {
 	}
 	f.heard()
 	if f.last.ID == "" && line.Purchase.ID != f.id && !line.Done {
-		fmt.Fprintf(Stderr(f.c), "resuming %s, an undecided purchase of the same request (--again buys another)\n", line.Purchase.ID)
+		fmt.Fprintf(Notes(f.c), "resuming %s, an undecided purchase of the same request (--again buys another)\n", ShortID(f.agent, line.Purchase.ID))
+	}
+	if f.last.ID != "" && line.Purchase.ID != f.last.ID && !f.outbid {
+		f.outbid = true
+		f.show.Say("others took the cores first; nothing is held; bidding again")
 	}
 	f.last, f.done = line.Purchase, line.Done
 	f.await(f.last)
@@ -114,34 +123,38 @@ func (f *following) silent() error {
 		hint = "the daemon keeps asking; "
 	}
 	return exit.Fail(exit.Unreachable, hint+f.outcomeHint(), "%s has not reported its decision on %s, due at %s",
-		f.last.Bank.Name(), f.last.ID, f.last.Until.UTC().Format("15:04:05 UTC"))
+		f.last.Bank.Name(), ShortID(f.agent, f.last.ID), words.Clock(f.last.Until))
 }
 
 // outcomeHint is the command that shows how a purchase ended.
-func (f *following) outcomeHint() string { return "'ramp user show " + f.id + "' shows the outcome" }
+func (f *following) outcomeHint() string {
+	return "'ramp user show " + ShortID(f.agent, f.id) + "' shows the outcome"
+}
 
 // stopped explains what happens to the purchase after following it ended with err.
 func (f *following) stopped(err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *exit.Error
+	short := ShortID(f.agent, f.id)
 	interrupted := errors.Is(err, context.Canceled)
 	switch {
-	case err == nil:
-		return nil
 	case strings.HasPrefix(f.id, control.QuotePrefix):
 		return f.unquoted(err)
 	case errors.Is(err, control.ErrGone):
-		return exit.Fail(exit.Unreachable, "the daemon resumes it when it runs again; "+f.outcomeHint(), "purchase %s: %w", f.id, control.ErrGone)
+		return exit.Fail(exit.Unreachable, "the daemon resumes it when it runs again; "+f.outcomeHint(), "purchase %s: %w", short, control.ErrGone)
 	case errors.As(err, &e):
 		return err
 	case !interrupted:
-		return exit.Fail(exit.Failed, f.outcomeHint(), "purchase %s: %w", f.id, err)
-	case f.last.State == user.StateApproval && !f.agent.Daemon:
+		return exit.Fail(exit.Failed, f.outcomeHint(), "purchase %s: %w", short, err)
+	case f.last.State == user.StateApproval && f.withdraws():
 		return exit.Fail(exit.Failed, "", "Interrupted. Nothing was bought.")
 	case f.agent.Daemon:
-		return exit.Fail(exit.Failed, "'ramp user cancel "+f.id+"' stops it", "interrupted; the daemon continues purchase %s", f.id)
+		return exit.Fail(exit.Failed, "'ramp user cancel "+short+"' stops it", "interrupted; the daemon continues purchase %s", short)
 	}
 	return exit.Fail(exit.Failed, f.outcomeHint(),
-		"interrupted; if %s is signed already, the next 'ramp user' command that joins the market completes it", f.id)
+		"interrupted; if %s is signed already, the next 'ramp user' command that joins the market completes it", short)
 }
 
 // unquoted is stopped for a quote, which leaves no purchase behind.
@@ -152,20 +165,41 @@ func (f *following) unquoted(err error) error {
 	return exit.WithCode(exit.Failed, err)
 }
 
+// withdraws declines for an owner who is interrupted, and reports whether no answer came before.
+func (f *following) withdraws() bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.c.Context()), WarnTime)
+	defer cancel()
+	return f.said.CompareAndSwap(false, true) && control.Approve.Ask(ctx, f.agent, control.IDCall{ID: f.last.ID}, nil) == nil
+}
+
+// CanAsk reports whether a person can read and answer a question: on a terminal, in its foreground.
+func CanAsk(c *cobra.Command) bool {
+	in, ok := c.InOrStdin().(*os.File)
+	if !ok || !isTerminal(in) || !isTerminal(Stderr(c)) {
+		return false
+	}
+	group, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
+}
+
 // approve asks the person at the terminal; without a terminal the answer is no. It does not
 // wait for the answer, since the purchase may end first.
 func (f *following) approve() error {
 	f.show.End()
 	in, ok := f.c.InOrStdin().(*os.File)
 	retries := f.wait() > 0 && len(f.last.Violations) > 0 // a later attempt may meet the request
-	if !ok || !isTerminal(in) || retries {
+	if unasked, _ := f.c.Flags().GetBool("yes"); !ok || !isTerminal(in) || retries || unasked {
 		return f.answer(f.last.ID, false)
 	}
 	PrintPurchase(Stderr(f.c), f.last)
-	fmt.Fprint(Stderr(f.c), "Buy this? [y/N] ")
+	fmt.Fprintf(Stderr(f.c), "Buy this for %s %s? [y/N] ", f.last.Total.Cents(), f.last.Currency)
 	id := f.last.ID
 	go func() { // reading a terminal cannot be interrupted: the goroutine ends with the process
-		if err := f.answer(id, yes(in)); err != nil {
+		answer := yes(in)
+		if !f.said.CompareAndSwap(false, true) {
+			return
+		}
+		if err := f.answer(id, answer); err != nil {
 			fmt.Fprintln(Stderr(f.c), "ramp: the agent did not get your answer:", err)
 		}
 	}()
@@ -176,6 +210,17 @@ func (f *following) approve() error {
 func (f *following) wait() time.Duration {
 	d, _ := f.c.Flags().GetDuration("wait") // zero for a command without the flag
 	return d
+}
+
+// Answer asks the person at the terminal; without a terminal the answer is "".
+func Answer(c *cobra.Command, question string) string {
+	in, ok := c.InOrStdin().(*os.File)
+	if !ok || !isTerminal(in) {
+		return ""
+	}
+	fmt.Fprint(Stderr(c), question)
+	line, _ := bufio.NewReader(in).ReadString('\n') // an end of input is no answer
+	return strings.TrimSpace(line)
 }
 
 func yes(in io.Reader) bool {

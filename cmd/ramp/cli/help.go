@@ -66,7 +66,23 @@ func PrintUsage(w io.Writer, c *cobra.Command) {
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\n'%s COMMAND --help' explains a command, with examples.\n", c.CommandPath())
 	}
-	fmt.Fprint(w, "\n"+exit.Help+"\n")
+	fmt.Fprint(w, "\n"+exitHelp(c)+"\n")
+}
+
+// withProgram is the annotation of a command that ends with the code of a program.
+const withProgram = "ends with the code of a program"
+
+// EndsWithProgram marks a command that ends with the code of a program: its own are others.
+func EndsWithProgram(c *cobra.Command) *cobra.Command {
+	annotate(c, withProgram, "yes")
+	return c
+}
+
+func exitHelp(c *cobra.Command) string {
+	if c.Annotations[withProgram] != "" {
+		return exit.RunHelp
+	}
+	return exit.Help
 }
 
 // UsageOf shows how c is called: with arguments if it runs by itself, with COMMAND if

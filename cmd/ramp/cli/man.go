@@ -52,7 +52,7 @@ func writeManuals(root *cobra.Command, dir string) ([]string, error) {
 // forManual adds to c, and to the commands below it, what cobra leaves out of manuals: exit
 // codes, and placeholders of flags, which it takes from their defaults.
 func forManual(c *cobra.Command) {
-	c.Long = cmp.Or(c.Long, c.Short+".") + "\n\n# EXIT STATUS\n" + strings.TrimPrefix(exit.Help, "Exit codes: ")
+	c.Long = cmp.Or(c.Long, c.Short+".") + "\n\n# EXIT STATUS\n" + strings.TrimPrefix(exitHelp(c), "Exit codes: ")
 	ForReaders(c, func(f *pflag.Flag) {
 		word, _ := pflag.UnquoteUsage(f)
 		if word = cmp.Or(word, "true"); f.DefValue != "" && f.DefValue != "false" && f.DefValue != word {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -45,24 +48,28 @@ func oneOrAll[T any](list []T) any {
 	return list
 }
 
-// EndWords describe how a unit ended, with the bank's word for it if that differs.
-func EndWords(u message.PurchasedUnit) string {
-	if u.How == "" || string(u.How) == u.State {
-		return u.State
-	}
-	return fmt.Sprintf("%s (%s)", u.State, u.How)
-}
-
 // unitRows are the units of a purchase as a table.
 func unitRows(p message.Purchase) [][]string {
-	rows := [][]string{{"unit", "resource", "cores", "start (UTC)", "end", "per core-hour", "cost", "state", "reservation"}}
+	rows := [][]string{{"unit", "resource", "cores", "start (" + words.Zone() + ")", "end", "per core-hour", "cost", "state", "reservation"}}
 	for _, u := range p.Units {
 		rows = append(rows, []string{
 			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Cores), words.ClockTime(u.Start), words.ClockTime(u.End),
 			u.Price.Cents(), u.Cost.Cents(), u.State, words.OrDash(u.Reservation),
 		})
 	}
-	return withOdds(rows, p.Units)
+	return withOdds(withList(rows, p), p.Units)
+}
+
+// withList adds the prices at which the sites of an offer open, left of what they bid.
+func withList(rows [][]string, p message.Purchase) [][]string {
+	for i := 0; i < len(rows) && !p.Settled; i++ {
+		cell := "list price"
+		if i > 0 {
+			cell = p.Units[i-1].List.Cents()
+		}
+		rows[i] = slices.Insert(rows[i], 5, cell)
+	}
+	return rows
 }
 
 // withOdds adds a column with the probability that the seller's queue alone would start the unit
@@ -114,7 +121,7 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 	}[c]
 	switch {
 	case c == protocol.CodeBusy:
-		before := " too few free cores before " + words.ClockTime(deadline)
+		before := " too few free cores before " + words.AtMinute(deadline)
 		forms = [2]string{"have" + before, "has" + before}
 	case !known:
 		forms = [2]string{"answer " + string(c), "answers " + string(c)}
@@ -140,7 +147,10 @@ func BestLine(best []*protocol.Credits) string {
 // PrintPurchase prints one purchase for people.
 func PrintPurchase(w io.Writer, p message.Purchase) {
 	name := p.ID
-	if p.RFQ != "" {
+	switch {
+	case p.RFQ != "" && strings.HasPrefix(p.ID, control.QuotePrefix): // no command takes the ID of a quote
+		name = p.RFQ
+	case p.RFQ != "":
 		name = p.RFQ + " (" + p.ID + ")"
 	}
 	fmt.Fprintf(w, "%s: %s\n", name, stateWords(w, StandsAs(p)))
@@ -148,7 +158,7 @@ func PrintPurchase(w io.Writer, p message.Purchase) {
 		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, BestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
 	}
 	if len(p.Units) > 0 {
-		wholeTable(w, unitRows(p)...)
+		Table(w, unitRows(p)...)
 		fmt.Fprintf(w, "  total %s %s\n", p.Total.Cents(), p.Currency)
 	}
 	printWhen(w, p, time.Now())
@@ -160,7 +170,7 @@ func PrintPurchase(w io.Writer, p message.Purchase) {
 		printWhyNot(w, p)
 	}
 	if p.Settled {
-		printEnds(w, p)
+		order.PrintEnds(w, p)
 	}
 }
 
@@ -180,9 +190,9 @@ func printAgain(w io.Writer, p message.Purchase) {
 // PurchaseCode is the exit code of a finished purchase.
 func PurchaseCode(p message.Purchase, quote bool) int {
 	switch {
-	case p.Settled, quote && p.State == "quoted":
+	case p.Settled, quote && p.State == "quoted" && len(p.Violations) == 0:
 		return exit.Done
-	case slices.Contains([]protocol.Code{protocol.CodeFunds, protocol.CodeAccount, protocol.CodeForbidden, protocol.CodeFrozen, protocol.CodeMode}, p.Void):
+	case slices.Contains([]protocol.Code{protocol.CodeFunds, protocol.CodeAccount, protocol.CodeForbidden, protocol.CodeFrozen, protocol.CodeMode}, cmp.Or(p.Void, p.Refused)):
 		return exit.Refused
 	case p.Found == 0:
 		return exit.Unreachable

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 
 	"ramp/agents/user"
@@ -21,6 +20,7 @@ type Progress struct {
 	Live   bool
 	shown  int // lines of the live table
 	rounds int // the last values that were printed
+	noted  int
 	state  string
 	waits  string
 }
@@ -33,6 +33,9 @@ func ProgressOf(c *cobra.Command) *Progress {
 	return NewProgress(Stderr(c))
 }
 
+// Notes is where a command writes what is neither its result nor an error: nowhere with --quiet.
+func Notes(c *cobra.Command) io.Writer { return ProgressOf(c).W }
+
 func NewProgress(w io.Writer) *Progress { return &Progress{W: w, Live: isTerminal(w)} }
 
 // SoFar shows a line on a terminal only.
@@ -44,6 +47,9 @@ func (p *Progress) SoFar(format string, args ...any) {
 
 // Purchase shows the state of a purchase.
 func (p *Progress) Purchase(v message.Purchase) {
+	for ; p.noted < len(v.Notes); p.noted++ {
+		p.Say(NameOf(v) + ": " + v.Notes[p.noted])
+	}
 	if p.Live {
 		p.redraw(p.screen(v))
 		return
@@ -57,7 +63,7 @@ func (p *Progress) Purchase(v message.Purchase) {
 	}
 	if state := StandsAs(v); state != p.state {
 		p.state = state
-		fmt.Fprintf(p.W, "%s: %s (%s found)%s%s\n", NameOf(v), state, words.Plural(v.Found, "resource"), UntilWords(v.Until), surelyBy(chosen(v)))
+		fmt.Fprintf(p.W, "%s: %s (%s found)%s%s\n", NameOf(v), state, words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(chosen(v)))
 	}
 	if v.Waits != p.waits {
 		if p.waits = v.Waits; v.Waits != "" {
@@ -111,16 +117,16 @@ func UntilWords(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return ", until " + t.UTC().Format("15:04:05") + " UTC"
+	return ", until " + words.Clock(t)
 }
 
 // screen are the lines of the live table: the state, and as many of the last rounds as fit.
 func (p *Progress) screen(v message.Purchase) []string {
 	width, rows := terminalSize(p.W)
-	head := fmt.Sprintf("%s: %s, %s found%s%s", NameOf(v), StandsAs(v), words.Plural(v.Found, "resource"), UntilWords(v.Until), surelyBy(standing(v)))
-	lines := []string{strings.Replace(cut(head, width-1), StandsAs(v), stateWords(p.W, StandsAs(v)), 1)}
+	head := fmt.Sprintf("%s: %s, %s found%s%s", NameOf(v), StandsAs(v), words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(standing(v)))
+	lines := []string{strings.Replace(words.Cut(head, width-1), StandsAs(v), stateWords(p.W, StandsAs(v)), 1)}
 	if v.Waits != "" {
-		lines = append(lines, cut(waitsWords(v), width-1))
+		lines = append(lines, words.Cut(waitsWords(v), width-1))
 	}
 	if len(v.Rounds) == 0 {
 		return lines
@@ -129,7 +135,7 @@ func (p *Progress) screen(v message.Purchase) []string {
 	for _, r := range lastOf(v.Rounds, max(1, rows-headLines-len(lines)+1)) {
 		list = append(list, []string{fmt.Sprint(r.Round), BestLine(r.Best), fmt.Sprint(r.Offers), fmt.Sprint(r.Refusals), spent(r.MS)})
 	}
-	return append(lines, tableLines(list, width-1)...)
+	return append(lines, words.Columns(list, width-1)...)
 }
 
 // headLines counts the lines of the live table that are not rounds, and the cursor's line.
@@ -161,7 +167,7 @@ func (p *Progress) redraw(lines []string) {
 // Note shows a sentence; on a terminal the next output replaces it.
 func (p *Progress) Note(s string) {
 	if p.Live {
-		p.redraw(wrapped(s, terminalWidth(p.W)-1))
+		p.redraw(words.Wrapped(s, terminalWidth(p.W)-1))
 		return
 	}
 	fmt.Fprintln(p.W, s)
@@ -170,25 +176,8 @@ func (p *Progress) Note(s string) {
 // Say shows a sentence that stays.
 func (p *Progress) Say(s string) { fmt.Fprintln(p.W, s) }
 
-// wrapped breaks a sentence between words into lines of at most this width.
-func wrapped(s string, most int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		switch {
-		case line == "":
-			line = word
-		case uniseg.StringWidth(line)+1+uniseg.StringWidth(word) <= most:
-			line += " " + word
-		default:
-			lines, line = append(lines, cut(line, most)), word
-		}
-	}
-	return append(lines, cut(line, most))
-}
-
 // Line rewrites the live table as one line.
-func (p *Progress) Line(s string) { p.redraw([]string{cut(s, max(1, terminalWidth(p.W)-1))}) }
+func (p *Progress) Line(s string) { p.redraw([]string{words.Cut(s, max(1, terminalWidth(p.W)-1))}) }
 
 // End erases the live table.
 func (p *Progress) End() {

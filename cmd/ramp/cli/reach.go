@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/background"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -296,11 +297,20 @@ func reachUserBy(c *cobra.Command, dir string, start startsUser) (*control.Clien
 	if err := config.Meant(filepath.Join(dir, config.Name), "user"); err != nil {
 		return nil, nil, err
 	}
-	if d, ok := awaitDaemon(c, dir); ok {
-		return d, func() {}, nil
-	}
+	d, runs := awaitDaemon(c, dir)
 	defer Awaiting(c, "looking for the market", node.JoinTime)()
-	return start(c.Context(), dir, Stderr(c))
+	switch cfg, err := config.Read(filepath.Join(dir, config.Name)); {
+	case err != nil || !cfg.StartsDaemon():
+		if runs {
+			return d, func() {}, nil
+		}
+		return start(c.Context(), dir, Stderr(c)) // it reports err
+	case !runs:
+		if d, err = background.Start(c.Context(), dir, node.ReadyEnv); err != nil {
+			return nil, nil, err
+		}
+	}
+	return d, func() {}, control.Joined.Ask(c.Context(), d, control.None{}, nil)
 }
 
 // UserName is the name of the account that runs the program.

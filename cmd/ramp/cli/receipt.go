@@ -21,20 +21,8 @@ func WriteReceipt(c *cobra.Command, dir string, f control.SignedFiles) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return exit.Fail(exit.Usage, "", "%w", err)
 	}
-	files, names := map[string][]byte{"ca.pem": f.Anchors}, []string{"ca.pem"}
-	var commands []string
-	add := func(name string, file []byte, verify string) {
-		files[name], names, commands = file, append(names, name), append(commands, verify)
-	}
-	for i, sale := range f.Sales {
-		add(fmt.Sprintf("sale-%d.p7m", i+1), sale, verifySale(i+1))
-	}
-	if len(f.Receipt) > 0 {
-		add("receipt.p7m", f.Receipt, "openssl cms -verify -inform DER -in receipt.p7m -CAfile ca.pem -purpose any -out receipt.json")
-	}
-	if len(f.Proof) > 0 {
-		add(proof.ReceiptFile, f.Proof, "ramp bank verify .")
-	} else if err := os.Remove(filepath.Join(dir, proof.ReceiptFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // an old proof belongs to an earlier receipt
+	files, names, commands := proof.Files(f)
+	if err := os.Remove(filepath.Join(dir, proof.ReceiptFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // an old proof belongs to an earlier receipt
 		return exit.Fail(exit.Failed, "", "%w", err)
 	}
 	for _, name := range names {
@@ -53,9 +41,4 @@ func WriteReceipt(c *cobra.Command, dir string, f control.SignedFiles) error {
 	}
 	fmt.Fprintf(Stdout(c), "wrote %s to %s\nverify with:\n  cd %s\n  %s\n", strings.Join(names, ", "), dir, words.ShellWord(dir), strings.Join(commands, "\n  "))
 	return nil
-}
-
-func verifySale(n int) string {
-	return fmt.Sprintf("openssl cms -verify -inform DER -in sale-%d.p7m -CAfile ca.pem -purpose any -out inner-%d.p7 && "+
-		"openssl cms -verify -inform DER -in inner-%d.p7 -CAfile ca.pem -purpose any -out bundle-%d.json", n, n, n, n)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"ramp/agents/words"
 )
 
 // window is a terminal of so many letters.
@@ -24,7 +26,7 @@ func TestATableFitsItsTerminal(t *testing.T) {
 		{"1", "thunder1", "256", "Nov 22 02:13", "Nov 22 03:13", "12.25", "3136", "settled", "thunder1-6048222f-0-1"},
 		{"2", "thunder2", "256", "Nov 22 02:13", "Nov 22 03:13", "", "3136", "settled", "thunder2-6048222f-0-2"},
 	}
-	for width := 20; width <= 140; width++ {
+	for width := 40; width <= 140; width++ {
 		w := &window{width: width}
 		Table(w, rows...)
 		for line := range strings.Lines(w.String()) {
@@ -34,7 +36,7 @@ func TestATableFitsItsTerminal(t *testing.T) {
 		}
 	}
 	w := &window{width: 100}
-	wholeTable(w, rows...)
+	Table(w, rows...)
 	if strings.Contains(w.String(), "…") {
 		t.Errorf("cut:\n%s", w.String())
 	}
@@ -43,6 +45,25 @@ func TestATableFitsItsTerminal(t *testing.T) {
 	if got := w.String(); !strings.Contains(got, "  per core-hour  12.25\n") || !strings.Contains(got, "  reservation    thunder2-6048222f-0-2\n") ||
 		strings.Count(got, "per core-hour") != 1 || strings.Count(got, "\n\n") != 1 {
 		t.Errorf("listed:\n%s", got)
+	}
+}
+
+// Only words are cut: a number, a time or an ID says something else without its end.
+func TestNothingNumericIsCut(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{
+		{"account", "standing", "balance", "held", "available", "time (UTC)", "about"},
+		{"ann", "open", "-1234567890.12", "0.00", "9223372036854.77", "2026-11-21 09:13:00", "for the long calculation of somebody else"},
+		{"physics-department", "frozen", "1.00", "0.00", "1.00", "2026-11-22 10:00:00", "p8a3e735"},
+	}
+	for width := 40; width <= 140; width++ {
+		w := &window{width: width}
+		Table(w, rows...)
+		for _, number := range []string{"-1234567890.12", "9223372036854.77", "2026-11-21 09:13:00", "p8a3e735"} {
+			if !strings.Contains(w.String(), number) {
+				t.Fatalf("on a terminal of %d %s is cut:\n%s", width, number, w.String())
+			}
+		}
 	}
 }
 
@@ -56,7 +77,7 @@ func TestColumnsLineUpByCells(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", w.String(), want)
 	}
 	for in, want := range map[string]string{"計算機": "計…", "Zu\u0308rich": "Zu\u0308r…", "abcd": "abcd"} {
-		if got := cut(in, 4); got != want {
+		if got := words.Cut(in, 4); got != want {
 			t.Errorf("%s is cut to %s, want %s", in, got, want)
 		}
 	}

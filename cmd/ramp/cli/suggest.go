@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"ramp/rfql/jobfile"
 )
 
 // A suggestion differs from what was typed in at most suggestWithin letters, or
@@ -39,8 +42,11 @@ func nearestCommand(c *cobra.Command, name string) string {
 		if !sub.IsAvailableCommand() {
 			continue
 		}
+		if slices.Contains(sub.SuggestFor, name) {
+			return sub.Name()
+		}
 		begins := len(name) > 1 && strings.HasPrefix(sub.Name(), strings.ToLower(name))
-		if d := Distance(sub.Name(), strings.ToLower(name)); d < within || d == within && best != "" && begins {
+		if d := jobfile.Distance(sub.Name(), strings.ToLower(name)); d < within || d == within && best != "" && begins {
 			best, within = sub.Name(), d
 		}
 		if begun == "" && begins {
@@ -90,40 +96,9 @@ func nearestFlag(c *cobra.Command, name string) string {
 		if !ok {
 			continue
 		}
-		if d := Distance(flag, name); d < within || d == within && best != "" && flag < best {
+		if d := jobfile.Distance(flag, name); d < within || d == within && best != "" && flag < best {
 			best, within = flag, d
 		}
 	}
 	return best
-}
-
-// maxDistance is the longest word that is compared, in letters.
-const maxDistance = 64
-
-// Distance counts the letters that must be changed, inserted, removed or swapped with a
-// neighbour to turn one word into the other.
-func Distance(a, b string) int {
-	if len(a) > maxDistance || len(b) > maxDistance {
-		return maxDistance
-	}
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			change := last[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, row[j]+1, last[j+1]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }

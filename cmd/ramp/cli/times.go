@@ -44,26 +44,35 @@ func parseTime(flag, s string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.Parse(form, s); err == nil && t.Unix() >= 0 {
+		if t, err := time.ParseInLocation(form, s, time.Local); err == nil && t.Unix() >= 0 {
 			return t, nil
 		}
 	}
-	return time.Time{}, exit.Fail(exit.Usage, "", "%s %q: want a time from 1970 on, such as 2026-01-31T12:00:00Z or 2026-01-31 (UTC)", flag, s)
+	return time.Time{}, exit.Fail(exit.Usage, "", "%s %q: want a time from 1970 on, such as 2026-01-31T12:00:00Z or 2026-01-31", flag, s)
 }
 
-// printWhen shows when the units of a quote would start and end.
+// printWhen shows when the units of an offer would start and end.
 func printWhen(w io.Writer, p message.Purchase, now time.Time) {
-	if p.State != user.StateQuoted || len(p.Units) == 0 {
+	if p.State != user.StateQuoted && p.State != user.StateApproval || len(p.Units) == 0 {
 		return
 	}
 	starts := func(x, y message.PurchasedUnit) int { return x.Start.Compare(y.Start) }
 	ends := func(x, y message.PurchasedUnit) int { return x.End.Compare(y.End) }
 	first, last, end := slices.MinFunc(p.Units, starts).Start, slices.MaxFunc(p.Units, starts).Start, slices.MaxFunc(p.Units, ends).End
-	text := "starts " + words.ClockTime(first) + " UTC, in " + ago(first.Sub(now))
+	text := "starts " + words.AtMinute(first) + ", in " + words.Ago(first.Sub(now))
 	if last.After(first) {
 		text += ", its last unit " + words.ClockTime(last)
 	}
 	fmt.Fprintf(w, "  %s; ends %s%s\n", text, words.ClockTime(end), howSure(p.Units))
+}
+
+// offerWords are the total of the units that were chosen, and when the first of them starts.
+func offerWords(p message.Purchase, now time.Time) string {
+	if p.State != user.StateApproval && p.State != user.StateVoting || len(p.Units) == 0 {
+		return ""
+	}
+	first := slices.MinFunc(p.Units, func(x, y message.PurchasedUnit) int { return x.Start.Compare(y.Start) }).Start
+	return fmt.Sprintf(", %s %s in total, starts in %s", p.Total.Cents(), p.Currency, words.Ago(first.Sub(now)))
 }
 
 // howSure compares a reservation with the queue: the probability that the queue alone would
@@ -97,7 +106,7 @@ func surelyBy(starts []message.RoundStart) string {
 	if len(starts) > 1 {
 		whose = "their queues"
 	}
-	return fmt.Sprintf("; starts by %s UTC, %s sure by %s alone", words.ClockTime(last), least, whose)
+	return fmt.Sprintf("; starts by %s, %s sure by %s alone", words.AtMinute(last), least, whose)
 }
 
 // chosen are the starts of the units that were chosen in a running purchase.
@@ -120,18 +129,4 @@ func standing(p message.Purchase) []message.RoundStart {
 		return chosen(p)
 	}
 	return p.Rounds[len(p.Rounds)-1].Starts
-}
-
-// ago is a duration for people, in its two largest units.
-func ago(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d days %d h", int(d.Hours())/24, int(d.Hours())%24)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/exit"
+	"ramp/agents/words"
 )
 
 // Bounds of watching.
@@ -78,7 +79,7 @@ func (p *page) picture(every time.Duration) string {
 	lines := strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n")
 	var b strings.Builder
 	b.WriteString("\x1b[H")
-	fmt.Fprintf(&b, "%s\x1b[K\n", cut(fmt.Sprintf("every %s, at %s UTC; Ctrl-C ends", every, time.Now().UTC().Format("15:04:05")), p.width-1))
+	fmt.Fprintf(&b, "%s\x1b[K\n", words.Cut(fmt.Sprintf("every %s, at %s; Ctrl-C ends", every, words.Clock(time.Now())), p.width-1))
 	for _, line := range append(lines[:1:1], lastOf(lines[1:], max(1, p.rows-3))...) {
 		b.WriteString(line + "\x1b[K\n")
 	}

@@ -22,7 +22,7 @@ func printCounters(w io.Writer, p message.Purchase) {
 		return
 	}
 	fmt.Fprintln(w, "  counter-offers that sellers would accept now:")
-	rows := [][]string{{"unit", "resource", "would accept", "per core-hour", "cores", "start (UTC)"}}
+	rows := [][]string{{"unit", "resource", "would accept", "per core-hour", "cores", "start (" + words.Zone() + ")"}}
 	for _, o := range p.Counters {
 		rows = append(rows, []string{fmt.Sprint(o.Unit + 1), o.Resource, o.Change, o.Price.Cents(), fmt.Sprint(o.Cores), words.ClockTime(o.Start)})
 	}
@@ -125,7 +125,7 @@ func helpWords(r message.Relaxation) string {
 	}
 	change = unit + change + ": " + words.Plural(r.Offers, "site")
 	if r.From > 0 {
-		change += ", from " + r.From.String() + " per core-hour"
+		change += ", from " + r.From.Cents() + " per core-hour"
 	}
 	return change
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ramp/cmd/ramp/cli"
 	"ramp/cmd/ramp/command"
+	"ramp/rfql/jobfile"
 
 	"github.com/spf13/cobra"
 )
@@ -92,7 +92,7 @@ func TestAWrongCommandLineIsToldInOneLine(t *testing.T) {
 		{"user byu", `unknown command "byu"`, "ramp user buy"},
 		{"user quote --corse 2", "unknown flag: --corse", "--cores"},
 		{"user list --dir DIR/nowhere", "no configuration at", "ramp user init"},
-		{"rfql new --cores 1 --wall 100000h --within 1d --max-price 1", `--wall "100000h": want a time such as 2h, 90m, 1d12h or 02:30:00, at most ten years`, ""},
+		{"rfql new --cores 1 --wall 100000h --within 1d --max-price 1", `--wall "100000h": want a time such as 2h, 1d12h, 10 (minutes), 1:30:00 or 1-12 (days-hours), at most ten years`, ""},
 		{"rfql new --cores 1 --wall 1h --within 1d --max-price 99999999999999", "at most 9223372036854.775807", ""},
 		{"bank statement ann --from 2026-02-01T00:00:00Z --to 2026-01-01T00:00:00Z --dir DIR/bank", "--to must be later than --from", ""},
 		{"bank report --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z --dir DIR/bank", "--to must be later than --from", ""},
@@ -139,18 +139,18 @@ func TestAMistypedCommandIsTheOneThatIsSuggested(t *testing.T) {
 
 // typosOf are words that mean a command and are none, nor as near to another one; of
 // two that are as near, the one that the word begins is meant.
-func typosOf(c *cobra.Command) (words []string) {
+func typosOf(c *cobra.Command) (typed []string) {
 	n := c.Name()
 	swapped := n[:len(n)-2] + string(n[len(n)-1]) + string(n[len(n)-2])
 	for _, w := range []string{swapped, n[:len(n)-1], n + "x", n[:1] + n[2:]} {
 		nearer := func(other *cobra.Command) bool {
-			return other != c && cli.Distance(other.Name(), w) <= cli.Distance(n, w) && !strings.HasPrefix(n, w)
+			return other != c && jobfile.Distance(other.Name(), w) <= jobfile.Distance(n, w) && !strings.HasPrefix(n, w)
 		}
 		if w != n && !slices.ContainsFunc(c.Parent().Commands(), func(other *cobra.Command) bool { return other.Name() == w || nearer(other) }) {
-			words = append(words, w)
+			typed = append(typed, w)
 		}
 	}
-	return words
+	return typed
 }
 
 // A wall time that does not fit is refused in the words of the flags.

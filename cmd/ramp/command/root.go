@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,13 +28,26 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() { <-ctx.Done(); stop() }()
+	if wantsUTC(args) {
+		time.Local = time.UTC
+	}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
 	told := &cli.Shown{W: out}
 	root.SetOut(told)
 	root.SetErr(errOut)
-	return cli.Report(errOut, told.Ended(root.ExecuteContext(ctx)))
+	c, err := root.ExecuteContextC(ctx)
+	return cli.Ended(c, told.Ended(err))
+}
+
+// wantsUTC reports whether --utc is given. It is looked for before flags are parsed, since times in
+// flags are read in the local zone.
+func wantsUTC(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--utc") || slices.Contains(args, "--utc=true")
 }
 
 func newRoot() *cobra.Command {
@@ -48,6 +63,7 @@ at all, and a bank settles it on a contract that both sides signed.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.PersistentFlags().Bool("json", false, "print JSON for machines")
+	root.PersistentFlags().Bool("utc", false, "show and read times in UTC instead of local time; JSON always has UTC")
 	root.PersistentFlags().BoolP("quiet", "q", false, "show no progress, only results and errors")
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.SetFlagErrorFunc(cli.FlagError)
@@ -55,15 +71,16 @@ at all, and a bank settles it on a contract that both sides signed.`,
 	root.SetUsageFunc(func(c *cobra.Command) error { cli.PrintUsage(cli.Stderr(c), c); return nil })
 	root.SetHelpCommand(cli.NewHelp())
 	root.AddGroup(
+		&cobra.Group{ID: "run", Title: "Run programs"},
 		&cobra.Group{ID: "start", Title: "First steps"},
 		&cobra.Group{ID: "trade", Title: "Buy, sell, and keep accounts"},
 		&cobra.Group{ID: "formats", Title: "Requests, messages and workload logs"},
 		&cobra.Group{ID: "measure", Title: "Simulate and measure"},
 		&cobra.Group{ID: "program", Title: "This program"},
 	)
-	cli.Add(root, lab.NewDemo(), agent.NewStatus(), agent.NewDoctor(), user.New(), resource.New(), bank.New(), ca.New(),
+	cli.Add(root, append(user.Short(), lab.NewDemo(), agent.NewStatus(), agent.NewDoctor(), user.New(), resource.New(), bank.New(), ca.New(),
 		formats.NewRFQL(), formats.NewACL(), formats.NewSWF(), lab.NewSim(), lab.NewBench(), agent.NewVersion(),
-		lab.NewSoakReal(), cli.NewMan(), resource.NewKeepJob(), resource.NewTryEscape())
+		lab.NewSoakReal(), cli.NewMan(), resource.NewKeepJob(), resource.NewTryEscape())...)
 	root.InitDefaultHelpCmd()
 	root.SetCompletionCommandGroupID("program")
 	root.InitDefaultCompletionCmd()

@@ -11,11 +11,11 @@ func newRFQLNew() *cobra.Command {
 	var q cli.RequestFlags
 	var optimize string
 	c := &cobra.Command{
-		Use: "new --cores N --wall D --within D --max-price C", Short: "Print the document that the flags of 'ramp user buy' produce", Args: cobra.NoArgs,
+		Use: "new --cores N --wall D --within D", Short: "Print the document that the flags of 'ramp user buy' produce", Args: cobra.NoArgs,
 		Long: `Print an RFQL document that asks for what the flags describe.
 
 ` + cli.RequestHelp,
-		Example: "  ramp rfql new --cores 256 --wall 2h --within 12h --max-price 40 > job.xml",
+		Example: "  ramp rfql new --cores 256 --wall 2h --within 12h > job.xml",
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := cli.ParseOptimize(optimize)
 			if err != nil {

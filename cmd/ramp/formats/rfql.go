@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/exit"
+	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
@@ -32,7 +33,7 @@ describes its terms.`,
 
 func newRFQLValidate() *cobra.Command {
 	return &cobra.Command{
-		Use: "validate FILE", Short: "Check whether a document could be bought now", Args: cobra.ExactArgs(1),
+		Use: "validate FILE", SuggestFor: []string{"check"}, Short: "Check whether a document could be bought now", Args: cobra.ExactArgs(1),
 		Long: `Check whether the document FILE ('-': standard input) could be bought now. Prints one line per
 error, with its line number and the allowed values, and then ends with 2.`,
 		Example: "  ramp rfql validate job.xml",
@@ -50,7 +51,7 @@ error, with its line number and the allowed values, and then ends with 2.`,
 					}
 					return exit.Silent(exit.Usage)
 				}
-				return cli.RfqlError(args[0], err)
+				return order.DocumentError(args[0], err)
 			}
 			return cli.ShowLine(c, map[string]any{"file": args[0], "valid": true, "requests": doc.Len()}, "%s: valid, %s", args[0], words.Plural(doc.Len(), "request"))
 		},
@@ -62,7 +63,7 @@ type shownRequest struct {
 	Unit        int              `json:"unit"`
 	Name        string           `json:"name,omitempty"`
 	Application string           `json:"application,omitempty"`
-	Price       protocol.Credits `json:"price_core_hour"`
+	Price       protocol.Credits `json:"price_core_hour,omitempty"`
 	Start       time.Time        `json:"start,omitzero"`
 	End         time.Time        `json:"end"`
 	WallMinutes float64          `json:"wall_minutes,omitempty"`
@@ -84,6 +85,7 @@ type shownRequest struct {
 type shownDocument struct {
 	File      string         `json:"file"`
 	Objective string         `json:"optimize,omitempty"`
+	SameStart bool           `json:"same_start,omitempty"`
 	Requests  []shownRequest `json:"requests"`
 	Warnings  rfql.Faults    `json:"warnings"`
 }
@@ -101,7 +103,7 @@ the past, are only warnings here.`,
 			}
 			draft, warnings, err := rfql.Read(b)
 			if err != nil {
-				return cli.RfqlError(args[0], err)
+				return order.DocumentError(args[0], err)
 			}
 			warnings = append(warnings.Of(rfql.Notice), meanings(draft)...)
 			slices.SortStableFunc(warnings, func(x, y rfql.Fault) int { return cmp.Compare(x.Line, y.Line) })
@@ -132,7 +134,7 @@ func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults
 			list[i].Cores = r.NodeCount * r.NodeCores
 		}
 	}
-	shown := shownDocument{File: path, Objective: objectiveWord(d.Objective), Requests: list, Warnings: append(rfql.Faults{}, warnings...)}
+	shown := shownDocument{File: path, Objective: objectiveWord(d.Objective), SameStart: d.SameStart, Requests: list, Warnings: append(rfql.Faults{}, warnings...)}
 	return cli.Show(c, shown, func(w io.Writer) {
 		for _, f := range warnings {
 			fmt.Fprintln(cli.Stderr(c), "warning: "+f.In(path))
@@ -143,6 +145,9 @@ func showDraft(c *cobra.Command, path string, d rfql.Draft, warnings rfql.Faults
 				rows = append([][]string{{"optimize", shown.Objective}}, rows...)
 			}
 			cli.Table(w, rows...)
+		}
+		if shown.SameStart {
+			fmt.Fprintln(w, "all units begin at the same second")
 		}
 	})
 }
@@ -157,9 +162,13 @@ func objectiveWord(o protocol.Objective) string {
 
 // requestRows are the given terms of a request, one per row.
 func requestRows(r shownRequest) [][]string {
+	price := r.Price.String() + " per core-hour"
+	if r.Price == 0 {
+		price = "the highest list price"
+	}
 	rows := [][]string{
 		{fmt.Sprintf("request %d", r.Unit+1), r.Name},
-		{"price at most", r.Price.String() + " per core-hour"},
+		{"price at most", price},
 		{"cores", coresWords(r)},
 		{"start", startWords(r.Start)},
 		{"end at the latest", r.End.UTC().Format(time.RFC3339)},

@@ -133,19 +133,19 @@ func (b *auctionBench) run(ctx context.Context, rounds, buyers []int) (err error
 // measure measures one row: auctions, the same traffic bare, and finally some purchases.
 func (b *auctionBench) measure(buyers, rounds int) (auctionFigures, error) {
 	f := auctionFigures{Buyers: buyers, Rounds: rounds, Sellers: b.sellers}
-	auctions, err := b.all(buyers, benchOrder{Mode: "auction", Rounds: rounds, Sellers: b.sellers, Time: b.time})
+	auctions, err := b.all(buyers, bench.Order{Mode: "auction", Rounds: rounds, Sellers: b.sellers, Time: b.time})
 	if err != nil {
 		return f, err
 	}
-	f.Median, f.P95, f.PerSecond = bench.Quantile(auctions.Times, 0.5), bench.Quantile(auctions.Times, 0.95), auctions.rate()
-	f.Messages, f.Bytes = auctions.perRun(auctions.Out.Messages+auctions.In.Messages), auctions.perRun(auctions.Out.Bytes+auctions.In.Bytes)
-	bare, err := b.all(buyers, benchOrder{Mode: "bare", Rounds: rounds, Sellers: b.sellers, Time: b.time, Like: auctions.sizes()})
+	f.Median, f.P95, f.PerSecond = bench.Quantile(auctions.Times, 0.5), bench.Quantile(auctions.Times, 0.95), auctions.Rate()
+	f.Messages, f.Bytes = auctions.PerRun(auctions.Out.Messages+auctions.In.Messages), auctions.PerRun(auctions.Out.Bytes+auctions.In.Bytes)
+	bare, err := b.all(buyers, bench.Order{Mode: "bare", Rounds: rounds, Sellers: b.sellers, Time: b.time, Like: auctions.Sizes()})
 	if err != nil {
 		return f, err
 	}
-	f.BareMedian, f.BarePerSecond = bench.Quantile(bare.Times, 0.5), bare.rate()
-	f.BareMessages, f.BareBytes = bare.perRun(bare.Out.Messages+bare.In.Messages), bare.perRun(bare.Out.Bytes+bare.In.Bytes)
-	bought, err := b.all(1, benchOrder{Mode: "buy", Rounds: rounds, Sellers: b.sellers, Runs: 40})
+	f.BareMedian, f.BarePerSecond = bench.Quantile(bare.Times, 0.5), bare.Rate()
+	f.BareMessages, f.BareBytes = bare.PerRun(bare.Out.Messages+bare.In.Messages), bare.PerRun(bare.Out.Bytes+bare.In.Bytes)
+	bought, err := b.all(1, bench.Order{Mode: "buy", Rounds: rounds, Sellers: b.sellers, Runs: 40})
 	if err != nil {
 		return f, err
 	}
@@ -155,22 +155,22 @@ func (b *auctionBench) measure(buyers, rounds int) (auctionFigures, error) {
 }
 
 // all gives every buyer the same order at once, and sums up their reports.
-func (b *auctionBench) all(buyers int, o benchOrder) (benchReport, error) {
+func (b *auctionBench) all(buyers int, o bench.Order) (bench.AuctionReport, error) {
 	for _, x := range b.buyers[:buyers] {
 		if err := x.in.Encode(o); err != nil {
-			return benchReport{}, err
+			return bench.AuctionReport{}, err
 		}
 	}
-	var sum benchReport
+	var sum bench.AuctionReport
 	for _, x := range b.buyers[:buyers] {
-		var r benchReport
+		var r bench.AuctionReport
 		if err := x.out.Decode(&r); err != nil {
 			return sum, exit.Fail(exit.Failed, "its log is "+filepath.Join(x.dir, "agent.log"), "buyer %s stopped: %w", x.dir, err)
 		}
 		if r.Error != "" {
 			return sum, exit.Fail(exit.Failed, "", "buyer %s: %s", x.dir, r.Error)
 		}
-		sum.add(r)
+		sum.Add(r)
 	}
 	return sum, nil
 }
@@ -185,6 +185,19 @@ func (b *auctionBench) print(figures []auctionFigures) error {
 		})
 	}
 	return cli.ShowTable(b.c, figures, rows)
+}
+
+// newBenchBuyer is a buyer that 'bench auction' starts.
+func newBenchBuyer() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use: "buyer", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return bench.Buyer(c.Context(), dir, c.InOrStdin(), cli.Stdout(c), cli.Stderr(c))
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", "", "the agent's `DIR`")
+	return c
 }
 
 // benchBuyer is a buyer in a process of its own.
@@ -207,7 +220,7 @@ func (b *auctionBench) startBuyers(ctx context.Context, n int) error {
 }
 
 func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
-	dir, err := b.market.agentDir(name, config.Config{User: &config.User{Pay: b.market.pay()}})
+	dir, err := b.market.agentDir(name, config.Config{User: &config.User{Pay: b.market.pay(), Daemon: new(bool)}})
 	if err != nil {
 		return err
 	}

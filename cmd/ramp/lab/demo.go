@@ -251,8 +251,8 @@ func (d *demo) show(w io.Writer, p message.Purchase) {
 		return
 	}
 	for _, u := range p.Units {
-		fmt.Fprintf(w, "  bought %d cores on %s, %s to %s UTC, at %s per core-hour: %s %s (reservation %s)\n",
-			u.Cores, u.Resource, words.ClockTime(u.Start), u.End.UTC().Format("15:04"), u.Price.Cents(), u.Cost.Cents(), p.Currency, u.Reservation)
+		fmt.Fprintf(w, "  bought %d cores on %s, %s to %s, at %s per core-hour: %s %s (reservation %s)\n",
+			u.Cores, u.Resource, words.ClockTime(u.Start), u.End.Local().Format("15:04 MST"), u.Price.Cents(), u.Cost.Cents(), p.Currency, u.Reservation)
 	}
 	fmt.Fprintf(w, "  total %s %s; all %d voted in %.0f ms; settled in %.0f ms; contract %.16s…\n", p.Total.Cents(), p.Currency, len(p.Units), p.VoteMS, p.SettleMS, p.Contract)
 }
@@ -328,7 +328,7 @@ the market keeps running in %[1]s; try:
   %[5]s bank audit --dir %[3]s
 or join it as a newcomer, and buy:
   %[5]s user init --join %[8]s --dir %[9]s
-  %[5]s user buy --cores 256 --wall 1h --within 12h --max-price 60 --dir %[9]s
+  %[5]s user buy --cores 256 --wall 1h --within 12h --dir %[9]s
 end it with:
   %[5]s demo --stop --dir %[1]s`, words.ShellWord(d.dir), dir("user"), dir("bank"), id, words.ShellWord(os.Args[0]), dir("request.xml"), dir("atlas1"), dir("invitation.ramp"), dir("me"))
 	return nil

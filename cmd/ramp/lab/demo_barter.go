@@ -7,7 +7,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/cmd/ramp/cli"
+	"ramp/agents/order"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -140,7 +140,7 @@ func (m *modesMarket) hold(ctx context.Context, o modesOrder) (message.Purchase,
 	if !p.Settled {
 		return p, exit.Fail(exit.Failed, "", "%s could not buy on %s: %s", o.user, o.site, p.Why)
 	}
-	return p, m.step(ctx, &p, "%s buys %d cores for %s on %s: %s held", o.user, o.cores, o.wall, o.site, p.Total)
+	return p, m.step(ctx, &p, "%s buys %d cores for %s on %s: %s held", o.user, o.cores, o.wall, o.site, p.Total.Cents())
 }
 
 // ended waits for the end of a job and shows who was paid.
@@ -150,5 +150,5 @@ func (m *modesMarket) ended(ctx context.Context, user string, p message.Purchase
 		return p, err
 	}
 	u := p.Units[0]
-	return p, m.step(ctx, &p, "%s's job on %s: %s; %s paid, %s released", user, u.Resource, cli.EndWords(u), u.Paid, u.Cost-u.Paid)
+	return p, m.step(ctx, &p, "%s's job on %s: %s; %s paid, %s released", user, u.Resource, order.EndWords(u), u.Paid.Cents(), (u.Cost - u.Paid).Cents())
 }

@@ -6,7 +6,7 @@ import (
 
 	"ramp/agents/config"
 	"ramp/agents/control"
-	"ramp/cmd/ramp/cli"
+	"ramp/agents/order"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -95,5 +95,5 @@ func (m *modesMarket) metered(ctx context.Context, o modesOrder, p message.Purch
 		used = *u.Usage
 	}
 	return m.step(ctx, &p, "%s's job on %s used %s of core time in %s, with at least %s cores to itself: %s due, %s; %s paid, %s released",
-		o.user, o.site, used.CPU.Round(time.Millisecond), used.Wall, protocol.Credits(used.Share), u.Due, cli.EndWords(u), u.Paid, u.Cost-u.Paid)
+		o.user, o.site, used.CPU.Round(time.Millisecond), used.Wall, protocol.Credits(used.Share), u.Due.Cents(), order.EndWords(u), u.Paid.Cents(), (u.Cost - u.Paid).Cents())
 }

@@ -124,7 +124,7 @@ func (m *modesMarket) site(ctx context.Context, s modesSite) error {
 
 // buyer starts a user agent with an account.
 func (m *modesMarket) buyer(ctx context.Context, name string) error {
-	p, err := m.start(ctx, "user", name, config.Config{User: &config.User{Pay: m.pay()}})
+	p, err := m.start(ctx, "user", name, config.Config{User: &config.User{Pay: m.pay(), Daemon: new(bool)}})
 	if p != nil {
 		m.users[name] = p
 		m.sites = append([]*process{p}, m.sites...) // users leave first

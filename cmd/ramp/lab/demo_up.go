@@ -31,7 +31,7 @@ func (d *demo) bringUp(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if d.user, err = d.start(ctx, "user", "user", config.Config{User: &config.User{Pay: d.pay()}}); err != nil {
+	if d.user, err = d.start(ctx, "user", "user", config.Config{User: &config.User{Pay: d.pay(), Daemon: new(bool)}}); err != nil {
 		return err
 	}
 	if err := d.openAccounts(ctx); err != nil {

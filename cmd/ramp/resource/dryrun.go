@@ -18,7 +18,7 @@ func dryRun(c *cobra.Command) error {
 }
 
 func printDryRun(w io.Writer, a control.DryRunAnswer) {
-	rows := [][]string{{"request", "cores", "wall", "within", "busy", "start (UTC)", "answer"}}
+	rows := [][]string{{"request", "cores", "wall", "within", "busy", "start (" + words.Zone() + ")", "answer"}}
 	for _, o := range a.Offers {
 		start := "-"
 		if o.Line.Offer != nil {

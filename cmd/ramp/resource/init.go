@@ -69,6 +69,9 @@ overwritten.`,
 			if err := s.joins.read(c, &s); err != nil {
 				return err
 			}
+			if s.Programs == "" {
+				s.Programs = cli.Answer(c, "May buyers run programs in sold slots? "+config.ProgramsHelp+": ")
+			}
 			made, err := s.make(time.Now())
 			if err != nil {
 				return err
@@ -90,6 +93,7 @@ func (s *siteInit) flags(c *cobra.Command) {
 	f.StringVar(&s.Program, "program", "", "command: program `FILE`")
 	f.StringVar(&s.Claims, "claims", "", "local: `DIR` in which the agents of this machine record what they sold (default: one shared by all)")
 	f.StringSliceVar(&s.Users, "users", nil, "comma-separated `ACCOUNTS` that may run jobs in sold slots (default: this account)")
+	f.StringVar(&s.Programs, "programs", "", "`WHICH` programs buyers may run: "+config.ProgramsHelp+" (default: ask on a terminal, else no)")
 	f.StringVar(&s.Bank, "bank", "", "agent `ID` of the bank that the agent deals with")
 	f.StringVar(&s.Currency, "currency", "CPU", "one of the bank's currencies, `CUR`")
 	f.StringVar(&s.Start, "start-price", "2", "open at `C` credits per core-hour")
@@ -140,6 +144,9 @@ func (s *siteInit) make(now time.Time) (madeSite, error) {
 func (s *siteInit) complete() error {
 	if s.Driver == "" {
 		s.Driver = config.LikelyDriver()
+	}
+	if err := s.CheckPrograms(s.Driver); err != nil {
+		return err
 	}
 	if len(s.Users) == 0 {
 		s.Users = []string{config.AccountName()}
@@ -202,6 +209,9 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 	}
 	if a.Agent == "" && !s.joins.asked() {
 		a.Missing = append(a.Missing, "a certificate: ramp ca issue NAME --out "+words.ShellWord(a.Dir))
+	}
+	if s.Programs == "" {
+		a.Notes = append(a.Notes, "no programs run here, so 'ramp user run' does not buy from it: --programs, or docs/JOBS.md")
 	}
 	switch {
 	case s.Bank == "":

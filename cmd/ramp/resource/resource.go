@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
+	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
 	"ramp/protocol/message"
+	"ramp/protocol/reserve"
 )
 
 func New() *cobra.Command {
@@ -98,8 +101,11 @@ that try to break out, and show what stopped each attempt; end with 1 if one suc
 			case dry:
 				return dryRun(c)
 			}
-			b, _, _, err := cli.ReadRequest(c, args[0])
+			b, err := words.ReadInput(c.Context(), c.InOrStdin(), args[0], protocol.MaxDocument)
 			if err != nil {
+				return err
+			}
+			if b, _, _, err = order.Document(b, args[0]); err != nil {
 				return err
 			}
 			var lines []message.QuoteLine
@@ -162,11 +168,11 @@ func printQuotes(c *cobra.Command, lines []message.QuoteLine, asked bool) error 
 	if lines == nil {
 		lines = []message.QuoteLine{} // in JSON an empty list, not null
 	}
-	rows := [][]string{{"asked (UTC)", "buyer", "round", "unit", "cores", "start (UTC)", "busy", "to beat", "answer"}}
+	rows := [][]string{{"asked (" + words.Zone() + ")", "buyer", "round", "unit", "cores", "start (" + words.Zone() + ")", "busy", "to beat", "answer"}}
 	for _, l := range lines {
 		rows = append(rows, []string{
 			words.Timestamp(l.At), words.OrDash(l.Buyer.Name()), fmt.Sprint(l.Round), fmt.Sprint(l.Unit + 1), fmt.Sprint(l.Cores), words.ClockTime(l.Slot.Start),
-			busyWords(l), l.Standing.String(), quoteWords(l),
+			busyWords(l), l.Standing.Cents(), quoteWords(l),
 		})
 	}
 	for i := range rows {
@@ -197,10 +203,10 @@ func quoteWords(l message.QuoteLine) string {
 		s += fmt.Sprintf(" (%s: wants %s, has %s)", l.Reason.Term, l.Reason.Want, l.Reason.Have)
 	}
 	if l.Reason.Asks > 0 {
-		s += ", asks " + l.Reason.Asks.String()
+		s += ", asks " + l.Reason.Asks.Cents()
 	}
 	if !l.Reason.Start.IsZero() {
-		s += ", earliest start " + words.ClockTime(l.Reason.Start)
+		s += ", earliest start " + words.AtMinute(l.Reason.Start)
 	}
 	if l.Reason.Note != "" {
 		s += ", " + l.Reason.Note
@@ -211,10 +217,10 @@ func quoteWords(l message.QuoteLine) string {
 // offerWords describe the price of a unit, and the probability that the queue alone would start
 // it by then.
 func offerWords(l message.QuoteLine) string {
-	s := "offers " + l.Offer.Cost.String()
+	s := "offers " + l.Offer.Cost.Cents()
 	for _, it := range l.Offer.Items {
 		if it.Unit == l.Unit {
-			s = fmt.Sprintf("offers %s per core-hour, %s in all", it.Price, it.Cost)
+			s = fmt.Sprintf("offers %s per core-hour, %s in all", it.Price.Cents(), it.Cost.Cents())
 		}
 	}
 	if _, ok := l.Offer.Queued.Chance(); ok {
@@ -238,28 +244,36 @@ contracts have guarantees, what is due and how they were met.`,
 			if err := askResource(c, control.Reservations, q, &lines); err != nil {
 				return err
 			}
-			return cli.ShowTable(c, lines, reservationRows(lines))
+			return cli.ShowTable(c, lines, reservationRows(lines, time.Now()))
 		},
 	}
 	c.Flags().IntVar(&q.Limit, "limit", 0, "show only the last `N`; 0: all")
 	return cli.Watched(c)
 }
 
+// standsAs is the state of a reservation for people: over if it was sold and its slot has ended.
+func standsAs(l message.ReservationLine, now time.Time) string {
+	if l.State == string(reserve.ClaimSold) && !l.Slot.End.After(now) {
+		return "over"
+	}
+	return l.State
+}
+
 // reservationRows are reservations as a table. If a contract has a guarantee, two columns show the
 // amount due and whether the site met the guarantee.
-func reservationRows(lines []message.ReservationLine) [][]string {
+func reservationRows(lines []message.ReservationLine, now time.Time) [][]string {
 	promised := slices.ContainsFunc(lines, func(l message.ReservationLine) bool { return l.Guarantee != nil })
-	rows := [][]string{{"reservation", "state", "user", "cores", "start (UTC)", "end", "cost"}}
+	rows := [][]string{{"reservation", "state", "user", "cores", "start (" + words.Zone() + ")", "end", "cost"}}
 	if promised {
 		rows[0] = append(rows[0], "due", "guarantee")
 	}
 	for _, l := range lines {
-		row := []string{l.ID, l.State, l.User.Name(), fmt.Sprint(l.Slot.Cores), words.ClockTime(l.Slot.Start), words.ClockTime(l.Slot.End), l.Cost.String()}
+		row := []string{l.ID, standsAs(l, now), l.User.Name(), fmt.Sprint(l.Slot.Cores), words.ClockTime(l.Slot.Start), words.ClockTime(l.Slot.End), l.Cost.Cents()}
 		switch {
 		case promised && l.Guarantee == nil:
-			row = append(row, l.Due.String(), "-")
+			row = append(row, l.Due.Cents(), "-")
 		case promised:
-			row = append(row, l.Due.String(), cli.GuaranteeWords(*l.Guarantee))
+			row = append(row, l.Due.Cents(), order.GuaranteeWords(*l.Guarantee))
 		}
 		rows = append(rows, row)
 	}

@@ -19,7 +19,7 @@ func TestHowAGuaranteeWasKeptIsShownToTheSite(t *testing.T) {
 	} {
 		u.Guarantee = &g
 		rows := resource.ReservationRows(message.ReservationLine{Guarantee: &g, Due: u.Due}, message.ReservationLine{})
-		if got := rows[1]; got[len(got)-1] != want || got[len(got)-2] != "5" || len(rows[2]) != len(rows[0]) {
+		if got := rows[1]; got[len(got)-1] != want || got[len(got)-2] != "5.00" || len(rows[2]) != len(rows[0]) {
 			t.Errorf("the site reads %q", rows)
 		}
 	}

@@ -38,7 +38,7 @@ held ones may still be bought. It prints the status: once 'sold' is 0, the machi
 		Example: "  ramp resource drain --why 'new cooling'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(q.Why) > protocol.MaxName {
-				return exit.Fail(exit.Usage, "", "--why: %d bytes, want at most %d", len(q.Why), protocol.MaxName)
+				return exit.Fail(exit.Usage, "", "--why has %d bytes; %d fit", len(q.Why), protocol.MaxName)
 			}
 			return showStatus(c, control.Drain, q)
 		},
@@ -114,7 +114,7 @@ func heldWords(c message.WaitStatus) string {
 func salesWords(s message.ResourceStatus) string {
 	text := string(s.Sales)
 	if !s.Since.IsZero() {
-		text += " since " + words.Timestamp(s.Since) + " UTC"
+		text += " since " + words.At(s.Since)
 	}
 	if s.Why != "" {
 		text += ": " + s.Why
@@ -128,7 +128,7 @@ func queueWords(q message.QueueStatus) string {
 		text += fmt.Sprintf(", %d of %d cores busy, %s run, %d wait", q.Busy, q.Capacity, words.Plural(q.Running, "job"), q.Queued)
 	}
 	if !q.Told.IsZero() {
-		text += ", as of " + words.Timestamp(q.Told) + " UTC"
+		text += ", as of " + words.At(q.Told)
 	}
 	return text
 }
@@ -137,7 +137,7 @@ func slotRows(s message.ResourceStatus) [][]string {
 	n := s.Slots
 	sold := fmt.Sprintf("%d sold and not over, %d of them running, %.1f core-hours", n.Sold, n.Begun, n.CoreHours)
 	if !n.LastEnds.IsZero() {
-		sold += ", the last ends " + words.Timestamp(n.LastEnds) + " UTC"
+		sold += ", the last ends " + words.At(n.LastEnds)
 	}
 	rows := [][]string{{"slots", sold}, {"", fmt.Sprintf("%d held, %d in doubt, %d lost in the last day, %d to be refunded", n.Held, n.InDoubt, n.Broken, n.Owed)}}
 	if n.Unknown > 0 {
@@ -155,5 +155,5 @@ func bankWords(b message.BankStatus, now time.Time) string {
 	case *b.Reachable:
 		return fmt.Sprintf("last answer %s ago", now.Sub(b.Heard).Round(time.Second))
 	}
-	return "silent since " + words.Timestamp(b.Heard) + " UTC"
+	return "silent since " + words.At(b.Heard)
 }

@@ -16,6 +16,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
@@ -27,8 +28,8 @@ func newUserQuote() *cobra.Command {
 	var o buyFlags
 	c := &cobra.Command{
 		Use: "quote [FILE]", Short: "Ask what a request would cost and when it would start; buy nothing", GroupID: "buy",
-		Long: `Ask what the RFQL document FILE ('-': standard input) would cost and when it would start,
-without buying anything. Ends with 0 if every unit has an offer. Quotes are not recorded.
+		Long: `Ask what the RFQL document FILE ('-': standard input) would cost and when it would start, beside
+the list prices. Ends with 3 if the offers do not meet the request. Quotes are not recorded.
 
 ` + cli.RequestHelp,
 		Example: fmt.Sprintf(cli.RequestExample, "quote"),
@@ -47,9 +48,10 @@ func newUserBuy() *cobra.Command {
 	c := &cobra.Command{
 		Use: "buy [FILE]", Short: "Buy everything a request asks for, or nothing", GroupID: "buy",
 		Long: `Buy everything that the RFQL document FILE ('-': standard input) asks for, or nothing. After the
-rounds of bidding, the best set of offers is reserved and paid as a whole. If no set meets the
-request, the closest one is shown: on a terminal you can approve it; elsewhere nothing is bought
-(exit code 3).
+rounds of bidding, the best set of offers is reserved and paid as a whole. On a terminal the
+command first shows the offers, their start and the total, and asks, unless --yes or --wait is
+given. If no set meets the request, the closest one is shown: on a terminal you can approve it;
+elsewhere, and with --yes, nothing is bought (exit code 3).
 
 You can interrupt the command: the daemon, or the next command, completes what was signed. You
 can repeat it: until its result has been shown, the same command continues the same purchase.
@@ -69,11 +71,9 @@ but not with --approve.
 		RunE:    func(c *cobra.Command, args []string) error { return runBuy(c, args, o) },
 	}
 	o.register(c)
-	o.registerCounter(c)
-	o.registerReplace(c)
-	c.Flags().BoolVar(&o.approve, "approve", false, "ask before buying even if the request is met")
+	o.registerSpend(c)
 	c.Flags().StringVar(&o.id, "id", "", "`ID` of the purchase; reusing an ID shows that purchase instead of buying again (default: random)")
-	cli.DurationVar(c.Flags(), &o.wait, "wait", 0, "keep retrying for this long, at most 720h")
+	o.registerWait(c)
 	c.Flags().BoolVar(&o.again, "again", false, "buy even if a purchase of the same request is undecided")
 	return c
 }
@@ -87,7 +87,8 @@ type buyFlags struct {
 	optimize     string
 	maxCost      string
 	maxWait      time.Duration
-	approve      bool
+	approve, yes bool
+	confirm      bool // a person is there to be asked
 	quote        bool
 	id           string
 	again        bool
@@ -107,10 +108,10 @@ func (o *buyFlags) register(c *cobra.Command) {
 // registerHow adds the flags that say how to buy, rather than what.
 func (o *buyFlags) registerHow(c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&o.rounds, "rounds", protocol.DefaultRounds, "rounds of bidding, 1..100")
+	f.IntVar(&o.rounds, "rounds", 0, "`N` rounds of bidding, 1..100 (default: until nobody improves, at most 16)")
 	cli.DurationVar(f, &o.roundLimit, "round-limit", protocol.DefaultRoundLimit, "longest a round may take, 10ms..1h")
 	f.BoolVar(&o.noEarlyClose, "no-early-close", false, "wait the full --round-limit every round")
-	f.StringVar(&o.optimize, "optimize", "", "optimize for `GOAL`: cost, time or cost-time (default: as the document says, else cost)")
+	f.StringVar(&o.optimize, "optimize", "", "optimize for `GOAL`: cost, time, or cost-time: the earliest end for at most 5 % above the least cost (default: as the document says, else cost-time)")
 	f.StringVar(&o.maxCost, "max-cost", "", "spend at most `C` credits on the whole purchase")
 	f.StringVar(&o.mode, "mode", "", "`MODE` of payment: on-reservation, on-completion or metered (default: as configured, else what the bank and most sellers offer)")
 	cli.DurationVar(f, &o.maxWait, "max-wait", 0, "start at most this long after now, or after the document's start")
@@ -118,8 +119,11 @@ func (o *buyFlags) registerHow(c *cobra.Command) {
 	cli.Choices(c, "mode", string(protocol.ModeOnReservation), string(protocol.ModeOnCompletion), string(protocol.ModeMetered))
 }
 
-// registerReplace adds the flag for commands whose purchases may lose a unit later.
-func (o *buyFlags) registerReplace(c *cobra.Command) {
+// registerSpend adds the flags of commands that spend money.
+func (o *buyFlags) registerSpend(c *cobra.Command) {
+	o.registerCounter(c)
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "buy what meets the request without asking, as where no terminal is")
+	c.Flags().BoolVar(&o.approve, "approve", false, "buy nothing without asking: neither without a terminal, nor lost units again")
 	c.Flags().BoolVar(&o.noReplace, "no-replace", false, "do not buy a unit again if its site loses it before the slot begins")
 }
 
@@ -127,16 +131,18 @@ func (o *buyFlags) registerReplace(c *cobra.Command) {
 func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 	opt := message.Options{
 		Rounds: o.rounds, RoundLimit: o.roundLimit, NoEarlyClose: o.noEarlyClose, MaxWait: o.maxWait,
-		QuoteOnly: o.quote, Approve: o.approve, Objective: doc.Objective(), NoReplace: o.noReplace,
+		QuoteOnly: o.quote, Approve: o.approve, Confirm: o.confirm, Objective: doc.Objective(), NoReplace: o.noReplace,
 	}
 	var err error
 	switch {
-	case o.rounds < 1 || o.rounds > protocol.MaxRounds:
+	case o.rounds < 0 || o.rounds > protocol.MaxRounds:
 		return opt, exit.Fail(exit.Usage, "", "--rounds %d: want 1..%d", o.rounds, protocol.MaxRounds)
 	case o.roundLimit < 10*time.Millisecond || o.roundLimit > time.Hour:
 		return opt, exit.Fail(exit.Usage, "", "--round-limit %s: want 10ms..1h", o.roundLimit)
 	case o.wait < 0 || o.wait > maxTrying:
 		return opt, exit.Fail(exit.Usage, "", "--wait %s: want 0..%s", o.wait, maxTrying)
+	case o.approve && o.yes:
+		return opt, exit.Fail(exit.Usage, "", "--approve and --yes: give one of them")
 	case o.maxWait < 0:
 		return opt, exit.Fail(exit.Usage, "", "--max-wait %s: want more than zero", o.maxWait)
 	}
@@ -174,6 +180,13 @@ func runBuy(c *cobra.Command, args []string, o buyFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(args) == 1 && order.IsJob(text) {
+		if _, err := o.request.JobFile(c, newUserRun().Flags(), args[0], text); err != nil {
+			return err
+		}
+		args = nil
+	}
+	o.confirm = cli.CanAsk(c) && o.wait == 0 && !o.yes && !o.quote
 	orders := ordersOf(text, args, o)
 	first, err := orders(o.firstID())
 	if err != nil {
@@ -214,6 +227,7 @@ func (o buyFlags) note(c *cobra.Command, agent *control.Client, text string, fir
 	}
 	if first.ID = n.id; n.old {
 		first.Resume = true
+		cli.ProgressOf(c).Say("resuming " + n.id + ", from the same command (--again buys another)")
 	}
 	return n, err
 }
@@ -225,10 +239,7 @@ func answered(err error) bool {
 }
 
 func (o buyFlags) buy(c *cobra.Command, agent *control.Client, first control.BuyCall, orders func(id string) (control.BuyCall, error), accepts consent, note *pendingBuy) error {
-	if o.wait > 0 {
-		return buyUntil(c, agent, first, orders, time.Now().Add(o.wait))
-	}
-	p, err := buyCountered(c, agent, first, accepts)
+	p, err := o.purchase(c, agent, first, orders, accepts)
 	if err != nil {
 		return err
 	}
@@ -237,6 +248,19 @@ func (o buyFlags) buy(c *cobra.Command, agent *control.Client, first control.Buy
 	}
 	note.mention(c, p)
 	return printResult(c, agent, p, o.quote)
+}
+
+// purchase buys, with --wait again and again.
+func (o buyFlags) purchase(c *cobra.Command, agent *control.Client, first control.BuyCall, orders func(id string) (control.BuyCall, error), accepts consent) (message.Purchase, error) {
+	if o.wait > 0 {
+		return buyUntil(c, agent, first, orders, time.Now().Add(o.wait))
+	}
+	return buyCountered(c, agent, first, accepts)
+}
+
+// registerWait adds the flag for trying again.
+func (o *buyFlags) registerWait(c *cobra.Command) {
+	cli.DurationVar(c.Flags(), &o.wait, "wait", 0, "keep retrying for this long, at most 720h")
 }
 
 // firstID is the ID of the first order.
@@ -255,7 +279,7 @@ func ordersOf(text []byte, args []string, o buyFlags) func(id string) (control.B
 	}
 	path := args[0]
 	return func(id string) (control.BuyCall, error) {
-		b, doc, startNow, err := cli.CheckRequest(text, path)
+		b, doc, startNow, err := order.Document(text, path)
 		if err != nil {
 			return control.BuyCall{}, err
 		}
@@ -280,30 +304,39 @@ func (o buyFlags) order(id string) (control.BuyCall, error) {
 		return control.BuyCall{}, err
 	}
 	call, err := o.call(id, cmp.Or(doc.Request(0).Name, o.unnamed, "request"), doc.XML(), doc)
-	call.Moving = o.request.Builder.Moving()
+	call.Moving = o.request.Moving()
 	return call, err
 }
 
 func (o buyFlags) call(id, name string, b []byte, doc rfql.Document) (control.BuyCall, error) {
+	if o.mode == string(protocol.ModeMetered) {
+		doc = doc.WithContracts()
+		b = doc.XML()
+	}
 	opt, err := o.options(doc)
-	return control.BuyCall{ID: id, Name: name, Document: string(b), Options: opt, Resume: !o.quote && !o.again || o.id != "", Named: o.id != ""}, err
+	return control.BuyCall{ID: id, Name: name, Document: string(b), Options: opt, Resume: !o.quote && !o.again || o.id != "", Named: o.id != "",
+		Session: control.Session(), Command: control.CommandKey()}, err
 }
 
 // showPurchase prints a purchase.
-func showPurchase(c *cobra.Command, p message.Purchase) error {
-	return cli.Show(c, cli.AsShown(p), func(w io.Writer) { cli.PrintPurchase(w, p) })
+func showPurchase(c *cobra.Command, agent *control.Client, p message.Purchase) error {
+	return cli.Show(c, cli.AsShown(p), func(w io.Writer) { cli.PrintPurchase(w, cli.Shortened(agent, p)) })
 }
 
 // printResult prints the outcome of an order, and ends with its code.
 func printResult(c *cobra.Command, agent *control.Client, p message.Purchase, quote bool) error {
-	if err := showPurchase(c, p); err != nil {
+	if err := showPurchase(c, agent, p); err != nil {
 		return err
 	}
 	if !p.Settled {
 		cli.WarnClock(c, agent)
 	}
 	if code := cli.PurchaseCode(p, quote); code != exit.Done {
-		return exit.Silent(code)
+		e := &exit.Error{Code: code, Err: exit.ErrSilent}
+		if p.Void == protocol.CodeFunds {
+			e.InRun = exit.RunFunds
+		}
+		return e
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func buyCountered(c *cobra.Command, agent *control.Client, call control.BuyCall,
 			return p, nil
 		}
 		for _, o := range taken {
-			fmt.Fprintf(cli.Stderr(c), "accepting the counter-offer of %s: %s\n", o.Resource, o.Change)
+			fmt.Fprintf(cli.Notes(c), "accepting the counter-offer of %s: %s\n", o.Resource, o.Change)
 		}
 		call.ID, call.Document = fmt.Sprintf("%s.counter%d", first, n), string(changed.XML())
 		call.Moving, call.StartNow, call.Follows = false, false, true

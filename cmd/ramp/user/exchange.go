@@ -80,8 +80,8 @@ func printExchange(c *cobra.Command, x control.Exchanged) error {
 		return cli.PrintJSON(cli.Stdout(c), x)
 	}
 	if x.Entry == 0 {
-		_, err := fmt.Fprintf(cli.Stdout(c), "%s quotes: %s %s buys %s %s, until %s UTC; nothing is exchanged (--least %s does it)\n",
-			x.Bank.Name(), x.Gives, x.From, x.Gets, x.To, words.Timestamp(x.Until), x.Gets)
+		_, err := fmt.Fprintf(cli.Stdout(c), "%s quotes: %s %s buys %s %s, until %s; nothing is exchanged (--least %s does it)\n",
+			x.Bank.Name(), x.Gives, x.From, x.Gets, x.To, words.At(x.Until), x.Gets)
 		return err
 	}
 	_, err := fmt.Fprintf(cli.Stdout(c), "exchanged %s %s for %s %s at %s (entry %d, exchange %s)\n", x.Gives, x.From, x.Gets, x.To, x.Bank.Name(), x.Entry, x.ID)

@@ -2,6 +2,7 @@ package user
 
 import (
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ func CancelledCode(p message.Purchase, unit int) int {
 	c := &cobra.Command{}
 	c.Flags().Bool("json", false, "")
 	c.SetOut(io.Discard)
-	return cli.Report(io.Discard, printCancelled(c, p, unit))
+	return cli.Report(io.Discard, printCancelled(c, control.Local(http.NewServeMux()), p, unit))
 }
 
 // PurchaseCode is the exit code of a purchase that is over, and whether 'user buy

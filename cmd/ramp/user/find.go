@@ -28,20 +28,20 @@ func withID(c *cobra.Command, open cli.Opener, find finder, prefix string, do fu
 type finder func(c *cobra.Command, agent *control.Client, prefix string) (string, error)
 
 // wholePurchase completes the ID of a purchase.
-func wholePurchase(c *cobra.Command, agent *control.Client, begin string) (string, error) {
-	return whole(c, agent, control.FindCall{ID: begin}, "purchases", "ramp user list")
+func wholePurchase(c *cobra.Command, agent *control.Client, word string) (string, error) {
+	return whole(c, agent, control.FindCall{ID: word}, "purchases", "ramp user list")
 }
 
 // wholeRun completes the ID of a purchase in which a program runs or ran.
-func wholeRun(c *cobra.Command, agent *control.Client, begin string) (string, error) {
-	return whole(c, agent, control.FindCall{ID: begin, Run: true}, "runs", "ramp user jobs")
+func wholeRun(c *cobra.Command, agent *control.Client, word string) (string, error) {
+	return whole(c, agent, control.FindCall{ID: word, Run: true}, "jobs", "ramp jobs")
 }
 
-// whole completes an ID. A prefix without match is returned unchanged: the call that uses it
+// whole completes an ID. A word without match is returned unchanged: the call that uses it
 // reports that there is no such ID.
 func whole(c *cobra.Command, agent *control.Client, q control.FindCall, what, list string) (string, error) {
 	if q.ID == "" {
-		return "", exit.Fail(exit.Usage, "'"+list+"' lists them", "ID \"\": want the first letters of one of the %s", what)
+		return "", exit.Fail(exit.Usage, "'"+list+"' lists them", "ID \"\": want the first letters, or the name, of one of the %s", what)
 	}
 	var f control.IDsFound
 	if err := control.Find.Ask(c.Context(), agent, q, &f); err != nil || f.All == 0 {
@@ -53,6 +53,9 @@ func whole(c *cobra.Command, agent *control.Client, q control.FindCall, what, li
 	words := strings.Join(f.IDs, ", ")
 	if f.All > len(f.IDs) {
 		words += ", …"
+	}
+	if f.Named {
+		return "", exit.Fail(exit.Usage, "give the ID of one; '"+list+"' lists them", "%d %s have the name %q: %s", f.All, what, q.ID, words)
 	}
 	return "", exit.Fail(exit.Usage, "give more of it; '"+list+"' lists them", "ID %q begins %d %s: %s", q.ID, f.All, what, words)
 }

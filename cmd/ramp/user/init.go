@@ -63,7 +63,7 @@ func initUser(c *cobra.Command, j join.Joining) error {
 	if _, err := config.Read(path); err != nil {
 		return err
 	}
-	return cli.ShowLine(c, a, "%s", a.Words(cli.Self()+" user quote --cores 1 --wall 1h --within 12h --max-price 60"+cli.DirWords(c)))
+	return cli.ShowLine(c, a, "%s", a.Words(cli.Self()+" user quote --cores 1 --wall 1h --within 12h"+cli.DirWords(c)))
 }
 
 // userConfigText is the configuration of a new user agent, with comments.

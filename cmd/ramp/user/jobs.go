@@ -1,11 +1,10 @@
 package user
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
-	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,82 +16,42 @@ import (
 	"ramp/protocol/message"
 )
 
-// prefixed writes whole lines with a prefix; with an empty prefix it just passes the data on.
-type prefixed struct {
-	w      io.Writer
-	mu     *sync.Mutex
-	prefix string
-	rest   []byte
-}
-
-// maxLogLine bounds a line that is buffered until it ends.
-const maxLogLine = 64 << 10
-
-// Write writes the complete lines.
-func (p *prefixed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.prefix == "" {
-		return p.w.Write(b)
-	}
-	p.rest = append(p.rest, b...)
-	for {
-		i := bytes.IndexByte(p.rest, '\n')
-		if i < 0 && len(p.rest) < maxLogLine {
-			return len(b), nil
-		}
-		if i < 0 {
-			i = len(p.rest) - 1
-		}
-		if _, err := fmt.Fprintf(p.w, "%s%s\n", p.prefix, bytes.TrimSuffix(p.rest[:i+1], []byte("\n"))); err != nil {
-			return 0, err
-		}
-		p.rest = p.rest[i+1:]
-	}
-}
-
-// end writes a last line without a newline.
-func (p *prefixed) end() {
-	if len(p.rest) > 0 {
-		_, _ = p.Write([]byte("\n")) // an error means that the reader has gone
-	}
-}
-
 func newUserJobs() *cobra.Command {
 	var q control.LastCall
 	c := &cobra.Command{
 		Use: "jobs", Short: "List the programs that run or ran in bought slots", Args: cobra.NoArgs, GroupID: "run",
 		Long: `List the programs that run or ran in bought slots, oldest first, as last reported by their
 sites. It does not ask the sites; 'ramp user status ID' does.`,
-		Example: "  ramp user jobs --watch",
+		Example: "  ramp jobs --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if q.Limit < 0 {
 				return exit.Fail(exit.Usage, "", "--limit %d: want zero or more", q.Limit)
 			}
-			var list []message.Run
-			if err := cli.Ask(c, cli.OpenUserRecords, control.Runs, q, &list); err != nil {
-				return err
-			}
-			rows := [][]string{{"id", "request", "when (UTC)", "units", "state", "exit"}}
-			for _, r := range list {
-				exit := "-"
-				if r.Over {
-					exit = fmt.Sprint(r.Exit)
-				}
-				rows = append(rows, []string{r.ID, r.Name, words.ClockTime(r.Created), fmt.Sprint(len(r.Units)), r.State, exit})
-			}
-			return cli.ShowTable(c, list, rows)
+			return listed(c, control.Runs, q, func(r message.Run) string { return r.ID }, runRows)
 		},
 	}
 	c.Flags().IntVar(&q.Limit, "limit", 0, "show only the last `N`; 0: all")
 	return cli.Watched(c)
 }
 
+// runRows are runs as a table.
+func runRows(list []message.Run, short []string) [][]string {
+	rows := [][]string{{"id", "name", "when (" + words.Zone() + ")", "units", "state", "exit"}}
+	for i, r := range list {
+		exit := "-"
+		if r.Over {
+			exit = fmt.Sprint(r.Exit)
+		}
+		rows = append(rows, []string{short[i], r.Name, words.ClockTime(r.Created), fmt.Sprint(len(r.Units)), r.State, exit})
+	}
+	return rows
+}
+
 // controlled makes a command that acts on a run and then shows it.
 func controlled(verb message.LaunchVerb, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use: string(verb) + " ID", Short: short, Long: long, Args: cobra.ExactArgs(1), GroupID: "run",
-		Example: "  ramp user " + string(verb) + " p23e5", ValidArgsFunction: cli.RunID,
+		Example: "  ramp user " + string(verb) + " p8a3e735", ValidArgsFunction: cli.RunID,
 		RunE: func(c *cobra.Command, args []string) error {
 			return withID(c, cli.OpenUser, wholeRun, args[0], func(agent *control.Client, id string) error {
 				defer cli.Awaiting(c, "asking the sites", control.ControlTime)()
@@ -100,7 +59,7 @@ func controlled(verb message.LaunchVerb, short, long string) *cobra.Command {
 				if err := control.RunControl.Ask(c.Context(), agent, control.RunCall{ID: id, Verb: verb}, &run); err != nil {
 					return err
 				}
-				return printRun(c, run)
+				return printRun(c, agent, run)
 			})
 		},
 	}
@@ -129,8 +88,8 @@ left, or how it ended. Ends with 5 if a site has not answered within 10 s.`)
 }
 
 // printRun prints a run.
-func printRun(c *cobra.Command, run message.Run) error {
-	rows := [][]string{{"unit", "resource", "cores", "start (UTC)", "end", "state", "cpu", "files"}}
+func printRun(c *cobra.Command, agent *control.Client, run message.Run) error {
+	rows := [][]string{{"unit", "resource", "cores", "start (" + words.Zone() + ")", "end", "state", "cpu", "files"}}
 	for _, u := range run.Units {
 		rows = append(rows, []string{
 			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Slot.Cores), words.Timestamp(u.Slot.Start), words.Timestamp(u.Slot.End),
@@ -138,7 +97,7 @@ func printRun(c *cobra.Command, run message.Run) error {
 		})
 	}
 	return cli.Show(c, run, func(w io.Writer) {
-		fmt.Fprintf(w, "%s (%s): %s\n", run.Name, run.ID, run.State)
+		fmt.Fprintf(w, "%s (%s): %s\n", run.Name, cli.ShortID(agent, run.ID), run.State)
 		cli.Table(w, rows...)
 		if run.Fault != "" {
 			fmt.Fprintln(w, "  why:", run.Fault)
@@ -155,10 +114,11 @@ func newUserLogs() *cobra.Command {
 stderr. With --follow, stay until the program ends; an interrupt leaves it running. If the
 program has not started, the command says when it will. Ends with 3 if it never ran, and with 5
 if its site does not answer.`,
-		Example: "  ramp user logs p23e5 --follow", ValidArgsFunction: cli.RunID,
+		Example: "  ramp logs p23e5 --follow", ValidArgsFunction: cli.RunID,
 		RunE: func(c *cobra.Command, args []string) error {
 			return withID(c, cli.OpenUserServing, wholeRun, args[0], func(agent *control.Client, id string) error {
-				w := &watching{c: c, agent: agent, id: id, json: cli.WantsJSON(c)}
+				w := newWatching(c, agent, id, "")
+				w.json = cli.WantsJSON(c)
 				return w.logs(unit, follow)
 			})
 		},
@@ -174,7 +134,7 @@ func (w *watching) logs(unit int, follow bool) error {
 		return err
 	}
 	if unit == 0 && len(w.run.Units) > 1 {
-		return exit.Fail(exit.Usage, "choose one with --unit N, counted from 1", "%s has %d units", w.id, len(w.run.Units))
+		return exit.Fail(exit.Usage, "choose one with --unit N, counted from 1", "%s has %d units", w.short, len(w.run.Units))
 	}
 	w.sayWaiting(unit)
 	if !follow {
@@ -187,49 +147,100 @@ func (w *watching) logs(unit int, follow bool) error {
 func newUserFetch() *cobra.Command {
 	var out string
 	var unit int
+	var all bool
 	c := &cobra.Command{
-		Use: "fetch ID --out DIR", Short: "Fetch the files that a purchase's program left", Args: cobra.ExactArgs(1), GroupID: "run",
+		Use: "fetch {ID | --all} --out DIR", Short: "Fetch the files that a purchase's program left", GroupID: "run",
 		Long: `Fetch the files that the program of a purchase left; with several units, those of each go to a
-directory of their own (unit-1, unit-2, ...). Sites keep files for a day unless they say
-otherwise. Files that exist already are skipped, so the same command continues an interrupted
-fetch. Ends with 3 if the program still runs or its files are gone, and with 5 if a site does
-not answer.`,
-		Example: "  ramp user fetch p23e5 --out results", ValidArgsFunction: cli.RunID,
+directory of their own (unit-1, unit-2, ...). --all fetches the files of all programs that have
+ended, as far as sites still keep them, each job's to a directory of its own (NAME-ID). Sites
+keep files for a day unless they say otherwise. Files that exist already are skipped, so the
+same command continues an interrupted fetch. Ends with 3 if the program still runs or its files
+are gone, and with 5 if a site does not answer.`,
+		Example: "  ramp fetch p8a3e735 -o results\n  ramp fetch --all -o results", ValidArgsFunction: cli.RunID,
+		Args: func(c *cobra.Command, args []string) error {
+			if all {
+				return cobra.NoArgs(c, args)
+			}
+			return cobra.ExactArgs(1)(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := filepath.Abs(out)
-			if err != nil {
-				return err
+			if all {
+				return fetchAll(c, out)
 			}
 			return withID(c, cli.OpenUser, wholeRun, args[0], func(agent *control.Client, id string) error {
-				defer cli.Awaiting(c, "waiting for the first file from the site", node.FilesTime)()
-				var run message.Run
-				if err := control.RunFetch.Ask(c.Context(), agent, control.RunCall{ID: id, Unit: unit, Dir: dir}, &run); err != nil {
+				f, err := fetched(c, agent, id, out, unit)
+				if err != nil {
 					return err
 				}
-				return printFetched(c, run, unit, out)
+				return cli.Show(c, f, f.print)
 			})
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "write to `DIR`, created if missing")
+	c.Flags().StringVarP(&out, "out", "o", "", "write to `DIR`, created if missing")
+	c.Flags().BoolVar(&all, "all", false, "the files of all programs that have ended")
 	cli.UnitVar(c.Flags(), &unit, "only unit `N`, counted from 1 (default: all)")
+	c.MarkFlagsMutuallyExclusive("all", "unit")
 	_ = c.MarkFlagRequired("out") // the flag is there: it was made above
 	return c
 }
 
-// printFetched lists the files that were fetched.
-func printFetched(c *cobra.Command, run message.Run, unit int, out string) error {
-	files := []string{}
+// fetchAll fetches what all runs that are over have left and the sites still keep.
+func fetchAll(c *cobra.Command, out string) error {
+	agent, done, err := cli.OpenUser(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var list []message.Run
+	if err := control.Runs.Ask(c.Context(), agent, control.LastCall{}, &list); err != nil {
+		return err
+	}
+	all := []filesOf{}
+	for _, r := range node.Fetchable(list, time.Now()) {
+		f, err := fetched(c, agent, r.ID, filepath.Join(out, words.OutName(r.Name, cli.ShortID(agent, r.ID))), 0)
+		if err != nil {
+			return err
+		}
+		all = append(all, f)
+	}
+	return cli.Show(c, all, func(w io.Writer) {
+		for _, f := range all {
+			f.print(w)
+		}
+	})
+}
+
+// filesOf are the files that were fetched from a run, in JSON; the names are fixed.
+type filesOf struct {
+	ID    string   `json:"id"`
+	Files []string `json:"files"`
+}
+
+func (f filesOf) print(w io.Writer) {
+	for _, name := range f.Files {
+		fmt.Fprintln(w, name)
+	}
+}
+
+// fetched fetches the files of a run.
+func fetched(c *cobra.Command, agent *control.Client, id, out string, unit int) (filesOf, error) {
+	f := filesOf{id, []string{}}
+	dir, err := filepath.Abs(out)
+	if err != nil {
+		return f, err
+	}
+	defer cli.Awaiting(c, "waiting for the first file from the site", node.FilesTime)()
+	var run message.Run
+	if err := control.RunFetch.Ask(c.Context(), agent, control.RunCall{ID: id, Unit: unit, Dir: dir}, &run); err != nil {
+		return f, err
+	}
 	for _, u := range run.Units {
 		if unit > 0 && u.Unit != unit-1 {
 			continue
 		}
-		for _, f := range u.Status.Outputs {
-			files = append(files, filepath.Join(node.OutDir(out, len(run.Units), u.Unit), filepath.FromSlash(f.Path)))
+		for _, o := range node.Wanted(run.Program, u) {
+			f.Files = append(f.Files, filepath.Join(node.OutDir(out, run, u.Unit), filepath.FromSlash(o.Path)))
 		}
 	}
-	return cli.Show(c, map[string]any{"id": run.ID, "files": files}, func(w io.Writer) {
-		for _, f := range files {
-			fmt.Fprintln(w, f)
-		}
-	})
+	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/background"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -35,7 +36,7 @@ daemon, interrupt that command.`,
 				if err != nil {
 					return err
 				}
-				return printCancelled(c, p, unit)
+				return printCancelled(c, agent, p, unit)
 			})
 		},
 	}
@@ -45,8 +46,8 @@ daemon, interrupt that command.`,
 
 // printCancelled prints the purchase, and ends with 4 if a seller refused and with 5 if one has
 // not answered.
-func printCancelled(c *cobra.Command, p message.Purchase, unit int) error {
-	if err := showPurchase(c, p); err != nil {
+func printCancelled(c *cobra.Command, agent *control.Client, p message.Purchase, unit int) error {
+	if err := showPurchase(c, agent, p); err != nil {
 		return err
 	}
 	var silence error
@@ -87,7 +88,7 @@ two on, it is bought from only if no other set is offered.`,
 			}
 			rows := [][]string{{"resource", "cores", "start price", "minimum", "os", "arch", "takes", "silent"}}
 			for _, r := range list {
-				rows = append(rows, []string{r.Name, fmt.Sprint(r.Cores), r.Start.String(), r.Min.String(), r.Props.OS, r.Props.Arch, takes(r.Terms), fmt.Sprint(r.Failures)})
+				rows = append(rows, []string{r.Name, fmt.Sprint(r.Cores), r.Start.Cents(), r.Min.Cents(), r.Props.OS, r.Props.Arch, takes(r.Terms), fmt.Sprint(r.Failures)})
 			}
 			return cli.ShowTable(c, list, rows)
 		},
@@ -104,11 +105,13 @@ func takes(terms []protocol.Terms) string {
 }
 
 func newUserServe() *cobra.Command {
-	return &cobra.Command{
+	var log string
+	c := &cobra.Command{
 		Use: "serve", Short: "Run the user agent as a daemon", Args: cobra.NoArgs, GroupID: "join",
-		Long: `Run the user agent as a daemon until SIGINT or SIGTERM. Other commands then talk to it over a
-socket in its directory. It completes purchases that were signed, and buys again what a site has
-lost. SIGHUP reloads the configuration. The log goes to stderr.`,
+		Long: `Run the user agent as a daemon until SIGINT, SIGTERM or 'ramp user stop'. Commands talk to it
+over a socket in its directory; unless the configuration says 'daemon: false', they start it
+themselves, with its log in daemon.log. It completes purchases that were signed, brings jobs to
+their sites, and buys again what a site has lost. SIGHUP reloads the configuration.`,
 		Example: "  ramp user serve",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := cli.DirOf(c, "user")
@@ -118,7 +121,35 @@ lost. SIGHUP reloads the configuration. The log goes to stderr.`,
 			if err := config.Meant(filepath.Join(dir, config.Name), "user"); err != nil {
 				return err
 			}
-			return node.ServeUser(c.Context(), dir, cli.Stderr(c))
+			to := cli.Stderr(c)
+			if log != "" {
+				if to, err = background.OpenLog(log); err != nil {
+					return err
+				}
+			}
+			return node.ServeUser(c.Context(), dir, to)
+		},
+	}
+	c.Flags().StringVar(&log, "log", "", "write the log to `FILE`, at most 4 MB and one older file (default: stderr)")
+	return c
+}
+
+func newUserStop() *cobra.Command {
+	return &cobra.Command{
+		Use: "stop", Short: "Stop the user agent's daemon", Args: cobra.NoArgs, GroupID: "join",
+		Long: `Stop the user agent's daemon, whoever started it, and wait until it has ended. Jobs continue at
+their sites. The next command that needs the agent starts it again.`,
+		Example: "  ramp user stop",
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := cli.DirOf(c, "user")
+			if err != nil {
+				return err
+			}
+			pid, err := background.Stop(c.Context(), dir)
+			if err != nil {
+				return err
+			}
+			return cli.ShowLine(c, map[string]int{"pid": pid}, "%s", background.StoppedWords(pid))
 		},
 	}
 }

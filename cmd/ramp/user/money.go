@@ -24,7 +24,7 @@ func newUserRunway() *cobra.Command {
 held for jobs, less refunds. Incomes and the decay of an allowance count. For a member of a
 bartering group the money that pays for its jobs counts: its own, its group's or both, whoever
 in the group spends it. The rate covers at least a day, and starts at the first payment if that
-is later. Less than three days is marked LOW; 'ramp user buy' and 'ramp user run' then warn.
+is later. Less than three days is marked LOW; 'ramp user buy' and 'ramp run' then warn.
 Ends with 5 if a bank does not answer within 30 s.`,
 		Example: "  ramp user runway\n  ramp user runway --over 24h",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,9 +55,9 @@ func runwayRows(list []control.RunwayLine) [][]string {
 		rows[0] = append(rows[0], "counted")
 	}
 	for _, l := range list {
-		row := []string{l.Bank.Name(), l.Currency, l.Available.String(), l.Held.String(), l.Spent.String(), words.ShortDuration(spanOf(l)), markedWords(l)}
+		row := []string{l.Bank.Name(), l.Currency, l.Available.Cents(), l.Held.Cents(), l.Spent.Cents(), words.ShortDuration(spanOf(l)), markedWords(l)}
 		if income {
-			row = append(row, l.Income.String())
+			row = append(row, l.Income.Cents())
 		}
 		if shared {
 			row = append(row, countedWords(l))
@@ -99,7 +99,7 @@ func lastsWords(l control.RunwayLine) string {
 	case l.Ends.IsZero():
 		return "for centuries"
 	}
-	return words.ShortDuration(time.Duration(*l.LastsS*float64(time.Second))) + ", until " + words.ClockTime(l.Ends)
+	return words.ShortDuration(time.Duration(*l.LastsS*float64(time.Second))) + ", until " + words.AtMinute(l.Ends)
 }
 
 // warnLow warns after a purchase if the money runs out soon. It stays silent if a bank does not
@@ -117,7 +117,7 @@ func warnLow(c *cobra.Command, agent *control.Client) {
 			if l.Counts != control.CountsOwn {
 				whose = " (" + countedWords(l) + ")"
 			}
-			fmt.Fprintf(cli.Stderr(c), "warning: at the rate of the last %s, %s %s at %s%s last %s\n", words.ShortDuration(spanOf(l)), l.Available, l.Currency, l.Bank.Name(), whose, lastsWords(l))
+			fmt.Fprintf(cli.Notes(c), "warning: at the rate of the last %s, %s %s at %s%s last %s\n", words.ShortDuration(spanOf(l)), l.Available.Cents(), l.Currency, l.Bank.Name(), whose, lastsWords(l))
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/agents/node"
 	"ramp/agents/user"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
@@ -93,7 +93,7 @@ func (p *pendingBuy) resume(ctx context.Context, agent *control.Client, fresh st
 	if err := control.Purchase.Ask(ctx, agent, control.IDCall{ID: p.id}, &before); err != nil {
 		return p.id, nil //nolint:nilerr // it never began, and begins now
 	}
-	if node.Undecided(before.State) || before.Settled && before.State == user.StateSettled && ahead(before, time.Now()) {
+	if again.Undecided(before.State) || before.Settled && before.State == user.StateSettled && ahead(before, time.Now()) {
 		return p.id, nil
 	}
 	p.old = false
@@ -110,15 +110,17 @@ func ahead(p message.Purchase, now time.Time) bool {
 // mention tells the user if the purchase was made by an earlier command.
 func (p *pendingBuy) mention(c *cobra.Command, got message.Purchase) {
 	if p.old && got.ID == p.id && got.Settled {
-		fmt.Fprintf(cli.Stderr(c), "note: an interrupted command bought this at %s; repeat the command to buy another\n", words.Timestamp(got.Created))
+		fmt.Fprintf(cli.Notes(c), "note: an interrupted command bought this at %s; repeat the command to buy another\n", words.At(got.Created))
 	}
 }
 
 // notes reports whether the order needs a note. One with an ID is bought only once anyway, --again
-// means another purchase, and a quote buys nothing.
-func (o buyFlags) notes() bool { return o.id == "" && !o.again && !o.quote }
+// means another purchase, a quote buys nothing, and nothing else is recognised without a session.
+func (o buyFlags) notes() bool {
+	return o.id == "" && !o.again && !o.quote && control.Session() != ""
+}
 
-// noted identifies the order: it is equal for equal commands.
+// noted identifies the order: it is equal for equal commands in one session.
 func (o buyFlags) noted(text string) string {
-	return fmt.Sprintf("%q %q %d %s %t %q %q %s %q %q", text, o.request.Words, o.rounds, o.roundLimit, o.noEarlyClose, o.optimize, o.maxCost, o.maxWait, o.mode, o.acceptCounter)
+	return fmt.Sprintf("%s %q %q %d %s %t %q %q %s %q %q", control.Session(), text, o.request.Words(), o.rounds, o.roundLimit, o.noEarlyClose, o.optimize, o.maxCost, o.maxWait, o.mode, o.acceptCounter)
 }

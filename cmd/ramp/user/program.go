@@ -2,9 +2,6 @@ package user
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -15,8 +12,11 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
+	"ramp/agents/order"
+	"ramp/agents/user"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/message"
+	"ramp/rfql/jobfile"
 )
 
 // A program whose request comes from flags, without an end, begins within this time.
@@ -27,34 +27,95 @@ const (
 
 // runFlags are the flags of a program to run and of its purchase.
 type runFlags struct {
-	buy    buyFlags
-	app    string
-	params []string
-	in     []string
-	out    string
+	buy buyFlags
+	run order.Run
+	out string
+
+	detach bool // return once it is bought
+
+	file   string        // of a job
+	text   []byte        // of an RFQL document
+	array  jobfile.Array // what is left of it
+	slots  int           // in which it runs
+	upload string        // what is uploaded, for people
 }
 
 func (f *runFlags) register(c *cobra.Command) {
 	f.buy.register(c)
-	f.buy.registerCounter(c)
-	f.buy.registerReplace(c)
+	f.buy.registerSpend(c)
+	f.buy.registerWait(c)
 	fs := c.Flags()
-	fs.StringVar(&f.app, "app", "", "run application `NAME`, installed at the site, instead of a command")
-	fs.StringArrayVar(&f.params, "param", nil, "parameter `NAME=VALUE` of the application; repeatable")
-	fs.StringArrayVar(&f.in, "in", nil, "send the file or directory `PATH`, or PATH=NAME to rename it; repeatable")
-	fs.StringVar(&f.out, "out", "", "fetch the files that the program leaves to `DIR`, created if missing")
+	fs.StringVar(&f.run.App, "app", "", "run application `NAME`, installed at the site, instead of a command")
+	fs.StringArrayVar(&f.run.Params, "param", nil, "parameter `NAME=VALUE` of the application; repeatable")
+	fs.StringArrayVarP(&f.run.In, "in", "i", nil, "send the file or directory `PATH`, or PATH=NAME to rename it; repeatable")
+	if !f.detach {
+		fs.StringVarP(&f.out, "out", "o", "", "fetch the files that the program leaves to `DIR`, created if missing")
+		fs.BoolVar(&f.buy.again, "again", false, "buy and run once more even if the same command is unfinished")
+		fs.IntVar(&f.run.Retry, "retry", 0, "buy again, up to `N` times, if the program fails or is lost")
+	}
+	fs.StringArrayVar(&f.run.Outputs, "outputs", nil, "fetch only files that match `GLOB`, such as '*.csv'; repeatable")
+	fs.StringArrayVar(&f.run.Env, "env", nil, "set variable `NAME=VALUE` for the program; repeatable")
+	fs.StringVar(&f.run.Array, "array", "", "run once for each of `INDEXES`: 1-30, 1,5,9 or 1-30:2; 1-30%8: at most 8 at once")
+	fs.StringArrayVar(&f.run.After, "dependency", nil, "wait until `JOBS` end: afterok:NAME, afterany:NAME; comma separated")
 	fs.StringVar(&f.buy.id, "id", "", "`ID` of the purchase; reusing an ID resumes that job (default: random)")
-	fs.BoolVar(&f.buy.again, "again", false, "buy and run once more even if the same command is unfinished")
-	fs.BoolVar(&f.buy.approve, "approve", false, "ask before buying even if the request is met")
 }
 
 // arguments accepts FILE, or flags instead, and a command after '--'.
 func (f *runFlags) arguments(c *cobra.Command, args []string) error {
-	file, command := runWords(c, args)
-	if len(file) > 1 || len(file) == 1 && f.buy.request.Given && len(command) == 0 && f.app == "" {
-		return exit.Fail(exit.Usage, "such as "+c.CommandPath()+" --cores 4 --wall 10m --max-price 40 -- ./program", "%q: the command comes after '--'", file[len(file)-1])
+	if file, _ := runWords(c, args); len(file) > 0 {
+		return cli.EmptyFlags(c)
 	}
-	return f.buy.request.FileOr(c, file)
+	return f.buy.request.FileOr(c, nil)
+}
+
+// read takes the command, and reads FILE.
+func (f *runFlags) read(c *cobra.Command, args []string) error {
+	file, command := runWords(c, args)
+	if len(command) > 0 {
+		f.run.Commands = [][]string{command}
+	}
+	if len(file) == 0 {
+		return nil
+	}
+	given := f.buy.request.Given()
+	text, err := requestText(c, file)
+	if err != nil && given {
+		return misplaced(c, file[0])
+	}
+	if err != nil {
+		return err
+	}
+	if order.IsJob(text) {
+		return f.job(c, file, command, text)
+	}
+	f.file, f.text = file[0], text
+	if len(file) > 1 || given && len(command) == 0 && f.run.App == "" {
+		return misplaced(c, file[len(file)-1])
+	}
+	return exit.WithCode(exit.Usage, f.buy.request.FileOr(c, file))
+}
+
+func misplaced(c *cobra.Command, word string) error {
+	return exit.Fail(exit.Usage, "such as "+c.CommandPath()+" -n 4 -t 10m -- ./program", "%q: the command comes after '--'", word)
+}
+
+// job takes a job file, or a script and its arguments.
+func (f *runFlags) job(c *cobra.Command, file, command []string, text []byte) error {
+	job, err := f.buy.request.JobFile(c, newUserRun().Flags(), file[0], text)
+	switch {
+	case err != nil:
+		return err
+	case job.Script && file[0] == "-":
+		return exit.Fail(exit.Usage, "", "a script is uploaded from a file, not from standard input")
+	case job.Script:
+		f.run.Script, f.run.Commands = file[0], [][]string{append(append([]string{file[0]}, file[1:]...), command...)}
+	case len(file) > 1:
+		return misplaced(c, file[1])
+	case len(command) == 0:
+		f.run.Commands = job.Commands
+	}
+	f.buy.unnamed = strings.TrimSuffix(filepath.Base(file[0]), filepath.Ext(file[0]))
+	return f.buy.request.FileOr(c, nil)
 }
 
 // runWords are the words before '--' and those after it.
@@ -66,62 +127,77 @@ func runWords(c *cobra.Command, args []string) (file, command []string) {
 	return args[:at], args[at:]
 }
 
-// program is the program to run for a request.
-func (f *runFlags) program(command []string, request string) (*message.Program, error) {
-	if (f.app == "") == (len(command) == 0) {
-		return nil, exit.Fail(exit.Usage, "-- ./program at the end, or --app NAME", "give a command or an application, and not both")
-	}
-	p := &message.Program{App: f.app, Command: command}
-	for _, s := range f.params {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" || f.app == "" {
-			return nil, exit.Fail(exit.Usage, "", "--param %q: want NAME=VALUE, for an application", s)
+// prepare checks the command line before anything is asked.
+func (f *runFlags) prepare() (after []order.After, err error) {
+	if f.run.Array != "" {
+		if f.array, err = jobfile.ParseArray(f.run.Array); err == nil && f.text != nil {
+			err = fmt.Errorf("describe the request in flags or a job file")
 		}
-		p.Params = append(p.Params, message.Param{Name: name, Value: value})
+		if err != nil {
+			return nil, exit.Fail(exit.Usage, "", "--array: %w", err)
+		}
+		f.slots = 1
 	}
-	var err error
-	if p.Inputs, err = node.InputsOf(f.in); err != nil {
+	if err := node.CheckOut(f.out); err != nil {
 		return nil, err
 	}
-	p.Key, err = keyOf(*p, request)
-	return p, err
+	return order.ParseAfter(f.run.After)
 }
 
-// keyOf identifies a program: it is equal for equal requests, programs and inputs.
-func keyOf(p message.Program, request string) (string, error) {
-	b, err := json.Marshal(p)
+// order makes an order: what to buy now, and what to run in it.
+func (f *runFlags) order(id string) (control.BuyCall, error) {
+	q := &f.buy.request
+	q.Anew()
+	request, file := control.Session()+string(f.text), []string{f.file}
+	var wall time.Duration
+	if f.text == nil { // flags make a different document each time: compare them instead
+		request, file = fmt.Sprintf("%s%q %q", control.Session(), q.Words(), f.run.Array), nil
+		q.Begin = beginWithin
+		f.buy.unnamed = cmp.Or(f.buy.unnamed, f.programName())
+	}
+	if f.slots > 0 {
+		var err error
+		if wall, _, err = q.Index(); err != nil {
+			return control.BuyCall{}, err
+		}
+		q.Slots, q.Turns = f.slots, (len(f.array.Indexes)+f.slots-1)/f.slots
+	}
+	call, err := ordersOf(f.text, file, f.buy)(id)
 	if err != nil {
-		return "", err
+		return call, err
 	}
-	sum := sha256.Sum256(append(append(b, 0), request...))
-	return hex.EncodeToString(sum[:16]), nil
-}
-
-// order makes an order from the command line: what to buy, and what to run in it.
-func (f *runFlags) order(c *cobra.Command, args []string) (control.BuyCall, error) {
-	file, command := runWords(c, args)
-	text, err := requestText(c, file)
-	if err != nil {
-		return control.BuyCall{}, err
+	if call.Program, f.upload, err = f.run.Program(request); err != nil {
+		return call, err
 	}
-	request := string(text)
-	if len(file) == 0 { // flags make a different document each time: compare them instead
-		request = fmt.Sprintf("%q", f.buy.request.Words)
-		f.buy.request.Builder.BeginWithin(beginWithin)
-		f.buy.unnamed = filepath.Base(cmp.Or(f.app, strings.Join(command[:min(1, len(command))], "")))
-	}
-	call, err := ordersOf(text, file, f.buy)(f.buy.firstID())
-	if err != nil {
-		return control.BuyCall{}, err
-	}
-	if call.Program, err = f.program(command, request); err != nil {
-		return control.BuyCall{}, err
+	call.Program.Detached = f.detach
+	if f.slots > 0 {
+		call.Follows = true // the number of its slots depends on the market
+		if call.Program, err = order.Divide(*call.Program, f.array, f.slots, wall); err != nil {
+			return call, err
+		}
 	}
 	return call, node.Launchable(call.ID, call.Program)
 }
 
-func runRun(c *cobra.Command, args []string, f runFlags) error {
-	call, err := f.order(c, args)
+// programName is the name of a request that has none.
+func (f *runFlags) programName() string {
+	if len(f.run.Commands) == 0 {
+		return f.run.App
+	}
+	return filepath.Base(f.run.Commands[0][0])
+}
+
+func runRun(c *cobra.Command, args []string, f *runFlags) error {
+	if err := f.read(c, args); err != nil {
+		return err
+	}
+	f.buy.confirm = cli.CanAsk(c) && f.buy.wait == 0 && !f.buy.yes
+	after, err := f.prepare()
+	if err != nil {
+		return err
+	}
+	id := f.buy.firstID()
+	call, err := f.order(id)
 	if err != nil {
 		return err
 	}
@@ -129,13 +205,65 @@ func runRun(c *cobra.Command, args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := node.CheckOut(f.out); err != nil {
-		return err
-	}
 	agent, closeAgent, err := cli.OpenUserServing(c)
 	if err != nil {
 		return err
 	}
 	defer closeAgent()
-	return buyAndRun(c, agent, call, accepts, f.out)
+	if err := order.Await(c.Context(), agent, after, cli.ProgressOf(c).Say); err != nil {
+		return err
+	}
+	if f.slots > 0 {
+		_, cores, _ := f.buy.request.Index() // it was checked
+		if f.slots, err = order.Slots(c.Context(), agent, f.array, cores); err != nil {
+			return err
+		}
+	}
+	if len(after) > 0 || f.slots > 0 {
+		f.buy.request.Now()
+		if call, err = f.order(id); err != nil {
+			return err
+		}
+	}
+	if f.upload != "" {
+		cli.ProgressOf(c).Say("uploading " + f.upload)
+	}
+	return f.attempts(c, agent, call, accepts)
+}
+
+// attempts buys and runs, and again while the program fails and --retry allows it. Each attempt
+// has an ID of its own, so that the command can be repeated.
+func (f *runFlags) attempts(c *cobra.Command, agent *control.Client, call control.BuyCall, accepts consent) error {
+	all, results, first := f.array, map[int]int{}, ""
+	var shown []string
+	for n := 1; ; n++ {
+		w, err := f.buyAndRun(c, agent, call, accepts)
+		if err != nil || w == nil {
+			return err
+		}
+		first, shown = cmp.Or(first, w.id), append(shown, w.id)
+		for index, code := range order.Results(w.run) {
+			results[index] = code
+		}
+		f.array = order.Left(all, results)
+		if !f.again(w.run, n) {
+			if f.slots > 0 {
+				fmt.Fprintf(cli.Notes(c), "%s: %s\n", w.name, order.Summary(all, results))
+			}
+			return w.result(shown)
+		}
+		fmt.Fprintf(cli.Notes(c), "%s: failed (exit code %d); buying it again, %d of %d\n", w.name, w.run.Exit, n, f.run.Retry)
+		f.slots = min(f.slots, len(f.array.Indexes))
+		if call, err = f.order(fmt.Sprintf("%s.retry%d", first, n)); err != nil {
+			return err
+		}
+		call.Resume, call.Named, call.Follows = true, true, true
+		call.Program.Key += fmt.Sprintf(".retry%d", n)
+	}
+}
+
+// again reports whether a program that has ended is to be bought again: it failed, and not
+// because its owner killed it.
+func (f *runFlags) again(run message.Run, n int) bool {
+	return n <= f.run.Retry && run.Exit != 0 && !(run.Killing && run.Exit == user.ExitKilled)
 }

@@ -24,24 +24,30 @@ func orderOf(t *testing.T, words ...string) (control.BuyCall, error) {
 	if err := f.arguments(c, args); err != nil {
 		return control.BuyCall{}, err
 	}
-	return f.order(c, args)
+	if err := f.read(c, args); err != nil {
+		return control.BuyCall{}, err
+	}
+	if _, err := f.prepare(); err != nil {
+		return control.BuyCall{}, err
+	}
+	return f.order(f.buy.firstID())
 }
 
 // What says which runs are the same, so that a command that is given again buys
 // nothing: its request in words, its program and its inputs.
 func TestTheSameCommandIsTheSameRun(t *testing.T) {
 	t.Parallel()
-	const first = "--cores 4 --wall 10m --max-price 40 -- ./program 1"
+	const first = "--cores 4 --wall 10m --max-price 40 -- ./program_test.go 1"
 	was, err := orderOf(t, strings.Fields(first)...)
-	if err != nil || was.Program.Key == "" || was.Name != "program" || !was.Moving || !was.Resume {
+	if err != nil || was.Program.Key == "" || was.Name != "program_test.go" || !was.Moving || !was.Resume {
 		t.Fatalf("got %+v, %v", was, err)
 	}
 	for line, same := range map[string]bool{
 		first: true,
-		"--cores 5 --wall 10m --max-price 40 -- ./program 1":       false,
-		"--cores 4 --wall 10m --max-price 40 --and -- ./program 1": false,
-		"--cores 4 --wall 10m --max-price 40 -- ./program 2":       false,
-		"--cores 4 --wall 10m --max-price 40 --app ./program":      false,
+		"--cores 5 --wall 10m --max-price 40 -- ./program_test.go 1":       false,
+		"--cores 4 --wall 10m --max-price 40 --and -- ./program_test.go 1": false,
+		"--cores 4 --wall 10m --max-price 40 -- ./program_test.go 2":       false,
+		"--cores 4 --wall 10m --max-price 40 --app ./program":              false,
 	} {
 		got, err := orderOf(t, strings.Fields(line)...)
 		if err != nil || (got.Program.Key == was.Program.Key) != same {

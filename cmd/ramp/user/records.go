@@ -8,6 +8,7 @@ import (
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/message"
@@ -24,24 +25,40 @@ journal.`,
 			if q.Limit < 0 {
 				return exit.Fail(exit.Usage, "", "--limit %d: want zero or more", q.Limit)
 			}
-			var list []message.Purchase
-			if err := cli.Ask(c, cli.OpenUserRecords, control.Purchases, q, &list); err != nil {
-				return err
-			}
-			rows := [][]string{{"id", "request", "when (UTC)", "state", "units", "paid"}}
-			for i, p := range list {
-				list[i] = cli.AsShown(p)
-				paid := "-"
-				if p.Settled {
-					paid = cli.PaidWords(p)
+			return listed(c, control.Purchases, q, func(p message.Purchase) string { return p.ID }, func(list []message.Purchase, short []string) [][]string {
+				rows := [][]string{{"id", "name", "when (" + words.Zone() + ")", "state", "units", "paid"}}
+				for i, p := range list {
+					list[i] = cli.AsShown(p)
+					paid := "-"
+					if p.Settled {
+						paid = order.PaidWords(p)
+					}
+					rows = append(rows, []string{short[i], p.RFQ, words.ClockTime(p.Created), cli.StandsAs(p), fmt.Sprint(len(p.Units)), paid})
 				}
-				rows = append(rows, []string{p.ID, p.RFQ, words.ClockTime(p.Created), cli.StandsAs(p), fmt.Sprint(len(p.Units)), paid})
-			}
-			return cli.ShowTable(c, list, rows)
+				return rows
+			})
 		},
 	}
 	c.Flags().IntVar(&q.Limit, "limit", 0, "show only the last `N`; 0: all")
 	return cli.Watched(c)
+}
+
+// listed asks for the last purchases or runs, and prints them with short IDs.
+func listed[A any](c *cobra.Command, call control.Endpoint[control.LastCall, []A], q control.LastCall, idOf func(A) string, rows func(list []A, short []string) [][]string) error {
+	agent, done, err := cli.OpenUserRecords(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var list []A
+	if err := call.Ask(c.Context(), agent, q, &list); err != nil {
+		return err
+	}
+	ids := make([]string, len(list))
+	for i, a := range list {
+		ids[i] = idOf(a)
+	}
+	return cli.ShowTable(c, list, rows(list, cli.ShortIDs(agent, ids...)))
 }
 
 func newUserShow() *cobra.Command {
@@ -56,7 +73,7 @@ reads only the journal. --json shows more.`,
 				if err := control.Purchase.Ask(c.Context(), agent, control.IDCall{ID: id}, &p); err != nil {
 					return err
 				}
-				return showPurchase(c, p)
+				return showPurchase(c, agent, p)
 			})
 		},
 	})
@@ -93,9 +110,10 @@ func newUserReceipt() *cobra.Command {
 		Long: `Write one signed contract per seller (sale-1.p7m, ...: the seller's signature outside, the
 user's inside), the bank's receipt (receipt.p7m), the receipt's place in the bank's log
 (proof.json) and ca.pem, and print the openssl commands that verify them. 'ramp bank verify DIR'
-checks all of them. The agent fetches the proof soon after a decision; until then proof.json is
-missing, and the command says so. It reads only the journal; --proof asks the bank for a proof
-as of now, from the head in the agent's heads.json, and stores the new one.`,
+checks all of them. If the proof has not come yet, a running agent waits for it for at most
+10 s; otherwise proof.json is missing, and the command says so. It reads only the journal;
+--proof asks the bank for a proof as of now, from the head in the agent's heads.json, and stores
+the new one.`,
 		Example: "  ramp user receipt p23e5 --out receipt\n  ramp user receipt p23e5 --out receipt --proof",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.PurchaseID,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -104,6 +122,7 @@ as of now, from the head in the agent's heads.json, and stores the new one.`,
 				open = cli.OpenUser
 			}
 			return withID(c, open, wholePurchase, args[0], func(agent *control.Client, id string) error {
+				defer cli.Awaiting(c, "waiting for the bank's proof", control.ProofTime)()
 				var f control.SignedFiles
 				err := control.SignedParts.Ask(c.Context(), agent, control.IDCall{ID: id}, &f)
 				if err == nil && proof {

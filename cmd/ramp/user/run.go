@@ -17,6 +17,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
+	"ramp/agents/order"
 	"ramp/agents/user"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
@@ -24,26 +25,51 @@ import (
 )
 
 func newUserRun() *cobra.Command {
-	var f runFlags
+	f := &runFlags{}
 	c := &cobra.Command{
 		Use: "run [FILE] [--app NAME | -- COMMAND …]", Short: "Buy time and run a program in it", GroupID: "run",
-		Long: `Buy what the RFQL document FILE ('-': standard input) asks for, send the inputs to the site,
-start the program when the slot begins, print its output, fetch the files it leaves to --out,
-and end with its exit code: that of the first unit whose code is not zero; 124 if the slot or
-the metered contract ended it, 137 if you killed it, 125 if it never ran or was lost. If nothing
-was bought, the exit codes are those of 'ramp user buy'.
+		Long: `Buy the time that FILE asks for, send the inputs to the site, start the program when the slot
+begins, print its output, fetch the files it leaves to --out, and end with its exit code: that
+of the first unit whose code is not zero; 124 if the slot or the metered contract ended it, 137
+if you killed it, 125 if it never ran or was lost. The codes of the command itself begin at 64.
+It asks before buying as 'ramp user buy' does.
+
+FILE is a job file in YAML, a script with '#RAMP' lines, or an RFQL document ('-': standard
+input). A COMMAND such as ./program is uploaded if it is a file here; 'program' is the site's.
 
 The program runs in every unit of the request, each time in a directory of its own with the
-inputs. You can interrupt the command: the job continues, and 'ramp user logs -f ID' follows it.
+inputs. You can interrupt the command: the job continues, and 'ramp logs -f ID' follows it.
 You can repeat it: until its result has been shown, the same command continues the same job and
-buys nothing twice.
+buys nothing twice. docs/JOBS.md explains job files, --array and --dependency.
 
 ` + cli.RequestHelp + `
 Here --within is optional: without it the program starts within ` + beginWords + `.`,
-		Example: `  ramp user run --cores 4 --wall 10m --max-price 40 -- ./program
-  ramp user run --cores 4 --wall 10m --max-price 40 --in data.csv --out results -- ./analyse data.csv
-  ramp user run --cores 4 --wall 10m --max-price 40 --and --cores 1 -- ./program
-  ramp user run job.xml --app render --param scene=kitchen`,
+		Example: `  ramp run -n 4 -t 10m -- ./program
+  ramp run -n 4 -t 10m --max-price 40 -i data.csv -o results -- ./analyse data.csv
+  ramp run -n 4 -t 10m --and -n 1 -- ./program
+  ramp run -n 1 -t 10m --array 1-30%8 -o results -- ./task {}
+  ramp run job.yaml
+  ramp run job.xml --app render --param scene=kitchen`,
+		Args: f.arguments,
+		RunE: func(c *cobra.Command, args []string) error { return runRun(c, args, f) },
+	}
+	f.register(c)
+	return cli.EndsWithProgram(c)
+}
+
+func newUserSubmit() *cobra.Command {
+	f := &runFlags{detach: true, buy: buyFlags{again: true}}
+	c := &cobra.Command{
+		Use: "submit [FILE] [--app NAME | -- COMMAND …]", Short: "Buy time for a program, and return once it is bought", GroupID: "run",
+		Long: `Buy time for a program as 'ramp run' does, print the short ID and the name of the job, and
+return; without a daemon, once the site has the inputs. 'ramp wait' waits for the job, 'ramp
+logs' prints its output, and 'ramp fetch' gets its files. A repeated command is another job,
+unless --id names the first. A job file's 'out' and 'retry' are for 'ramp run'.
+
+` + cli.RequestHelp + `
+Here --within is optional: without it the program starts within ` + beginWords + `.`,
+		Example: `  ramp submit -n 4 -t 10m --yes -- ./analyse
+  ramp submit -n 4 -t 10m --yes --name first -- ./program && ramp wait first`,
 		Args: f.arguments,
 		RunE: func(c *cobra.Command, args []string) error { return runRun(c, args, f) },
 	}
@@ -51,35 +77,43 @@ Here --within is optional: without it the program starts within ` + beginWords +
 	return c
 }
 
-// buyAndRun buys, or resumes an earlier purchase, and stays until the program ends.
-func buyAndRun(c *cobra.Command, agent *control.Client, call control.BuyCall, accepts consent, out string) error {
-	p, err := buyCountered(c, agent, call, accepts)
+// buyAndRun buys, or resumes an earlier purchase, and stays until the program ends and its files
+// are here, or only until it is bought. It returns nil if nothing was bought, or with detach.
+func (f *runFlags) buyAndRun(c *cobra.Command, agent *control.Client, call control.BuyCall, accepts consent) (*watching, error) {
+	p, err := f.buy.purchase(c, agent, call, func(id string) (control.BuyCall, error) {
+		next, err := f.order(id)
+		next.Resume, next.Named, next.Follows = call.Resume, call.Named, call.Follows
+		return next, err
+	}, accepts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !p.Settled {
-		return printResult(c, agent, p, false)
+		return nil, printResult(c, agent, p, false)
 	}
-	if p.ID != call.ID && !strings.HasPrefix(p.ID, call.ID+".counter") { // a counter-offer appends a number
-		fmt.Fprintf(cli.Stderr(c), "resuming %s, from the same command (--again runs it once more)\n", p.ID)
+	if p.ID != call.ID && !strings.HasPrefix(p.ID, call.ID+".") { // a counter-offer and --wait append a number
+		fmt.Fprintf(cli.Notes(c), "resuming %s, from the same command (--again runs it once more)\n", cli.ShortID(agent, p.ID))
 	}
 	warnLow(c, agent)
-	w := &watching{c: c, agent: agent, id: p.ID, name: cli.NameOf(p), printed: map[int]string{}}
-	if err := w.stay(); err != nil {
-		return err
+	w := newWatching(c, agent, p.ID, cli.NameOf(p))
+	if f.detach {
+		return nil, w.submitted()
 	}
-	if err := w.fetch(out); err != nil {
-		return err
+	if err := w.stay(); err != nil {
+		return nil, err
+	}
+	if err := w.fetch(f.out); err != nil {
+		return nil, err
 	}
 	w.sayPaid(time.Now())
-	return w.result()
+	return w, nil
 }
 
 // sayPaid tells the user how to give back a slot in which the site did not start the program.
 func (w *watching) sayPaid(now time.Time) {
 	for _, u := range w.run.Units {
 		if w.run.Exit == user.ExitNever && u.Status.Stage == message.StageFailed && !u.Lost && now.Before(u.Slot.End) {
-			fmt.Fprintf(cli.Stderr(w.c), "%s is still paid for; 'ramp user cancel %s' gives it back if the site allows that\n", w.name, w.id)
+			fmt.Fprintf(cli.Notes(w.c), "%s is still paid for; 'ramp user cancel %s' gives it back if the site allows that\n", w.name, w.short)
 			return
 		}
 	}
@@ -90,6 +124,7 @@ type watching struct {
 	c       *cobra.Command
 	agent   *control.Client
 	id      string
+	short   string
 	name    string
 	run     message.Run
 	printed map[int]string // the state of each unit as printed last
@@ -98,6 +133,10 @@ type watching struct {
 	waits   func()         // ends the note about a wait, unless nil
 	json    bool           // print the program's output as JSON
 	mu      sync.Mutex     // guards the output
+}
+
+func newWatching(c *cobra.Command, agent *control.Client, id, name string) *watching {
+	return &watching{c: c, agent: agent, id: id, short: cli.ShortID(agent, id), name: name, printed: map[int]string{}}
 }
 
 // stay follows the states and outputs of all units until the run ends.
@@ -116,7 +155,7 @@ func (w *watching) stay() error {
 		}
 		wait.Go(func() { logs[i] = w.print(ctx, u.Unit+1, prefix, true) })
 	}
-	err := w.states(ctx)
+	err := w.states(ctx, nil)
 	if err != nil {
 		cancel()
 	}
@@ -131,14 +170,14 @@ func (w *watching) stopped(err error) error {
 	case err == nil, errors.As(err, &e) && e.Code == exit.Usage:
 		return err
 	case errors.Is(err, control.ErrGone):
-		return exit.Fail(exit.Unreachable, "once the daemon runs again, the same command continues, and 'ramp user jobs' shows the state", "%s: %w", w.id, control.ErrGone)
+		return exit.Fail(exit.Unreachable, "once the daemon runs again, the same command continues, and 'ramp jobs' shows the state", "%s: %w", w.short, control.ErrGone)
 	case w.c.Context().Err() == nil:
-		return exit.WithCode(exit.Failed, fmt.Errorf("%s: %w", w.id, err))
+		return exit.WithCode(exit.Failed, fmt.Errorf("%s: %w", w.short, err))
 	case !w.agent.Daemon && !w.atSites():
-		return exit.Fail(exit.Failed, "repeat the command to continue", "interrupted; %s is bought, and the next 'ramp user' command that joins the market brings its job to the site", w.id)
+		return exit.Fail(exit.Failed, "repeat the command to continue", "interrupted; %s is bought, and the next 'ramp user' command that joins the market brings its job to the site", w.short)
 	}
-	return exit.Fail(exit.Failed, "'ramp user logs -f "+w.id+"' follows it, 'ramp user kill "+w.id+"' ends it; repeat the command to continue here",
-		"interrupted; the job of %s %s", w.id, w.goesOn())
+	return exit.Fail(exit.Failed, "'ramp logs -f "+w.short+"' follows it, 'ramp kill "+w.short+"' ends it; repeat the command to continue here",
+		"interrupted; the job of %s %s", w.short, w.goesOn())
 }
 
 // goesOn describes what happens to the job after an interrupt.
@@ -160,18 +199,21 @@ func (w *watching) atSites() bool {
 	})
 }
 
-// states prints every change of the run until it ends.
-func (w *watching) states(ctx context.Context) error {
+// states prints every change of the run until it ends, or fails with errEnough once enough (may be nil) is met.
+func (w *watching) states(ctx context.Context, enough func() bool) error {
 	several := len(w.run.Units) > 1
-	late := &lateness{reported: map[string]bool{}, say: func(u message.RunUnit) { w.line(several, u, lateWords(u)) }}
-	defer late.end()
+	late := &order.Lateness{Reported: map[string]bool{}, Say: func(u message.RunUnit) { w.line(several, u, order.LateWords(u)) }}
+	defer late.End()
 	err := control.RunFollow.Follow(ctx, w.agent, control.RunCall{ID: w.id}, func(run message.Run) error {
 		w.run = run
 		for _, u := range w.run.Units {
 			w.showUnit(u)
 		}
 		w.showFault()
-		late.expect(time.Now(), w.run.Units)
+		late.Expect(time.Now(), w.run.Units)
+		if enough != nil && enough() {
+			return errEnough
+		}
 		return nil
 	})
 	if err == nil && !w.run.Over {
@@ -207,7 +249,11 @@ func (w *watching) line(several bool, u message.RunUnit, words string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintf(cli.Stderr(w.c), "%s%s: %s\n", w.name, which, words)
+	to := cli.Notes(w.c)
+	if u.Status.Stage == message.StageFailed {
+		to = cli.Stderr(w.c) // an error
+	}
+	fmt.Fprintf(to, "%s%s: %s\n", w.name, which, words)
 }
 
 // showFault prints why inputs are not at a site, if that changed.
@@ -224,7 +270,7 @@ func (w *watching) showFault() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintf(cli.Stderr(w.c), "%s: inputs: %s%s\n", w.name, w.fault, again)
+	fmt.Fprintf(cli.Notes(w.c), "%s: inputs: %s%s\n", w.name, w.fault, again)
 }
 
 // answered ends the note about a wait.
@@ -243,7 +289,7 @@ func (w *watching) sayWaiting(number int) {
 	}
 	switch u.Status.Stage {
 	case message.StageAsked, message.StageStaging, message.StageGathering, message.StageReady:
-		cli.ProgressOf(w.c).Say(w.id + ": " + node.UnitWords(u))
+		cli.ProgressOf(w.c).Say(w.short + ": " + node.UnitWords(u))
 	}
 }
 
@@ -255,12 +301,12 @@ type printedLine struct {
 
 // print prints the output of a unit.
 func (w *watching) print(ctx context.Context, unit int, prefix string, follow bool) error {
-	out, errs := &prefixed{w: cli.Stdout(w.c), mu: &w.mu, prefix: prefix}, &prefixed{w: cli.Stderr(w.c), mu: &w.mu, prefix: prefix}
+	out, errs := &words.Prefixed{W: cli.Stdout(w.c), Mu: &w.mu, Prefix: prefix}, &words.Prefixed{W: cli.Stderr(w.c), Mu: &w.mu, Prefix: prefix}
 	if cli.WantsJSON(w.c) {
-		out.w = cli.Stderr(w.c)
+		out.W = cli.Stderr(w.c)
 	}
-	defer out.end()
-	defer errs.end()
+	defer out.End()
+	defer errs.End()
 	return control.RunLog.Follow(ctx, w.agent, control.RunCall{ID: w.id, Unit: unit, Follow: follow}, func(line control.LogLine) error {
 		w.answered()
 		to := out
@@ -279,16 +325,16 @@ func (w *watching) print(ctx context.Context, unit int, prefix string, follow bo
 func (w *watching) fetch(out string) error {
 	n := 0
 	for _, u := range w.run.Units {
-		n += len(u.Status.Outputs)
+		n += len(node.Wanted(w.run.Program, u))
 		if u.Status.Why != "" && u.Status.Stage == message.StageDone {
-			fmt.Fprintf(cli.Stderr(w.c), "%s unit %d: %s\n", w.name, u.Unit+1, u.Status.Why)
+			fmt.Fprintf(cli.Notes(w.c), "%s unit %d: %s\n", w.name, u.Unit+1, u.Status.Why)
 		}
 	}
 	if n == 0 {
 		return nil
 	}
 	if out == "" {
-		fmt.Fprintf(cli.Stderr(w.c), "%s left %s; 'ramp user fetch %s --out DIR' gets them until %s\n", w.name, words.Plural(n, "file"), w.id, words.Timestamp(w.run.Units[0].Status.Keep))
+		fmt.Fprintf(cli.Notes(w.c), "%s left %s; 'ramp fetch %s --out DIR' gets them until %s\n", w.name, words.Plural(n, "file"), w.short, words.At(w.run.Units[0].Status.Keep))
 		return nil
 	}
 	dir, err := filepath.Abs(out)
@@ -298,22 +344,22 @@ func (w *watching) fetch(out string) error {
 	if err := control.RunFetch.Ask(w.c.Context(), w.agent, control.RunCall{ID: w.id, Dir: dir}, nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(cli.Stderr(w.c), "%s left %s, now in %s\n", w.name, words.Plural(n, "file"), out)
+	fmt.Fprintf(cli.Notes(w.c), "%s left %s, now in %s\n", w.name, words.Plural(n, "file"), out)
 	return nil
 }
 
-// result prints the run, records that it was shown, and ends with the program's exit code.
-func (w *watching) result() error {
+// result prints the run, records that it and the attempts before it were shown, and ends with the
+// program's exit code.
+func (w *watching) result(shown []string) error {
 	if err := cli.Show(w.c, w.run, func(io.Writer) {}); err != nil {
 		return err
 	}
 	// Only after everything was shown: if this command is killed earlier, the same command shows
 	// the run again and does not buy another.
-	if err := control.RunCollected.Ask(w.c.Context(), w.agent, control.RunCall{ID: w.id}, nil); err != nil {
-		return err
+	for _, id := range shown {
+		if err := control.RunCollected.Ask(w.c.Context(), w.agent, control.RunCall{ID: id}, nil); err != nil {
+			return err
+		}
 	}
-	if w.run.Exit != 0 {
-		return exit.Silent(w.run.Exit)
-	}
-	return nil
+	return exit.OfProgram(w.run.Exit)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/words"
 	"ramp/cmd/ramp/user"
 	"ramp/protocol"
 )
@@ -19,7 +20,7 @@ func TestARunwayIsMarkedWhenItIsShort(t *testing.T) {
 	if got, want := rows[1][5], "24 hours"; got != want {
 		t.Errorf("the rate covers %q, want %q", got, want)
 	}
-	if got, want := rows[1][6], "LOW: 24 hours, until Nov 23 12:00"; got != want {
+	if got, want := rows[1][6], "LOW: 24 hours, until "+words.AtMinute(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)); got != want {
 		t.Errorf("the money lasts %q, want %q", got, want)
 	}
 	if got, want := rows[1][7], "its own and group:A"; got != want {

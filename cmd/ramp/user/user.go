@@ -10,11 +10,11 @@ func New() *cobra.Command {
 	c := &cobra.Command{
 		Use: "user", Short: "Ask for quotes, buy, run programs, and see what was bought", GroupID: "trade",
 		Long: `A user agent buys computing time for its owner. Its directory holds its credential, its
-configuration (config.yaml) and its journal. Commands talk to the agent's daemon
-('ramp user serve') if it runs, and do the work themselves otherwise. Any unique prefix of a
-purchase ID works.`,
+configuration (config.yaml) and its journal. Commands talk to the agent's daemon, and start it
+in the background if it does not run. Where a command takes the ID of a purchase, any unique
+prefix works, and so does the purchase's name.`,
 	}
-	c.PersistentFlags().String("dir", "", "`DIR` of the agent (default: $RAMP_DIR, or ramp/user below the data directory)")
+	c.PersistentFlags().String("dir", "", dirUsage)
 	c.AddGroup(
 		&cobra.Group{ID: "join", Title: "Join a market"},
 		&cobra.Group{ID: "buy", Title: "Buy time"},
@@ -22,10 +22,22 @@ purchase ID works.`,
 		&cobra.Group{ID: "records", Title: "Past purchases"},
 		&cobra.Group{ID: "money", Title: "Money"},
 	)
-	cli.Add(c, newUserInit(), newUserServe(), cli.NewConfig("user", cli.ConfigsIn("user")),
+	cli.Add(c, newUserInit(), newUserServe(), newUserStop(), cli.NewConfig("user", cli.ConfigsIn("user")),
 		newUserResources(), newUserQuote(), newUserBuy(), newUserCancel(),
-		newUserRun(), newUserJobs(), newUserStatus(), newUserLogs(), newUserFetch(), newUserSuspend(), newUserResume(), newUserKill(),
+		newUserRun(), newUserSubmit(), newUserJobs(), newUserStatus(), newUserLogs(), newUserWait(), newUserFetch(),
+		newUserSuspend(), newUserResume(), newUserKill(),
 		newUserList(), newUserShow(), newUserReceipt(), newUserTrace(),
 		cli.NewBalance("user", askBalance), cli.NewStatement("user", askStatements), newUserRunway(), newUserExchange(), newUserAgree(), newUserDispute())
 	return c
+}
+
+const dirUsage = "`DIR` of the agent (default: $RAMP_DIR, or ramp/user below the data directory)"
+
+// Short lists the commands for jobs that people use every day, to stand beside 'ramp user'.
+func Short() []*cobra.Command {
+	list := []*cobra.Command{newUserRun(), newUserSubmit(), newUserJobs(), newUserLogs(), newUserWait(), newUserFetch(), newUserKill()}
+	for _, c := range list {
+		c.Flags().String("dir", "", dirUsage)
+	}
+	return list
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/agents/node"
 	"ramp/agents/user"
+	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/message"
 )
@@ -37,7 +38,7 @@ type trying struct {
 
 // buyUntil tries again and again. Each attempt has an ID of its own and is made once: those that
 // an earlier command with the same --id made are not repeated.
-func buyUntil(c *cobra.Command, agent *control.Client, first control.BuyCall, orders func(id string) (control.BuyCall, error), until time.Time) error {
+func buyUntil(c *cobra.Command, agent *control.Client, first control.BuyCall, orders func(id string) (control.BuyCall, error), until time.Time) (message.Purchase, error) {
 	t := trying{c: c, agent: agent, orders: orders, until: until, begun: time.Now(), first: first.ID}
 	call, pause := first, tryFirst
 	for n := 1; ; n++ {
@@ -45,23 +46,20 @@ func buyUntil(c *cobra.Command, agent *control.Client, first control.BuyCall, or
 		if err != nil {
 			return t.interrupted(call.ID, p, err)
 		}
-		if p.Settled {
-			warnLow(c, agent)
-		}
 		if !worthTrying(p) || n == maxAttempts {
-			return printResult(c, agent, p, false)
+			return p, nil
 		}
 		if !p.Created.Before(t.begun) { // made by this command
 			if over := t.wait(p, pause); over {
-				return printResult(c, agent, p, false)
+				return p, nil
 			}
 			pause = min(2*pause, tryMost)
 		}
 		if c.Context().Err() != nil {
-			return t.nothingHeld()
+			return p, t.nothingHeld()
 		}
 		if call, err = orders(fmt.Sprintf("%s.%d", t.first, n+1)); err != nil {
-			return err
+			return p, err
 		}
 	}
 }
@@ -89,7 +87,7 @@ func (t trying) wait(p message.Purchase, pause time.Duration) (over bool) {
 		why = p.Why
 	}
 	show := cli.ProgressOf(t.c)
-	show.Note(fmt.Sprintf("%s: not bought (%s); nothing is held; trying again at %s%s", cli.NameOf(p), why, next.UTC().Format("15:04:05"), cli.UntilWords(t.until)))
+	show.Note(fmt.Sprintf("%s: not bought (%s); nothing is held; trying again at %s%s", cli.NameOf(p), why, words.Clock(next), cli.UntilWords(t.until)))
 	defer show.End()
 	select {
 	case <-time.After(pause):
@@ -100,20 +98,20 @@ func (t trying) wait(p message.Purchase, pause time.Duration) (over bool) {
 
 // interrupted cancels the current attempt, so that no offer stays held. The bank still decides
 // a contract that is signed by then.
-func (t trying) interrupted(id string, p message.Purchase, err error) error {
+func (t trying) interrupted(id string, p message.Purchase, err error) (message.Purchase, error) {
 	if t.c.Context().Err() == nil {
-		return err
+		return p, err
 	}
 	if p.ID != "" {
 		id = p.ID
 	}
 	switch last := t.letGo(id); {
 	case last.Settled:
-		return printResult(t.c, t.agent, last, false)
-	case node.Undecided(last.State):
-		return err
+		return last, nil
+	case again.Undecided(last.State):
+		return p, err
 	}
-	return t.nothingHeld()
+	return p, t.nothingHeld()
 }
 
 // letGo cancels a purchase and returns its state. The purchase may have ended just before, and
@@ -126,7 +124,7 @@ func (t trying) letGo(id string) message.Purchase {
 		last = line.Purchase
 		return nil
 	})
-	if last.ID == "" || node.Undecided(last.State) {
+	if last.ID == "" || again.Undecided(last.State) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.c.Context()), letGoTime)
 		defer cancel()
 		if err := control.Purchase.Ask(ctx, t.agent, control.IDCall{ID: id}, &last); err != nil {
