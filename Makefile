@@ -8,8 +8,8 @@ FUZZTIME ?= 30s
 all: build
 
 build:
-	@test -x $(RAMP) || echo 'compiling: some minutes where nothing is compiled yet'
-	$(GO) build -trimpath -o $(RAMP) ./cmd/ramp
+	@test -x $(RAMP) || echo 'compiling: some minutes where nothing is compiled yet; each package is named when it is done'
+	$(GO) build $$(test -x $(RAMP) || echo -v) -trimpath -o $(RAMP) ./cmd/ramp
 
 demo: build
 	@$(RAMP) demo
