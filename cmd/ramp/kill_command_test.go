@@ -136,7 +136,7 @@ func (r *runCommand) kill(c *exec.Cmd, ended chan error) (over bool) {
 	r.m.daemons["user"].kill()
 	err := <-ended
 	var failed *exec.ExitError
-	if err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 5 || !strings.Contains(r.told.String(), "the agent's daemon ended before it answered\n  hint: ")) {
+	if err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 75 || !strings.Contains(r.told.String(), "the agent's daemon ended before it answered\n  hint: ")) {
 		r.t.Errorf("when its daemon is killed the command ends with %v: %s", err, r.told.String())
 	}
 	r.m.restart(r.t, "user")
