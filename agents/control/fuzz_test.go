@@ -30,11 +30,11 @@ func FuzzControl(f *testing.F) {
 		var answer struct {
 			Error string `json:"error"`
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
-			t.Fatalf("%d: %q: %v", w.Code, w.Body, err)
+		if w.Code == 200 && json.Valid(w.Body.Bytes()) {
+			return // many are lists
 		}
-		if w.Code != 200 && answer.Error == "" {
-			t.Fatalf("%d without a reason", w.Code)
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code == 200 || answer.Error == "" {
+			t.Fatalf("%d: %q (%v)", w.Code, w.Body, err)
 		}
 	})
 }
