@@ -145,6 +145,9 @@ func (s *Site) killEarly(now time.Time, m protocol.Message, k key) protocol.Outp
 	if why == nil {
 		why = s.jobs.tooMany(k.contract, k.unit)
 	}
+	if why != nil && why.Code == protocol.CodeExpired { // it will never begin, also if this site has forgotten it
+		why = no(protocol.CodeUnknown, "you have no launch "+k.id+" here, and "+why.Note)
+	}
 	if why != nil {
 		return s.composer.refuse(m, why)
 	}
