@@ -18,7 +18,7 @@ const Unit = time.Second
 type Resource struct {
 	Name  string
 	PEs   int
-	MIPS  int64 // of a processor, in millionths
+	MIPS  int64            // of a processor, in millionths
 	Price protocol.Credits // of a processor and time unit
 }
 
@@ -33,9 +33,9 @@ type Outcome struct {
 
 // Event is a change of a resource's numbers of jobs.
 type Event struct {
-	At        time.Duration
-	Resource  int
-	Done      int
+	At       time.Duration
+	Resource int
+	Done     int
 }
 
 // Run schedules jobs, their lengths in millionths of a MI, by deadline and budget.

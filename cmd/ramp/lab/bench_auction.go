@@ -18,6 +18,7 @@ import (
 
 	"ramp/agents/bench"
 	"ramp/agents/config"
+	"ramp/agents/demo"
 	"ramp/agents/exit"
 	"ramp/agents/node"
 	"ramp/cmd/ramp/cli"
@@ -46,7 +47,7 @@ type auctionFigures struct {
 // auctionBench is one run.
 type auctionBench struct {
 	c       *cobra.Command
-	market  demo // the same agents as in the demonstration
+	market  demo.Market // the same agents as in the demonstration
 	sellers int
 	time    time.Duration
 	buyers  []*benchBuyer
@@ -79,7 +80,7 @@ a row.`,
 			if b.sellers < 1 || b.sellers > len(published.Resources()) {
 				return exit.Fail(exit.Usage, "", "--sellers %d: want 1..%d", b.sellers, len(published.Resources()))
 			}
-			b.market = demo{c: c, dir: dir, quiet: true, count: b.sellers, bare: true}
+			b.market = demo.Market{Dir: dir, Out: demo.Silent{}, Count: b.sellers, Bare: true}
 			return b.run(c.Context(), rs, bs)
 		},
 	}
@@ -93,24 +94,14 @@ a row.`,
 }
 
 func (b *auctionBench) run(ctx context.Context, rounds, buyers []int) (err error) {
-	made, err := b.market.makeDir()
-	if err != nil {
-		return err
-	}
+	made, err := b.market.Open(ctx)
 	defer func() {
 		for _, x := range b.buyers {
 			err = errors.Join(err, x.end())
 		}
-		err = errors.Join(err, b.market.takeDown())
-		if made {
-			err = errors.Join(err, os.RemoveAll(b.market.dir))
-		}
+		err = b.market.Close(ctx, made, err)
 	}()
-	if err := b.market.openLogs(); err != nil {
-		return err
-	}
-	b.market.begun = time.Now()
-	if err := b.market.bringUp(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	figures := []auctionFigures{}
@@ -150,7 +141,7 @@ func (b *auctionBench) measure(buyers, rounds int) (auctionFigures, error) {
 		return f, err
 	}
 	f.Vote, f.Settle = bench.Quantile(bought.Votes, 0.5), bench.Quantile(bought.Settles, 0.5)
-	f.ThreeCommits, err = bench.ThreeCommits(filepath.Join(b.market.dir, "commits.db"))
+	f.ThreeCommits, err = bench.ThreeCommits(filepath.Join(b.market.Dir, "commits.db"))
 	return f, err
 }
 
@@ -220,7 +211,7 @@ func (b *auctionBench) startBuyers(ctx context.Context, n int) error {
 }
 
 func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
-	dir, err := b.market.agentDir(name, config.Config{User: &config.User{Pay: b.market.pay(), Daemon: new(bool)}})
+	dir, err := b.market.AgentDir(name, config.Config{User: &config.User{Pay: b.market.Pay(), Daemon: new(bool)}})
 	if err != nil {
 		return err
 	}
@@ -234,7 +225,7 @@ func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(exe, "bench", "buyer", "--dir", dir)
-	cmd.Env = append(tuning(), os.Environ()...)
+	cmd.Env = append(demo.Tuning(), os.Environ()...)
 	cmd.Stderr = log
 	w, err := cmd.StdinPipe()
 	if err != nil {
@@ -253,7 +244,7 @@ func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
 	if err := x.out.Decode(&up); err != nil {
 		return exit.Fail(exit.Failed, "its log is "+filepath.Join(dir, "agent.log"), "buyer %s did not start: %w", name, err)
 	}
-	return b.market.fund(ctx, up.Agent, name)
+	return b.market.Fund(ctx, up.Agent, name)
 }
 
 func (x *benchBuyer) end() error {

@@ -1,10 +1,9 @@
-package lab
+package demo
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,37 +12,37 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
 	"ramp/protocol/message"
 	"ramp/rfql"
 )
 
-// modesResult is the demonstration of a settlement mode in JSON; the names are fixed.
-type modesResult struct {
-	Policy    string     `json:"policy"`
-	Steps     []modeStep `json:"steps"`
-	LedgerSum int64      `json:"ledger_sum"` // micro-credits over all accounts of all currencies
-	Entries   uint64     `json:"entries"`
-	Faults    int        `json:"faults"` // found by the audit
-	ElapsedMS int64      `json:"elapsed_ms"`
-	Dir       string     `json:"dir,omitempty"`
+// Modes is the demonstration of a settlement mode in JSON; the names are fixed.
+type Modes struct {
+	Policy    string `json:"policy"`
+	Steps     []Step `json:"steps"`
+	LedgerSum int64  `json:"ledger_sum"` // micro-credits over all accounts of all currencies
+	Entries   uint64 `json:"entries"`
+	Faults    int    `json:"faults"` // found by the audit
+	ElapsedMS int64  `json:"elapsed_ms"`
+	Dir       string `json:"dir,omitempty"`
 }
 
-// modeStep is an event, and all balances after it.
-type modeStep struct {
+// Step is an event, and all balances after it.
+type Step struct {
 	What     string                      `json:"what"`
 	Purchase *message.Purchase           `json:"purchase,omitempty"`
 	Balance  map[string]protocol.Credits `json:"balance"`
 	Running  map[string]protocol.Credits `json:"running"` // balance minus holds
 }
 
-// modesMarket is the market that demonstrates a settlement mode.
-type modesMarket struct {
-	*demo
-	users   map[string]*process
+// modes is the market that demonstrates a settlement mode.
+type modes struct {
+	*Market
+	users   map[string]*Process
 	columns []string // names of the accounts to show
-	result  modesResult
+	show    func(text string)
+	result  Modes
 }
 
 // modesBegin is the time from an order to its slot. If it is too short on a slow machine, the order
@@ -54,30 +53,38 @@ const (
 	jobTime    = time.Minute // bound on the end of a job and its payment
 )
 
-// runModes brings a market up, lets it trade, and takes it down again.
-func (d *demo) runModes(ctx context.Context, policy string, trade func(context.Context, *modesMarket) error) (err error) {
-	d.begun = time.Now()
+// Policies are the settlement modes that can be shown.
+var Policies = []string{"barter", "metered"}
+
+// Show brings a market up, lets it trade in a settlement mode, shows each step, and takes it down again.
+func (d *Market) Show(ctx context.Context, policy string, show func(text string)) (result Modes, err error) {
+	m := &modes{Market: d, users: map[string]*Process{}, show: show, result: Modes{Policy: policy}}
+	trade := map[string]func(context.Context) error{"barter": m.barter, "metered": m.byContracts}[policy]
+	if trade == nil {
+		return m.result, exit.Fail(exit.Usage, "", "--policy %q: want %s", policy, strings.Join(Policies, " or "))
+	}
+	d.Begun = time.Now()
 	made, err := d.makeDir()
 	if err != nil {
-		return err
+		return m.result, err
 	}
-	m := &modesMarket{demo: d, users: map[string]*process{}, result: modesResult{Policy: policy}}
-	defer func() { err = d.cleanUp(ctx, made, err) }()
+	defer func() { err = d.Close(ctx, made, err) }()
 	if err := m.startBank(ctx); err != nil {
-		return err
+		return m.result, err
 	}
-	if err := trade(ctx, m); err != nil {
-		return err
+	if err := trade(ctx); err != nil {
+		return m.result, err
 	}
-	return m.finish(ctx)
+	err = m.finish(ctx)
+	return m.result, err
 }
 
 // account opens an agent's account, and makes it a column if it is to be shown.
-func (m *modesMarket) account(ctx context.Context, id protocol.AgentID, name string, shown bool) error {
+func (m *modes) account(ctx context.Context, id protocol.AgentID, name string, shown bool) error {
 	if shown {
 		m.columns = append(m.columns, name)
 	}
-	return ask(ctx, m.bank, control.OpenAccount, control.OpenAccountCall{Account: id, Name: name}, nil)
+	return Ask(ctx, m.Bank, control.OpenAccount, control.OpenAccountCall{Account: id, Name: name}, nil)
 }
 
 // modesSite is a seller with a fixed price. A request selects it by its name, which it gives as the
@@ -91,7 +98,7 @@ type modesSite struct {
 
 // idleLog is the log of a published machine that is idle at some second, and that second. All sellers
 // replay it.
-func (m *modesMarket) idleLog() (path string, base int64, err error) {
+func (m *modes) idleLog() (path string, base int64, err error) {
 	const idle = 1
 	if m.place == nil {
 		if err := m.openLogs(); err != nil {
@@ -102,19 +109,19 @@ func (m *modesMarket) idleLog() (path string, base int64, err error) {
 }
 
 // site starts a seller with an account.
-func (m *modesMarket) site(ctx context.Context, s modesSite) error {
+func (m *modes) site(ctx context.Context, s modesSite) error {
 	log, base, err := m.idleLog()
 	if err != nil {
 		return err
 	}
 	price := strconv.Itoa(s.price)
 	p, err := m.start(ctx, "resource", s.name, config.Config{Resource: &config.Resource{
-		Driver: "swf", SWF: config.SWF{Log: log, Base: base, Start: config.Instant(m.begun.UTC().Truncate(time.Second)), Jobs: s.jobs},
-		StartPrice: price, MinPrice: price, Pay: m.pay(), Modes: []string{string(s.mode)},
+		Driver: "swf", SWF: config.SWF{Log: log, Base: base, Start: config.Instant(m.Begun.UTC().Truncate(time.Second)), Jobs: s.jobs},
+		StartPrice: price, MinPrice: price, Pay: m.Pay(), Modes: []string{string(s.mode)},
 		Properties: config.Properties{OS: "Linux", OSVersion: s.name, Arch: "x86_64"},
 	}})
 	if p != nil {
-		m.sites = append(m.sites, p)
+		m.Sites = append(m.Sites, p)
 	}
 	if err != nil {
 		return err
@@ -123,11 +130,11 @@ func (m *modesMarket) site(ctx context.Context, s modesSite) error {
 }
 
 // buyer starts a user agent with an account.
-func (m *modesMarket) buyer(ctx context.Context, name string) error {
-	p, err := m.start(ctx, "user", name, config.Config{User: &config.User{Pay: m.pay(), Daemon: new(bool)}})
+func (m *modes) buyer(ctx context.Context, name string) error {
+	p, err := m.start(ctx, "user", name, config.Config{User: &config.User{Pay: m.Pay(), Daemon: new(bool)}})
 	if p != nil {
 		m.users[name] = p
-		m.sites = append([]*process{p}, m.sites...) // users leave first
+		m.Sites = append([]*Process{p}, m.Sites...) // users leave first
 	}
 	if err != nil {
 		return err
@@ -136,7 +143,7 @@ func (m *modesMarket) buyer(ctx context.Context, name string) error {
 }
 
 // sellers waits until every user has met n sellers.
-func (m *modesMarket) sellers(ctx context.Context, n int) error {
+func (m *modes) sellers(ctx context.Context, n int) error {
 	for _, name := range m.columns {
 		if m.users[name] == nil {
 			continue
@@ -188,7 +195,7 @@ type modesOrder struct {
 }
 
 // order buys a job. If it is too late for its slot, it is ordered again.
-func (m *modesMarket) order(ctx context.Context, o modesOrder) (message.Purchase, error) {
+func (m *modes) order(ctx context.Context, o modesOrder) (message.Purchase, error) {
 	var p message.Purchase
 	for try := range modesTries {
 		begin := modesBegin << try
@@ -216,13 +223,13 @@ func (o modesOrder) document(start time.Time) (rfql.Document, error) {
 	return rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{r}}, start)
 }
 
-func (m *modesMarket) buyAs(ctx context.Context, buyer string, doc rfql.Document) (message.Purchase, error) {
+func (m *modes) buyAs(ctx context.Context, buyer string, doc rfql.Document) (message.Purchase, error) {
 	call := control.BuyCall{ID: control.NewPurchaseID(false), Name: doc.Request(0).Name, Document: string(doc.XML()), Options: message.Options{Rounds: 1}}
-	return m.users[buyer].buy(ctx, call, func(message.Purchase) {})
+	return m.users[buyer].Buy(ctx, call, func(message.Purchase) {})
 }
 
 // end waits until the user knows that every unit of a purchase has ended.
-func (m *modesMarket) end(ctx context.Context, user string, p message.Purchase) (message.Purchase, error) {
+func (m *modes) end(ctx context.Context, user string, p message.Purchase) (message.Purchase, error) {
 	agent, err := m.users[user].call()
 	if err != nil {
 		return p, err
@@ -238,10 +245,10 @@ func (m *modesMarket) end(ctx context.Context, user string, p message.Purchase) 
 }
 
 // step shows an event, and all balances after it.
-func (m *modesMarket) step(ctx context.Context, p *message.Purchase, format string, args ...any) error {
-	s := modeStep{What: fmt.Sprintf(format, args...), Purchase: p, Balance: map[string]protocol.Credits{}, Running: map[string]protocol.Credits{}}
+func (m *modes) step(ctx context.Context, p *message.Purchase, format string, args ...any) error {
+	s := Step{What: fmt.Sprintf(format, args...), Purchase: p, Balance: map[string]protocol.Credits{}, Running: map[string]protocol.Credits{}}
 	var accounts []control.AccountView
-	if err := ask(ctx, m.bank, control.Accounts, struct{}{}, &accounts); err != nil {
+	if err := Ask(ctx, m.Bank, control.Accounts, struct{}{}, &accounts); err != nil {
 		return err
 	}
 	for _, a := range accounts {
@@ -252,14 +259,12 @@ func (m *modesMarket) step(ctx context.Context, p *message.Purchase, format stri
 		}
 	}
 	m.result.Steps = append(m.result.Steps, s)
-	if !cli.WantsJSON(m.c) {
-		m.print(s)
-	}
+	m.show(m.table(s))
 	return nil
 }
 
-// print shows a step as a table.
-func (m *modesMarket) print(s modeStep) {
+// table shows a step as a table.
+func (m *modes) table(s Step) string {
 	row := func(name string, of map[string]protocol.Credits) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "  %-16s", name)
@@ -272,25 +277,20 @@ func (m *modesMarket) print(s modeStep) {
 	for _, c := range m.columns {
 		heads += fmt.Sprintf(" %12s", c)
 	}
-	m.say("\n%s\n%s\n%s\n%s", s.What, heads, row("balance", s.Balance), row("running balance", s.Running))
+	return fmt.Sprintf("\n%s\n%s\n%s\n%s", s.What, heads, row("balance", s.Balance), row("running balance", s.Running))
 }
 
 // finish adds everything up.
-func (m *modesMarket) finish(ctx context.Context) error {
-	_, sum, audit, err := m.books(ctx)
+func (m *modes) finish(ctx context.Context) error {
+	_, sum, audit, err := m.Books(ctx)
 	if err != nil {
 		return err
 	}
 	m.result.LedgerSum = sum
-	m.result.Entries, m.result.Faults, m.result.ElapsedMS = audit.Entries, len(audit.Bad), time.Since(m.begun).Milliseconds()
-	if m.keep {
-		m.result.Dir = m.dir
+	m.result.Entries, m.result.Faults, m.result.ElapsedMS = audit.Entries, len(audit.Bad), time.Since(m.Begun).Milliseconds()
+	if m.Keep {
+		m.result.Dir = m.Dir
 	}
-	err = cli.Show(m.c, m.result, func(io.Writer) {
-		m.say("\nsum of all balances %d; audit: %d entries, %d faults; %.1f s", sum, audit.Entries, len(audit.Bad), time.Since(m.begun).Seconds())
-		if m.keep {
-			m.say("the market keeps running in %[1]s; see 'ramp bank statement NAME --dir %[1]s/bank'; end it with: ramp demo --stop --dir %[1]s", m.dir)
-		}
-	})
-	return errors.Join(err, wrongBooks(sum, audit))
+	m.show(fmt.Sprintf("\nsum of all balances %d; audit: %d entries, %d faults; %.1f s", sum, audit.Entries, len(audit.Bad), time.Since(m.Begun).Seconds()))
+	return WrongBooks(sum, audit)
 }

@@ -1,4 +1,4 @@
-package lab
+package demo
 
 import (
 	"context"
@@ -21,23 +21,21 @@ const (
 
 // barter trades as in the worked example: group A shares half of its clusters' earnings, group B
 // all of them.
-func (d *demo) barter(ctx context.Context) error {
-	return d.runModes(ctx, "barter", func(ctx context.Context, m *modesMarket) error {
-		if err := m.openBarter(ctx); err != nil {
-			return err
-		}
-		if err := m.barterAtOnce(ctx); err != nil {
-			return err
-		}
-		return m.barterBack(ctx)
-	})
-}
-
-func (m *modesMarket) openBarter(ctx context.Context) error {
-	if err := ask(ctx, m.bank, control.SetPolicy, control.PolicyCall{Currency: demoCurrency, Policy: "barter"}, nil); err != nil {
+func (m *modes) barter(ctx context.Context) error {
+	if err := m.openBarter(ctx); err != nil {
 		return err
 	}
-	m.progress("starting a bartering bank, three clusters and two user agents in %s", m.dir)
+	if err := m.barterAtOnce(ctx); err != nil {
+		return err
+	}
+	return m.barterBack(ctx)
+}
+
+func (m *modes) openBarter(ctx context.Context) error {
+	if err := Ask(ctx, m.Bank, control.SetPolicy, control.PolicyCall{Currency: currency, Policy: "barter"}, nil); err != nil {
+		return err
+	}
+	m.progress("starting a bartering bank, three clusters and two user agents in %s", m.Dir)
 	if err := m.barterAgents(ctx); err != nil {
 		return err
 	}
@@ -46,16 +44,16 @@ func (m *modesMarket) openBarter(ctx context.Context) error {
 		{Group: "A", Shared: half, Clusters: []string{"a-cluster", "a-broken"}, Members: []control.MemberView{{User: "a1", Share: all / 10 * 6}, {User: "a2", Share: all / 10 * 4}}},
 		{Group: "B", Shared: all, Clusters: []string{"b-cluster"}, Members: []control.MemberView{{User: "b1", Share: all}}},
 	} {
-		if err := ask(ctx, m.bank, control.OpenGroup, control.NameCall{Name: g.Group}, nil); err != nil {
+		if err := Ask(ctx, m.Bank, control.OpenGroup, control.NameCall{Name: g.Group}, nil); err != nil {
 			return err
 		}
-		if err := ask(ctx, m.bank, control.SetGroup, g, nil); err != nil {
+		if err := Ask(ctx, m.Bank, control.SetGroup, g, nil); err != nil {
 			return err
 		}
 	}
 	for _, l := range []control.LimitCall{{Account: "group:A", Limit: 100}, {Account: "a1", Limit: 60}, {Account: "b1", Limit: 20}, {Account: "group:B", Limit: 50}} {
 		l.Limit *= protocol.Credit
-		if err := ask(ctx, m.bank, control.SetLimit, l, nil); err != nil {
+		if err := Ask(ctx, m.Bank, control.SetLimit, l, nil); err != nil {
 			return err
 		}
 	}
@@ -63,7 +61,7 @@ func (m *modesMarket) openBarter(ctx context.Context) error {
 	return m.sellers(ctx, 3)
 }
 
-func (m *modesMarket) barterAgents(ctx context.Context) error {
+func (m *modes) barterAgents(ctx context.Context) error {
 	for _, s := range []modesSite{
 		{name: "a-cluster"}, {name: "b-cluster"},
 		{name: "a-broken", jobs: config.JobsModel{Fail: 1000}}, // it loses every job half way
@@ -78,7 +76,7 @@ func (m *modesMarket) barterAgents(ctx context.Context) error {
 			return err
 		}
 	}
-	dir, err := m.agentDir("a2", config.Config{}) // a member that buys nothing
+	dir, err := m.AgentDir("a2", config.Config{}) // a member that buys nothing
 	if err != nil {
 		return err
 	}
@@ -96,7 +94,7 @@ func barterJob(user, site string, cores int) modesOrder {
 
 // barterAtOnce: a1 buys for 120 on B's cluster, and b1 for 50 on one of A's that
 // fails.
-func (m *modesMarket) barterAtOnce(ctx context.Context) error {
+func (m *modes) barterAtOnce(ctx context.Context) error {
 	first, err := m.hold(ctx, barterJob("a1", "b-cluster", 60))
 	if err != nil {
 		return err
@@ -113,7 +111,7 @@ func (m *modesMarket) barterAtOnce(ctx context.Context) error {
 }
 
 // barterBack: b1 buys for 50 on A's cluster, and a1 asks for more than it has.
-func (m *modesMarket) barterBack(ctx context.Context) error {
+func (m *modes) barterBack(ctx context.Context) error {
 	third, err := m.hold(ctx, barterJob("b1", "a-cluster", 25))
 	if err != nil {
 		return err
@@ -132,7 +130,7 @@ func (m *modesMarket) barterBack(ctx context.Context) error {
 }
 
 // hold orders a job and shows what is held for it.
-func (m *modesMarket) hold(ctx context.Context, o modesOrder) (message.Purchase, error) {
+func (m *modes) hold(ctx context.Context, o modesOrder) (message.Purchase, error) {
 	p, err := m.order(ctx, o)
 	if err != nil {
 		return p, err
@@ -144,7 +142,7 @@ func (m *modesMarket) hold(ctx context.Context, o modesOrder) (message.Purchase,
 }
 
 // ended waits for the end of a job and shows who was paid.
-func (m *modesMarket) ended(ctx context.Context, user string, p message.Purchase) (message.Purchase, error) {
+func (m *modes) ended(ctx context.Context, user string, p message.Purchase) (message.Purchase, error) {
 	p, err := m.end(ctx, user, p)
 	if err != nil {
 		return p, err

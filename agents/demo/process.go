@@ -1,4 +1,4 @@
-package lab
+package demo
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 	"ramp/protocol/message"
 )
 
-// process is one agent of the demonstration, a daemon.
-type process struct {
-	name string
-	dir  string
+// Process is one agent of the demonstration, a daemon.
+type Process struct {
+	Name string
+	Dir  string
 	cmd  *exec.Cmd
 	node.Ready
 }
@@ -30,14 +30,14 @@ type process struct {
 // startTime is how long an agent may take to be ready.
 const startTime = 30 * time.Second
 
-// tuning fits many agents onto one machine. Each has one conversation at a time, so a second thread
+// Tuning fits many agents onto one machine. Each has one conversation at a time, so a second thread
 // would only take turns with the first, and its heap is small. The environment's own settings come
 // later and win.
-func tuning() []string { return []string{"GOMAXPROCS=1", "GOGC=200"} }
+func Tuning() []string { return []string{"GOMAXPROCS=1", "GOGC=200"} }
 
 // spawn starts this program as a daemon that logs to agent.log in its directory. Unless keep is set,
 // it dies with this process.
-func spawn(dir string, keep bool, env []string, args ...string) (*process, *os.File, error) {
+func spawn(dir string, keep bool, env []string, args ...string) (*Process, *os.File, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -52,10 +52,10 @@ func spawn(dir string, keep bool, env []string, args ...string) (*process, *os.F
 		return nil, nil, err
 	}
 	defer w.Close()
-	p := &process{name: filepath.Base(dir), dir: dir, cmd: exec.Command(exe, args...)}
+	p := &Process{Name: filepath.Base(dir), Dir: dir, cmd: exec.Command(exe, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.ExtraFiles = []*os.File{w}
-	p.cmd.Env = append(append(append(tuning(), os.Environ()...), node.ReadyEnv+"=3"), env...)
+	p.cmd.Env = append(append(append(Tuning(), os.Environ()...), node.ReadyEnv+"=3"), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !keep {
 		p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -67,7 +67,7 @@ func spawn(dir string, keep bool, env []string, args ...string) (*process, *os.F
 }
 
 // await waits until the daemon reports that it is ready.
-func (p *process) await(ctx context.Context, r *os.File) error {
+func (p *Process) await(ctx context.Context, r *os.File) error {
 	defer r.Close()
 	if err := r.SetReadDeadline(time.Now().Add(startTime)); err != nil {
 		return err
@@ -79,16 +79,16 @@ func (p *process) await(ctx context.Context, r *os.File) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, io.EOF):
-		return exit.Fail(exit.Failed, "its log is "+p.log(), "%s did not start: %s", p.name, p.lastLine())
+		return exit.Fail(exit.Failed, "its log is "+p.log(), "%s did not start: %s", p.Name, p.lastLine())
 	case err != nil:
-		return exit.Fail(exit.Failed, "its log is "+p.log(), "%s is not ready after %s", p.name, startTime)
+		return exit.Fail(exit.Failed, "its log is "+p.log(), "%s is not ready after %s", p.Name, startTime)
 	}
 	return nil
 }
 
-func (p *process) log() string { return filepath.Join(p.dir, "agent.log") }
+func (p *Process) log() string { return filepath.Join(p.Dir, "agent.log") }
 
-func (p *process) lastLine() string {
+func (p *Process) lastLine() string {
 	b, err := os.ReadFile(p.log())
 	if err != nil {
 		return err.Error()
@@ -98,16 +98,16 @@ func (p *process) lastLine() string {
 }
 
 // call connects to the daemon.
-func (p *process) call() (*control.Client, error) {
-	c, ok := control.Dial(p.dir)
+func (p *Process) call() (*control.Client, error) {
+	c, ok := control.Dial(p.Dir)
 	if !ok {
-		return nil, exit.Fail(exit.Failed, "its log is "+p.log(), "%s does not answer", p.name)
+		return nil, exit.Fail(exit.Failed, "its log is "+p.log(), "%s does not answer", p.Name)
 	}
 	return c, nil
 }
 
-// ask makes one call to a daemon.
-func ask[Q, A any](ctx context.Context, p *process, call control.Endpoint[Q, A], q Q, a *A) error {
+// Ask makes one call to a daemon.
+func Ask[Q, A any](ctx context.Context, p *Process, call control.Endpoint[Q, A], q Q, a *A) error {
 	agent, err := p.call()
 	if err != nil {
 		return err
@@ -115,8 +115,8 @@ func ask[Q, A any](ctx context.Context, p *process, call control.Endpoint[Q, A],
 	return call.Ask(ctx, agent, q, a)
 }
 
-// buy has a user agent buy, approves nothing beyond the request, and returns the last state.
-func (p *process) buy(ctx context.Context, call control.BuyCall, show func(message.Purchase)) (last message.Purchase, err error) {
+// Buy has a user agent buy, approves nothing beyond the request, and returns the last state.
+func (p *Process) Buy(ctx context.Context, call control.BuyCall, show func(message.Purchase)) (last message.Purchase, err error) {
 	agent, err := p.call()
 	if err != nil {
 		return last, err
@@ -133,12 +133,12 @@ func (p *process) buy(ctx context.Context, call control.BuyCall, show func(messa
 }
 
 // end asks a daemon to stop, and kills it if it does not.
-func (p *process) end() error {
+func (p *Process) end() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone
 	timer := time.AfterFunc(2*node.ShutdownTime, func() { _ = p.cmd.Process.Kill() })
 	defer timer.Stop()
 	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
+		return fmt.Errorf("%s: %w", p.Name, err)
 	}
 	return nil
 }

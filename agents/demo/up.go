@@ -1,4 +1,4 @@
-package lab
+package demo
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 )
 
 // bringUp makes and starts every agent, the bank first: all others join by its address.
-func (d *demo) bringUp(ctx context.Context) error {
-	d.progress("starting one bank, %d resource agents and one user agent in %s", d.sitesWanted(), d.dir)
+func (d *Market) bringUp(ctx context.Context) error {
+	d.progress("starting one bank, %d resource agents and one user agent in %s", d.sitesWanted(), d.Dir)
 	if err := d.startBank(ctx); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (d *demo) bringUp(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if d.user, err = d.start(ctx, "user", "user", config.Config{User: &config.User{Pay: d.pay(), Daemon: new(bool)}}); err != nil {
+	if d.User, err = d.start(ctx, "user", "user", config.Config{User: &config.User{Pay: d.Pay(), Daemon: new(bool)}}); err != nil {
 		return err
 	}
 	if err := d.openAccounts(ctx); err != nil {
@@ -40,27 +40,27 @@ func (d *demo) bringUp(ctx context.Context) error {
 	return d.awaitMarket(ctx)
 }
 
-// agentDir makes the directory of an agent: credential and configuration.
-func (d *demo) agentDir(name string, cfg config.Config) (string, error) {
-	dir := filepath.Join(d.dir, name)
+// AgentDir makes the directory of an agent: credential and configuration.
+func (d *Market) AgentDir(name string, cfg config.Config) (string, error) {
+	dir := filepath.Join(d.Dir, name)
 	if _, err := join.Issue(d.ca, name, join.LeafLifetime, dir); err != nil {
 		return "", err
 	}
 	cfg.Certificate, cfg.Key, cfg.Trust = "agent.pem", "agent.key", join.AnchorsFile
-	if d.bank != nil {
-		cfg.Bootstrap = d.bank.Addresses
+	if d.Bank != nil {
+		cfg.Bootstrap = d.Bank.Addresses
 	}
 	return dir, cfg.Write(dir)
 }
 
 // start makes an agent, starts its daemon and waits until it is ready. It returns the process also if
 // that is not ready, as it must be ended.
-func (d *demo) start(ctx context.Context, kind, name string, cfg config.Config) (*process, error) {
-	dir, err := d.agentDir(name, cfg)
+func (d *Market) start(ctx context.Context, kind, name string, cfg config.Config) (*Process, error) {
+	dir, err := d.AgentDir(name, cfg)
 	if err != nil {
 		return nil, err
 	}
-	p, ready, err := spawn(dir, d.keep, nil, kind, "serve", "--dir", dir)
+	p, ready, err := spawn(dir, d.Keep, nil, kind, "serve", "--dir", dir)
 	if err != nil {
 		return nil, err
 	}
@@ -68,18 +68,18 @@ func (d *demo) start(ctx context.Context, kind, name string, cfg config.Config) 
 }
 
 // startBank makes the market's authority, and starts its bank.
-func (d *demo) startBank(ctx context.Context) (err error) {
+func (d *Market) startBank(ctx context.Context) (err error) {
 	if d.ca, err = identity.NewCA("demo-ca", time.Now(), join.CaLifetime, rand.Reader); err != nil {
 		return err
 	}
-	if err := join.WriteCA(filepath.Join(d.dir, "ca"), d.ca); err != nil {
+	if err := join.WriteCA(filepath.Join(d.Dir, "ca"), d.ca); err != nil {
 		return err
 	}
-	cfg := config.Config{Bank: &config.Bank{Currencies: []string{demoCurrency}, Enrol: &config.Enrol{Authority: filepath.Join("..", "ca")}}}
-	if d.bank, err = d.start(ctx, "bank", "bank", cfg); err != nil {
+	cfg := config.Config{Bank: &config.Bank{Currencies: []string{currency}, Enrol: &config.Enrol{Authority: filepath.Join("..", "ca")}}}
+	if d.Bank, err = d.start(ctx, "bank", "bank", cfg); err != nil {
 		return err
 	}
-	return settle(d.bank.dir, d.bank.Addresses)
+	return settle(d.Bank.Dir, d.Bank.Addresses)
 }
 
 // settle makes an agent listen at its present addresses after a restart, too: the others know the
@@ -99,26 +99,26 @@ func settle(dir string, addresses []string) error {
 
 // The demonstration's invitation.
 const (
-	demoUses    = 100
-	demoExpires = 7 * 24 * time.Hour
+	uses        = 100
+	expires     = 7 * 24 * time.Hour
 	guestCredit = 1_000_000 * protocol.Credit
 )
 
-// invite writes an invitation to the directory of a market that is kept.
-func (d *demo) invite(ctx context.Context) error {
+// Invite writes an invitation to the directory of a market that is kept.
+func (d *Market) Invite(ctx context.Context) error {
 	q := control.InviteCall{
-		Uses: demoUses, Expires: time.Now().Add(demoExpires).Truncate(time.Second), Credit: guestCredit, Currency: demoCurrency,
+		Uses: uses, Expires: time.Now().Add(expires).Truncate(time.Second), Credit: guestCredit, Currency: currency,
 		Market: "demo", Ref: "demo",
 	}
 	var a control.InviteAnswer
-	if err := ask(ctx, d.bank, control.Invite, q, &a); err != nil {
+	if err := Ask(ctx, d.Bank, control.Invite, q, &a); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(d.dir, node.InvitationName), []byte(a.Invitation), 0o600)
+	return os.WriteFile(filepath.Join(d.Dir, node.InvitationName), []byte(a.Invitation), 0o600)
 }
 
 // startSites starts the twenty resource agents side by side.
-func (d *demo) startSites(ctx context.Context) error {
+func (d *Market) startSites(ctx context.Context) error {
 	var waits []*os.File
 	var errs []error
 	for i := range d.sitesWanted() {
@@ -127,70 +127,69 @@ func (d *demo) startSites(ctx context.Context) error {
 			errs = append(errs, err)
 			break
 		}
-		d.sites = append(d.sites, p)
+		d.Sites = append(d.Sites, p)
 		waits = append(waits, ready)
 	}
-	show := d.onTheWay()
-	defer show.End()
-	for i, p := range d.sites {
-		show.SoFar("%d of %d resource agents are up", i, d.sitesWanted())
+	defer d.Out.Done()
+	for i, p := range d.Sites {
+		d.soFar("%d of %d resource agents are up", i, d.sitesWanted())
 		errs = append(errs, p.await(ctx, waits[i]))
 	}
 	return errors.Join(errs...)
 }
 
-func (d *demo) startSite(i int) (*process, *os.File, error) {
+func (d *Market) startSite(i int) (*Process, *os.File, error) {
 	s := published.Resources()[i]
 	log, base, err := d.siteLog(i)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := d.agentDir(s.Name, config.Config{Resource: &config.Resource{
-		Driver: "swf", SWF: config.SWF{Log: log, Base: base, Start: config.Instant(d.begun.UTC().Truncate(time.Second))},
-		StartPrice: strconv.Itoa(s.Start), MinPrice: strconv.Itoa(s.Min), Pay: d.pay(),
-		Properties: config.Properties{OS: "Linux", Arch: "x86_64", RAMPerCore: demoMemory(s.Name)},
+	dir, err := d.AgentDir(s.Name, config.Config{Resource: &config.Resource{
+		Driver: "swf", SWF: config.SWF{Log: log, Base: base, Start: config.Instant(d.Begun.UTC().Truncate(time.Second))},
+		StartPrice: strconv.Itoa(s.Start), MinPrice: strconv.Itoa(s.Min), Pay: d.Pay(),
+		Properties: config.Properties{OS: "Linux", Arch: "x86_64", RAMPerCore: memory(s.Name)},
 		Cancel:     config.Cancel{Before: new(config.Span)},
 	}})
 	if err != nil {
 		return nil, nil, err
 	}
 	var env []string
-	if d.bare {
+	if d.Bare {
 		env = []string{node.BareEnv + "=1"}
 	}
-	return spawn(dir, d.keep, env, "resource", "serve", "--dir", dir)
+	return spawn(dir, d.Keep, env, "resource", "serve", "--dir", dir)
 }
 
 // sitesWanted is how many of the twenty resources take part.
-func (d *demo) sitesWanted() int {
-	if d.count == 0 {
+func (d *Market) sitesWanted() int {
+	if d.Count == 0 {
 		return len(published.Resources())
 	}
-	return d.count
+	return d.Count
 }
 
-// pay is how the agents of this market pay.
-func (d *demo) pay() []config.Pay {
-	return []config.Pay{{Bank: string(d.bank.Agent), Currency: demoCurrency}}
+// Pay is how the agents of this market pay.
+func (d *Market) Pay() []config.Pay {
+	return []config.Pay{{Bank: string(d.Bank.Agent), Currency: currency}}
 }
 
-// fund opens an account with money in it.
-func (d *demo) fund(ctx context.Context, id protocol.AgentID, name string) error {
-	if err := ask(ctx, d.bank, control.OpenAccount, control.OpenAccountCall{Account: id, Name: name}, nil); err != nil {
+// Fund opens an account with money in it.
+func (d *Market) Fund(ctx context.Context, id protocol.AgentID, name string) error {
+	if err := Ask(ctx, d.Bank, control.OpenAccount, control.OpenAccountCall{Account: id, Name: name}, nil); err != nil {
 		return err
 	}
-	return ask(ctx, d.bank, control.Credit, control.CreditCall{Account: name, Amount: demoCredit, Ref: "demo"}, nil)
+	return Ask(ctx, d.Bank, control.Credit, control.CreditCall{Account: name, Amount: credit, Ref: "demo"}, nil)
 }
 
 // openLogs reads the logs of --logs, to report faults, oddities and missing logs before any process
 // starts.
-func (d *demo) openLogs() error {
-	logs, err := experiment.LoadLogs(d.logs)
+func (d *Market) openLogs() error {
+	logs, err := experiment.LoadLogs(d.Logs)
 	if err != nil {
 		return exit.Fail(exit.Usage, config.LogHint(err), "--logs: %w", err)
 	}
 	d.place = logs.Place
-	if d.logs != "" {
+	if d.Logs != "" {
 		for _, line := range logs.Told {
 			d.say("%s", line)
 		}
@@ -200,7 +199,7 @@ func (d *demo) openLogs() error {
 
 // siteLog is the log of a resource, and the second of it at which the market starts: a real log from
 // --logs, or the synthetic one in the program.
-func (d *demo) siteLog(i int) (path string, base int64, err error) {
+func (d *Market) siteLog(i int) (path string, base int64, err error) {
 	real, base := d.place(i)
 	if real != "" {
 		path, err = filepath.Abs(real)
@@ -211,35 +210,34 @@ func (d *demo) siteLog(i int) (path string, base int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	path = filepath.Join(d.dir, name)
+	path = filepath.Join(d.Dir, name)
 	return path, base, os.WriteFile(path, b, 0o600)
 }
 
 // openAccounts opens an account for every agent and credits the user's.
-func (d *demo) openAccounts(ctx context.Context) error {
-	for _, p := range d.sites {
-		if err := ask(ctx, d.bank, control.OpenAccount, control.OpenAccountCall{Account: p.Agent, Name: p.name}, nil); err != nil {
+func (d *Market) openAccounts(ctx context.Context) error {
+	for _, p := range d.Sites {
+		if err := Ask(ctx, d.Bank, control.OpenAccount, control.OpenAccountCall{Account: p.Agent, Name: p.Name}, nil); err != nil {
 			return err
 		}
 	}
-	return d.fund(ctx, d.user.Agent, d.user.name)
+	return d.Fund(ctx, d.User.Agent, d.User.Name)
 }
 
 // awaitMarket waits until the user agent has met every resource.
-func (d *demo) awaitMarket(ctx context.Context) error {
-	agent, err := d.user.call()
+func (d *Market) awaitMarket(ctx context.Context) error {
+	agent, err := d.User.call()
 	if err != nil {
 		return err
 	}
 	var known []control.ResourceLine
-	show := d.onTheWay()
-	defer show.End()
+	defer d.Out.Done()
 	err = poll(ctx, startTime, func() (bool, error) {
 		err := control.Resources.Ask(ctx, agent, struct{}{}, &known)
-		show.SoFar("found %d of %d resources", len(known), d.sitesWanted())
+		d.soFar("found %d of %d resources", len(known), d.sitesWanted())
 		return len(known) == d.sitesWanted(), err
 	})
-	show.End()
+	d.Out.Done()
 	if errors.Is(err, errPatience) {
 		return exit.Fail(exit.Unreachable, "", "only %d of %d resources found", len(known), d.sitesWanted())
 	}
@@ -251,17 +249,17 @@ func (d *demo) awaitMarket(ctx context.Context) error {
 }
 
 // writeRequest writes a request to try, which can be bought until tomorrow.
-func (d *demo) writeRequest() error {
-	job := demoJob{"try", []demoPart{{256, 24 * time.Hour, 60}}}
-	doc, err := job.document(d.begun)
+func (d *Market) writeRequest() error {
+	job := Job{"try", []part{{256, 24 * time.Hour, 60}}}
+	doc, err := job.Document(d.Begun)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(d.dir, "request.xml"), doc.XML(), 0o644)
+	return os.WriteFile(filepath.Join(d.Dir, "request.xml"), doc.XML(), 0o644)
 }
 
-// demoMemory is the memory per core, in MB, that a site's real machine had.
-func demoMemory(site string) int {
+// memory is the memory per core, in MB, that a site's real machine had.
+func memory(site string) int {
 	switch strings.TrimRight(site, "0123456789") {
 	case "curie":
 		return 4096

@@ -1,4 +1,4 @@
-package lab
+package demo
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 	"ramp/bank/boltfile"
 )
 
-// stopKept ends a market that was kept: it asks the processes that have a journal or ledger below the
+// Stop ends a market that was kept: it asks the processes that have a journal or ledger below the
 // directory open to stop, and waits until they have.
-func (d *demo) stopKept(ctx context.Context) error {
-	if d.dir == "" {
+func (d *Market) Stop(ctx context.Context) error {
+	if d.Dir == "" {
 		return exit.Fail(exit.Usage, "give the directory that 'ramp demo --keep' printed", "--stop needs --dir DIR")
 	}
-	if _, err := os.Stat(filepath.Join(d.dir, "ca", join.KeyFile)); err != nil {
-		return exit.Fail(exit.Usage, "give the directory that 'ramp demo --keep' printed", "no market in %s", d.dir)
+	if _, err := os.Stat(filepath.Join(d.Dir, "ca", join.KeyFile)); err != nil {
+		return exit.Fail(exit.Usage, "give the directory that 'ramp demo --keep' printed", "no market in %s", d.Dir)
 	}
 	asked := map[int]bool{}
 	deadline, cancel := context.WithTimeout(ctx, 2*node.ShutdownTime)
@@ -36,7 +36,7 @@ func (d *demo) stopKept(ctx context.Context) error {
 			return err
 		}
 		if len(pids) == 0 {
-			d.say("stopped %d processes; the files are still in %s", len(asked), d.dir)
+			d.say("stopped %d processes; the files are still in %s", len(asked), d.Dir)
 			return nil
 		}
 		for _, pid := range pids {
@@ -54,8 +54,8 @@ func (d *demo) stopKept(ctx context.Context) error {
 }
 
 // running are the processes that have a journal or ledger of the market open.
-func (d *demo) running() ([]int, error) {
-	locks, err := filepath.Glob(filepath.Join(config.EscapeGlob(d.dir), "*", "*.db"+boltfile.LockEnd))
+func (d *Market) running() ([]int, error) {
+	locks, err := filepath.Glob(filepath.Join(config.EscapeGlob(d.Dir), "*", "*.db"+boltfile.LockEnd))
 	if err != nil {
 		return nil, err
 	}

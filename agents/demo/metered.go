@@ -1,4 +1,4 @@
-package lab
+package demo
 
 import (
 	"context"
@@ -18,18 +18,16 @@ const (
 	meteredCores = 50
 )
 
-// metered trades by contracts: the bank holds a ceiling and pays for the actual use.
-func (d *demo) metered(ctx context.Context) error {
-	return d.runModes(ctx, "metered", func(ctx context.Context, m *modesMarket) error {
-		if err := m.openMetered(ctx); err != nil {
-			return err
-		}
-		return m.meter(ctx, meteredJobs())
-	})
+// byContracts trades by contracts: the bank holds a ceiling and pays for the actual use.
+func (m *modes) byContracts(ctx context.Context) error {
+	if err := m.openMetered(ctx); err != nil {
+		return err
+	}
+	return m.meter(ctx, meteredJobs())
 }
 
 // meter buys jobs one after the other, and waits for their ends.
-func (m *modesMarket) meter(ctx context.Context, jobs []modesOrder) error {
+func (m *modes) meter(ctx context.Context, jobs []modesOrder) error {
 	held := make([]message.Purchase, len(jobs))
 	var err error
 	for i, o := range jobs {
@@ -45,8 +43,8 @@ func (m *modesMarket) meter(ctx context.Context, jobs []modesOrder) error {
 	return nil
 }
 
-func (m *modesMarket) openMetered(ctx context.Context) error {
-	m.progress("starting a bank, three machines and one user agent in %s", m.dir)
+func (m *modes) openMetered(ctx context.Context) error {
+	m.progress("starting a bank, three machines and one user agent in %s", m.Dir)
 	for _, s := range []modesSite{
 		{name: "busy"}, // its jobs keep every core busy
 		{name: "idle", jobs: config.JobsModel{Idle: 900, Busy: 500}}, // they leave cores idle, and others take some
@@ -61,7 +59,7 @@ func (m *modesMarket) openMetered(ctx context.Context) error {
 	if err := m.buyer(ctx, "ann"); err != nil {
 		return err
 	}
-	if err := ask(ctx, m.bank, control.Credit, control.CreditCall{Account: "ann", Amount: 1000 * protocol.Credit, Ref: "demo"}, nil); err != nil {
+	if err := Ask(ctx, m.Bank, control.Credit, control.CreditCall{Account: "ann", Amount: 1000 * protocol.Credit, Ref: "demo"}, nil); err != nil {
 		return err
 	}
 	return m.sellers(ctx, 3)
@@ -84,7 +82,7 @@ func meteredJobs() []modesOrder {
 }
 
 // metered waits for the end of a metered job and shows the amount due.
-func (m *modesMarket) metered(ctx context.Context, o modesOrder, p message.Purchase) error {
+func (m *modes) metered(ctx context.Context, o modesOrder, p message.Purchase) error {
 	p, err := m.end(ctx, o.user, p)
 	if err != nil {
 		return err
