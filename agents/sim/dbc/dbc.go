@@ -1,5 +1,5 @@
-// Package dbc runs the experiment of 004: jobs of known lengths on priced resources, scheduled by
-// the planner of live sweeps in virtual time.
+// Package dbc runs the experiment of 004 (section 4): jobs of known lengths on priced resources,
+// scheduled by the planner of live sweeps in virtual time.
 package dbc
 
 import (
@@ -13,78 +13,81 @@ import (
 // Unit is a time unit of 004.
 const Unit = time.Second
 
-// Resource is a resource of 004's table 1. A broker deploys at most as many jobs on a resource as
-// it has processors, so time-shared and space-shared ones run the same.
+// Resource is a resource as in 004's table 1.
 type Resource struct {
-	Name  string
-	PEs   int
-	MIPS  int64            // of a processor, in millionths
-	Price protocol.Credits // of a processor and time unit
+	Name string
+	PEs  int
+	MIPS int64 // of a processor, in millionths
+	// Shared: its processors are time-shared. A broker deploys at most as many jobs on a resource as
+	// it has processors, so each job has one to itself, and both policies run the same.
+	Shared bool
+	Price  protocol.Credits // of a processor and time unit
 }
 
 // Outcome is what a broker reached.
 type Outcome struct {
 	Done  int
-	Time  time.Duration // of the last job's end
+	Time  time.Duration // when the last job ended
 	Spent protocol.Credits
-	Per   map[string]int
-	Trace []Event
+	Per   map[string]int // jobs done, by resource
 }
 
-// Event is a change of a resource's numbers of jobs.
-type Event struct {
-	At       time.Duration
-	Resource int
-	Done     int
-}
-
-// Run schedules jobs, their lengths in millionths of a MI, by deadline and budget.
-func Run(resources []Resource, lengths []int64, terms sweep.Terms) Outcome {
+// Run schedules jobs, whose lengths are in millionths of a million instructions, on resources within
+// a deadline and a budget. watch, if not nil, is called after each event.
+func Run(resources []Resource, lengths []int64, terms sweep.Terms, watch func(now time.Duration, s *sweep.Sweep)) Outcome {
 	s := sweep.New(sweep.Config{Terms: terms, Sizes: lengths})
 	var offers []sweep.Offer
 	for _, r := range resources {
 		offers = append(offers, sweep.Offer{Site: r.Name, Price: r.Price * protocol.Credits(time.Hour/Unit), Lanes: r.PEs, Work: r.MIPS, Time: Unit})
 	}
 	s.Trade(offers)
-	var now time.Duration
-	var running ends
-	held := map[int]sweep.Buy{}
-	var out Outcome
-	for {
-		for a := s.Act(now); len(a.Buy)+len(a.Launch) > 0; a = s.Act(now) {
-			for _, b := range a.Buy {
-				s.Signed(b.Lease, b.Start, b.End, b.Most)
-				held[b.Lease] = b
-			}
-			for _, l := range a.Launch {
-				heap.Push(&running, held[l.Lease])
-			}
+	out := Outcome{Per: map[string]int{}}
+	var running leases
+	for now := time.Duration(0); ; now = out.Time {
+		running.begin(s, now)
+		if watch != nil {
+			watch(now, s)
 		}
 		if len(running) == 0 {
 			break
 		}
-		b := heap.Pop(&running).(sweep.Buy)
-		now = b.End
-		s.Ended(now, b.Lease, sweep.Succeeded)
-		s.Paid(b.Lease, b.Most)
-		out.Time = now
+		l := heap.Pop(&running).(sweep.Buy)
+		out.Time = l.End
+		s.Ended(l.End, l.Lease, sweep.Succeeded)
+		s.Paid(l.Lease, l.Most)
 	}
-	out.Done, out.Per = s.Count(sweep.Done), s.Per()
+	for _, x := range s.Sites() {
+		out.Per[x.Site] = x.Done
+	}
+	out.Done = s.Count(sweep.Done)
 	out.Spent, _ = s.Money()
 	return out
 }
 
-// ends are leases in the order of their ends.
-type ends []sweep.Buy
+// leases are those that run a job, as a heap by their ends.
+type leases []sweep.Buy
 
-func (e ends) Len() int { return len(e) }
-func (e ends) Less(i, j int) bool {
-	return e[i].End < e[j].End || e[i].End == e[j].End && e[i].Lease < e[j].Lease
+// begin does what a sweep wants done. A resource sells what it offers, at once, and a job takes the
+// whole of its lease.
+func (l *leases) begin(s *sweep.Sweep, now time.Duration) {
+	for a := s.Act(now); len(a.Buy)+len(a.Launch) > 0; a = s.Act(now) {
+		for _, b := range a.Buy {
+			s.Signed(b.Lease, b.Start, b.End, b.Most)
+			heap.Push(l, b)
+		}
+	}
 }
-func (e ends) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)   { *e = append(*e, x.(sweep.Buy)) }
-func (e *ends) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
+
+func (l leases) Len() int { return len(l) }
+func (l leases) Less(i, j int) bool {
+	return l[i].End < l[j].End || l[i].End == l[j].End && l[i].Lease < l[j].Lease
+}
+func (l leases) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+func (l *leases) Push(x any)   { *l = append(*l, x.(sweep.Buy)) }
+
+// Pop removes the last one.
+func (l *leases) Pop() any {
+	last := (*l)[len(*l)-1]
+	*l = (*l)[:len(*l)-1]
 	return last
 }

@@ -441,11 +441,24 @@ func (s *Sweep) Count(of State) int { return s.count[of] }
 // Money is what was paid, and what is committed to leases.
 func (s *Sweep) Money() (spent, committed protocol.Credits) { return s.spent, s.committed }
 
-// Per is the number of tasks done by each site.
-func (s *Sweep) Per() map[string]int {
-	per := map[string]int{}
-	for _, x := range s.sites {
-		per[x.Site] = x.done
+// SiteView is what a sweep has at a site.
+type SiteView struct {
+	Site                    string
+	Assigned, Running, Done int
+	Failed                  int
+}
+
+// Sites are all sites that have made an offer, in that order.
+func (s *Sweep) Sites() []SiteView {
+	list := make([]SiteView, len(s.sites))
+	for i, x := range s.sites {
+		v := SiteView{Site: x.Site, Assigned: len(x.queue), Done: x.done, Failed: x.failed}
+		for _, l := range x.leases {
+			if l.task >= 0 {
+				v.Running++
+			}
+		}
+		list[i] = v
 	}
-	return per
+	return list
 }

@@ -35,7 +35,7 @@ forger, freeloads, hoarders, never-confirms, odd-offers, other-terms, replays, r
 silent-groups, sybils, underbids, vanishes, void-flood and wash; sybils and hoarders count per
 honest site.`,
 	}
-	cli.Add(c, newSimRun(), newSimExplore(), newSimReplay(), newSimExperiment())
+	cli.Add(c, newSimRun(), newSimExplore(), newSimReplay(), newSimExperiment(), newSimDBC())
 	return c
 }
 
