@@ -51,7 +51,7 @@ func NewLab(logs *Logs) (*Lab, error) {
 // Experiment is an experiment that a Lab can run.
 type Experiment struct {
 	Name   string
-	Source string // its place in 002
+	Source string // the text, and its place there
 	Shows  string
 	run    func(ctx context.Context, l *Lab, r *Result) error
 }
@@ -59,15 +59,16 @@ type Experiment struct {
 // Experiments are all experiments, in order.
 func Experiments() []Experiment {
 	return []Experiment{
-		{"rounds", "table 4, figure 11a", "price and duration for 1..10 rounds, fixed and with early close", rounds},
-		{"workloads", "table 3, figures 8a, 9a", "round and winning prices of the 13 jobs, winners, failures", workloads},
-		{"pricing", "figure 10", "mean offer of each resource beside start and minimum", pricingRun},
-		{"attractiveness", "figures 8b, 9b", "decrements and offers of the resources over time", attractiveness},
-		{"units", "figure 11b", "times of auctions of 1..25 units", unitsRun},
-		{"users", "figures 12a, 12b", "response and round times of 1..30 users at once", usersRun},
-		{"network", "figures 13a, 13b", "the same on real processes across a network of 15 hosts, beside simulated ones", network},
-		{"forecast", "section 6.2.2", "how often bounds on waits hold, for each log", forecasts},
+		{"rounds", "002 table 4, figure 11a", "price and duration for 1..10 rounds, fixed and with early close", rounds},
+		{"workloads", "002 table 3, figures 8a, 9a", "round and winning prices of the 13 jobs, winners, failures", workloads},
+		{"pricing", "002 figure 10", "mean offer of each resource beside start and minimum", pricingRun},
+		{"attractiveness", "002 figures 8b, 9b", "decrements and offers of the resources over time", attractiveness},
+		{"units", "002 figure 11b", "times of auctions of 1..25 units", unitsRun},
+		{"users", "002 figures 12a, 12b", "response and round times of 1..30 users at once", usersRun},
+		{"network", "002 figures 13a, 13b", "the same on real processes across a network of 15 hosts, beside simulated ones", network},
+		{"forecast", "002 section 6.2.2", "how often bounds on waits hold, for each log", forecasts},
 		{"honesty", "-", "what dishonest sellers and users gain, beside posted prices", honesty},
+		{"dbc", "004 table 1, figures 4-12", "jobs done, time and money by deadline and budget, for each strategy", dbcRun},
 		{"scale", "-", "messages, bytes, time and price from 20 resources up", scale},
 	}
 }

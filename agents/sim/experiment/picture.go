@@ -158,6 +158,9 @@ func whole(p *plot.Plot, most int) {
 // roof extends the axis to leave room for the legend.
 func roof(p *plot.Plot, share float64) { p.Y.Max += (p.Y.Max - p.Y.Min) * share }
 
+// aside extends the axis to leave room for the legend beside the lines.
+func aside(p *plot.Plot, share float64) { p.X.Max += (p.X.Max - p.X.Min) * share }
+
 func logarithmic(a *plot.Axis) { a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1} }
 
 func must(err error) {

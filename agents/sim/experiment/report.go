@@ -48,7 +48,7 @@ func save(path string, write func(w io.Writer) error) error {
 // Markdown is the report for people.
 func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s (002: %s). Seed %d.\n", r.Name, r.Shows, r.Source, r.Seed)
+	fmt.Fprintf(&b, "# %s\n\n%s (%s). Seed %d.\n", r.Name, r.Shows, r.Source, r.Seed)
 	if !r.Complete {
 		b.WriteString("\nInterrupted: this report has only the completed runs.\n")
 	}
@@ -154,7 +154,7 @@ func Index(w io.Writer, results []*Result) error {
 	var b strings.Builder
 	b.WriteString(indexHead)
 	for _, r := range results {
-		fmt.Fprintf(&b, "<h2 id=%q>%s</h2>\n<p>%s (002: %s; <a href=\"%s.md\">report</a>).</p>\n", r.Name, r.Name, html.EscapeString(r.Shows), html.EscapeString(r.Source), r.Name)
+		fmt.Fprintf(&b, "<h2 id=%q>%s</h2>\n<p>%s (%s; <a href=\"%s.md\">report</a>).</p>\n", r.Name, r.Name, html.EscapeString(r.Shows), html.EscapeString(r.Source), r.Name)
 		if r.NotRun != "" {
 			fmt.Fprintf(&b, "<p><b>Not run</b>: %s.</p>\n", html.EscapeString(r.NotRun))
 		}

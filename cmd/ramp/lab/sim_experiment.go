@@ -93,7 +93,7 @@ func listExperiments(c *cobra.Command) error {
 		Settings    []settingLine    `json:"settings"`
 	}{lines, settings}
 	return cli.Show(c, v, func(w io.Writer) {
-		rows := [][]string{{"experiment", "of 002", "shows"}}
+		rows := [][]string{{"experiment", "source", "shows"}}
 		for _, l := range lines {
 			rows = append(rows, []string{l.Name, l.Source, l.Shows})
 		}
