@@ -52,6 +52,12 @@ func (e *ExitError) Error() string {
 // ErrTimeLimit or ErrTooMuch (the program and its children are killed), or a
 // program that cannot be started.
 func (p Program) Run(input []byte, name string, args ...string) ([]byte, error) {
+	out, _, err := p.Listen(input, name, args...)
+	return out, err
+}
+
+// Listen is Run, and returns the begin of stderr too, as one line.
+func (p Program) Listen(input []byte, name string, args ...string) (printed []byte, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.Limit)
 	defer cancel()
 	argv := append(append(append([]string{}, p.Prefix...), name), args...)
@@ -62,8 +68,8 @@ func (p Program) Run(input []byte, name string, args ...string) ([]byte, error) 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.As}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for a child that keeps the pipe open
-	err := cmd.Run()
-	return out.b.Bytes(), p.failure(ctx, name, out, words, err)
+	err = cmd.Run()
+	return out.b.Bytes(), OneLine(words.b.Bytes()), p.failure(ctx, name, out, words, err)
 }
 
 // failure describes a failed run in one line.

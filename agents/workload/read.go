@@ -175,18 +175,18 @@ func parseJob(line []byte) (job Job, odd bool, err error) {
 	return jobOf(v, cpu), odd, nil
 }
 
-// needed reports whether a field, from 0, says when a job ran or how large it was.
-func needed(field int) bool {
-	return field != cpuField && field != usedField && field < memoryField
-}
+// needed reports whether a field, from 0, says when a job ran or how large it was. Requests
+// do not: without them a job has what it was allocated, for as long as it ran.
+func needed(field int) bool { return field < requestedField && field != cpuField && field != usedField }
 
 // The fields, from 0, that are not 32-bit integers.
 const (
-	submitField = 1
-	cpuField    = 5
-	usedField   = 6
-	memoryField = 9
-	statusField = 10
+	submitField    = 1
+	cpuField       = 5
+	usedField      = 6
+	requestedField = 7 // the first of three
+	memoryField    = 9
+	statusField    = 10
 )
 
 func fits(field int, v int64) bool {

@@ -42,10 +42,10 @@ func TestReadSWF(t *testing.T) {
 			workload.Log{Jobs: []workload.Job{func() workload.Job { j := lineJob; j.Submit = -1; return j }()}},
 		},
 		"odd fields that are not needed count as unknown": {
-			"7 100 20 3600 16 NaN 99999999999999999999 32 7200 many 265 3 4 5 batch 8 9 10",
+			"7 100 20 3600 16 NaN 99999999999999999999 4294967295 UNLIMITED many 265 3 4 5 batch 8 9 10",
 			workload.Log{Jobs: []workload.Job{func() workload.Job {
 				j := lineJob
-				j.CPU, j.Memory, j.RequestedMem, j.Status, j.Queue = -1, -1, -1, -1, -1
+				j.CPU, j.Memory, j.RequestedProcs, j.RequestedTime, j.RequestedMem, j.Status, j.Queue = -1, -1, -1, -1, -1, -1, -1
 				return j
 			}()}},
 		},

@@ -31,6 +31,7 @@ func TestSlurmRuns(t *testing.T) {
 	t.Run("the first line comes soon", m.firstLine)
 	t.Run("files, account and exit code", m.filesAndCode)
 	t.Run("two units run together", m.twoUnits)
+	t.Run("programs of a common start begin together", m.beginTogether)
 	t.Run("one job per launch though the agent is killed", m.killedAgent)
 	t.Run("what jobs can reach", m.escapes)
 	t.Run("a program runs in a placeholder job", m.inPlaceholder)
@@ -126,6 +127,28 @@ func (m *slurmMarket) twoUnits(t *testing.T) {
 			t.Errorf("unit %d: sum.txt is %q, %v", unit+1, b, err)
 		}
 	}
+}
+
+// beginTogether runs both units of a common start, and measures when their programs begin.
+// Slurm tries a submitted job at once or after at most batch_sched_delay (3 s).
+func (m *slurmMarket) beginTogether(t *testing.T) {
+	const n, most = 4, 6 * time.Second
+	took := make([]time.Duration, 0, 2*n)
+	for range n {
+		cmd := exec.Command("ramp", "user", "run", "--cores", "2", "--wall", "1m", "--within", "1h", "--max-price", "60", "--same-start", "--optimize", "time",
+			"--again", "--yes", "--dir", m.path(m.users[0]), "--and", "--", "/bin/sh", "-c", "echo began $(($(date +%s%3N) - RAMP_START * 1000))")
+		out, err := cmd.CombinedOutput()
+		check(t, err)
+		for _, found := range regexp.MustCompile(`(?m)^[12]\| began (-?[0-9]+)$`).FindAllSubmatch(out, -1) {
+			ms, _ := strconv.Atoi(string(found[1]))
+			took = append(took, time.Duration(ms)*time.Millisecond)
+		}
+	}
+	slices.Sort(took)
+	if len(took) != 2*n || took[0] < 0 || took[2*n-1] > most {
+		t.Fatalf("begun %s after the common start, want %d within %s", took, 2*n, most)
+	}
+	fmt.Printf("slurm same start: programs begin %s to %s after the start of their slots, median %s\n", took[0], took[2*n-1], took[n])
 }
 
 // killedAgent kills every seller while a job is submitted or runs, several times.

@@ -72,12 +72,15 @@ func decode(program string, b []byte, e *envelope, v any) error {
 	}
 	switch {
 	case len(e.Errors) > 0:
-		return fmt.Errorf("%s: %s", program, queue.OneLine(e.Errors[0]))
+		return fmt.Errorf("%s: %w: %s", program, errReported, queue.OneLine(e.Errors[0]))
 	case len(e.Meta) == 0:
 		return fmt.Errorf("%s printed JSON that is not from Slurm", program)
 	}
 	return nil
 }
+
+// errReported means that Slurm's JSON has an error in it.
+var errReported = errors.New("Slurm reports an error")
 
 // errAggregated means that sinfo of 23.02 or later merged nodes.
 var errAggregated = errors.New("sinfo lists no single nodes")

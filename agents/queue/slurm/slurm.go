@@ -30,6 +30,7 @@ package slurm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -155,35 +156,41 @@ func newCluster(c Config) cluster {
 func (c cluster) run(name string, args ...string) ([]byte, error) { return c.feed(nil, name, args...) }
 
 func (c cluster) feed(input []byte, name string, args ...string) ([]byte, error) {
+	return c.p.Run(input, c.path(name), args...)
+}
+
+func (c cluster) path(name string) string {
 	if c.bin != "" {
-		name = filepath.Join(c.bin, name)
+		return filepath.Join(c.bin, name)
 	}
-	return c.p.Run(input, name, args...)
+	return name
+}
+
+// list runs a command and reads its JSON. Slurm 22.05 reports that its controller is away
+// with exit code 0 and "Unspecified error" in the JSON; the reason is on stderr.
+func list[A any](c cluster, read func([]byte) (A, error), name string, args ...string) (A, error) {
+	b, stderr, err := c.p.Listen(nil, c.path(name), args...)
+	if err != nil {
+		var none A
+		return none, err
+	}
+	all, err := read(b)
+	if errors.Is(err, errReported) && stderr != "" {
+		err = fmt.Errorf("%s: %s", name, stderr)
+	}
+	return all, err
 }
 
 // nodes reads the nodes of a partition.
 func (c cluster) nodes(partition string) ([]node, error) {
-	b, err := c.run("sinfo", "--json")
-	if err != nil {
-		return nil, err
-	}
-	list, err := readNodes("sinfo", b, partition)
+	all, err := list(c, func(b []byte) ([]node, error) { return readNodes("sinfo", b, partition) }, "sinfo", "--json")
 	if err != errAggregated { //nolint:errorlint // never wrapped
-		return list, err
+		return all, err
 	}
-	if b, err = c.run("scontrol", "show", "nodes", "--json"); err != nil {
-		return nil, err
-	}
-	return readNodes("scontrol show nodes", b, partition)
+	return list(c, func(b []byte) ([]node, error) { return readNodes("scontrol show nodes", b, partition) }, "scontrol", "show", "nodes", "--json")
 }
 
-func (c cluster) jobs() ([]job, error) {
-	b, err := c.run("squeue", "--json")
-	if err != nil {
-		return nil, err
-	}
-	return readJobs(b)
-}
+func (c cluster) jobs() ([]job, error) { return list(c, readJobs, "squeue", "--json") }
 
 func (c cluster) reservations() ([]reservation, error) {
 	b, err := c.run("scontrol", "-o", "show", "reservation")

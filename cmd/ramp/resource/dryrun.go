@@ -27,7 +27,7 @@ func printDryRun(w io.Writer, a control.DryRunAnswer) {
 		rows = append(rows, []string{o.Request, fmt.Sprint(o.Cores), hoursWords(o.Wall), hoursWords(o.Within), busyWords(o.Line), start, quoteWords(o.Line)})
 	}
 	cli.Table(w, rows...)
-	fmt.Fprintf(w, "for buyers who pay at most the start price, %s; those who would pay more are asked for more\n", a.Price.Cents())
+	fmt.Fprintf(w, "for buyers who pay at most the list price, %s per core-hour\n", a.Price.Cents())
 	fmt.Fprintf(w, "a sold slot will be %s\n", a.Hold.What)
 	switch {
 	case !a.Hold.OK:
