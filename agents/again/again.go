@@ -166,10 +166,29 @@ const (
 	buyingTime = 10 * time.Second // a purchase takes at most before its job could start
 )
 
-// Lost reports whether a purchase lost a race: others took what its sellers had offered, so
-// bidding again may find something else.
+// Lost reports whether a purchase lost a race: others took what its sellers had offered, or it
+// was over when the owner approved it, so bidding again may find something else.
 func Lost(p message.Purchase) bool {
-	return p.State == user.StateFailed && (p.Refused == protocol.CodeBusy || p.Refused == protocol.CodeHoldLimit)
+	return p.State == user.StateFailed && slices.Contains([]protocol.Code{protocol.CodeBusy, protocol.CodeHoldLimit, protocol.CodeExpired}, p.Refused)
+}
+
+// approvedLater is how much later than approved a purchase may begin without another question.
+const approvedLater = time.Minute
+
+// approved makes an order buy without another question what its owner has approved: at most for
+// that total, and about as soon.
+func approved(o *message.Options, p message.Purchase) {
+	wait := time.Duration(0)
+	for _, u := range p.Units {
+		wait = max(wait, u.Start.Sub(p.Created)+approvedLater)
+	}
+	if o.MaxWait == 0 || wait < o.MaxWait {
+		o.MaxWait = wait
+	}
+	if o.MaxCost == 0 || p.Total < o.MaxCost {
+		o.MaxCost = p.Total
+	}
+	o.Confirm = false
 }
 
 // Pause is the time before bid number n, from 2. Chance keeps buyers that failed together
@@ -181,8 +200,9 @@ func Pause(n int) time.Duration {
 
 // Next is the order that bids again after q, under a number of its own: that of the first
 // purchase and how often it was bid for. ok is false if what was asked for cannot begin any
-// more. A start that was written in because the document has none moves along.
-func Next(now time.Time, first string, n int, q control.BuyCall) (_ control.BuyCall, ok bool) {
+// more. A start that was written in because the document has none moves along. An owner who
+// had approved the lost purchase is asked again only if the next costs more or begins later.
+func Next(now time.Time, first string, n int, q control.BuyCall, lost message.Purchase) (_ control.BuyCall, ok bool) {
 	draft, _, err := rfql.Read([]byte(q.Document))
 	if err != nil {
 		return q, false
@@ -197,6 +217,9 @@ func Next(now time.Time, first string, n int, q control.BuyCall) (_ control.BuyC
 		return q, false
 	}
 	q.ID, q.Document = BidID(first, n), string(doc.XML())
+	if q.Options.Confirm {
+		approved(&q.Options, lost)
+	}
 	return q, true
 }
 

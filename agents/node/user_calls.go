@@ -265,7 +265,7 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 		if err != nil || !last.Done || n > again.MaxBids || !again.Lost(last.Purchase) {
 			return err
 		}
-		next, ok := again.Next(time.Now(), first, n, q)
+		next, ok := again.Next(time.Now(), first, n, q, last.Purchase)
 		if !ok || last.Purchase.Created.After(began) && !paused(ctx, again.Pause(n)) {
 			return send(last)
 		}
