@@ -52,6 +52,13 @@ func (o *Owners) Take(id, command string) bool {
 	return true
 }
 
+// follows reports whether a living command follows an order.
+func (o *Owners) follows(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.by[id] != "" && control.CommandLives(o.by[id])
+}
+
 // process is the part of a key that all orders of one command share.
 func process(key string) string { return key[:max(0, strings.LastIndexByte(key, '.'))] }
 
@@ -99,6 +106,16 @@ func key(p *message.Program) string {
 		return ""
 	}
 	return p.Key
+}
+
+// SessionKey is the key of a command in a session.
+func SessionKey(command, session string) string { return command + "." + session }
+
+// sameElsewhere reports whether two keys are of the same command in different sessions.
+func sameElsewhere(x, y string) bool {
+	a, _, _ := strings.Cut(x, ".")
+	b, _, _ := strings.Cut(y, ".")
+	return a != "" && a == b && (!strings.HasPrefix(x, y) || strings.HasSuffix(y, "."))
 }
 
 // detached reports whether the command of a program does not wait for its end.

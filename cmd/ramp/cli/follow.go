@@ -203,7 +203,7 @@ func (f *following) approve() error {
 	if unasked, _ := f.c.Flags().GetBool("yes"); !ok || !isTerminal(in) || retries || unasked {
 		return f.answer(f.last.ID, false)
 	}
-	PrintPurchase(Stderr(f.c), f.last)
+	PrintPurchase(Stderr(f.c), Shortened(f.agent, f.last))
 	fmt.Fprintf(Stderr(f.c), "Buy this for %s %s? [y/N] ", f.last.Total.Cents(), f.last.Currency)
 	id := f.last.ID
 	go func() { // reading a terminal cannot be interrupted: the goroutine ends with the process

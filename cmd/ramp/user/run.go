@@ -183,7 +183,11 @@ func (w *watching) stopped(err error) error {
 	case !w.agent.Daemon && !w.atSites():
 		return exit.Fail(exit.Failed, "repeat the command to continue", "interrupted; %s is bought, and the next 'ramp user' command that joins the market brings its job to the site", w.short)
 	}
-	return exit.Fail(exit.Failed, "'ramp logs -f "+w.short+"' follows it, 'ramp kill "+w.short+"' ends it; repeat the command to continue here",
+	repeat := ""
+	if control.Session() != "" {
+		repeat = "; repeat the command to continue here"
+	}
+	return exit.Fail(exit.Failed, "'ramp logs -f "+w.short+"' follows it, 'ramp kill "+w.short+"' ends it"+repeat,
 		"interrupted; the job of %s %s", w.short, w.goesOn())
 }
 
