@@ -52,6 +52,13 @@ func (o *Owners) Take(id, command string) bool {
 	return true
 }
 
+// follows reports whether a living command follows an order.
+func (o *Owners) follows(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.by[id] != "" && control.CommandLives(o.by[id])
+}
+
 // process is the part of a key that all orders of one command share.
 func process(key string) string { return key[:max(0, strings.LastIndexByte(key, '.'))] }
 
@@ -99,6 +106,16 @@ func key(p *message.Program) string {
 		return ""
 	}
 	return p.Key
+}
+
+// SessionKey is the key of a command in a session.
+func SessionKey(command, session string) string { return command + "." + session }
+
+// sameElsewhere reports whether two keys are of the same command in different sessions.
+func sameElsewhere(x, y string) bool {
+	a, _, _ := strings.Cut(x, ".")
+	b, _, _ := strings.Cut(y, ".")
+	return a != "" && a == b && (!strings.HasPrefix(x, y) || strings.HasSuffix(y, "."))
 }
 
 // detached reports whether the command of a program does not wait for its end.
@@ -166,10 +183,29 @@ const (
 	buyingTime = 10 * time.Second // a purchase takes at most before its job could start
 )
 
-// Lost reports whether a purchase lost a race: others took what its sellers had offered, so
-// bidding again may find something else.
+// Lost reports whether a purchase lost a race: others took what its sellers had offered, or it
+// was over when the owner approved it, so bidding again may find something else.
 func Lost(p message.Purchase) bool {
-	return p.State == user.StateFailed && (p.Refused == protocol.CodeBusy || p.Refused == protocol.CodeHoldLimit)
+	return p.State == user.StateFailed && slices.Contains([]protocol.Code{protocol.CodeBusy, protocol.CodeHoldLimit, protocol.CodeExpired}, p.Refused)
+}
+
+// approvedLater is how much later than approved a purchase may begin without another question.
+const approvedLater = time.Minute
+
+// approved makes an order buy without another question what its owner has approved: at most for
+// that total, and about as soon.
+func approved(o *message.Options, p message.Purchase) {
+	wait := time.Duration(0)
+	for _, u := range p.Units {
+		wait = max(wait, u.Start.Sub(p.Created)+approvedLater)
+	}
+	if o.MaxWait == 0 || wait < o.MaxWait {
+		o.MaxWait = wait
+	}
+	if o.MaxCost == 0 || p.Total < o.MaxCost {
+		o.MaxCost = p.Total
+	}
+	o.Confirm = false
 }
 
 // Pause is the time before bid number n, from 2. Chance keeps buyers that failed together
@@ -181,8 +217,9 @@ func Pause(n int) time.Duration {
 
 // Next is the order that bids again after q, under a number of its own: that of the first
 // purchase and how often it was bid for. ok is false if what was asked for cannot begin any
-// more. A start that was written in because the document has none moves along.
-func Next(now time.Time, first string, n int, q control.BuyCall) (_ control.BuyCall, ok bool) {
+// more. A start that was written in because the document has none moves along. An owner who
+// had approved the lost purchase is asked again only if the next costs more or begins later.
+func Next(now time.Time, first string, n int, q control.BuyCall, lost message.Purchase) (_ control.BuyCall, ok bool) {
 	draft, _, err := rfql.Read([]byte(q.Document))
 	if err != nil {
 		return q, false
@@ -197,6 +234,9 @@ func Next(now time.Time, first string, n int, q control.BuyCall) (_ control.BuyC
 		return q, false
 	}
 	q.ID, q.Document = BidID(first, n), string(doc.XML())
+	if q.Options.Confirm {
+		approved(&q.Options, lost)
+	}
 	return q, true
 }
 

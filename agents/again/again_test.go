@@ -92,16 +92,38 @@ func TestALostRaceIsBidAgain(t *testing.T) {
 		t.Error("lost races are not recognised")
 	}
 	q := control.BuyCall{ID: "p", Document: asked}
-	next, ok := again.Next(time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC), "p", 2, q)
+	next, ok := again.Next(time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC), "p", 2, q, lost)
 	if !ok || next.ID != "p.bid2" || !strings.Contains(next.Document, "<TotalCores>16<") {
 		t.Errorf("bids for %s again: %t, %s", next.ID, ok, next.Document)
 	}
-	if _, ok := again.Next(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), "p", 2, q); ok {
+	if _, ok := again.Next(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), "p", 2, q, lost); ok {
 		t.Error("bids again after the end")
 	}
 	for n := 2; n <= again.MaxBids; n++ {
 		if d := again.Pause(n); d <= 0 || d > 6*time.Second {
 			t.Errorf("bid %d after %s", n, d)
+		}
+	}
+}
+
+// What an owner approved too late is bought without another question if it costs no more and
+// begins about as soon.
+func TestAnApprovalHoldsForTheNextBid(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
+	late := message.Purchase{State: user.StateFailed, Refused: protocol.CodeExpired, Created: now, Total: 7, Units: []message.PurchasedUnit{{Start: now.Add(5 * time.Second)}}}
+	if !again.Lost(late) {
+		t.Error("an offer that ended before it was approved is not bid for again")
+	}
+	for _, c := range []struct{ was, want message.Options }{
+		{message.Options{Confirm: true}, message.Options{MaxCost: 7, MaxWait: 65 * time.Second}},
+		{message.Options{Confirm: true, MaxCost: 6, MaxWait: time.Second}, message.Options{MaxCost: 6, MaxWait: time.Second}},
+		{message.Options{Confirm: true, MaxCost: 8, MaxWait: time.Hour}, message.Options{MaxCost: 7, MaxWait: 65 * time.Second}},
+		{message.Options{}, message.Options{}},
+	} {
+		next, ok := again.Next(now, "p", 2, control.BuyCall{Document: asked, Options: c.was}, late)
+		if got := next.Options; !ok || got.Confirm || got.MaxCost != c.want.MaxCost || got.MaxWait != c.want.MaxWait {
+			t.Errorf("%+v: bids again with %+v, want %+v", c.was, got, c.want)
 		}
 	}
 }

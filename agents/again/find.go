@@ -9,10 +9,14 @@ import (
 	"ramp/agents/journal"
 	"ramp/agents/user"
 	"ramp/agents/words"
+	"ramp/protocol/message"
 )
 
-// Records are the purchases and runs of a user.
-type Records struct{ Journal *journal.Journal }
+// Records are the purchases and runs of a user, and the commands that follow them.
+type Records struct {
+	Journal *journal.Journal
+	Owners  *Owners
+}
 
 // maxFound bounds the IDs in the answer to a prefix or a name.
 const maxFound = 3
@@ -20,6 +24,10 @@ const maxFound = 3
 // Find answers the IDs that are meant: the one given, or those of this name, or else those that
 // begin so. It also shortens IDs.
 func (u Records) Find(_ context.Context, q control.FindCall) (control.IDsFound, error) {
+	if q.Interrupted != "" {
+		ids, err := u.interrupted(q.Interrupted)
+		return control.IDsFound{IDs: ids[max(0, len(ids)-maxFound):], All: len(ids)}, err
+	}
 	list, err := u.named(q.Run)
 	if err != nil {
 		return control.IDsFound{}, err
@@ -35,6 +43,34 @@ func (u Records) Find(_ context.Context, q control.FindCall) (control.IDsFound, 
 		f.IDs = words.ShortenAll(list, f.IDs)
 	}
 	return f, nil
+}
+
+// interrupted are the jobs that go on although the command that ordered them, the same as that of
+// a key, was interrupted in another session.
+func (u Records) interrupted(key string) ([]string, error) {
+	ids := []string{}
+	add := func(id string, p *message.Program) {
+		if p != nil && !p.Detached && sameElsewhere(p.Key, key) && !u.Owners.follows(id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	err := u.Journal.Each(user.TablePurchases, func(id string, value []byte) error {
+		row, err := user.ReadRow(value)
+		if Undecided(row.Purchase.State) {
+			add(id, row.Order.Program)
+		}
+		return err
+	})
+	if err != nil {
+		return ids, err
+	}
+	return ids, u.Journal.Each(user.TableRuns, func(id string, value []byte) error {
+		r, err := user.ReadRun(value)
+		if !r.Over {
+			add(id, &r.Program)
+		}
+		return err
+	})
 }
 
 // named lists the purchases, or the runs, by their IDs.

@@ -236,8 +236,9 @@ resource:
   #   accounts:
   #     - {agent: "*", user: guest, commands: true}
 {{- end}}
-  # How soon after an offer a slot may begin.
-  # lead: 2m
+
+  # How soon after an offer a slot may begin. A purchase that takes longer bids again.
+  {{if eq .Q.Driver "local"}}lead: 5s{{else}}# lead: 2m{{end}}
 {{- end}}
 
   # Until how long before its start a buyer may cancel a sold unit, and the share of its

@@ -29,11 +29,12 @@ import (
 type userRecords struct {
 	journal *journal.Journal
 	cfg     *config.Config
+	owners  *again.Owners // the commands that follow orders
 }
 
 func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, control.IDCall) (control.SignedFiles, error)) {
 	control.Purchases.Answer(mux, u.list)
-	control.Find.Answer(mux, again.Records{Journal: u.journal}.Find)
+	control.Find.Answer(mux, again.Records{Journal: u.journal, Owners: u.owners}.Find)
 	control.Purchase.Answer(mux, u.show)
 	control.Trace.Answer(mux, u.trace)
 	control.SignedParts.Answer(mux, signed)
@@ -165,11 +166,10 @@ type userAgent struct {
 	ownAccounts
 	hub    *hub[message.Progress]
 	joined func(ctx context.Context) error // waits until the agent has met the market
-	owners *again.Owners                   // the commands that follow orders
 }
 
 func (n *Node) userAgent() userAgent {
-	u := userAgent{userRecords{n.journal, n.Cfg}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Joined, &again.Owners{}}
+	u := userAgent{userRecords{n.journal, n.Cfg, &again.Owners{}}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Joined}
 	u.ownAccounts.banks = u.knownBanks
 	return u
 }
@@ -264,7 +264,7 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 		if err != nil || !last.Done || n > again.MaxBids || !again.Lost(last.Purchase) {
 			return err
 		}
-		next, ok := again.Next(time.Now(), first, n, q)
+		next, ok := again.Next(time.Now(), first, n, q, last.Purchase)
 		if !ok || last.Purchase.Created.After(began) && !paused(ctx, again.Pause(n)) {
 			return send(last)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ramp/agents"
+	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/journal"
 	"ramp/agents/markettest"
@@ -54,7 +55,7 @@ func TestAnOrderThatIsGivenTwiceWhileTheMarketIsJoinedIsOnePurchase(t *testing.T
 		return role.Receive(now, protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request,
 			Body: message.Buy{ID: "twice", Document: []byte(asked), Options: message.Options{Rounds: 1, RoundLimit: time.Second}}})
 	}
-	u := userAgent{userRecords: userRecords{journal: j}, ownAccounts: ownAccounts{runner: r}, joined: func(ctx context.Context) error { return r.Do(ctx, other) }}
+	u := userAgent{userRecords: userRecords{journal: j, owners: &again.Owners{}}, ownAccounts: ownAccounts{runner: r}, joined: func(ctx context.Context) error { return r.Do(ctx, other) }}
 	got, err := u.earlier(t.Context(), control.BuyCall{ID: "twice", Document: asked, Resume: true, Named: true})
 	if err != nil || got != "twice" {
 		t.Errorf("goes on with %q, %v; want the purchase that was begun meanwhile", got, err)

@@ -36,6 +36,7 @@ func (u userAgent) begun(q control.BuyCall) (string, error) {
 		return err
 	})
 	if errors.Is(err, errFound) {
+		u.owners.Take(q.ID, q.Command)
 		return q.ID, refusal
 	}
 	if err == nil && q.Program != nil && !q.Named && q.Session != "" {

@@ -91,7 +91,7 @@ func (u userRuns) control(ctx context.Context, q control.RunCall) (message.Run, 
 	case !slices.Contains([]message.LaunchVerb{message.VerbStatus, message.VerbSuspend, message.VerbResume, message.VerbKill}, q.Verb):
 		return run, exit.Fail(exit.Usage, "", "verb %q: want status, suspend, resume or kill", q.Verb)
 	case run.Over && q.Verb != message.VerbStatus:
-		return run, exit.Fail(exit.Nothing, "", "%s is over (%s)", q.ID, run.State)
+		return run, exit.Fail(exit.Nothing, "", "%s (%.8s) has ended already, with exit code %d", run.Name, q.ID, run.Exit)
 	case run.Over:
 		return run, nil
 	case (q.Verb == message.VerbSuspend || q.Verb == message.VerbResume) && !slices.ContainsFunc(run.Units, submitted):

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,12 +20,9 @@ import (
 // usualSlots bounds the slots of an array that names no number.
 const usualSlots = 32
 
-// Slots is how many slots of an array run at once: as the user says, or as many as the
-// sites together have cores for.
+// Slots is how many slots of an array run at once: as many as the sites together have cores
+// for, and at most as the user says. One more would begin only when the first have ended.
 func Slots(ctx context.Context, agent *control.Client, a jobfile.Array, cores int) (int, error) {
-	if a.Slots > 0 {
-		return min(a.Slots, len(a.Indexes)), nil
-	}
 	var sites []control.ResourceLine
 	if err := control.Resources.Ask(ctx, agent, struct{}{}, &sites); err != nil {
 		return 0, err
@@ -33,7 +31,7 @@ func Slots(ctx context.Context, agent *control.Client, a jobfile.Array, cores in
 	for _, s := range sites {
 		room += s.Cores / max(1, cores)
 	}
-	return min(max(1, room), usualSlots, len(a.Indexes)), nil
+	return min(max(1, room), cmp.Or(a.Slots, usualSlots), len(a.Indexes)), nil
 }
 
 // Divide makes a program run the indexes of an array in so many slots, each for at most

@@ -3,6 +3,8 @@ package order
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"ramp/agents/user"
 	"ramp/protocol"
@@ -98,6 +100,21 @@ func measuredWords(m protocol.Measured) string {
 		return " (the whole slot: the seller knows of no job in it)"
 	}
 	return ""
+}
+
+// BoughtWords are where a purchase is, and what it costs.
+func BoughtWords(p message.Purchase) string {
+	var sites []string
+	for _, u := range p.Units {
+		if !slices.Contains(sites, u.Resource) {
+			sites = append(sites, u.Resource)
+		}
+	}
+	most := ""
+	if p.Mode == protocol.ModeMetered {
+		most = "at most "
+	}
+	return fmt.Sprintf("bought on %s for %s%s %s", protocol.Harmless(strings.Join(sites, ", ")), most, (p.Total - p.RefundTotal).Cents(), p.Currency)
 }
 
 // PaidWords are the cost of a settled purchase so far, and what is still held for it.

@@ -169,7 +169,11 @@ func (r Run) bringFile(p *message.Program, source, name string) (string, error) 
 			return "./" + name, nil
 		}
 	}
-	if info, err := os.Stat(source); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(source)
+	if err == nil && info.IsDir() {
+		return "", exit.Fail(exit.Usage, "give the path of a program; --in brings whole directories", "%s is a directory, not a program", source)
+	}
+	if err != nil || !info.Mode().IsRegular() {
 		return "", exit.Fail(exit.Usage, "give the path of a file here, or the name of a program that the site has; --in brings other files",
 			"%s is not a file here, and nothing else brings it to the site", source)
 	}

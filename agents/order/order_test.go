@@ -1,9 +1,11 @@
 package order_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ramp/agents/control"
 	"ramp/agents/order"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -36,7 +39,7 @@ func TestAProgramThatIsAFileHereComesAlong(t *testing.T) {
 		{"the site's, by name", "python3 prog", "", "", "python3 prog |"},
 		{"the site's, by path", "/bin/true", "", "", "/bin/true |"},
 		{"nowhere", "./none", "", "", "./none is not a file here"},
-		{"a directory", "./bin", "", "", "./bin is not a file here"},
+		{"a directory", "./bin", "", "", "./bin is a directory, not a program"},
 		{"in a line for the shell", "sh -c ./prog~>~out", "", "", "sh -c ./prog > out | prog x"},
 		{"a line that begins with the site's", "sh -c cat~./prog", "", "", "sh -c cat ./prog |"},
 		{"a script", "x a", "", "../up", "./up a | up x"},
@@ -114,6 +117,28 @@ func TestParseAfter(t *testing.T) {
 	for _, s := range []string{"", "a", "afterok", "afterok:", "after:a", "afterok:a,"} {
 		if _, err := order.ParseAfter([]string{s}); err == nil {
 			t.Errorf("%q is taken", s)
+		}
+	}
+}
+
+// An array has no slots beyond the cores of the market, whatever it allows: they would begin
+// only when the first have ended.
+func TestAnArrayFitsTheMarket(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	control.Resources.Answer(mux, func(context.Context, struct{}) ([]control.ResourceLine, error) {
+		return []control.ResourceLine{{Cores: 2}, {Cores: 3}}, nil
+	})
+	for _, c := range []struct {
+		array       string
+		cores, want int
+	}{{"1-30%8", 1, 5}, {"1-30%4", 1, 4}, {"1-30", 1, 5}, {"1-30%8", 2, 2}, {"1-30", 4, 1}, {"1-3%8", 1, 3}} {
+		a, err := jobfile.ParseArray(c.array)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := order.Slots(t.Context(), control.Local(mux), a, c.cores); n != c.want || err != nil {
+			t.Errorf("%s of %d cores each: %d slots, %v; want %d", c.array, c.cores, n, err, c.want)
 		}
 	}
 }

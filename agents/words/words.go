@@ -31,6 +31,14 @@ func zoneOf(t time.Time) string {
 // ClockTime prints an instant for a column, in local time to the minute.
 func ClockTime(t time.Time) string { return inColumn(t, "Jan 2 15:04") }
 
+// EndTime is the ClockTime of an end, without its day if that is the day of its start.
+func EndTime(start, end time.Time) string {
+	if day := "Jan 2"; !end.IsZero() && start.Local().Format(day) == end.Local().Format(day) && end.Sub(start) < 24*time.Hour && zoneOf(end) == Zone() {
+		return end.Local().Format("15:04")
+	}
+	return ClockTime(end)
+}
+
 // Timestamp prints an instant for a column, in local time to the second.
 func Timestamp(t time.Time) string { return inColumn(t, "Jan 2 15:04:05") }
 

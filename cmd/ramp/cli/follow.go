@@ -83,9 +83,8 @@ func (f *following) line(line control.ProgressLine) error {
 	if f.last.ID == "" && line.Purchase.ID != f.id && !line.Done {
 		fmt.Fprintf(Notes(f.c), "resuming %s, an undecided purchase of the same request (--again buys another)\n", ShortID(f.agent, line.Purchase.ID))
 	}
-	if f.last.ID != "" && line.Purchase.ID != f.last.ID && !f.outbid {
-		f.outbid = true
-		f.show.Say("others took the cores first; nothing is held; bidding again")
+	if f.last.ID != "" && line.Purchase.ID != f.last.ID {
+		f.bidAgain()
 	}
 	f.last, f.done = line.Purchase, line.Done
 	f.await(f.last)
@@ -97,6 +96,19 @@ func (f *following) line(line control.ProgressLine) error {
 		return f.approve()
 	}
 	return nil
+}
+
+// bidAgain says once why the agent bids again, and lets the owner be asked about the new offer.
+func (f *following) bidAgain() {
+	f.show.End()
+	switch {
+	case f.asked && f.said.Load():
+		f.show.Say(fmt.Sprintf("the offer no longer stands; nothing is held; bidding again, for at most %s %s", f.last.Total.Cents(), f.last.Currency))
+	case !f.outbid:
+		f.show.Say("others took the cores first; nothing is held; bidding again")
+	}
+	f.outbid, f.asked = true, false
+	f.said.Store(false)
 }
 
 // await bounds the wait for a bank's decision: the bank's own deadline plus some patience, or
@@ -192,7 +204,7 @@ func (f *following) approve() error {
 	if unasked, _ := f.c.Flags().GetBool("yes"); !ok || !isTerminal(in) || retries || unasked {
 		return f.answer(f.last.ID, false)
 	}
-	PrintPurchase(Stderr(f.c), f.last)
+	PrintPurchase(Stderr(f.c), Shortened(f.agent, f.last))
 	fmt.Fprintf(Stderr(f.c), "Buy this for %s %s? [y/N] ", f.last.Total.Cents(), f.last.Currency)
 	id := f.last.ID
 	go func() { // reading a terminal cannot be interrupted: the goroutine ends with the process

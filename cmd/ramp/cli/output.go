@@ -47,43 +47,6 @@ func oneOrAll[T any](list []T) any {
 	return list
 }
 
-// unitRows are the units of a purchase as a table.
-func unitRows(p message.Purchase) [][]string {
-	rows := [][]string{{"unit", "resource", "cores", "start (" + words.Zone() + ")", "end", "per core-hour", "cost", "state", "reservation"}}
-	for _, u := range p.Units {
-		rows = append(rows, []string{
-			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Cores), words.ClockTime(u.Start), words.ClockTime(u.End),
-			u.Price.Cents(), u.Cost.Cents(), u.State, words.OrDash(u.Reservation),
-		})
-	}
-	return withOdds(withList(rows, p), p.Units)
-}
-
-// withList adds the prices at which the sites of an offer open, left of what they bid.
-func withList(rows [][]string, p message.Purchase) [][]string {
-	for i := 0; i < len(rows) && !p.Settled; i++ {
-		cell := "list price"
-		if i > 0 {
-			cell = p.Units[i-1].List.Cents()
-		}
-		rows[i] = slices.Insert(rows[i], 5, cell)
-	}
-	return rows
-}
-
-// withOdds adds a column with the probability that the seller's queue alone would start the unit
-// by then, if any seller reports it.
-func withOdds(rows [][]string, units []message.PurchasedUnit) [][]string {
-	if !slices.ContainsFunc(units, func(u message.PurchasedUnit) bool { return u.Queued != 0 }) {
-		return rows
-	}
-	rows[0] = append(rows[0], "by its queue")
-	for i, u := range units {
-		rows[i+1] = append(rows[i+1], u.Queued.String())
-	}
-	return rows
-}
-
 // ReasonsLine counts the reasons of refusals: "12 ask more, 5 are too small".
 func ReasonsLine(reasons map[string]int, deadline time.Time) string {
 	codes := commonest(reasons)
@@ -131,7 +94,7 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 	return forms[0]
 }
 
-// BestLine prints the best price of each unit.
+// BestLine prints the best price of each unit; many equal ones as "1.25 (8 units)".
 func BestLine(best []*protocol.Credits) string {
 	parts := make([]string, len(best))
 	for i, b := range best {
@@ -139,6 +102,9 @@ func BestLine(best []*protocol.Credits) string {
 		if b != nil {
 			parts[i] = b.Cents()
 		}
+	}
+	if n := len(parts); n > 2 && len(slices.Compact(slices.Clone(parts))) == 1 {
+		return fmt.Sprintf("%s (%d units)", parts[0], n)
 	}
 	return strings.Join(parts, " / ")
 }
@@ -157,9 +123,10 @@ func PrintPurchase(w io.Writer, p message.Purchase) {
 		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, BestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
 	}
 	if len(p.Units) > 0 {
-		Table(w, unitRows(p)...)
+		Table(w, order.UnitRows(p)...)
 		fmt.Fprintf(w, "  total %s %s\n", p.Total.Cents(), p.Currency)
 	}
+	order.PrintReservations(w, p)
 	printWhen(w, p, time.Now())
 	for _, s := range whySentences(p) {
 		fmt.Fprintln(w, "  "+s)

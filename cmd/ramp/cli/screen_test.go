@@ -2,11 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"ramp/agents/order"
 	"ramp/agents/words"
+	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 // window is a terminal of so many letters.
@@ -80,5 +85,31 @@ func TestColumnsLineUpByCells(t *testing.T) {
 		if got := words.Cut(in, 4); got != want {
 			t.Errorf("%s is cut to %s, want %s", in, got, want)
 		}
+	}
+}
+
+// The usual purchase fits a terminal of 80 columns as a table, before it is bought and after.
+func TestAPurchaseFitsATerminal(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 11, 22, 9, 13, 0, 0, time.UTC)
+	p := message.Purchase{Units: []message.PurchasedUnit{
+		{Resource: "thunder1", Cores: 256, Start: start, End: start.Add(time.Hour), List: 2 * protocol.Credit, Price: protocol.Credit, Cost: 2560 * protocol.Credit, State: "offered"},
+		{Unit: 1, Resource: "thunder2", Cores: 8, Start: start, End: start.Add(time.Hour), List: 2 * protocol.Credit, Price: protocol.Credit, Cost: 8 * protocol.Credit, State: "offered"},
+	}}
+	w := &window{width: 80}
+	Table(w, order.UnitRows(p)...)
+	if got := w.String(); strings.Count(got, "\n") != 3 || strings.Contains(got, "…") || !strings.Contains(got, "  list price  per core-hour  cost\n") {
+		t.Errorf("offered:\n%s", got)
+	}
+	p.Settled, p.Units = true, p.Units[:1]
+	p.Units[0].State = "settled"
+	w = &window{width: 80}
+	Table(w, order.UnitRows(p)...)
+	if got := w.String(); strings.Count(got, "\n") != 2 || strings.Contains(got, "…") || !strings.Contains(got, "  10:13  1.00 ") {
+		t.Errorf("bought:\n%s", got)
+	}
+	p.Units[0].State = "failed"
+	if got := fmt.Sprint(order.UnitRows(p)); !strings.Contains(got, "state") {
+		t.Errorf("an odd state is not shown: %s", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
@@ -148,10 +149,10 @@ func (f *runFlags) prepare() (after []order.After, err error) {
 func (f *runFlags) order(id string) (control.BuyCall, error) {
 	q := &f.buy.request
 	q.Anew()
-	request, file := control.Session()+string(f.text), []string{f.file}
+	request, file := string(f.text), []string{f.file}
 	var wall time.Duration
 	if f.text == nil { // flags make a different document each time: compare them instead
-		request, file = fmt.Sprintf("%s%q %q", control.Session(), q.Words(), f.run.Array), nil
+		request, file = fmt.Sprintf("%q %q", q.Words(), f.run.Array), nil
 		q.Begin = beginWithin
 		f.buy.unnamed = cmp.Or(f.buy.unnamed, f.programName())
 	}
@@ -169,7 +170,7 @@ func (f *runFlags) order(id string) (control.BuyCall, error) {
 	if call.Program, f.upload, err = f.run.Program(request); err != nil {
 		return call, err
 	}
-	call.Program.Detached = f.detach
+	call.Program.Detached, call.Program.Key = f.detach, again.SessionKey(call.Program.Key, control.Session())
 	if f.slots > 0 {
 		call.Follows = true // the number of its slots depends on the market
 		if call.Program, err = order.Divide(*call.Program, f.array, f.slots, wall); err != nil {
@@ -228,7 +229,30 @@ func runRun(c *cobra.Command, args []string, f *runFlags) error {
 	if f.upload != "" {
 		cli.ProgressOf(c).Say("uploading " + f.upload)
 	}
-	return f.attempts(c, agent, call, accepts)
+	return f.attempts(c, agent, f.elsewhere(c, agent, call), accepts)
+}
+
+// elsewhere asks, where a person can answer, whether to continue a job of the same command that
+// was interrupted in another session; otherwise it mentions the job and buys another.
+func (f *runFlags) elsewhere(c *cobra.Command, agent *control.Client, call control.BuyCall) control.BuyCall {
+	var found control.IDsFound
+	if f.detach || !call.Resume || call.Named {
+		return call
+	}
+	if err := control.Find.Ask(c.Context(), agent, control.FindCall{Interrupted: call.Program.Key}, &found); err != nil || found.All == 0 {
+		return call // a daemon from before an upgrade finds nothing
+	}
+	id := found.IDs[len(found.IDs)-1]
+	short := cli.ShortID(agent, id)
+	if f.buy.confirm {
+		answer := cli.Answer(c, fmt.Sprintf("%s, the same command, was interrupted in another session and goes on.\nContinue it here (y), or buy another (Enter)? ", short))
+		if strings.HasPrefix(strings.ToLower(answer), "y") {
+			call.ID, call.Named, call.Follows = id, true, true
+		}
+		return call
+	}
+	fmt.Fprintf(cli.Notes(c), "%s, the same command in another session, goes on ('ramp logs -f %s'); this is another job\n", short, short)
+	return call
 }
 
 // attempts buys and runs, and again while the program fails and --retry allows it. Each attempt

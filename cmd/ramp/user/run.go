@@ -96,6 +96,7 @@ func (f *runFlags) buyAndRun(c *cobra.Command, agent *control.Client, call contr
 	}
 	warnLow(c, agent)
 	w := newWatching(c, agent, p.ID, cli.NameOf(p))
+	fmt.Fprintf(cli.Notes(c), "%s: %s\n", w.name, order.BoughtWords(p))
 	if f.detach {
 		return nil, w.submitted()
 	}
@@ -105,12 +106,15 @@ func (f *runFlags) buyAndRun(c *cobra.Command, agent *control.Client, call contr
 	if err := w.fetch(f.out); err != nil {
 		return nil, err
 	}
-	w.sayPaid(time.Now())
+	w.explain(time.Now())
 	return w, nil
 }
 
-// sayPaid tells the user how to give back a slot in which the site did not start the program.
-func (w *watching) sayPaid(now time.Time) {
+// explain says what a user may do about a program that the site does not have, or did not start.
+func (w *watching) explain(now time.Time) {
+	if w.run.Exit == exitNotFound {
+		fmt.Fprintln(cli.Notes(w.c), "the site lacks the program, or one that it calls; './program' and --in bring files from here")
+	}
 	for _, u := range w.run.Units {
 		if w.run.Exit == user.ExitNever && u.Status.Stage == message.StageFailed && !u.Lost && now.Before(u.Slot.End) {
 			fmt.Fprintf(cli.Notes(w.c), "%s is still paid for; 'ramp user cancel %s' gives it back if the site allows that\n", w.name, w.short)
@@ -118,6 +122,9 @@ func (w *watching) sayPaid(now time.Time) {
 		}
 	}
 }
+
+// exitNotFound is a shell's exit code of a program that is not there.
+const exitNotFound = 127
 
 // watching shows a run until it ends.
 type watching struct {
@@ -176,7 +183,11 @@ func (w *watching) stopped(err error) error {
 	case !w.agent.Daemon && !w.atSites():
 		return exit.Fail(exit.Failed, "repeat the command to continue", "interrupted; %s is bought, and the next 'ramp user' command that joins the market brings its job to the site", w.short)
 	}
-	return exit.Fail(exit.Failed, "'ramp logs -f "+w.short+"' follows it, 'ramp kill "+w.short+"' ends it; repeat the command to continue here",
+	repeat := ""
+	if control.Session() != "" {
+		repeat = "; repeat the command to continue here"
+	}
+	return exit.Fail(exit.Failed, "'ramp logs -f "+w.short+"' follows it, 'ramp kill "+w.short+"' ends it"+repeat,
 		"interrupted; the job of %s %s", w.short, w.goesOn())
 }
 
