@@ -112,8 +112,9 @@ func (s *stage) addBank(l *Lab) {
 
 func (s *stage) addSeller(l *Lab, x seller, c sim.Chance, faults sim.Faults, offset int64) {
 	cfg := resource.Config{
-		TrustJournal: true, // banks here keep no past
-		Credential:   l.cast.Credential(x.name), Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: x.on.cores},
+		TrustJournal:     true,                     // banks here keep no past
+		BuyerCoreSeconds: int64(x.on.cores) * 3600, // 002 has no vouchers: an hour of the machine needs none
+		Credential:       l.cast.Credential(x.name), Properties: protocol.Properties{OS: "Linux", Arch: "x86_64", Cores: x.on.cores},
 		Price: x.band, Terms: []protocol.Terms{l.cast.Terms()}, Heartbeat: heartbeat, TTL: presence,
 		Read: s.read,
 	}
