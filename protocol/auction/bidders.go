@@ -24,6 +24,8 @@ type bidder struct {
 	reasons  []protocol.Reason
 	spans    []protocol.Span
 	replied  bool
+	least    protocol.Credits // lowest price that it states; zero: unknown
+	bundles  bool             // it has offered several units for one price
 
 	called   bool                     // by name
 	prices   map[int]protocol.Credits // its last price, by unit

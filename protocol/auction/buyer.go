@@ -49,8 +49,11 @@ func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.
 		b.scout = newScout(b.cfg, b.sellers, b.standing)
 		b.standing.budgeted = true
 	} else {
-		for _, id := range cfg.Sellers {
-			b.sellers.add(id)
+		for i, id := range cfg.Sellers {
+			s := b.sellers.add(id)
+			if len(cfg.Prospects) > 0 {
+				s.least = cfg.Prospects[i].Min
+			}
 		}
 	}
 	return b, b.becomeCalling(now, 1, b.callees(1, false))
@@ -127,6 +130,7 @@ func (b *Buyer) Receive(now time.Time, m protocol.Message) protocol.Output {
 			s.reasons = body.Refusals
 		}
 		s.spans = body.Capacity
+		s.show(body.Offers)
 		if b.scout != nil && b.gossiped {
 			b.scout.hear(now, m.Sender, s, body)
 		} else {
@@ -237,7 +241,7 @@ func (b *Buyer) goesOn(now time.Time) bool {
 }
 
 // callees returns the receivers of a round's cfp; none, if no round is needed. A
-// small market calls everybody. A large one calls everybody by gossip in the first
+// small market calls everybody, and then its contenders. A large one calls everybody by gossip in the first
 // and in the best-offer round, and otherwise the bidders; with a budget the scout
 // chooses. A search for a common start goes on with the bidders.
 func (b *Buyer) callees(round int, best bool) []protocol.AgentID {
@@ -248,7 +252,10 @@ func (b *Buyer) callees(round int, best bool) []protocol.AgentID {
 		return b.scout.callees(round, best)
 	}
 	if !b.gossips() {
-		return b.sellers.order
+		if round == 1 {
+			return b.sellers.order
+		}
+		return b.contenders(best)
 	}
 	var bidders []protocol.AgentID
 	seen := map[protocol.AgentID]bool{}
@@ -300,8 +307,12 @@ func (b *Buyer) becomeBestOffer(now time.Time) protocol.Output {
 	}
 	b.state = BestOffer
 	b.standing.together.restart(b.cfg.Wants)
+	to := b.callees(b.round+1, true)
+	if len(to) == 0 {
+		return b.becomeClosestOrFailed(now)
+	}
 	b.round++
-	return b.call(now, b.callees(b.round, true))
+	return b.call(now, to)
 }
 
 func (b *Buyer) becomeAwarded(sol clearing.Solution) protocol.Output {

@@ -212,7 +212,7 @@ func (w *buyerWorld) answer(d *datadriven.TestData) protocol.Message {
 	return m
 }
 
-// reasons reads fields "code=unit[,asks][,start][,want:have]".
+// reasons reads fields "code=unit[,asks][,start][,want:have]"; want and have are of a term.
 func (w *buyerWorld) reasons(d *datadriven.TestData) []protocol.Reason {
 	var list []protocol.Reason
 	for _, s := range strings.Fields(d.Input) {
@@ -226,7 +226,7 @@ func (w *buyerWorld) reasons(d *datadriven.TestData) []protocol.Reason {
 		r := protocol.Reason{Code: protocol.Code(code), Unit: unit}
 		for _, v := range f[1:] {
 			if want, have, ok := strings.Cut(v, ":"); ok {
-				r.Want, r.Have = want, have
+				r.Term, r.Want, r.Have = "term", want, have
 				continue
 			}
 			if wait, err := time.ParseDuration(v); err == nil && v != "0" {
