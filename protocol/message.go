@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Performative is a FIPA communicative act (SC00037), in lower case.
 type Performative string
@@ -119,3 +122,11 @@ type Tables interface {
 	// no such key.
 	Get(table, key string) ([]byte, error)
 }
+
+// QuotePrefix begins the conversation-ids of quotes, which buy nothing: nobody traces them,
+// and their buyer ends them without a word.
+const QuotePrefix = "quote-"
+
+// IsQuote reports whether a conversation is a quote by its ID. A purchase whose buyer
+// gives it such an ID is treated like one by the sellers.
+func IsQuote(conversation string) bool { return strings.HasPrefix(conversation, QuotePrefix) }

@@ -19,15 +19,12 @@ type BankStatement struct {
 	Purchases map[protocol.ContractID]string `json:"purchases,omitempty"`
 }
 
-// QuotePrefix begins the conversation-ids of quotes, which buy nothing and are not traced.
-const QuotePrefix = "quote-"
-
 // NewPurchaseID draws a globally unique ID of 128 random bits.
 func NewPurchaseID(quote bool) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	if quote {
-		return QuotePrefix + hex.EncodeToString(b[:])
+		return protocol.QuotePrefix + hex.EncodeToString(b[:])
 	}
 	return "p" + hex.EncodeToString(b[:])
 }

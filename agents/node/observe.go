@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"ramp/agents/control"
 	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/message"
@@ -28,7 +27,7 @@ func (n *Node) traces(m protocol.Message) bool {
 	switch {
 	case m.Conversation == "", m.Protocol == protocol.ProtocolPresence, localOnly(m):
 		return false
-	case m.Protocol == protocol.ProtocolAuction && strings.HasPrefix(m.Conversation, control.QuotePrefix):
+	case m.Protocol == protocol.ProtocolAuction && protocol.IsQuote(m.Conversation):
 		return false // of a quote, which has nothing but an auction; others may choose such an ID too
 	}
 	return n.Cfg.Resource == nil || m.Protocol != protocol.ProtocolAuction

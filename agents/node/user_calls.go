@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"ramp/agents"
@@ -247,8 +246,8 @@ func (u userAgent) order(ctx context.Context, body protocol.Body) error {
 // buy starts a purchase and sends every change of it until it is over. When the caller
 // leaves, the purchase goes on.
 func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control.ProgressLine) error) error {
-	if q.Options.QuoteOnly != strings.HasPrefix(q.ID, control.QuotePrefix) {
-		return exit.Fail(exit.Usage, "", "id %q: those of quotes, and only those, begin with %q", q.ID, control.QuotePrefix)
+	if q.Options.QuoteOnly != protocol.IsQuote(q.ID) {
+		return exit.Fail(exit.Usage, "", "id %q: those of quotes, and only those, begin with %q", q.ID, protocol.QuotePrefix)
 	}
 	if err := Launchable(q.ID, q.Program); err != nil {
 		return err

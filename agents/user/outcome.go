@@ -95,7 +95,7 @@ func (p *purchase) failure(why string) string {
 }
 
 // finish ends a purchase. It saves and reports it, and releases every seller that
-// bid and was not chosen.
+// bid and was not chosen. Sellers forget quotes by themselves.
 func (r *purchases) finish(now time.Time, p *purchase, state, why string) protocol.Output {
 	p.row.State, p.row.Why = state, why
 	if p.buyer != nil || p.coord != nil {
@@ -109,7 +109,7 @@ func (r *purchases) finish(now time.Time, p *purchase, state, why string) protoc
 		out.Save = []protocol.Record{p.row.save()}
 	}
 	out = out.Join(p.report("done"))
-	if p.buyer != nil {
+	if p.buyer != nil && !protocol.IsQuote(p.row.ID) {
 		out.Send = append(out.Send, r.rejections(p)...)
 	}
 	return out.Join(r.over(now, p))

@@ -142,10 +142,11 @@ func TestNothingIsAskedForInACurrencyThatItsBankDoesNotKeep(t *testing.T) {
 	}
 }
 
-// A quote asks the whole market, and leaves no record of it.
+// A quote asks the whole market, and leaves no record of it. Sellers forget it in time, without
+// a message that says so.
 func TestAQuoteLeavesNothingBehind(t *testing.T) {
 	m, _ := open(t, 2, nil)
-	m.Buy("q", 2, message.Options{QuoteOnly: true})
+	m.Buy(protocol.QuotePrefix+"q", 2, message.Options{QuoteOnly: true})
 	m.Run(2 * time.Minute)
 	if p := last(m); !p.Done || p.Purchase.State != user.StateQuoted || len(p.Purchase.Units) != 2 || p.Purchase.Total <= 0 {
 		t.Fatalf("quoted: %+v", p.Purchase)
@@ -158,6 +159,11 @@ func TestAQuoteLeavesNothingBehind(t *testing.T) {
 	for i := range 2 {
 		if n := len(m.Reservations(markettest.Seller(i + 1))); n > 0 {
 			t.Errorf("%d reservations", n)
+		}
+		for _, s := range m.Role(markettest.Seller(i + 1)).(*resource.Role).Sizes() {
+			if s.Of == "auctions" && s.N != 1 {
+				t.Errorf("%d auctions remembered, want the quote", s.N)
+			}
 		}
 	}
 }

@@ -392,6 +392,12 @@ func TestSellersForgetTheOldest(t *testing.T) {
 			t.Fatalf("auction %s is known: %v", conversation, ok)
 		}
 	}
+	for i := range auction.MaxAuctions { // no buyer ends its quotes
+		w.sellers.Call(noon, protocol.Message{Sender: ann, Conversation: protocol.QuotePrefix + strconv.Itoa(i)}, call, w.cal)
+	}
+	if _, _, ok := w.sellers.Offer(noon, ann, "1", "u0-1"); !ok {
+		t.Fatal("quotes push out a purchase")
+	}
 	if _, _, ok := w.sellers.Offer(noon, other, "first", "u0-1"); !ok {
 		t.Fatal("another buyer's auction is forgotten")
 	}

@@ -14,6 +14,7 @@ import (
 const (
 	MaxAuctions         = 4096     // in total
 	MaxAuctionsPerBuyer = 256      // so that one buyer cannot push out the others
+	MaxQuotesPerBuyer   = 64       // besides; nobody ends them, and they must not push out purchases
 	MaxAuctionBytes     = 64 << 20 // of their documents together
 )
 
@@ -22,7 +23,7 @@ type Sellers struct {
 	cfg      SellerConfig
 	live     map[auctionKey]*list.Element
 	order    *list.List // of *sellerAuction, oldest first
-	perBuyer map[protocol.AgentID]int
+	perBuyer map[shareKey]int
 	bytes    int
 }
 
@@ -33,6 +34,22 @@ type auctionKey struct {
 	conversation string
 }
 
+// shareKey is a buyer's purchases, or its quotes.
+type shareKey struct {
+	buyer protocol.AgentID
+	quote bool
+}
+
+func (k auctionKey) share() shareKey { return shareKey{k.buyer, protocol.IsQuote(k.conversation)} }
+
+// most bounds the auctions that count for a share.
+func (k shareKey) most() int {
+	if k.quote {
+		return MaxQuotesPerBuyer
+	}
+	return MaxAuctionsPerBuyer
+}
+
 type sellerAuction struct {
 	key    auctionKey
 	seller *Seller
@@ -40,7 +57,7 @@ type sellerAuction struct {
 
 // NewSellers makes a seller without auctions.
 func NewSellers(cfg SellerConfig) *Sellers {
-	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[protocol.AgentID]int{}}
+	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[shareKey]int{}}
 }
 
 // Retune takes the prices and times of cfg, for running auctions too. Existing offers
@@ -118,22 +135,23 @@ func (s *Sellers) Forget(buyer protocol.AgentID, conversation string) {
 func (s *Sellers) Len() int { return len(s.live) }
 
 func (s *Sellers) add(key auctionKey, seller *Seller) *list.Element {
-	if s.perBuyer[key.buyer] >= MaxAuctionsPerBuyer {
-		s.remove(s.oldestOf(key.buyer))
+	share := key.share()
+	if s.perBuyer[share] >= share.most() {
+		s.remove(s.oldestOf(share))
 	}
 	for s.order.Len() > 0 && (s.order.Len() >= MaxAuctions || s.bytes+seller.size > MaxAuctionBytes) {
 		s.remove(s.order.Front())
 	}
 	e := s.order.PushBack(&sellerAuction{key, seller})
 	s.live[key] = e
-	s.perBuyer[key.buyer]++
+	s.perBuyer[share]++
 	s.bytes += seller.size
 	return e
 }
 
-func (s *Sellers) oldestOf(buyer protocol.AgentID) *list.Element {
+func (s *Sellers) oldestOf(share shareKey) *list.Element {
 	e := s.order.Front()
-	for e.Value.(*sellerAuction).key.buyer != buyer {
+	for e.Value.(*sellerAuction).key.share() != share {
 		e = e.Next()
 	}
 	return e
@@ -143,8 +161,9 @@ func (s *Sellers) remove(e *list.Element) {
 	a := s.order.Remove(e).(*sellerAuction)
 	delete(s.live, a.key)
 	s.bytes -= a.seller.size
-	if s.perBuyer[a.key.buyer]--; s.perBuyer[a.key.buyer] == 0 {
-		delete(s.perBuyer, a.key.buyer)
+	share := a.key.share()
+	if s.perBuyer[share]--; s.perBuyer[share] == 0 {
+		delete(s.perBuyer, share)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"ramp/agents/node"
 	"ramp/agents/user"
 	"ramp/agents/words"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -140,7 +141,7 @@ func (f *following) stopped(err error) error {
 	short := ShortID(f.agent, f.id)
 	interrupted := errors.Is(err, context.Canceled)
 	switch {
-	case strings.HasPrefix(f.id, control.QuotePrefix):
+	case protocol.IsQuote(f.id):
 		return f.unquoted(err)
 	case errors.Is(err, control.ErrGone):
 		return exit.Fail(exit.Unreachable, "the daemon resumes it when it runs again; "+f.outcomeHint(), "purchase %s: %w", short, control.ErrGone)

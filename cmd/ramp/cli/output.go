@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/order"
 	"ramp/agents/words"
@@ -148,7 +147,7 @@ func BestLine(best []*protocol.Credits) string {
 func PrintPurchase(w io.Writer, p message.Purchase) {
 	name := p.ID
 	switch {
-	case p.RFQ != "" && strings.HasPrefix(p.ID, control.QuotePrefix): // no command takes the ID of a quote
+	case p.RFQ != "" && protocol.IsQuote(p.ID): // no command takes the ID of a quote
 		name = p.RFQ
 	case p.RFQ != "":
 		name = p.RFQ + " (" + p.ID + ")"

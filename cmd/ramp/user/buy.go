@@ -147,7 +147,7 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 		return opt, exit.Fail(exit.Usage, "", "--max-wait %s: want more than zero", o.maxWait)
 	}
 	if o.id != "" && !validID(o.id) {
-		return opt, exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, maxID, control.QuotePrefix)
+		return opt, exit.Fail(exit.Usage, "", "--id %q: want 1..%d letters, digits, '.', '_' or '-', not beginning with %q", o.id, maxID, protocol.QuotePrefix)
 	}
 	if o.mode != "" {
 		if opt.Mode, err = config.ParseMode(o.mode); err != nil {
@@ -172,7 +172,7 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 const maxID = 64
 
 func validID(id string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(id) && len(id) <= maxID && !strings.HasPrefix(id, control.QuotePrefix)
+	return regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(id) && len(id) <= maxID && !protocol.IsQuote(id)
 }
 
 func runBuy(c *cobra.Command, args []string, o buyFlags) error {
