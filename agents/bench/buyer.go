@@ -29,9 +29,11 @@ type Order struct {
 	Like    Sizes         `json:"like"`
 }
 
-// Sizes describe the messages of one auction: how many the buyer sends beyond the calls of the
-// rounds, and the average sizes.
+// Sizes describe the messages of one auction: its rounds, the calls that are answered in all of
+// them, what the buyer sends besides, and the average sizes.
 type Sizes struct {
+	Rounds  int `json:"rounds"`
+	Calls   int `json:"calls"`
 	Extra   int `json:"extra"`
 	OutSize int `json:"out_size"`
 	InSize  int `json:"in_size"`
@@ -51,8 +53,7 @@ type AuctionReport struct {
 	Elapsed time.Duration   `json:"elapsed"`
 	Out     traffic         `json:"out"`
 	In      traffic         `json:"in"`
-	Rounds  int             `json:"rounds"`
-	Sellers int             `json:"sellers"`
+	Rounds  int             `json:"rounds"` // that were held, in all auctions
 	Error   string          `json:"error,omitempty"`
 }
 
@@ -66,7 +67,7 @@ func (r *AuctionReport) Add(o AuctionReport) {
 	r.Out.Bytes += o.Out.Bytes
 	r.In.Messages += o.In.Messages
 	r.In.Bytes += o.In.Bytes
-	r.Rounds, r.Sellers = o.Rounds, o.Sellers
+	r.Rounds += o.Rounds
 }
 
 // Rate is how many runs there were a second.
@@ -77,12 +78,12 @@ func (r AuctionReport) PerRun(n uint64) float64 { return float64(n) / float64(ma
 
 // Sizes are those that bare exchanges must have.
 func (r AuctionReport) Sizes() Sizes {
-	rounds := uint64(r.Rounds * r.Sellers * len(r.Times))
-	s := Sizes{OutSize: int(r.Out.Bytes / max(1, r.Out.Messages)), InSize: int(r.In.Bytes / max(1, r.In.Messages))}
-	if r.Out.Messages > rounds {
-		s.Extra = int((r.Out.Messages - rounds) / uint64(max(1, len(r.Times))))
+	runs := max(1, len(r.Times))
+	calls, out := int(r.In.Messages)/runs, int(r.Out.Messages)/runs
+	return Sizes{
+		Rounds: max(1, (r.Rounds+runs/2)/runs), Calls: calls, Extra: max(0, out-calls),
+		OutSize: int(r.Out.Bytes / max(1, r.Out.Messages)), InSize: int(r.In.Bytes / max(1, r.In.Messages)),
 	}
-	return s
 }
 
 // buyer is a buyer at work.
@@ -135,7 +136,7 @@ func (b *buyer) serve(ctx context.Context, in io.Reader, out *json.Encoder) erro
 
 // obey repeats one kind of run for as long, or as often, as ordered.
 func (b *buyer) obey(ctx context.Context, o Order) (AuctionReport, error) {
-	r := AuctionReport{Rounds: o.Rounds, Sellers: o.Sellers}
+	var r AuctionReport
 	if err := b.meet(ctx, o.Sellers); err != nil {
 		return r, err
 	}
@@ -210,6 +211,7 @@ func (r *AuctionReport) note(p message.Purchase) error {
 	}
 	ms := func(f float64) time.Duration { return time.Duration(f * float64(time.Millisecond)) }
 	r.Times = append(r.Times, ms(p.AuctionMS))
+	r.Rounds += len(p.Rounds)
 	if p.Settled {
 		r.Votes = append(r.Votes, ms(p.VoteMS))
 		r.Settles = append(r.Settles, ms(p.SettleMS))
@@ -221,13 +223,14 @@ func (r *AuctionReport) note(p message.Purchase) error {
 func (b *buyer) bare(ctx context.Context, o Order, r *AuctionReport) error {
 	begun := time.Now()
 	ask := node.BareFrame(o.Like.OutSize, o.Like.InSize)
-	for range o.Rounds {
-		for _, to := range b.sellers {
-			if err := b.Mesh.SendBare(to, ask); err != nil {
+	for round := range o.Like.Rounds {
+		calls := o.Like.Calls*(round+1)/o.Like.Rounds - o.Like.Calls*round/o.Like.Rounds
+		for i := range calls {
+			if err := b.Mesh.SendBare(b.sellers[i%len(b.sellers)], ask); err != nil {
 				return err
 			}
 		}
-		for range b.sellers {
+		for range calls {
 			select {
 			case <-b.replies:
 			case <-ctx.Done():
