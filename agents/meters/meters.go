@@ -22,7 +22,8 @@ type Meters struct {
 	Registry *prometheus.Registry
 
 	auctions, rounds, offers prometheus.Counter
-	refusals, votes          *prometheus.CounterVec
+	refusals                 counters
+	votes                    *prometheus.CounterVec
 	purchases, decisions     *prometheus.CounterVec
 	settlement               prometheus.Histogram
 
@@ -38,12 +39,13 @@ func New(agent protocol.AgentID) *Meters {
 	vector := func(name, help, label string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	}
+	refusals := vector("ramp_refusals_total", "Refusals to bid, to hold or to settle, made or heard, by reason.", "reason")
 	m := &Meters{
 		Registry: prometheus.NewRegistry(), asked: map[protocol.ContractID]time.Time{},
 		auctions:  counter("ramp_auctions_total", "Auctions that this agent took part in."),
 		rounds:    counter("ramp_rounds_total", "Rounds of bidding that it took part in."),
 		offers:    counter("ramp_offers_total", "Offers made by a resource, or heard by a user."),
-		refusals:  vector("ramp_refusals_total", "Refusals to bid, to hold or to settle, made or heard, by reason.", "reason"),
+		refusals:  counters{vec: refusals},
 		votes:     vector("ramp_votes_total", "Answers to accepted offers, made or heard.", "answer"),
 		purchases: vector("ramp_purchases_total", "Purchases that are over, by how they ended.", "state"),
 		decisions: vector("ramp_decisions_total", "Contracts that the bank decided, made or heard, by outcome.", "outcome"),
@@ -56,13 +58,29 @@ func New(agent protocol.AgentID) *Meters {
 		ConstLabels: prometheus.Labels{"agent": string(agent)}})
 	about.Set(1)
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), about,
-		m.auctions, m.rounds, m.offers, m.refusals, m.votes, m.purchases, m.decisions, m.settlement)
+		m.auctions, m.rounds, m.offers, refusals, m.votes, m.purchases, m.decisions, m.settlement)
 	return m
 }
 
 // Gauge adds a figure that is computed when Prometheus reads it.
 func (m *Meters) Gauge(name, help string, read func() float64) {
 	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// counters are those of a vector, found faster than in it: an auction has hundreds of
+// refusals.
+type counters struct {
+	vec   *prometheus.CounterVec
+	known sync.Map // of prometheus.Counter, by label: few, as codes are a closed set
+}
+
+func (c *counters) of(label string) prometheus.Counter {
+	if found, ok := c.known.Load(label); ok {
+		return found.(prometheus.Counter)
+	}
+	made := c.vec.WithLabelValues(label)
+	c.known.Store(label, made)
+	return made
 }
 
 // See counts a message that arrived or left.
@@ -94,7 +112,7 @@ func (m *Meters) refused(msg protocol.Message, body message.Refusal) {
 	if msg.Performative != protocol.Refuse || len(body.Reasons) == 0 {
 		return
 	}
-	m.refusals.WithLabelValues(string(body.Reasons[0].Code)).Inc()
+	m.refusals.of(string(body.Reasons[0].Code)).Inc()
 	if msg.Protocol == protocol.ProtocolCommit {
 		m.votes.WithLabelValues("refuse").Inc()
 	}

@@ -246,7 +246,7 @@ func (n news) round(at time.Time, in bool, m protocol.Message) {
 }
 
 func (n news) decided(at time.Time, in bool, m protocol.Message) {
-	_, what, _ := decisionOf(in, m)
+	_, what := decisionOf(in, m)
 	if what == "" {
 		return
 	}

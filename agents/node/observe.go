@@ -53,11 +53,11 @@ func (n *Node) trace(at time.Time, in bool, m protocol.Message) {
 // logDecision logs a decision of this agent, or of the bank about it, in one line with its
 // reason. Auctions have many such messages, so they are logged for debugging only.
 func (n *Node) logDecision(in bool, m protocol.Message) {
-	level, what, about := decisionOf(in, m)
+	level, what := decisionOf(in, m)
 	if what == "" || !n.Log.Enabled(context.Background(), level) {
 		return
 	}
-	n.Log.Log(context.Background(), level, what, append(about, "conversation", m.Conversation, "with", otherSide(in, m))...)
+	n.Log.Log(context.Background(), level, what, append(aboutDecision(m), "conversation", m.Conversation, "with", otherSide(in, m))...)
 }
 
 // otherSide names the agents at the other end of a message.
@@ -72,39 +72,59 @@ func otherSide(in bool, m protocol.Message) string {
 	return strings.Join(list, " ")
 }
 
-// decisionOf returns the log line of a message; what is empty if it has none.
-func decisionOf(in bool, m protocol.Message) (level slog.Level, what string, about []any) {
+// decisionOf returns how a message is logged; what is empty if it is not.
+func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 	switch body := m.Body.(type) {
 	case message.Proposal:
 		if !in {
-			return slog.LevelDebug, "offer", []any{"round", body.Round, "offers", len(body.Offers)}
+			return slog.LevelDebug, "offer"
 		}
 	case message.Refusal:
 		if !in && m.Performative == protocol.Refuse {
-			return refusalLevel(m), "refuse", append([]any{"round", body.Round}, reasonWords(body.Reasons)...)
+			return refusalLevel(m), "refuse"
 		}
 	case message.Vote:
 		if !in {
-			return slog.LevelInfo, "hold", []any{"offer", body.Offer, "until", body.HoldUntil}
+			return slog.LevelInfo, "hold"
 		}
 	case message.Countersigned:
 		if !in {
-			return slog.LevelInfo, "countersign", []any{"contract", body.Sale.Verified.ID}
+			return slog.LevelInfo, "countersign"
 		}
 	case message.Decision:
-		return decisionLevel(in, m), decisionWords(body), []any{"contract", body.Contract, "reason", body.Reason}
+		return decisionLevel(in, m), decisionWords(body)
 	case message.Reserve:
 		if !in && body.Again {
-			return slog.LevelWarn, "the batch system has lost a reservation and is asked for it again",
-				[]any{"reservation", body.ID, "start", body.Slot.Start, "end", body.Slot.End, "cores", body.Slot.Cores}
+			return slog.LevelWarn, "the batch system has lost a reservation and is asked for it again"
 		}
 	case message.Progress:
 		if body.Done {
-			p := body.Purchase
-			return slog.LevelInfo, "purchase " + p.State, []any{"reason", p.Why, "total", p.Total, "currency", p.Currency}
+			return slog.LevelInfo, "purchase " + body.Purchase.State
 		}
 	}
-	return 0, "", nil
+	return 0, ""
+}
+
+// aboutDecision returns the figures of a logged message.
+func aboutDecision(m protocol.Message) []any {
+	switch body := m.Body.(type) {
+	case message.Proposal:
+		return []any{"round", body.Round, "offers", len(body.Offers)}
+	case message.Refusal:
+		return append([]any{"round", body.Round}, reasonWords(body.Reasons)...)
+	case message.Vote:
+		return []any{"offer", body.Offer, "until", body.HoldUntil}
+	case message.Countersigned:
+		return []any{"contract", body.Sale.Verified.ID}
+	case message.Decision:
+		return []any{"contract", body.Contract, "reason", body.Reason}
+	case message.Reserve:
+		return []any{"reservation", body.ID, "start", body.Slot.Start, "end", body.Slot.End, "cores", body.Slot.Cores}
+	case message.Progress:
+		p := body.Purchase
+		return []any{"reason", p.Why, "total", p.Total, "currency", p.Currency}
+	}
+	return nil
 }
 
 // decisionLevel is low for a bank's repeated answers: a user asks about all its unused

@@ -25,7 +25,7 @@ func TestADecisionIsLoggedWhenItIsMade(t *testing.T) {
 		"a bank is asked once more":                {false, protocol.Message{Performative: protocol.Inform, InReplyTo: "ended", Body: settled}, slog.LevelDebug},
 		"a seller in doubt hears it":               {true, protocol.Message{Performative: protocol.Inform, InReplyTo: "doubt", Body: settled}, slog.LevelInfo},
 	} {
-		if level, what, _ := decisionOf(c.in, c.m); level != c.level || what != "settled" {
+		if level, what := decisionOf(c.in, c.m); level != c.level || what != "settled" {
 			t.Errorf("%s: %s at %s, want settled at %s", name, what, level, c.level)
 		}
 	}
@@ -35,7 +35,7 @@ func TestADecisionIsLoggedWhenItIsMade(t *testing.T) {
 func TestAReservationThatIsMadeAgainIsLogged(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		m := protocol.Message{Performative: protocol.Request, Body: message.Reserve{ID: "r-1", Again: again}}
-		level, what, _ := decisionOf(false, m)
+		level, what := decisionOf(false, m)
 		if told := what != ""; told != again || again && level != slog.LevelWarn {
 			t.Errorf("again %t: logged %q at %s", again, what, level)
 		}

@@ -80,10 +80,9 @@ func (b *Buyer) Until() time.Time { return b.deadline }
 // Bidders returns the sellers with an offer that stands, in the order of their
 // first call or answer.
 func (b *Buyer) Bidders() []protocol.AgentID {
-	bidding := b.standing.sellers()
 	var list []protocol.AgentID
 	for _, id := range b.sellers.order {
-		if bidding[id] {
+		if b.sellers.byID[id].offers > 0 {
 			list = append(list, id)
 		}
 	}

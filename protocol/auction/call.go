@@ -74,11 +74,13 @@ func (b *Buyer) cfp(receivers []protocol.AgentID, best, document bool) protocol.
 
 // record adds the ending round to the report for the owner.
 func (b *Buyer) record(now time.Time) {
-	offering := b.standing.sellers()
-	r := message.Round{Round: b.round, MS: Milliseconds(now.Sub(b.called)), Offers: len(offering)}
+	r := message.Round{Round: b.round, MS: Milliseconds(now.Sub(b.called))}
 	r.Best, r.Starts = b.standing.cheapest()
-	for _, id := range b.sellers.order {
-		if !offering[id] && b.sellers.byID[id].replied {
+	for _, s := range b.sellers.byID { // any order: each entry stands alone
+		switch {
+		case s.offers > 0:
+			r.Offers++
+		case s.replied:
 			r.Refusals++
 		}
 	}

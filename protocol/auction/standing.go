@@ -259,15 +259,6 @@ func (s *standing) bundleList() []message.BundleCeiling {
 	return list
 }
 
-// sellers returns who has an offer that stands.
-func (s *standing) sellers() map[protocol.AgentID]bool {
-	set := map[protocol.AgentID]bool{}
-	for _, bid := range s.bids {
-		set[bid.Seller] = true
-	}
-	return set
-}
-
 // lacking returns the units without an offer for the unit alone.
 func (s *standing) lacking() []int {
 	var list []int
