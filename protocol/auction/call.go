@@ -27,28 +27,33 @@ func (b *Buyer) call(now time.Time, receivers []protocol.AgentID) protocol.Outpu
 		groups = b.sellers.byNeed(receivers)
 	}
 	out := protocol.Output{WakeAt: b.deadline}
-	at := b.together(receivers)
 	for _, group := range groups {
-		for to := range slices.Chunk(group.receivers, at) {
+		tied, others := b.tied(group.receivers)
+		for _, id := range tied {
+			out.Send = append(out.Send, b.cfp([]protocol.AgentID{id}, best, group.document))
+		}
+		for to := range slices.Chunk(others, protocol.MaxReceivers) {
 			out.Send = append(out.Send, b.cfp(to, best, group.document))
 		}
 	}
 	return out
 }
 
-// together is how many receivers share a cfp: one, if any of them is tied with a leader,
-// so that a seller learns about its own offers only.
-func (b *Buyer) together(receivers []protocol.AgentID) int {
+// tied separates the receivers that are tied with a leader. Each of them gets a cfp of
+// its own, so that a seller learns about its own offers only; the others share one.
+func (b *Buyer) tied(receivers []protocol.AgentID) (tied, others []protocol.AgentID) {
 	if b.gossiped || b.state == BestOffer {
-		return protocol.MaxReceivers
+		return nil, receivers
 	}
 	list := b.standing.ceilingList()
 	for _, id := range receivers {
 		if b.standing.tell(list, id) {
-			return 1
+			tied = append(tied, id)
+		} else {
+			others = append(others, id)
 		}
 	}
-	return protocol.MaxReceivers
+	return tied, others
 }
 
 func (b *Buyer) cfp(receivers []protocol.AgentID, best, document bool) protocol.Message {
