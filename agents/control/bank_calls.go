@@ -99,10 +99,10 @@ func (a InviteAnswer) Words() string {
 	}
 	credit := ""
 	if a.Credit > 0 {
-		credit = fmt.Sprintf(", each with %s %s", a.Credit, a.Currency)
+		credit = fmt.Sprintf(", each with %s %s", a.Credit.Cents(), a.Currency)
 	}
-	return fmt.Sprintf("wrote %s: invitation %s lets %d in until %s%s\n  whoever has the file can join: hand it over as you would a key\n  they: ramp user init --join %s",
-		a.File, a.ID, a.Uses, a.Expires.Format(time.RFC3339), credit, filepath.Base(a.File))
+	return fmt.Sprintf("wrote %s: invitation %s admits %d until %s%s\n  Anybody with the file can join, so pass it on as carefully as a key.\n  They run: ramp user init --join %s",
+		a.File, a.ID, a.Uses, a.Expires.Local().Format("Jan 2 15:04 MST"), credit, filepath.Base(a.File))
 }
 
 // OpenAccountCall and CreditCall are an operator's orders.

@@ -275,7 +275,7 @@ func (j *Joining) notReached(v invitation.Invitation, err error) error {
 	case errors.Is(err, mesh.ErrNotThere):
 		hint := "can this machine reach " + v.Enrol.Bank.Name() + "? The same command continues from here"
 		if v.Enrol.Expires.Before(time.Now()) {
-			hint = "the invitation was good until " + v.Enrol.Expires.Format(time.RFC3339) + ": ask whoever sent it for a new one"
+			hint = "the invitation was good until " + words.Dated(v.Enrol.Expires) + " " + words.Zone() + ": ask whoever sent it for a new one"
 		}
 		return exit.Fail(exit.Unreachable, hint, "%w", err)
 	case errors.Is(err, mesh.ErrNotThisBank):

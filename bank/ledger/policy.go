@@ -174,8 +174,8 @@ func (l *Ledger) mayClose(now time.Time, a *account) error {
 	for _, n := range a.lines {
 		whole, _ := l.books.due(n, l.books.instant(now))
 		if n.balance+whole != 0 || n.held != 0 || n.income != 0 {
-			return refuse(protocol.CodeMismatch, "account %s cannot be closed: it has %s %s, %s held, an income of %s",
-				ownerWords(a.id), n.balance+whole, n.currency, n.held, n.income)
+			return refuse(protocol.CodeMismatch, "account %s cannot be closed: it has %s %s, %s held and an income of %s a day",
+				ownerWords(a.id), (n.balance + whole).Cents(), n.currency, n.held.Cents(), n.income.Cents())
 		}
 	}
 	return nil

@@ -122,7 +122,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, malformed, "twice"},
 		{"a price of zero", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Items[0].Price = 0 }, malformed, "price"},
 		{"a price below zero", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Items[0].Price = -1 }, malformed, "price"},
-		{"a price that overflows", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Items[0].Price = 1<<63 - 1 }, malformed, "63 bits"},
+		{"a price that overflows", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Items[0].Price = 1<<63 - 1 }, malformed, "too large"},
 		{"a cost above the price", "proposal", func(e *wire.Envelope) { e.GetProposal().Offers[0].Items[0].Cost = 1e15 }, mismatch, "cost of unit"},
 		{"a least payment above half of the cost", "proposal", func(e *wire.Envelope) {
 			e.GetProposal().Offers[0].Items[0].Least = e.GetProposal().Offers[0].Items[0].Cost

@@ -22,8 +22,8 @@ func flagRef(c *cobra.Command, v *string) {
 func newBankAccountList() *cobra.Command {
 	return cli.Watched(&cobra.Command{
 		Use: "list", Short: "List the accounts", Args: cobra.NoArgs,
-		Long: `List the accounts with their balances, holds, overdrafts, incomes per day and groups, in credits
-as of now.`,
+		Long: `List the accounts as of now, in credits: the balance, how much of it is held and how much can be
+spent, and the account's standing, group, overdraft and daily income. --json has the agent IDs.`,
 		Example: "  ramp bank account list",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return showBank(c, control.Accounts, struct{}{}, accountRows)
@@ -33,20 +33,32 @@ as of now.`,
 
 // accountRows have a row for each currency of an account, or one for an account without any.
 func accountRows(list []control.AccountView) [][]string {
-	rows := [][]string{{"account", "standing", "group", "balance", "currency", "held", "overdraft", "available", "per day", "agent"}}
+	rows := [][]string{{"account", "balance", "currency", "held", "available", "standing"}}
 	for _, a := range list {
-		name, group := words.AccountWords(a.Account, a.Name), words.OrDash(a.Group)
+		name := words.AccountWords(a.Account, a.Name)
 		for _, l := range a.Lines {
-			rows = append(rows, []string{
-				name, a.Standing, group, l.Balance.Cents(), l.Currency, l.Held.Cents(), l.Limit.Cents(),
-				l.Available.Cents(), l.PerDay.Cents(), string(a.Account),
-			})
+			rows = append(rows, []string{name, l.Balance.Cents(), l.Currency, l.Held.Cents(), l.Available.Cents(), standingWords(a, l)})
 		}
 		if len(a.Lines) == 0 {
-			rows = append(rows, []string{name, a.Standing, group, "-", "-", "-", "-", "-", "-", string(a.Account)})
+			rows = append(rows, []string{name, "-", "-", "-", "-", standingWords(a, control.LineView{})})
 		}
 	}
 	return rows
+}
+
+// standingWords name only what an account has, so that its row fits into 80 columns.
+func standingWords(a control.AccountView, l control.LineView) string {
+	s := a.Standing
+	if a.Group != "" {
+		s += ", group " + a.Group
+	}
+	if l.Limit != 0 {
+		s += ", overdraft " + l.Limit.Cents()
+	}
+	if l.PerDay != 0 {
+		s += ", " + l.PerDay.Cents() + " a day"
+	}
+	return s
 }
 
 func newBankAccountLimit() *cobra.Command {
@@ -63,7 +75,7 @@ most 1125899906.842624.`,
 			if q.Limit, err = cli.AmountOrZero("CREDITS", args[1]); err != nil {
 				return err
 			}
-			return operate(c, control.SetLimit, q, "the overdraft of %s is %s", args[0], q.Limit)
+			return operate(c, control.SetLimit, q, "the overdraft of %s is %s", args[0], q.Limit.Cents())
 		},
 	}
 	flagCurrency(c, &q.Currency)

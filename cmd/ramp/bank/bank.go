@@ -179,7 +179,7 @@ with an allowance, at most half of what the ledger can hold is issued: the rest 
 			}
 			q := control.CreditCall{Account: args[0], Currency: currency, Amount: amount, Ref: ref}
 			return orderMoney(c, control.Credit, func(key string) control.CreditCall { q.Key = key; return q }, func(e control.OperatorEntry) error {
-				return cli.ShowLine(c, e, "credited %s to %s (entry %d)", amount, args[0], e.Entry)
+				return cli.ShowLine(c, e, "credited %s to %s (entry %d)", amount.Cents(), args[0], e.Entry)
 			})
 		},
 	}

@@ -29,11 +29,18 @@ func newBankDisputeList() *cobra.Command {
 }
 
 func claimRows(list []control.ClaimView) [][]string {
-	rows := [][]string{{"contract", "unit", "state", "held", "due", "currency", "silence agrees (" + words.Zone() + ")", "user", "seller", "why"}}
+	rows := [][]string{{"contract", "unit", "held", "due", "user", "seller", "state"}}
 	for _, v := range list {
+		state := v.State
+		if v.State == "filed" && !v.Until.IsZero() {
+			state += ", agreed by silence at " + words.AtMinute(v.Until)
+		}
+		if v.Why != "" {
+			state += ": " + v.Why
+		}
 		rows = append(rows, []string{
-			string(v.Contract[:min(12, len(v.Contract))]), fmt.Sprint(v.Unit + 1), v.State, v.Held.Cents(), v.Due.Cents(), v.Currency,
-			words.Timestamp(v.Until), v.User.Name(), v.Seller.Name(), words.OrDash(v.Why),
+			string(v.Contract[:min(12, len(v.Contract))]), fmt.Sprint(v.Unit + 1), v.Held.Cents(), v.Due.Cents() + " " + v.Currency,
+			v.User.Name(), v.Seller.Name(), state,
 		})
 	}
 	return rows

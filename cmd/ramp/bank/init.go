@@ -21,6 +21,7 @@ import (
 	"ramp/agents/join"
 	"ramp/agents/mesh"
 	"ramp/agents/node"
+	"ramp/agents/words"
 	"ramp/bank/ledger"
 	"ramp/bank/ledgeretcd"
 	"ramp/cmd/ramp/cli"
@@ -109,11 +110,11 @@ func (f founding) words(c *cobra.Command, a initAnswer) string {
 	if a.Follows {
 		return fmt.Sprintf("made another agent of bank %s in %s; policies, accounts and invitations are already in the cluster", a.Bank, f.dir) + next
 	}
-	s := fmt.Sprintf("made bank %s in %s, with policy %s in %s", a.Bank, f.dir, f.policy, f.currencies)
+	s := fmt.Sprintf("made bank %s in %s, with policy %s in %s", a.Bank, f.dir, f.policy, strings.Join(f.currencies, ", "))
 	if a.Invited > 0 {
-		s += fmt.Sprintf("\n  %s admits %d newcomers until %s: pass it on as carefully as a key", a.Invitation, a.Invited, a.Expires.Format(time.RFC3339))
+		s += fmt.Sprintf("\n  %s admits %d newcomers until %s: pass it on as carefully as a key", a.Invitation, a.Invited, words.AtMinute(a.Expires))
 	} else {
-		s += fmt.Sprintf("\n  %s tells others how to join", a.Invitation)
+		s += fmt.Sprintf("\n  %s has the addresses, but admits nobody by itself", a.Invitation)
 	}
 	if a.Local {
 		s += "\n  it listens on this machine only; to change that, set 'listen' in config.yaml and write a new invitation with 'ramp bank invite'"

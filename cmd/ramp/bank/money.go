@@ -114,7 +114,7 @@ transfer.`,
 				return err
 			}
 			return orderMoney(c, control.Transfer, func(key string) control.TransferCall { q.Key = key; return q }, func(e control.OperatorEntry) error {
-				return cli.ShowLine(c, e, "moved %s from %s to %s (entry %d)", q.Amount, q.From, q.To, e.Entry)
+				return cli.ShowLine(c, e, "moved %s from %s to %s (entry %d)", q.Amount.Cents(), q.From, q.To, e.Entry)
 			})
 		},
 	}
@@ -137,7 +137,7 @@ func newBankAllowance() *cobra.Command {
 			if q.PerDay, err = cli.AmountOrZero("PER-DAY", args[1]); err != nil {
 				return err
 			}
-			return operate(c, control.SetAllowance, q, "%s gets %s a day", args[0], q.PerDay)
+			return operate(c, control.SetAllowance, q, "%s gets %s a day", args[0], q.PerDay.Cents())
 		},
 	}
 	flagCurrency(set, &q.Currency)

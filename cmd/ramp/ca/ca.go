@@ -56,7 +56,7 @@ is overwritten. No certificate that it issues outlives its own.`,
 				return err
 			}
 			return cli.ShowLine(c, map[string]any{"certificate": filepath.Join(dir, join.AnchorsFile), "key": filepath.Join(dir, join.KeyFile)},
-				"made %s (give it to everybody) and %s (keep it)", filepath.Join(dir, join.AnchorsFile), filepath.Join(dir, join.KeyFile))
+				"made %s (give it to everybody) and %s (keep it secret)", filepath.Join(dir, join.AnchorsFile), filepath.Join(dir, join.KeyFile))
 		},
 	}
 	c.Flags().StringVar(&name, "name", "ramp-ca", "common `NAME` of the authority")

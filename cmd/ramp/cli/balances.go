@@ -122,13 +122,14 @@ func (f *StatementFlags) Print(c *cobra.Command, s message.Statement) error {
 
 // print prints a statement; purchases are the user's names of its contracts.
 func (f *StatementFlags) print(w io.Writer, s message.Statement, purchases map[protocol.ContractID]string) {
-	rows := [][]string{{"entry", "time (" + words.Zone() + ")", "what", "amount", "held", "balance", "currency", "purchase, contract or reference"}}
+	rows := [][]string{{"entry", "time (" + words.Zone() + ")", "amount", "held", "balance", "currency", "what"}}
 	for _, l := range s.Lines {
 		about := cmp.Or(purchases[l.Contract], string(l.Contract), l.Ref)
 		if l.Other != "" {
 			about = strings.TrimSuffix(words.Counterparty(l.Other, l.Amount)+": "+l.Ref, ": ")
 		}
-		rows = append(rows, []string{fmt.Sprint(l.Entry), words.Dated(l.Time), l.What, l.Amount.Cents(), l.Held.Cents(), l.Balance.Cents(), l.Currency, about})
+		what := strings.TrimSpace(l.What + " " + about)
+		rows = append(rows, []string{fmt.Sprint(l.Entry), words.ClockTime(l.Time), l.Amount.Cents(), l.Held.Cents(), l.Balance.Cents(), l.Currency, what})
 	}
 	Table(w, rows...)
 	switch {

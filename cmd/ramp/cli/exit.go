@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,9 @@ func Report(w io.Writer, err error) int {
 	var faults interface{ In(file string) string }
 	if errors.As(err, &faults) {
 		lines = strings.Split(strings.TrimSpace(err.Error()), "\n") // one per fault
+	}
+	if at := (*fs.PathError)(nil); errors.As(err, &at) && strings.HasPrefix(lines[0], at.Error()) {
+		lines[0] = "cannot " + lines[0]
 	}
 	if errors.Is(err, context.Canceled) && code == exit.Failed {
 		fmt.Fprintln(w, "ramp: interrupted")

@@ -1,0 +1,36 @@
+package bank
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/agents/words"
+	"ramp/protocol"
+)
+
+// The operator's tables stay tables on a terminal of 80 columns, with names and amounts as they
+// are in a year's books.
+func TestTablesFitInto80Columns(t *testing.T) {
+	t.Parallel()
+	const much = 123_456_780_000
+	site := protocol.AgentID("physics-department@rpsf5cakse4f6vceec552jaqhugajvn3")
+	line := control.LineView{Currency: "CPU", Balance: -much, Held: much, Limit: much, Available: much, PerDay: much}
+	for name, rows := range map[string][][]string{
+		"accounts": accountRows([]control.AccountView{
+			{Account: site, Name: "physics-department", Standing: "frozen", Group: "campus", Lines: []control.LineView{line}},
+			{Account: "ann@rpsf5cakse4f6vceec552jaqhugajvn3", Name: "ann", Standing: "open"},
+		}),
+		"holds": holdRows([]control.HoldView{{Hold: 123456, Amount: much, Currency: "CPU", Until: time.Now(), Account: site, Ref: "a long calculation of somebody"}}),
+		"claims": claimRows([]control.ClaimView{
+			{Contract: "25a6514d71917e4f25a6514d71917e4f", Unit: 10, State: "disputed", Held: much, Due: much, Currency: "CPU", User: "ann@k", Seller: site, Why: "half of it did not run"},
+			{Contract: "25a6514d71917e4f25a6514d71917e4f", State: "filed", Held: much, Due: much, Currency: "CPU", User: "ann@k", Seller: site, Until: time.Now()},
+		}),
+	} {
+		lines := words.TableLines(rows, 80)
+		if len(lines) != len(rows) {
+			t.Errorf("%s: listed, not a table:\n%s", name, strings.Join(lines, "\n"))
+		}
+	}
+}
