@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"slices"
 	"time"
 
 	"ramp/bank/ledger"
@@ -51,11 +52,18 @@ type Orders struct{ ledger *ledger.Ledger }
 
 // Once carries out an act of the operator, once for each key: an order whose answer
 // was lost is given again with its key and words, and Once returns the number and the
-// time of its entry, and again. Without a key it only acts.
-func (o Orders) Once(now time.Time, key, words string, do func() (ledger.Entry, protocol.Output, error)) (e ledger.Entry, again bool, out protocol.Output, err error) {
+// time of its entry, and again. So it does with the key of a new command, if the same
+// words were carried out for one that has ended before it confirmed its answer. Without
+// a key it only acts.
+func (o Orders) Once(now time.Time, key, words string, ended func(key string) bool, do func() (ledger.Entry, protocol.Output, error)) (e ledger.Entry, again bool, out protocol.Output, err error) {
 	if key == "" {
 		e, out, err = do()
 		return e, false, out, err
+	}
+	left := o.ledger.Orders.Unconfirmed(words)
+	if i := slices.IndexFunc(left, ended); i >= 0 && !slices.Contains(left, key) {
+		e, out.Save, err = o.ledger.Orders.Adopt(left[i], key)
+		return e, err == nil, out, err
 	}
 	e, again, records, err := o.ledger.Orders.Once(now, key, words, func() (ledger.Entry, []protocol.Record, error) {
 		var done ledger.Entry
@@ -64,13 +72,6 @@ func (o Orders) Once(now time.Time, key, words string, do func() (ledger.Entry, 
 	})
 	out.Save = records
 	return e, again, out, err
-}
-
-// Adopt answers an order that was carried out under another key, whose command has ended
-// without its answer.
-func (o Orders) Adopt(old, key string) (ledger.Entry, protocol.Output, error) {
-	e, records, err := o.ledger.Orders.Adopt(old, key)
-	return e, protocol.Output{Save: records}, err
 }
 
 // Confirm forgets an order whose answer has arrived.

@@ -28,7 +28,7 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	c := open(t, 1, db)
 	user := c.cast.ID(markettest.User)
 	order := func(key, words string) (ledger.Entry, bool, protocol.Output, error) {
-		return c.role.Orders.Once(c.now, key, words, func() (ledger.Entry, protocol.Output, error) {
+		return c.role.Orders.Once(c.now, key, words, lives, func() (ledger.Entry, protocol.Output, error) {
 			return c.role.Credit(c.now, user, "CRD", 5, "")
 		})
 	}
@@ -66,11 +66,43 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
+// lives is that no command has ended.
+func lives(string) bool { return false }
+
+// An order of a command that has ended is that of the next one with the same words; one that
+// has its answer keeps it, whatever other commands have left.
+func TestAnOrderOfACommandThatEndedIsAdopted(t *testing.T) {
+	c := open(t, 1, markettest.Store{})
+	user := c.cast.ID(markettest.User)
+	order := func(key string, ended ...string) (uint64, bool) {
+		t.Helper()
+		e, again, out, err := c.role.Orders.Once(c.now, key, "credit 5", func(old string) bool { return slices.Contains(ended, old) }, func() (ledger.Entry, protocol.Output, error) {
+			return c.role.Credit(c.now, user, "CRD", 5, "")
+		})
+		c.must(err)
+		c.save(out)
+		return e.Number, again
+	}
+	a, _ := order("a")
+	b, again := order("b")
+	if again || b == a {
+		t.Fatalf("entry %d of a command that runs was given to another one", a)
+	}
+	for range 2 { // its answer is lost once
+		if e, again := order("c", "a", "b"); e != a || !again {
+			t.Errorf("entry %d, again %t; want the oldest one, %d", e, again, a)
+		}
+	}
+	if e, again := order("d", "a", "b"); e != b || !again {
+		t.Errorf("entry %d, again %t; want the other one, %d", e, again, b)
+	}
+}
+
 // An act that announces the bank does so once.
 func TestARepeatedOrderIsNotAnnouncedAgain(t *testing.T) {
 	c := open(t, 1, markettest.Store{})
 	recover := func() protocol.Output {
-		_, _, out, err := c.role.Orders.Once(c.now, "r", "recovery", func() (ledger.Entry, protocol.Output, error) {
+		_, _, out, err := c.role.Orders.Once(c.now, "r", "recovery", lives, func() (ledger.Entry, protocol.Output, error) {
 			return c.role.SetRecovery(c.now, true, "restored")
 		})
 		c.must(err)

@@ -107,24 +107,16 @@ func (o *operator) credit(ctx context.Context, q control.CreditCall) (control.Op
 	return control.OperatorEntry{Entry: e.Number, Account: id, Time: e.Time, Again: again}, err
 }
 
-// once carries out an order that moves money, once for each key. If the same order was
-// carried out for a command that ended before it confirmed the answer, that entry is the
-// answer. Once begun, it does not depend on its caller.
+// once carries out an order that moves money, once for each key; see bank.Orders. Once
+// begun, it does not depend on its caller.
 func (o *operator) once(ctx context.Context, key string, call any, act func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error)) (e ledger.Entry, again bool, err error) {
 	order, err := json.Marshal(call)
 	if err != nil {
 		return e, false, err
 	}
 	e, err = o.do(context.WithoutCancel(ctx), func(now time.Time, r *bank.Role) (ledger.Entry, protocol.Output, error) {
-		if key != "" {
-			for _, old := range r.Ledger().Orders.Unconfirmed(string(order)) {
-				if old != key && !control.CommandLives(old) {
-					again = true
-					return r.Orders.Adopt(old, key)
-				}
-			}
-		}
-		done, repeated, out, err := r.Orders.Once(now, key, string(order), func() (ledger.Entry, protocol.Output, error) { return act(now, r) })
+		ended := func(old string) bool { return !control.CommandLives(old) }
+		done, repeated, out, err := r.Orders.Once(now, key, string(order), ended, func() (ledger.Entry, protocol.Output, error) { return act(now, r) })
 		again = repeated
 		return done, out, err
 	})

@@ -210,7 +210,7 @@ func (c *honestChecks) entry(e ledger.Entry) {
 		c.refundHonest(e)
 	case ledger.KindComplete:
 		c.completeHonest(e)
-	case ledger.KindExchange: // orderChecks holds it against the user's order
+	case ledger.KindExchange, ledger.KindTransfer: // orderChecks holds it against the order
 	default:
 		c.otherEntry(e)
 	}

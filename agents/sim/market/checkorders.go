@@ -2,7 +2,9 @@ package market
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"slices"
 
 	"ramp/agents/sim"
 	"ramp/agents/user"
@@ -13,7 +15,7 @@ import (
 
 // OrderedOnce: an order that moves money is carried out once, however often it is given,
 // and its owner learns what became of it. That holds for exchanges, which move both
-// amounts at the rate, and for the operator's credits.
+// amounts at the rate, and for the operator's credits and transfers.
 const OrderedOnce = "E-orders-once"
 
 // orderChecks checks the orders of users and of the operator. Unlike other checks they go
@@ -28,6 +30,7 @@ type orderChecks struct {
 	done     map[string]contract.Quote // what it has carried out
 	lost     map[string]bool           // those that its backup lacked
 	reading  bool                      // the entries of a backup
+	ordered  map[uint64]string         // words of the clerks' orders, by entry
 }
 
 func newOrderChecks(a *audit, bank *bankBook) *orderChecks {
@@ -37,7 +40,7 @@ func newOrderChecks(a *audit, bank *bankBook) *orderChecks {
 }
 
 func (c *orderChecks) forget() {
-	c.lines, c.credited, c.done = map[uint32]line{}, map[line]bool{}, map[string]contract.Quote{}
+	c.lines, c.credited, c.done, c.ordered = map[uint32]line{}, map[line]bool{}, map[string]contract.Quote{}, map[uint64]string{}
 }
 
 // saved checks a record of the bank or a user.
@@ -65,15 +68,19 @@ func (c *orderChecks) saved(h *sim.Host, r protocol.Record) {
 }
 
 func (c *orderChecks) entry(e ledger.Entry) {
-	switch e.Kind {
-	case ledger.KindCredit:
+	switch {
+	case clerkOrder(e.Ref):
+		c.orders(e)
+	case e.Kind == ledger.KindTransfer:
+		c.audit.check(OrderedOnce, false, "entry %d is a transfer that nobody ordered", e.Number)
+	case e.Kind == ledger.KindCredit:
 		for _, leg := range e.Legs {
 			if l := c.lines[leg.Line]; l.account != ledger.Issuer {
 				c.audit.check(OrderedOnce, !c.credited[l], "entry %d credits %s in %s again", e.Number, l.account, l.currency)
 				c.credited[l] = true
 			}
 		}
-	case ledger.KindExchange:
+	case e.Kind == ledger.KindExchange:
 		q := c.exchanged(e)
 		_, again := c.done[q.ID]
 		c.audit.check(OrderedOnce, !again, "entry %d carries out exchange %s again", e.Number, q.ID)
@@ -86,6 +93,29 @@ func (c *orderChecks) entry(e ledger.Entry) {
 			c.bank.exchanged[q.User] += q.Gets
 		}
 	}
+}
+
+// orders checks an entry that a clerk ordered: there are never more with the same words
+// than were given, and the money moves as they say.
+func (c *orderChecks) orders(e ledger.Entry) {
+	n := 0
+	for _, words := range c.ordered {
+		if words == e.Ref {
+			n++
+		}
+	}
+	c.ordered[e.Number] = e.Ref
+	if c.audit.m == nil {
+		return
+	}
+	given := c.audit.m.clerks.given[e.Ref]
+	c.audit.check(OrderedOnce, c.reading || n < given, "entry %d carries out %q, which was ordered %d times, as %d others do", e.Number, e.Ref, given, n)
+	var moved []string
+	for _, leg := range e.Legs {
+		moved = append(moved, fmt.Sprintf("%s %s %s", c.lines[leg.Line].account, leg.Amount, c.lines[leg.Line].currency))
+	}
+	want := c.audit.m.clerks.moves(e.Ref)
+	c.audit.check(OrderedOnce, slices.Equal(slices.Sorted(slices.Values(moved)), want), "entry %d for %q moves %q, want %q", e.Number, e.Ref, moved, want)
 }
 
 // exchanged reads an exchange from the legs of its entry: what a user gives and gets is
@@ -149,6 +179,7 @@ func (c *orderChecks) rewound(h *sim.Host) {
 	for _, u := range c.audit.m.users {
 		c.read(u.Host, user.TableExchanges)
 	}
+	maps.DeleteFunc(c.audit.m.clerks.shown, func(n uint64, words string) bool { return c.ordered[n] != words })
 }
 
 func (c *orderChecks) read(h *sim.Host, table string) {
@@ -159,8 +190,10 @@ func (c *orderChecks) read(h *sim.Host, table string) {
 	c.audit.check(OrderedOnce, err == nil, "%s: %v", h.Name, err)
 }
 
-// finish compares what owners were shown with what the bank did.
+// finish compares what owners and the operator were shown with what the bank did.
 func (c *orderChecks) finish() {
+	shown := c.audit.m.clerks.shown
+	c.audit.check(OrderedOnce, maps.Equal(shown, c.ordered), "the operator was shown entries %v for its orders; the bank has %v", shown, c.ordered)
 	known := map[string]bool{}
 	for _, u := range c.audit.m.users {
 		c.audit.check(OrderedOnce, !u.exchanges.open, "the owner of %s awaits the answer to %+v", u.Host.Name, u.exchanges.order)

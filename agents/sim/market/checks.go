@@ -141,8 +141,9 @@ func (c *Checks) Sent(*sim.Host, protocol.Message) {}
 func (c *Checks) Refused(*sim.Host, protocol.AgentID, error) { c.audit.counts[Credentials]++ }
 
 // Going counts the purchases that are not over, the undecided contracts, and the
-// reservations that are neither sold nor free, as the journals have them.
-func (c *Checks) Going() int { return len(c.audit.going) }
+// reservations that are neither sold nor free, as the journals have them, and the
+// operator's orders without an answer.
+func (c *Checks) Going() int { return len(c.audit.going) + c.audit.m.clerks.going }
 
 // userSaved compares a user's view of a purchase with the bank's.
 func (c *Checks) userSaved(h *sim.Host, r protocol.Record) {

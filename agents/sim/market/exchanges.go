@@ -56,6 +56,7 @@ func (m *Market) openExchange() {
 	for _, u := range m.users {
 		m.grant(grant{key: u.Host.Name + " " + Second, to: u.Host.ID(), currency: Second, money: poor})
 	}
+	m.clerks.begin()
 }
 
 // commandStep is the mean time between steps of a command.

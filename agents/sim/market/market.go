@@ -29,6 +29,7 @@ const (
 	streamLaunch = 3_000_000 // plus the user's number
 
 	streamExchange = 4_000_000 // plus the user's number
+	streamClerk    = 5_000_000 // plus the clerk's number
 )
 
 // Market is a market in a simulated world.
@@ -48,6 +49,7 @@ type Market struct {
 	backup  backup
 	parties map[protocol.AgentID]party
 	grants  []grant // given again after each crash
+	clerks  *clerks
 
 	orders, cancels int
 	together        map[[sha256.Size]byte]bool // documents whose units must begin together
@@ -78,6 +80,7 @@ func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	m := &Market{Cast: cast, cfg: cfg, read: Reader(), bySite: map[*sim.Host]*Site{}, together: map[[sha256.Size]byte]bool{}, parties: map[protocol.AgentID]party{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
 	m.addBank()
+	m.clerks = newClerks(m)
 	for i := 1; i <= cfg.Resources; i++ {
 		m.addSite(i)
 	}
@@ -318,10 +321,13 @@ type grant struct {
 	money    protocol.Credits
 }
 
+// AtTheBeginning is the reference of the money that a market begins with.
+const AtTheBeginning = "at the beginning"
+
 // once gives the money once, however often it is ordered.
 func (g grant) once(b *bank.Role, now time.Time) (protocol.Output, error) {
-	_, _, out, err := b.Orders.Once(now, g.key, g.money.String(), func() (ledger.Entry, protocol.Output, error) {
-		return b.Credit(now, g.to, g.currency, g.money, "at the beginning")
+	_, _, out, err := b.Orders.Once(now, g.key, g.money.String(), func(string) bool { return false }, func() (ledger.Entry, protocol.Output, error) {
+		return b.Credit(now, g.to, g.currency, g.money, AtTheBeginning)
 	})
 	return out, err
 }

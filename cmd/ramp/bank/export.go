@@ -2,7 +2,6 @@ package bank
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
 	"path/filepath"
 
@@ -10,6 +9,7 @@ import (
 
 	"ramp/agents/config"
 	"ramp/agents/control"
+	"ramp/agents/words"
 	bankbooks "ramp/bank/books"
 	"ramp/bank/ledgerdb"
 	"ramp/cmd/ramp/cli"
@@ -57,7 +57,7 @@ declared, so both may be strict. With --json: every entry, one JSON value per li
 
 func printLine(w io.Writer, e control.EntryView) error {
 	e.Journal = ""
-	return json.NewEncoder(w).Encode(e)
+	return words.PrintJSON(w, e, "")
 }
 
 func writePreamble(w io.Writer, dir string) (*bankbooks.Names, error) {

@@ -60,8 +60,9 @@ func plotReport(file string, list []bankbooks.Currency, step time.Duration) erro
 // panel is a step chart of the periods; periods without business are at zero.
 func panel(c bankbooks.Currency, what string, step time.Duration, of func(bankbooks.Period) protocol.Credits) (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text = c.Currency + ": " + what
-	p.X.Label.Text, p.Y.Label.Text = "UTC", c.Currency
+	name := protocol.Harmless(c.Currency) // XML has no escape for control characters
+	p.Title.Text = name + ": " + what
+	p.X.Label.Text, p.Y.Label.Text = "UTC", name
 	p.X.Tick.Marker = periodTicks(step)
 	p.Y.Min = 0
 	var points plotter.XYs

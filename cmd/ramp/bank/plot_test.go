@@ -1,6 +1,11 @@
 package bank
 
 import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -39,5 +44,43 @@ func TestTicksAreWherePeriodsBegin(t *testing.T) {
 				t.Errorf("periods of %s: a tick at %s, %q", c.step, at, tick.Label)
 			}
 		}
+	}
+}
+
+// A text in a figure is text, not a part of the SVG.
+func TestATextInAFigureIsText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plot")
+	hostile := `</text><script>alert("&")</script>` + "\x1b[2J\u202e]]>"
+	sums := bankbooks.Sums{Turnover: protocol.Credit}
+	c := bankbooks.Currency{Currency: hostile, Sums: sums, Periods: []bankbooks.Period{{Start: time.Unix(0, 0), Sums: sums}}}
+	if err := plotReport(file, []bankbooks.Currency{c}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(file + ".svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := 0
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			if x.Name.Local == "script" {
+				t.Error("the figure runs a script of its currency's name")
+			}
+		case xml.CharData:
+			if bytes.Contains(x, []byte("<script>")) {
+				texts++
+			}
+		}
+	}
+	if texts == 0 {
+		t.Error("the figure does not show the currency's name")
 	}
 }

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -180,9 +179,7 @@ func WantsJSON(c *cobra.Command) bool {
 
 // PrintJSON writes v as one indented JSON value.
 func PrintJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return words.PrintJSON(w, v, "  ")
 }
 
 // WarnTime is how long a command that is done waits for answers on which it may warn.

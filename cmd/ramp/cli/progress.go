@@ -10,6 +10,7 @@ import (
 
 	"ramp/agents/user"
 	"ramp/agents/words"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -59,15 +60,15 @@ func (p *Progress) Purchase(v message.Purchase) {
 	}
 	for ; p.rounds < len(v.Rounds); p.rounds++ {
 		r := v.Rounds[p.rounds]
-		fmt.Fprintf(p.W, "%s: round %d: best %s, %s, %s\n", NameOf(v), r.Round, BestLine(r.Best), words.Plural(r.Offers, "offer"), words.Plural(r.Refusals, "refusal")+surelyBy(r.Starts))
+		p.Say(fmt.Sprintf("%s: round %d: best %s, %s, %s", NameOf(v), r.Round, BestLine(r.Best), words.Plural(r.Offers, "offer"), words.Plural(r.Refusals, "refusal")+surelyBy(r.Starts)))
 	}
 	if state := StandsAs(v); state != p.state {
 		p.state = state
-		fmt.Fprintf(p.W, "%s: %s (%s found)%s%s\n", NameOf(v), state, words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(chosen(v)))
+		p.Say(fmt.Sprintf("%s: %s (%s found)%s%s", NameOf(v), state, words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(chosen(v))))
 	}
 	if v.Waits != p.waits {
 		if p.waits = v.Waits; v.Waits != "" {
-			fmt.Fprintf(p.W, "%s: %s\n", NameOf(v), waitsWords(v))
+			p.Say(NameOf(v) + ": " + waitsWords(v))
 		}
 	}
 }
@@ -123,10 +124,10 @@ func UntilWords(t time.Time) string {
 // screen are the lines of the live table: the state, and as many of the last rounds as fit.
 func (p *Progress) screen(v message.Purchase) []string {
 	width, rows := terminalSize(p.W)
-	head := fmt.Sprintf("%s: %s, %s found%s%s", NameOf(v), StandsAs(v), words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(standing(v)))
+	head := protocol.Harmless(fmt.Sprintf("%s: %s, %s found%s%s", NameOf(v), StandsAs(v), words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(standing(v))))
 	lines := []string{strings.Replace(words.Cut(head, width-1), StandsAs(v), stateWords(p.W, StandsAs(v)), 1)}
 	if v.Waits != "" {
-		lines = append(lines, words.Cut(waitsWords(v), width-1))
+		lines = append(lines, words.Cut(protocol.Harmless(waitsWords(v)), width-1))
 	}
 	if len(v.Rounds) == 0 {
 		return lines
@@ -167,17 +168,19 @@ func (p *Progress) redraw(lines []string) {
 // Note shows a sentence; on a terminal the next output replaces it.
 func (p *Progress) Note(s string) {
 	if p.Live {
-		p.redraw(words.Wrapped(s, terminalWidth(p.W)-1))
+		p.redraw(words.Wrapped(protocol.Harmless(s), terminalWidth(p.W)-1))
 		return
 	}
-	fmt.Fprintln(p.W, s)
+	p.Say(s)
 }
 
-// Say shows a sentence that stays.
-func (p *Progress) Say(s string) { fmt.Fprintln(p.W, s) }
+// Say shows a sentence that stays. Another agent may have written a part of it.
+func (p *Progress) Say(s string) { fmt.Fprintln(p.W, protocol.Harmless(s)) }
 
 // Line rewrites the live table as one line.
-func (p *Progress) Line(s string) { p.redraw([]string{words.Cut(s, max(1, terminalWidth(p.W)-1))}) }
+func (p *Progress) Line(s string) {
+	p.redraw([]string{words.Cut(protocol.Harmless(s), max(1, terminalWidth(p.W)-1))})
+}
 
 // End erases the live table.
 func (p *Progress) End() {

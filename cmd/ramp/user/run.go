@@ -2,7 +2,6 @@ package user
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -323,7 +322,7 @@ func (w *watching) print(ctx context.Context, unit int, prefix string, follow bo
 		to := out
 		switch {
 		case w.json:
-			return json.NewEncoder(cli.Stdout(w.c)).Encode(printedLine{max(unit, 1), line})
+			return words.PrintJSON(cli.Stdout(w.c), printedLine{max(unit, 1), line}, "")
 		case line.Stream == "stderr":
 			to = errs
 		}
