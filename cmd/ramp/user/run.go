@@ -177,7 +177,7 @@ func (w *watching) stopped(err error) error {
 	case err == nil, errors.As(err, &e) && e.Code == exit.Usage:
 		return err
 	case errors.Is(err, control.ErrGone):
-		return exit.Fail(exit.Unreachable, "once the daemon runs again, the same command continues, and 'ramp jobs' shows the state", "%s: %w", w.short, control.ErrGone)
+		return exit.Fail(exit.Unreachable, "the next command starts the daemon again; 'ramp logs -f "+w.short+"' follows the job", "%s: %w", w.short, control.ErrGone)
 	case w.c.Context().Err() == nil:
 		return exit.WithCode(exit.Failed, fmt.Errorf("%s: %w", w.short, err))
 	case !w.agent.Daemon && !w.atSites():
