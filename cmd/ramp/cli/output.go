@@ -94,21 +94,6 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 	return forms[0]
 }
 
-// BestLine prints the best price of each unit; many equal ones as "1.25 (8 units)".
-func BestLine(best []*protocol.Credits) string {
-	parts := make([]string, len(best))
-	for i, b := range best {
-		parts[i] = "-"
-		if b != nil {
-			parts[i] = b.Cents()
-		}
-	}
-	if n := len(parts); n > 2 && len(slices.Compact(slices.Clone(parts))) == 1 {
-		return fmt.Sprintf("%s (%d units)", parts[0], n)
-	}
-	return strings.Join(parts, " / ")
-}
-
 // PrintPurchase prints one purchase for people.
 func PrintPurchase(w io.Writer, p message.Purchase) {
 	name := p.ID
@@ -120,7 +105,7 @@ func PrintPurchase(w io.Writer, p message.Purchase) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", name, stateWords(w, StandsAs(p)))
 	for _, r := range p.Rounds {
-		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, BestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
+		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, order.BestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
 	}
 	if len(p.Units) > 0 {
 		Table(w, order.UnitRows(p)...)

@@ -112,7 +112,7 @@ func (f *runFlags) buyAndRun(c *cobra.Command, agent *control.Client, call contr
 
 // explain says what a user may do about a program that the site does not have, or did not start.
 func (w *watching) explain(now time.Time) {
-	if w.run.Exit == exitNotFound {
+	if w.run.Exit == 127 { // a shell's code of a program that is not there
 		fmt.Fprintln(cli.Notes(w.c), "the site lacks the program, or one that it calls; './program' and --in bring files from here")
 	}
 	for _, u := range w.run.Units {
@@ -122,9 +122,6 @@ func (w *watching) explain(now time.Time) {
 		}
 	}
 }
-
-// exitNotFound is a shell's exit code of a program that is not there.
-const exitNotFound = 127
 
 // watching shows a run until it ends.
 type watching struct {
