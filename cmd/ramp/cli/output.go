@@ -63,6 +63,7 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		protocol.CodeSize:         {"are too small", "is too small"},
 		protocol.CodePrice:        {"ask more", "asks more"},
 		protocol.CodeNoBank:       {"share no bank with you", "shares no bank with you"},
+		protocol.CodeMode:         {"take no payment in that mode", "takes no payment in that mode"},
 		protocol.CodeProgram:      {"do not run that program", "does not run that program"},
 		protocol.CodeDraining:     {"sell nothing at present", "sells nothing at present"},
 		protocol.CodeUnavailable:  {"cannot sell at present", "cannot sell at present"},
@@ -86,7 +87,7 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		before := " too few free cores before " + words.AtMinute(deadline)
 		forms = [2]string{"have" + before, "has" + before}
 	case !known:
-		forms = [2]string{"answer " + string(c), "answers " + string(c)}
+		forms = [2]string{"refuse: " + string(c), "refuses: " + string(c)}
 	}
 	if one {
 		return forms[1]
