@@ -62,8 +62,11 @@ func IsJob(text []byte) bool {
 
 // Program is the program, and what is uploaded for it, for people.
 func (r Run) Program(request string) (p *message.Program, uploads string, err error) {
-	if (r.App == "") == (len(r.Commands) == 0) {
-		return nil, "", exit.Fail(exit.Usage, "-- ./program at the end, or --app NAME", "give a command or an application, and not both")
+	switch hint := "-- ./program at the end, 'command' in a job file, or --app NAME"; {
+	case r.App == "" && len(r.Commands) == 0:
+		return nil, "", exit.Fail(exit.Usage, hint, "no program: give a command or an application")
+	case r.App != "" && len(r.Commands) > 0:
+		return nil, "", exit.Fail(exit.Usage, hint, "give a command or an application, not both")
 	}
 	p = &message.Program{App: r.App, Outputs: r.Outputs}
 	if err := r.check(); err != nil {

@@ -95,7 +95,7 @@ func Read(text []byte, keys Keys) (Job, error) {
 	if fault != nil {
 		return Job{}, Faults{*fault}
 	}
-	r.each(root, r.setting)
+	r.each(root, "cores: 4", r.setting)
 	r.commands(root)
 	if len(r.faults) > 0 {
 		slices.SortStableFunc(r.faults, func(a, b Fault) int { return a.Line - b.Line })
@@ -164,9 +164,9 @@ func (r *reader) fault(n *yaml.Node, format string, args ...any) {
 }
 
 // each calls f for every key of a mapping.
-func (r *reader) each(n *yaml.Node, f func(key, value *yaml.Node)) {
+func (r *reader) each(n *yaml.Node, such string, f func(key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		r.fault(n, "want lines such as 'cores: 4'")
+		r.fault(n, "want lines such as '%s'", such)
 		return
 	}
 	lines := map[string]int{}
@@ -215,11 +215,13 @@ func (r *reader) setting(key, value *yaml.Node) {
 	case !slices.Contains(r.keys.Job, flag):
 		r.unknown(key, append(slices.Clone(r.keys.Job), "memory", "inputs", keyUnits, keyCommand))
 	case flag == keyEnv || flag == keyParam:
-		r.each(value, func(name, v *yaml.Node) {
+		r.each(value, flag+": {NAME: value}", func(name, v *yaml.Node) {
 			if s, ok := r.scalar(name, v); ok {
 				r.job.Settings = append(r.job.Settings, Setting{flag, name.Value + "=" + s, v.Line})
 			}
 		})
+	case slices.Contains(lists(), flag) && value.Kind == yaml.MappingNode:
+		r.fault(value, "%s: want a single value, or a list of them", clip(key.Value))
 	case slices.Contains(lists(), flag) && value.Kind == yaml.SequenceNode:
 		for _, v := range value.Content {
 			r.job.Settings = r.add(r.job.Settings, flag, key, v)
@@ -246,7 +248,7 @@ func (r *reader) units(list *yaml.Node) {
 	for _, unit := range list.Content {
 		var command []string
 		settings := []Setting{}
-		r.each(unit, func(key, value *yaml.Node) {
+		r.each(unit, "- cores: 4", func(key, value *yaml.Node) {
 			flag := flagOf(key.Value)
 			switch {
 			case flag == keyCommand:

@@ -68,6 +68,8 @@ func TestEveryFaultHasItsLine(t *testing.T) {
 		{"an empty command", "command: []\n", "job.yaml:1: command: want a program and its arguments"},
 		{"no units", "units: []\n", "job.yaml:1: units: want a list of 1 to 256, each beginning with '-'"},
 		{"no mapping", "- cores\n", "job.yaml:1: want lines such as 'cores: 4'"},
+		{"a list of variables", "env: [A]\n", "job.yaml:1: want lines such as 'env: {NAME: value}'"},
+		{"a mapping of inputs", "inputs: {a: b}\n", "job.yaml:1: inputs: want a single value, or a list of them"},
 		{"nothing", "# nothing\n", "job.yaml: it is empty: want keys such as cores, wall and command"},
 		{"no YAML", "cores: 1\n  wall: 2\n", "job.yaml:2: not YAML: mapping values are not allowed in this context"},
 		{"two documents", "cores: 1\n---\ncores: 2\n", "job.yaml:2: a second document: want one job in a file"},

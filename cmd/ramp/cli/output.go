@@ -62,6 +62,7 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		protocol.CodeSize:         {"are too small", "is too small"},
 		protocol.CodePrice:        {"ask more", "asks more"},
 		protocol.CodeNoBank:       {"share no bank with you", "shares no bank with you"},
+		protocol.CodeMode:         {"take no payment in that mode", "takes no payment in that mode"},
 		protocol.CodeProgram:      {"do not run that program", "does not run that program"},
 		protocol.CodeDraining:     {"sell nothing at present", "sells nothing at present"},
 		protocol.CodeUnavailable:  {"cannot sell at present", "cannot sell at present"},
@@ -85,27 +86,12 @@ func codeWords(c protocol.Code, one bool, deadline time.Time) string {
 		before := " too few free cores before " + words.AtMinute(deadline)
 		forms = [2]string{"have" + before, "has" + before}
 	case !known:
-		forms = [2]string{"answer " + string(c), "answers " + string(c)}
+		forms = [2]string{"refuse: " + string(c), "refuses: " + string(c)}
 	}
 	if one {
 		return forms[1]
 	}
 	return forms[0]
-}
-
-// BestLine prints the best price of each unit; many equal ones as "1.25 (8 units)".
-func BestLine(best []*protocol.Credits) string {
-	parts := make([]string, len(best))
-	for i, b := range best {
-		parts[i] = "-"
-		if b != nil {
-			parts[i] = b.Cents()
-		}
-	}
-	if n := len(parts); n > 2 && len(slices.Compact(slices.Clone(parts))) == 1 {
-		return fmt.Sprintf("%s (%d units)", parts[0], n)
-	}
-	return strings.Join(parts, " / ")
 }
 
 // PrintPurchase prints one purchase for people.
@@ -119,7 +105,7 @@ func PrintPurchase(w io.Writer, p message.Purchase) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", name, stateWords(w, StandsAs(p)))
 	for _, r := range p.Rounds {
-		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, BestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
+		fmt.Fprintf(w, "  round %d: best %s, %d of %d offer, %d refuse (%s)\n", r.Round, order.BestLine(r.Best), r.Offers, p.Found, r.Refusals, spent(r.MS))
 	}
 	if len(p.Units) > 0 {
 		Table(w, order.UnitRows(p)...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/order"
 	"ramp/agents/user"
 	"ramp/agents/words"
 	"ramp/protocol"
@@ -60,7 +61,7 @@ func (p *Progress) Purchase(v message.Purchase) {
 	}
 	for ; p.rounds < len(v.Rounds); p.rounds++ {
 		r := v.Rounds[p.rounds]
-		p.Say(fmt.Sprintf("%s: round %d: best %s, %s, %s", NameOf(v), r.Round, BestLine(r.Best), words.Plural(r.Offers, "offer"), words.Plural(r.Refusals, "refusal")+surelyBy(r.Starts)))
+		p.Say(fmt.Sprintf("%s: round %d: best %s, %s, %s", NameOf(v), r.Round, order.BestLine(r.Best), words.Plural(r.Offers, "offer"), words.Plural(r.Refusals, "refusal")+surelyBy(r.Starts)))
 	}
 	if state := StandsAs(v); state != p.state {
 		p.state = state
@@ -134,7 +135,7 @@ func (p *Progress) screen(v message.Purchase) []string {
 	}
 	list := [][]string{{"round", "best", "offers", "refusals", "time"}}
 	for _, r := range lastOf(v.Rounds, max(1, rows-headLines-len(lines)+1)) {
-		list = append(list, []string{fmt.Sprint(r.Round), BestLine(r.Best), fmt.Sprint(r.Offers), fmt.Sprint(r.Refusals), spent(r.MS)})
+		list = append(list, []string{fmt.Sprint(r.Round), order.BestLine(r.Best), fmt.Sprint(r.Offers), fmt.Sprint(r.Refusals), spent(r.MS)})
 	}
 	return append(lines, words.Columns(list, width-1)...)
 }

@@ -19,6 +19,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/demo"
 	"ramp/agents/exit"
+	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/message"
@@ -214,7 +215,7 @@ func (d *demoRun) note(p message.Purchase) {
 func (d *demoRun) show(w io.Writer, p message.Purchase) {
 	fmt.Fprintf(w, "\n%s: %d found", p.RFQ, p.Found)
 	for _, r := range p.Rounds {
-		fmt.Fprintf(w, " | round %d: best %s, %d offer, %d refuse", r.Round, cli.BestLine(r.Best), r.Offers, r.Refusals)
+		fmt.Fprintf(w, " | round %d: best %s, %d offer, %d refuse", r.Round, order.BestLine(r.Best), r.Offers, r.Refusals)
 	}
 	fmt.Fprintln(w)
 	if !p.Settled {

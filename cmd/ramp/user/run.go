@@ -111,7 +111,7 @@ func (f *runFlags) buyAndRun(c *cobra.Command, agent *control.Client, call contr
 
 // explain says what a user may do about a program that the site does not have, or did not start.
 func (w *watching) explain(now time.Time) {
-	if w.run.Exit == exitNotFound {
+	if w.run.Exit == 127 { // a shell's code of a program that is not there
 		fmt.Fprintln(cli.Notes(w.c), "the site lacks the program, or one that it calls; './program' and --in bring files from here")
 	}
 	for _, u := range w.run.Units {
@@ -121,9 +121,6 @@ func (w *watching) explain(now time.Time) {
 		}
 	}
 }
-
-// exitNotFound is a shell's exit code of a program that is not there.
-const exitNotFound = 127
 
 // watching shows a run until it ends.
 type watching struct {
@@ -176,7 +173,7 @@ func (w *watching) stopped(err error) error {
 	case err == nil, errors.As(err, &e) && e.Code == exit.Usage:
 		return err
 	case errors.Is(err, control.ErrGone):
-		return exit.Fail(exit.Unreachable, "once the daemon runs again, the same command continues, and 'ramp jobs' shows the state", "%s: %w", w.short, control.ErrGone)
+		return exit.Fail(exit.Unreachable, "the next command starts the daemon again; 'ramp logs -f "+w.short+"' follows the job", "%s: %w", w.short, control.ErrGone)
 	case w.c.Context().Err() == nil:
 		return exit.WithCode(exit.Failed, fmt.Errorf("%s: %w", w.short, err))
 	case !w.agent.Daemon && !w.atSites():
