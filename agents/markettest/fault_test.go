@@ -135,7 +135,7 @@ func TestStorms(t *testing.T) {
 		s := storm{random: random, calm: 1 + int(seed%5), until: m.Now().Add(2 * time.Minute), m: m}
 		m.Fate, m.Crash = s.fate, s.crash
 		for i := range 3 {
-			m.Buy(fmt.Sprintf("p%d", i), 1+random.IntN(3), message.Options{Rounds: i})
+			m.Buy(fmt.Sprintf("p%d", i), 1+random.IntN(3), message.Options{Rounds: [...]int{3, 3, 0}[i]})
 			m.Run(time.Duration(random.Int64N(int64(10 * time.Second))))
 		}
 		if random.IntN(3) == 0 {
@@ -157,7 +157,7 @@ func TestStorms(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d purchases settled, %d refunded", settled, 3*seeds, refunded)
-	if settled < 3*seeds/4 || refunded < seeds/10 {
+	if settled < seeds || refunded < seeds/10 {
 		t.Errorf("%d of %d purchases settled, %d refunded: the storms leave nothing to test", settled, 3*seeds, refunded)
 	}
 }

@@ -157,3 +157,30 @@ func checkPrice(t *rapid.T, b *auction.Buyer, unit int, most protocol.Credits) {
 		}
 	}
 }
+
+// When no site goes as low as the ceiling, the closest set is the cheapest one: who asks
+// again at its price gets exactly that.
+func TestTheClosestSetIsTheCheapest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var bands []pricing.Band
+		least := protocol.Credits(pricing.MaxPrice)
+		for range rapid.IntRange(1, 5).Draw(t, "sites") {
+			b := pricing.Band{Min: protocol.Credits(rapid.IntRange(51, 400).Draw(t, "minimum")) * protocol.Credit / 100, Rounds: pricing.DefaultRounds}
+			b.Start = b.Min + protocol.Credits(rapid.IntRange(0, 400).Draw(t, "above it"))*protocol.Credit/100
+			bands, least = append(bands, b), min(least, b.Min)
+		}
+		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "next") }
+		for _, c := range []struct {
+			ceiling protocol.Credits
+			want    auction.BuyerState
+		}{{protocol.Credit / 2, auction.Closest}, {least, auction.Awarded}} {
+			b := rivals(t, bands, []protocol.Credits{c.ceiling}, pick)
+			if b.State() != c.want {
+				t.Fatalf("a ceiling of %s: %s, want %s", c.ceiling, b.State(), c.want)
+			}
+			if got := b.Result().Bids[0].Offer.Items[0].Price; got != least {
+				t.Fatalf("a ceiling of %s costs %s, want the lowest minimum %s", c.ceiling, got, least)
+			}
+		}
+	})
+}

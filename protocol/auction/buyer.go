@@ -40,6 +40,7 @@ func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.
 		sellers:  &bidders{timing: timing, byID: map[protocol.AgentID]*bidder{}},
 		standing: newStanding(cfg.Wants, cfg.last),
 	}
+	b.standing.fixed = cfg.NoEarlyClose
 	b.standing.together.wanted = cfg.SameStart && len(cfg.Wants) > 1
 	b.standing.together.restart(cfg.Wants)
 	if len(cfg.Sellers) == 0 {

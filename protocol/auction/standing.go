@@ -22,6 +22,7 @@ type standing struct {
 	round    int
 	best     bool // the running round is the best-offer round
 	budgeted bool
+	fixed    bool // rounds of a fixed length, as in 002, whose users keep no equal offers
 	bids     []clearing.Bid
 	places   map[place]int // index into bids
 	arrivals int
@@ -119,7 +120,7 @@ func (s *standing) beats(o protocol.Offer, units string) bool {
 // equals reports whether an offer for one unit is as good as one that stood at the call.
 func (s *standing) equals(o protocol.Offer) bool {
 	unit := o.Items[0].Unit
-	return len(o.Items) == 1 && s.round > 1 && s.call.single[unit] && o.Items[0].Price == s.call.ceilings[unit]
+	return len(o.Items) == 1 && !s.fixed && s.round > 1 && s.call.single[unit] && o.Items[0].Price == s.call.ceilings[unit]
 }
 
 // put adds an offer, or replaces the same seller's earlier one for the same units.

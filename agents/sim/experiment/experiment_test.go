@@ -64,6 +64,10 @@ func TestShapesThatHold(t *testing.T) {
 		{"workloads", 1, []string{"starts=3"}, []string{"prices opened near the minima end lower", "prices opened near the minima end in fewer rounds"}},
 		{"units", 2, []string{"units=12"}, []string{"bidding linear in units"}},
 		{"users", 1, []string{"users=12"}, []string{"response linear in users, one workstation"}},
+		{"price-rules", 100, nil, []string{
+			"list: on idle machines nobody pays more than the second-lowest minimum plus a decrement", "list: a doubled ceiling leaves the price",
+			"ramp, 3 rounds: a doubled ceiling raises the price", "vickrey: no seller gains by deviating",
+		}},
 		{"scale", 2, []string{"resources=200"}, []string{
 			"with a response budget: price within 1 % of asking everybody", "with a response budget: at most 64 proposals in a round",
 		}},
@@ -99,7 +103,7 @@ func csvs(t *testing.T, r *experiment.Result) string {
 }
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
-	for _, name := range []string{"rounds", "workloads", "honesty", "units", "users", "scale", "attractiveness"} {
+	for _, name := range []string{"rounds", "workloads", "honesty", "units", "users", "scale", "attractiveness", "price-rules"} {
 		t.Run(name, func(t *testing.T) {
 			var all []string
 			for i, seed := range []uint64{1, 1, 2} {

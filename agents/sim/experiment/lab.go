@@ -61,7 +61,7 @@ func Experiments() []Experiment {
 	return []Experiment{
 		{"rounds", "002 table 4, figure 11a", "price and duration for 1..10 rounds, fixed and with early close", rounds},
 		{"workloads", "002 table 3, figures 8a, 9a", "round and winning prices of the 13 jobs, winners, failures", workloads},
-		{"pricing", "002 figure 10", "mean offer of each resource beside start and minimum", pricingRun},
+		{"pricing", "002 figure 10", "mean offer of each resource beside start and minimum, with both price rules", pricingRun},
 		{"attractiveness", "002 figures 8b, 9b", "decrements and offers of the resources over time", attractiveness},
 		{"units", "002 figure 11b", "times of auctions of 1..25 units", unitsRun},
 		{"users", "002 figures 12a, 12b", "response and round times of 1..30 users at once", usersRun},
@@ -69,6 +69,7 @@ func Experiments() []Experiment {
 		{"forecast", "002 section 6.2.2", "how often bounds on waits hold, for each log", forecasts},
 		{"honesty", "-", "what dishonest sellers and users gain, beside posted prices", honesty},
 		{"dbc", "004 table 1, figures 4-12", "jobs done, time and money by deadline and budget, for each strategy", dbcRun},
+		{"price-rules", "docs/decisions/0029", "list prices and 002's rule beside posted prices and a Vickrey award; who gains by deviating", priceRules},
 		{"scale", "-", "messages, bytes, time and price from 20 resources up", scale},
 	}
 }

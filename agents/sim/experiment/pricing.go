@@ -4,22 +4,37 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"ramp/agents/resource/pricing"
 )
 
 // pricingRun makes figure 10: the mean offer of each resource in the auctions of table 3,
-// with its start and minimum price.
+// with its start and minimum price; and once more with the rule of live sites.
 func pricingRun(ctx context.Context, l *Lab, r *Result) error {
-	runs, err := l.works(ctx, l.twenty(), "pricing")
-	r.table(bidTable(runs))
-	if err != nil {
-		return err
+	for _, rule := range []pricing.Rule{pricing.Ramp, pricing.List} {
+		sellers, named := l.twenty(), ""
+		for i := range sellers {
+			sellers[i].band.Rule = rule
+		}
+		if rule == pricing.List {
+			named = "list-"
+		}
+		runs, err := l.works(ctx, sellers, "pricing: "+string(rule))
+		t := bidTable(runs)
+		t.Name = named + t.Name
+		r.table(t)
+		if err != nil {
+			return err
+		}
+		o := offered{map[string][]float64{}, map[string][]float64{}, map[string][]float64{}}
+		for _, x := range runs {
+			o.add(x)
+		}
+		r.pricingTell(o, rule, named)
+		if rule == pricing.Ramp {
+			r.pricingWhy(o)
+		}
 	}
-	o := offered{map[string][]float64{}, map[string][]float64{}, map[string][]float64{}}
-	for _, x := range runs {
-		o.add(x)
-	}
-	r.pricingTell(o)
-	r.pricingWhy(o)
 	return nil
 }
 
@@ -47,10 +62,10 @@ func (o offered) add(x workRun) {
 	}
 }
 
-func (r *Result) pricingTell(o offered) {
+func (r *Result) pricingTell(o offered, rule pricing.Rule, named string) {
 	start, least := series{name: "start price", style: 2, points: true}, series{name: "minimum price", style: 1, points: true}
 	all := series{name: "mean offer and its deviation", style: 0, points: true, dev: []float64{}}
-	t := Table{Name: "means", About: "By resource", Shown: true, Columns: []string{"resource", "start", "mean offer", "deviation", "mean last offer", "minimum", "offers", "of these to a price above its start price"}}
+	t := Table{Name: named + "means", About: "By resource, pricing: " + string(rule), Shown: true, Columns: []string{"resource", "start", "mean offer", "deviation", "mean last offer", "minimum", "offers", "of these to a price above its start price"}}
 	for i, s := range Sites() {
 		start, least = start.with(float64(i), float64(s.Start)), least.with(float64(i), float64(s.Min))
 		list := o.all[s.Name]
@@ -66,10 +81,11 @@ func (r *Result) pricingTell(o offered) {
 	nominal(p, siteNames())
 	p.Y.Min = 0
 	roof(p, .3)
-	r.figure("fig10", "Figure 10: the mean offer of each resource between its start and minimum price; no dot: it made no offer.", p)
+	r.figure(named+"fig10", "Figure 10: the mean offer of each resource between its start and minimum price, with pricing: "+string(rule)+"; no dot: it made no offer.", p)
 	between, nearer := within(o.all)
-	r.shape("mean offers lie between minimum and start", between == len(o.all), fmt.Sprintf("%d of %d resources that bid", between, len(o.all)), "all")
-	r.shape("mean offers lie nearer the minimum", 2*nearer > len(o.all), fmt.Sprintf("%d of %d resources that bid", nearer, len(o.all)), "most")
+	words := map[pricing.Rule]string{pricing.List: "list prices: "}[rule]
+	r.shape(words+"mean offers lie between minimum and start", between == len(o.all), fmt.Sprintf("%d of %d resources that bid", between, len(o.all)), "all")
+	r.shape(words+"mean offers lie nearer the minimum", 2*nearer > len(o.all), fmt.Sprintf("%d of %d resources that bid", nearer, len(o.all)), "most")
 }
 
 // pricingWhy reports what the mean offers depend on.
