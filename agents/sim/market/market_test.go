@@ -1,12 +1,20 @@
 package market_test
 
 import (
+	"runtime/debug"
 	"testing"
 	"time"
 
 	"ramp/agents/sim"
 	"ramp/agents/sim/market"
 )
+
+// A market makes much data that is soon dropped, in a small heap: at Go's default a quarter
+// of these tests' time goes to the garbage collector. This takes some 100 MB more.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 func TestTheSameSeedIsTheSameMarket(t *testing.T) {
 	cast, err := market.NewCast()
