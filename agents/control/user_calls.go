@@ -57,10 +57,10 @@ type Exchanged struct {
 // FindCall asks for the purchase, or run, that has the ID or the name given, or else whose ID
 // begins so.
 type FindCall struct {
-	Interrupted string `json:"interrupted,omitempty"` // the key of a program: the jobs of the same command, interrupted in another session
-	ID      string   `json:"id"`
-	Run     bool     `json:"run,omitempty"`     // only purchases with a program
-	Shorten []string `json:"shorten,omitempty"` // IDs to shorten for a person
+	Interrupted string   `json:"interrupted,omitempty"` // the key of a program: the jobs of the same command, interrupted in another session
+	ID          string   `json:"id"`
+	Run         bool     `json:"run,omitempty"`     // only purchases with a program
+	Shorten     []string `json:"shorten,omitempty"` // IDs to shorten for a person
 }
 
 // IDsFound are the IDs that are meant.

@@ -32,7 +32,7 @@ func steps(from, to, by int) []int {
 	return list
 }
 
-// dbcKey is a problem, and dbcRun what was reached.
+// dbcKey is a problem, and dbcRuns what was reached.
 type dbcKey struct {
 	strategy         sweep.Strategy
 	deadline, budget int
@@ -40,6 +40,13 @@ type dbcKey struct {
 }
 
 type dbcRuns map[dbcKey]dbc.Outcome
+
+// dbcReport is the result while its figures are made.
+type dbcReport struct {
+	*Result
+	runs  dbcRuns
+	seeds int
+}
 
 // dbcRun makes the figures of 004: jobs done, time and budget spent by deadline and budget.
 func dbcRun(ctx context.Context, l *Lab, r *Result) error {
@@ -67,13 +74,13 @@ func dbcRun(ctx context.Context, l *Lab, r *Result) error {
 	if err != nil {
 		return err
 	}
-	seeds := l.repeat(dbcSeeds)
-	r.dbcSurfaces(runs, seeds)
-	r.dbcSelections(runs, seeds)
-	r.dbcCompared(runs, seeds)
-	r.dbcTraces(l)
-	r.dbcShapes(runs, seeds)
-	r.dbcFacts(runs, seeds)
+	f := dbcReport{r, runs, l.repeat(dbcSeeds)}
+	f.surfaces()
+	f.selections()
+	f.compared()
+	f.traces(l)
+	f.shapes()
+	f.facts()
 	return nil
 }
 
@@ -94,10 +101,10 @@ func dbcRow(k dbcKey, o dbc.Outcome) []string {
 func units(d time.Duration) float64 { return float64(d) / float64(dbc.Unit) }
 
 // mean is the mean of a figure over the seeds.
-func (runs dbcRuns) mean(k dbcKey, seeds int, of func(dbc.Outcome) float64) float64 {
+func (r dbcReport) mean(k dbcKey, of func(dbc.Outcome) float64) float64 {
 	var list []float64
-	for k.seed = range seeds {
-		list = append(list, of(runs[k]))
+	for k.seed = range r.seeds {
+		list = append(list, of(r.runs[k]))
 	}
 	return mean(list)
 }
@@ -106,8 +113,8 @@ func dbcDone(o dbc.Outcome) float64  { return float64(o.Done) }
 func dbcTime(o dbc.Outcome) float64  { return units(o.Time) }
 func dbcSpent(o dbc.Outcome) float64 { return price(o.Spent) }
 
-// dbcSurfaces are figure 4: what is reached, over budgets, a line for each deadline.
-func (r *Result) dbcSurfaces(runs dbcRuns, seeds int) {
+// surfaces are figure 4: what is reached, over budgets, a line for each deadline.
+func (r dbcReport) surfaces() {
 	for i, f := range []struct {
 		what string
 		of   func(dbc.Outcome) float64
@@ -119,7 +126,7 @@ func (r *Result) dbcSurfaces(runs dbcRuns, seeds int) {
 			for j, d := range dbcDeadlines() {
 				line := series{name: fmt.Sprint(d), style: j}
 				for _, b := range dbcBudgets() {
-					line = line.with(float64(b), runs.mean(dbcKey{s, d, b, 0}, seeds, f.of))
+					line = line.with(float64(b), r.mean(dbcKey{s, d, b, 0}, f.of))
 				}
 				add(p, line)
 			}
@@ -131,15 +138,15 @@ func (r *Result) dbcSurfaces(runs dbcRuns, seeds int) {
 	}
 }
 
-// dbcSelections are figures 5 and 6: the jobs of each resource, over budgets and over deadlines.
-func (r *Result) dbcSelections(runs dbcRuns, seeds int) {
+// selections are figures 5 and 6: the jobs of each resource, over budgets and over deadlines.
+func (r dbcReport) selections() {
 	pick := func(title, x string, s sweep.Strategy, over []int, key func(int) dbcKey) *plot.Plot {
 		p := tile(fmt.Sprintf("%s, %s", s, title))
 		p.X.Label.Text, p.Y.Label.Text = x, "jobs"
 		for i, res := range dbc.Table1() {
 			line := series{name: res.Name, style: i, dashed: i >= 8}
 			for _, v := range over {
-				line = line.with(float64(v), runs.mean(key(v), seeds, func(o dbc.Outcome) float64 { return float64(o.Per[res.Name]) }))
+				line = line.with(float64(v), r.mean(key(v), func(o dbc.Outcome) float64 { return float64(o.Per[res.Name]) }))
 			}
 			if slices.Max(line.y) > 0 {
 				add(p, line)
@@ -162,8 +169,8 @@ func (r *Result) dbcSelections(runs dbcRuns, seeds int) {
 	r.tiles("dbc-fig6", "Figures 6a and 6b: jobs of each resource by deadline, at a high budget.", 2, six)
 }
 
-// dbcCompared are figures 7 and 8, with every strategy.
-func (r *Result) dbcCompared(runs dbcRuns, seeds int) {
+// compared are figures 7 and 8, with every strategy.
+func (r dbcReport) compared() {
 	t := Table{Name: "rich", About: "At a budget of 22,000, means over seeds", Shown: true, Columns: []string{"strategy", "deadline", "done", "time", "spent"}}
 	for i, f := range []struct {
 		name, what string
@@ -174,9 +181,9 @@ func (r *Result) dbcCompared(runs dbcRuns, seeds int) {
 			line := series{name: string(s), style: j, dashed: j > 1}
 			for _, d := range dbcDeadlines() {
 				k := dbcKey{s, d, dbcBudget, 0}
-				line = line.with(float64(d), runs.mean(k, seeds, f.of))
+				line = line.with(float64(d), r.mean(k, f.of))
 				if i == 0 {
-					t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(d), num(runs.mean(k, seeds, dbcDone), 1), num(runs.mean(k, seeds, dbcTime), 0), num(runs.mean(k, seeds, dbcSpent), 0)})
+					t.Rows = append(t.Rows, []string{string(s), fmt.Sprint(d), num(r.mean(k, dbcDone), 1), num(r.mean(k, dbcTime), 0), num(r.mean(k, dbcSpent), 0)})
 				}
 			}
 			add(p, line)
@@ -188,8 +195,8 @@ func (r *Result) dbcCompared(runs dbcRuns, seeds int) {
 	r.table(t)
 }
 
-// dbcTraces are figures 9 to 12: jobs completed by and committed to each resource over time.
-func (r *Result) dbcTraces(l *Lab) {
+// traces are figures 9 to 12: jobs completed by and committed to each resource over time.
+func (r dbcReport) traces(l *Lab) {
 	t := Table{Name: "traces", About: "Jobs completed and committed over time at a deadline of 1,100", Columns: []string{"strategy", "time", "resource", "completed", "committed"}}
 	for i, s := range []sweep.Strategy{sweep.Cost, sweep.CostTime} {
 		done, committed := make([]series, len(dbc.Table1())), make([]series, len(dbc.Table1()))
@@ -222,16 +229,16 @@ func (r *Result) dbcTraces(l *Lab) {
 	r.table(t)
 }
 
-// dbcShapes are what 004 found, with the ranges of an independent reference.
-func (r *Result) dbcShapes(runs dbcRuns, seeds int) {
+// shapes are what 004 found, with the ranges of an independent reference.
+func (r dbcReport) shapes() {
 	rich := func(s sweep.Strategy, d int, of func(dbc.Outcome) float64) float64 {
-		return runs.mean(dbcKey{s, d, dbcBudget, 0}, seeds, of)
+		return r.mean(dbcKey{s, d, dbcBudget, 0}, of)
 	}
 	r.shape("all jobs are done at a budget of 22,000", rich(sweep.Cost, 100, dbcDone) == 200 && rich(sweep.CostTime, 100, dbcDone) == 200,
 		fmt.Sprintf("%.0f and %.0f at the shortest deadline", rich(sweep.Cost, 100, dbcDone), rich(sweep.CostTime, 100, dbcDone)), "200")
 	falls := 0
 	for _, s := range []sweep.Strategy{sweep.Cost, sweep.CostTime} {
-		falls += runs.falls(s, seeds)
+		falls += r.falls(s)
 	}
 	r.shape("jobs done never fall with budget or deadline", falls == 0, fmt.Sprintf("%d times", falls), "0 times")
 	apart := 0.0
@@ -261,7 +268,7 @@ func (r *Result) dbcShapes(runs dbcRuns, seeds int) {
 	r.shape("spent at a deadline of 100", spent > 21_000 && spent < 21_800, num(spent, 0), "about 21,400")
 	for i, want := range []float64{65, 94, 129, 161, 191} {
 		budget := []int{5_000, 8_000, 12_000, 16_000, 20_000}[i]
-		got := runs.mean(dbcKey{sweep.Cost, 100, budget, 0}, seeds, dbcDone)
+		got := r.mean(dbcKey{sweep.Cost, 100, budget, 0}, dbcDone)
 		r.shape(fmt.Sprintf("jobs done by 100 for %d", budget), math.Abs(got-want) <= 3, num(got, 1), num(want, 0))
 	}
 }
@@ -274,12 +281,12 @@ func yes(b bool) string {
 }
 
 // falls counts where more budget or time got fewer jobs done.
-func (runs dbcRuns) falls(s sweep.Strategy, seeds int) (n int) {
-	for seed := range seeds {
+func (r dbcReport) falls(s sweep.Strategy) (n int) {
+	for seed := range r.seeds {
 		for i, d := range dbcDeadlines() {
 			for j, b := range dbcBudgets() {
-				done := runs[dbcKey{s, d, b, seed}].Done
-				if i > 0 && runs[dbcKey{s, dbcDeadlines()[i-1], b, seed}].Done > done || j > 0 && runs[dbcKey{s, d, dbcBudgets()[j-1], seed}].Done > done {
+				done := r.runs[dbcKey{s, d, b, seed}].Done
+				if i > 0 && r.runs[dbcKey{s, dbcDeadlines()[i-1], b, seed}].Done > done || j > 0 && r.runs[dbcKey{s, d, dbcBudgets()[j-1], seed}].Done > done {
 					n++
 				}
 			}
@@ -288,12 +295,12 @@ func (runs dbcRuns) falls(s sweep.Strategy, seeds int) (n int) {
 	return n
 }
 
-func (r *Result) dbcFacts(runs dbcRuns, seeds int) {
+func (r dbcReport) facts() {
 	for _, d := range []int{100, 1100, 3600} {
 		a, b := dbcKey{sweep.Cost, d, dbcBudget, 0}, dbcKey{sweep.CostTime, d, dbcBudget, 0}
 		source := map[int]string{100: "21,250 to 21,650 G$", 1100: "7,900 to 8,010 G$, R4 about 78, R8 79, R10 43", 3600: "2,760 to 2,790 and 1,380 to 1,395"}[d]
 		r.fact(fmt.Sprintf("deadline %d, cost and cost-time", d),
-			fmt.Sprintf("end at %.0f and %.0f, spend %.0f and %.0f G$", runs.mean(a, seeds, dbcTime), runs.mean(b, seeds, dbcTime), runs.mean(a, seeds, dbcSpent), runs.mean(b, seeds, dbcSpent)), source)
+			fmt.Sprintf("end at %.0f and %.0f, spend %.0f and %.0f G$", r.mean(a, dbcTime), r.mean(b, dbcTime), r.mean(a, dbcSpent), r.mean(b, dbcSpent)), source)
 	}
 	r.note("The broker knows the lengths of the jobs, so nothing is taken back, and the early extra commitments to R10 in figures 11 and 12 of the source do not appear.")
 	r.note("The source does not describe the two time strategies by figures. Both use the whole budget's share for each job; conservative-time keeps that share for the jobs that are not assigned yet.")
