@@ -256,8 +256,8 @@ func priceRules(ctx context.Context, l *Lab, r *Result) error {
 	if err != nil {
 		return err
 	}
-	r.rulesTell(sets)
-	r.gainsTell(sets)
+	rulesTell(r, sets)
+	gainsTell(r, sets)
 	r.note("%d random markets of 2 to 8 sellers with minima of 25 to 65 credits per core-hour, one request of %d cores each that is worth 30 to 100. Machines are idle in every second market. Auctions go on until nobody improves unless their rounds are given. Gains are per core-hour of a request, bought or not: of sellers above their true minima, of buyers below the worth.", len(sets), bazaarCores)
 	return nil
 }
@@ -279,7 +279,7 @@ func over(sets [][]trade, f func(set []trade) (float64, bool)) float64 {
 // doubled is the deviation of a buyer that names a higher ceiling.
 const doubled = 5
 
-func (r *Result) rulesTell(sets [][]trade) {
+func rulesTell(r *Result, sets [][]trade) {
 	t := Table{Name: "rules", About: "By rule", Shown: true, Columns: []string{"rule", "sold", "buyers pay", "with twice the ceiling", "sellers gain", "buyers gain"}}
 	pay := make([]float64, len(rules()))
 	rise := make([]float64, len(pay))
@@ -314,10 +314,10 @@ func (r *Result) rulesTell(sets [][]trade) {
 	bars(p, names, []series{honest, high})
 	roof(p, .2)
 	r.figure("price-rules", "Mean price in the markets in which every rule sells.", p)
-	r.rulesShapes(sets, pay, rise)
+	rulesShapes(r, sets, pay, rise)
 }
 
-func (r *Result) rulesShapes(sets [][]trade, pay, rise []float64) {
+func rulesShapes(r *Result, sets [][]trade, pay, rise []float64) {
 	idle, within := 0, 0
 	for _, x := range slices.Concat(sets...) {
 		if x.rule == 0 && x.idle && x.sold && (x.deviance == 0 || x.deviance == doubled) {
@@ -334,7 +334,7 @@ func (r *Result) rulesShapes(sets [][]trade, pay, rise []float64) {
 }
 
 // gainsTell reports who gains by deviating.
-func (r *Result) gainsTell(sets [][]trade) {
+func gainsTell(r *Result, sets [][]trade) {
 	t := Table{Name: "deviations", About: "What deviating adds to the own gain (markets in which it gains, loses)", Shown: true, Columns: []string{"who", "deviation"}}
 	for _, k := range rules() {
 		t.Columns = append(t.Columns, k.name)
