@@ -15,8 +15,9 @@ import (
 type BankStatement struct {
 	Bank protocol.AgentID `json:"bank"`
 	message.Statement
-	// Purchases are the names of a user's purchases, by contract.
+	// Purchases are the IDs of a user's purchases, and Names their names, by contract.
 	Purchases map[protocol.ContractID]string `json:"purchases,omitempty"`
+	Names     map[protocol.ContractID]string `json:"names,omitempty"`
 }
 
 // NewPurchaseID draws a globally unique ID of 128 random bits.

@@ -189,27 +189,27 @@ func (u userAgent) routes(mux *http.ServeMux) {
 	control.Runway.Answer(mux, control.Within(control.AnswerTime, u.runway))
 }
 
-// namedStatements are the statements of the user, with the names of its purchases.
+// namedStatements are the statements of the user, with the IDs and names of its purchases.
 func (u userAgent) namedStatements(ctx context.Context, q control.StatementCall) ([]control.BankStatement, error) {
 	list, err := u.statements(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	names := map[protocol.ContractID]string{}
-	err = u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
-		row, err := user.ReadRow(value)
-		names[row.Purchase.Contract] = id
-		return err
-	})
 	for i := range list {
-		list[i].Purchases = map[protocol.ContractID]string{}
-		for _, l := range list[i].Lines {
-			if name := names[l.Contract]; l.Contract != "" && name != "" {
-				list[i].Purchases[l.Contract] = name
+		list[i].Purchases, list[i].Names = map[protocol.ContractID]string{}, map[protocol.ContractID]string{}
+	}
+	return list, u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
+		row, err := user.ReadRow(value)
+		for i := range list {
+			if c := row.Purchase.Contract; c != "" && slices.ContainsFunc(list[i].Lines, func(l message.StatementLine) bool { return l.Contract == c }) {
+				list[i].Purchases[c] = id
+				if row.RFQ != "" {
+					list[i].Names[c] = row.RFQ
+				}
 			}
 		}
-	}
-	return list, err
+		return err
+	})
 }
 
 // provedParts are the signed parts of a purchase, with the proof of its receipt if the bank

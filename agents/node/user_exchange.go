@@ -11,6 +11,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
+	"ramp/agents/words"
 	"ramp/protocol"
 	"ramp/protocol/contract"
 	"ramp/protocol/message"
@@ -60,7 +61,7 @@ func (u userAgent) exchange(ctx context.Context, q control.ExchangeCall) (x cont
 		}
 		if _, err := u.confirm(ctx, control.KeyCall{Key: q.Key}); err != nil || o.State == user.ExchangeUnknown {
 			return x, cmp.Or(err, exit.Fail(exit.Refused, "'ramp user statement' shows it if it was; the same command orders it anew",
-				"%s no longer knows whether it carried out exchange %s, ordered at %s", o.Quote.Bank.Name(), o.Quote.ID, o.At.UTC().Format(time.DateTime)))
+				"%s no longer knows whether it carried out exchange %s, ordered at %s", o.Quote.Bank.Name(), o.Quote.ID, words.AtMinute(o.At)))
 		}
 		quote = contract.Quote{}
 	}

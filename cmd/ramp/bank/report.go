@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,11 +89,11 @@ func printCurrency(w io.Writer, r bankbooks.Currency) {
 	if r.Open > 0 {
 		fmt.Fprintf(w, "  %s not decided yet, and not part of the prices\n", words.Plural(int(r.Open), "contract"))
 	}
-	rows := [][]string{{"from (" + words.Zone() + ")", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "per contract", "per core-hour"}}
+	rows := [][]string{{"from (" + words.Zone() + ")", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "contract", "core-hour"}}
 	for _, p := range r.Periods {
 		rows = append(rows, append([]string{words.Dated(p.Start)}, periodFields(p, protocol.Credits.Cents)...))
 	}
-	cli.Table(w, rows...)
+	cli.Table(w, withoutZeros(rows)...)
 	if len(r.Top) == 0 {
 		return
 	}
@@ -101,6 +102,20 @@ func printCurrency(w io.Writer, r bankbooks.Currency) {
 		rows = append(rows, []string{t.Name, t.Earned.Cents(), t.Spent.Cents(), string(t.Account)})
 	}
 	cli.Table(w, rows...)
+}
+
+// withoutZeros leaves out the columns in which nothing happened in any row.
+func withoutZeros(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for col := range rows[0] {
+		if !slices.ContainsFunc(rows[1:], func(r []string) bool { return strings.Trim(r[col], "0.") != "" }) {
+			continue
+		}
+		for i, r := range rows {
+			out[i] = append(out[i], r[col])
+		}
+	}
+	return out
 }
 
 func periodFields(p bankbooks.Period, amount func(protocol.Credits) string) []string {

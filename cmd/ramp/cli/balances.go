@@ -77,7 +77,7 @@ running daemon for this. Ends with 5 if a bank has not answered within 30 s.`,
 			return Show(c, list, func(w io.Writer) {
 				for _, s := range list {
 					fmt.Fprintf(w, "%s:\n", s.Bank.Name())
-					f.print(w, s.Statement, s.Purchases)
+					f.print(w, s.Statement, namesOf(s))
 				}
 			})
 		},
@@ -118,6 +118,18 @@ func (f *StatementFlags) Call(account string) (control.StatementCall, error) {
 // Print prints one statement.
 func (f *StatementFlags) Print(c *cobra.Command, s message.Statement) error {
 	return Show(c, s, func(w io.Writer) { f.print(w, s, nil) })
+}
+
+// namesOf are a user's purchases as people know them: the name, and the ID's first letters.
+func namesOf(s control.BankStatement) map[protocol.ContractID]string {
+	list := map[protocol.ContractID]string{}
+	for c, id := range s.Purchases {
+		list[c] = id
+		if name := s.Names[c]; name != "" && name != id {
+			list[c] = fmt.Sprintf("%s (%.8s)", name, id)
+		}
+	}
+	return list
 }
 
 // print prints a statement; purchases are the user's names of its contracts.
