@@ -42,19 +42,25 @@ func ReachBank(c *cobra.Command, dir string) (*control.Client, *node.Bank, error
 	if err := config.Meant(filepath.Join(dir, config.Name), "bank"); err != nil {
 		return nil, nil, err
 	}
-	d, b, err := daemonOrBooks(c, dir)
-	for late := time.Now().Add(control.BusyTime); err != nil && aboutToListen(dir, err) && time.Now().Before(late); {
-		time.Sleep(control.BusyPause)
+	var d *control.Client
+	var b *node.Bank
+	err := untilListening(func() (err error) {
 		d, b, err = daemonOrBooks(c, dir)
-	}
+		return err
+	})
 	return d, b, err
 }
 
-// aboutToListen reports whether a daemon has the ledger open but no control socket yet: it is
-// starting, or taking over the lead.
-func aboutToListen(dir string, err error) bool {
-	var l *boltfile.InUseError
-	return errors.As(err, &l) && !node.CommandHas(err) && !control.DaemonListens(dir)
+// untilListening repeats reach while a daemon that is starting, or taking over the lead, has the
+// agent's file open already and its control socket not yet.
+func untilListening(reach func() error) error {
+	for late := time.Now().Add(control.BusyTime); ; time.Sleep(control.BusyPause) {
+		err := reach()
+		var l *boltfile.InUseError
+		if !errors.As(err, &l) || node.CommandHas(err) || time.Now().After(late) {
+			return err
+		}
+	}
 }
 
 // daemonOrBooks is a bank's daemon, or the bank opened in this process.
@@ -214,12 +220,17 @@ func openResource(c *cobra.Command, path, dir string) (*control.Client, func(), 
 	if err := config.Meant(path, "resource"); err != nil {
 		return nil, nil, err
 	}
-	if d, ok := awaitDaemon(c, dir); ok {
-		return d, func() {}, nil
-	}
-	r, err := node.NewResource(path, node.CommandLog(Stderr(c)), false, false)
-	if err != nil {
-		return nil, nil, err
+	var d *control.Client
+	var r *node.Resource
+	err := untilListening(func() (err error) {
+		var runs bool
+		if d, runs = awaitDaemon(c, dir); !runs {
+			r, err = node.NewResource(path, node.CommandLog(Stderr(c)), false, false)
+		}
+		return err
+	})
+	if err != nil || r == nil {
+		return d, func() {}, err
 	}
 	r.Run(context.WithoutCancel(c.Context()))
 	mux := http.NewServeMux()
@@ -267,7 +278,13 @@ func OpenUserRecords(c *cobra.Command) (*control.Client, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return node.UserRecordsOf(dir)
+	var agent *control.Client
+	var done func()
+	err = untilListening(func() (err error) {
+		agent, done, err = node.UserRecordsOf(dir)
+		return err
+	})
+	return agent, done, err
 }
 
 // OpenUser reaches the command's user agent, or starts it in this process.
@@ -289,7 +306,13 @@ func openUserBy(c *cobra.Command, start startsUser) (*control.Client, func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	return reachUserBy(c, dir, start)
+	var agent *control.Client
+	var done func()
+	err = untilListening(func() (err error) {
+		agent, done, err = reachUserBy(c, dir, start)
+		return err
+	})
+	return agent, done, err
 }
 
 // reachUserBy reaches the daemon of a user agent, or starts the agent in this process.
