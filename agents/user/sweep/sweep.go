@@ -72,6 +72,7 @@ type site struct {
 	sum, longest time.Duration // of successful tasks
 	planned      time.Duration // for one task, in the present plan
 	streak       int           // failures in a row
+	out          bool          // left out of plans, until outUntil
 	outUntil     time.Duration
 }
 
@@ -156,6 +157,12 @@ type Actions struct {
 
 // Act plans again if anything has changed, and says what to do.
 func (s *Sweep) Act(now time.Duration) Actions {
+	for _, x := range s.sites {
+		if x.out && x.outUntil <= now {
+			x.out = false
+			s.again()
+		}
+	}
 	if s.due() {
 		s.advise(now)
 	}
@@ -168,10 +175,33 @@ func (s *Sweep) Act(now time.Duration) Actions {
 }
 
 // due reports whether to plan again. Where many tasks wait, changes are collected, so that a plan's
-// work is spread over many events.
+// work is spread over many events. Without a lease there are none to wait for.
 func (s *Sweep) due() bool {
 	const share = 128
-	return s.stale && s.events >= (s.count[Waiting]+s.count[Assigned])/share
+	idle := !slices.ContainsFunc(s.sites, func(x *site) bool { return len(x.leases) > 0 })
+	return s.stale && (idle || s.events >= (s.count[Waiting]+s.count[Assigned])/share)
+}
+
+// Next is when Act has something to do though nothing happens: a lease begins or ends, or a site is no
+// longer left out. 0: never.
+func (s *Sweep) Next(now time.Duration) time.Duration {
+	next := never
+	for _, x := range s.sites {
+		if x.out {
+			next = min(next, x.outUntil)
+		}
+		for _, l := range x.leases {
+			for _, at := range []time.Duration{l.start, l.end} {
+				if at > now {
+					next = min(next, at)
+				}
+			}
+		}
+	}
+	if next == never {
+		return 0
+	}
+	return next
 }
 
 // source is a resource of a plan: the lane of a lease, or lanes that can be leased.
@@ -194,7 +224,7 @@ func (s *Sweep) advise(now time.Duration) {
 	for _, x := range s.sites {
 		x.queue, x.buy = x.queue[:0], 0
 		x.planned = s.mean(x)
-		if x.outUntil <= now {
+		if !x.out {
 			p.Resources, from = s.resources(x, now, p.Resources, from)
 		}
 	}
@@ -410,7 +440,7 @@ func (s *Sweep) failed(x *site, i int, now time.Duration, how End) {
 	t := &s.tasks[i]
 	x.failed, x.streak = x.failed+1, x.streak+1
 	if x.streak >= Failures {
-		x.outUntil, x.streak = now+s.Leave, 0
+		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
 	}
 	switch how {
 	case Expired: // its time was bounded too tightly

@@ -1,0 +1,262 @@
+package sweep_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ramp/agents/user/sweep"
+	"ramp/protocol"
+)
+
+// market is what a sweep meets: sites that refuse leases, lose tasks, are slower than expected, and
+// programs that fail.
+type market struct {
+	t      *rapid.T
+	s      *sweep.Sweep
+	c      sweep.Config
+	now    time.Duration
+	takes  []time.Duration // of each task, on the fastest site
+	slow   map[string]int  // factor of a site
+	leases map[int]*held
+	done   map[int]bool
+	tries  map[int]int
+}
+
+// held is a lease as its site sees it.
+type held struct {
+	sweep.Buy
+	signed bool
+	task   int // -1: none
+	until  time.Duration
+}
+
+func newMarket(t *rapid.T) *market {
+	m := &market{t: t, slow: map[string]int{}, leases: map[int]*held{}, done: map[int]bool{}, tries: map[int]int{}}
+	second := func(least, most int, what string) time.Duration {
+		return time.Duration(rapid.IntRange(least, most).Draw(t, what)) * time.Second
+	}
+	m.c = sweep.Config{
+		Terms: sweep.Terms{
+			Strategy: rapid.SampledFrom(sweep.Strategies()).Draw(t, "strategy"), Deadline: second(60, 2000, "deadline"),
+			Budget: protocol.Credits(rapid.IntRange(1, 400).Draw(t, "budget")) * protocol.Credit,
+		},
+		Equal: 200, Wall: second(5, 60, "wall"), Lease: second(60, 600, "lease"), RetryExit: 1, RetrySite: 5, Leave: second(1, 300, "leave"),
+	}
+	for range rapid.IntRange(1, 40).Draw(t, "tasks") {
+		m.c.Sizes = append(m.c.Sizes, 1)
+		m.takes = append(m.takes, second(1, int(m.c.Wall/time.Second), "takes"))
+	}
+	m.s = sweep.New(m.c)
+	m.trade()
+	return m
+}
+
+// trade draws new offers.
+func (m *market) trade() {
+	var offers []sweep.Offer
+	for _, name := range []string{"a", "b", "c"} {
+		if !rapid.Bool().Draw(m.t, "offers") {
+			continue
+		}
+		m.slow[name] = rapid.IntRange(1, 2).Draw(m.t, "slow")
+		offers = append(offers, sweep.Offer{
+			Site: name, Price: protocol.Credits(rapid.IntRange(1, 400).Draw(m.t, "price")) * protocol.Credit,
+			Lanes: rapid.IntRange(1, 3).Draw(m.t, "lanes"), Start: m.now + time.Duration(rapid.IntRange(0, 30).Draw(m.t, "start"))*time.Second,
+		})
+	}
+	m.s.Trade(offers)
+}
+
+// act does what the sweep wants done.
+func (m *market) act() {
+	for a := m.s.Act(m.now); len(a.Buy)+len(a.Launch)+len(a.Close) > 0; a = m.s.Act(m.now) {
+		for _, b := range a.Buy {
+			if b.Start < m.now || b.End > m.c.Deadline || b.End <= b.Start {
+				m.t.Fatalf("at %s lease %+v by a deadline of %s", m.now, b, m.c.Deadline)
+			}
+			m.leases[b.Lease] = &held{Buy: b, task: -1}
+		}
+		for _, l := range a.Launch {
+			m.launch(l)
+		}
+		for _, n := range a.Close {
+			m.close(n)
+		}
+	}
+	spent, committed := m.s.Money()
+	if spent+committed > m.c.Budget {
+		m.t.Fatalf("at %s %s are spent and %s committed, of %s", m.now, spent, committed, m.c.Budget)
+	}
+}
+
+func (m *market) launch(l sweep.Launch) {
+	h := m.leases[l.Lease]
+	m.tries[l.Task]++
+	switch {
+	case h == nil || !h.signed || h.task >= 0 || m.now < h.Start || m.now >= h.End:
+		m.t.Fatalf("at %s a launch in %+v", m.now, h)
+	case m.done[l.Task] || m.tries[l.Task] != l.Attempt:
+		m.t.Fatalf("task %d: attempt %d, done %v", l.Task, l.Attempt, m.done[l.Task])
+	}
+	for _, other := range m.leases {
+		if other.task == l.Task {
+			m.t.Fatalf("task %d runs twice", l.Task)
+		}
+	}
+	h.task, h.until = l.Task, min(h.End, m.now+m.takes[l.Task]*time.Duration(m.slow[h.Site]))
+}
+
+// close ends a lease; some sites give back what was not used.
+func (m *market) close(n int) {
+	h := m.leases[n]
+	if h == nil || h.task >= 0 {
+		m.t.Fatalf("lease %d is given back while it runs something", n)
+	}
+	delete(m.leases, n)
+	paid := h.Most
+	if rapid.Bool().Draw(m.t, "refund") {
+		paid /= 2
+	}
+	m.s.Paid(n, paid)
+}
+
+// happen lets a lease be signed or refused, and a task end.
+func (m *market) happen() {
+	for n, h := range m.sorted() {
+		switch {
+		case h == nil:
+		case !h.signed && rapid.IntRange(0, 4).Draw(m.t, "signed") > 0:
+			h.signed = true
+			m.s.Signed(n, h.Start, h.End, h.Most)
+		case !h.signed:
+			delete(m.leases, n)
+			m.s.Refused(n)
+		case h.task >= 0 && m.now >= h.until:
+			m.end(n, h)
+		}
+	}
+}
+
+// sorted are the leases by number; nil for those that are over.
+func (m *market) sorted() []*held {
+	var list []*held
+	for n := 0; len(m.leases) > 0 && n <= 100_000; n++ {
+		list = append(list, m.leases[n])
+		left := 0
+		for k := range m.leases {
+			if k > n {
+				left++
+			}
+		}
+		if left == 0 {
+			break
+		}
+	}
+	return list
+}
+
+func (m *market) end(n int, h *held) {
+	how := sweep.Succeeded
+	switch chance := rapid.IntRange(0, 19).Draw(m.t, "end"); {
+	case h.until == h.End && m.takes[h.task]*time.Duration(m.slow[h.Site]) > 0 && chance > 17:
+		how = sweep.Expired
+	case chance == 0:
+		how = sweep.Exited
+	case chance == 1:
+		how = sweep.Lost
+	}
+	if how == sweep.Succeeded {
+		m.done[h.task] = true
+	}
+	h.task = -1
+	m.s.Ended(m.now, n, how)
+}
+
+// run goes on until nothing is left to happen.
+func (m *market) run() {
+	for range 4000 {
+		m.act()
+		next := m.s.Next(m.now)
+		for _, h := range m.leases {
+			if !h.signed {
+				next = m.now + time.Second
+				break
+			}
+			if h.task >= 0 && (next == 0 || h.until < next) {
+				next = h.until
+			}
+		}
+		if next == 0 {
+			return
+		}
+		m.now = max(m.now, next)
+		m.happen()
+		if rapid.IntRange(0, 30).Draw(m.t, "trade") == 0 {
+			m.trade()
+		}
+	}
+	m.t.Fatal("it does not come to its end")
+}
+
+// A sweep keeps to its budget and deadline whatever happens, runs no task twice at once, uses no
+// result twice, and comes to an end.
+func TestASweepKeepsItsTerms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMarket(t)
+		m.run()
+		if len(m.leases) > 0 {
+			t.Fatalf("at %s %d leases are not over", m.now, len(m.leases))
+		}
+		if n := m.s.Count(sweep.Done); n != len(m.done) {
+			t.Fatalf("%d tasks done, it counts %d", len(m.done), n)
+		}
+		if m.s.Count(sweep.Running) > 0 {
+			t.Fatalf("%d tasks run for ever", m.s.Count(sweep.Running))
+		}
+		if _, committed := m.s.Money(); committed != 0 {
+			t.Fatalf("%s stay committed", committed)
+		}
+	})
+}
+
+// Where nothing fails, and money and time are plenty, all tasks are done, in as few leases as there
+// are lanes unless the longest lease is too short for that.
+func TestAllTasksAreDoneWhereTheyCanBe(t *testing.T) {
+	c := sweep.Config{
+		Terms: sweep.Terms{Strategy: sweep.CostTime, Deadline: time.Hour, Budget: 1000 * protocol.Credit},
+		Sizes: make([]int64, 40), Wall: 10 * time.Second, Lease: time.Hour, RetryExit: 1, RetrySite: 5, Leave: time.Minute,
+	}
+	for i := range c.Sizes {
+		c.Sizes[i] = 1
+	}
+	s := sweep.New(c)
+	s.Trade([]sweep.Offer{{Site: "a", Price: protocol.Credit, Lanes: 2}, {Site: "b", Price: 3 * protocol.Credit, Lanes: 2}})
+	bought, ends := 0, map[int]time.Duration{}
+	for now := time.Duration(0); s.Count(sweep.Done) < 40; now += time.Second {
+		if now > time.Hour {
+			t.Fatalf("%d done", s.Count(sweep.Done))
+		}
+		for n, end := range ends {
+			if end == now {
+				delete(ends, n)
+				s.Ended(now, n, sweep.Succeeded)
+			}
+		}
+		a := s.Act(now)
+		for _, b := range a.Buy {
+			bought++
+			if b.Site != "a" {
+				t.Errorf("a lease at %s, which is dearer", b.Site)
+			}
+			s.Signed(b.Lease, b.Start, b.End, b.Most)
+		}
+		for _, l := range a.Launch {
+			ends[l.Lease] = now + time.Second
+		}
+	}
+	if bought > 2 {
+		t.Errorf("%d leases", bought)
+	}
+}
