@@ -80,7 +80,7 @@ func decode(program string, b []byte, e *envelope, v any) error {
 }
 
 // errReported means that Slurm's JSON has an error in it.
-var errReported = errors.New("Slurm reports an error")
+var errReported = errors.New("the answer is an error")
 
 // errAggregated means that sinfo of 23.02 or later merged nodes.
 var errAggregated = errors.New("sinfo lists no single nodes")
