@@ -163,7 +163,7 @@ func checkPrice(t *rapid.T, b *auction.Buyer, unit int, most protocol.Credits) {
 func TestTheClosestSetIsTheCheapest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var bands []pricing.Band
-		least := protocol.Credits(pricing.MaxPrice)
+		least := pricing.MaxPrice
 		for range rapid.IntRange(1, 5).Draw(t, "sites") {
 			b := pricing.Band{Min: protocol.Credits(rapid.IntRange(51, 400).Draw(t, "minimum")) * protocol.Credit / 100, Rounds: pricing.DefaultRounds}
 			b.Start = b.Min + protocol.Credits(rapid.IntRange(0, 400).Draw(t, "above it"))*protocol.Credit/100

@@ -13,10 +13,9 @@ import (
 
 // And is the word that begins another unit: a copy of the last one, or with the value
 // fresh an empty one.
-const (
-	And   Word = "and"
-	fresh      = "fresh"
-)
+const And Word = "and"
+
+const fresh = "fresh"
 
 // Said is a word as it was given.
 type Said struct {

@@ -97,7 +97,7 @@ func TestDirectivesEndAtTheFirstCommand(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	for word, want := range map[string]string{"coers": "cores", "nmae": "name", "x": "", "max_price": "max-price"} {
+	for word, want := range map[string]string{"coers": "cores", "nane": "name", "x": "", "max_price": "max-price"} {
 		if got := jobfile.Nearest(word, keys().Job); got != want {
 			t.Errorf("%s: got %q, want %q", word, got, want)
 		}
