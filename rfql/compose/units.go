@@ -94,13 +94,19 @@ func spelledDuration(s string) (time.Duration, bool) {
 	return total + d, err == nil && d >= 0
 }
 
-// wallTime reads a duration, or one as sbatch takes it, and rounds it up to whole minutes.
+// wallTime reads a wall time and rounds it up to whole minutes.
 func wallTime(s string) (time.Duration, error) {
+	d, err := WallTime(s)
+	return (d + time.Minute - 1).Truncate(time.Minute), err
+}
+
+// WallTime reads a duration, or one as sbatch takes it: minutes, D-HH or D-HH:MM.
+func WallTime(s string) (time.Duration, error) {
 	d, err := Duration(batchTime(s))
 	if err != nil {
 		return 0, fmt.Errorf("%q: %s", s, wallAllowed)
 	}
-	return (d + time.Minute - 1).Truncate(time.Minute), nil
+	return d, nil
 }
 
 // batchTime completes the short forms that sbatch takes to [D-]HH:MM:SS: minutes, D-HH and
@@ -122,15 +128,23 @@ func instant(s string, now time.Time) (t time.Time, moving bool, err error) {
 		d, err := Duration(after)
 		return now.Add(d).UTC(), true, err
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil && t.Nanosecond() == 0 {
-			return t.UTC(), false, nil
-		}
+	if t, ok := Date(s, now.Location()); ok {
+		return t, false, nil
 	}
 	if t, err := time.Parse("15:04", s); err == nil {
 		return nextClock(t, now), false, nil
 	}
 	return t, false, fmt.Errorf("%q: want a time such as 2026-11-22T18:00, 18:00 (the next) or +3h (from now)", s)
+}
+
+// Date reads a date and time in a zone or with its own.
+func Date(s string, zone *time.Location) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, s, zone); err == nil && t.Nanosecond() == 0 {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
 }
 
 // nextClock is the first instant after now at which clocks in its zone show t.

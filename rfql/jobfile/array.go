@@ -25,13 +25,16 @@ type Array struct {
 const arrayWords = "want indexes such as 1-30, 1,5,9 or 1-30:2, and %8 for at most 8 at once"
 
 // ParseArray reads 1-30%8, 1,5,9 or 1-30:2.
-func ParseArray(s string) (Array, error) {
+func ParseArray(s string) (Array, error) { return ParseIndexes(s, MaxTasks, MaxSlots) }
+
+// ParseIndexes reads at most so many indexes likewise, of which at most so many run at once.
+func ParseIndexes(s string, indexes, atOnce int) (Array, error) {
 	var a Array
 	list, slots, bounded := strings.Cut(s, "%")
 	if bounded {
 		n, err := strconv.ParseUint(slots, 10, 16)
-		if err != nil || n < 1 || n > MaxSlots {
-			return a, fmt.Errorf("%q: want 1 to %d after the %%", s, MaxSlots)
+		if err != nil || n < 1 || n > uint64(atOnce) {
+			return a, fmt.Errorf("%q: want 1 to %d after the %%", s, atOnce)
 		}
 		a.Slots = int(n)
 	}
@@ -41,8 +44,8 @@ func ParseArray(s string) (Array, error) {
 			return a, fmt.Errorf("%q: %s, from 0 to %d", s, arrayWords, MaxIndex)
 		}
 		for i := first; i <= last; i += step {
-			if len(a.Indexes) == MaxTasks {
-				return a, fmt.Errorf("%q: more than %d indexes", s, MaxTasks)
+			if len(a.Indexes) == indexes {
+				return a, fmt.Errorf("%q: more than %d indexes", s, indexes)
 			}
 			a.Indexes = append(a.Indexes, i)
 		}

@@ -7,23 +7,13 @@
 package jobfile
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a job file.
-const (
-	MaxFile  = 1 << 20 // bytes
-	maxUnits = 256
-	maxShown = 80 // bytes of foreign text in a fault
-)
+const maxUnits = 256
 
 // Keys are the flags that a file may set, without dashes.
 type Keys struct {
@@ -45,61 +35,26 @@ type Job struct {
 	Commands [][]string  // none, one for all units, or one for each
 }
 
-// Fault is what is wrong in a line of a file.
-type Fault struct {
-	Line int // from 1; 0: the whole file
-	Text string
-}
-
-// Faults are all that is wrong with a file.
-type Faults []Fault
-
-func (f Faults) Error() string { return f.In("") }
-
-// In prints one fault per line: FILE:LINE: what is wrong.
-func (f Faults) In(file string) string {
-	lines := make([]string, len(f))
-	for i, x := range f {
-		lines[i] = Where(file, x.Line) + ": " + x.Text
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Where is a line of a file, for people.
-func Where(file string, line int) string {
-	switch {
-	case line == 0:
-		return file
-	case file == "":
-		return "line " + strconv.Itoa(line)
-	}
-	return file + ":" + strconv.Itoa(line)
-}
-
 // reader reads one file.
 type reader struct {
-	keys   Keys
-	job    Job
-	all    []string   // the command above the units
-	own    [][]string // the command of each unit, or nil
-	faults Faults
+	Nodes
+	keys Keys
+	job  Job
+	all  []string   // the command above the units
+	own  [][]string // the command of each unit, or nil
 }
 
 // Read reads a job file in YAML. Its errors are Faults.
 func Read(text []byte, keys Keys) (Job, error) {
 	r := reader{keys: keys}
-	if len(text) > MaxFile {
-		return Job{}, Faults{{Text: fmt.Sprintf("%d bytes, want at most %d", len(text), MaxFile)}}
-	}
-	root, fault := parse(text)
+	root, fault := Root(text, "cores: 4", "cores, wall and command")
 	if fault != nil {
 		return Job{}, Faults{*fault}
 	}
-	r.each(root, "cores: 4", r.setting)
+	r.Each(root, "cores: 4", r.setting)
 	r.commands(root)
-	if len(r.faults) > 0 {
-		slices.SortStableFunc(r.faults, func(a, b Fault) int { return a.Line - b.Line })
-		return Job{}, r.faults
+	if err := r.Err(); err != nil {
+		return Job{}, err
 	}
 	return r.job, nil
 }
@@ -118,67 +73,10 @@ func (r *reader) commands(root *yaml.Node) {
 			r.own[i] = r.all
 		}
 		if r.own[i] == nil {
-			r.fault(root, "unit %d has no command: give each unit its own, or all of them one above the units", i+1)
+			r.Fault(root, "unit %d has no command: give each unit its own, or all of them one above the units", i+1)
 		}
 	}
 	r.job.Commands = r.own
-}
-
-// parse reads the one document of a file.
-func parse(text []byte) (*yaml.Node, *Fault) {
-	d := yaml.NewDecoder(strings.NewReader(string(text)))
-	var doc, more yaml.Node
-	switch err := d.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		return nil, &Fault{Text: "it is empty: want keys such as cores, wall and command"}
-	case err != nil:
-		return nil, syntax(err)
-	}
-	root := doc.Content[0]
-	switch err := d.Decode(&more); {
-	case root.Kind != yaml.MappingNode: // nothing, after '---', is said to be in the line behind
-		return nil, &Fault{Line: min(root.Line, strings.Count(string(text), "\n")+1), Text: "want lines such as 'cores: 4'"}
-	case errors.Is(err, io.EOF):
-		return root, nil
-	case err != nil:
-		return nil, syntax(err)
-	}
-	return nil, &Fault{Line: more.Line, Text: "a second document: want one job in a file"}
-}
-
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
-
-// syntax describes a fault that the YAML library has found.
-func syntax(err error) *Fault {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	m := yamlError.FindStringSubmatch(first)
-	if m == nil {
-		return &Fault{Text: "not YAML: " + clip(first)}
-	}
-	line, _ := strconv.Atoi(m[1]) // none: the whole file
-	return &Fault{Line: line, Text: "not YAML: " + clip(m[2])}
-}
-
-func (r *reader) fault(n *yaml.Node, format string, args ...any) {
-	r.faults = append(r.faults, Fault{n.Line, fmt.Sprintf(format, args...)})
-}
-
-// each calls f for every key of a mapping.
-func (r *reader) each(n *yaml.Node, such string, f func(key, value *yaml.Node)) {
-	if n.Kind != yaml.MappingNode {
-		r.fault(n, "want lines such as '%s'", such)
-		return
-	}
-	lines := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if first, twice := lines[key.Value]; twice {
-			r.fault(key, "%s is there already, in line %d", clip(key.Value), first)
-			continue
-		}
-		lines[key.Value] = key.Line
-		f(key, value)
-	}
 }
 
 // Names that read better in a file than those of their flags.
@@ -207,21 +105,21 @@ func (r *reader) setting(key, value *yaml.Node) {
 	flag := flagOf(key.Value)
 	switch {
 	case key.Kind != yaml.ScalarNode:
-		r.fault(key, "want a key such as cores")
+		r.Fault(key, "want a key such as cores")
 	case flag == keyUnits:
 		r.units(value)
 	case flag == keyCommand:
 		r.all = r.command(value)
 	case !slices.Contains(r.keys.Job, flag):
-		r.unknown(key, append(slices.Clone(r.keys.Job), "memory", "inputs", keyUnits, keyCommand))
+		r.Unknown(key, append(slices.Clone(r.keys.Job), "memory", "inputs", keyUnits, keyCommand))
 	case flag == keyEnv || flag == keyParam:
-		r.each(value, flag+": {NAME: value}", func(name, v *yaml.Node) {
-			if s, ok := r.scalar(name, v); ok {
+		r.Each(value, flag+": {NAME: value}", func(name, v *yaml.Node) {
+			if s, ok := r.Scalar(name, v); ok {
 				r.job.Settings = append(r.job.Settings, Setting{flag, name.Value + "=" + s, v.Line})
 			}
 		})
 	case slices.Contains(lists(), flag) && value.Kind == yaml.MappingNode:
-		r.fault(value, "%s: want a single value, or a list of them", clip(key.Value))
+		r.Fault(value, "%s: want a single value, or a list of them", Clip(key.Value))
 	case slices.Contains(lists(), flag) && value.Kind == yaml.SequenceNode:
 		for _, v := range value.Content {
 			r.job.Settings = r.add(r.job.Settings, flag, key, v)
@@ -233,7 +131,7 @@ func (r *reader) setting(key, value *yaml.Node) {
 
 // add appends a setting with one value.
 func (r *reader) add(to []Setting, flag string, key, value *yaml.Node) []Setting {
-	if s, ok := r.scalar(key, value); ok {
+	if s, ok := r.Scalar(key, value); ok {
 		return append(to, Setting{flag, s, value.Line})
 	}
 	return to
@@ -242,19 +140,19 @@ func (r *reader) add(to []Setting, flag string, key, value *yaml.Node) []Setting
 // units reads what each unit changes.
 func (r *reader) units(list *yaml.Node) {
 	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 || len(list.Content) > maxUnits {
-		r.fault(list, "units: want a list of 1 to %d, each beginning with '-'", maxUnits)
+		r.Fault(list, "units: want a list of 1 to %d, each beginning with '-'", maxUnits)
 		return
 	}
 	for _, unit := range list.Content {
 		var command []string
 		settings := []Setting{}
-		r.each(unit, "- cores: 4", func(key, value *yaml.Node) {
+		r.Each(unit, "- cores: 4", func(key, value *yaml.Node) {
 			flag := flagOf(key.Value)
 			switch {
 			case flag == keyCommand:
 				command = r.command(value)
 			case !slices.Contains(r.keys.Unit, flag):
-				r.unknown(key, append(slices.Clone(r.keys.Unit), "memory", keyCommand))
+				r.Unknown(key, append(slices.Clone(r.keys.Unit), "memory", keyCommand))
 			default:
 				settings = r.add(settings, flag, key, value)
 			}
@@ -266,52 +164,20 @@ func (r *reader) units(list *yaml.Node) {
 // command reads a list of words, or a line for the shell.
 func (r *reader) command(n *yaml.Node) []string {
 	if n.Kind != yaml.SequenceNode {
-		s, ok := r.scalar(n, n)
+		s, ok := r.Scalar(n, n)
 		if ok && strings.TrimSpace(s) == "" {
-			r.fault(n, "command: it is empty")
+			r.Fault(n, "command: it is empty")
 		}
 		return []string{"sh", "-c", s}
 	}
 	words := []string{}
 	for _, v := range n.Content {
-		if s, ok := r.scalar(n, v); ok {
+		if s, ok := r.Scalar(n, v); ok {
 			words = append(words, s)
 		}
 	}
 	if len(words) == 0 || words[0] == "" {
-		r.fault(n, "command: want a program and its arguments")
+		r.Fault(n, "command: want a program and its arguments")
 	}
 	return words
-}
-
-// scalar reads a single value as it is written.
-func (r *reader) scalar(key, n *yaml.Node) (string, bool) {
-	switch {
-	case n.Kind != yaml.ScalarNode:
-		r.fault(n, "%s: want a single value", clip(key.Value))
-	case n.Tag == "!!null":
-		r.fault(n, "%s: want a value", clip(key.Value))
-	case strings.ContainsRune(n.Value, 0):
-		r.fault(n, "%s: a zero byte", clip(key.Value))
-	default:
-		return n.Value, true
-	}
-	return "", false
-}
-
-func (r *reader) unknown(key *yaml.Node, known []string) {
-	text := fmt.Sprintf("unknown key %q", clip(key.Value))
-	if near := Nearest(key.Value, known); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
-	}
-	r.fault(key, "%s", text)
-}
-
-// clip shortens foreign text and removes control characters.
-func clip(s string) string {
-	if len(s) > maxShown {
-		s = strings.ToValidUTF8(s[:maxShown], "") + "…"
-	}
-	q := strconv.Quote(s)
-	return q[1 : len(q)-1]
 }

@@ -72,7 +72,7 @@ func TestEveryFaultHasItsLine(t *testing.T) {
 		{"a mapping of inputs", "inputs: {a: b}\n", "job.yaml:1: inputs: want a single value, or a list of them"},
 		{"nothing", "# nothing\n", "job.yaml: it is empty: want keys such as cores, wall and command"},
 		{"no YAML", "cores: 1\n  wall: 2\n", "job.yaml:2: not YAML: mapping values are not allowed in this context"},
-		{"two documents", "cores: 1\n---\ncores: 2\n", "job.yaml:2: a second document: want one job in a file"},
+		{"two documents", "cores: 1\n---\ncores: 2\n", "job.yaml:2: a second document: want one in a file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := jobfile.Read([]byte(c.text), keys())

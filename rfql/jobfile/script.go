@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Directive has the words of one #RAMP line of a script: flags, as on a command line.
+// Directive has the words of one #RAMP or #SBATCH line of a script: flags, as on a command line.
 type Directive struct {
 	Line  int
 	Words []string
@@ -14,12 +14,15 @@ type Directive struct {
 // IsScript reports whether a text is a script.
 func IsScript(text []byte) bool { return bytes.HasPrefix(text, []byte("#!")) }
 
-// mark begins the lines of a script that are for RAMP.
-const mark = "#RAMP"
-
 // Directives reads the #RAMP lines before the first command of a script; later ones mean
 // nothing. Its errors are Faults.
-func Directives(text []byte) ([]Directive, error) {
+func Directives(text []byte) ([]Directive, error) { return marked(text, "#RAMP") }
+
+// BatchDirectives reads the #SBATCH lines likewise.
+func BatchDirectives(text []byte) ([]Directive, error) { return marked(text, "#SBATCH") }
+
+// marked reads the lines that begin with a mark.
+func marked(text []byte, mark string) ([]Directive, error) {
 	var list []Directive
 	var faults Faults
 	number := 0
@@ -36,7 +39,7 @@ func Directives(text []byte) ([]Directive, error) {
 		words, fault := split(rest)
 		switch {
 		case fault != "":
-			faults = append(faults, Fault{number, fault})
+			faults = append(faults, Fault{Line: number, Text: fault})
 		case len(words) > 0:
 			list = append(list, Directive{number, words})
 		}
