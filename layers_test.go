@@ -70,6 +70,7 @@ func table() []layer {
 		{"agents/workload/published", impure, "", ""},
 		{"agents/receipts", pure, "bank/audit protocol protocol/contract protocol/identity protocol/message protocol/reserve", ""},
 		{"agents/user/sweep", pure, "protocol", ""},
+		{"agents/user/sweep/plan", pure, "agents/user/sweep protocol protocol/message rfql/compose rfql/jobfile", "go.yaml.in/yaml"},
 		{"agents/user/runway", pure, "bank/ledger protocol protocol/message", ""},
 		{"agents/user", pure, "agents/receipts protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve rfql", ""},
 		{"agents/resource", pure, "agents/receipts protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve agents/resource/calendar agents/resource/forecast agents/resource/launch agents/resource/pricing agents/workload", ""},
