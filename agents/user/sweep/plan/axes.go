@@ -52,6 +52,7 @@ func (r *reader) parameter(key, value *yaml.Node) {
 	kinds := map[string][]string{keyValues: {keyValues}, keyRange: {keyRange, keyStep}, keyRandom: {keyRandom, keyCount, keySeed}, keyFile: {keyFile}}
 	given := map[string]*yaml.Node{}
 	kind, known := "", []string{keyValues, keyRange, keyStep, keyRandom, keyCount, keySeed, keyFile}
+	before := len(r.Faults)
 	r.Each(value, "values: [a, b]", func(k, v *yaml.Node) {
 		if !slices.Contains(known, k.Value) {
 			r.unknown(k, known)
@@ -77,7 +78,9 @@ func (r *reader) parameter(key, value *yaml.Node) {
 	case keyFile:
 		r.rows(key, given[keyFile])
 	default:
-		r.Fault(value, "%s: want values, range, random or file", name)
+		if len(r.Faults) == before { // an unknown key may have been meant
+			r.Fault(value, "%s: want values, range, random or file", name)
+		}
 	}
 }
 

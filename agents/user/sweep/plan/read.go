@@ -263,6 +263,7 @@ func (r *reader) task(n *yaml.Node) {
 		}
 	}
 	switch {
+	case len(nodes) < len(n.Content)/2: // an unknown key may have been meant
 	case nodes[keyCommand].value == nil && nodes[keyApp].value == nil:
 		r.Fault(n, "task: it has no program: want command, or app")
 	case nodes[keyCommand].value != nil && nodes[keyApp].value != nil:

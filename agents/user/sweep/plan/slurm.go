@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -114,7 +115,7 @@ func (s *sbatch) set(name, value string) bool {
 	case optionArray:
 		a, err := jobfile.ParseIndexes(value, MaxTasks, MaxTasks)
 		if err != nil {
-			s.Fault(n, "--array: %s", jobfile.Clip(err.Error()))
+			s.Fault(n, "--array: %q: %s", jobfile.Clip(value), strings.TrimPrefix(err.Error(), strconv.Quote(value)+": "))
 		}
 		s.indexes = nil
 		for _, i := range a.Indexes {
@@ -161,11 +162,13 @@ func (s *sbatch) program(doc []byte) {
 	if interpreter == "" {
 		s.Fault(s.line, "the script has no interpreter: want a first line such as #!/bin/sh")
 	}
+	file := s.plan.file
+	if !utf8.ValidString(interpreter + argument + file) {
+		s.Fault(s.line, "the script's name and its first line: want UTF-8")
+	}
 	if len(s.Faults) > 0 {
 		return
 	}
-	p := s.plan
-	name := path.Base(p.file)
 	command := []string{
 		"/usr/bin/env", indexName + "=${" + indexName + "}", "SLURM_ARRAY_TASK_COUNT=" + strconv.Itoa(len(s.indexes)),
 		"SLURM_ARRAY_TASK_MIN=" + s.indexes[0], "SLURM_ARRAY_TASK_MAX=" + s.indexes[len(s.indexes)-1], "SLURM_SUBMIT_DIR=.",
@@ -175,7 +178,7 @@ func (s *sbatch) program(doc []byte) {
 		command = append(command, quoted(argument))
 	}
 	s.plan.Axes = []Axis{{Name: indexName, Values: s.indexes}}
-	s.plan.Command, s.plan.Inputs = append(command, quoted("./"+name)), []string{quoted(p.file)}
+	s.plan.Command, s.plan.Inputs = append(command, quoted("./"+path.Base(file))), []string{quoted(file)}
 	s.plan.lines[inputKey(s.plan.Inputs[0])] = 1
 	if size := len(strings.Join(s.plan.Command, " ")); size > protocol.MaxArgBytes || len(s.plan.Command) > protocol.MaxArgs {
 		s.Fault(s.line, "the command would have %d bytes: want at most %d", size, protocol.MaxArgBytes)
