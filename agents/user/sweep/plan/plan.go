@@ -174,7 +174,11 @@ func (p *Plan) Due(now time.Time) (time.Time, error) {
 		due = time.Date(due.Year(), due.Month(), due.Day(), due.Hour(), due.Minute(), due.Second(), 0, now.Location()).UTC()
 	}
 	if !due.After(now) {
-		return due, fmt.Errorf("%s: deadline: %s has passed: want a time to come", p.Where(keyDeadline), due.In(now.Location()).Format("2006-01-02T15:04:05Z07:00"))
+		where := p.Where(keyDeadline)
+		if where != "" {
+			where += ": "
+		}
+		return due, fmt.Errorf("%sdeadline: %s has passed: want a time to come", where, due.In(now.Location()).Format(time.RFC3339))
 	}
 	return due, nil
 }

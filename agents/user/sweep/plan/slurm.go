@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -51,8 +52,7 @@ func (r *reader) script(doc []byte) {
 		return
 	}
 	directives, err := jobfile.BatchDirectives(doc)
-	if faults, ok := err.(jobfile.Faults); ok {
-		r.Faults = faults
+	if errors.As(err, &r.Faults) {
 		return
 	}
 	s := sbatch{reader: r, tasks: 1, cpus: 1}
