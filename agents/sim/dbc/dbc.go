@@ -40,7 +40,7 @@ func Run(resources []Resource, lengths []int64, terms sweep.Terms, watch func(no
 	for _, r := range resources {
 		offers = append(offers, sweep.Offer{Site: r.Name, Price: r.Price * protocol.Credits(time.Hour/Unit), Lanes: r.PEs, Work: r.MIPS, Time: Unit})
 	}
-	s.Trade(offers)
+	s.Trade(0, offers)
 	out := Outcome{Per: map[string]int{}}
 	var running leases
 	for now := time.Duration(0); ; now = out.Time {
@@ -53,8 +53,8 @@ func Run(resources []Resource, lengths []int64, terms sweep.Terms, watch func(no
 		}
 		l := heap.Pop(&running).(sweep.Buy)
 		out.Time = l.End
-		s.Ended(l.End, l.Lease, sweep.Succeeded)
-		s.Paid(l.Lease, l.Most)
+		s.Fetched(s.Ended(l.End, l.Lease, sweep.Succeeded, 0, ""))
+		s.Account(l.Lease, l.Most, 0)
 	}
 	for _, x := range s.Sites() {
 		out.Per[x.Site] = x.Done

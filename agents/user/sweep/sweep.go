@@ -9,9 +9,10 @@ import (
 
 // Terms are what the owner of a sweep may change while it runs. Deadline is since the sweep began.
 type Terms struct {
-	Strategy Strategy
-	Deadline time.Duration
-	Budget   protocol.Credits
+	Strategy Strategy         `json:"strategy"`
+	Deadline time.Duration    `json:"deadline"`
+	Budget   protocol.Credits `json:"budget"`
+	Paused   bool             `json:"paused,omitempty"` // nothing begins
 }
 
 // Config is a sweep as it was ordered.
@@ -21,11 +22,15 @@ type Config struct {
 	Sizes []int64 // of the tasks: their lengths where those are known, otherwise 1 each
 	// Wall is the most time for one task whose length is not known; 0: lengths are known.
 	Wall time.Duration
-	// Lease is the longest lease; 0: each is for one task.
+	// Lease is the longest lease of several tasks; 0: each is for one.
 	Lease     time.Duration
 	RetryExit int           // how often a task is tried again after its program failed
 	RetrySite int           // and after a site failed
 	Leave     time.Duration // how long a site is left out after Failures in a row
+	AtOnce    int           // leases at once, at most; 0: any number
+	Before    time.Duration // from the order of a lease to its start
+	Slack     time.Duration // of each lease: what it takes until a task begins
+	Round     time.Duration // leases begin and end at multiples of it; 0: at any time
 }
 
 // Failures in a row leave a site out of the next plans.
@@ -41,71 +46,25 @@ type Offer struct {
 	Time  time.Duration
 }
 
-// State is the state of a task.
-type State uint8
-
-// A task waits until it has a site, is assigned until it is dispatched, and may wait again.
-const (
-	Waiting State = iota
-	Assigned
-	Running
-	Done
-	Failed
-)
-
-type task struct {
-	state       State
-	attempts    int
-	exits, lost int // failures of its program, and of sites
-	site        *site
-}
-
-// site is a resource and what was learnt about it.
-type site struct {
-	Offer
-	queue  []int // assigned tasks, in the order in which they begin
-	buy    int   // how many of them need a lease that is not bought yet
-	leases []*lease
-	done   int
-	failed int
-
-	sum, longest time.Duration // of successful tasks
-	planned      time.Duration // for one task, in the present plan
-	streak       int           // failures in a row
-	out          bool          // left out of plans, until outUntil
-	outUntil     time.Duration
-}
-
-// lease is a slot that is being bought or was. Its number is its index.
-type lease struct {
-	n          int
-	site       *site
-	signed     bool
-	closed     bool
-	start, end time.Duration
-	held       protocol.Credits
-	task       int // it runs; -1: none
-	began      time.Duration
-}
-
 // Sweep decides where the tasks of a sweep run. It never reads a clock: all times are since the
 // sweep began.
 type Sweep struct {
 	Config
-	tasks  []task
+	tasks  []Task
 	sites  []*site
-	leases []*lease
+	leases []*Lease
 	count  [Failed + 1]int
 
 	spent, committed protocol.Credits
 
 	stale  bool // what the plan was made from has changed
 	events int  // since the plan was made
+	plan   Plan
 }
 
 // New creates a sweep all of whose tasks wait.
 func New(c Config) *Sweep {
-	s := &Sweep{Config: c, tasks: make([]task, len(c.Sizes))}
+	s := &Sweep{Config: c, tasks: make([]Task, len(c.Sizes))}
 	s.count[Waiting] = len(c.Sizes)
 	return s
 }
@@ -120,18 +79,28 @@ func (s *Sweep) Set(t Terms) {
 func (s *Sweep) again() { s.stale, s.events = true, len(s.tasks) }
 
 // Trade replaces all offers. A site that is not among them gets no more leases.
-func (s *Sweep) Trade(offers []Offer) {
+func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, x := range s.sites {
 		x.Lanes = 0
 	}
 	for _, o := range offers {
-		if i := slices.IndexFunc(s.sites, func(x *site) bool { return x.Site == o.Site }); i >= 0 {
-			s.sites[i].Offer = o
-		} else {
-			s.sites = append(s.sites, &site{Offer: o})
+		x := s.site(o.Site)
+		x.Offer = o
+		if now < x.refusedUntil {
+			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
 	s.again()
+}
+
+// site is the site of a name, which is new if need be.
+func (s *Sweep) site(name string) *site {
+	i := slices.IndexFunc(s.sites, func(x *site) bool { return x.Site == name })
+	if i < 0 {
+		i = len(s.sites)
+		s.sites = append(s.sites, &site{Offer: Offer{Site: name}})
+	}
+	return s.sites[i]
 }
 
 // Buy is a lease to buy: so long, at no more than Most.
@@ -155,6 +124,9 @@ type Actions struct {
 	Close  []int // leases to give back: nothing is left to run in them
 }
 
+// Any reports whether there is something to do.
+func (a Actions) Any() bool { return len(a.Buy)+len(a.Launch)+len(a.Close) > 0 }
+
 // Act plans again if anything has changed, and says what to do.
 func (s *Sweep) Act(now time.Duration) Actions {
 	for _, x := range s.sites {
@@ -169,7 +141,9 @@ func (s *Sweep) Act(now time.Duration) Actions {
 	var a Actions
 	for _, x := range s.sites {
 		s.launch(x, now, &a)
-		s.lease(x, now, &a)
+		if !s.Paused {
+			s.lease(x, now, &a)
+		}
 	}
 	return a
 }
@@ -191,7 +165,7 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 			next = min(next, x.outUntil)
 		}
 		for _, l := range x.leases {
-			for _, at := range []time.Duration{l.start, l.end} {
+			for _, at := range []time.Duration{l.Start, l.End, l.began + young} {
 				if at > now {
 					next = min(next, at)
 				}
@@ -210,25 +184,41 @@ type source struct {
 	leased bool
 }
 
-// advise takes back every task that is not dispatched and assigns all anew.
-func (s *Sweep) advise(now time.Duration) {
-	p := Problem{Strategy: s.Strategy, Now: now, Deadline: s.Deadline, Money: s.Budget - s.spent - s.committed, Equal: s.Equal}
-	tasks := make([]int, 0, s.count[Waiting]+s.count[Assigned])
+// Problem is what is not dispatched yet, on the leases and offers there are; tasks are the indexes of
+// its Sizes, and from the sites of its Resources.
+func (s *Sweep) problem(now time.Duration) (p Problem, tasks []int, from []source) {
+	p = Problem{Strategy: s.Strategy, Now: now, Deadline: s.Deadline, Money: max(0, s.Budget-s.spent-s.committed), Equal: s.Equal}
 	for i := range s.tasks {
-		if s.tasks[i].state <= Assigned {
-			s.move(i, Waiting)
+		if s.tasks[i].State <= Assigned {
 			tasks, p.Sizes = append(tasks, i), append(p.Sizes, s.Sizes[i])
 		}
 	}
-	var from []source
 	for _, x := range s.sites {
-		x.queue, x.buy = x.queue[:0], 0
-		x.planned = s.mean(x)
 		if !x.out {
 			p.Resources, from = s.resources(x, now, p.Resources, from)
 		}
 	}
-	for i, list := range Advise(p).Tasks {
+	return p, tasks, from
+}
+
+// Problem is what is left to plan at an instant.
+func (s *Sweep) Problem(now time.Duration) Problem {
+	p, _, _ := s.problem(now)
+	return p
+}
+
+// advise takes back every task that is not dispatched and assigns all anew.
+func (s *Sweep) advise(now time.Duration) {
+	p, tasks, from := s.problem(now)
+	for _, i := range tasks {
+		s.move(i, Waiting)
+	}
+	for _, x := range s.sites {
+		x.queue, x.buy = x.queue[:0], 0
+		x.planned = s.mean(x)
+	}
+	s.plan = Advise(p)
+	for i, list := range s.plan.Tasks {
 		x := from[i].site
 		for _, t := range list {
 			s.move(tasks[t], Assigned)
@@ -250,21 +240,21 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 	r := Resource{Name: x.Site, Price: x.Price, Work: x.Work, Time: x.Time, Until: s.Deadline}
 	if s.Wall > 0 {
 		r.Work, r.Time = 1, s.mean(x)
-		r.Until -= s.bound(x) - r.Time // what a slow task may take longer
+		r.Until -= max(0, s.bound(x)-r.Time) // what a slow task may take longer
 	}
 	fresh := r
 	for _, l := range x.leases {
 		if s.Lease > 0 {
 			leased := r
-			leased.Price, leased.Lanes, leased.Until = 0, []time.Duration{s.free(l, now)}, min(r.Until, l.end-(s.Deadline-r.Until))
+			leased.Price, leased.Lanes, leased.Until = 0, []time.Duration{s.free(l, now)}, min(r.Until, l.End-(s.Deadline-r.Until))
 			list, from = append(list, leased), append(from, source{x, true})
 		}
 		if len(fresh.Lanes) < x.Lanes {
-			fresh.Lanes = append(fresh.Lanes, l.end)
+			fresh.Lanes = append(fresh.Lanes, l.End)
 		}
 	}
 	for len(fresh.Lanes) < x.Lanes {
-		fresh.Lanes = append(fresh.Lanes, max(now, x.Start))
+		fresh.Lanes = append(fresh.Lanes, s.start(x, now))
 	}
 	if len(fresh.Lanes) > 0 {
 		list, from = append(list, fresh), append(from, source{x, false})
@@ -272,38 +262,102 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 	return list, from
 }
 
-// free is when a lease's lane is expected to be free.
-func (s *Sweep) free(l *lease, now time.Duration) time.Duration {
-	if l.task >= 0 {
-		return max(now, l.began+s.mean(l.site))
+// launch begins tasks in leases that have room, and gives back those that nothing is left for.
+func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
+	for _, l := range slices.Clone(x.leases) {
+		switch at := s.next(x); {
+		case !l.Signed || l.task >= 0 || now < l.Start || s.Paused && now < l.End:
+		case at >= 0 && !s.Paused && now+s.needs(x, x.queue[at]) <= l.End:
+			if s.doubtful(x, now) {
+				continue
+			}
+			i := x.queue[at]
+			x.queue = slices.Delete(x.queue, at, at+1)
+			s.move(i, Running)
+			s.tasks[i].Attempts = append(s.tasks[i].Attempts, Attempt{Lease: l.n, Site: x.Site, Began: now})
+			l.task, l.began = i, now
+			a.Launch = append(a.Launch, Launch{i, len(s.tasks[i].Attempts), l.n})
+		case !s.stale && !s.useful(x, l, now):
+			s.close(l)
+			a.Close = append(a.Close, l.n)
+		}
 	}
-	return max(now, l.start)
+	x.buy = min(x.buy, len(x.queue))
 }
 
-// mean is the time that a task is expected to take at a site: the mean of its successes, or of
-// everybody's before it has any, or the most that a task may take. 0: lengths are known.
-func (s *Sweep) mean(x *site) time.Duration {
-	if s.Wall == 0 || x.done > 0 {
-		return x.sum / time.Duration(max(1, x.done))
+// next is the place in a site's queue of the task to begin next, or -1. One whose program failed here
+// waits until no other does.
+func (s *Sweep) next(x *site) int {
+	if len(x.queue) == 0 {
+		return -1
 	}
-	var sum time.Duration
-	done := 0
-	for _, y := range s.sites {
-		sum, done = sum+y.sum, done+y.done
+	for at, i := range x.queue {
+		if !s.tasks[i].failedAt(x.Site) {
+			return at
+		}
 	}
-	if done > 0 {
-		return sum / time.Duration(done)
-	}
-	return s.Wall
+	return 0
 }
 
-// bound is the time to reserve for a task at a site: half as much again as its longest success, at
-// most the most that a task may take.
-func (s *Sweep) bound(x *site) time.Duration {
-	if x.done == 0 {
-		return s.Wall
+// useful reports whether something may still run in a lease that is paid: a task that fails elsewhere,
+// if not one of the queue.
+func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
+	return s.Lease > 0 && s.count[Done]+s.count[Failed] < len(s.tasks) && now+s.bound(x) <= l.End
+}
+
+// lease buys as many leases as a site has lanes free and tasks for.
+func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
+	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && (s.AtOnce == 0 || s.live() < s.AtOnce); lanes-- {
+		l, tasks := s.fit(x, now, (x.buy+lanes-1)/lanes)
+		if tasks == 0 {
+			return
+		}
+		l.Site, l.n, l.site, l.task = x.Site, len(s.leases), x, -1
+		s.leases, x.leases = append(s.leases, l), append(x.leases, l)
+		s.committed += l.Held
+		x.buy -= tasks
+		a.Buy = append(a.Buy, Buy{l.n, x.Site, l.Start, l.End, x.Price, l.Held})
 	}
-	return min(x.longest+x.longest/2, s.Wall)
+}
+
+// live is the number of leases that are not over.
+func (s *Sweep) live() int {
+	n := 0
+	for _, x := range s.sites {
+		n += len(x.leases)
+	}
+	return n
+}
+
+// fit is the longest lease for at most so many tasks that the terms allow, and the number of tasks.
+// Where nothing is known of their lengths, it is for one.
+func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
+	start := s.start(x, now)
+	if s.Lease == 0 || s.Wall > 0 && !s.measured() {
+		most = 1
+	}
+	for n := most; n > 0; n-- {
+		d := s.rounded(s.Slack + s.needs(x, x.queue[len(x.queue)-x.buy]) + time.Duration(n-1)*s.mean(x))
+		if n > 1 && d > s.Lease || d > s.Deadline-start {
+			continue
+		}
+		if cost, err := protocol.Cost(x.Price, 1, d); err == nil && cost <= s.Budget-s.spent-s.committed {
+			return &Lease{Start: start, End: start + d, Held: cost}, n
+		}
+	}
+	return nil, 0
+}
+
+// start is when a lease that is ordered now begins at the earliest.
+func (s *Sweep) start(x *site, now time.Duration) time.Duration {
+	return s.rounded(max(now+s.Before, x.Start))
+}
+
+func (s *Sweep) rounded(d time.Duration) time.Duration {
+	if s.Round == 0 {
+		return d
+	}
+	return (d + s.Round - 1) / s.Round * s.Round
 }
 
 // needs is the time to reserve for a task.
@@ -314,181 +368,43 @@ func (s *Sweep) needs(x *site, task int) time.Duration {
 	return s.bound(x)
 }
 
-// launch begins tasks in leases that have room, and gives back those that nothing is left for.
-func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
-	for _, l := range slices.Clone(x.leases) {
-		switch {
-		case !l.signed || l.task >= 0 || now < l.start:
-		case len(x.queue) > 0 && now+s.needs(x, x.queue[0]) <= l.end:
-			i := x.queue[0]
-			x.queue = x.queue[1:]
-			s.move(i, Running)
-			s.tasks[i].site = x
-			s.tasks[i].attempts++
-			l.task, l.began = i, now
-			a.Launch = append(a.Launch, Launch{i, s.tasks[i].attempts, l.n})
-		case !s.stale:
-			s.close(l)
-			a.Close = append(a.Close, l.n)
+// Restore takes tasks and leases that were saved. Those not signed yet are still being bought.
+func (s *Sweep) Restore(tasks []Task, leases []Lease) {
+	for i := range leases {
+		l := leases[i]
+		l.n, l.site, l.task = i, s.site(l.Site), -1
+		s.leases = append(s.leases, &l)
+		s.spent += l.Paid
+		s.committed += l.Held
+		if !l.Closed {
+			l.site.leases = append(l.site.leases, &l)
 		}
 	}
-	x.buy = min(x.buy, len(x.queue))
-}
-
-// lease buys as many leases as a site has lanes free and tasks for.
-func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
-	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0; lanes-- {
-		l, tasks := s.fit(x, now, (x.buy+lanes-1)/lanes)
-		if tasks == 0 {
-			return
+	type ended struct {
+		task int
+		Attempt
+	}
+	var all []ended
+	for i, t := range tasks {
+		if t.State == Assigned {
+			t.State = Waiting
 		}
-		l.n, l.site, l.task = len(s.leases), x, -1
-		s.leases, x.leases = append(s.leases, l), append(x.leases, l)
-		s.committed += l.held
-		x.buy -= tasks
-		a.Buy = append(a.Buy, Buy{l.n, x.Site, l.start, l.end, x.Price, l.held})
-	}
-}
-
-// fit is the longest lease for at most so many tasks that the terms allow, and the number of tasks.
-func (s *Sweep) fit(x *site, now time.Duration, most int) (*lease, int) {
-	start := max(now, x.Start)
-	if s.Lease == 0 {
-		most = 1
-	}
-	for n := most; n > 0; n-- {
-		d := s.needs(x, x.queue[len(x.queue)-x.buy]) + time.Duration(n-1)*s.mean(x)
-		if n > 1 && d > s.Lease || d > s.Deadline-start {
-			continue
-		}
-		if cost, err := protocol.Cost(x.Price, 1, d); err == nil && cost <= s.Budget-s.spent-s.committed {
-			return &lease{start: start, end: start + d, held: cost}, n
-		}
-	}
-	return nil, 0
-}
-
-// Signed notes that a lease was bought, for at most what was committed to it.
-func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
-	l := s.leases[n]
-	s.committed += held - l.held
-	l.signed, l.start, l.end, l.held = true, start, end, held
-}
-
-// Refused notes that a lease was not bought. The site is asked again after the next trade.
-func (s *Sweep) Refused(n int) {
-	l := s.leases[n]
-	l.site.Lanes = 0
-	s.committed -= l.held
-	l.held = 0
-	s.close(l)
-	s.stale = true
-}
-
-// Paid notes what a lease cost in the end.
-func (s *Sweep) Paid(n int, paid protocol.Credits) {
-	l := s.leases[n]
-	s.committed -= l.held
-	l.held = 0
-	s.spent += paid
-}
-
-func (s *Sweep) close(l *lease) {
-	l.closed = true
-	l.site.leases = slices.DeleteFunc(l.site.leases, func(x *lease) bool { return x == l })
-}
-
-// End is how an attempt ended.
-type End uint8
-
-const (
-	Succeeded End = iota
-	Exited        // the program failed by itself
-	Lost          // the site failed
-	Expired       // its lease ended first
-)
-
-// Ended notes the end of the attempt that a lease ran.
-func (s *Sweep) Ended(now time.Duration, n int, how End) {
-	l := s.leases[n]
-	x, i := l.site, l.task
-	l.task = -1
-	s.events++
-	if how == Succeeded {
-		s.succeeded(x, i, now-l.began)
-	} else {
-		s.failed(x, i, now, how)
-	}
-	if s.Lease == 0 {
-		s.close(l)
-	}
-}
-
-func (s *Sweep) succeeded(x *site, i int, took time.Duration) {
-	s.move(i, Done)
-	x.done, x.streak = x.done+1, 0
-	if s.Wall == 0 {
-		return
-	}
-	x.sum, x.longest = x.sum+took, max(x.longest, took)
-	if d := s.mean(x) - x.planned; max(d, -d) > x.planned/10 {
-		s.stale = true
-	}
-}
-
-func (s *Sweep) failed(x *site, i int, now time.Duration, how End) {
-	t := &s.tasks[i]
-	x.failed, x.streak = x.failed+1, x.streak+1
-	if x.streak >= Failures {
-		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
-	}
-	switch how {
-	case Expired: // its time was bounded too tightly
-		x.longest = max(x.longest, s.Wall)
-		t.lost++
-	case Exited:
-		t.exits++
-	default:
-		t.lost++
-	}
-	s.stale = true
-	if t.exits > s.RetryExit || t.lost > s.RetrySite {
-		s.move(i, Failed)
-	} else {
-		s.move(i, Waiting)
-	}
-}
-
-func (s *Sweep) move(i int, to State) {
-	s.count[s.tasks[i].state]--
-	s.tasks[i].state = to
-	s.count[to]++
-}
-
-// Count is the number of tasks in a state.
-func (s *Sweep) Count(of State) int { return s.count[of] }
-
-// Money is what was paid, and what is committed to leases.
-func (s *Sweep) Money() (spent, committed protocol.Credits) { return s.spent, s.committed }
-
-// SiteView is what a sweep has at a site.
-type SiteView struct {
-	Site                    string
-	Assigned, Running, Done int
-	Failed                  int
-}
-
-// Sites are all sites that have made an offer, in that order.
-func (s *Sweep) Sites() []SiteView {
-	list := make([]SiteView, len(s.sites))
-	for i, x := range s.sites {
-		v := SiteView{Site: x.Site, Assigned: len(x.queue), Done: x.done, Failed: x.failed}
-		for _, l := range x.leases {
-			if l.task >= 0 {
-				v.Running++
+		s.tasks[i] = t
+		s.count[Waiting]--
+		s.count[t.State]++
+		for _, a := range t.Attempts {
+			if a.How != "" {
+				all = append(all, ended{i, a})
 			}
 		}
-		list[i] = v
+		if t.State == Running {
+			a := t.last()
+			s.leases[a.Lease].task, s.leases[a.Lease].began = i, a.Began
+		}
 	}
-	return list
+	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
+	for _, e := range all {
+		s.site(e.Site).learn(e.Attempt)
+	}
+	s.again()
 }

@@ -42,7 +42,7 @@ func newMarket(t *rapid.T) *market {
 			Strategy: rapid.SampledFrom(sweep.Strategies()).Draw(t, "strategy"), Deadline: second(60, 2000, "deadline"),
 			Budget: protocol.Credits(rapid.IntRange(1, 400).Draw(t, "budget")) * protocol.Credit,
 		},
-		Equal: 200, Wall: second(5, 60, "wall"), Lease: second(60, 600, "lease"), RetryExit: 1, RetrySite: 5, Leave: second(1, 300, "leave"),
+		Equal: 200, Wall: second(5, 60, "wall"), Lease: second(60, 600, "lease"), Slack: time.Second, RetryExit: 1, RetrySite: 5, Leave: second(1, 300, "leave"),
 	}
 	for range rapid.IntRange(1, 40).Draw(t, "tasks") {
 		m.c.Sizes = append(m.c.Sizes, 1)
@@ -66,7 +66,7 @@ func (m *market) trade() {
 			Lanes: rapid.IntRange(1, 3).Draw(m.t, "lanes"), Start: m.now + time.Duration(rapid.IntRange(0, 30).Draw(m.t, "start"))*time.Second,
 		})
 	}
-	m.s.Trade(offers)
+	m.s.Trade(m.now, offers)
 }
 
 // act does what the sweep wants done.
@@ -119,7 +119,7 @@ func (m *market) close(n int) {
 	if rapid.Bool().Draw(m.t, "refund") {
 		paid /= 2
 	}
-	m.s.Paid(n, paid)
+	m.s.Account(n, paid, 0)
 }
 
 // happen lets a lease be signed or refused, and a task end.
@@ -132,7 +132,7 @@ func (m *market) happen() {
 			m.s.Signed(n, h.Start, h.End, h.Most)
 		case !h.signed:
 			delete(m.leases, n)
-			m.s.Refused(n)
+			m.s.Refused(m.now, n, "")
 		case h.task >= 0 && m.now >= h.until:
 			m.end(n, h)
 		}
@@ -171,7 +171,9 @@ func (m *market) end(n int, h *held) {
 		m.done[h.task] = true
 	}
 	h.task = -1
-	m.s.Ended(m.now, n, how)
+	if i := m.s.Ended(m.now, n, how, 0, ""); how == sweep.Succeeded {
+		m.s.Fetched(i)
+	}
 }
 
 // run goes on until nothing is left to happen.
@@ -226,13 +228,13 @@ func TestASweepKeepsItsTerms(t *testing.T) {
 func TestAllTasksAreDoneWhereTheyCanBe(t *testing.T) {
 	c := sweep.Config{
 		Terms: sweep.Terms{Strategy: sweep.CostTime, Deadline: time.Hour, Budget: 1000 * protocol.Credit},
-		Sizes: make([]int64, 40), Wall: 10 * time.Second, Lease: time.Hour, RetryExit: 1, RetrySite: 5, Leave: time.Minute,
+		Sizes: make([]int64, 40), Wall: 10 * time.Second, Lease: time.Hour, Slack: time.Second, RetryExit: 1, RetrySite: 5, Leave: time.Minute,
 	}
 	for i := range c.Sizes {
 		c.Sizes[i] = 1
 	}
 	s := sweep.New(c)
-	s.Trade([]sweep.Offer{{Site: "a", Price: protocol.Credit, Lanes: 2}, {Site: "b", Price: 3 * protocol.Credit, Lanes: 2}})
+	s.Trade(0, []sweep.Offer{{Site: "a", Price: protocol.Credit, Lanes: 2}, {Site: "b", Price: 3 * protocol.Credit, Lanes: 2}})
 	bought, ends := 0, map[int]time.Duration{}
 	for now := time.Duration(0); s.Count(sweep.Done) < 40; now += time.Second {
 		if now > time.Hour {
@@ -241,7 +243,7 @@ func TestAllTasksAreDoneWhereTheyCanBe(t *testing.T) {
 		for n, end := range ends {
 			if end == now {
 				delete(ends, n)
-				s.Ended(now, n, sweep.Succeeded)
+				s.Fetched(s.Ended(now, n, sweep.Succeeded, 0, ""))
 			}
 		}
 		a := s.Act(now)
@@ -256,7 +258,7 @@ func TestAllTasksAreDoneWhereTheyCanBe(t *testing.T) {
 			ends[l.Lease] = now + time.Second
 		}
 	}
-	if bought > 2 {
+	if bought > 4 { // the first two are for one task each, whose length is not known yet
 		t.Errorf("%d leases", bought)
 	}
 }

@@ -1,0 +1,300 @@
+package sweep
+
+import (
+	"slices"
+	"time"
+
+	"ramp/protocol"
+)
+
+// recent successes give the rate of a site: one that becomes slower is soon seen to be.
+const recent = 8
+
+// young is an attempt that may still prove to be one of those that fail at once.
+const young = 10 * time.Second
+
+// Pauses after a site has refused a lease; they double.
+const (
+	pauseFirst = 2 * time.Second
+	pauseMost  = 2 * time.Minute
+)
+
+// site is a resource and what was learnt about it.
+type site struct {
+	Offer
+	queue  []int // assigned tasks, in the order in which they begin
+	buy    int   // how many of them need a lease that is not bought yet
+	leases []*Lease
+	done   int
+	failed int
+
+	times    []time.Duration // of the last successful tasks, recent at most
+	longest  time.Duration   // of successful tasks
+	expired  bool            // a task took longer than was reserved for it
+	planned  time.Duration   // for one task, in the present plan
+	streak   int             // failures in a row
+	out      bool            // left out of plans, until outUntil
+	outUntil time.Duration
+
+	refusedUntil, pause time.Duration
+	why                 string // of its last refusal or failure
+}
+
+// Lease is a slot that is being bought or was. Its number is its index.
+type Lease struct {
+	Site   string           `json:"site"`
+	Signed bool             `json:"signed,omitempty"`
+	Closed bool             `json:"closed,omitempty"` // nothing more begins in it
+	Start  time.Duration    `json:"start"`
+	End    time.Duration    `json:"end"`
+	Held   protocol.Credits `json:"held,omitempty"` // the most that it may still cost
+	Paid   protocol.Credits `json:"paid,omitempty"` // less what was refunded
+
+	n     int
+	site  *site
+	task  int // it runs; -1: none
+	began time.Duration
+}
+
+// learn takes the end of an attempt.
+func (x *site) learn(a Attempt) {
+	if a.How != Succeeded {
+		x.failed, x.streak, x.why = x.failed+1, x.streak+1, a.Why
+		x.expired = x.expired || a.How == Expired
+		return
+	}
+	x.done, x.streak = x.done+1, 0
+	if len(x.times) == recent {
+		x.times = append(x.times[:0], x.times[1:]...)
+	}
+	x.times = append(x.times, a.Ended-a.Began)
+	x.longest = max(x.longest, a.Ended-a.Began)
+}
+
+// free is when a lease's lane is expected to be free.
+func (s *Sweep) free(l *Lease, now time.Duration) time.Duration {
+	if l.task >= 0 {
+		return max(now, l.began+s.mean(l.site))
+	}
+	return max(now, l.Start)
+}
+
+// measured reports whether any task has succeeded.
+func (s *Sweep) measured() bool {
+	return slices.ContainsFunc(s.sites, func(x *site) bool { return x.done > 0 })
+}
+
+// mean is the time that a task is expected to take at a site: the mean of its last successes, or of
+// everybody's before it has any, or the most that a task may take. 0: lengths are known.
+func (s *Sweep) mean(x *site) time.Duration {
+	if s.Wall == 0 {
+		return 0
+	}
+	times := x.times
+	if len(times) == 0 {
+		for _, y := range s.sites {
+			times = append(times[:len(times):len(times)], y.times...)
+		}
+	}
+	if len(times) == 0 {
+		return s.Wall
+	}
+	var sum time.Duration
+	for _, d := range times {
+		sum += d
+	}
+	return max(1, sum/time.Duration(len(times)))
+}
+
+// bound is the time to reserve for a task at a site: half as much again as its longest success, at
+// most the most that a task may take.
+func (s *Sweep) bound(x *site) time.Duration {
+	if x.done == 0 || x.expired {
+		return s.Wall
+	}
+	return min(x.longest+x.longest/2+time.Second, s.Wall)
+}
+
+// doubtful reports whether a site has as many attempts that may fail at once as it takes to be left
+// out. One failure is enough to doubt it until a task succeeds.
+func (s *Sweep) doubtful(x *site, now time.Duration) bool {
+	if s.Wall == 0 || x.done > 0 && x.streak == 0 {
+		return false
+	}
+	at := x.streak
+	for _, l := range x.leases {
+		if l.task >= 0 && now < l.began+young {
+			at++
+		}
+	}
+	return at >= Failures && s.others(x)
+}
+
+// others reports whether a site but this one takes tasks.
+func (s *Sweep) others(x *site) bool {
+	return slices.ContainsFunc(s.sites, func(y *site) bool { return y != x && !y.out && y.Lanes > 0 })
+}
+
+// Signed notes that a lease was bought, for at most what was committed to it.
+func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
+	l := s.leases[n]
+	l.Signed, l.Start, l.End = true, start, end
+	l.site.pause = 0
+	s.Account(n, 0, held)
+}
+
+// Refused notes that a lease was not bought. The site is asked again after a pause and the next trade.
+func (s *Sweep) Refused(now time.Duration, n int, why string) {
+	l := s.leases[n]
+	x := l.site
+	x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
+	x.Lanes, x.refusedUntil, x.why = 0, now+x.pause, why
+	s.Account(n, 0, 0)
+	s.close(l)
+	s.stale = true
+}
+
+// Account notes what was paid for a lease, less refunds, and the most that it may still cost.
+func (s *Sweep) Account(n int, paid, held protocol.Credits) {
+	l := s.leases[n]
+	s.spent += paid - l.Paid
+	s.committed += held - l.Held
+	l.Paid, l.Held = paid, held
+}
+
+// Over notes that a lease takes no more launches: its site has lost it, or its owner has given it back.
+func (s *Sweep) Over(n int) {
+	if l := s.leases[n]; !l.Closed {
+		s.close(l)
+		s.again()
+	}
+}
+
+func (s *Sweep) close(l *Lease) {
+	l.Closed = true
+	l.site.leases = slices.DeleteFunc(l.site.leases, func(x *Lease) bool { return x == l })
+}
+
+// Ended notes the end of the attempt that a lease ran, and returns its task, which is Fetching if it
+// has succeeded.
+func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (task int) {
+	l := s.leases[n]
+	x, i := l.site, l.task
+	t := &s.tasks[i]
+	l.task = -1
+	s.events++
+	if how == Exited && x.done == 0 && s.others(x) {
+		how = Unproven
+	}
+	a := t.last()
+	a.Ended, a.How, a.Exit, a.Why = now, how, exit, why
+	x.learn(*a)
+	if how == Succeeded {
+		s.move(i, Fetching)
+		if d := s.mean(x) - x.planned; max(d, -d) > x.planned/10 {
+			s.stale = true
+		}
+	} else {
+		s.failed(x, i, now)
+	}
+	if s.Lease == 0 {
+		s.close(l)
+	}
+	return i
+}
+
+// Fetched notes that the outputs of a task have come.
+func (s *Sweep) Fetched(i int) { s.move(i, Done) }
+
+// Gone notes that the outputs of a task cannot be had: it has to run again.
+func (s *Sweep) Gone(i int, why string) {
+	a := s.tasks[i].last()
+	a.How, a.Why = Lost, why
+	s.retry(i)
+}
+
+func (s *Sweep) failed(x *site, i int, now time.Duration) {
+	if x.streak >= Failures && s.others(x) {
+		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
+	}
+	s.retry(i)
+}
+
+// retry has a task wait again that has failed, or fails it for good.
+func (s *Sweep) retry(i int) {
+	s.stale = true
+	if exits, lost := s.tasks[i].faults(); exits > s.RetryExit || lost > s.RetrySite {
+		s.move(i, Failed)
+	} else {
+		s.move(i, Waiting)
+	}
+}
+
+// Retry has every task that failed for good wait again, and says which.
+func (s *Sweep) Retry() (tasks []int) {
+	for i := range s.tasks {
+		if t := &s.tasks[i]; t.State == Failed {
+			t.Retried = len(t.Attempts)
+			s.move(i, Waiting)
+			tasks = append(tasks, i)
+		}
+	}
+	s.again()
+	return tasks
+}
+
+func (s *Sweep) move(i int, to State) {
+	s.count[s.tasks[i].State]--
+	s.tasks[i].State = to
+	s.count[to]++
+}
+
+// Count is the number of tasks in a state.
+func (s *Sweep) Count(of State) int { return s.count[of] }
+
+// Len is the number of tasks, and Task one of them.
+func (s *Sweep) Len() int         { return len(s.tasks) }
+func (s *Sweep) Task(i int) *Task { return &s.tasks[i] }
+
+// Leases is the number of leases that were ordered, and At one of them.
+func (s *Sweep) Leases() int     { return len(s.leases) }
+func (s *Sweep) At(n int) *Lease { return s.leases[n] }
+
+// Money is what was paid, and what is committed to leases.
+func (s *Sweep) Money() (spent, committed protocol.Credits) { return s.spent, s.committed }
+
+// Plan is the present plan.
+func (s *Sweep) Plan() Plan { return s.plan }
+
+// Mean is the time that a task is expected to take at a site; measured: by its own tasks.
+func (s *Sweep) Mean(site string) (d time.Duration, measured bool) {
+	x := s.site(site)
+	return s.mean(x), len(x.times) > 0
+}
+
+// SiteView is what a sweep has at a site.
+type SiteView struct {
+	Offer
+	Assigned, Running, Done int
+	Failed                  int
+	Out                     time.Duration // left out until then; 0: it is not
+	Why                     string        // of its last failure or refusal
+}
+
+// Sites are all sites that have made an offer, in that order.
+func (s *Sweep) Sites() []SiteView {
+	list := make([]SiteView, len(s.sites))
+	for i, x := range s.sites {
+		v := SiteView{Offer: x.Offer, Assigned: len(x.queue), Done: x.done, Failed: x.failed, Why: x.why}
+		if x.out {
+			v.Out = x.outUntil
+		}
+		for _, l := range x.leases {
+			if l.task >= 0 {
+				v.Running++
+			}
+		}
+		list[i] = v
+	}
+	return list
+}
