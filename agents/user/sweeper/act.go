@@ -1,0 +1,381 @@
+package sweeper
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ramp/agents/user/sweep"
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/rfql"
+)
+
+// Act has every sweep do what is to be done now.
+func (s *Sweeps) Act(now time.Time) (out protocol.Output) {
+	for _, id := range slices.Clone(s.order) {
+		if x := s.by[id]; x != nil {
+			out = out.Join(s.act(now, x))
+		}
+	}
+	return out
+}
+
+func (s *Sweeps) act(now time.Time, x *live) (out protocol.Output) {
+	for a := x.Act(x.since(now)); x.dry == nil && a.Any(); a = x.Act(x.since(now)) {
+		out = out.Join(s.carryOut(now, x, a))
+	}
+	if x.over() {
+		out = out.Join(s.giveBack(now, x))
+	} else {
+		out = out.Join(s.trade(now, x))
+		if next := x.Next(x.since(now)); next > 0 {
+			out.WakeAt = protocol.Earlier(out.WakeAt, x.at(next))
+		}
+	}
+	if state := x.state(now); state != x.shown && x.dry == nil {
+		x.shown = state
+		if state != stateRunning {
+			out.Send = append(out.Send, s.files(message.SaveFile{Path: x.Order.Out + "/results.csv", Content: x.results()}))
+		}
+	}
+	return out
+}
+
+// carryOut saves leases and attempts, and orders and launches them.
+func (s *Sweeps) carryOut(now time.Time, x *live, a sweep.Actions) (out protocol.Output) {
+	for _, b := range a.Buy {
+		x.leases = append(x.leases, lease{Cores: x.Plan.Cores})
+		out.Save = append(out.Save, x.saveLease(b.Lease))
+	}
+	for _, l := range a.Launch {
+		out.Save = append(out.Save, x.saveTask(l.Task))
+	}
+	for _, b := range a.Buy {
+		out = out.Join(s.buy(now, x, b))
+	}
+	for _, l := range a.Launch {
+		out = out.Join(s.agent.Launch(now, x.run(now, l)))
+	}
+	for _, n := range a.Close {
+		out = out.Join(s.release(now, x, n))
+	}
+	return out
+}
+
+// release gives back what is left of a lease.
+func (s *Sweeps) release(now time.Time, x *live, n int) protocol.Output {
+	out := protocol.Output{Save: []protocol.Record{x.saveLease(n)}}
+	if l := x.leases[n]; l.Contract != "" && now.Before(x.at(x.At(n).End)) {
+		out = out.Join(s.agent.Release(now, x.leaseID(n), protocol.AgentID(x.At(n).Site), l.Contract))
+	}
+	return out
+}
+
+// giveBack releases every lease of a sweep that is over.
+func (s *Sweeps) giveBack(now time.Time, x *live) (out protocol.Output) {
+	for n := range x.leases {
+		if l := x.At(n); l.Signed && !l.Closed {
+			x.Over(n)
+			out = out.Join(s.release(now, x, n))
+		}
+	}
+	return out
+}
+
+// trade asks all sellers what a lease costs, if that is due.
+func (s *Sweeps) trade(now time.Time, x *live) protocol.Output {
+	deadline := x.at(x.Terms.Deadline)
+	switch {
+	case x.trading != "" || x.Terms.Paused || x.Count(sweep.Waiting)+x.Count(sweep.Assigned) == 0 || !now.Before(deadline):
+		return protocol.Output{}
+	case now.Before(x.tradeAt):
+		return protocol.Output{WakeAt: x.tradeAt}
+	}
+	x.trades++
+	x.trading = fmt.Sprintf("%s%s.%d", protocol.QuotePrefix, strings.TrimPrefix(x.Order.ID, protocol.QuotePrefix), x.trades)
+	wall := min((x.Plan.Wall + slack + time.Minute - 1).Truncate(time.Minute), deadline.Sub(now).Truncate(time.Minute))
+	q := rfql.DraftRequest{Name: x.Plan.Name, TotalCores: x.Plan.Cores, Wall: max(wall, time.Minute), End: deadline}
+	order, err := x.order(now, x.trading, q)
+	if err != nil {
+		return s.Traded(now, Traded{ID: x.trading, Why: err.Error()})
+	}
+	order.Options.QuoteOnly = true
+	return s.agent.Buy(now, order)
+}
+
+// order is the order of a lease.
+func (x *live) order(now time.Time, id string, q rfql.DraftRequest) (message.Buy, error) {
+	doc, err := rfql.Check(rfql.Draft{Objective: protocol.ObjectiveCost, Requests: []rfql.DraftRequest{q}}, now)
+	if err != nil {
+		return message.Buy{}, err
+	}
+	intent := &message.Intent{App: x.Plan.App}
+	for _, in := range x.Plan.Task(0).Inputs {
+		for _, f := range x.Order.Inputs[in] {
+			intent.Input += f.File.Size
+		}
+	}
+	return message.Buy{ID: id, Name: x.Plan.Name, Document: doc.XML(), Intent: intent, Options: message.Options{NoReplace: true}}, nil
+}
+
+// buy orders a lease at its seller, at the traded price.
+func (s *Sweeps) buy(now time.Time, x *live, b sweep.Buy) protocol.Output {
+	id := x.leaseID(b.Lease)
+	order, err := x.order(now, id, rfql.DraftRequest{
+		Name: x.Plan.Name, TotalCores: x.Plan.Cores, Price: b.Price / protocol.Credits(x.Plan.Cores), NotBefore: x.at(b.Start), End: x.at(b.End),
+	})
+	if err != nil {
+		return s.Bought(now, Bought{ID: id, State: Ended, Why: err.Error()})
+	}
+	order.Only, order.Options.MaxCost = protocol.AgentID(b.Site), b.Most
+	return s.agent.Buy(now, order)
+}
+
+// run is an attempt as a run in the unit of its lease.
+func (x *live) run(now time.Time, l sweep.Launch) message.Run {
+	task, of := x.Plan.Task(l.Task), x.leases[l.Lease]
+	id := x.attemptID(l.Task, l.Attempt)
+	p := message.Program{App: task.App, Params: task.Params, Command: task.Command, Outputs: task.Outputs, Detached: true}
+	for _, in := range task.Inputs {
+		p.Inputs = append(p.Inputs, x.Order.Inputs[in]...)
+	}
+	site := x.At(l.Lease)
+	return message.Run{
+		ID: id, Name: x.Plan.Name, Contract: of.Contract, Created: now, Program: p, Sweep: x.Order.ID, Follows: !x.single,
+		Units: []message.RunUnit{{
+			Launch: id, Resource: protocol.AgentID(site.Site).Name(), Seller: protocol.AgentID(site.Site),
+			Slot: protocol.Slot{Start: x.at(site.Start), End: x.at(site.End), Cores: of.Cores}, Status: message.LaunchStatus{Stage: message.StageAsked},
+		}},
+	}
+}
+
+// Owns reports whether a conversation is a trade of a sweep, or a lease.
+func (s *Sweeps) Owns(id string) bool {
+	x, _ := s.leaseOf(id)
+	return x != nil || s.traderOf(id) != nil
+}
+
+func (s *Sweeps) traderOf(id string) *live {
+	for _, x := range s.by { // in any order: there is one
+		if x.trading == id && id != "" {
+			return x
+		}
+	}
+	return nil
+}
+
+// Traded takes the outcome of a trade.
+func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
+	x := s.traderOf(t.ID)
+	if x == nil {
+		return protocol.Output{}
+	}
+	x.trading, x.offers, x.why = "", t.Offers, t.Why
+	if t.Currency != "" {
+		x.Currency = t.Currency
+	}
+	if x.single = t.Mode != "" && t.Mode != protocol.ModeOnReservation; x.single {
+		x.Lease = 0
+	}
+	x.Trade(x.since(now), x.offered(s.agent.Sellers(now), now))
+	x.Act(x.since(now).Truncate(0)) // plans
+	if x.dry != nil {
+		x.dry(x.forecast(now))
+		s.drop(x.Order.ID)
+		return protocol.Output{}
+	}
+	x.tradeAt = now.Add(tradeMost)
+	if len(t.Offers) == 0 || x.Count(sweep.Waiting) > 0 {
+		x.barren++
+		x.tradeAt = now.Add(min(tradeFirst<<min(x.barren, 8), tradeMost))
+	}
+	return protocol.Output{WakeAt: now}
+}
+
+// offered are the offers of a trade by lane.
+func (x *live) offered(sellers []Seller, now time.Time) (list []sweep.Offer) {
+	for _, o := range x.offers {
+		i := slices.IndexFunc(sellers, func(s Seller) bool { return s.ID == o.Seller })
+		if i < 0 || slices.ContainsFunc(list, func(y sweep.Offer) bool { return y.Site == string(o.Seller) }) {
+			continue
+		}
+		start := x.since(o.Start)
+		if o.Start.Sub(now) <= soon {
+			start = 0 // a window that fits exactly needs no lead
+		}
+		list = append(list, sweep.Offer{Site: string(o.Seller), Price: o.Price * protocol.Credits(x.Plan.Cores), Lanes: sellers[i].Cores / x.Plan.Cores, Start: start})
+	}
+	return list
+}
+
+// soon is a start that a seller's lead explains.
+const soon = 15 * time.Minute
+
+// Bought takes how the purchase of a lease stands.
+func (s *Sweeps) Bought(now time.Time, b Bought) protocol.Output {
+	x, n := s.leaseOf(b.ID)
+	if x == nil {
+		return protocol.Output{}
+	}
+	l, of := x.At(n), &x.leases[n]
+	switch {
+	case b.State == Open || of.Ended:
+		return protocol.Output{}
+	case b.State == Ended:
+		if l.Closed {
+			return protocol.Output{}
+		}
+		of.Ended, x.why = true, b.Why
+		x.tradeAt = protocol.Earlier(x.tradeAt, now.Add(tradeFirst))
+		x.Refused(x.since(now), n, b.Why)
+	case !l.Signed:
+		of.Contract, x.barren = b.Contract, 0
+		x.Signed(n, x.since(b.Slot.Start), x.since(b.Slot.End), b.Total)
+		fallthrough
+	default:
+		of.Refunded, of.Ended = b.Refunded, b.Ended
+		if b.After && !b.Ended {
+			x.Account(n, 0, b.Total)
+		} else {
+			x.Account(n, b.Total-b.Refunded, 0)
+		}
+		if b.Ended && b.Refunded > 0 {
+			x.Over(n)
+		}
+	}
+	return protocol.Output{Save: []protocol.Record{x.saveLease(n)}, WakeAt: now}
+}
+
+// Ran takes a run that is over.
+func (s *Sweeps) Ran(now time.Time, r message.Run) protocol.Output {
+	id, i, ok := cut(r.ID, ".t")
+	x := s.by[id]
+	if !ok || x == nil || i >= x.Len() || x.Task(i).State != sweep.Running || x.runID(i) != r.ID {
+		return s.agent.Discard(now, r.ID) // of an attempt that is over
+	}
+	attempts := x.Task(i).Attempts
+	n := attempts[len(attempts)-1].Lease
+	how, exit, why := ended(r, x.Killed)
+	x.Ended(x.since(now), n, how, exit, why)
+	out := protocol.Output{Save: []protocol.Record{x.saveTask(i)}, WakeAt: now}
+	if how == sweep.Lost || how == sweep.Expired {
+		return out.Join(s.agent.Discard(now, r.ID))
+	}
+	return out.Join(s.fetch(x, i, r))
+}
+
+// ended is how a run has ended.
+func ended(r message.Run, killed bool) (how sweep.End, exit int, why string) {
+	u := r.Units[0]
+	why = u.Status.Why
+	if why == "" {
+		why = u.Status.Job.Note
+	}
+	switch {
+	case u.Status.Job.State == protocol.JobExited && u.Status.Job.Exit == 0:
+		return sweep.Succeeded, 0, ""
+	case u.Status.Job.State == protocol.JobExited:
+		return sweep.Exited, u.Status.Job.Exit, fmt.Sprintf("the program ended with exit code %d", u.Status.Job.Exit)
+	case u.Status.Job.State == protocol.JobExpired:
+		return sweep.Expired, 0, "it was ended with its slot"
+	case r.Fault != "": // an input of its owner
+		return sweep.Exited, exitNever, r.Fault
+	case killed || u.Status.Job.State == protocol.JobKilled:
+		return sweep.Lost, 0, "it was killed"
+	}
+	return sweep.Lost, 0, why
+}
+
+// exitNever is the exit code of a task that could not begin.
+const exitNever = 125
+
+// fetch has what a task has left brought to its directory; that of a failed attempt is kept apart.
+func (s *Sweeps) fetch(x *live, i int, r message.Run) protocol.Output {
+	u, name := r.Units[0], x.Plan.Task(i).Directory
+	if u.Status.Job.Exit != 0 {
+		name = fmt.Sprintf("failed/%s.%d", name, len(x.Task(i).Attempts))
+	}
+	x.fetching[r.ID] = i
+	var files []protocol.StagedFile
+	for _, f := range u.Status.Outputs {
+		if r.Program.Wants(f.Path) {
+			files = append(files, f)
+		}
+	}
+	return protocol.Output{Send: []protocol.Message{s.files(message.StageOut{
+		Contract: r.Contract, Launch: r.ID, Seller: u.Seller, Files: files, Dir: x.Order.Out, Name: name,
+	})}}
+}
+
+func (s *Sweeps) files(body protocol.Body) protocol.Message {
+	return protocol.Message{
+		Performative: protocol.Request, Sender: s.self, Receivers: []protocol.AgentID{protocol.LocalFiles},
+		Protocol: protocol.ProtocolQueue, Body: body,
+	}
+}
+
+// Staged takes the outputs of a launch that have come, or cannot come.
+func (s *Sweeps) Staged(now time.Time, b message.StagedOut) protocol.Output {
+	id, _, _ := cut(b.Launch, ".t")
+	x := s.by[id]
+	if x == nil {
+		return protocol.Output{}
+	}
+	i, ok := x.fetching[b.Launch]
+	if !ok {
+		return protocol.Output{}
+	}
+	delete(x.fetching, b.Launch)
+	out := s.agent.Discard(now, b.Launch)
+	if x.Task(i).State != sweep.Fetching || x.runID(i) != b.Launch {
+		return out // of an attempt that failed
+	}
+	if b.Why == "" {
+		x.Fetched(i)
+	} else {
+		x.Gone(i, b.Why)
+	}
+	out.Save = append(out.Save, x.saveTask(i))
+	return out.Join(protocol.Output{WakeAt: now})
+}
+
+// Resume goes on with the sweeps of an agent that has restarted, once its purchases and runs are
+// restored.
+func (s *Sweeps) Resume(now time.Time) (out protocol.Output) {
+	for _, id := range slices.Clone(s.order) {
+		x := s.by[id]
+		x.tradeAt = now
+		for n := range x.leases {
+			if l := x.At(n); !l.Signed && !l.Closed && !s.agent.Going(x.leaseID(n)) {
+				out = out.Join(s.Bought(now, Bought{ID: x.leaseID(n), State: Ended, Why: "the agent stopped before it was bought"}))
+			}
+		}
+		for i := range x.Len() {
+			out = out.Join(s.resumeTask(now, x, i))
+		}
+	}
+	return out.Join(s.Act(now))
+}
+
+func (s *Sweeps) resumeTask(now time.Time, x *live, i int) protocol.Output {
+	state := x.Task(i).State
+	if state != sweep.Running && state != sweep.Fetching {
+		return protocol.Output{}
+	}
+	r, ok := s.agent.Run(x.runID(i))
+	switch {
+	case state == sweep.Running && !ok:
+		r = message.Run{ID: x.runID(i), Units: []message.RunUnit{{Status: message.LaunchStatus{Why: "its record is lost"}}}}
+		return s.Ran(now, r)
+	case state == sweep.Running && r.Over:
+		return s.Ran(now, r)
+	case state == sweep.Fetching && !ok:
+		x.Gone(i, "the record of its run is lost")
+		return protocol.Output{Save: []protocol.Record{x.saveTask(i)}}
+	case state == sweep.Fetching:
+		return s.fetch(x, i, r)
+	}
+	return protocol.Output{}
+}
