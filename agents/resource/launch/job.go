@@ -40,7 +40,9 @@ type job struct {
 
 	retryAt   time.Time
 	retries   int
-	forbidden bool // the batch system forbids the agent to kill it
+	forbidden bool      // the batch system forbids the agent to kill it
+	oldAt     time.Time // when it can be forgotten, as filed
+	oldIndex  int       // in the heap of those that are over, from 1; 0: it is not in it
 }
 
 func (j *job) key() key { return key{j.User, j.Contract, j.Unit, j.Launch} }

@@ -26,7 +26,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	if why != nil {
 		return s.composer.refuse(m, why)
 	}
-	if why := s.jobs.full(l.Contract, l.Unit); why != nil {
+	if why := s.jobs.full(u.Reservation); why != nil {
 		return s.composer.refuse(m, why)
 	}
 	argv, account, why := s.cfg.Policy.filled().admit(m.Sender, l)
@@ -41,7 +41,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	j.Asked, j.Argv, j.Account, j.Pool, j.Inputs, j.Missing = asked, argv, account.User, account.Pool, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.jobs.add(j)
-	return j.save().Join(s.prepare(now, j)).Join(s.composer.answer(m, protocol.Agree, j))
+	return s.save(j).Join(s.prepare(now, j)).Join(s.composer.answer(m, protocol.Agree, j))
 }
 
 // prepare asks for the job's directory until all inputs have arrived: the answer may
@@ -118,7 +118,7 @@ func (s *Site) join(j *job, peers []message.Peer) protocol.Output {
 	if j.Stage == message.StageGathering {
 		j.become(message.StageReady)
 	}
-	return j.save().Join(wake(j.due()))
+	return s.save(j).Join(wake(j.due()))
 }
 
 // kill ends a launch; one that has not been submitted fails.
@@ -135,7 +135,7 @@ func (s *Site) kill(now time.Time, j *job) protocol.Output {
 	if j.Stage == message.StageSubmitted {
 		j.retryAt = now.Add(stopPeriod)
 	}
-	return j.save().Join(s.stop(j)).Join(wake(j.due()))
+	return s.save(j).Join(s.stop(j)).Join(wake(j.due()))
 }
 
 // killEarly takes a kill that has overtaken its launch. The launch must not begin when
@@ -143,7 +143,7 @@ func (s *Site) kill(now time.Time, j *job) protocol.Output {
 func (s *Site) killEarly(now time.Time, m protocol.Message, k key) protocol.Output {
 	u, why := s.unit(now, m.Sender, k.contract, k.unit)
 	if why == nil {
-		why = s.jobs.tooMany(k.contract, k.unit)
+		why = s.jobs.tooMany(u.Reservation)
 	}
 	if why != nil && why.Code == protocol.CodeExpired { // it will never begin, also if this site has forgotten it
 		why = no(protocol.CodeUnknown, "you have no launch "+k.id+" here, and "+why.Note)
@@ -155,5 +155,5 @@ func (s *Site) killEarly(now time.Time, m protocol.Message, k key) protocol.Outp
 	j.Why, j.Keep = "killed before it was launched", now.Add(s.cfg.Keep)
 	j.become(message.StageFailed)
 	s.jobs.add(j)
-	return j.save().Join(s.composer.answer(m, protocol.Inform, j)).Join(wake(j.due()))
+	return s.save(j).Join(s.composer.answer(m, protocol.Inform, j)).Join(wake(j.due()))
 }

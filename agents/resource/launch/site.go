@@ -85,10 +85,11 @@ func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, p
 		return nil, protocol.Output{}, err
 	}
 	var out protocol.Output
-	for _, j := range s.jobs.all() {
+	for _, j := range s.jobs.running() {
 		out = out.Join(s.resume(now, j))
 	}
-	return s, out, nil
+	_, next := s.jobs.due(time.Time{})
+	return s, out.Join(wake(next)), nil
 }
 
 // resume repeats the request that may have been lost with the process.
@@ -148,14 +149,11 @@ func (s *Site) Receive(now time.Time, m protocol.Message) (protocol.Output, bool
 // Wake does what is due.
 func (s *Site) Wake(now time.Time) protocol.Output {
 	var out protocol.Output
-	for _, j := range s.jobs.all() {
-		if due := j.due(); !due.IsZero() && !now.Before(due) {
-			out = out.Join(s.wakeJob(now, j))
-		} else {
-			out = out.Join(wake(due))
-		}
+	due, next := s.jobs.due(now)
+	for _, j := range due {
+		out = out.Join(s.wakeJob(now, j))
 	}
-	return out
+	return out.Join(wake(next))
 }
 
 func wake(at time.Time) protocol.Output { return protocol.Output{WakeAt: at} }
@@ -184,10 +182,17 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 	return s.over(now, j)
 }
 
+// save makes a launch durable after a change, and files it where it belongs now.
+func (s *Site) save(j *job) protocol.Output {
+	s.jobs.file(j)
+	return j.save()
+}
+
 // over forgets a launch, unless the report about its unit is still owed.
 func (s *Site) over(now time.Time, j *job) protocol.Output {
 	if u, ok := s.sold.Unit(j.Contract, j.Unit); ok && u.Unpaid && !u.Reported {
 		j.retryAt = now.Add(checkPeriod)
+		s.jobs.file(j)
 		return wake(j.retryAt)
 	}
 	return s.forget(j)
@@ -215,7 +220,7 @@ func (s *Site) begin(now time.Time, j *job) protocol.Output {
 		}
 	}
 	j.become(message.StageSubmitting)
-	return j.save().Join(s.submit(now, j)).Join(s.composer.inform(j))
+	return s.save(j).Join(s.submit(now, j)).Join(s.composer.inform(j))
 }
 
 // submit asks the batch system to run a job, under the same ID until it answers.

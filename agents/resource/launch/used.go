@@ -2,7 +2,6 @@ package launch
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -15,11 +14,15 @@ import (
 // end of the slot the unit still runs, since another launch may follow, unless the
 // launch has ended it. It is false if no launch counts, see counts.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
-	runs := slices.DeleteFunc(s.jobs.in(reservation), func(j *job) bool { return !j.counts() })
+	var runs []*job
+	for _, j := range s.jobs.in(reservation) {
+		if j.counts() {
+			runs = append(runs, j)
+		}
+	}
 	if len(runs) == 0 {
 		return protocol.JobStatus{}, false
 	}
-	slices.SortFunc(runs, func(a, b *job) int { return a.Number - b.Number })
 	last := runs[len(runs)-1]
 	all := last.end()
 	all.Started, all.Usage = runs[0].Status.Started, together(runs)
