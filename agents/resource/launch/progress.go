@@ -183,10 +183,10 @@ type Grant struct {
 	Unpaid  bool // its usage is not paid yet, and can be disputed
 }
 
-// Grant returns the buyer's access to the files of one of its launches.
+// Grant returns the buyer's access to the files of one of its launches; false: it has none.
 func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit int, id string) (Grant, bool) {
 	j := s.jobs.byKey[key{user, contract, unit, id}]
-	if j == nil {
+	if j == nil || j.Discarded {
 		return Grant{}, false
 	}
 	g := Grant{Job: j.ID, Stage: j.Stage, Inputs: j.Inputs, Over: j.Stage == message.StageCollecting || j.Stage.Over()}
@@ -198,8 +198,11 @@ func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit i
 	return g, true
 }
 
-// Knows reports whether a job's launch is remembered.
-func (s *Site) Knows(job string) bool { return s.jobs.byID[job] != nil }
+// Knows reports whether the files of a job are kept.
+func (s *Site) Knows(job string) bool {
+	j := s.jobs.byID[job]
+	return j != nil && !j.Discarded
+}
 
 // Staging reports whether inputs may still come.
 func (g Grant) Staging() bool { return g.Stage == message.StageStaging }

@@ -21,6 +21,8 @@ type register struct {
 	units map[string][]*job // of each reservation, which is one unit, in order of number
 	live  map[string]*job   // by ID, those that are not over
 	old   dues              // the others
+
+	discarded int // of all
 }
 
 // key names a launch in the buyer's words: buyers choose the IDs.
@@ -71,6 +73,9 @@ func (r *register) add(j *job) {
 	unit := r.units[j.Reservation]
 	i, _ := slices.BinarySearchFunc(unit, j, byNumber)
 	r.units[j.Reservation] = slices.Insert(unit, i, j)
+	if j.Discarded {
+		r.discarded++
+	}
 	r.file(j)
 }
 
@@ -106,6 +111,9 @@ func (r *register) remove(j *job) {
 	delete(r.byKey, j.key())
 	delete(r.live, j.ID)
 	r.old.drop(j)
+	if j.Discarded {
+		r.discarded--
+	}
 	unit := slices.DeleteFunc(r.units[j.Reservation], func(x *job) bool { return x == j })
 	if r.units[j.Reservation] = unit; len(unit) == 0 {
 		delete(r.units, j.Reservation)
@@ -134,19 +142,36 @@ func jobID(reservation string, number int) string {
 // full says why a unit takes no further launch.
 func (r *register) full(reservation string) *protocol.Reason {
 	for _, j := range r.units[reservation] { // at most one is not over
-		if !j.Stage.Over() {
+		switch {
+		case j.Released:
+			return no(protocol.CodeExpired, "you have released the unit")
+		case !j.Stage.Over():
 			return no(protocol.CodeLimit, "the unit has launch "+j.Launch+", which is "+string(j.Stage))
 		}
 	}
 	return r.tooMany(reservation)
 }
 
+// tooMany says which bound prevents another launch of a unit.
 func (r *register) tooMany(reservation string) *protocol.Reason {
-	switch had := len(r.units[reservation]); {
-	case had >= MaxPerUnit:
-		return no(protocol.CodeLimit, fmt.Sprintf("the unit had %d launches, at most %d are allowed", had, MaxPerUnit))
-	case len(r.byID) >= MaxLaunches:
-		return no(protocol.CodeLimit, fmt.Sprintf("the site has %d launches, at most %d are allowed", len(r.byID), MaxLaunches))
+	unit, kept := r.units[reservation], 0
+	for _, j := range unit {
+		if !j.Discarded {
+			kept++
+		}
+	}
+	for _, b := range []struct {
+		n, most int
+		of      string
+	}{
+		{kept, MaxPerUnit, "the unit has %d launches, at most %d are allowed that are not discarded"},
+		{len(unit), MaxInUnit, "the unit had %d launches, at most %d are allowed"},
+		{len(r.byID) - r.discarded, MaxLaunches, "the site has %d launches, at most %d are allowed"},
+		{len(r.byID), MaxRemembered, "the site remembers %d launches, at most %d are allowed"},
+	} {
+		if b.n >= b.most {
+			return no(protocol.CodeLimit, fmt.Sprintf(b.of, b.n, b.most))
+		}
 	}
 	return nil
 }

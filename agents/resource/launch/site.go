@@ -17,7 +17,8 @@
 // The Site saves the stage submitting before it asks the batch system, and the driver
 // finds a job again by its ID. So a crash on either side of the request leads to the
 // same job. The Site forgets a done or failed launch, and discards its files, after
-// Config.Keep.
+// Config.Keep. If the buyer discards it before, the Site keeps a record of it without
+// files until its slot has ended and its usage is reported.
 package launch
 
 import (
@@ -34,8 +35,10 @@ const Table = "launches"
 
 // Bounds and times of a Site.
 const (
-	MaxLaunches   = 1 << 14         // remembered at once; more are refused with limit
-	MaxPerUnit    = 16              // launches of one unit, one after the other
+	MaxLaunches   = 1 << 14         // remembered at once, without the discarded ones; more are refused with limit
+	MaxRemembered = 1 << 16         // remembered at once, with the discarded ones
+	MaxPerUnit    = 16              // launches of one unit, one after the other, that are not discarded
+	MaxInUnit     = 1 << 10         // launches of one unit
 	checkPeriod   = time.Minute     // between queries about a submitted job
 	stopPeriod    = 5 * time.Second // between kills of a job: a signal may be lost, or refused for now
 	vacancyPeriod = time.Second     // between looks for an account that no other buyer has
@@ -243,7 +246,18 @@ func (s *Site) collect(now time.Time, j *job) protocol.Output {
 func (s *Site) forget(j *job) protocol.Output {
 	s.jobs.remove(j)
 	out := protocol.Output{Save: []protocol.Record{{Table: Table, Key: j.ID}}}
+	if j.Discarded {
+		return out
+	}
 	return out.Join(s.composer.files(message.Discard{Job: j.ID}))
+}
+
+// Sizes reports how many launches the Site remembers, with the bounds.
+func (s *Site) Sizes() []protocol.Size {
+	return []protocol.Size{
+		{Of: "launches", N: len(s.jobs.byID) - s.jobs.discarded, Most: MaxLaunches},
+		{Of: "launches, with those discarded", N: len(s.jobs.byID), Most: MaxRemembered},
+	}
 }
 
 // Dir is a job's directory. IDs of jobs contain no '/'.
