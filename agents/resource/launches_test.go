@@ -402,3 +402,62 @@ func TestEndIsKeptUntilItIsReported(t *testing.T) {
 		t.Fatalf("%d launches are still remembered", n)
 	}
 }
+
+// A buyer that has nothing more to run in a unit releases it: the seller sells the rest
+// again, as after a last program, for good, and nothing more runs in it. A unit in which
+// nothing ran is paid like one whose program ended at once.
+func TestAReleasedUnitIsGivenBack(t *testing.T) {
+	order := func(p *payable, id string) {
+		p.receive(p.buyer.message(protocol.Request, protocol.ProtocolRequest, "go", message.LaunchOrder{Contract: p.buyer.bundle.ID, ID: id, Verb: message.VerbRelease}))
+	}
+	for _, c := range []struct {
+		name    string
+		mode    protocol.Mode
+		runs    *protocol.JobStatus
+		state   string
+		due     func(u protocol.BundleUnit) protocol.Credits
+		success bool
+	}{
+		{"paid on reservation, after a program", protocol.ModeOnReservation, new(exited(0, time.Second)), "given back", nil, false},
+		{"paid on reservation, unused", protocol.ModeOnReservation, nil, "given back", nil, false},
+		{"paid on completion, after a program", protocol.ModeOnCompletion, new(exited(0, time.Second)), "reported", func(u protocol.BundleUnit) protocol.Credits { return u.Cost }, true},
+		{"paid on completion, after a failure", protocol.ModeOnCompletion, new(exited(3, time.Second)), "reported", func(u protocol.BundleUnit) protocol.Credits { return u.Cost }, false},
+		{"paid on completion, after the machine lost the program", protocol.ModeOnCompletion, &protocol.JobStatus{State: protocol.JobLost}, "reported", func(protocol.BundleUnit) protocol.Credits { return 0 }, false},
+		{"paid on completion, unused", protocol.ModeOnCompletion, nil, "reported", func(u protocol.BundleUnit) protocol.Credits { return u.Cost }, true},
+		{"metered, unused", protocol.ModeMetered, nil, "reported", func(u protocol.BundleUnit) protocol.Credits { return u.Tariff.Least }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPayableBy(t, c.mode)
+			if c.runs != nil {
+				p.launch("1")
+				p.until(time.Minute)
+				order(p, "1")
+				if list := p.role.Reservations(); list[0].State == c.state {
+					t.Fatal("released while a program runs")
+				}
+				p.ends("1", *c.runs)
+			}
+			order(p, "1")
+			if c.due != nil {
+				if note := p.reported(); note.Due != c.due(p.unit) || note.Success != c.success || note.Ended.After(p.now) {
+					t.Fatalf("reported %+v at %s", note, p.now)
+				}
+			}
+			for range 2 {
+				p.pass(10 * time.Second)
+				order(p, "1")
+				p.launch("2")
+				if _, there := p.batch.slots[p.unit.Reservation]; there {
+					t.Error("the slot is still reserved")
+				}
+				if list := p.role.Reservations(); len(list) != 1 || list[0].State != c.state {
+					t.Errorf("%+v, want one that is %s", list, c.state)
+				}
+				if _, runs := p.batch.jobs[p.job("2")]; runs {
+					t.Error("a program runs in a unit that was released")
+				}
+				p.start()
+			}
+		})
+	}
+}

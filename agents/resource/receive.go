@@ -35,7 +35,9 @@ func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
 		return r.call(now, m, body)
 	case message.Acceptance:
 		return r.accept(now, m, body)
-	case message.Launch, message.LaunchOrder, message.JobRefused, message.Prepared, message.Collected:
+	case message.LaunchOrder:
+		return r.order(now, m, body)
+	case message.Launch, message.JobRefused, message.Prepared, message.Collected:
 		out, _ := r.launches.Receive(now, m)
 		return out
 	case message.JobChanged:
@@ -109,11 +111,31 @@ func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) p
 func (r *Role) jobChanged(now time.Time, m protocol.Message, body message.JobChanged) protocol.Output {
 	out, _ := r.launches.Receive(now, m)
 	reservation, ends := r.launches.Ends(body.ID)
-	status, ok := r.launches.Used(now, reservation)
-	if !ends || !ok {
+	if !ends {
 		return out
 	}
-	return out.Join(r.used(now, m, reservation, status))
+	return out.Join(r.ended(now, m, reservation))
+}
+
+// order takes a buyer's order about a program. One that releases its unit ends it, as the
+// end of the last program does.
+func (r *Role) order(now time.Time, m protocol.Message, body message.LaunchOrder) protocol.Output {
+	out, _ := r.launches.Receive(now, m)
+	reservation, released := r.launches.Released(m.Sender, body)
+	if !released {
+		return out
+	}
+	m.Performative, m.Sender = protocol.Inform, protocol.LocalQueue
+	return out.Join(r.ended(now, m, reservation))
+}
+
+// ended settles the usage of a unit whose programs have ended.
+func (r *Role) ended(now time.Time, m protocol.Message, reservation string) protocol.Output {
+	status, ok := r.launches.Used(now, reservation)
+	if !ok {
+		return protocol.Output{}
+	}
+	return r.used(now, m, reservation, status)
 }
 
 // used settles the usage of a slot's programs, and stops them if their contract ended.

@@ -48,18 +48,30 @@ type LaunchVerb string
 
 // The verbs. Join sends a unit the addresses of the other units of its purchase,
 // without which it does not start.
+//
+// Discard gives up the files of a launch that is over, its outputs included, also those
+// that wait for the bank's decision. The site deletes them at once and remembers only that
+// the launch was there. The answer lists no outputs.
+//
+// Release gives the rest of a unit back when none of its launches runs, as if the latest
+// had been the Last one. ID names any launch of the unit, or one that will never be: an
+// unknown ID never begins. Nothing more is refunded than after a Last launch. A unit in
+// which nothing ran is paid as for a program that ended at once: in full, or, if it is
+// metered, the least payment of its contract.
 const (
 	VerbStatus  LaunchVerb = "status"
 	VerbJoin    LaunchVerb = "join"
 	VerbSuspend LaunchVerb = "suspend"
 	VerbResume  LaunchVerb = "resume"
 	VerbKill    LaunchVerb = "kill"
+	VerbDiscard LaunchVerb = "discard"
+	VerbRelease LaunchVerb = "release"
 )
 
 // Known reports whether v is one of the verbs.
 func (v LaunchVerb) Known() bool {
 	switch v {
-	case VerbStatus, VerbJoin, VerbSuspend, VerbResume, VerbKill:
+	case VerbStatus, VerbJoin, VerbSuspend, VerbResume, VerbKill, VerbDiscard, VerbRelease:
 		return true
 	}
 	return false

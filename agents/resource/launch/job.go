@@ -34,13 +34,17 @@ type job struct {
 	Outputs      []protocol.StagedFile `json:"outputs,omitempty"`
 	Keep         time.Time             `json:"keep,omitzero"`
 	Why          string                `json:"why,omitempty"`
-	Last         bool                  `json:"last,omitempty"`   // its buyer gives the slot back after it
-	Fault        bool                  `json:"fault,omitempty"`  // it failed by the site's fault
-	Killed       bool                  `json:"killed,omitempty"` // by its buyer, after it was submitted
+	Last         bool                  `json:"last,omitempty"`      // its buyer gives the slot back after it
+	Fault        bool                  `json:"fault,omitempty"`     // it failed by the site's fault
+	Killed       bool                  `json:"killed,omitempty"`    // by its buyer, after it was submitted
+	Discarded    bool                  `json:"discarded,omitempty"` // by its buyer: it has no files
+	Released     bool                  `json:"released,omitempty"`  // its buyer gave the unit back
 
 	retryAt   time.Time
 	retries   int
-	forbidden bool // the batch system forbids the agent to kill it
+	forbidden bool      // the batch system forbids the agent to kill it
+	oldAt     time.Time // when it can be forgotten, as filed
+	oldIndex  int       // in the heap of those that are over, from 1; 0: it is not in it
 }
 
 func (j *job) key() key { return key{j.User, j.Contract, j.Unit, j.Launch} }
@@ -123,6 +127,14 @@ func (j *job) early() bool { return j.Stage == message.StageFailed && j.Asked ==
 
 // withheld reports whether the outputs of a job are counted but not delivered yet.
 func (j *job) withheld() bool { return j.Stage == message.StageCollecting && !j.Keep.IsZero() }
+
+// discard gives up everything that only the files of a launch need. What remains prevents
+// a second begin, answers its buyer, and counts as usage.
+func (j *job) discard() {
+	j.Discarded = true
+	j.Argv, j.Pool, j.Inputs, j.Peers, j.Outputs = nil, nil, nil, nil, nil
+	j.Account, j.Conversation, j.Keep = "", "", time.Time{}
+}
 
 // submitted reports whether the batch system may have the job.
 func (j *job) submitted() bool {

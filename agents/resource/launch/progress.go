@@ -26,7 +26,7 @@ func (s *Site) prepared(now time.Time, j *job, p message.Prepared) protocol.Outp
 	} else {
 		j.become(message.StageReady)
 	}
-	return j.save().Join(s.composer.inform(j)).Join(wake(j.due()))
+	return s.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
 }
 
 // changed takes the status of a job. It neither saves nor forwards mere progress of
@@ -44,13 +44,13 @@ func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Out
 	j.Status = s.stopped(j, c.Status)
 	if c.Status.State.Over() {
 		j.become(message.StageCollecting)
-		return j.save().Join(s.composer.inform(j)).Join(s.collect(now, j))
+		return s.save(j).Join(s.composer.inform(j)).Join(s.collect(now, j))
 	}
 	if j.Stage == message.StageSubmitting {
 		j.become(message.StageSubmitted)
 		j.retryAt = now.Add(s.checkPause(j))
 	}
-	return j.save().Join(s.composer.inform(j)).Join(s.stop(j)).Join(wake(j.due()))
+	return s.save(j).Join(s.composer.inform(j)).Join(s.stop(j)).Join(wake(j.due()))
 }
 
 // stopped distinguishes who killed a job: if not its buyer, then the seller did
@@ -105,12 +105,12 @@ func (s *Site) cannot(now time.Time, j *job, r message.JobRefused) protocol.Outp
 func (s *Site) lost(now time.Time, j *job) protocol.Output {
 	if j.Status.Started.IsZero() && now.Before(j.Slot.End) {
 		j.become(message.StageSubmitting)
-		return j.save().Join(s.submit(now, j))
+		return s.save(j).Join(s.submit(now, j))
 	}
 	j.Status.State, j.Status.Ended = protocol.JobLost, now
 	j.Status.Note = "the batch system lost the job"
 	j.become(message.StageCollecting)
-	return j.save().Join(s.composer.inform(j)).Join(s.collect(now, j))
+	return s.save(j).Join(s.composer.inform(j)).Join(s.collect(now, j))
 }
 
 // collected takes the outputs of a job.
@@ -132,14 +132,14 @@ func (s *Site) deliver(now time.Time, j *job) protocol.Output {
 		return s.collect(now, j)
 	case s.waits(j) && !late:
 		j.retryAt = j.Keep
-		return j.save().Join(s.composer.inform(j)).Join(wake(j.retryAt))
+		return s.save(j).Join(s.composer.inform(j)).Join(wake(j.retryAt))
 	case s.waits(j):
 		j.Outputs, j.Why = nil, "its usage was not decided while the site kept its outputs"
 	case !late:
 		j.Keep = now.Add(s.cfg.Keep)
 	}
 	j.become(message.StageDone)
-	return j.save().Join(s.composer.inform(j)).Join(wake(j.due()))
+	return s.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
 }
 
 // waits reports whether a job that had its cores left outputs, and its usage can still be
@@ -152,8 +152,8 @@ func (s *Site) waits(j *job) bool {
 // Decided delivers what waits for the bank's word on a contract.
 func (s *Site) Decided(now time.Time, contract protocol.ContractID) protocol.Output {
 	var out protocol.Output
-	for _, j := range s.jobs.where(func(j *job) bool { return j.Contract == contract && j.withheld() }) {
-		if !s.waits(j) {
+	for _, j := range s.jobs.running() {
+		if j.Contract == contract && j.withheld() && !s.waits(j) {
 			out = out.Join(s.deliver(now, j))
 		}
 	}
@@ -164,7 +164,7 @@ func (s *Site) Decided(now time.Time, contract protocol.ContractID) protocol.Out
 func (s *Site) fail(now time.Time, j *job, why string) protocol.Output {
 	j.Why, j.Keep = why, now.Add(s.cfg.Keep)
 	j.become(message.StageFailed)
-	return j.save().Join(s.composer.inform(j)).Join(wake(j.due()))
+	return s.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
 }
 
 // fault ends a launch that failed by the site's fault, so that nobody pays for it.
@@ -183,10 +183,10 @@ type Grant struct {
 	Unpaid  bool // its usage is not paid yet, and can be disputed
 }
 
-// Grant returns the buyer's access to the files of one of its launches.
+// Grant returns the buyer's access to the files of one of its launches; false: it has none.
 func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit int, id string) (Grant, bool) {
 	j := s.jobs.byKey[key{user, contract, unit, id}]
-	if j == nil {
+	if j == nil || j.Discarded {
 		return Grant{}, false
 	}
 	g := Grant{Job: j.ID, Stage: j.Stage, Inputs: j.Inputs, Over: j.Stage == message.StageCollecting || j.Stage.Over()}
@@ -198,8 +198,11 @@ func (s *Site) Grant(user protocol.AgentID, contract protocol.ContractID, unit i
 	return g, true
 }
 
-// Knows reports whether a job's launch is remembered.
-func (s *Site) Knows(job string) bool { return s.jobs.byID[job] != nil }
+// Knows reports whether the files of a job are kept.
+func (s *Site) Knows(job string) bool {
+	j := s.jobs.byID[job]
+	return j != nil && !j.Discarded
+}
 
 // Staging reports whether inputs may still come.
 func (g Grant) Staging() bool { return g.Stage == message.StageStaging }

@@ -1,21 +1,28 @@
 package launch
 
 import (
+	"container/heap"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"ramp/protocol"
 	"ramp/protocol/message"
 	"ramp/protocol/reserve"
 )
 
-// register owns the remembered launches.
+// register owns the remembered launches. What happens often takes no longer with many
+// launches that are over: these are only in a heap, by when they can be forgotten.
 type register struct {
 	byID  map[string]*job // the batch system's ID
 	byKey map[key]*job
-	units map[unitKey]int // launches so far
+	units map[string][]*job // of each reservation, which is one unit, in order of number
+	live  map[string]*job   // by ID, those that are not over
+	old   dues              // the others
+
+	discarded int // of all
 }
 
 // key names a launch in the buyer's words: buyers choose the IDs.
@@ -26,46 +33,67 @@ type key struct {
 	id       string
 }
 
-type unitKey struct {
-	contract protocol.ContractID
-	unit     int
-}
-
 func newRegister() register {
-	return register{byID: map[string]*job{}, byKey: map[key]*job{}, units: map[unitKey]int{}}
+	return register{byID: map[string]*job{}, byKey: map[key]*job{}, units: map[string][]*job{}, live: map[string]*job{}}
 }
 
-// all returns the jobs in order of ID.
-func (r *register) all() []*job {
-	return slices.SortedFunc(maps.Values(r.byID), byID)
-}
+// in returns the jobs of a reservation in order of number.
+func (r *register) in(reservation string) []*job { return r.units[reservation] }
 
-// in returns the jobs of a reservation in order of ID.
-func (r *register) in(reservation string) []*job {
-	return r.where(func(j *job) bool { return j.Reservation == reservation })
-}
+// running returns the jobs that are not over, in order of ID.
+func (r *register) running() []*job { return slices.SortedFunc(maps.Values(r.live), byID) }
 
-// where returns the jobs that match, in order of ID.
-func (r *register) where(match func(j *job) bool) []*job {
-	list := slices.DeleteFunc(slices.Collect(maps.Values(r.byID)), func(j *job) bool { return !match(j) })
+// due returns the jobs that need to be woken in order of ID, and when the next one does.
+func (r *register) due(now time.Time) (list []*job, next time.Time) {
+	for _, j := range r.live { // in any order: the list is sorted
+		if due := j.due(); !due.IsZero() && !now.Before(due) {
+			list = append(list, j)
+		} else {
+			next = protocol.Earlier(next, due)
+		}
+	}
+	for len(r.old) > 0 && !now.Before(r.old[0].oldAt) {
+		j := heap.Pop(&r.old).(*job)
+		list = append(list, j)
+	}
+	if len(r.old) > 0 {
+		next = protocol.Earlier(next, r.old[0].oldAt)
+	}
 	slices.SortFunc(list, byID)
-	return list
+	return list, next
 }
 
 func byID(a, b *job) int { return strings.Compare(a.ID, b.ID) }
 
+func byNumber(a, b *job) int { return a.Number - b.Number }
+
 func (r *register) add(j *job) {
 	r.byID[j.ID] = j
 	r.byKey[j.key()] = j
-	u := unitKey{j.Contract, j.Unit}
-	r.units[u] = max(r.units[u], j.Number)
+	unit := r.units[j.Reservation]
+	i, _ := slices.BinarySearchFunc(unit, j, byNumber)
+	r.units[j.Reservation] = slices.Insert(unit, i, j)
+	if j.Discarded {
+		r.discarded++
+	}
+	r.file(j)
+}
+
+// file moves a job to where its stage and its due time belong.
+func (r *register) file(j *job) {
+	if !j.Stage.Over() {
+		r.live[j.ID] = j
+		return
+	}
+	delete(r.live, j.ID)
+	r.old.put(j)
 }
 
 // vacant is the first account of a job's pool that no other buyer's job has, or "". A job
 // has its account until its outputs were taken from it.
 func (r *register) vacant(j *job) string {
 	taken := map[string]bool{}
-	for _, x := range r.byID {
+	for _, x := range r.live {
 		if x.User != j.User && (x.submitted() || x.Stage == message.StageCollecting) {
 			taken[x.Account] = true
 		}
@@ -81,11 +109,24 @@ func (r *register) vacant(j *job) string {
 func (r *register) remove(j *job) {
 	delete(r.byID, j.ID)
 	delete(r.byKey, j.key())
+	delete(r.live, j.ID)
+	r.old.drop(j)
+	if j.Discarded {
+		r.discarded--
+	}
+	unit := slices.DeleteFunc(r.units[j.Reservation], func(x *job) bool { return x == j })
+	if r.units[j.Reservation] = unit; len(unit) == 0 {
+		delete(r.units, j.Reservation)
+	}
 }
 
-// next makes the next launch of a unit. The caller adds it.
+// next makes the next launch of a unit. The caller adds it. Within the slot no launch is
+// forgotten, so that no number is used again.
 func (r *register) next(m protocol.Message, u reserve.Unit, k key) *job {
-	number := r.units[unitKey{k.contract, k.unit}] + 1
+	number := 1
+	if unit := r.units[u.Reservation]; len(unit) > 0 {
+		number = unit[len(unit)-1].Number + 1
+	}
 	return &job{
 		ID: jobID(u.Reservation, number), User: k.user, Conversation: m.Conversation, Contract: k.contract, Unit: k.unit,
 		Units: u.Units, Launch: k.id, Number: number, Reservation: u.Reservation, Slot: u.Slot,
@@ -99,21 +140,78 @@ func jobID(reservation string, number int) string {
 }
 
 // full says why a unit takes no further launch.
-func (r *register) full(contract protocol.ContractID, unit int) *protocol.Reason {
-	for _, j := range r.byID { // in any order: at most one is not over
-		if j.Contract == contract && j.Unit == unit && !j.Stage.Over() {
+func (r *register) full(reservation string) *protocol.Reason {
+	for _, j := range r.units[reservation] { // at most one is not over
+		switch {
+		case j.Released:
+			return no(protocol.CodeExpired, "you have released the unit")
+		case !j.Stage.Over():
 			return no(protocol.CodeLimit, "the unit has launch "+j.Launch+", which is "+string(j.Stage))
 		}
 	}
-	return r.tooMany(contract, unit)
+	return r.tooMany(reservation)
 }
 
-func (r *register) tooMany(contract protocol.ContractID, unit int) *protocol.Reason {
-	switch {
-	case r.units[unitKey{contract, unit}] >= MaxPerUnit:
-		return no(protocol.CodeLimit, fmt.Sprintf("the unit had %d launches, at most %d are allowed", r.units[unitKey{contract, unit}], MaxPerUnit))
-	case len(r.byID) >= MaxLaunches:
-		return no(protocol.CodeLimit, fmt.Sprintf("the site has %d launches, at most %d are allowed", len(r.byID), MaxLaunches))
+// tooMany says which bound prevents another launch of a unit.
+func (r *register) tooMany(reservation string) *protocol.Reason {
+	unit, kept := r.units[reservation], 0
+	for _, j := range unit {
+		if !j.Discarded {
+			kept++
+		}
+	}
+	for _, b := range []struct {
+		n, most int
+		of      string
+	}{
+		{kept, MaxPerUnit, "the unit has %d launches, at most %d are allowed that are not discarded"},
+		{len(unit), MaxInUnit, "the unit had %d launches, at most %d are allowed"},
+		{len(r.byID) - r.discarded, MaxLaunches, "the site has %d launches, at most %d are allowed"},
+		{len(r.byID), MaxRemembered, "the site remembers %d launches, at most %d are allowed"},
+	} {
+		if b.n >= b.most {
+			return no(protocol.CodeLimit, fmt.Sprintf(b.of, b.n, b.most))
+		}
 	}
 	return nil
+}
+
+// dues is a heap of jobs that are over, by when they can be forgotten.
+type dues []*job
+
+func (d dues) Len() int           { return len(d) }
+func (d dues) Less(a, b int) bool { return d[a].oldAt.Before(d[b].oldAt) }
+func (d dues) Swap(a, b int) {
+	d[a], d[b] = d[b], d[a]
+	d[a].oldIndex, d[b].oldIndex = a+1, b+1
+}
+
+// Push and Pop are those of heap.Interface.
+func (d *dues) Push(x any) {
+	j := x.(*job)
+	*d = append(*d, j)
+	j.oldIndex = len(*d)
+}
+
+func (d *dues) Pop() any {
+	last := len(*d) - 1
+	j := (*d)[last]
+	(*d)[last], *d = nil, (*d)[:last]
+	j.oldIndex = 0
+	return j
+}
+
+// put adds a job, or moves it to its new due time.
+func (d *dues) put(j *job) {
+	if j.oldAt = j.due(); j.oldIndex > 0 {
+		heap.Fix(d, j.oldIndex-1)
+		return
+	}
+	heap.Push(d, j)
+}
+
+func (d *dues) drop(j *job) {
+	if j.oldIndex > 0 {
+		heap.Remove(d, j.oldIndex-1)
+	}
 }

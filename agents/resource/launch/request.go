@@ -26,7 +26,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	if why != nil {
 		return s.composer.refuse(m, why)
 	}
-	if why := s.jobs.full(l.Contract, l.Unit); why != nil {
+	if why := s.jobs.full(u.Reservation); why != nil {
 		return s.composer.refuse(m, why)
 	}
 	argv, account, why := s.cfg.Policy.filled().admit(m.Sender, l)
@@ -41,7 +41,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	j.Asked, j.Argv, j.Account, j.Pool, j.Inputs, j.Missing = asked, argv, account.User, account.Pool, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.jobs.add(j)
-	return j.save().Join(s.prepare(now, j)).Join(s.composer.answer(m, protocol.Agree, j))
+	return s.save(j).Join(s.prepare(now, j)).Join(s.composer.answer(m, protocol.Agree, j))
 }
 
 // prepare asks for the job's directory until all inputs have arrived: the answer may
@@ -86,14 +86,21 @@ func fingerprint(l message.Launch) string {
 func (s *Site) obey(now time.Time, m protocol.Message, o message.LaunchOrder) protocol.Output {
 	k := key{m.Sender, o.Contract, o.Unit, o.ID}
 	j := s.jobs.byKey[k]
-	if j == nil && o.Verb == message.VerbKill {
+	switch {
+	case o.Verb == message.VerbRelease:
+		return s.release(now, m, k)
+	case j == nil && o.Verb == message.VerbKill:
 		return s.killEarly(now, m, k)
-	}
-	if j == nil {
+	case j == nil:
 		return s.composer.refuse(m, no(protocol.CodeUnknown, "you have no launch "+o.ID+" here"))
 	}
 	var out protocol.Output
 	switch o.Verb {
+	case message.VerbDiscard:
+		if !j.Stage.Over() && !j.withheld() {
+			return s.composer.refuse(m, no(protocol.CodeExpired, "launch "+o.ID+" is not over, it is "+string(j.Stage)))
+		}
+		out = s.discard(j)
 	case message.VerbJoin:
 		out = s.join(j, o.Peers)
 	case message.VerbKill:
@@ -118,7 +125,7 @@ func (s *Site) join(j *job, peers []message.Peer) protocol.Output {
 	if j.Stage == message.StageGathering {
 		j.become(message.StageReady)
 	}
-	return j.save().Join(wake(j.due()))
+	return s.save(j).Join(wake(j.due()))
 }
 
 // kill ends a launch; one that has not been submitted fails.
@@ -135,25 +142,73 @@ func (s *Site) kill(now time.Time, j *job) protocol.Output {
 	if j.Stage == message.StageSubmitted {
 		j.retryAt = now.Add(stopPeriod)
 	}
-	return j.save().Join(s.stop(j)).Join(wake(j.due()))
+	return s.save(j).Join(s.stop(j)).Join(wake(j.due()))
+}
+
+// discard drops the files of a launch that is over. The launch is remembered until its slot
+// has ended, so that a late copy of the request does not begin it again.
+func (s *Site) discard(j *job) protocol.Output {
+	if j.Discarded {
+		return protocol.Output{}
+	}
+	if j.discard(); j.Stage == message.StageCollecting {
+		j.become(message.StageDone)
+	}
+	s.jobs.discarded++
+	return s.save(j).Join(s.composer.files(message.Discard{Job: j.ID})).Join(wake(j.due()))
+}
+
+// release ends a unit in which nothing runs. The caller settles its usage, see Released.
+func (s *Site) release(now time.Time, m protocol.Message, k key) protocol.Output {
+	u, _ := s.sold.Unit(k.contract, k.unit) // without it there is no launch either, or its end is reported
+	for _, x := range s.jobs.in(u.Reservation) {
+		if x.User == m.Sender && !x.Stage.Over() && x.Stage != message.StageCollecting {
+			return s.composer.refuse(m, no(protocol.CodeExpired, "launch "+x.Launch+" is not over, it is "+string(x.Stage)))
+		}
+	}
+	j := s.jobs.byKey[k]
+	var out protocol.Output
+	switch {
+	case j == nil:
+		var why *protocol.Reason
+		if j, why = s.early(now, m, k, "the unit was released"); why != nil {
+			return s.composer.refuse(m, why)
+		}
+		j.Released = true
+		out = s.discard(j)
+	case !j.Released:
+		j.Released = true
+		out = s.save(j).Join(wake(j.due()))
+	}
+	return out.Join(s.composer.answer(m, protocol.Inform, j))
 }
 
 // killEarly takes a kill that has overtaken its launch. The launch must not begin when
 // it arrives, since its buyer has been informed that it did not.
 func (s *Site) killEarly(now time.Time, m protocol.Message, k key) protocol.Output {
+	j, why := s.early(now, m, k, "killed before it was launched")
+	if why != nil {
+		return s.composer.refuse(m, why)
+	}
+	return s.save(j).Join(s.composer.answer(m, protocol.Inform, j)).Join(wake(j.due()))
+}
+
+// early makes a failed launch of an ID that was not launched, or says why it does not. The
+// caller saves it.
+func (s *Site) early(now time.Time, m protocol.Message, k key, failed string) (*job, *protocol.Reason) {
 	u, why := s.unit(now, m.Sender, k.contract, k.unit)
 	if why == nil {
-		why = s.jobs.tooMany(k.contract, k.unit)
+		why = s.jobs.tooMany(u.Reservation)
 	}
 	if why != nil && why.Code == protocol.CodeExpired { // it will never begin, also if this site has forgotten it
 		why = no(protocol.CodeUnknown, "you have no launch "+k.id+" here, and "+why.Note)
 	}
 	if why != nil {
-		return s.composer.refuse(m, why)
+		return nil, why
 	}
 	j := s.jobs.next(m, u, k)
-	j.Why, j.Keep = "killed before it was launched", now.Add(s.cfg.Keep)
+	j.Why, j.Keep = failed, now.Add(s.cfg.Keep)
 	j.become(message.StageFailed)
 	s.jobs.add(j)
-	return j.save().Join(s.composer.answer(m, protocol.Inform, j)).Join(wake(j.due()))
+	return j, nil
 }

@@ -17,7 +17,8 @@
 // The Site saves the stage submitting before it asks the batch system, and the driver
 // finds a job again by its ID. So a crash on either side of the request leads to the
 // same job. The Site forgets a done or failed launch, and discards its files, after
-// Config.Keep.
+// Config.Keep. If the buyer discards it before, the Site keeps a record of it without
+// files until its slot has ended and its usage is reported.
 package launch
 
 import (
@@ -34,8 +35,10 @@ const Table = "launches"
 
 // Bounds and times of a Site.
 const (
-	MaxLaunches   = 1 << 14         // remembered at once; more are refused with limit
-	MaxPerUnit    = 16              // launches of one unit, one after the other
+	MaxLaunches   = 1 << 14         // remembered at once, without the discarded ones; more are refused with limit
+	MaxRemembered = 1 << 16         // remembered at once, with the discarded ones
+	MaxPerUnit    = 16              // launches of one unit, one after the other, that are not discarded
+	MaxInUnit     = 1 << 10         // launches of one unit
 	checkPeriod   = time.Minute     // between queries about a submitted job
 	stopPeriod    = 5 * time.Second // between kills of a job: a signal may be lost, or refused for now
 	vacancyPeriod = time.Second     // between looks for an account that no other buyer has
@@ -85,10 +88,11 @@ func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, p
 		return nil, protocol.Output{}, err
 	}
 	var out protocol.Output
-	for _, j := range s.jobs.all() {
+	for _, j := range s.jobs.running() {
 		out = out.Join(s.resume(now, j))
 	}
-	return s, out, nil
+	_, next := s.jobs.due(time.Time{})
+	return s, out.Join(wake(next)), nil
 }
 
 // resume repeats the request that may have been lost with the process.
@@ -148,14 +152,11 @@ func (s *Site) Receive(now time.Time, m protocol.Message) (protocol.Output, bool
 // Wake does what is due.
 func (s *Site) Wake(now time.Time) protocol.Output {
 	var out protocol.Output
-	for _, j := range s.jobs.all() {
-		if due := j.due(); !due.IsZero() && !now.Before(due) {
-			out = out.Join(s.wakeJob(now, j))
-		} else {
-			out = out.Join(wake(due))
-		}
+	due, next := s.jobs.due(now)
+	for _, j := range due {
+		out = out.Join(s.wakeJob(now, j))
 	}
-	return out
+	return out.Join(wake(next))
 }
 
 func wake(at time.Time) protocol.Output { return protocol.Output{WakeAt: at} }
@@ -184,10 +185,17 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 	return s.over(now, j)
 }
 
+// save makes a launch durable after a change, and files it where it belongs now.
+func (s *Site) save(j *job) protocol.Output {
+	s.jobs.file(j)
+	return j.save()
+}
+
 // over forgets a launch, unless the report about its unit is still owed.
 func (s *Site) over(now time.Time, j *job) protocol.Output {
 	if u, ok := s.sold.Unit(j.Contract, j.Unit); ok && u.Unpaid && !u.Reported {
 		j.retryAt = now.Add(checkPeriod)
+		s.jobs.file(j)
 		return wake(j.retryAt)
 	}
 	return s.forget(j)
@@ -215,7 +223,7 @@ func (s *Site) begin(now time.Time, j *job) protocol.Output {
 		}
 	}
 	j.become(message.StageSubmitting)
-	return j.save().Join(s.submit(now, j)).Join(s.composer.inform(j))
+	return s.save(j).Join(s.submit(now, j)).Join(s.composer.inform(j))
 }
 
 // submit asks the batch system to run a job, under the same ID until it answers.
@@ -238,7 +246,18 @@ func (s *Site) collect(now time.Time, j *job) protocol.Output {
 func (s *Site) forget(j *job) protocol.Output {
 	s.jobs.remove(j)
 	out := protocol.Output{Save: []protocol.Record{{Table: Table, Key: j.ID}}}
+	if j.Discarded {
+		return out
+	}
 	return out.Join(s.composer.files(message.Discard{Job: j.ID}))
+}
+
+// Sizes reports how many launches the Site remembers, with the bounds.
+func (s *Site) Sizes() []protocol.Size {
+	return []protocol.Size{
+		{Of: "launches", N: len(s.jobs.byID) - s.jobs.discarded, Most: MaxLaunches},
+		{Of: "launches, with those discarded", N: len(s.jobs.byID), Most: MaxRemembered},
+	}
 }
 
 // Dir is a job's directory. IDs of jobs contain no '/'.

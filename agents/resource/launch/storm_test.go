@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // Whatever is lost, doubled and delayed between buyer, sellers, batch systems and
-// files, and whoever crashes where: a launch has at most one job, which begins at
+// files, and whoever crashes or discards where: a launch has at most one job, which begins at
 // most once, in its slot and with its inputs; and in the end buyer and sellers
 // say the same of it.
 func TestStorms(t *testing.T) {
@@ -27,8 +28,9 @@ func TestStorms(t *testing.T) {
 }
 
 type storm struct {
-	rt *rapid.T
-	p  *pair
+	rt        *rapid.T
+	p         *pair
+	discarded bool // its buyer wanted to discard launches
 }
 
 func newStorm(t *testing.T, rt *rapid.T) *storm {
@@ -67,7 +69,7 @@ func (s *storm) crash(_ *host, out protocol.Output) (saved bool, sent int, dead 
 // blow lets one thing happen.
 func (s *storm) blow() {
 	p := s.p
-	switch do := rapid.IntRange(0, 30).Draw(s.rt, "do"); {
+	switch do := rapid.IntRange(0, 31).Draw(s.rt, "do"); {
 	case do < 15:
 		s.carry()
 	case do < 22:
@@ -92,6 +94,11 @@ func (s *storm) blow() {
 		h := append([]*host{p.user}, p.sites...)[rapid.IntRange(0, len(p.sites)).Draw(s.rt, "dies")]
 		h.die1()
 		p.start(h)
+	case do == 29:
+		i := rapid.IntRange(0, len(p.sites)-1).Draw(s.rt, "discards")
+		order := message.LaunchOrder{Contract: contract, Unit: i, ID: fmt.Sprintf("p1.%d", i+1), Verb: message.VerbDiscard}
+		s.discarded = true
+		p.wire = append(p.wire, packet{to: p.sites[i], m: protocol.Message{Performative: protocol.Request, Sender: buyerID, Receivers: []protocol.AgentID{p.sites[i].id}, Body: order}})
 	default:
 		p.quiet()
 	}
@@ -143,7 +150,7 @@ func (s *storm) judge() {
 		switch {
 		case !ok && (u.Status.Stage != message.StageFailed || len(s.p.batches[i].jobs) > 0):
 			s.rt.Fatalf("unit %d: the seller knows of no launch, the buyer believes %+v", i, u.Status)
-		case ok && (told.Stage != u.Status.Stage || told.Job != u.Status.Job || len(told.Outputs) != len(u.Status.Outputs)):
+		case ok && (told.Stage != u.Status.Stage || told.Job != u.Status.Job || !s.discarded && len(told.Outputs) != len(u.Status.Outputs)):
 			s.rt.Fatalf("unit %d: the seller has %+v, the buyer %+v", i, told, u.Status)
 		}
 		s.agrees(i, u)

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -13,17 +12,28 @@ import (
 // settled instead of the batch system's report on the slot. The last launch says how
 // the unit ended, the usage is the sum, and the share the least of all. Before the
 // end of the slot the unit still runs, since another launch may follow, unless the
-// launch has ended it. It is false if no launch counts, see counts.
+// launch has ended it or the buyer has released the unit. It is false if no launch counts,
+// see counts, and the unit is not released.
 func (s *Site) Used(now time.Time, reservation string) (protocol.JobStatus, bool) {
-	runs := slices.DeleteFunc(s.jobs.in(reservation), func(j *job) bool { return !j.counts() })
-	if len(runs) == 0 {
+	var runs []*job
+	released := false
+	for _, j := range s.jobs.in(reservation) {
+		if released = released || j.Released; j.counts() {
+			runs = append(runs, j)
+		}
+	}
+	switch {
+	case len(runs) == 0 && released:
+		return protocol.JobStatus{State: protocol.JobExited, Ended: now}, true
+	case len(runs) == 0:
 		return protocol.JobStatus{}, false
 	}
-	slices.SortFunc(runs, func(a, b *job) int { return a.Number - b.Number })
 	last := runs[len(runs)-1]
 	all := last.end()
 	all.Started, all.Usage = runs[0].Status.Started, together(runs)
-	if slot := runs[0].Slot; all.State.Over() && now.Before(slot.End) && !s.endsUnit(last) {
+	if released {
+		all.Ended = protocol.Earlier(all.Ended, now)
+	} else if slot := runs[0].Slot; all.State.Over() && now.Before(slot.End) && !s.endsUnit(last) {
 		all = protocol.JobStatus{State: protocol.JobRunning, Started: all.Started, Usage: all.Usage}
 	}
 	return all, true
@@ -46,6 +56,16 @@ func (s *Site) Ends(id string) (reservation string, ok bool) {
 	}
 	u, ok := s.sold.Unit(j.Contract, j.Unit)
 	return j.Reservation, ok && (u.Metered || j.Last)
+}
+
+// Released returns the reservation of a unit that its buyer has released by an order about
+// a launch; false: it has not.
+func (s *Site) Released(user protocol.AgentID, o message.LaunchOrder) (reservation string, ok bool) {
+	j := s.jobs.byKey[key{user, o.Contract, o.Unit, o.ID}]
+	if o.Verb != message.VerbRelease || j == nil || !j.Released {
+		return "", false
+	}
+	return j.Reservation, true
 }
 
 // counts reports whether a launch affects how its unit ended. A launch that failed

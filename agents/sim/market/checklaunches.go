@@ -11,8 +11,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// OneJob: each launch has one job, which begins once, in its slot, which is sold to the
-// buyer that launched it. In the end buyer and seller agree on its status.
+// OneJob: each launch has one job, which begins once, also if its buyer has discarded it, in
+// its slot, which is sold to the buyer that launched it. In the end buyer and seller agree on its status.
 const OneJob = "B-one-job-per-launch"
 
 // launchChecks owns how often the job of each launch has begun.
