@@ -39,6 +39,13 @@ var (
 	RunFetch     = changes[RunCall, message.Run](User, "/v1/run/fetch", "bring the outputs of a run to a directory of this machine")
 	RunCollected = changes[RunCall, None](User, "/v1/run/collected", "note that the result was shown: the same command is a new run from now on")
 
+	Sweep       = changes[SweepCall, message.Sweep](User, "/v1/sweep", "begin a sweep, or go on with it; with `dry_run`, only forecast what each strategy would cost")
+	Sweeps      = reads[None, []message.Sweep](User, "/v1/sweeps", "the sweeps, the oldest first")
+	SweepShow   = reads[IDCall, message.Sweep](User, "/v1/sweep/show", "one sweep")
+	SweepTasks  = reads[IDCall, []message.SweepTask](User, "/v1/sweep/tasks", "the tasks of a sweep")
+	SweepLedger = reads[IDCall, []message.SweepEntry](User, "/v1/sweep/ledger", "the leases of a sweep, and what was paid for them")
+	SweepSet    = changes[message.SweepSet, message.Sweep](User, "/v1/sweep/set", "change deadline, budget or strategy of a sweep; pause, resume, kill, retry").page()
+
 	Check        = reads[CheckCall, []message.QuoteLine](Resource, "/v1/check", "what the site would offer for a document, round by round")
 	DryRun       = reads[None, DryRunAnswer](Resource, "/v1/dryrun", "what the site would offer for typical requests, and whether it could reserve")
 	Offers       = reads[LastCall, []message.QuoteLine](Resource, "/v1/offers", "the last offers and refusals, oldest first")

@@ -3,6 +3,7 @@ package control
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	"ramp/agents/config"
@@ -198,3 +199,12 @@ const (
 	CountsBoth  = "own+group"
 	CountsGroup = "group"
 )
+
+// SweepCall orders a sweep.
+type SweepCall struct {
+	ID     string          `json:"id,omitempty"` // empty: of the plan, its inputs and the directory
+	Plan   json.RawMessage `json:"plan"`         // as package plan has it in JSON
+	Out    string          `json:"out"`          // the directory for results: an absolute path
+	Dir    string          `json:"dir"`          // of the inputs: an absolute path
+	DryRun bool            `json:"dry_run,omitempty"`
+}

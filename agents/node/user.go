@@ -72,6 +72,7 @@ func (n *Node) UserRoutes(mux *http.ServeMux) {
 	u.routes(mux)
 	control.Joined.Answer(mux, n.awaitMarket)
 	userRuns{u, n.News.runs, n.Mesh}.routes(mux)
+	u.sweepRoutes(mux)
 }
 
 // StartUser runs a user agent in this process for one command.

@@ -43,7 +43,9 @@ func (u userRecords) listRuns(_ context.Context, q control.LastCall) ([]message.
 	list := []message.Run{}
 	err := u.journal.Each(user.TableRuns, func(_ string, value []byte) error {
 		run, err := user.ReadRun(value)
-		list = append(list, run)
+		if run.Sweep == "" {
+			list = append(list, run)
+		}
 		return err
 	})
 	sort.SliceStable(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })

@@ -44,7 +44,11 @@ func NewPorter(agent protocol.AgentID, open func(ctx context.Context, to protoco
 func (p *Porter) Send(m protocol.Message) {
 	switch r := m.Body.(type) {
 	case message.StageIn:
-		p.begin(r)
+		p.begin(r.Launch, func(ctx context.Context) { p.bring(ctx, r) })
+	case message.StageOut:
+		p.begin("out "+r.Launch, func(ctx context.Context) { p.fetchOut(ctx, r) })
+	case message.SaveFile:
+		p.save(r)
 	case message.StageStop:
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -54,21 +58,21 @@ func (p *Porter) Send(m protocol.Message) {
 	}
 }
 
-// begin stages a launch, unless that is under way.
-func (p *Porter) begin(r message.StageIn) {
+// begin does what a launch needs, unless that is under way.
+func (p *Porter) begin(launch string, work func(ctx context.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over || p.work[r.Launch] != nil {
+	if p.over || p.work[launch] != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p.work[r.Launch] = stop
+	p.work[launch] = stop
 	p.wg.Go(func() {
 		defer stop()
-		p.bring(ctx, r)
+		work(ctx)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.work, r.Launch)
+		delete(p.work, launch)
 	})
 }
 

@@ -139,6 +139,9 @@ func (r *purchases) buyerConfig(now time.Time, p *purchase, order *message.Buy) 
 		return auction.BuyerConfig{}, err
 	}
 	sellers := r.directory.list(now, protocol.KindResource)
+	if order.Only != "" {
+		sellers = slices.DeleteFunc(sellers, func(k Known) bool { return k.ID != order.Only })
+	}
 	if len(sellers) == 0 && !doc.Priced() {
 		return auction.BuyerConfig{}, errNobody
 	}

@@ -95,7 +95,7 @@ func (r *rebuys) lose(now time.Time, row *Row, u *Unit) protocol.Output {
 		row.Why += "; it is not bought again: " + why
 		return protocol.Output{}
 	}
-	return r.runs.wait(l)
+	return r.runs.wait(now, l)
 }
 
 // obstacle is why a lost unit is not bought again; "" if it is.

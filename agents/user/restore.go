@@ -9,6 +9,9 @@ import (
 
 // restore resumes every purchase, run and exchange that was not over.
 func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error) {
+	if err := r.sweeps.Restore(t); err != nil {
+		return protocol.Output{}, err
+	}
 	out, err := r.runs.restore(t, now) // before purchases that programs wait for
 	if err != nil {
 		return out, err
@@ -29,6 +32,7 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 		}
 		if err == nil && !row.Live() {
 			r.purchases.end(row.ID)
+			out = out.Join(r.sweepBought(now, &row))
 			r.rebuys.restore(&row)
 			out = out.Join(r.usage.follow(now, &row, true)).Join(r.cancels.restore(now, &row))
 		}
@@ -42,7 +46,7 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 		o, err = r.restoreBundle(now, t, row)
 		out = out.Join(o)
 	}
-	return out.Join(r.rebuys.resume(now)).Join(r.rebuys.wake(now)), err
+	return out.Join(r.rebuys.resume(now)).Join(r.rebuys.wake(now)).Join(r.sweeps.Resume(now)), err
 }
 
 // restoreBundle resumes a live purchase with its signed bundle, or makes a settled

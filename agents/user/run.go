@@ -95,6 +95,12 @@ func (x *run) report() protocol.Output {
 // more.
 func (x *run) due() time.Time {
 	var at, fetch time.Time
+	switch {
+	case x.view.Discarding:
+		return x.pace[0].at
+	case x.view.Over && x.view.Sweep != "": // until its outputs are fetched
+		return time.Time{}
+	}
 	for i, u := range x.view.Units {
 		if !u.Lost && !u.Status.Stage.Over() {
 			at = protocol.Earlier(at, x.pace[i].at)

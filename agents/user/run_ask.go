@@ -28,7 +28,7 @@ func (x *run) question(i int) protocol.Message {
 
 func (x *run) launch(i int) message.Launch {
 	p, u := x.view.Program, x.view.Units[i]
-	l := message.Launch{ID: u.Launch, App: p.App, Params: p.Params, Command: p.Of(u.Unit), Last: true}
+	l := message.Launch{ID: u.Launch, App: p.App, Params: p.Params, Command: p.Of(u.Unit), Last: !x.view.Follows}
 	l.Contract, l.Unit = x.view.Bought(u)
 	switch {
 	case p.Array:

@@ -16,7 +16,7 @@ func (r *runs) canWait(l *rebuy) bool {
 }
 
 // wait has the run of a unit, if there is one, wait for another slot.
-func (r *runs) wait(l *rebuy) protocol.Output {
+func (r *runs) wait(now time.Time, l *rebuy) protocol.Output {
 	x, i := r.at(l)
 	if x == nil {
 		return protocol.Output{}
@@ -24,7 +24,7 @@ func (r *runs) wait(l *rebuy) protocol.Output {
 	gone := []protocol.Message{x.order(i, message.LaunchOrder{Verb: message.VerbKill}), x.stageStop(i)}
 	x.view.Units[i].Lost = true
 	x.view.Units[i].Status = message.LaunchStatus{Stage: message.StageAsked}
-	out := r.update(x, true)
+	out := r.update(now, x, true)
 	out.Send = append(out.Send, gone...)
 	return out
 }

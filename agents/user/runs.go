@@ -15,6 +15,8 @@ type runs struct {
 	by  map[string]*run // by purchase
 	// stopFor stops buying the slot that a unit of a run waits for.
 	stopFor func(now time.Time, purchase string, unit int) protocol.Output
+	// ran takes each attempt of a sweep that is over.
+	ran func(now time.Time, v message.Run) protocol.Output
 }
 
 // begin launches the program of a purchase that was settled just now. The record is
@@ -63,16 +65,19 @@ func (r *runs) drive(now time.Time, x *run, changed bool) protocol.Output {
 			x.pace[i].wait(now)
 		}
 	}
-	return out.Join(r.update(x, changed))
+	return out.Join(r.update(now, x, changed))
 }
 
 // update saves and reports a run if it has changed, and sets its alarm.
-func (r *runs) update(x *run, changed bool) protocol.Output {
+func (r *runs) update(now time.Time, x *run, changed bool) protocol.Output {
 	var out protocol.Output
 	if changed {
 		x.view.State, x.view.Exit, x.view.Over = summary(x.view)
 		out = x.report()
 		out.Save = []protocol.Record{x.save()}
+		if x.view.Sweep != "" && x.view.Over {
+			out = out.Join(r.ran(now, x.view))
+		}
 	}
 	if x.view.Collected {
 		delete(r.by, x.view.ID)
@@ -124,6 +129,9 @@ func (r *runs) find(purchase string, match func(v *message.Run, u message.RunUni
 
 // receive takes a site's answer or report.
 func (r *runs) receive(now time.Time, x *run, i int, m protocol.Message) protocol.Output {
+	if x.view.Discarding {
+		return r.discarded(x, m)
+	}
 	if x.view.Units[i].Status.Stage.Over() {
 		return protocol.Output{} // overtaken, or replayed
 	}
@@ -195,7 +203,7 @@ func (r *runs) stageFault(now time.Time, f message.StageFault) protocol.Output {
 		changed := x.view.Fault != f.Why
 		x.view.Fault = f.Why
 		if f.Again {
-			return r.update(x, changed)
+			return r.update(now, x, changed)
 		}
 		return r.end(now, x)
 	}
@@ -211,9 +219,11 @@ func (r *runs) wake(now time.Time) protocol.Output {
 		switch {
 		case due.IsZero() || now.Before(due):
 			out.WakeAt = protocol.Earlier(out.WakeAt, due)
+		case x.view.Discarding:
+			out = out.Join(r.discarding(now, x))
 		case x.view.Over: // nothing can be fetched any more
 			x.view.Collected = true
-			out = out.Join(r.update(x, true))
+			out = out.Join(r.update(now, x, true))
 		default:
 			out = out.Join(r.drive(now, x, false))
 		}
@@ -222,13 +232,13 @@ func (r *runs) wake(now time.Time) protocol.Output {
 }
 
 // collected forgets a run whose outputs its owner has fetched.
-func (r *runs) collected(c message.RunCollected) protocol.Output {
+func (r *runs) collected(now time.Time, c message.RunCollected) protocol.Output {
 	x := r.by[c.ID]
 	if x == nil || !x.view.Over {
 		return protocol.Output{}
 	}
 	x.view.Collected = true
-	return r.update(x, true)
+	return r.update(now, x, true)
 }
 
 // control takes the owner's order about a run.

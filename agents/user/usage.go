@@ -44,6 +44,7 @@ const (
 type usage struct {
 	cfg      *Config
 	rebuys   *rebuys
+	changed  func(now time.Time, row *Row) protocol.Output // takes each purchase whose money has changed
 	followed followed
 }
 
@@ -174,7 +175,7 @@ func (r *usage) unitsEnded(now time.Time, f *following, v *contract.VerifiedRece
 		event = "done"
 	}
 	out.Save = append(append(out.Save, f.row.save()), reserve.LaterRecords(p.ID, *v)...)
-	return out.Join(f.row.report(event, time.Time{})).Join(r.rebuys.wake(now))
+	return out.Join(f.row.report(event, time.Time{})).Join(r.rebuys.wake(now)).Join(r.changed(now, f.row))
 }
 
 // fromBankOf reports whether a receipt is for a purchase's contract, by its bank.

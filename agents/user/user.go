@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"ramp/agents/receipts"
+	"ramp/agents/user/sweeper"
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/contract"
@@ -91,6 +92,7 @@ type Role struct {
 	contracts settledContracts
 	receipts  receipts.Keeper
 	Exchanges Exchanges
+	sweeps    *sweeper.Sweeps
 }
 
 // New restores a user agent from its tables. Its first Output resumes what was
@@ -104,7 +106,9 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	}
 	r.rebuys = rebuys{directory: &r.directory, purchases: &r.purchases, runs: &r.runs, by: map[string]*rebuy{}}
 	r.runs = runs{cfg: &cfg, by: map[string]*run{}, stopFor: r.rebuys.stopFor}
-	r.usage = usage{cfg: &cfg, rebuys: &r.rebuys, followed: newFollowed()}
+	r.usage = usage{cfg: &cfg, rebuys: &r.rebuys, followed: newFollowed(), changed: r.sweepBought}
+	r.sweeps = sweeper.New(cfg.self(), sweepAgent{r})
+	r.runs.ran = r.sweeps.Ran
 	r.cancels = cancels{cfg: &cfg, usage: &r.usage, by: map[cancelKey]*cancellation{}}
 	r.receipts = receipts.New(cfg.self(), cfg.Trust, false)
 	r.Exchanges = Exchanges{cfg: &cfg}
@@ -142,7 +146,8 @@ func (r *Role) Receipts() *receipts.Keeper { return &r.receipts }
 
 // Receive takes a message from another agent or from the owner.
 func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
-	return r.receipts.Receive(now, m, r.receive)
+	out := r.receipts.Receive(now, m, r.receive)
+	return out.Join(r.sweeps.Act(now))
 }
 
 func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
@@ -154,6 +159,9 @@ func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
 	case protocol.LocalFiles:
 		if body, ok := m.Body.(message.StageFault); ok {
 			return r.runs.stageFault(now, body)
+		}
+		if body, ok := m.Body.(message.StagedOut); ok {
+			return r.sweeps.Staged(now, body)
 		}
 	}
 	switch body := m.Body.(type) {
@@ -181,7 +189,7 @@ func (r *Role) receiveOrder(now time.Time, m protocol.Message) (protocol.Output,
 	case message.OwnerWord:
 		return r.usage.ownerVerdict(now, body), true
 	case message.RunCollected:
-		return r.runs.collected(body), true
+		return r.runs.collected(now, body), true
 	case message.RunControl:
 		return r.runs.control(now, body), true
 	}
@@ -223,13 +231,16 @@ func (r *Role) late(m protocol.Message) protocol.Output {
 // Wake does what is due everywhere.
 func (r *Role) Wake(now time.Time) protocol.Output {
 	out := r.purchases.wake(now).Join(r.cancels.wake(now)).Join(r.usage.wake(now)).Join(r.runs.wake(now)).Join(r.rebuys.wake(now)).Join(r.Exchanges.wake(now))
-	return r.receipts.Wake(now, out)
+	return r.receipts.Wake(now, out.Join(r.sweeps.Act(now)))
 }
 
 // purchaseOver passes a purchase that has just ended to the parts that continue
 // with it.
 func (r *Role) purchaseOver(now time.Time, p *purchase) protocol.Output {
-	out := r.rebuys.purchaseOver(now, p)
+	if protocol.IsQuote(p.row.ID) {
+		return r.sweepTraded(now, p)
+	}
+	out := r.rebuys.purchaseOver(now, p).Join(r.sweepBought(now, &p.row))
 	if p.row.State != StateSettled {
 		return out
 	}
@@ -253,7 +264,7 @@ func (r *Role) cancel(now time.Time, c message.CancelPurchase) protocol.Output {
 
 // Sizes lists what the agent holds in memory, with the bound of each.
 func (r *Role) Sizes() []protocol.Size {
-	return append(append(r.purchases.sizes(), r.receipts.Sizes()...),
+	return append(append(append(r.purchases.sizes(), r.receipts.Sizes()...), r.sweeps.Sizes()...),
 		protocol.Size{Of: "agents known", N: len(r.directory.known), Most: maxSellers},
 		protocol.Size{Of: "purchases that are followed", N: len(r.usage.followed.by), Most: maxFollowed},
 		protocol.Size{Of: "contracts that are not over", N: len(r.contracts.list), Most: maxContracts},

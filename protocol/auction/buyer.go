@@ -3,6 +3,7 @@ package auction
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -337,4 +338,22 @@ func (b *Buyer) becomeClosestOrFailed(now time.Time) protocol.Output {
 func (b *Buyer) becomeFailed() protocol.Output {
 	b.state = Failed
 	return protocol.Output{}
+}
+
+// Offers are the cheapest offers of each seller that stand, for one unit.
+func (b *Buyer) Offers() []protocol.Bid {
+	var list []protocol.Bid
+	for _, bid := range b.standing.bids {
+		if len(bid.Offer.Items) != 1 || bid.Violations > 0 {
+			continue
+		}
+		i := slices.IndexFunc(list, func(x protocol.Bid) bool { return x.Seller == bid.Seller })
+		switch {
+		case i < 0:
+			list = append(list, bid.Bid)
+		case bid.Offer.Items[0].Price < list[i].Offer.Items[0].Price:
+			list[i] = bid.Bid
+		}
+	}
+	return list
 }

@@ -19,6 +19,9 @@ type Buy struct {
 	Options Options
 	Program *Program `json:",omitempty"` // to run in the units; nil: none
 	Session string   `json:",omitempty"` // in which it was given; "" if it cannot be resumed but by its ID
+	// Only, if set, is the one seller to ask, and Intent what will be launched without a Program.
+	Only   protocol.AgentID `json:",omitempty"`
+	Intent *Intent          `json:",omitempty"`
 	// Replaces is the lost unit that this order of the agent itself replaces.
 	Replaces *Replaces `json:",omitempty"`
 }
@@ -49,7 +52,7 @@ func (b Buy) Launch() *Intent {
 	case b.Replaces != nil:
 		return b.Replaces.Launch
 	}
-	return nil
+	return b.Intent
 }
 
 // Options of an order. Zero values mean the defaults of package protocol.

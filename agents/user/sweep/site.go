@@ -263,8 +263,8 @@ func (s *Sweep) At(n int) *Lease { return s.leases[n] }
 // Money is what was paid, and what is committed to leases.
 func (s *Sweep) Money() (spent, committed protocol.Credits) { return s.spent, s.committed }
 
-// Plan is the present plan.
-func (s *Sweep) Plan() Plan { return s.plan }
+// Advice is the present plan.
+func (s *Sweep) Advice() Plan { return s.plan }
 
 // Mean is the time that a task is expected to take at a site; measured: by its own tasks.
 func (s *Sweep) Mean(site string) (d time.Duration, measured bool) {

@@ -136,7 +136,7 @@ func (s *Sweep) Act(now time.Duration) Actions {
 		}
 	}
 	if s.due() {
-		s.advise(now)
+		s.Advise(now)
 	}
 	var a Actions
 	for _, x := range s.sites {
@@ -207,8 +207,8 @@ func (s *Sweep) Problem(now time.Duration) Problem {
 	return p
 }
 
-// advise takes back every task that is not dispatched and assigns all anew.
-func (s *Sweep) advise(now time.Duration) {
+// Advise takes back every task that is not dispatched and assigns all anew.
+func (s *Sweep) Advise(now time.Duration) {
 	p, tasks, from := s.problem(now)
 	for _, i := range tasks {
 		s.move(i, Waiting)

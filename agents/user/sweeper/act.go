@@ -180,7 +180,7 @@ func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
 		x.Lease = 0
 	}
 	x.Trade(x.since(now), x.offered(s.agent.Sellers(now), now))
-	x.Act(x.since(now).Truncate(0)) // plans
+	x.Advise(x.since(now))
 	if x.dry != nil {
 		x.dry(x.forecast(now))
 		s.drop(x.Order.ID)

@@ -84,7 +84,7 @@ func (s *Sweeps) List(now time.Time) []message.Sweep {
 
 func (x *live) view(now time.Time) message.Sweep {
 	spent, committed := x.Money()
-	p := x.Sweep.Plan()
+	p := x.Advice()
 	v := message.Sweep{
 		ID: x.Order.ID, Name: x.Plan.Name, State: x.state(now), Strategy: string(x.Terms.Strategy), Created: x.Created,
 		Deadline: x.at(x.Terms.Deadline), Budget: x.Terms.Budget, Spent: spent, Committed: committed, Currency: x.Currency, Out: x.Order.Out,

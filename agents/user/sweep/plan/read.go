@@ -201,18 +201,25 @@ func (r *reader) deadline(key, value *yaml.Node) {
 	if !ok {
 		return
 	}
-	p := &r.plan
-	if d, err := compose.Duration(s); err == nil {
-		p.Deadline = d
-		return
+	if err := r.plan.SetDeadline(s); err != nil {
+		r.Fault(value, "deadline: %s", err)
+	}
+}
+
+// SetDeadline reads a deadline: a duration since the sweep begins, or a time.
+func (p *Plan) SetDeadline(s string) error {
+	d, err := compose.Duration(s)
+	if err == nil {
+		p.Deadline, p.DeadlineAt, p.Zoneless = d, time.Time{}, false
+		return nil
 	}
 	at, dated := compose.Date(s, time.UTC)
 	if !dated {
-		r.Fault(value, "deadline: %q: want a time such as 6h or 1d12h, or 2026-11-24T18:00, with or without a zone", jobfile.Clip(s))
-		return
+		return fmt.Errorf("%q: want a time such as 6h or 1d12h, or 2026-11-24T18:00, with or without a zone", jobfile.Clip(s))
 	}
 	elsewhere, _ := compose.Date(s, time.FixedZone("", 3600))
-	p.DeadlineAt, p.Zoneless = at, !at.Equal(elsewhere)
+	p.Deadline, p.DeadlineAt, p.Zoneless = 0, at, !at.Equal(elsewhere)
+	return nil
 }
 
 // equal reads a share such as 2%.

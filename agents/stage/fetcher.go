@@ -1,0 +1,123 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// fetchOut brings what a launch has left into a directory, which appears whole, and retries until it
+// has or cannot.
+func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
+	rest := protocol.RetryFirst
+	for {
+		select {
+		case p.places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		err := p.fetchOnce(ctx, r)
+		<-p.places
+		var no *Refusal
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			p.report(message.StagedOut{Launch: r.Launch})
+			return
+		case errors.As(err, &no) && no.Code != protocol.CodeUnavailable && no.Code != protocol.CodeBusy:
+			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(err.Error())})
+			return
+		}
+		p.log.Warn("files: cannot fetch the outputs now; trying again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
+		if !wait(ctx, rest) {
+			return
+		}
+		rest = min(2*rest, protocol.RetryMost)
+	}
+}
+
+// Names of what a program has printed, beside its files.
+const (
+	stdoutName = "stdout.txt"
+	stderrName = "stderr.txt"
+)
+
+// fetchOnce fetches over one exchange. What came before a break stays, and is not fetched again.
+func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
+	half := filepath.Join(r.Dir, ".ramp-"+r.Launch)
+	if err := os.MkdirAll(half, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(half)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it holds nothing back
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := p.open(ctx, r.Seller)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // ends blocked reads and writes
+	defer stop()
+	defer s.Close() //nolint:errcheck // all was read
+	k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
+	for _, f := range r.Files {
+		if err := Get(s, k, f, root); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	if err := printed(s, k, root); err != nil {
+		return err
+	}
+	return publish(half, filepath.Join(r.Dir, filepath.FromSlash(r.Name)))
+}
+
+// printed writes what a program has printed to files, unless it left files of these names.
+func printed(s Stream, k Key, root *os.Root) error {
+	var files []*os.File
+	for _, name := range []string{stdoutName, stderrName} {
+		f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // synced, or incomplete
+		files = append(files, f)
+	}
+	var out, errs int64
+	if err := Log(s, k, &out, &errs, false, files[0], files[1]); err != nil && !errors.Is(err, ErrKept) {
+		return err
+	}
+	return errors.Join(files[0].Sync(), files[1].Sync())
+}
+
+// publish renames a directory into place, over that of an earlier time.
+func publish(half, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Rename(half, to)
+}
+
+// save writes a file whole.
+func (p *Porter) save(r message.SaveFile) {
+	err := os.MkdirAll(filepath.Dir(r.Path), 0o755)
+	if err == nil {
+		err = renameio.WriteFile(r.Path, r.Content, 0o644)
+	}
+	if err != nil {
+		p.log.Error("files: cannot write", "file", r.Path, "err", err)
+	}
+}

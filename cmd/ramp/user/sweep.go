@@ -1,0 +1,293 @@
+package user
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/user/sweep"
+	"ramp/agents/user/sweep/plan"
+	"ramp/agents/words"
+	"ramp/cmd/ramp/cli"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// sweepFlags change what a plan says.
+type sweepFlags struct {
+	out, id, deadline, budget, strategy string
+	dFactor, bFactor                    float64
+	dry                                 bool
+}
+
+func newUserSweep() *cobra.Command {
+	var q sweepFlags
+	c := &cobra.Command{
+		Use: "sweep PLAN", Short: "Run many tasks within a deadline and a budget", GroupID: "run", Args: cobra.ExactArgs(1),
+		Long: `Run a program once for every combination of parameters, on the sites whose live prices suit the
+strategy, within a deadline and a budget. PLAN is a YAML file or a Slurm script with
+#SBATCH --array; docs/SWEEPS.md shows how to write one. --dry-run shows what each strategy would
+cost and buys nothing.
+
+The agent goes on if this command is interrupted. The same command on the same plan and inputs
+goes on with the same sweep. The outputs of a task appear in DIR/task-00001, and results.csv
+lists all tasks. Ends with 0 if all tasks are done, 1 if some failed for good, and 3 if some
+could not begin.`,
+		Example: "  ramp user sweep wing.yaml --out results --dry-run\n  ramp user sweep wing.yaml --out results --deadline 6h --budget 50",
+		RunE:    func(c *cobra.Command, args []string) error { return runSweep(c, args[0], &q) },
+	}
+	f := c.Flags()
+	f.StringVarP(&q.out, "out", "o", "", "write outputs to `DIR` (default: the name of the plan)")
+	f.StringVar(&q.id, "id", "", "`ID` of the sweep (default: one of the plan, its inputs and DIR)")
+	f.StringVar(&q.deadline, "deadline", "", "end within a time (6h) or by a `TIME`")
+	f.StringVar(&q.budget, "budget", "", "spend at most `CREDITS`")
+	f.StringVar(&q.strategy, "strategy", "", "`NAME` of the strategy: cost-time, cost, time, conservative-time or none")
+	f.Float64Var(&q.dFactor, "d-factor", 0, "a deadline between the earliest (0) and all tasks one after the other (1)")
+	f.Float64Var(&q.bFactor, "b-factor", 0, "a budget between the cheapest (0) and the dearest site for all tasks (1)")
+	f.BoolVar(&q.dry, "dry-run", false, "show what each strategy would cost, and buy nothing")
+	cli.Choices(c, "strategy", "cost-time", "cost", "time", "conservative-time", "none")
+	return c
+}
+
+// readPlan reads a plan, and what flags change of it.
+func readPlan(path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	dir := filepath.Dir(path)
+	p, err := plan.Parse(path, doc, func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return os.ReadFile(name)
+	})
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if q.deadline != "" {
+		if err := p.SetDeadline(q.deadline); err != nil {
+			return nil, exit.Fail(exit.Usage, "", "--deadline %w", err)
+		}
+	}
+	if q.budget != "" {
+		if p.Budget, err = cli.AmountOf("--budget", q.budget); err != nil {
+			return nil, err
+		}
+	}
+	if q.strategy != "" {
+		if p.Strategy, err = sweep.ParseStrategy(q.strategy); err != nil {
+			return nil, exit.Fail(exit.Usage, "", "--strategy: %w", err)
+		}
+	}
+	for name, factor := range map[string]float64{"d-factor": q.dFactor, "b-factor": q.bFactor} {
+		if factor < 0 || factor > 1 || math.IsNaN(factor) {
+			return nil, exit.Fail(exit.Usage, "", "--%s %g: want 0..1", name, factor)
+		}
+	}
+	due, err := p.Due(now)
+	if err != nil {
+		return nil, exit.WithCode(exit.Usage, err)
+	}
+	if p.Deadline == 0 {
+		p.DeadlineAt, p.Zoneless = due, false
+	}
+	return p, checkInputs(p, dir)
+}
+
+// checkInputs makes sure that the inputs are here before anything is asked for.
+func checkInputs(p *plan.Plan, dir string) error {
+	for _, in := range p.AllInputs() {
+		path, _, _ := strings.Cut(in.Spec, "=")
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return exit.Fail(exit.Usage, "", "%s: input %s: %w", in.Where, in.Spec, err)
+		}
+	}
+	return nil
+}
+
+func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
+	p, err := readPlan(path, q, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, option := range p.Ignored {
+		fmt.Fprintf(cli.Notes(c), "%s: %s means nothing in a sweep\n", path, option)
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	out := q.out
+	if out == "" {
+		out = p.Name
+	}
+	if out, err = filepath.Abs(out); err != nil {
+		return err
+	}
+	agent, done, err := cli.OpenUserServing(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	call := control.SweepCall{ID: q.id, Out: out, Dir: dir}
+	if q.dry || q.dFactor > 0 || q.bFactor > 0 {
+		v, err := forecast(c, agent, call, p)
+		if err != nil || q.dry {
+			return err
+		}
+		applyFactors(p, v, q)
+	}
+	v, err := orderSweep(c, agent, call, p)
+	if err != nil {
+		return err
+	}
+	return watchSweep(c, agent, v)
+}
+
+func orderSweep(c *cobra.Command, agent *control.Client, q control.SweepCall, p *plan.Plan) (v message.Sweep, err error) {
+	if q.Plan, err = json.Marshal(p); err != nil {
+		return v, err
+	}
+	err = control.Sweep.Ask(c.Context(), agent, q, &v)
+	return v, err
+}
+
+// forecast shows what each strategy would do.
+func forecast(c *cobra.Command, agent *control.Client, q control.SweepCall, p *plan.Plan) (message.Sweep, error) {
+	q.DryRun = true
+	v, err := orderSweep(c, agent, q, p)
+	if err != nil {
+		return v, err
+	}
+	if len(v.Resources) == 0 {
+		return v, exit.Fail(exit.Nothing, "'ramp user resources' lists the sites", "no site makes an offer: %s", v.Why)
+	}
+	return v, cli.Show(c, v, func(w io.Writer) {
+		fmt.Fprintf(w, "%s of %s at most, %s each\n", words.Plural(v.Tasks.Total, "task"), p.Wall, words.Plural(p.Cores, "core"))
+		rows := [][]string{{"strategy", "cost", "ends (" + words.Zone() + ")", "left"}}
+		for _, s := range v.Strategies {
+			rows = append(rows, []string{s.Strategy, s.Cost.Cents(), words.Timestamp(s.Finish), strconv.Itoa(s.Left)})
+		}
+		cli.Table(w, rows...)
+		cli.Table(w, resourceRows(v)...)
+		if v.LeastBudget > 0 {
+			fmt.Fprintf(w, "least budget for this deadline: %s\n", v.LeastBudget.Cents())
+		}
+		if !v.LeastDeadline.IsZero() {
+			fmt.Fprintf(w, "earliest deadline for this budget: %s\n", words.At(v.LeastDeadline))
+		}
+	})
+}
+
+// applyFactors sets deadline and budget between their extremes (004, section 4).
+func applyFactors(p *plan.Plan, v message.Sweep, q *sweepFlags) {
+	n := p.Len()
+	if q.dFactor > 0 && !v.LeastDeadline.IsZero() {
+		least := time.Until(v.LeastDeadline)
+		most := max(least, time.Duration(n)*p.Wall)
+		p.Deadline, p.DeadlineAt = least+time.Duration(q.dFactor*float64(most-least)), time.Time{}
+	}
+	if q.bFactor > 0 {
+		var dearest protocol.Credits
+		for _, r := range v.Resources {
+			dearest = max(dearest, r.CostTask)
+		}
+		most := max(v.LeastBudget, protocol.Credits(n)*dearest)
+		p.Budget = v.LeastBudget + protocol.Credits(q.bFactor*float64(most-v.LeastBudget))
+	}
+}
+
+// sweepPause is between looks at a sweep that is watched.
+const sweepPause = 500 * time.Millisecond
+
+// watchSweep follows a sweep until it needs nothing more, or nothing more can be done.
+func watchSweep(c *cobra.Command, agent *control.Client, v message.Sweep) error {
+	progress := cli.ProgressOf(c)
+	progress.Say(fmt.Sprintf("sweep %s: %s, results in %s", v.ID, words.Plural(v.Tasks.Total, "task"), v.Out))
+	tick := time.NewTicker(sweepPause)
+	defer tick.Stop()
+	for v.State == "running" || v.State == "paused" {
+		progress.SoFar("%s", sweepLine(v))
+		select {
+		case <-tick.C:
+		case <-c.Context().Done():
+			return exit.Fail(exit.Failed, "'ramp user sweeps show "+v.ID+" --watch' watches it", "interrupted; the sweep goes on")
+		}
+		if err := control.SweepShow.Ask(c.Context(), agent, control.IDCall{ID: v.ID}, &v); err != nil {
+			return err
+		}
+	}
+	if err := showSweep(c, v); err != nil {
+		return err
+	}
+	return sweepCode(v)
+}
+
+// sweepCode is the error with which a command about a sweep ends; nil: all tasks are done.
+func sweepCode(v message.Sweep) error {
+	switch v.State {
+	case "done":
+		return nil
+	case "short":
+		return exit.Fail(exit.Nothing, "", "%s", v.Why)
+	case "killed":
+		return exit.Fail(exit.Failed, "", "the sweep was killed with %d of %d tasks done", v.Tasks.Done, v.Tasks.Total)
+	}
+	return exit.Fail(exit.Failed, "", "%s", v.Why)
+}
+
+func sweepLine(v message.Sweep) string {
+	t := v.Tasks
+	return fmt.Sprintf("%d of %d done, %d running, %d failed; %s spent, %s committed", t.Done, t.Total, t.Running, t.Failed, v.Spent.Cents(), v.Committed.Cents())
+}
+
+func showSweep(c *cobra.Command, v message.Sweep) error {
+	return cli.Show(c, v, func(w io.Writer) {
+		fmt.Fprintf(w, "%s  %s  %s  %s\n", v.ID, v.State, v.Strategy, sweepLine(v))
+		limits := "no limit"
+		if v.Budget < unlimited {
+			limits = v.Budget.Cents()
+		}
+		fmt.Fprintf(w, "budget %s %s, expected %s; deadline %s", limits, v.Currency, v.Predicted.Cost.Cents(), words.At(v.Deadline))
+		if !v.Predicted.Finish.IsZero() {
+			fmt.Fprintf(w, ", expected end %s", words.At(v.Predicted.Finish))
+		}
+		fmt.Fprintln(w)
+		cli.Table(w, resourceRows(v)...)
+		if v.Why != "" && v.State == "running" {
+			fmt.Fprintln(w, "last: "+v.Why)
+		}
+	})
+}
+
+// unlimited is a budget that a plan without one has.
+const unlimited = protocol.Credits(1e15)
+
+func resourceRows(v message.Sweep) [][]string {
+	rows := [][]string{{"resource", "group", "price", "a task", "lanes", "per hour", "assigned", "running", "done", "failed", "spent"}}
+	for _, r := range v.Resources {
+		rate := fmt.Sprintf("%.1f", r.RateHour)
+		if !r.Measured {
+			rate = "≥ " + rate
+		}
+		rows = append(rows, []string{
+			r.Resource, strconv.Itoa(r.Group), r.Price.Cents(), r.CostTask.String(), strconv.Itoa(r.Lanes), rate,
+			strconv.Itoa(r.Assigned), strconv.Itoa(r.Running), strconv.Itoa(r.Done), strconv.Itoa(r.Failed), r.Spent.Cents(),
+		})
+	}
+	return rows
+}
