@@ -30,7 +30,7 @@ type Jobs interface {
 }
 
 // Ender is a System that often sees at once that a job has ended. The Loop polls its jobs
-// soon after each word of the channel, which may be spurious or missing.
+// at each word of the channel, which may be spurious or missing.
 type Ender interface {
 	Ended() <-chan struct{}
 }
