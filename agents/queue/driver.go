@@ -141,6 +141,8 @@ func (l *Loop) Run(ctx context.Context, deliver func(m protocol.Message)) error 
 			var changes bool
 			changes, asked = l.answer(m, deliver)
 			dirty = dirty || changes
+		case <-l.watch.ended:
+			l.watch.pace.at = l.now()
 		case <-timer.C:
 		}
 		changed, due := l.system.Advance(l.now())

@@ -29,6 +29,12 @@ type Jobs interface {
 	JobPace() Pace
 }
 
+// Ender is a System that often sees at once that a job has ended. The Loop polls its jobs
+// at each word of the channel, which may be spurious or missing.
+type Ender interface {
+	Ended() <-chan struct{}
+}
+
 // MaxJobs bounds the polled jobs; more are refused with limit.
 const MaxJobs = 1 << 12
 
@@ -37,7 +43,8 @@ type watch struct {
 	jobs   Jobs // nil: the system runs no programs
 	live   map[string]watched
 	pace   Pace
-	failed bool // at the last poll
+	failed bool            // at the last poll
+	ended  <-chan struct{} // see Ender; nil: nothing comes
 }
 
 type watched struct {
@@ -49,6 +56,9 @@ func newWatch(s System) watch {
 	w := watch{live: map[string]watched{}}
 	if jobs, ok := s.(Jobs); ok {
 		w.jobs, w.pace = jobs, jobs.JobPace()
+	}
+	if e, ok := s.(Ender); ok {
+		w.ended = e.Ended()
 	}
 	return w
 }

@@ -44,6 +44,9 @@ const (
 // JobPace is how often to poll running jobs.
 func (c *cores) JobPace() queue.Pace { return queue.Pace{Least: jobLeast, Most: jobMost} }
 
+// Ended implements queue.Ender. A keeper of an earlier process ends unseen.
+func (c *cores) Ended() <-chan struct{} { return c.ended }
+
 // Submit starts a keeper for a job, and waits until it has begun. A job that has
 // begun before is left as it is.
 func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
@@ -90,7 +93,14 @@ func (c *cores) start(job message.Job) error {
 		return err
 	}
 	gone := make(chan struct{})
-	go func() { defer close(gone); _ = cmd.Wait() }() // it ends with the job, and writes to files
+	go func() { // it ends with the job, and writes to files
+		_ = cmd.Wait()
+		close(gone)
+		select {
+		case c.ended <- struct{}{}:
+		default: // another one has ended, and the jobs are polled soon
+		}
+	}()
 	return c.awaitKeeper(job, gone)
 }
 

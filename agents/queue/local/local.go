@@ -64,8 +64,9 @@ type cores struct {
 	capacity int
 	keeper   []string
 	plan     plan
-	refused  string  // why no jobs run
-	seen     []claim // at the last look
+	refused  string        // why no jobs run
+	seen     []claim       // at the last look
+	ended    chan struct{} // a keeper that this process started has ended
 }
 
 // Open makes a driver of this machine's cores.
@@ -73,7 +74,7 @@ func Open(cfg Config) (*queue.Loop, error) {
 	if err := CheckCores(cfg.Cores); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	c := &cores{agent: cfg.Agent, dir: cfg.Dir, capacity: runtime.NumCPU(), keeper: cfg.Keeper}
+	c := &cores{agent: cfg.Agent, dir: cfg.Dir, capacity: runtime.NumCPU(), keeper: cfg.Keeper, ended: make(chan struct{}, 1)}
 	if cfg.Cores > 0 {
 		c.capacity = cfg.Cores
 	}
