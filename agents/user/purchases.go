@@ -218,7 +218,7 @@ func (r *purchases) afterAuction(now time.Time, p *purchase) protocol.Output {
 	switch {
 	case p.row.Order.Options.QuoteOnly:
 		return r.finish(now, p, StateQuoted, "")
-	case res.Best && p.row.Order.Replaces != nil: // the owner is not waiting to approve it
+	case res.Best && (p.row.Order.Replaces != nil || p.row.Order.Only != ""): // its owner is not waiting to approve it
 		return r.finish(now, p, StateFailed, WhyUnmet)
 	case res.Best || p.row.Order.Options.Approve || p.row.Order.Options.Confirm:
 		p.row.State = StateApproval
