@@ -35,7 +35,7 @@ var (
 )
 
 // Schema is the form of a journal's tables.
-const Schema = 3
+const Schema = 4
 
 // form is that of a journal's file.
 var form = boltfile.Form{

@@ -103,7 +103,7 @@ func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) p
 	if query, runs := r.launches.Measure(u.ID); runs && !status.State.Over() {
 		return query
 	}
-	return r.used(now, m, u.ID, status)
+	return r.used(now, m, u.ID)
 }
 
 // jobChanged takes the status of a program. If it ends its unit, for instance because its
@@ -114,7 +114,7 @@ func (r *Role) jobChanged(now time.Time, m protocol.Message, body message.JobCha
 	if !ends {
 		return out
 	}
-	return out.Join(r.ended(now, m, reservation))
+	return out.Join(r.used(now, m, reservation))
 }
 
 // order takes a buyer's order about a program. One that releases its unit ends it, as the
@@ -126,20 +126,15 @@ func (r *Role) order(now time.Time, m protocol.Message, body message.LaunchOrder
 		return out
 	}
 	m.Performative, m.Sender = protocol.Inform, protocol.LocalQueue
-	return out.Join(r.ended(now, m, reservation))
+	return out.Join(r.used(now, m, reservation))
 }
 
-// ended settles the usage of a unit whose programs have ended.
-func (r *Role) ended(now time.Time, m protocol.Message, reservation string) protocol.Output {
+// used settles the usage of a slot's programs, and stops them if their contract ended.
+func (r *Role) used(now time.Time, m protocol.Message, reservation string) protocol.Output {
 	status, ok := r.launches.Used(now, reservation)
 	if !ok {
 		return protocol.Output{}
 	}
-	return r.used(now, m, reservation, status)
-}
-
-// used settles the usage of a slot's programs, and stops them if their contract ended.
-func (r *Role) used(now time.Time, m protocol.Message, reservation string, status protocol.JobStatus) protocol.Output {
 	m.Body = message.SlotUsed{ID: reservation, At: now, Status: status}
 	return r.commit(now, m).Join(r.launches.Stop(now, reservation))
 }

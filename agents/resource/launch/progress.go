@@ -26,7 +26,7 @@ func (s *Site) prepared(now time.Time, j *job, p message.Prepared) protocol.Outp
 	} else {
 		j.become(message.StageReady)
 	}
-	return s.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
+	return s.jobs.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
 }
 
 // changed takes the status of a job. It neither saves nor forwards mere progress of
@@ -44,13 +44,13 @@ func (s *Site) changed(now time.Time, j *job, c message.JobChanged) protocol.Out
 	j.Status = s.stopped(j, c.Status)
 	if c.Status.State.Over() {
 		j.become(message.StageCollecting)
-		return s.save(j).Join(s.composer.inform(j)).Join(s.collect(now, j))
+		return s.jobs.save(j).Join(s.composer.inform(j)).Join(s.collect(now, j))
 	}
 	if j.Stage == message.StageSubmitting {
 		j.become(message.StageSubmitted)
 		j.retryAt = now.Add(s.checkPause(j))
 	}
-	return s.save(j).Join(s.composer.inform(j)).Join(s.stop(j)).Join(wake(j.due()))
+	return s.jobs.save(j).Join(s.composer.inform(j)).Join(s.stop(j)).Join(wake(j.due()))
 }
 
 // stopped distinguishes who killed a job: if not its buyer, then the seller did
@@ -105,12 +105,12 @@ func (s *Site) cannot(now time.Time, j *job, r message.JobRefused) protocol.Outp
 func (s *Site) lost(now time.Time, j *job) protocol.Output {
 	if j.Status.Started.IsZero() && now.Before(j.Slot.End) {
 		j.become(message.StageSubmitting)
-		return s.save(j).Join(s.submit(now, j))
+		return s.jobs.save(j).Join(s.submit(now, j))
 	}
 	j.Status.State, j.Status.Ended = protocol.JobLost, now
 	j.Status.Note = "the batch system lost the job"
 	j.become(message.StageCollecting)
-	return s.save(j).Join(s.composer.inform(j)).Join(s.collect(now, j))
+	return s.jobs.save(j).Join(s.composer.inform(j)).Join(s.collect(now, j))
 }
 
 // collected takes the outputs of a job.
@@ -132,14 +132,14 @@ func (s *Site) deliver(now time.Time, j *job) protocol.Output {
 		return s.collect(now, j)
 	case s.waits(j) && !late:
 		j.retryAt = j.Keep
-		return s.save(j).Join(s.composer.inform(j)).Join(wake(j.retryAt))
+		return s.jobs.save(j).Join(s.composer.inform(j)).Join(wake(j.retryAt))
 	case s.waits(j):
 		j.Outputs, j.Why = nil, "its usage was not decided while the site kept its outputs"
 	case !late:
 		j.Keep = now.Add(s.cfg.Keep)
 	}
 	j.become(message.StageDone)
-	return s.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
+	return s.jobs.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
 }
 
 // waits reports whether a job that had its cores left outputs, and its usage can still be
@@ -164,7 +164,7 @@ func (s *Site) Decided(now time.Time, contract protocol.ContractID) protocol.Out
 func (s *Site) fail(now time.Time, j *job, why string) protocol.Output {
 	j.Why, j.Keep = why, now.Add(s.cfg.Keep)
 	j.become(message.StageFailed)
-	return s.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
+	return s.jobs.save(j).Join(s.composer.inform(j)).Join(wake(j.due()))
 }
 
 // fault ends a launch that failed by the site's fault, so that nobody pays for it.

@@ -89,6 +89,24 @@ func (r *register) file(j *job) {
 	r.old.put(j)
 }
 
+// save makes a launch durable after a change, and files it where it belongs now.
+func (r *register) save(j *job) protocol.Output {
+	r.file(j)
+	return j.save()
+}
+
+// discard keeps of a launch that is over only what prevents its second begin, see job.discard.
+func (r *register) discard(j *job) protocol.Output {
+	if j.Discarded {
+		return protocol.Output{}
+	}
+	if j.discard(); j.Stage == message.StageCollecting {
+		j.become(message.StageDone)
+	}
+	r.discarded++
+	return r.save(j)
+}
+
 // vacant is the first account of a job's pool that no other buyer's job has, or "". A job
 // has its account until its outputs were taken from it.
 func (r *register) vacant(j *job) string {

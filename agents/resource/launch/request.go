@@ -41,7 +41,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	j.Asked, j.Argv, j.Account, j.Pool, j.Inputs, j.Missing = asked, argv, account.User, account.Pool, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.jobs.add(j)
-	return s.save(j).Join(s.prepare(now, j)).Join(s.composer.answer(m, protocol.Agree, j))
+	return s.jobs.save(j).Join(s.prepare(now, j)).Join(s.composer.answer(m, protocol.Agree, j))
 }
 
 // prepare asks for the job's directory until all inputs have arrived: the answer may
@@ -90,7 +90,11 @@ func (s *Site) obey(now time.Time, m protocol.Message, o message.LaunchOrder) pr
 	case o.Verb == message.VerbRelease:
 		return s.release(now, m, k)
 	case j == nil && o.Verb == message.VerbKill:
-		return s.killEarly(now, m, k)
+		j, why := s.early(now, m, k, "killed before it was launched")
+		if why != nil {
+			return s.composer.refuse(m, why)
+		}
+		return s.jobs.save(j).Join(s.composer.answer(m, protocol.Inform, j)).Join(wake(j.due()))
 	case j == nil:
 		return s.composer.refuse(m, no(protocol.CodeUnknown, "you have no launch "+o.ID+" here"))
 	}
@@ -100,7 +104,7 @@ func (s *Site) obey(now time.Time, m protocol.Message, o message.LaunchOrder) pr
 		if !j.Stage.Over() && !j.withheld() {
 			return s.composer.refuse(m, no(protocol.CodeExpired, "launch "+o.ID+" is not over, it is "+string(j.Stage)))
 		}
-		out = s.discard(j)
+		out = s.jobs.discard(j).Join(s.composer.files(message.Discard{Job: j.ID})).Join(wake(j.due()))
 	case message.VerbJoin:
 		out = s.join(j, o.Peers)
 	case message.VerbKill:
@@ -125,7 +129,7 @@ func (s *Site) join(j *job, peers []message.Peer) protocol.Output {
 	if j.Stage == message.StageGathering {
 		j.become(message.StageReady)
 	}
-	return s.save(j).Join(wake(j.due()))
+	return s.jobs.save(j).Join(wake(j.due()))
 }
 
 // kill ends a launch; one that has not been submitted fails.
@@ -142,20 +146,7 @@ func (s *Site) kill(now time.Time, j *job) protocol.Output {
 	if j.Stage == message.StageSubmitted {
 		j.retryAt = now.Add(stopPeriod)
 	}
-	return s.save(j).Join(s.stop(j)).Join(wake(j.due()))
-}
-
-// discard drops the files of a launch that is over. The launch is remembered until its slot
-// has ended, so that a late copy of the request does not begin it again.
-func (s *Site) discard(j *job) protocol.Output {
-	if j.Discarded {
-		return protocol.Output{}
-	}
-	if j.discard(); j.Stage == message.StageCollecting {
-		j.become(message.StageDone)
-	}
-	s.jobs.discarded++
-	return s.save(j).Join(s.composer.files(message.Discard{Job: j.ID})).Join(wake(j.due()))
+	return s.jobs.save(j).Join(s.stop(j)).Join(wake(j.due()))
 }
 
 // release ends a unit in which nothing runs. The caller settles its usage, see Released.
@@ -175,26 +166,17 @@ func (s *Site) release(now time.Time, m protocol.Message, k key) protocol.Output
 			return s.composer.refuse(m, why)
 		}
 		j.Released = true
-		out = s.discard(j)
+		out = s.jobs.discard(j).Join(wake(j.due()))
 	case !j.Released:
 		j.Released = true
-		out = s.save(j).Join(wake(j.due()))
+		out = s.jobs.save(j).Join(wake(j.due()))
 	}
 	return out.Join(s.composer.answer(m, protocol.Inform, j))
 }
 
-// killEarly takes a kill that has overtaken its launch. The launch must not begin when
-// it arrives, since its buyer has been informed that it did not.
-func (s *Site) killEarly(now time.Time, m protocol.Message, k key) protocol.Output {
-	j, why := s.early(now, m, k, "killed before it was launched")
-	if why != nil {
-		return s.composer.refuse(m, why)
-	}
-	return s.save(j).Join(s.composer.answer(m, protocol.Inform, j)).Join(wake(j.due()))
-}
-
-// early makes a failed launch of an ID that was not launched, or says why it does not. The
-// caller saves it.
+// early makes a failed launch for an order that has overtaken its launch, or says why it does
+// not. The launch must not begin when it arrives, since its buyer has been informed that it
+// did not. The caller saves it.
 func (s *Site) early(now time.Time, m protocol.Message, k key, failed string) (*job, *protocol.Reason) {
 	u, why := s.unit(now, m.Sender, k.contract, k.unit)
 	if why == nil {

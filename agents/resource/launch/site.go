@@ -185,12 +185,6 @@ func (s *Site) wakeJob(now time.Time, j *job) protocol.Output {
 	return s.over(now, j)
 }
 
-// save makes a launch durable after a change, and files it where it belongs now.
-func (s *Site) save(j *job) protocol.Output {
-	s.jobs.file(j)
-	return j.save()
-}
-
 // over forgets a launch, unless the report about its unit is still owed.
 func (s *Site) over(now time.Time, j *job) protocol.Output {
 	if u, ok := s.sold.Unit(j.Contract, j.Unit); ok && u.Unpaid && !u.Reported {
@@ -223,7 +217,7 @@ func (s *Site) begin(now time.Time, j *job) protocol.Output {
 		}
 	}
 	j.become(message.StageSubmitting)
-	return s.save(j).Join(s.submit(now, j)).Join(s.composer.inform(j))
+	return s.jobs.save(j).Join(s.submit(now, j)).Join(s.composer.inform(j))
 }
 
 // submit asks the batch system to run a job, under the same ID until it answers.
