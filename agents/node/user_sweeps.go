@@ -2,13 +2,8 @@ package node
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"ramp/agents"
@@ -94,14 +89,14 @@ func (u userAgent) sweep(ctx context.Context, q control.SweepCall) (message.Swee
 		return message.Sweep{}, exit.Fail(exit.Usage, "", "directories %q and %q: want absolute paths", q.Out, q.Dir)
 	}
 	for _, in := range p.AllInputs() {
-		found, err := InputsOf([]string{below(q.Dir, in.Spec)})
+		found, err := InputsOf([]string{sweeper.Below(q.Dir, in.Spec)})
 		if err != nil {
 			return message.Sweep{}, err
 		}
 		o.Inputs[in.Spec] = found
 	}
 	if o.ID == "" {
-		o.ID = sweepID(p.Name, q, o.Inputs)
+		o.ID = sweeper.ID(p.Name, o)
 	}
 	if q.DryRun {
 		return u.forecast(ctx, o)
@@ -121,28 +116,6 @@ func (u userAgent) sweep(ctx context.Context, q control.SweepCall) (message.Swee
 		return message.Sweep{}, err
 	}
 	return ofSweep(ctx, u, o.ID, func(now time.Time, s *sweeper.Sweeps) (message.Sweep, bool) { return s.Show(now, o.ID) })
-}
-
-// below is an input of a plan, whose path is relative to a directory.
-func below(dir, spec string) string {
-	path, name, named := strings.Cut(spec, "=")
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	if named {
-		return path + "=" + name
-	}
-	return path
-}
-
-// sweepID is the same for the same plan, inputs and directory.
-func sweepID(name string, q control.SweepCall, inputs map[string][]message.RunInput) string {
-	b, err := json.Marshal([]any{q.Plan, q.Out, inputs})
-	if err != nil {
-		panic(fmt.Sprintf("node: a sweep's inputs cannot be encoded: %v", err)) // strings and numbers only
-	}
-	sum := sha256.Sum256(b)
-	return name + "-" + hex.EncodeToString(sum[:4])
 }
 
 // forecast asks the market what a sweep would cost.

@@ -80,8 +80,8 @@ func (s *Sweep) free(l *Lease, now time.Duration) time.Duration {
 }
 
 // measured reports whether any task has succeeded.
-func (s *Sweep) measured() bool {
-	return slices.ContainsFunc(s.sites, func(x *site) bool { return x.done > 0 })
+func measured(sites []*site) bool {
+	return slices.ContainsFunc(sites, func(x *site) bool { return x.done > 0 })
 }
 
 // mean is the time that a task is expected to take at a site: the mean of its last successes, or of
@@ -127,12 +127,12 @@ func (s *Sweep) doubtful(x *site, now time.Duration) bool {
 			at++
 		}
 	}
-	return at >= Failures && s.others(x)
+	return at >= Failures && others(s.sites, x)
 }
 
 // others reports whether a site but this one takes tasks.
-func (s *Sweep) others(x *site) bool {
-	return slices.ContainsFunc(s.sites, func(y *site) bool { return y != x && !y.out && y.Lanes > 0 })
+func others(sites []*site, x *site) bool {
+	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && y.Lanes > 0 })
 }
 
 // Signed notes that a lease was bought, for at most what was committed to it.
@@ -183,7 +183,7 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 	t := &s.tasks[i]
 	l.task = -1
 	s.events++
-	if how == Exited && x.done == 0 && s.others(x) {
+	if how == Exited && x.done == 0 && others(s.sites, x) {
 		how = Unproven
 	}
 	a := t.last()
@@ -214,7 +214,7 @@ func (s *Sweep) Gone(i int, why string) {
 }
 
 func (s *Sweep) failed(x *site, i int, now time.Duration) {
-	if x.streak >= Failures && s.others(x) {
+	if x.streak >= Failures && others(s.sites, x) {
 		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
 	}
 	s.retry(i)

@@ -307,7 +307,7 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
-	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && (s.AtOnce == 0 || s.live() < s.AtOnce); lanes-- {
+	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && (s.AtOnce == 0 || live(s.sites) < s.AtOnce); lanes-- {
 		l, tasks := s.fit(x, now, (x.buy+lanes-1)/lanes)
 		if tasks == 0 {
 			return
@@ -321,9 +321,9 @@ func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
 }
 
 // live is the number of leases that are not over.
-func (s *Sweep) live() int {
+func live(sites []*site) int {
 	n := 0
-	for _, x := range s.sites {
+	for _, x := range sites {
 		n += len(x.leases)
 	}
 	return n
@@ -333,11 +333,11 @@ func (s *Sweep) live() int {
 // Where nothing is known of their lengths, it is for one.
 func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 	start := s.start(x, now)
-	if s.Lease == 0 || s.Wall > 0 && !s.measured() {
+	if s.Lease == 0 || s.Wall > 0 && !measured(s.sites) {
 		most = 1
 	}
 	for n := most; n > 0; n-- {
-		d := s.rounded(s.Slack + s.needs(x, x.queue[len(x.queue)-x.buy]) + time.Duration(n-1)*s.mean(x))
+		d := up(s.Round, s.Slack+s.needs(x, x.queue[len(x.queue)-x.buy])+time.Duration(n-1)*s.mean(x))
 		if n > 1 && d > s.Lease || d > s.Deadline-start {
 			continue
 		}
@@ -350,14 +350,14 @@ func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 
 // start is when a lease that is ordered now begins at the earliest.
 func (s *Sweep) start(x *site, now time.Duration) time.Duration {
-	return s.rounded(max(now+s.Before, x.Start))
+	return up(s.Round, max(now+s.Before, x.Start))
 }
 
-func (s *Sweep) rounded(d time.Duration) time.Duration {
-	if s.Round == 0 {
+func up(round, d time.Duration) time.Duration {
+	if round == 0 {
 		return d
 	}
-	return (d + s.Round - 1) / s.Round * s.Round
+	return (d + round - 1) / round * round
 }
 
 // needs is the time to reserve for a task.
