@@ -15,7 +15,7 @@ import (
 // Act has every sweep do what is to be done now.
 func (s *Sweeps) Act(now time.Time) (out protocol.Output) {
 	for _, id := range slices.Clone(s.order) {
-		if x := s.by[id]; x != nil {
+		if x := s.by[id]; x != nil && !x.quiet {
 			out = out.Join(s.act(now, x))
 		}
 	}
@@ -28,6 +28,7 @@ func (s *Sweeps) act(now time.Time, x *live) (out protocol.Output) {
 	}
 	if x.over() {
 		out = out.Join(s.giveBack(now, x))
+		x.quiet = x.dry == nil && !x.buying()
 	} else {
 		out = out.Join(s.trade(now, x))
 		if next := x.Next(x.since(now)); next > 0 {
@@ -220,6 +221,7 @@ func (s *Sweeps) Bought(now time.Time, b Bought) protocol.Output {
 		return protocol.Output{}
 	}
 	l, of := x.At(n), &x.leases[n]
+	x.quiet = false
 	switch {
 	case b.State == Open || of.Ended:
 		return protocol.Output{}

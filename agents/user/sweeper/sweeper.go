@@ -153,6 +153,7 @@ type live struct {
 	dry      func(message.Sweep)
 	fetching map[string]int // tasks, by the launch whose outputs come
 	shown    string         // the state when results were last written
+	quiet    bool           // over, with nothing left to give back
 }
 
 // Parse is the plan of an order.
@@ -299,7 +300,7 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 			}
 		}
 	}
-	x.Terms, x.tradeAt = t, now
+	x.Terms, x.tradeAt, x.quiet = t, now, false
 	x.Set(t)
 	out.Save = append(out.Save, x.save())
 	return out.Join(s.Act(now)), nil
