@@ -183,10 +183,17 @@ const (
 	buyingTime = 10 * time.Second // a purchase takes at most before its job could start
 )
 
-// Lost reports whether a purchase lost a race: others took what its sellers had offered, or it
-// was over when the owner approved it, so bidding again may find something else.
+// Lost reports whether a purchase lost a race: others took what its sellers had offered, it was
+// over when the owner approved it, or its contract was not signed by all in time. Bidding again
+// may find something else.
 func Lost(p message.Purchase) bool {
-	return p.State == user.StateFailed && slices.Contains([]protocol.Code{protocol.CodeBusy, protocol.CodeHoldLimit, protocol.CodeExpired}, p.Refused)
+	switch p.State {
+	case user.StateFailed:
+		return slices.Contains([]protocol.Code{protocol.CodeBusy, protocol.CodeHoldLimit, protocol.CodeExpired, protocol.CodeSettleBy}, p.Refused)
+	case user.StateVoid:
+		return p.Void == protocol.CodeSettleBy
+	}
+	return false
 }
 
 // approvedLater is how much later than approved a purchase may begin without another question.

@@ -88,8 +88,21 @@ func TestWhatACommandFollowsIsItsOwn(t *testing.T) {
 func TestALostRaceIsBidAgain(t *testing.T) {
 	t.Parallel()
 	lost := message.Purchase{State: user.StateFailed, Refused: protocol.CodeBusy}
-	if !again.Lost(lost) || again.Lost(message.Purchase{State: user.StateFailed}) || again.Lost(message.Purchase{State: user.StateSettled, Refused: protocol.CodeBusy}) {
-		t.Error("lost races are not recognised")
+	for _, c := range []struct {
+		p    message.Purchase
+		lost bool
+	}{
+		{lost, true},
+		{message.Purchase{State: user.StateFailed, Refused: protocol.CodeSettleBy}, true},
+		{message.Purchase{State: user.StateVoid, Void: protocol.CodeSettleBy}, true},
+		{message.Purchase{State: user.StateVoid, Void: protocol.CodeAbandoned}, false},
+		{message.Purchase{State: user.StateVoid, Void: protocol.CodeFunds}, false},
+		{message.Purchase{State: user.StateFailed}, false},
+		{message.Purchase{State: user.StateSettled, Refused: protocol.CodeBusy}, false},
+	} {
+		if again.Lost(c.p) != c.lost {
+			t.Errorf("%s (%s%s): lost a race: %t", c.p.State, c.p.Refused, c.p.Void, !c.lost)
+		}
 	}
 	q := control.BuyCall{ID: "p", Document: asked}
 	next, ok := again.Next(time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC), "p", 2, q, lost)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,15 +63,47 @@ func TestAnOrderThatIsGivenTwiceWhileTheMarketIsJoinedIsOnePurchase(t *testing.T
 	}
 }
 
+// A contract that the bank voids because it was not signed in time is bid for again by the same
+// call: the first purchase is not the end of it, and the second is followed in its place.
+func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
+	cast, hub := markettest.NewCast(t, 1), newHub[message.Progress]()
+	ends := map[string]message.Purchase{"p": {State: user.StateVoid, Void: protocol.CodeSettleBy}, again.BidID("p", 2): {State: user.StateSettled, Settled: true}}
+	j, r := startUser(t, cast, func(m protocol.Message) { // the market ends a purchase at its first call for proposals
+		if p, ok := ends[m.Conversation]; ok {
+			p.ID = m.Conversation
+			hub.publish(p.ID, message.Progress{Done: true, Purchase: p})
+		}
+	})
+	for kind, name := range map[protocol.Kind]string{protocol.KindResource: markettest.Seller(1), protocol.KindBank: markettest.Bank} {
+		present := message.Presence{Agent: kind, Properties: protocol.Properties{Cores: 16}, Terms: []protocol.Terms{cast.Terms()}, TTL: time.Hour, Counter: 1}
+		if err := r.Deliver(protocol.Message{Performative: protocol.Inform, Sender: cast.ID(name), Body: present}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := userAgent{userRecords: userRecords{journal: j, owners: &again.Owners{}}, ownAccounts: ownAccounts{runner: r}, hub: hub}
+	var seen []string
+	err := u.buy(t.Context(), control.BuyCall{ID: "p", Document: asked, Options: message.Options{Rounds: 1, RoundLimit: time.Minute}}, func(line control.ProgressLine) error {
+		seen = append(seen, line.Purchase.ID+" "+line.Purchase.State)
+		return nil
+	})
+	if err != nil || !slices.Equal(seen, []string{"p.bid2 settled"}) {
+		t.Errorf("%v, %v; want the second bid only", seen, err)
+	}
+}
+
 // startUser runs the role of a user until the test ends.
-func startUser(t *testing.T, cast *markettest.Cast) (*journal.Journal, *agents.Runner) {
+func startUser(t *testing.T, cast *markettest.Cast, route ...func(protocol.Message)) (*journal.Journal, *agents.Runner) {
 	t.Helper()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := agents.NewRunner(agents.Config{
-		Store: j, Now: time.Now, Log: slog.New(slog.DiscardHandler), Route: func(protocol.Message) {},
+		Store: j, Now: time.Now, Log: slog.New(slog.DiscardHandler), Route: func(m protocol.Message) {
+			for _, f := range route {
+				f(m)
+			}
+		},
 		Unavailable: func(protocol.Message) (protocol.Message, bool) { return protocol.Message{}, false },
 		Load: func(tables protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			return user.New(user.Config{Credential: cast.Credential(markettest.User), Trust: cast.Trust}, tables, now)

@@ -104,6 +104,8 @@ func (f *following) bidAgain() {
 	switch {
 	case f.asked && f.said.Load():
 		f.show.Say(fmt.Sprintf("the offer no longer stands; nothing is held; bidding again, for at most %s %s", f.last.Total.Cents(), f.last.Currency))
+	case f.last.State == user.StateConfirming || f.last.State == user.StateDeciding: // only then is a contract signed
+		f.show.Say("the contract was not signed in time; nothing was paid; bidding again")
 	case !f.outbid:
 		f.show.Say("others took the cores first; nothing is held; bidding again")
 	}
