@@ -190,8 +190,8 @@ func unsigned(s string) string {
 	return s
 }
 
-// drawDigits is how finely the interval of random draws is divided, at the least: 10^drawDigits steps.
-const drawDigits = 6
+// drawSteps is how finely the interval of random draws is divided, at the least.
+const drawSteps = 1_000_000
 
 // random draws uniformly from an interval, both ends included. The draws depend on the seed and the
 // parameter's name only.
@@ -215,7 +215,7 @@ func (r *reader) random(key *yaml.Node, given map[string]*yaml.Node) {
 		r.Fault(given[keyRandom], "%s: random: want the lower end first, then the upper one", name)
 		return
 	}
-	ten, least, places := big.NewRat(10, 1), big.NewRat(1_000_000, 1), 0
+	ten, least, places := big.NewRat(10, 1), big.NewRat(drawSteps, 1), 0
 	for ; places < max(low.places, high.places) || width.Cmp(least) < 0; places++ {
 		width.Mul(width, ten)
 	}
