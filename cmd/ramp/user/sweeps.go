@@ -98,7 +98,7 @@ func newSweepsShow() *cobra.Command {
 func newSweepsTasks() *cobra.Command {
 	return cli.Watched(&cobra.Command{
 		Use: "tasks ID", Short: "List the tasks of a sweep", Args: cobra.ExactArgs(1),
-		Long:    `List every task: where it ran, how often, how it ended and what it cost. --json has every
+		Long: `List every task: where it ran, how often, how it ended and what it cost. --json has every
 attempt.`,
 		Example: "  ramp user sweeps tasks wing",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -125,7 +125,7 @@ attempt.`,
 func newSweepsLedger() *cobra.Command {
 	return &cobra.Command{
 		Use: "ledger ID", Short: "List what a sweep paid, and for which contract", Args: cobra.ExactArgs(1),
-		Long:    `List every lease of a sweep with its contract and what was held, paid and refunded. Paid less
+		Long: `List every lease of a sweep with its contract and what was held, paid and refunded. Paid less
 refunded sums to what the sweep spent, and to the bank's statement.`,
 		Example: "  ramp user sweeps ledger wing",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -149,7 +149,7 @@ func newSweepsSet() *cobra.Command {
 	var deadline, budget, strategy string
 	c := &cobra.Command{
 		Use: "set ID", Short: "Change deadline, budget or strategy of a sweep", Args: cobra.ExactArgs(1),
-		Long:    `Change the terms of a sweep while it runs, or after it came to a halt for want of time or money.
+		Long: `Change the terms of a sweep while it runs, or after it came to a halt for want of time or money.
 What is bought stays bought.`,
 		Example: "  ramp user sweeps set wing --budget 80 --deadline 12h",
 		RunE: func(c *cobra.Command, args []string) error {
