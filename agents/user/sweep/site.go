@@ -256,8 +256,7 @@ func (s *Sweep) Count(of State) int { return s.count[of] }
 func (s *Sweep) Len() int         { return len(s.tasks) }
 func (s *Sweep) Task(i int) *Task { return &s.tasks[i] }
 
-// Leases is the number of leases that were ordered, and At one of them.
-func (s *Sweep) Leases() int     { return len(s.leases) }
+// At is a lease that was ordered.
 func (s *Sweep) At(n int) *Lease { return s.leases[n] }
 
 // Money is what was paid, and what is committed to leases.

@@ -33,6 +33,9 @@ type Config struct {
 	Round     time.Duration // leases begin and end at multiples of it; 0: at any time
 }
 
+// MaxLeases bounds the leases of a sweep, bought or refused.
+const MaxLeases = 1 << 14
+
 // Failures in a row leave a site out of the next plans.
 const Failures = 3
 
@@ -307,7 +310,7 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
-	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && (s.AtOnce == 0 || live(s.sites) < s.AtOnce); lanes-- {
+	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && len(s.leases) < MaxLeases && (s.AtOnce == 0 || live(s.sites) < s.AtOnce); lanes-- {
 		l, tasks := s.fit(x, now, (x.buy+lanes-1)/lanes)
 		if tasks == 0 {
 			return

@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type market struct {
 	leases map[int]*held
 	done   map[int]bool
 	tries  map[int]int
+	bought int // leases so far
 }
 
 // held is a lease as its site sees it.
@@ -76,6 +78,7 @@ func (m *market) act() {
 			if b.Start < m.now || b.End > m.c.Deadline || b.End <= b.Start {
 				m.t.Fatalf("at %s lease %+v by a deadline of %s", m.now, b, m.c.Deadline)
 			}
+			m.bought = max(m.bought, b.Lease+1)
 			m.leases[b.Lease] = &held{Buy: b, task: -1}
 		}
 		for _, l := range a.Launch {
@@ -176,6 +179,38 @@ func (m *market) end(n int, h *held) {
 	}
 }
 
+// restart restores the sweep from what is saved of it. The money is the same.
+func (m *market) restart() {
+	var tasks []sweep.Task
+	var leases []sweep.Lease
+	copied := func(from, to any) {
+		b, err := json.Marshal(from)
+		if err == nil {
+			err = json.Unmarshal(b, to)
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	for i := range m.s.Len() {
+		var x sweep.Task
+		copied(m.s.Task(i), &x)
+		tasks = append(tasks, x)
+	}
+	for n := range m.bought {
+		var l sweep.Lease
+		copied(m.s.At(n), &l)
+		leases = append(leases, l)
+	}
+	spent, committed := m.s.Money()
+	m.s = sweep.New(m.c)
+	m.s.Restore(tasks, leases)
+	if s, c := m.s.Money(); s != spent || c != committed {
+		m.t.Fatalf("%s spent and %s committed, restored as %s and %s", spent, committed, s, c)
+	}
+	m.trade()
+}
+
 // run goes on until nothing is left to happen.
 func (m *market) run() {
 	for range 4000 {
@@ -195,6 +230,9 @@ func (m *market) run() {
 		}
 		m.now = max(m.now, next)
 		m.happen()
+		if rapid.IntRange(0, 30).Draw(m.t, "restart") == 0 {
+			m.restart()
+		}
 		if rapid.IntRange(0, 30).Draw(m.t, "trade") == 0 {
 			m.trade()
 		}
@@ -260,5 +298,129 @@ func TestAllTasksAreDoneWhereTheyCanBe(t *testing.T) {
 	}
 	if bought > 4 { // the first two are for one task each, whose length is not known yet
 		t.Errorf("%d leases", bought)
+	}
+}
+
+// site is a site of a deterministic market: how long a task takes there from a moment on, and whether
+// its program fails there.
+type site struct {
+	offer sweep.Offer
+	takes func(now time.Duration) time.Duration
+	fails bool
+}
+
+// drive runs a sweep on sites that sell whatever is asked for, and returns the attempts at each.
+func drive(t *testing.T, c sweep.Config, sites []site) (s *sweep.Sweep, end time.Duration, began map[string][]time.Duration) {
+	t.Helper()
+	s, began = sweep.New(c), map[string][]time.Duration{}
+	of := map[string]site{}
+	var offers []sweep.Offer
+	for _, x := range sites {
+		of[x.offer.Site] = x
+		offers = append(offers, x.offer)
+	}
+	s.Trade(0, offers)
+	ends := map[int]time.Duration{}
+	for now := time.Duration(0); s.Count(sweep.Done)+s.Count(sweep.Failed) < s.Len(); now += time.Second {
+		if now > c.Deadline {
+			t.Fatalf("%d of %d tasks are done by the deadline", s.Count(sweep.Done), s.Len())
+		}
+		for n, at := range ends { // in any order: each is at a site of its own or takes its turn
+			if at > now {
+				continue
+			}
+			delete(ends, n)
+			if of[s.At(n).Site].fails {
+				s.Ended(now, n, sweep.Exited, 127, "")
+			} else {
+				s.Fetched(s.Ended(now, n, sweep.Succeeded, 0, ""))
+			}
+		}
+		for a := s.Act(now); a.Any(); a = s.Act(now) {
+			for _, b := range a.Buy {
+				s.Signed(b.Lease, b.Start, b.End, b.Most)
+				s.Account(b.Lease, b.Most, 0)
+			}
+			for _, l := range a.Launch {
+				x := of[s.At(l.Lease).Site]
+				began[x.offer.Site] = append(began[x.offer.Site], now)
+				ends[l.Lease] = now + x.takes(now)
+			}
+		}
+		end = now
+	}
+	return s, end, began
+}
+
+func liveConfig(tasks int) sweep.Config {
+	c := sweep.Config{
+		Terms: sweep.Terms{Strategy: sweep.CostTime, Deadline: time.Hour, Budget: 1000 * protocol.Credit},
+		Sizes: make([]int64, tasks), Wall: time.Minute, Lease: 15 * time.Minute, Slack: 2 * time.Second,
+		RetryExit: 1, RetrySite: 5, Leave: time.Hour,
+	}
+	for i := range c.Sizes {
+		c.Sizes[i] = 1
+	}
+	return c
+}
+
+func always(d time.Duration) func(time.Duration) time.Duration {
+	return func(time.Duration) time.Duration { return d }
+}
+
+// Where the program fails at once, it fails three times at most, however many lanes there are; all
+// tasks are done elsewhere.
+func TestASiteThatFailsAtOnceGetsNoMore(t *testing.T) {
+	for _, lanes := range []int{1, 2, 64} {
+		s, _, began := drive(t, liveConfig(24), []site{
+			{sweep.Offer{Site: "bad", Price: protocol.Credit, Lanes: lanes}, always(0), true},
+			{sweep.Offer{Site: "good", Price: 2 * protocol.Credit, Lanes: 2}, always(5 * time.Second), false},
+		})
+		if n := len(began["bad"]); n > sweep.Failures || s.Count(sweep.Done) != 24 {
+			t.Errorf("%d lanes: %d attempts at the bad site, %d tasks done", lanes, n, s.Count(sweep.Done))
+		}
+	}
+}
+
+// A program that fails everywhere is at fault itself: each task is tried as often as its owner said,
+// and no site is left out for it for ever.
+func TestAProgramThatFailsEverywhereEnds(t *testing.T) {
+	for _, n := range []int{1, 2, 3} {
+		var sites []site
+		for i := range n {
+			sites = append(sites, site{sweep.Offer{Site: string(rune('a' + i)), Price: protocol.Credit, Lanes: 2}, always(time.Second), true})
+		}
+		s, _, began := drive(t, liveConfig(6), sites)
+		all := 0
+		for _, list := range began {
+			all += len(list)
+		}
+		if s.Count(sweep.Failed) != 6 || all > 6*3 {
+			t.Errorf("%d sites: %d failed, %d attempts", n, s.Count(sweep.Failed), all)
+		}
+	}
+}
+
+// A site that becomes four times slower loses its share, and the deadline holds.
+func TestASiteThatBecomesSlowLosesItsShare(t *testing.T) {
+	c := liveConfig(400)
+	c.Deadline = 20 * time.Minute
+	_, end, began := drive(t, c, []site{
+		{sweep.Offer{Site: "slows", Price: protocol.Credit, Lanes: 2}, func(now time.Duration) time.Duration {
+			if now > 2*time.Minute {
+				return 20 * time.Second
+			}
+			return 5 * time.Second
+		}, false},
+		{sweep.Offer{Site: "steady", Price: protocol.Credit, Lanes: 2}, always(5 * time.Second), false},
+	})
+	late := 0
+	for _, at := range began["slows"] {
+		if at > 2*time.Minute {
+			late++
+		}
+	}
+	if rest := len(began["steady"]); end > c.Deadline || late*3 > rest {
+		t.Errorf("ends at %s; %d tasks at the slow site since, %d at the other", end, late, rest)
 	}
 }
