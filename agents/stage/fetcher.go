@@ -61,28 +61,23 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // it holds nothing back
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s, err := p.open(ctx, r.Seller)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // ends blocked reads and writes
-	defer stop()
-	defer s.Close() //nolint:errcheck // all was read
-	k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
-	for _, f := range r.Files {
-		if err := Get(s, k, f, root); err != nil {
-			return fmt.Errorf("%s: %w", f.Path, err)
+	err = p.exchange(ctx, r.Seller, func(s Stream) error {
+		defer s.Close() //nolint:errcheck // all was read
+		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
+		for _, f := range r.Files {
+			if err := Get(s, k, f, root); err != nil {
+				return fmt.Errorf("%s: %w", f.Path, err)
+			}
 		}
-	}
-	if err := printed(s, k, root); err != nil {
+		return printed(s, k, root)
+	})
+	if err != nil {
 		return err
 	}
 	return publish(half, filepath.Join(r.Dir, filepath.FromSlash(r.Name)))
 }
 
-// printed writes what a program has printed to files, unless it left files of these names.
+// printed writes what a program has printed to files, in place of files that it left by these names.
 func printed(s Stream, k Key, root *os.Root) error {
 	var files []*os.File
 	for _, name := range []string{stdoutName, stderrName} {

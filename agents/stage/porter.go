@@ -140,21 +140,28 @@ func hopeless(err error) bool {
 
 // once sends every input over one exchange.
 func (p *Porter) once(ctx context.Context, r message.StageIn) error {
+	return p.exchange(ctx, r.Seller, func(s Stream) error {
+		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
+		for _, in := range r.Inputs {
+			if err := Put(s, k, in); err != nil {
+				return errors.Join(err, s.Close())
+			}
+		}
+		return s.CloseWrite()
+	})
+}
+
+// exchange does work over an exchange with a site, which ends with ctx.
+func (p *Porter) exchange(ctx context.Context, site protocol.AgentID, work func(s Stream) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := p.open(ctx, r.Seller)
+	s, err := p.open(ctx, site)
 	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // ends blocked reads and writes
 	defer stop()
-	k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
-	for _, in := range r.Inputs {
-		if err := Put(s, k, in); err != nil {
-			return errors.Join(err, s.Close())
-		}
-	}
-	return s.CloseWrite()
+	return work(s)
 }
 
 func (p *Porter) report(body protocol.Body) {
