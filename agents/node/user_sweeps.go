@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/user"
+	"ramp/agents/user/sweep/plan"
 	"ramp/agents/user/sweeper"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -101,7 +103,7 @@ func (u userAgent) sweep(ctx context.Context, q control.SweepCall) (message.Swee
 	if q.DryRun {
 		answer = make(chan message.Sweep, 1)
 		dry = func(v message.Sweep) { answer <- v }
-	} else if err := CheckOut(q.Out); err != nil {
+	} else if err := u.checkResults(ctx, o, &p); err != nil {
 		return message.Sweep{}, err
 	}
 	err = u.inSweeps(ctx, func(now time.Time, s *sweeper.Sweeps) (protocol.Output, error) { return s.Order(now, o, dry) })
@@ -117,4 +119,18 @@ func (u userAgent) sweep(ctx context.Context, q control.SweepCall) (message.Swee
 	case <-ctx.Done():
 		return message.Sweep{}, ctx.Err()
 	}
+}
+
+// checkResults makes sure that a new sweep can write its results, and overwrites nothing.
+func (u userAgent) checkResults(ctx context.Context, o message.SweepOrder, p *plan.Plan) error {
+	if _, err := u.showSweep(ctx, control.IDCall{ID: o.ID}); err == nil {
+		return nil // it goes on
+	}
+	for i := range p.Len() {
+		dir := filepath.Join(o.Out, p.Task(i).Directory)
+		if _, err := os.Lstat(dir); err == nil {
+			return exit.Fail(exit.Usage, "", "%s is there already: choose another directory with --out", dir)
+		}
+	}
+	return CheckOut(o.Out)
 }

@@ -42,7 +42,11 @@ func (r *runs) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 	err := t.Each(TableRuns, func(_ string, value []byte) error {
 		v, err := ReadRun(value)
 		if err == nil && !v.Collected {
-			out = out.Join(r.drive(now, r.add(v), false))
+			x := r.add(v)
+			if v.Discarding {
+				x.hurry(now)
+			}
+			out = out.Join(r.drive(now, x, false))
 		}
 		return err
 	})
@@ -185,7 +189,8 @@ func (r *runs) refused(now time.Time, x *run, i int, m protocol.Message, body me
 	if len(body.Reasons) > 0 {
 		why = body.Reasons[0]
 	}
-	if m.Performative == protocol.Failure || why.Code == protocol.CodeUnavailable || why.Code == protocol.CodeExpired && u.Status.Stage != message.StageAsked {
+	busy := why.Code == protocol.CodeLimit && x.view.Sweep != "" // until earlier launches of its unit are discarded
+	if m.Performative == protocol.Failure || busy || why.Code == protocol.CodeUnavailable || why.Code == protocol.CodeExpired && u.Status.Stage != message.StageAsked {
 		return protocol.Output{WakeAt: x.due()}
 	}
 	u.Status.Stage, u.Status.Why, u.Status.Keep = message.StageFailed, string(why.Code)+": "+why.Note, now

@@ -66,10 +66,10 @@ func (r *Role) sweepTraded(now time.Time, p *purchase) protocol.Output {
 
 // sweepBought passes on how the purchase of a lease stands.
 func (r *Role) sweepBought(now time.Time, row *Row) protocol.Output {
-	b := sweeper.Bought{ID: row.ID, Why: row.Why, State: sweeper.Ended}
+	b := sweeper.Bought{ID: row.ID, Why: row.Why}
 	if row.Settled && len(row.Units) == 1 {
 		u := row.Units[0]
-		b.State, b.Contract, b.Seller, b.Total, b.Refunded = sweeper.Settled, row.Contract, u.Seller, row.Total, row.RefundTotal
+		b.Settled, b.Contract, b.Total, b.Refunded = true, row.Contract, row.Total, row.RefundTotal
 		b.Slot = protocol.Slot{Start: u.Start, End: u.End, Cores: u.Cores}
 		b.After, b.Ended = row.Mode != "" && row.Mode != protocol.ModeOnReservation, !open(u)
 	}
@@ -106,7 +106,7 @@ func (r *runs) discarding(now time.Time, x *run) protocol.Output {
 func (r *runs) discarded(x *run, m protocol.Message) protocol.Output {
 	switch body := m.Body.(type) {
 	case message.LaunchStatus:
-		if len(body.Outputs) == 0 && m.InReplyTo != "" {
+		if body.Stage.Over() && body.Keep.IsZero() { // what a site remembers with files has an end
 			return r.forget(x)
 		}
 	case message.Refusal:

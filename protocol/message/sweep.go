@@ -22,7 +22,7 @@ type Sweep struct {
 	Strategy  string           `json:"strategy"`
 	Created   time.Time        `json:"created"`
 	Deadline  time.Time        `json:"deadline"`
-	Budget    protocol.Credits `json:"budget"`
+	Budget    protocol.Credits `json:"budget"` // 0: no limit
 	Spent     protocol.Credits `json:"spent"`
 	Committed protocol.Credits `json:"committed"`
 	Currency  string           `json:"currency"`

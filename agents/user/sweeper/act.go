@@ -128,7 +128,7 @@ func (s *Sweeps) buy(now time.Time, x *live, b sweep.Buy) protocol.Output {
 		Name: x.Plan.Name, TotalCores: x.Plan.Cores, Price: b.Price / protocol.Credits(x.Plan.Cores), NotBefore: x.at(b.Start), End: x.at(b.End),
 	})
 	if err != nil {
-		return s.Bought(now, Bought{ID: id, State: Ended, Why: err.Error()})
+		return s.Bought(now, Bought{ID: id, Why: err.Error()})
 	}
 	order.Only, order.Options.MaxCost = protocol.AgentID(b.Site), b.Most
 	return s.agent.Buy(now, order)
@@ -144,18 +144,12 @@ func (x *live) run(now time.Time, l sweep.Launch) message.Run {
 	}
 	site := x.At(l.Lease)
 	return message.Run{
-		ID: id, Name: x.Plan.Name, Contract: of.Contract, Created: now, Program: p, Sweep: x.Order.ID, Follows: !x.single,
+		ID: id, Name: x.Plan.Name, Contract: of.Contract, Created: now, Program: p, Sweep: x.Order.ID, Follows: !x.Single,
 		Units: []message.RunUnit{{
 			Launch: id, Resource: protocol.AgentID(site.Site).Name(), Seller: protocol.AgentID(site.Site),
 			Slot: protocol.Slot{Start: x.at(site.Start), End: x.at(site.End), Cores: of.Cores}, Status: message.LaunchStatus{Stage: message.StageAsked},
 		}},
 	}
-}
-
-// Owns reports whether a conversation is a trade of a sweep, or a lease.
-func (s *Sweeps) Owns(id string) bool {
-	x, _ := s.leaseOf(id)
-	return x != nil || s.traderOf(id) != nil
 }
 
 func (s *Sweeps) traderOf(id string) *live {
@@ -174,10 +168,11 @@ func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
 		return protocol.Output{}
 	}
 	x.trading, x.offers, x.why = "", t.Offers, t.Why
+	before := x.row
 	if t.Currency != "" {
-		x.Currency = t.Currency
+		x.Currency, x.Single = t.Currency, t.Mode != "" && t.Mode != protocol.ModeOnReservation
 	}
-	if x.single = t.Mode != "" && t.Mode != protocol.ModeOnReservation; x.single {
+	if x.Lease = longest; x.Single {
 		x.Lease = 0
 	}
 	x.Trade(x.since(now), x.offered(s.agent.Sellers(now), now))
@@ -192,7 +187,11 @@ func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
 		x.barren++
 		x.tradeAt = now.Add(min(tradeFirst<<min(x.barren, 8), tradeMost))
 	}
-	return protocol.Output{WakeAt: now}
+	out := protocol.Output{WakeAt: now}
+	if before.Currency != x.Currency || before.Single != x.Single {
+		out.Save = []protocol.Record{x.save()}
+	}
+	return out
 }
 
 // offered are the offers of a trade by lane.
@@ -223,12 +222,9 @@ func (s *Sweeps) Bought(now time.Time, b Bought) protocol.Output {
 	l, of := x.At(n), &x.leases[n]
 	x.quiet = false
 	switch {
-	case b.State == Open || of.Ended:
+	case of.Ended || !b.Settled && l.Closed:
 		return protocol.Output{}
-	case b.State == Ended:
-		if l.Closed {
-			return protocol.Output{}
-		}
+	case !b.Settled:
 		of.Ended, x.why = true, b.Why
 		x.tradeAt = protocol.Earlier(x.tradeAt, now.Add(tradeFirst))
 		x.Refused(x.since(now), n, b.Why)
@@ -262,10 +258,10 @@ func (s *Sweeps) Ran(now time.Time, r message.Run) protocol.Output {
 	how, exit, why := ended(r, x.Killed)
 	x.Ended(x.since(now), n, how, exit, why)
 	out := protocol.Output{Save: []protocol.Record{x.saveTask(i)}, WakeAt: now}
-	if how == sweep.Lost || how == sweep.Expired {
-		return out.Join(s.agent.Discard(now, r.ID))
+	if r.Units[0].Status.Stage != message.StageDone || how == sweep.Lost {
+		return out.Join(s.agent.Discard(now, r.ID)) // it has left nothing
 	}
-	return out.Join(s.fetch(x, i, r))
+	return out.Join(s.fetch(x, i, len(attempts), r))
 }
 
 // ended is how a run has ended.
@@ -293,11 +289,12 @@ func ended(r message.Run, killed bool) (how sweep.End, exit int, why string) {
 // exitNever is the exit code of a task that could not begin.
 const exitNever = 125
 
-// fetch has what a task has left brought to its directory; that of a failed attempt is kept apart.
-func (s *Sweeps) fetch(x *live, i int, r message.Run) protocol.Output {
+// fetch has what an attempt of a task has left brought to the task's directory; that of a failed one is
+// kept apart.
+func (s *Sweeps) fetch(x *live, i, attempt int, r message.Run) protocol.Output {
 	u, name := r.Units[0], x.Plan.Task(i).Directory
-	if u.Status.Job.Exit != 0 {
-		name = fmt.Sprintf("failed/%s.%d", name, len(x.Task(i).Attempts))
+	if x.Task(i).Attempts[attempt-1].How != sweep.Succeeded {
+		name = fmt.Sprintf("failed/%s.%d", name, attempt)
 	}
 	x.fetching[r.ID] = i
 	var files []protocol.StagedFile
@@ -351,7 +348,7 @@ func (s *Sweeps) Resume(now time.Time) (out protocol.Output) {
 		x.tradeAt = now
 		for n := range x.leases {
 			if l := x.At(n); !l.Signed && !l.Closed && !s.agent.Going(x.leaseID(n)) {
-				out = out.Join(s.Bought(now, Bought{ID: x.leaseID(n), State: Ended, Why: "the agent stopped before it was bought"}))
+				out = out.Join(s.Bought(now, Bought{ID: x.leaseID(n), Why: "the agent stopped before it was bought"}))
 			}
 		}
 		for i := range x.Len() {
@@ -361,23 +358,26 @@ func (s *Sweeps) Resume(now time.Time) (out protocol.Output) {
 	return out.Join(s.Act(now))
 }
 
-func (s *Sweeps) resumeTask(now time.Time, x *live, i int) protocol.Output {
-	state := x.Task(i).State
-	if state != sweep.Running && state != sweep.Fetching {
-		return protocol.Output{}
+// resumeTask goes on with the attempts of a task that run, or whose outputs are fetched.
+func (s *Sweeps) resumeTask(now time.Time, x *live, i int) (out protocol.Output) {
+	t := x.Task(i)
+	for k := range t.Attempts {
+		last := k == len(t.Attempts)-1
+		r, ok := s.agent.Run(x.attemptID(i, k+1))
+		switch {
+		case !ok && last && t.State == sweep.Running:
+			out = out.Join(s.Ran(now, message.Run{ID: x.runID(i), Units: []message.RunUnit{{Status: message.LaunchStatus{Why: "its record is lost"}}}}))
+		case !ok && last && t.State == sweep.Fetching:
+			x.Gone(i, "the record of its run is lost")
+			out.Save = append(out.Save, x.saveTask(i))
+		case !ok || !r.Over || r.Discarding:
+		case last && t.State == sweep.Running:
+			out = out.Join(s.Ran(now, r))
+		case r.Units[0].Status.Stage == message.StageDone:
+			out = out.Join(s.fetch(x, i, k+1, r))
+		default:
+			out = out.Join(s.agent.Discard(now, r.ID))
+		}
 	}
-	r, ok := s.agent.Run(x.runID(i))
-	switch {
-	case state == sweep.Running && !ok:
-		r = message.Run{ID: x.runID(i), Units: []message.RunUnit{{Status: message.LaunchStatus{Why: "its record is lost"}}}}
-		return s.Ran(now, r)
-	case state == sweep.Running && r.Over:
-		return s.Ran(now, r)
-	case state == sweep.Fetching && !ok:
-		x.Gone(i, "the record of its run is lost")
-		return protocol.Output{Save: []protocol.Record{x.saveTask(i)}}
-	case state == sweep.Fetching:
-		return s.fetch(x, i, r)
-	}
-	return protocol.Output{}
+	return out
 }

@@ -71,25 +71,15 @@ type Traded struct {
 // Bought is how a lease stands: a purchase of one unit.
 type Bought struct {
 	ID       string
-	State    Progress
-	Why      string
+	Settled  bool   // false: it is over, and nothing was bought
+	Why      string // if not
 	Contract protocol.ContractID
 	Slot     protocol.Slot
-	Seller   protocol.AgentID
 	Total    protocol.Credits
 	Refunded protocol.Credits
 	After    bool // it is paid after its end
 	Ended    bool // its money is decided
 }
-
-// Progress of a purchase.
-type Progress uint8
-
-const (
-	Open Progress = iota
-	Settled
-	Ended // without being bought
-)
 
 // Agent is what a sweep has done by its user agent.
 type Agent interface {
@@ -111,6 +101,7 @@ type Sweeps struct {
 	self  protocol.AgentID
 	by    map[string]*live
 	order []string // keys of by, oldest first
+	drys  int      // forecasts so far
 }
 
 // New makes the sweeps of an agent.
@@ -126,6 +117,8 @@ type row struct {
 	Terms    sweep.Terms        `json:"terms"`
 	Killed   bool               `json:"killed,omitempty"`
 	Currency string             `json:"currency,omitempty"`
+	Single   bool               `json:"single,omitempty"` // a lease is for one task: its end decides what is paid
+	Digest   string             `json:"digest"`           // of what was ordered
 }
 
 // lease is a lease as it is saved.
@@ -142,7 +135,6 @@ type live struct {
 	row
 	*sweep.Sweep
 	leases []lease // by number; sweep.Lease of those of the planner
-	single bool    // a lease is for one task
 
 	trading  string // ID of the trade under way
 	trades   int
@@ -167,23 +159,29 @@ func Parse(o message.SweepOrder) (p plan.Plan, err error) {
 // Order begins a sweep, or goes on with the one of this ID. The plan's deadline is in DeadlineAt or
 // Deadline. dry, if not nil, gets a forecast in place of a sweep that begins.
 func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Sweep)) (protocol.Output, error) {
-	if x := s.by[o.ID]; x != nil && dry == nil {
-		return protocol.Output{}, nil
-	}
 	p, err := Parse(o)
 	if err != nil {
 		return protocol.Output{}, err
 	}
+	digest := ID("", o)
+	switch x := s.by[o.ID]; {
+	case dry != nil:
+	case x != nil && x.Digest != digest:
+		return protocol.Output{}, fmt.Errorf("sweep %s was begun with another plan, other inputs or another directory: give this one an --id of its own, or change that one with 'ramp user sweeps set'", o.ID)
+	case x != nil:
+		return protocol.Output{}, nil
+	}
+	if n := s.unfinished(); n >= maxLive {
+		return protocol.Output{}, fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)
+	}
+	if dry != nil {
+		s.drys++
+		o.ID = fmt.Sprintf("%s%s-%d", protocol.QuotePrefix, o.ID, s.drys)
+	}
 	now = now.Truncate(time.Second)
 	o.Plan = nil
-	x := s.begin(row{Order: o, Plan: p, Created: now, Terms: termsOf(p, now)})
+	x := s.begin(row{Order: o, Plan: p, Created: now, Terms: termsOf(p, now), Digest: digest})
 	x.dry = dry
-	if dry != nil {
-		o.ID = protocol.QuotePrefix + o.ID
-		x.Order.ID = o.ID
-	} else if n := s.unfinished(); n >= maxLive {
-		return protocol.Output{}, fmt.Errorf("%d sweeps run, the most at once", n)
-	}
 	s.add(x)
 	out := s.forgetOldest()
 	if dry == nil {
@@ -216,6 +214,9 @@ func (s *Sweeps) begin(r row) *live {
 	}
 	for i := range c.Sizes {
 		c.Sizes[i] = 1
+	}
+	if r.Single {
+		c.Lease = 0
 	}
 	return &live{row: r, Sweep: sweep.New(c), fetching: map[string]int{}}
 }
@@ -359,11 +360,12 @@ func (s *Sweeps) leaseOf(id string) (*live, int) {
 
 // Sizes lists what is held in memory, with the bound of each.
 func (s *Sweeps) Sizes() []protocol.Size {
-	tasks := 0
+	tasks, leases := 0, 0
 	for _, x := range s.by { // in any order
-		tasks += x.Len()
+		tasks, leases = tasks+x.Len(), max(leases, len(x.leases))
 	}
 	return []protocol.Size{
+		{Of: "leases of a sweep", N: leases, Most: sweep.MaxLeases},
 		{Of: "sweeps", N: len(s.by), Most: MaxSweeps + maxLive},
 		{Of: "tasks of sweeps", N: tasks, Most: (MaxSweeps + maxLive) * plan.MaxTasks},
 	}

@@ -39,9 +39,11 @@ func (x *live) state(now time.Time) string {
 		return stateKilled
 	case x.Terms.Paused:
 		return statePaused
-	case x.busy() > 0 || x.buying() || x.trading != "" || x.trades == 0:
+	case x.busy() > 0 || x.buying() || x.trading != "":
 		return stateRunning
-	case !now.Before(x.at(x.Terms.Deadline)), x.Count(sweep.Assigned) == 0 && (x.barren >= barrenMost || x.barren > 0 && x.offering()):
+	case !now.Before(x.at(x.Terms.Deadline)):
+		return stateShort
+	case x.trades > 0 && x.Count(sweep.Assigned) == 0 && (x.barren >= barrenMost || x.barren > 0 && x.offering()):
 		return stateShort
 	}
 	return stateRunning
@@ -87,13 +89,16 @@ func (x *live) view(now time.Time) message.Sweep {
 	p := x.Advice()
 	v := message.Sweep{
 		ID: x.Order.ID, Name: x.Plan.Name, State: x.state(now), Strategy: string(x.Terms.Strategy), Created: x.Created,
-		Deadline: x.at(x.Terms.Deadline), Budget: x.Terms.Budget, Spent: spent, Committed: committed, Currency: x.Currency, Out: x.Order.Out,
+		Deadline: x.at(x.Terms.Deadline), Spent: spent, Committed: committed, Currency: x.Currency, Out: x.Order.Out,
 		Predicted: message.SweepForecast{Cost: spent + committed + p.Cost},
 		Tasks: message.SweepTasks{
 			Total: x.Len(), Waiting: x.Count(sweep.Waiting), Assigned: x.Count(sweep.Assigned), Running: x.busy(),
 			Done: x.Count(sweep.Done), Failed: x.Count(sweep.Failed),
 		},
 		Resources: x.resources(),
+	}
+	if x.Terms.Budget != noBudget {
+		v.Budget = x.Terms.Budget
 	}
 	if p.Finish > 0 {
 		v.Predicted.Finish = x.at(p.Finish)
@@ -155,7 +160,10 @@ func (x *live) resources() []message.SweepResource {
 func (x *live) whyShort(now time.Time) string {
 	left := x.Count(sweep.Waiting) + x.Count(sweep.Assigned)
 	tasks := fmt.Sprintf("%d of %d tasks have not begun", left, x.Len())
-	if !x.offering() {
+	switch {
+	case !now.Before(x.at(x.Terms.Deadline)):
+		return fmt.Sprintf("%s, and the deadline has passed: 'ramp user sweeps set %s --deadline TIME' goes on", tasks, x.Order.ID)
+	case !x.offering():
 		return tasks + ": " + cmp.Or(x.why, "no site makes an offer")
 	}
 	spent, committed := x.Money()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -90,10 +89,11 @@ func readPlan(path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
 			return nil, exit.Fail(exit.Usage, "", "--strategy: %w", err)
 		}
 	}
-	for name, factor := range map[string]float64{"d-factor": q.dFactor, "b-factor": q.bFactor} {
-		if factor < 0 || factor > 1 || math.IsNaN(factor) {
-			return nil, exit.Fail(exit.Usage, "", "--%s %g: want 0..1", name, factor)
-		}
+	if !(q.dFactor >= 0 && q.dFactor <= 1) {
+		return nil, exit.Fail(exit.Usage, "", "--d-factor %g: want 0..1", q.dFactor)
+	}
+	if !(q.bFactor >= 0 && q.bFactor <= 1) {
+		return nil, exit.Fail(exit.Usage, "", "--b-factor %g: want 0..1", q.bFactor)
 	}
 	due, err := p.Due(now)
 	if err != nil {
@@ -259,7 +259,7 @@ func showSweep(c *cobra.Command, v message.Sweep) error {
 	return cli.Show(c, v, func(w io.Writer) {
 		fmt.Fprintf(w, "%s  %s  %s  %s\n", v.ID, v.State, v.Strategy, sweepLine(v))
 		limits := "no limit"
-		if v.Budget < unlimited {
+		if v.Budget > 0 {
 			limits = v.Budget.Cents()
 		}
 		fmt.Fprintf(w, "budget %s %s, expected %s; deadline %s", limits, v.Currency, v.Predicted.Cost.Cents(), words.At(v.Deadline))
@@ -273,9 +273,6 @@ func showSweep(c *cobra.Command, v message.Sweep) error {
 		}
 	})
 }
-
-// unlimited is a budget that a plan without one has.
-const unlimited = protocol.Credits(1e15)
 
 func resourceRows(v message.Sweep) [][]string {
 	rows := [][]string{{"resource", "group", "price", "a task", "lanes", "per hour", "assigned", "running", "done", "failed", "spent"}}
