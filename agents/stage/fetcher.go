@@ -62,7 +62,6 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 	}
 	defer root.Close() //nolint:errcheck // it holds nothing back
 	err = p.exchange(ctx, r.Seller, func(s Stream) error {
-		defer s.Close() //nolint:errcheck // all was read
 		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
 		for _, f := range r.Files {
 			if err := Get(s, k, f, root); err != nil {

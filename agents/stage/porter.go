@@ -144,10 +144,10 @@ func (p *Porter) once(ctx context.Context, r message.StageIn) error {
 		k := Key{Contract: r.Contract, Unit: r.Unit, Launch: r.Launch}
 		for _, in := range r.Inputs {
 			if err := Put(s, k, in); err != nil {
-				return errors.Join(err, s.Close())
+				return err
 			}
 		}
-		return s.CloseWrite()
+		return nil
 	})
 }
 
@@ -159,6 +159,7 @@ func (p *Porter) exchange(ctx context.Context, site protocol.AgentID, work func(
 	if err != nil {
 		return err
 	}
+	defer s.Close()                                          //nolint:errcheck // all was answered; a stream that stays open counts against the agent
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // ends blocked reads and writes
 	defer stop()
 	return work(s)

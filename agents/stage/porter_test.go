@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 func brought(t *testing.T, in message.RunInput, open func(tries int) (stage.Stream, error)) []message.StageFault {
 	t.Helper()
 	var faults []message.StageFault
+	var streams []*watched
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		porter := stage.NewPorter(ann, func(context.Context, protocol.AgentID) (stage.Stream, error) {
@@ -27,13 +29,34 @@ func brought(t *testing.T, in message.RunInput, open func(tries int) (stage.Stre
 				t.Error("it is tried without end")
 				return nil, &stage.Refusal{Code: protocol.CodeUnknown}
 			}
-			return open(tries)
+			s, err := open(tries)
+			if err != nil {
+				return nil, err
+			}
+			streams = append(streams, &watched{Stream: s})
+			return streams[len(streams)-1], nil
 		}, func(m protocol.Message) { faults = append(faults, m.Body.(message.StageFault)) }, slog.New(slog.DiscardHandler))
 		porter.Send(protocol.Message{Body: message.StageIn{Contract: "c", Launch: "l1", Seller: "site", Inputs: []message.RunInput{in}}})
 		time.Sleep(time.Hour) // of the bubble
+		for i, s := range streams {
+			if !s.closed.Load() {
+				t.Errorf("exchange %d stays open, and counts against the agent", i)
+			}
+		}
 		porter.Close()
 	})
 	return faults
+}
+
+// watched is a stream that remembers whether it was closed.
+type watched struct {
+	stage.Stream
+	closed atomic.Bool
+}
+
+func (w *watched) Close() error {
+	w.closed.Store(true)
+	return w.Stream.Close()
 }
 
 func TestPorter(t *testing.T) {
