@@ -38,12 +38,12 @@ func brought(t *testing.T, in message.RunInput, open func(tries int) (stage.Stre
 		}, func(m protocol.Message) { faults = append(faults, m.Body.(message.StageFault)) }, slog.New(slog.DiscardHandler))
 		porter.Send(protocol.Message{Body: message.StageIn{Contract: "c", Launch: "l1", Seller: "site", Inputs: []message.RunInput{in}}})
 		time.Sleep(time.Hour) // of the bubble
+		porter.Close()
 		for i, s := range streams {
 			if !s.closed.Load() {
 				t.Errorf("exchange %d stays open, and counts against the agent", i)
 			}
 		}
-		porter.Close()
 	})
 	return faults
 }
