@@ -82,26 +82,14 @@ func (u userAgent) setSweep(ctx context.Context, q message.SweepSet) (v message.
 
 // sweep begins a sweep, or goes on with it; or asks the market what it would cost.
 func (u userAgent) sweep(ctx context.Context, q control.SweepCall) (message.Sweep, error) {
-	o := message.SweepOrder{ID: q.ID, Plan: q.Plan, Out: q.Out, Inputs: map[string][]message.RunInput{}}
-	p, err := sweeper.Parse(o)
-	switch {
-	case err != nil:
+	o := message.SweepOrder{ID: q.ID, Plan: q.Plan, Out: q.Out}
+	p, err := sweeper.Complete(&o, q.Dir, func(spec string) ([]message.RunInput, error) { return InputsOf([]string{spec}) }, Launchable)
+	if err != nil {
 		return message.Sweep{}, exit.WithCode(exit.Usage, err)
-	case !filepath.IsAbs(q.Out) || !filepath.IsAbs(q.Dir):
-		return message.Sweep{}, exit.Fail(exit.Usage, "", "directories %q and %q: want absolute paths", q.Out, q.Dir)
 	}
-	for _, in := range p.AllInputs() {
-		if o.Inputs[in.Spec], err = InputsOf([]string{sweeper.Below(q.Dir, in.Spec)}); err != nil {
-			return message.Sweep{}, err
-		}
-	}
-	if o.ID == "" {
-		o.ID = sweeper.ID(p.Name, o)
-	}
-	var answer chan message.Sweep
+	answer := make(chan message.Sweep, 1)
 	var dry func(message.Sweep)
 	if q.DryRun {
-		answer = make(chan message.Sweep, 1)
 		dry = func(v message.Sweep) { answer <- v }
 	} else if err := u.checkResults(ctx, o, &p); err != nil {
 		return message.Sweep{}, err

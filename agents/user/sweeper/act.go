@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ramp/agents/user/sweep"
+	"ramp/agents/user/sweep/plan"
 	"ramp/protocol"
 	"ramp/protocol/message"
 	"ramp/rfql"
@@ -95,7 +96,8 @@ func (s *Sweeps) trade(now time.Time, x *live) protocol.Output {
 		return protocol.Output{WakeAt: x.tradeAt}
 	}
 	x.trades++
-	x.trading = fmt.Sprintf("%s%s.%d", protocol.QuotePrefix, strings.TrimPrefix(x.Order.ID, protocol.QuotePrefix), x.trades)
+	// Sellers remember quotes, also those of before a restart.
+	x.trading = fmt.Sprintf("%s%s.%d", protocol.QuotePrefix, strings.TrimPrefix(x.Order.ID, protocol.QuotePrefix), now.UnixNano())
 	wall := min((x.Plan.Wall + slack + time.Minute - 1).Truncate(time.Minute), deadline.Sub(now).Truncate(time.Minute))
 	q := rfql.DraftRequest{Name: x.Plan.Name, TotalCores: x.Plan.Cores, Wall: max(wall, time.Minute), End: deadline}
 	order, err := x.order(now, x.trading, q)
@@ -138,18 +140,23 @@ func (s *Sweeps) buy(now time.Time, x *live, b sweep.Buy) protocol.Output {
 func (x *live) run(now time.Time, l sweep.Launch) message.Run {
 	task, of := x.Plan.Task(l.Task), x.leases[l.Lease]
 	id := x.attemptID(l.Task, l.Attempt)
-	p := message.Program{App: task.App, Params: task.Params, Command: task.Command, Outputs: task.Outputs, Detached: true}
-	for _, in := range task.Inputs {
-		p.Inputs = append(p.Inputs, x.Order.Inputs[in]...)
-	}
 	site := x.At(l.Lease)
 	return message.Run{
-		ID: id, Name: x.Plan.Name, Contract: of.Contract, Created: now, Program: p, Sweep: x.Order.ID, Follows: !x.Single,
+		ID: id, Name: x.Plan.Name, Contract: of.Contract, Created: now, Program: Program(task, x.Order.Inputs), Sweep: x.Order.ID, Follows: !x.Single,
 		Units: []message.RunUnit{{
 			Launch: id, Resource: protocol.AgentID(site.Site).Name(), Seller: protocol.AgentID(site.Site),
 			Slot: protocol.Slot{Start: x.at(site.Start), End: x.at(site.End), Cores: of.Cores}, Status: message.LaunchStatus{Stage: message.StageAsked},
 		}},
 	}
+}
+
+// Program is the program of a task, with its inputs by the words of the plan.
+func Program(t plan.Task, inputs map[string][]message.RunInput) message.Program {
+	p := message.Program{App: t.App, Params: t.Params, Command: t.Command, Outputs: t.Outputs, Detached: true}
+	for _, in := range t.Inputs {
+		p.Inputs = append(p.Inputs, inputs[in]...)
+	}
+	return p
 }
 
 func (s *Sweeps) traderOf(id string) *live {

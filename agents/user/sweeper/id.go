@@ -1,13 +1,16 @@
 package sweeper
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"ramp/agents/user/sweep/plan"
 	"ramp/protocol/message"
 )
 
@@ -23,12 +26,44 @@ func Below(dir, spec string) string {
 	return path
 }
 
-// ID is the same for the same plan, inputs and directory.
+// odd is what a plan's name may have and an ID may not.
+var odd = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// ID is the same for the same plan, inputs and directory. It begins with the plan's name.
 func ID(name string, o message.SweepOrder) string {
 	b, err := json.Marshal([]any{o.Plan, o.Out, o.Inputs})
 	if err != nil {
 		panic(fmt.Sprintf("sweeper: a sweep's inputs cannot be encoded: %v", err)) // strings and numbers only
 	}
 	sum := sha256.Sum256(b)
-	return name + "-" + hex.EncodeToString(sum[:4])
+	name = strings.Trim(odd.ReplaceAllString(name, "-"), "-_")
+	return cmp.Or(name[:min(len(name), 40)], "sweep") + "-" + hex.EncodeToString(sum[:4])
+}
+
+// Complete adds to an order its inputs, as described by read, and its ID if it has none. dir is the
+// directory of the plan. check says whether a site could take a task's program.
+func Complete(o *message.SweepOrder, dir string, read func(spec string) ([]message.RunInput, error), check func(id string, p *message.Program) error) (plan.Plan, error) {
+	p, err := Parse(*o)
+	if err != nil {
+		return p, err
+	}
+	if !filepath.IsAbs(o.Out) || !filepath.IsAbs(dir) {
+		return p, fmt.Errorf("directories %q and %q: want absolute paths", o.Out, dir)
+	}
+	o.Inputs = map[string][]message.RunInput{}
+	for _, in := range p.AllInputs() {
+		if o.Inputs[in.Spec], err = read(Below(dir, in.Spec)); err != nil {
+			return p, err
+		}
+	}
+	if o.ID == "" {
+		o.ID = ID(p.Name, *o)
+	}
+	for i := range p.Len() {
+		program := Program(p.Task(i), o.Inputs)
+		if err := check(o.ID+".t00000.000", &program); err != nil {
+			return p, fmt.Errorf("task %d: %w", i+1, err)
+		}
+	}
+	return p, nil
 }

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,6 +149,9 @@ type live struct {
 	quiet    bool           // over, with nothing left to give back
 }
 
+// validID are the IDs of sweeps, which begin those of their purchases and files.
+var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
 // Parse is the plan of an order.
 func Parse(o message.SweepOrder) (p plan.Plan, err error) {
 	if err = json.Unmarshal(o.Plan, &p); err == nil && (p.Len() < 1 || p.Len() > plan.MaxTasks || p.Cores < 1 || p.Wall <= 0) {
@@ -162,6 +166,9 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	p, err := Parse(o)
 	if err != nil {
 		return protocol.Output{}, err
+	}
+	if !validID.MatchString(o.ID) {
+		return protocol.Output{}, fmt.Errorf("id %q: want 1 to 64 letters, digits, '-', '_' and '.', the first a letter or digit", protocol.Clip(o.ID))
 	}
 	digest := ID("", o)
 	switch x := s.by[o.ID]; {
