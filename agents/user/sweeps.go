@@ -21,7 +21,12 @@ func (a sweepAgent) Sellers(now time.Time) []sweeper.Seller {
 	return list
 }
 
+// Buy orders a lease, or a quote for one. Leases are not metered, whatever the owner prefers: a metered
+// unit ends with its first program.
 func (a sweepAgent) Buy(now time.Time, order message.Buy) protocol.Output {
+	if a.r.cfg.Mode == protocol.ModeMetered {
+		order.Options.Mode = protocol.ModeOnReservation
+	}
 	return a.r.purchases.buy(now, order)
 }
 
