@@ -69,8 +69,22 @@ func (r *Role) sweepTraded(now time.Time, p *purchase) protocol.Output {
 	return r.sweeps.Traded(now, t)
 }
 
+// sweepOver passes on the purchase of a lease that has just ended.
+func (r *Role) sweepOver(now time.Time, p *purchase) protocol.Output {
+	b := leaseOf(&p.row)
+	if p.coord != nil && p.coord.Receipt() != nil {
+		b.Entry = p.coord.Receipt().Entry
+	}
+	return r.sweeps.Bought(now, b)
+}
+
 // sweepBought passes on how the purchase of a lease stands.
 func (r *Role) sweepBought(now time.Time, row *Row) protocol.Output {
+	return r.sweeps.Bought(now, leaseOf(row))
+}
+
+// leaseOf is a purchase as a lease.
+func leaseOf(row *Row) sweeper.Bought {
 	b := sweeper.Bought{ID: row.ID, Why: row.Why}
 	if row.Settled && len(row.Units) == 1 {
 		u := row.Units[0]
@@ -78,7 +92,7 @@ func (r *Role) sweepBought(now time.Time, row *Row) protocol.Output {
 		b.Slot = protocol.Slot{Start: u.Start, End: u.End, Cores: u.Cores}
 		b.After, b.Ended = row.Mode != "" && row.Mode != protocol.ModeOnReservation, !open(u)
 	}
-	return r.sweeps.Bought(now, b)
+	return b
 }
 
 // Sweeps are the agent's sweeps.

@@ -240,7 +240,7 @@ func (r *Role) purchaseOver(now time.Time, p *purchase) protocol.Output {
 	if protocol.IsQuote(p.row.ID) {
 		return r.sweepTraded(now, p)
 	}
-	out := r.rebuys.purchaseOver(now, p).Join(r.sweepBought(now, &p.row))
+	out := r.rebuys.purchaseOver(now, p).Join(r.sweepOver(now, p))
 	if p.row.State != StateSettled {
 		return out
 	}

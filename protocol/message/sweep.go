@@ -100,6 +100,7 @@ type SweepAttempt struct {
 type SweepEntry struct {
 	Lease    string              `json:"lease"`
 	Contract protocol.ContractID `json:"contract"`
+	Entry    uint64              `json:"entry"` // of the bank's ledger that settled it
 	Resource string              `json:"resource"`
 	Slot     protocol.Slot       `json:"slot"`
 	Held     protocol.Credits    `json:"held"`

@@ -236,7 +236,7 @@ func (s *Sweeps) Bought(now time.Time, b Bought) protocol.Output {
 		x.tradeAt = protocol.Earlier(x.tradeAt, now.Add(tradeFirst))
 		x.Refused(x.since(now), n, b.Why)
 	case !l.Signed:
-		of.Contract, x.barren = b.Contract, 0
+		of.Contract, of.Entry, x.barren = b.Contract, b.Entry, 0
 		x.Signed(n, x.since(b.Slot.Start), x.since(b.Slot.End), b.Total)
 		fallthrough
 	default:

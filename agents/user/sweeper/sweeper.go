@@ -75,6 +75,7 @@ type Bought struct {
 	Settled  bool   // false: it is over, and nothing was bought
 	Why      string // if not
 	Contract protocol.ContractID
+	Entry    uint64 // of the bank's ledger that settled it; 0: not told
 	Slot     protocol.Slot
 	Total    protocol.Credits
 	Refunded protocol.Credits
@@ -126,6 +127,7 @@ type row struct {
 type lease struct {
 	sweep.Lease
 	Contract protocol.ContractID `json:"contract,omitempty"`
+	Entry    uint64              `json:"entry,omitempty"` // of the bank's ledger
 	Refunded protocol.Credits    `json:"refunded,omitempty"`
 	Cores    int                 `json:"cores"`
 	Ended    bool                `json:"ended,omitempty"` // its money is decided

@@ -316,7 +316,7 @@ func (s *Sweeps) Ledger(id string) ([]message.SweepEntry, bool) {
 			continue
 		}
 		list = append(list, message.SweepEntry{
-			Lease: x.leaseID(n), Contract: of.Contract, Resource: protocol.AgentID(l.Site).Name(),
+			Lease: x.leaseID(n), Contract: of.Contract, Entry: of.Entry, Resource: protocol.AgentID(l.Site).Name(),
 			Slot: protocol.Slot{Start: x.at(l.Start), End: x.at(l.End), Cores: of.Cores},
 			Held: l.Held, Paid: l.Paid + of.Refunded, Refunded: of.Refunded, Tasks: append([]int{}, tasks[n]...),
 		})
