@@ -3,13 +3,18 @@ GO ?= go
 RAMP := bin/ramp
 FUZZTIME ?= 30s
 
+# Everything is compiled once, as packages are: without cgo, and without the name of the
+# directory, so that clones share what is compiled. Only the race detector needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
+
 .PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd bench-slurm bench-postgres package check-package
 
 all: build
 
 build:
 	@test -x $(RAMP) || echo 'compiling: some minutes where nothing is compiled yet; each package is named when it is done'
-	$(GO) build $$(test -x $(RAMP) || echo -v) -trimpath -o $(RAMP) ./cmd/ramp
+	$(GO) build $$(test -x $(RAMP) || echo -v) -o $(RAMP) ./cmd/ramp
 
 demo: build
 	@$(RAMP) demo
@@ -22,7 +27,7 @@ test:
 # ones are left to 'make test'.
 LONG := TestHonestPartiesLoseNothing$$|OfSharpenedSellers$$|TestAnOutageOfTwoHours|TestABankThatIsAway
 race:
-	GORACE=atexit_sleep_ms=20 $(GO) test -race -short -timeout 20m -skip '$(LONG)' ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=20 $(GO) test -race -short -timeout 20m -skip '$(LONG)' ./...
 
 lint:
 	.ci/lint
