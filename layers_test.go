@@ -112,7 +112,7 @@ func table() []layer {
 		{"agents/config", impure, "agents/exit agents/mesh agents/queue agents/queue/command agents/queue/local agents/queue/pbs agents/queue/slurm agents/queue/swf agents/resource agents/resource/forecast agents/resource/launch agents/resource/pricing agents/stage agents/user agents/words agents/workload bank/ledger protocol protocol/auction protocol/identity protocol/reserve", "github.com/google/renameio go.yaml.in/yaml golang.org/x/sys"},
 		{"agents/control", impure, "agents/config agents/exit bank/boltfile bank/books protocol protocol/acl protocol/message rfql", ""},
 		{"agents/again", impure, "agents/control agents/exit agents/journal agents/user agents/words protocol protocol/message rfql", ""},
-		{"agents/meters", impure, "protocol protocol/message", "github.com/prometheus/client_golang"},
+		{"agents/meters", impure, "agents/control protocol protocol/message", "github.com/prometheus/client_golang"},
 		{"agents/background", impure, "agents/config agents/control agents/exit bank/boltfile protocol", "golang.org/x/sys"},
 		{"agents/join", impure, "agents/config agents/exit agents/mesh agents/words protocol protocol/identity protocol/invitation", ""},
 		{"agents/proof", impure, "agents/config agents/control agents/exit agents/receipts bank/audit protocol protocol/contract protocol/identity", ""},

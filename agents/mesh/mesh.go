@@ -141,10 +141,7 @@ func (m *Mesh) Addresses() []string {
 // Peers is the number of agents that this one is connected to.
 func (m *Mesh) Peers() int { return len(m.ep.host.Network().Peers()) }
 
-// Connections counts the open connections by kind.
-func (m *Mesh) Connections() Connections { return countConnections(m.ep.host.Network().Conns()) }
-
-// Reach is how others reach this agent.
+// Reach is how others reach this agent, and by which paths it reaches them.
 func (m *Mesh) Reach() Reach { return m.ep.reach.report() }
 
 // Known lists the agents that this one has met, the most recently heard first.

@@ -15,28 +15,6 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// Connections are this agent's open connections, by kind.
-type Connections struct {
-	TCP     int `json:"tcp"`
-	QUIC    int `json:"quic"`
-	Relayed int `json:"relayed"`
-}
-
-// countConnections counts the connections of a host.
-func countConnections(all []network.Conn) (n Connections) {
-	for _, c := range all {
-		switch a := c.RemoteMultiaddr(); {
-		case isRelayed(a):
-			n.Relayed++
-		case isQUIC(a):
-			n.QUIC++
-		default:
-			n.TCP++
-		}
-	}
-	return n
-}
-
 func has(a ma.Multiaddr, code int) bool {
 	_, err := a.ValueForProtocol(code)
 	return err == nil

@@ -49,30 +49,30 @@ const (
 	sleepTick    = 2 * time.Second
 )
 
-// ReachKind is how others reach an agent.
-type ReachKind string
-
-// The kinds of reachability.
+// How others reach an agent.
 const (
-	ReachLocal   ReachKind = "local"   // from this machine only
-	ReachPublic  ReachKind = "public"  // directly: announced, or seen from outside
-	ReachPunched ReachKind = "punched" // through relays, and directly by those who have punched a path
-	ReachRelayed ReachKind = "relayed" // through relays only
-	ReachNetwork ReachKind = "network" // from its own network, as far as is known
-	ReachNone    ReachKind = "none"    // nobody reaches it: its addresses were tried, and no relay is known
+	ReachLocal   = "local"   // from this machine only
+	ReachNetwork = "network" // from its own network, as far as is known
+	ReachPublic  = "public"  // directly: announced, or seen from outside
+	ReachPunched = "punched" // through relays, and directly by those who have punched a path
+	ReachRelayed = "relayed" // through relays only
+	ReachNone    = "none"    // others tried its addresses in vain, and it knows no relay
 )
 
-// Reach is how others reach this agent, and what it does for others.
+// Reach is how others reach this agent, and by which paths it reaches them.
 type Reach struct {
-	Kind          ReachKind
-	Relays        []protocol.AgentID // with a reservation; an unknown one has its peer's ID
-	Punched       int                // direct paths that were punched, since the start
-	Unpunched     int                // attempts that failed
-	Serves        bool               // relays for others
-	Reservations  int                // of others, at this relay
-	Circuits      int                // relayed connections of others, at this relay
-	RelayedBytes  uint64             // of others, since the start
-	RelaysOffered int                // connected agents that relay
+	Kind   string
+	Relays []protocol.AgentID // with a reservation; an unknown one has its peer's ID
+	// TCP, QUIC and Relayed are open connections; Through are agents that only a relay
+	// reaches, with the relay.
+	TCP, QUIC, Relayed int
+	Through            map[protocol.AgentID]protocol.AgentID
+	Punched, Unpunched int  // direct paths that were punched since the start, and attempts that failed
+	Offered            int  // connected agents that relay
+	Serves             bool // this agent relays
+	Reservations       int  // of others with it
+	Circuits           int  // relayed connections of others
+	RelayedBytes       uint64
 }
 
 // reach owns how this agent is reached. It offers the relay service when others can reach
@@ -347,36 +347,66 @@ func (r *reach) watchSleep(ctx context.Context) {
 	}
 }
 
-// report is how others reach this agent.
+// report is how others reach this agent, and it them.
 func (r *reach) report() Reach {
 	out := Reach{
 		Kind: ReachLocal, Serves: r.serves(), Punched: int(r.punched.Load()), Unpunched: int(r.unpunched.Load()),
 		Reservations: int(r.stats.reservations.Load()), Circuits: int(r.stats.circuits.Load()), RelayedBytes: r.stats.bytes.Load(),
 	}
+	r.countConnections(&out)
 	if !r.open {
 		return out
 	}
-	out.RelaysOffered = len(r.relays())
+	out.Offered = len(r.relays())
 	for _, id := range relaysOf(r.ep.addresses()) {
-		name := protocol.AgentID(id.String())
-		if c := r.ep.contacts.ofPeer(id); c != nil {
-			name = c.agent
-		}
-		out.Relays = append(out.Relays, name)
+		out.Relays = append(out.Relays, r.nameOf(id))
 	}
-	switch reachable, unreachable := r.confirmed(); {
-	case out.Serves || reachable > 0:
-		out.Kind = ReachPublic
-	case len(out.Relays) > 0 && out.Punched > 0:
-		out.Kind = ReachPunched
-	case len(out.Relays) > 0:
-		out.Kind = ReachRelayed
-	case unreachable > 0:
-		out.Kind = ReachNone
-	default:
-		out.Kind = ReachNetwork
-	}
+	out.Kind = r.kind(out)
 	return out
+}
+
+func (r *reach) kind(now Reach) string {
+	switch reachable, unreachable := r.confirmed(); {
+	case now.Serves || reachable > 0:
+		return ReachPublic
+	case len(now.Relays) > 0 && now.Punched > 0:
+		return ReachPunched
+	case len(now.Relays) > 0:
+		return ReachRelayed
+	case unreachable > 0 || r.onlyRelay:
+		return ReachNone
+	}
+	return ReachNetwork
+}
+
+// nameOf is the agent at a peer, or the peer's ID if it is not known.
+func (r *reach) nameOf(id peer.ID) protocol.AgentID {
+	if c := r.ep.contacts.ofPeer(id); c != nil {
+		return c.agent
+	}
+	return protocol.AgentID(id.String())
+}
+
+// countConnections counts the open connections.
+func (r *reach) countConnections(out *Reach) {
+	for _, c := range r.ep.host.Network().Conns() {
+		a := c.RemoteMultiaddr()
+		via, relayed := relayOf(a)
+		switch {
+		case relayed:
+			out.Relayed++
+		case isQUIC(a):
+			out.QUIC++
+		default:
+			out.TCP++
+		}
+		if relayed && r.ep.host.Network().Connectedness(c.RemotePeer()) == network.Limited {
+			if out.Through == nil {
+				out.Through = map[protocol.AgentID]protocol.AgentID{}
+			}
+			out.Through[r.nameOf(c.RemotePeer())] = r.nameOf(via.ID)
+		}
+	}
 }
 
 // confirmed counts this agent's addresses that others have tried.
