@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,18 +25,22 @@ type party struct {
 	daemon             *exec.Cmd
 }
 
-// command runs a command of the agent on its host, and returns what it prints.
-func (p *party) command(ctx context.Context, args ...string) (string, error) {
+// name is the agent's name in the market.
+func (p *party) name() string { return filepath.Base(p.dir) }
+
+// command runs a command of the agent on its host; what it prints goes to out.
+func (p *party) command(ctx context.Context, out io.Writer, args ...string) error {
 	c := exec.CommandContext(ctx, p.program, args...)
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr, c.Dir = &out, &errs, filepath.Dir(p.dir)
+	var errs bytes.Buffer
+	c.Stdout, c.Stderr, c.Dir, c.Env = out, &errs, filepath.Dir(p.dir), append(os.Environ(), "RAMP_DIR="+p.dir)
+	c.WaitDelay = time.Second // a daemon that it starts may keep its pipes
 	if err := p.host.Start(c); err != nil {
-		return "", err
+		return err
 	}
-	if err := c.Wait(); err != nil {
-		return out.String(), fmt.Errorf("ramp %s: %w: %s", strings.Join(args, " "), err, lastLines(errs.String()))
+	if err := c.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("ramp %s: %w: %s", strings.Join(args, " "), err, lastLines(errs.String()))
 	}
-	return out.String(), nil
+	return nil
 }
 
 // lastLines are the last lines of what a command reports, as one.
