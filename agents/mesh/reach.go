@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -16,7 +15,6 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/proto"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
-	"github.com/libp2p/go-libp2p/p2p/protocol/holepunch"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
@@ -85,8 +83,7 @@ type reach struct {
 	stats     relayStats
 	begun     chan struct{} // closed when ep is set
 
-	punched   atomic.Int64
-	unpunched atomic.Int64
+	punching punching
 
 	mu      sync.Mutex
 	service *relay.Relay
@@ -117,7 +114,7 @@ func (r *reach) options() []libp2p.Option {
 	o := []libp2p.Option{
 		libp2p.EnableRelay(),
 		libp2p.EnableAutoNATv2(),
-		libp2p.EnableHolePunching(holepunch.WithTracer(r)),
+		r.punching.option(),
 		// The library would look for relays only after other agents had agreed for minutes
 		// that this one is unreachable. candidates decides instead.
 		libp2p.ForceReachabilityPrivate(),
@@ -156,6 +153,10 @@ func (r *reach) start(ep *endpoint, moved func(context.Context)) error {
 	if err != nil {
 		return fmt.Errorf("events of the host: %w", err)
 	}
+	if err := r.punching.start(ep.host); err != nil {
+		return fmt.Errorf("punching paths: %w", err)
+	}
+	ep.life.start(r.punching.again)
 	changed := make(chan struct{}, 1)
 	ep.life.start(func(ctx context.Context) { r.follow(ctx, sub, changed) })
 	ep.life.start(func(ctx context.Context) { showAgain(ctx, changed, moved) })
@@ -320,18 +321,6 @@ func (r *reach) relays() (all []peer.AddrInfo) {
 	return all
 }
 
-// Trace counts the paths that the library has punched.
-func (r *reach) Trace(e *holepunch.Event) {
-	end, ok := e.Evt.(*holepunch.EndHolePunchEvt)
-	switch {
-	case !ok:
-	case end.Success:
-		r.punched.Add(1)
-	default:
-		r.unpunched.Add(1)
-	}
-}
-
 // watchSleep drops all connections after the machine has slept: the other sides have given
 // them up, and it may be elsewhere. Everything connects again.
 func (r *reach) watchSleep(ctx context.Context) {
@@ -350,7 +339,7 @@ func (r *reach) watchSleep(ctx context.Context) {
 // report is how others reach this agent, and it them.
 func (r *reach) report() Reach {
 	out := Reach{
-		Kind: ReachLocal, Serves: r.serves(), Punched: int(r.punched.Load()), Unpunched: int(r.unpunched.Load()),
+		Kind: ReachLocal, Serves: r.serves(), Punched: int(r.punching.direct.Load()), Unpunched: int(r.punching.failed.Load()),
 		Reservations: int(r.stats.reservations.Load()), Circuits: int(r.stats.circuits.Load()), RelayedBytes: r.stats.bytes.Load(),
 	}
 	r.countConnections(&out)

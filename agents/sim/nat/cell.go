@@ -18,6 +18,7 @@ import (
 const (
 	MaxBuys  = 1000
 	cellTime = 2 * time.Minute // for one cell, besides further purchases
+	buyTime  = 20 * time.Second
 	jobTime  = "1m"
 	inputs   = 256 << 10 // bytes that a job gets and gives back
 )
@@ -57,8 +58,9 @@ type Cell struct {
 	Ran        int // programs that ended well, of Programs
 	Files      int // whose outputs came back whole
 	Programs   int
-	Path       string // between the two after the first program: direct, punched or relayed
-	Killed     string // the agent that was killed as a relay; empty: none was to be
+	Path       string        // between the two after the first program: direct, punched or relayed
+	RunThen    time.Duration // of the 'run' during which the relay was killed
+	Killed     string        // the agent that was killed as a relay; empty: none was to be
 	Faults     []string
 }
 
@@ -77,7 +79,7 @@ const (
 // market owns the parties of a cell.
 type market struct {
 	cfg                     Config
-	cell                    *Cell
+	cell                    Cell
 	wan                     *wan.WAN
 	bank, other, site, user *party
 	invitation              string
@@ -86,29 +88,50 @@ type market struct {
 // Run makes one cell. The error is about the experiment itself; what the market could not do
 // is in the cell.
 func Run(ctx context.Context, cfg Config) (Cell, error) {
-	cell := Cell{User: cfg.User.String(), Site: cfg.Site.String()}
-	if err := errors.Join(cfg.Validate(), wan.Available()); err != nil {
-		return cell, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, cellTime)
+	ctx, cancel := context.WithTimeout(ctx, cellTime+time.Duration(cfg.Buys)*buyTime)
 	defer cancel()
+	m, err := open(ctx, cfg)
+	if err != nil {
+		return Cell{}, err
+	}
+	m.trade(ctx)
+	return m.cell, m.close()
+}
+
+// close kills every process and removes the network.
+func (m *market) close() error {
+	err := m.wan.Close()
+	for _, p := range []*party{m.bank, m.other, m.site, m.user} {
+		if p.daemon != nil {
+			_ = p.daemon.Wait() // it was killed
+		}
+	}
+	return err
+}
+
+// open makes the WAN and the market in it.
+func open(ctx context.Context, cfg Config) (*market, error) {
+	if err := errors.Join(cfg.Validate(), wan.Available()); err != nil {
+		return nil, err
+	}
 	w, err := wan.New(wan.Config{
 		Hosts: hosts, Net: network, Seed: cfg.Seed, Forget: cfg.Forget, Link: wan.Link{Delay: cfg.Delay},
 		NAT: []wan.NAT{wan.Public, wan.Public, cfg.Site, cfg.User},
 	})
 	if err != nil {
-		return cell, err
+		return nil, err
 	}
-	m := &market{cfg: cfg, cell: &cell, wan: w, invitation: filepath.Join(cfg.Dir, "bank", "invitation.ramp")}
 	at := func(kind, name string, host int) *party {
 		return &party{program: cfg.Program, kind: kind, dir: filepath.Join(cfg.Dir, name), host: w.Host(host)}
 	}
-	m.bank, m.other, m.site, m.user = at("bank", "bank", bankHost), at("resource", "other", otherHost), at("resource", "site", siteHost), at("user", "user", userHost)
-	err = m.found(ctx)
-	if err == nil {
-		m.trade(ctx)
+	m := &market{
+		cfg: cfg, cell: Cell{User: cfg.User.String(), Site: cfg.Site.String()}, wan: w, invitation: filepath.Join(cfg.Dir, "bank", "invitation.ramp"),
+		bank: at("bank", "bank", bankHost), other: at("resource", "other", otherHost), site: at("resource", "site", siteHost), user: at("user", "user", userHost),
 	}
-	return cell, errors.Join(err, w.Close())
+	if err := m.found(ctx); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
 }
 
 // found makes the market: the bank, an agent that only relays, and the site.
@@ -233,7 +256,8 @@ func (m *market) runWithout(ctx context.Context) error {
 		broken <- m.breakRelay(ctx, r)
 		_, _ = io.Copy(io.Discard, r) // until w is closed
 	}()
-	_, err := m.run(ctx, "second", "echo begun; sleep 5; cat in.dat > out.dat", w)
+	took, err := m.run(ctx, "second", "echo begun; sleep 5; cat in.dat > out.dat", w)
+	m.cell.RunThen = took
 	_ = w.Close() // never fails
 	return errors.Join(err, <-broken)
 }

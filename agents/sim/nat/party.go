@@ -32,7 +32,7 @@ func (p *party) name() string { return filepath.Base(p.dir) }
 func (p *party) command(ctx context.Context, out io.Writer, args ...string) error {
 	c := exec.CommandContext(ctx, p.program, args...)
 	var errs bytes.Buffer
-	c.Stdout, c.Stderr, c.Dir, c.Env = out, &errs, filepath.Dir(p.dir), append(os.Environ(), "RAMP_DIR="+p.dir)
+	c.Stdout, c.Stderr, c.Dir, c.Env = out, &errs, filepath.Dir(p.dir), append(os.Environ(), "RAMP_DIR="+p.dir, control.SessionEnv+"="+p.dir)
 	c.WaitDelay = time.Second // a daemon that it starts may keep its pipes
 	if err := p.host.Start(c); err != nil {
 		return err
