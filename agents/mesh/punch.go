@@ -100,4 +100,3 @@ func (p *punching) again(ctx context.Context) {
 func (p *punching) ready(id peer.ID) bool {
 	return slices.Contains(p.host.Mux().Protocols(), holepunch.Protocol) && p.host.Network().Connectedness(id) == network.Limited
 }
-
