@@ -18,7 +18,8 @@ const (
 	natBuys   = 10
 	natDelay  = 20 * time.Millisecond
 	natForget = 30 * time.Second
-	natBought = .99 // least share of orders, in each cell
+	natLast   = 35 * time.Second // so that idle mappings would be forgotten
+	natBought = .99              // least share of orders, in each cell
 )
 
 // natCell is a cell, or why it could not be tried.
@@ -46,7 +47,7 @@ func natRun(ctx context.Context, l *Lab, r *Result) error {
 	}
 	r.table(t)
 	r.natShapes(cells)
-	r.note("Real processes in network namespaces: a bank and a second site at public addresses, which relay; a site and a user behind their routers. %s one way, mappings forgotten after %s, files of 256 KiB there and back. While the second program ran, its relay was killed (the other possible one if the path was direct); a bank was restarted.", natDelay, natForget)
+	r.note("Real processes in network namespaces: a bank and a second site at public addresses, which relay; a site and a user behind their routers. %s one way, mappings forgotten after %s, files of 256 KiB there and back. While the second program ran, for 35 s, its relay was killed (the other possible one if the path was direct); a bank was restarted.", natDelay, natForget)
 	return err
 }
 
@@ -57,7 +58,7 @@ func (l *Lab) natTry(ctx context.Context, user, site wan.NAT, i int) natCell {
 	}
 	c, err := nat.Run(ctx, nat.Config{
 		Program: l.Program, Dir: dir, User: user, Site: site, Buys: l.repeat(natBuys), Forget: natForget, Delay: natDelay,
-		KillRelay: true, Seed: l.seed(i),
+		KillRelay: true, Last: natLast, Seed: l.seed(i),
 	})
 	return natCell{c, errors.Join(err, os.RemoveAll(dir))}
 }

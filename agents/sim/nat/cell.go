@@ -17,7 +17,8 @@ import (
 // Bounds of an experiment.
 const (
 	MaxBuys  = 1000
-	cellTime = 2 * time.Minute // for one cell, besides further purchases
+	MaxLast  = 45 * time.Second // of a slot of jobTime
+	cellTime = 2 * time.Minute  // for one cell, besides further purchases
 	buyTime  = 20 * time.Second
 	jobTime  = "1m"
 	inputs   = 256 << 10 // bytes that a job gets and gives back
@@ -32,6 +33,7 @@ type Config struct {
 	Forget     time.Duration // after which a NAT forgets a mapping; 0: never
 	Delay      time.Duration // one-way, of every pair
 	KillRelay  bool          // while a second program runs
+	Last       time.Duration // how long that program runs
 	Seed       uint64
 }
 
@@ -40,6 +42,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Program == "":
 		return errors.New("no program to start")
+	case c.Last < 0 || c.Last > MaxLast:
+		return fmt.Errorf("a program of %s: want 0s..%s", c.Last, MaxLast)
 	case c.Buys < 0 || c.Buys > MaxBuys:
 		return fmt.Errorf("%d purchases: want 0..%d", c.Buys, MaxBuys)
 	}
@@ -187,6 +191,11 @@ func (m *market) trade(ctx context.Context) {
 		m.fault("run", err)
 	}
 	m.cell.Path, _ = m.path(ctx)
+	if m.cfg.KillRelay {
+		if err := m.runWithout(ctx); err != nil {
+			m.fault("run while the relay dies", err)
+		}
+	}
 	for range m.cfg.Buys {
 		m.cell.Orders++
 		if _, err := m.timed(ctx, io.Discard, "user", "buy", "-n", "1", "-t", jobTime, "--within", "1d", "--max-price", "10"); err != nil {
@@ -194,11 +203,6 @@ func (m *market) trade(ctx context.Context) {
 			continue
 		}
 		m.cell.Bought++
-	}
-	if m.cfg.KillRelay {
-		if err := m.runWithout(ctx); err != nil {
-			m.fault("run while the relay dies", err)
-		}
 	}
 }
 
@@ -256,7 +260,7 @@ func (m *market) runWithout(ctx context.Context) error {
 		broken <- m.breakRelay(ctx, r)
 		_, _ = io.Copy(io.Discard, r) // until w is closed
 	}()
-	took, err := m.run(ctx, "second", "echo begun; sleep 5; cat in.dat > out.dat", w)
+	took, err := m.run(ctx, "second", fmt.Sprintf("echo begun; sleep %d; cat in.dat > out.dat", int(m.cfg.Last.Seconds())), w)
 	m.cell.RunThen = took
 	_ = w.Close() // never fails
 	return errors.Join(err, <-broken)

@@ -67,7 +67,7 @@ func TestNewcomersTradeAcrossNAT(t *testing.T) {
 	} {
 		t.Run(c.user.String()+" and "+c.site.String(), func(t *testing.T) {
 			cfg := config(t, c.user, c.site)
-			cfg.KillRelay = true
+			cfg.KillRelay, cfg.Last = true, 5*time.Second
 			got, err := Run(context.Background(), cfg)
 			must(t, err)
 			if !got.Joined || got.Bought != 2 || got.Ran != 2 || got.Files != 2 || len(got.Faults) > 0 || c.path != "" && got.Path != c.path {
