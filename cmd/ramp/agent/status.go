@@ -205,7 +205,7 @@ func printAgents(c *cobra.Command, list []agentStatus) error {
 func (s agentStatus) rows() [][]string {
 	rows := [][]string{{words.OrDash(s.Kind), words.OrDash(string(s.Agent))}, {"directory", s.Dir}}
 	if !s.NotAfter.IsZero() {
-		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", s.NotAfter.Format(time.DateOnly), daysWords(time.Until(s.NotAfter)))})
+		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", words.Date(s.NotAfter), daysWords(time.Until(s.NotAfter)))})
 	}
 	if len(s.Bootstrap) > 0 {
 		rows = append(rows, []string{"joins by", strings.Join(s.Bootstrap, " ")})
