@@ -53,7 +53,7 @@ func NewStatus() *cobra.Command {
 		Long: `Show for every agent of this machine its ID, the market it joins, how it pays, whether its
 daemon runs, which agents it sees, and its health: good, idle (the daemon does not run) or bad.
 It checks --dir, else $RAMP_DIR, else the default directories of a user, a resource and a bank.
-Ends with 1 if one is bad; 'ramp doctor' then tells more.`,
+Ends with 1 if one is bad; 'ramp doctor' finds the cause.`,
 		Example: "  ramp status\n  ramp status --dir site --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dirs, err := agentDirs(dir)

@@ -177,10 +177,10 @@ func (v verified) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  entry %d is in the log of %d entries, root %s, signed %s\n", v.Entry, v.Size, v.Root, words.Moment(v.signed))
 	for _, e := range v.Ends {
-		fmt.Fprintf(w, "  and entry %d: unit %d, %s, %s %s paid\n", e.Entry, e.Unit+1, e.How, e.Paid, v.Currency)
+		fmt.Fprintf(w, "  and entry %d: unit %d, %s, %s %s paid\n", e.Entry, e.Unit+1, e.How, e.Paid.Cents(), v.Currency)
 	}
 	for _, f := range v.Refunds {
-		fmt.Fprintf(w, "  and entry %d: unit %d, %s %s refunded\n", f.Entry, f.Unit+1, f.Amount, v.Currency)
+		fmt.Fprintf(w, "  and entry %d: unit %d, %s %s refunded\n", f.Entry, f.Unit+1, f.Amount.Cents(), v.Currency)
 	}
 	if v.Since > 0 {
 		fmt.Fprintf(w, "  the log only grew since it had %d entries\n", v.Since)
@@ -191,7 +191,7 @@ func (v verified) print(w io.Writer) {
 
 // words describe the money that the decision moved, or why it moved none.
 func (v verified) words() string {
-	money := v.Total.String() + " " + v.Currency
+	money := v.Total.Cents() + " " + v.Currency
 	switch {
 	case v.Outcome != protocol.OutcomeSettled && v.Reason != "":
 		return string(v.Reason)
