@@ -403,11 +403,14 @@ func (s *Sweeps) Restore(t protocol.Tables) error {
 	}
 	if err == nil {
 		err = t.Each(TableLeases, func(key string, value []byte) error {
-			id, _, _ := cut(key, ".l")
-			var l lease
-			err := json.Unmarshal(value, &l)
-			leases[id] = append(leases[id], l)
-			return err
+			id, n, ok := cut(key, ".l") // l10000 comes before l9999
+			if !ok || n >= sweep.MaxLeases || s.by[id] == nil {
+				return fmt.Errorf("record of lease %s: no such sweep", key)
+			}
+			for len(leases[id]) <= n {
+				leases[id] = append(leases[id], lease{})
+			}
+			return json.Unmarshal(value, &leases[id][n])
 		})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.by)) {
