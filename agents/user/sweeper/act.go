@@ -156,6 +156,11 @@ func Program(t plan.Task, inputs map[string][]message.RunInput) message.Program 
 	for _, in := range t.Inputs {
 		p.Inputs = append(p.Inputs, inputs[in]...)
 	}
+	for i := range p.Inputs { // what the command runs is a program, whatever its mode is here
+		if f := &p.Inputs[i].File; len(p.Command) > 0 && p.Command[0] == "./"+f.Path {
+			f.Exec = true
+		}
+	}
 	return p
 }
 

@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/order"
 	"ramp/agents/user/sweep"
 	"ramp/agents/user/sweep/plan"
 	"ramp/agents/words"
@@ -102,21 +102,7 @@ func readPlan(path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
 	if p.Deadline == 0 {
 		p.DeadlineAt, p.Zoneless = due, false
 	}
-	return p, checkInputs(p, dir)
-}
-
-// checkInputs makes sure that the inputs are here before anything is asked for.
-func checkInputs(p *plan.Plan, dir string) error {
-	for _, in := range p.AllInputs() {
-		path, _, _ := strings.Cut(in.Spec, "=")
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		if _, err := os.Stat(path); err != nil {
-			return exit.Fail(exit.Usage, "", "%s: input %s: %w", in.Where, in.Spec, err)
-		}
-	}
-	return nil
+	return p, order.SweepFiles(p, dir)
 }
 
 func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
