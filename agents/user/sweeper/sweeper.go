@@ -146,9 +146,10 @@ type live struct {
 	barren   int    // trades since the last lease that left tasks without a place
 	why      string // of the last trade or lease that failed
 	dry      func(message.Sweep)
-	fetching map[string]int // tasks, by the launch whose outputs come
-	shown    string         // the state when results were last written
-	quiet    bool           // over, with nothing left to give back
+	fetching map[string]int    // tasks, by the launch whose outputs come
+	stuck    map[string]string // why files cannot be written here, by launch; of results.csv by the sweep
+	shown    string            // the state when results were last written
+	quiet    bool              // over, with nothing left to give back
 }
 
 // validID are the IDs of sweeps, which begin those of their purchases and files.
@@ -227,7 +228,7 @@ func (s *Sweeps) begin(r row) *live {
 	if r.Single {
 		c.Lease = 0
 	}
-	return &live{row: r, Sweep: sweep.New(c), fetching: map[string]int{}}
+	return &live{row: r, Sweep: sweep.New(c), fetching: map[string]int{}, stuck: map[string]string{}}
 }
 
 func (s *Sweeps) add(x *live) {
