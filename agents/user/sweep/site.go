@@ -139,7 +139,7 @@ func others(sites []*site, x *site) bool {
 func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 	l := s.leases[n]
 	l.Signed, l.Start, l.End = true, start, end
-	l.site.pause = 0
+	l.site.pause /= 2
 	s.Account(n, 0, held)
 }
 
@@ -147,11 +147,18 @@ func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	l := s.leases[n]
 	x := l.site
-	x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
+	if now >= x.refusedUntil { // leases that are refused together count once
+		x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
+	}
 	x.Lanes, x.refusedUntil, x.why = 0, now+x.pause, why
 	s.Account(n, 0, 0)
 	s.close(l)
 	s.stale = true
+}
+
+// Resting reports whether a site that has refused a lease is left alone for now.
+func (s *Sweep) Resting(now time.Duration) bool {
+	return slices.ContainsFunc(s.sites, func(x *site) bool { return now < x.refusedUntil })
 }
 
 // Account notes what was paid for a lease, less refunds, and the most that it may still cost.
