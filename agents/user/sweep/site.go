@@ -115,9 +115,12 @@ func (s *Sweep) bound(x *site) time.Duration {
 	return min(x.longest+x.longest/2+time.Second, s.Wall)
 }
 
-// doubtful reports whether a site has as many attempts that may fail at once as it takes to be left
-// out. One failure is enough to doubt it until a task succeeds.
+// doubtful reports whether a site is left out, or has as many attempts that may fail at once as it takes
+// to be. One failure is enough to doubt it until a task succeeds.
 func (s *Sweep) doubtful(x *site, now time.Duration) bool {
+	if x.out {
+		return true
+	}
 	if s.Wall == 0 || x.done > 0 && x.streak == 0 {
 		return false
 	}
@@ -132,7 +135,7 @@ func (s *Sweep) doubtful(x *site, now time.Duration) bool {
 
 // others reports whether a site but this one takes tasks.
 func others(sites []*site, x *site) bool {
-	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && y.Lanes > 0 })
+	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && (y.Lanes > 0 || len(y.leases) > 0) })
 }
 
 // Signed notes that a lease was bought, for at most what was committed to it.
@@ -215,9 +218,13 @@ func (s *Sweep) Gone(i int, why string) {
 
 func (s *Sweep) failed(x *site, i int, now time.Duration) {
 	if x.streak >= Failures && others(s.sites, x) {
-		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
+		s.leaveOut(x, now)
 	}
 	s.retry(i)
+}
+
+func (s *Sweep) leaveOut(x *site, now time.Duration) {
+	x.out, x.outUntil, x.streak = true, now+s.Leave, 0
 }
 
 // retry has a task wait again that has failed, or fails it for good.

@@ -407,7 +407,10 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	}
 	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
 	for _, e := range all {
-		s.site(e.Site).learn(e.Attempt)
+		x := s.site(e.Site)
+		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
+			s.leaveOut(x, e.Ended)
+		}
 	}
 	s.again()
 }
