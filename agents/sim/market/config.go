@@ -44,6 +44,8 @@ type Config struct {
 	// Exchanges is how often an hour each user exchanges money. If above zero, the bank has a
 	// second currency.
 	Exchanges float64 `json:"exchanges,omitempty" yaml:"exchanges,omitempty"`
+	// Sweeps is how often an hour each user orders a sweep.
+	Sweeps float64 `json:"sweeps,omitempty" yaml:"sweeps,omitempty"`
 	// Overbook has sellers overbook: they sell cores of local jobs that they expect to end
 	// early.
 	Overbook bool `json:"sharpen,omitempty" yaml:"sharpen,omitempty"`
@@ -78,6 +80,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("launches %d: want 0..1000 orders of a thousand", c.Launches)
 	case !(c.Exchanges >= 0 && c.Exchanges <= MaxRate) || c.Exchanges > 0 && c.Barter:
 		return fmt.Errorf("exchanges %g: want 0..%d per hour and user, and none with barter", c.Exchanges, MaxRate)
+	case !(c.Sweeps >= 0 && c.Sweeps <= MaxRate) || c.Sweeps > 0 && c.Barter:
+		return fmt.Errorf("sweeps %g: want 0..%d per hour and user, and none with barter", c.Sweeps, MaxRate)
 	case c.Units < 1 || c.Units > MaxUnits:
 		return fmt.Errorf("units %d: want 1..%d", c.Units, MaxUnits)
 	}
