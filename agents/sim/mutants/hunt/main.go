@@ -115,7 +115,7 @@ func (p plan) config(seed uint64) market.Config {
 		cfg.Exchanges = 20
 	}
 	if seed%5 == 1 && !cfg.Barter { // users order sweeps
-		cfg.Sweeps = 3
+		cfg.Sweeps = 8
 	}
 	return cfg
 }
