@@ -315,8 +315,8 @@ func (c *sweepChecks) begins(launch string) {
 // finish compares the ledgers of a user's sweeps with the bank's books, once its agent has had the time
 // to hear of the last refunds.
 func (c *sweepChecks) finish(u *User) {
-	role, up := u.Host.Role().(userRole)
-	if !up || c.audit.m.World.Now().Sub(c.audit.m.calmed) < noticeTime {
+	sweeps := u.Sweeps()
+	if sweeps == nil || c.audit.m.World.Now().Sub(c.audit.m.calmed) < noticeTime {
 		return // reported as down, or interrupted
 	}
 	now := u.Host.Now()
@@ -325,8 +325,8 @@ func (c *sweepChecks) finish(u *User) {
 		if b.host.ID() != u.Host.ID() {
 			continue
 		}
-		ledger, known := role.Sweeps().Ledger(id)
-		view, _ := role.Sweeps().Show(now, id)
+		ledger, known := sweeps.Ledger(id)
+		view, _ := sweeps.Show(now, id)
 		c.audit.check(SweepLedger, known, "%s does not know its sweep %s", u.Host.Name, id)
 		c.finishLedger(b, ledger, view)
 		over := view.State != "running" && view.Committed == 0 && view.Tasks.Running == 0

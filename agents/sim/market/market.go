@@ -148,7 +148,12 @@ func (m *Market) addSite(i int) {
 		Read:         m.read,
 		Cancellation: reserve.CancelPolicy{Allowed: c.N(4) > 0, Before: time.Minute, FeePerMille: c.N(200)},
 	}
-	if m.cfg.Launches > 0 || m.cfg.Sweeps > 0 {
+	jobs := m.tasksOf(i)
+	if m.cfg.Machines != nil {
+		x := m.cfg.Machines[i-1]
+		cfg.Properties.Cores, cfg.Price, jobs = x.Cores, pricing.Band{Start: x.Price, Min: x.Price, Rule: pricing.List}, x.Jobs
+	}
+	if m.cfg.Launches > 0 || m.cfg.Sweeps > 0 || m.cfg.Machines != nil {
 		cfg.Launch = launchesOf(name)
 	}
 	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
@@ -157,9 +162,7 @@ func (m *Market) addSite(i int) {
 		cfg.Learnt = learnt(m.cfg.Faults.Overstated, sim.NewChance(m.cfg.Seed, streamLearnt))
 	}
 	batch := NewBatch(cfg.Credential.ID, cluster, c, m.cfg.Faults.Slow, c.In(m.cfg.Faults.Short))
-	if m.cfg.Sweeps > 0 {
-		batch.Behave(m.tasksOf(i))
-	}
+	batch.programs.behaves = jobs
 	s := &Site{Config: cfg, Cluster: cluster, Batch: batch}
 	s.Host = m.World.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearCalls: true, Rewinds: true, Unavailable: agents.Unavailable,

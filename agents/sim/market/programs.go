@@ -16,7 +16,7 @@ type programs struct {
 	jobs   map[string]*program
 	begins func(job message.Job, now time.Time) // nil: no observer
 
-	behaves behaves // nil: by chance
+	behaves Behavior // nil: by chance
 }
 
 // program is one such job.

@@ -23,15 +23,9 @@ const taskWall = 3 * time.Minute
 // brokenEvery is how many sites there are for each one where tasks fail at once.
 const brokenEvery = 4
 
-// behaves decides how long a job runs, and how it exits; false: it is left to the batch system.
-type behaves func(now time.Time, job message.Job) (length time.Duration, exit int, ok bool)
-
-// Behave has a batch system ask f how each job behaves that is submitted.
-func (b *Batch) Behave(f behaves) { b.programs.behaves = f }
-
 // tasksOf draws how tasks behave on a site: every fourth has no such program, some are slower than others
 // or become so, and anywhere a task may fail or take longer than it may.
-func (m *Market) tasksOf(i int) behaves {
+func (m *Market) tasksOf(i int) Behavior {
 	c := sim.NewChance(m.cfg.Seed, streamTask+uint64(i))
 	slow := 1 + c.N(3)
 	turns := Dawn.Add(time.Duration(c.N(int(m.cfg.Length/time.Second))) * time.Second)
@@ -101,21 +95,39 @@ func (o *sweepOwner) order() {
 	for i := range p.Axes[0].Values {
 		p.Axes[0].Values[i] = fmt.Sprint(i)
 	}
-	id := fmt.Sprintf("%s-sweep-%d", o.user.Host.Name, len(o.begun)+1)
-	now := o.user.Host.Now().Truncate(time.Second)
-	p.DeadlineAt, p.Budget = now.Add(o.span()), o.money(&p)
+	p.Deadline, p.Budget = o.span(), o.money(&p)
+	order := o.begin(p)
+	o.later(func() { o.give(order) })
+	for range o.chance.N(3) {
+		o.later(func() { o.change(order.ID) })
+	}
+}
+
+// begin orders a sweep.
+func (o *sweepOwner) begin(p plan.Plan) message.SweepOrder {
+	p.DeadlineAt = o.user.Host.Now().Truncate(time.Second).Add(p.Deadline)
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(fmt.Sprintf("market: plan %s: %v", id, err))
+		panic(fmt.Sprintf("market: plan %s: %v", p.Name, err))
 	}
+	id := fmt.Sprintf("%s-sweep-%d", o.user.Host.Name, len(o.begun)+1)
 	order := message.SweepOrder{ID: id, Plan: text, Out: "/" + id}
 	o.given[id] = sweepTerms{[]protocol.Credits{p.Budget}, []time.Time{p.DeadlineAt}}
 	o.begun = append(o.begun, order)
 	o.give(order)
-	o.later(func() { o.give(order) })
-	for range o.chance.N(3) {
-		o.later(func() { o.change(id) })
+	return order
+}
+
+// Sweep orders a sweep, whose deadline is counted from now, and returns its ID.
+func (u *User) Sweep(p plan.Plan) string { return u.sweeps.begin(p).ID }
+
+// Sweeps are those of the agent; nil while it is down.
+func (u *User) Sweeps() *sweeper.Sweeps {
+	role, ok := u.Host.Role().(userRole)
+	if !ok {
+		return nil
 	}
+	return role.Sweeps()
 }
 
 // later has an owner do something within the hour, sometimes.

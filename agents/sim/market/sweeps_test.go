@@ -6,7 +6,6 @@ import (
 
 	"ramp/agents/sim"
 	"ramp/agents/sim/market"
-	"ramp/agents/user/sweeper"
 )
 
 // Users order sweeps and change them, on sites some of which fail every task at once, through the same
@@ -47,11 +46,11 @@ func TestNoSeedBreaksAnInvariantOfSweeps(t *testing.T) {
 // countTasks counts the sweeps and tasks of a market by their states.
 func countTasks(m *market.Market, tasks map[string]int) {
 	for _, u := range m.Users() {
-		role, ok := u.Host.Role().(interface{ Sweeps() *sweeper.Sweeps })
-		if !ok {
+		sweeps := u.Sweeps()
+		if sweeps == nil {
 			continue
 		}
-		for _, s := range role.Sweeps().List(u.Host.Now()) {
+		for _, s := range sweeps.List(u.Host.Now()) {
 			tasks["sweeps "+s.State]++
 			tasks["done"] += s.Tasks.Done
 			tasks["failed"] += s.Tasks.Failed
