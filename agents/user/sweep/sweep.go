@@ -311,7 +311,7 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
 	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && len(s.leases) < MaxLeases && (s.AtOnce == 0 || live(s.sites) < s.AtOnce); lanes-- {
-		l, tasks := s.fit(x, now, (x.buy+lanes-1)/lanes)
+		l, tasks := s.fit(x, now, s.share(x, now))
 		if tasks == 0 {
 			return
 		}
@@ -321,6 +321,25 @@ func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
 		x.buy -= tasks
 		a.Buy = append(a.Buy, Buy{l.n, x.Site, l.Start, l.End, x.Price, l.Held})
 	}
+}
+
+// share is how many of the tasks to buy for go to a lane that is free now, if each goes to the lane
+// that is free first: those that are leased until soon have a share, too.
+func (s *Sweep) share(x *site, now time.Duration) int {
+	var ends []time.Duration
+	for _, l := range x.leases {
+		ends = append(ends, max(0, l.End-s.start(x, now)))
+	}
+	slices.Sort(ends)
+	mean, lanes := max(1, s.mean(x)), time.Duration(x.Lanes-len(x.leases))
+	work := time.Duration(x.buy) * mean
+	for _, end := range ends {
+		if work <= end*lanes {
+			break
+		}
+		work, lanes = work+end, lanes+1
+	}
+	return min(x.buy, int((work/lanes+mean-1)/mean))
 }
 
 // live is the number of leases that are not over.

@@ -482,3 +482,19 @@ func TestASiteThatBecomesSlowLosesItsShare(t *testing.T) {
 		t.Errorf("ends at %s; %d tasks at the slow site since, %d at the other", end, late, rest)
 	}
 }
+
+// Lanes that become free one after the other share what is left: none waits for the other's lease.
+func TestLanesOfASiteShareTheTasks(t *testing.T) {
+	c := liveConfig(60)
+	c.Wall, c.Before, c.Round = 30*time.Second, 2*time.Second, time.Second
+	n := 0
+	_, end, _ := drive(t, c, []site{{sweep.Offer{Site: "a", Price: protocol.Credit, Lanes: 2}, func(time.Duration) time.Duration {
+		if n++; n%5 == 0 { // the lanes fall out of step
+			return 9 * time.Second
+		}
+		return 2 * time.Second
+	}, false}})
+	if end > 115*time.Second { // the tasks take 102 s of both
+		t.Errorf("ends at %s", end)
+	}
+}

@@ -146,9 +146,10 @@ type live struct {
 	barren   int    // trades since the last lease that left tasks without a place
 	why      string // of the last trade or lease that failed
 	dry      func(message.Sweep)
-	fetching map[string]int // tasks, by the launch whose outputs come
-	shown    string         // the state when results were last written
-	quiet    bool           // over, with nothing left to give back
+	fetching map[string]int    // tasks, by the launch whose outputs come
+	stuck    map[string]string // why files cannot be written here, by launch; of results.csv by the sweep
+	shown    string            // the state when results were last written
+	quiet    bool              // over, with nothing left to give back
 }
 
 // validID are the IDs of sweeps, which begin those of their purchases and files.
@@ -235,7 +236,7 @@ func (s *Sweeps) begin(r row) *live {
 	if r.Single {
 		c.Lease = 0
 	}
-	return &live{row: r, Sweep: sweep.New(c), fetching: map[string]int{}}
+	return &live{row: r, Sweep: sweep.New(c), fetching: map[string]int{}, stuck: map[string]string{}}
 }
 
 func (s *Sweeps) add(x *live) {
@@ -415,11 +416,14 @@ func (s *Sweeps) Restore(t protocol.Tables) error {
 	}
 	if err == nil {
 		err = t.Each(TableLeases, func(key string, value []byte) error {
-			id, _, _ := cut(key, ".l")
-			var l lease
-			err := json.Unmarshal(value, &l)
-			leases[id] = append(leases[id], l)
-			return err
+			id, n, ok := cut(key, ".l") // l10000 comes before l9999
+			if !ok || n >= sweep.MaxLeases || s.by[id] == nil {
+				return fmt.Errorf("record of lease %s: no such sweep", key)
+			}
+			for len(leases[id]) <= n {
+				leases[id] = append(leases[id], lease{})
+			}
+			return json.Unmarshal(value, &leases[id][n])
 		})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.by)) {
