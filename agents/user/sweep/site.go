@@ -13,9 +13,11 @@ const recent = 8
 // young is an attempt that may still prove to be one of those that fail at once.
 const young = 10 * time.Second
 
-// Pauses after a site has refused a lease; they double.
+// Pauses after a site has refused a lease; they double. After short ones tasks wait for it: it may not
+// have freed yet what was given back.
 const (
 	pauseFirst = 2 * time.Second
+	pauseShort = 8 * time.Second
 	pauseMost  = 2 * time.Minute
 )
 
@@ -146,12 +148,16 @@ func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 	s.Account(n, 0, held)
 }
 
-// Refused notes that a lease was not bought. The site is asked again after a pause and the next trade.
+// Refused notes that a lease was not bought. The site is asked again after a pause; if it refuses on and
+// on, also after the next trade.
 func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	l := s.leases[n]
 	x := l.site
 	x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
-	x.Lanes, x.refusedUntil, x.why = 0, now+x.pause, why
+	x.refusedUntil, x.why = now+x.pause, why
+	if x.pause > pauseShort {
+		x.Lanes = 0
+	}
 	s.Account(n, 0, 0)
 	s.close(l)
 	s.stale = true

@@ -89,7 +89,7 @@ func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, o := range offers {
 		x := s.site(o.Site)
 		x.Offer = o
-		if now < x.refusedUntil {
+		if now < x.refusedUntil && x.pause > pauseShort {
 			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
@@ -166,6 +166,9 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 	for _, x := range s.sites {
 		if x.out {
 			next = min(next, x.outUntil)
+		}
+		if x.refusedUntil > now {
+			next = min(next, x.refusedUntil)
 		}
 		for _, l := range x.leases {
 			for _, at := range []time.Duration{l.Start, l.End, l.began + young} {
@@ -310,6 +313,9 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
+	if now < x.refusedUntil {
+		return
+	}
 	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && len(s.leases) < MaxLeases && (s.AtOnce == 0 || live(s.sites) < s.AtOnce); lanes-- {
 		l, tasks := s.fit(x, now, s.share(x, now))
 		if tasks == 0 {
@@ -372,7 +378,7 @@ func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 
 // start is when a lease that is ordered now begins at the earliest.
 func (s *Sweep) start(x *site, now time.Duration) time.Duration {
-	return up(s.Round, max(now+s.Before, x.Start))
+	return up(s.Round, max(now+s.Before, x.refusedUntil+s.Before, x.Start))
 }
 
 func up(round, d time.Duration) time.Duration {

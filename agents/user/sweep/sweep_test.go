@@ -498,3 +498,34 @@ func TestLanesOfASiteShareTheTasks(t *testing.T) {
 		t.Errorf("ends at %s", end)
 	}
 }
+
+// A site that refuses a lease is asked again in a moment, and its tasks wait for it; if it goes on
+// refusing, they go elsewhere.
+func TestTasksWaitForASiteThatRefusesForAMoment(t *testing.T) {
+	c := liveConfig(4)
+	c.Strategy = sweep.Cost
+	s := sweep.New(c)
+	s.Trade(0, []sweep.Offer{{Site: "cheap", Price: protocol.Credit, Lanes: 1}, {Site: "dear", Price: 9 * protocol.Credit, Lanes: 4}})
+	now, refusals := time.Duration(0), 0
+	for ; now < time.Minute; now += time.Second {
+		a := s.Act(now)
+		if len(a.Buy) == 0 {
+			continue
+		}
+		if a.Buy[0].Site == "dear" {
+			break
+		}
+		refusals++
+		s.Refused(now, a.Buy[0].Lease, "busy")
+		again := s.Act(now)
+		if len(again.Buy) > 0 && again.Buy[0].Site == "dear" {
+			break
+		}
+		if again.Any() {
+			t.Fatalf("at %s, at once after a refusal: %+v", now, again)
+		}
+	}
+	if refusals != 4 || now > 20*time.Second {
+		t.Errorf("%d refusals, and tasks go elsewhere after %s", refusals, now)
+	}
+}
