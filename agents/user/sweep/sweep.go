@@ -90,7 +90,7 @@ func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, o := range offers {
 		x := s.site(o.Site)
 		x.Offer = o
-		if now < x.refusedUntil {
+		if now < x.refusedUntil && x.pause > pauseShort {
 			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
@@ -167,6 +167,9 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 	for _, x := range s.sites {
 		if x.out {
 			next = min(next, x.outUntil)
+		}
+		if x.refusedUntil > now {
+			next = min(next, x.refusedUntil)
 		}
 		for _, l := range x.leases {
 			for _, at := range []time.Duration{l.Start, l.End, l.began + young} {
@@ -311,6 +314,9 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
+	if now < x.refusedUntil {
+		return
+	}
 	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
 		l, tasks := s.fit(x, now, s.share(x, now))
 		if tasks == 0 {
@@ -439,7 +445,10 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	}
 	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
 	for _, e := range all {
-		s.site(e.Site).learn(e.Attempt)
+		x := s.site(e.Site)
+		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
+			s.leaveOut(x, e.Ended)
+		}
 	}
 	s.again()
 }
