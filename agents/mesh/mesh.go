@@ -88,7 +88,10 @@ func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
 		ep: ep, delivery: d, meetings: m.meetings, links: m.links,
 		topics: map[string]*pubsub.Topic{}, queue: make(chan *outgoing, publishQueue),
 	}
-	m.joining = &joining{ep: ep, meetings: m.meetings, anchors: map[peer.ID]chan struct{}{}, joined: make(chan struct{})}
+	m.joining = &joining{
+		ep: ep, meetings: m.meetings, anchors: map[peer.ID]chan struct{}{},
+		joined: milestone{reached: make(chan struct{})}, followed: milestone{reached: make(chan struct{})},
+	}
 	return m
 }
 
@@ -141,9 +144,9 @@ func (m *Mesh) Peers() int { return len(m.ep.host.Network().Peers()) }
 // Known lists the agents that this one has met, the most recently heard first.
 func (m *Mesh) Known() []Known { return m.ep.contacts.all() }
 
-// Joined waits until one of the bootstrap agents, or a nearby one, has introduced this
-// agent and it has met those introduced, so that Send reaches them. If that takes longer
-// than ctx, the error wraps ctx's and that of the last attempt. It returns at once
+// Joined waits until this agent has met one of the bootstrap agents, a kept one or a
+// nearby one. It meets the others in the background; see Acquainted. If joining takes
+// longer than ctx, the error wraps ctx's and that of the last attempt. It returns at once
 // without Nearby and without bootstrap addresses other than this agent's own.
 func (m *Mesh) Joined(ctx context.Context) error { return m.joining.await(ctx) }
 
