@@ -24,6 +24,16 @@ type milestone struct {
 
 func (m *milestone) reach() { m.once.Do(func() { close(m.reached) }) }
 
+// within waits until it has happened, at most for a time.
+func (m *milestone) within(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-m.reached:
+	case <-ctx.Done():
+	}
+}
+
 // hasMetOne notes that an agent has been met now.
 func (j *joining) hasMetOne() { j.lastMet.Store(time.Now().UnixNano()) }
 

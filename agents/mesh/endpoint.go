@@ -188,11 +188,11 @@ func (e *endpoint) verify(id peer.ID, encoded []byte) (*contact, error) {
 		return nil, err
 	}
 	now := e.cfg.Now()
-	agent, err := shown.verify(e.cfg.Trust, id, now)
+	agent, by, err := shown.holder(e.cfg.Trust, id, now)
 	if err != nil {
 		return nil, err
 	}
-	return e.contacts.add(agent, id, shown, now)
+	return e.contacts.add(agent, by, id, shown, now)
 }
 
 // drop cuts a peer off for CutOff, because it exceeds a bound or its credential is

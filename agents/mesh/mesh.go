@@ -119,6 +119,9 @@ func (m *Mesh) open(addrs addresses) error {
 		return err
 	}
 	m.joining.joinBy(addrs.bootstrap)
+	if m.ep.cfg.Peers != nil {
+		m.ep.life.start((&keeper{joining: m.joining}).run)
+	}
 	if m.ep.cfg.Nearby {
 		m.ep.life.start((&neighbours{joining: m.joining, known: map[peer.ID]*neighbour{}}).search)
 	}
