@@ -49,6 +49,7 @@ func (k *keeper) run(ctx context.Context) {
 			wait = min(2*wait, RejoinMost)
 			continue
 		} else if len(met) > 0 {
+			k.joining.joined.reach() // perhaps they came to this agent
 			k.learn(ctx, met[rand.N(len(met))].peer)
 		}
 		wait = RejoinFirst
