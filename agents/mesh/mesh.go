@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
@@ -63,8 +64,10 @@ func Listen(cfg Config) (*Mesh, error) {
 		return nil, err
 	}
 	m := newMesh(cfg, h, g)
+	if m.ep.admission, err = newAdmission(h, m.ep.life.draining, g.strangers.known); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	denied.report = m.ep.chargeStream
-	g.strangers = m.ep.strangers
 	h.Network().Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) { g.strangers.ended(c) }})
 	m.ep.announce = addrs.announce
 	if err := m.open(addrs); err != nil {
@@ -77,7 +80,8 @@ func Listen(cfg Config) (*Mesh, error) {
 func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
 	c := &counters{}
 	ep := &endpoint{cfg: cfg, host: h, gate: g, contacts: newContacts(h.Network()), counters: c, life: newLifetime()}
-	ep.strangers = &strangers{known: func(id peer.ID) bool { return ep.contacts.ofPeer(id) != nil }}
+	ep.strangers = g.strangers
+	g.strangers.known = func(id peer.ID) bool { return ep.contacts.ofPeer(id) != nil }
 	d := &delivery{cfg: cfg, counters: c, failures: make(chan undelivered, FailureQueue)}
 	m := &Mesh{
 		ep: ep, counters: c, delivery: d,
