@@ -6,7 +6,8 @@ FUZZTIME ?= 30s
 # Everything is compiled once, as packages are: without cgo, and without the name of the
 # directory, so that clones share what is compiled. Only the race detector needs cgo.
 export CGO_ENABLED := 0
-export GOFLAGS := -trimpath
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
+COMMIT ?= $(shell git describe --always --abbrev=40 --dirty='-changed' --match= 2>/dev/null)
 
 .PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd test-nat bench-slurm bench-postgres package check-package
 
@@ -14,7 +15,7 @@ all: build
 
 build:
 	@test -x $(RAMP) || echo 'compiling: some minutes where nothing is compiled yet; each package is named when it is done'
-	$(GO) build $$(test -x $(RAMP) || echo -v) -o $(RAMP) ./cmd/ramp
+	$(GO) build $$(test -x $(RAMP) || echo -v) -buildvcs=false -ldflags '-X ramp/cmd/ramp/agent.commit=$(COMMIT)' -o $(RAMP) ./cmd/ramp
 
 demo: build
 	@$(RAMP) demo

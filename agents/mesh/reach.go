@@ -157,6 +157,12 @@ func (r *reach) start(ep *endpoint, moved func(context.Context)) error {
 		return fmt.Errorf("punching paths: %w", err)
 	}
 	ep.life.start(r.punching.again)
+	// Gossip ignores relayed connections, and hears of a direct one that was punched later.
+	ep.host.Network().Notify(&network.NotifyBundle{ConnectedF: func(_ network.Network, c network.Conn) {
+		if id := c.RemotePeer(); !isRelayed(c.RemoteMultiaddr()) && ep.contacts.ofPeer(id) != nil {
+			ep.life.tasks.run(func() { ep.admission.admit(id) })
+		}
+	}})
 	changed := make(chan struct{}, 1)
 	ep.life.start(func(ctx context.Context) { r.follow(ctx, sub, changed) })
 	ep.life.start(func(ctx context.Context) { showAgain(ctx, changed, moved) })

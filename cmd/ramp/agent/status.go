@@ -54,7 +54,7 @@ func NewStatus() *cobra.Command {
 		Long: `Show for every agent of this machine its ID, the market it joins, how it pays, whether its
 daemon runs, which agents it sees, and its health: good, idle (the daemon does not run) or bad.
 It checks --dir, else $RAMP_DIR, else the default directories of a user, a resource and a bank.
-Ends with 1 if one is bad; 'ramp doctor' then tells more.`,
+Ends with 1 if one is bad; 'ramp doctor' finds the cause.`,
 		Example: "  ramp status\n  ramp status --dir site --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dirs, err := agentDirs(dir)
@@ -206,7 +206,7 @@ func printAgents(c *cobra.Command, list []agentStatus) error {
 func (s agentStatus) rows() [][]string {
 	rows := [][]string{{words.OrDash(s.Kind), words.OrDash(string(s.Agent))}, {"directory", s.Dir}}
 	if !s.NotAfter.IsZero() {
-		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", s.NotAfter.Format(time.DateOnly), daysWords(time.Until(s.NotAfter)))})
+		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", words.Date(s.NotAfter), daysWords(time.Until(s.NotAfter)))})
 	}
 	if len(s.Bootstrap) > 0 {
 		rows = append(rows, []string{"joins by", strings.Join(s.Bootstrap, " ")})
