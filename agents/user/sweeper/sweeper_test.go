@@ -210,6 +210,10 @@ func (a *agent) happen() {
 		a.carryOut(a.buy())
 	case len(a.staging) > 0 && pick < 7:
 		a.carryOut(a.stage())
+	case pick == 7 && rapid.IntRange(0, 3).Draw(a.t, "refund") == 0:
+		if out, ok := a.refund(); ok {
+			a.carryOut(out)
+		}
 	case pick < 9:
 		if out, ok := a.end(); ok {
 			a.carryOut(out)
@@ -245,8 +249,7 @@ func (a *agent) buy() protocol.Output {
 	if err := json.Unmarshal(a.disk[sweeper.TableLeases][id], &l); err != nil {
 		a.t.Fatal(err)
 	}
-	created := dawn
-	slot := protocol.Slot{Start: created.Add(l.Start), End: created.Add(l.End), Cores: 1}
+	slot := protocol.Slot{Start: dawn.Add(l.Start), End: dawn.Add(l.End), Cores: 1}
 	if slot.End.After(a.deadline) {
 		a.t.Fatalf("lease %s ends at %s, after %s", id, slot.End, a.deadline)
 	}
@@ -254,7 +257,19 @@ func (a *agent) buy() protocol.Output {
 	return a.sweeps.Bought(a.now, a.bought[id])
 }
 
-// end ends a run; false: none runs. Some sites pay back what is left of a slot that they have lost.
+// refund has a site pay back a part of a lease that it has lost; false: none is left.
+func (a *agent) refund() (protocol.Output, bool) {
+	for _, id := range slices.Sorted(maps.Keys(a.bought)) {
+		if b := a.bought[id]; !b.Ended {
+			b.Ended, b.Refunded = true, b.Total/2
+			a.bought[id] = b
+			return a.sweeps.Bought(a.now, b), true
+		}
+	}
+	return protocol.Output{}, false
+}
+
+// end ends a run; false: none runs.
 func (a *agent) end() (protocol.Output, bool) {
 	for _, id := range slices.Sorted(maps.Keys(a.runs)) {
 		r := a.runs[id]
