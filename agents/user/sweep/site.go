@@ -144,7 +144,7 @@ func others(sites []*site, x *site) bool {
 func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 	l := s.leases[n]
 	l.Signed, l.Start, l.End = true, start, end
-	l.site.pause = 0
+	l.site.pause /= 2
 	s.Account(n, 0, held)
 }
 
@@ -153,7 +153,9 @@ func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	l := s.leases[n]
 	x := l.site
-	x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
+	if now >= x.refusedUntil { // leases that are refused together count once
+		x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
+	}
 	x.refusedUntil, x.why = now+x.pause, why
 	if x.pause > pauseShort {
 		x.Lanes = 0
@@ -161,6 +163,11 @@ func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	s.Account(n, 0, 0)
 	s.close(l)
 	s.stale = true
+}
+
+// Resting reports whether a site that has refused a lease is left alone for now.
+func (s *Sweep) Resting(now time.Duration) bool {
+	return slices.ContainsFunc(s.sites, func(x *site) bool { return now < x.refusedUntil })
 }
 
 // Account notes what was paid for a lease, less refunds, and the most that it may still cost.
@@ -204,7 +211,10 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 			s.stale = true
 		}
 	} else {
-		s.failed(x, i, now)
+		if x.streak >= Failures && others(s.sites, x) {
+			x.leaveOut(now + s.Leave)
+		}
+		s.retry(i)
 	}
 	if s.Lease == 0 {
 		s.close(l)
@@ -222,16 +232,7 @@ func (s *Sweep) Gone(i int, why string) {
 	s.retry(i)
 }
 
-func (s *Sweep) failed(x *site, i int, now time.Duration) {
-	if x.streak >= Failures && others(s.sites, x) {
-		s.leaveOut(x, now)
-	}
-	s.retry(i)
-}
-
-func (s *Sweep) leaveOut(x *site, now time.Duration) {
-	x.out, x.outUntil, x.streak = true, now+s.Leave, 0
-}
+func (x *site) leaveOut(until time.Duration) { x.out, x.outUntil, x.streak = true, until, 0 }
 
 // retry has a task wait again that has failed, or fails it for good.
 func (s *Sweep) retry(i int) {
