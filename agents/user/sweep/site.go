@@ -17,6 +17,7 @@ const young = 10 * time.Second
 const (
 	pauseFirst = 2 * time.Second
 	pauseMost  = 2 * time.Minute
+	patience   = 8 * time.Second // a site that pauses no longer keeps its tasks
 )
 
 // site is a resource and what was learnt about it.
@@ -36,6 +37,7 @@ type site struct {
 	out      bool            // left out of plans, until outUntil
 	outUntil time.Duration
 
+	freed               []time.Duration // when lanes that were given back can be sold again
 	refusedUntil, pause time.Duration
 	why                 string // of its last refusal or failure
 }
@@ -143,14 +145,17 @@ func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 	s.Account(n, 0, held)
 }
 
-// Refused notes that a lease was not bought. The site is asked again after a pause and the next trade.
+// Refused notes that a lease was not bought. The site is asked again after a pause; after several, others get
+// its tasks.
 func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	l := s.leases[n]
 	x := l.site
 	if now >= x.refusedUntil { // leases that are refused together count once
 		x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
 	}
-	x.Lanes, x.refusedUntil, x.why = 0, now+x.pause, why
+	if x.refusedUntil, x.why = now+x.pause, why; x.pause > patience {
+		x.Lanes = 0
+	}
 	s.Account(n, 0, 0)
 	s.close(l)
 	s.stale = true
@@ -182,6 +187,18 @@ func (s *Sweep) close(l *Lease) {
 	l.site.leases = slices.DeleteFunc(l.site.leases, func(x *Lease) bool { return x == l })
 }
 
+// giveBack closes a lease whose site sells the rest of it again, but not at once.
+func (s *Sweep) giveBack(l *Lease, now time.Duration) {
+	s.close(l)
+	l.site.freed = append(l.site.released(now), min(l.End, now+s.Release))
+}
+
+// released are the lanes that were given back and cannot be sold again yet.
+func (x *site) released(now time.Duration) []time.Duration {
+	x.freed = slices.DeleteFunc(x.freed, func(at time.Duration) bool { return at <= now })
+	return slices.Clip(x.freed)
+}
+
 // Ended notes the end of the attempt that a lease ran, and returns its task, which is Fetching if it
 // has succeeded.
 func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (task int) {
@@ -205,7 +222,7 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 		s.failed(x, i, now)
 	}
 	if s.Lease == 0 {
-		s.close(l)
+		s.giveBack(l, now)
 	}
 	return i
 }

@@ -32,6 +32,7 @@ type Config struct {
 	Before    time.Duration // from the order of a lease to its start
 	Slack     time.Duration // of each lease: what it takes until a task begins
 	Round     time.Duration // leases begin and end at multiples of it; 0: at any time
+	Release   time.Duration // until a site sells what is left of a lease that was given back
 }
 
 // MaxLeases bounds the leases of a sweep, bought or refused.
@@ -90,7 +91,7 @@ func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, o := range offers {
 		x := s.site(o.Site)
 		x.Offer = o
-		if now < x.refusedUntil {
+		if now < x.refusedUntil && x.pause > patience {
 			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
@@ -175,6 +176,11 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 				}
 			}
 		}
+		for _, at := range append(x.released(now), x.refusedUntil) {
+			if at > now {
+				next = min(next, at)
+			}
+		}
 	}
 	if next == never {
 		return 0
@@ -257,6 +263,11 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 			fresh.Lanes = append(fresh.Lanes, l.End)
 		}
 	}
+	for _, at := range x.released(now) {
+		if len(fresh.Lanes) < x.Lanes {
+			fresh.Lanes = append(fresh.Lanes, max(at, s.start(x, now)))
+		}
+	}
 	for len(fresh.Lanes) < x.Lanes {
 		fresh.Lanes = append(fresh.Lanes, s.start(x, now))
 	}
@@ -282,7 +293,7 @@ func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 			l.task, l.began = i, now
 			a.Launch = append(a.Launch, Launch{i, len(s.tasks[i].Attempts), l.n})
 		case !s.stale && !s.useful(x, l, now):
-			s.close(l)
+			s.giveBack(l, now)
 			a.Close = append(a.Close, l.n)
 		}
 	}
@@ -311,7 +322,10 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
-	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
+	if now < x.refusedUntil {
+		return
+	}
+	for lanes := x.Lanes - len(x.leases) - len(x.released(now)); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
 		l, tasks := s.fit(x, now, s.share(x, now))
 		if tasks == 0 {
 			return
@@ -342,8 +356,11 @@ func (s *Sweep) share(x *site, now time.Duration) int {
 	for _, l := range x.leases {
 		ends = append(ends, max(0, l.End-s.start(x, now)))
 	}
+	for _, at := range x.released(now) {
+		ends = append(ends, max(0, at-now))
+	}
 	slices.Sort(ends)
-	mean, lanes := max(1, s.mean(x)), time.Duration(x.Lanes-len(x.leases))
+	mean, lanes := max(1, s.mean(x)), time.Duration(x.Lanes-len(ends))
 	work := time.Duration(x.buy) * mean
 	for _, end := range ends {
 		if work <= end*lanes {
@@ -385,7 +402,7 @@ func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 // start is when a lease that is ordered now begins at the earliest. Where one was refused, perhaps
 // because its start had passed, the next begins later.
 func (s *Sweep) start(x *site, now time.Duration) time.Duration {
-	return up(s.Round, max(now+s.Before+x.pause, x.Start))
+	return up(s.Round, max(now+s.Before+x.pause, x.Start, x.refusedUntil))
 }
 
 func up(round, d time.Duration) time.Duration {
