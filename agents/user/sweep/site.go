@@ -38,6 +38,7 @@ type site struct {
 	out      bool            // left out of plans, until outUntil
 	outUntil time.Duration
 
+	freed               []time.Duration // when lanes that were given back can be sold again
 	refusedUntil, pause time.Duration
 	why                 string // of its last refusal or failure
 }
@@ -191,6 +192,18 @@ func (s *Sweep) close(l *Lease) {
 	l.site.leases = slices.DeleteFunc(l.site.leases, func(x *Lease) bool { return x == l })
 }
 
+// giveBack closes a lease whose site sells the rest of it again, but not at once.
+func (s *Sweep) giveBack(l *Lease, now time.Duration) {
+	s.close(l)
+	l.site.freed = append(l.site.released(now), min(l.End, now+s.Release))
+}
+
+// released are the lanes that were given back and cannot be sold again yet.
+func (x *site) released(now time.Duration) []time.Duration {
+	x.freed = slices.DeleteFunc(x.freed, func(at time.Duration) bool { return at <= now })
+	return slices.Clip(x.freed)
+}
+
 // Ended notes the end of the attempt that a lease ran, and returns its task, which is Fetching if it
 // has succeeded.
 func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (task int) {
@@ -217,7 +230,7 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 		s.retry(i)
 	}
 	if s.Lease == 0 {
-		s.close(l)
+		s.giveBack(l, now)
 	}
 	return i
 }
