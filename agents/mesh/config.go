@@ -63,6 +63,9 @@ type Config struct {
 	Announce []string
 	// Bootstrap has addresses of any agents, each ending in /p2p/ID.
 	Bootstrap []string
+	// Peers, if set, keeps peers over a restart, so that this agent finds the market again
+	// when no bootstrap address answers any more.
+	Peers Peers
 	// Nearby finds agents on this network by multicast DNS, and lets them find this one.
 	// It yields addresses only; agents found this way are verified like any other.
 	Nearby bool

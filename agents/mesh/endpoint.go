@@ -25,6 +25,7 @@ type endpoint struct {
 	gate      *gate
 	contacts  *contacts
 	strangers *strangers
+	admission *admission
 	counters  *counters
 	life      *lifetime
 }
@@ -178,6 +179,7 @@ func (e *endpoint) readCard(s network.Stream, r *bufio.Reader) (*contact, error)
 		return nil, err
 	}
 	e.strangers.proved(s.Conn())
+	e.admission.admit(s.Conn().RemotePeer())
 	return c, s.SetReadDeadline(time.Time{})
 }
 
@@ -188,11 +190,11 @@ func (e *endpoint) verify(id peer.ID, encoded []byte) (*contact, error) {
 		return nil, err
 	}
 	now := e.cfg.Now()
-	agent, err := shown.verify(e.cfg.Trust, id, now)
+	agent, by, err := shown.holder(e.cfg.Trust, id, now)
 	if err != nil {
 		return nil, err
 	}
-	return e.contacts.add(agent, id, shown, now)
+	return e.contacts.add(agent, by, id, shown, now)
 }
 
 // drop cuts a peer off for CutOff, because it exceeds a bound or its credential is
@@ -215,9 +217,12 @@ func (e *endpoint) cutOff(id peer.ID, d time.Duration) {
 }
 
 // chargeStream counts a stream that the resource manager refused against the peer's
-// allowance. A peer without a credential has none and is cut off.
+// allowance. A peer without a credential has a small one.
 func (e *endpoint) chargeStream(id peer.ID) {
 	c := e.contacts.ofPeer(id)
+	if c == nil && !e.strangers.overdo(id) {
+		return
+	}
 	if c == nil || !c.charge(&c.streams, e.cfg.Now(), e.cfg.Limits.Streams) {
 		e.drop(id, fmt.Errorf("too many streams: %w", errBound))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
@@ -28,7 +29,7 @@ func newHost(cfg Config, g *gate, denied *denials) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host key of %s: %w", cfg.Credential.ID, err)
 	}
-	limits, err := newLimits(denied)
+	limits, err := newLimits(denied, g.strangers.strange)
 	if err != nil {
 		return nil, fmt.Errorf("resource limits: %w", err)
 	}
@@ -57,7 +58,7 @@ func newLibp2p(key crypto.PrivKey, more ...libp2p.Option) (host.Host, error) {
 
 // newLimits limits what the whole host, one peer and one protocol of a peer may have at
 // once.
-func newLimits(denied *denials) (network.ResourceManager, error) {
+func newLimits(denied *denials, strange func(peer.ID) bool) (network.ResourceManager, error) {
 	whole := rcmgr.ResourceLimits{
 		Streams: maxStreams, StreamsInbound: maxStreams, StreamsOutbound: maxStreams,
 		Conns: MaxConnections + halfOpenAtOnce, ConnsInbound: MaxConnections + halfOpenAtOnce, ConnsOutbound: MaxConnections,
@@ -86,7 +87,7 @@ func newLimits(denied *denials) (network.ResourceManager, error) {
 			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: enrol, protocolClock: kind, protocolBare: kind, protocolFiles: files,
 		},
 	}
-	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
+	return rcmgr.NewResourceManager(newStandings(limits, strange),
 		rcmgr.WithMetricsDisabled(),
 		rcmgr.WithMetrics(denied),
 		rcmgr.WithLimitPerSubnet(

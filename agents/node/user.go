@@ -109,7 +109,7 @@ func joinHint(dir string, err error) string {
 func (n *Node) awaitMarket(ctx context.Context, _ control.None) (none control.None, err error) {
 	join, cancel := context.WithTimeout(ctx, JoinTime)
 	defer cancel()
-	switch err = n.Mesh.Joined(join); {
+	switch err = n.Mesh.Acquainted(join); {
 	case ctx.Err() != nil: // interrupted, which is no fault of the market
 		return none, ctx.Err()
 	case err != nil:

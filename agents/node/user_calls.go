@@ -169,7 +169,7 @@ type userAgent struct {
 }
 
 func (n *Node) userAgent() userAgent {
-	u := userAgent{userRecords{n.journal, n.Cfg, &again.Owners{}}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Joined}
+	u := userAgent{userRecords{n.journal, n.Cfg, &again.Owners{}}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Acquainted}
 	u.ownAccounts.banks = u.knownBanks
 	return u
 }

@@ -69,6 +69,7 @@ func Experiments() []Experiment {
 		{"forecast", "002 section 6.2.2", "how often bounds on waits hold, for each log", forecasts},
 		{"honesty", "-", "what dishonest sellers and users gain, beside posted prices", honesty},
 		{"dbc", "004 table 1, figures 4-12", "jobs done, time and money by deadline and budget, for each strategy", dbcRun},
+		{"sweep", "004 table 1", "the same by live agents with contracts and a bank, also under faults and local load", sweepRun},
 		{"price-rules", "docs/decisions/0029", "list prices and 002's rule beside posted prices and a Vickrey award; who gains by deviating", priceRules},
 		{"scale", "-", "messages, bytes, time and price from 20 resources up", scale},
 	}

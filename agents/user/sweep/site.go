@@ -13,9 +13,11 @@ const recent = 8
 // young is an attempt that may still prove to be one of those that fail at once.
 const young = 10 * time.Second
 
-// Pauses after a site has refused a lease; they double.
+// Pauses after a site has refused a lease; they double. After short ones tasks wait for it: it may not
+// have freed yet what was given back.
 const (
 	pauseFirst = 2 * time.Second
+	pauseShort = 8 * time.Second
 	pauseMost  = 2 * time.Minute
 )
 
@@ -115,9 +117,12 @@ func (s *Sweep) bound(x *site) time.Duration {
 	return min(x.longest+x.longest/2+time.Second, s.Wall)
 }
 
-// doubtful reports whether a site has as many attempts that may fail at once as it takes to be left
-// out. One failure is enough to doubt it until a task succeeds.
+// doubtful reports whether a site is left out, or has as many attempts that may fail at once as it takes
+// to be. One failure is enough to doubt it until a task succeeds.
 func (s *Sweep) doubtful(x *site, now time.Duration) bool {
+	if x.out {
+		return true
+	}
 	if s.Wall == 0 || x.done > 0 && x.streak == 0 {
 		return false
 	}
@@ -132,26 +137,37 @@ func (s *Sweep) doubtful(x *site, now time.Duration) bool {
 
 // others reports whether a site but this one takes tasks.
 func others(sites []*site, x *site) bool {
-	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && y.Lanes > 0 })
+	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && (y.Lanes > 0 || len(y.leases) > 0) })
 }
 
 // Signed notes that a lease was bought, for at most what was committed to it.
 func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 	l := s.leases[n]
 	l.Signed, l.Start, l.End = true, start, end
-	l.site.pause = 0
+	l.site.pause /= 2
 	s.Account(n, 0, held)
 }
 
-// Refused notes that a lease was not bought. The site is asked again after a pause and the next trade.
+// Refused notes that a lease was not bought. The site is asked again after a pause; if it refuses on and
+// on, also after the next trade.
 func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	l := s.leases[n]
 	x := l.site
-	x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
-	x.Lanes, x.refusedUntil, x.why = 0, now+x.pause, why
+	if now >= x.refusedUntil { // leases that are refused together count once
+		x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
+	}
+	x.refusedUntil, x.why = now+x.pause, why
+	if x.pause > pauseShort {
+		x.Lanes = 0
+	}
 	s.Account(n, 0, 0)
 	s.close(l)
 	s.stale = true
+}
+
+// Resting reports whether a site that has refused a lease is left alone for now.
+func (s *Sweep) Resting(now time.Duration) bool {
+	return slices.ContainsFunc(s.sites, func(x *site) bool { return now < x.refusedUntil })
 }
 
 // Account notes what was paid for a lease, less refunds, and the most that it may still cost.
@@ -215,9 +231,13 @@ func (s *Sweep) Gone(i int, why string) {
 
 func (s *Sweep) failed(x *site, i int, now time.Duration) {
 	if x.streak >= Failures && others(s.sites, x) {
-		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
+		s.leaveOut(x, now)
 	}
 	s.retry(i)
+}
+
+func (s *Sweep) leaveOut(x *site, now time.Duration) {
+	x.out, x.outUntil, x.streak = true, now+s.Leave, 0
 }
 
 // retry has a task wait again that has failed, or fails it for good.

@@ -28,6 +28,7 @@ type Config struct {
 	RetrySite int           // and after a site failed
 	Leave     time.Duration // how long a site is left out after Failures in a row
 	AtOnce    int           // leases at once, at most; 0: any number
+	Buying    int           // leases that are being bought at once at a site, at most; 0: any number
 	Before    time.Duration // from the order of a lease to its start
 	Slack     time.Duration // of each lease: what it takes until a task begins
 	Round     time.Duration // leases begin and end at multiples of it; 0: at any time
@@ -89,7 +90,7 @@ func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, o := range offers {
 		x := s.site(o.Site)
 		x.Offer = o
-		if now < x.refusedUntil {
+		if now < x.refusedUntil && x.pause > pauseShort {
 			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
@@ -166,6 +167,9 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 	for _, x := range s.sites {
 		if x.out {
 			next = min(next, x.outUntil)
+		}
+		if x.refusedUntil > now {
+			next = min(next, x.refusedUntil)
 		}
 		for _, l := range x.leases {
 			for _, at := range []time.Duration{l.Start, l.End, l.began + young} {
@@ -310,7 +314,10 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
-	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && len(s.leases) < MaxLeases && (s.AtOnce == 0 || live(s.sites) < s.AtOnce); lanes-- {
+	if now < x.refusedUntil {
+		return
+	}
+	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
 		l, tasks := s.fit(x, now, s.share(x, now))
 		if tasks == 0 {
 			return
@@ -321,6 +328,17 @@ func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
 		x.buy -= tasks
 		a.Buy = append(a.Buy, Buy{l.n, x.Site, l.Start, l.End, x.Price, l.Held})
 	}
+}
+
+// mayBuy reports whether the bounds allow one more lease at a site.
+func (s *Sweep) mayBuy(x *site) bool {
+	buying := 0
+	for _, l := range x.leases {
+		if !l.Signed {
+			buying++
+		}
+	}
+	return len(s.leases) < MaxLeases && (s.AtOnce == 0 || live(s.sites) < s.AtOnce) && (s.Buying == 0 || buying < s.Buying)
 }
 
 // share is how many of the tasks to buy for go to a lane that is free now, if each goes to the lane
@@ -370,9 +388,10 @@ func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 	return nil, 0
 }
 
-// start is when a lease that is ordered now begins at the earliest.
+// start is when a lease that is ordered now begins at the earliest. Where one was refused, perhaps
+// because its start had passed, the next begins later.
 func (s *Sweep) start(x *site, now time.Duration) time.Duration {
-	return up(s.Round, max(now+s.Before, x.Start))
+	return up(s.Round, max(now+s.Before+x.pause, x.Start))
 }
 
 func up(round, d time.Duration) time.Duration {
@@ -426,7 +445,10 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	}
 	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
 	for _, e := range all {
-		s.site(e.Site).learn(e.Attempt)
+		x := s.site(e.Site)
+		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
+			s.leaveOut(x, e.Ended)
+		}
 	}
 	s.again()
 }

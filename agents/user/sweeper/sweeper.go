@@ -40,6 +40,7 @@ const (
 	before     = 2 * time.Second        // from the order of a lease to its start
 	slack      = 2 * time.Second        // of a lease, until its first task begins
 	longest    = 15 * time.Minute       // of a lease for several tasks
+	buying     = 8                      // leases that are bought at once at a site
 	tradeMost  = 2 * time.Minute        // between trades
 	tradeFirst = 5 * time.Second        // after a trade without offers, or a refusal
 	leave      = 5 * time.Minute        // a site that fails is left out
@@ -181,8 +182,8 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	case x != nil:
 		return protocol.Output{}, nil
 	}
-	if n := s.unfinished(); n >= maxLive {
-		return protocol.Output{}, fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)
+	if err := s.full(); err != nil {
+		return protocol.Output{}, err
 	}
 	if dry != nil {
 		s.drys++
@@ -198,6 +199,14 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 		out.Save = append(out.Save, x.save())
 	}
 	return out.Join(s.Act(now)), nil
+}
+
+// full says so if no more sweeps can go on at once.
+func (s *Sweeps) full() error {
+	if n := s.unfinished(); n >= maxLive {
+		return fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)
+	}
+	return nil
 }
 
 // termsOf are the terms of a plan.
@@ -220,7 +229,7 @@ func (s *Sweeps) begin(r row) *live {
 	p := r.Plan
 	c := sweep.Config{
 		Terms: r.Terms, Equal: p.Equal, Wall: p.Wall, Lease: longest, RetryExit: p.RetryExit, RetrySite: p.RetrySite,
-		Leave: leave, AtOnce: p.AtOnce, Before: before, Slack: slack, Round: time.Second, Sizes: make([]int64, p.Len()),
+		Leave: leave, AtOnce: p.AtOnce, Buying: buying, Before: before, Slack: slack, Round: time.Second, Sizes: make([]int64, p.Len()),
 	}
 	for i := range c.Sizes {
 		c.Sizes[i] = 1
@@ -300,6 +309,9 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	case message.SweepResume:
 		t.Paused = false
 	case message.SweepRetry:
+		if err := s.full(); x.over() && err != nil {
+			return protocol.Output{}, err
+		}
 		for _, i := range x.Retry() {
 			out.Save = append(out.Save, x.saveTask(i))
 		}
@@ -376,8 +388,9 @@ func (s *Sweeps) Sizes() []protocol.Size {
 	}
 	return []protocol.Size{
 		{Of: "leases of a sweep", N: leases, Most: sweep.MaxLeases},
-		{Of: "sweeps", N: len(s.by), Most: MaxSweeps + maxLive},
-		{Of: "tasks of sweeps", N: tasks, Most: (MaxSweeps + maxLive) * plan.MaxTasks},
+		{Of: "sweeps", N: len(s.by), Most: MaxSweeps},
+		{Of: "sweeps that are not over", N: s.unfinished(), Most: maxLive},
+		{Of: "tasks of sweeps", N: tasks, Most: MaxSweeps * plan.MaxTasks},
 	}
 }
 

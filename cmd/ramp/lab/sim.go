@@ -51,6 +51,7 @@ type simFlags struct {
 	units     int
 	launches  int
 	exchanges float64
+	sweeps    float64
 	overbook  bool
 	faults    string
 	rogues    map[string]int
@@ -69,6 +70,7 @@ func (f *simFlags) add(c *cobra.Command, seed bool) {
 	c.Flags().IntVar(&f.units, "units", d.Units, "most units per order")
 	c.Flags().IntVar(&f.launches, "launches", d.Launches, "orders per thousand that run a program in what they buy")
 	c.Flags().Float64Var(&f.exchanges, "exchanges", d.Exchanges, "exchanges of money per user and hour")
+	c.Flags().Float64Var(&f.sweeps, "sweeps", d.Sweeps, "sweeps ordered per user and hour")
 	c.Flags().BoolVar(&f.overbook, "sharpen", false, "let sites overbook local jobs that they expect to end early")
 	c.Flags().StringToIntVar(&f.rogues, "adversaries", nil, "add dishonest parties, `KIND=N,...`, such as never-confirms=1,sybils=4")
 	c.Flags().StringVar(&f.faults, "faults", "none", "`FAULTS`: none, light, forgetful (sellers lose their journals), heavy, or a YAML file")
@@ -90,7 +92,7 @@ func (f *simFlags) market() (market.Config, error) {
 		return cfg, exit.Fail(exit.Usage, "", "--days %g: want above 0, at most %g", f.days, market.MaxLength.Hours()/24)
 	}
 	cfg.Resources, cfg.Users, cfg.Rate, cfg.Heartbeat, cfg.Units, cfg.Launches, cfg.Overbook = f.resources, f.users, f.rate, f.heartbeat, f.units, f.launches, f.overbook
-	cfg.Exchanges = f.exchanges
+	cfg.Exchanges, cfg.Sweeps = f.exchanges, f.sweeps
 	cfg.Length = time.Duration(f.days * float64(24*time.Hour))
 	var err error
 	if cfg.Faults, err = readFaults(f.faults); err != nil {
