@@ -166,7 +166,7 @@ func Parse(o message.SweepOrder) (p plan.Plan, err error) {
 }
 
 // Order begins a sweep, or goes on with the one of this ID. The plan's deadline is in DeadlineAt or
-// Deadline. dry, if not nil, gets a forecast in place of a sweep that begins.
+// Deadline. If dry is not nil, it gets a forecast, and no sweep begins.
 func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Sweep)) (protocol.Output, error) {
 	p, err := Parse(o)
 	if err != nil {
