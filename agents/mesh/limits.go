@@ -62,6 +62,7 @@ const (
 	maxHalfOpen    = 256             // inbound connections that are not secured yet
 	halfOpenAtOnce = 2 * maxHalfOpen // with those that are being dropped
 	maxStrangers   = 64              // secured ones without a credential
+	strangerTenure = time.Second     // in which others of the same network do not displace one
 	maxLosers      = 4096            // strangers remembered because they lost their place
 	maxTrusted     = 1024            // networks of known agents that are remembered
 	strangersLog   = time.Minute     // between two log lines about dropped strangers
