@@ -19,6 +19,7 @@ const (
 	ProtocolPresence = protocolPresence
 	ProtocolClock    = protocolClock
 	ProtocolFiles    = protocolFiles
+	MaxPresence      = maxPresence
 
 	ProtocolEnrolment, ProtocolIntroductions = protocolEnrolment, protocolIntroductions
 
