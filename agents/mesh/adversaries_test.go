@@ -71,6 +71,9 @@ func TestAdversariesOfAnUntrustedAuthorityGetNoNeighbourCutOff(t *testing.T) {
 	foreign := other.credential("seller")
 	for i := range uint64(2000) {
 		r.write(s, frame(signedGossipOn(t, "ramp/presence/1", foreign, presenceOf(t, foreign, i+1, time.Now()), i+1)))
+		if i%100 == 99 { // what waits too long to be verified is dropped unseen
+			eventually(t, "they are refused", func() bool { return victim.Counters().Refused > i })
+		}
 	}
 	r.write(s, frame(signedGossip(t, neighbour, append(frame(cardOf(neighbour)), frame(encodedCall(t, "honest"))...), 1)))
 	victim.await("the neighbour's own call", func(m protocol.Message) bool { return m.Conversation == "honest" })

@@ -17,16 +17,19 @@ const (
 	scoreGossip   = -500
 	scorePublish  = -1000
 	scoreGraylist = -2500
-	invalidWeight = -1000 // for the square of the invalid messages, which fade in an hour
-	misbehaviour  = -10   // for the square of broken promises and early grafts beyond misbehaves
+	invalidWeight = -10 // for the square of the invalid messages, which fade in an hour
+	misbehaviour  = -10 // for the square of broken promises and early grafts beyond misbehaves
 	misbehaves    = 6
 	// Agents behind one address, such as a site's, are honest up to a bound; those of this
 	// machine always.
-	neighbours4   = maxPerAddress / 2
-	crowdWeight   = -1
-	scoreDecay    = time.Second
-	scoreMemory   = 10 * time.Minute // of peers that have left
-	scoreInterval = 10 * time.Second // between two readings for Scores
+	neighbours4 = maxPerAddress / 2
+	crowdWeight = -1
+	// forwardedCosts are the faults that one invalid message counts for: a peer is cut off
+	// for a while at the ninth, and graylisted at the sixteenth within an hour.
+	forwardedCosts = 4
+	scoreDecay     = time.Second
+	scoreMemory    = 10 * time.Minute // of peers that have left
+	scoreInterval  = 10 * time.Second // between two readings for Scores
 )
 
 // scoring are the options for scores, and for the gater, which drops some messages of

@@ -115,12 +115,12 @@ func fresh(p message.Presence, now time.Time) (message.Presence, error) {
 	return p, nil
 }
 
-// chargeForwarder counts gossip that no peer forwards if it checks what it gets. One such
-// message is forgiven.
+// chargeForwarder counts gossip that no peer forwards if it checks what it gets. A few such
+// messages are forgiven.
 func (g *gossip) chargeForwarder(from peer.ID, why error) {
 	g.ep.counters.refused.Add(1)
 	c, most := g.ep.contacts.ofPeer(from), g.ep.cfg.Limits.Faults
-	if c == nil || !c.spend(&c.faults, most.Burst/2+1, g.ep.cfg.Now(), most) {
+	if c == nil || !c.spend(&c.faults, forwardedCosts, g.ep.cfg.Now(), most) {
 		g.ep.drop(from, fmt.Errorf("it forwards invalid gossip: %w", why))
 	}
 }
