@@ -93,20 +93,25 @@ func (s *Sweep) mean(x *site) time.Duration {
 	if s.Wall == 0 {
 		return 0
 	}
-	times := x.times
-	if len(times) == 0 {
+	sum, n := x.took()
+	if n == 0 {
 		for _, y := range s.sites {
-			times = append(times[:len(times):len(times)], y.times...)
+			d, m := y.took()
+			sum, n = sum+d, n+m
 		}
 	}
-	if len(times) == 0 {
+	if n == 0 {
 		return s.Wall
 	}
-	var sum time.Duration
-	for _, d := range times {
+	return max(1, sum/n)
+}
+
+// took sums up the times of the last successful tasks, and counts them.
+func (x *site) took() (sum, n time.Duration) {
+	for _, d := range x.times {
 		sum += d
 	}
-	return max(1, sum/time.Duration(len(times)))
+	return sum, time.Duration(len(x.times))
 }
 
 // bound is the time to reserve for a task at a site: half as much again as its longest success, at
