@@ -16,8 +16,9 @@ import (
 // contact owns everything remembered of an agent that has shown a valid credential:
 // where it is, what it announced and what is left of its allowances.
 type contact struct {
-	agent protocol.AgentID
-	peer  peer.ID
+	agent  protocol.AgentID
+	issuer issuer // when it was met first
+	peer   peer.ID
 
 	mu    sync.Mutex
 	facts facts
@@ -58,9 +59,9 @@ type reading struct {
 	done   chan struct{}
 }
 
-func newContact(agent protocol.AgentID, id peer.ID) *contact {
+func newContact(agent protocol.AgentID, by issuer, id peer.ID) *contact {
 	return &contact{
-		agent: agent, peer: id,
+		agent: agent, issuer: by, peer: id,
 		gossip: map[string]*author{}, reading: map[libp2pprotocol.ID]*reading{},
 	}
 }

@@ -15,13 +15,15 @@ import (
 // passes inbound connections on to the strangers.
 type gate struct {
 	now       func() time.Time
-	strangers *strangers // set before the host listens
+	strangers *strangers
 	mu        sync.Mutex
 	banned    map[peer.ID]time.Time // until when
 }
 
 func newGate(now func() time.Time) *gate {
-	return &gate{now: now, banned: map[peer.ID]time.Time{}}
+	g := &gate{now: now, banned: map[peer.ID]time.Time{}}
+	g.strangers = &strangers{losers: map[peer.ID]int{}, again: func(id peer.ID) { g.ban(id, now().Add(Silence)) }}
+	return g
 }
 
 // ban keeps id out until a time. A full table forgets the ban that ends first.

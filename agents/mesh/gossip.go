@@ -49,7 +49,7 @@ func (g *gossip) open() error {
 }
 
 func (g *gossip) joinTopics(ctx context.Context) error {
-	ps, err := pubsub.NewGossipSub(ctx, g.ep.host,
+	ps, err := pubsub.NewGossipSub(ctx, g.ep.admission,
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign), // the author's key is the certificate's
 		pubsub.WithMaxMessageSize(protocol.MaxMessage+MaxCard+gossipOverhead),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue),

@@ -58,15 +58,16 @@ const (
 
 // Bounds of connections (the resource manager) and tables.
 const (
-	MaxConnections = 1024               // 1,000 agents of a market, each directly
-	maxHalfOpen    = 256                // inbound connections that are not secured yet
-	halfOpenAtOnce = 2 * maxHalfOpen    // with those that are being dropped
-	maxStrangers   = MaxConnections / 2 // secured ones without a credential; the others are for known agents
-	maxTrusted     = 1024               // networks of known agents that are remembered
-	strangersLog   = time.Minute        // between two log lines about dropped strangers
-	strangersNamed = 16                 // lines about single ones before that
-	lowWater       = 800                // to which the connection manager trims ...
-	highWater      = 960                // ... from here, those of the lowest value first
+	MaxConnections = 1024            // 1,000 agents of a market, each directly
+	maxHalfOpen    = 256             // inbound connections that are not secured yet
+	halfOpenAtOnce = 2 * maxHalfOpen // with those that are being dropped
+	maxStrangers   = 64              // secured ones without a credential
+	maxLosers      = 4096            // strangers remembered because they lost their place
+	maxTrusted     = 1024            // networks of known agents that are remembered
+	strangersLog   = time.Minute     // between two log lines about dropped strangers
+	strangersNamed = 16              // lines about single ones before that
+	lowWater       = 800             // to which the connection manager trims ...
+	highWater      = 960             // ... from here, those of the lowest value first
 	trimGrace      = 20 * time.Second
 	// maxPerAddress bounds the connections of one IP address. The library's 8, and its
 	// rate of one in five seconds, would keep out a site with many agents behind one
@@ -74,15 +75,20 @@ const (
 	maxPerAddress     = 512
 	newPerAddress     = 64  // new connections per second from one address
 	newPerAddressMost = 512 // ... and at once, when a site starts
-	maxPerPeer        = 4   // connections: two agents that dial each other, and a restart
+	maxPerPeer        = 8   // connections: two agents that dial each other, directly and through relays, and a restart
 	streamsPerPeer    = 32  // inbound: gossip, identify, and ours, each replaced once
 	streamsPerKind    = 4   // inbound, of one protocol and peer
 	filesPerPeer      = 16  // exchanges of files; following a job uses one
 	maxStreams        = 16 * MaxConnections
 	maxMemory         = 1 << 30 // of stream buffers, all peers
 	peerMemory        = 64 << 20
-	maxFiles          = 2 * MaxConnections
-	maxBanned         = 4096 // peers cut off at once
+	// A stranger needs one stream to show its credential, beside one of identify. The
+	// memory of all strangers together is a small part of maxMemory.
+	streamsPerStranger = 2
+	strangerMemory     = 2 << 20
+	strangerRefusals   = 8 // streams refused to a stranger before it is cut off
+	maxFiles           = 2 * MaxConnections
+	maxBanned          = 4096 // peers cut off at once
 	// MaxContacts bounds the contacts. A full table forgets the one that has been silent
 	// the longest and is not connected.
 	MaxContacts = 4096
@@ -91,7 +97,10 @@ const (
 	MaxIntroductions = 256
 	maxIntroBytes    = 512 << 10
 	parallelMeetings = 8
-	maxBootstrap     = 32
+	// introductionsAtOnce bounds the introduced agents that are being met, besides those
+	// that do not answer.
+	introductionsAtOnce = 32
+	maxBootstrap        = 32
 )
 
 // Bounds of gossip. The library's queue of 32 per peer drops two thirds of a burst.

@@ -19,21 +19,25 @@ import (
 // place: another one loses its place if there is none. So connections that stay silent
 // keep out nobody who is quicker than as many further ones.
 type strangers struct {
-	known func(peer.ID) bool // whether a peer has shown a valid credential before
+	known   func(peer.ID) bool // whether a peer has shown a valid credential before
+	again   func(peer.ID)      // keeps out for Silence one that has lost its place repeatedly
+	limited sync.Map           // the peers with a place that are secured; the resource manager asks
 
 	mu      sync.Mutex
 	waiting []*stranger // oldest first
 	trusted []netip.Prefix
 	dropped int
 	logged  time.Time
-	lines   bucket // about single strangers
+	lines   bucket          // about single strangers
+	losers  map[peer.ID]int // how often a peer has lost its place lately
 }
 
 // stranger is one such connection.
 type stranger struct {
-	conn   network.ConnMultiaddrs
-	origin netip.Prefix
-	peer   peer.ID // empty until the channel is secured
+	conn    network.ConnMultiaddrs
+	origin  netip.Prefix
+	peer    peer.ID // empty until the channel is secured
+	refused int     // streams that were refused
 }
 
 // arrive takes a connection that has just been accepted.
@@ -43,6 +47,26 @@ func (s *strangers) arrive(conn network.ConnMultiaddrs) {
 	lost := s.crowdedOut(maxHalfOpen, func(x *stranger) bool { return x.peer == "" })
 	s.mu.Unlock()
 	hangUp(lost)
+}
+
+// strange reports whether a peer has a stranger's place, and so a stranger's limits.
+func (s *strangers) strange(id peer.ID) bool {
+	_, ok := s.limited.Load(id)
+	return ok
+}
+
+// overdo counts a stream that was refused to a stranger, and reports whether there have
+// been too many. An honest newcomer may open a stream before its last one has ended.
+func (s *strangers) overdo(id peer.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.waiting {
+		if x.peer == id {
+			x.refused++
+			return x.refused > strangerRefusals
+		}
+	}
+	return true
 }
 
 // secured notes a connection's peer. One with a known peer is no stranger's.
@@ -56,10 +80,26 @@ func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) {
 	}
 	if known {
 		s.leave(id)
+	} else {
+		s.limited.Store(id, true)
 	}
 	lost := s.crowdedOut(maxStrangers, func(x *stranger) bool { return x.peer != "" })
+	often := lost != nil && s.loses(lost.peer)
 	s.mu.Unlock()
+	if often {
+		s.again(lost.peer)
+	}
 	hangUp(lost)
+}
+
+// loses notes that a peer has lost its place, and reports whether that happened before:
+// it costs nothing to come back at once. A full table forgets all.
+func (s *strangers) loses(id peer.ID) bool {
+	if len(s.losers) >= maxLosers {
+		clear(s.losers)
+	}
+	s.losers[id]++
+	return s.losers[id] > 1
 }
 
 // proved ends a peer's time as a stranger, and remembers its network.
@@ -88,9 +128,15 @@ func (s *strangers) ended(c network.Conn) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool {
 		return x.peer == c.RemotePeer() && x.conn.RemoteMultiaddr().Equal(c.RemoteMultiaddr())
 	})
+	if !slices.ContainsFunc(s.waiting, func(x *stranger) bool { return x.peer == c.RemotePeer() }) {
+		s.limited.Delete(c.RemotePeer())
+	}
 }
 
+// leave ends a peer's time as a stranger.
 func (s *strangers) leave(id peer.ID) {
+	s.limited.Delete(id)
+	delete(s.losers, id)
 	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool { return x.peer == id })
 }
 

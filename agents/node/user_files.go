@@ -269,7 +269,7 @@ func (t *tailing) follow(ctx context.Context) error {
 			return err
 		}
 		if t.unit.Status.Stage.Over() && tries > overTries {
-			return errors.New("its site does not tell what it has printed")
+			return errors.New("its site returned no output for this job")
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
 		case err == nil:
 			p.report(message.StagedOut{Launch: r.Launch})
 			return
-		case errors.As(err, &no) && no.Code != protocol.CodeUnavailable && no.Code != protocol.CodeBusy:
+		case errors.Is(err, ErrRelayed) || errors.As(err, &no) && no.Code != protocol.CodeUnavailable && no.Code != protocol.CodeBusy:
 			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(err.Error())})
 			return
 		case err.Error() != told:

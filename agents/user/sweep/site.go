@@ -13,11 +13,12 @@ const recent = 8
 // young is an attempt that may still prove to be one of those that fail at once.
 const young = 10 * time.Second
 
-// Pauses after a site has refused a lease; they double.
+// Pauses after a site has refused a lease; they double. After short ones tasks wait for it: it may not
+// have freed yet what was given back.
 const (
 	pauseFirst = 2 * time.Second
+	pauseShort = 8 * time.Second
 	pauseMost  = 2 * time.Minute
-	patience   = 8 * time.Second // a site that pauses no longer keeps its tasks
 )
 
 // site is a resource and what was learnt about it.
@@ -117,9 +118,12 @@ func (s *Sweep) bound(x *site) time.Duration {
 	return min(x.longest+x.longest/2+time.Second, s.Wall)
 }
 
-// doubtful reports whether a site has as many attempts that may fail at once as it takes to be left
-// out. One failure is enough to doubt it until a task succeeds.
+// doubtful reports whether a site is left out, or has as many attempts that may fail at once as it takes
+// to be. One failure is enough to doubt it until a task succeeds.
 func (s *Sweep) doubtful(x *site, now time.Duration) bool {
+	if x.out {
+		return true
+	}
 	if s.Wall == 0 || x.done > 0 && x.streak == 0 {
 		return false
 	}
@@ -134,7 +138,7 @@ func (s *Sweep) doubtful(x *site, now time.Duration) bool {
 
 // others reports whether a site but this one takes tasks.
 func others(sites []*site, x *site) bool {
-	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && y.Lanes > 0 })
+	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && (y.Lanes > 0 || len(y.leases) > 0) })
 }
 
 // Signed notes that a lease was bought, for at most what was committed to it.
@@ -145,15 +149,16 @@ func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 	s.Account(n, 0, held)
 }
 
-// Refused notes that a lease was not bought. The site is asked again after a pause; after several, others get
-// its tasks.
+// Refused notes that a lease was not bought. The site is asked again after a pause; if it refuses on and
+// on, also after the next trade.
 func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	l := s.leases[n]
 	x := l.site
 	if now >= x.refusedUntil { // leases that are refused together count once
 		x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
 	}
-	if x.refusedUntil, x.why = now+x.pause, why; x.pause > patience {
+	x.refusedUntil, x.why = now+x.pause, why
+	if x.pause > pauseShort {
 		x.Lanes = 0
 	}
 	s.Account(n, 0, 0)
@@ -214,7 +219,10 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 			s.stale = true
 		}
 	} else {
-		s.failed(x, i, now)
+		if x.streak >= Failures && others(s.sites, x) {
+			x.leaveOut(now + s.Leave)
+		}
+		s.retry(i)
 	}
 	if s.Lease == 0 {
 		l.giveBack(now, s.Release)
@@ -232,12 +240,7 @@ func (s *Sweep) Gone(i int, why string) {
 	s.retry(i)
 }
 
-func (s *Sweep) failed(x *site, i int, now time.Duration) {
-	if x.streak >= Failures && others(s.sites, x) {
-		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
-	}
-	s.retry(i)
-}
+func (x *site) leaveOut(until time.Duration) { x.out, x.outUntil, x.streak = true, until, 0 }
 
 // retry has a task wait again that has failed, or fails it for good.
 func (s *Sweep) retry(i int) {

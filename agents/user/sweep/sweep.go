@@ -91,7 +91,7 @@ func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, o := range offers {
 		x := s.site(o.Site)
 		x.Offer = o
-		if now < x.refusedUntil && x.pause > patience {
+		if now < x.refusedUntil && x.pause > pauseShort {
 			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
@@ -168,6 +168,9 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 	for _, x := range s.sites {
 		if x.out {
 			next = min(next, x.outUntil)
+		}
+		if x.refusedUntil > now {
+			next = min(next, x.refusedUntil)
 		}
 		for _, l := range x.leases {
 			for _, at := range []time.Duration{l.Start, l.End, l.began + young} {
@@ -280,7 +283,7 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 // launch begins tasks in leases that have room, and gives back those that nothing is left for.
 func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 	for _, l := range slices.Clone(x.leases) {
-		switch at := s.next(x); {
+		switch at := x.next(s.tasks); {
 		case !l.Signed || l.task >= 0 || now < l.Start || s.Paused && now < l.End:
 		case at >= 0 && !s.Paused && now+s.needs(x, x.queue[at]) <= l.End:
 			if s.doubtful(x, now) {
@@ -302,12 +305,12 @@ func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 
 // next is the place in a site's queue of the task to begin next, or -1. One whose program failed here
 // waits until no other does.
-func (s *Sweep) next(x *site) int {
+func (x *site) next(tasks []Task) int {
 	if len(x.queue) == 0 {
 		return -1
 	}
 	for at, i := range x.queue {
-		if !s.tasks[i].failedAt(x.Site) {
+		if !tasks[i].failedAt(x.Site) {
 			return at
 		}
 	}
@@ -456,7 +459,10 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	}
 	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
 	for _, e := range all {
-		s.site(e.Site).learn(e.Attempt)
+		x := s.site(e.Site)
+		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
+			x.leaveOut(e.Ended + s.Leave)
+		}
 	}
 	s.again()
 }

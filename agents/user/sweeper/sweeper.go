@@ -183,8 +183,8 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	case x != nil:
 		return protocol.Output{}, nil
 	}
-	if n := s.unfinished(); n >= maxLive {
-		return protocol.Output{}, fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)
+	if err := s.full(); err != nil {
+		return protocol.Output{}, err
 	}
 	if dry != nil {
 		s.drys++
@@ -200,6 +200,14 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 		out.Save = append(out.Save, x.save())
 	}
 	return out.Join(s.Act(now)), nil
+}
+
+// full says so if no more sweeps can go on at once.
+func (s *Sweeps) full() error {
+	if n := s.unfinished(); n >= maxLive {
+		return fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)
+	}
+	return nil
 }
 
 // termsOf are the terms of a plan.
@@ -302,6 +310,9 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	case message.SweepResume:
 		t.Paused = false
 	case message.SweepRetry:
+		if err := s.full(); x.over() && err != nil {
+			return protocol.Output{}, err
+		}
 		for _, i := range x.Retry() {
 			out.Save = append(out.Save, x.saveTask(i))
 		}
@@ -378,8 +389,9 @@ func (s *Sweeps) Sizes() []protocol.Size {
 	}
 	return []protocol.Size{
 		{Of: "leases of a sweep", N: leases, Most: sweep.MaxLeases},
-		{Of: "sweeps", N: len(s.by), Most: MaxSweeps + maxLive},
-		{Of: "tasks of sweeps", N: tasks, Most: (MaxSweeps + maxLive) * plan.MaxTasks},
+		{Of: "sweeps", N: len(s.by), Most: MaxSweeps},
+		{Of: "sweeps that are not over", N: s.unfinished(), Most: maxLive},
+		{Of: "tasks of sweeps", N: tasks, Most: MaxSweeps * plan.MaxTasks},
 	}
 }
 

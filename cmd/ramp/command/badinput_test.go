@@ -86,7 +86,7 @@ func TestAWrongCommandLineIsToldInOneLine(t *testing.T) {
 		{"sim run --rate x", `--rate "x": want a number`, ""},
 		{"sim run --adversaries odd", `--adversaries "odd": want NAME=NUMBER`, ""},
 		{"demo --keep=maybe", `--keep "maybe": want true or false`, ""},
-		{"user exchange CPU GPU -1", "-1: want a number that is not below zero", ""},
+		{"user exchange CPU GPU -1", "AMOUNT -1: want a number that is not below zero", ""},
 		{"user init --join DIR", "read DIR: is a directory", ""},
 		{"user init --join /dev/zero", "/dev/zero: more than 262144 bytes", "right file"},
 		{"user byu", `unknown command "byu"`, "ramp user buy"},
