@@ -167,13 +167,8 @@ func (s *Sweep) Refused(now time.Duration, n int, why string) {
 		x.Lanes = 0
 	}
 	s.Account(n, 0, 0)
-	s.close(l)
+	l.close()
 	s.stale = true
-}
-
-// Resting reports whether a site that has refused a lease is left alone for now.
-func (s *Sweep) Resting(now time.Duration) bool {
-	return slices.ContainsFunc(s.sites, func(x *site) bool { return now < x.refusedUntil })
 }
 
 // Account notes what was paid for a lease, less refunds, and the most that it may still cost.
@@ -187,20 +182,20 @@ func (s *Sweep) Account(n int, paid, held protocol.Credits) {
 // Over notes that a lease takes no more launches: its site has lost it, or its owner has given it back.
 func (s *Sweep) Over(n int) {
 	if l := s.leases[n]; !l.Closed {
-		s.close(l)
+		l.close()
 		s.again()
 	}
 }
 
-func (s *Sweep) close(l *Lease) {
+func (l *Lease) close() {
 	l.Closed = true
 	l.site.leases = slices.DeleteFunc(l.site.leases, func(x *Lease) bool { return x == l })
 }
 
 // giveBack closes a lease whose site sells the rest of it again, but not at once.
-func (s *Sweep) giveBack(l *Lease, now time.Duration) {
-	s.close(l)
-	l.site.freed = append(l.site.released(now), min(l.End, now+s.Release))
+func (l *Lease) giveBack(now, release time.Duration) {
+	l.close()
+	l.site.freed = append(l.site.released(now), min(l.End, now+release))
 }
 
 // released are the lanes that were given back and cannot be sold again yet.
@@ -235,7 +230,7 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 		s.retry(i)
 	}
 	if s.Lease == 0 {
-		s.giveBack(l, now)
+		l.giveBack(now, s.Release)
 	}
 	return i
 }

@@ -296,7 +296,7 @@ func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 			l.task, l.began = i, now
 			a.Launch = append(a.Launch, Launch{i, len(s.tasks[i].Attempts), l.n})
 		case !s.stale && !s.useful(x, l, now):
-			s.giveBack(l, now)
+			l.giveBack(now, s.Release)
 			a.Close = append(a.Close, l.n)
 		}
 	}
