@@ -211,7 +211,10 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 			s.stale = true
 		}
 	} else {
-		s.failed(x, i, now)
+		if x.streak >= Failures && others(s.sites, x) {
+			x.leaveOut(now + s.Leave)
+		}
+		s.retry(i)
 	}
 	if s.Lease == 0 {
 		s.close(l)
@@ -229,16 +232,7 @@ func (s *Sweep) Gone(i int, why string) {
 	s.retry(i)
 }
 
-func (s *Sweep) failed(x *site, i int, now time.Duration) {
-	if x.streak >= Failures && others(s.sites, x) {
-		s.leaveOut(x, now)
-	}
-	s.retry(i)
-}
-
-func (s *Sweep) leaveOut(x *site, now time.Duration) {
-	x.out, x.outUntil, x.streak = true, now+s.Leave, 0
-}
+func (x *site) leaveOut(until time.Duration) { x.out, x.outUntil, x.streak = true, until, 0 }
 
 // retry has a task wait again that has failed, or fails it for good.
 func (s *Sweep) retry(i int) {

@@ -447,7 +447,7 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	for _, e := range all {
 		x := s.site(e.Site)
 		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
-			s.leaveOut(x, e.Ended)
+			x.leaveOut(e.Ended + s.Leave)
 		}
 	}
 	s.again()
