@@ -8,7 +8,6 @@ import (
 
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
-	ma "github.com/multiformats/go-multiaddr"
 )
 
 // What the tests of package mesh_test see of the inside.
@@ -92,12 +91,6 @@ func Strangers(m *Mesh) int {
 	return len(slices.DeleteFunc(slices.Clone(s.waiting), func(x *stranger) bool { return x.peer == "" }))
 }
 
-// PeerOf is an agent's peer ID.
-func PeerOf(m *Mesh) string { return m.ep.host.ID().String() }
-
-// MostUseful are the addresses that an agent says.
-func MostUseful(all []ma.Multiaddr) []ma.Multiaddr { return mostUseful(all) }
-
 // RelayWith replaces the relay service by one with other limits.
 func RelayWith(m *Mesh, limits relay.Resources) (err error) {
 	r := m.ep.reach
@@ -107,13 +100,4 @@ func RelayWith(m *Mesh, limits relay.Resources) (err error) {
 		r.service, err = relay.New(r.ep.host, relay.WithACL(r), relay.WithMetricsTracer(&r.stats), relay.WithResources(limits))
 	}
 	return err
-}
-
-// BesideTCP are the QUIC addresses that an agent listens at.
-func BesideTCP(t interface{ Fatal(...any) }, listen, bootstrap []string) (out []string) {
-	at, err := Config{Listen: listen, Bootstrap: bootstrap}.parse()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return texts(besideTCP(at))
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
-	ma "github.com/multiformats/go-multiaddr"
-	"pgregory.net/rapid"
 
 	"ramp/agents/mesh"
 	"ramp/agents/porttest"
@@ -42,7 +40,13 @@ func (m *market) closed(name string, by []string, change func(*mesh.Config)) *ag
 
 // through are the addresses of an agent at a relay.
 func through(relay, to *agent) string {
-	return relay.Addresses()[0] + "/p2p-circuit/p2p/" + mesh.PeerOf(to.Mesh)
+	for _, k := range relay.Known() {
+		if k.Agent == to.Self() {
+			return relay.Addresses()[0] + "/p2p-circuit/p2p/" + k.Peer
+		}
+	}
+	relay.t.Fatalf("%s does not know %s", relay.Self(), to.Self())
+	return ""
 }
 
 // reserves waits until a relay has a number of reservations.
@@ -163,51 +167,6 @@ func TestAnnouncedAddressesCanBeDialled(t *testing.T) {
 	for _, bad := range []string{"/ip4/0.0.0.0/tcp/4101", "/ip4/203.0.113.7", "site.example:4101"} {
 		if err := mesh.CheckAnnounce([]string{bad}); err == nil || !strings.Contains(err.Error(), "announce") {
 			t.Errorf("%s: %v", bad, err)
-		}
-	}
-}
-
-// An agent says at most MaxAddresses of its addresses: public ones before relays', those
-// before local ones.
-func TestTheMostUsefulAddressesAreSaid(t *testing.T) {
-	kinds := []string{"/ip4/140.88.0.%d/tcp/1", "/ip4/140.88.0.%d/tcp/1/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N/p2p-circuit", "/ip4/192.168.0.%d/udp/1/quic-v1"}
-	rapid.Check(t, func(t *rapid.T) {
-		drawn := rapid.SliceOfN(rapid.IntRange(0, 2), 0, 20).Draw(t, "kinds")
-		var all []ma.Multiaddr
-		for i, k := range drawn {
-			all = append(all, ma.StringCast(fmt.Sprintf(kinds[k], i)))
-		}
-		got := mesh.MostUseful(all)
-		want := slices.Clone(drawn)
-		slices.Sort(want)
-		want = want[:min(len(want), mesh.MaxAddresses)]
-		if len(got) != len(want) {
-			t.Fatalf("%d of %d", len(got), len(all))
-		}
-		for i, a := range got {
-			if j := slices.IndexFunc(all, a.Equal); j < 0 || drawn[j] != want[i] {
-				t.Fatalf("%d: %s, of kind %d wanted", i, a, want[i])
-			}
-		}
-	})
-}
-
-// QUIC is listened for beside TCP, and by agents that listen on loopback but join others.
-func TestQUICIsBesideTCP(t *testing.T) {
-	const peerID = "/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
-	for _, c := range []struct{ listen, join, want string }{
-		{"/ip4/0.0.0.0/tcp/4101", "", "/ip4/0.0.0.0/udp/4101/quic-v1"},
-		{"/ip6/::/tcp/4101", "", "/ip6/::/udp/4101/quic-v1"},
-		{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/tcp/1", ""},
-		{"/ip4/127.0.0.1/tcp/0", "/dns4/bank.example/tcp/1", "/ip4/0.0.0.0/udp/0/quic-v1"},
-		{"/ip4/127.0.0.1/tcp/0", "/ip6/2001:db8::1/tcp/1", "/ip6/::/udp/0/quic-v1"},
-	} {
-		var join []string
-		if c.join != "" {
-			join = []string{c.join + peerID}
-		}
-		if got := strings.Join(mesh.BesideTCP(t, []string{c.listen}, join), " "); got != c.want {
-			t.Errorf("listening at %s, joining %s: %q, want %q", c.listen, c.join, got, c.want)
 		}
 	}
 }
