@@ -33,7 +33,7 @@ func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
 		case err == nil:
 			p.report(message.StagedOut{Launch: r.Launch})
 			return
-		case errors.As(err, &no) && no.Code != protocol.CodeUnavailable && no.Code != protocol.CodeBusy:
+		case errors.Is(err, ErrRelayed) || errors.As(err, &no) && no.Code != protocol.CodeUnavailable && no.Code != protocol.CodeBusy:
 			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(err.Error())})
 			return
 		case err.Error() != told:
@@ -80,7 +80,7 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 	return publish(half, filepath.Join(r.Dir, filepath.FromSlash(r.Name)))
 }
 
-// printed writes what a program has printed to files, in place of files that it left by these names.
+// printed writes what a program has printed to files, instead of files that it left by these names.
 func printed(s Stream, k Key, root *os.Root) error {
 	var files []*os.File
 	for _, name := range []string{stdoutName, stderrName} {

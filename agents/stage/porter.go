@@ -138,7 +138,7 @@ func overtaken(err error) bool {
 // hopeless reports whether trying again cannot help.
 func hopeless(err error) bool {
 	var r *Refusal
-	return errors.Is(err, ErrSource) || errors.As(err, &r) && r.Code != protocol.CodeUnavailable && r.Code != protocol.CodeBusy
+	return errors.Is(err, ErrSource) || errors.Is(err, ErrRelayed) || errors.As(err, &r) && r.Code != protocol.CodeUnavailable && r.Code != protocol.CodeBusy
 }
 
 // once sends every input over one exchange.

@@ -134,6 +134,7 @@ func examine(ctx context.Context, dir string) diagnosis {
 		if p.checkCertificate() {
 			p.checkBatch()
 			if reached {
+				p.checkReach(ctx)
 				p.checkClock(ctx)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/mesh"
 	"ramp/agents/words"
 	"ramp/bank/boltfile"
 	"ramp/cmd/ramp/cli"
@@ -228,6 +229,10 @@ func (s agentStatus) rows() [][]string {
 			words.Plural(s.Live.Resources, "resource"), words.Plural(s.Live.Banks, "bank"), words.Plural(s.Live.Users, "user"))
 	}
 	rows = append(rows, []string{"daemon", daemon})
+	if s.Live != nil && !s.Live.Standby() && s.Live.Reach.Kind != mesh.ReachLocal {
+		r := s.Live.Reach
+		rows = append(rows, []string{"reached", reachWords(r)}, []string{"connections", fmt.Sprintf("%d TCP, %d QUIC, %d relayed", r.TCP, r.QUIC, r.Relayed)})
+	}
 	health := s.Health
 	if s.Why != "" {
 		health += ": " + s.Why
