@@ -19,6 +19,11 @@ type Presence struct {
 	TTL        time.Duration    // zero: the agent leaves
 	Counter    uint64
 	Addresses  []string // multiaddresses, filled in by the mesh
+	// Index is 1 and the number of sellers in the market, of an agent that keeps an
+	// index; 0: it keeps none.
+	Index int
+	// Issuer names the authority of the agent's certificate. The transport fills it in.
+	Issuer string
 }
 
 // Ceiling is the price per core-hour that an offer for a unit must beat
