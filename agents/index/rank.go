@@ -1,0 +1,86 @@
+package index
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// crossing is in how many rounds an idle seller is assumed to go from its start price to
+// its lowest, and alike the shuffle: asks within 1/alike of the lowest count as equal.
+const (
+	crossing = 4
+	alike    = 20
+)
+
+// Drop is what a seller is expected to take off its price in a round. Load is in eighths
+// of its machine.
+func Drop(start, least protocol.Credits, load int) protocol.Credits {
+	band, idle := max(0, start-least), max(0, message.MaxLoad+1-load)
+	return band / (crossing * (message.MaxLoad + 1)) * protocol.Credits(idle)
+}
+
+// Expected is what a seller is expected to ask after some rounds below a ceiling; zero is
+// no ceiling.
+func Expected(r message.IndexRow, ceiling protocol.Credits, rounds int) protocol.Credits {
+	from := r.Start
+	if ceiling > 0 {
+		from = min(from, ceiling)
+	}
+	hi, fall := bits.Mul64(uint64(Drop(r.Start, r.Min, r.Load)), uint64(max(rounds, 0)))
+	if hi > 0 || fall > uint64(from) {
+		return r.Min
+	}
+	return max(from-protocol.Credits(fall), r.Min)
+}
+
+// ranked is a row in its place: the lower band of asks first, then the lower lot.
+type ranked struct {
+	message.IndexRow
+	ask  protocol.Credits
+	band int64
+	lot  uint64
+}
+
+// rank orders rows for a query.
+func rank(rows []message.IndexRow, q message.IndexQuery) []ranked {
+	list := make([]ranked, len(rows))
+	best := protocol.Credits(0)
+	for i, r := range rows {
+		x := ranked{IndexRow: r, ask: Expected(r, q.Ceiling, q.Rounds), lot: lot(q.Salt, r.Seller)}
+		if q.Objective == protocol.ObjectiveTime {
+			x.ask = protocol.Credits(r.Load) // an idle machine starts first
+		}
+		if i == 0 || x.ask < best {
+			best = x.ask
+		}
+		list[i] = x
+	}
+	for i := range list {
+		list[i].band = int64((list[i].ask - best) / max(best/alike, 1))
+	}
+	slices.SortFunc(list, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.band, b.band), cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller))
+	})
+	return list
+}
+
+// drawShare is the part of the rows that goes by lot.
+const drawShare = 4
+
+// draw returns the first of a ranking and, as a quarter, others by lot: a record does not
+// tell when a machine is free.
+func draw(list []ranked, want int) []ranked {
+	if len(list) <= want {
+		return list
+	}
+	first := want - want/drawShare
+	rest := slices.Clone(list[first:])
+	slices.SortFunc(rest, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller))
+	})
+	return slices.Concat(list[:first], rest[:want-first])
+}

@@ -1,0 +1,354 @@
+package index
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Bounds of a Search.
+const (
+	Shortlist  = 64           // records that it brings
+	maxShards  = 4            // that it asks about
+	askedOf    = Replicas - 1 // homes of each, with different issuers
+	mostOfHome = Shortlist / 2
+	wantRows   = 128 // of each home
+	askCensus  = 3   // servers asked for the census
+)
+
+// Guide is a buyer's knowledge of the indexes, across searches.
+type Guide struct {
+	homes homes
+}
+
+// NewGuide makes a Guide that knows no index.
+func NewGuide() *Guide { return &Guide{newHomes()} }
+
+// Meet notes the presence of an agent, which may keep an index.
+func (g *Guide) Meet(now time.Time, from protocol.AgentID, p message.Presence) {
+	if p.Index > 0 || g.homes.by[from] != nil {
+		g.homes.meet(now, from, p)
+	}
+}
+
+// Market is how many sellers there are, as the indexes announce; zero: none is known.
+func (g *Guide) Market(now time.Time) int { return g.homes.market(now) }
+
+// Size returns how many indexes are remembered, with the bound.
+func (g *Guide) Size() protocol.Size {
+	return protocol.Size{Of: "indexes known", N: len(g.homes.by), Most: MaxServers}
+}
+
+// Wanted is what a Search is for.
+type Wanted struct {
+	Self         protocol.AgentID
+	Conversation string
+	Terms        protocol.Terms
+	Modes        []protocol.Mode
+	Cores        []int // of each unit
+	Ceiling      protocol.Credits
+	Objective    protocol.Objective
+	Rounds       int
+}
+
+// Search finds sellers for one auction.
+type Search struct {
+	guide    *Guide
+	want     Wanted
+	salt     uint64
+	stage    stage
+	deadline time.Time
+	last     time.Time                // when the stage ends even without an answer
+	waits    map[protocol.AgentID]int // answers that are due
+	asked    map[protocol.AgentID]int // records, of each server
+	answers  int                      // in this stage
+	rows     map[string]*found
+	records  map[string]message.Record
+}
+
+// stage is what a Search waits for. It is never stored.
+type stage int
+
+const (
+	wantsCensus  stage = 1
+	wantsRows    stage = 2
+	wantsRecords stage = 3
+	isDone       stage = 4
+)
+
+func (s stage) String() string { return [...]string{"none", "census", "rows", "records", "done"}[s] }
+
+// found is a seller in the rows, and the servers that listed it.
+type found struct {
+	row message.IndexRow
+	by  []protocol.AgentID
+}
+
+// NewSearch begins a search. Without an index it is done at once.
+func (g *Guide) NewSearch(now time.Time, w Wanted) (*Search, protocol.Output) {
+	s := &Search{guide: g, want: w, salt: lot(0, w.Conversation), rows: map[string]*found{}, records: map[string]message.Record{}}
+	homes := g.homes.list(now, true)
+	if g.homes.fresh(now) >= min(askCensus, len(homes)) {
+		return s, s.becomeRows(now)
+	}
+	var list []query
+	for _, id := range Place(message.Shard{Terms: w.Terms, Prefix: int(s.salt >> 40)}, homes, askCensus) { // any three
+		list = append(list, query{id, message.IndexQuery{}})
+	}
+	return s, s.become(now, wantsCensus, list)
+}
+
+// Conversation is that of the search's messages.
+func (s *Search) Conversation() string { return s.want.Conversation }
+
+// Done reports whether the search is over.
+func (s *Search) Done() bool { return s.stage == isDone }
+
+// Found are the sellers that were found, in order of their IDs.
+func (s *Search) Found() []message.Record {
+	return slices.SortedFunc(maps.Values(s.records), func(a, b message.Record) int { return cmp.Compare(a.Seller, b.Seller) })
+}
+
+// Receive takes an index's answer. One that was not asked for, or comes too late, is
+// dropped.
+func (s *Search) Receive(now time.Time, m protocol.Message) protocol.Output {
+	from := m.Sender
+	if u, ok := m.Body.(message.Undeliverable); ok && m.Sender == protocol.LocalMesh {
+		from = u.To
+	}
+	if s.waits[from] == 0 || s.Done() || from == m.Sender && m.InReplyTo != s.stage.String() {
+		return protocol.Output{}
+	}
+	switch body := m.Body.(type) {
+	case message.IndexRows:
+		s.guide.homes.told(now, from, body.Census)
+		s.listed(from, body.Rows)
+	case message.Records:
+		s.brought(now, from, body.List)
+	case message.Undeliverable:
+		s.guide.homes.avoid(now, from)
+	case message.Refusal:
+	default:
+		return protocol.Output{}
+	}
+	if s.waits[from]--; s.waits[from] == 0 {
+		delete(s.waits, from)
+	}
+	s.answers++
+	return s.Wake(now)
+}
+
+// Wake ends a stage when all have answered, or at its deadline.
+func (s *Search) Wake(now time.Time) protocol.Output {
+	switch {
+	case s.Done():
+		return protocol.Output{}
+	case len(s.waits) == 0:
+	case now.Before(s.deadline):
+		return protocol.Output{WakeAt: s.deadline}
+	case s.answers == 0 && now.Before(s.last):
+		return protocol.Output{WakeAt: s.last}
+	}
+	for id := range s.waits { // any order: each stands alone
+		s.guide.homes.avoid(now, id)
+	}
+	switch s.stage {
+	case wantsCensus:
+		return s.becomeRows(now)
+	case wantsRows:
+		return s.becomeRecords(now)
+	}
+	s.stage = isDone
+	return protocol.Output{}
+}
+
+// query is a question to a server.
+type query struct {
+	to   protocol.AgentID
+	body protocol.Body
+}
+
+// become begins a stage with its questions. Without any the search is done.
+func (s *Search) become(now time.Time, next stage, list []query) protocol.Output {
+	if s.stage = next; len(list) == 0 {
+		s.stage = isDone
+		return protocol.Output{}
+	}
+	s.deadline, s.last, s.waits, s.answers = now.Add(Patience), now.Add(LastCall), map[protocol.AgentID]int{}, 0
+	out := protocol.Output{WakeAt: s.deadline}
+	for _, q := range list {
+		s.waits[q.to]++
+		out.Send = append(out.Send, protocol.Message{
+			Performative: protocol.QueryRef, Sender: s.want.Self, Receivers: []protocol.AgentID{q.to},
+			Protocol: protocol.ProtocolIndex, Conversation: s.want.Conversation, ReplyWith: next.String(), Body: q.body,
+		})
+	}
+	return out
+}
+
+// becomeRows asks two homes of each of a few shards.
+func (s *Search) becomeRows(now time.Time) protocol.Output {
+	var list []query
+	homes := s.guide.homes.list(now, true)
+	for _, q := range s.queries() {
+		for _, id := range s.pick(Place(q.Shard, homes, Replicas)) {
+			list = append(list, query{id, q})
+		}
+	}
+	return s.become(now, wantsRows, list)
+}
+
+// pick chooses which homes of a shard to ask, so that all of them are asked alike.
+func (s *Search) pick(homes []protocol.AgentID) []protocol.AgentID {
+	if len(homes) <= askedOf {
+		return homes
+	}
+	skip := int(s.salt % uint64(len(homes)))
+	return slices.Delete(slices.Clone(homes), skip, skip+1)
+}
+
+// queries are the shards to ask about: those of the classes that are large enough for the
+// units, half of them where prices are low, the others in proportion to their sellers.
+func (s *Search) queries() []message.IndexQuery {
+	sizes := []int{slices.Min(s.want.Cores)}
+	if most := slices.Max(s.want.Cores); Class(most) != Class(sizes[0]) {
+		sizes = append(sizes, most)
+	}
+	var list []message.IndexQuery
+	for n, cores := range sizes {
+		for _, shard := range s.shards(cores, maxShards/len(sizes), uint64(n)) {
+			list = append(list, message.IndexQuery{
+				Shard: shard, Modes: s.want.Modes, Cores: cores, Ceiling: s.want.Ceiling, Objective: s.want.Objective,
+				Rounds: s.want.Rounds, Want: wantRows, Salt: s.salt,
+			})
+		}
+	}
+	return list
+}
+
+// crowd is the sellers of a class.
+type crowd struct {
+	class, count int
+	low          protocol.Credits
+}
+
+// shards draws up to n different shards.
+func (s *Search) shards(cores, n int, salt uint64) []message.Shard {
+	var all []crowd
+	for c := Class(cores); c <= message.MaxClass; c++ {
+		if count, low := s.guide.homes.class(s.want.Terms, c); count > 0 {
+			all = append(all, crowd{c, count, low})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	cheap := slices.MinFunc(all, func(a, b crowd) int { return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.class, b.class)) })
+	var list []message.Shard
+	for try := uint64(0); len(list) < n && try < 8*maxShards; try++ {
+		from := all
+		if try%2 == 0 {
+			from = []crowd{cheap}
+		}
+		shard := s.drawn(from, lot(s.salt+salt, string(binary.BigEndian.AppendUint64(nil, try))))
+		if !slices.Contains(list, shard) {
+			list = append(list, shard)
+		}
+	}
+	return list
+}
+
+// drawn is the shard of a seller by lot.
+func (s *Search) drawn(from []crowd, x uint64) message.Shard {
+	sum := 0
+	for _, c := range from {
+		sum += c.count
+	}
+	at := int(x % uint64(sum))
+	for _, c := range from {
+		if at < c.count {
+			n := Bits(c.count)
+			return message.Shard{Terms: s.want.Terms, Class: c.class, Bits: n, Prefix: at & (1<<n - 1)}
+		}
+		at -= c.count
+	}
+	panic("index: a draw beyond the last class")
+}
+
+// listed notes a server's rows.
+func (s *Search) listed(from protocol.AgentID, rows []message.IndexRow) {
+	for _, r := range rows {
+		f := s.rows[r.Seller]
+		if f == nil {
+			f = &found{row: r}
+			s.rows[r.Seller] = f
+		}
+		if !slices.Contains(f.by, from) {
+			f.by = append(f.by, from)
+		}
+	}
+}
+
+// becomeRecords asks for the records of the sellers that promise most, and of some by
+// lot. No server brings more than half of them.
+func (s *Search) becomeRecords(now time.Time) protocol.Output {
+	rows := make([]message.IndexRow, 0, len(s.rows))
+	for _, f := range s.rows { // any order: rank sorts
+		rows = append(rows, f.row)
+	}
+	list := rank(rows, message.IndexQuery{Ceiling: s.want.Ceiling, Objective: s.want.Objective, Rounds: s.want.Rounds, Salt: s.salt})
+	from := map[protocol.AgentID][]string{}
+	chosen := map[string]bool{}
+	s.choose(list, Shortlist-Shortlist/drawShare, from, chosen)
+	byLot := slices.SortedFunc(slices.Values(list), func(a, b ranked) int { return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller)) })
+	s.choose(byLot, Shortlist, from, chosen)
+	s.asked = map[protocol.AgentID]int{}
+	var questions []query
+	for _, id := range slices.Sorted(maps.Keys(from)) {
+		s.asked[id] = len(from[id])
+		questions = append(questions, query{id, message.IndexFetch{Sellers: from[id]}})
+	}
+	return s.become(now, wantsRecords, questions)
+}
+
+// choose adds sellers up to most, each from the server that brings the fewest so far.
+func (s *Search) choose(list []ranked, most int, from map[protocol.AgentID][]string, chosen map[string]bool) {
+	for _, r := range list {
+		if len(chosen) >= most {
+			return
+		}
+		by := s.rows[r.Seller].by
+		best := slices.MinFunc(by, func(a, b protocol.AgentID) int {
+			return cmp.Or(cmp.Compare(len(from[a]), len(from[b])), cmp.Compare(a, b))
+		})
+		if chosen[r.Seller] || len(from[best]) >= mostOfHome {
+			continue
+		}
+		chosen[r.Seller] = true
+		from[best] = append(from[best], r.Seller)
+	}
+}
+
+// brought notes records that are valid now and that the server had listed. A server that
+// brings less than half of what it listed has made rows up, and is avoided.
+func (s *Search) brought(now time.Time, from protocol.AgentID, list []message.Record) {
+	good := 0
+	for _, r := range list {
+		f := s.rows[r.Seller.Fingerprint()]
+		if f == nil || !slices.Contains(f.by, from) || !now.Before(r.Issued.Add(Life)) || r.Presence.TTL == 0 || !slices.Contains(r.Presence.Terms, s.want.Terms) {
+			continue
+		}
+		good++
+		if old, ok := s.records[r.Seller.Fingerprint()]; !ok || r.Issued.After(old.Issued) {
+			s.records[r.Seller.Fingerprint()] = r
+		}
+	}
+	if 2*good < s.asked[from] {
+		s.guide.homes.avoid(now, from)
+	}
+}
