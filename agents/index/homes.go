@@ -101,22 +101,22 @@ func (h *homes) fresh(now time.Time) int {
 	return n
 }
 
-// class is the number of sellers of a class that accept the terms, and their low price:
-// the medians of the servers' last censuses. So a minority can move neither.
-func (h *homes) class(terms protocol.Terms, class int) (count int, low protocol.Credits) {
-	var counts, lows []int
+// class is the number of sellers of a class that accept the terms: the median of the
+// servers' last censuses, so that a minority cannot move it.
+func (h *homes) class(terms protocol.Terms, class int) int {
+	var counts []int
 	for _, x := range h.by { // any order: sorted
 		if x.asked.IsZero() {
 			continue
 		}
 		i := slices.IndexFunc(x.census, func(c message.Census) bool { return c.Shard.Terms == terms && c.Shard.Class == class })
-		if i < 0 {
-			counts = append(counts, 0)
-			continue
+		n := 0
+		if i >= 0 {
+			n = x.census[i].Count
 		}
-		counts, lows = append(counts, x.census[i].Count), append(lows, int(x.census[i].Low))
+		counts = append(counts, n)
 	}
-	return median(counts), protocol.Credits(median(lows))
+	return median(counts)
 }
 
 // median is the upper one; zero for an empty list.

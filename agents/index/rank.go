@@ -41,17 +41,17 @@ func Expected(r message.IndexRow, ceiling protocol.Credits, rounds int) protocol
 type ranked struct {
 	message.IndexRow
 	ask  protocol.Credits
-	band int64
+	band protocol.Credits
 	lot  uint64
 }
 
-// rank orders rows for a query.
-func rank(rows []message.IndexRow, q message.IndexQuery) []ranked {
+// rank orders rows by what their sellers are expected to ask in the end.
+func rank(rows []message.IndexRow, w Wanted, salt uint64) []ranked {
 	list := make([]ranked, len(rows))
 	best := protocol.Credits(0)
 	for i, r := range rows {
-		x := ranked{IndexRow: r, ask: Expected(r, q.Ceiling, q.Rounds), lot: lot(q.Salt, r.Seller)}
-		if q.Objective == protocol.ObjectiveTime {
+		x := ranked{IndexRow: r, ask: Expected(r, w.Ceiling, w.Rounds), lot: lot(salt, r.Seller)}
+		if w.Objective == protocol.ObjectiveTime {
 			x.ask = protocol.Credits(r.Load) // an idle machine starts first
 		}
 		if i == 0 || x.ask < best {
@@ -60,27 +60,18 @@ func rank(rows []message.IndexRow, q message.IndexQuery) []ranked {
 		list[i] = x
 	}
 	for i := range list {
-		list[i].band = int64((list[i].ask - best) / max(best/alike, 1))
+		list[i].band = (list[i].ask - best) / max(best/alike, 1)
 	}
 	slices.SortFunc(list, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.band, b.band), cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller))
+		return cmp.Or(cmp.Compare(a.band, b.band), compareLots(a, b))
 	})
 	return list
 }
 
-// drawShare is the part of the rows that goes by lot.
-const drawShare = 4
-
-// draw returns the first of a ranking and, as a quarter, others by lot: a record does not
-// tell when a machine is free.
-func draw(list []ranked, want int) []ranked {
-	if len(list) <= want {
-		return list
-	}
-	first := want - want/drawShare
-	rest := slices.Clone(list[first:])
-	slices.SortFunc(rest, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller))
-	})
-	return slices.Concat(list[:first], rest[:want-first])
+func compareLots(a, b ranked) int {
+	return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller))
 }
+
+// drawShare is the part of a shortlist that goes by lot: a record does not tell when a
+// machine is free.
+const drawShare = 4

@@ -13,12 +13,15 @@ import (
 
 // Bounds of a Search.
 const (
+	// Sample is how many sellers a search looks at, whatever the size of the market. More
+	// find lower prices, and have the cheapest sellers called by more buyers: a part of
+	// Sample/market of all.
+	Sample     = 256
 	Shortlist  = 64           // records that it brings
 	maxShards  = 4            // that it asks about
 	askedOf    = Replicas - 1 // homes of each, with different issuers
 	mostOfHome = Shortlist / 2
-	wantRows   = 128 // of each home
-	askCensus  = 3   // servers asked for the census
+	askCensus  = 3 // servers asked for the census
 )
 
 // Guide is a buyer's knowledge of the indexes, across searches.
@@ -212,8 +215,8 @@ func (s *Search) pick(homes []protocol.AgentID) []protocol.AgentID {
 	return slices.Delete(slices.Clone(homes), skip, skip+1)
 }
 
-// queries are the shards to ask about: those of the classes that are large enough for the
-// units, half of them where prices are low, the others in proportion to their sellers.
+// queries ask for Sample rows of sellers that are large enough for a unit: for the smallest
+// unit, and for the largest if its class is another.
 func (s *Search) queries() []message.IndexQuery {
 	sizes := []int{slices.Min(s.want.Cores)}
 	if most := slices.Max(s.want.Cores); Class(most) != Class(sizes[0]) {
@@ -221,61 +224,62 @@ func (s *Search) queries() []message.IndexQuery {
 	}
 	var list []message.IndexQuery
 	for n, cores := range sizes {
-		for _, shard := range s.shards(cores, maxShards/len(sizes), uint64(n)) {
+		for _, x := range s.shards(cores, maxShards/len(sizes), uint64(n)) {
 			list = append(list, message.IndexQuery{
-				Shard: shard, Modes: s.want.Modes, Cores: cores, Ceiling: s.want.Ceiling, Objective: s.want.Objective,
-				Rounds: s.want.Rounds, Want: wantRows, Salt: s.salt,
+				Shard: x.Shard, Modes: s.want.Modes, Cores: cores, Ceiling: s.want.Ceiling, Want: min(x.Count/len(sizes), message.MaxRows), Salt: s.salt,
 			})
 		}
 	}
 	return list
 }
 
-// crowd is the sellers of a class.
-type crowd struct {
-	class, count int
-	low          protocol.Credits
+// shards are up to n shards and how many rows of each, Sample together, in proportion to
+// the sellers: all shards if there are so few, otherwise some by lot.
+func (s *Search) shards(cores, n int, salt uint64) []message.Census {
+	var classes []message.Census
+	sum, all := 0, 0
+	for c := Class(cores); c <= message.MaxClass; c++ {
+		if count := s.guide.homes.class(s.want.Terms, c); count > 0 {
+			classes = append(classes, message.Census{Shard: message.Shard{Terms: s.want.Terms, Class: c, Bits: Bits(count)}, Count: count})
+			sum, all = sum+count, all+1<<Bits(count)
+		}
+	}
+	if all <= n {
+		return every(classes, sum)
+	}
+	var list []message.Census
+	for try := range n {
+		shard := drawn(classes, lot(s.salt+salt, string(binary.BigEndian.AppendUint64(nil, uint64(try))))%uint64(sum))
+		i := slices.IndexFunc(list, func(c message.Census) bool { return c.Shard == shard })
+		if i < 0 {
+			i = len(list)
+			list = append(list, message.Census{Shard: shard})
+		}
+		list[i].Count += Sample / n
+	}
+	return list
 }
 
-// shards draws up to n different shards.
-func (s *Search) shards(cores, n int, salt uint64) []message.Shard {
-	var all []crowd
-	for c := Class(cores); c <= message.MaxClass; c++ {
-		if count, low := s.guide.homes.class(s.want.Terms, c); count > 0 {
-			all = append(all, crowd{c, count, low})
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	cheap := slices.MinFunc(all, func(a, b crowd) int { return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.class, b.class)) })
-	var list []message.Shard
-	for try := uint64(0); len(list) < n && try < 8*maxShards; try++ {
-		from := all
-		if try%2 == 0 {
-			from = []crowd{cheap}
-		}
-		shard := s.drawn(from, lot(s.salt+salt, string(binary.BigEndian.AppendUint64(nil, try))))
-		if !slices.Contains(list, shard) {
-			list = append(list, shard)
+// every are all shards of the classes, with their parts of Sample.
+func every(classes []message.Census, sum int) []message.Census {
+	var list []message.Census
+	for _, c := range classes {
+		for p := range 1 << c.Shard.Bits {
+			c.Shard.Prefix = p
+			list = append(list, message.Census{Shard: c.Shard, Count: max(Sample*c.Count>>c.Shard.Bits/sum, 1)})
 		}
 	}
 	return list
 }
 
-// drawn is the shard of a seller by lot.
-func (s *Search) drawn(from []crowd, x uint64) message.Shard {
-	sum := 0
-	for _, c := range from {
-		sum += c.count
-	}
-	at := int(x % uint64(sum))
-	for _, c := range from {
-		if at < c.count {
-			n := Bits(c.count)
-			return message.Shard{Terms: s.want.Terms, Class: c.class, Bits: n, Prefix: at & (1<<n - 1)}
+// drawn is the shard of the seller with a number.
+func drawn(classes []message.Census, at uint64) message.Shard {
+	for _, c := range classes {
+		if at < uint64(c.Count) {
+			c.Shard.Prefix = int(at & (1<<c.Shard.Bits - 1))
+			return c.Shard
 		}
-		at -= c.count
+		at -= uint64(c.Count)
 	}
 	panic("index: a draw beyond the last class")
 }
@@ -301,11 +305,11 @@ func (s *Search) becomeRecords(now time.Time) protocol.Output {
 	for _, f := range s.rows { // any order: rank sorts
 		rows = append(rows, f.row)
 	}
-	list := rank(rows, message.IndexQuery{Ceiling: s.want.Ceiling, Objective: s.want.Objective, Rounds: s.want.Rounds, Salt: s.salt})
+	list := rank(rows, s.want, s.salt)
 	from := map[protocol.AgentID][]string{}
 	chosen := map[string]bool{}
 	s.choose(list, Shortlist-Shortlist/drawShare, from, chosen)
-	byLot := slices.SortedFunc(slices.Values(list), func(a, b ranked) int { return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller)) })
+	byLot := slices.SortedFunc(slices.Values(list), compareLots)
 	s.choose(byLot, Shortlist, from, chosen)
 	s.asked = map[protocol.AgentID]int{}
 	var questions []query

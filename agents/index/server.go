@@ -232,49 +232,32 @@ func (s *Server) survey(now time.Time, own []message.Census) []message.Census {
 	for id, list := range s.digests { // any order: keyed
 		note(id, list)
 	}
-	split := map[message.Shard]message.Census{} // Prefix 0: a class split by Bits
-	for shard, by := range told {               // any order: sums and least prices
-		c, ok := shardCensus(by, Place(shard, others, Replicas))
-		if !ok {
-			continue
+	split := map[message.Shard]int{} // Prefix 0: a class split by Bits
+	for shard, by := range told {    // any order: sums
+		var counts []int
+		for _, id := range Place(shard, others, Replicas) {
+			counts = append(counts, by[id].Count) // a home that does not mention it has nobody: none can invent a shard alone
 		}
 		shard.Prefix = 0
-		sum := split[shard]
-		if sum.Count == 0 || c.Low < sum.Low {
-			sum.Low = c.Low
-		}
-		sum.Count += c.Count
-		split[shard] = sum
+		split[shard] += median(counts)
 	}
 	return classes(split)
 }
 
-// shardCensus is the median of what a shard's homes tell; one that does not mention the
-// shard has nobody in it. So no home can invent a shard alone.
-func shardCensus(by map[protocol.AgentID]message.Census, homes []protocol.AgentID) (message.Census, bool) {
-	var counts, lows []int
-	for _, id := range homes {
-		c, ok := by[id]
-		counts = append(counts, c.Count)
-		if ok {
-			lows = append(lows, int(c.Low))
-		}
-	}
-	n := median(counts)
-	return message.Census{Count: n, Low: protocol.Credits(median(lows))}, n > 0
-}
-
 // classes picks for each class the split with the most sellers.
-func classes(split map[message.Shard]message.Census) []message.Census {
-	best := map[message.Shard]message.Census{}
-	for shard, c := range split { // any order: the most, and of equals the lower price
+func classes(split map[message.Shard]int) []message.Census {
+	best := map[message.Shard]int{}
+	for shard, n := range split { // any order: the most
 		shard.Bits = 0
-		c.Shard = shard
-		if old, ok := best[shard]; !ok || c.Count > old.Count || c.Count == old.Count && c.Low < old.Low {
-			best[shard] = c
+		best[shard] = max(best[shard], n)
+	}
+	var list []message.Census
+	for shard, n := range best { // any order: sorted
+		if n > 0 {
+			list = append(list, message.Census{Shard: shard, Count: n})
 		}
 	}
-	list := slices.SortedFunc(maps.Values(best), func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
+	slices.SortFunc(list, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
 	return list[:min(len(list), message.MaxCensus)]
 }
 

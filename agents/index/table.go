@@ -153,44 +153,44 @@ func (t *table) expire(now time.Time) {
 	}
 }
 
-// query returns the rows that promise most.
+// query returns rows by lot, so that no seller is shown to more buyers than another: the
+// buyers rank what they see.
 func (t *table) query(now time.Time, q message.IndexQuery) []message.IndexRow {
-	var rows []message.IndexRow
-	for fp, e := range t.shelves[shelf{q.Shard.Terms, q.Shard.Class}] { // any order: rank sorts
+	type drawn struct {
+		message.IndexRow
+		lot uint64
+	}
+	var rows []drawn
+	for fp, e := range t.shelves[shelf{q.Shard.Terms, q.Shard.Class}] { // any order: sorted
 		p := &e.Presence
 		switch {
 		case Prefix(fp, q.Shard.Bits) != q.Shard.Prefix, !now.Before(e.ends()):
 		case p.Properties.Cores < q.Cores, q.Ceiling > 0 && p.Min > q.Ceiling:
 		case len(q.Modes) > 0 && !slices.ContainsFunc(p.Modes, func(m protocol.Mode) bool { return slices.Contains(q.Modes, m) }):
 		default:
-			rows = append(rows, e.row())
+			rows = append(rows, drawn{e.row(), lot(q.Salt, fp)})
 		}
 	}
-	list := draw(rank(rows, q), q.Want)
-	out := make([]message.IndexRow, len(list))
-	for i := range list {
-		out[i] = list[i].IndexRow
+	slices.SortFunc(rows, func(a, b drawn) int { return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller)) })
+	out := make([]message.IndexRow, min(len(rows), q.Want))
+	for i := range out {
+		out[i] = rows[i].IndexRow
 	}
 	return out
 }
 
-// lowShare is the part of a shard's sellers that is expected to ask its low price or less.
-const lowShare = 16
-
 // digest counts the shards, split by the bits that f gives for their class, in order.
 func (t *table) digest(f func(shelf) int) []message.Census {
-	asks := map[message.Shard][]protocol.Credits{}
+	counts := map[message.Shard]int{}
 	for s, sellers := range t.shelves { // any order: sorted below
 		n := f(s)
-		for fp, e := range sellers {
-			key := message.Shard{Terms: s.terms, Class: s.class, Bits: n, Prefix: Prefix(fp, n)}
-			asks[key] = append(asks[key], Expected(e.row(), 0, protocol.DefaultRounds))
+		for fp := range sellers {
+			counts[message.Shard{Terms: s.terms, Class: s.class, Bits: n, Prefix: Prefix(fp, n)}]++
 		}
 	}
-	list := make([]message.Census, 0, len(asks))
-	for s, a := range asks {
-		slices.Sort(a)
-		list = append(list, message.Census{Shard: s, Count: len(a), Low: a[len(a)/lowShare]})
+	list := make([]message.Census, 0, len(counts))
+	for s, n := range counts {
+		list = append(list, message.Census{Shard: s, Count: n})
 	}
 	slices.SortFunc(list, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
 	return list[:min(len(list), message.MaxDigest)]

@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
@@ -90,6 +91,7 @@ type scout struct {
 	swept    bool      // everybody was asked by gossip
 	taken    int       // proposals that counted in a gossiped round
 	leaders  []protocol.AgentID
+	left     int // rounds, of those that are usual
 }
 
 func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
@@ -103,6 +105,7 @@ func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
 // callees returns the receivers of a round's cfp: nobody, if no known seller could
 // beat the offers that stand.
 func (s *scout) callees(round int, best bool) []protocol.AgentID {
+	s.left = max(cmp.Or(s.cfg.Rounds, protocol.DefaultRounds)-round, 0) + 1
 	lacking := s.standing.lacking()
 	s.leaders = s.standing.leaders()
 	if round > 1 && !best && len(lacking) > 0 && !s.swept && !s.cfg.Shortlist {
@@ -258,6 +261,13 @@ func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
 		if b.measured {
 			drop = b.drop
 		}
+	}
+	if s.cfg.Shortlist { // the price at the end counts
+		hi, fall := bits.Mul64(uint64(drop), uint64(s.left))
+		if hi > 0 || fall >= uint64(from) {
+			return p.Min, true
+		}
+		drop = protocol.Credits(fall)
 	}
 	return max(from-drop, p.Min), true
 }

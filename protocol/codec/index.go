@@ -29,8 +29,6 @@ var indexBodies = []row{
 		c.modes(&m.Modes, &w.Modes)
 		c.cores(&m.Cores, &w.Cores)
 		c.amount("ceiling", &m.Ceiling, &w.Ceiling)
-		number(c, "objective", &m.Objective, &w.Objective, 0, int64(protocol.ObjectiveCostTime))
-		number(c, "rounds", &m.Rounds, &w.Rounds, 0, protocol.MaxRounds)
 		number(c, "rows", &m.Want, &w.Want, 0, message.MaxRows)
 		same(c, &m.Salt, &w.Salt)
 	}, on(index, protocol.QueryRef)),
@@ -67,7 +65,6 @@ func (c *coder) indexRow(m *message.IndexRow, w *wire.IndexRow) {
 func (c *coder) census(m *message.Census, w *wire.Census) {
 	c.shard(&m.Shard, part(&w.Shard))
 	number(c, "count", &m.Count, &w.Count, 0, math.MaxInt32)
-	c.amount("low price", &m.Low, &w.Low)
 }
 
 func (c *coder) fingerprint(m, w *string) {

@@ -48,17 +48,14 @@ type Shard struct {
 	Prefix int
 }
 
-// IndexQuery asks for the rows of a shard that promise most; without Terms, for the
-// census only (query-ref).
+// IndexQuery asks for some rows of a shard; without Terms, for the census only (query-ref).
 type IndexQuery struct {
-	Shard     Shard
-	Modes     []protocol.Mode // one of these must be accepted; empty: any
-	Cores     int             // that the machine must have
-	Ceiling   protocol.Credits
-	Objective protocol.Objective
-	Rounds    int
-	Want      int // 0..MaxRows
-	Salt      uint64
+	Shard   Shard
+	Modes   []protocol.Mode  // one of these must be accepted; empty: any
+	Cores   int              // that the machine must have
+	Ceiling protocol.Credits // per core-hour, which the minimum must not exceed; 0: none
+	Want    int              // 0..MaxRows
+	Salt    uint64           // decides by lot which rows are answered
 }
 
 // IndexRow is the part of a record by which a buyer chooses. It proves nothing.
@@ -69,12 +66,10 @@ type IndexRow struct {
 	Load       int
 }
 
-// Census is the number of sellers in a shard or in a whole class. One in sixteen is
-// expected to ask at most Low.
+// Census is the number of sellers in a shard or in a whole class.
 type Census struct {
 	Shard Shard
 	Count int
-	Low   protocol.Credits
 }
 
 // IndexRows answers a query (inform) and accepts records (agree).

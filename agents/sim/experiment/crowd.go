@@ -48,10 +48,11 @@ func (l *Lab) newCrowd(n int, progress func(done, of int)) (*throng, error) {
 	c := &throng{lab: l, sellers: l.sellersUpTo(n), by: map[protocol.AgentID]int{}}
 	c.probe()
 	draw := sim.NewChance(l.Seed, 7)
+	spread := l.Settings.Spread
 	for i := range c.sellers {
 		b := &c.sellers[i].band
-		b.Start = b.Start / 1000 * protocol.Credits(900+draw.N(201))
-		b.Min = min(b.Min/1000*protocol.Credits(900+draw.N(201)), b.Start)
+		b.Start = b.Start / 1000 * protocol.Credits(1000-spread+draw.N(2*spread+1))
+		b.Min = min(b.Min/1000*protocol.Credits(1000-spread+draw.N(2*spread+1)), b.Start)
 		s := c.sellers[i]
 		cred := l.cast.Credential(s.name)
 		r, err := codec.SealRecord(cred, message.Record{
@@ -322,8 +323,6 @@ func (c *throng) play(n, buyers int, twist func(i int, r agents.Role) agents.Rol
 	x := crowdResult{resources: n, buyers: buyers, indexes: indexesOf(n)}
 	x.everybody, x.floor = c.asks(n)
 	s.world.Hook(sim.Hooks{Fate: s.serve.fate})
-	calls := newCallCounter()
-	s.world.Watch(calls)
 	if x.indexes == 0 {
 		for i, y := range c.sellers[:n] {
 			s.addSeller(l, y, sim.NewChance(l.Seed, uint64(1000+i)), faults, 0)
@@ -335,14 +334,13 @@ func (c *throng) play(n, buyers int, twist func(i int, r agents.Role) agents.Rol
 		s.rest(opening)
 		c.list(s, n)
 	}
-	before := s.world.Stats()
+	calls := &callCounter{heard: map[protocol.AgentID]int{}, round: map[callKey]int{}}
+	s.world.Watch(calls)
 	for i := range buyers {
 		s.order(i, fmt.Sprintf("crowd%d", i+1), l.crowdOptions(), crowdJob())
 	}
 	s.await(buyers)
-	after := s.world.Stats()
-	x.messages = float64(after.Delivered-before.Delivered) / float64(buyers)
-	x.bytes = float64(after.Bytes-before.Bytes) / float64(buyers)
+	x.messages, x.bytes = float64(calls.messages)/float64(buyers), float64(calls.bytes)/float64(buyers)
 	x.sum(s, calls)
 	return x
 }
@@ -352,7 +350,6 @@ func (x *crowdResult) sum(s *stage, calls *callCounter) {
 	for i, o := range s.owner {
 		p := o.done[fmt.Sprintf("crowd%d", i+1)]
 		if p.State != "quoted" || len(p.Units) == 0 {
-println("DEBUG", p.State, p.Why, p.Found)
 			continue
 		}
 		price := float64(p.Units[0].Price) / float64(protocol.Credit)
@@ -383,18 +380,20 @@ println("DEBUG", p.State, p.Why, p.Found)
 	x.memory = peakMemory()
 }
 
-// callCounter counts the calls that sellers hear, and the sellers of a round.
+// callCounter counts the calls that sellers hear, the sellers of a round, and the messages
+// of auctions and searches.
 type callCounter struct {
-	heard map[protocol.AgentID]int
-	round map[callKey]int
+	heard           map[protocol.AgentID]int
+	round           map[callKey]int
+	messages, bytes int
 }
 
-func newCallCounter() *callCounter {
-	return &callCounter{map[protocol.AgentID]int{}, map[callKey]int{}}
-}
-
-// Delivered counts a call.
+// Delivered counts a message.
 func (c *callCounter) Delivered(to, _ *sim.Host, m protocol.Message) {
+	if !counted(m) {
+		return
+	}
+	c.messages++
 	if body, ok := m.Body.(message.CallForProposals); ok {
 		c.heard[to.ID()]++
 		c.round[callKey{m.Conversation, body.Round}]++
@@ -407,8 +406,21 @@ func (*callCounter) Durable(*sim.Host, []protocol.Record) {}
 // Refused does nothing.
 func (*callCounter) Refused(*sim.Host, protocol.AgentID, error) {}
 
-// Sent does nothing.
-func (*callCounter) Sent(*sim.Host, protocol.Message) {}
+// Sent counts the bytes for every receiver.
+func (c *callCounter) Sent(_ *sim.Host, m protocol.Message) {
+	if !counted(m) {
+		return
+	}
+	if b, err := codec.Encode(m); err == nil { // a world has encoded it
+		c.bytes += len(b) * len(m.Receivers)
+	}
+}
+
+// counted reports whether a message belongs to an auction or a search.
+func counted(m protocol.Message) bool {
+	_, digest := m.Body.(message.IndexDigest)
+	return m.Protocol == protocol.ProtocolAuction || m.Protocol == protocol.ProtocolIndex && !digest
+}
 
 // peakMemory is the most memory that the process has held.
 func peakMemory() uint64 {

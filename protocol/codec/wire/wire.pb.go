@@ -1046,10 +1046,8 @@ type IndexQuery struct {
 	Modes         []string               `protobuf:"bytes,2,rep,name=modes,proto3" json:"modes,omitempty"`
 	Cores         int64                  `protobuf:"varint,3,opt,name=cores,proto3" json:"cores,omitempty"`
 	Ceiling       int64                  `protobuf:"varint,4,opt,name=ceiling,proto3" json:"ceiling,omitempty"` // per core-hour
-	Objective     int64                  `protobuf:"varint,5,opt,name=objective,proto3" json:"objective,omitempty"`
-	Rounds        int64                  `protobuf:"varint,6,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	Want          int64                  `protobuf:"varint,7,opt,name=want,proto3" json:"want,omitempty"`
-	Salt          uint64                 `protobuf:"varint,8,opt,name=salt,proto3" json:"salt,omitempty"`
+	Want          int64                  `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`
+	Salt          uint64                 `protobuf:"varint,6,opt,name=salt,proto3" json:"salt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1108,20 +1106,6 @@ func (x *IndexQuery) GetCores() int64 {
 func (x *IndexQuery) GetCeiling() int64 {
 	if x != nil {
 		return x.Ceiling
-	}
-	return 0
-}
-
-func (x *IndexQuery) GetObjective() int64 {
-	if x != nil {
-		return x.Objective
-	}
-	return 0
-}
-
-func (x *IndexQuery) GetRounds() int64 {
-	if x != nil {
-		return x.Rounds
 	}
 	return 0
 }
@@ -1220,7 +1204,6 @@ type Census struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shard         *Shard                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	Low           int64                  `protobuf:"varint,3,opt,name=low,proto3" json:"low,omitempty"` // per core-hour, which one seller in sixteen is expected to ask
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1265,13 +1248,6 @@ func (x *Census) GetShard() *Shard {
 func (x *Census) GetCount() int64 {
 	if x != nil {
 		return x.Count
-	}
-	return 0
-}
-
-func (x *Census) GetLow() int64 {
-	if x != nil {
-		return x.Low
 	}
 	return 0
 }
@@ -5337,27 +5313,24 @@ const file_wire_proto_rawDesc = "" +
 	"\x05terms\x18\x01 \x01(\v2\x10.ramp.wire.TermsR\x05terms\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\x03R\x05class\x12\x12\n" +
 	"\x04bits\x18\x03 \x01(\x03R\x04bits\x12\x16\n" +
-	"\x06prefix\x18\x04 \x01(\x03R\x06prefix\"\xd8\x01\n" +
+	"\x06prefix\x18\x04 \x01(\x03R\x06prefix\"\xa2\x01\n" +
 	"\n" +
 	"IndexQuery\x12&\n" +
 	"\x05shard\x18\x01 \x01(\v2\x10.ramp.wire.ShardR\x05shard\x12\x14\n" +
 	"\x05modes\x18\x02 \x03(\tR\x05modes\x12\x14\n" +
 	"\x05cores\x18\x03 \x01(\x03R\x05cores\x12\x18\n" +
-	"\aceiling\x18\x04 \x01(\x03R\aceiling\x12\x1c\n" +
-	"\tobjective\x18\x05 \x01(\x03R\tobjective\x12\x16\n" +
-	"\x06rounds\x18\x06 \x01(\x03R\x06rounds\x12\x12\n" +
-	"\x04want\x18\a \x01(\x03R\x04want\x12\x12\n" +
-	"\x04salt\x18\b \x01(\x04R\x04salt\"t\n" +
+	"\aceiling\x18\x04 \x01(\x03R\aceiling\x12\x12\n" +
+	"\x04want\x18\x05 \x01(\x03R\x04want\x12\x12\n" +
+	"\x04salt\x18\x06 \x01(\x04R\x04salt\"t\n" +
 	"\bIndexRow\x12\x16\n" +
 	"\x06seller\x18\x01 \x01(\tR\x06seller\x12\x14\n" +
 	"\x05start\x18\x02 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03min\x18\x03 \x01(\x03R\x03min\x12\x14\n" +
 	"\x05cores\x18\x04 \x01(\x03R\x05cores\x12\x12\n" +
-	"\x04load\x18\x05 \x01(\x03R\x04load\"X\n" +
+	"\x04load\x18\x05 \x01(\x03R\x04load\"F\n" +
 	"\x06Census\x12&\n" +
 	"\x05shard\x18\x01 \x01(\v2\x10.ramp.wire.ShardR\x05shard\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x10\n" +
-	"\x03low\x18\x03 \x01(\x03R\x03low\"_\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"_\n" +
 	"\tIndexRows\x12'\n" +
 	"\x04rows\x18\x01 \x03(\v2\x13.ramp.wire.IndexRowR\x04rows\x12)\n" +
 	"\x06census\x18\x02 \x03(\v2\x11.ramp.wire.CensusR\x06census\"&\n" +

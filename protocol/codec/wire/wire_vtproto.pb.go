@@ -1755,20 +1755,10 @@ func (m *IndexQuery) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 	if m.Salt != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Salt))
 		i--
-		dAtA[i] = 0x40
+		dAtA[i] = 0x30
 	}
 	if m.Want != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Want))
-		i--
-		dAtA[i] = 0x38
-	}
-	if m.Rounds != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Rounds))
-		i--
-		dAtA[i] = 0x30
-	}
-	if m.Objective != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Objective))
 		i--
 		dAtA[i] = 0x28
 	}
@@ -1893,11 +1883,6 @@ func (m *Census) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Low != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Low))
-		i--
-		dAtA[i] = 0x18
 	}
 	if m.Count != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Count))
@@ -6201,12 +6186,6 @@ func (m *IndexQuery) SizeVT() (n int) {
 	if m.Ceiling != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Ceiling))
 	}
-	if m.Objective != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Objective))
-	}
-	if m.Rounds != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Rounds))
-	}
 	if m.Want != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Want))
 	}
@@ -6255,9 +6234,6 @@ func (m *Census) SizeVT() (n int) {
 	}
 	if m.Count != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Count))
-	}
-	if m.Low != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Low))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -10358,44 +10334,6 @@ func (m *IndexQuery) UnmarshalVT(dAtA []byte) error {
 			}
 		case 5:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Objective", wireType)
-			}
-			m.Objective = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Objective |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 6:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Rounds", wireType)
-			}
-			m.Rounds = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Rounds |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 7:
-			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Want", wireType)
 			}
 			m.Want = 0
@@ -10413,7 +10351,7 @@ func (m *IndexQuery) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 8:
+		case 6:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Salt", wireType)
 			}
@@ -10693,25 +10631,6 @@ func (m *Census) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Count |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Low", wireType)
-			}
-			m.Low = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Low |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
