@@ -23,13 +23,8 @@ func Drop(start, least protocol.Credits, load int) protocol.Credits {
 	return band / (crossing * (message.MaxLoad + 1)) * protocol.Credits(idle)
 }
 
-// Expected is what a seller is expected to ask after some rounds below a ceiling; zero is
-// no ceiling.
-func Expected(r message.IndexRow, ceiling protocol.Credits, rounds int) protocol.Credits {
-	from := r.Start
-	if ceiling > 0 {
-		from = min(from, ceiling)
-	}
+// Expected is what a seller is expected to ask after some rounds that began at a price.
+func Expected(r message.IndexRow, from protocol.Credits, rounds int) protocol.Credits {
 	hi, fall := bits.Mul64(uint64(Drop(r.Start, r.Min, r.Load)), uint64(max(rounds, 0)))
 	if hi > 0 || fall > uint64(from) {
 		return r.Min
@@ -45,13 +40,14 @@ type ranked struct {
 	lot  uint64
 }
 
-// rank orders rows by what their sellers are expected to ask in the end.
-func rank(rows []message.IndexRow, w Wanted, salt uint64) []ranked {
+// rank orders rows by what their sellers are expected to ask in the end, after some rounds
+// that began at a price.
+func rank(rows []message.IndexRow, objective protocol.Objective, from protocol.Credits, rounds int, salt uint64) []ranked {
 	list := make([]ranked, len(rows))
 	best := protocol.Credits(0)
 	for i, r := range rows {
-		x := ranked{IndexRow: r, ask: Expected(r, w.Ceiling, w.Rounds), lot: lot(salt, r.Seller)}
-		if w.Objective == protocol.ObjectiveTime {
+		x := ranked{IndexRow: r, ask: Expected(r, from, rounds), lot: lot(salt, r.Seller)}
+		if objective == protocol.ObjectiveTime {
 			x.ask = protocol.Credits(r.Load) // an idle machine starts first
 		}
 		if i == 0 || x.ask < best {
@@ -72,6 +68,6 @@ func compareLots(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller))
 }
 
-// drawShare is the part of a shortlist that goes by lot: a record does not tell when a
-// machine is free.
-const drawShare = 4
+func compareStarts(a, b ranked) int {
+	return cmp.Or(cmp.Compare(a.Start, b.Start), compareLots(a, b))
+}

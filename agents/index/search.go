@@ -16,8 +16,11 @@ const (
 	// Sample is how many sellers a search looks at, whatever the size of the market. More
 	// find lower prices, and have the cheapest sellers called by more buyers: a part of
 	// Sample/market of all.
-	Sample     = 256
+	Sample     = 192
 	Shortlist  = 64           // records that it brings
+	ofList     = 24           // of them, by the price that a list price falls to
+	ofRamp     = 16           // by the price that the ceiling falls to
+	ofOpening  = 8            // by the list price itself; the others by lot
 	maxShards  = 4            // that it asks about
 	askedOf    = Replicas - 1 // homes of each, with different issuers
 	mostOfHome = Shortlist / 2
@@ -298,19 +301,17 @@ func (s *Search) listed(from protocol.AgentID, rows []message.IndexRow) {
 	}
 }
 
-// becomeRecords asks for the records of the sellers that promise most, and of some by
-// lot. No server brings more than half of them.
+// becomeRecords asks for the records of a shortlist. No server brings more than half of them.
 func (s *Search) becomeRecords(now time.Time) protocol.Output {
 	rows := make([]message.IndexRow, 0, len(s.rows))
 	for _, f := range s.rows { // any order: rank sorts
 		rows = append(rows, f.row)
 	}
-	list := rank(rows, s.want, s.salt)
 	from := map[protocol.AgentID][]string{}
 	chosen := map[string]bool{}
-	s.choose(list, Shortlist-Shortlist/drawShare, from, chosen)
-	byLot := slices.SortedFunc(slices.Values(list), compareLots)
-	s.choose(byLot, Shortlist, from, chosen)
+	for _, list := range s.shortlists(rows) {
+		s.choose(list.rows, len(chosen)+list.most, from, chosen)
+	}
 	s.asked = map[protocol.AgentID]int{}
 	var questions []query
 	for _, id := range slices.Sorted(maps.Keys(from)) {
@@ -320,10 +321,37 @@ func (s *Search) becomeRecords(now time.Time) protocol.Output {
 	return s.become(now, wantsRecords, questions)
 }
 
+// part is a part of a shortlist, in its order.
+type part struct {
+	rows []ranked
+	most int
+}
+
+// shortlists are the parts of a shortlist. Sellers with a list price open at it, so that
+// the lowest one is where their prices begin to fall; others fall from the ceiling. Nobody
+// knows which rule a seller has, so each gets its part.
+func (s *Search) shortlists(rows []message.IndexRow) []part {
+	if len(rows) == 0 {
+		return nil
+	}
+	byStart := func(a, b message.IndexRow) int { return cmp.Compare(a.Start, b.Start) }
+	lowest, top := slices.MinFunc(rows, byStart).Start, s.want.Ceiling
+	if top == 0 {
+		top = slices.MaxFunc(rows, byStart).Start
+	}
+	listed := rank(rows, s.want.Objective, min(lowest, top), s.want.Rounds-1, s.salt)
+	return []part{
+		{listed, ofList},
+		{rank(rows, s.want.Objective, top, s.want.Rounds, s.salt), ofRamp},
+		{slices.SortedFunc(slices.Values(listed), compareStarts), ofOpening},
+		{slices.SortedFunc(slices.Values(listed), compareLots), Shortlist}, // no record tells when a machine is free
+	}
+}
+
 // choose adds sellers up to most, each from the server that brings the fewest so far.
 func (s *Search) choose(list []ranked, most int, from map[protocol.AgentID][]string, chosen map[string]bool) {
 	for _, r := range list {
-		if len(chosen) >= most {
+		if len(chosen) >= min(most, Shortlist) {
 			return
 		}
 		by := s.rows[r.Seller].by

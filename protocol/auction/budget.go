@@ -92,6 +92,7 @@ type scout struct {
 	taken    int       // proposals that counted in a gossiped round
 	leaders  []protocol.AgentID
 	left     int // rounds, of those that are usual
+	asks     int // rounds so far
 }
 
 func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
@@ -105,6 +106,7 @@ func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
 // callees returns the receivers of a round's cfp: nobody, if no known seller could
 // beat the offers that stand.
 func (s *scout) callees(round int, best bool) []protocol.AgentID {
+	defer func() { s.asks++ }()
 	s.left = max(cmp.Or(s.cfg.Rounds, protocol.DefaultRounds)-round, 0) + 1
 	lacking := s.standing.lacking()
 	s.leaders = s.standing.leaders()
@@ -152,6 +154,7 @@ func (s *scout) promising(units []int, best bool) []int {
 	}
 	chosen := map[int]bool{}
 	most := s.cfg.Budget - s.byLot()
+	s.addOpeners(chosen, units)
 	for place := 0; place < s.cfg.Budget && len(chosen) < most; place++ {
 		for n := range ranked {
 			if place < len(ranked[n]) && len(chosen) < most {
@@ -166,6 +169,25 @@ func (s *scout) promising(units []int, best bool) []int {
 	}
 	return list
 }
+
+// addOpeners adds, in the first round of a shortlist, those that open lowest: a seller with
+// a list price does not bid above it.
+func (s *scout) addOpeners(chosen map[int]bool, units []int) {
+	if !s.cfg.Shortlist || s.asks > 0 {
+		return
+	}
+	list := make(shortlist, 0, openers+1)
+	for i := range s.cfg.Sellers {
+		if r := (ranking{s.cfg.Prospects[i].Start, s.lots[i], i}); list.takes(r, openers) && s.couldAny(i, units, false) {
+			list = list.with(r, openers)
+		}
+	}
+	for _, r := range list {
+		chosen[r.seller] = true
+	}
+}
+
+const openers = 4
 
 // byLot returns how much of the budget goes by lot. A price band does not tell when
 // a machine is free.

@@ -9,6 +9,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/index"
 	"ramp/agents/resource"
+	"ramp/agents/resource/pricing"
 	"ramp/agents/sim"
 	"ramp/agents/sim/market"
 	"ramp/protocol"
@@ -43,7 +44,7 @@ type glimpse struct {
 }
 
 // newCrowd makes n sellers from the seed. Each has prices of its own, within a tenth of
-// those of its resource, so that no two sellers are alike.
+// those of its resource, and live sites' price rule.
 func (l *Lab) newCrowd(n int, progress func(done, of int)) (*throng, error) {
 	c := &throng{lab: l, sellers: l.sellersUpTo(n), by: map[protocol.AgentID]int{}}
 	c.probe()
@@ -51,6 +52,7 @@ func (l *Lab) newCrowd(n int, progress func(done, of int)) (*throng, error) {
 	spread := l.Settings.Spread
 	for i := range c.sellers {
 		b := &c.sellers[i].band
+		b.Rule = pricing.List
 		b.Start = b.Start / 1000 * protocol.Credits(1000-spread+draw.N(2*spread+1))
 		b.Min = min(b.Min/1000*protocol.Credits(1000-spread+draw.N(2*spread+1)), b.Start)
 		s := c.sellers[i]
@@ -133,7 +135,11 @@ func (c *throng) asks(n int) (price, floor float64) {
 			if !p.offer || i == leader || least > standing {
 				continue
 			}
-			if ask := max(standing-p.idle*float64(s.band.Start-s.band.Min), least); ask < best {
+			ask := max(standing-p.idle*float64(s.band.Start-s.band.Min), least)
+			if start := float64(s.band.Start); standing > start {
+				ask = start
+			}
+			if ask < best {
 				best, who = ask, i
 			}
 		}

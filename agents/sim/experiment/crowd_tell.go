@@ -48,7 +48,7 @@ func crowds(ctx context.Context, l *Lab, r *Result) error {
 	if ctx.Err() == nil {
 		r.crowdShapes(runs)
 	}
-	r.note("Every user asks for a quote of the same request at the same instant, in %d rounds. Sellers repeat the twenty of table 2 at 24 hours of their logs; each has prices of its own, within a tenth. Below %d there are no indexes and at most %d users. A seller is made when it is first called; its record is in the indexes before.", crowdRounds, index.From, smallBuyers)
+	r.note("Every user asks for a quote of the same request at the same instant, in %d rounds. Sellers repeat the twenty of table 2 at 24 hours of their logs; each opens at its own list price, like live sites, and has prices of its own. Below %d there are no indexes and at most %d users. A seller is made when it is first called; its record is in the indexes before.", crowdRounds, index.From, smallBuyers)
 	r.note("The price of asking everybody is worked out from the price rule, with loads as the sellers show them when called (no messages); a test compares it with auctions. Calls are those of one seller in all rounds, of the sellers that are called at all. Memory is the peak of the process so far.")
 	return ctx.Err()
 }
@@ -78,11 +78,11 @@ func (r *Result) crowdShapes(runs []crowdResult) {
 	least, greatest := math.Inf(1), 0.0
 	for _, x := range large {
 		worst, most, called = max(worst, x.price/x.everybody), max(most, x.proposals), max(called, x.perRound)
-		uneven, floored, lost = max(uneven, x.callsMost/x.callsMean), min(floored, x.everybody/x.floor), lost+x.buyers-x.settled
+		uneven, floored, lost = max(uneven, x.callsMost/x.callsMean), min(floored, x.price/x.floor), lost+x.buyers-x.settled
 		least, greatest = min(least, x.messages), max(greatest, x.messages)
 	}
 	r.shape("every user gets a quote", lost == 0, fmt.Sprintf("%d do not", lost), "0 do not")
-	r.shape("asking everybody ends above the lowest minimum", floored > 1, num(floored, 3)+" times it", "more than it")
+	r.shape("with indexes: mean price above the lowest minimum of all", floored > 1, num(floored, 4)+" times it", "more than it")
 	r.shape("with indexes: mean price within 1 % of asking everybody", worst <= 1+dearer, num(worst, 4)+" times it", "at most 1.01 times it")
 	r.shape("with indexes: at most 64 proposals in a round", most <= auction.DefaultBudget, fmt.Sprint(most), "at most 64")
 	r.shape("with indexes: at most 32 sellers called in a round", called <= auction.ShortBudget, fmt.Sprint(called), "at most 32")

@@ -30,7 +30,7 @@ func Default() Settings {
 		DelayMin: 100 * time.Microsecond, DelayMax: 500 * time.Microsecond,
 		Processing: 500 * time.Microsecond, UnitTime: 200 * time.Microsecond,
 		RoundLimit: 15 * time.Second, Gap: time.Hour,
-		Starts: 20, Rounds: 10, Units: 25, Users: 30, Hours: 24, Resources: 10_000,
+		Starts: 20, Rounds: 10, Units: 25, Users: 30, Hours: 24, Resources: 10_000, Spread: 100,
 	}
 }
 
