@@ -18,7 +18,7 @@ import (
 	"ramp/protocol"
 )
 
-// Rules of the index (docs/decisions/0032).
+// Rules of the index (docs/decisions/0034).
 const (
 	From      = 300              // sellers from which the index replaces gossip
 	Until     = 240              // below, gossip replaces the index again
