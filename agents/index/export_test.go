@@ -16,7 +16,13 @@ func (s *Server) Query(now time.Time, q message.IndexQuery) []message.IndexRow {
 }
 
 // Kept counts the records of each issuer.
-func (s *Server) Kept() map[string]int { return s.table.issuers }
+func (s *Server) Kept() map[string]int {
+	counts := map[string]int{}
+	for issuer, l := range s.table.issuers {
+		counts[issuer] = l.Len()
+	}
+	return counts
+}
 
 // Held is the number of records.
 func (s *Server) Held() int { return len(s.table.by) }

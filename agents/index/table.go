@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"container/list"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ type entry struct {
 	message.Record
 	shelves []shelf
 	net     string
+	place   *list.Element // among those of its issuer
 }
 
 func (e *entry) ends() time.Time { return e.Issued.Add(Life) }
@@ -37,12 +39,12 @@ func (e *entry) row() message.IndexRow {
 type table struct {
 	by      map[string]*entry // by fingerprint
 	shelves map[shelf]map[string]*entry
-	issuers map[string]int
+	issuers map[string]*list.List // entries of each, those put first at the front
 	nets    map[string]int
 }
 
 func newTable() table {
-	return table{by: map[string]*entry{}, shelves: map[shelf]map[string]*entry{}, issuers: map[string]int{}, nets: map[string]int{}}
+	return table{by: map[string]*entry{}, shelves: map[shelf]map[string]*entry{}, issuers: map[string]*list.List{}, nets: map[string]int{}}
 }
 
 // errNotHere refuses a record that belongs elsewhere.
@@ -88,28 +90,33 @@ func (t *table) makeRoom(e *entry) error {
 		return nil
 	}
 	most := ""
-	for issuer, n := range t.issuers { // any order: the rule is total
-		if m := t.issuers[most]; n > m || n == m && issuer < most {
+	for issuer := range t.issuers { // any order: the rule is total
+		if n, m := t.of(issuer), t.of(most); n > m || n == m && issuer < most {
 			most = issuer
 		}
 	}
-	if t.issuers[e.Issuer]+1 >= t.issuers[most] {
+	if t.of(e.Issuer)+1 >= t.of(most) {
 		return fmt.Errorf("%w: %d records", ErrFull, MaxEntries)
 	}
-	var oldest *entry
-	for _, x := range t.by { // any order: the rule is total
-		if x.Issuer == most && (oldest == nil || x.Issued.Before(oldest.Issued) || x.Issued.Equal(oldest.Issued) && x.Seller < oldest.Seller) {
-			oldest = x
-		}
-	}
-	t.remove(oldest)
+	t.remove(t.issuers[most].Front().Value.(*entry))
 	return nil
+}
+
+// of counts the records of an issuer.
+func (t *table) of(issuer string) int {
+	if l := t.issuers[issuer]; l != nil {
+		return l.Len()
+	}
+	return 0
 }
 
 func (t *table) add(e *entry) {
 	fp := e.Seller.Fingerprint()
 	t.by[fp] = e
-	t.issuers[e.Issuer]++
+	if t.issuers[e.Issuer] == nil {
+		t.issuers[e.Issuer] = list.New()
+	}
+	e.place = t.issuers[e.Issuer].PushBack(e)
 	t.nets[e.net]++
 	if e.Presence.TTL == 0 {
 		return
@@ -128,20 +135,18 @@ func (t *table) add(e *entry) {
 func (t *table) remove(e *entry) {
 	fp := e.Seller.Fingerprint()
 	delete(t.by, fp)
-	less(t.issuers, e.Issuer)
-	less(t.nets, e.net)
+	if t.issuers[e.Issuer].Remove(e.place); t.of(e.Issuer) == 0 {
+		delete(t.issuers, e.Issuer)
+	}
+	if t.nets[e.net]--; t.nets[e.net] == 0 {
+		delete(t.nets, e.net)
+	}
 	for _, s := range e.shelves {
 		if delete(t.shelves[s], fp); len(t.shelves[s]) == 0 {
 			delete(t.shelves, s)
 		}
 	}
 	e.shelves = nil
-}
-
-func less(counts map[string]int, key string) {
-	if counts[key]--; counts[key] <= 0 {
-		delete(counts, key)
-	}
 }
 
 // expire forgets the records whose life is over.
@@ -188,12 +193,12 @@ func (t *table) digest(f func(shelf) int) []message.Census {
 			counts[message.Shard{Terms: s.terms, Class: s.class, Bits: n, Prefix: Prefix(fp, n)}]++
 		}
 	}
-	list := make([]message.Census, 0, len(counts))
-	for s, n := range counts {
-		list = append(list, message.Census{Shard: s, Count: n})
+	all := make([]message.Census, 0, len(counts))
+	for s, n := range counts { // any order: sorted
+		all = append(all, message.Census{Shard: s, Count: n})
 	}
-	slices.SortFunc(list, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
-	return list[:min(len(list), message.MaxDigest)]
+	slices.SortFunc(all, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
+	return all[:min(len(all), message.MaxDigest)]
 }
 
 func compareShards(a, b message.Shard) int {
