@@ -6,6 +6,7 @@
 // of each of a few shards, and keeps only what sellers have signed.
 //
 //	Search: census --2 answers--> rows --answers, or patience--> records --likewise--> done
+//	records --a server lacks what it listed--> records, once more
 //
 // An index has no authority: it can hide sellers or delay answers, and never change what a
 // seller says. Offers decide. No part reads a clock or a random source; records are signed

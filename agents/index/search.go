@@ -75,6 +75,8 @@ type Search struct {
 	answers  int                      // in this stage
 	rows     map[string]*found
 	records  map[string]message.Record
+	cheated  bool // a server did not bring what it had listed
+	again    bool // records are asked for a second time, the last
 }
 
 // stage is what a Search waits for. It is never stored.
@@ -89,10 +91,10 @@ const (
 
 func (s stage) String() string { return [...]string{"none", "census", "rows", "records", "done"}[s] }
 
-// found is a seller in the rows, and the servers that listed it.
+// found is a seller in the rows: the servers that listed it, and how each did.
 type found struct {
-	row message.IndexRow
-	by  []protocol.AgentID
+	by   []protocol.AgentID
+	rows []message.IndexRow
 }
 
 // NewSearch begins a search. Without an index it is done at once.
@@ -168,6 +170,11 @@ func (s *Search) Wake(now time.Time) protocol.Output {
 		return s.becomeRows(now)
 	case wantsRows:
 		return s.becomeRecords(now)
+	case wantsRecords:
+		if s.cheated && !s.again {
+			s.again = true
+			return s.becomeRecords(now)
+		}
 	}
 	s.stage = isDone
 	return protocol.Output{}
@@ -292,11 +299,11 @@ func (s *Search) listed(from protocol.AgentID, rows []message.IndexRow) {
 	for _, r := range rows {
 		f := s.rows[r.Seller]
 		if f == nil {
-			f = &found{row: r}
+			f = &found{}
 			s.rows[r.Seller] = f
 		}
 		if !slices.Contains(f.by, from) {
-			f.by = append(f.by, from)
+			f.by, f.rows = append(f.by, from), append(f.rows, r)
 		}
 	}
 }
@@ -305,10 +312,13 @@ func (s *Search) listed(from protocol.AgentID, rows []message.IndexRow) {
 func (s *Search) becomeRecords(now time.Time) protocol.Output {
 	rows := make([]message.IndexRow, 0, len(s.rows))
 	for _, f := range s.rows { // any order: rank sorts
-		rows = append(rows, f.row)
+		rows = append(rows, f.rows[0])
 	}
 	from := map[protocol.AgentID][]string{}
 	chosen := map[string]bool{}
+	for fp := range s.records {
+		chosen[fp] = true
+	}
 	for _, list := range s.shortlists(rows) {
 		s.choose(list.rows, len(chosen)+list.most, from, chosen)
 	}
@@ -366,21 +376,38 @@ func (s *Search) choose(list []ranked, most int, from map[protocol.AgentID][]str
 	}
 }
 
-// brought notes records that are valid now and that the server had listed. A server that
-// brings less than half of what it listed has made rows up, and is avoided.
+// brought notes records that are valid now, of sellers that were listed. A server that
+// brings less than half of what it was asked for, or whose rows say something else, is
+// avoided.
 func (s *Search) brought(now time.Time, from protocol.AgentID, list []message.Record) {
 	good := 0
 	for _, r := range list {
 		f := s.rows[r.Seller.Fingerprint()]
-		if f == nil || !slices.Contains(f.by, from) || !now.Before(r.Issued.Add(Life)) || r.Presence.TTL == 0 || !slices.Contains(r.Presence.Terms, s.want.Terms) {
+		if f == nil || !now.Before(r.Issued.Add(Life)) || r.Presence.TTL == 0 || !slices.Contains(r.Presence.Terms, s.want.Terms) {
 			continue
 		}
-		good++
+		if i := slices.Index(f.by, from); i >= 0 && f.rows[i] == (&entry{Record: r}).row() {
+			good++
+		}
 		if old, ok := s.records[r.Seller.Fingerprint()]; !ok || r.Issued.After(old.Issued) {
 			s.records[r.Seller.Fingerprint()] = r
 		}
 	}
 	if 2*good < s.asked[from] {
 		s.guide.homes.avoid(now, from)
+		s.discard(from)
+	}
+}
+
+// discard forgets what a server listed, so that other sellers are asked for instead.
+func (s *Search) discard(from protocol.AgentID) {
+	s.cheated = true
+	for fp, f := range s.rows { // any order: each stands alone
+		if i := slices.Index(f.by, from); i >= 0 {
+			f.by, f.rows = slices.Delete(f.by, i, i+1), slices.Delete(f.rows, i, i+1)
+		}
+		if len(f.by) == 0 {
+			delete(s.rows, fp)
+		}
 	}
 }

@@ -312,6 +312,7 @@ type crowdResult struct {
 	seconds                        float64 // mean time of an auction
 	messages, bytes                float64 // of one auction
 	proposals                      int     // most in a round
+	offers                         int     // proposals of all rounds and users
 	callsMean, callsMost           float64 // of the sellers that were called
 	called                         int     // sellers
 	perRound                       int     // most sellers called in a round
@@ -367,6 +368,7 @@ func (x *crowdResult) sum(s *stage, calls *callCounter) {
 	x.price, x.seconds = x.price/float64(max(x.settled, 1)), x.seconds/float64(max(x.settled, 1))
 	for _, k := range s.watch.proposed {
 		x.proposals = max(x.proposals, k)
+		x.offers += k
 	}
 	x.called = len(calls.heard)
 	for _, k := range calls.heard {

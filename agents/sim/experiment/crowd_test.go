@@ -1,8 +1,6 @@
 package experiment_test
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestACrowdFindsPricesAsLowAsAskingEverybody(t *testing.T) {
 	l := lab(t)
@@ -12,8 +10,5 @@ func TestACrowdFindsPricesAsLowAsAskingEverybody(t *testing.T) {
 		if !s.Held {
 			t.Errorf("not held: %s", s.Name)
 		}
-	}
-	for _, x := range run(t, l, "scale").Tables[0].Rows {
-		t.Log(x)
 	}
 }
