@@ -21,6 +21,8 @@ type Lab struct {
 	Repeat   int // repetitions, in the experiment's own unit; 0: as in the source
 	Jobs     int // parallel runs
 	Logs     *Logs
+	Crowd    int    // most resources of scale with Buyers at once; 0: scale with one user
+	Buyers   int    // 1..MaxBuyers
 	Program  string // path of ramp, for runs on real processes; empty: skip them
 	// Progress gets the number of completed runs; any of them may call it.
 	Progress func(what string, done, of int)
