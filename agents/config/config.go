@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -284,11 +285,18 @@ func (c *Config) TrustAnchors() (*identity.Trust, error) {
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust anchors: %w", err)
 	}
-	crls, err := os.ReadFile(c.Path(c.Revoked))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	crls, err := readLists(c.lists()...)
+	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "revocation list: %w", err)
 	}
-	t, err := identity.NewTrust(anchors, crls)
+	heard, err := readLists(filepath.Join(c.Dir, HeardName))
+	if err != nil {
+		return nil, exit.Fail(exit.Usage, "", "revocation list: %w", err)
+	}
+	t, err := identity.NewTrust(anchors, append(slices.Clip(heard), crls...))
+	if err != nil { // what others passed on may be of authorities that are no longer trusted
+		t, err = identity.NewTrust(anchors, crls)
+	}
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust of %s: %w", c.Dir, err)
 	}

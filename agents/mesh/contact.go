@@ -23,9 +23,9 @@ type contact struct {
 	mu    sync.Mutex
 	facts facts
 
-	messages, bytes, streams, faults, foreign bucket
-	gossip                                    map[string]*author
-	reading                                   map[libp2pprotocol.ID]*reading
+	messages, bytes, streams, faults, stale bucket
+	gossip                                  map[string]*author
+	reading                                 map[libp2pprotocol.ID]*reading
 }
 
 // facts are what a contact has shown and announced.
@@ -49,8 +49,8 @@ func (f facts) isNewSeller(now time.Time) bool {
 
 // author is the record of one contact's gossip on a topic.
 type author struct {
-	allowance bucket
-	seen      window
+	allowance, load bucket
+	seen            window
 }
 
 // reading is an inbound stream that is being read.
@@ -127,15 +127,18 @@ func (c *contact) current() facts {
 }
 
 // charge takes one from an allowance and reports whether it was left.
-func (c *contact) charge(b *bucket, now time.Time, r Rate) bool {
+func (c *contact) charge(b *bucket, now time.Time, r Rate) bool { return c.spend(b, 1, now, r) }
+
+// spend takes n from an allowance and reports whether that was left.
+func (c *contact) spend(b *bucket, n float64, now time.Time, r Rate) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return b.take(now, 1, r)
+	return b.take(now, n, r)
 }
 
-// admitGossip reports whether a message with a sequence number is new, and
-// within the allowance.
-func (c *contact) admitGossip(topic string, sequence uint64, now time.Time, l Limits) bool {
+// admitGossip reports whether a message of n bytes with a sequence number is new, and
+// within the allowances.
+func (c *contact) admitGossip(topic string, sequence uint64, n int, now time.Time, l Limits) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.gossip[topic]
@@ -143,7 +146,7 @@ func (c *contact) admitGossip(topic string, sequence uint64, now time.Time, l Li
 		a = &author{}
 		c.gossip[topic] = a
 	}
-	return a.allowance.take(now, 1, l.Gossip) && a.seen.admit(sequence)
+	return a.allowance.take(now, 1, l.Gossip) && a.load.take(now, float64(n), l.Load) && a.seen.admit(sequence)
 }
 
 // end gives the reader replaceGrace to finish a stream that its writer has closed.

@@ -15,11 +15,13 @@ const (
 	StrangersNamed   = strangersNamed
 	ProtocolACL      = protocolACL
 	ProtocolPresence = protocolPresence
+	ProtocolClock    = protocolClock
+	ProtocolFiles    = protocolFiles
+	MaxPresence      = maxPresence
 
-	ProtocolEnrolment     = protocolEnrolment
-	ProtocolIntroductions = protocolIntroductions
-	ProtocolClock         = protocolClock
-	ProtocolFiles         = protocolFiles
+	ProtocolEnrolment, ProtocolIntroductions = protocolEnrolment, protocolIntroductions
+
+	MaxStrangers, StreamsPerStranger, StrangerMemory = maxStrangers, streamsPerStranger, strangerMemory
 )
 
 // SilenceWords says of a time that ran out what it was for.
@@ -53,8 +55,7 @@ func RecodeIntroductions(b []byte) ([]byte, error) {
 	return encodeIntroductions(all), err
 }
 
-// CrowdOut drops secured connections without a credential while there are more than most,
-// and counts them.
+// CrowdOut drops strangers while there are more than most, and counts them.
 func CrowdOut(m *Mesh, most int) (dropped int) {
 	s := m.ep.strangers
 	for {

@@ -22,7 +22,7 @@ type gate struct {
 
 func newGate(now func() time.Time) *gate {
 	g := &gate{now: now, banned: map[peer.ID]time.Time{}}
-	g.strangers = &strangers{losers: map[peer.ID]int{}, again: func(id peer.ID) { g.ban(id, now().Add(Silence)) }}
+	g.strangers = &strangers{losers: map[peer.ID]int{}, keepOut: func(id peer.ID, d time.Duration) { g.ban(id, now().Add(d)) }}
 	return g
 }
 
@@ -75,7 +75,7 @@ func (g *gate) InterceptSecured(dir network.Direction, id peer.ID, c network.Con
 	switch {
 	case dir == network.DirOutbound:
 	case open:
-		g.strangers.secured(c, id)
+		return g.strangers.secured(c, id)
 	default:
 		g.strangers.refused(c)
 	}

@@ -62,6 +62,7 @@ const (
 	maxHalfOpen    = 256             // inbound connections that are not secured yet
 	halfOpenAtOnce = 2 * maxHalfOpen // with those that are being dropped
 	maxStrangers   = 64              // secured ones without a credential
+	strangerTenure = time.Second     // in which others of the same network do not displace one
 	maxLosers      = 4096            // strangers remembered because they lost their place
 	maxTrusted     = 1024            // networks of known agents that are remembered
 	strangersLog   = time.Minute     // between two log lines about dropped strangers
@@ -105,12 +106,18 @@ const (
 
 // Bounds of gossip. The library's queue of 32 per peer drops two thirds of a burst.
 const (
-	gossipQueue    = 1024 // RPCs waiting per peer
-	publishQueue   = 256  // own messages waiting to be published
-	validateQueue  = 256  // arrived, waiting for a validator
-	hearQueue      = 1024 // valid, waiting for the role; further ones are dropped
-	gossipOverhead = 4096 // of an RPC around one message
-	replayWindow   = 256  // messages of one author that may overtake each other
+	gossipQueue    = 1024     // RPCs waiting per peer
+	publishQueue   = 256      // own messages waiting to be published
+	validateQueue  = 256      // arrived, waiting for a validator
+	hearQueue      = 1024     // valid, waiting for the role; further ones are dropped
+	gossipOverhead = 4096     // of an RPC around one message
+	maxPresence    = 2 << 10  // bytes of a gossiped presence
+	maxCall        = 64 << 10 // bytes of a gossiped call for proposals
+	// staleAfter is how long a presence may be on its way, and by how much clocks may
+	// differ, before it is dropped.
+	staleAfter   = 30 * time.Second
+	staleLog     = time.Hour // between two log lines about the clock of one agent
+	replayWindow = 256       // messages of one author that may overtake each other
 )
 
 // Rate is an allowance: Burst at once, PerSecond in the long run.
@@ -126,8 +133,8 @@ type Limits struct {
 	Bytes    Rate // of direct messages
 	Streams  Rate // that the peer opens
 	Faults   Rate // messages that cannot be understood, invalid gossip
-	Foreign  Rate // forwarded gossip of authors without a credential that is valid here
 	Gossip   Rate // messages of one author, per topic
+	Load     Rate // bytes of these
 }
 
 // DefaultLimits are far above an auction's needs: 16 concurrent auctions of five rounds
@@ -138,7 +145,7 @@ func DefaultLimits() Limits {
 		Bytes:    Rate{PerSecond: 32 << 20, Burst: 64 << 20},
 		Streams:  Rate{PerSecond: 16, Burst: 256}, // a user may run each command in a process of its own
 		Faults:   Rate{PerSecond: 1, Burst: 32},
-		Foreign:  Rate{PerSecond: 32, Burst: 256},
 		Gossip:   Rate{PerSecond: 32, Burst: 128},
+		Load:     Rate{PerSecond: 256 << 10, Burst: 4 << 20},
 	}
 }

@@ -176,7 +176,7 @@ func (m *Mesh) Recheck() { m.ep.recheck() }
 func (m *Mesh) Send(msg protocol.Message) {
 	msg.Sender = m.Self()
 	if p, ok := msg.Body.(message.Presence); ok {
-		p.Addresses = texts(m.ep.addresses())
+		p.Addresses, p.Issued = texts(m.ep.addresses()), m.ep.cfg.Now().UTC()
 		msg.Body = p
 	}
 	var shared func() ([]byte, error)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	ma "github.com/multiformats/go-multiaddr"
 	"pgregory.net/rapid"
 )
@@ -58,15 +57,4 @@ func TestQUICIsBesideTCP(t *testing.T) {
 			t.Errorf("listening at %s, joining %s: %q, want %q", c.listen, c.join, got, c.want)
 		}
 	}
-}
-
-// RelayWith replaces the relay service by one with other limits.
-func RelayWith(m *Mesh, limits relay.Resources) (err error) {
-	r := m.ep.reach
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err = r.service.Close(); err == nil {
-		r.service, err = relay.New(r.ep.host, relay.WithACL(r), relay.WithMetricsTracer(&r.stats), relay.WithResources(limits))
-	}
-	return err
 }

@@ -19,9 +19,9 @@ import (
 // place: another one loses its place if there is none. So connections that stay silent
 // keep out nobody who is quicker than as many further ones.
 type strangers struct {
-	known   func(peer.ID) bool // whether a peer has shown a valid credential before
-	again   func(peer.ID)      // keeps out for Silence one that has lost its place repeatedly
-	limited sync.Map           // the peers with a place that are secured; the resource manager asks
+	known   func(peer.ID) bool           // whether a peer has shown a valid credential before
+	keepOut func(peer.ID, time.Duration) // one that has lost its place
+	limited sync.Map                     // the peers with a place that are secured; the resource manager asks
 
 	mu      sync.Mutex
 	waiting []*stranger // oldest first
@@ -36,8 +36,9 @@ type strangers struct {
 type stranger struct {
 	conn    network.ConnMultiaddrs
 	origin  netip.Prefix
-	peer    peer.ID // empty until the channel is secured
-	refused int     // streams that were refused
+	peer    peer.ID   // empty until the channel is secured
+	since   time.Time // when it was
+	refused int       // streams that were refused
 }
 
 // arrive takes a connection that has just been accepted.
@@ -69,13 +70,14 @@ func (s *strangers) overdo(id peer.ID) bool {
 	return true
 }
 
-// secured notes a connection's peer. One with a known peer is no stranger's.
-func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) {
+// secured notes a connection's peer, and reports whether there is a place for it. One
+// with a known peer is no stranger's.
+func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) bool {
 	known := s.known(id)
 	s.mu.Lock()
 	for _, x := range s.waiting {
 		if x.conn == conn {
-			x.peer = id
+			x.peer, x.since = id, time.Now()
 		}
 	}
 	if known {
@@ -83,23 +85,42 @@ func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) {
 	} else {
 		s.limited.Store(id, true)
 	}
-	lost := s.crowdedOut(maxStrangers, func(x *stranger) bool { return x.peer != "" })
-	often := lost != nil && s.loses(lost.peer)
+	lost := s.turnedAway(conn, s.crowdedOut(maxStrangers, func(x *stranger) bool { return x.peer != "" }))
+	turned := lost != nil && lost.conn == conn
+	if lost != nil && !turned {
+		s.keepOut(lost.peer, s.loses(lost.peer))
+	}
 	s.mu.Unlock()
-	if often {
-		s.again(lost.peer)
+	if turned {
+		s.limited.Delete(id)
+		return false
 	}
 	hangUp(lost)
+	return true
 }
 
-// loses notes that a peer has lost its place, and reports whether that happened before:
-// it costs nothing to come back at once. A full table forgets all.
-func (s *strangers) loses(id peer.ID) bool {
+// turnedAway returns the one that really goes: the newest itself if the other one is of the
+// same network and has not had its place for strangerTenure. So a crowd that comes back
+// at once gives nobody less time to show a credential.
+func (s *strangers) turnedAway(newest network.ConnMultiaddrs, lost *stranger) *stranger {
+	i := slices.IndexFunc(s.waiting, func(x *stranger) bool { return x.conn == newest })
+	if lost == nil || i < 0 || s.waiting[i].origin != lost.origin || time.Since(lost.since) >= strangerTenure {
+		return lost
+	}
+	gone := s.waiting[i]
+	s.waiting = slices.Insert(slices.Delete(s.waiting, i, i+1), 0, lost)
+	return gone
+}
+
+// loses notes that a peer has lost its place without having shown a credential, and
+// returns for how long it is kept out: each time twice as long. A full table forgets all.
+func (s *strangers) loses(id peer.ID) time.Duration {
 	if len(s.losers) >= maxLosers {
 		clear(s.losers)
 	}
+	out := Silence << min(s.losers[id], 10)
 	s.losers[id]++
-	return s.losers[id] > 1
+	return min(out, CutOff)
 }
 
 // proved ends a peer's time as a stranger, and remembers its network.

@@ -66,7 +66,7 @@ func (f *standby) told(leader string, err error) {
 // listen answers on the control socket. Without it the agent follows all the same.
 func (f *standby) listen() {
 	f.stop = func() {}
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // it may wait for ever, and that is no failed start
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // it may wait without end, and that is no failed start
 	l, err := control.Listen(f.n.Cfg.Dir)
 	if err != nil {
 		f.n.Log.Error("no control socket while another agent leads", "err", err)

@@ -80,7 +80,7 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 	return publish(half, filepath.Join(r.Dir, filepath.FromSlash(r.Name)))
 }
 
-// printed writes what a program has printed to files, in place of files that it left by these names.
+// printed writes what a program has printed to files, instead of files that it left by these names.
 func printed(s Stream, k Key, root *os.Root) error {
 	var files []*os.File
 	for _, name := range []string{stdoutName, stderrName} {

@@ -25,6 +25,7 @@ var presenceBodies = []row{
 		values(c, "addresses", &m.Addresses, &w.Addresses, protocol.MaxAddresses, func(c *coder, m, w *string) { c.plain("address", m, w) })
 		list(c, "terms paid after the fact", &m.After, &w.After, protocol.MaxTerms, (*coder).term)
 		c.instant("recovering", &m.Recovering, &w.Recovering)
+		c.instant("issued", &m.Issued, &w.Issued)
 	}, on(protocol.ProtocolPresence, protocol.Inform)),
 }
 

@@ -18,7 +18,8 @@ type Presence struct {
 	Recovering time.Time        // of a restored bank: later decisions may be missing; zero: the bank is not recovering
 	TTL        time.Duration    // zero: the agent leaves
 	Counter    uint64
-	Addresses  []string // multiaddresses, filled in by the mesh
+	Addresses  []string  // multiaddresses, filled in by the mesh
+	Issued     time.Time // filled in by the mesh; zero: an agent of a version without it
 }
 
 // Ceiling is the price per core-hour that an offer for a unit must beat

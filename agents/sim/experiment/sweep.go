@@ -316,5 +316,7 @@ func (r sweepReport) compared() {
 	}
 	slices.Sort(over)
 	r.fact("a task takes longer than it runs, median and 95 % (s)", num(median(over), 2)+", "+num(over[len(over)*95/100], 2), "0")
+	r.note("Rates are measured, so of two resources that cost the same, now one and now the other is the cheaper: cost does not keep to R4 at 3,100.")
+	r.note("At 600 a task may be left without a place, since its longest run time is reserved. time and conservative-time spend the budget on leases before all tasks are done.")
 	r.note("A time unit of 004 is %s here. The agents know no lengths: they measure the first tasks, reserve half as much again as the longest took, and pay leases whole.", sweepUnit)
 }

@@ -16,7 +16,7 @@ func TestNoSeedBreaksAnInvariantOfSweeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for level, last := range map[string]uint64{"none": 4, "light": 6, "heavy": 20, "forgetful": 6} {
+	for level, last := range map[string]uint64{"none": 2, "light": 4, "heavy": 12, "forgetful": 4} {
 		if testing.Short() {
 			last = 2
 		}

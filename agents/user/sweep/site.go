@@ -38,6 +38,7 @@ type site struct {
 	out      bool            // left out of plans, until outUntil
 	outUntil time.Duration
 
+	freed               []time.Duration // when lanes that were given back can be sold again
 	refusedUntil, pause time.Duration
 	why                 string // of its last refusal or failure
 }
@@ -92,20 +93,25 @@ func (s *Sweep) mean(x *site) time.Duration {
 	if s.Wall == 0 {
 		return 0
 	}
-	times := x.times
-	if len(times) == 0 {
+	sum, n := x.took()
+	if n == 0 {
 		for _, y := range s.sites {
-			times = append(times[:len(times):len(times)], y.times...)
+			d, m := y.took()
+			sum, n = sum+d, n+m
 		}
 	}
-	if len(times) == 0 {
+	if n == 0 {
 		return s.Wall
 	}
-	var sum time.Duration
-	for _, d := range times {
+	return max(1, sum/n)
+}
+
+// took sums up the times of the last successful tasks, and counts them.
+func (x *site) took() (sum, n time.Duration) {
+	for _, d := range x.times {
 		sum += d
 	}
-	return max(1, sum/time.Duration(len(times)))
+	return sum, time.Duration(len(x.times))
 }
 
 // bound is the time to reserve for a task at a site: half as much again as its longest success, at
@@ -161,13 +167,8 @@ func (s *Sweep) Refused(now time.Duration, n int, why string) {
 		x.Lanes = 0
 	}
 	s.Account(n, 0, 0)
-	s.close(l)
+	l.close()
 	s.stale = true
-}
-
-// Resting reports whether a site that has refused a lease is left alone for now.
-func (s *Sweep) Resting(now time.Duration) bool {
-	return slices.ContainsFunc(s.sites, func(x *site) bool { return now < x.refusedUntil })
 }
 
 // Account notes what was paid for a lease, less refunds, and the most that it may still cost.
@@ -181,14 +182,26 @@ func (s *Sweep) Account(n int, paid, held protocol.Credits) {
 // Over notes that a lease takes no more launches: its site has lost it, or its owner has given it back.
 func (s *Sweep) Over(n int) {
 	if l := s.leases[n]; !l.Closed {
-		s.close(l)
+		l.close()
 		s.again()
 	}
 }
 
-func (s *Sweep) close(l *Lease) {
+func (l *Lease) close() {
 	l.Closed = true
 	l.site.leases = slices.DeleteFunc(l.site.leases, func(x *Lease) bool { return x == l })
+}
+
+// giveBack closes a lease whose site sells the rest of it again, but not at once.
+func (l *Lease) giveBack(now, release time.Duration) {
+	l.close()
+	l.site.freed = append(l.site.released(now), min(l.End, now+release))
+}
+
+// released are the lanes that were given back and cannot be sold again yet.
+func (x *site) released(now time.Duration) []time.Duration {
+	x.freed = slices.DeleteFunc(x.freed, func(at time.Duration) bool { return at <= now })
+	return slices.Clip(x.freed)
 }
 
 // Ended notes the end of the attempt that a lease ran, and returns its task, which is Fetching if it
@@ -217,7 +230,7 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 		s.retry(i)
 	}
 	if s.Lease == 0 {
-		s.close(l)
+		l.giveBack(now, s.Release)
 	}
 	return i
 }

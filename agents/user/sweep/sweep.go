@@ -32,6 +32,7 @@ type Config struct {
 	Before    time.Duration // from the order of a lease to its start
 	Slack     time.Duration // of each lease: what it takes until a task begins
 	Round     time.Duration // leases begin and end at multiples of it; 0: at any time
+	Release   time.Duration // until a site sells what is left of a lease that was given back
 }
 
 // MaxLeases bounds the leases of a sweep, bought or refused.
@@ -178,6 +179,11 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 				}
 			}
 		}
+		for _, at := range append(x.released(now), x.refusedUntil) {
+			if at > now {
+				next = min(next, at)
+			}
+		}
 	}
 	if next == never {
 		return 0
@@ -260,6 +266,11 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 			fresh.Lanes = append(fresh.Lanes, l.End)
 		}
 	}
+	for _, at := range x.released(now) {
+		if len(fresh.Lanes) < x.Lanes {
+			fresh.Lanes = append(fresh.Lanes, max(at, s.start(x, now)))
+		}
+	}
 	for len(fresh.Lanes) < x.Lanes {
 		fresh.Lanes = append(fresh.Lanes, s.start(x, now))
 	}
@@ -272,7 +283,7 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 // launch begins tasks in leases that have room, and gives back those that nothing is left for.
 func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 	for _, l := range slices.Clone(x.leases) {
-		switch at := s.next(x); {
+		switch at := x.next(s.tasks); {
 		case !l.Signed || l.task >= 0 || now < l.Start || s.Paused && now < l.End:
 		case at >= 0 && !s.Paused && now+s.needs(x, x.queue[at]) <= l.End:
 			if s.doubtful(x, now) {
@@ -285,7 +296,7 @@ func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 			l.task, l.began = i, now
 			a.Launch = append(a.Launch, Launch{i, len(s.tasks[i].Attempts), l.n})
 		case !s.stale && !s.useful(x, l, now):
-			s.close(l)
+			l.giveBack(now, s.Release)
 			a.Close = append(a.Close, l.n)
 		}
 	}
@@ -294,12 +305,12 @@ func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 
 // next is the place in a site's queue of the task to begin next, or -1. One whose program failed here
 // waits until no other does.
-func (s *Sweep) next(x *site) int {
+func (x *site) next(tasks []Task) int {
 	if len(x.queue) == 0 {
 		return -1
 	}
 	for at, i := range x.queue {
-		if !s.tasks[i].failedAt(x.Site) {
+		if !tasks[i].failedAt(x.Site) {
 			return at
 		}
 	}
@@ -317,7 +328,7 @@ func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
 	if now < x.refusedUntil {
 		return
 	}
-	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
+	for lanes := x.Lanes - len(x.leases) - len(x.released(now)); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
 		l, tasks := s.fit(x, now, s.share(x, now))
 		if tasks == 0 {
 			return
@@ -348,8 +359,11 @@ func (s *Sweep) share(x *site, now time.Duration) int {
 	for _, l := range x.leases {
 		ends = append(ends, max(0, l.End-s.start(x, now)))
 	}
+	for _, at := range x.released(now) {
+		ends = append(ends, max(0, at-now))
+	}
 	slices.Sort(ends)
-	mean, lanes := max(1, s.mean(x)), time.Duration(x.Lanes-len(x.leases))
+	mean, lanes := max(1, s.mean(x)), time.Duration(x.Lanes-len(ends))
 	work := time.Duration(x.buy) * mean
 	for _, end := range ends {
 		if work <= end*lanes {
@@ -391,7 +405,7 @@ func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 // start is when a lease that is ordered now begins at the earliest. Where one was refused, perhaps
 // because its start had passed, the next begins later.
 func (s *Sweep) start(x *site, now time.Duration) time.Duration {
-	return up(s.Round, max(now+s.Before+x.pause, x.Start))
+	return up(s.Round, max(now+s.Before+x.pause, x.Start, x.refusedUntil))
 }
 
 func up(round, d time.Duration) time.Duration {

@@ -198,9 +198,7 @@ func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
 	}
 	x.tradeAt = now.Add(tradeMost)
 	if len(t.Offers) == 0 || x.Count(sweep.Waiting) > 0 {
-		if !x.Resting(x.since(now)) {
-			x.barren++
-		}
+		x.barren++
 		x.tradeAt = now.Add(min(tradeFirst<<min(x.barren, 8), tradeMost))
 	}
 	out := protocol.Output{WakeAt: now}

@@ -41,6 +41,7 @@ const (
 	slack      = 2 * time.Second        // of a lease, until its first task begins
 	longest    = 15 * time.Minute       // of a lease for several tasks
 	buying     = 8                      // leases that are bought at once at a site
+	release    = 3 * time.Second        // until a site sells again what was given back
 	tradeMost  = 2 * time.Minute        // between trades
 	tradeFirst = 5 * time.Second        // after a trade without offers, or a refusal
 	leave      = 5 * time.Minute        // a site that fails is left out
@@ -165,7 +166,7 @@ func Parse(o message.SweepOrder) (p plan.Plan, err error) {
 }
 
 // Order begins a sweep, or goes on with the one of this ID. The plan's deadline is in DeadlineAt or
-// Deadline. dry, if not nil, gets a forecast in place of a sweep that begins.
+// Deadline. If dry is not nil, it gets a forecast, and no sweep begins.
 func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Sweep)) (protocol.Output, error) {
 	p, err := Parse(o)
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Sweeps) begin(r row) *live {
 	p := r.Plan
 	c := sweep.Config{
 		Terms: r.Terms, Equal: p.Equal, Wall: p.Wall, Lease: longest, RetryExit: p.RetryExit, RetrySite: p.RetrySite,
-		Leave: leave, AtOnce: p.AtOnce, Buying: buying, Before: before, Slack: slack, Round: time.Second, Sizes: make([]int64, p.Len()),
+		Leave: leave, AtOnce: p.AtOnce, Buying: buying, Before: before, Slack: slack, Round: time.Second, Release: release, Sizes: make([]int64, p.Len()),
 	}
 	for i := range c.Sizes {
 		c.Sizes[i] = 1

@@ -130,12 +130,15 @@ func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
 	}
 	defer done()
 	call := control.SweepCall{ID: q.id, Out: out, Dir: dir}
-	if q.dry || q.dFactor > 0 || q.bFactor > 0 {
+	if err := applyFactors(c, agent, call, p, q); err != nil {
+		return err
+	}
+	if q.dry {
 		v, err := forecast(c, agent, call, p)
-		if err != nil || q.dry {
+		if err != nil {
 			return err
 		}
-		applyFactors(p, v, q)
+		return showForecast(c, v, p)
 	}
 	v, err := orderSweep(c, agent, call, p)
 	if err != nil {
@@ -152,17 +155,18 @@ func orderSweep(c *cobra.Command, agent *control.Client, q control.SweepCall, p 
 	return v, err
 }
 
-// forecast shows what each strategy would do.
+// forecast is what each strategy would do.
 func forecast(c *cobra.Command, agent *control.Client, q control.SweepCall, p *plan.Plan) (message.Sweep, error) {
 	q.DryRun = true
 	v, err := orderSweep(c, agent, q, p)
-	if err != nil {
-		return v, err
+	if err == nil && len(v.Resources) == 0 {
+		err = exit.Fail(exit.Nothing, "'ramp user resources' lists the sites", "no site makes an offer: %s", v.Why)
 	}
-	if len(v.Resources) == 0 {
-		return v, exit.Fail(exit.Nothing, "'ramp user resources' lists the sites", "no site makes an offer: %s", v.Why)
-	}
-	return v, cli.Show(c, v, func(w io.Writer) {
+	return v, err
+}
+
+func showForecast(c *cobra.Command, v message.Sweep, p *plan.Plan) error {
+	return cli.Show(c, v, func(w io.Writer) {
 		fmt.Fprintf(w, "%s of %s at most, %s each\n", words.Plural(v.Tasks.Total, "task"), p.Wall, words.Plural(p.Cores, "core"))
 		rows := [][]string{{"strategy", "cost", "ends (" + words.Zone() + ")", "left"}}
 		for _, s := range v.Strategies {
@@ -179,15 +183,31 @@ func forecast(c *cobra.Command, agent *control.Client, q control.SweepCall, p *p
 	})
 }
 
-// applyFactors sets deadline and budget between their extremes (004, section 4).
-func applyFactors(p *plan.Plan, v message.Sweep, q *sweepFlags) {
+// applyFactors sets the deadline between the earliest and that of all tasks one after the other, and then
+// the budget between the least for this deadline and that of the dearest site (004, section 4).
+func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCall, p *plan.Plan, q *sweepFlags) error {
 	n := p.Len()
-	if q.dFactor > 0 && !v.LeastDeadline.IsZero() {
+	if c.Flags().Changed("d-factor") {
+		v, err := forecast(c, agent, call, p)
+		if err != nil {
+			return err
+		}
+		if v.LeastDeadline.IsZero() {
+			return exit.Fail(exit.Nothing, "", "--d-factor: no deadline is enough for this budget")
+		}
 		least := time.Until(v.LeastDeadline)
 		most := max(least, time.Duration(n)*p.Wall)
 		p.Deadline, p.DeadlineAt = least+time.Duration(q.dFactor*float64(most-least)), time.Time{}
 	}
-	if q.bFactor > 0 {
+	if c.Flags().Changed("b-factor") {
+		p.Budget = 0
+		v, err := forecast(c, agent, call, p)
+		if err != nil {
+			return err
+		}
+		if v.LeastBudget == 0 {
+			return exit.Fail(exit.Nothing, "", "--b-factor: no budget is enough for this deadline")
+		}
 		var dearest protocol.Credits
 		for _, r := range v.Resources {
 			dearest = max(dearest, r.CostTask)
@@ -195,6 +215,7 @@ func applyFactors(p *plan.Plan, v message.Sweep, q *sweepFlags) {
 		most := max(v.LeastBudget, protocol.Credits(n)*dearest)
 		p.Budget = v.LeastBudget + protocol.Credits(q.bFactor*float64(most-v.LeastBudget))
 	}
+	return nil
 }
 
 // sweepPause is between looks at a sweep that is watched.

@@ -86,8 +86,9 @@ func newSweepsShow() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show how a sweep stands", Args: cobra.ExactArgs(1),
-		Long: `Show tasks, sites with their measured rates, and money against the budget. --plot draws which task
-ran where and when, the money spent against the budget, and the tasks done by the deadline.`,
+		Long: `Show tasks, sites with their measured rates, and money against the budget. --plot draws
+which task ran where and when, the money spent against the budget, and the tasks done by the
+deadline.`,
 		Example: "  ramp user sweeps show wing --watch\n  ramp user sweeps show wing --plot wing.svg",
 		RunE: func(c *cobra.Command, args []string) error {
 			format, err := pictureFormat(file)

@@ -898,6 +898,7 @@ type Presence struct {
 	Addresses     []string               `protobuf:"bytes,9,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	After         []*Terms               `protobuf:"bytes,10,rep,name=after,proto3" json:"after,omitempty"`
 	Recovering    int64                  `protobuf:"varint,11,opt,name=recovering,proto3" json:"recovering,omitempty"`
+	Issued        int64                  `protobuf:"varint,12,opt,name=issued,proto3" json:"issued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1005,6 +1006,13 @@ func (x *Presence) GetAfter() []*Terms {
 func (x *Presence) GetRecovering() int64 {
 	if x != nil {
 		return x.Recovering
+	}
+	return 0
+}
+
+func (x *Presence) GetIssued() int64 {
+	if x != nil {
+		return x.Issued
 	}
 	return 0
 }
@@ -4626,7 +4634,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cores\x18\t \x01(\x03R\x05cores\x12\x1d\n" +
 	"\n" +
 	"node_cores\x18\n" +
-	" \x01(\x03R\tnodeCores\"\xcf\x02\n" +
+	" \x01(\x03R\tnodeCores\"\xe7\x02\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\x03R\x05agent\x125\n" +
 	"\n" +
@@ -4643,7 +4651,8 @@ const file_wire_proto_rawDesc = "" +
 	" \x03(\v2\x10.ramp.wire.TermsR\x05after\x12\x1e\n" +
 	"\n" +
 	"recovering\x18\v \x01(\x03R\n" +
-	"recovering\"G\n" +
+	"recovering\x12\x16\n" +
+	"\x06issued\x18\f \x01(\x03R\x06issued\"G\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +
 	"\x05price\x18\x02 \x01(\x03R\x05price\x12\x12\n" +

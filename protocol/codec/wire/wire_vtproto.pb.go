@@ -1499,6 +1499,11 @@ func (m *Presence) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Issued != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Issued))
+		i--
+		dAtA[i] = 0x60
+	}
 	if m.Recovering != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Recovering))
 		i--
@@ -5398,6 +5403,9 @@ func (m *Presence) SizeVT() (n int) {
 	if m.Recovering != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Recovering))
 	}
+	if m.Issued != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Issued))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -9157,6 +9165,25 @@ func (m *Presence) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Recovering |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 12:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Issued", wireType)
+			}
+			m.Issued = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Issued |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
