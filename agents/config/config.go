@@ -86,6 +86,7 @@ type Config struct {
 	Trust       string   `yaml:"trust"`             // trust anchors
 	Revoked     string   `yaml:"revoked,omitempty"` // revocation lists; the file may be absent
 	Listen      []string `yaml:"listen,omitempty"`
+	Announce    []string `yaml:"announce,omitempty"` // addresses that others receive, instead of the agent's own
 	Bootstrap   []string `yaml:"bootstrap,omitempty"`
 	MDNS        bool     `yaml:"mdns,omitempty"` // find agents of the local network
 	Heartbeat   Span     `yaml:"heartbeat,omitempty"`

@@ -64,7 +64,7 @@ func dialable(all [][]byte) []ma.Multiaddr {
 		if err != nil || len(out) == MaxAddresses {
 			continue
 		}
-		if _, err := a.ValueForProtocol(ma.P_TCP); err == nil {
+		if has(a, ma.P_TCP) || isQUIC(a) {
 			out = append(out, a)
 		}
 	}

@@ -116,8 +116,10 @@ func (cs *contacts) remove(c *contact) {
 	delete(cs.agents, c.agent)
 }
 
+// connected reports whether a peer is connected, directly or through a relay.
 func (cs *contacts) connected(id peer.ID) bool {
-	return cs.network.Connectedness(id) == network.Connected
+	now := cs.network.Connectedness(id)
+	return now == network.Connected || now == network.Limited
 }
 
 // all lists the contacts, the most recently heard first.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 )
 
 // What the tests of package mesh_test see of the inside.
@@ -76,4 +77,15 @@ func Strangers(m *Mesh) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(slices.DeleteFunc(slices.Clone(s.waiting), func(x *stranger) bool { return x.peer == "" }))
+}
+
+// RelayWith replaces the relay service by one with other limits.
+func RelayWith(m *Mesh, limits relay.Resources) (err error) {
+	r := m.ep.reach
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err = r.service.Close(); err == nil {
+		r.service, err = relay.New(r.ep.host, relay.WithACL(r), relay.WithMetricsTracer(&r.stats), relay.WithResources(limits))
+	}
+	return err
 }

@@ -76,7 +76,7 @@ const (
 	maxPerAddress     = 512
 	newPerAddress     = 64  // new connections per second from one address
 	newPerAddressMost = 512 // ... and at once, when a site starts
-	maxPerPeer        = 4   // connections: two agents that dial each other, and a restart
+	maxPerPeer        = 8   // connections: two agents that dial each other, directly and through relays, and a restart
 	streamsPerPeer    = 32  // inbound: gossip, identify, and ours, each replaced once
 	streamsPerKind    = 4   // inbound, of one protocol and peer
 	filesPerPeer      = 16  // exchanges of files; following a job uses one

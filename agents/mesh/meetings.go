@@ -63,6 +63,9 @@ func (m *meetings) tell(ctx context.Context, match func(c *contact) bool) {
 	})
 }
 
+// moved shows this agent's new addresses to the connected agents.
+func (m *meetings) moved(ctx context.Context) { m.tell(ctx, func(*contact) bool { return true }) }
+
 // meet exchanges cards and presences with a peer. Afterwards each has verified the
 // other, and the role has received the other's current presence first-hand. If this
 // agent made its own first presence meanwhile, they meet once more.

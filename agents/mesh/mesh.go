@@ -60,17 +60,17 @@ func Listen(cfg Config) (*Mesh, error) {
 	}
 	g := newGate(cfg.Now)
 	denied := &denials{}
-	h, err := newHost(cfg, g, denied)
+	r := newReach(cfg)
+	h, err := newHost(cfg, g, denied, r)
 	if err != nil {
 		return nil, err
 	}
-	m := newMesh(cfg, h, g)
+	m := newMesh(cfg, h, g, r)
 	if m.ep.admission, err = newAdmission(h, m.ep.life.draining, g.strangers.known); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	denied.report = m.ep.chargeStream
 	h.Network().Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) { g.strangers.ended(c) }})
-	m.ep.announce = addrs.announce
 	if err := m.open(addrs); err != nil {
 		_ = m.Close() // the first error says more
 		return nil, err
@@ -78,9 +78,9 @@ func Listen(cfg Config) (*Mesh, error) {
 	return m, nil
 }
 
-func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
+func newMesh(cfg Config, h host.Host, g *gate, r *reach) *Mesh {
 	c := &counters{}
-	ep := &endpoint{cfg: cfg, host: h, gate: g, contacts: newContacts(h.Network()), counters: c, life: newLifetime()}
+	ep := &endpoint{cfg: cfg, host: h, gate: g, reach: r, contacts: newContacts(h.Network()), counters: c, life: newLifetime()}
 	ep.strangers = g.strangers
 	g.strangers.known = func(id peer.ID) bool { return ep.contacts.ofPeer(id) != nil }
 	d := &delivery{cfg: cfg, counters: c, failures: make(chan undelivered, FailureQueue)}
@@ -121,7 +121,10 @@ func (m *Mesh) open(addrs addresses) error {
 	if err := m.gossip.open(); err != nil {
 		return err
 	}
-	if err := listen(m.ep.host, addrs.listen); err != nil {
+	if err := m.ep.reach.start(m.ep, m.meetings.moved); err != nil {
+		return err
+	}
+	if err := listen(m.ep.host, addrs.listen, besideTCP(addrs), m.ep.cfg.Log); err != nil {
 		return err
 	}
 	m.joining.joinBy(addrs.bootstrap)
@@ -153,6 +156,9 @@ func (m *Mesh) Addresses() []string {
 
 // Peers is the number of agents that this one is connected to.
 func (m *Mesh) Peers() int { return len(m.ep.host.Network().Peers()) }
+
+// Reach is how others reach this agent, and by which paths it reaches them.
+func (m *Mesh) Reach() Reach { return m.ep.reach.report() }
 
 // Known lists the agents that this one has met, the most recently heard first.
 func (m *Mesh) Known() []Known { return m.ep.contacts.all() }

@@ -102,7 +102,7 @@ func joinHint(dir string, err error) string {
 	if errors.Is(err, mesh.ErrCutOff) {
 		return CutOffHint
 	}
-	return "check 'bootstrap' in " + filepath.Join(dir, config.Name) + "; 'ramp doctor' finds out more"
+	return "check 'bootstrap' in " + filepath.Join(dir, config.Name) + "; 'ramp doctor' finds the cause"
 }
 
 // awaitMarket waits until the agent has joined, for JoinTime at most.

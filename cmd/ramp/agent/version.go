@@ -16,8 +16,8 @@ import (
 	"ramp/protocol/invitation"
 )
 
-// The linker sets these in packages: -X ramp/cmd/ramp/agent.commit=…. Elsewhere the commit
-// comes from Go's build information. .packaging/build reads the version here.
+// The linker sets the commit in packages and in 'make build' (-X ramp/cmd/ramp/agent.commit=…);
+// elsewhere it comes from Go's build information. .packaging/build reads the version here.
 var (
 	version = "0.1.0"
 	commit  = ""
@@ -60,9 +60,10 @@ protocols between agents, of the control socket and of invitations that it suppo
 // thisVersion adds what the compiler recorded in the program.
 func thisVersion() versionAnswer {
 	v := versionAnswer{
-		Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Protocols: mesh.Protocols(), Control: control.Version, Invitation: invitation.Version,
 	}
+	v.Commit, v.Modified = strings.CutSuffix(commit, "-changed")
 	info, ok := debug.ReadBuildInfo()
 	if !ok || commit != "" {
 		return v

@@ -112,11 +112,11 @@ func (f *experimentFlags) lab() (*experiment.Lab, error) {
 	seed, err := strconv.ParseUint(f.seed, 10, 64)
 	switch {
 	case err != nil:
-		return nil, exit.Fail(exit.Usage, "", "seed %q: want a number in 0..%d", f.seed, uint64(math.MaxUint64))
+		return nil, exit.Fail(exit.Usage, "", "--seed %q: want a number in 0..%d", f.seed, uint64(math.MaxUint64))
 	case f.jobs < 1 || f.jobs > experiment.MaxJobs:
-		return nil, exit.Fail(exit.Usage, "", "jobs %d: want 1..%d", f.jobs, experiment.MaxJobs)
+		return nil, exit.Fail(exit.Usage, "", "--jobs %d: want 1..%d", f.jobs, experiment.MaxJobs)
 	case f.repeat < 0 || f.repeat > experiment.MaxRepeat:
-		return nil, exit.Fail(exit.Usage, "", "repeat %d: want 0..%d", f.repeat, experiment.MaxRepeat)
+		return nil, exit.Fail(exit.Usage, "", "--repeat %d: want 0..%d", f.repeat, experiment.MaxRepeat)
 	}
 	settings := experiment.Default()
 	for _, text := range f.set {
