@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -293,9 +292,9 @@ func (c *Config) TrustAnchors() (*identity.Trust, error) {
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "revocation list: %w", err)
 	}
-	t, err := identity.NewTrust(anchors, append(slices.Clip(heard), crls...))
+	t, err := identity.NewTrust(anchors, append(heard, crls...)...)
 	if err != nil { // what others passed on may be of authorities that are no longer trusted
-		t, err = identity.NewTrust(anchors, crls)
+		t, err = identity.NewTrust(anchors, crls...)
 	}
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust of %s: %w", c.Dir, err)

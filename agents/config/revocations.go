@@ -29,14 +29,14 @@ func (c *Config) lists() []string {
 	return files
 }
 
-// readLists reads all lists of some files that exist.
-func readLists(files ...string) (all []byte, err error) {
+// readLists reads those of some files that exist.
+func readLists(files ...string) (all [][]byte, err error) {
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		all = append(append(all, b...), '\n')
+		all = append(all, b)
 	}
 	return all, nil
 }
@@ -115,7 +115,7 @@ func (r *Revocations) Adopt(lists [][]byte) (changed bool, err error) {
 		return false, err
 	}
 	if err := r.read(); err != nil {
-		return false, errors.Join(err, ReplaceFile(path, before, 0o600))
+		return false, errors.Join(err, ReplaceFile(path, before[0], 0o600))
 	}
 	file = nil
 	for _, der := range r.trust.Newest() {

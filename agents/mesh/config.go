@@ -69,6 +69,8 @@ type Config struct {
 	// Peers, if set, keeps peers over a restart, so that this agent finds the market again
 	// when no bootstrap address answers any more.
 	Peers Peers
+	// Revocations, if set, are kept up to date with those of other agents.
+	Revocations Revocations
 	// Nearby finds agents on this network by multicast DNS, and lets them find this one.
 	// It yields addresses only; agents found this way are verified like any other.
 	Nearby bool

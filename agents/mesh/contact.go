@@ -37,8 +37,9 @@ type facts struct {
 	counter uint64        // of the newest presence
 	until   time.Time     // when that presence expires
 	seen    time.Time
-	met     bool // the two have exchanged presences, possibly empty, on a stream
-	greeted bool // it has received this agent's presence in that way
+	met     bool    // the two have exchanged presences, possibly empty, on a stream
+	lists   version // the revocation lists that it has shown
+	greeted bool    // it has received this agent's presence in that way
 }
 
 // isNewSeller reports whether this is a seller whose first presence arrived within

@@ -9,18 +9,11 @@ import (
 
 // What the tests of package mesh_test see of the inside.
 const (
-	ReplayWindow     = replayWindow
-	StreamsPerPeer   = streamsPerPeer
-	StreamsPerKind   = streamsPerKind
-	StrangersNamed   = strangersNamed
-	ProtocolACL      = protocolACL
-	ProtocolPresence = protocolPresence
-	ProtocolClock    = protocolClock
-	ProtocolFiles    = protocolFiles
-	MaxPresence      = maxPresence
-
-	ProtocolEnrolment, ProtocolIntroductions = protocolEnrolment, protocolIntroductions
-
+	ReplayWindow, StrangersNamed, MaxPresence        = replayWindow, strangersNamed, maxPresence
+	StreamsPerPeer, StreamsPerKind                   = streamsPerPeer, streamsPerKind
+	ProtocolACL, ProtocolPresence                    = protocolACL, protocolPresence
+	ProtocolClock, ProtocolFiles                     = protocolClock, protocolFiles
+	ProtocolEnrolment, ProtocolIntroductions         = protocolEnrolment, protocolIntroductions
 	MaxStrangers, StreamsPerStranger, StrangerMemory = maxStrangers, streamsPerStranger, strangerMemory
 )
 
@@ -45,10 +38,7 @@ func ReadFrame(b []byte, limit int) ([]byte, error) {
 }
 
 // Recode decodes a card or introductions and encodes them again.
-func RecodeCard(b []byte) ([]byte, error) {
-	c, err := decodeCard(b)
-	return c.encode(), err
-}
+func RecodeCard(b []byte) ([]byte, error) { c, err := decodeCard(b); return c.encode(), err }
 
 func RecodeIntroductions(b []byte) ([]byte, error) {
 	all, err := decodeIntroductions(b)
@@ -57,8 +47,7 @@ func RecodeIntroductions(b []byte) ([]byte, error) {
 
 // CrowdOut drops strangers while there are more than most, and counts them.
 func CrowdOut(m *Mesh, most int) (dropped int) {
-	s := m.ep.strangers
-	for {
+	for s := m.ep.strangers; ; dropped++ {
 		s.mu.Lock()
 		lost := s.crowdedOut(most, func(x *stranger) bool { return x.peer != "" })
 		s.mu.Unlock()
@@ -66,7 +55,6 @@ func CrowdOut(m *Mesh, most int) (dropped int) {
 			return dropped
 		}
 		hangUp(lost)
-		dropped++
 	}
 }
 

@@ -89,7 +89,7 @@ func newLimits(denied *denials, strange func(peer.ID) bool) (network.ResourceMan
 		System: whole, Transient: transient, PeerDefault: one,
 		ProtocolDefault: whole, ServiceDefault: whole,
 		ProtocolPeer: map[libp2pprotocol.ID]rcmgr.ResourceLimits{
-			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: enrol, protocolClock: kind, protocolBare: kind, protocolFiles: files,
+			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: enrol, protocolClock: kind, protocolBare: kind, protocolRevocations: kind, protocolFiles: files,
 		},
 	}
 	return rcmgr.NewResourceManager(newStandings(limits, strange),

@@ -16,6 +16,7 @@ import (
 type joining struct {
 	ep       *endpoint
 	meetings *meetings
+	revoked  *revocations
 	anchors  map[peer.ID]chan struct{} // signalled when a connection is lost
 	joined   milestone                 // an agent of the market has been met
 	followed milestone                 // somebody's introductions have been followed to their end
@@ -120,6 +121,11 @@ func (j *joining) join(ctx context.Context, info peer.AddrInfo) (unmet int, err 
 // learn meets the agents that a peer introduces. unmet counts those that it could not
 // meet.
 func (j *joining) learn(ctx context.Context, id peer.ID) (unmet int, err error) {
+	if j.ep.cfg.Revocations != nil { // agents of the version before have none to exchange
+		if err := j.revoked.exchange(ctx, id); err != nil {
+			j.ep.cfg.Log.Debug("revocation lists not exchanged", "peer", id, "err", err)
+		}
+	}
 	list, err := j.ep.introductions(ctx, id)
 	if err != nil {
 		return 0, err

@@ -42,6 +42,7 @@ type Mesh struct {
 	meetings *meetings
 	gossip   *gossip
 	joining  *joining
+	revoked  *revocations
 	closing  sync.Once
 }
 
@@ -92,8 +93,9 @@ func newMesh(cfg Config, h host.Host, g *gate, r *reach) *Mesh {
 		ep: ep, delivery: d, meetings: m.meetings, links: m.links,
 		topics: map[string]*pubsub.Topic{}, queue: make(chan *outgoing, publishQueue),
 	}
+	m.revoked = &revocations{ep: ep, news: make(chan struct{}, 1)}
 	m.joining = &joining{
-		ep: ep, meetings: m.meetings, anchors: map[peer.ID]chan struct{}{},
+		ep: ep, meetings: m.meetings, revoked: m.revoked, anchors: map[peer.ID]chan struct{}{},
 		joined: milestone{reached: make(chan struct{})}, followed: milestone{reached: make(chan struct{})},
 	}
 	return m
@@ -126,6 +128,10 @@ func (m *Mesh) open(addrs addresses) error {
 		return err
 	}
 	m.joining.joinBy(addrs.bootstrap)
+	if m.ep.cfg.Revocations != nil {
+		m.ep.serve(protocolRevocations, m.revoked.serve)
+		m.ep.life.start(m.revoked.run)
+	}
 	if m.ep.cfg.Peers != nil {
 		m.ep.life.start((&keeper{joining: m.joining}).run)
 	}
@@ -166,7 +172,10 @@ func (m *Mesh) Joined(ctx context.Context) error { return m.joining.await(ctx) }
 // Recheck verifies the credentials of all known agents again, and cuts off and forgets
 // those that are no longer valid, so that gossip of theirs is refused too. Call it when
 // Trust has changed.
-func (m *Mesh) Recheck() { m.ep.recheck() }
+func (m *Mesh) Recheck() {
+	m.ep.recheck()
+	m.revoked.tell()
+}
 
 // Send queues msg for its receivers and returns at once. Messages to protocol.Everyone
 // go by gossip: presences, which get this agent's addresses, on the topic of presences,

@@ -19,7 +19,7 @@ func newStandings(limits rcmgr.PartialLimitConfig, strange func(peer.ID) bool) s
 	limits.PeerDefault = rcmgr.ResourceLimits{
 		// Outbound: identify, and the answer to an application for a certificate.
 		Streams: 2 * streamsPerStranger, StreamsInbound: streamsPerStranger, StreamsOutbound: streamsPerStranger,
-		Conns: maxPerPeer, ConnsInbound: streamsPerStranger, ConnsOutbound: maxPerPeer,
+		Conns: maxPerPeer, ConnsInbound: maxPerPeer, ConnsOutbound: maxPerPeer,
 		FD: maxPerPeer, Memory: strangerMemory,
 	}
 	stranger := rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale()))
