@@ -89,9 +89,9 @@ func countSold(s *message.SlotStatus, now time.Time, slot protocol.Slot) {
 	}
 }
 
-// Load is how much of the machine is allocated an hour from now, for an index: in eighths,
-// rounded down, at most message.MaxLoad. A machine of which nothing is known counts as full.
-func (r *Role) Load(now time.Time) int {
+// LoadOf is how much of a site's machine is allocated an hour from now, for an index: in
+// eighths, rounded down, at most message.MaxLoad. One of which nothing is known is full.
+func LoadOf(r *Role, now time.Time) int {
 	busy, capacity := r.market.Load(now.Add(time.Hour))
 	if !r.market.known || capacity == 0 {
 		return message.MaxLoad

@@ -19,12 +19,12 @@ import (
 const recordDomain = "ramp-record/1\n"
 
 var indexBodies = []row{
-	body(60, func(c *coder, m *message.Records, w *wire.Records) { c.records(m, w) },
+	body(60, func(c *coder, m *message.Records, w *wire.Records) { recordsOf(c, m, w) },
 		on(index, protocol.Request, protocol.Inform)),
 
 	body(61, func(c *coder, m *message.IndexQuery, w *wire.IndexQuery) {
 		if m.Shard.Terms != (protocol.Terms{}) || w.Shard != nil {
-			c.shard(&m.Shard, part(&w.Shard))
+			shardOf(c, &m.Shard, part(&w.Shard))
 		}
 		c.modes(&m.Modes, &w.Modes)
 		c.cores(&m.Cores, &w.Cores)
@@ -34,40 +34,40 @@ var indexBodies = []row{
 	}, on(index, protocol.QueryRef)),
 
 	body(62, func(c *coder, m *message.IndexRows, w *wire.IndexRows) {
-		list(c, "rows", &m.Rows, &w.Rows, message.MaxRows, (*coder).indexRow)
-		list(c, "classes", &m.Census, &w.Census, message.MaxCensus, (*coder).census)
+		list(c, "rows", &m.Rows, &w.Rows, message.MaxRows, indexRow)
+		list(c, "classes", &m.Census, &w.Census, message.MaxCensus, censusOf)
 	}, on(index, protocol.Inform, protocol.Agree)),
 
 	body(63, func(c *coder, m *message.IndexFetch, w *wire.IndexFetch) {
-		values(c, "sellers", &m.Sellers, &w.Sellers, message.MaxRecords, (*coder).fingerprint)
+		values(c, "sellers", &m.Sellers, &w.Sellers, message.MaxRecords, fingerprint)
 	}, on(index, protocol.QueryRef)),
 
 	body(64, func(c *coder, m *message.IndexDigest, w *wire.IndexDigest) {
-		list(c, "shards", &m.Shards, &w.Shards, message.MaxDigest, (*coder).census)
+		list(c, "shards", &m.Shards, &w.Shards, message.MaxDigest, censusOf)
 	}, on(index, protocol.Inform)),
 }
 
-func (c *coder) shard(m *message.Shard, w *wire.Shard) {
+func shardOf(c *coder, m *message.Shard, w *wire.Shard) {
 	c.term(&m.Terms, part(&w.Terms))
 	number(c, "class", &m.Class, &w.Class, 0, message.MaxClass)
 	number(c, "bits", &m.Bits, &w.Bits, 0, message.MaxShardBits)
 	number(c, "prefix", &m.Prefix, &w.Prefix, 0, 1<<min(max(w.Bits, 0), message.MaxShardBits)-1)
 }
 
-func (c *coder) indexRow(m *message.IndexRow, w *wire.IndexRow) {
-	c.fingerprint(&m.Seller, &w.Seller)
+func indexRow(c *coder, m *message.IndexRow, w *wire.IndexRow) {
+	fingerprint(c, &m.Seller, &w.Seller)
 	c.amount("start price", &m.Start, &w.Start)
 	c.amount("minimum price", &m.Min, &w.Min)
 	c.cores(&m.Cores, &w.Cores)
 	number(c, "load", &m.Load, &w.Load, 0, message.MaxLoad)
 }
 
-func (c *coder) census(m *message.Census, w *wire.Census) {
-	c.shard(&m.Shard, part(&w.Shard))
+func censusOf(c *coder, m *message.Census, w *wire.Census) {
+	shardOf(c, &m.Shard, part(&w.Shard))
 	number(c, "count", &m.Count, &w.Count, 0, math.MaxInt32)
 }
 
-func (c *coder) fingerprint(m, w *string) {
+func fingerprint(c *coder, m, w *string) {
 	same(c, m, w)
 	if err := protocol.AgentID("a@" + *w).Validate(); err != nil {
 		c.malformed("fingerprint: %w", err)
@@ -76,7 +76,7 @@ func (c *coder) fingerprint(m, w *string) {
 
 // records copies records. A reader leaves out those that do not verify: one that has
 // expired in an index must not spoil the others.
-func (c *coder) records(m *message.Records, w *wire.Records) {
+func recordsOf(c *coder, m *message.Records, w *wire.Records) {
 	if n := max(len(m.List), len(w.Records)); n > message.MaxRecords {
 		c.fail(protocol.CodeLimit, "%d records, want at most %d", n, message.MaxRecords)
 		return
@@ -119,7 +119,7 @@ func (d documents) record(b []byte) (message.Record, error) {
 func SealRecord(c *identity.Credential, r message.Record) (message.Record, error) {
 	listing := &wire.Listing{}
 	x := coder{writes: true}
-	if x.listing(&r, listing); x.err != nil {
+	if listingOf(&x, &r, listing); x.err != nil {
 		return r, fmt.Errorf("record: %w", x.err)
 	}
 	b, err := listing.MarshalVTStrict()
@@ -177,7 +177,7 @@ func readRecord(b []byte) (message.Record, *wire.Record, error) {
 	}
 	var r message.Record
 	var c coder
-	if c.listing(&r, listing); c.err != nil {
+	if listingOf(&c, &r, listing); c.err != nil {
 		return message.Record{}, nil, fmt.Errorf("record: %w", c.err)
 	}
 	r.Signed = append([]byte(nil), b...)
@@ -185,11 +185,11 @@ func readRecord(b []byte) (message.Record, *wire.Record, error) {
 }
 
 // listing copies the part of a record that its seller signs.
-func (c *coder) listing(m *message.Record, w *wire.Listing) {
+func listingOf(c *coder, m *message.Record, w *wire.Listing) {
 	c.needed("issue time", &m.Issued, &w.Issued)
 	number(c, "load", &m.Load, &w.Load, 0, message.MaxLoad)
 	values(c, "relays", &m.Relays, &w.Relays, message.MaxRelays, func(c *coder, m, w *string) { c.plain("relay", m, w) })
-	c.presence(&m.Presence, part(&w.Presence))
+	presenceOf(c, &m.Presence, part(&w.Presence))
 	if m.Presence.Agent != protocol.KindResource {
 		c.malformed("record of a %s, want a resource", m.Presence.Agent)
 	}

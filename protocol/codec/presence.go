@@ -9,10 +9,10 @@ import (
 )
 
 var presenceBodies = []row{
-	body(16, (*coder).presence, on(protocol.ProtocolPresence, protocol.Inform)),
+	body(16, presenceOf, on(protocol.ProtocolPresence, protocol.Inform)),
 }
 
-func (c *coder) presence(m *message.Presence, w *wire.Presence) {
+func presenceOf(c *coder, m *message.Presence, w *wire.Presence) {
 	number(c, "kind of agent", &m.Agent, &w.Agent, int64(protocol.KindUser), int64(protocol.KindBank))
 	if !c.writes || m.Properties != (protocol.Properties{}) {
 		c.properties(&m.Properties, part(&w.Properties))

@@ -111,7 +111,7 @@ func (c *throng) probe() {
 	at := map[string]int{}
 	for i, x := range list {
 		at[x.name] = i
-		c.probes[i].load = s.world.Host(x.name).Role().(*resource.Role).Load(s.world.Now())
+		c.probes[i].load = resource.LoadOf(s.world.Host(x.name).Role().(*resource.Role), s.world.Now())
 	}
 	for _, b := range s.watch.of("probe") {
 		i := at[b.seller]
