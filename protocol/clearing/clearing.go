@@ -75,6 +75,8 @@ type Problem struct {
 	MaxCost   protocol.Credits // of the set, fixed bids included; 0: no ceiling
 	MaxFinish time.Time        // of the set; zero: no ceiling
 	Limit     int              // steps of search, about 10 ns each; 0: DefaultLimit
+
+	first int // steps before a tree over the relaxation; 0: firstSteps
 }
 
 // Status is the outcome of Solve. The numbers may be stored.

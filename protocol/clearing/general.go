@@ -19,7 +19,10 @@ type course struct {
 }
 
 func solve(p *Problem) Solution {
-	c := &course{p: p, m: newModel(p), purse: &purse{}, fixed: p.covered(nil), exact: true}
+	c := &course{p: p, m: newModel(p), purse: &purse{first: p.first}, fixed: p.covered(nil), exact: true}
+	if p.first == 0 {
+		c.purse.first = firstSteps
+	}
 	if missing := c.m.unoffered(); len(missing) > 0 {
 		return Solution{Status: Unoffered, Units: missing, Exact: true}
 	}

@@ -28,7 +28,7 @@ func (s *search) end() int {
 func (s *search) dive(l level) bool {
 	limit := s.limit[l]
 	s.goal = l
-	s.ended = s.run(true)
+	s.ended = s.explore(true)
 	s.goal, s.limit[l] = nothing, limit
 	return s.ended
 }
@@ -38,7 +38,7 @@ func (s *search) dive(l level) bool {
 func (s *search) minimise(l level) bool {
 	s.goal, s.step = l, s.spreads[l]
 	s.limit[l] = s.value(l) - max(s.step, 1)
-	ended := s.step == 0 || s.run(false)
+	ended := s.step == 0 || s.explore(false)
 	s.goal, s.limit[l] = nothing, s.value(l)
 	if ended {
 		s.floor[l] = s.value(l)
@@ -94,7 +94,7 @@ func (s *search) earliest(floor int) (int, bool) {
 		mid := (lo + hi) / 2
 		mark := len(s.cover.trail)
 		s.restrict(mid)
-		ended := s.run(true)
+		ended := s.explore(true)
 		s.cover.undo(-1, mark)
 		switch {
 		case s.found:
@@ -160,7 +160,7 @@ func (s *search) settleUnit(u int) bool {
 		if chosen {
 			return true
 		}
-		if !s.run(true) {
+		if !s.explore(true) {
 			return false
 		}
 		if s.found {

@@ -25,12 +25,6 @@ func (s *Simplex) Solve(cutoff float64, limit int) Outcome {
 		switch s.iterate(r) {
 		case Optimal: // one step
 		case Infeasible:
-			if len(s.f.etas) > 0 { // be sure
-				if tries++; tries > 3 || !s.reset() {
-					return Failed
-				}
-				continue
-			}
 			return Infeasible
 		default:
 			if tries++; tries > 20 || !s.reset() {
