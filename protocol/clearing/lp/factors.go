@@ -10,8 +10,13 @@ import (
 type factors struct {
 	m      int
 	pivots []pivot
+	lower  []int // pivots with a lower part
 	work   []float64
 	etas   []eta
+	order  elimination
+
+	entries []Entry // of all pivots
+	changes []Entry // of all etas
 }
 
 // pivot is a step of the elimination.
@@ -29,83 +34,118 @@ type eta struct {
 	others []Entry // by position
 }
 
-func (f *factors) begin(m int) { *f = factors{m: m, work: make([]float64, m)} }
+func (f *factors) begin(m int) {
+	*f = factors{m: m, work: make([]float64, m), order: elimination{
+		row: make([]int, m), done: make([]bool, m), counts: make([]int, m), left: make([]int, m), first: make([]int, m+1), filled: make([]bool, m),
+	}}
+}
 
 // factor factorises the columns, by position. It reports failure if they are singular.
 func (f *factors) factor(columns [][]Entry) (work int, ok bool) {
-	f.etas, f.pivots = f.etas[:0], f.pivots[:0]
-	e := newElimination(f.m, columns)
+	f.etas, f.pivots, f.lower = f.etas[:0], f.pivots[:0], f.lower[:0]
+	f.entries, f.changes = f.entries[:0], f.changes[:0]
+	e := &f.order
+	e.begin(columns)
 	for _, at := range e.order {
-		if !f.eliminate(columns[at], at, e) {
+		f.simple(columns[at], at)
+	}
+	for _, at := range e.rest {
+		if !f.eliminate(columns[at], at) {
 			return e.work, false
 		}
 	}
-	return e.work, true
+	return e.work + f.m, len(f.pivots) == f.m
 }
 
 // elimination knows the order in which columns are eliminated, and the rows of those that
 // need no choice of a pivot.
 type elimination struct {
-	order  []int
-	row    []int  // by position; -1: to be chosen
-	done   []bool // by row
-	counts []int  // by row: columns left
-	work   int
+	order   []int // columns with a row of their own
+	rest    []int // the others
+	row     []int // by position; -1: to be chosen
+	done    []bool
+	counts  []int // by row: columns left
+	left    []int // by position: rows left
+	byRow   []int // positions, row by row,
+	first   []int // from here on
+	queue   []int
+	filled  []bool // by row, within eliminate
+	nonzero []int
+	work    int
 }
 
-// newElimination takes columns with one row left first, then rows with one column left, and
-// then the columns with the fewest rows.
-func newElimination(m int, columns [][]Entry) *elimination {
-	e := &elimination{row: make([]int, m), done: make([]bool, m), counts: make([]int, m)}
-	byRow, left := make([][]int, m), make([]int, m) // left: by position, rows
-	var queue []int
+// begin takes columns with one row left first, then rows with one column left, and then the
+// columns with the fewest rows.
+func (e *elimination) begin(columns [][]Entry) {
+	e.order, e.rest, e.queue, e.work = e.order[:0], e.rest[:0], e.queue[:0], 0
+	clear(e.done)
+	clear(e.filled)
+	clear(e.counts)
 	for at, c := range columns {
-		e.row[at], left[at] = -1, len(c)
+		e.row[at], e.left[at] = -1, len(c)
 		for _, x := range c {
-			byRow[x.Row] = append(byRow[x.Row], at)
 			e.counts[x.Row]++
 		}
 		e.work += len(c)
 		if len(c) == 1 {
-			queue = append(queue, at)
+			e.queue = append(e.queue, at)
 		}
 	}
-	take := func(at, r int) {
-		e.order, e.row[at], e.done[r] = append(e.order, at), r, true
-		for _, x := range columns[at] {
-			e.counts[x.Row]--
-		}
-	}
-	for k := 0; k < len(queue); k++ {
-		at := queue[k]
+	e.index(columns)
+	for k := 0; k < len(e.queue); k++ {
+		at := e.queue[k]
 		r := openRow(columns[at], e.done)
 		if r < 0 {
 			continue // another column took its row: singular
 		}
-		take(at, r)
-		for _, c := range byRow[r] {
-			if left[c]--; left[c] == 1 && e.row[c] < 0 {
-				queue = append(queue, c)
+		e.take(columns, at, r)
+		for _, c := range e.byRow[e.first[r]:e.first[r+1]] {
+			if e.left[c]--; e.left[c] == 1 && e.row[c] < 0 {
+				e.queue = append(e.queue, c)
 			}
 		}
-		e.work += len(byRow[r])
 	}
-	e.rowSingletons(columns, byRow, take)
-	var rest []int
+	e.rowSingletons(columns)
 	for at := range columns {
 		if e.row[at] < 0 {
-			rest = append(rest, at)
+			e.rest = append(e.rest, at)
 		}
 	}
-	slices.SortStableFunc(rest, func(x, y int) int { return cmp.Compare(left[x], left[y]) })
-	e.order = append(e.order, rest...)
-	return e
+	slices.SortStableFunc(e.rest, func(x, y int) int { return cmp.Compare(e.left[x], e.left[y]) })
 }
 
-func (e *elimination) rowSingletons(columns [][]Entry, byRow [][]int, take func(at, row int)) {
-	var queue []int
-	for r := range byRow {
-		if e.counts[r] == 1 && !e.done[r] {
+// index fills byRow.
+func (e *elimination) index(columns [][]Entry) {
+	sum := 0
+	for r, n := range e.counts {
+		e.first[r] = sum
+		sum += n
+	}
+	e.first[len(e.counts)] = sum
+	e.byRow = slices.Grow(e.byRow[:0], sum)[:sum]
+	for at := len(columns) - 1; at >= 0; at-- { // from the last, so that first ends as it began
+		for _, x := range columns[at] {
+			e.first[x.Row+1]--
+			e.byRow[e.first[x.Row+1]] = at
+		}
+	}
+	copy(e.first, e.first[1:])
+	e.first[len(e.counts)] = sum
+	e.work += sum
+}
+
+func (e *elimination) take(columns [][]Entry, at, r int) {
+	e.order, e.row[at], e.done[r] = append(e.order, at), r, true
+	for _, x := range columns[at] {
+		e.counts[x.Row]--
+	}
+	e.work += len(columns[at])
+}
+
+func (e *elimination) rowSingletons(columns [][]Entry) {
+	queue := e.queue[:0]
+	for r, n := range e.counts {
+		if n == 1 && !e.done[r] {
 			queue = append(queue, r)
 		}
 	}
@@ -114,16 +154,17 @@ func (e *elimination) rowSingletons(columns [][]Entry, byRow [][]int, take func(
 		if e.done[r] || e.counts[r] != 1 {
 			continue
 		}
-		at := slices.IndexFunc(byRow[r], func(c int) bool { return e.row[c] < 0 })
-		at = byRow[r][at]
-		take(at, r)
+		list := e.byRow[e.first[r]:e.first[r+1]]
+		at := list[slices.IndexFunc(list, func(c int) bool { return e.row[c] < 0 })]
+		e.work += len(list)
+		e.take(columns, at, r)
 		for _, x := range columns[at] {
 			if e.counts[x.Row] == 1 && !e.done[x.Row] {
 				queue = append(queue, x.Row)
 			}
 		}
-		e.work += len(byRow[r])
 	}
+	e.queue = queue
 }
 
 func openRow(c []Entry, done []bool) int {
@@ -135,63 +176,102 @@ func openRow(c []Entry, done []bool) int {
 	return -1
 }
 
-// eliminate adds the pivot of one column.
-func (f *factors) eliminate(column []Entry, at int, e *elimination) bool {
-	w := f.work
+// simple adds a pivot whose column no earlier pivot changes: that of a row or column with
+// nothing else left.
+func (f *factors) simple(column []Entry, at int) {
+	p := pivot{at: at, row: f.order.row[at]}
+	begin := len(f.entries)
 	for _, x := range column {
-		w[x.Row] = x.Value
+		switch {
+		case x.Row == p.row:
+			p.value = x.Value
+		case f.order.filled[x.Row]:
+			f.entries = append(f.entries, x)
+		}
 	}
-	p := pivot{at: at, row: e.row[at]}
-	for i := range f.pivots {
+	p.upper = f.entries[begin:len(f.entries):len(f.entries)]
+	begin = len(f.entries)
+	for _, x := range column {
+		if x.Row != p.row && !f.order.filled[x.Row] {
+			f.entries = append(f.entries, Entry{x.Row, x.Value / p.value})
+		}
+	}
+	p.lower = f.entries[begin:len(f.entries):len(f.entries)]
+	f.add(p)
+}
+
+// add appends a pivot; filled marks the rows of all pivots.
+func (f *factors) add(p pivot) {
+	if len(p.lower) > 0 {
+		f.lower = append(f.lower, len(f.pivots))
+	}
+	f.order.filled[p.row] = true
+	f.pivots = append(f.pivots, p)
+}
+
+// eliminate adds the pivot of a column that earlier ones of its kind change.
+func (f *factors) eliminate(column []Entry, at int) bool {
+	w, e := f.work, &f.order
+	begin := len(f.entries)
+	e.nonzero = e.nonzero[:0]
+	for _, x := range column {
+		if e.filled[x.Row] && e.done[x.Row] {
+			f.entries = append(f.entries, x)
+			continue
+		}
+		w[x.Row] = x.Value
+		e.nonzero = append(e.nonzero, x.Row)
+	}
+	for i := len(e.order); i < len(f.pivots); i++ {
 		q := &f.pivots[i]
 		v := w[q.row]
 		if v == 0 {
 			continue
 		}
 		w[q.row] = 0
-		p.upper = append(p.upper, Entry{q.row, v})
+		f.entries = append(f.entries, Entry{q.row, v})
 		for _, x := range q.lower {
+			if w[x.Row] == 0 {
+				e.nonzero = append(e.nonzero, x.Row)
+			}
 			w[x.Row] -= mul(x.Value, v)
 		}
 		e.work += len(q.lower)
 	}
-	e.work += len(f.pivots) / 4
-	if p.row < 0 {
-		p.row = choosePivot(w, e)
-	}
+	p := pivot{at: at, upper: f.entries[begin:len(f.entries):len(f.entries)]}
+	p.row = e.choosePivot(w)
 	if p.row >= 0 && math.Abs(w[p.row]) > leastTurn {
 		p.value = w[p.row]
 	}
-	for r, v := range w {
-		if v != 0 && r != p.row && p.value != 0 && math.Abs(v) > 1e-14 {
-			p.lower = append(p.lower, Entry{r, v / p.value})
+	begin = len(f.entries)
+	for _, r := range e.nonzero {
+		if v := w[r]; r != p.row && p.value != 0 && math.Abs(v) > 1e-14 {
+			f.entries = append(f.entries, Entry{r, v / p.value})
 		}
 		w[r] = 0
 	}
-	e.work += f.m / 4
+	e.work += len(e.nonzero) + (len(f.pivots)-len(e.order))/2
 	if p.value == 0 {
 		return false
 	}
-	e.done[p.row] = true
-	f.pivots = append(f.pivots, p)
+	p.lower = f.entries[begin:len(f.entries):len(f.entries)]
+	f.add(p)
 	return true
 }
 
 // choosePivot takes the row with the fewest columns left among those whose value is at least
-// a tenth of the largest.
-func choosePivot(w []float64, e *elimination) int {
+// a tenth of the largest; -1: there is none.
+func (e *elimination) choosePivot(w []float64) int {
 	largest := 0.0
-	for r, v := range w {
-		if !e.done[r] {
-			largest = max(largest, math.Abs(v))
-		}
+	for _, r := range e.nonzero {
+		largest = max(largest, math.Abs(w[r]))
 	}
 	best := -1
-	for r, v := range w {
-		if v == 0 || e.done[r] || math.Abs(v) < mul(largest, 0.1) {
+	for _, r := range e.nonzero {
+		if w[r] == 0 || math.Abs(w[r]) < mul(largest, 0.1) {
 			continue
 		}
-		if best < 0 || e.counts[r] < e.counts[best] {
+		if best < 0 || e.counts[r] < e.counts[best] || e.counts[r] == e.counts[best] && r < best {
 			best = r
 		}
 	}
@@ -200,9 +280,9 @@ func choosePivot(w []float64, e *elimination) int {
 
 // solve turns x, by row, into the solution of B·y = x, by position.
 func (f *factors) solve(x []float64) (work int) {
-	for i := range f.pivots {
+	for _, i := range f.lower {
 		p := &f.pivots[i]
-		if v := x[p.row]; v != 0 && len(p.lower) > 0 {
+		if v := x[p.row]; v != 0 {
 			for _, e := range p.lower {
 				x[e.Row] -= mul(e.Value, v)
 			}
@@ -261,11 +341,8 @@ func (f *factors) transposed(x []float64) (work int) {
 		w[p.row] = sum / p.value
 		work += len(p.upper)
 	}
-	for i := len(f.pivots) - 1; i >= 0; i-- {
-		p := &f.pivots[i]
-		if len(p.lower) == 0 {
-			continue
-		}
+	for k := len(f.lower) - 1; k >= 0; k-- {
+		p := &f.pivots[f.lower[k]]
 		sum := w[p.row]
 		for _, e := range p.lower {
 			sum -= mul(e.Value, w[e.Row])
@@ -280,11 +357,11 @@ func (f *factors) transposed(x []float64) (work int) {
 
 // replace puts the column whose solution is given at a position.
 func (f *factors) replace(at int, column []float64) {
-	e := eta{at: at, value: column[at]}
+	begin := len(f.changes)
 	for i, v := range column {
 		if i != at && math.Abs(v) > 1e-14 {
-			e.others = append(e.others, Entry{i, v})
+			f.changes = append(f.changes, Entry{i, v})
 		}
 	}
-	f.etas = append(f.etas, e)
+	f.etas = append(f.etas, eta{at, column[at], f.changes[begin:len(f.changes):len(f.changes)]})
 }

@@ -52,9 +52,11 @@ func mul(x, y float64) float64 { return float64(x * y) }
 // Simplex is a programme with a basis. Variables are its columns, and then a slack for each
 // row.
 type Simplex struct {
-	p    *Problem
-	m, n int
-	rows [][]Entry // by row: Row is the column
+	p      *Problem
+	m, n   int
+	rows   [][]Entry // by row: Row is the column
+	slacks []Entry   // by row
+	basic  [][]Entry // by position: its column
 
 	off   []bool // by column
 	head  []int  // by position in the basis: its variable
@@ -90,7 +92,9 @@ func New(p *Problem) *Simplex {
 	}
 	for i := range m {
 		s.head[i], s.place[n+i], s.edge[i] = n+i, i, 1
+		s.slacks = append(s.slacks, Entry{i, 1})
 	}
+	s.basic = make([][]Entry, m)
 	s.f.begin(m)
 	s.reset()
 	return s

@@ -77,11 +77,10 @@ func (s *Simplex) bound() {
 // singular, it begins again with the slacks.
 func (s *Simplex) reset() bool {
 	for range 2 {
-		columns := make([][]Entry, s.m)
 		for i, v := range s.head {
-			columns[i] = s.columnOf(v)
+			s.basic[i] = s.columnOf(v)
 		}
-		work, ok := s.f.factor(columns)
+		work, ok := s.f.factor(s.basic)
 		s.Work += work
 		if ok {
 			s.price()
@@ -103,7 +102,7 @@ func (s *Simplex) columnOf(v int) []Entry {
 	if v < s.n {
 		return s.p.Columns[v]
 	}
-	return []Entry{{v - s.n, 1}}
+	return s.slacks[v-s.n : v-s.n+1]
 }
 
 // price computes the reduced costs.
