@@ -16,7 +16,7 @@ const (
 	strongWork  = 200_000   // with so much work each,
 	reliable    = 3         // unless both branches were followed so often
 	diveEvery   = 24        // nodes between dives
-	mostNodes   = 1 << 13   // that wait
+	mostBases   = 1 << 10   // kept for branches that wait
 	leastRise   = 1e-6
 )
 
@@ -183,7 +183,11 @@ func (t *tree) follow(b branch) {
 // wait keeps a branch for later.
 func (t *tree) wait(bound int64, offer int, take bool) {
 	path := append(slices.Clone(t.path), choice{offer: offer, take: take})
-	t.waiting = append(t.waiting, branch{bound: bound, path: path, basis: t.r.s.Basis(), depth: len(path)})
+	next := branch{bound: bound, path: path, depth: len(path)}
+	if len(t.waiting) < mostBases {
+		next.basis = t.r.s.Basis()
+	}
+	t.waiting = append(t.waiting, next)
 	t.s.purse.steps += len(path)
 }
 
@@ -343,7 +347,7 @@ func (t *tree) rewindTo(n int) {
 
 // dive takes the largest part again and again until nothing is split, without looking back.
 func (t *tree) dive() {
-	basis, x := t.r.s.Basis(), slices.Clone(t.r.x)
+	basis, x := t.r.s.Mark(), slices.Clone(t.r.x)
 	depth, mark := len(t.path), len(t.s.cover.trail)
 	for !t.s.purse.empty() {
 		split := t.split()
@@ -390,7 +394,7 @@ func (t *tree) strong(split []int) (pick int, changed bool) {
 				continue
 			}
 			if basis == nil {
-				basis = t.r.s.Basis()
+				basis = t.r.s.Mark()
 			}
 			tried++
 			left, taken := t.try(b, false, here, x[b], basis), t.try(b, true, here, x[b], basis)

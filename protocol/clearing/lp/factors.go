@@ -13,6 +13,8 @@ type factors struct {
 	lower  []int // pivots with a lower part
 	work   []float64
 	etas   []eta
+	serial int // of the last factorisation or update
+	begun  int // of the last factorisation
 	order  elimination
 
 	entries []Entry // of all pivots
@@ -32,6 +34,25 @@ type eta struct {
 	at     int
 	value  float64
 	others []Entry // by position
+	serial int
+}
+
+// last is the serial number of what the factors are made of.
+func (f *factors) last() int {
+	if len(f.etas) > 0 {
+		return f.etas[len(f.etas)-1].serial
+	}
+	return f.begun
+}
+
+// truncate forgets the updates after the first n, and reports whether that leaves what had
+// this serial number.
+func (f *factors) truncate(n, serial int) bool {
+	if n > len(f.etas) || n > 0 && f.etas[n-1].serial != serial || n == 0 && f.begun != serial {
+		return false
+	}
+	f.etas = f.etas[:n]
+	return true
 }
 
 func (f *factors) begin(m int) {
@@ -44,6 +65,8 @@ func (f *factors) begin(m int) {
 func (f *factors) factor(columns [][]Entry) (work int, ok bool) {
 	f.etas, f.pivots, f.lower = f.etas[:0], f.pivots[:0], f.lower[:0]
 	f.entries, f.changes = f.entries[:0], f.changes[:0]
+	f.serial++
+	f.begun = f.serial
 	e := &f.order
 	e.begin(columns)
 	for _, at := range e.order {
@@ -363,5 +386,6 @@ func (f *factors) replace(at int, column []float64) {
 			f.changes = append(f.changes, Entry{i, v})
 		}
 	}
-	f.etas = append(f.etas, eta{at, column[at], f.changes[begin:len(f.changes):len(f.changes)]})
+	f.serial++
+	f.etas = append(f.etas, eta{at, column[at], f.changes[begin:len(f.changes):len(f.changes)], f.serial})
 }

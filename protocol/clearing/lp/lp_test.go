@@ -202,6 +202,9 @@ func TestSolveAgreesWithAnExactSimplex(t *testing.T) {
 			}
 			if kept == nil || r.IntN(3) == 0 {
 				kept = s.Basis()
+				if r.IntN(2) == 0 {
+					kept = s.Mark()
+				}
 			} else if r.IntN(3) == 0 {
 				s.Return(kept)
 			}

@@ -247,12 +247,10 @@ func (s *Simplex) entering(over float64) int {
 			list = append(list, j)
 		}
 	}
-	ratio := func(j int) float64 { return math.Abs(s.d[j] / s.alpha[j]) }
-	slices.SortFunc(list, func(x, y int) int { return cmp.Or(cmp.Compare(ratio(x), ratio(y)), cmp.Compare(x, y)) })
-	s.Work += 8 * len(list)
 	slope := math.Abs(over)
 	at := 0
 	for ; at < len(list); at++ {
+		s.bringNext(list, at)
 		slope -= mul(math.Abs(s.alpha[list[at]]), s.most(list[at]))
 		if slope <= feasible {
 			break
@@ -263,19 +261,47 @@ func (s *Simplex) entering(over float64) int {
 		s.candidates = list[:0]
 		return -1
 	}
-	// Of those that follow at almost the same ratio, the largest pivot.
-	best := at
-	for k := at + 1; k < len(list) && ratio(list[k]) <= ratio(list[at])+dualZero; k++ {
-		if math.Abs(s.alpha[list[k]]) > math.Abs(s.alpha[list[best]]) {
+	// Of those that follow at almost the same ratio, the largest pivot; ties to the smaller.
+	best, least := at, s.ratio(list[at])+dualZero
+	for k := at + 1; k < len(list); k++ {
+		if s.ratio(list[k]) <= least && cmp.Or(cmp.Compare(math.Abs(s.alpha[list[best]]), math.Abs(s.alpha[list[k]])), cmp.Compare(list[k], list[best])) < 0 {
 			best = k
 		}
 	}
+	s.Work += 2 * len(list)
 	q := list[best]
 	if math.Abs(s.alpha[q]) < leastTurn {
 		return s.steadier(list, at)
 	}
 	s.candidates = list[:at]
 	return q
+}
+
+// ratio is how far the prices can move until j's reduced cost is zero.
+func (s *Simplex) ratio(j int) float64 { return math.Abs(s.d[j] / s.alpha[j]) }
+
+// selections is how many candidates are looked for one by one before the rest is sorted.
+const selections = 6
+
+// bringNext puts the candidate of the least ratio among those from at on there; of equals,
+// the smaller.
+func (s *Simplex) bringNext(list []int, at int) {
+	compare := func(x, y int) int { return cmp.Or(cmp.Compare(s.ratio(x), s.ratio(y)), cmp.Compare(x, y)) }
+	if at == selections {
+		slices.SortFunc(list[at:], compare)
+		s.Work += 8 * len(list)
+	}
+	if at >= selections {
+		return
+	}
+	best := at
+	for k := at + 1; k < len(list); k++ {
+		if compare(list[k], list[best]) < 0 {
+			best = k
+		}
+	}
+	list[at], list[best] = list[best], list[at]
+	s.Work += len(list)
 }
 
 // steadier looks back from a pivot that is too small for the last one that is not.
