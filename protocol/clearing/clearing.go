@@ -76,7 +76,7 @@ type Problem struct {
 	MaxFinish time.Time        // of the set; zero: no ceiling
 	Limit     int              // steps of search, about 10 ns each; 0: DefaultLimit
 
-	first int // steps before a tree over the relaxation; 0: firstSteps
+	first int // steps before a tree over the relaxation; 0: a part of Limit
 }
 
 // Status is the outcome of Solve. The numbers may be stored.

@@ -16,7 +16,7 @@ func (p *packing) assignRows() {
 	for i := range p.heads {
 		p.order = append(p.order, i)
 	}
-	for row := p.richestRow(); row >= 0; row = p.richestRow() {
+	for row := p.richestRow(); row >= 0 && !p.purse.empty(); row = p.richestRow() {
 		for i := range p.heads {
 			if h := &p.heads[i]; h.row < 0 {
 				if w := p.weight(h, row); w > 0 {
@@ -64,6 +64,7 @@ func (p *packing) weight(h *head, row int) int64 {
 	least := int64(unlimited)
 	for _, b := range h.offers {
 		w := int64(0)
+		p.purse.steps += 1 + len(p.cover.m.offers[b].uses)/usesPerStep
 		for _, u := range p.cover.m.offers[b].uses {
 			if u.row == row {
 				w = u.cores

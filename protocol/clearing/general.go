@@ -21,8 +21,9 @@ type course struct {
 func solve(p *Problem) Solution {
 	c := &course{p: p, m: newModel(p), purse: &purse{first: p.first}, fixed: p.covered(nil), exact: true}
 	if p.first == 0 {
-		c.purse.first = firstSteps
+		c.purse.first = max(p.Limit/firstPart, 1)
 	}
+	c.purse.steps = c.m.work
 	if missing := c.m.unoffered(); len(missing) > 0 {
 		return Solution{Status: Unoffered, Units: missing, Exact: true}
 	}

@@ -149,25 +149,28 @@ func (s *search) settle() bool {
 	return true
 }
 
+// settleUnit looks for a set as good as best whose offer of u ranks lower, until there is
+// none.
 func (s *search) settleUnit(u int) bool {
-	for _, b := range s.cover.m.byUnit[u] {
-		if !s.cover.live[b] {
-			continue
+	for {
+		chosen := s.best[slices.IndexFunc(s.best, func(b int) bool { return slices.Contains(s.cover.m.offers[b].units, u) })]
+		mark, lower := len(s.cover.trail), false
+		for _, b := range s.cover.m.byUnit[u] {
+			lower = lower || s.cover.live[b] && b < chosen
+			if b >= chosen {
+				s.cover.kill(b)
+			}
 		}
-		mark := len(s.cover.trail)
-		chosen := slices.Contains(s.best, b)
-		s.cover.take(b)
-		if chosen {
-			return true
-		}
-		if !s.explore(true) {
+		s.found = false
+		ended := !lower || s.explore(true)
+		s.cover.undo(-1, mark)
+		switch {
+		case s.found:
+		case !ended:
 			return false
-		}
-		if s.found {
+		default:
+			s.cover.take(chosen)
 			return true
 		}
-		s.cover.undo(b, mark)
-		s.cover.kill(b)
 	}
-	panic("clearing: the best set has no offer for a unit")
 }

@@ -61,6 +61,7 @@ type model struct {
 	cut      []bool      // by row: follows from another row
 	ends     []time.Time // distinct finishes in order
 	open     []int       // unit in the problem, by unit here
+	work     int         // steps that making the rows took
 	shift    [levels]int // how far the sums of a level are shifted left
 }
 

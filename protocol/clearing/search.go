@@ -42,7 +42,7 @@ type purse struct {
 func (p *purse) empty() bool { return p.steps >= p.limit }
 
 func newSearch(m *model, units []int, purse *purse) *search {
-	s := &search{cover: newCover(m, units), purse: purse, goal: nothing, rounds: rootRounds}
+	s := &search{cover: newCover(m, units, purse), purse: purse, goal: nothing, rounds: rootRounds}
 	for l := range s.limit {
 		s.limit[l] = unlimited
 		s.floor[l] = math.MinInt64

@@ -11,12 +11,12 @@ import (
 // Rules of the tree, tuned on CATS instances of 64 to 256 goods. Any values give the same
 // sets.
 const (
-	firstSteps  = 5_000_000 // of the search without relaxation
-	strongTries = 10        // candidates whose branches are tried first,
-	strongWork  = 200_000   // with so much work each,
-	reliable    = 3         // unless both branches were followed so often
-	diveEvery   = 24        // nodes between dives
-	mostBases   = 1 << 10   // kept for branches that wait
+	firstPart   = 20      // of the limit, for each search without relaxation
+	strongTries = 10      // candidates whose branches are tried first,
+	strongWork  = 200_000 // with so much work each,
+	reliable    = 3       // unless both branches were followed so often
+	diveEvery   = 24      // nodes between dives
+	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
 )
 
