@@ -63,14 +63,13 @@ func compareRatio(x, y head) int {
 func (p *packing) weight(h *head, row int) int64 {
 	least := int64(unlimited)
 	for _, b := range h.offers {
-		w := int64(0)
-		p.purse.steps += 1 + len(p.cover.m.offers[b].uses)/usesPerStep
-		for _, u := range p.cover.m.offers[b].uses {
-			if u.row == row {
-				w = u.cores
-			}
+		uses := p.cover.m.offers[b].uses // in order of rows
+		i, ok := slices.BinarySearchFunc(uses, row, func(u use, row int) int { return cmp.Compare(u.row, row) })
+		p.purse.steps++
+		if !ok {
+			return 0
 		}
-		least = min(least, w)
+		least = min(least, uses[i].cores)
 	}
 	return least
 }

@@ -13,7 +13,7 @@ const (
 	mostPrice  = 1 << 46          // of a unit or group, or of a row's cores
 	mostLPSize = 1 << 21          // entries, and
 	mostLPRows = 1 << 12          // rows; a larger relaxation is not tried
-	lpWork     = 4                // entries touched in a step of search
+	lpWork     = 7                // entries touched in a step of search
 	integral   = 1e-6             // a value nearer to a whole number counts as whole
 	rayScale   = float64(1 << 44) // of a ray's largest price
 )

@@ -15,7 +15,7 @@ const (
 	strongTries = 10      // candidates whose branches are tried first,
 	strongWork  = 200_000 // with so much work each,
 	reliable    = 3       // unless both branches were followed so often
-	diveEvery   = 24      // nodes between dives
+	diveEvery   = 12      // nodes between dives
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
 )
