@@ -112,7 +112,7 @@ func (r *relaxation) solve(limit int64, work int) (lp.Outcome, int64) {
 	cutoff := math.Inf(1)
 	if limit < unlimited {
 		cutoff = math.Ldexp(float64(limit), -r.shift)
-		cutoff += 1e-7 * (1 + cutoff)
+		cutoff += float64(1e-7 * (1 + cutoff))
 	}
 	left := max(r.purse.limit-r.purse.steps, 0)
 	outcome := r.s.Solve(cutoff, r.s.Work+min(work, left*lpWork))

@@ -112,7 +112,7 @@ func (t *tree) grow() bool {
 			break
 		}
 	}
-	t.rewind(0)
+	t.restart()
 	t.note()
 	return !t.s.purse.empty() || t.once && t.s.found
 }
@@ -151,7 +151,7 @@ func (t *tree) pop() branch {
 // follow goes down from a branch until nothing is left below, and lets the other branches
 // wait.
 func (t *tree) follow(b branch) {
-	t.rewind(0)
+	t.restart()
 	for _, c := range b.path {
 		if !t.choose(c.offer, c.take) {
 			return
@@ -172,17 +172,16 @@ func (t *tree) follow(b branch) {
 			return
 		}
 		bound = max(bound, low)
-		take := t.better(pick)
-		t.wait(bound, pick, !take)
-		if !t.choose(pick, take) || t.s.done() {
+		t.wait(bound, pick)
+		if !t.choose(pick, true) || t.s.done() {
 			return
 		}
 	}
 }
 
-// wait keeps a branch for later.
-func (t *tree) wait(bound int64, offer int, take bool) {
-	path := append(slices.Clone(t.path), choice{offer: offer, take: take})
+// wait keeps the branch without an offer for later.
+func (t *tree) wait(bound int64, offer int) {
+	path := append(slices.Clone(t.path), choice{offer: offer})
 	next := branch{bound: bound, path: path, depth: len(path)}
 	if len(t.waiting) < mostBases {
 		next.basis = t.r.s.Basis()
@@ -207,7 +206,7 @@ func (t *tree) choose(b int, take bool) bool {
 	return cv.open == 0 || cv.scarcest() >= 0
 }
 
-// rewind undoes choices until n are left.
+// rewind undoes the choices after the first n, but leaves what was killed before them.
 func (t *tree) rewind(n int) {
 	for len(t.path) > n {
 		c := t.path[len(t.path)-1]
@@ -218,9 +217,12 @@ func (t *tree) rewind(n int) {
 			t.s.cover.undo(-1, c.mark)
 		}
 	}
-	if n == 0 {
-		t.s.cover.undo(-1, t.base)
-	}
+}
+
+// restart goes back to the root.
+func (t *tree) restart() {
+	t.rewind(0)
+	t.s.cover.undo(-1, t.base)
 }
 
 // visit solves the relaxation here and returns an offer to branch on, and a proved bound. It
@@ -246,7 +248,7 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 			return 0, t.limit() + 1, false
 		}
 		split := t.split()
-		if t.round(len(split) == 0) {
+		if len(split) == 0 && t.adopt() {
 			continue // the limit is lower now
 		}
 		if t.s.done() {
@@ -309,40 +311,20 @@ func (t *tree) split() []int {
 	return list
 }
 
-// round takes the offers that the relaxation takes as a whole, and completes them greedily;
-// if it takes all as a whole, that is a set. It reports whether it found a better set than
-// before.
-func (t *tree) round(whole bool) bool {
-	if !whole {
-		return false
-	}
-	depth := len(t.path)
-	was := t.s.limit[t.level]
+// adopt records the set of the offers that the relaxation takes, if it splits none. It
+// reports whether that is better than before.
+func (t *tree) adopt() bool {
+	depth, was := len(t.path), t.limit()
 	for b, x := range t.r.x {
 		if x > 0.5 && t.s.cover.live[b] && !t.choose(b, true) {
 			break
 		}
 	}
-	recorded := false
 	if t.s.cover.open == 0 {
 		t.s.record()
-		recorded = t.s.limit[t.level] < was
 	}
-	t.rewindTo(depth)
-	return recorded
-}
-
-// rewindTo undoes the choices after the first n, but leaves what was killed before them.
-func (t *tree) rewindTo(n int) {
-	for len(t.path) > n {
-		c := t.path[len(t.path)-1]
-		t.path = t.path[:len(t.path)-1]
-		if c.take {
-			t.s.cover.undo(c.offer, c.mark)
-		} else {
-			t.s.cover.undo(-1, c.mark)
-		}
-	}
+	t.rewind(depth)
+	return t.limit() < was
 }
 
 // dive takes the largest part again and again until nothing is split, without looking back.
@@ -351,7 +333,8 @@ func (t *tree) dive() {
 	depth, mark := len(t.path), len(t.s.cover.trail)
 	for !t.s.purse.empty() {
 		split := t.split()
-		if t.round(len(split) == 0); len(split) == 0 {
+		if len(split) == 0 {
+			t.adopt()
 			break
 		}
 		best := split[0]
@@ -368,15 +351,12 @@ func (t *tree) dive() {
 			break
 		}
 	}
-	t.rewindTo(depth)
+	t.rewind(depth)
 	t.s.cover.undo(-1, mark)
 	t.r.x = x
 	t.r.s.Return(basis)
 	t.r.sync()
 }
-
-// better reports whether taking b is the branch to follow first.
-func (t *tree) better(int) bool { return true }
 
 // strong chooses the offer to branch on: the one whose branches raise the objective most. It
 // tries the branches of those it knows too little of. A branch that leads nowhere is a
@@ -450,7 +430,7 @@ func (t *tree) try(b int, take bool, here, x float64, basis *lp.Basis) bool {
 			r.count++
 		}
 	}
-	t.rewindTo(depth)
+	t.rewind(depth)
 	t.s.cover.undo(-1, mark)
 	return dead
 }
