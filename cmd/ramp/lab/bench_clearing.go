@@ -14,10 +14,9 @@ func newBenchClearing() *cobra.Command {
 	var b bench.ClearingBench
 	c := &cobra.Command{
 		Use: "clearing DIR", Short: "Measure winner determination on CATS instances", Args: cobra.ExactArgs(1),
-		Long: `Solve every instance of the Combinatorial Auction Test Suite (its text format) in DIR as a
-purchase of all its goods: a bid of price p for n goods offers them for K·n - p, each good is
-also offered alone for K, and bids with the same dummy good exclude each other. Where cbc is
-installed, it solves the same integer programme.`,
+		Long: `Solve every instance of the Combinatorial Auction Test Suite in DIR as a purchase of its goods:
+a bid of price p for n goods costs K·n - p, a good alone K, and bids with the same dummy good
+exclude each other. cbc solves the same where it is installed.`,
 		Example: "  ramp bench clearing cats --json",
 		RunE: func(c *cobra.Command, args []string) error {
 			if b.Limit < 0 || b.Seconds < 0 {
