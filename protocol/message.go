@@ -31,6 +31,7 @@ const (
 	ProtocolAuction  = "fipa-iterated-contract-net"
 	ProtocolCommit   = "ramp-commit"
 	ProtocolRequest  = "fipa-request"
+	ProtocolIndex    = "ramp-index"
 	ProtocolQueue    = "ramp-queue"   // local: with the batch system
 	ProtocolControl  = "ramp-control" // local: with the agent's owner
 )

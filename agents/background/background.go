@@ -176,7 +176,7 @@ func failure(err error, log *os.File, began int64) error {
 		code = ended.ExitCode()
 	}
 	b, _ := io.ReadAll(io.NewSectionReader(log, began, maxLog))
-	why, hint := "it ended without a word", "see "+log.Name()
+	why, hint := "it ended without a message", "see "+log.Name()
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSpace(line)
 		if s, ok := strings.CutPrefix(line, "ramp: "); ok {

@@ -110,7 +110,7 @@ func Buyer(ctx context.Context, dir string, in io.Reader, out, logTo io.Writer) 
 
 // serve carries out orders until there are no more.
 func (b *buyer) serve(ctx context.Context, in io.Reader, out *json.Encoder) error {
-	if err := b.Mesh.Joined(ctx); err != nil {
+	if err := b.Mesh.Acquainted(ctx); err != nil {
 		return err
 	}
 	if err := out.Encode(node.Ready{Agent: b.Cred.ID}); err != nil {

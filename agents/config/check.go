@@ -18,6 +18,9 @@ func (c *Config) Check() error {
 	if err := mesh.CheckAddresses(c.Listen, c.Bootstrap); err != nil {
 		return exit.Fail(exit.Usage, "", "configuration: %w", err)
 	}
+	if err := mesh.CheckAnnounce(c.Announce); err != nil {
+		return exit.Fail(exit.Usage, "", "configuration: %w", err)
+	}
 	if h := time.Duration(c.Heartbeat); h != 0 && (h < leastHeartbeat || h > mostHeartbeat) {
 		return exit.Fail(exit.Usage, "", "configuration: heartbeat %s: want %s..%s", h, leastHeartbeat, mostHeartbeat)
 	}

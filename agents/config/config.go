@@ -86,6 +86,7 @@ type Config struct {
 	Trust       string   `yaml:"trust"`             // trust anchors
 	Revoked     string   `yaml:"revoked,omitempty"` // revocation lists; the file may be absent
 	Listen      []string `yaml:"listen,omitempty"`
+	Announce    []string `yaml:"announce,omitempty"` // addresses that others receive, instead of the agent's own
 	Bootstrap   []string `yaml:"bootstrap,omitempty"`
 	MDNS        bool     `yaml:"mdns,omitempty"` // find agents of the local network
 	Heartbeat   Span     `yaml:"heartbeat,omitempty"`
@@ -283,11 +284,18 @@ func (c *Config) TrustAnchors() (*identity.Trust, error) {
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust anchors: %w", err)
 	}
-	crls, err := os.ReadFile(c.Path(c.Revoked))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	crls, err := readLists(c.lists()...)
+	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "revocation list: %w", err)
 	}
-	t, err := identity.NewTrust(anchors, crls)
+	heard, err := readLists(filepath.Join(c.Dir, HeardName))
+	if err != nil {
+		return nil, exit.Fail(exit.Usage, "", "revocation list: %w", err)
+	}
+	t, err := identity.NewTrust(anchors, append(heard, crls...)...)
+	if err != nil { // what others passed on may be of authorities that are no longer trusted
+		t, err = identity.NewTrust(anchors, crls...)
+	}
 	if err != nil {
 		return nil, exit.Fail(exit.Usage, "", "trust of %s: %w", c.Dir, err)
 	}

@@ -21,7 +21,7 @@ func cannotOverbook(driver string) string {
 	case "local":
 		return "it knows of no jobs but those in sold slots"
 	case "command":
-		return "its program does not tell which job is which, so that nothing can be learnt"
+		return "its program does not identify jobs, so their waits cannot be learnt"
 	}
 	return ""
 }

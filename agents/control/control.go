@@ -28,6 +28,7 @@ type LiveStatus struct {
 	Users     int              `json:"users"` // known, by kind
 	Resources int              `json:"resources"`
 	Banks     int              `json:"banks"`
+	Reach     Reach            `json:"reach"`
 	// While a bank agent does not lead: the leader, or why it is not known.
 	Follows string `json:"follows,omitempty"`
 	Waits   string `json:"waits,omitempty"`

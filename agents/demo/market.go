@@ -30,6 +30,7 @@ type Market struct {
 	Logs  string // directory of workload logs; empty: synthetic ones
 	Count int    // resources; 0: all twenty
 	Bare  bool   // resources also answer bare frames
+	Cores int    // of one site, which runs programs on this machine; 0: replayed machines
 	// Out shows what happens.
 	Out Shower
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	osuser "os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -139,17 +140,15 @@ func (d *Market) startSites(ctx context.Context) error {
 }
 
 func (d *Market) startSite(i int) (*Process, *os.File, error) {
-	s := published.Resources()[i]
-	log, base, err := d.siteLog(i)
+	site := d.replayed
+	if d.Cores > 0 {
+		site = d.here
+	}
+	name, cfg, err := site(i)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := d.AgentDir(s.Name, config.Config{Resource: &config.Resource{
-		Driver: "swf", SWF: config.SWF{Log: log, Base: base, Start: config.Instant(d.Begun.UTC().Truncate(time.Second))},
-		StartPrice: strconv.Itoa(s.Start), MinPrice: strconv.Itoa(s.Min), Pay: d.Pay(),
-		Properties: config.Properties{OS: "Linux", Arch: "x86_64", RAMPerCore: memory(s.Name)},
-		Cancel:     config.Cancel{Before: new(config.Span)},
-	}})
+	dir, err := d.AgentDir(name, config.Config{Resource: cfg})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,8 +159,39 @@ func (d *Market) startSite(i int) (*Process, *os.File, error) {
 	return spawn(dir, d.Keep, env, "resource", "serve", "--dir", dir)
 }
 
+// replayed is one of the twenty resources.
+func (d *Market) replayed(i int) (string, *config.Resource, error) {
+	s := published.Resources()[i]
+	log, base, err := d.siteLog(i)
+	return s.Name, &config.Resource{
+		Driver: "swf", SWF: config.SWF{Log: log, Base: base, Start: config.Instant(d.Begun.UTC().Truncate(time.Second))},
+		StartPrice: strconv.Itoa(s.Start), MinPrice: strconv.Itoa(s.Min), Pay: d.Pay(),
+		Properties: config.Properties{OS: "Linux", Arch: "x86_64", RAMPerCore: memory(s.Name)},
+		Cancel:     config.Cancel{Before: new(config.Span)},
+	}, err
+}
+
+// here is a site that runs programs on this machine, under the account of its owner.
+func (d *Market) here(int) (string, *config.Resource, error) {
+	owner, err := osuser.Current()
+	if err != nil {
+		return "", nil, err
+	}
+	return "here", &config.Resource{
+		Driver: "local", Local: config.Local{Cores: d.Cores, Claims: filepath.Join(d.Dir, "claims")},
+		StartPrice: "1", MinPrice: "1", Pay: d.Pay(), Lead: config.Span(time.Second),
+		Jobs: &config.Jobs{
+			Accept:   []string{"namespaces", "seccomp", "cgroup", "uids"},
+			Accounts: []config.Account{{Agent: "*", User: owner.Username, Commands: true}},
+		},
+	}, nil
+}
+
 // sitesWanted is how many of the twenty resources take part.
 func (d *Market) sitesWanted() int {
+	if d.Cores > 0 {
+		return 1
+	}
 	if d.Count == 0 {
 		return len(published.Resources())
 	}

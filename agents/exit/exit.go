@@ -68,7 +68,7 @@ func Of(err error) (code int, hint string) {
 	case errors.As(err, &e):
 		return e.Code, e.Hint
 	case errors.Is(err, protocol.ErrDisk):
-		return Disk, "check the disk first; what the agent has is audited when it is opened again"
+		return Disk, "check the disk first; the agent audits its records when it starts again"
 	}
 	return Failed, ""
 }

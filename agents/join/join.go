@@ -275,7 +275,7 @@ func (j *Joining) notReached(v invitation.Invitation, err error) error {
 	case errors.Is(err, mesh.ErrNotThere):
 		hint := "can this machine reach " + v.Enrol.Bank.Name() + "? The same command continues from here"
 		if v.Enrol.Expires.Before(time.Now()) {
-			hint = "the invitation was good until " + words.Dated(v.Enrol.Expires) + " " + words.Zone() + ": ask whoever sent it for a new one"
+			hint = "the invitation was good until " + words.Moment(v.Enrol.Expires) + ": ask whoever sent it for a new one"
 		}
 		return exit.Fail(exit.Unreachable, hint, "%w", err)
 	case errors.Is(err, mesh.ErrNotThisBank):
@@ -358,7 +358,7 @@ func (a Answer) Words(next string) string {
 		market = " " + a.Market
 	}
 	if a.Credit > 0 {
-		money = fmt.Sprintf(" with %s %s", a.Credit, a.Currency)
+		money = fmt.Sprintf(" with %s %s", a.Credit.Cents(), a.Currency)
 	}
 	return fmt.Sprintf("Joined%s as %s%s. Files: %s\n  next: %s", market, a.Agent.Name(), money, a.Dir, next)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/libp2p/go-libp2p"
 	libp2pcrypto "github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -109,7 +110,7 @@ func newcomer(key crypto.Signer) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	return newLibp2p(k)
+	return newLibp2p(k, libp2p.DisableRelay(), libp2p.DisableIdentifyAddressDiscovery())
 }
 
 // ask sends the request to one peer and returns its answer.

@@ -3,6 +3,7 @@ package mesh
 import (
 	"crypto/ecdsa"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func dialable(all [][]byte) []ma.Multiaddr {
 		if err != nil || len(out) == MaxAddresses {
 			continue
 		}
-		if _, err := a.ValueForProtocol(ma.P_TCP); err == nil {
+		if has(a, ma.P_TCP) || isQUIC(a) {
 			out = append(out, a)
 		}
 	}
@@ -72,18 +73,29 @@ func dialable(all [][]byte) []ma.Multiaddr {
 
 // verify returns the agent that a card names, whose key must be that of id.
 func (c card) verify(t Trust, id peer.ID, at time.Time) (protocol.AgentID, error) {
+	agent, _, err := c.holder(t, id, at)
+	return agent, err
+}
+
+// issuer is an authority that the market trusts: the hash of its name.
+type issuer [16]byte
+
+// holder returns the agent that a card names, whose key must be that of id, and the
+// authority that vouches for it.
+func (c card) holder(t Trust, id peer.ID, at time.Time) (protocol.AgentID, issuer, error) {
 	p, err := t.Verify(c.chain, at)
 	if err != nil {
-		return "", err
+		return "", issuer{}, err
 	}
 	owner, err := peerOf(p.Chain[0])
 	if err != nil {
-		return "", err
+		return "", issuer{}, err
 	}
 	if owner != id {
-		return "", fmt.Errorf("%s at peer %s: %w", p.ID, id, errMismatch)
+		return "", issuer{}, fmt.Errorf("%s at peer %s: %w", p.ID, id, errMismatch)
 	}
-	return p.ID, nil
+	name := sha256.Sum256(p.Chain[len(p.Chain)-1].RawIssuer)
+	return p.ID, issuer(name[:16]), nil
 }
 
 // peerOf is the peer that holds a certificate's key.

@@ -78,6 +78,6 @@ func (e *endpoint) clock(ctx context.Context, id peer.ID) (Clock, error) {
 // Protocols are the stream protocols that this program speaks, with their versions.
 func Protocols() []string {
 	return []string{
-		string(protocolACL), string(protocolPresence), string(protocolIntroductions), string(protocolEnrolment), string(protocolClock), string(protocolFiles),
+		string(protocolACL), string(protocolPresence), string(protocolIntroductions), string(protocolEnrolment), string(protocolClock), string(protocolFiles), string(protocolRevocations),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"ramp/protocol"
 	"ramp/protocol/codec"
@@ -55,14 +56,21 @@ type Config struct {
 	// message, and must return once the role has stopped. It is called from several
 	// goroutines, in order for each peer.
 	Deliver func(m protocol.Message) error
-	// Listen has multiaddresses such as /ip4/0.0.0.0/tcp/4001 (TCP only). If empty, the
-	// mesh listens at a free port of the loopback address.
+	// Listen has multiaddresses such as /ip4/0.0.0.0/tcp/4001. The mesh listens for QUIC
+	// beside each, except at loopback addresses. If empty, it listens at a free port of the
+	// loopback address.
 	Listen []string
 	// Announce replaces the addresses that others receive, for hosts behind a forwarded
-	// port.
+	// port, and states that others can reach them. /p2p-circuit stands for the addresses
+	// of relays, for hosts that others cannot reach.
 	Announce []string
 	// Bootstrap has addresses of any agents, each ending in /p2p/ID.
 	Bootstrap []string
+	// Peers, if set, keeps peers over a restart, so that this agent finds the market again
+	// when no bootstrap address answers any more.
+	Peers Peers
+	// Revocations, if set, are kept up to date with those of other agents.
+	Revocations Revocations
 	// Nearby finds agents on this network by multicast DNS, and lets them find this one.
 	// It yields addresses only; agents found this way are verified like any other.
 	Nearby bool
@@ -118,6 +126,20 @@ func CheckAddresses(listen, bootstrap []string) error {
 	for _, l := range a.listen {
 		if !hasPort(l) {
 			return fmt.Errorf("listen %q: want an address with a port, such as /ip4/0.0.0.0/tcp/4001", l)
+		}
+	}
+	return nil
+}
+
+// CheckAnnounce reports the first address that others could not dial, with an example.
+func CheckAnnounce(announce []string) error {
+	all, err := parseAddresses("Announce", announce)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if a.String() != circuit && (!hasPort(a) || manet.IsIPUnspecified(a)) {
+			return fmt.Errorf("announce %q: want an address that others can dial, such as /ip4/203.0.113.7/tcp/4001, or %s for relays only", a, circuit)
 		}
 	}
 	return nil

@@ -16,15 +16,16 @@ import (
 // contact owns everything remembered of an agent that has shown a valid credential:
 // where it is, what it announced and what is left of its allowances.
 type contact struct {
-	agent protocol.AgentID
-	peer  peer.ID
+	agent  protocol.AgentID
+	issuer issuer // when it was met first
+	peer   peer.ID
 
 	mu    sync.Mutex
 	facts facts
 
-	messages, bytes, streams, faults, foreign bucket
-	gossip                                    map[string]*author
-	reading                                   map[libp2pprotocol.ID]*reading
+	messages, bytes, streams, faults, stale bucket
+	gossip                                  map[string]*author
+	reading                                 map[libp2pprotocol.ID]*reading
 }
 
 // facts are what a contact has shown and announced.
@@ -36,8 +37,9 @@ type facts struct {
 	counter uint64        // of the newest presence
 	until   time.Time     // when that presence expires
 	seen    time.Time
-	met     bool // the two have exchanged presences, possibly empty, on a stream
-	greeted bool // it has received this agent's presence in that way
+	met     bool    // the two have exchanged presences, possibly empty, on a stream
+	lists   version // the revocation lists that it has shown
+	greeted bool    // it has received this agent's presence in that way
 }
 
 // isNewSeller reports whether this is a seller whose first presence arrived within
@@ -48,8 +50,8 @@ func (f facts) isNewSeller(now time.Time) bool {
 
 // author is the record of one contact's gossip on a topic.
 type author struct {
-	allowance bucket
-	seen      window
+	allowance, load bucket
+	seen            window
 }
 
 // reading is an inbound stream that is being read.
@@ -58,9 +60,9 @@ type reading struct {
 	done   chan struct{}
 }
 
-func newContact(agent protocol.AgentID, id peer.ID) *contact {
+func newContact(agent protocol.AgentID, by issuer, id peer.ID) *contact {
 	return &contact{
-		agent: agent, peer: id,
+		agent: agent, issuer: by, peer: id,
 		gossip: map[string]*author{}, reading: map[libp2pprotocol.ID]*reading{},
 	}
 }
@@ -126,15 +128,18 @@ func (c *contact) current() facts {
 }
 
 // charge takes one from an allowance and reports whether it was left.
-func (c *contact) charge(b *bucket, now time.Time, r Rate) bool {
+func (c *contact) charge(b *bucket, now time.Time, r Rate) bool { return c.spend(b, 1, now, r) }
+
+// spend takes n from an allowance and reports whether that was left.
+func (c *contact) spend(b *bucket, n float64, now time.Time, r Rate) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return b.take(now, 1, r)
+	return b.take(now, n, r)
 }
 
-// admitGossip reports whether a message with a sequence number is new, and
-// within the allowance.
-func (c *contact) admitGossip(topic string, sequence uint64, now time.Time, l Limits) bool {
+// admitGossip reports whether a message of n bytes with a sequence number is new, and
+// within the allowances.
+func (c *contact) admitGossip(topic string, sequence uint64, n int, now time.Time, l Limits) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.gossip[topic]
@@ -142,7 +147,7 @@ func (c *contact) admitGossip(topic string, sequence uint64, now time.Time, l Li
 		a = &author{}
 		c.gossip[topic] = a
 	}
-	return a.allowance.take(now, 1, l.Gossip) && a.seen.admit(sequence)
+	return a.allowance.take(now, 1, l.Gossip) && a.load.take(now, float64(n), l.Load) && a.seen.admit(sequence)
 }
 
 // end gives the reader replaceGrace to finish a stream that its writer has closed.

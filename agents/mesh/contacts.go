@@ -3,6 +3,7 @@ package mesh
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,8 +53,8 @@ func (cs *contacts) ofPeer(id peer.ID) *contact {
 
 // add returns the contact for an agent that has just been verified. A key that comes
 // under another name is another agent, and takes the peer over.
-func (cs *contacts) add(agent protocol.AgentID, id peer.ID, shown card, now time.Time) (*contact, error) {
-	c, err := cs.enter(agent, id)
+func (cs *contacts) add(agent protocol.AgentID, by issuer, id peer.ID, shown card, now time.Time) (*contact, error) {
+	c, err := cs.enter(agent, by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (cs *contacts) add(agent protocol.AgentID, id peer.ID, shown card, now time
 	return c, nil
 }
 
-func (cs *contacts) enter(agent protocol.AgentID, id peer.ID) (*contact, error) {
+func (cs *contacts) enter(agent protocol.AgentID, by issuer, id peer.ID) (*contact, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.peers[id]
@@ -74,28 +75,28 @@ func (cs *contacts) enter(agent protocol.AgentID, id peer.ID) (*contact, error) 
 	if len(cs.peers) >= MaxContacts && !cs.forget() {
 		return nil, fmt.Errorf("%s: all %d known agents are connected: %w", agent, MaxContacts, errBound)
 	}
-	c = newContact(agent, id)
+	c = newContact(agent, by, id)
 	cs.peers[id], cs.agents[agent] = c, c
 	return c, nil
 }
 
-// forget drops the contact that has been silent the longest among those that are not
-// connected.
+// forget drops the contact that has been silent the longest, among those that are not
+// connected and whose authority has the most of them: no authority fills the table.
 func (cs *contacts) forget() bool {
-	var oldest *contact
-	var since time.Time
+	silent, count := []*contact{}, map[issuer]int{}
 	for id, c := range cs.peers {
-		if cs.connected(id) {
-			continue
-		}
-		if seen := c.current().seen; oldest == nil || seen.Before(since) {
-			oldest, since = c, seen
+		if !cs.connected(id) {
+			silent = append(silent, c)
+			count[c.issuer]++
 		}
 	}
-	if oldest != nil {
-		cs.remove(oldest)
+	if len(silent) == 0 {
+		return false
 	}
-	return oldest != nil
+	cs.remove(slices.MinFunc(silent, func(x, y *contact) int {
+		return cmp.Or(cmp.Compare(count[y.issuer], count[x.issuer]), x.current().seen.Compare(y.current().seen), cmp.Compare(x.agent, y.agent))
+	}))
+	return true
 }
 
 // retain forgets the contacts for which keep is false. One that is being added now
@@ -115,8 +116,10 @@ func (cs *contacts) remove(c *contact) {
 	delete(cs.agents, c.agent)
 }
 
+// connected reports whether a peer is connected, directly or through a relay.
 func (cs *contacts) connected(id peer.ID) bool {
-	return cs.network.Connectedness(id) == network.Connected
+	now := cs.network.Connectedness(id)
+	return now == network.Connected || now == network.Limited
 }
 
 // all lists the contacts, the most recently heard first.
@@ -135,6 +138,13 @@ func (cs *contacts) all() []Known {
 		return cmp.Or(y.Seen.Compare(x.Seen), cmp.Compare(x.Agent, y.Agent))
 	})
 	return out
+}
+
+// list returns the contacts, in no order.
+func (cs *contacts) list() []*contact {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return slices.Collect(maps.Values(cs.peers))
 }
 
 // newSellers lists the connected sellers whose first presence arrived a moment ago.

@@ -20,11 +20,12 @@ import (
 // that every credential is checked in one place.
 type endpoint struct {
 	cfg       Config
-	announce  []ma.Multiaddr
+	reach     *reach
 	host      host.Host
 	gate      *gate
 	contacts  *contacts
 	strangers *strangers
+	admission *admission
 	counters  *counters
 	life      *lifetime
 }
@@ -45,16 +46,7 @@ func (e *endpoint) serve(id libp2pprotocol.ID, handle func(s network.Stream) err
 }
 
 // addresses are where others reach this agent.
-func (e *endpoint) addresses() []ma.Multiaddr {
-	if len(e.announce) > 0 {
-		return e.announce
-	}
-	addrs, err := e.host.Network().InterfaceListenAddresses()
-	if err != nil {
-		e.cfg.Log.Warn("cannot read the addresses of this machine", "err", err)
-	}
-	return addrs[:min(len(addrs), MaxAddresses)]
-}
+func (e *endpoint) addresses() []ma.Multiaddr { return mostUseful(e.host.Addrs()) }
 
 func (e *endpoint) card() card {
 	return card{chain: e.cfg.Credential.ChainDER(), addrs: e.addresses()}
@@ -90,7 +82,8 @@ func (e *endpoint) connect(ctx context.Context, info peer.AddrInfo) error {
 	if s, ok := e.host.Network().(*swarm.Swarm); ok {
 		s.Backoff().Clear(info.ID)
 	}
-	return e.host.Connect(ctx, info)
+	e.meetRelays(ctx, info.Addrs)
+	return e.host.Connect(network.WithAllowLimitedConn(ctx, "messages"), info)
 }
 
 // dial opens a stream to a peer within a limit and writes this agent's card to it.
@@ -100,7 +93,7 @@ func (e *endpoint) dial(ctx context.Context, id peer.ID, via libp2pprotocol.ID, 
 	if err := e.connect(ctx, peer.AddrInfo{ID: id}); err != nil {
 		return nil, nil, err
 	}
-	s, err := e.host.NewStream(network.WithNoDial(ctx, "connected"), id, via)
+	s, err := e.host.NewStream(network.WithAllowLimitedConn(network.WithNoDial(ctx, "connected"), "messages"), id, via)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,6 +171,8 @@ func (e *endpoint) readCard(s network.Stream, r *bufio.Reader) (*contact, error)
 		return nil, err
 	}
 	e.strangers.proved(s.Conn())
+	e.reach.proved(s.Conn())
+	e.admission.admit(s.Conn().RemotePeer())
 	return c, s.SetReadDeadline(time.Time{})
 }
 
@@ -188,11 +183,11 @@ func (e *endpoint) verify(id peer.ID, encoded []byte) (*contact, error) {
 		return nil, err
 	}
 	now := e.cfg.Now()
-	agent, err := shown.verify(e.cfg.Trust, id, now)
+	agent, by, err := shown.holder(e.cfg.Trust, id, now)
 	if err != nil {
 		return nil, err
 	}
-	return e.contacts.add(agent, id, shown, now)
+	return e.contacts.add(agent, by, id, shown, now)
 }
 
 // drop cuts a peer off for CutOff, because it exceeds a bound or its credential is
@@ -215,9 +210,12 @@ func (e *endpoint) cutOff(id peer.ID, d time.Duration) {
 }
 
 // chargeStream counts a stream that the resource manager refused against the peer's
-// allowance. A peer without a credential has none and is cut off.
+// allowance. A peer without a credential has a small one.
 func (e *endpoint) chargeStream(id peer.ID) {
 	c := e.contacts.ofPeer(id)
+	if c == nil && !e.strangers.overdo(id) {
+		return
+	}
 	if c == nil || !c.charge(&c.streams, e.cfg.Now(), e.cfg.Limits.Streams) {
 		e.drop(id, fmt.Errorf("too many streams: %w", errBound))
 	}

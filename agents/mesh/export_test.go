@@ -9,17 +9,12 @@ import (
 
 // What the tests of package mesh_test see of the inside.
 const (
-	ReplayWindow     = replayWindow
-	StreamsPerPeer   = streamsPerPeer
-	StreamsPerKind   = streamsPerKind
-	StrangersNamed   = strangersNamed
-	ProtocolACL      = protocolACL
-	ProtocolPresence = protocolPresence
-
-	ProtocolEnrolment     = protocolEnrolment
-	ProtocolIntroductions = protocolIntroductions
-	ProtocolClock         = protocolClock
-	ProtocolFiles         = protocolFiles
+	ReplayWindow, StrangersNamed, MaxPresence        = replayWindow, strangersNamed, maxPresence
+	StreamsPerPeer, StreamsPerKind                   = streamsPerPeer, streamsPerKind
+	ProtocolACL, ProtocolPresence                    = protocolACL, protocolPresence
+	ProtocolClock, ProtocolFiles                     = protocolClock, protocolFiles
+	ProtocolEnrolment, ProtocolIntroductions         = protocolEnrolment, protocolIntroductions
+	MaxStrangers, StreamsPerStranger, StrangerMemory = maxStrangers, streamsPerStranger, strangerMemory
 )
 
 // SilenceWords says of a time that ran out what it was for.
@@ -43,21 +38,16 @@ func ReadFrame(b []byte, limit int) ([]byte, error) {
 }
 
 // Recode decodes a card or introductions and encodes them again.
-func RecodeCard(b []byte) ([]byte, error) {
-	c, err := decodeCard(b)
-	return c.encode(), err
-}
+func RecodeCard(b []byte) ([]byte, error) { c, err := decodeCard(b); return c.encode(), err }
 
 func RecodeIntroductions(b []byte) ([]byte, error) {
 	all, err := decodeIntroductions(b)
 	return encodeIntroductions(all), err
 }
 
-// CrowdOut drops secured connections without a credential while there are more than most,
-// and counts them.
+// CrowdOut drops strangers while there are more than most, and counts them.
 func CrowdOut(m *Mesh, most int) (dropped int) {
-	s := m.ep.strangers
-	for {
+	for s := m.ep.strangers; ; dropped++ {
 		s.mu.Lock()
 		lost := s.crowdedOut(most, func(x *stranger) bool { return x.peer != "" })
 		s.mu.Unlock()
@@ -65,7 +55,6 @@ func CrowdOut(m *Mesh, most int) (dropped int) {
 			return dropped
 		}
 		hangUp(lost)
-		dropped++
 	}
 }
 

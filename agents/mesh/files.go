@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
 
 	"ramp/protocol"
@@ -25,6 +26,7 @@ type Stream struct {
 	agent protocol.AgentID
 	s     network.Stream
 	r     *bufio.Reader
+	most  int64
 	waste func() error // charges the agent, if it opened the exchange
 }
 
@@ -43,6 +45,10 @@ func (s *Stream) SetDeadline(t time.Time) error { return s.s.SetDeadline(t) }
 // CloseWrite signals the end of what this side writes.
 func (s *Stream) CloseWrite() error { return s.s.CloseWrite() }
 
+// Most is how many bytes the connection carries in each direction if a relay carries them;
+// 0: any number.
+func (s *Stream) Most() int64 { return s.most }
+
 // Refused charges the agent for a request that was refused, as for an exchange that it
 // opens, and fails when it has made too many.
 func (s *Stream) Refused() error { return s.waste() }
@@ -50,8 +56,9 @@ func (s *Stream) Refused() error { return s.waste() }
 // Close ends the exchange at once and discards unread bytes.
 func (s *Stream) Close() error { return s.s.Reset() }
 
-// OpenFiles opens an exchange with an agent, within DialTimeout and HelloTimeout.
-// It fails with ErrUnknownAgent if no address of the agent is known.
+// OpenFiles opens an exchange with an agent, within DialTimeout and HelloTimeout. If only a
+// relay reaches the agent, it gives the library a moment to punch a direct path. It fails
+// with ErrUnknownAgent if no address of the agent is known.
 func (m *Mesh) OpenFiles(ctx context.Context, to protocol.AgentID) (*Stream, error) {
 	s, err := m.ep.openFiles(ctx, to)
 	if err != nil {
@@ -65,7 +72,7 @@ func (e *endpoint) openFiles(ctx context.Context, to protocol.AgentID) (*Stream,
 	if known == nil {
 		return nil, ErrUnknownAgent
 	}
-	s, w, err := e.dial(ctx, known.peer, protocolFiles, DialTimeout)
+	s, w, most, err := e.dialDirect(ctx, known.peer)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +87,19 @@ func (e *endpoint) openFiles(ctx context.Context, to protocol.AgentID) (*Stream,
 		_ = s.Reset() // err says more
 		return nil, silence(err)
 	}
-	return &Stream{agent: to, s: s, r: r}, nil
+	return &Stream{agent: to, s: s, r: r, most: most}, nil
+}
+
+// dialDirect opens a stream for files, over a direct connection if there can be one.
+func (e *endpoint) dialDirect(ctx context.Context, id peer.ID) (network.Stream, *bufio.Writer, int64, error) {
+	dialing, cancel := context.WithTimeout(ctx, DialTimeout)
+	defer cancel()
+	if err := e.connect(dialing, peer.AddrInfo{ID: id}); err != nil {
+		return nil, nil, 0, err
+	}
+	most := e.direct(ctx, id)
+	s, w, err := e.dial(ctx, id, protocolFiles, DialTimeout)
+	return s, w, most, err
 }
 
 // silence explains a deadline that has passed.

@@ -15,13 +15,15 @@ import (
 // passes inbound connections on to the strangers.
 type gate struct {
 	now       func() time.Time
-	strangers *strangers // set before the host listens
+	strangers *strangers
 	mu        sync.Mutex
 	banned    map[peer.ID]time.Time // until when
 }
 
 func newGate(now func() time.Time) *gate {
-	return &gate{now: now, banned: map[peer.ID]time.Time{}}
+	g := &gate{now: now, banned: map[peer.ID]time.Time{}}
+	g.strangers = &strangers{losers: map[peer.ID]int{}, keepOut: func(id peer.ID, d time.Duration) { g.ban(id, now().Add(d)) }}
+	return g
 }
 
 // ban keeps id out until a time. A full table forgets the ban that ends first.
@@ -73,7 +75,7 @@ func (g *gate) InterceptSecured(dir network.Direction, id peer.ID, c network.Con
 	switch {
 	case dir == network.DirOutbound:
 	case open:
-		g.strangers.secured(c, id)
+		return g.strangers.secured(c, id)
 	default:
 		g.strangers.refused(c)
 	}

@@ -2,9 +2,8 @@ package mesh
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"slices"
+	"sync/atomic"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -28,12 +27,13 @@ type gossip struct {
 	links    *links
 	topics   map[string]*pubsub.Topic
 	queue    chan *outgoing
+	scores   atomic.Pointer[map[peer.ID]float64]
 }
 
 // heard is a gossiped message with its author, as the validator found them.
 type heard struct {
 	contact *contact
-	bytes   []byte
+	message protocol.Message
 }
 
 func (g *gossip) open() error {
@@ -49,14 +49,14 @@ func (g *gossip) open() error {
 }
 
 func (g *gossip) joinTopics(ctx context.Context) error {
-	ps, err := pubsub.NewGossipSub(ctx, g.ep.host,
+	ps, err := pubsub.NewGossipSub(ctx, g.ep.admission, append(g.scoring(),
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign), // the author's key is the certificate's
-		pubsub.WithMaxMessageSize(protocol.MaxMessage+MaxCard+gossipOverhead),
+		pubsub.WithMaxMessageSize(maxCall+MaxCard+gossipOverhead),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue),
 		pubsub.WithValidateQueueSize(validateQueue),
 		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(
 			pubsub.NewAllowlistSubscriptionFilter(topicPresence, topicCalls), 2)),
-	)
+	)...)
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
 	}
@@ -138,6 +138,9 @@ func (g *gossip) publishOne(ctx context.Context, o *outgoing) error {
 	} else {
 		g.callNewSellers(o.message)
 	}
+	if most := mostOf(name); len(b) > most {
+		return fmt.Errorf("%s of %d bytes, at most %d go by gossip: %w", kindOf(o.message), len(b), most, errBound)
+	}
 	g.ep.counters.countOut(b)
 	return g.topics[name].Publish(ctx, appendField(appendField(nil, g.ep.card().encode()), b))
 }
@@ -150,57 +153,6 @@ func (g *gossip) callNewSellers(call protocol.Message) {
 	for _, to := range g.ep.contacts.newSellers(g.ep.cfg.Now()) {
 		call.Receivers = []protocol.AgentID{to}
 		_ = g.links.post(to, protocolACL, &outgoing{message: call}) // if the queue is full, gossip may still reach it
-	}
-}
-
-// validate decides whether to accept and forward a gossiped message. The library has
-// verified the author's signature; this verifies that the author's key belongs to a
-// valid certificate, and that the message is new.
-func (g *gossip) validate(topic string, from peer.ID, msg *pubsub.Message) pubsub.ValidationResult {
-	if from == g.ep.host.ID() {
-		return pubsub.ValidationAccept
-	}
-	h, err := g.read(msg)
-	if isFault(err) {
-		g.charge(from, true, err)
-		return pubsub.ValidationReject
-	}
-	if err != nil {
-		g.charge(from, false, err)
-		return pubsub.ValidationIgnore
-	}
-	if seq := msg.GetSeqno(); len(seq) != 8 || !h.contact.admitGossip(topic, binary.BigEndian.Uint64(seq), g.ep.cfg.Now(), g.ep.cfg.Limits) {
-		g.ep.counters.dropped.Add(1)
-		return pubsub.ValidationIgnore
-	}
-	msg.ValidatorData = h
-	return pubsub.ValidationAccept
-}
-
-func (g *gossip) read(msg *pubsub.Message) (heard, error) {
-	f := fields{rest: msg.GetData()}
-	shown, b := f.field(), f.field()
-	if err := f.finish(); err != nil {
-		return heard{}, err
-	}
-	if len(b) > protocol.MaxMessage {
-		return heard{}, fmt.Errorf("message of %d bytes, at most %d: %w", len(b), protocol.MaxMessage, errBound)
-	}
-	c, err := g.ep.verify(msg.GetFrom(), slices.Clone(shown))
-	return heard{c, b}, err
-}
-
-// charge counts refused gossip against the peer that forwarded it, which is cut off when
-// it has exceeded its allowance. Invalid gossip is its fault. Gossip whose author this
-// agent does not trust may be valid to the forwarder, so that allowance is larger.
-func (g *gossip) charge(from peer.ID, invalid bool, why error) {
-	g.ep.counters.refused.Add(1)
-	c, now, limits := g.ep.contacts.ofPeer(from), g.ep.cfg.Now(), g.ep.cfg.Limits
-	switch {
-	case invalid && (c == nil || !c.charge(&c.faults, now, limits.Faults)):
-		g.ep.drop(from, fmt.Errorf("it forwards invalid gossip: %w", why))
-	case !invalid && (c == nil || !c.charge(&c.foreign, now, limits.Foreign)):
-		g.ep.drop(from, fmt.Errorf("it forwards too much gossip of agents that are not trusted here: %w", why))
 	}
 }
 
@@ -224,15 +176,7 @@ func (g *gossip) listenTo(ctx context.Context, topic string, sub *pubsub.Subscri
 
 func (g *gossip) hear(topic string, h heard) error {
 	if topic == topicPresence {
-		return g.meetings.hear(h.contact, h.bytes)
+		return g.meetings.accept(h.contact, h.message)
 	}
-	msg, err := g.delivery.open(h.bytes, h.contact.agent)
-	if err == nil && msg.Performative != protocol.CFP {
-		err = fmt.Errorf("%s on the topic of calls: %w", msg.Performative, errMalformed)
-	}
-	if err != nil {
-		g.ep.counters.refused.Add(1)
-		return err
-	}
-	return g.delivery.deliver(msg)
+	return g.delivery.deliver(h.message)
 }

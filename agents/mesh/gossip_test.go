@@ -195,6 +195,11 @@ func TestOneAuthorsGossipIsBounded(t *testing.T) {
 // choice.
 func signedGossip(t *testing.T, author *identity.Credential, data []byte, sequence uint64) []byte {
 	t.Helper()
+	return signedGossipOn(t, "ramp/cfp/1", author, data, sequence)
+}
+
+func signedGossipOn(t *testing.T, topic string, author *identity.Credential, data []byte, sequence uint64) []byte {
+	t.Helper()
 	sk, pk, err := crypto.KeyPairFromStdKey(author.PrivateKey())
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +208,6 @@ func signedGossip(t *testing.T, author *identity.Credential, data []byte, sequen
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic := "ramp/cfp/1"
 	msg := &pb.Message{From: []byte(id), Data: data, Seqno: binary.BigEndian.AppendUint64(nil, sequence), Topic: &topic}
 	unsigned, err := proto.Marshal(msg)
 	if err != nil {

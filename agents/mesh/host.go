@@ -3,6 +3,7 @@ package mesh
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"syscall"
 	"time"
@@ -11,10 +12,13 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/libp2p/go-libp2p/x/rate"
 	ma "github.com/multiformats/go-multiaddr"
@@ -23,12 +27,12 @@ import (
 // newHost creates a host that does not listen yet, with as few features of the library
 // as possible and explicit limits. It shares no port with another process: the library
 // would allow that, which hides a second daemon at the same address.
-func newHost(cfg Config, g *gate, denied *denials) (host.Host, error) {
+func newHost(cfg Config, g *gate, denied *denials, r *reach) (host.Host, error) {
 	key, _, err := crypto.KeyPairFromStdKey(cfg.Credential.PrivateKey())
 	if err != nil {
 		return nil, fmt.Errorf("host key of %s: %w", cfg.Credential.ID, err)
 	}
-	limits, err := newLimits(denied)
+	limits, err := newLimits(denied, g.strangers.strange)
 	if err != nil {
 		return nil, fmt.Errorf("resource limits: %w", err)
 	}
@@ -36,7 +40,8 @@ func newHost(cfg Config, g *gate, denied *denials) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connection limits: %w", err)
 	}
-	return newLibp2p(key, libp2p.ResourceManager(limits), libp2p.ConnectionManager(connections), libp2p.ConnectionGater(g))
+	return newLibp2p(key, append(r.options(),
+		libp2p.ResourceManager(limits), libp2p.ConnectionManager(connections), libp2p.ConnectionGater(g))...)
 }
 
 // newLibp2p creates a host with the features of the library that every host here needs.
@@ -45,19 +50,20 @@ func newLibp2p(key crypto.PrivKey, more ...libp2p.Option) (host.Host, error) {
 		libp2p.Identity(key),
 		libp2p.NoListenAddrs,
 		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(quic.NewTransport),
 		libp2p.Security(noise.ID, noise.New),
+		libp2p.Muxer(yamux.ID, muxer()),
+		libp2p.DialRanker(rank),
 		libp2p.WithDialTimeout(MeetTimeout),
 		libp2p.UserAgent("ramp"),
 		libp2p.Ping(false),
-		libp2p.DisableRelay(),
 		libp2p.DisableMetrics(),
-		libp2p.DisableIdentifyAddressDiscovery(),
 	)...)
 }
 
 // newLimits limits what the whole host, one peer and one protocol of a peer may have at
 // once.
-func newLimits(denied *denials) (network.ResourceManager, error) {
+func newLimits(denied *denials, strange func(peer.ID) bool) (network.ResourceManager, error) {
 	whole := rcmgr.ResourceLimits{
 		Streams: maxStreams, StreamsInbound: maxStreams, StreamsOutbound: maxStreams,
 		Conns: MaxConnections + halfOpenAtOnce, ConnsInbound: MaxConnections + halfOpenAtOnce, ConnsOutbound: MaxConnections,
@@ -67,7 +73,7 @@ func newLimits(denied *denials) (network.ResourceManager, error) {
 	transient := whole
 	transient.Conns, transient.ConnsInbound = MaxConnections, halfOpenAtOnce
 	one := rcmgr.ResourceLimits{
-		Streams: 2 * streamsPerPeer, StreamsInbound: streamsPerPeer, StreamsOutbound: streamsPerPeer,
+		Streams: 2 * (streamsPerPeer + relayCircuits), StreamsInbound: streamsPerPeer + relayCircuits, StreamsOutbound: streamsPerPeer + relayCircuits,
 		Conns: maxPerPeer, ConnsInbound: maxPerPeer, ConnsOutbound: maxPerPeer,
 		FD: maxPerPeer, Memory: peerMemory,
 	}
@@ -83,10 +89,10 @@ func newLimits(denied *denials) (network.ResourceManager, error) {
 		System: whole, Transient: transient, PeerDefault: one,
 		ProtocolDefault: whole, ServiceDefault: whole,
 		ProtocolPeer: map[libp2pprotocol.ID]rcmgr.ResourceLimits{
-			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: enrol, protocolClock: kind, protocolBare: kind, protocolFiles: files,
+			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: enrol, protocolClock: kind, protocolBare: kind, protocolRevocations: kind, protocolFiles: files,
 		},
 	}
-	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(limits.Build(rcmgr.DefaultLimits.AutoScale())),
+	return rcmgr.NewResourceManager(newStandings(limits, strange),
 		rcmgr.WithMetricsDisabled(),
 		rcmgr.WithMetrics(denied),
 		rcmgr.WithLimitPerSubnet(
@@ -123,8 +129,9 @@ func newConnectionRates() *rate.Limiter {
 	}
 }
 
-// listen opens every address, or names the one that failed.
-func listen(h host.Host, addrs []ma.Multiaddr) error {
+// listen opens every address, or names the one that failed. It does without those of
+// extra that it cannot open.
+func listen(h host.Host, addrs, extra []ma.Multiaddr, log *slog.Logger) error {
 	swarm, ok := h.Network().(interface{ AddListenAddr(ma.Multiaddr) error })
 	if !ok {
 		return fmt.Errorf("network of kind %T cannot listen", h.Network())
@@ -136,6 +143,11 @@ func listen(h host.Host, addrs []ma.Multiaddr) error {
 		}
 		if err != nil {
 			return fmt.Errorf("listen on %s: %w", a, err)
+		}
+	}
+	for _, a := range extra {
+		if err := swarm.AddListenAddr(a); err != nil {
+			log.Warn("cannot listen for QUIC, which carries direct paths through NAT", "at", a, "err", err)
 		}
 	}
 	return nil

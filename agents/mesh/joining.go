@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,10 +16,12 @@ import (
 type joining struct {
 	ep       *endpoint
 	meetings *meetings
+	revoked  *revocations
 	anchors  map[peer.ID]chan struct{} // signalled when a connection is lost
-	joined   chan struct{}             // closed when an anchor's introductions have been followed
-	once     sync.Once
-	failure  atomic.Pointer[error] // of the last attempt, or the last that explains more
+	joined   milestone                 // an agent of the market has been met
+	followed milestone                 // somebody's introductions have been followed to their end
+	lastMet  atomic.Int64              // when an agent was last met, in nanoseconds since 1970
+	failure  atomic.Pointer[error]     // of the last attempt, or the last that explains more
 }
 
 // joinBy joins through each of the peers except this agent itself, and again whenever
@@ -45,15 +46,13 @@ func (j *joining) joinBy(infos []peer.AddrInfo) {
 	}
 }
 
-func (j *joining) succeed() { j.once.Do(func() { close(j.joined) }) }
-
 // await waits until the agent has joined. See Mesh.Joined.
 func (j *joining) await(ctx context.Context) error {
 	if len(j.anchors) == 0 && !j.ep.cfg.Nearby {
 		return nil
 	}
 	select {
-	case <-j.joined:
+	case <-j.joined.reached:
 		return nil
 	case <-j.ep.life.draining:
 		return ErrClosed
@@ -67,9 +66,6 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 	wait := RejoinFirst
 	for {
 		unmet, err := j.join(ctx, info)
-		if err == nil {
-			j.succeed()
-		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -108,8 +104,8 @@ func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration
 	}
 }
 
-// join connects to a peer, meets it, and meets the agents that it introduces. unmet
-// counts those that it could not meet.
+// join connects to a peer and meets it, with which this agent has joined. Then it meets
+// the agents that the peer introduces. unmet counts those that it could not meet.
 func (j *joining) join(ctx context.Context, info peer.AddrInfo) (unmet int, err error) {
 	if err := j.connect(ctx, info); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNotThere, err)
@@ -117,11 +113,26 @@ func (j *joining) join(ctx context.Context, info peer.AddrInfo) (unmet int, err 
 	if err := j.meetings.meet(ctx, info.ID); err != nil {
 		return 0, cutOff(ctx, err)
 	}
-	list, err := j.ep.introductions(ctx, info.ID)
+	j.hasMetOne()
+	j.joined.reach()
+	return j.learn(ctx, info.ID)
+}
+
+// learn meets the agents that a peer introduces. unmet counts those that it could not
+// meet.
+func (j *joining) learn(ctx context.Context, id peer.ID) (unmet int, err error) {
+	if j.ep.cfg.Revocations != nil { // agents of the version before have none to exchange
+		if err := j.revoked.exchange(ctx, id); err != nil {
+			j.ep.cfg.Log.Debug("revocation lists not exchanged", "peer", id, "err", err)
+		}
+	}
+	list, err := j.ep.introductions(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	return j.follow(ctx, list), nil
+	unmet = j.follow(ctx, list)
+	j.followed.reach()
+	return unmet, nil
 }
 
 func (j *joining) connect(ctx context.Context, info peer.AddrInfo) error {
@@ -131,18 +142,20 @@ func (j *joining) connect(ctx context.Context, info peer.AddrInfo) error {
 }
 
 // follow meets the introduced agents that have not been met, as far as there are
-// vacancies, and counts those that it could not meet.
+// vacancies, and counts those that it could not meet. It tries them in random order, and
+// those that do not answer keep nobody waiting.
 func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
 	vacancies := j.ep.vacancies()
 	chosen := map[peer.ID]bool{}
 	var hints []introduction
-	for _, i := range list {
+	for _, n := range rand.Perm(len(list)) {
+		i := list[n]
 		if !chosen[i.id] && len(hints) < vacancies && i.id != j.ep.host.ID() && !j.hasMet(i.id) && j.ep.gate.open(i.id) {
 			chosen[i.id], hints = true, append(hints, i)
 		}
 	}
 	var failed atomic.Int64
-	inParallel(ctx, hints, func(ctx context.Context, i introduction) {
+	inTurn(ctx, hints, func(ctx context.Context, i introduction) {
 		err := j.connect(ctx, peer.AddrInfo{ID: i.id, Addrs: dialable(i.addrs)})
 		if err == nil {
 			err = j.meetings.meet(ctx, i.id)
@@ -150,7 +163,9 @@ func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
 		if err != nil {
 			failed.Add(1)
 			j.ep.cfg.Log.Debug("cannot meet an introduced agent", "peer", i.id, "err", err)
+			return
 		}
+		j.hasMetOne()
 	})
 	return int(failed.Load())
 }

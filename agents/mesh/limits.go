@@ -58,15 +58,17 @@ const (
 
 // Bounds of connections (the resource manager) and tables.
 const (
-	MaxConnections = 1024               // 1,000 agents of a market, each directly
-	maxHalfOpen    = 256                // inbound connections that are not secured yet
-	halfOpenAtOnce = 2 * maxHalfOpen    // with those that are being dropped
-	maxStrangers   = MaxConnections / 2 // secured ones without a credential; the others are for known agents
-	maxTrusted     = 1024               // networks of known agents that are remembered
-	strangersLog   = time.Minute        // between two log lines about dropped strangers
-	strangersNamed = 16                 // lines about single ones before that
-	lowWater       = 800                // to which the connection manager trims ...
-	highWater      = 960                // ... from here, those of the lowest value first
+	MaxConnections = 1024            // 1,000 agents of a market, each directly
+	maxHalfOpen    = 256             // inbound connections that are not secured yet
+	halfOpenAtOnce = 2 * maxHalfOpen // with those that are being dropped
+	maxStrangers   = 64              // secured ones without a credential
+	strangerTenure = time.Second     // in which others of the same network do not displace one
+	maxLosers      = 4096            // strangers remembered because they lost their place
+	maxTrusted     = 1024            // networks of known agents that are remembered
+	strangersLog   = time.Minute     // between two log lines about dropped strangers
+	strangersNamed = 16              // lines about single ones before that
+	lowWater       = 800             // to which the connection manager trims ...
+	highWater      = 960             // ... from here, those of the lowest value first
 	trimGrace      = 20 * time.Second
 	// maxPerAddress bounds the connections of one IP address. The library's 8, and its
 	// rate of one in five seconds, would keep out a site with many agents behind one
@@ -74,15 +76,20 @@ const (
 	maxPerAddress     = 512
 	newPerAddress     = 64  // new connections per second from one address
 	newPerAddressMost = 512 // ... and at once, when a site starts
-	maxPerPeer        = 4   // connections: two agents that dial each other, and a restart
+	maxPerPeer        = 8   // connections: two agents that dial each other, directly and through relays, and a restart
 	streamsPerPeer    = 32  // inbound: gossip, identify, and ours, each replaced once
 	streamsPerKind    = 4   // inbound, of one protocol and peer
 	filesPerPeer      = 16  // exchanges of files; following a job uses one
 	maxStreams        = 16 * MaxConnections
 	maxMemory         = 1 << 30 // of stream buffers, all peers
 	peerMemory        = 64 << 20
-	maxFiles          = 2 * MaxConnections
-	maxBanned         = 4096 // peers cut off at once
+	// A stranger needs one stream to show its credential, beside one of identify. The
+	// memory of all strangers together is a small part of maxMemory.
+	streamsPerStranger = 2
+	strangerMemory     = 2 << 20
+	strangerRefusals   = 8 // streams refused to a stranger before it is cut off
+	maxFiles           = 2 * MaxConnections
+	maxBanned          = 4096 // peers cut off at once
 	// MaxContacts bounds the contacts. A full table forgets the one that has been silent
 	// the longest and is not connected.
 	MaxContacts = 4096
@@ -91,17 +98,26 @@ const (
 	MaxIntroductions = 256
 	maxIntroBytes    = 512 << 10
 	parallelMeetings = 8
-	maxBootstrap     = 32
+	// introductionsAtOnce bounds the introduced agents that are being met, besides those
+	// that do not answer.
+	introductionsAtOnce = 32
+	maxBootstrap        = 32
 )
 
 // Bounds of gossip. The library's queue of 32 per peer drops two thirds of a burst.
 const (
-	gossipQueue    = 1024 // RPCs waiting per peer
-	publishQueue   = 256  // own messages waiting to be published
-	validateQueue  = 256  // arrived, waiting for a validator
-	hearQueue      = 1024 // valid, waiting for the role; further ones are dropped
-	gossipOverhead = 4096 // of an RPC around one message
-	replayWindow   = 256  // messages of one author that may overtake each other
+	gossipQueue    = 1024     // RPCs waiting per peer
+	publishQueue   = 256      // own messages waiting to be published
+	validateQueue  = 256      // arrived, waiting for a validator
+	hearQueue      = 1024     // valid, waiting for the role; further ones are dropped
+	gossipOverhead = 4096     // of an RPC around one message
+	maxPresence    = 2 << 10  // bytes of a gossiped presence
+	maxCall        = 64 << 10 // bytes of a gossiped call for proposals
+	// staleAfter is how long a presence may be on its way, and by how much clocks may
+	// differ, before it is dropped.
+	staleAfter   = 30 * time.Second
+	staleLog     = time.Hour // between two log lines about the clock of one agent
+	replayWindow = 256       // messages of one author that may overtake each other
 )
 
 // Rate is an allowance: Burst at once, PerSecond in the long run.
@@ -117,8 +133,8 @@ type Limits struct {
 	Bytes    Rate // of direct messages
 	Streams  Rate // that the peer opens
 	Faults   Rate // messages that cannot be understood, invalid gossip
-	Foreign  Rate // forwarded gossip of authors without a credential that is valid here
 	Gossip   Rate // messages of one author, per topic
+	Load     Rate // bytes of these
 }
 
 // DefaultLimits are far above an auction's needs: 16 concurrent auctions of five rounds
@@ -129,7 +145,7 @@ func DefaultLimits() Limits {
 		Bytes:    Rate{PerSecond: 32 << 20, Burst: 64 << 20},
 		Streams:  Rate{PerSecond: 16, Burst: 256}, // a user may run each command in a process of its own
 		Faults:   Rate{PerSecond: 1, Burst: 32},
-		Foreign:  Rate{PerSecond: 32, Burst: 256},
 		Gossip:   Rate{PerSecond: 32, Burst: 128},
+		Load:     Rate{PerSecond: 256 << 10, Burst: 4 << 20},
 	}
 }

@@ -63,6 +63,9 @@ func (m *meetings) tell(ctx context.Context, match func(c *contact) bool) {
 	})
 }
 
+// moved shows this agent's new addresses to the connected agents.
+func (m *meetings) moved(ctx context.Context) { m.tell(ctx, func(*contact) bool { return true }) }
+
 // meet exchanges cards and presences with a peer. Afterwards each has verified the
 // other, and the role has received the other's current presence first-hand. If this
 // agent made its own first presence meanwhile, they meet once more.
@@ -148,8 +151,7 @@ func (m *meetings) readPresence(c *contact, s network.Stream, r *bufio.Reader) e
 // message is a fault.
 func (m *meetings) hear(c *contact, b []byte) error {
 	msg, err := m.delivery.open(b, c.agent)
-	p, ok := msg.Body.(message.Presence)
-	if err == nil && !ok {
+	if _, ok := msg.Body.(message.Presence); err == nil && !ok {
 		err = fmt.Errorf("%s where a presence is expected: %w", kindOf(msg), errMalformed)
 	}
 	now := m.ep.cfg.Now()
@@ -160,7 +162,13 @@ func (m *meetings) hear(c *contact, b []byte) error {
 		}
 		return err
 	}
-	c.hear(p, now)
+	return m.accept(c, msg)
+}
+
+// accept records a valid presence with its contact and delivers it to the role.
+func (m *meetings) accept(c *contact, msg protocol.Message) error {
+	p := msg.Body.(message.Presence) // its callers have seen to it
+	c.hear(p, m.ep.cfg.Now())
 	value := agentValue
 	if p.Agent == protocol.KindBank {
 		value = bankValue

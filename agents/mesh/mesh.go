@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
@@ -41,6 +42,7 @@ type Mesh struct {
 	meetings *meetings
 	gossip   *gossip
 	joining  *joining
+	revoked  *revocations
 	closing  sync.Once
 }
 
@@ -58,15 +60,17 @@ func Listen(cfg Config) (*Mesh, error) {
 	}
 	g := newGate(cfg.Now)
 	denied := &denials{}
-	h, err := newHost(cfg, g, denied)
+	r := newReach(cfg)
+	h, err := newHost(cfg, g, denied, r)
 	if err != nil {
 		return nil, err
 	}
-	m := newMesh(cfg, h, g)
+	m := newMesh(cfg, h, g, r)
+	if m.ep.admission, err = newAdmission(h, m.ep.life.draining, g.strangers.known); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	denied.report = m.ep.chargeStream
-	g.strangers = m.ep.strangers
 	h.Network().Notify(&network.NotifyBundle{DisconnectedF: func(_ network.Network, c network.Conn) { g.strangers.ended(c) }})
-	m.ep.announce = addrs.announce
 	if err := m.open(addrs); err != nil {
 		_ = m.Close() // the first error says more
 		return nil, err
@@ -74,10 +78,11 @@ func Listen(cfg Config) (*Mesh, error) {
 	return m, nil
 }
 
-func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
+func newMesh(cfg Config, h host.Host, g *gate, r *reach) *Mesh {
 	c := &counters{}
-	ep := &endpoint{cfg: cfg, host: h, gate: g, contacts: newContacts(h.Network()), counters: c, life: newLifetime()}
-	ep.strangers = &strangers{known: func(id peer.ID) bool { return ep.contacts.ofPeer(id) != nil }}
+	ep := &endpoint{cfg: cfg, host: h, gate: g, reach: r, contacts: newContacts(h.Network()), counters: c, life: newLifetime()}
+	ep.strangers = g.strangers
+	g.strangers.known = func(id peer.ID) bool { return ep.contacts.ofPeer(id) != nil }
 	d := &delivery{cfg: cfg, counters: c, failures: make(chan undelivered, FailureQueue)}
 	m := &Mesh{
 		ep: ep, counters: c, delivery: d,
@@ -88,7 +93,11 @@ func newMesh(cfg Config, h host.Host, g *gate) *Mesh {
 		ep: ep, delivery: d, meetings: m.meetings, links: m.links,
 		topics: map[string]*pubsub.Topic{}, queue: make(chan *outgoing, publishQueue),
 	}
-	m.joining = &joining{ep: ep, meetings: m.meetings, anchors: map[peer.ID]chan struct{}{}, joined: make(chan struct{})}
+	m.revoked = &revocations{ep: ep, news: make(chan struct{}, 1)}
+	m.joining = &joining{
+		ep: ep, meetings: m.meetings, revoked: m.revoked, anchors: map[peer.ID]chan struct{}{},
+		joined: milestone{reached: make(chan struct{})}, followed: milestone{reached: make(chan struct{})},
+	}
 	return m
 }
 
@@ -112,10 +121,20 @@ func (m *Mesh) open(addrs addresses) error {
 	if err := m.gossip.open(); err != nil {
 		return err
 	}
-	if err := listen(m.ep.host, addrs.listen); err != nil {
+	if err := m.ep.reach.start(m.ep, m.meetings.moved); err != nil {
+		return err
+	}
+	if err := listen(m.ep.host, addrs.listen, besideTCP(addrs), m.ep.cfg.Log); err != nil {
 		return err
 	}
 	m.joining.joinBy(addrs.bootstrap)
+	if m.ep.cfg.Revocations != nil {
+		m.ep.serve(protocolRevocations, m.revoked.serve)
+		m.ep.life.start(m.revoked.run)
+	}
+	if m.ep.cfg.Peers != nil {
+		m.ep.life.start((&keeper{joining: m.joining}).run)
+	}
 	if m.ep.cfg.Nearby {
 		m.ep.life.start((&neighbours{joining: m.joining, known: map[peer.ID]*neighbour{}}).search)
 	}
@@ -138,19 +157,25 @@ func (m *Mesh) Addresses() []string {
 // Peers is the number of agents that this one is connected to.
 func (m *Mesh) Peers() int { return len(m.ep.host.Network().Peers()) }
 
+// Reach is how others reach this agent, and by which paths it reaches them.
+func (m *Mesh) Reach() Reach { return m.ep.reach.report() }
+
 // Known lists the agents that this one has met, the most recently heard first.
 func (m *Mesh) Known() []Known { return m.ep.contacts.all() }
 
-// Joined waits until one of the bootstrap agents, or a nearby one, has introduced this
-// agent and it has met those introduced, so that Send reaches them. If that takes longer
-// than ctx, the error wraps ctx's and that of the last attempt. It returns at once
+// Joined waits until this agent has met one of the bootstrap agents, a kept one or a
+// nearby one. It meets the others in the background; see Acquainted. If joining takes
+// longer than ctx, the error wraps ctx's and that of the last attempt. It returns at once
 // without Nearby and without bootstrap addresses other than this agent's own.
 func (m *Mesh) Joined(ctx context.Context) error { return m.joining.await(ctx) }
 
 // Recheck verifies the credentials of all known agents again, and cuts off and forgets
 // those that are no longer valid, so that gossip of theirs is refused too. Call it when
 // Trust has changed.
-func (m *Mesh) Recheck() { m.ep.recheck() }
+func (m *Mesh) Recheck() {
+	m.ep.recheck()
+	m.revoked.tell()
+}
 
 // Send queues msg for its receivers and returns at once. Messages to protocol.Everyone
 // go by gossip: presences, which get this agent's addresses, on the topic of presences,
@@ -160,7 +185,7 @@ func (m *Mesh) Recheck() { m.ep.recheck() }
 func (m *Mesh) Send(msg protocol.Message) {
 	msg.Sender = m.Self()
 	if p, ok := msg.Body.(message.Presence); ok {
-		p.Addresses = texts(m.ep.addresses())
+		p.Addresses, p.Issued = texts(m.ep.addresses()), m.ep.cfg.Now().UTC()
 		msg.Body = p
 	}
 	var shared func() ([]byte, error)

@@ -143,7 +143,6 @@ func (n *neighbours) visit(ctx context.Context, ids []peer.ID) {
 			return
 		}
 		v.tries = 0
-		n.joining.succeed()
 	})
 	for _, id := range ids {
 		if n.known[id].tries >= nearbyTries {

@@ -19,21 +19,26 @@ import (
 // place: another one loses its place if there is none. So connections that stay silent
 // keep out nobody who is quicker than as many further ones.
 type strangers struct {
-	known func(peer.ID) bool // whether a peer has shown a valid credential before
+	known   func(peer.ID) bool           // whether a peer has shown a valid credential before
+	keepOut func(peer.ID, time.Duration) // one that has lost its place
+	limited sync.Map                     // the peers with a place that are secured; the resource manager asks
 
 	mu      sync.Mutex
 	waiting []*stranger // oldest first
 	trusted []netip.Prefix
 	dropped int
 	logged  time.Time
-	lines   bucket // about single strangers
+	lines   bucket          // about single strangers
+	losers  map[peer.ID]int // how often a peer has lost its place lately
 }
 
 // stranger is one such connection.
 type stranger struct {
-	conn   network.ConnMultiaddrs
-	origin netip.Prefix
-	peer   peer.ID // empty until the channel is secured
+	conn    network.ConnMultiaddrs
+	origin  netip.Prefix
+	peer    peer.ID   // empty until the channel is secured
+	since   time.Time // when it was
+	refused int       // streams that were refused
 }
 
 // arrive takes a connection that has just been accepted.
@@ -45,21 +50,77 @@ func (s *strangers) arrive(conn network.ConnMultiaddrs) {
 	hangUp(lost)
 }
 
-// secured notes a connection's peer. One with a known peer is no stranger's.
-func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) {
+// strange reports whether a peer has a stranger's place, and so a stranger's limits.
+func (s *strangers) strange(id peer.ID) bool {
+	_, ok := s.limited.Load(id)
+	return ok
+}
+
+// overdo counts a stream that was refused to a stranger, and reports whether there have
+// been too many. An honest newcomer may open a stream before its last one has ended.
+func (s *strangers) overdo(id peer.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.waiting {
+		if x.peer == id {
+			x.refused++
+			return x.refused > strangerRefusals
+		}
+	}
+	return true
+}
+
+// secured notes a connection's peer, and reports whether there is a place for it. One
+// with a known peer is no stranger's.
+func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) bool {
 	known := s.known(id)
 	s.mu.Lock()
 	for _, x := range s.waiting {
 		if x.conn == conn {
-			x.peer = id
+			x.peer, x.since = id, time.Now()
 		}
 	}
 	if known {
 		s.leave(id)
+	} else {
+		s.limited.Store(id, true)
 	}
-	lost := s.crowdedOut(maxStrangers, func(x *stranger) bool { return x.peer != "" })
+	lost := s.turnedAway(conn, s.crowdedOut(maxStrangers, func(x *stranger) bool { return x.peer != "" }))
+	turned := lost != nil && lost.conn == conn
+	if lost != nil && !turned {
+		s.keepOut(lost.peer, s.loses(lost.peer))
+	}
 	s.mu.Unlock()
+	if turned {
+		s.limited.Delete(id)
+		return false
+	}
 	hangUp(lost)
+	return true
+}
+
+// turnedAway returns the one that really goes: the newest itself if the other one is of the
+// same network and has not had its place for strangerTenure. So a crowd that comes back
+// at once gives nobody less time to show a credential.
+func (s *strangers) turnedAway(newest network.ConnMultiaddrs, lost *stranger) *stranger {
+	i := slices.IndexFunc(s.waiting, func(x *stranger) bool { return x.conn == newest })
+	if lost == nil || i < 0 || s.waiting[i].origin != lost.origin || time.Since(lost.since) >= strangerTenure {
+		return lost
+	}
+	gone := s.waiting[i]
+	s.waiting = slices.Insert(slices.Delete(s.waiting, i, i+1), 0, lost)
+	return gone
+}
+
+// loses notes that a peer has lost its place without having shown a credential, and
+// returns for how long it is kept out: each time twice as long. A full table forgets all.
+func (s *strangers) loses(id peer.ID) time.Duration {
+	if len(s.losers) >= maxLosers {
+		clear(s.losers)
+	}
+	out := Silence << min(s.losers[id], 10)
+	s.losers[id]++
+	return min(out, CutOff)
 }
 
 // proved ends a peer's time as a stranger, and remembers its network.
@@ -88,9 +149,15 @@ func (s *strangers) ended(c network.Conn) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool {
 		return x.peer == c.RemotePeer() && x.conn.RemoteMultiaddr().Equal(c.RemoteMultiaddr())
 	})
+	if !slices.ContainsFunc(s.waiting, func(x *stranger) bool { return x.peer == c.RemotePeer() }) {
+		s.limited.Delete(c.RemotePeer())
+	}
 }
 
+// leave ends a peer's time as a stranger.
 func (s *strangers) leave(id peer.ID) {
+	s.limited.Delete(id)
+	delete(s.losers, id)
 	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool { return x.peer == id })
 }
 

@@ -12,6 +12,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/bank"
 	"ramp/agents/control"
+	"ramp/agents/words"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
 	"ramp/protocol/codec"
@@ -227,7 +228,7 @@ func TroubleIn(v control.PoliciesView) Trouble {
 	case !v.Latest.IsZero():
 		return Trouble{
 			"ledger's time",
-			"its last entry is of " + v.Latest.Local().Format("2006-01-02 15:04:05 MST") + ", and this machine's clock is behind that: until it catches up, new entries get that time and incomes do not grow",
+			"its last entry is of " + words.Moment(v.Latest) + ", and this machine's clock is behind that: until it catches up, new entries get that time and incomes do not grow",
 			"set this machine's clock; if it was ahead before and is right now, just wait",
 		}
 	}

@@ -66,7 +66,7 @@ func (f *standby) told(leader string, err error) {
 // listen answers on the control socket. Without it the agent follows all the same.
 func (f *standby) listen() {
 	f.stop = func() {}
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // it may wait for ever, and that is no failed start
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // it may wait without end, and that is no failed start
 	l, err := control.Listen(f.n.Cfg.Dir)
 	if err != nil {
 		f.n.Log.Error("no control socket while another agent leads", "err", err)
@@ -121,7 +121,7 @@ func (f *standby) whom() (leader string, err error) {
 func (f *standby) refusal() error {
 	leader, err := f.whom()
 	if err != nil {
-		return exit.Fail(exit.Failed, "'ramp status' says when one leads; the cluster is asked with 'etcdctl endpoint status --cluster'", "%w", err)
+		return exit.Fail(exit.Failed, "'ramp status' shows when one leads; 'etcdctl endpoint status --cluster' checks the cluster", "%w", err)
 	}
-	return exit.Fail(exit.Failed, "give the command on the machine of the one who leads", "this bank agent follows; %s leads", leader)
+	return exit.Fail(exit.Failed, "repeat the command on the leader's machine", "this bank agent follows; %s leads", leader)
 }

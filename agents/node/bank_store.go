@@ -99,13 +99,13 @@ func (n *Node) openCluster(ctx context.Context, hosts []string, wait bool) (open
 func ClusterError(err error) error {
 	switch {
 	case errors.Is(err, ledgeretcd.ErrLed):
-		return exit.Fail(exit.Failed, "give the command on the machine of the one who leads", "%w", err)
+		return exit.Fail(exit.Failed, "repeat the command on the leader's machine", "%w", err)
 	case errors.Is(err, ledgeretcd.ErrForeign):
 		return exit.Fail(exit.Failed, "move the file away to build it anew from the cluster's journal; docs/CLUSTER.md", "%w", err)
 	case errors.Is(err, ledgeretcd.ErrUnfinished):
 		return exit.Fail(exit.Failed, "give 'ramp bank restore' again; it says what to remove first", "%w", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return exit.Fail(exit.Failed, "look at the etcd cluster: 'etcdctl endpoint status --cluster'", "%w", err)
+		return exit.Fail(exit.Failed, "check the etcd cluster: 'etcdctl endpoint status --cluster'", "%w", err)
 	case err != nil:
 		return JournalError(err)
 	}

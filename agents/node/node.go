@@ -114,10 +114,10 @@ func (w Wire) Encode(m protocol.Message) ([]byte, error) {
 func (n *Node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Message, error), adapt ...func(*mesh.Config)) error {
 	cfg := mesh.Config{
 		Credential: n.Cred, Trust: n.trust,
-		Codec:     Wire{codec.NewOpener(n.trust, VerifiedBundles), seal},
-		Deliver:   n.deliver,
-		Listen:    n.Cfg.Listen,
-		Bootstrap: n.Cfg.Bootstrap, Nearby: n.Cfg.MDNS, HearPresence: true, HearCalls: hearCalls, Log: n.Log,
+		Codec:   Wire{codec.NewOpener(n.trust, VerifiedBundles), seal},
+		Deliver: n.deliver,
+		Listen:  n.Cfg.Listen, Announce: n.Cfg.Announce,
+		Bootstrap: n.Cfg.Bootstrap, Peers: n.Cfg.Peers(), Revocations: n.Cfg.Revocations(n.Cred, n.trust), Nearby: n.Cfg.MDNS, HearPresence: true, HearCalls: hearCalls, Log: n.Log,
 	}
 	for _, f := range adapt {
 		f(&cfg)
@@ -133,6 +133,7 @@ func (n *Node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Mes
 		return exit.Fail(exit.Usage, "", "%w", err)
 	}
 	n.Mesh, n.settings.recheck, n.monitor.peers = m, m.Recheck, m.Peers
+	n.monitor.Reach(func() control.Reach { return control.Reach(m.Reach()) })
 	return nil
 }
 

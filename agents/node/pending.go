@@ -16,7 +16,7 @@ import (
 // the command, not to the role.
 const askPrefix = "ask-"
 
-const askHint = "is it running? 'ramp doctor' looks closer; the same command asks again"
+const askHint = "is it running? 'ramp doctor' finds the cause; the same command asks again"
 
 // pending are the requests that await an answer.
 type pending struct {

@@ -37,7 +37,7 @@ func (r *Resource) ownBanks(ctx context.Context) (banks []protocol.AgentID, err 
 	}
 	join, cancel := context.WithTimeout(ctx, JoinTime)
 	defer cancel()
-	_ = r.Mesh.Joined(join) // if not, the bank that is asked cannot be reached, and that is the answer
+	_ = r.Mesh.Acquainted(join) // if not, the bank that is asked cannot be reached, and that is the answer
 	return banks, nil
 }
 

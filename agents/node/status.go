@@ -17,7 +17,7 @@ func (n *Node) statusRoutes(mux *http.ServeMux) {
 }
 
 func (n *Node) status(context.Context, struct{}) (control.LiveStatus, error) {
-	s := control.LiveStatus{Agent: n.Cred.ID, Since: n.since.UTC(), Addresses: n.Mesh.Addresses()}
+	s := control.LiveStatus{Agent: n.Cred.ID, Since: n.since.UTC(), Addresses: n.Mesh.Addresses(), Reach: control.Reach(n.Mesh.Reach())}
 	for _, k := range n.Mesh.Known() {
 		if k.Connected {
 			s.Peers++

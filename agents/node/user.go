@@ -102,14 +102,14 @@ func joinHint(dir string, err error) string {
 	if errors.Is(err, mesh.ErrCutOff) {
 		return CutOffHint
 	}
-	return "check 'bootstrap' in " + filepath.Join(dir, config.Name) + "; 'ramp doctor' finds out more"
+	return "check 'bootstrap' in " + filepath.Join(dir, config.Name) + "; 'ramp doctor' finds the cause"
 }
 
 // awaitMarket waits until the agent has joined, for JoinTime at most.
 func (n *Node) awaitMarket(ctx context.Context, _ control.None) (none control.None, err error) {
 	join, cancel := context.WithTimeout(ctx, JoinTime)
 	defer cancel()
-	switch err = n.Mesh.Joined(join); {
+	switch err = n.Mesh.Acquainted(join); {
 	case ctx.Err() != nil: // interrupted, which is no fault of the market
 		return none, ctx.Err()
 	case err != nil:

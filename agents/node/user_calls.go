@@ -169,7 +169,7 @@ type userAgent struct {
 }
 
 func (n *Node) userAgent() userAgent {
-	u := userAgent{userRecords{n.journal, n.Cfg, &again.Owners{}}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Joined}
+	u := userAgent{userRecords{n.journal, n.Cfg, &again.Owners{}}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Acquainted}
 	u.ownAccounts.banks = u.knownBanks
 	return u
 }
@@ -247,7 +247,7 @@ func (u userAgent) order(ctx context.Context, body protocol.Body) error {
 // leaves, the purchase goes on.
 func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control.ProgressLine) error) error {
 	if q.Options.QuoteOnly != protocol.IsQuote(q.ID) {
-		return exit.Fail(exit.Usage, "", "id %q: those of quotes, and only those, begin with %q", q.ID, protocol.QuotePrefix)
+		return exit.Fail(exit.Usage, "", "id %q: the IDs of quotes begin with %q, and no others do", q.ID, protocol.QuotePrefix)
 	}
 	if err := Launchable(q.ID, q.Program); err != nil {
 		return err
@@ -320,7 +320,7 @@ func (u userAgent) earlier(ctx context.Context, q control.BuyCall) (begun string
 
 // errUnwritten ends what a purchase's followers see when the journal cannot be
 // written: what was not saved is forgotten.
-var errUnwritten = errors.New("the agent cannot write its journal; what was not signed yet is not bought")
+var errUnwritten = errors.New("the agent cannot write its journal; it buys nothing that is not signed yet")
 
 // report sends every change that a follower sees, until the purchase is over.
 func report(ctx context.Context, f *follower[message.Progress], send func(control.ProgressLine) error) error {
@@ -359,7 +359,7 @@ func (u userAgent) knownBanks(ctx context.Context) (banks []protocol.AgentID, er
 		banks = append(banks, k.ID)
 	}
 	if err == nil && len(banks) == 0 {
-		err = exit.Fail(exit.Unreachable, "'ramp doctor' looks closer", "no bank is known")
+		err = exit.Fail(exit.Unreachable, "'ramp doctor' finds the cause", "no bank is known")
 	}
 	return banks, err
 }

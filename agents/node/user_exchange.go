@@ -117,7 +117,7 @@ func (u userAgent) exchangeAnswered(ctx context.Context, q control.ExchangeCall,
 		select {
 		case <-time.After(control.BusyPause):
 		case <-ctx.Done():
-			return o, exit.Fail(exit.Unreachable, "is it running? 'ramp doctor' looks closer; the same command asks again", "%s does not answer", o.Quote.Bank.Name())
+			return o, exit.Fail(exit.Unreachable, "is it running? 'ramp doctor' finds the cause; the same command asks again", "%s does not answer", o.Quote.Bank.Name())
 		}
 	}
 }

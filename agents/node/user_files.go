@@ -33,7 +33,7 @@ func (n *Node) carry() {
 func InputsOf(paths []string) ([]message.RunInput, error) {
 	var list []message.RunInput
 	for _, p := range paths {
-		source, to := sourceOf(p)
+		source, to := SourceOf(p)
 		found, err := inputsBelow(source, to)
 		if err != nil {
 			return nil, exit.Fail(exit.Usage, "", "--in %s: %w", p, err)
@@ -53,9 +53,9 @@ func InputsOf(paths []string) ([]message.RunInput, error) {
 	return list, nil
 }
 
-// sourceOf splits PATH=NAME. A path may have such signs itself (lr=0.1/data.csv), so
+// SourceOf splits PATH=NAME. A path may have such signs itself (lr=0.1/data.csv), so
 // the longest that is there is the path; if none is, the first sign ends it.
-func sourceOf(p string) (source, name string) {
+func SourceOf(p string) (source, name string) {
 	for end := len(p); end > 0; end = strings.LastIndexByte(p[:end], '=') {
 		if _, err := os.Lstat(p[:end]); err != nil {
 			continue
@@ -269,7 +269,7 @@ func (t *tailing) follow(ctx context.Context) error {
 			return err
 		}
 		if t.unit.Status.Stage.Over() && tries > overTries {
-			return errors.New("its site does not tell what it has printed")
+			return errors.New("its site returned no output for this job")
 		}
 	}
 }

@@ -127,7 +127,7 @@ func (u userRuns) awaitControl(ctx context.Context, q control.RunCall, f *follow
 			if late.Err() == nil || showErr != nil {
 				return run, errors.Join(err, showErr)
 			}
-			return run, exit.Fail(exit.Unreachable, controlHint(q), "%s within %s; %s is %s, as far as was heard", silentSites(q.Verb, run, asked), control.ControlTime, q.ID, run.State)
+			return run, exit.Fail(exit.Unreachable, controlHint(q), "%s within %s; the last known state of %s is %s", silentSites(q.Verb, run, asked), control.ControlTime, q.ID, run.State)
 		}
 		if done(q.Verb, run, asked) {
 			return run, nil
@@ -141,9 +141,9 @@ func (u userRuns) awaitControl(ctx context.Context, q control.RunCall, f *follow
 // controlHint says what becomes of a word that no site has taken.
 func controlHint(q control.RunCall) string {
 	if q.Verb == message.VerbKill {
-		return "it is asked until it does; 'ramp user status " + q.ID + "' tells what came of it"
+		return "it is asked until it does; 'ramp user status " + q.ID + "' shows the outcome"
 	}
-	return "the same command asks again; 'ramp doctor' looks closer"
+	return "the same command asks again; 'ramp doctor' finds the cause"
 }
 
 // silentSites names the sites that have not done what was asked.

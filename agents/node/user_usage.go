@@ -72,7 +72,7 @@ func mayJudge(p message.Purchase, q control.UsageCall) error {
 	case !q.Agree && q.Why == "":
 		return exit.Fail(exit.Usage, "--why 'it printed nothing'", "a dispute needs a reason for the operator")
 	case len(q.Why) > contract.MaxWhy:
-		return exit.Fail(exit.Usage, "", "--why has %d bytes; %d fit", len(q.Why), contract.MaxWhy)
+		return exit.Fail(exit.Usage, "", "--why has %d bytes: want at most %d", len(q.Why), contract.MaxWhy)
 	}
 	for _, unit := range p.Units {
 		if user.Judged(unit) && q.About(unit) {

@@ -137,29 +137,42 @@ func (r Run) commands(p *message.Program) error {
 }
 
 // bring adds the program of a command to the inputs if it is a file here, and returns its
-// name at the site. A name without '/' and an absolute path mean the site's own programs.
+// name at the site.
 func (r Run) bring(p *message.Program, command []string) (string, error) {
-	word := command[0]
 	if r.Script != "" {
 		return r.bringFile(p, r.Script, filepath.Base(r.Script))
 	}
+	source, name := needs("", command)
+	if source == "" {
+		return command[0], nil
+	}
+	at, err := r.bringFile(p, source, name)
+	if source != command[0] {
+		at = command[0]
+	}
+	return at, err
+}
+
+// needs is the file that a command runs, below a directory here, and its name at the site. A name
+// without '/' and an absolute path mean the site's own programs, of which nothing is needed.
+func needs(dir string, command []string) (source, name string) {
+	word := command[0]
 	if len(command) == 3 && word == "sh" && command[1] == "-c" { // its first word, if that is plain
-		if first, _, _ := strings.Cut(strings.TrimSpace(command[2]), " "); relative(first) && filepath.IsLocal(first) {
-			if info, err := os.Stat(first); err == nil && info.Mode().IsRegular() {
-				_, err := r.bringFile(p, first, filepath.Clean(first))
-				return word, err
+		first, _, _ := strings.Cut(strings.TrimSpace(command[2]), " ")
+		if relative(first) && filepath.IsLocal(first) {
+			if info, err := os.Stat(filepath.Join(dir, first)); err == nil && info.Mode().IsRegular() {
+				return first, filepath.Clean(first)
 			}
 		}
-		return word, nil
+		return "", ""
 	}
 	if !relative(word) {
-		return word, nil
+		return "", ""
 	}
-	name := filepath.Clean(word)
-	if !filepath.IsLocal(name) {
+	if name = filepath.Clean(word); !filepath.IsLocal(name) {
 		name = filepath.Base(name)
 	}
-	return r.bringFile(p, word, name)
+	return word, name
 }
 
 func relative(word string) bool { return strings.Contains(word, "/") && !filepath.IsAbs(word) }

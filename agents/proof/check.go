@@ -13,6 +13,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/receipts"
+	"ramp/agents/words"
 	"ramp/bank/audit"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -154,5 +155,5 @@ func TrustOf(anchors, list string) (*identity.Trust, error) {
 
 // HeadLine describes a head for people.
 func HeadLine(h contract.Head) string {
-	return fmt.Sprintf("%d entries, root %.16s…, signed %s", h.Size, h.Root, h.Time.Format("2006-01-02 15:04:05.000Z"))
+	return fmt.Sprintf("%d entries, root %.16s…, signed %s", h.Size, h.Root, words.Moment(h.Time))
 }

@@ -43,7 +43,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string {
 	if e.Words == "" {
-		return fmt.Sprintf("%s: exit code %d and not a word on stderr", e.Name, e.Code)
+		return fmt.Sprintf("%s: exit code %d, with nothing on stderr", e.Name, e.Code)
 	}
 	return fmt.Sprintf("%s: exit code %d: %s", e.Name, e.Code, e.Words)
 }

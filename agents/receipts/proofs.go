@@ -256,7 +256,7 @@ func (p *proofs) grown(last, h contract.Head, growth [][]byte) protocol.Output {
 		}
 	}
 	return p.tell(Note{
-		true, "the bank's log did not grow out of the one that it showed before: it was restored from a backup, or it lies; 'ramp bank witness' looks closer",
+		true, "the bank's log did not grow out of the one that it showed before: it was restored from a backup, or it lies; 'ramp bank witness' checks it",
 		[]any{"bank", h.Bank, "entries", h.Size, "before", last.Size, "err", err},
 	})
 }

@@ -137,8 +137,11 @@ func (c Config) Validate() error {
 			return fmt.Errorf("resource: %s %s: want %s..%s", f.name, f.value, f.least, f.most)
 		}
 	}
-	if len(c.Terms) > protocol.MaxTerms || len(c.Modes) > protocol.MaxModes {
-		return fmt.Errorf("resource: %d terms and %d modes: want at most %d and %d", len(c.Terms), len(c.Modes), protocol.MaxTerms, protocol.MaxModes)
+	if n := len(c.Terms); n > protocol.MaxTerms {
+		return fmt.Errorf("resource: %d banks and currencies: want at most %d", n, protocol.MaxTerms)
+	}
+	if n := len(c.Modes); n > protocol.MaxModes {
+		return fmt.Errorf("resource: %d modes: want at most %d", n, protocol.MaxModes)
 	}
 	if err := c.participant().Validate(); err != nil {
 		return fmt.Errorf("resource: %w", err)

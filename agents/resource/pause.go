@@ -178,7 +178,7 @@ func (b *banks) paused(now time.Time) (pause, bool) {
 	if last.at.IsZero() {
 		return pause{}, false
 	}
-	why := "no bank can be reached, the last was heard at " + last.at.UTC().Format(time.RFC3339)
+	why := fmt.Sprintf("no bank has been heard for %s", last.ttl+bankPatience)
 	return pause{protocol.CodeUnavailable, why, last.lapses()}, true
 }
 

@@ -88,3 +88,13 @@ func countSold(s *message.SlotStatus, now time.Time, slot protocol.Slot) {
 		s.LastEnds = slot.End
 	}
 }
+
+// Load is how much of the machine is allocated an hour from now, for an index: in eighths,
+// rounded down, at most message.MaxLoad. A machine of which nothing is known counts as full.
+func (r *Role) Load(now time.Time) int {
+	busy, capacity := r.market.Load(now.Add(time.Hour))
+	if !r.market.known || capacity == 0 {
+		return message.MaxLoad
+	}
+	return min(busy*(message.MaxLoad+1)/capacity, message.MaxLoad)
+}

@@ -11,6 +11,7 @@ import (
 	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/identity"
+	"ramp/protocol/message"
 )
 
 // Local is a local correspondent of a role in virtual time: a batch system, a store's
@@ -37,8 +38,8 @@ type Spec struct {
 	Load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)
 	// Locals are the role's local correspondents; messages to others are dropped.
 	Locals map[protocol.AgentID]Local
-	// HearPresence and HearCalls subscribe it to topics of gossip.
-	HearPresence, HearCalls bool
+	// HearPresence, HearCalls and HearIndex subscribe it to topics of gossip.
+	HearPresence, HearCalls, HearIndex bool
 	// Unavailable answers messages that arrive while the disk cannot be written.
 	Unavailable func(self protocol.AgentID, m protocol.Message) (protocol.Message, bool)
 	// Standby adds a second machine with the same agent and a shared, fenced disk, which
@@ -374,6 +375,10 @@ func (h *Host) open(p *packet) (protocol.Message, error) {
 	if !p.opened {
 		p.message, p.err = h.world.opener.Open(p.bytes, p.sender, h.Now())
 		p.opened = true
+		if x, ok := p.message.Body.(message.Presence); ok {
+			x.Issuer = codec.IssuerOf(h.world.byID[p.sender].Credential.Chain)
+			p.message.Body = x
+		}
 	}
 	return p.message, p.err
 }

@@ -151,10 +151,15 @@ func (w *World) packBytes(from *Host, sender protocol.AgentID, m protocol.Messag
 // gossip carries a packet to the subscribers of its topic.
 func (w *World) gossip(from *Host, p *packet) {
 	hearers := w.hearPresence
-	if presence, ok := p.sent.Body.(message.Presence); !ok {
+	switch body := p.sent.Body.(type) {
+	case message.Presence:
+		if body.Agent == protocol.KindBank {
+			hearers = w.hearBanks
+		}
+	case message.IndexDigest:
+		hearers = w.hearIndex
+	default:
 		hearers = w.hearCalls
-	} else if presence.Agent == protocol.KindBank {
-		hearers = w.hearBanks
 	}
 	r := &rumour{packet: p, arrivals: make([]arrival, 0, len(hearers))}
 	for _, to := range hearers {
@@ -176,6 +181,11 @@ func (w *World) spread(r *rumour) {
 // post carries a packet to one agent.
 func (w *World) post(from *Host, id protocol.AgentID, p *packet) {
 	to := w.Leader(id)
+	if to == nil && w.summon != nil {
+		if s, ok := w.summon(id); ok {
+			to = w.Add(s)
+		}
+	}
 	if to == nil {
 		w.undeliverable(from, id, p)
 		return

@@ -101,7 +101,9 @@ type World struct {
 	byName map[string]*Host
 	byID   map[protocol.AgentID]*Host
 
-	hearPresence, hearCalls, hearBanks []*Host
+	hearPresence, hearCalls, hearBanks, hearIndex []*Host
+
+	summon func(id protocol.AgentID) (Spec, bool) // nil: nobody is
 
 	opener codec.Opener
 	net    network
@@ -132,6 +134,13 @@ func New(cfg Config) *World {
 // Hook replaces random faults by hooks from now on.
 func (w *World) Hook(h Hooks) { w.hooks = h }
 
+// Watch adds an observer.
+func (w *World) Watch(o Observer) { w.cfg.Observers = append(w.cfg.Observers, o) }
+
+// Summon has f make the host of an agent that is sent a message and that the world lacks;
+// false: there is no such agent.
+func (w *World) Summon(f func(id protocol.AgentID) (Spec, bool)) { w.summon = f }
+
 // Add adds a host to the world; it starts at once.
 func (w *World) Add(s Spec) *Host {
 	h := w.add(s, s.Name, NewDisk())
@@ -145,6 +154,9 @@ func (w *World) Add(s Spec) *Host {
 	}
 	if s.HearCalls {
 		w.hearCalls = append(w.hearCalls, h)
+	}
+	if s.HearIndex {
+		w.hearIndex = append(w.hearIndex, h)
 	}
 	if s.HearPresence || s.HearCalls {
 		w.hearBanks = append(w.hearBanks, h)

@@ -34,6 +34,9 @@ func Put(s Stream, k Key, in message.RunInput) error {
 	if err != nil || info.Size() != in.File.Size || !info.Mode().IsRegular() {
 		return fmt.Errorf("%s %w: it has changed since it was announced", in.Source, ErrSource)
 	}
+	if err := fits(s, in.File); err != nil {
+		return err
+	}
 	a, err := ask(s, request{Key: k, Do: "put", Path: in.File.Path})
 	if err != nil {
 		return err
@@ -72,6 +75,9 @@ func Get(s Stream, k Key, f protocol.StagedFile, dir *os.Root) error {
 	to := filepath.FromSlash(f.Path)
 	if there(dir, to, digestOf(f)) {
 		return nil
+	}
+	if err := fits(s, f); err != nil {
+		return err
 	}
 	if err := dir.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err

@@ -59,7 +59,7 @@ func (d *Depot) collect(ctx context.Context, q message.Collect) message.Collecte
 	}
 	root, err := os.OpenRoot(filepath.Join(d.dir(job), workDir))
 	if err != nil {
-		return message.Collected{Job: job, Why: "cannot read its outputs:  " + err.Error()}
+		return message.Collected{Job: job, Why: "cannot read its outputs: " + err.Error()}
 	}
 	defer root.Close() //nolint:errcheck // only read
 	err = fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {

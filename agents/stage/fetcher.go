@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -16,7 +17,7 @@ import (
 // fetchOut brings what a launch has left into a directory, which appears whole, and retries until it
 // has or cannot.
 func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
-	rest := protocol.RetryFirst
+	rest, told := protocol.RetryFirst, ""
 	for {
 		select {
 		case p.places <- struct{}{}:
@@ -32,9 +33,12 @@ func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
 		case err == nil:
 			p.report(message.StagedOut{Launch: r.Launch})
 			return
-		case errors.As(err, &no) && no.Code != protocol.CodeUnavailable && no.Code != protocol.CodeBusy:
+		case errors.Is(err, ErrRelayed) || errors.As(err, &no) && no.Code != protocol.CodeUnavailable && no.Code != protocol.CodeBusy:
 			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(err.Error())})
 			return
+		case err.Error() != told:
+			told = err.Error()
+			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(told), Again: true, Here: ours(err)})
 		}
 		p.log.Warn("files: cannot fetch the outputs now; trying again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
 		if !wait(ctx, rest) {
@@ -76,7 +80,7 @@ func (p *Porter) fetchOnce(ctx context.Context, r message.StageOut) error {
 	return publish(half, filepath.Join(r.Dir, filepath.FromSlash(r.Name)))
 }
 
-// printed writes what a program has printed to files, in place of files that it left by these names.
+// printed writes what a program has printed to files, instead of files that it left by these names.
 func printed(s Stream, k Key, root *os.Root) error {
 	var files []*os.File
 	for _, name := range []string{stdoutName, stderrName} {
@@ -105,13 +109,48 @@ func publish(half, to string) error {
 	return os.Rename(half, to)
 }
 
-// save writes a file whole.
+// ours reports whether a file of this machine is at fault, such as one on a disk that is full.
+func ours(err error) bool {
+	var file *fs.PathError
+	var name *os.LinkError
+	return errors.As(err, &file) || errors.As(err, &name)
+}
+
+// save writes a file whole, at once or when it can be written.
 func (p *Porter) save(r message.SaveFile) {
-	err := os.MkdirAll(filepath.Dir(r.Path), 0o755)
+	p.mu.Lock()
+	p.saves[r.Path]++
+	n := p.saves[r.Path]
+	p.mu.Unlock()
+	err := p.write(r, n)
 	if err == nil {
-		err = renameio.WriteFile(r.Path, r.Content, 0o644)
+		return
 	}
-	if err != nil {
-		p.log.Error("files: cannot write", "file", r.Path, "err", err)
+	p.begin(fmt.Sprintf("save %d %s", n, r.Path), func(ctx context.Context) {
+		for rest := protocol.RetryFirst; err != nil; rest = min(2*rest, protocol.RetryMost) {
+			p.log.Error("files: cannot write; trying again", "file", r.Path, "err", err)
+			p.report(message.StagedOut{Launch: r.Sweep, Why: protocol.Words(err.Error()), Again: true, Here: true})
+			if !wait(ctx, rest) {
+				return
+			}
+			err = p.write(r, n)
+		}
+		p.report(message.StagedOut{Launch: r.Sweep})
+	})
+}
+
+// write writes a file, unless a later content was to be written since.
+func (p *Porter) write(r message.SaveFile, n int) error {
+	p.saving.Lock()
+	defer p.saving.Unlock()
+	p.mu.Lock()
+	latest := p.saves[r.Path]
+	p.mu.Unlock()
+	if n != latest {
+		return nil
 	}
+	if err := os.MkdirAll(filepath.Dir(r.Path), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(r.Path, r.Content, 0o644, renameio.WithTempDir(filepath.Dir(r.Path)))
 }

@@ -28,6 +28,9 @@ type Porter struct {
 	mu   sync.Mutex
 	work map[string]context.CancelFunc // by launch
 	over bool
+
+	saving sync.Mutex     // held while a file is written
+	saves  map[string]int // how often each file was to be written
 }
 
 // NewPorter makes a Porter, which opens exchanges with sites by open and reports
@@ -36,7 +39,7 @@ func NewPorter(agent protocol.AgentID, open func(ctx context.Context, to protoco
 	deliver func(m protocol.Message), log *slog.Logger) *Porter {
 	return &Porter{
 		agent: agent, open: open, deliver: deliver, log: log,
-		places: make(chan struct{}, maxPorters), work: map[string]context.CancelFunc{},
+		places: make(chan struct{}, maxPorters), work: map[string]context.CancelFunc{}, saves: map[string]int{},
 	}
 }
 
@@ -135,7 +138,7 @@ func overtaken(err error) bool {
 // hopeless reports whether trying again cannot help.
 func hopeless(err error) bool {
 	var r *Refusal
-	return errors.Is(err, ErrSource) || errors.As(err, &r) && r.Code != protocol.CodeUnavailable && r.Code != protocol.CodeBusy
+	return errors.Is(err, ErrSource) || errors.Is(err, ErrRelayed) || errors.As(err, &r) && r.Code != protocol.CodeUnavailable && r.Code != protocol.CodeBusy
 }
 
 // once sends every input over one exchange.

@@ -48,10 +48,25 @@ func brought(t *testing.T, in message.RunInput, open func(tries int) (stage.Stre
 	return faults
 }
 
+// relayed is a stream that a relay carries.
+type relayed struct {
+	stage.Stream
+	most int64
+}
+
+func (r relayed) Most() int64 { return r.most }
+
 // watched is a stream that remembers whether it was closed.
 type watched struct {
 	stage.Stream
 	closed atomic.Bool
+}
+
+func (w *watched) Most() int64 {
+	if r, ok := w.Stream.(relayed); ok {
+		return r.most
+	}
+	return 0
 }
 
 func (w *watched) Close() error {
@@ -100,6 +115,15 @@ func TestPorter(t *testing.T) {
 		faults := brought(t, gone, func(int) (stage.Stream, error) { return plain(p), nil })
 		if len(faults) != 1 || faults[0].Again || !strings.Contains(faults[0].Why, "cannot be sent") {
 			t.Fatalf("faults %+v", faults)
+		}
+	})
+	t.Run("gives up a file that is more than the relay carries", func(t *testing.T) {
+		for most, faulty := range map[int64]bool{in.File.Size - 1: true, in.File.Size: false, 0: false} {
+			p := newPlace(t, in.File)
+			faults := brought(t, in, func(int) (stage.Stream, error) { return relayed{plain(p), most}, nil })
+			if faulty != (len(faults) == 1 && !faults[0].Again && strings.Contains(faults[0].Why, "only a relay reaches the site")) || !faulty && len(faults) > 0 {
+				t.Errorf("a file of %d bytes, %d carried: faults %+v", in.File.Size, most, faults)
+			}
 		}
 	})
 	t.Run("gives up a launch that the site does not know", func(t *testing.T) {

@@ -43,6 +43,20 @@ type Stream interface {
 	Close() error
 }
 
+// ErrRelayed means that only a relay reaches the site, and that it does not carry a file of
+// that size. Trying again does not help.
+var ErrRelayed = errors.New("only a relay reaches the site")
+
+// fits reports whether the connection of a stream carries a file. If several files are more
+// than a relay carries, they continue over another connection.
+func fits(s Stream, f protocol.StagedFile) error {
+	relayed, ok := s.(interface{ Most() int64 })
+	if ok && relayed.Most() > 0 && f.Size > relayed.Most() {
+		return fmt.Errorf("%s: %w, which carries %d MiB; the file has %d MiB. 'ramp doctor' shows how to get a direct connection", f.Path, ErrRelayed, relayed.Most()>>20, f.Size>>20)
+	}
+	return nil
+}
+
 // Key names a launch; the stream names the agent that asks.
 type Key struct {
 	Contract protocol.ContractID `json:"contract"`

@@ -37,6 +37,7 @@ type Known struct {
 	ID       protocol.AgentID
 	Presence message.Presence
 	Expires  time.Time
+	Load     int // eighths of its machine that an index said are allocated
 	Failures int // how often it has kept silent, as far as that counts now
 }
 

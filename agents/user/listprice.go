@@ -10,7 +10,7 @@ import (
 	"ramp/rfql"
 )
 
-// farAbove times the highest list price is a ceiling that its owner is told about.
+// farAbove times the highest list price is a ceiling that causes a note to the owner.
 const farAbove = 2
 
 // listed is the range of the list prices per core-hour at which a unit is sold. A list

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"ramp/agents/index"
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/message"
@@ -34,9 +35,11 @@ const WhyUnmet = "no offer meets the request"
 
 // purchase is one conversation that is under way.
 type purchase struct {
-	row   Row // what is saved of it
-	buyer *auction.Buyer
-	coord *reserve.Coordinator
+	row    Row           // what is saved of it
+	order  *message.Buy  // while sellers are searched
+	search *index.Search // nil: over, or none was needed
+	buyer  *auction.Buyer
+	coord  *reserve.Coordinator
 
 	listOf   func(site protocol.AgentID) protocol.Credits
 	answerBy time.Time // for the owner's approval
@@ -76,6 +79,9 @@ func (p *purchase) receive(now time.Time, m protocol.Message) protocol.Output {
 	if p.buyer != nil {
 		return p.buyer.Receive(now, m)
 	}
+	if p.search != nil {
+		return p.search.Receive(now, m)
+	}
 	return protocol.Output{}
 }
 
@@ -87,6 +93,8 @@ func (p *purchase) wake(now time.Time) protocol.Output {
 		return protocol.Output{WakeAt: p.answerBy}
 	case p.buyer != nil:
 		return p.buyer.Wake(now)
+	case p.search != nil:
+		return p.search.Wake(now)
 	}
 	return protocol.Output{}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ramp/agents/index"
 	"ramp/protocol"
 	"ramp/protocol/auction"
 	"ramp/protocol/contract"
@@ -27,6 +28,7 @@ const (
 type purchases struct {
 	cfg       *Config
 	directory *directory
+	guide     *index.Guide
 	over      func(now time.Time, p *purchase) protocol.Output // takes each purchase that ends
 	timing    *auction.Timing
 	failures  *failures
@@ -47,18 +49,30 @@ func (r *purchases) buy(now time.Time, order message.Buy) protocol.Output {
 		return p.report("done")
 	}
 	p.row.Created, p.row.Units, p.row.Rounds = now, []Unit{}, []message.Round{}
-	cfg, err := r.buyerConfig(now, p, &order)
+	if len(r.by) >= maxPurchases {
+		return r.finish(now, p, StateFailed, fmt.Sprintf("%d purchases are under way, and no more are allowed", maxPurchases))
+	}
+	if out, ok := r.lookup(now, p, &order); ok {
+		r.add(p)
+		return r.advance(now, p, out)
+	}
+	return r.open(now, p, order, r.directory.list(now, protocol.KindResource), false)
+}
+
+// open begins the auction of an order among sellers; short: they are a shortlist.
+func (r *purchases) open(now time.Time, p *purchase, order message.Buy, sellers []Known, short bool) protocol.Output {
+	cfg, err := r.buyerConfig(now, p, &order, sellers)
+	if err == nil && short {
+		shorten(&cfg, sellers)
+	}
 	if err == nil {
 		err = cfg.Validate()
 	}
 	if err != nil {
-		p.row.Found = len(r.directory.list(now, protocol.KindResource)) // the market is not to blame
+		p.row.Found = len(sellers) // the market is not to blame
 		return r.finish(now, p, StateFailed, err.Error())
 	}
 	p.begin(order, cfg)
-	if len(r.by) >= maxPurchases {
-		return r.finish(now, p, StateFailed, fmt.Sprintf("%d purchases are under way, and no more are allowed", maxPurchases))
-	}
 	r.add(p)
 	p.unsaved = !order.Options.QuoteOnly
 	var called protocol.Output
@@ -68,6 +82,9 @@ func (r *purchases) buy(now time.Time, order message.Buy) protocol.Output {
 }
 
 func (r *purchases) add(p *purchase) {
+	if r.by[p.row.ID] == p {
+		return
+	}
 	r.by[p.row.ID] = p
 	r.order = append(r.order, p.row.ID)
 }
@@ -93,6 +110,13 @@ func (r *purchases) end(id string) {
 func (r *purchases) of(m protocol.Message) *purchase {
 	if p := r.by[m.Conversation]; p != nil {
 		return p
+	}
+	if m.Protocol == protocol.ProtocolIndex {
+		for _, id := range r.order {
+			if p := r.by[id]; p.search != nil && p.search.Conversation() == m.Conversation {
+				return p
+			}
+		}
 	}
 	d, ok := m.Body.(message.Decision)
 	if !ok || d.Contract == "" {
@@ -132,13 +156,12 @@ func (r *purchases) saveBegun() protocol.Output {
 }
 
 // buyerConfig makes an order an auction. It fills in ceilings that the order leaves out.
-func (r *purchases) buyerConfig(now time.Time, p *purchase, order *message.Buy) (auction.BuyerConfig, error) {
+func (r *purchases) buyerConfig(now time.Time, p *purchase, order *message.Buy, sellers []Known) (auction.BuyerConfig, error) {
 	o := order.Options
 	doc, err := rfql.Parse(order.Document, now)
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
-	sellers := r.directory.list(now, protocol.KindResource)
 	if order.Only != "" {
 		sellers = slices.DeleteFunc(sellers, func(k Known) bool { return k.ID != order.Only })
 	}
@@ -188,6 +211,8 @@ func (r *purchases) advance(now time.Time, p *purchase, out protocol.Output) pro
 		return out.Join(r.afterAuction(now, p))
 	case p.stopped:
 		return out.Join(r.finish(now, p, StateCancelled, "cancelled before anything was bought"))
+	case p.search != nil && p.search.Done():
+		return out.Join(r.found(now, p))
 	case p.buyer != nil && len(p.buyer.Rounds()) != len(p.row.Rounds):
 		p.row.Rounds = p.buyer.Rounds()
 		return out.Join(p.report("round"))
@@ -352,6 +377,7 @@ func (r *purchases) reopen(s reserve.Saved) (o reserve.Reopened, err error) {
 
 func (r *purchases) sizes() []protocol.Size {
 	list := append(r.timing.Sizes(),
+		r.guide.Size(),
 		protocol.Size{Of: "purchases", N: len(r.by), Most: maxPurchases},
 		protocol.Size{Of: "purchases in order", N: len(r.order), Most: maxPurchases},
 		protocol.Size{Of: "sellers that kept silent", N: len(r.failures.by), Most: maxFailing},

@@ -163,7 +163,7 @@ func (r *usage) unitsEnded(now time.Time, f *following, v *contract.VerifiedRece
 		if u := f.row.unit(refund.Unit); u != nil && u.State == StateSettled { // a lost unit; a cancelled one waits for its answer
 			u.State, u.Paid, changed = StateCancelled, u.Cost-refund.Amount, true
 			p.RefundTotal += refund.Amount
-			p.Why = fmt.Sprintf("unit %d: %s has lost its slot and refunded %s", u.Unit+1, u.Resource, refund.Amount)
+			p.Why = fmt.Sprintf("unit %d: %s has lost its slot and refunded %s", u.Unit+1, u.Resource, refund.Amount.Cents())
 			out = out.Join(r.rebuys.lose(now, f.row, u))
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"time"
 
+	"ramp/agents/index"
 	"ramp/agents/receipts"
 	"ramp/agents/user/sweeper"
 	"ramp/protocol"
@@ -50,7 +51,10 @@ type Config struct {
 	// Budget is how many sellers a round asks if more than CallAtMost are known;
 	// zero: auction.DefaultBudget, AskEverybody: all, by gossip.
 	Budget int
-	Mode   protocol.Mode // when purchases are paid unless their order says; empty: see Options
+	// IndexFrom is how many sellers the market must have for the indexes to be asked;
+	// zero: index.From.
+	IndexFrom int
+	Mode      protocol.Mode // when purchases are paid unless their order says; empty: see Options
 	// AskUsage leaves usage records that the contract allows to the owner's verdict.
 	AskUsage bool
 }
@@ -101,7 +105,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	cfg = cfg.withDefaults()
 	r := &Role{cfg: &cfg, directory: directory{known: map[protocol.AgentID]peer{}}, contracts: newSettledContracts()}
 	r.purchases = purchases{
-		cfg: &cfg, directory: &r.directory, over: r.purchaseOver,
+		cfg: &cfg, directory: &r.directory, guide: index.NewGuide(), over: r.purchaseOver,
 		timing: auction.NewTiming(), failures: &failures{by: map[protocol.AgentID]failing{}}, by: map[string]*purchase{}, ended: map[string]bool{},
 	}
 	r.rebuys = rebuys{directory: &r.directory, purchases: &r.purchases, runs: &r.runs, by: map[string]*rebuy{}}
@@ -172,6 +176,7 @@ func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
 		return protocol.Output{Send: []protocol.Message{r.contracts.answer(r.cfg, m, body)}}
 	case message.Presence:
 		r.directory.meet(now, m.Sender, m.Body, body)
+		r.purchases.guide.Meet(now, m.Sender, body)
 		return protocol.Output{}
 	}
 	return r.converse(now, m)

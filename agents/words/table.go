@@ -10,22 +10,22 @@ import (
 // Sizes of tables in cells of a terminal: a wide character takes two, a combining one none.
 const (
 	columnGap   = 2
-	leastColumn = 6 // a column that is cut to fit keeps this width
+	leastColumn = 12 // a column that is narrowed to fit keeps this width
 	// longestNumber bounds a number, time or ID in a table; hashes are longer.
 	longestNumber = 24
 )
 
-// TableLines are the lines of a table of at most a width (0: no limit). To fit, it cuts the widest
+// TableLines are the lines of a table of at most a width (0: no limit). To fit, it folds the widest
 // columns of words, never those of numbers, times and IDs; if that is not enough, it lists the
-// cells of each row below each other.
+// cells of each row below each other. Nothing is cut.
 func TableLines(rows [][]string, width int) []string {
 	if width > 0 && len(rows) > 1 && leastWidth(rows) > width {
 		return listLines(rows[0], rows[1:], width)
 	}
-	return Columns(rows, width)
+	return slices.Concat(grid(rows, width, folded)...)
 }
 
-// leastWidth is the width of a table with every column cut as far as it may be.
+// leastWidth is the width of a table with every column narrowed as far as it may be.
 func leastWidth(rows [][]string) int {
 	total := 0
 	for _, n := range leastWidths(rows) {
@@ -34,7 +34,7 @@ func leastWidth(rows [][]string) int {
 	return total
 }
 
-// leastWidths are the widths to which columns may be cut, which leave headings and numbers whole.
+// leastWidths are the widths to which columns may be narrowed, which leave headings and numbers whole.
 func leastWidths(rows [][]string) []int {
 	least := make([]int, len(columnWidths(rows)))
 	for i, r := range rows {
@@ -58,41 +58,90 @@ func numeric(cell string) bool {
 // cells are left out.
 func listLines(heads []string, rows [][]string, most int) []string {
 	var cells [][]string
-	var ends []int // number of cells up to the end of each row
+	ends := map[int]bool{} // numbers of cells up to the end of each row
 	for _, r := range rows {
 		for k, cell := range r {
 			if cell != "" && k < len(heads) {
 				cells = append(cells, []string{heads[k], cell})
 			}
 		}
-		ends = append(ends, len(cells))
+		ends[len(cells)] = true
 	}
-	lines := Columns(cells, most)
-	for _, end := range slices.Backward(ends[:len(ends)-1]) {
-		lines = slices.Insert(lines, end, "")
+	var lines []string
+	for i, group := range grid(cells, most, folded) {
+		if lines = append(lines, group...); ends[i+1] && i+1 < len(cells) {
+			lines = append(lines, "")
+		}
 	}
 	return lines
 }
 
-// Columns are the lines of a table of at most this width; 0: no limit.
+// Columns are the lines of a table of at most this width, one for each row: what does not fit is
+// cut.
 func Columns(rows [][]string, most int) []string {
+	return slices.Concat(grid(rows, most, func(cell string, width int) []string { return []string{Cut(cell, width)} })...)
+}
+
+// grid are the lines of each row of a table of at most this width (0: no limit); fit makes the
+// lines of a cell.
+func grid(rows [][]string, most int, fit func(cell string, width int) []string) [][]string {
 	widths := columnWidths(rows)
 	if most > 0 {
 		squeeze(widths, leastWidths(rows), most)
 	}
-	lines := make([]string, len(rows))
+	out := make([][]string, len(rows))
 	for i, r := range rows {
-		var b strings.Builder
+		cells, height := make([][]string, len(r)), 1
 		for k, cell := range r {
-			cell = Cut(cell, widths[k])
-			b.WriteString(strings.Repeat(" ", columnGap) + cell)
-			if k < len(r)-1 {
-				b.WriteString(strings.Repeat(" ", widths[k]-uniseg.StringWidth(cell)))
-			}
+			cells[k] = fit(cell, widths[k])
+			height = max(height, len(cells[k]))
 		}
-		lines[i] = b.String()
+		for n := range height {
+			out[i] = append(out[i], gridLine(cells, widths, n))
+		}
 	}
-	return lines
+	return out
+}
+
+// gridLine is one of the lines of a row.
+func gridLine(cells [][]string, widths []int, n int) string {
+	var b strings.Builder
+	for k, lines := range cells {
+		cell := ""
+		if n < len(lines) {
+			cell = lines[n]
+		}
+		b.WriteString(strings.Repeat(" ", columnGap) + cell + strings.Repeat(" ", widths[k]-uniseg.StringWidth(cell)))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// folded breaks a cell into lines of a width: between words, and within one that is longer.
+func folded(cell string, width int) []string {
+	if uniseg.StringWidth(cell) <= width {
+		return []string{cell}
+	}
+	var lines []string
+	line, used := "", 0
+	flush := func() { lines, line, used = append(lines, line), "", 0 }
+	for _, word := range strings.Fields(cell) {
+		size := uniseg.StringWidth(word)
+		if used > 0 && used+1+size > width {
+			flush()
+		}
+		if used > 0 {
+			line, used = line+" ", used+1
+		}
+		for letters, state := word, -1; letters != ""; {
+			var letter string
+			var n int
+			if letter, letters, n, state = uniseg.FirstGraphemeClusterInString(letters, state); used > 0 && used+n > width {
+				flush()
+			}
+			line, used = line+letter, used+n
+		}
+	}
+	return append(lines, line)
 }
 
 func columnWidths(rows [][]string) []int {

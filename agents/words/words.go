@@ -63,6 +63,12 @@ func At(t time.Time) string { return t.Local().Format("Jan 2 15:04:05 MST") }
 // AtMinute is At to the minute.
 func AtMinute(t time.Time) string { return t.Local().Format("Jan 2 15:04 MST") }
 
+// Moment prints an instant in a sentence, with its year and zone.
+func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+
+// Date prints the local date of an instant.
+func Date(t time.Time) string { return t.Local().Format(time.DateOnly) }
+
 // Clock prints an instant of these hours in a sentence, with its zone.
 func Clock(t time.Time) string { return t.Local().Format("15:04:05 MST") }
 

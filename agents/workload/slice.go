@@ -21,13 +21,13 @@ type Cut struct {
 func (c Cut) Validate() error {
 	switch {
 	case c.From < 0 || c.From > MaxTime:
-		return fmt.Errorf("slice: from %d, want 0..%d", c.From, int64(MaxTime))
+		return fmt.Errorf("from %d: want 0..%d", c.From, int64(MaxTime))
 	case c.To != 0 && c.To <= c.From:
-		return fmt.Errorf("slice: to %d, want more than from, %d", c.To, c.From)
+		return fmt.Errorf("to %d: want more than the first second, %d", c.To, c.From)
 	case c.Skip < 0 || c.Skip > MaxJobs:
-		return fmt.Errorf("slice: skip %d jobs, want 0..%d", c.Skip, MaxJobs)
+		return fmt.Errorf("skip %d: want 0..%d", c.Skip, MaxJobs)
 	case c.Jobs < 0 || c.Jobs > MaxJobs:
-		return fmt.Errorf("slice: %d jobs, want 0..%d", c.Jobs, MaxJobs)
+		return fmt.Errorf("jobs %d: want 0..%d", c.Jobs, MaxJobs)
 	}
 	return nil
 }

@@ -87,10 +87,10 @@ func TestRebaseMovesTimesAndDates(t *testing.T) {
 
 func TestSliceRefuses(t *testing.T) {
 	for name, c := range map[string]workload.Cut{
-		"from below": {From: -1}, "to at from": {From: 5, To: 5}, "skip below": {Skip: -1}, "fewer than no jobs": {Jobs: -1},
+		"from below": {From: -1}, "to at from": {From: 5, To: 5}, "skip below": {Skip: -1}, "jobs below": {Jobs: -1},
 		"from beyond": {From: workload.MaxTime + 1}, "skip beyond": {Skip: workload.MaxJobs + 1}, "jobs beyond": {Jobs: workload.MaxJobs + 1},
 	} {
-		if _, err := workload.Slice(mustRead(t, week), c); err == nil || !strings.HasPrefix(err.Error(), "slice: ") {
+		if _, err := workload.Slice(mustRead(t, week), c); err == nil || !strings.HasPrefix(err.Error(), strings.Fields(name)[0]+" ") || !strings.Contains(err.Error(), ": want ") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -67,7 +67,7 @@ func (f *File) fail(why error) {
 	if _, missing := os.Stat(marker(f.Path())); err == nil || missing == nil {
 		return
 	}
-	_, _ = f.lock.WriteAt([]byte(lockFailed), 0) // in place of the holder's name, which takes no room
+	_, _ = f.lock.WriteAt([]byte(lockFailed), 0) // instead of the holder's name, which takes no room
 	f.suspect = true
 }
 

@@ -165,7 +165,7 @@ func checkRequest(amount protocol.Credits, ref string) error {
 
 func checkRef(ref string) error {
 	if len(ref) > MaxRef {
-		return refuse(protocol.CodeMalformed, "the reference has %d bytes; %d fit", len(ref), MaxRef)
+		return refuse(protocol.CodeMalformed, "the reference has %d bytes: want at most %d", len(ref), MaxRef)
 	}
 	return nil
 }

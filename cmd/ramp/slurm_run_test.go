@@ -35,6 +35,7 @@ func TestSlurmRuns(t *testing.T) {
 	t.Run("one job per launch though the agent is killed", m.killedAgent)
 	t.Run("what jobs can reach", m.escapes)
 	t.Run("a program runs in a placeholder job", m.inPlaceholder)
+	t.Run("a sweep runs on both clusters", m.sweeps)
 }
 
 // letRun lets programs run on a site, before it is started.
@@ -307,4 +308,54 @@ func share(list []float64, q float64) float64 {
 	}
 	list = slices.Sorted(slices.Values(list))
 	return list[min(len(list)-1, int(q*float64(len(list))))]
+}
+
+// sweeps runs 60 tasks on both clusters, within a deadline and a budget.
+func (m *slurmMarket) sweeps(t *testing.T) {
+	const tasks, budget = 60, 20
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.yaml")
+	check(t, os.WriteFile(plan, []byte(`parameters:
+  n: {range: [1, 60], step: 1}
+task:
+  wall: 2m
+  command: [/bin/sh, -c, "echo $$(( ${n} * ${n} )) >square"]
+deadline: 8m
+strategy: time
+`), 0o600))
+	cmd := exec.Command("ramp", "user", "sweep", plan, "--out", filepath.Join(dir, "out"), "--id", "squares", "--budget", fmt.Sprint(budget), "--json", "--dir", m.path(m.users[0]))
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	out, err := cmd.Output()
+	var v struct {
+		State     string
+		Created   time.Time
+		Deadline  time.Time
+		Spent     json.Number
+		Tasks     struct{ Done int }
+		Resources []struct {
+			Resource string
+			Done     int
+		}
+	}
+	if err != nil || json.Unmarshal(out, &v) != nil || v.Tasks.Done != tasks {
+		t.Fatalf("%v: %s\n%s", err, out, words.String())
+	}
+	if spent, err := v.Spent.Float64(); err != nil || spent > budget || spent <= 0 {
+		t.Errorf("%s spent, of %d", v.Spent, budget)
+	}
+	if took := time.Since(v.Created); time.Now().After(v.Deadline) {
+		t.Errorf("it took %s", took)
+	}
+	for _, r := range v.Resources {
+		if r.Done == 0 {
+			t.Errorf("no task ran on %s: %s", r.Resource, out)
+		}
+	}
+	for n := range tasks {
+		b, err := os.ReadFile(filepath.Join(dir, "out", fmt.Sprintf("task-%05d", n+1), "square"))
+		if want := fmt.Sprintln((n + 1) * (n + 1)); err != nil || string(b) != want {
+			t.Errorf("task %d: %q, %v", n+1, b, err)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
@@ -17,9 +18,15 @@ import (
 // lowest prices, and a few at random (docs/decisions/0019). If units remain without
 // an offer, it calls everybody by gossip, and sellers answer that at random.
 
+// A shortlist from an index takes the place of all that: the buyer calls some of it in
+// each round, and the next on it in place of those who have nothing to offer.
+
 // DefaultBudget is about how many sellers a buyer asks in a round of a large
-// market.
-const DefaultBudget = 64
+// market, and ShortBudget how many of a shortlist.
+const (
+	DefaultBudget = 64
+	ShortBudget   = 32
+)
 
 // nominalRounds is how many rounds a seller is assumed to take from its start price
 // to its lowest, before it has answered.
@@ -29,8 +36,16 @@ const nominalRounds = 4
 // decides whether the buyer calls the seller.
 type Prospect struct {
 	Start, Min protocol.Credits // its price band per core-hour
+	Load       int              // eighths of its machine that are allocated, 0..7
 	Units      UnitSet          // units whose static terms it meets
 }
+
+// drop is what a seller is expected to take off its price in a round.
+func (p *Prospect) drop() protocol.Credits {
+	return max(0, p.Start-p.Min) / nominalRounds * protocol.Credits(eighths-p.Load) / eighths
+}
+
+const eighths = 8
 
 // UnitSet is a set of units of a document.
 type UnitSet [protocol.MaxUnits / 64]uint64
@@ -76,6 +91,8 @@ type scout struct {
 	swept    bool      // everybody was asked by gossip
 	taken    int       // proposals that counted in a gossiped round
 	leaders  []protocol.AgentID
+	left     int // rounds, of those that are usual
+	asks     int // rounds so far
 }
 
 func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
@@ -89,9 +106,11 @@ func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
 // callees returns the receivers of a round's cfp: nobody, if no known seller could
 // beat the offers that stand.
 func (s *scout) callees(round int, best bool) []protocol.AgentID {
+	defer func() { s.asks++ }()
+	s.left = max(cmp.Or(s.cfg.Rounds, protocol.DefaultRounds)-round, 0) + 1
 	lacking := s.standing.lacking()
 	s.leaders = s.standing.leaders()
-	if round > 1 && !best && len(lacking) > 0 && !s.swept {
+	if round > 1 && !best && len(lacking) > 0 && !s.swept && !s.cfg.Shortlist {
 		return []protocol.AgentID{protocol.Everyone}
 	}
 	units := lacking
@@ -102,8 +121,14 @@ func (s *scout) callees(round int, best bool) []protocol.AgentID {
 		}
 	}
 	chosen := s.promising(units, best)
-	if len(chosen) == 0 && (round == 1 || best) { // reach sellers that the buyer does not know
+	switch {
+	case len(chosen) > 0 || round > 1 && !best:
+	case !s.cfg.Shortlist: // reach sellers that the buyer does not know
 		return []protocol.AgentID{protocol.Everyone}
+	case round == 1: // they can say why they refuse
+		for i := range s.cfg.Sellers[:min(s.cfg.Budget, len(s.cfg.Sellers))] {
+			chosen = append(chosen, i)
+		}
 	}
 	return s.enlist(chosen)
 }
@@ -129,6 +154,7 @@ func (s *scout) promising(units []int, best bool) []int {
 	}
 	chosen := map[int]bool{}
 	most := s.cfg.Budget - s.byLot()
+	s.addOpeners(chosen, units)
 	for place := 0; place < s.cfg.Budget && len(chosen) < most; place++ {
 		for n := range ranked {
 			if place < len(ranked[n]) && len(chosen) < most {
@@ -144,17 +170,45 @@ func (s *scout) promising(units []int, best bool) []int {
 	return list
 }
 
+// addOpeners adds, in the first round of a shortlist, those that open lowest: a seller with
+// a list price does not bid above it.
+func (s *scout) addOpeners(chosen map[int]bool, units []int) {
+	if !s.cfg.Shortlist || s.asks > 0 {
+		return
+	}
+	list := make(shortlist, 0, openers+1)
+	for i := range s.cfg.Sellers {
+		if r := (ranking{s.cfg.Prospects[i].Start, s.lots[i], i}); list.takes(r, openers) && s.couldAny(i, units, false) {
+			list = list.with(r, openers)
+		}
+	}
+	for _, r := range list {
+		chosen[r.seller] = true
+	}
+}
+
+const openers = 4
+
 // byLot returns how much of the budget goes by lot. A price band does not tell when
 // a machine is free.
 func (s *scout) byLot() int {
-	if s.cfg.Objective == protocol.ObjectiveTime {
+	switch {
+	case s.cfg.Objective == protocol.ObjectiveTime:
 		return s.cfg.Budget
+	case s.cfg.Shortlist:
+		return s.cfg.Budget / shortLotShare
 	}
 	return s.cfg.Budget / lotShare
 }
 
-// lotShare is the part of the budget that goes by lot if only the price counts.
-const lotShare = 8
+// lotShare is the part of the budget that goes by lot if only the price counts, and
+// shortLotShare that of a shortlist. Asks on it that differ by less than 1/alike of the
+// lowest are in the order of their lots, so that not all buyers call the same sellers.
+const (
+	lotShare      = 8
+	shortLotShare = 4
+	alike         = 20
+)
 
 // addByLot fills the budget with sellers that could bid on any of the units.
 func (s *scout) addByLot(chosen map[int]bool, units []int, best bool) {
@@ -182,14 +236,29 @@ func (s *scout) couldAny(i int, units []int, best bool) bool {
 // rank returns the sellers with the lowest expected prices for a unit.
 func (s *scout) rank(unit int, best bool) shortlist {
 	list := make(shortlist, 0, s.cfg.Budget+1)
+	step := s.step(unit, best)
 	for i, id := range s.cfg.Sellers {
 		ask, ok := s.expected(i, unit, best)
-		r := ranking{ask, s.lots[i], i}
+		r := ranking{ask / step, s.lots[i], i}
 		if ok && list.takes(r, s.cfg.Budget) && s.sellers.timing.Due(id) {
 			list = list.with(r, s.cfg.Budget)
 		}
 	}
 	return list
+}
+
+// step is the difference between asks that counts.
+func (s *scout) step(unit int, best bool) protocol.Credits {
+	if !s.cfg.Shortlist {
+		return 1
+	}
+	lowest := protocol.Credits(0)
+	for i := range s.cfg.Sellers {
+		if ask, ok := s.expected(i, unit, best); ok && (lowest == 0 || ask < lowest) {
+			lowest = ask
+		}
+	}
+	return max(lowest/alike, 1)
 }
 
 // expected returns a seller's expected price for a unit, and whether it could beat
@@ -206,7 +275,7 @@ func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
 	if p.Min > from || !best && p.Min == from && s.standing.single[unit] {
 		return 0, false
 	}
-	drop := max(0, p.Start-p.Min) / nominalRounds
+	drop := p.drop()
 	if b != nil {
 		if ask, ok := b.prices[unit]; ok && !best && (ask < from || ask == from && s.leaders[unit] == s.cfg.Sellers[i]) {
 			return 0, false // its own offer is the one to beat
@@ -214,6 +283,13 @@ func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
 		if b.measured {
 			drop = b.drop
 		}
+	}
+	if s.cfg.Shortlist { // the price at the end counts
+		hi, fall := bits.Mul64(uint64(drop), uint64(s.left))
+		if hi > 0 || fall >= uint64(from) {
+			return p.Min, true
+		}
+		drop = protocol.Credits(fall)
 	}
 	return max(from-drop, p.Min), true
 }

@@ -47,7 +47,7 @@ func NewBuyer(now time.Time, cfg BuyerConfig, timing *Timing) (*Buyer, protocol.
 	if len(cfg.Sellers) == 0 {
 		return b, b.becomeFailed()
 	}
-	if b.gossips() && cfg.Budget > 0 {
+	if (b.gossips() || cfg.Shortlist) && cfg.Budget > 0 {
 		b.scout = newScout(b.cfg, b.sellers, b.standing)
 		b.standing.budgeted = true
 	} else {
@@ -210,18 +210,18 @@ func (b *Buyer) settleDue(now time.Time, s *bidder) protocol.Output {
 }
 
 // gossips reports whether there are too many sellers to call one by one.
-func (b *Buyer) gossips() bool { return len(b.cfg.Sellers) > b.cfg.callAtMost() }
+func (b *Buyer) gossips() bool { return !b.cfg.Shortlist && len(b.cfg.Sellers) > b.cfg.callAtMost() }
 
 func (c BuyerConfig) callAtMost() int {
 	return cmp.Or(max(c.CallAtMost, 0), protocol.MaxGossipless)
 }
 
 // usualRounds returns the number of rounds, if it is fixed. An auction with a budget
-// has one more: its first finds idle machines, which price bands do not show. It takes
+// and without a shortlist has one more: its first finds idle machines, which price bands do not show. It takes
 // no longer, because sellers called by name answer.
 func (b *Buyer) usualRounds() int {
 	rounds := cmp.Or(b.cfg.Rounds, protocol.DefaultRounds) + b.standing.together.calls
-	if b.scout == nil {
+	if b.scout == nil || b.cfg.Shortlist {
 		return rounds
 	}
 	return min(rounds+1, protocol.MaxRounds)

@@ -46,6 +46,8 @@ type BuyerConfig struct {
 	// chosen by their Prospects; 0: everybody.
 	Budget    int
 	Prospects []Prospect // one for each of Sellers, if there is a Budget
+	// Shortlist means that Sellers are a choice out of many more. Nobody is called by gossip.
+	Shortlist bool
 	// Last reports whether a seller is bought from only if there is no other set, because
 	// it keeps silent when it should hold what it offered. nil: none is.
 	Last func(protocol.AgentID) bool

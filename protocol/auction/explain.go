@@ -200,11 +200,11 @@ func (b *Buyer) Violations(set []protocol.Bid) []string {
 		for _, it := range bid.Offer.Items {
 			w := b.cfg.Wants[it.Unit]
 			if it.Price > w.Ceiling {
-				list = append(list, fmt.Sprintf("unit %d: %s per core-hour, %s %% above your limit of %s", it.Unit+1, it.Price.Cents(),
+				list = append(list, fmt.Sprintf("%s%s per core-hour, %s %% above your limit of %s", b.unitWords(it.Unit), it.Price.Cents(),
 					percent(perMille(int64(it.Price-w.Ceiling), int64(w.Ceiling))), w.Ceiling))
 			}
 			if late := w.lateness(it); late > 0 {
-				list = append(list, fmt.Sprintf("unit %d: %s later than requested", it.Unit+1, ceilMinutes(late)))
+				list = append(list, b.unitWords(it.Unit)+ceilMinutes(late)+" later than requested")
 			}
 		}
 	}
@@ -212,6 +212,14 @@ func (b *Buyer) Violations(set []protocol.Bid) []string {
 		list = append(list, fmt.Sprintf("%s, above your limit of %s", total.Cents(), b.cfg.MaxCost))
 	}
 	return list
+}
+
+// unitWords name a unit, if there are several.
+func (b *Buyer) unitWords(unit int) string {
+	if len(b.cfg.Wants) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("unit %d: ", unit+1)
 }
 
 // percent prints per mille as per cent, rounded up to a whole one from 10 % on.

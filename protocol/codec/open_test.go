@@ -289,7 +289,7 @@ func TestUnknownFieldsAreIgnoredAndUnknownBodiesAreNot(t *testing.T) {
 	if _, err := (codec.Opener{Trust: m.trust}).Open(agree, m.seller.ID, now); err != nil {
 		t.Errorf("an agree without a body: %v", err)
 	}
-	agree = protowire.AppendString(protowire.AppendTag(agree, 63, protowire.BytesType), "new")
+	agree = protowire.AppendString(protowire.AppendTag(agree, 59, protowire.BytesType), "new")
 	refused(t, m, agree, protocol.CodeMalformed, "unknown kind")
 }
 

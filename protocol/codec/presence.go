@@ -9,23 +9,27 @@ import (
 )
 
 var presenceBodies = []row{
-	body(16, func(c *coder, m *message.Presence, w *wire.Presence) {
-		number(c, "kind of agent", &m.Agent, &w.Agent, int64(protocol.KindUser), int64(protocol.KindBank))
-		if !c.writes || m.Properties != (protocol.Properties{}) {
-			c.properties(&m.Properties, part(&w.Properties))
-		}
-		c.amount("start price", &m.Start, &w.Start)
-		c.amount("minimum price", &m.Min, &w.Min)
-		list(c, "terms", &m.Terms, &w.Terms, protocol.MaxTerms, (*coder).term)
-		c.modes(&m.Modes, &w.Modes)
-		if whole(c, &m.TTL, &w.Ttl); m.TTL < 0 || m.TTL > protocol.MaxTTL {
-			c.malformed("ttl %s, want 0..%s", m.TTL, protocol.MaxTTL)
-		}
-		same(c, &m.Counter, &w.Counter)
-		values(c, "addresses", &m.Addresses, &w.Addresses, protocol.MaxAddresses, func(c *coder, m, w *string) { c.plain("address", m, w) })
-		list(c, "terms paid after the fact", &m.After, &w.After, protocol.MaxTerms, (*coder).term)
-		c.instant("recovering", &m.Recovering, &w.Recovering)
-	}, on(protocol.ProtocolPresence, protocol.Inform)),
+	body(16, (*coder).presence, on(protocol.ProtocolPresence, protocol.Inform)),
+}
+
+func (c *coder) presence(m *message.Presence, w *wire.Presence) {
+	number(c, "kind of agent", &m.Agent, &w.Agent, int64(protocol.KindUser), int64(protocol.KindBank))
+	if !c.writes || m.Properties != (protocol.Properties{}) {
+		c.properties(&m.Properties, part(&w.Properties))
+	}
+	c.amount("start price", &m.Start, &w.Start)
+	c.amount("minimum price", &m.Min, &w.Min)
+	list(c, "terms", &m.Terms, &w.Terms, protocol.MaxTerms, (*coder).term)
+	c.modes(&m.Modes, &w.Modes)
+	if whole(c, &m.TTL, &w.Ttl); m.TTL < 0 || m.TTL > protocol.MaxTTL {
+		c.malformed("ttl %s, want 0..%s", m.TTL, protocol.MaxTTL)
+	}
+	same(c, &m.Counter, &w.Counter)
+	values(c, "addresses", &m.Addresses, &w.Addresses, protocol.MaxAddresses, func(c *coder, m, w *string) { c.plain("address", m, w) })
+	list(c, "terms paid after the fact", &m.After, &w.After, protocol.MaxTerms, (*coder).term)
+	c.instant("recovering", &m.Recovering, &w.Recovering)
+	c.instant("issued", &m.Issued, &w.Issued)
+	number(c, "index", &m.Index, &w.Index, 0, message.MaxIndexSellers)
 }
 
 func (c *coder) properties(m *protocol.Properties, w *wire.Properties) {

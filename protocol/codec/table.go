@@ -59,7 +59,7 @@ type table struct {
 	byHolder map[reflect.Type]row
 }
 
-var bodies = newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies)
+var bodies = newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies, indexBodies)
 
 func newTable(parts ...[]row) table {
 	t := table{map[reflect.Type]row{}, map[reflect.Type]row{}}
@@ -95,6 +95,7 @@ const (
 	auction = protocol.ProtocolAuction
 	commit  = protocol.ProtocolCommit
 	request = protocol.ProtocolRequest
+	index   = protocol.ProtocolIndex
 )
 
 // bare is the row of messages without a body: plain agreements.

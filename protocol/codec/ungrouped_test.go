@@ -62,7 +62,7 @@ func TestCallsWithoutALaunchAreReadAsBefore(t *testing.T) {
 // their meaning and their bytes.
 func TestPresencesWithoutWhatIsPaidAfterAreReadAsBefore(t *testing.T) {
 	body := readAsBefore(t, "testdata/unafter.golden")
-	if p, ok := body.(message.Presence); !ok || len(p.After) > 0 || !p.Recovering.IsZero() || len(p.Terms) == 0 || len(p.Modes) == 0 {
+	if p, ok := body.(message.Presence); !ok || len(p.After) > 0 || !p.Recovering.IsZero() || !p.Issued.IsZero() || len(p.Terms) == 0 || len(p.Modes) == 0 {
 		t.Errorf("read as %+v", body)
 	}
 }

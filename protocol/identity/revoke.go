@@ -8,6 +8,7 @@ import (
 	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -119,4 +120,67 @@ func checkSigned(list *x509.RevocationList, authorities []*x509.Certificate) err
 	}
 	return fmt.Errorf("list of %q: none of the %d given authorities has signed it; add its issuer's certificate to the anchors: %w",
 		list.Issuer, len(authorities), ErrForeign)
+}
+
+// MaxPassedOn bounds a revocation list that agents pass on, in bytes.
+const MaxPassedOn = 64 << 10
+
+// newest returns for each issuer the list that was issued last.
+func (t *rules) newest() []*x509.RevocationList {
+	var last []*x509.RevocationList
+	for _, l := range t.lists {
+		i := slices.IndexFunc(last, func(x *x509.RevocationList) bool { return bytes.Equal(x.RawIssuer, l.RawIssuer) })
+		switch {
+		case i < 0:
+			last = append(last, l)
+		case l.ThisUpdate.After(last[i].ThisUpdate):
+			last[i] = l
+		}
+	}
+	slices.SortFunc(last, func(x, y *x509.RevocationList) int { return bytes.Compare(x.RawIssuer, y.RawIssuer) })
+	return last
+}
+
+// Newest returns the last list of each issuer in DER, except those that are too long to
+// pass on.
+func (t *Trust) Newest() [][]byte {
+	var all [][]byte
+	for _, l := range t.current().newest() {
+		if len(l.Raw) <= MaxPassedOn {
+			all = append(all, l.Raw)
+		}
+	}
+	return all
+}
+
+// Newer reports whether a list in DER was issued after the one of its issuer here, and
+// revokes something that this one does not. It returns an error if no authority here has
+// signed the list.
+func (t *Trust) Newer(der []byte) (bool, error) {
+	if len(der) > MaxPassedOn {
+		return false, fmt.Errorf("revocation list of %d bytes, at most %d: %w", len(der), MaxPassedOn, ErrMalformed)
+	}
+	lists, err := parseLists(der)
+	if err != nil {
+		return false, err
+	}
+	if len(lists) != 1 {
+		return false, fmt.Errorf("%d revocation lists, want 1: %w", len(lists), ErrMalformed)
+	}
+	r := t.current()
+	given, err := gather(lists, slices.Concat(r.anchors, r.between))
+	if err != nil {
+		return false, err
+	}
+	for _, l := range r.newest() {
+		if bytes.Equal(l.RawIssuer, lists[0].RawIssuer) && !lists[0].ThisUpdate.After(l.ThisUpdate) {
+			return false, nil
+		}
+	}
+	for key := range given {
+		if _, known := r.revoked[key]; !known {
+			return true, nil
+		}
+	}
+	return false, nil
 }

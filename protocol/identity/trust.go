@@ -55,11 +55,11 @@ func (v knownChain) holds(at time.Time) bool {
 
 // NewTrust reads trust anchors and revocation lists. As with OpenSSL's -CAfile, the
 // self-signed certificates in anchors (PEM) are the anchors; the others are authorities
-// below them, which chains may then omit. crls (PEM, or DER one after another; may be
-// empty) are full lists, each signed by one of these certificates.
+// below them, which chains may then omit. crls (each PEM, or DER one after another; may be
+// empty) have full lists, each signed by one of these certificates.
 //
 // A list past its next update still revokes; see Stale.
-func NewTrust(anchors, crls []byte) (*Trust, error) {
+func NewTrust(anchors []byte, crls ...[]byte) (*Trust, error) {
 	certs, err := parseCertificates(anchors)
 	if err != nil {
 		return nil, fmt.Errorf("trust anchors: %w", err)
@@ -73,9 +73,12 @@ func NewTrust(anchors, crls []byte) (*Trust, error) {
 	if len(t.anchors) == 0 {
 		return nil, fmt.Errorf("trust anchors: none of the %d certificates is self-signed: %w", len(certs), ErrForeign)
 	}
-	t.lists, err = parseLists(crls)
-	if err != nil {
-		return nil, fmt.Errorf("revocation lists: %w", err)
+	for _, file := range crls {
+		lists, err := parseLists(file)
+		if err != nil {
+			return nil, fmt.Errorf("revocation lists: %w", err)
+		}
+		t.lists = append(t.lists, lists...)
 	}
 	t.revoked, err = gather(t.lists, certs)
 	if err != nil {

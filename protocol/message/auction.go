@@ -18,7 +18,13 @@ type Presence struct {
 	Recovering time.Time        // of a restored bank: later decisions may be missing; zero: the bank is not recovering
 	TTL        time.Duration    // zero: the agent leaves
 	Counter    uint64
-	Addresses  []string // multiaddresses, filled in by the mesh
+	Addresses  []string  // multiaddresses, filled in by the mesh
+	Issued     time.Time // filled in by the mesh; zero: an agent of a version without it
+	// Index is 1 and the number of sellers in the market, of an agent that keeps an
+	// index; 0: it keeps none.
+	Index int
+	// Issuer names the authority of the agent's certificate. The transport fills it in.
+	Issuer string
 }
 
 // Ceiling is the price per core-hour that an offer for a unit must beat

@@ -18,7 +18,7 @@ type Program struct {
 	App     string   `json:"app,omitempty"`
 	Params  []Param  `json:"params,omitempty"`
 	Command []string `json:"command,omitempty"`
-	// Commands are the commands of the units, in order, in place of Command.
+	// Commands are the commands of the units, in order, instead of Command.
 	Commands [][]string `json:"commands,omitempty"`
 	// Outputs are patterns of the files to fetch, as of path.Match; empty: all.
 	Outputs []string `json:"outputs,omitempty"`

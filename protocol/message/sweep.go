@@ -141,14 +141,19 @@ type StageOut struct {
 	Name     string
 }
 
-// StagedOut reports that all has come (inform), or why it cannot.
+// StagedOut reports that all has come (inform), or why it cannot. With Again it is tried again; with Here
+// the fault is of this machine, such as a full disk.
 type StagedOut struct {
-	Launch string
+	Launch string // or the sweep, about its file
 	Why    string
+	Again  bool
+	Here   bool
 }
 
-// SaveFile asks to write a file whole (local, request, to LocalFiles of a user). There is no answer.
+// SaveFile asks to write a file of a sweep whole (local, request, to LocalFiles of a user). If it cannot be
+// written at once, StagedOut says why, and when it has been.
 type SaveFile struct {
+	Sweep   string
 	Path    string
 	Content []byte
 }

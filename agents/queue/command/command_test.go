@@ -95,18 +95,14 @@ func TestTheExampleKnowsAJobWhateverItsCommandLineShows(t *testing.T) {
 	}
 }
 
-func TestTheDocumentedExamplesAreTheTestedOnes(t *testing.T) {
+func TestTheExamplesAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/DRIVERS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range examples {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(doc), string(text)) {
-			t.Errorf("docs/DRIVERS.md has another program than %s", file)
+		if !strings.Contains(string(doc), "(../agents/queue/command/"+file+")") {
+			t.Errorf("docs/DRIVERS.md does not name %s", file)
 		}
 	}
 }

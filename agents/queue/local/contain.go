@@ -86,7 +86,7 @@ func (c Containment) plan(locks string) (p plan, refusal string) {
 		}
 	}
 	if p.Image != "" && p.Bwrap == "" && refusal == "" {
-		refusal = "image: only a container can have one" // though the site accepts that there is none
+		refusal = "image: only a container can have one" // though the site accepts to have no container
 	}
 	if p.Bwrap != "" && !p.Seccomp {
 		lack(Seccomp, "the kernel takes no filter of system calls")

@@ -163,7 +163,7 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 		"a command that hangs":          {"squeue", "sleep 60", "exceeded its time limit of 2s"},
 		"a child that keeps the pipe":   {"squeue", "sleep 60 &", "left a process that keeps its output open"},
 		"a controller that is away":     {"squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1", "Unable to contact slurm controller"},
-		"a failure without a word":      {"squeue", "exit 3", "exit code 3 and not a word on stderr"},
+		"a failure without a word":      {"squeue", "exit 3", "exit code 3, with nothing on stderr"},
 		"truncated reservations":        {"scontrol", "head -c 300 " + data(t, "reservations.txt"), "cut off"},
 		"an error page of scontrol":     {"scontrol", page, "not a reservation"},
 		"nothing for reservations":      {"scontrol", "true", "printed nothing"},

@@ -62,8 +62,13 @@ func (p Policy) Validate() error {
 			return fmt.Errorf("application %s: %w", name, err)
 		}
 	}
-	if p.MaxInput < 0 || p.MaxOutput < 0 || p.MemoryPerCore < 0 {
-		return fmt.Errorf("bounds of input, output and memory: want 0 or more")
+	for _, f := range []struct {
+		name  string
+		bytes int64
+	}{{"inputs", p.MaxInput}, {"outputs", p.MaxOutput}, {"memory per core", p.MemoryPerCore}} {
+		if f.bytes < 0 {
+			return fmt.Errorf("%s of %d bytes: want 0 or more", f.name, f.bytes)
+		}
 	}
 	return nil
 }

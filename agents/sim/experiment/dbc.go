@@ -80,6 +80,7 @@ func dbcRun(ctx context.Context, l *Lab, r *Result) error {
 	f.compared()
 	f.traces(l)
 	f.shapes()
+	f.reference()
 	f.facts()
 	return nil
 }
@@ -270,6 +271,37 @@ func (r dbcReport) shapes() {
 		budget := []int{5_000, 8_000, 12_000, 16_000, 20_000}[i]
 		got := r.mean(dbcKey{sweep.Cost, 100, budget, 0}, dbcDone)
 		r.shape(fmt.Sprintf("jobs done by 100 for %d", budget), math.Abs(got-want) <= 3, num(got, 1), num(want, 0))
+	}
+}
+
+// reference compares with the figures of an independent reference.
+func (r dbcReport) reference() {
+	near := func(name string, k dbcKey, of func(dbc.Outcome) float64, want, within float64) {
+		got := r.mean(k, of)
+		r.shape(name, math.Abs(got-want) <= within, num(got, 1), fmt.Sprintf("%s, within %s", num(want, 0), num(within, 0)))
+	}
+	for i, want := range []float64{116, 165, 181} {
+		d := []int{600, 1100, 1600}[i]
+		near(fmt.Sprintf("jobs done by %d for 5,000", d), dbcKey{sweep.Cost, d, 5_000, 0}, dbcDone, want, 3)
+	}
+	for i, want := range []float64{12_000, 7_955, 5_532} {
+		d := []int{600, 1100, 1600}[i]
+		near(fmt.Sprintf("spent by %d", d), dbcKey{sweep.Cost, d, dbcBudget, 0}, dbcSpent, want, .01*want)
+	}
+	for _, x := range []struct {
+		strategy sweep.Strategy
+		deadline int
+		name     string
+		want     float64
+	}{
+		{sweep.Cost, 1100, "R4", 78}, {sweep.Cost, 1100, "R8", 79}, {sweep.Cost, 1100, "R10", 43}, {sweep.Cost, 1600, "R4", 114}, {sweep.Cost, 2100, "R4", 152},
+		{sweep.Cost, 2600, "R4", 188}, {sweep.CostTime, 1100, "R10", 25}, {sweep.CostTime, 1100, "R2", 12}, {sweep.CostTime, 1100, "R3", 6}, {sweep.CostTime, 1600, "R4", 100},
+	} {
+		near(fmt.Sprintf("%s by %d: jobs of %s", x.strategy, x.deadline, x.name), dbcKey{x.strategy, x.deadline, dbcBudget, 0}, func(o dbc.Outcome) float64 { return float64(o.Per[x.name]) }, x.want, 2)
+	}
+	for i, s := range []sweep.Strategy{sweep.Time, sweep.ConservativeTime} { // the source has no figures of them
+		near(string(s)+" by 600 ends", dbcKey{s, 600, dbcBudget, 0}, dbcTime, []float64{85, 167}[i], 3)
+		near(string(s)+" by 600 spends", dbcKey{s, 600, dbcBudget, 0}, dbcSpent, []float64{21_900, 17_200}[i], 200)
 	}
 }
 

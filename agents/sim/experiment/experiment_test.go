@@ -134,6 +134,9 @@ func TestEveryExperimentWritesItsFigures(t *testing.T) {
 		if err := r.Write(dir); err != nil {
 			t.Fatal(err)
 		}
+		if e.Name == "sweep" {
+			keepTheirTerms(t, r)
+		}
 		results = append(results, r)
 	}
 	if err := experiment.Finish(dir, results, true); err != nil {
@@ -225,4 +228,22 @@ func cpu(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// keepTheirTerms checks what must hold of live sweeps with any seed.
+func keepTheirTerms(t *testing.T, r *experiment.Result) {
+	for _, name := range []string{"no invariant is broken", "no task ends late", "tasks are done by 1600", "tasks are done by 3100", "cost-time ends before cost"} {
+		found := 0
+		for _, s := range r.Shapes {
+			if strings.HasPrefix(s.Name, name) {
+				found++
+				if !s.Held {
+					t.Errorf("sweep: %s: %s, want %s", s.Name, s.Measured, s.Expected)
+				}
+			}
+		}
+		if found < 2 {
+			t.Errorf("sweep: %d shapes %q", found, name)
+		}
+	}
 }

@@ -21,6 +21,8 @@ type Lab struct {
 	Repeat   int // repetitions, in the experiment's own unit; 0: as in the source
 	Jobs     int // parallel runs
 	Logs     *Logs
+	Crowd    int    // most resources of scale with Buyers at once; 0: scale with one user
+	Buyers   int    // 1..MaxBuyers
 	Program  string // path of ramp, for runs on real processes; empty: skip them
 	// Progress gets the number of completed runs; any of them may call it.
 	Progress func(what string, done, of int)
@@ -66,9 +68,11 @@ func Experiments() []Experiment {
 		{"units", "002 figure 11b", "times of auctions of 1..25 units", unitsRun},
 		{"users", "002 figures 12a, 12b", "response and round times of 1..30 users at once", usersRun},
 		{"network", "002 figures 13a, 13b", "the same on real processes across a network of 15 hosts, beside simulated ones", network},
+		{"nat", "-", "newcomers that join, buy and run programs across every pair of kinds of NAT", natRun},
 		{"forecast", "002 section 6.2.2", "how often bounds on waits hold, for each log", forecasts},
 		{"honesty", "-", "what dishonest sellers and users gain, beside posted prices", honesty},
 		{"dbc", "004 table 1, figures 4-12", "jobs done, time and money by deadline and budget, for each strategy", dbcRun},
+		{"sweep", "004 table 1", "the same by live agents with contracts and a bank, also under faults and local load", sweepRun},
 		{"price-rules", "docs/decisions/0029", "list prices and 002's rule beside posted prices and a Vickrey award; who gains by deviating", priceRules},
 		{"scale", "-", "messages, bytes, time and price from 20 resources up", scale},
 	}

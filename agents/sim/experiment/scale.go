@@ -70,6 +70,9 @@ func (l *Lab) markets() []size {
 // length where calls go by gossip, otherwise with early close. It runs with and without a
 // response budget (docs/decisions/0019), at the same market starts.
 func scale(ctx context.Context, l *Lab, r *Result) error {
+	if l.Crowd > 0 {
+		return crowds(ctx, l, r)
+	}
 	list := l.markets()
 	sellers := l.sellersUpTo(list[len(list)-1].resources)
 	l.issue(1, sellers)

@@ -21,6 +21,7 @@ type Settings struct {
 	Users              int // most, of figure 12
 	Hours              int // of figure 8b
 	Resources          int // most, of scale
+	Spread             int // of the prices of scale's sellers, per mille
 }
 
 // Default are the settings of the published figures.
@@ -29,7 +30,7 @@ func Default() Settings {
 		DelayMin: 100 * time.Microsecond, DelayMax: 500 * time.Microsecond,
 		Processing: 500 * time.Microsecond, UnitTime: 200 * time.Microsecond,
 		RoundLimit: 15 * time.Second, Gap: time.Hour,
-		Starts: 20, Rounds: 10, Units: 25, Users: 30, Hours: 24, Resources: 10_000,
+		Starts: 20, Rounds: 10, Units: 25, Users: 30, Hours: 24, Resources: 10_000, Spread: 100,
 	}
 }
 
@@ -52,6 +53,7 @@ func (s *Settings) keys() []setting {
 		{"resources", "most resources of scale", &s.Resources, nil, 20, 10_000},
 		{"round_limit", "length of a fixed round", nil, &s.RoundLimit, 100 * ms, 25 * sec},
 		{"rounds", "most rounds of an auction", &s.Rounds, nil, 2, 10},
+		{"spread", "how far the prices of scale --resources are from those of table 2, at most, per mille", &s.Spread, nil, 0, 500},
 		{"starts", "market starts of workloads, pricing and honesty", &s.Starts, nil, 1, 1000},
 		{"unit_time", "time that a seller needs for a unit", nil, &s.UnitTime, 0, sec},
 		{"units", "most units of an auction", &s.Units, nil, 2, 64},

@@ -5,6 +5,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/bank"
+	"ramp/agents/index"
 	"ramp/agents/queue/swf"
 	"ramp/agents/resource"
 	"ramp/agents/resource/pricing"
@@ -44,6 +45,10 @@ type stage struct {
 	users []*sim.Host
 	owner []*owner
 	watch *watch
+	serve *service
+
+	indexes []*sim.Host
+	servers []*index.Server
 }
 
 // Times of a stage. A user forgets a seller after ten times the usual TTL of silence, no
@@ -58,6 +63,18 @@ const (
 
 // stage opens a market, users first, so that they receive the presences of the others.
 func (l *Lab) stage(p play) *stage {
+	s, faults := l.empty(p)
+	for i, x := range p.sellers {
+		s.addSeller(l, x, sim.NewChance(p.seed, uint64(1000+i)), faults, int64(p.offset/time.Second))
+	}
+	s.fund()
+	s.world.Hook(sim.Hooks{Fate: s.serve.fate})
+	s.world.Run(opening)
+	return s
+}
+
+// empty is a market of users and a bank, without sellers.
+func (l *Lab) empty(p play) (*stage, sim.Faults) {
 	faults := sim.Faults{
 		Delay: sim.Span{Least: l.Settings.DelayMin, Most: l.Settings.DelayMax},
 		Write: sim.Span{Least: 200 * time.Microsecond, Most: 2 * time.Millisecond},
@@ -77,13 +94,8 @@ func (l *Lab) stage(p play) *stage {
 		s.addUser(l, market.UserName(i+1), p.budget)
 	}
 	s.addBank(l)
-	for i, x := range p.sellers {
-		s.addSeller(l, x, sim.NewChance(p.seed, uint64(1000+i)), faults, int64(p.offset/time.Second))
-	}
-	s.fund()
-	s.world.Hook(sim.Hooks{Fate: serve.fate})
-	s.world.Run(opening)
-	return s
+	s.serve = serve
+	return s, faults
 }
 
 func (s *stage) addUser(l *Lab, name string, budget int) {
@@ -111,6 +123,10 @@ func (s *stage) addBank(l *Lab) {
 }
 
 func (s *stage) addSeller(l *Lab, x seller, c sim.Chance, faults sim.Faults, offset int64) {
+	s.world.Add(s.sellerSpec(l, x, c, faults, offset))
+}
+
+func (s *stage) sellerSpec(l *Lab, x seller, c sim.Chance, faults sim.Faults, offset int64) sim.Spec {
 	cfg := resource.Config{
 		TrustJournal:     true,                     // banks here keep no past
 		BuyerCoreSeconds: int64(x.on.cores) * 3600, // 002 has no vouchers: an hour of the machine needs none
@@ -119,7 +135,7 @@ func (s *stage) addSeller(l *Lab, x seller, c sim.Chance, faults sim.Faults, off
 		Read: s.read,
 	}
 	system := swf.Memory(x.on.replay, x.on.base+offset, market.Dawn, false)
-	s.world.Add(sim.Spec{
+	return sim.Spec{
 		Name: x.name, Credential: cfg.Credential, HearCalls: true,
 		Locals: map[protocol.AgentID]sim.Local{protocol.LocalQueue: market.NewBatch(cfg.Credential.ID, system, c, faults.Slow, 0)},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
@@ -129,7 +145,7 @@ func (s *stage) addSeller(l *Lab, x seller, c sim.Chance, faults sim.Faults, off
 			}
 			return x.twist(r, cfg.Credential.ID), out, nil
 		},
-	})
+	}
 }
 
 // fund opens all accounts and gives users more than they can spend.

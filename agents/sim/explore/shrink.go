@@ -79,6 +79,7 @@ func (s *shrinker) ways() []market.Config {
 		})
 	}
 	way(func(c *market.Config) { c.Exchanges = 0 })
+	way(func(c *market.Config) { c.Sweeps = 0 })
 	for _, share := range []int{4, 2} {
 		way(func(c *market.Config) { c.Length -= c.Length / time.Duration(share) })
 		way(func(c *market.Config) { c.Resources = max(1, c.Resources-max(1, c.Resources/share)) })

@@ -24,7 +24,7 @@ const (
 
 // Invariants are all of them, in order.
 func Invariants() []string {
-	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted, PaidForJobs, OneJob, Proved, Readmitted, OrderedOnce, SilenceCostsOnce, DeliveredIsPaid, ListPrice}
+	return []string{AllOrNothing, CoresOnce, HoldsEnd, Money, Decided, Credentials, Bounded, HonestLoseNothing, BidsCounted, PaidForJobs, OneJob, Proved, Readmitted, OrderedOnce, SilenceCostsOnce, DeliveredIsPaid, ListPrice, SweepTerms, SweepOnce, SweepFailures, SweepLedger}
 }
 
 // maxViolations bounds the violations that are kept; the first one matters most.

@@ -19,6 +19,7 @@ type bankChecks struct {
 	sites   *siteBook
 	billing *jobChecks
 	signed  *honestChecks
+	sweeps  *sweepChecks
 }
 
 // bankBook is a second copy of the bank's history, made from its durable entries.
@@ -94,6 +95,7 @@ func (c *bankChecks) saved(r protocol.Record) {
 	}
 	if c.audit.m != nil {
 		c.signed.entry(e)
+		c.sweeps.entry(e)
 	}
 }
 

@@ -80,9 +80,12 @@ func (c *bidChecks) said(from *sim.Host, m protocol.Message) {
 		}
 		b.called(body)
 	case message.Progress:
-		if b != nil && body.Done {
+		if b == nil || !body.Done {
+			return
+		}
+		delete(c.going, key)
+		if !protocol.IsQuote(key.conversation) { // nobody wins or loses a quote
 			c.ended = append(c.ended, ended{from, b, body.Purchase})
-			delete(c.going, key)
 		}
 	default:
 		c.answered(key, b, m)

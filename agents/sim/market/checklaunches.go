@@ -21,6 +21,8 @@ type launchChecks struct {
 	bank  *bankBook
 	sites *siteBook
 	begun map[launchKey]int
+
+	sweeps *sweepChecks
 }
 
 // launchKey identifies a launch independently of the batch system's job ID.
@@ -52,6 +54,7 @@ func (c *launchChecks) launchOf(job message.Job) launchKey {
 // begins checks a program that begins on a site's machine.
 func (c *launchChecks) begins(s *Site, job message.Job, now time.Time) {
 	k, b := c.launchOf(job), protocol.BundleUnit{}
+	c.sweeps.begins(k.launch)
 	c.begun[k]++
 	c.audit.check(OneJob, c.begun[k] == 1, "launch %s in unit %d of contract %.8s begins %d times", k.launch, k.unit, k.contract, c.begun[k])
 	bundle := c.sites.bundles[k.contract]

@@ -38,6 +38,7 @@ type Checks struct {
 	sizes    *sizeChecks
 	receipts *receiptChecks
 	orders   *orderChecks
+	sweeps   *sweepChecks
 }
 
 func newChecks() *Checks {
@@ -47,13 +48,14 @@ func newChecks() *Checks {
 	c.honest = newHonestChecks(a, bank, sites)
 	c.billing = &jobChecks{audit: a, jobs: jobs, bank: bank, sites: sites, honest: c.honest}
 	c.claims = &siteChecks{audit: a, sites: sites, bank: bank, jobs: jobs, signed: c.honest}
-	c.entries = &bankChecks{audit: a, bank: bank, sites: sites, billing: c.billing, signed: c.honest}
 	c.bids = &bidChecks{audit: a, going: map[auctionKey]*bidding{}}
 	c.votes = &voteChecks{audit: a, going: map[auctionKey]map[protocol.AgentID]*asking{}}
-	c.launches = &launchChecks{audit: a, bank: bank, sites: sites, begun: map[launchKey]int{}}
 	c.sizes = &sizeChecks{audit: a}
 	c.orders = newOrderChecks(a, bank)
 	c.receipts = &receiptChecks{audit: a, bank: bank, entry: map[protocol.ContractID]uint64{}}
+	c.sweeps = newSweepChecks(c)
+	c.launches = &launchChecks{audit: a, bank: bank, sites: sites, begun: map[launchKey]int{}, sweeps: c.sweeps}
+	c.entries = &bankChecks{audit: a, bank: bank, sites: sites, billing: c.billing, signed: c.honest, sweeps: c.sweeps}
 	return c
 }
 
@@ -92,6 +94,7 @@ func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
 		return
 	}
 	for _, r := range records {
+		c.sweeps.saved(h, r)
 		switch r.Table {
 		case ledger.TableLines, ledger.TableEntries, voids.Table:
 			c.entries.saved(r)
@@ -101,6 +104,7 @@ func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
 			c.userSaved(h, r)
 		case reserve.TableBundles:
 			c.honest.userSigned(h, r)
+			c.sweeps.signed(h, r.Key)
 		}
 	}
 }
@@ -209,6 +213,7 @@ func (c *Checks) Finish() {
 	}
 	for _, u := range c.audit.m.users {
 		c.launches.finish(u)
+		c.sweeps.finish(u)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"ramp/agents/sim"
 	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 // Bounds of a simulated market.
@@ -44,6 +45,10 @@ type Config struct {
 	// Exchanges is how often an hour each user exchanges money. If above zero, the bank has a
 	// second currency.
 	Exchanges float64 `json:"exchanges,omitempty" yaml:"exchanges,omitempty"`
+	// Sweeps is how often an hour each user orders a sweep.
+	Sweeps float64 `json:"sweeps,omitempty" yaml:"sweeps,omitempty"`
+	// Machines are the sites, with posted prices; nil: they are drawn.
+	Machines []Machine `json:"-" yaml:"-"`
 	// Overbook has sellers overbook: they sell cores of local jobs that they expect to end
 	// early.
 	Overbook bool `json:"sharpen,omitempty" yaml:"sharpen,omitempty"`
@@ -52,6 +57,16 @@ type Config struct {
 	// Restore has the bank restored from a backup when the faults have stopped.
 	Restore bool `json:"restore,omitempty" yaml:"restore,omitempty"`
 }
+
+// Machine is a site of a market that is not drawn.
+type Machine struct {
+	Cores int
+	Price protocol.Credits // per core-hour
+	Jobs  Behavior         // of its buyers
+}
+
+// Behavior decides how long a job runs, and how it exits; false: it is left to the batch system.
+type Behavior func(now time.Time, job message.Job) (length time.Duration, exit int, ok bool)
 
 // Default is a small market that lasts a day.
 func Default() Config {
@@ -66,6 +81,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Resources < 1 || c.Resources > MaxResources:
 		return fmt.Errorf("resources %d: want 1..%d", c.Resources, MaxResources)
+	case c.Machines != nil && len(c.Machines) != c.Resources:
+		return fmt.Errorf("machines %d: want one for each of %d resources", len(c.Machines), c.Resources)
 	case c.Users < 1 || c.Users > MaxUsers:
 		return fmt.Errorf("users %d: want 1..%d", c.Users, MaxUsers)
 	case c.Length <= 0 || c.Length > MaxLength:
@@ -78,6 +95,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("launches %d: want 0..1000 orders of a thousand", c.Launches)
 	case !(c.Exchanges >= 0 && c.Exchanges <= MaxRate) || c.Exchanges > 0 && c.Barter:
 		return fmt.Errorf("exchanges %g: want 0..%d per hour and user, and none with barter", c.Exchanges, MaxRate)
+	case !(c.Sweeps >= 0 && c.Sweeps <= MaxRate) || c.Sweeps > 0 && c.Barter:
+		return fmt.Errorf("sweeps %g: want 0..%d per hour and user, and none with barter", c.Sweeps, MaxRate)
 	case c.Units < 1 || c.Units > MaxUnits:
 		return fmt.Errorf("units %d: want 1..%d", c.Units, MaxUnits)
 	}

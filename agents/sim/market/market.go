@@ -30,6 +30,9 @@ const (
 
 	streamExchange = 4_000_000 // plus the user's number
 	streamClerk    = 5_000_000 // plus the clerk's number
+	streamSweep    = 6_000_000 // plus the user's number
+	streamOutputs  = 7_000_000 // plus the user's number
+	streamTask     = 8_000_000 // plus the site's number
 )
 
 // Market is a market in a simulated world.
@@ -72,6 +75,8 @@ type User struct {
 	bought []string   // IDs of its orders, oldest first
 
 	exchanges *exchanger
+	sweeps    *sweepOwner
+	outputs   *outputs
 }
 
 // New opens a market: every party has an account, users have money. Observers watch it
@@ -143,7 +148,12 @@ func (m *Market) addSite(i int) {
 		Read:         m.read,
 		Cancellation: reserve.CancelPolicy{Allowed: c.N(4) > 0, Before: time.Minute, FeePerMille: c.N(200)},
 	}
-	if m.cfg.Launches > 0 {
+	jobs := m.tasksOf(i)
+	if m.cfg.Machines != nil {
+		x := m.cfg.Machines[i-1]
+		cfg.Properties.Cores, cfg.Price, jobs = x.Cores, pricing.Band{Start: x.Price, Min: x.Price, Rule: pricing.List}, x.Jobs
+	}
+	if m.cfg.Launches > 0 || m.cfg.Sweeps > 0 || m.cfg.Machines != nil {
 		cfg.Launch = launchesOf(name)
 	}
 	cluster := NewCluster(cfg.Properties.Cores, c.In(m.cfg.Faults.LocalJobs), m.cfg.Faults.Overstated, c, Dawn)
@@ -152,6 +162,7 @@ func (m *Market) addSite(i int) {
 		cfg.Learnt = learnt(m.cfg.Faults.Overstated, sim.NewChance(m.cfg.Seed, streamLearnt))
 	}
 	batch := NewBatch(cfg.Credential.ID, cluster, c, m.cfg.Faults.Slow, c.In(m.cfg.Faults.Short))
+	batch.programs.behaves = jobs
 	s := &Site{Config: cfg, Cluster: cluster, Batch: batch}
 	s.Host = m.World.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearCalls: true, Rewinds: true, Unavailable: agents.Unavailable,
@@ -177,10 +188,11 @@ func (m *Market) addUser(i int) {
 	name := UserName(i)
 	cfg := user.Config{Credential: m.Cast.Credential(name), Trust: m.Cast.Trust, Terms: []protocol.Terms{m.Cast.Terms()}}
 	u := &User{Config: cfg, chance: sim.NewChance(m.cfg.Seed, streamUser+uint64(i)), runs: sim.NewChance(m.cfg.Seed, streamLaunch+uint64(i))}
-	u.exchanges = newExchanger(m, u, i)
+	u.exchanges, u.sweeps = newExchanger(m, u, i), newSweepOwner(m, u, i)
+	u.outputs = &outputs{cfg.Credential.ID, sim.NewChance(m.cfg.Seed, streamOutputs+uint64(i)), map[string]string{}}
 	u.Host = m.World.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearPresence: true,
-		Locals: map[protocol.AgentID]sim.Local{protocol.LocalControl: &owner{user: u}, protocol.LocalHistory: journal{m.World, name}},
+		Locals: map[protocol.AgentID]sim.Local{protocol.LocalControl: &owner{user: u}, protocol.LocalFiles: u.outputs, protocol.LocalHistory: journal{m.World, name}},
 		Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 			role, out, err := user.New(cfg, t, now)
 			return userRole{role, u.exchanges}, out, err
@@ -190,6 +202,7 @@ func (m *Market) addUser(i int) {
 	m.parties[u.Host.ID()] = partyUser
 	m.orderNext(u)
 	u.exchanges.next()
+	u.sweeps.next()
 }
 
 // peace is the initial period without faults.

@@ -15,6 +15,8 @@ import (
 type programs struct {
 	jobs   map[string]*program
 	begins func(job message.Job, now time.Time) // nil: no observer
+
+	behaves Behavior // nil: by chance
 }
 
 // program is one such job.
@@ -56,6 +58,11 @@ func (b *Batch) submit(now time.Time, job message.Job) protocol.Body {
 		}
 		if slices.Contains(job.Argv, Fails) {
 			p.jobs[job.ID].exit = 1
+		}
+		if p.behaves != nil {
+			if length, exit, ok := p.behaves(now, job); ok {
+				p.jobs[job.ID].length, p.jobs[job.ID].exit = length, exit
+			}
 		}
 	}
 	return p.status(now, job.ID)

@@ -118,7 +118,7 @@ func (a *agent) start() (*exec.Cmd, *os.File, error) {
 	a.process, a.ended = c.Process, false
 	if a.leaving {
 		a.ended = true
-		_ = c.Process.Kill() // it was told to leave while it was down
+		_ = c.Process.Kill() // it had to leave while it was down
 	}
 	return c, r, nil
 }

@@ -3,6 +3,7 @@ package wan
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -20,6 +21,11 @@ type Config struct {
 	Net   netip.Prefix // IPv4, at most /24 long; zero: 10.88.0.0/16. Host i has address i+1 in it
 	Link  Link         // of every pair
 	Seed  uint64       // of losses and jitter
+	// NAT of each host, in order; the others have none. Hosts behind one need a Net in
+	// 128.0.0.0/1.
+	NAT []NAT
+	// Forget is how long after the last packet a NAT forgets a mapping; 0: never.
+	Forget time.Duration
 }
 
 // Validate names the field that is wrong and its limits.
@@ -29,6 +35,12 @@ func (c Config) Validate() error {
 		return fmt.Errorf("wan: %d hosts: want 1..%d", c.Hosts, MaxHosts)
 	case !c.Net.Addr().Is4() || c.Net.Bits() > 24 || c.Net != c.Net.Masked():
 		return fmt.Errorf("wan: network %s: want one of IPv4 with at least 8 bits for hosts", c.Net)
+	case len(c.NAT) > c.Hosts:
+		return fmt.Errorf("wan: %d kinds of NAT for %d hosts", len(c.NAT), c.Hosts)
+	case slices.ContainsFunc(c.NAT, NAT.translates) && c.Net.Addr().As4()[0] < 128:
+		return fmt.Errorf("wan: network %s: want one of 128.0.0.0/1, where hosts behind a NAT send everything to their router", c.Net)
+	case c.Forget < 0:
+		return fmt.Errorf("wan: forgetting mappings after %s: want 0s or more", c.Forget)
 	}
 	return c.Link.Validate()
 }

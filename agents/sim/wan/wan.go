@@ -1,7 +1,6 @@
 package wan
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -21,8 +20,12 @@ type WAN struct {
 	hosts   []*Host
 	outlets []*outlet
 	inboxes []*inbox
+	routers []*router
+	at      map[netip.Addr]int // hosts by the addresses that the WAN sees
+	free    netip.Addr         // the last address that was given away
+	atMu    sync.RWMutex
 
-	sent, delivered, lost, cut, dropped atomic.Uint64
+	sent, delivered, lost, cut, dropped, refused atomic.Uint64
 
 	done    chan struct{}
 	closing sync.Once
@@ -51,12 +54,21 @@ func New(cfg Config) (*WAN, error) {
 	if err := Available(); err != nil {
 		return nil, err
 	}
-	w := &WAN{net: cfg.Net, done: make(chan struct{})}
-	addr := cfg.Net.Addr()
+	w := &WAN{net: cfg.Net, done: make(chan struct{}), at: map[netip.Addr]int{}, free: cfg.Net.Addr()}
 	for i := range cfg.Hosts {
-		addr = addr.Next()
-		h := &Host{addr: addr, jobs: make(chan func()), done: w.done}
-		if err := h.open(cfg.Net); err != nil {
+		kind := Public
+		if i < len(cfg.NAT) {
+			kind = cfg.NAT[i]
+		}
+		w.free = w.free.Next()
+		w.at[w.free] = i
+		w.routers = append(w.routers, newRouter(kind, w.free, cfg.Forget))
+		h := &Host{addr: w.free, jobs: make(chan func()), done: w.done}
+		net := cfg.Net
+		if kind.translates() {
+			h.addr, net = inside(i), everything
+		}
+		if err := h.open(net); err != nil {
 			return nil, errors.Join(fmt.Errorf("host %d: %w", i, err), w.Close())
 		}
 		w.hosts = append(w.hosts, h)
@@ -91,6 +103,35 @@ func (w *WAN) Cut(from, to int) { w.outlets[from].change(to, func(l *Link) { l.C
 // Heal undoes Cut; the link's other properties are unchanged.
 func (w *WAN) Heal(from, to int) { w.outlets[from].change(to, func(l *Link) { l.Cut = false }) }
 
+// Outside is the address of host i as others see it.
+func (w *WAN) Outside(i int) netip.Addr {
+	r := w.routers[i]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.outside
+}
+
+// Move gives the router of a host behind a translating NAT another address, as when a
+// laptop wakes in another network. Packets to the old address are lost.
+func (w *WAN) Move(i int) error {
+	if !w.routers[i].kind.translates() {
+		return fmt.Errorf("wan: host %d is %s: only a router can move", i, w.routers[i].kind)
+	}
+	w.atMu.Lock()
+	defer w.atMu.Unlock()
+	if !w.net.Contains(w.free.Next()) {
+		return fmt.Errorf("wan: no address is left in %s", w.net)
+	}
+	w.free = w.free.Next()
+	delete(w.at, w.Outside(i))
+	w.at[w.free] = i
+	w.routers[i].move(w.free)
+	return nil
+}
+
+// everything makes every address of the upper half a neighbour, so that no route is needed.
+var everything = netip.PrefixFrom(netip.AddrFrom4([4]byte{128, 0, 0, 0}), 1)
+
 // listen reads what a host sends, until its device is closed.
 func (w *WAN) listen(from int) {
 	buf := make([]byte, mtu+64)
@@ -99,8 +140,9 @@ func (w *WAN) listen(from int) {
 		if err != nil {
 			return // closed
 		}
-		if to, ok := w.destination(buf[:n]); ok {
-			w.forward(from, to, buf[:n])
+		b := buf[:n]
+		if to, ok := w.destination(b); ok && w.routers[from].leave(b, time.Now()) {
+			w.forward(from, to, b)
 		}
 	}
 }
@@ -108,13 +150,13 @@ func (w *WAN) listen(from int) {
 // destination is the host that an IPv4 packet goes to. Broadcasts and other addresses have
 // no host.
 func (w *WAN) destination(b []byte) (int, bool) {
-	const least, at = 20, 16 // bytes of a header, and where the destination is
-	if len(b) < least || b[0]>>4 != 4 {
+	if len(b) < leastHeader || b[0]>>4 != 4 {
 		return 0, false
 	}
-	base := w.net.Addr().As4()
-	i := int64(binary.BigEndian.Uint32(b[at:])) - int64(binary.BigEndian.Uint32(base[:])) - 1
-	return int(i), i >= 0 && i < int64(len(w.hosts))
+	w.atMu.RLock()
+	defer w.atMu.RUnlock()
+	i, ok := w.at[netip.AddrFrom4([4]byte(b[destination:destination+4]))]
+	return i, ok
 }
 
 // forward puts a packet on its way.
@@ -133,6 +175,10 @@ func (w *WAN) forward(from, to int, b []byte) {
 
 // deliver hands a packet to the kernel of a host.
 func (w *WAN) deliver(to int, b []byte) {
+	if !w.routers[to].enter(b, time.Now()) {
+		w.refused.Add(1)
+		return
+	}
 	w.delivered.Add(1)
 	_, _ = w.hosts[to].tun.Write(b) // it is being closed, or has no room
 }

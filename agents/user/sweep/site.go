@@ -13,9 +13,11 @@ const recent = 8
 // young is an attempt that may still prove to be one of those that fail at once.
 const young = 10 * time.Second
 
-// Pauses after a site has refused a lease; they double.
+// Pauses after a site has refused a lease; they double. After short ones tasks wait for it: it may not
+// have freed yet what was given back.
 const (
 	pauseFirst = 2 * time.Second
+	pauseShort = 8 * time.Second
 	pauseMost  = 2 * time.Minute
 )
 
@@ -36,6 +38,7 @@ type site struct {
 	out      bool            // left out of plans, until outUntil
 	outUntil time.Duration
 
+	freed               []time.Duration // when lanes that were given back can be sold again
 	refusedUntil, pause time.Duration
 	why                 string // of its last refusal or failure
 }
@@ -90,20 +93,25 @@ func (s *Sweep) mean(x *site) time.Duration {
 	if s.Wall == 0 {
 		return 0
 	}
-	times := x.times
-	if len(times) == 0 {
+	sum, n := x.took()
+	if n == 0 {
 		for _, y := range s.sites {
-			times = append(times[:len(times):len(times)], y.times...)
+			d, m := y.took()
+			sum, n = sum+d, n+m
 		}
 	}
-	if len(times) == 0 {
+	if n == 0 {
 		return s.Wall
 	}
-	var sum time.Duration
-	for _, d := range times {
+	return max(1, sum/n)
+}
+
+// took sums up the times of the last successful tasks, and counts them.
+func (x *site) took() (sum, n time.Duration) {
+	for _, d := range x.times {
 		sum += d
 	}
-	return max(1, sum/time.Duration(len(times)))
+	return sum, time.Duration(len(x.times))
 }
 
 // bound is the time to reserve for a task at a site: half as much again as its longest success, at
@@ -115,9 +123,12 @@ func (s *Sweep) bound(x *site) time.Duration {
 	return min(x.longest+x.longest/2+time.Second, s.Wall)
 }
 
-// doubtful reports whether a site has as many attempts that may fail at once as it takes to be left
-// out. One failure is enough to doubt it until a task succeeds.
+// doubtful reports whether a site is left out, or has as many attempts that may fail at once as it takes
+// to be. One failure is enough to doubt it until a task succeeds.
 func (s *Sweep) doubtful(x *site, now time.Duration) bool {
+	if x.out {
+		return true
+	}
 	if s.Wall == 0 || x.done > 0 && x.streak == 0 {
 		return false
 	}
@@ -132,25 +143,31 @@ func (s *Sweep) doubtful(x *site, now time.Duration) bool {
 
 // others reports whether a site but this one takes tasks.
 func others(sites []*site, x *site) bool {
-	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && y.Lanes > 0 })
+	return slices.ContainsFunc(sites, func(y *site) bool { return y != x && !y.out && (y.Lanes > 0 || len(y.leases) > 0) })
 }
 
 // Signed notes that a lease was bought, for at most what was committed to it.
 func (s *Sweep) Signed(n int, start, end time.Duration, held protocol.Credits) {
 	l := s.leases[n]
 	l.Signed, l.Start, l.End = true, start, end
-	l.site.pause = 0
+	l.site.pause /= 2
 	s.Account(n, 0, held)
 }
 
-// Refused notes that a lease was not bought. The site is asked again after a pause and the next trade.
+// Refused notes that a lease was not bought. The site is asked again after a pause; if it refuses on and
+// on, also after the next trade.
 func (s *Sweep) Refused(now time.Duration, n int, why string) {
 	l := s.leases[n]
 	x := l.site
-	x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
-	x.Lanes, x.refusedUntil, x.why = 0, now+x.pause, why
+	if now >= x.refusedUntil { // leases that are refused together count once
+		x.pause = min(max(2*x.pause, pauseFirst), pauseMost)
+	}
+	x.refusedUntil, x.why = now+x.pause, why
+	if x.pause > pauseShort {
+		x.Lanes = 0
+	}
 	s.Account(n, 0, 0)
-	s.close(l)
+	l.close()
 	s.stale = true
 }
 
@@ -165,14 +182,26 @@ func (s *Sweep) Account(n int, paid, held protocol.Credits) {
 // Over notes that a lease takes no more launches: its site has lost it, or its owner has given it back.
 func (s *Sweep) Over(n int) {
 	if l := s.leases[n]; !l.Closed {
-		s.close(l)
+		l.close()
 		s.again()
 	}
 }
 
-func (s *Sweep) close(l *Lease) {
+func (l *Lease) close() {
 	l.Closed = true
 	l.site.leases = slices.DeleteFunc(l.site.leases, func(x *Lease) bool { return x == l })
+}
+
+// giveBack closes a lease whose site sells the rest of it again, but not at once.
+func (l *Lease) giveBack(now, release time.Duration) {
+	l.close()
+	l.site.freed = append(l.site.released(now), min(l.End, now+release))
+}
+
+// released are the lanes that were given back and cannot be sold again yet.
+func (x *site) released(now time.Duration) []time.Duration {
+	x.freed = slices.DeleteFunc(x.freed, func(at time.Duration) bool { return at <= now })
+	return slices.Clip(x.freed)
 }
 
 // Ended notes the end of the attempt that a lease ran, and returns its task, which is Fetching if it
@@ -195,10 +224,13 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 			s.stale = true
 		}
 	} else {
-		s.failed(x, i, now)
+		if x.streak >= Failures && others(s.sites, x) {
+			x.leaveOut(now + s.Leave)
+		}
+		s.retry(i)
 	}
 	if s.Lease == 0 {
-		s.close(l)
+		l.giveBack(now, s.Release)
 	}
 	return i
 }
@@ -213,12 +245,7 @@ func (s *Sweep) Gone(i int, why string) {
 	s.retry(i)
 }
 
-func (s *Sweep) failed(x *site, i int, now time.Duration) {
-	if x.streak >= Failures && others(s.sites, x) {
-		x.out, x.outUntil, x.streak = true, now+s.Leave, 0
-	}
-	s.retry(i)
-}
+func (x *site) leaveOut(until time.Duration) { x.out, x.outUntil, x.streak = true, until, 0 }
 
 // retry has a task wait again that has failed, or fails it for good.
 func (s *Sweep) retry(i int) {

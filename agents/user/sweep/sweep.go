@@ -28,9 +28,11 @@ type Config struct {
 	RetrySite int           // and after a site failed
 	Leave     time.Duration // how long a site is left out after Failures in a row
 	AtOnce    int           // leases at once, at most; 0: any number
+	Buying    int           // leases that are being bought at once at a site, at most; 0: any number
 	Before    time.Duration // from the order of a lease to its start
 	Slack     time.Duration // of each lease: what it takes until a task begins
 	Round     time.Duration // leases begin and end at multiples of it; 0: at any time
+	Release   time.Duration // until a site sells what is left of a lease that was given back
 }
 
 // MaxLeases bounds the leases of a sweep, bought or refused.
@@ -89,7 +91,7 @@ func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, o := range offers {
 		x := s.site(o.Site)
 		x.Offer = o
-		if now < x.refusedUntil {
+		if now < x.refusedUntil && x.pause > pauseShort {
 			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
@@ -167,11 +169,19 @@ func (s *Sweep) Next(now time.Duration) time.Duration {
 		if x.out {
 			next = min(next, x.outUntil)
 		}
+		if x.refusedUntil > now {
+			next = min(next, x.refusedUntil)
+		}
 		for _, l := range x.leases {
 			for _, at := range []time.Duration{l.Start, l.End, l.began + young} {
 				if at > now {
 					next = min(next, at)
 				}
+			}
+		}
+		for _, at := range append(x.released(now), x.refusedUntil) {
+			if at > now {
+				next = min(next, at)
 			}
 		}
 	}
@@ -256,6 +266,11 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 			fresh.Lanes = append(fresh.Lanes, l.End)
 		}
 	}
+	for _, at := range x.released(now) {
+		if len(fresh.Lanes) < x.Lanes {
+			fresh.Lanes = append(fresh.Lanes, max(at, s.start(x, now)))
+		}
+	}
 	for len(fresh.Lanes) < x.Lanes {
 		fresh.Lanes = append(fresh.Lanes, s.start(x, now))
 	}
@@ -268,7 +283,7 @@ func (s *Sweep) resources(x *site, now time.Duration, list []Resource, from []so
 // launch begins tasks in leases that have room, and gives back those that nothing is left for.
 func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 	for _, l := range slices.Clone(x.leases) {
-		switch at := s.next(x); {
+		switch at := x.next(s.tasks); {
 		case !l.Signed || l.task >= 0 || now < l.Start || s.Paused && now < l.End:
 		case at >= 0 && !s.Paused && now+s.needs(x, x.queue[at]) <= l.End:
 			if s.doubtful(x, now) {
@@ -281,7 +296,7 @@ func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 			l.task, l.began = i, now
 			a.Launch = append(a.Launch, Launch{i, len(s.tasks[i].Attempts), l.n})
 		case !s.stale && !s.useful(x, l, now):
-			s.close(l)
+			l.giveBack(now, s.Release)
 			a.Close = append(a.Close, l.n)
 		}
 	}
@@ -290,12 +305,12 @@ func (s *Sweep) launch(x *site, now time.Duration, a *Actions) {
 
 // next is the place in a site's queue of the task to begin next, or -1. One whose program failed here
 // waits until no other does.
-func (s *Sweep) next(x *site) int {
+func (x *site) next(tasks []Task) int {
 	if len(x.queue) == 0 {
 		return -1
 	}
 	for at, i := range x.queue {
-		if !s.tasks[i].failedAt(x.Site) {
+		if !tasks[i].failedAt(x.Site) {
 			return at
 		}
 	}
@@ -310,8 +325,11 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
-	for lanes := x.Lanes - len(x.leases); lanes > 0 && x.buy > 0 && len(s.leases) < MaxLeases && (s.AtOnce == 0 || live(s.sites) < s.AtOnce); lanes-- {
-		l, tasks := s.fit(x, now, (x.buy+lanes-1)/lanes)
+	if now < x.refusedUntil {
+		return
+	}
+	for lanes := x.Lanes - len(x.leases) - len(x.released(now)); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
+		l, tasks := s.fit(x, now, s.share(x, now))
 		if tasks == 0 {
 			return
 		}
@@ -321,6 +339,39 @@ func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
 		x.buy -= tasks
 		a.Buy = append(a.Buy, Buy{l.n, x.Site, l.Start, l.End, x.Price, l.Held})
 	}
+}
+
+// mayBuy reports whether the bounds allow one more lease at a site.
+func (s *Sweep) mayBuy(x *site) bool {
+	buying := 0
+	for _, l := range x.leases {
+		if !l.Signed {
+			buying++
+		}
+	}
+	return len(s.leases) < MaxLeases && (s.AtOnce == 0 || live(s.sites) < s.AtOnce) && (s.Buying == 0 || buying < s.Buying)
+}
+
+// share is how many of the tasks to buy for go to a lane that is free now, if each goes to the lane
+// that is free first: those that are leased until soon have a share, too.
+func (s *Sweep) share(x *site, now time.Duration) int {
+	var ends []time.Duration
+	for _, l := range x.leases {
+		ends = append(ends, max(0, l.End-s.start(x, now)))
+	}
+	for _, at := range x.released(now) {
+		ends = append(ends, max(0, at-now))
+	}
+	slices.Sort(ends)
+	mean, lanes := max(1, s.mean(x)), time.Duration(x.Lanes-len(ends))
+	work := time.Duration(x.buy) * mean
+	for _, end := range ends {
+		if work <= end*lanes {
+			break
+		}
+		work, lanes = work+end, lanes+1
+	}
+	return min(x.buy, int((work/lanes+mean-1)/mean))
 }
 
 // live is the number of leases that are not over.
@@ -351,9 +402,10 @@ func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 	return nil, 0
 }
 
-// start is when a lease that is ordered now begins at the earliest.
+// start is when a lease that is ordered now begins at the earliest. Where one was refused, perhaps
+// because its start had passed, the next begins later.
 func (s *Sweep) start(x *site, now time.Duration) time.Duration {
-	return up(s.Round, max(now+s.Before, x.Start))
+	return up(s.Round, max(now+s.Before+x.pause, x.Start, x.refusedUntil))
 }
 
 func up(round, d time.Duration) time.Duration {
@@ -407,7 +459,10 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	}
 	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
 	for _, e := range all {
-		s.site(e.Site).learn(e.Attempt)
+		x := s.site(e.Site)
+		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
+			x.leaveOut(e.Ended + s.Leave)
+		}
 	}
 	s.again()
 }

@@ -371,13 +371,71 @@ func always(d time.Duration) func(time.Duration) time.Duration {
 // Where the program fails at once, it fails three times at most, however many lanes there are; all
 // tasks are done elsewhere.
 func TestASiteThatFailsAtOnceGetsNoMore(t *testing.T) {
-	for _, lanes := range []int{1, 2, 64} {
-		s, _, began := drive(t, liveConfig(24), []site{
-			{sweep.Offer{Site: "bad", Price: protocol.Credit, Lanes: lanes}, always(0), true},
-			{sweep.Offer{Site: "good", Price: 2 * protocol.Credit, Lanes: 2}, always(5 * time.Second), false},
+	for _, x := range []struct{ lanes, tasks int }{{1, 24}, {2, 24}, {64, 24}, {8, 1000}} {
+		s, _, began := drive(t, liveConfig(x.tasks), []site{
+			{sweep.Offer{Site: "bad", Price: protocol.Credit, Lanes: x.lanes}, always(0), true},
+			{sweep.Offer{Site: "good", Price: 2 * protocol.Credit, Lanes: x.lanes}, always(5 * time.Second), false},
 		})
-		if n := len(began["bad"]); n > sweep.Failures || s.Count(sweep.Done) != 24 {
-			t.Errorf("%d lanes: %d attempts at the bad site, %d tasks done", lanes, n, s.Count(sweep.Done))
+		if n := len(began["bad"]); n > sweep.Failures || s.Count(sweep.Done) != x.tasks {
+			t.Errorf("%d lanes: %d attempts at the bad site, %d tasks done", x.lanes, n, s.Count(sweep.Done))
+		}
+	}
+}
+
+// A site that is left out is so after a restart, and then gets tasks again; one that the others do not
+// sell to, but have leases for, is left out as well.
+func TestASiteIsLeftOutAcrossARestartAndByThoseWithLeases(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		c := liveConfig(40)
+		c.Strategy, c.RetryExit, c.Leave = sweep.Time, 20, time.Minute
+		s := sweep.New(c)
+		good, bad := sweep.Offer{Site: "good", Price: 2 * protocol.Credit, Lanes: 1}, sweep.Offer{Site: "bad", Price: protocol.Credit, Lanes: 1}
+		s.Trade(0, []sweep.Offer{good})
+		bought := 0
+		at := func(now time.Duration) map[string]int { // the leases in which something begins, by site
+			began := map[string]int{}
+			for a := s.Act(now); a.Any(); a = s.Act(now) {
+				for _, b := range a.Buy {
+					bought++
+					s.Signed(b.Lease, b.Start, b.End, b.Most)
+				}
+				for _, l := range a.Launch {
+					began[s.At(l.Lease).Site] = l.Lease
+				}
+			}
+			return began
+		}
+		s.Fetched(s.Ended(time.Second, at(0)["good"], sweep.Succeeded, 0, ""))
+		at(time.Second)
+		s.Trade(time.Second, []sweep.Offer{bad}) // the good one has sold what it had
+		now := time.Second
+		for i := range sweep.Failures {
+			n, ok := at(now)["bad"]
+			if !ok {
+				t.Fatalf("failure %d: nothing begins at the bad site", i)
+			}
+			now += time.Second
+			s.Ended(now, n, sweep.Exited, 127, "")
+		}
+		if restart {
+			var tasks []sweep.Task
+			var leases []sweep.Lease
+			for i := range s.Len() {
+				tasks = append(tasks, *s.Task(i))
+			}
+			for n := range bought {
+				leases = append(leases, *s.At(n))
+			}
+			s = sweep.New(c)
+			s.Restore(tasks, leases)
+			s.Trade(now, []sweep.Offer{bad})
+		}
+		if _, ok := at(now)["bad"]; ok {
+			t.Errorf("restart %v: a task begins where three have failed", restart)
+		}
+		now += c.Leave + time.Second
+		if _, ok := at(now)["bad"]; !ok {
+			t.Errorf("restart %v: no task begins there later", restart)
 		}
 	}
 }
@@ -422,5 +480,52 @@ func TestASiteThatBecomesSlowLosesItsShare(t *testing.T) {
 	}
 	if rest := len(began["steady"]); end > c.Deadline || late*3 > rest {
 		t.Errorf("ends at %s; %d tasks at the slow site since, %d at the other", end, late, rest)
+	}
+}
+
+// Lanes that become free one after the other share what is left: none waits for the other's lease.
+func TestLanesOfASiteShareTheTasks(t *testing.T) {
+	c := liveConfig(60)
+	c.Wall, c.Before, c.Round = 30*time.Second, 2*time.Second, time.Second
+	n := 0
+	_, end, _ := drive(t, c, []site{{sweep.Offer{Site: "a", Price: protocol.Credit, Lanes: 2}, func(time.Duration) time.Duration {
+		if n++; n%5 == 0 { // the lanes fall out of step
+			return 9 * time.Second
+		}
+		return 2 * time.Second
+	}, false}})
+	if end > 115*time.Second { // the tasks take 102 s of both
+		t.Errorf("ends at %s", end)
+	}
+}
+
+// A site that refuses a lease is asked again in a moment, and its tasks wait for it; if it goes on
+// refusing, they go elsewhere.
+func TestTasksWaitForASiteThatRefusesForAMoment(t *testing.T) {
+	c := liveConfig(4)
+	c.Strategy = sweep.Cost
+	s := sweep.New(c)
+	s.Trade(0, []sweep.Offer{{Site: "cheap", Price: protocol.Credit, Lanes: 1}, {Site: "dear", Price: 9 * protocol.Credit, Lanes: 4}})
+	now, refusals := time.Duration(0), 0
+	for ; now < time.Minute; now += time.Second {
+		a := s.Act(now)
+		if len(a.Buy) == 0 {
+			continue
+		}
+		if a.Buy[0].Site == "dear" {
+			break
+		}
+		refusals++
+		s.Refused(now, a.Buy[0].Lease, "busy")
+		again := s.Act(now)
+		if len(again.Buy) > 0 && again.Buy[0].Site == "dear" {
+			break
+		}
+		if again.Any() {
+			t.Fatalf("at %s, at once after a refusal: %+v", now, again)
+		}
+	}
+	if refusals != 4 || now > 20*time.Second {
+		t.Errorf("%d refusals, and tasks go elsewhere after %s", refusals, now)
 	}
 }

@@ -24,8 +24,10 @@ func (s *Sweeps) Act(now time.Time) (out protocol.Output) {
 }
 
 func (s *Sweeps) act(now time.Time, x *live) (out protocol.Output) {
-	for a := x.Act(x.since(now)); x.dry == nil && a.Any(); a = x.Act(x.since(now)) {
-		out = out.Join(s.carryOut(now, x, a))
+	if len(x.stuck) == 0 {
+		for a := x.Act(x.since(now)); x.dry == nil && a.Any(); a = x.Act(x.since(now)) {
+			out = out.Join(s.carryOut(now, x, a))
+		}
 	}
 	if x.over() {
 		out = out.Join(s.giveBack(now, x))
@@ -39,7 +41,7 @@ func (s *Sweeps) act(now time.Time, x *live) (out protocol.Output) {
 	if state := x.state(now); state != x.shown && x.dry == nil {
 		x.shown = state
 		if state != stateRunning {
-			out.Send = append(out.Send, s.files(message.SaveFile{Path: x.Order.Out + "/results.csv", Content: x.results()}))
+			out.Send = append(out.Send, s.files(message.SaveFile{Sweep: x.Order.ID, Path: x.Order.Out + "/results.csv", Content: x.results()}))
 		}
 	}
 	return out
@@ -155,6 +157,11 @@ func Program(t plan.Task, inputs map[string][]message.RunInput) message.Program 
 	p := message.Program{App: t.App, Params: t.Params, Command: t.Command, Outputs: t.Outputs, Detached: true}
 	for _, in := range t.Inputs {
 		p.Inputs = append(p.Inputs, inputs[in]...)
+	}
+	for i := range p.Inputs { // what the command runs is a program, whatever its mode is here
+		if f := &p.Inputs[i].File; len(p.Command) > 0 && p.Command[0] == "./"+f.Path {
+			f.Exec = true
+		}
 	}
 	return p
 }
@@ -322,16 +329,29 @@ func (s *Sweeps) files(body protocol.Body) protocol.Message {
 	}
 }
 
-// Staged takes the outputs of a launch that have come, or cannot come.
+// Staged takes the outputs of a launch that have come, or cannot come. Nothing begins while they cannot be
+// written here.
 func (s *Sweeps) Staged(now time.Time, b message.StagedOut) protocol.Output {
-	id, _, _ := cut(b.Launch, ".t")
+	id, _, launch := cut(b.Launch, ".t")
+	if !launch {
+		id = b.Launch // of its results.csv
+	}
 	x := s.by[id]
 	if x == nil {
 		return protocol.Output{}
 	}
 	i, ok := x.fetching[b.Launch]
-	if !ok {
+	switch {
+	case b.Again && b.Here:
+		x.stuck[b.Launch] = b.Why
 		return protocol.Output{}
+	case b.Again:
+		x.why = fmt.Sprintf("outputs of %s: %s", b.Launch, b.Why)
+		return protocol.Output{}
+	}
+	delete(x.stuck, b.Launch)
+	if !ok {
+		return protocol.Output{WakeAt: now}
 	}
 	delete(x.fetching, b.Launch)
 	out := s.agent.Discard(now, b.Launch)

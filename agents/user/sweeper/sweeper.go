@@ -40,6 +40,8 @@ const (
 	before     = 2 * time.Second        // from the order of a lease to its start
 	slack      = 2 * time.Second        // of a lease, until its first task begins
 	longest    = 15 * time.Minute       // of a lease for several tasks
+	buying     = 8                      // leases that are bought at once at a site
+	release    = 3 * time.Second        // until a site sells again what was given back
 	tradeMost  = 2 * time.Minute        // between trades
 	tradeFirst = 5 * time.Second        // after a trade without offers, or a refusal
 	leave      = 5 * time.Minute        // a site that fails is left out
@@ -146,9 +148,10 @@ type live struct {
 	barren   int    // trades since the last lease that left tasks without a place
 	why      string // of the last trade or lease that failed
 	dry      func(message.Sweep)
-	fetching map[string]int // tasks, by the launch whose outputs come
-	shown    string         // the state when results were last written
-	quiet    bool           // over, with nothing left to give back
+	fetching map[string]int    // tasks, by the launch whose outputs come
+	stuck    map[string]string // why files cannot be written here, by launch; of results.csv by the sweep
+	shown    string            // the state when results were last written
+	quiet    bool              // over, with nothing left to give back
 }
 
 // validID are the IDs of sweeps, which begin those of their purchases and files.
@@ -163,7 +166,7 @@ func Parse(o message.SweepOrder) (p plan.Plan, err error) {
 }
 
 // Order begins a sweep, or goes on with the one of this ID. The plan's deadline is in DeadlineAt or
-// Deadline. dry, if not nil, gets a forecast in place of a sweep that begins.
+// Deadline. If dry is not nil, it gets a forecast, and no sweep begins.
 func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Sweep)) (protocol.Output, error) {
 	p, err := Parse(o)
 	if err != nil {
@@ -180,8 +183,8 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	case x != nil:
 		return protocol.Output{}, nil
 	}
-	if n := s.unfinished(); n >= maxLive {
-		return protocol.Output{}, fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)
+	if err := s.full(); err != nil {
+		return protocol.Output{}, err
 	}
 	if dry != nil {
 		s.drys++
@@ -197,6 +200,14 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 		out.Save = append(out.Save, x.save())
 	}
 	return out.Join(s.Act(now)), nil
+}
+
+// full says so if no more sweeps can go on at once.
+func (s *Sweeps) full() error {
+	if n := s.unfinished(); n >= maxLive {
+		return fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)
+	}
+	return nil
 }
 
 // termsOf are the terms of a plan.
@@ -219,7 +230,7 @@ func (s *Sweeps) begin(r row) *live {
 	p := r.Plan
 	c := sweep.Config{
 		Terms: r.Terms, Equal: p.Equal, Wall: p.Wall, Lease: longest, RetryExit: p.RetryExit, RetrySite: p.RetrySite,
-		Leave: leave, AtOnce: p.AtOnce, Before: before, Slack: slack, Round: time.Second, Sizes: make([]int64, p.Len()),
+		Leave: leave, AtOnce: p.AtOnce, Buying: buying, Before: before, Slack: slack, Round: time.Second, Release: release, Sizes: make([]int64, p.Len()),
 	}
 	for i := range c.Sizes {
 		c.Sizes[i] = 1
@@ -227,7 +238,7 @@ func (s *Sweeps) begin(r row) *live {
 	if r.Single {
 		c.Lease = 0
 	}
-	return &live{row: r, Sweep: sweep.New(c), fetching: map[string]int{}}
+	return &live{row: r, Sweep: sweep.New(c), fetching: map[string]int{}, stuck: map[string]string{}}
 }
 
 func (s *Sweeps) add(x *live) {
@@ -299,6 +310,9 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	case message.SweepResume:
 		t.Paused = false
 	case message.SweepRetry:
+		if err := s.full(); x.over() && err != nil {
+			return protocol.Output{}, err
+		}
 		for _, i := range x.Retry() {
 			out.Save = append(out.Save, x.saveTask(i))
 		}
@@ -375,8 +389,9 @@ func (s *Sweeps) Sizes() []protocol.Size {
 	}
 	return []protocol.Size{
 		{Of: "leases of a sweep", N: leases, Most: sweep.MaxLeases},
-		{Of: "sweeps", N: len(s.by), Most: MaxSweeps + maxLive},
-		{Of: "tasks of sweeps", N: tasks, Most: (MaxSweeps + maxLive) * plan.MaxTasks},
+		{Of: "sweeps", N: len(s.by), Most: MaxSweeps},
+		{Of: "sweeps that are not over", N: s.unfinished(), Most: maxLive},
+		{Of: "tasks of sweeps", N: tasks, Most: MaxSweeps * plan.MaxTasks},
 	}
 }
 
@@ -403,11 +418,14 @@ func (s *Sweeps) Restore(t protocol.Tables) error {
 	}
 	if err == nil {
 		err = t.Each(TableLeases, func(key string, value []byte) error {
-			id, _, _ := cut(key, ".l")
-			var l lease
-			err := json.Unmarshal(value, &l)
-			leases[id] = append(leases[id], l)
-			return err
+			id, n, ok := cut(key, ".l") // l10000 comes before l9999
+			if !ok || n >= sweep.MaxLeases || s.by[id] == nil {
+				return fmt.Errorf("record of lease %s: no such sweep", key)
+			}
+			for len(leases[id]) <= n {
+				leases[id] = append(leases[id], lease{})
+			}
+			return json.Unmarshal(value, &leases[id][n])
 		})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.by)) {

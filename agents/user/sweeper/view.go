@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -31,6 +32,8 @@ const barrenMost = 3
 func (x *live) state(now time.Time) string {
 	done, failed := x.Count(sweep.Done), x.Count(sweep.Failed)
 	switch {
+	case x.stuck[x.Order.ID] != "" && x.shown != statePaused:
+		return stateRunning // until its results are written
 	case done == x.Len():
 		return stateDone
 	case done+failed == x.Len():
@@ -114,6 +117,10 @@ func (x *live) view(now time.Time) message.Sweep {
 		v.Why = fmt.Sprintf("%d of %d tasks failed for good: 'ramp user sweeps tasks %s' shows why, 'ramp user sweeps retry %s' runs them again", v.Tasks.Failed, v.Tasks.Total, v.ID, v.ID)
 	case stateRunning:
 		v.Why = x.why
+	}
+	if len(x.stuck) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(x.stuck)))
+		v.Why = fmt.Sprintf("files cannot be written here, and no task begins until they are: %s: %s", first, x.stuck[first])
 	}
 	return v
 }

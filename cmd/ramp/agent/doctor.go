@@ -12,6 +12,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/identity"
 )
@@ -133,6 +134,7 @@ func examine(ctx context.Context, dir string) diagnosis {
 		if p.checkCertificate() {
 			p.checkBatch()
 			if reached {
+				p.checkReach(ctx)
 				p.checkClock(ctx)
 			}
 		}
@@ -184,9 +186,9 @@ func (p *examination) checkCertificate() bool {
 	}
 	until := p.cred.Chain[0].NotAfter
 	if left := time.Until(until); left < certificateSoon {
-		p.warn("certificate", "renew it with the same key: 'ramp ca request', then 'ramp ca sign'", "%s, until %s (%s)", p.cred.ID, until.Format(time.DateOnly), daysWords(left))
+		p.warn("certificate", "renew it with the same key: 'ramp ca request', then 'ramp ca sign'", "%s, until %s (%s)", p.cred.ID, words.Date(until), daysWords(left))
 	} else {
-		p.good("certificate", "%s, until %s (%s)", p.cred.ID, until.Format(time.DateOnly), daysWords(left))
+		p.good("certificate", "%s, until %s (%s)", p.cred.ID, words.Date(until), daysWords(left))
 	}
 	p.checkLists()
 	return true

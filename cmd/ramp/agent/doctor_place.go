@@ -323,7 +323,7 @@ func (p *examination) askClocks(ctx context.Context) ([]control.ClockView, error
 		return nil, err
 	}
 	defer m.Close()
-	if err := m.Joined(ctx); err != nil {
+	if err := m.Acquainted(ctx); err != nil {
 		return nil, err
 	}
 	return node.ClockViews(m.Clocks(ctx)), nil

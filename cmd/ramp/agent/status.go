@@ -17,6 +17,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/mesh"
 	"ramp/agents/words"
 	"ramp/bank/boltfile"
 	"ramp/cmd/ramp/cli"
@@ -53,7 +54,7 @@ func NewStatus() *cobra.Command {
 		Long: `Show for every agent of this machine its ID, the market it joins, how it pays, whether its
 daemon runs, which agents it sees, and its health: good, idle (the daemon does not run) or bad.
 It checks --dir, else $RAMP_DIR, else the default directories of a user, a resource and a bank.
-Ends with 1 if one is bad; 'ramp doctor' then tells more.`,
+Ends with 1 if one is bad; 'ramp doctor' finds the cause.`,
 		Example: "  ramp status\n  ramp status --dir site --watch",
 		RunE: func(c *cobra.Command, _ []string) error {
 			dirs, err := agentDirs(dir)
@@ -205,7 +206,7 @@ func printAgents(c *cobra.Command, list []agentStatus) error {
 func (s agentStatus) rows() [][]string {
 	rows := [][]string{{words.OrDash(s.Kind), words.OrDash(string(s.Agent))}, {"directory", s.Dir}}
 	if !s.NotAfter.IsZero() {
-		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", s.NotAfter.Format(time.DateOnly), daysWords(time.Until(s.NotAfter)))})
+		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", words.Date(s.NotAfter), daysWords(time.Until(s.NotAfter)))})
 	}
 	if len(s.Bootstrap) > 0 {
 		rows = append(rows, []string{"joins by", strings.Join(s.Bootstrap, " ")})
@@ -228,6 +229,10 @@ func (s agentStatus) rows() [][]string {
 			words.Plural(s.Live.Resources, "resource"), words.Plural(s.Live.Banks, "bank"), words.Plural(s.Live.Users, "user"))
 	}
 	rows = append(rows, []string{"daemon", daemon})
+	if s.Live != nil && !s.Live.Standby() && s.Live.Reach.Kind != mesh.ReachLocal {
+		r := s.Live.Reach
+		rows = append(rows, []string{"reached", reachWords(r)}, []string{"connections", fmt.Sprintf("%d TCP, %d QUIC, %d relayed", r.TCP, r.QUIC, r.Relayed)})
+	}
 	health := s.Health
 	if s.Why != "" {
 		health += ": " + s.Why

@@ -29,7 +29,7 @@ func TestTablesFitInto80Columns(t *testing.T) {
 		}),
 	} {
 		lines := words.TableLines(rows, 80)
-		if len(lines) != len(rows) {
+		if !strings.HasSuffix(lines[0], rows[0][len(rows[0])-1]) {
 			t.Errorf("%s: listed, not a table:\n%s", name, strings.Join(lines, "\n"))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"ramp/agents/config"
 	"ramp/agents/exit"
+	"ramp/agents/words"
 	bankbooks "ramp/bank/books"
 	"ramp/protocol"
 )
@@ -62,7 +63,7 @@ func panel(c bankbooks.Currency, what string, step time.Duration, of func(bankbo
 	p := plot.New()
 	name := protocol.Harmless(c.Currency) // XML has no escape for control characters
 	p.Title.Text = name + ": " + what
-	p.X.Label.Text, p.Y.Label.Text = "UTC", name
+	p.X.Label.Text, p.Y.Label.Text = words.Zone(), name
 	p.X.Tick.Marker = periodTicks(step)
 	p.Y.Min = 0
 	var points plotter.XYs
@@ -101,7 +102,7 @@ func (t periodTicks) Ticks(first, last float64) []plot.Tick {
 	var list []plot.Tick
 	for n := 0.0; first+n*every*step <= last; n++ {
 		at := first + n*every*step
-		list = append(list, plot.Tick{Value: at, Label: time.UnixMilli(int64(at * 1e3)).UTC().Format(form)})
+		list = append(list, plot.Tick{Value: at, Label: time.UnixMilli(int64(at * 1e3)).Format(form)})
 	}
 	return list
 }

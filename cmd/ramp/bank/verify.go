@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,8 +41,9 @@ type verified struct {
 	Size     uint64              `json:"size"` // of the log
 	Root     string              `json:"root"`
 	Signed   string              `json:"signed"` // when the head was signed
-	Since    uint64              `json:"since"`  // size of the log when it was last seen; 0: never
-	Sales    int                 `json:"sales"`  // signed sales of the contract beside the receipt
+	signed   time.Time
+	Since    uint64 `json:"since"` // size of the log when it was last seen; 0: never
+	Sales    int    `json:"sales"` // signed sales of the contract beside the receipt
 }
 
 // proofHint is the hint if a receipt or its proof is missing.
@@ -124,7 +126,7 @@ func (f verifyFiles) verify() (verified, error) {
 	return verified{
 		Sales: sales, Bank: r.Bank, Contract: r.Contract, Outcome: r.Outcome, Reason: r.Reason, Mode: r.Mode, Total: r.Total, Currency: r.Currency, Entry: r.Entry,
 		Ends: r.Ends, Refunds: r.Refunds,
-		Size: h.Size, Root: h.Root, Signed: h.Time.Format("2006-01-02T15:04:05.000000000Z"), Since: since,
+		Size: h.Size, Root: h.Root, Signed: h.Time.Format("2006-01-02T15:04:05.000000000Z"), signed: h.Time, Since: since,
 	}, nil
 }
 
@@ -173,12 +175,12 @@ func (v verified) print(w io.Writer) {
 	if v.Sales > 0 {
 		fmt.Fprintf(w, "  %s of this contract beside it, signed by user and seller\n", words.Plural(v.Sales, "sale"))
 	}
-	fmt.Fprintf(w, "  entry %d is in the log of %d entries, root %s, signed %s\n", v.Entry, v.Size, v.Root, v.Signed)
+	fmt.Fprintf(w, "  entry %d is in the log of %d entries, root %s, signed %s\n", v.Entry, v.Size, v.Root, words.Moment(v.signed))
 	for _, e := range v.Ends {
-		fmt.Fprintf(w, "  and entry %d: unit %d, %s, %s %s paid\n", e.Entry, e.Unit+1, e.How, e.Paid, v.Currency)
+		fmt.Fprintf(w, "  and entry %d: unit %d, %s, %s %s paid\n", e.Entry, e.Unit+1, e.How, e.Paid.Cents(), v.Currency)
 	}
 	for _, f := range v.Refunds {
-		fmt.Fprintf(w, "  and entry %d: unit %d, %s %s refunded\n", f.Entry, f.Unit+1, f.Amount, v.Currency)
+		fmt.Fprintf(w, "  and entry %d: unit %d, %s %s refunded\n", f.Entry, f.Unit+1, f.Amount.Cents(), v.Currency)
 	}
 	if v.Since > 0 {
 		fmt.Fprintf(w, "  the log only grew since it had %d entries\n", v.Since)
@@ -189,7 +191,7 @@ func (v verified) print(w io.Writer) {
 
 // words describe the money that the decision moved, or why it moved none.
 func (v verified) words() string {
-	money := v.Total.String() + " " + v.Currency
+	money := v.Total.Cents() + " " + v.Currency
 	switch {
 	case v.Outcome != protocol.OutcomeSettled && v.Reason != "":
 		return string(v.Reason)

@@ -66,8 +66,13 @@ recorded heads of the lost one aside, and ends.`,
 		Example: "  ramp bank witness --dir bank --count 1\n  ramp bank witness bank@twydvacamjkgwndgcgaplaxazl6srtpm --user ann",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if every < time.Millisecond || stale < time.Second || count < 0 {
-				return exit.Fail(exit.Usage, "", "--every %s, --stale %s, --count %d: want at least 1ms, 1s and 0", every, stale, count)
+			switch {
+			case every < time.Millisecond:
+				return exit.Fail(exit.Usage, "", "--every %s: want 1ms or more", every)
+			case stale < time.Second:
+				return exit.Fail(exit.Usage, "", "--stale %s: want 1s or more", stale)
+			case count < 0:
+				return exit.Fail(exit.Usage, "", "--count %d: want zero or more", count)
 			}
 			w := &witness{stale: stale, heard: time.Now(), report: func(h witnessed) error { return printWitnessed(c, h) }}
 			done, err := w.open(c, args, dir, heads, list)

@@ -140,8 +140,9 @@ func readCertificate(path string) (cert *x509.Certificate, file []byte, err erro
 func newCARevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke CERT...", Short: "Revoke certificates", Args: cobra.MinimumNArgs(1),
-		Long: `Revoke certificates of this authority and rewrite revoked.pem in its directory. Give that file
-to every agent; agents that have it ignore the owners of these certificates.`,
+		Long: `Revoke certificates of this authority and rewrite revoked.pem in its directory. A bank
+that certifies with the authority passes the list on to the market by itself; otherwise copy the
+file to one agent, as revoked.pem. Agents that have the list ignore these certificates' owners.`,
 		Example: "  ramp ca revoke ann/agent.pem --dir ca",
 		RunE: func(c *cobra.Command, args []string) error {
 			ca, dir, err := openCA(c)
@@ -175,7 +176,7 @@ to every agent; agents that have it ignore the owners of these certificates.`,
 				return err
 			}
 			return cli.ShowLine(c, map[string]any{"revoked": len(serials), "list": path},
-				"revoked %d; give %s to every agent (its directory, as revoked.pem)", len(serials), path)
+				"revoked %d in %s; a bank with this authority passes it on, or copy it to one agent (its directory, as revoked.pem)", len(serials), path)
 		},
 	}
 }

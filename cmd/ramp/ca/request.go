@@ -99,7 +99,7 @@ func issued(c *cobra.Command, certPEM []byte, asked time.Duration) (id string, u
 	}
 	until = cert.NotAfter.UTC()
 	if wanted := time.Now().Add(asked); wanted.Sub(until) > cutShort {
-		fmt.Fprintf(cli.Stderr(c), "note: the certificate ends with its authority's, at %s, rather than in %s\n", words.Dated(until)+" "+words.Zone(), words.ShortDuration(asked))
+		fmt.Fprintf(cli.Stderr(c), "note: the certificate ends with its authority's, at %s, rather than in %s\n", words.Moment(until), words.ShortDuration(asked))
 	}
 	return id, until, nil
 }

@@ -71,7 +71,7 @@ to it and are not revoked.`,
 					}
 					cli.Table(w, []string{"file", s.File}, []string{"agent", words.OrDash(s.Agent)}, []string{"subject", s.Subject},
 						[]string{"issuer", s.Issuer}, []string{"serial", s.Serial}, []string{"key", s.Key},
-						[]string{"valid until", words.Dated(s.NotAfter) + " " + words.Zone()}, []string{"counts", s.countsWords(trust)})
+						[]string{"valid until", words.Moment(s.NotAfter)}, []string{"counts", s.countsWords(trust)})
 				}
 			})
 		},

@@ -136,7 +136,10 @@ func namesOf(s control.BankStatement) map[protocol.ContractID]string {
 func (f *StatementFlags) print(w io.Writer, s message.Statement, purchases map[protocol.ContractID]string) {
 	rows := [][]string{{"entry", "time (" + words.Zone() + ")", "amount", "held", "balance", "currency", "what"}}
 	for _, l := range s.Lines {
-		about := cmp.Or(purchases[l.Contract], string(l.Contract), l.Ref)
+		about := cmp.Or(purchases[l.Contract], fmt.Sprintf("%.8s", l.Contract), l.Ref)
+		if id, ok := strings.CutPrefix(about, "voucher "); ok {
+			about = fmt.Sprintf("voucher %.8s", id)
+		}
 		if l.Other != "" {
 			about = strings.TrimSuffix(words.Counterparty(l.Other, l.Amount)+": "+l.Ref, ": ")
 		}

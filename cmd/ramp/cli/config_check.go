@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"ramp/agents/config"
+	"ramp/agents/words"
 )
 
 // NewConfig is the command group `config` of a kind of agent.
@@ -59,7 +59,7 @@ func runConfigCheck(c *cobra.Command, kind string, files []string) error {
 	}
 	return Show(c, oneOrAll(list), func(w io.Writer) {
 		for _, k := range list {
-			fmt.Fprintf(w, "%s is good: %s %s, certificate until %s\n", filepath.Clean(k.File), kind, k.Agent, k.NotAfter.Format(time.DateOnly))
+			fmt.Fprintf(w, "%s is good: %s %s, certificate until %s\n", filepath.Clean(k.File), kind, k.Agent, words.Date(k.NotAfter))
 		}
 	})
 }

@@ -51,3 +51,15 @@ func Follow(ctx context.Context, begun time.Time, wait time.Duration, told messa
 	})
 	return Report(io.Discard, err), err
 }
+
+// LostWords are what a command says of a purchase that it lost, by the record of its agent.
+func LostWords(ctx context.Context, record message.Purchase) string {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/purchase", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(record) // who asks reads it
+	})
+	c := &cobra.Command{}
+	c.SetContext(ctx)
+	f := following{c: c, agent: control.Local(mux), last: message.Purchase{ID: record.ID}}
+	return f.lostWords()
+}

@@ -104,13 +104,28 @@ func (f *following) bidAgain() {
 	switch {
 	case f.asked && f.said.Load():
 		f.show.Say(fmt.Sprintf("the offer no longer stands; nothing is held; bidding again, for at most %s %s", f.last.Total.Cents(), f.last.Currency))
-	case f.last.State == user.StateConfirming || f.last.State == user.StateDeciding: // only then is a contract signed
-		f.show.Say("the contract was not signed in time; nothing was paid; bidding again")
 	case !f.outbid:
-		f.show.Say("others took the cores first; nothing is held; bidding again")
+		f.show.Say(f.lostWords() + "; bidding again")
 	}
 	f.outbid, f.asked = true, false
 	f.said.Store(false)
+}
+
+// lostWords say why the purchase so far was lost, which its agent knows.
+func (f *following) lostWords() string {
+	var p message.Purchase
+	err := control.Purchase.Ask(f.c.Context(), f.agent, control.IDCall{ID: f.last.ID}, &p)
+	switch {
+	case err != nil:
+		return "the offer no longer stands"
+	case p.State == user.StateVoid:
+		return "the contract was not signed in time; nothing was paid"
+	case p.Refused == protocol.CodeBusy:
+		return "others took the cores first; nothing is held"
+	case p.Refused == protocol.CodeHoldLimit:
+		return "the site holds no more for you at once; nothing is held"
+	}
+	return "the offer expired before every site had agreed; nothing is held"
 }
 
 // await bounds the wait for a bank's decision: the bank's own deadline plus some patience, or

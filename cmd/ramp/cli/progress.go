@@ -183,6 +183,24 @@ func (p *Progress) Line(s string) {
 	p.redraw([]string{words.Cut(protocol.Harmless(s), max(1, terminalWidth(p.W)-1))})
 }
 
+// Screen redraws what show prints, as many lines as fit, on a terminal only.
+func (p *Progress) Screen(show func(w io.Writer)) {
+	if !p.Live {
+		return
+	}
+	to := &page{}
+	to.width, to.rows = terminalSize(p.W)
+	show(to)
+	lines := strings.Split(strings.TrimSuffix(to.String(), "\n"), "\n")
+	if most := max(2, to.rows-1); len(lines) > most {
+		lines = append(lines[:most-1], fmt.Sprintf("and %s", words.Plural(len(lines)-most+1, "more line")))
+	}
+	for i := range lines {
+		lines[i] = words.Cut(lines[i], to.width-1)
+	}
+	p.redraw(lines)
+}
+
 // End erases the live table.
 func (p *Progress) End() {
 	if p.Live && p.shown > 0 {

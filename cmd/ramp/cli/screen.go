@@ -58,7 +58,7 @@ func sizeOf(env string, reported, otherwise int) int {
 	return otherwise
 }
 
-// Table prints rows in aligned columns, all flush left. To fit a terminal it cuts the widest
+// Table prints rows in aligned columns, all flush left. To fit a terminal it folds the widest
 // columns of words, never those of numbers, times and IDs; if that is not enough, it lists the
 // cells of each row below each other.
 func Table(w io.Writer, rows ...[]string) {

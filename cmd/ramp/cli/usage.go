@@ -83,14 +83,14 @@ func FlagError(c *cobra.Command, err error) error {
 	if args := c.Flags().Args(); c.Annotations[onlyParent] != "" && len(args) > 0 {
 		return unknownCommand(c, args[0])
 	}
-	return exit.Fail(exit.Usage, flagHint(c, err), "%s", flagWords(err))
+	return exit.Fail(exit.Usage, flagHint(c, err), "%s", flagWords(c, err))
 }
 
 // flagWords rephrases what the flag library found wrong with a flag or its value.
-func flagWords(err error) string {
+func flagWords(c *cobra.Command, err error) string {
 	var value *pflag.InvalidValueError
 	if !errors.As(err, &value) {
-		return belowZero(err.Error())
+		return belowZero(c, err.Error())
 	}
 	f := value.GetFlag()
 	if want := wantedValue(f.Value.Type()); want != "" {
@@ -99,12 +99,17 @@ func flagWords(err error) string {
 	return fmt.Sprintf("--%s: %v", f.Name, value.Unwrap())
 }
 
-// belowZero explains a number with a sign that was taken for a flag.
-func belowZero(text string) string {
-	if m := regexp.MustCompile(`^unknown shorthand flag: '\d' in (-\d\S*)$`).FindStringSubmatch(text); m != nil {
-		return m[1] + ": want a number that is not below zero"
+// belowZero explains a number with a sign that was taken for a flag, and names its argument.
+func belowZero(c *cobra.Command, text string) string {
+	m := regexp.MustCompile(`^unknown shorthand flag: '\d' in (-\d\S*)$`).FindStringSubmatch(text)
+	if m == nil {
+		return text
 	}
-	return text
+	name := ""
+	if names := strings.Fields(c.Use)[1:]; len(c.Flags().Args()) < len(names) {
+		name = names[len(c.Flags().Args())] + " "
+	}
+	return name + m[1] + ": want a number that is not below zero"
 }
 
 // wantedValue describes what a flag of one of the library's types takes; the errors of

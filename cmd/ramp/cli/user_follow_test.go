@@ -9,6 +9,7 @@ import (
 	"ramp/cmd/ramp/cli"
 
 	"ramp/agents/user"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -37,5 +38,21 @@ func TestABankThatNeverDecidesEndsTheCommand(t *testing.T) {
 			t.Errorf("%s: code %d: %v", name, code, err)
 		}
 		cancel()
+	}
+}
+
+// A command that bids again says why the purchase so far was lost.
+func TestALostPurchaseSaysWhy(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]message.Purchase{
+		"others took the cores first":                    {State: user.StateFailed, Refused: protocol.CodeBusy},
+		"the site holds no more for you at once":         {State: user.StateFailed, Refused: protocol.CodeHoldLimit},
+		"the offer expired before every site had agreed": {State: user.StateFailed, Refused: protocol.CodeSettleBy},
+		"the contract was not signed in time":            {State: user.StateVoid, Void: protocol.CodeSettleBy},
+	} {
+		p.ID = "p1"
+		if got := cli.LostWords(t.Context(), p); !strings.HasPrefix(got, want+"; nothing ") {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

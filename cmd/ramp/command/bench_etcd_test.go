@@ -65,7 +65,7 @@ func TestBenchBankRefusesWhatIsNoCluster(t *testing.T) {
 	}
 	p.refused("bench bank --dir . --store etcd:127.0.0.1:1 --accounts 2 --entries 0", 1, "no answer from the etcd cluster at 127.0.0.1:1 within 10s", "etcdctl")
 	for _, accounts := range []string{"1", "-1", "99999999999"} {
-		p.refused("bench bank --accounts "+accounts, 2, "--accounts "+accounts+", --entries 1000000, --time 10s: want 2..", "")
+		p.refused("bench bank --accounts "+accounts, 2, "--accounts "+accounts+": want 2..", "")
 	}
 	p.refused("bench bank --dir DIR/none", 2, "--dir:", "")
 }

@@ -41,7 +41,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	return cli.Ended(c, told.Ended(err))
 }
 
-// wantsUTC reports whether --utc is given. It is looked for before flags are parsed, since times in
+// wantsUTC reports whether --utc is given. It is found before flags are parsed, since times in
 // flags are read in the local zone.
 func wantsUTC(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {

@@ -171,7 +171,7 @@ func requestRows(r shownRequest) [][]string {
 		{"price at most", price},
 		{"cores", coresWords(r)},
 		{"start", startWords(r.Start)},
-		{"end at the latest", words.Dated(r.End) + " " + words.Zone()},
+		{"end at the latest", words.Moment(r.End)},
 	}
 	add := func(name, value string, given bool) {
 		if given {
@@ -201,5 +201,5 @@ func startWords(t time.Time) string {
 	if t.IsZero() {
 		return "at once"
 	}
-	return "from " + words.Dated(t) + " " + words.Zone()
+	return "from " + words.Moment(t)
 }

@@ -44,11 +44,11 @@ time (--length, or up to --to) or a number of jobs (--jobs). The headers are upd
 func (o sliceFlags) run(c *cobra.Command, path string) error {
 	switch {
 	case o.To != 0 && o.length != 0:
-		return exit.Fail(exit.Usage, "", "slice: give --to or --length, not both")
+		return exit.Fail(exit.Usage, "", "give --to or --length, not both")
 	case o.From != 0 && o.busy != 0:
-		return exit.Fail(exit.Usage, "", "slice: give --from or --busy, not both")
+		return exit.Fail(exit.Usage, "", "give --from or --busy, not both")
 	case sameFile(path, o.out):
-		return exit.Fail(exit.Usage, "", "slice: --out would overwrite %s: give another file", path)
+		return exit.Fail(exit.Usage, "", "--out would overwrite %s: give another file", path)
 	}
 	l, _, err := readLog(path)
 	if err != nil {
@@ -59,10 +59,10 @@ func (o sliceFlags) run(c *cobra.Command, path string) error {
 	}
 	cut, err := workload.Slice(l, o.Cut)
 	if err != nil {
-		return exit.Fail(exit.Usage, "", "%w", err)
+		return exit.Fail(exit.Usage, "", "--%w", err) // its fields are named as the flags are
 	}
 	if len(cut.Jobs) == 0 {
-		return exit.Fail(exit.Usage, "'ramp swf info "+words.ShellWord(path)+"' shows which seconds the log covers", "slice: none of the %d jobs of %s is in the window", len(l.Jobs), path)
+		return exit.Fail(exit.Usage, "'ramp swf info "+words.ShellWord(path)+"' shows which seconds the log covers", "none of the %d jobs of %s is in the window", len(l.Jobs), path)
 	}
 	if err := writeLog(o.out, cut); err != nil {
 		return err

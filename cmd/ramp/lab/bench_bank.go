@@ -38,8 +38,13 @@ removed at the end; a run that is killed leaves keys below /ramp/bank/ and the b
 			if err != nil {
 				return err
 			}
-			if b.Accounts < 2 || b.Accounts >= ledger.MaxAccounts || b.Entries < 0 || b.Time <= 0 {
-				return exit.Fail(exit.Usage, "", "--accounts %d, --entries %d, --time %s: want 2..%d, at least 0 and more than 0s", b.Accounts, b.Entries, b.Time, ledger.MaxAccounts-1)
+			switch {
+			case b.Accounts < 2 || b.Accounts >= ledger.MaxAccounts:
+				return exit.Fail(exit.Usage, "", "--accounts %d: want 2..%d", b.Accounts, ledger.MaxAccounts-1)
+			case b.Entries < 0:
+				return exit.Fail(exit.Usage, "", "--entries %d: want zero or more", b.Entries)
+			case b.Time <= 0:
+				return exit.Fail(exit.Usage, "", "--time %s: want more than 0s", b.Time)
 			}
 			figures, err := b.Run(c.Context(), list, hosts)
 			if err != nil {

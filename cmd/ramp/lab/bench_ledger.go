@@ -21,8 +21,11 @@ sums and hashes. Every tenth bundle belongs to one seller.`,
 		Example: "  ramp bench ledger --make --dir big\n  ramp bench ledger --dir big",
 		RunE: func(c *cobra.Command, _ []string) error {
 			b.Log = cli.Stderr(c)
-			if b.Accounts < 2 || b.Accounts >= ledger.MaxAccounts || b.Entries < 2*b.Accounts {
-				return exit.Fail(exit.Usage, "", "--accounts %d, --entries %d: want 2..%d, and at least two entries for each", b.Accounts, b.Entries, ledger.MaxAccounts-1)
+			if b.Accounts < 2 || b.Accounts >= ledger.MaxAccounts {
+				return exit.Fail(exit.Usage, "", "--accounts %d: want 2..%d", b.Accounts, ledger.MaxAccounts-1)
+			}
+			if b.Entries < 2*b.Accounts {
+				return exit.Fail(exit.Usage, "", "--entries %d: want at least %d, two for each account", b.Entries, 2*b.Accounts)
 			}
 			if b.Make {
 				return b.Create(c.Context())

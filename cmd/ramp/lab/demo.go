@@ -225,7 +225,7 @@ func (d *demoRun) show(w io.Writer, p message.Purchase) {
 	}
 	for _, u := range p.Units {
 		fmt.Fprintf(w, "  bought %d cores on %s, %s to %s, at %s per core-hour: %s %s (reservation %s)\n",
-			u.Cores, u.Resource, words.ClockTime(u.Start), u.End.Local().Format("15:04 MST"), u.Price.Cents(), u.Cost.Cents(), p.Currency, u.Reservation)
+			u.Cores, u.Resource, words.ClockTime(u.Start), words.EndTime(u.Start, u.End)+" "+words.Zone(), u.Price.Cents(), u.Cost.Cents(), p.Currency, u.Reservation)
 	}
 	fmt.Fprintf(w, "  total %s %s; all %d voted in %.0f ms; settled in %.0f ms; contract %.16s…\n", p.Total.Cents(), p.Currency, len(p.Units), p.VoteMS, p.SettleMS, p.Contract)
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,7 @@ type simFlags struct {
 	units     int
 	launches  int
 	exchanges float64
+	sweeps    float64
 	overbook  bool
 	faults    string
 	rogues    map[string]int
@@ -68,6 +70,7 @@ func (f *simFlags) add(c *cobra.Command, seed bool) {
 	c.Flags().IntVar(&f.units, "units", d.Units, "most units per order")
 	c.Flags().IntVar(&f.launches, "launches", d.Launches, "orders per thousand that run a program in what they buy")
 	c.Flags().Float64Var(&f.exchanges, "exchanges", d.Exchanges, "exchanges of money per user and hour")
+	c.Flags().Float64Var(&f.sweeps, "sweeps", d.Sweeps, "sweeps ordered per user and hour")
 	c.Flags().BoolVar(&f.overbook, "sharpen", false, "let sites overbook local jobs that they expect to end early")
 	c.Flags().StringToIntVar(&f.rogues, "adversaries", nil, "add dishonest parties, `KIND=N,...`, such as never-confirms=1,sybils=4")
 	c.Flags().StringVar(&f.faults, "faults", "none", "`FAULTS`: none, light, forgetful (sellers lose their journals), heavy, or a YAML file")
@@ -81,15 +84,15 @@ func (f *simFlags) market() (market.Config, error) {
 	if f.seed != "" {
 		seed, err := strconv.ParseUint(f.seed, 10, 64)
 		if err != nil {
-			return cfg, exit.Fail(exit.Usage, "", "seed %q: want a number in 0..%d", f.seed, uint64(math.MaxUint64))
+			return cfg, exit.Fail(exit.Usage, "", "--seed %q: want a number in 0..%d", f.seed, uint64(math.MaxUint64))
 		}
 		cfg.Seed = seed
 	}
 	if !(f.days > 0 && f.days <= market.MaxLength.Hours()/24) {
-		return cfg, exit.Fail(exit.Usage, "", "days %g: want above 0, at most %g", f.days, market.MaxLength.Hours()/24)
+		return cfg, exit.Fail(exit.Usage, "", "--days %g: want above 0, at most %g", f.days, market.MaxLength.Hours()/24)
 	}
 	cfg.Resources, cfg.Users, cfg.Rate, cfg.Heartbeat, cfg.Units, cfg.Launches, cfg.Overbook = f.resources, f.users, f.rate, f.heartbeat, f.units, f.launches, f.overbook
-	cfg.Exchanges = f.exchanges
+	cfg.Exchanges, cfg.Sweeps = f.exchanges, f.sweeps
 	cfg.Length = time.Duration(f.days * float64(24*time.Hour))
 	var err error
 	if cfg.Faults, err = readFaults(f.faults); err != nil {
@@ -98,8 +101,8 @@ func (f *simFlags) market() (market.Config, error) {
 	if len(f.rogues) > 0 {
 		cfg.Adversaries = f.rogues
 	}
-	if err := errors.Join(cfg.Validate(), adversary.Validate(f.rogues)); err != nil {
-		return cfg, exit.Fail(exit.Usage, "see 'ramp sim run --help'", "%w", err)
+	if err := cmp.Or(adversary.Validate(f.rogues), cfg.Validate()); err != nil {
+		return cfg, exit.Fail(exit.Usage, "see 'ramp sim run --help'", "--%w", err) // its fields are named as the flags are
 	}
 	return cfg, nil
 }
@@ -110,11 +113,11 @@ func readFaults(name string) (sim.Faults, error) {
 		return f, nil
 	}
 	f := sim.Levels()["none"]
-	if err := readSimFile(name, "faults", &f); err != nil {
+	if err := readSimFile(name, "--faults", &f); err != nil {
 		return f, err
 	}
 	if err := f.Validate(); err != nil {
-		return f, exit.Fail(exit.Usage, "docs/RELIABILITY.md lists every fault", "faults %s: %w", name, err)
+		return f, exit.Fail(exit.Usage, "docs/RELIABILITY.md lists every fault", "--faults %s: %w", name, err)
 	}
 	return f, nil
 }
@@ -124,7 +127,7 @@ const maxSimFile = 1 << 20
 
 // simFileHint is the hint for a missing file.
 func simFileHint(what string) string {
-	if what == "faults" {
+	if what == "--faults" {
 		return "give none, light, forgetful, heavy, or a YAML file"
 	}
 	return "'ramp sim explore' writes one when it finds a market that breaks"

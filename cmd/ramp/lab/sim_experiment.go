@@ -24,6 +24,7 @@ import (
 type experimentFlags struct {
 	logs, seed, out string
 	repeat, jobs    int
+	crowd, buyers   int
 	set             []string
 }
 
@@ -39,7 +40,7 @@ and shapes.csv, which lists the expected shapes and whether they held; 'all' add
 and 'list' names the experiments and settings. An interrupt keeps finished runs (exit code 1).
 Shapes that do not hold are reported but do not change the exit code. docs/EXPERIMENTS.md has
 results.`,
-		Example: "  ramp sim experiment list\n  ramp sim experiment rounds --out figures",
+		Example: "  ramp sim experiment list\n  ramp sim experiment rounds --out figures\n  ramp sim experiment scale --resources 100000 --users 1000 --out figures",
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == "list" {
 				return listExperiments(c)
@@ -53,6 +54,8 @@ results.`,
 	c.Flags().StringVar(&f.out, "out", "experiments", "write to `DIR`")
 	c.Flags().IntVar(&f.jobs, "jobs", defaultJobs(), "parallel runs (default: one per processor)")
 	c.Flags().Lookup("jobs").DefValue = "" // documents are the same on every machine
+	c.Flags().IntVar(&f.crowd, "resources", 0, "of scale: at most so many, made as they are called, with indexes; 0: see --set resources")
+	c.Flags().IntVar(&f.buyers, "users", 1000, "of scale --resources: users that buy at once")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "change a setting, `NAME=VALUE`; 'list' shows them; repeatable")
 	return c
 }
@@ -112,11 +115,14 @@ func (f *experimentFlags) lab() (*experiment.Lab, error) {
 	seed, err := strconv.ParseUint(f.seed, 10, 64)
 	switch {
 	case err != nil:
-		return nil, exit.Fail(exit.Usage, "", "seed %q: want a number in 0..%d", f.seed, uint64(math.MaxUint64))
+		return nil, exit.Fail(exit.Usage, "", "--seed %q: want a number in 0..%d", f.seed, uint64(math.MaxUint64))
 	case f.jobs < 1 || f.jobs > experiment.MaxJobs:
-		return nil, exit.Fail(exit.Usage, "", "jobs %d: want 1..%d", f.jobs, experiment.MaxJobs)
+		return nil, exit.Fail(exit.Usage, "", "--jobs %d: want 1..%d", f.jobs, experiment.MaxJobs)
 	case f.repeat < 0 || f.repeat > experiment.MaxRepeat:
-		return nil, exit.Fail(exit.Usage, "", "repeat %d: want 0..%d", f.repeat, experiment.MaxRepeat)
+		return nil, exit.Fail(exit.Usage, "", "--repeat %d: want 0..%d", f.repeat, experiment.MaxRepeat)
+	}
+	if f.crowd != 0 && (f.crowd < 20 || f.crowd > experiment.MaxCrowd) || f.buyers < 1 || f.buyers > experiment.MaxBuyers {
+		return nil, exit.Fail(exit.Usage, "", "resources %d, users %d: want 20..%d resources, 1..%d users", f.crowd, f.buyers, experiment.MaxCrowd, experiment.MaxBuyers)
 	}
 	settings := experiment.Default()
 	for _, text := range f.set {
@@ -139,6 +145,7 @@ func (f *experimentFlags) lab() (*experiment.Lab, error) {
 		return nil, err
 	}
 	lab.Settings, lab.Seed, lab.Repeat, lab.Jobs = settings, seed, f.repeat, f.jobs
+	lab.Crowd, lab.Buyers = f.crowd, f.buyers
 	return lab, nil
 }
 

@@ -35,7 +35,7 @@ func parseSeeds(s string) (from, to uint64, err error) {
 	from, err1 := strconv.ParseUint(strings.TrimSpace(first), 10, 64)
 	to, err2 := strconv.ParseUint(strings.TrimSpace(last), 10, 64)
 	if err1 != nil || err2 != nil || to < from {
-		return 0, 0, exit.Fail(exit.Usage, "", "seeds %q: want two numbers with '-' between, such as 1-500", s)
+		return 0, 0, exit.Fail(exit.Usage, "", "--seeds %q: want two numbers with '-' between, such as 1-500", s)
 	}
 	return from, to, nil
 }

@@ -134,7 +134,7 @@ broke, or on an interrupt.`,
 				return err
 			}
 			if jobs < 1 || jobs > maxJobs {
-				return exit.Fail(exit.Usage, "", "jobs %d: want 1..%d", jobs, maxJobs)
+				return exit.Fail(exit.Usage, "", "--jobs %d: want 1..%d", jobs, maxJobs)
 			}
 			return exploreSeeds(c, explore.Plan{Market: cfg, From: from, To: to, Jobs: jobs}, out)
 		},

@@ -38,7 +38,7 @@ held ones may still be bought. It prints the status: once 'sold' is 0, the machi
 		Example: "  ramp resource drain --why 'new cooling'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(q.Why) > protocol.MaxName {
-				return exit.Fail(exit.Usage, "", "--why has %d bytes; %d fit", len(q.Why), protocol.MaxName)
+				return exit.Fail(exit.Usage, "", "--why has %d bytes: want at most %d", len(q.Why), protocol.MaxName)
 			}
 			return showStatus(c, control.Drain, q)
 		},

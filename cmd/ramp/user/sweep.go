@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/order"
 	"ramp/agents/user/sweep"
 	"ramp/agents/user/sweep/plan"
 	"ramp/agents/words"
@@ -102,21 +102,7 @@ func readPlan(path string, q *sweepFlags, now time.Time) (*plan.Plan, error) {
 	if p.Deadline == 0 {
 		p.DeadlineAt, p.Zoneless = due, false
 	}
-	return p, checkInputs(p, dir)
-}
-
-// checkInputs makes sure that the inputs are here before anything is asked for.
-func checkInputs(p *plan.Plan, dir string) error {
-	for _, in := range p.AllInputs() {
-		path, _, _ := strings.Cut(in.Spec, "=")
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		if _, err := os.Stat(path); err != nil {
-			return exit.Fail(exit.Usage, "", "%s: input %s: %w", in.Where, in.Spec, err)
-		}
-	}
-	return nil
+	return p, order.SweepFiles(p, dir)
 }
 
 func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
@@ -144,12 +130,15 @@ func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
 	}
 	defer done()
 	call := control.SweepCall{ID: q.id, Out: out, Dir: dir}
-	if q.dry || q.dFactor > 0 || q.bFactor > 0 {
+	if err := applyFactors(c, agent, call, p, q); err != nil {
+		return err
+	}
+	if q.dry {
 		v, err := forecast(c, agent, call, p)
-		if err != nil || q.dry {
+		if err != nil {
 			return err
 		}
-		applyFactors(p, v, q)
+		return showForecast(c, v, p)
 	}
 	v, err := orderSweep(c, agent, call, p)
 	if err != nil {
@@ -166,17 +155,18 @@ func orderSweep(c *cobra.Command, agent *control.Client, q control.SweepCall, p 
 	return v, err
 }
 
-// forecast shows what each strategy would do.
+// forecast is what each strategy would do.
 func forecast(c *cobra.Command, agent *control.Client, q control.SweepCall, p *plan.Plan) (message.Sweep, error) {
 	q.DryRun = true
 	v, err := orderSweep(c, agent, q, p)
-	if err != nil {
-		return v, err
+	if err == nil && len(v.Resources) == 0 {
+		err = exit.Fail(exit.Nothing, "'ramp user resources' lists the sites", "no site makes an offer: %s", v.Why)
 	}
-	if len(v.Resources) == 0 {
-		return v, exit.Fail(exit.Nothing, "'ramp user resources' lists the sites", "no site makes an offer: %s", v.Why)
-	}
-	return v, cli.Show(c, v, func(w io.Writer) {
+	return v, err
+}
+
+func showForecast(c *cobra.Command, v message.Sweep, p *plan.Plan) error {
+	return cli.Show(c, v, func(w io.Writer) {
 		fmt.Fprintf(w, "%s of %s at most, %s each\n", words.Plural(v.Tasks.Total, "task"), p.Wall, words.Plural(p.Cores, "core"))
 		rows := [][]string{{"strategy", "cost", "ends (" + words.Zone() + ")", "left"}}
 		for _, s := range v.Strategies {
@@ -193,15 +183,31 @@ func forecast(c *cobra.Command, agent *control.Client, q control.SweepCall, p *p
 	})
 }
 
-// applyFactors sets deadline and budget between their extremes (004, section 4).
-func applyFactors(p *plan.Plan, v message.Sweep, q *sweepFlags) {
+// applyFactors sets the deadline between the earliest and that of all tasks one after the other, and then
+// the budget between the least for this deadline and that of the dearest site (004, section 4).
+func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCall, p *plan.Plan, q *sweepFlags) error {
 	n := p.Len()
-	if q.dFactor > 0 && !v.LeastDeadline.IsZero() {
+	if c.Flags().Changed("d-factor") {
+		v, err := forecast(c, agent, call, p)
+		if err != nil {
+			return err
+		}
+		if v.LeastDeadline.IsZero() {
+			return exit.Fail(exit.Nothing, "", "--d-factor: no deadline is enough for this budget")
+		}
 		least := time.Until(v.LeastDeadline)
 		most := max(least, time.Duration(n)*p.Wall)
 		p.Deadline, p.DeadlineAt = least+time.Duration(q.dFactor*float64(most-least)), time.Time{}
 	}
-	if q.bFactor > 0 {
+	if c.Flags().Changed("b-factor") {
+		p.Budget = 0
+		v, err := forecast(c, agent, call, p)
+		if err != nil {
+			return err
+		}
+		if v.LeastBudget == 0 {
+			return exit.Fail(exit.Nothing, "", "--b-factor: no budget is enough for this deadline")
+		}
 		var dearest protocol.Credits
 		for _, r := range v.Resources {
 			dearest = max(dearest, r.CostTask)
@@ -209,32 +215,52 @@ func applyFactors(p *plan.Plan, v message.Sweep, q *sweepFlags) {
 		most := max(v.LeastBudget, protocol.Credits(n)*dearest)
 		p.Budget = v.LeastBudget + protocol.Credits(q.bFactor*float64(most-v.LeastBudget))
 	}
+	return nil
 }
 
 // sweepPause is between looks at a sweep that is watched.
 const sweepPause = 500 * time.Millisecond
 
-// watchSweep follows a sweep until it needs nothing more, or nothing more can be done.
+// watchSweep follows a sweep until it needs nothing more, or nothing more can be done: on a terminal with
+// a table, elsewhere with a line for each tenth of its tasks.
 func watchSweep(c *cobra.Command, agent *control.Client, v message.Sweep) error {
 	progress := cli.ProgressOf(c)
-	progress.Say(fmt.Sprintf("sweep %s: %s, results in %s", v.ID, words.Plural(v.Tasks.Total, "task"), v.Out))
+	defer progress.End()
+	progress.Say(fmt.Sprintf("sweep %s: %s, results in %s; Ctrl-C stops watching only", v.ID, words.Plural(v.Tasks.Total, "task"), v.Out))
 	tick := time.NewTicker(sweepPause)
 	defer tick.Stop()
+	stage := ""
 	for v.State == "running" || v.State == "paused" {
-		progress.SoFar("%s", sweepLine(v))
+		progress.Screen(func(w io.Writer) { printSweep(w, v) })
+		if now := fmt.Sprint(v.State, v.Tasks.Done*10/v.Tasks.Total, v.Tasks.Failed, v.Why); now != stage && !progress.Live {
+			stage = now
+			progress.Say(sweepLine(v))
+		}
 		select {
 		case <-tick.C:
 		case <-c.Context().Done():
-			return exit.Fail(exit.Failed, "'ramp user sweeps show "+v.ID+" --watch' watches it", "interrupted; the sweep goes on")
+			return stoppedWatching(agent, v.ID)
 		}
 		if err := control.SweepShow.Ask(c.Context(), agent, control.IDCall{ID: v.ID}, &v); err != nil {
+			if c.Context().Err() != nil {
+				return stoppedWatching(agent, v.ID)
+			}
 			return err
 		}
 	}
+	progress.End()
 	if err := showSweep(c, v); err != nil {
 		return err
 	}
 	return sweepCode(v)
+}
+
+// stoppedWatching is the error of a command that was interrupted.
+func stoppedWatching(agent *control.Client, id string) error {
+	if !agent.Daemon {
+		return exit.Fail(exit.Failed, "'ramp user serve' goes on with it", "interrupted; the sweep waits until the agent serves")
+	}
+	return exit.Fail(exit.Failed, "'ramp user sweeps show "+id+" --watch' watches it, 'ramp user sweeps kill "+id+"' ends it", "interrupted; the sweep goes on")
 }
 
 // sweepCode is the error with which a command about a sweep ends; nil: all tasks are done.
@@ -252,26 +278,29 @@ func sweepCode(v message.Sweep) error {
 
 func sweepLine(v message.Sweep) string {
 	t := v.Tasks
-	return fmt.Sprintf("%d of %d done, %d running, %d failed; %s spent, %s committed", t.Done, t.Total, t.Running, t.Failed, v.Spent.Cents(), v.Committed.Cents())
+	line := fmt.Sprintf("%d of %d done, %d running, %d failed; %s spent, %s committed", t.Done, t.Total, t.Running, t.Failed, v.Spent.Cents(), v.Committed.Cents())
+	if v.State == "running" && v.Why != "" {
+		line += "; last: " + v.Why
+	}
+	return line
 }
 
 func showSweep(c *cobra.Command, v message.Sweep) error {
-	return cli.Show(c, v, func(w io.Writer) {
-		fmt.Fprintf(w, "%s  %s  %s  %s\n", v.ID, v.State, v.Strategy, sweepLine(v))
-		limits := "no limit"
-		if v.Budget > 0 {
-			limits = v.Budget.Cents()
-		}
-		fmt.Fprintf(w, "budget %s %s, expected %s; deadline %s", limits, v.Currency, v.Predicted.Cost.Cents(), words.At(v.Deadline))
-		if !v.Predicted.Finish.IsZero() {
-			fmt.Fprintf(w, ", expected end %s", words.At(v.Predicted.Finish))
-		}
-		fmt.Fprintln(w)
-		cli.Table(w, resourceRows(v)...)
-		if v.Why != "" && v.State == "running" {
-			fmt.Fprintln(w, "last: "+v.Why)
-		}
-	})
+	return cli.Show(c, v, func(w io.Writer) { printSweep(w, v) })
+}
+
+func printSweep(w io.Writer, v message.Sweep) {
+	fmt.Fprintf(w, "%s  %s  %s\n%s\n", v.ID, v.State, v.Strategy, protocol.Harmless(sweepLine(v)))
+	limits := "no limit"
+	if v.Budget > 0 {
+		limits = v.Budget.Cents()
+	}
+	fmt.Fprintf(w, "budget %s %s, expected %s; deadline %s", limits, v.Currency, v.Predicted.Cost.Cents(), words.At(v.Deadline))
+	if !v.Predicted.Finish.IsZero() {
+		fmt.Fprintf(w, ", expected end %s", words.At(v.Predicted.Finish))
+	}
+	fmt.Fprintln(w)
+	cli.Table(w, resourceRows(v)...)
 }
 
 func resourceRows(v message.Sweep) [][]string {

@@ -1,7 +1,10 @@
 package user
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/user/sweep/chart"
 	"ramp/agents/user/sweep/plan"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
@@ -78,21 +83,64 @@ func aboutSweep[Q, A any](c *cobra.Command, word string, call control.Endpoint[Q
 func byID(id string) control.IDCall { return control.IDCall{ID: id} }
 
 func newSweepsShow() *cobra.Command {
-	return cli.Watched(&cobra.Command{
+	var file string
+	c := &cobra.Command{
 		Use: "show ID", Short: "Show how a sweep stands", Args: cobra.ExactArgs(1),
-		Long:    "Show tasks, sites with their measured rates, and money against the budget.",
-		Example: "  ramp user sweeps show wing --watch",
+		Long: `Show tasks, sites with their measured rates, and money against the budget. --plot draws
+which task ran where and when, the money spent against the budget, and the tasks done by the
+deadline.`,
+		Example: "  ramp user sweeps show wing --watch\n  ramp user sweeps show wing --plot wing.svg",
 		RunE: func(c *cobra.Command, args []string) error {
+			format, err := pictureFormat(file)
+			if err != nil {
+				return err
+			}
 			var v message.Sweep
 			if err := aboutSweep(c, args[0], control.SweepShow, byID, &v); err != nil {
 				return err
+			}
+			if file != "" {
+				if err := plotSweep(c, v, file, format); err != nil {
+					return err
+				}
 			}
 			if err := showSweep(c, v); err != nil || v.State != "short" {
 				return err
 			}
 			return sweepCode(v)
 		},
-	})
+	}
+	c.Flags().StringVar(&file, "plot", "", "write a picture to `FILE`, which ends with .svg or .png")
+	return cli.Watched(c)
+}
+
+// pictureFormat is how a picture is written to a file: by its suffix.
+func pictureFormat(file string) (func(chart.Sweep, io.Writer) error, error) {
+	switch suffix := filepath.Ext(file); {
+	case file == "":
+		return nil, nil
+	case suffix == ".svg":
+		return chart.Sweep.SVG, nil
+	case suffix == ".png":
+		return chart.Sweep.PNG, nil
+	}
+	return nil, exit.Fail(exit.Usage, "", "--plot %q: want a name that ends with .svg or .png", file)
+}
+
+// plotSweep draws a sweep.
+func plotSweep(c *cobra.Command, v message.Sweep, file string, format func(chart.Sweep, io.Writer) error) error {
+	s := chart.Sweep{Sweep: v, Now: time.Now()}
+	if err := cli.Ask(c, cli.OpenUserServing, control.SweepTasks, byID(v.ID), &s.Tasks); err != nil {
+		return err
+	}
+	if err := cli.Ask(c, cli.OpenUserServing, control.SweepLedger, byID(v.ID), &s.Ledger); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := format(s, &b); err != nil {
+		return err
+	}
+	return config.ReplaceFile(file, b.Bytes(), 0o644)
 }
 
 func newSweepsTasks() *cobra.Command {

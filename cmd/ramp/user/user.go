@@ -33,7 +33,7 @@ prefix works, and so does the purchase's name.`,
 
 const dirUsage = "`DIR` of the agent (default: $RAMP_DIR, or ramp/user below the data directory)"
 
-// Short lists the commands for jobs that people use every day, to stand beside 'ramp user'.
+// Short lists the commands for jobs that people use every day, beside 'ramp user'.
 func Short() []*cobra.Command {
 	list := []*cobra.Command{newUserRun(), newUserSubmit(), newUserJobs(), newUserLogs(), newUserWait(), newUserFetch(), newUserKill()}
 	for _, c := range list {

@@ -75,6 +75,11 @@ type Envelope struct {
 	//	*Envelope_SoldList
 	//	*Envelope_BundleQuery
 	//	*Envelope_BundleCopy
+	//	*Envelope_Records
+	//	*Envelope_IndexQuery
+	//	*Envelope_IndexRows
+	//	*Envelope_IndexFetch
+	//	*Envelope_IndexDigest
 	Body          isEnvelope_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -497,6 +502,51 @@ func (x *Envelope) GetBundleCopy() *BundleCopy {
 	return nil
 }
 
+func (x *Envelope) GetRecords() *Records {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_Records); ok {
+			return x.Records
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetIndexQuery() *IndexQuery {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_IndexQuery); ok {
+			return x.IndexQuery
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetIndexRows() *IndexRows {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_IndexRows); ok {
+			return x.IndexRows
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetIndexFetch() *IndexFetch {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_IndexFetch); ok {
+			return x.IndexFetch
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetIndexDigest() *IndexDigest {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_IndexDigest); ok {
+			return x.IndexDigest
+		}
+	}
+	return nil
+}
+
 type isEnvelope_Body interface {
 	isEnvelope_Body()
 }
@@ -645,6 +695,26 @@ type Envelope_BundleCopy struct {
 	BundleCopy *BundleCopy `protobuf:"bytes,55,opt,name=bundle_copy,json=bundleCopy,proto3,oneof"`
 }
 
+type Envelope_Records struct {
+	Records *Records `protobuf:"bytes,60,opt,name=records,proto3,oneof"`
+}
+
+type Envelope_IndexQuery struct {
+	IndexQuery *IndexQuery `protobuf:"bytes,61,opt,name=index_query,json=indexQuery,proto3,oneof"`
+}
+
+type Envelope_IndexRows struct {
+	IndexRows *IndexRows `protobuf:"bytes,62,opt,name=index_rows,json=indexRows,proto3,oneof"`
+}
+
+type Envelope_IndexFetch struct {
+	IndexFetch *IndexFetch `protobuf:"bytes,63,opt,name=index_fetch,json=indexFetch,proto3,oneof"`
+}
+
+type Envelope_IndexDigest struct {
+	IndexDigest *IndexDigest `protobuf:"bytes,64,opt,name=index_digest,json=indexDigest,proto3,oneof"`
+}
+
 func (*Envelope_Presence) isEnvelope_Body() {}
 
 func (*Envelope_Cfp) isEnvelope_Body() {}
@@ -717,6 +787,611 @@ func (*Envelope_BundleQuery) isEnvelope_Body() {}
 
 func (*Envelope_BundleCopy) isEnvelope_Body() {}
 
+func (*Envelope_Records) isEnvelope_Body() {}
+
+func (*Envelope_IndexQuery) isEnvelope_Body() {}
+
+func (*Envelope_IndexRows) isEnvelope_Body() {}
+
+func (*Envelope_IndexFetch) isEnvelope_Body() {}
+
+func (*Envelope_IndexDigest) isEnvelope_Body() {}
+
+// Records are Record messages, of sellers of an index.
+type Records struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Records       [][]byte               `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Records) Reset() {
+	*x = Records{}
+	mi := &file_wire_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Records) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Records) ProtoMessage() {}
+
+func (x *Records) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Records.ProtoReflect.Descriptor instead.
+func (*Records) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Records) GetRecords() [][]byte {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+// A Listing that its seller has signed: chain[0] certifies the key of the signature
+// over "ramp-record/1", a newline and the listing.
+type Record struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Chain         [][]byte               `protobuf:"bytes,1,rep,name=chain,proto3" json:"chain,omitempty"`
+	Listing       []byte                 `protobuf:"bytes,2,opt,name=listing,proto3" json:"listing,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Record) Reset() {
+	*x = Record{}
+	mi := &file_wire_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Record) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Record) ProtoMessage() {}
+
+func (x *Record) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Record.ProtoReflect.Descriptor instead.
+func (*Record) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Record) GetChain() [][]byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *Record) GetListing() []byte {
+	if x != nil {
+		return x.Listing
+	}
+	return nil
+}
+
+func (x *Record) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+type Listing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Issued        int64                  `protobuf:"fixed64,1,opt,name=issued,proto3" json:"issued,omitempty"`
+	Load          int64                  `protobuf:"varint,2,opt,name=load,proto3" json:"load,omitempty"` // eighths of the machine that are allocated, rounded down
+	Relays        []string               `protobuf:"bytes,3,rep,name=relays,proto3" json:"relays,omitempty"`
+	Presence      *Presence              `protobuf:"bytes,4,opt,name=presence,proto3" json:"presence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Listing) Reset() {
+	*x = Listing{}
+	mi := &file_wire_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Listing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Listing) ProtoMessage() {}
+
+func (x *Listing) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Listing.ProtoReflect.Descriptor instead.
+func (*Listing) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Listing) GetIssued() int64 {
+	if x != nil {
+		return x.Issued
+	}
+	return 0
+}
+
+func (x *Listing) GetLoad() int64 {
+	if x != nil {
+		return x.Load
+	}
+	return 0
+}
+
+func (x *Listing) GetRelays() []string {
+	if x != nil {
+		return x.Relays
+	}
+	return nil
+}
+
+func (x *Listing) GetPresence() *Presence {
+	if x != nil {
+		return x.Presence
+	}
+	return nil
+}
+
+type Shard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Terms         *Terms                 `protobuf:"bytes,1,opt,name=terms,proto3" json:"terms,omitempty"`
+	Class         int64                  `protobuf:"varint,2,opt,name=class,proto3" json:"class,omitempty"` // 4^class cores and more
+	Bits          int64                  `protobuf:"varint,3,opt,name=bits,proto3" json:"bits,omitempty"`   // of the seller's fingerprint, from the first one on
+	Prefix        int64                  `protobuf:"varint,4,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shard) Reset() {
+	*x = Shard{}
+	mi := &file_wire_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shard) ProtoMessage() {}
+
+func (x *Shard) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shard.ProtoReflect.Descriptor instead.
+func (*Shard) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Shard) GetTerms() *Terms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *Shard) GetClass() int64 {
+	if x != nil {
+		return x.Class
+	}
+	return 0
+}
+
+func (x *Shard) GetBits() int64 {
+	if x != nil {
+		return x.Bits
+	}
+	return 0
+}
+
+func (x *Shard) GetPrefix() int64 {
+	if x != nil {
+		return x.Prefix
+	}
+	return 0
+}
+
+type IndexQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         *Shard                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"` // missing: only the census is wanted
+	Modes         []string               `protobuf:"bytes,2,rep,name=modes,proto3" json:"modes,omitempty"`
+	Cores         int64                  `protobuf:"varint,3,opt,name=cores,proto3" json:"cores,omitempty"`
+	Ceiling       int64                  `protobuf:"varint,4,opt,name=ceiling,proto3" json:"ceiling,omitempty"` // per core-hour
+	Want          int64                  `protobuf:"varint,5,opt,name=want,proto3" json:"want,omitempty"`
+	Salt          uint64                 `protobuf:"varint,6,opt,name=salt,proto3" json:"salt,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexQuery) Reset() {
+	*x = IndexQuery{}
+	mi := &file_wire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexQuery) ProtoMessage() {}
+
+func (x *IndexQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexQuery.ProtoReflect.Descriptor instead.
+func (*IndexQuery) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *IndexQuery) GetShard() *Shard {
+	if x != nil {
+		return x.Shard
+	}
+	return nil
+}
+
+func (x *IndexQuery) GetModes() []string {
+	if x != nil {
+		return x.Modes
+	}
+	return nil
+}
+
+func (x *IndexQuery) GetCores() int64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *IndexQuery) GetCeiling() int64 {
+	if x != nil {
+		return x.Ceiling
+	}
+	return 0
+}
+
+func (x *IndexQuery) GetWant() int64 {
+	if x != nil {
+		return x.Want
+	}
+	return 0
+}
+
+func (x *IndexQuery) GetSalt() uint64 {
+	if x != nil {
+		return x.Salt
+	}
+	return 0
+}
+
+type IndexRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seller        string                 `protobuf:"bytes,1,opt,name=seller,proto3" json:"seller,omitempty"` // its fingerprint
+	Start         int64                  `protobuf:"varint,2,opt,name=start,proto3" json:"start,omitempty"`
+	Min           int64                  `protobuf:"varint,3,opt,name=min,proto3" json:"min,omitempty"`
+	Cores         int64                  `protobuf:"varint,4,opt,name=cores,proto3" json:"cores,omitempty"`
+	Load          int64                  `protobuf:"varint,5,opt,name=load,proto3" json:"load,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexRow) Reset() {
+	*x = IndexRow{}
+	mi := &file_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexRow) ProtoMessage() {}
+
+func (x *IndexRow) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexRow.ProtoReflect.Descriptor instead.
+func (*IndexRow) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *IndexRow) GetSeller() string {
+	if x != nil {
+		return x.Seller
+	}
+	return ""
+}
+
+func (x *IndexRow) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *IndexRow) GetMin() int64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *IndexRow) GetCores() int64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *IndexRow) GetLoad() int64 {
+	if x != nil {
+		return x.Load
+	}
+	return 0
+}
+
+type Census struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         *Shard                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Census) Reset() {
+	*x = Census{}
+	mi := &file_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Census) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Census) ProtoMessage() {}
+
+func (x *Census) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Census.ProtoReflect.Descriptor instead.
+func (*Census) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Census) GetShard() *Shard {
+	if x != nil {
+		return x.Shard
+	}
+	return nil
+}
+
+func (x *Census) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type IndexRows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*IndexRow            `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	Census        []*Census              `protobuf:"bytes,2,rep,name=census,proto3" json:"census,omitempty"` // of whole classes: bits is 0
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexRows) Reset() {
+	*x = IndexRows{}
+	mi := &file_wire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexRows) ProtoMessage() {}
+
+func (x *IndexRows) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexRows.ProtoReflect.Descriptor instead.
+func (*IndexRows) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *IndexRows) GetRows() []*IndexRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *IndexRows) GetCensus() []*Census {
+	if x != nil {
+		return x.Census
+	}
+	return nil
+}
+
+type IndexFetch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sellers       []string               `protobuf:"bytes,1,rep,name=sellers,proto3" json:"sellers,omitempty"` // fingerprints
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexFetch) Reset() {
+	*x = IndexFetch{}
+	mi := &file_wire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexFetch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexFetch) ProtoMessage() {}
+
+func (x *IndexFetch) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexFetch.ProtoReflect.Descriptor instead.
+func (*IndexFetch) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *IndexFetch) GetSellers() []string {
+	if x != nil {
+		return x.Sellers
+	}
+	return nil
+}
+
+type IndexDigest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shards        []*Census              `protobuf:"bytes,1,rep,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexDigest) Reset() {
+	*x = IndexDigest{}
+	mi := &file_wire_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexDigest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexDigest) ProtoMessage() {}
+
+func (x *IndexDigest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexDigest.ProtoReflect.Descriptor instead.
+func (*IndexDigest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *IndexDigest) GetShards() []*Census {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
 type Terms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Bank          string                 `protobuf:"bytes,1,opt,name=bank,proto3" json:"bank,omitempty"`
@@ -727,7 +1402,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[1]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +1414,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[1]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +1427,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{1}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Terms) GetBank() string {
@@ -787,7 +1462,7 @@ type Properties struct {
 
 func (x *Properties) Reset() {
 	*x = Properties{}
-	mi := &file_wire_proto_msgTypes[2]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +1474,7 @@ func (x *Properties) String() string {
 func (*Properties) ProtoMessage() {}
 
 func (x *Properties) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[2]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +1487,7 @@ func (x *Properties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Properties.ProtoReflect.Descriptor instead.
 func (*Properties) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{2}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Properties) GetOs() string {
@@ -898,13 +1573,15 @@ type Presence struct {
 	Addresses     []string               `protobuf:"bytes,9,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	After         []*Terms               `protobuf:"bytes,10,rep,name=after,proto3" json:"after,omitempty"`
 	Recovering    int64                  `protobuf:"varint,11,opt,name=recovering,proto3" json:"recovering,omitempty"`
+	Issued        int64                  `protobuf:"varint,12,opt,name=issued,proto3" json:"issued,omitempty"`
+	Index         int64                  `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // 1 and the sellers in the market; 0: keeps no index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Presence) Reset() {
 	*x = Presence{}
-	mi := &file_wire_proto_msgTypes[3]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1593,7 @@ func (x *Presence) String() string {
 func (*Presence) ProtoMessage() {}
 
 func (x *Presence) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[3]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1606,7 @@ func (x *Presence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Presence.ProtoReflect.Descriptor instead.
 func (*Presence) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{3}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Presence) GetAgent() int64 {
@@ -1009,6 +1686,20 @@ func (x *Presence) GetRecovering() int64 {
 	return 0
 }
 
+func (x *Presence) GetIssued() int64 {
+	if x != nil {
+		return x.Issued
+	}
+	return 0
+}
+
+func (x *Presence) GetIndex() int64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 type Ceiling struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Unit          int64                  `protobuf:"varint,1,opt,name=unit,proto3" json:"unit,omitempty"`
@@ -1020,7 +1711,7 @@ type Ceiling struct {
 
 func (x *Ceiling) Reset() {
 	*x = Ceiling{}
-	mi := &file_wire_proto_msgTypes[4]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1032,7 +1723,7 @@ func (x *Ceiling) String() string {
 func (*Ceiling) ProtoMessage() {}
 
 func (x *Ceiling) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[4]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1045,7 +1736,7 @@ func (x *Ceiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ceiling.ProtoReflect.Descriptor instead.
 func (*Ceiling) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{4}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Ceiling) GetUnit() int64 {
@@ -1079,7 +1770,7 @@ type BundleCeiling struct {
 
 func (x *BundleCeiling) Reset() {
 	*x = BundleCeiling{}
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1782,7 @@ func (x *BundleCeiling) String() string {
 func (*BundleCeiling) ProtoMessage() {}
 
 func (x *BundleCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1795,7 @@ func (x *BundleCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleCeiling.ProtoReflect.Descriptor instead.
 func (*BundleCeiling) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{5}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BundleCeiling) GetUnits() []int64 {
@@ -1141,7 +1832,7 @@ type CallForProposals struct {
 
 func (x *CallForProposals) Reset() {
 	*x = CallForProposals{}
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1844,7 @@ func (x *CallForProposals) String() string {
 func (*CallForProposals) ProtoMessage() {}
 
 func (x *CallForProposals) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1857,7 @@ func (x *CallForProposals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallForProposals.ProtoReflect.Descriptor instead.
 func (*CallForProposals) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CallForProposals) GetRound() int64 {
@@ -1263,7 +1954,7 @@ type Intent struct {
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1966,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1979,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Intent) GetApp() string {
@@ -1316,7 +2007,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +2019,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +2032,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Slot) GetStart() int64 {
@@ -1381,7 +2072,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +2084,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +2097,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Item) GetUnit() int64 {
@@ -1480,7 +2171,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +2183,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +2196,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Offer) GetId() string {
@@ -1575,7 +2266,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +2278,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +2291,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Reason) GetCode() string {
@@ -1693,7 +2384,7 @@ type Hint struct {
 
 func (x *Hint) Reset() {
 	*x = Hint{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +2396,7 @@ func (x *Hint) String() string {
 func (*Hint) ProtoMessage() {}
 
 func (x *Hint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +2409,7 @@ func (x *Hint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hint.ProtoReflect.Descriptor instead.
 func (*Hint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Hint) GetStart() int64 {
@@ -1817,7 +2508,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +2520,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +2533,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Proposal) GetRound() int64 {
@@ -1883,7 +2574,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2586,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2599,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Refusal) GetRound() int64 {
@@ -1936,7 +2627,7 @@ type Acceptance struct {
 
 func (x *Acceptance) Reset() {
 	*x = Acceptance{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2639,7 @@ func (x *Acceptance) String() string {
 func (*Acceptance) ProtoMessage() {}
 
 func (x *Acceptance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2652,7 @@ func (x *Acceptance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceptance.ProtoReflect.Descriptor instead.
 func (*Acceptance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Acceptance) GetOffer() *Offer {
@@ -2000,7 +2691,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2703,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2716,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Reservation) GetUnit() int64 {
@@ -2088,7 +2779,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2791,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2804,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Vote) GetOffer() string {
@@ -2146,7 +2837,7 @@ type Confirmation struct {
 
 func (x *Confirmation) Reset() {
 	*x = Confirmation{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2849,7 @@ func (x *Confirmation) String() string {
 func (*Confirmation) ProtoMessage() {}
 
 func (x *Confirmation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2862,7 @@ func (x *Confirmation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirmation.ProtoReflect.Descriptor instead.
 func (*Confirmation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Confirmation) GetBundle() []byte {
@@ -2190,7 +2881,7 @@ type Countersigned struct {
 
 func (x *Countersigned) Reset() {
 	*x = Countersigned{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2893,7 @@ func (x *Countersigned) String() string {
 func (*Countersigned) ProtoMessage() {}
 
 func (x *Countersigned) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2906,7 @@ func (x *Countersigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Countersigned.ProtoReflect.Descriptor instead.
 func (*Countersigned) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Countersigned) GetSale() []byte {
@@ -2234,7 +2925,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2937,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2950,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Cancellation) GetReservations() []string {
@@ -2278,7 +2969,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2981,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2994,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Settlement) GetSale() []byte {
@@ -2322,7 +3013,7 @@ type Annulment struct {
 
 func (x *Annulment) Reset() {
 	*x = Annulment{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +3025,7 @@ func (x *Annulment) String() string {
 func (*Annulment) ProtoMessage() {}
 
 func (x *Annulment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +3038,7 @@ func (x *Annulment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annulment.ProtoReflect.Descriptor instead.
 func (*Annulment) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Annulment) GetBundle() []byte {
@@ -2366,7 +3057,7 @@ type OutcomeQuery struct {
 
 func (x *OutcomeQuery) Reset() {
 	*x = OutcomeQuery{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +3069,7 @@ func (x *OutcomeQuery) String() string {
 func (*OutcomeQuery) ProtoMessage() {}
 
 func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +3082,7 @@ func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeQuery.ProtoReflect.Descriptor instead.
 func (*OutcomeQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OutcomeQuery) GetContract() string {
@@ -2413,7 +3104,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +3116,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +3129,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Decision) GetContract() string {
@@ -2478,7 +3169,7 @@ type UnitCancellation struct {
 
 func (x *UnitCancellation) Reset() {
 	*x = UnitCancellation{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +3181,7 @@ func (x *UnitCancellation) String() string {
 func (*UnitCancellation) ProtoMessage() {}
 
 func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +3194,7 @@ func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitCancellation.ProtoReflect.Descriptor instead.
 func (*UnitCancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UnitCancellation) GetCancel() []byte {
@@ -2523,7 +3214,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +3226,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +3239,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RefundRequest) GetRefund() []byte {
@@ -2573,7 +3264,7 @@ type BalanceQuery struct {
 
 func (x *BalanceQuery) Reset() {
 	*x = BalanceQuery{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +3276,7 @@ func (x *BalanceQuery) String() string {
 func (*BalanceQuery) ProtoMessage() {}
 
 func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +3289,7 @@ func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceQuery.ProtoReflect.Descriptor instead.
 func (*BalanceQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 type Balance struct {
@@ -2621,7 +3312,7 @@ type Balance struct {
 
 func (x *Balance) Reset() {
 	*x = Balance{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2633,7 +3324,7 @@ func (x *Balance) String() string {
 func (*Balance) ProtoMessage() {}
 
 func (x *Balance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2646,7 +3337,7 @@ func (x *Balance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balance.ProtoReflect.Descriptor instead.
 func (*Balance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Balance) GetAccount() string {
@@ -2742,7 +3433,7 @@ type Balances struct {
 
 func (x *Balances) Reset() {
 	*x = Balances{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +3445,7 @@ func (x *Balances) String() string {
 func (*Balances) ProtoMessage() {}
 
 func (x *Balances) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +3458,7 @@ func (x *Balances) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balances.ProtoReflect.Descriptor instead.
 func (*Balances) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Balances) GetAccounts() []*Balance {
@@ -2792,7 +3483,7 @@ type StatementQuery struct {
 
 func (x *StatementQuery) Reset() {
 	*x = StatementQuery{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +3495,7 @@ func (x *StatementQuery) String() string {
 func (*StatementQuery) ProtoMessage() {}
 
 func (x *StatementQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +3508,7 @@ func (x *StatementQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementQuery.ProtoReflect.Descriptor instead.
 func (*StatementQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StatementQuery) GetAccount() string {
@@ -2879,7 +3570,7 @@ type ProofQuery struct {
 
 func (x *ProofQuery) Reset() {
 	*x = ProofQuery{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +3582,7 @@ func (x *ProofQuery) String() string {
 func (*ProofQuery) ProtoMessage() {}
 
 func (x *ProofQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +3595,7 @@ func (x *ProofQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProofQuery.ProtoReflect.Descriptor instead.
 func (*ProofQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ProofQuery) GetContract() string {
@@ -2930,7 +3621,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3633,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3646,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Proof) GetDocument() []byte {
@@ -2975,7 +3666,7 @@ type SoldQuery struct {
 
 func (x *SoldQuery) Reset() {
 	*x = SoldQuery{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3678,7 @@ func (x *SoldQuery) String() string {
 func (*SoldQuery) ProtoMessage() {}
 
 func (x *SoldQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3691,7 @@ func (x *SoldQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldQuery.ProtoReflect.Descriptor instead.
 func (*SoldQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SoldQuery) GetEnds() int64 {
@@ -3031,7 +3722,7 @@ type SoldUnit struct {
 
 func (x *SoldUnit) Reset() {
 	*x = SoldUnit{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3043,7 +3734,7 @@ func (x *SoldUnit) String() string {
 func (*SoldUnit) ProtoMessage() {}
 
 func (x *SoldUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3056,7 +3747,7 @@ func (x *SoldUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldUnit.ProtoReflect.Descriptor instead.
 func (*SoldUnit) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SoldUnit) GetUnit() int64 {
@@ -3114,7 +3805,7 @@ type Sold struct {
 
 func (x *Sold) Reset() {
 	*x = Sold{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3126,7 +3817,7 @@ func (x *Sold) String() string {
 func (*Sold) ProtoMessage() {}
 
 func (x *Sold) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3139,7 +3830,7 @@ func (x *Sold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sold.ProtoReflect.Descriptor instead.
 func (*Sold) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Sold) GetContract() string {
@@ -3188,7 +3879,7 @@ type SoldList struct {
 
 func (x *SoldList) Reset() {
 	*x = SoldList{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3891,7 @@ func (x *SoldList) String() string {
 func (*SoldList) ProtoMessage() {}
 
 func (x *SoldList) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3904,7 @@ func (x *SoldList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldList.ProtoReflect.Descriptor instead.
 func (*SoldList) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SoldList) GetSold() []*Sold {
@@ -3246,7 +3937,7 @@ type BundleQuery struct {
 
 func (x *BundleQuery) Reset() {
 	*x = BundleQuery{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +3949,7 @@ func (x *BundleQuery) String() string {
 func (*BundleQuery) ProtoMessage() {}
 
 func (x *BundleQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3962,7 @@ func (x *BundleQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleQuery.ProtoReflect.Descriptor instead.
 func (*BundleQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *BundleQuery) GetContract() string {
@@ -3290,7 +3981,7 @@ type BundleCopy struct {
 
 func (x *BundleCopy) Reset() {
 	*x = BundleCopy{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3993,7 @@ func (x *BundleCopy) String() string {
 func (*BundleCopy) ProtoMessage() {}
 
 func (x *BundleCopy) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +4006,7 @@ func (x *BundleCopy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleCopy.ProtoReflect.Descriptor instead.
 func (*BundleCopy) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BundleCopy) GetBundle() []byte {
@@ -3343,7 +4034,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3355,7 +4046,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3368,7 +4059,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StatementLine) GetEntry() uint64 {
@@ -3452,7 +4143,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +4155,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +4168,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Statement) GetAccount() string {
@@ -3511,7 +4202,7 @@ type JobReport struct {
 
 func (x *JobReport) Reset() {
 	*x = JobReport{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3523,7 +4214,7 @@ func (x *JobReport) String() string {
 func (*JobReport) ProtoMessage() {}
 
 func (x *JobReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3536,7 +4227,7 @@ func (x *JobReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
 func (*JobReport) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *JobReport) GetRecord() []byte {
@@ -3562,7 +4253,7 @@ type JobVerdict struct {
 
 func (x *JobVerdict) Reset() {
 	*x = JobVerdict{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +4265,7 @@ func (x *JobVerdict) String() string {
 func (*JobVerdict) ProtoMessage() {}
 
 func (x *JobVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +4278,7 @@ func (x *JobVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobVerdict.ProtoReflect.Descriptor instead.
 func (*JobVerdict) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *JobVerdict) GetVerdict() []byte {
@@ -3609,7 +4300,7 @@ type VoucherRequest struct {
 
 func (x *VoucherRequest) Reset() {
 	*x = VoucherRequest{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +4312,7 @@ func (x *VoucherRequest) String() string {
 func (*VoucherRequest) ProtoMessage() {}
 
 func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +4325,7 @@ func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoucherRequest.ProtoReflect.Descriptor instead.
 func (*VoucherRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *VoucherRequest) GetConversation() string {
@@ -3674,7 +4365,7 @@ type Voucher struct {
 
 func (x *Voucher) Reset() {
 	*x = Voucher{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +4377,7 @@ func (x *Voucher) String() string {
 func (*Voucher) ProtoMessage() {}
 
 func (x *Voucher) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +4390,7 @@ func (x *Voucher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voucher.ProtoReflect.Descriptor instead.
 func (*Voucher) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Voucher) GetVoucher() []byte {
@@ -3721,7 +4412,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3733,7 +4424,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3746,7 +4437,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *QuoteRequest) GetId() string {
@@ -3787,7 +4478,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3799,7 +4490,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3812,7 +4503,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ExchangeRequest) GetId() string {
@@ -3838,7 +4529,7 @@ type Quote struct {
 
 func (x *Quote) Reset() {
 	*x = Quote{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +4541,7 @@ func (x *Quote) String() string {
 func (*Quote) ProtoMessage() {}
 
 func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +4554,7 @@ func (x *Quote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quote.ProtoReflect.Descriptor instead.
 func (*Quote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Quote) GetQuote() []byte {
@@ -3883,7 +4574,7 @@ type Readmission struct {
 
 func (x *Readmission) Reset() {
 	*x = Readmission{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3895,7 +4586,7 @@ func (x *Readmission) String() string {
 func (*Readmission) ProtoMessage() {}
 
 func (x *Readmission) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +4599,7 @@ func (x *Readmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readmission.ProtoReflect.Descriptor instead.
 func (*Readmission) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Readmission) GetReceipt() []byte {
@@ -3938,7 +4629,7 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3950,7 +4641,7 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3963,7 +4654,7 @@ func (x *StagedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
 func (*StagedFile) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *StagedFile) GetPath() string {
@@ -4011,7 +4702,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4714,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4727,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Param) GetName() string {
@@ -4071,7 +4762,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4774,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4787,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Launch) GetContract() string {
@@ -4182,7 +4873,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4885,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4898,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Peer) GetUnit() int64 {
@@ -4258,7 +4949,7 @@ type LaunchOrder struct {
 
 func (x *LaunchOrder) Reset() {
 	*x = LaunchOrder{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4270,7 +4961,7 @@ func (x *LaunchOrder) String() string {
 func (*LaunchOrder) ProtoMessage() {}
 
 func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4283,7 +4974,7 @@ func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchOrder.ProtoReflect.Descriptor instead.
 func (*LaunchOrder) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LaunchOrder) GetContract() string {
@@ -4338,7 +5029,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +5041,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4363,7 +5054,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *JobStatus) GetState() string {
@@ -4447,7 +5138,7 @@ type LaunchStatus struct {
 
 func (x *LaunchStatus) Reset() {
 	*x = LaunchStatus{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4459,7 +5150,7 @@ func (x *LaunchStatus) String() string {
 func (*LaunchStatus) ProtoMessage() {}
 
 func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4472,7 +5163,7 @@ func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchStatus.ProtoReflect.Descriptor instead.
 func (*LaunchStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LaunchStatus) GetContract() string {
@@ -4550,7 +5241,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\tramp.wire\"\x93\x12\n" +
+	"wire.proto\x12\tramp.wire\"\xab\x14\n" +
 	"\bEnvelope\x12\"\n" +
 	"\fperformative\x18\x01 \x01(\tR\fperformative\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\"\n" +
@@ -4605,8 +5296,57 @@ const file_wire_proto_rawDesc = "" +
 	"\tsold_list\x185 \x01(\v2\x13.ramp.wire.SoldListH\x00R\bsoldList\x12;\n" +
 	"\fbundle_query\x186 \x01(\v2\x16.ramp.wire.BundleQueryH\x00R\vbundleQuery\x128\n" +
 	"\vbundle_copy\x187 \x01(\v2\x15.ramp.wire.BundleCopyH\x00R\n" +
-	"bundleCopyB\x06\n" +
-	"\x04body\"7\n" +
+	"bundleCopy\x12.\n" +
+	"\arecords\x18< \x01(\v2\x12.ramp.wire.RecordsH\x00R\arecords\x128\n" +
+	"\vindex_query\x18= \x01(\v2\x15.ramp.wire.IndexQueryH\x00R\n" +
+	"indexQuery\x125\n" +
+	"\n" +
+	"index_rows\x18> \x01(\v2\x14.ramp.wire.IndexRowsH\x00R\tindexRows\x128\n" +
+	"\vindex_fetch\x18? \x01(\v2\x15.ramp.wire.IndexFetchH\x00R\n" +
+	"indexFetch\x12;\n" +
+	"\findex_digest\x18@ \x01(\v2\x16.ramp.wire.IndexDigestH\x00R\vindexDigestB\x06\n" +
+	"\x04body\"#\n" +
+	"\aRecords\x12\x18\n" +
+	"\arecords\x18\x01 \x03(\fR\arecords\"V\n" +
+	"\x06Record\x12\x14\n" +
+	"\x05chain\x18\x01 \x03(\fR\x05chain\x12\x18\n" +
+	"\alisting\x18\x02 \x01(\fR\alisting\x12\x1c\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"~\n" +
+	"\aListing\x12\x16\n" +
+	"\x06issued\x18\x01 \x01(\x10R\x06issued\x12\x12\n" +
+	"\x04load\x18\x02 \x01(\x03R\x04load\x12\x16\n" +
+	"\x06relays\x18\x03 \x03(\tR\x06relays\x12/\n" +
+	"\bpresence\x18\x04 \x01(\v2\x13.ramp.wire.PresenceR\bpresence\"q\n" +
+	"\x05Shard\x12&\n" +
+	"\x05terms\x18\x01 \x01(\v2\x10.ramp.wire.TermsR\x05terms\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\x03R\x05class\x12\x12\n" +
+	"\x04bits\x18\x03 \x01(\x03R\x04bits\x12\x16\n" +
+	"\x06prefix\x18\x04 \x01(\x03R\x06prefix\"\xa2\x01\n" +
+	"\n" +
+	"IndexQuery\x12&\n" +
+	"\x05shard\x18\x01 \x01(\v2\x10.ramp.wire.ShardR\x05shard\x12\x14\n" +
+	"\x05modes\x18\x02 \x03(\tR\x05modes\x12\x14\n" +
+	"\x05cores\x18\x03 \x01(\x03R\x05cores\x12\x18\n" +
+	"\aceiling\x18\x04 \x01(\x03R\aceiling\x12\x12\n" +
+	"\x04want\x18\x05 \x01(\x03R\x04want\x12\x12\n" +
+	"\x04salt\x18\x06 \x01(\x04R\x04salt\"t\n" +
+	"\bIndexRow\x12\x16\n" +
+	"\x06seller\x18\x01 \x01(\tR\x06seller\x12\x14\n" +
+	"\x05start\x18\x02 \x01(\x03R\x05start\x12\x10\n" +
+	"\x03min\x18\x03 \x01(\x03R\x03min\x12\x14\n" +
+	"\x05cores\x18\x04 \x01(\x03R\x05cores\x12\x12\n" +
+	"\x04load\x18\x05 \x01(\x03R\x04load\"F\n" +
+	"\x06Census\x12&\n" +
+	"\x05shard\x18\x01 \x01(\v2\x10.ramp.wire.ShardR\x05shard\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"_\n" +
+	"\tIndexRows\x12'\n" +
+	"\x04rows\x18\x01 \x03(\v2\x13.ramp.wire.IndexRowR\x04rows\x12)\n" +
+	"\x06census\x18\x02 \x03(\v2\x11.ramp.wire.CensusR\x06census\"&\n" +
+	"\n" +
+	"IndexFetch\x12\x18\n" +
+	"\asellers\x18\x01 \x03(\tR\asellers\"8\n" +
+	"\vIndexDigest\x12)\n" +
+	"\x06shards\x18\x01 \x03(\v2\x11.ramp.wire.CensusR\x06shards\"7\n" +
 	"\x05Terms\x12\x12\n" +
 	"\x04bank\x18\x01 \x01(\tR\x04bank\x12\x1a\n" +
 	"\bcurrency\x18\x02 \x01(\tR\bcurrency\"\x9d\x02\n" +
@@ -4626,7 +5366,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cores\x18\t \x01(\x03R\x05cores\x12\x1d\n" +
 	"\n" +
 	"node_cores\x18\n" +
-	" \x01(\x03R\tnodeCores\"\xcf\x02\n" +
+	" \x01(\x03R\tnodeCores\"\xfd\x02\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\x03R\x05agent\x125\n" +
 	"\n" +
@@ -4643,7 +5383,9 @@ const file_wire_proto_rawDesc = "" +
 	" \x03(\v2\x10.ramp.wire.TermsR\x05after\x12\x1e\n" +
 	"\n" +
 	"recovering\x18\v \x01(\x03R\n" +
-	"recovering\"G\n" +
+	"recovering\x12\x16\n" +
+	"\x06issued\x18\f \x01(\x03R\x06issued\x12\x14\n" +
+	"\x05index\x18\x14 \x01(\x03R\x05index\"G\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +
 	"\x05price\x18\x02 \x01(\x03R\x05price\x12\x12\n" +
@@ -4934,131 +5676,153 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
-	(*Terms)(nil),            // 1: ramp.wire.Terms
-	(*Properties)(nil),       // 2: ramp.wire.Properties
-	(*Presence)(nil),         // 3: ramp.wire.Presence
-	(*Ceiling)(nil),          // 4: ramp.wire.Ceiling
-	(*BundleCeiling)(nil),    // 5: ramp.wire.BundleCeiling
-	(*CallForProposals)(nil), // 6: ramp.wire.CallForProposals
-	(*Intent)(nil),           // 7: ramp.wire.Intent
-	(*Slot)(nil),             // 8: ramp.wire.Slot
-	(*Item)(nil),             // 9: ramp.wire.Item
-	(*Offer)(nil),            // 10: ramp.wire.Offer
-	(*Reason)(nil),           // 11: ramp.wire.Reason
-	(*Hint)(nil),             // 12: ramp.wire.Hint
-	(*Proposal)(nil),         // 13: ramp.wire.Proposal
-	(*Refusal)(nil),          // 14: ramp.wire.Refusal
-	(*Acceptance)(nil),       // 15: ramp.wire.Acceptance
-	(*Reservation)(nil),      // 16: ramp.wire.Reservation
-	(*Vote)(nil),             // 17: ramp.wire.Vote
-	(*Confirmation)(nil),     // 18: ramp.wire.Confirmation
-	(*Countersigned)(nil),    // 19: ramp.wire.Countersigned
-	(*Cancellation)(nil),     // 20: ramp.wire.Cancellation
-	(*Settlement)(nil),       // 21: ramp.wire.Settlement
-	(*Annulment)(nil),        // 22: ramp.wire.Annulment
-	(*OutcomeQuery)(nil),     // 23: ramp.wire.OutcomeQuery
-	(*Decision)(nil),         // 24: ramp.wire.Decision
-	(*UnitCancellation)(nil), // 25: ramp.wire.UnitCancellation
-	(*RefundRequest)(nil),    // 26: ramp.wire.RefundRequest
-	(*BalanceQuery)(nil),     // 27: ramp.wire.BalanceQuery
-	(*Balance)(nil),          // 28: ramp.wire.Balance
-	(*Balances)(nil),         // 29: ramp.wire.Balances
-	(*StatementQuery)(nil),   // 30: ramp.wire.StatementQuery
-	(*ProofQuery)(nil),       // 31: ramp.wire.ProofQuery
-	(*Proof)(nil),            // 32: ramp.wire.Proof
-	(*SoldQuery)(nil),        // 33: ramp.wire.SoldQuery
-	(*SoldUnit)(nil),         // 34: ramp.wire.SoldUnit
-	(*Sold)(nil),             // 35: ramp.wire.Sold
-	(*SoldList)(nil),         // 36: ramp.wire.SoldList
-	(*BundleQuery)(nil),      // 37: ramp.wire.BundleQuery
-	(*BundleCopy)(nil),       // 38: ramp.wire.BundleCopy
-	(*StatementLine)(nil),    // 39: ramp.wire.StatementLine
-	(*Statement)(nil),        // 40: ramp.wire.Statement
-	(*JobReport)(nil),        // 41: ramp.wire.JobReport
-	(*JobVerdict)(nil),       // 42: ramp.wire.JobVerdict
-	(*VoucherRequest)(nil),   // 43: ramp.wire.VoucherRequest
-	(*Voucher)(nil),          // 44: ramp.wire.Voucher
-	(*QuoteRequest)(nil),     // 45: ramp.wire.QuoteRequest
-	(*ExchangeRequest)(nil),  // 46: ramp.wire.ExchangeRequest
-	(*Quote)(nil),            // 47: ramp.wire.Quote
-	(*Readmission)(nil),      // 48: ramp.wire.Readmission
-	(*StagedFile)(nil),       // 49: ramp.wire.StagedFile
-	(*Param)(nil),            // 50: ramp.wire.Param
-	(*Launch)(nil),           // 51: ramp.wire.Launch
-	(*Peer)(nil),             // 52: ramp.wire.Peer
-	(*LaunchOrder)(nil),      // 53: ramp.wire.LaunchOrder
-	(*JobStatus)(nil),        // 54: ramp.wire.JobStatus
-	(*LaunchStatus)(nil),     // 55: ramp.wire.LaunchStatus
+	(*Records)(nil),          // 1: ramp.wire.Records
+	(*Record)(nil),           // 2: ramp.wire.Record
+	(*Listing)(nil),          // 3: ramp.wire.Listing
+	(*Shard)(nil),            // 4: ramp.wire.Shard
+	(*IndexQuery)(nil),       // 5: ramp.wire.IndexQuery
+	(*IndexRow)(nil),         // 6: ramp.wire.IndexRow
+	(*Census)(nil),           // 7: ramp.wire.Census
+	(*IndexRows)(nil),        // 8: ramp.wire.IndexRows
+	(*IndexFetch)(nil),       // 9: ramp.wire.IndexFetch
+	(*IndexDigest)(nil),      // 10: ramp.wire.IndexDigest
+	(*Terms)(nil),            // 11: ramp.wire.Terms
+	(*Properties)(nil),       // 12: ramp.wire.Properties
+	(*Presence)(nil),         // 13: ramp.wire.Presence
+	(*Ceiling)(nil),          // 14: ramp.wire.Ceiling
+	(*BundleCeiling)(nil),    // 15: ramp.wire.BundleCeiling
+	(*CallForProposals)(nil), // 16: ramp.wire.CallForProposals
+	(*Intent)(nil),           // 17: ramp.wire.Intent
+	(*Slot)(nil),             // 18: ramp.wire.Slot
+	(*Item)(nil),             // 19: ramp.wire.Item
+	(*Offer)(nil),            // 20: ramp.wire.Offer
+	(*Reason)(nil),           // 21: ramp.wire.Reason
+	(*Hint)(nil),             // 22: ramp.wire.Hint
+	(*Proposal)(nil),         // 23: ramp.wire.Proposal
+	(*Refusal)(nil),          // 24: ramp.wire.Refusal
+	(*Acceptance)(nil),       // 25: ramp.wire.Acceptance
+	(*Reservation)(nil),      // 26: ramp.wire.Reservation
+	(*Vote)(nil),             // 27: ramp.wire.Vote
+	(*Confirmation)(nil),     // 28: ramp.wire.Confirmation
+	(*Countersigned)(nil),    // 29: ramp.wire.Countersigned
+	(*Cancellation)(nil),     // 30: ramp.wire.Cancellation
+	(*Settlement)(nil),       // 31: ramp.wire.Settlement
+	(*Annulment)(nil),        // 32: ramp.wire.Annulment
+	(*OutcomeQuery)(nil),     // 33: ramp.wire.OutcomeQuery
+	(*Decision)(nil),         // 34: ramp.wire.Decision
+	(*UnitCancellation)(nil), // 35: ramp.wire.UnitCancellation
+	(*RefundRequest)(nil),    // 36: ramp.wire.RefundRequest
+	(*BalanceQuery)(nil),     // 37: ramp.wire.BalanceQuery
+	(*Balance)(nil),          // 38: ramp.wire.Balance
+	(*Balances)(nil),         // 39: ramp.wire.Balances
+	(*StatementQuery)(nil),   // 40: ramp.wire.StatementQuery
+	(*ProofQuery)(nil),       // 41: ramp.wire.ProofQuery
+	(*Proof)(nil),            // 42: ramp.wire.Proof
+	(*SoldQuery)(nil),        // 43: ramp.wire.SoldQuery
+	(*SoldUnit)(nil),         // 44: ramp.wire.SoldUnit
+	(*Sold)(nil),             // 45: ramp.wire.Sold
+	(*SoldList)(nil),         // 46: ramp.wire.SoldList
+	(*BundleQuery)(nil),      // 47: ramp.wire.BundleQuery
+	(*BundleCopy)(nil),       // 48: ramp.wire.BundleCopy
+	(*StatementLine)(nil),    // 49: ramp.wire.StatementLine
+	(*Statement)(nil),        // 50: ramp.wire.Statement
+	(*JobReport)(nil),        // 51: ramp.wire.JobReport
+	(*JobVerdict)(nil),       // 52: ramp.wire.JobVerdict
+	(*VoucherRequest)(nil),   // 53: ramp.wire.VoucherRequest
+	(*Voucher)(nil),          // 54: ramp.wire.Voucher
+	(*QuoteRequest)(nil),     // 55: ramp.wire.QuoteRequest
+	(*ExchangeRequest)(nil),  // 56: ramp.wire.ExchangeRequest
+	(*Quote)(nil),            // 57: ramp.wire.Quote
+	(*Readmission)(nil),      // 58: ramp.wire.Readmission
+	(*StagedFile)(nil),       // 59: ramp.wire.StagedFile
+	(*Param)(nil),            // 60: ramp.wire.Param
+	(*Launch)(nil),           // 61: ramp.wire.Launch
+	(*Peer)(nil),             // 62: ramp.wire.Peer
+	(*LaunchOrder)(nil),      // 63: ramp.wire.LaunchOrder
+	(*JobStatus)(nil),        // 64: ramp.wire.JobStatus
+	(*LaunchStatus)(nil),     // 65: ramp.wire.LaunchStatus
 }
 var file_wire_proto_depIdxs = []int32{
-	3,  // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
-	6,  // 1: ramp.wire.Envelope.cfp:type_name -> ramp.wire.CallForProposals
-	13, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
-	14, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
-	15, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
-	17, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
-	18, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
-	19, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
-	20, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
-	21, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
-	22, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
-	23, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
-	24, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
-	25, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
-	26, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
-	27, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
-	29, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
-	30, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
-	40, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
-	41, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
-	42, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
-	43, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
-	44, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
-	45, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
-	46, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
-	47, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
-	48, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
-	51, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
-	53, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
-	55, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
-	31, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
-	32, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
-	33, // 32: ramp.wire.Envelope.sold_query:type_name -> ramp.wire.SoldQuery
-	36, // 33: ramp.wire.Envelope.sold_list:type_name -> ramp.wire.SoldList
-	37, // 34: ramp.wire.Envelope.bundle_query:type_name -> ramp.wire.BundleQuery
-	38, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
-	2,  // 36: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
-	1,  // 37: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
-	1,  // 38: ramp.wire.Presence.after:type_name -> ramp.wire.Terms
-	4,  // 39: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
-	5,  // 40: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
-	1,  // 41: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	7,  // 42: ramp.wire.CallForProposals.launch:type_name -> ramp.wire.Intent
-	9,  // 43: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	12, // 44: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
-	10, // 45: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	8,  // 46: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	11, // 47: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	11, // 48: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	10, // 49: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	16, // 50: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	28, // 51: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	34, // 52: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
-	35, // 53: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
-	39, // 54: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	50, // 55: ramp.wire.Launch.params:type_name -> ramp.wire.Param
-	49, // 56: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
-	52, // 57: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
-	54, // 58: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
-	49, // 59: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	13, // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
+	16, // 1: ramp.wire.Envelope.cfp:type_name -> ramp.wire.CallForProposals
+	23, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
+	24, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
+	25, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
+	27, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
+	28, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
+	29, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
+	30, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
+	31, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
+	32, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
+	33, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
+	34, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
+	35, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
+	36, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
+	37, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
+	39, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
+	40, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
+	50, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
+	51, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
+	52, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
+	53, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
+	54, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
+	55, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
+	56, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
+	57, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
+	58, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
+	61, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
+	63, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
+	65, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
+	41, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
+	42, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
+	43, // 32: ramp.wire.Envelope.sold_query:type_name -> ramp.wire.SoldQuery
+	46, // 33: ramp.wire.Envelope.sold_list:type_name -> ramp.wire.SoldList
+	47, // 34: ramp.wire.Envelope.bundle_query:type_name -> ramp.wire.BundleQuery
+	48, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
+	1,  // 36: ramp.wire.Envelope.records:type_name -> ramp.wire.Records
+	5,  // 37: ramp.wire.Envelope.index_query:type_name -> ramp.wire.IndexQuery
+	8,  // 38: ramp.wire.Envelope.index_rows:type_name -> ramp.wire.IndexRows
+	9,  // 39: ramp.wire.Envelope.index_fetch:type_name -> ramp.wire.IndexFetch
+	10, // 40: ramp.wire.Envelope.index_digest:type_name -> ramp.wire.IndexDigest
+	13, // 41: ramp.wire.Listing.presence:type_name -> ramp.wire.Presence
+	11, // 42: ramp.wire.Shard.terms:type_name -> ramp.wire.Terms
+	4,  // 43: ramp.wire.IndexQuery.shard:type_name -> ramp.wire.Shard
+	4,  // 44: ramp.wire.Census.shard:type_name -> ramp.wire.Shard
+	6,  // 45: ramp.wire.IndexRows.rows:type_name -> ramp.wire.IndexRow
+	7,  // 46: ramp.wire.IndexRows.census:type_name -> ramp.wire.Census
+	7,  // 47: ramp.wire.IndexDigest.shards:type_name -> ramp.wire.Census
+	12, // 48: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
+	11, // 49: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
+	11, // 50: ramp.wire.Presence.after:type_name -> ramp.wire.Terms
+	14, // 51: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
+	15, // 52: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
+	11, // 53: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
+	17, // 54: ramp.wire.CallForProposals.launch:type_name -> ramp.wire.Intent
+	19, // 55: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	22, // 56: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
+	20, // 57: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	18, // 58: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	21, // 59: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	21, // 60: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	20, // 61: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	26, // 62: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	38, // 63: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	44, // 64: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
+	45, // 65: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
+	49, // 66: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	60, // 67: ramp.wire.Launch.params:type_name -> ramp.wire.Param
+	59, // 68: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
+	62, // 69: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
+	64, // 70: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
+	59, // 71: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -5103,6 +5867,11 @@ func file_wire_proto_init() {
 		(*Envelope_SoldList)(nil),
 		(*Envelope_BundleQuery)(nil),
 		(*Envelope_BundleCopy)(nil),
+		(*Envelope_Records)(nil),
+		(*Envelope_IndexQuery)(nil),
+		(*Envelope_IndexRows)(nil),
+		(*Envelope_IndexFetch)(nil),
+		(*Envelope_IndexDigest)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5110,7 +5879,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   56,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

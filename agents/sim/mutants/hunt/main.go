@@ -114,5 +114,8 @@ func (p plan) config(seed uint64) market.Config {
 	if seed%5 == 3 && !cfg.Barter { // users exchange money
 		cfg.Exchanges = 20
 	}
+	if seed%5 == 1 && !cfg.Barter { // users order sweeps
+		cfg.Sweeps = 8
+	}
 	return cfg
 }

@@ -159,6 +159,12 @@ func (p *Plan) AllInputs() []Input {
 // not have the key.
 func (p *Plan) Where(key string) string { return jobfile.Where(p.file, p.lines[key]) }
 
+// Bring adds an input, a template, that a key of the plan needs.
+func (p *Plan) Bring(input, key string) {
+	p.Inputs = append(p.Inputs, input)
+	p.lines[inputKey(input)] = p.lines[key]
+}
+
 func inputKey(template string) string { return "input " + template }
 
 // Due is the deadline of a sweep that begins now; zero: there is none. A deadline without a zone is

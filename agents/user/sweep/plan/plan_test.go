@@ -330,7 +330,7 @@ srun ./wing $SLURM_ARRAY_TASK_ID
 		t.Fatal(err)
 	}
 	want := plan.Task{
-		Number: 3, Directory: "task-00003", Parameters: []plan.Parameter{{Name: "SLURM_ARRAY_TASK_ID", Value: "5"}}, Inputs: []string{"jobs/run.sh"},
+		Number: 3, Directory: "task-00003", Parameters: []plan.Parameter{{Name: "SLURM_ARRAY_TASK_ID", Value: "5"}}, Inputs: []string{"run.sh"},
 		Command: []string{
 			"/usr/bin/env", "SLURM_ARRAY_TASK_ID=5", "SLURM_ARRAY_TASK_COUNT=5", "SLURM_ARRAY_TASK_MIN=1", "SLURM_ARRAY_TASK_MAX=9", "SLURM_SUBMIT_DIR=.",
 			"SLURM_NTASKS=2", "SLURM_CPUS_PER_TASK=4", "/bin/bash", "-l", "./run.sh",
@@ -339,7 +339,7 @@ srun ./wing $SLURM_ARRAY_TASK_ID
 	if d := cmp.Diff(want, p.Task(2)); d != "" {
 		t.Error(d)
 	}
-	if got := fmt.Sprint(p.Name+" ", p.Len(), p.Cores, p.Wall, p.AtOnce, p.Ignored, p.AllInputs()); got != "wing 5 8 1h30m30s 8 [-p --output --mail-type] [{jobs/run.sh jobs/run.sh:1}]" {
+	if got := fmt.Sprint(p.Name+" ", p.Len(), p.Cores, p.Wall, p.AtOnce, p.Ignored, p.AllInputs()); got != "wing 5 8 1h30m30s 8 [-p --output --mail-type] [{run.sh jobs/run.sh:1}]" {
 		t.Error(got)
 	}
 }

@@ -178,7 +178,7 @@ func (s *sbatch) program(doc []byte) {
 		command = append(command, quoted(argument))
 	}
 	s.plan.Axes = []Axis{{Name: indexName, Values: s.indexes}}
-	s.plan.Command, s.plan.Inputs = append(command, quoted("./"+path.Base(file))), []string{quoted(file)}
+	s.plan.Command, s.plan.Inputs = append(command, quoted("./"+path.Base(file))), []string{quoted(path.Base(file))}
 	s.plan.lines[inputKey(s.plan.Inputs[0])] = 1
 	if size := len(strings.Join(s.plan.Command, " ")); size > protocol.MaxArgBytes || len(s.plan.Command) > protocol.MaxArgs {
 		s.Fault(s.line, "the command would have %d bytes: want at most %d", size, protocol.MaxArgBytes)

@@ -1,0 +1,138 @@
+package config
+
+import (
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"ramp/protocol/identity"
+)
+
+// HeardName is the file of the revocation lists that other agents have passed on.
+const HeardName = "revoked-heard.pem"
+
+// authorityList is the list of the authority whose key a bank has, which 'ramp ca revoke'
+// rewrites.
+const authorityList = "revoked.pem"
+
+// lists are the files with revocation lists that people write.
+func (c *Config) lists() []string {
+	files := []string{c.Path(c.Revoked)}
+	if c.Bank != nil && c.Bank.Enrol != nil {
+		files = append(files, filepath.Join(c.Path(c.Bank.Enrol.Authority), authorityList))
+	}
+	return files
+}
+
+// readLists reads those of some files that exist.
+func readLists(files ...string) (all [][]byte, err error) {
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// Revocations keeps an agent's revocation lists up to date: with its files, and with the
+// newer lists that other agents pass on.
+type Revocations struct {
+	cfg   *Config
+	cred  *identity.Credential
+	trust *identity.Trust
+	mu    sync.Mutex
+	seen  []time.Time // when the files were changed last
+}
+
+// Revocations are those of an agent, whose trust they change.
+func (c *Config) Revocations(cred *identity.Credential, trust *identity.Trust) *Revocations {
+	r := &Revocations{cfg: c, cred: cred, trust: trust}
+	r.seen = r.changes()
+	return r
+}
+
+func (r *Revocations) changes() []time.Time {
+	var all []time.Time
+	for _, file := range r.cfg.lists() {
+		at := time.Time{}
+		if info, err := os.Stat(file); err == nil {
+			at = info.ModTime()
+		}
+		all = append(all, at)
+	}
+	return all
+}
+
+// Lists are the newest lists of each authority, in DER.
+func (r *Revocations) Lists() [][]byte { return r.trust.Newest() }
+
+// Refresh reads the files again if one has changed since.
+func (r *Revocations) Refresh() (changed bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.changes()
+	if slices.EqualFunc(now, r.seen, time.Time.Equal) {
+		return false, nil
+	}
+	r.seen = now
+	return true, r.read()
+}
+
+// Adopt takes over those of some lists that are newer than this agent's and signed by one
+// of its authorities, and keeps them for the next start.
+func (r *Revocations) Adopt(lists [][]byte) (changed bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keep := r.trust.Newest()
+	for _, der := range lists {
+		newer, err := r.trust.Newer(der)
+		if err != nil {
+			return false, err
+		}
+		changed = changed || newer
+		keep = append(keep, der)
+	}
+	if !changed {
+		return false, nil
+	}
+	var file []byte
+	for _, der := range keep {
+		file = append(file, pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})...)
+	}
+	path := filepath.Join(r.cfg.Dir, HeardName)
+	before, err := readLists(path)
+	if err != nil {
+		return false, err
+	}
+	if err := ReplaceFile(path, file, 0o600); err != nil {
+		return false, err
+	}
+	if err := r.read(); err != nil {
+		return false, errors.Join(err, ReplaceFile(path, before[0], 0o600))
+	}
+	file = nil
+	for _, der := range r.trust.Newest() {
+		file = append(file, pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})...)
+	}
+	return true, ReplaceFile(path, file, 0o600)
+}
+
+// read reads all lists. It changes nothing if they would revoke the agent itself.
+func (r *Revocations) read() error {
+	t, err := r.cfg.TrustAnchors()
+	if err != nil {
+		return err
+	}
+	if _, err := t.Verify(r.cred.ChainDER(), time.Now()); err != nil {
+		return err
+	}
+	r.trust.Replace(t)
+	return nil
+}

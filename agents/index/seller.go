@@ -1,0 +1,206 @@
+package index
+
+import (
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/codec"
+	"ramp/protocol/identity"
+	"ramp/protocol/message"
+)
+
+// SellerConfig is what a Seller needs.
+type SellerConfig struct {
+	Credential *identity.Credential
+	Load       func(now time.Time) int // eighths of the machine that are allocated, at most message.MaxLoad
+	Addresses  func() []string         // at which the seller can be reached
+	Relays     func() []string         // that know a way to it
+}
+
+// Seller adds records in an index to the role of a site. In a small market it changes
+// nothing. In a large one it withholds the role's presences, except the last, and brings
+// a record to the homes of its shards instead.
+type Seller struct {
+	Role
+	cfg      SellerConfig
+	homes    homes
+	presence message.Presence // the role's last
+	large    bool
+	putAt    time.Time // the next record is due; zero: none
+	last     time.Time // when the last was issued
+	load     int       // in the last
+	checkAt  time.Time // the homes are asked for the last record; zero: they have been
+	at       []protocol.AgentID
+	lacking  map[protocol.AgentID]bool // homes that were asked and have not shown it
+}
+
+// checkAfter is how long after a put the seller asks for its record, and how long it
+// waits for the answers.
+const checkAfter = 20 * time.Second
+
+// NewSeller adds records to a role.
+func NewSeller(cfg SellerConfig, role Role) *Seller {
+	return &Seller{Role: role, cfg: cfg, homes: newHomes(), lacking: map[protocol.AgentID]bool{}}
+}
+
+// Receive takes the answers of indexes, and passes the rest on to the role.
+func (s *Seller) Receive(now time.Time, m protocol.Message) protocol.Output {
+	if m.Protocol == protocol.ProtocolIndex {
+		s.answered(now, m)
+		return s.renew(now, protocol.Output{})
+	}
+	if p, ok := m.Body.(message.Presence); ok {
+		s.homes.meet(now, m.Sender, p)
+	}
+	return s.renew(now, s.withhold(now, s.Role.Receive(now, m)))
+}
+
+// Wake does what is due.
+func (s *Seller) Wake(now time.Time) protocol.Output {
+	return s.renew(now, s.check(now, s.withhold(now, s.Role.Wake(now))))
+}
+
+func (s *Seller) answered(now time.Time, m protocol.Message) {
+	switch body := m.Body.(type) {
+	case message.IndexRows:
+		s.homes.told(now, m.Sender, body.Census)
+		if s.moved(now) { // the class is split otherwise than the seller knew
+			s.putAt = s.last.Add(PutLeast)
+		}
+	case message.Records:
+		if slices.ContainsFunc(body.List, func(r message.Record) bool { return r.Seller == s.cfg.Credential.ID && !r.Issued.Before(s.last) }) {
+			delete(s.lacking, m.Sender)
+		}
+	}
+}
+
+// moved reports whether the record has a home now that it was not brought to.
+func (s *Seller) moved(now time.Time) bool {
+	return !s.last.IsZero() && slices.ContainsFunc(s.places(now, s.record(now)), func(id protocol.AgentID) bool { return !slices.Contains(s.at, id) })
+}
+
+// withhold keeps the role's presences back in a large market. The last one, of a seller
+// that leaves, withdraws the record too.
+func (s *Seller) withhold(now time.Time, out protocol.Output) protocol.Output {
+	market := s.homes.market(now)
+	s.large = market >= From || s.large && market >= Until
+	kept := out.Send[:0:0]
+	for _, m := range out.Send {
+		p, ok := m.Body.(message.Presence)
+		if !ok {
+			kept = append(kept, m)
+			continue
+		}
+		s.presence = p
+		if p.TTL == 0 || !s.large {
+			kept = append(kept, m)
+		}
+		if p.TTL == 0 && !s.last.IsZero() {
+			r := s.record(now)
+			r.Presence.TTL = 0
+			kept = append(kept, s.bring(r, s.at)...)
+			s.putAt, s.checkAt, s.last = time.Time{}, time.Time{}, time.Time{}
+		}
+	}
+	out.Send = kept
+	return out
+}
+
+// renew brings a record when it is due: every PutEvery, and when the load has changed.
+func (s *Seller) renew(now time.Time, out protocol.Output) protocol.Output {
+	if !s.large || s.presence.TTL == 0 {
+		return out
+	}
+	due := protocol.Earlier(s.putAt, s.last.Add(PutEvery))
+	if s.cfg.Load(now) != s.load {
+		due = protocol.Earlier(due, s.last.Add(PutLeast))
+	}
+	if s.last.IsZero() {
+		due = now
+	}
+	if !now.Before(due) {
+		r := s.record(now)
+		s.at, s.last, s.load, s.putAt = s.places(now, r), now, r.Load, time.Time{}
+		out.Send = append(out.Send, s.bring(r, s.at)...)
+		clear(s.lacking)
+		s.checkAt = now.Add(checkAfter)
+		due = now.Add(PutEvery)
+	}
+	out.WakeAt = protocol.Earlier(protocol.Earlier(out.WakeAt, due), s.checkAt)
+	return out
+}
+
+// record is the seller's record as of now, not signed yet.
+func (s *Seller) record(now time.Time) message.Record {
+	r := message.Record{Seller: s.cfg.Credential.ID, Issued: now, Load: s.cfg.Load(now), Presence: s.presence}
+	r.Presence.TTL, r.Presence.Issuer = Life, ""
+	if s.cfg.Addresses != nil {
+		r.Presence.Addresses = s.cfg.Addresses()
+	}
+	if s.cfg.Relays != nil {
+		r.Relays = s.cfg.Relays()
+	}
+	return r
+}
+
+// places are the homes of a record, also in the split that the class is close to.
+func (s *Seller) places(now time.Time, r message.Record) []protocol.AgentID {
+	var list []protocol.AgentID
+	homes := s.homes.list(now, true)
+	for _, share := range []int{3, 4, 5} { // fourths of the count: a change of split catches nobody out
+		near := func(t protocol.Terms, class int) int {
+			return s.homes.class(t, class) * share / 4
+		}
+		for _, shard := range Shards(r, near, 0) {
+			for _, id := range Place(shard, homes, Replicas) {
+				if !slices.Contains(list, id) && len(list) < protocol.MaxReceivers {
+					list = append(list, id)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// bring sends a signed record. A record that cannot be signed has too many addresses; its
+// presence is said when the agent starts.
+func (s *Seller) bring(r message.Record, to []protocol.AgentID) []protocol.Message {
+	signed, err := codec.SealRecord(s.cfg.Credential, r)
+	if err != nil || len(to) == 0 {
+		return nil
+	}
+	return []protocol.Message{s.say(protocol.Request, message.Records{List: []message.Record{signed}}, to)}
+}
+
+func (s *Seller) say(act protocol.Performative, body protocol.Body, to []protocol.AgentID) protocol.Message {
+	return protocol.Message{
+		Performative: act, Sender: s.cfg.Credential.ID, Receivers: to,
+		Protocol: protocol.ProtocolIndex, Conversation: "record", Body: body,
+	}
+}
+
+// check asks the homes for the last record, and avoids those that did not show it the
+// time before: the next in the order take their place.
+func (s *Seller) check(now time.Time, out protocol.Output) protocol.Output {
+	if s.checkAt.IsZero() || now.Before(s.checkAt) {
+		return out
+	}
+	if len(s.lacking) > 0 {
+		for id := range s.lacking { // any order: each stands alone
+			s.homes.avoid(now, id)
+		}
+		clear(s.lacking)
+		s.checkAt = time.Time{}
+		if s.moved(now) {
+			s.putAt = s.last.Add(PutLeast)
+		}
+		return out
+	}
+	for _, id := range s.at {
+		s.lacking[id] = true
+	}
+	s.checkAt = now.Add(checkAfter)
+	out.Send = append(out.Send, s.say(protocol.QueryRef, message.IndexFetch{Sellers: []string{s.cfg.Credential.ID.Fingerprint()}}, s.at))
+	return out
+}

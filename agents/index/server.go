@@ -1,0 +1,284 @@
+package index
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Server keeps an index beside the role of a bank or a site, whose presences it marks.
+type Server struct {
+	Role
+	self    Home
+	table   table
+	homes   homes
+	digests map[protocol.AgentID][]message.Census // of the other servers, the last of each
+	heard   map[protocol.AgentID]time.Time        // sellers that gossip, until when
+	sent    map[protocol.AgentID]int              // messages taken from each sender in this Beat
+	beatAt  time.Time
+	census  []message.Census // of whole classes, of the last Beat
+	counts  Counts
+}
+
+// Counts are what a server has done since its start.
+type Counts struct {
+	Records, Refused, Queries, Rows, Fetched, Dropped int
+}
+
+// NewServer adds an index to a role.
+func NewServer(self Home, role Role, now time.Time) (*Server, protocol.Output) {
+	s := &Server{
+		Role: role, self: self, table: newTable(), homes: newHomes(), digests: map[protocol.AgentID][]message.Census{},
+		heard: map[protocol.AgentID]time.Time{}, sent: map[protocol.AgentID]int{}, beatAt: now.Add(Beat),
+	}
+	return s, protocol.Output{WakeAt: s.beatAt}
+}
+
+// Counts returns what the server has done.
+func (s *Server) Counts() Counts { return s.counts }
+
+// Sizes returns what the server holds in memory, with the bounds.
+func (s *Server) Sizes() []protocol.Size {
+	return []protocol.Size{
+		{Of: "records of the index", N: len(s.table.by), Most: MaxEntries},
+		{Of: "indexes known", N: len(s.homes.by), Most: MaxServers},
+		{Of: "digests", N: len(s.digests), Most: MaxServers},
+		{Of: "sellers that gossip", N: len(s.heard), Most: From},
+		{Of: "senders to the index", N: len(s.sent), Most: MaxSenders},
+	}
+}
+
+// Receive takes what concerns the index, and passes the rest on to the role.
+func (s *Server) Receive(now time.Time, m protocol.Message) protocol.Output {
+	switch body := m.Body.(type) {
+	case message.Presence:
+		s.hear(now, m.Sender, body)
+	case message.IndexDigest:
+		if s.homes.by[m.Sender] != nil {
+			s.digests[m.Sender] = body.Shards
+		}
+		return protocol.Output{}
+	case message.Records, message.IndexQuery, message.IndexFetch:
+		if m.Performative == protocol.Inform || !s.admits(m.Sender) {
+			return protocol.Output{}
+		}
+		return s.serve(now, m)
+	}
+	return s.mark(now, s.Role.Receive(now, m))
+}
+
+// Wake does what is due in the role, and once in a Beat the chores of the index.
+func (s *Server) Wake(now time.Time) protocol.Output {
+	out := s.mark(now, s.Role.Wake(now))
+	if !now.Before(s.beatAt) {
+		out = out.Join(s.beat(now))
+	}
+	out.WakeAt = protocol.Earlier(out.WakeAt, s.beatAt)
+	return out
+}
+
+// hear notes a server, or a seller that gossips.
+func (s *Server) hear(now time.Time, from protocol.AgentID, p message.Presence) {
+	s.homes.meet(now, from, p)
+	if p.Agent != protocol.KindResource {
+		return
+	}
+	if _, known := s.heard[from]; known || len(s.heard) < From {
+		s.heard[from] = now.Add(min(p.TTL, protocol.MaxTTL))
+	}
+}
+
+// admits counts a message of a sender; false: it has sent too many in this Beat.
+func (s *Server) admits(from protocol.AgentID) bool {
+	if n, known := s.sent[from]; n < MaxSent && (known || len(s.sent) < MaxSenders) {
+		s.sent[from] = n + 1
+		return true
+	}
+	s.counts.Dropped++
+	return false
+}
+
+// serve answers what sellers bring and buyers ask.
+func (s *Server) serve(now time.Time, m protocol.Message) protocol.Output {
+	var act protocol.Performative
+	var answer protocol.Body
+	switch body := m.Body.(type) {
+	case message.Records:
+		act, answer = s.put(now, body)
+	case message.IndexQuery:
+		s.counts.Queries++
+		rows := message.IndexRows{Census: s.census}
+		if body.Shard.Terms != (protocol.Terms{}) && body.Want > 0 {
+			rows.Rows = s.table.query(now, body)
+		}
+		s.counts.Rows += len(rows.Rows)
+		act, answer = protocol.Inform, rows
+	case message.IndexFetch:
+		act, answer = protocol.Inform, s.fetch(now, body)
+	}
+	return protocol.Output{Send: []protocol.Message{m.Reply(s.self.ID, act, answer)}}
+}
+
+// put keeps records. It refuses if any of them is refused, and says why of the first.
+func (s *Server) put(now time.Time, body message.Records) (protocol.Performative, protocol.Body) {
+	var first error
+	for _, r := range body.List {
+		err := errNotHere
+		if s.takes(now, r) {
+			err = s.table.put(now, r)
+		}
+		s.counts.Records++
+		if err != nil {
+			s.counts.Refused++
+			first = cmp.Or(first, err)
+		}
+	}
+	if first != nil {
+		return protocol.Refuse, message.Refused(protocol.CodeLimit, first.Error())
+	}
+	return protocol.Agree, message.IndexRows{Census: s.census}
+}
+
+// takes reports whether the server is a home of a record, or nearly: those who bring
+// records may know other servers, and another number of sellers. A withdrawal may come
+// wherever a record did.
+func (s *Server) takes(now time.Time, r message.Record) bool {
+	if s.table.by[r.Seller.Fingerprint()] != nil || r.Presence.TTL == 0 {
+		return s.table.by[r.Seller.Fingerprint()] != nil
+	}
+	others := s.others(now)
+	for _, shard := range Shards(r, s.count, slackBits) {
+		if slices.Contains(Place(shard, others, Replicas+spareHomes), s.self.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) others(now time.Time) []Home { return append(s.homes.list(now, false), s.self) }
+
+// count is the number of sellers of a class, in the census.
+func (s *Server) count(terms protocol.Terms, class int) int {
+	for _, c := range s.census {
+		if c.Shard.Terms == terms && c.Shard.Class == class {
+			return c.Count
+		}
+	}
+	return 0
+}
+
+// Shards are the shards of a record, split as its class's count wants, and by up to slack
+// more or fewer bits.
+func Shards(r message.Record, count func(protocol.Terms, int) int, slack int) []message.Shard {
+	var list []message.Shard
+	class, fp := Class(r.Presence.Properties.Cores), r.Seller.Fingerprint()
+	for _, terms := range r.Presence.Terms[:min(len(r.Presence.Terms), MaxCurrent)] {
+		usual := Bits(count(terms, class))
+		for n := max(usual-slack, 0); n <= min(usual+slack, message.MaxShardBits); n++ {
+			list = append(list, message.Shard{Terms: terms, Class: class, Bits: n, Prefix: Prefix(fp, n)})
+		}
+	}
+	return list
+}
+
+// fetch returns the records of sellers that have not withdrawn.
+func (s *Server) fetch(now time.Time, body message.IndexFetch) message.Records {
+	var list []message.Record
+	for _, fp := range body.Sellers[:min(len(body.Sellers), message.MaxRecords)] {
+		if e := s.table.by[fp]; e != nil && e.Presence.TTL > 0 && now.Before(e.ends()) {
+			list = append(list, e.Record)
+		}
+	}
+	s.counts.Fetched += len(list)
+	return message.Records{List: list}
+}
+
+// beat forgets what is over and tells the other servers what the shards hold.
+func (s *Server) beat(now time.Time) protocol.Output {
+	s.beatAt = now.Add(Beat)
+	s.table.expire(now)
+	clear(s.sent)
+	maps.DeleteFunc(s.heard, func(_ protocol.AgentID, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(s.digests, func(id protocol.AgentID, _ []message.Census) bool { return s.homes.by[id] == nil })
+	own := s.table.digest(func(x shelf) int { return Bits(s.count(x.terms, x.class)) })
+	s.census = s.survey(now, own)
+	if len(s.homes.by) == 0 {
+		return protocol.Output{}
+	}
+	return protocol.Output{Send: []protocol.Message{{
+		Performative: protocol.Inform, Sender: s.self.ID, Receivers: []protocol.AgentID{protocol.Everyone},
+		Protocol: protocol.ProtocolIndex, Conversation: "index", Body: message.IndexDigest{Shards: own},
+	}}}
+}
+
+// survey sums the digests into a census of the classes. Of a shard only its homes count,
+// with their median; of several ways to split a class, the one with most sellers.
+func (s *Server) survey(now time.Time, own []message.Census) []message.Census {
+	others := s.others(now)
+	told := map[message.Shard]map[protocol.AgentID]message.Census{}
+	note := func(id protocol.AgentID, list []message.Census) {
+		for _, c := range list {
+			if told[c.Shard] == nil {
+				told[c.Shard] = map[protocol.AgentID]message.Census{}
+			}
+			told[c.Shard][id] = c
+		}
+	}
+	note(s.self.ID, own)
+	for id, list := range s.digests { // any order: keyed
+		note(id, list)
+	}
+	split := map[message.Shard]int{} // Prefix 0: a class split by Bits
+	for shard, by := range told {    // any order: sums
+		var counts []int
+		for _, id := range Place(shard, others, Replicas) {
+			counts = append(counts, by[id].Count) // a home that does not mention it has nobody: none can invent a shard alone
+		}
+		shard.Prefix = 0
+		split[shard] += median(counts)
+	}
+	return classes(split)
+}
+
+// classes picks for each class the split with the most sellers.
+func classes(split map[message.Shard]int) []message.Census {
+	best := map[message.Shard]int{}
+	for shard, n := range split { // any order: the most
+		shard.Bits = 0
+		best[shard] = max(best[shard], n)
+	}
+	var list []message.Census
+	for shard, n := range best { // any order: sorted
+		if n > 0 {
+			list = append(list, message.Census{Shard: shard, Count: n})
+		}
+	}
+	slices.SortFunc(list, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
+	return list[:min(len(list), message.MaxCensus)]
+}
+
+// mark puts into the role's presences that it keeps an index of so many sellers.
+func (s *Server) mark(now time.Time, out protocol.Output) protocol.Output {
+	for i := range out.Send {
+		if p, ok := out.Send[i].Body.(message.Presence); ok {
+			p.Index = 1 + s.market(now)
+			out.Send[i].Body = p
+		}
+	}
+	return out
+}
+
+// market is how many sellers there are: those of the fullest currency, or those heard.
+func (s *Server) market(now time.Time) int {
+	sums := map[protocol.Terms]int{}
+	most := len(s.heard)
+	for _, c := range s.census {
+		sums[c.Shard.Terms] += c.Count
+		most = max(most, sums[c.Shard.Terms])
+	}
+	return min(most, message.MaxIndexSellers-1)
+}

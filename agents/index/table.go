@@ -1,0 +1,225 @@
+package index
+
+import (
+	"cmp"
+	"container/list"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// shelf has the sellers of a class that accept the terms.
+type shelf struct {
+	terms protocol.Terms
+	class int
+}
+
+// entry is a record that a server keeps. A withdrawn one stays until its life is over,
+// so that no older record brings the seller back.
+type entry struct {
+	message.Record
+	shelves []shelf
+	net     string
+	place   *list.Element // among those of its issuer
+}
+
+func (e *entry) ends() time.Time { return e.Issued.Add(Life) }
+
+func (e *entry) row() message.IndexRow {
+	p := &e.Presence
+	return message.IndexRow{Seller: e.Seller.Fingerprint(), Start: p.Start, Min: p.Min, Cores: p.Properties.Cores, Load: e.Load}
+}
+
+// table owns the records of a server.
+type table struct {
+	by      map[string]*entry // by fingerprint
+	shelves map[shelf]map[string]*entry
+	issuers map[string]*list.List // entries of each, those put first at the front
+	nets    map[string]int
+}
+
+func newTable() table {
+	return table{by: map[string]*entry{}, shelves: map[shelf]map[string]*entry{}, issuers: map[string]*list.List{}, nets: map[string]int{}}
+}
+
+// errNotHere refuses a record that belongs elsewhere.
+var errNotHere = errors.New("this index is no home of the record")
+
+// ErrFull refuses a record beyond a quota.
+var ErrFull = errors.New("no room in this index")
+
+// put keeps a record, or says why not. An older one changes nothing.
+func (t *table) put(now time.Time, r message.Record) error {
+	old := t.by[r.Seller.Fingerprint()]
+	switch {
+	case r.Issued.After(now.Add(protocol.ClockSkew)):
+		return fmt.Errorf("issued at %s, now is %s: set the clock", r.Issued.Format(time.RFC3339), now.Format(time.RFC3339))
+	case !now.Before(r.Issued.Add(Life)):
+		return fmt.Errorf("issued at %s: a record lives for %s", r.Issued.Format(time.RFC3339), Life)
+	case old != nil && !r.Issued.After(old.Issued):
+		return nil
+	case old != nil && r.Presence.TTL > 0 && r.Issued.Before(old.Issued.Add(PutLeast)):
+		return fmt.Errorf("renewed after less than %s", PutLeast)
+	}
+	e := &entry{Record: r, net: netOf(r.Presence.Addresses)}
+	if old != nil {
+		t.remove(old)
+	}
+	if err := t.makeRoom(e); err != nil {
+		if old != nil {
+			t.add(old)
+		}
+		return err
+	}
+	t.add(e)
+	return nil
+}
+
+// makeRoom applies the quotas. A full table takes from the issuer that has most, unless
+// that is the newcomer's own.
+func (t *table) makeRoom(e *entry) error {
+	if e.net != "" && t.nets[e.net] >= MaxOfNet {
+		return fmt.Errorf("%w: %d sellers of %s", ErrFull, MaxOfNet, e.net)
+	}
+	if len(t.by) < MaxEntries {
+		return nil
+	}
+	most := ""
+	for issuer := range t.issuers { // any order: the rule is total
+		if n, m := t.of(issuer), t.of(most); n > m || n == m && issuer < most {
+			most = issuer
+		}
+	}
+	if t.of(e.Issuer)+1 >= t.of(most) {
+		return fmt.Errorf("%w: %d records", ErrFull, MaxEntries)
+	}
+	t.remove(t.issuers[most].Front().Value.(*entry))
+	return nil
+}
+
+// of counts the records of an issuer.
+func (t *table) of(issuer string) int {
+	if l := t.issuers[issuer]; l != nil {
+		return l.Len()
+	}
+	return 0
+}
+
+func (t *table) add(e *entry) {
+	fp := e.Seller.Fingerprint()
+	t.by[fp] = e
+	if t.issuers[e.Issuer] == nil {
+		t.issuers[e.Issuer] = list.New()
+	}
+	e.place = t.issuers[e.Issuer].PushBack(e)
+	t.nets[e.net]++
+	if e.Presence.TTL == 0 {
+		return
+	}
+	class := Class(e.Presence.Properties.Cores)
+	for _, terms := range e.Presence.Terms[:min(len(e.Presence.Terms), MaxCurrent)] {
+		s := shelf{terms, class}
+		if t.shelves[s] == nil {
+			t.shelves[s] = map[string]*entry{}
+		}
+		t.shelves[s][fp] = e
+		e.shelves = append(e.shelves, s)
+	}
+}
+
+func (t *table) remove(e *entry) {
+	fp := e.Seller.Fingerprint()
+	delete(t.by, fp)
+	if t.issuers[e.Issuer].Remove(e.place); t.of(e.Issuer) == 0 {
+		delete(t.issuers, e.Issuer)
+	}
+	if t.nets[e.net]--; t.nets[e.net] == 0 {
+		delete(t.nets, e.net)
+	}
+	for _, s := range e.shelves {
+		if delete(t.shelves[s], fp); len(t.shelves[s]) == 0 {
+			delete(t.shelves, s)
+		}
+	}
+	e.shelves = nil
+}
+
+// expire forgets the records whose life is over.
+func (t *table) expire(now time.Time) {
+	for _, e := range t.by { // any order: each entry stands alone
+		if !now.Before(e.ends()) {
+			t.remove(e)
+		}
+	}
+}
+
+// query returns rows by lot, so that no seller is shown to more buyers than another: the
+// buyers rank what they see.
+func (t *table) query(now time.Time, q message.IndexQuery) []message.IndexRow {
+	type drawn struct {
+		message.IndexRow
+		lot uint64
+	}
+	var rows []drawn
+	for fp, e := range t.shelves[shelf{q.Shard.Terms, q.Shard.Class}] { // any order: sorted
+		p := &e.Presence
+		switch {
+		case Prefix(fp, q.Shard.Bits) != q.Shard.Prefix, !now.Before(e.ends()):
+		case p.Properties.Cores < q.Cores, q.Ceiling > 0 && p.Min > q.Ceiling:
+		case len(q.Modes) > 0 && !slices.ContainsFunc(p.Modes, func(m protocol.Mode) bool { return slices.Contains(q.Modes, m) }):
+		default:
+			rows = append(rows, drawn{e.row(), lot(q.Salt, fp)})
+		}
+	}
+	slices.SortFunc(rows, func(a, b drawn) int { return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller)) })
+	out := make([]message.IndexRow, min(len(rows), q.Want))
+	for i := range out {
+		out[i] = rows[i].IndexRow
+	}
+	return out
+}
+
+// digest counts the shards, split by the bits that f gives for their class, in order.
+func (t *table) digest(f func(shelf) int) []message.Census {
+	counts := map[message.Shard]int{}
+	for s, sellers := range t.shelves { // any order: sorted below
+		n := f(s)
+		for fp := range sellers {
+			counts[message.Shard{Terms: s.terms, Class: s.class, Bits: n, Prefix: Prefix(fp, n)}]++
+		}
+	}
+	all := make([]message.Census, 0, len(counts))
+	for s, n := range counts { // any order: sorted
+		all = append(all, message.Census{Shard: s, Count: n})
+	}
+	slices.SortFunc(all, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
+	return all[:min(len(all), message.MaxDigest)]
+}
+
+func compareShards(a, b message.Shard) int {
+	return cmp.Or(cmp.Compare(a.Terms.Bank, b.Terms.Bank), cmp.Compare(a.Terms.Currency, b.Terms.Currency),
+		cmp.Compare(a.Class, b.Class), cmp.Compare(a.Bits, b.Bits), cmp.Compare(a.Prefix, b.Prefix))
+}
+
+// netOf is the network of the first IP address, a /24 or a /48 of IPv6; empty: there is
+// none. Sellers claim addresses, so this bounds only what one careless or honest network
+// takes.
+func netOf(addresses []string) string {
+	for _, a := range addresses {
+		part := strings.Split(a, "/")
+		switch {
+		case len(part) < 3:
+		case part[1] == "ip4":
+			return part[2][:max(strings.LastIndexByte(part[2], '.'), 0)]
+		case part[1] == "ip6":
+			groups := strings.SplitN(part[2], ":", 4)
+			return strings.Join(groups[:min(3, len(groups))], ":")
+		}
+	}
+	return ""
+}

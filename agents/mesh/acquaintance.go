@@ -1,0 +1,77 @@
+package mesh
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Waits of an agent that joins.
+const (
+	// slowDial is how long an agent that is being met keeps its turn. Those behind a
+	// firewall take seconds to fail, and must not delay the others.
+	slowDial  = 250 * time.Millisecond
+	quietLook = 10 * time.Millisecond // between two looks
+	// Quiet is how long Acquainted waits for one more agent.
+	Quiet = time.Second
+)
+
+// milestone is something that happens once. Its reach may be called several times.
+type milestone struct {
+	reached chan struct{}
+	once    sync.Once
+}
+
+func (m *milestone) reach() { m.once.Do(func() { close(m.reached) }) }
+
+// within waits until it has happened, at most for a time.
+func (m *milestone) within(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-m.reached:
+	case <-ctx.Done():
+	}
+}
+
+// hasMetOne notes that an agent has been met now.
+func (j *joining) hasMetOne() { j.lastMet.Store(time.Now().UnixNano()) }
+
+// Acquainted waits like Joined, and then until this agent has met those that were
+// introduced to it, or has met nobody more for Quiet, so that Send reaches the market:
+// agents that do not answer may never do so.
+func (m *Mesh) Acquainted(ctx context.Context) error {
+	if err := m.Joined(ctx); err != nil {
+		return err
+	}
+	for !isClosed(m.joining.followed.reached) {
+		quiet := time.Until(time.Unix(0, m.joining.lastMet.Load()).Add(Quiet))
+		if quiet <= 0 || isClosed(m.ep.life.draining) || !pause(ctx, min(quiet, quietLook)) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// inTurn calls f for every item, introductionsAtOnce at a time, and waits. An item that
+// takes longer than slowDial makes room for another one.
+func inTurn[T any](ctx context.Context, all []T, f func(ctx context.Context, item T)) {
+	var running group
+	free := make(chan struct{}, introductionsAtOnce)
+	for _, item := range all {
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		running.run(func() {
+			done := sync.OnceFunc(func() { <-free })
+			defer time.AfterFunc(slowDial, done).Stop()
+			defer done()
+			f(ctx, item)
+		})
+	}
+	running.close()
+}

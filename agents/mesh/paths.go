@@ -1,0 +1,182 @@
+package mesh
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+func has(a ma.Multiaddr, code int) bool {
+	_, err := a.ValueForProtocol(code)
+	return err == nil
+}
+
+func isRelayed(a ma.Multiaddr) bool { return has(a, ma.P_CIRCUIT) }
+func isQUIC(a ma.Multiaddr) bool    { return has(a, ma.P_QUIC_V1) }
+
+// relaysOf lists the relays that addresses lead through, each once.
+func relaysOf(addrs []ma.Multiaddr) (ids []peer.ID) {
+	for _, a := range addrs {
+		if info, ok := relayOf(a); ok && !slices.Contains(ids, info.ID) {
+			ids = append(ids, info.ID)
+		}
+	}
+	return ids
+}
+
+// relayOf is the relay that an address leads through.
+func relayOf(a ma.Multiaddr) (peer.AddrInfo, bool) {
+	before, after := ma.SplitFunc(a, func(c ma.Component) bool { return c.Protocol().Code == ma.P_CIRCUIT })
+	if len(before) == 0 || len(after) == 0 {
+		return peer.AddrInfo{}, false
+	}
+	info, err := peer.AddrInfoFromP2pAddr(before)
+	if err != nil {
+		return peer.AddrInfo{}, false
+	}
+	return *info, true
+}
+
+// besideTCP lists a QUIC address beside each TCP one. An agent that listens on this machine
+// only, but joins agents elsewhere, also listens for the paths that it punches.
+func besideTCP(at addresses) (quic []ma.Multiaddr) {
+	elsewhere := func(a ma.Multiaddr) bool { return !manet.IsIPLoopback(a) }
+	for _, a := range at.listen {
+		host, _ := ma.SplitFirst(a)
+		if port, err := a.ValueForProtocol(ma.P_TCP); err == nil && elsewhere(a) {
+			quic = append(quic, host.Encapsulate(ma.StringCast("/udp/"+port+"/quic-v1")))
+		}
+	}
+	if slices.ContainsFunc(at.listen, elsewhere) {
+		return quic
+	}
+	for _, a := range []string{"/ip4/0.0.0.0/udp/0/quic-v1", "/ip6/::/udp/0/quic-v1"} {
+		any := ma.StringCast(a)
+		needed := func(b ma.Multiaddr) bool { return elsewhere(b) && has(b, ma.P_IP6) == has(any, ma.P_IP6) } // a name counts as IPv4
+		if slices.ContainsFunc(at.bootstrap, func(i peer.AddrInfo) bool { return slices.ContainsFunc(i.Addrs, needed) }) {
+			quic = append(quic, any)
+		}
+	}
+	return quic
+}
+
+// rank orders dials as the library does, except in a local network: there TCP costs less
+// and needs no path to be kept open.
+func rank(addrs []ma.Multiaddr) []network.AddrDelay {
+	var near, far []ma.Multiaddr
+	for _, a := range addrs {
+		if manet.IsPrivateAddr(a) && !isRelayed(a) {
+			near = append(near, a)
+		} else {
+			far = append(far, a)
+		}
+	}
+	out := swarm.DefaultDialRanker(far)
+	for _, a := range near {
+		var delay time.Duration
+		if isQUIC(a) {
+			delay = swarm.PublicQUICDelay
+		}
+		out = append(out, network.AddrDelay{Addr: a, Delay: delay})
+	}
+	return out
+}
+
+// keepAlive has idle connections send something before a router forgets them: some do
+// after 30 s.
+const keepAlive = 15 * time.Second
+
+// muxer is the library's, with keepAlive.
+func muxer() *yamux.Transport {
+	c := *yamux.DefaultTransport
+	c.KeepAliveInterval = keepAlive
+	return &c
+}
+
+// meetRelays shows this agent's card to the relays of addresses that it is not connected to:
+// they serve only agents that they know. One that answers is enough.
+func (e *endpoint) meetRelays(ctx context.Context, addrs []ma.Multiaddr) {
+	if !slices.ContainsFunc(addrs, isRelayed) {
+		return
+	}
+	var unmet []peer.AddrInfo
+	for _, a := range addrs {
+		info, ok := relayOf(a)
+		switch {
+		case !ok || info.ID == e.host.ID():
+		case e.contacts.ofPeer(info.ID) != nil && e.contacts.connected(info.ID):
+			return
+		default:
+			unmet = append(unmet, info)
+		}
+	}
+	for _, info := range unmet[:min(len(unmet), 2*relaysWanted)] {
+		if err := e.host.Connect(ctx, info); err != nil || !e.gate.open(info.ID) {
+			continue
+		}
+		if _, err := e.clock(ctx, info.ID); err == nil {
+			return
+		}
+	}
+}
+
+// direct waits for a direct connection to a connected peer, which the library tries to
+// punch for a while, and returns how many bytes the connection carries: 0 for any number.
+func (e *endpoint) direct(ctx context.Context, id peer.ID) int64 {
+	ctx, cancel := context.WithTimeout(ctx, directTime)
+	defer cancel()
+	look := time.NewTicker(relaySearch)
+	defer look.Stop()
+	for e.host.Network().Connectedness(id) == network.Limited && e.isNew(id) {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return carries(e.host.Network().ConnsToPeer(id))
+		}
+	}
+	return carries(e.host.Network().ConnsToPeer(id))
+}
+
+// isNew reports whether a peer connected so recently that a path may still be punched.
+func (e *endpoint) isNew(id peer.ID) bool {
+	return slices.ContainsFunc(e.host.Network().ConnsToPeer(id), func(c network.Conn) bool { return time.Since(c.Stat().Opened) < directTime })
+}
+
+// carries is what the relayed connections to one peer carry, 0 if one is direct or without
+// a limit.
+func carries(all []network.Conn) (most int64) {
+	for _, c := range all {
+		n, _ := c.Stat().Extra[client.StatLimitData].(uint64)
+		if n == 0 {
+			return 0
+		}
+		most = max(most, int64(min(n, math.MaxInt64)))
+	}
+	return most
+}
+
+// mostUseful are at most MaxAddresses: public ones before those of relays, and local ones
+// in what room is left. The order within each kind stays.
+func mostUseful(all []ma.Multiaddr) []ma.Multiaddr {
+	class := func(a ma.Multiaddr) int {
+		switch {
+		case isRelayed(a):
+			return 1
+		case manet.IsPublicAddr(a):
+			return 0
+		}
+		return 2
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y ma.Multiaddr) int { return class(x) - class(y) })
+	return all[:min(len(all), MaxAddresses)]
+}

@@ -1,0 +1,60 @@
+package mesh
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	ma "github.com/multiformats/go-multiaddr"
+	"pgregory.net/rapid"
+)
+
+// An agent says at most MaxAddresses of its addresses: public ones before relays', those
+// before local ones.
+func TestTheMostUsefulAddressesAreSaid(t *testing.T) {
+	kinds := []string{"/ip4/140.88.0.%d/tcp/1", "/ip4/140.88.0.%d/tcp/1/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N/p2p-circuit", "/ip4/192.168.0.%d/udp/1/quic-v1"}
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := rapid.SliceOfN(rapid.IntRange(0, 2), 0, 20).Draw(t, "kinds")
+		var all []ma.Multiaddr
+		for i, k := range drawn {
+			all = append(all, ma.StringCast(fmt.Sprintf(kinds[k], i)))
+		}
+		got := mostUseful(all)
+		want := slices.Clone(drawn)
+		slices.Sort(want)
+		want = want[:min(len(want), MaxAddresses)]
+		if len(got) != len(want) {
+			t.Fatalf("%d of %d", len(got), len(all))
+		}
+		for i, a := range got {
+			if j := slices.IndexFunc(all, a.Equal); j < 0 || drawn[j] != want[i] {
+				t.Fatalf("%d: %s, of kind %d wanted", i, a, want[i])
+			}
+		}
+	})
+}
+
+// QUIC is listened for beside TCP, and by agents that listen on loopback but join others.
+func TestQUICIsBesideTCP(t *testing.T) {
+	const peerID = "/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
+	for _, c := range []struct{ listen, join, want string }{
+		{"/ip4/0.0.0.0/tcp/4101", "", "/ip4/0.0.0.0/udp/4101/quic-v1"},
+		{"/ip6/::/tcp/4101", "", "/ip6/::/udp/4101/quic-v1"},
+		{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/tcp/1", ""},
+		{"/ip4/127.0.0.1/tcp/0", "/dns4/bank.example/tcp/1", "/ip4/0.0.0.0/udp/0/quic-v1"},
+		{"/ip4/127.0.0.1/tcp/0", "/ip6/2001:db8::1/tcp/1", "/ip6/::/udp/0/quic-v1"},
+	} {
+		var join []string
+		if c.join != "" {
+			join = []string{c.join + peerID}
+		}
+		at, err := Config{Listen: []string{c.listen}, Bootstrap: join}.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(texts(besideTCP(at)), " "); got != c.want {
+			t.Errorf("listening at %s, joining %s: %q, want %q", c.listen, c.join, got, c.want)
+		}
+	}
+}

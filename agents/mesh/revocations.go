@@ -1,0 +1,183 @@
+package mesh
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
+)
+
+// protocolRevocations exchanges revocation lists. It is no topic of gossip: agents of the
+// version before ignore peers that subscribe to a third one.
+const protocolRevocations libp2pprotocol.ID = "/ramp/crl/1"
+
+// Bounds of revocation lists.
+const (
+	maxLists      = 16       // authorities
+	maxListsBytes = 64 << 10 // of all lists together
+	refreshPeriod = time.Second
+)
+
+// Revocations keeps this agent's revocation lists. Its trust follows them.
+type Revocations interface {
+	// Lists are the newest lists, one of each authority, in DER.
+	Lists() [][]byte
+	// Adopt takes over the lists that are newer, and reports whether there were any. It
+	// returns an error if one is not signed by an authority.
+	Adopt(lists [][]byte) (bool, error)
+	// Refresh reports whether this agent's own files have changed, after reading them.
+	Refresh() (bool, error)
+}
+
+// revocations spreads the lists: an agent that learns of a newer one passes it on to
+// everybody it is connected to. It is asked for at every meeting, too.
+type revocations struct {
+	ep   *endpoint
+	news chan struct{}
+}
+
+// version identifies a set of lists.
+type version [32]byte
+
+// own are this agent's lists, as they are sent.
+func (r *revocations) own() ([]byte, version) {
+	var lists [][]byte
+	n := 0
+	for _, l := range r.ep.cfg.Revocations.Lists() {
+		if n += len(l); n <= maxListsBytes-gossipOverhead && len(lists) < maxLists {
+			lists = append(lists, l)
+		}
+	}
+	b := appendList(nil, lists)
+	return b, sha256.Sum256(b)
+}
+
+// tell notes that there is something to spread.
+func (r *revocations) tell() {
+	select {
+	case r.news <- struct{}{}:
+	default: // it is noted already
+	}
+}
+
+// run spreads changed lists, and looks for changes of this agent's files.
+func (r *revocations) run(ctx context.Context) {
+	t := time.NewTicker(refreshPeriod)
+	defer t.Stop()
+	for {
+		select {
+		case <-r.news:
+			r.spread(ctx)
+		case <-t.C:
+			changed, err := r.ep.cfg.Revocations.Refresh()
+			if err != nil {
+				r.ep.cfg.Log.Error("cannot read the revocation lists again; they stay as they were", "err", err)
+			}
+			if changed && err == nil {
+				r.ep.recheck()
+				r.tell()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// spread exchanges lists with the connected agents that are not known to have the same.
+func (r *revocations) spread(ctx context.Context) {
+	inTurn(ctx, r.ep.connected(func(*contact) bool { return true }), func(ctx context.Context, c *contact) {
+		if _, v := r.own(); c.hasLists(v) {
+			return
+		}
+		if err := r.exchange(ctx, c.peer); err != nil {
+			r.ep.cfg.Log.Debug("revocation lists not exchanged", "with", c.agent, "err", err)
+		}
+	})
+}
+
+// exchange gives a peer this agent's lists, and adopts newer ones of the peer.
+func (r *revocations) exchange(ctx context.Context, id peer.ID) error {
+	s, w, err := r.ep.dial(ctx, id, protocolRevocations, DialTimeout)
+	if err != nil {
+		return err
+	}
+	own, _ := r.own()
+	if err := writeFrame(w, own); err != nil {
+		_ = s.Reset()
+		return err
+	}
+	c, b, err := r.ep.answer(s, w, maxListsBytes)
+	if err != nil {
+		return err
+	}
+	return r.adopt(c, b)
+}
+
+// serve is the exchange on the side that accepted the stream.
+func (r *revocations) serve(s network.Stream) error {
+	c, in, err := r.ep.greet(s)
+	if err != nil {
+		return err
+	}
+	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
+		return err
+	}
+	if err := r.read(c, in); err != nil {
+		return err
+	}
+	own, _ := r.own()
+	if err := writeOne(s, own); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+func (r *revocations) read(c *contact, in *bufio.Reader) error {
+	b, err := takeFrame(in, maxListsBytes)
+	if err != nil {
+		if isFault(err) {
+			r.ep.drop(c.peer, err)
+		}
+		return err
+	}
+	return r.adopt(c, b)
+}
+
+// adopt takes over what a peer has. Lists that no authority has signed are its fault.
+func (r *revocations) adopt(c *contact, b []byte) error {
+	f := fields{rest: b}
+	lists := f.list(maxLists)
+	err := f.finish()
+	changed := false
+	if err == nil {
+		changed, err = r.ep.cfg.Revocations.Adopt(lists)
+	}
+	if err != nil {
+		if !c.charge(&c.faults, r.ep.cfg.Now(), r.ep.cfg.Limits.Faults) {
+			r.ep.drop(c.peer, err)
+		}
+		return fmt.Errorf("revocation lists of %s: %w", c.agent, err)
+	}
+	c.showLists(sha256.Sum256(b))
+	if changed {
+		r.ep.cfg.Log.Info("newer revocation lists", "from", c.agent)
+		r.ep.recheck()
+		r.tell()
+	}
+	return nil
+}
+
+// showLists remembers which lists a contact has.
+func (c *contact) showLists(v version) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.facts.lists = v
+}
+
+// hasLists reports whether a contact is known to have these lists.
+func (c *contact) hasLists(v version) bool { return c.current().lists == v }

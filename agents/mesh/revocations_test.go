@@ -1,0 +1,108 @@
+package mesh_test
+
+import (
+	"math/big"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ramp/agents/mesh"
+	"ramp/protocol/identity"
+)
+
+// lists keeps revocation lists in memory.
+type lists struct {
+	m     *market
+	trust *identity.Trust
+	mu    sync.Mutex
+	held  [][]byte
+	fresh atomic.Bool // the file has changed
+}
+
+func (l *lists) Lists() [][]byte { return l.trust.Newest() }
+
+func (l *lists) Refresh() (bool, error) { return l.fresh.Swap(false), nil }
+
+func (l *lists) Adopt(given [][]byte) (changed bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, der := range given {
+		newer, err := l.trust.Newer(der)
+		if err != nil {
+			return false, err
+		}
+		if newer {
+			changed, l.held = true, append(l.held, der)
+		}
+	}
+	if !changed {
+		return false, nil
+	}
+	t, err := identity.NewTrust(l.m.ca.CertPEM(), l.held...)
+	if err == nil {
+		l.trust.Replace(t)
+	}
+	return true, err
+}
+
+// One agent's file changes. Nobody of the market talks to the revoked agent afterwards,
+// also one that joins later, from an agent that only heard of it.
+func TestRevocationSpreadsByItself(t *testing.T) {
+	m := newMarket(t)
+	var all []*agent
+	var kept []*lists
+	var serial *big.Int
+	start := func(name string, by *agent) *agent {
+		trust, err := identity.NewTrust(m.ca.CertPEM(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &lists{m: m, trust: trust}
+		kept = append(kept, l)
+		return m.start(name, func(c *mesh.Config) {
+			c.Trust, c.Revocations = trust, l
+			if by != nil {
+				c.Bootstrap = by.Addresses()
+			}
+			serial = c.Credential.Chain[0].SerialNumber
+		})
+	}
+	for i, name := range []string{"bank", "ann", "bob", "mallory"} {
+		var by *agent
+		if i > 0 {
+			by = all[0]
+		}
+		all = append(all, start(name, by))
+	}
+	mallory, revoked := all[3], serial
+	for _, a := range all[:3] {
+		a.awaitKnown(mallory.Self())
+	}
+	list, err := m.ca.Revoke(nil, []*big.Int{revoked}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := identity.NewTrust(m.ca.CertPEM(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept[1].trust.Replace(trust) // ann's file
+	kept[1].fresh.Store(true)
+	forgotten := func(a *agent) func() bool {
+		return func() bool {
+			for _, k := range a.Known() {
+				if k.Agent == mallory.Self() {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	for _, a := range all[:3] {
+		eventually(t, string(a.Self())+" has forgotten the revoked agent", forgotten(a))
+	}
+	late := start("late", all[2])
+	late.awaitKnown(all[0].Self())
+	eventually(t, "one that joins later knows", func() bool { return kept[4].trust.Revoked() == 1 && forgotten(late)() })
+}

@@ -1,0 +1,95 @@
+package mesh_test
+
+import (
+	"context"
+	crand "crypto/rand"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+
+	"ramp/agents/mesh"
+)
+
+// nobody is a peer without a certificate.
+func nobody(t *testing.T) host.Host {
+	t.Helper()
+	key, _, err := crypto.GenerateEd25519Key(crand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := libp2p.New(libp2p.Identity(key), libp2p.NoListenAddrs, libp2p.DisableMetrics(), libp2p.DisableRelay(),
+		libp2p.Transport(tcp.NewTCPTransport), libp2p.Security(noise.ID, noise.New), libp2p.ResourceManager(&network.NullResourceManager{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// besiege connects a stranger again and again, and opens as many streams as it can.
+func besiege(ctx context.Context, h host.Host, victim peer.AddrInfo, held *atomic.Int64) {
+	for ctx.Err() == nil {
+		h.Network().(*swarm.Swarm).Backoff().Clear(victim.ID)
+		_ = h.Connect(ctx, victim) // it may be kept out for now
+		for range 30 {
+			s, err := h.Network().NewStream(ctx, victim.ID)
+			if err != nil {
+				break
+			}
+			_ = s.SetProtocol(mesh.ProtocolACL)
+			if _, err := s.Write([]byte("\x13/multistream/1.0.0\n\x0c/ramp/acl/1\n")); err == nil {
+				held.Add(1)
+			}
+		}
+		select { // an attacker of the same machine must leave some of it to the victim
+		case <-ctx.Done():
+		case <-time.After(time.Second + rand.N(4*time.Second)):
+		}
+	}
+}
+
+// Many strangers that open what they can, and come back whenever they are thrown out, keep
+// no newcomer with a certificate out, and hold little memory.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	m := newMarket(t)
+	victim := m.start("victim", nil)
+	info, err := peer.AddrInfoFromString(victim.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var held atomic.Int64
+	var siege sync.WaitGroup
+	defer siege.Wait()
+	defer stop()
+	for range 160 {
+		h := nobody(t)
+		siege.Go(func() { besiege(ctx, h, *info, &held) })
+	}
+	eventually(t, "the siege has begun", func() bool { return held.Load() > 100 })
+	for i := range 3 {
+		begun := time.Now()
+		a := m.joined([]string{"ann", "bob", "cem"}[i], victim)
+		a.awaitKnown(victim.Self())
+		a.Send(query(i, victim.Self()))
+		victim.awaitQuery(i)
+		t.Logf("a newcomer was heard after %s", time.Since(begun).Round(time.Millisecond))
+	}
+	if n := mesh.Strangers(victim.Mesh); n > mesh.MaxStrangers {
+		t.Errorf("%d strangers have a place, want at most %d", n, mesh.MaxStrangers)
+	}
+	if streams, memory := mesh.StrangerUse(victim.Mesh); streams > mesh.StreamsPerStranger || memory > mesh.MaxStrangers*mesh.StrangerMemory {
+		t.Errorf("a stranger has %d streams, and all have %d bytes", streams, memory)
+	}
+}
