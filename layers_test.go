@@ -50,7 +50,8 @@ func table() []layer {
 		{"protocol/codec", pure, "protocol protocol/acl protocol/codec/wire protocol/contract protocol/identity protocol/message", "google.golang.org/protobuf"},
 		{"protocol/codec/wire", impure, "", "google.golang.org/protobuf github.com/planetscale/vtprotobuf"}, // generated
 		{"protocol/codec/generate", impure, "", "google.golang.org/protobuf github.com/bufbuild/protocompile github.com/planetscale/vtprotobuf"},
-		{"protocol/clearing", pure, "protocol", ""},
+		{"protocol/clearing", pure, "protocol protocol/clearing/lp", ""},
+		{"protocol/clearing/lp", pure, "", ""},
 		{"protocol/auction", pure, "protocol protocol/clearing protocol/message rfql", ""},
 		{"protocol/reserve", pure, "protocol protocol/contract protocol/message", ""},
 		{"bank/row", pure, "protocol", ""},
@@ -121,7 +122,7 @@ func table() []layer {
 		{"agents/proof", impure, "agents/config agents/control agents/exit agents/receipts agents/words bank/audit protocol protocol/contract protocol/identity", ""},
 		{"agents/node", impure, "agents agents/again agents/bank agents/config agents/control agents/exit agents/join agents/journal agents/mesh agents/meters agents/proof agents/queue agents/queue/slurm agents/receipts agents/resource agents/resource/launch agents/stage agents/user agents/user/runway agents/user/sweep/plan agents/user/sweeper agents/words bank/audit bank/boltfile bank/books bank/ledger bank/ledgerdb bank/ledgeretcd protocol protocol/acl protocol/codec protocol/contract protocol/identity protocol/invitation protocol/message protocol/reserve rfql", "github.com/coreos/go-systemd github.com/prometheus/client_golang"},
 		{"agents/order", impure, "agents/again agents/control agents/exit agents/node agents/stage agents/user agents/user/sweep/plan agents/user/sweeper agents/words protocol protocol/message rfql rfql/compose rfql/jobfile", ""},
-		{"agents/bench", impure, "agents agents/bank agents/config agents/control agents/exit agents/join agents/journal agents/mesh agents/node agents/stage agents/user agents/user/sweep agents/user/sweep/plan bank/ledger bank/ledgerdb bank/ledgeretcd bank/voids protocol protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql", "go.etcd.io/bbolt"},
+		{"agents/bench", impure, "agents agents/bank agents/config agents/control agents/exit agents/join agents/journal agents/mesh agents/node agents/stage agents/user agents/user/sweep agents/user/sweep/plan bank/ledger bank/ledgerdb bank/ledgeretcd bank/voids protocol protocol/clearing protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql", "go.etcd.io/bbolt"},
 		{"agents/demo", impure, "agents/config agents/control agents/exit agents/join agents/node agents/order agents/sim/experiment agents/words agents/workload/published bank/boltfile protocol protocol/identity protocol/message rfql", ""},
 		{"cmd/ramp/cli", impure, notCommands, "github.com/spf13/cobra github.com/spf13/pflag golang.org/x/sys"},
 		{"cmd/ramp/user", impure, notCommands, "github.com/spf13/cobra"},

@@ -2,8 +2,8 @@
 // unit of a request exactly once (winner determination).
 //
 // Solve is a function of the bids alone. It reads no clock and no random source,
-// uses no floating point, and ignores the order of the bids: every observer of the
-// same bids names the same set.
+// proves nothing by floating point, and ignores the order of the bids: every observer of
+// the same bids names the same set.
 //
 // A valid set covers every unit exactly once, takes at most one offer of each
 // seller's exclusive group, begins at one instant if the problem says so, and needs no more of a seller's cores at any instant
@@ -23,7 +23,9 @@
 //
 // The search is exact. It uses components, dominance, a Lagrangian bound whose
 // seller problems respect groups and capacity, reduced-cost fixing, and branching on
-// the unit with the fewest live offers. It is also any-time: at its limit it returns
+// the unit with the fewest live offers; after a part of the limit it branches on offers that
+// a linear relaxation splits (package lp), whose rounded prices give the bound. It is also
+// any-time: at its limit it returns
 // the best set found, the proved bounds, and Exact false.
 package clearing
 
@@ -75,6 +77,8 @@ type Problem struct {
 	MaxCost   protocol.Credits // of the set, fixed bids included; 0: no ceiling
 	MaxFinish time.Time        // of the set; zero: no ceiling
 	Limit     int              // steps of search, about 10 ns each; 0: DefaultLimit
+
+	first int // steps before a tree over the relaxation; 0: a part of Limit
 }
 
 // Status is the outcome of Solve. The numbers may be stored.

@@ -2,6 +2,9 @@ package clearing
 
 import "slices"
 
+// usesPerStep is how many uses of rows are tested or changed in a step of search.
+const usesPerStep = 4
+
 // cover is a set of offers in the making: what is bought, and what can still be
 // bought beside it.
 type cover struct {
@@ -17,11 +20,12 @@ type cover struct {
 	capacity []int64
 	sums     [levels]int64 // of the offers taken
 	trail    []int         // offers killed, to undo
+	purse    *purse
 }
 
-func newCover(m *model, units []int) cover {
+func newCover(m *model, units []int, purse *purse) cover {
 	cv := cover{
-		m: m, units: units, open: len(units), capacity: slices.Clone(m.capacity), live: make([]bool, len(m.offers)),
+		purse: purse, m: m, units: units, open: len(units), capacity: slices.Clone(m.capacity), live: make([]bool, len(m.offers)),
 		count: make([]int, len(m.open)), by: make([]int, len(m.open)), need: make([]bool, len(m.open)),
 	}
 	for u := range cv.by {
@@ -48,6 +52,7 @@ func (cv *cover) kill(b int) {
 		return
 	}
 	cv.live[b] = false
+	cv.purse.steps++
 	for _, u := range cv.m.offers[b].units {
 		cv.count[u]--
 	}
@@ -67,6 +72,7 @@ func (cv *cover) take(b int) {
 		}
 	}
 	for _, u := range o.units {
+		cv.purse.steps += len(cv.m.byUnit[u]) / 4
 		for _, c := range cv.m.byUnit[u] {
 			cv.kill(c)
 		}
@@ -86,6 +92,7 @@ func (cv *cover) takeCores(o *offer) {
 	for _, r := range o.uses {
 		cv.capacity[r.row] -= r.cores
 	}
+	cv.purse.steps += len(o.uses)/4 + len(cv.m.sellers[o.seller].offers)/4
 	for _, c := range cv.m.sellers[o.seller].offers {
 		if cv.live[c] && !cv.fits(c) {
 			cv.kill(c)
@@ -94,7 +101,10 @@ func (cv *cover) takeCores(o *offer) {
 }
 
 func (cv *cover) fits(b int) bool {
-	for _, r := range cv.m.offers[b].uses {
+	for i, r := range cv.m.offers[b].uses {
+		if i%usesPerStep == usesPerStep-1 {
+			cv.purse.steps++
+		}
 		if r.cores > cv.capacity[r.row] {
 			return false
 		}

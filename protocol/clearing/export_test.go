@@ -1,5 +1,11 @@
 package clearing
 
+// WithTree is p, to be solved by trees over relaxations from the first step on.
+func WithTree(p Problem) Problem {
+	p.first = 1
+	return p
+}
+
 // Priced is the solution of one seller's problem by the solver, and by trying everything.
 type Priced struct {
 	Bound int64 // the solver's; exact when Exact

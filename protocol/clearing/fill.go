@@ -16,7 +16,7 @@ func (p *packing) assignRows() {
 	for i := range p.heads {
 		p.order = append(p.order, i)
 	}
-	for row := p.richestRow(); row >= 0; row = p.richestRow() {
+	for row := p.richestRow(); row >= 0 && !p.purse.empty(); row = p.richestRow() {
 		for i := range p.heads {
 			if h := &p.heads[i]; h.row < 0 {
 				if w := p.weight(h, row); w > 0 {
@@ -63,13 +63,13 @@ func compareRatio(x, y head) int {
 func (p *packing) weight(h *head, row int) int64 {
 	least := int64(unlimited)
 	for _, b := range h.offers {
-		w := int64(0)
-		for _, u := range p.cover.m.offers[b].uses {
-			if u.row == row {
-				w = u.cores
-			}
+		uses := p.cover.m.offers[b].uses // in order of rows
+		i, ok := slices.BinarySearchFunc(uses, row, func(u use, row int) int { return cmp.Compare(u.row, row) })
+		p.purse.steps++
+		if !ok {
+			return 0
 		}
-		least = min(least, w)
+		least = min(least, uses[i].cores)
 	}
 	return least
 }

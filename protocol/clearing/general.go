@@ -19,7 +19,11 @@ type course struct {
 }
 
 func solve(p *Problem) Solution {
-	c := &course{p: p, m: newModel(p), purse: &purse{}, fixed: p.covered(nil), exact: true}
+	c := &course{p: p, m: newModel(p), purse: &purse{first: p.first}, fixed: p.covered(nil), exact: true}
+	if p.first == 0 {
+		c.purse.first = max(p.Limit/firstPart, 1)
+	}
+	c.purse.steps = c.m.work
 	if missing := c.m.unoffered(); len(missing) > 0 {
 		return Solution{Status: Unoffered, Units: missing, Exact: true}
 	}

@@ -28,7 +28,7 @@ func (s *search) end() int {
 func (s *search) dive(l level) bool {
 	limit := s.limit[l]
 	s.goal = l
-	s.ended = s.run(true)
+	s.ended = s.explore(true)
 	s.goal, s.limit[l] = nothing, limit
 	return s.ended
 }
@@ -38,7 +38,7 @@ func (s *search) dive(l level) bool {
 func (s *search) minimise(l level) bool {
 	s.goal, s.step = l, s.spreads[l]
 	s.limit[l] = s.value(l) - max(s.step, 1)
-	ended := s.step == 0 || s.run(false)
+	ended := s.step == 0 || s.explore(false)
 	s.goal, s.limit[l] = nothing, s.value(l)
 	if ended {
 		s.floor[l] = s.value(l)
@@ -94,7 +94,7 @@ func (s *search) earliest(floor int) (int, bool) {
 		mid := (lo + hi) / 2
 		mark := len(s.cover.trail)
 		s.restrict(mid)
-		ended := s.run(true)
+		ended := s.explore(true)
 		s.cover.undo(-1, mark)
 		switch {
 		case s.found:
@@ -149,25 +149,28 @@ func (s *search) settle() bool {
 	return true
 }
 
+// settleUnit looks for a set as good as best whose offer of u ranks lower, until there is
+// none.
 func (s *search) settleUnit(u int) bool {
-	for _, b := range s.cover.m.byUnit[u] {
-		if !s.cover.live[b] {
-			continue
+	for {
+		chosen := s.best[slices.IndexFunc(s.best, func(b int) bool { return slices.Contains(s.cover.m.offers[b].units, u) })]
+		mark, lower := len(s.cover.trail), false
+		for _, b := range s.cover.m.byUnit[u] {
+			lower = lower || s.cover.live[b] && b < chosen
+			if b >= chosen {
+				s.cover.kill(b)
+			}
 		}
-		mark := len(s.cover.trail)
-		chosen := slices.Contains(s.best, b)
-		s.cover.take(b)
-		if chosen {
-			return true
-		}
-		if !s.run(true) {
+		s.found = false
+		ended := !lower || s.explore(true)
+		s.cover.undo(-1, mark)
+		switch {
+		case s.found:
+		case !ended:
 			return false
-		}
-		if s.found {
+		default:
+			s.cover.take(chosen)
 			return true
 		}
-		s.cover.undo(b, mark)
-		s.cover.kill(b)
 	}
-	panic("clearing: the best set has no offer for a unit")
 }

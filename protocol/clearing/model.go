@@ -40,7 +40,8 @@ type use struct {
 	cores int64
 }
 
-// seller groups its offers into cliques. At most one offer of a clique can be bought,
+// seller has offers of one seller, in a part only those that depend on each other
+// (relatives). It groups them into cliques. At most one offer of a clique can be bought,
 // because they share a group or their first unit.
 type seller struct {
 	offers  []int
@@ -60,6 +61,7 @@ type model struct {
 	cut      []bool      // by row: follows from another row
 	ends     []time.Time // distinct finishes in order
 	open     []int       // unit in the problem, by unit here
+	work     int         // steps that making the rows took
 	shift    [levels]int // how far the sums of a level are shifted left
 }
 

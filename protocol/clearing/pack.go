@@ -108,6 +108,7 @@ func (p *packing) compatible(picks []int) bool {
 }
 
 func (p *packing) pickFits(b int) bool {
+	p.purse.steps++
 	for _, u := range p.cover.m.offers[b].units {
 		if p.taken[u] {
 			return false
@@ -118,6 +119,7 @@ func (p *packing) pickFits(b int) bool {
 
 func (p *packing) pick(b int) {
 	o := &p.cover.m.offers[b]
+	p.purse.steps += (len(o.units) + len(o.uses)) / usesPerStep * 2 // the pick is undone as well
 	for _, u := range o.units {
 		p.taken[u] = true
 	}
@@ -203,6 +205,7 @@ func (p *packing) tryPicks(offers []int) {
 
 // excluded reports whether b shares a clique with one of picked.
 func (p *packing) excluded(b int, picked []int) bool {
+	p.purse.steps += len(picked) / usesPerStep
 	for _, c := range picked {
 		if p.cover.m.offers[b].clique == p.cover.m.offers[c].clique {
 			return true
@@ -234,7 +237,8 @@ func (p *packing) sortHeads(l level) {
 // worth the tolls of the cores that are left.
 func (p *packing) branch(i int, sum, worth int64) {
 	p.purse.steps++
-	if p.nodes++; p.nodes > p.limit {
+	if p.nodes++; p.nodes > p.limit || p.purse.empty() {
+		p.nodes = p.limit + 1
 		return
 	}
 	if sum > p.most {

@@ -39,17 +39,18 @@ func (m *model) part(units []int) *model {
 	slices.Sort(offers)
 	offers = slices.Compact(offers)
 	rows := n.addRows(m, offers)
+	related := m.relatives(offers)
 	sellers, groups := map[int]int{}, map[int]int{}
-	for _, b := range offers {
+	for i, b := range offers {
 		o := m.offers[b]
 		o.units, o.uses = slices.Clone(o.units), slices.Clone(o.uses)
-		for i, u := range o.units {
-			o.units[i] = unit[u]
+		for j, u := range o.units {
+			o.units[j] = unit[u]
 		}
-		for i := range o.uses {
-			o.uses[i].row = rows[o.uses[i].row]
+		for j := range o.uses {
+			o.uses[j].row = rows[o.uses[j].row]
 		}
-		o.seller = index(sellers, o.seller)
+		o.seller = index(sellers, related.root(i))
 		if o.group >= 0 {
 			o.group = index(groups, o.group)
 		}
@@ -59,6 +60,34 @@ func (m *model) part(units []int) *model {
 	n.addIndexes()
 	n.addCliques()
 	return n
+}
+
+// relatives joins offers that share a row or a group, or that share seller and first unit
+// and have neither. A seller's other offers depend on each other no more than those of
+// different sellers, so they count as such: their problem is then solved by looking.
+func (m *model) relatives(offers []int) forest {
+	f := newForest(len(offers))
+	first := map[[3]int]int{}
+	join := func(i int, key [3]int) {
+		if j, ok := first[key]; ok {
+			f.join(i, j)
+		} else {
+			first[key] = i
+		}
+	}
+	for i, b := range offers {
+		o := &m.offers[b]
+		for _, u := range o.uses {
+			join(i, [3]int{0, u.row})
+		}
+		switch {
+		case o.group >= 0:
+			join(i, [3]int{1, o.group})
+		case len(o.uses) == 0:
+			join(i, [3]int{2, o.seller, slices.Min(o.units)})
+		}
+	}
+	return f
 }
 
 // addRows copies the rows that the offers use, in order, and returns their new
@@ -89,7 +118,7 @@ func (m *model) all() []int {
 	return units
 }
 
-// forest is a union-find; the root of a part is its least unit.
+// forest is a union-find; the root of a part is its least member.
 type forest []int
 
 func newForest(n int) forest {

@@ -98,6 +98,7 @@ func (p *pricer) evaluate(l level) evaluated {
 			e.bound += p.multi[l][u]
 		}
 	}
+	p.purse.steps += len(p.cover.units) / usesPerStep
 	p.picks = p.picks[:0]
 	for _, k := range p.cover.sellers {
 		if e.bound < leastBound {
@@ -131,6 +132,7 @@ func (p *pricer) price(l level, k int) bool {
 			if !p.cover.live[b] {
 				continue
 			}
+			p.purse.steps += len(p.cover.m.offers[b].units) / usesPerStep
 			rc := p.reduced(l, b)
 			p.rc[b] = rc
 			if rc < least {
@@ -150,6 +152,9 @@ func (p *pricer) price(l level, k int) bool {
 	p.sub[k] = priced{loose, loose}
 	if sl.simple || len(p.picks)-at < 2 || p.pack.compatible(p.picks[at:]) {
 		return true
+	}
+	if p.purse.empty() { // the bound will do
+		return false
 	}
 	gain, exact := p.pack.solve(l, k)
 	p.picks = append(p.picks[:at], p.pack.best...)

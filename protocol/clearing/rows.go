@@ -7,14 +7,23 @@ import (
 	"ramp/protocol"
 )
 
-// MaxSellerItems bounds the items of a seller with joint capacity; further bids are
-// ignored. The table of rows grows with the square, and no seller may make it large.
-const MaxSellerItems = 2048
+// Bounds of the tables of rows, so that no seller can make them large. A table has a row for
+// each instant at which an item starts.
+const (
+	// MaxTables is the most that the items of all sellers with joint capacity, times their
+	// instants, may amount to. Every seller has an equal share, but at most half.
+	// A seller's bids that end last are ignored beyond it.
+	MaxTables = 1 << 22
+	// MaxCutRows is the most instants of a seller for which implied rows are made. Without them
+	// the search is slower.
+	MaxCutRows = 128
+)
 
 // rowPlan has the rows that each bid uses, and the bids that exceed their capacity.
 type rowPlan struct {
 	uses    [][]use
 	dropped []bool
+	most    int // items times instants of a seller
 }
 
 // row is an instant at which a seller's cores may run short.
@@ -41,6 +50,7 @@ func (m *model) planRows(p *Problem, bids []*Bid) rowPlan {
 		}
 		bySeller[b.Seller] = append(bySeller[b.Seller], i)
 	}
+	plan.most = min(MaxTables/max(len(order), 1), MaxTables/2)
 	for _, id := range order {
 		m.planSeller(&plan, bids, bySeller[id], p.fixedSlots(id), p.Capacity[id])
 	}
@@ -60,9 +70,13 @@ func (p *Problem) fixedSlots(id protocol.AgentID) []protocol.Slot {
 }
 
 func (m *model) planSeller(plan *rowPlan, bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) {
-	own = plan.clip(bids, own)
-	var last [cuts + 1]*row
-	for _, t := range starts(bids, own, fixed, spans) {
+	own, instants := plan.clip(bids, own, fixed, spans)
+	last := make([]*row, 1, cuts+1)
+	if len(instants) <= MaxCutRows {
+		last = last[:cuts+1]
+	}
+	for _, t := range instants {
+		m.work += len(own) * len(last)
 		r, limited := rowAt(t, bids, own, fixed, spans)
 		if !limited {
 			continue
@@ -108,18 +122,23 @@ func (r row) counting(k int64) row {
 	return c
 }
 
-// clip drops a seller's bids after MaxSellerItems.
-func (plan *rowPlan) clip(bids []*Bid, own []int) []int {
-	items := 0
-	for k, i := range own {
-		if items += len(bids[i].Offer.Items); items > MaxSellerItems {
-			for _, late := range own[k:] {
-				plan.dropped[late] = true
-			}
-			return own[:k]
+// clip drops a seller's last bids until its table is within bounds, and returns the others
+// and its instants.
+func (plan *rowPlan) clip(bids []*Bid, own []int, fixed []protocol.Slot, spans []protocol.Span) ([]int, []time.Time) {
+	for {
+		instants, items := starts(bids, own, fixed, spans), 0
+		for _, i := range own {
+			items += len(bids[i].Offer.Items)
 		}
+		if items*len(instants) <= plan.most || len(own) == 0 {
+			return own, instants
+		}
+		keep := len(own) * 3 / 4
+		for _, late := range own[keep:] {
+			plan.dropped[late] = true
+		}
+		own = own[:keep]
 	}
-	return own
 }
 
 // flush makes r a row of the model.

@@ -3,7 +3,9 @@ package clearing_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -284,5 +286,29 @@ func checkBounds(t *rapid.T, p clearing.Problem, got clearing.Solution, best []c
 	}
 	if got.Exact && total(best) != got.Cost {
 		t.Fatalf("exact, but cost %d is not %d", got.Cost, total(best))
+	}
+}
+
+// A seller's offers without joint cores depend on each other no more than those of
+// different sellers, and are solved as fast.
+func TestPairsOfOneSellerAreSolvedLikeThoseOfMany(t *testing.T) {
+	for _, pairs := range []int{60, 100, 300} {
+		r := rand.New(rand.NewPCG(uint64(pairs), 1))
+		p := clearing.Problem{Units: 25}
+		for u := range p.Units {
+			for k := range 3 {
+				p.Bids = append(p.Bids, bid(1+k, k, string(rune('a'+u)), 1_000_000+r.IntN(300_000), item(u, 0, 10, 1)))
+			}
+		}
+		for i := range pairs {
+			u, v := r.IntN(p.Units), r.IntN(p.Units-1)
+			if v >= u {
+				v++
+			}
+			p.Bids = append(p.Bids, bid(0, 0, strconv.Itoa(i), 1_500_000+r.IntN(900_000), item(u, 0, 10, 1), item(v, 0, 10, 1)))
+		}
+		if got := solve(t, p); !got.Exact || got.Steps > 5_000_000 {
+			t.Errorf("%d pairs: exact %t after %d steps", pairs, got.Exact, got.Steps)
+		}
 	}
 }

@@ -30,15 +30,19 @@ type search struct {
 	found   bool          // best was found in this run
 	tries   int           // nodes of this run
 	best    []int         // offers; nil: none yet
+	relaxed *relaxation   // made when the tree needs it
 }
 
 // purse holds the limit on the search and its expenses.
-type purse struct{ steps, limit, nodes int }
+type purse struct {
+	steps, limit, nodes int
+	first               int // steps before a tree over the relaxation
+}
 
 func (p *purse) empty() bool { return p.steps >= p.limit }
 
 func newSearch(m *model, units []int, purse *purse) *search {
-	s := &search{cover: newCover(m, units), purse: purse, goal: nothing, rounds: rootRounds}
+	s := &search{cover: newCover(m, units, purse), purse: purse, goal: nothing, rounds: rootRounds}
 	for l := range s.limit {
 		s.limit[l] = unlimited
 		s.floor[l] = math.MinInt64

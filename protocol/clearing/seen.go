@@ -29,6 +29,7 @@ func (p *packing) relate() {
 	for i := len(p.heads) - 1; i >= 0; i-- {
 		h := &p.heads[i]
 		for _, b := range h.offers {
+			p.purse.steps += len(p.cover.m.offers[b].uses) * (1 + len(rows)/16)
 			for _, u := range p.cover.m.offers[b].uses {
 				if !p.cover.m.cut[u.row] && !slices.Contains(rows, u.row) {
 					rows = append(rows, u.row)

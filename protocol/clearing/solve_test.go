@@ -42,6 +42,12 @@ func TestSolveAgreesWithTryingEverySet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkSolve(t, draw(t)) })
 }
 
+// TestTreesAgreeWithTryingEverySet has small problems solved like those that bounds from
+// multipliers do not prove.
+func TestTreesAgreeWithTryingEverySet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkSolve(t, clearing.WithTree(draw(t))) })
+}
+
 // TestCostTimeAgreesWithTryingEverySet has offers that cost about the same, so that a
 // credit decides whether a set may finish earlier.
 func TestCostTimeAgreesWithTryingEverySet(t *testing.T) {
@@ -73,6 +79,7 @@ func TestSolveFindsTheBestOfCrowdedSellers(t *testing.T) {
 		p := s.random(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
 		p.Objective = rapid.SampledFrom([]protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime}).Draw(t, "objective")
 		checkSolve(t, p)
+		checkSolve(t, clearing.WithTree(p))
 	})
 }
 

@@ -1,0 +1,391 @@
+package lp
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// factors are sparse LU factors of a basis, and the updates since.
+type factors struct {
+	m      int
+	pivots []pivot
+	lower  []int // pivots with a lower part
+	work   []float64
+	etas   []eta
+	serial int // of the last factorisation or update
+	begun  int // of the last factorisation
+	order  elimination
+
+	entries []Entry // of all pivots
+	changes []Entry // of all etas
+}
+
+// pivot is a step of the elimination.
+type pivot struct {
+	row, at int     // at is the position of its column in the basis
+	value   float64 // on the diagonal
+	upper   []Entry // by row of an earlier pivot
+	lower   []Entry // by row, multipliers
+}
+
+// eta replaces the column at a position.
+type eta struct {
+	at     int
+	value  float64
+	others []Entry // by position
+	serial int
+}
+
+// last is the serial number of what the factors are made of.
+func (f *factors) last() int {
+	if len(f.etas) > 0 {
+		return f.etas[len(f.etas)-1].serial
+	}
+	return f.begun
+}
+
+// truncate forgets the updates after the first n, and reports whether that leaves what had
+// this serial number.
+func (f *factors) truncate(n, serial int) bool {
+	if n > len(f.etas) || n > 0 && f.etas[n-1].serial != serial || n == 0 && f.begun != serial {
+		return false
+	}
+	f.etas = f.etas[:n]
+	return true
+}
+
+func (f *factors) begin(m int) {
+	*f = factors{m: m, work: make([]float64, m), order: elimination{
+		row: make([]int, m), done: make([]bool, m), counts: make([]int, m), left: make([]int, m), first: make([]int, m+1), filled: make([]bool, m),
+	}}
+}
+
+// factor factorises the columns, by position. It reports failure if they are singular.
+func (f *factors) factor(columns [][]Entry) (work int, ok bool) {
+	f.etas, f.pivots, f.lower = f.etas[:0], f.pivots[:0], f.lower[:0]
+	f.entries, f.changes = f.entries[:0], f.changes[:0]
+	f.serial++
+	f.begun = f.serial
+	e := &f.order
+	e.begin(columns)
+	for _, at := range e.order {
+		f.simple(columns[at], at)
+	}
+	for _, at := range e.rest {
+		if !f.eliminate(columns[at], at) {
+			return e.work, false
+		}
+	}
+	return e.work + f.m, len(f.pivots) == f.m
+}
+
+// elimination knows the order in which columns are eliminated, and the rows of those that
+// need no choice of a pivot.
+type elimination struct {
+	order   []int // columns with a row of their own
+	rest    []int // the others
+	row     []int // by position; -1: to be chosen
+	done    []bool
+	counts  []int // by row: columns left
+	left    []int // by position: rows left
+	byRow   []int // positions, row by row,
+	first   []int // from here on
+	queue   []int
+	filled  []bool // by row, within eliminate
+	nonzero []int
+	work    int
+}
+
+// begin takes columns with one row left first, then rows with one column left, and then the
+// columns with the fewest rows.
+func (e *elimination) begin(columns [][]Entry) {
+	e.order, e.rest, e.queue, e.work = e.order[:0], e.rest[:0], e.queue[:0], 0
+	clear(e.done)
+	clear(e.filled)
+	clear(e.counts)
+	for at, c := range columns {
+		e.row[at], e.left[at] = -1, len(c)
+		for _, x := range c {
+			e.counts[x.Row]++
+		}
+		e.work += len(c)
+		if len(c) == 1 {
+			e.queue = append(e.queue, at)
+		}
+	}
+	e.index(columns)
+	for k := 0; k < len(e.queue); k++ {
+		at := e.queue[k]
+		r := openRow(columns[at], e.done)
+		if r < 0 {
+			continue // another column took its row: singular
+		}
+		e.take(columns, at, r)
+		for _, c := range e.byRow[e.first[r]:e.first[r+1]] {
+			if e.left[c]--; e.left[c] == 1 && e.row[c] < 0 {
+				e.queue = append(e.queue, c)
+			}
+		}
+	}
+	e.rowSingletons(columns)
+	for at := range columns {
+		if e.row[at] < 0 {
+			e.rest = append(e.rest, at)
+		}
+	}
+	slices.SortStableFunc(e.rest, func(x, y int) int { return cmp.Compare(e.left[x], e.left[y]) })
+}
+
+// index fills byRow.
+func (e *elimination) index(columns [][]Entry) {
+	sum := 0
+	for r, n := range e.counts {
+		e.first[r] = sum
+		sum += n
+	}
+	e.first[len(e.counts)] = sum
+	e.byRow = slices.Grow(e.byRow[:0], sum)[:sum]
+	for at := len(columns) - 1; at >= 0; at-- { // from the last, so that first ends as it began
+		for _, x := range columns[at] {
+			e.first[x.Row+1]--
+			e.byRow[e.first[x.Row+1]] = at
+		}
+	}
+	copy(e.first, e.first[1:])
+	e.first[len(e.counts)] = sum
+	e.work += sum
+}
+
+func (e *elimination) take(columns [][]Entry, at, r int) {
+	e.order, e.row[at], e.done[r] = append(e.order, at), r, true
+	for _, x := range columns[at] {
+		e.counts[x.Row]--
+	}
+	e.work += len(columns[at])
+}
+
+func (e *elimination) rowSingletons(columns [][]Entry) {
+	queue := e.queue[:0]
+	for r, n := range e.counts {
+		if n == 1 && !e.done[r] {
+			queue = append(queue, r)
+		}
+	}
+	for k := 0; k < len(queue); k++ {
+		r := queue[k]
+		if e.done[r] || e.counts[r] != 1 {
+			continue
+		}
+		list := e.byRow[e.first[r]:e.first[r+1]]
+		at := list[slices.IndexFunc(list, func(c int) bool { return e.row[c] < 0 })]
+		e.work += len(list)
+		e.take(columns, at, r)
+		for _, x := range columns[at] {
+			if e.counts[x.Row] == 1 && !e.done[x.Row] {
+				queue = append(queue, x.Row)
+			}
+		}
+	}
+	e.queue = queue
+}
+
+func openRow(c []Entry, done []bool) int {
+	for _, x := range c {
+		if !done[x.Row] {
+			return x.Row
+		}
+	}
+	return -1
+}
+
+// simple adds a pivot whose column no earlier pivot changes: that of a row or column with
+// nothing else left.
+func (f *factors) simple(column []Entry, at int) {
+	p := pivot{at: at, row: f.order.row[at]}
+	begin := len(f.entries)
+	for _, x := range column {
+		switch {
+		case x.Row == p.row:
+			p.value = x.Value
+		case f.order.filled[x.Row]:
+			f.entries = append(f.entries, x)
+		}
+	}
+	p.upper = f.entries[begin:len(f.entries):len(f.entries)]
+	begin = len(f.entries)
+	for _, x := range column {
+		if x.Row != p.row && !f.order.filled[x.Row] {
+			f.entries = append(f.entries, Entry{x.Row, x.Value / p.value})
+		}
+	}
+	p.lower = f.entries[begin:len(f.entries):len(f.entries)]
+	f.add(p)
+}
+
+// add appends a pivot; filled marks the rows of all pivots.
+func (f *factors) add(p pivot) {
+	if len(p.lower) > 0 {
+		f.lower = append(f.lower, len(f.pivots))
+	}
+	f.order.filled[p.row] = true
+	f.pivots = append(f.pivots, p)
+}
+
+// eliminate adds the pivot of a column that earlier ones of its kind change.
+func (f *factors) eliminate(column []Entry, at int) bool {
+	w, e := f.work, &f.order
+	begin := len(f.entries)
+	e.nonzero = e.nonzero[:0]
+	for _, x := range column {
+		if e.filled[x.Row] && e.done[x.Row] {
+			f.entries = append(f.entries, x)
+			continue
+		}
+		w[x.Row] = x.Value
+		e.nonzero = append(e.nonzero, x.Row)
+	}
+	for i := len(e.order); i < len(f.pivots); i++ {
+		q := &f.pivots[i]
+		v := w[q.row]
+		if v == 0 {
+			continue
+		}
+		w[q.row] = 0
+		f.entries = append(f.entries, Entry{q.row, v})
+		for _, x := range q.lower {
+			if w[x.Row] == 0 {
+				e.nonzero = append(e.nonzero, x.Row)
+			}
+			w[x.Row] -= mul(x.Value, v)
+		}
+		e.work += len(q.lower)
+	}
+	p := pivot{at: at, upper: f.entries[begin:len(f.entries):len(f.entries)]}
+	p.row = e.choosePivot(w)
+	if p.row >= 0 && math.Abs(w[p.row]) > leastTurn {
+		p.value = w[p.row]
+	}
+	begin = len(f.entries)
+	for _, r := range e.nonzero {
+		if v := w[r]; r != p.row && p.value != 0 && math.Abs(v) > 1e-14 {
+			f.entries = append(f.entries, Entry{r, v / p.value})
+		}
+		w[r] = 0
+	}
+	e.work += len(e.nonzero) + (len(f.pivots)-len(e.order))/2
+	if p.value == 0 {
+		return false
+	}
+	p.lower = f.entries[begin:len(f.entries):len(f.entries)]
+	f.add(p)
+	return true
+}
+
+// choosePivot takes the row with the fewest columns left among those whose value is at least
+// a tenth of the largest; -1: there is none.
+func (e *elimination) choosePivot(w []float64) int {
+	largest := 0.0
+	for _, r := range e.nonzero {
+		largest = max(largest, math.Abs(w[r]))
+	}
+	best := -1
+	for _, r := range e.nonzero {
+		if w[r] == 0 || math.Abs(w[r]) < mul(largest, 0.1) {
+			continue
+		}
+		if best < 0 || e.counts[r] < e.counts[best] || e.counts[r] == e.counts[best] && r < best {
+			best = r
+		}
+	}
+	return best
+}
+
+// solve turns x, by row, into the solution of B·y = x, by position.
+func (f *factors) solve(x []float64) (work int) {
+	for _, i := range f.lower {
+		p := &f.pivots[i]
+		if v := x[p.row]; v != 0 {
+			for _, e := range p.lower {
+				x[e.Row] -= mul(e.Value, v)
+			}
+			work += len(p.lower)
+		}
+	}
+	for i := len(f.pivots) - 1; i >= 0; i-- {
+		p := &f.pivots[i]
+		v := x[p.row]
+		if v == 0 {
+			f.work[p.at] = 0
+			continue
+		}
+		v /= p.value
+		for _, e := range p.upper {
+			x[e.Row] -= mul(e.Value, v)
+		}
+		work += len(p.upper)
+		f.work[p.at] = v
+	}
+	copy(x, f.work)
+	clear(f.work)
+	for i := range f.etas {
+		e := &f.etas[i]
+		if x[e.at] == 0 {
+			continue
+		}
+		t := x[e.at] / e.value
+		for _, o := range e.others {
+			x[o.Row] -= mul(o.Value, t)
+		}
+		x[e.at] = t
+		work += len(e.others)
+	}
+	return work + f.m/2 + len(f.etas)
+}
+
+// transposed turns x, by position, into the solution of y·B = x, by row.
+func (f *factors) transposed(x []float64) (work int) {
+	for i := len(f.etas) - 1; i >= 0; i-- {
+		e := &f.etas[i]
+		sum := x[e.at]
+		for _, o := range e.others {
+			sum -= mul(o.Value, x[o.Row])
+		}
+		x[e.at] = sum / e.value
+		work += len(e.others)
+	}
+	w := f.work
+	for i := range f.pivots {
+		p := &f.pivots[i]
+		sum := x[p.at]
+		for _, e := range p.upper {
+			sum -= mul(e.Value, w[e.Row])
+		}
+		w[p.row] = sum / p.value
+		work += len(p.upper)
+	}
+	for k := len(f.lower) - 1; k >= 0; k-- {
+		p := &f.pivots[f.lower[k]]
+		sum := w[p.row]
+		for _, e := range p.lower {
+			sum -= mul(e.Value, w[e.Row])
+		}
+		w[p.row] = sum
+		work += len(p.lower)
+	}
+	copy(x, w)
+	clear(w)
+	return work + f.m/2 + len(f.etas)
+}
+
+// replace puts the column whose solution is given at a position.
+func (f *factors) replace(at int, column []float64) {
+	begin := len(f.changes)
+	for i, v := range column {
+		if i != at && math.Abs(v) > 1e-14 {
+			f.changes = append(f.changes, Entry{i, v})
+		}
+	}
+	f.serial++
+	f.etas = append(f.etas, eta{at, column[at], f.changes[begin:len(f.changes):len(f.changes)], f.serial})
+}

@@ -1,0 +1,215 @@
+// Package lp solves linear programmes of covers: minimise a sum over columns between 0 and 1
+// such that every row equals its right side, or does not exceed it.
+//
+// Simplex is a dual simplex for bounded columns, with steepest edge pricing, flips of bounds
+// in the ratio test, and sparse LU factors with product-form updates. A column can be
+// switched off and on again; the next Solve starts from the last basis.
+//
+// The arithmetic is floating point and proves nothing: its duals and rays are
+// for exact evaluation by the caller. No two operations are fused, every tie has a rule, and
+// nothing depends on the order of a map, so that results are the same on every platform.
+package lp
+
+import (
+	"math"
+	"slices"
+)
+
+// Entry is a coefficient of a column.
+type Entry struct {
+	Row   int
+	Value float64
+}
+
+// Problem is a linear programme. Costs must not be negative.
+type Problem struct {
+	Equal   []bool // by row; false: at most
+	Right   []float64
+	Columns [][]Entry
+	Costs   []float64
+}
+
+// Outcome is how Solve ended.
+type Outcome int
+
+// The outcomes.
+const (
+	Optimal    Outcome = 1
+	Infeasible Outcome = 2 // Ray shows it
+	Stopped    Outcome = 3 // the objective reached the cutoff, or the work its limit; the duals give a bound
+	Failed     Outcome = 4 // numerically; the duals are useless
+)
+
+const (
+	feasible  = 1e-9 // how far a column may be outside its bounds
+	dualZero  = 1e-9
+	leastTurn = 1e-7 // pivot
+	relative  = 1e-6 // disagreement of a pivot in its row and its column
+	refactor  = 64   // updates between factorisations
+	leastEdge = 1e-4
+)
+
+// mul is x·y, rounded: an explicit conversion keeps the compiler from fusing it with a sum.
+func mul(x, y float64) float64 { return float64(x * y) }
+
+// Simplex is a programme with a basis. Variables are its columns, and then a slack for each
+// row.
+type Simplex struct {
+	p      *Problem
+	m, n   int
+	rows   [][]Entry // by row: Row is the column
+	slacks []Entry   // by row
+	basic  [][]Entry // by position: its column
+
+	off   []bool // by column
+	head  []int  // by position in the basis: its variable
+	place []int  // by variable: its position; -1: nonbasic
+	upper []bool // nonbasic at its upper bound
+	x     []float64
+	d     []float64 // reduced costs of variables
+	edge  []float64 // squared norms of the rows of the inverse
+	f     factors
+	ray   []float64 // by row
+
+	rho, alpha, column, tau, flip []float64
+	touched                       []int // nonbasic variables with an alpha
+	marked                        []bool
+	candidates                    []int
+
+	Work int // entries touched so far
+}
+
+// New begins with the basis of all slacks.
+func New(p *Problem) *Simplex {
+	m, n := len(p.Right), len(p.Columns)
+	s := &Simplex{
+		p: p, m: m, n: n, rows: make([][]Entry, m), off: make([]bool, n), head: make([]int, m), place: make([]int, n+m),
+		upper: make([]bool, n+m), x: make([]float64, m), d: make([]float64, n+m), edge: make([]float64, m), ray: make([]float64, m),
+		rho: make([]float64, m), alpha: make([]float64, n+m), column: make([]float64, m), tau: make([]float64, m), flip: make([]float64, m), marked: make([]bool, n+m),
+	}
+	for j, c := range p.Columns {
+		for _, e := range c {
+			s.rows[e.Row] = append(s.rows[e.Row], Entry{j, e.Value})
+		}
+		s.place[j] = -1
+	}
+	for i := range m {
+		s.head[i], s.place[n+i], s.edge[i] = n+i, i, 1
+		s.slacks = append(s.slacks, Entry{i, 1})
+	}
+	s.basic = make([][]Entry, m)
+	s.f.begin(m)
+	s.reset()
+	return s
+}
+
+// Switch sets whether column j may be above zero.
+func (s *Simplex) Switch(j int, on bool) {
+	if s.off[j] == on {
+		s.off[j] = !on
+		s.Work++
+	}
+}
+
+// most is the upper bound of a variable.
+func (s *Simplex) most(v int) float64 {
+	switch {
+	case v < s.n && !s.off[v]:
+		return 1
+	case v < s.n || s.p.Equal[v-s.n]:
+		return 0
+	}
+	return math.Inf(1)
+}
+
+// Basis is a state of a Simplex to return to.
+type Basis struct {
+	head  []int
+	upper []bool
+	edge  []float64
+
+	x, d         []float64 // of a mark
+	etas, serial int
+}
+
+// Basis returns the current one.
+func (s *Simplex) Basis() *Basis {
+	s.Work += s.n/8 + s.m
+	return &Basis{head: slices.Clone(s.head), upper: slices.Clone(s.upper), edge: slices.Clone(s.edge)}
+}
+
+// Mark is like Basis. It takes more memory, but Return is fast while the basis is near.
+func (s *Simplex) Mark() *Basis {
+	b := s.Basis()
+	b.x, b.d = slices.Clone(s.x), slices.Clone(s.d)
+	b.etas, b.serial = len(s.f.etas), s.f.last()
+	s.Work += s.n/4 + s.m/4
+	return b
+}
+
+// Return goes back to b.
+func (s *Simplex) Return(b *Basis) {
+	for _, v := range s.head {
+		s.place[v] = -1
+	}
+	copy(s.head, b.head)
+	copy(s.upper, b.upper)
+	copy(s.edge, b.edge)
+	for i, v := range s.head {
+		s.place[v] = i
+	}
+	s.Work += s.n/8 + s.m
+	if b.x == nil || !s.f.truncate(b.etas, b.serial) {
+		s.reset()
+		return
+	}
+	copy(s.x, b.x)
+	copy(s.d, b.d)
+	s.Work += s.n/4 + s.m/4
+}
+
+// Values fills x with the values of the columns.
+func (s *Simplex) Values(x []float64) {
+	for j := range x {
+		switch {
+		case s.place[j] >= 0:
+			x[j] = s.x[s.place[j]]
+		case s.upper[j] && !s.off[j]:
+			x[j] = 1
+		default:
+			x[j] = 0
+		}
+	}
+}
+
+// Objective is the sum at the current basis; once Solve has begun, every solution costs at
+// least as much, but for rounding.
+func (s *Simplex) Objective() float64 {
+	sum := 0.0
+	for i, v := range s.head {
+		if v < s.n {
+			sum += mul(s.p.Costs[v], s.x[i])
+		}
+	}
+	for j := range s.n {
+		if s.place[j] < 0 && s.upper[j] && !s.off[j] {
+			sum += s.p.Costs[j]
+		}
+	}
+	s.Work += s.n/4 + s.m
+	return sum
+}
+
+// Duals fills y with the prices of the rows.
+func (s *Simplex) Duals(y []float64) {
+	for i, v := range s.head {
+		y[i] = 0
+		if v < s.n {
+			y[i] = s.p.Costs[v]
+		}
+	}
+	s.Work += s.f.transposed(y)
+}
+
+// Ray fills y with prices by which the rows contradict each other, after Infeasible.
+func (s *Simplex) Ray(y []float64) { copy(y, s.ray) }

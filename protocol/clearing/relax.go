@@ -1,0 +1,201 @@
+package clearing
+
+import (
+	"math"
+	"math/bits"
+
+	"ramp/protocol/clearing/lp"
+)
+
+// Bounds of the relaxation.
+const (
+	lpBits     = 10               // its costs are below 2^lpBits, for the simplex's tolerances
+	mostPrice  = 1 << 46          // of a unit or group, or of a row's cores
+	mostLPSize = 1 << 21          // entries, and
+	mostLPRows = 1 << 12          // rows; a larger relaxation is not tried
+	lpWork     = 7                // entries touched in a step of search
+	integral   = 1e-6             // a value nearer to a whole number counts as whole
+	rayScale   = float64(1 << 44) // of a ray's largest price
+)
+
+// relaxation is the linear programme of a part at one level: every unit is covered once, of a
+// group at most one offer is taken, and rows are not exceeded, but offers may be taken in
+// part. The simplex only guides. What it finds is proved by exact: its prices, rounded to
+// integers, bound every set.
+type relaxation struct {
+	cover *cover
+	purse *purse
+	level level
+	s     *lp.Simplex
+	shift int   // from the sums to the costs of the programme
+	group []int // by group: its row in the programme; -1: none
+	cores int   // the first row of the programme that bounds cores
+
+	y     []float64
+	ray   []float64
+	price []int64 // by row of the programme
+	rc    []int64 // by offer
+	x     []float64
+	on    []bool // by offer: it can be part of a set, or is
+	spent int    // of the simplex's work
+}
+
+// newRelaxation makes the programme at l, or nil if it is too large.
+func newRelaxation(cv *cover, purse *purse, l level) *relaxation {
+	m := cv.m
+	r := &relaxation{
+		cover: cv, purse: purse, level: l, group: make([]int, len(m.groups)),
+		rc: make([]int64, len(m.offers)), x: make([]float64, len(m.offers)), on: make([]bool, len(m.offers)),
+	}
+	p := &lp.Problem{Equal: append([]bool(nil), cv.need...)}
+	for g, list := range m.groups {
+		r.group[g] = -1
+		if len(list) > 1 {
+			r.group[g] = len(p.Equal)
+			p.Equal = append(p.Equal, false)
+		}
+	}
+	r.cores = len(p.Equal)
+	p.Equal = append(p.Equal, make([]bool, len(m.capacity))...)
+	var most uint64
+	size := 0
+	for i := range m.offers {
+		most |= uint64(m.offers[i].sums[l])
+		p.Columns = append(p.Columns, r.column(&m.offers[i]))
+		size += len(p.Columns[i])
+	}
+	if size > mostLPSize || len(p.Equal) > mostLPRows {
+		return nil
+	}
+	r.shift = max(bits.Len64(most)-lpBits, 0)
+	for i := range m.offers {
+		p.Costs = append(p.Costs, math.Ldexp(float64(m.offers[i].sums[l]), -r.shift))
+	}
+	for range p.Equal {
+		p.Right = append(p.Right, 1)
+	}
+	r.y, r.ray, r.price = make([]float64, len(p.Right)), make([]float64, len(p.Right)), make([]int64, len(p.Right))
+	r.s = lp.New(p)
+	purse.steps += size
+	return r
+}
+
+func (r *relaxation) column(o *offer) []lp.Entry {
+	var c []lp.Entry
+	for _, u := range o.units {
+		c = append(c, lp.Entry{Row: u, Value: 1})
+	}
+	if o.group >= 0 && r.group[o.group] >= 0 {
+		c = append(c, lp.Entry{Row: r.group[o.group], Value: 1})
+	}
+	for _, u := range o.uses {
+		c = append(c, lp.Entry{Row: r.cores + u.row, Value: float64(u.cores) / float64(r.cover.m.capacity[u.row])})
+	}
+	return c
+}
+
+// sync tells the simplex which offers can be part of a set here.
+func (r *relaxation) sync() {
+	for b := range r.on {
+		r.on[b] = r.cover.live[b] || r.taken(b)
+		r.s.Switch(b, r.on[b])
+	}
+	r.purse.steps += len(r.on) / 4
+}
+
+func (r *relaxation) taken(b int) bool { return r.cover.by[r.cover.m.offers[b].units[0]] == b }
+
+// solve solves the relaxation at this node, within so much work, and returns a proved bound
+// on the sum of any set. limit is the largest sum of interest.
+func (r *relaxation) solve(limit int64, work int) (lp.Outcome, int64) {
+	r.sync()
+	cutoff := math.Inf(1)
+	if limit < unlimited {
+		cutoff = math.Ldexp(float64(limit), -r.shift)
+		cutoff += float64(1e-7 * (1 + cutoff))
+	}
+	left := max(r.purse.limit-r.purse.steps, 0)
+	outcome := r.s.Solve(cutoff, r.s.Work+min(work, left*lpWork))
+	bound := int64(math.MinInt64)
+	if outcome != lp.Failed {
+		r.s.Duals(r.y)
+		if outcome == lp.Infeasible {
+			r.addRay()
+		}
+		bound = r.exact()
+	}
+	if outcome == lp.Optimal {
+		r.s.Values(r.x)
+	}
+	r.purse.steps += (r.s.Work - r.spent) / lpWork
+	r.spent = r.s.Work
+	return outcome, bound
+}
+
+// addRay moves the prices far along the ray.
+func (r *relaxation) addRay() {
+	r.s.Ray(r.ray)
+	largest := 0.0
+	for _, v := range r.ray {
+		largest = max(largest, math.Abs(v))
+	}
+	if largest == 0 {
+		return
+	}
+	by := math.Ldexp(rayScale/largest, -r.shift)
+	for i, v := range r.ray {
+		r.y[i] += float64(by * v)
+	}
+}
+
+// exact is the bound that the prices in y prove once they are rounded: whatever they are, a
+// set costs at least the price of its units, plus what its offers cost beyond the prices of
+// their units, groups and cores. It fills rc with that.
+func (r *relaxation) exact() int64 {
+	m := r.cover.m
+	var bound int64
+	for i, v := range r.y {
+		whole := int64(max(min(math.Ldexp(v, r.shift), mostPrice), -mostPrice))
+		if i >= len(m.open) || !r.cover.need[i] {
+			whole = min(whole, 0)
+		}
+		r.price[i] = whole
+		if i >= r.cores {
+			c := m.capacity[i-r.cores]
+			r.price[i] = whole / c
+			whole = r.price[i] * c
+		}
+		bound += whole
+	}
+	for b := range r.rc {
+		if !r.on[b] {
+			continue
+		}
+		r.rc[b] = r.reduced(b)
+		if r.rc[b] < 0 || r.taken(b) {
+			bound += r.rc[b]
+		}
+		if bound < leastBound {
+			return math.MinInt64
+		}
+	}
+	r.purse.steps += len(r.rc)
+	return bound
+}
+
+// reduced is what offer b costs beyond the prices.
+func (r *relaxation) reduced(b int) int64 {
+	o := &r.cover.m.offers[b]
+	rc := o.sums[r.level]
+	for _, u := range o.units {
+		rc -= r.price[u]
+	}
+	if o.group >= 0 && r.group[o.group] >= 0 {
+		rc -= r.price[r.group[o.group]]
+	}
+	for _, u := range o.uses {
+		rc -= u.cores * r.price[r.cores+u.row]
+	}
+	r.purse.steps += (len(o.units) + len(o.uses)) / 4
+	return rc
+}

@@ -1,0 +1,436 @@
+package clearing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"ramp/protocol/clearing/lp"
+)
+
+// Rules of the tree, tuned on CATS instances of 64 to 256 goods. Any values give the same
+// sets.
+const (
+	firstPart   = 20      // of the limit, for each search without relaxation
+	strongTries = 10      // candidates whose branches are tried first,
+	strongWork  = 200_000 // with so much work each,
+	reliable    = 3       // unless both branches were followed so often
+	diveEvery   = 12      // nodes between dives
+	mostBases   = 1 << 10 // kept for branches that wait
+	leastRise   = 1e-6
+)
+
+// explore looks for better sets (or one, if once), first by bounds from multipliers, which
+// is fast where they suffice, and then by a tree over the relaxation. It reports whether it
+// came to the end.
+func (s *search) explore(once bool) bool {
+	limit := s.purse.limit
+	s.purse.limit = min(limit, s.purse.steps+s.purse.first)
+	ended := s.run(once)
+	s.purse.limit = limit
+	if ended || s.purse.empty() {
+		return ended
+	}
+	found := s.found
+	if t := s.newTree(once); t != nil {
+		ended = t.grow()
+	} else {
+		ended = s.run(once)
+	}
+	s.found = s.found || found
+	return ended
+}
+
+// tree is a search over branches of the relaxation: an offer is taken or left. The
+// branch of the least bound is next, but a branch is followed down as long as it holds.
+type tree struct {
+	s     *search
+	r     *relaxation
+	level level
+	once  bool
+	base  int // of the cover's trail
+
+	path    []choice
+	waiting []branch
+	rises   [2][]rise // by offer: what leaving and taking it has added
+	count   int       // nodes so far
+}
+
+// choice takes or leaves an offer.
+type choice struct {
+	offer int
+	take  bool
+	mark  int // of the trail, once it is made
+}
+
+// branch is a node that waits.
+type branch struct {
+	bound int64
+	path  []choice
+	basis *lp.Basis
+	depth int
+}
+
+// rise adds up what a choice has added to the objective, per part of the offer.
+type rise struct {
+	sum   float64
+	count int
+}
+
+// newTree prepares a tree if one level alone limits the search, and otherwise returns nil.
+func (s *search) newTree(once bool) *tree {
+	l := s.goal
+	if l == nothing {
+		l = s.guide()
+	}
+	for k := violations; k <= cost; k++ {
+		if k != l && s.limit[k] != unlimited && (s.spreads[k] > 0 || s.best == nil) {
+			return nil
+		}
+	}
+	if s.relaxed == nil || s.relaxed.level != l {
+		s.relaxed = newRelaxation(&s.cover, s.purse, l)
+	}
+	if s.relaxed == nil {
+		return nil
+	}
+	n := len(s.cover.m.offers)
+	return &tree{s: s, r: s.relaxed, level: l, once: once, base: len(s.cover.trail), rises: [2][]rise{make([]rise, n), make([]rise, n)}}
+}
+
+// grow searches the tree and reports whether it reached the end (or a set, if once).
+func (t *tree) grow() bool {
+	t.s.once, t.s.found = t.once, false
+	t.waiting = []branch{{bound: math.MinInt64}}
+	for len(t.waiting) > 0 {
+		next := t.pop()
+		if next.bound > t.limit() {
+			continue
+		}
+		t.follow(next)
+		if t.s.done() {
+			break
+		}
+	}
+	t.restart()
+	t.note()
+	return !t.s.purse.empty() || t.once && t.s.found
+}
+
+func (t *tree) limit() int64 { return t.s.limit[t.level] }
+
+// note remembers what the tree proves for the level being minimised: no set in it costs less
+// than the cheapest branch that waits.
+func (t *tree) note() {
+	if t.s.goal != t.level {
+		return
+	}
+	least := t.limit()
+	for _, b := range t.waiting {
+		least = min(least, b.bound)
+	}
+	t.s.floor[t.level] = max(t.s.floor[t.level], least)
+}
+
+// pop removes the branch of the least bound; of equals, the deepest and latest.
+func (t *tree) pop() branch {
+	best := 0
+	for i, b := range t.waiting {
+		if w := &t.waiting[best]; cmp.Or(cmp.Compare(b.bound, w.bound), cmp.Compare(w.depth, b.depth)) <= 0 {
+			best = i
+		}
+	}
+	b := t.waiting[best]
+	last := len(t.waiting) - 1
+	t.waiting[best] = t.waiting[last]
+	t.waiting = t.waiting[:last]
+	t.s.purse.steps += last / 4
+	return b
+}
+
+// follow goes down from a branch until nothing is left below, and lets the other branches
+// wait.
+func (t *tree) follow(b branch) {
+	t.restart()
+	for _, c := range b.path {
+		if !t.choose(c.offer, c.take) {
+			return
+		}
+	}
+	if b.basis != nil {
+		t.r.s.Return(b.basis)
+	}
+	bound := b.bound
+	for {
+		t.s.purse.nodes++
+		t.count++
+		pick, low, ok := t.visit(bound)
+		if !ok {
+			if t.s.purse.empty() && !(t.once && t.s.found) {
+				t.waiting = append(t.waiting, branch{bound: max(bound, low)}) // not searched to its end
+			}
+			return
+		}
+		bound = max(bound, low)
+		t.wait(bound, pick)
+		if !t.choose(pick, true) || t.s.done() {
+			return
+		}
+	}
+}
+
+// wait keeps the branch without an offer for later.
+func (t *tree) wait(bound int64, offer int) {
+	path := append(slices.Clone(t.path), choice{offer: offer})
+	next := branch{bound: bound, path: path, depth: len(path)}
+	if len(t.waiting) < mostBases {
+		next.basis = t.r.s.Basis()
+	}
+	t.waiting = append(t.waiting, next)
+	t.s.purse.steps += len(path)
+}
+
+// choose takes or leaves an offer, and reports whether a set may still exist.
+func (t *tree) choose(b int, take bool) bool {
+	cv := &t.s.cover
+	if t.r.taken(b) || !cv.live[b] {
+		return t.r.taken(b) == take
+	}
+	c := choice{b, take, len(cv.trail)}
+	if take {
+		cv.take(b)
+	} else {
+		cv.kill(b)
+	}
+	t.path = append(t.path, c)
+	return cv.open == 0 || cv.scarcest() >= 0
+}
+
+// rewind undoes the choices after the first n, but leaves what was killed before them.
+func (t *tree) rewind(n int) {
+	for len(t.path) > n {
+		c := t.path[len(t.path)-1]
+		t.path = t.path[:len(t.path)-1]
+		if c.take {
+			t.s.cover.undo(c.offer, c.mark)
+		} else {
+			t.s.cover.undo(-1, c.mark)
+		}
+	}
+}
+
+// restart goes back to the root.
+func (t *tree) restart() {
+	t.rewind(0)
+	t.s.cover.undo(-1, t.base)
+}
+
+// visit solves the relaxation here and returns an offer to branch on, and a proved bound. It
+// returns false if nothing better is left below.
+func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
+	for {
+		if t.s.purse.empty() {
+			return 0, floor, false
+		}
+		outcome, bound := t.r.solve(t.limit(), math.MaxInt)
+		floor = max(floor, bound)
+		if floor > t.limit() {
+			return 0, floor, false
+		}
+		if outcome == lp.Stopped && t.s.purse.empty() {
+			return 0, floor, false
+		}
+		if outcome != lp.Optimal {
+			pick, ok := t.anyOffer()
+			return pick, floor, ok
+		}
+		if !t.fix(bound) {
+			return 0, t.limit() + 1, false
+		}
+		split := t.split()
+		if len(split) == 0 && t.adopt() {
+			continue // the limit is lower now
+		}
+		if t.s.done() {
+			return 0, floor, false
+		}
+		if len(split) == 0 {
+			pick, ok := t.anyOffer()
+			return pick, floor, ok
+		}
+		if t.count%diveEvery == 1 {
+			if t.dive(); t.s.done() || floor > t.limit() {
+				return 0, floor, false
+			}
+		}
+		pick, changed := t.strong(split)
+		if !changed {
+			return pick, floor, pick >= 0
+		}
+		if pick < 0 {
+			return 0, t.limit() + 1, false
+		}
+	}
+}
+
+// anyOffer is one of an open unit, for branches without the relaxation's help; false: there is
+// none.
+func (t *tree) anyOffer() (int, bool) {
+	u := t.s.cover.scarcest()
+	if t.s.cover.open == 0 {
+		t.s.record()
+	}
+	if u < 0 {
+		return 0, false
+	}
+	return t.s.mostPromising(nothing, u), true
+}
+
+// fix leaves the offers that would lift the bound over the limit, and reports whether every
+// open unit still has one.
+func (t *tree) fix(bound int64) bool {
+	limit := t.limit()
+	for b, rc := range t.r.rc {
+		if t.s.cover.live[b] && rc > 0 && bound > limit-rc {
+			t.s.cover.kill(b)
+		}
+	}
+	return t.s.cover.open == 0 || t.s.cover.scarcest() >= 0
+}
+
+// split are the offers taken in part, nearest to one half first.
+func (t *tree) split() []int {
+	var list []int
+	for b, x := range t.r.x {
+		if t.s.cover.live[b] && x > integral && x < 1-integral {
+			list = append(list, b)
+		}
+	}
+	far := func(b int) float64 { return math.Abs(t.r.x[b] - 0.5) }
+	slices.SortStableFunc(list, func(x, y int) int { return cmp.Compare(far(x), far(y)) })
+	return list
+}
+
+// adopt records the set of the offers that the relaxation takes, if it splits none. It
+// reports whether that is better than before.
+func (t *tree) adopt() bool {
+	depth, was := len(t.path), t.limit()
+	for b, x := range t.r.x {
+		if x > 0.5 && t.s.cover.live[b] && !t.choose(b, true) {
+			break
+		}
+	}
+	if t.s.cover.open == 0 {
+		t.s.record()
+	}
+	t.rewind(depth)
+	return t.limit() < was
+}
+
+// dive takes the largest part again and again until nothing is split, without looking back.
+func (t *tree) dive() {
+	basis, x := t.r.s.Mark(), slices.Clone(t.r.x)
+	depth, mark := len(t.path), len(t.s.cover.trail)
+	for !t.s.purse.empty() {
+		split := t.split()
+		if len(split) == 0 {
+			t.adopt()
+			break
+		}
+		best := split[0]
+		for _, b := range split {
+			if t.r.x[b] > t.r.x[best] {
+				best = b
+			}
+		}
+		if !t.choose(best, true) {
+			break
+		}
+		outcome, bound := t.r.solve(t.limit(), math.MaxInt)
+		if outcome != lp.Optimal || bound > t.limit() {
+			break
+		}
+	}
+	t.rewind(depth)
+	t.s.cover.undo(-1, mark)
+	t.r.x = x
+	t.r.s.Return(basis)
+	t.r.sync()
+}
+
+// strong chooses the offer to branch on: the one whose branches raise the objective most. It
+// tries the branches of those it knows too little of. A branch that leads nowhere is a
+// choice made: then it reports a change, and -1 if neither branch leads anywhere.
+func (t *tree) strong(split []int) (pick int, changed bool) {
+	here := t.r.s.Objective()
+	x := slices.Clone(t.r.x)
+	var basis *lp.Basis
+	tried := 0
+	best, most := split[0], -1.0
+	for _, b := range split {
+		known := min(t.rises[0][b].count, t.rises[1][b].count)
+		if known < reliable {
+			if tried == strongTries || t.s.purse.empty() {
+				continue
+			}
+			if basis == nil {
+				basis = t.r.s.Mark()
+			}
+			tried++
+			left, taken := t.try(b, false, here, x[b], basis), t.try(b, true, here, x[b], basis)
+			if left || taken {
+				t.r.s.Return(basis)
+				return t.forced(b, left, taken), true
+			}
+		}
+		score := max(t.mean(0, b)*x[b], leastRise) * max(t.mean(1, b)*(1-x[b]), leastRise)
+		if score > most {
+			best, most = b, score
+		}
+	}
+	if basis != nil {
+		t.r.s.Return(basis)
+		t.r.sync()
+	}
+	return best, false
+}
+
+func (t *tree) mean(side, b int) float64 {
+	r := t.rises[side][b]
+	if r.count == 0 {
+		return 0
+	}
+	return r.sum / float64(r.count)
+}
+
+// forced makes the choice that is left when a branch leads nowhere; -1 if there is none.
+func (t *tree) forced(b int, left, taken bool) int {
+	if left && taken || !t.choose(b, left) {
+		return -1
+	}
+	return b
+}
+
+// try solves a branch for a while and notes by how much it raises the objective. It reports
+// whether nothing better can be below it.
+func (t *tree) try(b int, take bool, here, x float64, basis *lp.Basis) bool {
+	depth, mark := len(t.path), len(t.s.cover.trail)
+	t.r.s.Return(basis)
+	dead := !t.choose(b, take)
+	if !dead {
+		outcome, bound := t.r.solve(t.limit(), strongWork)
+		dead = bound > t.limit()
+		side, part := 0, x
+		if take {
+			side, part = 1, 1-x
+		}
+		if outcome == lp.Optimal || outcome == lp.Stopped {
+			r := &t.rises[side][b]
+			r.sum += max(t.r.s.Objective()-here, 0) / max(part, integral)
+			r.count++
+		}
+	}
+	t.rewind(depth)
+	t.s.cover.undo(-1, mark)
+	return dead
+}
