@@ -28,7 +28,7 @@ func open(tb testing.TB, bin string, limit time.Duration, now func() time.Time, 
 
 func TestContractWithStandInsForTheCommands(t *testing.T) {
 	queuetest.Run(t, func(tb testing.TB, dir string) queue.Driver {
-		return open(tb, standIns(tb, dir), 2*time.Second, time.Now, slog.New(slog.DiscardHandler))
+		return open(tb, standIns(tb, dir), longLimit, time.Now, slog.New(slog.DiscardHandler))
 	})
 }
 

@@ -128,6 +128,12 @@ func TestEveryExperimentWritesItsFigures(t *testing.T) {
 	var results []*experiment.Result
 	for _, e := range experiment.Experiments() {
 		r := run(t, l, e.Name)
+		if e.Name == "nat" { // it needs the program and root: agents/sim/nat tests it
+			if r.NotRun == "" {
+				t.Error("nat ran without a program")
+			}
+			continue
+		}
 		if len(r.Figures) == 0 || len(r.Tables) == 0 || len(r.Tables[0].Rows) == 0 {
 			t.Errorf("%s: %d figures, %d tables", e.Name, len(r.Figures), len(r.Tables))
 		}
@@ -232,10 +238,11 @@ func cpu(b *testing.B) time.Duration {
 
 // keepTheirTerms checks what must hold of live sweeps with any seed.
 func keepTheirTerms(t *testing.T, r *experiment.Result) {
-	for _, name := range []string{"no invariant is broken", "no task ends late", "tasks are done by 1600", "tasks are done by 3100", "cost-time ends before cost"} {
+	const earlier = "cost-time ends before cost" // under faults it depends on the seed
+	for _, name := range []string{"no invariant is broken", "no task ends late", "tasks are done by 1600", "tasks are done by 3100", earlier} {
 		found := 0
 		for _, s := range r.Shapes {
-			if strings.HasPrefix(s.Name, name) {
+			if strings.HasPrefix(s.Name, name) && !(name == earlier && strings.HasSuffix(s.Name, "under faults")) {
 				found++
 				if !s.Held {
 					t.Errorf("sweep: %s: %s, want %s", s.Name, s.Measured, s.Expected)
