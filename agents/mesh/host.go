@@ -17,6 +17,7 @@ import (
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
@@ -53,7 +54,7 @@ func newLibp2p(key crypto.PrivKey, more ...libp2p.Option) (host.Host, error) {
 		libp2p.Transport(quic.NewTransport),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, muxer()),
-		libp2p.DialRanker(rank),
+		libp2p.SwarmOpts(swarm.WithDialRanker(rank)),
 		libp2p.WithDialTimeout(MeetTimeout),
 		libp2p.UserAgent("ramp"),
 		libp2p.Ping(false),

@@ -243,7 +243,7 @@ func (r *reach) serve() {
 		relay.WithResources(relay.Resources{
 			Limit:          &relay.RelayLimit{Duration: RelayTime, Data: RelayData},
 			ReservationTTL: reservationTime, MaxReservations: MaxRelayed, MaxCircuits: relayCircuits, BufferSize: 2 * smallBuffer,
-			MaxReservationsPerPeer: 1, MaxReservationsPerIP: relayedPerOrigin, MaxReservationsPerASN: MaxRelayed,
+			MaxReservationsPerIP: relayedPerOrigin, MaxReservationsPerASN: MaxRelayed,
 		}))
 	if err != nil {
 		r.ep.cfg.Log.Warn("cannot relay for others", "err", err)

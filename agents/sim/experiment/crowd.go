@@ -319,7 +319,6 @@ type crowdResult struct {
 	indexes                        int
 	records                        int     // most in an index
 	queries, queriesMost           float64 // of an index
-	honest                         float64 // share of the called sellers that were found and answered
 	memory                         uint64
 }
 
