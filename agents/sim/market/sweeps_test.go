@@ -16,7 +16,7 @@ func TestNoSeedBreaksAnInvariantOfSweeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for level, last := range map[string]uint64{"none": 2, "light": 4, "heavy": 12, "forgetful": 4} {
+	for level, last := range map[string]uint64{"none": 1, "light": 2, "heavy": 5, "forgetful": 2} {
 		if testing.Short() {
 			last = 2
 		}
