@@ -20,9 +20,10 @@ func newBenchSweep() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use: "sweep", Short: "Measure the overhead between the tasks of a sweep", Args: cobra.NoArgs,
-		Long: `Start a bank, a site that runs programs on this machine and a user, each in its own process, and run
-a sweep of tasks that sleep. The overhead of a task is the time until the next one begins in its
-lease, less its sleep. 'bare' is the same for the same programs run one after the other, without RAMP.`,
+		Long: `Start a bank, a site that runs programs on this machine and a user, each in its own process,
+and run a sweep of tasks that sleep. The overhead of a task is the time until the next one
+begins in its lease, less its sleep. 'bare' is the same for the same programs run one after
+the other, without RAMP.`,
 		Example: "  ramp bench sweep --tasks 40 --length 1s",
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
