@@ -132,18 +132,23 @@ func TestWhoAsksTooOftenIsToldToComeLater(t *testing.T) {
 }
 
 // Applicants that open an exchange and say nothing take no place: a newcomer is
-// served beside many more of them than there are places.
+// served beside more of them than there are places. (After enrolPatience their address,
+// which is everybody's here, is charged, so all of them are prepared first.)
 func TestStallingApplicantsKeepNobodyOut(t *testing.T) {
 	m := newMarket(t)
 	bank := m.door("bank")
-	for i := range 48 {
-		s := newRaw(t, m.credential(fmt.Sprint("stall", i)), bank.agent).open(mesh.ProtocolEnrolment)
-		if _, err := readRawFrame(bufio.NewReader(s)); err != nil { // the bank's card: the exchange has begun
+	var all []*raw
+	for i := range 12 {
+		all = append(all, newRaw(t, m.credential(fmt.Sprint("stall", i)), bank.agent))
+	}
+	newcomers := []crypto.Signer{newKey(t), newKey(t), newKey(t)}
+	for _, r := range all {
+		if _, err := readRawFrame(bufio.NewReader(r.open(mesh.ProtocolEnrolment))); err != nil { // the bank's card: the exchange has begun
 			t.Fatal(err)
 		}
 	}
-	for range 8 {
-		if got, err := m.apply(newKey(t), bank.Self(), bank.Addresses(), "please"); err != nil || got != "welcome" {
+	for _, key := range newcomers {
+		if got, err := m.apply(key, bank.Self(), bank.Addresses(), "please"); err != nil || got != "welcome" {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
