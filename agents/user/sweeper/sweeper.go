@@ -40,7 +40,7 @@ const (
 	before     = 2 * time.Second        // from the order of a lease to its start
 	slack      = 2 * time.Second        // of a lease, until its first task begins
 	longest    = 15 * time.Minute       // of a lease for several tasks
-	buying     = 8                      // leases that are bought at once at a site
+	buying     = 2                      // leases that are bought at once at a site: a batch system reserves them one by one while votes wait
 	release    = 3 * time.Second        // until a site sells again what was given back
 	tradeMost  = 2 * time.Minute        // between trades
 	tradeFirst = 5 * time.Second        // after a trade without offers, or a refusal
