@@ -164,7 +164,7 @@ func (s *Seller) places(now time.Time, r message.Record) []protocol.AgentID {
 }
 
 // bring sends a signed record. A record that cannot be signed has too many addresses; its
-// presence is said when the agent starts.
+// presence is sent when the agent starts.
 func (s *Seller) bring(r message.Record, to []protocol.AgentID) []protocol.Message {
 	signed, err := codec.SealRecord(s.cfg.Credential, r)
 	if err != nil || len(to) == 0 {

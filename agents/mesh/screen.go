@@ -62,7 +62,7 @@ func (g *gossip) validate(topic string, from peer.ID, msg *pubsub.Message) pubsu
 	return pubsub.ValidationAccept
 }
 
-// author verifies whose message it is, before anything else of it is looked at.
+// author verifies whose message it is, before anything else in it is read.
 func (g *gossip) author(topic string, msg *pubsub.Message) (*contact, []byte, error) {
 	f := fields{rest: msg.GetData()}
 	shown, b := f.field(), f.field()

@@ -154,7 +154,7 @@ func (r Run) bring(p *message.Program, command []string) (string, error) {
 }
 
 // needs is the file that a command runs, below a directory here, and its name at the site. A name
-// without '/' and an absolute path mean the site's own programs, of which nothing is needed.
+// without '/' and an absolute path mean the site's own programs, which need nothing.
 func needs(dir string, command []string) (source, name string) {
 	word := command[0]
 	if len(command) == 3 && word == "sh" && command[1] == "-c" { // its first word, if that is plain

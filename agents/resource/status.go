@@ -90,7 +90,7 @@ func countSold(s *message.SlotStatus, now time.Time, slot protocol.Slot) {
 }
 
 // LoadOf is how much of a site's machine is allocated an hour from now, for an index: in
-// eighths, rounded down, at most message.MaxLoad. One of which nothing is known is full.
+// eighths, rounded down, at most message.MaxLoad. One whose load is unknown counts as full.
 func LoadOf(r *Role, now time.Time) int {
 	busy, capacity := r.market.Load(now.Add(time.Hour))
 	if !r.market.known || capacity == 0 {
