@@ -29,6 +29,7 @@ type site struct {
 	leases []*Lease
 	done   int
 	failed int
+	silent bool // it made no offer in the last trade
 
 	times    []time.Duration // of the last successful tasks, recent at most
 	longest  time.Duration   // of successful tasks
@@ -301,6 +302,7 @@ func (s *Sweep) Mean(site string) (d time.Duration, measured bool) {
 // SiteView is what a sweep has at a site.
 type SiteView struct {
 	Offer
+	Silent                  bool // it made no offer in the last trade
 	Assigned, Running, Done int
 	Failed                  int
 	Out                     time.Duration // left out until then; 0: it is not
@@ -311,7 +313,7 @@ type SiteView struct {
 func (s *Sweep) Sites() []SiteView {
 	list := make([]SiteView, len(s.sites))
 	for i, x := range s.sites {
-		v := SiteView{Offer: x.Offer, Assigned: len(x.queue), Done: x.done, Failed: x.failed, Why: x.why}
+		v := SiteView{Offer: x.Offer, Silent: x.silent, Assigned: len(x.queue), Done: x.done, Failed: x.failed, Why: x.why}
 		if x.out {
 			v.Out = x.outUntil
 		}

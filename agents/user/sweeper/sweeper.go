@@ -44,6 +44,7 @@ const (
 	release    = 3 * time.Second        // until a site sells again what was given back
 	tradeMost  = 2 * time.Minute        // between trades
 	tradeFirst = 5 * time.Second        // after a trade without offers, or a refusal
+	awaited    = 15 * time.Second       // while tasks wait for a silent site
 	leave      = 5 * time.Minute        // a site that fails is left out
 	noDeadline = 365 * 24 * time.Hour   // of a plan without a deadline
 	noBudget   = protocol.Credits(1e15) // of a plan without a budget
@@ -123,6 +124,7 @@ type row struct {
 	Currency string             `json:"currency,omitempty"`
 	Single   bool               `json:"single,omitempty"` // a lease is for one task: its end decides what is paid
 	Digest   string             `json:"digest"`           // of what was ordered
+	Offers   []sweep.Offer      `json:"offers,omitempty"` // of the last trades
 }
 
 // lease is a lease as it is saved.
@@ -436,6 +438,7 @@ func (s *Sweeps) Restore(t protocol.Tables) error {
 			list = append(list, l.Lease)
 		}
 		x.Sweep.Restore(tasks[id], list)
+		x.Sweep.Remember(x.row.Offers)
 	}
 	slices.SortFunc(s.order, func(a, b string) int { return s.by[a].Created.Compare(s.by[b].Created) })
 	return err
