@@ -115,6 +115,32 @@ func (x *site) took() (sum, n time.Duration) {
 	return sum, time.Duration(len(x.times))
 }
 
+// used is what the time of an attempt would cost, if it has succeeded.
+func (x *site) used(a Attempt) protocol.Credits {
+	if a.How != Succeeded {
+		return 0
+	}
+	cost, _ := protocol.Cost(x.Price, 1, a.Ended-a.Began) // its lease was bought
+	return cost
+}
+
+// overhead is what leases have cost so far, in parts of 1,000 of what the times of the tasks done in them would
+// have cost: leases are longer than what runs in them.
+func (s *Sweep) overhead(now time.Duration) protocol.Credits {
+	const whole, most = 1_000, 4_000
+	if s.Wall == 0 || s.used == 0 {
+		return whole
+	}
+	sunk := s.spent + s.committed
+	for _, x := range s.sites {
+		for _, l := range x.leases {
+			rest, _ := protocol.Cost(x.Price, 1, l.End-max(now, l.Start)) // it was bought
+			sunk -= min(rest, l.Paid+l.Held)
+		}
+	}
+	return max(whole, min(most, protocol.Credits(float64(sunk)/float64(s.used)*whole)))
+}
+
 // bound is the time to reserve for a task at a site: half as much again as its longest success, at
 // most the most that a task may take.
 func (s *Sweep) bound(x *site) time.Duration {
@@ -221,6 +247,7 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 	x.learn(*a)
 	if how == Succeeded {
 		s.move(i, Fetching)
+		s.used += x.used(*a)
 		if d := s.mean(x) - x.planned; max(d, -d) > x.planned/10 {
 			s.stale = true
 		}

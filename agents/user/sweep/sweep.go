@@ -62,6 +62,7 @@ type Sweep struct {
 	count  [Failed + 1]int
 
 	spent, committed protocol.Credits
+	used             protocol.Credits // what the times of the tasks done would have cost
 
 	stale  bool // what the plan was made from has changed
 	events int  // since the plan was made
@@ -110,14 +111,6 @@ func (s *Sweep) Offers() []Offer {
 		list[i] = x.Offer
 	}
 	return list
-}
-
-// Remember takes the last offers of before a restart. No site is heard yet.
-func (s *Sweep) Remember(offers []Offer) {
-	for _, o := range offers {
-		x := s.site(o.Site)
-		x.Offer, x.silent = o, true
-	}
 }
 
 // site is the site of a name, which is new if need be.
@@ -232,6 +225,10 @@ func (s *Sweep) problem(now time.Duration) (p Problem, tasks []int, from []sourc
 		if !x.out {
 			p.Resources, from = s.resources(x, now, p.Resources, from)
 		}
+	}
+	overhead := s.overhead(now)
+	for i := range p.Resources {
+		p.Resources[i].Price = p.Resources[i].Price * overhead / 1_000
 	}
 	return p, tasks, from
 }
@@ -448,8 +445,13 @@ func (s *Sweep) needs(x *site, task int) time.Duration {
 	return s.bound(x)
 }
 
-// Restore takes tasks and leases that were saved. Those not signed yet are still being bought.
-func (s *Sweep) Restore(tasks []Task, leases []Lease) {
+// Restore takes tasks, leases and the last offers, as they were saved. Leases not signed yet are still being
+// bought, and no site is heard yet.
+func (s *Sweep) Restore(tasks []Task, leases []Lease, offers []Offer) {
+	for _, o := range offers {
+		x := s.site(o.Site)
+		x.Offer, x.silent = o, true
+	}
 	for i := range leases {
 		l := leases[i]
 		l.n, l.site, l.task = i, s.site(l.Site), -1
@@ -485,6 +487,7 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
 	for _, e := range all {
 		x := s.site(e.Site)
+		s.used += x.used(e.Attempt)
 		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
 			x.leaveOut(e.Ended + s.Leave)
 		}

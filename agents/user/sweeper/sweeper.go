@@ -437,8 +437,7 @@ func (s *Sweeps) Restore(t protocol.Tables) error {
 		for _, l := range x.leases {
 			list = append(list, l.Lease)
 		}
-		x.Sweep.Restore(tasks[id], list)
-		x.Sweep.Remember(x.row.Offers)
+		x.Sweep.Restore(tasks[id], list, x.row.Offers)
 	}
 	slices.SortFunc(s.order, func(a, b string) int { return s.by[a].Created.Compare(s.by[b].Created) })
 	return err
