@@ -39,8 +39,15 @@ const (
 type Joining struct {
 	File      string // the invitation
 	Dir, Name string
-	Cert, Key string // existing PEM files, or empty
+	Cert, Key string    // existing PEM files, or empty
+	Notes     io.Writer // told that a bank is waited for; nil: nobody is
 }
+
+// starting is how long a bank that refuses connections is waited for: it may just be starting.
+const (
+	starting = 10 * time.Second
+	between  = 500 * time.Millisecond // attempts to reach it
+)
 
 // Answer is the result, in JSON.
 type Answer struct {
@@ -256,7 +263,7 @@ func (j *Joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 		return invitation.Answer{}, err
 	}
 	request := invitation.Request{Token: v.Enrol.Token, CSR: string(csr)}
-	b, err := mesh.Apply(ctx, mesh.Application{Key: key, Trust: trust, To: v.Enrol.Bank, At: v.Bootstrap, Request: request.Encode()})
+	b, err := j.apply(ctx, v, mesh.Application{Key: key, Trust: trust, To: v.Enrol.Bank, At: v.Bootstrap, Request: request.Encode()})
 	if err != nil {
 		return invitation.Answer{}, j.notReached(v, err)
 	}
@@ -268,6 +275,26 @@ func (j *Joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 		return got, refusedToJoin(got)
 	}
 	return got, checkOwn([]byte(got.Certificate), key)
+}
+
+// apply asks the bank, again and again for a while if it is not there.
+func (j *Joining) apply(ctx context.Context, v invitation.Invitation, a mesh.Application) ([]byte, error) {
+	until, told := time.Now().Add(starting), j.Notes == nil
+	for {
+		b, err := mesh.Apply(ctx, a)
+		if !errors.Is(err, mesh.ErrNotThere) || time.Now().After(until) || time.Now().After(v.Enrol.Expires) {
+			return b, err
+		}
+		if !told {
+			told = true
+			fmt.Fprintf(j.Notes, "%s does not answer yet; trying for %s\n", v.Enrol.Bank.Name(), starting)
+		}
+		select {
+		case <-time.After(between):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 func (j *Joining) notReached(v invitation.Invitation, err error) error {

@@ -63,7 +63,7 @@ func (j *siteJoin) join(a *madeAgent, name string, several bool) error {
 	if several && j.cert != "" {
 		return exit.Fail(exit.Usage, "give --partition, and one certificate for each", "--cert is for one agent, and there are several")
 	}
-	one := join.Joining{File: j.file, Dir: a.Dir, Name: name, Cert: j.cert, Key: j.key}
+	one := join.Joining{File: j.file, Dir: a.Dir, Name: name, Cert: j.cert, Key: j.key, Notes: cli.Notes(j.c)}
 	got, err := one.Run(j.c.Context(), j.to)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ func initUser(c *cobra.Command, j join.Joining) error {
 	if err != nil {
 		return err
 	}
+	j.Notes = cli.Notes(c)
 	j.Name = join.AgentName(j.Name, cli.UserName(), "user")
 	a, err := j.Run(c.Context(), v)
 	if err != nil {
