@@ -36,6 +36,7 @@ type site struct {
 	expired  bool            // a task took longer than was reserved for it
 	planned  time.Duration   // for one task, in the present plan
 	streak   int             // failures in a row
+	leaves   int             // how often it was left out since a success
 	out      bool            // left out of plans, until outUntil
 	outUntil time.Duration
 
@@ -67,7 +68,7 @@ func (x *site) learn(a Attempt) {
 		x.expired = x.expired || a.How == Expired
 		return
 	}
-	x.done, x.streak = x.done+1, 0
+	x.done, x.streak, x.leaves = x.done+1, 0, 0
 	if len(x.times) == recent {
 		x.times = append(x.times[:0], x.times[1:]...)
 	}
@@ -253,7 +254,7 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 		}
 	} else {
 		if x.streak >= Failures && others(s.sites, x) {
-			x.leaveOut(now + s.Leave)
+			s.leaveOut(x, now)
 		}
 		s.retry(i)
 	}
@@ -273,7 +274,12 @@ func (s *Sweep) Gone(i int, why string) {
 	s.retry(i)
 }
 
-func (x *site) leaveOut(until time.Duration) { x.out, x.outUntil, x.streak = true, until, 0 }
+// leaveOut leaves a site out that failed at an instant: for twice as long each time, and then for one attempt
+// that must succeed.
+func (s *Sweep) leaveOut(x *site, failed time.Duration) {
+	x.out, x.outUntil, x.streak = true, failed+s.Leave<<min(x.leaves, 4), Failures-1
+	x.leaves++
+}
 
 // retry has a task wait again that has failed, or fails it for good.
 func (s *Sweep) retry(i int) {

@@ -489,7 +489,7 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease, offers []Offer) {
 		x := s.site(e.Site)
 		s.used += x.used(e.Attempt)
 		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
-			x.leaveOut(e.Ended + s.Leave)
+			s.leaveOut(x, e.Ended)
 		}
 	}
 	s.again()

@@ -384,6 +384,19 @@ func TestASiteThatFailsAtOnceGetsNoMore(t *testing.T) {
 	}
 }
 
+// A site that goes on failing gets one task after it was left out, and is left out for twice as long each time.
+func TestASiteThatGoesOnFailingGetsFewerAndFewer(t *testing.T) {
+	c := liveConfig(30)
+	c.Leave, c.Wall = 5*time.Minute, 2*time.Minute
+	s, end, began := drive(t, c, []site{
+		{sweep.Offer{Site: "bad", Price: protocol.Credit, Lanes: 4}, always(0), true},
+		{sweep.Offer{Site: "good", Price: 2 * protocol.Credit, Lanes: 1}, always(time.Minute), false},
+	})
+	if n := len(began["bad"]); end < 25*time.Minute || n < sweep.Failures+1 || n > sweep.Failures+2 || s.Count(sweep.Done) != 30 {
+		t.Errorf("by %s %d attempts at the bad site, at %v; %d tasks done", end, n, began["bad"], s.Count(sweep.Done))
+	}
+}
+
 // A site that is left out is so after a restart, and then gets tasks again; one that the others do not
 // sell to, but have leases for, is left out as well.
 func TestASiteIsLeftOutAcrossARestartAndByThoseWithLeases(t *testing.T) {

@@ -290,6 +290,12 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	if x == nil {
 		return protocol.Output{}, fmt.Errorf("no sweep %q", q.ID)
 	}
+	switch {
+	case x.Killed && q.Verb != message.SweepKill:
+		return protocol.Output{}, fmt.Errorf("sweep %s was killed and cannot go on: begin another with an --id of its own", q.ID)
+	case q.Verb == message.SweepRetry && x.Count(sweep.Failed) == 0:
+		return protocol.Output{}, fmt.Errorf("sweep %s has no task that failed for good", q.ID)
+	}
 	t := x.Terms
 	if !q.Deadline.IsZero() {
 		if t.Deadline = q.Deadline.Truncate(time.Second).Sub(x.Created); !q.Deadline.After(now) {
