@@ -287,14 +287,8 @@ func (s *Sweeps) forgetOldest() (out protocol.Output) {
 // Set changes a sweep.
 func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error) {
 	x := s.by[q.ID]
-	if x == nil {
-		return protocol.Output{}, fmt.Errorf("no sweep %q", q.ID)
-	}
-	switch {
-	case x.Killed && q.Verb != message.SweepKill:
-		return protocol.Output{}, fmt.Errorf("sweep %s was killed and cannot go on: begin another with an --id of its own", q.ID)
-	case q.Verb == message.SweepRetry && x.Count(sweep.Failed) == 0:
-		return protocol.Output{}, fmt.Errorf("sweep %s has no task that failed for good", q.ID)
+	if err := x.mayChange(q); err != nil {
+		return protocol.Output{}, err
 	}
 	t := x.Terms
 	if !q.Deadline.IsZero() {
@@ -336,6 +330,19 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	x.Set(t)
 	out.Save = append(out.Save, x.save())
 	return out.Join(s.Act(now)), nil
+}
+
+// mayChange says why a sweep, nil if there is none, cannot be changed.
+func (x *live) mayChange(q message.SweepSet) error {
+	switch {
+	case x == nil:
+		return fmt.Errorf("no sweep %q", q.ID)
+	case x.Killed && q.Verb != message.SweepKill:
+		return fmt.Errorf("sweep %s was killed and cannot go on: begin another with an --id of its own", q.ID)
+	case q.Verb == message.SweepRetry && x.Count(sweep.Failed) == 0:
+		return fmt.Errorf("sweep %s has no task that failed for good", q.ID)
+	}
+	return nil
 }
 
 // over reports whether nothing is left to do, whatever its owner changes but Retry.
