@@ -39,15 +39,8 @@ const (
 type Joining struct {
 	File      string // the invitation
 	Dir, Name string
-	Cert, Key string    // existing PEM files, or empty
-	Notes     io.Writer // told that a bank is waited for; nil: nobody is
+	Cert, Key string // existing PEM files, or empty
 }
-
-// starting is how long a bank that refuses connections is waited for: it may just be starting.
-const (
-	starting = 10 * time.Second
-	between  = 500 * time.Millisecond // attempts to reach it
-)
 
 // Answer is the result, in JSON.
 type Answer struct {
@@ -263,7 +256,7 @@ func (j *Joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 		return invitation.Answer{}, err
 	}
 	request := invitation.Request{Token: v.Enrol.Token, CSR: string(csr)}
-	b, err := j.apply(ctx, v, mesh.Application{Key: key, Trust: trust, To: v.Enrol.Bank, At: v.Bootstrap, Request: request.Encode()})
+	b, err := apply(ctx, v, mesh.Application{Key: key, Trust: trust, To: v.Enrol.Bank, At: v.Bootstrap, Request: request.Encode()})
 	if err != nil {
 		return invitation.Answer{}, j.notReached(v, err)
 	}
@@ -277,22 +270,24 @@ func (j *Joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 	return got, checkOwn([]byte(got.Certificate), key)
 }
 
-// apply asks the bank, again and again for a while if it is not there.
-func (j *Joining) apply(ctx context.Context, v invitation.Invitation, a mesh.Application) ([]byte, error) {
-	until, told := time.Now().Add(starting), j.Notes == nil
-	for {
+// MarketPatience is how long a newcomer waits for a market that does not answer: the bank may
+// have been started just now.
+const (
+	MarketPatience = 10 * time.Second
+	applyAgain     = 100 * time.Millisecond
+)
+
+// apply sends the request, again and again while nobody answers and the invitation is good.
+func apply(ctx context.Context, v invitation.Invitation, a mesh.Application) ([]byte, error) {
+	for until := time.Now().Add(MarketPatience); ; {
 		b, err := mesh.Apply(ctx, a)
-		if !errors.Is(err, mesh.ErrNotThere) || time.Now().After(until) || time.Now().After(v.Enrol.Expires) {
+		if now := time.Now(); !errors.Is(err, mesh.ErrNotThere) || now.After(until) || v.Enrol.Expires.Before(now) {
 			return b, err
 		}
-		if !told {
-			told = true
-			fmt.Fprintf(j.Notes, "%s does not answer yet; trying for %s\n", v.Enrol.Bank.Name(), starting)
-		}
 		select {
-		case <-time.After(between):
 		case <-ctx.Done():
 			return nil, err
+		case <-time.After(applyAgain):
 		}
 	}
 }

@@ -43,9 +43,10 @@ func initUser(c *cobra.Command, j join.Joining) error {
 	if err != nil {
 		return err
 	}
-	j.Notes = cli.Notes(c)
 	j.Name = join.AgentName(j.Name, cli.UserName(), "user")
+	done := cli.Awaiting(c, "waiting for the market to answer", join.MarketPatience)
 	a, err := j.Run(c.Context(), v)
+	done()
 	if err != nil {
 		return err
 	}
