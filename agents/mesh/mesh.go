@@ -182,6 +182,7 @@ func (m *Mesh) Recheck() {
 // and anything else on that of calls. For each receiver that cannot be reached the role
 // receives a failure from protocol.LocalMesh with message.Undeliverable: at once if no
 // address is known or the queue is full, otherwise within DialTimeout and WriteTimeout.
+// Records to protocol.LocalMesh say where sellers are.
 func (m *Mesh) Send(msg protocol.Message) {
 	msg.Sender = m.Self()
 	if p, ok := msg.Body.(message.Presence); ok {
@@ -200,9 +201,12 @@ func (m *Mesh) Send(msg protocol.Message) {
 		msg.Receivers = []protocol.AgentID{to}
 		o := &outgoing{message: msg}
 		err := error(nil)
-		if to == protocol.Everyone {
+		switch to {
+		case protocol.Everyone:
 			err = m.gossip.publish(o)
-		} else {
+		case protocol.LocalMesh:
+			m.local(msg)
+		default:
 			o.shared = shared
 			err = m.links.post(to, protocolACL, o)
 		}
