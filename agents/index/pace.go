@@ -53,10 +53,13 @@ func (p *pace) count(now time.Time) (all, sellers int) {
 	return len(p.heard), sellers
 }
 
+// Apart is the time between two presences of an agent where so many gossip.
+func Apart(voices int) time.Duration { return min(time.Duration(voices)*perVoice, slowest) }
+
 // admit reports whether a presence may leave now, in a market where so many gossip: when it
 // is due, or says something new. If so, it is made valid until a few more are due.
 func (p *pace) admit(now time.Time, body *message.Presence, voices int) bool {
-	apart := min(time.Duration(voices)*perVoice, slowest)
+	apart := Apart(voices)
 	if body.TTL == 0 { // the last one
 		return true
 	}

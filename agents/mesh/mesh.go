@@ -61,11 +61,13 @@ func Listen(cfg Config) (*Mesh, error) {
 	g := newGate(cfg.Now)
 	denied := &denials{}
 	r := newReach(cfg)
-	h, err := newHost(cfg, g, denied, r)
+	t := &traffic{}
+	h, err := newHost(cfg, g, denied, r, t)
 	if err != nil {
 		return nil, err
 	}
 	m := newMesh(cfg, h, g, r)
+	m.ep.traffic = t
 	if m.ep.admission, err = newAdmission(h, m.ep.life.draining, g.strangers.known); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
