@@ -68,9 +68,9 @@ func (r *Resource) assemble(open func(*config.Config, protocol.AgentID, *slog.Lo
 	r.settings.adopt = func(next *config.Config) error { return r.adoptResource(next, &cfg) }
 	r.queue, cfg.Learnt = r.driver.Send, r.driver.Learnt
 	r.keepFiles(cfg.Launch)
-	r.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+	r.start(r.indexed(true, func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return resource.New(cfg, t, now)
-	})
+	}))
 	r.gauges()
 	if !network {
 		return nil

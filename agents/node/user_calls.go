@@ -14,6 +14,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/hub"
 	"ramp/agents/journal"
 	"ramp/agents/receipts"
 	"ramp/agents/user"
@@ -164,7 +165,7 @@ func (u userRecords) signed(_ context.Context, q control.IDCall) (control.Signed
 type userAgent struct {
 	userRecords
 	ownAccounts
-	hub    *hub[message.Progress]
+	hub    *hub.Hub[message.Progress]
 	joined func(ctx context.Context) error // waits until the agent has met the market
 }
 
@@ -323,7 +324,7 @@ func (u userAgent) earlier(ctx context.Context, q control.BuyCall) (begun string
 var errUnwritten = errors.New("the agent cannot write its journal; it buys nothing that is not signed yet")
 
 // report sends every change that a follower sees, until the purchase is over.
-func report(ctx context.Context, f *follower[message.Progress], send func(control.ProgressLine) error) error {
+func report(ctx context.Context, f *hub.Follower[message.Progress], send func(control.ProgressLine) error) error {
 	for {
 		p, err := f.Next(ctx)
 		if errors.Is(err, errUnwritten) {
