@@ -73,7 +73,7 @@ func purchaseFacts(p message.Purchase, now time.Time) []fact {
 	if !p.Until.IsZero() {
 		until = cell{Text: words.Timestamp(p.Until), Left: max(p.Until.Sub(now), time.Millisecond)}
 	}
-	list := []fact{{"State", state(p.State)}, {"Total", txt(totalOf(p))}, {"Sites asked", txt(words.Plural(p.Found, "site"))}, {"Ordered", moment(p.Created)}}
+	list := []fact{{"State", state(p.State)}, {totalName(p), txt(totalOf(p))}, {"Sites asked", txt(words.Plural(p.Found, "site"))}, {"Ordered", moment(p.Created)}}
 	if !p.Until.IsZero() {
 		list = append(list, fact{"This phase ends", until})
 	}
@@ -81,7 +81,7 @@ func purchaseFacts(p message.Purchase, now time.Time) []fact {
 		list = append(list, fact{"Must end by", minute(p.Deadline)})
 	}
 	if p.Mode != "" {
-		list = append(list, fact{"Paid", txt(string(p.Mode))})
+		list = append(list, fact{"When it is paid", txt(string(p.Mode))})
 	}
 	if p.RefundTotal > 0 {
 		list = append(list, fact{"Refunded", txt(money(p.RefundTotal, p.Currency))})
@@ -93,6 +93,14 @@ func purchaseFacts(p message.Purchase, now time.Time) []fact {
 		list = append(list, fact{"Bank", txt(name(p.Bank))}, fact{"Contract", txt(string(p.Contract))})
 	}
 	return append(list, fact{"ID", txt(p.ID)})
+}
+
+// totalName says what a total is: that of a purchase, or only of the nearest offers.
+func totalName(p message.Purchase) string {
+	if p.Settled || p.Contract != "" {
+		return "Total"
+	}
+	return "Total of the best offers"
 }
 
 func totalOf(p message.Purchase) string {

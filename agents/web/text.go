@@ -57,17 +57,17 @@ func money(c protocol.Credits, currency string) string {
 }
 
 // moment is an instant in a table.
-func moment(t time.Time) cell { return txt(words.Timestamp(t)) }
+func moment(t time.Time) cell { return cell{Text: words.Timestamp(t), Whole: true} }
 
 // minute is an instant in a table, to the minute.
-func minute(t time.Time) cell { return txt(words.ClockTime(t)) }
+func minute(t time.Time) cell { return cell{Text: words.ClockTime(t), Whole: true} }
 
 // slot is a span of time in a table.
 func slot(start, end time.Time) cell {
 	if start.IsZero() {
 		return txt("-")
 	}
-	return txt(words.ClockTime(start) + " – " + words.EndTime(start, end))
+	return cell{Text: words.ClockTime(start) + " – " + words.EndTime(start, end), Whole: true}
 }
 
 // span is a duration, in its two largest units.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"ramp/agents/control"
+	"ramp/agents/user"
 	"ramp/agents/words"
 	"ramp/protocol/message"
 )
@@ -68,7 +69,7 @@ func (s *Server) purchases(ctx context.Context, r *http.Request) (view, error) {
 
 func purchaseRow(p message.Purchase) []cell {
 	cores, when, sites := "-", txt("-"), "-"
-	if len(p.Units) > 0 {
+	if len(p.Units) > 0 && p.State != user.StateFailed {
 		n, first := 0, p.Units[0]
 		var names []string
 		for _, u := range p.Units {
@@ -81,7 +82,7 @@ func purchaseRow(p message.Purchase) []cell {
 		}
 	}
 	total := "-"
-	if p.Total > 0 {
+	if p.Total > 0 && p.State != user.StateFailed {
 		total = money(p.Total, p.Currency)
 	}
 	return []cell{to(purchasePath(p.ID), words.OrDash(p.RFQ)).and(short(p.ID)), stateOf(p), moment(p.Created), when, num(cores), num(total), txt(sites)}

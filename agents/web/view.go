@@ -81,6 +81,7 @@ type cell struct {
 	Text  string
 	Href  string
 	Num   bool
+	Whole bool   // in one line
 	State string        // good, bad or going, of a state
 	Left  time.Duration // counted down from when the page was made
 	Small string        // below the text
@@ -91,6 +92,22 @@ func txt(s string) cell          { return cell{Text: s} }
 func num(s string) cell          { return cell{Text: s, Num: true} }
 func to(href, s string) cell     { return cell{Text: s, Href: href} }
 func (c cell) and(s string) cell { c.Small = s; return c }
+
+// Class is how a cell is set.
+func (c cell) Class() string {
+	switch {
+	case c.Num:
+		return "num"
+	case c.Whole:
+		return "whole"
+	case len(c.Text) > longText || len(c.Small) > longText:
+		return "long"
+	}
+	return ""
+}
+
+// longText is how many bytes have a column of their own width.
+const longText = 24
 
 // form changes something, or asks something.
 type form struct {
