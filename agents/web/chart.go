@@ -38,6 +38,7 @@ type column struct {
 const (
 	chartWidth, chartHeight = 720, 220
 	chartLeft, chartFoot    = 60, 20
+	chartMark               = 80 // room for a mark
 )
 
 // stacked draws columns. Their values have the order of the series.
@@ -54,12 +55,12 @@ func stacked(label, unit string, kinds []series, columns []column) *chart {
 	top := round(most)
 	height := float64(chartHeight - chartFoot - 10)
 	for i := range 5 {
-		c.Lines = append(c.Lines, mark{int(10 + height*float64(4-i)/4), fmt.Sprintf("%.4g", top*float64(i)/4)})
+		c.Lines = append(c.Lines, mark{int(10 + height*float64(4-i)/4), tickWords(top * float64(i) / 4)})
 	}
 	step := float64(chartWidth-chartLeft) / float64(max(1, len(columns)))
 	for i, col := range columns {
 		x, y := chartLeft+step*float64(i), 10+height
-		if col.Mark != "" {
+		if col.Mark != "" && x < chartWidth-chartMark {
 			c.Marks = append(c.Marks, mark{int(x), col.Mark})
 		}
 		for k, v := range col.Values {
@@ -71,6 +72,17 @@ func stacked(label, unit string, kinds []series, columns []column) *chart {
 		}
 	}
 	return c
+}
+
+// tickWords is a number beside an axis.
+func tickWords(v float64) string {
+	switch {
+	case v >= 1e6:
+		return fmt.Sprintf("%.4g M", v/1e6)
+	case v >= 1e4:
+		return fmt.Sprintf("%.4g k", v/1e3)
+	}
+	return fmt.Sprintf("%.4g", v)
 }
 
 // round is the end of an axis: the next of 1, 2, 4, 5 or 8 times a power of ten.

@@ -42,7 +42,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) *fault {
 	case !s.ownHost(r.Host):
 		return &fault{http.StatusMisdirectedRequest, fmt.Sprintf("These pages do not answer for the host %.80q.", r.Host),
 			"Use the link that '" + s.cfg.Command + "' prints. Behind a proxy, set web.origin in the agent's config.yaml."}
-	case r.URL.Path != path.Clean(r.URL.Path) || strings.ContainsAny(r.URL.Path, "\\\x00"):
+	case r.URL.Path != path.Clean(r.URL.Path) && r.URL.Path != s.cfg.Prefix+"/" || strings.ContainsAny(r.URL.Path, "\\\x00"):
 		return &fault{http.StatusBadRequest, "The address is not one of these pages.", "Go to the first page."}
 	case s.cfg.Prefix != "" && !strings.HasPrefix(r.URL.Path+"/", s.cfg.Prefix+"/"):
 		return &fault{http.StatusNotFound, "The pages are below " + s.cfg.Prefix + "/.", "web.prefix in the agent's config.yaml says so; the proxy must pass the path as it is."}

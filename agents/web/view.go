@@ -61,6 +61,14 @@ type table struct {
 	More    string // address of the next page
 }
 
+// Head names a column, where a narrow window shows each cell with its name.
+func (t table) Head(i int) string {
+	if i < len(t.Heads) {
+		return t.Heads[i].Text
+	}
+	return ""
+}
+
 type head struct {
 	Text string
 	Num  bool
@@ -81,7 +89,7 @@ type cell struct {
 	Text  string
 	Href  string
 	Num   bool
-	Whole bool   // in one line
+	Whole bool          // in one line
 	State string        // good, bad or going, of a state
 	Left  time.Duration // counted down from when the page was made
 	Small string        // below the text

@@ -19,6 +19,7 @@ func ReasonOf(c protocol.Code, one bool, deadline time.Time) string {
 		protocol.CodeDraining:     {"sell nothing at present", "sells nothing at present"},
 		protocol.CodeUnavailable:  {"cannot sell at present", "cannot sell at present"},
 		protocol.CodeSilent:       {"did not answer", "did not answer"},
+		protocol.CodeStands:       {"let their last bids stand", "lets its last bid stand"},
 		protocol.CodeCeiling:      {"bid, but not below the best price", "bid, but not below the best price"},
 		protocol.CodeHoldLimit:    {"hold no more for you", "holds no more for you"},
 		protocol.CodeVoucher:      {"want a voucher of your bank", "wants a voucher of your bank"},
