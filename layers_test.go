@@ -53,6 +53,7 @@ func table() []layer {
 		{"protocol/clearing", pure, "protocol protocol/clearing/lp", ""},
 		{"protocol/clearing/lp", pure, "", ""},
 		{"protocol/auction", pure, "protocol protocol/clearing protocol/message rfql", ""},
+		{"protocol/english", pure, "protocol protocol/message", ""},
 		{"protocol/reserve", pure, "protocol protocol/contract protocol/message", ""},
 		{"bank/row", pure, "protocol", ""},
 		{"bank/decay", pure, "protocol", ""},
