@@ -256,6 +256,8 @@ func (a *Auctioneer) Wake(now time.Time) protocol.Output {
 		return protocol.Output{}
 	case a.state == message.JobAuction && !now.Before(a.ends) && len(a.standing()) > 0:
 		return a.close(now)
+	case a.state == message.JobAuction && len(a.standing()) > 0:
+		return wake(a.ends)
 	case a.state == message.JobAuction && !now.Before(a.showAt):
 		return a.extend(now).Join(a.show(now))
 	case a.state == message.JobAuction:

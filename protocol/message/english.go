@@ -157,6 +157,9 @@ const (
 	JobRerun  JobVerb = "rerun"
 )
 
+// Known reports whether v is one of the verbs.
+func (v JobVerb) Known() bool { return v == JobShow || v == JobCancel || v == JobRerun }
+
 // JobOrder is an order of a job's owner to its home (request). The answer is JobHistory
 // (inform) or a Refusal.
 type JobOrder struct {
