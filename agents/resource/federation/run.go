@@ -15,7 +15,7 @@ const TableRuns = "federation-runs"
 
 // Run is a job that was sold to this site; the JSON names are stored.
 type Run struct {
-	Contract  protocol.ContractID `json:"-"` // the record's key
+	Contract  protocol.ContractID `json:"-"`              // the record's key
 	Home      protocol.AgentID    `json:"home,omitempty"` // empty: a local job, which never moves
 	Job       string              `json:"job"`
 	Owner     protocol.AgentID    `json:"owner"`
@@ -114,11 +114,14 @@ func (s *Site) take(now time.Time, home protocol.AgentID, job string, b *english
 		State: message.JobStaging, Sold: now, Since: now,
 	}}
 	s.runs[string(r.Contract)] = r
-	return r.save().Join(s.report(r)).Join(wake(now.Add(s.cfg.Stage)))
+	return r.save().Join(s.report(r)).Join(s.works.Stage(now, r.Run)).Join(wake(now.Add(s.cfg.Stage)))
 }
 
 // Local takes a job of the site's own, which never moves. ID is unique at the site.
 func (s *Site) Local(now time.Time, id string, terms message.JobTerms) protocol.Output {
+	if _, known := s.Find(protocol.ContractID(id)); known {
+		return protocol.Output{}
+	}
 	r := &run{Run: Run{Contract: protocol.ContractID(id), Job: id, Terms: terms, State: message.JobWaiting, Sold: now, Since: now}}
 	s.runs[id] = r
 	return s.settle(now, r.save())

@@ -67,6 +67,9 @@ const (
 
 // Works carries out what a Site decides about programs. Its answers come by Heard.
 type Works interface {
+	// Stage brings the input of a run here, if it is not on its way anyway. The answer is
+	// Staged or Unstaged.
+	Stage(now time.Time, r Run) protocol.Output
 	// Begin begins a run on its modules, once, whatever crashes.
 	Begin(now time.Time, r Run) protocol.Output
 	// Signal suspends or resumes a run.
@@ -124,6 +127,11 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	}
 	for _, k := range sorted(s.bids) {
 		out = out.Join(s.bids[k].Ask(now))
+	}
+	for _, id := range sorted(s.runs) {
+		if r := s.runs[id]; r.State == message.JobStaging {
+			out = out.Join(works.Stage(now, r.Run)).Join(wake(r.Since.Add(s.cfg.Stage)))
+		}
 	}
 	return s, s.settle(now, out), nil
 }
@@ -307,6 +315,27 @@ func (s *Site) look(now time.Time) protocol.Output {
 	}
 	clear(s.shown)
 	return out
+}
+
+// Runs lists the runs that have not ended, in order of contract.
+func (s *Site) Runs() []Run {
+	list := make([]Run, 0, len(s.runs))
+	for _, id := range sorted(s.runs) {
+		list = append(list, s.runs[id].Run)
+	}
+	return list
+}
+
+// Better counts the own jobs that ended, and those of them that went to another site than
+// the first bidder's.
+func (s *Site) Better() (ended, better int) {
+	for _, a := range s.over { // in any order: counts
+		ended++
+		if a.Better() {
+			better++
+		}
+	}
+	return ended, better
 }
 
 func sorted[T any](m map[string]T) []string {
