@@ -211,7 +211,7 @@ func (x *live) leastDeadline(now time.Time) (time.Time, bool) {
 		x.Sweep.Deadline = d
 		return len(sweep.Advise(x.Problem(x.since(now))).Left) == 0
 	}
-	low, high := x.since(now), x.since(now)+noDeadline
+	low, high := x.since(now), x.since(now)+NoDeadline
 	if !fits(high) {
 		return time.Time{}, false
 	}
