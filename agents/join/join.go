@@ -273,7 +273,7 @@ func (j *Joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 // MarketPatience is how long a newcomer waits for a market that does not answer: the bank may
 // have been started just now.
 const (
-	MarketPatience = 5 * time.Second
+	MarketPatience = 10 * time.Second
 	applyAgain     = 100 * time.Millisecond
 )
 

@@ -197,7 +197,7 @@ func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCal
 		}
 		least := time.Until(v.LeastDeadline)
 		most := max(least, time.Duration(n)*p.Wall)
-		p.Deadline, p.DeadlineAt = least+time.Duration(q.dFactor*float64(most-least)), time.Time{}
+		p.Deadline, p.DeadlineAt, p.DFactor = least+time.Duration(q.dFactor*float64(most-least)), time.Time{}, &q.dFactor
 	}
 	if c.Flags().Changed("b-factor") {
 		p.Budget = 0
@@ -213,7 +213,7 @@ func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCal
 			dearest = max(dearest, r.CostTask)
 		}
 		most := max(v.LeastBudget, protocol.Credits(n)*dearest)
-		p.Budget = v.LeastBudget + protocol.Credits(q.bFactor*float64(most-v.LeastBudget))
+		p.Budget, p.BFactor = v.LeastBudget+protocol.Credits(q.bFactor*float64(most-v.LeastBudget)), &q.bFactor
 	}
 	return nil
 }
