@@ -143,7 +143,7 @@ func (x *live) resources() []message.SweepResource {
 		}
 		switch {
 		case v.Out > 0:
-			r.LeftOut = "until " + x.at(v.Out).Format(time.RFC3339) + ", after failures: " + v.Why
+			r.LeftOut = "until " + x.at(v.Out).UTC().Format(time.RFC3339) + ", after failures: " + v.Why
 		case v.Lanes == 0:
 			r.LeftOut = cmp.Or(v.Why, "it makes no offer")
 		}
@@ -181,7 +181,7 @@ func (x *live) whyShort(now time.Time) string {
 		return fmt.Sprintf("%s for want of money: 'ramp user sweeps set %s --budget %s' is enough at the present prices", tasks, x.Order.ID, ceilCents(enough))
 	}
 	if at, ok := x.leastDeadline(now); ok {
-		return fmt.Sprintf("%s for want of time: 'ramp user sweeps set %s --deadline %s' is enough at the present rates", tasks, x.Order.ID, at.Format(time.RFC3339))
+		return fmt.Sprintf("%s for want of time: 'ramp user sweeps set %s --deadline %s' is enough at the present rates", tasks, x.Order.ID, at.UTC().Format(time.RFC3339))
 	}
 	return tasks + " for want of time and money"
 }

@@ -290,7 +290,11 @@ func (f *runFlags) attempts(c *cobra.Command, agent *control.Client, call contro
 		f.array = order.Left(all, results)
 		if !f.again(w.run, n) {
 			if f.slots > 0 {
-				fmt.Fprintf(cli.Notes(c), "%s: %s\n", w.name, order.Summary(all, results))
+				to := cli.Notes(c)
+				if len(f.array.Indexes) > 0 {
+					to = cli.Stderr(c) // an error
+				}
+				fmt.Fprintf(to, "%s: %s\n", w.name, order.Summary(all, results))
 			}
 			return w.result(shown)
 		}

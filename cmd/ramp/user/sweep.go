@@ -291,7 +291,7 @@ func showSweep(c *cobra.Command, v message.Sweep) error {
 }
 
 func printSweep(w io.Writer, v message.Sweep) {
-	fmt.Fprintf(w, "%s  %s  %s\n%s\n", v.ID, v.State, v.Strategy, protocol.Harmless(sweepLine(v)))
+	fmt.Fprintf(w, "%s  %s  %s\n%s\n", v.ID, v.State, v.Strategy, words.ForPeople(sweepLine(v)))
 	budget, deadline := "no budget", "no deadline"
 	if v.Budget > 0 {
 		budget = fmt.Sprintf("budget %s %s", v.Budget.Cents(), v.Currency)
