@@ -45,13 +45,13 @@ func everyPage(t *testing.T, m *market) {
 		b := newBrowser(t)
 		base := m.enter(b, c.kind, c.name)
 		for _, p := range c.paths {
+			b.open(base + p)
+			b.await("the page", "document.querySelector('#live h1')")
 			for _, look := range []struct {
 				width  int64
 				scheme string
 			}{{1280, "light"}, {1280, "dark"}, {320, "light"}} {
 				b.look(look.width, look.scheme)
-				b.open(base + p)
-				b.await("the page", "document.querySelector('#live h1')")
 				if over := value[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
 					t.Errorf("%s %s at %d px: %d px wider than the window", c.kind, p, look.width, over)
 				}
@@ -79,8 +79,11 @@ func everyPage(t *testing.T, m *market) {
 // axe runs axe-core on the page.
 func (b *browser) axe(script, where string) {
 	b.t.Helper()
-	value[bool](b, "(()=>{"+script+"\nwindow.axe=module?.exports||window.axe;return true})()")
-	b.await("axe", `(window.axeDone===undefined&&(window.axeDone=null,axe.run(document,{runOnly:['wcag2a','wcag2aa','wcag21a','wcag21aa','wcag22aa']}).then(r=>{window.axeDone=r.violations.map(v=>v.id+': '+v.nodes.map(n=>n.html.slice(0,160)+' '+n.failureSummary).join(' | ')).join('\n')})),window.axeDone!=null)`)
+	if !value[bool](b, "!!window.axe") {
+		value[bool](b, script+";!!window.axe")
+	}
+	const look = "window.innerWidth+matchMedia('(prefers-color-scheme: dark)').matches"
+	b.await("axe", `(window.axeAt!==`+look+`&&(window.axeAt=`+look+`,window.axeDone=null,axe.run(document,{runOnly:['wcag2a','wcag2aa','wcag21a','wcag21aa','wcag22aa']}).then(r=>{window.axeDone=r.violations.map(v=>v.id+': '+v.nodes.map(n=>n.html.slice(0,160)+' '+n.failureSummary).join(' | ')).join('\n')})),window.axeDone!=null)`)
 	if faults := value[string](b, "window.axeDone"); faults != "" {
 		b.t.Errorf("%s: %s", where, faults)
 	}
