@@ -79,7 +79,7 @@ func table() []layer {
 		{"agents/user/runway", pure, "bank/ledger protocol protocol/message", ""},
 		{"agents/user/sweeper", pure, "agents/user/sweep agents/user/sweep/plan protocol protocol/message rfql", ""},
 		{"agents/user", pure, "agents/index agents/receipts agents/user/sweeper protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve rfql", ""},
-		{"agents/resource", pure, "agents/receipts protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve agents/resource/calendar agents/resource/forecast agents/resource/launch agents/resource/pricing agents/workload", ""},
+		{"agents/resource", pure, "agents/receipts protocol protocol/auction protocol/contract protocol/identity protocol/message protocol/reserve agents/resource/calendar agents/resource/federation agents/resource/forecast agents/resource/launch agents/resource/pricing agents/workload", ""},
 		{"agents/resource/federation", pure, "protocol protocol/english protocol/english/rules protocol/message", ""},
 		{"agents/sim/federation", impure, "agents agents/resource/federation agents/sim protocol protocol/english protocol/english/rules protocol/identity protocol/message", ""},
 		{"agents/resource/calendar", pure, "protocol agents/workload", ""},
@@ -117,7 +117,7 @@ func table() []layer {
 
 		{"agents/exit", impure, "protocol", ""},
 		{"agents/words", impure, "agents/exit bank/ledger protocol", "github.com/rivo/uniseg"},
-		{"agents/config", impure, "agents/exit agents/mesh agents/queue agents/queue/command agents/queue/local agents/queue/pbs agents/queue/slurm agents/queue/swf agents/resource agents/resource/forecast agents/resource/launch agents/resource/pricing agents/stage agents/user agents/words agents/workload bank/ledger protocol protocol/auction protocol/identity protocol/reserve", "github.com/google/renameio go.yaml.in/yaml golang.org/x/sys"},
+		{"agents/config", impure, "agents/resource/federation protocol/english/rules rfql/jobfile agents/exit agents/mesh agents/queue agents/queue/command agents/queue/local agents/queue/pbs agents/queue/slurm agents/queue/swf agents/resource agents/resource/forecast agents/resource/launch agents/resource/pricing agents/stage agents/user agents/words agents/workload bank/ledger protocol protocol/auction protocol/identity protocol/reserve", "github.com/google/renameio go.yaml.in/yaml golang.org/x/sys"},
 		{"agents/control", impure, "agents/config agents/exit bank/boltfile bank/books protocol protocol/acl protocol/message rfql", ""},
 		{"agents/again", impure, "agents/control agents/exit agents/journal agents/user agents/words protocol protocol/message rfql", ""},
 		{"agents/meters", impure, "agents/control protocol protocol/message", "github.com/prometheus/client_golang"},
