@@ -129,7 +129,7 @@ func table() []layer {
 		{"agents/bench", impure, "agents agents/bank agents/config agents/control agents/exit agents/join agents/journal agents/mesh agents/node agents/stage agents/user agents/user/sweep agents/user/sweep/plan bank/ledger bank/ledgerdb bank/ledgeretcd bank/voids protocol protocol/clearing protocol/codec protocol/contract protocol/identity protocol/message protocol/reserve rfql", "go.etcd.io/bbolt"},
 		{"agents/demo", impure, "agents/config agents/control agents/exit agents/join agents/node agents/order agents/sim/experiment agents/words agents/workload/published bank/boltfile protocol protocol/identity protocol/message rfql", ""},
 		{"cmd/ramp/cli", impure, notCommands, "github.com/spf13/cobra github.com/spf13/pflag golang.org/x/sys"},
-		{"cmd/ramp/user", impure, notCommands, "github.com/spf13/cobra"},
+		{"cmd/ramp/user", impure, notCommands, "github.com/spf13/cobra github.com/spf13/pflag"},
 		{"cmd/ramp/resource", impure, notCommands, "github.com/spf13/cobra"},
 		{"cmd/ramp/bank", impure, notCommands, "github.com/spf13/cobra gonum.org/v1/plot"},
 		{"cmd/ramp/ca", impure, notCommands, "github.com/spf13/cobra"},

@@ -79,7 +79,7 @@ func ViewJob(r message.JobRow) JobView {
 		v.State = message.JobQueued
 	}
 	if p.State.Over() {
-		v.Processing = r.Heard.Sub(r.Created).Seconds()
+		v.Processing = r.Ended.Sub(r.Created).Seconds()
 	}
 	if r.History == nil {
 		return v

@@ -117,16 +117,16 @@ func (u userAgent) awaitJob(ctx context.Context, id string, enough func(message.
 // showJob asks a job's home, and shows what was known if it does not answer.
 func (u userAgent) showJob(ctx context.Context, q control.IDCall) (control.JobView, error) {
 	row, err := u.job(q.ID)
-	if err != nil || row.Refused != "" {
+	if err != nil || row.Refused != "" || row.Over() && row.History != nil && row.History.Progress.State.Over() {
 		return control.ViewJob(row), err
 	}
-	if err := u.order(ctx, message.JobAsk{ID: q.ID}); err != nil {
+	if err := u.order(ctx, message.JobAsk{Row: row}); err != nil {
 		return control.JobView{}, err
 	}
 	asked := time.Now()
 	late, cancel := context.WithTimeout(ctx, jobTime)
 	defer cancel()
-	v, err := u.awaitJob(late, q.ID, func(r message.JobRow) bool { return r.Over() && r.History != nil || r.Heard.After(asked) })
+	v, err := u.awaitJob(late, q.ID, func(r message.JobRow) bool { return r.History != nil && r.Heard.After(asked) })
 	if late.Err() != nil && ctx.Err() == nil {
 		return v, nil // its home is away
 	}

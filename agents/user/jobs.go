@@ -82,11 +82,15 @@ func (js *jobs) drive(now time.Time, j *job) protocol.Output {
 	}}}
 }
 
-// ask asks the home of a job at once.
-func (js *jobs) ask(now time.Time, id string) protocol.Output {
-	j := js.by[id]
+// maxAsked is how often the home of a job that is over is asked for its history.
+const maxAsked = 3
+
+// ask asks the home of a job at once, also after it has ended.
+func (js *jobs) ask(now time.Time, row message.JobRow) protocol.Output {
+	j := js.by[row.ID]
 	if j == nil {
-		return protocol.Output{}
+		j = &job{JobRow: row}
+		js.by[row.ID] = j
 	}
 	j.tries = 0
 	return js.drive(now, j)
@@ -116,7 +120,9 @@ func (js *jobs) receive(now time.Time, m protocol.Message) (protocol.Output, boo
 func (js *jobs) heard(now time.Time, j *job, p message.JobProgress) protocol.Output {
 	before := j.Progress
 	j.Known, j.Progress, j.Heard, j.tries = true, p, now, 0
-	j.at = now.Add(jobPeriod)
+	if j.at = now.Add(jobPeriod); p.State.Over() && j.Ended.IsZero() {
+		j.Ended = now
+	}
 	out := js.save(j)
 	if p.Site != "" && (p.Site != before.Site || p.Award != before.Award) {
 		out = out.Join(js.launch(now, j))
@@ -172,9 +178,12 @@ func (js *jobs) launch(now time.Time, j *job) protocol.Output {
 func (js *jobs) wake(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, id := range slices.Sorted(maps.Keys(js.by)) {
-		if j := js.by[id]; now.Before(j.at) {
+		switch j := js.by[id]; {
+		case now.Before(j.at):
 			out.WakeAt = protocol.Earlier(out.WakeAt, j.at)
-		} else {
+		case j.Over() && j.tries >= maxAsked:
+			delete(js.by, id)
+		default:
 			out = out.Join(js.drive(now, j))
 		}
 	}

@@ -200,7 +200,7 @@ func (r *Role) receiveOrder(now time.Time, m protocol.Message) (protocol.Output,
 	case message.JobSubmit:
 		return r.jobs.submit(now, body), true
 	case message.JobAsk:
-		return r.jobs.ask(now, body.ID), true
+		return r.jobs.ask(now, body.Row), true
 	case message.RunControl:
 		return r.runs.control(now, body), true
 	}

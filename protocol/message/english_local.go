@@ -17,7 +17,7 @@ type JobSubmit struct {
 }
 
 // JobAsk orders the user agent to ask a job's home for all that it knows (local).
-type JobAsk struct{ ID string }
+type JobAsk struct{ Row JobRow }
 
 // JobRow is a job as its owner's agent keeps it; the JSON names are stored.
 type JobRow struct {
@@ -34,6 +34,7 @@ type JobRow struct {
 	Why      string           `json:"why,omitempty"`
 	History  *JobHistory      `json:"history,omitempty"` // as its home told it last
 	Heard    time.Time        `json:"heard,omitzero"`    // when it did
+	Ended    time.Time        `json:"ended,omitzero"`    // when its end was heard of
 }
 
 // Over reports whether nothing more will come.

@@ -3,11 +3,12 @@ package user
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -31,7 +32,7 @@ func (l *levelFlags) register(c *cobra.Command, f *runFlags) {
 }
 
 // terms are the terms of a job by its flags.
-func (l *levelFlags) terms(c *cobra.Command) (t message.JobTerms, err error) {
+func (l *levelFlags) terms(c *cobra.Command, f *runFlags) (t message.JobTerms, err error) {
 	least, most, several := strings.Cut(l.modules, "..")
 	if !several {
 		most = least
@@ -42,11 +43,20 @@ func (l *levelFlags) terms(c *cobra.Command) (t message.JobTerms, err error) {
 	if e1 != nil || e2 != nil || t.Least < 1 || t.Most < t.Least || t.Most > message.MaxModules {
 		return t, exit.Fail(exit.Usage, "", "--modules %q: want N, or LEAST..MOST such as 2..4", protocol.Clip(l.modules))
 	}
-	text := c.Flags().Lookup("wall").Value.String()
-	if t.Wall, err = time.ParseDuration(text); err != nil || t.Wall <= 0 || t.Wall > message.MaxJobWall {
-		return t, exit.Fail(exit.Usage, "", "--wall %q: want a time such as 20m, at most %s", protocol.Clip(text), message.MaxJobWall)
+	f.buy.request.Anew()
+	if t.Wall, _, err = f.buy.request.Index(); err != nil {
+		return t, err
 	}
-	return t, nil
+	if t.Wall <= 0 || t.Wall > message.MaxJobWall {
+		return t, exit.Fail(exit.Usage, "", "--level: want --wall too, such as 20m, of at most %s", message.MaxJobWall)
+	}
+	allowed := []string{"level", "modules", "home", "out", "wall", "in", "app", "param", "outputs", "env", "id", "dir", "json", "quiet"}
+	c.Flags().Visit(func(x *pflag.Flag) {
+		if err == nil && !slices.Contains(allowed, x.Name) && c.InheritedFlags().Lookup(x.Name) == nil {
+			err = exit.Fail(exit.Usage, "", "--%s is for purchases; with --level nothing is bought", x.Name)
+		}
+	})
+	return t, err
 }
 
 // submitLevel offers a job to a federation, and stays until it has ended.
@@ -54,7 +64,7 @@ func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) er
 	if err := f.read(c, args); err != nil {
 		return err
 	}
-	terms, err := l.terms(c)
+	terms, err := l.terms(c, f)
 	if err != nil {
 		return err
 	}
