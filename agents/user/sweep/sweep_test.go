@@ -613,3 +613,40 @@ func TestThePlanExpectsLeasesToCostWhatTheyDid(t *testing.T) {
 		t.Errorf("%.0f are expected for %.0f tasks, of which three cost %.0f", cost, left, float64(spent))
 	}
 }
+
+// At most Buying leases are bought at a site at once, and what was given back is not asked for at once.
+func TestLeasesAreBoughtAFewAtATimeAndNotWhereOneWasJustGivenBack(t *testing.T) {
+	c := liveConfig(40)
+	c.Strategy, c.Lease, c.Buying, c.Release = sweep.Time, 0, 2, 3*time.Second
+	s := sweep.New(c)
+	s.Trade(0, []sweep.Offer{{Site: "a", Price: protocol.Credit, Lanes: 8}})
+	var first []sweep.Buy
+	for n := range 4 {
+		a := s.Act(0)
+		if len(a.Buy) != 2 || len(s.Act(0).Buy) != 0 {
+			t.Fatalf("round %d: %d leases at once", n, len(a.Buy))
+		}
+		for _, b := range a.Buy {
+			s.Signed(b.Lease, b.Start, b.End, b.Most)
+		}
+		first = append(first, a.Buy...)
+	}
+	if a := s.Act(0); len(a.Buy) != 0 {
+		t.Fatalf("%d leases on no lane", len(a.Buy))
+	}
+	now := first[0].Start
+	for a := s.Act(now); a.Any(); a = s.Act(now) {
+		for _, b := range a.Buy {
+			s.Signed(b.Lease, b.Start, b.End, b.Most)
+		}
+	}
+	s.Fetched(s.Ended(now, first[0].Lease, sweep.Succeeded, 0, "")) // its lease is given back
+	for d := time.Duration(0); d < c.Release; d += time.Second {
+		if a := s.Act(now + d); len(a.Buy) != 0 {
+			t.Errorf("%s after a lane was given back %d leases are bought", d, len(a.Buy))
+		}
+	}
+	if a := s.Act(now + c.Release); len(a.Buy) != 1 {
+		t.Errorf("when it can be sold again %d leases are bought, want 1", len(a.Buy))
+	}
+}

@@ -46,9 +46,11 @@ const (
 	tradeFirst = 5 * time.Second        // after a trade without offers, or a refusal
 	awaited    = 15 * time.Second       // while tasks wait for a silent site
 	leave      = 5 * time.Minute        // a site that fails is left out
-	noDeadline = 365 * 24 * time.Hour   // of a plan without a deadline
 	noBudget   = protocol.Credits(1e15) // of a plan without a budget
 )
+
+// NoDeadline is the deadline of a plan without one.
+const NoDeadline = 365 * 24 * time.Hour
 
 // Seller is a seller that is present.
 type Seller struct {
@@ -219,7 +221,7 @@ func termsOf(p plan.Plan, now time.Time) sweep.Terms {
 		t.Deadline = p.DeadlineAt.Sub(now)
 	}
 	if t.Deadline == 0 {
-		t.Deadline = noDeadline
+		t.Deadline = NoDeadline
 	}
 	if t.Budget == 0 {
 		t.Budget = noBudget

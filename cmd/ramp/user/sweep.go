@@ -16,6 +16,7 @@ import (
 	"ramp/agents/order"
 	"ramp/agents/user/sweep"
 	"ramp/agents/user/sweep/plan"
+	"ramp/agents/user/sweeper"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
@@ -291,11 +292,14 @@ func showSweep(c *cobra.Command, v message.Sweep) error {
 
 func printSweep(w io.Writer, v message.Sweep) {
 	fmt.Fprintf(w, "%s  %s  %s\n%s\n", v.ID, v.State, v.Strategy, words.ForPeople(sweepLine(v)))
-	limits := "no limit"
+	budget, deadline := "no budget", "no deadline"
 	if v.Budget > 0 {
-		limits = v.Budget.Cents()
+		budget = fmt.Sprintf("budget %s %s", v.Budget.Cents(), v.Currency)
 	}
-	fmt.Fprintf(w, "budget %s %s, expected %s; deadline %s", limits, v.Currency, v.Predicted.Cost.Cents(), words.At(v.Deadline))
+	if v.Deadline.Sub(v.Created) < sweeper.NoDeadline {
+		deadline = "deadline " + words.At(v.Deadline)
+	}
+	fmt.Fprintf(w, "%s, expected cost %s %s; %s", budget, v.Predicted.Cost.Cents(), v.Currency, deadline)
 	if !v.Predicted.Finish.IsZero() {
 		fmt.Fprintf(w, ", expected end %s", words.At(v.Predicted.Finish))
 	}
