@@ -1,13 +1,15 @@
-package node_test
+package node
 
 import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +19,6 @@ import (
 	"ramp/agents/index"
 	"ramp/agents/join"
 	"ramp/agents/mesh"
-	"ramp/agents/node"
 	"ramp/protocol"
 	"ramp/protocol/identity"
 	"ramp/protocol/message"
@@ -28,7 +29,7 @@ type largeMarket struct {
 	t    *testing.T
 	dir  string
 	ca   *identity.CA
-	bank *node.Bank
+	bank *Bank
 }
 
 // agent writes the directory of an agent.
@@ -57,12 +58,12 @@ func (m *largeMarket) write(path, text string) {
 }
 
 // site starts a seller.
-func (m *largeMarket) site(name, more string) *node.Resource {
+func (m *largeMarket) site(name, more string) *Resource {
 	m.t.Helper()
 	dir := m.agent(name, fmt.Sprintf("%sresource:\n  driver: swf\n  swf: {log: idle.swf, base: 1000}\n  start_price: \"20\"\n  minimum_price: \"10\"\n"+
 		"  pay: [{bank: %q, currency: CRD}]\n  properties: {os: LINUX, architecture: x86_64}\n", more, m.bank.Cred.ID))
 	m.write(filepath.Join(dir, "idle.swf"), "; Version: 2.2\n; Computer: c\n; MaxProcs: 64\n1 0 0 10 1 -1 -1 1 10 -1 1 -1 -1 -1 1 -1 -1 -1\n")
-	r, err := node.NewResource(filepath.Join(dir, config.Name), slog.New(slog.DiscardHandler), true, true)
+	r, err := NewResource(filepath.Join(dir, config.Name), slog.New(slog.DiscardHandler), true, true)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -98,9 +99,9 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 // user starts a user agent.
-func (m *largeMarket) user(dir string) (*node.Node, *control.Client) {
+func (m *largeMarket) user(dir string) (*Node, *control.Client) {
 	m.t.Helper()
-	n, err := node.NewUser(dir, slog.New(slog.DiscardHandler))
+	n, err := NewUser(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func makeMarket(t *testing.T) *largeMarket {
 		t.Fatal(err)
 	}
 	dir := m.agent("bank", "index: true\nbank:\n  currencies: [CRD]\n")
-	if m.bank, err = node.NewBank(t.Context(), filepath.Join(dir, config.Name), "", slog.New(slog.DiscardHandler), true); err != nil {
+	if m.bank, err = NewBank(t.Context(), filepath.Join(dir, config.Name), "", slog.New(slog.DiscardHandler), true); err != nil {
 		t.Fatal(err)
 	}
 	m.bank.Run(t.Context())
@@ -148,7 +149,7 @@ func makeMarket(t *testing.T) *largeMarket {
 func TestALargeMarketFindsItsSellersInIndexes(t *testing.T) {
 	m := makeMarket(t)
 	second := m.site("second", "index: true\n")
-	sites := []*node.Resource{m.site("a", ""), m.site("b", ""), second}
+	sites := []*Resource{m.site("a", ""), m.site("b", ""), second}
 	for _, r := range sites[:2] {
 		until(t, "the sites know both indexes", func() bool {
 			return 2 == len(slices.DeleteFunc(r.Mesh.Known(), func(k mesh.Known) bool {
@@ -158,7 +159,7 @@ func TestALargeMarketFindsItsSellersInIndexes(t *testing.T) {
 	}
 	crowd(t, m.bank.Runner)
 	crowd(t, second.Runner)
-	for _, n := range []*node.Node{m.bank.Node, second.Node} {
+	for _, n := range []*Node{m.bank.Node, second.Node} {
 		until(t, n.Cred.ID.Name()+" keeps every record", func() bool { return stand(t, n).Kept == len(sites) })
 	}
 
@@ -172,6 +173,7 @@ func TestALargeMarketFindsItsSellersInIndexes(t *testing.T) {
 		p := m.quote(c)
 		return stand(t, m.bank.Node).Fetched+stand(t, second.Node).Fetched-before >= len(sites) && p.State == "quoted" && p.Found == len(sites)
 	})
+	m.tells(second.Node, len(sites))
 	if err := user.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +194,32 @@ func TestALargeMarketFindsItsSellersInIndexes(t *testing.T) {
 	}
 }
 
+// tells checks what an agent with an index says in its status and to Prometheus.
+func (m *largeMarket) tells(n *Node, sellers int) {
+	m.t.Helper()
+	mux := http.NewServeMux()
+	n.statusRoutes(mux)
+	n.monitor.routes(mux)
+	var s control.LiveStatus
+	if err := control.Agent.Ask(m.t.Context(), control.Local(mux), control.None{}, &s); err != nil {
+		m.t.Fatal(err)
+	}
+	if s.Index == nil || s.Index.Records != sellers || s.Index.Servers != 1 || s.Index.Market < index.From || s.Gossip.In == 0 || s.Gossip.Out == 0 {
+		m.t.Errorf("status: index %+v, gossip %+v", s.Index, s.Gossip)
+	}
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{
+		fmt.Sprintf("ramp_index_records %d\n", sellers), "ramp_index_servers 1\n", "ramp_presence_bytes_total{direction=\"in\"} ", `ramp_gossip_peers{score="graylisted"} 0`,
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			m.t.Errorf("/metrics lacks %q", want)
+		}
+	}
+}
+
 // stand is how an agent's index stands.
-func stand(t *testing.T, n *node.Node) (s index.Stand) {
+func stand(t *testing.T, n *Node) (s index.Stand) {
 	t.Helper()
 	if err := n.Runner.Do(t.Context(), func(now time.Time, _ agents.Role) protocol.Output {
 		s, _ = n.Index.Stand(now)

@@ -136,6 +136,7 @@ func (n *Node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Mes
 	}
 	n.Mesh, n.settings.recheck, n.monitor.peers = m, m.Recheck, m.Peers
 	n.monitor.Reach(func() control.Reach { return control.Reach(m.Reach()) })
+	n.monitor.Gossip(n.gossip)
 	return nil
 }
 

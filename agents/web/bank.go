@@ -145,7 +145,7 @@ func (s *Server) bankStatement(ctx context.Context, r *http.Request) (view, erro
 	}
 	m, err := ask(ctx, s, control.Statement, q)
 	t := statementTable(m, "/statement", url.QueryEscape(q.Account))
-	return view{Title: "Statement of " + Visible(protocol.AgentID(q.Account).Name()), On: bankEvents, Blocks: []block{{Table: t, Links: []link{{"All accounts", "/accounts"}}}}}, err
+	return view{Title: "Statement of " + protocol.AgentID(q.Account).Name(), On: bankEvents, Blocks: []block{{Table: t, Links: []link{{"All accounts", "/accounts"}}}}}, err
 }
 
 func (s *Server) entries(ctx context.Context, r *http.Request) (view, error) {
@@ -186,7 +186,7 @@ func (s *Server) turnover(ctx context.Context, r *http.Request) (view, error) {
 	list, err := ask(ctx, s, control.Report, control.ReportCall{From: from, To: now.Truncate(step).Add(step), Step: config.Span(step), Top: 10})
 	v := view{Title: "Turnover", On: bankEvents, Blocks: []block{{Links: []link{{"1 day", "/turnover?days=1"}, {"7 days", "/turnover?days=7"}, {"30 days", "/turnover?days=30"}, {"A year", "/turnover?days=366"}}}}}
 	for _, c := range list {
-		t := &table{Caption: "Turnover and prices of " + Visible(c.Currency) + " by period", Heads: heads("From", "Contracts#", "Turnover#", "Mean price of a core-hour#", "Issued#", "Refunded#"), Empty: "Nothing was paid in this time."}
+		t := &table{Caption: "Turnover and prices of " + c.Currency + " by period", Heads: heads("From", "Contracts#", "Turnover#", "Mean price of a core-hour#", "Issued#", "Refunded#"), Empty: "Nothing was paid in this time."}
 		turnovers := map[int64]protocol.Credits{}
 		for _, p := range c.Periods {
 			turnovers[p.Start.Unix()] = p.Turnover
@@ -200,7 +200,7 @@ func (s *Server) turnover(ctx context.Context, r *http.Request) (view, error) {
 			}
 			columns = append(columns, col)
 		}
-		v.Blocks = append(v.Blocks, block{Heading: Visible(c.Currency), Chart: stacked("Turnover over time; the table below has the numbers", "in "+c.Currency+" per period", []series{{"c1", "turnover"}}, columns), Table: t})
+		v.Blocks = append(v.Blocks, block{Heading: c.Currency, Chart: stacked("Turnover over time; the table below has the numbers", "in "+c.Currency+" per period", []series{{"c1", "turnover"}}, columns), Table: t})
 	}
 	return v, err
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -79,7 +80,11 @@ func (b *browser) note(event any) {
 	case *log.EventEntryAdded:
 		b.messages = append(b.messages, fmt.Sprintf("log %s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
 	case *audits.EventIssueAdded:
-		b.messages = append(b.messages, fmt.Sprintf("issue %s", e.Issue.Code))
+		if e.Issue.Details.GenericIssueDetails != nil && e.Issue.Details.GenericIssueDetails.ErrorType == "NavigationEntryMarkedSkippable" {
+			return // the test clicks by a script
+		}
+		details, _ := json.Marshal(e.Issue.Details) // for people
+		b.messages = append(b.messages, fmt.Sprintf("issue %s: %s", e.Issue.Code, details))
 	case *network.EventRequestWillBeSent:
 		if strings.HasPrefix(e.Request.URL, "data:") {
 			return

@@ -231,7 +231,8 @@ func (s *Server) buy(ctx context.Context, form url.Values) (string, error) {
 	return s.order(ctx, form.Get("id"), c.doc, c.options)
 }
 
-// order begins a purchase, and answers when the agent has it.
+// order begins a purchase, and answers when the agent has it in its journal, which is one
+// step later.
 func (s *Server) order(ctx context.Context, id string, doc rfql.Document, options message.Options) (string, error) {
 	if err := allowed(control.Buy.Call); err != nil {
 		return "", err
@@ -244,7 +245,12 @@ func (s *Server) order(ctx context.Context, id string, doc rfql.Document, option
 		name = cmp.Or(doc.Request(0).Name, name)
 	}
 	q := control.BuyCall{ID: id, Name: name, Document: string(doc.XML()), Options: options, Resume: true, Named: true}
-	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(control.ProgressLine) error { return errSeen })
+	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
+		if _, err := ask(ctx, s, control.Purchase, control.IDCall{ID: id}); err != nil && !l.Done {
+			return nil
+		}
+		return errSeen
+	})
 	if errors.Is(err, errSeen) {
 		err = nil
 	}

@@ -120,7 +120,7 @@ func (f *fake) mend(a any) {
 		v.Proof, _ = json.Marshal(audit.Document{Version: audit.DocumentVersion, Head: f.head}) // it has no floats or channels
 	case *[]control.Traced:
 		for i := range *v {
-			(*v)[i].Message = acl.Message{}
+			(*v)[i].Message = acl.Message{Performative: protocol.Inform}
 		}
 	case *message.Purchase:
 		v.Relaxations = append(v.Relaxations[:1:1], message.Relaxation{Price: 20 * protocol.Credit, Offers: 3, Change: f.text})

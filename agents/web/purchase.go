@@ -33,7 +33,7 @@ func (s *Server) purchase(ctx context.Context, r *http.Request) (view, error) {
 		return view{}, err
 	}
 	now := s.cfg.Now()
-	v := view{Title: "Purchase " + Visible(cmp.Or(p.RFQ, p.ID)), On: []string{control.EventPurchase, control.EventRound}}
+	v := view{Title: "Purchase " + cmp.Or(p.RFQ, p.ID), On: []string{control.EventPurchase, control.EventRound}}
 	v.Blocks = append(v.Blocks, block{Status: statusWords(p), Facts: purchaseFacts(p, now), Links: purchaseLinks(p)})
 	v.Blocks = append(v.Blocks, decisions(p)...)
 	if len(p.Units) > 0 {

@@ -55,6 +55,7 @@ func New(cfg Config) *Server {
 		s.bankPages(mux)
 	}
 	mux.HandleFunc("GET /live", s.live.serve)
+	mux.HandleFunc("/", s.notFound)
 	s.pages = mux
 	return s
 }
@@ -90,6 +91,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.pages.ServeHTTP(w, r)
 	}
+}
+
+// notFound answers for addresses that no page has.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	s.show(w, r, http.StatusNotFound, view{Title: "There is no such page", Blocks: []block{{Note: &note{Kind: "bad", Text: "No page has the address " + r.URL.Path + "."}, Links: []link{{"First page", "/"}}}}})
 }
 
 // notLoggedIn sends a person to the login, and tells a script that it must reload.

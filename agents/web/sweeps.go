@@ -44,7 +44,7 @@ func (s *Server) sweep(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	out := view{Title: "Sweep " + Visible(cmp.Or(v.Name, v.ID)), On: []string{control.EventRun, control.EventPurchase}}
+	out := view{Title: "Sweep " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun, control.EventPurchase}}
 	out.Blocks = []block{{Status: fmt.Sprintf("State: %s. %d of %s done.", v.State, v.Tasks.Done, words.Plural(v.Tasks.Total, "task")), Facts: []fact{
 		{"State", state(v.State).and(v.Why)}, {"Spent", txt(money(v.Spent, v.Currency))}, {"Committed", txt(money(v.Committed, v.Currency))}, {"Budget", txt(budgetOf(v))},
 		{"Expected finish", minute(v.Predicted.Finish)}, {"Deadline", minute(v.Deadline)}, {"Expected cost", txt(money(v.Predicted.Cost, v.Currency))}, {"Strategy", txt(v.Strategy)},

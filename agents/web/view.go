@@ -167,6 +167,7 @@ type pageData struct {
 func (s *Server) templates() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"show": show,
+		"text": Visible,
 		"path": s.path,
 		"left": func(d time.Duration) int64 { return d.Milliseconds() },
 	}).ParseFS(templateFiles, "templates/*.html"))
@@ -235,7 +236,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusOK
 	}
 	part := r.Method == http.MethodPost && r.Header.Get("HX-Request") != ""
-	s.show(w, r, status, view{Title: title, Part: part, Blocks: []block{{Note: n}}})
+	v := view{Title: title, Part: part, Blocks: []block{{Note: n}}}
+	if r.Method == http.MethodGet { // it is tried again when the agent is back
+		v.On = []string{eventBack}
+	}
+	s.show(w, r, status, v)
 }
 
 var serveCommands = map[control.Kind]string{control.User: "ramp user serve", control.Resource: "ramp resource serve", control.Bank: "ramp bank serve"}

@@ -110,7 +110,7 @@ func edge(from, to message.JobState) bool {
 // take makes a run of a job that was sold to this site.
 func (s *Site) take(now time.Time, home protocol.AgentID, job string, b *english.Bidder) protocol.Output {
 	r := &run{Run: Run{
-		Contract: Contract(home, job, b.Award()), Home: home, Job: job, Owner: b.Owner(), Terms: b.Terms(), Award: b.Award(),
+		Contract: message.JobContract(home, job, b.Award()), Home: home, Job: job, Owner: b.Owner(), Terms: b.Terms(), Award: b.Award(),
 		State: message.JobStaging, Sold: now, Since: now,
 	}}
 	s.runs[string(r.Contract)] = r

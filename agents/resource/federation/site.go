@@ -22,8 +22,6 @@ package federation
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,6 +91,7 @@ type Site struct {
 	past   map[string]*run                // that have, likewise
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
+	met    map[protocol.AgentID]bool      // members with the same rules
 	pollAt time.Time
 }
 
@@ -110,7 +109,7 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	}
 	s := &Site{
 		cfg: cfg, works: works, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
-		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, runs: map[string]*run{}, past: map[string]*run{}, alien: map[protocol.AgentID]string{},
+		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, runs: map[string]*run{}, past: map[string]*run{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{},
 	}
 	s.ac = english.AuctioneerConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Sites: cfg.Rules.Members(), Scale: cfg.Rules.Scale, Length: s}
 	s.bc = english.BidderConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Scale: cfg.Rules.Scale}
@@ -182,13 +181,6 @@ func (s *Site) file(id string, a *english.Auctioneer) {
 		s.lasted = append(s.lasted, ran)
 		s.lasted = s.lasted[max(0, len(s.lasted)-lastRuns):]
 	}
-}
-
-// Contract names a sold job where programs and their files need such a name. It differs
-// for each award.
-func Contract(home protocol.AgentID, job string, award int) protocol.ContractID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "ramp-federation/1\n%s\n%s\n%d", home, job, award))
-	return protocol.ContractID(hex.EncodeToString(sum[:]))
 }
 
 // Next is the length of the next auction: a share of the mean run time of the last jobs.
@@ -316,6 +308,43 @@ func (s *Site) look(now time.Time) protocol.Output {
 	clear(s.shown)
 	return out
 }
+
+// Resize changes the modules that the site has for the federation.
+func (s *Site) Resize(now time.Time, modules int) protocol.Output {
+	s.cfg.Modules = modules
+	return s.settle(now, protocol.Output{})
+}
+
+// Rules are those of the federation.
+func (s *Site) Rules() rules.Rules { return s.cfg.Rules }
+
+// Modules are those that the site has for the federation now.
+func (s *Site) Modules() int { return s.cfg.Modules }
+
+// Bids counts the auctions in which the site bids.
+func (s *Site) Bids() int { return len(s.bids) }
+
+// Alien is the digest of the other rules that a member has; false: it has these, or is not
+// known to have others.
+func (s *Site) Alien(member protocol.AgentID) (string, bool) {
+	digest, ok := s.alien[member]
+	return digest, ok
+}
+
+// Meet hears of the rules of an agent by its presence.
+func (s *Site) Meet(from protocol.AgentID, digest string) {
+	switch {
+	case !s.cfg.Rules.Member(from):
+	case digest == s.cfg.Rules.Digest:
+		delete(s.alien, from)
+		s.met[from] = true
+	default:
+		s.alien[from] = digest
+	}
+}
+
+// Met reports whether a member was met with the same rules.
+func (s *Site) Met(member protocol.AgentID) bool { return s.met[member] }
 
 // Runs lists the runs that have not ended, in order of contract.
 func (s *Site) Runs() []Run {
