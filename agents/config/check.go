@@ -15,6 +15,9 @@ func (c *Config) Check() error {
 	if err := checkMonitor(c.Monitor); err != nil {
 		return err
 	}
+	if err := c.Web.Check(); err != nil {
+		return err
+	}
 	if err := mesh.CheckAddresses(c.Listen, c.Bootstrap); err != nil {
 		return exit.Fail(exit.Usage, "", "configuration: %w", err)
 	}

@@ -45,3 +45,11 @@ type ClockView struct {
 	AheadMS  int64            `json:"ahead_ms"` // of this agent's clock
 	WithinMS int64            `json:"within_ms"`
 }
+
+// WebLink logs a browser in once: through Socket, on which the pages are served, or through
+// the proxy in front of it.
+type WebLink struct {
+	Socket string `json:"socket"`           // an absolute path
+	Origin string `json:"origin,omitempty"` // of the proxy, if one is configured
+	Path   string `json:"path"`             // of the link, with its token behind a #
+}

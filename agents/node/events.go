@@ -226,24 +226,31 @@ func (n news) observe(at time.Time, in bool, m protocol.Message) {
 }
 
 func (n news) round(at time.Time, in bool, m protocol.Message) {
-	v := control.RoundView{ID: m.Conversation}
+	if v, ok := roundOf(in, m); ok {
+		n.events.add(at, control.EventRound, v)
+	}
+}
+
+// roundOf is what a message of an auction says about a round to its buyer.
+func roundOf(in bool, m protocol.Message) (v control.RoundView, ok bool) {
+	v = control.RoundView{ID: m.Conversation}
 	switch body := m.Body.(type) {
 	case message.CallForProposals:
 		if in {
-			return
+			return v, false
 		}
 		v.Round, v.Until = body.Round, m.ReplyBy
 	case message.Proposal:
 		v.Round, v.Seller, v.Offers, v.Reasons = body.Round, m.Sender, body.Offers, body.Refusals
 	case message.Refusal:
 		if !in {
-			return // the buyer refuses offers that were not chosen
+			return v, false // the buyer refuses offers that were not chosen
 		}
 		v.Round, v.Seller, v.Reasons = body.Round, m.Sender, body.Reasons
 	default:
-		return
+		return v, false
 	}
-	n.events.add(at, control.EventRound, v)
+	return v, true
 }
 
 func (n news) decided(at time.Time, in bool, m protocol.Message) {

@@ -105,6 +105,7 @@ func (r *Resource) Routes(mux *http.ServeMux) {
 	control.DryRun.Answer(mux, r.dryRun)
 	control.Offers.Answer(mux, r.offers)
 	control.Reservations.Answer(mux, r.reservations)
+	control.Calendar.Answer(mux, r.calendar)
 	control.Status.Answer(mux, r.status)
 	control.Drain.Answer(mux, r.drain)
 	control.Resume.Answer(mux, r.resume)
@@ -161,6 +162,14 @@ func (r *Resource) reservations(ctx context.Context, q control.LastCall) (lines 
 		return nil, err
 	}
 	return control.Page(lines, q, func(l message.ReservationLine) string { return l.ID })
+}
+
+func (r *Resource) calendar(ctx context.Context, q control.CalendarCall) (bins []message.CalendarBin, err error) {
+	step, n, err := q.Steps()
+	if err == nil {
+		err = r.with(ctx, func(now time.Time, role *resource.Role) { bins = role.Calendar(now.Truncate(step), step, n) })
+	}
+	return bins, err
 }
 
 // ServeResource runs a resource agent as a daemon.

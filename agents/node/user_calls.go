@@ -37,6 +37,8 @@ func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, con
 	control.Purchases.Answer(mux, u.list)
 	control.Find.Answer(mux, again.Records{Journal: u.journal, Owners: u.owners}.Find)
 	control.Purchase.Answer(mux, u.show)
+	control.Rounds.Answer(mux, u.rounds)
+	control.Order.Answer(mux, u.ordered)
 	control.Trace.Answer(mux, u.trace)
 	control.SignedParts.Answer(mux, signed)
 	u.runRoutes(mux)
@@ -110,6 +112,33 @@ func (u userRecords) show(_ context.Context, q control.IDCall) (message.Purchase
 		return p, err
 	}
 	return row.View(), err
+}
+
+// ordered is the request of a purchase.
+func (u userRecords) ordered(_ context.Context, q control.IDCall) (v control.OrderView, err error) {
+	value, err := u.row(user.TablePurchases, q.ID)
+	if err != nil {
+		return v, err
+	}
+	row, err := user.ReadRow(value)
+	o := row.Order
+	return control.OrderView{ID: q.ID, Name: o.Name, Document: string(o.Document), Options: o.Options}, err
+}
+
+// rounds are those of a purchase, read from its trace.
+func (u userRecords) rounds(_ context.Context, q control.IDCall) ([]control.RoundView, error) {
+	messages, err := u.journal.Conversation(q.ID)
+	list := []control.RoundView{}
+	for _, m := range messages {
+		parsed, err := codec.DecodeTrace(m.Encoded)
+		if err != nil {
+			return nil, err
+		}
+		if v, ok := roundOf(m.Dir == "in", parsed); ok && parsed.Protocol == protocol.ProtocolAuction {
+			list = append(list, v)
+		}
+	}
+	return list, err
 }
 
 func (u userRecords) trace(_ context.Context, q control.IDCall) ([]control.Traced, error) {

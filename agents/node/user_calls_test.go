@@ -11,6 +11,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/again"
+	"ramp/agents/hub"
 	"ramp/agents/control"
 	"ramp/agents/hub"
 	"ramp/agents/journal"

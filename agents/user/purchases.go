@@ -178,12 +178,12 @@ func (r *purchases) buyerConfig(now time.Time, p *purchase, order *message.Buy, 
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
-	mode, err := r.directory.mode(now, cmp.Or(o.Mode, r.cfg.Mode), terms, doc.Requests(), sellers)
-	if err != nil {
-		return auction.BuyerConfig{}, err
-	}
 	list := listPrices(doc.Requests(), terms, sellers)
 	if doc, err = fill(order, doc, terms, list); err != nil {
+		return auction.BuyerConfig{}, err
+	}
+	mode, err := r.directory.mode(now, cmp.Or(o.Mode, r.cfg.Mode), terms, doc.Requests(), sellers)
+	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
 	p.row.Notes = farAboveNotes(doc.Requests(), list)
