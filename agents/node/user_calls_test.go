@@ -11,7 +11,6 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/again"
-	"ramp/agents/hub"
 	"ramp/agents/control"
 	"ramp/agents/hub"
 	"ramp/agents/journal"
