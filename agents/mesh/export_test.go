@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"slices"
 	"time"
+
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 )
 
 // What the tests of package mesh_test see of the inside.
@@ -16,17 +19,6 @@ const (
 	ProtocolEnrolment, ProtocolIntroductions         = protocolEnrolment, protocolIntroductions
 	MaxStrangers, StreamsPerStranger, StrangerMemory = maxStrangers, streamsPerStranger, strangerMemory
 )
-
-// SilenceWords says of a time that ran out what it was for.
-func SilenceWords(err error) error { return silence(err) }
-
-type Window struct{ w window }
-
-func (w *Window) Admit(n uint64) bool { return w.w.admit(n) }
-
-type Bucket struct{ b bucket }
-
-func (b *Bucket) Take(now time.Time, n float64, r Rate) bool { return b.b.take(now, n, r) }
 
 type forever struct{}
 
@@ -64,4 +56,25 @@ func Strangers(m *Mesh) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(slices.DeleteFunc(slices.Clone(s.waiting), func(x *stranger) bool { return x.peer == "" }))
+}
+
+// StrangerUse is the most inbound streams of a stranger, and the memory of all.
+func StrangerUse(m *Mesh) (streams int, memory int64) {
+	for id, used := range m.ep.host.Network().ResourceManager().(rcmgr.ResourceManagerState).Stat().Peers {
+		if m.ep.strangers.strange(id) {
+			streams, memory = max(streams, used.NumStreamsInbound), memory+used.Memory
+		}
+	}
+	return streams, memory
+}
+
+// RelayWith replaces the relay service by one with other limits.
+func RelayWith(m *Mesh, limits relay.Resources) (err error) {
+	r := m.ep.reach
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err = r.service.Close(); err == nil {
+		r.service, err = relay.New(r.ep.host, relay.WithACL(r), relay.WithMetricsTracer(&r.stats), relay.WithResources(limits))
+	}
+	return err
 }

@@ -3,49 +3,9 @@ package mesh_test
 import (
 	"bytes"
 	"testing"
-	"time"
-
-	"pgregory.net/rapid"
 
 	"ramp/agents/mesh"
 )
-
-func TestNoSequenceNumberIsAdmittedTwice(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var w mesh.Window
-		seen, highest := map[uint64]bool{}, uint64(0)
-		base := rapid.Uint64Range(0, 1<<63).Draw(t, "base")
-		for range rapid.IntRange(1, 300).Draw(t, "length") {
-			n := base + rapid.Uint64Range(0, 3*mesh.ReplayWindow).Draw(t, "n")
-			want := n != 0 && !seen[n] && n+mesh.ReplayWindow > highest
-			if got := w.Admit(n); got != want {
-				t.Fatalf("admit %d after highest %d: %v, want %v", n, highest, got, want)
-			}
-			seen[n], highest = true, max(highest, n)
-		}
-	})
-}
-
-func TestAnAllowanceIsItsBurstAndThenItsRate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := mesh.Rate{PerSecond: rapid.Float64Range(1, 1000).Draw(t, "rate"), Burst: rapid.Float64Range(1, 1000).Draw(t, "burst")}
-		var b mesh.Bucket
-		start := time.Unix(1_000_000, 0)
-		now, taken := start, 0.0
-		for range rapid.IntRange(1, 500).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.Int64Range(0, int64(50*time.Millisecond)).Draw(t, "pause")))
-			if b.Take(now, 1, r) {
-				taken++
-			}
-			if most := r.Burst + now.Sub(start).Seconds()*r.PerSecond; taken > most+1e-6 {
-				t.Fatalf("%g taken after %s, want at most %g", taken, now.Sub(start), most)
-			}
-		}
-		if taken == 0 {
-			t.Fatal("nothing was taken from a full allowance")
-		}
-	})
-}
 
 func TestALongFrameIsReadWhole(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789"), 20_000)
