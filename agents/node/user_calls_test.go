@@ -11,8 +11,8 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/again"
-	"ramp/agents/hub"
 	"ramp/agents/control"
+	"ramp/agents/hub"
 	"ramp/agents/journal"
 	"ramp/agents/markettest"
 	"ramp/agents/user"

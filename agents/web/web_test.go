@@ -160,18 +160,18 @@ func relaxInBrowser(t *testing.T, m *market) {
 	b.quiet(strings.TrimPrefix(base, "http://"))
 }
 
-// killInBrowser has a round wait for a site that is stopped, and kills the daemon meanwhile.
+// killInBrowser has a round wait for sites that are stopped, and kills the daemon meanwhile.
 func killInBrowser(t *testing.T, m *market) {
 	b := newBrowser(t)
 	base := m.enter(b, "user", "user")
 	before := m.settled()
 	composed(b, base, "killed", "8", "30")
-	m.signal("site4", syscall.SIGSTOP)
+	m.allSites(syscall.SIGSTOP) // a round waits for them
 	b.press("Ask the market")
 	b.sees("State: bidding.")
 	m.kill("user")
 	b.sees("The agent does not answer.")
-	m.signal("site4", syscall.SIGCONT)
+	m.allSites(syscall.SIGCONT)
 	m.serve("user", "user")
 	m.awaitSites()
 	b.await("the page to go on", "!document.body.innerText.includes('does not answer') && /State: /.test(document.body.innerText)")
