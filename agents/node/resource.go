@@ -171,7 +171,7 @@ func (r *Resource) reservations(ctx context.Context, q control.LastCall) (lines 
 func (r *Resource) calendar(ctx context.Context, q control.CalendarCall) (bins []message.CalendarBin, err error) {
 	step, n, err := q.Steps()
 	if err == nil {
-		err = r.with(ctx, func(now time.Time, role *resource.Role) { bins = role.Calendar(now.Truncate(step), step, n) })
+		err = r.with(ctx, func(now time.Time, role *resource.Role) { bins = resource.Calendar(role, now.Truncate(step), step, n) })
 	}
 	return bins, err
 }
