@@ -29,6 +29,16 @@ func NewCast() (*Cast, error) {
 
 const certificates = 30 * 365 * 24 * time.Hour
 
+// Prepare makes the credentials of so many parties, so that several worlds can share the cast.
+func (c *Cast) Prepare(sites, users int) {
+	for i := range sites {
+		c.credential(fmt.Sprintf("site%d", i+1))
+	}
+	for i := range users {
+		c.credential(fmt.Sprintf("user%d", i+1))
+	}
+}
+
 // credential is that of a party: a name always has the same key.
 func (c *Cast) credential(name string) *identity.Credential {
 	if c.by[name] == nil {
@@ -123,7 +133,7 @@ func (w *World) addSite(cred *identity.Credential, i int) {
 		cfg.Phase = w.chance.For(sim.Span{Most: w.rules.Poll})
 	}
 	if w.cfg.Free {
-		cfg.Most = 1000 * time.Hour
+		cfg.Most, cfg.Fixed = 1<<62, true
 	}
 	s.host = w.Add(sim.Spec{
 		Name: cred.ID.Name(), Credential: cred, Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
