@@ -24,7 +24,7 @@ type Paper struct {
 	Beyond int64 // and between centres
 	Gamma  int64 // in thousandths of a module for each unit of transfer
 	Load   int64 // of each stream, in thousandths of the modules
-	Scale  int64 // all times are so many times longer; 1: the unit is 1000 s
+	Scale  int64 // all times are so many times longer; 1: the unit is 10 s
 }
 
 // As003 is the experiment as it was published, with what it leaves open as chosen here.
@@ -41,13 +41,16 @@ const (
 	localMost = 2
 )
 
-// unit is a thousandth of the mean run time.
-func (p Paper) unit(n int64) time.Duration { return time.Duration(n*p.Scale) * time.Second }
+// tick is a thousandth of the mean run time at scale 1.
+const tick = 10 * time.Millisecond
+
+// unit is so many thousandths of the mean run time.
+func (p Paper) unit(n int64) time.Duration { return time.Duration(n*p.Scale) * tick }
 
 // Config is the federation of the experiment.
 func (p Paper) Config() Config {
 	return Config{
-		Seed: p.Seed, Modules: paperModules(), Users: 1, Free: true, Calm: time.Duration(p.Scale) * 3000 * time.Hour,
+		Seed: p.Seed, Modules: paperModules(), Users: 1, Free: true, Calm: time.Duration(p.Scale) * 30 * time.Hour,
 		Rules: p.rules, Jobs: p.jobs,
 	}
 }
@@ -57,7 +60,7 @@ func (p Paper) rules(sites, users []protocol.AgentID) rules.Rules {
 		Digest: "003", Levels: []string{"1", "2", "3", "4"}, Users: map[protocol.AgentID]int{users[0]: message.MaxLevels},
 		// The value of a second of transfer does not change, that of a module does: so equal
 		// shares of the run time are equally dear at any scale.
-		Scale: english.Scale{Alpha: 1000 * p.Scale, Gamma: p.Gamma / 1000, Minimum: -1 << 60}, Length: p.Length, Mean: p.unit(1000),
+		Scale: english.Scale{Alpha: 1000 * p.Scale, Gamma: p.Gamma / 10, Minimum: -1 << 60}, Length: p.Length, Mean: p.unit(1000),
 		Poll: p.unit(p.Poll), Within: p.unit(p.Within), Beyond: p.unit(p.Beyond),
 	}
 	for i, s := range sites {
@@ -75,7 +78,7 @@ func (p Paper) jobs(sites []protocol.AgentID) []Job {
 	}
 	// A job on k modules keeps them for its run: rate · k · mean = load · modules.
 	gap := func(modules, k int) time.Duration {
-		return time.Duration(int64(k)*p.Mean*1000/(p.Load*int64(modules))) * time.Second
+		return time.Duration(int64(k)*p.Mean*1000/(p.Load*int64(modules))) * tick
 	}
 	var list []Job
 	at := time.Duration(0)
@@ -99,7 +102,7 @@ func (p Paper) jobs(sites []protocol.AgentID) []Job {
 
 // job draws a job whose run on most modules has the mean length.
 func (p Paper) job(c sim.Chance, id string, at time.Duration, home, most int, where protocol.AgentID) Job {
-	work := c.Waiting(time.Duration(p.Mean)*time.Second) / 1000 * speedUp(most)
+	work := c.Waiting(time.Duration(p.Mean)*tick) / 1000 * speedUp(most)
 	return Job{ID: id, At: at, Home: home, Work: work, Terms: message.JobTerms{
 		Level: 1 + c.N(message.MaxLevels), Least: 1, Most: most, Wall: 24 * time.Hour, Bytes: 1 << 30, Where: where,
 	}}

@@ -104,7 +104,7 @@ func Open(cast *Cast, cfg Config) *World {
 	}
 	for i := range cfg.Users {
 		cred := cast.credential(users[i].Name())
-		u := &user{self: cred.ID, patient: w.patience()}
+		u := &user{self: cred.ID, patient: w.patience(), quiet: cfg.Free}
 		w.roles = append(w.roles, u)
 		w.users = append(w.users, w.Add(sim.Spec{Name: cred.ID.Name(), Credential: cred, Steady: true, Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
 			return u, protocol.Output{}, nil
