@@ -3,6 +3,8 @@ package order
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,4 +74,25 @@ func victimWords(list []message.Victims) string {
 		parts = append(parts, fmt.Sprintf("%d of level %d", v.Modules, v.Level))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// WriteQueue shows the jobs of a federation at a site to a person, with the program's table.
+func WriteQueue(w io.Writer, q control.SiteQueue, table func(w io.Writer, rows ...[]string)) {
+	used := 0
+	rows := [][]string{{"JOB", "LEVEL", "STATE", "MODULES", "HOME", "OWNER", "SUSPENDED"}}
+	for _, j := range q.Jobs {
+		if j.State == "running" {
+			used += j.Modules.Got
+		}
+		rows = append(rows, []string{j.ID, j.Level, string(j.State), fmt.Sprintf("%d (%d..%d)", j.Modules.Got, j.Modules.Least, j.Modules.Most), j.Home.Name(), j.Owner.Name(), fmt.Sprintf("%d×", j.Preempted)})
+	}
+	fmt.Fprintf(w, "%d of %s in use, bidding in %s\n", used, words.Plural(q.Modules, "module"), words.Plural(q.Auction, "auction"))
+	if len(q.Jobs) > 0 {
+		table(w, rows...)
+	}
+	for _, m := range slices.Sorted(maps.Keys(q.Members)) {
+		if q.Members[m] == "mismatch" {
+			fmt.Fprintf(w, "mismatch: %s has other rules; it gets no bids from here\n", protocol.AgentID(m).Name())
+		}
+	}
 }

@@ -92,6 +92,7 @@ type Site struct {
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
 	met    map[protocol.AgentID]bool      // members with the same rules
 	pollAt time.Time
+	forgot time.Time // when it looked for what can be forgotten
 }
 
 // New restores a Site. Its first Output continues where the last process stopped.
@@ -222,9 +223,16 @@ func (s *Site) Wake(now time.Time) protocol.Output {
 	return s.settle(now, out.Join(s.forget(now)))
 }
 
+// forgetPeriod is between two looks for what can be forgotten.
+const forgetPeriod = time.Minute
+
 // forget drops what is over for long.
 func (s *Site) forget(now time.Time) protocol.Output {
 	var out protocol.Output
+	if now.Sub(s.forgot) < forgetPeriod {
+		return out
+	}
+	s.forgot = now
 	for id, a := range s.over { // in any order: each is dropped for itself
 		if now.Sub(a.OverAt()) >= s.cfg.Keep {
 			delete(s.over, id)
