@@ -15,6 +15,9 @@ func (c *Config) Check() error {
 	if err := checkMonitor(c.Monitor); err != nil {
 		return err
 	}
+	if err := c.Web.Check(); err != nil {
+		return err
+	}
 	if err := mesh.CheckAddresses(c.Listen, c.Bootstrap); err != nil {
 		return exit.Fail(exit.Usage, "", "configuration: %w", err)
 	}
@@ -23,6 +26,9 @@ func (c *Config) Check() error {
 	}
 	if h := time.Duration(c.Heartbeat); h != 0 && (h < leastHeartbeat || h > mostHeartbeat) {
 		return exit.Fail(exit.Usage, "", "configuration: heartbeat %s: want %s..%s", h, leastHeartbeat, mostHeartbeat)
+	}
+	if c.Index && c.User != nil {
+		return exit.Fail(exit.Usage, "leave it out: users only ask indexes", "configuration: index: want it at a bank or a site only")
 	}
 	return c.Log.Check()
 }

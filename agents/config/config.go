@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -90,15 +92,34 @@ type Config struct {
 	Bootstrap   []string `yaml:"bootstrap,omitempty"`
 	MDNS        bool     `yaml:"mdns,omitempty"` // find agents of the local network
 	Heartbeat   Span     `yaml:"heartbeat,omitempty"`
+	Index       bool     `yaml:"index,omitempty"` // keep an index of sellers for others
 
 	Monitor string `yaml:"monitor,omitempty"` // loopback address for /metrics and /healthz; by default only on the control socket
 	Log     Log    `yaml:"log,omitempty"`
+	Web     Web    `yaml:"web,omitempty"`
 
 	User     *User     `yaml:"user,omitempty" live:""`
 	Resource *Resource `yaml:"resource,omitempty"`
 	Bank     *Bank     `yaml:"bank,omitempty"`
 
 	Dir string `yaml:"-"` // of the file
+}
+
+// Web is where a proxy serves the agent's pages; by default there is none.
+type Web struct {
+	Origin string `yaml:"origin,omitempty"` // such as https://hpc.example.org
+	Prefix string `yaml:"prefix,omitempty"` // of the paths, such as /ramp/ann
+}
+
+// Check refuses what no proxy can mean.
+func (w Web) Check() error {
+	if u, err := url.Parse(w.Origin); w.Origin != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || w.Origin != u.Scheme+"://"+u.Host) {
+		return exit.Fail(exit.Usage, "", "web.origin %q: want one such as https://hpc.example.org", w.Origin)
+	}
+	if w.Prefix != "" && (w.Prefix != path.Clean(w.Prefix) || !strings.HasPrefix(w.Prefix, "/") || strings.ContainsAny(w.Prefix, "?#%; \\\"<>`") || w.Prefix == "/") {
+		return exit.Fail(exit.Usage, "", "web.prefix %q: want a path such as /ramp/ann, without a slash at its end", w.Prefix)
+	}
+	return nil
 }
 
 // User is the section of a user agent.

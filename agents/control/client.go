@@ -29,16 +29,23 @@ const DaemonPatience = 10 * time.Second
 // accepts connections without answering; then the caller, which goes on without a daemon,
 // finds the journal in use.
 func Dial(dir string) (*Client, bool) {
-	p := SocketPath(dir)
 	if !DaemonListens(dir) {
 		return nil, false
 	}
+	c := At(dir)
+	return c, c.answers()
+}
+
+// At is a client of the directory's daemon, whether it runs now or not: each call fails
+// with ErrGone while it does not.
+func At(dir string) *Client {
+	p := SocketPath(dir)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", p)
 	}
 	c := &Client{client: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}, Daemon: true}
-	return c, c.answers()
+	return c
 }
 
 // Meet is Dial, but first gives the process that has the agent's journal or ledger open time

@@ -29,6 +29,8 @@ type LiveStatus struct {
 	Resources int              `json:"resources"`
 	Banks     int              `json:"banks"`
 	Reach     Reach            `json:"reach"`
+	Gossip    Gossip           `json:"gossip"`
+	Index     *IndexStand      `json:"index,omitempty"` // of an agent that keeps one
 	// While a bank agent does not lead: the leader, or why it is not known.
 	Follows string `json:"follows,omitempty"`
 	Waits   string `json:"waits,omitempty"`
@@ -42,4 +44,12 @@ type ClockView struct {
 	Agent    protocol.AgentID `json:"agent"`
 	AheadMS  int64            `json:"ahead_ms"` // of this agent's clock
 	WithinMS int64            `json:"within_ms"`
+}
+
+// WebLink logs a browser in once: through Socket, on which the pages are served, or through
+// the proxy in front of it.
+type WebLink struct {
+	Socket string `json:"socket"`           // an absolute path
+	Origin string `json:"origin,omitempty"` // of the proxy, if one is configured
+	Path   string `json:"path"`             // of the link, with its token behind a #
 }

@@ -27,6 +27,16 @@ func (k Kind) String() string {
 	return strings.Join(names, ", ")
 }
 
+// KindOf is the kind of an agent by its name.
+func KindOf(name string) Kind {
+	for _, k := range []Kind{User, Resource, Bank} {
+		if k.String() == name {
+			return k
+		}
+	}
+	return 0
+}
+
 // Call is a row of the table of calls.
 type Call struct {
 	Path     string

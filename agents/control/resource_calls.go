@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -92,4 +93,25 @@ func Page[T any](list []T, q LastCall, id func(T) string) ([]T, error) {
 // DrainCall stops the sales.
 type DrainCall struct {
 	Why string `json:"why"`
+}
+
+// CalendarCall asks for the next hours.
+type CalendarCall struct {
+	Hours int `json:"hours"` // 1..336; 0: 24
+	Bins  int `json:"bins"`  // 1..96; 0: 48
+}
+
+// Bounds of a calendar.
+const (
+	MaxCalendarHours, DefaultCalendarHours = 14 * 24, 24
+	MaxCalendarBins, DefaultCalendarBins   = 96, 48
+)
+
+// Steps are how long a bin is, in whole minutes, and how many there are.
+func (q CalendarCall) Steps() (step time.Duration, n int, err error) {
+	hours, n := cmp.Or(q.Hours, DefaultCalendarHours), cmp.Or(q.Bins, DefaultCalendarBins)
+	if hours < 1 || hours > MaxCalendarHours || n < 1 || n > MaxCalendarBins {
+		return 0, 0, exit.Fail(exit.Usage, "", "%d hours in %d bins: want 1..%d hours in 1..%d bins", hours, n, MaxCalendarHours, MaxCalendarBins)
+	}
+	return max(time.Minute, (time.Duration(hours) * time.Hour / time.Duration(n)).Round(time.Minute)), n, nil
 }

@@ -16,6 +16,7 @@ import (
 
 const (
 	socketName     = "control.sock"
+	webSocketName  = "web.sock"
 	MaxControlBody = 8 << 20 // bytes of a request or refusal
 	maxSocketPath  = 100     // bytes; the kernel's limit is 108
 )
@@ -29,8 +30,13 @@ const (
 
 // SocketPath is where the daemon of an agent's directory listens: in the directory, or below
 // the temporary directory if that path is too long for a socket.
-func SocketPath(dir string) string {
-	p := filepath.Join(dir, socketName)
+func SocketPath(dir string) string { return socketAt(dir, socketName) }
+
+// WebSocketPath is where the daemon of an agent's directory serves its pages.
+func WebSocketPath(dir string) string { return socketAt(dir, webSocketName) }
+
+func socketAt(dir, name string) string {
+	p := filepath.Join(dir, name)
 	if abs, err := filepath.Abs(p); err == nil {
 		p = abs
 	}
@@ -57,14 +63,18 @@ func ownSocket(p string) bool {
 
 // Listen opens the control socket and removes the one of a dead daemon. The caller holds
 // the lock of the journal or ledger, so no other daemon lives.
-func Listen(dir string) (net.Listener, error) {
-	p := SocketPath(dir)
+func Listen(dir string) (net.Listener, error) { return listen(SocketPath(dir)) }
+
+// ListenWeb opens the socket of the pages, as Listen does.
+func ListenWeb(dir string) (net.Listener, error) { return listen(WebSocketPath(dir)) }
+
+func listen(p string) (net.Listener, error) {
 	if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, exit.Fail(exit.Failed, "", "control socket: %w", err)
+		return nil, exit.Fail(exit.Failed, "", "socket %s: %w", p, err)
 	}
 	l, err := net.Listen("unix", p)
 	if err != nil {
-		return nil, exit.Fail(exit.Failed, "", "control socket: %w", err)
+		return nil, exit.Fail(exit.Failed, "", "socket %s: %w", p, err)
 	}
 	if err := os.Chmod(p, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())

@@ -11,6 +11,7 @@ import (
 // of docs/CONTROL.md and docs/openapi.json.
 var (
 	Agent  = reads[None, LiveStatus](Every, "/v1/agent", "the agent's addresses and peers; of a bank agent that does not lead, who does")
+	Web    = changes[None, WebLink](Every, "/v1/web", "make a link that logs a browser in once, through the socket of the pages")
 	Clocks = reads[None, []ClockView](Every, "/v1/clocks", "how far the clocks of up to 16 connected agents are ahead of this one")
 	Reload = changes[None, Reloaded](Every, "/v1/reload", "read trust anchors, revocation list and configuration again, as SIGHUP does")
 
@@ -30,6 +31,8 @@ var (
 	Purchases    = reads[LastCall, []message.Purchase](User, "/v1/purchases", "the last purchases, oldest first")
 	Find         = reads[FindCall, IDsFound](User, "/v1/find", "the purchases, or runs, with this ID or name, or whose ID begins so; short forms of IDs")
 	Purchase     = reads[IDCall, message.Purchase](User, "/v1/purchase", "one purchase")
+	Rounds       = reads[IDCall, []RoundView](User, "/v1/rounds", "the rounds of a purchase's auction: each call, and each seller's offers or reasons")
+	Order        = reads[IDCall, OrderView](User, "/v1/order", "the request of a purchase, as it was ordered")
 	Trace        = reads[IDCall, []Traced](User, "/v1/trace", "the messages of a purchase, as FIPA text and as JSON")
 	Runs         = reads[LastCall, []message.Run](User, "/v1/runs", "the last runs of programs, oldest first")
 	Run          = reads[RunCall, message.Run](User, "/v1/run", "one run")
@@ -53,10 +56,11 @@ var (
 	DryRun          = reads[None, DryRunAnswer](Resource, "/v1/dryrun", "what the site would offer for typical requests, and whether it could reserve")
 	Offers          = reads[LastCall, []message.QuoteLine](Resource, "/v1/offers", "the last offers and refusals, oldest first")
 	Reservations    = reads[LastCall, []message.ReservationLine](Resource, "/v1/reservations", "the reservations in the journal, oldest first")
-	FederationQueue = reads[None, SiteQueue](Resource, "/v1/queue", "the jobs of its federation at the site, and who has the same rules")
+	Calendar        = reads[CalendarCall, []message.CalendarBin](Resource, "/v1/calendar", "free, held, sold and other cores over time")
 	Status          = reads[None, message.ResourceStatus](Resource, "/v1/status", "what the site sells, holds and has sold")
 	Drain           = changes[DrainCall, message.ResourceStatus](Resource, "/v1/drain", "sell nothing until resumed").page()
 	Resume          = changes[None, message.ResourceStatus](Resource, "/v1/resume", "sell again").page()
+	FederationQueue = reads[None, SiteQueue](Resource, "/v1/queue", "the jobs of its federation at the site, and who has the same rules")
 
 	OpenAccount  = changes[OpenAccountCall, OperatorEntry](Bank, "/v1/account", "open an account")
 	Credit       = changes[CreditCall, OperatorEntry](Bank, "/v1/credit", "issue money to an account").page()

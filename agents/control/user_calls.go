@@ -115,6 +115,14 @@ type IDCall struct {
 	Yes  bool   `json:"yes"`  // approve
 }
 
+// OrderView is what was ordered.
+type OrderView struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Document string          `json:"document"`
+	Options  message.Options `json:"options"`
+}
+
 // Traced is one message of a trace, as a FIPA string and as JSON.
 type Traced struct {
 	At      time.Time   `json:"at"`

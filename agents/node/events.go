@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/hub"
 	"ramp/agents/resource"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -187,31 +188,31 @@ func (e *events) whileFollowed(ctx context.Context, changes *wakeup, look func(f
 // events of the control socket.
 type news struct {
 	kind      string // of agent
-	Purchases *hub[message.Progress]
-	runs      *hub[message.Run]
+	Purchases *hub.Hub[message.Progress]
+	runs      *hub.Hub[message.Run]
 	events    *events
 }
 
 func newNews(kind string, now time.Time) news {
-	return news{kind, newHub[message.Progress](), newHub[message.Run](), newEvents(now)}
+	return news{kind, hub.New[message.Progress](), hub.New[message.Run](), newEvents(now)}
 }
 
 // publish passes on what the role reports to its owner.
 func (n news) publish(m protocol.Message) {
 	switch p := m.Body.(type) {
 	case message.Progress:
-		n.Purchases.publish(p.Purchase.ID, p)
+		n.Purchases.Publish(p.Purchase.ID, p)
 		n.events.add(time.Now(), control.EventPurchase, control.ProgressLine{Event: p.Event, Done: p.Done, Purchase: p.Purchase})
 	case message.RunProgress:
-		n.runs.publish(p.Run.ID, p.Run)
+		n.runs.Publish(p.Run.ID, p.Run)
 		n.events.add(time.Now(), control.EventRun, p.Run)
 	}
 }
 
 // lost ends the following of everything, because the role was dropped.
 func (n news) lost(err error) {
-	n.Purchases.fail(err)
-	n.runs.fail(err)
+	n.Purchases.Fail(err)
+	n.runs.Fail(err)
 }
 
 // observe makes events of messages: rounds of a buyer, decisions of a site.
@@ -225,24 +226,31 @@ func (n news) observe(at time.Time, in bool, m protocol.Message) {
 }
 
 func (n news) round(at time.Time, in bool, m protocol.Message) {
-	v := control.RoundView{ID: m.Conversation}
+	if v, ok := roundOf(in, m); ok {
+		n.events.add(at, control.EventRound, v)
+	}
+}
+
+// roundOf is what a message of an auction says about a round to its buyer.
+func roundOf(in bool, m protocol.Message) (v control.RoundView, ok bool) {
+	v = control.RoundView{ID: m.Conversation}
 	switch body := m.Body.(type) {
 	case message.CallForProposals:
 		if in {
-			return
+			return v, false
 		}
 		v.Round, v.Until = body.Round, m.ReplyBy
 	case message.Proposal:
 		v.Round, v.Seller, v.Offers, v.Reasons = body.Round, m.Sender, body.Offers, body.Refusals
 	case message.Refusal:
 		if !in {
-			return // the buyer refuses offers that were not chosen
+			return v, false // the buyer refuses offers that were not chosen
 		}
 		v.Round, v.Seller, v.Reasons = body.Round, m.Sender, body.Reasons
 	default:
-		return
+		return v, false
 	}
-	n.events.add(at, control.EventRound, v)
+	return v, true
 }
 
 func (n news) decided(at time.Time, in bool, m protocol.Message) {

@@ -4,14 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +16,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/exit"
 	"ramp/agents/meters"
+	"ramp/agents/web"
 	"ramp/protocol"
 )
 
@@ -104,24 +101,11 @@ func (m *monitor) serve(address string) (stop func(), err error) {
 	}
 	mux := http.NewServeMux()
 	m.routes(mux)
-	server := &http.Server{Handler: ownHost(mux), ReadHeaderTimeout: time.Minute, ReadTimeout: time.Minute, MaxHeaderBytes: 1 << 14}
+	server := &http.Server{Handler: web.OnlyLoopback(mux), ReadHeaderTimeout: time.Minute, ReadTimeout: time.Minute, MaxHeaderBytes: 1 << 14}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }() // it ends with Close
 	m.log.Info("monitor", "address", l.Addr().String())
 	return func() { _ = server.Close(); <-done }, nil
-}
-
-// ownHost refuses requests for another host than this machine's loopback: a web page that
-// has its own name resolve to 127.0.0.1 could otherwise read the answers.
-func ownHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := strings.ToLower(strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), "."))
-		if at, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !at.IsLoopback()) {
-			http.Error(w, fmt.Sprintf("host %.80q: the monitor answers only for localhost and loopback addresses, such as 127.0.0.1", r.Host), http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // figure adds a gauge that is read from the role: NaN if the role does not answer in time.

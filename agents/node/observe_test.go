@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ramp/agents/config"
+	"ramp/agents/web"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -74,7 +75,7 @@ func TestTheMonitorAnswersOnlyForItsOwnHost(t *testing.T) {
 	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.Host = host
-		if ownHost(ok).ServeHTTP(w, r); w.Code != want || want != http.StatusOK && !strings.Contains(w.Body.String(), "localhost") {
+		if web.OnlyLoopback(ok).ServeHTTP(w, r); w.Code != want || want != http.StatusOK && !strings.Contains(w.Body.String(), "localhost") {
 			t.Errorf("host %q: %d %s, want %d", host, w.Code, w.Body, want)
 		}
 	}

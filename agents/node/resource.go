@@ -72,9 +72,9 @@ func (r *Resource) assemble(open func(*config.Config, protocol.AgentID, *slog.Lo
 	r.settings.adopt = func(next *config.Config) error { return r.adoptResource(next, &cfg) }
 	r.queue, cfg.Learnt = r.driver.Send, r.driver.Learnt
 	r.keepFiles(cfg.Launch)
-	r.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+	r.start(r.indexed(true, func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return resource.New(cfg, t, now)
-	})
+	}))
 	r.gauges()
 	if !network {
 		return nil
@@ -109,6 +109,7 @@ func (r *Resource) Routes(mux *http.ServeMux) {
 	control.DryRun.Answer(mux, r.dryRun)
 	control.Offers.Answer(mux, r.offers)
 	control.Reservations.Answer(mux, r.reservations)
+	control.Calendar.Answer(mux, r.calendar)
 	control.Status.Answer(mux, r.status)
 	federated.Sites{Runner: r.Runner, Self: r.Cred.ID}.Routes(mux)
 	control.Drain.Answer(mux, r.drain)
@@ -166,6 +167,14 @@ func (r *Resource) reservations(ctx context.Context, q control.LastCall) (lines 
 		return nil, err
 	}
 	return control.Page(lines, q, func(l message.ReservationLine) string { return l.ID })
+}
+
+func (r *Resource) calendar(ctx context.Context, q control.CalendarCall) (bins []message.CalendarBin, err error) {
+	step, n, err := q.Steps()
+	if err == nil {
+		err = r.with(ctx, func(now time.Time, role *resource.Role) { bins = role.Calendar(now.Truncate(step), step, n) })
+	}
+	return bins, err
 }
 
 // ServeResource runs a resource agent as a daemon.

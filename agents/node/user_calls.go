@@ -14,6 +14,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/hub"
 	"ramp/agents/journal"
 	"ramp/agents/receipts"
 	"ramp/agents/user"
@@ -36,6 +37,8 @@ func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, con
 	control.Purchases.Answer(mux, u.list)
 	control.Find.Answer(mux, again.Records{Journal: u.journal, Owners: u.owners}.Find)
 	control.Purchase.Answer(mux, u.show)
+	control.Rounds.Answer(mux, u.rounds)
+	control.Order.Answer(mux, u.ordered)
 	control.Trace.Answer(mux, u.trace)
 	control.SignedParts.Answer(mux, signed)
 	u.runRoutes(mux)
@@ -111,6 +114,33 @@ func (u userRecords) show(_ context.Context, q control.IDCall) (message.Purchase
 	return row.View(), err
 }
 
+// ordered is the request of a purchase.
+func (u userRecords) ordered(_ context.Context, q control.IDCall) (v control.OrderView, err error) {
+	value, err := u.row(user.TablePurchases, q.ID)
+	if err != nil {
+		return v, err
+	}
+	row, err := user.ReadRow(value)
+	o := row.Order
+	return control.OrderView{ID: q.ID, Name: o.Name, Document: string(o.Document), Options: o.Options}, err
+}
+
+// rounds are those of a purchase, read from its trace.
+func (u userRecords) rounds(_ context.Context, q control.IDCall) ([]control.RoundView, error) {
+	messages, err := u.journal.Conversation(q.ID)
+	list := []control.RoundView{}
+	for _, m := range messages {
+		parsed, err := codec.DecodeTrace(m.Encoded)
+		if err != nil {
+			return nil, err
+		}
+		if v, ok := roundOf(m.Dir == "in", parsed); ok && parsed.Protocol == protocol.ProtocolAuction {
+			list = append(list, v)
+		}
+	}
+	return list, err
+}
+
 func (u userRecords) trace(_ context.Context, q control.IDCall) ([]control.Traced, error) {
 	if _, err := u.row(user.TablePurchases, q.ID); err != nil {
 		return nil, err
@@ -164,7 +194,7 @@ func (u userRecords) signed(_ context.Context, q control.IDCall) (control.Signed
 type userAgent struct {
 	userRecords
 	ownAccounts
-	hub    *hub[message.Progress]
+	hub    *hub.Hub[message.Progress]
 	joined func(ctx context.Context) error // waits until the agent has met the market
 }
 
@@ -323,7 +353,7 @@ func (u userAgent) earlier(ctx context.Context, q control.BuyCall) (begun string
 var errUnwritten = errors.New("the agent cannot write its journal; it buys nothing that is not signed yet")
 
 // report sends every change that a follower sees, until the purchase is over.
-func report(ctx context.Context, f *follower[message.Progress], send func(control.ProgressLine) error) error {
+func report(ctx context.Context, f *hub.Follower[message.Progress], send func(control.ProgressLine) error) error {
 	for {
 		p, err := f.Next(ctx)
 		if errors.Is(err, errUnwritten) {

@@ -12,6 +12,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/again"
 	"ramp/agents/control"
+	"ramp/agents/hub"
 	"ramp/agents/journal"
 	"ramp/agents/markettest"
 	"ramp/agents/user"
@@ -66,12 +67,12 @@ func TestAnOrderThatIsGivenTwiceWhileTheMarketIsJoinedIsOnePurchase(t *testing.T
 // A contract that the bank voids because it was not signed in time is bid for again by the same
 // call: the first purchase is not the end of it, and the second is followed in its place.
 func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
-	cast, hub := markettest.NewCast(t, 1), newHub[message.Progress]()
+	cast, followed := markettest.NewCast(t, 1), hub.New[message.Progress]()
 	ends := map[string]message.Purchase{"p": {State: user.StateVoid, Void: protocol.CodeSettleBy}, again.BidID("p", 2): {State: user.StateSettled, Settled: true}}
 	j, r := startUser(t, cast, func(m protocol.Message) { // the market ends a purchase at its first call for proposals
 		if p, ok := ends[m.Conversation]; ok {
 			p.ID = m.Conversation
-			hub.publish(p.ID, message.Progress{Done: true, Purchase: p})
+			followed.Publish(p.ID, message.Progress{Done: true, Purchase: p})
 		}
 	})
 	for kind, name := range map[protocol.Kind]string{protocol.KindResource: markettest.Seller(1), protocol.KindBank: markettest.Bank} {
@@ -80,7 +81,7 @@ func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u := userAgent{userRecords: userRecords{journal: j, owners: &again.Owners{}}, ownAccounts: ownAccounts{runner: r}, hub: hub}
+	u := userAgent{userRecords: userRecords{journal: j, owners: &again.Owners{}}, ownAccounts: ownAccounts{runner: r}, hub: followed}
 	var seen []string
 	err := u.buy(t.Context(), control.BuyCall{ID: "p", Document: asked, Options: message.Options{Rounds: 1, RoundLimit: time.Minute}}, func(line control.ProgressLine) error {
 		seen = append(seen, line.Purchase.ID+" "+line.Purchase.State)

@@ -11,6 +11,7 @@ import (
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/hub"
 	"ramp/agents/mesh"
 	"ramp/agents/user"
 	"ramp/protocol"
@@ -20,7 +21,7 @@ import (
 // userRuns answers what is asked of programs in what was bought.
 type userRuns struct {
 	userAgent
-	runs *hub[message.Run]
+	runs *hub.Hub[message.Run]
 	mesh *mesh.Mesh
 }
 
@@ -116,7 +117,7 @@ func submitted(u message.RunUnit) bool { return u.Status.Stage == message.StageS
 const FilesTime = mesh.DialTimeout + mesh.HelloTimeout
 
 // awaitControl waits until what was asked is so.
-func (u userRuns) awaitControl(ctx context.Context, q control.RunCall, f *follower[message.Run]) (message.Run, error) {
+func (u userRuns) awaitControl(ctx context.Context, q control.RunCall, f *hub.Follower[message.Run]) (message.Run, error) {
 	late, cancel := context.WithTimeout(ctx, control.ControlTime)
 	defer cancel()
 	asked := time.Now()

@@ -98,3 +98,33 @@ func LoadOf(r *Role, now time.Time) int {
 	}
 	return min(busy*(message.MaxLoad+1)/capacity, message.MaxLoad)
 }
+
+// Calendar is how n pieces of time, each of a step, are used. What several jobs do one after
+// the other in a piece counts as if they were beside each other.
+func (r *Role) Calendar(from time.Time, step time.Duration, n int) []message.CalendarBin {
+	_, capacity := r.market.Load(from)
+	bins := make([]message.CalendarBin, n)
+	for i := range bins {
+		start := from.Add(time.Duration(i) * step)
+		bins[i] = message.CalendarBin{Start: start, End: start.Add(step), Free: min(capacity, r.market.Free(start, start.Add(step))), Capacity: capacity}
+	}
+	for _, l := range r.promises.Reservations() {
+		for i := range bins {
+			if b := &bins[i]; l.Slot.Start.Before(b.End) && b.Start.Before(l.Slot.End) {
+				switch reserve.ClaimState(l.State) {
+				case reserve.ClaimReserving, reserve.ClaimHeld, reserve.ClaimCountersigned:
+					b.Held += l.Slot.Cores
+				case reserve.ClaimSold:
+					b.Sold += l.Slot.Cores
+				}
+			}
+		}
+	}
+	for i := range bins {
+		b := &bins[i]
+		b.Sold = min(b.Sold, capacity-b.Free)
+		b.Held = min(b.Held, capacity-b.Free-b.Sold)
+		b.Other = capacity - b.Free - b.Sold - b.Held
+	}
+	return bins
+}

@@ -284,6 +284,7 @@ func (r *Role) Sizes() []protocol.Size {
 		protocol.Size{Of: "contracts that are not over", N: len(r.contracts.list), Most: maxContracts},
 		protocol.Size{Of: "cancellations", N: len(r.cancels.by), Most: maxCancels},
 		protocol.Size{Of: "exchanges", N: len(r.Exchanges.list), Most: maxExchanges},
+		protocol.Size{Of: "programs not over or not fetched", N: len(r.runs.by), Most: maxRuns},
 		protocol.Size{Of: "units being bought again", N: len(r.rebuys.by), Most: maxRebuys},
 	)
 }

@@ -110,3 +110,14 @@ type WaitStatus struct {
 	Rate   *float64 `json:"rate"`          // Held / Told
 	Resets int      `json:"times_changed"` // how often waits changed and the history was dropped
 }
+
+// CalendarBin is a piece of a site's calendar, in cores. They sum to Capacity.
+type CalendarBin struct {
+	Start    time.Time `json:"start"`
+	End      time.Time `json:"end"`
+	Free     int       `json:"free"` // that may be sold for all of it
+	Held     int       `json:"held"`
+	Sold     int       `json:"sold"`
+	Other    int       `json:"other"` // local jobs, as the batch system foresees them
+	Capacity int       `json:"capacity"`
+}

@@ -67,7 +67,7 @@ func (s *Site) unit(now time.Time, user protocol.AgentID, contract protocol.Cont
 	case u.State != reserve.ClaimSold:
 		return u, no(protocol.CodeExpired, "the unit is "+string(u.State))
 	case !now.Before(u.Slot.End):
-		return u, no(protocol.CodeExpired, "the slot ended at "+u.Slot.End.Format(time.RFC3339))
+		return u, no(protocol.CodeExpired, "the slot ended at "+u.Slot.End.UTC().Format(time.RFC3339))
 	}
 	return u, nil
 }

@@ -44,7 +44,7 @@ signs.`,
 	cli.Add(c, newBankInit(), newBankServe(), cli.NewConfig("bank", cli.ConfigsIn("bank")), newBankInvite(),
 		newBankAccount(), newBankBalance(), newBankCredit(), newBankTransfer(), newBankHold(), newBankDispute(),
 		newBankPolicy(), newBankAllowance(), newBankGroup(), newBankRate(),
-		newBankStatement(), newBankReport(), newBankAudit(), newBankExport(),
+		cli.NewWeb("bank", "books", cli.ConfigsIn("bank")), newBankStatement(), newBankReport(), newBankAudit(), newBankExport(),
 		newBankBackup(), newBankRestore(), newBankRecovery(), newBankCompact(), newBankVerify(), newBankWitness())
 	return c
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -95,20 +94,10 @@ func Offering(p message.Purchase) int {
 // whyRows are the reasons with the number of sellers that gave them, the most common first.
 func whyRows(reasons map[string]int, deadline time.Time) [][]string {
 	var rows [][]string
-	for _, c := range commonest(reasons) {
-		rows = append(rows, []string{fmt.Sprint(reasons[c]), codeWords(protocol.Code(c), reasons[c] == 1, deadline)})
+	for _, c := range words.Commonest(reasons) {
+		rows = append(rows, []string{fmt.Sprint(reasons[c]), words.ReasonOf(protocol.Code(c), reasons[c] == 1, deadline)})
 	}
 	return rows
-}
-
-// commonest are the codes by their number, then by name.
-func commonest(reasons map[string]int) []string {
-	codes := make([]string, 0, len(reasons))
-	for c := range reasons {
-		codes = append(codes, c)
-	}
-	slices.SortFunc(codes, func(x, y string) int { return cmp.Or(reasons[y]-reasons[x], cmp.Compare(x, y)) })
-	return codes
 }
 
 // helpWords describe a change to the request, and the number of sites that would then offer.

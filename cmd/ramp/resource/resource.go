@@ -40,10 +40,16 @@ check' apply to all of them. The other commands need the --dir of one agent.`,
 		&cobra.Group{ID: "pause", Title: "Pause and resume sales"},
 	)
 	cli.Add(c, newResourceInit(), cli.NewConfig("resource", cli.Fleet), newResourceCheck(), newResourceServe(),
-		newResourceStatus(), newResourceOffers(), newResourceReservations(), newResourceQueue(), newResourceFederation(),
+		newResourceStatus(), newResourceOffers(), newResourceReservations(), cli.NewWeb("resource", "sales", oneAgent), newResourceQueue(), newResourceFederation(),
 		cli.NewBalance("resource", askBalance), cli.NewStatement("resource", askStatements), newResourceReceipt(),
 		newResourceDrain(), newResourceResume())
 	return c
+}
+
+// oneAgent is the configuration of the one agent that a command is for.
+func oneAgent(c *cobra.Command) ([]string, error) {
+	path, err := cli.OneOfFleet(c)
+	return []string{path}, err
 }
 
 // askResource makes one call to the resource agent.

@@ -152,6 +152,7 @@ type watching struct {
 	fault   string         // as printed last
 	waits   func()         // ends the note about a wait, unless nil
 	json    bool           // print the program's output as JSON
+	hushed  bool           // leave out how each index of an array ended
 	mu      sync.Mutex     // guards the output
 }
 
@@ -166,6 +167,7 @@ func (w *watching) stay() error {
 	if err := control.Run.Ask(ctx, w.agent, control.RunCall{ID: w.id}, &w.run); err != nil {
 		return w.stopped(err)
 	}
+	w.hushed = w.run.Program.Array && cli.Quiet(w.c)
 	var wait sync.WaitGroup
 	logs := make([]error, len(w.run.Units))
 	for i, u := range w.run.Units {
@@ -251,8 +253,8 @@ const stagingPace = time.Second
 
 // showUnit prints the state of a unit if it changed.
 func (w *watching) showUnit(u message.RunUnit) {
-	words := node.UnitWords(u)
-	if w.printed[u.Unit] == words {
+	text := node.UnitWords(u)
+	if w.printed[u.Unit] == text {
 		return
 	}
 	if u.Status.Stage == message.StageStaging && u.Status.Missing > 0 { // it changes with each file
@@ -261,12 +263,12 @@ func (w *watching) showUnit(u message.RunUnit) {
 		}
 		w.paced = time.Now()
 	}
-	w.printed[u.Unit] = words
-	w.line(len(w.run.Units) > 1, u, words)
+	w.printed[u.Unit] = text
+	w.line(len(w.run.Units) > 1, u, text)
 }
 
 // line prints a line about a unit, with its number if there are several.
-func (w *watching) line(several bool, u message.RunUnit, words string) {
+func (w *watching) line(several bool, u message.RunUnit, text string) {
 	which := ""
 	if several {
 		which = fmt.Sprintf(" unit %d", u.Unit+1)
@@ -277,7 +279,7 @@ func (w *watching) line(several bool, u message.RunUnit, words string) {
 	if u.Status.Stage == message.StageFailed {
 		to = cli.Stderr(w.c) // an error
 	}
-	fmt.Fprintf(to, "%s%s: %s\n", w.name, which, words)
+	fmt.Fprintln(to, words.ForPeople(fmt.Sprintf("%s%s: %s", w.name, which, text)))
 }
 
 // showFault prints why inputs are not at a site, if that changed.
@@ -294,7 +296,7 @@ func (w *watching) showFault() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintf(cli.Notes(w.c), "%s: inputs: %s%s\n", w.name, w.fault, again)
+	fmt.Fprintln(cli.Notes(w.c), words.ForPeople(fmt.Sprintf("%s: inputs: %s%s", w.name, w.fault, again)))
 }
 
 // answered ends the note about a wait.
@@ -339,6 +341,9 @@ func (w *watching) print(ctx context.Context, unit int, prefix string, follow bo
 			return words.PrintJSON(cli.Stdout(w.c), printedLine{max(unit, 1), line}, "")
 		case line.Stream == "stderr":
 			to = errs
+		}
+		if line.Stream == "stderr" && w.hushed {
+			return nil
 		}
 		_, err := to.Write(line.Data)
 		return err

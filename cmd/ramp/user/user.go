@@ -26,7 +26,7 @@ prefix works, and so does the purchase's name.`,
 		newUserResources(), newUserQuote(), newUserBuy(), newUserCancel(),
 		newUserRun(), newUserSubmit(), newUserAuction(), newUserJobs(), newUserStatus(), newUserLogs(), newUserWait(), newUserFetch(),
 		newUserSuspend(), newUserResume(), newUserKill(), newUserSweep(), newUserSweeps(),
-		newUserList(), newUserShow(), newUserReceipt(), newUserTrace(),
+		cli.NewWeb("user", "records", cli.ConfigsIn("user")), newUserList(), newUserShow(), newUserReceipt(), newUserTrace(),
 		cli.NewBalance("user", askBalance), cli.NewStatement("user", askStatements), newUserRunway(), newUserExchange(), newUserAgree(), newUserDispute())
 	return c
 }

@@ -1,37 +1,40 @@
-package node
+// Package hub passes the latest state of things on to whoever follows them.
+package hub
 
 import (
 	"context"
 	"sync"
 )
 
-// hub passes the progress of purchases, or of runs, on to their followers. A follower
+// Hub passes states, each of a thing with an ID, on to their followers. A follower
 // sees the latest state, not every step, so a slow one holds nobody up.
-type hub[T any] struct {
+type Hub[T any] struct {
 	mu        sync.Mutex
-	followers map[string][]*follower[T]
+	followers map[string][]*Follower[T]
 }
 
-// follower is a mailbox for one state.
-type follower[T any] struct {
+// Follower is a mailbox for one state.
+type Follower[T any] struct {
 	mu     sync.Mutex
 	latest *T
 	err    error // why nothing more will come
 	signal chan struct{}
 }
 
-func newHub[T any]() *hub[T] { return &hub[T]{followers: map[string][]*follower[T]{}} }
+// New is a Hub without followers.
+func New[T any]() *Hub[T] { return &Hub[T]{followers: map[string][]*Follower[T]{}} }
 
-func (h *hub[T]) publish(id string, v T) {
+// Publish passes a state on.
+func (h *Hub[T]) Publish(id string, v T) {
 	h.mu.Lock()
-	list := append([]*follower[T](nil), h.followers[id]...)
+	list := append([]*Follower[T](nil), h.followers[id]...)
 	h.mu.Unlock()
 	for _, f := range list {
 		f.put(v)
 	}
 }
 
-func (f *follower[T]) put(p T) {
+func (f *Follower[T]) put(p T) {
 	f.mu.Lock()
 	f.latest = &p
 	f.mu.Unlock()
@@ -41,8 +44,8 @@ func (f *follower[T]) put(p T) {
 	}
 }
 
-// fail ends the following of everything, because the role that reported it is gone.
-func (h *hub[T]) fail(err error) {
+// Fail ends the following of everything, because the role that reported it is gone.
+func (h *Hub[T]) Fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, list := range h.followers {
@@ -59,7 +62,7 @@ func (h *hub[T]) fail(err error) {
 }
 
 // Next waits for a new state.
-func (f *follower[T]) Next(ctx context.Context) (T, error) {
+func (f *Follower[T]) Next(ctx context.Context) (T, error) {
 	var none T
 	for {
 		f.mu.Lock()
@@ -80,16 +83,16 @@ func (f *follower[T]) Next(ctx context.Context) (T, error) {
 	}
 }
 
-// Follow follows one purchase or run until stop is called.
-func (h *hub[T]) Follow(id string) (f *follower[T], stop func()) {
-	f = &follower[T]{signal: make(chan struct{}, 1)}
+// Follow follows one of the things until stop is called.
+func (h *Hub[T]) Follow(id string) (f *Follower[T], stop func()) {
+	f = &Follower[T]{signal: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.followers[id] = append(h.followers[id], f)
 	return f, func() { h.leave(id, f) }
 }
 
-func (h *hub[T]) leave(id string, f *follower[T]) {
+func (h *Hub[T]) leave(id string, f *Follower[T]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := h.followers[id]

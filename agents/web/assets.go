@@ -1,0 +1,93 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+)
+
+//go:embed assets/*.js assets/*.css
+var assets embed.FS
+
+const assetPath = "/assets/"
+
+// bundles are the files that browsers fetch, and what each is made of.
+var bundles = map[string]struct {
+	kind  string
+	parts []string
+}{
+	"app.css": {"text/css; charset=utf-8", []string{"pico.classless.min.css", "app.css"}},
+	"app.js":  {"text/javascript; charset=utf-8", []string{"htmx.min.js", "hx-sse.min.js", "app.js"}},
+}
+
+// bundle is a file in both forms, with its hash.
+type bundle struct {
+	kind         string
+	plain, small []byte
+	hash         string
+}
+
+// bundled makes the bundles once. Their parts are embedded, so that they cannot be missing.
+var bundled = sync.OnceValue(func() map[string]bundle {
+	made := map[string]bundle{}
+	for name, b := range bundles {
+		var plain bytes.Buffer
+		for _, part := range b.parts {
+			text, err := assets.ReadFile("assets/" + part)
+			if err != nil {
+				panic(err)
+			}
+			plain.Write(text)
+			plain.WriteByte('\n')
+		}
+		made[name] = bundle{b.kind, plain.Bytes(), zipped(plain.Bytes()), hashOf(plain.Bytes())}
+	}
+	return made
+})
+
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:6])
+}
+
+func zipped(b []byte) []byte {
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	_, _ = z.Write(b)                                       // a buffer takes everything
+	_ = z.Close()
+	return out.Bytes()
+}
+
+// assetURL is the path of a bundle, which changes with its content.
+func assetURL(name string) string { return assetPath + bundled()[name].hash + "/" + name }
+
+// serveAsset serves a bundle. Its path names its content, so browsers may keep it for ever.
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	b, ok := bundled()[path.Base(r.URL.Path)]
+	if !ok || r.URL.Path != assetURL(path.Base(r.URL.Path)) {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", b.kind)
+	w.Header().Set("Cache-Control", "max-age=31536000, immutable")
+	write(w, r, b.plain, b.small)
+}
+
+// write answers with a text, compressed if the browser takes that. small may be nil.
+func write(w http.ResponseWriter, r *http.Request, plain, small []byte) {
+	w.Header().Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		if small == nil {
+			small = zipped(plain)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		plain = small
+	}
+	_, _ = w.Write(plain) // an error means that the browser left
+}

@@ -1,0 +1,327 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/words"
+	"ramp/protocol"
+	"ramp/protocol/message"
+	"ramp/rfql"
+	"ramp/rfql/compose"
+)
+
+// buyingTime is how long a purchase takes at most before its job could start.
+const buyingTime = 10 * time.Second
+
+// quoteTime is how long a page waits for a quote.
+const quoteTime = 25 * time.Second
+
+// inputs are the fields of a request, as compose names them, and what people call them.
+var inputs = []struct {
+	word        compose.Word
+	label, hint string
+}{
+	{compose.Cores, "Cores", "such as 256; or whole nodes below"},
+	{compose.Wall, "Wall time", "such as 2h, 90m or 1d"},
+	{compose.Within, "Must end within", "from now, such as 12h"},
+	{compose.MaxPrice, "Highest price", "credits per core-hour; empty: the sites' list prices count"},
+	{compose.Nodes, "Nodes", "instead of cores: 4x16 are 4 nodes of 16 cores"},
+	{compose.NotBefore, "Not before", "a time, or +3h; empty: as soon as possible"},
+	{compose.RAM, "Memory per core", "such as 2G"},
+	{compose.Disk, "Disk in all", "such as 500G"},
+	{compose.OS, "Operating system", "such as Linux"},
+	{compose.Arch, "Architecture", "such as x86_64"},
+	{compose.Name, "Name", "for you"},
+}
+
+// composed is a form that was read.
+type composed struct {
+	doc     rfql.Document
+	options message.Options
+	faults  []string
+}
+
+// read reads the form of a request.
+func (s *Server) read(form url.Values) (c composed) {
+	now := s.cfg.Now()
+	objective, err := protocol.ParseObjective(cmp.Or(form.Get("optimize"), "cost-time"))
+	if err != nil {
+		c.faults = append(c.faults, "Optimize: "+err.Error())
+	}
+	c.options = message.Options{Objective: objective, Confirm: true, RoundLimit: protocol.DefaultRoundLimit}
+	if c.options.Rounds, err = intOf(form, "rounds", 0); err != nil || c.options.Rounds < 0 || c.options.Rounds > protocol.MaxRounds {
+		c.faults = append(c.faults, fmt.Sprintf("Rounds: want 1..%d, or nothing", protocol.MaxRounds))
+	}
+	if text := form.Get("max-cost"); text != "" {
+		if c.options.MaxCost, err = protocol.ParseCredits(text); err != nil || c.options.MaxCost <= 0 {
+			c.faults = append(c.faults, "Highest total: want a number of credits above zero")
+		}
+	}
+	if text := form.Get("document"); strings.TrimSpace(text) != "" {
+		draft, _, err := rfql.Read([]byte(text))
+		if err == nil {
+			c.doc, err = rfql.Check(draft, now.Add(buyingTime))
+		}
+		return c.fault("Document: ", err)
+	}
+	b := compose.New(now)
+	for _, in := range inputs {
+		if text := strings.TrimSpace(form.Get(string(in.word))); text != "" {
+			if err := b.Set(in.word, text); err != nil {
+				c.faults = append(c.faults, in.label+": "+err.Error())
+			}
+		}
+	}
+	if len(c.faults) > 0 {
+		return c
+	}
+	c.doc, err = b.Document(now.Add(buyingTime), objective)
+	return c.fault("", err)
+}
+
+// fault adds an error, in the words of the page.
+func (c composed) fault(before string, err error) composed {
+	if err == nil {
+		return c
+	}
+	var names []string
+	for _, in := range inputs {
+		names = append(names, "--"+string(in.word)+" ", in.label+" ", "--"+string(in.word)+":", in.label+":")
+	}
+	names = append(names, "--wall", "Wall time", "--within", "Must end within", "--by", "Must end within", "(or --by)", "", "--max-price", "Highest price", "(or --nodes)", "or nodes", "--not-before", "Not before")
+	for line := range strings.Lines(err.Error()) {
+		c.faults = append(c.faults, before+strings.TrimSpace(strings.NewReplacer(names...).Replace(line)))
+	}
+	return c
+}
+
+// err is the faults as an error.
+func (c composed) err() error {
+	if len(c.faults) == 0 {
+		return nil
+	}
+	return exit.Fail(exit.Usage, "go back and mend it; nothing was asked", "%s", strings.Join(c.faults, "; "))
+}
+
+// compose shows the form of a request, filled in from an earlier purchase if that is asked.
+func (s *Server) compose(ctx context.Context, r *http.Request) (view, error) {
+	values := r.URL.Query()
+	if from := values.Get("from"); from != "" {
+		o, err := ask(ctx, s, control.Order, control.IDCall{ID: from})
+		if err != nil {
+			return view{}, err
+		}
+		values.Set("document", o.Document)
+	}
+	f := &form{Action: "/buy", ID: "compose", Submit: "Ask the market", Checks: "/compose/check",
+		Also: []submit{{"Only a quote", "/quote", "quote"}}, Fields: []field{hidden("id", control.NewPurchaseID(false))}}
+	for _, in := range inputs {
+		f.Fields = append(f.Fields, field{Name: string(in.word), Label: in.label, Hint: in.hint, Value: values.Get(string(in.word))})
+	}
+	f.Fields = append(f.Fields,
+		field{Name: "optimize", Label: "Optimize for", Type: "select", Value: "cost-time", Options: []link{{"least cost, and soon", "cost-time"}, {"least cost", "cost"}, {"earliest end", "time"}}},
+		field{Name: "max-cost", Label: "Highest total", Hint: "credits for everything; empty: no limit"},
+		field{Name: "rounds", Label: "Rounds", Hint: "empty: until nobody improves"},
+		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields above", Value: values.Get("document")})
+	return view{Title: "New request", Blocks: []block{
+		{Note: &note{Text: "Sites bid in rounds. You see their offers, and nothing is bought until you approve the total."}},
+		{Part: "faults"}, {Form: f}, {Part: "quote"},
+	}}, nil
+}
+
+// composeCheck judges the fields while they are filled in.
+func (s *Server) composeCheck(_ context.Context, r *http.Request) (view, error) {
+	v := view{Part: true}
+	if !filled(r.PostForm) {
+		v.Blocks = []block{{Note: &note{Text: "Needed: cores, wall time, and how soon it must end."}}}
+		return v, nil
+	}
+	c := s.read(r.PostForm)
+	if len(c.faults) > 0 {
+		for _, f := range c.faults {
+			v.Blocks = append(v.Blocks, block{Note: &note{Kind: "bad", Text: sentence(f)}})
+		}
+		return v, nil
+	}
+	v.Blocks = []block{{Note: &note{Kind: "good", Text: requestWords(c.doc)}}}
+	return v, nil
+}
+
+func filled(form url.Values) bool {
+	return form.Get("document") != "" || slices.ContainsFunc(inputs, func(in struct {
+		word        compose.Word
+		label, hint string
+	}) bool {
+		return form.Get(string(in.word)) != ""
+	})
+}
+
+// requestWords say what a request asks for.
+func requestWords(doc rfql.Document) string {
+	var list []string
+	for i := range doc.Len() {
+		q := doc.Request(i)
+		text := fmt.Sprintf("%s for %s", words.Plural(q.Cores, "core"), span(q.Wall))
+		if cost, err := protocol.Cost(q.Price, q.Cores, q.Wall); err == nil && q.Price > 0 {
+			text += fmt.Sprintf(", at most %s credits", cost.Cents())
+		}
+		list = append(list, text+", ending by "+words.AtMinute(q.End))
+	}
+	return "Asks for " + strings.Join(list, "; and ") + "."
+}
+
+// quote asks the market for a price and shows it.
+func (s *Server) quote(ctx context.Context, r *http.Request) (view, error) {
+	c := s.read(r.PostForm)
+	if err := c.err(); err != nil {
+		return view{}, err
+	}
+	if err := allowed(control.Buy.Call); err != nil {
+		return view{}, err
+	}
+	c.options.QuoteOnly, c.options.Confirm = true, false
+	q := control.BuyCall{ID: control.NewPurchaseID(true), Name: "quote", Document: string(c.doc.XML()), Options: c.options}
+	ctx, cancel := context.WithTimeout(ctx, quoteTime)
+	defer cancel()
+	var p message.Purchase
+	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
+		p = l.Purchase
+		return nil
+	})
+	if ctx.Err() != nil && p.ID != "" {
+		err = nil // the rounds up to now are an answer too
+	}
+	v := view{Title: "Quote", Part: r.Header.Get("HX-Request") != ""}
+	b := block{Heading: "Quote", Status: "State: " + p.State + ".", Facts: []fact{{"Total", txt(totalOf(p))}, {"Sites asked", txt(words.Plural(p.Found, "site"))}, {"Rounds", txt(fmt.Sprint(len(p.Rounds)))}}}
+	if len(p.Units) > 0 {
+		b.Table = unitTable(p)
+	}
+	v.Blocks = append(v.Blocks, b)
+	for _, b := range whyNot(p) {
+		if b.Form == nil { // only what was ordered can be changed
+			v.Blocks = append(v.Blocks, b)
+		}
+	}
+	if len(p.Relaxations) > 0 {
+		t := &table{Caption: "What would help", Heads: heads("Change")}
+		for _, r := range p.Relaxations {
+			t.Rows = append(t.Rows, []cell{txt(relaxWords(r))})
+		}
+		v.Blocks = append(v.Blocks, block{Table: t})
+	}
+	return v, err
+}
+
+// buy orders what a form asks for. The form has the ID, so that sending it twice is one order.
+func (s *Server) buy(ctx context.Context, form url.Values) (string, error) {
+	c := s.read(form)
+	if err := c.err(); err != nil {
+		return "", err
+	}
+	return s.order(ctx, form.Get("id"), c.doc, c.options)
+}
+
+// order begins a purchase, and answers when the agent has it in its journal, which is one
+// step later.
+func (s *Server) order(ctx context.Context, id string, doc rfql.Document, options message.Options) (string, error) {
+	if err := allowed(control.Buy.Call); err != nil {
+		return "", err
+	}
+	if !validID(id) {
+		return "", exit.Fail(exit.Usage, "open 'New request' again", "the form has no ID")
+	}
+	name := "request"
+	if doc.Len() > 0 {
+		name = cmp.Or(doc.Request(0).Name, name)
+	}
+	q := control.BuyCall{ID: id, Name: name, Document: string(doc.XML()), Options: options, Resume: true, Named: true}
+	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
+		if _, err := ask(ctx, s, control.Purchase, control.IDCall{ID: id}); err != nil && !l.Done {
+			return nil
+		}
+		return errSeen
+	})
+	if errors.Is(err, errSeen) {
+		err = nil
+	}
+	return purchasePath(id), err
+}
+
+// validID accepts the IDs that forms carry.
+func validID(id string) bool {
+	return len(id) > 1 && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == "" && !protocol.IsQuote(id)
+}
+
+// relax asks the market again, with one of the changes that a purchase proposes.
+func (s *Server) relax(ctx context.Context, form url.Values) (string, error) {
+	id := form.Get("id")
+	p, err := ask(ctx, s, control.Purchase, control.IDCall{ID: id})
+	if err != nil {
+		return "", err
+	}
+	o, err := ask(ctx, s, control.Order, control.IDCall{ID: id})
+	if err != nil {
+		return "", err
+	}
+	which, err := intOf(form, "which", -1)
+	if err != nil || which < 0 || which >= len(p.Relaxations) {
+		return "", exit.Fail(exit.Usage, "reload the page", "the purchase proposes no such change")
+	}
+	doc, err := relaxed(o.Document, p.Relaxations[which], s.cfg.Now())
+	if err != nil {
+		return "", err
+	}
+	o.Options.Confirm = true
+	return s.order(ctx, form.Get("next"), doc, o.Options)
+}
+
+// relaxed is a document with a change.
+func relaxed(text string, r message.Relaxation, now time.Time) (doc rfql.Document, err error) {
+	draft, _, err := rfql.Read([]byte(text))
+	if err != nil {
+		return doc, err
+	}
+	if r.Unit < 0 || r.Unit >= len(draft.Requests) {
+		return doc, exit.Fail(exit.Usage, "reload the page", "the request has no unit %d", r.Unit+1)
+	}
+	q := &draft.Requests[r.Unit]
+	if r.Price > 0 {
+		q.Price = r.Price
+	}
+	if r.Cores > 0 {
+		q.TotalCores, q.NodeCount, q.NodeCores = r.Cores, 0, 0
+	}
+	if r.Later > 0 {
+		q.End = q.End.Add(r.Later)
+		if !q.NotBefore.IsZero() {
+			q.NotBefore = q.NotBefore.Add(r.Later)
+		}
+	}
+	return rfql.Check(draft, now.Add(buyingTime))
+}
+
+// relaxWords describe a change to the request, and how many sites would then offer.
+func relaxWords(r message.Relaxation) string {
+	text := r.Change
+	switch {
+	case r.Later == 0 && r.Cores == 0:
+		text = "Raise the highest price to " + r.Price.String() + " per core-hour"
+	case r.Later == 0 && r.Price == 0:
+		text = fmt.Sprintf("Ask for %s", words.Plural(r.Cores, "core"))
+	}
+	text = strings.TrimSuffix(sentence(text), ".") + ": " + words.Plural(r.Offers, "offer")
+	if r.From > 0 {
+		text += ", from " + r.From.Cents() + " per core-hour"
+	}
+	return text
+}

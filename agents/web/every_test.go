@@ -1,0 +1,101 @@
+package web_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func decode64(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// screens are the pages that docs/SCREENS.md shows, and their files.
+var screens = map[string]string{"/compose": "compose", "/purchase/": "purchase", "/calendar": "calendar", "/": "books"}
+
+// everyPage looks at every page, in light and dark and in a narrow window. No page reports
+// anything, asks another host, is wider than its window, or fails axe-core, if that is there.
+func everyPage(t *testing.T, m *market) {
+	id := ""
+	for _, p := range m.purchases() {
+		if p.Settled {
+			id = p.ID
+		}
+	}
+	axe, err := os.ReadFile(os.Getenv("RAMP_TEST_AXE"))
+	if err != nil {
+		t.Log("AXE: not checked, since axe-core is not there:", err)
+	}
+	for _, c := range []struct {
+		kind, name string
+		paths      []string
+	}{
+		{"user", "user", []string{"/", "/compose", "/purchase/" + id, "/purchase/" + id + "/trace", "/runs", "/sweeps", "/money", "/sites", "/none"}},
+		{"resource", "site1", []string{"/", "/calendar", "/reservations", "/decisions", "/check", "/money", "/drain"}},
+		{"bank", "bank", []string{"/", "/audit", "/accounts", "/statement?account=ann", "/entries", "/turnover", "/disputes", "/invitations", "/order"}},
+	} {
+		b := newBrowser(t)
+		base := m.enter(b, c.kind, c.name)
+		for _, p := range c.paths {
+			b.open(base + p)
+			b.await("the page", "document.querySelector('#live h1')")
+			for _, look := range []struct {
+				width  int64
+				scheme string
+			}{{1280, "light"}, {1280, "dark"}, {320, "light"}} {
+				b.look(look.width, look.scheme)
+				if over := value[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+					t.Errorf("%s %s at %d px: %d px wider than the window", c.kind, p, look.width, over)
+				}
+				if len(axe) > 0 {
+					b.axe(string(axe), fmt.Sprintf("%s %s, %s, %d px", c.kind, p, look.scheme, look.width))
+				}
+				b.keepScreen(c.kind, p, look.width, look.scheme)
+			}
+		}
+		if p := "/none"; c.kind == "user" { // a browser logs an answer of 404 itself
+			b.mu.Lock()
+			kept := b.messages[:0]
+			for _, text := range b.messages {
+				if !strings.Contains(text, p) {
+					kept = append(kept, text)
+				}
+			}
+			b.messages = kept
+			b.mu.Unlock()
+		}
+		b.quiet(strings.TrimPrefix(base, "http://"))
+	}
+}
+
+// axe runs axe-core on the page.
+func (b *browser) axe(script, where string) {
+	b.t.Helper()
+	if !value[bool](b, "!!window.axe") {
+		value[bool](b, script+";!!window.axe")
+	}
+	const look = "window.innerWidth+matchMedia('(prefers-color-scheme: dark)').matches"
+	b.await("axe", `(window.axeAt!==`+look+`&&(window.axeAt=`+look+`,window.axeDone=null,axe.run(document,{runOnly:['wcag2a','wcag2aa','wcag21a','wcag21aa','wcag22aa']}).then(r=>{window.axeDone=r.violations.map(v=>v.id+': '+v.nodes.map(n=>n.html.slice(0,160)+' '+n.failureSummary).join(' | ')).join('\n')})),window.axeDone!=null)`)
+	if faults := value[string](b, "window.axeDone"); faults != "" {
+		b.t.Errorf("%s: %s", where, faults)
+	}
+}
+
+// keepScreen writes the screenshots of docs/SCREENS.md, if RAMP_SCREENS names a directory.
+func (b *browser) keepScreen(kind, path string, width int64, scheme string) {
+	dir := os.Getenv("RAMP_SCREENS")
+	for p, name := range screens {
+		if dir == "" || width != 1280 || p == "/" && (kind != "bank" || path != "/") || p != "/" && (!strings.HasPrefix(path, p) || strings.HasSuffix(path, "/trace")) {
+			continue
+		}
+		b.screenshot(filepath.Join(dir, name+"-"+scheme+".png"))
+	}
+}

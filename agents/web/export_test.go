@@ -1,0 +1,4 @@
+package web
+
+// OwnerIn is ownerIn.
+var OwnerIn = ownerIn

@@ -1,0 +1,59 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"ramp/agents/exit"
+	"ramp/agents/words"
+	"ramp/protocol"
+)
+
+// intOf reads a whole number of a form; without it, or empty, it is otherwise.
+func intOf(form url.Values, name string, otherwise int) (int, error) {
+	text := strings.TrimSpace(form.Get(name))
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, exit.Fail(exit.Usage, "go back and mend it; nothing was done", "%s %.40q: want a whole number", name, text)
+	}
+	return n, nil
+}
+
+// amountOf reads an amount above zero.
+func amountOf(form url.Values, name string) (protocol.Credits, error) {
+	c, err := protocol.ParseCredits(strings.TrimSpace(form.Get(name)))
+	if err != nil || c <= 0 {
+		return 0, exit.Fail(exit.Usage, "go back and mend it; nothing was done", "%s %.40q: want a number above zero, with at most six decimals", name, form.Get(name))
+	}
+	return c, nil
+}
+
+// perHour is a price.
+func perHour(c protocol.Credits) string { return c.Cents() + " per core-hour" }
+
+func memory(mb int) string {
+	switch {
+	case mb == 0:
+		return "-"
+	case mb%1024 == 0:
+		return fmt.Sprintf("%d GB", mb/1024)
+	}
+	return fmt.Sprintf("%d MB", mb)
+}
+
+func system(p protocol.Properties) string {
+	return words.OrDash(strings.Join(strings.Fields(p.OS+" "+p.OSVersion+" "+p.Arch), " "))
+}
+
+// exitWords are the exit code of a program, if it has ended.
+func exitWords(code *int) string {
+	if code == nil {
+		return "-"
+	}
+	return fmt.Sprintf("exit %d", *code)
+}

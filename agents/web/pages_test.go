@@ -1,0 +1,206 @@
+package web_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ramp/agents/control"
+	"ramp/agents/web"
+)
+
+// pagesOf are the pages of each kind of agent.
+var pagesOf = map[control.Kind][]string{
+	control.User:     {"/", "/purchase/p1", "/purchase/p1/trace", "/compose", "/compose?from=p1", "/runs", "/run/p1", "/sweeps", "/sweep/s1", "/money", "/sites"},
+	control.Resource: {"/", "/calendar", "/reservations", "/decisions", "/check", "/money", "/drain"},
+	control.Bank:     {"/", "/audit", "/accounts", "/statement?account=ann", "/entries", "/turnover", "/disputes", "/invitations", "/order"},
+}
+
+// Whatever stands in any field is shown as text, cut if it is long, with control and
+// direction characters made visible.
+func TestWhatOthersWroteIsText(t *testing.T) {
+	for name, text := range map[string]string{
+		"a script":                   `"><script>alert(1)</script>`,
+		"an attribute":               `x" onmouseover="alert(1)`,
+		"a character of direction":   "abc\u202edcba\u2066",
+		"control characters":         "a\x1b[31mb\x00c\u0085",
+		"ten kilobytes":              strings.Repeat("long ", 2000),
+		"ten kilobytes, in one word": strings.Repeat("w", 10_000),
+		"a template":                 "{{.Root}}",
+	} {
+		for kind, paths := range pagesOf {
+			s := serve(t, kind, text).login()
+			for _, p := range paths {
+				r := s.do(s.request("GET", p, nil))
+				b, err := io.ReadAll(r.Body)
+				if err != nil || r.StatusCode != http.StatusOK {
+					t.Fatalf("%s on %s: %d, %v: %s", name, p, r.StatusCode, err, b)
+				}
+				body := string(b)
+				shown := regexp.MustCompile(`(?s)<textarea.*?</textarea>|<[^>]*>`).ReplaceAllString(body, "") // a form sends its fields as they are
+				switch {
+				case strings.Contains(body, "<script>") || strings.Contains(body, `onmouseover="`):
+					t.Errorf("%s on %s is not escaped", name, p)
+				case strings.ContainsAny(shown, "\u202e\u2066\x1b\x00\u0085"):
+					t.Errorf("%s on %s is not visible", name, p)
+				case strings.Contains(shown, strings.Repeat("w", 1000)) && !strings.Contains(p, "trace"):
+					t.Errorf("%s on %s is not cut", name, p)
+				}
+			}
+		}
+	}
+}
+
+func TestTextsAreMadeVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                  "plain",
+		"Grüße, 世界":              "Grüße, 世界",
+		"a\u202eb":               `a\u202eb`,
+		"a\x00\n\x1b":            `a\u0000\u000a\u001b`,
+		"\xff":                   `\ufffd`,
+		strings.Repeat("é", 600): strings.Repeat("é", 500) + "… (200 more bytes)",
+	} {
+		if got := web.Visible(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A first visit costs at most 45 kB, as browsers fetch it, in at most six requests: the page,
+// its style, its script, the stream, its first news, and an icon that is none.
+func TestAFirstVisitIsSmall(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	get := func(path string) []byte {
+		r := s.request("GET", path, nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		answer := s.do(r)
+		b, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v", path, answer.StatusCode, err)
+		}
+		return b
+	}
+	page := get("/")
+	z, err := gzip.NewReader(bytes.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := len(page)
+	links := regexp.MustCompile(`(?:<link[^>]*href|<script[^>]*src|<img[^>]*src)="([^"]+)"`).FindAllStringSubmatch(string(plain), -1)
+	for _, l := range links {
+		total += len(get(l[1]))
+	}
+	if total > 45_000 || 1+len(links)+3 > 6 {
+		t.Errorf("%d bytes in %d requests; allowed are 45,000 in 6", total, 1+len(links)+3)
+	}
+	if strings.Contains(string(plain), "style=") || strings.Contains(string(plain), "<style") || regexp.MustCompile(`<script[^>]*>[^<]`).Match(plain) {
+		t.Error("the page has a style or a script of its own, which its policy forbids")
+	}
+}
+
+// An agent that is not there has a page that says so.
+func TestAnAgentThatIsAwayHasAPage(t *testing.T) {
+	s := serve(t, control.User, plainText, func(c *web.Config) { c.Client = control.At(t.TempDir()) }).login()
+	for _, p := range pagesOf[control.User] {
+		r := s.do(s.request("GET", p, nil))
+		b, _ := io.ReadAll(r.Body)
+		if p == "/compose" { // it asks nothing
+			continue
+		}
+		if r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(b), "daemon does not run") || !strings.Contains(string(b), "ramp user serve") {
+			t.Errorf("%s: %d: %s", p, r.StatusCode, b)
+		}
+	}
+}
+
+// A form that is sent twice is one order: it carries the key, or the ID, by which the agent
+// knows it.
+func TestAFormSentTwiceIsOneOrder(t *testing.T) {
+	bank := serve(t, control.Bank, plainText).login()
+	r := bank.do(bank.request("POST", "/order", url.Values{"what": {"credit"}, "to": {"ann"}, "amount": {"12.50"}, "currency": {"CPU"}}))
+	b, _ := io.ReadAll(r.Body)
+	form := fieldsOf(string(b))
+	if !strings.Contains(string(b), "Credit ann with 12.50 CPU") || bank.agent.asked("/v1/credit") != 0 {
+		t.Fatalf("the second step: %s", b)
+	}
+	for range 2 {
+		bank.do(bank.request("POST", "/credit", form))
+	}
+	if q := bank.agent.calls["/v1/credit"]; len(q) != 2 || q[0] != q[1] || !strings.Contains(q[0], `"key":"web.`) {
+		t.Errorf("credit was ordered by %q", q)
+	}
+	user := serve(t, control.User, plainText).login()
+	r = user.do(user.request("GET", "/compose?cores=4&wall=1h&within=12h&max-price=10", nil))
+	b, _ = io.ReadAll(r.Body)
+	form = fieldsOf(string(b))
+	for range 2 {
+		if r := user.do(user.request("POST", "/buy", form)); r.StatusCode != http.StatusSeeOther {
+			b, _ := io.ReadAll(r.Body)
+			t.Fatalf("buy: %d: %s", r.StatusCode, b)
+		}
+	}
+	if q := user.agent.calls["/v1/buy"]; len(q) != 2 || !strings.Contains(q[0], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[1], `"id":"`+form.Get("id")+`"`) || !strings.Contains(q[0], `"confirm":true`) || !strings.Contains(q[0], `"named":true`) {
+		t.Errorf("bought by %q", q)
+	}
+}
+
+// fieldsOf are the fields of the first form of a page in its main part.
+func fieldsOf(page string) url.Values {
+	form := url.Values{}
+	_, page, _ = strings.Cut(page, `<div id="live"`)
+	_, page, _ = strings.Cut(page, "<form")
+	page, _, _ = strings.Cut(page, "</form>")
+	for _, m := range regexp.MustCompile(`<input[^>]*name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		form.Set(m[1], m[2])
+	}
+	return form
+}
+
+// Faults are told in the words of the page.
+func TestFaultsAreShownWhileTyping(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	for name, c := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		"nothing yet":     {url.Values{}, "Needed: cores"},
+		"no wall time":    {url.Values{"cores": {"4"}, "within": {"1h"}}, "Wall time"},
+		"no number":       {url.Values{"cores": {"many"}}, "Cores: "},
+		"does not fit":    {url.Values{"cores": {"4"}, "wall": {"2h"}, "within": {"1h"}}, "does not fit"},
+		"a negative cost": {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"2h"}, "max-cost": {"-1"}}, "Highest total"},
+		"good":            {url.Values{"cores": {"4"}, "wall": {"1h"}, "within": {"12h"}, "max-price": {"2"}}, "4 cores for 1 h 00 min, at most 8.00 credits"},
+		"a bad document":  {url.Values{"document": {"<rfq"}}, "Document: "},
+	} {
+		r := s.request("POST", "/compose/check", c.form)
+		r.Header.Set("HX-Request", "true")
+		b, _ := io.ReadAll(s.do(r).Body)
+		if !strings.Contains(string(b), c.want) || strings.Contains(string(b), "--") || strings.Contains(string(b), "<html") {
+			t.Errorf("%s: %s, want %q", name, b, c.want)
+		}
+	}
+}
+
+// A relaxation changes the request and asks again under another ID.
+func TestARelaxationAsksAgain(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	r := s.do(s.request("POST", "/relax", url.Values{"id": {"p1"}, "which": {"1"}, "next": {"p0123456789abcdef"}}))
+	q := s.agent.calls["/v1/buy"]
+	if r.StatusCode != http.StatusSeeOther || len(q) != 1 || !strings.Contains(q[0], `"id":"p0123456789abcdef"`) || !strings.Contains(q[0], `"confirm":true`) {
+		b, _ := io.ReadAll(r.Body)
+		t.Errorf("%d, bought by %q: %s", r.StatusCode, q, b)
+	}
+	for _, which := range []string{"2", "-1", "x"} {
+		if r := s.do(s.request("POST", "/relax", url.Values{"id": {"p1"}, "which": {which}, "next": {"p1"}})); r.StatusCode != http.StatusBadRequest {
+			t.Errorf("relaxation %s: %d", which, r.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ramp/agents/control"
+	"ramp/agents/words"
+	"ramp/protocol/message"
+)
+
+func (s *Server) runs(ctx context.Context, r *http.Request) (view, error) {
+	list, err := ask(ctx, s, control.Runs, listCall(r))
+	t := &table{
+		Caption: "Programs, the newest first", Heads: heads("Name", "State", "Ordered", "Sites", "Units#", "Command"),
+		Empty: "No program was run yet. 'ramp run -- COMMAND' buys a slot and runs it there.", More: older("/runs", list, func(v message.Run) string { return v.ID }),
+	}
+	for _, v := range slices.Backward(list) {
+		var sites []string
+		for _, u := range v.Units {
+			sites = append(sites, u.Resource)
+		}
+		t.Rows = append(t.Rows, []cell{to(runPath(v.ID), words.OrDash(v.Name)).and(short(v.ID)), runState(v), moment(v.Created),
+			txt(words.OrDash(strings.Join(slices.Compact(sites), ", "))), num(words.Plural(len(v.Units), "unit")), txt(commandWords(v.Program))})
+	}
+	return view{Title: "Programs", On: []string{control.EventRun, control.EventPurchase}, Blocks: []block{{Table: t}}}, err
+}
+
+func runPath(id string) string { return "/run/" + url.PathEscape(id) }
+
+func runState(v message.Run) cell {
+	c := state(cmp.Or(v.State, "ordered"))
+	if v.Over {
+		c.State = "good"
+		if v.Exit != 0 {
+			c.State = "bad"
+		}
+		c = c.and(fmt.Sprintf("exit %d", v.Exit))
+	}
+	if v.Fault != "" {
+		c = c.and(v.Fault)
+	}
+	return c
+}
+
+func commandWords(p message.Program) string {
+	if p.App != "" {
+		return "application " + p.App
+	}
+	return words.OrDash(strings.Join(p.Of(0), " "))
+}
+
+func (s *Server) run(ctx context.Context, r *http.Request) (view, error) {
+	v, err := ask(ctx, s, control.Run, control.RunCall{ID: r.PathValue("id")})
+	if err != nil {
+		return view{}, err
+	}
+	out := view{Title: "Program " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun}}
+	out.Blocks = []block{{Status: "State: " + cmp.Or(v.State, "ordered") + ".", Facts: []fact{
+		{"State", runState(v)}, {"Ordered", moment(v.Created)}, {"Command", txt(commandWords(v.Program))}, {"Purchase", to(purchasePath(v.ID), short(v.ID))},
+	}}}
+	t := &table{Caption: "Units", Heads: heads("Unit#", "Site", "Slot", "Stage", "Exit#", "Output", "Files", "Kept until")}
+	for _, u := range v.Units {
+		why := u.Status.Why
+		var files []string
+		for _, f := range u.Status.Outputs {
+			files = append(files, fmt.Sprintf("%s (%d bytes)", f.Path, f.Size))
+		}
+		keep := txt("-")
+		if !u.Status.Keep.IsZero() {
+			keep = minute(u.Status.Keep)
+		}
+		t.Rows = append(t.Rows, []cell{num(fmt.Sprint(u.Unit + 1)), txt(u.Resource), slot(u.Slot.Start, u.Slot.End), state(string(u.Status.Stage)).and(why),
+			num(jobExit(v, u)), to(outputPath(v.ID, u.Unit+1), "Show"), txt(words.OrDash(strings.Join(files, ", "))), keep})
+	}
+	out.Blocks = append(out.Blocks, block{Table: t})
+	if !v.Over {
+		for _, a := range []struct {
+			verb   message.LaunchVerb
+			text   string
+			danger bool
+		}{{message.VerbSuspend, "Suspend", false}, {message.VerbResume, "Resume", false}, {message.VerbKill, "Kill", true}} {
+			out.Blocks = append(out.Blocks, block{Form: &form{Action: "/run/control", Submit: a.text, Danger: a.danger, Fields: []field{hidden("id", v.ID), hidden("verb", string(a.verb))}}})
+		}
+	} else {
+		out.Blocks = append(out.Blocks, block{Heading: "Fetch the files", Code: "ramp fetch " + words.ShellWord(v.ID)})
+	}
+	return out, nil
+}
+
+func jobExit(v message.Run, u message.RunUnit) string {
+	if !v.Over {
+		return "-"
+	}
+	return fmt.Sprintf("exit %d", u.Status.Job.Exit)
+}
+
+func outputPath(id string, unit int) string {
+	return runPath(id) + "/" + strconv.Itoa(unit) + "/output"
+}
+
+func (s *Server) runControl(ctx context.Context, form url.Values) (string, error) {
+	q := control.RunCall{ID: form.Get("id"), Verb: message.LaunchVerb(form.Get("verb"))}
+	_, err := ask(ctx, s, control.RunControl, q)
+	return runPath(q.ID), err
+}
+
+// maxOutput is how much of a unit's output a page shows: the end of it.
+const maxOutput = 256 << 10
+
+var errEnough = errors.New("enough")
+
+// runOutput shows what a unit prints, as plain text, while it prints it.
+func (s *Server) runOutput(w http.ResponseWriter, r *http.Request) {
+	unit, err := strconv.Atoi(r.PathValue("unit"))
+	if err == nil {
+		err = allowed(control.RunLog.Call)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	q := control.RunCall{ID: r.PathValue("id"), Unit: unit, Follow: r.URL.Query().Has("follow")}
+	sent := 0
+	err = control.RunLog.Follow(r.Context(), s.cfg.Client, q, func(l control.LogLine) error {
+		if sent += len(l.Data); sent > maxOutput {
+			return errEnough
+		}
+		if _, err := w.Write([]byte(visibleLines(string(l.Data)))); err != nil {
+			return err
+		}
+		return http.NewResponseController(w).Flush()
+	})
+	switch {
+	case err == nil || r.Context().Err() != nil:
+	case errors.Is(err, errEnough):
+		fmt.Fprintf(w, "\n… more than %d bytes; 'ramp logs %s' shows all\n", maxOutput, q.ID)
+	case sent == 0:
+		s.fail(w, r, err)
+	}
+}
+
+// visibleLines is Visible for a text of several lines, without a bound.
+func visibleLines(text string) string {
+	var out strings.Builder
+	for _, c := range text {
+		if c == '\n' || c == '\t' {
+			out.WriteRune(c)
+		} else {
+			out.WriteString(Visible(string(c)))
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,142 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"ramp/agents/control"
+	"ramp/agents/user"
+	"ramp/agents/words"
+	"ramp/protocol/message"
+)
+
+// pageRows is how many rows a list has on a page.
+const pageRows = 50
+
+// userPages are the pages of a researcher.
+func (s *Server) userPages(mux *http.ServeMux) {
+	s.nav = []navItem{{"Purchases", "/"}, {"New request", "/compose"}, {"Programs", "/runs"}, {"Sweeps", "/sweeps"}, {"Money", "/money"}, {"Sites", "/sites"}}
+	s.page(mux, "/{$}", s.purchases)
+	s.page(mux, "/purchase/{id}", s.purchase)
+	s.page(mux, "/purchase/{id}/trace", s.trace)
+	mux.HandleFunc("GET /purchase/{id}/receipt.zip", s.receipt)
+	s.act(mux, "/approve", s.approve)
+	s.act(mux, "/cancel", s.cancel)
+	s.act(mux, "/usage", s.usage)
+	s.page(mux, "/compose", s.compose)
+	s.part(mux, "/compose/check", s.composeCheck)
+	s.part(mux, "/quote", s.quote)
+	s.act(mux, "/buy", s.buy)
+	s.act(mux, "/relax", s.relax)
+	s.page(mux, "/runs", s.runs)
+	s.page(mux, "/run/{id}", s.run)
+	mux.HandleFunc("GET /run/{id}/{unit}/output", s.runOutput)
+	s.act(mux, "/run/control", s.runControl)
+	s.page(mux, "/sweeps", s.sweeps)
+	s.page(mux, "/sweep/{id}", s.sweep)
+	s.act(mux, "/sweep/set", s.sweepSet)
+	s.page(mux, "/money", s.userMoney)
+	s.page(mux, "/sites", s.sites)
+}
+
+// listCall reads which part of a list a page shows.
+func listCall(r *http.Request) control.LastCall {
+	return control.LastCall{Limit: pageRows, Before: r.URL.Query().Get("before")}
+}
+
+// older is the address of the next page of a list, oldest first, if there may be one.
+func older[T any](path string, list []T, id func(T) string) string {
+	if len(list) < pageRows {
+		return ""
+	}
+	return path + "?before=" + url.QueryEscape(id(list[0]))
+}
+
+func (s *Server) purchases(ctx context.Context, r *http.Request) (view, error) {
+	list, err := ask(ctx, s, control.Purchases, listCall(r))
+	t := &table{
+		Caption: "Purchases, the newest first", Heads: heads("Name", "State", "Ordered", "Slot", "Cores#", "Total#", "Sites"),
+		Empty: "Nothing was bought yet. “New request” asks the market.", More: older("/", list, func(p message.Purchase) string { return p.ID }),
+	}
+	for _, p := range slices.Backward(list) {
+		t.Rows = append(t.Rows, purchaseRow(p))
+	}
+	return view{Title: "Purchases", On: []string{control.EventPurchase}, Blocks: []block{{Table: t}}}, err
+}
+
+func purchaseRow(p message.Purchase) []cell {
+	cores, when, sites := "-", txt("-"), "-"
+	if len(p.Units) > 0 && p.State != user.StateFailed {
+		n, first := 0, p.Units[0]
+		var names []string
+		for _, u := range p.Units {
+			n += u.Cores
+			names = append(names, u.Resource)
+		}
+		names = slices.Compact(names)
+		if cores, when, sites = words.Plural(n, "core"), slot(first.Start, first.End), names[0]; len(names) > 1 {
+			sites += ", " + words.Plural(len(names)-1, "other")
+		}
+	}
+	total := "-"
+	if p.Total > 0 && p.State != user.StateFailed {
+		total = money(p.Total, p.Currency)
+	}
+	return []cell{to(purchasePath(p.ID), words.OrDash(p.RFQ)).and(short(p.ID)), stateOf(p), moment(p.Created), when, num(cores), num(total), txt(sites)}
+}
+
+func purchasePath(id string) string { return "/purchase/" + url.PathEscape(id) }
+
+// stateOf is the state of a purchase with the reason, if it bought nothing.
+func stateOf(p message.Purchase) cell {
+	c := state(p.State)
+	if !p.Settled && p.Why != "" {
+		c = c.and(p.Why)
+	}
+	return c
+}
+
+func (s *Server) approve(ctx context.Context, form url.Values) (string, error) {
+	q := control.IDCall{ID: form.Get("id"), Yes: form.Get("yes") == "1"}
+	return purchasePath(q.ID), tell(ctx, s, control.Approve, q)
+}
+
+// errSeen ends the following of a stream whose first value is enough.
+var errSeen = errors.New("seen")
+
+// cancel asks the sellers to take a purchase back. It goes on when the page has its first
+// answer.
+func (s *Server) cancel(ctx context.Context, form url.Values) (string, error) {
+	if err := allowed(control.Cancel.Call); err != nil {
+		return "", err
+	}
+	q := control.IDCall{ID: form.Get("id")}
+	err := control.Cancel.Follow(ctx, s.cfg.Client, q, func(control.ProgressLine) error { return errSeen })
+	if errors.Is(err, errSeen) {
+		err = nil
+	}
+	return purchasePath(q.ID), err
+}
+
+// usage agrees to a usage record or disputes it.
+func (s *Server) usage(ctx context.Context, form url.Values) (string, error) {
+	unit, err := intOf(form, "unit", 0)
+	if err != nil {
+		return "", err
+	}
+	q := control.UsageCall{ID: form.Get("id"), Unit: unit, Agree: form.Get("agree") == "1", Why: form.Get("why")}
+	return purchasePath(q.ID), tell(ctx, s, control.Usage, q)
+}
+
+func (s *Server) sites(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s, control.Resources, control.None{})
+	t := &table{Caption: "Sites that the agent knows, with their list prices", Heads: heads("Site", "Cores#", "List price#", "Least price#", "System", "Memory per core#", "Missed promises#"), Empty: "No site is known yet. 'ramp doctor' finds the cause."}
+	for _, l := range list {
+		t.Rows = append(t.Rows, []cell{txt(l.Name).and(string(l.ID)), num(words.Plural(l.Cores, "core")), num(perHour(l.Start)), num(perHour(l.Min)),
+			txt(system(l.Props)), num(memory(l.Props.RAMPerCore)), num(words.Plural(l.Failures, "time"))})
+	}
+	return view{Title: "Sites", On: []string{control.EventPurchase}, Blocks: []block{{Table: t}}}, err
+}

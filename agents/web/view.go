@@ -1,0 +1,246 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+)
+
+// view is a page.
+type view struct {
+	Title  string
+	Bare   bool     // without navigation
+	Part   bool     // only the blocks: a fragment of a page
+	On     []string // the kinds of events that change it
+	Blocks []block
+}
+
+// block is a part of a page: whatever is set of it, in this order.
+type block struct {
+	Heading string
+	Status  string // read out when it changes
+	Note    *note
+	Facts   []fact
+	Chart   *chart
+	Table   *table
+	Text    string // as a program printed it
+	Code    string // a command to copy
+	Form    *form
+	Links   []link
+	Part    string // ID of an empty place that a form's answer fills
+}
+
+// note is a message: of kind "", "good" or "bad".
+type note struct {
+	Kind string
+	Text string
+	Help string
+}
+
+// fact is a name with its value.
+type fact struct {
+	Name  string
+	Value cell
+}
+
+type link struct{ Text, Href string }
+
+// table has a caption, which also names it for readers of screens.
+type table struct {
+	Caption string
+	Heads   []head
+	Rows    [][]cell
+	Empty   string // instead of no rows
+	More    string // address of the next page
+}
+
+// Head names a column, where a narrow window shows each cell with its name.
+func (t table) Head(i int) string {
+	if i < len(t.Heads) {
+		return t.Heads[i].Text
+	}
+	return ""
+}
+
+type head struct {
+	Text string
+	Num  bool
+}
+
+// heads are the headings of a table; those that end with # are above numbers.
+func heads(names ...string) []head {
+	list := make([]head, len(names))
+	for i, n := range names {
+		text, num := strings.CutSuffix(n, "#")
+		list[i] = head{text, num}
+	}
+	return list
+}
+
+// cell is a value in a table.
+type cell struct {
+	Text  string
+	Href  string
+	Num   bool
+	Whole bool          // in one line
+	State string        // good, bad or going, of a state
+	Left  time.Duration // counted down from when the page was made
+	Small string        // below the text
+	Form  *form
+}
+
+func txt(s string) cell          { return cell{Text: s} }
+func num(s string) cell          { return cell{Text: s, Num: true} }
+func to(href, s string) cell     { return cell{Text: s, Href: href} }
+func (c cell) and(s string) cell { c.Small = s; return c }
+
+// Class is how a cell is set.
+func (c cell) Class() string {
+	switch {
+	case c.Num:
+		return "num"
+	case c.Whole:
+		return "whole"
+	case len(c.Text) > longText || len(c.Small) > longText:
+		return "long"
+	}
+	return ""
+}
+
+// longText is how many bytes have a column of their own width.
+const longText = 24
+
+// form changes something, or asks something.
+type form struct {
+	Action  string
+	ID      string
+	Get     bool
+	Fields  []field
+	Submit  string
+	Also    []submit // other things to do with the same fields
+	Danger  bool
+	Checks  string // address that judges the fields while they are filled in
+	Into    string // ID of the place of the answer
+	Heading string
+}
+
+type submit struct {
+	Text   string
+	Action string
+	Into   string
+}
+
+type field struct {
+	Name, Label, Value, Hint string
+	Type                     string // text if empty; hidden, area, select, check
+	Options                  []link // of a select: text and value
+	Required                 bool
+	List                     []string // suggestions
+}
+
+func hidden(name, value string) field { return field{Name: name, Value: value, Type: "hidden"} }
+
+type navItem struct{ Text, Href string }
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// pageData is what the layout needs beside the view.
+type pageData struct {
+	view
+	Agent, Kind   string
+	Nav           []navItem
+	Self          string // the address of this page
+	Root, CSS, JS string
+	Triggers      string
+	Command, Zone string
+}
+
+// templates are the templates, with functions that need the server's prefix.
+func (s *Server) templates() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"show": show,
+		"text": Visible,
+		"path": s.path,
+		"left": func(d time.Duration) int64 { return d.Milliseconds() },
+	}).ParseFS(templateFiles, "templates/*.html"))
+}
+
+// show writes a text that anybody may have written: isolated, so that its direction changes
+// nothing around it, with control characters made visible.
+func show(s string) template.HTML {
+	return template.HTML("<bdi>" + template.HTMLEscapeString(Visible(s)) + "</bdi>") //nolint:gosec // escaped here
+}
+
+// show sends a page.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view) {
+	d := pageData{
+		view: v, Agent: s.cfg.Agent.Name(), Kind: kindWords[s.cfg.Kind], Nav: s.nav, Self: s.path(r.URL.RequestURI()), Root: s.cfg.Prefix,
+		CSS: s.path(assetURL("app.css")), JS: s.path(assetURL("app.js")), Command: s.cfg.Command, Zone: zoneWords(s.cfg.Now()),
+	}
+	for _, kind := range append([]string{eventHello, eventBack, eventFresh, "poll"}, v.On...) {
+		d.Triggers += kind + " from:body, "
+	}
+	d.Triggers = strings.TrimSuffix(d.Triggers, ", ")
+	name := "page"
+	if v.Part {
+		name = "part"
+	}
+	var out bytes.Buffer
+	if err := s.template.ExecuteTemplate(&out, name, d); err != nil {
+		http.Error(w, "the page cannot be drawn: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if r.Header.Get("Accept-Encoding") != "" && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(status)
+		_, _ = w.Write(zipped(out.Bytes())) // an error means that the browser left
+		return
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(out.Bytes())
+}
+
+var kindWords = map[control.Kind]string{control.User: "user agent", control.Resource: "site", control.Bank: "bank"}
+
+// refuse answers a request that the guard refused.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *fault) {
+	if r.Method == http.MethodPost {
+		w.Header().Set("Connection", "close") // its body is not read
+	}
+	s.show(w, r, f.status, view{Title: "Refused", Bare: true, Blocks: []block{{Note: &note{"bad", f.what, f.help}, Links: []link{{"First page", "/"}}}}})
+}
+
+// fail answers with an error of the agent.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, title := http.StatusUnprocessableEntity, "That did not work"
+	_, hint := exit.Of(err)
+	n := &note{"bad", sentence(err.Error()), sentence(hint)}
+	var e *exit.Error
+	switch {
+	case errors.Is(err, control.ErrGone):
+		status, title = http.StatusServiceUnavailable, "The agent does not answer"
+		n = &note{"bad", "The agent's daemon does not run, or has just ended.", "This page goes on by itself as soon as it is back. 'ramp status' shows whether it runs, and '" + serveCommands[s.cfg.Kind] + "' starts it. What was ordered and signed is not lost."}
+	case errors.As(err, &e) && e.Code == exit.Usage:
+		status, title = http.StatusBadRequest, "Something is missing or wrong"
+	}
+	if r.Header.Get("HX-Request") != "" && r.Method == http.MethodPost { // browsers log other answers as errors, and this one is shown
+		status = http.StatusOK
+	}
+	part := r.Method == http.MethodPost && r.Header.Get("HX-Request") != ""
+	v := view{Title: title, Part: part, Blocks: []block{{Note: n}}}
+	if r.Method == http.MethodGet { // it is tried again when the agent is back
+		v.On = []string{eventBack}
+	}
+	s.show(w, r, status, v)
+}
+
+var serveCommands = map[control.Kind]string{control.User: "ramp user serve", control.Resource: "ramp resource serve", control.Bank: "ramp bank serve"}
