@@ -48,3 +48,18 @@ func TestASeedRepeats(t *testing.T) {
 		t.Errorf("one seed, two runs: %s and %s", a, b)
 	}
 }
+
+func TestLiarsChangeNothing(t *testing.T) {
+	c := cast(t)
+	for i, kind := range federation.Kinds() {
+		for seed := range uint64(3) {
+			cfg := federation.Random(seed, 4, 30, sim.Levels()["light"], 6)
+			cfg.Liars = []string{kind}
+			w := federation.Open(c, cfg)
+			w.Live(never)
+			for _, v := range w.Violations {
+				t.Errorf("%s (%d), seed %d: %s", kind, i, seed, v)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package federation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ramp/agents"
@@ -98,7 +99,8 @@ func Open(cast *Cast, cfg Config) *World {
 	for i := range cfg.Users {
 		users = append(users, cast.credential(fmt.Sprintf("user%d", i+1)).ID)
 	}
-	w.rules = cfg.Rules(sites, users)
+	_, members := cast.lies(cfg.Liars)
+	w.rules = cfg.Rules(append(slices.Clone(sites), members...), users)
 	for i := range cfg.Modules {
 		w.addSite(cast.credential(sites[i].Name()), i)
 	}
@@ -110,7 +112,7 @@ func Open(cast *Cast, cfg Config) *World {
 			return u, protocol.Output{}, nil
 		}}))
 	}
-	w.addLiars(cast, sites)
+	w.addLiars(cast)
 	for _, j := range cfg.Jobs(sites) {
 		w.offer(j)
 	}
@@ -230,7 +232,11 @@ func (w *World) fault(format string, args ...any) {
 
 // length is how long a job runs on so many modules.
 func (w *World) length(job string, got int) time.Duration {
-	work := w.fates[job].Job.Work
+	f := w.fates[job]
+	if f == nil {
+		return time.Hour // nobody offered it
+	}
+	work := f.Job.Work
 	return work / 1024 * 1000 / speedUp(got) * 1024 // equal for all units of time that differ by 1024
 }
 
@@ -269,6 +275,9 @@ func (w *World) runs(s *member) {
 // is down or has just been.
 func (w *World) suspended(s *member, p *process) {
 	f := w.fates[p.job]
+	if f == nil {
+		return
+	}
 	f.Paused++
 	r, ok := s.host.Role().(*role)
 	if !ok {
@@ -284,7 +293,11 @@ func (w *World) suspended(s *member, p *process) {
 	}
 }
 
-func (w *World) ended(job string, now time.Time) { w.fates[job].Ended = now }
+func (w *World) ended(job string, now time.Time) {
+	if f := w.fates[job]; f != nil {
+		f.Ended = now
+	}
+}
 
 // pause is how long a batch system takes.
 func (w *World) pause() time.Duration { return w.chance.For(w.cfg.Faults.Slow) }
