@@ -14,6 +14,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/federated"
 	"ramp/agents/resource"
 	"ramp/agents/stage"
 	"ramp/protocol"
@@ -110,7 +111,7 @@ func (r *Resource) Routes(mux *http.ServeMux) {
 	control.Reservations.Answer(mux, r.reservations)
 	control.Calendar.Answer(mux, r.calendar)
 	control.Status.Answer(mux, r.status)
-	control.FederationQueue.Answer(mux, r.queueOf)
+	federated.Sites{Runner: r.Runner, Self: r.Cred.ID}.Routes(mux)
 	control.Drain.Answer(mux, r.drain)
 	control.Resume.Answer(mux, r.resume)
 	control.SignedParts.Answer(mux, r.signed)

@@ -31,7 +31,7 @@ type federated struct {
 	cfg      federation.Config
 	self     protocol.AgentID
 	site     *federation.Site
-	launches *launch.Site // set once it is made
+	launches launch.Waits // set once they are made
 	claim    claimed
 	askAt    time.Time
 }
@@ -63,7 +63,7 @@ func (f *federated) begin(now time.Time, launches *launch.Site, tables protocol.
 	if f == nil {
 		return protocol.Output{}, nil
 	}
-	f.launches = launches
+	f.launches = launch.Waits{Site: launches}
 	var out protocol.Output
 	var err error
 	if f.site, out, err = federation.New(f.cfg, f, tables, now); err != nil {
@@ -222,8 +222,8 @@ func (f *federated) unit(r federation.Run) reserve.Unit {
 	return u
 }
 
-// Federation is the site's part in a federation; nil: it is in none.
-func (r *Role) Federation() *federation.Site {
+// FederationOf is a site's part in a federation; nil: it is in none.
+func FederationOf(r *Role) *federation.Site {
 	if r.fed == nil {
 		return nil
 	}

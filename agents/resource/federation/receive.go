@@ -62,12 +62,12 @@ func (s *Site) inform(job string, a *english.Auctioneer, before message.JobProgr
 	if p.State == before.State && p.Site == before.Site && p.Preempted == before.Preempted {
 		return protocol.Output{}
 	}
-	return protocol.Output{Send: []protocol.Message{s.mail(job, protocol.Inform, p, a.Owner())}}
+	return protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, job, protocol.Inform, p, a.Owner())}}
 }
 
-func (s *Site) mail(job string, p protocol.Performative, body protocol.Body, to protocol.AgentID) protocol.Message {
+func mail(self protocol.AgentID, job string, p protocol.Performative, body protocol.Body, to protocol.AgentID) protocol.Message {
 	return protocol.Message{
-		Performative: p, Sender: s.cfg.Self, Receivers: []protocol.AgentID{to}, Protocol: protocol.ProtocolEnglish, Conversation: job, Body: body,
+		Performative: p, Sender: self, Receivers: []protocol.AgentID{to}, Protocol: protocol.ProtocolEnglish, Conversation: job, Body: body,
 	}
 }
 
@@ -193,7 +193,7 @@ func (s *Site) award(now time.Time, m protocol.Message, b message.JobAward) prot
 	case protocol.AcceptProposal:
 		if s.bids[k] == nil {
 			b.Why = "this site does not bid for the job"
-			return out.Join(protocol.Output{Send: []protocol.Message{s.mail(m.Conversation, protocol.Refuse, b, m.Sender)}})
+			return out.Join(protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, m.Conversation, protocol.Refuse, b, m.Sender)}})
 		}
 	}
 	x := s.bids[k]
@@ -220,5 +220,5 @@ func (s *Site) decide(now time.Time, m protocol.Message, b message.JobAward) pro
 	if _, ok := s.Find(message.JobContract(m.Sender, m.Conversation, b.Award)); ok || s.bids[english.Key(m.Sender, m.Conversation)] != nil {
 		return protocol.Output{} // a home asks
 	}
-	return protocol.Output{Send: []protocol.Message{s.mail(m.Conversation, protocol.Cancel, b, m.Sender)}}
+	return protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, m.Conversation, protocol.Cancel, b, m.Sender)}}
 }

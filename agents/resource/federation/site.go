@@ -54,6 +54,8 @@ type Config struct {
 	Phase   time.Duration // of its polls, if the rules say that it polls
 	// Least and Most bound the length of an auction; Most 0: those of package rules.
 	Least, Most time.Duration
+	// Fixed: lengths follow from the mean in the rules, whatever the jobs' run times are.
+	Fixed bool
 }
 
 // Times of a Site.
@@ -78,21 +80,19 @@ type Works interface {
 
 // Site is a member of a federation.
 type Site struct {
-	cfg   Config
-	works Works
-	ac    english.AuctioneerConfig
-	bc    english.BidderConfig
+	floor
+	ac english.AuctioneerConfig
+	bc english.BidderConfig
 
 	homes  map[string]*english.Auctioneer // own jobs that are not over
 	over   map[string]*english.Auctioneer // own jobs that are
 	bids   map[string]*english.Bidder     // by english.Key
 	shown  map[string]protocol.Message    // auctions that it looks at when it polls, likewise
-	runs   map[string]*run                // that have not ended, by contract
-	past   map[string]*run                // that have, likewise
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
 	met    map[protocol.AgentID]bool      // members with the same rules
 	pollAt time.Time
+	forgot time.Time // when it looked for what can be forgotten
 }
 
 // New restores a Site. Its first Output continues where the last process stopped.
@@ -108,8 +108,8 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 		return nil, protocol.Output{}, fmt.Errorf("federation: %d modules: want 1..%d", cfg.Modules, message.MaxModules)
 	}
 	s := &Site{
-		cfg: cfg, works: works, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
-		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, runs: map[string]*run{}, past: map[string]*run{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{},
+		floor: floor{cfg: cfg, works: works, runs: map[string]*run{}, past: map[string]*run{}}, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
+		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{},
 	}
 	s.ac = english.AuctioneerConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Sites: cfg.Rules.Members(), Scale: cfg.Rules.Scale, Length: s}
 	s.bc = english.BidderConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Scale: cfg.Rules.Scale}
@@ -186,7 +186,7 @@ func (s *Site) file(id string, a *english.Auctioneer) {
 // Next is the length of the next auction: a share of the mean run time of the last jobs.
 func (s *Site) Next() (length, mean time.Duration) {
 	mean = s.cfg.Rules.Mean
-	if n := len(s.lasted); n > 0 {
+	if n := len(s.lasted); n > 0 && !s.cfg.Fixed {
 		var sum time.Duration
 		for _, d := range s.lasted {
 			sum += d / time.Duration(n)
@@ -223,9 +223,16 @@ func (s *Site) Wake(now time.Time) protocol.Output {
 	return s.settle(now, out.Join(s.forget(now)))
 }
 
+// forgetPeriod is between two looks for what can be forgotten.
+const forgetPeriod = time.Minute
+
 // forget drops what is over for long.
 func (s *Site) forget(now time.Time) protocol.Output {
 	var out protocol.Output
+	if now.Sub(s.forgot) < forgetPeriod {
+		return out
+	}
+	s.forgot = now
 	for id, a := range s.over { // in any order: each is dropped for itself
 		if now.Sub(a.OverAt()) >= s.cfg.Keep {
 			delete(s.over, id)

@@ -7,12 +7,13 @@ import (
 	"ramp/protocol/message"
 )
 
-// A job of a federation begins when its site says so (003), in a slot that the site then
-// knows. The methods below are about the one launch of such a unit.
+// Waits are the launches of a federation's jobs: such a job begins when its site says so
+// (003), in a slot that the site then knows. Each unit has one launch.
+type Waits struct{ *Site }
 
 // State is the stage of a unit's last launch, with its ID, its job's status, and why it
 // failed; false: it has none.
-func (s *Site) State(reservation string) (id string, status message.LaunchStatus, ok bool) {
+func (s Waits) State(reservation string) (id string, status message.LaunchStatus, ok bool) {
 	j := s.last(reservation)
 	if j == nil {
 		return "", message.LaunchStatus{}, false
@@ -20,7 +21,7 @@ func (s *Site) State(reservation string) (id string, status message.LaunchStatus
 	return j.ID, s.composer.status(j), true
 }
 
-func (s *Site) last(reservation string) *job {
+func (s Waits) last(reservation string) *job {
 	list := s.jobs.in(reservation)
 	if len(list) == 0 {
 		return nil
@@ -29,7 +30,7 @@ func (s *Site) last(reservation string) *job {
 }
 
 // Begin lets a launch begin that is ready and waits for its site's word.
-func (s *Site) Begin(now time.Time, reservation string, slot protocol.Slot, batch string) protocol.Output {
+func (s Waits) Begin(now time.Time, reservation string, slot protocol.Slot, batch string) protocol.Output {
 	j := s.last(reservation)
 	if j == nil || !j.Waits || j.Stage != message.StageReady {
 		return protocol.Output{}
@@ -39,7 +40,7 @@ func (s *Site) Begin(now time.Time, reservation string, slot protocol.Slot, batc
 }
 
 // Signal suspends or resumes a launch that runs.
-func (s *Site) Signal(reservation string, verb message.JobSignal) protocol.Output {
+func (s Waits) Signal(reservation string, verb message.JobSignal) protocol.Output {
 	j := s.last(reservation)
 	if j == nil || !j.submitted() {
 		return protocol.Output{}
@@ -48,7 +49,7 @@ func (s *Site) Signal(reservation string, verb message.JobSignal) protocol.Outpu
 }
 
 // Drop forgets a launch that never began, with its files.
-func (s *Site) Drop(reservation string) protocol.Output {
+func (s Waits) Drop(reservation string) protocol.Output {
 	j := s.last(reservation)
 	if j == nil || j.submitted() || j.Stage == message.StageCollecting {
 		return protocol.Output{}

@@ -11,9 +11,8 @@ import (
 
 	"ramp/agents/config"
 	"ramp/agents/control"
-	"ramp/agents/words"
+	"ramp/agents/order"
 	"ramp/cmd/ramp/cli"
-	"ramp/protocol"
 	"ramp/protocol/english/rules"
 )
 
@@ -97,27 +96,7 @@ ones first.`,
 			if err := askResource(c, control.FederationQueue, control.None{}, &q); err != nil {
 				return err
 			}
-			return cli.Show(c, q, func(w io.Writer) { printQueue(w, q) })
+			return cli.Show(c, q, func(w io.Writer) { order.WriteQueue(w, q, cli.Table) })
 		},
-	}
-}
-
-func printQueue(w io.Writer, q control.SiteQueue) {
-	used := 0
-	rows := [][]string{{"JOB", "LEVEL", "STATE", "MODULES", "HOME", "OWNER", "SUSPENDED"}}
-	for _, j := range q.Jobs {
-		if j.State == "running" {
-			used += j.Modules.Got
-		}
-		rows = append(rows, []string{j.ID, j.Level, string(j.State), fmt.Sprintf("%d (%d..%d)", j.Modules.Got, j.Modules.Least, j.Modules.Most), j.Home.Name(), j.Owner.Name(), fmt.Sprintf("%d×", j.Preempted)})
-	}
-	fmt.Fprintf(w, "%d of %s in use, bidding in %s\n", used, words.Plural(q.Modules, "module"), words.Plural(q.Auction, "auction"))
-	if len(q.Jobs) > 0 {
-		cli.Table(w, rows...)
-	}
-	for _, m := range slices.Sorted(maps.Keys(q.Members)) {
-		if q.Members[m] == "mismatch" {
-			fmt.Fprintf(w, "mismatch: %s has other rules; it gets no bids from here\n", protocol.AgentID(m).Name())
-		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +11,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
+	"ramp/agents/order"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
@@ -33,15 +32,8 @@ func (l *levelFlags) register(c *cobra.Command, f *runFlags) {
 
 // terms are the terms of a job by its flags.
 func (l *levelFlags) terms(c *cobra.Command, f *runFlags) (t message.JobTerms, err error) {
-	least, most, several := strings.Cut(l.modules, "..")
-	if !several {
-		most = least
-	}
-	var e1, e2 error
-	t.Least, e1 = strconv.Atoi(least)
-	t.Most, e2 = strconv.Atoi(most)
-	if e1 != nil || e2 != nil || t.Least < 1 || t.Most < t.Least || t.Most > message.MaxModules {
-		return t, exit.Fail(exit.Usage, "", "--modules %q: want N, or LEAST..MOST such as 2..4", protocol.Clip(l.modules))
+	if t.Least, t.Most, err = order.Modules(l.modules); err != nil {
+		return t, exit.Fail(exit.Usage, "", "--modules %w", err)
 	}
 	f.buy.request.Anew()
 	if t.Wall, _, err = f.buy.request.Index(); err != nil {
@@ -139,54 +131,7 @@ the input is subtracted.`,
 			if err := control.JobShow.Ask(c.Context(), agent, control.IDCall{ID: args[0]}, &v); err != nil {
 				return err
 			}
-			return cli.Show(c, v, func(w io.Writer) { printJob(w, v) })
+			return cli.Show(c, v, func(w io.Writer) { order.WriteJob(w, v, cli.Table) })
 		},
 	}
-}
-
-func printJob(w io.Writer, v control.JobView) {
-	cli.Table(w,
-		[]string{"job", v.ID}, []string{"level", v.Level}, []string{"state", stateWords(v)}, []string{"home", v.Home.Name()},
-		[]string{"modules", fmt.Sprintf("%d..%d, got %d", v.Modules.Least, v.Modules.Most, v.Modules.Got)},
-		[]string{"suspended", fmt.Sprintf("%s, %.1f s", words.Plural(v.Preempted, "time"), v.Suspended)}, []string{"ran", fmt.Sprintf("%.1f s", v.Ran)})
-	for _, a := range v.Auctions {
-		fmt.Fprintf(w, "\nauction %d, %.1f s (mean run %.1f s)\n", a.N, a.Ta, a.Mean)
-		rows := [][]string{{"  AT", "SITE", "BID", "FREE", "DISPLACES", "TRANSFER", ""}}
-		for _, b := range a.Bids {
-			won := ""
-			if b.Site == a.Winner {
-				won = "wins"
-			}
-			rows = append(rows, []string{"  " + b.At.Local().Format("15:04:05.000"), b.Site.Name(), fmt.Sprintf("%.3f", b.Bid), strconv.Itoa(b.Free), victimWords(b.Victims), fmt.Sprintf("%.1f s", b.Transfer), won})
-		}
-		cli.Table(w, rows...)
-		for _, s := range a.Refused {
-			fmt.Fprintf(w, "  %s won and did not take it\n", s.Name())
-		}
-	}
-}
-
-func stateWords(v control.JobView) string {
-	s := string(v.State)
-	if v.Site != "" {
-		s += " at " + v.Site.Name()
-	}
-	if v.State == message.JobDone {
-		s += fmt.Sprintf(", exit code %d", v.Exit)
-	}
-	if v.Why != "" {
-		s += ": " + v.Why
-	}
-	return s
-}
-
-func victimWords(list []message.Victims) string {
-	if len(list) == 0 {
-		return "-"
-	}
-	var parts []string
-	for _, v := range list {
-		parts = append(parts, fmt.Sprintf("%d of level %d", v.Modules, v.Level))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -1,4 +1,7 @@
-package node
+// Package federated answers the local calls about the jobs of a federation of sites (003):
+// those of a user agent about its own jobs, and those of a site about all that it has. It
+// asks the role, and decides nothing.
+package federated
 
 import (
 	"context"
@@ -22,13 +25,23 @@ const (
 	jobTime  = 10 * time.Second
 )
 
-func (u userAgent) jobRoutes(mux *http.ServeMux) {
+// Users answers the calls of a user agent.
+type Users struct {
+	Runner  *agents.Runner
+	Journal interface {
+		Get(table, key string) ([]byte, error)
+	}
+	Joined func(ctx context.Context) error // waits until the agent has met the market
+}
+
+// Routes makes a mux answer the calls.
+func (u Users) Routes(mux *http.ServeMux) {
 	control.JobSubmit.Answer(mux, u.submitJob)
 	control.JobShow.Answer(mux, u.showJob)
 }
 
 // submitJob offers a job, and waits until its home has sold or refused it.
-func (u userAgent) submitJob(ctx context.Context, q control.JobCall) (control.JobView, error) {
+func (u Users) submitJob(ctx context.Context, q control.JobCall) (control.JobView, error) {
 	if q.ID == "" || q.Program == nil {
 		return control.JobView{}, exit.Fail(exit.Usage, "", "a job needs an id and a program")
 	}
@@ -52,14 +65,14 @@ func (u userAgent) submitJob(ctx context.Context, q control.JobCall) (control.Jo
 }
 
 // home finds the site that is to auction a job.
-func (u userAgent) home(ctx context.Context, name string) (protocol.AgentID, error) {
-	if err := u.joined(ctx); err != nil {
+func (u Users) home(ctx context.Context, name string) (protocol.AgentID, error) {
+	if err := u.Joined(ctx); err != nil {
 		return "", exit.WithCode(exit.Unreachable, err)
 	}
 	late := time.Now().Add(jobTime)
 	for {
 		var known []user.Known
-		err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		err := u.Runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
 			known = r.(*user.Role).Known(now, protocol.KindResource)
 			return protocol.Output{}
 		})
@@ -86,9 +99,16 @@ func (u userAgent) home(ctx context.Context, name string) (protocol.AgentID, err
 	}
 }
 
+// order sends the role a message of its owner.
+func (u Users) order(ctx context.Context, body protocol.Body) error {
+	return u.Runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		return r.Receive(now, protocol.Message{Sender: protocol.LocalControl, Performative: protocol.Request, Body: body})
+	})
+}
+
 // job reads the record of a job.
-func (u userAgent) job(id string) (message.JobRow, error) {
-	value, err := u.journal.Get(user.TableJobs, id)
+func (u Users) job(id string) (message.JobRow, error) {
+	value, err := u.Journal.Get(user.TableJobs, id)
 	if err != nil {
 		return message.JobRow{}, err
 	}
@@ -98,7 +118,7 @@ func (u userAgent) job(id string) (message.JobRow, error) {
 	return user.ReadJob(value)
 }
 
-func (u userAgent) awaitJob(ctx context.Context, id string, enough func(message.JobRow) bool) (control.JobView, error) {
+func (u Users) awaitJob(ctx context.Context, id string, enough func(message.JobRow) bool) (control.JobView, error) {
 	again := time.NewTicker(jobPause)
 	defer again.Stop()
 	for {
@@ -115,7 +135,7 @@ func (u userAgent) awaitJob(ctx context.Context, id string, enough func(message.
 }
 
 // showJob asks a job's home, and shows what was known if it does not answer.
-func (u userAgent) showJob(ctx context.Context, q control.IDCall) (control.JobView, error) {
+func (u Users) showJob(ctx context.Context, q control.IDCall) (control.JobView, error) {
 	row, err := u.job(q.ID)
 	if err != nil || row.Refused != "" || row.Over() && row.History != nil && row.History.Progress.State.Over() {
 		return control.ViewJob(row), err
@@ -133,14 +153,23 @@ func (u userAgent) showJob(ctx context.Context, q control.IDCall) (control.JobVi
 	return v, err
 }
 
-// queueOf shows the jobs of a federation at a site.
-func (r *Resource) queueOf(ctx context.Context, _ control.None) (control.SiteQueue, error) {
+// Sites answers the calls of a site.
+type Sites struct {
+	Runner *agents.Runner
+	Self   protocol.AgentID
+}
+
+// Routes makes a mux answer the calls.
+func (r Sites) Routes(mux *http.ServeMux) { control.FederationQueue.Answer(mux, r.queue) }
+
+// queue shows the jobs of a federation at a site.
+func (r Sites) queue(ctx context.Context, _ control.None) (control.SiteQueue, error) {
 	q := control.SiteQueue{Jobs: []control.QueueLine{}, Members: map[string]string{}}
 	in := false
-	err := r.with(ctx, func(_ time.Time, role *resource.Role) {
-		site := role.Federation()
+	err := r.Runner.Do(ctx, func(_ time.Time, role agents.Role) (none protocol.Output) {
+		site := resource.FederationOf(role.(*resource.Role))
 		if in = site != nil; !in {
-			return
+			return none
 		}
 		rules := site.Rules()
 		q.Rules, q.Modules, q.Auction = rules.Digest, site.Modules(), site.Bids()
@@ -152,11 +181,12 @@ func (r *Resource) queueOf(ctx context.Context, _ control.None) (control.SiteQue
 			})
 		}
 		for _, m := range rules.Members() {
-			q.Members[string(m)] = standing(r.Cred.ID == m || site.Met(m), func() bool { _, alien := site.Alien(m); return alien })
+			q.Members[string(m)] = standing(r.Self == m || site.Met(m), func() bool { _, alien := site.Alien(m); return alien })
 		}
+		return none
 	})
 	if err == nil && !in {
-		return q, exit.Fail(exit.Usage, "set resource.federation", "%s is in no federation", r.Cred.ID.Name())
+		return q, exit.Fail(exit.Usage, "set resource.federation", "%s is in no federation", r.Self.Name())
 	}
 	slices.SortStableFunc(q.Jobs, func(a, b control.QueueLine) int { return b.Number - a.Number })
 	return q, err
