@@ -8,8 +8,8 @@ import (
 	"ramp/protocol"
 )
 
-// instant is a time in a text, as agents send it to each other: RFC 3339 in UTC.
-var instant = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+// instant is a time in a text, as agents send it to each other: RFC 3339.
+var instant = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
 // ForPeople is a text that may come from another agent or a file, harmless to print and with its
 // times as Moments. A time that is quoted, an example ("such as …") or the value of a flag stays.

@@ -13,6 +13,7 @@ func TestTimesOfOthersAreLocalForPeople(t *testing.T) {
 	time.Local = time.FixedZone("IST", 5*3600+1800)
 	for in, want := range map[string]string{
 		"the slot ended at 2026-11-25T20:59:39.25Z": "the slot ended at 2026-11-26 02:29:39 IST",
+		"not at 2026-11-25T17:35:20-05:00: expired": "not at 2026-11-26 04:05:20 IST: expired",
 		"from 2026-11-25T20:00:00Z (now)\x1b[2J":    "from 2026-11-26 01:30:00 IST (now) [2J",
 		`by "2026-11-25T20:00:00Z": has passed`:     `by "2026-11-25T20:00:00Z": has passed`,
 		"'x set --deadline 2026-11-25T20:00:00Z'":   "'x set --deadline 2026-11-25T20:00:00Z'",
