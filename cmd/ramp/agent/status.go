@@ -16,6 +16,7 @@ import (
 
 	"ramp/agents/config"
 	"ramp/agents/control"
+	"ramp/agents/doctor"
 	"ramp/agents/exit"
 	"ramp/agents/mesh"
 	"ramp/agents/words"
@@ -23,9 +24,6 @@ import (
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
 )
-
-// certificateSoon is how long before its end a certificate causes a warning.
-const certificateSoon = 30 * 24 * time.Hour
 
 // agentStatus is the status of one agent on this machine.
 type agentStatus struct {
@@ -41,11 +39,7 @@ type agentStatus struct {
 	Why       string              `json:"why,omitempty"`
 }
 
-const (
-	healthGood = "good"
-	healthIdle = "idle" // its daemon does not run
-	healthBad  = "bad"
-)
+const healthIdle = "idle" // its daemon does not run
 
 func NewStatus() *cobra.Command {
 	var dir string
@@ -65,7 +59,7 @@ Ends with 1 if one is bad; 'ramp doctor' finds the cause.`,
 			bad := false
 			for _, d := range dirs {
 				s := statusOf(c.Context(), d)
-				bad = bad || s.Health == healthBad
+				bad = bad || s.Health == doctor.Bad
 				list = append(list, s)
 			}
 			if err := printAgents(c, list); err != nil {
@@ -129,7 +123,7 @@ func noAgents(dir string) error {
 func statusOf(ctx context.Context, dir string) agentStatus {
 	s := agentStatus{Dir: dir, Health: healthIdle}
 	bad := func(err error) agentStatus {
-		s.Health, s.Why = healthBad, err.Error()
+		s.Health, s.Why = doctor.Bad, err.Error()
 		return s
 	}
 	cfg, err := config.Read(filepath.Join(dir, config.Name))
@@ -160,18 +154,18 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 		s.Live = nil
 		return bad(fmt.Errorf("its daemon: %w", err))
 	}
-	if s.Health, s.Why = liveHealth(s); s.Health != healthGood || s.Live.Standby() {
+	if s.Health, s.Why = liveHealth(s); s.Health != doctor.Good || s.Live.Standby() {
 		return s
 	}
 	if why := cfg.FullDisk(); why != "" {
 		return bad(errors.New(why + ": " + config.DiskHelp))
 	}
 	if s.Kind == "bank" {
-		if t := cli.TroubleOf(ctx, d); t.Words != "" {
+		if t := doctor.TroubleOf(ctx, d); t.Words != "" {
 			return bad(errors.New(t.Words + "; " + t.Help))
 		}
 	}
-	if k, err := cli.AskClocksOf(ctx, d); err == nil && k.WrongHere() {
+	if k, err := doctor.AskClocksOf(ctx, d); err == nil && k.WrongHere() {
 		return bad(errors.New(k.Words() + ": set it"))
 	}
 	return s
@@ -181,17 +175,17 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 func liveHealth(s agentStatus) (health, why string) {
 	switch {
 	case s.Live.Waits != "":
-		return healthBad, s.Live.Waits
+		return doctor.Bad, s.Live.Waits
 	case s.Live.Follows != "":
-		return healthGood, ""
+		return doctor.Good, ""
 	case s.Live.Peers == 0 && len(s.Bootstrap) > 0:
-		return healthBad, "it is connected to nobody; see 'ramp doctor'"
+		return doctor.Bad, "it is connected to nobody; see 'ramp doctor'"
 	case s.Kind != "bank" && s.Live.Banks == 0:
-		return healthBad, "it sees no bank"
-	case time.Until(s.NotAfter) < certificateSoon:
-		return healthGood, "its certificate ends soon"
+		return doctor.Bad, "it sees no bank"
+	case time.Until(s.NotAfter) < doctor.CertificateSoon:
+		return doctor.Good, "its certificate ends soon"
 	}
-	return healthGood, ""
+	return doctor.Good, ""
 }
 
 func printAgents(c *cobra.Command, list []agentStatus) error {
@@ -206,7 +200,7 @@ func printAgents(c *cobra.Command, list []agentStatus) error {
 func (s agentStatus) rows() [][]string {
 	rows := [][]string{{words.OrDash(s.Kind), words.OrDash(string(s.Agent))}, {"directory", s.Dir}}
 	if !s.NotAfter.IsZero() {
-		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", words.Date(s.NotAfter), daysWords(time.Until(s.NotAfter)))})
+		rows = append(rows, []string{"certificate", fmt.Sprintf("until %s (%s)", words.Date(s.NotAfter), doctor.DaysWords(time.Until(s.NotAfter)))})
 	}
 	if len(s.Bootstrap) > 0 {
 		rows = append(rows, []string{"joins by", strings.Join(s.Bootstrap, " ")})
@@ -231,7 +225,7 @@ func (s agentStatus) rows() [][]string {
 	rows = append(rows, []string{"daemon", daemon})
 	if s.Live != nil && !s.Live.Standby() && s.Live.Reach.Kind != mesh.ReachLocal {
 		r := s.Live.Reach
-		rows = append(rows, []string{"reached", reachWords(r)}, []string{"connections", fmt.Sprintf("%d TCP, %d QUIC, %d relayed", r.TCP, r.QUIC, r.Relayed)})
+		rows = append(rows, []string{"reached", doctor.ReachWords(r)}, []string{"connections", fmt.Sprintf("%d TCP, %d QUIC, %d relayed", r.TCP, r.QUIC, r.Relayed)})
 	}
 	if s.Live != nil && !s.Live.Standby() {
 		rows = append(rows, gossipRows(s.Live)...)
@@ -255,12 +249,4 @@ func gossipRows(s *control.LiveStatus) [][]string {
 		rows = append(rows, []string{"index", fmt.Sprintf("%s of a market of %s; %d other indexes", words.Plural(x.Records, "record"), words.Plural(x.Market, "seller"), x.Servers)})
 	}
 	return rows
-}
-
-// daysWords are the time that is left, in days.
-func daysWords(d time.Duration) string {
-	if d < 0 {
-		return "expired"
-	}
-	return words.Plural(int(d/(24*time.Hour)), "day") + " left"
 }

@@ -72,17 +72,6 @@ func daemonOrBooks(c *cobra.Command, dir string) (*control.Client, *node.Bank, e
 	return nil, b, err
 }
 
-// TroubleOf asks a bank's daemon what needs its operator.
-func TroubleOf(ctx context.Context, daemon *control.Client) node.Trouble {
-	ctx, cancel := context.WithTimeout(ctx, control.StatusCallTime)
-	defer cancel()
-	var v control.PoliciesView
-	if control.Policies.Ask(ctx, daemon, struct{}{}, &v) != nil {
-		return node.Trouble{}
-	}
-	return node.TroubleIn(v)
-}
-
 // resourcePaths are the configuration and the directory that --config and --dir select.
 func resourcePaths(c *cobra.Command) (path, dir string, err error) {
 	file, err := c.Flags().GetString("config")

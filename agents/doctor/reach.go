@@ -1,4 +1,4 @@
-package agent
+package doctor
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func (p *examination) checkReach(ctx context.Context) {
 	if err := control.Agent.Ask(ctx, p.daemon, struct{}{}, &s); err != nil || s.Standby() {
 		return // the check of the daemon reports it
 	}
-	switch words := reachWords(s.Reach); s.Reach.Kind {
+	switch words := ReachWords(s.Reach); s.Reach.Kind {
 	case mesh.ReachNone:
 		p.bad("reach", reachHelp+"; or join through an agent that relays", "%s", words)
 	case mesh.ReachRelayed:
@@ -34,8 +34,8 @@ func (p *examination) checkReach(ctx context.Context) {
 	}
 }
 
-// reachWords is how others reach an agent, in words.
-func reachWords(r control.Reach) string {
+// ReachWords is how others reach an agent, in words.
+func ReachWords(r control.Reach) string {
 	switch r.Kind {
 	case mesh.ReachPublic:
 		if r.Serves {

@@ -1,4 +1,4 @@
-package agent
+package doctor
 
 import (
 	"strings"
@@ -23,7 +23,7 @@ func TestReachIsSaidInWords(t *testing.T) {
 		{control.Reach{Kind: mesh.ReachNone}, "not at all"},
 		{control.Reach{Kind: mesh.ReachLocal}, "from this machine only"},
 	} {
-		if got := reachWords(c.reach); !strings.Contains(got, c.want) {
+		if got := ReachWords(c.reach); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.reach.Kind, got, c.want)
 		}
 	}

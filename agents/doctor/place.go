@@ -1,4 +1,4 @@
-package agent
+package doctor
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"ramp/agents/words"
 	"ramp/bank/boltfile"
 	"ramp/bank/ledgerdb"
-	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
 	"ramp/protocol/codec"
 )
@@ -272,13 +271,13 @@ func hasMulticast() bool {
 
 // checkClock compares this machine's clock with those of reachable agents.
 func (p *examination) checkClock(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, cli.ClocksTime)
+	ctx, cancel := context.WithTimeout(ctx, ClocksTime)
 	defer cancel()
 	list, err := p.askClocks(ctx)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		if ctx.Err() != nil && p.daemon != nil {
-			first = "nobody answered the daemon within " + cli.ClocksTime.String()
+			first = "nobody answered the daemon within " + ClocksTime.String()
 		}
 		if errors.Is(err, mesh.ErrCutOff) {
 			p.bad("market", node.CutOffHint, "%s", first)
@@ -291,13 +290,13 @@ func (p *examination) checkClock(ctx context.Context) {
 		p.warn("clock", "", "there is no other agent to compare it with")
 		return
 	}
-	switch k := cli.CheckClocks(list); {
+	switch k := checkClocks(list); {
 	case k.Off == 0:
-		p.good("clock", "within %s of %s", time.Duration(max(cli.Abs(k.Worst.AheadMS), k.Worst.WithinMS)+1)*time.Millisecond, words.Plural(len(list), "other agent"))
+		p.good("clock", "within %s of %s", time.Duration(max(abs(k.Worst.AheadMS), k.Worst.WithinMS)+1)*time.Millisecond, words.Plural(len(list), "other agent"))
 	case k.WrongHere():
-		p.bad("clock", cli.ClockHelp+protocol.ClockSkew.String(), "%s", k.Words())
+		p.bad("clock", ClockHelp+protocol.ClockSkew.String(), "%s", k.Words())
 	default:
-		p.warn("clock", "tell its owner", "that of %s is %s this one; the others agree with this one", k.Worst.Agent.Name(), cli.AheadWords(k.Worst.AheadMS))
+		p.warn("clock", "tell its owner", "that of %s is %s this one; the others agree with this one", k.Worst.Agent.Name(), aheadWords(k.Worst.AheadMS))
 	}
 }
 
