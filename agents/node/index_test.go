@@ -160,7 +160,7 @@ func TestALargeMarketFindsItsSellersInIndexes(t *testing.T) {
 	crowd(t, m.bank.Runner)
 	crowd(t, second.Runner)
 	for _, n := range []*Node{m.bank.Node, second.Node} {
-		until(t, n.Cred.ID.Name()+" keeps every record", func() bool { return stand(t, n).Kept == len(sites) })
+		until(t, n.Cred.ID.Name()+" keeps every record", func() bool { return stand(t, n).Records == len(sites) })
 	}
 
 	dir := m.agent("user", fmt.Sprintf("user:\n  pay: [{bank: %q, currency: CRD}]\n", m.bank.Cred.ID))

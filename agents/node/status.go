@@ -56,7 +56,8 @@ func (n *Node) indexStand(ctx context.Context) (stand *control.IndexStand) {
 	defer cancel()
 	_ = n.Runner.Do(ctx, func(now time.Time, _ agents.Role) protocol.Output { // the rest of the status is good without
 		if s, ok := n.Index.Stand(now); ok {
-			stand = &control.IndexStand{Records: s.Kept, Servers: s.Servers, Market: s.Market, Queries: s.Queries}
+			x := control.IndexStand(s)
+			stand = &x
 		}
 		return protocol.Output{}
 	})
