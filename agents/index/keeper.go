@@ -58,14 +58,14 @@ type Stand struct {
 	Dropped int // messages beyond their sender's allowance
 }
 
-// Stand returns that; false: the agent keeps no index. It is called by the owner of the role.
-func (k *Keeper) Stand(now time.Time) (Stand, bool) {
+// Stand returns that; nil: the agent keeps no index. It is called by the owner of the role.
+func (k *Keeper) Stand(now time.Time) *Stand {
 	if k.server == nil {
-		return Stand{}, false
+		return nil
 	}
 	s := k.server
 	c := s.counts
-	return Stand{len(s.table.by), len(s.homes.list(now, false)), s.market(now), c.Records, c.Refused, c.Queries, c.Fetched, c.Dropped}, true
+	return &Stand{len(s.table.by), len(s.homes.list(now, false)), s.market(now), c.Records, c.Refused, c.Queries, c.Fetched, c.Dropped}
 }
 
 // Sizes returns what the parts hold in memory, with the bounds.

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"ramp/agents"
@@ -18,7 +17,7 @@ func (n *Node) indexed(sells bool, load func(protocol.Tables, time.Time) (agents
 	n.Index = &index.Keeper{Self: index.Home{ID: n.Cred.ID, Issuer: codec.IssuerOf(n.Cred.Chain)}, Serves: n.Cfg.Index}
 	if sells {
 		n.Index.Sells = &index.SellerConfig{
-			Credential: n.Cred, Addresses: n.addresses,
+			Credential: n.Cred, Addresses: func() []string { return n.Mesh.Addresses() }, // asked once there are indexes
 			Load: func(r index.Role, now time.Time) int { return resource.LoadOf(r.(*resource.Role), now) },
 		}
 	}
@@ -33,15 +32,4 @@ func (n *Node) indexed(sells bool, load func(protocol.Tables, time.Time) (agents
 		around, out := n.Index.Around(now, role, out)
 		return around, out, nil
 	}
-}
-
-// addresses are where others reach the agent, without its name there.
-func (n *Node) addresses() (list []string) {
-	if n.Mesh == nil {
-		return nil
-	}
-	for _, a := range n.Mesh.Addresses() {
-		list = append(list, a[:max(strings.LastIndex(a, "/p2p/"), 0)])
-	}
-	return list
 }

@@ -222,7 +222,7 @@ func (m *largeMarket) tells(n *Node, sellers int) {
 func stand(t *testing.T, n *Node) (s index.Stand) {
 	t.Helper()
 	if err := n.Runner.Do(t.Context(), func(now time.Time, _ agents.Role) protocol.Output {
-		s, _ = n.Index.Stand(now)
+		s = *n.Index.Stand(now)
 		return protocol.Output{}
 	}); err != nil {
 		t.Fatal(err)
