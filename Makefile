@@ -9,7 +9,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 COMMIT ?= $(shell git describe --always --abbrev=40 --dirty='-changed' --match= 2>/dev/null)
 
-.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd test-nat bench-slurm bench-postgres package check-package
+.PHONY: all demo test race lint fuzz bench clean build model mutants soak soak-bank soak-real docs test-slurm test-etcd test-nat test-web bench-slurm bench-postgres package check-package
 
 all: build
 
@@ -80,6 +80,10 @@ test-etcd:
 # Newcomers trade behind NAT, in network namespaces; needs root.
 test-nat: build
 	RAMP_TEST_NAT=$(CURDIR)/$(RAMP) $(GO) test -count=1 -timeout 5m -v ./agents/sim/nat
+
+# The pages in a real Chromium, which this installs as root if it is missing.
+test-web: build
+	@.ci/web
 
 # Twenty real clusters in twenty network namespaces trade with three users for ten
 # minutes; needs root and what test-slurm installs.

@@ -28,7 +28,7 @@ func (c *Config) Check() error {
 		return exit.Fail(exit.Usage, "", "configuration: heartbeat %s: want %s..%s", h, leastHeartbeat, mostHeartbeat)
 	}
 	if c.Index && c.User != nil {
-		return exit.Fail(exit.Usage, "leave it out: users only ask indexes", "configuration: index: want it at a bank or a site only")
+		return exit.Fail(exit.Usage, "leave it out: users only ask indexes", "configuration: index: only a bank or a site can be an index")
 	}
 	return c.Log.Check()
 }

@@ -31,7 +31,7 @@ func (c *Config) containment() (local.Containment, error) {
 		}
 	}
 	if c.Resource.Driver != "local" && (j.Network || len(j.Read) > 0 || j.Image != "" || j.UIDs != "") {
-		return k, exit.Fail(exit.Usage, "", "configuration: resource.jobs: network, read, image and uids: only with the driver local")
+		return k, exit.Fail(exit.Usage, "", "configuration: resource.jobs: network, read, image and uids need the driver local")
 	}
 	for i, dir := range j.Read {
 		if why := c.unreadable(dir); why != "" {

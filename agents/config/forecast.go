@@ -34,7 +34,7 @@ func (f Forecast) check(driver string) error {
 		return exit.Fail(exit.Usage, "leave it out: it sells by the requested times then; docs/FORECAST.md says more",
 			"configuration: resource.forecast.sharpen: not with the driver %s: %s", driver, why)
 	case f.Broken != 0 && !f.Overbook:
-		return exit.Fail(exit.Usage, "", "configuration: resource.forecast.broken_per_mille: want resource.forecast.sharpen: true beside it")
+		return exit.Fail(exit.Usage, "", "configuration: resource.forecast.broken_per_mille: needs resource.forecast.sharpen: true")
 	case f.Broken < 0 || f.Broken > resource.MaxBroken:
 		return exit.Fail(exit.Usage, "", "configuration: resource.forecast.broken_per_mille %d: want 1..%d", f.Broken, resource.MaxBroken)
 	}

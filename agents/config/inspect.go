@@ -98,7 +98,7 @@ func inspectSlurm(q Inspection) ([]Found, []LeftOut, error) {
 	var out []LeftOut
 	for _, name := range q.Partitions {
 		if !slices.ContainsFunc(list, func(p slurm.Partition) bool { return p.Name == name }) {
-			return nil, nil, exit.Fail(exit.Usage, "there are: "+partitionNames(list), "--partition %s: Slurm has no such partition, or no nodes in it", name)
+			return nil, nil, exit.Fail(exit.Usage, "its partitions: "+partitionNames(list), "--partition %s: Slurm has no such partition, or no nodes in it", name)
 		}
 	}
 	why := unsold(list, q.Partitions)
@@ -179,7 +179,7 @@ func osName(arch string) string {
 
 func inspectLog(q Inspection) ([]Found, []LeftOut, error) {
 	if q.Log == "" {
-		return nil, nil, exit.Fail(exit.Usage, "'ramp swf synth' makes one", "--log: want the workload log to replay")
+		return nil, nil, exit.Fail(exit.Usage, "'ramp swf synth' makes one", "--log is required: the workload log to replay")
 	}
 	l, notes, err := swf.Load(q.Log)
 	if err != nil {
@@ -194,7 +194,7 @@ func inspectLog(q Inspection) ([]Found, []LeftOut, error) {
 
 func inspectProgram(q Inspection) ([]Found, []LeftOut, error) {
 	if q.Program == "" {
-		return nil, nil, exit.Fail(exit.Usage, "docs/DRIVERS.md shows one in 30 lines", "--program: want the program that acts as the batch system")
+		return nil, nil, exit.Fail(exit.Usage, "docs/DRIVERS.md shows one in 30 lines", "--program is required: the program that acts as the batch system")
 	}
 	cores, err := program.Cores(program.Config{Agent: "ramp@init", Program: q.Program, Now: time.Now, Slog: Quiet()})
 	if err != nil {

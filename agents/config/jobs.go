@@ -151,7 +151,7 @@ func (j *Jobs) apps() (map[string]launch.App, error) {
 	all := map[string]launch.App{}
 	for i, a := range j.Applications {
 		if a.Name == "" || all[a.Name].Command != nil {
-			return nil, exit.Fail(exit.Usage, "", "configuration: resource.jobs.applications[%d].name %q: want a name of its own", i, a.Name)
+			return nil, exit.Fail(exit.Usage, "", "configuration: resource.jobs.applications[%d].name %q: want a different name for each application", i, a.Name)
 		}
 		app := launch.App{Command: a.Command, Params: map[string]*regexp.Regexp{}, Default: map[string]string{}}
 		for k, p := range a.Parameters {

@@ -1,12 +1,16 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"ramp/agents/exit"
 	"ramp/agents/queue"
 	"ramp/agents/queue/local"
+	"ramp/agents/stage"
 )
 
 // Programs that buyers of a new site may run in sold slots.
@@ -60,6 +64,23 @@ func (t SiteTerms) Accepts(driver string) []string {
 		return local.Protections()
 	}
 	return []string{local.UIDs}
+}
+
+// machineJobs is where jobs' files are if other accounts cannot enter the agent's directory.
+const machineJobs = "/var/lib/ramp-jobs"
+
+// JobsOf is the directory of the jobs' files of an agent in dir, an absolute path; "": below dir. An agent of root
+// has them run as other accounts.
+func (t SiteTerms) JobsOf(driver, dir string) string {
+	others := t.Programs == Contained || t.Account() != "" && t.Account() != "root"
+	if os.Geteuid() != 0 || driver != "local" || !others {
+		return ""
+	}
+	if _, err := os.Stat(dir); err == nil && stage.RootError(dir) == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(machineJobs, filepath.Base(dir)+"-"+hex.EncodeToString(sum[:4]))
 }
 
 // UIDs is the range of uids of contained jobs, where the agent's account needs one.

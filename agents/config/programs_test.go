@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,31 @@ func TestASiteChoosesThePrograms(t *testing.T) {
 		text, err := config.Text(config.Inspection{Driver: c.driver}, config.Found{Name: "batch", Cores: 4}, terms, time.Now())
 		if err != nil || !strings.Contains(string(text), c.has) {
 			t.Errorf("%s, %q: %v, no %q in\n%s", c.driver, c.programs, err, c.has, text)
+		}
+	}
+}
+
+// Where an agent of root has jobs run as other accounts, which cannot enter its directory, their files are
+// elsewhere: each agent has a directory of its own.
+func TestJobsOfOtherAccountsHaveADirectoryThatTheyCanEnter(t *testing.T) {
+	private := filepath.Join(t.TempDir(), "site")
+	if err := os.Mkdir(private, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	root := os.Geteuid() == 0
+	for _, c := range []struct {
+		driver, programs, dir string
+		elsewhere             bool
+	}{
+		{"local", "contained", private, root},
+		{"local", "contained", filepath.Join(private, "new"), root},
+		{"local", "contained", "/", false},
+		{"local", "no", private, false},
+		{"local", "as-user:root", private, false},
+		{"slurm", "as-user:nobody", private, false},
+	} {
+		if got := (config.SiteTerms{Programs: c.programs}).JobsOf(c.driver, c.dir); (got != "") != c.elsewhere || got != "" && got == (config.SiteTerms{Programs: c.programs}).JobsOf(c.driver, c.dir+"2") {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

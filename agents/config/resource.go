@@ -52,6 +52,7 @@ type Resource struct {
 	Lead          Span       `yaml:"lead,omitempty" live:""` // least time from an offer to a slot
 	Jobs          *Jobs      `yaml:"jobs,omitempty"`         // which programs may run in sold slots
 	Cancel        Cancel     `yaml:"cancellation,omitempty"`
+	Federation    Federation `yaml:"federation,omitempty"` // of sites that share cores by priority
 	Forecast      Forecast   `yaml:"forecast,omitempty"`
 	BuyerHolds    int        `yaml:"buyer_holds,omitempty" live:""` // unsold units that one buyer may hold
 	BuyerReserves int        `yaml:"buyer_reserves,omitempty"`      // of them, those that the batch system has not granted yet

@@ -19,6 +19,7 @@ type SiteTerms struct {
 	Start, Least      string // prices
 	Users             []string
 	Programs          string // that buyers may run: Contained, as-user:ACCOUNT, NoPrograms; "": undecided, so none
+	JobsDir           string // of jobs' files; "": below the agent's directory
 }
 
 // Text writes the configuration of an agent for what an inspection found, with comments.
@@ -208,7 +209,10 @@ resource:
   # Buyers may run any command in sold slots: docs/JOBS.md.{{if ne .Q.Driver "local"}} All nodes must see the
   # directory, and the accounts must be able to pass through it.{{end}}
   jobs:
-{{- if ne .Q.Driver "local"}}
+{{- if .T.JobsDir}}
+    # Jobs run as other accounts, which cannot enter this directory.
+    dir: {{quoted .T.JobsDir}}
+{{- else if ne .Q.Driver "local"}}
     # dir: /shared/ramp-jobs
 {{- end}}
 {{- with .T.UIDs}}

@@ -117,7 +117,7 @@ func (c *Client) do(ctx context.Context, path string, body any) (*http.Response,
 	}
 	var e CallError
 	if err := json.NewDecoder(io.LimitReader(resp.Body, MaxControlBody)).Decode(&e); err != nil || e.Error == "" {
-		return nil, exit.Fail(exit.Failed, "", "the agent answered %d to %s", resp.StatusCode, path)
+		return nil, exit.Fail(exit.Failed, "", "the agent answered with HTTP status %d to %s", resp.StatusCode, path)
 	}
 	return nil, &exit.Error{Code: e.Code, Err: errors.New(e.Error), Hint: e.Hint}
 }

@@ -76,7 +76,7 @@ func (r *revocations) run(ctx context.Context) {
 		case <-t.C:
 			changed, err := r.ep.cfg.Revocations.Refresh()
 			if err != nil {
-				r.ep.cfg.Log.Error("cannot read the revocation lists again; they stay as they were", "err", err)
+				r.ep.cfg.Log.Error("cannot reload the revocation lists; the old ones stay", "err", err)
 			}
 			if changed && err == nil {
 				r.ep.recheck()

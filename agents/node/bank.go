@@ -113,7 +113,7 @@ func (b *Bank) ask(m protocol.Message) {
 	select {
 	case b.past <- m:
 	default:
-		b.Log.Warn("too many questions about the past; dropped one")
+		b.Log.Warn("too many queries for old records are waiting; dropped one")
 	}
 }
 
@@ -127,7 +127,7 @@ func (b *Bank) answerPast(ctx context.Context) {
 		case m := <-b.past:
 			answer, err := b.lookUp(m)
 			if err != nil {
-				b.Log.Error("cannot read the past", "err", err)
+				b.Log.Error("cannot read old records", "err", err)
 				continue
 			}
 			reply := m.Reply(protocol.LocalHistory, protocol.Inform, answer)

@@ -32,8 +32,8 @@ func SignActs(cred *identity.Credential) func(octets []byte) []byte {
 
 // errNotOwn is the fault of an act that somebody else signed, or nobody.
 var (
-	errNotOwn   = errors.New("it is not the bank's")
-	errUnsigned = errors.New("there is none, and acts before it had one")
+	errNotOwn   = errors.New("the signature is not the bank's")
+	errUnsigned = errors.New("it has no signature, though earlier ones have")
 )
 
 // verifyActs verifies acts in order of entry, with the bank's own key: an agent

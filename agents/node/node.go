@@ -275,16 +275,11 @@ func (n *Node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	n.statusRoutes(mux)
 	n.settings.routes(mux)
 	n.monitor.routes(mux)
-	stopMonitor, err := n.monitor.serve(n.Cfg.Monitor)
+	stopRest, err := n.serveRest(mux)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	defer stopMonitor()
-	stopPages, err := n.servePages(mux)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	defer stopPages()
+	defer stopRest()
 	server := &http.Server{Handler: control.Versioned(mux), ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()

@@ -8,6 +8,20 @@ import (
 	"ramp/agents/web"
 )
 
+// serveRest serves the monitor and the pages until stop is called.
+func (n *Node) serveRest(calls *http.ServeMux) (stop func(), err error) {
+	stopMonitor, err := n.monitor.serve(n.Cfg.Monitor)
+	if err != nil {
+		return nil, err
+	}
+	stopPages, err := n.servePages(calls)
+	if err != nil {
+		stopMonitor()
+		return nil, err
+	}
+	return func() { stopPages(); stopMonitor() }, nil
+}
+
 // servePages serves the agent's pages on their socket until stop is called. They make the
 // calls of a mux, which learns to make links.
 func (n *Node) servePages(calls *http.ServeMux) (stop func(), err error) {

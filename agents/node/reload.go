@@ -79,7 +79,7 @@ func (s *settings) reloadTrust() error {
 	if s.recheck != nil {
 		s.recheck()
 	}
-	s.log.Info("trust read again", "revoked", s.trust.Revoked())
+	s.log.Info("trust anchors reloaded", "revoked", s.trust.Revoked())
 	return nil
 }
 
@@ -106,10 +106,10 @@ func (s *settings) reloadOn(ctx context.Context, hup <-chan os.Signal) {
 // hungUp reloads and logs errors, since nobody waits for an answer.
 func (s *settings) hungUp() {
 	if err := s.reloadTrust(); err != nil {
-		s.log.Error("cannot read trust again; it stays as it was", "err", err)
+		s.log.Error("cannot reload the trust anchors; the old ones stay", "err", err)
 	}
 	if _, err := s.reloadConfig(); err != nil {
-		s.log.Error("cannot read the configuration again; it stays as it was", "err", err)
+		s.log.Error("cannot reload the configuration; the old one stays", "err", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *settings) reloadConfig() (restart []string, err error) {
 	if h, ok := s.log.Handler().(levelled); ok {
 		h.level.Set(cfg.Log.SlogLevel())
 	}
-	s.log.Info("configuration read again", "file", s.file)
+	s.log.Info("configuration reloaded", "file", s.file)
 	if restart = s.cfg.NeedsRestart(cfg); len(restart) > 0 {
 		s.log.Warn("these keys have changed and need a restart", "keys", strings.Join(restart, ", "))
 	}

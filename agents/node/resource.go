@@ -15,6 +15,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/federated"
 	"ramp/agents/resource"
 	"ramp/agents/stage"
 	"ramp/protocol"
@@ -65,6 +66,9 @@ func (r *Resource) assemble(open func(*config.Config, protocol.AgentID, *slog.Lo
 	if cfg.Launch, err = r.Cfg.Launches(r.Cred.ID, r.Log); err != nil {
 		return err
 	}
+	if cfg.Federation, err = r.Cfg.Federation(r.Cred.ID, cfg.Launch.Policy.MaxInput); err != nil {
+		return err
+	}
 	cfg.Trust, cfg.TrustJournal, cfg.Offline = r.Node.trust, r.trust, !network
 	r.settings.adopt = func(next *config.Config) error { return r.adoptResource(next, &cfg) }
 	r.queue, cfg.Learnt = r.driver.Send, r.driver.Learnt
@@ -108,6 +112,7 @@ func (r *Resource) Routes(mux *http.ServeMux) {
 	control.Reservations.Answer(mux, r.reservations)
 	control.Calendar.Answer(mux, r.calendar)
 	control.Status.Answer(mux, r.status)
+	federated.Sites{Runner: r.Runner, Self: r.Cred.ID}.Routes(mux)
 	control.Drain.Answer(mux, r.drain)
 	control.Resume.Answer(mux, r.resume)
 	control.SignedParts.Answer(mux, r.signed)
@@ -168,7 +173,7 @@ func (r *Resource) reservations(ctx context.Context, q control.LastCall) (lines 
 func (r *Resource) calendar(ctx context.Context, q control.CalendarCall) (bins []message.CalendarBin, err error) {
 	step, n, err := q.Steps()
 	if err == nil {
-		err = r.with(ctx, func(now time.Time, role *resource.Role) { bins = role.Calendar(now.Truncate(step), step, n) })
+		err = r.with(ctx, func(now time.Time, role *resource.Role) { bins = resource.Calendar(role, now.Truncate(step), step, n) })
 	}
 	return bins, err
 }

@@ -20,7 +20,7 @@ import (
 // them yet: then it waits until it has, or nobody is there.
 func (r *Resource) ownBanks(ctx context.Context) (banks []protocol.AgentID, err error) {
 	if r.Mesh == nil {
-		return nil, exit.Fail(exit.Unreachable, "start it: 'ramp resource serve'", "the banks are asked by the agent's daemon, which does not run")
+		return nil, exit.Fail(exit.Unreachable, "start it: 'ramp resource serve'", "only the agent's daemon can ask the banks, and it is not running")
 	}
 	err = r.with(ctx, func(now time.Time, role *resource.Role) {
 		for _, b := range role.Status(now).Banks {
@@ -30,7 +30,7 @@ func (r *Resource) ownBanks(ctx context.Context) (banks []protocol.AgentID, err 
 		}
 	})
 	if err == nil && len(banks) == 0 {
-		err = exit.Fail(exit.Usage, "name them in its configuration, under 'resource: pay:'", "the agent deals with no bank")
+		err = exit.Fail(exit.Usage, "name one in its config.yaml, under 'resource: pay:'", "the agent has no bank")
 	}
 	if err != nil {
 		return nil, err

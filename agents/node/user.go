@@ -14,6 +14,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/federated"
 	"ramp/agents/mesh"
 	"ramp/agents/user"
 	"ramp/protocol"
@@ -73,6 +74,7 @@ func (n *Node) UserRoutes(mux *http.ServeMux) {
 	control.Joined.Answer(mux, n.awaitMarket)
 	userRuns{u, n.News.runs, n.Mesh}.routes(mux)
 	u.sweepRoutes(mux)
+	federated.Users{Runner: n.Runner, Journal: n.journal, Joined: n.Mesh.Acquainted}.Routes(mux)
 }
 
 // StartUser runs a user agent in this process for one command.

@@ -165,7 +165,7 @@ func (u userAgent) quoteOf(ctx context.Context, bank protocol.AgentID, q message
 		n := got.Signed.Note
 		want := contract.Quote{Version: n.Version, Bank: bank, ID: q.ID, User: u.self, From: q.From, To: q.To, Gives: q.Gives, Gets: n.Gets, Until: n.Until}
 		if n != want || got.Signed.Signer.ID != bank {
-			return x, nil, exit.Fail(exit.Failed, "", "%s answers with a quote for something else", bank.Name())
+			return x, nil, exit.Fail(exit.Failed, "", "%s sent a quote for another exchange", bank.Name())
 		}
 		return n, got.Signed.DER, nil
 	case message.Refusal:

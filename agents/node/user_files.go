@@ -41,7 +41,7 @@ func InputsOf(paths []string) ([]message.RunInput, error) {
 		list = append(list, found...)
 	}
 	if len(list) > protocol.MaxStaged {
-		return nil, exit.Fail(exit.Usage, "pack them into an archive", "--in: %d files, at most %d", len(list), protocol.MaxStaged)
+		return nil, exit.Fail(exit.Usage, "pack them into an archive", "--in: %d files: want at most %d", len(list), protocol.MaxStaged)
 	}
 	files := make([]protocol.StagedFile, len(list))
 	for i, in := range list {
@@ -84,7 +84,7 @@ func inputsBelow(source, to string) ([]message.RunInput, error) {
 			return err
 		}
 		if path != abs && !e.Type().IsRegular() {
-			return fmt.Errorf("%s is no plain file", path)
+			return fmt.Errorf("%s is not a regular file", path)
 		}
 		rest, err := filepath.Rel(abs, path)
 		if err != nil {
@@ -172,7 +172,7 @@ func unwritten(id string, err error) error {
 	if !errors.As(err, &file) && !errors.As(err, &name) {
 		return err
 	}
-	return exit.Fail(exit.Failed, "'ramp fetch "+id+" --out DIR' goes on where it was", "%w", err)
+	return exit.Fail(exit.Failed, "'ramp fetch "+id+" --out DIR' continues the transfer", "%w", err)
 }
 
 // fetchUnit fetches what a unit has left.
@@ -321,7 +321,7 @@ func (u userRuns) fetch(ctx context.Context, q control.RunCall) (message.Run, er
 	case err != nil:
 		return run, err
 	case !run.Over:
-		return run, exit.Fail(exit.Nothing, "'ramp logs -f "+q.ID+"' follows it", "%s is not over, it is %s", q.ID, run.State)
+		return run, exit.Fail(exit.Nothing, "'ramp logs -f "+q.ID+"' follows it", "%s has not ended: it is %s", q.ID, run.State)
 	case !filepath.IsAbs(q.Dir):
 		return run, exit.Fail(exit.Usage, "", "directory %q: want an absolute path", q.Dir)
 	case q.Unit != 0:
@@ -359,5 +359,5 @@ func unfetched(id string, unit int, err error) error {
 	if errors.As(err, &here) {
 		return exit.Fail(here.Code, here.Hint, "outputs of unit %d: %w", unit+1, err)
 	}
-	return exit.Fail(exit.Unreachable, "'ramp fetch "+id+" --out DIR' goes on where it was", "outputs of unit %d: %w", unit+1, err)
+	return exit.Fail(exit.Unreachable, "'ramp fetch "+id+" --out DIR' continues the transfer", "outputs of unit %d: %w", unit+1, err)
 }

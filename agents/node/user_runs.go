@@ -98,7 +98,7 @@ func (u userRuns) control(ctx context.Context, q control.RunCall) (message.Run, 
 	case run.Over:
 		return run, nil
 	case (q.Verb == message.VerbSuspend || q.Verb == message.VerbResume) && !slices.ContainsFunc(run.Units, submitted):
-		return run, exit.Fail(exit.Nothing, "'ramp user status "+q.ID+"' asks the site", "%s has not begun, it is %s", q.ID, run.State)
+		return run, exit.Fail(exit.Nothing, "'ramp user status "+q.ID+"' asks the site", "%s has not begun: it is %s", q.ID, run.State)
 	}
 	f, stop := u.runs.Follow(q.ID)
 	defer stop()

@@ -117,7 +117,7 @@ func (u userAgent) checkResults(ctx context.Context, o message.SweepOrder, p *pl
 	for i := range p.Len() {
 		dir := filepath.Join(o.Out, p.Task(i).Directory)
 		if _, err := os.Lstat(dir); err == nil {
-			return exit.Fail(exit.Usage, "", "%s is there already: choose another directory with --out", dir)
+			return exit.Fail(exit.Usage, "", "%s exists already: choose another directory with --out", dir)
 		}
 	}
 	return CheckOut(o.Out)

@@ -79,5 +79,5 @@ func mayJudge(p message.Purchase, q control.UsageCall) error {
 			return nil
 		}
 	}
-	return exit.Fail(exit.Nothing, "records wait for you if the configuration has 'ask_usage: true' below user", "purchase %s has no usage record to decide", p.ID)
+	return exit.Fail(exit.Nothing, "to decide records yourself, set 'ask_usage: true' under 'user:' in config.yaml", "purchase %s has no usage record to decide", p.ID)
 }

@@ -101,7 +101,7 @@ func LoadOf(r *Role, now time.Time) int {
 
 // Calendar is how n pieces of time, each of a step, are used. What several jobs do one after
 // the other in a piece counts as if they were beside each other.
-func (r *Role) Calendar(from time.Time, step time.Duration, n int) []message.CalendarBin {
+func Calendar(r *Role, from time.Time, step time.Duration, n int) []message.CalendarBin {
 	_, capacity := r.market.Load(from)
 	bins := make([]message.CalendarBin, n)
 	for i := range bins {

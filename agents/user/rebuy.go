@@ -143,7 +143,7 @@ func (r *rebuys) plan(l *rebuy) string {
 	id := l.id()
 	switch {
 	case l.number > MaxAgain:
-		return fmt.Sprintf("it was ordered %d times", MaxAgain)
+		return fmt.Sprintf("it was bought again %d times, which is the most", MaxAgain)
 	case len(id) > protocol.MaxConversation:
 		return "the ID of the purchase is too long"
 	}
@@ -194,7 +194,7 @@ func (l *rebuy) order(now time.Time) (message.Buy, error) {
 	o, p := l.row.Order, l.row.Purchase
 	draft, _, err := rfql.Read(o.Document)
 	if err != nil || l.unit >= len(draft.Requests) {
-		return message.Buy{}, fmt.Errorf("its document cannot be read")
+		return message.Buy{}, fmt.Errorf("its request cannot be read")
 	}
 	q := draft.Requests[l.unit]
 	if u := l.lost(); draft.SameStart && len(draft.Requests) > 1 {

@@ -95,7 +95,7 @@ func TestALostUnitThatIsNotBoughtAgain(t *testing.T) {
 		"nobody sells it": {before: func(m *markettest.Market, _ message.Purchase) {
 			lose(m, markettest.Seller(1))
 			lose(m, markettest.Seller(2))
-		}, why: "it was ordered 8 times"},
+		}, why: "it was bought again 8 times, which is the most"},
 		"an order that needs approval": {options: message.Options{Approve: true}, why: "needs approval"},
 	} {
 		t.Run(name, func(t *testing.T) {

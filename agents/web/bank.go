@@ -22,7 +22,9 @@ import (
 )
 
 // bankPages are the pages of a bank's operator.
-func (s *Server) bankPages(mux *http.ServeMux) {
+type bankPages struct{ *Server }
+
+func (s bankPages) routes(mux *http.ServeMux) {
 	s.nav = []navItem{{"Books", "/"}, {"Accounts", "/accounts"}, {"Entries", "/entries"}, {"Turnover", "/turnover"}, {"Disputes", "/disputes"}, {"Invitations", "/invitations"}, {"Credit or transfer", "/order"}}
 	s.page(mux, "/{$}", s.books)
 	s.page(mux, "/audit", s.audit)
@@ -41,12 +43,12 @@ func (s *Server) bankPages(mux *http.ServeMux) {
 var bankEvents = []string{control.EventEntry}
 
 // books shows whether the books balance, and the newest signed head.
-func (s *Server) books(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Accounts, control.None{})
+func (s bankPages) books(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Accounts, control.None{})
 	if err != nil {
 		return view{}, err
 	}
-	policies, err := ask(ctx, s, control.Policies, control.None{})
+	policies, err := ask(ctx, s.Server, control.Policies, control.None{})
 	if err != nil {
 		return view{}, err
 	}
@@ -90,8 +92,8 @@ func policyOf(p control.PoliciesView, currency string) string {
 }
 
 // headFacts are the newest head of the bank's log, as the bank signs it.
-func (s *Server) headFacts(ctx context.Context) ([]fact, error) {
-	a, err := ask(ctx, s, control.BankProof, control.ProofCall{})
+func (s bankPages) headFacts(ctx context.Context) ([]fact, error) {
+	a, err := ask(ctx, s.Server, control.BankProof, control.ProofCall{})
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +109,8 @@ func (s *Server) headFacts(ctx context.Context) ([]fact, error) {
 }
 
 // audit recomputes every balance and sum.
-func (s *Server) audit(ctx context.Context, _ *http.Request) (view, error) {
-	a, err := ask(ctx, s, control.Audit, control.AuditCall{})
+func (s bankPages) audit(ctx context.Context, _ *http.Request) (view, error) {
+	a, err := ask(ctx, s.Server, control.Audit, control.AuditCall{})
 	n := &note{Kind: "good", Text: fmt.Sprintf("The books balance: %d entries of %s were recomputed at %s.", a.Entries, words.Plural(a.Accounts, "account"), words.Timestamp(s.cfg.Now()))}
 	if len(a.Bad) > 0 {
 		n = &note{Kind: "bad", Text: "The audit found faults.", Help: a.Problems()}
@@ -120,8 +122,8 @@ func (s *Server) audit(ctx context.Context, _ *http.Request) (view, error) {
 	return view{Title: "Audit", Blocks: []block{{Note: n, Table: t, Facts: []fact{{"Root hash of the log", txt(words.OrDash(a.Root))}, {"Heads kept", txt(words.Plural(a.Heads, "head"))}}}, {Note: &note{Text: "Signatures are checked by the command, which takes longer:"}, Code: "ramp bank audit --signatures"}}}, err
 }
 
-func (s *Server) accounts(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Accounts, control.None{})
+func (s bankPages) accounts(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Accounts, control.None{})
 	t := &table{Caption: "Accounts", Heads: heads("Account", "Standing", "Balance#", "Held#", "Limit#", "Available#", "Income#"), Empty: "There is no account yet. 'ramp bank invite' admits newcomers."}
 	for _, a := range list {
 		c := to("/statement?account="+url.QueryEscape(string(a.Account)), cmp.Or(a.Name, string(a.Account)))
@@ -138,22 +140,22 @@ func (s *Server) accounts(ctx context.Context, _ *http.Request) (view, error) {
 	return view{Title: "Accounts", On: bankEvents, Blocks: []block{{Table: t}}}, err
 }
 
-func (s *Server) bankStatement(ctx context.Context, r *http.Request) (view, error) {
+func (s bankPages) bankStatement(ctx context.Context, r *http.Request) (view, error) {
 	q, err := statementCall(r)
 	if err != nil {
 		return view{}, err
 	}
-	m, err := ask(ctx, s, control.Statement, q)
+	m, err := ask(ctx, s.Server, control.Statement, q)
 	t := statementTable(m, "/statement", url.QueryEscape(q.Account))
 	return view{Title: "Statement of " + protocol.AgentID(q.Account).Name(), On: bankEvents, Blocks: []block{{Table: t, Links: []link{{"All accounts", "/accounts"}}}}}, err
 }
 
-func (s *Server) entries(ctx context.Context, r *http.Request) (view, error) {
+func (s bankPages) entries(ctx context.Context, r *http.Request) (view, error) {
 	q, err := statementCall(r)
 	if err != nil {
 		return view{}, err
 	}
-	list, err := ask(ctx, s, control.Entries, control.EntriesCall{Before: q.Before, Limit: pageRows})
+	list, err := ask(ctx, s.Server, control.Entries, control.EntriesCall{Before: q.Before, Limit: pageRows})
 	t := &table{Caption: "Entries of the ledger, the newest first", Heads: heads("Entry#", "Time", "What", "Movements", "Contract or reason", "Signed"), Empty: "There is no entry yet."}
 	for _, e := range slices.Backward(list) {
 		var legs []string
@@ -173,7 +175,7 @@ func (s *Server) entries(ctx context.Context, r *http.Request) (view, error) {
 }
 
 // turnover draws what was paid per day, or per hour.
-func (s *Server) turnover(ctx context.Context, r *http.Request) (view, error) {
+func (s bankPages) turnover(ctx context.Context, r *http.Request) (view, error) {
 	days, err := intOf(r.URL.Query(), "days", 1)
 	if err != nil || days < 1 || days > 366 {
 		return view{}, exit.Fail(exit.Usage, "choose 1 to 366 days", "days %.20q: want a whole number", r.URL.Query().Get("days"))
@@ -183,7 +185,7 @@ func (s *Server) turnover(ctx context.Context, r *http.Request) (view, error) {
 		step = 24 * time.Hour
 	}
 	from := now.Add(-time.Duration(days) * 24 * time.Hour).Truncate(step)
-	list, err := ask(ctx, s, control.Report, control.ReportCall{From: from, To: now.Truncate(step).Add(step), Step: config.Span(step), Top: 10})
+	list, err := ask(ctx, s.Server, control.Report, control.ReportCall{From: from, To: now.Truncate(step).Add(step), Step: config.Span(step), Top: 10})
 	v := view{Title: "Turnover", On: bankEvents, Blocks: []block{{Links: []link{{"1 day", "/turnover?days=1"}, {"7 days", "/turnover?days=7"}, {"30 days", "/turnover?days=30"}, {"A year", "/turnover?days=366"}}}}}
 	for _, c := range list {
 		t := &table{Caption: "Turnover and prices of " + c.Currency + " by period", Heads: heads("From", "Contracts#", "Turnover#", "Mean price of a core-hour#", "Issued#", "Refunded#"), Empty: "Nothing was paid in this time."}
@@ -205,8 +207,8 @@ func (s *Server) turnover(ctx context.Context, r *http.Request) (view, error) {
 	return v, err
 }
 
-func (s *Server) disputes(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Claims, control.None{})
+func (s bankPages) disputes(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Claims, control.None{})
 	t := &table{Caption: "Usage records that are not paid yet", Heads: heads("State", "User", "Site", "Held#", "Due#", "Silence means consent at", "Contract, unit", "The user's reason"), Empty: "Nothing is disputed or waits for consent."}
 	for _, c := range list {
 		t.Rows = append(t.Rows, []cell{state(c.State), txt(name(c.User)), txt(name(c.Seller)), num(money(c.Held, c.Currency)), num(money(c.Due, c.Currency)), minute(c.Until), txt(short(string(c.Contract))).and(fmt.Sprintf("unit %d", c.Unit+1)), txt(words.OrDash(c.Why))})
@@ -214,8 +216,8 @@ func (s *Server) disputes(ctx context.Context, _ *http.Request) (view, error) {
 	return view{Title: "Disputes", On: bankEvents, Blocks: []block{{Table: t}, {Note: &note{Text: "The operator decides a dispute by:"}, Code: "ramp bank dispute settle CONTRACT UNIT AMOUNT"}}}, err
 }
 
-func (s *Server) invitations(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Invitations, control.None{})
+func (s bankPages) invitations(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Invitations, control.None{})
 	t := &table{Caption: "Invitations", Heads: heads("Invitation", "State", "Used#", "Credit for each#", "Valid until"), Empty: "There is no invitation."}
 	for _, i := range list {
 		t.Rows = append(t.Rows, []cell{txt(i.ID), state(i.State), num(fmt.Sprintf("%d of %d", i.Used, i.Uses)), num(money(i.Credit, i.Currency)), minute(i.Expires)})
@@ -224,12 +226,12 @@ func (s *Server) invitations(ctx context.Context, _ *http.Request) (view, error)
 }
 
 // orderForm is the first step of an order that moves money.
-func (s *Server) orderForm(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Accounts, control.None{})
+func (s bankPages) orderForm(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Accounts, control.None{})
 	if err != nil {
 		return view{}, err
 	}
-	policies, err := ask(ctx, s, control.Policies, control.None{})
+	policies, err := ask(ctx, s.Server, control.Policies, control.None{})
 	var names []string
 	for _, a := range list {
 		names = append(names, words.AccountWords(a.Account, a.Name))
@@ -249,7 +251,7 @@ func (s *Server) orderForm(ctx context.Context, _ *http.Request) (view, error) {
 
 // orderAgain is the second step: it shows the amount, and carries the key by which the
 // ledger recognizes the order if it is sent twice.
-func (s *Server) orderAgain(_ context.Context, r *http.Request) (view, error) {
+func (s bankPages) orderAgain(_ context.Context, r *http.Request) (view, error) {
 	f := r.PostForm
 	amount, err := amountOf(f, "amount")
 	if err != nil {
@@ -276,7 +278,7 @@ func needKey(form url.Values) (string, error) {
 	return key, nil
 }
 
-func (s *Server) credit(ctx context.Context, form url.Values) (string, error) {
+func (s bankPages) credit(ctx context.Context, form url.Values) (string, error) {
 	key, err := needKey(form)
 	if err != nil {
 		return "", err
@@ -285,11 +287,11 @@ func (s *Server) credit(ctx context.Context, form url.Values) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, err := ask(ctx, s, control.Credit, control.CreditCall{Account: form.Get("to"), Currency: form.Get("currency"), Amount: amount, Ref: form.Get("ref"), Key: key})
+	e, err := ask(ctx, s.Server, control.Credit, control.CreditCall{Account: form.Get("to"), Currency: form.Get("currency"), Amount: amount, Ref: form.Get("ref"), Key: key})
 	return "/statement?account=" + url.QueryEscape(string(e.Account)), err
 }
 
-func (s *Server) transfer(ctx context.Context, form url.Values) (string, error) {
+func (s bankPages) transfer(ctx context.Context, form url.Values) (string, error) {
 	key, err := needKey(form)
 	if err != nil {
 		return "", err
@@ -298,6 +300,6 @@ func (s *Server) transfer(ctx context.Context, form url.Values) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	_, err = ask(ctx, s, control.Transfer, control.TransferCall{From: form.Get("from"), To: form.Get("to"), Currency: form.Get("currency"), Amount: amount, Ref: form.Get("ref"), Key: key})
+	_, err = ask(ctx, s.Server, control.Transfer, control.TransferCall{From: form.Get("from"), To: form.Get("to"), Currency: form.Get("currency"), Amount: amount, Ref: form.Get("ref"), Key: key})
 	return "/entries", err
 }

@@ -170,10 +170,10 @@ func (b *browser) look(width int64, scheme string) {
 	b.must(chromedp.Do(b.ctx, chromedp.EmulateViewport(width, 900)))
 }
 
-// screenshot writes the whole page to a file.
+// screenshot writes what the window shows to a file.
 func (b *browser) screenshot(file string) {
 	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	b.must(err)
 	b.must(os.WriteFile(file, png, 0o644))
 }

@@ -114,10 +114,10 @@ func (c composed) err() error {
 }
 
 // compose shows the form of a request, filled in from an earlier purchase if that is asked.
-func (s *Server) compose(ctx context.Context, r *http.Request) (view, error) {
+func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 	values := r.URL.Query()
 	if from := values.Get("from"); from != "" {
-		o, err := ask(ctx, s, control.Order, control.IDCall{ID: from})
+		o, err := ask(ctx, s.Server, control.Order, control.IDCall{ID: from})
 		if err != nil {
 			return view{}, err
 		}
@@ -140,7 +140,7 @@ func (s *Server) compose(ctx context.Context, r *http.Request) (view, error) {
 }
 
 // composeCheck judges the fields while they are filled in.
-func (s *Server) composeCheck(_ context.Context, r *http.Request) (view, error) {
+func (s userPages) composeCheck(_ context.Context, r *http.Request) (view, error) {
 	v := view{Part: true}
 	if !filled(r.PostForm) {
 		v.Blocks = []block{{Note: &note{Text: "Needed: cores, wall time, and how soon it must end."}}}
@@ -181,7 +181,7 @@ func requestWords(doc rfql.Document) string {
 }
 
 // quote asks the market for a price and shows it.
-func (s *Server) quote(ctx context.Context, r *http.Request) (view, error) {
+func (s userPages) quote(ctx context.Context, r *http.Request) (view, error) {
 	c := s.read(r.PostForm)
 	if err := c.err(); err != nil {
 		return view{}, err
@@ -223,7 +223,7 @@ func (s *Server) quote(ctx context.Context, r *http.Request) (view, error) {
 }
 
 // buy orders what a form asks for. The form has the ID, so that sending it twice is one order.
-func (s *Server) buy(ctx context.Context, form url.Values) (string, error) {
+func (s userPages) buy(ctx context.Context, form url.Values) (string, error) {
 	c := s.read(form)
 	if err := c.err(); err != nil {
 		return "", err
@@ -233,7 +233,7 @@ func (s *Server) buy(ctx context.Context, form url.Values) (string, error) {
 
 // order begins a purchase, and answers when the agent has it in its journal, which is one
 // step later.
-func (s *Server) order(ctx context.Context, id string, doc rfql.Document, options message.Options) (string, error) {
+func (s userPages) order(ctx context.Context, id string, doc rfql.Document, options message.Options) (string, error) {
 	if err := allowed(control.Buy.Call); err != nil {
 		return "", err
 	}
@@ -246,7 +246,7 @@ func (s *Server) order(ctx context.Context, id string, doc rfql.Document, option
 	}
 	q := control.BuyCall{ID: id, Name: name, Document: string(doc.XML()), Options: options, Resume: true, Named: true}
 	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
-		if _, err := ask(ctx, s, control.Purchase, control.IDCall{ID: id}); err != nil && !l.Done {
+		if _, err := ask(ctx, s.Server, control.Purchase, control.IDCall{ID: id}); err != nil && !l.Done {
 			return nil
 		}
 		return errSeen
@@ -263,13 +263,13 @@ func validID(id string) bool {
 }
 
 // relax asks the market again, with one of the changes that a purchase proposes.
-func (s *Server) relax(ctx context.Context, form url.Values) (string, error) {
+func (s userPages) relax(ctx context.Context, form url.Values) (string, error) {
 	id := form.Get("id")
-	p, err := ask(ctx, s, control.Purchase, control.IDCall{ID: id})
+	p, err := ask(ctx, s.Server, control.Purchase, control.IDCall{ID: id})
 	if err != nil {
 		return "", err
 	}
-	o, err := ask(ctx, s, control.Order, control.IDCall{ID: id})
+	o, err := ask(ctx, s.Server, control.Order, control.IDCall{ID: id})
 	if err != nil {
 		return "", err
 	}

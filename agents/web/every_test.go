@@ -56,7 +56,7 @@ func everyPage(t *testing.T, m *market) {
 					t.Errorf("%s %s at %d px: %d px wider than the window", c.kind, p, look.width, over)
 				}
 				if len(axe) > 0 {
-					b.axe(string(axe), fmt.Sprintf("%s %s, %s, %d px", c.kind, p, look.scheme, look.width))
+					b.axe(string(axe), look.scheme == "dark", fmt.Sprintf("%s %s, %s, %d px", c.kind, p, look.scheme, look.width))
 				}
 				b.keepScreen(c.kind, p, look.width, look.scheme)
 			}
@@ -76,14 +76,18 @@ func everyPage(t *testing.T, m *market) {
 	}
 }
 
-// axe runs axe-core on the page.
-func (b *browser) axe(script, where string) {
+// axe runs axe-core on the page; in other colours only for their contrast.
+func (b *browser) axe(script string, colours bool, where string) {
 	b.t.Helper()
+	only := "['wcag2a','wcag2aa','wcag21a','wcag21aa','wcag22aa']"
+	if colours {
+		only = "{type:'rule',values:['color-contrast']}"
+	}
 	if !value[bool](b, "!!window.axe") {
 		value[bool](b, script+";!!window.axe")
 	}
 	const look = "window.innerWidth+matchMedia('(prefers-color-scheme: dark)').matches"
-	b.await("axe", `(window.axeAt!==`+look+`&&(window.axeAt=`+look+`,window.axeDone=null,axe.run(document,{runOnly:['wcag2a','wcag2aa','wcag21a','wcag21aa','wcag22aa']}).then(r=>{window.axeDone=r.violations.map(v=>v.id+': '+v.nodes.map(n=>n.html.slice(0,160)+' '+n.failureSummary).join(' | ')).join('\n')})),window.axeDone!=null)`)
+	b.await("axe", `(window.axeAt!==`+look+`&&(window.axeAt=`+look+`,window.axeDone=null,axe.run(document,{runOnly:`+only+`}).then(r=>{window.axeDone=r.violations.map(v=>v.id+': '+v.nodes.map(n=>n.html.slice(0,160)+' '+n.failureSummary).join(' | ')).join('\n')})),window.axeDone!=null)`)
 	if faults := value[string](b, "window.axeDone"); faults != "" {
 		b.t.Errorf("%s: %s", where, faults)
 	}

@@ -124,6 +124,14 @@ func (m *market) signal(name string, s os.Signal) {
 	m.must(m.daemons[name].Process.Signal(s))
 }
 
+// allSites signals every site.
+func (m *market) allSites(s os.Signal) {
+	m.t.Helper()
+	for i := range sites {
+		m.signal(fmt.Sprintf("site%d", i+1), s)
+	}
+}
+
 func (m *market) close() {
 	for name := range m.daemons {
 		m.kill(name)

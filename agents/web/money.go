@@ -16,12 +16,12 @@ import (
 )
 
 // userMoney shows balances, how long they last, and the statement.
-func (s *Server) userMoney(ctx context.Context, r *http.Request) (view, error) {
+func (s userPages) userMoney(ctx context.Context, r *http.Request) (view, error) {
 	v, err := s.ownMoney(ctx, r)
 	if err != nil {
 		return v, err
 	}
-	list, err := ask(ctx, s, control.Runway, control.RunwayCall{Over: config.Span(control.RunwayOver)})
+	list, err := ask(ctx, s.Server, control.Runway, control.RunwayCall{Over: config.Span(control.RunwayOver)})
 	if err != nil {
 		return v, err
 	}

@@ -22,13 +22,13 @@ import (
 
 // purchase shows one purchase: what is to be decided, the auction, what was bought, and
 // what would help.
-func (s *Server) purchase(ctx context.Context, r *http.Request) (view, error) {
+func (s userPages) purchase(ctx context.Context, r *http.Request) (view, error) {
 	id := r.PathValue("id")
-	p, err := ask(ctx, s, control.Purchase, control.IDCall{ID: id})
+	p, err := ask(ctx, s.Server, control.Purchase, control.IDCall{ID: id})
 	if err != nil {
 		return view{}, err
 	}
-	rounds, err := ask(ctx, s, control.Rounds, control.IDCall{ID: id})
+	rounds, err := ask(ctx, s.Server, control.Rounds, control.IDCall{ID: id})
 	if err != nil {
 		return view{}, err
 	}
@@ -204,9 +204,9 @@ func timeline(p message.Purchase) *table {
 	return t
 }
 
-func (s *Server) trace(ctx context.Context, r *http.Request) (view, error) {
+func (s userPages) trace(ctx context.Context, r *http.Request) (view, error) {
 	id := r.PathValue("id")
-	list, err := ask(ctx, s, control.Trace, control.IDCall{ID: id})
+	list, err := ask(ctx, s.Server, control.Trace, control.IDCall{ID: id})
 	v := view{Title: "Messages of a purchase", Blocks: []block{{Note: &note{Text: "Every message of " + id + ", oldest first, as the agents wrote it."}, Links: []link{{"Back to the purchase", purchasePath(id)}}}}}
 	const most = 400
 	if len(list) > most {
@@ -221,10 +221,10 @@ func (s *Server) trace(ctx context.Context, r *http.Request) (view, error) {
 
 // receipt sends the signed documents of a purchase. The archive is made in memory, so a
 // full disk does not matter.
-func (s *Server) receipt(w http.ResponseWriter, r *http.Request) {
+func (s userPages) receipt(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), AnswerTime)
 	defer cancel()
-	signed, err := ask(ctx, s, control.SignedParts, control.IDCall{ID: r.PathValue("id")})
+	signed, err := ask(ctx, s.Server, control.SignedParts, control.IDCall{ID: r.PathValue("id")})
 	var out bytes.Buffer
 	if err == nil {
 		err = zipReceipt(&out, signed, s.cfg.Now())

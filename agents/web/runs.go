@@ -16,8 +16,8 @@ import (
 	"ramp/protocol/message"
 )
 
-func (s *Server) runs(ctx context.Context, r *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Runs, listCall(r))
+func (s userPages) runs(ctx context.Context, r *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Runs, listCall(r))
 	t := &table{
 		Caption: "Programs, the newest first", Heads: heads("Name", "State", "Ordered", "Sites", "Units#", "Command"),
 		Empty: "No program was run yet. 'ramp run -- COMMAND' buys a slot and runs it there.", More: older("/runs", list, func(v message.Run) string { return v.ID }),
@@ -57,8 +57,8 @@ func commandWords(p message.Program) string {
 	return words.OrDash(strings.Join(p.Of(0), " "))
 }
 
-func (s *Server) run(ctx context.Context, r *http.Request) (view, error) {
-	v, err := ask(ctx, s, control.Run, control.RunCall{ID: r.PathValue("id")})
+func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
+	v, err := ask(ctx, s.Server, control.Run, control.RunCall{ID: r.PathValue("id")})
 	if err != nil {
 		return view{}, err
 	}
@@ -106,9 +106,9 @@ func outputPath(id string, unit int) string {
 	return runPath(id) + "/" + strconv.Itoa(unit) + "/output"
 }
 
-func (s *Server) runControl(ctx context.Context, form url.Values) (string, error) {
+func (s userPages) runControl(ctx context.Context, form url.Values) (string, error) {
 	q := control.RunCall{ID: form.Get("id"), Verb: message.LaunchVerb(form.Get("verb"))}
-	_, err := ask(ctx, s, control.RunControl, q)
+	_, err := ask(ctx, s.Server, control.RunControl, q)
 	return runPath(q.ID), err
 }
 
@@ -118,7 +118,7 @@ const maxOutput = 256 << 10
 var errEnough = errors.New("enough")
 
 // runOutput shows what a unit prints, as plain text, while it prints it.
-func (s *Server) runOutput(w http.ResponseWriter, r *http.Request) {
+func (s userPages) runOutput(w http.ResponseWriter, r *http.Request) {
 	unit, err := strconv.Atoi(r.PathValue("unit"))
 	if err == nil {
 		err = allowed(control.RunLog.Call)

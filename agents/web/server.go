@@ -48,11 +48,11 @@ func New(cfg Config) *Server {
 	mux := http.NewServeMux()
 	switch cfg.Kind {
 	case control.User:
-		s.userPages(mux)
+		userPages{s}.routes(mux)
 	case control.Resource:
-		s.sitePages(mux)
+		sitePages{s}.routes(mux)
 	case control.Bank:
-		s.bankPages(mux)
+		bankPages{s}.routes(mux)
 	}
 	mux.HandleFunc("GET /live", s.live.serve)
 	mux.HandleFunc("/", s.notFound)

@@ -18,7 +18,9 @@ import (
 )
 
 // sitePages are the pages of a site's administrator.
-func (s *Server) sitePages(mux *http.ServeMux) {
+type sitePages struct{ *Server }
+
+func (s sitePages) routes(mux *http.ServeMux) {
 	s.nav = []navItem{{"Status", "/"}, {"Calendar", "/calendar"}, {"Reservations", "/reservations"}, {"Decisions", "/decisions"}, {"Check a request", "/check"}, {"Money", "/money"}}
 	s.page(mux, "/{$}", s.siteStatus)
 	s.page(mux, "/calendar", s.calendar)
@@ -35,12 +37,12 @@ func (s *Server) sitePages(mux *http.ServeMux) {
 // siteEvents change what a site shows.
 var siteEvents = []string{control.EventDecision, control.EventReservation}
 
-func (s *Server) siteStatus(ctx context.Context, _ *http.Request) (view, error) {
-	a, err := ask(ctx, s, control.Status, control.None{})
+func (s sitePages) siteStatus(ctx context.Context, _ *http.Request) (view, error) {
+	a, err := ask(ctx, s.Server, control.Status, control.None{})
 	if err != nil {
 		return view{}, err
 	}
-	dry, err := ask(ctx, s, control.DryRun, control.None{})
+	dry, err := ask(ctx, s.Server, control.DryRun, control.None{})
 	if err != nil {
 		return view{}, err
 	}
@@ -118,12 +120,12 @@ func reasonWords(r protocol.Reason, deadline time.Time) string {
 	return text
 }
 
-func (s *Server) calendar(ctx context.Context, r *http.Request) (view, error) {
+func (s sitePages) calendar(ctx context.Context, r *http.Request) (view, error) {
 	hours, err := intOf(r.URL.Query(), "hours", control.DefaultCalendarHours)
 	if err != nil {
 		return view{}, err
 	}
-	bins, err := ask(ctx, s, control.Calendar, control.CalendarCall{Hours: hours})
+	bins, err := ask(ctx, s.Server, control.Calendar, control.CalendarCall{Hours: hours})
 	t := &table{Caption: "Cores over the next " + words.Plural(hours, "hour"), Heads: heads("From", "To", "Free#", "Held#", "Sold#", "Local jobs#", "All#")}
 	var columns []column
 	for i, b := range bins {
@@ -144,8 +146,8 @@ func (s *Server) calendar(ctx context.Context, r *http.Request) (view, error) {
 
 func cores(n int) string { return words.Plural(n, "core") }
 
-func (s *Server) reservations(ctx context.Context, r *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Reservations, listCall(r))
+func (s sitePages) reservations(ctx context.Context, r *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Reservations, listCall(r))
 	t := &table{Caption: "Reservations, the newest first", Heads: heads("State", "Buyer", "Cores#", "Slot", "Price#", "Cost#", "Held until", "Reservation"),
 		Empty: "Nothing was reserved yet.", More: older("/reservations", list, func(l message.ReservationLine) string { return l.ID })}
 	for _, l := range slices.Backward(list) {
@@ -155,8 +157,8 @@ func (s *Server) reservations(ctx context.Context, r *http.Request) (view, error
 }
 
 // siteDecisions counts the last decisions by reason, and shows the latest ones.
-func (s *Server) siteDecisions(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Offers, control.LastCall{})
+func (s sitePages) siteDecisions(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Offers, control.LastCall{})
 	offered, reasons := 0, map[string]int{}
 	for _, l := range list {
 		switch {
@@ -180,7 +182,7 @@ func (s *Server) siteDecisions(ctx context.Context, _ *http.Request) (view, erro
 	return view{Title: "Decisions", On: siteEvents, Blocks: []block{{Table: count}, {Table: latest}}}, err
 }
 
-func (s *Server) check(context.Context, *http.Request) (view, error) {
+func (s sitePages) check(context.Context, *http.Request) (view, error) {
 	f := &form{Action: "/check", Submit: "What would be offered?", Into: "answer"}
 	for _, in := range inputs {
 		f.Fields = append(f.Fields, field{Name: string(in.word), Label: in.label, Hint: in.hint})
@@ -189,12 +191,12 @@ func (s *Server) check(context.Context, *http.Request) (view, error) {
 	return view{Title: "Check a request", Blocks: []block{{Note: &note{Text: "This asks the site what it would offer. Nothing is sold or held."}}, {Form: f}, {Part: "answer"}}}, nil
 }
 
-func (s *Server) checked(ctx context.Context, r *http.Request) (view, error) {
+func (s sitePages) checked(ctx context.Context, r *http.Request) (view, error) {
 	c := s.read(r.PostForm)
 	if err := c.err(); err != nil {
 		return view{}, err
 	}
-	lines, err := ask(ctx, s, control.Check, control.CheckCall{Document: string(c.doc.XML()), Rounds: 3})
+	lines, err := ask(ctx, s.Server, control.Check, control.CheckCall{Document: string(c.doc.XML()), Rounds: 3})
 	t := &table{Caption: "What the site would offer; prices per core-hour", Heads: heads("Round#", "Unit#", "Cores#", "Offer, or why not", "Price#")}
 	for _, l := range lines {
 		t.Rows = append(t.Rows, append([]cell{num(fmt.Sprint(l.Round)), num(fmt.Sprint(l.Unit + 1)), num(cores(l.Cores))}, offerCells(l)...))
@@ -203,8 +205,8 @@ func (s *Server) checked(ctx context.Context, r *http.Request) (view, error) {
 }
 
 // drainForm is the second step of a drain: it shows what it means.
-func (s *Server) drainForm(ctx context.Context, _ *http.Request) (view, error) {
-	a, err := ask(ctx, s, control.Status, control.None{})
+func (s sitePages) drainForm(ctx context.Context, _ *http.Request) (view, error) {
+	a, err := ask(ctx, s.Server, control.Status, control.None{})
 	return view{Title: "Stop selling", Blocks: []block{{
 		Note:  &note{Kind: "bad", Text: fmt.Sprintf("The site sells nothing until it is resumed, even after a restart. %s sold and %s held: they are honoured.", words.Plural(a.Slots.Sold, "slot"), words.Plural(a.Slots.Held, "slot"))},
 		Form:  &form{Action: "/drain", Submit: "Stop selling", Danger: true, Fields: []field{{Name: "why", Label: "Reason", Hint: "buyers see it; at most 128 bytes"}}},
@@ -212,14 +214,14 @@ func (s *Server) drainForm(ctx context.Context, _ *http.Request) (view, error) {
 	}}}, err
 }
 
-func (s *Server) drain(ctx context.Context, form url.Values) (string, error) {
+func (s sitePages) drain(ctx context.Context, form url.Values) (string, error) {
 	why := form.Get("why")
 	if len(why) > protocol.MaxName {
 		return "", exit.Fail(exit.Usage, "go back and shorten it; nothing was done", "the reason has %d bytes: want at most %d", len(why), protocol.MaxName)
 	}
-	return "/", tell(ctx, s, control.Drain, control.DrainCall{Why: why})
+	return "/", tell(ctx, s.Server, control.Drain, control.DrainCall{Why: why})
 }
 
-func (s *Server) resume(ctx context.Context, _ url.Values) (string, error) {
-	return "/", tell(ctx, s, control.Resume, control.None{})
+func (s sitePages) resume(ctx context.Context, _ url.Values) (string, error) {
+	return "/", tell(ctx, s.Server, control.Resume, control.None{})
 }

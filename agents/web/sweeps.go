@@ -15,8 +15,8 @@ import (
 	"ramp/protocol/message"
 )
 
-func (s *Server) sweeps(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Sweeps, control.None{})
+func (s userPages) sweeps(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Sweeps, control.None{})
 	t := &table{Caption: "Sweeps, the newest first", Heads: heads("Name", "State", "Tasks done#", "Spent#", "Budget#", "Expected finish", "Deadline"), Empty: "There is no sweep. 'ramp user sweep' runs a program over many parameters."}
 	for _, v := range slices.Backward(list) {
 		t.Rows = append(t.Rows, []cell{to(sweepPath(v.ID), cmp.Or(v.Name, v.ID)).and(short(v.ID)), state(v.State).and(v.Why), num(fmt.Sprintf("%d of %d", v.Tasks.Done, v.Tasks.Total)),
@@ -34,13 +34,13 @@ func budgetOf(v message.Sweep) string {
 	return money(v.Budget, v.Currency)
 }
 
-func (s *Server) sweep(ctx context.Context, r *http.Request) (view, error) {
+func (s userPages) sweep(ctx context.Context, r *http.Request) (view, error) {
 	q := control.IDCall{ID: r.PathValue("id")}
-	v, err := ask(ctx, s, control.SweepShow, q)
+	v, err := ask(ctx, s.Server, control.SweepShow, q)
 	if err != nil {
 		return view{}, err
 	}
-	tasks, err := ask(ctx, s, control.SweepTasks, q)
+	tasks, err := ask(ctx, s.Server, control.SweepTasks, q)
 	if err != nil {
 		return view{}, err
 	}
@@ -108,8 +108,8 @@ func sweepTasks(tasks []message.SweepTask, v message.Sweep) *table {
 	return t
 }
 
-func (s *Server) sweepSet(ctx context.Context, form url.Values) (string, error) {
+func (s userPages) sweepSet(ctx context.Context, form url.Values) (string, error) {
 	q := message.SweepSet{ID: form.Get("id"), Verb: message.SweepVerb(form.Get("verb"))}
-	_, err := ask(ctx, s, control.SweepSet, q)
+	_, err := ask(ctx, s.Server, control.SweepSet, q)
 	return sweepPath(q.ID), err
 }

@@ -17,7 +17,9 @@ import (
 const pageRows = 50
 
 // userPages are the pages of a researcher.
-func (s *Server) userPages(mux *http.ServeMux) {
+type userPages struct{ *Server }
+
+func (s userPages) routes(mux *http.ServeMux) {
 	s.nav = []navItem{{"Purchases", "/"}, {"New request", "/compose"}, {"Programs", "/runs"}, {"Sweeps", "/sweeps"}, {"Money", "/money"}, {"Sites", "/sites"}}
 	s.page(mux, "/{$}", s.purchases)
 	s.page(mux, "/purchase/{id}", s.purchase)
@@ -55,8 +57,8 @@ func older[T any](path string, list []T, id func(T) string) string {
 	return path + "?before=" + url.QueryEscape(id(list[0]))
 }
 
-func (s *Server) purchases(ctx context.Context, r *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Purchases, listCall(r))
+func (s userPages) purchases(ctx context.Context, r *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Purchases, listCall(r))
 	t := &table{
 		Caption: "Purchases, the newest first", Heads: heads("Name", "State", "Ordered", "Slot", "Cores#", "Total#", "Sites"),
 		Empty: "Nothing was bought yet. “New request” asks the market.", More: older("/", list, func(p message.Purchase) string { return p.ID }),
@@ -99,9 +101,9 @@ func stateOf(p message.Purchase) cell {
 	return c
 }
 
-func (s *Server) approve(ctx context.Context, form url.Values) (string, error) {
+func (s userPages) approve(ctx context.Context, form url.Values) (string, error) {
 	q := control.IDCall{ID: form.Get("id"), Yes: form.Get("yes") == "1"}
-	return purchasePath(q.ID), tell(ctx, s, control.Approve, q)
+	return purchasePath(q.ID), tell(ctx, s.Server, control.Approve, q)
 }
 
 // errSeen ends the following of a stream whose first value is enough.
@@ -109,7 +111,7 @@ var errSeen = errors.New("seen")
 
 // cancel asks the sellers to take a purchase back. It goes on when the page has its first
 // answer.
-func (s *Server) cancel(ctx context.Context, form url.Values) (string, error) {
+func (s userPages) cancel(ctx context.Context, form url.Values) (string, error) {
 	if err := allowed(control.Cancel.Call); err != nil {
 		return "", err
 	}
@@ -122,17 +124,17 @@ func (s *Server) cancel(ctx context.Context, form url.Values) (string, error) {
 }
 
 // usage agrees to a usage record or disputes it.
-func (s *Server) usage(ctx context.Context, form url.Values) (string, error) {
+func (s userPages) usage(ctx context.Context, form url.Values) (string, error) {
 	unit, err := intOf(form, "unit", 0)
 	if err != nil {
 		return "", err
 	}
 	q := control.UsageCall{ID: form.Get("id"), Unit: unit, Agree: form.Get("agree") == "1", Why: form.Get("why")}
-	return purchasePath(q.ID), tell(ctx, s, control.Usage, q)
+	return purchasePath(q.ID), tell(ctx, s.Server, control.Usage, q)
 }
 
-func (s *Server) sites(ctx context.Context, _ *http.Request) (view, error) {
-	list, err := ask(ctx, s, control.Resources, control.None{})
+func (s userPages) sites(ctx context.Context, _ *http.Request) (view, error) {
+	list, err := ask(ctx, s.Server, control.Resources, control.None{})
 	t := &table{Caption: "Sites that the agent knows, with their list prices", Heads: heads("Site", "Cores#", "List price#", "Least price#", "System", "Memory per core#", "Missed promises#"), Empty: "No site is known yet. 'ramp doctor' finds the cause."}
 	for _, l := range list {
 		t.Rows = append(t.Rows, []cell{txt(l.Name).and(string(l.ID)), num(words.Plural(l.Cores, "core")), num(perHour(l.Start)), num(perHour(l.Min)),

@@ -8,13 +8,18 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -46,6 +51,8 @@ func TestPages(t *testing.T) {
 		{"a statement of 10,000 entries", longStatement},
 		{"a purchase by keyboard alone", buyByKeyboard},
 		{"a page whose name is rebound", rebinding},
+		{"reading without JavaScript", readWithoutScripts},
+		{"a proxy that keeps events back", behindABufferingProxy},
 		{"every page, in both colours and narrow", everyPage},
 		{"answers are as docs/openapi.json says", answersValidate},
 	} {
@@ -160,18 +167,18 @@ func relaxInBrowser(t *testing.T, m *market) {
 	b.quiet(strings.TrimPrefix(base, "http://"))
 }
 
-// killInBrowser has a round wait for a site that is stopped, and kills the daemon meanwhile.
+// killInBrowser has a round wait for sites that are stopped, and kills the daemon meanwhile.
 func killInBrowser(t *testing.T, m *market) {
 	b := newBrowser(t)
 	base := m.enter(b, "user", "user")
 	before := m.settled()
 	composed(b, base, "killed", "8", "30")
-	m.signal("site4", syscall.SIGSTOP)
+	m.allSites(syscall.SIGSTOP) // a round waits for them
 	b.press("Ask the market")
 	b.sees("State: bidding.")
 	m.kill("user")
 	b.sees("The agent does not answer.")
-	m.signal("site4", syscall.SIGCONT)
+	m.allSites(syscall.SIGCONT)
 	m.serve("user", "user")
 	m.awaitSites()
 	b.await("the page to go on", "!document.body.innerText.includes('does not answer') && /State: /.test(document.body.innerText)")
@@ -330,6 +337,57 @@ func rebinding(t *testing.T, m *market) {
 		if strings.Contains(b.text(), "Purchases") {
 			t.Errorf("%s is answered", p)
 		}
+	}
+}
+
+// readWithoutScripts reads the pages with scripts switched off, after a login by hand.
+func readWithoutScripts(t *testing.T, m *market) {
+	b := newBrowser(t)
+	base, link := m.pages("user", "user")
+	_, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	m.must(err)
+	b.open(base + "/login")
+	m.must(chromedp.Do(b.ctx, chromedp.SendKeys("input[name=token]", link+"\r")))
+	b.sees("Purchases")
+	b.open(base + "/")
+	p := m.purchases()[0]
+	b.sees(p.RFQ)
+	b.sees("Reload the page for news.")
+	b.open(base + "/purchase/" + p.ID)
+	b.sees(p.ID)
+	b.sees("Round 1")
+	b.open(base + "/compose")
+	b.sees("Ask the market")
+}
+
+// behindABufferingProxy has events arrive never: the page polls, and says so.
+func behindABufferingProxy(t *testing.T, m *market) {
+	base, link := m.pages("user", "user")
+	target, err := url.Parse(base)
+	m.must(err)
+	forward := httputil.NewSingleHostReverseProxy(target)
+	polls := make(chan string, 1000)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/live" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		if r.Header.Get("HX-Request") != "" {
+			polls <- r.URL.Path
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	b := newBrowser(t)
+	b.open(proxy.URL + strings.TrimPrefix(link, base))
+	b.sees("Live news do not arrive")
+	select {
+	case <-polls:
+	case <-time.After(waitTime):
+		t.Error("the page does not poll")
 	}
 }
 

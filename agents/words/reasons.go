@@ -56,4 +56,3 @@ func Commonest(reasons map[string]int) []string {
 	slices.SortFunc(codes, func(x, y string) int { return cmp.Or(reasons[y]-reasons[x], cmp.Compare(x, y)) })
 	return codes
 }
-

@@ -16,6 +16,7 @@ const english = protocol.ProtocolEnglish
 var englishBodies = []row{
 	body(70, func(c *coder, m *message.JobOffer, w *wire.JobOffer) {
 		jobTerms(c, &m.Terms, part(&w.Terms))
+		c.name("level", &m.Level, &w.Level, protocol.MaxName)
 	}, on(english, protocol.Request)),
 
 	body(71, func(c *coder, m *message.AuctionOpen, w *wire.AuctionOpen) {

@@ -58,7 +58,7 @@ type Bidder struct {
 	last  message.JobBid      // as sent
 	bid   bool                // it stands
 	seq   int64
-	shut  bool  // the home has closed the auction
+	shut  bool // the home has closed the auction
 	askAt time.Time
 	asks  int
 }

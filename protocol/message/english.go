@@ -1,6 +1,8 @@
 package message
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -51,6 +53,14 @@ func (t JobTerms) Validate() error {
 // Refusal. The same ID again means the same job.
 type JobOffer struct {
 	Terms JobTerms
+	Level string // the name of its level, which the home knows; empty: the number in Terms counts
+}
+
+// JobContract names a sold job where programs and their files need such a name. It differs
+// for each award.
+func JobContract(home protocol.AgentID, job string, award int) protocol.ContractID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "ramp-federation/1\n%s\n%s\n%d", home, job, award))
+	return protocol.ContractID(hex.EncodeToString(sum[:]))
 }
 
 // AuctionOpen invites the sites to bid for a job until Ends (inform, from its home).

@@ -10,6 +10,14 @@ import (
 	"ramp/protocol/message"
 )
 
+// floor owns the site's modules and the jobs on them.
+type floor struct {
+	cfg   Config
+	works Works
+	runs  map[string]*run // that have not ended, by contract
+	past  map[string]*run // that have, likewise
+}
+
 // Capacity is what the site has for jobs at the moment, for its bids. A job waits here from
 // when the site has taken it until it begins, and while it is suspended.
 func (s *Site) Capacity() english.Capacity {
@@ -32,7 +40,7 @@ func (s *Site) Capacity() english.Capacity {
 }
 
 // room is how many bytes of further jobs may be suspended.
-func (s *Site) room() int64 {
+func (s *floor) room() int64 {
 	if s.cfg.Memory == 0 {
 		return 1<<63 - 1
 	}
@@ -46,7 +54,7 @@ func (s *Site) room() int64 {
 }
 
 // claimed counts the modules of jobs that run or will, without those that leave.
-func (s *Site) claimed() (n int) {
+func (s *floor) claimed() (n int) {
 	for _, r := range s.runs { // in any order: a sum
 		if r.seat == seatClaimed || r.seat == seatHeld {
 			n += r.Got
@@ -56,7 +64,7 @@ func (s *Site) claimed() (n int) {
 }
 
 // occupied counts the modules on which jobs run, also those that were ordered to leave.
-func (s *Site) occupied() (n int) {
+func (s *floor) occupied() (n int) {
 	for _, r := range s.runs { // in any order: a sum
 		if r.seat == seatHeld || r.seat == seatLeaving {
 			n += r.Got
@@ -67,7 +75,7 @@ func (s *Site) occupied() (n int) {
 
 // dispatch lets jobs begin and go on, the most urgent ones first, and suspends jobs for
 // them.
-func (s *Site) dispatch(now time.Time) protocol.Output {
+func (s *floor) dispatch(now time.Time) protocol.Output {
 	var out protocol.Output
 	blocked := message.MaxLevels + 1
 	for _, r := range s.waiting() {
@@ -86,7 +94,7 @@ func (s *Site) dispatch(now time.Time) protocol.Output {
 // waiting lists the jobs that could run, in the order in which they may: by level; of one
 // level those that have begun, then jobs of the federation, the last one first, since a
 // winner queues at the head; then local ones.
-func (s *Site) waiting() (list []*run) {
+func (s *floor) waiting() (list []*run) {
 	for _, r := range s.runs { // in any order: sorted below
 		if r.seat == seatNone && (r.State == message.JobWaiting || r.State == message.JobSuspended) {
 			list = append(list, r)
@@ -112,7 +120,7 @@ func (s *Site) waiting() (list []*run) {
 }
 
 // claim gives a job its modules, if they are free or can be freed.
-func (s *Site) claim(now time.Time, r *run) (bool, protocol.Output) {
+func (s *floor) claim(now time.Time, r *run) (bool, protocol.Output) {
 	victims := s.victims(r.Terms.Level)
 	free := s.cfg.Modules - s.claimed()
 	all := free
@@ -140,7 +148,7 @@ func (s *Site) claim(now time.Time, r *run) (bool, protocol.Output) {
 
 // victims lists the jobs below a level that may be suspended, the first one first: of the
 // lowest level; of one level those that have not begun, then the newest.
-func (s *Site) victims(level int) (list []*run) {
+func (s *floor) victims(level int) (list []*run) {
 	for _, r := range s.runs { // in any order: sorted below
 		if r.Terms.Level < level && (r.seat == seatClaimed || r.seat == seatHeld) {
 			list = append(list, r)
@@ -159,7 +167,7 @@ func (s *Site) victims(level int) (list []*run) {
 }
 
 // expel takes a job's modules away.
-func (s *Site) expel(now time.Time, r *run) protocol.Output {
+func (s *floor) expel(now time.Time, r *run) protocol.Output {
 	if r.seat == seatClaimed { // it has not begun
 		r.seat = seatNone
 		return protocol.Output{}
@@ -169,13 +177,13 @@ func (s *Site) expel(now time.Time, r *run) protocol.Output {
 }
 
 // signal orders a job to be suspended or resumed, until the batch system reports that it is.
-func (s *Site) signal(now time.Time, r *run, verb message.JobSignal) protocol.Output {
+func (s *floor) signal(now time.Time, r *run, verb message.JobSignal) protocol.Output {
 	r.ordered, r.alarm = verb, now.Add(signalPeriod)
 	return s.works.Signal(now, r.Run, verb).Join(wake(r.alarm))
 }
 
 // begin lets the jobs with claimed modules run, once nothing else does on them.
-func (s *Site) begin(now time.Time) protocol.Output {
+func (s *floor) begin(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, id := range sorted(s.runs) {
 		r := s.runs[id]

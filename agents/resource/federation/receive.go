@@ -1,6 +1,8 @@
 package federation
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -60,12 +62,12 @@ func (s *Site) inform(job string, a *english.Auctioneer, before message.JobProgr
 	if p.State == before.State && p.Site == before.Site && p.Preempted == before.Preempted {
 		return protocol.Output{}
 	}
-	return protocol.Output{Send: []protocol.Message{s.mail(job, protocol.Inform, p, a.Owner())}}
+	return protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, job, protocol.Inform, p, a.Owner())}}
 }
 
-func (s *Site) mail(job string, p protocol.Performative, body protocol.Body, to protocol.AgentID) protocol.Message {
+func mail(self protocol.AgentID, job string, p protocol.Performative, body protocol.Body, to protocol.AgentID) protocol.Message {
 	return protocol.Message{
-		Performative: p, Sender: s.cfg.Self, Receivers: []protocol.AgentID{to}, Protocol: protocol.ProtocolEnglish, Conversation: job, Body: body,
+		Performative: p, Sender: self, Receivers: []protocol.AgentID{to}, Protocol: protocol.ProtocolEnglish, Conversation: job, Body: body,
 	}
 }
 
@@ -74,6 +76,11 @@ func (s *Site) mail(job string, p protocol.Performative, body protocol.Body, to 
 func (s *Site) offer(now time.Time, m protocol.Message, o message.JobOffer) protocol.Output {
 	if m.Performative != protocol.Request {
 		return protocol.Output{}
+	}
+	if o.Level != "" {
+		if o.Terms.Level = s.cfg.Rules.Level(o.Level); o.Terms.Level == 0 {
+			return s.refuse(m, protocol.CodeMalformed, fmt.Sprintf("level %q: want %s", protocol.Clip(o.Level), strings.Join(s.cfg.Rules.Levels, ", ")))
+		}
 	}
 	if a := s.job(m.Conversation); a != nil {
 		if a.Owner() != m.Sender || a.Terms() != o.Terms {
@@ -179,14 +186,14 @@ func (s *Site) award(now time.Time, m protocol.Message, b message.JobAward) prot
 	case protocol.Agree, protocol.Refuse:
 		return s.atHome(now, m)
 	case protocol.QueryRef:
-		if r, ok := s.Find(Contract(m.Sender, m.Conversation, b.Award)); ok {
+		if r, ok := s.Find(message.JobContract(m.Sender, m.Conversation, b.Award)); ok {
 			out = out.Join(s.report(&run{Run: r}))
 		}
 		return out.Join(s.decide(now, m, b))
 	case protocol.AcceptProposal:
 		if s.bids[k] == nil {
 			b.Why = "this site does not bid for the job"
-			return out.Join(protocol.Output{Send: []protocol.Message{s.mail(m.Conversation, protocol.Refuse, b, m.Sender)}})
+			return out.Join(protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, m.Conversation, protocol.Refuse, b, m.Sender)}})
 		}
 	}
 	x := s.bids[k]
@@ -210,8 +217,8 @@ func (s *Site) decide(now time.Time, m protocol.Message, b message.JobAward) pro
 	if a := s.over[m.Conversation]; a != nil {
 		return a.Receive(now, m)
 	}
-	if _, ok := s.Find(Contract(m.Sender, m.Conversation, b.Award)); ok || s.bids[english.Key(m.Sender, m.Conversation)] != nil {
+	if _, ok := s.Find(message.JobContract(m.Sender, m.Conversation, b.Award)); ok || s.bids[english.Key(m.Sender, m.Conversation)] != nil {
 		return protocol.Output{} // a home asks
 	}
-	return protocol.Output{Send: []protocol.Message{s.mail(m.Conversation, protocol.Cancel, b, m.Sender)}}
+	return protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, m.Conversation, protocol.Cancel, b, m.Sender)}}
 }

@@ -110,7 +110,7 @@ func edge(from, to message.JobState) bool {
 // take makes a run of a job that was sold to this site.
 func (s *Site) take(now time.Time, home protocol.AgentID, job string, b *english.Bidder) protocol.Output {
 	r := &run{Run: Run{
-		Contract: Contract(home, job, b.Award()), Home: home, Job: job, Owner: b.Owner(), Terms: b.Terms(), Award: b.Award(),
+		Contract: message.JobContract(home, job, b.Award()), Home: home, Job: job, Owner: b.Owner(), Terms: b.Terms(), Award: b.Award(),
 		State: message.JobStaging, Sold: now, Since: now,
 	}}
 	s.runs[string(r.Contract)] = r
@@ -128,7 +128,7 @@ func (s *Site) Local(now time.Time, id string, terms message.JobTerms) protocol.
 }
 
 // runsAlready reports whether a job of a home is at this site and not over.
-func (s *Site) runsAlready(home protocol.AgentID, job string) bool {
+func (s *floor) runsAlready(home protocol.AgentID, job string) bool {
 	for _, r := range s.runs { // in any order: it is there or not
 		if r.Home == home && r.Job == job {
 			return true
@@ -138,11 +138,11 @@ func (s *Site) runsAlready(home protocol.AgentID, job string) bool {
 }
 
 // report informs the home of a run how it stands.
-func (s *Site) report(r *run) protocol.Output {
+func (s *floor) report(r *run) protocol.Output {
 	if r.Home == "" {
 		return protocol.Output{}
 	}
-	return protocol.Output{Send: []protocol.Message{s.mail(r.Job, protocol.Inform, r.progress(s.cfg.Self), r.Home)}}
+	return protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, r.Job, protocol.Inform, r.progress(s.cfg.Self), r.Home)}}
 }
 
 func (r *run) progress(self protocol.AgentID) message.JobProgress {
@@ -152,13 +152,13 @@ func (r *run) progress(self protocol.AgentID) message.JobProgress {
 }
 
 // change saves and reports a run after a change of its state.
-func (s *Site) change(r *run) protocol.Output {
+func (s *floor) change(r *run) protocol.Output {
 	s.seat(r)
 	return r.save().Join(s.report(r))
 }
 
 // seat puts a run where it belongs.
-func (s *Site) seat(r *run) {
+func (s *floor) seat(r *run) {
 	id := string(r.Contract)
 	if !r.ended() {
 		s.runs[id] = r
@@ -169,7 +169,7 @@ func (s *Site) seat(r *run) {
 }
 
 // Find is a run of this site; false: it is not known, or not any more.
-func (s *Site) Find(contract protocol.ContractID) (Run, bool) {
+func (s *floor) Find(contract protocol.ContractID) (Run, bool) {
 	for _, m := range []map[string]*run{s.runs, s.past} {
 		if r := m[string(contract)]; r != nil {
 			return r.Run, true
@@ -192,7 +192,7 @@ func (s *Site) wakeRun(now time.Time, r *run) protocol.Output {
 }
 
 // giveBack returns a job that never began to its home, which auctions it again.
-func (s *Site) giveBack(now time.Time, r *run, why string) protocol.Output {
+func (s *floor) giveBack(now time.Time, r *run, why string) protocol.Output {
 	r.Why = why
 	r.become(now, message.JobReturned)
 	return s.change(r).Join(s.works.Drop(now, r.Run))
@@ -258,7 +258,7 @@ func (s *Site) Heard(now time.Time, contract protocol.ContractID, j protocol.Job
 }
 
 // end ends a run as its batch system reports.
-func (s *Site) end(now time.Time, r *run, j protocol.JobStatus) protocol.Output {
+func (s *floor) end(now time.Time, r *run, j protocol.JobStatus) protocol.Output {
 	next := message.JobFailed
 	if j.State == protocol.JobExited {
 		next = message.JobDone

@@ -22,8 +22,6 @@ package federation
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +54,8 @@ type Config struct {
 	Phase   time.Duration // of its polls, if the rules say that it polls
 	// Least and Most bound the length of an auction; Most 0: those of package rules.
 	Least, Most time.Duration
+	// Fixed: lengths follow from the mean in the rules, whatever the jobs' run times are.
+	Fixed bool
 }
 
 // Times of a Site.
@@ -80,20 +80,19 @@ type Works interface {
 
 // Site is a member of a federation.
 type Site struct {
-	cfg   Config
-	works Works
-	ac    english.AuctioneerConfig
-	bc    english.BidderConfig
+	floor
+	ac english.AuctioneerConfig
+	bc english.BidderConfig
 
 	homes  map[string]*english.Auctioneer // own jobs that are not over
 	over   map[string]*english.Auctioneer // own jobs that are
 	bids   map[string]*english.Bidder     // by english.Key
 	shown  map[string]protocol.Message    // auctions that it looks at when it polls, likewise
-	runs   map[string]*run                // that have not ended, by contract
-	past   map[string]*run                // that have, likewise
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
+	met    map[protocol.AgentID]bool      // members with the same rules
 	pollAt time.Time
+	forgot time.Time // when it looked for what can be forgotten
 }
 
 // New restores a Site. Its first Output continues where the last process stopped.
@@ -109,8 +108,8 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 		return nil, protocol.Output{}, fmt.Errorf("federation: %d modules: want 1..%d", cfg.Modules, message.MaxModules)
 	}
 	s := &Site{
-		cfg: cfg, works: works, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
-		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, runs: map[string]*run{}, past: map[string]*run{}, alien: map[protocol.AgentID]string{},
+		floor: floor{cfg: cfg, works: works, runs: map[string]*run{}, past: map[string]*run{}}, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
+		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{},
 	}
 	s.ac = english.AuctioneerConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Sites: cfg.Rules.Members(), Scale: cfg.Rules.Scale, Length: s}
 	s.bc = english.BidderConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Scale: cfg.Rules.Scale}
@@ -184,17 +183,10 @@ func (s *Site) file(id string, a *english.Auctioneer) {
 	}
 }
 
-// Contract names a sold job where programs and their files need such a name. It differs
-// for each award.
-func Contract(home protocol.AgentID, job string, award int) protocol.ContractID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "ramp-federation/1\n%s\n%s\n%d", home, job, award))
-	return protocol.ContractID(hex.EncodeToString(sum[:]))
-}
-
 // Next is the length of the next auction: a share of the mean run time of the last jobs.
 func (s *Site) Next() (length, mean time.Duration) {
 	mean = s.cfg.Rules.Mean
-	if n := len(s.lasted); n > 0 {
+	if n := len(s.lasted); n > 0 && !s.cfg.Fixed {
 		var sum time.Duration
 		for _, d := range s.lasted {
 			sum += d / time.Duration(n)
@@ -231,9 +223,16 @@ func (s *Site) Wake(now time.Time) protocol.Output {
 	return s.settle(now, out.Join(s.forget(now)))
 }
 
+// forgetPeriod is between two looks for what can be forgotten.
+const forgetPeriod = time.Minute
+
 // forget drops what is over for long.
 func (s *Site) forget(now time.Time) protocol.Output {
 	var out protocol.Output
+	if now.Sub(s.forgot) < forgetPeriod {
+		return out
+	}
+	s.forgot = now
 	for id, a := range s.over { // in any order: each is dropped for itself
 		if now.Sub(a.OverAt()) >= s.cfg.Keep {
 			delete(s.over, id)
@@ -316,6 +315,43 @@ func (s *Site) look(now time.Time) protocol.Output {
 	clear(s.shown)
 	return out
 }
+
+// Resize changes the modules that the site has for the federation.
+func (s *Site) Resize(now time.Time, modules int) protocol.Output {
+	s.cfg.Modules = modules
+	return s.settle(now, protocol.Output{})
+}
+
+// Rules are those of the federation.
+func (s *Site) Rules() rules.Rules { return s.cfg.Rules }
+
+// Modules are those that the site has for the federation now.
+func (s *Site) Modules() int { return s.cfg.Modules }
+
+// Bids counts the auctions in which the site bids.
+func (s *Site) Bids() int { return len(s.bids) }
+
+// Alien is the digest of the other rules that a member has; false: it has these, or is not
+// known to have others.
+func (s *Site) Alien(member protocol.AgentID) (string, bool) {
+	digest, ok := s.alien[member]
+	return digest, ok
+}
+
+// Meet hears of the rules of an agent by its presence.
+func (s *Site) Meet(from protocol.AgentID, digest string) {
+	switch {
+	case !s.cfg.Rules.Member(from):
+	case digest == s.cfg.Rules.Digest:
+		delete(s.alien, from)
+		s.met[from] = true
+	default:
+		s.alien[from] = digest
+	}
+}
+
+// Met reports whether a member was met with the same rules.
+func (s *Site) Met(member protocol.AgentID) bool { return s.met[member] }
 
 // Runs lists the runs that have not ended, in order of contract.
 func (s *Site) Runs() []Run {

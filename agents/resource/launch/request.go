@@ -37,7 +37,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	if l.Place.Units > 0 {
 		j.Place, j.Units = l.Place.Number, l.Place.Units
 	}
-	j.Last = l.Last
+	j.Last, j.Waits, j.Batch = l.Last, u.Waits, u.Batch
 	j.Asked, j.Argv, j.Account, j.Pool, j.Inputs, j.Missing = asked, argv, account.User, account.Pool, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.jobs.add(j)

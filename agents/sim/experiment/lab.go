@@ -74,6 +74,7 @@ func Experiments() []Experiment {
 		{"dbc", "004 table 1, figures 4-12", "jobs done, time and money by deadline and budget, for each strategy", dbcRun},
 		{"sweep", "004 table 1", "the same by live agents with contracts and a bank, also under faults and local load", sweepRun},
 		{"price-rules", "docs/decisions/0029", "list prices and 002's rule beside posted prices and a Vickrey award; who gains by deviating", priceRules},
+		{"english", "003 figures 4 and 5", "auctions of jobs under absolute priorities: processing times and better bids by the length of the auction", englishRun},
 		{"scale", "-", "messages, bytes, time and price from 20 resources up", scale},
 	}
 }

@@ -38,6 +38,16 @@ func TestNothingBreaksUnderFaults(t *testing.T) {
 	}
 }
 
+func TestHostileFederations(t *testing.T) {
+	sum, err := federation.Explore(t.Context(), 1, 80, 2, sim.Levels()["heavy"], func(federation.Sum) {})
+	if err != nil || sum.Seeds == 0 || sum.Suspended == 0 || sum.Crashes == 0 {
+		t.Fatalf("%+v: %v", sum, err)
+	}
+	for _, v := range sum.Violations {
+		t.Errorf("seed %d: %s", sum.Failed, v)
+	}
+}
+
 func TestASeedRepeats(t *testing.T) {
 	hash := func() string {
 		w := federation.Open(cast(t), federation.Random(5, 4, 20, sim.Levels()["heavy"], 3))
@@ -46,5 +56,20 @@ func TestASeedRepeats(t *testing.T) {
 	}
 	if a, b := hash(), hash(); a != b {
 		t.Errorf("one seed, two runs: %s and %s", a, b)
+	}
+}
+
+func TestLiarsChangeNothing(t *testing.T) {
+	c := cast(t)
+	for i, kind := range federation.Kinds() {
+		for seed := range uint64(3) {
+			cfg := federation.Random(seed, 4, 30, sim.Levels()["light"], 6)
+			cfg.Liars = []string{kind}
+			w := federation.Open(c, cfg)
+			w.Live(never)
+			for _, v := range w.Violations {
+				t.Errorf("%s (%d), seed %d: %s", kind, i, seed, v)
+			}
+		}
 	}
 }

@@ -1,7 +1,126 @@
 package federation
 
 import (
+	"fmt"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/sim"
 	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
-func (w *World) addLiars(*Cast, []protocol.AgentID) {}
+// The kinds of adversaries. All but the outsider are members of the federation.
+const (
+	NeverStarts  = "never-starts"  // bids the most, takes each job once, and never begins it
+	Replays      = "replays"       // takes jobs, returns them, and repeats what it has said before
+	ClaimsLevels = "claims-levels" // auctions jobs of users without the right to their level
+	Outsider     = "outsider"      // bids, awards and reports without being a member
+)
+
+// Kinds lists the kinds of adversaries.
+func Kinds() []string { return []string{NeverStarts, Replays, ClaimsLevels, Outsider} }
+
+// liar is a dishonest agent.
+type liar struct {
+	world *World
+	self  protocol.AgentID
+	kind  string
+	c     sim.Chance
+	took  map[string]bool
+	said  []protocol.Message // the last ones
+	count int
+}
+
+// liarPeriod is how often a liar acts by itself.
+const liarPeriod = 7 * time.Minute
+
+// lies names the agents of a world's liars, and those of them that are members.
+func (c *Cast) lies(kinds []string) (all, members []protocol.AgentID) {
+	for _, kind := range kinds {
+		id := c.credential("liar-" + kind).ID
+		if all = append(all, id); kind != Outsider {
+			members = append(members, id)
+		}
+	}
+	return all, members
+}
+
+func (w *World) addLiars(cast *Cast) {
+	all, _ := cast.lies(w.cfg.Liars)
+	for i, id := range all {
+		l := &liar{world: w, self: id, kind: w.cfg.Liars[i], c: sim.NewChance(w.cfg.Seed, 20+uint64(i)), took: map[string]bool{}}
+		w.Add(sim.Spec{Name: id.Name(), Credential: cast.credential(id.Name()), Steady: true, Load: func(_ protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+			return l, protocol.Output{WakeAt: now.Add(liarPeriod)}, nil
+		}})
+	}
+}
+
+func (l *liar) say(to protocol.AgentID, job string, p protocol.Performative, body protocol.Body) protocol.Output {
+	m := protocol.Message{Performative: p, Sender: l.self, Receivers: []protocol.AgentID{to}, Protocol: protocol.ProtocolEnglish, Conversation: job, Body: body}
+	l.said = append(l.said, m)
+	l.said = l.said[max(0, len(l.said)-100):]
+	return protocol.Output{Send: []protocol.Message{m}}
+}
+
+func (l *liar) Receive(now time.Time, m protocol.Message) protocol.Output {
+	if l.kind == ClaimsLevels {
+		return l.auction(m)
+	}
+	if l.kind == Outsider {
+		return protocol.Output{}
+	}
+	var out protocol.Output
+	switch b := m.Body.(type) {
+	case message.AuctionOpen:
+		if !l.took[m.Conversation] {
+			out = l.say(m.Sender, m.Conversation, protocol.Propose, message.JobBid{Number: b.Number, Seq: now.UnixMicro(), Free: b.Terms.Most})
+		}
+	case message.JobAward:
+		switch {
+		case m.Performative == protocol.AcceptProposal:
+			l.took[m.Conversation] = true
+			out = l.say(m.Sender, m.Conversation, protocol.Agree, b)
+		case m.Performative == protocol.Confirm && l.kind == Replays:
+			out = l.say(m.Sender, m.Conversation, protocol.Inform, message.JobProgress{State: message.JobReturned, Award: b.Award})
+		}
+	}
+	if l.kind == Replays && len(l.said) > 0 && l.c.N(3) == 0 {
+		out.Send = append(out.Send, l.said[l.c.N(len(l.said))])
+	}
+	return out
+}
+
+// auction sells a job that nobody may offer.
+func (l *liar) auction(m protocol.Message) protocol.Output {
+	switch b := m.Body.(type) {
+	case message.JobBid:
+		return l.say(m.Sender, m.Conversation, protocol.AcceptProposal, message.JobAward{Award: 1, Number: b.Number, Seq: b.Seq})
+	case message.JobAward:
+		return l.say(m.Sender, m.Conversation, protocol.Confirm, b)
+	}
+	return protocol.Output{}
+}
+
+func (l *liar) Wake(now time.Time) protocol.Output {
+	out := protocol.Output{WakeAt: now.Add(liarPeriod)}
+	l.count++
+	w := l.world
+	acts := []protocol.Performative{protocol.Agree, protocol.Confirm, protocol.Cancel, protocol.Refuse}
+	for _, s := range w.sites {
+		switch l.kind {
+		case ClaimsLevels:
+			terms := message.JobTerms{Level: message.MaxLevels, Least: 1, Most: 2, Wall: time.Hour, Where: s.id}
+			out = out.Join(l.say(s.id, fmt.Sprintf("forged%d", l.count), protocol.Inform, message.AuctionOpen{
+				Rules: w.rules.Digest, Owner: w.roles[len(w.roles)-1].self, Terms: terms, Number: 1, Ends: now.Add(time.Minute),
+			}))
+		case Outsider:
+			job, award := w.order[l.c.N(len(w.order))], 1+l.c.N(2)
+			a := message.JobAward{Award: award, Number: award, Seq: 1 << 60}
+			out = out.Join(l.say(s.id, job, protocol.Propose, message.JobBid{Number: award, Seq: 1 << 60, Free: 1 + l.c.N(2)}))
+			out = out.Join(l.say(s.id, job, protocol.Inform, message.JobProgress{State: message.JobReturned, Award: award}))
+			out = out.Join(l.say(s.id, job, acts[l.c.N(len(acts))], a))
+		}
+	}
+	return out
+}

@@ -190,6 +190,7 @@ type user struct {
 	self    protocol.AgentID
 	jobs    []*offered
 	patient time.Duration // until it orders a rerun of a job that does not begin
+	quiet   bool          // it does not ask how a job stands that its home has
 }
 
 type offered struct {
@@ -248,7 +249,7 @@ func (u *user) hear(now time.Time, o *offered, p message.JobProgress) {
 func (u *user) Wake(now time.Time) protocol.Output {
 	var out protocol.Output
 	for _, o := range u.jobs {
-		if o.over {
+		if o.over || o.known && u.quiet {
 			continue
 		}
 		if !now.Before(o.next) {

@@ -3,6 +3,7 @@ package federation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ramp/agents"
@@ -28,6 +29,16 @@ func NewCast() (*Cast, error) {
 }
 
 const certificates = 30 * 365 * 24 * time.Hour
+
+// Prepare makes the credentials of so many parties, so that several worlds can share the cast.
+func (c *Cast) Prepare(sites, users int) {
+	for i := range sites {
+		c.credential(fmt.Sprintf("site%d", i+1))
+	}
+	for i := range users {
+		c.credential(fmt.Sprintf("user%d", i+1))
+	}
+}
 
 // credential is that of a party: a name always has the same key.
 func (c *Cast) credential(name string) *identity.Credential {
@@ -88,19 +99,20 @@ func Open(cast *Cast, cfg Config) *World {
 	for i := range cfg.Users {
 		users = append(users, cast.credential(fmt.Sprintf("user%d", i+1)).ID)
 	}
-	w.rules = cfg.Rules(sites, users)
+	_, members := cast.lies(cfg.Liars)
+	w.rules = cfg.Rules(append(slices.Clone(sites), members...), users)
 	for i := range cfg.Modules {
 		w.addSite(cast.credential(sites[i].Name()), i)
 	}
 	for i := range cfg.Users {
 		cred := cast.credential(users[i].Name())
-		u := &user{self: cred.ID, patient: w.patience()}
+		u := &user{self: cred.ID, patient: w.patience(), quiet: cfg.Free}
 		w.roles = append(w.roles, u)
 		w.users = append(w.users, w.Add(sim.Spec{Name: cred.ID.Name(), Credential: cred, Steady: true, Load: func(protocol.Tables, time.Time) (agents.Role, protocol.Output, error) {
 			return u, protocol.Output{}, nil
 		}}))
 	}
-	w.addLiars(cast, sites)
+	w.addLiars(cast)
 	for _, j := range cfg.Jobs(sites) {
 		w.offer(j)
 	}
@@ -123,7 +135,7 @@ func (w *World) addSite(cred *identity.Credential, i int) {
 		cfg.Phase = w.chance.For(sim.Span{Most: w.rules.Poll})
 	}
 	if w.cfg.Free {
-		cfg.Most = 1000 * time.Hour
+		cfg.Most, cfg.Fixed = 1<<62, true
 	}
 	s.host = w.Add(sim.Spec{
 		Name: cred.ID.Name(), Credential: cred, Load: func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
@@ -220,7 +232,11 @@ func (w *World) fault(format string, args ...any) {
 
 // length is how long a job runs on so many modules.
 func (w *World) length(job string, got int) time.Duration {
-	work := w.fates[job].Job.Work
+	f := w.fates[job]
+	if f == nil {
+		return time.Hour // nobody offered it
+	}
+	work := f.Job.Work
 	return work / 1024 * 1000 / speedUp(got) * 1024 // equal for all units of time that differ by 1024
 }
 
@@ -259,6 +275,9 @@ func (w *World) runs(s *member) {
 // is down or has just been.
 func (w *World) suspended(s *member, p *process) {
 	f := w.fates[p.job]
+	if f == nil {
+		return
+	}
 	f.Paused++
 	r, ok := s.host.Role().(*role)
 	if !ok {
@@ -274,7 +293,11 @@ func (w *World) suspended(s *member, p *process) {
 	}
 }
 
-func (w *World) ended(job string, now time.Time) { w.fates[job].Ended = now }
+func (w *World) ended(job string, now time.Time) {
+	if f := w.fates[job]; f != nil {
+		f.Ended = now
+	}
+}
 
 // pause is how long a batch system takes.
 func (w *World) pause() time.Duration { return w.chance.For(w.cfg.Faults.Slow) }

@@ -113,7 +113,7 @@ func must(t *testing.T, err error) {
 }
 
 func TestEveryMutantStillAppliesAndChangesSomething(t *testing.T) {
-	for _, m := range append(mutants(t), indexMutants(t)...) {
+	for _, m := range slices.Concat(mutants(t), indexMutants(t), federationMutants(t)) {
 		dir := filepath.Dir(apply(t, m))
 		for _, file := range m.files {
 			before, err := os.ReadFile(filepath.Join(root, file))
@@ -192,6 +192,26 @@ func TestDishonestIndexesHarmTheirMutants(t *testing.T) {
 	}
 	if len(missing) > 0 {
 		t.Errorf("no mutant for %q", missing)
+	}
+}
+
+// federationMutants are mistakes of sites that share cores by priority.
+func federationMutants(t *testing.T) []mutant { return mutantsIn(t, "testdata/federation", 4) }
+
+// Each mistake of a federation is seen by the exploration of package federation. Without
+// -hunt one is tried.
+func TestMutantsOfFederationsAreFound(t *testing.T) {
+	for i, m := range federationMutants(t) {
+		if !*all && i > 0 {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			const run = "TestHostileFederations"
+			out, err := exec.Command("go", "test", "-overlay", apply(t, m), "-run", run+"$", "../federation").CombinedOutput()
+			if err == nil || !bytes.Contains(out, []byte("--- FAIL: "+run)) {
+				t.Errorf("not seen: %s: %v\n%s", m.why, err, out)
+			}
+		})
 	}
 }
 

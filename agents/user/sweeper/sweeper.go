@@ -164,7 +164,7 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // Parse is the plan of an order.
 func Parse(o message.SweepOrder) (p plan.Plan, err error) {
 	if err = json.Unmarshal(o.Plan, &p); err == nil && (p.Len() < 1 || p.Len() > plan.MaxTasks || p.Cores < 1 || p.Wall <= 0) {
-		err = fmt.Errorf("the plan has %d tasks of %d cores and %s", p.Len(), p.Cores, p.Wall)
+		err = fmt.Errorf("the plan has %d tasks of %d cores and %s each", p.Len(), p.Cores, p.Wall)
 	}
 	return p, err
 }

@@ -178,12 +178,12 @@ func (x *live) whyShort(now time.Time) string {
 	p.Money = noBudget
 	if rich := sweep.Advise(p); len(rich.Left) == 0 {
 		enough := spent + committed + rich.Cost
-		return fmt.Sprintf("%s for want of money: 'ramp user sweeps set %s --budget %s' is enough at the present prices", tasks, x.Order.ID, ceilCents(enough))
+		return fmt.Sprintf("%s, and the budget is too small: 'ramp user sweeps set %s --budget %s' is enough at the present prices", tasks, x.Order.ID, ceilCents(enough))
 	}
 	if at, ok := x.leastDeadline(now); ok {
-		return fmt.Sprintf("%s for want of time: 'ramp user sweeps set %s --deadline %s' is enough at the present rates", tasks, x.Order.ID, at.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s, and the deadline is too near: 'ramp user sweeps set %s --deadline %s' is enough at the present rates", tasks, x.Order.ID, at.UTC().Format(time.RFC3339))
 	}
-	return tasks + " for want of time and money"
+	return tasks + ", and both budget and deadline are too small"
 }
 
 // refusal is the last refusal or failure of a site, or empty.

@@ -64,11 +64,11 @@ func standingWords(a control.AccountView, l control.LineView) string {
 func newBankAccountLimit() *cobra.Command {
 	var q control.LimitCall
 	c := &cobra.Command{
-		Use: "limit ACCOUNT CREDITS", Short: "Set the overdraft of an account", Args: cobra.ExactArgs(2),
+		Use: "overdraft ACCOUNT CREDITS", Aliases: []string{"limit"}, Short: "Set the overdraft of an account", Args: cobra.ExactArgs(2),
 		Long: `Set the overdraft of an account: how many credits below zero its balance may go. If the account
 is already lower, it just cannot spend more. In a currency with an allowance the overdraft is at
 most 1125899906.842624.`,
-		Example: "  ramp bank account limit ann 500", ValidArgsFunction: cli.Accounts(1),
+		Example: "  ramp bank account overdraft ann 500", ValidArgsFunction: cli.Accounts(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			q.Account = args[0]
 			var err error

@@ -152,7 +152,7 @@ func newBankRate() *cobra.Command {
 	set := &cobra.Command{
 		Use: "set FROM TO RATE", Short: "Set how much of TO one credit of FROM buys; 0 ends the exchange", Args: cobra.ExactArgs(3),
 		Long: `Set how much of TO one credit of FROM buys. The account .exchange is the other side of every
-exchange; 'ramp bank credit' and 'ramp bank account limit' fund it. Quotes that were given
+exchange; 'ramp bank credit' and 'ramp bank account overdraft' fund it. Quotes that were given
 remain valid until they expire.`,
 		Example: "  ramp bank rate set CPU GPU 0.125",
 		RunE: func(c *cobra.Command, args []string) error {

@@ -89,7 +89,7 @@ func printCurrency(w io.Writer, r bankbooks.Currency) {
 	if r.Open > 0 {
 		fmt.Fprintf(w, "  %s not decided yet, and not part of the prices\n", words.Plural(int(r.Open), "contract"))
 	}
-	rows := [][]string{{"from (" + words.Zone() + ")", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "contract", "core-hour"}}
+	rows := [][]string{{"from (" + words.Zone() + ")", "contracts", "voided", "turnover", "refunded", "issued", "transferred", "per contract", "per core-hour"}}
 	for _, p := range r.Periods {
 		rows = append(rows, append([]string{words.Dated(p.Start)}, periodFields(p, protocol.Credits.Cents)...))
 	}

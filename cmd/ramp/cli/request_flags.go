@@ -101,7 +101,7 @@ func (q *RequestFlags) FileOr(c *cobra.Command, args []string) error {
 	}
 	switch {
 	case len(args) > 1:
-		return fmt.Errorf("accepts one FILE, received %d", len(args))
+		return fmt.Errorf("give one FILE, not %d", len(args))
 	case len(args) == 1 && q.Given():
 		return fmt.Errorf("give a FILE or the flags of a request, not both")
 	case len(args) == 0 && !q.Given():

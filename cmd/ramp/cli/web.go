@@ -141,4 +141,3 @@ func open(c *cobra.Command, url string) bool {
 	b.Stdout, b.Stderr = io.Discard, io.Discard
 	return b.Run() == nil
 }
-

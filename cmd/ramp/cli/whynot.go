@@ -41,9 +41,17 @@ func printWhyNot(w io.Writer, p message.Purchase) {
 	if len(p.Relaxations) > 0 {
 		fmt.Fprintln(w, "  what would help:")
 	}
-	for _, r := range p.Relaxations {
-		fmt.Fprintln(w, "    "+helpWords(r))
+	for _, help := range HelpWords(p) {
+		fmt.Fprintln(w, "    "+help)
 	}
+}
+
+// HelpWords are the changes to a request that would get offers.
+func HelpWords(p message.Purchase) (list []string) {
+	for _, r := range p.Relaxations {
+		list = append(list, helpWords(r))
+	}
+	return list
 }
 
 // whySentences explain why nothing was bought, and how far the nearest offers are from the
@@ -110,7 +118,7 @@ func helpWords(r message.Relaxation) string {
 	case r.Later == 0 && r.Cores == 0:
 		change = "raise --max-price to " + r.Price.String()
 	case r.Later == 0 && r.Price == 0:
-		change = fmt.Sprintf("ask for %d cores", r.Cores)
+		change = "ask for " + words.Plural(r.Cores, "core")
 	}
 	change = unit + change + ": " + words.Plural(r.Offers, "site")
 	if r.From > 0 {

@@ -74,7 +74,7 @@ func (o sliceFlags) run(c *cobra.Command, path string) error {
 // window turns --busy and --length into seconds.
 func (o *sliceFlags) window(l *workload.Log) error {
 	if o.busy < 0 || o.busy > 1 {
-		return exit.Fail(exit.Usage, "", "--busy: %g, want a share in 0..1", o.busy)
+		return exit.Fail(exit.Usage, "", "--busy %g: want a share from 0 to 1", o.busy)
 	}
 	if o.busy > 0 {
 		at, ok := workload.FirstBusyWeek(l, o.busy)
@@ -84,7 +84,7 @@ func (o *sliceFlags) window(l *workload.Log) error {
 		o.From = at
 	}
 	if o.length < 0 || o.length > 0 && o.length < time.Second {
-		return exit.Fail(exit.Usage, "", "--length: %v, want a second or more", o.length)
+		return exit.Fail(exit.Usage, "", "--length %v: want a second or more", o.length)
 	}
 	if o.length > 0 {
 		o.To = o.From + int64(o.length.Seconds())

@@ -60,7 +60,7 @@ func streams(model func() workload.Model, n int) []workload.Model {
 // modelsOf are the streams of a model.
 func modelsOf(name string, n int) ([]workload.Model, error) {
 	if n < 1 || n > workload.MaxModels {
-		return nil, fmt.Errorf("--streams: %d, want 1..%d", n, workload.MaxModels)
+		return nil, fmt.Errorf("--streams %d: want 1..%d", n, workload.MaxModels)
 	}
 	switch name {
 	case "all":
@@ -70,7 +70,7 @@ func modelsOf(name string, n int) ([]workload.Model, error) {
 	case "interactive":
 		return streams(workload.Interactive, n), nil
 	}
-	return nil, fmt.Errorf("--model: %q, want all, batch or interactive", name)
+	return nil, fmt.Errorf("--model %q: want all, batch or interactive", name)
 }
 
 // synthFlags are the flags of 'ramp swf synth'.

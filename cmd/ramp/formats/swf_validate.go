@@ -37,7 +37,7 @@ func newSWFValidate() *cobra.Command {
 		Example: "  ramp swf validate log.swf.gz",
 		RunE: func(c *cobra.Command, args []string) error {
 			if most < 1 || most > workload.MaxFaults {
-				return exit.Fail(exit.Usage, "", "--most: %d, want 1..%d", most, workload.MaxFaults)
+				return exit.Fail(exit.Usage, "", "--most %d: want 1..%d", most, workload.MaxFaults)
 			}
 			list, usable := []logReport{}, true
 			for _, path := range args {

@@ -220,7 +220,7 @@ func (d *demoRun) show(w io.Writer, p message.Purchase) {
 	fmt.Fprintln(w)
 	if !p.Settled {
 		fmt.Fprintf(w, "  not bought: %s\n", p.Why)
-		fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{fmt.Sprintf("%d of %d sites can do it: %s", cli.Offering(p), p.Found, cli.ReasonsLine(p.Reasons, p.Deadline))}, p.Advice...), "; "))
+		fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{fmt.Sprintf("%d of %d sites can do it: %s", cli.Offering(p), p.Found, cli.ReasonsLine(p.Reasons, p.Deadline))}, cli.HelpWords(p)...), "; "))
 		return
 	}
 	for _, u := range p.Units {

@@ -116,13 +116,15 @@ func newSimExplore() *cobra.Command {
 	var f simFlags
 	var seeds, out string
 	var jobs int
+	var shared bool
 	c := &cobra.Command{
 		Use: "explore", Short: "Simulate a market under many seeds until an invariant breaks",
 		Args: cobra.NoArgs,
 		Long: `Simulate a market under many seeds, in parallel, and stop at the first that breaks an invariant.
 That market is reduced (less time, fewer agents, fewer kinds of faults) as long as the same
 invariant breaks, and written to a file for 'ramp sim replay'. Ends with 1 if an invariant
-broke, or on an interrupt.`,
+broke, or on an interrupt. With --federation, simulate sites that share cores by priority
+instead (--seeds, --faults and --jobs apply), every second time with an adversary.`,
 		Example: "  ramp sim explore --seeds 1-50 --faults heavy --resources 5 --users 4 --days 0.1 --rate 6",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := f.market()
@@ -136,6 +138,9 @@ broke, or on an interrupt.`,
 			if jobs < 1 || jobs > maxJobs {
 				return exit.Fail(exit.Usage, "", "--jobs %d: want 1..%d", jobs, maxJobs)
 			}
+			if shared {
+				return exploreFederations(c, from, to, jobs, c.Flags().Lookup("faults").Value.String())
+			}
 			return exploreSeeds(c, explore.Plan{Market: cfg, From: from, To: to, Jobs: jobs}, out)
 		},
 	}
@@ -143,6 +148,7 @@ broke, or on an interrupt.`,
 	c.Flags().StringVar(&seeds, "seeds", "1-100", "`FIRST-LAST` seed")
 	c.Flags().IntVar(&jobs, "jobs", defaultJobs(), "parallel markets (default: one per processor)")
 	c.Flags().Lookup("jobs").DefValue = "" // documents are the same on every machine
+	c.Flags().BoolVar(&shared, "federation", false, "simulate federations of sites instead of markets")
 	c.Flags().StringVar(&out, "out", "scenario.yaml", "write the smallest market that breaks to `FILE`")
 	return c
 }

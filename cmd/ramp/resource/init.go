@@ -127,7 +127,12 @@ func (s *siteInit) make(now time.Time) (madeSite, error) {
 		if config.IsThere(a.Config) && !s.force && !s.joins.asked() {
 			return made, exit.Fail(exit.Usage, "--force overwrites it", "%s exists already", a.Config)
 		}
-		if texts[i], err = config.Text(s.Inspection, f, s.SiteTerms, now); err != nil {
+		terms := s.SiteTerms
+		if terms.JobsDir, err = filepath.Abs(a.Dir); err != nil {
+			return made, err
+		}
+		terms.JobsDir = terms.JobsOf(s.Driver, terms.JobsDir)
+		if texts[i], err = config.Text(s.Inspection, f, terms, now); err != nil {
 			return made, err
 		}
 		made.Agents = append(made.Agents, a)

@@ -125,7 +125,7 @@ func salesWords(s message.ResourceStatus) string {
 func queueWords(q message.QueueStatus) string {
 	text := fmt.Sprintf("%s, %s", q.Driver, q.State)
 	if q.State != "unknown" {
-		text += fmt.Sprintf(", %d of %d cores busy, %s run, %d wait", q.Busy, q.Capacity, words.Plural(q.Running, "job"), q.Queued)
+		text += fmt.Sprintf(", %d of %d cores busy, %s running, %d waiting", q.Busy, q.Capacity, words.Plural(q.Running, "job"), q.Queued)
 	}
 	if !q.Told.IsZero() {
 		text += ", as of " + words.At(q.Told)

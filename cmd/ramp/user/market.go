@@ -86,7 +86,7 @@ two on, it is bought from only if no other set is offered.`,
 			if err := control.Resources.Ask(c.Context(), agent, struct{}{}, &list); err != nil {
 				return err
 			}
-			rows := [][]string{{"resource", "cores", "start price", "minimum", "os", "arch", "takes", "silent"}}
+			rows := [][]string{{"resource", "cores", "list price", "minimum", "os", "arch", "takes", "failures"}}
 			for _, r := range list {
 				rows = append(rows, []string{r.Name, fmt.Sprint(r.Cores), r.Start.Cents(), r.Min.Cents(), r.Props.OS, r.Props.Arch, takes(r.Terms), fmt.Sprint(r.Failures)})
 			}

@@ -58,6 +58,7 @@ Here --within is optional: without it the program starts within ` + beginWords +
 
 func newUserSubmit() *cobra.Command {
 	f := &runFlags{detach: true, buy: buyFlags{again: true}}
+	l := &levelFlags{}
 	c := &cobra.Command{
 		Use: "submit [FILE] [--app NAME | -- COMMAND …]", Short: "Buy time for a program, and return once it is bought", GroupID: "run",
 		Long: `Buy time for a program as 'ramp run' does, print the short ID and the name of the job, and
@@ -65,14 +66,30 @@ return; without a daemon, once the site has the inputs. 'ramp wait' waits for th
 logs' prints its output, and 'ramp fetch' gets its files. A repeated command is another job,
 unless --id names the first. A job file's 'out' and 'retry' are for 'ramp run'.
 
+With --level, nothing is bought: the job is offered to a federation of sites, which share their
+cores by priority (docs/FEDERATION.md). The command then stays until the job has ended, as 'ramp
+run' does, and ends with its exit code.
+
 ` + cli.RequestHelp + `
 Here --within is optional: without it the program starts within ` + beginWords + `.`,
 		Example: `  ramp submit -n 4 -t 10m --yes -- ./analyse
-  ramp submit -n 4 -t 10m --yes --name first -- ./program && ramp wait first`,
-		Args: f.arguments,
-		RunE: func(c *cobra.Command, args []string) error { return runRun(c, args, f) },
+  ramp submit -n 4 -t 10m --yes --name first -- ./program && ramp wait first
+  ramp submit --level high --modules 2..4 --wall 20m --in data --out results -- ./program`,
+		Args: func(c *cobra.Command, args []string) error {
+			if l.level != "" {
+				return nil
+			}
+			return f.arguments(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if l.level != "" {
+				return submitLevel(c, args, f, l)
+			}
+			return runRun(c, args, f)
+		},
 	}
 	f.register(c)
+	l.register(c, f)
 	return c
 }
 

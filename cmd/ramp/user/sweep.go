@@ -112,7 +112,7 @@ func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
 		return err
 	}
 	for _, option := range p.Ignored {
-		fmt.Fprintf(cli.Notes(c), "%s: %s means nothing in a sweep\n", path, option)
+		fmt.Fprintf(cli.Notes(c), "%s: %s has no effect in a sweep\n", path, option)
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {

@@ -197,7 +197,7 @@ func newSweepsSet() *cobra.Command {
 	var deadline, budget, strategy string
 	c := &cobra.Command{
 		Use: "set ID", Short: "Change deadline, budget or strategy of a sweep", Args: cobra.ExactArgs(1),
-		Long: `Change the terms of a sweep while it runs, or after it came to a halt for want of time or money.
+		Long: `Change the terms of a sweep while it runs, or or after it stopped because time or money ran out.
 What is bought stays bought.`,
 		Example: "  ramp user sweeps set wing --budget 80 --deadline 12h",
 		RunE: func(c *cobra.Command, args []string) error {

@@ -1012,6 +1012,7 @@ func (x *JobTerms) GetWhere() string {
 type JobOffer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Terms         *JobTerms              `protobuf:"bytes,1,opt,name=terms,proto3" json:"terms,omitempty"`
+	Level         string                 `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"` // its name; empty: the number counts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1051,6 +1052,13 @@ func (x *JobOffer) GetTerms() *JobTerms {
 		return x.Terms
 	}
 	return nil
+}
+
+func (x *JobOffer) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
 }
 
 type AuctionOpen struct {
@@ -2574,7 +2582,8 @@ type Presence struct {
 	After         []*Terms               `protobuf:"bytes,10,rep,name=after,proto3" json:"after,omitempty"`
 	Recovering    int64                  `protobuf:"varint,11,opt,name=recovering,proto3" json:"recovering,omitempty"`
 	Issued        int64                  `protobuf:"varint,12,opt,name=issued,proto3" json:"issued,omitempty"`
-	Index         int64                  `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // 1 and the sellers in the market; 0: keeps no index
+	Federation    string                 `protobuf:"bytes,21,opt,name=federation,proto3" json:"federation,omitempty"` // SHA-256 of the rules file of its federation, in hex
+	Index         int64                  `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`          // 1 and the sellers in the market; 0: keeps no index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2691,6 +2700,13 @@ func (x *Presence) GetIssued() int64 {
 		return x.Issued
 	}
 	return 0
+}
+
+func (x *Presence) GetFederation() string {
+	if x != nil {
+		return x.Federation
+	}
+	return ""
 }
 
 func (x *Presence) GetIndex() int64 {
@@ -6321,9 +6337,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04most\x18\x03 \x01(\x03R\x04most\x12\x12\n" +
 	"\x04wall\x18\x04 \x01(\x03R\x04wall\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x14\n" +
-	"\x05where\x18\x06 \x01(\tR\x05where\"5\n" +
+	"\x05where\x18\x06 \x01(\tR\x05where\"K\n" +
 	"\bJobOffer\x12)\n" +
-	"\x05terms\x18\x01 \x01(\v2\x13.ramp.wire.JobTermsR\x05terms\"\xaa\x01\n" +
+	"\x05terms\x18\x01 \x01(\v2\x13.ramp.wire.JobTermsR\x05terms\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\"\xaa\x01\n" +
 	"\vAuctionOpen\x12\x14\n" +
 	"\x05rules\x18\x01 \x01(\tR\x05rules\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12)\n" +
@@ -6444,7 +6461,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cores\x18\t \x01(\x03R\x05cores\x12\x1d\n" +
 	"\n" +
 	"node_cores\x18\n" +
-	" \x01(\x03R\tnodeCores\"\xfd\x02\n" +
+	" \x01(\x03R\tnodeCores\"\x9d\x03\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\x03R\x05agent\x125\n" +
 	"\n" +
@@ -6462,7 +6479,10 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"recovering\x18\v \x01(\x03R\n" +
 	"recovering\x12\x16\n" +
-	"\x06issued\x18\f \x01(\x03R\x06issued\x12\x14\n" +
+	"\x06issued\x18\f \x01(\x03R\x06issued\x12\x1e\n" +
+	"\n" +
+	"federation\x18\x15 \x01(\tR\n" +
+	"federation\x12\x14\n" +
 	"\x05index\x18\x14 \x01(\x03R\x05index\"G\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +

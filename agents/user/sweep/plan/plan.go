@@ -186,7 +186,7 @@ func (p *Plan) Due(now time.Time) (time.Time, error) {
 		if where != "" {
 			where += ": "
 		}
-		return due, fmt.Errorf("%sdeadline: %s has passed: want a time to come", where, due.In(now.Location()).Format(time.RFC3339))
+		return due, fmt.Errorf("%sdeadline: %s has passed: want a later time", where, due.In(now.Location()).Format(time.RFC3339))
 	}
 	return due, nil
 }

@@ -1,0 +1,98 @@
+package order
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ramp/agents/control"
+	"ramp/agents/words"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Modules reads N, or LEAST..MOST: the modules that a job of a federation can use.
+func Modules(text string) (least, most int, err error) {
+	a, b, several := strings.Cut(text, "..")
+	if !several {
+		b = a
+	}
+	least, e1 := strconv.Atoi(a)
+	most, e2 := strconv.Atoi(b)
+	if e1 != nil || e2 != nil || least < 1 || most < least || most > message.MaxModules {
+		return 0, 0, fmt.Errorf("%q: want N, or LEAST..MOST such as 2..4", protocol.Clip(text))
+	}
+	return least, most, nil
+}
+
+// WriteJob shows a job of a federation to a person, with the program's table.
+func WriteJob(w io.Writer, v control.JobView, table func(w io.Writer, rows ...[]string)) {
+	table(w,
+		[]string{"job", v.ID}, []string{"level", v.Level}, []string{"state", stateWords(v)}, []string{"home", v.Home.Name()},
+		[]string{"modules", fmt.Sprintf("%d..%d, got %d", v.Modules.Least, v.Modules.Most, v.Modules.Got)},
+		[]string{"suspended", fmt.Sprintf("%s, %.1f s", words.Plural(v.Preempted, "time"), v.Suspended)}, []string{"ran", fmt.Sprintf("%.1f s", v.Ran)})
+	for _, a := range v.Auctions {
+		fmt.Fprintf(w, "\nauction %d, %.1f s (mean run %.1f s)\n", a.N, a.Ta, a.Mean)
+		rows := [][]string{{"  AT", "SITE", "BID", "FREE", "DISPLACES", "TRANSFER", ""}}
+		for _, b := range a.Bids {
+			won := ""
+			if b.Site == a.Winner {
+				won = "wins"
+			}
+			rows = append(rows, []string{"  " + b.At.Local().Format("15:04:05.000"), b.Site.Name(), fmt.Sprintf("%.3f", b.Bid), strconv.Itoa(b.Free), victimWords(b.Victims), fmt.Sprintf("%.1f s", b.Transfer), won})
+		}
+		table(w, rows...)
+		for _, s := range a.Refused {
+			fmt.Fprintf(w, "  %s won and did not take it\n", s.Name())
+		}
+	}
+}
+
+func stateWords(v control.JobView) string {
+	s := string(v.State)
+	if v.Site != "" {
+		s += " at " + v.Site.Name()
+	}
+	if v.State == message.JobDone {
+		s += fmt.Sprintf(", exit code %d", v.Exit)
+	}
+	if v.Why != "" {
+		s += ": " + v.Why
+	}
+	return s
+}
+
+func victimWords(list []message.Victims) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, v := range list {
+		parts = append(parts, fmt.Sprintf("%d of level %d", v.Modules, v.Level))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// WriteQueue shows the jobs of a federation at a site to a person, with the program's table.
+func WriteQueue(w io.Writer, q control.SiteQueue, table func(w io.Writer, rows ...[]string)) {
+	used := 0
+	rows := [][]string{{"JOB", "LEVEL", "STATE", "MODULES", "HOME", "OWNER", "SUSPENDED"}}
+	for _, j := range q.Jobs {
+		if j.State == "running" {
+			used += j.Modules.Got
+		}
+		rows = append(rows, []string{j.ID, j.Level, string(j.State), fmt.Sprintf("%d (%d..%d)", j.Modules.Got, j.Modules.Least, j.Modules.Most), j.Home.Name(), j.Owner.Name(), fmt.Sprintf("%d×", j.Preempted)})
+	}
+	fmt.Fprintf(w, "%d of %s in use, bidding in %s\n", used, words.Plural(q.Modules, "module"), words.Plural(q.Auction, "auction"))
+	if len(q.Jobs) > 0 {
+		table(w, rows...)
+	}
+	for _, m := range slices.Sorted(maps.Keys(q.Members)) {
+		if q.Members[m] == "mismatch" {
+			fmt.Fprintf(w, "mismatch: %s has other rules; it gets no bids from here\n", protocol.AgentID(m).Name())
+		}
+	}
+}

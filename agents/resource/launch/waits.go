@@ -1,0 +1,58 @@
+package launch
+
+import (
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// Waits are the launches of a federation's jobs: such a job begins when its site says so
+// (003), in a slot that the site then knows. Each unit has one launch.
+type Waits struct{ *Site }
+
+// State is the stage of a unit's last launch, with its ID, its job's status, and why it
+// failed; false: it has none.
+func (s Waits) State(reservation string) (id string, status message.LaunchStatus, ok bool) {
+	j := s.last(reservation)
+	if j == nil {
+		return "", message.LaunchStatus{}, false
+	}
+	return j.ID, s.composer.status(j), true
+}
+
+func (s Waits) last(reservation string) *job {
+	list := s.jobs.in(reservation)
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+// Begin lets a launch begin that is ready and waits for its site's word.
+func (s Waits) Begin(now time.Time, reservation string, slot protocol.Slot, batch string) protocol.Output {
+	j := s.last(reservation)
+	if j == nil || !j.Waits || j.Stage != message.StageReady {
+		return protocol.Output{}
+	}
+	j.Slot, j.Batch, j.Waits = slot, batch, false
+	return s.jobs.save(j).Join(s.begin(now, j))
+}
+
+// Signal suspends or resumes a launch that runs.
+func (s Waits) Signal(reservation string, verb message.JobSignal) protocol.Output {
+	j := s.last(reservation)
+	if j == nil || !j.submitted() {
+		return protocol.Output{}
+	}
+	return s.composer.signal(j, verb)
+}
+
+// Drop forgets a launch that never began, with its files.
+func (s Waits) Drop(reservation string) protocol.Output {
+	j := s.last(reservation)
+	if j == nil || j.submitted() || j.Stage == message.StageCollecting {
+		return protocol.Output{}
+	}
+	return s.forget(j)
+}

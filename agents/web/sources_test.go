@@ -1,0 +1,41 @@
+package web_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path"
+	"strings"
+	"testing"
+)
+
+// The files of others are those that SOURCES lists, unchanged. .ci/web compares the list
+// with npm's registry.
+func TestTheFilesOfOthersAreUnchanged(t *testing.T) {
+	list, err := os.ReadFile("assets/SOURCES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"app.css": true, "app.js": true, "SOURCES": true} // our own
+	for line := range strings.Lines(string(list)) {
+		f := strings.Fields(line)
+		if len(f) != 4 || f[0] == "#" {
+			continue
+		}
+		name := path.Base(f[2])
+		text, err := os.ReadFile("assets/" + name)
+		if sum := sha256.Sum256(text); err != nil || hex.EncodeToString(sum[:]) != f[3] {
+			t.Errorf("%s is not that of %s %s: %v", name, f[0], f[1], err)
+		}
+		known[name] = true
+	}
+	files, err := os.ReadDir("assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !known[f.Name()] {
+			t.Errorf("assets/%s is not listed", f.Name())
+		}
+	}
+}

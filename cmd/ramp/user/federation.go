@@ -1,0 +1,137 @@
+package user
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/node"
+	"ramp/agents/order"
+	"ramp/agents/words"
+	"ramp/cmd/ramp/cli"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// levelFlags are those of 'submit' that concern a federation of sites.
+type levelFlags struct {
+	level, modules, home string
+}
+
+func (l *levelFlags) register(c *cobra.Command, f *runFlags) {
+	c.Flags().StringVar(&l.level, "level", "", "offer the job to a federation of sites at the priority `LEVEL`, and stay until it has ended; nothing is bought")
+	c.Flags().StringVar(&l.modules, "modules", "1", "with --level: `N`, or LEAST..MOST: the cores that the job can use")
+	c.Flags().StringVar(&l.home, "home", "", "with --level: the `SITE` that auctions the job (default: the first known one of a federation)")
+	c.Flags().StringVarP(&f.out, "out", "o", "", "with --level: fetch the files that the program leaves to `DIR`, created if missing")
+}
+
+// terms are the terms of a job by its flags.
+func (l *levelFlags) terms(c *cobra.Command, f *runFlags) (t message.JobTerms, err error) {
+	if t.Least, t.Most, err = order.Modules(l.modules); err != nil {
+		return t, exit.Fail(exit.Usage, "", "--modules %w", err)
+	}
+	f.buy.request.Anew()
+	if t.Wall, _, err = f.buy.request.Index(); err != nil {
+		return t, err
+	}
+	if t.Wall <= 0 || t.Wall > message.MaxJobWall {
+		return t, exit.Fail(exit.Usage, "", "--level: want --wall too, such as 20m, of at most %s", message.MaxJobWall)
+	}
+	allowed := []string{"level", "modules", "home", "out", "wall", "in", "app", "param", "outputs", "env", "id", "dir", "json", "quiet"}
+	c.Flags().Visit(func(x *pflag.Flag) {
+		if err == nil && !slices.Contains(allowed, x.Name) && c.InheritedFlags().Lookup(x.Name) == nil {
+			err = exit.Fail(exit.Usage, "", "--%s is for purchases; with --level nothing is bought", x.Name)
+		}
+	})
+	return t, err
+}
+
+// submitLevel offers a job to a federation, and stays until it has ended.
+func submitLevel(c *cobra.Command, args []string, f *runFlags, l *levelFlags) error {
+	if err := f.read(c, args); err != nil {
+		return err
+	}
+	terms, err := l.terms(c, f)
+	if err != nil {
+		return err
+	}
+	if err := node.CheckOut(f.out); err != nil {
+		return err
+	}
+	program, upload, err := f.run.Program(l.level + " " + l.modules)
+	if err != nil {
+		return err
+	}
+	for _, in := range program.Inputs {
+		terms.Bytes += in.File.Size
+	}
+	agent, done, err := cli.OpenUserServing(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if upload != "" {
+		cli.ProgressOf(c).Say("uploading " + upload)
+	}
+	call := control.JobCall{ID: f.buy.firstID(), Name: f.programName(), Home: l.home, Level: l.level, Terms: terms, Program: program}
+	fmt.Fprintf(cli.Notes(c), "%s: offered as job %s\n", call.Name, call.ID)
+	var v control.JobView
+	if err := control.JobSubmit.Ask(c.Context(), agent, call, &v); err != nil {
+		return err
+	}
+	if v.Refused != "" {
+		return refusedJob(v)
+	}
+	if v.Site == "" {
+		return exit.Fail(exit.Failed, "", "%s has ended: %s", call.Name, v.Why)
+	}
+	fmt.Fprintf(cli.Notes(c), "%s: %s has it, after %s\n", call.Name, v.Site.Name(), words.Plural(len(v.Auctions)+1, "auction"))
+	w := newWatching(c, agent, call.ID, call.Name)
+	if err := w.stay(); err != nil {
+		return err
+	}
+	if err := w.fetch(f.out); err != nil {
+		return err
+	}
+	return w.result([]string{w.id})
+}
+
+// refusedJob is the error of a job that its home does not take.
+func refusedJob(v control.JobView) error {
+	code := exit.Failed
+	switch v.Refused {
+	case protocol.CodeForbidden:
+		code = exit.Refused
+	case protocol.CodeMalformed, protocol.CodeMismatch:
+		code = exit.Usage
+	}
+	return exit.Fail(code, "", "%s: %s", v.Home.Name(), v.Why)
+}
+
+func newUserAuction() *cobra.Command {
+	return &cobra.Command{
+		Use: "auction ID", Short: "Show who bid for a job of a federation, who won, and how it stands", Args: cobra.ExactArgs(1), GroupID: "run",
+		Long: `Show the auctions of a job that 'ramp user submit --level' offered to a federation: who bid what
+and when, who won, which jobs of lower levels it would displace, and how the job stands now. Bids
+are in modules: free ones count fully, those of jobs to be suspended less, and the time to bring
+the input is subtracted.`,
+		Example: "  ramp user auction p0123456789abcdef0123456789abcdef",
+		RunE: func(c *cobra.Command, args []string) error {
+			agent, done, err := cli.OpenUser(c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			var v control.JobView
+			if err := control.JobShow.Ask(c.Context(), agent, control.IDCall{ID: args[0]}, &v); err != nil {
+				return err
+			}
+			return cli.Show(c, v, func(w io.Writer) { order.WriteJob(w, v, cli.Table) })
+		},
+	}
+}
