@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -222,7 +223,7 @@ func (r *AuctionReport) note(p message.Purchase) error {
 // bare exchanges frames of the same number and size over the same kind of streams.
 func (b *buyer) bare(ctx context.Context, o Order, r *AuctionReport) error {
 	begun := time.Now()
-	ask := node.BareFrame(o.Like.OutSize, o.Like.InSize)
+	ask := bareFrame(o.Like.OutSize, o.Like.InSize)
 	for round := range o.Like.Rounds {
 		calls := o.Like.Calls*(round+1)/o.Like.Rounds - o.Like.Calls*round/o.Like.Rounds
 		for i := range calls {
@@ -239,11 +240,18 @@ func (b *buyer) bare(ctx context.Context, o Order, r *AuctionReport) error {
 		}
 	}
 	r.Times = append(r.Times, time.Since(begun))
-	tell := node.BareFrame(o.Like.OutSize, 0)
+	tell := bareFrame(o.Like.OutSize, 0)
 	for i := range o.Like.Extra {
 		if err := b.Mesh.SendBare(b.sellers[i%len(b.sellers)], tell); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bareFrame is a frame that asks for an answer of a size; 0: for none.
+func bareFrame(size, answer int) []byte {
+	f := make([]byte, max(4, size))
+	binary.BigEndian.PutUint32(f, uint32(answer))
+	return f
 }

@@ -34,5 +34,9 @@ type IndexStand struct {
 	Records int `json:"records"`
 	Servers int `json:"servers"` // other indexes that it knows
 	Market  int `json:"market"`  // sellers, as far as it knows
-	Queries int `json:"queries"` // answered since the start
+	Brought int `json:"brought"` // records, since the start
+	Refused int `json:"refused"` // of them
+	Queries int `json:"queries"` // answered
+	Fetched int `json:"fetched"` // records that users were sent
+	Dropped int `json:"dropped"` // messages beyond their sender's allowance
 }

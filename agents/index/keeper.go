@@ -48,19 +48,24 @@ func (s *Server) Through(now time.Time, call func(inner any) protocol.Output) pr
 
 // Stand is what an index holds and has done, for its owner.
 type Stand struct {
-	Counts
-	Kept    int // records
+	Records int // that it keeps
 	Servers int // other indexes that are known
 	Market  int // sellers of the market, as far as this index knows
+	Brought int // records, since the start
+	Refused int // of them
+	Queries int // answered
+	Fetched int // records that users were sent
+	Dropped int // messages beyond their sender's allowance
 }
 
-// Stand returns that; false: the agent keeps no index. It is called by the owner of the role.
-func (k *Keeper) Stand(now time.Time) (Stand, bool) {
+// Stand returns that; nil: the agent keeps no index. It is called by the owner of the role.
+func (k *Keeper) Stand(now time.Time) *Stand {
 	if k.server == nil {
-		return Stand{}, false
+		return nil
 	}
 	s := k.server
-	return Stand{s.counts, len(s.table.by), len(s.homes.list(now, false)), s.market(now)}, true
+	c := s.counts
+	return &Stand{len(s.table.by), len(s.homes.list(now, false)), s.market(now), c.Records, c.Refused, c.Queries, c.Fetched, c.Dropped}
 }
 
 // Sizes returns what the parts hold in memory, with the bounds.

@@ -2,6 +2,7 @@ package index
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -14,7 +15,7 @@ import (
 type SellerConfig struct {
 	Credential *identity.Credential
 	Load       func(role Role, now time.Time) int // eighths of the machine that are allocated, at most message.MaxLoad
-	Addresses  func() []string                    // at which the seller can be reached
+	Addresses  func() []string                    // at which the seller can be reached, each ending in /p2p/ID
 }
 
 // Seller adds records in an index to the role of a site. In a small market it changes
@@ -159,7 +160,10 @@ func (s *Seller) record(now time.Time) message.Record {
 	r := message.Record{Seller: s.cfg.Credential.ID, Issued: now, Load: s.cfg.Load(s.Role, now), Presence: s.presence}
 	r.Presence.TTL, r.Presence.Issuer = Life, ""
 	if s.cfg.Addresses != nil {
-		r.Presence.Addresses = s.cfg.Addresses()
+		for _, a := range s.cfg.Addresses() {
+			at := strings.LastIndex(a, "/p2p/") // the seller's name there
+			r.Presence.Addresses = append(r.Presence.Addresses, a[:max(at, 0)])
+		}
 	}
 	return r
 }

@@ -1,6 +1,8 @@
 package meters
 
 import (
+	"math"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ramp/agents/control"
@@ -24,4 +26,28 @@ func (m *Meters) Gossip(read func() control.Gossip) {
 		}, func() float64 { return float64(of(read())) }))
 	}
 	m.Gauge("ramp_gossip_worst_score", "The lowest score of a peer; 0: none is below.", func() float64 { return read().Worst })
+}
+
+// Index adds the figures of an index, read when Prometheus asks; nil: it does not answer.
+func (m *Meters) Index(read func() *control.IndexStand) {
+	for _, g := range []struct {
+		name, help string
+		of         func(s *control.IndexStand) int
+	}{
+		{"records", "Sellers' records that this index keeps.", func(s *control.IndexStand) int { return s.Records }},
+		{"servers", "Other indexes that it knows.", func(s *control.IndexStand) int { return s.Servers }},
+		{"market", "Sellers of the market, as far as it knows.", func(s *control.IndexStand) int { return s.Market }},
+		{"brought", "Records that were brought to it.", func(s *control.IndexStand) int { return s.Brought }},
+		{"refused", "Records of them that it has refused.", func(s *control.IndexStand) int { return s.Refused }},
+		{"queries", "Queries that it has answered.", func(s *control.IndexStand) int { return s.Queries }},
+		{"fetched", "Records that it has sent to users.", func(s *control.IndexStand) int { return s.Fetched }},
+		{"dropped", "Messages beyond the allowance of their sender.", func(s *control.IndexStand) int { return s.Dropped }},
+	} {
+		m.Gauge("ramp_index_"+g.name, g.help, func() float64 {
+			if s := read(); s != nil {
+				return float64(g.of(s))
+			}
+			return math.NaN()
+		})
+	}
 }

@@ -2,18 +2,10 @@ package node
 
 import (
 	"encoding/binary"
-	"os"
 
 	"ramp/agents/mesh"
 	"ramp/protocol"
 )
-
-// BareFrame is a frame that asks for an answer of a size; 0: for none.
-func BareFrame(size, answer int) []byte {
-	f := make([]byte, max(4, size))
-	binary.BigEndian.PutUint32(f, uint32(answer))
-	return f
-}
 
 // answerBare makes a seller answer bare frames.
 func answerBare(n *Node) func(*mesh.Config) {
@@ -35,5 +27,3 @@ func answerBare(n *Node) func(*mesh.Config) {
 
 // BareEnv makes 'resource serve' answer bare frames, for 'bench auction'.
 const BareEnv = "RAMP_BENCH_BARE"
-
-func wantsBare() bool { return os.Getenv(BareEnv) == "1" }

@@ -160,7 +160,7 @@ func TestALargeMarketFindsItsSellersInIndexes(t *testing.T) {
 	crowd(t, m.bank.Runner)
 	crowd(t, second.Runner)
 	for _, n := range []*Node{m.bank.Node, second.Node} {
-		until(t, n.Cred.ID.Name()+" keeps every record", func() bool { return stand(t, n).Kept == len(sites) })
+		until(t, n.Cred.ID.Name()+" keeps every record", func() bool { return stand(t, n).Records == len(sites) })
 	}
 
 	dir := m.agent("user", fmt.Sprintf("user:\n  pay: [{bank: %q, currency: CRD}]\n", m.bank.Cred.ID))
@@ -222,7 +222,7 @@ func (m *largeMarket) tells(n *Node, sellers int) {
 func stand(t *testing.T, n *Node) (s index.Stand) {
 	t.Helper()
 	if err := n.Runner.Do(t.Context(), func(now time.Time, _ agents.Role) protocol.Output {
-		s, _ = n.Index.Stand(now)
+		s = *n.Index.Stand(now)
 		return protocol.Output{}
 	}); err != nil {
 		t.Fatal(err)

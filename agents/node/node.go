@@ -149,7 +149,7 @@ func (n *Node) deliver(m protocol.Message) error {
 }
 
 // start makes the runner of the role, which load restores.
-func (n *Node) start(load loader) {
+func (n *Node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
 	cfg := agents.Config{
 		Load: load, Store: watchfulStore{n.store, n.News.lost, &n.monitor.failing, n.writes}, Route: n.route, Prepare: n.prepare,
 		Unavailable: n.unavailable, Now: time.Now, Log: n.Log,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"ramp/protocol/reserve"
@@ -79,7 +80,7 @@ func (r *Resource) assemble(open func(*config.Config, protocol.AgentID, *slog.Lo
 	if !network {
 		return nil
 	}
-	if wantsBare() {
+	if os.Getenv(BareEnv) == "1" {
 		return r.connect(true, nil, r.serveFiles, answerBare(r.Node))
 	}
 	return r.connect(true, nil, r.serveFiles)

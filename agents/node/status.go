@@ -55,9 +55,7 @@ func (n *Node) indexStand(ctx context.Context) (stand *control.IndexStand) {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
 	_ = n.Runner.Do(ctx, func(now time.Time, _ agents.Role) protocol.Output { // the rest of the status is good without
-		if s, ok := n.Index.Stand(now); ok {
-			stand = &control.IndexStand{Records: s.Kept, Servers: s.Servers, Market: s.Market, Queries: s.Queries}
-		}
+		stand = (*control.IndexStand)(n.Index.Stand(now))
 		return protocol.Output{}
 	})
 	return stand
