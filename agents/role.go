@@ -15,6 +15,13 @@ type Role interface {
 	Wake(now time.Time) protocol.Output
 }
 
+// Shell is a role around another one. A Runner's Do calls the inner one, and its answer
+// passes through the shell. (Pure packages implement it, which cannot import this one.)
+type Shell interface {
+	Role
+	Through(now time.Time, call func(inner any) protocol.Output) protocol.Output
+}
+
 // Store stores the records of a role. The journal of user and resource agents and
 // the ledger's database are stores; storetest is the contract test of both.
 type Store interface {

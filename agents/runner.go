@@ -273,9 +273,17 @@ func (r *Runner) flush() error {
 func (r *Runner) handle(role Role, e event) commit {
 	now := r.cfg.Now()
 	if e.call != nil {
-		return commit{at: now, out: e.call(now, role), durable: e.durable}
+		return commit{at: now, out: call(now, role, e.call), durable: e.durable}
 	}
 	return commit{at: now, in: e.message, traced: true, out: role.Receive(now, e.message)}
+}
+
+// call calls f with the innermost role.
+func call(now time.Time, role Role, f func(now time.Time, r Role) protocol.Output) protocol.Output {
+	if s, ok := role.(Shell); ok {
+		return s.Through(now, func(inner any) protocol.Output { return call(now, inner.(Role), f) })
+	}
+	return f(now, role)
 }
 
 // reject drops a commit and returns the reason to its caller: nothing of it was sent,

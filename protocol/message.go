@@ -32,6 +32,7 @@ const (
 	ProtocolCommit   = "ramp-commit"
 	ProtocolRequest  = "fipa-request"
 	ProtocolIndex    = "ramp-index"
+	ProtocolEnglish  = "fipa-auction-english"
 	ProtocolQueue    = "ramp-queue"   // local: with the batch system
 	ProtocolControl  = "ramp-control" // local: with the agent's owner
 )

@@ -56,7 +56,12 @@ func quantity(n int, t Term) string {
 	if n <= 0 {
 		return unknownProperty
 	}
-	return strconv.Itoa(n) + " " + t.unit()
+	unit := t.unit()
+	if n == 1 { // of minutes, nodes, cores and cores per node
+		noun, per, _ := strings.Cut(unit, " ")
+		unit = strings.TrimSpace(strings.TrimSuffix(noun, "s") + " " + per)
+	}
+	return strconv.Itoa(n) + " " + unit
 }
 
 // size compares the request with the whole machine. Nodes are whole: each must have the

@@ -49,7 +49,7 @@ func TestMatch(t *testing.T) {
 		{"larger nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 64, 1, 64 }, nil, []protocol.Reason{{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "64 cores per node", Have: "48 cores per node"}}},
 		{"unknown nodes", func(r *rfql.Request) { r.Cores, r.Nodes, r.NodeCores = 2, 1, 2 }, func(p *protocol.Properties) { p.NodeCores = 0 }, []protocol.Reason{
 			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCores", Want: "2 cores per node", Have: "unknown"},
-			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "1 nodes", Have: "unknown"},
+			{Code: protocol.CodeSize, Unit: 3, Term: "NodeCount", Want: "1 node", Have: "unknown"},
 		}},
 	}
 	for _, tt := range tests {

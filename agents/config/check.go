@@ -27,6 +27,9 @@ func (c *Config) Check() error {
 	if h := time.Duration(c.Heartbeat); h != 0 && (h < leastHeartbeat || h > mostHeartbeat) {
 		return exit.Fail(exit.Usage, "", "configuration: heartbeat %s: want %s..%s", h, leastHeartbeat, mostHeartbeat)
 	}
+	if c.Index && c.User != nil {
+		return exit.Fail(exit.Usage, "leave it out: users only ask indexes", "configuration: index: want it at a bank or a site only")
+	}
 	return c.Log.Check()
 }
 

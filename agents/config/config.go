@@ -92,6 +92,7 @@ type Config struct {
 	Bootstrap   []string `yaml:"bootstrap,omitempty"`
 	MDNS        bool     `yaml:"mdns,omitempty"` // find agents of the local network
 	Heartbeat   Span     `yaml:"heartbeat,omitempty"`
+	Index       bool     `yaml:"index,omitempty"` // keep an index of sellers for others
 
 	Monitor string `yaml:"monitor,omitempty"` // loopback address for /metrics and /healthz; by default only on the control socket
 	Log     Log    `yaml:"log,omitempty"`

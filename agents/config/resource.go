@@ -52,6 +52,7 @@ type Resource struct {
 	Lead          Span       `yaml:"lead,omitempty" live:""` // least time from an offer to a slot
 	Jobs          *Jobs      `yaml:"jobs,omitempty"`         // which programs may run in sold slots
 	Cancel        Cancel     `yaml:"cancellation,omitempty"`
+	Federation    Federation `yaml:"federation,omitempty"` // of sites that share cores by priority
 	Forecast      Forecast   `yaml:"forecast,omitempty"`
 	BuyerHolds    int        `yaml:"buyer_holds,omitempty" live:""` // unsold units that one buyer may hold
 	BuyerReserves int        `yaml:"buyer_reserves,omitempty"`      // of them, those that the batch system has not granted yet
@@ -84,7 +85,7 @@ func (j JobsModel) model() (queue.Model, error) {
 	return queue.Model{FailPerMille: j.Fail, IdlePerMille: j.Idle, BusyPerMille: j.Busy}, nil
 }
 
-// modes parses a list of settlement modes.
+// modes parses a list of payment modes.
 func modes(key string, words []string) ([]protocol.Mode, error) {
 	var list []protocol.Mode
 	for i, w := range words {
@@ -97,12 +98,12 @@ func modes(key string, words []string) ([]protocol.Mode, error) {
 	return list, nil
 }
 
-// ParseMode reads a settlement mode.
+// ParseMode reads a payment mode.
 func ParseMode(s string) (protocol.Mode, error) {
 	if m := protocol.Mode(s); m.Known() {
 		return m, nil
 	}
-	return "", fmt.Errorf("settlement mode %.32q: want %s, %s or %s", s, protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
+	return "", fmt.Errorf("payment mode %.32q: want %s, %s or %s", s, protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
 }
 
 // Local is a part of this machine.

@@ -29,6 +29,8 @@ type LiveStatus struct {
 	Resources int              `json:"resources"`
 	Banks     int              `json:"banks"`
 	Reach     Reach            `json:"reach"`
+	Gossip    Gossip           `json:"gossip"`
+	Index     *IndexStand      `json:"index,omitempty"` // of an agent that keeps one
 	// While a bank agent does not lead: the leader, or why it is not known.
 	Follows string `json:"follows,omitempty"`
 	Waits   string `json:"waits,omitempty"`

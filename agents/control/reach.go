@@ -18,3 +18,21 @@ type Reach struct {
 	Circuits     int                                   `json:"circuits"`
 	RelayedBytes uint64                                `json:"relayed_bytes"`
 }
+
+// Gossip is what presences cost, and how an agent's peers behave in gossip.
+type Gossip struct {
+	In    uint64  `json:"in"` // bytes, since the start
+	Out   uint64  `json:"out"`
+	Peers int     `json:"peers"`      // with a score
+	Low   int     `json:"low"`        // whose score is below zero
+	Deaf  int     `json:"graylisted"` // whose gossip is not taken
+	Worst float64 `json:"worst"`
+}
+
+// IndexStand is what an agent's index of sellers holds.
+type IndexStand struct {
+	Records int `json:"records"`
+	Servers int `json:"servers"` // other indexes that it knows
+	Market  int `json:"market"`  // sellers, as far as it knows
+	Queries int `json:"queries"` // answered since the start
+}

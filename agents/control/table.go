@@ -42,6 +42,9 @@ var (
 	RunFetch     = changes[RunCall, message.Run](User, "/v1/run/fetch", "bring the outputs of a run to a directory of this machine")
 	RunCollected = changes[RunCall, None](User, "/v1/run/collected", "note that the result was shown: the same command is a new run from now on")
 
+	JobSubmit = changes[JobCall, JobView](User, "/v1/job/submit", "offer a job to a federation of sites; answers once its home has sold it, or refuses it")
+	JobShow   = reads[IDCall, JobView](User, "/v1/job", "a job of a federation: who bid for it, who has it and how it stands, asked of its home")
+
 	Sweep       = changes[SweepCall, message.Sweep](User, "/v1/sweep", "begin a sweep, or go on with it; with `dry_run`, only forecast what each strategy would cost")
 	Sweeps      = reads[None, []message.Sweep](User, "/v1/sweeps", "the sweeps, the oldest first")
 	SweepShow   = reads[IDCall, message.Sweep](User, "/v1/sweep/show", "one sweep")
@@ -49,14 +52,15 @@ var (
 	SweepLedger = reads[IDCall, []message.SweepEntry](User, "/v1/sweep/ledger", "the leases of a sweep, and what was paid for them")
 	SweepSet    = changes[message.SweepSet, message.Sweep](User, "/v1/sweep/set", "change deadline, budget or strategy of a sweep; pause, resume, kill, retry").page()
 
-	Check        = reads[CheckCall, []message.QuoteLine](Resource, "/v1/check", "what the site would offer for a document, round by round")
-	DryRun       = reads[None, DryRunAnswer](Resource, "/v1/dryrun", "what the site would offer for typical requests, and whether it could reserve")
-	Offers       = reads[LastCall, []message.QuoteLine](Resource, "/v1/offers", "the last offers and refusals, oldest first")
-	Reservations = reads[LastCall, []message.ReservationLine](Resource, "/v1/reservations", "the reservations in the journal, oldest first")
-	Calendar     = reads[CalendarCall, []message.CalendarBin](Resource, "/v1/calendar", "free, held, sold and other cores over time")
-	Status       = reads[None, message.ResourceStatus](Resource, "/v1/status", "what the site sells, holds and has sold")
-	Drain        = changes[DrainCall, message.ResourceStatus](Resource, "/v1/drain", "sell nothing until resumed").page()
-	Resume       = changes[None, message.ResourceStatus](Resource, "/v1/resume", "sell again").page()
+	Check           = reads[CheckCall, []message.QuoteLine](Resource, "/v1/check", "what the site would offer for a document, round by round")
+	DryRun          = reads[None, DryRunAnswer](Resource, "/v1/dryrun", "what the site would offer for typical requests, and whether it could reserve")
+	Offers          = reads[LastCall, []message.QuoteLine](Resource, "/v1/offers", "the last offers and refusals, oldest first")
+	Reservations    = reads[LastCall, []message.ReservationLine](Resource, "/v1/reservations", "the reservations in the journal, oldest first")
+	Calendar        = reads[CalendarCall, []message.CalendarBin](Resource, "/v1/calendar", "free, held, sold and other cores over time")
+	Status          = reads[None, message.ResourceStatus](Resource, "/v1/status", "what the site sells, holds and has sold")
+	Drain           = changes[DrainCall, message.ResourceStatus](Resource, "/v1/drain", "sell nothing until resumed").page()
+	Resume          = changes[None, message.ResourceStatus](Resource, "/v1/resume", "sell again").page()
+	FederationQueue = reads[None, SiteQueue](Resource, "/v1/queue", "the jobs of its federation at the site, and who has the same rules")
 
 	OpenAccount  = changes[OpenAccountCall, OperatorEntry](Bank, "/v1/account", "open an account")
 	Credit       = changes[CreditCall, OperatorEntry](Bank, "/v1/credit", "issue money to an account").page()

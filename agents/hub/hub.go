@@ -1,5 +1,4 @@
-// Package hub passes the progress of purchases, or of runs, on to their followers. A
-// follower sees the latest state, not every step, so a slow one holds nobody up.
+// Package hub passes the latest state of things on to whoever follows them.
 package hub
 
 import (
@@ -7,7 +6,8 @@ import (
 	"sync"
 )
 
-// Hub has the followers, by what they follow.
+// Hub passes states, each of a thing with an ID, on to their followers. A follower
+// sees the latest state, not every step, so a slow one holds nobody up.
 type Hub[T any] struct {
 	mu        sync.Mutex
 	followers map[string][]*Follower[T]
@@ -21,10 +21,10 @@ type Follower[T any] struct {
 	signal chan struct{}
 }
 
-// New makes a hub without followers.
+// New is a Hub without followers.
 func New[T any]() *Hub[T] { return &Hub[T]{followers: map[string][]*Follower[T]{}} }
 
-// Publish passes on a new state.
+// Publish passes a state on.
 func (h *Hub[T]) Publish(id string, v T) {
 	h.mu.Lock()
 	list := append([]*Follower[T](nil), h.followers[id]...)
@@ -83,7 +83,7 @@ func (f *Follower[T]) Next(ctx context.Context) (T, error) {
 	}
 }
 
-// Follow follows one purchase or run until stop is called.
+// Follow follows one of the things until stop is called.
 func (h *Hub[T]) Follow(id string) (f *Follower[T], stop func()) {
 	f = &Follower[T]{signal: make(chan struct{}, 1)}
 	h.mu.Lock()

@@ -13,9 +13,8 @@ import (
 // SellerConfig is what a Seller needs.
 type SellerConfig struct {
 	Credential *identity.Credential
-	Load       func(now time.Time) int // eighths of the machine that are allocated, at most message.MaxLoad
-	Addresses  func() []string         // at which the seller can be reached
-	Relays     func() []string         // that know a way to it
+	Load       func(role Role, now time.Time) int // eighths of the machine that are allocated, at most message.MaxLoad
+	Addresses  func() []string                    // at which the seller can be reached
 }
 
 // Seller adds records in an index to the role of a site. In a small market it changes
@@ -25,8 +24,11 @@ type Seller struct {
 	Role
 	cfg      SellerConfig
 	homes    homes
+	pace     pace
 	presence message.Presence // the role's last
 	large    bool
+	market   int       // sellers, as the indexes announced last
+	indexed  time.Time // when that was
 	putAt    time.Time // the next record is due; zero: none
 	last     time.Time // when the last was issued
 	load     int       // in the last
@@ -41,7 +43,7 @@ const checkAfter = 20 * time.Second
 
 // NewSeller adds records to a role.
 func NewSeller(cfg SellerConfig, role Role) *Seller {
-	return &Seller{Role: role, cfg: cfg, homes: newHomes(), lacking: map[protocol.AgentID]bool{}}
+	return &Seller{Role: role, cfg: cfg, homes: newHomes(), pace: newPace(), lacking: map[protocol.AgentID]bool{}}
 }
 
 // Receive takes the answers of indexes, and passes the rest on to the role.
@@ -51,14 +53,24 @@ func (s *Seller) Receive(now time.Time, m protocol.Message) protocol.Output {
 		return s.renew(now, protocol.Output{})
 	}
 	if p, ok := m.Body.(message.Presence); ok {
+		known := s.homes.by[m.Sender] != nil
 		s.homes.meet(now, m.Sender, p)
+		s.pace.hear(now, m.Sender, p)
+		if !known && p.Index > 0 && s.moved(now) {
+			s.putAt = s.last.Add(PutLeast)
+		}
 	}
-	return s.renew(now, s.withhold(now, s.Role.Receive(now, m)))
+	return s.pass(now, s.Role.Receive(now, m))
 }
 
 // Wake does what is due.
 func (s *Seller) Wake(now time.Time) protocol.Output {
 	return s.renew(now, s.check(now, s.withhold(now, s.Role.Wake(now))))
+}
+
+// pass adds what is due to what the role has answered.
+func (s *Seller) pass(now time.Time, out protocol.Output) protocol.Output {
+	return s.renew(now, s.withhold(now, out))
 }
 
 func (s *Seller) answered(now time.Time, m protocol.Message) {
@@ -80,11 +92,21 @@ func (s *Seller) moved(now time.Time) bool {
 	return !s.last.IsZero() && slices.ContainsFunc(s.places(now, s.record(now)), func(id protocol.AgentID) bool { return !slices.Contains(s.at, id) })
 }
 
-// withhold keeps the role's presences back in a large market. The last one, of a seller
-// that leaves, withdraws the record too.
+// look learns the market's size from the indexes. If all have gone, users have their last
+// shortlists; after the life of a record, sellers gossip again, at the pace of that market.
+func (s *Seller) look(now time.Time) {
+	if n := s.homes.market(now); n > 0 {
+		s.market, s.indexed = n, now
+		s.large = n >= From || s.large && n >= Until
+	} else if !now.Before(s.indexed.Add(Life)) {
+		s.large = false
+	}
+}
+
+// withhold keeps the role's presences back in a large market, and spaces them in another.
+// The last one, of a seller that leaves, withdraws the record too.
 func (s *Seller) withhold(now time.Time, out protocol.Output) protocol.Output {
-	market := s.homes.market(now)
-	s.large = market >= From || s.large && market >= Until
+	s.look(now)
 	kept := out.Send[:0:0]
 	for _, m := range out.Send {
 		p, ok := m.Body.(message.Presence)
@@ -93,7 +115,8 @@ func (s *Seller) withhold(now time.Time, out protocol.Output) protocol.Output {
 			continue
 		}
 		s.presence = p
-		if p.TTL == 0 || !s.large {
+		if all, _ := s.pace.count(now); p.TTL == 0 || !s.large && s.pace.admit(now, &p, max(all+1, s.market)) {
+			m.Body = p
 			kept = append(kept, m)
 		}
 		if p.TTL == 0 && !s.last.IsZero() {
@@ -113,7 +136,7 @@ func (s *Seller) renew(now time.Time, out protocol.Output) protocol.Output {
 		return out
 	}
 	due := protocol.Earlier(s.putAt, s.last.Add(PutEvery))
-	if s.cfg.Load(now) != s.load {
+	if s.cfg.Load(s.Role, now) != s.load || len(s.at) == 0 {
 		due = protocol.Earlier(due, s.last.Add(PutLeast))
 	}
 	if s.last.IsZero() {
@@ -133,13 +156,10 @@ func (s *Seller) renew(now time.Time, out protocol.Output) protocol.Output {
 
 // record is the seller's record as of now, not signed yet.
 func (s *Seller) record(now time.Time) message.Record {
-	r := message.Record{Seller: s.cfg.Credential.ID, Issued: now, Load: s.cfg.Load(now), Presence: s.presence}
+	r := message.Record{Seller: s.cfg.Credential.ID, Issued: now, Load: s.cfg.Load(s.Role, now), Presence: s.presence}
 	r.Presence.TTL, r.Presence.Issuer = Life, ""
 	if s.cfg.Addresses != nil {
 		r.Presence.Addresses = s.cfg.Addresses()
-	}
-	if s.cfg.Relays != nil {
-		r.Relays = s.cfg.Relays()
 	}
 	return r
 }
@@ -163,10 +183,13 @@ func (s *Seller) places(now time.Time, r message.Record) []protocol.AgentID {
 	return list
 }
 
-// bring sends a signed record. A record that cannot be signed has too many addresses; its
-// presence is sent when the agent starts.
+// bring sends a signed record, with as many addresses as it has room for.
 func (s *Seller) bring(r message.Record, to []protocol.AgentID) []protocol.Message {
 	signed, err := codec.SealRecord(s.cfg.Credential, r)
+	for n := len(r.Presence.Addresses); err != nil && n > 0; n-- {
+		r.Presence.Addresses = r.Presence.Addresses[:n-1]
+		signed, err = codec.SealRecord(s.cfg.Credential, r)
+	}
 	if err != nil || len(to) == 0 {
 		return nil
 	}

@@ -17,10 +17,13 @@ type Server struct {
 	table   table
 	homes   homes
 	digests map[protocol.AgentID][]message.Census // of the other servers, the last of each
-	heard   map[protocol.AgentID]time.Time        // sellers that gossip, until when
-	sent    map[protocol.AgentID]int              // messages taken from each sender in this Beat
+	pace    pace
+	sent    map[protocol.AgentID]int // messages taken from each sender in this Beat
 	beatAt  time.Time
-	census  []message.Census // of whole classes, of the last Beat
+	own     []message.Census // its last digest
+	counted int              // records at that time
+	census  []message.Census // of whole classes, as last surveyed
+	asOf    time.Time        // when that was
 	counts  Counts
 }
 
@@ -33,7 +36,7 @@ type Counts struct {
 func NewServer(self Home, role Role, now time.Time) (*Server, protocol.Output) {
 	s := &Server{
 		Role: role, self: self, table: newTable(), homes: newHomes(), digests: map[protocol.AgentID][]message.Census{},
-		heard: map[protocol.AgentID]time.Time{}, sent: map[protocol.AgentID]int{}, beatAt: now.Add(Beat),
+		pace: newPace(), sent: map[protocol.AgentID]int{}, beatAt: now.Add(Beat),
 	}
 	return s, protocol.Output{WakeAt: s.beatAt}
 }
@@ -47,7 +50,7 @@ func (s *Server) Sizes() []protocol.Size {
 		{Of: "records of the index", N: len(s.table.by), Most: MaxEntries},
 		{Of: "indexes known", N: len(s.homes.by), Most: MaxServers},
 		{Of: "digests", N: len(s.digests), Most: MaxServers},
-		{Of: "sellers that gossip", N: len(s.heard), Most: From},
+		{Of: "agents that gossip", N: len(s.pace.heard), Most: MaxHeard},
 		{Of: "senders to the index", N: len(s.sent), Most: MaxSenders},
 	}
 }
@@ -56,10 +59,12 @@ func (s *Server) Sizes() []protocol.Size {
 func (s *Server) Receive(now time.Time, m protocol.Message) protocol.Output {
 	switch body := m.Body.(type) {
 	case message.Presence:
-		s.hear(now, m.Sender, body)
+		s.homes.meet(now, m.Sender, body)
+		s.pace.hear(now, m.Sender, body)
 	case message.IndexDigest:
-		if s.homes.by[m.Sender] != nil {
+		if s.homes.by[m.Sender] != nil && s.admits(m.Sender) {
 			s.digests[m.Sender] = body.Shards
+			s.resurvey(now)
 		}
 		return protocol.Output{}
 	case message.Records, message.IndexQuery, message.IndexFetch:
@@ -68,28 +73,16 @@ func (s *Server) Receive(now time.Time, m protocol.Message) protocol.Output {
 		}
 		return s.serve(now, m)
 	}
-	return s.mark(now, s.Role.Receive(now, m))
+	return s.pass(now, s.Role.Receive(now, m))
 }
 
 // Wake does what is due in the role, and once in a Beat the chores of the index.
 func (s *Server) Wake(now time.Time) protocol.Output {
-	out := s.mark(now, s.Role.Wake(now))
+	out := s.Role.Wake(now)
 	if !now.Before(s.beatAt) {
 		out = out.Join(s.beat(now))
 	}
-	out.WakeAt = protocol.Earlier(out.WakeAt, s.beatAt)
-	return out
-}
-
-// hear notes a server, or a seller that gossips.
-func (s *Server) hear(now time.Time, from protocol.AgentID, p message.Presence) {
-	s.homes.meet(now, from, p)
-	if p.Agent != protocol.KindResource {
-		return
-	}
-	if _, known := s.heard[from]; known || len(s.heard) < From {
-		s.heard[from] = now.Add(min(p.TTL, protocol.MaxTTL))
-	}
+	return s.pass(now, out)
 }
 
 // admits counts a message of a sender; false: it has sent too many in this Beat.
@@ -120,7 +113,15 @@ func (s *Server) serve(now time.Time, m protocol.Message) protocol.Output {
 	case message.IndexFetch:
 		act, answer = protocol.Inform, s.fetch(now, body)
 	}
-	return protocol.Output{Send: []protocol.Message{m.Reply(s.self.ID, act, answer)}}
+	s.hasten(now)
+	return protocol.Output{Send: []protocol.Message{m.Reply(s.self.ID, act, answer)}, WakeAt: s.beatAt}
+}
+
+// hasten counts the records soon if there are twice as many as when they were counted.
+func (s *Server) hasten(now time.Time) {
+	if len(s.table.by) > 2*s.counted {
+		s.beatAt = protocol.Earlier(s.beatAt, now.Add(Patience))
+	}
 }
 
 // put keeps records. It refuses if any of them is refused, and says why of the first.
@@ -197,22 +198,35 @@ func (s *Server) fetch(now time.Time, body message.IndexFetch) message.Records {
 	return message.Records{List: list}
 }
 
-// beat forgets what is over and tells the other servers what the shards hold.
+// beat forgets what is over and tells the other servers what the shards hold. It tells
+// each directly: a topic for so few would need a mesh of its own.
 func (s *Server) beat(now time.Time) protocol.Output {
 	s.beatAt = now.Add(Beat)
 	s.table.expire(now)
 	clear(s.sent)
-	maps.DeleteFunc(s.heard, func(_ protocol.AgentID, until time.Time) bool { return !now.Before(until) })
 	maps.DeleteFunc(s.digests, func(id protocol.AgentID, _ []message.Census) bool { return s.homes.by[id] == nil })
-	own := s.table.digest(func(x shelf) int { return Bits(s.count(x.terms, x.class)) })
-	s.census = s.survey(now, own)
-	if len(s.homes.by) == 0 {
-		return protocol.Output{}
+	s.own, s.counted = s.table.digest(func(x shelf) int { return Bits(s.count(x.terms, x.class)) }), len(s.table.by)
+	s.census, s.asOf = s.survey(now, s.own), now
+	var out protocol.Output
+	for list := range slices.Chunk(s.homes.list(now, false), protocol.MaxReceivers) {
+		to := make([]protocol.AgentID, len(list))
+		for i, h := range list {
+			to[i] = h.ID
+		}
+		out.Send = append(out.Send, protocol.Message{
+			Performative: protocol.Inform, Sender: s.self.ID, Receivers: to,
+			Protocol: protocol.ProtocolIndex, Conversation: "index", Body: message.IndexDigest{Shards: s.own},
+		})
 	}
-	return protocol.Output{Send: []protocol.Message{{
-		Performative: protocol.Inform, Sender: s.self.ID, Receivers: []protocol.AgentID{protocol.Everyone},
-		Protocol: protocol.ProtocolIndex, Conversation: "index", Body: message.IndexDigest{Shards: own},
-	}}}
+	return out
+}
+
+// resurvey takes in digests that have come since the last survey, at most a few times in a
+// Beat, unless nothing was known.
+func (s *Server) resurvey(now time.Time) {
+	if len(s.census) == 0 || !now.Before(s.asOf.Add(Beat/6)) {
+		s.census, s.asOf = s.survey(now, s.own), now
+	}
 }
 
 // survey sums the digests into a census of the classes. Of a shard only its homes count,
@@ -257,16 +271,37 @@ func classes(split map[message.Shard]int) []message.Census {
 			list = append(list, message.Census{Shard: shard, Count: n})
 		}
 	}
-	slices.SortFunc(list, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
-	return list[:min(len(list), message.MaxCensus)]
+	return fullest(list, message.MaxCensus)
 }
 
-// mark puts into the role's presences that it keeps an index of so many sellers.
-func (s *Server) mark(now time.Time, out protocol.Output) protocol.Output {
-	for i := range out.Send {
-		if p, ok := out.Send[i].Body.(message.Presence); ok {
+// pass marks the role's presences: this agent keeps an index of so many sellers. It spaces
+// them, unless the role is a Seller, which has done so.
+func (s *Server) pass(now time.Time, out protocol.Output) protocol.Output {
+	seller, spaced := s.Role.(*Seller)
+	kept, own := out.Send[:0:0], []protocol.Message(nil)
+	for _, m := range out.Send {
+		if p, ok := m.Body.(message.Presence); ok {
 			p.Index = 1 + s.market(now)
-			out.Send[i].Body = p
+			if spaced {
+				seller.homes.meet(now, s.self.ID, message.Presence{Index: p.Index, TTL: protocol.MaxTTL, Issuer: s.self.Issuer})
+			} else if all, _ := s.pace.count(now); !s.pace.admit(now, &p, all+1) {
+				continue
+			}
+			m.Body = p
+		}
+		if i := slices.Index(m.Receivers, s.self.ID); i >= 0 && m.Protocol == protocol.ProtocolIndex {
+			own = append(own, m)
+			if m.Receivers = slices.Delete(slices.Clone(m.Receivers), i, i+1); len(m.Receivers) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, m)
+	}
+	out.Send = kept
+	out.WakeAt = protocol.Earlier(out.WakeAt, s.beatAt)
+	for _, m := range own { // the seller in here is a seller like others
+		for _, answer := range s.serve(now, m).Send {
+			out = out.Join(s.Role.Receive(now, answer))
 		}
 	}
 	return out
@@ -275,7 +310,7 @@ func (s *Server) mark(now time.Time, out protocol.Output) protocol.Output {
 // market is how many sellers there are: those of the fullest currency, or those heard.
 func (s *Server) market(now time.Time) int {
 	sums := map[protocol.Terms]int{}
-	most := len(s.heard)
+	_, most := s.pace.count(now)
 	for _, c := range s.census {
 		sums[c.Shard.Terms] += c.Count
 		most = max(most, sums[c.Shard.Terms])

@@ -184,7 +184,9 @@ func (t *table) query(now time.Time, q message.IndexQuery) []message.IndexRow {
 	return out
 }
 
-// digest counts the shards, split by the bits that f gives for their class, in order.
+// digest counts the shards, split by the bits that f gives for their class, in order. If
+// there are too many it has those with the most sellers: nobody's invented currencies
+// crowd others out.
 func (t *table) digest(f func(shelf) int) []message.Census {
 	counts := map[message.Shard]int{}
 	for s, sellers := range t.shelves { // any order: sorted below
@@ -197,8 +199,17 @@ func (t *table) digest(f func(shelf) int) []message.Census {
 	for s, n := range counts { // any order: sorted
 		all = append(all, message.Census{Shard: s, Count: n})
 	}
+	return fullest(all, message.MaxDigest)
+}
+
+// fullest returns at most n of the counts, the highest of all, in order of the shards.
+func fullest(all []message.Census, n int) []message.Census {
+	slices.SortFunc(all, func(a, b message.Census) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), compareShards(a.Shard, b.Shard))
+	})
+	all = all[:min(len(all), n)]
 	slices.SortFunc(all, func(a, b message.Census) int { return compareShards(a.Shard, b.Shard) })
-	return all[:min(len(all), message.MaxDigest)]
+	return all
 }
 
 func compareShards(a, b message.Shard) int {

@@ -256,7 +256,7 @@ func (j *Joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 		return invitation.Answer{}, err
 	}
 	request := invitation.Request{Token: v.Enrol.Token, CSR: string(csr)}
-	b, err := mesh.Apply(ctx, mesh.Application{Key: key, Trust: trust, To: v.Enrol.Bank, At: v.Bootstrap, Request: request.Encode()})
+	b, err := apply(ctx, v, mesh.Application{Key: key, Trust: trust, To: v.Enrol.Bank, At: v.Bootstrap, Request: request.Encode()})
 	if err != nil {
 		return invitation.Answer{}, j.notReached(v, err)
 	}
@@ -268,6 +268,28 @@ func (j *Joining) enrol(ctx context.Context, v invitation.Invitation, key crypto
 		return got, refusedToJoin(got)
 	}
 	return got, checkOwn([]byte(got.Certificate), key)
+}
+
+// MarketPatience is how long a newcomer waits for a market that does not answer: the bank may
+// have been started just now.
+const (
+	MarketPatience = 10 * time.Second
+	applyAgain     = 100 * time.Millisecond
+)
+
+// apply sends the request, again and again while nobody answers and the invitation is good.
+func apply(ctx context.Context, v invitation.Invitation, a mesh.Application) ([]byte, error) {
+	for until := time.Now().Add(MarketPatience); ; {
+		b, err := mesh.Apply(ctx, a)
+		if now := time.Now(); !errors.Is(err, mesh.ErrNotThere) || now.After(until) || v.Enrol.Expires.Before(now) {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(applyAgain):
+		}
+	}
 }
 
 func (j *Joining) notReached(v invitation.Invitation, err error) error {

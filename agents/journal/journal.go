@@ -35,7 +35,7 @@ var (
 )
 
 // Schema is the form of a journal's tables.
-const Schema = 4
+const Schema = 5
 
 // form is that of a journal's file.
 var form = boltfile.Form{

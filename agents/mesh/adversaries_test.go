@@ -2,6 +2,9 @@ package mesh_test
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,8 +62,8 @@ func TestAdversariesReviveNobodyByRecordedPresences(t *testing.T) {
 	}
 }
 
-// A market with a second authority that is not trusted here has a neighbour who trusts
-// both. It forwards what it may, and is never cut off for it.
+// A market with a second authority that is not trusted here, which has 2,000 sellers, has a
+// neighbour who trusts both. It forwards what it may, and is never cut off for it.
 func TestAdversariesOfAnUntrustedAuthorityGetNoNeighbourCutOff(t *testing.T) {
 	m, other := newMarket(t), newMarket(t)
 	neighbour := m.credential("neighbour")
@@ -68,8 +71,8 @@ func TestAdversariesOfAnUntrustedAuthorityGetNoNeighbourCutOff(t *testing.T) {
 	r := newRaw(t, neighbour, victim)
 	r.greeted(neighbour)
 	s := r.open(pubsub.GossipSubID_v11)
-	foreign := other.credential("seller")
 	for i := range uint64(2000) {
+		foreign := other.credential(fmt.Sprint("seller", i))
 		r.write(s, frame(signedGossipOn(t, "ramp/presence/1", foreign, presenceOf(t, foreign, i+1, time.Now()), i+1)))
 		if i%100 == 99 { // what waits too long to be verified is dropped unseen
 			eventually(t, "they are refused", func() bool { return victim.Counters().Refused > i })
@@ -80,6 +83,44 @@ func TestAdversariesOfAnUntrustedAuthorityGetNoNeighbourCutOff(t *testing.T) {
 	if n := victim.Counters().CutOff; n != 0 {
 		t.Errorf("%d peers cut off", n)
 	}
+}
+
+// An agent whose clock is ten minutes ahead is not heard, and leaves one line in the log,
+// however often it announces itself.
+func TestAdversariesOfTheClockLeaveOneLine(t *testing.T) {
+	m := newMarket(t)
+	fast := m.credential("fast")
+	log := &lockedBuffer{}
+	victim := m.start("victim", func(c *mesh.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	r := newRaw(t, fast, victim)
+	r.greeted(fast)
+	s := r.open(pubsub.GossipSubID_v11)
+	for i := range uint64(5) {
+		r.write(s, frame(signedGossipOn(t, "ramp/presence/1", fast, presenceOf(t, fast, i+1, time.Now().Add(10*time.Minute)), i+1)))
+	}
+	r.write(s, frame(signedGossipOn(t, "ramp/presence/1", fast, presenceOf(t, fast, 9, time.Now()), 9)))
+	got := victim.await("a presence", isPresenceOf(fast.ID, 1))
+	if n := strings.Count(log.String(), "is a clock wrong?"); n != 1 || got.Body.(message.Presence).Counter != 9 {
+		t.Errorf("%d lines, and presence %d was heard first:\n%s", n, got.Body.(message.Presence).Counter, log)
+	}
+}
+
+// lockedBuffer is a log that a test reads.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // What an author signs and nobody may say is not forwarded, and costs the author, not the

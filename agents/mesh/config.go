@@ -207,7 +207,7 @@ func parseBootstrap(all []string) ([]peer.AddrInfo, error) {
 	}
 	infos, err := peer.AddrInfosFromP2pAddrs(parsed...)
 	if err != nil {
-		return nil, fmt.Errorf("mesh: Bootstrap: %w", err)
+		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
 	return infos, nil
 }

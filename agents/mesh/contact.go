@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"crypto/x509"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"ramp/protocol"
+	"ramp/protocol/codec"
 	"ramp/protocol/message"
 )
 
@@ -125,6 +127,19 @@ func (c *contact) current() facts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.facts
+}
+
+// authority names the issuer of the contact's certificate, as records of an index do.
+func (c *contact) authority() string {
+	chain := c.current().chain
+	if len(chain) == 0 {
+		return ""
+	}
+	leaf, err := x509.ParseCertificate(chain[0])
+	if err != nil {
+		return "" // it was parsed when the chain was verified
+	}
+	return codec.IssuerOf([]*x509.Certificate{leaf})
 }
 
 // charge takes one from an allowance and reports whether it was left.

@@ -27,6 +27,7 @@ type endpoint struct {
 	strangers *strangers
 	admission *admission
 	counters  *counters
+	traffic   *traffic
 	life      *lifetime
 }
 

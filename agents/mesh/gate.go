@@ -63,11 +63,9 @@ func (g *gate) InterceptPeerDial(id peer.ID) bool { return g.open(id) }
 // InterceptAddrDial allows every address: the resource manager bounds dials.
 func (g *gate) InterceptAddrDial(peer.ID, ma.Multiaddr) bool { return true }
 
-// InterceptAccept allows every address: the peer is not known before its key is.
-func (g *gate) InterceptAccept(c network.ConnMultiaddrs) bool {
-	g.strangers.arrive(c)
-	return true
-}
+// InterceptAccept allows every address while there are places: the peer is not known before
+// its key is.
+func (g *gate) InterceptAccept(c network.ConnMultiaddrs) bool { return g.strangers.arrive(c) }
 
 // InterceptSecured refuses a peer that is cut off as soon as its key is known.
 func (g *gate) InterceptSecured(dir network.Direction, id peer.ID, c network.ConnMultiaddrs) bool {

@@ -51,6 +51,7 @@ func (g *gossip) open() error {
 func (g *gossip) joinTopics(ctx context.Context) error {
 	ps, err := pubsub.NewGossipSub(ctx, g.ep.admission, append(g.scoring(),
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign), // the author's key is the certificate's
+		pubsub.WithGossipSubParams(gossipParams()),
 		pubsub.WithMaxMessageSize(maxCall+MaxCard+gossipOverhead),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue),
 		pubsub.WithValidateQueueSize(validateQueue),
@@ -67,6 +68,13 @@ func (g *gossip) joinTopics(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// gossipParams are the library's, except for what costs most among hundreds of neighbours.
+func gossipParams() pubsub.GossipSubParams {
+	p := pubsub.DefaultGossipSubParams()
+	p.GossipFactor, p.IDontWantMessageThreshold = lazyShare, unwantedFrom
+	return p
 }
 
 func (g *gossip) joinTopic(ps *pubsub.PubSub, name string, hear bool) error {

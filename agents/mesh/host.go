@@ -28,7 +28,7 @@ import (
 // newHost creates a host that does not listen yet, with as few features of the library
 // as possible and explicit limits. It shares no port with another process: the library
 // would allow that, which hides a second daemon at the same address.
-func newHost(cfg Config, g *gate, denied *denials, r *reach) (host.Host, error) {
+func newHost(cfg Config, g *gate, denied *denials, r *reach, t *traffic) (host.Host, error) {
 	key, _, err := crypto.KeyPairFromStdKey(cfg.Credential.PrivateKey())
 	if err != nil {
 		return nil, fmt.Errorf("host key of %s: %w", cfg.Credential.ID, err)
@@ -42,7 +42,7 @@ func newHost(cfg Config, g *gate, denied *denials, r *reach) (host.Host, error) 
 		return nil, fmt.Errorf("connection limits: %w", err)
 	}
 	return newLibp2p(key, append(r.options(),
-		libp2p.ResourceManager(limits), libp2p.ConnectionManager(connections), libp2p.ConnectionGater(g))...)
+		libp2p.ResourceManager(limits), libp2p.ConnectionManager(connections), libp2p.ConnectionGater(g), libp2p.BandwidthReporter(t))...)
 }
 
 // newLibp2p creates a host with the features of the library that every host here needs.

@@ -168,6 +168,10 @@ func (m *meetings) hear(c *contact, b []byte) error {
 // accept records a valid presence with its contact and delivers it to the role.
 func (m *meetings) accept(c *contact, msg protocol.Message) error {
 	p := msg.Body.(message.Presence) // its callers have seen to it
+	if p.Index > 0 {
+		p.Issuer = c.authority()
+		msg.Body = p
+	}
 	c.hear(p, m.ep.cfg.Now())
 	value := agentValue
 	if p.Agent == protocol.KindBank {

@@ -61,11 +61,13 @@ func Listen(cfg Config) (*Mesh, error) {
 	g := newGate(cfg.Now)
 	denied := &denials{}
 	r := newReach(cfg)
-	h, err := newHost(cfg, g, denied, r)
+	t := &traffic{}
+	h, err := newHost(cfg, g, denied, r, t)
 	if err != nil {
 		return nil, err
 	}
 	m := newMesh(cfg, h, g, r)
+	m.ep.traffic = t
 	if m.ep.admission, err = newAdmission(h, m.ep.life.draining, g.strangers.known); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -182,6 +184,7 @@ func (m *Mesh) Recheck() {
 // and anything else on that of calls. For each receiver that cannot be reached the role
 // receives a failure from protocol.LocalMesh with message.Undeliverable: at once if no
 // address is known or the queue is full, otherwise within DialTimeout and WriteTimeout.
+// Records to protocol.LocalMesh say where sellers are.
 func (m *Mesh) Send(msg protocol.Message) {
 	msg.Sender = m.Self()
 	if p, ok := msg.Body.(message.Presence); ok {
@@ -200,9 +203,12 @@ func (m *Mesh) Send(msg protocol.Message) {
 		msg.Receivers = []protocol.AgentID{to}
 		o := &outgoing{message: msg}
 		err := error(nil)
-		if to == protocol.Everyone {
+		switch to {
+		case protocol.Everyone:
 			err = m.gossip.publish(o)
-		} else {
+		case protocol.LocalMesh:
+			m.local(msg)
+		default:
 			o.shared = shared
 			err = m.links.post(to, protocolACL, o)
 		}

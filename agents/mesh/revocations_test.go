@@ -1,6 +1,7 @@
 package mesh_test
 
 import (
+	"fmt"
 	"math/big"
 	"sync"
 	"sync/atomic"
@@ -68,15 +69,13 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 			serial = c.Credential.Chain[0].SerialNumber
 		})
 	}
-	for i, name := range []string{"bank", "ann", "bob", "mallory"} {
-		var by *agent
-		if i > 0 {
-			by = all[0]
-		}
-		all = append(all, start(name, by))
+	all = append(all, start("bank", nil))
+	for i := range 11 {
+		all = append(all, start(fmt.Sprint("agent", i), all[0]))
 	}
-	mallory, revoked := all[3], serial
-	for _, a := range all[:3] {
+	mallory := start("mallory", all[0])
+	revoked := serial
+	for _, a := range all {
 		a.awaitKnown(mallory.Self())
 	}
 	list, err := m.ca.Revoke(nil, []*big.Int{revoked}, time.Now())
@@ -87,7 +86,7 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept[1].trust.Replace(trust) // ann's file
+	kept[1].trust.Replace(trust) // one agent's file
 	kept[1].fresh.Store(true)
 	forgotten := func(a *agent) func() bool {
 		return func() bool {
@@ -99,10 +98,11 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 			return true
 		}
 	}
-	for _, a := range all[:3] {
+	for _, a := range all {
 		eventually(t, string(a.Self())+" has forgotten the revoked agent", forgotten(a))
 	}
 	late := start("late", all[2])
+	last := kept[len(kept)-1]
 	late.awaitKnown(all[0].Self())
-	eventually(t, "one that joins later knows", func() bool { return kept[4].trust.Revoked() == 1 && forgotten(late)() })
+	eventually(t, "one that joins later knows", func() bool { return last.trust.Revoked() == 1 && forgotten(late)() })
 }

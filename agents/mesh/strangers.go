@@ -37,17 +37,23 @@ type stranger struct {
 	conn    network.ConnMultiaddrs
 	origin  netip.Prefix
 	peer    peer.ID   // empty until the channel is secured
-	since   time.Time // when it was
+	since   time.Time // when it was, or when the connection was accepted
 	refused int       // streams that were refused
 }
 
-// arrive takes a connection that has just been accepted.
-func (s *strangers) arrive(conn network.ConnMultiaddrs) {
+// arrive takes a connection that has just been accepted, and reports whether there is a
+// place for it: if not, it costs no handshake. A busy machine finishes the handshakes that
+// it has begun, instead of dropping one for each that is asked for.
+func (s *strangers) arrive(conn network.ConnMultiaddrs) bool {
 	s.mu.Lock()
-	s.waiting = append(s.waiting, &stranger{conn: conn, origin: originOf(conn.RemoteMultiaddr())})
-	lost := s.crowdedOut(maxHalfOpen, func(x *stranger) bool { return x.peer == "" })
+	s.waiting = append(s.waiting, &stranger{conn: conn, origin: originOf(conn.RemoteMultiaddr()), since: time.Now()})
+	lost := s.turnedAway(conn, s.crowdedOut(maxHalfOpen, func(x *stranger) bool { return x.peer == "" }))
 	s.mu.Unlock()
+	if lost != nil && lost.conn == conn {
+		return false
+	}
 	hangUp(lost)
+	return true
 }
 
 // strange reports whether a peer has a stranger's place, and so a stranger's limits.
@@ -101,7 +107,7 @@ func (s *strangers) secured(conn network.ConnMultiaddrs, id peer.ID) bool {
 
 // turnedAway returns the one that really goes: the newest itself if the other one is of the
 // same network and has not had its place for strangerTenure. So a crowd that comes back
-// at once gives nobody less time to show a credential.
+// at once gives nobody less time for a handshake, and then to show a credential.
 func (s *strangers) turnedAway(newest network.ConnMultiaddrs, lost *stranger) *stranger {
 	i := slices.IndexFunc(s.waiting, func(x *stranger) bool { return x.conn == newest })
 	if lost == nil || i < 0 || s.waiting[i].origin != lost.origin || time.Since(lost.since) >= strangerTenure {

@@ -68,9 +68,9 @@ func NewBank(ctx context.Context, path, store string, log *slog.Logger, network 
 			_, _ = sign(m) // remembered; sending it reports an error
 		}
 	}
-	n.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+	n.start(n.indexed(false, func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return bank.New(cfg, t, now)
-	})
+	}))
 	b.Books = books{n.Runner, opened.db, n.Cfg.Bank.Currencies, n.writes}
 	b.Operator = &operator{books: b.Books}
 	b.Invitations = invitations{n, b.Operator}

@@ -22,6 +22,7 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/index"
 	"ramp/agents/journal"
 	"ramp/agents/mesh"
 	"ramp/agents/meters"
@@ -56,6 +57,7 @@ type Node struct {
 	News     news
 	monitor  *monitor
 	settings settings
+	Index    *index.Keeper // of banks and sites
 
 	queue   func(protocol.Message) // the batch system of a resource
 	files   func(protocol.Message) // the transfers of jobs' files, of users and resources
@@ -134,6 +136,7 @@ func (n *Node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Mes
 	}
 	n.Mesh, n.settings.recheck, n.monitor.peers = m, m.Recheck, m.Peers
 	n.monitor.Reach(func() control.Reach { return control.Reach(m.Reach()) })
+	n.monitor.Gossip(n.gossip)
 	return nil
 }
 
@@ -146,7 +149,7 @@ func (n *Node) deliver(m protocol.Message) error {
 }
 
 // start makes the runner of the role, which load restores.
-func (n *Node) start(load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)) {
+func (n *Node) start(load loader) {
 	cfg := agents.Config{
 		Load: load, Store: watchfulStore{n.store, n.News.lost, &n.monitor.failing, n.writes}, Route: n.route, Prepare: n.prepare,
 		Unavailable: n.unavailable, Now: time.Now, Log: n.Log,

@@ -64,13 +64,16 @@ func (r *Resource) assemble(open func(*config.Config, protocol.AgentID, *slog.Lo
 	if cfg.Launch, err = r.Cfg.Launches(r.Cred.ID, r.Log); err != nil {
 		return err
 	}
+	if cfg.Federation, err = r.Cfg.Federation(r.Cred.ID, cfg.Launch.Policy.MaxInput); err != nil {
+		return err
+	}
 	cfg.Trust, cfg.TrustJournal, cfg.Offline = r.Node.trust, r.trust, !network
 	r.settings.adopt = func(next *config.Config) error { return r.adoptResource(next, &cfg) }
 	r.queue, cfg.Learnt = r.driver.Send, r.driver.Learnt
 	r.keepFiles(cfg.Launch)
-	r.start(func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+	r.start(r.indexed(true, func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 		return resource.New(cfg, t, now)
-	})
+	}))
 	r.gauges()
 	if !network {
 		return nil
@@ -107,6 +110,7 @@ func (r *Resource) Routes(mux *http.ServeMux) {
 	control.Reservations.Answer(mux, r.reservations)
 	control.Calendar.Answer(mux, r.calendar)
 	control.Status.Answer(mux, r.status)
+	control.FederationQueue.Answer(mux, r.queueOf)
 	control.Drain.Answer(mux, r.drain)
 	control.Resume.Answer(mux, r.resume)
 	control.SignedParts.Answer(mux, r.signed)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"ramp/agents"
 	"ramp/agents/control"
 	"ramp/agents/mesh"
 	"ramp/protocol"
@@ -16,8 +17,11 @@ func (n *Node) statusRoutes(mux *http.ServeMux) {
 	control.AnswerEvents(mux, n.sendEvents)
 }
 
-func (n *Node) status(context.Context, struct{}) (control.LiveStatus, error) {
-	s := control.LiveStatus{Agent: n.Cred.ID, Since: n.since.UTC(), Addresses: n.Mesh.Addresses(), Reach: control.Reach(n.Mesh.Reach())}
+func (n *Node) status(ctx context.Context, _ struct{}) (control.LiveStatus, error) {
+	s := control.LiveStatus{
+		Agent: n.Cred.ID, Since: n.since.UTC(), Addresses: n.Mesh.Addresses(), Reach: control.Reach(n.Mesh.Reach()),
+		Gossip: n.gossip(), Index: n.indexStand(ctx),
+	}
 	for _, k := range n.Mesh.Known() {
 		if k.Connected {
 			s.Peers++
@@ -35,6 +39,28 @@ func (n *Node) status(context.Context, struct{}) (control.LiveStatus, error) {
 		}
 	}
 	return s, nil
+}
+
+// gossip is how this agent stands with its peers.
+func (n *Node) gossip() control.Gossip {
+	t, s := n.Mesh.Traffic()[mesh.TrafficPresence], n.Mesh.Scores()
+	return control.Gossip{In: t.In, Out: t.Out, Peers: s.Peers, Low: s.Low, Deaf: s.Graylisted, Worst: s.Worst}
+}
+
+// indexStand is how its index stands; nil: it has none, or the role does not answer.
+func (n *Node) indexStand(ctx context.Context) (stand *control.IndexStand) {
+	if !n.Cfg.Index || n.Index == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	_ = n.Runner.Do(ctx, func(now time.Time, _ agents.Role) protocol.Output { // the rest of the status is good without
+		if s, ok := n.Index.Stand(now); ok {
+			stand = &control.IndexStand{Records: s.Kept, Servers: s.Servers, Market: s.Market, Queries: s.Queries}
+		}
+		return protocol.Output{}
+	})
+	return stand
 }
 
 func (n *Node) clocks(ctx context.Context, _ struct{}) ([]control.ClockView, error) {

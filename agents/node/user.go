@@ -73,6 +73,7 @@ func (n *Node) UserRoutes(mux *http.ServeMux) {
 	control.Joined.Answer(mux, n.awaitMarket)
 	userRuns{u, n.News.runs, n.Mesh}.routes(mux)
 	u.sweepRoutes(mux)
+	u.jobRoutes(mux)
 }
 
 // StartUser runs a user agent in this process for one command.

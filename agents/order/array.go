@@ -7,12 +7,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/user"
 	"ramp/protocol/message"
 	"ramp/rfql/jobfile"
 )
@@ -32,6 +34,55 @@ func Slots(ctx context.Context, agent *control.Client, a jobfile.Array, cores in
 		room += s.Cores / max(1, cores)
 	}
 	return min(max(1, room), cmp.Or(a.Slots, usualSlots), len(a.Indexes)), nil
+}
+
+// Fewer is how many of an array's slots to buy. Where sites are partly sold, some slots would
+// begin only when the others have ended: without these it ends no later. It asks for quotes; call
+// makes the order for a number of slots.
+func Fewer(ctx context.Context, agent *control.Client, slots int, call func(slots int) (control.BuyCall, error)) (int, error) {
+	units, err := quoted(ctx, agent, slots, call)
+	for early := atOnce(units); err == nil && early < slots; early = atOnce(units) {
+		var fewer []message.PurchasedUnit
+		if fewer, err = quoted(ctx, agent, early, call); len(fewer) == 0 || span(fewer) > span(units) {
+			break
+		}
+		slots, units = early, fewer
+	}
+	return slots, err
+}
+
+// quoted are the units of a quote; none if nobody offers them all.
+func quoted(ctx context.Context, agent *control.Client, slots int, call func(slots int) (control.BuyCall, error)) (units []message.PurchasedUnit, err error) {
+	q, err := call(slots)
+	if err != nil {
+		return nil, err
+	}
+	q.ID, q.Options.QuoteOnly, q.Options.Confirm, q.Options.Approve = control.NewPurchaseID(true), true, false, false
+	q.Resume, q.Named, q.Follows = false, false, false
+	err = control.Buy.Follow(ctx, agent, q, func(line control.ProgressLine) error {
+		if p := line.Purchase; line.Done && p.State == user.StateQuoted && len(p.Units) == slots {
+			units = p.Units
+		}
+		return nil
+	})
+	return units, err
+}
+
+// atOnce is how many units begin before any of them ends.
+func atOnce(units []message.PurchasedUnit) (n int) {
+	for _, u := range units {
+		if !slices.ContainsFunc(units, func(other message.PurchasedUnit) bool { return !u.Start.Before(other.End) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// span is the time from the first start of units to the last end.
+func span(units []message.PurchasedUnit) time.Duration {
+	first := slices.MinFunc(units, func(a, b message.PurchasedUnit) int { return a.Start.Compare(b.Start) })
+	last := slices.MaxFunc(units, func(a, b message.PurchasedUnit) int { return a.End.Compare(b.End) })
+	return last.End.Sub(first.Start)
 }
 
 // Divide makes a program run the indexes of an array in so many slots, each for at most

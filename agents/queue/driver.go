@@ -253,7 +253,7 @@ func check(now time.Time, id string, slot protocol.Slot) error {
 		return fmt.Errorf("reservation %s: %w", id, err)
 	}
 	if !slot.End.After(now) {
-		return fmt.Errorf("reservation %s: the slot ended at %s", id, slot.End.Format(time.RFC3339))
+		return fmt.Errorf("reservation %s: the slot ended at %s", id, slot.End.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ramp/agents/resource/federation"
 	"ramp/agents/resource/forecast"
 	"ramp/agents/resource/launch"
 	"ramp/agents/resource/pricing"
@@ -53,6 +54,8 @@ type Config struct {
 	TTL       time.Duration // of a presence; protocol.PresenceTTL
 
 	Launch launch.Config // programs in sold slots; its zero value: none
+
+	Federation federation.Config // its part in a federation (003); no modules: none
 
 	Read auction.Reader // reads buyers' documents; auction.Read
 }

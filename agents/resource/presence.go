@@ -69,6 +69,7 @@ func (r *Role) announce(ttl time.Duration) protocol.Output {
 		Body: message.Presence{
 			Agent: protocol.KindResource, Properties: r.cfg.Properties, Start: r.cfg.Price.Start, Min: r.cfg.Price.Min,
 			Terms: r.cfg.Terms, Modes: r.cfg.Modes, TTL: ttl, Counter: r.counter,
+			Federation: r.cfg.Federation.Rules.Digest,
 		},
 	}}
 	return out

@@ -19,6 +19,9 @@ func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {
 }
 
 func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
+	if out, ok := r.fed.receive(now, m); ok {
+		return out
+	}
 	if !expected(m) {
 		return r.unexpected(m)
 	}
@@ -30,6 +33,7 @@ func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
 		return protocol.Output{}
 	case message.Presence:
 		r.banks.hear(now, m, body)
+		r.fed.meet(m.Sender, body)
 		return r.promises.Heard(now, m.Sender, !body.Recovering.IsZero())
 	case message.CallForProposals:
 		return r.call(now, m, body)
@@ -39,7 +43,7 @@ func (r *Role) receive(now time.Time, m protocol.Message) protocol.Output {
 		return r.order(now, m, body)
 	case message.Launch, message.JobRefused, message.Prepared, message.Collected:
 		out, _ := r.launches.Receive(now, m)
-		return out
+		return out.Join(r.fed.follow(now))
 	case message.JobChanged:
 		return r.jobChanged(now, m, body)
 	case message.SlotUsed:
@@ -85,6 +89,8 @@ func expected(m protocol.Message) bool {
 // queueChanged takes the state of the batch system: it is what can be sold, shows
 // which promises hold, and teaches how long jobs wait and run.
 func (r *Role) queueChanged(now time.Time, m protocol.Message, q message.QueueChanged) protocol.Output {
+	q = foreign(q)
+	m.Body = q
 	r.market.renew(now, q)
 	r.sellers.Retune(r.seller())
 	r.learner.observe(q)
@@ -110,6 +116,7 @@ func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) p
 // buyer killed it, what is paid by usage is due, and the cores are free again.
 func (r *Role) jobChanged(now time.Time, m protocol.Message, body message.JobChanged) protocol.Output {
 	out, _ := r.launches.Receive(now, m)
+	out = out.Join(r.fed.follow(now))
 	reservation, ends := r.launches.Ends(body.ID)
 	if !ends {
 		return out
@@ -121,6 +128,7 @@ func (r *Role) jobChanged(now time.Time, m protocol.Message, body message.JobCha
 // end of the last program does.
 func (r *Role) order(now time.Time, m protocol.Message, body message.LaunchOrder) protocol.Output {
 	out, _ := r.launches.Receive(now, m)
+	out = out.Join(r.fed.follow(now))
 	reservation, released := r.launches.Released(m.Sender, body)
 	if !released {
 		return out

@@ -35,6 +35,7 @@ type Role struct {
 	sellers  *auction.Sellers
 	promises *reserve.Participant
 	launches *launch.Site
+	fed      *federated // nil: it is in no federation
 	receipts receipts.Keeper
 	quotes   ring[message.QuoteLine]
 	strange  ring[thread] // threads answered with not-understood
@@ -90,10 +91,17 @@ func New(cfg Config, tables protocol.Tables, now time.Time) (*Role, protocol.Out
 		return nil, protocol.Output{}, err
 	}
 	var runs protocol.Output
-	if r.launches, runs, err = launch.New(cfg.launches(), r.promises, tables, now); err != nil {
+	if r.fed, err = newFederated(cfg.Federation, r.self, tables); err != nil {
 		return nil, protocol.Output{}, err
 	}
-	out = r.markOverbooked(out).Join(runs).Join(r.review(now)).Join(r.poll(now)).Join(r.appear(now))
+	if r.launches, runs, err = launch.New(cfg.launches(), units{r.promises, r.fed}, tables, now); err != nil {
+		return nil, protocol.Output{}, err
+	}
+	jobs, err := r.fed.begin(now, r.launches, tables)
+	if err != nil {
+		return nil, protocol.Output{}, err
+	}
+	out = r.markOverbooked(out).Join(runs).Join(jobs).Join(r.review(now)).Join(r.poll(now)).Join(r.appear(now))
 	if !cfg.Offline {
 		out = out.Join(r.receipts.Begin(now))
 	}
@@ -163,7 +171,7 @@ func (r *Role) refuse(m protocol.Message, body message.Refusal) protocol.Output 
 // Wake does what is due: it ends holds, queries banks and the batch system, and sends
 // the next presence.
 func (r *Role) Wake(now time.Time) protocol.Output {
-	out := r.markOverbooked(r.promises.Wake(now)).Join(r.launches.Wake(now))
+	out := r.markOverbooked(r.promises.Wake(now)).Join(r.launches.Wake(now)).Join(r.fed.wake(now)).Join(r.fed.follow(now))
 	if !now.Before(r.pollAt) {
 		r.market.forget(now)
 		out = out.Join(r.poll(now))

@@ -38,8 +38,8 @@ type Spec struct {
 	Load func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error)
 	// Locals are the role's local correspondents; messages to others are dropped.
 	Locals map[protocol.AgentID]Local
-	// HearPresence, HearCalls and HearIndex subscribe it to topics of gossip.
-	HearPresence, HearCalls, HearIndex bool
+	// HearPresence and HearCalls subscribe it to topics of gossip.
+	HearPresence, HearCalls bool
 	// Unavailable answers messages that arrive while the disk cannot be written.
 	Unavailable func(self protocol.AgentID, m protocol.Message) (protocol.Message, bool)
 	// Standby adds a second machine with the same agent and a shared, fenced disk, which

@@ -156,8 +156,6 @@ func (w *World) gossip(from *Host, p *packet) {
 		if body.Agent == protocol.KindBank {
 			hearers = w.hearBanks
 		}
-	case message.IndexDigest:
-		hearers = w.hearIndex
 	default:
 		hearers = w.hearCalls
 	}

@@ -101,7 +101,7 @@ type World struct {
 	byName map[string]*Host
 	byID   map[protocol.AgentID]*Host
 
-	hearPresence, hearCalls, hearBanks, hearIndex []*Host
+	hearPresence, hearCalls, hearBanks []*Host
 
 	summon func(id protocol.AgentID) (Spec, bool) // nil: nobody is
 
@@ -154,9 +154,6 @@ func (w *World) Add(s Spec) *Host {
 	}
 	if s.HearCalls {
 		w.hearCalls = append(w.hearCalls, h)
-	}
-	if s.HearIndex {
-		w.hearIndex = append(w.hearIndex, h)
 	}
 	if s.HearPresence || s.HearCalls {
 		w.hearBanks = append(w.hearBanks, h)

@@ -140,19 +140,27 @@ func (d *directory) mode(now time.Time, wanted protocol.Mode, terms protocol.Ter
 	case metered && wanted == "":
 		wanted = protocol.ModeMetered
 	case metered != (wanted == protocol.ModeMetered):
-		return "", fmt.Errorf("settlement mode %s: a document is metered if it has contracts, and only then", wanted)
+		return "", fmt.Errorf("payment mode %s: the document must have contracts if it is %s, and none otherwise", wanted, protocol.ModeMetered)
 	}
 	offered := d.modesOf(now, terms)
 	switch {
 	case wanted == "":
 		wanted = usual(offered, terms, sellers)
 	case !wanted.Known():
-		return "", fmt.Errorf("settlement mode %.32q: want %s, %s or %s", string(wanted), protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
+		return "", fmt.Errorf("payment mode %.32q: want %s, %s or %s", string(wanted), protocol.ModeOnReservation, protocol.ModeOnCompletion, protocol.ModeMetered)
 	}
 	if offered != nil && !slices.Contains(offered, wanted) {
-		return "", fmt.Errorf("settlement mode %s: %s settles %s %v", wanted, terms.Bank.Name(), terms.Currency, offered)
+		return "", fmt.Errorf("payment mode %s: for %s, %s offers only %s", wanted, terms.Currency, terms.Bank.Name(), modeWords(offered))
 	}
 	return wanted, nil
+}
+
+func modeWords(modes []protocol.Mode) string {
+	var list []string
+	for _, m := range modes {
+		list = append(list, string(m))
+	}
+	return strings.Join(list, ", ")
 }
 
 // modesOf are the modes in which a bank settles a currency; nil if the bank is not

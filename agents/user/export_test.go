@@ -1,9 +1,13 @@
 package user
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"ramp/protocol"
+	"ramp/protocol/identity"
+	"ramp/protocol/message"
 )
 
 // Followed shows followed to the tests of package user_test.
@@ -51,3 +55,13 @@ func (c *Contracts) Has(id protocol.ContractID) bool {
 }
 
 func (c *Contracts) Len() int { return len(c.s.list) }
+
+// OverRuns launches as many programs, all of which are over at once, and returns those that are kept, in order
+// of their IDs.
+func OverRuns(now time.Time, ids []string) (kept []string, most int) {
+	r := &runs{cfg: &Config{Credential: &identity.Credential{}}, by: map[string]*run{}}
+	for i, id := range ids {
+		r.launch(now.Add(time.Duration(i)), message.Run{ID: id, Created: now.Add(time.Duration(i)), Units: []message.RunUnit{{Status: message.LaunchStatus{Stage: message.StageFailed}}}})
+	}
+	return slices.Sorted(maps.Keys(r.by)), maxRuns
+}

@@ -65,8 +65,9 @@ func (l listed) String() string {
 	return l.low.Cents() + "–" + l.high.Cents()
 }
 
-// fill sets the ceilings that an order leaves out to the highest list price. No margin is
-// needed: a seller bids from the ceiling, or its own lower list price, down.
+// fill sets the ceilings that an order leaves out to the highest list price, and then makes the
+// request metered if the order wants that. No margin is needed: a seller bids from the ceiling, or
+// its own lower list price, down.
 func fill(order *message.Buy, doc rfql.Document, terms protocol.Terms, list []listed) (rfql.Document, error) {
 	if doc.Priced() {
 		return doc, nil
@@ -80,6 +81,9 @@ func fill(order *message.Buy, doc rfql.Document, terms protocol.Terms, list []li
 		}
 	}
 	doc, err := doc.Fill(func(q rfql.Request) protocol.Credits { return list[q.Unit].high })
+	if order.Options.Mode == protocol.ModeMetered {
+		doc = doc.WithContracts()
+	}
 	order.Document = doc.XML()
 	return doc, err
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"time"
 
 	"ramp/agents/index"
@@ -61,18 +63,84 @@ func lookupOf(id string) string {
 // found begins the auction with the sellers that a search has brought. Without any, the
 // sellers that are known from before have to do.
 func (r *purchases) found(now time.Time, p *purchase) protocol.Output {
-	records := p.search.Found()
+	records, order := p.search.Found(), p.order
+	p.search, p.order = nil, nil
+	if len(records) == 0 {
+		list, short := r.remembered(now)
+		return r.open(now, p, *order, list, short)
+	}
 	list := make([]Known, 0, len(records))
 	for _, x := range records {
 		r.directory.listed(now, x)
 		list = append(list, Known{ID: x.Seller, Presence: x.Presence, Load: x.Load})
 	}
-	order, short := p.order, len(list) > 0
-	p.search, p.order = nil, nil
-	if !short {
-		list = r.directory.list(now, protocol.KindResource)
+	return r.keepList(now, records).Join(r.open(now, p, *order, list, true))
+}
+
+// TableShortlist has the sellers that an index brought last.
+const TableShortlist = "user-shortlist"
+
+const (
+	shortlistKey  = "last"
+	shortlistSave = index.PutEvery // between two saves
+	shortlistLife = 24 * time.Hour // for which the sellers are called if no index answers
+)
+
+// keepList remembers a shortlist for the time when every index is gone, and tells the
+// transport where its sellers are.
+func (r *purchases) keepList(now time.Time, list []message.Record) protocol.Output {
+	r.last = list
+	out := protocol.Output{Send: []protocol.Message{whereabouts(r.cfg.self(), list)}}
+	if now.Before(r.lastSaved.Add(shortlistSave)) {
+		return out
 	}
-	return r.open(now, p, *order, list, short)
+	r.lastSaved = now
+	out.Save = []protocol.Record{{Table: TableShortlist, Key: shortlistKey, Value: index.Pack(list)}}
+	return out
+}
+
+// whereabouts tells the transport where sellers are.
+func whereabouts(self protocol.AgentID, list []message.Record) protocol.Message {
+	return protocol.Message{
+		Performative: protocol.Inform, Sender: self, Receivers: []protocol.AgentID{protocol.LocalMesh},
+		Protocol: protocol.ProtocolIndex, Conversation: "shortlist", Body: message.Records{List: list},
+	}
+}
+
+// restoreList reads the last shortlist.
+func (r *purchases) restoreList(t protocol.Tables, now time.Time) (protocol.Output, error) {
+	value, err := t.Get(TableShortlist, shortlistKey)
+	if err != nil || value == nil {
+		return protocol.Output{}, err
+	}
+	if r.last, err = index.Unpack(r.cfg.Trust, value, now); err != nil {
+		return protocol.Output{}, fmt.Errorf("journal: table %s: %w", TableShortlist, err)
+	}
+	if len(r.last) == 0 {
+		return protocol.Output{}, nil
+	}
+	return protocol.Output{Send: []protocol.Message{whereabouts(r.cfg.self(), r.last)}}, nil
+}
+
+// remembered are the sellers that are known and those of the last shortlist; short: there
+// are such.
+func (r *purchases) remembered(now time.Time) (list []Known, short bool) {
+	list = r.directory.list(now, protocol.KindResource)
+	for _, x := range r.last {
+		i, known := slices.BinarySearchFunc(list, x.Seller, func(k Known, id protocol.AgentID) int { return cmp.Compare(k.ID, id) })
+		if !known && now.Before(x.Issued.Add(shortlistLife)) {
+			list, short = slices.Insert(list, i, Known{ID: x.Seller, Presence: x.Presence, Load: x.Load}), true
+		}
+	}
+	return list, short
+}
+
+// sellers are those to ask without an index.
+func (r *purchases) sellers(now time.Time) ([]Known, bool) {
+	if r.guide.Market(now) > 0 || r.cfg.Budget == 0 {
+		return r.directory.list(now, protocol.KindResource), false
+	}
+	return r.remembered(now)
 }
 
 // listed records what an index has brought about a seller, unless a later presence is

@@ -29,6 +29,8 @@ type purchases struct {
 	cfg       *Config
 	directory *directory
 	guide     *index.Guide
+	last      []message.Record // the last shortlist of an index
+	lastSaved time.Time
 	over      func(now time.Time, p *purchase) protocol.Output // takes each purchase that ends
 	timing    *auction.Timing
 	failures  *failures
@@ -56,7 +58,8 @@ func (r *purchases) buy(now time.Time, order message.Buy) protocol.Output {
 		r.add(p)
 		return r.advance(now, p, out)
 	}
-	return r.open(now, p, order, r.directory.list(now, protocol.KindResource), false)
+	list, short := r.sellers(now)
+	return r.open(now, p, order, list, short)
 }
 
 // open begins the auction of an order among sellers; short: they are a shortlist.
@@ -175,12 +178,12 @@ func (r *purchases) buyerConfig(now time.Time, p *purchase, order *message.Buy, 
 	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
-	mode, err := r.directory.mode(now, cmp.Or(o.Mode, r.cfg.Mode), terms, doc.Requests(), sellers)
-	if err != nil {
-		return auction.BuyerConfig{}, err
-	}
 	list := listPrices(doc.Requests(), terms, sellers)
 	if doc, err = fill(order, doc, terms, list); err != nil {
+		return auction.BuyerConfig{}, err
+	}
+	mode, err := r.directory.mode(now, cmp.Or(o.Mode, r.cfg.Mode), terms, doc.Requests(), sellers)
+	if err != nil {
 		return auction.BuyerConfig{}, err
 	}
 	p.row.Notes = farAboveNotes(doc.Requests(), list)

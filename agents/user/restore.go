@@ -16,6 +16,14 @@ func (r *Role) restore(t protocol.Tables, now time.Time) (protocol.Output, error
 	if err != nil {
 		return out, err
 	}
+	listed, err := r.purchases.restoreList(t, now)
+	if out = out.Join(listed); err != nil {
+		return out, err
+	}
+	jobs, err := r.jobs.restore(t, now)
+	if out = out.Join(jobs); err != nil {
+		return out, err
+	}
 	failed, err := r.purchases.failures.restore(now, t)
 	if out = out.Join(failed); err != nil {
 		return out, err

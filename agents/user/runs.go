@@ -26,8 +26,28 @@ func (r *runs) begin(now time.Time, row *Row) protocol.Output {
 	if program == nil {
 		return protocol.Output{}
 	}
-	x := r.add(message.Run{ID: p.ID, Name: p.RFQ, Contract: p.Contract, Created: now, Program: *program, Units: runUnits(p)})
-	return r.drive(now, x, true)
+	return r.launch(now, message.Run{ID: p.ID, Name: p.RFQ, Contract: p.Contract, Created: now, Program: *program, Units: runUnits(p)})
+}
+
+// maxRuns bounds the programs that are not over or not fetched; beyond it, the outputs of the oldest that is
+// over are given up.
+const maxRuns = 1 << 14
+
+// launch begins a program.
+func (r *runs) launch(now time.Time, v message.Run) protocol.Output {
+	var out protocol.Output
+	if len(r.by) >= maxRuns {
+		var oldest *run
+		for _, x := range r.by { // in any order: there is one oldest
+			if x.view.Over && (oldest == nil || x.view.Created.Before(oldest.view.Created) || x.view.Created.Equal(oldest.view.Created) && x.view.ID < oldest.view.ID) {
+				oldest = x
+			}
+		}
+		if oldest != nil {
+			out = r.collected(now, message.RunCollected{ID: oldest.view.ID})
+		}
+	}
+	return out.Join(r.drive(now, r.add(v), true))
 }
 
 func (r *runs) add(v message.Run) *run {

@@ -33,7 +33,7 @@ func (a sweepAgent) Buy(now time.Time, order message.Buy) protocol.Output {
 func (a sweepAgent) Going(id string) bool { return a.r.Going(id) }
 
 func (a sweepAgent) Launch(now time.Time, run message.Run) protocol.Output {
-	return a.r.runs.drive(now, a.r.runs.add(run), true)
+	return a.r.runs.launch(now, run)
 }
 
 func (a sweepAgent) Run(id string) (message.Run, bool) {

@@ -90,6 +90,7 @@ type Role struct {
 	directory directory
 	purchases purchases
 	runs      runs
+	jobs      jobs
 	rebuys    rebuys
 	usage     usage
 	cancels   cancels
@@ -110,6 +111,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	}
 	r.rebuys = rebuys{directory: &r.directory, purchases: &r.purchases, runs: &r.runs, by: map[string]*rebuy{}}
 	r.runs = runs{cfg: &cfg, by: map[string]*run{}, stopFor: r.rebuys.stopFor}
+	r.jobs = jobs{cfg: &cfg, runs: &r.runs, by: map[string]*job{}}
 	r.usage = usage{cfg: &cfg, rebuys: &r.rebuys, followed: newFollowed(), changed: r.sweepBought}
 	r.sweeps = sweeper.New(cfg.self(), sweepAgent{r})
 	r.runs.ran = r.sweeps.Ran
@@ -195,6 +197,10 @@ func (r *Role) receiveOrder(now time.Time, m protocol.Message) (protocol.Output,
 		return r.usage.ownerVerdict(now, body), true
 	case message.RunCollected:
 		return r.runs.collected(now, body), true
+	case message.JobSubmit:
+		return r.jobs.submit(now, body), true
+	case message.JobAsk:
+		return r.jobs.ask(now, body.Row), true
 	case message.RunControl:
 		return r.runs.control(now, body), true
 	}
@@ -211,6 +217,9 @@ func (r *Role) converse(now time.Time, m protocol.Message) protocol.Output {
 		return out
 	}
 	if out, ok := r.Exchanges.receive(now, m); ok {
+		return out
+	}
+	if out, ok := r.jobs.receive(now, m); ok {
 		return out
 	}
 	if run, unit := r.runs.of(m); run != nil {
@@ -235,7 +244,7 @@ func (r *Role) late(m protocol.Message) protocol.Output {
 
 // Wake does what is due everywhere.
 func (r *Role) Wake(now time.Time) protocol.Output {
-	out := r.purchases.wake(now).Join(r.cancels.wake(now)).Join(r.usage.wake(now)).Join(r.runs.wake(now)).Join(r.rebuys.wake(now)).Join(r.Exchanges.wake(now))
+	out := r.purchases.wake(now).Join(r.cancels.wake(now)).Join(r.usage.wake(now)).Join(r.runs.wake(now)).Join(r.jobs.wake(now)).Join(r.rebuys.wake(now)).Join(r.Exchanges.wake(now))
 	return r.receipts.Wake(now, out.Join(r.sweeps.Act(now)))
 }
 
@@ -275,6 +284,7 @@ func (r *Role) Sizes() []protocol.Size {
 		protocol.Size{Of: "contracts that are not over", N: len(r.contracts.list), Most: maxContracts},
 		protocol.Size{Of: "cancellations", N: len(r.cancels.by), Most: maxCancels},
 		protocol.Size{Of: "exchanges", N: len(r.Exchanges.list), Most: maxExchanges},
+		protocol.Size{Of: "programs not over or not fetched", N: len(r.runs.by), Most: maxRuns},
 		protocol.Size{Of: "units being bought again", N: len(r.rebuys.by), Most: maxRebuys},
 	)
 }

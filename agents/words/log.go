@@ -35,7 +35,7 @@ func (p PlainLog) Handle(_ context.Context, r slog.Record) error {
 	if r.Attrs(add); len(about) > 0 {
 		line += " (" + strings.Join(about, ", ") + ")"
 	}
-	_, err := io.WriteString(p.W, protocol.Harmless(line)+"\n")
+	_, err := io.WriteString(p.W, ForPeople(line)+"\n")
 	return err
 }
 

@@ -51,7 +51,13 @@ func leastWidths(rows [][]string) []int {
 
 // numeric reports whether a cell is a number, a time or an ID, rather than words with one.
 func numeric(cell string) bool {
-	return len(cell) <= longestNumber && strings.ContainsAny(cell, "0123456789") && strings.Count(cell, " ") <= 3
+	return len(cell) <= longestNumber && strings.ContainsAny(cell, "0123456789") && strings.Count(cell, " ") <= 3 &&
+		!slices.ContainsFunc(strings.Fields(cell), isWord)
+}
+
+// isWord reports whether s is a word, longer than a month or a unit.
+func isWord(s string) bool {
+	return len(s) > 3 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // listLines lists the rows of a table below each other, each cell beside its heading; empty

@@ -33,10 +33,23 @@ func ClockTime(t time.Time) string { return inColumn(t, "Jan 2 15:04") }
 
 // EndTime is the ClockTime of an end, without its day if that is the day of its start.
 func EndTime(start, end time.Time) string {
-	if day := "Jan 2"; !end.IsZero() && start.Local().Format(day) == end.Local().Format(day) && end.Sub(start) < 24*time.Hour && zoneOf(end) == Zone() {
+	if sameDay(start, end) {
 		return end.Local().Format("15:04")
 	}
 	return ClockTime(end)
+}
+
+// EndStamp is the Timestamp of an end, without its day if that is the day of its start.
+func EndStamp(start, end time.Time) string {
+	if sameDay(start, end) {
+		return end.Local().Format(time.TimeOnly)
+	}
+	return Timestamp(end)
+}
+
+func sameDay(start, end time.Time) bool {
+	day := "Jan 2"
+	return !end.IsZero() && start.Local().Format(day) == end.Local().Format(day) && end.Sub(start) < 24*time.Hour && zoneOf(end) == Zone()
 }
 
 // Timestamp prints an instant for a column, in local time to the second.

@@ -94,7 +94,7 @@ func (m *Message) unmarshalReplyBy(b []byte) error {
 		return nil
 	}
 	if m.ReplyBy, m.ReplyIn, err = parseDate(s); errors.Is(err, errDate) {
-		err = fmt.Errorf("%w, or 2026-08-01T12:00:00Z", err)
+		err = fmt.Errorf("%w, or one such as 2026-08-01T12:00:00Z", err)
 	}
 	return err
 }

@@ -47,7 +47,8 @@ var auctionBodies = []row{
 		on(auction, protocol.Refuse, protocol.Failure, protocol.NotUnderstood, protocol.RejectProposal),
 		on(commit, protocol.Refuse, protocol.Failure, protocol.NotUnderstood, protocol.RejectProposal),
 		on(request, protocol.Refuse, protocol.Failure, protocol.NotUnderstood),
-		on(index, protocol.Refuse)),
+		on(index, protocol.Refuse, protocol.Failure, protocol.NotUnderstood),
+		on(english, protocol.Refuse, protocol.Failure, protocol.NotUnderstood)),
 }
 
 // cfpHead copies the fields that are not lists or structs.

@@ -102,6 +102,14 @@ func (f *filler) special(x any, field string) (any, bool) {
 		return f.record(), true
 	case message.IndexRow:
 		return message.IndexRow{Seller: strings.Repeat("b", protocol.FingerprintLen), Start: protocol.Credits(f.next()), Min: protocol.Credits(f.next()), Cores: f.next(), Load: 1 + f.next()%7}, true
+	case message.JobTerms:
+		return message.JobTerms{Level: 2, Least: f.next(), Most: 100 + f.next(), Wall: time.Duration(f.next()), Bytes: int64(f.next()), Where: protocol.AgentID("w@" + strings.Repeat("c", protocol.FingerprintLen))}, true
+	case message.Victims:
+		return message.Victims{Level: 1 + f.next()%4, Modules: f.next()}, true
+	case message.JobState:
+		return message.JobSuspended, true
+	case message.JobVerb:
+		return message.JobRerun, true
 	case protocol.JobState:
 		return protocol.JobSuspended, true
 	case message.LaunchVerb:
@@ -225,6 +233,14 @@ func samples() []sample {
 		{protocol.Inform, protocol.ProtocolIndex, message.IndexRows{}},
 		{protocol.QueryRef, protocol.ProtocolIndex, message.IndexFetch{}},
 		{protocol.Inform, protocol.ProtocolIndex, message.IndexDigest{}},
+		{protocol.Request, protocol.ProtocolEnglish, message.JobOffer{}},
+		{protocol.Inform, protocol.ProtocolEnglish, message.AuctionOpen{}},
+		{protocol.Propose, protocol.ProtocolEnglish, message.JobBid{}},
+		{protocol.Inform, protocol.ProtocolEnglish, message.Standing{}},
+		{protocol.AcceptProposal, protocol.ProtocolEnglish, message.JobAward{}},
+		{protocol.Inform, protocol.ProtocolEnglish, message.JobProgress{}},
+		{protocol.Request, protocol.ProtocolEnglish, message.JobOrder{}},
+		{protocol.Inform, protocol.ProtocolEnglish, message.JobHistory{}},
 	}
 }
 

@@ -163,6 +163,15 @@ func OpenRecord(trust *identity.Trust, b []byte, at time.Time) (message.Record, 
 	return r, nil
 }
 
+// ChainOf returns the certificates of a record, leaf first. Nothing is verified.
+func ChainOf(record []byte) ([][]byte, error) {
+	_, w, err := readRecord(record)
+	if err != nil {
+		return nil, err
+	}
+	return w.Chain, nil
+}
+
 // readRecord parses a record without verifying it.
 func readRecord(b []byte) (message.Record, *wire.Record, error) {
 	if len(b) > message.MaxRecord {

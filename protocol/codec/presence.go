@@ -30,6 +30,7 @@ func presenceOf(c *coder, m *message.Presence, w *wire.Presence) {
 	c.instant("recovering", &m.Recovering, &w.Recovering)
 	c.instant("issued", &m.Issued, &w.Issued)
 	number(c, "index", &m.Index, &w.Index, 0, message.MaxIndexSellers)
+	c.name("federation", &m.Federation, &w.Federation, protocol.MaxName)
 }
 
 func (c *coder) properties(m *protocol.Properties, w *wire.Properties) {

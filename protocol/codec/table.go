@@ -59,7 +59,7 @@ type table struct {
 	byHolder map[reflect.Type]row
 }
 
-var bodies = newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies, indexBodies)
+var bodies = newTable(presenceBodies, auctionBodies, commitBodies, settlementBodies, accountBodies, bankBodies, launchBodies, recoveryBodies, indexBodies, englishBodies)
 
 func newTable(parts ...[]row) table {
 	t := table{map[reflect.Type]row{}, map[reflect.Type]row{}}

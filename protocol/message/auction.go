@@ -25,6 +25,9 @@ type Presence struct {
 	Index int
 	// Issuer names the authority of the agent's certificate. The transport fills it in.
 	Issuer string
+	// Federation is the SHA-256 of the rules file of the seller's federation (003), in hex;
+	// empty: it is in none.
+	Federation string
 }
 
 // Ceiling is the price per core-hour that an offer for a unit must beat

@@ -16,7 +16,7 @@ const (
 	MaxClass        = 9       // of a machine's size
 	MaxShardBits    = 16
 	MaxCensus       = 256
-	MaxDigest       = 1024
+	MaxDigest       = 512
 	MaxIndexSellers = 1 << 30
 )
 
@@ -83,7 +83,7 @@ type IndexFetch struct {
 	Sellers []string // fingerprints
 }
 
-// IndexDigest tells the other indexes what each shard holds (gossip, inform).
+// IndexDigest tells the other indexes what each shard holds (inform).
 type IndexDigest struct {
 	Shards []Census
 }

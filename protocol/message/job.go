@@ -17,6 +17,7 @@ type Job struct {
 	User        string        // local account; empty: the agent's own
 	Home        string        // of the program; empty: that of its account
 	Dir         string        // the job's directory: it runs in Dir/work and prints to Dir/stdout and Dir/stderr
+	Stretch     bool          // its end moves by the time for which it is suspended
 	Memory      int64         // most bytes resident; 0: no limit
 	FileSize    int64         // most bytes of a file that it writes; 0: no limit
 }

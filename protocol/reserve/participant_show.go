@@ -38,6 +38,9 @@ type Unit struct {
 	Unpaid      bool // paid after the job, whose end the bank has not decided yet
 	Reported    bool // the job is over: the seller has reported its end, or sells the rest of the slot again
 	Metered     bool // paid by use, under a contract that ends with its job (001)
+	// Of a job of a federation (003), which no contract is about:
+	Waits bool   // it begins when the site says so, on as many cores as the site says
+	Batch string // the reservation of the batch system in which it runs
 }
 
 // Unit finds a unit of this seller in a contract that is not archived yet.

@@ -80,7 +80,7 @@ func (rs *refunds) cancellable(t *turn, m protocol.Message, body message.UnitCan
 	case !rs.cfg.Cancellation.Allowed:
 		return no(protocol.CodeForbidden, "this site does not accept cancellations")
 	case t.now.After(c.item.Slot.Start):
-		return no(protocol.CodeExpired, "the slot began at "+c.item.Slot.Start.UTC().Format("Jan 2 15:04 UTC"))
+		return no(protocol.CodeExpired, "the slot began at "+c.item.Slot.Start.UTC().Format(time.RFC3339))
 	case t.now.Add(rs.cfg.Cancellation.Before).After(c.item.Slot.Start):
 		return no(protocol.CodeExpired, "too late: cancel at least "+rs.cfg.Cancellation.Before.String()+" before the start")
 	}

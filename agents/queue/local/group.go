@@ -159,6 +159,18 @@ func (g group) open() *os.File {
 	return f
 }
 
+// freeze stops all processes of the group, or lets them go on: also those that are forked
+// meanwhile, which signals may miss.
+func (g group) freeze(on bool) {
+	if g != "" {
+		value := "0"
+		if on {
+			value = "1"
+		}
+		_ = g.write("cgroup.freeze", value) // from Linux 5.2; SIGSTOP does it without
+	}
+}
+
 // kill kills all processes of the group at once, and those that they fork meanwhile.
 func (g group) kill() {
 	if g != "" {

@@ -185,14 +185,30 @@ func (k *keeper) next() time.Time {
 	case !k.killAt.IsZero():
 		return k.killAt
 	default:
-		return k.job.Slot.End.Add(-warning)
+		return k.slotEnd(time.Now()).Add(-warning)
 	}
+}
+
+// slotEnd is when the job must have ended. That of a job of a federation moves by the time
+// for which it is suspended.
+func (k *keeper) slotEnd(now time.Time) time.Time {
+	if !k.job.Stretch {
+		return k.job.Slot.End
+	}
+	idle := k.idle
+	if !k.paused.IsZero() {
+		idle += now.Sub(k.paused)
+	}
+	return k.job.Slot.End.Add(idle)
 }
 
 // wake asks the job to end before its slot does, and kills it at the end.
 func (k *keeper) wake(now time.Time) {
-	if k.killAt.IsZero() {
-		k.stop(protocol.JobExpired, k.job.Slot.End)
+	if end := k.slotEnd(now); k.killAt.IsZero() {
+		if now.Before(end.Add(-warning)) {
+			return // it is suspended, and its end has moved
+		}
+		k.stop(protocol.JobExpired, end)
 		return
 	}
 	signalAll(k.job.Dir, syscall.SIGKILL, 0)
@@ -209,6 +225,7 @@ func (k *keeper) stop(why protocol.JobState, at time.Time) {
 	}
 	signalAll(k.job.Dir, syscall.SIGTERM, k.monitor())
 	signalAll(k.job.Dir, syscall.SIGCONT, 0)
+	groupOf(k.job.Dir).freeze(false)
 }
 
 // monitor is the process that ends the container if it ends, or 0.
@@ -223,16 +240,18 @@ func (k *keeper) monitor() int {
 func (k *keeper) obey(s os.Signal) {
 	switch {
 	case s == syscall.SIGUSR1 && k.status.State == protocol.JobRunning && k.ending == "":
+		groupOf(k.job.Dir).freeze(true)
 		signalAll(k.job.Dir, syscall.SIGSTOP, 0)
 		k.paused, k.status.State = time.Now(), protocol.JobSuspended
 	case s == syscall.SIGUSR2 && k.status.State == protocol.JobSuspended && k.ending == "":
 		signalAll(k.job.Dir, syscall.SIGCONT, 0)
+		groupOf(k.job.Dir).freeze(false)
 		k.resumed()
 		k.status.State = protocol.JobRunning
 	case s == syscall.SIGTERM:
 		end := time.Now().Add(killGrace)
-		if end.After(k.job.Slot.End) {
-			end = k.job.Slot.End
+		if last := k.slotEnd(time.Now()); end.After(last) {
+			end = last
 		}
 		k.stop(protocol.JobKilled, end)
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,11 +102,20 @@ func fakeStart(list []fakeReservation, args []string) int {
 	if err != nil {
 		return fakeFault(err)
 	}
-	const runner = `dir=$1; shift; "$@" & echo $! >"$dir/pid"; wait $!; touch "$dir/over"`
+	const runner = `dir=$1; shift; "$@" 3>&- & echo $! >"$dir/pid"; exec 3>&-; wait $!; touch "$dir/over"`
 	cmd := exec.Command("/bin/sh", append([]string{"-c", runner, "sh", dir}, args[at+1:]...)...)
 	cmd.Env, cmd.Dir = []string{"PBS_JOBID=" + j.ID, "PATH=" + os.Getenv("PATH")}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	begun, theirs, err := os.Pipe()
+	if err != nil {
+		return fakeFault(err)
+	}
+	cmd.ExtraFiles = []*os.File{theirs}
 	if err := cmd.Start(); err != nil {
+		return fakeFault(err)
+	}
+	theirs.Close() //nolint:errcheck // the runner's copy counts: it is closed when the pid is written
+	if _, err := io.Copy(io.Discard, begun); err != nil {
 		return fakeFault(err)
 	}
 	fmt.Println(j.ID)

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -18,7 +19,7 @@ func (c composer) spec(j *job) message.Job {
 		home = c.dir(j.ID) + "/tmp"
 	}
 	return message.Job{
-		ID: j.ID, Reservation: j.Reservation, Slot: j.Slot, Argv: j.Argv, Env: c.environment(j), User: j.Account,
+		ID: j.ID, Reservation: cmp.Or(j.Batch, j.Reservation), Stretch: j.Batch != "", Slot: j.Slot, Argv: j.Argv, Env: c.environment(j), User: j.Account,
 		Home: home, Dir: c.dir(j.ID), Memory: c.cfg.Policy.MemoryPerCore * int64(j.Slot.Cores), FileSize: c.cfg.Policy.filled().MaxOutput,
 	}
 }

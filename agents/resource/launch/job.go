@@ -39,6 +39,8 @@ type job struct {
 	Killed       bool                  `json:"killed,omitempty"`    // by its buyer, after it was submitted
 	Discarded    bool                  `json:"discarded,omitempty"` // by its buyer: it has no files
 	Released     bool                  `json:"released,omitempty"`  // its buyer gave the unit back
+	Waits        bool                  `json:"waits,omitempty"`     // for the site's word: Begin
+	Batch        string                `json:"batch,omitempty"`     // the batch system's reservation, if not Reservation
 
 	retryAt   time.Time
 	retries   int
@@ -100,6 +102,9 @@ func edge(from, to message.LaunchStage) bool {
 func (j *job) due() time.Time {
 	switch j.Stage {
 	case message.StageReady:
+		if j.Waits {
+			return time.Time{}
+		}
 		return j.Slot.Start
 	case message.StageStaging:
 		return protocol.Earlier(j.retryAt, j.Slot.End)

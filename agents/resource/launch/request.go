@@ -37,7 +37,7 @@ func (s *Site) launch(now time.Time, m protocol.Message, l message.Launch) proto
 	if l.Place.Units > 0 {
 		j.Place, j.Units = l.Place.Number, l.Place.Units
 	}
-	j.Last = l.Last
+	j.Last, j.Waits, j.Batch = l.Last, u.Waits, u.Batch
 	j.Asked, j.Argv, j.Account, j.Pool, j.Inputs, j.Missing = asked, argv, account.User, account.Pool, l.Inputs, len(l.Inputs)
 	j.become(message.StageStaging)
 	s.jobs.add(j)
@@ -67,7 +67,7 @@ func (s *Site) unit(now time.Time, user protocol.AgentID, contract protocol.Cont
 	case u.State != reserve.ClaimSold:
 		return u, no(protocol.CodeExpired, "the unit is "+string(u.State))
 	case !now.Before(u.Slot.End):
-		return u, no(protocol.CodeExpired, "the slot ended at "+u.Slot.End.Format(time.RFC3339))
+		return u, no(protocol.CodeExpired, "the slot ended at "+u.Slot.End.UTC().Format(time.RFC3339))
 	}
 	return u, nil
 }

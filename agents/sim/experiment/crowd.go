@@ -223,7 +223,7 @@ func (s *stage) addIndexes(l *Lab, n int, twist func(i int, r agents.Role) agent
 	for i := range n {
 		cred := l.cast.Credential(indexName(i + 1))
 		s.indexes = append(s.indexes, s.world.Add(sim.Spec{
-			Name: indexName(i + 1), Credential: cred, HearPresence: true, HearIndex: true,
+			Name: indexName(i + 1), Credential: cred, HearPresence: true,
 			Load: func(_ protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
 				server, out := index.NewServer(index.Home{ID: cred.ID, Issuer: codec.IssuerOf(cred.Chain)}, &volunteer{self: cred.ID}, now)
 				s.servers = append(s.servers, server)

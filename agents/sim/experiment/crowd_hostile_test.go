@@ -1,98 +1,12 @@
 package experiment
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"ramp/agents"
-	"ramp/protocol"
-	"ramp/protocol/message"
+	"ramp/agents/index"
+	"ramp/agents/sim/adversary"
 )
-
-// cheat is an index that changes what its server answers to users.
-type cheat struct {
-	agents.Role
-	change func(now time.Time, c *cheat, m protocol.Message) []protocol.Message
-	late   []protocol.Message
-	due    time.Time
-}
-
-func (c *cheat) Receive(now time.Time, m protocol.Message) protocol.Output {
-	return c.tamper(now, c.Role.Receive(now, m))
-}
-
-func (c *cheat) Wake(now time.Time) protocol.Output {
-	out := c.tamper(now, c.Role.Wake(now))
-	if len(c.late) > 0 && !now.Before(c.due) {
-		out.Send, c.late = append(out.Send, c.late...), nil
-	}
-	if len(c.late) > 0 {
-		out.WakeAt = protocol.Earlier(out.WakeAt, c.due)
-	}
-	return out
-}
-
-func (c *cheat) tamper(now time.Time, out protocol.Output) protocol.Output {
-	var sent []protocol.Message
-	for _, m := range out.Send {
-		if m.Protocol != protocol.ProtocolIndex || m.InReplyTo == "" { // what it says to users answers something
-			sent = append(sent, m)
-			continue
-		}
-		sent = append(sent, c.change(now, c, m)...)
-	}
-	out.Send = sent
-	if len(c.late) > 0 {
-		out.WakeAt = protocol.Earlier(out.WakeAt, c.due)
-	}
-	return out
-}
-
-// madeUp are rows of sellers that do not exist, at prices that nobody beats.
-func madeUp() []message.IndexRow {
-	var rows []message.IndexRow
-	for i := range 64 {
-		fp := strings.Repeat(string(rune('a'+i%26)), protocol.FingerprintLen-1) + string("abc"[i/26])
-		rows = append(rows, message.IndexRow{Seller: fp, Start: 2, Min: 1, Cores: 1 << 20})
-	}
-	return rows
-}
-
-// cheats are what a dishonest index does, by kind.
-func cheats() map[string]func(now time.Time, c *cheat, m protocol.Message) []protocol.Message {
-	return map[string]func(now time.Time, c *cheat, m protocol.Message) []protocol.Message{
-		"omits": func(_ time.Time, _ *cheat, m protocol.Message) []protocol.Message {
-			switch b := m.Body.(type) {
-			case message.IndexRows:
-				b.Rows = b.Rows[:min(2, len(b.Rows))]
-				m.Body = b
-			case message.Records:
-				m.Body = message.Records{}
-			}
-			return []protocol.Message{m}
-		},
-		"invents": func(_ time.Time, _ *cheat, m protocol.Message) []protocol.Message {
-			if b, ok := m.Body.(message.IndexRows); ok {
-				b.Rows = madeUp()
-				m.Body = b
-			}
-			return []protocol.Message{m}
-		},
-		"delays": func(now time.Time, c *cheat, m protocol.Message) []protocol.Message {
-			c.late, c.due = append(c.late, m), now.Add(3*time.Second)
-			return nil
-		},
-		"floods": func(_ time.Time, _ *cheat, m protocol.Message) []protocol.Message {
-			list := []protocol.Message{m}
-			for range 20 {
-				m.Body = message.IndexRows{Rows: madeUp()}
-				list = append(list, m)
-			}
-			return list
-		},
-	}
-}
 
 // One index of five cheats. Prices stay within 1 %, every user gets a quote, and as many
 // sellers as without it are called and bid.
@@ -112,16 +26,19 @@ func TestACheatingIndexMovesNoPrice(t *testing.T) {
 		t.Fatal(err)
 	}
 	honest := c.play(500, l.Buyers, nil)
-	for kind, change := range cheats() {
-		x := c.play(500, l.Buyers, func(i int, r agents.Role) agents.Role {
-			if i == 1 {
-				return &cheat{Role: r, change: change}
+	for _, kind := range adversary.IndexKinds() {
+		t.Run(kind, func(t *testing.T) {
+			x := c.play(500, l.Buyers, func(i int, r agents.Role) agents.Role {
+				if i == 1 {
+					return adversary.Index(kind, r)
+				}
+				return r
+			})
+			t.Logf("price %.4f, honest %.4f; %d of %d quotes; %d proposals counted, honest %d; %.2f s, honest %.2f",
+				x.price, honest.price, x.settled, l.Buyers, x.offers, honest.offers, x.seconds, honest.seconds)
+			if x.settled < l.Buyers || x.price > 1.01*honest.price || float64(x.offers) < .99*float64(honest.offers) || x.seconds > honest.seconds+index.Patience.Seconds() {
+				t.Error("it moves something")
 			}
-			return r
 		})
-		t.Logf("%s: price %.4f, honest %.4f; %d quotes; %d proposals, honest %d; %.2f s, honest %.2f", kind, x.price, honest.price, x.settled, x.offers, honest.offers, x.seconds, honest.seconds)
-		if x.settled < l.Buyers || x.price > 1.01*honest.price || float64(x.offers) < .99*float64(honest.offers) {
-			t.Errorf("%s: price %.4f, honest %.4f; %d of %d quotes; %d proposals counted, honest %d", kind, x.price, honest.price, x.settled, l.Buyers, x.offers, honest.offers)
-		}
 	}
 }

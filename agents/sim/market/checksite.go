@@ -252,8 +252,8 @@ func (c *siteChecks) checkCores(h *sim.Host, key claimKey, now *claim) {
 // that is up and whose batch system answers: a poll and the slowest answer.
 const holdSlack = 6 * time.Minute
 
-// checkHolds checks that nothing is held beyond its hold-until. Exceptions, before the
-// faults stop, are slots in doubt and those of a seller that has restarted, until the bank
+// checkHolds checks that nothing is held beyond its hold-until. Exceptions, until holdSlack after the
+// faults have stopped, are slots in doubt and those of a seller that has restarted, until the bank
 // answers that they were not sold.
 func (c *siteChecks) checkHolds() {
 	keys := slices.SortedFunc(maps.Keys(c.sites.held), func(a, b claimKey) int {
@@ -264,7 +264,8 @@ func (c *siteChecks) checkHolds() {
 		if !h.Up() || h.Uptime() < holdSlack {
 			continue
 		}
-		if r, ok := h.Role().(*resource.Role); ok && !c.audit.m.calm && r.Unsure(k.id) {
+		lately := !c.audit.m.calm || c.audit.m.World.Now().Sub(c.audit.m.calmed) < holdSlack
+		if r, ok := h.Role().(*resource.Role); ok && lately && r.Unsure(k.id) {
 			continue
 		}
 		late := h.Now().Sub(claim.holdUntil)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,10 +31,12 @@ type mutant struct {
 	files                      []string // that it changes
 }
 
-func mutants(t *testing.T) []mutant {
-	paths, err := filepath.Glob("testdata/*.patch")
-	if err != nil || len(paths) < 12 {
-		t.Fatalf("%d patches, want at least 12: %v", len(paths), err)
+func mutants(t *testing.T) []mutant { return mutantsIn(t, "testdata", 12) }
+
+func mutantsIn(t *testing.T, dir string, least int) []mutant {
+	paths, err := filepath.Glob(dir + "/*.patch")
+	if err != nil || len(paths) < least {
+		t.Fatalf("%s: %d patches, want at least %d: %v", dir, len(paths), least, err)
 	}
 	var list []mutant
 	for _, path := range paths {
@@ -49,15 +52,20 @@ func mutants(t *testing.T) []mutant {
 		}
 		m.why = header(t, path, text, `^# (.*)\n`)
 		m.invariant = header(t, path, text, `\n# invariant: (.*)\n`)
-		if match := adversaryLine.FindSubmatch(text); match != nil {
-			m.adversary = string(match[1])
+		for _, line := range []*regexp.Regexp{adversaryLine, indexLine} {
+			if match := line.FindSubmatch(text); match != nil {
+				m.adversary = string(match[1])
+			}
 		}
 		list = append(list, m)
 	}
 	return list
 }
 
-var adversaryLine = regexp.MustCompile(`\n# adversary: (.*)\n`)
+var (
+	adversaryLine = regexp.MustCompile(`\n# adversary: (.*)\n`)
+	indexLine     = regexp.MustCompile(`\n# index: (.*)\n`)
+)
 
 func header(t *testing.T, path string, text []byte, pattern string) string {
 	match := regexp.MustCompile(pattern).FindSubmatch(text)
@@ -105,7 +113,7 @@ func must(t *testing.T, err error) {
 }
 
 func TestEveryMutantStillAppliesAndChangesSomething(t *testing.T) {
-	for _, m := range mutants(t) {
+	for _, m := range append(mutants(t), indexMutants(t)...) {
 		dir := filepath.Dir(apply(t, m))
 		for _, file := range m.files {
 			before, err := os.ReadFile(filepath.Join(root, file))
@@ -159,6 +167,31 @@ func TestMutantsAreFound(t *testing.T) {
 				t.Logf("%s: %s alone: %s", m.name, m.adversary, hunt(t, binary, m, m.adversary))
 			}
 		})
+	}
+}
+
+// indexMutants lack a defence against dishonest indexes, which only crowds have.
+func indexMutants(t *testing.T) []mutant { return mutantsIn(t, "testdata/index", 4) }
+
+// Each kind of dishonest index has a mutant, in whose market it does harm that the test of
+// package experiment sees. Without -hunt one is tried.
+func TestDishonestIndexesHarmTheirMutants(t *testing.T) {
+	missing := slices.Clone(adversary.IndexKinds())
+	for i, m := range indexMutants(t) {
+		missing = slices.DeleteFunc(missing, func(kind string) bool { return kind == m.adversary })
+		if !*all && i > 0 {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			run := "TestACheatingIndexMovesNoPrice/" + m.adversary
+			out, err := exec.Command("go", "test", "-overlay", apply(t, m), "-run", run+"$", "../experiment").CombinedOutput()
+			if err == nil || !bytes.Contains(out, []byte("--- FAIL: "+run)) {
+				t.Errorf("not seen: %s: %v\n%s", m.why, err, out)
+			}
+		})
+	}
+	if len(missing) > 0 {
+		t.Errorf("no mutant for %q", missing)
 	}
 }
 

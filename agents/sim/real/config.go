@@ -69,26 +69,26 @@ type Config struct {
 	Tell      func(Status) // called once a second; may be nil
 }
 
-// Validate names the field that is wrong and its limits.
+// Validate names the flag of 'ramp soak-real' that is wrong, and its limits.
 func (c Config) Validate() error {
 	switch {
 	case c.Resources < 1 || c.Resources > MaxResources:
-		return fmt.Errorf("%d resources: want 1..%d", c.Resources, MaxResources)
+		return fmt.Errorf("--resources %d: want 1..%d", c.Resources, MaxResources)
 	case c.Users < 1 || c.Users > MaxUsers:
-		return fmt.Errorf("%d users: want 1..%d", c.Users, MaxUsers)
+		return fmt.Errorf("--users %d: want 1..%d", c.Users, MaxUsers)
 	case c.Length <= 0 || c.Length > MaxLength:
-		return fmt.Errorf("a length of %s: want more than 0s, at most %s", c.Length, MaxLength)
+		return fmt.Errorf("--minutes %g: want more than 0, at most %g", c.Length.Minutes(), MaxLength.Minutes())
 	case c.Every < 10*time.Millisecond:
-		return fmt.Errorf("a fault every %s: want 10ms or more", c.Every)
+		return fmt.Errorf("--every %s: want 10ms or more", c.Every)
 	case len(c.Dir) > maxDir:
-		return fmt.Errorf("directory %s: its path has %d bytes, want at most %d, so that paths of control sockets fit", c.Dir, len(c.Dir), maxDir)
+		return fmt.Errorf("--dir %s: its path has %d bytes, want at most %d, so that paths of control sockets fit", c.Dir, len(c.Dir), maxDir)
 	}
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return err
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("directory %s is not empty", c.Dir)
+		return fmt.Errorf("--dir %s is not empty", c.Dir)
 	}
 	return nil
 }

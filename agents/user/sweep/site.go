@@ -29,12 +29,14 @@ type site struct {
 	leases []*Lease
 	done   int
 	failed int
+	silent bool // it made no offer in the last trade
 
 	times    []time.Duration // of the last successful tasks, recent at most
 	longest  time.Duration   // of successful tasks
 	expired  bool            // a task took longer than was reserved for it
 	planned  time.Duration   // for one task, in the present plan
 	streak   int             // failures in a row
+	leaves   int             // how often it was left out since a success
 	out      bool            // left out of plans, until outUntil
 	outUntil time.Duration
 
@@ -66,7 +68,7 @@ func (x *site) learn(a Attempt) {
 		x.expired = x.expired || a.How == Expired
 		return
 	}
-	x.done, x.streak = x.done+1, 0
+	x.done, x.streak, x.leaves = x.done+1, 0, 0
 	if len(x.times) == recent {
 		x.times = append(x.times[:0], x.times[1:]...)
 	}
@@ -112,6 +114,32 @@ func (x *site) took() (sum, n time.Duration) {
 		sum += d
 	}
 	return sum, time.Duration(len(x.times))
+}
+
+// used is what the time of an attempt would cost, if it has succeeded.
+func (x *site) used(a Attempt) protocol.Credits {
+	if a.How != Succeeded {
+		return 0
+	}
+	cost, _ := protocol.Cost(x.Price, 1, a.Ended-a.Began) // its lease was bought
+	return cost
+}
+
+// overhead is what leases have cost so far, in parts of 1,000 of what the times of the tasks done in them would
+// have cost: leases are longer than what runs in them.
+func (s *Sweep) overhead(now time.Duration) protocol.Credits {
+	const whole, most = 1_000, 4_000
+	if s.Wall == 0 || s.used == 0 {
+		return whole
+	}
+	sunk := s.spent + s.committed
+	for _, x := range s.sites {
+		for _, l := range x.leases {
+			rest, _ := protocol.Cost(x.Price, 1, l.End-max(now, l.Start)) // it was bought
+			sunk -= min(rest, l.Paid+l.Held)
+		}
+	}
+	return max(whole, min(most, protocol.Credits(float64(sunk)/float64(s.used)*whole)))
 }
 
 // bound is the time to reserve for a task at a site: half as much again as its longest success, at
@@ -220,12 +248,13 @@ func (s *Sweep) Ended(now time.Duration, n int, how End, exit int, why string) (
 	x.learn(*a)
 	if how == Succeeded {
 		s.move(i, Fetching)
+		s.used += x.used(*a)
 		if d := s.mean(x) - x.planned; max(d, -d) > x.planned/10 {
 			s.stale = true
 		}
 	} else {
 		if x.streak >= Failures && others(s.sites, x) {
-			x.leaveOut(now + s.Leave)
+			s.leaveOut(x, now)
 		}
 		s.retry(i)
 	}
@@ -245,7 +274,12 @@ func (s *Sweep) Gone(i int, why string) {
 	s.retry(i)
 }
 
-func (x *site) leaveOut(until time.Duration) { x.out, x.outUntil, x.streak = true, until, 0 }
+// leaveOut leaves a site out that failed at an instant: for twice as long each time, and then for one attempt
+// that must succeed.
+func (s *Sweep) leaveOut(x *site, failed time.Duration) {
+	x.out, x.outUntil, x.streak = true, failed+s.Leave<<min(x.leaves, 4), Failures-1
+	x.leaves++
+}
 
 // retry has a task wait again that has failed, or fails it for good.
 func (s *Sweep) retry(i int) {
@@ -301,6 +335,7 @@ func (s *Sweep) Mean(site string) (d time.Duration, measured bool) {
 // SiteView is what a sweep has at a site.
 type SiteView struct {
 	Offer
+	Silent                  bool // it made no offer in the last trade
 	Assigned, Running, Done int
 	Failed                  int
 	Out                     time.Duration // left out until then; 0: it is not
@@ -311,7 +346,7 @@ type SiteView struct {
 func (s *Sweep) Sites() []SiteView {
 	list := make([]SiteView, len(s.sites))
 	for i, x := range s.sites {
-		v := SiteView{Offer: x.Offer, Assigned: len(x.queue), Done: x.done, Failed: x.failed, Why: x.why}
+		v := SiteView{Offer: x.Offer, Silent: x.silent, Assigned: len(x.queue), Done: x.done, Failed: x.failed, Why: x.why}
 		if x.out {
 			v.Out = x.outUntil
 		}

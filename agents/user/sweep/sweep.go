@@ -26,7 +26,7 @@ type Config struct {
 	Lease     time.Duration
 	RetryExit int           // how often a task is tried again after its program failed
 	RetrySite int           // and after a site failed
-	Leave     time.Duration // how long a site is left out after Failures in a row
+	Leave     time.Duration // how long a site is left out after Failures in a row, and awaited if it is silent
 	AtOnce    int           // leases at once, at most; 0: any number
 	Buying    int           // leases that are being bought at once at a site, at most; 0: any number
 	Before    time.Duration // from the order of a lease to its start
@@ -47,6 +47,7 @@ type Offer struct {
 	Price protocol.Credits // of a lane for an hour
 	Lanes int              // at most so many at once
 	Start time.Duration    // of the earliest lease
+	Heard time.Duration    // when it was made
 	Work  int64            // what a lane does in Time, where lengths are known
 	Time  time.Duration
 }
@@ -61,6 +62,7 @@ type Sweep struct {
 	count  [Failed + 1]int
 
 	spent, committed protocol.Credits
+	used             protocol.Credits // what the times of the tasks done would have cost
 
 	stale  bool // what the plan was made from has changed
 	events int  // since the plan was made
@@ -83,19 +85,32 @@ func (s *Sweep) Set(t Terms) {
 // again has the next Act plan.
 func (s *Sweep) again() { s.stale, s.events = true, len(s.tasks) }
 
-// Trade replaces all offers. A site that is not among them gets no more leases.
+// Trade replaces all offers. A site that is not among them gets no more leases: for as long as a site is
+// left out tasks wait for it, if they can, since those that are dearer may be all that is heard for a moment.
 func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, x := range s.sites {
-		x.Lanes = 0
+		if x.silent = true; now >= x.Heard+s.Leave {
+			x.Lanes = 0
+		}
 	}
 	for _, o := range offers {
 		x := s.site(o.Site)
-		x.Offer = o
+		x.Offer, x.silent = o, false
+		x.Heard = now
 		if now < x.refusedUntil && x.pause > pauseShort {
 			x.Lanes = min(x.Lanes, len(x.leases))
 		}
 	}
 	s.again()
+}
+
+// Offers are the last offers of all sites.
+func (s *Sweep) Offers() []Offer {
+	list := make([]Offer, len(s.sites))
+	for i, x := range s.sites {
+		list[i] = x.Offer
+	}
+	return list
 }
 
 // site is the site of a name, which is new if need be.
@@ -211,6 +226,10 @@ func (s *Sweep) problem(now time.Duration) (p Problem, tasks []int, from []sourc
 			p.Resources, from = s.resources(x, now, p.Resources, from)
 		}
 	}
+	overhead := s.overhead(now)
+	for i := range p.Resources {
+		p.Resources[i].Price = p.Resources[i].Price * overhead / 1_000
+	}
 	return p, tasks, from
 }
 
@@ -325,7 +344,7 @@ func (s *Sweep) useful(x *site, l *Lease, now time.Duration) bool {
 
 // lease buys as many leases as a site has lanes free and tasks for.
 func (s *Sweep) lease(x *site, now time.Duration, a *Actions) {
-	if now < x.refusedUntil {
+	if x.silent || now < x.refusedUntil {
 		return
 	}
 	for lanes := x.Lanes - len(x.leases) - len(x.released(now)); lanes > 0 && x.buy > 0 && s.mayBuy(x); lanes-- {
@@ -403,8 +422,11 @@ func (s *Sweep) fit(x *site, now time.Duration, most int) (*Lease, int) {
 }
 
 // start is when a lease that is ordered now begins at the earliest. Where one was refused, perhaps
-// because its start had passed, the next begins later.
+// because its start had passed, the next begins later. From a silent site nothing is expected soon.
 func (s *Sweep) start(x *site, now time.Duration) time.Duration {
+	if x.silent {
+		now = max(now, x.Heard+s.Leave)
+	}
 	return up(s.Round, max(now+s.Before+x.pause, x.Start, x.refusedUntil))
 }
 
@@ -423,8 +445,13 @@ func (s *Sweep) needs(x *site, task int) time.Duration {
 	return s.bound(x)
 }
 
-// Restore takes tasks and leases that were saved. Those not signed yet are still being bought.
-func (s *Sweep) Restore(tasks []Task, leases []Lease) {
+// Restore takes tasks, leases and the last offers, as they were saved. Leases not signed yet are still being
+// bought, and no site is heard yet.
+func (s *Sweep) Restore(tasks []Task, leases []Lease, offers []Offer) {
+	for _, o := range offers {
+		x := s.site(o.Site)
+		x.Offer, x.silent = o, true
+	}
 	for i := range leases {
 		l := leases[i]
 		l.n, l.site, l.task = i, s.site(l.Site), -1
@@ -460,8 +487,9 @@ func (s *Sweep) Restore(tasks []Task, leases []Lease) {
 	slices.SortFunc(all, func(a, b ended) int { return int(a.Ended - b.Ended) })
 	for _, e := range all {
 		x := s.site(e.Site)
+		s.used += x.used(e.Attempt)
 		if x.learn(e.Attempt); x.streak >= Failures && len(s.sites) > 1 { // which of the others sold is not known
-			x.leaveOut(e.Ended + s.Leave)
+			s.leaveOut(x, e.Ended)
 		}
 	}
 	s.again()

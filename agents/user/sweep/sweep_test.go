@@ -202,9 +202,11 @@ func (m *market) restart() {
 		copied(m.s.At(n), &l)
 		leases = append(leases, l)
 	}
+	var offers []sweep.Offer
+	copied(m.s.Offers(), &offers)
 	spent, committed := m.s.Money()
 	m.s = sweep.New(m.c)
-	m.s.Restore(tasks, leases)
+	m.s.Restore(tasks, leases, offers)
 	if s, c := m.s.Money(); s != spent || c != committed {
 		m.t.Fatalf("%s spent and %s committed, restored as %s and %s", spent, committed, s, c)
 	}
@@ -382,6 +384,19 @@ func TestASiteThatFailsAtOnceGetsNoMore(t *testing.T) {
 	}
 }
 
+// A site that goes on failing gets one task after it was left out, and is left out for twice as long each time.
+func TestASiteThatGoesOnFailingGetsFewerAndFewer(t *testing.T) {
+	c := liveConfig(30)
+	c.Leave, c.Wall = 5*time.Minute, 2*time.Minute
+	s, end, began := drive(t, c, []site{
+		{sweep.Offer{Site: "bad", Price: protocol.Credit, Lanes: 4}, always(0), true},
+		{sweep.Offer{Site: "good", Price: 2 * protocol.Credit, Lanes: 1}, always(time.Minute), false},
+	})
+	if n := len(began["bad"]); end < 25*time.Minute || n < sweep.Failures+1 || n > sweep.Failures+2 || s.Count(sweep.Done) != 30 {
+		t.Errorf("by %s %d attempts at the bad site, at %v; %d tasks done", end, n, began["bad"], s.Count(sweep.Done))
+	}
+}
+
 // A site that is left out is so after a restart, and then gets tasks again; one that the others do not
 // sell to, but have leases for, is left out as well.
 func TestASiteIsLeftOutAcrossARestartAndByThoseWithLeases(t *testing.T) {
@@ -427,7 +442,7 @@ func TestASiteIsLeftOutAcrossARestartAndByThoseWithLeases(t *testing.T) {
 				leases = append(leases, *s.At(n))
 			}
 			s = sweep.New(c)
-			s.Restore(tasks, leases)
+			s.Restore(tasks, leases, nil)
 			s.Trade(now, []sweep.Offer{bad})
 		}
 		if _, ok := at(now)["bad"]; ok {
@@ -527,5 +542,111 @@ func TestTasksWaitForASiteThatRefusesForAMoment(t *testing.T) {
 	}
 	if refusals != 4 || now > 20*time.Second {
 		t.Errorf("%d refusals, and tasks go elsewhere after %s", refusals, now)
+	}
+}
+
+// A site that is silent for a trade is awaited where there is time, also after a restart, and forgotten after
+// Leave; where there is no time, tasks go to one that is dearer.
+func TestTasksWaitForASilentSite(t *testing.T) {
+	near, far := sweep.Offer{Site: "cheap", Price: protocol.Credit, Lanes: 4}, sweep.Offer{Site: "dear", Price: 9 * protocol.Credit, Lanes: 4}
+	for _, x := range []struct {
+		name     string
+		deadline time.Duration
+		later    time.Duration
+		restart  bool
+		want     string
+	}{
+		{"there is time", time.Hour, 10 * time.Second, false, ""},
+		{"there is time, and its agent has restarted", time.Hour, 10 * time.Second, true, ""},
+		{"it stays silent", time.Hour, 6 * time.Minute, false, "dear"},
+		{"there is no time", 4 * time.Minute, 10 * time.Second, false, "dear"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := liveConfig(8)
+			c.Deadline, c.Leave = x.deadline, 5*time.Minute
+			s := sweep.New(c)
+			s.Trade(0, []sweep.Offer{near, far})
+			if x.restart {
+				offers := s.Offers()
+				s = sweep.New(c)
+				s.Restore(make([]sweep.Task, 8), nil, offers)
+			}
+			s.Trade(x.later, []sweep.Offer{far})
+			var at string
+			for _, b := range s.Act(x.later).Buy {
+				at = b.Site
+			}
+			if at != x.want {
+				t.Errorf("it buys at %q, want %q", at, x.want)
+			}
+			back := x.later + time.Second
+			s.Trade(back, []sweep.Offer{near, far})
+			if buys := s.Act(back).Buy; x.want == "" && (len(buys) == 0 || buys[0].Site != "cheap") {
+				t.Errorf("it buys %v when the site is back", buys)
+			}
+		})
+	}
+}
+
+// What leases cost beyond the times of their tasks is expected of those to come.
+func TestThePlanExpectsLeasesToCostWhatTheyDid(t *testing.T) {
+	const tasks = 40
+	c := liveConfig(tasks)
+	c.Lease, c.Budget = 0, 100_000*protocol.Credit
+	s := sweep.New(c)
+	s.Trade(0, []sweep.Offer{{Site: "a", Price: 3600 * protocol.Credit, Lanes: 1}})
+	now := time.Duration(0)
+	for range 3 { // tasks of 10 s in leases of 62 s, 18 s and 18 s
+		a := s.Act(now)
+		b := a.Buy[0]
+		s.Signed(b.Lease, b.Start, b.End, b.Most)
+		for a = s.Act(max(now, b.Start)); len(a.Launch) == 0; a = s.Act(b.Start) {
+		}
+		s.Fetched(s.Ended(b.Start+10*time.Second, b.Lease, sweep.Succeeded, 0, ""))
+		s.Account(b.Lease, b.Most, 0)
+		now = b.End
+	}
+	spent, _ := s.Money()
+	s.Advise(now)
+	each, left := float64(spent)/3, float64(tasks-3)
+	if cost := float64(s.Advice().Cost); cost < .95*each*left || cost > 1.05*each*left {
+		t.Errorf("%.0f are expected for %.0f tasks, of which three cost %.0f", cost, left, float64(spent))
+	}
+}
+
+// At most Buying leases are bought at a site at once, and what was given back is not asked for at once.
+func TestLeasesAreBoughtAFewAtATimeAndNotWhereOneWasJustGivenBack(t *testing.T) {
+	c := liveConfig(40)
+	c.Strategy, c.Lease, c.Buying, c.Release = sweep.Time, 0, 2, 3*time.Second
+	s := sweep.New(c)
+	s.Trade(0, []sweep.Offer{{Site: "a", Price: protocol.Credit, Lanes: 8}})
+	var first []sweep.Buy
+	for n := range 4 {
+		a := s.Act(0)
+		if len(a.Buy) != 2 || len(s.Act(0).Buy) != 0 {
+			t.Fatalf("round %d: %d leases at once", n, len(a.Buy))
+		}
+		for _, b := range a.Buy {
+			s.Signed(b.Lease, b.Start, b.End, b.Most)
+		}
+		first = append(first, a.Buy...)
+	}
+	if a := s.Act(0); len(a.Buy) != 0 {
+		t.Fatalf("%d leases on no lane", len(a.Buy))
+	}
+	now := first[0].Start
+	for a := s.Act(now); a.Any(); a = s.Act(now) {
+		for _, b := range a.Buy {
+			s.Signed(b.Lease, b.Start, b.End, b.Most)
+		}
+	}
+	s.Fetched(s.Ended(now, first[0].Lease, sweep.Succeeded, 0, "")) // its lease is given back
+	for d := time.Duration(0); d < c.Release; d += time.Second {
+		if a := s.Act(now + d); len(a.Buy) != 0 {
+			t.Errorf("%s after a lane was given back %d leases are bought", d, len(a.Buy))
+		}
+	}
+	if a := s.Act(now + c.Release); len(a.Buy) != 1 {
+		t.Errorf("when it can be sold again %d leases are bought, want 1", len(a.Buy))
 	}
 }

@@ -182,7 +182,6 @@ func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
 		return protocol.Output{}
 	}
 	x.trading, x.offers, x.why = "", t.Offers, t.Why
-	before := x.row
 	if t.Currency != "" {
 		x.Currency, x.Single = t.Currency, t.Mode != "" && t.Mode != protocol.ModeOnReservation
 	}
@@ -197,15 +196,20 @@ func (s *Sweeps) Traded(now time.Time, t Traded) protocol.Output {
 		return protocol.Output{}
 	}
 	x.tradeAt = now.Add(tradeMost)
-	if len(t.Offers) == 0 || x.Count(sweep.Waiting) > 0 {
+	switch {
+	case x.Count(sweep.Waiting) > 0:
 		x.barren++
 		x.tradeAt = now.Add(min(tradeFirst<<min(x.barren, 8), tradeMost))
+	case x.awaiting():
+		x.tradeAt = now.Add(awaited)
 	}
-	out := protocol.Output{WakeAt: now}
-	if before.Currency != x.Currency || before.Single != x.Single {
-		out.Save = []protocol.Record{x.save()}
-	}
-	return out
+	x.row.Offers = x.Sweep.Offers()
+	return protocol.Output{Save: []protocol.Record{x.save()}, WakeAt: now}
+}
+
+// awaiting reports whether tasks wait for a site that is silent.
+func (x *live) awaiting() bool {
+	return slices.ContainsFunc(x.Sites(), func(v sweep.SiteView) bool { return v.Silent && v.Assigned > 0 })
 }
 
 // offered are the offers of a trade by lane.

@@ -29,8 +29,21 @@ func Below(dir, spec string) string {
 // odd is what a plan's name may have and an ID may not.
 var odd = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// ID is the same for the same plan, inputs and directory. It begins with the plan's name.
+// ID is the same for the same plan, inputs and directory. It begins with the plan's name. A deadline or
+// budget made from a factor depends on the prices of the moment, so the factor counts instead.
 func ID(name string, o message.SweepOrder) string {
+	var p plan.Plan
+	if err := json.Unmarshal(o.Plan, &p); err == nil && (p.DFactor != nil || p.BFactor != nil) {
+		if p.DFactor != nil {
+			p.Deadline = 0
+		}
+		if p.BFactor != nil {
+			p.Budget = 0
+		}
+		if o.Plan, err = json.Marshal(p); err != nil {
+			panic(fmt.Sprintf("sweeper: a plan cannot be encoded: %v", err)) // it was decoded
+		}
+	}
 	b, err := json.Marshal([]any{o.Plan, o.Out, o.Inputs})
 	if err != nil {
 		panic(fmt.Sprintf("sweeper: a sweep's inputs cannot be encoded: %v", err)) // strings and numbers only

@@ -44,10 +44,13 @@ const (
 	release    = 3 * time.Second        // until a site sells again what was given back
 	tradeMost  = 2 * time.Minute        // between trades
 	tradeFirst = 5 * time.Second        // after a trade without offers, or a refusal
+	awaited    = 15 * time.Second       // while tasks wait for a silent site
 	leave      = 5 * time.Minute        // a site that fails is left out
-	noDeadline = 365 * 24 * time.Hour   // of a plan without a deadline
 	noBudget   = protocol.Credits(1e15) // of a plan without a budget
 )
+
+// NoDeadline is the deadline of a plan without one.
+const NoDeadline = 365 * 24 * time.Hour
 
 // Seller is a seller that is present.
 type Seller struct {
@@ -123,6 +126,7 @@ type row struct {
 	Currency string             `json:"currency,omitempty"`
 	Single   bool               `json:"single,omitempty"` // a lease is for one task: its end decides what is paid
 	Digest   string             `json:"digest"`           // of what was ordered
+	Offers   []sweep.Offer      `json:"offers,omitempty"` // of the last trades
 }
 
 // lease is a lease as it is saved.
@@ -217,7 +221,7 @@ func termsOf(p plan.Plan, now time.Time) sweep.Terms {
 		t.Deadline = p.DeadlineAt.Sub(now)
 	}
 	if t.Deadline == 0 {
-		t.Deadline = noDeadline
+		t.Deadline = NoDeadline
 	}
 	if t.Budget == 0 {
 		t.Budget = noBudget
@@ -285,8 +289,8 @@ func (s *Sweeps) forgetOldest() (out protocol.Output) {
 // Set changes a sweep.
 func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error) {
 	x := s.by[q.ID]
-	if x == nil {
-		return protocol.Output{}, fmt.Errorf("no sweep %q", q.ID)
+	if err := x.mayChange(q); err != nil {
+		return protocol.Output{}, err
 	}
 	t := x.Terms
 	if !q.Deadline.IsZero() {
@@ -328,6 +332,19 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	x.Set(t)
 	out.Save = append(out.Save, x.save())
 	return out.Join(s.Act(now)), nil
+}
+
+// mayChange says why a sweep, nil if there is none, cannot be changed.
+func (x *live) mayChange(q message.SweepSet) error {
+	switch {
+	case x == nil:
+		return fmt.Errorf("no sweep %q", q.ID)
+	case x.Killed && q.Verb != message.SweepKill:
+		return fmt.Errorf("sweep %s was killed and cannot go on: begin another with an --id of its own", q.ID)
+	case q.Verb == message.SweepRetry && x.Count(sweep.Failed) == 0:
+		return fmt.Errorf("sweep %s has no task that failed for good", q.ID)
+	}
+	return nil
 }
 
 // over reports whether nothing is left to do, whatever its owner changes but Retry.
@@ -435,7 +452,7 @@ func (s *Sweeps) Restore(t protocol.Tables) error {
 		for _, l := range x.leases {
 			list = append(list, l.Lease)
 		}
-		x.Sweep.Restore(tasks[id], list)
+		x.Sweep.Restore(tasks[id], list, x.row.Offers)
 	}
 	slices.SortFunc(s.order, func(a, b string) int { return s.by[a].Created.Compare(s.by[b].Created) })
 	return err

@@ -143,7 +143,7 @@ func (x *live) resources() []message.SweepResource {
 		}
 		switch {
 		case v.Out > 0:
-			r.LeftOut = "until " + x.at(v.Out).Format(time.RFC3339) + ", after failures: " + v.Why
+			r.LeftOut = "until " + x.at(v.Out).UTC().Format(time.RFC3339) + ", after failures: " + v.Why
 		case v.Lanes == 0:
 			r.LeftOut = cmp.Or(v.Why, "it makes no offer")
 		}
@@ -171,7 +171,7 @@ func (x *live) whyShort(now time.Time) string {
 	case !now.Before(x.at(x.Terms.Deadline)):
 		return fmt.Sprintf("%s, and the deadline has passed: 'ramp user sweeps set %s --deadline TIME' goes on", tasks, x.Order.ID)
 	case !x.offering():
-		return tasks + ": " + cmp.Or(x.why, "no site makes an offer")
+		return tasks + ": " + cmp.Or(x.why, x.refusal(), "no site makes an offer")
 	}
 	spent, committed := x.Money()
 	p := x.Problem(x.since(now))
@@ -181,9 +181,19 @@ func (x *live) whyShort(now time.Time) string {
 		return fmt.Sprintf("%s for want of money: 'ramp user sweeps set %s --budget %s' is enough at the present prices", tasks, x.Order.ID, ceilCents(enough))
 	}
 	if at, ok := x.leastDeadline(now); ok {
-		return fmt.Sprintf("%s for want of time: 'ramp user sweeps set %s --deadline %s' is enough at the present rates", tasks, x.Order.ID, at.Format(time.RFC3339))
+		return fmt.Sprintf("%s for want of time: 'ramp user sweeps set %s --deadline %s' is enough at the present rates", tasks, x.Order.ID, at.UTC().Format(time.RFC3339))
 	}
 	return tasks + " for want of time and money"
+}
+
+// refusal is the last refusal or failure of a site, or empty.
+func (x *live) refusal() string {
+	for _, v := range x.Sites() {
+		if v.Why != "" {
+			return protocol.AgentID(v.Site).Name() + ": " + v.Why
+		}
+	}
+	return ""
 }
 
 // ceilCents is an amount with two decimals that is not less.
@@ -201,7 +211,7 @@ func (x *live) leastDeadline(now time.Time) (time.Time, bool) {
 		x.Sweep.Deadline = d
 		return len(sweep.Advise(x.Problem(x.since(now))).Left) == 0
 	}
-	low, high := x.since(now), x.since(now)+noDeadline
+	low, high := x.since(now), x.since(now)+NoDeadline
 	if !fits(high) {
 		return time.Time{}, false
 	}

@@ -233,11 +233,28 @@ func (s agentStatus) rows() [][]string {
 		r := s.Live.Reach
 		rows = append(rows, []string{"reached", reachWords(r)}, []string{"connections", fmt.Sprintf("%d TCP, %d QUIC, %d relayed", r.TCP, r.QUIC, r.Relayed)})
 	}
+	if s.Live != nil && !s.Live.Standby() {
+		rows = append(rows, gossipRows(s.Live)...)
+	}
 	health := s.Health
 	if s.Why != "" {
 		health += ": " + s.Why
 	}
 	return append(rows, []string{"health", health})
+}
+
+// gossipRows are what presences have cost, and what the agent's index holds.
+func gossipRows(s *control.LiveStatus) [][]string {
+	g := s.Gossip
+	line := fmt.Sprintf("%.1f MB in, %.1f MB out", float64(g.In)/1e6, float64(g.Out)/1e6)
+	if g.Low > 0 {
+		line += fmt.Sprintf("; %s misbehave, %d so much that they are not heard", words.Plural(g.Low, "peer"), g.Deaf)
+	}
+	rows := [][]string{{"presences", line}}
+	if x := s.Index; x != nil {
+		rows = append(rows, []string{"index", fmt.Sprintf("%s of a market of %s; %d other indexes", words.Plural(x.Records, "record"), words.Plural(x.Market, "seller"), x.Servers)})
+	}
+	return rows
 }
 
 // daysWords are the time that is left, in days.

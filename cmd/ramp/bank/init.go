@@ -139,8 +139,11 @@ func (f founding) found(c *cobra.Command) (initAnswer, error) {
 	if err := f.checkWords(call); err != nil {
 		return a, err
 	}
-	if err := mesh.CheckAddresses(append(slices.Clone(f.listen), f.invite.addresses...), nil); err != nil {
-		return a, exit.Fail(exit.Usage, "", "--listen or --address: %w", err)
+	if err := mesh.CheckAddresses(f.listen, nil); err != nil {
+		return a, exit.Fail(exit.Usage, "", "--%w", err)
+	}
+	if err := mesh.CheckAddresses(f.invite.addresses, nil); err != nil {
+		return a, exit.Fail(exit.Usage, "", "--address%s", strings.TrimPrefix(err.Error(), "listen"))
 	}
 	leave, err := f.alone()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/exit"
+	"ramp/agents/words"
 	"ramp/protocol"
 )
 
@@ -31,8 +32,10 @@ func Report(w io.Writer, err error) int {
 	lines := []string{exit.OneLine(err.Error())}
 	code, hint := exit.Of(err)
 	var faults interface{ In(file string) string }
+	clean := words.ForPeople // an error may quote a foreign file or agent
 	if errors.As(err, &faults) {
 		lines = strings.Split(strings.TrimSpace(err.Error()), "\n") // one per fault
+		clean = protocol.Harmless                                   // with times as in the document
 	}
 	if at := (*fs.PathError)(nil); errors.As(err, &at) && strings.HasPrefix(lines[0], at.Error()) {
 		lines[0] = "cannot " + lines[0]
@@ -48,10 +51,10 @@ func Report(w io.Writer, err error) int {
 		hint = exit.PlaceHint(err)
 	}
 	for _, line := range lines {
-		fmt.Fprintln(w, "ramp: "+protocol.Harmless(line)) // it may quote a foreign file or agent
+		fmt.Fprintln(w, "ramp: "+clean(line))
 	}
 	if hint != "" {
-		fmt.Fprintln(w, "  hint: "+protocol.Harmless(hint))
+		fmt.Fprintln(w, "  hint: "+clean(hint))
 	}
 	return code
 }

@@ -76,7 +76,7 @@ func PrintPurchase(w io.Writer, p message.Purchase) {
 	order.PrintReservations(w, p)
 	printWhen(w, p, time.Now())
 	for _, s := range whySentences(p) {
-		fmt.Fprintln(w, "  "+s)
+		fmt.Fprintln(w, "  "+words.ForPeople(s))
 	}
 	printAgain(w, p)
 	if !p.Settled {

@@ -11,7 +11,6 @@ import (
 	"ramp/agents/order"
 	"ramp/agents/user"
 	"ramp/agents/words"
-	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -29,10 +28,16 @@ type Progress struct {
 
 // ProgressOf is the progress of a command: discarded with --quiet.
 func ProgressOf(c *cobra.Command) *Progress {
-	if quiet, err := c.Flags().GetBool("quiet"); err == nil && quiet {
+	if Quiet(c) {
 		return NewProgress(io.Discard)
 	}
 	return NewProgress(Stderr(c))
+}
+
+// Quiet reports whether only results and errors are shown.
+func Quiet(c *cobra.Command) bool {
+	quiet, err := c.Flags().GetBool("quiet")
+	return err == nil && quiet
 }
 
 // Notes is where a command writes what is neither its result nor an error: nowhere with --quiet.
@@ -125,10 +130,10 @@ func UntilWords(t time.Time) string {
 // screen are the lines of the live table: the state, and as many of the last rounds as fit.
 func (p *Progress) screen(v message.Purchase) []string {
 	width, rows := terminalSize(p.W)
-	head := protocol.Harmless(fmt.Sprintf("%s: %s, %s found%s%s", NameOf(v), StandsAs(v), words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(standing(v))))
+	head := words.ForPeople(fmt.Sprintf("%s: %s, %s found%s%s", NameOf(v), StandsAs(v), words.Plural(v.Found, "resource"), offerWords(v, time.Now())+UntilWords(v.Until), surelyBy(standing(v))))
 	lines := []string{strings.Replace(words.Cut(head, width-1), StandsAs(v), stateWords(p.W, StandsAs(v)), 1)}
 	if v.Waits != "" {
-		lines = append(lines, words.Cut(protocol.Harmless(waitsWords(v)), width-1))
+		lines = append(lines, words.Cut(words.ForPeople(waitsWords(v)), width-1))
 	}
 	if len(v.Rounds) == 0 {
 		return lines
@@ -169,18 +174,18 @@ func (p *Progress) redraw(lines []string) {
 // Note shows a sentence; on a terminal the next output replaces it.
 func (p *Progress) Note(s string) {
 	if p.Live {
-		p.redraw(words.Wrapped(protocol.Harmless(s), terminalWidth(p.W)-1))
+		p.redraw(words.Wrapped(words.ForPeople(s), terminalWidth(p.W)-1))
 		return
 	}
 	p.Say(s)
 }
 
 // Say shows a sentence that stays. Another agent may have written a part of it.
-func (p *Progress) Say(s string) { fmt.Fprintln(p.W, protocol.Harmless(s)) }
+func (p *Progress) Say(s string) { fmt.Fprintln(p.W, words.ForPeople(s)) }
 
 // Line rewrites the live table as one line.
 func (p *Progress) Line(s string) {
-	p.redraw([]string{words.Cut(protocol.Harmless(s), max(1, terminalWidth(p.W)-1))})
+	p.redraw([]string{words.Cut(words.ForPeople(s), max(1, terminalWidth(p.W)-1))})
 }
 
 // Screen redraws what show prints, as many lines as fit, on a terminal only.

@@ -10,7 +10,6 @@ import (
 
 	"ramp/agents/user"
 	"ramp/agents/words"
-	"ramp/protocol"
 )
 
 // Sizes on a terminal. Widths count cells: a wide character takes two, a combining one none.
@@ -65,7 +64,7 @@ func Table(w io.Writer, rows ...[]string) {
 	width := terminalWidth(w)
 	for _, r := range rows { // cells may have been written elsewhere
 		for k := range r {
-			r[k] = protocol.Harmless(r[k])
+			r[k] = words.ForPeople(r[k])
 		}
 	}
 	for _, line := range words.TableLines(rows, width) {

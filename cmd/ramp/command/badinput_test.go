@@ -190,13 +190,13 @@ func TestAnAuthorityRefusesWhatItCannotDo(t *testing.T) {
 func TestABadAddressLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	for _, line := range []string{
-		"bank init --currency CPU --listen 4101 --dir DIR/b2",
-		"bank init --currency CPU --address bank.example.org --dir DIR/b2",
-		"resource init --driver local --claims DIR/claims --listen 4101 --dir DIR/s2",
-		"resource init --driver local --claims DIR/claims --bootstrap /ip4/127.0.0.1/tcp/1 --dir DIR/s2",
+	for line, want := range map[string]string{
+		"bank init --currency CPU --listen 4101 --dir DIR/b2":                                            `--listen "4101": want an address`,
+		"bank init --currency CPU --address bank.example.org --dir DIR/b2":                               `--address "bank.example.org": want an address`,
+		"resource init --driver local --claims DIR/claims --listen 4101 --dir DIR/s2":                    `--listen "4101": want an address`,
+		"resource init --driver local --claims DIR/claims --bootstrap /ip4/127.0.0.1/tcp/1 --dir DIR/s2": `--bootstrap "/ip4/127.0.0.1/tcp/1": `,
 	} {
-		p.refused(line, 2, "--listen or --", "")
+		p.refused(line, 2, want, "")
 	}
 	for _, name := range []string{"b2", "s2"} {
 		if _, err := os.Stat(filepath.Join(p.dir, name)); err == nil {

@@ -32,7 +32,7 @@ func NewDemo() *cobra.Command {
 		Use: "demo", Short: "Bring up a whole market on this machine and buy in it", GroupID: "start",
 		Long: `Start one bank, twenty resource agents and one user agent, each in its own process with its own
 key, journal and address, and buy: thirteen jobs of 16 to 20,480 cores, a request of three
-units, and one that nobody can meet. With --policy, a smaller market shows a settlement mode:
+units, and one that nobody can meet. With --policy, a smaller market shows a payment mode:
 jobs of seconds are bought, run, fail, and are paid or not, with everybody's balance after each
 step. With --keep, the market stays up and commands to try are printed;
 'ramp demo --stop --dir DIR' ends it.`,
@@ -57,7 +57,7 @@ step. With --keep, the market stays up and commands to try are printed;
 	c.Flags().BoolVar(&d.Keep, "keep", false, "leave the market up, and print commands to try")
 	c.Flags().BoolVar(&d.stop, "stop", false, "end the market kept in --dir")
 	c.Flags().StringVar(&d.Dir, "dir", "", "keep all state in `DIR`, new or empty (default: a temporary one)")
-	c.Flags().StringVar(&d.policy, "policy", "", "show a settlement mode instead of the thirteen jobs, `POLICY`: barter or metered")
+	c.Flags().StringVar(&d.policy, "policy", "", "show a payment mode instead of the thirteen jobs, `POLICY`: barter or metered")
 	cli.Choices(c, "policy", demo.Policies...)
 	c.Flags().StringVar(&d.Logs, "logs", "", "replay the workload logs in `DIR`; missing ones are synthetic")
 	return c

@@ -80,7 +80,7 @@ func (s *soakReal) run(ctx context.Context, c *cobra.Command) error {
 		Every: s.every, Seed: s.seed,
 	}
 	if err := cfg.Validate(); err != nil {
-		return exit.Fail(exit.Usage, "see 'ramp soak-real --help'", "soak-real: %w", err)
+		return exit.Fail(exit.Usage, "see 'ramp soak-real --help'", "%w", err)
 	}
 	show := newSoakProgress(cli.Stderr(c))
 	show.say("seed %d: 1 bank, %d resources, %d users; %s with a fault every %s; state in %s", s.seed, s.resources, s.users, cfg.Length, s.every, s.dir)

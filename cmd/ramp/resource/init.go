@@ -165,7 +165,7 @@ func (s *siteInit) complete() error {
 		}
 	}
 	if err := mesh.CheckAddresses(s.Listen, s.Bootstrap); err != nil {
-		return exit.Fail(exit.Usage, "", "--listen or --bootstrap: %w", err)
+		return exit.Fail(exit.Usage, "", "--%w", err)
 	}
 	start, err1 := protocol.ParseCredits(s.Start)
 	least, err2 := protocol.ParseCredits(s.Least)

@@ -64,7 +64,9 @@ func (j *siteJoin) join(a *madeAgent, name string, several bool) error {
 		return exit.Fail(exit.Usage, "give --partition, and one certificate for each", "--cert is for one agent, and there are several")
 	}
 	one := join.Joining{File: j.file, Dir: a.Dir, Name: name, Cert: j.cert, Key: j.key}
+	done := cli.Awaiting(j.c, "waiting for the market to answer", join.MarketPatience)
 	got, err := one.Run(j.c.Context(), j.to)
+	done()
 	if err != nil {
 		return err
 	}

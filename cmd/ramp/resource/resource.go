@@ -40,7 +40,7 @@ check' apply to all of them. The other commands need the --dir of one agent.`,
 		&cobra.Group{ID: "pause", Title: "Pause and resume sales"},
 	)
 	cli.Add(c, newResourceInit(), cli.NewConfig("resource", cli.Fleet), newResourceCheck(), newResourceServe(),
-		newResourceStatus(), newResourceOffers(), newResourceReservations(), cli.NewWeb("resource", "sales", oneAgent),
+		newResourceStatus(), newResourceOffers(), newResourceReservations(), cli.NewWeb("resource", "sales", oneAgent), newResourceQueue(), newResourceFederation(),
 		cli.NewBalance("resource", askBalance), cli.NewStatement("resource", askStatements), newResourceReceipt(),
 		newResourceDrain(), newResourceResume())
 	return c

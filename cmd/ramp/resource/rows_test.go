@@ -24,3 +24,16 @@ func TestHowAGuaranteeWasKeptIsShownToTheSite(t *testing.T) {
 		}
 	}
 }
+
+func TestASoldSlotThatHasEndedIsOver(t *testing.T) {
+	slot := func(end time.Duration) protocol.Slot {
+		return protocol.Slot{Start: time.Now().Add(-time.Hour), End: time.Now().Add(end), Cores: 1}
+	}
+	rows := resource.ReservationRows(
+		message.ReservationLine{State: "sold", Slot: slot(-time.Minute)},
+		message.ReservationLine{State: "sold", Slot: slot(time.Minute)},
+		message.ReservationLine{State: "given back", Slot: slot(-time.Minute)})
+	if rows[1][1] != "over" || rows[2][1] != "sold" || rows[3][1] != "given back" {
+		t.Errorf("the site reads %q", rows)
+	}
+}

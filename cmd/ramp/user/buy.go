@@ -153,8 +153,8 @@ func (o buyFlags) options(doc rfql.Document) (message.Options, error) {
 		if opt.Mode, err = config.ParseMode(o.mode); err != nil {
 			return opt, exit.Fail(exit.Usage, "", "--mode: %w", err)
 		}
-		if metered := opt.Mode == protocol.ModeMetered; doc.Len() > 0 && metered != doc.Request(0).Metered() {
-			return opt, exit.Fail(exit.Usage, "docs/RFQL.md shows a Contract", "--mode %s: a document is metered if and only if it has contracts", opt.Mode)
+		if opt.Mode != protocol.ModeMetered && doc.Len() > 0 && doc.Request(0).Metered() {
+			return opt, exit.Fail(exit.Usage, "leave --mode out, or remove the contracts", "--mode %s: this document has contracts, so it is %s", opt.Mode, protocol.ModeMetered)
 		}
 	}
 	if o.optimize != "" {
@@ -309,7 +309,7 @@ func (o buyFlags) order(id string) (control.BuyCall, error) {
 }
 
 func (o buyFlags) call(id, name string, b []byte, doc rfql.Document) (control.BuyCall, error) {
-	if o.mode == string(protocol.ModeMetered) {
+	if o.mode == string(protocol.ModeMetered) && doc.Priced() { // else the agent does so when it knows the list prices
 		doc = doc.WithContracts()
 		b = doc.XML()
 	}

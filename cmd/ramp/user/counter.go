@@ -42,7 +42,7 @@ func (o *buyFlags) consent(call control.BuyCall) (consent, error) {
 	switch {
 	case err != nil || most <= 0:
 		return consent{}, exit.Fail(exit.Usage, "", "--accept-counter %q: want a positive number of credits per core-hour", o.acceptCounter)
-	case draft.Requests[0].Contract == (rfql.Contract{}):
+	case draft.Requests[0].Contract == (rfql.Contract{}) && call.Options.Mode != protocol.ModeMetered:
 		return consent{}, exit.Fail(exit.Usage, "docs/RFQL.md shows a Contract", "--accept-counter: only a metered request gets counter-offers")
 	case o.wait > 0:
 		return consent{}, exit.Fail(exit.Usage, "", "--accept-counter and --wait: give one of them")

@@ -44,7 +44,9 @@ func initUser(c *cobra.Command, j join.Joining) error {
 		return err
 	}
 	j.Name = join.AgentName(j.Name, cli.UserName(), "user")
+	done := cli.Awaiting(c, "waiting for the market to answer", join.MarketPatience)
 	a, err := j.Run(c.Context(), v)
+	done()
 	if err != nil {
 		return err
 	}

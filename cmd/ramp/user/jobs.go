@@ -92,7 +92,7 @@ func printRun(c *cobra.Command, agent *control.Client, run message.Run) error {
 	rows := [][]string{{"unit", "resource", "cores", "start (" + words.Zone() + ")", "end", "state", "cpu", "files"}}
 	for _, u := range run.Units {
 		rows = append(rows, []string{
-			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Slot.Cores), words.Timestamp(u.Slot.Start), words.Timestamp(u.Slot.End),
+			fmt.Sprint(u.Unit + 1), u.Resource, fmt.Sprint(u.Slot.Cores), words.Timestamp(u.Slot.Start), words.EndStamp(u.Slot.Start, u.Slot.End),
 			node.UnitWords(u), u.Status.Job.Usage.CPU.Round(1e6).String(), fmt.Sprint(len(u.Status.Outputs)),
 		})
 	}

@@ -89,6 +89,9 @@ func markedWords(l control.RunwayLine) string {
 	return lastsWords(l)
 }
 
+// distant is how far off an end has its year.
+const distant = 90 * 24 * time.Hour
+
 // lastsWords say how long the money lasts.
 func lastsWords(l control.RunwayLine) string {
 	switch {
@@ -99,7 +102,11 @@ func lastsWords(l control.RunwayLine) string {
 	case l.Ends.IsZero():
 		return "for centuries"
 	}
-	return words.ShortDuration(time.Duration(*l.LastsS*float64(time.Second))) + ", until " + words.AtMinute(l.Ends)
+	at := words.AtMinute(l.Ends)
+	if *l.LastsS > distant.Seconds() {
+		at = words.Date(l.Ends) // the year counts, and no minute
+	}
+	return words.ShortDuration(time.Duration(*l.LastsS*float64(time.Second))) + ", until " + at
 }
 
 // warnLow warns after a purchase if the money runs out soon. It stays silent if a bank does not

@@ -15,6 +15,7 @@ import (
 	"ramp/agents/node"
 	"ramp/agents/order"
 	"ramp/agents/user"
+	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol/message"
 	"ramp/rfql/jobfile"
@@ -215,8 +216,7 @@ func runRun(c *cobra.Command, args []string, f *runFlags) error {
 		return err
 	}
 	if f.slots > 0 {
-		_, cores, _ := f.buy.request.Index() // it was checked
-		if f.slots, err = order.Slots(c.Context(), agent, f.array, cores); err != nil {
+		if err := f.share(c, agent); err != nil {
 			return err
 		}
 	}
@@ -230,6 +230,24 @@ func runRun(c *cobra.Command, args []string, f *runFlags) error {
 		cli.ProgressOf(c).Say("uploading " + f.upload)
 	}
 	return f.attempts(c, agent, f.elsewhere(c, agent, call), accepts)
+}
+
+// share decides in how many slots an array runs.
+func (f *runFlags) share(c *cobra.Command, agent *control.Client) (err error) {
+	_, cores, _ := f.buy.request.Index() // it was checked
+	if f.slots, err = order.Slots(c.Context(), agent, f.array, cores); err != nil {
+		return err
+	}
+	most := f.slots
+	f.slots, err = order.Fewer(c.Context(), agent, most, func(slots int) (control.BuyCall, error) {
+		f.slots = slots
+		f.buy.request.Now()
+		return f.order(control.NewPurchaseID(true))
+	})
+	if f.slots < most {
+		cli.ProgressOf(c).Say(fmt.Sprintf("running %d indexes in %s: any more would begin later", len(f.array.Indexes), words.Plural(f.slots, "slot")))
+	}
+	return err
 }
 
 // elsewhere asks, where a person can answer, whether to continue a job of the same command that
@@ -272,7 +290,11 @@ func (f *runFlags) attempts(c *cobra.Command, agent *control.Client, call contro
 		f.array = order.Left(all, results)
 		if !f.again(w.run, n) {
 			if f.slots > 0 {
-				fmt.Fprintf(cli.Notes(c), "%s: %s\n", w.name, order.Summary(all, results))
+				to := cli.Notes(c)
+				if len(f.array.Indexes) > 0 {
+					to = cli.Stderr(c) // an error
+				}
+				fmt.Fprintf(to, "%s: %s\n", w.name, order.Summary(all, results))
 			}
 			return w.result(shown)
 		}

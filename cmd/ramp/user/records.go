@@ -94,7 +94,7 @@ only the journal, which keeps the newest 256 MiB of messages.`,
 				}
 				return cli.Show(c, list, func(w io.Writer) {
 					for _, t := range list {
-						fmt.Fprintf(w, "; %s %s\n%s\n", t.At.UTC().Format("2006-01-02T15:04:05.000000Z"), t.Dir, t.Text)
+						fmt.Fprintf(w, "; %s %s\n%s\n", t.At.Local().Format("2006-01-02 15:04:05.000000 MST"), t.Dir, t.Text)
 					}
 				})
 			})

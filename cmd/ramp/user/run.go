@@ -58,6 +58,7 @@ Here --within is optional: without it the program starts within ` + beginWords +
 
 func newUserSubmit() *cobra.Command {
 	f := &runFlags{detach: true, buy: buyFlags{again: true}}
+	l := &levelFlags{}
 	c := &cobra.Command{
 		Use: "submit [FILE] [--app NAME | -- COMMAND …]", Short: "Buy time for a program, and return once it is bought", GroupID: "run",
 		Long: `Buy time for a program as 'ramp run' does, print the short ID and the name of the job, and
@@ -65,14 +66,30 @@ return; without a daemon, once the site has the inputs. 'ramp wait' waits for th
 logs' prints its output, and 'ramp fetch' gets its files. A repeated command is another job,
 unless --id names the first. A job file's 'out' and 'retry' are for 'ramp run'.
 
+With --level, nothing is bought: the job is offered to a federation of sites, which share their
+cores by priority (docs/FEDERATION.md). The command then stays until the job has ended, as 'ramp
+run' does, and ends with its exit code.
+
 ` + cli.RequestHelp + `
 Here --within is optional: without it the program starts within ` + beginWords + `.`,
 		Example: `  ramp submit -n 4 -t 10m --yes -- ./analyse
-  ramp submit -n 4 -t 10m --yes --name first -- ./program && ramp wait first`,
-		Args: f.arguments,
-		RunE: func(c *cobra.Command, args []string) error { return runRun(c, args, f) },
+  ramp submit -n 4 -t 10m --yes --name first -- ./program && ramp wait first
+  ramp submit --level high --modules 2..4 --wall 20m --in data --out results -- ./program`,
+		Args: func(c *cobra.Command, args []string) error {
+			if l.level != "" {
+				return nil
+			}
+			return f.arguments(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if l.level != "" {
+				return submitLevel(c, args, f, l)
+			}
+			return runRun(c, args, f)
+		},
 	}
 	f.register(c)
+	l.register(c, f)
 	return c
 }
 
@@ -135,6 +152,7 @@ type watching struct {
 	fault   string         // as printed last
 	waits   func()         // ends the note about a wait, unless nil
 	json    bool           // print the program's output as JSON
+	hushed  bool           // leave out how each index of an array ended
 	mu      sync.Mutex     // guards the output
 }
 
@@ -149,6 +167,7 @@ func (w *watching) stay() error {
 	if err := control.Run.Ask(ctx, w.agent, control.RunCall{ID: w.id}, &w.run); err != nil {
 		return w.stopped(err)
 	}
+	w.hushed = w.run.Program.Array && cli.Quiet(w.c)
 	var wait sync.WaitGroup
 	logs := make([]error, len(w.run.Units))
 	for i, u := range w.run.Units {
@@ -234,8 +253,8 @@ const stagingPace = time.Second
 
 // showUnit prints the state of a unit if it changed.
 func (w *watching) showUnit(u message.RunUnit) {
-	words := node.UnitWords(u)
-	if w.printed[u.Unit] == words {
+	text := node.UnitWords(u)
+	if w.printed[u.Unit] == text {
 		return
 	}
 	if u.Status.Stage == message.StageStaging && u.Status.Missing > 0 { // it changes with each file
@@ -244,12 +263,12 @@ func (w *watching) showUnit(u message.RunUnit) {
 		}
 		w.paced = time.Now()
 	}
-	w.printed[u.Unit] = words
-	w.line(len(w.run.Units) > 1, u, words)
+	w.printed[u.Unit] = text
+	w.line(len(w.run.Units) > 1, u, text)
 }
 
 // line prints a line about a unit, with its number if there are several.
-func (w *watching) line(several bool, u message.RunUnit, words string) {
+func (w *watching) line(several bool, u message.RunUnit, text string) {
 	which := ""
 	if several {
 		which = fmt.Sprintf(" unit %d", u.Unit+1)
@@ -260,7 +279,7 @@ func (w *watching) line(several bool, u message.RunUnit, words string) {
 	if u.Status.Stage == message.StageFailed {
 		to = cli.Stderr(w.c) // an error
 	}
-	fmt.Fprintf(to, "%s%s: %s\n", w.name, which, words)
+	fmt.Fprintln(to, words.ForPeople(fmt.Sprintf("%s%s: %s", w.name, which, text)))
 }
 
 // showFault prints why inputs are not at a site, if that changed.
@@ -277,7 +296,7 @@ func (w *watching) showFault() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintf(cli.Notes(w.c), "%s: inputs: %s%s\n", w.name, w.fault, again)
+	fmt.Fprintln(cli.Notes(w.c), words.ForPeople(fmt.Sprintf("%s: inputs: %s%s", w.name, w.fault, again)))
 }
 
 // answered ends the note about a wait.
@@ -322,6 +341,9 @@ func (w *watching) print(ctx context.Context, unit int, prefix string, follow bo
 			return words.PrintJSON(cli.Stdout(w.c), printedLine{max(unit, 1), line}, "")
 		case line.Stream == "stderr":
 			to = errs
+		}
+		if line.Stream == "stderr" && w.hushed {
+			return nil
 		}
 		_, err := to.Write(line.Data)
 		return err

@@ -16,6 +16,7 @@ import (
 	"ramp/agents/order"
 	"ramp/agents/user/sweep"
 	"ramp/agents/user/sweep/plan"
+	"ramp/agents/user/sweeper"
 	"ramp/agents/words"
 	"ramp/cmd/ramp/cli"
 	"ramp/protocol"
@@ -197,7 +198,7 @@ func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCal
 		}
 		least := time.Until(v.LeastDeadline)
 		most := max(least, time.Duration(n)*p.Wall)
-		p.Deadline, p.DeadlineAt = least+time.Duration(q.dFactor*float64(most-least)), time.Time{}
+		p.Deadline, p.DeadlineAt, p.DFactor = least+time.Duration(q.dFactor*float64(most-least)), time.Time{}, &q.dFactor
 	}
 	if c.Flags().Changed("b-factor") {
 		p.Budget = 0
@@ -213,7 +214,7 @@ func applyFactors(c *cobra.Command, agent *control.Client, call control.SweepCal
 			dearest = max(dearest, r.CostTask)
 		}
 		most := max(v.LeastBudget, protocol.Credits(n)*dearest)
-		p.Budget = v.LeastBudget + protocol.Credits(q.bFactor*float64(most-v.LeastBudget))
+		p.Budget, p.BFactor = v.LeastBudget+protocol.Credits(q.bFactor*float64(most-v.LeastBudget)), &q.bFactor
 	}
 	return nil
 }
@@ -290,12 +291,15 @@ func showSweep(c *cobra.Command, v message.Sweep) error {
 }
 
 func printSweep(w io.Writer, v message.Sweep) {
-	fmt.Fprintf(w, "%s  %s  %s\n%s\n", v.ID, v.State, v.Strategy, protocol.Harmless(sweepLine(v)))
-	limits := "no limit"
+	fmt.Fprintf(w, "%s  %s  %s\n%s\n", v.ID, v.State, v.Strategy, words.ForPeople(sweepLine(v)))
+	budget, deadline := "no budget", "no deadline"
 	if v.Budget > 0 {
-		limits = v.Budget.Cents()
+		budget = fmt.Sprintf("budget %s %s", v.Budget.Cents(), v.Currency)
 	}
-	fmt.Fprintf(w, "budget %s %s, expected %s; deadline %s", limits, v.Currency, v.Predicted.Cost.Cents(), words.At(v.Deadline))
+	if v.Deadline.Sub(v.Created) < sweeper.NoDeadline {
+		deadline = "deadline " + words.At(v.Deadline)
+	}
+	fmt.Fprintf(w, "%s, expected cost %s %s; %s", budget, v.Predicted.Cost.Cents(), v.Currency, deadline)
 	if !v.Predicted.Finish.IsZero() {
 		fmt.Fprintf(w, ", expected end %s", words.At(v.Predicted.Finish))
 	}

@@ -24,7 +24,7 @@ prefix works, and so does the purchase's name.`,
 	)
 	cli.Add(c, newUserInit(), newUserServe(), newUserStop(), cli.NewConfig("user", cli.ConfigsIn("user")),
 		newUserResources(), newUserQuote(), newUserBuy(), newUserCancel(),
-		newUserRun(), newUserSubmit(), newUserJobs(), newUserStatus(), newUserLogs(), newUserWait(), newUserFetch(),
+		newUserRun(), newUserSubmit(), newUserAuction(), newUserJobs(), newUserStatus(), newUserLogs(), newUserWait(), newUserFetch(),
 		newUserSuspend(), newUserResume(), newUserKill(), newUserSweep(), newUserSweeps(),
 		cli.NewWeb("user", "records", cli.ConfigsIn("user")), newUserList(), newUserShow(), newUserReceipt(), newUserTrace(),
 		cli.NewBalance("user", askBalance), cli.NewStatement("user", askStatements), newUserRunway(), newUserExchange(), newUserAgree(), newUserDispute())

@@ -80,6 +80,14 @@ type Envelope struct {
 	//	*Envelope_IndexRows
 	//	*Envelope_IndexFetch
 	//	*Envelope_IndexDigest
+	//	*Envelope_JobOffer
+	//	*Envelope_AuctionOpen
+	//	*Envelope_JobBid
+	//	*Envelope_Standing
+	//	*Envelope_JobAward
+	//	*Envelope_JobProgress
+	//	*Envelope_JobOrder
+	//	*Envelope_JobHistory
 	Body          isEnvelope_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -547,6 +555,78 @@ func (x *Envelope) GetIndexDigest() *IndexDigest {
 	return nil
 }
 
+func (x *Envelope) GetJobOffer() *JobOffer {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobOffer); ok {
+			return x.JobOffer
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetAuctionOpen() *AuctionOpen {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_AuctionOpen); ok {
+			return x.AuctionOpen
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetJobBid() *JobBid {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobBid); ok {
+			return x.JobBid
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetStanding() *Standing {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_Standing); ok {
+			return x.Standing
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetJobAward() *JobAward {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobAward); ok {
+			return x.JobAward
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetJobProgress() *JobProgress {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobProgress); ok {
+			return x.JobProgress
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetJobOrder() *JobOrder {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobOrder); ok {
+			return x.JobOrder
+		}
+	}
+	return nil
+}
+
+func (x *Envelope) GetJobHistory() *JobHistory {
+	if x != nil {
+		if x, ok := x.Body.(*Envelope_JobHistory); ok {
+			return x.JobHistory
+		}
+	}
+	return nil
+}
+
 type isEnvelope_Body interface {
 	isEnvelope_Body()
 }
@@ -715,6 +795,38 @@ type Envelope_IndexDigest struct {
 	IndexDigest *IndexDigest `protobuf:"bytes,64,opt,name=index_digest,json=indexDigest,proto3,oneof"`
 }
 
+type Envelope_JobOffer struct {
+	JobOffer *JobOffer `protobuf:"bytes,70,opt,name=job_offer,json=jobOffer,proto3,oneof"`
+}
+
+type Envelope_AuctionOpen struct {
+	AuctionOpen *AuctionOpen `protobuf:"bytes,71,opt,name=auction_open,json=auctionOpen,proto3,oneof"`
+}
+
+type Envelope_JobBid struct {
+	JobBid *JobBid `protobuf:"bytes,72,opt,name=job_bid,json=jobBid,proto3,oneof"`
+}
+
+type Envelope_Standing struct {
+	Standing *Standing `protobuf:"bytes,73,opt,name=standing,proto3,oneof"`
+}
+
+type Envelope_JobAward struct {
+	JobAward *JobAward `protobuf:"bytes,74,opt,name=job_award,json=jobAward,proto3,oneof"`
+}
+
+type Envelope_JobProgress struct {
+	JobProgress *JobProgress `protobuf:"bytes,75,opt,name=job_progress,json=jobProgress,proto3,oneof"`
+}
+
+type Envelope_JobOrder struct {
+	JobOrder *JobOrder `protobuf:"bytes,76,opt,name=job_order,json=jobOrder,proto3,oneof"`
+}
+
+type Envelope_JobHistory struct {
+	JobHistory *JobHistory `protobuf:"bytes,77,opt,name=job_history,json=jobHistory,proto3,oneof"`
+}
+
 func (*Envelope_Presence) isEnvelope_Body() {}
 
 func (*Envelope_Cfp) isEnvelope_Body() {}
@@ -797,6 +909,902 @@ func (*Envelope_IndexFetch) isEnvelope_Body() {}
 
 func (*Envelope_IndexDigest) isEnvelope_Body() {}
 
+func (*Envelope_JobOffer) isEnvelope_Body() {}
+
+func (*Envelope_AuctionOpen) isEnvelope_Body() {}
+
+func (*Envelope_JobBid) isEnvelope_Body() {}
+
+func (*Envelope_Standing) isEnvelope_Body() {}
+
+func (*Envelope_JobAward) isEnvelope_Body() {}
+
+func (*Envelope_JobProgress) isEnvelope_Body() {}
+
+func (*Envelope_JobOrder) isEnvelope_Body() {}
+
+func (*Envelope_JobHistory) isEnvelope_Body() {}
+
+type JobTerms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         int64                  `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"` // of priority, 1..4
+	Least         int64                  `protobuf:"varint,2,opt,name=least,proto3" json:"least,omitempty"` // modules
+	Most          int64                  `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
+	Wall          int64                  `protobuf:"varint,4,opt,name=wall,proto3" json:"wall,omitempty"`
+	Bytes         int64                  `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"` // of input
+	Where         string                 `protobuf:"bytes,6,opt,name=where,proto3" json:"where,omitempty"`  // the site near it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobTerms) Reset() {
+	*x = JobTerms{}
+	mi := &file_wire_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobTerms) ProtoMessage() {}
+
+func (x *JobTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobTerms.ProtoReflect.Descriptor instead.
+func (*JobTerms) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JobTerms) GetLevel() int64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *JobTerms) GetLeast() int64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+func (x *JobTerms) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *JobTerms) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *JobTerms) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *JobTerms) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
+}
+
+type JobOffer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Terms         *JobTerms              `protobuf:"bytes,1,opt,name=terms,proto3" json:"terms,omitempty"`
+	Level         string                 `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"` // its name; empty: the number counts
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobOffer) Reset() {
+	*x = JobOffer{}
+	mi := &file_wire_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobOffer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobOffer) ProtoMessage() {}
+
+func (x *JobOffer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobOffer.ProtoReflect.Descriptor instead.
+func (*JobOffer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *JobOffer) GetTerms() *JobTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *JobOffer) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+type AuctionOpen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rules         string                 `protobuf:"bytes,1,opt,name=rules,proto3" json:"rules,omitempty"` // SHA-256 of the rules file, in hex
+	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Terms         *JobTerms              `protobuf:"bytes,3,opt,name=terms,proto3" json:"terms,omitempty"`
+	Number        int64                  `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	Minimum       int64                  `protobuf:"varint,5,opt,name=minimum,proto3" json:"minimum,omitempty"` // value of a bid, in thousandths of a module
+	Ends          int64                  `protobuf:"fixed64,6,opt,name=ends,proto3" json:"ends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuctionOpen) Reset() {
+	*x = AuctionOpen{}
+	mi := &file_wire_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuctionOpen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuctionOpen) ProtoMessage() {}
+
+func (x *AuctionOpen) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuctionOpen.ProtoReflect.Descriptor instead.
+func (*AuctionOpen) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AuctionOpen) GetRules() string {
+	if x != nil {
+		return x.Rules
+	}
+	return ""
+}
+
+func (x *AuctionOpen) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *AuctionOpen) GetTerms() *JobTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *AuctionOpen) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AuctionOpen) GetMinimum() int64 {
+	if x != nil {
+		return x.Minimum
+	}
+	return 0
+}
+
+func (x *AuctionOpen) GetEnds() int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
+}
+
+type Victims struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         int64                  `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	Modules       int64                  `protobuf:"varint,2,opt,name=modules,proto3" json:"modules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Victims) Reset() {
+	*x = Victims{}
+	mi := &file_wire_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Victims) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Victims) ProtoMessage() {}
+
+func (x *Victims) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Victims.ProtoReflect.Descriptor instead.
+func (*Victims) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Victims) GetLevel() int64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Victims) GetModules() int64 {
+	if x != nil {
+		return x.Modules
+	}
+	return 0
+}
+
+type JobBid struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the auction
+	Seq           int64                  `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Free          int64                  `protobuf:"varint,3,opt,name=free,proto3" json:"free,omitempty"`
+	Victims       []*Victims             `protobuf:"bytes,4,rep,name=victims,proto3" json:"victims,omitempty"`
+	Transfer      int64                  `protobuf:"varint,5,opt,name=transfer,proto3" json:"transfer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobBid) Reset() {
+	*x = JobBid{}
+	mi := &file_wire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobBid) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobBid) ProtoMessage() {}
+
+func (x *JobBid) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobBid.ProtoReflect.Descriptor instead.
+func (*JobBid) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *JobBid) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *JobBid) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *JobBid) GetFree() int64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *JobBid) GetVictims() []*Victims {
+	if x != nil {
+		return x.Victims
+	}
+	return nil
+}
+
+func (x *JobBid) GetTransfer() int64 {
+	if x != nil {
+		return x.Transfer
+	}
+	return 0
+}
+
+type Standing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	Value         int64                  `protobuf:"varint,3,opt,name=value,proto3" json:"value,omitempty"`
+	Closed        bool                   `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Standing) Reset() {
+	*x = Standing{}
+	mi := &file_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Standing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Standing) ProtoMessage() {}
+
+func (x *Standing) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Standing.ProtoReflect.Descriptor instead.
+func (*Standing) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Standing) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Standing) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *Standing) GetValue() int64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *Standing) GetClosed() bool {
+	if x != nil {
+		return x.Closed
+	}
+	return false
+}
+
+type JobAward struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Award         int64                  `protobuf:"varint,1,opt,name=award,proto3" json:"award,omitempty"`
+	Number        int64                  `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Seq           int64                  `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobAward) Reset() {
+	*x = JobAward{}
+	mi := &file_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobAward) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobAward) ProtoMessage() {}
+
+func (x *JobAward) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobAward.ProtoReflect.Descriptor instead.
+func (*JobAward) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *JobAward) GetAward() int64 {
+	if x != nil {
+		return x.Award
+	}
+	return 0
+}
+
+func (x *JobAward) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *JobAward) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *JobAward) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+type JobProgress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	State         string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	Award         int64                  `protobuf:"varint,2,opt,name=award,proto3" json:"award,omitempty"`
+	Site          string                 `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
+	Got           int64                  `protobuf:"varint,4,opt,name=got,proto3" json:"got,omitempty"` // modules
+	Preempted     int64                  `protobuf:"varint,5,opt,name=preempted,proto3" json:"preempted,omitempty"`
+	Ran           int64                  `protobuf:"varint,6,opt,name=ran,proto3" json:"ran,omitempty"`
+	Suspended     int64                  `protobuf:"varint,7,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	Exit          int64                  `protobuf:"varint,8,opt,name=exit,proto3" json:"exit,omitempty"`
+	Why           string                 `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobProgress) Reset() {
+	*x = JobProgress{}
+	mi := &file_wire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobProgress) ProtoMessage() {}
+
+func (x *JobProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobProgress.ProtoReflect.Descriptor instead.
+func (*JobProgress) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *JobProgress) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *JobProgress) GetAward() int64 {
+	if x != nil {
+		return x.Award
+	}
+	return 0
+}
+
+func (x *JobProgress) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *JobProgress) GetGot() int64 {
+	if x != nil {
+		return x.Got
+	}
+	return 0
+}
+
+func (x *JobProgress) GetPreempted() int64 {
+	if x != nil {
+		return x.Preempted
+	}
+	return 0
+}
+
+func (x *JobProgress) GetRan() int64 {
+	if x != nil {
+		return x.Ran
+	}
+	return 0
+}
+
+func (x *JobProgress) GetSuspended() int64 {
+	if x != nil {
+		return x.Suspended
+	}
+	return 0
+}
+
+func (x *JobProgress) GetExit() int64 {
+	if x != nil {
+		return x.Exit
+	}
+	return 0
+}
+
+func (x *JobProgress) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+type JobOrder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Verb          string                 `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobOrder) Reset() {
+	*x = JobOrder{}
+	mi := &file_wire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobOrder) ProtoMessage() {}
+
+func (x *JobOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobOrder.ProtoReflect.Descriptor instead.
+func (*JobOrder) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *JobOrder) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+type AuctionBid struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	Seq           int64                  `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	At            int64                  `protobuf:"fixed64,3,opt,name=at,proto3" json:"at,omitempty"`
+	Bid           int64                  `protobuf:"varint,4,opt,name=bid,proto3" json:"bid,omitempty"`
+	Free          int64                  `protobuf:"varint,5,opt,name=free,proto3" json:"free,omitempty"`
+	Victims       []*Victims             `protobuf:"bytes,6,rep,name=victims,proto3" json:"victims,omitempty"`
+	Transfer      int64                  `protobuf:"varint,7,opt,name=transfer,proto3" json:"transfer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuctionBid) Reset() {
+	*x = AuctionBid{}
+	mi := &file_wire_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuctionBid) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuctionBid) ProtoMessage() {}
+
+func (x *AuctionBid) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuctionBid.ProtoReflect.Descriptor instead.
+func (*AuctionBid) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AuctionBid) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *AuctionBid) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *AuctionBid) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *AuctionBid) GetBid() int64 {
+	if x != nil {
+		return x.Bid
+	}
+	return 0
+}
+
+func (x *AuctionBid) GetFree() int64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *AuctionBid) GetVictims() []*Victims {
+	if x != nil {
+		return x.Victims
+	}
+	return nil
+}
+
+func (x *AuctionBid) GetTransfer() int64 {
+	if x != nil {
+		return x.Transfer
+	}
+	return 0
+}
+
+type AuctionLine struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Length        int64                  `protobuf:"varint,2,opt,name=length,proto3" json:"length,omitempty"`
+	Mean          int64                  `protobuf:"varint,3,opt,name=mean,proto3" json:"mean,omitempty"`
+	Minimum       int64                  `protobuf:"varint,4,opt,name=minimum,proto3" json:"minimum,omitempty"`
+	Bids          []*AuctionBid          `protobuf:"bytes,5,rep,name=bids,proto3" json:"bids,omitempty"`
+	Winner        string                 `protobuf:"bytes,6,opt,name=winner,proto3" json:"winner,omitempty"`
+	Refused       []string               `protobuf:"bytes,7,rep,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuctionLine) Reset() {
+	*x = AuctionLine{}
+	mi := &file_wire_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuctionLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuctionLine) ProtoMessage() {}
+
+func (x *AuctionLine) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuctionLine.ProtoReflect.Descriptor instead.
+func (*AuctionLine) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AuctionLine) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AuctionLine) GetLength() int64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+func (x *AuctionLine) GetMean() int64 {
+	if x != nil {
+		return x.Mean
+	}
+	return 0
+}
+
+func (x *AuctionLine) GetMinimum() int64 {
+	if x != nil {
+		return x.Minimum
+	}
+	return 0
+}
+
+func (x *AuctionLine) GetBids() []*AuctionBid {
+	if x != nil {
+		return x.Bids
+	}
+	return nil
+}
+
+func (x *AuctionLine) GetWinner() string {
+	if x != nil {
+		return x.Winner
+	}
+	return ""
+}
+
+func (x *AuctionLine) GetRefused() []string {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+type JobHistory struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Terms         *JobTerms              `protobuf:"bytes,1,opt,name=terms,proto3" json:"terms,omitempty"`
+	Progress      *JobProgress           `protobuf:"bytes,2,opt,name=progress,proto3" json:"progress,omitempty"`
+	Auctions      []*AuctionLine         `protobuf:"bytes,3,rep,name=auctions,proto3" json:"auctions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobHistory) Reset() {
+	*x = JobHistory{}
+	mi := &file_wire_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobHistory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobHistory) ProtoMessage() {}
+
+func (x *JobHistory) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobHistory.ProtoReflect.Descriptor instead.
+func (*JobHistory) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *JobHistory) GetTerms() *JobTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *JobHistory) GetProgress() *JobProgress {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+func (x *JobHistory) GetAuctions() []*AuctionLine {
+	if x != nil {
+		return x.Auctions
+	}
+	return nil
+}
+
 // Records are Record messages, of sellers of an index.
 type Records struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -807,7 +1815,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_wire_proto_msgTypes[1]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +1827,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[1]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +1840,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{1}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Records) GetRecords() [][]byte {
@@ -855,7 +1863,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_wire_proto_msgTypes[2]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1875,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[2]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1888,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{2}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Record) GetChain() [][]byte {
@@ -916,7 +1924,7 @@ type Listing struct {
 
 func (x *Listing) Reset() {
 	*x = Listing{}
-	mi := &file_wire_proto_msgTypes[3]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1936,7 @@ func (x *Listing) String() string {
 func (*Listing) ProtoMessage() {}
 
 func (x *Listing) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[3]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1949,7 @@ func (x *Listing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing.ProtoReflect.Descriptor instead.
 func (*Listing) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{3}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Listing) GetIssued() int64 {
@@ -984,7 +1992,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_wire_proto_msgTypes[4]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +2004,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[4]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +2017,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{4}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Shard) GetTerms() *Terms {
@@ -1054,7 +2062,7 @@ type IndexQuery struct {
 
 func (x *IndexQuery) Reset() {
 	*x = IndexQuery{}
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +2074,7 @@ func (x *IndexQuery) String() string {
 func (*IndexQuery) ProtoMessage() {}
 
 func (x *IndexQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[5]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +2087,7 @@ func (x *IndexQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexQuery.ProtoReflect.Descriptor instead.
 func (*IndexQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{5}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *IndexQuery) GetShard() *Shard {
@@ -1137,7 +2145,7 @@ type IndexRow struct {
 
 func (x *IndexRow) Reset() {
 	*x = IndexRow{}
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +2157,7 @@ func (x *IndexRow) String() string {
 func (*IndexRow) ProtoMessage() {}
 
 func (x *IndexRow) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +2170,7 @@ func (x *IndexRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexRow.ProtoReflect.Descriptor instead.
 func (*IndexRow) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *IndexRow) GetSeller() string {
@@ -1210,7 +2218,7 @@ type Census struct {
 
 func (x *Census) Reset() {
 	*x = Census{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +2230,7 @@ func (x *Census) String() string {
 func (*Census) ProtoMessage() {}
 
 func (x *Census) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +2243,7 @@ func (x *Census) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Census.ProtoReflect.Descriptor instead.
 func (*Census) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Census) GetShard() *Shard {
@@ -1262,7 +2270,7 @@ type IndexRows struct {
 
 func (x *IndexRows) Reset() {
 	*x = IndexRows{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +2282,7 @@ func (x *IndexRows) String() string {
 func (*IndexRows) ProtoMessage() {}
 
 func (x *IndexRows) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +2295,7 @@ func (x *IndexRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexRows.ProtoReflect.Descriptor instead.
 func (*IndexRows) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *IndexRows) GetRows() []*IndexRow {
@@ -1313,7 +2321,7 @@ type IndexFetch struct {
 
 func (x *IndexFetch) Reset() {
 	*x = IndexFetch{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +2333,7 @@ func (x *IndexFetch) String() string {
 func (*IndexFetch) ProtoMessage() {}
 
 func (x *IndexFetch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +2346,7 @@ func (x *IndexFetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexFetch.ProtoReflect.Descriptor instead.
 func (*IndexFetch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *IndexFetch) GetSellers() []string {
@@ -1357,7 +2365,7 @@ type IndexDigest struct {
 
 func (x *IndexDigest) Reset() {
 	*x = IndexDigest{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +2377,7 @@ func (x *IndexDigest) String() string {
 func (*IndexDigest) ProtoMessage() {}
 
 func (x *IndexDigest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +2390,7 @@ func (x *IndexDigest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexDigest.ProtoReflect.Descriptor instead.
 func (*IndexDigest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *IndexDigest) GetShards() []*Census {
@@ -1402,7 +2410,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +2422,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +2435,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Terms) GetBank() string {
@@ -1462,7 +2470,7 @@ type Properties struct {
 
 func (x *Properties) Reset() {
 	*x = Properties{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +2482,7 @@ func (x *Properties) String() string {
 func (*Properties) ProtoMessage() {}
 
 func (x *Properties) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +2495,7 @@ func (x *Properties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Properties.ProtoReflect.Descriptor instead.
 func (*Properties) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Properties) GetOs() string {
@@ -1574,14 +2582,15 @@ type Presence struct {
 	After         []*Terms               `protobuf:"bytes,10,rep,name=after,proto3" json:"after,omitempty"`
 	Recovering    int64                  `protobuf:"varint,11,opt,name=recovering,proto3" json:"recovering,omitempty"`
 	Issued        int64                  `protobuf:"varint,12,opt,name=issued,proto3" json:"issued,omitempty"`
-	Index         int64                  `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // 1 and the sellers in the market; 0: keeps no index
+	Federation    string                 `protobuf:"bytes,21,opt,name=federation,proto3" json:"federation,omitempty"` // SHA-256 of the rules file of its federation, in hex
+	Index         int64                  `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`          // 1 and the sellers in the market; 0: keeps no index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Presence) Reset() {
 	*x = Presence{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +2602,7 @@ func (x *Presence) String() string {
 func (*Presence) ProtoMessage() {}
 
 func (x *Presence) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +2615,7 @@ func (x *Presence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Presence.ProtoReflect.Descriptor instead.
 func (*Presence) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Presence) GetAgent() int64 {
@@ -1693,6 +2702,13 @@ func (x *Presence) GetIssued() int64 {
 	return 0
 }
 
+func (x *Presence) GetFederation() string {
+	if x != nil {
+		return x.Federation
+	}
+	return ""
+}
+
 func (x *Presence) GetIndex() int64 {
 	if x != nil {
 		return x.Index
@@ -1711,7 +2727,7 @@ type Ceiling struct {
 
 func (x *Ceiling) Reset() {
 	*x = Ceiling{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1723,7 +2739,7 @@ func (x *Ceiling) String() string {
 func (*Ceiling) ProtoMessage() {}
 
 func (x *Ceiling) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1736,7 +2752,7 @@ func (x *Ceiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ceiling.ProtoReflect.Descriptor instead.
 func (*Ceiling) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ceiling) GetUnit() int64 {
@@ -1770,7 +2786,7 @@ type BundleCeiling struct {
 
 func (x *BundleCeiling) Reset() {
 	*x = BundleCeiling{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +2798,7 @@ func (x *BundleCeiling) String() string {
 func (*BundleCeiling) ProtoMessage() {}
 
 func (x *BundleCeiling) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +2811,7 @@ func (x *BundleCeiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleCeiling.ProtoReflect.Descriptor instead.
 func (*BundleCeiling) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BundleCeiling) GetUnits() []int64 {
@@ -1832,7 +2848,7 @@ type CallForProposals struct {
 
 func (x *CallForProposals) Reset() {
 	*x = CallForProposals{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +2860,7 @@ func (x *CallForProposals) String() string {
 func (*CallForProposals) ProtoMessage() {}
 
 func (x *CallForProposals) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +2873,7 @@ func (x *CallForProposals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallForProposals.ProtoReflect.Descriptor instead.
 func (*CallForProposals) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CallForProposals) GetRound() int64 {
@@ -1954,7 +2970,7 @@ type Intent struct {
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2982,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2995,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Intent) GetApp() string {
@@ -2007,7 +3023,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +3035,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +3048,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Slot) GetStart() int64 {
@@ -2072,7 +3088,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2084,7 +3100,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2097,7 +3113,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Item) GetUnit() int64 {
@@ -2171,7 +3187,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2183,7 +3199,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2196,7 +3212,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Offer) GetId() string {
@@ -2266,7 +3282,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +3294,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +3307,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Reason) GetCode() string {
@@ -2384,7 +3400,7 @@ type Hint struct {
 
 func (x *Hint) Reset() {
 	*x = Hint{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +3412,7 @@ func (x *Hint) String() string {
 func (*Hint) ProtoMessage() {}
 
 func (x *Hint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +3425,7 @@ func (x *Hint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hint.ProtoReflect.Descriptor instead.
 func (*Hint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Hint) GetStart() int64 {
@@ -2508,7 +3524,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +3536,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +3549,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Proposal) GetRound() int64 {
@@ -2574,7 +3590,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +3602,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +3615,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Refusal) GetRound() int64 {
@@ -2627,7 +3643,7 @@ type Acceptance struct {
 
 func (x *Acceptance) Reset() {
 	*x = Acceptance{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +3655,7 @@ func (x *Acceptance) String() string {
 func (*Acceptance) ProtoMessage() {}
 
 func (x *Acceptance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +3668,7 @@ func (x *Acceptance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceptance.ProtoReflect.Descriptor instead.
 func (*Acceptance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Acceptance) GetOffer() *Offer {
@@ -2691,7 +3707,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +3719,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2716,7 +3732,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Reservation) GetUnit() int64 {
@@ -2779,7 +3795,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +3807,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +3820,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Vote) GetOffer() string {
@@ -2837,7 +3853,7 @@ type Confirmation struct {
 
 func (x *Confirmation) Reset() {
 	*x = Confirmation{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +3865,7 @@ func (x *Confirmation) String() string {
 func (*Confirmation) ProtoMessage() {}
 
 func (x *Confirmation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +3878,7 @@ func (x *Confirmation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirmation.ProtoReflect.Descriptor instead.
 func (*Confirmation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Confirmation) GetBundle() []byte {
@@ -2881,7 +3897,7 @@ type Countersigned struct {
 
 func (x *Countersigned) Reset() {
 	*x = Countersigned{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +3909,7 @@ func (x *Countersigned) String() string {
 func (*Countersigned) ProtoMessage() {}
 
 func (x *Countersigned) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +3922,7 @@ func (x *Countersigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Countersigned.ProtoReflect.Descriptor instead.
 func (*Countersigned) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Countersigned) GetSale() []byte {
@@ -2925,7 +3941,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2937,7 +3953,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2950,7 +3966,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Cancellation) GetReservations() []string {
@@ -2969,7 +3985,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +3997,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +4010,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Settlement) GetSale() []byte {
@@ -3013,7 +4029,7 @@ type Annulment struct {
 
 func (x *Annulment) Reset() {
 	*x = Annulment{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +4041,7 @@ func (x *Annulment) String() string {
 func (*Annulment) ProtoMessage() {}
 
 func (x *Annulment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +4054,7 @@ func (x *Annulment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annulment.ProtoReflect.Descriptor instead.
 func (*Annulment) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Annulment) GetBundle() []byte {
@@ -3057,7 +4073,7 @@ type OutcomeQuery struct {
 
 func (x *OutcomeQuery) Reset() {
 	*x = OutcomeQuery{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +4085,7 @@ func (x *OutcomeQuery) String() string {
 func (*OutcomeQuery) ProtoMessage() {}
 
 func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3082,7 +4098,7 @@ func (x *OutcomeQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeQuery.ProtoReflect.Descriptor instead.
 func (*OutcomeQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *OutcomeQuery) GetContract() string {
@@ -3104,7 +4120,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +4132,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +4145,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Decision) GetContract() string {
@@ -3169,7 +4185,7 @@ type UnitCancellation struct {
 
 func (x *UnitCancellation) Reset() {
 	*x = UnitCancellation{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3181,7 +4197,7 @@ func (x *UnitCancellation) String() string {
 func (*UnitCancellation) ProtoMessage() {}
 
 func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3194,7 +4210,7 @@ func (x *UnitCancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitCancellation.ProtoReflect.Descriptor instead.
 func (*UnitCancellation) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *UnitCancellation) GetCancel() []byte {
@@ -3214,7 +4230,7 @@ type RefundRequest struct {
 
 func (x *RefundRequest) Reset() {
 	*x = RefundRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +4242,7 @@ func (x *RefundRequest) String() string {
 func (*RefundRequest) ProtoMessage() {}
 
 func (x *RefundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +4255,7 @@ func (x *RefundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefundRequest.ProtoReflect.Descriptor instead.
 func (*RefundRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RefundRequest) GetRefund() []byte {
@@ -3264,7 +4280,7 @@ type BalanceQuery struct {
 
 func (x *BalanceQuery) Reset() {
 	*x = BalanceQuery{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +4292,7 @@ func (x *BalanceQuery) String() string {
 func (*BalanceQuery) ProtoMessage() {}
 
 func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +4305,7 @@ func (x *BalanceQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BalanceQuery.ProtoReflect.Descriptor instead.
 func (*BalanceQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 type Balance struct {
@@ -3312,7 +4328,7 @@ type Balance struct {
 
 func (x *Balance) Reset() {
 	*x = Balance{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +4340,7 @@ func (x *Balance) String() string {
 func (*Balance) ProtoMessage() {}
 
 func (x *Balance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +4353,7 @@ func (x *Balance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balance.ProtoReflect.Descriptor instead.
 func (*Balance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Balance) GetAccount() string {
@@ -3433,7 +4449,7 @@ type Balances struct {
 
 func (x *Balances) Reset() {
 	*x = Balances{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +4461,7 @@ func (x *Balances) String() string {
 func (*Balances) ProtoMessage() {}
 
 func (x *Balances) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +4474,7 @@ func (x *Balances) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Balances.ProtoReflect.Descriptor instead.
 func (*Balances) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Balances) GetAccounts() []*Balance {
@@ -3483,7 +4499,7 @@ type StatementQuery struct {
 
 func (x *StatementQuery) Reset() {
 	*x = StatementQuery{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +4511,7 @@ func (x *StatementQuery) String() string {
 func (*StatementQuery) ProtoMessage() {}
 
 func (x *StatementQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +4524,7 @@ func (x *StatementQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementQuery.ProtoReflect.Descriptor instead.
 func (*StatementQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StatementQuery) GetAccount() string {
@@ -3570,7 +4586,7 @@ type ProofQuery struct {
 
 func (x *ProofQuery) Reset() {
 	*x = ProofQuery{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3582,7 +4598,7 @@ func (x *ProofQuery) String() string {
 func (*ProofQuery) ProtoMessage() {}
 
 func (x *ProofQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3595,7 +4611,7 @@ func (x *ProofQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProofQuery.ProtoReflect.Descriptor instead.
 func (*ProofQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ProofQuery) GetContract() string {
@@ -3621,7 +4637,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +4649,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +4662,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Proof) GetDocument() []byte {
@@ -3666,7 +4682,7 @@ type SoldQuery struct {
 
 func (x *SoldQuery) Reset() {
 	*x = SoldQuery{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3678,7 +4694,7 @@ func (x *SoldQuery) String() string {
 func (*SoldQuery) ProtoMessage() {}
 
 func (x *SoldQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3691,7 +4707,7 @@ func (x *SoldQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldQuery.ProtoReflect.Descriptor instead.
 func (*SoldQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SoldQuery) GetEnds() int64 {
@@ -3722,7 +4738,7 @@ type SoldUnit struct {
 
 func (x *SoldUnit) Reset() {
 	*x = SoldUnit{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3734,7 +4750,7 @@ func (x *SoldUnit) String() string {
 func (*SoldUnit) ProtoMessage() {}
 
 func (x *SoldUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3747,7 +4763,7 @@ func (x *SoldUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldUnit.ProtoReflect.Descriptor instead.
 func (*SoldUnit) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SoldUnit) GetUnit() int64 {
@@ -3805,7 +4821,7 @@ type Sold struct {
 
 func (x *Sold) Reset() {
 	*x = Sold{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3817,7 +4833,7 @@ func (x *Sold) String() string {
 func (*Sold) ProtoMessage() {}
 
 func (x *Sold) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3830,7 +4846,7 @@ func (x *Sold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sold.ProtoReflect.Descriptor instead.
 func (*Sold) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Sold) GetContract() string {
@@ -3879,7 +4895,7 @@ type SoldList struct {
 
 func (x *SoldList) Reset() {
 	*x = SoldList{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +4907,7 @@ func (x *SoldList) String() string {
 func (*SoldList) ProtoMessage() {}
 
 func (x *SoldList) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +4920,7 @@ func (x *SoldList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoldList.ProtoReflect.Descriptor instead.
 func (*SoldList) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SoldList) GetSold() []*Sold {
@@ -3937,7 +4953,7 @@ type BundleQuery struct {
 
 func (x *BundleQuery) Reset() {
 	*x = BundleQuery{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +4965,7 @@ func (x *BundleQuery) String() string {
 func (*BundleQuery) ProtoMessage() {}
 
 func (x *BundleQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +4978,7 @@ func (x *BundleQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleQuery.ProtoReflect.Descriptor instead.
 func (*BundleQuery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *BundleQuery) GetContract() string {
@@ -3981,7 +4997,7 @@ type BundleCopy struct {
 
 func (x *BundleCopy) Reset() {
 	*x = BundleCopy{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3993,7 +5009,7 @@ func (x *BundleCopy) String() string {
 func (*BundleCopy) ProtoMessage() {}
 
 func (x *BundleCopy) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4006,7 +5022,7 @@ func (x *BundleCopy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleCopy.ProtoReflect.Descriptor instead.
 func (*BundleCopy) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BundleCopy) GetBundle() []byte {
@@ -4034,7 +5050,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +5062,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +5075,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *StatementLine) GetEntry() uint64 {
@@ -4143,7 +5159,7 @@ type Statement struct {
 
 func (x *Statement) Reset() {
 	*x = Statement{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +5171,7 @@ func (x *Statement) String() string {
 func (*Statement) ProtoMessage() {}
 
 func (x *Statement) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4168,7 +5184,7 @@ func (x *Statement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statement.ProtoReflect.Descriptor instead.
 func (*Statement) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Statement) GetAccount() string {
@@ -4202,7 +5218,7 @@ type JobReport struct {
 
 func (x *JobReport) Reset() {
 	*x = JobReport{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4214,7 +5230,7 @@ func (x *JobReport) String() string {
 func (*JobReport) ProtoMessage() {}
 
 func (x *JobReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4227,7 +5243,7 @@ func (x *JobReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
 func (*JobReport) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *JobReport) GetRecord() []byte {
@@ -4253,7 +5269,7 @@ type JobVerdict struct {
 
 func (x *JobVerdict) Reset() {
 	*x = JobVerdict{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4265,7 +5281,7 @@ func (x *JobVerdict) String() string {
 func (*JobVerdict) ProtoMessage() {}
 
 func (x *JobVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4278,7 +5294,7 @@ func (x *JobVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobVerdict.ProtoReflect.Descriptor instead.
 func (*JobVerdict) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *JobVerdict) GetVerdict() []byte {
@@ -4300,7 +5316,7 @@ type VoucherRequest struct {
 
 func (x *VoucherRequest) Reset() {
 	*x = VoucherRequest{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4312,7 +5328,7 @@ func (x *VoucherRequest) String() string {
 func (*VoucherRequest) ProtoMessage() {}
 
 func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4325,7 +5341,7 @@ func (x *VoucherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoucherRequest.ProtoReflect.Descriptor instead.
 func (*VoucherRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *VoucherRequest) GetConversation() string {
@@ -4365,7 +5381,7 @@ type Voucher struct {
 
 func (x *Voucher) Reset() {
 	*x = Voucher{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4377,7 +5393,7 @@ func (x *Voucher) String() string {
 func (*Voucher) ProtoMessage() {}
 
 func (x *Voucher) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4390,7 +5406,7 @@ func (x *Voucher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voucher.ProtoReflect.Descriptor instead.
 func (*Voucher) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Voucher) GetVoucher() []byte {
@@ -4412,7 +5428,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +5440,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +5453,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *QuoteRequest) GetId() string {
@@ -4478,7 +5494,7 @@ type ExchangeRequest struct {
 
 func (x *ExchangeRequest) Reset() {
 	*x = ExchangeRequest{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4490,7 +5506,7 @@ func (x *ExchangeRequest) String() string {
 func (*ExchangeRequest) ProtoMessage() {}
 
 func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4503,7 +5519,7 @@ func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
 func (*ExchangeRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{56}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ExchangeRequest) GetId() string {
@@ -4529,7 +5545,7 @@ type Quote struct {
 
 func (x *Quote) Reset() {
 	*x = Quote{}
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4541,7 +5557,7 @@ func (x *Quote) String() string {
 func (*Quote) ProtoMessage() {}
 
 func (x *Quote) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4554,7 +5570,7 @@ func (x *Quote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quote.ProtoReflect.Descriptor instead.
 func (*Quote) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{57}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Quote) GetQuote() []byte {
@@ -4574,7 +5590,7 @@ type Readmission struct {
 
 func (x *Readmission) Reset() {
 	*x = Readmission{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4586,7 +5602,7 @@ func (x *Readmission) String() string {
 func (*Readmission) ProtoMessage() {}
 
 func (x *Readmission) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4599,7 +5615,7 @@ func (x *Readmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Readmission.ProtoReflect.Descriptor instead.
 func (*Readmission) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{58}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Readmission) GetReceipt() []byte {
@@ -4629,7 +5645,7 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4641,7 +5657,7 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4654,7 +5670,7 @@ func (x *StagedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
 func (*StagedFile) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{59}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *StagedFile) GetPath() string {
@@ -4702,7 +5718,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4714,7 +5730,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4727,7 +5743,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Param) GetName() string {
@@ -4762,7 +5778,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4774,7 +5790,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4787,7 +5803,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Launch) GetContract() string {
@@ -4873,7 +5889,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +5901,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +5914,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Peer) GetUnit() int64 {
@@ -4949,7 +5965,7 @@ type LaunchOrder struct {
 
 func (x *LaunchOrder) Reset() {
 	*x = LaunchOrder{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5977,7 @@ func (x *LaunchOrder) String() string {
 func (*LaunchOrder) ProtoMessage() {}
 
 func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5990,7 @@ func (x *LaunchOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchOrder.ProtoReflect.Descriptor instead.
 func (*LaunchOrder) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *LaunchOrder) GetContract() string {
@@ -5029,7 +6045,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5041,7 +6057,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5054,7 +6070,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *JobStatus) GetState() string {
@@ -5138,7 +6154,7 @@ type LaunchStatus struct {
 
 func (x *LaunchStatus) Reset() {
 	*x = LaunchStatus{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5150,7 +6166,7 @@ func (x *LaunchStatus) String() string {
 func (*LaunchStatus) ProtoMessage() {}
 
 func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5163,7 +6179,7 @@ func (x *LaunchStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchStatus.ProtoReflect.Descriptor instead.
 func (*LaunchStatus) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *LaunchStatus) GetContract() string {
@@ -5241,7 +6257,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\tramp.wire\"\xab\x14\n" +
+	"wire.proto\x12\tramp.wire\"\xdc\x17\n" +
 	"\bEnvelope\x12\"\n" +
 	"\fperformative\x18\x01 \x01(\tR\fperformative\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\"\n" +
@@ -5304,8 +6320,87 @@ const file_wire_proto_rawDesc = "" +
 	"index_rows\x18> \x01(\v2\x14.ramp.wire.IndexRowsH\x00R\tindexRows\x128\n" +
 	"\vindex_fetch\x18? \x01(\v2\x15.ramp.wire.IndexFetchH\x00R\n" +
 	"indexFetch\x12;\n" +
-	"\findex_digest\x18@ \x01(\v2\x16.ramp.wire.IndexDigestH\x00R\vindexDigestB\x06\n" +
-	"\x04body\"#\n" +
+	"\findex_digest\x18@ \x01(\v2\x16.ramp.wire.IndexDigestH\x00R\vindexDigest\x122\n" +
+	"\tjob_offer\x18F \x01(\v2\x13.ramp.wire.JobOfferH\x00R\bjobOffer\x12;\n" +
+	"\fauction_open\x18G \x01(\v2\x16.ramp.wire.AuctionOpenH\x00R\vauctionOpen\x12,\n" +
+	"\ajob_bid\x18H \x01(\v2\x11.ramp.wire.JobBidH\x00R\x06jobBid\x121\n" +
+	"\bstanding\x18I \x01(\v2\x13.ramp.wire.StandingH\x00R\bstanding\x122\n" +
+	"\tjob_award\x18J \x01(\v2\x13.ramp.wire.JobAwardH\x00R\bjobAward\x12;\n" +
+	"\fjob_progress\x18K \x01(\v2\x16.ramp.wire.JobProgressH\x00R\vjobProgress\x122\n" +
+	"\tjob_order\x18L \x01(\v2\x13.ramp.wire.JobOrderH\x00R\bjobOrder\x128\n" +
+	"\vjob_history\x18M \x01(\v2\x15.ramp.wire.JobHistoryH\x00R\n" +
+	"jobHistoryB\x06\n" +
+	"\x04body\"\x8a\x01\n" +
+	"\bJobTerms\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\x03R\x05level\x12\x14\n" +
+	"\x05least\x18\x02 \x01(\x03R\x05least\x12\x12\n" +
+	"\x04most\x18\x03 \x01(\x03R\x04most\x12\x12\n" +
+	"\x04wall\x18\x04 \x01(\x03R\x04wall\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05where\x18\x06 \x01(\tR\x05where\"K\n" +
+	"\bJobOffer\x12)\n" +
+	"\x05terms\x18\x01 \x01(\v2\x13.ramp.wire.JobTermsR\x05terms\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\"\xaa\x01\n" +
+	"\vAuctionOpen\x12\x14\n" +
+	"\x05rules\x18\x01 \x01(\tR\x05rules\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12)\n" +
+	"\x05terms\x18\x03 \x01(\v2\x13.ramp.wire.JobTermsR\x05terms\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x03R\x06number\x12\x18\n" +
+	"\aminimum\x18\x05 \x01(\x03R\aminimum\x12\x12\n" +
+	"\x04ends\x18\x06 \x01(\x10R\x04ends\"9\n" +
+	"\aVictims\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\x03R\x05level\x12\x18\n" +
+	"\amodules\x18\x02 \x01(\x03R\amodules\"\x90\x01\n" +
+	"\x06JobBid\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x03R\x03seq\x12\x12\n" +
+	"\x04free\x18\x03 \x01(\x03R\x04free\x12,\n" +
+	"\avictims\x18\x04 \x03(\v2\x12.ramp.wire.VictimsR\avictims\x12\x1a\n" +
+	"\btransfer\x18\x05 \x01(\x03R\btransfer\"h\n" +
+	"\bStanding\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\x03R\x05value\x12\x16\n" +
+	"\x06closed\x18\x04 \x01(\bR\x06closed\"\\\n" +
+	"\bJobAward\x12\x14\n" +
+	"\x05award\x18\x01 \x01(\x03R\x05award\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\"\xd3\x01\n" +
+	"\vJobProgress\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x14\n" +
+	"\x05award\x18\x02 \x01(\x03R\x05award\x12\x12\n" +
+	"\x04site\x18\x03 \x01(\tR\x04site\x12\x10\n" +
+	"\x03got\x18\x04 \x01(\x03R\x03got\x12\x1c\n" +
+	"\tpreempted\x18\x05 \x01(\x03R\tpreempted\x12\x10\n" +
+	"\x03ran\x18\x06 \x01(\x03R\x03ran\x12\x1c\n" +
+	"\tsuspended\x18\a \x01(\x03R\tsuspended\x12\x12\n" +
+	"\x04exit\x18\b \x01(\x03R\x04exit\x12\x10\n" +
+	"\x03why\x18\t \x01(\tR\x03why\"\x1e\n" +
+	"\bJobOrder\x12\x12\n" +
+	"\x04verb\x18\x01 \x01(\tR\x04verb\"\xb2\x01\n" +
+	"\n" +
+	"AuctionBid\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x03R\x03seq\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x10R\x02at\x12\x10\n" +
+	"\x03bid\x18\x04 \x01(\x03R\x03bid\x12\x12\n" +
+	"\x04free\x18\x05 \x01(\x03R\x04free\x12,\n" +
+	"\avictims\x18\x06 \x03(\v2\x12.ramp.wire.VictimsR\avictims\x12\x1a\n" +
+	"\btransfer\x18\a \x01(\x03R\btransfer\"\xc8\x01\n" +
+	"\vAuctionLine\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x16\n" +
+	"\x06length\x18\x02 \x01(\x03R\x06length\x12\x12\n" +
+	"\x04mean\x18\x03 \x01(\x03R\x04mean\x12\x18\n" +
+	"\aminimum\x18\x04 \x01(\x03R\aminimum\x12)\n" +
+	"\x04bids\x18\x05 \x03(\v2\x15.ramp.wire.AuctionBidR\x04bids\x12\x16\n" +
+	"\x06winner\x18\x06 \x01(\tR\x06winner\x12\x18\n" +
+	"\arefused\x18\a \x03(\tR\arefused\"\x9f\x01\n" +
+	"\n" +
+	"JobHistory\x12)\n" +
+	"\x05terms\x18\x01 \x01(\v2\x13.ramp.wire.JobTermsR\x05terms\x122\n" +
+	"\bprogress\x18\x02 \x01(\v2\x16.ramp.wire.JobProgressR\bprogress\x122\n" +
+	"\bauctions\x18\x03 \x03(\v2\x16.ramp.wire.AuctionLineR\bauctions\"#\n" +
 	"\aRecords\x12\x18\n" +
 	"\arecords\x18\x01 \x03(\fR\arecords\"V\n" +
 	"\x06Record\x12\x14\n" +
@@ -5366,7 +6461,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05cores\x18\t \x01(\x03R\x05cores\x12\x1d\n" +
 	"\n" +
 	"node_cores\x18\n" +
-	" \x01(\x03R\tnodeCores\"\xfd\x02\n" +
+	" \x01(\x03R\tnodeCores\"\x9d\x03\n" +
 	"\bPresence\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\x03R\x05agent\x125\n" +
 	"\n" +
@@ -5384,7 +6479,10 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"recovering\x18\v \x01(\x03R\n" +
 	"recovering\x12\x16\n" +
-	"\x06issued\x18\f \x01(\x03R\x06issued\x12\x14\n" +
+	"\x06issued\x18\f \x01(\x03R\x06issued\x12\x1e\n" +
+	"\n" +
+	"federation\x18\x15 \x01(\tR\n" +
+	"federation\x12\x14\n" +
 	"\x05index\x18\x14 \x01(\x03R\x05index\"G\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\x03R\x04unit\x12\x14\n" +
@@ -5676,153 +6774,181 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
 var file_wire_proto_goTypes = []any{
 	(*Envelope)(nil),         // 0: ramp.wire.Envelope
-	(*Records)(nil),          // 1: ramp.wire.Records
-	(*Record)(nil),           // 2: ramp.wire.Record
-	(*Listing)(nil),          // 3: ramp.wire.Listing
-	(*Shard)(nil),            // 4: ramp.wire.Shard
-	(*IndexQuery)(nil),       // 5: ramp.wire.IndexQuery
-	(*IndexRow)(nil),         // 6: ramp.wire.IndexRow
-	(*Census)(nil),           // 7: ramp.wire.Census
-	(*IndexRows)(nil),        // 8: ramp.wire.IndexRows
-	(*IndexFetch)(nil),       // 9: ramp.wire.IndexFetch
-	(*IndexDigest)(nil),      // 10: ramp.wire.IndexDigest
-	(*Terms)(nil),            // 11: ramp.wire.Terms
-	(*Properties)(nil),       // 12: ramp.wire.Properties
-	(*Presence)(nil),         // 13: ramp.wire.Presence
-	(*Ceiling)(nil),          // 14: ramp.wire.Ceiling
-	(*BundleCeiling)(nil),    // 15: ramp.wire.BundleCeiling
-	(*CallForProposals)(nil), // 16: ramp.wire.CallForProposals
-	(*Intent)(nil),           // 17: ramp.wire.Intent
-	(*Slot)(nil),             // 18: ramp.wire.Slot
-	(*Item)(nil),             // 19: ramp.wire.Item
-	(*Offer)(nil),            // 20: ramp.wire.Offer
-	(*Reason)(nil),           // 21: ramp.wire.Reason
-	(*Hint)(nil),             // 22: ramp.wire.Hint
-	(*Proposal)(nil),         // 23: ramp.wire.Proposal
-	(*Refusal)(nil),          // 24: ramp.wire.Refusal
-	(*Acceptance)(nil),       // 25: ramp.wire.Acceptance
-	(*Reservation)(nil),      // 26: ramp.wire.Reservation
-	(*Vote)(nil),             // 27: ramp.wire.Vote
-	(*Confirmation)(nil),     // 28: ramp.wire.Confirmation
-	(*Countersigned)(nil),    // 29: ramp.wire.Countersigned
-	(*Cancellation)(nil),     // 30: ramp.wire.Cancellation
-	(*Settlement)(nil),       // 31: ramp.wire.Settlement
-	(*Annulment)(nil),        // 32: ramp.wire.Annulment
-	(*OutcomeQuery)(nil),     // 33: ramp.wire.OutcomeQuery
-	(*Decision)(nil),         // 34: ramp.wire.Decision
-	(*UnitCancellation)(nil), // 35: ramp.wire.UnitCancellation
-	(*RefundRequest)(nil),    // 36: ramp.wire.RefundRequest
-	(*BalanceQuery)(nil),     // 37: ramp.wire.BalanceQuery
-	(*Balance)(nil),          // 38: ramp.wire.Balance
-	(*Balances)(nil),         // 39: ramp.wire.Balances
-	(*StatementQuery)(nil),   // 40: ramp.wire.StatementQuery
-	(*ProofQuery)(nil),       // 41: ramp.wire.ProofQuery
-	(*Proof)(nil),            // 42: ramp.wire.Proof
-	(*SoldQuery)(nil),        // 43: ramp.wire.SoldQuery
-	(*SoldUnit)(nil),         // 44: ramp.wire.SoldUnit
-	(*Sold)(nil),             // 45: ramp.wire.Sold
-	(*SoldList)(nil),         // 46: ramp.wire.SoldList
-	(*BundleQuery)(nil),      // 47: ramp.wire.BundleQuery
-	(*BundleCopy)(nil),       // 48: ramp.wire.BundleCopy
-	(*StatementLine)(nil),    // 49: ramp.wire.StatementLine
-	(*Statement)(nil),        // 50: ramp.wire.Statement
-	(*JobReport)(nil),        // 51: ramp.wire.JobReport
-	(*JobVerdict)(nil),       // 52: ramp.wire.JobVerdict
-	(*VoucherRequest)(nil),   // 53: ramp.wire.VoucherRequest
-	(*Voucher)(nil),          // 54: ramp.wire.Voucher
-	(*QuoteRequest)(nil),     // 55: ramp.wire.QuoteRequest
-	(*ExchangeRequest)(nil),  // 56: ramp.wire.ExchangeRequest
-	(*Quote)(nil),            // 57: ramp.wire.Quote
-	(*Readmission)(nil),      // 58: ramp.wire.Readmission
-	(*StagedFile)(nil),       // 59: ramp.wire.StagedFile
-	(*Param)(nil),            // 60: ramp.wire.Param
-	(*Launch)(nil),           // 61: ramp.wire.Launch
-	(*Peer)(nil),             // 62: ramp.wire.Peer
-	(*LaunchOrder)(nil),      // 63: ramp.wire.LaunchOrder
-	(*JobStatus)(nil),        // 64: ramp.wire.JobStatus
-	(*LaunchStatus)(nil),     // 65: ramp.wire.LaunchStatus
+	(*JobTerms)(nil),         // 1: ramp.wire.JobTerms
+	(*JobOffer)(nil),         // 2: ramp.wire.JobOffer
+	(*AuctionOpen)(nil),      // 3: ramp.wire.AuctionOpen
+	(*Victims)(nil),          // 4: ramp.wire.Victims
+	(*JobBid)(nil),           // 5: ramp.wire.JobBid
+	(*Standing)(nil),         // 6: ramp.wire.Standing
+	(*JobAward)(nil),         // 7: ramp.wire.JobAward
+	(*JobProgress)(nil),      // 8: ramp.wire.JobProgress
+	(*JobOrder)(nil),         // 9: ramp.wire.JobOrder
+	(*AuctionBid)(nil),       // 10: ramp.wire.AuctionBid
+	(*AuctionLine)(nil),      // 11: ramp.wire.AuctionLine
+	(*JobHistory)(nil),       // 12: ramp.wire.JobHistory
+	(*Records)(nil),          // 13: ramp.wire.Records
+	(*Record)(nil),           // 14: ramp.wire.Record
+	(*Listing)(nil),          // 15: ramp.wire.Listing
+	(*Shard)(nil),            // 16: ramp.wire.Shard
+	(*IndexQuery)(nil),       // 17: ramp.wire.IndexQuery
+	(*IndexRow)(nil),         // 18: ramp.wire.IndexRow
+	(*Census)(nil),           // 19: ramp.wire.Census
+	(*IndexRows)(nil),        // 20: ramp.wire.IndexRows
+	(*IndexFetch)(nil),       // 21: ramp.wire.IndexFetch
+	(*IndexDigest)(nil),      // 22: ramp.wire.IndexDigest
+	(*Terms)(nil),            // 23: ramp.wire.Terms
+	(*Properties)(nil),       // 24: ramp.wire.Properties
+	(*Presence)(nil),         // 25: ramp.wire.Presence
+	(*Ceiling)(nil),          // 26: ramp.wire.Ceiling
+	(*BundleCeiling)(nil),    // 27: ramp.wire.BundleCeiling
+	(*CallForProposals)(nil), // 28: ramp.wire.CallForProposals
+	(*Intent)(nil),           // 29: ramp.wire.Intent
+	(*Slot)(nil),             // 30: ramp.wire.Slot
+	(*Item)(nil),             // 31: ramp.wire.Item
+	(*Offer)(nil),            // 32: ramp.wire.Offer
+	(*Reason)(nil),           // 33: ramp.wire.Reason
+	(*Hint)(nil),             // 34: ramp.wire.Hint
+	(*Proposal)(nil),         // 35: ramp.wire.Proposal
+	(*Refusal)(nil),          // 36: ramp.wire.Refusal
+	(*Acceptance)(nil),       // 37: ramp.wire.Acceptance
+	(*Reservation)(nil),      // 38: ramp.wire.Reservation
+	(*Vote)(nil),             // 39: ramp.wire.Vote
+	(*Confirmation)(nil),     // 40: ramp.wire.Confirmation
+	(*Countersigned)(nil),    // 41: ramp.wire.Countersigned
+	(*Cancellation)(nil),     // 42: ramp.wire.Cancellation
+	(*Settlement)(nil),       // 43: ramp.wire.Settlement
+	(*Annulment)(nil),        // 44: ramp.wire.Annulment
+	(*OutcomeQuery)(nil),     // 45: ramp.wire.OutcomeQuery
+	(*Decision)(nil),         // 46: ramp.wire.Decision
+	(*UnitCancellation)(nil), // 47: ramp.wire.UnitCancellation
+	(*RefundRequest)(nil),    // 48: ramp.wire.RefundRequest
+	(*BalanceQuery)(nil),     // 49: ramp.wire.BalanceQuery
+	(*Balance)(nil),          // 50: ramp.wire.Balance
+	(*Balances)(nil),         // 51: ramp.wire.Balances
+	(*StatementQuery)(nil),   // 52: ramp.wire.StatementQuery
+	(*ProofQuery)(nil),       // 53: ramp.wire.ProofQuery
+	(*Proof)(nil),            // 54: ramp.wire.Proof
+	(*SoldQuery)(nil),        // 55: ramp.wire.SoldQuery
+	(*SoldUnit)(nil),         // 56: ramp.wire.SoldUnit
+	(*Sold)(nil),             // 57: ramp.wire.Sold
+	(*SoldList)(nil),         // 58: ramp.wire.SoldList
+	(*BundleQuery)(nil),      // 59: ramp.wire.BundleQuery
+	(*BundleCopy)(nil),       // 60: ramp.wire.BundleCopy
+	(*StatementLine)(nil),    // 61: ramp.wire.StatementLine
+	(*Statement)(nil),        // 62: ramp.wire.Statement
+	(*JobReport)(nil),        // 63: ramp.wire.JobReport
+	(*JobVerdict)(nil),       // 64: ramp.wire.JobVerdict
+	(*VoucherRequest)(nil),   // 65: ramp.wire.VoucherRequest
+	(*Voucher)(nil),          // 66: ramp.wire.Voucher
+	(*QuoteRequest)(nil),     // 67: ramp.wire.QuoteRequest
+	(*ExchangeRequest)(nil),  // 68: ramp.wire.ExchangeRequest
+	(*Quote)(nil),            // 69: ramp.wire.Quote
+	(*Readmission)(nil),      // 70: ramp.wire.Readmission
+	(*StagedFile)(nil),       // 71: ramp.wire.StagedFile
+	(*Param)(nil),            // 72: ramp.wire.Param
+	(*Launch)(nil),           // 73: ramp.wire.Launch
+	(*Peer)(nil),             // 74: ramp.wire.Peer
+	(*LaunchOrder)(nil),      // 75: ramp.wire.LaunchOrder
+	(*JobStatus)(nil),        // 76: ramp.wire.JobStatus
+	(*LaunchStatus)(nil),     // 77: ramp.wire.LaunchStatus
 }
 var file_wire_proto_depIdxs = []int32{
-	13, // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
-	16, // 1: ramp.wire.Envelope.cfp:type_name -> ramp.wire.CallForProposals
-	23, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
-	24, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
-	25, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
-	27, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
-	28, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
-	29, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
-	30, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
-	31, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
-	32, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
-	33, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
-	34, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
-	35, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
-	36, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
-	37, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
-	39, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
-	40, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
-	50, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
-	51, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
-	52, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
-	53, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
-	54, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
-	55, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
-	56, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
-	57, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
-	58, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
-	61, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
-	63, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
-	65, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
-	41, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
-	42, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
-	43, // 32: ramp.wire.Envelope.sold_query:type_name -> ramp.wire.SoldQuery
-	46, // 33: ramp.wire.Envelope.sold_list:type_name -> ramp.wire.SoldList
-	47, // 34: ramp.wire.Envelope.bundle_query:type_name -> ramp.wire.BundleQuery
-	48, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
-	1,  // 36: ramp.wire.Envelope.records:type_name -> ramp.wire.Records
-	5,  // 37: ramp.wire.Envelope.index_query:type_name -> ramp.wire.IndexQuery
-	8,  // 38: ramp.wire.Envelope.index_rows:type_name -> ramp.wire.IndexRows
-	9,  // 39: ramp.wire.Envelope.index_fetch:type_name -> ramp.wire.IndexFetch
-	10, // 40: ramp.wire.Envelope.index_digest:type_name -> ramp.wire.IndexDigest
-	13, // 41: ramp.wire.Listing.presence:type_name -> ramp.wire.Presence
-	11, // 42: ramp.wire.Shard.terms:type_name -> ramp.wire.Terms
-	4,  // 43: ramp.wire.IndexQuery.shard:type_name -> ramp.wire.Shard
-	4,  // 44: ramp.wire.Census.shard:type_name -> ramp.wire.Shard
-	6,  // 45: ramp.wire.IndexRows.rows:type_name -> ramp.wire.IndexRow
-	7,  // 46: ramp.wire.IndexRows.census:type_name -> ramp.wire.Census
-	7,  // 47: ramp.wire.IndexDigest.shards:type_name -> ramp.wire.Census
-	12, // 48: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
-	11, // 49: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
-	11, // 50: ramp.wire.Presence.after:type_name -> ramp.wire.Terms
-	14, // 51: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
-	15, // 52: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
-	11, // 53: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
-	17, // 54: ramp.wire.CallForProposals.launch:type_name -> ramp.wire.Intent
-	19, // 55: ramp.wire.Offer.items:type_name -> ramp.wire.Item
-	22, // 56: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
-	20, // 57: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
-	18, // 58: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
-	21, // 59: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
-	21, // 60: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
-	20, // 61: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
-	26, // 62: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
-	38, // 63: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
-	44, // 64: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
-	45, // 65: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
-	49, // 66: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
-	60, // 67: ramp.wire.Launch.params:type_name -> ramp.wire.Param
-	59, // 68: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
-	62, // 69: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
-	64, // 70: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
-	59, // 71: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	25, // 0: ramp.wire.Envelope.presence:type_name -> ramp.wire.Presence
+	28, // 1: ramp.wire.Envelope.cfp:type_name -> ramp.wire.CallForProposals
+	35, // 2: ramp.wire.Envelope.proposal:type_name -> ramp.wire.Proposal
+	36, // 3: ramp.wire.Envelope.refusal:type_name -> ramp.wire.Refusal
+	37, // 4: ramp.wire.Envelope.acceptance:type_name -> ramp.wire.Acceptance
+	39, // 5: ramp.wire.Envelope.vote:type_name -> ramp.wire.Vote
+	40, // 6: ramp.wire.Envelope.confirmation:type_name -> ramp.wire.Confirmation
+	41, // 7: ramp.wire.Envelope.countersigned:type_name -> ramp.wire.Countersigned
+	42, // 8: ramp.wire.Envelope.cancellation:type_name -> ramp.wire.Cancellation
+	43, // 9: ramp.wire.Envelope.settlement:type_name -> ramp.wire.Settlement
+	44, // 10: ramp.wire.Envelope.annulment:type_name -> ramp.wire.Annulment
+	45, // 11: ramp.wire.Envelope.outcome_query:type_name -> ramp.wire.OutcomeQuery
+	46, // 12: ramp.wire.Envelope.decision:type_name -> ramp.wire.Decision
+	47, // 13: ramp.wire.Envelope.unit_cancellation:type_name -> ramp.wire.UnitCancellation
+	48, // 14: ramp.wire.Envelope.refund_request:type_name -> ramp.wire.RefundRequest
+	49, // 15: ramp.wire.Envelope.balance_query:type_name -> ramp.wire.BalanceQuery
+	51, // 16: ramp.wire.Envelope.balances:type_name -> ramp.wire.Balances
+	52, // 17: ramp.wire.Envelope.statement_query:type_name -> ramp.wire.StatementQuery
+	62, // 18: ramp.wire.Envelope.statement:type_name -> ramp.wire.Statement
+	63, // 19: ramp.wire.Envelope.job_report:type_name -> ramp.wire.JobReport
+	64, // 20: ramp.wire.Envelope.job_verdict:type_name -> ramp.wire.JobVerdict
+	65, // 21: ramp.wire.Envelope.voucher_request:type_name -> ramp.wire.VoucherRequest
+	66, // 22: ramp.wire.Envelope.voucher:type_name -> ramp.wire.Voucher
+	67, // 23: ramp.wire.Envelope.quote_request:type_name -> ramp.wire.QuoteRequest
+	68, // 24: ramp.wire.Envelope.exchange_request:type_name -> ramp.wire.ExchangeRequest
+	69, // 25: ramp.wire.Envelope.quote:type_name -> ramp.wire.Quote
+	70, // 26: ramp.wire.Envelope.readmission:type_name -> ramp.wire.Readmission
+	73, // 27: ramp.wire.Envelope.launch:type_name -> ramp.wire.Launch
+	75, // 28: ramp.wire.Envelope.launch_order:type_name -> ramp.wire.LaunchOrder
+	77, // 29: ramp.wire.Envelope.launch_status:type_name -> ramp.wire.LaunchStatus
+	53, // 30: ramp.wire.Envelope.proof_query:type_name -> ramp.wire.ProofQuery
+	54, // 31: ramp.wire.Envelope.proof:type_name -> ramp.wire.Proof
+	55, // 32: ramp.wire.Envelope.sold_query:type_name -> ramp.wire.SoldQuery
+	58, // 33: ramp.wire.Envelope.sold_list:type_name -> ramp.wire.SoldList
+	59, // 34: ramp.wire.Envelope.bundle_query:type_name -> ramp.wire.BundleQuery
+	60, // 35: ramp.wire.Envelope.bundle_copy:type_name -> ramp.wire.BundleCopy
+	13, // 36: ramp.wire.Envelope.records:type_name -> ramp.wire.Records
+	17, // 37: ramp.wire.Envelope.index_query:type_name -> ramp.wire.IndexQuery
+	20, // 38: ramp.wire.Envelope.index_rows:type_name -> ramp.wire.IndexRows
+	21, // 39: ramp.wire.Envelope.index_fetch:type_name -> ramp.wire.IndexFetch
+	22, // 40: ramp.wire.Envelope.index_digest:type_name -> ramp.wire.IndexDigest
+	2,  // 41: ramp.wire.Envelope.job_offer:type_name -> ramp.wire.JobOffer
+	3,  // 42: ramp.wire.Envelope.auction_open:type_name -> ramp.wire.AuctionOpen
+	5,  // 43: ramp.wire.Envelope.job_bid:type_name -> ramp.wire.JobBid
+	6,  // 44: ramp.wire.Envelope.standing:type_name -> ramp.wire.Standing
+	7,  // 45: ramp.wire.Envelope.job_award:type_name -> ramp.wire.JobAward
+	8,  // 46: ramp.wire.Envelope.job_progress:type_name -> ramp.wire.JobProgress
+	9,  // 47: ramp.wire.Envelope.job_order:type_name -> ramp.wire.JobOrder
+	12, // 48: ramp.wire.Envelope.job_history:type_name -> ramp.wire.JobHistory
+	1,  // 49: ramp.wire.JobOffer.terms:type_name -> ramp.wire.JobTerms
+	1,  // 50: ramp.wire.AuctionOpen.terms:type_name -> ramp.wire.JobTerms
+	4,  // 51: ramp.wire.JobBid.victims:type_name -> ramp.wire.Victims
+	4,  // 52: ramp.wire.AuctionBid.victims:type_name -> ramp.wire.Victims
+	10, // 53: ramp.wire.AuctionLine.bids:type_name -> ramp.wire.AuctionBid
+	1,  // 54: ramp.wire.JobHistory.terms:type_name -> ramp.wire.JobTerms
+	8,  // 55: ramp.wire.JobHistory.progress:type_name -> ramp.wire.JobProgress
+	11, // 56: ramp.wire.JobHistory.auctions:type_name -> ramp.wire.AuctionLine
+	25, // 57: ramp.wire.Listing.presence:type_name -> ramp.wire.Presence
+	23, // 58: ramp.wire.Shard.terms:type_name -> ramp.wire.Terms
+	16, // 59: ramp.wire.IndexQuery.shard:type_name -> ramp.wire.Shard
+	16, // 60: ramp.wire.Census.shard:type_name -> ramp.wire.Shard
+	18, // 61: ramp.wire.IndexRows.rows:type_name -> ramp.wire.IndexRow
+	19, // 62: ramp.wire.IndexRows.census:type_name -> ramp.wire.Census
+	19, // 63: ramp.wire.IndexDigest.shards:type_name -> ramp.wire.Census
+	24, // 64: ramp.wire.Presence.properties:type_name -> ramp.wire.Properties
+	23, // 65: ramp.wire.Presence.terms:type_name -> ramp.wire.Terms
+	23, // 66: ramp.wire.Presence.after:type_name -> ramp.wire.Terms
+	26, // 67: ramp.wire.CallForProposals.ceilings:type_name -> ramp.wire.Ceiling
+	27, // 68: ramp.wire.CallForProposals.bundles:type_name -> ramp.wire.BundleCeiling
+	23, // 69: ramp.wire.CallForProposals.terms:type_name -> ramp.wire.Terms
+	29, // 70: ramp.wire.CallForProposals.launch:type_name -> ramp.wire.Intent
+	31, // 71: ramp.wire.Offer.items:type_name -> ramp.wire.Item
+	34, // 72: ramp.wire.Reason.hints:type_name -> ramp.wire.Hint
+	32, // 73: ramp.wire.Proposal.offers:type_name -> ramp.wire.Offer
+	30, // 74: ramp.wire.Proposal.capacity:type_name -> ramp.wire.Slot
+	33, // 75: ramp.wire.Proposal.refusals:type_name -> ramp.wire.Reason
+	33, // 76: ramp.wire.Refusal.reasons:type_name -> ramp.wire.Reason
+	32, // 77: ramp.wire.Acceptance.offer:type_name -> ramp.wire.Offer
+	38, // 78: ramp.wire.Vote.reservations:type_name -> ramp.wire.Reservation
+	50, // 79: ramp.wire.Balances.accounts:type_name -> ramp.wire.Balance
+	56, // 80: ramp.wire.Sold.units:type_name -> ramp.wire.SoldUnit
+	57, // 81: ramp.wire.SoldList.sold:type_name -> ramp.wire.Sold
+	61, // 82: ramp.wire.Statement.lines:type_name -> ramp.wire.StatementLine
+	72, // 83: ramp.wire.Launch.params:type_name -> ramp.wire.Param
+	71, // 84: ramp.wire.Launch.inputs:type_name -> ramp.wire.StagedFile
+	74, // 85: ramp.wire.LaunchOrder.peers:type_name -> ramp.wire.Peer
+	76, // 86: ramp.wire.LaunchStatus.job:type_name -> ramp.wire.JobStatus
+	71, // 87: ramp.wire.LaunchStatus.outputs:type_name -> ramp.wire.StagedFile
+	88, // [88:88] is the sub-list for method output_type
+	88, // [88:88] is the sub-list for method input_type
+	88, // [88:88] is the sub-list for extension type_name
+	88, // [88:88] is the sub-list for extension extendee
+	0,  // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -5872,6 +6998,14 @@ func file_wire_proto_init() {
 		(*Envelope_IndexRows)(nil),
 		(*Envelope_IndexFetch)(nil),
 		(*Envelope_IndexDigest)(nil),
+		(*Envelope_JobOffer)(nil),
+		(*Envelope_AuctionOpen)(nil),
+		(*Envelope_JobBid)(nil),
+		(*Envelope_Standing)(nil),
+		(*Envelope_JobAward)(nil),
+		(*Envelope_JobProgress)(nil),
+		(*Envelope_JobOrder)(nil),
+		(*Envelope_JobHistory)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5879,7 +7013,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   78,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -47,6 +47,8 @@ type Plan struct {
 	DeadlineAt time.Time        `json:"deadline_at,omitzero"` // zero: none, or Deadline
 	Zoneless   bool             `json:"zoneless,omitempty"`   // DeadlineAt was written without a zone: see Due
 	Budget     protocol.Credits `json:"budget,omitempty"`     // 0: none
+	DFactor    *float64         `json:"d_factor,omitempty"`   // Deadline was made from it; nil: it was not
+	BFactor    *float64         `json:"b_factor,omitempty"`   // so was Budget
 	Strategy   sweep.Strategy   `json:"strategy"`
 	Equal      int              `json:"equal"`      // prices this near form one group, in parts of 10,000
 	RetryExit  int              `json:"retry_exit"` // how often a task is tried again after its own failure

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"ramp/agents/exit"
+	"ramp/agents/resource/federation"
+	"ramp/protocol"
+	"ramp/protocol/english/rules"
+	"ramp/rfql/jobfile"
+)
+
+// Federation is a site's part in a federation whose members share cores by priority (003).
+type Federation struct {
+	Rules    string `yaml:"rules,omitempty"`     // the file that all members have
+	Cores    int    `yaml:"cores,omitempty"`     // of the machine, for the federation; they are not sold
+	MemoryMB int64  `yaml:"memory_mb,omitempty"` // most that suspended jobs may keep; 0: no bound
+}
+
+// suspenders are the drivers that can suspend jobs.
+func suspenders() []string { return []string{"local", "slurm"} }
+
+// ReadRules reads a federation's rules file.
+func ReadRules(path string) (rules.Rules, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return rules.Rules{}, exit.Fail(exit.Usage, "", "%w", err)
+	}
+	r, err := rules.Read(text)
+	var faults jobfile.Faults
+	if errors.As(err, &faults) {
+		return r, exit.Fail(exit.Usage, "", "%s", faults.In(path))
+	}
+	return r, err
+}
+
+// Federation is the site's part in a federation; without modules it is in none.
+func (c *Config) Federation(self protocol.AgentID, maxInput int64) (federation.Config, error) {
+	f := c.Resource.Federation
+	switch {
+	case f == (Federation{}):
+		return federation.Config{}, nil
+	case f.Rules == "" || f.Cores < 1:
+		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation: want rules: FILE and cores: 1 or more")
+	case f.MemoryMB < 0:
+		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation.memory_mb %d: want 0 or more", f.MemoryMB)
+	case !slices.Contains(suspenders(), c.Resource.Driver):
+		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation: driver %s cannot suspend jobs; local and slurm can", c.Resource.Driver)
+	}
+	r, err := ReadRules(c.Path(f.Rules))
+	if err != nil {
+		return federation.Config{}, err
+	}
+	if !r.Member(self) {
+		return federation.Config{}, exit.Fail(exit.Usage, "all members need the same file", "%s: this site, %s, is not among the sites", c.Path(f.Rules), self)
+	}
+	return federation.Config{Self: self, Modules: f.Cores, Rules: r, Memory: f.MemoryMB * megabyte, Input: maxInput}, nil
+}

@@ -1,0 +1,75 @@
+package index
+
+import (
+	"time"
+
+	"ramp/protocol"
+)
+
+// Keeper puts the parts of an index around an agent's role. It outlives the role, which is
+// loaded again after a failed write: what others have brought is not lost with it.
+type Keeper struct {
+	Self   Home
+	Serves bool          // keeps an index for others
+	Sells  *SellerConfig // of a site; nil: the agent sells nothing
+
+	server *Server
+	seller *Seller
+}
+
+// Around returns the role with the parts around it, and its first Output.
+func (k *Keeper) Around(now time.Time, role Role, first protocol.Output) (Role, protocol.Output) {
+	if k.Sells != nil {
+		if k.seller == nil {
+			k.seller = NewSeller(*k.Sells, role)
+		}
+		k.seller.Role, role = role, k.seller
+		first = k.seller.pass(now, first)
+	}
+	if !k.Serves {
+		return role, first
+	}
+	if k.server == nil {
+		k.server, _ = NewServer(k.Self, role, now)
+	}
+	k.server.Role = role
+	return k.server, k.server.pass(now, first)
+}
+
+// Through calls the inner role, whose answer passes through the seller's part.
+func (s *Seller) Through(now time.Time, call func(inner any) protocol.Output) protocol.Output {
+	return s.pass(now, call(s.Role))
+}
+
+// Through calls the inner role, whose answer passes through the server's part.
+func (s *Server) Through(now time.Time, call func(inner any) protocol.Output) protocol.Output {
+	return s.pass(now, call(s.Role))
+}
+
+// Stand is what an index holds and has done, for its owner.
+type Stand struct {
+	Counts
+	Kept    int // records
+	Servers int // other indexes that are known
+	Market  int // sellers of the market, as far as this index knows
+}
+
+// Stand returns that; false: the agent keeps no index. It is called by the owner of the role.
+func (k *Keeper) Stand(now time.Time) (Stand, bool) {
+	if k.server == nil {
+		return Stand{}, false
+	}
+	s := k.server
+	return Stand{s.counts, len(s.table.by), len(s.homes.list(now, false)), s.market(now)}, true
+}
+
+// Sizes returns what the parts hold in memory, with the bounds.
+func (k *Keeper) Sizes() (list []protocol.Size) {
+	if k.server != nil {
+		list = k.server.Sizes()
+	}
+	if k.seller != nil {
+		list = append(list, protocol.Size{Of: "agents that gossip", N: len(k.seller.pace.heard), Most: MaxHeard})
+	}
+	return list
+}

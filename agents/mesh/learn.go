@@ -1,0 +1,48 @@
+package mesh
+
+import (
+	"ramp/protocol"
+	"ramp/protocol/codec"
+	"ramp/protocol/message"
+)
+
+// learn notes where sellers are, as their records say, so that messages find them. Whoever
+// is there proves again that it is the seller. What a seller has shown later counts.
+func (e *endpoint) learn(list []message.Record) {
+	for _, r := range list {
+		if c := e.contacts.ofAgent(r.Seller); c != nil && c.current().seen.After(r.Issued) {
+			continue
+		}
+		if err := e.enter(r); err != nil {
+			e.cfg.Log.Debug("cannot use a seller's record", "seller", r.Seller, "err", err)
+		}
+	}
+}
+
+func (e *endpoint) enter(r message.Record) error {
+	chain, err := codec.ChainOf(r.Signed)
+	if err != nil {
+		return err
+	}
+	p, err := e.cfg.Trust.Verify(chain, e.cfg.Now())
+	if err != nil {
+		return err
+	}
+	id, err := peerOf(p.Chain[0])
+	if err != nil {
+		return err
+	}
+	shown := card{chain: chain, addrs: parseClaimed(r.Presence.Addresses)}
+	agent, by, err := shown.holder(e.cfg.Trust, id, e.cfg.Now())
+	if err == nil {
+		_, err = e.contacts.add(agent, by, id, shown, r.Issued)
+	}
+	return err
+}
+
+// local takes a message to the transport itself: records of sellers that an index brought.
+func (m *Mesh) local(msg protocol.Message) {
+	if r, ok := msg.Body.(message.Records); ok {
+		m.ep.learn(r.List)
+	}
+}

@@ -1,0 +1,173 @@
+package node
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"ramp/agents"
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/resource"
+	"ramp/agents/user"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// jobPause is between two looks at a job while a caller waits for it, and jobTime is how
+// long its home may take to answer.
+const (
+	jobPause = 50 * time.Millisecond
+	jobTime  = 10 * time.Second
+)
+
+func (u userAgent) jobRoutes(mux *http.ServeMux) {
+	control.JobSubmit.Answer(mux, u.submitJob)
+	control.JobShow.Answer(mux, u.showJob)
+}
+
+// submitJob offers a job, and waits until its home has sold or refused it.
+func (u userAgent) submitJob(ctx context.Context, q control.JobCall) (control.JobView, error) {
+	if q.ID == "" || q.Program == nil {
+		return control.JobView{}, exit.Fail(exit.Usage, "", "a job needs an id and a program")
+	}
+	home, err := u.home(ctx, q.Home)
+	if err != nil {
+		return control.JobView{}, err
+	}
+	if q.Terms.Where == "" {
+		q.Terms.Where = home
+	}
+	if q.Terms.Level == 0 {
+		q.Terms.Level = 1 // its name counts
+	}
+	if err := q.Terms.Validate(); err != nil {
+		return control.JobView{}, exit.Fail(exit.Usage, "", "%w", err)
+	}
+	if err := u.order(ctx, message.JobSubmit{ID: q.ID, Name: q.Name, Home: home, Level: q.Level, Terms: q.Terms, Program: *q.Program}); err != nil {
+		return control.JobView{}, err
+	}
+	return u.awaitJob(ctx, q.ID, func(r message.JobRow) bool { return r.Over() || r.Progress.Site != "" })
+}
+
+// home finds the site that is to auction a job.
+func (u userAgent) home(ctx context.Context, name string) (protocol.AgentID, error) {
+	if err := u.joined(ctx); err != nil {
+		return "", exit.WithCode(exit.Unreachable, err)
+	}
+	late := time.Now().Add(jobTime)
+	for {
+		var known []user.Known
+		err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+			known = r.(*user.Role).Known(now, protocol.KindResource)
+			return protocol.Output{}
+		})
+		if err != nil {
+			return "", err
+		}
+		i := slices.IndexFunc(known, func(k user.Known) bool {
+			return k.Presence.Federation != "" && (name == "" || k.ID.Name() == name || string(k.ID) == name)
+		})
+		if i >= 0 {
+			return known[i].ID, nil
+		}
+		if time.Now().After(late) {
+			if name != "" {
+				return "", exit.Fail(exit.Unreachable, "'ramp user resources' lists the known sites", "no site %s with a federation is known", name)
+			}
+			return "", exit.Fail(exit.Unreachable, "", "no site with a federation is known")
+		}
+		select {
+		case <-time.After(jobPause):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// job reads the record of a job.
+func (u userAgent) job(id string) (message.JobRow, error) {
+	value, err := u.journal.Get(user.TableJobs, id)
+	if err != nil {
+		return message.JobRow{}, err
+	}
+	if value == nil {
+		return message.JobRow{}, exit.Fail(exit.Usage, "", "no job %q was submitted to a federation", id)
+	}
+	return user.ReadJob(value)
+}
+
+func (u userAgent) awaitJob(ctx context.Context, id string, enough func(message.JobRow) bool) (control.JobView, error) {
+	again := time.NewTicker(jobPause)
+	defer again.Stop()
+	for {
+		row, err := u.job(id)
+		if err != nil || enough(row) {
+			return control.ViewJob(row), err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return control.ViewJob(row), ctx.Err()
+		}
+	}
+}
+
+// showJob asks a job's home, and shows what was known if it does not answer.
+func (u userAgent) showJob(ctx context.Context, q control.IDCall) (control.JobView, error) {
+	row, err := u.job(q.ID)
+	if err != nil || row.Refused != "" || row.Over() && row.History != nil && row.History.Progress.State.Over() {
+		return control.ViewJob(row), err
+	}
+	if err := u.order(ctx, message.JobAsk{Row: row}); err != nil {
+		return control.JobView{}, err
+	}
+	asked := time.Now()
+	late, cancel := context.WithTimeout(ctx, jobTime)
+	defer cancel()
+	v, err := u.awaitJob(late, q.ID, func(r message.JobRow) bool { return r.History != nil && r.Heard.After(asked) })
+	if late.Err() != nil && ctx.Err() == nil {
+		return v, nil // its home is away
+	}
+	return v, err
+}
+
+// queueOf shows the jobs of a federation at a site.
+func (r *Resource) queueOf(ctx context.Context, _ control.None) (control.SiteQueue, error) {
+	q := control.SiteQueue{Jobs: []control.QueueLine{}, Members: map[string]string{}}
+	in := false
+	err := r.with(ctx, func(_ time.Time, role *resource.Role) {
+		site := role.Federation()
+		if in = site != nil; !in {
+			return
+		}
+		rules := site.Rules()
+		q.Rules, q.Modules, q.Auction = rules.Digest, site.Modules(), site.Bids()
+		for _, x := range site.Runs() {
+			q.Jobs = append(q.Jobs, control.QueueLine{
+				ID: x.Job, Level: rules.Name(x.Terms.Level), Number: x.Terms.Level, State: x.State, Home: x.Home, Owner: x.Owner,
+				Modules: control.JobModules{Least: x.Terms.Least, Most: x.Terms.Most, Got: x.Got}, Preempted: x.Preempted,
+				Ran: x.Ran.Seconds(), Suspended: x.Suspended.Seconds(),
+			})
+		}
+		for _, m := range rules.Members() {
+			q.Members[string(m)] = standing(r.Cred.ID == m || site.Met(m), func() bool { _, alien := site.Alien(m); return alien })
+		}
+	})
+	if err == nil && !in {
+		return q, exit.Fail(exit.Usage, "set resource.federation", "%s is in no federation", r.Cred.ID.Name())
+	}
+	slices.SortStableFunc(q.Jobs, func(a, b control.QueueLine) int { return b.Number - a.Number })
+	return q, err
+}
+
+func standing(same bool, alien func() bool) string {
+	switch {
+	case alien():
+		return "mismatch"
+	case same:
+		return "same"
+	}
+	return "unknown"
+}

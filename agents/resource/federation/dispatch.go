@@ -1,0 +1,195 @@
+package federation
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ramp/protocol"
+	"ramp/protocol/english"
+	"ramp/protocol/message"
+)
+
+// Capacity is what the site has for jobs at the moment, for its bids. A job waits here from
+// when the site has taken it until it begins, and while it is suspended.
+func (s *Site) Capacity() english.Capacity {
+	c := english.Capacity{Free: s.cfg.Modules - s.claimed()}
+	room := s.room()
+	for _, r := range s.runs { // in any order: Quote sorts by level
+		switch {
+		case r.seat == seatHeld && r.Memory <= room:
+			c.Running = append(c.Running, message.Victims{Level: r.Terms.Level, Modules: r.Got})
+		case r.seat == seatNone:
+			c.Queued = max(c.Queued, r.Terms.Level)
+		}
+	}
+	for _, b := range s.bids { // likewise
+		if b.State() == english.BidderTaken {
+			c.Queued = max(c.Queued, b.Terms().Level)
+		}
+	}
+	return c
+}
+
+// room is how many bytes of further jobs may be suspended.
+func (s *Site) room() int64 {
+	if s.cfg.Memory == 0 {
+		return 1<<63 - 1
+	}
+	room := s.cfg.Memory
+	for _, r := range s.runs { // in any order: a sum
+		if r.State == message.JobSuspended || r.seat == seatLeaving {
+			room -= r.Memory
+		}
+	}
+	return room
+}
+
+// claimed counts the modules of jobs that run or will, without those that leave.
+func (s *Site) claimed() (n int) {
+	for _, r := range s.runs { // in any order: a sum
+		if r.seat == seatClaimed || r.seat == seatHeld {
+			n += r.Got
+		}
+	}
+	return n
+}
+
+// occupied counts the modules on which jobs run, also those that were ordered to leave.
+func (s *Site) occupied() (n int) {
+	for _, r := range s.runs { // in any order: a sum
+		if r.seat == seatHeld || r.seat == seatLeaving {
+			n += r.Got
+		}
+	}
+	return n
+}
+
+// dispatch lets jobs begin and go on, the most urgent ones first, and suspends jobs for
+// them.
+func (s *Site) dispatch(now time.Time) protocol.Output {
+	var out protocol.Output
+	blocked := message.MaxLevels + 1
+	for _, r := range s.waiting() {
+		if r.Terms.Level >= blocked {
+			continue // a job of its level or above waits for modules
+		}
+		claimed, o := s.claim(now, r)
+		if !claimed {
+			blocked = r.Terms.Level
+		}
+		out = out.Join(o)
+	}
+	return out.Join(s.begin(now))
+}
+
+// waiting lists the jobs that could run, in the order in which they may: by level; of one
+// level those that have begun, then jobs of the federation, the last one first, since a
+// winner queues at the head; then local ones.
+func (s *Site) waiting() (list []*run) {
+	for _, r := range s.runs { // in any order: sorted below
+		if r.seat == seatNone && (r.State == message.JobWaiting || r.State == message.JobSuspended) {
+			list = append(list, r)
+		}
+	}
+	class := func(r *run) int {
+		switch {
+		case r.State == message.JobSuspended:
+			return 0
+		case r.Home != "":
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(list, func(a, b *run) int {
+		order := a.Sold.Compare(b.Sold)
+		if class(a) == 1 {
+			order = -order
+		}
+		return cmp.Or(b.Terms.Level-a.Terms.Level, class(a)-class(b), order, cmp.Compare(a.Contract, b.Contract))
+	})
+	return list
+}
+
+// claim gives a job its modules, if they are free or can be freed.
+func (s *Site) claim(now time.Time, r *run) (bool, protocol.Output) {
+	victims := s.victims(r.Terms.Level)
+	free := s.cfg.Modules - s.claimed()
+	all := free
+	for _, v := range victims {
+		all += v.Got
+	}
+	got := r.Got
+	if r.State == message.JobWaiting {
+		got = min(r.Terms.Most, all)
+	}
+	if got > all || got < r.Terms.Least {
+		return false, protocol.Output{}
+	}
+	var out protocol.Output
+	for _, v := range victims {
+		if free >= got {
+			break
+		}
+		free += v.Got
+		out = out.Join(s.expel(now, v))
+	}
+	r.seat, r.Got = seatClaimed, got
+	return true, out
+}
+
+// victims lists the jobs below a level that may be suspended, the first one first: of the
+// lowest level; of one level those that have not begun, then the newest.
+func (s *Site) victims(level int) (list []*run) {
+	for _, r := range s.runs { // in any order: sorted below
+		if r.Terms.Level < level && (r.seat == seatClaimed || r.seat == seatHeld) {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *run) int {
+		return cmp.Or(a.Terms.Level-b.Terms.Level, int(a.seat-b.seat), b.Begun.Compare(a.Begun), cmp.Compare(a.Contract, b.Contract))
+	})
+	room := s.room()
+	return slices.DeleteFunc(list, func(r *run) bool {
+		if r.seat == seatHeld {
+			room -= r.Memory
+		}
+		return room < 0
+	})
+}
+
+// expel takes a job's modules away.
+func (s *Site) expel(now time.Time, r *run) protocol.Output {
+	if r.seat == seatClaimed { // it has not begun
+		r.seat = seatNone
+		return protocol.Output{}
+	}
+	r.seat = seatLeaving
+	return s.signal(now, r, message.SignalSuspend)
+}
+
+// signal orders a job to be suspended or resumed, until the batch system reports that it is.
+func (s *Site) signal(now time.Time, r *run, verb message.JobSignal) protocol.Output {
+	r.ordered, r.alarm = verb, now.Add(signalPeriod)
+	return s.works.Signal(now, r.Run, verb).Join(wake(r.alarm))
+}
+
+// begin lets the jobs with claimed modules run, once nothing else does on them.
+func (s *Site) begin(now time.Time) protocol.Output {
+	var out protocol.Output
+	for _, id := range sorted(s.runs) {
+		r := s.runs[id]
+		if r.seat != seatClaimed || s.occupied()+r.Got > s.cfg.Modules {
+			continue
+		}
+		r.seat = seatHeld
+		if r.State == message.JobSuspended {
+			out = out.Join(s.signal(now, r, message.SignalResume))
+			continue
+		}
+		r.Begun = now
+		r.become(now, message.JobRunning)
+		out = out.Join(s.change(r)).Join(s.works.Begin(now, r.Run))
+	}
+	return out
+}

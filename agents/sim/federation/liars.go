@@ -1,0 +1,7 @@
+package federation
+
+import (
+	"ramp/protocol"
+)
+
+func (w *World) addLiars(*Cast, []protocol.AgentID) {}

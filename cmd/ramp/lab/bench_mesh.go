@@ -1,0 +1,46 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/bench"
+	"ramp/agents/exit"
+	"ramp/cmd/ramp/cli"
+)
+
+func newBenchMesh() *cobra.Command {
+	var cfg bench.MeshConfig
+	c := &cobra.Command{
+		Use: "mesh", Short: "Measure what it costs agents to know each other", Args: cobra.NoArgs,
+		Long: `Start real hosts in this process that join a market and announce themselves as sellers do, and
+count bytes and processor time of one host and second, and how soon the others hear of it.`,
+		Example: "  ramp bench mesh --hosts 60 --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case cfg.Hosts < 2 || cfg.Hosts > bench.MaxMeshHosts:
+				return exit.Fail(exit.Usage, "", "--hosts %d: want 2..%d", cfg.Hosts, bench.MaxMeshHosts)
+			case cfg.Time < time.Second || cfg.Time > bench.MaxMeshTime:
+				return exit.Fail(exit.Usage, "", "--time %s: want 1s..%s", cfg.Time, bench.MaxMeshTime)
+			}
+			f, err := bench.MeasureMesh(c.Context(), cfg, func(s string) { fmt.Fprintln(cli.Stderr(c), s) })
+			if err != nil {
+				return err
+			}
+			kb := func(r bench.MeshRate) string { return fmt.Sprintf("%.1f / %.1f", r.In/1000, r.Out/1000) }
+			return cli.ShowTable(c, f, [][]string{
+				{"hosts", "connections", "presence kB/s in / out", "other kB/s", "CPU %", "MB", "reached", "median ms", "p99 ms"},
+				{
+					fmt.Sprint(f.Hosts), fmt.Sprintf("%.0f", f.Connections), kb(f.Kinds["presence"]), kb(f.Kinds["other"]), fmt.Sprintf("%.2f", f.CPU),
+					fmt.Sprintf("%.1f", f.Memory), fmt.Sprintf("%.3f", f.Reached), bench.Millis(f.Median), bench.Millis(f.P99),
+				},
+			})
+		},
+	}
+	c.Flags().IntVar(&cfg.Hosts, "hosts", 20, "hosts, 2..1000")
+	cli.DurationVar(c.Flags(), &cfg.Time, "time", time.Minute, "measure for `D`")
+	c.Flags().BoolVar(&cfg.TCP, "tcp", false, "connect by TCP instead of QUIC; 300 hosts need 80,000 file descriptors")
+	return c
+}
