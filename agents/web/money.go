@@ -29,7 +29,7 @@ func (s userPages) userMoney(ctx context.Context, r *http.Request) (view, error)
 	for _, l := range list {
 		lasts, ends := "it does not end", txt("-")
 		if l.LastsS != nil {
-			lasts, ends = span(time.Duration(*l.LastsS*float64(time.Second))), minute(l.Ends)
+			lasts, ends = span(time.Duration(*l.LastsS*float64(time.Second))), cell{Text: words.Date(l.Ends), Whole: true}
 		}
 		c := txt(lasts)
 		if l.Low {
