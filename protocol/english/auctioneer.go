@@ -208,10 +208,11 @@ func (a *Auctioneer) bid(now time.Time, m protocol.Message, b message.JobBid) pr
 	if a.first == "" && stands(entry) {
 		a.first = m.Sender
 	}
-	if a.length == 0 && stands(entry) { // an auction without a length ends with its first bid
-		return a.close(now)
+	out := a.lead()
+	if a.length == 0 && stands(entry) { // an auction without a length ends with its first bid, and those of the same instant
+		out = out.Join(wake(now))
 	}
-	return a.lead()
+	return out
 }
 
 // stands reports whether an entry is a bid: one that is withdrawn has no modules.

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"ramp/agents/sim/federation"
 )
@@ -36,11 +37,9 @@ func englishPoints(l *Lab) (list []englishPoint) {
 		}
 	}
 	for mean := int64(1); mean <= 3; mean++ {
-		seeds := englishFewer
-		if mean == 1 {
-			seeds = englishSeeds
-		}
-		add("jobs", fmt.Sprint(mean), englishLengths(), seeds, func(p *federation.Paper) { p.Mean = 1000 * mean })
+		add("jobs", fmt.Sprint(mean), englishLengths(), englishSeeds, func(p *federation.Paper) { // all times but that of the auction are longer
+			p.Mean, p.Poll, p.Within, p.Beyond, p.Gamma = p.Mean*mean, p.Poll*mean, p.Within*mean, p.Beyond*mean, p.Gamma/mean
+		})
 	}
 	for _, poll := range []int64{0, 250, 500, 1000} {
 		add("poll", portion(poll), englishCoarse(), englishFewer, func(p *federation.Paper) { p.Poll = poll })
@@ -170,6 +169,11 @@ func englishShapes(r *Result, m englishMeans) {
 	r.shape("longer auctions find better bids", long > short, num(short, 3)+" to "+num(long, 3), "P rises")
 	at, _ = m.least("poll", "0.00", englishCoarse())
 	r.shape("without polls the best length is 0", at == 0, portion(at), "0: the poll period makes the optimum")
+	most := 0.0
+	for _, length := range []int64{200, 400, 600} {
+		most = max(most, math.Abs(m[englishKey("jobs", "1", length)].Better-m[englishKey("jobs", "2", 2*length)].Better))
+	}
+	r.shape("figure 5 depends on the ratio of the times alone", most <= 0.05, num(most, 3), "at most 0.05 apart")
 	x := m[englishKey("jobs", "1", english003/100*100)]
 	r.shape("the lowest level starves first", x.Processing[1] > x.Processing[4], num(x.Processing[4], 2)+" at level 4, "+num(x.Processing[1], 2)+" at level 1", "no ageing")
 	faults := 0

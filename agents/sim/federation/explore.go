@@ -50,7 +50,7 @@ func Explore(ctx context.Context, from, to uint64, jobs int, faults sim.Faults, 
 		wg.Go(func() {
 			for seed, ok := take(); ok; seed, ok = take() {
 				w := Open(cast, Hostile(seed, faults))
-				w.Live(func() bool { return ctx.Err() != nil })
+				w.Live(func() bool { return ctx.Err() != nil || len(w.Violations) > 0 })
 				lock.Lock()
 				sum.add(seed, w)
 				told(sum)

@@ -68,6 +68,9 @@ func (l *liar) Receive(now time.Time, m protocol.Message) protocol.Output {
 		return l.auction(m)
 	}
 	if l.kind == Outsider {
+		if m.Performative == protocol.AcceptProposal {
+			l.world.fault("job %s is awarded to an agent that the rules do not name", m.Conversation)
+		}
 		return protocol.Output{}
 	}
 	var out protocol.Output
@@ -117,7 +120,9 @@ func (l *liar) Wake(now time.Time) protocol.Output {
 		case Outsider:
 			job, award := w.order[l.c.N(len(w.order))], 1+l.c.N(2)
 			a := message.JobAward{Award: award, Number: award, Seq: 1 << 60}
-			out = out.Join(l.say(s.id, job, protocol.Propose, message.JobBid{Number: award, Seq: 1 << 60, Free: 1 + l.c.N(2)}))
+			for _, id := range w.order {
+				out = out.Join(l.say(s.id, id, protocol.Propose, message.JobBid{Number: award, Seq: int64(l.count), Free: 2}))
+			}
 			out = out.Join(l.say(s.id, job, protocol.Inform, message.JobProgress{State: message.JobReturned, Award: award}))
 			out = out.Join(l.say(s.id, job, acts[l.c.N(len(acts))], a))
 		}
