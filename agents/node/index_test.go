@@ -152,9 +152,10 @@ func TestALargeMarketFindsItsSellersInIndexes(t *testing.T) {
 	sites := []*Resource{m.site("a", ""), m.site("b", ""), second}
 	for _, r := range sites[:2] {
 		until(t, "the sites know both indexes", func() bool {
-			return 2 == len(slices.DeleteFunc(r.Mesh.Known(), func(k mesh.Known) bool {
+			indexes := slices.DeleteFunc(r.Mesh.Known(), func(k mesh.Known) bool {
 				return k.Agent != m.bank.Cred.ID && k.Agent != second.Cred.ID || k.Until.IsZero()
-			}))
+			})
+			return len(indexes) == 2
 		})
 	}
 	crowd(t, m.bank.Runner)
