@@ -39,9 +39,8 @@ const (
 	pause     = 20 * time.Millisecond // between two looks at a lock
 )
 
-// Start returns a client of the directory's daemon, and starts it if it does not run. ready is
-// the variable that names the descriptor to which a daemon reports that it is ready.
-func Start(ctx context.Context, dir, ready string) (*control.Client, error) {
+// Start returns a client of the directory's daemon, and starts it if it does not run.
+func Start(ctx context.Context, dir string) (*control.Client, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, exit.WithCode(exit.Failed, err)
@@ -56,7 +55,7 @@ func Start(ctx context.Context, dir, ready string) (*control.Client, error) {
 	if d, ok := control.Meet(dir); ok { // another command has started it
 		return d, nil
 	}
-	if err := launch(ctx, dir, ready, log); err != nil {
+	if err := launch(ctx, dir, log); err != nil {
 		return meetOther(ctx, dir, err)
 	}
 	if d, ok := control.Meet(dir); ok {
@@ -121,7 +120,7 @@ func freeLog(f *os.File) {
 }
 
 // launch starts the daemon and waits until it is ready or has ended.
-func launch(ctx context.Context, dir, ready string, log *os.File) error {
+func launch(ctx context.Context, dir string, log *os.File) error {
 	began, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return exit.Fail(exit.Failed, "", "log of the daemon: %w", err)
@@ -131,7 +130,7 @@ func launch(ctx context.Context, dir, ready string, log *os.File) error {
 		return exit.WithCode(exit.Failed, err)
 	}
 	defer r.Close()
-	c, err := daemon(dir, ready, log.Name(), w)
+	c, err := command(dir, log.Name(), w)
 	if err == nil {
 		err = c.Start()
 	}
@@ -149,8 +148,8 @@ func launch(ctx context.Context, dir, ready string, log *os.File) error {
 	return failure(c.Wait(), log, began)
 }
 
-// daemon is the command of a daemon: this program, under the name by which it was called.
-func daemon(dir, ready, log string, w *os.File) (*exec.Cmd, error) {
+// command is the command of a daemon: this program, under the name by which it was called.
+func command(dir, log string, w *os.File) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -159,9 +158,9 @@ func daemon(dir, ready, log string, w *os.File) (*exec.Cmd, error) {
 	c.Args[0] = os.Args[0]
 	c.Dir = dir
 	notOurs := func(v string) bool { // a service manager waits for this command, not for the daemon
-		return strings.HasPrefix(v, ready+"=") || strings.HasPrefix(v, "NOTIFY_SOCKET=")
+		return strings.HasPrefix(v, ReadyEnv+"=") || strings.HasPrefix(v, "NOTIFY_SOCKET=")
 	}
-	c.Env = append(slices.DeleteFunc(os.Environ(), notOurs), ready+"=3")
+	c.Env = append(slices.DeleteFunc(os.Environ(), notOurs), ReadyEnv+"=3")
 	c.ExtraFiles = []*os.File{w}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return c, nil

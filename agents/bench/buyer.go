@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ramp/agents"
+	"ramp/agents/background"
 	"ramp/agents/control"
 	"ramp/agents/mesh"
 	"ramp/agents/node"
@@ -114,7 +115,7 @@ func (b *buyer) serve(ctx context.Context, in io.Reader, out *json.Encoder) erro
 	if err := b.Mesh.Acquainted(ctx); err != nil {
 		return err
 	}
-	if err := out.Encode(node.Ready{Agent: b.Cred.ID}); err != nil {
+	if err := out.Encode(background.Ready{Agent: b.Cred.ID}); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bufio.NewReader(in))

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"ramp/agents/background"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/node"
@@ -24,7 +25,7 @@ type Process struct {
 	Name string
 	Dir  string
 	cmd  *exec.Cmd
-	node.Ready
+	background.Ready
 }
 
 // startTime is how long an agent may take to be ready.
@@ -55,7 +56,7 @@ func spawn(dir string, keep bool, env []string, args ...string) (*Process, *os.F
 	p := &Process{Name: filepath.Base(dir), Dir: dir, cmd: exec.Command(exe, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.ExtraFiles = []*os.File{w}
-	p.cmd.Env = append(append(append(Tuning(), os.Environ()...), node.ReadyEnv+"=3"), env...)
+	p.cmd.Env = append(append(append(Tuning(), os.Environ()...), background.ReadyEnv+"=3"), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !keep {
 		p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL

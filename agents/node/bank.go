@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ramp/agents"
+	"ramp/agents/background"
 	"ramp/agents/bank"
 	"ramp/agents/control"
 	"ramp/agents/words"
@@ -181,7 +182,7 @@ func ServeBank(ctx context.Context, path, store string, logTo io.Writer) error {
 			return err
 		}
 		log.Warn("no longer leading", "err", err)
-		if err := os.Unsetenv(ReadyEnv); err != nil { // its reader knows already
+		if err := os.Unsetenv(background.ReadyEnv); err != nil { // its reader knows already
 			return err
 		}
 	}

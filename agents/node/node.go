@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"ramp/agents"
+	"ramp/agents/background"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -52,7 +53,7 @@ type Node struct {
 	Runner  *agents.Runner
 	pending *pending
 	Log     *slog.Logger
-	ready   func(Ready) error // reports that a daemon is ready
+	ready   func(background.Ready) error // reports that a daemon is ready
 
 	News     news
 	monitor  *monitor
@@ -85,7 +86,7 @@ func Prepare(path string, log *slog.Logger) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		Cfg: s.cfg, Cred: s.cred, trust: s.trust, settings: s, Log: log, pending: newPending(), ready: TellReady, writes: newWakeup(), ended: make(chan struct{}),
+		Cfg: s.cfg, Cred: s.cred, trust: s.trust, settings: s, Log: log, pending: newPending(), ready: background.TellReady, writes: newWakeup(), ended: make(chan struct{}),
 		News: newNews(s.cfg.Kind(), time.Now()), monitor: &monitor{Meters: meters.New(s.cred.ID), agent: s.cred.ID, log: log, peers: func() int { return 0 }},
 	}
 	n.sendEvents = n.News.events.follow
@@ -291,7 +292,7 @@ func (n *Node) serve(ctx context.Context, routes func(*http.ServeMux), leave fun
 	if len(n.Cfg.Bootstrap) == 0 && !n.Cfg.MDNS {
 		n.Log.Info("no bootstrap addresses: other agents join by the addresses of this one", "file", filepath.Join(n.Cfg.Dir, addressesName))
 	}
-	if err := n.ready(Ready{Agent: n.Cred.ID, Addresses: n.Mesh.Addresses()}); err != nil {
+	if err := n.ready(background.Ready{Agent: n.Cred.ID, Addresses: n.Mesh.Addresses()}); err != nil {
 		return err
 	}
 	select {

@@ -12,6 +12,7 @@ import (
 	"ramp/protocol/reserve"
 
 	"ramp/agents"
+	"ramp/agents/background"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -180,11 +181,11 @@ func (r *Resource) calendar(ctx context.Context, q control.CalendarCall) (bins [
 
 // ServeResource runs a resource agent as a daemon.
 func ServeResource(ctx context.Context, path string, trust bool, logTo io.Writer) error {
-	return ServeAgent(ctx, path, trust, DaemonLog(logTo, path), TellReady)
+	return ServeAgent(ctx, path, trust, DaemonLog(logTo, path), background.TellReady)
 }
 
 // ServeAgent runs a resource agent until ctx is done; it calls ready when it is ready.
-func ServeAgent(ctx context.Context, path string, trust bool, log *slog.Logger, ready func(Ready) error) error {
+func ServeAgent(ctx context.Context, path string, trust bool, log *slog.Logger, ready func(background.Ready) error) error {
 	hup, stop := hangups(ctx)
 	defer stop()
 	r, err := NewResource(path, log, true, trust)

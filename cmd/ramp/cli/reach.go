@@ -175,10 +175,10 @@ func ServeFleet(ctx context.Context, paths []string, trust bool, logTo io.Writer
 type gathering struct {
 	mu   sync.Mutex
 	left int
-	all  node.Ready
+	all  background.Ready
 }
 
-func (g *gathering) tell(r node.Ready) error {
+func (g *gathering) tell(r background.Ready) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.all.Agent == "" {
@@ -188,7 +188,7 @@ func (g *gathering) tell(r node.Ready) error {
 	if g.left--; g.left > 0 {
 		return nil
 	}
-	return node.TellReady(g.all)
+	return background.TellReady(g.all)
 }
 
 // lockedWriter keeps concurrent writes of several logs apart.
@@ -318,7 +318,7 @@ func reachUserBy(c *cobra.Command, dir string, start startsUser) (*control.Clien
 		}
 		return start(c.Context(), dir, Stderr(c)) // it reports err
 	case !runs:
-		if d, err = background.Start(c.Context(), dir, node.ReadyEnv); err != nil {
+		if d, err = background.Start(c.Context(), dir); err != nil {
 			return nil, nil, err
 		}
 	}

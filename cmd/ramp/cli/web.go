@@ -16,7 +16,6 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
-	"ramp/agents/node"
 	"ramp/agents/web"
 )
 
@@ -76,7 +75,7 @@ func (f webFlags) run(c *cobra.Command, kind, file string) error {
 		return exit.WithCode(exit.Failed, err)
 	}
 	if cfg.StartsDaemon() {
-		if _, err := background.Start(c.Context(), dir, node.ReadyEnv); err != nil {
+		if _, err := background.Start(c.Context(), dir); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ramp/agents/background"
 	"ramp/agents/workload/published"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,6 @@ import (
 	"ramp/agents/config"
 	"ramp/agents/demo"
 	"ramp/agents/exit"
-	"ramp/agents/node"
 	"ramp/cmd/ramp/cli"
 )
 
@@ -240,7 +240,7 @@ func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
 	}
 	x := &benchBuyer{dir: dir, cmd: cmd, w: w, in: json.NewEncoder(w), out: json.NewDecoder(bufio.NewReader(r))}
 	b.buyers = append(b.buyers, x)
-	var up node.Ready
+	var up background.Ready
 	if err := x.out.Decode(&up); err != nil {
 		return exit.Fail(exit.Failed, "its log is "+filepath.Join(dir, "agent.log"), "buyer %s did not start: %w", name, err)
 	}

@@ -1,4 +1,4 @@
-package node
+package background
 
 import (
 	"encoding/json"
