@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,10 +26,13 @@ const (
 	mostMethods        = 45 // of one type
 	mostFunctionLines  = 50
 	mostExportTest     = 80     // lines of a package's export_test.go files
-	mostDocumentWords  = 40_000 // of Markdown, without the generated docs/CLI.md
+	mostDocumentWords  = 40_000 // of Markdown, without what is generated: docs/CLI.md and the calls of docs/CONTROL.md
 	mostReadmeWords    = 1_200
 	mostChangelogLines = 60
 )
+
+// generatedCalls are the tables of docs/CONTROL.md that are made from the table of calls.
+var generatedCalls = regexp.MustCompile(`(?s)<!-- calls -->.*<!-- end of calls -->`)
 
 // TestTheHouseStaysSmall holds the bounds above.
 func TestTheHouseStaysSmall(t *testing.T) {
@@ -163,7 +167,7 @@ func documentFaults(t *testing.T) (faults []string) {
 			return fs.SkipDir
 		case strings.HasSuffix(p, ".md") && p != "docs/CLI.md":
 			text, err := os.ReadFile(p)
-			words += len(strings.Fields(string(text)))
+			words += len(strings.Fields(generatedCalls.ReplaceAllString(string(text), "")))
 			return err
 		case strings.HasPrefix(d.Name(), "export_") && strings.HasSuffix(p, "_test.go"):
 			text, err := os.ReadFile(p)
