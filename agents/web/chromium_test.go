@@ -47,16 +47,6 @@ func newBrowser(t *testing.T, flags ...chromedp.ExecAllocatorOption) *browser {
 	return b
 }
 
-// tab opens another tab of the same browser.
-func (b *browser) tab() *browser {
-	b.t.Helper()
-	ctx, cancel := chromedp.NewContext(b.ctx)
-	b.t.Cleanup(cancel)
-	n := &browser{t: b.t, ctx: ctx}
-	n.listen()
-	return n
-}
-
 func (b *browser) listen() {
 	b.t.Helper()
 	b.must(chromedp.Listen(b.ctx, b.note))

@@ -61,7 +61,6 @@ type member struct {
 	host    *sim.Host
 	batch   *batch
 	modules int
-	liar    bool
 }
 
 // Fate is what became of a job.
