@@ -15,7 +15,7 @@ type silentConn struct {
 	from ma.Multiaddr
 }
 
-func (c silentConn) RemoteMultiaddr() ma.Multiaddr { return c.from }
+func (c *silentConn) RemoteMultiaddr() ma.Multiaddr { return c.from }
 
 // losesPlace returns the address that loses a place after arrivals; known agents have
 // been at the trusted ones.
@@ -25,7 +25,7 @@ func losesPlace(arrivals, trusted []ma.Multiaddr) ma.Multiaddr {
 		s.trusted = append(s.trusted, originOf(a))
 	}
 	for _, a := range arrivals {
-		s.arrive(silentConn{from: a})
+		s.arrive(&silentConn{from: a})
 	}
 	return s.crowdedOut(len(arrivals)-1, func(*stranger) bool { return true }).conn.RemoteMultiaddr()
 }
