@@ -30,15 +30,15 @@ func NewWeb(kind, group string, paths func(c *cobra.Command) ([]string, error)) 
 	var f webFlags
 	c := &cobra.Command{
 		Use: "web", Short: "Open the agent's pages in a browser", Args: cobra.NoArgs, GroupID: group,
-		Long: `Open the agent's pages in a browser, and serve them on a port of this machine's loopback until the
-command is interrupted. Only this account can use the port. The link logs a browser in once,
+		Long: `Open the agent's pages in a browser, and serve them on a port of this machine's loopback until
+the command is interrupted. Only this account can use the port. The link logs a browser in once,
 within a minute; --print prints it instead.
 
 From a laptop, for an agent on another machine (then open the link that is printed):
   ssh -t -L 8080:127.0.0.1:8080 login.example.org ramp ` + kind + ` web --print --port 8080
 
-The daemon also serves the pages on the socket web.sock in its directory, for a proxy or for ssh.
---socket prints a link for that, and ends:
+The daemon also serves the pages on the socket web.sock in its directory, for a proxy or for
+ssh. --socket prints a link for that, and ends:
   ssh -L 8080:DIR/web.sock login.example.org ramp ` + kind + ` web --socket --port 8080`,
 		Example: "  ramp " + kind + " web\n  ramp " + kind + " web --print",
 		RunE: func(c *cobra.Command, _ []string) error {

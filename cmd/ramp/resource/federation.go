@@ -38,9 +38,9 @@ type checkedRules struct {
 func newFederationCheck() *cobra.Command {
 	return &cobra.Command{
 		Use: "check FILE", Short: "Check a rules file, and which members have the same", Args: cobra.ExactArgs(1),
-		Long: `Check a federation's rules file, and print its SHA-256, which must be the same at all members. If
-the agent of --dir runs, also show which members were met with the same rules: 'mismatch' means
-that a member has another file; the two do not bid for each other's jobs.`,
+		Long: `Check a federation's rules file, and print its SHA-256, which must be the same at all members.
+If the agent of --dir runs, also show which members were met with the same rules: 'mismatch'
+means that a member has another file; the two do not bid for each other's jobs.`,
 		Example: "  ramp resource federation check rules.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := config.ReadRules(args[0])

@@ -116,10 +116,10 @@ func refusedJob(v control.JobView) error {
 func newUserAuction() *cobra.Command {
 	return &cobra.Command{
 		Use: "auction ID", Short: "Show who bid for a job of a federation, who won, and how it stands", Args: cobra.ExactArgs(1), GroupID: "run",
-		Long: `Show the auctions of a job that 'ramp user submit --level' offered to a federation: who bid what
-and when, who won, which jobs of lower levels it would displace, and how the job stands now. Bids
-are in modules: free ones count fully, those of jobs to be suspended less, and the time to bring
-the input is subtracted.`,
+		Long: `Show the auctions of a job that 'ramp user submit --level' offered to a federation: who bid
+what and when, who won, which jobs of lower levels it would displace, and how the job stands
+now. Bids are in modules: free ones count fully, those of jobs to be suspended less, and the
+time to bring the input is subtracted.`,
 		Example: "  ramp user auction p0123456789abcdef0123456789abcdef",
 		RunE: func(c *cobra.Command, args []string) error {
 			agent, done, err := cli.OpenUser(c)
