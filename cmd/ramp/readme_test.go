@@ -89,13 +89,13 @@ func played(block string) bool {
 	return true
 }
 
-// script plays blocks in one shell, as fast as it reads them: a person may paste them all.
+// script plays blocks in one shell.
 func script(blocks []string) string {
 	var b strings.Builder
 	b.WriteString(scriptHead)
 	for _, block := range blocks {
 		for line := range strings.Lines(block) {
-			b.WriteString(line)
+			b.WriteString(paced(line))
 		}
 	}
 	return b.String()
@@ -104,8 +104,8 @@ func script(blocks []string) string {
 // scriptHead ends a shell at the first command that fails, and with it its daemons.
 const scriptHead = "set -e -o pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
 
-// paced is a line of a script that gives the next command once a daemon that was started
-// answers: what it does at its start is part of what is shown.
+// paced is a line of a script. A person does not type as fast as a shell reads:
+// after a daemon was started, the next command is given once it answers.
 func paced(line string) string {
 	m := regexp.MustCompile(`serve .*--dir (\S+) .*&$`).FindStringSubmatch(strings.TrimSpace(line))
 	if m == nil {

@@ -105,10 +105,10 @@ func TestWrongConfigurationsAreNamed(t *testing.T) {
 		must(t, good.Validate())
 	}
 	for want, change := range map[string]func(c *real.Config){
-		"--resources 0":      func(c *real.Config) { c.Resources = 0 },
-		"--users 51":         func(c *real.Config) { c.Users = 51 },
-		"--minutes -0.0":    func(c *real.Config) { c.Length = -time.Second },
-		"--every 0s":   func(c *real.Config) { c.Every = 0 },
+		"--resources 0":    func(c *real.Config) { c.Resources = 0 },
+		"--users 51":       func(c *real.Config) { c.Users = 51 },
+		"--minutes -0.0":   func(c *real.Config) { c.Length = -time.Second },
+		"--every 0s":       func(c *real.Config) { c.Every = 0 },
 		"is not empty":     func(c *real.Config) { c.Dir = full },
 		"no such file":     func(c *real.Config) { c.Dir = "/nowhere" },
 		"want at most 60,": func(c *real.Config) { c.Dir = "/" + strings.Repeat("x", 60) },
