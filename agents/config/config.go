@@ -65,8 +65,12 @@ func IsThere(path string) bool {
 	return err == nil
 }
 
-// ReplaceFile writes a file durably. Readers, and a crash, see the old file or the new one.
+// ReplaceFile writes a file durably. Readers, and a crash, see the old file or the new one. A device, such as
+// /dev/null, or a pipe is written to.
 func ReplaceFile(path string, b []byte, mode os.FileMode) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return os.WriteFile(path, b, mode)
+	}
 	err := renameio.WriteFile(path, b, mode, renameio.WithTempDir(filepath.Dir(path)))
 	var temporary *os.PathError
 	if errors.As(err, &temporary) {

@@ -1,9 +1,11 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,5 +65,28 @@ func TestJobsOfOtherAccountsHaveADirectoryThatTheyCanEnter(t *testing.T) {
 		if got := (config.SiteTerms{Programs: c.programs}).JobsOf(c.driver, c.dir); (got != "") != c.elsewhere || got != "" && got == (config.SiteTerms{Programs: c.programs}).JobsOf(c.driver, c.dir+"2") {
 			t.Errorf("%+v: %q", c, got)
 		}
+	}
+}
+
+// What is written to a device or a pipe does not take its place.
+func TestAPipeIsWrittenToAndStays(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 1)
+	go func() {
+		b, err := os.ReadFile(pipe)
+		got <- fmt.Sprint(string(b), err)
+	}()
+	if err := config.ReplaceFile(pipe, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(pipe)
+	if err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Fatalf("it is %v, %v", info.Mode(), err)
+	}
+	if s := <-got; s != "text<nil>" {
+		t.Errorf("read %q", s)
 	}
 }
