@@ -11,21 +11,21 @@ import (
 
 // Scores of peers, after those of Lotus and Celestia. A peer below a threshold loses, one
 // after the other: advertisements, this agent's own messages, and all gossip. One invalid
-// message is forgiven; three cost the advertisements, six all gossip. Scores do not count how much a peer delivers: in
+// message is forgiven, three are not. Scores do not count how much a peer delivers: in
 // a small market an honest one may deliver nothing.
 const (
 	scoreGossip   = -500
 	scorePublish  = -1000
 	scoreGraylist = -2500
-	invalidWeight = -100 // for the square of the invalid messages, which fade in an hour
-	misbehaviour  = -10  // for the square of broken promises and early grafts beyond misbehaves
+	invalidWeight = -10 // for the square of the invalid messages, which fade in an hour
+	misbehaviour  = -10 // for the square of broken promises and early grafts beyond misbehaves
 	misbehaves    = 6
 	// Agents behind one address, such as a site's, are honest up to a bound; those of this
 	// machine always.
 	neighbours4 = maxPerAddress / 2
 	crowdWeight = -1
-	// forwardedCosts are the faults that one invalid message counts for: a peer is
-	// graylisted at the sixth within an hour, and cut off for a while at the ninth.
+	// forwardedCosts are the faults that one invalid message counts for: a peer is cut off
+	// for a while at the ninth, and graylisted at the sixteenth within an hour.
 	forwardedCosts = 4
 	scoreDecay     = time.Second
 	scoreMemory    = 10 * time.Minute // of peers that have left
