@@ -11,8 +11,12 @@ import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 	"google.golang.org/protobuf/proto"
 
 	"ramp/agents/mesh"
@@ -27,20 +31,39 @@ type gossiper struct {
 	topic *pubsub.Topic
 }
 
+// shy is a host whose gossip library hears of peers by a bus of its own, as an agent's does.
+type shy struct {
+	host.Host
+	bus event.Bus
+}
+
+func (s shy) EventBus() event.Bus { return s.bus }
+
+// newGossiper is a gossiper with a credential of its own. Like an agent, it speaks gossip before it meets the
+// victim, and begins to with the victim when they have shown each other their cards.
 func newGossiper(t *testing.T, key *identity.Credential, victim *agent) gossiper {
 	t.Helper()
-	r := newRaw(t, key, victim)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	ps, err := pubsub.NewGossipSub(ctx, r.Host)
+	bus := eventbus.NewBus()
+	met, err := bus.Emitter(new(event.EvtPeerIdentificationCompleted))
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic, err := ps.Join("ramp/cfp/1")
-	if err != nil {
+	var topic *pubsub.Topic
+	r := newRaw(t, key, victim, func(h host.Host) {
+		ps, err := pubsub.NewGossipSub(ctx, shy{h, bus})
+		if err == nil {
+			topic, err = ps.Join("ramp/cfp/1")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.greeted(key)
+	if err := met.Emit(event.EvtPeerIdentificationCompleted{Peer: r.victim, Protocols: []libp2pprotocol.ID{pubsub.GossipSubID_v11}}); err != nil {
 		t.Fatal(err)
 	}
-	r.greeted(key) // with a credential of its own; only then the victim asks whether it speaks gossip
 	eventually(t, "the victim hears the topic", func() bool { return len(topic.ListPeers()) > 0 })
 	return gossiper{r, topic}
 }
@@ -182,10 +205,10 @@ func TestOneAuthorsGossipIsBounded(t *testing.T) {
 		c.Limits.Gossip = mesh.Rate{PerSecond: 0.001, Burst: 10}
 	})
 	g := newGossiper(t, mallory, victim)
-	for range 200 {
-		g.publish(append(frame(cardOf(mallory)), frame(encodedCall(t, "much"))...))
-	}
-	eventually(t, "the rest is dropped", func() bool { return victim.Counters().Dropped >= 100 })
+	eventually(t, "the rest is dropped", func() bool {
+		g.publish(append(frame(cardOf(mallory)), frame(encodedCall(t, "much"))...)) // the library sends a part of many at once
+		return victim.Counters().Dropped >= 100
+	})
 	if got := victim.Counters().MessagesIn; got > 10 {
 		t.Errorf("%d calls heard, want at most 10", got)
 	}

@@ -28,7 +28,7 @@ type raw struct {
 }
 
 // newRaw connects a raw peer with a key of its own to an agent.
-func newRaw(t testing.TB, key *identity.Credential, victim *agent) *raw {
+func newRaw(t testing.TB, key *identity.Credential, victim *agent, before ...func(host.Host)) *raw {
 	t.Helper()
 	sk, _, err := crypto.KeyPairFromStdKey(key.PrivateKey())
 	if err != nil {
@@ -43,6 +43,9 @@ func newRaw(t testing.TB, key *identity.Credential, victim *agent) *raw {
 	info, err := peer.AddrInfoFromString(victim.Addresses()[0])
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, prepare := range before {
+		prepare(h)
 	}
 	r := &raw{h, t, info.ID}
 	if err := h.Connect(context.Background(), *info); err != nil {
