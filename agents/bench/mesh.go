@@ -99,7 +99,7 @@ type hosts struct {
 }
 
 // MeasureMesh starts hosts that know each other and counts what their presences cost; note
-// is told of progress.
+// gets a line of progress now and then.
 func MeasureMesh(ctx context.Context, cfg MeshConfig, note func(string)) (f MeshFigures, err error) {
 	h := &hosts{cfg: cfg}
 	if h.ca, err = identity.NewCA("bench-ca", time.Now(), join.CaLifetime, rand.Reader); err != nil {
@@ -132,7 +132,7 @@ func MeasureMesh(ctx context.Context, cfg MeshConfig, note func(string)) (f Mesh
 // apart is the time between two presences of a host.
 func (h *hosts) apart() time.Duration { return max(protocol.HeartbeatPeriod, index.Apart(h.cfg.Hosts)) }
 
-// start starts the hosts, the first of which introduces the others.
+// start starts the hosts. The first one introduces the others.
 func (h *hosts) start(ctx context.Context) error {
 	first, err := h.listen(0, nil)
 	if err != nil {

@@ -109,7 +109,7 @@ type Config struct {
 	Dir string `yaml:"-"` // of the file
 }
 
-// Web is where a proxy serves the agent's pages; by default there is none.
+// Web is where a proxy serves the agent's pages. The zero value: there is no proxy.
 type Web struct {
 	Origin string `yaml:"origin,omitempty"` // such as https://hpc.example.org
 	Prefix string `yaml:"prefix,omitempty"` // of the paths, such as /ramp/ann

@@ -6,8 +6,8 @@ import (
 	"ramp/protocol"
 )
 
-// Keeper puts the parts of an index around an agent's role. It outlives the role, which is
-// loaded again after a failed write: what others have brought is not lost with it.
+// Keeper puts the parts of an index around an agent's role. The role is loaded again
+// after a failed write; the Keeper stays, and so do the records that others have brought.
 type Keeper struct {
 	Self   Home
 	Serves bool          // keeps an index for others

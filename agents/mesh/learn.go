@@ -6,8 +6,9 @@ import (
 	"ramp/protocol/message"
 )
 
-// learn notes where sellers are, as their records say, so that messages find them. Whoever
-// is there proves again that it is the seller. What a seller has shown later counts.
+// learn notes where sellers are, as their records say, so that messages find them. The
+// agent at such an address must prove again that it is the seller. A record does not replace
+// newer addresses that the seller itself has shown.
 func (e *endpoint) learn(list []message.Record) {
 	for _, r := range list {
 		if c := e.contacts.ofAgent(r.Seller); c != nil && c.current().seen.After(r.Issued) {

@@ -111,7 +111,7 @@ const (
 	validateQueue  = 256      // arrived, waiting for a validator
 	hearQueue      = 1024     // valid, waiting for the role; further ones are dropped
 	gossipOverhead = 4096     // of an RPC around one message
-	lazyShare      = 0.01     // of the neighbours that are told each second which messages there are; at least six
+	lazyShare      = 0.01     // of the neighbours that get a list of recent messages each second; at least six do
 	unwantedFrom   = 512      // bytes of a message that other neighbours are asked not to send as well
 	maxPresence    = 2 << 10  // bytes of a gossiped presence
 	maxCall        = 64 << 10 // bytes of a gossiped call for proposals

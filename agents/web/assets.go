@@ -67,7 +67,7 @@ func zipped(b []byte) []byte {
 // assetURL is the path of a bundle, which changes with its content.
 func assetURL(name string) string { return assetPath + bundled()[name].hash + "/" + name }
 
-// serveAsset serves a bundle. Its path names its content, so browsers may keep it for ever.
+// serveAsset serves a bundle. Its path names its content, so browsers may keep it without asking again.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	b, ok := bundled()[path.Base(r.URL.Path)]
 	if !ok || r.URL.Path != assetURL(path.Base(r.URL.Path)) {

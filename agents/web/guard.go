@@ -45,7 +45,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) *fault {
 	case r.URL.Path != path.Clean(r.URL.Path) && r.URL.Path != s.cfg.Prefix+"/" || strings.ContainsAny(r.URL.Path, "\\\x00"):
 		return &fault{http.StatusBadRequest, "The address is not one of these pages.", "Go to the first page."}
 	case s.cfg.Prefix != "" && !strings.HasPrefix(r.URL.Path+"/", s.cfg.Prefix+"/"):
-		return &fault{http.StatusNotFound, "The pages are below " + s.cfg.Prefix + "/.", "web.prefix in the agent's config.yaml says so; the proxy must pass the path as it is."}
+		return &fault{http.StatusNotFound, "The pages are below " + s.cfg.Prefix + "/.", "That is web.prefix in the agent's config.yaml; the proxy must pass the path as it is."}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
 		return &fault{http.StatusMethodNotAllowed, "The pages answer GET and POST only.", "Go to the first page."}
 	case !s.ownOrigin(r):

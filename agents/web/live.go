@@ -35,7 +35,7 @@ type live struct {
 	away   bool
 }
 
-// openPage collects what a page has not been told yet.
+// openPage collects the changes that a page has not received yet.
 type openPage struct {
 	kinds  map[string]bool
 	signal chan struct{}

@@ -52,7 +52,7 @@ func (s sitePages) siteStatus(ctx context.Context, _ *http.Request) (view, error
 	} else {
 		v.Blocks = append(v.Blocks, block{Links: []link{{"Stop selling (drain)…", "/drain"}}})
 	}
-	t := &table{Caption: "What typical requests are offered now; prices per core-hour", Heads: heads("Request", "Cores#", "Wall time#", "Offer", "Price#")}
+	t := &table{Caption: "Offers to typical requests now; prices per core-hour", Heads: heads("Request", "Cores#", "Wall time#", "Offer", "Price#")}
 	for _, o := range dry.Offers {
 		t.Rows = append(t.Rows, append([]cell{txt(o.Request), num(words.Plural(o.Cores, "core")), num(span(time.Duration(o.Wall) * time.Minute))}, offerCells(o.Line)...))
 	}
@@ -84,7 +84,7 @@ func siteFacts(a message.ResourceStatus, dry control.DryRunAnswer) []fact {
 	return list
 }
 
-// offerCells are an offer, or why there is none, and its price.
+// offerCells are an offer and its price, or the reason for a refusal.
 func offerCells(l message.QuoteLine) []cell {
 	switch {
 	case l.Offer != nil && len(l.Offer.Items) > 0:

@@ -103,7 +103,7 @@ func (b *Bidder) Terms() message.JobTerms { return b.part.Terms }
 // Ends is the end of the auction as its home announced it.
 func (b *Bidder) Ends() time.Time { return b.open.Ends }
 
-// forgetAfter is when an auction of which nothing is heard any more is forgotten. As long as
+// forgetAfter is how long a silent auction is remembered. As long as
 // it goes on, its home shows it every showMost.
 const forgetAfter = 2 * showMost
 

@@ -2,7 +2,7 @@
 // jobs, and sites pay with free modules and with modules of less urgent jobs.
 //
 // An Auctioneer is the home's side of one job, a Bidder another site's (or the home's
-// own) side of it. Both are told the time and what arrived, and never read a clock, a
+// own) side of it. Callers pass both of them the time and the messages; they never read a clock, a
 // socket or a random source. Nothing is reserved while sites bid, so a winner may refuse.
 //
 // The Auctioneer's record of an award is the decision:

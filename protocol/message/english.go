@@ -9,7 +9,7 @@ import (
 	"ramp/protocol"
 )
 
-// Bounds of what the sites of a federation send each other about a job. The
+// Bounds of the messages about a job that sites of a federation send each other. The
 // conversation of all these messages is the job's ID.
 const (
 	MaxLevels   = 4       // of priority; the least is 1
@@ -97,7 +97,7 @@ type Standing struct {
 	Closed bool             // the job is sold, or nobody can have it any more
 }
 
-// JobAward is about one award of a job, of which there is one at a time:
+// JobAward is about an award of a job. A job has one award at a time:
 //
 //	accept-proposal  home to winner: will you take the job?
 //	agree, refuse    winner to home: taken, or not

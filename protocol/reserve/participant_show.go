@@ -39,7 +39,7 @@ type Unit struct {
 	Reported    bool // the job is over: the seller has reported its end, or sells the rest of the slot again
 	Metered     bool // paid by use, under a contract that ends with its job (001)
 	// Of a job of a federation (003), which no contract is about:
-	Waits bool   // it begins when the site says so, on as many cores as the site says
+	Waits bool   // the site decides when it begins, and on how many cores
 	Batch string // the reservation of the batch system in which it runs
 }
 

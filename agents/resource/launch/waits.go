@@ -7,8 +7,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// Waits are the launches of a federation's jobs: such a job begins when its site says so
-// (003), in a slot that the site then knows. Each unit has one launch.
+// Waits are the launches of a federation's jobs: its site decides when such a job begins
+// (003), and in which slot. Each unit has one launch.
 type Waits struct{ *Site }
 
 // State is the stage of a unit's last launch, with its ID, its job's status, and why it

@@ -11,7 +11,7 @@ import (
 // The points of 003's figures, and how often each is measured.
 const (
 	englishSeeds = 12 // of figure 4
-	englishFewer = 4  // of what 003 does not vary
+	englishFewer = 4  // of tables that 003 does not have
 	english003   = 350
 )
 

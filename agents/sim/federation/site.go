@@ -200,7 +200,7 @@ type offered struct {
 	over  bool
 	code  protocol.Code // why it was refused
 	next  time.Time
-	sold  time.Time // since when the home says so
+	sold  time.Time // when the home reported it as sold
 	state message.JobState
 }
 

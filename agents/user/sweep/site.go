@@ -125,8 +125,8 @@ func (x *site) used(a Attempt) protocol.Credits {
 	return cost
 }
 
-// overhead is what leases have cost so far, in parts of 1,000 of what the times of the tasks done in them would
-// have cost: leases are longer than what runs in them.
+// overhead compares the cost of all leases so far with the cost of the run times of their tasks, which are
+// shorter: 1,000 if both are equal.
 func (s *Sweep) overhead(now time.Duration) protocol.Credits {
 	const whole, most = 1_000, 4_000
 	if s.Wall == 0 || s.used == 0 {

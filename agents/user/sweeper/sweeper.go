@@ -334,7 +334,7 @@ func (s *Sweeps) Set(now time.Time, q message.SweepSet) (protocol.Output, error)
 	return out.Join(s.Act(now)), nil
 }
 
-// mayChange says why a sweep, nil if there is none, cannot be changed.
+// mayChange returns why a sweep cannot be changed. It may be nil: there is no such sweep.
 func (x *live) mayChange(q message.SweepSet) error {
 	switch {
 	case x == nil:
