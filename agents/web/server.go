@@ -109,8 +109,16 @@ func (s *Server) notLoggedIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // page answers a GET with a view.
-func (s *Server) page(mux *http.ServeMux, pattern string, f func(ctx context.Context, r *http.Request) (view, error)) {
-	mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) page(mux *http.ServeMux, pattern string, f viewer) { s.view(mux, "GET "+pattern, f) }
+
+// part answers a form with a fragment of the page that it is on.
+func (s *Server) part(mux *http.ServeMux, pattern string, f viewer) { s.view(mux, "POST "+pattern, f) }
+
+// viewer makes the view of a page or of a part of one.
+type viewer = func(ctx context.Context, r *http.Request) (view, error)
+
+func (s *Server) view(mux *http.ServeMux, pattern string, f viewer) {
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), AnswerTime)
 		defer cancel()
 		v, err := f(ctx, r)
@@ -133,20 +141,6 @@ func (s *Server) act(mux *http.ServeMux, pattern string, f func(ctx context.Cont
 			return
 		}
 		http.Redirect(w, r, s.path(next), http.StatusSeeOther)
-	})
-}
-
-// part answers a form with a fragment of the page that it is on.
-func (s *Server) part(mux *http.ServeMux, pattern string, f func(ctx context.Context, r *http.Request) (view, error)) {
-	mux.HandleFunc("POST "+pattern, func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), AnswerTime)
-		defer cancel()
-		v, err := f(ctx, r)
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		s.show(w, r, http.StatusOK, v)
 	})
 }
 

@@ -85,8 +85,8 @@ func (s *Sweep) Set(t Terms) {
 // again has the next Act plan.
 func (s *Sweep) again() { s.stale, s.events = true, len(s.tasks) }
 
-// Trade replaces all offers. A site that is not among them gets no more leases: for as long as a site is
-// left out tasks wait for it, if they can, since those that are dearer may be all that is heard for a moment.
+// Trade replaces all offers. A site that is not among them gets no more leases. For the time Leave tasks wait for it
+// if the deadline allows, since a cheap site may only be silent for a moment.
 func (s *Sweep) Trade(now time.Duration, offers []Offer) {
 	for _, x := range s.sites {
 		if x.silent = true; now >= x.Heard+s.Leave {
