@@ -163,7 +163,7 @@ attempt.`,
 				if t.Exit != nil {
 					code = strconv.Itoa(*t.Exit)
 				}
-				rows = append(rows, []string{strconv.Itoa(t.Task), t.State, code, strconv.Itoa(len(t.Attempts)), site, t.Cost.String(), why})
+				rows = append(rows, []string{strconv.Itoa(t.Task), t.State, code, strconv.Itoa(len(t.Attempts)), site, cents(t.Cost), why})
 			}
 			return cli.ShowTable(c, list, rows)
 		},
@@ -174,21 +174,22 @@ func newSweepsLedger() *cobra.Command {
 	return &cobra.Command{
 		Use: "ledger ID", Short: "List what a sweep paid, and for which contract", Args: cobra.ExactArgs(1),
 		Long: `List every lease of a sweep with its contract and what was held, paid and refunded. Paid less
-refunded sums to what the sweep spent, and to the bank's statement.`,
+refunded sums to what the sweep spent, and to the bank's statement. 'ramp user show' takes a
+contract.`,
 		Example: "  ramp user sweeps ledger wing",
 		RunE: func(c *cobra.Command, args []string) error {
 			var list []message.SweepEntry
 			if err := aboutSweep(c, args[0], control.SweepLedger, byID, &list); err != nil {
 				return err
 			}
-			rows := [][]string{{"lease", "contract", "resource", "slot (" + words.Zone() + ")", "held", "paid", "refunded", "tasks"}}
+			rows := [][]string{{"lease", "contract", "resource", "start (" + words.Zone() + ")", "held", "paid", "refund", "tasks"}}
 			for _, e := range list {
 				rows = append(rows, []string{
-					e.Lease, fmt.Sprintf("%.8s", e.Contract), e.Resource, words.Timestamp(e.Slot.Start) + " " + e.Slot.Wall().String(),
-					e.Held.Cents(), e.Paid.String(), e.Refunded.Cents(), strconv.Itoa(len(e.Tasks)),
+					e.Lease[strings.LastIndexByte(e.Lease, '.')+1:], fmt.Sprintf("%.8s", e.Contract), e.Resource, words.ClockTime(e.Slot.Start),
+					cents(e.Held), cents(e.Paid), cents(e.Refunded), strconv.Itoa(len(e.Tasks)),
 				})
 			}
-			return cli.ShowTable(c, list, rows)
+			return cli.ShowTable(c, list, cli.WithoutZeros(rows))
 		},
 	}
 }
