@@ -284,7 +284,7 @@ func reservationRows(lines []message.ReservationLine, now time.Time) [][]string 
 		rows[0] = append(rows[0], "due", "guarantee")
 	}
 	for _, l := range lines {
-		row := []string{l.ID, standsAs(l, now), l.User.Name(), fmt.Sprint(l.Slot.Cores), words.ClockTime(l.Slot.Start), words.ClockTime(l.Slot.End), l.Cost.Cents()}
+		row := []string{l.ID, standsAs(l, now), l.User.Name(), fmt.Sprint(l.Slot.Cores), words.ClockTime(l.Slot.Start), words.EndTime(l.Slot.Start, l.Slot.End), l.Cost.Cents()}
 		switch {
 		case promised && l.Guarantee == nil:
 			row = append(row, l.Due.Cents(), "-")
