@@ -29,7 +29,7 @@ func newBankReport() *cobra.Command {
 refunded, issued and transferred, and what contracts cost; and the accounts that earned and
 spent most. A contract paid on completion or metered counts with what was paid of it, once all
 its units have ended, in the period in which it was made. A contract without payment, or made
-before --from, has no price. Exchanges count as none of these. Ends with 3 if there is nothing
+before --from, has no price. Exchanges are not counted. Ends with 3 if there is nothing
 to plot.`,
 		Example: "  ramp bank report --step 24h\n  ramp bank report --plot turnover",
 		RunE: func(c *cobra.Command, _ []string) error {

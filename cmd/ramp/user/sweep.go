@@ -39,10 +39,10 @@ strategy, within a deadline and a budget. PLAN is a YAML file or a Slurm script 
 #SBATCH --array; docs/SWEEPS.md shows how to write one. --dry-run shows what each strategy would
 cost and buys nothing.
 
-The agent goes on if this command is interrupted. The same command on the same plan and inputs
-goes on with the same sweep. The outputs of a task appear in DIR/task-00001, and results.csv
-lists all tasks. Ends with 0 if all tasks are done, 1 if some failed for good, and 3 if some
-could not begin.`,
+The agent continues if this command is interrupted. The same command on the same plan and inputs
+continues the same sweep. The outputs of a task appear in DIR/task-00001, and results.csv
+lists all tasks. Ends with 0 if all tasks are done, 1 if some failed permanently, and 3 if some
+could not start.`,
 		Example: "  ramp user sweep wing.yaml --out results --dry-run\n  ramp user sweep wing.yaml --out results --deadline 6h --budget 50",
 		RunE:    func(c *cobra.Command, args []string) error { return runSweep(c, args[0], &q) },
 	}
@@ -259,7 +259,7 @@ func watchSweep(c *cobra.Command, agent *control.Client, v message.Sweep) error 
 // stoppedWatching is the error of a command that was interrupted.
 func stoppedWatching(agent *control.Client, id string) error {
 	if !agent.Daemon {
-		return exit.Fail(exit.Failed, "'ramp user serve' goes on with it", "interrupted; the sweep waits until the agent serves")
+		return exit.Fail(exit.Failed, "'ramp user serve' continues it", "interrupted; the sweep continues once the agent's daemon runs")
 	}
 	return exit.Fail(exit.Failed, "'ramp user sweeps show "+id+" --watch' watches it, 'ramp user sweeps kill "+id+"' ends it", "interrupted; the sweep goes on")
 }
