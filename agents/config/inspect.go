@@ -17,6 +17,7 @@ import (
 	"ramp/agents/queue/pbs"
 	"ramp/agents/queue/slurm"
 	"ramp/agents/queue/swf"
+	"ramp/agents/words"
 )
 
 // Inspection names a driver and how to reach its batch system.
@@ -143,7 +144,7 @@ func foundPartition(p slurm.Partition) Found {
 		f.Notes = append(f.Notes, "not everybody may use it ("+p.Only+"): whoever runs jobs in what is sold has to be one of those")
 	}
 	if p.Longest > 0 {
-		f.Notes = append(f.Notes, "jobs last at most "+p.Longest.String()+" in it, and so do slots")
+		f.Notes = append(f.Notes, "its jobs, and so its slots, last at most "+words.Ago(p.Longest))
 	}
 	return f
 }

@@ -126,7 +126,7 @@ func (m *modes) barterBack(ctx context.Context) error {
 	case refused.Settled:
 		return exit.Fail(exit.Failed, "", "a1 should have been refused, but bought for %s", refused.Total)
 	}
-	return m.step(ctx, &refused, "a1 asks for 100 on b-cluster, and has 15 and its group's 65: %s", refused.Why)
+	return m.step(ctx, &refused, "a1 asks for 100 on b-cluster, but has 15 and 65 of its group: %s", refused.Why)
 }
 
 // hold orders a job and shows what is held for it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"time"
 
 	"ramp/agents/config"
 	"ramp/agents/words"
@@ -17,10 +18,12 @@ import (
 // CommandLog tells a person at a command line only what went wrong, in plain lines.
 func CommandLog(w io.Writer) *slog.Logger { return slog.New(words.PlainLog{W: w}) }
 
-// harmless makes of a text, which may quote a foreign agent or program, one that no terminal
-// obeys, of at most protocol.MaxWords bytes.
-func harmless(_ []string, a slog.Attr) slog.Attr {
+// logged is a value of a daemon's log: times are in UTC, and texts, which may quote a foreign
+// agent or program, have no controls of a terminal and at most protocol.MaxWords bytes.
+func logged(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
+	case time.Time:
+		a.Value = slog.TimeValue(v.UTC())
 	case string:
 		a.Value = slog.StringValue(protocol.Words(v))
 	case error:
@@ -56,7 +59,7 @@ func DaemonLog(w io.Writer, path string) *slog.Logger {
 	}
 	level := &slog.LevelVar{}
 	level.Set(c.SlogLevel())
-	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: harmless}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
 	if c.Format == "json" {
 		return slog.New(levelled{slog.NewJSONHandler(w, opts), level})
 	}

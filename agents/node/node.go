@@ -40,6 +40,7 @@ const (
 	flushPeriod     = time.Second      // until a traced message is on the disk
 	ShutdownTime    = 5 * time.Second  // for a daemon to stop
 	JoinTime        = 10 * time.Second // for a command to find the market
+	FirstSite       = 5 * time.Second  // then for an order to hear of a first site
 )
 
 // Node is one agent on this machine: a role, its store, and what connects it.

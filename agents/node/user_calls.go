@@ -339,7 +339,7 @@ func (u userAgent) earlier(ctx context.Context, q control.BuyCall) (begun string
 			return begun, err
 		}
 	}
-	if err := u.meet(ctx, protocol.KindResource, protocol.KindBank); err != nil {
+	if err := u.meet(ctx, FirstSite, protocol.KindResource, protocol.KindBank); err != nil {
 		return "", exit.WithCode(exit.Failed, err)
 	}
 	if q.Resume {
@@ -396,7 +396,7 @@ func (u userAgent) knownBanks(ctx context.Context) (banks []protocol.AgentID, er
 
 // known are the agents of a kind that the user knows.
 func (u userAgent) known(ctx context.Context, kind protocol.Kind) (list []user.Known, err error) {
-	if err := u.meet(ctx, kind); err != nil {
+	if err := u.meet(ctx, 0, kind); err != nil {
 		return nil, err
 	}
 	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
@@ -406,14 +406,11 @@ func (u userAgent) known(ctx context.Context, kind protocol.Kind) (list []user.K
 	return list, err
 }
 
-// meet waits while nobody of a kind is known: a daemon that began just now has met
-// nobody yet. If nobody is there, that is no error.
-func (u userAgent) meet(ctx context.Context, kinds ...protocol.Kind) error {
-	missing := false
-	err := u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
-		missing = slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return len(r.(*user.Role).Known(now, k)) == 0 })
-		return protocol.Output{}
-	})
+// meet waits while nobody of a kind is known: first until the agent has joined, since a daemon
+// that began just now has met nobody yet, and then for d, since they may be starting too. If
+// nobody is there, that is no error.
+func (u userAgent) meet(ctx context.Context, d time.Duration, kinds ...protocol.Kind) error {
+	missing, err := u.missing(ctx, kinds)
 	if err != nil || !missing {
 		return err
 	}
@@ -422,7 +419,21 @@ func (u userAgent) meet(ctx context.Context, kinds ...protocol.Kind) error {
 	if u.joined(join) != nil {
 		return ctx.Err()
 	}
-	return nil
+	wait, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	for missing && err == nil && paused(wait, control.BusyPause) {
+		missing, err = u.missing(ctx, kinds)
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// missing reports whether nobody of one of the kinds is known.
+func (u userAgent) missing(ctx context.Context, kinds []protocol.Kind) (missing bool, err error) {
+	err = u.runner.Do(ctx, func(now time.Time, r agents.Role) protocol.Output {
+		missing = slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return !r.(*user.Role).Finds(now, k) })
+		return protocol.Output{}
+	})
+	return missing, err
 }
 
 // sending is a call to a role that only sends m.

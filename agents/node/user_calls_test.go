@@ -38,10 +38,40 @@ func TestWhoBuysWaitsForTheMarketThatIsBeingJoined(t *testing.T) {
 		}
 		joined := 0
 		u := userAgent{ownAccounts: ownAccounts{runner: r}, joined: func(context.Context) error { joined++; return errors.New("not in time") }}
-		err := u.meet(t.Context(), protocol.KindResource, protocol.KindBank)
+		err := u.meet(t.Context(), 0, protocol.KindResource, protocol.KindBank)
 		if err != nil || joined != step.joined {
 			t.Errorf("after %q came: waited %d times, %v; want %d", step.comes, joined, err, step.joined)
 		}
+	}
+}
+
+// A site may start while it is ordered from: the order waits for it after the market is joined.
+func TestAnOrderWaitsForTheFirstSite(t *testing.T) {
+	cast := markettest.NewCast(t, 1)
+	_, r := startUser(t, cast)
+	site := protocol.Message{Performative: protocol.Inform, Sender: cast.ID(markettest.Seller(1)),
+		Body: message.Presence{Agent: protocol.KindResource, Properties: protocol.Properties{Cores: 4}, TTL: time.Hour, Counter: 1}}
+	returned, came := make(chan struct{}), make(chan error, 1)
+	u := userAgent{ownAccounts: ownAccounts{runner: r}, joined: func(context.Context) error {
+		go func() {
+			select {
+			case <-returned:
+				came <- errors.New("the order did not wait")
+			case <-time.After(5 * control.BusyPause):
+				came <- r.Deliver(site)
+			}
+		}()
+		return nil
+	}}
+	err := u.meet(t.Context(), time.Minute, protocol.KindResource)
+	close(returned)
+	if err = errors.Join(err, <-came); err != nil {
+		t.Fatal(err)
+	}
+	left, cancel := context.WithCancel(t.Context())
+	u.joined = func(context.Context) error { cancel(); return nil }
+	if err := u.meet(left, time.Minute, protocol.KindBank); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v after the caller has left", err)
 	}
 }
 

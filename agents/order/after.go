@@ -172,7 +172,7 @@ func (j jobs) still(waits []After) ([]After, error) {
 			case !over:
 				left = append(left, a)
 			case a.OK && !ok:
-				return nil, exit.Fail(exit.Nothing, "'afterany' waits for it however it ends", "nothing was bought, since %s (%.8s) %s", p.RFQ, p.ID, how)
+				return nil, exit.Fail(exit.Nothing, "'afterany' starts after it however it ends", "nothing was bought, since %s (%.8s) %s", p.RFQ, p.ID, how)
 			}
 		}
 	}

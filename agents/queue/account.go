@@ -123,7 +123,7 @@ func (a Account) own(in int, name string, depth int) error {
 // ownAll gives away the entries of a directory.
 func (a Account) ownAll(fd, depth int) error {
 	if depth >= maxDepth {
-		return fmt.Errorf("more than %d directories inside each other", maxDepth)
+		return fmt.Errorf("more than %d nested directories", maxDepth)
 	}
 	again, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // Reasons why a program's answer is unusable, besides its own errors.
 var (
 	ErrTimeLimit = errors.New("exceeded its time limit")
-	ErrTooMuch   = errors.New("printed too much")
+	ErrTooMuch   = errors.New("printed too much output")
 )
 
 // Program runs a batch system's programs: with their arguments unchanged and never

@@ -89,7 +89,7 @@ func fill(order *message.Buy, doc rfql.Document, terms protocol.Terms, list []li
 }
 
 // errNobody ends an order without a ceiling while nobody lists a price.
-var errNobody = errors.New("no site is known")
+var errNobody = errors.New("no site is known: 'ramp doctor' finds the cause")
 
 // farAboveNotes tell the owner about ceilings far above the list prices, before anybody bids.
 func farAboveNotes(requests []rfql.Request, list []listed) []string {

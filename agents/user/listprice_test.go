@@ -83,7 +83,7 @@ func TestAnOrderWithoutACeilingOpensAtTheListPrices(t *testing.T) {
 }
 
 func TestAnOrderWithoutACeilingNeedsAListPrice(t *testing.T) {
-	for want, sellers := range map[string]int{"no site is known": 0, "no site lists a price in CRD: name a limit with --max-price": 1} {
+	for want, sellers := range map[string]int{"no site is known: 'ramp doctor' finds the cause": 0, "no site lists a price in CRD: name a limit with --max-price": 1} {
 		m, _ := open(t, sellers, func(_ string, cfg *resource.Config) {
 			cfg.Terms = []protocol.Terms{{Bank: cfg.Terms[0].Bank, Currency: "EUR"}}
 		})

@@ -264,7 +264,7 @@ func (p *purchase) whyFailed(found auction.Explanation) string {
 	}
 	switch {
 	case p.row.Found == 0:
-		return "no site is known"
+		return "no site is known: 'ramp doctor' finds the cause"
 	case refused >= p.row.Found:
 		return cmp.Or(found.Lack(), "no site can run this")
 	}

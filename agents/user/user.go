@@ -147,6 +147,11 @@ func (r *Role) Known(now time.Time, kind protocol.Kind) []Known {
 	return list
 }
 
+// Finds reports whether the agent knows an agent of a kind, or an index that has sites.
+func (r *Role) Finds(now time.Time, kind protocol.Kind) bool {
+	return kind == protocol.KindResource && r.purchases.guide.Market(now) > 0 || len(r.directory.list(now, kind)) > 0
+}
+
 // Receipts keeps the proofs of the agent's receipts.
 func (r *Role) Receipts() *receipts.Keeper { return &r.receipts }
 

@@ -1,6 +1,7 @@
 package words_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,20 @@ func TestAStatementIsATableOn80Columns(t *testing.T) {
 	for _, l := range lines {
 		if len(l) > 80 {
 			t.Errorf("%d columns: %q", len(l), l)
+		}
+	}
+}
+
+// Names that are too long fold after a punctuation mark, and a long heading folds too.
+func TestLongNamesFoldWhereTheyCan(t *testing.T) {
+	for want, rows := range map[string][][]string{
+		"  slurm-cluster-of-the-\n  physics-department": {{"slurm-cluster-of-the-physics-department"}},
+		"  user   fluid-dynamics@\n         7lfwiy35xklni2nud\n         kf7yksuky3soqqn\n  files  m/long": {
+			{"user", "fluid-dynamics@7lfwiy35xklni2nudkf7yksuky3soqqn"}, {"files", "m/long"},
+		},
+	} {
+		if got := strings.Join(words.TableLines(rows, 26), "\n"); got != want {
+			t.Errorf("shown as\n%s\nwant\n%s", got, want)
 		}
 	}
 }

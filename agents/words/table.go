@@ -17,9 +17,9 @@ const (
 
 // TableLines are the lines of a table of at most a width (0: no limit). To fit, it folds the widest
 // columns of words, never those of numbers, times and IDs; if that is not enough, it lists the
-// cells of each row below each other. Nothing is cut.
+// cells of each row below each other, unless there are but two. Nothing is cut.
 func TableLines(rows [][]string, width int) []string {
-	if width > 0 && len(rows) > 1 && leastWidth(rows) > width {
+	if width > 0 && len(rows) > 1 && len(rows[0]) > 2 && leastWidth(rows) > width {
 		return listLines(rows[0], rows[1:], width)
 	}
 	return slices.Concat(grid(rows, width, folded)...)
@@ -40,7 +40,7 @@ func leastWidths(rows [][]string) []int {
 	for i, r := range rows {
 		for k, cell := range r {
 			n := uniseg.StringWidth(cell)
-			if i > 0 && !numeric(cell) {
+			if i > 0 && !numeric(cell) || n > longestNumber {
 				n = min(n, leastColumn)
 			}
 			least[k] = max(least[k], n)
@@ -122,7 +122,8 @@ func gridLine(cells [][]string, widths []int, n int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// folded breaks a cell into lines of a width: between words, and within one that is longer.
+// folded breaks a cell into lines of a width: between words, and within one that is longer, there
+// if possible after a punctuation mark.
 func folded(cell string, width int) []string {
 	if uniseg.StringWidth(cell) <= width {
 		return []string{cell}
@@ -142,12 +143,24 @@ func folded(cell string, width int) []string {
 			var letter string
 			var n int
 			if letter, letters, n, state = uniseg.FirstGraphemeClusterInString(letters, state); used > 0 && used+n > width {
+				moved := tail(line, width)
+				line = strings.TrimSuffix(line, moved)
 				flush()
+				line, used = moved, uniseg.StringWidth(moved)
 			}
 			line, used = line+letter, used+n
 		}
 	}
 	return append(lines, line)
+}
+
+// tail is the end of a line inside a word that is better moved to the next line: what follows the
+// last punctuation mark in the second half of the line.
+func tail(line string, width int) string {
+	if k := strings.LastIndexAny(line, "-._@/") + 1; 2*k >= width {
+		return line[k:]
+	}
+	return ""
 }
 
 func columnWidths(rows [][]string) []int {

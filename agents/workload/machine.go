@@ -20,7 +20,7 @@ var (
 	ErrSize = errors.New("the machine has fewer cores")
 	ErrBusy = errors.New("too few cores are free")
 	ErrPast = errors.New("the slot is over")
-	ErrID   = errors.New("the reservation exists with another slot")
+	ErrID   = errors.New("the reservation already exists, with another slot")
 	ErrFull = errors.New("too many reservations")
 )
 

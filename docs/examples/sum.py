@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Every unit brings a number; unit 1 adds them up and tells the sum to all.
+# Every unit brings a number; unit 1 adds them up and sends the sum to all.
 import os, socket, time
 
 PORT = 47117
@@ -22,6 +22,8 @@ else:
             break
         except OSError:
             time.sleep(0.1)
+    else:
+        raise SystemExit("unit 1 does not answer: do the sites reach each other?")
     first.sendall(b"%d" % total)
     total = int(first.recv(100))
 print(f"unit {me} of {units} on {of(me, 'ADDRESS')}: the sum is {total}")

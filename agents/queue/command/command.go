@@ -190,7 +190,7 @@ func readAnswer(out []byte) (answer, error) {
 func (a answer) validate() error {
 	switch {
 	case a.OK && a.Code != "":
-		return fmt.Errorf("it answers ok, and also code %q", a.Code)
+		return fmt.Errorf("the answer is ok, but has the code %q", a.Code)
 	case !a.OK && !known(a.Code):
 		return fmt.Errorf("code %.40q: want busy, size, limit, window, mismatch, unknown, forbidden, malformed or unavailable", string(a.Code))
 	case a.Free < 0 || a.Capacity < 0 || a.Capacity > protocol.MaxCores:

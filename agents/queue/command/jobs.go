@@ -139,11 +139,11 @@ func (j entry) entry(now time.Time) (jobs.Entry, error) {
 	state := protocol.JobState(j.State)
 	switch {
 	case !over && state != protocol.JobWaiting && state != protocol.JobRunning && state != protocol.JobSuspended:
-		return jobs.Entry{}, fmt.Errorf("%.80q is %.20q: want waiting, running, suspended, exited, cancelled, expired or lost", j.ID, j.State)
+		return jobs.Entry{}, fmt.Errorf("job %.80q has the state %.20q: want waiting, running, suspended, exited, cancelled, expired or lost", j.ID, j.State)
 	case j.Exit < 0 || j.Exit > protocol.MaxExit || j.Start < 0 || j.Start > maxSecond || j.End < 0 || j.End > maxSecond || j.End != 0 && j.End < j.Start:
-		return jobs.Entry{}, fmt.Errorf("%.80q ran from %d to %d and ended with %d", j.ID, j.Start, j.End, j.Exit)
+		return jobs.Entry{}, fmt.Errorf("job %.80q: start %d, end %d and exit code %d are impossible", j.ID, j.Start, j.End, j.Exit)
 	case j.CPU < 0 || j.CPU > maxUsed || j.Wall < 0 || j.Wall > maxUsed:
-		return jobs.Entry{}, fmt.Errorf("%.80q used %d s in %d s: want 0..%d", j.ID, j.CPU, j.Wall, int64(maxUsed))
+		return jobs.Entry{}, fmt.Errorf("job %.80q: cpu %d s, wall %d s: want 0..%d", j.ID, j.CPU, j.Wall, int64(maxUsed))
 	}
 	s := jobs.Entry{State: state, Report: jobs.Report{How: how, Exit: j.Exit, End: now.UTC().Truncate(time.Second)}}
 	if over {

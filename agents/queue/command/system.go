@@ -41,7 +41,7 @@ func (s *script) Find(now time.Time, id string) (protocol.Slot, string, *protoco
 func (s *script) slot(now time.Time, r request) (protocol.Slot, string, *protocol.Reason) {
 	a, err := s.ask(now, r)
 	if err == nil && a.OK && a.Slot == nil {
-		err = fmt.Errorf("%s: %s: it answers ok without a slot", s.cfg.Program, r.Do)
+		err = fmt.Errorf("%s: %s: the answer is ok, but has no slot", s.cfg.Program, r.Do)
 	}
 	if err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(err)
@@ -97,13 +97,13 @@ func (a answer) state(now time.Time) (message.QueueChanged, error) {
 	q := message.QueueChanged{At: now, Capacity: a.Capacity}
 	for _, r := range a.Running {
 		if r.Cores < 1 || r.Cores > protocol.MaxCores || r.End < 0 || r.End > maxSecond {
-			return q, fmt.Errorf("a job of %d cores runs until %d", r.Cores, r.End)
+			return q, fmt.Errorf("running job with cores %d, end %d: want at least 1 core, and Unix seconds", r.Cores, r.End)
 		}
 		q.Running = append(q.Running, message.RunningJob{Cores: r.Cores, End: time.Unix(r.End, 0).UTC()})
 	}
 	for _, w := range a.Queued {
 		if w.Cores < 1 || w.Cores > protocol.MaxCores || w.Wall < 1 || w.Wall > maxSecond {
-			return q, fmt.Errorf("a job of %d cores waits, for %d s", w.Cores, w.Wall)
+			return q, fmt.Errorf("waiting job with cores %d, wall %d: want at least 1 core, and seconds", w.Cores, w.Wall)
 		}
 		q.Queued = append(q.Queued, message.QueuedJob{Cores: w.Cores, Wall: min(time.Duration(w.Wall), 1<<31) * time.Second})
 	}

@@ -244,7 +244,7 @@ func inherits() error {
 			}
 		}
 	}
-	return cmp.Or(err, errors.New("none is open"))
+	return cmp.Or(err, errors.New("no file of the agent is open"))
 }
 
 // calls are the attempts that are one system call.
@@ -279,7 +279,7 @@ const foreignABI = "foreign-abi"
 
 func tryForeignABI() error {
 	if runtime.GOARCH != "amd64" {
-		return errors.New("there is none")
+		return errors.New("this processor has none")
 	}
 	if _, _, e := unix.RawSyscall(unix.SYS_GETPID|0x40000000, 0, 0, 0); e != 0 {
 		return e

@@ -86,10 +86,10 @@ func (c Containment) plan(locks string) (p plan, refusal string) {
 		}
 	}
 	if p.Image != "" && p.Bwrap == "" && refusal == "" {
-		refusal = "image: only a container can have one" // though the site accepts to have no container
+		refusal = "image: only contained jobs can have one" // though the site accepts to have no container
 	}
 	if p.Bwrap != "" && !p.Seccomp {
-		lack(Seccomp, "the kernel takes no filter of system calls")
+		lack(Seccomp, "the kernel does not filter system calls (seccomp)")
 	}
 	why := delegated()
 	p.Cgroup = why == ""

@@ -39,7 +39,7 @@ func (k *keeper) watchDisk(now time.Time) {
 	k.diskAt = now.Add(diskShare * time.Since(now))
 	switch {
 	case err != nil:
-		k.fail("its files cannot be measured: " + err.Error())
+		k.fail("its disk usage cannot be measured: " + err.Error())
 	case used > k.diskMost:
 		k.fail(fmt.Sprintf("it wrote more than %d bytes to the disk, the most that this site allows", k.job.FileSize))
 	}
@@ -131,7 +131,7 @@ func (d *disk) visit(in int, name string, depth int) error {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return nil
 	case depth >= maxDepth:
-		return fmt.Errorf("more than %d directories inside each other", maxDepth)
+		return fmt.Errorf("more than %d nested directories", maxDepth)
 	}
 	fd, err := unix.Openat(in, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {

@@ -44,7 +44,7 @@ func baseGroup() group {
 func delegated() string {
 	g := baseGroup()
 	if g == "" {
-		return "there are no control groups of version 2 here"
+		return "this machine has no control groups of version 2"
 	}
 	_ = g.write("cgroup.subtree_control", controllers) // read back below
 	b, err := os.ReadFile(g.file("cgroup.subtree_control"))

@@ -52,7 +52,7 @@ func (c *cores) Ended() <-chan struct{} { return c.ended }
 func (c *cores) Submit(_ time.Time, job message.Job) *protocol.Reason {
 	switch {
 	case len(c.keeper) == 0:
-		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: no keeper of jobs is configured"}
+		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: no program to watch jobs is configured"}
 	case c.refused != "":
 		return &protocol.Reason{Code: protocol.CodeForbidden, Note: "local: this machine cannot contain jobs: " + c.refused}
 	case c.index(c.seen, job.Reservation) < 0 && !c.claimed(job.Reservation):
@@ -121,9 +121,9 @@ func (c *cores) awaitKeeper(job message.Job, gone <-chan struct{}) error {
 				return nil
 			}
 			words, _ := os.ReadFile(control(job, keeperLog)) // whatever can be read
-			return fmt.Errorf("the keeper of job %s ended: %s", job.ID, queue.OneLine(words))
+			return fmt.Errorf("the process that watches job %s ended: %s", job.ID, queue.OneLine(words))
 		case <-late.C:
-			return fmt.Errorf("the keeper of job %s did not begin within %s", job.ID, keeperTime)
+			return fmt.Errorf("the process that watches job %s did not start within %s", job.ID, keeperTime)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (c *cores) bury(job message.Job, s protocol.JobStatus) (protocol.JobStatus,
 		return s, err
 	}
 	s.Usage, s.Memory = used, memory
-	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "its keeper or the machine died"
+	s.State, s.Ended, s.Note = protocol.JobLost, time.Now().UTC(), "the process that watches it, or the machine, died"
 	return s, queue.WriteFile(control(job, stateFile), s)
 }
 

@@ -134,7 +134,7 @@ func (c *cores) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 		*claims = slices.DeleteFunc(*claims, func(x claim) bool { return !x.Slot.End.After(now) })
 		if i := c.index(*claims, id); i >= 0 {
 			if !queue.Equal((*claims)[i].Slot, slot) {
-				why = &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
+				why = &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation already exists, with another slot"}
 			}
 			return false, nil
 		}
@@ -160,7 +160,7 @@ func (c *cores) refusal(claims []claim, slot protocol.Slot) *protocol.Reason {
 	case slot.Cores > c.capacity:
 		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d cores wanted, the machine has %d", slot.Cores, c.capacity)}
 	case slot.Nodes > 1 || slot.Nodes == 1 && slot.Cores != c.capacity:
-		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d nodes of %d cores wanted, the machine is one of %d", slot.Nodes, slot.Cores/slot.Nodes, c.capacity)}
+		return &protocol.Reason{Code: protocol.CodeSize, Note: fmt.Sprintf("%d nodes of %d cores wanted; this machine is one node of %d cores", slot.Nodes, slot.Cores/slot.Nodes, c.capacity)}
 	case len(claims) >= MaxClaims:
 		return &protocol.Reason{Code: protocol.CodeLimit, Note: fmt.Sprintf("the machine has %d claims, at most %d are allowed", len(claims), MaxClaims)}
 	case slot.Cores > free:

@@ -252,7 +252,7 @@ func killAll(ours func(pid int) bool) error {
 			return nil
 		}
 	}
-	return errors.New("processes of the job do not end")
+	return errors.New("some processes of the job do not end")
 }
 
 // process is one process of this machine.

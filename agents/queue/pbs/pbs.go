@@ -144,7 +144,7 @@ func (b *batch) Reserve(now time.Time, id string, slot protocol.Slot) (protocol.
 	case why == nil && queue.Equal(got, slot):
 		return got, name, nil
 	case why == nil:
-		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation already exists, with another slot"}
 	case why.Code != protocol.CodeUnknown:
 		return protocol.Slot{}, "", why
 	}

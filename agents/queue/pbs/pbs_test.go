@@ -104,7 +104,7 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 		"truncated JSON":             {"qstat", `printf '{"pbs_server":"south","Jobs":{"1.s":{"job'`, "invalid JSON"},
 		"nothing":                    {"qstat", "true", "qstat printed nothing"},
 		"no nodes":                   {"pbsnodes", `echo '{"nodes":{}}'`, "lists no nodes"},
-		"JSON of something else":     {"qstat", "echo '{}'", "not PBS's"},
+		"JSON of something else":     {"qstat", "echo '{}'", "not from PBS"},
 		"negative cores":             {"qstat", `echo '{"pbs_server":"s","Jobs":{"1.s":{"Resource_List":{"ncpus":-4}}}}'`, "want a whole number"},
 		"truncated reservations":     {"pbs_rstat", `printf 'Resv ID: R1.south\nReserve_Name = x\n'`, "cut off"},
 		"an error page of pbs_rstat": {"pbs_rstat", page + "; echo", "not a reservation"},

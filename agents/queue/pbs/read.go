@@ -196,7 +196,7 @@ func readJobs(b []byte) ([]job, error) {
 		return nil, err
 	}
 	if doc.Server == nil {
-		return nil, errors.New("qstat printed JSON that is not PBS's")
+		return nil, errors.New("qstat printed JSON that is not from PBS")
 	}
 	list := make([]job, 0, len(doc.Jobs))
 	for id, j := range doc.Jobs {

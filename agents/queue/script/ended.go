@@ -86,9 +86,9 @@ func (t traces) state(job message.Job, r Report, ended time.Time) (protocol.JobS
 	case t.unwanted && (r.How == Cancelled || !t.done || t.asked || cut || r.Exit == codeTerm):
 		return protocol.JobKilled, ""
 	case r.How == Cancelled:
-		return protocol.JobLost, "somebody other than its owner cancelled it in the batch system"
+		return protocol.JobLost, "it was cancelled in the batch system, not by its owner"
 	case !t.begun:
-		return protocol.JobLost, "the batch system began it on a machine that cannot write the job's directory"
+		return protocol.JobLost, "the batch system started it on a machine that cannot write to the job's directory"
 	case !inTime && (t.asked || cut):
 		return expired(t)
 	}
@@ -98,7 +98,7 @@ func (t traces) state(job message.Job, r Report, ended time.Time) (protocol.JobS
 // expired is the status of a job that ended with its slot. If it had not begun, it is lost.
 func expired(t traces) (protocol.JobState, string) {
 	if !t.begun {
-		return protocol.JobLost, "the batch system did not begin it before its slot ended"
+		return protocol.JobLost, "the batch system did not start it before its slot ended"
 	}
 	return protocol.JobExpired, ""
 }

@@ -103,7 +103,7 @@ func partitioned(tb testing.TB, line string) string {
 func TestWhatNoJobMayRunInIsNotSold(t *testing.T) {
 	say := func(old, new string) string { return "echo '" + strings.Replace(openPartition, old, new, 1) + "'" }
 	for name, c := range map[string]struct{ line, want string }{
-		"down":                          {say("State=UP", "State=DOWN"), "partition batch is DOWN, no job begins in it"},
+		"down":                          {say("State=UP", "State=DOWN"), "partition batch is DOWN: no job can start in it"},
 		"drained":                       {say("State=UP", "State=DRAIN"), "partition batch is DRAIN"},
 		"whole nodes for a job":         {say("=NO", "=EXCLUSIVE"), "whole nodes"},
 		"one user on a node":            {say("AllowAccounts", "ExclusiveUser=YES AllowAccounts"), "partition batch gives each node to one user at a time"},
@@ -156,7 +156,7 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 		"an error inside the JSON":      {"squeue", `echo '{"meta":{},"errors":[{"error":"slurm down"}],"jobs":[]}'`, "slurm down"},
 		"an error without a reason":     {"sinfo", `echo 'slurm_load_partitions error: Unable to contact slurm controller' >&2; echo '{"meta":{},"errors":[{"error":"Unspecified error","errno":-1}],"nodes":[]}'`, "sinfo: slurm_load_partitions error: Unable to contact slurm controller"},
 		"JSON without jobs":             {"squeue", `echo '{"meta":{},"errors":[]}'`, "no list of jobs"},
-		"negative cores":                {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":-5}]}'`, "job 7 has -5 cores"},
+		"negative cores":                {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":-5}]}'`, "job 7: -5 cores"},
 		"a job on nodes without end":    {"squeue", `echo '{"meta":{},"errors":[],"jobs":[{"job_id":7,"cpus":5,"job_state":"RUNNING","nodes":"n[1-999999999]"}]}'`, "not a range"},
 		"an error page for jobs":        {"squeue", page, "instead of JSON"},
 		"200 MB":                        {"squeue", "head -c 200000000 /dev/zero", "more than 134217728 bytes"},
@@ -167,7 +167,7 @@ func TestBadOutputIsRefusedInOneLine(t *testing.T) {
 		"truncated reservations":        {"scontrol", "head -c 300 " + data(t, "reservations.txt"), "cut off"},
 		"an error page of scontrol":     {"scontrol", page, "not a reservation"},
 		"nothing for reservations":      {"scontrol", "true", "printed nothing"},
-		"a reservation without an end":  {"scontrol", "echo 'ReservationName=x StartTime=2026-11-21T07:08:42 CoreCnt=1'", `ends at ""`},
+		"a reservation without an end":  {"scontrol", "echo 'ReservationName=x StartTime=2026-11-21T07:08:42 CoreCnt=1'", `EndTime=""`},
 		"a command that is not there":   {"scontrol", "exec /nowhere/at/all", "exit code 127"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (b *batch) poll(now time.Time) bool {
 func (b *batch) dropLate(v *view) {
 	for _, h := range v.late {
 		if _, err := b.slow.run("scancel", fmt.Sprint(h.job)); err != nil {
-			b.log.Warn("slurm: cannot cancel a late placeholder; trying again at the next look", "job", h.job, "err", err)
+			b.log.Warn("slurm: cannot cancel a late placeholder; trying again at the next poll", "job", h.job, "err", err)
 		}
 	}
 }

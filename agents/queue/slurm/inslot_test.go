@@ -90,7 +90,7 @@ func TestAPlaceholderThatIsMadeAgain(t *testing.T) {
 	if err := runProgram(filepath.Join(d.bin, "end")); err != nil {
 		t.Fatal(err)
 	}
-	if s := d.until(protocol.JobLost); s.State != protocol.JobLost || !strings.Contains(s.Note, "other than its owner") {
+	if s := d.until(protocol.JobLost); s.State != protocol.JobLost || !strings.Contains(s.Note, "not by its owner") {
 		t.Fatalf("%+v", s)
 	}
 	d.send(message.Reserve{ID: "r", Slot: job.Slot})

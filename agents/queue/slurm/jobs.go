@@ -50,7 +50,7 @@ func readJobs(b []byte) ([]job, error) {
 	}
 	for _, j := range *doc.Jobs {
 		if j.CPUs.n < 0 || j.CPUs.n > protocol.MaxCores || j.TimeLimit.n < 0 {
-			return nil, fmt.Errorf("squeue: job %d has %d cores for %d minutes", j.ID, j.CPUs.n, j.TimeLimit.n)
+			return nil, fmt.Errorf("squeue: job %d: %d cores and a time limit of %d minutes are impossible", j.ID, j.CPUs.n, j.TimeLimit.n)
 		}
 	}
 	return *doc.Jobs, nil

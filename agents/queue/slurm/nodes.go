@@ -83,7 +83,7 @@ func decode(program string, b []byte, e *envelope, v any) error {
 var errReported = errors.New("the answer is an error")
 
 // errAggregated means that sinfo of 23.02 or later merged nodes.
-var errAggregated = errors.New("sinfo lists no single nodes")
+var errAggregated = errors.New("sinfo lists groups of nodes instead of each node")
 
 // readNodes reads the nodes of a partition, or all if it is empty.
 func readNodes(program string, b []byte, partition string) ([]node, error) {
@@ -110,7 +110,7 @@ func readNodes(program string, b []byte, partition string) ([]node, error) {
 			return nil, fmt.Errorf("%s: node %q has %d cores", program, n.Name, c)
 		}
 		if n.threads() > maxThreads {
-			return nil, fmt.Errorf("%s: node %q has %d threads of a core", program, n.Name, n.threads())
+			return nil, fmt.Errorf("%s: node %q has %d threads per core", program, n.Name, n.threads())
 		}
 	}
 	return ours, nil

@@ -35,7 +35,7 @@ func (b *batch) placehold(now time.Time, id string, slot protocol.Slot) (protoco
 	}
 	got, name, why := b.Find(now, id)
 	if why != nil && why.Code == protocol.CodeUnknown {
-		why = &protocol.Reason{Code: protocol.CodeUnavailable, Note: "Slurm accepted the placeholder and does not list it"}
+		why = &protocol.Reason{Code: protocol.CodeUnavailable, Note: "Slurm accepted the placeholder job but does not list it"}
 	}
 	return got, name, why
 }

@@ -63,13 +63,13 @@ func readReservation(line string) (reservation, error) {
 	f := fields(rest[at:])
 	var err error
 	if r.slot.Start, err = time.Parse(stamp, f["StartTime"]); err != nil {
-		return r, fmt.Errorf("reservation %q starts at %q", r.name, f["StartTime"])
+		return r, fmt.Errorf("reservation %q: StartTime=%.40q is not a time", r.name, f["StartTime"])
 	}
 	if r.slot.End, err = time.Parse(stamp, f["EndTime"]); err != nil {
-		return r, fmt.Errorf("reservation %q ends at %q", r.name, f["EndTime"])
+		return r, fmt.Errorf("reservation %q: EndTime=%.40q is not a time", r.name, f["EndTime"])
 	}
 	if r.slot.Cores, err = strconv.Atoi(f["CoreCnt"]); err != nil || r.slot.Cores < 0 || r.slot.Cores > protocol.MaxCores {
-		return r, fmt.Errorf("reservation %q has %q cores", r.name, f["CoreCnt"])
+		return r, fmt.Errorf("reservation %q: CoreCnt=%.40q is not a number of cores", r.name, f["CoreCnt"])
 	}
 	if r.partition = f["PartitionName"]; r.partition == "(null)" {
 		r.partition = ""

@@ -123,7 +123,7 @@ func away(v *view, slot protocol.Slot) *protocol.Reason {
 }
 
 func otherSlot() *protocol.Reason {
-	return &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
+	return &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation already exists, with another slot"}
 }
 
 // mayNot begins the note of a refusal for lack of rights.

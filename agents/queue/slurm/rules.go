@@ -112,17 +112,17 @@ func onlyFor(f map[string]string) string {
 func (r rules) bars(partition string, cpus int64) string {
 	switch {
 	case r.state != "UP":
-		return fmt.Sprintf("partition %s is %s, no job begins in it", partition, r.state)
+		return fmt.Sprintf("partition %s is %s: no job can start in it", partition, r.state)
 	case r.whole:
-		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE), and a slot is some cores", partition)
+		return fmt.Sprintf("partition %s gives each job whole nodes (OverSubscribe=EXCLUSIVE), but a slot is a number of cores", partition)
 	case r.single:
-		return fmt.Sprintf("partition %s gives each node to one user at a time (ExclusiveUser=YES), and a slot is some cores", partition)
+		return fmt.Sprintf("partition %s gives each node to one user at a time (ExclusiveUser=YES), but a slot is a number of cores", partition)
 	case r.brief:
 		return fmt.Sprintf("partition %s gives its jobs less than a minute (MaxTime)", partition)
 	case r.least > 1:
-		return fmt.Sprintf("partition %s runs no job on fewer than %d nodes (MinNodes), and a slot may lie on one", partition, r.least)
+		return fmt.Sprintf("partition %s runs no job on fewer than %d nodes (MinNodes), but a slot may fit on one", partition, r.least)
 	case r.perNode > 0 && r.perNode < cpus:
-		return fmt.Sprintf("partition %s lets its jobs use %d of the %d CPUs of a node (MaxCPUsPerNode), and a slot may lie on all of them", partition, r.perNode, cpus)
+		return fmt.Sprintf("partition %s lets its jobs use %d of the %d CPUs of a node (MaxCPUsPerNode), but a slot may need all of them", partition, r.perNode, cpus)
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func Load(path string) (*workload.Log, []workload.Note, error) {
 func fault(path string, r workload.Report) error {
 	first, more := r.Faults[0], ""
 	if n := len(r.Faults) - 1 + r.More; n > 0 {
-		more = fmt.Sprintf(" (and %d more lines that are wrong)", n)
+		more = fmt.Sprintf(" (and %d more invalid lines)", n)
 	}
 	if first.Line == 0 {
 		return fmt.Errorf("workload log %s: %s%s", path, first.What, more)

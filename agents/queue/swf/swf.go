@@ -154,7 +154,7 @@ func (s *machine) Reserve(now time.Time, id string, slot protocol.Slot) (protoco
 func (s *machine) reserve(now time.Time, r reservation, grant func(r workload.Reservation, known bool) error) (protocol.Slot, string, *protocol.Reason) {
 	i := s.index(r.ID)
 	if i >= 0 && !queue.Equal(s.state.Reservations[i].Slot, r.Slot) {
-		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation exists with another slot"}
+		return protocol.Slot{}, "", &protocol.Reason{Code: protocol.CodeMismatch, Note: "the reservation already exists, with another slot"}
 	}
 	if err := grant(s.seconds(r.ID, r.Slot), i >= 0); err != nil {
 		return protocol.Slot{}, "", reason(err)

@@ -304,7 +304,7 @@ func ended(r message.Run, killed bool) (how sweep.End, exit int, why string) {
 	return sweep.Lost, 0, why
 }
 
-// exitNever is the exit code of a task that could not begin.
+// exitNever is the exit code of a task that could not start.
 const exitNever = 125
 
 // fetch has what an attempt of a task has left brought to the task's directory; that of a failed one is

@@ -183,7 +183,7 @@ func liveHealth(s agentStatus) (health, why string) {
 	case s.Kind != "bank" && s.Live.Banks == 0:
 		return doctor.Bad, "it sees no bank"
 	case time.Until(s.NotAfter) < doctor.CertificateSoon:
-		return doctor.Good, "its certificate ends soon"
+		return doctor.Good, "its certificate expires soon"
 	}
 	return doctor.Good, ""
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ func newBankReport() *cobra.Command {
 refunded, issued and transferred, and what contracts cost; and the accounts that earned and
 spent most. A contract paid on completion or metered counts with what was paid of it, once all
 its units have ended, in the period in which it was made. A contract without payment, or made
-before --from, has no price. Exchanges count as none of these. Ends with 3 if there is nothing
+before --from, has no price. Exchanges are not counted. Ends with 3 if there is nothing
 to plot.`,
 		Example: "  ramp bank report --step 24h\n  ramp bank report --plot turnover",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -93,7 +92,7 @@ func printCurrency(w io.Writer, r bankbooks.Currency) {
 	for _, p := range r.Periods {
 		rows = append(rows, append([]string{words.Dated(p.Start)}, periodFields(p, protocol.Credits.Cents)...))
 	}
-	cli.Table(w, withoutZeros(rows)...)
+	cli.Table(w, cli.WithoutZeros(rows)...)
 	if len(r.Top) == 0 {
 		return
 	}
@@ -102,20 +101,6 @@ func printCurrency(w io.Writer, r bankbooks.Currency) {
 		rows = append(rows, []string{t.Name, t.Earned.Cents(), t.Spent.Cents(), string(t.Account)})
 	}
 	cli.Table(w, rows...)
-}
-
-// withoutZeros leaves out the columns in which nothing happened in any row.
-func withoutZeros(rows [][]string) [][]string {
-	out := make([][]string, len(rows))
-	for col := range rows[0] {
-		if !slices.ContainsFunc(rows[1:], func(r []string) bool { return strings.Trim(r[col], "0.") != "" }) {
-			continue
-		}
-		for i, r := range rows {
-			out[i] = append(out[i], r[col])
-		}
-	}
-	return out
 }
 
 func periodFields(p bankbooks.Period, amount func(protocol.Credits) string) []string {

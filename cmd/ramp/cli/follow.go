@@ -190,7 +190,7 @@ func (f *following) stopped(err error) error {
 // unquoted is stopped for a quote, which leaves no purchase behind.
 func (f *following) unquoted(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return exit.Fail(exit.Failed, "give the same command to ask again", "Interrupted. A quote buys nothing.")
+		return exit.Fail(exit.Failed, "repeat the command to ask again", "Interrupted. A quote buys nothing.")
 	}
 	return exit.WithCode(exit.Failed, err)
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +72,20 @@ func Table(w io.Writer, rows ...[]string) {
 	for _, line := range words.TableLines(rows, width) {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// WithoutZeros leaves out the columns in which nothing happened in any row.
+func WithoutZeros(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for col := range rows[0] {
+		if len(rows) > 1 && !slices.ContainsFunc(rows[1:], func(r []string) bool { return strings.Trim(r[col], "0.") != "" }) {
+			continue
+		}
+		for i, r := range rows {
+			out[i] = append(out[i], r[col])
+		}
+	}
+	return out
 }
 
 // lastOf are the last n of a list.

@@ -35,6 +35,6 @@ exclude each other. cbc solves the same where it is installed.`,
 		},
 	}
 	c.Flags().IntVar(&b.Limit, "limit", 0, "steps of search for an instance (default: as in auctions)")
-	c.Flags().IntVar(&b.Seconds, "cbc-seconds", 60, "what cbc may take for an instance; 0: without cbc")
+	c.Flags().IntVar(&b.Seconds, "cbc-seconds", 60, "time limit of cbc for one instance; 0: do not run cbc")
 	return c
 }

@@ -41,7 +41,7 @@ step. With --keep, the market stays up and commands to try are printed;
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.c = c
 			if d.stop && (d.Keep || d.Logs != "" || d.policy != "") {
-				return exit.Fail(exit.Usage, "", "--stop goes with --dir alone")
+				return exit.Fail(exit.Usage, "", "--stop takes only --dir")
 			}
 			if d.stop {
 				return d.Stop(c.Context())
@@ -160,7 +160,7 @@ func (d *demoRun) run(ctx context.Context) (err error) {
 // mode shows the settlement mode of --policy.
 func (d *demoRun) mode(ctx context.Context) error {
 	if d.Logs != "" {
-		return exit.Fail(exit.Usage, "", "--logs goes without --policy")
+		return exit.Fail(exit.Usage, "", "--logs and --policy cannot be combined")
 	}
 	result, err := d.Show(ctx, d.policy, func(text string) {
 		if !cli.WantsJSON(d.c) {

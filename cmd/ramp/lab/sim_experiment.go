@@ -54,8 +54,8 @@ results.`,
 	c.Flags().StringVar(&f.out, "out", "experiments", "write to `DIR`")
 	c.Flags().IntVar(&f.jobs, "jobs", defaultJobs(), "parallel runs (default: one per processor)")
 	c.Flags().Lookup("jobs").DefValue = "" // documents are the same on every machine
-	c.Flags().IntVar(&f.crowd, "resources", 0, "of scale: at most so many, made as they are called, with indexes; 0: see --set resources")
-	c.Flags().IntVar(&f.buyers, "users", 1000, "of scale --resources: users that buy at once")
+	c.Flags().IntVar(&f.crowd, "resources", 0, "scale: at most N sites, created as they are called, with indexes; 0: as in --set resources")
+	c.Flags().IntVar(&f.buyers, "users", 1000, "scale with --resources: users that buy at once")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "change a setting, `NAME=VALUE`; 'list' shows them; repeatable")
 	return c
 }

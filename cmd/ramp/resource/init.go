@@ -216,7 +216,7 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 		a.Missing = append(a.Missing, "a certificate: ramp ca issue NAME --out "+words.ShellWord(a.Dir))
 	}
 	if s.Programs == "" {
-		a.Notes = append(a.Notes, "no programs run here, so 'ramp user run' does not buy from it: --programs, or docs/JOBS.md")
+		a.Notes = append(a.Notes, "buyers may not run programs here, so 'ramp run' does not buy from it; to allow them, see --programs and docs/JOBS.md")
 	}
 	switch {
 	case s.Bank == "":

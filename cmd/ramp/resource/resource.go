@@ -174,14 +174,22 @@ func printQuotes(c *cobra.Command, lines []message.QuoteLine, asked bool) error 
 	if lines == nil {
 		lines = []message.QuoteLine{} // in JSON an empty list, not null
 	}
-	rows := [][]string{{"asked (" + words.Zone() + ")", "buyer", "round", "unit", "cores", "start (" + words.Zone() + ")", "busy", "to beat", "answer"}}
+	rows := [][]string{{"asked (" + words.Zone() + ")", "buyer", "round", "unit", "cores", "start (" + words.Zone() + ")", "busy", "answer"}}
+	several := slices.ContainsFunc(lines, func(l message.QuoteLine) bool { return l.Unit > 0 })
 	for _, l := range lines {
+		answer := quoteWords(l)
+		if l.Offer != nil {
+			answer += ", to beat " + l.Standing.Cents()
+		}
 		rows = append(rows, []string{
-			words.Timestamp(l.At), words.OrDash(l.Buyer.Name()), fmt.Sprint(l.Round), fmt.Sprint(l.Unit + 1), fmt.Sprint(l.Cores), words.ClockTime(l.Slot.Start),
-			busyWords(l), l.Standing.Cents(), quoteWords(l),
+			words.ClockTime(l.At), words.OrDash(l.Buyer.Name()), fmt.Sprint(l.Round), fmt.Sprint(l.Unit + 1), fmt.Sprint(l.Cores), words.ClockTime(l.Slot.Start),
+			busyWords(l), answer,
 		})
 	}
 	for i := range rows {
+		if !several {
+			rows[i] = slices.Delete(rows[i], 3, 4)
+		}
 		if !asked {
 			rows[i] = rows[i][2:]
 		}
@@ -203,6 +211,8 @@ func quoteWords(l message.QuoteLine) string {
 		return offerWords(l)
 	case l.Reason == nil:
 		return "-"
+	case l.Reason.Code == protocol.CodeStands:
+		return "keeps its offer of " + l.Reason.Asks.Cents()
 	}
 	s := "refuses: " + string(l.Reason.Code)
 	if l.Reason.Term != "" {
@@ -274,7 +284,7 @@ func reservationRows(lines []message.ReservationLine, now time.Time) [][]string 
 		rows[0] = append(rows[0], "due", "guarantee")
 	}
 	for _, l := range lines {
-		row := []string{l.ID, standsAs(l, now), l.User.Name(), fmt.Sprint(l.Slot.Cores), words.ClockTime(l.Slot.Start), words.ClockTime(l.Slot.End), l.Cost.Cents()}
+		row := []string{l.ID, standsAs(l, now), l.User.Name(), fmt.Sprint(l.Slot.Cores), words.ClockTime(l.Slot.Start), words.EndTime(l.Slot.Start, l.Slot.End), l.Cost.Cents()}
 		switch {
 		case promised && l.Guarantee == nil:
 			row = append(row, l.Due.Cents(), "-")

@@ -122,8 +122,8 @@ func (o *buyFlags) registerHow(c *cobra.Command) {
 // registerSpend adds the flags of commands that spend money.
 func (o *buyFlags) registerSpend(c *cobra.Command) {
 	o.registerCounter(c)
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "buy what meets the request without asking, as where no terminal is")
-	c.Flags().BoolVar(&o.approve, "approve", false, "buy nothing without asking: neither without a terminal, nor lost units again")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "buy what meets the request without asking (the default without a terminal)")
+	c.Flags().BoolVar(&o.approve, "approve", false, "always ask before buying; so buy nothing without a terminal, and no lost unit again")
 	c.Flags().BoolVar(&o.noReplace, "no-replace", false, "do not buy a unit again if its site loses it before the slot begins")
 }
 

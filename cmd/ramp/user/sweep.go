@@ -39,10 +39,10 @@ strategy, within a deadline and a budget. PLAN is a YAML file or a Slurm script 
 #SBATCH --array; docs/SWEEPS.md shows how to write one. --dry-run shows what each strategy would
 cost and buys nothing.
 
-The agent goes on if this command is interrupted. The same command on the same plan and inputs
-goes on with the same sweep. The outputs of a task appear in DIR/task-00001, and results.csv
-lists all tasks. Ends with 0 if all tasks are done, 1 if some failed for good, and 3 if some
-could not begin.`,
+The agent continues if this command is interrupted. The same command on the same plan and inputs
+continues the same sweep. The outputs of a task appear in DIR/task-00001, and results.csv
+lists all tasks. Ends with 0 if all tasks are done, 1 if some failed permanently, and 3 if some
+could not start.`,
 		Example: "  ramp user sweep wing.yaml --out results --dry-run\n  ramp user sweep wing.yaml --out results --deadline 6h --budget 50",
 		RunE:    func(c *cobra.Command, args []string) error { return runSweep(c, args[0], &q) },
 	}
@@ -174,7 +174,7 @@ func showForecast(c *cobra.Command, v message.Sweep, p *plan.Plan) error {
 			rows = append(rows, []string{s.Strategy, s.Cost.Cents(), words.Timestamp(s.Finish), strconv.Itoa(s.Left)})
 		}
 		cli.Table(w, rows...)
-		cli.Table(w, resourceRows(v)...)
+		cli.Table(w, forecastRows(v)...)
 		if v.LeastBudget > 0 {
 			fmt.Fprintf(w, "least budget for this deadline: %s\n", v.LeastBudget.Cents())
 		}
@@ -259,7 +259,7 @@ func watchSweep(c *cobra.Command, agent *control.Client, v message.Sweep) error 
 // stoppedWatching is the error of a command that was interrupted.
 func stoppedWatching(agent *control.Client, id string) error {
 	if !agent.Daemon {
-		return exit.Fail(exit.Failed, "'ramp user serve' goes on with it", "interrupted; the sweep waits until the agent serves")
+		return exit.Fail(exit.Failed, "'ramp user serve' continues it", "interrupted; the sweep continues once the agent's daemon runs")
 	}
 	return exit.Fail(exit.Failed, "'ramp user sweeps show "+id+" --watch' watches it, 'ramp user sweeps kill "+id+"' ends it", "interrupted; the sweep goes on")
 }
@@ -299,7 +299,7 @@ func printSweep(w io.Writer, v message.Sweep) {
 	if v.Deadline.Sub(v.Created) < sweeper.NoDeadline {
 		deadline = "deadline " + words.At(v.Deadline)
 	}
-	fmt.Fprintf(w, "%s, expected cost %s %s; %s", budget, v.Predicted.Cost.Cents(), v.Currency, deadline)
+	fmt.Fprintf(w, "%s, expected cost %s %s\n%s", budget, v.Predicted.Cost.Cents(), v.Currency, deadline)
 	if !v.Predicted.Finish.IsZero() {
 		fmt.Fprintf(w, ", expected end %s", words.At(v.Predicted.Finish))
 	}
@@ -307,17 +307,40 @@ func printSweep(w io.Writer, v message.Sweep) {
 	cli.Table(w, resourceRows(v)...)
 }
 
-func resourceRows(v message.Sweep) [][]string {
-	rows := [][]string{{"resource", "group", "price", "a task", "lanes", "per hour", "assigned", "running", "done", "failed", "spent"}}
+// forecastRows are what each site would get.
+func forecastRows(v message.Sweep) [][]string {
+	rows := [][]string{{"resource", "group", "price", "a task", "lanes", "per hour", "tasks"}}
 	for _, r := range v.Resources {
-		rate := fmt.Sprintf("%.1f", r.RateHour)
-		if !r.Measured {
-			rate = "≥ " + rate
-		}
 		rows = append(rows, []string{
-			r.Resource, strconv.Itoa(r.Group), r.Price.Cents(), r.CostTask.String(), strconv.Itoa(r.Lanes), rate,
-			strconv.Itoa(r.Assigned), strconv.Itoa(r.Running), strconv.Itoa(r.Done), strconv.Itoa(r.Failed), r.Spent.Cents(),
+			r.Resource, strconv.Itoa(r.Group), r.Price.Cents(), cents(r.CostTask), strconv.Itoa(r.Lanes), perHour(r), strconv.Itoa(r.Assigned),
 		})
 	}
 	return rows
+}
+
+// resourceRows are what each site does, and has done.
+func resourceRows(v message.Sweep) [][]string {
+	rows := [][]string{{"resource", "a task", "per hour", "to do", "running", "done", "failed", "spent"}}
+	for _, r := range v.Resources {
+		rows = append(rows, []string{
+			r.Resource, cents(r.CostTask), perHour(r), strconv.Itoa(r.Assigned), strconv.Itoa(r.Running), strconv.Itoa(r.Done), strconv.Itoa(r.Failed), cents(r.Spent),
+		})
+	}
+	return cli.WithoutZeros(rows)
+}
+
+// perHour is how many tasks a site does in an hour, at least while none has been measured.
+func perHour(r message.SweepResource) string {
+	if r.Measured {
+		return fmt.Sprintf("%.1f", r.RateHour)
+	}
+	return fmt.Sprintf("≥ %.1f", r.RateHour)
+}
+
+// cents prints an amount with two decimals, also one that rounds to nothing.
+func cents(c protocol.Credits) string {
+	if c > 0 && c < protocol.Credit/200 {
+		return "<0.01"
+	}
+	return c.Cents()
 }

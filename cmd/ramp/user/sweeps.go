@@ -24,7 +24,7 @@ import (
 
 func newUserSweeps() *cobra.Command {
 	c := &cobra.Command{
-		Use: "sweeps", Short: "List sweeps, look into one, and change it", GroupID: "run", Args: cobra.NoArgs,
+		Use: "sweeps", Short: "List, inspect and change sweeps", GroupID: "run", Args: cobra.NoArgs,
 		Long: "List the agent's sweeps, the oldest first.", Example: "  ramp user sweeps",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var list []message.Sweep
@@ -42,10 +42,10 @@ func newUserSweeps() *cobra.Command {
 	}
 	cli.Watched(c)
 	cli.Add(c, newSweepsShow(), newSweepsTasks(), newSweepsLedger(), newSweepsSet(),
-		sweepVerb(message.SweepPause, "Begin no more tasks of a sweep", "Let tasks that run end, and begin no others until 'ramp user sweeps resume'."),
-		sweepVerb(message.SweepResume, "Go on with a sweep that was paused", "Go on with a sweep that 'ramp user sweeps pause' stopped."),
-		sweepVerb(message.SweepKill, "End a sweep and its tasks", "Kill the tasks of a sweep that run, and begin no others. What is done stays."),
-		sweepVerb(message.SweepRetry, "Run the failed tasks of a sweep again", "Run the tasks that failed for good again. Earlier failures no longer count."))
+		sweepVerb(message.SweepPause, "Pause a sweep: start no more tasks", "Let running tasks finish, and start no others until 'ramp user sweeps resume'."),
+		sweepVerb(message.SweepResume, "Resume a paused sweep", "Resume a sweep that 'ramp user sweeps pause' stopped."),
+		sweepVerb(message.SweepKill, "Kill a sweep and its running tasks", "Kill the running tasks of a sweep, and start no others. Finished tasks keep their results."),
+		sweepVerb(message.SweepRetry, "Run the failed tasks of a sweep again", "Run again the tasks that failed permanently. Earlier failures no longer count."))
 	return c
 }
 
@@ -85,7 +85,7 @@ func byID(id string) control.IDCall { return control.IDCall{ID: id} }
 func newSweepsShow() *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show how a sweep stands", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show the state of a sweep", Args: cobra.ExactArgs(1),
 		Long: `Show tasks, sites with their measured rates, and money against the budget. --plot draws
 which task ran where and when, the money spent against the budget, and the tasks done by the
 deadline.`,
@@ -163,7 +163,7 @@ attempt.`,
 				if t.Exit != nil {
 					code = strconv.Itoa(*t.Exit)
 				}
-				rows = append(rows, []string{strconv.Itoa(t.Task), t.State, code, strconv.Itoa(len(t.Attempts)), site, t.Cost.String(), why})
+				rows = append(rows, []string{strconv.Itoa(t.Task), t.State, code, strconv.Itoa(len(t.Attempts)), site, cents(t.Cost), why})
 			}
 			return cli.ShowTable(c, list, rows)
 		},
@@ -174,21 +174,22 @@ func newSweepsLedger() *cobra.Command {
 	return &cobra.Command{
 		Use: "ledger ID", Short: "List what a sweep paid, and for which contract", Args: cobra.ExactArgs(1),
 		Long: `List every lease of a sweep with its contract and what was held, paid and refunded. Paid less
-refunded sums to what the sweep spent, and to the bank's statement.`,
+refunded sums to what the sweep spent, and to the bank's statement. 'ramp user show' takes a
+contract.`,
 		Example: "  ramp user sweeps ledger wing",
 		RunE: func(c *cobra.Command, args []string) error {
 			var list []message.SweepEntry
 			if err := aboutSweep(c, args[0], control.SweepLedger, byID, &list); err != nil {
 				return err
 			}
-			rows := [][]string{{"lease", "contract", "resource", "slot (" + words.Zone() + ")", "held", "paid", "refunded", "tasks"}}
+			rows := [][]string{{"lease", "contract", "resource", "start (" + words.Zone() + ")", "held", "paid", "refund", "tasks"}}
 			for _, e := range list {
 				rows = append(rows, []string{
-					e.Lease, fmt.Sprintf("%.8s", e.Contract), e.Resource, words.Timestamp(e.Slot.Start) + " " + e.Slot.Wall().String(),
-					e.Held.Cents(), e.Paid.String(), e.Refunded.Cents(), strconv.Itoa(len(e.Tasks)),
+					e.Lease[strings.LastIndexByte(e.Lease, '.')+1:], fmt.Sprintf("%.8s", e.Contract), e.Resource, words.ClockTime(e.Slot.Start),
+					cents(e.Held), cents(e.Paid), cents(e.Refunded), strconv.Itoa(len(e.Tasks)),
 				})
 			}
-			return cli.ShowTable(c, list, rows)
+			return cli.ShowTable(c, list, cli.WithoutZeros(rows))
 		},
 	}
 }
@@ -197,7 +198,7 @@ func newSweepsSet() *cobra.Command {
 	var deadline, budget, strategy string
 	c := &cobra.Command{
 		Use: "set ID", Short: "Change deadline, budget or strategy of a sweep", Args: cobra.ExactArgs(1),
-		Long: `Change the terms of a sweep while it runs, or or after it stopped because time or money ran out.
+		Long: `Change the terms of a sweep while it runs, or after it stopped because time or money ran out.
 What is bought stays bought.`,
 		Example: "  ramp user sweeps set wing --budget 80 --deadline 12h",
 		RunE: func(c *cobra.Command, args []string) error {
