@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"ramp/agents/exit"
 	"ramp/agents/hub"
 	"ramp/agents/mesh"
+	"ramp/agents/recent"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -41,19 +41,7 @@ func (u userRuns) routes(mux *http.ServeMux) {
 
 // listRuns are the last runs, the oldest of them first.
 func (u userRecords) listRuns(_ context.Context, q control.LastCall) ([]message.Run, error) {
-	list := []message.Run{}
-	err := u.journal.Each(user.TableRuns, func(_ string, value []byte) error {
-		run, err := user.ReadRun(value)
-		if run.Sweep == "" {
-			list = append(list, run)
-		}
-		return err
-	})
-	sort.SliceStable(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
-	if err != nil {
-		return nil, err
-	}
-	return control.Page(list, q, func(r message.Run) string { return r.ID })
+	return recent.Page(u.runs, u.journal, user.TableRuns, q, user.ReadRun)
 }
 
 func (u userRecords) showRun(_ context.Context, q control.RunCall) (message.Run, error) {
