@@ -95,7 +95,7 @@ func (u userRecords) ordered(_ context.Context, q control.IDCall) (v control.Ord
 	}
 	row, err := user.ReadRow(value)
 	o := row.Order
-	return control.OrderView{ID: q.ID, Name: o.Name, Document: string(o.Document), Options: o.Options}, err
+	return control.OrderView{ID: q.ID, Name: o.Name, Document: string(o.Document), Options: o.Options, Program: o.Program}, err
 }
 
 // rounds are those of a purchase, read from its trace.

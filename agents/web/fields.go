@@ -50,6 +50,19 @@ func system(p protocol.Properties) string {
 	return words.OrDash(strings.Join(strings.Fields(p.OS+" "+p.OSVersion+" "+p.Arch), " "))
 }
 
+// bytesOf is a size.
+func bytesOf(n int64) string {
+	switch {
+	case n < 10_000:
+		return words.Plural(int(n), "byte")
+	case n < 10_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 10_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
 // exitWords are the exit code of a program, if it has ended.
 func exitWords(code *int) string {
 	if code == nil {

@@ -20,6 +20,12 @@ type view struct {
 	Part   bool     // only the blocks: a fragment of a page
 	On     []string // the kinds of events that change it
 	Blocks []block
+	Stream *stream // behind the blocks
+}
+
+// stream is a text that grows while the page is open. It is not drawn again with the page.
+type stream struct {
+	Heading, Href, Other string // the address of its events, and of the same text without scripts
 }
 
 // block is a part of a page: whatever is set of it, in this order.
@@ -126,6 +132,7 @@ type form struct {
 	Submit  string
 	Also    []submit // other things to do with the same fields
 	Danger  bool
+	Files   bool   // it may bring files
 	Checks  string // address that judges the fields while they are filled in
 	Into    string // ID of the place of the answer
 	Heading string
@@ -139,7 +146,7 @@ type submit struct {
 
 type field struct {
 	Name, Label, Value, Hint string
-	Type                     string // text if empty; hidden, area, select, check
+	Type                     string // text if empty; hidden, area, select, check, files
 	Options                  []link // of a select: text and value
 	Required                 bool
 	List                     []string // suggestions

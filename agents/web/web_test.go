@@ -45,6 +45,7 @@ func TestPages(t *testing.T) {
 		{"a link logs in once", linkOnce},
 		{"compose, rounds, approve, receipt", buyInBrowser},
 		{"an impossible request has a button that buys", relaxInBrowser},
+		{"a program, its files and its output", runInBrowser},
 		{"a daemon that is killed during an auction", killInBrowser},
 		{"drain and resume", drainInBrowser},
 		{"a credit that is clicked twice", creditTwice},
