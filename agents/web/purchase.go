@@ -33,7 +33,7 @@ func (s userPages) purchase(ctx context.Context, r *http.Request) (view, error) 
 		return view{}, err
 	}
 	now := s.cfg.Now()
-	v := view{Title: "Purchase " + cmp.Or(p.RFQ, p.ID), On: []string{control.EventPurchase, control.EventRound, control.EventRun}}
+	v := view{Title: "Purchase " + cmp.Or(p.RFQ, p.ID), On: []string{control.EventPurchase, control.EventRound, control.EventRun}, Of: id}
 	v.Blocks = append(v.Blocks, block{Status: statusWords(p), Facts: purchaseFacts(p, now), Links: purchaseLinks(p)})
 	if run, err := ask(ctx, s.Server, control.Run, control.RunCall{ID: id}); err == nil { // most purchases have none
 		v.Blocks = append(v.Blocks, block{Heading: "Program", Facts: []fact{{"State", runState(run)}, {"Command", txt(commandWords(run.Program))}}, Links: []link{{"Its output and files", runPath(id)}}})

@@ -63,7 +63,7 @@ func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	out := view{Title: "Program " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun}}
+	out := view{Title: "Program " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun}, Of: v.ID}
 	out.Blocks = []block{{Status: "State: " + cmp.Or(v.State, "ordered") + ".", Facts: []fact{
 		{"State", runState(v)}, {"Ordered", moment(v.Created)}, {"Command", txt(commandWords(v.Program))}, {"Purchase", to(purchasePath(v.ID), short(v.ID))},
 	}}}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type view struct {
 	Bare   bool     // without navigation
 	Part   bool     // only the blocks: a fragment of a page
 	On     []string // the kinds of events that change it
+	Of     string   // the purchase that these are about; empty: any
 	Blocks []block
 	Stream *stream // behind the blocks
 }
@@ -159,6 +161,9 @@ type navItem struct{ Text, Href string }
 //go:embed templates/*.html
 var templateFiles embed.FS
 
+// Fresh reports whether the page fetches itself again at events.
+func (d pageData) Fresh() bool { return !d.Bare && len(d.On) > 0 }
+
 // pageData is what the layout needs beside the view.
 type pageData struct {
 	view
@@ -166,7 +171,7 @@ type pageData struct {
 	Nav           []navItem
 	Self          string // the address of this page
 	Root, CSS, JS string
-	Triggers      string
+	Live          string // the address of the page's events
 	Command, Zone string
 }
 
@@ -192,10 +197,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view
 		view: v, Agent: s.cfg.Agent.Name(), Kind: kindWords[s.cfg.Kind], Nav: s.nav, Self: s.path(r.URL.RequestURI()), Root: s.cfg.Prefix,
 		CSS: s.path(assetURL("app.css")), JS: s.path(assetURL("app.js")), Command: s.cfg.Command, Zone: zoneWords(s.cfg.Now()),
 	}
-	for _, kind := range append([]string{eventHello, eventBack, eventFresh, "poll"}, v.On...) {
-		d.Triggers += kind + " from:body, "
-	}
-	d.Triggers = strings.TrimSuffix(d.Triggers, ", ")
+	d.Live = s.path("/live?") + url.Values{"on": {strings.Join(v.On, ",")}, "id": {v.Of}}.Encode()
 	name := "page"
 	if v.Part {
 		name = "part"
@@ -244,8 +246,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	part := r.Method == http.MethodPost && r.Header.Get("HX-Request") != ""
 	v := view{Title: title, Part: part, Blocks: []block{{Note: n}}}
-	if r.Method == http.MethodGet { // it is tried again when the agent is back
-		v.On = []string{eventBack}
+	if r.Method == http.MethodGet { // what it is when the agent is back is not known here
+		v.On = everyEvent
 	}
 	s.show(w, r, status, v)
 }
