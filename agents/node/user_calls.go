@@ -33,10 +33,11 @@ type userRecords struct {
 	owners  *again.Owners // the commands that follow orders
 
 	purchases, runs *recent.Index
+	live            *hub.Hub[message.Progress] // nil: no agent runs here
 }
 
 func (n *Node) userRecords() userRecords {
-	return userRecords{n.journal, n.Cfg, &again.Owners{}, &recent.Index{}, &recent.Index{}}
+	return userRecords{n.journal, n.Cfg, &again.Owners{}, &recent.Index{}, &recent.Index{}, n.News.Purchases}
 }
 
 func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, control.IDCall) (control.SignedFiles, error)) {
@@ -62,6 +63,9 @@ func (u userRecords) view(value []byte) (message.Purchase, error) {
 		return row.View(), err
 	}
 	bundle, err := u.journal.Get(reserve.TableBundles, row.ID)
+	if now, ok := u.live.Latest(row.ID); ok && bundle == nil { // the journal has its beginning only
+		return now.Purchase, err
+	}
 	if err != nil || bundle == nil {
 		return row.View(), err
 	}

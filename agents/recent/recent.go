@@ -101,9 +101,13 @@ func (x *Index) learn(t Table, name, key string) error {
 	if err != nil || value == nil { // it was deleted just now
 		return err
 	}
-	var r struct {
+	type row struct {
 		Created time.Time `json:"created"`
 		Sweep   string    `json:"sweep"`
+	}
+	var r struct { // a run, or a purchase
+		row
+		Purchase row `json:"purchase"`
 	}
 	if err := json.Unmarshal(value, &r); err != nil {
 		return fmt.Errorf("record %s of %s: %w", key, name, err)
@@ -113,7 +117,7 @@ func (x *Index) learn(t Table, name, key string) error {
 	}
 	x.known[key] = true
 	if r.Sweep == "" {
-		x.order = append(x.order, entry{r.Created, key})
+		x.order = append(x.order, entry{cmp.Or(r.Created, r.Purchase.Created), key})
 	}
 	return nil
 }

@@ -39,6 +39,9 @@ func (t *table) Get(_, key string) ([]byte, error) {
 func (t *table) add(key string, minute int, sweep string) {
 	at := time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
 	b, _ := json.Marshal(map[string]any{"id": key, "created": at, "sweep": sweep})
+	if key == "b" || key == "d" { // as purchases are stored
+		b, _ = json.Marshal(map[string]any{"id": key, "purchase": map[string]any{"id": key, "created": at}})
+	}
 	t.records[key] = string(b)
 }
 
