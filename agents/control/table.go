@@ -45,6 +45,7 @@ var (
 	RunCollected = changes[RunCall, None](User, "/v1/run/collected", "note that the result was shown: the same command is a new run from now on")
 
 	JobSubmit = changes[JobCall, JobView](User, "/v1/job/submit", "offer a job to a federation of sites; answers once its home has sold it, or refuses it")
+	Jobs      = reads[LastCall, []JobView](User, "/v1/jobs", "the last jobs offered to federations, oldest first, as this agent knows them")
 	JobShow   = reads[IDCall, JobView](User, "/v1/job", "a job of a federation: who bid for it, who has it and how it stands, asked of its home")
 
 	Sweep       = changes[SweepCall, message.Sweep](User, "/v1/sweep", "begin a sweep, or go on with it; with `dry_run`, only forecast what each strategy would cost")

@@ -23,7 +23,9 @@ type Follower[T any] struct {
 }
 
 // New is a Hub without followers.
-func New[T any]() *Hub[T] { return &Hub[T]{followers: map[string][]*Follower[T]{}, latest: map[string]T{}} }
+func New[T any]() *Hub[T] {
+	return &Hub[T]{followers: map[string][]*Follower[T]{}, latest: map[string]T{}}
+}
 
 // Publish passes a state on, and remembers it unless the thing is over.
 func (h *Hub[T]) Publish(id string, v T, over bool) {

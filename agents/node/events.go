@@ -9,8 +9,8 @@ import (
 
 	"ramp/agents/control"
 	"ramp/agents/hub"
-	"ramp/agents/user"
 	"ramp/agents/resource"
+	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )

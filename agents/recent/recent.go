@@ -1,4 +1,4 @@
-// Package recent pages through the purchases, or the runs, of an agent's journal by time. It
+// Package recent pages through the purchases, runs or jobs of an agent's journal by time. It
 // remembers which record is from when, so a page decodes the records that it shows, and not every
 // record there is. The runs of sweeps are left out: a sweep has a list of its own.
 package recent

@@ -21,7 +21,7 @@ import (
 type sitePages struct{ *Server }
 
 func (s sitePages) routes(mux *http.ServeMux) {
-	s.nav = []navItem{{"Status", "/"}, {"Calendar", "/calendar"}, {"Reservations", "/reservations"}, {"Decisions", "/decisions"}, {"Check a request", "/check"}, {"Money", "/money"}}
+	s.nav = []navItem{{"Status", "/"}, {"Calendar", "/calendar"}, {"Reservations", "/reservations"}, {"Decisions", "/decisions"}, {"Check a request", "/check"}, {"Federation", "/queue"}, {"Money", "/money"}}
 	s.page(mux, "/{$}", s.siteStatus)
 	s.page(mux, "/calendar", s.calendar)
 	s.page(mux, "/reservations", s.reservations)
@@ -29,6 +29,7 @@ func (s sitePages) routes(mux *http.ServeMux) {
 	s.page(mux, "/check", s.check)
 	s.part(mux, "/check", s.checked)
 	s.page(mux, "/money", s.ownMoney)
+	s.page(mux, "/queue", s.queue)
 	s.page(mux, "/drain", s.drainForm)
 	s.act(mux, "/drain", s.drain)
 	s.act(mux, "/resume", s.resume)

@@ -20,7 +20,7 @@ const pageRows = 50
 type userPages struct{ *Server }
 
 func (s userPages) routes(mux *http.ServeMux) {
-	s.nav = []navItem{{"Purchases", "/"}, {"New request", "/compose"}, {"Programs", "/runs"}, {"Sweeps", "/sweeps"}, {"Money", "/money"}, {"Sites", "/sites"}}
+	s.nav = []navItem{{"Purchases", "/"}, {"New request", "/compose"}, {"Programs", "/runs"}, {"Sweeps", "/sweeps"}, {"Federation", "/jobs"}, {"Money", "/money"}, {"Sites", "/sites"}}
 	s.page(mux, "/{$}", s.purchases)
 	s.page(mux, "/purchase/{id}", s.purchase)
 	s.page(mux, "/purchase/{id}/trace", s.trace)
@@ -43,6 +43,8 @@ func (s userPages) routes(mux *http.ServeMux) {
 	s.page(mux, "/sweeps", s.sweeps)
 	s.page(mux, "/sweep/{id}", s.sweep)
 	s.act(mux, "/sweep/set", s.sweepSet)
+	s.page(mux, "/jobs", s.jobs)
+	s.page(mux, "/job/{id}", s.job)
 	s.page(mux, "/money", s.userMoney)
 	s.page(mux, "/sites", s.sites)
 }

@@ -20,6 +20,7 @@ type view struct {
 	Bare   bool     // without navigation
 	Part   bool     // only the blocks: a fragment of a page
 	On     []string // the kinds of events that change it
+	Every  bool     // no event tells of its changes: it is fetched every few seconds
 	Of     string   // the purchase that these are about; empty: any
 	Blocks []block
 	Stream *stream // behind the blocks
@@ -162,7 +163,7 @@ type navItem struct{ Text, Href string }
 var templateFiles embed.FS
 
 // Fresh reports whether the page fetches itself again at events.
-func (d pageData) Fresh() bool { return !d.Bare && len(d.On) > 0 }
+func (d pageData) Fresh() bool { return !d.Bare && (len(d.On) > 0 || d.Every) }
 
 // pageData is what the layout needs beside the view.
 type pageData struct {
