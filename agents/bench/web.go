@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -87,18 +86,15 @@ func copyPurchases(j *journal.Journal, id string, n int) error {
 
 // Browser asks for pages as a browser does.
 type Browser struct {
-	base   string
-	client http.Client
+	base    string
+	client  http.Client
+	cookies []*http.Cookie
 }
 
 // NewBrowser logs in by a link.
 func NewBrowser(link string) (*Browser, error) {
 	base, token, _ := strings.Cut(link, "/login#")
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	b := &Browser{base, http.Client{Jar: jar, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}}}
+	b := &Browser{base: base, client: http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	r, err := b.client.PostForm(base+"/login", url.Values{"token": {token}})
 	if err != nil {
 		return nil, err
@@ -106,15 +102,26 @@ func NewBrowser(link string) (*Browser, error) {
 	if err := r.Body.Close(); err != nil {
 		return nil, err
 	}
-	if r.StatusCode != http.StatusOK {
+	if b.cookies = r.Cookies(); len(b.cookies) == 0 {
 		return nil, fmt.Errorf("the link does not log in: %s", r.Status)
 	}
 	return b, nil
 }
 
+func (b *Browser) request(ctx context.Context, path string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range b.cookies {
+		req.AddCookie(c)
+	}
+	return req, nil
+}
+
 // get fetches a page, compressed if that is wanted.
 func (b *Browser) get(ctx context.Context, path string, zip bool) (body []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+path, http.NoBody)
+	req, err := b.request(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +190,7 @@ type tab struct {
 
 // follow keeps a tab open until the context is done. opened is called when it is live.
 func (t *tab) follow(ctx context.Context, opened func()) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.b.base+t.events, http.NoBody)
+	req, err := t.b.request(ctx, t.events)
 	if err != nil {
 		return err
 	}
