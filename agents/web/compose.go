@@ -333,13 +333,13 @@ func relaxWords(r message.Relaxation) string {
 	text := r.Change
 	switch {
 	case r.Later == 0 && r.Cores == 0:
-		text = "Raise the highest price to " + r.Price.String() + " per core-hour"
+		text = "Raise the highest price to " + r.Price.String() + " credits per core-hour"
 	case r.Later == 0 && r.Price == 0:
 		text = fmt.Sprintf("Ask for %s", words.Plural(r.Cores, "core"))
 	}
 	text = strings.TrimSuffix(sentence(text), ".") + ": " + words.Plural(r.Offers, "offer")
 	if r.From > 0 {
-		text += ", from " + r.From.Cents() + " per core-hour"
+		text += ", from " + perHour(r.From, "")
 	}
 	return text
 }

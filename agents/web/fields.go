@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -33,8 +34,10 @@ func amountOf(form url.Values, name string) (protocol.Credits, error) {
 	return c, nil
 }
 
-// perHour is a price.
-func perHour(c protocol.Credits) string { return c.Cents() + " per core-hour" }
+// perHour is a price. Where the currency is not known, its word is credits.
+func perHour(c protocol.Credits, currency string) string {
+	return c.Cents() + " " + cmp.Or(currency, "credits") + " per core-hour"
+}
 
 func memory(mb int) string {
 	switch {

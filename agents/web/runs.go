@@ -14,6 +14,7 @@ import (
 
 	"ramp/agents/control"
 	"ramp/agents/words"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -133,8 +134,11 @@ func outputFiles(v message.Run, now time.Time) (list []block) {
 }
 
 func jobExit(v message.Run, u message.RunUnit) string {
-	if !v.Over {
+	switch j := u.Status.Job; {
+	case !v.Over || j.State == "":
 		return "-"
+	case j.State != protocol.JobExited: // killed, or ended with its slot
+		return string(j.State)
 	}
 	return fmt.Sprintf("exit %d", u.Status.Job.Exit)
 }

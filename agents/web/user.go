@@ -138,11 +138,19 @@ func (s userPages) usage(ctx context.Context, form url.Values) (string, error) {
 	return purchasePath(q.ID), tell(ctx, s.Server, control.Usage, q)
 }
 
+// currencyOfSite is what a site's prices are in; of several, any.
+func currencyOfSite(l control.ResourceLine) string {
+	if len(l.Terms) == 1 {
+		return l.Terms[0].Currency
+	}
+	return ""
+}
+
 func (s userPages) sites(ctx context.Context, _ *http.Request) (view, error) {
 	list, err := ask(ctx, s.Server, control.Resources, control.None{})
 	t := &table{Caption: "Sites that the agent knows, with their list prices", Heads: heads("Site", "Cores#", "List price#", "Least price#", "System", "Memory per core#", "Missed promises#"), Empty: "No site is known yet. 'ramp doctor' finds the cause."}
 	for _, l := range list {
-		t.Rows = append(t.Rows, []cell{txt(l.Name).and(string(l.ID)), num(words.Plural(l.Cores, "core")), num(perHour(l.Start)), num(perHour(l.Min)),
+		t.Rows = append(t.Rows, []cell{txt(l.Name).and(string(l.ID)), num(words.Plural(l.Cores, "core")), num(perHour(l.Start, currencyOfSite(l))), num(perHour(l.Min, currencyOfSite(l))),
 			txt(system(l.Props)), num(memory(l.Props.RAMPerCore)), num(words.Plural(l.Failures, "time"))})
 	}
 	return view{Title: "Sites", On: []string{control.EventPurchase}, Blocks: []block{{Table: t}}}, err
