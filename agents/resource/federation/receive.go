@@ -98,6 +98,8 @@ func (s *Site) offer(now time.Time, m protocol.Message, o message.JobOffer) prot
 			why += ", but up to " + s.cfg.Rules.Name(most)
 		}
 		return s.refuse(m, protocol.CodeForbidden, why)
+	case s.cfg.Input > 0 && o.Terms.Bytes > s.cfg.Input:
+		return s.refuse(m, protocol.CodeSize, fmt.Sprintf("inputs of %d bytes, this site takes at most %d; offer the job to a site that takes more", o.Terms.Bytes, s.cfg.Input))
 	case len(s.homes) >= MaxJobs || len(s.homes)+len(s.over) >= MaxKept:
 		return s.refuse(m, protocol.CodeLimit, "this site has too many jobs; offer it to another one")
 	}
