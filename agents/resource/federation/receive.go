@@ -33,9 +33,7 @@ func (s *Site) receive(now time.Time, m protocol.Message) protocol.Output {
 	case message.AuctionOpen:
 		return s.opened(now, m, b)
 	case message.Standing:
-		if x := s.bids[english.Key(m.Sender, m.Conversation)]; x != nil {
-			return x.Receive(now, m)
-		}
+		return s.standing(now, m)
 	case message.JobAward:
 		return s.award(now, m, b)
 	case message.JobBid, message.JobProgress:
@@ -169,6 +167,20 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	}
 	return s.hear(now, k, m)
+}
+
+// standing takes the standing of an auction. Once it is closed, its bidder can be forgotten.
+func (s *Site) standing(now time.Time, m protocol.Message) protocol.Output {
+	k := english.Key(m.Sender, m.Conversation)
+	x := s.bids[k]
+	if x == nil {
+		return protocol.Output{}
+	}
+	out := x.Receive(now, m)
+	if x.Idle(now) {
+		delete(s.bids, k)
+	}
+	return out
 }
 
 // hear lets a bidder bid in an auction.

@@ -91,6 +91,7 @@ type Site struct {
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
 	met    map[protocol.AgentID]bool      // members with the same rules
+	bidFor english.Capacity               // from which the bids follow that stand
 	pollAt time.Time
 	forgot time.Time // when it looked for what can be forgotten
 }
@@ -293,10 +294,12 @@ func (s *Site) own(out *protocol.Output) (own []protocol.Message) {
 
 // revise changes the bids that the site's load has changed, unless it polls.
 func (s *Site) revise(now time.Time) protocol.Output {
-	if s.cfg.Rules.Poll > 0 {
-		return protocol.Output{}
-	}
 	var out protocol.Output
+	c := s.Capacity()
+	if s.cfg.Rules.Poll > 0 || c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) {
+		return out
+	}
+	s.bidFor = c
 	for _, k := range sorted(s.bids) {
 		out = out.Join(s.bids[k].Revise(now))
 	}

@@ -17,8 +17,8 @@ func id(name string) protocol.AgentID { return protocol.AgentID(name + "@" + str
 // noTables are those of a site that begins.
 type noTables struct{}
 
-func (noTables) Get(string, string) ([]byte, error)                { return nil, nil }
-func (noTables) Each(string, func(string, []byte) error) error     { return nil }
+func (noTables) Get(string, string) ([]byte, error)            { return nil, nil }
+func (noTables) Each(string, func(string, []byte) error) error { return nil }
 
 // floor is a site of four modules whose batch system does at once what it is ordered.
 type floor struct {
