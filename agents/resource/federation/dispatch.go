@@ -33,7 +33,7 @@ func (s *Site) Capacity() english.Capacity {
 		}
 	}
 	for _, b := range s.bids { // likewise
-		if b.State() == english.BidderTaken {
+		if b.Awaits() {
 			c.Queued = max(c.Queued, b.Terms().Level)
 		}
 	}

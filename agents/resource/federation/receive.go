@@ -160,6 +160,8 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	case s.cfg.Input > 0 && b.Terms.Bytes > s.cfg.Input, s.runsAlready(m.Sender, m.Conversation):
 		return protocol.Output{}
+	case s.undecided(m.Sender) >= MaxUndecided: // a home that awards and never decides
+		return protocol.Output{}
 	case s.bids[k] == nil && len(s.bids)+len(s.shown) >= MaxBids || len(s.runs) >= MaxRuns || len(s.runs)+len(s.past) >= MaxKept:
 		return protocol.Output{} // it is shown again
 	case s.cfg.Rules.Poll > 0:
@@ -181,6 +183,17 @@ func (s *Site) standing(now time.Time, m protocol.Message) protocol.Output {
 		delete(s.bids, k)
 	}
 	return out
+}
+
+// undecided counts the jobs of a home that it has awarded to this site, and neither sold nor
+// withdrawn for long.
+func (s *Site) undecided(home protocol.AgentID) (n int) {
+	for k, b := range s.bids { // in any order: a count
+		if b.State() == english.BidderTaken && !b.Awaits() && strings.HasPrefix(k, english.Key(home, "")) {
+			n++
+		}
+	}
+	return n
 }
 
 // hear lets a bidder bid in an auction.

@@ -35,11 +35,15 @@ import (
 
 // Bounds of a Site. Beyond them it refuses offers with limit, and does not bid.
 const (
-	MaxJobs  = 1 << 12 // own jobs that are not over
-	MaxKept  = 1 << 14 // own jobs, with those that are over
-	MaxBids  = 1 << 12 // auctions in which it bids
-	MaxRuns  = 1 << 12 // jobs that it has taken and that are not over; with the others MaxKept
-	lastRuns = 100     // from which the mean run time follows
+	MaxJobs = 1 << 12 // own jobs that are not over
+	MaxKept = 1 << 14 // own jobs, with those that are over
+	MaxBids = 1 << 12 // auctions in which it bids
+	MaxRuns = 1 << 12 // jobs that it has taken and that are not over; with the others MaxKept
+	// MaxUndecided is how many jobs a home may have awarded here without a decision; for
+	// further ones of that home the site does not bid.
+	MaxUndecided = 64
+
+	lastRuns = 100 // from which the mean run time follows
 )
 
 // Config is a site's part of a federation.
