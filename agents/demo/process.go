@@ -87,6 +87,9 @@ func (p *Process) await(ctx context.Context, r *os.File) error {
 	return nil
 }
 
+// PID is the daemon's process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 func (p *Process) log() string { return filepath.Join(p.Dir, "agent.log") }
 
 func (p *Process) lastLine() string {

@@ -77,6 +77,8 @@ type Config struct {
 	// HearPresence and HearCalls subscribe to gossip: users to presences, resources to
 	// both. Sending needs neither.
 	HearPresence, HearCalls bool
+	// Visitor: this agent, a user, need not be introduced to others.
+	Visitor bool
 	// Limits are the allowances of each peer; zero means DefaultLimits.
 	Limits Limits
 	// Bare, if set, receives the frames that other agents send with SendBare, for

@@ -46,14 +46,15 @@ func decodeIntroductions(b []byte) ([]introduction, error) {
 	return out, nil
 }
 
-// serveIntroductions answers with the agents that this one is connected to.
+// serveIntroductions answers with the agents that this one is connected to, without visitors:
+// nobody needs to meet them, and they may be many.
 func (e *endpoint) serveIntroductions(s network.Stream) error {
 	asker, _, err := e.greet(s)
 	if err != nil {
 		return err
 	}
 	var out []introduction
-	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer }) {
+	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer && !e.visits(c.peer) }) {
 		i := introduction{id: c.peer}
 		for _, a := range c.current().addrs {
 			i.addrs = append(i.addrs, a.Bytes())
@@ -64,6 +65,12 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 		return err
 	}
 	return s.Close()
+}
+
+// visits reports whether an agent says that it is a visitor.
+func (e *endpoint) visits(id peer.ID) bool {
+	list, err := e.host.Peerstore().SupportsProtocols(id, protocolVisitor)
+	return err == nil && len(list) > 0
 }
 
 // introductions asks a peer for the agents that it is connected to.

@@ -197,3 +197,26 @@ func TestAnAgentMayBeItsOwnBootstrap(t *testing.T) {
 	}
 	m.listen(cfg, inbox)
 }
+
+// Thousands of users need not know each other.
+func TestUsersAreNotIntroducedToUsers(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	bank.Send(presence(protocol.KindBank, 1))
+	silent := m.start("seller", func(c *mesh.Config) { // which has announced nothing yet
+		hearsCalls(c)
+		c.Bootstrap = bank.Addresses()
+	})
+	bank.awaitKnown(silent.Self())
+	visits := func(c *mesh.Config) { c.Visitor, c.Bootstrap = true, bank.Addresses() }
+	first := m.start("user1", visits)
+	first.awaitKnown(silent.Self())
+	second := m.start("user2", visits)
+	second.awaitKnown(silent.Self())
+	if err := second.Acquainted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if second.knows(first.Self()) {
+		t.Error("a user has met another one")
+	}
+}

@@ -24,6 +24,7 @@ const (
 	protocolEnrolment     libp2pprotocol.ID = "/ramp/enrolment/1"
 	protocolClock         libp2pprotocol.ID = "/ramp/clock/1"
 	protocolBare          libp2pprotocol.ID = "/ramp/bare/1"
+	protocolVisitor       libp2pprotocol.ID = "/ramp/visitor/1" // that an agent has it is all it says
 )
 
 var _ agents.Transport = (*Mesh)(nil)
@@ -111,6 +112,9 @@ func (m *Mesh) open(addrs addresses) error {
 	m.ep.serve(protocolPresence, m.meetings.serve)
 	m.ep.serve(protocolIntroductions, m.ep.serveIntroductions)
 	m.ep.serve(protocolClock, m.ep.serveClock)
+	if m.ep.cfg.Visitor {
+		m.ep.serve(protocolVisitor, func(network.Stream) error { return errMalformed })
+	}
 	if m.ep.cfg.Enrol != nil {
 		m.ep.serve(protocolEnrolment, newEnrolment(m.ep).serve)
 	}

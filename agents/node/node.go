@@ -121,7 +121,8 @@ func (n *Node) connect(hearCalls bool, seal func(protocol.Message) (protocol.Mes
 		Codec:   Wire{codec.NewOpener(n.trust, VerifiedBundles), seal},
 		Deliver: n.deliver,
 		Listen:  n.Cfg.Listen, Announce: n.Cfg.Announce,
-		Bootstrap: n.Cfg.Bootstrap, Peers: n.Cfg.Peers(), Revocations: n.Cfg.Revocations(n.Cred, n.trust), Nearby: n.Cfg.MDNS, HearPresence: true, HearCalls: hearCalls, Log: n.Log,
+		Bootstrap: n.Cfg.Bootstrap, Peers: n.Cfg.Peers(), Revocations: n.Cfg.Revocations(n.Cred, n.trust), Nearby: n.Cfg.MDNS, HearPresence: true, HearCalls: hearCalls,
+		Visitor: n.Cfg.User != nil, Log: n.Log,
 	}
 	for _, f := range adapt {
 		f(&cfg)

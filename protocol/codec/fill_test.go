@@ -175,7 +175,7 @@ func (f *filler) offer() protocol.Offer {
 func (f *filler) record() message.Record {
 	var p message.Presence
 	f.fill(reflect.ValueOf(&p).Elem(), "Presence")
-	r, err := codec.SealRecord(f.seller, message.Record{Issued: now.Add(time.Duration(f.next())), Load: 1 + f.next()%7, Relays: []string{fmt.Sprintf("relay-%d", f.next())}, Presence: p})
+	r, err := codec.SealRecord(f.seller, message.Record{Issued: now.Add(time.Duration(f.next())), Load: 1 + f.next()%7, Presence: p})
 	if err != nil {
 		panic(err)
 	}

@@ -197,7 +197,6 @@ func readRecord(b []byte) (message.Record, *wire.Record, error) {
 func listingOf(c *coder, m *message.Record, w *wire.Listing) {
 	c.needed("issue time", &m.Issued, &w.Issued)
 	number(c, "load", &m.Load, &w.Load, 0, message.MaxLoad)
-	values(c, "relays", &m.Relays, &w.Relays, message.MaxRelays, func(c *coder, m, w *string) { c.plain("relay", m, w) })
 	presenceOf(c, &m.Presence, part(&w.Presence))
 	if m.Presence.Agent != protocol.KindResource {
 		c.malformed("record of a %s, want a resource", m.Presence.Agent)

@@ -11,7 +11,6 @@ const (
 	MaxRecord       = 2 << 10 // bytes of a signed record; 0.8 KiB with a P-256 certificate
 	MaxRecords      = 64      // in one message
 	MaxRows         = 256     // in one answer
-	MaxRelays       = 4       // of a record
 	MaxLoad         = 7       // the class of a machine that is full, or nearly
 	MaxClass        = 9       // of a machine's size
 	MaxShardBits    = 16
@@ -27,8 +26,7 @@ type Record struct {
 	Issuer   string           // names the authority that certified it
 	Issued   time.Time
 	Load     int      // eighths of the machine that are allocated, rounded down: 0..MaxLoad
-	Relays   []string // multiaddresses of relays that know a way to the seller
-	Presence Presence // TTL zero: the record is withdrawn
+	Presence Presence // its addresses include those through relays; TTL zero: the record is withdrawn
 	Signed   []byte   // as received
 }
 

@@ -7,19 +7,33 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/bench"
+	"ramp/agents/demo"
 	"ramp/agents/exit"
+	"ramp/agents/workload/published"
 	"ramp/cmd/ramp/cli"
 )
 
 func newBenchMesh() *cobra.Command {
 	var cfg bench.MeshConfig
+	var users, sellers int
 	c := &cobra.Command{
 		Use: "mesh", Short: "Measure what it costs agents to know each other", Args: cobra.NoArgs,
 		Long: `Start real hosts in this process that join a market and announce themselves as sellers do, and
-count bytes and processor time of one host and second, and how soon the others hear of it.`,
-		Example: "  ramp bench mesh --hosts 60 --json",
+count bytes and processor time of one host and second, and how soon the others hear of it.
+With --users, start a bank, sellers and that many user agents instead, let each user buy once,
+and count the purchases that settle and the connections of the bank.`,
+		Example: "  ramp bench mesh --hosts 60 --json\n  ramp bench mesh --users 500 --sellers 20 --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
+			case c.Flags().Changed("users") && (users < 1 || users > bench.MaxCrowd):
+				return exit.Fail(exit.Usage, "", "--users %d: want 1..%d", users, bench.MaxCrowd)
+			case c.Flags().Changed("sellers") && users == 0:
+				return exit.Fail(exit.Usage, "", "--sellers needs --users")
+			case sellers < 1 || sellers > len(published.Resources()):
+				return exit.Fail(exit.Usage, "", "--sellers %d: want 1..%d", sellers, len(published.Resources()))
+			case users > 0:
+				b := crowdBench{c: c, users: users, market: demo.Market{Out: demo.Silent{}, Count: sellers}}
+				return b.run(c.Context())
 			case cfg.Hosts < 2 || cfg.Hosts > bench.MaxMeshHosts:
 				return exit.Fail(exit.Usage, "", "--hosts %d: want 2..%d", cfg.Hosts, bench.MaxMeshHosts)
 			case cfg.Time < time.Second || cfg.Time > bench.MaxMeshTime:
@@ -40,6 +54,8 @@ count bytes and processor time of one host and second, and how soon the others h
 		},
 	}
 	c.Flags().IntVar(&cfg.Hosts, "hosts", 20, "hosts, 2..1000")
+	c.Flags().IntVar(&users, "users", 0, "user agents, 1..10000, instead of hosts")
+	c.Flags().IntVar(&sellers, "sellers", 20, "sellers for the users, 1..20")
 	cli.DurationVar(c.Flags(), &cfg.Time, "time", time.Minute, "measure for `D`")
 	c.Flags().BoolVar(&cfg.TCP, "tcp", false, "connect by TCP instead of QUIC; 300 hosts need 80,000 file descriptors")
 	return c

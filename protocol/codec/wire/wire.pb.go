@@ -1916,7 +1916,6 @@ type Listing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Issued        int64                  `protobuf:"fixed64,1,opt,name=issued,proto3" json:"issued,omitempty"`
 	Load          int64                  `protobuf:"varint,2,opt,name=load,proto3" json:"load,omitempty"` // eighths of the machine that are allocated, rounded down
-	Relays        []string               `protobuf:"bytes,3,rep,name=relays,proto3" json:"relays,omitempty"`
 	Presence      *Presence              `protobuf:"bytes,4,opt,name=presence,proto3" json:"presence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1964,13 +1963,6 @@ func (x *Listing) GetLoad() int64 {
 		return x.Load
 	}
 	return 0
-}
-
-func (x *Listing) GetRelays() []string {
-	if x != nil {
-		return x.Relays
-	}
-	return nil
 }
 
 func (x *Listing) GetPresence() *Presence {
@@ -6406,12 +6398,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x06Record\x12\x14\n" +
 	"\x05chain\x18\x01 \x03(\fR\x05chain\x12\x18\n" +
 	"\alisting\x18\x02 \x01(\fR\alisting\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"~\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"l\n" +
 	"\aListing\x12\x16\n" +
 	"\x06issued\x18\x01 \x01(\x10R\x06issued\x12\x12\n" +
-	"\x04load\x18\x02 \x01(\x03R\x04load\x12\x16\n" +
-	"\x06relays\x18\x03 \x03(\tR\x06relays\x12/\n" +
-	"\bpresence\x18\x04 \x01(\v2\x13.ramp.wire.PresenceR\bpresence\"q\n" +
+	"\x04load\x18\x02 \x01(\x03R\x04load\x12/\n" +
+	"\bpresence\x18\x04 \x01(\v2\x13.ramp.wire.PresenceR\bpresenceJ\x04\b\x03\x10\x04\"q\n" +
 	"\x05Shard\x12&\n" +
 	"\x05terms\x18\x01 \x01(\v2\x10.ramp.wire.TermsR\x05terms\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\x03R\x05class\x12\x12\n" +

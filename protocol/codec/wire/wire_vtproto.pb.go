@@ -2672,15 +2672,6 @@ func (m *Listing) MarshalToSizedBufferVTStrict(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x22
 	}
-	if len(m.Relays) > 0 {
-		for iNdEx := len(m.Relays) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Relays[iNdEx])
-			copy(dAtA[i:], m.Relays[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Relays[iNdEx])))
-			i--
-			dAtA[i] = 0x1a
-		}
-	}
 	if m.Load != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Load))
 		i--
@@ -7602,12 +7593,6 @@ func (m *Listing) SizeVT() (n int) {
 	}
 	if m.Load != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Load))
-	}
-	if len(m.Relays) > 0 {
-		for _, s := range m.Relays {
-			l = len(s)
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
 	}
 	if m.Presence != nil {
 		l = m.Presence.SizeVT()
@@ -13730,38 +13715,6 @@ func (m *Listing) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 3:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Relays", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Relays = append(m.Relays, string(dAtA[iNdEx:postIndex]))
-			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Presence", wireType)

@@ -1,0 +1,239 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ramp/agents/bench"
+	"ramp/agents/config"
+	"ramp/agents/control"
+	"ramp/agents/demo"
+	"ramp/agents/exit"
+	"ramp/cmd/ramp/cli"
+)
+
+// crowdProcess is how many user agents share a process, which may not have as many files
+// open as all of them have connections.
+const crowdProcess = 250
+
+// crowdFigures are what many users in one market come to; the names are fixed.
+type crowdFigures struct {
+	Users     int            `json:"users"`
+	Sellers   int            `json:"sellers"`
+	Joined    float64        `json:"joined_s"` // until all users had joined
+	Purchases int            `json:"purchases"`
+	Settled   int            `json:"settled"`
+	Share     float64        `json:"settled_share"`
+	Seconds   float64        `json:"seconds"`     // for all purchases
+	Most      int            `json:"connections"` // most that the bank had at once
+	Memory    float64        `json:"memory_kb"`   // of the bank, for each of them
+	Why       map[string]int `json:"why,omitempty"`
+}
+
+// crowdBench is one run.
+type crowdBench struct {
+	c       *cobra.Command
+	market  demo.Market
+	users   int
+	figures crowdFigures
+	crowds  []*crowdChild
+}
+
+// crowdChild is a process with some of the users.
+type crowdChild struct {
+	cmd *exec.Cmd
+	w   io.Closer
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+func (b *crowdBench) run(ctx context.Context) (err error) {
+	made, err := b.market.Open(ctx)
+	defer func() {
+		for _, x := range b.crowds {
+			err = errors.Join(err, x.w.Close(), x.cmd.Wait())
+		}
+		err = b.market.Close(ctx, made, err)
+	}()
+	if err != nil {
+		return err
+	}
+	b.figures = crowdFigures{Users: b.users, Sellers: b.market.Count}
+	before, err := b.memory()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	b.figures.Joined = time.Since(begun).Seconds()
+	fmt.Fprintf(cli.Stderr(b.c), "%d users have joined after %.0f s; each buys once\n", b.users, b.figures.Joined)
+	watching, cancel := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- b.watch(watching, before) }()
+	sum, err := b.buy()
+	cancel()
+	if err := errors.Join(err, <-watched); err != nil {
+		return err
+	}
+	b.figures.Purchases, b.figures.Settled, b.figures.Seconds, b.figures.Why = sum.Purchases, sum.Settled, sum.Elapsed.Seconds(), sum.Why
+	b.figures.Share = float64(sum.Settled) / float64(max(1, sum.Purchases))
+	return b.print()
+}
+
+// start starts the users, some in each process, and gives each an account.
+func (b *crowdBench) start(ctx context.Context) error {
+	for from := 0; from < b.users; from += crowdProcess {
+		x, err := b.child(ctx, from, min(b.users, from+crowdProcess))
+		if x != nil {
+			b.crowds = append(b.crowds, x)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cli.Stderr(b.c), "%d of %d users have joined\n", min(b.users, from+crowdProcess), b.users)
+	}
+	return nil
+}
+
+// child starts the users from..to in a process of their own, and waits until they have joined.
+func (b *crowdBench) child(ctx context.Context, from, to int) (*crowdChild, error) {
+	var dirs []string
+	for i := from; i < to; i++ {
+		dir, err := b.market.AgentDir(fmt.Sprintf("user%d", i+1), config.Config{User: &config.User{Pay: b.market.Pay(), Daemon: new(bool)}})
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, dir)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(b.market.Dir, fmt.Sprintf("users-%d.log", from+1)))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(exe, "bench", "crowd")
+	cmd.Env, cmd.Stderr = append([]string{"GOGC=200"}, os.Environ()...), log
+	w, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	r, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	x := &crowdChild{cmd: cmd, w: w, in: json.NewEncoder(w), out: json.NewDecoder(bufio.NewReader(r))}
+	var up bench.CrowdUp
+	if err := errors.Join(x.in.Encode(dirs), x.out.Decode(&up)); err != nil {
+		return x, exit.Fail(exit.Failed, "their log is "+log.Name(), "users %d to %d did not start: %w", from+1, to, err)
+	}
+	if up.Error != "" {
+		return x, exit.Fail(exit.Failed, "their log is "+log.Name(), "%s", up.Error)
+	}
+	for _, id := range up.Agents {
+		if err := b.market.Fund(ctx, id, id.Name()); err != nil {
+			return x, err
+		}
+	}
+	return x, nil
+}
+
+// buy has all users buy once, the processes at the same time.
+func (b *crowdBench) buy() (sum bench.CrowdReport, err error) {
+	for _, x := range b.crowds {
+		if err := x.in.Encode("buy"); err != nil {
+			return sum, err
+		}
+	}
+	for _, x := range b.crowds {
+		var r bench.CrowdReport
+		if err := x.out.Decode(&r); err != nil {
+			return sum, err
+		}
+		sum.Add(r)
+	}
+	return sum, nil
+}
+
+// watch notes the most connections that the bank has, and what memory it has then.
+func (b *crowdBench) watch(ctx context.Context, before float64) error {
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		var live control.LiveStatus
+		switch err := demo.Ask(ctx, b.market.Bank, control.Agent, control.None{}, &live); {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		now, err := b.memory()
+		if err != nil {
+			return err
+		}
+		if n := live.Reach.TCP + live.Reach.QUIC + live.Reach.Relayed; n > b.figures.Most {
+			b.figures.Most, b.figures.Memory = n, (now-before)/float64(n)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// memory is what the bank's process has, in kB; 0 where that cannot be read.
+func (b *crowdBench) memory() (float64, error) {
+	if runtime.GOOS != "linux" {
+		return 0, nil
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", b.market.Bank.PID()))
+	if err != nil {
+		return 0, err
+	}
+	var size, resident int
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		return 0, fmt.Errorf("/proc/%d/statm: %w", b.market.Bank.PID(), err)
+	}
+	return float64(resident*os.Getpagesize()) / 1000, nil
+}
+
+func (b *crowdBench) print() error {
+	f := b.figures
+	err := cli.ShowTable(b.c, f, [][]string{
+		{"users", "sellers", "joined s", "purchases", "settled", "share", "seconds", "connections of the bank", "kB each"},
+		{
+			fmt.Sprint(f.Users), fmt.Sprint(f.Sellers), fmt.Sprintf("%.0f", f.Joined), fmt.Sprint(f.Purchases), fmt.Sprint(f.Settled),
+			fmt.Sprintf("%.4f", f.Share), fmt.Sprintf("%.1f", f.Seconds), fmt.Sprint(f.Most), fmt.Sprintf("%.0f", f.Memory),
+		},
+	})
+	return err
+}
+
+// newBenchCrowd is a process of users that 'bench mesh --users' starts.
+func newBenchCrowd() *cobra.Command {
+	return &cobra.Command{
+		Use: "crowd", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return bench.Crowd(c.Context(), c.InOrStdin(), cli.Stdout(c), cli.Stderr(c))
+		},
+	}
+}
