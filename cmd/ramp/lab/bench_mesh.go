@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ramp/agents/bench"
-	"ramp/agents/demo"
 	"ramp/agents/exit"
 	"ramp/agents/workload/published"
 	"ramp/cmd/ramp/cli"
@@ -32,8 +31,7 @@ and count the purchases that settle and the connections of the bank.`,
 			case sellers < 1 || sellers > len(published.Resources()):
 				return exit.Fail(exit.Usage, "", "--sellers %d: want 1..%d", sellers, len(published.Resources()))
 			case users > 0:
-				b := crowdBench{c: c, users: users, market: demo.Market{Out: demo.Silent{}, Count: sellers}}
-				return b.run(c.Context())
+				return benchCrowd(c, users, sellers)
 			case cfg.Hosts < 2 || cfg.Hosts > bench.MaxMeshHosts:
 				return exit.Fail(exit.Usage, "", "--hosts %d: want 2..%d", cfg.Hosts, bench.MaxMeshHosts)
 			case cfg.Time < time.Second || cfg.Time > bench.MaxMeshTime:
@@ -59,4 +57,28 @@ and count the purchases that settle and the connections of the bank.`,
 	cli.DurationVar(c.Flags(), &cfg.Time, "time", time.Minute, "measure for `D`")
 	c.Flags().BoolVar(&cfg.TCP, "tcp", false, "connect by TCP instead of QUIC; 300 hosts need 80,000 file descriptors")
 	return c
+}
+
+func benchCrowd(c *cobra.Command, users, sellers int) error {
+	f, err := bench.MeasureCrowd(c.Context(), users, sellers, func(s string) { fmt.Fprintln(cli.Stderr(c), s) })
+	if err != nil {
+		return err
+	}
+	return cli.ShowTable(c, f, [][]string{
+		{"users", "sellers", "joined s", "purchases", "settled", "share", "seconds", "connections of the bank", "kB each"},
+		{
+			fmt.Sprint(f.Users), fmt.Sprint(f.Sellers), fmt.Sprintf("%.0f", f.Joined), fmt.Sprint(f.Purchases), fmt.Sprint(f.Settled),
+			fmt.Sprintf("%.4f", f.Share), fmt.Sprintf("%.1f", f.Seconds), fmt.Sprint(f.Most), fmt.Sprintf("%.0f", f.Memory),
+		},
+	})
+}
+
+// newBenchCrowd is a process of users that 'bench mesh --users' starts.
+func newBenchCrowd() *cobra.Command {
+	return &cobra.Command{
+		Use: "crowd", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return bench.Crowd(c.Context(), c.InOrStdin(), cli.Stdout(c), cli.Stderr(c))
+		},
+	}
 }

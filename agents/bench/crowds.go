@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"bufio"
@@ -13,22 +13,18 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"ramp/agents/bench"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/demo"
 	"ramp/agents/exit"
-	"ramp/cmd/ramp/cli"
 )
 
 // crowdProcess is how many user agents share a process, which may not have as many files
 // open as all of them have connections.
 const crowdProcess = 250
 
-// crowdFigures are what many users in one market come to; the names are fixed.
-type crowdFigures struct {
+// CrowdFigures are what many users in one market come to; the names are fixed.
+type CrowdFigures struct {
 	Users     int            `json:"users"`
 	Sellers   int            `json:"sellers"`
 	Joined    float64        `json:"joined_s"` // until all users had joined
@@ -41,12 +37,12 @@ type crowdFigures struct {
 	Why       map[string]int `json:"why,omitempty"`
 }
 
-// crowdBench is one run.
-type crowdBench struct {
-	c       *cobra.Command
+// crowds is a market with many users.
+type crowds struct {
 	market  demo.Market
 	users   int
-	figures crowdFigures
+	note    func(string)
+	figures CrowdFigures
 	crowds  []*crowdChild
 }
 
@@ -58,7 +54,10 @@ type crowdChild struct {
 	out *json.Decoder
 }
 
-func (b *crowdBench) run(ctx context.Context) (err error) {
+// MeasureCrowd starts a market with many users, and has each of them buy once; note gets a
+// line of progress now and then.
+func MeasureCrowd(ctx context.Context, users, sellers int, note func(string)) (f CrowdFigures, err error) {
+	b := &crowds{users: users, note: note, market: demo.Market{Out: demo.Silent{}, Count: sellers}}
 	made, err := b.market.Open(ctx)
 	defer func() {
 		for _, x := range b.crowds {
@@ -66,10 +65,14 @@ func (b *crowdBench) run(ctx context.Context) (err error) {
 		}
 		err = b.market.Close(ctx, made, err)
 	}()
-	if err != nil {
-		return err
+	if err == nil {
+		err = b.measure(ctx)
 	}
-	b.figures = crowdFigures{Users: b.users, Sellers: b.market.Count}
+	return b.figures, err
+}
+
+func (b *crowds) measure(ctx context.Context) error {
+	b.figures = CrowdFigures{Users: b.users, Sellers: b.market.Count}
 	before, err := b.memory()
 	if err != nil {
 		return err
@@ -79,7 +82,7 @@ func (b *crowdBench) run(ctx context.Context) (err error) {
 		return err
 	}
 	b.figures.Joined = time.Since(begun).Seconds()
-	fmt.Fprintf(cli.Stderr(b.c), "%d users have joined after %.0f s; each buys once\n", b.users, b.figures.Joined)
+	b.note(fmt.Sprintf("%d users have joined after %.0f s; each buys once", b.users, b.figures.Joined))
 	watching, cancel := context.WithCancel(ctx)
 	watched := make(chan error, 1)
 	go func() { watched <- b.watch(watching, before) }()
@@ -90,11 +93,11 @@ func (b *crowdBench) run(ctx context.Context) (err error) {
 	}
 	b.figures.Purchases, b.figures.Settled, b.figures.Seconds, b.figures.Why = sum.Purchases, sum.Settled, sum.Elapsed.Seconds(), sum.Why
 	b.figures.Share = float64(sum.Settled) / float64(max(1, sum.Purchases))
-	return b.print()
+	return nil
 }
 
 // start starts the users, some in each process, and gives each an account.
-func (b *crowdBench) start(ctx context.Context) error {
+func (b *crowds) start(ctx context.Context) error {
 	for from := 0; from < b.users; from += crowdProcess {
 		x, err := b.child(ctx, from, min(b.users, from+crowdProcess))
 		if x != nil {
@@ -103,13 +106,13 @@ func (b *crowdBench) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cli.Stderr(b.c), "%d of %d users have joined\n", min(b.users, from+crowdProcess), b.users)
+		b.note(fmt.Sprintf("%d of %d users have joined", min(b.users, from+crowdProcess), b.users))
 	}
 	return nil
 }
 
 // child starts the users from..to in a process of their own, and waits until they have joined.
-func (b *crowdBench) child(ctx context.Context, from, to int) (*crowdChild, error) {
+func (b *crowds) child(ctx context.Context, from, to int) (*crowdChild, error) {
 	var dirs []string
 	for i := from; i < to; i++ {
 		dir, err := b.market.AgentDir(fmt.Sprintf("user%d", i+1), config.Config{User: &config.User{Pay: b.market.Pay(), Daemon: new(bool)}})
@@ -141,7 +144,7 @@ func (b *crowdBench) child(ctx context.Context, from, to int) (*crowdChild, erro
 		return nil, err
 	}
 	x := &crowdChild{cmd: cmd, w: w, in: json.NewEncoder(w), out: json.NewDecoder(bufio.NewReader(r))}
-	var up bench.CrowdUp
+	var up CrowdUp
 	if err := errors.Join(x.in.Encode(dirs), x.out.Decode(&up)); err != nil {
 		return x, exit.Fail(exit.Failed, "their log is "+log.Name(), "users %d to %d did not start: %w", from+1, to, err)
 	}
@@ -157,14 +160,14 @@ func (b *crowdBench) child(ctx context.Context, from, to int) (*crowdChild, erro
 }
 
 // buy has all users buy once, the processes at the same time.
-func (b *crowdBench) buy() (sum bench.CrowdReport, err error) {
+func (b *crowds) buy() (sum CrowdReport, err error) {
 	for _, x := range b.crowds {
 		if err := x.in.Encode("buy"); err != nil {
 			return sum, err
 		}
 	}
 	for _, x := range b.crowds {
-		var r bench.CrowdReport
+		var r CrowdReport
 		if err := x.out.Decode(&r); err != nil {
 			return sum, err
 		}
@@ -174,7 +177,7 @@ func (b *crowdBench) buy() (sum bench.CrowdReport, err error) {
 }
 
 // watch notes the most connections that the bank has, and what memory it has then.
-func (b *crowdBench) watch(ctx context.Context, before float64) error {
+func (b *crowds) watch(ctx context.Context, before float64) error {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
 	for {
@@ -201,7 +204,7 @@ func (b *crowdBench) watch(ctx context.Context, before float64) error {
 }
 
 // memory is what the bank's process has, in kB; 0 where that cannot be read.
-func (b *crowdBench) memory() (float64, error) {
+func (b *crowds) memory() (float64, error) {
 	if runtime.GOOS != "linux" {
 		return 0, nil
 	}
@@ -214,26 +217,4 @@ func (b *crowdBench) memory() (float64, error) {
 		return 0, fmt.Errorf("/proc/%d/statm: %w", b.market.Bank.PID(), err)
 	}
 	return float64(resident*os.Getpagesize()) / 1000, nil
-}
-
-func (b *crowdBench) print() error {
-	f := b.figures
-	err := cli.ShowTable(b.c, f, [][]string{
-		{"users", "sellers", "joined s", "purchases", "settled", "share", "seconds", "connections of the bank", "kB each"},
-		{
-			fmt.Sprint(f.Users), fmt.Sprint(f.Sellers), fmt.Sprintf("%.0f", f.Joined), fmt.Sprint(f.Purchases), fmt.Sprint(f.Settled),
-			fmt.Sprintf("%.4f", f.Share), fmt.Sprintf("%.1f", f.Seconds), fmt.Sprint(f.Most), fmt.Sprintf("%.0f", f.Memory),
-		},
-	})
-	return err
-}
-
-// newBenchCrowd is a process of users that 'bench mesh --users' starts.
-func newBenchCrowd() *cobra.Command {
-	return &cobra.Command{
-		Use: "crowd", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return bench.Crowd(c.Context(), c.InOrStdin(), cli.Stdout(c), cli.Stderr(c))
-		},
-	}
 }
