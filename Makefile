@@ -42,6 +42,7 @@ bench: build
 	$(RAMP) bench auction --sellers 20 --rounds 3,5 --buyers 1,4,16
 	$(RAMP) bench bank --clients 1,64,256 --dir .
 	$(RAMP) bench stage --size 256 --runs 5
+	$(RAMP) bench english
 
 # The commit protocol, checked by spin with up to three sellers.
 model:

@@ -96,16 +96,14 @@ type hosts struct {
 	trust *identity.Trust
 	seen  presences
 	all   []*mesh.Mesh
+	adapt func(i int, c *mesh.Config) // of a host that is to do something else; may be nil
 }
 
 // MeasureMesh starts hosts that know each other and counts what their presences cost; note
 // gets a line of progress now and then.
 func MeasureMesh(ctx context.Context, cfg MeshConfig, note func(string)) (f MeshFigures, err error) {
-	h := &hosts{cfg: cfg}
-	if h.ca, err = identity.NewCA("bench-ca", time.Now(), join.CaLifetime, rand.Reader); err != nil {
-		return f, err
-	}
-	if h.trust, err = identity.NewTrust(h.ca.CertPEM(), nil); err != nil {
+	h, err := newHosts(cfg)
+	if err != nil {
 		return f, err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
@@ -127,6 +125,16 @@ func MeasureMesh(ctx context.Context, cfg MeshConfig, note func(string)) (f Mesh
 	f = MeshFigures{Hosts: cfg.Hosts, Joined: (time.Since(begun) - settleTime).Seconds(), Connections: connections, Apart: h.apart().Seconds()}
 	note(fmt.Sprintf("%d hosts with %.0f connections each after %.0f s; measuring for %s", f.Hosts, f.Connections, f.Joined, cfg.Time))
 	return f, h.measure(ctx, &f)
+}
+
+func newHosts(cfg MeshConfig) (*hosts, error) {
+	h := &hosts{cfg: cfg}
+	var err error
+	if h.ca, err = identity.NewCA("bench-ca", time.Now(), join.CaLifetime, rand.Reader); err != nil {
+		return nil, err
+	}
+	h.trust, err = identity.NewTrust(h.ca.CertPEM(), nil)
+	return h, err
 }
 
 // apart is the time between two presences of a host.
@@ -174,10 +182,14 @@ func (h *hosts) listen(i int, bootstrap []string) (*mesh.Mesh, error) {
 	if h.cfg.TCP {
 		at = "/ip4/127.0.0.1/tcp/0"
 	}
-	return mesh.Listen(mesh.Config{
+	cfg := mesh.Config{
 		Credential: cred, Trust: h.trust, Codec: mesh.Wire(codec.NewOpener(h.trust, 16)), Listen: []string{at}, Bootstrap: bootstrap,
 		HearPresence: true, HearCalls: true, Deliver: func(m protocol.Message) error { h.seen.arrives(m); return nil },
-	})
+	}
+	if h.adapt != nil {
+		h.adapt(i, &cfg)
+	}
+	return mesh.Listen(cfg)
 }
 
 // speak announces a host until the context is done.

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
 
 	"ramp/agents/exit"
+	"ramp/agents/queue/slurm"
 	"ramp/agents/resource/federation"
+	"ramp/agents/resource/launch"
 	"ramp/protocol"
 	"ramp/protocol/english/rules"
 	"ramp/rfql/jobfile"
@@ -48,6 +51,8 @@ func (c *Config) Federation(self protocol.AgentID, maxInput int64) (federation.C
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation.memory_mb %d: want 0 or more", f.MemoryMB)
 	case !slices.Contains(suspenders(), c.Resource.Driver):
 		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation: driver %s cannot suspend jobs; local and slurm can", c.Resource.Driver)
+	case c.Resource.Driver == "slurm" && c.Resource.Slurm.HoldBy == string(slurm.HoldJob):
+		return federation.Config{}, exit.Fail(exit.Usage, "", "configuration: resource.federation: want slurm.hold_by: reservation; a program in a placeholder job cannot be suspended")
 	}
 	r, err := ReadRules(c.Path(f.Rules))
 	if err != nil {
@@ -56,5 +61,5 @@ func (c *Config) Federation(self protocol.AgentID, maxInput int64) (federation.C
 	if !r.Member(self) {
 		return federation.Config{}, exit.Fail(exit.Usage, "all members need the same file", "%s: this site, %s, is not among the sites", c.Path(f.Rules), self)
 	}
-	return federation.Config{Self: self, Modules: f.Cores, Rules: r, Memory: f.MemoryMB * megabyte, Input: maxInput}, nil
+	return federation.Config{Self: self, Modules: f.Cores, Rules: r, Memory: f.MemoryMB * megabyte, Input: cmp.Or(maxInput, launch.DefaultMaxInput)}, nil
 }

@@ -21,6 +21,8 @@ type JobCall struct {
 // JobView is a job of a federation, in JSON; the names are fixed.
 type JobView struct {
 	ID         string           `json:"id"`
+	Name       string           `json:"name,omitempty"`
+	Created    time.Time        `json:"created,omitzero"`
 	Level      string           `json:"level"`
 	Modules    JobModules       `json:"modules"`
 	State      message.JobState `json:"state"`
@@ -69,7 +71,7 @@ type JobBidView struct {
 func ViewJob(r message.JobRow) JobView {
 	p := r.Progress
 	v := JobView{
-		ID: r.ID, Level: r.Level, Modules: JobModules{r.Terms.Least, r.Terms.Most, p.Got}, State: p.State, Home: r.Home, Site: p.Site,
+		ID: r.ID, Name: r.Name, Created: r.Created, Level: r.Level, Modules: JobModules{r.Terms.Least, r.Terms.Most, p.Got}, State: p.State, Home: r.Home, Site: p.Site,
 		Preempted: p.Preempted, Ran: p.Ran.Seconds(), Suspended: p.Suspended.Seconds(), Exit: p.Exit, Why: p.Why, Refused: r.Refused, Auctions: []JobAuction{},
 	}
 	if r.Refused != "" {

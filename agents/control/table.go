@@ -39,10 +39,13 @@ var (
 	RunFollow    = readStream[RunCall, message.Run](User, "/v1/run/follow", "a run at every change, until it is over")
 	RunControl   = changes[RunCall, message.Run](User, "/v1/run/control", "suspend, resume, kill, or ask for the status of a run").page()
 	RunLog       = readStream[RunCall, LogLine](User, "/v1/run/log", "what a unit of a run prints")
+	RunUpload    = changes[UploadCall, message.RunInput](User, "/v1/run/upload", "keep a file for the program of a purchase that is ordered next, piece by piece; the last one answers the input to order").page()
+	RunFile      = readStream[RunFileCall, FilePiece](User, "/v1/run/file", "an output of a run, in pieces, verified before the first one")
 	RunFetch     = changes[RunCall, message.Run](User, "/v1/run/fetch", "bring the outputs of a run to a directory of this machine")
 	RunCollected = changes[RunCall, None](User, "/v1/run/collected", "note that the result was shown: the same command is a new run from now on")
 
 	JobSubmit = changes[JobCall, JobView](User, "/v1/job/submit", "offer a job to a federation of sites; answers once its home has sold it, or refuses it")
+	Jobs      = reads[LastCall, []JobView](User, "/v1/jobs", "the last jobs offered to federations, oldest first, as this agent knows them")
 	JobShow   = reads[IDCall, JobView](User, "/v1/job", "a job of a federation: who bid for it, who has it and how it stands, asked of its home")
 
 	Sweep       = changes[SweepCall, message.Sweep](User, "/v1/sweep", "begin a sweep, or go on with it; with `dry_run`, only forecast what each strategy would cost")

@@ -121,6 +121,8 @@ type OrderView struct {
 	Name     string          `json:"name"`
 	Document string          `json:"document"`
 	Options  message.Options `json:"options"`
+	// Program is what runs in it; nil: nothing.
+	Program *message.Program `json:"program,omitempty"`
 }
 
 // Traced is one message of a trace, as a FIPA string and as JSON.
@@ -168,6 +170,29 @@ type RunCall struct {
 type LogLine struct {
 	Stream string `json:"stream"` // stdout or stderr
 	Data   []byte `json:"data"`
+}
+
+// UploadCall brings a piece of a file that the program of a purchase needs, before it is ordered.
+type UploadCall struct {
+	ID   string `json:"id"`   // of the purchase
+	Path string `json:"path"` // of the file in the program's directory
+	Part string `json:"part"` // 32 hex digits, the same for all pieces of one upload
+	At   int64  `json:"at"`   // where the piece begins: at the end of the last one
+	Data []byte `json:"data"`
+	Last bool   `json:"last,omitempty"`
+}
+
+// RunFileCall names an output of a run.
+type RunFileCall struct {
+	ID   string `json:"id"`
+	Unit int    `json:"unit"` // from 1
+	Path string `json:"path"`
+}
+
+// FilePiece is a piece of an output.
+type FilePiece struct {
+	Size int64  `json:"size"` // of the whole file
+	Data []byte `json:"data"`
 }
 
 // ControlTime is how long a run may take to obey a command.

@@ -53,15 +53,18 @@ const (
 	jobTime    = time.Minute // bound on the end of a job and its payment
 )
 
-// Policies are the settlement modes that can be shown.
-var Policies = []string{"barter", "metered"}
+// PriorityPolicy shows a federation (ShowPriority), not a settlement mode.
+const PriorityPolicy = "priority"
+
+// Policies are what can be shown.
+var Policies = []string{"barter", "metered", PriorityPolicy}
 
 // Show brings a market up, lets it trade in a settlement mode, shows each step, and takes it down again.
 func (d *Market) Show(ctx context.Context, policy string, show func(text string)) (result Modes, err error) {
 	m := &modes{Market: d, users: map[string]*Process{}, show: show, result: Modes{Policy: policy}}
 	trade := map[string]func(context.Context) error{"barter": m.barter, "metered": m.byContracts}[policy]
 	if trade == nil {
-		return m.result, exit.Fail(exit.Usage, "", "--policy %q: want %s", policy, strings.Join(Policies, " or "))
+		return m.result, exit.Fail(exit.Usage, "", "--policy %q: want %s", policy, strings.Join(Policies, ", "))
 	}
 	d.Begun = time.Now()
 	made, err := d.makeDir()

@@ -12,6 +12,7 @@ import (
 	"ramp/agents"
 	"ramp/agents/control"
 	"ramp/agents/exit"
+	"ramp/agents/recent"
 	"ramp/agents/resource"
 	"ramp/agents/user"
 	"ramp/protocol"
@@ -28,16 +29,21 @@ const (
 // Users answers the calls of a user agent.
 type Users struct {
 	Runner  *agents.Runner
-	Journal interface {
-		Get(table, key string) ([]byte, error)
-	}
-	Joined func(ctx context.Context) error // waits until the agent has met the market
+	Journal recent.Table
+	Joined  func(ctx context.Context) error // waits until the agent has met the market
 }
 
 // Routes makes a mux answer the calls.
 func (u Users) Routes(mux *http.ServeMux) {
 	control.JobSubmit.Answer(mux, u.submitJob)
 	control.JobShow.Answer(mux, u.showJob)
+	var index recent.Index
+	control.Jobs.Answer(mux, func(_ context.Context, q control.LastCall) ([]control.JobView, error) {
+		return recent.Page(&index, u.Journal, user.TableJobs, q, func(value []byte) (control.JobView, error) {
+			row, err := user.ReadJob(value)
+			return control.ViewJob(row), err
+		})
+	})
 }
 
 // submitJob offers a job, and waits until its home has sold or refused it.

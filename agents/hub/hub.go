@@ -11,6 +11,7 @@ import (
 type Hub[T any] struct {
 	mu        sync.Mutex
 	followers map[string][]*Follower[T]
+	latest    map[string]T // of what is not over
 }
 
 // Follower is a mailbox for one state.
@@ -22,11 +23,16 @@ type Follower[T any] struct {
 }
 
 // New is a Hub without followers.
-func New[T any]() *Hub[T] { return &Hub[T]{followers: map[string][]*Follower[T]{}} }
+func New[T any]() *Hub[T] {
+	return &Hub[T]{followers: map[string][]*Follower[T]{}, latest: map[string]T{}}
+}
 
-// Publish passes a state on.
-func (h *Hub[T]) Publish(id string, v T) {
+// Publish passes a state on, and remembers it unless the thing is over.
+func (h *Hub[T]) Publish(id string, v T, over bool) {
 	h.mu.Lock()
+	if h.latest[id] = v; over {
+		delete(h.latest, id)
+	}
 	list := append([]*Follower[T](nil), h.followers[id]...)
 	h.mu.Unlock()
 	for _, f := range list {
@@ -48,6 +54,7 @@ func (f *Follower[T]) put(p T) {
 func (h *Hub[T]) Fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	clear(h.latest)
 	for _, list := range h.followers {
 		for _, f := range list {
 			f.mu.Lock()
@@ -59,6 +66,17 @@ func (h *Hub[T]) Fail(err error) {
 			}
 		}
 	}
+}
+
+// Latest is the last state of a thing that is not over. A nil Hub knows nothing.
+func (h *Hub[T]) Latest(id string) (v T, ok bool) {
+	if h == nil {
+		return v, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v, ok = h.latest[id]
+	return v, ok
 }
 
 // Next waits for a new state.

@@ -10,6 +10,7 @@ import (
 	"ramp/agents/control"
 	"ramp/agents/hub"
 	"ramp/agents/resource"
+	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -201,10 +202,10 @@ func newNews(kind string, now time.Time) news {
 func (n news) publish(m protocol.Message) {
 	switch p := m.Body.(type) {
 	case message.Progress:
-		n.Purchases.Publish(p.Purchase.ID, p)
+		n.Purchases.Publish(p.Purchase.ID, p, p.Purchase.State != user.StateBidding && p.Purchase.State != user.StateApproval)
 		n.events.add(time.Now(), control.EventPurchase, control.ProgressLine{Event: p.Event, Done: p.Done, Purchase: p.Purchase})
 	case message.RunProgress:
-		n.runs.Publish(p.Run.ID, p.Run)
+		n.runs.Publish(p.Run.ID, p.Run, p.Run.Over)
 		n.events.add(time.Now(), control.EventRun, p.Run)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ramp/agents"
-	"ramp/agents/again"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -37,7 +36,7 @@ func UserRecordsOf(dir string) (*control.Client, func(), error) {
 		return nil, nil, err
 	}
 	mux := http.NewServeMux()
-	u := userRecords{j, cfg, &again.Owners{}}
+	u := (&Node{journal: j, Cfg: cfg}).userRecords()
 	u.routes(mux, u.signed)
 	return control.Local(mux), func() { _ = j.Close() }, nil // it was only read
 }

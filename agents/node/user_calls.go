@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sort"
 	"time"
 
 	"ramp/agents"
@@ -17,6 +16,7 @@ import (
 	"ramp/agents/hub"
 	"ramp/agents/journal"
 	"ramp/agents/receipts"
+	"ramp/agents/recent"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/acl"
@@ -31,6 +31,13 @@ type userRecords struct {
 	journal *journal.Journal
 	cfg     *config.Config
 	owners  *again.Owners // the commands that follow orders
+
+	purchases, runs *recent.Index
+	live            *hub.Hub[message.Progress] // nil: no agent runs here
+}
+
+func (n *Node) userRecords() userRecords {
+	return userRecords{n.journal, n.Cfg, &again.Owners{}, &recent.Index{}, &recent.Index{}, n.News.Purchases}
 }
 
 func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, control.IDCall) (control.SignedFiles, error)) {
@@ -46,45 +53,23 @@ func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, con
 
 // list are the last purchases, the oldest of them first.
 func (u userRecords) list(_ context.Context, q control.LastCall) ([]message.Purchase, error) {
-	list := []message.Purchase{}
-	live := map[string]user.Row{}
-	err := u.journal.Each(user.TablePurchases, func(_ string, value []byte) error {
-		row, err := user.ReadRow(value)
-		list = append(list, row.View())
-		if row.Live() {
-			live[row.Purchase.ID] = row
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	signed, err := u.signedOf(live)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		if p, ok := signed[list[i].ID]; ok {
-			list[i] = p
-		}
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
-	return control.Page(list, q, func(p message.Purchase) string { return p.ID })
+	return recent.Page(u.purchases, u.journal, user.TablePurchases, q, u.view)
 }
 
-// signedOf are those of some live purchases that are signed, as they stand.
-func (u userRecords) signedOf(live map[string]user.Row) (map[string]message.Purchase, error) {
-	signed := map[string]message.Purchase{}
-	if len(live) == 0 {
-		return signed, nil
+// view is a purchase as it stands, from its record.
+func (u userRecords) view(value []byte) (message.Purchase, error) {
+	row, err := user.ReadRow(value)
+	if err != nil || !row.Live() {
+		return row.View(), err
 	}
-	err := u.journal.Each(reserve.TableBundles, func(id string, value []byte) (err error) {
-		if row, ok := live[id]; ok {
-			signed[id], err = row.Signed(value)
-		}
-		return err
-	})
-	return signed, err
+	bundle, err := u.journal.Get(reserve.TableBundles, row.ID)
+	if now, ok := u.live.Latest(row.ID); ok && bundle == nil { // the journal has its beginning only
+		return now.Purchase, err
+	}
+	if err != nil || bundle == nil {
+		return row.View(), err
+	}
+	return row.Signed(bundle)
 }
 
 var errFound = errors.New("found")
@@ -103,15 +88,7 @@ func (u userRecords) show(_ context.Context, q control.IDCall) (message.Purchase
 	if err != nil {
 		return message.Purchase{}, err
 	}
-	row, err := user.ReadRow(value)
-	if err != nil || !row.Live() {
-		return row.View(), err
-	}
-	signed, err := u.signedOf(map[string]user.Row{q.ID: row})
-	if p, ok := signed[q.ID]; ok {
-		return p, err
-	}
-	return row.View(), err
+	return u.view(value)
 }
 
 // ordered is the request of a purchase.
@@ -122,7 +99,7 @@ func (u userRecords) ordered(_ context.Context, q control.IDCall) (v control.Ord
 	}
 	row, err := user.ReadRow(value)
 	o := row.Order
-	return control.OrderView{ID: q.ID, Name: o.Name, Document: string(o.Document), Options: o.Options}, err
+	return control.OrderView{ID: q.ID, Name: o.Name, Document: string(o.Document), Options: o.Options, Program: o.Program}, err
 }
 
 // rounds are those of a purchase, read from its trace.
@@ -199,7 +176,7 @@ type userAgent struct {
 }
 
 func (n *Node) userAgent() userAgent {
-	u := userAgent{userRecords{n.journal, n.Cfg, &again.Owners{}}, ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Acquainted}
+	u := userAgent{n.userRecords(), ownAccounts{self: n.Cred.ID, runner: n.Runner, pending: n.pending}, n.News.Purchases, n.Mesh.Acquainted}
 	u.ownAccounts.banks = u.knownBanks
 	return u
 }

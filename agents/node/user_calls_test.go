@@ -102,7 +102,7 @@ func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
 	j, r := startUser(t, cast, func(m protocol.Message) { // the market ends a purchase at its first call for proposals
 		if p, ok := ends[m.Conversation]; ok {
 			p.ID = m.Conversation
-			followed.Publish(p.ID, message.Progress{Done: true, Purchase: p})
+			followed.Publish(p.ID, message.Progress{Done: true, Purchase: p}, true)
 		}
 	})
 	for kind, name := range map[protocol.Kind]string{protocol.KindResource: markettest.Seller(1), protocol.KindBank: markettest.Bank} {
@@ -149,4 +149,34 @@ func startUser(t *testing.T, cast *markettest.Cast, route ...func(protocol.Messa
 		_ = j.Close()
 	})
 	return j, r
+}
+
+// The journal has the beginning of a purchase and its end. In between its owner sees the rounds.
+func TestAPurchaseThatGoesOnIsShownAsItStands(t *testing.T) {
+	j, _ := startUser(t, markettest.NewCast(t, 1))
+	n := &Node{journal: j, News: newNews("user", time.Now())}
+	u := n.userRecords()
+	begun := `{"purchase":{"id":"p1","state":"bidding","created":"2026-01-01T00:00:00Z"}}`
+	if err := j.Append([]protocol.Record{{Table: user.TablePurchases, Key: "p1", Value: []byte(begun)}}); err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string, rounds int) {
+		t.Helper()
+		p, err := u.show(t.Context(), control.IDCall{ID: "p1"})
+		list, err2 := u.list(t.Context(), control.LastCall{})
+		if err != nil || err2 != nil || len(p.Rounds) != rounds || len(list) != 1 || len(list[0].Rounds) != rounds {
+			t.Errorf("%s: %d rounds, list %+v, want %d; %v, %v", when, len(p.Rounds), list, rounds, err, err2)
+		}
+	}
+	tell := func(state string, rounds int) {
+		n.News.publish(protocol.Message{Body: message.Progress{Purchase: message.Purchase{ID: "p1", State: state, Rounds: make([]message.Round, rounds)}}})
+	}
+	check("before anything is known", 0)
+	tell(user.StateBidding, 2)
+	check("after two rounds", 2)
+	tell(user.StateVoting, 3)
+	check("when its bundle is signed, which the journal has", 0)
+	tell(user.StateApproval, 3)
+	n.News.lost(errUnwritten)
+	check("when the role was dropped", 0)
 }

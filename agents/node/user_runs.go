@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
+	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/hub"
 	"ramp/agents/mesh"
+	"ramp/agents/parcels"
+	"ramp/agents/recent"
 	"ramp/agents/user"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -36,24 +39,33 @@ func (u userRuns) routes(mux *http.ServeMux) {
 	control.RunControl.Answer(mux, u.control)
 	control.RunLog.Stream(mux, u.log)
 	control.RunFetch.Answer(mux, u.fetch)
+	shelf := parcels.Shelf{Dir: filepath.Join(u.cfg.Dir, "parcels"), Needed: u.needed, Run: u.showRun, Open: u.open}
+	control.RunUpload.Answer(mux, shelf.Take)
+	control.RunFile.Stream(mux, shelf.Send)
 	control.RunCollected.Answer(mux, u.collected)
+}
+
+// needed reports whether a purchase, or its program, is not over. Orders that went to another
+// bid have its number behind their ID.
+func (u userRecords) needed(id string) bool {
+	for n := 1; n <= again.MaxBids; n++ {
+		at := id
+		if n > 1 {
+			at = again.BidID(id, n)
+		}
+		value, _ := u.journal.Get(user.TablePurchases, at)
+		row, err := user.ReadRow(value)
+		run, none := u.showRun(context.Background(), control.RunCall{ID: at})
+		if err == nil && row.Live() || none == nil && !run.Over {
+			return true
+		}
+	}
+	return false
 }
 
 // listRuns are the last runs, the oldest of them first.
 func (u userRecords) listRuns(_ context.Context, q control.LastCall) ([]message.Run, error) {
-	list := []message.Run{}
-	err := u.journal.Each(user.TableRuns, func(_ string, value []byte) error {
-		run, err := user.ReadRun(value)
-		if run.Sweep == "" {
-			list = append(list, run)
-		}
-		return err
-	})
-	sort.SliceStable(list, func(i, j int) bool { return list[i].Created.Before(list[j].Created) })
-	if err != nil {
-		return nil, err
-	}
-	return control.Page(list, q, func(r message.Run) string { return r.ID })
+	return recent.Page(u.runs, u.journal, user.TableRuns, q, user.ReadRun)
 }
 
 func (u userRecords) showRun(_ context.Context, q control.RunCall) (message.Run, error) {

@@ -206,6 +206,9 @@ func (u units) Unit(id protocol.ContractID, unit int) (reserve.Unit, bool) {
 		if r, ok := u.fed.site.Find(id); ok && r.Home != "" {
 			return u.fed.unit(r), true
 		}
+		if owner, ok := u.fed.site.Taken(id); ok {
+			return reserve.Unit{User: owner, State: reserve.ClaimCountersigned}, true
+		}
 	}
 	return u.sold.Unit(id, unit)
 }

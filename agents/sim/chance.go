@@ -48,6 +48,11 @@ const halvings = 14
 // networks.
 func (c Chance) Around(mean time.Duration) time.Duration { return c.scaled(mean, &logNormal) }
 
+// Longest is the longest delay that Around draws for a mean.
+func Longest(mean time.Duration) time.Duration {
+	return mean / 1000 * time.Duration(logNormal[len(logNormal)-1])
+}
+
 // Waiting draws from an exponential distribution with a mean: the time to the next of
 // independent events.
 func (c Chance) Waiting(mean time.Duration) time.Duration { return c.scaled(mean, &exponential) }

@@ -6,13 +6,14 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"path"
 	"strings"
 	"sync"
 )
 
-//go:embed assets/*.js assets/*.css
+//go:embed assets/*.js assets/*.css assets/*.gz
 var assets embed.FS
 
 const assetPath = "/assets/"
@@ -39,7 +40,7 @@ var bundled = sync.OnceValue(func() map[string]bundle {
 	for name, b := range bundles {
 		var plain bytes.Buffer
 		for _, part := range b.parts {
-			text, err := assets.ReadFile("assets/" + part)
+			text, err := asset(part)
 			if err != nil {
 				panic(err)
 			}
@@ -50,6 +51,22 @@ var bundled = sync.OnceValue(func() map[string]bundle {
 	}
 	return made
 })
+
+// asset reads a part. The files of others are kept compressed, which makes the program smaller.
+func asset(name string) ([]byte, error) {
+	if text, err := assets.ReadFile("assets/" + name); err == nil {
+		return text, nil
+	}
+	f, err := assets.Open("assets/" + name + ".gz")
+	if err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
 
 func hashOf(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -155,6 +155,13 @@ func (s bankPages) entries(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if q.Before == lastEntry {
+		last, err := ask(ctx, s.Server, control.LastEntry, control.None{})
+		if err != nil {
+			return view{}, err
+		}
+		q.Before = last.Entry + 1
+	}
 	list, err := ask(ctx, s.Server, control.Entries, control.EntriesCall{Before: q.Before, Limit: pageRows})
 	t := &table{Caption: "Entries of the ledger, the newest first", Heads: heads("Entry#", "Time", "What", "Movements", "Contract or reason", "Signed"), Empty: "There is no entry yet."}
 	for _, e := range slices.Backward(list) {

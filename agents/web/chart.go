@@ -37,7 +37,7 @@ type column struct {
 
 const (
 	chartWidth, chartHeight = 720, 220
-	chartLeft, chartFoot    = 60, 20
+	chartLeft, chartFoot    = 60, 32
 	chartMark               = 80 // room for a mark
 )
 

@@ -144,6 +144,8 @@ func (b *browser) fill(name, text string) {
 	value[bool](b, fmt.Sprintf(`(()=>{const e=document.querySelector('main form [name="%s"]');e.value=%q;e.dispatchEvent(new Event('input',{bubbles:true}));return true})()`, name, text))
 }
 
+func quote(text string) string { b, _ := json.Marshal(text); return string(b) } // it is valid UTF-8
+
 // press clicks the button whose text begins so.
 func (b *browser) press(text string) {
 	b.t.Helper()

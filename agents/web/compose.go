@@ -122,8 +122,11 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 			return view{}, err
 		}
 		values.Set("document", o.Document)
+		if o.Program != nil {
+			values.Set("command", scriptOf(*o.Program))
+		}
 	}
-	f := &form{Action: "/buy", ID: "compose", Submit: "Ask the market", Checks: "/compose/check",
+	f := &form{Action: buyPath, ID: "compose", Files: true, Submit: "Ask the market", Checks: "/compose/check",
 		Also: []submit{{"Only a quote", "/quote", "quote"}}, Fields: []field{hidden("id", control.NewPurchaseID(false))}}
 	for _, in := range inputs {
 		f.Fields = append(f.Fields, field{Name: string(in.word), Label: in.label, Hint: in.hint, Value: values.Get(string(in.word))})
@@ -132,7 +135,9 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 		field{Name: "optimize", Label: "Optimize for", Type: "select", Value: "cost-time", Options: []link{{"least cost, and soon", "cost-time"}, {"least cost", "cost"}, {"earliest end", "time"}}},
 		field{Name: "max-cost", Label: "Highest total", Hint: "credits for everything; empty: no limit"},
 		field{Name: "rounds", Label: "Rounds", Hint: "empty: until nobody improves"},
-		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields above", Value: values.Get("document")})
+		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields above", Value: values.Get("document")},
+		field{Name: "command", Label: "A program to run there", Type: "area", Hint: "as in a shell: ./simulate input.dat > result.txt; empty: only time is bought", Value: values.Get("command")},
+		field{Name: "files", Label: "Files that the program needs", Type: "files", Hint: "they are put where the program starts"})
 	return view{Title: "New request", Blocks: []block{
 		{Note: &note{Text: "Sites bid in rounds. You see their offers, and nothing is bought until you approve the total."}},
 		{Part: "faults"}, {Form: f}, {Part: "quote"},
@@ -190,7 +195,7 @@ func (s userPages) quote(ctx context.Context, r *http.Request) (view, error) {
 		return view{}, err
 	}
 	c.options.QuoteOnly, c.options.Confirm = true, false
-	q := control.BuyCall{ID: control.NewPurchaseID(true), Name: "quote", Document: string(c.doc.XML()), Options: c.options}
+	q := control.BuyCall{ID: control.NewPurchaseID(true), Name: "quote", Document: string(c.doc.XML()), Options: c.options, Program: programOf(r.PostForm, nil)}
 	ctx, cancel := context.WithTimeout(ctx, quoteTime)
 	defer cancel()
 	var p message.Purchase
@@ -222,18 +227,31 @@ func (s userPages) quote(ctx context.Context, r *http.Request) (view, error) {
 	return v, err
 }
 
+// buyPath is the address of the form that orders.
+const buyPath = "/buy"
+
 // buy orders what a form asks for. The form has the ID, so that sending it twice is one order.
-func (s userPages) buy(ctx context.Context, form url.Values) (string, error) {
-	c := s.read(form)
-	if err := c.err(); err != nil {
-		return "", err
+func (s userPages) buy(w http.ResponseWriter, r *http.Request) {
+	form, inputs, err := s.brought(w, r)
+	ctx, cancel := context.WithTimeout(r.Context(), AnswerTime)
+	defer cancel()
+	next := ""
+	if err == nil {
+		c := s.read(form)
+		if err = c.err(); err == nil {
+			next, err = s.order(ctx, form.Get("id"), c.doc, c.options, programOf(form, inputs))
+		}
 	}
-	return s.order(ctx, form.Get("id"), c.doc, c.options)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, s.path(next), http.StatusSeeOther)
 }
 
 // order begins a purchase, and answers when the agent has it in its journal, which is one
 // step later.
-func (s userPages) order(ctx context.Context, id string, doc rfql.Document, options message.Options) (string, error) {
+func (s userPages) order(ctx context.Context, id string, doc rfql.Document, options message.Options, program *message.Program) (string, error) {
 	if err := allowed(control.Buy.Call); err != nil {
 		return "", err
 	}
@@ -244,7 +262,7 @@ func (s userPages) order(ctx context.Context, id string, doc rfql.Document, opti
 	if doc.Len() > 0 {
 		name = cmp.Or(doc.Request(0).Name, name)
 	}
-	q := control.BuyCall{ID: id, Name: name, Document: string(doc.XML()), Options: options, Resume: true, Named: true}
+	q := control.BuyCall{ID: id, Name: name, Document: string(doc.XML()), Options: options, Program: program, Resume: true, Named: true}
 	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
 		if _, err := ask(ctx, s.Server, control.Purchase, control.IDCall{ID: id}); err != nil && !l.Done {
 			return nil
@@ -282,7 +300,7 @@ func (s userPages) relax(ctx context.Context, form url.Values) (string, error) {
 		return "", err
 	}
 	o.Options.Confirm = true
-	return s.order(ctx, form.Get("next"), doc, o.Options)
+	return s.order(ctx, form.Get("next"), doc, o.Options, o.Program)
 }
 
 // relaxed is a document with a change.
@@ -315,13 +333,13 @@ func relaxWords(r message.Relaxation) string {
 	text := r.Change
 	switch {
 	case r.Later == 0 && r.Cores == 0:
-		text = "Raise the highest price to " + r.Price.String() + " per core-hour"
+		text = "Raise the highest price to " + r.Price.String() + " credits per core-hour"
 	case r.Later == 0 && r.Price == 0:
 		text = fmt.Sprintf("Ask for %s", words.Plural(r.Cores, "core"))
 	}
 	text = strings.TrimSuffix(sentence(text), ".") + ": " + words.Plural(r.Offers, "offer")
 	if r.From > 0 {
-		text += ", from " + r.From.Cents() + " per core-hour"
+		text += ", from " + perHour(r.From, "")
 	}
 	return text
 }

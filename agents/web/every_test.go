@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 func decode64(t *testing.T, text string) []byte {
@@ -24,11 +26,17 @@ var screens = map[string]string{"/compose": "compose", "/purchase/": "purchase",
 // everyPage looks at every page, in light and dark and in a narrow window. No page reports
 // anything, asks another host, is wider than its window, or fails axe-core, if that is there.
 func everyPage(t *testing.T, m *market) {
-	id := ""
+	id, failed := "none", "none"
 	for _, p := range m.purchases() {
 		if p.Settled {
 			id = p.ID
+		} else {
+			failed = p.ID
 		}
+	}
+	run := "none"
+	for _, r := range m.programs() {
+		run = r.ID
 	}
 	axe, err := os.ReadFile(os.Getenv("RAMP_TEST_AXE"))
 	if err != nil {
@@ -38,8 +46,8 @@ func everyPage(t *testing.T, m *market) {
 		kind, name string
 		paths      []string
 	}{
-		{"user", "user", []string{"/", "/compose", "/purchase/" + id, "/purchase/" + id + "/trace", "/runs", "/sweeps", "/money", "/sites", "/none"}},
-		{"resource", "site1", []string{"/", "/calendar", "/reservations", "/decisions", "/check", "/money", "/drain"}},
+		{"user", "user", []string{"/", "/compose", "/purchase/" + id, "/purchase/" + id + "/trace", "/purchase/" + failed, "/compose?from=" + failed, "/runs", "/run/" + run, "/sweeps", "/jobs", "/money", "/sites", "/none"}},
+		{"resource", "site1", []string{"/", "/calendar", "/reservations", "/decisions", "/check", "/money", "/queue", "/drain"}},
 		{"bank", "bank", []string{"/", "/audit", "/accounts", "/statement?account=ann", "/entries", "/turnover", "/disputes", "/invitations", "/order"}},
 	} {
 		b := newBrowser(t)
@@ -50,7 +58,7 @@ func everyPage(t *testing.T, m *market) {
 			for _, look := range []struct {
 				width  int64
 				scheme string
-			}{{1280, "light"}, {1280, "dark"}, {320, "light"}} {
+			}{{1280, "light"}, {1280, "dark"}, {390, "light"}, {320, "dark"}, {320, "light"}} {
 				b.look(look.width, look.scheme)
 				if over := value[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
 					t.Errorf("%s %s at %d px: %d px wider than the window", c.kind, p, look.width, over)
@@ -58,6 +66,7 @@ func everyPage(t *testing.T, m *market) {
 				if len(axe) > 0 {
 					b.axe(string(axe), look.scheme == "dark", fmt.Sprintf("%s %s, %s, %d px", c.kind, p, look.scheme, look.width))
 				}
+				b.keepEvery(c.kind, p, look.width, look.scheme)
 				b.keepScreen(c.kind, p, look.width, look.scheme)
 			}
 		}
@@ -91,6 +100,21 @@ func (b *browser) axe(script string, colours bool, where string) {
 	if faults := value[string](b, "window.axeDone"); faults != "" {
 		b.t.Errorf("%s: %s", where, faults)
 	}
+}
+
+// keepEvery writes every page as a person sees it, if RAMP_SCREENS names a directory that has
+// one of the name "every".
+func (b *browser) keepEvery(kind, path string, width int64, scheme string) {
+	dir := filepath.Join(os.Getenv("RAMP_SCREENS"), "every")
+	if _, err := os.Stat(dir); err != nil || os.Getenv("RAMP_SCREENS") == "" || scheme != "light" || width == 320 {
+		return
+	}
+	if n := strings.LastIndex(path, "/purchase/"); n >= 0 && !strings.HasSuffix(path, "/trace") {
+		path = path[:min(len(path), 24)]
+	}
+	b.must(chromedp.Do(b.ctx, chromedp.EmulateViewport(width, 1800)))
+	b.screenshot(filepath.Join(dir, fmt.Sprintf("%s%s-%d.png", kind, strings.NewReplacer("/", "_", "?", "_", "=", "_").Replace(path), width)))
+	b.look(width, scheme)
 }
 
 // keepScreen writes the screenshots of docs/SCREENS.md, if RAMP_SCREENS names a directory.

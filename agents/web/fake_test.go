@@ -124,6 +124,10 @@ func (f *fake) mend(a any) {
 		}
 	case *message.Purchase:
 		v.Relaxations = append(v.Relaxations[:1:1], message.Relaxation{Price: 20 * protocol.Credit, Offers: 3, Change: f.text})
+	case *control.LogLine:
+		v.Data = []byte(f.text)
+	case *control.FilePiece:
+		v.Size, v.Data = int64(len(f.text)), []byte(f.text)
 	case *control.Event:
 		v.Data = json.RawMessage("{}")
 	case *control.OrderView:

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -33,8 +34,10 @@ func amountOf(form url.Values, name string) (protocol.Credits, error) {
 	return c, nil
 }
 
-// perHour is a price.
-func perHour(c protocol.Credits) string { return c.Cents() + " per core-hour" }
+// perHour is a price. Where the currency is not known, its word is credits.
+func perHour(c protocol.Credits, currency string) string {
+	return c.Cents() + " " + cmp.Or(currency, "credits") + " per core-hour"
+}
 
 func memory(mb int) string {
 	switch {
@@ -48,6 +51,19 @@ func memory(mb int) string {
 
 func system(p protocol.Properties) string {
 	return words.OrDash(strings.Join(strings.Fields(p.OS+" "+p.OSVersion+" "+p.Arch), " "))
+}
+
+// bytesOf is a size.
+func bytesOf(n int64) string {
+	switch {
+	case n < 10_000:
+		return words.Plural(int(n), "byte")
+	case n < 10_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 10_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // exitWords are the exit code of a program, if it has ended.

@@ -13,8 +13,12 @@ import (
 	"ramp/agents/exit"
 )
 
-// maxForm bounds the body of a request. A request for quotation is much smaller.
-const maxForm = 256 << 10
+// Bounds of the body of a request. A request for quotation is much smaller than maxForm; only
+// the form that orders a program may bring files.
+const (
+	maxForm   = 256 << 10
+	maxUpload = 2 << 30
+)
 
 // policy allows what the pages need and nothing else: no inline script or style, no
 // other site. The style sheet has its icons as data.
@@ -51,17 +55,22 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) *fault {
 	case !s.ownOrigin(r):
 		return &fault{http.StatusForbidden, "The request comes from a page of another site, so nothing was done.", "If you did not mean to do anything here, close that page."}
 	case r.Method == http.MethodPost:
-		return readForm(w, r)
+		return s.readForm(w, r)
 	}
 	return nil
 }
 
 // readForm reads a small form.
-func readForm(w http.ResponseWriter, r *http.Request) *fault {
+func (s *Server) readForm(w http.ResponseWriter, r *http.Request) *fault {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return &fault{http.StatusForbidden, "The request comes from a page of another site, so nothing was done.", "If you did not mean to do anything here, close that page."}
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && kind == "multipart/form-data" && r.URL.Path == s.cfg.Prefix+buyPath {
+		r.Body = http.MaxBytesReader(w, r.Body, maxUpload) // it is read piece by piece, after the session is checked
+		return nil
+	}
+	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return &fault{http.StatusUnsupportedMediaType, "The pages accept forms only.", "Scripts use the control socket: docs/CONTROL.md lists its calls."}
 	}
 	tooLong := &fault{http.StatusRequestEntityTooLarge, fmt.Sprintf("The form has more than %d bytes.", maxForm), "Use the commands for such a request."}

@@ -31,6 +31,7 @@ func TestARequestThatIsNotFromThesePagesIsRefused(t *testing.T) {
 		"plain text":                      {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, http.StatusUnsupportedMediaType},
 		"no type":                         {func(r *http.Request) { r.Header.Del("Content-Type") }, http.StatusUnsupportedMediaType},
 		"JSON":                            {func(r *http.Request) { r.Header.Set("Content-Type", "application/json") }, http.StatusUnsupportedMediaType},
+		"files, for another form":         {func(r *http.Request) { r.Header.Set("Content-Type", "multipart/form-data; boundary=x") }, http.StatusUnsupportedMediaType},
 		"no cookie":                       {func(r *http.Request) { r.Header.Del("Cookie") }, http.StatusSeeOther},
 		"a made-up cookie":                {func(r *http.Request) { setCookie(r, strings.Repeat("0", 32)) }, http.StatusSeeOther},
 		"an empty cookie":                 {func(r *http.Request) { setCookie(r, "") }, http.StatusSeeOther},

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,15 +18,20 @@ import (
 const (
 	maxStreams  = 128                    // open pages that are kept up to date at once
 	liveBeat    = 15 * time.Second       // between two signs of life
-	livePause   = 150 * time.Millisecond // between two sets of events for a page
+	livePause   = 40 * time.Millisecond  // until a page is told what has happened, at least
+	livePauseOf = 5 * time.Millisecond   // more for each open page
 	liveRetry   = 250 * time.Millisecond // until the agent is asked again whether it is there
 	writeTime   = 10 * time.Second       // for a browser to take what is written
 	eventHello  = "hello"                // a page follows, from now on
 	eventBack   = "back"                 // the agent answers again
 	eventAway   = "away"                 // the agent does not answer
 	eventFresh  = "fresh"                // anything may have changed
+	eventChange = "change"               // what the page shows has changed
 	streamRetry = 500                    // ms until a browser connects again
 )
+
+// everyEvent are the kinds of events that may change some page.
+var everyEvent = []string{control.EventPurchase, control.EventRun, control.EventRound, control.EventDecision, control.EventReservation, control.EventEntry}
 
 // live tells open pages what kinds of events happen. It follows the agent while anybody
 // is there, once for all of them.
@@ -37,6 +45,8 @@ type live struct {
 
 // openPage collects the changes that a page has not received yet.
 type openPage struct {
+	on     []string // the kinds of events that change it
+	id     string   // of the purchase that it shows; empty: of any
 	kinds  map[string]bool
 	signal chan struct{}
 }
@@ -44,13 +54,13 @@ type openPage struct {
 func newLive(c *control.Client) *live { return &live{client: c, pages: map[*openPage]bool{}} }
 
 // join adds a page, unless there are too many.
-func (l *live) join() (p *openPage, ok bool) {
+func (l *live) join(on []string, id string) (p *openPage, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.pages) >= maxStreams {
 		return nil, false
 	}
-	p = &openPage{kinds: map[string]bool{eventHello: true}, signal: make(chan struct{}, 1)}
+	p = &openPage{on: on, id: id, kinds: map[string]bool{eventHello: true}, signal: make(chan struct{}, 1)}
 	if l.away {
 		p.kinds[eventAway] = true
 	}
@@ -81,7 +91,7 @@ func (l *live) follow(ctx context.Context) {
 		if l.alive(ctx) == nil {
 			_ = control.Events.Follow(ctx, l.client, control.EventsCall{Since: since}, func(e control.Event) error {
 				since = e.Number
-				l.tell(e.Kind)
+				l.event(e)
 				return nil
 			})
 		}
@@ -122,26 +132,58 @@ func (l *live) setAway() {
 	}
 }
 
-// tell notes a kind of event for every page.
-func (l *live) tell(kind string) {
-	if kind == control.EventGap {
-		kind = eventFresh
+// event tells the pages that an event changes.
+func (l *live) event(e control.Event) {
+	if e.Kind == control.EventGap {
+		l.tell(eventFresh)
+		return
 	}
+	var about struct {
+		ID       string `json:"id"`
+		Purchase struct {
+			ID string `json:"id"`
+		} `json:"purchase"`
+	}
+	_ = json.Unmarshal(e.Data, &about) // of no purchase, then: it may change every page
+	id := cmp.Or(about.Purchase.ID, about.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p := range l.pages {
-		switch kind {
-		case eventAway:
-			delete(p.kinds, eventBack)
-		case eventBack:
-			delete(p.kinds, eventAway)
-		}
-		p.kinds[kind] = true
-		select {
-		case p.signal <- struct{}{}:
-		default: // it will see this kind too
+		if slices.Contains(p.on, e.Kind) && (p.id == "" || id == "" || id == p.id) {
+			p.tell(eventChange)
 		}
 	}
+}
+
+// tell notes something for every page.
+func (l *live) tell(kind string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p := range l.pages {
+		p.tell(kind)
+	}
+}
+
+func (p *openPage) tell(kind string) {
+	switch kind {
+	case eventAway:
+		delete(p.kinds, eventBack)
+	case eventBack:
+		delete(p.kinds, eventAway)
+	}
+	p.kinds[kind] = true
+	select {
+	case p.signal <- struct{}{}:
+	default: // it will see this kind too
+	}
+}
+
+// pause is how long events for a page are collected: longer if many pages are open, so that a
+// busy agent does not draw them all the time.
+func (l *live) pause() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return livePause + time.Duration(len(l.pages))*livePauseOf
 }
 
 // take returns what a page was not told yet.
@@ -155,7 +197,7 @@ func (l *live) take(p *openPage) []string {
 
 // serve sends events to one page until it is closed.
 func (l *live) serve(w http.ResponseWriter, r *http.Request) {
-	p, ok := l.join()
+	p, ok := l.join(strings.Split(r.URL.Query().Get("on"), ","), r.URL.Query().Get("id"))
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many open pages: close some", http.StatusServiceUnavailable)
@@ -176,32 +218,19 @@ func (l *live) serve(w http.ResponseWriter, r *http.Request) {
 		text = ""
 		select {
 		case <-p.signal:
-			for _, kind := range l.take(p) {
-				text += "event: " + kind + "\ndata: 1\n\n"
-			}
 		case <-beat.C:
 			text = "event: beat\ndata: 1\n\n"
 			continue
 		case <-r.Context().Done():
 			return
 		}
-		if !pause(r.Context(), w, &text) {
+		select {
+		case <-time.After(l.pause()):
+		case <-r.Context().Done():
 			return
 		}
-	}
-}
-
-// pause sends what there is at once, and then waits, so that a busy agent does not have
-// its pages drawn more often than people can see.
-func pause(ctx context.Context, w http.ResponseWriter, text *string) bool {
-	if _, err := fmt.Fprint(w, *text); err != nil || http.NewResponseController(w).Flush() != nil {
-		return false
-	}
-	*text = ""
-	select {
-	case <-time.After(livePause):
-		return true
-	case <-ctx.Done():
-		return false
+		for _, kind := range l.take(p) {
+			text += "event: " + kind + "\ndata: 1\n\n"
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -48,9 +49,10 @@ func newMarket(t testing.TB) *market {
 	t.Cleanup(m.close)
 	m.run("bank", "init", "--currency", "CPU", "--credit", "1000000", "--uses", "20", "--dir", "bank")
 	m.serve("bank", "bank")
-	for i := range sites {
+	for i := range sites - 1 {
 		m.addSite(i)
 	}
+	m.addRunner()
 	m.run("user", "init", "--join", "bank/invitation.ramp", "--name", "ann", "--dir", "user")
 	m.serve("user", "user")
 	m.awaitSites()
@@ -64,6 +66,16 @@ func (m *market) addSite(i int) {
 	m.must(os.WriteFile(filepath.Join(m.dir, name+".swf"), []byte(log), 0o600))
 	m.run("resource", "init", "--driver", "swf", "--log", filepath.Join(m.dir, name+".swf"), "--join", "bank/invitation.ramp", "--name", name,
 		"--start-price", fmt.Sprint(20+2*i), "--minimum-price", fmt.Sprint(10+i), "--programs", "no", "--dir", name)
+	m.serve(name, "resource")
+}
+
+// addRunner adds a site that runs programs on this machine. It is the dearest one.
+func (m *market) addRunner() {
+	who, err := user.Current()
+	m.must(err)
+	name := fmt.Sprintf("site%d", sites)
+	m.run("resource", "init", "--driver", "local", "--join", "bank/invitation.ramp", "--name", name, "--claims", filepath.Join(m.dir, "claims"),
+		"--start-price", "28", "--minimum-price", "24", "--programs", "as-user:"+who.Username, "--dir", name)
 	m.serve(name, "resource")
 }
 
@@ -169,6 +181,13 @@ func (m *market) client(name string) *control.Client { return control.At(filepat
 func (m *market) purchases() (list []message.Purchase) {
 	m.t.Helper()
 	m.must(control.Purchases.Ask(context.Background(), m.client("user"), control.LastCall{}, &list))
+	return list
+}
+
+// programs are the runs of the user agent.
+func (m *market) programs() (list []message.Run) {
+	m.t.Helper()
+	m.must(control.Runs.Ask(context.Background(), m.client("user"), control.LastCall{}, &list))
 	return list
 }
 

@@ -16,8 +16,8 @@ import (
 
 // pagesOf are the pages of each kind of agent.
 var pagesOf = map[control.Kind][]string{
-	control.User:     {"/", "/purchase/p1", "/purchase/p1/trace", "/compose", "/compose?from=p1", "/runs", "/run/p1", "/sweeps", "/sweep/s1", "/money", "/sites"},
-	control.Resource: {"/", "/calendar", "/reservations", "/decisions", "/check", "/money", "/drain"},
+	control.User:     {"/", "/purchase/p1", "/purchase/p1/trace", "/compose", "/compose?from=p1", "/runs", "/run/p1", "/sweeps", "/sweep/s1", "/jobs", "/job/j1", "/money", "/sites"},
+	control.Resource: {"/", "/calendar", "/reservations", "/decisions", "/check", "/queue", "/money", "/drain"},
 	control.Bank:     {"/", "/audit", "/accounts", "/statement?account=ann", "/entries", "/turnover", "/disputes", "/invitations", "/order"},
 }
 

@@ -33,8 +33,11 @@ func (s userPages) purchase(ctx context.Context, r *http.Request) (view, error) 
 		return view{}, err
 	}
 	now := s.cfg.Now()
-	v := view{Title: "Purchase " + cmp.Or(p.RFQ, p.ID), On: []string{control.EventPurchase, control.EventRound}}
+	v := view{Title: "Purchase " + cmp.Or(p.RFQ, p.ID), On: []string{control.EventPurchase, control.EventRound, control.EventRun}, Of: id}
 	v.Blocks = append(v.Blocks, block{Status: statusWords(p), Facts: purchaseFacts(p, now), Links: purchaseLinks(p)})
+	if run, err := ask(ctx, s.Server, control.Run, control.RunCall{ID: id}); err == nil { // most purchases have none
+		v.Blocks = append(v.Blocks, block{Heading: "Program", Facts: []fact{{"State", runState(run)}, {"Command", txt(commandWords(run.Program))}}, Links: []link{{"Its output and files", runPath(id)}}})
+	}
 	v.Blocks = append(v.Blocks, decisions(p)...)
 	if len(p.Units) > 0 {
 		v.Blocks = append(v.Blocks, block{Table: unitTable(p)})
@@ -148,10 +151,10 @@ func unitTable(p message.Purchase) *table {
 			paid = money(u.Paid, p.Currency)
 		}
 		if u.List > 0 {
-			list = perHour(u.List)
+			list = perHour(u.List, p.Currency)
 		}
 		t.Rows = append(t.Rows, []cell{num(fmt.Sprint(u.Unit + 1)), txt(u.Resource), num(words.Plural(u.Cores, "core")), slot(u.Start, u.End),
-			num(perHour(u.Price)), num(list), num(money(u.Cost, p.Currency)), num(paid), state(cmp.Or(u.State, "-")).and(u.Dispute)})
+			num(perHour(u.Price, p.Currency)), num(list), num(money(u.Cost, p.Currency)), num(paid), state(cmp.Or(u.State, "-")).and(u.Dispute)})
 	}
 	return t
 }
@@ -167,7 +170,7 @@ func whyNot(p message.Purchase) (list []block) {
 	if len(p.Reasons) > 0 {
 		t := &table{Caption: "Why sites refuse", Heads: heads("Sites#", "Reason")}
 		for _, code := range words.Commonest(p.Reasons) {
-			t.Rows = append(t.Rows, []cell{num(fmt.Sprint(p.Reasons[code])), txt(words.ReasonOf(protocol.Code(code), p.Reasons[code] == 1, p.Deadline))})
+			t.Rows = append(t.Rows, []cell{num(words.Plural(p.Reasons[code], "site")), txt(words.ReasonOf(protocol.Code(code), p.Reasons[code] == 1, p.Deadline))})
 		}
 		list = append(list, block{Table: t})
 	}

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ramp/agents/control"
 	"ramp/agents/words"
+	"ramp/protocol"
 	"ramp/protocol/message"
 )
 
@@ -20,7 +22,7 @@ func (s userPages) runs(ctx context.Context, r *http.Request) (view, error) {
 	list, err := ask(ctx, s.Server, control.Runs, listCall(r))
 	t := &table{
 		Caption: "Programs, the newest first", Heads: heads("Name", "State", "Ordered", "Sites", "Units#", "Command"),
-		Empty: "No program was run yet. 'ramp run -- COMMAND' buys a slot and runs it there.", More: older("/runs", list, func(v message.Run) string { return v.ID }),
+		Empty: "No program was run yet. “New request” buys a slot and runs one there.", More: older("/runs", list, func(v message.Run) string { return v.ID }),
 	}
 	for _, v := range slices.Backward(list) {
 		var sites []string
@@ -54,7 +56,7 @@ func commandWords(p message.Program) string {
 	if p.App != "" {
 		return "application " + p.App
 	}
-	return words.OrDash(strings.Join(p.Of(0), " "))
+	return words.OrDash(scriptOf(p))
 }
 
 func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
@@ -62,23 +64,18 @@ func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	out := view{Title: "Program " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun}}
+	out := view{Title: "Program " + cmp.Or(v.Name, v.ID), On: []string{control.EventRun}, Of: v.ID}
 	out.Blocks = []block{{Status: "State: " + cmp.Or(v.State, "ordered") + ".", Facts: []fact{
 		{"State", runState(v)}, {"Ordered", moment(v.Created)}, {"Command", txt(commandWords(v.Program))}, {"Purchase", to(purchasePath(v.ID), short(v.ID))},
 	}}}
-	t := &table{Caption: "Units", Heads: heads("Unit#", "Site", "Slot", "Stage", "Exit#", "Output", "Files", "Kept until")}
+	t := &table{Caption: "Units", Heads: heads("Unit#", "Site", "Slot", "Stage", "Exit#", "Output", "Files kept until")}
 	for _, u := range v.Units {
-		why := u.Status.Why
-		var files []string
-		for _, f := range u.Status.Outputs {
-			files = append(files, fmt.Sprintf("%s (%d bytes)", f.Path, f.Size))
-		}
 		keep := txt("-")
 		if !u.Status.Keep.IsZero() {
 			keep = minute(u.Status.Keep)
 		}
-		t.Rows = append(t.Rows, []cell{num(fmt.Sprint(u.Unit + 1)), txt(u.Resource), slot(u.Slot.Start, u.Slot.End), state(string(u.Status.Stage)).and(why),
-			num(jobExit(v, u)), to(outputPath(v.ID, u.Unit+1), "Show"), txt(words.OrDash(strings.Join(files, ", "))), keep})
+		t.Rows = append(t.Rows, []cell{num(fmt.Sprint(u.Unit + 1)), txt(u.Resource), slot(u.Slot.Start, u.Slot.End), state(string(u.Status.Stage)).and(u.Status.Why),
+			num(jobExit(v, u)), to(fmt.Sprintf("%s?unit=%d", runPath(v.ID), u.Unit+1), "Show"), keep})
 	}
 	out.Blocks = append(out.Blocks, block{Table: t})
 	if !v.Over {
@@ -89,15 +86,59 @@ func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
 		}{{message.VerbSuspend, "Suspend", false}, {message.VerbResume, "Resume", false}, {message.VerbKill, "Kill", true}} {
 			out.Blocks = append(out.Blocks, block{Form: &form{Action: "/run/control", Submit: a.text, Danger: a.danger, Fields: []field{hidden("id", v.ID), hidden("verb", string(a.verb))}}})
 		}
-	} else {
-		out.Blocks = append(out.Blocks, block{Heading: "Fetch the files", Code: "ramp fetch " + words.ShellWord(v.ID)})
 	}
-	return out, nil
+	out.Blocks = append(out.Blocks, outputFiles(v, s.cfg.Now())...)
+	unit, err := intOf(r.URL.Query(), "unit", 1)
+	if n := len(v.Units); err == nil && n > 0 && unit >= 1 {
+		out.Stream = &stream{"Output", runPath(v.ID) + "/" + strconv.Itoa(unit) + "/live", outputPath(v.ID, unit)}
+		if n > 1 {
+			out.Stream.Heading = fmt.Sprintf("Output of unit %d", unit)
+		}
+	}
+	return out, err
+}
+
+// maxFiles is how many outputs of a unit a page lists.
+const maxFiles = 200
+
+// outputFiles are the files that a program has left, each a link that downloads it.
+func outputFiles(v message.Run, now time.Time) (list []block) {
+	for _, u := range v.Units {
+		files := u.Status.Outputs
+		if len(files) == 0 {
+			continue
+		}
+		at := runPath(v.ID) + "/" + strconv.Itoa(u.Unit+1)
+		b := block{Table: &table{Caption: fmt.Sprintf("Files that unit %d has left", u.Unit+1), Heads: heads("File", "Size#")}, Links: []link{{"All files (ZIP)", at + "/files.zip"}}}
+		if len(list) == 0 {
+			b.Heading = "Files"
+		}
+		if len(files) > maxFiles {
+			b.Table.Caption += fmt.Sprintf(", the first %d of %d", maxFiles, len(files))
+			files = files[:maxFiles]
+		}
+		gone := !u.Status.Keep.After(now)
+		for _, f := range files {
+			c := to(at+"/file?path="+url.QueryEscape(f.Path), f.Path)
+			if gone {
+				c.Href = ""
+			}
+			b.Table.Rows = append(b.Table.Rows, []cell{c, num(bytesOf(f.Size))})
+		}
+		if gone {
+			b.Links, b.Note = nil, &note{Text: u.Resource + " no longer keeps these files."}
+		}
+		list = append(list, b)
+	}
+	return list
 }
 
 func jobExit(v message.Run, u message.RunUnit) string {
-	if !v.Over {
+	switch j := u.Status.Job; {
+	case !v.Over || j.State == "":
 		return "-"
+	case j.State != protocol.JobExited: // killed, or ended with its slot
+		return string(j.State)
 	}
 	return fmt.Sprintf("exit %d", u.Status.Job.Exit)
 }

@@ -32,6 +32,8 @@ type Server struct {
 	pages    http.Handler
 	template *template.Template
 	nav      []navItem
+
+	following chan struct{} // one for each program that a page follows
 }
 
 // AnswerTime is how long a page may wait for its agent.
@@ -42,7 +44,7 @@ func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Server{cfg: cfg, sessions: newSessions(cfg.Kind, cfg.Agent, cfg.Now)}
+	s := &Server{cfg: cfg, sessions: newSessions(cfg.Kind, cfg.Agent, cfg.Now), following: make(chan struct{}, liveStreams)}
 	s.live = newLive(cfg.Client)
 	s.template = s.templates()
 	mux := http.NewServeMux()

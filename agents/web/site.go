@@ -21,7 +21,7 @@ import (
 type sitePages struct{ *Server }
 
 func (s sitePages) routes(mux *http.ServeMux) {
-	s.nav = []navItem{{"Status", "/"}, {"Calendar", "/calendar"}, {"Reservations", "/reservations"}, {"Decisions", "/decisions"}, {"Check a request", "/check"}, {"Money", "/money"}}
+	s.nav = []navItem{{"Status", "/"}, {"Calendar", "/calendar"}, {"Reservations", "/reservations"}, {"Decisions", "/decisions"}, {"Check a request", "/check"}, {"Federation", "/queue"}, {"Money", "/money"}}
 	s.page(mux, "/{$}", s.siteStatus)
 	s.page(mux, "/calendar", s.calendar)
 	s.page(mux, "/reservations", s.reservations)
@@ -29,6 +29,7 @@ func (s sitePages) routes(mux *http.ServeMux) {
 	s.page(mux, "/check", s.check)
 	s.part(mux, "/check", s.checked)
 	s.page(mux, "/money", s.ownMoney)
+	s.page(mux, "/queue", s.queue)
 	s.page(mux, "/drain", s.drainForm)
 	s.act(mux, "/drain", s.drain)
 	s.act(mux, "/resume", s.resume)
@@ -56,7 +57,7 @@ func (s sitePages) siteStatus(ctx context.Context, _ *http.Request) (view, error
 	for _, o := range dry.Offers {
 		t.Rows = append(t.Rows, append([]cell{txt(o.Request), num(words.Plural(o.Cores, "core")), num(span(time.Duration(o.Wall) * time.Minute))}, offerCells(o.Line)...))
 	}
-	v.Blocks = append(v.Blocks, block{Heading: "Prices", Note: &note{Text: "The list price is " + perHour(dry.Price) + "."}, Table: t})
+	v.Blocks = append(v.Blocks, block{Heading: "Prices", Note: &note{Text: "The list price is " + perHour(dry.Price, "") + "."}, Table: t})
 	return v, nil
 }
 
@@ -89,7 +90,7 @@ func offerCells(l message.QuoteLine) []cell {
 	switch {
 	case l.Offer != nil && len(l.Offer.Items) > 0:
 		i := l.Offer.Items[0]
-		return []cell{slot(i.Slot.Start, i.Slot.End).and(words.Plural(i.Slot.Cores, "core")), num(perHour(i.Price))}
+		return []cell{slot(i.Slot.Start, i.Slot.End).and(words.Plural(i.Slot.Cores, "core")), num(perHour(i.Price, ""))}
 	case l.Reason != nil:
 		return []cell{{Text: reasonWords(*l.Reason, l.Slot.End), State: "bad"}, num("-")}
 	}
@@ -106,7 +107,7 @@ func reasonWords(r protocol.Reason, deadline time.Time) string {
 		text += fmt.Sprintf(" (asked %s, has %s)", words.OrDash(r.Want), words.OrDash(r.Have))
 	}
 	if r.Asks > 0 {
-		text += "; would sell from " + perHour(r.Asks)
+		text += "; would sell from " + perHour(r.Asks, "")
 	}
 	if !r.Start.IsZero() {
 		text += "; earliest start " + words.AtMinute(r.Start)
@@ -151,7 +152,7 @@ func (s sitePages) reservations(ctx context.Context, r *http.Request) (view, err
 	t := &table{Caption: "Reservations, the newest first", Heads: heads("State", "Buyer", "Cores#", "Slot", "Price#", "Cost#", "Held until", "Reservation"),
 		Empty: "Nothing was reserved yet.", More: older("/reservations", list, func(l message.ReservationLine) string { return l.ID })}
 	for _, l := range slices.Backward(list) {
-		t.Rows = append(t.Rows, []cell{state(l.State).and(l.Why), txt(name(l.User)), num(cores(l.Slot.Cores)), slot(l.Slot.Start, l.Slot.End), num(perHour(l.Price)), num(l.Cost.Cents() + " credits"), minute(l.HoldUntil), txt(l.ID)})
+		t.Rows = append(t.Rows, []cell{state(l.State).and(l.Why), txt(name(l.User)), num(cores(l.Slot.Cores)), slot(l.Slot.Start, l.Slot.End), num(perHour(l.Price, "")), num(l.Cost.Cents() + " credits"), minute(l.HoldUntil), txt(l.ID)})
 	}
 	return view{Title: "Reservations", On: siteEvents, Blocks: []block{{Table: t}}}, err
 }
@@ -170,10 +171,10 @@ func (s sitePages) siteDecisions(ctx context.Context, _ *http.Request) (view, er
 	}
 	count := &table{Caption: fmt.Sprintf("The last %s, by reason", words.Plural(len(list), "decision")), Heads: heads("Decisions#", "What the site did, or why it did not offer")}
 	if offered > 0 {
-		count.Rows = append(count.Rows, []cell{num(fmt.Sprint(offered)), {Text: "offered", State: "good"}})
+		count.Rows = append(count.Rows, []cell{num(words.Plural(offered, "decision")), {Text: "offered", State: "good"}})
 	}
 	for _, code := range words.Commonest(reasons) {
-		count.Rows = append(count.Rows, []cell{num(fmt.Sprint(reasons[code])), txt("refused: the site " + strings.TrimSuffix(words.ReasonOf(protocol.Code(code), true, time.Time{}), " before "+words.AtMinute(time.Time{})))})
+		count.Rows = append(count.Rows, []cell{num(words.Plural(reasons[code], "decision")), txt("refused: the site " + strings.TrimSuffix(words.ReasonOf(protocol.Code(code), true, time.Time{}), " before "+words.AtMinute(time.Time{})))})
 	}
 	latest := &table{Caption: "The latest, the newest first; prices per core-hour", Heads: heads("Time", "Buyer", "Round#", "Cores#", "Offer, or why not", "Price#"), Empty: "Nobody has asked yet."}
 	for _, l := range slices.Backward(list[max(0, len(list)-pageRows):]) {

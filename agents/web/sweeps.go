@@ -79,7 +79,7 @@ func sweepSites(v message.Sweep) *table {
 		if !r.Measured {
 			rate += ", estimated"
 		}
-		t.Rows = append(t.Rows, []cell{txt(r.Resource), num(perHour(r.Price)), num(money(r.CostTask, v.Currency)), num(rate), num(words.Plural(r.Done, "task")), num(words.Plural(r.Running, "task")),
+		t.Rows = append(t.Rows, []cell{txt(r.Resource), num(perHour(r.Price, v.Currency)), num(money(r.CostTask, v.Currency)), num(rate), num(words.Plural(r.Done, "task")), num(words.Plural(r.Running, "task")),
 			num(words.Plural(r.Failed, "task")), num(money(r.Spent, v.Currency)), txt(words.OrDash(r.LeftOut))})
 	}
 	return t

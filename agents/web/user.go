@@ -20,7 +20,7 @@ const pageRows = 50
 type userPages struct{ *Server }
 
 func (s userPages) routes(mux *http.ServeMux) {
-	s.nav = []navItem{{"Purchases", "/"}, {"New request", "/compose"}, {"Programs", "/runs"}, {"Sweeps", "/sweeps"}, {"Money", "/money"}, {"Sites", "/sites"}}
+	s.nav = []navItem{{"Purchases", "/"}, {"New request", "/compose"}, {"Programs", "/runs"}, {"Sweeps", "/sweeps"}, {"Federation", "/jobs"}, {"Money", "/money"}, {"Sites", "/sites"}}
 	s.page(mux, "/{$}", s.purchases)
 	s.page(mux, "/purchase/{id}", s.purchase)
 	s.page(mux, "/purchase/{id}/trace", s.trace)
@@ -31,15 +31,20 @@ func (s userPages) routes(mux *http.ServeMux) {
 	s.page(mux, "/compose", s.compose)
 	s.part(mux, "/compose/check", s.composeCheck)
 	s.part(mux, "/quote", s.quote)
-	s.act(mux, "/buy", s.buy)
+	mux.HandleFunc("POST "+buyPath, s.buy)
 	s.act(mux, "/relax", s.relax)
 	s.page(mux, "/runs", s.runs)
 	s.page(mux, "/run/{id}", s.run)
 	mux.HandleFunc("GET /run/{id}/{unit}/output", s.runOutput)
+	mux.HandleFunc("GET /run/{id}/{unit}/live", s.runLive)
+	mux.HandleFunc("GET /run/{id}/{unit}/file", s.runFile)
+	mux.HandleFunc("GET /run/{id}/{unit}/files.zip", s.runFiles)
 	s.act(mux, "/run/control", s.runControl)
 	s.page(mux, "/sweeps", s.sweeps)
 	s.page(mux, "/sweep/{id}", s.sweep)
 	s.act(mux, "/sweep/set", s.sweepSet)
+	s.page(mux, "/jobs", s.jobs)
+	s.page(mux, "/job/{id}", s.job)
 	s.page(mux, "/money", s.userMoney)
 	s.page(mux, "/sites", s.sites)
 }
@@ -133,11 +138,19 @@ func (s userPages) usage(ctx context.Context, form url.Values) (string, error) {
 	return purchasePath(q.ID), tell(ctx, s.Server, control.Usage, q)
 }
 
+// currencyOfSite is what a site's prices are in; of several, any.
+func currencyOfSite(l control.ResourceLine) string {
+	if len(l.Terms) == 1 {
+		return l.Terms[0].Currency
+	}
+	return ""
+}
+
 func (s userPages) sites(ctx context.Context, _ *http.Request) (view, error) {
 	list, err := ask(ctx, s.Server, control.Resources, control.None{})
 	t := &table{Caption: "Sites that the agent knows, with their list prices", Heads: heads("Site", "Cores#", "List price#", "Least price#", "System", "Memory per core#", "Missed promises#"), Empty: "No site is known yet. 'ramp doctor' finds the cause."}
 	for _, l := range list {
-		t.Rows = append(t.Rows, []cell{txt(l.Name).and(string(l.ID)), num(words.Plural(l.Cores, "core")), num(perHour(l.Start)), num(perHour(l.Min)),
+		t.Rows = append(t.Rows, []cell{txt(l.Name).and(string(l.ID)), num(words.Plural(l.Cores, "core")), num(perHour(l.Start, currencyOfSite(l))), num(perHour(l.Min, currencyOfSite(l))),
 			txt(system(l.Props)), num(memory(l.Props.RAMPerCore)), num(words.Plural(l.Failures, "time"))})
 	}
 	return view{Title: "Sites", On: []string{control.EventPurchase}, Blocks: []block{{Table: t}}}, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,7 +20,15 @@ type view struct {
 	Bare   bool     // without navigation
 	Part   bool     // only the blocks: a fragment of a page
 	On     []string // the kinds of events that change it
+	Every  bool     // no event tells of its changes: it is fetched every few seconds
+	Of     string   // the purchase that these are about; empty: any
 	Blocks []block
+	Stream *stream // behind the blocks
+}
+
+// stream is a text that grows while the page is open. It is not drawn again with the page.
+type stream struct {
+	Heading, Href, Other string // the address of its events, and of the same text without scripts
 }
 
 // block is a part of a page: whatever is set of it, in this order.
@@ -126,6 +135,7 @@ type form struct {
 	Submit  string
 	Also    []submit // other things to do with the same fields
 	Danger  bool
+	Files   bool   // it may bring files
 	Checks  string // address that judges the fields while they are filled in
 	Into    string // ID of the place of the answer
 	Heading string
@@ -139,7 +149,7 @@ type submit struct {
 
 type field struct {
 	Name, Label, Value, Hint string
-	Type                     string // text if empty; hidden, area, select, check
+	Type                     string // text if empty; hidden, area, select, check, files
 	Options                  []link // of a select: text and value
 	Required                 bool
 	List                     []string // suggestions
@@ -152,6 +162,9 @@ type navItem struct{ Text, Href string }
 //go:embed templates/*.html
 var templateFiles embed.FS
 
+// Fresh reports whether the page fetches itself again at events.
+func (d pageData) Fresh() bool { return !d.Bare && (len(d.On) > 0 || d.Every) }
+
 // pageData is what the layout needs beside the view.
 type pageData struct {
 	view
@@ -159,7 +172,7 @@ type pageData struct {
 	Nav           []navItem
 	Self          string // the address of this page
 	Root, CSS, JS string
-	Triggers      string
+	Live          string // the address of the page's events
 	Command, Zone string
 }
 
@@ -185,10 +198,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view
 		view: v, Agent: s.cfg.Agent.Name(), Kind: kindWords[s.cfg.Kind], Nav: s.nav, Self: s.path(r.URL.RequestURI()), Root: s.cfg.Prefix,
 		CSS: s.path(assetURL("app.css")), JS: s.path(assetURL("app.js")), Command: s.cfg.Command, Zone: zoneWords(s.cfg.Now()),
 	}
-	for _, kind := range append([]string{eventHello, eventBack, eventFresh, "poll"}, v.On...) {
-		d.Triggers += kind + " from:body, "
-	}
-	d.Triggers = strings.TrimSuffix(d.Triggers, ", ")
+	d.Live = s.path("/live?") + url.Values{"on": {strings.Join(v.On, ",")}, "id": {v.Of}}.Encode()
 	name := "page"
 	if v.Part {
 		name = "part"
@@ -237,8 +247,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	part := r.Method == http.MethodPost && r.Header.Get("HX-Request") != ""
 	v := view{Title: title, Part: part, Blocks: []block{{Note: n}}}
-	if r.Method == http.MethodGet { // it is tried again when the agent is back
-		v.On = []string{eventBack}
+	if r.Method == http.MethodGet { // what it is when the agent is back is not known here
+		v.On = everyEvent
 	}
 	s.show(w, r, status, v)
 }

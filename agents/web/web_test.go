@@ -45,6 +45,7 @@ func TestPages(t *testing.T) {
 		{"a link logs in once", linkOnce},
 		{"compose, rounds, approve, receipt", buyInBrowser},
 		{"an impossible request has a button that buys", relaxInBrowser},
+		{"a program, its files and its output", runInBrowser},
 		{"a daemon that is killed during an auction", killInBrowser},
 		{"drain and resume", drainInBrowser},
 		{"a credit that is clicked twice", creditTwice},
@@ -104,7 +105,7 @@ func buyInBrowser(t *testing.T, m *market) {
 	b.press("Buy for ")
 	b.sees("State: settled.")
 	p := m.purchases()[len(m.purchases())-1]
-	if text := b.text(); !strings.Contains(text, p.Total.Cents()+" "+p.Currency) || !strings.Contains(text, p.Units[0].Price.Cents()+" per core-hour") || !strings.Contains(text, string(p.Contract)) {
+	if text := b.text(); !strings.Contains(text, p.Total.Cents()+" "+p.Currency) || !strings.Contains(text, p.Units[0].Price.Cents()+" CPU per core-hour") || !strings.Contains(text, string(p.Contract)) {
 		t.Errorf("the page and the command disagree about %+v:\n%s", p, text)
 	}
 	shown := m.run("user", "show", p.ID, "--dir", "user")
@@ -242,6 +243,8 @@ func creditTwice(t *testing.T, m *market) {
 	if credits != 1 {
 		t.Errorf("%d credits, want one", credits)
 	}
+	b.open(base + "/entries")
+	b.sees("ann +12.50 CPU")
 	b.quiet(strings.TrimPrefix(base, "http://"))
 }
 

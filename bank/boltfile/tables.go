@@ -169,6 +169,19 @@ func (t *Tables) Each(name string, f func(key string, value []byte) error) (err 
 	return err
 }
 
+// Keys calls f with the key of every record of a table in order, until f fails.
+func (t *Tables) Keys(name string, f func(key string) error) (err error) {
+	t.calling = false
+	if b := t.root.Bucket([]byte(name)); b != nil {
+		err = b.ForEach(func(k, _ []byte) error {
+			key := string(k)
+			return t.outside(func() error { return f(key) })
+		})
+	}
+	t.calling = true
+	return err
+}
+
 // Get is a copy of the value of a key; nil: the table has no such key.
 func (t *Tables) Get(name, key string) (value []byte, _ error) {
 	t.calling = false

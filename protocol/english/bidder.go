@@ -91,6 +91,13 @@ func ReadBidder(cfg *BidderConfig, site Site, home protocol.AgentID, id string, 
 // State is the bidder's.
 func (b *Bidder) State() BidderState { return b.part.State }
 
+// patientAsks is how often a site asks for the decision about a job that it has taken before it
+// bids for others again: after 15 s. A home that awards and never decides holds up nobody.
+const patientAsks = 4
+
+// Awaits reports whether the site has taken the job and soon knows whether it is sold.
+func (b *Bidder) Awaits() bool { return b.part.State == BidderTaken && b.asks <= patientAsks }
+
 // Award is the award that the site has taken or bought.
 func (b *Bidder) Award() int { return b.part.Award.Award }
 

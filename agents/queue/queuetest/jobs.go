@@ -31,26 +31,28 @@ const slotLength = 60 * time.Second
 func RunJobs(t *testing.T, open Open, traits ...Trait) {
 	for _, c := range []struct {
 		name string
-		not  Trait // skip it for drivers with this trait; 0: never
+		not  []Trait // skip it for drivers with one of these traits
 		test func(w *worksite)
 	}{
-		{"a job that ends well", 0, endsWell},
-		{"a job that fails", 0, fails},
-		{"a job that is killed", 0, killed},
-		{"a suspended job continues", PlainSignals, suspended},
-		{"a job is metered while it runs", ModelJobs, metered},
-		{"a job ends with its slot", 0, endsWithSlot},
-		{"a job that was never submitted is unknown", 0, neverSubmitted},
-		{"a job without a reservation is refused", 0, noReservation},
-		{"a job begins once, however often it is submitted", ModelJobs, beginsOnce},
-		{"a job continues while the agent is away", ModelJobs, outlivesAgent},
-		{"a job's output is kept", ModelJobs, prints},
-		{"a program that does not exist", ModelJobs, noProgram},
-		{"no shell reads the words", ModelJobs, notByShell},
-		{"processes that a job leaves are ended", ModelJobs, leavesRunning},
-		{"only its own files become those of a job's account", ModelJobs, ownFilesOnly},
+		{"a job that ends well", nil, endsWell},
+		{"a job that fails", nil, fails},
+		{"a job that is killed", nil, killed},
+		{"a suspended job continues", []Trait{PlainSignals}, suspended},
+		{"all of a suspended job stands still, whatever it ignores and forks", []Trait{PlainSignals, ModelJobs}, standsStill},
+		{"the time for which a job of a federation is suspended does not count", []Trait{PlainSignals, ModelJobs}, stretched},
+		{"a job is metered while it runs", []Trait{ModelJobs}, metered},
+		{"a job ends with its slot", nil, endsWithSlot},
+		{"a job that was never submitted is unknown", nil, neverSubmitted},
+		{"a job without a reservation is refused", nil, noReservation},
+		{"a job begins once, however often it is submitted", []Trait{ModelJobs}, beginsOnce},
+		{"a job continues while the agent is away", []Trait{ModelJobs}, outlivesAgent},
+		{"a job's output is kept", []Trait{ModelJobs}, prints},
+		{"a program that does not exist", []Trait{ModelJobs}, noProgram},
+		{"no shell reads the words", []Trait{ModelJobs}, notByShell},
+		{"processes that a job leaves are ended", []Trait{ModelJobs}, leavesRunning},
+		{"only its own files become those of a job's account", []Trait{ModelJobs}, ownFilesOnly},
 	} {
-		if slices.Contains(traits, c.not) {
+		if slices.ContainsFunc(c.not, func(t Trait) bool { return slices.Contains(traits, t) }) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -224,6 +226,43 @@ func suspended(w *worksite) {
 	}
 }
 
+// standsStill suspends a job that ignores every signal that can be ignored, and whose children
+// leave it for sessions of their own all the time, also while it is being suspended: what they
+// write must stop growing. Then it goes on.
+func standsStill(w *worksite) {
+	const script = `trap '' TSTP TTIN TTOU CONT HUP INT USR1 USR2
+while :; do (setsid sh -c 'echo x >>alive; sleep 0.3; echo y >>alive' &); sleep 0.02; done`
+	job := w.job("j.1", 5*slotLength, "/bin/sh", "-c", script)
+	w.send(protocol.Request, message.Submit{Job: job})
+	w.until(job.ID, protocol.JobRunning)
+	w.grows(job, "work/alive")
+	for range 2 {
+		w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalSuspend})
+		w.until(job.ID, protocol.JobSuspended)
+		w.settles(job, "work/alive", "it runs on while it is suspended")
+		w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalResume})
+		w.until(job.ID, protocol.JobRunning)
+		w.grows(job, "work/alive")
+	}
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalKill})
+	w.over(job.ID)
+}
+
+// stretched suspends a job whose slot stretches until the slot would have ended.
+func stretched(w *worksite) {
+	job := w.job("j.1", 5*slotLength, "/bin/sh", "-c", "i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.1; done; echo $i")
+	job.Slot.End, job.Stretch = time.Now().Add(10*time.Second), true
+	w.send(protocol.Request, message.Submit{Job: job})
+	w.until(job.ID, protocol.JobRunning)
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalSuspend})
+	w.until(job.ID, protocol.JobSuspended)
+	time.Sleep(time.Until(job.Slot.End.Add(time.Second))) // the slot's end: nothing else to wait for
+	w.send(protocol.Request, message.Signal{ID: job.ID, Verb: message.SignalResume})
+	if s := w.over(job.ID); !s.Success() || w.read(job, "stdout") != "20\n" {
+		w.Fatalf("it lost the time for which it was suspended: %+v, %q", s, w.read(job, "stdout"))
+	}
+}
+
 // metered queries a job that keeps a core busy until its meter has moved.
 func metered(w *worksite) {
 	job := w.job("j.1", 5*slotLength, "sh", "-c", "while :; do :; done")
@@ -377,15 +416,35 @@ func leavesRunning(w *worksite) {
 	if s := w.run(job); !s.Success() {
 		w.Fatalf("%+v", s)
 	}
-	size := func() int { return len(w.read(job, "work/alive")) }
-	for before, tries := size(), 0; ; tries++ { // batch systems end the rest a moment later
+	w.settles(job, "work/alive", "its child continues")
+}
+
+// settles waits until a file of a job has stopped growing: batch systems need a moment for it.
+func (w *worksite) settles(job message.Job, name, why string) {
+	w.Helper()
+	for before, tries := len(w.read(job, name)), 0; ; tries++ {
 		time.Sleep(300 * time.Millisecond)
-		now := size()
+		now := len(w.read(job, name))
 		if now == before {
 			return
 		}
 		if before = now; tries > 50 {
-			w.Fatal("its child continues")
+			w.Fatal(why)
+		}
+	}
+}
+
+// grows waits until a file of a job is longer than now.
+func (w *worksite) grows(job message.Job, name string) {
+	w.Helper()
+	size := func() int {
+		b, _ := os.ReadFile(filepath.Join(job.Dir, name)) // nothing is written yet
+		return len(b)
+	}
+	for before, tries := size(), 0; size() == before; tries++ {
+		time.Sleep(50 * time.Millisecond)
+		if tries > 600 {
+			w.Fatal("it stands still")
 		}
 	}
 }

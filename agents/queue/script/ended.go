@@ -42,6 +42,7 @@ func (t traces) ended(now time.Time, job message.Job, r Report) protocol.JobStat
 	if r.How == Exited && !t.done && now.Sub(r.End) < fileGrace && now.Sub(r.End) >= 0 {
 		return protocol.JobStatus{State: protocol.JobRunning, Started: r.Start, Usage: t.running(now, job, r)}
 	}
+	whole := r
 	if r.How != Exited && t.byItself(job, r) {
 		ran := min(t.stopped.Sub(t.started), r.Ran+ticks) // without suspended time
 		r = t.report()
@@ -51,7 +52,8 @@ func (t traces) ended(now time.Time, job message.Job, r Report) protocol.JobStat
 	if t.done && t.stopped.Sub(r.End).Abs() < 2*ticks {
 		s.Started, s.Ended = t.started, t.stopped
 	}
-	s.State, s.Note = t.state(job, r, s.Ended)
+	last := job.Slot.End.Add(idle(job, whole))
+	s.State, s.Note = t.state(r, s.Ended.Before(last.Add(-endGrace)))
 	if s.State == protocol.JobExited {
 		s.Exit = r.Exit
 	}
@@ -65,8 +67,17 @@ func (t traces) ended(now time.Time, job message.Job, r Report) protocol.JobStat
 // slot, before the batch system noticed and ended a finished job. The files must agree
 // with the report, since the job's account can write them.
 func (t traces) byItself(job message.Job, r Report) bool {
+	last := job.Slot.End.Add(idle(job, r))
 	within := !t.started.Before(r.Start.Add(-2*ticks)) && !t.stopped.Before(t.started) && !t.stopped.After(r.End.Add(2*ticks))
-	return t.done && !t.asked && !t.unwanted && within && t.stopped.Before(job.Slot.End.Add(-endGrace))
+	return t.done && !t.asked && !t.unwanted && within && t.stopped.Before(last.Add(-endGrace))
+}
+
+// idle is how long a job whose end moves by that time was suspended.
+func idle(job message.Job, r Report) time.Duration {
+	if !job.Stretch || r.Start.IsZero() || r.Ran <= 0 {
+		return 0
+	}
+	return max(r.End.Sub(r.Start)-r.Ran, 0)
 }
 
 // report derives the end of a job from its own files alone.
@@ -74,9 +85,8 @@ func (t traces) report() Report {
 	return Report{Start: t.started, End: t.stopped, Exit: t.code, Ran: t.stopped.Sub(t.started)}
 }
 
-// state says why a job ended, with a line for people.
-func (t traces) state(job message.Job, r Report, ended time.Time) (protocol.JobState, string) {
-	inTime := ended.Before(job.Slot.End.Add(-endGrace))
+// state says why a job ended, in time or not, with a line for people.
+func (t traces) state(r Report, inTime bool) (protocol.JobState, string) {
 	cut := r.Exit == codeKill || r.Exit == codeTimeout
 	switch {
 	case r.How == Limit, r.How == Cancelled && !inTime && !t.unwanted:

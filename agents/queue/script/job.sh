@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs one job of an agent: DIR END SIZE MEMORY PROGRAM [ARGUMENT...]
 # END in milliseconds, SIZE of a file in blocks of 512 bytes, MEMORY in KiB; 0: no
-# limit. Nothing of a job stands in this script: it is the same for all.
+# limit, also of timeout. Nothing of a job stands in this script: it is the same for all.
 umask 077
 dir=$1 end=$2 size=$3 memory=$4
 shift 4
@@ -22,6 +22,7 @@ now() { date +%s%3N; }
 started=$(now)
 left=$((end - 1500 - started))
 [ "$left" -gt 0 ] || left=1
+[ "$end" != 0 ] || left=0
 (
 	ulimit -c 0
 	[ "$size" = 0 ] || ulimit -f "$size"

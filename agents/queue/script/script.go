@@ -50,9 +50,14 @@ func Path(job message.Job) string { return control(job, scriptFile) }
 // Text is the script's text, for a batch system that runs a copy.
 func Text() []byte { return slices.Clone(text) }
 
-// Args returns the arguments of a job's script.
+// Args returns the arguments of a job's script. A job whose end moves by the time for which it
+// is suspended has no end that a clock knows: the batch system's limit ends it.
 func Args(job message.Job) []string {
-	return append([]string{job.Dir, fmt.Sprint(job.Slot.End.UnixMilli()), fmt.Sprint(blocks(job.FileSize)), fmt.Sprint(kib(job.Memory))}, job.Argv...)
+	end := job.Slot.End.UnixMilli()
+	if job.Stretch {
+		end = 0
+	}
+	return append([]string{job.Dir, fmt.Sprint(end), fmt.Sprint(blocks(job.FileSize)), fmt.Sprint(kib(job.Memory))}, job.Argv...)
 }
 
 // Unwanted records that the owner of a job killed it, before the job is ended.

@@ -45,6 +45,9 @@ func (b *batch) sbatch(now time.Time, job message.Job, who queue.Account) error 
 		return err
 	}
 	threads, begins := v.threads, protocol.Later(now, job.Slot.Start)
+	if job.Stretch {
+		begins = job.Slot.Start // it has its whole time, whenever it begins
+	}
 	args := []string{
 		"--parsable", "--quiet", "--job-name=" + b.mark.Name(job.ID), "--comment=" + jobComment(job), "--partition=" + b.cfg.Partition,
 		"--reservation=" + b.mark.Name(job.Reservation), fmt.Sprintf("--ntasks=%d", int64(job.Slot.Cores)*threads), fmt.Sprintf("--time=%d", v.rules.minutes(job.Slot.End.Sub(begins))),

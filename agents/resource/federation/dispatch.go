@@ -22,17 +22,18 @@ type floor struct {
 // when the site has taken it until it begins, and while it is suspended.
 func (s *Site) Capacity() english.Capacity {
 	c := english.Capacity{Free: s.cfg.Modules - s.claimed()}
-	room := s.room()
-	for _, r := range s.runs { // in any order: Quote sorts by level
-		switch {
-		case r.seat == seatHeld && r.Memory <= room:
+	for _, r := range s.victims(message.MaxLevels + 1) { // as many as there is room for in memory
+		if r.seat == seatHeld {
 			c.Running = append(c.Running, message.Victims{Level: r.Terms.Level, Modules: r.Got})
-		case r.seat == seatNone:
+		}
+	}
+	for _, r := range s.runs { // in any order: a maximum
+		if r.seat == seatNone {
 			c.Queued = max(c.Queued, r.Terms.Level)
 		}
 	}
 	for _, b := range s.bids { // likewise
-		if b.State() == english.BidderTaken {
+		if b.Awaits() {
 			c.Queued = max(c.Queued, b.Terms().Level)
 		}
 	}

@@ -33,9 +33,7 @@ func (s *Site) receive(now time.Time, m protocol.Message) protocol.Output {
 	case message.AuctionOpen:
 		return s.opened(now, m, b)
 	case message.Standing:
-		if x := s.bids[english.Key(m.Sender, m.Conversation)]; x != nil {
-			return x.Receive(now, m)
-		}
+		return s.standing(now, m)
 	case message.JobAward:
 		return s.award(now, m, b)
 	case message.JobBid, message.JobProgress:
@@ -98,6 +96,8 @@ func (s *Site) offer(now time.Time, m protocol.Message, o message.JobOffer) prot
 			why += ", but up to " + s.cfg.Rules.Name(most)
 		}
 		return s.refuse(m, protocol.CodeForbidden, why)
+	case s.cfg.Input > 0 && o.Terms.Bytes > s.cfg.Input:
+		return s.refuse(m, protocol.CodeSize, fmt.Sprintf("inputs of %d bytes, this site takes at most %d; offer the job to a site that takes more", o.Terms.Bytes, s.cfg.Input))
 	case len(s.homes) >= MaxJobs || len(s.homes)+len(s.over) >= MaxKept:
 		return s.refuse(m, protocol.CodeLimit, "this site has too many jobs; offer it to another one")
 	}
@@ -160,6 +160,8 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	case s.cfg.Input > 0 && b.Terms.Bytes > s.cfg.Input, s.runsAlready(m.Sender, m.Conversation):
 		return protocol.Output{}
+	case s.undecided(m.Sender) >= MaxUndecided: // a home that awards and never decides
+		return protocol.Output{}
 	case s.bids[k] == nil && len(s.bids)+len(s.shown) >= MaxBids || len(s.runs) >= MaxRuns || len(s.runs)+len(s.past) >= MaxKept:
 		return protocol.Output{} // it is shown again
 	case s.cfg.Rules.Poll > 0:
@@ -167,6 +169,31 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	}
 	return s.hear(now, k, m)
+}
+
+// standing takes the standing of an auction. Once it is closed, its bidder can be forgotten.
+func (s *Site) standing(now time.Time, m protocol.Message) protocol.Output {
+	k := english.Key(m.Sender, m.Conversation)
+	x := s.bids[k]
+	if x == nil {
+		return protocol.Output{}
+	}
+	out := x.Receive(now, m)
+	if x.Idle(now) {
+		delete(s.bids, k)
+	}
+	return out
+}
+
+// undecided counts the jobs of a home that it has awarded to this site, and neither sold nor
+// withdrawn for long.
+func (s *Site) undecided(home protocol.AgentID) (n int) {
+	for k, b := range s.bids { // in any order: a count
+		if b.State() == english.BidderTaken && !b.Awaits() && strings.HasPrefix(k, english.Key(home, "")) {
+			n++
+		}
+	}
+	return n
 }
 
 // hear lets a bidder bid in an auction.

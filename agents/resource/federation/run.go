@@ -3,6 +3,7 @@ package federation
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"ramp/protocol"
@@ -176,6 +177,18 @@ func (s *floor) Find(contract protocol.ContractID) (Run, bool) {
 		}
 	}
 	return Run{}, false
+}
+
+// Taken is the owner of a job to which this site has agreed, and which its home has not
+// confirmed yet; false: there is none. Its owner may hear of the sale first.
+func (s *Site) Taken(contract protocol.ContractID) (protocol.AgentID, bool) {
+	for k, b := range s.bids { // in any order: one job has the contract
+		home, job, _ := strings.Cut(k, "|")
+		if b.State() == english.BidderTaken && message.JobContract(protocol.AgentID(home), job, b.Award()) == contract {
+			return b.Owner(), true
+		}
+	}
+	return "", false
 }
 
 // wakeRun does what is due for a run.

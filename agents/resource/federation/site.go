@@ -35,11 +35,15 @@ import (
 
 // Bounds of a Site. Beyond them it refuses offers with limit, and does not bid.
 const (
-	MaxJobs  = 1 << 12 // own jobs that are not over
-	MaxKept  = 1 << 14 // own jobs, with those that are over
-	MaxBids  = 1 << 12 // auctions in which it bids
-	MaxRuns  = 1 << 12 // jobs that it has taken and that are not over; with the others MaxKept
-	lastRuns = 100     // from which the mean run time follows
+	MaxJobs = 1 << 12 // own jobs that are not over
+	MaxKept = 1 << 14 // own jobs, with those that are over
+	MaxBids = 1 << 12 // auctions in which it bids
+	MaxRuns = 1 << 12 // jobs that it has taken and that are not over; with the others MaxKept
+	// MaxUndecided is how many jobs a home may have awarded here without a decision; for
+	// further ones of that home the site does not bid.
+	MaxUndecided = 64
+
+	lastRuns = 100 // from which the mean run time follows
 )
 
 // Config is a site's part of a federation.
@@ -91,6 +95,7 @@ type Site struct {
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
 	met    map[protocol.AgentID]bool      // members with the same rules
+	bidFor english.Capacity               // from which the bids follow that stand
 	pollAt time.Time
 	forgot time.Time // when it looked for what can be forgotten
 }
@@ -293,10 +298,12 @@ func (s *Site) own(out *protocol.Output) (own []protocol.Message) {
 
 // revise changes the bids that the site's load has changed, unless it polls.
 func (s *Site) revise(now time.Time) protocol.Output {
-	if s.cfg.Rules.Poll > 0 {
-		return protocol.Output{}
-	}
 	var out protocol.Output
+	c := s.Capacity()
+	if s.cfg.Rules.Poll > 0 || c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) {
+		return out
+	}
+	s.bidFor = c
 	for _, k := range sorted(s.bids) {
 		out = out.Join(s.bids[k].Revise(now))
 	}

@@ -15,11 +15,12 @@ const (
 	NeverStarts  = "never-starts"  // bids the most, takes each job once, and never begins it
 	Replays      = "replays"       // takes jobs, returns them, and repeats what it has said before
 	ClaimsLevels = "claims-levels" // auctions jobs of users without the right to their level
+	Outbids      = "outbids"       // auctions jobs, looks at the bids, claims to bid more, and leaves those whom it has awarded a job without a decision
 	Outsider     = "outsider"      // bids, awards and reports without being a member
 )
 
 // Kinds lists the kinds of adversaries.
-func Kinds() []string { return []string{NeverStarts, Replays, ClaimsLevels, Outsider} }
+func Kinds() []string { return []string{NeverStarts, Replays, ClaimsLevels, Outbids, Outsider} }
 
 // liar is a dishonest agent.
 type liar struct {
@@ -67,6 +68,9 @@ func (l *liar) Receive(now time.Time, m protocol.Message) protocol.Output {
 	if l.kind == ClaimsLevels {
 		return l.auction(m)
 	}
+	if l.kind == Outbids {
+		return l.outbid(m)
+	}
 	if l.kind == Outsider {
 		if m.Performative == protocol.AcceptProposal {
 			l.world.fault("job %s is awarded to an agent that the rules do not name", m.Conversation)
@@ -105,6 +109,17 @@ func (l *liar) auction(m protocol.Message) protocol.Output {
 	return protocol.Output{}
 }
 
+// outbid awards a job to each site that bids for it, and never confirms.
+func (l *liar) outbid(m protocol.Message) (out protocol.Output) {
+	if b, ok := m.Body.(message.JobBid); ok && m.Performative == protocol.Propose {
+		for _, s := range l.world.sites {
+			out = out.Join(l.say(s.id, m.Conversation, protocol.Inform, message.Standing{Number: b.Number, Leader: l.self, Value: 1 << 40}))
+		}
+		out = out.Join(l.say(m.Sender, m.Conversation, protocol.AcceptProposal, message.JobAward{Award: 1, Number: b.Number, Seq: b.Seq}))
+	}
+	return out
+}
+
 func (l *liar) Wake(now time.Time) protocol.Output {
 	out := protocol.Output{WakeAt: now.Add(liarPeriod)}
 	l.count++
@@ -112,10 +127,14 @@ func (l *liar) Wake(now time.Time) protocol.Output {
 	acts := []protocol.Performative{protocol.Agree, protocol.Confirm, protocol.Cancel, protocol.Refuse}
 	for _, s := range w.sites {
 		switch l.kind {
-		case ClaimsLevels:
+		case ClaimsLevels, Outbids:
+			owner := w.roles[len(w.roles)-1].self // who may not use the level
+			if l.kind == Outbids {
+				owner = w.roles[0].self
+			}
 			terms := message.JobTerms{Level: message.MaxLevels, Least: 1, Most: 2, Wall: time.Hour, Where: s.id}
 			out = out.Join(l.say(s.id, fmt.Sprintf("forged%d", l.count), protocol.Inform, message.AuctionOpen{
-				Rules: w.rules.Digest, Owner: w.roles[len(w.roles)-1].self, Terms: terms, Number: 1, Ends: now.Add(time.Minute),
+				Rules: w.rules.Digest, Owner: owner, Terms: terms, Number: 1, Ends: now.Add(time.Minute),
 			}))
 		case Outsider:
 			job, award := w.order[l.c.N(len(w.order))], 1+l.c.N(2)

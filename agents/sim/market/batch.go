@@ -34,6 +34,9 @@ func NewBatch(agent protocol.AgentID, s queue.System, chance sim.Chance, slow si
 	return &Batch{agent: agent, system: s, chance: chance, slow: chance.Skewed(slow), short: short, programs: programs{jobs: map[string]*program{}}}
 }
 
+// Slowest is the longest delay of an answer.
+func (b *Batch) Slowest() time.Duration { return sim.Longest(b.slow) }
+
 // Away makes the batch system unreachable until an instant of its own clock.
 func (b *Batch) Away(until time.Time) { b.away = until }
 

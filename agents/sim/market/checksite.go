@@ -249,10 +249,10 @@ func (c *siteChecks) checkCores(h *sim.Host, key claimKey, now *claim) {
 }
 
 // holdSlack is how long after its hold-until a slot may stay held in the journal of a site
-// that is up and whose batch system answers: a poll and the slowest answer.
+// that is up and whose batch system answers at once; beyond it counts its slowest answer.
 const holdSlack = 6 * time.Minute
 
-// checkHolds checks that nothing is held beyond its hold-until. Exceptions, until holdSlack after the
+// checkHolds checks that nothing is held beyond its hold-until. Exceptions, until a while after the
 // faults have stopped, are slots in doubt and those of a seller that has restarted, until the bank
 // answers that they were not sold.
 func (c *siteChecks) checkHolds() {
@@ -261,14 +261,18 @@ func (c *siteChecks) checkHolds() {
 	})
 	for _, k := range keys {
 		h, claim := c.audit.m.World.Host(k.seller.Name()), c.sites.held[k]
-		if !h.Up() || h.Uptime() < holdSlack {
+		slack := holdSlack
+		if site := c.audit.m.site(h); site != nil {
+			slack += site.Batch.Slowest()
+		}
+		if !h.Up() || h.Uptime() < slack {
 			continue
 		}
-		lately := !c.audit.m.calm || c.audit.m.World.Now().Sub(c.audit.m.calmed) < holdSlack
+		lately := !c.audit.m.calm || c.audit.m.World.Now().Sub(c.audit.m.calmed) < slack
 		if r, ok := h.Role().(*resource.Role); ok && lately && r.Unsure(k.id) {
 			continue
 		}
 		late := h.Now().Sub(claim.holdUntil)
-		c.audit.check(HoldsEnd, late < holdSlack, "%s holds %s %s longer than it promised", h.Name, k.id, late)
+		c.audit.check(HoldsEnd, late < slack, "%s holds %s %s longer than it promised", h.Name, k.id, late)
 	}
 }

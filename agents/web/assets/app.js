@@ -56,7 +56,7 @@
   };
   let timer = setTimeout(lost, patience);
   const wait = () => { heard = false; clearTimeout(timer); timer = setTimeout(lost, patience); };
-  for (const kind of ['hello', 'beat', 'fresh', 'purchase', 'run', 'round', 'decision', 'reservation', 'entry']) document.body.addEventListener(kind, live);
+  for (const kind of ['hello', 'beat', 'fresh', 'change']) document.body.addEventListener(kind, live);
   document.body.addEventListener('away', () => { away = true; live(); });
   document.body.addEventListener('back', () => { away = false; live(); });
   document.addEventListener('htmx:sse:error', wait);

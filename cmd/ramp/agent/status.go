@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +37,8 @@ type agentStatus struct {
 	Pay       []config.Pay        `json:"pay,omitempty"`
 	Running   bool                `json:"running"`
 	Live      *control.LiveStatus `json:"live,omitempty"`
-	Health    string              `json:"health"` // good, idle or bad
+	Mismatch  []string            `json:"mismatch,omitempty"` // members of its federation with other rules
+	Health    string              `json:"health"`             // good, idle or bad
 	Why       string              `json:"why,omitempty"`
 }
 
@@ -146,14 +149,14 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 		}
 		return s
 	}
-	s.Running = true
 	ctx, cancel := context.WithTimeout(ctx, control.StatusCallTime)
 	defer cancel()
-	s.Live = &control.LiveStatus{}
+	s.Running, s.Live = true, &control.LiveStatus{}
 	if err := control.Agent.Ask(ctx, d, struct{}{}, s.Live); err != nil {
 		s.Live = nil
 		return bad(fmt.Errorf("its daemon: %w", err))
 	}
+	s.Mismatch = otherRules(ctx, cfg, d)
 	if s.Health, s.Why = liveHealth(s); s.Health != doctor.Good || s.Live.Standby() {
 		return s
 	}
@@ -169,6 +172,24 @@ func statusOf(ctx context.Context, dir string) agentStatus {
 		return bad(errors.New(k.Words() + ": set it"))
 	}
 	return s
+}
+
+// otherRules are the members of a site's federation that have other rules: they and the site
+// do not bid for each other's jobs.
+func otherRules(ctx context.Context, cfg *config.Config, d *control.Client) (list []string) {
+	if cfg.Resource == nil || cfg.Resource.Federation.Rules == "" {
+		return nil
+	}
+	var q control.SiteQueue
+	if control.FederationQueue.Ask(ctx, d, control.None{}, &q) != nil {
+		return nil
+	}
+	for _, m := range slices.Sorted(maps.Keys(q.Members)) {
+		if q.Members[m] == "mismatch" {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // liveHealth is the health of an agent whose daemon runs.
@@ -229,6 +250,9 @@ func (s agentStatus) rows() [][]string {
 	}
 	if s.Live != nil && !s.Live.Standby() {
 		rows = append(rows, gossipRows(s.Live)...)
+	}
+	for _, m := range s.Mismatch {
+		rows = append(rows, []string{"mismatch", m + " has other rules of the federation; the two do not bid for each other's jobs"})
 	}
 	health := s.Health
 	if s.Why != "" {

@@ -6,10 +6,10 @@ import (
 
 func NewBench() *cobra.Command {
 	c := &cobra.Command{
-		Use: "bench", Short: "Measure auctions, clearing, settlement, the mesh, file transfer, sweeps and abuse against baselines", GroupID: "measure",
+		Use: "bench", Short: "Measure auctions, clearing, settlement, the mesh, files, sweeps, federations, pages and abuse", GroupID: "measure",
 		Long: `Measure on this machine, with the same program that serves, and next to a baseline from the same
 run. docs/PERFORMANCE.md describes what is measured and how.`,
 	}
-	c.AddCommand(newBenchAbuse(), newBenchAuction(), newBenchBank(), newBenchClearing(), newBenchLedger(), newBenchMesh(), newBenchStage(), newBenchSweep(), newBenchBuyer())
+	c.AddCommand(newBenchAbuse(), newBenchAuction(), newBenchBank(), newBenchClearing(), newBenchEnglish(), newBenchLedger(), newBenchMesh(), newBenchStage(), newBenchSweep(), newBenchWeb(), newBenchBuyer())
 	return c
 }

@@ -32,9 +32,10 @@ func NewDemo() *cobra.Command {
 		Use: "demo", Short: "Bring up a whole market on this machine and buy in it", GroupID: "start",
 		Long: `Start one bank, twenty resource agents and one user agent, each in its own process with its own
 key, journal and address, and buy: thirteen jobs of 16 to 20,480 cores, a request of three
-units, and one that nobody can meet. With --policy, a smaller market shows a payment mode:
-jobs of seconds are bought, run, fail, and are paid or not, with everybody's balance after each
-step. With --keep, the market stays up and commands to try are printed;
+units, and one that nobody can meet. With --policy barter or metered, a smaller market shows a
+payment mode: jobs of seconds are bought, run, fail, and are paid or not, with everybody's
+balance after each step. With --policy priority, four sites of a federation are filled with jobs
+that count, and an urgent one suspends one of them, which goes on afterwards. With --keep, the market stays up and commands to try are printed;
 'ramp demo --stop --dir DIR' ends it.`,
 		Example: "  ramp demo\n  ramp demo --keep --dir market\n  ramp demo --stop --dir market",
 		Args:    cobra.NoArgs,
@@ -57,7 +58,7 @@ step. With --keep, the market stays up and commands to try are printed;
 	c.Flags().BoolVar(&d.Keep, "keep", false, "leave the market up, and print commands to try")
 	c.Flags().BoolVar(&d.stop, "stop", false, "end the market kept in --dir")
 	c.Flags().StringVar(&d.Dir, "dir", "", "keep all state in `DIR`, new or empty (default: a temporary one)")
-	c.Flags().StringVar(&d.policy, "policy", "", "show a payment mode instead of the thirteen jobs, `POLICY`: barter or metered")
+	c.Flags().StringVar(&d.policy, "policy", "", "show a payment mode, or a federation, instead of the thirteen jobs, `POLICY`: barter, metered or priority")
 	cli.Choices(c, "policy", demo.Policies...)
 	c.Flags().StringVar(&d.Logs, "logs", "", "replay the workload logs in `DIR`; missing ones are synthetic")
 	return c
@@ -157,24 +158,39 @@ func (d *demoRun) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// mode shows the settlement mode of --policy.
+// mode shows the settlement mode, or the federation, of --policy.
 func (d *demoRun) mode(ctx context.Context) error {
 	if d.Logs != "" {
 		return exit.Fail(exit.Usage, "", "--logs and --policy cannot be combined")
 	}
-	result, err := d.Show(ctx, d.policy, func(text string) {
+	show := func(text string) {
 		if !cli.WantsJSON(d.c) {
 			d.Say(text)
 		}
-	})
+	}
+	var result any
+	var err error
+	if d.policy == demo.PriorityPolicy {
+		result, err = d.ShowPriority(ctx, show)
+	} else {
+		result, err = d.Show(ctx, d.policy, show)
+	}
 	if err != nil {
 		return err
 	}
 	return cli.Show(d.c, result, func(io.Writer) {
 		if d.Keep {
-			d.Say(fmt.Sprintf("the market keeps running in %[1]s; see 'ramp bank statement NAME --dir %[1]s/bank'; end it with: ramp demo --stop --dir %[1]s", d.Dir))
+			d.Say(fmt.Sprintf("the market keeps running in %[1]s; see '%[2]s'; end it with: ramp demo --stop --dir %[1]s", words.ShellWord(d.Dir), d.seen()))
 		}
 	})
+}
+
+// seen is a command that shows what has happened.
+func (d *demoRun) seen() string {
+	if d.policy == demo.PriorityPolicy {
+		return "ramp user auction urgent --dir " + words.ShellWord(filepath.Join(d.Dir, "ann"))
+	}
+	return "ramp bank statement NAME --dir " + words.ShellWord(filepath.Join(d.Dir, "bank"))
 }
 
 // buy buys one job and shows its progress.

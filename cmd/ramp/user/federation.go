@@ -107,7 +107,7 @@ func refusedJob(v control.JobView) error {
 	switch v.Refused {
 	case protocol.CodeForbidden:
 		code = exit.Refused
-	case protocol.CodeMalformed, protocol.CodeMismatch:
+	case protocol.CodeMalformed, protocol.CodeMismatch, protocol.CodeSize:
 		code = exit.Usage
 	}
 	return exit.Fail(code, "", "%s: %s", v.Home.Name(), v.Why)

@@ -1,0 +1,133 @@
+package parcels_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/parcels"
+	"ramp/agents/stage"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+var ctx = context.Background()
+
+const part = "00112233445566778899aabbccddeeff"
+
+func TestPiecesBecomeAFile(t *testing.T) {
+	s := parcels.Shelf{Dir: filepath.Join(t.TempDir(), "parcels"), Needed: func(string) bool { return true }}
+	for i, q := range []control.UploadCall{
+		{Data: []byte("#!/bin/sh\n")},
+		{At: 10, Data: []byte("echo ")},
+		{At: 15, Data: []byte("on\n"), Last: true},
+	} {
+		q.ID, q.Path, q.Part = "p1", "bin/run", part
+		in, err := s.Take(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !q.Last {
+			continue
+		}
+		b, err := os.ReadFile(in.Source)
+		if err != nil || string(b) != "#!/bin/sh\necho on\n" || in.File.Path != "bin/run" || in.File.Size != 18 || !in.File.Exec || in.File.Validate() != nil {
+			t.Errorf("piece %d: %+v, %q, %v", i, in, b, err)
+		}
+	}
+	in, err := s.Take(ctx, control.UploadCall{ID: "p1", Path: "empty", Part: part, Last: true})
+	if err != nil || in.File.Size != 0 || in.File.Exec {
+		t.Errorf("an empty file: %+v, %v", in, err)
+	}
+}
+
+func TestBadPiecesAreRefused(t *testing.T) {
+	for name, change := range map[string]func(q *control.UploadCall){
+		"an ID that is a path":    func(q *control.UploadCall) { q.ID = "../x" },
+		"no ID":                   func(q *control.UploadCall) { q.ID = "" },
+		"a path that leads out":   func(q *control.UploadCall) { q.Path = "../x" },
+		"an absolute path":        func(q *control.UploadCall) { q.Path = "/etc/passwd" },
+		"no path":                 func(q *control.UploadCall) { q.Path = "" },
+		"a part that is a path":   func(q *control.UploadCall) { q.Part = "/../../0112233445566778899aabbcc" },
+		"a piece that is too big": func(q *control.UploadCall) { q.Data = make([]byte, parcels.MaxPiece+1) },
+		"a negative place":        func(q *control.UploadCall) { q.At = -1 },
+		"a place out of bounds":   func(q *control.UploadCall) { q.At = parcels.MaxUpload },
+		"a piece that is missing": func(q *control.UploadCall) { q.At = 7 },
+		"a piece that came twice": func(q *control.UploadCall) { q.At = 0 },
+	} {
+		dir := t.TempDir()
+		s := parcels.Shelf{Dir: filepath.Join(dir, "parcels"), Needed: func(string) bool { return true }}
+		q := control.UploadCall{ID: "p1", Path: "x", Part: part, Data: []byte("one")}
+		if _, err := s.Take(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+		q = control.UploadCall{ID: "p1", Path: "x", Part: part, At: 3, Data: []byte("two"), Last: true}
+		change(&q)
+		if in, err := s.Take(ctx, q); err == nil {
+			t.Errorf("%s: %+v", name, in)
+		}
+		if list, _ := filepath.Glob(filepath.Join(dir, "*")); len(list) != 1 {
+			t.Errorf("%s: wrote %q", name, list)
+		}
+	}
+}
+
+// What a program still needs stays; the rest goes after a while.
+func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
+	dir := t.TempDir()
+	s := parcels.Shelf{Dir: dir, Needed: func(id string) bool { return id == "needed" }}
+	send := func(id string) {
+		if _, err := s.Take(ctx, control.UploadCall{ID: id, Path: "x", Part: part, Last: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	for _, id := range []string{"needed", "over", "fresh"} {
+		if send(id); id != "fresh" {
+			if err := os.Chtimes(filepath.Join(dir, "in-"+id), long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	send("next")
+	for id, want := range map[string]bool{"needed": true, "over": false, "fresh": true, "next": true} {
+		if _, err := os.Stat(filepath.Join(dir, "in-"+id)); err == nil != want {
+			t.Errorf("%s is there: %t, want %t", id, err == nil, want)
+		}
+	}
+}
+
+// A disk that is full, here a directory that is none, is reported with what to do.
+func TestAFileThatCannotBeKeptIsReported(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := parcels.Shelf{Dir: dir, Needed: func(string) bool { return false }, Run: func(context.Context, control.RunCall) (message.Run, error) {
+		return message.Run{ID: "p1", Units: []message.RunUnit{{Resource: "atlas", Status: message.LaunchStatus{Keep: time.Now().Add(time.Hour), Outputs: []protocol.StagedFile{{Path: "x"}}}}}}, nil
+	}, Open: func(context.Context, protocol.AgentID) (stage.Stream, error) { return nil, errors.New("not reached") }}
+	_, taken := s.Take(ctx, control.UploadCall{ID: "p1", Path: "x", Part: part, Last: true})
+	sent := s.Send(ctx, control.RunFileCall{ID: "p1", Unit: 1, Path: "x"}, func(control.FilePiece) error { return nil })
+	for _, err := range []error{taken, sent} {
+		if _, hint := exit.Of(err); err == nil || !strings.Contains(hint, "make room") {
+			t.Errorf("%v (%s)", err, hint)
+		}
+	}
+	s.Dir = t.TempDir()
+	for name, q := range map[string]control.RunFileCall{
+		"no such unit": {ID: "p1", Unit: 2, Path: "x"}, "no such file": {ID: "p1", Unit: 1, Path: "../x"}, "a site that does not answer": {ID: "p1", Unit: 1, Path: "x"},
+	} {
+		if err := s.Send(ctx, q, func(control.FilePiece) error { return errors.New("sent") }); err == nil || err.Error() == "sent" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if left, _ := os.ReadDir(s.Dir); len(left) > 0 {
+		t.Errorf("copies stay: %v", left)
+	}
+}

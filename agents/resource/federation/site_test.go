@@ -1,0 +1,165 @@
+package federation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ramp/agents/resource/federation"
+	"ramp/protocol"
+	"ramp/protocol/english/rules"
+	"ramp/protocol/message"
+)
+
+func id(name string) protocol.AgentID { return protocol.AgentID(name + "@" + strings.Repeat("a", 32)) }
+
+// noTables are those of a site that begins.
+type noTables struct{}
+
+func (noTables) Get(string, string) ([]byte, error)            { return nil, nil }
+func (noTables) Each(string, func(string, []byte) error) error { return nil }
+
+// floor is a site of four modules whose batch system does at once what it is ordered.
+type floor struct {
+	*testing.T
+	site    *federation.Site
+	now     time.Time
+	orders  []string
+	answers []protocol.Message
+}
+
+func newFloor(t *testing.T, cfg federation.Config) *floor {
+	text := fmt.Sprintf("levels: [low, normal, high, urgent]\nusers: {'*': urgent}\nsites:\n- {agent: %s}\n- {agent: %s}\n", id("here"), id("home"))
+	r, err := rules.Read([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Self, cfg.Modules, cfg.Rules = id("here"), 4, r
+	f := &floor{T: t, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+	if f.site, _, err = federation.New(cfg, f, noTables{}, f.now); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *floor) order(r federation.Run, what string) protocol.Output {
+	f.orders = append(f.orders, what+" "+r.Job)
+	return protocol.Output{}
+}
+
+func (f *floor) Stage(_ time.Time, r federation.Run) protocol.Output { return f.order(r, "stage") }
+func (f *floor) Begin(_ time.Time, r federation.Run) protocol.Output { return f.order(r, "begin") }
+func (f *floor) Drop(_ time.Time, r federation.Run) protocol.Output  { return f.order(r, "drop") }
+func (f *floor) Signal(_ time.Time, r federation.Run, v message.JobSignal) protocol.Output {
+	return f.order(r, string(v))
+}
+
+// local has the site run a job of its own that keeps so much memory.
+func (f *floor) local(job string, level, modules int, memory int64) {
+	f.site.Local(f.now, job, message.JobTerms{Level: level, Least: modules, Most: modules, Wall: time.Hour, Where: id("here")})
+	f.heard(job, protocol.JobRunning, memory)
+}
+
+func (f *floor) heard(job string, state protocol.JobState, memory int64) {
+	f.site.Heard(f.now, protocol.ContractID(job), protocol.JobStatus{State: state, Started: f.now, Memory: memory})
+}
+
+func (f *floor) receive(from protocol.AgentID, job string, p protocol.Performative, body protocol.Body) []protocol.Message {
+	out, _ := f.site.Receive(f.now, protocol.Message{
+		Performative: p, Sender: from, Receivers: []protocol.AgentID{id("here")}, Protocol: protocol.ProtocolEnglish, Conversation: job, Body: body,
+	})
+	return out.Send
+}
+
+// bid is what the site bids for an urgent job of so many modules; zero: nothing.
+func (f *floor) bid(job string, modules int, bytes int64) (b message.JobBid) {
+	for _, m := range f.receive(id("home"), job, protocol.Inform, message.AuctionOpen{
+		Rules: f.site.Rules().Digest, Owner: id("ann"), Number: 1, Ends: f.now.Add(time.Second),
+		Terms: message.JobTerms{Level: 4, Least: modules, Most: modules, Wall: time.Hour, Bytes: bytes, Where: id("here")},
+	}) {
+		if m.Performative == protocol.Propose {
+			b = m.Body.(message.JobBid)
+		}
+	}
+	return b
+}
+
+func (f *floor) ordered(want ...string) {
+	f.Helper()
+	if got := strings.Join(f.orders, ", "); got != strings.Join(want, ", ") {
+		f.Errorf("orders are %s; want %s", got, strings.Join(want, ", "))
+	}
+	f.orders = nil
+}
+
+// Beyond the memory that suspended jobs may keep there are no victims, and no bid with them.
+func TestSuspendedMemoryIsBounded(t *testing.T) {
+	const gib = 1 << 30
+	f := newFloor(t, federation.Config{Memory: 3 * gib})
+	f.local("a", 1, 2, 2*gib)
+	f.now = f.now.Add(time.Minute)
+	f.local("b", 1, 2, 2*gib)
+	f.ordered("begin a", "begin b")
+	if b := f.bid("both", 4, 0); len(b.Victims) > 0 {
+		t.Errorf("it bids %+v, and both victims have 4 GiB of 3", b)
+	}
+	if b := f.bid("one", 2, 0); len(b.Victims) != 1 || b.Victims[0].Modules != 2 {
+		t.Errorf("it bids %+v for the modules of one of them", b)
+	}
+	f.local("urgent", 4, 2, 0)
+	f.ordered("suspend b") // the newest
+	f.heard("b", protocol.JobSuspended, 2*gib)
+	f.ordered("begin urgent")
+	if b := f.bid("more", 2, 0); len(b.Victims) > 0 {
+		t.Errorf("1 GiB is left, and it bids %+v", b)
+	}
+	f.local("second", 4, 2, 0)
+	f.ordered()
+	f.heard("urgent", protocol.JobExited, 0)
+	f.ordered("begin second") // it waited for free modules
+	f.heard("second", protocol.JobExited, 0)
+	f.ordered("resume b")
+	f.heard("b", protocol.JobRunning, 2*gib)
+	if b := f.bid("again", 2, 0); len(b.Victims) != 1 {
+		t.Errorf("the memory is free again, and it bids %+v", b)
+	}
+}
+
+// A site does not bid for input that it would not take, and refuses to auction such a job.
+func TestInputThatIsTooLarge(t *testing.T) {
+	f := newFloor(t, federation.Config{Input: 1000})
+	if b := f.bid("fits", 1, 1000); b.Free != 1 {
+		t.Errorf("it bids %+v", b)
+	}
+	if b := f.bid("large", 1, 1001); b.Free > 0 {
+		t.Errorf("it bids %+v for what it does not take", b)
+	}
+	offer := message.JobOffer{Level: "low", Terms: message.JobTerms{Level: 1, Least: 1, Most: 1, Wall: time.Hour, Bytes: 1001, Where: id("here")}}
+	m := f.receive(id("ann"), "mine", protocol.Request, offer)
+	if len(m) != 1 || m[0].Performative != protocol.Refuse {
+		t.Fatalf("%+v", m)
+	}
+	want := "inputs of 1001 bytes, this site takes at most 1000; offer the job to a site that takes more"
+	if r := m[0].Body.(message.Refusal).Reasons[0]; r.Code != protocol.CodeSize || r.Note != want {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A job that a signal has missed is told again, until its batch system reports that it stands
+// still; nothing begins on its modules before.
+func TestModulesAreFreeOnceTheirJobStandsStill(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	f.local("low", 1, 4, 0)
+	f.local("urgent", 4, 1, 0)
+	f.ordered("begin low", "suspend low")
+	f.heard("low", protocol.JobRunning, 0)
+	f.now = f.now.Add(5 * time.Second)
+	f.site.Wake(f.now)
+	f.ordered("suspend low")
+	f.heard("low", protocol.JobSuspended, 0)
+	f.ordered("begin urgent")
+	f.heard("low", protocol.JobSuspended, 0)
+	f.heard("urgent", protocol.JobExited, 0)
+	f.ordered("resume low")
+}

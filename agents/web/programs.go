@@ -1,0 +1,311 @@
+package web
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"ramp/agents/control"
+	"ramp/agents/exit"
+	"ramp/agents/words"
+	"ramp/protocol"
+	"ramp/protocol/message"
+)
+
+// maxFields bounds the parts of a form with files.
+const maxFields = protocol.MaxStaged + 64
+
+// brought reads a form and keeps the files that it brings. The fields come before the files, so
+// a form that is wrong is refused before its files are read.
+func (s userPages) brought(w http.ResponseWriter, r *http.Request) (form url.Values, inputs []message.RunInput, err error) {
+	if r.PostForm != nil {
+		return r.PostForm, nil, nil
+	}
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return nil, nil, exit.WithCode(exit.Usage, err)
+	}
+	form = url.Values{}
+	for range maxFields {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // in-process readers have none
+		p, err := parts.NextPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return form, inputs, nil
+		case err != nil:
+			return nil, nil, tooLong(err)
+		case p.FileName() == "":
+			b, err := io.ReadAll(io.LimitReader(p, maxForm))
+			if err != nil {
+				return nil, nil, tooLong(err)
+			}
+			form.Set(p.FormName(), string(b))
+			continue
+		}
+		if len(inputs) == 0 {
+			if err := s.mayBring(form); err != nil {
+				return nil, nil, err
+			}
+		}
+		in, err := s.keep(w, r, form.Get("id"), p)
+		if err != nil {
+			return nil, nil, err
+		}
+		inputs = append(inputs, in)
+	}
+	return nil, nil, exit.Fail(exit.Usage, "pack them into an archive", "more than %d files", protocol.MaxStaged)
+}
+
+func tooLong(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return exit.Fail(exit.Usage, "'ramp run' sends larger ones", "the files have more than %d GiB in all", maxUpload>>30)
+	}
+	return exit.Fail(exit.Usage, "send the form again", "the form did not arrive whole: %w", err)
+}
+
+// mayBring refuses files without a request that uses them.
+func (s userPages) mayBring(form url.Values) error {
+	switch c := s.read(form); {
+	case c.err() != nil:
+		return c.err()
+	case !validID(form.Get("id")):
+		return exit.Fail(exit.Usage, "open 'New request' again", "the form has no ID")
+	case programOf(form, nil) == nil:
+		return exit.Fail(exit.Usage, "go back and write the command that uses them; nothing was asked", "there are files, but no program")
+	}
+	return nil
+}
+
+// keep hands a file to the agent, piece by piece.
+func (s userPages) keep(w http.ResponseWriter, r *http.Request, id string, p *multipart.Part) (in message.RunInput, err error) {
+	const piece = 512 << 10
+	buffer := make([]byte, piece)
+	q := control.UploadCall{ID: id, Path: p.FileName(), Part: secret()}
+	for !q.Last {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // as above
+		n, err := io.ReadFull(p, buffer)
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			q.Last = true
+		case err != nil:
+			return in, tooLong(err)
+		}
+		q.Data = buffer[:n]
+		ctx, cancel := context.WithTimeout(r.Context(), AnswerTime)
+		in, err = ask(ctx, s.Server, control.RunUpload, q)
+		cancel()
+		if err != nil {
+			return in, err
+		}
+		q.At += int64(n)
+	}
+	return in, nil
+}
+
+// programOf is the program of a form; nil: only time is bought.
+func programOf(form url.Values, inputs []message.RunInput) *message.Program {
+	script := strings.TrimSpace(strings.ReplaceAll(form.Get("command"), "\r\n", "\n"))
+	if script == "" {
+		return nil
+	}
+	return &message.Program{Command: []string{"sh", "-c", script}, Inputs: inputs, Detached: true}
+}
+
+// scriptOf is what a person would write for a program.
+func scriptOf(p message.Program) string {
+	if c := p.Of(0); len(c) == 3 && c[0] == "sh" && c[1] == "-c" {
+		return c[2]
+	}
+	var line []string
+	for _, w := range p.Of(0) {
+		if strings.HasPrefix(w, "-") { // a flag
+			line = append(line, strings.TrimPrefix(words.ShellWord("x"+w), "x"))
+			continue
+		}
+		line = append(line, words.ShellWord(w))
+	}
+	return strings.Join(line, " ")
+}
+
+// liveStreams bounds the programs that are followed at once.
+const liveStreams = 32
+
+// runLive sends what a unit prints as events, each a piece of text. A browser that comes again
+// gets what it does not have yet.
+func (s userPages) runLive(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.following <- struct{}{}:
+		defer func() { <-s.following }()
+	default:
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many programs are followed: close some pages", http.StatusServiceUnavailable)
+		return
+	}
+	unit, err := strconv.Atoi(r.PathValue("unit"))
+	if err != nil || allowed(control.RunLog.Call) != nil {
+		http.NotFound(w, r)
+		return
+	}
+	have, _ := strconv.Atoi(r.Header.Get("Last-Event-ID")) // what cannot be read is a first visit
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	out := eventText{w: w, skip: have}
+	err = control.RunLog.Follow(r.Context(), s.cfg.Client, control.RunCall{ID: r.PathValue("id"), Unit: unit, Follow: true}, func(l control.LogLine) error {
+		return out.send(l.Data)
+	})
+	switch {
+	case r.Context().Err() != nil || errors.Is(err, control.ErrGone): // the browser comes again
+		return
+	case errors.Is(err, errEnough):
+		out.end(fmt.Sprintf("\n… more than %d KiB; the plain text has all\n", maxOutput>>10))
+	case err != nil:
+		out.end("\n" + sentence(err.Error()) + "\n")
+	default:
+		out.end("")
+	}
+}
+
+// eventText writes a text as events. Their IDs count its bytes.
+type eventText struct {
+	w          http.ResponseWriter
+	sent, skip int
+}
+
+func (e *eventText) send(b []byte) error {
+	at := e.sent
+	if e.sent += len(b); e.sent <= e.skip {
+		return nil
+	}
+	b = b[max(0, e.skip-at):]
+	return e.event(string(b))
+}
+
+func (e *eventText) event(text string) error {
+	text = html.EscapeString(visibleLines(text))
+	_ = http.NewResponseController(e.w).SetWriteDeadline(time.Now().Add(writeTime)) // in-process writers have none
+	if _, err := fmt.Fprintf(e.w, "id: %d\ndata: %s\n\n", e.sent, strings.ReplaceAll(text, "\n", "\ndata: ")); err != nil {
+		return err
+	}
+	if err := http.NewResponseController(e.w).Flush(); err != nil {
+		return err
+	}
+	if e.sent > maxOutput {
+		return errEnough
+	}
+	return nil
+}
+
+// end says that nothing more comes.
+func (e *eventText) end(text string) {
+	if text != "" {
+		_ = e.event(text) // the next write fails too
+	}
+	_, _ = io.WriteString(e.w, "event: end\ndata: 1\n\n") // an error means that the browser left
+}
+
+// runFile sends an output of a program.
+func (s userPages) runFile(w http.ResponseWriter, r *http.Request) {
+	q := control.RunFileCall{ID: r.PathValue("id"), Path: r.URL.Query().Get("path")}
+	var err error
+	if q.Unit, err = strconv.Atoi(r.PathValue("unit")); err != nil {
+		s.fail(w, r, exit.WithCode(exit.Usage, err))
+		return
+	}
+	begun := false
+	err = s.outputOf(r.Context(), q, func(p control.FilePiece) error {
+		if !begun {
+			begun = true
+			attach(w, path.Base(q.Path))
+			w.Header().Set("Content-Length", strconv.FormatInt(p.Size, 10))
+		}
+		return writePiece(w, p.Data)
+	})
+	s.ended(w, r, begun, err)
+}
+
+// runFiles sends all outputs of a unit in an archive.
+func (s userPages) runFiles(w http.ResponseWriter, r *http.Request) {
+	v, err := ask(r.Context(), s.Server, control.Run, control.RunCall{ID: r.PathValue("id")})
+	unit, bad := strconv.Atoi(r.PathValue("unit"))
+	if err = errors.Join(err, bad); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	begun := false
+	z := zip.NewWriter(w)
+	for _, u := range v.Units {
+		if u.Unit != unit-1 {
+			continue
+		}
+		for _, f := range u.Status.Outputs {
+			var to io.Writer
+			err = errors.Join(err, s.outputOf(r.Context(), control.RunFileCall{ID: v.ID, Unit: unit, Path: f.Path}, func(p control.FilePiece) (err error) {
+				if !begun {
+					begun = true
+					attach(w, "outputs.zip")
+				}
+				if to == nil {
+					if to, err = z.CreateHeader(&zip.FileHeader{Name: f.Path, Method: zip.Deflate, Modified: s.cfg.Now()}); err != nil {
+						return err
+					}
+				}
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // as above
+				_, err = to.Write(p.Data)
+				return err
+			}))
+			if err != nil {
+				break
+			}
+		}
+	}
+	if err == nil && !begun {
+		err = exit.Fail(exit.Nothing, "", "unit %d has left no files", unit)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	s.ended(w, r, begun, err)
+}
+
+func (s userPages) outputOf(ctx context.Context, q control.RunFileCall, f func(control.FilePiece) error) error {
+	if err := allowed(control.RunFile.Call); err != nil {
+		return err
+	}
+	return control.RunFile.Follow(ctx, s.cfg.Client, q, f)
+}
+
+// attach has a browser save what comes, and never show it.
+func attach(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+}
+
+func writePiece(w http.ResponseWriter, b []byte) error {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // in-process writers have none
+	_, err := w.Write(b)
+	return err
+}
+
+// ended reports an error while there is a page for it. Later it breaks the connection off, so
+// that the browser does not take a part for the whole.
+func (s userPages) ended(w http.ResponseWriter, r *http.Request, begun bool, err error) {
+	switch {
+	case err == nil:
+	case begun:
+		panic(http.ErrAbortHandler)
+	default:
+		s.fail(w, r, err)
+	}
+}
