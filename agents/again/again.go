@@ -80,8 +80,8 @@ func Continues(q control.BuyCall, run message.Run) bool {
 	return !q.Named && q.Session != "" && q.Program != nil && !run.Collected && !run.Program.Detached && run.Program.Key == q.Program.Key
 }
 
-// Refused refuses another order under the name of one that was given before. Of one that
-// failed before anybody was called, what it asked for is not kept.
+// Refused refuses a different order under an ID that was used before. The journal does not keep the
+// request of an order that failed before it called any seller.
 func Refused(q control.BuyCall, row user.Row) error {
 	if !q.Named || q.Follows || len(row.Order.Document) == 0 || sameOrder(q, row) && sameProgram(row.Order.Program, q.Program) {
 		return nil
@@ -90,8 +90,8 @@ func Refused(q control.BuyCall, row user.Row) error {
 		"id %q: the purchase of this name (%s, %s) asked for something else", q.ID, row.Purchase.RFQ, row.Purchase.State)
 }
 
-// sameProgram reports whether two orders run the same. What their inputs have in them
-// by now is no difference.
+// sameProgram reports whether two orders run the same program. The current contents of their
+// inputs do not count.
 func sameProgram(x, y *message.Program) bool {
 	if x == nil || y == nil {
 		return x == y

@@ -21,8 +21,8 @@ const (
 	maxCATSPrice = 1e6
 )
 
-// CATS is an instance of the suite: bids for goods, of which a seller wants to sell the
-// best set without a good twice.
+// CATS is an instance of the suite: bids for goods. The seller wants the best set of bids in
+// which no good is sold twice.
 type CATS struct {
 	Goods, Dummies int
 	Bids           []CATSBid

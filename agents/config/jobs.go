@@ -30,7 +30,7 @@ type Jobs struct {
 	UIDs          string              `yaml:"uids,omitempty"`    // range of uids that jobs run under
 	Accept        []string            `yaml:"accept,omitempty"`  // protections that this machine may lack
 	Accounts      []Account           `yaml:"accounts"`
-	Pools         map[string][]string `yaml:"pools,omitempty"` // of local accounts, of which one buyer at a time has each
+	Pools         map[string][]string `yaml:"pools,omitempty"` // local accounts, each for one buyer at a time
 	Applications  []App               `yaml:"applications,omitempty"`
 }
 

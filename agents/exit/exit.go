@@ -28,7 +28,7 @@ const Help = `Exit codes: 0 done, 1 failed, 2 bad input or usage, 3 nothing boug
 approval needed), 4 refused by policy or funds, 5 unreachable, 6 disk failed.`
 
 // Exit codes of commands that end with a program's own code, after sysexits.h, so that the
-// two can be told apart.
+// two differ.
 const (
 	RunUsage       = 64
 	RunData        = 65 // the request's document is wrong

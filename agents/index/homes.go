@@ -79,7 +79,7 @@ func (h *homes) told(now time.Time, from protocol.AgentID, c []message.Census) {
 	}
 }
 
-// market is how many sellers there are: the median of what the servers announce.
+// market is the number of sellers: the median of the servers' announcements.
 func (h *homes) market(now time.Time) int {
 	var list []int
 	for _, x := range h.by { // any order: sorted

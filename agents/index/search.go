@@ -377,7 +377,7 @@ func (s *Search) choose(list []ranked, most int, from map[protocol.AgentID][]str
 }
 
 // brought notes records that are valid now, of sellers that were listed. A server that
-// brings less than half of what it was asked for, or whose rows say something else, is
+// brings less than half of the requested records, or whose rows contradict them, is
 // avoided.
 func (s *Search) brought(now time.Time, from protocol.AgentID, list []message.Record) {
 	good := 0

@@ -16,7 +16,7 @@ import (
 )
 
 // contact owns everything remembered of an agent that has shown a valid credential:
-// where it is, what it announced and what is left of its allowances.
+// its addresses, its announcements and its remaining allowances.
 type contact struct {
 	agent  protocol.AgentID
 	issuer issuer // when it was met first

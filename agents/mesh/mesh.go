@@ -203,7 +203,7 @@ func (m *Mesh) Send(msg protocol.Message) {
 	}
 	for _, to := range msg.Receivers {
 		// Each receiver sees only itself: a list of twenty agents is longer than most
-		// calls, and the other receivers are none of its business.
+		// calls, and no receiver needs to know the others.
 		msg.Receivers = []protocol.AgentID{to}
 		o := &outgoing{message: msg}
 		err := error(nil)

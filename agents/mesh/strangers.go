@@ -16,8 +16,8 @@ import (
 
 // strangers owns the inbound connections whose peer has not shown a credential yet.
 // They have few places, so that known agents keep theirs. A new one always gets a
-// place: another one loses its place if there is none. So connections that stay silent
-// keep out nobody who is quicker than as many further ones.
+// place, if necessary that of another one. So silent connections keep out only peers that are
+// slower than the next such flood.
 type strangers struct {
 	known   func(peer.ID) bool           // whether a peer has shown a valid credential before
 	keepOut func(peer.ID, time.Duration) // one that has lost its place

@@ -22,7 +22,7 @@ func (n *Node) observe(at time.Time, in bool, m protocol.Message) {
 }
 
 // traces reports whether a message belongs in the journal's trace. Sellers do not trace
-// auctions, of which they hear hundreds per second.
+// auctions: they hear hundreds per second.
 func (n *Node) traces(m protocol.Message) bool {
 	switch {
 	case m.Conversation == "", m.Protocol == protocol.ProtocolPresence, localOnly(m):
@@ -72,7 +72,7 @@ func otherSide(in bool, m protocol.Message) string {
 	return strings.Join(list, " ")
 }
 
-// decisionOf returns how a message is logged; what is empty if it is not.
+// decisionOf returns the level and text with which a message is logged; no text: it is not.
 func decisionOf(in bool, m protocol.Message) (level slog.Level, what string) {
 	switch body := m.Body.(type) {
 	case message.Proposal:

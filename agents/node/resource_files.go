@@ -23,7 +23,7 @@ func (r *Resource) keepFiles(l launch.Config) {
 	r.files = r.depot.Send
 }
 
-// knows asks the role for a launch; one that cannot be looked up now is kept.
+// knows asks the role for a launch. If the role cannot answer now, the launch is kept.
 func (r *Resource) knows(ctx context.Context, job string) bool {
 	known := true
 	err := r.Runner.Do(ctx, func(_ time.Time, role agents.Role) protocol.Output {

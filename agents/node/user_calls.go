@@ -326,7 +326,7 @@ func (u userAgent) earlier(ctx context.Context, q control.BuyCall) (begun string
 }
 
 // errUnwritten ends what a purchase's followers see when the journal cannot be
-// written: what was not saved is forgotten.
+// written: unsaved changes are forgotten.
 var errUnwritten = errors.New("the agent cannot write its journal; it buys nothing that is not signed yet")
 
 // report sends every change that a follower sees, until the purchase is over.

@@ -294,7 +294,7 @@ func (t *tailing) moved(ctx context.Context) bool {
 	return t.look(ctx) == nil && (t.unit.Lost || t.unit.Launch != before)
 }
 
-// overTries is how often a site is asked for the log of what is over.
+// overTries is how often a site is asked for the log of a job that has ended.
 const overTries = 40
 
 func (t *tailing) once(ctx context.Context) error {

@@ -173,7 +173,7 @@ func silentSites(verb message.LaunchVerb, run message.Run, asked time.Time) stri
 	return strings.Join(names, ", ") + " have not answered"
 }
 
-// refused is why a site's batch system does not do what was asked, and of which unit.
+// refused returns the unit whose batch system refused a request, and why.
 func refused(run message.Run, asked time.Time) (message.RunUnit, string) {
 	for _, u := range run.Units {
 		if u.Status.Stage == message.StageSubmitted && u.Status.Why != "" && !u.Heard.Before(asked) {

@@ -107,7 +107,7 @@ func (j jobs) named(word string) ([]string, error) {
 	return nil, exit.Fail(exit.Usage, "'ramp user jobs' lists the jobs", "--dependency: no job %q", word)
 }
 
-// afterPace is how often the jobs that one waits for are looked at.
+// afterPace is the pause between checks of the jobs that another job waits for.
 const afterPace = time.Second
 
 // Await waits until the jobs have ended, and says once which it waits for. If one of them

@@ -113,7 +113,7 @@ func (r *Role) slotUsed(now time.Time, m protocol.Message, u message.SlotUsed) p
 }
 
 // jobChanged takes the status of a program. If it ends its unit, for instance because its
-// buyer killed it, what is paid by usage is due, and the cores are free again.
+// buyer killed it, payment by usage is due, and the cores are free again.
 func (r *Role) jobChanged(now time.Time, m protocol.Message, body message.JobChanged) protocol.Output {
 	out, _ := r.launches.Receive(now, m)
 	out = out.Join(r.fed.follow(now))

@@ -17,7 +17,7 @@ type Grant struct {
 	Job     string
 	Staging bool // inputs may arrive
 	Over    bool // the job has ended
-	Head    bool // of what it prints, only logHead is delivered yet
+	Head    bool // only the first logHead bytes of its output are delivered yet
 	Inputs  []protocol.StagedFile
 	Outputs []protocol.StagedFile
 }

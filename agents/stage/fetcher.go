@@ -48,7 +48,7 @@ func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
 	}
 }
 
-// Names of what a program has printed, beside its files.
+// Names of a program's printed output, beside its files.
 const (
 	stdoutName = "stdout.txt"
 	stderrName = "stderr.txt"

@@ -24,9 +24,9 @@ const (
 	partKept   = 4 // the end, for now: the rest waits for the usage
 )
 
-// What is printed is for watching a job; what it computes is for its outputs. Of a job whose
-// usage can still be disputed, a site delivers logHead bytes of each; at the job's end a
-// follower waits up to keptTime for the rest.
+// Printed output is for watching a job; results belong in its output files. While the usage of a
+// job can still be disputed, a site delivers logHead bytes of stdout and of stderr; at the job's
+// end a follower waits up to keptTime for the rest.
 const (
 	logHead  = 64 << 10
 	keptTime = 15 * time.Second

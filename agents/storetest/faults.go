@@ -131,8 +131,8 @@ func OnFaultyDisk(t *testing.T, test func(t *testing.T, d *FaultyDisk)) {
 }
 
 // Faults has every write and flush of some appends fail, one at a time. An append is then
-// refused wholly, and a later one accepted; or the store says protocol.ErrDisk, and accepts
-// nothing before it is opened again. What was acknowledged is there.
+// refused wholly, and a later one accepted; or the store returns protocol.ErrDisk, and accepts
+// nothing before it is opened again. Every acknowledged append is still there.
 func Faults(t *testing.T, open Open) {
 	OnFaultyDisk(t, func(t *testing.T, d *FaultyDisk) {
 		for _, errno := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {

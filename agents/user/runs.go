@@ -111,7 +111,7 @@ func (r *runs) update(now time.Time, x *run, changed bool) protocol.Output {
 	return out
 }
 
-// endWhole ends a run of which a unit does not run, unless each runs by itself.
+// endWhole ends a run if one of its units does not run, unless the units are independent.
 func (r *runs) endWhole(now time.Time, x *run) protocol.Output {
 	if x.view.Program.Array {
 		return r.drive(now, x, true)

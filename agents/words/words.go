@@ -156,6 +156,8 @@ func Ago(d time.Duration) string {
 		return fmt.Sprintf("%d min", int(d.Minutes()))
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	case int(d.Hours())%24 == 0:
+		return fmt.Sprintf("%d days", int(d.Hours())/24)
 	}
 	return fmt.Sprintf("%d days %d h", int(d.Hours())/24, int(d.Hours())%24)
 }

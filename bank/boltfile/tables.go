@@ -60,8 +60,8 @@ func noRoom(err error) bool {
 // marker is the file beside a file whose disk has failed.
 func marker(path string) string { return path + ".failed" }
 
-// fail marks the file. On a disk without room for another file, its lock says so; a disk
-// that can only be read does not open the file again.
+// fail marks the file. On a disk without room for another file, its lock holds the mark; on a
+// read-only disk the file cannot be opened again anyway.
 func (f *File) fail(why error) {
 	err := os.WriteFile(marker(f.Path()), []byte(why.Error()+"\n"), 0o600)
 	if _, missing := os.Stat(marker(f.Path())); err == nil || missing == nil {

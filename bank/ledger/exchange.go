@@ -210,7 +210,7 @@ func (ex *Exchange) keep(q Quote) {
 	ex.deadlines.await(deadline{at: q.forgottenAt(), quote: k})
 }
 
-// end ends a quote, and saves that even if there is none. Nobody without an account has one.
+// end ends a quote, and saves that even if no quote exists. Only accounts have quotes.
 func (ex *Exchange) end(k quoteKey) []protocol.Record {
 	c := ex.books.change()
 	if ex.drop(c, k); len(c.recs) == 0 && ex.books.accounts[k.user] != nil {

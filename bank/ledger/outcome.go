@@ -275,7 +275,7 @@ func (bs *bundles) over(now time.Time, b *protocol.Bundle) bool {
 	return !now.Before(b.SettleBy) || bs.lapsed(b)
 }
 
-// lapsed reports whether a bundle is void for ever unless it is decided. See package voids.
+// lapsed reports whether a bundle that is not decided yet can only be void. See package voids.
 func (bs *bundles) lapsed(b *protocol.Bundle) bool {
 	return row.Nanos(b.SettleBy) <= bs.outcomes.voids.Until(b.User)
 }

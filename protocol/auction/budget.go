@@ -19,7 +19,7 @@ import (
 // an offer, it calls everybody by gossip, and sellers answer that at random.
 
 // A shortlist from an index takes the place of all that: the buyer calls some of it in
-// each round, and the next on it in place of those who have nothing to offer.
+// each round, and replaces sellers that have nothing to offer by the next on the list.
 
 // DefaultBudget is about how many sellers a buyer asks in a round of a large
 // market, and ShortBudget how many of a shortlist.

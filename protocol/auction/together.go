@@ -94,7 +94,7 @@ func (t *commonStart) fits(o protocol.Offer) bool {
 
 // nextStart is the earliest start that the offers leave possible: the latest of the units'
 // first starts. If every unit has an offer at the start asked for, but they exclude each
-// other, it is the next start that any offer has. Zero: there is none.
+// other, it is the next start that any offer has. Zero: no such start.
 func (b *Buyer) nextStart(now time.Time, relaxed bool) (next time.Time) {
 	asked := b.standing.together.start
 	first := make([]time.Time, len(b.cfg.Wants))

@@ -20,7 +20,7 @@ const (
 
 // relaxation is the linear programme of a part at one level: every unit is covered once, of a
 // group at most one offer is taken, and rows are not exceeded, but offers may be taken in
-// part. The simplex only guides. What it finds is proved by exact: its prices, rounded to
+// part. The simplex only guides. The function exact proves its result: its prices, rounded to
 // integers, bound every set.
 type relaxation struct {
 	cover *cover

@@ -52,7 +52,7 @@ type tree struct {
 
 	path    []choice
 	waiting []branch
-	rises   [2][]rise // by offer: what leaving and taking it has added
+	rises   [2][]rise // by offer: the cost added by leaving and by taking it
 	count   int       // nodes so far
 }
 
@@ -403,7 +403,7 @@ func (t *tree) mean(side, b int) float64 {
 	return r.sum / float64(r.count)
 }
 
-// forced makes the choice that is left when a branch leads nowhere; -1 if there is none.
+// forced makes the remaining choice when a branch leads nowhere; -1: no choice remains.
 func (t *tree) forced(b int, left, taken bool) int {
 	if left && taken || !t.choose(b, left) {
 		return -1

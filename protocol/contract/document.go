@@ -26,8 +26,8 @@ func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, er
 	return seal(c, octets, now)
 }
 
-// openDocument also returns the signed data, of which only sealed.der and its chain should
-// be kept.
+// openDocument also returns the signed data. Callers should keep only its sealed.der and its
+// chain.
 func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, s sealed, by identity.Peer, err error) {
 	if s, by, _, err = unseal(bytes.Clone(der), trust, at); err != nil {
 		return d, s, by, err

@@ -143,7 +143,7 @@ func readBundle(der []byte, trust *identity.Trust, at time.Time) (known, identit
 }
 
 // unseal verifies a SignedData: first the signer's chain, which is usually remembered and
-// stops strangers, then the signature. What it returns is pruned.
+// stops strangers, then the signature. The result is pruned.
 func unseal(der []byte, trust *identity.Trust, at time.Time) (s sealed, by identity.Peer, signed time.Time, err error) {
 	if s, err = parse(der); err != nil {
 		return s, by, signed, err

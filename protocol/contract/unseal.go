@@ -147,8 +147,8 @@ func certificateName(der []byte) (issuer []byte, serial *big.Int, err error) {
 	return issuer, serial, f.end()
 }
 
-// prune drops the certificates that are not on the verified path. They are not part of what
-// is signed, so anybody could add some, and they would be kept as long as the document.
+// prune drops the certificates that are not on the verified path. The signature does not cover
+// them, so anybody could add some, and they would be kept as long as the document.
 func (s *sealed) prune(path []*x509.Certificate) error {
 	on := func(der []byte) bool {
 		return slices.ContainsFunc(path, func(c *x509.Certificate) bool { return bytes.Equal(c.Raw, der) })

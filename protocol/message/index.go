@@ -6,7 +6,7 @@ import (
 	"ramp/protocol"
 )
 
-// Bounds of what an index is sent and sends.
+// Bounds of the messages to and from an index.
 const (
 	MaxRecord       = 2 << 10 // bytes of a signed record; 0.8 KiB with a P-256 certificate
 	MaxRecords      = 64      // in one message

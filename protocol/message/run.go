@@ -54,7 +54,7 @@ type Run struct {
 	Collected bool                `json:"collected"`         // its outputs were fetched, or the owner declined them
 	Program   Program             `json:"program"`
 	Units     []RunUnit           `json:"units"`
-	// Sweep is the sweep of which this is an attempt, and Follows that others may follow in its slot.
+	// Sweep is set if this is an attempt of a sweep's task; Follows if others may follow in its slot.
 	Sweep      string `json:"sweep,omitempty"`
 	Follows    bool   `json:"follows,omitempty"`
 	Discarding bool   `json:"discarding,omitempty"` // its site is to remove its files

@@ -260,7 +260,7 @@ func (e *election) slow(now time.Time, b *ballot) bool {
 
 // hurry asks the runners-up of slow sellers, those without failures if possible. The
 // new set has all bids of the last one that are agreed or not slow, so that no
-// seller is asked for two offers of which it can give one.
+// seller is asked for two offers that exclude each other.
 func (e *election) hurry(now time.Time) protocol.Output {
 	var out protocol.Output
 	for len(e.slates) < maxSlates && len(e.excluded) <= maxElections {
@@ -281,7 +281,7 @@ func (e *election) hurry(now time.Time) protocol.Output {
 	return out
 }
 
-// hurryAt returns when the runners-up of the last set are asked; zero: there are none.
+// hurryAt returns when the runners-up of the last set are asked; zero: no runner-up.
 func (e *election) hurryAt() (at time.Time) {
 	last := e.slates[len(e.slates)-1]
 	if last.alone || len(e.slates) >= maxSlates {

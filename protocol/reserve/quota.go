@@ -71,7 +71,7 @@ type blocked struct {
 	holds   int   // unsold claims
 	queued  int   // unsold claims that the batch system has not granted yet
 	pending int64 // weight of the unsold claims if none is bought
-	debt    int64 // weight of what was held and not bought, as of at
+	debt    int64 // weight of the claims that were held but not bought, as of at
 	at      time.Time
 }
 
@@ -317,8 +317,8 @@ func (q *quota) sizes() []protocol.Size {
 		{Of: "buyers", N: len(q.buyers), Most: MaxBuyers},
 		{Of: "units of one buyer not sold", N: holds, Most: q.cfg.BuyerHolds},
 		{Of: "units of one buyer remembered and not sold", N: kept.claims, Most: protocol.MaxBuyerClaims},
-		{Of: "bytes kept of what one buyer has not bought", N: kept.bytes, Most: protocol.MaxBuyerKept},
-		{Of: "bytes kept of what is not sold", N: q.kept.bytes, Most: protocol.MaxKept},
+		{Of: "bytes kept of one buyer's unsold units", N: kept.bytes, Most: protocol.MaxBuyerKept},
+		{Of: "bytes kept of unsold units", N: q.kept.bytes, Most: protocol.MaxKept},
 		{Of: "reservations asked for by one buyer", N: queued, Most: q.cfg.BuyerReserves},
 	}
 }

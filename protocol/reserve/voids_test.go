@@ -145,8 +145,8 @@ func (w *world) bounded(t *testing.T) {
 		}
 	}
 	for of, n := range map[string]int{
-		"bytes kept of what is not sold": w.stored(reserve.TableDeals, reserve.TableSales, reserve.TableReceipts),
-		"bytes of void contracts":        w.stored(reserve.TableVoids),
+		"bytes kept of unsold units": w.stored(reserve.TableDeals, reserve.TableSales, reserve.TableReceipts),
+		"bytes of void contracts":    w.stored(reserve.TableVoids),
 	} {
 		if n > counted[of] {
 			t.Fatalf("%s: %d counted, %d in the journal", of, counted[of], n)

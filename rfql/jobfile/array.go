@@ -27,7 +27,7 @@ const arrayWords = "want indexes such as 1-30, 1,5,9 or 1-30:2, and %8 for at mo
 // ParseArray reads 1-30%8, 1,5,9 or 1-30:2.
 func ParseArray(s string) (Array, error) { return ParseIndexes(s, MaxTasks, MaxSlots) }
 
-// ParseIndexes reads at most so many indexes likewise, of which at most so many run at once.
+// ParseIndexes is ParseArray with other bounds: of the indexes, and of those that run at once.
 func ParseIndexes(s string, indexes, atOnce int) (Array, error) {
 	var a Array
 	list, slots, bounded := strings.Cut(s, "%")

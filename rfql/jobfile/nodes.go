@@ -67,7 +67,7 @@ func Root(text []byte, such, keys string) (*yaml.Node, *Fault) {
 	}
 	root := doc.Content[0]
 	switch err := d.Decode(&more); {
-	case root.Kind != yaml.MappingNode: // nothing, after '---', is said to be in the line behind
+	case root.Kind != yaml.MappingNode: // the parser reports an empty document after '---' one line too late
 		return nil, &Fault{Line: min(root.Line, strings.Count(string(text), "\n")+1), Text: "want lines such as '" + such + "'"}
 	case errors.Is(err, io.EOF):
 		return root, nil

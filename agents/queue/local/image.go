@@ -46,7 +46,7 @@ func imageDirs(image, dir string, places []string) (argv []string, err error) {
 		above := slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(place, path+"/") })
 		switch {
 		case slices.Contains(places, path):
-		case above && !e.IsDir(): // a link or a file would stand in the way
+		case above && !e.IsDir(): // a link or a file would be in the way
 		case above:
 			below, err := imageDirs(image, path, places)
 			if err != nil {

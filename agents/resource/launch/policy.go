@@ -27,7 +27,7 @@ type Policy struct {
 // Account is the local identity and right of a buyer.
 type Account struct {
 	User     string   // the local account; empty: the agent's own
-	Pool     []string // instead, accounts of which one buyer at a time has each
+	Pool     []string // instead, accounts that each serve one buyer at a time
 	Commands bool     // it may run any command, not only applications
 }
 

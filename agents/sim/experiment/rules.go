@@ -161,7 +161,7 @@ func (b bazaar) cheapest(without int, ask func(stall) protocol.Credits) (lots []
 	return lots, sum
 }
 
-// posted buys from the cheapest stalls, each of which posts the middle of its band.
+// posted buys from the cheapest stalls. Each posts the middle of its band.
 func (b bazaar) posted() []lot {
 	lots, _ := b.cheapest(-1, func(s stall) protocol.Credits { return middle(s.Band) })
 	return lots

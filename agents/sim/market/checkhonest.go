@@ -243,5 +243,5 @@ func (c *honestChecks) finishBought(id protocol.ContractID, b protocol.Bundle) {
 	}
 }
 
-// refundNote is a site's signed refund, of which this package reads only its presence.
+// refundNote is a site's signed refund. This package checks only that it is there.
 type refundNote = json.RawMessage

@@ -118,8 +118,8 @@ func (c *orderChecks) orders(e ledger.Entry) {
 	c.audit.check(OrderedOnce, slices.Equal(slices.Sorted(slices.Values(moved)), want), "entry %d for %q moves %q, want %q", e.Number, e.Ref, moved, want)
 }
 
-// exchanged reads an exchange from the legs of its entry: what a user gives and gets is
-// what the house gets and gives.
+// exchanged reads an exchange from the legs of its entry: the user gives what the house gets,
+// and the reverse.
 func (c *orderChecks) exchanged(e ledger.Entry) contract.Quote {
 	q, house := contract.Quote{ID: e.Ref, Entry: e.Number}, map[string]protocol.Credits{}
 	for _, leg := range e.Legs {

@@ -177,7 +177,7 @@ func over(state string) bool {
 	return false
 }
 
-// tickPeriod is the time between checks of what depends on time.
+// tickPeriod is the time between checks of time-dependent invariants.
 const tickPeriod = 30 * time.Second
 
 // tick checks holds and queues now, and again after tickPeriod.

@@ -16,7 +16,7 @@ type Result struct {
 	Auctions   int            `json:"auctions"` // begun
 	Bought     int            `json:"bought"`   // settled
 	Refused    int            `json:"refused"`  // ended without a purchase
-	Units      int            `json:"units"`    // of what was bought
+	Units      int            `json:"units"`    // bought
 	Money      string         `json:"money"`    // paid for them, minus refunds
 	Messages   int64          `json:"messages"` // that agents received
 	SimSeconds float64        `json:"sim_s"`

@@ -43,7 +43,7 @@ func (p *party) command(ctx context.Context, out io.Writer, args ...string) erro
 	return nil
 }
 
-// lastLines are the last lines of what a command reports, as one.
+// lastLines joins the last lines of a command's report.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], "; ")

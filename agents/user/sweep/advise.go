@@ -259,8 +259,8 @@ func (a *advice) soonest() {
 
 // inProportion keeps an equal share of the money for every task: a resource is used if a task of mean
 // size costs no more than that there. Lanes take turns as they become free, so resources get tasks in
-// proportion to their rates. What does not end in time is assigned again with what the others left
-// over, and in the end to the cheapest that is in time.
+// proportion to their rates. Tasks that would be late are assigned again with the money left over,
+// and at last to the cheapest resource that is in time.
 func (a *advice) inProportion() {
 	left := make([]int, len(a.Sizes))
 	for i := range left {

@@ -169,7 +169,7 @@ func (s *Sweep) Act(now time.Duration) Actions {
 }
 
 // due reports whether to plan again. Where many tasks wait, changes are collected, so that a plan's
-// work is spread over many events. Without a lease there are none to wait for.
+// work is spread over many events. Without a lease there is nothing to wait for.
 func (s *Sweep) due() bool {
 	const share = 128
 	idle := !slices.ContainsFunc(s.sites, func(x *site) bool { return len(x.leases) > 0 })

@@ -59,7 +59,7 @@ type Attempt struct {
 	Why   string        `json:"why,omitempty"`
 }
 
-// Task is a task and its attempts, the first of which has number 1.
+// Task is a task and its attempts, numbered from 1.
 type Task struct {
 	State    State     `json:"state"`
 	Attempts []Attempt `json:"attempts,omitempty"`

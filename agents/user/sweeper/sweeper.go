@@ -206,7 +206,7 @@ func (s *Sweeps) Order(now time.Time, o message.SweepOrder, dry func(message.Swe
 	return out.Join(s.Act(now)), nil
 }
 
-// full says so if no more sweeps can go on at once.
+// full returns an error if no further sweep may run at the same time.
 func (s *Sweeps) full() error {
 	if n := s.unfinished(); n >= maxLive {
 		return fmt.Errorf("%d sweeps are not over, the most at once: 'ramp user sweeps kill' ends one", n)

@@ -67,7 +67,7 @@ func (x *live) offering() bool {
 	return slices.ContainsFunc(x.Sites(), func(v sweep.SiteView) bool { return v.Lanes > 0 && v.Out == 0 })
 }
 
-// Show is a sweep as it stands; false: there is none of this ID.
+// Show returns the present state of a sweep; false: no sweep has this ID.
 func (s *Sweeps) Show(now time.Time, id string) (message.Sweep, bool) {
 	x := s.by[id]
 	if x == nil {

@@ -218,6 +218,9 @@ func (s *siteInit) write(a *madeAgent, text []byte, several bool) error {
 	if s.Programs == "" {
 		a.Notes = append(a.Notes, "buyers may not run programs here, so 'ramp run' does not buy from it; to allow them, see --programs and docs/JOBS.md")
 	}
+	if account := s.Account(); account != "" && account != config.AccountName() && s.Driver != "local" {
+		a.Missing = append(a.Missing, fmt.Sprintf("a directory for jobs: 'resource.jobs.dir' in %s, which all nodes see and the account %s can pass through", a.Config, account))
+	}
 	switch {
 	case s.Bank == "":
 		a.Missing = append(a.Missing, "a bank: 'resource.pay' in "+a.Config)

@@ -37,7 +37,7 @@ type eta struct {
 	serial int
 }
 
-// last is the serial number of what the factors are made of.
+// last is the serial number of the newest part of the factors.
 func (f *factors) last() int {
 	if len(f.etas) > 0 {
 		return f.etas[len(f.etas)-1].serial

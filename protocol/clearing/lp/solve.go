@@ -280,7 +280,7 @@ func (s *Simplex) entering(over float64) int {
 // ratio is how far the prices can move until j's reduced cost is zero.
 func (s *Simplex) ratio(j int) float64 { return math.Abs(s.d[j] / s.alpha[j]) }
 
-// selections is how many candidates are looked for one by one before the rest is sorted.
+// selections is how many candidates are selected one by one before the rest is sorted.
 const selections = 6
 
 // bringNext puts the candidate of the least ratio among those from at on there; of equals,

@@ -122,7 +122,7 @@ func (b bars) fill(c draw.Canvas, r vg.Rectangle) {
 	}
 }
 
-// hatching is the lines of a state over a rectangle; what is done has none.
+// hatching returns the lines of a state over a rectangle; finished tasks have no lines.
 func (b bars) hatching(r vg.Rectangle) (lines [][]vg.Point) {
 	const gap = vg.Length(4)
 	w, h := r.Size().X, r.Size().Y

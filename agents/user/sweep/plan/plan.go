@@ -169,8 +169,8 @@ func (p *Plan) Bring(input, key string) {
 
 func inputKey(template string) string { return "input " + template }
 
-// Due is the deadline of a sweep that begins now; zero: there is none. A deadline without a zone is
-// one in the zone of now. A deadline that is not after now is an error, with its line.
+// Due is the deadline of a sweep that begins now; zero: no deadline. One without a zone is
+// in the zone of now. A deadline that is not after now is an error, with its line.
 func (p *Plan) Due(now time.Time) (time.Time, error) {
 	due := p.DeadlineAt
 	switch {
