@@ -269,71 +269,96 @@ func Purchase(ctx context.Context, agent *control.Client) (id string, err error)
 // closedRound finds the rounds that a page shows as closed.
 var closedRound = regexp.MustCompile(`<div><bdi>Round (\d+)</bdi>`)
 
+// roundWatch notes when the rounds of an auction are closed, and when a page shows that.
+type roundWatch struct {
+	mu              sync.Mutex
+	closed, visible map[int]time.Time
+	rounds          int           // in all; 0: not known yet
+	all             chan struct{} // closed when every round was seen
+}
+
+// seen notes the rounds that a page shows.
+func (w *roundWatch) seen(page []byte, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range closedRound.FindAllSubmatch(page, -1) {
+		n, _ := strconv.Atoi(string(m[1])) // the pattern has digits only
+		if w.visible[n].IsZero() {
+			w.visible[n] = at
+		}
+	}
+	w.check()
+}
+
+// known notes the rounds that the agent knows to be closed; over: there are no more.
+func (w *roundWatch) known(rounds int, over bool) {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n := range rounds {
+		if w.closed[n+1].IsZero() {
+			w.closed[n+1] = now
+		}
+	}
+	if over {
+		w.rounds = rounds
+		w.check()
+	}
+}
+
+func (w *roundWatch) check() {
+	select {
+	case <-w.all:
+	default:
+		if w.rounds > 0 && len(w.visible) >= w.rounds {
+			close(w.all)
+		}
+	}
+}
+
 // MeasureRounds holds auctions and measures how long after the agent knows that a round is closed
 // a page shows it.
 func (b *Browser) MeasureRounds(ctx context.Context, agent *control.Client, auctions int, f *WebFigures) error {
 	var late []time.Duration
 	for range auctions {
-		id := control.NewPurchaseID(false)
-		closed, visible := map[int]time.Time{}, map[int]time.Time{}
-		var mu sync.Mutex
-		all := make(chan struct{})
-		rounds := 0 // in all; 0: not known yet
-		check := sync.OnceFunc(func() { close(all) })
-		t := &tab{b: b, address: "/purchase/" + id, events: "/live?on=purchase,round&id=" + id, seen: func(page []byte, at time.Time) {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, m := range closedRound.FindAllSubmatch(page, -1) {
-				n, _ := strconv.Atoi(string(m[1])) // the pattern has digits only
-				if visible[n].IsZero() {
-					visible[n] = at
-				}
-			}
-			if rounds > 0 && len(visible) >= rounds {
-				check()
-			}
-		}}
-		tabs, cancel := context.WithCancel(ctx)
-		done := make(chan error, 1)
-		var watch sync.Once
-		p, err := hold(ctx, agent, id, false, func(p message.Purchase) {
-			now := time.Now()
-			if control.Purchase.Ask(ctx, agent, control.IDCall{ID: id}, nil) == nil { // it has a page from now on
-				watch.Do(func() { go func() { done <- t.follow(tabs, func() {}) }() })
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for n := range len(p.Rounds) {
-				if closed[n+1].IsZero() {
-					closed[n+1] = now
-				}
-			}
-		})
-		mu.Lock()
-		if rounds = len(p.Rounds); len(visible) >= rounds {
-			check()
-		}
-		mu.Unlock()
-		if err == nil {
-			select {
-			case <-all:
-			case err = <-done:
-			case <-time.After(patience):
-				err = errors.New("an open page does not show every round")
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
-		cancel()
-		if err != nil {
+		w := &roundWatch{closed: map[int]time.Time{}, visible: map[int]time.Time{}, all: make(chan struct{})}
+		if err := b.watchRounds(ctx, agent, w); err != nil {
 			return err
 		}
-		for n, at := range closed {
-			late = append(late, max(0, visible[n].Sub(at)))
+		for n, at := range w.closed {
+			late = append(late, max(0, w.visible[n].Sub(at)))
 		}
 	}
 	f.Rounds, f.Visible, f.VisibleP95 = len(late), Quantile(late, .5), Quantile(late, .95)
 	return nil
+}
+
+// watchRounds holds an auction beside its page.
+func (b *Browser) watchRounds(ctx context.Context, agent *control.Client, w *roundWatch) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	id := control.NewPurchaseID(false)
+	t := &tab{b: b, address: "/purchase/" + id, events: "/live?on=purchase,round&id=" + id, seen: w.seen}
+	failed := make(chan error, 1)
+	var open sync.Once
+	p, err := hold(ctx, agent, id, false, func(p message.Purchase) {
+		w.known(len(p.Rounds), false)
+		if control.Purchase.Ask(ctx, agent, control.IDCall{ID: id}, nil) == nil { // it has a page from now on
+			open.Do(func() { go func() { failed <- t.follow(ctx, func() {}) }() })
+		}
+	})
+	if err != nil {
+		return err
+	}
+	w.known(len(p.Rounds), true)
+	select {
+	case <-w.all:
+		return nil
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return errors.New("an open page does not show every round")
+	}
 }
 
 // MeasureTabs holds auctions beside no tab and beside n tabs with the list, in turn.

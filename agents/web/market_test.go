@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/porttest"
 	"ramp/protocol/message"
 )
 
@@ -32,6 +34,22 @@ type market struct {
 	env     []string
 	mu      sync.Mutex
 	daemons map[string]*exec.Cmd
+	proxy   string // the origin that site2's pages have behind a proxy
+}
+
+// A proxy's name for site2's pages.
+const (
+	proxyHost   = "hpc.example.org"
+	proxyPrefix = "/ramp/site2"
+)
+
+// configure adds a line to an agent's configuration.
+func (m *market) configure(name, line string) {
+	m.t.Helper()
+	f, err := os.OpenFile(filepath.Join(m.dir, name, "config.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	m.must(err)
+	_, err = io.WriteString(f, "\n"+line+"\n")
+	m.must(errors.Join(err, f.Close()))
 }
 
 // newMarket founds a market.
@@ -48,12 +66,14 @@ func newMarket(t testing.TB) *market {
 	m := &market{t: t, program: program, dir: dir, env: append(os.Environ(), "RAMP_DIR="), daemons: map[string]*exec.Cmd{}}
 	t.Cleanup(m.close)
 	m.run("bank", "init", "--currency", "CPU", "--credit", "1000000", "--uses", "20", "--dir", "bank")
+	m.configure("bank", "monitor: 127.0.0.1:0")
 	m.serve("bank", "bank")
 	for i := range sites - 1 {
 		m.addSite(i)
 	}
 	m.addRunner()
 	m.run("user", "init", "--join", "bank/invitation.ramp", "--name", "ann", "--dir", "user")
+	m.configure("user", "monitor: 127.0.0.1:0")
 	m.serve("user", "user")
 	m.awaitSites()
 	return m
@@ -66,6 +86,13 @@ func (m *market) addSite(i int) {
 	m.must(os.WriteFile(filepath.Join(m.dir, name+".swf"), []byte(log), 0o600))
 	m.run("resource", "init", "--driver", "swf", "--log", filepath.Join(m.dir, name+".swf"), "--join", "bank/invitation.ramp", "--name", name,
 		"--start-price", fmt.Sprint(20+2*i), "--minimum-price", fmt.Sprint(10+i), "--programs", "no", "--dir", name)
+	m.configure(name, "monitor: 127.0.0.1:0")
+	if i == 1 {
+		port, err := porttest.Free()
+		m.must(err)
+		m.proxy = fmt.Sprintf("http://%s:%d", proxyHost, port)
+		m.configure(name, "web: {origin: '"+m.proxy+"', prefix: "+proxyPrefix+"}")
+	}
 	m.serve(name, "resource")
 }
 

@@ -95,7 +95,7 @@ func TestAFirstVisitIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	total := len(page)
-	links := regexp.MustCompile(`(?:<link[^>]*href|<script[^>]*src|<img[^>]*src)="([^"]+)"`).FindAllStringSubmatch(string(plain), -1)
+	links := regexp.MustCompile(`(?:<link rel="stylesheet" href|<script[^>]*src|<img[^>]*src)="([^"]+)"`).FindAllStringSubmatch(string(plain), -1)
 	for _, l := range links {
 		total += len(get(l[1]))
 	}
