@@ -41,7 +41,7 @@ const (
 	MaxRuns = 1 << 12 // jobs that it has taken and that are not over; with the others MaxKept
 	// MaxUndecided is how many jobs a home may have awarded here without a decision; for
 	// further ones of that home the site does not bid.
-	MaxUndecided = 64
+	MaxUndecided = 8
 
 	lastRuns = 100 // from which the mean run time follows
 )
