@@ -133,8 +133,11 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 		out = out.Join(s.bids[k].Ask(now))
 	}
 	for _, id := range sorted(s.runs) {
-		if r := s.runs[id]; r.State == message.JobStaging {
+		switch r := s.runs[id]; r.State {
+		case message.JobStaging:
 			out = out.Join(works.Stage(now, r.Run)).Join(wake(r.Since.Add(s.cfg.Stage)))
+		case message.JobSuspended:
+			out = out.Join(s.signal(now, r, message.SignalSuspend))
 		}
 	}
 	return s, s.settle(now, out), nil
