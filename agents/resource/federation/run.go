@@ -62,7 +62,9 @@ func readRun(id string, value []byte) (*run, error) {
 	switch r.State {
 	case message.JobRunning:
 		r.seat = seatHeld // its batch system is asked; it may be suspended
-	case message.JobStaging, message.JobWaiting, message.JobSuspended, message.JobDone, message.JobFailed, message.JobReturned:
+	case message.JobSuspended:
+		r.seat = seatLeaving // it may run: that it was to go on may have been ordered, and not been reported
+	case message.JobStaging, message.JobWaiting, message.JobDone, message.JobFailed, message.JobReturned:
 	default:
 		return nil, fmt.Errorf("journal: table %s: %s: state %q", TableRuns, id, r.State)
 	}

@@ -41,7 +41,7 @@ const (
 	MaxRuns = 1 << 12 // jobs that it has taken and that are not over; with the others MaxKept
 	// MaxUndecided is how many jobs a home may have awarded here without a decision; for
 	// further ones of that home the site does not bid.
-	MaxUndecided = 64
+	MaxUndecided = 8
 
 	lastRuns = 100 // from which the mean run time follows
 )
@@ -133,8 +133,11 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 		out = out.Join(s.bids[k].Ask(now))
 	}
 	for _, id := range sorted(s.runs) {
-		if r := s.runs[id]; r.State == message.JobStaging {
+		switch r := s.runs[id]; r.State {
+		case message.JobStaging:
 			out = out.Join(works.Stage(now, r.Run)).Join(wake(r.Since.Add(s.cfg.Stage)))
+		case message.JobSuspended:
+			out = out.Join(s.signal(now, r, message.SignalSuspend))
 		}
 	}
 	return s, s.settle(now, out), nil

@@ -18,6 +18,10 @@ const (
 func englishLengths() []int { return steps(0, 1200, 100) }
 func englishCoarse() []int  { return []int{0, 200, 300, 400, 600, 1000} }
 
+// englishShort begins with lengths so short that only a wait for polls could make longer ones
+// better. With a length of 0 there is no auction: the first bid wins, mostly the home's own.
+func englishShort() []int { return append([]int{20, 100}, englishCoarse()...) }
+
 // englishPoint is an experiment, and the table that it belongs to.
 type englishPoint struct {
 	table, what string
@@ -42,7 +46,11 @@ func englishPoints(l *Lab) (list []englishPoint) {
 		})
 	}
 	for _, poll := range []int64{0, 250, 500, 1000} {
-		add("poll", portion(poll), englishCoarse(), englishFewer, func(p *federation.Paper) { p.Poll = poll })
+		lengths := englishCoarse()
+		if poll == 0 {
+			lengths = englishShort()
+		}
+		add("poll", portion(poll), lengths, englishFewer, func(p *federation.Paper) { p.Poll = poll })
 	}
 	for _, load := range []int64{150, 250, 350} {
 		add("load", portion(load), englishCoarse(), englishFewer, func(p *federation.Paper) { p.Load = load })
@@ -167,8 +175,8 @@ func englishShapes(r *Result, m englishMeans) {
 	r.shape("beside a length of 1", wait <= 0.8*whole, num(1-wait/whole, 3), "0.20 shorter, at least")
 	long, short := m[englishKey("jobs", "1", 1000)].Better, m[englishKey("jobs", "1", 100)].Better
 	r.shape("longer auctions find better bids", long > short, num(short, 3)+" to "+num(long, 3), "P rises")
-	at, _ = m.least("poll", "0.00", englishCoarse())
-	r.shape("without polls the best length is 0", at == 0, portion(at), "0: the poll period makes the optimum")
+	at, _ = m.least("poll", "0.00", englishShort())
+	r.shape("without polls the shortest auction is best", at == int64(englishShort()[0]), portion(at), portion(int64(englishShort()[0]))+": the poll period makes the optimum")
 	most := 0.0
 	for _, length := range []int64{200, 400, 600} {
 		most = max(most, math.Abs(m[englishKey("jobs", "1", length)].Better-m[englishKey("jobs", "2", 2*length)].Better))

@@ -13,7 +13,7 @@ import (
 // time with faults, at all levels and of all sizes, and some never leave their home.
 func Random(seed uint64, sites, jobs int, faults sim.Faults, hours int) Config {
 	c := sim.NewChance(seed, 12)
-	cfg := Config{Seed: seed, Users: 3, Rules: RulesOf, Faults: faults, Time: time.Duration(hours) * time.Hour, Calm: 21 * 24 * time.Hour}
+	cfg := Config{Seed: seed, Users: 3, Rules: RulesOf, Faults: faults, Time: time.Duration(hours) * time.Hour, Calm: 5 * 24 * time.Hour}
 	for range sites {
 		cfg.Modules = append(cfg.Modules, 2+c.N(7))
 	}

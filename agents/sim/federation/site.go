@@ -94,6 +94,7 @@ type batch struct {
 	site  *member
 	by    map[string]*process
 	order []*process // that have not ended
+	told  time.Time  // when its last answer arrives: answers stay in order, as a driver's do
 }
 
 // Receive implements sim.Local.
@@ -159,7 +160,8 @@ func (b *batch) answer(now time.Time, id string) []sim.Later {
 	if p := b.by[id]; p != nil {
 		body = message.JobChanged{ID: id, At: now, Status: p.status}
 	}
-	return []sim.Later{{After: b.site.world.pause(), Message: protocol.Message{
+	b.told = protocol.Later(b.told, now.Add(b.site.world.pause()))
+	return []sim.Later{{After: b.told.Sub(now), Message: protocol.Message{
 		Performative: protocol.Inform, Sender: protocol.LocalQueue, Receivers: []protocol.AgentID{b.site.id}, Protocol: protocol.ProtocolQueue, Body: body,
 	}}}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"ramp/agents/sim/adversary"
+	"ramp/agents/sim/federation"
 )
 
 var (
@@ -196,11 +197,18 @@ func TestDishonestIndexesHarmTheirMutants(t *testing.T) {
 }
 
 // federationMutants are mistakes of sites that share cores by priority.
-func federationMutants(t *testing.T) []mutant { return mutantsIn(t, "testdata/federation", 4) }
+func federationMutants(t *testing.T) []mutant { return mutantsIn(t, "testdata/federation", 9) }
 
-// Each mistake of a federation is seen by the exploration of package federation. Without
-// -hunt one is tried.
+// Each mistake of a federation is seen by the exploration of package federation, and each
+// invariant and adversary has one. Without -hunt one is tried.
 func TestMutantsOfFederationsAreFound(t *testing.T) {
+	missing := append([]string{"once", "fits", "below", "level", "member", "ends"}, federation.Kinds()...)
+	for _, m := range federationMutants(t) {
+		missing = slices.DeleteFunc(missing, func(s string) bool { return s == m.invariant || s == m.adversary })
+	}
+	if len(missing) > 0 {
+		t.Errorf("no mutant for %q", missing)
+	}
 	for i, m := range federationMutants(t) {
 		if !*all && i > 0 {
 			continue
