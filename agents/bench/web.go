@@ -395,7 +395,7 @@ func (b *Browser) MeasureTabs(ctx context.Context, agent *control.Client, n, auc
 // think is how long a person takes between two auctions.
 const think = 200 * time.Millisecond
 
-// batch holds auctions; each begins when the tabs show the end of the last one.
+// batch holds auctions; each begins a while after the tabs show the end of the last one.
 func batch(ctx context.Context, agent *control.Client, tabs []*tab, n int, took func(time.Duration)) error {
 	for range n {
 		p, err := hold(ctx, agent, control.NewPurchaseID(false), false, func(message.Purchase) {})
@@ -404,10 +404,11 @@ func batch(ctx context.Context, agent *control.Client, tabs []*tab, n int, took 
 		}
 		took(time.Duration(p.AuctionMS * float64(time.Millisecond)))
 		ended, again := time.Now(), time.NewTicker(10*time.Millisecond)
-		for time.Since(ended) < think || !all(tabs, ended) {
+		for !all(tabs, ended) {
 			<-again.C
 		}
 		again.Stop()
+		<-time.After(think)
 	}
 	return nil
 }
