@@ -23,10 +23,9 @@ func (noTables) Each(string, func(string, []byte) error) error { return nil }
 // floor is a site of four modules whose batch system does at once what it is ordered.
 type floor struct {
 	*testing.T
-	site    *federation.Site
-	now     time.Time
-	orders  []string
-	answers []protocol.Message
+	site   *federation.Site
+	now    time.Time
+	orders []string
 }
 
 func newFloor(t *testing.T, cfg federation.Config) *floor {
