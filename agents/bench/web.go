@@ -368,20 +368,15 @@ func (b *Browser) MeasureTabs(ctx context.Context, agent *control.Client, n, auc
 	for i := 0; len(times[false]) < auctions || len(times[true]) < auctions; i++ {
 		watched := i%4 == 1 || i%4 == 2
 		tabs := []*tab{}
-		open, cancel := context.WithCancel(ctx)
-		opened := make(chan struct{}, n)
+		open, cancel := context.WithCancelCause(ctx)
 		if watched {
-			for range n {
-				t := &tab{b: b, address: "/", events: "/live?on=purchase"}
-				tabs = append(tabs, t)
-				go func() { _ = t.follow(open, func() { opened <- struct{}{} }) }()
-			}
-			for range n {
-				<-opened
-			}
+			tabs = b.open(open, cancel, n)
 		}
-		err := batch(ctx, agent, tabs, together, func(d time.Duration) { times[watched] = append(times[watched], d) })
-		cancel()
+		err := batch(open, agent, tabs, together, func(d time.Duration) { times[watched] = append(times[watched], d) })
+		if why := context.Cause(open); why != nil {
+			err = why
+		}
+		cancel(nil)
 		if err != nil {
 			return err
 		}
@@ -392,23 +387,47 @@ func (b *Browser) MeasureTabs(ctx context.Context, agent *control.Client, n, auc
 	return nil
 }
 
-// think is how long a person takes between two auctions.
-const think = 200 * time.Millisecond
+// open opens tabs with the list. One that fails cancels the context.
+func (b *Browser) open(ctx context.Context, cancel context.CancelCauseFunc, n int) (tabs []*tab) {
+	for range n {
+		t := &tab{b: b, address: "/", events: "/live?on=purchase"}
+		tabs = append(tabs, t)
+		go func() {
+			if err := t.follow(ctx, func() {}); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		}()
+	}
+	return tabs
+}
+
+// think is how long a person takes between two auctions, and shown how long tabs are waited
+// for at most: one may have shown the end of an auction just before that was noted here.
+const (
+	think = 200 * time.Millisecond
+	shown = time.Second
+)
 
 // batch holds auctions; each begins a while after the tabs show the end of the last one.
 func batch(ctx context.Context, agent *control.Client, tabs []*tab, n int, took func(time.Duration)) error {
-	for range n {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for last := time.Now(); n > 0; {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if since := time.Since(last); since < think || since < shown && !all(tabs, last) {
+			continue
+		}
+		n--
 		p, err := hold(ctx, agent, control.NewPurchaseID(false), false, func(message.Purchase) {})
 		if err != nil {
 			return err
 		}
 		took(time.Duration(p.AuctionMS * float64(time.Millisecond)))
-		ended, again := time.Now(), time.NewTicker(10*time.Millisecond)
-		for !all(tabs, ended) {
-			<-again.C
-		}
-		again.Stop()
-		<-time.After(think)
+		last = time.Now()
 	}
 	return nil
 }
