@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -37,6 +38,7 @@ func (s userPages) brought(w http.ResponseWriter, r *http.Request) (form url.Val
 		return nil, nil, exit.WithCode(exit.Usage, err)
 	}
 	form = url.Values{}
+	room := int64(maxForm) // for all fields
 	for range maxFields {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // in-process readers have none
 		p, err := parts.NextPart()
@@ -46,9 +48,12 @@ func (s userPages) brought(w http.ResponseWriter, r *http.Request) (form url.Val
 		case err != nil:
 			return nil, nil, tooLong(err)
 		case p.FileName() == "":
-			b, err := io.ReadAll(io.LimitReader(p, maxForm))
+			b, err := io.ReadAll(io.LimitReader(p, room+1))
 			if err != nil {
 				return nil, nil, tooLong(err)
+			}
+			if room -= int64(len(b)); room < 0 {
+				return nil, nil, exit.Fail(exit.Usage, "put a long command into a script, and send that as a file", "the fields of the form have more than %d bytes", maxForm)
 			}
 			form.Set(p.FormName(), string(b))
 			continue
@@ -158,18 +163,16 @@ func (s userPages) runLive(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	have, _ := strconv.Atoi(r.Header.Get("Last-Event-ID")) // what cannot be read is a first visit
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	out := eventText{w: w, skip: have}
-	err = control.RunLog.Follow(r.Context(), s.cfg.Client, control.RunCall{ID: r.PathValue("id"), Unit: unit, Follow: true}, func(l control.LogLine) error {
-		return out.send(l.Data)
-	})
+	id := r.PathValue("id")
+	out := newEventText(w, r.Header.Get("Last-Event-ID"))
+	err = control.RunLog.Follow(r.Context(), s.cfg.Client, control.RunCall{ID: id, Unit: unit, Follow: true}, out.send)
 	switch {
 	case r.Context().Err() != nil || errors.Is(err, control.ErrGone): // the browser comes again
 		return
 	case errors.Is(err, errEnough):
-		out.end(fmt.Sprintf("\n… more than %d KiB; the plain text has all\n", maxOutput>>10))
+		out.end(fmt.Sprintf("\n… more than %d KiB; 'ramp logs %s' shows all\n", maxOutput>>10, words.ShellWord(id)))
 	case err != nil:
 		out.end("\n" + sentence(err.Error()) + "\n")
 	default:
@@ -177,31 +180,68 @@ func (s userPages) runLive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// eventText writes a text as events. Their IDs count its bytes.
+// eventText writes what a program prints as events. Their IDs count the bytes of stdout and of
+// stderr, since another visit may get the two in another order.
 type eventText struct {
-	w          http.ResponseWriter
-	sent, skip int
+	w         http.ResponseWriter
+	out, errs printed
 }
 
-func (e *eventText) send(b []byte) error {
-	at := e.sent
-	if e.sent += len(b); e.sent <= e.skip {
+// printed is one of the two.
+type printed struct {
+	sent, skip int
+	rest       []byte // of a character that is not whole yet
+}
+
+// newEventText continues behind the event that a browser had last; what cannot be read is a
+// first visit.
+func newEventText(w http.ResponseWriter, last string) *eventText {
+	e := &eventText{w: w}
+	out, errs, _ := strings.Cut(last, "-")
+	e.out.skip, _ = strconv.Atoi(out)
+	e.errs.skip, _ = strconv.Atoi(errs)
+	return e
+}
+
+// next returns what is new in a piece, up to its last whole character.
+func (p *printed) next(b []byte) []byte {
+	b = append(p.rest, b...)
+	p.rest = nil
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if at := len(b) - n; utf8.RuneStart(b[at]) {
+			if !utf8.FullRune(b[at:]) {
+				b, p.rest = b[:at], b[at:len(b):len(b)]
+			}
+			break
+		}
+	}
+	known := min(len(b), max(0, p.skip-p.sent))
+	p.sent += len(b)
+	return b[known:]
+}
+
+func (e *eventText) send(l control.LogLine) error {
+	p := &e.out
+	if l.Stream == "stderr" {
+		p = &e.errs
+	}
+	b := p.next(l.Data)
+	if len(b) == 0 {
 		return nil
 	}
-	b = b[max(0, e.skip-at):]
 	return e.event(string(b))
 }
 
 func (e *eventText) event(text string) error {
 	text = html.EscapeString(visibleLines(text))
 	_ = http.NewResponseController(e.w).SetWriteDeadline(time.Now().Add(writeTime)) // in-process writers have none
-	if _, err := fmt.Fprintf(e.w, "id: %d\ndata: %s\n\n", e.sent, strings.ReplaceAll(text, "\n", "\ndata: ")); err != nil {
+	if _, err := fmt.Fprintf(e.w, "id: %d-%d\ndata: %s\n\n", max(e.out.sent, e.out.skip), max(e.errs.sent, e.errs.skip), strings.ReplaceAll(text, "\n", "\ndata: ")); err != nil {
 		return err
 	}
 	if err := http.NewResponseController(e.w).Flush(); err != nil {
 		return err
 	}
-	if e.sent > maxOutput {
+	if e.out.sent+e.errs.sent > maxOutput {
 		return errEnough
 	}
 	return nil
@@ -209,7 +249,7 @@ func (e *eventText) event(text string) error {
 
 // end says that nothing more comes.
 func (e *eventText) end(text string) {
-	if text != "" {
+	if text = string(e.out.rest) + string(e.errs.rest) + text; text != "" {
 		_ = e.event(text) // the next write fails too
 	}
 	_, _ = io.WriteString(e.w, "event: end\ndata: 1\n\n") // an error means that the browser left

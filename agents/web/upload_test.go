@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/web"
 )
 
 // withFile is a form that brings a file.
@@ -114,5 +116,46 @@ func TestOutputsOfProgramsAreNoPages(t *testing.T) {
 		if h.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(h.Get("Content-Disposition"), "attachment") || h.Get("X-Content-Type-Options") != "nosniff" || body == "" {
 			t.Errorf("%s: %v, %d bytes", path, h, len(body))
 		}
+	}
+}
+
+// The fields of a form with files are bounded together, and never cut off.
+func TestLongFieldsAreRefused(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	r := s.do(s.withFile(map[string]string{"id": "p0123456789abcdef", "document": documentOf(time.Now()), "command": "sort data.txt #" + strings.Repeat("x", 256<<10)}, "1\n"))
+	if n := s.agent.asked("/v1/run/upload") + s.agent.asked("/v1/buy"); r.StatusCode != http.StatusBadRequest || n > 0 {
+		t.Errorf("%d, and the agent was asked %d times", r.StatusCode, n)
+	}
+}
+
+// A browser that comes again gets the rest of both streams, in whatever order they come now, and
+// a character that two pieces share.
+func TestLiveOutputContinues(t *testing.T) {
+	lines := []control.LogLine{{Stream: "stdout", Data: []byte("one ")}, {Stream: "stderr", Data: []byte("bad ")}, {Stream: "stdout", Data: []byte("tw\xc3")}, {Stream: "stdout", Data: []byte("\xb6")}}
+	mux := http.NewServeMux()
+	control.RunLog.Stream(mux, func(_ context.Context, _ control.RunCall, send func(control.LogLine) error) error {
+		for _, l := range lines {
+			if err := send(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s := serve(t, control.User, plainText, func(c *web.Config) { c.Client = control.Local(mux) }).login()
+	get := func(last string) string {
+		r := s.request("GET", "/run/p1/1/live", nil)
+		r.Header.Set("Last-Event-ID", last)
+		b, err := io.ReadAll(s.do(r).Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSuffix(string(b), "event: end\ndata: 1\n\n")
+	}
+	if got, want := get(""), "id: 4-0\ndata: one \n\nid: 4-4\ndata: bad \n\nid: 6-4\ndata: tw\n\nid: 8-4\ndata: ö\n\n"; got != want {
+		t.Errorf("first: %q, want %q", got, want)
+	}
+	lines = []control.LogLine{{Stream: "stdout", Data: []byte("one twö three")}, {Stream: "stderr", Data: []byte("bad ")}}
+	if got, want := get("8-4"), "id: 14-4\ndata:  three\n\n"; got != want {
+		t.Errorf("again: %q, want %q", got, want)
 	}
 }
