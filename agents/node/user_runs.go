@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"ramp/agents/again"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/hub"
@@ -45,22 +44,26 @@ func (u userRuns) routes(mux *http.ServeMux) {
 	control.RunCollected.Answer(mux, u.collected)
 }
 
-// needed reports whether a purchase, or its program, is not over. Orders that went to another
-// bid have its number behind their ID.
-func (u userRecords) needed(id string) bool {
-	for n := 1; n <= again.MaxBids; n++ {
-		at := id
-		if n > 1 {
-			at = again.BidID(id, n)
-		}
-		value, _ := u.journal.Get(user.TablePurchases, at)
+// needed are the programs of purchases and runs that are not over.
+func (u userRecords) needed() (list []message.Program, err error) {
+	err = u.journal.Each(user.TablePurchases, func(_ string, value []byte) error {
 		row, err := user.ReadRow(value)
-		run, none := u.showRun(context.Background(), control.RunCall{ID: at})
-		if err == nil && row.Live() || none == nil && !run.Over {
-			return true
+		if err == nil && row.Live() && row.Order.Program != nil {
+			list = append(list, *row.Order.Program)
 		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return false
+	err = u.journal.Each(user.TableRuns, func(_ string, value []byte) error {
+		run, err := user.ReadRun(value)
+		if err == nil && !run.Over {
+			list = append(list, run.Program)
+		}
+		return err
+	})
+	return list, err
 }
 
 // listRuns are the last runs, the oldest of them first.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ramp/agents/control"
@@ -43,7 +44,7 @@ const (
 // Shelf has the parcels of a user agent.
 type Shelf struct {
 	Dir    string
-	Needed func(id string) bool // a purchase, or its program, is not over
+	Needed func() ([]message.Program, error) // of purchases and runs that are not over
 	Run    func(ctx context.Context, q control.RunCall) (message.Run, error)
 	Open   func(ctx context.Context, site protocol.AgentID) (stage.Stream, error)
 }
@@ -70,6 +71,7 @@ func (s Shelf) Take(_ context.Context, q control.UploadCall) (in message.RunInpu
 		return in, unwritten(errors.Join(err, root.Remove(half)))
 	}
 	if !q.Last {
+		keepFor(dir, time.Now()) // one file may take more than an hour
 		return in, nil
 	}
 	if err := root.MkdirAll(path.Dir(q.Path), 0o700); err != nil {
@@ -78,7 +80,9 @@ func (s Shelf) Take(_ context.Context, q control.UploadCall) (in message.RunInpu
 	if err := root.Rename(half, q.Path); err != nil {
 		return in, unwritten(err)
 	}
-	in.Source = filepath.Join(dir, filepath.FromSlash(q.Path))
+	if in.Source, err = filepath.Abs(filepath.Join(dir, filepath.FromSlash(q.Path))); err != nil { // it is opened after a restart too
+		return in, unwritten(err)
+	}
 	in.File, err = stage.Describe(in.Source, q.Path)
 	return in, err
 }
@@ -129,12 +133,18 @@ func unwritten(err error) error {
 	return exit.Fail(exit.Failed, "the file is kept on the agent's machine until its program has ended: make room there and send it again", "%w", err)
 }
 
+// keepFor has clear not look at a directory for an hour.
+func keepFor(dir string, now time.Time) {
+	_ = os.Chtimes(dir, now, now) // it is looked at earlier then
+}
+
 // clear removes what nobody needs any more. mine is the upload that begins now.
 func (s Shelf) clear(now time.Time, mine string) {
 	list, err := os.ReadDir(s.Dir)
 	if err != nil { // nothing was uploaded yet
 		return
 	}
+	needed := sync.OnceValues(s.needed)
 	for _, e := range list {
 		info, err := e.Info()
 		id, in := strings.CutPrefix(e.Name(), inPrefix)
@@ -142,11 +152,36 @@ func (s Shelf) clear(now time.Time, mine string) {
 		if !in {
 			age = unsent
 		}
-		if err != nil || now.Sub(info.ModTime()) < age || in && (id == mine || s.Needed(id)) {
+		if err != nil || now.Sub(info.ModTime()) < age || in && id == mine {
 			continue
+		}
+		if in {
+			dirs, err := needed()
+			if err != nil { // kept until that is known
+				continue
+			}
+			if dirs[e.Name()] {
+				keepFor(filepath.Join(s.Dir, e.Name()), now)
+				continue
+			}
 		}
 		_ = os.RemoveAll(filepath.Join(s.Dir, e.Name())) // the next upload tries again
 	}
+}
+
+// needed has the directories of uploads that programs need. One order may need those of another:
+// it may ask for the same again, with a change.
+func (s Shelf) needed() (map[string]bool, error) {
+	programs, err := s.Needed()
+	dirs := map[string]bool{}
+	for _, p := range programs {
+		for _, in := range p.Inputs {
+			for name := range strings.SplitSeq(filepath.ToSlash(in.Source), "/") { // whatever s.Dir was called then
+				dirs[name] = true
+			}
+		}
+	}
+	return dirs, err
 }
 
 // Send sends an output of a run: first copied here, so that what is sent is verified.

@@ -19,10 +19,12 @@ import (
 
 var ctx = context.Background()
 
+func nobody() ([]message.Program, error) { return nil, nil }
+
 const part = "00112233445566778899aabbccddeeff"
 
 func TestPiecesBecomeAFile(t *testing.T) {
-	s := parcels.Shelf{Dir: filepath.Join(t.TempDir(), "parcels"), Needed: func(string) bool { return true }}
+	s := parcels.Shelf{Dir: filepath.Join(t.TempDir(), "parcels"), Needed: nobody}
 	for i, q := range []control.UploadCall{
 		{Data: []byte("#!/bin/sh\n")},
 		{At: 10, Data: []byte("echo ")},
@@ -62,7 +64,7 @@ func TestBadPiecesAreRefused(t *testing.T) {
 		"a piece that came twice": func(q *control.UploadCall) { q.At = 0 },
 	} {
 		dir := t.TempDir()
-		s := parcels.Shelf{Dir: filepath.Join(dir, "parcels"), Needed: func(string) bool { return true }}
+		s := parcels.Shelf{Dir: filepath.Join(dir, "parcels"), Needed: nobody}
 		q := control.UploadCall{ID: "p1", Path: "x", Part: part, Data: []byte("one")}
 		if _, err := s.Take(ctx, q); err != nil {
 			t.Fatal(err)
@@ -78,28 +80,75 @@ func TestBadPiecesAreRefused(t *testing.T) {
 	}
 }
 
-// What a program still needs stays; the rest goes after a while.
+// What a program still needs stays, also if another order brought it; the rest goes after a while.
 func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	dir := t.TempDir()
-	s := parcels.Shelf{Dir: dir, Needed: func(id string) bool { return id == "needed" }}
-	send := func(id string) {
-		if _, err := s.Take(ctx, control.UploadCall{ID: id, Path: "x", Part: part, Last: true}); err != nil {
+	var needed []message.Program
+	unknown := errors.New("the journal cannot be read")
+	s := parcels.Shelf{Dir: dir, Needed: func() ([]message.Program, error) { return needed, unknown }}
+	send := func(id string) message.RunInput {
+		in, err := s.Take(ctx, control.UploadCall{ID: id, Path: "x", Part: part, Last: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	age := func(id string) {
+		if err := os.Chtimes(filepath.Join(dir, "in-"+id), long, long); err != nil {
 			t.Fatal(err)
 		}
 	}
-	long := time.Now().Add(-2 * time.Hour)
+	there := func(what string, want map[string]bool) {
+		t.Helper()
+		for id, want := range want {
+			if _, err := os.Stat(filepath.Join(dir, "in-"+id)); err == nil != want {
+				t.Errorf("%s: %s is there: %t, want %t", what, id, err == nil, want)
+			}
+		}
+	}
 	for _, id := range []string{"needed", "over", "fresh"} {
-		if send(id); id != "fresh" {
-			if err := os.Chtimes(filepath.Join(dir, "in-"+id), long, long); err != nil {
+		in := send(id)
+		if id == "needed" {
+			needed = []message.Program{{Inputs: []message.RunInput{in, {Source: "/elsewhere/x"}}}}
+		}
+		if id != "fresh" {
+			age(id)
+		}
+	}
+	send("next")
+	there("nobody knows", map[string]bool{"needed": true, "over": true, "fresh": true, "next": true})
+	unknown = nil
+	send("next2")
+	there("all is known", map[string]bool{"needed": true, "over": false, "fresh": true, "next": true, "next2": true})
+}
+
+// An upload that takes long is not cleared away by another one.
+func TestALongUploadStays(t *testing.T) {
+	dir := t.TempDir()
+	s := parcels.Shelf{Dir: dir, Needed: nobody}
+	for i := range 3 {
+		q := control.UploadCall{ID: "slow", Path: "x", Part: part, At: int64(i), Data: []byte("x"), Last: i == 2}
+		if _, err := s.Take(ctx, q); err != nil {
+			t.Fatalf("piece %d: %v", i, err)
+		}
+		if _, err := s.Take(ctx, control.UploadCall{ID: "other", Path: "x", Part: part, Last: true}); err != nil {
+			t.Fatal(err)
+		}
+		if long := time.Now().Add(-2 * time.Hour); i == 0 {
+			if err := os.Chtimes(filepath.Join(dir, "in-slow"), long, long); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	send("next")
-	for id, want := range map[string]bool{"needed": true, "over": false, "fresh": true, "next": true} {
-		if _, err := os.Stat(filepath.Join(dir, "in-"+id)); err == nil != want {
-			t.Errorf("%s is there: %t, want %t", id, err == nil, want)
-		}
+}
+
+// An agent may have been started in another directory when it opens the file.
+func TestAnUploadHasAnAbsolutePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := parcels.Shelf{Dir: "parcels", Needed: nobody}
+	if in, err := s.Take(ctx, control.UploadCall{ID: "p1", Path: "x", Part: part, Last: true}); err != nil || !filepath.IsAbs(in.Source) {
+		t.Errorf("%q, %v", in.Source, err)
 	}
 }
 
@@ -109,7 +158,7 @@ func TestAFileThatCannotBeKeptIsReported(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := parcels.Shelf{Dir: dir, Needed: func(string) bool { return false }, Run: func(context.Context, control.RunCall) (message.Run, error) {
+	s := parcels.Shelf{Dir: dir, Needed: nobody, Run: func(context.Context, control.RunCall) (message.Run, error) {
 		return message.Run{ID: "p1", Units: []message.RunUnit{{Resource: "atlas", Status: message.LaunchStatus{Keep: time.Now().Add(time.Hour), Outputs: []protocol.StagedFile{{Path: "x"}}}}}}, nil
 	}, Open: func(context.Context, protocol.AgentID) (stage.Stream, error) { return nil, errors.New("not reached") }}
 	_, taken := s.Take(ctx, control.UploadCall{ID: "p1", Path: "x", Part: part, Last: true})
