@@ -224,8 +224,12 @@ func (s *Site) award(now time.Time, m protocol.Message, b message.JobAward) prot
 		}
 	}
 	x := s.bids[k]
-	if x == nil {
+	switch {
+	case x == nil:
 		return out
+	case m.Performative == protocol.AcceptProposal && x.State() == english.BidderBidding && s.undecided(m.Sender) >= MaxUndecided: // it bid before there were so many
+		b.Why = "too many awards of this home are not decided"
+		return protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, m.Conversation, protocol.Refuse, b, m.Sender)}}
 	}
 	out = x.Receive(now, m)
 	if x.State() == english.BidderSold {

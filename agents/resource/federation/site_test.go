@@ -162,3 +162,46 @@ func TestModulesAreFreeOnceTheirJobStandsStill(t *testing.T) {
 	f.heard("urgent", protocol.JobExited, 0)
 	f.ordered("resume low")
 }
+
+// A home that awards jobs and never decides gets so many, also in auctions that it had opened before.
+func TestUndecidedAwardsOfAHomeAreBounded(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	const jobs = federation.MaxUndecided + 4
+	bids := map[string]message.JobBid{}
+	heard := func(list []protocol.Message) (taken int) {
+		for _, m := range list {
+			switch b := m.Body.(type) {
+			case message.JobBid:
+				if bids[m.Conversation] = b; m.Performative == protocol.Refuse {
+					delete(bids, m.Conversation)
+				}
+			case message.JobAward:
+				if m.Performative == protocol.Agree {
+					taken++
+				}
+			}
+		}
+		return taken
+	}
+	name := func(n int) string { return fmt.Sprintf("job%02d", n) }
+	for n := range jobs {
+		if bids[name(n)] = f.bid(name(n), 1, 0); bids[name(n)].Free != 1 {
+			t.Fatalf("it bids %+v", bids[name(n)])
+		}
+	}
+	taken := 0
+	for n := range jobs {
+		b, ok := bids[name(n)]
+		if !ok {
+			t.Fatalf("after %d awards, it does not bid for others", n)
+		}
+		taken += heard(f.receive(id("home"), name(n), protocol.AcceptProposal, message.JobAward{Award: 1, Number: b.Number, Seq: b.Seq}))
+		for range 20 {
+			f.now = f.now.Add(time.Second)
+			heard(f.site.Wake(f.now).Send)
+		}
+	}
+	if taken != federation.MaxUndecided {
+		t.Errorf("it took %d, want %d", taken, federation.MaxUndecided)
+	}
+}
