@@ -298,6 +298,9 @@ func (u userAgent) bid(ctx context.Context, q control.BuyCall, send func(control
 	if begun != "" {
 		return u.goOn(ctx, begun, send)
 	}
+	if err := inputsThere(q.Program); err != nil {
+		return err
+	}
 	u.owners.Take(q.ID, q.Command)
 	f, stop := u.hub.Follow(q.ID)
 	defer stop()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,7 +97,8 @@ func TestAnOrderThatIsGivenTwiceWhileTheMarketIsJoinedIsOnePurchase(t *testing.T
 }
 
 // A contract that the bank voids because it was not signed in time is bid for again by the same
-// call: the first purchase is not the end of it, and the second is followed in its place.
+// call: the first purchase is not the end of it, and the second is followed in its place. An order
+// whose input is gone is refused.
 func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
 	cast, followed := markettest.NewCast(t, 1), hub.New[message.Progress]()
 	ends := map[string]message.Purchase{"p": {State: user.StateVoid, Void: protocol.CodeSettleBy}, again.BidID("p", 2): {State: user.StateSettled, Settled: true}}
@@ -119,6 +122,11 @@ func TestAContractThatWasNotSignedInTimeIsBidForAgain(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(seen, []string{"p.bid2 settled"}) {
 		t.Errorf("%v, %v; want the second bid only", seen, err)
+	}
+	gone := &message.Program{Command: []string{"sort", "x"}, Inputs: []message.RunInput{{File: protocol.StagedFile{Path: "x", SHA256: strings.Repeat("0", 64)}, Source: filepath.Join(t.TempDir(), "x")}}}
+	err = u.buy(t.Context(), control.BuyCall{ID: "q2", Document: asked, Program: gone}, func(control.ProgressLine) error { return errors.New("ordered") })
+	if value, _ := j.Get(user.TablePurchases, "q2"); !errors.Is(err, os.ErrNotExist) || value != nil {
+		t.Errorf("an order whose input is gone: %v, %s", err, value)
 	}
 }
 

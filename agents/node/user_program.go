@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -70,6 +71,19 @@ func Launchable(id string, p *message.Program) error {
 		})
 		if err != nil {
 			return exit.Fail(exit.Usage, "", "the program does not fit into a launch message: %w", cmp.Or(errors.Unwrap(err), err))
+		}
+	}
+	return nil
+}
+
+// inputsThere refuses an order whose inputs are gone: its program would fail in a slot that is paid.
+func inputsThere(p *message.Program) error {
+	if p == nil {
+		return nil
+	}
+	for _, in := range p.Inputs {
+		if _, err := os.Stat(in.Source); err != nil {
+			return exit.Fail(exit.Usage, "order again with its files; nothing was bought", "input %s: %w", in.File.Path, err)
 		}
 	}
 	return nil
