@@ -115,7 +115,7 @@ func (c composed) err() error {
 
 // compose shows the form of a request, filled in from an earlier purchase if that is asked.
 func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
-	values := r.URL.Query()
+	values, filesHint := r.URL.Query(), "they are put where the program starts"
 	if from := values.Get("from"); from != "" {
 		o, err := ask(ctx, s.Server, control.Order, control.IDCall{ID: from})
 		if err != nil {
@@ -124,6 +124,9 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 		values.Set("document", o.Document)
 		if o.Program != nil {
 			values.Set("command", scriptOf(*o.Program))
+			if n := len(o.Program.Inputs); n > 0 {
+				filesHint = "choose them again: the earlier request had " + words.Plural(n, "file")
+			}
 		}
 	}
 	f := &form{Action: buyPath, ID: "compose", Files: true, Submit: "Ask the market", Checks: "/compose/check",
@@ -137,7 +140,7 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 		field{Name: "rounds", Label: "Rounds", Hint: "empty: until nobody improves"},
 		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields above", Value: values.Get("document")},
 		field{Name: "command", Label: "A program to run there", Type: "area", Hint: "as in a shell: ./simulate input.dat > result.txt; empty: only time is bought", Value: values.Get("command")},
-		field{Name: "files", Label: "Files that the program needs", Type: "files", Hint: "they are put where the program starts"})
+		field{Name: "files", Label: "Files that the program needs", Type: "files", Hint: filesHint})
 	return view{Title: "New request", Blocks: []block{
 		{Note: &note{Text: "Sites bid in rounds. You see their offers, and nothing is bought until you approve the total."}},
 		{Part: "faults"}, {Form: f}, {Part: "quote"},

@@ -119,6 +119,15 @@ func TestOutputsOfProgramsAreNoPages(t *testing.T) {
 	}
 }
 
+// The same request again has the command, and asks for the files.
+func TestTheSameRequestAgainAsksForItsFiles(t *testing.T) {
+	s := serve(t, control.User, plainText).login()
+	b, err := io.ReadAll(s.do(s.request("GET", "/compose?from=p1", nil)).Body)
+	if err != nil || !strings.Contains(string(b), "choose them again: the earlier request had 2 files") {
+		t.Errorf("%v: %s", err, b)
+	}
+}
+
 // The fields of a form with files are bounded together, and never cut off.
 func TestLongFieldsAreRefused(t *testing.T) {
 	s := serve(t, control.User, plainText).login()
