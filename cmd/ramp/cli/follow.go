@@ -55,7 +55,7 @@ func FollowPurchase[Q any](c *cobra.Command, agent *control.Client, call control
 
 func (f *following) follow(stream func(ctx context.Context, line func(control.ProgressLine) error) error) (message.Purchase, error) {
 	defer f.show.End()
-	f.heard = sync.OnceFunc(Awaiting(f.c, "looking for the market", node.JoinTime))
+	f.heard = sync.OnceFunc(Awaiting(f.c, "looking for the market", node.JoinTime+node.FirstSite))
 	defer f.heard()
 	ctx, cancel := context.WithCancelCause(f.c.Context())
 	defer cancel(nil)
