@@ -202,7 +202,8 @@ func newNews(kind string, now time.Time) news {
 func (n news) publish(m protocol.Message) {
 	switch p := m.Body.(type) {
 	case message.Progress:
-		n.Purchases.Publish(p.Purchase.ID, p, p.Purchase.State != user.StateBidding && p.Purchase.State != user.StateApproval)
+		over := !user.Row{Purchase: user.Purchase{State: p.Purchase.State}}.Live()
+		n.Purchases.Publish(p.Purchase.ID, p, over)
 		n.events.add(time.Now(), control.EventPurchase, control.ProgressLine{Event: p.Event, Done: p.Done, Purchase: p.Purchase})
 	case message.RunProgress:
 		n.runs.Publish(p.Run.ID, p.Run, p.Run.Over)

@@ -182,8 +182,10 @@ func TestAPurchaseThatGoesOnIsShownAsItStands(t *testing.T) {
 	check("before anything is known", 0)
 	tell(user.StateBidding, 2)
 	check("after two rounds", 2)
-	tell(user.StateVoting, 3)
-	check("when its bundle is signed, which the journal has", 0)
+	tell(user.StateVoting, 3) // nothing is signed until all sites hold
+	check("while the sites vote", 3)
+	tell(user.StateSettled, 3)
+	check("when it is over, which the journal has", 0)
 	tell(user.StateApproval, 3)
 	n.News.lost(errUnwritten)
 	check("when the role was dropped", 0)
