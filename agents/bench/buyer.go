@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"ramp/agents"
@@ -28,6 +29,7 @@ type Order struct {
 	Sellers int           `json:"sellers"`
 	Time    time.Duration `json:"time"` // how long; 0: Runs times
 	Runs    int           `json:"runs"`
+	AtOnce  int           `json:"at_once"` // runs of this buyer; 0: 1
 	Like    Sizes         `json:"like"`
 }
 
@@ -144,10 +146,22 @@ func (b *buyer) obey(ctx context.Context, o Order) (AuctionReport, error) {
 	}
 	before := b.Mesh.Counters()
 	begun := time.Now()
-	for i := 0; o.Time > 0 && time.Since(begun) < o.Time || i < o.Runs; i++ {
-		if err := b.once(ctx, o, &r); err != nil {
-			return r, err
-		}
+	each := make([]AuctionReport, max(1, o.AtOnce))
+	errs := make([]error, len(each))
+	var group sync.WaitGroup
+	for k := range each {
+		group.Go(func() {
+			for i := 0; errs[k] == nil && (o.Time > 0 && time.Since(begun) < o.Time || i < o.Runs); i++ {
+				errs[k] = b.once(ctx, o, &each[k])
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return r, err
+	}
+	for _, x := range each {
+		r.Add(x)
 	}
 	r.Elapsed = time.Since(begun)
 	after := b.Mesh.Counters()

@@ -28,6 +28,7 @@ import (
 // call for proposals to the award; vote and settlement are separate.
 type auctionFigures struct {
 	Buyers        int     `json:"buyers"`
+	Concurrent    int     `json:"concurrent"` // auctions of each buyer at once
 	Rounds        int     `json:"rounds"`
 	Sellers       int     `json:"sellers"`
 	Median        float64 `json:"median_ms"`
@@ -49,6 +50,7 @@ type auctionBench struct {
 	c       *cobra.Command
 	market  demo.Market // the same agents as in the demonstration
 	sellers int
+	atOnce  int
 	time    time.Duration
 	buyers  []*benchBuyer
 }
@@ -77,6 +79,9 @@ a row.`,
 			if b.time <= 0 {
 				return exit.Fail(exit.Usage, "", "--time %s: want more than 0s", b.time)
 			}
+			if b.atOnce < 1 || b.atOnce > 64 {
+				return exit.Fail(exit.Usage, "", "--concurrent %d: want 1..64", b.atOnce)
+			}
 			if b.sellers < 1 || b.sellers > len(published.Resources()) {
 				return exit.Fail(exit.Usage, "", "--sellers %d: want 1..%d", b.sellers, len(published.Resources()))
 			}
@@ -88,6 +93,7 @@ a row.`,
 	f.IntVar(&b.sellers, "sellers", 20, "sellers, 1..20")
 	f.StringVar(&rounds, "rounds", "3,5", "rounds of bidding, a comma-separated `LIST`")
 	f.StringVar(&buyers, "buyers", "1,4,16", "concurrent buyers, each 1..64, a comma-separated `LIST`")
+	f.IntVar(&b.atOnce, "concurrent", 1, "auctions of each buyer at once, 1..64")
 	cli.DurationVar(f, &b.time, "time", 5*time.Second, "duration of each measurement")
 	f.StringVar(&dir, "dir", "", "keep all state in `DIR` (default: a temporary one)")
 	return c
@@ -123,14 +129,14 @@ func (b *auctionBench) run(ctx context.Context, rounds, buyers []int) (err error
 
 // measure measures one row: auctions, the same traffic bare, and finally some purchases.
 func (b *auctionBench) measure(buyers, rounds int) (auctionFigures, error) {
-	f := auctionFigures{Buyers: buyers, Rounds: rounds, Sellers: b.sellers}
-	auctions, err := b.all(buyers, bench.Order{Mode: "auction", Rounds: rounds, Sellers: b.sellers, Time: b.time})
+	f := auctionFigures{Buyers: buyers, Concurrent: b.atOnce, Rounds: rounds, Sellers: b.sellers}
+	auctions, err := b.all(buyers, bench.Order{Mode: "auction", Rounds: rounds, Sellers: b.sellers, Time: b.time, AtOnce: b.atOnce})
 	if err != nil {
 		return f, err
 	}
 	f.Median, f.P95, f.PerSecond = bench.Quantile(auctions.Times, 0.5), bench.Quantile(auctions.Times, 0.95), auctions.Rate()
 	f.Messages, f.Bytes = auctions.PerRun(auctions.Out.Messages+auctions.In.Messages), auctions.PerRun(auctions.Out.Bytes+auctions.In.Bytes)
-	bare, err := b.all(buyers, bench.Order{Mode: "bare", Rounds: rounds, Sellers: b.sellers, Time: b.time, Like: auctions.Sizes()})
+	bare, err := b.all(buyers, bench.Order{Mode: "bare", Rounds: rounds, Sellers: b.sellers, Time: b.time, AtOnce: b.atOnce, Like: auctions.Sizes()})
 	if err != nil {
 		return f, err
 	}
