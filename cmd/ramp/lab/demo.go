@@ -35,8 +35,8 @@ key, journal and address, and buy: thirteen jobs of 16 to 20,480 cores, a reques
 units, and one that nobody can meet. With --policy barter or metered, a smaller market shows a
 payment mode: jobs of seconds are bought, run, fail, and are paid or not, with everybody's
 balance after each step. With --policy priority, four sites of a federation are filled with jobs
-that count, and an urgent one suspends one of them, which goes on afterwards. With --keep, the market stays up and commands to try are printed;
-'ramp demo --stop --dir DIR' ends it.`,
+that count, and an urgent one suspends one of them, which goes on afterwards. With --keep, the
+market stays up and commands to try are printed; 'ramp demo --stop --dir DIR' ends it.`,
 		Example: "  ramp demo\n  ramp demo --keep --dir market\n  ramp demo --stop --dir market",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
