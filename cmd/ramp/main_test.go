@@ -1,11 +1,14 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,6 +30,10 @@ func TestMain(m *testing.M) {
 type tests struct{ *testing.M }
 
 func (t tests) Run() int {
+	flag.Parse()
+	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue { // they wait for daemons more than they compute
+		_ = given.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))) // a number
+	}
 	defer endDaemons(func(program string, _ []string) bool {
 		path, err := exec.LookPath("ramp")
 		return err == nil && program == path
