@@ -77,7 +77,7 @@ type Config struct {
 	// HearPresence and HearCalls subscribe to gossip: users to presences, resources to
 	// both. Sending needs neither.
 	HearPresence, HearCalls bool
-	// Visitor: this agent, a user, need not be introduced to others.
+	// Visitor: this agent, a user, need not be introduced to other visitors.
 	Visitor bool
 	// Limits are the allowances of each peer; zero means DefaultLimits.
 	Limits Limits

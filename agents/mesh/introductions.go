@@ -46,15 +46,16 @@ func decodeIntroductions(b []byte) ([]introduction, error) {
 	return out, nil
 }
 
-// serveIntroductions answers with the agents that this one is connected to, without visitors:
-// nobody needs to meet them, and they may be many.
+// serveIntroductions answers with the agents that this one is connected to. Visitors are not
+// introduced to each other: they have nothing to say, and may be many.
 func (e *endpoint) serveIntroductions(s network.Stream) error {
 	asker, _, err := e.greet(s)
 	if err != nil {
 		return err
 	}
+	visits := e.visits(asker.peer)
 	var out []introduction
-	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer && !e.visits(c.peer) }) {
+	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer && !(visits && e.visits(c.peer)) }) {
 		i := introduction{id: c.peer}
 		for _, a := range c.current().addrs {
 			i.addrs = append(i.addrs, a.Bytes())
