@@ -154,6 +154,10 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	}
 	delete(s.alien, m.Sender)
+	if most := now.Add(s.cfg.Most); b.Ends.After(most) { // else it would never be forgotten
+		b.Ends = most
+		m.Body = b
+	}
 	k := english.Key(m.Sender, m.Conversation)
 	switch {
 	case b.Terms.Level > s.cfg.Rules.Allowed(b.Owner): // a level by say-so
@@ -162,13 +166,28 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	case s.undecided(m.Sender) >= MaxUndecided: // a home that awards and never decides
 		return protocol.Output{}
-	case s.bids[k] == nil && len(s.bids)+len(s.shown) >= MaxBids || len(s.runs) >= MaxRuns || len(s.runs)+len(s.past) >= MaxKept:
+	case s.bids[k] == nil && s.auctions(m.Sender) >= MaxBids/len(s.ac.Sites) || len(s.runs) >= MaxRuns || len(s.runs)+len(s.past) >= MaxKept:
 		return protocol.Output{} // it is shown again
 	case s.cfg.Rules.Poll > 0:
 		s.shown[k] = m
 		return protocol.Output{}
 	}
 	return s.hear(now, k, m)
+}
+
+// auctions is how many of a home's auctions this site follows.
+func (s *Site) auctions(home protocol.AgentID) (n int) {
+	for k := range s.bids { // in any order: a count, as below
+		if strings.HasPrefix(k, english.Key(home, "")) {
+			n++
+		}
+	}
+	for k := range s.shown {
+		if strings.HasPrefix(k, english.Key(home, "")) {
+			n++
+		}
+	}
+	return n
 }
 
 // standing takes the standing of an auction. Once it is closed, its bidder can be forgotten.

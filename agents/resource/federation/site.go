@@ -37,7 +37,7 @@ import (
 const (
 	MaxJobs = 1 << 12 // own jobs that are not over
 	MaxKept = 1 << 14 // own jobs, with those that are over
-	MaxBids = 1 << 12 // auctions in which it bids
+	MaxBids = 1 << 12 // auctions in which it bids, an equal share for each home
 	MaxRuns = 1 << 12 // jobs that it has taken and that are not over; with the others MaxKept
 	// MaxUndecided is how many jobs a home may have awarded here without a decision; for
 	// further ones of that home the site does not bid.

@@ -29,7 +29,7 @@ type floor struct {
 }
 
 func newFloor(t *testing.T, cfg federation.Config) *floor {
-	text := fmt.Sprintf("levels: [low, normal, high, urgent]\nusers: {'*': urgent}\nsites:\n- {agent: %s}\n- {agent: %s}\n", id("here"), id("home"))
+	text := fmt.Sprintf("levels: [low, normal, high, urgent]\nusers: {'*': urgent}\nsites:\n- {agent: %s}\n- {agent: %s}\n- {agent: %s}\n", id("here"), id("home"), id("other"))
 	r, err := rules.Read([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -203,5 +203,31 @@ func TestUndecidedAwardsOfAHomeAreBounded(t *testing.T) {
 	}
 	if taken != federation.MaxUndecided {
 		t.Errorf("it took %d, want %d", taken, federation.MaxUndecided)
+	}
+}
+
+// A member that opens auctions without end takes no other member's place, and its own are
+// forgotten.
+func TestAuctionsWithoutEndAreForgotten(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	open := func(home protocol.AgentID, job string, ends time.Time) []protocol.Message {
+		return f.receive(home, job, protocol.Inform, message.AuctionOpen{
+			Rules: f.site.Rules().Digest, Owner: id("ann"), Number: 1, Ends: ends,
+			Terms: message.JobTerms{Level: 4, Least: 1, Most: 1, Wall: time.Hour, Where: id("here")},
+		})
+	}
+	for i := range federation.MaxBids + 1 {
+		open(id("home"), fmt.Sprint("job", i), f.now.AddDate(1000, 0, 0))
+	}
+	if n := f.site.Bids(); n != federation.MaxBids/3 {
+		t.Errorf("%d of its auctions are followed, want a third of %d", n, federation.MaxBids)
+	}
+	if len(open(id("other"), "job", f.now.Add(time.Minute))) == 0 {
+		t.Error("no bid in another home's auction")
+	}
+	f.now = f.now.Add(24 * time.Hour)
+	f.site.Wake(f.now)
+	if n := f.site.Bids(); n != 0 {
+		t.Errorf("%d auctions are followed a day later", n)
 	}
 }
