@@ -66,7 +66,7 @@ type englishBench struct {
 	over  map[string]bool
 	next  int // job to offer
 	done  chan struct{}
-	wrong error
+	wrong chan error // of one
 
 	frames atomic.Int64 // bare ones that are still to be sent
 }
@@ -79,7 +79,7 @@ func MeasureEnglish(ctx context.Context, cfg EnglishConfig, dir string, note fun
 	if err != nil {
 		return f, err
 	}
-	b := &englishBench{hosts: h, cfg: cfg, over: map[string]bool{}, done: make(chan struct{})}
+	b := &englishBench{hosts: h, cfg: cfg, over: map[string]bool{}, done: make(chan struct{}), wrong: make(chan error, 1)}
 	h.adapt = b.adapt
 	defer func() { err = errors.Join(err, h.close()) }()
 	if err := h.start(ctx); err != nil {
@@ -235,7 +235,7 @@ func (b *englishBench) auctions(ctx context.Context, f *EnglishFigures) error {
 	n := float64(b.cfg.Jobs)
 	f.Elapsed, f.PerSecond, f.CPU = elapsed.Seconds(), n/elapsed.Seconds(), milliseconds(worked)/n
 	f.Messages, f.Bytes = float64(after.Messages-before.Messages)/n, float64(after.Bytes-before.Bytes)/n
-	return b.wrong
+	return nil
 }
 
 // counted is what all hosts have sent.
@@ -253,13 +253,28 @@ func (b *englishBench) await(ctx context.Context) error {
 	defer late.Stop()
 	select {
 	case <-b.done:
-		return nil
+	case err := <-b.wrong:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-late.C:
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return exit.Fail(exit.Failed, "", "%d of %d jobs are over after %s, %d bare frames are left", len(b.over), b.cfg.Jobs, englishTime, b.frames.Load())
+	}
+	select { // the last job may be a wrong one
+	case err := <-b.wrong:
+		return err
+	default:
+		return nil
+	}
+}
+
+// fails ends the measurement by its first fault.
+func (b *englishBench) fails(err error) {
+	select {
+	case b.wrong <- err:
+	default:
 	}
 }
 
@@ -280,13 +295,13 @@ func (b *englishBench) hear(m protocol.Message) {
 	defer b.mu.Unlock()
 	p, ok := m.Body.(message.JobProgress)
 	if !ok || !p.State.Over() || b.over[m.Conversation] {
-		if _, refused := m.Body.(message.Refusal); refused && b.wrong == nil {
-			b.wrong = exit.Fail(exit.Failed, "", "%s is refused: %+v", m.Conversation, m.Body)
+		if _, refused := m.Body.(message.Refusal); refused {
+			b.fails(exit.Fail(exit.Failed, "", "%s is refused: %+v", m.Conversation, m.Body))
 		}
 		return
 	}
 	if b.over[m.Conversation] = true; p.State != message.JobDone {
-		b.wrong = exit.Fail(exit.Failed, "", "%s is %s: %s", m.Conversation, p.State, p.Why)
+		b.fails(exit.Fail(exit.Failed, "", "%s is %s: %s", m.Conversation, p.State, p.Why))
 	}
 	switch {
 	case b.next < b.cfg.Jobs:
@@ -311,7 +326,7 @@ func (b *englishBench) bare(ctx context.Context, f *EnglishFigures) error {
 	}
 	f.BareElapsed = time.Since(begun).Seconds()
 	f.BarePerSecond, f.BareCPU = float64(f.Jobs)/f.BareElapsed, milliseconds(cpu(syscall.RUSAGE_SELF)-used)/float64(f.Jobs)
-	return b.wrong
+	return nil
 }
 
 // pass sends a frame on to the next host, until there were enough.
@@ -325,8 +340,6 @@ func (b *englishBench) pass(at protocol.AgentID, frame []byte) {
 	}
 	i := slices.IndexFunc(b.all, func(m *mesh.Mesh) bool { return m.Self() == at })
 	if err := b.all[i].SendBare(b.all[(i+1)%len(b.all)].Self(), frame); err != nil {
-		b.mu.Lock()
-		b.wrong = err
-		b.mu.Unlock()
+		b.fails(err)
 	}
 }

@@ -217,7 +217,7 @@ func (t *tab) follow(ctx context.Context, opened func()) error {
 		t.mu.Unlock()
 		opened()
 	}
-	return nil
+	return errors.New("the events of an open page have ended")
 }
 
 // upToDate reports whether a tab has fetched itself since a moment.
