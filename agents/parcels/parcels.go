@@ -135,7 +135,7 @@ func unwritten(err error) error {
 
 // keepFor has clear not look at a directory for an hour.
 func keepFor(dir string, now time.Time) {
-	_ = os.Chtimes(dir, now, now) // it is looked at earlier then
+	_ = os.Chtimes(dir, now, now) // else it is checked again sooner
 }
 
 // clear removes what nobody needs any more. mine is the upload that begins now.

@@ -18,7 +18,7 @@ import (
 const (
 	maxStreams  = 128                    // open pages that are kept up to date at once
 	liveBeat    = 15 * time.Second       // between two signs of life
-	livePause   = 25 * time.Millisecond  // until a page is told what has happened, at least
+	livePause   = 25 * time.Millisecond  // from a change to its event, at least
 	livePauseOf = 5 * time.Millisecond   // more for each open page
 	liveRetry   = 250 * time.Millisecond // until the agent is asked again whether it is there
 	writeTime   = 10 * time.Second       // for a browser to take what is written

@@ -182,7 +182,7 @@ func (s *floor) Find(contract protocol.ContractID) (Run, bool) {
 }
 
 // Taken is the owner of a job to which this site has agreed, and which its home has not
-// confirmed yet; false: there is none. Its owner may hear of the sale first.
+// confirmed yet; false: no such job. Its owner may hear of the sale first.
 func (s *Site) Taken(contract protocol.ContractID) (protocol.AgentID, bool) {
 	for k, b := range s.bids { // in any order: one job has the contract
 		home, job, _ := strings.Cut(k, "|")
