@@ -3,10 +3,14 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 )
+
+// identifyTimeout bounds the wait for connected agents to say what they are.
+const identifyTimeout = time.Second
 
 // introduction is a hint to where an agent may be. Whoever follows it verifies the
 // agent found there.
@@ -53,9 +57,11 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 	if err != nil {
 		return err
 	}
-	visits := e.visits(asker.peer)
+	ctx, cancel := context.WithTimeout(context.Background(), identifyTimeout)
+	defer cancel()
+	visits := e.visits(ctx, asker.peer)
 	var out []introduction
-	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer && !(visits && e.visits(c.peer)) }) {
+	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer && !(visits && e.visits(ctx, c.peer)) }) {
 		i := introduction{id: c.peer}
 		for _, a := range c.current().addrs {
 			i.addrs = append(i.addrs, a.Bytes())
@@ -68,8 +74,17 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 	return s.Close()
 }
 
-// visits reports whether an agent says that it is a visitor.
-func (e *endpoint) visits(id peer.ID) bool {
+// visits reports whether an agent says that it is a visitor. It waits for an agent that is
+// just saying who it is.
+func (e *endpoint) visits(ctx context.Context, id peer.ID) bool {
+	if h, ok := e.host.(punchHost); ok {
+		for _, c := range h.Network().ConnsToPeer(id) {
+			select {
+			case <-h.IDService().IdentifyWait(c):
+			case <-ctx.Done():
+			}
+		}
+	}
 	list, err := e.host.Peerstore().SupportsProtocols(id, protocolVisitor)
 	return err == nil && len(list) > 0
 }
