@@ -52,26 +52,3 @@ func (m *Mesh) Acquainted(ctx context.Context) error {
 	}
 	return nil
 }
-
-// inTurn calls f for every item, introductionsAtOnce at a time, and waits. An item that
-// takes longer than slowDial makes room for another one.
-func inTurn[T any](ctx context.Context, all []T, f func(ctx context.Context, item T)) {
-	var running group
-	free := make(chan struct{}, introductionsAtOnce)
-	for _, item := range all {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		running.run(func() {
-			done := sync.OnceFunc(func() { <-free })
-			defer time.AfterFunc(slowDial, done).Stop()
-			defer done()
-			f(ctx, item)
-		})
-	}
-	running.close()
-}

@@ -91,10 +91,11 @@ func (g *group) close() {
 	g.wg.Wait()
 }
 
-// inParallel calls f for every item, parallelMeetings at a time, and waits.
-func inParallel[T any](ctx context.Context, all []T, f func(ctx context.Context, item T)) {
+// inTurn calls f for every item, meetingsAtOnce at a time, and waits. An item that
+// takes longer than slowDial makes room for another one.
+func inTurn[T any](ctx context.Context, all []T, f func(ctx context.Context, item T)) {
 	var running group
-	free := make(chan struct{}, parallelMeetings)
+	free := make(chan struct{}, meetingsAtOnce)
 	for _, item := range all {
 		select {
 		case free <- struct{}{}:
@@ -103,7 +104,12 @@ func inParallel[T any](ctx context.Context, all []T, f func(ctx context.Context,
 		if ctx.Err() != nil {
 			break
 		}
-		running.run(func() { f(ctx, item); <-free })
+		running.run(func() {
+			done := sync.OnceFunc(func() { <-free })
+			defer time.AfterFunc(slowDial, done).Stop()
+			defer done()
+			f(ctx, item)
+		})
 	}
 	running.close()
 }

@@ -97,7 +97,7 @@ func (k *keeper) comeBack(ctx context.Context) bool {
 		order[i] = k.kept[n]
 	}
 	for batch := range slices.Chunk(order, keptAtOnce) {
-		inParallel(ctx, batch, func(ctx context.Context, info peer.AddrInfo) {
+		inTurn(ctx, batch, func(ctx context.Context, info peer.AddrInfo) {
 			if _, err := k.joining.join(ctx, info); err != nil {
 				k.joining.ep.cfg.Log.Debug("a kept peer does not answer", "peer", info.ID, "err", err)
 			}

@@ -97,11 +97,9 @@ const (
 	// opens on its own to join.
 	MaxIntroductions = 256
 	maxIntroBytes    = 512 << 10
-	parallelMeetings = 8
-	// introductionsAtOnce bounds the introduced agents that are being met, besides those
-	// that do not answer.
-	introductionsAtOnce = 32
-	maxBootstrap        = 32
+	// meetingsAtOnce bounds the agents that are being met, besides those that do not answer.
+	meetingsAtOnce = 32
+	maxBootstrap   = 32
 )
 
 // Bounds of gossip. The library's queue of 32 per peer drops two thirds of a burst.

@@ -56,7 +56,7 @@ func (m *meetings) current() []byte {
 
 // tell sends this agent's presence to the connected agents that match a condition.
 func (m *meetings) tell(ctx context.Context, match func(c *contact) bool) {
-	inParallel(ctx, m.ep.connected(match), func(ctx context.Context, c *contact) {
+	inTurn(ctx, m.ep.connected(match), func(ctx context.Context, c *contact) {
 		if err := m.meetOnce(ctx, c.peer, m.current()); err != nil {
 			m.ep.cfg.Log.Debug("presence not sent", "peer", c.peer, "err", err)
 		}
