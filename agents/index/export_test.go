@@ -34,3 +34,6 @@ func (s *Server) Census() []message.Census { return s.census }
 func (g *Guide) Avoided(now time.Time, id protocol.AgentID) bool {
 	return now.Before(g.homes.by[id].avoided)
 }
+
+// Median is the upper one.
+func Median(list []int) int { return median(list) }

@@ -101,22 +101,23 @@ func (h *homes) fresh(now time.Time) int {
 	return n
 }
 
-// class is the number of sellers of a class that accept the terms: the median of the
-// servers' last censuses, so that a minority cannot move it.
-func (h *homes) class(terms protocol.Terms, class int) int {
-	var counts []int
+// class is the number of sellers of a class that accept the terms, and by how many bits the
+// class is split: the medians of the servers' last censuses, so that a minority cannot move
+// them.
+func (h *homes) class(terms protocol.Terms, class int) (count, bits int) {
+	var counts, splits []int
 	for _, x := range h.by { // any order: sorted
 		if x.asked.IsZero() {
 			continue
 		}
 		i := slices.IndexFunc(x.census, func(c message.Census) bool { return c.Shard.Terms == terms && c.Shard.Class == class })
-		n := 0
-		if i >= 0 {
-			n = x.census[i].Count
+		if i < 0 {
+			counts = append(counts, 0)
+			continue
 		}
-		counts = append(counts, n)
+		counts, splits = append(counts, x.census[i].Count), append(splits, x.census[i].Shard.Bits)
 	}
-	return median(counts)
+	return median(counts), median(splits)
 }
 
 // median is the upper one; zero for an empty list.

@@ -16,12 +16,12 @@ const (
 	// Sample is how many sellers a search looks at, whatever the size of the market. More
 	// find lower prices, and have the cheapest sellers called by more buyers: a part of
 	// Sample/market of all.
-	Sample     = 192
+	Sample     = 140
 	Shortlist  = 64           // records that it brings
 	ofList     = 24           // of them, by the price that a list price falls to
 	ofRamp     = 16           // by the price that the ceiling falls to
 	ofOpening  = 8            // by the list price itself; the others by lot
-	maxShards  = 4            // that it asks about
+	maxShards  = 8            // that it asks about
 	askedOf    = Replicas - 1 // homes of each, with different issuers
 	mostOfHome = Shortlist / 2
 	askCensus  = 3 // servers asked for the census
@@ -249,17 +249,18 @@ func (s *Search) shards(cores, n int, salt uint64) []message.Census {
 	var classes []message.Census
 	sum, all := 0, 0
 	for c := Class(cores); c <= message.MaxClass; c++ {
-		if count := s.guide.homes.class(s.want.Terms, c); count > 0 {
-			classes = append(classes, message.Census{Shard: message.Shard{Terms: s.want.Terms, Class: c, Bits: Bits(count)}, Count: count})
-			sum, all = sum+count, all+1<<Bits(count)
+		if count, bits := s.guide.homes.class(s.want.Terms, c); count > 0 {
+			classes = append(classes, message.Census{Shard: message.Shard{Terms: s.want.Terms, Class: c, Bits: bits}, Count: count})
+			sum, all = sum+count, all+1<<bits
 		}
 	}
 	if all <= n {
 		return every(classes, sum)
 	}
 	var list []message.Census
-	for try := range n {
-		shard := drawn(classes, lot(s.salt+salt, string(binary.BigEndian.AppendUint64(nil, uint64(try))))%uint64(sum))
+	for try := range n { // evenly from the first, so that every class has its part
+		at := (lot(s.salt+salt, "") + uint64(try)*uint64(sum)/uint64(n)) % uint64(sum)
+		shard := drawn(classes, at, lot(s.salt+salt, string(binary.BigEndian.AppendUint64(nil, uint64(try)))))
 		i := slices.IndexFunc(list, func(c message.Census) bool { return c.Shard == shard })
 		if i < 0 {
 			i = len(list)
@@ -282,11 +283,11 @@ func every(classes []message.Census, sum int) []message.Census {
 	return list
 }
 
-// drawn is the shard of the seller with a number.
-func drawn(classes []message.Census, at uint64) message.Shard {
+// drawn is a shard of the class that has the seller with a number.
+func drawn(classes []message.Census, at, prefix uint64) message.Shard {
 	for _, c := range classes {
 		if at < uint64(c.Count) {
-			c.Shard.Prefix = int(at & (1<<c.Shard.Bits - 1))
+			c.Shard.Prefix = int(prefix & (1<<c.Shard.Bits - 1))
 			return c.Shard
 		}
 		at -= uint64(c.Count)

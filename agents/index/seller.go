@@ -174,7 +174,8 @@ func (s *Seller) places(now time.Time, r message.Record) []protocol.AgentID {
 	homes := s.homes.list(now, true)
 	for _, share := range []int{3, 4, 5} { // fourths of the count: a change of split catches nobody out
 		near := func(t protocol.Terms, class int) int {
-			return s.homes.class(t, class) * share / 4
+			count, _ := s.homes.class(t, class)
+			return count * share / 4
 		}
 		for _, shard := range Shards(r, near, 0) {
 			for _, id := range Place(shard, homes, Replicas) {

@@ -205,7 +205,7 @@ func (s *Server) beat(now time.Time) protocol.Output {
 	s.table.expire(now)
 	clear(s.sent)
 	maps.DeleteFunc(s.digests, func(id protocol.AgentID, _ []message.Census) bool { return s.homes.by[id] == nil })
-	s.own, s.counted = s.table.digest(func(x shelf) int { return Bits(s.count(x.terms, x.class)) }), len(s.table.by)
+	s.own, s.counted = s.digest(now), len(s.table.by)
 	s.census, s.asOf = s.survey(now, s.own), now
 	var out protocol.Output
 	for list := range slices.Chunk(s.homes.list(now, false), protocol.MaxReceivers) {
@@ -219,6 +219,15 @@ func (s *Server) beat(now time.Time) protocol.Output {
 		})
 	}
 	return out
+}
+
+// digest counts what the server keeps, in every split that its sellers may use: they move one
+// by one when a class grows or shrinks.
+func (s *Server) digest(now time.Time) []message.Census {
+	others := s.others(now)
+	return s.table.digest(
+		func(x shelf) int { return min(Bits(s.count(x.terms, x.class))+slackBits, message.MaxShardBits) },
+		func(x message.Shard) bool { return slices.Contains(Place(x, others, Replicas), s.self.ID) })
 }
 
 // resurvey takes in digests that have come since the last survey, at most a few times in a
@@ -258,17 +267,20 @@ func (s *Server) survey(now time.Time, own []message.Census) []message.Census {
 	return classes(split)
 }
 
-// classes picks for each class the split with the most sellers.
+// classes picks for each class the split with the most sellers; of several, the usual one.
 func classes(split map[message.Shard]int) []message.Census {
-	best := map[message.Shard]int{}
+	best := map[message.Shard]message.Census{}
 	for shard, n := range split { // any order: the most
-		shard.Bits = 0
-		best[shard] = max(best[shard], n)
+		class := shard
+		class.Bits = 0
+		if b := best[class]; n > b.Count || n == b.Count && shard.Bits == Bits(n) {
+			best[class] = message.Census{Shard: shard, Count: n}
+		}
 	}
 	var list []message.Census
-	for shard, n := range best { // any order: sorted
-		if n > 0 {
-			list = append(list, message.Census{Shard: shard, Count: n})
+	for _, c := range best { // any order: sorted
+		if c.Count > 0 {
+			list = append(list, c)
 		}
 	}
 	return fullest(list, message.MaxCensus)

@@ -184,20 +184,23 @@ func (t *table) query(now time.Time, q message.IndexQuery) []message.IndexRow {
 	return out
 }
 
-// digest counts the shards, split by the bits that f gives for their class, in order. If
-// there are too many it has those with the most sellers: nobody's invented currencies
-// crowd others out.
-func (t *table) digest(f func(shelf) int) []message.Census {
+// digest counts the shards of which the server is a home, of every split of a class up to the
+// bits that most gives for it, in order. If there are too many it has those with the most
+// sellers: nobody's invented currencies crowd others out.
+func (t *table) digest(most func(shelf) int, isHome func(message.Shard) bool) []message.Census {
 	counts := map[message.Shard]int{}
 	for s, sellers := range t.shelves { // any order: sorted below
-		n := f(s)
-		for fp := range sellers {
-			counts[message.Shard{Terms: s.terms, Class: s.class, Bits: n, Prefix: Prefix(fp, n)}]++
+		for n := range most(s) + 1 {
+			for fp := range sellers {
+				counts[message.Shard{Terms: s.terms, Class: s.class, Bits: n, Prefix: Prefix(fp, n)}]++
+			}
 		}
 	}
 	all := make([]message.Census, 0, len(counts))
 	for s, n := range counts { // any order: sorted
-		all = append(all, message.Census{Shard: s, Count: n})
+		if isHome(s) {
+			all = append(all, message.Census{Shard: s, Count: n})
+		}
 	}
 	return fullest(all, message.MaxDigest)
 }
