@@ -23,6 +23,7 @@ package english
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -92,6 +93,27 @@ func Quote(t message.JobTerms, c Capacity, transfer time.Duration) (message.JobB
 		}
 	}
 	return b, Modules(b) >= t.Least
+}
+
+// Promise is what a site has left beside a job that will need its modules soon: those that it
+// would bid for the job now. If they do not suffice, the job waits.
+func (c Capacity) Promise(t message.JobTerms) Capacity {
+	q, ok := Quote(t, c, 0)
+	if !ok {
+		c.Queued = max(c.Queued, t.Level)
+		return c
+	}
+	c.Free -= q.Free
+	c.Running = slices.Clone(c.Running)
+	for _, v := range q.Victims {
+		for i := range c.Running {
+			if r := &c.Running[i]; r.Level == v.Level {
+				n := min(r.Modules, v.Modules)
+				r.Modules, v.Modules = r.Modules-n, v.Modules-n
+			}
+		}
+	}
+	return c
 }
 
 // check reports whether a bid may stand in an auction.

@@ -51,6 +51,7 @@ type run struct {
 	seat    seat
 	alarm   time.Time // of an order without an answer, or of staging
 	ordered message.JobSignal
+	late    bool // its input is
 }
 
 func readRun(id string, value []byte) (*run, error) {
@@ -117,7 +118,7 @@ func (s *Site) take(now time.Time, home protocol.AgentID, job string, b *english
 		State: message.JobStaging, Sold: now, Since: now,
 	}}
 	s.runs[string(r.Contract)] = r
-	return r.save().Join(s.report(r)).Join(s.works.Stage(now, r.Run)).Join(wake(now.Add(s.cfg.Stage)))
+	return r.save().Join(s.report(r)).Join(s.works.Stage(now, r.Run)).Join(wake(s.lateAt(r)))
 }
 
 // Local takes a job of the site's own, which never moves. ID is unique at the site.
@@ -198,12 +199,42 @@ func (s *Site) wakeRun(now time.Time, r *run) protocol.Output {
 	switch {
 	case r.State == message.JobStaging && !now.Before(r.Since.Add(s.cfg.Stage)):
 		return s.giveBack(now, r, "its input did not arrive within "+s.cfg.Stage.String())
+	case r.State == message.JobStaging && now.Before(s.lateAt(r)):
+		return wake(s.lateAt(r))
 	case r.State == message.JobStaging:
+		s.lapse(r)
 		return wake(r.Since.Add(s.cfg.Stage))
 	case r.ordered != "" && !now.Before(r.alarm):
 		return s.signal(now, r, r.ordered)
 	}
 	return wake(r.alarm)
+}
+
+// lateAt is when the input of a job should be here: after twice the time that the rules give
+// it, and some.
+func (s *Site) lateAt(r *run) time.Time {
+	t := 2*s.Transfer(r.Terms.Where, r.Terms.Bytes) + lateFirst
+	return r.Since.Add(min(s.cfg.Stage, t))
+}
+
+// lapse notes that the input of a job is late.
+func (s *Site) lapse(r *run) {
+	pair := english.Key(r.Home, string(r.Owner))
+	if r.late || len(s.late) >= MaxRuns {
+		return
+	}
+	r.late = true
+	if s.late[pair]++; s.late[pair] == 1 {
+		s.late[string(r.Home)]++
+	}
+}
+
+// isLate reports whether a home and an owner of one of its jobs have let an input be late, and
+// have brought none since; or as many owners of the home as no accident has. No modules are kept
+// for their next jobs: else who buys and never brings anything would keep a site idle. An owner
+// answers for itself at that home only, since each of the two could lie about the other.
+func (s *Site) isLate(home, owner protocol.AgentID) bool {
+	return s.late[english.Key(home, string(owner))] > 0 || s.late[string(home)] > lateOwners
 }
 
 // giveBack returns a job that never began to its home, which auctions it again.
@@ -219,6 +250,8 @@ func (s *Site) Staged(now time.Time, contract protocol.ContractID) protocol.Outp
 	if r == nil || r.State != message.JobStaging {
 		return protocol.Output{}
 	}
+	delete(s.late, english.Key(r.Home, string(r.Owner)))
+	delete(s.late, string(r.Home))
 	r.become(now, message.JobWaiting)
 	return s.settle(now, s.change(r))
 }

@@ -66,7 +66,9 @@ type Config struct {
 const (
 	DefaultStage = 10 * time.Minute
 	DefaultKeep  = 24 * time.Hour
-	signalPeriod = 5 * time.Second // between orders to suspend or resume a job: one may be lost
+	lateFirst    = 15 * time.Second // beyond twice its transfer, an input is late
+	lateOwners   = 3                // so many owners of a home may be late before all are
+	signalPeriod = 5 * time.Second  // between orders to suspend or resume a job: one may be lost
 )
 
 // Works carries out what a Site decides about programs. Its answers come by Heard.
@@ -95,6 +97,7 @@ type Site struct {
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
 	met    map[protocol.AgentID]bool      // members with the same rules
+	late   map[string]int                 // inputs that are late, by home and owner; not durable
 	bidFor english.Capacity               // from which the bids follow that stand
 	pollAt time.Time
 	forgot time.Time // when it looked for what can be forgotten
@@ -114,7 +117,7 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	}
 	s := &Site{
 		floor: floor{cfg: cfg, works: works, runs: map[string]*run{}, past: map[string]*run{}}, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
-		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{},
+		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{}, late: map[string]int{},
 	}
 	s.ac = english.AuctioneerConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Sites: cfg.Rules.Members(), Scale: cfg.Rules.Scale, Length: s}
 	s.bc = english.BidderConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Scale: cfg.Rules.Scale}
@@ -135,7 +138,7 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	for _, id := range sorted(s.runs) {
 		switch r := s.runs[id]; r.State {
 		case message.JobStaging:
-			out = out.Join(works.Stage(now, r.Run)).Join(wake(r.Since.Add(s.cfg.Stage)))
+			out = out.Join(works.Stage(now, r.Run)).Join(wake(s.lateAt(r)))
 		case message.JobSuspended:
 			out = out.Join(s.signal(now, r, message.SignalSuspend))
 		}
