@@ -19,8 +19,8 @@ type floor struct {
 }
 
 // Capacity is what the site has for jobs at the moment, for its bids. A job that found no
-// modules, or lost them, waits here. One whose input is still on its way has the modules
-// promised that it will need, unless the input is late.
+// modules, or lost them, waits here. One that the site has taken is coming until its input is
+// here, or late.
 func (s *Site) Capacity() english.Capacity {
 	c := english.Capacity{Free: s.cfg.Modules - s.claimed()}
 	for _, r := range s.victims(message.MaxLevels + 1) { // as many as there is room for in memory
@@ -28,26 +28,22 @@ func (s *Site) Capacity() english.Capacity {
 			c.Running = append(c.Running, message.Victims{Level: r.Terms.Level, Modules: r.Got})
 		}
 	}
-	var coming []message.JobTerms
-	for _, r := range s.runs { // in any order: a maximum; and coming is sorted below
+	for _, r := range s.runs { // in any order: a maximum; and those that come are sorted below
 		switch {
 		case r.State == message.JobStaging && !r.late && !s.isLate(r.Home, r.Owner):
-			coming = append(coming, r.Terms)
+			c.Coming = append(c.Coming, r.Terms)
 		case r.State != message.JobStaging && r.seat == seatNone:
 			c.Queued = max(c.Queued, r.Terms.Level)
 		}
 	}
 	for _, b := range s.bids { // likewise
 		if b.Awaits() {
-			coming = append(coming, b.Terms())
+			c.Coming = append(c.Coming, b.Terms())
 		}
 	}
-	slices.SortFunc(coming, func(x, y message.JobTerms) int {
+	slices.SortFunc(c.Coming, func(x, y message.JobTerms) int {
 		return cmp.Or(y.Level-x.Level, x.Most-y.Most, x.Least-y.Least)
 	})
-	for _, t := range coming {
-		c = c.Promise(t)
-	}
 	return c
 }
 

@@ -306,7 +306,7 @@ func (s *Site) own(out *protocol.Output) (own []protocol.Message) {
 func (s *Site) revise(now time.Time) protocol.Output {
 	var out protocol.Output
 	c := s.Capacity()
-	if s.cfg.Rules.Poll > 0 || c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) {
+	if s.cfg.Rules.Poll > 0 || c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) && slices.Equal(c.Coming, s.bidFor.Coming) {
 		return out
 	}
 	s.bidFor = c
