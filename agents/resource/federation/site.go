@@ -375,6 +375,19 @@ func (s *Site) Runs() []Run {
 	return list
 }
 
+// Queue lists the jobs that the site has taken and that have not ended: first those whose homes have
+// not decided yet.
+func (s *Site) Queue() []Run {
+	var list []Run
+	for _, k := range sorted(s.bids) {
+		if b := s.bids[k]; b.State() == english.BidderTaken {
+			home, job, _ := strings.Cut(k, "|")
+			list = append(list, Run{Home: protocol.AgentID(home), Job: job, Owner: b.Owner(), Terms: b.Terms(), Award: b.Award(), State: message.JobTaken})
+		}
+	}
+	return append(list, s.Runs()...)
+}
+
 // Better counts the own jobs that ended, and those of them that went to another site than
 // the first bidder's.
 func (s *Site) Better() (ended, better int) {
