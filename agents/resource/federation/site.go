@@ -341,8 +341,15 @@ func (s *Site) Rules() rules.Rules { return s.cfg.Rules }
 // Modules are those that the site has for the federation now.
 func (s *Site) Modules() int { return s.cfg.Modules }
 
-// Bids counts the auctions in which the site bids.
-func (s *Site) Bids() int { return len(s.bids) }
+// Bids counts the auctions in which the site bids, or would if it had modules.
+func (s *Site) Bids() (n int) {
+	for _, b := range s.bids { // in any order: a count
+		if b.State() == english.BidderBidding {
+			n++
+		}
+	}
+	return n
+}
 
 // Alien is the digest of the other rules that a member has; false: it has these, or is not
 // known to have others.
