@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"cmp"
 	"encoding/csv"
 	"fmt"
 	"html"
