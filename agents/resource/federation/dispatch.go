@@ -30,7 +30,7 @@ func (s *Site) Capacity() english.Capacity {
 	}
 	for _, r := range s.runs { // in any order: a maximum; and those that come are sorted below
 		switch {
-		case r.State == message.JobStaging && !r.late && !s.isLate(r.Home, r.Owner):
+		case r.State == message.JobStaging && !r.late && !s.late.is(r.Home, r.Owner):
 			c.Coming = append(c.Coming, r.Terms)
 		case r.State != message.JobStaging && r.seat == seatNone:
 			c.Queued = max(c.Queued, r.Terms.Level)

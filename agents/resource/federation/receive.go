@@ -212,9 +212,9 @@ func (s *Site) undecided(home, owner protocol.AgentID) (n int) {
 			n++
 		}
 	}
-	all := s.isLate(home, "")
+	all := s.late.all(home)
 	for _, r := range s.runs { // likewise
-		if r.State == message.JobStaging && r.Home == home && (all || r.Owner == owner && (r.late || s.isLate(home, owner))) {
+		if r.State == message.JobStaging && r.Home == home && (all || r.Owner == owner && (r.late || s.late.is(home, owner))) {
 			n++
 		}
 	}

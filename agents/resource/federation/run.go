@@ -202,7 +202,10 @@ func (s *Site) wakeRun(now time.Time, r *run) protocol.Output {
 	case r.State == message.JobStaging && now.Before(s.lateAt(r)):
 		return wake(s.lateAt(r))
 	case r.State == message.JobStaging:
-		s.lapse(r)
+		if !r.late {
+			r.late = true
+			s.late.add(r.Home, r.Owner)
+		}
 		return wake(r.Since.Add(s.cfg.Stage))
 	case r.ordered != "" && !now.Before(r.alarm):
 		return s.signal(now, r, r.ordered)
@@ -212,29 +215,9 @@ func (s *Site) wakeRun(now time.Time, r *run) protocol.Output {
 
 // lateAt is when the input of a job should be here: after twice the time that the rules give
 // it, and some.
-func (s *Site) lateAt(r *run) time.Time {
-	t := 2*s.Transfer(r.Terms.Where, r.Terms.Bytes) + lateFirst
+func (s *floor) lateAt(r *run) time.Time {
+	t := 2*s.cfg.Rules.Transfer(r.Terms.Where, s.cfg.Self, r.Terms.Bytes) + lateFirst
 	return r.Since.Add(min(s.cfg.Stage, t))
-}
-
-// lapse notes that the input of a job is late.
-func (s *Site) lapse(r *run) {
-	pair := english.Key(r.Home, string(r.Owner))
-	if r.late || len(s.late) >= MaxRuns {
-		return
-	}
-	r.late = true
-	if s.late[pair]++; s.late[pair] == 1 {
-		s.late[string(r.Home)]++
-	}
-}
-
-// isLate reports whether a home and an owner of one of its jobs have let an input be late, and
-// have brought none since; or as many owners of the home as no accident has. No modules are kept
-// for their next jobs: else who buys and never brings anything would keep a site idle. An owner
-// answers for itself at that home only, since each of the two could lie about the other.
-func (s *Site) isLate(home, owner protocol.AgentID) bool {
-	return s.late[english.Key(home, string(owner))] > 0 || s.late[string(home)] > lateOwners
 }
 
 // giveBack returns a job that never began to its home, which auctions it again.
@@ -250,8 +233,7 @@ func (s *Site) Staged(now time.Time, contract protocol.ContractID) protocol.Outp
 	if r == nil || r.State != message.JobStaging {
 		return protocol.Output{}
 	}
-	delete(s.late, english.Key(r.Home, string(r.Owner)))
-	delete(s.late, string(r.Home))
+	s.late.forget(r.Home, r.Owner)
 	r.become(now, message.JobWaiting)
 	return s.settle(now, s.change(r))
 }

@@ -97,8 +97,8 @@ type Site struct {
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
 	met    map[protocol.AgentID]bool      // members with the same rules
-	late   map[string]int                 // inputs that are late, by home and owner; not durable
-	bidFor english.Capacity               // from which the bids follow that stand
+	late   lateness
+	bidFor english.Capacity // from which the bids follow that stand
 	pollAt time.Time
 	forgot time.Time // when it looked for what can be forgotten
 }
@@ -117,7 +117,7 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	}
 	s := &Site{
 		floor: floor{cfg: cfg, works: works, runs: map[string]*run{}, past: map[string]*run{}}, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
-		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{}, late: map[string]int{},
+		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{}, late: lateness{},
 	}
 	s.ac = english.AuctioneerConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Sites: cfg.Rules.Members(), Scale: cfg.Rules.Scale, Length: s}
 	s.bc = english.BidderConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Scale: cfg.Rules.Scale}
