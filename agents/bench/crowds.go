@@ -63,6 +63,9 @@ func MeasureCrowd(ctx context.Context, users, sellers int, note func(string)) (f
 		for _, x := range b.crowds {
 			err = errors.Join(err, x.w.Close(), x.cmd.Wait())
 		}
+		if ctx.Err() != nil {
+			err = ctx.Err() // the users were killed
+		}
 		err = b.market.Close(ctx, made, err)
 	}()
 	if err == nil {
@@ -130,7 +133,7 @@ func (b *crowds) child(ctx context.Context, from, to int) (*crowdChild, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(exe, "bench", "crowd")
+	cmd := exec.CommandContext(ctx, exe, "bench", "crowd")
 	cmd.Env, cmd.Stderr = append([]string{"GOGC=200"}, os.Environ()...), log
 	w, err := cmd.StdinPipe()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"ramp/agents/framing"
 	"ramp/protocol"
 )
 
@@ -134,15 +135,15 @@ func (a Application) ask(ctx context.Context, h host.Host, info peer.AddrInfo) (
 	if err := a.checkAgent(r, info.ID); err != nil {
 		return nil, err
 	}
-	if err := writeOne(s, a.Request); err != nil {
+	if err := framing.WriteOne(s, a.Request); err != nil {
 		return nil, err
 	}
-	return takeFrame(r, MaxEnrol)
+	return framing.Take(r, MaxEnrol)
 }
 
 // checkAgent reads the other side's card, so that no other agent gets the request.
 func (a Application) checkAgent(r *bufio.Reader, id peer.ID) error {
-	b, err := takeFrame(r, MaxCard)
+	b, err := framing.Take(r, MaxCard)
 	if err != nil {
 		return fmt.Errorf("card of %s: %w", id, err)
 	}

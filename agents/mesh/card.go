@@ -13,14 +13,15 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"ramp/agents/framing"
 	"ramp/protocol"
 	"ramp/protocol/identity"
 )
 
 // Reasons to refuse a peer.
 var (
-	errMalformed = errors.New("malformed")
-	errBound     = errors.New("over the limit")
+	errMalformed = framing.ErrMalformed
+	errBound     = framing.ErrBound
 	errMismatch  = errors.New("the certificate's key is not the key of the channel")
 	errSilent    = errors.New("silent")
 	errCutOff    = errors.New("this peer is cut off for now")
@@ -38,17 +39,17 @@ func (c card) encode() []byte {
 	for _, a := range c.addrs[:min(len(c.addrs), MaxAddresses)] {
 		addrs = append(addrs, a.Bytes())
 	}
-	return appendList(appendList(nil, c.chain), addrs)
+	return framing.AppendList(framing.AppendList(nil, c.chain), addrs)
 }
 
 func decodeCard(b []byte) (card, error) {
 	if len(b) > MaxCard {
 		return card{}, fmt.Errorf("card of %d bytes, at most %d: %w", len(b), MaxCard, errBound)
 	}
-	f := fields{rest: b}
-	c := card{chain: f.list(identity.MaxChain)}
-	addrs := f.list(MaxAddresses)
-	if err := f.finish(); err != nil {
+	f := framing.Fields{Rest: b}
+	c := card{chain: f.List(identity.MaxChain)}
+	addrs := f.List(MaxAddresses)
+	if err := f.Finish(); err != nil {
 		return card{}, fmt.Errorf("card: %w", err)
 	}
 	c.addrs = dialable(addrs)

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"ramp/agents/framing"
 	"ramp/protocol"
 )
 
@@ -31,7 +32,7 @@ func (e *endpoint) serveClock(s network.Stream) error {
 		return err
 	}
 	now := binary.BigEndian.AppendUint64(nil, uint64(e.cfg.Now().UnixNano()))
-	if err := writeOne(s, now); err != nil {
+	if err := framing.WriteOne(s, now); err != nil {
 		return err
 	}
 	return s.Close()
@@ -40,7 +41,7 @@ func (e *endpoint) serveClock(s network.Stream) error {
 // Clocks asks up to maxClocks connected agents for the time. It leaves out those that
 // do not answer, and sorts by agent.
 func (m *Mesh) Clocks(ctx context.Context) []Clock {
-	all := m.ep.connected(func(*contact) bool { return true })
+	all := m.ep.connected(everybody)
 	var mu sync.Mutex
 	var out []Clock
 	inTurn(ctx, all[:min(len(all), maxClocks)], func(ctx context.Context, asked *contact) {

@@ -13,6 +13,8 @@ import (
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"ramp/agents/framing"
 )
 
 // endpoint owns this agent's libp2p host, the contacts that it has verified and the
@@ -99,7 +101,7 @@ func (e *endpoint) dial(ctx context.Context, id peer.ID, via libp2pprotocol.ID, 
 		return nil, nil, err
 	}
 	w := bufio.NewWriterSize(s, bufferSize)
-	if err := writeFrame(w, e.card().encode()); err != nil {
+	if err := framing.Write(w, e.card().encode()); err != nil {
 		_ = s.Reset()
 		return nil, nil, err
 	}
@@ -120,7 +122,7 @@ func (e *endpoint) greet(s network.Stream) (*contact, *bufio.Reader, error) {
 	if err := s.SetWriteDeadline(time.Now().Add(HelloTimeout)); err != nil {
 		return nil, nil, err
 	}
-	return c, r, writeOne(s, e.card().encode())
+	return c, r, framing.WriteOne(s, e.card().encode())
 }
 
 // chargeOpen charges a peer's allowance of streams, and cuts the peer off beyond it.
@@ -149,7 +151,7 @@ func (e *endpoint) answer(s network.Stream, w *bufio.Writer, limit int) (*contac
 	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
 		return nil, nil, err
 	}
-	b, err := takeFrame(r, limit)
+	b, err := framing.Take(r, limit)
 	return c, b, err
 }
 
@@ -159,7 +161,7 @@ func (e *endpoint) readCard(s network.Stream, r *bufio.Reader) (*contact, error)
 	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
 		return nil, err
 	}
-	b, err := takeFrame(r, MaxCard)
+	b, err := framing.Take(r, MaxCard)
 	if err != nil {
 		if errors.Is(err, errBound) {
 			e.drop(s.Conn().RemotePeer(), err)

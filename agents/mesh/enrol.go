@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+
+	"ramp/agents/framing"
 )
 
 // Enrolment is the only exchange that a peer without a credential may have, and only
@@ -118,14 +120,14 @@ func (n *enrolment) serve(s network.Stream) error {
 	if err := s.SetDeadline(time.Now().Add(EnrolTimeout)); err != nil {
 		return err
 	}
-	if err := writeOne(s, n.ep.card().encode()); err != nil {
+	if err := framing.WriteOne(s, n.ep.card().encode()); err != nil {
 		return err
 	}
 	answer, err := n.answer(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := writeOne(s, answer); err != nil {
+	if err := framing.WriteOne(s, answer); err != nil {
 		return err
 	}
 	return s.Close()
@@ -145,7 +147,7 @@ func (n *enrolment) answer(ctx context.Context, s network.Stream) ([]byte, error
 	if err := s.SetReadDeadline(time.Now().Add(enrolPatience)); err != nil {
 		return nil, err
 	}
-	request, err := takeFrame(bufio.NewReaderSize(s, smallBuffer), MaxEnrol)
+	request, err := framing.Take(bufio.NewReaderSize(s, smallBuffer), MaxEnrol)
 	if err != nil {
 		n.fine(from, now())
 		return nil, fmt.Errorf("applicant's request: %w", err)

@@ -1,13 +1,12 @@
 package mesh
 
 import (
-	"bufio"
-	"bytes"
 	"slices"
-	"time"
 
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
+
+	"ramp/protocol"
 )
 
 // What the tests of package mesh_test see of the inside.
@@ -20,21 +19,17 @@ const (
 	MaxStrangers, StreamsPerStranger, StrangerMemory = maxStrangers, streamsPerStranger, strangerMemory
 )
 
-type forever struct{}
-
-func (forever) SetReadDeadline(time.Time) error { return nil }
-
-// ReadFrame reads a frame from bytes.
-func ReadFrame(b []byte, limit int) ([]byte, error) {
-	return readFrame(forever{}, bufio.NewReader(bytes.NewReader(b)), limit)
-}
-
 // Recode decodes a card or introductions and encodes them again.
 func RecodeCard(b []byte) ([]byte, error) { c, err := decodeCard(b); return c.encode(), err }
 
 func RecodeIntroductions(b []byte) ([]byte, error) {
 	all, err := decodeIntroductions(b)
 	return encodeIntroductions(all), err
+}
+
+// HangUp closes the connections to an agent.
+func HangUp(m *Mesh, to protocol.AgentID) error {
+	return m.ep.host.Network().ClosePeer(m.ep.contacts.ofAgent(to).peer)
 }
 
 // CrowdOut drops strangers while there are more than most, and counts them.

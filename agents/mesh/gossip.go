@@ -8,6 +8,7 @@ import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"ramp/agents/framing"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -150,7 +151,7 @@ func (g *gossip) publishOne(ctx context.Context, o *outgoing) error {
 		return fmt.Errorf("%s of %d bytes, at most %d go by gossip: %w", kindOf(o.message), len(b), most, errBound)
 	}
 	g.ep.counters.countOut(b)
-	return g.topics[name].Publish(ctx, appendField(appendField(nil, g.ep.card().encode()), b))
+	return g.topics[name].Publish(ctx, framing.AppendField(framing.AppendField(nil, g.ep.card().encode()), b))
 }
 
 // callNewSellers sends a call directly to the sellers met a moment ago as well. The

@@ -7,9 +7,12 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"ramp/agents/framing"
 )
 
-// identifyTimeout bounds the wait for connected agents to say what they are.
+// identifyTimeout bounds the wait for connected agents to say what they are; the library gives
+// each five seconds.
 const identifyTimeout = time.Second
 
 // introduction is a hint to where an agent may be. Whoever follows it verifies the
@@ -22,23 +25,23 @@ type introduction struct {
 func encodeIntroductions(all []introduction) []byte {
 	list := make([][]byte, 0, len(all))
 	for _, i := range all {
-		list = append(list, appendList(appendField(nil, []byte(i.id)), i.addrs))
+		list = append(list, framing.AppendList(framing.AppendField(nil, []byte(i.id)), i.addrs))
 	}
-	return appendList(nil, list)
+	return framing.AppendList(nil, list)
 }
 
 func decodeIntroductions(b []byte) ([]introduction, error) {
-	f := fields{rest: b}
-	list := f.list(MaxIntroductions)
-	if err := f.finish(); err != nil {
+	f := framing.Fields{Rest: b}
+	list := f.List(MaxIntroductions)
+	if err := f.Finish(); err != nil {
 		return nil, fmt.Errorf("introductions: %w", err)
 	}
 	out := make([]introduction, 0, len(list))
 	for _, item := range list {
-		f := fields{rest: item}
-		id := f.field()
-		i := introduction{addrs: f.list(MaxAddresses)}
-		if err := f.finish(); err != nil {
+		f := framing.Fields{Rest: item}
+		id := f.Field()
+		i := introduction{addrs: f.List(MaxAddresses)}
+		if err := f.Finish(); err != nil {
 			return nil, fmt.Errorf("introduction: %w", err)
 		}
 		var err error
@@ -57,18 +60,25 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 	if err != nil {
 		return err
 	}
+	visits := e.visits(context.Background(), asker.peer)
 	ctx, cancel := context.WithTimeout(context.Background(), identifyTimeout)
 	defer cancel()
-	visits := e.visits(ctx, asker.peer)
-	var out []introduction
-	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer && !(visits && e.visits(ctx, c.peer)) }) {
+	var out, visitors []introduction
+	for _, c := range e.connected(func(c *contact) bool { return c.peer != asker.peer }) {
 		i := introduction{id: c.peer}
 		for _, a := range c.current().addrs {
 			i.addrs = append(i.addrs, a.Bytes())
 		}
-		out = append(out, i)
+		if e.visits(ctx, c.peer) {
+			visitors = append(visitors, i)
+		} else {
+			out = append(out, i)
+		}
 	}
-	if err := writeOne(s, encodeIntroductions(out[:min(len(out), MaxIntroductions)])); err != nil {
+	if !visits {
+		out = append(out, visitors...)
+	}
+	if err := framing.WriteOne(s, encodeIntroductions(out[:min(len(out), MaxIntroductions)])); err != nil {
 		return err
 	}
 	return s.Close()

@@ -220,3 +220,36 @@ func TestUsersAreNotIntroducedToUsers(t *testing.T) {
 		t.Error("a user has met another one")
 	}
 }
+
+// A bank that needs the room may close a visitor's connection, and does not get it back at once.
+func TestAVisitorReturnsWhenItHasBusiness(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	bank.Send(presence(protocol.KindBank, 1))
+	seller := m.joined("seller", bank)
+	visitor := m.start("visitor", func(c *mesh.Config) { c.Visitor, c.Bootstrap = true, bank.Addresses() })
+	visitor.awaitKnown(seller.Self())
+	if err := visitor.Acquainted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hangUp := func(a *agent) {
+		t.Helper()
+		if err := mesh.HangUp(a.Mesh, visitor.Self()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the visitor has gone", func() bool { return a.Peers() == 1 })
+	}
+	hangUp(bank)
+	for i := range 1000 {
+		visitor.Send(query(i, seller.Self()))
+		seller.awaitQuery(i)
+	}
+	if bank.Peers() != 1 {
+		t.Error("the visitor has come back without a message")
+	}
+	visitor.Send(query(1000, bank.Self()))
+	bank.awaitQuery(1000)
+	hangUp(seller)
+	hangUp(bank) // and now it is alone
+	eventually(t, "the visitor is back", func() bool { return bank.Peers() == 2 })
+}

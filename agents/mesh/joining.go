@@ -1,14 +1,17 @@
 package mesh
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
 )
 
 // joining owns the state of joining the market: the anchors, which are the bootstrap
@@ -65,6 +68,7 @@ func (j *joining) await(ctx context.Context) error {
 func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 	wait := RejoinFirst
 	for {
+		begun := time.Now()
 		unmet, err := j.join(ctx, info)
 		switch {
 		case ctx.Err() != nil:
@@ -72,6 +76,7 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 		case err == nil && unmet == 0:
 			wait = RejoinFirst
 			j.awaitLoss(ctx, info.ID, RejoinPeriod)
+			j.stayAway(ctx, begun)
 		case err == nil: // the unmet agents are connected to the anchor, so they will come up
 			j.awaitLoss(ctx, info.ID, wait)
 			wait = min(2*wait, RejoinPeriod)
@@ -103,6 +108,19 @@ func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration
 		}
 	}
 }
+
+// stayAway keeps a visitor from joining again within VisitPeriod, as long as it is connected
+// to anybody: its anchor may have closed the connection to make room for others, and messages
+// open one when there are any.
+func (j *joining) stayAway(ctx context.Context, joined time.Time) {
+	for j.ep.cfg.Visitor && time.Since(joined) < VisitPeriod && len(j.ep.connected(everybody)) > 0 {
+		if !pause(ctx, time.Second) {
+			return
+		}
+	}
+}
+
+func everybody(*contact) bool { return true }
 
 // join connects to a peer and meets it, with which this agent has joined. Then it meets
 // the agents that the peer introduces. unmet counts those that it could not meet.
@@ -150,7 +168,8 @@ func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
 	var hints []introduction
 	for _, n := range rand.Perm(len(list)) {
 		i := list[n]
-		if !chosen[i.id] && len(hints) < vacancies && i.id != j.ep.host.ID() && !j.hasMet(i.id) && j.ep.gate.open(i.id) {
+		known := i.id == j.ep.host.ID() || j.hasMet(i.id) || j.visited(i)
+		if !known && !chosen[i.id] && len(hints) < vacancies && j.ep.gate.open(i.id) {
 			chosen[i.id], hints = true, append(hints, i)
 		}
 	}
@@ -174,4 +193,13 @@ func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
 func (j *joining) hasMet(id peer.ID) bool {
 	c := j.ep.contacts.ofPeer(id)
 	return c != nil && c.current().met && j.ep.contacts.connected(id)
+}
+
+// visited reports whether a visitor has met an introduced agent before, at one of the same
+// addresses. It need not stay connected.
+func (j *joining) visited(i introduction) bool {
+	c := j.ep.contacts.ofPeer(i.id)
+	return j.ep.cfg.Visitor && c != nil && c.current().met && slices.ContainsFunc(c.current().addrs, func(a ma.Multiaddr) bool {
+		return slices.ContainsFunc(i.addrs, func(b []byte) bool { return bytes.Equal(a.Bytes(), b) })
+	})
 }

@@ -22,8 +22,6 @@ const (
 	// bufferSize of a stream's reader and writer: a round of answers in one read.
 	bufferSize  = 16 << 10
 	smallBuffer = 4 << 10 // of streams that carry little
-	// trustedLength is how much of a frame is allocated before any of it arrives.
-	trustedLength = 64 << 10
 )
 
 // Waits.
@@ -31,7 +29,6 @@ const (
 	DialTimeout  = 3 * time.Second  // to connect, secure, identify and open a stream
 	HelloTimeout = 20 * time.Second // for a peer to show its credential; it may be starting on a busy machine
 	MeetTimeout  = 15 * time.Second // like DialTimeout, for agents that no message waits for
-	FrameTimeout = 30 * time.Second // for the rest of a frame that has begun
 	WriteTimeout = 10 * time.Second // for a flush, and at least half of it; a peer that reads nothing is lost
 	LinkIdle     = 10 * time.Minute // an unused stream is closed after this, or twice as long
 	// replaceGrace is how long a stream is still read after a newer one replaces it.
@@ -44,7 +41,8 @@ const (
 	// The back-off of joining, which goes on for as long as the agent lives.
 	RejoinFirst  = 100 * time.Millisecond
 	RejoinMost   = 5 * time.Second
-	RejoinPeriod = time.Minute // between introductions once everybody is met
+	RejoinPeriod = time.Minute     // between introductions once everybody is met
+	VisitPeriod  = 5 * time.Minute // the same for visitors, and between their returns after a loss
 	// CutOff is the ban of a peer that exceeded a limit or showed an invalid credential;
 	// Silence, of one that showed none and may just be slow.
 	CutOff  = 30 * time.Second

@@ -117,6 +117,9 @@ func (l *link) write(ctx context.Context, retire func(*link) bool) {
 			used = true
 		case <-l.lost():
 			l.shut()
+			if retire(l) {
+				return
+			}
 		case <-idle.C:
 			if !used && retire(l) {
 				return

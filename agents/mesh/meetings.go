@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"ramp/agents/framing"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -40,7 +41,7 @@ type meetings struct {
 // says good-bye.
 func (m *meetings) announce(ctx context.Context, p message.Presence, encoded []byte) {
 	if before := m.presence.Swap(&encoded); p.TTL == 0 {
-		m.tell(ctx, func(*contact) bool { return true })
+		m.tell(ctx, everybody)
 	} else if before == nil {
 		m.ep.life.start(func(ctx context.Context) { m.tell(ctx, func(c *contact) bool { return !c.current().greeted }) })
 	}
@@ -64,7 +65,7 @@ func (m *meetings) tell(ctx context.Context, match func(c *contact) bool) {
 }
 
 // moved shows this agent's new addresses to the connected agents.
-func (m *meetings) moved(ctx context.Context) { m.tell(ctx, func(*contact) bool { return true }) }
+func (m *meetings) moved(ctx context.Context) { m.tell(ctx, everybody) }
 
 // meet exchanges cards and presences with a peer. Afterwards each has verified the
 // other, and the role has received the other's current presence first-hand. If this
@@ -96,7 +97,7 @@ func (m *meetings) exchange(s network.Stream, w *bufio.Writer, own []byte) error
 	if err := s.SetWriteDeadline(time.Now().Add(HelloTimeout)); err != nil {
 		return err
 	}
-	if err := errors.Join(writeFrame(w, own), w.Flush(), s.CloseWrite()); err != nil {
+	if err := errors.Join(framing.Write(w, own), w.Flush(), s.CloseWrite()); err != nil {
 		return err
 	}
 	r := bufio.NewReaderSize(s, smallBuffer)
@@ -120,7 +121,7 @@ func (m *meetings) serve(s network.Stream) error {
 	// Loaded after the contact was made: announce finds the contact if the first
 	// presence is made after this, and sends it.
 	own := m.current()
-	if err := writeOne(s, own); err != nil {
+	if err := framing.WriteOne(s, own); err != nil {
 		return err
 	}
 	if err := m.readPresence(c, s, r); err != nil {
@@ -134,7 +135,7 @@ func (m *meetings) readPresence(c *contact, s network.Stream, r *bufio.Reader) e
 	if err := s.SetReadDeadline(time.Now().Add(HelloTimeout)); err != nil {
 		return err
 	}
-	b, err := takeFrame(r, protocol.MaxMessage)
+	b, err := framing.Take(r, protocol.MaxMessage)
 	if err != nil {
 		if isFault(err) {
 			m.ep.drop(c.peer, err)

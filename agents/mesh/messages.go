@@ -6,6 +6,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"ramp/agents/framing"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -32,7 +33,7 @@ func (ls *links) serveFrames(s network.Stream, handle func(c *contact, b []byte)
 	}
 	defer c.replace(s)()
 	for {
-		b, err := readFrame(s, r, protocol.MaxMessage)
+		b, err := framing.Read(s, r, protocol.MaxMessage)
 		if err != nil {
 			if isFault(err) {
 				ls.ep.drop(c.peer, err)

@@ -9,6 +9,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
+
+	"ramp/agents/framing"
 )
 
 // outbound is a stream that this agent opened and writes frames to.
@@ -60,7 +62,7 @@ func (o *outbound) write(frames [][]byte) error {
 		}
 	}
 	for _, b := range frames {
-		if err := writeFrame(o.w, b); err != nil {
+		if err := framing.Write(o.w, b); err != nil {
 			return err
 		}
 	}

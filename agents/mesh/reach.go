@@ -317,7 +317,7 @@ func (r *reach) offers() []peer.AddrInfo {
 
 // relays lists the agents that relay, are connected directly and have shown a credential.
 func (r *reach) relays() (all []peer.AddrInfo) {
-	for _, c := range r.ep.connected(func(*contact) bool { return true }) {
+	for _, c := range r.ep.connected(everybody) {
 		store := r.ep.host.Peerstore()
 		spoken, err := store.SupportsProtocols(c.peer, proto.ProtoIDv2Hop)
 		if err == nil && len(spoken) > 0 && r.ep.host.Network().Connectedness(c.peer) == network.Connected {

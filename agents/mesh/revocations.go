@@ -10,6 +10,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
+
+	"ramp/agents/framing"
 )
 
 // protocolRevocations exchanges revocation lists. It is no topic of gossip: agents of the
@@ -53,7 +55,7 @@ func (r *revocations) own() ([]byte, version) {
 			lists = append(lists, l)
 		}
 	}
-	b := appendList(nil, lists)
+	b := framing.AppendList(nil, lists)
 	return b, sha256.Sum256(b)
 }
 
@@ -90,7 +92,7 @@ func (r *revocations) run(ctx context.Context) {
 
 // spread exchanges lists with the connected agents that are not known to have the same.
 func (r *revocations) spread(ctx context.Context) {
-	inTurn(ctx, r.ep.connected(func(*contact) bool { return true }), func(ctx context.Context, c *contact) {
+	inTurn(ctx, r.ep.connected(everybody), func(ctx context.Context, c *contact) {
 		if _, v := r.own(); c.hasLists(v) {
 			return
 		}
@@ -107,7 +109,7 @@ func (r *revocations) exchange(ctx context.Context, id peer.ID) error {
 		return err
 	}
 	own, _ := r.own()
-	if err := writeFrame(w, own); err != nil {
+	if err := framing.Write(w, own); err != nil {
 		_ = s.Reset()
 		return err
 	}
@@ -131,14 +133,14 @@ func (r *revocations) serve(s network.Stream) error {
 		return err
 	}
 	own, _ := r.own()
-	if err := writeOne(s, own); err != nil {
+	if err := framing.WriteOne(s, own); err != nil {
 		return err
 	}
 	return s.Close()
 }
 
 func (r *revocations) read(c *contact, in *bufio.Reader) error {
-	b, err := takeFrame(in, maxListsBytes)
+	b, err := framing.Take(in, maxListsBytes)
 	if err != nil {
 		if isFault(err) {
 			r.ep.drop(c.peer, err)
@@ -150,9 +152,9 @@ func (r *revocations) read(c *contact, in *bufio.Reader) error {
 
 // adopt takes over what a peer has. Lists that no authority has signed are its fault.
 func (r *revocations) adopt(c *contact, b []byte) error {
-	f := fields{rest: b}
-	lists := f.list(maxLists)
-	err := f.finish()
+	f := framing.Fields{Rest: b}
+	lists := f.List(maxLists)
+	err := f.Finish()
 	changed := false
 	if err == nil {
 		changed, err = r.ep.cfg.Revocations.Adopt(lists)

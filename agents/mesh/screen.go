@@ -10,6 +10,7 @@ import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"ramp/agents/framing"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -64,9 +65,9 @@ func (g *gossip) validate(topic string, from peer.ID, msg *pubsub.Message) pubsu
 
 // author verifies whose message it is, before anything else in it is read.
 func (g *gossip) author(topic string, msg *pubsub.Message) (*contact, []byte, error) {
-	f := fields{rest: msg.GetData()}
-	shown, b := f.field(), f.field()
-	if err := f.finish(); err != nil {
+	f := framing.Fields{Rest: msg.GetData()}
+	shown, b := f.Field(), f.Field()
+	if err := f.Finish(); err != nil {
 		return nil, nil, err
 	}
 	if !g.ep.gate.open(msg.GetFrom()) {
