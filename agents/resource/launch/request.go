@@ -113,9 +113,6 @@ func (s *Site) obey(now time.Time, m protocol.Message, o message.LaunchOrder) pr
 		if j.Stage != message.StageSubmitted {
 			return s.composer.refuse(m, no(protocol.CodeExpired, "launch "+o.ID+" is not running, it is "+string(j.Stage)))
 		}
-		if u, ok := s.sold.Unit(o.Contract, o.Unit); ok && u.Waits {
-			return s.composer.refuse(m, no(protocol.CodeForbidden, "only its site suspends and resumes a job of a federation"))
-		}
 		out = s.composer.signal(j, message.JobSignal(o.Verb))
 	}
 	return out.Join(s.composer.answer(m, protocol.Inform, j))
