@@ -93,6 +93,9 @@ func CheckKind(kind, file string, cfg *Config, cred *identity.Credential, trust 
 	if err != nil {
 		return err
 	}
+	if _, err := cfg.Federation(cred.ID, 0); err != nil {
+		return err
+	}
 	if why := l.Policy.Closed; why != "" && cfg.Resource.Driver != "swf" {
 		return exit.Fail(exit.Usage, uncontained, "configuration: resource.jobs: programs are refused: %s", why)
 	}

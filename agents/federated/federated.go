@@ -179,7 +179,7 @@ func (r Sites) queue(ctx context.Context, _ control.None) (control.SiteQueue, er
 		}
 		rules := site.Rules()
 		q.Rules, q.Modules, q.Auction = rules.Digest, site.Modules(), site.Bids()
-		for _, x := range site.Runs() {
+		for _, x := range site.Queue() {
 			q.Jobs = append(q.Jobs, control.QueueLine{
 				ID: x.Job, Level: rules.Name(x.Terms.Level), Number: x.Terms.Level, State: x.State, Home: x.Home, Owner: x.Owner,
 				Modules: control.JobModules{Least: x.Terms.Least, Most: x.Terms.Most, Got: x.Got}, Preempted: x.Preempted,

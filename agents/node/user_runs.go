@@ -115,6 +115,9 @@ func (u userRuns) control(ctx context.Context, q control.RunCall) (message.Run, 
 	case (q.Verb == message.VerbSuspend || q.Verb == message.VerbResume) && !slices.ContainsFunc(run.Units, submitted):
 		return run, exit.Fail(exit.Nothing, "'ramp user status "+q.ID+"' asks the site", "%s has not begun: it is %s", q.ID, run.State)
 	}
+	if run.Federation && (q.Verb == message.VerbSuspend || q.Verb == message.VerbResume) {
+		return run, exit.Fail(exit.Refused, "", "%s is a job of a federation: only its site suspends and resumes it", q.ID)
+	}
 	f, stop := u.runs.Follow(q.ID)
 	defer stop()
 	if err := u.order(ctx, message.RunControl{ID: q.ID, Verb: q.Verb}); err != nil {
@@ -127,8 +130,7 @@ func (u userRuns) control(ctx context.Context, q control.RunCall) (message.Run, 
 // takes a word on it but that it is to end.
 func submitted(u message.RunUnit) bool { return u.Status.Stage == message.StageSubmitted }
 
-// FilesTime is how long a site may take to begin with what a program has printed or
-// left.
+// FilesTime is how long a site may take to begin with what a program has printed or left.
 const FilesTime = mesh.DialTimeout + mesh.HelloTimeout
 
 // awaitControl waits until what was asked is so.

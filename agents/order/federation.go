@@ -23,7 +23,7 @@ func Modules(text string) (least, most int, err error) {
 	least, e1 := strconv.Atoi(a)
 	most, e2 := strconv.Atoi(b)
 	if e1 != nil || e2 != nil || least < 1 || most < least || most > message.MaxModules {
-		return 0, 0, fmt.Errorf("%q: want N, or LEAST..MOST such as 2..4", protocol.Clip(text))
+		return 0, 0, fmt.Errorf("%q: want N, or LEAST..MOST such as 2..4, from 1 to %d", protocol.Clip(text), message.MaxModules)
 	}
 	return least, most, nil
 }

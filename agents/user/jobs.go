@@ -170,7 +170,7 @@ func (js *jobs) launch(now time.Time, j *job) protocol.Output {
 		out.Send = append(out.Send, stop)
 		return out
 	}
-	x := js.runs.add(message.Run{ID: j.ID, Name: j.Name, Contract: contract, Created: now, Program: j.Program, Units: []message.RunUnit{unit}})
+	x := js.runs.add(message.Run{ID: j.ID, Name: j.Name, Contract: contract, Created: now, Program: j.Program, Units: []message.RunUnit{unit}, Federation: true})
 	return js.runs.drive(now, x, true)
 }
 

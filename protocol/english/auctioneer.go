@@ -20,7 +20,8 @@ const (
 	Patience  = 10 * time.Second // for one answer to an award
 	showFirst = 10 * time.Second // until an auction without a bid is shown again
 	showMost  = 5 * time.Minute
-	askPeriod = time.Minute // between questions to the winner of a sold job
+	askFirst  = 2 * time.Second // after a restart, between questions to the winner of a sold job
+	askPeriod = time.Minute     // then
 )
 
 // Length decides how long the next auction lasts, from a mean run time.
@@ -52,7 +53,8 @@ type Auctioneer struct {
 	ends    time.Time // of the auction
 	showAt  time.Time
 	shows   int
-	alarm   time.Time // of an award, or of a question
+	alarm   time.Time     // of an award, or of a question
+	pause   time.Duration // until the next question
 }
 
 // job is the record of a job at its home; the JSON names are stored.
@@ -99,6 +101,7 @@ func (a *Auctioneer) Open(now time.Time) protocol.Output {
 	case a.Over():
 		return protocol.Output{}
 	case a.job.Sold:
+		a.pause = askFirst
 		return a.ask(now)
 	case a.state == message.JobAwarded:
 		a.alarm = now.Add(Patience)
@@ -324,7 +327,7 @@ func (a *Auctioneer) answer(now time.Time, m protocol.Message, b message.JobAwar
 // sell decides: from here on the job is the winner's.
 func (a *Auctioneer) sell(now time.Time) protocol.Output {
 	a.state, a.job.State, a.job.Sold = message.JobTaken, message.JobTaken, true
-	a.alarm = now.Add(askPeriod)
+	a.alarm, a.pause = now.Add(askPeriod), askPeriod
 	return a.save().Join(a.award(protocol.Confirm, "")).Join(a.closed()).Join(wake(a.alarm))
 }
 
@@ -355,7 +358,8 @@ func (a *Auctioneer) next(now time.Time) protocol.Output {
 
 // ask asks the winner of a sold job how it stands: its report may be lost.
 func (a *Auctioneer) ask(now time.Time) protocol.Output {
-	a.alarm = now.Add(askPeriod)
+	a.alarm = now.Add(a.pause)
+	a.pause = min(askPeriod, 2*a.pause)
 	return a.award(protocol.QueryRef, "").Join(wake(a.alarm))
 }
 
@@ -369,7 +373,7 @@ func (a *Auctioneer) progress(now time.Time, m protocol.Message, p message.JobPr
 		return a.again(now)
 	case message.JobStaging, message.JobWaiting, message.JobRunning, message.JobSuspended, message.JobDone, message.JobFailed:
 		a.job.Progress, a.job.State = p, p.State
-		a.state = p.State
+		a.state, a.alarm, a.pause = p.State, now.Add(askPeriod), askPeriod
 	default:
 		return protocol.Output{}
 	}

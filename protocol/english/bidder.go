@@ -1,6 +1,7 @@
 package english
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -102,7 +103,7 @@ func (b *Bidder) Awaits() bool { return b.part.State == BidderTaken && b.asks <=
 func (b *Bidder) Award() int { return b.part.Award.Award }
 
 // Owner is the job's owner, Terms are its terms.
-func (b *Bidder) Owner() protocol.AgentID { return b.part.Owner }
+func (b *Bidder) Owner() protocol.AgentID { return cmp.Or(b.part.Owner, b.open.Owner) }
 
 // Terms are the terms of the job.
 func (b *Bidder) Terms() message.JobTerms { return b.part.Terms }

@@ -23,6 +23,7 @@ package english
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -67,15 +68,20 @@ func Modules(b message.JobBid) int {
 
 // Capacity is what a site has for jobs at the moment.
 type Capacity struct {
-	Free    int               // modules on which nothing runs
-	Running []message.Victims // jobs that may be suspended, in any order
-	Queued  int               // the highest level of a job that waits here; 0: none waits
+	Free    int                // modules on which nothing runs
+	Running []message.Victims  // jobs that may be suspended, in any order
+	Queued  int                // the highest level of a job that waits here; 0: none waits
+	Coming  []message.JobTerms // jobs that will need modules soon, the most urgent one first
 }
 
 // Quote is the bid that a site can make for a job. It reports false if the site has
 // too few modules, or a job of the same level or above waits here. Victims are of the
-// lowest levels.
+// lowest levels. Jobs of the same level or above that are coming have the modules that they need.
 func Quote(t message.JobTerms, c Capacity, transfer time.Duration) (message.JobBid, bool) {
+	coming := c.Coming
+	for c.Coming = nil; len(coming) > 0 && coming[0].Level >= t.Level; coming = coming[1:] {
+		c = c.promise(coming[0])
+	}
 	if c.Queued >= t.Level || t.Level > message.MaxLevels {
 		return message.JobBid{}, false
 	}
@@ -92,6 +98,27 @@ func Quote(t message.JobTerms, c Capacity, transfer time.Duration) (message.JobB
 		}
 	}
 	return b, Modules(b) >= t.Least
+}
+
+// promise is what a site has beside a job that is coming: that one gets what the site would bid for
+// it now. If this does not suffice, the job waits.
+func (c Capacity) promise(t message.JobTerms) Capacity {
+	q, ok := Quote(t, c, 0)
+	if !ok {
+		c.Queued = max(c.Queued, t.Level)
+		return c
+	}
+	c.Free -= q.Free
+	c.Running = slices.Clone(c.Running)
+	for _, v := range q.Victims {
+		for i := range c.Running {
+			if r := &c.Running[i]; r.Level == v.Level {
+				n := min(r.Modules, v.Modules)
+				r.Modules, v.Modules = r.Modules-n, v.Modules-n
+			}
+		}
+	}
+	return c
 }
 
 // check reports whether a bid may stand in an auction.

@@ -237,3 +237,28 @@ func TestAShareOfTheLevel(t *testing.T) {
 		t.Errorf("an endless transfer is worth %s", got)
 	}
 }
+
+// A job that is coming keeps its modules from others of its level and below, not from those above.
+func TestWhatIsComingKeepsItsModules(t *testing.T) {
+	terms := func(level, least, most int) message.JobTerms {
+		return message.JobTerms{Level: level, Least: least, Most: most}
+	}
+	c := english.Capacity{
+		Free: 3, Running: []message.Victims{{Level: 1, Modules: 1}, {Level: 1, Modules: 2}},
+		Coming: []message.JobTerms{terms(3, 1, 4), terms(2, 9, 9)},
+	}
+	for what, x := range map[string]struct {
+		terms message.JobTerms
+		want  string
+	}{
+		"above all":         {terms(4, 1, 6), "{Number:0 Seq:0 Free:3 Victims:[{Level:1 Modules:3}] Transfer:0s} true"},
+		"of the same level": {terms(3, 1, 6), "{Number:0 Seq:0 Free:0 Victims:[{Level:1 Modules:2}] Transfer:0s} true"},
+		"too large":         {terms(3, 3, 6), "{Number:0 Seq:0 Free:0 Victims:[{Level:1 Modules:2}] Transfer:0s} false"},
+		"behind one":        {terms(2, 1, 1), "{Number:0 Seq:0 Free:0 Victims:[] Transfer:0s} false"},
+	} {
+		b, ok := english.Quote(x.terms, c, 0)
+		if got := fmt.Sprintf("%+v %t", b, ok); got != x.want {
+			t.Errorf("%s: %s, want %s", what, got, x.want)
+		}
+	}
+}

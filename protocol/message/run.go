@@ -58,6 +58,7 @@ type Run struct {
 	Sweep      string `json:"sweep,omitempty"`
 	Follows    bool   `json:"follows,omitempty"`
 	Discarding bool   `json:"discarding,omitempty"` // its site is to remove its files
+	Federation bool   `json:"federation,omitempty"` // only its site suspends and resumes it
 }
 
 // RunUnit is the program in one unit.

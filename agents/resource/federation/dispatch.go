@@ -18,8 +18,9 @@ type floor struct {
 	past  map[string]*run // that have, likewise
 }
 
-// Capacity is what the site has for jobs at the moment, for its bids. A job waits here from
-// when the site has taken it until it begins, and while it is suspended.
+// Capacity is what the site has for jobs at the moment, for its bids. A job that found no
+// modules, or lost them, waits here. One that the site has taken is coming until its input is
+// here, or late.
 func (s *Site) Capacity() english.Capacity {
 	c := english.Capacity{Free: s.cfg.Modules - s.claimed()}
 	for _, r := range s.victims(message.MaxLevels + 1) { // as many as there is room for in memory
@@ -27,16 +28,22 @@ func (s *Site) Capacity() english.Capacity {
 			c.Running = append(c.Running, message.Victims{Level: r.Terms.Level, Modules: r.Got})
 		}
 	}
-	for _, r := range s.runs { // in any order: a maximum
-		if r.seat == seatNone {
+	for _, r := range s.runs { // in any order: a maximum; and those that come are sorted below
+		switch {
+		case r.State == message.JobStaging && !r.late && !s.late.is(r.Home, r.Owner):
+			c.Coming = append(c.Coming, r.Terms)
+		case r.State != message.JobStaging && r.seat == seatNone:
 			c.Queued = max(c.Queued, r.Terms.Level)
 		}
 	}
 	for _, b := range s.bids { // likewise
 		if b.Awaits() {
-			c.Queued = max(c.Queued, b.Terms().Level)
+			c.Coming = append(c.Coming, b.Terms())
 		}
 	}
+	slices.SortFunc(c.Coming, func(x, y message.JobTerms) int {
+		return cmp.Or(y.Level-x.Level, x.Most-y.Most, x.Least-y.Least)
+	})
 	return c
 }
 

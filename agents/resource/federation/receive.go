@@ -164,7 +164,7 @@ func (s *Site) opened(now time.Time, m protocol.Message, b message.AuctionOpen) 
 		return protocol.Output{}
 	case s.cfg.Input > 0 && b.Terms.Bytes > s.cfg.Input, s.runsAlready(m.Sender, m.Conversation):
 		return protocol.Output{}
-	case s.undecided(m.Sender) >= MaxUndecided: // a home that awards and never decides
+	case s.undecided(m.Sender, b.Owner) >= MaxUndecided: // a home that awards and never decides
 		return protocol.Output{}
 	case s.bids[k] == nil && s.auctions(m.Sender) >= MaxBids/len(s.ac.Sites) || len(s.runs) >= MaxRuns || len(s.runs)+len(s.past) >= MaxKept:
 		return protocol.Output{} // it is shown again
@@ -204,11 +204,17 @@ func (s *Site) standing(now time.Time, m protocol.Message) protocol.Output {
 	return out
 }
 
-// undecided counts the jobs of a home that it has awarded to this site, and neither sold nor
-// withdrawn for long.
-func (s *Site) undecided(home protocol.AgentID) (n int) {
+// undecided counts the jobs of a home that it has awarded to this site and neither sold nor
+// withdrawn for long, and, if it or an owner is late, those without their input.
+func (s *Site) undecided(home, owner protocol.AgentID) (n int) {
 	for k, b := range s.bids { // in any order: a count
 		if b.State() == english.BidderTaken && !b.Awaits() && strings.HasPrefix(k, english.Key(home, "")) {
+			n++
+		}
+	}
+	all := s.late.all(home)
+	for _, r := range s.runs { // likewise
+		if r.State == message.JobStaging && r.Home == home && (all || r.Owner == owner && (r.late || s.late.is(home, owner))) {
 			n++
 		}
 	}
@@ -246,8 +252,8 @@ func (s *Site) award(now time.Time, m protocol.Message, b message.JobAward) prot
 	switch {
 	case x == nil:
 		return out
-	case m.Performative == protocol.AcceptProposal && x.State() == english.BidderBidding && s.undecided(m.Sender) >= MaxUndecided: // it bid before there were so many
-		b.Why = "too many awards of this home are not decided"
+	case m.Performative == protocol.AcceptProposal && x.State() == english.BidderBidding && s.undecided(m.Sender, x.Owner()) >= MaxUndecided: // it bid before there were so many
+		b.Why = "too many jobs of this home are undecided, or have no input"
 		return protocol.Output{Send: []protocol.Message{mail(s.cfg.Self, m.Conversation, protocol.Refuse, b, m.Sender)}}
 	}
 	out = x.Receive(now, m)

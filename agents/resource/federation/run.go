@@ -51,6 +51,7 @@ type run struct {
 	seat    seat
 	alarm   time.Time // of an order without an answer, or of staging
 	ordered message.JobSignal
+	late    bool // its input is
 }
 
 func readRun(id string, value []byte) (*run, error) {
@@ -117,7 +118,7 @@ func (s *Site) take(now time.Time, home protocol.AgentID, job string, b *english
 		State: message.JobStaging, Sold: now, Since: now,
 	}}
 	s.runs[string(r.Contract)] = r
-	return r.save().Join(s.report(r)).Join(s.works.Stage(now, r.Run)).Join(wake(now.Add(s.cfg.Stage)))
+	return r.save().Join(s.report(r)).Join(s.works.Stage(now, r.Run)).Join(wake(s.lateAt(r)))
 }
 
 // Local takes a job of the site's own, which never moves. ID is unique at the site.
@@ -198,12 +199,25 @@ func (s *Site) wakeRun(now time.Time, r *run) protocol.Output {
 	switch {
 	case r.State == message.JobStaging && !now.Before(r.Since.Add(s.cfg.Stage)):
 		return s.giveBack(now, r, "its input did not arrive within "+s.cfg.Stage.String())
+	case r.State == message.JobStaging && now.Before(s.lateAt(r)):
+		return wake(s.lateAt(r))
 	case r.State == message.JobStaging:
+		if !r.late {
+			r.late = true
+			s.late.add(r.Home, r.Owner)
+		}
 		return wake(r.Since.Add(s.cfg.Stage))
 	case r.ordered != "" && !now.Before(r.alarm):
 		return s.signal(now, r, r.ordered)
 	}
 	return wake(r.alarm)
+}
+
+// lateAt is when the input of a job should be here: after twice the time that the rules give
+// it, and some.
+func (s *floor) lateAt(r *run) time.Time {
+	t := 2*s.cfg.Rules.Transfer(r.Terms.Where, s.cfg.Self, r.Terms.Bytes) + lateFirst
+	return r.Since.Add(min(s.cfg.Stage, t))
 }
 
 // giveBack returns a job that never began to its home, which auctions it again.
@@ -219,6 +233,7 @@ func (s *Site) Staged(now time.Time, contract protocol.ContractID) protocol.Outp
 	if r == nil || r.State != message.JobStaging {
 		return protocol.Output{}
 	}
+	s.late.forget(r.Home, r.Owner)
 	r.become(now, message.JobWaiting)
 	return s.settle(now, s.change(r))
 }

@@ -66,7 +66,9 @@ type Config struct {
 const (
 	DefaultStage = 10 * time.Minute
 	DefaultKeep  = 24 * time.Hour
-	signalPeriod = 5 * time.Second // between orders to suspend or resume a job: one may be lost
+	lateFirst    = 15 * time.Second // beyond twice its transfer, an input is late
+	lateOwners   = 3                // so many owners of a home may be late before all are
+	signalPeriod = 5 * time.Second  // between orders to suspend or resume a job: one may be lost
 )
 
 // Works carries out what a Site decides about programs. Its answers come by Heard.
@@ -95,7 +97,8 @@ type Site struct {
 	lasted []time.Duration                // of the last own jobs
 	alien  map[protocol.AgentID]string    // members with other rules, and the digest of these
 	met    map[protocol.AgentID]bool      // members with the same rules
-	bidFor english.Capacity               // from which the bids follow that stand
+	late   lateness
+	bidFor english.Capacity // from which the bids follow that stand
 	pollAt time.Time
 	forgot time.Time // when it looked for what can be forgotten
 }
@@ -114,7 +117,7 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	}
 	s := &Site{
 		floor: floor{cfg: cfg, works: works, runs: map[string]*run{}, past: map[string]*run{}}, homes: map[string]*english.Auctioneer{}, over: map[string]*english.Auctioneer{},
-		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{},
+		bids: map[string]*english.Bidder{}, shown: map[string]protocol.Message{}, alien: map[protocol.AgentID]string{}, met: map[protocol.AgentID]bool{}, late: lateness{},
 	}
 	s.ac = english.AuctioneerConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Sites: cfg.Rules.Members(), Scale: cfg.Rules.Scale, Length: s}
 	s.bc = english.BidderConfig{Self: cfg.Self, Rules: cfg.Rules.Digest, Scale: cfg.Rules.Scale}
@@ -135,7 +138,7 @@ func New(cfg Config, works Works, tables protocol.Tables, now time.Time) (*Site,
 	for _, id := range sorted(s.runs) {
 		switch r := s.runs[id]; r.State {
 		case message.JobStaging:
-			out = out.Join(works.Stage(now, r.Run)).Join(wake(r.Since.Add(s.cfg.Stage)))
+			out = out.Join(works.Stage(now, r.Run)).Join(wake(s.lateAt(r)))
 		case message.JobSuspended:
 			out = out.Join(s.signal(now, r, message.SignalSuspend))
 		}
@@ -303,7 +306,7 @@ func (s *Site) own(out *protocol.Output) (own []protocol.Message) {
 func (s *Site) revise(now time.Time) protocol.Output {
 	var out protocol.Output
 	c := s.Capacity()
-	if s.cfg.Rules.Poll > 0 || c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) {
+	if s.cfg.Rules.Poll > 0 || c.Free == s.bidFor.Free && c.Queued == s.bidFor.Queued && slices.Equal(c.Running, s.bidFor.Running) && slices.Equal(c.Coming, s.bidFor.Coming) {
 		return out
 	}
 	s.bidFor = c
@@ -338,8 +341,15 @@ func (s *Site) Rules() rules.Rules { return s.cfg.Rules }
 // Modules are those that the site has for the federation now.
 func (s *Site) Modules() int { return s.cfg.Modules }
 
-// Bids counts the auctions in which the site bids.
-func (s *Site) Bids() int { return len(s.bids) }
+// Bids counts the auctions in which the site bids, or would if it had modules.
+func (s *Site) Bids() (n int) {
+	for _, b := range s.bids { // in any order: a count
+		if b.State() == english.BidderBidding {
+			n++
+		}
+	}
+	return n
+}
 
 // Alien is the digest of the other rules that a member has; false: it has these, or is not
 // known to have others.
@@ -370,6 +380,19 @@ func (s *Site) Runs() []Run {
 		list = append(list, s.runs[id].Run)
 	}
 	return list
+}
+
+// Queue lists the jobs that the site has taken and that have not ended: first those whose homes have
+// not decided yet.
+func (s *Site) Queue() []Run {
+	var list []Run
+	for _, k := range sorted(s.bids) {
+		if b := s.bids[k]; b.State() == english.BidderTaken {
+			home, job, _ := strings.Cut(k, "|")
+			list = append(list, Run{Home: protocol.AgentID(home), Job: job, Owner: b.Owner(), Terms: b.Terms(), Award: b.Award(), State: message.JobTaken})
+		}
+	}
+	return append(list, s.Runs()...)
 }
 
 // Better counts the own jobs that ended, and those of them that went to another site than

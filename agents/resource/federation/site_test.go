@@ -231,3 +231,109 @@ func TestAuctionsWithoutEndAreForgotten(t *testing.T) {
 		t.Errorf("%d auctions are followed a day later", n)
 	}
 }
+
+// sell has a home sell a job of an owner to the site, if it bids.
+func (f *floor) sell(home, owner protocol.AgentID, job string, modules int) bool {
+	open := message.AuctionOpen{
+		Rules: f.site.Rules().Digest, Owner: owner, Number: 1, Ends: f.now.Add(time.Second),
+		Terms: message.JobTerms{Level: 4, Least: modules, Most: modules, Wall: time.Hour, Where: id("here")},
+	}
+	for _, m := range f.receive(home, job, protocol.Inform, open) {
+		if b, ok := m.Body.(message.JobBid); ok && m.Conversation == job && m.Performative == protocol.Propose {
+			a := message.JobAward{Award: 1, Number: 1, Seq: b.Seq}
+			f.receive(home, job, protocol.AcceptProposal, a)
+			f.receive(home, job, protocol.Confirm, a)
+			return true
+		}
+	}
+	return false
+}
+
+// A job that was sold keeps the modules that it will need, and no others.
+func TestASoldJobKeepsItsModules(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	if !f.sell(id("home"), id("ann"), "a", 3) {
+		t.Fatal("no bid")
+	}
+	if b := f.bid("one", 1, 0); b.Free != 1 {
+		t.Errorf("one module is left, and it bids %+v", b)
+	}
+	if b := f.bid("two", 2, 0); b.Free != 0 {
+		t.Errorf("one module is left, and for two it bids %+v", b)
+	}
+	f.site.Staged(f.now, message.JobContract(id("home"), "a", 1))
+	f.ordered("stage a", "begin a")
+	f.local("low", 1, 1, 0)
+	if c := f.site.Capacity(); c.Free != 0 || len(c.Coming) > 0 {
+		t.Errorf("%+v", c)
+	}
+	if !f.sell(id("home"), id("ann"), "b", 1) {
+		t.Fatal("no bid with a victim")
+	}
+	if b := f.bid("three", 1, 0); len(b.Victims) > 0 {
+		t.Errorf("its victim's module is promised, and it bids %+v", b)
+	}
+}
+
+// Who buys and never brings the input keeps modules for a moment, once, until it brings some;
+// and so many jobs in all.
+func TestLateInputKeepsNoModules(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	later := func(d time.Duration) {
+		f.now = f.now.Add(d)
+		f.site.Wake(f.now)
+	}
+	free := func(want int, when string) {
+		t.Helper()
+		if got := 4 - 4*len(f.site.Capacity().Coming); got != want {
+			t.Errorf("%s: %d modules are free, want %d", when, got, want)
+		}
+	}
+	if !f.sell(id("home"), id("ann"), "job0", 4) {
+		t.Fatal("no bid")
+	}
+	free(0, "sold")
+	later(15 * time.Second)
+	free(4, "late")
+	sold := 1
+	for f.sell(id("home"), id("ann"), fmt.Sprint("job", sold), 4) {
+		free(4, "sold again")
+		sold++
+	}
+	if sold != federation.MaxUndecided {
+		t.Errorf("%d jobs without input were taken, want %d", sold, federation.MaxUndecided)
+	}
+	// Others are not harmed: the same owner at another home, other owners at this one.
+	for _, x := range [][2]protocol.AgentID{{id("other"), id("ann")}, {id("home"), id("bob")}} {
+		if !f.sell(x[0], x[1], "honest", 4) {
+			t.Errorf("no bid for %s of %s", x[1].Name(), x[0].Name())
+		}
+		free(0, "another's")
+		f.site.Never(f.now, message.JobContract(x[0], "honest", 1), "cancelled")
+	}
+	later(15 * time.Second)
+	f.site.Staged(f.now, message.JobContract(id("home"), "job1", 1))
+	f.ordered("stage job0", "stage job1", "stage job2", "stage job3", "stage job4", "stage job5", "stage job6", "stage job7", "stage honest", "stage honest", "begin job1")
+	f.heard(string(message.JobContract(id("home"), "job1", 1)), protocol.JobExited, 0)
+	if !f.sell(id("home"), id("ann"), "job9", 4) {
+		t.Fatal("no bid after a success")
+	}
+}
+
+// A home that invents an owner for each job is late with all of them.
+func TestAHomeIsLateWithAllItsOwners(t *testing.T) {
+	f := newFloor(t, federation.Config{})
+	for n := range 4 {
+		if !f.sell(id("home"), id(fmt.Sprint("owner", n)), fmt.Sprint("job", n), 4) {
+			t.Fatal("no bid")
+		}
+		f.now = f.now.Add(15 * time.Second)
+		f.site.Wake(f.now)
+	}
+	if !f.sell(id("home"), id("next"), "next", 4) {
+		t.Fatal("no bid")
+	}
+	if c := f.site.Capacity(); len(c.Coming) > 0 {
+		t.Errorf("modules are kept for the fifth owner: %+v", c)
+	}
+}

@@ -114,7 +114,7 @@ func englishTables(r *Result, order []englishPoint, means englishMeans) {
 		"load": "By load of each of the two streams", "gamma": "By weight of the transfer", "transfer": "By transfer time between centres (within: 0.4 of it)",
 	}
 	for _, name := range []string{"jobs", "poll", "load", "gamma", "transfer"} {
-		t := Table{Name: name, About: about[name], Columns: []string{name, "length", "wait 1", "wait 2", "wait 3", "wait 4", "processing 1", "processing 2", "processing 3", "processing 4", "P"}, Shown: name != "jobs"}
+		t := Table{Name: name, File: "english_" + name, About: about[name], Columns: []string{name, "length", "wait 1", "wait 2", "wait 3", "wait 4", "processing 1", "processing 2", "processing 3", "processing 4", "P"}, Shown: name != "jobs"}
 		if name == "jobs" {
 			t.Columns[0] = "mean"
 		}

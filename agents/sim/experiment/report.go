@@ -12,13 +12,16 @@ import (
 	"strings"
 )
 
+// file is the name of a table's file.
+func (r *Result) file(t Table) string { return cmp.Or(t.File, r.Name+"-"+t.Name) + ".csv" }
+
 // Write writes a Result to a directory: CSV, SVG, PNG and a report in Markdown.
 func (r *Result) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, t := range r.Tables {
-		if err := save(filepath.Join(dir, r.Name+"-"+t.Name+".csv"), t.CSV); err != nil {
+		if err := save(filepath.Join(dir, r.file(t)), t.CSV); err != nil {
 			return err
 		}
 	}
@@ -65,7 +68,7 @@ func (r *Result) Markdown(w io.Writer) error {
 			fmt.Fprintf(&b, "\n## %s\n\n", t.About)
 			markdownTable(&b, t.Columns, t.Rows)
 		} else {
-			fmt.Fprintf(&b, "\n%s: `%s-%s.csv`, %d rows.\n", t.About, r.Name, t.Name, len(t.Rows))
+			fmt.Fprintf(&b, "\n%s: `%s`, %d rows.\n", t.About, r.file(t), len(t.Rows))
 		}
 	}
 	list(&b, "Notes", r.Notes)

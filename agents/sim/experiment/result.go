@@ -32,6 +32,7 @@ type Result struct {
 // Table is rows of text with column headings; it becomes a CSV file.
 type Table struct {
 	Name    string
+	File    string // without .csv; empty: that of the result, and the name
 	About   string
 	Columns []string
 	Rows    [][]string

@@ -16,11 +16,14 @@ const (
 	Replays      = "replays"       // takes jobs, returns them, and repeats what it has said before
 	ClaimsLevels = "claims-levels" // auctions jobs of users without the right to their level
 	Outbids      = "outbids"       // auctions jobs, looks at the bids, claims to bid more, and leaves those whom it has awarded a job without a decision
+	NeverBrings  = "never-brings"  // auctions and sells jobs, and never brings their input
 	Outsider     = "outsider"      // bids, awards and reports without being a member
 )
 
 // Kinds lists the kinds of adversaries.
-func Kinds() []string { return []string{NeverStarts, Replays, ClaimsLevels, Outbids, Outsider} }
+func Kinds() []string {
+	return []string{NeverStarts, Replays, ClaimsLevels, Outbids, NeverBrings, Outsider}
+}
 
 // liar is a dishonest agent.
 type liar struct {
@@ -65,7 +68,7 @@ func (l *liar) say(to protocol.AgentID, job string, p protocol.Performative, bod
 }
 
 func (l *liar) Receive(now time.Time, m protocol.Message) protocol.Output {
-	if l.kind == ClaimsLevels {
+	if l.kind == ClaimsLevels || l.kind == NeverBrings {
 		return l.auction(m)
 	}
 	if l.kind == Outbids {
@@ -98,7 +101,7 @@ func (l *liar) Receive(now time.Time, m protocol.Message) protocol.Output {
 	return out
 }
 
-// auction sells a job that nobody may offer.
+// auction sells a job that nobody may offer, or that has no input.
 func (l *liar) auction(m protocol.Message) protocol.Output {
 	switch b := m.Body.(type) {
 	case message.JobBid:
@@ -127,12 +130,15 @@ func (l *liar) Wake(now time.Time) protocol.Output {
 	acts := []protocol.Performative{protocol.Agree, protocol.Confirm, protocol.Cancel, protocol.Refuse}
 	for _, s := range w.sites {
 		switch l.kind {
-		case ClaimsLevels, Outbids:
+		case ClaimsLevels, Outbids, NeverBrings:
 			owner := w.roles[len(w.roles)-1].self // who may not use the level
-			if l.kind == Outbids {
+			terms := message.JobTerms{Level: message.MaxLevels, Least: 1, Most: 2, Wall: time.Hour, Where: s.id}
+			if l.kind != ClaimsLevels {
 				owner = w.roles[0].self
 			}
-			terms := message.JobTerms{Level: message.MaxLevels, Least: 1, Most: 2, Wall: time.Hour, Where: s.id}
+			if l.kind == NeverBrings {
+				terms.Where = l.self
+			}
 			out = out.Join(l.say(s.id, fmt.Sprintf("forged%d", l.count), protocol.Inform, message.AuctionOpen{
 				Rules: w.rules.Digest, Owner: owner, Terms: terms, Number: 1, Ends: now.Add(time.Minute),
 			}))

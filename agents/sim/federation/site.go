@@ -2,6 +2,7 @@ package federation
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"ramp/agents"
@@ -176,6 +177,9 @@ func (f *files) Receive(_ time.Time, m protocol.Message) []sim.Later {
 		return nil
 	}
 	in := x.Inputs[0]
+	if strings.Contains(in.SHA256, NeverBrings) { // it is where nobody gives it away
+		return nil
+	}
 	return []sim.Later{{After: f.site.world.rules.Transfer(protocol.AgentID(in.SHA256), f.site.id, in.Size), Message: protocol.Message{
 		Performative: protocol.Inform, Sender: protocol.LocalFiles, Receivers: []protocol.AgentID{f.site.id}, Protocol: protocol.ProtocolQueue, Body: message.Prepared{Job: x.Job},
 	}}}
