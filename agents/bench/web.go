@@ -125,6 +125,20 @@ func (b *Browser) get(ctx context.Context, path string, zip bool) (body []byte, 
 	if err != nil {
 		return nil, err
 	}
+	return b.fetch(req, path, zip)
+}
+
+// again fetches a page as an open tab does.
+func (b *Browser) again(ctx context.Context, path string, zip bool) (body []byte, err error) {
+	req, err := b.request(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("HX-Request", "true")
+	return b.fetch(req, path, zip)
+}
+
+func (b *Browser) fetch(req *http.Request, path string, zip bool) (body []byte, err error) {
 	if zip {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
@@ -205,7 +219,7 @@ func (t *tab) follow(ctx context.Context, opened func()) error {
 			continue
 		}
 		began := time.Now()
-		page, err := t.b.get(ctx, t.address, t.seen == nil)
+		page, err := t.b.again(ctx, t.address, t.seen == nil)
 		if err != nil {
 			return err
 		}
