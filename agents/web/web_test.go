@@ -61,6 +61,7 @@ func TestPages(t *testing.T) {
 		{"a proxy that keeps events back", behindABufferingProxy},
 		{"every page, in both colours and narrow", everyPage},
 		{"answers are as docs/openapi.json says", answersValidate},
+		{"a full disk", fullDisk},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m.t = t
