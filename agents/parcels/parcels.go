@@ -31,7 +31,7 @@ import (
 
 // Bounds of parcels.
 const (
-	MaxPiece  = 1 << 20 // bytes
+	MaxPiece  = 1 << 20  // bytes
 	MaxUpload = 2 << 30  // bytes of a file
 	MaxAll    = 32 << 30 // bytes of all parcels
 	countStep = 64 << 20 // bytes of an upload after which all are counted again
@@ -48,7 +48,7 @@ const (
 // Shelf has the parcels of a user agent.
 type Shelf struct {
 	Dir    string
-	Room   int64 // for all parcels, in bytes; 0: MaxAll
+	Room   int64                             // for all parcels, in bytes; 0: MaxAll
 	Needed func() ([]message.Program, error) // of purchases and runs that are not over
 	Run    func(ctx context.Context, q control.RunCall) (message.Run, error)
 	Open   func(ctx context.Context, site protocol.AgentID) (stage.Stream, error)
