@@ -122,7 +122,7 @@ func table() []layer {
 		{"agents/control", impure, "agents/config agents/exit bank/boltfile bank/books protocol protocol/acl protocol/message rfql", ""},
 		{"agents/again", impure, "agents/control agents/exit agents/journal agents/user agents/words protocol protocol/message rfql", ""},
 		{"agents/hub", impure, "", ""},
-		{"agents/recent", impure, "agents/control", ""},
+		{"agents/recent", impure, "agents/control agents/user protocol", ""},
 		{"agents/parcels", impure, "agents/control agents/exit agents/stage agents/words protocol protocol/message", ""},
 		{"agents/web", impure, "agents/config agents/control agents/exit agents/proof agents/user agents/words bank/audit protocol protocol/contract protocol/message rfql rfql/compose", ""},
 		{"agents/meters", impure, "agents/control protocol protocol/message", "github.com/prometheus/client_golang"},

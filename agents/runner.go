@@ -26,7 +26,7 @@ const (
 var ErrStopped = errors.New("the agent has stopped")
 
 // ErrUnavailable is returned while the store cannot be written.
-var ErrUnavailable = errors.New("the store cannot be written; nothing was changed")
+var ErrUnavailable = errors.New("the store cannot be written, so nothing was changed: see that its disk has room, or that its etcd answers, and try again")
 
 // ErrUncertain is returned by calls that may or may not have been written
 // (protocol.Uncertain). Loading the role again settles it.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,6 +126,20 @@ func (b *Browser) get(ctx context.Context, path string, zip bool) (body []byte, 
 	if err != nil {
 		return nil, err
 	}
+	return b.fetch(req, path, zip)
+}
+
+// again fetches a page as an open tab does.
+func (b *Browser) again(ctx context.Context, path string, zip bool) (body []byte, err error) {
+	req, err := b.request(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("HX-Request", "true")
+	return b.fetch(req, path, zip)
+}
+
+func (b *Browser) fetch(req *http.Request, path string, zip bool) (body []byte, err error) {
 	if zip {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
@@ -205,7 +220,7 @@ func (t *tab) follow(ctx context.Context, opened func()) error {
 			continue
 		}
 		began := time.Now()
-		page, err := t.b.get(ctx, t.address, t.seen == nil)
+		page, err := t.b.again(ctx, t.address, t.seen == nil)
 		if err != nil {
 			return err
 		}
@@ -335,6 +350,8 @@ func (b *Browser) MeasureRounds(ctx context.Context, agent *control.Client, auct
 
 // watchRounds holds an auction beside its page.
 func (b *Browser) watchRounds(ctx context.Context, agent *control.Client, w *roundWatch) error {
+	var following sync.WaitGroup
+	defer following.Wait()
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	id := control.NewPurchaseID(false)
@@ -344,7 +361,7 @@ func (b *Browser) watchRounds(ctx context.Context, agent *control.Client, w *rou
 	p, err := hold(ctx, agent, id, false, func(p message.Purchase) {
 		w.known(len(p.Rounds), false)
 		if control.Purchase.Ask(ctx, agent, control.IDCall{ID: id}, nil) == nil { // it has a page from now on
-			open.Do(func() { go func() { failed <- t.follow(ctx, func() {}) }() })
+			open.Do(func() { following.Go(func() { failed <- t.follow(ctx, func() {}) }) })
 		}
 	})
 	if err != nil {
@@ -366,17 +383,13 @@ func (b *Browser) MeasureTabs(ctx context.Context, agent *control.Client, n, auc
 	const together = 10
 	times := map[bool][]time.Duration{}
 	for i := 0; len(times[false]) < auctions || len(times[true]) < auctions; i++ {
-		watched := i%4 == 1 || i%4 == 2
-		tabs := []*tab{}
-		open, cancel := context.WithCancelCause(ctx)
+		watched, open := i%4 == 1 || i%4 == 2, 0
 		if watched {
-			tabs = b.open(open, cancel, n)
+			open = n
 		}
-		err := batch(open, agent, tabs, together, func(d time.Duration) { times[watched] = append(times[watched], d) })
-		if why := context.Cause(open); why != nil {
-			err = why
-		}
-		cancel(nil)
+		err := b.beside(ctx, open, func(ctx context.Context, tabs []*tab) error {
+			return batch(ctx, agent, tabs, together, func(d time.Duration) { times[watched] = append(times[watched], d) })
+		})
 		if err != nil {
 			return err
 		}
@@ -387,18 +400,24 @@ func (b *Browser) MeasureTabs(ctx context.Context, agent *control.Client, n, auc
 	return nil
 }
 
-// open opens tabs with the list. One that fails cancels the context.
-func (b *Browser) open(ctx context.Context, cancel context.CancelCauseFunc, n int) (tabs []*tab) {
+// beside calls f while n tabs show the list. A tab that fails ends the context of f.
+func (b *Browser) beside(ctx context.Context, n int, f func(ctx context.Context, tabs []*tab) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel(nil)
+	var tabs []*tab
 	for range n {
 		t := &tab{b: b, address: "/", events: "/live?on=purchase"}
 		tabs = append(tabs, t)
-		go func() {
+		following.Go(func() {
 			if err := t.follow(ctx, func() {}); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
-		}()
+		})
 	}
-	return tabs
+	err := f(ctx, tabs)
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // think is how long a person takes between two auctions, and shown how long tabs are waited

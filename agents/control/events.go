@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,9 +17,20 @@ import (
 // that it lives.
 const eventsBeat = 15 * time.Second
 
-// EventsCall asks for the events after a number; 0: from now on.
+// maxBrief is the longest time that events are collected, in milliseconds.
+const maxBrief = 60_000
+
+// EventsCall asks for the events after a number; 0: from now on. Brief above zero asks only
+// what changes: events are collected for so many milliseconds, and of those of one kind and
+// ID there is one, whose data is Changed.
 type EventsCall struct {
 	Since uint64 `json:"since"`
+	Brief int    `json:"brief,omitempty"`
+}
+
+// Changed is what an event is about; its ID is empty if that has none.
+type Changed struct {
+	ID string `json:"id,omitempty"`
 }
 
 // Event is something that happened at an agent. Its kind determines its data.
@@ -69,6 +81,7 @@ type FollowEvents func(ctx context.Context, q EventsCall, send func(Event) error
 
 // AnswerEvents makes a mux answer Events: GET as server-sent events, POST like any stream.
 func AnswerEvents(mux *http.ServeMux, follow FollowEvents) {
+	follow = follow.briefly
 	e := Events
 	row := *e.Call
 	row.Reads = false
@@ -88,6 +101,53 @@ func AnswerEvents(mux *http.ServeMux, follow FollowEvents) {
 		w.Header().Set("Cache-Control", "no-store")
 		_ = sendEvents(r.Context(), w, q, follow) // it ends when the caller leaves
 	})
+}
+
+// briefly follows as the call asks. An agent with many events neither encodes nor sends most
+// of them then: while send waits, they collect, and wake nobody.
+func (follow FollowEvents) briefly(ctx context.Context, q EventsCall, send func(Event) error) error {
+	if q.Brief == 0 {
+		return follow(ctx, q, send)
+	}
+	if q.Brief < 0 || q.Brief > maxBrief {
+		return exit.Fail(exit.Usage, "", "brief %d: want 0..%d milliseconds", q.Brief, maxBrief)
+	}
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	var woke time.Time           // when the last pause ended
+	sent := map[[2]string]bool{} // kinds and IDs, since then
+	return follow(ctx, q, func(e Event) error {
+		if e.Time.After(woke) {
+			pause.Reset(time.Duration(q.Brief) * time.Millisecond)
+			select {
+			case woke = <-pause.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			clear(sent)
+		}
+		if e.Kind == EventGap {
+			return send(e)
+		}
+		id := aboutOf(e)
+		key := [2]string{e.Kind, id}
+		if sent[key] {
+			return nil
+		}
+		sent[key] = true
+		e.Data, _ = json.Marshal(Changed{ID: id}) // a string
+		return send(e)
+	})
+}
+
+// aboutOf is the ID of what an event is about: of a purchase or a run.
+func aboutOf(e Event) string {
+	var about struct {
+		ID       string  `json:"id"`
+		Purchase Changed `json:"purchase"`
+	}
+	_ = json.Unmarshal(e.Data, &about) // of nothing in particular, then
+	return cmp.Or(about.Purchase.ID, about.ID)
 }
 
 // sendEvents writes events as a browser reads them, and a comment now and then.

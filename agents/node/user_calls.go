@@ -33,11 +33,12 @@ type userRecords struct {
 	owners  *again.Owners // the commands that follow orders
 
 	purchases, runs *recent.Index
+	contracts       *recent.Contracts
 	live            *hub.Hub[message.Progress] // nil: no agent runs here
 }
 
 func (n *Node) userRecords() userRecords {
-	return userRecords{n.journal, n.Cfg, &again.Owners{}, &recent.Index{}, &recent.Index{}, n.News.Purchases}
+	return userRecords{n.journal, n.Cfg, &again.Owners{}, &recent.Index{}, &recent.Index{}, &recent.Contracts{}, n.News.Purchases}
 }
 
 func (u userRecords) routes(mux *http.ServeMux, signed func(context.Context, control.IDCall) (control.SignedFiles, error)) {
@@ -202,21 +203,7 @@ func (u userAgent) namedStatements(ctx context.Context, q control.StatementCall)
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
-		list[i].Purchases, list[i].Names = map[protocol.ContractID]string{}, map[protocol.ContractID]string{}
-	}
-	return list, u.journal.Each(user.TablePurchases, func(id string, value []byte) error {
-		row, err := user.ReadRow(value)
-		for i := range list {
-			if c := row.Purchase.Contract; c != "" && slices.ContainsFunc(list[i].Lines, func(l message.StatementLine) bool { return l.Contract == c }) {
-				list[i].Purchases[c] = id
-				if row.RFQ != "" {
-					list[i].Names[c] = row.RFQ
-				}
-			}
-		}
-		return err
-	})
+	return list, u.contracts.Name(u.journal, list)
 }
 
 // provedParts are the signed parts of a purchase, with the proof of its receipt if the bank

@@ -7,10 +7,12 @@ package parcels
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,8 +31,10 @@ import (
 
 // Bounds of parcels.
 const (
-	MaxPiece  = 1 << 20 // bytes
-	MaxUpload = 2 << 30 // bytes of a file
+	MaxPiece  = 1 << 20  // bytes
+	MaxUpload = 2 << 30  // bytes of a file
+	MaxAll    = 32 << 30 // bytes of all parcels
+	countStep = 64 << 20 // bytes of an upload after which all are counted again
 	unclaimed = time.Hour
 	unsent    = 24 * time.Hour // a copy that a crash has left
 )
@@ -44,6 +48,7 @@ const (
 // Shelf has the parcels of a user agent.
 type Shelf struct {
 	Dir    string
+	Room   int64                             // for all parcels, in bytes; 0: MaxAll
 	Needed func() ([]message.Program, error) // of purchases and runs that are not over
 	Run    func(ctx context.Context, q control.RunCall) (message.Run, error)
 	Open   func(ctx context.Context, site protocol.AgentID) (stage.Stream, error)
@@ -66,6 +71,11 @@ func (s Shelf) Take(_ context.Context, q control.UploadCall) (in message.RunInpu
 		return in, unwritten(err)
 	}
 	defer root.Close() //nolint:errcheck // it holds nothing back
+	if end := q.At + int64(len(q.Data)); q.At == 0 || q.At/countStep != end/countStep {
+		if err := s.room(int64(len(q.Data))); err != nil {
+			return in, err
+		}
+	}
 	half := halfPrefix + q.Part
 	if err := appendTo(root, half, q); err != nil {
 		return in, unwritten(errors.Join(err, root.Remove(half)))
@@ -85,6 +95,21 @@ func (s Shelf) Take(_ context.Context, q control.UploadCall) (in message.RunInpu
 	}
 	in.File, err = stage.Describe(in.Source, q.Path)
 	return in, err
+}
+
+// room refuses what would not fit beside all other parcels.
+func (s Shelf) room(more int64) error {
+	most := cmp.Or(s.Room, MaxAll)
+	err := filepath.WalkDir(s.Dir, func(_ string, e fs.DirEntry, err error) error {
+		if info, gone := e.Info(); err == nil && gone == nil && info.Mode().IsRegular() { // another caller may remove it now
+			more += info.Size()
+		}
+		return nil
+	})
+	if err == nil && more > most {
+		err = exit.Fail(exit.Failed, "wait until some of these programs have ended; 'ramp run' sends files without a copy", "files of programs from browsers may have %d bytes in all, and this would make %d", most, more)
+	}
+	return err
 }
 
 func check(q control.UploadCall) error {
@@ -196,6 +221,9 @@ func (s Shelf) Send(ctx context.Context, q control.RunFileCall, send func(contro
 	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return unwritten(err)
+	}
+	if err := s.room(f.Size); err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp(s.Dir, outPrefix)
 	if err != nil {

@@ -80,6 +80,27 @@ func TestBadPiecesAreRefused(t *testing.T) {
 	}
 }
 
+// All parcels together are bounded; what is there stays whole.
+func TestAllParcelsAreBounded(t *testing.T) {
+	s := parcels.Shelf{Dir: filepath.Join(t.TempDir(), "parcels"), Room: 10, Needed: nobody}
+	take := func(id, data string) error {
+		_, err := s.Take(ctx, control.UploadCall{ID: id, Path: "x", Part: part, Data: []byte(data), Last: true})
+		return err
+	}
+	if err := take("p1", "1234567"); err != nil {
+		t.Fatal(err)
+	}
+	if err := take("p2", "1234"); err == nil || !strings.Contains(err.Error(), "10 bytes in all") {
+		t.Errorf("beyond the bound: %v", err)
+	}
+	if err := take("p2", "123"); err != nil {
+		t.Errorf("up to the bound: %v", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(s.Dir, "in-p1", "x")); err != nil || string(b) != "1234567" {
+		t.Errorf("the first one: %q, %v", b, err)
+	}
+}
+
 // What a program still needs stays, also if another order brought it; the rest goes after a while.
 func TestUploadsGoWhenNobodyNeedsThem(t *testing.T) {
 	dir := t.TempDir()

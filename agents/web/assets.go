@@ -73,11 +73,19 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// zippers are used again: a new one takes most of a megabyte.
+var zippers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // the level is valid
+	return z
+}}
+
 func zipped(b []byte) []byte {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
-	_, _ = z.Write(b)                                       // a buffer takes everything
+	z := zippers.Get().(*gzip.Writer) //nolint:forcetypeassert // it has nothing else
+	z.Reset(&out)
+	_, _ = z.Write(b) // a buffer takes everything
 	_ = z.Close()
+	zippers.Put(z)
 	return out.Bytes()
 }
 

@@ -115,7 +115,7 @@ func (c composed) err() error {
 
 // compose shows the form of a request, filled in from an earlier purchase if that is asked.
 func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
-	values, filesHint := r.URL.Query(), "they are put where the program starts"
+	values, filesHint, more := r.URL.Query(), "they are put where the program starts", ""
 	if from := values.Get("from"); from != "" {
 		o, err := ask(ctx, s.Server, control.Order, control.IDCall{ID: from})
 		if err != nil {
@@ -123,7 +123,7 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 		}
 		values.Set("document", o.Document)
 		if o.Program != nil {
-			values.Set("command", scriptOf(*o.Program))
+			more = fillProgram(values, *o.Program)
 			if n := len(o.Program.Inputs); n > 0 {
 				filesHint = "choose them again: the earlier request had " + words.Plural(n, "file")
 			}
@@ -140,11 +140,30 @@ func (s userPages) compose(ctx context.Context, r *http.Request) (view, error) {
 		field{Name: "rounds", Label: "Rounds", Hint: "empty: until nobody improves"},
 		field{Name: "document", Label: "Or an RFQL document", Type: "area", Hint: "it replaces the fields above", Value: values.Get("document")},
 		field{Name: "command", Label: "A program to run there", Type: "area", Hint: "as in a shell: ./simulate input.dat > result.txt; empty: only time is bought", Value: values.Get("command")},
+		field{Name: "app", Label: "Or an application", Hint: "its name at the sites that have it, instead of a program", Value: values.Get("app")},
+		field{Name: "params", Label: "Parameters of the application", Type: "area", Hint: "NAME=VALUE, one in each line", Value: values.Get("params")},
 		field{Name: "files", Label: "Files that the program needs", Type: "files", Hint: filesHint})
 	return view{Title: "New request", Blocks: []block{
-		{Note: &note{Text: "Sites bid in rounds. You see their offers, and nothing is bought until you approve the total."}},
+		{Note: &note{Text: "Sites bid in rounds. You see their offers, and nothing is bought until you approve the total.", Help: more}},
 		{Part: "faults"}, {Form: f}, {Part: "quote"},
 	}}, nil
+}
+
+// fillProgram fills in an earlier program, and says what of it the form cannot have.
+func fillProgram(values url.Values, p message.Program) (more string) {
+	values.Set("app", p.App)
+	if p.App == "" {
+		values.Set("command", scriptOf(p))
+	}
+	var params []string
+	for _, x := range p.Params {
+		params = append(params, x.Name+"="+x.Value)
+	}
+	values.Set("params", strings.Join(params, "\n"))
+	if p.Array || len(p.Commands) > 1 {
+		return "The earlier request ran several programs, and this one runs one. 'ramp submit' runs arrays."
+	}
+	return ""
 }
 
 // composeCheck judges the fields while they are filled in.
@@ -197,12 +216,16 @@ func (s userPages) quote(ctx context.Context, r *http.Request) (view, error) {
 	if err := allowed(control.Buy.Call); err != nil {
 		return view{}, err
 	}
+	program, err := programOf(r.PostForm, nil)
+	if err != nil {
+		return view{}, err
+	}
 	c.options.QuoteOnly, c.options.Confirm = true, false
-	q := control.BuyCall{ID: control.NewPurchaseID(true), Name: "quote", Document: string(c.doc.XML()), Options: c.options, Program: programOf(r.PostForm, nil)}
+	q := control.BuyCall{ID: control.NewPurchaseID(true), Name: "quote", Document: string(c.doc.XML()), Options: c.options, Program: program}
 	ctx, cancel := context.WithTimeout(ctx, quoteTime)
 	defer cancel()
 	var p message.Purchase
-	err := control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
+	err = control.Buy.Follow(ctx, s.cfg.Client, q, func(l control.ProgressLine) error {
 		p = l.Purchase
 		return nil
 	})
@@ -242,7 +265,10 @@ func (s userPages) buy(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		c := s.read(form)
 		if err = c.err(); err == nil {
-			next, err = s.order(ctx, form.Get("id"), c.doc, c.options, programOf(form, inputs))
+			var program *message.Program
+			if program, err = programOf(form, inputs); err == nil {
+				next, err = s.order(ctx, form.Get("id"), c.doc, c.options, program)
+			}
 		}
 	}
 	if err != nil {

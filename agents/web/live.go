@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,8 +17,8 @@ import (
 const (
 	maxStreams  = 128                    // open pages that are kept up to date at once
 	liveBeat    = 15 * time.Second       // between two signs of life
-	livePause   = 25 * time.Millisecond  // from a change to its event, at least
-	livePauseOf = 5 * time.Millisecond   // more for each open page
+	liveBrief   = 20                     // ms for which the agent collects events
+	livePauseOf = 5 * time.Millisecond   // for each open page, from an event to when they are told
 	liveRetry   = 250 * time.Millisecond // until the agent is asked again whether it is there
 	writeTime   = 10 * time.Second       // for a browser to take what is written
 	eventHello  = "hello"                // a page follows, from now on
@@ -39,19 +38,24 @@ type live struct {
 	client *control.Client
 	mu     sync.Mutex
 	pages  map[*openPage]bool
+	drawn  map[string]*drawing // by address
 	stop   context.CancelFunc
 	away   bool
+	due    bool // flush is about to be called
 }
 
 // openPage collects the changes that a page has not received yet.
 type openPage struct {
-	on     []string // the kinds of events that change it
-	id     string   // of the purchase that it shows; empty: of any
-	kinds  map[string]bool
+	on     []string        // the kinds of events that change it
+	id     string          // of the purchase that it shows; empty: of any
+	noted  map[string]bool // until the next flush
+	told   map[string]bool // until the page has taken them
 	signal chan struct{}
 }
 
-func newLive(c *control.Client) *live { return &live{client: c, pages: map[*openPage]bool{}} }
+func newLive(c *control.Client) *live {
+	return &live{client: c, pages: map[*openPage]bool{}, drawn: map[string]*drawing{}}
+}
 
 // join adds a page, unless there are too many.
 func (l *live) join(on []string, id string) (p *openPage, ok bool) {
@@ -60,12 +64,12 @@ func (l *live) join(on []string, id string) (p *openPage, ok bool) {
 	if len(l.pages) >= maxStreams {
 		return nil, false
 	}
-	p = &openPage{on: on, id: id, kinds: map[string]bool{eventHello: true}, signal: make(chan struct{}, 1)}
-	if l.away {
-		p.kinds[eventAway] = true
-	}
-	p.signal <- struct{}{}
+	p = &openPage{on: on, id: id, noted: map[string]bool{}, told: map[string]bool{}, signal: make(chan struct{}, 1)}
 	l.pages[p] = true
+	l.note(p, eventHello)
+	if l.away {
+		l.note(p, eventAway)
+	}
 	if l.stop == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		l.stop = cancel
@@ -80,6 +84,7 @@ func (l *live) leave(p *openPage) {
 	if delete(l.pages, p); len(l.pages) == 0 {
 		l.stop()
 		l.stop = nil
+		clear(l.drawn)
 	}
 }
 
@@ -89,7 +94,7 @@ func (l *live) follow(ctx context.Context) {
 	since := uint64(0)
 	for ctx.Err() == nil {
 		if l.alive(ctx) == nil {
-			_ = control.Events.Follow(ctx, l.client, control.EventsCall{Since: since}, func(e control.Event) error {
+			_ = control.Events.Follow(ctx, l.client, control.EventsCall{Since: since, Brief: liveBrief}, func(e control.Event) error {
 				since = e.Number
 				l.event(e)
 				return nil
@@ -138,60 +143,74 @@ func (l *live) event(e control.Event) {
 		l.tell(eventFresh)
 		return
 	}
-	var about struct {
-		ID       string `json:"id"`
-		Purchase struct {
-			ID string `json:"id"`
-		} `json:"purchase"`
-	}
+	var about control.Changed
 	_ = json.Unmarshal(e.Data, &about) // of no purchase, then: it may change every page
-	id := cmp.Or(about.Purchase.ID, about.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.change(e.Kind, about.ID)
 	for p := range l.pages {
-		if slices.Contains(p.on, e.Kind) && (p.id == "" || id == "" || id == p.id) {
-			p.tell(eventChange)
+		if concerns(p.on, p.id, e.Kind, about.ID) {
+			l.note(p, eventChange)
 		}
 	}
 }
 
-// tell notes something for every page.
+// tell notes something for every page, after which none is what it was.
 func (l *live) tell(kind string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	clear(l.drawn)
 	for p := range l.pages {
-		p.tell(kind)
+		l.note(p, kind)
 	}
 }
 
-func (p *openPage) tell(kind string) {
+// note notes something for a page. It waits a little for more, longer if many pages are open,
+// so that a busy agent does not draw them all the time.
+func (l *live) note(p *openPage, kind string) {
+	put(p.noted, kind)
+	if !l.due {
+		l.due = true
+		time.AfterFunc(time.Duration(len(l.pages))*livePauseOf, l.flush)
+	}
+}
+
+// put adds a kind, and takes away what it ends.
+func put(kinds map[string]bool, kind string) {
 	switch kind {
 	case eventAway:
-		delete(p.kinds, eventBack)
+		delete(kinds, eventBack)
 	case eventBack:
-		delete(p.kinds, eventAway)
+		delete(kinds, eventAway)
 	}
-	p.kinds[kind] = true
-	select {
-	case p.signal <- struct{}{}:
-	default: // it will see this kind too
-	}
+	kinds[kind] = true
 }
 
-// pause is how long events for a page are collected: longer if many pages are open, so that a
-// busy agent does not draw them all the time.
-func (l *live) pause() time.Duration {
+// flush tells all pages at once what was noted for them, and drops the drawings that this
+// makes old.
+func (l *live) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return livePause + time.Duration(len(l.pages))*livePauseOf
+	l.due = false
+	maps.DeleteFunc(l.drawn, func(_ string, d *drawing) bool { return d.stale })
+	for p := range l.pages {
+		for kind := range p.noted {
+			put(p.told, kind)
+		}
+		clear(p.noted)
+		select {
+		case p.signal <- struct{}{}:
+		default: // it will see these kinds too
+		}
+	}
 }
 
-// take returns what a page was not told yet.
+// take returns what a page was told.
 func (l *live) take(p *openPage) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kinds := slices.Sorted(maps.Keys(p.kinds))
-	clear(p.kinds)
+	kinds := slices.Sorted(maps.Keys(p.told))
+	clear(p.told)
 	return kinds
 }
 
@@ -221,11 +240,6 @@ func (l *live) serve(w http.ResponseWriter, r *http.Request) {
 		case <-beat.C:
 			text = "event: beat\ndata: 1\n\n"
 			continue
-		case <-r.Context().Done():
-			return
-		}
-		select {
-		case <-time.After(l.pause()):
 		case <-r.Context().Done():
 			return
 		}

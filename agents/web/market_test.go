@@ -211,13 +211,6 @@ func (m *market) purchases() (list []message.Purchase) {
 	return list
 }
 
-// programs are the runs of the user agent.
-func (m *market) programs() (list []message.Run) {
-	m.t.Helper()
-	m.must(control.Runs.Ask(context.Background(), m.client("user"), control.LastCall{}, &list))
-	return list
-}
-
 func (m *market) settled() (n int) {
 	for _, p := range m.purchases() {
 		if p.Settled {

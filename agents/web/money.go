@@ -57,7 +57,7 @@ func (s *Server) ownMoney(ctx context.Context, r *http.Request) (view, error) {
 		t := statementTable(b.Statement, "/money", "")
 		t.Caption = "Entries at " + name(b.Bank) + ", the newest first"
 		for i, l := range slices.Backward(b.Lines) {
-			if id := b.Purchases[l.Contract]; id != "" {
+			if id := b.Purchases[l.Contract]; id != "" && s.cfg.Kind == control.User { // a site has no such page
 				t.Rows[len(b.Lines)-1-i][5] = to(purchasePath(id), words.OrDash(b.Names[l.Contract]))
 			}
 		}

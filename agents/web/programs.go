@@ -82,12 +82,15 @@ func tooLong(err error) error {
 
 // mayBring refuses files without a request that uses them.
 func (s userPages) mayBring(form url.Values) error {
+	program, err := programOf(form, nil)
 	switch c := s.read(form); {
 	case c.err() != nil:
 		return c.err()
+	case err != nil:
+		return err
 	case !validID(form.Get("id")):
 		return exit.Fail(exit.Usage, "open 'New request' again", "the form has no ID")
-	case programOf(form, nil) == nil:
+	case program == nil:
 		return exit.Fail(exit.Usage, "go back and write the command that uses them; nothing was asked", "there are files, but no program")
 	}
 	return nil
@@ -120,12 +123,35 @@ func (s userPages) keep(w http.ResponseWriter, r *http.Request, id string, p *mu
 }
 
 // programOf is the program of a form; nil: only time is bought.
-func programOf(form url.Values, inputs []message.RunInput) *message.Program {
-	script := strings.TrimSpace(strings.ReplaceAll(form.Get("command"), "\r\n", "\n"))
-	if script == "" {
-		return nil
+func programOf(form url.Values, inputs []message.RunInput) (*message.Program, error) {
+	script, app := text(form, "command"), text(form, "app")
+	p := &message.Program{App: app, Inputs: inputs, Detached: true}
+	for line := range strings.Lines(text(form, "params")) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || name == "" {
+			return nil, exit.Fail(exit.Usage, "go back and mend it; nothing was asked", "parameter %.40q: want NAME=VALUE", line)
+		}
+		p.Params = append(p.Params, message.Param{Name: name, Value: value})
 	}
-	return &message.Program{Command: []string{"sh", "-c", script}, Inputs: inputs, Detached: true}
+	switch {
+	case app != "" && script != "":
+		return nil, exit.Fail(exit.Usage, "go back and leave one of them empty; nothing was asked", "the form has a program and an application")
+	case app == "" && len(p.Params) > 0:
+		return nil, exit.Fail(exit.Usage, "go back and name the application; nothing was asked", "there are parameters, but no application")
+	case app == "" && script == "":
+		return nil, nil
+	case script != "":
+		p.Command = []string{"sh", "-c", script}
+	}
+	return p, nil
+}
+
+// text is a field without the ends of lines that browsers write.
+func text(form url.Values, name string) string {
+	return strings.TrimSpace(strings.ReplaceAll(form.Get(name), "\r\n", "\n"))
 }
 
 // scriptOf is what a person would write for a program.

@@ -92,6 +92,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.notLoggedIn(w, r)
 	default:
 		s.pages.ServeHTTP(w, r)
+		if r.Method == http.MethodPost {
+			s.live.forget() // whoever did something sees it
+		}
 	}
 }
 
@@ -121,14 +124,21 @@ type viewer = func(ctx context.Context, r *http.Request) (view, error)
 
 func (s *Server) view(mux *http.ServeMux, pattern string, f viewer) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), AnswerTime)
-		defer cancel()
-		v, err := f(ctx, r)
-		if err != nil {
-			s.fail(w, r, err)
+		draw := func(ctx context.Context) page {
+			ctx, cancel := context.WithTimeout(ctx, AnswerTime)
+			defer cancel()
+			v, err := f(ctx, r)
+			if err != nil {
+				return s.failure(r, err)
+			}
+			return s.draw(r, http.StatusOK, v)
+		}
+		if r.Method != http.MethodGet || r.Header.Get("HX-Request") == "" { // a person asks, not an open tab
+			draw(r.Context()).send(w, r)
 			return
 		}
-		s.show(w, r, http.StatusOK, v)
+		others := context.WithoutCancel(r.Context()) // they want the page even if this tab is closed
+		s.live.share(r.URL.RequestURI(), func() page { return draw(others) }).send(w, r)
 	})
 }
 

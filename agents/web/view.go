@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"embed"
 	"errors"
+	"fmt"
+	"html"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -194,6 +196,11 @@ func show(s string) template.HTML {
 
 // show sends a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view) {
+	s.draw(r, status, v).send(w, r)
+}
+
+// draw makes a page of a view.
+func (s *Server) draw(r *http.Request, status int, v view) page {
 	d := pageData{
 		view: v, Agent: s.cfg.Agent.Name(), Kind: kindWords[s.cfg.Kind], Nav: s.nav, Self: s.path(r.URL.RequestURI()), Root: s.cfg.Prefix,
 		CSS: s.path(assetURL("app.css")), JS: s.path(assetURL("app.js")), Command: s.cfg.Command, Zone: zoneWords(s.cfg.Now()),
@@ -205,18 +212,11 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view
 	}
 	var out bytes.Buffer
 	if err := s.template.ExecuteTemplate(&out, name, d); err != nil {
-		http.Error(w, "the page cannot be drawn: "+err.Error(), http.StatusInternalServerError)
-		return
+		out.Reset()
+		status = http.StatusInternalServerError
+		fmt.Fprintf(&out, "the page cannot be drawn: %s", html.EscapeString(err.Error()))
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if r.Header.Get("Accept-Encoding") != "" && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		w.Header().Set("Content-Encoding", "gzip")
-		w.WriteHeader(status)
-		_, _ = w.Write(zipped(out.Bytes())) // an error means that the browser left
-		return
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(out.Bytes())
+	return page{status, out.Bytes(), compressed(out.Bytes()), v.On, v.Of}
 }
 
 var kindWords = map[control.Kind]string{control.User: "user agent", control.Resource: "site", control.Bank: "bank"}
@@ -231,6 +231,11 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f *fault) {
 
 // fail answers with an error of the agent.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.failure(r, err).send(w, r)
+}
+
+// failure is a page with an error of the agent.
+func (s *Server) failure(r *http.Request, err error) page {
 	status, title := http.StatusUnprocessableEntity, "That did not work"
 	_, hint := exit.Of(err)
 	n := &note{"bad", sentence(err.Error()), sentence(hint)}
@@ -250,7 +255,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Method == http.MethodGet { // what it is when the agent is back is not known here
 		v.On = everyEvent
 	}
-	s.show(w, r, status, v)
+	return s.draw(r, status, v)
 }
 
 var serveCommands = map[control.Kind]string{control.User: "ramp user serve", control.Resource: "ramp resource serve", control.Bank: "ramp bank serve"}

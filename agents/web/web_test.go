@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -61,6 +60,7 @@ func TestPages(t *testing.T) {
 		{"a proxy that keeps events back", behindABufferingProxy},
 		{"every page, in both colours and narrow", everyPage},
 		{"answers are as docs/openapi.json says", answersValidate},
+		{"a full disk", fullDisk},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m.t = t
@@ -346,26 +346,6 @@ func rebinding(t *testing.T, m *market) {
 			t.Errorf("%s is answered", p)
 		}
 	}
-}
-
-// readWithoutScripts reads the pages with scripts switched off, after a login by hand.
-func readWithoutScripts(t *testing.T, m *market) {
-	b := newBrowser(t)
-	base, link := m.pages("user", "user")
-	_, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-	m.must(err)
-	b.open(base + "/login")
-	m.must(chromedp.Do(b.ctx, chromedp.SendKeys("input[name=token]", link+"\r")))
-	b.sees("Purchases")
-	b.open(base + "/")
-	p := m.purchases()[0]
-	b.sees(p.RFQ)
-	b.sees("Reload the page for news.")
-	b.open(base + "/purchase/" + p.ID)
-	b.sees(p.ID)
-	b.sees("Round 1")
-	b.open(base + "/compose")
-	b.sees("Ask the market")
 }
 
 // behindABufferingProxy has events arrive never: the page polls, and says so.

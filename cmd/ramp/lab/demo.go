@@ -276,6 +276,7 @@ func (d *demoRun) explainKept() {
 	}
 	d.Say(fmt.Sprintf(`
 the market keeps running in %[1]s; try:
+  %[5]s user web --dir %[2]s
   %[5]s user list --dir %[2]s
   %[5]s user resources --dir %[2]s
   %[5]s user quote --dir %[2]s %[6]s
