@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,26 +121,15 @@ func (b *Browser) request(ctx context.Context, path string) (*http.Request, erro
 	return req, nil
 }
 
-// get fetches a page, compressed if that is wanted.
-func (b *Browser) get(ctx context.Context, path string, zip bool) (body []byte, err error) {
+// get fetches a page, compressed if that is wanted, as a person or an open tab does.
+func (b *Browser) get(ctx context.Context, path string, zip, again bool) (body []byte, err error) {
 	req, err := b.request(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return b.fetch(req, path, zip)
-}
-
-// again fetches a page as an open tab does.
-func (b *Browser) again(ctx context.Context, path string, zip bool) (body []byte, err error) {
-	req, err := b.request(ctx, path)
-	if err != nil {
-		return nil, err
+	if again {
+		req.Header.Set("HX-Request", "true")
 	}
-	req.Header.Set("HX-Request", "true")
-	return b.fetch(req, path, zip)
-}
-
-func (b *Browser) fetch(req *http.Request, path string, zip bool) (body []byte, err error) {
 	if zip {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
@@ -156,7 +146,7 @@ func (b *Browser) fetch(req *http.Request, path string, zip bool) (body []byte, 
 
 // MeasurePages fetches the list and a page n times each, in turn with the same bytes from memory.
 func (b *Browser) MeasurePages(ctx context.Context, id string, n int, f *WebFigures) error {
-	list, err := b.get(ctx, "/", true)
+	list, err := b.get(ctx, "/", true, false)
 	if err != nil {
 		return err
 	}
@@ -180,7 +170,7 @@ func (b *Browser) MeasurePages(ctx context.Context, id string, n int, f *WebFigu
 			to   *[]time.Duration
 		}{{b, "/", &lists}, {b, "/purchase/" + id, &pages}, {static, "/", &statics}} {
 			began := time.Now()
-			if _, err := x.b.get(ctx, x.path, true); err != nil {
+			if _, err := x.b.get(ctx, x.path, true, false); err != nil {
 				return err
 			}
 			*x.to = append(*x.to, time.Since(began))
@@ -203,8 +193,8 @@ type tab struct {
 	began   time.Time // the last fetch that is complete
 }
 
-// follow keeps a tab open until the context is done. opened is called when it is live.
-func (t *tab) follow(ctx context.Context, opened func()) error {
+// follow keeps a tab open until the context is done.
+func (t *tab) follow(ctx context.Context) error {
 	req, err := t.b.request(ctx, t.events)
 	if err != nil {
 		return err
@@ -214,13 +204,12 @@ func (t *tab) follow(ctx context.Context, opened func()) error {
 		return err
 	}
 	defer r.Body.Close()
-	opened = sync.OnceFunc(opened)
 	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
 		if kind, is := strings.CutPrefix(lines.Text(), "event: "); !is || kind == "beat" {
 			continue
 		}
 		began := time.Now()
-		page, err := t.b.again(ctx, t.address, t.seen == nil)
+		page, err := t.b.get(ctx, t.address, t.seen == nil, true)
 		if err != nil {
 			return err
 		}
@@ -230,7 +219,6 @@ func (t *tab) follow(ctx context.Context, opened func()) error {
 		t.mu.Lock()
 		t.began = began
 		t.mu.Unlock()
-		opened()
 	}
 	return errors.New("the events of an open page have ended")
 }
@@ -361,7 +349,7 @@ func (b *Browser) watchRounds(ctx context.Context, agent *control.Client, w *rou
 	p, err := hold(ctx, agent, id, false, func(p message.Purchase) {
 		w.known(len(p.Rounds), false)
 		if control.Purchase.Ask(ctx, agent, control.IDCall{ID: id}, nil) == nil { // it has a page from now on
-			open.Do(func() { following.Go(func() { failed <- t.follow(ctx, func() {}) }) })
+			open.Do(func() { following.Go(func() { failed <- t.follow(ctx) }) })
 		}
 	})
 	if err != nil {
@@ -411,7 +399,7 @@ func (b *Browser) beside(ctx context.Context, n int, f func(ctx context.Context,
 		t := &tab{b: b, address: "/", events: "/live?on=purchase"}
 		tabs = append(tabs, t)
 		following.Go(func() {
-			if err := t.follow(ctx, func() {}); err != nil && ctx.Err() == nil {
+			if err := t.follow(ctx); err != nil && ctx.Err() == nil {
 				cancel(err)
 			}
 		})
@@ -437,7 +425,7 @@ func batch(ctx context.Context, agent *control.Client, tabs []*tab, n int, took 
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if since := time.Since(last); since < think || since < shown && !all(tabs, last) {
+		if since := time.Since(last); since < think || since < shown && slices.ContainsFunc(tabs, func(t *tab) bool { return !t.upToDate(last) }) {
 			continue
 		}
 		n--
@@ -449,13 +437,4 @@ func batch(ctx context.Context, agent *control.Client, tabs []*tab, n int, took 
 		last = time.Now()
 	}
 	return nil
-}
-
-func all(tabs []*tab, at time.Time) bool {
-	for _, t := range tabs {
-		if !t.upToDate(at) {
-			return false
-		}
-	}
-	return true
 }

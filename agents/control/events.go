@@ -20,9 +20,8 @@ const eventsBeat = 15 * time.Second
 // maxBrief is the longest time that events are collected, in milliseconds.
 const maxBrief = 60_000
 
-// EventsCall asks for the events after a number; 0: from now on. Brief above zero asks only
-// what changes: events are collected for so many milliseconds, and of those of one kind and
-// ID there is one, whose data is Changed.
+// EventsCall asks for the events after a number; 0: from now on. Brief, if set, collects them for
+// so many milliseconds: of those of one kind and ID there is one, whose data is Changed.
 type EventsCall struct {
 	Since uint64 `json:"since"`
 	Brief int    `json:"brief,omitempty"`
@@ -103,8 +102,7 @@ func AnswerEvents(mux *http.ServeMux, follow FollowEvents) {
 	})
 }
 
-// briefly follows as the call asks. An agent with many events neither encodes nor sends most
-// of them then: while send waits, they collect, and wake nobody.
+// briefly follows as the call asks: while send waits, events collect, and wake nobody.
 func (follow FollowEvents) briefly(ctx context.Context, q EventsCall, send func(Event) error) error {
 	if q.Brief == 0 {
 		return follow(ctx, q, send)
@@ -112,15 +110,12 @@ func (follow FollowEvents) briefly(ctx context.Context, q EventsCall, send func(
 	if q.Brief < 0 || q.Brief > maxBrief {
 		return exit.Fail(exit.Usage, "", "brief %d: want 0..%d milliseconds", q.Brief, maxBrief)
 	}
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	var woke time.Time           // when the last pause ended
 	sent := map[[2]string]bool{} // kinds and IDs, since then
 	return follow(ctx, q, func(e Event) error {
 		if e.Time.After(woke) {
-			pause.Reset(time.Duration(q.Brief) * time.Millisecond)
 			select {
-			case woke = <-pause.C:
+			case woke = <-time.After(time.Duration(q.Brief) * time.Millisecond):
 			case <-ctx.Done():
 				return ctx.Err()
 			}

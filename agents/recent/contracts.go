@@ -44,17 +44,10 @@ func (x *Contracts) Name(t Table, list []control.BankStatement) error {
 // catchUp learns the contracts of purchases that are new or not over, and begins again if
 // purchases are gone.
 func (x *Contracts) catchUp(t Table) error {
-	var fresh []string
-	all := 0
-	err := t.Keys(user.TablePurchases, func(key string) error {
-		if all++; !x.known[key] {
-			fresh = append(fresh, key)
-		}
-		return nil
-	})
-	if gone := len(x.known)+len(fresh) != all; err == nil && (gone || x.known == nil) {
-		x.known, x.of, fresh = map[string]bool{}, map[protocol.ContractID]bought{}, fresh[:0]
-		err = t.Keys(user.TablePurchases, func(key string) error { fresh = append(fresh, key); return nil })
+	fresh, gone, err := unknown(t, user.TablePurchases, x.known)
+	if err == nil && (gone || x.known == nil) {
+		x.known, x.of = map[string]bool{}, map[protocol.ContractID]bought{}
+		fresh, _, err = unknown(t, user.TablePurchases, nil)
 	}
 	for _, key := range fresh {
 		if err == nil {

@@ -72,16 +72,10 @@ func (x *Index) page(t Table, name string, q control.LastCall) ([]entry, error) 
 
 // catchUp learns the records that are new, and begins again if others are gone.
 func (x *Index) catchUp(t Table, name string) error {
-	all, fresh := 0, []string(nil)
-	err := t.Keys(name, func(key string) error {
-		if all++; !x.known[key] {
-			fresh = append(fresh, key)
-		}
-		return nil
-	})
-	if gone := len(x.known)+len(fresh) != all; err == nil && gone {
-		x.known, x.order, fresh = nil, nil, fresh[:0]
-		err = t.Keys(name, func(key string) error { fresh = append(fresh, key); return nil })
+	fresh, gone, err := unknown(t, name, x.known)
+	if err == nil && gone {
+		x.known, x.order = nil, nil
+		fresh, _, err = unknown(t, name, nil)
 	}
 	if err != nil || len(fresh) == 0 {
 		return err
@@ -93,6 +87,18 @@ func (x *Index) catchUp(t Table, name string) error {
 	}
 	slices.SortFunc(x.order, func(a, b entry) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.key, b.key)) })
 	return nil
+}
+
+// unknown lists the records that are not known; gone: of those that are, some are not there any more.
+func unknown(t Table, name string, known map[string]bool) (list []string, gone bool, err error) {
+	all := 0
+	err = t.Keys(name, func(key string) error {
+		if all++; !known[key] {
+			list = append(list, key)
+		}
+		return nil
+	})
+	return list, len(known)+len(list) != all, err
 }
 
 // learn reads when a record is from. Neither that nor its sweep ever changes.

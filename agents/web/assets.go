@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"strings"
 	"sync"
 )
 
@@ -101,18 +100,5 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", b.kind)
 	w.Header().Set("Cache-Control", "max-age=31536000, immutable")
-	write(w, r, b.plain, b.small)
-}
-
-// write answers with a text, compressed if the browser takes that. small may be nil.
-func write(w http.ResponseWriter, r *http.Request, plain, small []byte) {
-	w.Header().Set("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		if small == nil {
-			small = zipped(plain)
-		}
-		w.Header().Set("Content-Encoding", "gzip")
-		plain = small
-	}
-	_, _ = w.Write(plain) // an error means that the browser left
+	page{status: http.StatusOK, plain: b.plain, small: func() []byte { return b.small }}.send(w, r)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -185,12 +184,7 @@ func (s userPages) composeCheck(_ context.Context, r *http.Request) (view, error
 }
 
 func filled(form url.Values) bool {
-	return form.Get("document") != "" || slices.ContainsFunc(inputs, func(in struct {
-		word        compose.Word
-		label, hint string
-	}) bool {
-		return form.Get(string(in.word)) != ""
-	})
+	return form.Get("document")+form.Get("cores")+form.Get("wall")+form.Get("within")+form.Get("max-price")+form.Get("nodes") != ""
 }
 
 // requestWords say what a request asks for.

@@ -165,8 +165,7 @@ func (l *live) tell(kind string) {
 	}
 }
 
-// note notes something for a page. It waits a little for more, longer if many pages are open,
-// so that a busy agent does not draw them all the time.
+// note notes something for a page, and waits for more, longer if many pages are open.
 func (l *live) note(p *openPage, kind string) {
 	put(p.noted, kind)
 	if !l.due {
@@ -177,17 +176,11 @@ func (l *live) note(p *openPage, kind string) {
 
 // put adds a kind, and takes away what it ends.
 func put(kinds map[string]bool, kind string) {
-	switch kind {
-	case eventAway:
-		delete(kinds, eventBack)
-	case eventBack:
-		delete(kinds, eventAway)
-	}
+	delete(kinds, map[string]string{eventAway: eventBack, eventBack: eventAway}[kind])
 	kinds[kind] = true
 }
 
-// flush tells all pages at once what was noted for them, and drops the drawings that this
-// makes old.
+// flush tells all pages at once what was noted for them, and drops older drawings.
 func (l *live) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

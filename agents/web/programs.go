@@ -127,11 +127,10 @@ func programOf(form url.Values, inputs []message.RunInput) (*message.Program, er
 	script, app := text(form, "command"), text(form, "app")
 	p := &message.Program{App: app, Inputs: inputs, Detached: true}
 	for line := range strings.Lines(text(form, "params")) {
-		if line = strings.TrimSpace(line); line == "" {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok && name == "" {
 			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if !ok || name == "" {
+		} else if !ok || name == "" {
 			return nil, exit.Fail(exit.Usage, "go back and mend it; nothing was asked", "parameter %.40q: want NAME=VALUE", line)
 		}
 		p.Params = append(p.Params, message.Param{Name: name, Value: value})

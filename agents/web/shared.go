@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -25,7 +24,9 @@ type page struct {
 
 // send sends a page.
 func (p page) send(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	}
 	w.Header().Set("Vary", "Accept-Encoding")
 	body := p.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -44,9 +45,8 @@ type drawing struct {
 	stale bool          // an event has changed it since it began
 }
 
-// share draws a page once for all open tabs that fetch it again at the same events. Tabs are
-// told of an event and lose the older drawing in one step (flush), so no tab that was told
-// gets a page from before.
+// share draws a page once for all open tabs. They are told of an event and lose the older
+// drawing in one step (flush), so no tab that was told gets a page from before.
 func (l *live) share(address string, draw func() page) page {
 	d, mine := l.drawingOf(address)
 	if !mine {
@@ -64,8 +64,7 @@ func (l *live) share(address string, draw func() page) page {
 	return p
 }
 
-// drawingOf finds the drawing of an address; mine: the caller has to draw it. While nobody
-// follows the agent, drawings are not shared, since nothing would say that they are stale.
+// drawingOf finds a drawing, or begins one (mine), which is shared only while the agent is followed.
 func (l *live) drawingOf(address string) (d *drawing, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,9 +98,4 @@ func (l *live) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.drawn)
-}
-
-// compressed is a text as browsers take it, made once.
-func compressed(plain []byte) func() []byte {
-	return sync.OnceValue(func() []byte { return zipped(plain) })
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"ramp/agents/control"
@@ -216,7 +217,7 @@ func (s *Server) draw(r *http.Request, status int, v view) page {
 		status = http.StatusInternalServerError
 		fmt.Fprintf(&out, "the page cannot be drawn: %s", html.EscapeString(err.Error()))
 	}
-	return page{status, out.Bytes(), compressed(out.Bytes()), v.On, v.Of}
+	return page{status, out.Bytes(), sync.OnceValue(func() []byte { return zipped(out.Bytes()) }), v.On, v.Of}
 }
 
 var kindWords = map[control.Kind]string{control.User: "user agent", control.Resource: "site", control.Bank: "bank"}
