@@ -16,7 +16,7 @@ const (
 	// Sample is how many sellers a search looks at, whatever the size of the market. More
 	// find lower prices, and have the cheapest sellers called by more buyers: a part of
 	// Sample/market of all.
-	Sample     = 140
+	Sample     = 132
 	Shortlist  = 64           // records that it brings
 	ofList     = 24           // of them, by the price that a list price falls to
 	ofRamp     = 16           // by the price that the ceiling falls to

@@ -155,9 +155,6 @@ func (s *scout) promising(units []int, best bool) []int {
 	chosen := map[int]bool{}
 	most := s.cfg.Budget - s.byLot()
 	s.addOpeners(chosen, units)
-	if s.cfg.Shortlist && s.asks == 0 && s.left > 1 && len(units) == 1 {
-		most = 0 // all bid their list price now: the lot spares those that promise most a call
-	}
 	for place := 0; place < s.cfg.Budget && len(chosen) < most; place++ {
 		for n := range ranked {
 			if place < len(ranked[n]) && len(chosen) < most {
