@@ -200,7 +200,7 @@ func (b *Buyer) Violations(set []protocol.Bid) []string {
 		for _, it := range bid.Offer.Items {
 			w := b.cfg.Wants[it.Unit]
 			if it.Price > w.Ceiling {
-				list = append(list, fmt.Sprintf("%s%s per core-hour, %s %% above your limit of %s", b.unitWords(it.Unit), it.Price.Cents(),
+				list = append(list, fmt.Sprintf("%s%s credits per core-hour, %s %% above your limit of %s", b.unitWords(it.Unit), it.Price.Cents(),
 					percent(perMille(int64(it.Price-w.Ceiling), int64(w.Ceiling))), w.Ceiling))
 			}
 			if late := w.lateness(it); late > 0 {
