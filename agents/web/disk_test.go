@@ -52,6 +52,7 @@ func fullDisk(t *testing.T, m *market) {
 	b.press("Ask the market")
 	b.sees("see that its disk has room")
 	disk.empty()
+	m.awaitSites() // a failed write has the agent load its role anew, and hear the sites once more
 	composed(b, base, "after", "4", "30")
 	b.press("Ask the market")
 	b.sees("Your decision")
