@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ramp/protocol"
+	"ramp/protocol/message"
 )
 
 // Rules of the index (docs/decisions/0034).
@@ -36,14 +37,15 @@ const (
 
 // Bounds of an index.
 const (
-	MaxServers = 1024    // that an agent knows: any is one hop away
-	MaxEntries = 1 << 16 // records of a server; beyond, the issuer with the most loses its oldest
-	MaxOfNet   = 1024    // of them with an address in the same /24, or /48 of IPv6
-	MaxCurrent = 8       // currencies of a record that are indexed
-	MaxSenders = 4096    // whose messages a server counts in a Beat
-	MaxSent    = 600     // messages that a server takes from one of them in a Beat
-	slackBits  = 1       // records and queries may come split by so many bits more or less
-	spareHomes = 2       // servers after the replicas that also take a record: views differ
+	MaxServers  = 1024                  // that an agent knows: any is one hop away
+	MaxEntries  = 1 << 16               // records of a server; beyond, the issuer with the most loses its oldest
+	MaxOfNet    = 1024                  // of them with an address in the same /24, or /48 of IPv6
+	MaxCurrent  = 8                     // currencies of a record that are indexed
+	MaxSenders  = 4096                  // whose messages a server counts in a Beat
+	MaxSent     = 600                   // messages that a server takes from one of them in a Beat
+	maxExamined = 4 * message.MaxDigest // shards whose homes are worked out for a digest
+	slackBits   = 1                     // records and queries may come split by so many bits more or less
+	spareHomes  = 2                     // servers after the replicas that also take a record: views differ
 )
 
 // Role is a state machine that a Server or a Seller adds to.

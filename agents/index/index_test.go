@@ -260,3 +260,20 @@ func TestAFloodTakesNoRoomFromOthers(t *testing.T) {
 		}
 	}
 }
+
+// Sellers may invent currencies; counting them stays cheap.
+func TestInventedCurrenciesCostADigestLittle(t *testing.T) {
+	s, _ := index.NewServer(homes(1, 1)[0], nobody{}, noon)
+	for i := range 4 * message.MaxDigest {
+		r := record(i, 16, "ca")
+		for c := range index.MaxCurrent {
+			r.Presence.Terms = append(r.Presence.Terms[:c:c], protocol.Terms{Bank: id("bank", i), Currency: string(rune('A' + c))})
+		}
+		if err := s.Put(noon, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.Examined(); n > 4*message.MaxDigest {
+		t.Errorf("the homes of %d shards are worked out, want at most %d", n, 4*message.MaxDigest)
+	}
+}

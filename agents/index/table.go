@@ -184,9 +184,9 @@ func (t *table) query(now time.Time, q message.IndexQuery) []message.IndexRow {
 	return out
 }
 
-// digest counts the shards of which the server is a home, of every split of a class up to the
-// bits that most gives for it, in order. If there are too many it has those with the most
-// sellers: nobody's invented currencies crowd others out.
+// digest counts the sellers in each shard that this server is a home of, in order. It does so for
+// every split of a class, up to the bits that most gives. If there are too many shards it keeps
+// the fullest: nobody's invented currencies crowd others out, or cost much.
 func (t *table) digest(most func(shelf) int, isHome func(message.Shard) bool) []message.Census {
 	counts := map[message.Shard]int{}
 	for s, sellers := range t.shelves { // any order: sorted below
@@ -198,10 +198,9 @@ func (t *table) digest(most func(shelf) int, isHome func(message.Shard) bool) []
 	}
 	all := make([]message.Census, 0, len(counts))
 	for s, n := range counts { // any order: sorted
-		if isHome(s) {
-			all = append(all, message.Census{Shard: s, Count: n})
-		}
+		all = append(all, message.Census{Shard: s, Count: n})
 	}
+	all = slices.DeleteFunc(fullest(all, maxExamined), func(c message.Census) bool { return !isHome(c.Shard) })
 	return fullest(all, message.MaxDigest)
 }
 
