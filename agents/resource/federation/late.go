@@ -15,7 +15,7 @@ import (
 type lateness map[string]int
 
 func (l lateness) add(home, owner protocol.AgentID) {
-	if len(l) >= MaxRuns {
+	if len(l) >= MaxRuns || l.all(home) { // a home of many owners has no more room
 		return
 	}
 	pair := english.Key(home, string(owner))
