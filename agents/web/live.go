@@ -18,7 +18,7 @@ const (
 	maxStreams  = 128                    // open pages that are kept up to date at once
 	liveBeat    = 15 * time.Second       // between two signs of life
 	liveBrief   = 20                     // ms for which the agent collects events
-	livePauseOf = 5 * time.Millisecond   // for each open page, from an event to when they are told
+	livePauseOf = 5 * time.Millisecond   // for each open page, how long events are collected
 	liveRetry   = 250 * time.Millisecond // until the agent is asked again whether it is there
 	writeTime   = 10 * time.Second       // for a browser to take what is written
 	eventHello  = "hello"                // a page follows, from now on
@@ -198,7 +198,7 @@ func (l *live) flush() {
 	}
 }
 
-// take returns what a page was told.
+// take returns the events that a page has not been sent yet.
 func (l *live) take(p *openPage) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -45,8 +45,8 @@ type drawing struct {
 	stale bool          // an event has changed it since it began
 }
 
-// share draws a page once for all open tabs. They are told of an event and lose the older
-// drawing in one step (flush), so no tab that was told gets a page from before.
+// share draws a page once for all open tabs. Flush tells them of an event and drops the older
+// drawing at the same time, so none of them fetches an old page afterwards.
 func (l *live) share(address string, draw func() page) page {
 	d, mine := l.drawingOf(address)
 	if !mine {
