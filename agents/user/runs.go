@@ -202,7 +202,9 @@ func (r *runs) status(now time.Time, x *run, i int, s message.LaunchStatus) prot
 	return out
 }
 
-// refused takes a site's refusal. A site that refuses for now is asked again.
+// refused takes a site's refusal. A site that refuses for now is asked again. Once a site has
+// the launch, it ends only if the site does not know it any more: other refusals are of an
+// order about it.
 func (r *runs) refused(now time.Time, x *run, i int, m protocol.Message, body message.Refusal) protocol.Output {
 	u := &x.view.Units[i]
 	why := protocol.Reason{Code: protocol.CodeUnknown, Note: "no reason was given"}
@@ -210,7 +212,8 @@ func (r *runs) refused(now time.Time, x *run, i int, m protocol.Message, body me
 		why = body.Reasons[0]
 	}
 	busy := why.Code == protocol.CodeLimit && x.view.Sweep != "" // until earlier launches of its unit are discarded
-	if m.Performative == protocol.Failure || busy || why.Code == protocol.CodeUnavailable || why.Code == protocol.CodeExpired && u.Status.Stage != message.StageAsked {
+	ordered := u.Status.Stage != message.StageAsked && why.Code != protocol.CodeUnknown
+	if m.Performative == protocol.Failure || busy || ordered || why.Code == protocol.CodeUnavailable {
 		return protocol.Output{WakeAt: x.due()}
 	}
 	u.Status.Stage, u.Status.Why, u.Status.Keep = message.StageFailed, string(why.Code)+": "+why.Note, now

@@ -36,3 +36,30 @@ func TestTheBuyerIsToldWhatABatchSystemNeverDoes(t *testing.T) {
 		t.Errorf("it still says %q", st.Why)
 	}
 }
+
+// A refusal of an order, such as one to suspend, says nothing of the program, which goes on;
+// one that the site does not know any more has failed.
+func TestARefusedOrderEndsNoProgram(t *testing.T) {
+	for code, over := range map[protocol.Code]bool{
+		protocol.CodeForbidden: false, protocol.CodeMalformed: false, protocol.CodeExpired: false, protocol.CodeUnknown: true,
+	} {
+		p := newPair(t, 1, message.Program{Command: []string{"/bin/work"}}, open())
+		p.until(slotStart.Add(time.Minute))
+		if s := p.run().Units[0].Status; s.Job.State != protocol.JobRunning {
+			t.Fatalf("%+v", s)
+		}
+		var order protocol.Message
+		p.tell = func(_ protocol.AgentID, m protocol.Message) {
+			if o, ok := m.Body.(message.LaunchOrder); ok && o.Verb == message.VerbSuspend {
+				order = m
+			}
+		}
+		p.owner(message.VerbSuspend)
+		p.tell = nil
+		p.wire = nil
+		p.carryOut(p.user, p.user.role.Receive(p.now, order.Reply("site1", protocol.Refuse, message.Refused(code, "no"))))
+		if got := p.run().Over; got != over {
+			t.Errorf("%s: over is %t", code, got)
+		}
+	}
+}
