@@ -84,6 +84,9 @@ func (s userPages) run(ctx context.Context, r *http.Request) (view, error) {
 			text   string
 			danger bool
 		}{{message.VerbSuspend, "Suspend", false}, {message.VerbResume, "Resume", false}, {message.VerbKill, "Kill", true}} {
+			if v.Federation && a.verb != message.VerbKill {
+				continue // only its site suspends and resumes it
+			}
 			out.Blocks = append(out.Blocks, block{Form: &form{Action: "/run/control", Submit: a.text, Danger: a.danger, Fields: []field{hidden("id", v.ID), hidden("verb", string(a.verb))}}})
 		}
 	}
