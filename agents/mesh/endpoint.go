@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -229,6 +232,7 @@ func (e *endpoint) chargeStream(id peer.ID) {
 func (e *endpoint) watchCredentials(ctx context.Context) {
 	for pause(ctx, watchPeriod) {
 		e.recheckConnections()
+		e.leaveIdle()
 		e.strangers.report(e.cfg.Log, e.cfg.Now())
 	}
 }
@@ -248,6 +252,26 @@ func (e *endpoint) recheckConnections() {
 			e.drop(conn.RemotePeer(), err)
 		}
 	}
+}
+
+// leaveIdle closes connections of a visitor that carry nothing but gossip, chosen by lot, as
+// long as it has more than enough: sellers have places for more visitors then, and messages
+// open a connection again.
+func (e *endpoint) leaveIdle() {
+	conns := e.host.Network().Conns()
+	if surplus := len(conns) - visitorKeeps; e.cfg.Visitor && surplus > 0 {
+		rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
+		conns = slices.DeleteFunc(conns, func(c network.Conn) bool { return !e.idle(c) })
+		for _, c := range conns[:min(surplus, len(conns))] {
+			_ = c.Close() // it is lost, which was wanted
+		}
+	}
+}
+
+// idle reports whether a connection is no longer new and has only streams of gossip.
+func (e *endpoint) idle(conn network.Conn) bool {
+	return e.cfg.Now().Sub(conn.Stat().Opened) > visitorStays && !e.host.ConnManager().IsProtected(conn.RemotePeer(), "") &&
+		!slices.ContainsFunc(conn.GetStreams(), func(s network.Stream) bool { return !strings.HasPrefix(string(s.Protocol()), "/meshsub/") })
 }
 
 func (e *endpoint) checkConnection(conn network.Conn) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -252,4 +253,40 @@ func TestAVisitorReturnsWhenItHasBusiness(t *testing.T) {
 	hangUp(seller)
 	hangUp(bank) // and now it is alone
 	eventually(t, "the visitor is back", func() bool { return bank.Peers() == 2 })
+}
+
+// Sellers have places for thousands of visitors, since each stays connected to few of them.
+func TestAVisitorKeepsFewIdleConnections(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	bank.Send(presence(protocol.KindBank, 1))
+	var sellers []*agent
+	for i := range 24 {
+		sellers = append(sellers, m.joined(fmt.Sprint("seller", i), bank))
+		bank.awaitKnown(sellers[i].Self())
+	}
+	var later atomic.Int64
+	visitor := m.start("visitor", func(c *mesh.Config) {
+		c.Visitor, c.Bootstrap = true, bank.Addresses()
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	})
+	for i, s := range sellers {
+		visitor.awaitKnown(s.Self())
+		if i < 2 {
+			visitor.Send(query(i, s.Self()))
+			s.awaitQuery(i)
+		}
+	}
+	if err := visitor.Acquainted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	later.Store(int64(time.Minute))
+	eventually(t, "the visitor has left those that it does not use, nor gossips with", func() bool { return visitor.Peers() <= 16 })
+	for i, s := range sellers {
+		visitor.Send(query(100+i, s.Self()))
+		s.awaitQuery(100 + i)
+	}
+	if visitor.Peers() != 25 {
+		t.Errorf("%d connections, want 25 that are in use", visitor.Peers())
+	}
 }

@@ -68,6 +68,8 @@ const (
 	lowWater       = 800             // to which the connection manager trims ...
 	highWater      = 960             // ... from here, those of the lowest value first
 	trimGrace      = 20 * time.Second
+	visitorKeeps   = 8                // connections of a visitor, beside those that it uses
+	visitorStays   = 30 * time.Second // until it leaves
 	// maxPerAddress bounds the connections of one IP address. The library's 8, and its
 	// rate of one in five seconds, would keep out a site with many agents behind one
 	// address.
