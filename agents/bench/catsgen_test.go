@@ -427,7 +427,7 @@ func (g *catsGen) scheduling() {
 func writeSuite(t *testing.T, dir string) {
 	t.Helper()
 	for _, kind := range catsKinds() {
-		for _, size := range [][2]int{{20, 100}, {40, 200}, {64, 400}, {128, 500}, {256, 1000}} {
+		for _, size := range [][2]int{{20, 100}, {40, 150}, {64, 200}, {128, 250}, {256, 500}} {
 			for seed := uint64(1); seed <= 2; seed++ {
 				name := filepath.Join(dir, fmt.Sprintf("%03d-%s-%d.txt", size[0], kind, seed))
 				if err := os.WriteFile(name, []byte(generateCATS(kind, seed, size[0], size[1])), 0o600); err != nil {

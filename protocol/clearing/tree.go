@@ -18,18 +18,22 @@ const (
 	diveEvery   = 12      // nodes between dives
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
+	mostTies    = 1 << 8 // branches that may hold another set as good as the best
 )
 
 // explore looks for better sets (or one, if once), first by bounds from multipliers, which
 // is fast where they suffice, and then by a tree over the relaxation. It reports whether it
 // came to the end.
-func (s *search) explore(once bool) bool {
-	limit := s.purse.limit
-	s.purse.limit = min(limit, s.purse.steps+s.purse.first)
-	ended := s.run(once)
-	s.purse.limit = limit
-	if ended || s.purse.empty() {
-		return ended
+func (s *search) explore(once bool) (ended bool) {
+	s.found = false
+	if s.ties == nil || s.goal != nothing {
+		limit := s.purse.limit
+		s.purse.limit = min(limit, s.purse.steps+s.purse.first)
+		ended = s.run(once)
+		s.purse.limit = limit
+		if ended || s.purse.empty() {
+			return ended
+		}
 	}
 	found := s.found
 	if t := s.newTree(once); t != nil {
@@ -52,6 +56,7 @@ type tree struct {
 
 	path    []choice
 	waiting []branch
+	cuts    []branch  // above the limit, but no dearer than the best set
 	rises   [2][]rise // by offer: the cost added by leaving and by taking it
 	count   int       // nodes so far
 }
@@ -102,9 +107,13 @@ func (s *search) newTree(once bool) *tree {
 func (t *tree) grow() bool {
 	t.s.once, t.s.found = t.once, false
 	t.waiting = []branch{{bound: math.MinInt64}}
+	if t.s.ties != nil && t.s.goal == nothing && t.s.tied == t.level {
+		t.waiting = slices.Clone(t.s.ties)
+	}
 	for len(t.waiting) > 0 {
 		next := t.pop()
 		if next.bound > t.limit() {
+			t.cut(next.bound, next.path)
 			continue
 		}
 		t.follow(next)
@@ -130,6 +139,23 @@ func (t *tree) note() {
 		least = min(least, b.bound)
 	}
 	t.s.floor[t.level] = max(t.s.floor[t.level], least)
+	if len(t.waiting) > 0 || len(t.cuts) > mostTies {
+		return
+	}
+	t.s.tied, t.s.ties = t.level, []branch{}
+	for _, b := range t.cuts {
+		if b.bound <= t.s.value(t.level) {
+			t.s.ties = append(t.s.ties, b)
+		}
+	}
+}
+
+// cut notes a branch that is left out because of its bound, if it may hold a set as good as
+// the best. All other such sets are in branches like this.
+func (t *tree) cut(bound int64, path []choice) {
+	if bound <= t.limit()+max(t.s.step, 1) && len(t.cuts) <= mostTies {
+		t.cuts = append(t.cuts, branch{bound: bound, path: slices.Clone(path), depth: len(path)})
+	}
 }
 
 // pop removes the branch of the least bound; of equals, the deepest and latest.
@@ -235,6 +261,7 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 		outcome, bound := t.r.solve(t.limit(), math.MaxInt)
 		floor = max(floor, bound)
 		if floor > t.limit() {
+			t.cut(floor, t.path)
 			return 0, floor, false
 		}
 		if outcome == lp.Stopped && t.s.purse.empty() {
@@ -260,6 +287,7 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 		}
 		if t.count%diveEvery == 1 {
 			if t.dive(); t.s.done() || floor > t.limit() {
+				t.cut(floor, t.path)
 				return 0, floor, false
 			}
 		}
@@ -279,6 +307,7 @@ func (t *tree) anyOffer() (int, bool) {
 	u := t.s.cover.scarcest()
 	if t.s.cover.open == 0 {
 		t.s.record()
+		t.cut(t.s.cover.sums[t.level], t.path)
 	}
 	if u < 0 {
 		return 0, false
@@ -292,6 +321,7 @@ func (t *tree) fix(bound int64) bool {
 	limit := t.limit()
 	for b, rc := range t.r.rc {
 		if t.s.cover.live[b] && rc > 0 && bound > limit-rc {
+			t.cut(bound+rc, append(t.path, choice{offer: b, take: true}))
 			t.s.cover.kill(b)
 		}
 	}
@@ -419,7 +449,9 @@ func (t *tree) try(b int, take bool, here, x float64, basis *lp.Basis) bool {
 	dead := !t.choose(b, take)
 	if !dead {
 		outcome, bound := t.r.solve(t.limit(), strongWork)
-		dead = bound > t.limit()
+		if dead = bound > t.limit(); dead {
+			t.cut(bound, t.path)
+		}
 		side, part := 0, x
 		if take {
 			side, part = 1, 1-x
