@@ -11,11 +11,12 @@ import (
 // Rules of the tree, tuned on CATS instances of 64 to 256 goods. Any values give the same
 // sets.
 const (
-	firstPart   = 20      // of the limit, for each search without relaxation
+	leastFirst  = 50      // part of the limit for each search without relaxation
+	mostFirst   = 8       // see firstSteps
 	strongTries = 10      // candidates whose branches are tried first,
-	strongWork  = 200_000 // with so much work each,
-	reliable    = 3       // unless both branches were followed so often
-	diveEvery   = 12      // nodes between dives
+	strongWork  = 200_000 // with so much work each, unless that was done before
+	diveEvery   = 12      // nodes between dives,
+	diveParts   = 0.7     // which take all offers taken in a larger part than this
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
 	mostTies    = 1 << 8 // branches that may hold another set as good as the best
@@ -357,7 +358,7 @@ func (t *tree) adopt() bool {
 	return t.limit() < was
 }
 
-// dive takes the largest part again and again until nothing is split, without looking back.
+// dive takes the largest parts again and again until nothing is split, without looking back.
 func (t *tree) dive() {
 	basis, x := t.r.s.Mark(), slices.Clone(t.r.x)
 	depth, mark := len(t.path), len(t.s.cover.trail)
@@ -373,7 +374,13 @@ func (t *tree) dive() {
 				best = b
 			}
 		}
-		if !t.choose(best, true) {
+		ok := t.choose(best, true)
+		for _, b := range split {
+			if t.r.x[b] > diveParts && t.s.cover.live[b] {
+				ok = t.choose(b, true) && ok
+			}
+		}
+		if !ok {
 			break
 		}
 		outcome, bound := t.r.solve(t.limit(), math.MaxInt)
@@ -398,8 +405,7 @@ func (t *tree) strong(split []int) (pick int, changed bool) {
 	tried := 0
 	best, most := split[0], -1.0
 	for _, b := range split {
-		known := min(t.rises[0][b].count, t.rises[1][b].count)
-		if known < reliable {
+		if t.rises[0][b].count == 0 || t.rises[1][b].count == 0 {
 			if tried == strongTries || t.s.purse.empty() {
 				continue
 			}
