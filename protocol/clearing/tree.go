@@ -16,7 +16,7 @@ const (
 	strongTries = 10      // candidates whose branches are tried first,
 	strongWork  = 200_000 // with so much work each, unless that was done before
 	diveEvery   = 12      // nodes between dives,
-	diveParts   = 0.7     // which take all offers taken in a larger part than this
+	diveParts   = 0.7     // every other of which takes all offers taken in a larger part
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
 	mostTies    = 1 << 8 // branches that may hold another set as good as the best
@@ -376,7 +376,7 @@ func (t *tree) dive() {
 		}
 		ok := t.choose(best, true)
 		for _, b := range split {
-			if t.r.x[b] > diveParts && t.s.cover.live[b] {
+			if t.count/diveEvery%2 == 1 && t.r.x[b] > diveParts && t.s.cover.live[b] {
 				ok = t.choose(b, true) && ok
 			}
 		}
