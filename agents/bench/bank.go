@@ -278,3 +278,22 @@ func fsyncMedian(path string) (float64, error) {
 	}
 	return Quantile(times, 0.5), nil
 }
+
+// BankRows is the table of the figures, with those of a cluster.
+func BankRows(figures []BankFigures, cluster bool) [][]string {
+	rows := [][]string{{"clients", "bundles per s", "bbolt batch per s", "signed per s", "signatures only per s", "fsync ms"}}
+	if cluster {
+		rows[0] = append(rows[0], "etcd per s", "etcd naive per s")
+	}
+	for _, f := range figures {
+		row := []string{
+			fmt.Sprint(f.Clients), fmt.Sprintf("%.0f", f.PerSecond), fmt.Sprintf("%.0f", f.BatchPerSec),
+			fmt.Sprintf("%.0f", f.Signed), fmt.Sprintf("%.0f", f.SignatureOnly), Millis(f.Fsync),
+		}
+		if cluster {
+			row = append(row, fmt.Sprintf("%.0f", f.Etcd), fmt.Sprintf("%.0f", f.EtcdNaive))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

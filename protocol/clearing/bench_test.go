@@ -147,3 +147,30 @@ func BenchmarkTwentyFiveUnitsOfTwentySellers(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOneSellerWithManyItems has 1,024 offers of 32 items each from one seller with joint
+// cores, beside single offers of others.
+func BenchmarkOneSellerWithManyItems(b *testing.B) {
+	r := rand.New(rand.NewPCG(7, 7))
+	p := clearing.Problem{Units: 64, Objective: protocol.ObjectiveCost, Capacity: map[protocol.AgentID][]protocol.Span{sellerID(0): {{Start: at(0), End: at(600), Cores: 24}}}}
+	for i := range 1024 {
+		var items []protocol.Item
+		for _, u := range r.Perm(p.Units)[:32] {
+			start := r.IntN(horizon)
+			items = append(items, item(u, start, start+4+r.IntN(8), 1+r.IntN(4)))
+		}
+		p.Bids = append(p.Bids, bid(0, i, strconv.Itoa(i), 20_000_000+r.IntN(9_000_000), items...))
+	}
+	for u := range p.Units {
+		for k := range 3 {
+			p.Bids = append(p.Bids, bid(1+k, k, strconv.Itoa(u), 1_000_000+r.IntN(300_000), item(u, 0, 10, 1)))
+		}
+	}
+	for b.Loop() {
+		s, err := clearing.Solve(p)
+		if err != nil || s.Status != clearing.Covered {
+			b.Fatal(s, err)
+		}
+		b.ReportMetric(float64(s.Steps)/1e6, "Msteps")
+	}
+}

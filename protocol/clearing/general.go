@@ -21,7 +21,7 @@ type course struct {
 func solve(p *Problem) Solution {
 	c := &course{p: p, m: newModel(p), purse: &purse{first: p.first}, fixed: p.covered(nil), exact: true}
 	if p.first == 0 {
-		c.purse.first = max(p.Limit/firstPart, 1)
+		c.purse.first = c.firstSteps()
 	}
 	c.purse.steps = c.m.work
 	if missing := c.m.unoffered(); len(missing) > 0 {
@@ -39,6 +39,21 @@ func solve(p *Problem) Solution {
 	}
 	c.improve()
 	return c.solution()
+}
+
+// firstSteps bounds each search without relaxation by the part of the units that an offer covers
+// on average: where that is large, few offers make a set, and trying them is fast. Where it is
+// more than a quarter, the relaxation hardly splits any.
+func (c *course) firstSteps() int {
+	items, all := 0, len(c.m.offers)*len(c.m.open)
+	for i := range c.m.offers {
+		items += len(c.m.offers[i].units)
+	}
+	least := max(c.p.Limit/leastFirst, 1)
+	if 4*items > all && len(c.m.open) > 4 {
+		return least
+	}
+	return max(least, min(c.p.Limit/max(all/max(items, 1), 1), c.p.Limit/mostFirst))
 }
 
 // unoffered returns the units, as numbered in the problem, without any offer.

@@ -31,6 +31,8 @@ type search struct {
 	tries   int           // nodes of this run
 	best    []int         // offers; nil: none yet
 	relaxed *relaxation   // made when the tree needs it
+	ties    []branch      // the best set and all sets as good at tied are in these; nil: not known
+	tied    level
 }
 
 // purse holds the limit on the search and its expenses.

@@ -11,25 +11,30 @@ import (
 // Rules of the tree, tuned on CATS instances of 64 to 256 goods. Any values give the same
 // sets.
 const (
-	firstPart   = 20      // of the limit, for each search without relaxation
+	leastFirst  = 50      // part of the limit for each search without relaxation
+	mostFirst   = 8       // see firstSteps
 	strongTries = 10      // candidates whose branches are tried first,
-	strongWork  = 200_000 // with so much work each,
-	reliable    = 3       // unless both branches were followed so often
-	diveEvery   = 12      // nodes between dives
+	strongWork  = 200_000 // with so much work each, unless that was done before
+	diveEvery   = 12      // nodes between dives,
+	diveParts   = 0.7     // every other of which takes all offers taken in a larger part
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
+	mostTies    = 1 << 8 // branches that may hold another set as good as the best
 )
 
 // explore looks for better sets (or one, if once), first by bounds from multipliers, which
 // is fast where they suffice, and then by a tree over the relaxation. It reports whether it
 // came to the end.
-func (s *search) explore(once bool) bool {
-	limit := s.purse.limit
-	s.purse.limit = min(limit, s.purse.steps+s.purse.first)
-	ended := s.run(once)
-	s.purse.limit = limit
-	if ended || s.purse.empty() {
-		return ended
+func (s *search) explore(once bool) (ended bool) {
+	s.found = false
+	if s.ties == nil || s.goal != nothing {
+		limit := s.purse.limit
+		s.purse.limit = min(limit, s.purse.steps+s.purse.first)
+		ended = s.run(once)
+		s.purse.limit = limit
+		if ended || s.purse.empty() {
+			return ended
+		}
 	}
 	found := s.found
 	if t := s.newTree(once); t != nil {
@@ -52,6 +57,7 @@ type tree struct {
 
 	path    []choice
 	waiting []branch
+	cuts    []branch  // above the limit, but no dearer than the best set
 	rises   [2][]rise // by offer: the cost added by leaving and by taking it
 	count   int       // nodes so far
 }
@@ -102,9 +108,13 @@ func (s *search) newTree(once bool) *tree {
 func (t *tree) grow() bool {
 	t.s.once, t.s.found = t.once, false
 	t.waiting = []branch{{bound: math.MinInt64}}
+	if t.s.ties != nil && t.s.goal == nothing && t.s.tied == t.level {
+		t.waiting = slices.Clone(t.s.ties)
+	}
 	for len(t.waiting) > 0 {
 		next := t.pop()
 		if next.bound > t.limit() {
+			t.cut(next.bound, next.path)
 			continue
 		}
 		t.follow(next)
@@ -130,6 +140,23 @@ func (t *tree) note() {
 		least = min(least, b.bound)
 	}
 	t.s.floor[t.level] = max(t.s.floor[t.level], least)
+	if len(t.waiting) > 0 || len(t.cuts) > mostTies {
+		return
+	}
+	t.s.tied, t.s.ties = t.level, []branch{}
+	for _, b := range t.cuts {
+		if b.bound <= t.s.value(t.level) {
+			t.s.ties = append(t.s.ties, b)
+		}
+	}
+}
+
+// cut notes a branch that is left out because of its bound, if it may hold a set as good as
+// the best. All other such sets are in branches like this.
+func (t *tree) cut(bound int64, path []choice) {
+	if bound <= t.limit()+max(t.s.step, 1) && len(t.cuts) <= mostTies {
+		t.cuts = append(t.cuts, branch{bound: bound, path: slices.Clone(path), depth: len(path)})
+	}
 }
 
 // pop removes the branch of the least bound; of equals, the deepest and latest.
@@ -235,6 +262,7 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 		outcome, bound := t.r.solve(t.limit(), math.MaxInt)
 		floor = max(floor, bound)
 		if floor > t.limit() {
+			t.cut(floor, t.path)
 			return 0, floor, false
 		}
 		if outcome == lp.Stopped && t.s.purse.empty() {
@@ -260,6 +288,7 @@ func (t *tree) visit(floor int64) (pick int, bound int64, ok bool) {
 		}
 		if t.count%diveEvery == 1 {
 			if t.dive(); t.s.done() || floor > t.limit() {
+				t.cut(floor, t.path)
 				return 0, floor, false
 			}
 		}
@@ -279,6 +308,7 @@ func (t *tree) anyOffer() (int, bool) {
 	u := t.s.cover.scarcest()
 	if t.s.cover.open == 0 {
 		t.s.record()
+		t.cut(t.s.cover.sums[t.level], t.path)
 	}
 	if u < 0 {
 		return 0, false
@@ -292,6 +322,7 @@ func (t *tree) fix(bound int64) bool {
 	limit := t.limit()
 	for b, rc := range t.r.rc {
 		if t.s.cover.live[b] && rc > 0 && bound > limit-rc {
+			t.cut(bound+rc, append(t.path, choice{offer: b, take: true}))
 			t.s.cover.kill(b)
 		}
 	}
@@ -327,7 +358,7 @@ func (t *tree) adopt() bool {
 	return t.limit() < was
 }
 
-// dive takes the largest part again and again until nothing is split, without looking back.
+// dive takes the largest parts again and again until nothing is split, without looking back.
 func (t *tree) dive() {
 	basis, x := t.r.s.Mark(), slices.Clone(t.r.x)
 	depth, mark := len(t.path), len(t.s.cover.trail)
@@ -343,7 +374,13 @@ func (t *tree) dive() {
 				best = b
 			}
 		}
-		if !t.choose(best, true) {
+		ok := t.choose(best, true)
+		for _, b := range split {
+			if t.count/diveEvery%2 == 1 && t.r.x[b] > diveParts && t.s.cover.live[b] {
+				ok = t.choose(b, true) && ok
+			}
+		}
+		if !ok {
 			break
 		}
 		outcome, bound := t.r.solve(t.limit(), math.MaxInt)
@@ -368,8 +405,7 @@ func (t *tree) strong(split []int) (pick int, changed bool) {
 	tried := 0
 	best, most := split[0], -1.0
 	for _, b := range split {
-		known := min(t.rises[0][b].count, t.rises[1][b].count)
-		if known < reliable {
+		if t.rises[0][b].count == 0 || t.rises[1][b].count == 0 {
 			if tried == strongTries || t.s.purse.empty() {
 				continue
 			}
@@ -419,7 +455,9 @@ func (t *tree) try(b int, take bool, here, x float64, basis *lp.Basis) bool {
 	dead := !t.choose(b, take)
 	if !dead {
 		outcome, bound := t.r.solve(t.limit(), strongWork)
-		dead = bound > t.limit()
+		if dead = bound > t.limit(); dead {
+			t.cut(bound, t.path)
+		}
 		side, part := 0, x
 		if take {
 			side, part = 1, 1-x

@@ -10,6 +10,6 @@ func NewBench() *cobra.Command {
 		Long: `Measure on this machine, with the same program that serves, and next to a baseline from the same
 run. docs/PERFORMANCE.md describes what is measured and how.`,
 	}
-	c.AddCommand(newBenchAbuse(), newBenchAuction(), newBenchBank(), newBenchClearing(), newBenchEnglish(), newBenchLedger(), newBenchMesh(), newBenchStage(), newBenchSweep(), newBenchWeb(), newBenchBuyer(), newBenchCrowd())
+	c.AddCommand(newBenchAbuse(), newBenchAll(), newBenchAuction(), newBenchBank(), newBenchClearing(), newBenchEnglish(), newBenchLedger(), newBenchMesh(), newBenchStage(), newBenchSweep(), newBenchWeb(), newBenchBuyer(), newBenchCrowd())
 	return c
 }

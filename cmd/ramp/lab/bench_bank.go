@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +49,7 @@ removed at the end; a run that is killed leaves keys below /ramp/bank/ and the b
 			if err != nil {
 				return err
 			}
-			return printBank(c, figures, len(hosts) > 0)
+			return cli.ShowTable(c, figures, bench.BankRows(figures, len(hosts) > 0))
 		},
 	}
 	f := c.Flags()
@@ -61,22 +60,4 @@ removed at the end; a run that is killed leaves keys below /ramp/bank/ and the b
 	f.StringVar(&b.Dir, "dir", ".", "`DIR` on the disk to measure; a memory file system is rejected")
 	f.StringVar(&store, "store", "", "also measure a ledger in an etcd cluster, `STORE`: etcd:HOST,HOST; at most 16 hosts, each HOST, HOST:PORT or a URL")
 	return c
-}
-
-func printBank(c *cobra.Command, figures []bench.BankFigures, cluster bool) error {
-	rows := [][]string{{"clients", "bundles per s", "bbolt batch per s", "signed per s", "signatures only per s", "fsync ms"}}
-	if cluster {
-		rows[0] = append(rows[0], "etcd per s", "etcd naive per s")
-	}
-	for _, f := range figures {
-		row := []string{
-			fmt.Sprint(f.Clients), fmt.Sprintf("%.0f", f.PerSecond), fmt.Sprintf("%.0f", f.BatchPerSec),
-			fmt.Sprintf("%.0f", f.Signed), fmt.Sprintf("%.0f", f.SignatureOnly), bench.Millis(f.Fsync),
-		}
-		if cluster {
-			row = append(row, fmt.Sprintf("%.0f", f.Etcd), fmt.Sprintf("%.0f", f.EtcdNaive))
-		}
-		rows = append(rows, row)
-	}
-	return cli.ShowTable(c, figures, rows)
 }
