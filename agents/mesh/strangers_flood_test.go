@@ -3,7 +3,10 @@ package mesh_test
 import (
 	"context"
 	crand "crypto/rand"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -59,8 +62,39 @@ func besiege(ctx context.Context, h host.Host, victim peer.AddrInfo, held *atomi
 	}
 }
 
+// siegeTime is how long newcomers join beside an attack: RAMP_SIEGE (such as 1m), or until
+// a few have.
+func siegeTime(t *testing.T) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(os.Getenv("RAMP_SIEGE") + "0s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// newcomers join one after another, for a time and three at least. It returns how long each
+// took until its first message was heard, in order.
+func newcomers(m *market, victim *agent, name string, last time.Duration) []time.Duration {
+	var took []time.Duration
+	for first := time.Now(); len(took) < 3 || time.Since(first) < last; {
+		n, begun := len(took), time.Now()
+		a := m.joined(fmt.Sprint(name, n), victim)
+		a.awaitKnown(victim.Self())
+		a.Send(query(n, victim.Self()))
+		victim.awaitQuery(n)
+		took = append(took, time.Since(begun))
+		if err := a.Close(); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	slices.Sort(took)
+	return took
+}
+
 // Many strangers that open what they can, and come back whenever they are thrown out, keep
-// no newcomer with a certificate out, and hold little memory.
+// no newcomer with a certificate out, and hold little memory. RAMP_SIEGE has 512 of them
+// attack for longer.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	m := newMarket(t)
 	victim := m.start("victim", nil)
@@ -68,24 +102,24 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	attackers, last := 160, siegeTime(t)
+	if last > 0 {
+		attackers = 512
+	}
+	alone := newcomers(m, victim, "early", 0)
 	ctx, stop := context.WithCancel(context.Background())
 	var held atomic.Int64
 	var siege sync.WaitGroup
 	defer siege.Wait()
 	defer stop()
-	for range 160 {
+	for range attackers {
 		h := nobody(t)
 		siege.Go(func() { besiege(ctx, h, *info, &held) })
 	}
 	eventually(t, "the siege has begun", func() bool { return held.Load() > 100 })
-	for i := range 3 {
-		begun := time.Now()
-		a := m.joined([]string{"ann", "bob", "cem"}[i], victim)
-		a.awaitKnown(victim.Self())
-		a.Send(query(i, victim.Self()))
-		victim.awaitQuery(i)
-		t.Logf("a newcomer was heard after %s", time.Since(begun).Round(time.Millisecond))
-	}
+	beside := newcomers(m, victim, "late", last)
+	t.Logf("%d newcomers beside %d strangers: median %s, longest %s; alone: median %s",
+		len(beside), attackers, beside[len(beside)/2], beside[len(beside)-1], alone[len(alone)/2])
 	if n := mesh.Strangers(victim.Mesh); n > mesh.MaxStrangers {
 		t.Errorf("%d strangers have a place, want at most %d", n, mesh.MaxStrangers)
 	}
