@@ -17,6 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
@@ -125,5 +126,54 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	}
 	if streams, memory := mesh.StrangerUse(victim.Mesh); streams > mesh.StreamsPerStranger || memory > mesh.MaxStrangers*mesh.StrangerMemory {
 		t.Errorf("a stranger has %d streams, and all have %d bytes", streams, memory)
+	}
+}
+
+// A stranger that wants one more stream than it may have does not get it.
+func TestStrangersHaveTwoStreams(t *testing.T) {
+	m := newMarket(t)
+	victim := m.start("victim", nil)
+	info, err := peer.AddrInfoFromString(victim.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := nobody(t)
+	if err := h.Connect(t.Context(), *info); err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan error, mesh.StreamsPerStranger+1)
+	for _, id := range []libp2pprotocol.ID{mesh.ProtocolACL, mesh.ProtocolPresence, mesh.ProtocolIntroductions} {
+		s, err := h.NewStream(t.Context(), info.ID, id)
+		if err != nil {
+			refused <- err
+			continue
+		}
+		go func() {
+			_, err := s.Read(make([]byte, 1)) // nothing comes before a card
+			refused <- err
+		}()
+	}
+	eventually(t, "a stream is refused", func() bool {
+		if n, _ := mesh.StrangerUse(victim.Mesh); n > mesh.StreamsPerStranger {
+			t.Fatalf("a stranger has %d streams, want at most %d", n, mesh.StreamsPerStranger)
+		}
+		return len(refused) > 0
+	})
+}
+
+// Strangers that only connect have a number of places, and no more.
+func TestStrangersHaveFewPlaces(t *testing.T) {
+	m := newMarket(t)
+	victim := m.start("victim", nil)
+	info, err := peer.AddrInfoFromString(victim.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range mesh.MaxStrangers + 8 {
+		_ = nobody(t).Connect(t.Context(), *info) // the last ones may be kept out
+	}
+	eventually(t, "the places are taken", func() bool { return mesh.Strangers(victim.Mesh) >= mesh.MaxStrangers })
+	if n := mesh.Strangers(victim.Mesh); n > mesh.MaxStrangers {
+		t.Errorf("%d strangers have a place, want at most %d", n, mesh.MaxStrangers)
 	}
 }
