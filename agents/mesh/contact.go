@@ -3,6 +3,7 @@ package mesh
 import (
 	"crypto/x509"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -21,6 +22,8 @@ type contact struct {
 	agent  protocol.AgentID
 	issuer issuer // when it was met first
 	peer   peer.ID
+
+	visitor atomic.Bool // it has said that it is one
 
 	mu    sync.Mutex
 	facts facts

@@ -52,7 +52,7 @@ func (g *gossip) open() error {
 func (g *gossip) joinTopics(ctx context.Context) error {
 	ps, err := pubsub.NewGossipSub(ctx, g.ep.admission, append(g.scoring(),
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign), // the author's key is the certificate's
-		pubsub.WithGossipSubParams(gossipParams()),
+		pubsub.WithGossipSubParams(gossipParams(g.ep.cfg.Visitor)),
 		pubsub.WithMaxMessageSize(maxCall+MaxCard+gossipOverhead),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue),
 		pubsub.WithValidateQueueSize(validateQueue),
@@ -71,9 +71,13 @@ func (g *gossip) joinTopics(ctx context.Context) error {
 	return nil
 }
 
-// gossipParams are the library's, except for what costs most among hundreds of neighbours.
-func gossipParams() pubsub.GossipSubParams {
+// gossipParams are the library's, except for what costs most among hundreds of neighbours,
+// and among thousands of visitors.
+func gossipParams(visitor bool) pubsub.GossipSubParams {
 	p := pubsub.DefaultGossipSubParams()
+	if visitor {
+		p.HeartbeatInterval = visitorBeat
+	}
 	p.GossipFactor, p.IDontWantMessageThreshold = lazyShare, unwantedFrom
 	return p
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"ramp/agents/framing"
+	"ramp/protocol"
 )
 
 // identifyTimeout bounds the wait for connected agents to say what they are; the library gives
@@ -60,7 +61,7 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 	if err != nil {
 		return err
 	}
-	visits := e.visits(context.Background(), asker.peer)
+	visits := e.visits(context.Background(), asker)
 	ctx, cancel := context.WithTimeout(context.Background(), identifyTimeout)
 	defer cancel()
 	var out, visitors []introduction
@@ -69,7 +70,7 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 		for _, a := range c.current().addrs {
 			i.addrs = append(i.addrs, a.Bytes())
 		}
-		if e.visits(ctx, c.peer) {
+		if e.visits(ctx, c) {
 			visitors = append(visitors, i)
 		} else {
 			out = append(out, i)
@@ -86,17 +87,24 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 
 // visits reports whether an agent says that it is a visitor. It waits for an agent that is
 // just saying who it is.
-func (e *endpoint) visits(ctx context.Context, id peer.ID) bool {
+func (e *endpoint) visits(ctx context.Context, c *contact) bool {
+	if k := c.current().kind; k == protocol.KindBank || k == protocol.KindResource {
+		return false
+	}
+	if c.visitor.Load() {
+		return true
+	}
 	if h, ok := e.host.(punchHost); ok {
-		for _, c := range h.Network().ConnsToPeer(id) {
+		for _, conn := range h.Network().ConnsToPeer(c.peer) {
 			select {
-			case <-h.IDService().IdentifyWait(c):
+			case <-h.IDService().IdentifyWait(conn):
 			case <-ctx.Done():
 			}
 		}
 	}
-	list, err := e.host.Peerstore().SupportsProtocols(id, protocolVisitor)
-	return err == nil && len(list) > 0
+	list, err := e.host.Peerstore().SupportsProtocols(c.peer, protocolVisitor)
+	c.visitor.Store(err == nil && len(list) > 0)
+	return c.visitor.Load()
 }
 
 // introductions asks a peer for the agents that it is connected to.

@@ -80,6 +80,9 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 		case err == nil: // the unmet agents are connected to the anchor, so they will come up
 			j.awaitLoss(ctx, info.ID, wait)
 			wait = min(2*wait, RejoinPeriod)
+			if !j.ep.contacts.connected(info.ID) {
+				j.stayAway(ctx, begun)
+			}
 		default:
 			j.noteFailure(err)
 			j.ep.cfg.Log.Info("cannot join yet", "peer", info.ID, "at", info.Addrs, "err", err)

@@ -116,7 +116,11 @@ func (k *keeper) learn(ctx context.Context, from peer.ID) {
 			return
 		}
 	}
-	if time.Since(k.learnt) < RejoinPeriod {
+	period := RejoinPeriod
+	if k.joining.ep.cfg.Visitor {
+		period = VisitPeriod
+	}
+	if time.Since(k.learnt) < period {
 		return
 	}
 	k.learnt = time.Now()

@@ -102,15 +102,16 @@ const (
 
 // Bounds of gossip. The library's queue of 32 per peer drops two thirds of a burst.
 const (
-	gossipQueue    = 1024     // RPCs waiting per peer
-	publishQueue   = 256      // own messages waiting to be published
-	validateQueue  = 256      // arrived, waiting for a validator
-	hearQueue      = 1024     // valid, waiting for the role; further ones are dropped
-	gossipOverhead = 4096     // of an RPC around one message
-	lazyShare      = 0.01     // of the neighbours that get a list of recent messages each second; at least six do
-	unwantedFrom   = 512      // bytes of a message that other neighbours are asked not to send as well
-	maxPresence    = 2 << 10  // bytes of a gossiped presence
-	maxCall        = 64 << 10 // bytes of a gossiped call for proposals
+	gossipQueue    = 1024            // RPCs waiting per peer
+	publishQueue   = 256             // own messages waiting to be published
+	validateQueue  = 256             // arrived, waiting for a validator
+	hearQueue      = 1024            // valid, waiting for the role; further ones are dropped
+	gossipOverhead = 4096            // of an RPC around one message
+	lazyShare      = 0.01            // of the neighbours that get a list of recent messages each second; at least six do
+	visitorBeat    = 5 * time.Second // between two such lists of a visitor
+	unwantedFrom   = 512             // bytes of a message that other neighbours are asked not to send as well
+	maxPresence    = 2 << 10         // bytes of a gossiped presence
+	maxCall        = 64 << 10        // bytes of a gossiped call for proposals
 	// staleAfter is how long a presence may be on its way, and by how much clocks may
 	// differ, before it is dropped.
 	staleAfter   = 30 * time.Second

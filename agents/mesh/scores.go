@@ -27,10 +27,17 @@ const (
 	// forwardedCosts are the faults that one invalid message counts for: a peer is cut off
 	// for a while at the ninth, and graylisted at the sixteenth within an hour.
 	forwardedCosts = 4
-	scoreDecay     = time.Second
+	scoreDecay     = 10 * time.Second // between two steps of fading
+	scoreZero      = 0.01             // what counts as nothing
 	scoreMemory    = 10 * time.Minute // of peers that have left
 	scoreInterval  = 10 * time.Second // between two readings for Scores
 )
+
+// decayWithin is the share of a score that is left after each scoreDecay, if nothing is left
+// after d.
+func decayWithin(d time.Duration) float64 {
+	return pubsub.ScoreParameterDecayWithBase(d, scoreDecay, scoreZero)
+}
 
 // scoring are the options for scores, and for the gater, which drops some messages of
 // peers whose messages are mostly ignored while the validators are busy.
@@ -38,7 +45,7 @@ func (g *gossip) scoring() []pubsub.Option {
 	topic := func() *pubsub.TopicScoreParams {
 		return &pubsub.TopicScoreParams{
 			SkipAtomicValidation: true, TopicWeight: 1, TimeInMeshQuantum: time.Second,
-			InvalidMessageDeliveriesWeight: invalidWeight, InvalidMessageDeliveriesDecay: pubsub.ScoreParameterDecay(time.Hour),
+			InvalidMessageDeliveriesWeight: invalidWeight, InvalidMessageDeliveriesDecay: decayWithin(time.Hour),
 		}
 	}
 	return []pubsub.Option{
@@ -47,8 +54,8 @@ func (g *gossip) scoring() []pubsub.Option {
 			AppSpecificScore:     func(peer.ID) float64 { return 0 }, AppSpecificWeight: 1,
 			IPColocationFactorThreshold: neighbours4, IPColocationFactorWeight: crowdWeight,
 			IPColocationFactorWhitelist: []*net.IPNet{{IP: net.IPv4(127, 0, 0, 0), Mask: net.CIDRMask(8, 32)}, {IP: net.IPv6loopback, Mask: net.CIDRMask(128, 128)}},
-			BehaviourPenaltyThreshold:   misbehaves, BehaviourPenaltyWeight: misbehaviour, BehaviourPenaltyDecay: pubsub.ScoreParameterDecay(time.Hour),
-			DecayInterval: scoreDecay, DecayToZero: 0.01, RetainScore: scoreMemory,
+			BehaviourPenaltyThreshold:   misbehaves, BehaviourPenaltyWeight: misbehaviour, BehaviourPenaltyDecay: decayWithin(time.Hour),
+			DecayInterval: scoreDecay, DecayToZero: scoreZero, RetainScore: scoreMemory,
 			Topics: map[string]*pubsub.TopicScoreParams{topicPresence: topic(), topicCalls: topic()},
 		}, &pubsub.PeerScoreThresholds{
 			SkipAtomicValidation: true,
