@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,13 +23,18 @@ type Enrol struct {
 }
 
 // OnlyLocal reports whether only this machine can reach the addresses.
-func OnlyLocal(listen []string) bool {
-	for _, a := range listen {
-		if !strings.HasPrefix(a, "/ip4/127.") && !strings.HasPrefix(a, "/ip6/::1/") {
-			return false
-		}
+func OnlyLocal(listen []string) bool { return !slices.ContainsFunc(listen, isElsewhere) }
+
+// Elsewhere returns the addresses that other machines can reach, or all if there are none.
+func Elsewhere(list []string) []string {
+	if OnlyLocal(list) {
+		return list
 	}
-	return true
+	return slices.DeleteFunc(slices.Clone(list), func(a string) bool { return !isElsewhere(a) })
+}
+
+func isElsewhere(a string) bool {
+	return !strings.HasPrefix(a, "/ip4/127.") && !strings.HasPrefix(a, "/ip6/::1/")
 }
 
 const (

@@ -26,3 +26,16 @@ func TestEndpointsOfACluster(t *testing.T) {
 		}
 	}
 }
+
+func TestAnInvitationHasAddressesThatOthersReach(t *testing.T) {
+	local, public := "/ip4/127.0.0.1/tcp/4101/p2p/Qm", "/ip4/140.88.0.1/tcp/4101/p2p/Qm"
+	for _, c := range []struct{ given, want []string }{
+		{[]string{local, "/ip6/::1/tcp/4101/p2p/Qm"}, []string{local, "/ip6/::1/tcp/4101/p2p/Qm"}},
+		{[]string{local, public}, []string{public}},
+		{nil, nil},
+	} {
+		if got := Elsewhere(c.given); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.given, got, c.want)
+		}
+	}
+}

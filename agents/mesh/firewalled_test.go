@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -72,8 +74,9 @@ func idOf(t *testing.T, c *identity.Credential) peer.ID {
 	return id
 }
 
-// introducer is an anchor that answers with a list of introductions; its address.
-func introducer(t *testing.T, key *identity.Credential, hints ...[]byte) string {
+// introducer is an anchor that meets others at once, and answers with a list of introductions
+// when it may; its address.
+func introducer(t *testing.T, key *identity.Credential, may <-chan struct{}, hints ...[]byte) string {
 	t.Helper()
 	sk, _, err := crypto.KeyPairFromStdKey(key.PrivateKey())
 	if err != nil {
@@ -92,6 +95,9 @@ func introducer(t *testing.T, key *identity.Credential, hints ...[]byte) string 
 	for id, answer := range map[libp2pprotocol.ID][]byte{mesh.ProtocolPresence: nil, mesh.ProtocolIntroductions: list} {
 		h.SetStreamHandler(id, func(s network.Stream) {
 			defer s.Close()
+			if id == mesh.ProtocolIntroductions {
+				<-may
+			}
 			if _, err := readRawFrame(bufio.NewReader(s)); err == nil {
 				_, _ = s.Write(append(frame(cardOf(key)), frame(answer)...)) // the newcomer may have gone
 			}
@@ -100,14 +106,14 @@ func introducer(t *testing.T, key *identity.Credential, hints ...[]byte) string 
 	return h.Addrs()[0].String() + "/p2p/" + h.ID().String()
 }
 
-// Of a hundred agents behind firewalls each costs a dial of 5 s; eight at a time that
-// would be a minute. A newcomer has joined when its anchor has answered, and meets
-// those that can be reached without waiting for the others.
+// Of 250 agents behind firewalls each costs a dial of 5 s; 32 at a time that would be 40 s.
+// A newcomer has joined when its anchor has answered, before it hears of anybody else, and
+// meets those that can be reached without waiting for the others.
 func TestFirewalledAgentsDelayNoNewcomer(t *testing.T) {
 	m := newMarket(t)
 	hole := blackHole(t)
 	var hints [][]byte
-	for i := range 100 {
+	for i := range 250 {
 		hints = append(hints, hint(idOf(t, m.credential(fmt.Sprint("closed", i))), hole))
 	}
 	var there []*agent
@@ -119,14 +125,22 @@ func TestFirewalledAgentsDelayNoNewcomer(t *testing.T) {
 		}
 		there, hints = append(there, a), append(hints, hint(info.ID, info.Addrs[0]))
 	}
-	anchor := introducer(t, m.credential("anchor"), hints...)
+	may := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(may) })
+	t.Cleanup(tell)
+	anchor := introducer(t, m.credential("anchor"), may, hints...)
 	newcomer := m.start("newcomer", func(c *mesh.Config) { c.Bootstrap = []string{anchor} })
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience/2) // before an anchor that tells nothing is given up
 	defer cancel()
-	if err := newcomer.Acquainted(ctx); err != nil {
+	if err := newcomer.Joined(ctx); err != nil {
 		t.Fatal(err)
 	}
+	tell()
+	begun := time.Now()
 	for _, a := range there {
 		newcomer.awaitKnown(a.Self())
+	}
+	if took := time.Since(begun); took > patience/2 { // it takes two seconds
+		t.Errorf("the sites were met after %s: those behind firewalls come first", took)
 	}
 }

@@ -1,8 +1,11 @@
 package mesh_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,10 +50,20 @@ func (l *lists) Adopt(given [][]byte) (changed bool, err error) {
 	return true, err
 }
 
+// revocationAgents are 13, or RAMP_TEST_AGENTS, of whom 20 sell.
+func revocationAgents(t *testing.T) int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("RAMP_TEST_AGENTS"), "13"))
+	if err != nil || n < 4 {
+		t.Fatalf("RAMP_TEST_AGENTS: want a number from 4 on: %v", err)
+	}
+	return n
+}
+
 // One agent's file changes. Nobody of the market talks to the revoked agent afterwards,
 // also one that joins later, from an agent that only heard of it.
 func TestRevocationSpreadsByItself(t *testing.T) {
-	m := newMarket(t)
+	m, agents := newMarket(t), revocationAgents(t)
 	var all []*agent
 	var kept []*lists
 	var serial *big.Int
@@ -63,6 +76,7 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 		kept = append(kept, l)
 		return m.start(name, func(c *mesh.Config) {
 			c.Trust, c.Revocations = trust, l
+			c.Visitor = len(kept) > 21 // a large market has more users than sellers
 			if by != nil {
 				c.Bootstrap = by.Addresses()
 			}
@@ -70,11 +84,12 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 		})
 	}
 	all = append(all, start("bank", nil))
-	for i := range 11 {
-		all = append(all, start(fmt.Sprint("agent", i), all[0]))
-	}
 	mallory := start("mallory", all[0])
 	revoked := serial
+	for i := range agents - 2 {
+		all = append(all, start(fmt.Sprint("agent", i), all[0]))
+		all[i+1].awaitKnown(all[0].Self())
+	}
 	for _, a := range all {
 		a.awaitKnown(mallory.Self())
 	}
@@ -86,6 +101,7 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun := time.Now()
 	kept[1].trust.Replace(trust) // one agent's file
 	kept[1].fresh.Store(true)
 	forgotten := func(a *agent) func() bool {
@@ -101,6 +117,8 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 	for _, a := range all {
 		eventually(t, string(a.Self())+" has forgotten the revoked agent", forgotten(a))
 	}
+	eventually(t, "nobody is connected to it", func() bool { return mallory.Peers() == 0 })
+	t.Logf("%d agents have forgotten the revoked one after %s", len(all), time.Since(begun))
 	late := start("late", all[2])
 	last := kept[len(kept)-1]
 	late.awaitKnown(all[0].Self())

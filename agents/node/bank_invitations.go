@@ -12,6 +12,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/bank"
+	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/agents/mesh"
@@ -88,7 +89,7 @@ func (n *Node) addressesFor(given []string) ([]string, error) {
 	listen := given
 	if len(given) == 0 {
 		if n.Mesh != nil {
-			return n.Mesh.Addresses(), nil
+			return config.Elsewhere(n.Mesh.Addresses()), nil
 		}
 		listen = n.Cfg.Listen
 	}
@@ -105,7 +106,7 @@ func (n *Node) addressesFor(given []string) ([]string, error) {
 		return nil, exit.Fail(exit.Usage, "", "address: %w", err)
 	}
 	if whole = append(whole, own...); len(whole) > 0 {
-		return whole, nil
+		return config.Elsewhere(whole), nil
 	}
 	b, err := os.ReadFile(filepath.Join(n.Cfg.Dir, addressesName)) // its addresses when it last ran
 	if err != nil {

@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"ramp/agents/control"
 	"ramp/agents/sim/wan"
 )
 
@@ -55,19 +59,20 @@ func must(t *testing.T, err error) {
 }
 
 // Newcomers join, buy and get their files without any flag about the network. A program that
-// runs while the relay dies ends well.
+// runs while the relay dies ends well, also one that outlives the routers' mappings.
 func TestNewcomersTradeAcrossNAT(t *testing.T) {
 	for _, c := range []struct {
 		user, site wan.NAT
 		path       string
+		last       time.Duration // of the second program
 	}{
-		{wan.PortRestricted, wan.PortRestricted, "punched"},
-		{wan.Symmetric, wan.FullCone, ""}, // the path may be punched or not
-		{wan.OutboundOnly, wan.OutboundOnly, "relayed"},
+		{wan.PortRestricted, wan.PortRestricted, "punched", 35 * time.Second}, // idle mappings are forgotten after 30 s
+		{wan.Symmetric, wan.FullCone, "", 5 * time.Second},                    // the path may be punched or not
+		{wan.OutboundOnly, wan.OutboundOnly, "relayed", 5 * time.Second},
 	} {
 		t.Run(c.user.String()+" and "+c.site.String(), func(t *testing.T) {
 			cfg := config(t, c.user, c.site)
-			cfg.KillRelay, cfg.Last = true, 5*time.Second
+			cfg.KillRelay, cfg.Last = true, c.last
 			got, err := Run(context.Background(), cfg)
 			must(t, err)
 			if !got.Joined || got.Bought != 2 || got.Ran != 2 || got.Files != 2 || len(got.Faults) > 0 || c.path != "" && got.Path != c.path {
@@ -80,14 +85,89 @@ func TestNewcomersTradeAcrossNAT(t *testing.T) {
 	}
 }
 
-// A site's router gets another address: a purchase that waits for the site gets it. Nobody
-// tells the site, so until it next says something on its open connections, no call arrives.
+// A site's router gets another address, once before an auction and once in its first round: a
+// purchase that waits for the site gets it. Nobody tells the site, so until it next says
+// something on its open connections, no call arrives.
 func TestASiteThatMovesIsFoundAgain(t *testing.T) {
 	ctx, m := found(t, config(t, wan.Public, wan.PortRestricted))
-	buy := []string{"user", "buy", "-n", "1", "-t", jobTime, "--within", "1d", "--max-price", "10"}
+	buy := []string{"user", "buy", "-n", "1", "-t", jobTime, "--within", "1d", "--max-price", "10", "--wait", "1m"}
 	must(t, m.user.command(ctx, io.Discard, buy...))
 	must(t, m.wan.Move(siteHost))
-	must(t, m.user.command(ctx, io.Discard, append(buy, "--wait", "1m")...))
+	must(t, m.user.command(ctx, io.Discard, buy...))
+	moved := make(chan error, 1)
+	go func() { moved <- m.user.atRound(ctx, func() error { return m.wan.Move(siteHost) }) }()
+	must(t, m.user.command(ctx, io.Discard, append(buy, "--rounds", "3", "--round-limit", "1s", "--no-early-close")...))
+	must(t, <-moved)
+	if settled, list := purchases(ctx, t, m.user); settled != 3 {
+		t.Errorf("%d purchases are settled: want 3\n%s", settled, list)
+	}
+}
+
+// atRound waits for the next round that the user calls, and does something then.
+func (p *party) atRound(ctx context.Context, f func() error) error {
+	c, ok := control.Dial(p.dir)
+	if !ok {
+		return fmt.Errorf("the daemon of %s does not answer", p.dir)
+	}
+	done := errors.New("not yet")
+	err := control.Events.Follow(ctx, c, control.EventsCall{}, func(e control.Event) error {
+		if e.Kind != control.EventRound {
+			return nil
+		}
+		done = f()
+		return errRound
+	})
+	if errors.Is(err, errRound) {
+		return done
+	}
+	return err
+}
+
+var errRound = errors.New("a round was called")
+
+// purchases counts those of the user that are settled, and lists all.
+func purchases(ctx context.Context, t *testing.T, p *party) (settled int, list string) {
+	t.Helper()
+	var out strings.Builder
+	must(t, p.command(ctx, &out, "user", "list", "--json"))
+	var all []struct{ State string }
+	must(t, json.Unmarshal([]byte(out.String()), &all))
+	for _, x := range all {
+		if x.State == "settled" {
+			settled++
+		}
+	}
+	return settled, out.String()
+}
+
+// A network with IPv6 only: an invitation leads to a purchase and a program as everywhere else.
+func TestNewcomersTradeOverIPv6Only(t *testing.T) {
+	cfg := config(t, wan.Public, wan.Public)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	t.Cleanup(cancel)
+	w, err := wan.New(wan.Config{Hosts: 1, Net: network})
+	must(t, err)
+	at := func(kind, name string) *party {
+		return &party{program: cfg.Program, kind: kind, dir: filepath.Join(cfg.Dir, name), host: w.Host(0)}
+	}
+	m := &market{cfg: cfg, wan: w, bank: at("bank", "bank"), other: at("resource", "other"), site: at("resource", "site"), user: at("user", "user")}
+	t.Cleanup(func() { must(t, m.close()) })
+	for _, args := range [][]string{{"addr", "flush", "dev", "wan0"}, {"-6", "addr", "add", "2a00:88::1/128", "dev", "lo"}} {
+		ip := exec.Command("ip", args...)
+		must(t, w.Host(0).Start(ip))
+		must(t, ip.Wait())
+	}
+	invitation := filepath.Join(m.bank.dir, "invitation.ramp")
+	must(t, m.bank.command(ctx, io.Discard, "bank", "init", "--currency", "CPU", "--credit", "1000", "--listen", "/ip6/::/tcp/4101", "--dir", m.bank.dir))
+	must(t, m.bank.serve(ctx))
+	must(t, m.site.command(ctx, io.Discard, "resource", "init", "--driver", "local", "--join", invitation, "--name", "site", "--programs", "as-user:root",
+		"--listen", "/ip6/::/tcp/4102", "--claims", m.site.dir+".claims", "--dir", m.site.dir))
+	must(t, m.site.serve(ctx))
+	must(t, m.user.command(ctx, io.Discard, "user", "init", "--join", invitation, "--name", "ann"))
+	must(t, m.user.command(ctx, io.Discard, "user", "buy", "-n", "1", "-t", jobTime, "--within", "1d", "--max-price", "10"))
+	if _, err := m.run(ctx, "out", "cat in.dat > out.dat", io.Discard); err != nil {
+		t.Error(err)
+	}
 }
 
 // A laptop sleeps while its program runs, and wakes in another network. The same command
@@ -96,7 +176,7 @@ func TestALaptopThatWakesElsewhereFindsItsPurchase(t *testing.T) {
 	ctx, m := found(t, config(t, wan.PortRestricted, wan.OutboundOnly))
 	must(t, m.user.serve(ctx))
 	r, w := io.Pipe()
-	args := []string{"run", "-n", "1", "-t", jobTime, "--max-price", "10", "--", "sh", "-c", "echo begun; sleep 5; echo over"}
+	args := []string{"run", "-n", "1", "-t", jobTime, "--max-price", "10", "--", "sh", "-c", "echo begun; sleep 20; echo over"}
 	first, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- m.user.command(first, w, args...) }()
@@ -112,12 +192,8 @@ func TestALaptopThatWakesElsewhereFindsItsPurchase(t *testing.T) {
 	if !strings.Contains(out.String(), "over") {
 		t.Errorf("the program printed %q", out.String())
 	}
-	var list strings.Builder
-	must(t, m.user.command(ctx, &list, "user", "list", "--json"))
-	var purchases []json.RawMessage
-	must(t, json.Unmarshal([]byte(list.String()), &purchases))
-	if len(purchases) != 1 {
-		t.Errorf("%d purchases: want the one before the sleep\n%s", len(purchases), list.String())
+	if settled, list := purchases(ctx, t, m.user); settled != 1 {
+		t.Errorf("%d purchases: want the one before the sleep\n%s", settled, list)
 	}
 }
 

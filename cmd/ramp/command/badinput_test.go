@@ -231,6 +231,22 @@ func TestConfigCheckLooksAtAddressesAndTimes(t *testing.T) {
 	}
 }
 
+// Only banks and sites keep indexes; a user's configuration that wants one is refused.
+func TestAUserKeepsNoIndex(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	file := filepath.Join(p.dir, "ann/config.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("user: {}\n")
+	p.good("user config check --dir DIR/ann")
+	write("index: true\nuser: {}\n")
+	p.refused("user config check --dir DIR/ann", 2, "configuration: index: only a bank or a site can be an index", "leave it out")
+}
+
 // What an operator orders wrongly is told in the operator's words.
 func TestABankTellsWhatIsWrongWithAnOrder(t *testing.T) {
 	t.Parallel()
