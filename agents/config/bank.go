@@ -25,7 +25,7 @@ type Enrol struct {
 // OnlyLocal reports whether only this machine can reach the addresses.
 func OnlyLocal(listen []string) bool { return !slices.ContainsFunc(listen, isElsewhere) }
 
-// Elsewhere returns the addresses that other machines can reach, or all if there are none.
+// Elsewhere returns the addresses that other machines can reach, or the whole list if none can be.
 func Elsewhere(list []string) []string {
 	if OnlyLocal(list) {
 		return list

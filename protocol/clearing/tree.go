@@ -16,7 +16,7 @@ const (
 	strongTries = 10      // candidates whose branches are tried first,
 	strongWork  = 200_000 // with so much work each, unless that was done before
 	diveEvery   = 12      // nodes between dives,
-	diveParts   = 0.7     // every other of which takes all offers taken in a larger part
+	diveParts   = 0.7     // every second of which takes each offer of which a larger part is taken
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
 	mostTies    = 1 << 8 // branches that may hold another set as good as the best

@@ -98,8 +98,8 @@ func TestASiteThatMovesIsFoundAgain(t *testing.T) {
 	go func() { moved <- m.user.atRound(ctx, func() error { return m.wan.Move(siteHost) }) }()
 	must(t, m.user.command(ctx, io.Discard, append(buy, "--rounds", "3", "--round-limit", "1s", "--no-early-close")...))
 	must(t, <-moved)
-	if settled, list := purchases(ctx, t, m.user); settled != 3 {
-		t.Errorf("%d purchases are settled: want 3\n%s", settled, list)
+	if made, settled, list := purchases(ctx, t, m.user); made != 3 || settled != 3 {
+		t.Errorf("%d of %d purchases are settled: want 3\n%s", settled, made, list)
 	}
 }
 
@@ -125,8 +125,8 @@ func (p *party) atRound(ctx context.Context, f func() error) error {
 
 var errRound = errors.New("a round was called")
 
-// purchases counts those of the user that are settled, and lists all.
-func purchases(ctx context.Context, t *testing.T, p *party) (settled int, list string) {
+// purchases counts those of the user, and those of them that are settled, and lists all.
+func purchases(ctx context.Context, t *testing.T, p *party) (made, settled int, list string) {
 	t.Helper()
 	var out strings.Builder
 	must(t, p.command(ctx, &out, "user", "list", "--json"))
@@ -137,7 +137,7 @@ func purchases(ctx context.Context, t *testing.T, p *party) (settled int, list s
 			settled++
 		}
 	}
-	return settled, out.String()
+	return len(all), settled, out.String()
 }
 
 // A network with IPv6 only: an invitation leads to a purchase and a program as everywhere else.
@@ -192,8 +192,8 @@ func TestALaptopThatWakesElsewhereFindsItsPurchase(t *testing.T) {
 	if !strings.Contains(out.String(), "over") {
 		t.Errorf("the program printed %q", out.String())
 	}
-	if settled, list := purchases(ctx, t, m.user); settled != 1 {
-		t.Errorf("%d purchases: want the one before the sleep\n%s", settled, list)
+	if made, settled, list := purchases(ctx, t, m.user); made != 1 || settled != 1 {
+		t.Errorf("%d of %d purchases are settled: want the one before the sleep\n%s", settled, made, list)
 	}
 }
 
