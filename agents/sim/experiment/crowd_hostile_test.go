@@ -5,7 +5,6 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/index"
-	"ramp/agents/sim/adversary"
 )
 
 // One index of five cheats. Prices stay within 1 %, every user gets a quote, and as many
@@ -26,11 +25,11 @@ func TestACheatingIndexMovesNoPrice(t *testing.T) {
 		t.Fatal(err)
 	}
 	honest := c.play(500, l.Buyers, nil)
-	for _, kind := range adversary.IndexKinds() {
+	for kind, change := range cheats() {
 		t.Run(kind, func(t *testing.T) {
 			x := c.play(500, l.Buyers, func(i int, r agents.Role) agents.Role {
 				if i == 1 {
-					return adversary.Index(kind, r)
+					return &cheat{Role: r, change: change}
 				}
 				return r
 			})

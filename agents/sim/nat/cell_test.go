@@ -98,8 +98,8 @@ func TestASiteThatMovesIsFoundAgain(t *testing.T) {
 	go func() { moved <- m.user.atRound(ctx, func() error { return m.wan.Move(siteHost) }) }()
 	must(t, m.user.command(ctx, io.Discard, append(buy, "--rounds", "3", "--round-limit", "1s", "--no-early-close")...))
 	must(t, <-moved)
-	if made, settled, list := purchases(ctx, t, m.user); made != 3 || settled != 3 {
-		t.Errorf("%d of %d purchases are settled: want 3\n%s", settled, made, list)
+	if _, settled, list := purchases(ctx, t, m.user); settled != 3 { // an attempt that failed is listed as well
+		t.Errorf("%d purchases are settled: want 3\n%s", settled, list)
 	}
 }
 

@@ -1,8 +1,6 @@
-package adversary
+package experiment
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,16 +9,8 @@ import (
 	"ramp/protocol/message"
 )
 
-// IndexKinds are the dishonest indexes, in order. Their markets are crowds, which have no
-// other adversaries.
-func IndexKinds() []string { return slices.Sorted(maps.Keys(cheats())) }
-
-// Index makes the server of an index a dishonest one.
-func Index(kind string, server agents.Role) agents.Role {
-	return &cheat{Role: server, change: cheats()[kind]}
-}
-
-// cheat is an index that changes what its server answers to users.
+// cheat is an index that changes what its server answers to users. Package mutants has a mutant
+// for each kind.
 type cheat struct {
 	agents.Role
 	change func(now time.Time, c *cheat, m protocol.Message) []protocol.Message
