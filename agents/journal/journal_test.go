@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,13 +127,15 @@ func TestAnAppendDoesNotWaitForALongTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	onDisk := func() []string {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
 		copied := filepath.Join(t.TempDir(), "copy")
-		if err := os.WriteFile(copied, b, 0o600); err != nil {
-			t.Fatal(err)
+		for _, end := range []string{"", boltfile.LogEnd} {
+			b, err := os.ReadFile(path + end)
+			if err == nil {
+				err = os.WriteFile(copied+end, b, 0o600)
+			}
+			if err != nil && !(end != "" && errors.Is(err, fs.ErrNotExist)) {
+				t.Fatal(err)
+			}
 		}
 		return strings.Split(traced(t, open(t, copied, 0), "c"), ", ")
 	}
