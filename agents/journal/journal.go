@@ -158,16 +158,12 @@ func (j *Journal) Get(name, key string) (value []byte, err error) {
 
 // Keys calls f with the key of every record of a table, in order.
 func (j *Journal) Keys(name string, f func(key string) error) error {
-	return j.view(func(t *boltfile.Tables) error { return t.Keys(name, f) })
+	return j.reading(j.bolt.ViewTables(tablesBucket, func(t *boltfile.Tables) error { return t.Keys(name, f) }))
 }
 
 // Each calls f with every record of a table (protocol.Tables).
 func (j *Journal) Each(name string, f func(key string, value []byte) error) error {
-	return j.view(func(t *boltfile.Tables) error { return t.Each(name, f) })
-}
-
-func (j *Journal) view(f func(t *boltfile.Tables) error) error {
-	return j.reading(j.bolt.ViewTables(tablesBucket, f))
+	return j.reading(j.bolt.Each(tablesBucket, name, f))
 }
 
 func (j *Journal) reading(err error) error {

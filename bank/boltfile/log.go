@@ -1,7 +1,6 @@
 package boltfile
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -16,16 +15,18 @@ import (
 // LogEnd is the suffix of the name of a file's log.
 const LogEnd = ".wal"
 
-// A log begins with a page that names it: magic, version, salt, checksum. Frames follow,
-// each at the beginning of a page, so that writing one touches no other:
+// A log begins with a page that names it: magic, version (1), length (8), salt (16),
+// checksum (4). Frames follow, each at the beginning of a page, so that writing one touches no
+// other:
 //
-//	checksum (4, CRC-32C of what follows), length (4), state (16), position (8), operations
+//	checksum (4, CRC-32C of salt and what follows), length (4), state (16), position (8), operations
 const (
 	logMagic   = "ramp log"
 	logVersion = 1
 	logPage    = 4096
-	saltSize   = 16
-	logHead    = len(logMagic) + 1 + saltSize
+	logLength  = len(logMagic) + 1
+	logSalt    = logLength + 8
+	logHead    = logSalt + 16
 	frameState = 8
 	frameAt    = frameState + 16
 	frameHead  = frameAt + 8
@@ -62,10 +63,9 @@ func stateOf(path string) (state, error) {
 func beginLog(path string, size int) (*wal, error) {
 	b := make([]byte, size)
 	copy(b, logMagic)
-	b[len(logMagic)] = logVersion
-	if _, err := rand.Read(b[len(logMagic)+1 : logHead]); err != nil {
-		return nil, err
-	}
+	b[logLength-1] = logVersion
+	binary.LittleEndian.PutUint64(b[logLength:], uint64(size))
+	_, _ = rand.Read(b[logSalt:logHead]) // never fails
 	binary.LittleEndian.PutUint32(b[logHead:], sumOf(nil, b[:logHead]))
 	fresh := path + LogEnd + ".new"
 	f, err := os.OpenFile(fresh, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -101,17 +101,20 @@ func openLog(path string) (*wal, error) {
 	if err == nil {
 		_, err = f.ReadAt(head, 0)
 	}
-	switch version := head[len(logMagic)]; {
+	size := binary.LittleEndian.Uint64(head[logLength:])
+	switch {
 	case err != nil && !errors.Is(err, io.EOF):
-	case err != nil || !bytes.HasPrefix(head, []byte(logMagic)) || binary.LittleEndian.Uint32(head[logHead:]) != sumOf(nil, head[:logHead]) || info.Size() > mostLog:
+	case err != nil || string(head[:len(logMagic)]) != logMagic || binary.LittleEndian.Uint32(head[logHead:]) != sumOf(nil, head[:logHead]):
 		err = fmt.Errorf("damaged: %s does not begin as a log of ramp does", path+LogEnd)
-	case version != logVersion:
-		err = Newer(uint32(version), logVersion)
+	case head[logLength-1] > logVersion:
+		err = Newer(uint32(head[logLength-1]), logVersion)
+	case size != uint64(info.Size()) || size > mostLog:
+		err = fmt.Errorf("damaged: %s has %d bytes and should have %d", path+LogEnd, info.Size(), size)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &wal{f, info.Size(), head[len(logMagic)+1 : logHead], logPage}, nil
+	return &wal{f, info.Size(), head[logSalt:logHead], logPage}, nil
 }
 
 // sumOf is CRC-32C.
@@ -142,35 +145,33 @@ func behind(at int64, size int) int64 { return at + (int64(size)+logPage-1)/logP
 
 // read returns the operations that follow a state of the file, and puts the log's end behind
 // them.
-func (l *wal) read(s state) ([][]byte, error) {
+func (l *wal) read(s state) (list [][]byte, err error) {
 	b := make([]byte, l.size)
-	n, err := l.f.ReadAt(b, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if _, err := l.f.ReadAt(b, 0); err != nil {
 		return nil, err
 	}
-	list, end, err := frames(b[:n], l.salt, s)
-	l.end = end
-	return list, err
+	if list, l.end, err = frames(b, l.salt, s); err != nil {
+		return nil, fmt.Errorf("%s %w", l.f.Name(), err)
+	}
+	return list, nil
 }
 
-// frames are the operations in a log that follow a state, and where the last ends. Older
-// frames are in the file already. Each frame was flushed before the next was written: so one
-// that does not add up was torn by a crash if it is the last, and acknowledged by nobody; if
-// a whole one follows it, it is damaged.
+// frames are the operations in a log that follow a state, and where they end. Those of an
+// earlier state are in the file already. Each frame was flushed before the next was written:
+// so one that does not add up was torn by a crash if it is the last, and never acknowledged;
+// if a whole one follows it, it is damaged.
 func frames(log, salt []byte, s state) (list [][]byte, end int64, err error) {
 	end = logPage
-	broken := false
 	for at := end; at < int64(len(log)); {
 		frame, of := frameIn(log, salt, at)
 		switch {
 		case frame == nil || of.tx < s.tx:
-			broken = true
 			at += logPage
 			continue
 		case of != s:
-			return nil, end, fmt.Errorf("damaged: its log continues transaction %d of another state: one of the two files was replaced", of.tx)
-		case broken:
-			return nil, end, fmt.Errorf("damaged: the log's frame at byte %d does not add up, and one at byte %d does", end, at)
+			return nil, end, fmt.Errorf("continues transaction %d of another file: bring that file back, or move the log away", of.tx)
+		case at != end:
+			return nil, end, fmt.Errorf("is damaged at byte %d: transactions follow there at byte %d", end, at)
 		}
 		list = append(list, frame[frameHead:])
 		at = behind(at, len(frame))

@@ -70,15 +70,15 @@ type Tables struct {
 // ViewTables calls f with the tables in a bucket, while others write. The file
 // cannot reuse the space of old pages until f returns.
 func (f *File) ViewTables(root string, call func(t *Tables) error) error {
-	return f.tables(f.view, root, call)
+	return viewTables(f.view, root, call)
 }
 
 // LookTables is ViewTables for a short look, during which nothing is written.
 func (f *File) LookTables(root string, call func(t *Tables) error) error {
-	return f.tables(f.look, root, call)
+	return viewTables(f.look, root, call)
 }
 
-func (f *File) tables(read func(func(tx *bbolt.Tx) error) error, root string, call func(t *Tables) error) error {
+func viewTables(read func(func(tx *bbolt.Tx) error) error, root string, call func(t *Tables) error) error {
 	var t Tables
 	return guardExcept(&t.calling, func() error {
 		return read(func(tx *bbolt.Tx) error {
@@ -86,6 +86,30 @@ func (f *File) tables(read func(func(tx *bbolt.Tx) error) error, root string, ca
 			return t.outside(func() error { return call(&t) })
 		})
 	})
+}
+
+// Each calls f with every record of a table in a bucket (Tables.Each); f may read the file.
+func (f *File) Each(root, name string, call func(key string, value []byte) error) error {
+	type row struct {
+		key   string
+		value []byte
+	}
+	var rows []row
+	err := f.ViewTables(root, func(t *Tables) error {
+		if !t.root.Writable() {
+			return t.Each(name, call)
+		}
+		return t.Each(name, func(key string, value []byte) error { // the disk is full, and nothing can be read meanwhile
+			rows = append(rows, row{key, bytes.Clone(value)})
+			return nil
+		})
+	})
+	for _, r := range rows {
+		if err == nil {
+			err = call(r.key, r.value)
+		}
+	}
+	return err
 }
 
 // outside runs code of the caller.

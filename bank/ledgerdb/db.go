@@ -196,7 +196,7 @@ func table(tx *boltfile.Tx, name string, open int) (*boltfile.Bucket, error) {
 
 // Each calls f with every record of a table (protocol.Tables).
 func (db *DB) Each(name string, f func(key string, value []byte) error) error {
-	return db.View(func(t protocol.Tables) error { return t.Each(name, f) })
+	return db.reading(db.bolt.Each(tablesBucket, name, f))
 }
 
 // Get is the value of a key (protocol.Tables).
