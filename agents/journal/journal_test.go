@@ -328,17 +328,17 @@ func TestPanicOfTheCallerPasses(t *testing.T) {
 const victimEnv = "RAMP_JOURNAL_FULL"
 
 // TestFullDisk runs out of space in a process of its own, once where files must
-// not grow, once in a file system of 2 MB.
+// not grow, once in a file system of 2 MB, once with a log.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(victimEnv); dir != "" {
 		runFull(t, dir)
 		return
 	}
-	for _, how := range []string{"limit", "tmpfs"} {
+	for _, how := range []string{"limit", "tmpfs", "log"} {
 		t.Run(how, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
 			cmd.Env = append(os.Environ(), victimEnv+"="+how+":"+t.TempDir())
-			if how == "tmpfs" {
+			if how != "limit" {
 				cmd.SysProcAttr = ownMounts()
 			}
 			out, err := cmd.CombinedOutput()

@@ -29,7 +29,7 @@ const (
 	direct    = 2 // transactions before a process begins a log
 )
 
-// add is transaction n: it counts, writes a row, and deletes the one before.
+// add is transaction n: it counts, and writes a row.
 func add(n int) func(tx *boltfile.Tx) error {
 	return func(tx *boltfile.Tx) error {
 		b, err := tx.Table("t", fmt.Sprint("rows", n%2), 0)
@@ -40,8 +40,10 @@ func add(n int) func(tx *boltfile.Tx) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(b.Put(fmt.Appendf(nil, "%03d", n), fmt.Appendf(nil, "row %d", n)), last.Delete([]byte("none")),
-			last.Set("last", fmt.Append(nil, n)), last.SetSequence(uint64(n)), last.Set("gone", nil))
+		value := fmt.Appendf(nil, "row %d", n)
+		defer clear(value) // it is the caller's
+		return errors.Join(b.Put(fmt.Appendf(nil, "%03d", n), value), last.Set("last", fmt.Append(nil, n)),
+			last.SetSequence(uint64(n)), last.Set("none", nil))
 	}
 }
 
