@@ -63,7 +63,7 @@ func table() []layer {
 		{"bank/archive", pure, "", ""},
 		{"bank/ledger", pure, "protocol bank/archive bank/decay bank/row bank/sold bank/voids", ""},
 		{"bank/audit", pure, "protocol protocol/contract bank/ledger", "github.com/transparency-dev/merkle"},
-		{"bank/boltfile", impure, "", "go.etcd.io/bbolt"},
+		{"bank/boltfile", impure, "bank/row", "go.etcd.io/bbolt"},
 		{"bank/ledgerdb", impure, "protocol protocol/contract bank/audit bank/boltfile bank/ledger bank/row bank/sold", "go.etcd.io/bbolt"},
 		{"bank/ledgeretcd", impure, "protocol bank/boltfile bank/ledgerdb bank/row", ""},
 		{"bank/ledgeretcd/etcdtest", support, "agents/porttest", ""},

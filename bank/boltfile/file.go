@@ -72,11 +72,8 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 // there.
 func (f *File) keep(ops []byte) error {
 	if f.log == nil && f.space > 0 && f.writes >= directWrites {
-		if l, err := beginLog(f.Path(), f.space); err == nil {
-			f.log = l
-		} else {
-			f.space = 0 // as without a log: a transaction is two flushes
-		}
+		f.log, _ = beginLog(f.Path(), f.space)
+		f.space = 0 // without room for one, a transaction is two flushes
 	}
 	if f.log != nil && f.log.end+int64(len(ops)) <= f.log.size {
 		return f.log.append(f.at, ops)
@@ -85,21 +82,16 @@ func (f *File) keep(ops []byte) error {
 	return f.commit()
 }
 
-// commit writes the open transaction into the file.
+// commit writes the open transaction into the file. The log begins anew.
 func (f *File) commit() (err error) {
 	defer f.drop() // also if bbolt panics
 	if err := f.tx.Commit(); err != nil {
 		return err
 	}
-	return f.reset()
-}
-
-// reset begins the log anew, since all of it is in the file.
-func (f *File) reset() (err error) {
-	f.at, err = stateOf(f.Path())
 	if f.log != nil {
 		f.log.end = logPage
 	}
+	f.at, err = stateOf(f.Path())
 	return err
 }
 
@@ -121,13 +113,13 @@ func (f *File) recall() (err error) {
 	if f.at, err = stateOf(f.Path()); err != nil {
 		return err
 	}
-	if err := f.reload(); err != nil {
-		return err
+	if err = f.reload(); err == nil {
+		err = f.settle()
 	}
-	if err := f.settle(); err != nil && !noRoom(err) {
-		return err
+	if noRoom(err) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // reload opens a transaction with what is only in the log.
@@ -176,21 +168,13 @@ func (f *File) settle() error {
 	return err
 }
 
-// view reads the file while others write, or under a full or failed disk what is stored.
-func (f *File) view(read func(tx *bbolt.Tx) error) error {
+// read reads what is stored, while others write unless it is short; under a full or failed
+// disk they wait too.
+func (f *File) read(short bool, read func(tx *bbolt.Tx) error) error {
 	f.mu.Lock()
-	_ = f.settle() // the next Write says so
-	if f.tx != nil {
-		defer f.mu.Unlock()
-		return read(f.tx)
+	if !short {
+		_ = f.settle() // the next Write says so
 	}
-	f.mu.Unlock()
-	return f.db.View(read)
-}
-
-// look reads what is stored. Others write when it has ended.
-func (f *File) look(read func(tx *bbolt.Tx) error) error {
-	f.mu.Lock()
 	if f.tx != nil {
 		defer f.mu.Unlock()
 		return read(f.tx)
@@ -201,12 +185,12 @@ func (f *File) look(read func(tx *bbolt.Tx) error) error {
 
 // View reads, and returns damage of the file as an error.
 func (f *File) View(read func(tx *bbolt.Tx) error) error {
-	return Guard(func() error { return f.view(read) })
+	return Guard(func() error { return f.read(false, read) })
 }
 
 // Look is View for a short look, during which nothing is written.
 func (f *File) Look(read func(tx *bbolt.Tx) error) error {
-	return Guard(func() error { return f.look(read) })
+	return Guard(func() error { return f.read(true, read) })
 }
 
 // Settle puts all that is stored into the file, and removes its log.
@@ -223,10 +207,7 @@ func (f *File) Settle() error {
 
 // CompactTo copies what is stored into an empty file, without unused pages.
 func (f *File) CompactTo(b *bbolt.DB, step int64) error {
-	if err := f.Settle(); err != nil {
-		return err
-	}
-	return Guard(func() error { return bbolt.Compact(b, f.db, step) })
+	return errors.Join(f.Settle(), Guard(func() error { return bbolt.Compact(b, f.db, step) }))
 }
 
 // Close closes the file and lets others open it. The log of a full or failed disk stays.

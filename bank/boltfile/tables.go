@@ -70,18 +70,18 @@ type Tables struct {
 // ViewTables calls f with the tables in a bucket, while others write. The file
 // cannot reuse the space of old pages until f returns.
 func (f *File) ViewTables(root string, call func(t *Tables) error) error {
-	return viewTables(f.view, root, call)
+	return f.readTables(false, root, call)
 }
 
 // LookTables is ViewTables for a short look, during which nothing is written.
 func (f *File) LookTables(root string, call func(t *Tables) error) error {
-	return viewTables(f.look, root, call)
+	return f.readTables(true, root, call)
 }
 
-func viewTables(read func(func(tx *bbolt.Tx) error) error, root string, call func(t *Tables) error) error {
+func (f *File) readTables(short bool, root string, call func(t *Tables) error) error {
 	var t Tables
 	return guardExcept(&t.calling, func() error {
-		return read(func(tx *bbolt.Tx) error {
+		return f.read(short, func(tx *bbolt.Tx) error {
 			t.root = tx.Bucket([]byte(root))
 			return t.outside(func() error { return call(&t) })
 		})
@@ -90,24 +90,19 @@ func viewTables(read func(func(tx *bbolt.Tx) error) error, root string, call fun
 
 // Each calls f with every record of a table in a bucket (Tables.Each); f may read the file.
 func (f *File) Each(root, name string, call func(key string, value []byte) error) error {
-	type row struct {
-		key   string
-		value []byte
-	}
-	var rows []row
+	var rows []func() error
 	err := f.ViewTables(root, func(t *Tables) error {
 		if !t.root.Writable() {
 			return t.Each(name, call)
 		}
 		return t.Each(name, func(key string, value []byte) error { // the disk is full, and nothing can be read meanwhile
-			rows = append(rows, row{key, bytes.Clone(value)})
+			value = bytes.Clone(value)
+			rows = append(rows, func() error { return call(key, value) })
 			return nil
 		})
 	})
-	for _, r := range rows {
-		if err == nil {
-			err = call(r.key, r.value)
-		}
+	for i := 0; i < len(rows) && err == nil; i++ {
+		err = rows[i]()
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"go.etcd.io/bbolt"
+
+	"ramp/bank/row"
 )
 
 // Kinds of operations in a log: an octet, a key and a value, each behind its length.
@@ -106,18 +108,15 @@ func (tx *Tx) log(op byte, key, value []byte) {
 	tx.ops = append(tx.ops, value...)
 }
 
-var errOperation = errors.New("damaged: an operation in its log makes no sense")
-
 // replay repeats the operations of a frame.
 func replay(tx *bbolt.Tx, ops []byte) error {
 	var b *bbolt.Bucket
-	for len(ops) > 0 {
-		op, key, value, rest, err := operation(ops)
-		if err != nil || b == nil && op != opIn {
-			return errOperation
-		}
-		ops = rest
+	var err error
+	for r := row.Fields(ops); err == nil && r.More(); {
+		op, key, value := r.Byte(), r.Octets(r.Count(mostLog)), r.Octets(r.Count(mostLog))
 		switch {
+		case r.Failed() || b == nil && op != opIn:
+			return errors.New("damaged: an operation in its log makes no sense")
 		case op == opIn:
 			b, err = within(tx, string(key), string(value))
 		case op == opPut:
@@ -126,25 +125,7 @@ func replay(tx *bbolt.Tx, ops []byte) error {
 			err = b.Delete(key)
 		case op == opSequence && len(value) == 8:
 			err = b.SetSequence(binary.BigEndian.Uint64(value))
-		default:
-			err = errOperation
-		}
-		if err != nil {
-			return err
 		}
 	}
-	return nil
-}
-
-// operation takes the first operation apart.
-func operation(ops []byte) (op byte, key, value, rest []byte, err error) {
-	op, rest = ops[0], ops[1:]
-	for _, part := range []*[]byte{&key, &value} {
-		n, used := binary.Uvarint(rest)
-		if used <= 0 || n > uint64(len(rest)-used) {
-			return 0, nil, nil, nil, errOperation
-		}
-		*part, rest = rest[used:used+int(n)], rest[used+int(n):]
-	}
-	return op, key, value, rest, nil
+	return err
 }

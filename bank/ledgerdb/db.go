@@ -196,7 +196,7 @@ func table(tx *boltfile.Tx, name string, open int) (*boltfile.Bucket, error) {
 
 // Each calls f with every record of a table (protocol.Tables).
 func (db *DB) Each(name string, f func(key string, value []byte) error) error {
-	return db.reading(db.bolt.Each(tablesBucket, name, f))
+	return reading(db.path, db.bolt.Each(tablesBucket, name, f))
 }
 
 // Get is the value of a key (protocol.Tables).
@@ -205,7 +205,7 @@ func (db *DB) Get(name, key string) (value []byte, err error) {
 		value, err = t.Get(name, key)
 		return err
 	})
-	return value, db.reading(err)
+	return value, reading(db.path, err)
 }
 
 // Tables are the names of all tables that have been written to, in order.
@@ -222,12 +222,12 @@ func (db *DB) Tables() (names []string, err error) {
 // View calls f with all tables as they were at one moment, while appends go on. The file
 // cannot reuse old pages until f returns.
 func (db *DB) View(f func(t protocol.Tables) error) error {
-	return db.reading(db.bolt.ViewTables(tablesBucket, func(t *boltfile.Tables) error { return f(t) }))
+	return reading(db.path, db.bolt.ViewTables(tablesBucket, func(t *boltfile.Tables) error { return f(t) }))
 }
 
-func (db *DB) reading(err error) error {
+func reading(path string, err error) error {
 	if err != nil {
-		return fmt.Errorf("read ledger %s: %w", db.path, err)
+		return fmt.Errorf("read ledger %s: %w", path, err)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ type history struct {
 }
 
 func (db *DB) view(f func(h history) error) error {
-	return db.reading(db.bolt.Look(func(tx *bbolt.Tx) error { return f(history{tx.Bucket([]byte(tablesBucket))}) }))
+	return reading(db.path, db.bolt.Look(func(tx *bbolt.Tx) error { return f(history{tx.Bucket([]byte(tablesBucket))}) }))
 }
 
 // scan visits a table from the first key not below from, until visit is done.
