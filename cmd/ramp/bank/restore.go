@@ -87,11 +87,12 @@ func newRestoring(dir string, drill bool, log *slog.Logger) (*restoring, error) 
 		r.copy = r.ledger + ".restore"
 	}
 	for _, file := range []string{r.ledger, r.ledger + boltfile.LogEnd} {
-		if !drill && config.IsThere(file) {
+		if drill {
+			break
+		}
+		if config.IsThere(file) {
 			return nil, exit.Fail(exit.Usage, "move it away first, and keep it: it may have entries that the backup lacks", "%s exists already", file)
 		}
-	}
-	if !drill {
 		if err := mustNotRun(dir, r.ledger); err != nil {
 			return nil, err
 		}
