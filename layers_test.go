@@ -107,7 +107,7 @@ func table() []layer {
 		{"agents/sim/nat", impure, "agents/control agents/sim/wan", ""},
 		{"agents/sim/experiment", impure, "agents/index agents/sim/dbc agents/user/sweep agents/user/sweep/plan protocol protocol/auction protocol/codec protocol/message rfql agents agents/bank agents/queue/swf agents/resource agents/resource/forecast agents/resource/pricing agents/sim agents/sim/federation agents/sim/market agents/sim/nat agents/sim/real agents/sim/wan agents/user agents/workload agents/workload/published", "gonum.org/v1"},
 		{"agents/sim/wan", impure, "", "golang.org/x/sys"},
-		{"agents/sim/real", impure, "protocol protocol/contract protocol/identity protocol/message protocol/reserve rfql agents/control agents/journal agents/resource agents/resource/pricing agents/sim/wan agents/user bank/ledger bank/ledgerdb", "golang.org/x/sys"},
+		{"agents/sim/real", impure, "protocol protocol/contract protocol/identity protocol/message protocol/reserve rfql agents/control agents/journal agents/resource agents/resource/pricing agents/sim/wan agents/user bank/boltfile bank/ledger bank/ledgerdb", "golang.org/x/sys"},
 		{"agents/sim/mutants", support, "", ""},
 		{"agents/sim/mutants/hunt", impure, "agents/sim agents/sim/adversary agents/sim/explore agents/sim/market protocol", ""},
 		{"agents/queue/queuetest", support, "protocol protocol/message agents/queue", "golang.org/x/sys"},
