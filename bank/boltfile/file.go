@@ -61,7 +61,9 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 		}
 		return err
 	})
-	f.ops = w.ops
+	if cap(w.ops) <= 1<<20 {
+		f.ops = w.ops
+	}
 	if err != nil {
 		err = errors.Join(err, f.back(!changed || noRoom(err), err))
 	}
@@ -72,8 +74,10 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 // there.
 func (f *File) keep(ops []byte) error {
 	if f.log == nil && f.space > 0 && f.writes >= directWrites {
-		f.log, _ = beginLog(f.Path(), f.space)
-		f.space = 0 // without room for one, a transaction is two flushes
+		var err error
+		if f.log, err = beginLog(f.Path(), f.space); err != nil {
+			f.space = 0 // without room for one, a transaction is two flushes
+		}
 	}
 	if f.log != nil && f.log.end+int64(len(ops)) <= f.log.size {
 		return f.log.append(f.at, ops)

@@ -298,6 +298,9 @@ func TestARefusedTransactionTakesNothingAlong(t *testing.T) {
 	if n := added(t, f); n != 9 {
 		t.Errorf("%d transactions, want 9", n)
 	}
+	check(t, f.Settle()) // an audit does so, and a log begins again
+	mustAdd(t, f, 10)
+	imageOf(t, path)
 	check(t, f.Close())
 	if _, err := os.Stat(path + boltfile.LogEnd); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a closed file keeps its log: %v", err)
