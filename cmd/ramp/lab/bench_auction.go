@@ -100,6 +100,9 @@ func (b *auctionBench) run(ctx context.Context, rounds, buyers []int) (err error
 		for _, x := range b.buyers {
 			err = errors.Join(err, x.End())
 		}
+		if ctx.Err() != nil {
+			err = ctx.Err() // the buyers were killed
+		}
 		err = b.market.Close(ctx, made, err)
 	}()
 	if err != nil {
@@ -207,7 +210,7 @@ func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	x, err := bench.StartChild(context.WithoutCancel(ctx), filepath.Join(dir, "agent.log"), demo.Tuning(), "bench", "buyer", "--dir", dir)
+	x, err := bench.StartChild(ctx, filepath.Join(dir, "agent.log"), demo.Tuning(), "bench", "buyer", "--dir", dir)
 	if err != nil {
 		return err
 	}
