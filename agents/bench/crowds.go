@@ -27,6 +27,7 @@ type CrowdFigures struct {
 	Purchases int            `json:"purchases"`
 	Settled   int            `json:"settled"`
 	Share     float64        `json:"settled_share"`
+	Asked     float64        `json:"sites_asked"` // for a purchase
 	Seconds   float64        `json:"seconds"`     // for all purchases
 	Most      int            `json:"connections"` // most that the bank had at once
 	Memory    float64        `json:"memory_kb"`   // of the bank, for each of them
@@ -83,7 +84,7 @@ func (b *crowds) measure(ctx context.Context) error {
 		return err
 	}
 	b.figures.Purchases, b.figures.Settled, b.figures.Seconds, b.figures.Why = sum.Purchases, sum.Settled, sum.Elapsed.Seconds(), sum.Why
-	b.figures.Share = float64(sum.Settled) / float64(max(1, sum.Purchases))
+	b.figures.Share, b.figures.Asked = float64(sum.Settled)/float64(max(1, sum.Purchases)), float64(sum.Asked)/float64(max(1, sum.Purchases))
 	return nil
 }
 
@@ -131,10 +132,10 @@ func (b *crowds) child(ctx context.Context, from, to int) (*Child, error) {
 	return x, nil
 }
 
-// buy has all users buy once, the processes at the same time.
+// buy has all users buy once, buysAtOnce at the same time in all processes together.
 func (b *crowds) buy() (sum CrowdReport, err error) {
 	for _, x := range b.crowds {
-		if err := x.Give("buy"); err != nil {
+		if err := x.Give(buysAtOnce / len(b.crowds)); err != nil {
 			return sum, err
 		}
 	}
