@@ -22,7 +22,8 @@ import (
 // Bounds of a crowd.
 const (
 	MaxCrowd    = 10_000
-	crowdAtOnce = 8 // of one process that start, or buy
+	crowdAtOnce = 8  // of one process that start
+	buysAtOnce  = 16 // of all: a few processors hold no more auctions in time
 )
 
 // CrowdUp is what a Crowd answers once its agents have joined the market.
@@ -36,6 +37,7 @@ type CrowdReport struct {
 	Purchases int            `json:"purchases"`
 	Settled   int            `json:"settled"`
 	Elapsed   time.Duration  `json:"elapsed"`
+	Asked     int            `json:"asked"`         // sites, by all
 	Why       map[string]int `json:"why,omitempty"` // of those that did not settle
 }
 
@@ -43,6 +45,7 @@ type CrowdReport struct {
 func (r *CrowdReport) Add(o CrowdReport) {
 	r.Purchases += o.Purchases
 	r.Settled += o.Settled
+	r.Asked += o.Asked
 	r.Elapsed = max(r.Elapsed, o.Elapsed)
 	if r.Why == nil {
 		r.Why = map[string]int{}
@@ -54,7 +57,8 @@ func (r *CrowdReport) Add(o CrowdReport) {
 
 // Crowd runs user agents in this process, one for each directory that in lists in its first
 // line, and has each of them buy one slot of a core and a minute whenever in has a further
-// line. It answers the first line with CrowdUp, the others with a CrowdReport.
+// line, which is how many buy at once. It answers the first line with CrowdUp, the others with a
+// CrowdReport.
 func Crowd(ctx context.Context, in io.Reader, out, logTo io.Writer) (err error) {
 	d, answer := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(out)
 	var dirs []string
@@ -63,7 +67,7 @@ func Crowd(ctx context.Context, in io.Reader, out, logTo io.Writer) (err error) 
 	}
 	crowd := make([]*node.Node, len(dirs))
 	defer func() {
-		err = errors.Join(err, each(crowd, func(n *node.Node) error { return n.Stop() }))
+		err = errors.Join(err, each(crowd, crowdAtOnce, func(n *node.Node) error { return n.Stop() }))
 	}()
 	up := CrowdUp{}
 	if err := startCrowd(ctx, dirs, crowd, logTo); err != nil {
@@ -78,23 +82,23 @@ func Crowd(ctx context.Context, in io.Reader, out, logTo io.Writer) (err error) 
 		return err
 	}
 	for {
-		var again json.RawMessage
-		if err := d.Decode(&again); errors.Is(err, io.EOF) {
+		var atOnce int
+		if err := d.Decode(&atOnce); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := answer.Encode(buyAll(ctx, crowd)); err != nil {
+		if err := answer.Encode(buyAll(ctx, crowd, atOnce)); err != nil {
 			return err
 		}
 	}
 }
 
-// each does something with all agents of a crowd, several at a time.
-func each(crowd []*node.Node, do func(*node.Node) error) error {
+// each does something with all agents of a crowd, some at once.
+func each(crowd []*node.Node, atOnce int, do func(*node.Node) error) error {
 	var group sync.WaitGroup
 	errs := make([]error, len(crowd))
-	places := make(chan struct{}, crowdAtOnce)
+	places := make(chan struct{}, max(1, atOnce))
 	for i, n := range crowd {
 		if n == nil {
 			continue
@@ -118,18 +122,19 @@ func startCrowd(ctx context.Context, dirs []string, crowd []*node.Node, logTo io
 		crowd[i] = n
 		n.Run(context.WithoutCancel(ctx))
 	}
-	return each(crowd, func(n *node.Node) error { return n.Mesh.Acquainted(ctx) })
+	return each(crowd, crowdAtOnce, func(n *node.Node) error { return n.Mesh.Acquainted(ctx) })
 }
 
-// buyAll has each agent buy once.
-func buyAll(ctx context.Context, crowd []*node.Node) CrowdReport {
+// buyAll has each agent buy once, some at once.
+func buyAll(ctx context.Context, crowd []*node.Node, atOnce int) CrowdReport {
 	r := CrowdReport{Purchases: len(crowd), Why: map[string]int{}}
 	begun := time.Now()
 	var mu sync.Mutex
-	_ = each(crowd, func(n *node.Node) error { // what fails is in the report
-		why := buyOne(ctx, n)
+	_ = each(crowd, atOnce, func(n *node.Node) error { // what fails is in the report
+		asked, why := buyOne(ctx, n)
 		mu.Lock()
 		defer mu.Unlock()
+		r.Asked += asked
 		if why == "" {
 			r.Settled++
 		} else {
@@ -141,14 +146,15 @@ func buyAll(ctx context.Context, crowd []*node.Node) CrowdReport {
 	return r
 }
 
-// buyOne buys a slot, as a command does, and returns why it did not.
-func buyOne(ctx context.Context, n *node.Node) string {
+// buyOne buys a slot, as a command does, and returns how many sites were asked, and why it did
+// not buy.
+func buyOne(ctx context.Context, n *node.Node) (asked int, why string) {
 	now := time.Now().Truncate(time.Second)
 	doc, err := rfql.Check(rfql.Draft{Requests: []rfql.DraftRequest{{
 		Name: "crowd", Price: 70 * protocol.Credit, TotalCores: 1, NotBefore: now.Add(time.Hour), End: now.Add(12 * time.Hour), Wall: time.Minute,
 	}}}, now)
 	if err != nil {
-		return err.Error()
+		return 0, err.Error()
 	}
 	id := control.NewPurchaseID(false)
 	f, stop := n.News.Purchases.Follow(id)
@@ -163,9 +169,9 @@ func buyOne(ctx context.Context, n *node.Node) string {
 			continue
 		}
 		if !p.Purchase.Settled {
-			return fmt.Sprintf("%s: %s", p.Purchase.State, p.Purchase.Why)
+			why = fmt.Sprintf("%s: %s", p.Purchase.State, p.Purchase.Why)
 		}
-		return ""
+		return p.Purchase.Found, why
 	}
-	return err.Error()
+	return 0, err.Error()
 }

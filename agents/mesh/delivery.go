@@ -15,7 +15,7 @@ import (
 type delivery struct {
 	cfg      Config
 	counters *counters
-	failures chan undelivered
+	failures chan *undelivered
 }
 
 // outgoing is a message on its way to one receiver, encoded by its writer, or a
@@ -68,7 +68,7 @@ func (d *delivery) fail(o *outgoing, to protocol.AgentID, why error) {
 		return // nobody waits for a bare frame
 	}
 	select {
-	case d.failures <- undelivered{o.message, to}:
+	case d.failures <- &undelivered{o.message, to}:
 	default:
 		d.counters.dropped.Add(1)
 	}
@@ -78,7 +78,7 @@ func (d *delivery) reportFailures(ctx context.Context) {
 	for {
 		select {
 		case u := <-d.failures:
-			if d.deliver(failure(d.cfg.Credential.ID, u)) != nil {
+			if d.deliver(failure(d.cfg.Credential.ID, *u)) != nil {
 				return
 			}
 		case <-ctx.Done():

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"context"
 	"slices"
 
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
@@ -30,6 +31,10 @@ func RecodeIntroductions(b []byte) ([]byte, error) {
 // HangUp closes the connections to an agent.
 func HangUp(m *Mesh, to protocol.AgentID) error {
 	return m.ep.host.Network().ClosePeer(m.ep.contacts.ofAgent(to).peer)
+}
+
+func Learn(ctx context.Context, m *Mesh, of protocol.AgentID) (int, error) { // counts whom it cannot meet
+	return m.joining.learn(ctx, m.ep.contacts.ofAgent(of).peer)
 }
 
 // CrowdOut drops strangers while there are more than most, and counts them.

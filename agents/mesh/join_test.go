@@ -255,6 +255,29 @@ func TestAVisitorReturnsWhenItHasBusiness(t *testing.T) {
 	eventually(t, "the visitor is back", func() bool { return bank.Peers() == 2 })
 }
 
+// A seller does not call back a user that has left.
+func TestSellersLetUsersGo(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	bank.Send(presence(protocol.KindBank, 1))
+	seller := m.joined("seller", bank)
+	visitor := m.start("visitor", func(c *mesh.Config) { c.Visitor, c.Bootstrap = true, bank.Addresses() })
+	seller.awaitKnown(visitor.Self())
+	if err := visitor.Acquainted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := mesh.HangUp(seller.Mesh, visitor.Self()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the user has gone", func() bool { return seller.Peers() == 1 })
+	if _, err := mesh.Learn(t.Context(), seller.Mesh, bank.Self()); err != nil {
+		t.Fatal(err)
+	}
+	if seller.Peers() != 1 {
+		t.Error("the seller has called the user back")
+	}
+}
+
 // Sellers have places for thousands of visitors, since each stays connected to few of them.
 func TestAVisitorKeepsFewIdleConnections(t *testing.T) {
 	m := newMarket(t)

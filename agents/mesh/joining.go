@@ -198,11 +198,16 @@ func (j *joining) hasMet(id peer.ID) bool {
 	return c != nil && c.current().met && j.ep.contacts.connected(id)
 }
 
-// visited reports whether a visitor has met an introduced agent before, at one of the same
-// addresses. It need not stay connected.
+// visited reports whether an introduced agent has been met before, at one of the same
+// addresses, and one of the two is a user: users leave whom they do not use, and come back by
+// themselves.
 func (j *joining) visited(i introduction) bool {
 	c := j.ep.contacts.ofPeer(i.id)
-	return j.ep.cfg.Visitor && c != nil && c.current().met && slices.ContainsFunc(c.current().addrs, func(a ma.Multiaddr) bool {
+	if c == nil {
+		return false
+	}
+	f := c.current()
+	return f.met && (j.ep.cfg.Visitor || f.kind == 0) && slices.ContainsFunc(f.addrs, func(a ma.Multiaddr) bool {
 		return slices.ContainsFunc(i.addrs, func(b []byte) bool { return bytes.Equal(a.Bytes(), b) })
 	})
 }

@@ -86,7 +86,7 @@ func newMesh(cfg Config, h host.Host, g *gate, r *reach) *Mesh {
 	ep := &endpoint{cfg: cfg, host: h, gate: g, reach: r, contacts: newContacts(h.Network()), counters: c, life: newLifetime()}
 	ep.strangers = g.strangers
 	g.strangers.known = func(id peer.ID) bool { return ep.contacts.ofPeer(id) != nil }
-	d := &delivery{cfg: cfg, counters: c, failures: make(chan undelivered, FailureQueue)}
+	d := &delivery{cfg: cfg, counters: c, failures: make(chan *undelivered, FailureQueue)}
 	m := &Mesh{
 		ep: ep, counters: c, delivery: d,
 		links:    &links{ep: ep, delivery: d, links: map[linkKey]*link{}},

@@ -36,9 +36,9 @@ func (p peer) gone(now time.Time) bool { return p.expires <= now.UnixNano() }
 type Known struct {
 	ID       protocol.AgentID
 	Presence message.Presence
-	Expires  time.Time
-	Load     int // eighths of its machine that an index said are allocated
-	Failures int // how often it has kept silent, as far as that counts now
+	Expires  time.Time // past: it has fallen silent
+	Load     int       // eighths of its machine that an index said are allocated
+	Failures int       // how often it has kept silent, as far as that counts now
 }
 
 // meet records a presence. One with an older counter is stale. An agent that has
@@ -57,13 +57,27 @@ func (d *directory) meet(now time.Time, from protocol.AgentID, body protocol.Bod
 	d.known[from] = peer{body: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()}
 }
 
-// list is every agent of a kind that is present now, in order of ID.
+// manySilent is how many agents hardly fall silent at once: rather this one hears little, like
+// most visitors of a busy market.
+const manySilent = 8
+
+// list is every agent of a kind that is present now, in order of ID. If none is, or most of many
+// have fallen silent, those are listed too, unless they have left, until MaxTTL has passed.
 func (d *directory) list(now time.Time, kind protocol.Kind) []Known {
-	list := make([]Known, 0, len(d.known))
+	list, silent := make([]Known, 0, len(d.known)), []Known(nil)
 	for id, k := range d.known {
-		if p := k.presence(); p.Agent == kind && !k.gone(now) {
-			list = append(list, Known{ID: id, Presence: p, Expires: time.Unix(0, k.expires).UTC()})
+		p := k.presence()
+		x := Known{ID: id, Presence: p, Expires: time.Unix(0, k.expires).UTC()}
+		switch {
+		case p.Agent != kind:
+		case !k.gone(now):
+			list = append(list, x)
+		case p.TTL > 0 && now.Before(x.Expires.Add(protocol.MaxTTL)):
+			silent = append(silent, x)
 		}
+	}
+	if len(list) == 0 || len(silent) >= manySilent && len(silent) > len(list) {
+		list = append(list, silent...)
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 	return list

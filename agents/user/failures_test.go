@@ -162,3 +162,24 @@ func TestAFailingSellerIsBoughtFromIfThereIsNoOther(t *testing.T) {
 	m.Fate = nil
 	buys(t, m, "p")
 }
+
+// A user that has heard no presence for minutes calls the sellers all the same, and says so
+// if none answers.
+func TestSellersThatAreNotHeardAnyMoreAreCalled(t *testing.T) {
+	m, _ := open(t, 3, nil)
+	m.Run(time.Minute)
+	deaf := false
+	m.Fate = func(p markettest.Packet) markettest.Fate {
+		_, presence := p.Message.Body.(message.Presence)
+		_, call := p.Message.Body.(message.CallForProposals)
+		return markettest.Fate{Drop: p.To == markettest.User && presence || deaf && call}
+	}
+	m.Run(10 * time.Minute)
+	buys(t, m, "first")
+	deaf = true
+	m.Buy("second", 1, message.Options{})
+	m.RunUntil(10*time.Minute, func() bool { return last(m).Done && last(m).Purchase.ID == "second" })
+	if p := last(m).Purchase; p.Found != 3 || p.Why != "no site answers: 'ramp doctor' finds the cause" {
+		t.Errorf("%d found; %s", p.Found, p.Why)
+	}
+}

@@ -265,6 +265,8 @@ func (p *purchase) whyFailed(found auction.Explanation) string {
 	switch {
 	case p.row.Found == 0:
 		return "no site is known: 'ramp doctor' finds the cause"
+	case p.row.Reasons[string(protocol.CodeSilent)] >= p.row.Found:
+		return "no site answers: 'ramp doctor' finds the cause"
 	case refused >= p.row.Found:
 		return cmp.Or(found.Lack(), "no site can run this")
 	}

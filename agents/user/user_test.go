@@ -290,16 +290,7 @@ func TestALateVoteIsCancelled(t *testing.T) {
 // A presence with an older counter, or the same one again, changes nothing; who
 // has left stays away, whatever is replayed.
 func TestPresencesAreTakenInOrder(t *testing.T) {
-	cast := markettest.NewCast(t, 1)
-	r, _, err := user.New(user.Config{Credential: cast.Credential(markettest.User), Trust: cast.Trust}, markettest.Store{}, markettest.Dawn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := markettest.Dawn
-	hear := func(counter uint64, cores int, ttl time.Duration) {
-		r.Receive(now, protocol.Message{Performative: protocol.Inform, Sender: cast.ID(markettest.Seller(1)),
-			Body: message.Presence{Agent: protocol.KindResource, Properties: protocol.Properties{Cores: cores}, TTL: ttl, Counter: counter}})
-	}
+	hears := newListener(t)
 	for i, step := range []struct {
 		counter uint64
 		cores   int
@@ -309,23 +300,67 @@ func TestPresencesAreTakenInOrder(t *testing.T) {
 		{5, 10, time.Minute, 10}, {4, 20, time.Minute, 10}, {5, 20, time.Minute, 10}, {6, 30, time.Minute, 30},
 		{7, 30, 0, 0}, {6, 30, time.Minute, 0}, {7, 30, time.Minute, 0}, {8, 40, time.Minute, 40},
 	} {
-		hear(step.counter, step.cores, step.ttl)
+		hears.presence(1, step.counter, step.cores, step.ttl)
 		got := 0
-		for _, k := range r.Known(now, protocol.KindResource) {
+		for _, k := range hears.known() {
 			got = k.Presence.Properties.Cores
 		}
 		if got != step.want {
 			t.Fatalf("step %d: known with %d cores, want %d", i+1, got, step.want)
 		}
 	}
-	now = now.Add(time.Minute)
-	if n := len(r.Known(now, protocol.KindResource)); n != 0 {
-		t.Fatal("a seller is known past its time to live")
-	}
-	if hear(8, 40, time.Minute); len(r.Known(now, protocol.KindResource)) != 0 {
+	hears.presence(1, 9, 40, 0)
+	if hears.presence(1, 8, 40, time.Minute); len(hears.known()) != 0 {
 		t.Fatal("a replayed presence brings a seller back")
 	}
 }
+
+// Sellers that fall silent are gone while others are heard. If all are silent, or most of
+// many, the user hears little, and they count as known for an hour, but not those that have
+// said that they leave.
+func TestSilentSellersAreKnownIfMostAreSilent(t *testing.T) {
+	few, many := newListener(t), newListener(t)
+	for n := 1; n <= 4; n++ {
+		few.presence(n, 1, 10, time.Minute)
+	}
+	few.presence(3, 2, 10, 2*time.Minute)
+	few.presence(4, 2, 10, 0)
+	for n := 1; n <= 9; n++ {
+		many.presence(n, 1, 10, time.Duration(1+n/9)*time.Minute)
+	}
+	for _, step := range []struct {
+		after     time.Duration
+		few, many int
+	}{{0, 3, 9}, {time.Minute, 1, 9}, {2 * time.Minute, 3, 9}, {time.Hour + time.Minute, 1, 1}, {time.Hour + 2*time.Minute, 0, 0}} {
+		few.now, many.now = markettest.Dawn.Add(step.after), markettest.Dawn.Add(step.after)
+		if a, b := len(few.known()), len(many.known()); a != step.few || b != step.many {
+			t.Errorf("after %s: %d and %d sellers known, want %d and %d", step.after, a, b, step.few, step.many)
+		}
+	}
+}
+
+// listener is a user that hears presences.
+type listener struct {
+	cast *markettest.Cast
+	role *user.Role
+	now  time.Time
+}
+
+func newListener(t *testing.T) *listener {
+	cast := markettest.NewCast(t, 9)
+	r, _, err := user.New(user.Config{Credential: cast.Credential(markettest.User), Trust: cast.Trust}, markettest.Store{}, markettest.Dawn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &listener{cast, r, markettest.Dawn}
+}
+
+func (l *listener) presence(seller int, counter uint64, cores int, ttl time.Duration) {
+	l.role.Receive(l.now, protocol.Message{Performative: protocol.Inform, Sender: l.cast.ID(markettest.Seller(seller)),
+		Body: message.Presence{Agent: protocol.KindResource, Properties: protocol.Properties{Cores: cores}, TTL: ttl, Counter: counter}})
+}
+
+func (l *listener) known() []user.Known { return l.role.Known(l.now, protocol.KindResource) }
 
 // The record of a signed bundle is never without that of its purchase, however
 // the first alarm is late.
