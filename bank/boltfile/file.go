@@ -31,7 +31,6 @@ type File struct {
 	log    *wal       // nil: none yet
 	at     state      // of the file
 	tx     *bbolt.Tx  // all that is in the log and not in the file; nil: nothing
-	ops    []byte     // memory of the last Write
 	failed error      // nothing is written any more
 }
 
@@ -47,7 +46,7 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 	if f.failed != nil {
 		return true, f.failed
 	}
-	w, changed := Tx{ops: append(f.ops[:0], make([]byte, frameHead)...)}, false
+	w, changed := Tx{ops: make([]byte, frameHead)}, false
 	err = Guard(func() (err error) {
 		if f.tx == nil {
 			if f.tx, err = f.db.Begin(true); err != nil {
@@ -61,9 +60,6 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 		}
 		return err
 	})
-	if cap(w.ops) <= 1<<20 {
-		f.ops = w.ops
-	}
 	if err != nil {
 		err = errors.Join(err, f.back(!changed || noRoom(err), err))
 	}
