@@ -22,8 +22,8 @@ import (
 // Bounds of a crowd.
 const (
 	MaxCrowd    = 10_000
-	crowdAtOnce = 8  // of one process that start
-	buysAtOnce  = 16 // of all: a few processors hold no more auctions in time
+	crowdAtOnce = 8 // of one process that start
+	buysAtOnce  = 8 // of all: two processors, busy with idle agents, hold no more in time
 )
 
 // CrowdUp is what a Crowd answers once its agents have joined the market.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -30,6 +31,7 @@ const states = 20 * 24
 // are in indexes; below index.From there are none, and the users hear the sellers.
 type throng struct {
 	lab     *Lab
+	stop    func() error
 	sellers []seller
 	records []message.Record // signed at market.Dawn
 	by      map[protocol.AgentID]int
@@ -43,10 +45,10 @@ type glimpse struct {
 	offer bool    // whether it has room
 }
 
-// newCrowd makes n sellers from the seed. Each has prices of its own, within a tenth of
+// newCrowd makes n sellers from the seed, until stop returns an error. Each has prices of its own, within a tenth of
 // those of its resource, and live sites' price rule.
-func (l *Lab) newCrowd(n int, progress func(done, of int)) (*throng, error) {
-	c := &throng{lab: l, sellers: l.sellersUpTo(n), by: map[protocol.AgentID]int{}}
+func (l *Lab) newCrowd(n int, stop func() error, progress func(done, of int)) (*throng, error) {
+	c := &throng{lab: l, stop: stop, sellers: l.sellersUpTo(n), by: map[protocol.AgentID]int{}}
 	c.probe()
 	draw := sim.NewChance(l.Seed, 7)
 	spread := l.Settings.Spread
@@ -64,7 +66,7 @@ func (l *Lab) newCrowd(n int, progress func(done, of int)) (*throng, error) {
 				Terms: []protocol.Terms{l.cast.Terms()}, Modes: []protocol.Mode{protocol.ModeOnReservation}, TTL: index.Life, Counter: 1,
 			},
 		})
-		if err != nil {
+		if err = errors.Join(err, stop()); err != nil {
 			return nil, err
 		}
 		c.records = append(c.records, r)
@@ -322,10 +324,12 @@ type crowdResult struct {
 	memory                         uint64
 }
 
-// play runs one market: users ask for a quote at the same instant.
+// play runs one market: users ask for a quote at the same instant. Once the crowd is to stop,
+// the result means nothing.
 func (c *throng) play(n, buyers int, twist func(i int, r agents.Role) agents.Role) crowdResult {
 	l := c.lab
 	s, faults := l.empty(play{seed: l.seed(n), users: buyers, prompt: true})
+	s.stop = c.stop
 	x := crowdResult{resources: n, buyers: buyers, indexes: indexesOf(n)}
 	x.everybody, x.floor = c.asks(n)
 	s.world.Hook(sim.Hooks{Fate: s.serve.fate})

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"ramp/agents"
@@ -20,7 +22,7 @@ func TestACheatingIndexMovesNoPrice(t *testing.T) {
 	}
 	l.Buyers = 40
 	l.issueCrowd(5)
-	c, err := l.newCrowd(500, func(int, int) {})
+	c, err := l.newCrowd(500, t.Context().Err, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,5 +41,37 @@ func TestACheatingIndexMovesNoPrice(t *testing.T) {
 				t.Error("it moves something")
 			}
 		})
+	}
+}
+
+// An interrupt ends a crowd while its sellers are made, and while a market plays.
+func TestACrowdStopsAtOnce(t *testing.T) {
+	logs, err := LoadLogs("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLab(logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.issueCrowd(5)
+	left := 10
+	stop := func() error {
+		if left--; left < 0 {
+			return context.Canceled
+		}
+		return nil
+	}
+	quiet := func(int, int) {}
+	if _, err := l.newCrowd(20, stop, quiet); !errors.Is(err, context.Canceled) {
+		t.Errorf("sellers: %v", err)
+	}
+	left = 1000
+	c, err := l.newCrowd(20, stop, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := c.play(20, 40, nil); x.settled > 0 {
+		t.Errorf("%d users got a quote after the interrupt", x.settled)
 	}
 }

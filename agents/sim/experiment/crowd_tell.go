@@ -23,7 +23,7 @@ const smallBuyers = 200
 // crowds runs markets up to l.Crowd sellers, in which l.Buyers users ask at once.
 func crowds(ctx context.Context, l *Lab, r *Result) error {
 	list := crowdSizes(l.Crowd)
-	c, err := l.newCrowd(list[len(list)-1], func(done, of int) {
+	c, err := l.newCrowd(list[len(list)-1], ctx.Err, func(done, of int) {
 		if done%1000 == 0 {
 			l.Progress("sellers", done, of)
 		}
@@ -34,14 +34,15 @@ func crowds(ctx context.Context, l *Lab, r *Result) error {
 	l.issueCrowd(indexesOf(list[len(list)-1]))
 	var runs []crowdResult
 	for i, n := range list { // one after the other: the last is most of the work, and memory is measured
-		if ctx.Err() != nil {
-			break
-		}
 		buyers := l.Buyers
 		if n < index.From {
 			buyers = min(buyers, smallBuyers)
 		}
-		runs = append(runs, c.play(n, buyers, nil))
+		x := c.play(n, buyers, nil)
+		if ctx.Err() != nil {
+			break
+		}
+		runs = append(runs, x)
 		l.Progress("scale", i+1, len(list))
 	}
 	r.table(crowdTable(runs))

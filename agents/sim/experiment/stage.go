@@ -49,6 +49,7 @@ type stage struct {
 
 	indexes []*sim.Host
 	servers []*index.Server
+	stop    func() error // an error ends the run; nil: nothing does
 }
 
 // Times of a stage. A user forgets a seller after ten times the usual TTL of silence, no
@@ -171,7 +172,7 @@ func (s *stage) order(user int, id string, options message.Options, units ...job
 // await runs the world until n purchases of all users are over.
 func (s *stage) await(n int) {
 	end := s.world.Elapsed() + patience
-	for s.over() < n && s.world.Step(end) { //nolint:revive // the condition does the work
+	for s.over() < n && s.step(end) { //nolint:revive // the condition does the work
 	}
 }
 
@@ -191,7 +192,14 @@ func (s *stage) buy(user int, id string, options message.Options, units ...job) 
 }
 
 // rest lets time pass.
-func (s *stage) rest(d time.Duration) { s.world.Run(d) }
+func (s *stage) rest(d time.Duration) {
+	for end := s.world.Elapsed() + d; s.step(end); { //nolint:revive // as in await
+	}
+}
+
+func (s *stage) step(end time.Duration) bool {
+	return (s.stop == nil || s.stop() == nil) && s.world.Step(end)
+}
 
 // owner is the person behind a user agent, who approves nothing beyond the request's terms.
 type owner struct {

@@ -20,7 +20,7 @@ func newBenchMesh() *cobra.Command {
 		Long: `Start real hosts in this process that join a market and announce themselves as sellers do, and
 count bytes and processor time of one host and second, and how soon the others hear of it.
 With --users, start a bank, sellers and that many user agents instead, let each user buy once,
-16 at a time, and count the purchases that settle and the connections of the bank.`,
+8 at a time, and count the purchases that settle and the connections of the bank.`,
 		Example: "  ramp bench mesh --hosts 60 --json\n  ramp bench mesh --users 500 --sellers 20 --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
