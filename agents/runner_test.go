@@ -17,7 +17,9 @@ import (
 	"ramp/protocol"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("ramp/agents/storetest.(*FaultyDisk).decide")) // lives as long as the process
+}
 
 // Nothing overtakes the disk: not what rests on it, and not what is only said
 // later. What waits together shares one append.

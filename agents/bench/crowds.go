@@ -1,14 +1,10 @@
 package bench
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -44,15 +40,7 @@ type crowds struct {
 	users   int
 	note    func(string)
 	figures CrowdFigures
-	crowds  []*crowdChild
-}
-
-// crowdChild is a process with some of the users.
-type crowdChild struct {
-	cmd *exec.Cmd
-	w   io.Closer
-	in  *json.Encoder
-	out *json.Decoder
+	crowds  []*Child // each with some of the users
 }
 
 // MeasureCrowd starts a market with many users, and has each of them buy once; note gets a
@@ -62,7 +50,7 @@ func MeasureCrowd(ctx context.Context, users, sellers int, note func(string)) (f
 	made, err := b.market.Open(ctx)
 	defer func() {
 		for _, x := range b.crowds {
-			err = errors.Join(err, x.w.Close(), x.cmd.Wait())
+			err = errors.Join(err, x.End())
 		}
 		if ctx.Err() != nil {
 			err = ctx.Err() // the users were killed
@@ -116,7 +104,7 @@ func (b *crowds) start(ctx context.Context) error {
 }
 
 // child starts the users from..to in a process of their own, and waits until they have joined.
-func (b *crowds) child(ctx context.Context, from, to int) (*crowdChild, error) {
+func (b *crowds) child(ctx context.Context, from, to int) (*Child, error) {
 	var dirs []string
 	for i := from; i < to; i++ {
 		dir, err := b.market.AgentDir(fmt.Sprintf("user%d", i+1), config.Config{User: &config.User{Pay: b.market.Pay(), Daemon: new(bool)}})
@@ -125,35 +113,16 @@ func (b *crowds) child(ctx context.Context, from, to int) (*crowdChild, error) {
 		}
 		dirs = append(dirs, dir)
 	}
-	exe, err := os.Executable()
+	x, err := StartChild(ctx, filepath.Join(b.market.Dir, fmt.Sprintf("users-%d.log", from+1)), []string{"GOGC=200"}, "bench", "crowd")
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(b.market.Dir, fmt.Sprintf("users-%d.log", from+1)))
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	cmd := exec.CommandContext(ctx, exe, "bench", "crowd")
-	cmd.Env, cmd.Stderr = append([]string{"GOGC=200"}, os.Environ()...), log
-	w, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	r, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	x := &crowdChild{cmd: cmd, w: w, in: json.NewEncoder(w), out: json.NewDecoder(bufio.NewReader(r))}
 	var up CrowdUp
-	if err := errors.Join(x.in.Encode(dirs), x.out.Decode(&up)); err != nil {
-		return x, exit.Fail(exit.Failed, "their log is "+log.Name(), "users %d to %d did not start: %w", from+1, to, err)
+	if err := errors.Join(x.Give(dirs), x.Report(&up)); err != nil {
+		return x, exit.Fail(exit.Failed, "their log is "+x.Log, "users %d to %d did not start: %w", from+1, to, err)
 	}
 	if up.Error != "" {
-		return x, exit.Fail(exit.Failed, "their log is "+log.Name(), "%s", up.Error)
+		return x, exit.Fail(exit.Failed, "their log is "+x.Log, "%s", up.Error)
 	}
 	for _, id := range up.Agents {
 		if err := b.market.Fund(ctx, id, id.Name()); err != nil {
@@ -166,13 +135,13 @@ func (b *crowds) child(ctx context.Context, from, to int) (*crowdChild, error) {
 // buy has all users buy once, buysAtOnce at the same time in all processes together.
 func (b *crowds) buy() (sum CrowdReport, err error) {
 	for _, x := range b.crowds {
-		if err := x.in.Encode(buysAtOnce / len(b.crowds)); err != nil {
+		if err := x.Give(buysAtOnce / len(b.crowds)); err != nil {
 			return sum, err
 		}
 	}
 	for _, x := range b.crowds {
 		var r CrowdReport
-		if err := x.out.Decode(&r); err != nil {
+		if err := x.Report(&r); err != nil {
 			return sum, err
 		}
 		sum.Add(r)

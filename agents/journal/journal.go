@@ -28,20 +28,21 @@ const (
 )
 
 // The buckets of the file.
-var (
-	tablesBucket = []byte("tables")
-	traceBucket  = []byte("trace")       // number -> message
-	indexBucket  = []byte("trace-index") // conversation and number -> nothing
+const (
+	tablesBucket = "tables"
+	traceBucket  = "trace"       // number -> message
+	indexBucket  = "trace-index" // conversation and number -> nothing
 )
 
 // Schema is the form of a journal's tables.
-const Schema = 5
+const Schema = 6
 
 // form is that of a journal's file.
 var form = boltfile.Form{
 	Name: "journal", Format: "ramp journal", Schema: Schema,
-	Tables:  []string{string(tablesBucket), string(traceBucket), string(indexBucket)},
-	Deep:    []string{string(tablesBucket)},
+	Tables:  []string{tablesBucket, traceBucket, indexBucket},
+	Deep:    []string{tablesBucket},
+	Log:     1 << 20,
 	Options: bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: initialMap, NoStatistics: true},
 }
 
@@ -113,7 +114,7 @@ func (j *Journal) update(records []protocol.Record, messages []Message) error {
 	if j.broken != nil {
 		return j.broken
 	}
-	uncertain, err := j.bolt.Write(func(tx *bbolt.Tx) error {
+	uncertain, err := j.bolt.Write(func(tx *boltfile.Tx) error {
 		if err := put(tx, records); err != nil {
 			return err
 		}
@@ -128,19 +129,18 @@ func (j *Journal) update(records []protocol.Record, messages []Message) error {
 	return fmt.Errorf("append to journal %s: %w", j.path, errors.Join(err, j.broken))
 }
 
-func put(tx *bbolt.Tx, records []protocol.Record) error {
-	tables := tx.Bucket(tablesBucket)
-	open := map[string]*bbolt.Bucket{}
+func put(tx *boltfile.Tx, records []protocol.Record) error {
+	open := map[string]*boltfile.Bucket{}
 	for _, r := range records {
 		b := open[r.Table]
 		if b == nil {
 			var err error
-			if b, err = boltfile.Table(tables, r.Table, len(open)); err != nil {
+			if b, err = tx.Table(tablesBucket, r.Table, len(open)); err != nil {
 				return err
 			}
 			open[r.Table] = b
 		}
-		if err := boltfile.Put(b, r.Key, r.Value); err != nil {
+		if err := b.Set(r.Key, r.Value); err != nil {
 			return fmt.Errorf("table %s: %w", r.Table, err)
 		}
 	}
@@ -149,25 +149,25 @@ func put(tx *bbolt.Tx, records []protocol.Record) error {
 
 // Get is the value of a key (protocol.Tables).
 func (j *Journal) Get(name, key string) (value []byte, err error) {
-	err = j.view(func(t *boltfile.Tables) error {
+	err = j.bolt.LookTables(tablesBucket, func(t *boltfile.Tables) error {
 		value, err = t.Get(name, key)
 		return err
 	})
-	return value, err
+	return value, j.reading(err)
 }
 
 // Keys calls f with the key of every record of a table, in order.
 func (j *Journal) Keys(name string, f func(key string) error) error {
-	return j.view(func(t *boltfile.Tables) error { return t.Keys(name, f) })
+	return j.reading(j.bolt.ViewTables(tablesBucket, func(t *boltfile.Tables) error { return t.Keys(name, f) }))
 }
 
 // Each calls f with every record of a table (protocol.Tables).
 func (j *Journal) Each(name string, f func(key string, value []byte) error) error {
-	return j.view(func(t *boltfile.Tables) error { return t.Each(name, f) })
+	return j.reading(j.bolt.Each(tablesBucket, name, f))
 }
 
-func (j *Journal) view(f func(t *boltfile.Tables) error) error {
-	if err := j.bolt.ViewTables(tablesBucket, f); err != nil {
+func (j *Journal) reading(err error) error {
+	if err != nil {
 		return fmt.Errorf("read journal %s: %w", j.path, err)
 	}
 	return nil

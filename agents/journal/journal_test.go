@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,13 +127,15 @@ func TestAnAppendDoesNotWaitForALongTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	onDisk := func() []string {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
 		copied := filepath.Join(t.TempDir(), "copy")
-		if err := os.WriteFile(copied, b, 0o600); err != nil {
-			t.Fatal(err)
+		for _, end := range []string{"", boltfile.LogEnd} {
+			b, err := os.ReadFile(path + end)
+			if err == nil {
+				err = os.WriteFile(copied+end, b, 0o600)
+			}
+			if err != nil && !(end != "" && errors.Is(err, fs.ErrNotExist)) {
+				t.Fatal(err)
+			}
 		}
 		return strings.Split(traced(t, open(t, copied, 0), "c"), ", ")
 	}
@@ -325,17 +328,17 @@ func TestPanicOfTheCallerPasses(t *testing.T) {
 const victimEnv = "RAMP_JOURNAL_FULL"
 
 // TestFullDisk runs out of space in a process of its own, once where files must
-// not grow, once in a file system of 2 MB.
+// not grow, once in a file system of 2 MB, once with a log.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(victimEnv); dir != "" {
 		runFull(t, dir)
 		return
 	}
-	for _, how := range []string{"limit", "tmpfs"} {
+	for _, how := range []string{"limit", "tmpfs", "log"} {
 		t.Run(how, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
 			cmd.Env = append(os.Environ(), victimEnv+"="+how+":"+t.TempDir())
-			if how == "tmpfs" {
+			if how != "limit" {
 				cmd.SysProcAttr = ownMounts()
 			}
 			out, err := cmd.CombinedOutput()

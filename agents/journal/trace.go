@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"ramp/bank/boltfile"
 	"ramp/protocol"
 )
 
@@ -131,7 +132,7 @@ func (j *Journal) Conversation(name string) ([]Message, error) {
 }
 
 func conversation(tx *bbolt.Tx, name string) ([]Message, error) {
-	log, index := tx.Bucket(traceBucket), tx.Bucket(indexBucket)
+	log, index := tx.Bucket([]byte(traceBucket)), tx.Bucket([]byte(indexBucket))
 	var ms []Message
 	c := index.Cursor()
 	prefix := name + "\x00"
@@ -153,21 +154,18 @@ func conversation(tx *bbolt.Tx, name string) ([]Message, error) {
 // putTrace appends messages to the log, indexes them by conversation, and
 // removes the oldest beyond keep bytes. The log's sequence is its next number;
 // the index's is the bytes of the log.
-func putTrace(tx *bbolt.Tx, messages []Message, keep int64) error {
+func putTrace(tx *boltfile.Tx, messages []Message, keep int64) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	log, index := tx.Bucket(traceBucket), tx.Bucket(indexBucket)
+	log, index := tx.In(traceBucket, ""), tx.In(indexBucket, "")
 	log.FillPercent = fullPages
 	size := int64(index.Sequence())
 	for i := range messages {
 		m := &messages[i]
-		n, err := log.NextSequence()
-		if err != nil {
-			return err
-		}
+		n := log.Sequence() + 1
 		key := binary.BigEndian.AppendUint64(nil, n)
-		err = errors.Join(log.Put(key, m.encode()), index.Put(indexKey(m.Conversation, key), nil))
+		err := errors.Join(log.SetSequence(n), log.Put(key, m.encode()), index.Put(indexKey(m.Conversation, key), nil))
 		if err != nil {
 			return err
 		}
@@ -180,7 +178,7 @@ func putTrace(tx *bbolt.Tx, messages []Message, keep int64) error {
 // fullPages is how full the pages get of a table that only grows at its end.
 const fullPages = 0.95
 
-func trim(log, index *bbolt.Bucket, size, keep int64) (int64, error) {
+func trim(log, index *boltfile.Bucket, size, keep int64) (int64, error) {
 	c := log.Cursor()
 	for k, v := c.First(); k != nil && size > keep; k, v = c.First() {
 		m, err := decodeMessage(v)

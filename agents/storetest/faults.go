@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,8 @@ type FaultyDisk struct {
 	left   int // calls until the one that fails; 0: none does
 	errno  syscall.Errno
 	failed int32 // the system call that failed; 0: none has
+
+	slow time.Duration // added to each flush
 }
 
 // diskCalls are the system calls that a FaultyDisk decides.
@@ -33,10 +36,18 @@ func diskCalls() []uint32 {
 }
 
 // NewFaultyDisk puts itself between this process and its disk, for as long as it lives.
-func NewFaultyDisk() (*FaultyDisk, error) {
+func NewFaultyDisk() (*FaultyDisk, error) { return newDisk(0, diskCalls()...) }
+
+// SlowDisk makes each flush of this process take longer, for as long as it lives.
+func SlowDisk(flush time.Duration) error {
+	_, err := newDisk(flush, unix.SYS_FSYNC, unix.SYS_FDATASYNC)
+	return err
+}
+
+func newDisk(slow time.Duration, calls ...uint32) (*FaultyDisk, error) {
 	rules := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the system call
-	for i, call := range diskCalls() {
-		rules = append(rules, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jt: uint8(len(diskCalls()) - i)})
+	for i, call := range calls {
+		rules = append(rules, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jt: uint8(len(calls) - i)})
 	}
 	rules = append(rules,
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0x7fff0000}, // SECCOMP_RET_ALLOW
@@ -52,7 +63,7 @@ func NewFaultyDisk() (*FaultyDisk, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	d := &FaultyDisk{listener: int(fd)}
+	d := &FaultyDisk{listener: int(fd), slow: slow}
 	go d.decide() // until the process ends
 	return d, nil
 }
@@ -102,8 +113,16 @@ func (d *FaultyDisk) decide() {
 			}
 		}
 		d.mu.Unlock()
-		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(d.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&v)))
+		if d.slow == 0 {
+			d.answer(v)
+			continue
+		}
+		time.AfterFunc(d.slow, func() { d.answer(v) })
 	}
+}
+
+func (d *FaultyDisk) answer(v verdict) {
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(d.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&v)))
 }
 
 const faultsEnv = "RAMP_STORETEST_FAULTS"

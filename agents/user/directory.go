@@ -57,9 +57,12 @@ func (d *directory) meet(now time.Time, from protocol.AgentID, body protocol.Bod
 	d.known[from] = peer{body: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()}
 }
 
-// list is every agent of a kind that is present now, in order of ID. If more have fallen
-// silent than are present, it is this agent that hears little, like most visitors of a busy
-// market. Then those are listed too, unless they have left, until MaxTTL has passed.
+// manySilent is how many agents hardly fall silent at once: rather this one hears little, like
+// most visitors of a busy market.
+const manySilent = 8
+
+// list is every agent of a kind that is present now, in order of ID. If none is, or most of many
+// have fallen silent, those are listed too, unless they have left, until MaxTTL has passed.
 func (d *directory) list(now time.Time, kind protocol.Kind) []Known {
 	list, silent := make([]Known, 0, len(d.known)), []Known(nil)
 	for id, k := range d.known {
@@ -73,7 +76,7 @@ func (d *directory) list(now time.Time, kind protocol.Kind) []Known {
 			silent = append(silent, x)
 		}
 	}
-	if len(silent) > len(list) {
+	if len(list) == 0 || len(silent) >= manySilent && len(silent) > len(list) {
 		list = append(list, silent...)
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })

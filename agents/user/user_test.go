@@ -315,22 +315,26 @@ func TestPresencesAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// One of several sellers that falls silent is gone. If most do, the user hears little, and
-// they count as known for an hour, but not those that have said that they leave.
+// Sellers that fall silent are gone while others are heard. If all are silent, or most of
+// many, the user hears little, and they count as known for an hour, but not those that have
+// said that they leave.
 func TestSilentSellersAreKnownIfMostAreSilent(t *testing.T) {
-	hears := newListener(t)
-	hears.presence(1, 1, 10, time.Minute)
-	hears.presence(2, 1, 10, 2*time.Minute)
-	hears.presence(3, 1, 10, 2*time.Minute)
-	hears.presence(4, 1, 10, time.Minute)
-	hears.presence(4, 2, 10, 0)
+	few, many := newListener(t), newListener(t)
+	for n := 1; n <= 4; n++ {
+		few.presence(n, 1, 10, time.Minute)
+	}
+	few.presence(3, 2, 10, 2*time.Minute)
+	few.presence(4, 2, 10, 0)
+	for n := 1; n <= 9; n++ {
+		many.presence(n, 1, 10, time.Duration(1+n/9)*time.Minute)
+	}
 	for _, step := range []struct {
-		after time.Duration
-		want  int
-	}{{0, 3}, {time.Minute, 2}, {2 * time.Minute, 3}, {time.Hour + time.Minute, 2}, {time.Hour + 2*time.Minute, 0}} {
-		hears.now = markettest.Dawn.Add(step.after)
-		if got := len(hears.known()); got != step.want {
-			t.Errorf("after %s: %d sellers known, want %d", step.after, got, step.want)
+		after     time.Duration
+		few, many int
+	}{{0, 3, 9}, {time.Minute, 1, 9}, {2 * time.Minute, 3, 9}, {time.Hour + time.Minute, 1, 1}, {time.Hour + 2*time.Minute, 0, 0}} {
+		few.now, many.now = markettest.Dawn.Add(step.after), markettest.Dawn.Add(step.after)
+		if a, b := len(few.known()), len(many.known()); a != step.few || b != step.many {
+			t.Errorf("after %s: %d and %d sellers known, want %d and %d", step.after, a, b, step.few, step.many)
 		}
 	}
 }
@@ -343,7 +347,7 @@ type listener struct {
 }
 
 func newListener(t *testing.T) *listener {
-	cast := markettest.NewCast(t, 4)
+	cast := markettest.NewCast(t, 9)
 	r, _, err := user.New(user.Config{Credential: cast.Credential(markettest.User), Trust: cast.Trust}, markettest.Store{}, markettest.Dawn)
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"go.etcd.io/bbolt"
-
 	"ramp/agents/storetest"
 	"ramp/bank/boltfile"
 )
@@ -23,8 +21,8 @@ func TestAFileWithoutRoomForItsMarkIsSuspect(t *testing.T) {
 			}
 			f := opened(t, path, false)
 			d.Fail(1, syscall.EIO)
-			uncertain, err := f.Write(func(tx *bbolt.Tx) error {
-				_, err := tx.CreateBucket([]byte("b"))
+			uncertain, err := f.Write(func(tx *boltfile.Tx) error {
+				_, err := tx.Table("a", "b", 0)
 				return err
 			})
 			d.Fail(0, 0)

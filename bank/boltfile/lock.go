@@ -84,7 +84,7 @@ func (f *Form) acquire(lock *os.File, path string) error {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return fmt.Errorf("lock %s %s: %w", f.Name, path, err)
 		}
-		who := f.holder(lock, path)
+		who := holder(lock, f.Name, path)
 		if tries > who.retries() {
 			return who
 		}
@@ -124,10 +124,6 @@ func dying(pid int) bool {
 		return err == nil && n&bit != 0
 	}
 	return strings.Contains("ZX", fields[statState]) || has(statFlags, flagExiting) || has(statPending, killPending)
-}
-
-func (f *Form) holder(lock *os.File, path string) *InUseError {
-	return holder(lock, f.Name, path)
 }
 
 func holder(lock *os.File, name, path string) *InUseError {

@@ -41,15 +41,9 @@ type Form struct {
 	Tables    []string // at the top level, besides "meta"
 	Deep      []string // top-level tables that contain tables
 	Options   bbolt.Options
+	Log       int  // bytes of the log in front of the file, at most mostLog; 0: none
 	Grow      int  // bytes by which the file grows; 0: as bbolt does
 	BothMetas bool // whether a fault in either of its two descriptions is damage (CheckMetas)
-}
-
-// File is an open file.
-type File struct {
-	*bbolt.DB
-	lock    *os.File
-	suspect bool // its lock says lockFailed
 }
 
 // Open opens the file at path, or begins a new one, readable by the owner only. It
@@ -64,13 +58,28 @@ func (f *Form) Open(path string) (*File, error) {
 		freeLock(lock, suspect)
 		return nil, err
 	}
-	return &File{b, lock, suspect}, nil
+	file := &File{db: b, lock: lock, suspect: suspect, space: f.Log}
+	if err := Guard(func() error { return f.begin(file) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s %s: %w", f.Name, path, err), file.shut())
+	}
+	return file, nil
 }
 
-// Close closes the file and lets others open it.
-func (f *File) Close() error {
-	err := f.DB.Close()
-	freeLock(f.lock, f.suspect)
+// begin adds what is only in the log, and marks a file of an older form before anything of
+// the newer one is in it.
+func (f *Form) begin(b *File) error {
+	if err := b.recall(); err != nil {
+		return err
+	}
+	mark, old := binary.BigEndian.AppendUint32(nil, f.Schema), false
+	err := b.View(func(tx *bbolt.Tx) error {
+		old = !bytes.Equal(tx.Bucket(metaTable).Get(schemaKey), mark)
+		return nil
+	})
+	if err != nil || !old {
+		return err
+	}
+	_, err = b.Write(func(tx *Tx) error { return tx.In(string(metaTable), "").Put(schemaKey, mark) })
 	return err
 }
 
@@ -107,27 +116,10 @@ func (f *Form) checked(path string) (*bbolt.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Guard(func() error { return f.checkOpen(b) }); err != nil {
+	if err := Guard(func() error { return b.View(f.Check) }); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
-}
-
-// checkOpen checks an open file, and marks one of an older form before anything of the
-// newer one is in it.
-func (f *Form) checkOpen(b *bbolt.DB) error {
-	mark, old := binary.BigEndian.AppendUint32(nil, f.Schema), false
-	err := b.View(func(tx *bbolt.Tx) error {
-		if err := f.Check(tx); err != nil {
-			return err
-		}
-		old = !bytes.Equal(tx.Bucket(metaTable).Get(schemaKey), mark)
-		return nil
-	})
-	if err != nil || !old {
-		return err
-	}
-	return b.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaTable).Put(schemaKey, mark) })
 }
 
 // Bare opens a file as bbolt does, without lock and checks: a file that no other process

@@ -2,12 +2,7 @@ package boltfile
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"strings"
-	"syscall"
 
 	"go.etcd.io/bbolt"
 )
@@ -17,45 +12,6 @@ const (
 	maxTables   = 64
 	maxTableLen = 64 // bytes of a table's name
 )
-
-// View reads, and returns damage of the file as an error.
-func (f *File) View(read func(tx *bbolt.Tx) error) error {
-	return Guard(func() error { return f.DB.View(read) })
-}
-
-// Write runs one transaction. An error is certain if nothing of it is in the file: change
-// failed, or the disk had no room. After any other failure of the disk the transaction may
-// be in the file or not, and the file is marked, so that it is audited when it is opened.
-func (f *File) Write(change func(tx *bbolt.Tx) error) (uncertain bool, err error) {
-	txid, changed := 0, false
-	err = Guard(func() error {
-		return f.Update(func(tx *bbolt.Tx) error {
-			txid = tx.ID()
-			err := change(tx)
-			changed = err == nil
-			return err
-		})
-	})
-	if err == nil {
-		return false, nil
-	}
-	unread := f.View(func(tx *bbolt.Tx) error {
-		uncertain = txid != 0 && tx.ID() >= txid
-		return nil
-	})
-	if uncertain = uncertain || unread != nil || changed && !noRoom(err); uncertain {
-		f.fail(err)
-	}
-	return uncertain, err
-}
-
-// noRoom reports whether a file could not grow. Of ftruncate's error, bbolt keeps only the
-// text; it leaves the file as it was.
-func noRoom(err error) bool {
-	var write *fs.PathError
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
-	return full && errors.As(err, &write) && write.Op == "write" || strings.HasPrefix(err.Error(), "file resize error: ")
-}
 
 // marker is the file beside a file whose disk has failed.
 func marker(path string) string { return path + ".failed" }
@@ -103,30 +59,6 @@ func (f *File) Audited() error {
 	return err
 }
 
-// Table opens a table in a bucket, or begins it; open is how many the transaction has
-// opened.
-func Table(root *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
-	if name == "" || len(name) > maxTableLen {
-		return nil, fmt.Errorf("table name of %d bytes, want 1..%d", len(name), maxTableLen)
-	}
-	if open >= maxTables {
-		return nil, fmt.Errorf("more than %d tables in one append", maxTables)
-	}
-	b, err := root.CreateBucketIfNotExists([]byte(name))
-	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", name, err)
-	}
-	return b, nil
-}
-
-// Put writes a value, or deletes the key if the value is nil.
-func Put(b *bbolt.Bucket, key string, value []byte) error {
-	if value == nil {
-		return b.Delete([]byte(key))
-	}
-	return b.Put([]byte(key), value)
-}
-
 // Tables are the tables in one bucket of a file, as they were at one moment
 // (protocol.Tables). While calling is set, a panic is the caller's and not the file's.
 type Tables struct {
@@ -137,14 +69,42 @@ type Tables struct {
 
 // ViewTables calls f with the tables in a bucket, while others write. The file
 // cannot reuse the space of old pages until f returns.
-func (f *File) ViewTables(root []byte, call func(t *Tables) error) error {
+func (f *File) ViewTables(root string, call func(t *Tables) error) error {
+	return f.readTables(false, root, call)
+}
+
+// LookTables is ViewTables for a short look, during which nothing is written.
+func (f *File) LookTables(root string, call func(t *Tables) error) error {
+	return f.readTables(true, root, call)
+}
+
+func (f *File) readTables(short bool, root string, call func(t *Tables) error) error {
 	var t Tables
 	return guardExcept(&t.calling, func() error {
-		return f.DB.View(func(tx *bbolt.Tx) error {
-			t.root = tx.Bucket(root)
+		return f.read(short, func(tx *bbolt.Tx) error {
+			t.root = tx.Bucket([]byte(root))
 			return t.outside(func() error { return call(&t) })
 		})
 	})
+}
+
+// Each calls f with every record of a table in a bucket (Tables.Each); f may read the file.
+func (f *File) Each(root, name string, call func(key string, value []byte) error) error {
+	var rows []func() error
+	err := f.ViewTables(root, func(t *Tables) error {
+		if !t.root.Writable() {
+			return t.Each(name, call)
+		}
+		return t.Each(name, func(key string, value []byte) error { // the disk is full, and nothing can be read meanwhile
+			value = bytes.Clone(value)
+			rows = append(rows, func() error { return call(key, value) })
+			return nil
+		})
+	})
+	for i := 0; i < len(rows) && err == nil; i++ {
+		err = rows[i]()
+	}
+	return err
 }
 
 // outside runs code of the caller.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // pageWalk reads each page of a bbolt file once, without bbolt, and trusts none: bbolt's
@@ -18,6 +19,10 @@ type pageWalk struct {
 	size uint64 // of a page
 	high uint64 // pages of the file
 	seen pageSet
+
+	short  bool     // see CheckTrees
+	deep   []string // with short: top-level tables that contain tables
+	leaves int      // with short: the depth of leaves that are not read, or zero
 }
 
 // Parts of bbolt's pages, beside those in meta.go.
@@ -76,6 +81,54 @@ func CheckPages(path string) error {
 	return w.free(binary.LittleEndian.Uint64(meta[metaFree:]))
 }
 
+// CheckTrees finds the damage that bbolt does not survive, without reading all of the file at
+// path: branches that lead back to a page above them, which bbolt would follow until memory
+// is exhausted, and a list of free pages that is too long or contains a page of a tree, which
+// bbolt would overwrite. It reads the branches, and the few leaves with tables in them: some
+// thousand pages for ten million entries. Only the top-level tables named in deep contain
+// tables, which contain none.
+func CheckTrees(path string, deep ...string) error {
+	f, meta, w, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w.short, w.deep = true, deep
+	_, err = w.tree(binary.LittleEndian.Uint64(meta[metaRoot:]), bounds{}, 0)
+	if err == nil {
+		var list []byte
+		if list, _, err = w.freeList(binary.LittleEndian.Uint64(meta[metaFree:])); err == nil {
+			err = w.eachFree(list, w.mark)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("damaged: %w", err)
+	}
+	return nil
+}
+
+// height is how many branches are above the leaves below a page: as many everywhere.
+func (w *pageWalk) height(id uint64) (n int, err error) {
+	for ; n <= mostDepth; n++ {
+		b, err := w.page(id)
+		if err != nil {
+			return 0, err
+		}
+		for i := range uint64(len(b)) / w.size {
+			w.seen.remove(id + i) // they are met again
+		}
+		if binary.LittleEndian.Uint16(b[flagsOf:]) != branchFlag {
+			break
+		}
+		_, e, err := rowsOf(b).element(0)
+		if err != nil {
+			return 0, err
+		}
+		id = uint64(e[3])<<32 | uint64(e[2])
+	}
+	return n, nil
+}
+
 // metas marks the two descriptions, whose sums are right, and checks the rest of their
 // pages.
 func (w *pageWalk) metas() error {
@@ -130,13 +183,6 @@ func (w *pageWalk) mark(id uint64) error {
 	return nil
 }
 
-// unmark forgets that a page of size bytes was met.
-func (w *pageWalk) unmark(id uint64, size int) {
-	for i := id; i < id+uint64(size)/w.size; i++ {
-		w.seen.remove(i)
-	}
-}
-
 // pageSet has a bit for each page.
 type pageSet []byte
 
@@ -157,6 +203,12 @@ func (b bounds) hold(key []byte) bool {
 func (w *pageWalk) tree(id uint64, in bounds, depth int) (first []byte, err error) {
 	if depth > mostDepth {
 		return nil, fmt.Errorf("page %d lies deeper than %d pages", id, mostDepth)
+	}
+	if w.leaves > 0 && depth >= w.leaves {
+		if id < 2 || id >= w.high {
+			return nil, fmt.Errorf("page %d: there are pages 2..%d", id, w.high-1)
+		}
+		return in.from, w.mark(id)
 	}
 	b, err := w.page(id)
 	if err != nil {
@@ -240,7 +292,7 @@ func (w *pageWalk) leaf(r *rows, in bounds, depth int) (first []byte, err error)
 		last = key
 		value, err := r.take(at, n[1]+n[2], n[3])
 		if err == nil && n[0] == bucketFlag {
-			err = w.bucket(value, depth+1)
+			err = w.bucket(key, value, depth+1)
 		}
 		if err != nil {
 			return nil, err
@@ -251,12 +303,20 @@ func (w *pageWalk) leaf(r *rows, in bounds, depth int) (first []byte, err error)
 
 // bucket walks a table: its own pages, or a leaf within the row. A ledger does not use
 // bbolt's counter of a table.
-func (w *pageWalk) bucket(value []byte, depth int) error {
-	if len(value) < bucketHeader || !allZero(value[8:bucketHeader]) {
+func (w *pageWalk) bucket(name, value []byte, depth int) error {
+	if len(value) < bucketHeader || !w.short && !allZero(value[8:bucketHeader]) {
 		return fmt.Errorf("a table of %d bytes, or one that counts", len(value))
 	}
 	inline := value[bucketHeader:]
 	root := binary.LittleEndian.Uint64(value)
+	if w.short && root != 0 && !slices.Contains(w.deep, string(name)) {
+		n, err := w.height(root)
+		if err != nil {
+			return err
+		}
+		w.leaves = depth + n
+		defer func() { w.leaves = 0 }()
+	}
 	switch {
 	case root != 0 && len(inline) > 0:
 		return fmt.Errorf("a table on page %d and in its row too", root)

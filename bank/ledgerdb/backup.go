@@ -55,7 +55,7 @@ func (db *DB) copyTo(path string, entries *uint64) error {
 		return err
 	}
 	err = db.bolt.View(func(tx *bbolt.Tx) error {
-		s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
+		s, err := decodeLogState(tx.Bucket([]byte(logBucket)).Get(logStateKey))
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (db *DB) compactTo(path string) error {
 		return err
 	}
 	b.AllocSize = compactGrow
-	err = boltfile.Guard(func() error { return bbolt.Compact(b, db.bolt.DB, compactStep) })
+	err = db.bolt.CompactTo(b, compactStep)
 	if err == nil {
 		err = boltfile.Guard(func() error { return b.Update(db.adopt) })
 	}
@@ -112,14 +112,14 @@ func (db *DB) compactTo(path string) error {
 // adopt ties the copy's log to the copy's last transaction, once it has found all rows.
 func (db *DB) adopt(tx *bbolt.Tx) error {
 	l := db.log.Load()
-	d, err := digestOf(tx.Bucket(tablesBucket))
+	d, err := digestOf(tx.Bucket([]byte(tablesBucket)))
 	if err != nil {
 		return err
 	}
 	if d != l.digest {
 		return fmt.Errorf("damaged: the rows sum to %016x, want %016x", uint64(d), uint64(l.digest))
 	}
-	return l.store(tx)
+	return tx.Bucket([]byte(logBucket)).Put(logStateKey, l.state(tx.ID()))
 }
 
 func sizeOf(path string) (int64, error) {

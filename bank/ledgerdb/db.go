@@ -31,27 +31,28 @@ import (
 // Sizes of the file and its mapping.
 const (
 	initialMap = 1 << 30  // address space, not memory: the mapping need not grow under readers
+	logSize    = 4 << 20  // of the log in front of the file
 	growBy     = 64 << 20 // the file grows by this much at a time
 	fullPages  = 0.95     // of a table that only grows at its end
 )
 
-var (
-	tablesBucket = []byte("tables")
-)
+const tablesBucket = "tables"
 
 // ErrUncertain is returned by Append once it has failed after shipping: only opening the
 // file again shows what it has. After protocol.ErrDisk it is the same.
 const ErrUncertain protocol.Uncertain = "failed while confirming a write: open the ledger again"
 
-// Schema is the form of a ledger's tables.
-const Schema = 2
+// Schema is the form of a ledger's tables. It was never 3, which one flipped bit turns into an
+// older form.
+const Schema = 4
 
 // form is the form of a ledger's file.
 var form = boltfile.Form{
 	Name: "ledger", Format: "ramp ledger", Schema: Schema,
-	Tables:    []string{string(tablesBucket)},
-	Deep:      []string{string(tablesBucket), string(logBucket)},
+	Tables:    []string{tablesBucket},
+	Deep:      []string{tablesBucket, logBucket},
 	Options:   bbolt.Options{FreelistType: bbolt.FreelistArrayType, InitialMmapSize: initialMap, NoStatistics: true},
+	Log:       logSize,
 	Grow:      growBy,
 	BothMetas: true,
 }
@@ -112,17 +113,17 @@ func (db *DB) Append(records []protocol.Record) error {
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return db.update(func(tx *bbolt.Tx) (*logbook, error) { return db.enter(tx, records) })
+	return db.update(func(tx *boltfile.Tx) (*logbook, error) { return db.enter(tx, records) })
 }
 
 // update runs one transaction, which leaves the log as change says.
-func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
+func (db *DB) update(change func(tx *boltfile.Tx) (*logbook, error)) error {
 	if db.broken != nil {
 		return db.broken
 	}
 	db.shipped = false
 	var next *logbook
-	uncertain, err := db.bolt.Write(func(tx *bbolt.Tx) (err error) {
+	uncertain, err := db.bolt.Write(func(tx *boltfile.Tx) (err error) {
 		next, err = change(tx)
 		return err
 	})
@@ -142,17 +143,16 @@ func (db *DB) update(change func(tx *bbolt.Tx) (*logbook, error)) error {
 // put writes in order of table and key, each key once with its last record:
 // the state of a transaction is the same, and neighbours share pages. It calls
 // note before it writes each.
-func put(tx *bbolt.Tx, records []protocol.Record, note func(*bbolt.Bucket, *protocol.Record)) error {
-	tables := tx.Bucket(tablesBucket)
+func put(tx *boltfile.Tx, records []protocol.Record, note func(*boltfile.Bucket, *protocol.Record)) error {
 	order := sorted(records)
-	var b *bbolt.Bucket
+	var b *boltfile.Bucket
 	open := 0
 	for i, at := range order {
 		r := &records[at]
 		first := i == 0 || records[order[i-1]].Table != r.Table
 		if first {
 			var err error
-			if b, err = table(tables, r.Table, open); err != nil {
+			if b, err = table(tx, r.Table, open); err != nil {
 				return err
 			}
 			open++
@@ -161,7 +161,7 @@ func put(tx *bbolt.Tx, records []protocol.Record, note func(*bbolt.Bucket, *prot
 			continue
 		}
 		note(b, r)
-		if err := boltfile.Put(b, r.Key, r.Value); err != nil {
+		if err := b.Set(r.Key, r.Value); err != nil {
 			return fmt.Errorf("table %s: %w", r.Table, err)
 		}
 	}
@@ -183,8 +183,8 @@ func compare(x, y *protocol.Record) int {
 	return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Key, y.Key))
 }
 
-func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
-	b, err := boltfile.Table(tables, name, open)
+func table(tx *boltfile.Tx, name string, open int) (*boltfile.Bucket, error) {
+	b, err := tx.Table(tablesBucket, name, open)
 	if err != nil {
 		return nil, err
 	}
@@ -196,22 +196,22 @@ func table(tables *bbolt.Bucket, name string, open int) (*bbolt.Bucket, error) {
 
 // Each calls f with every record of a table (protocol.Tables).
 func (db *DB) Each(name string, f func(key string, value []byte) error) error {
-	return db.View(func(t protocol.Tables) error { return t.Each(name, f) })
+	return reading(db.path, db.bolt.Each(tablesBucket, name, f))
 }
 
 // Get is the value of a key (protocol.Tables).
 func (db *DB) Get(name, key string) (value []byte, err error) {
-	err = db.View(func(t protocol.Tables) error {
+	err = db.bolt.LookTables(tablesBucket, func(t *boltfile.Tables) error {
 		value, err = t.Get(name, key)
 		return err
 	})
-	return value, err
+	return value, reading(db.path, err)
 }
 
 // Tables are the names of all tables that have been written to, in order.
 func (db *DB) Tables() (names []string, err error) {
 	err = db.bolt.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(tablesBucket).ForEachBucket(func(name []byte) error {
+		return tx.Bucket([]byte(tablesBucket)).ForEachBucket(func(name []byte) error {
 			names = append(names, string(name))
 			return nil
 		})
@@ -222,9 +222,12 @@ func (db *DB) Tables() (names []string, err error) {
 // View calls f with all tables as they were at one moment, while appends go on. The file
 // cannot reuse old pages until f returns.
 func (db *DB) View(f func(t protocol.Tables) error) error {
-	err := db.bolt.ViewTables(tablesBucket, func(t *boltfile.Tables) error { return f(t) })
+	return reading(db.path, db.bolt.ViewTables(tablesBucket, func(t *boltfile.Tables) error { return f(t) }))
+}
+
+func reading(path string, err error) error {
 	if err != nil {
-		return fmt.Errorf("read ledger %s: %w", db.path, err)
+		return fmt.Errorf("read ledger %s: %w", path, err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 )
@@ -26,7 +27,7 @@ func (d *digest) change(table, key, old, value []byte) {
 }
 
 // note adds a record to the sum before it is written.
-func (d *digest) note(b *bbolt.Bucket, r *protocol.Record) {
+func (d *digest) note(b *boltfile.Bucket, r *protocol.Record) {
 	if r.Table != ledger.TableEntries {
 		key := []byte(r.Key)
 		d.change([]byte(r.Table), key, b.Get(key), r.Value)

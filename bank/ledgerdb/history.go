@@ -110,11 +110,7 @@ type history struct {
 }
 
 func (db *DB) view(f func(h history) error) error {
-	err := db.bolt.View(func(tx *bbolt.Tx) error { return f(history{tx.Bucket(tablesBucket)}) })
-	if err != nil {
-		return fmt.Errorf("read ledger %s: %w", db.path, err)
-	}
-	return nil
+	return reading(db.path, db.bolt.Look(func(tx *bbolt.Tx) error { return f(history{tx.Bucket([]byte(tablesBucket))}) }))
 }
 
 // scan visits a table from the first key not below from, until visit is done.

@@ -59,6 +59,9 @@ func nothingAudited() ledger.Report { return ledger.Report{Bad: []string{}, Sum:
 func (db *DB) auditStill(open OpenHead, verify func(octets, signature []byte) error) (ledger.Report, LogReport, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	if err := db.bolt.Settle(); err != nil {
+		return nothingAudited(), LogReport{}, fmt.Errorf("audit ledger %s: %w", db.path, err)
+	}
 	if err := boltfile.CheckPages(db.path); err != nil {
 		return nothingAudited(), LogReport{Bad: []string{"file: " + err.Error()}}, nil
 	}
@@ -174,7 +177,7 @@ func (a *logAuditor) readHeads() {
 	var n uint64
 	var id string
 	var last contract.Head
-	c := a.log.Bucket(headsBucket).Cursor()
+	c := a.log.Bucket([]byte(headsBucket)).Cursor()
 	for k, der := c.First(); k != nil; k, der = c.Next() {
 		h, hid, err := a.open(der)
 		first := len(a.heads) == 0
@@ -230,7 +233,7 @@ func (a *logAuditor) passHeads() {
 
 func (a *logAuditor) sameTile(t audit.Tile) error {
 	a.tiles++
-	if stored := a.log.Bucket(tilesBucket).Get(tileKey(t.Row, t.Number)); !bytes.Equal(stored, t.Hashes) {
+	if stored := a.log.Bucket([]byte(tilesBucket)).Get(tileKey(t.Row, t.Number)); !bytes.Equal(stored, t.Hashes) {
 		a.bad("tile %d of row %d of the log does not follow from the entries", t.Number, t.Row)
 	}
 	return nil
@@ -250,7 +253,7 @@ func (a *logAuditor) compare(s logState, txid uint64) {
 		a.bad("%d heads are of more entries than there are", len(a.heads))
 	}
 	tiles := 0
-	c := a.log.Bucket(tilesBucket).Cursor()
+	c := a.log.Bucket([]byte(tilesBucket)).Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
 		tiles++
 	}

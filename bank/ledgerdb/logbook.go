@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"ramp/bank/audit"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -24,12 +25,13 @@ const (
 	buildStep = 1 << 16                // entries of one transaction while a log is built
 )
 
-var (
-	logBucket   = []byte("log")
-	tilesBucket = []byte("tiles")
-	headsBucket = []byte("heads")
-	logStateKey = []byte("state")
+const (
+	logBucket   = "log"
+	tilesBucket = "tiles"
+	headsBucket = "heads"
 )
+
+var logStateKey = []byte("state")
 
 // Sign signs a head as the bank; nil: heads cannot be signed here.
 type Sign func(h contract.Head) ([]byte, error)
@@ -50,7 +52,7 @@ type book struct {
 }
 
 func openBook(tx *bbolt.Tx) book {
-	return book{tx.Bucket(logBucket), tx.Bucket(tablesBucket)}
+	return book{tx.Bucket([]byte(logBucket)), tx.Bucket([]byte(tablesBucket))}
 }
 
 func tileKey(row int, number uint64) []byte {
@@ -59,17 +61,18 @@ func tileKey(row int, number uint64) []byte {
 
 // Tile reads a tile (audit.Tiles).
 func (b book) Tile(row int, number uint64) ([]byte, error) {
-	v := b.log.Bucket(tilesBucket).Get(tileKey(row, number))
+	v := b.log.Bucket([]byte(tilesBucket)).Get(tileKey(row, number))
 	if v == nil {
 		return nil, fmt.Errorf("damaged: tile %d of row %d of the log is missing", number, row)
 	}
 	return v, nil
 }
 
-func (b book) keep(t audit.Tile) error {
-	tiles := b.log.Bucket(tilesBucket)
+// keep stores the tiles that a tree fills.
+func keep(tx *boltfile.Tx) func(t audit.Tile) error {
+	tiles := tx.In(logBucket, tilesBucket)
 	tiles.FillPercent = fullPages
-	return tiles.Put(tileKey(t.Row, t.Number), t.Hashes)
+	return func(t audit.Tile) error { return tiles.Put(tileKey(t.Row, t.Number), t.Hashes) }
 }
 
 func (b book) entry(number uint64) ([]byte, error) {
@@ -99,10 +102,10 @@ func (b book) lastEntry() (uint64, error) {
 }
 
 // extend adds the entries among records to the log. They come in order and without a gap.
-func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*logbook, error) {
+func (l *logbook) extend(tx *boltfile.Tx, records []protocol.Record, d digest) (*logbook, error) {
 	next := *l
 	next.tree, next.digest = l.tree.Clone(), d
-	b := openBook(tx)
+	tiles := keep(tx)
 	for i := range records {
 		r := &records[i]
 		if r.Table != ledger.TableEntries {
@@ -111,20 +114,24 @@ func (l *logbook) extend(tx *bbolt.Tx, records []protocol.Record, d digest) (*lo
 		if n := next.tree.Size() + 1; r.Value == nil || r.Key != ledger.NumberKey(n) {
 			return nil, fmt.Errorf("entry %x is not the next, %d: entries never change", r.Key, n)
 		}
-		if err := next.tree.Append(r.Value, b.keep); err != nil {
+		if err := next.tree.Append(r.Value, tiles); err != nil {
 			return nil, err
 		}
 	}
 	return &next, nil
 }
 
-func (l *logbook) store(tx *bbolt.Tx) error {
-	s := logState{size: l.tree.Size(), root: l.tree.Root(), digest: l.digest, txid: uint64(tx.ID()), heads: l.heads}
-	return tx.Bucket(logBucket).Put(logStateKey, s.encode())
+func (l *logbook) store(tx *boltfile.Tx) error {
+	return tx.In(logBucket, "").Put(logStateKey, l.state(tx.ID()))
+}
+
+// state is the stored state of a log that a transaction leaves.
+func (l *logbook) state(txid int) []byte {
+	return logState{size: l.tree.Size(), root: l.tree.Root(), digest: l.digest, txid: uint64(txid), heads: l.heads}.encode()
 }
 
 // seal signs a head of the present log and stores it.
-func (l *logbook) seal(tx *bbolt.Tx, sign Sign, now time.Time) error {
+func (l *logbook) seal(tx *boltfile.Tx, sign Sign, now time.Time) error {
 	h, err := l.next(tx, now)
 	if err != nil {
 		return err
@@ -137,7 +144,7 @@ func (l *logbook) seal(tx *bbolt.Tx, sign Sign, now time.Time) error {
 		return err
 	}
 	l.heads, l.signed = l.heads+1, now
-	heads := tx.Bucket(logBucket).Bucket(headsBucket)
+	heads := tx.In(logBucket, headsBucket)
 	if l.heads > maxHeads {
 		if err := heads.Delete(binary.BigEndian.AppendUint64(nil, l.heads-maxHeads)); err != nil {
 			return err
@@ -148,8 +155,8 @@ func (l *logbook) seal(tx *bbolt.Tx, sign Sign, now time.Time) error {
 
 // next is the head to sign. Its time is not before that of the last head, whatever the
 // clock says.
-func (l *logbook) next(tx *bbolt.Tx, now time.Time) (contract.Head, error) {
-	state, err := history{tx.Bucket(tablesBucket)}.state()
+func (l *logbook) next(tx *boltfile.Tx, now time.Time) (contract.Head, error) {
+	state, err := history{tx.Bucket([]byte(tablesBucket))}.state()
 	if err != nil {
 		return contract.Head{}, err
 	}

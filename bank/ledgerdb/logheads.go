@@ -52,7 +52,7 @@ func (db *DB) sealIf(now time.Time, due func(l *logbook) bool) error {
 	if db.sign == nil {
 		return errNoSigner
 	}
-	return db.update(func(tx *bbolt.Tx) (*logbook, error) {
+	return db.update(func(tx *boltfile.Tx) (*logbook, error) {
 		next := *old
 		if err := next.seal(tx, db.sign, now); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (db *DB) sealIf(now time.Time, due func(l *logbook) bool) error {
 }
 
 // enter appends records to the tables and to the log.
-func (db *DB) enter(tx *bbolt.Tx, records []protocol.Record) (*logbook, error) {
+func (db *DB) enter(tx *boltfile.Tx, records []protocol.Record) (*logbook, error) {
 	l := db.log.Load()
 	d := l.digest
 	if err := put(tx, records, d.note); err != nil {
@@ -121,11 +121,9 @@ func (db *DB) Prove(numbers []uint64, from uint64, now time.Time) (audit.Documen
 	if from > l.head.Size {
 		from = 0 // growth from there cannot be proved; the head shows that
 	}
-	err := boltfile.Guard(func() error {
-		return db.bolt.View(func(tx *bbolt.Tx) (err error) {
-			d, err = l.document(openBook(tx), numbers, from)
-			return err
-		})
+	err := db.bolt.Look(func(tx *bbolt.Tx) (err error) {
+		d, err = l.document(openBook(tx), numbers, from)
+		return err
 	})
 	if err != nil {
 		return d, fmt.Errorf("prove from ledger %s: %w", db.path, err)
@@ -135,7 +133,7 @@ func (db *DB) Prove(numbers []uint64, from uint64, now time.Time) (audit.Documen
 
 func (l *logbook) document(b book, numbers []uint64, from uint64) (audit.Document, error) {
 	d := audit.Document{Version: audit.DocumentVersion, From: from}
-	d.Head = append(d.Head, b.log.Bucket(headsBucket).Get(binary.BigEndian.AppendUint64(nil, l.heads))...)
+	d.Head = append(d.Head, b.log.Bucket([]byte(headsBucket)).Get(binary.BigEndian.AppendUint64(nil, l.heads))...)
 	if len(d.Head) == 0 {
 		return d, fmt.Errorf("damaged: head %d is missing", l.heads)
 	}

@@ -40,7 +40,7 @@ func (db *DB) openLog() error {
 func (db *DB) makeLog() error {
 	missing := false
 	err := db.bolt.View(func(tx *bbolt.Tx) error {
-		missing = tx.Bucket(logBucket) == nil
+		missing = tx.Bucket([]byte(logBucket)) == nil
 		if parts := keysOf(tx.Cursor()); missing && parts != "meta tables " {
 			return fmt.Errorf("damaged: it has the parts %q, and no log", parts)
 		}
@@ -49,21 +49,23 @@ func (db *DB) makeLog() error {
 	if err != nil || !missing {
 		return err
 	}
-	return boltfile.Guard(func() error { return db.bolt.Update(beginLog) })
+	return db.rewrite(beginLog)
 }
 
-func beginLog(tx *bbolt.Tx) error {
-	b, err := tx.CreateBucket(logBucket)
-	if err != nil {
-		return err
-	}
-	for _, name := range [][]byte{tilesBucket, headsBucket} {
-		if _, err := b.CreateBucket(name); err != nil {
+// rewrite runs a transaction that is not an append.
+func (db *DB) rewrite(change func(tx *boltfile.Tx) error) error {
+	_, err := db.bolt.Write(change)
+	return err
+}
+
+func beginLog(tx *boltfile.Tx) (err error) {
+	for _, name := range []string{tilesBucket, headsBucket} {
+		if _, err := tx.Table(logBucket, name, 0); err != nil {
 			return err
 		}
 	}
 	l := &logbook{tree: audit.NewTree()}
-	if l.digest, err = digestOf(tx.Bucket(tablesBucket)); err != nil {
+	if l.digest, err = digestOf(tx.Bucket([]byte(tablesBucket))); err != nil {
 		return err
 	}
 	return l.store(tx)
@@ -83,7 +85,7 @@ func (db *DB) readLog() (l *logbook, last uint64, err error) {
 }
 
 func (b book) read(last uint64) (*logbook, error) {
-	if b.log.Bucket(tilesBucket) == nil || b.log.Bucket(headsBucket) == nil {
+	if b.log.Bucket([]byte(tilesBucket)) == nil || b.log.Bucket([]byte(headsBucket)) == nil {
 		return nil, errors.New("damaged: the log has lost its tiles or its heads")
 	}
 	s, err := decodeLogState(b.log.Get(logStateKey))
@@ -111,7 +113,7 @@ func (b book) read(last uint64) (*logbook, error) {
 
 // readHead reads the last head, which must belong to this log.
 func (b book) readHead(l *logbook) error {
-	k, der := b.log.Bucket(headsBucket).Cursor().Last()
+	k, der := b.log.Bucket([]byte(headsBucket)).Cursor().Last()
 	if k == nil {
 		return nil
 	}
@@ -135,20 +137,18 @@ func (b book) readHead(l *logbook) error {
 
 // buildLog adds the next entries that are missing from the log.
 func (db *DB) buildLog(l *logbook, last uint64) error {
-	return boltfile.Guard(func() error {
-		return db.bolt.Update(func(tx *bbolt.Tx) error {
-			b := openBook(tx)
-			for n := l.tree.Size() + 1; n <= last && n%buildStep != 0 || n == l.tree.Size()+1 && n <= last; n++ {
-				v, err := b.entry(n)
-				if err != nil {
-					return err
-				}
-				if err := l.tree.Append(v, b.keep); err != nil {
-					return err
-				}
+	return db.rewrite(func(tx *boltfile.Tx) error {
+		b, tiles := openBook(tx.Tx), keep(tx)
+		for n := l.tree.Size() + 1; n <= last && n%buildStep != 0 || n == l.tree.Size()+1 && n <= last; n++ {
+			v, err := b.entry(n)
+			if err != nil {
+				return err
 			}
-			return l.store(tx)
-		})
+			if err := l.tree.Append(v, tiles); err != nil {
+				return err
+			}
+		}
+		return l.store(tx)
 	})
 }
 
@@ -157,7 +157,7 @@ func (db *DB) buildLog(l *logbook, last uint64) error {
 func (db *DB) checkDigest(l *logbook) error {
 	foreign := false
 	err := db.bolt.View(func(tx *bbolt.Tx) error {
-		s, err := decodeLogState(tx.Bucket(logBucket).Get(logStateKey))
+		s, err := decodeLogState(tx.Bucket([]byte(logBucket)).Get(logStateKey))
 		foreign = s.txid != uint64(tx.ID())
 		return err
 	})
@@ -165,13 +165,11 @@ func (db *DB) checkDigest(l *logbook) error {
 		return err
 	}
 	next := *l
-	err = boltfile.Guard(func() error {
-		return db.bolt.Update(func(tx *bbolt.Tx) (err error) {
-			if next.digest, err = digestOf(tx.Bucket(tablesBucket)); err != nil {
-				return err
-			}
-			return next.store(tx)
-		})
+	err = db.rewrite(func(tx *boltfile.Tx) (err error) {
+		if next.digest, err = digestOf(tx.Bucket([]byte(tablesBucket))); err != nil {
+			return err
+		}
+		return next.store(tx)
 	})
 	db.log.Store(&next)
 	return err

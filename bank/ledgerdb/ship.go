@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"go.etcd.io/bbolt"
-
+	"ramp/bank/boltfile"
 	"ramp/protocol"
 	"ramp/protocol/contract"
 )
@@ -27,13 +26,13 @@ func (db *DB) ShipTo(ship Ship) {
 }
 
 // finish ships a transaction and stores the state of the log.
-func (db *DB) finish(tx *bbolt.Tx, l *logbook, records []protocol.Record, sealed bool) error {
+func (db *DB) finish(tx *boltfile.Tx, l *logbook, records []protocol.Record, sealed bool) error {
 	if db.ship == nil {
 		return l.store(tx)
 	}
 	var head []byte
 	if sealed {
-		head = openBook(tx).headAt(l.heads)
+		head = openBook(tx.Tx).headAt(l.heads)
 	}
 	note, err := db.ship(records, head)
 	if err != nil {
@@ -48,7 +47,7 @@ func (db *DB) finish(tx *bbolt.Tx, l *logbook, records []protocol.Record, sealed
 
 // headAt is a signed head, or nil.
 func (b book) headAt(number uint64) []byte {
-	return b.log.Bucket(headsBucket).Get(binary.BigEndian.AppendUint64(nil, number))
+	return b.log.Bucket([]byte(headsBucket)).Get(binary.BigEndian.AppendUint64(nil, number))
 }
 
 // Apply saves shipped records and their head (or nil), which must belong to the log with
@@ -56,7 +55,7 @@ func (b book) headAt(number uint64) []byte {
 func (db *DB) Apply(records []protocol.Record, head []byte) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return db.update(func(tx *bbolt.Tx) (*logbook, error) {
+	return db.update(func(tx *boltfile.Tx) (*logbook, error) {
 		l := db.log.Load()
 		d := l.digest
 		if err := put(tx, records, d.note); err != nil {
@@ -76,7 +75,7 @@ func (db *DB) Apply(records []protocol.Record, head []byte) error {
 }
 
 // follow stores a head that the leader signed, which must be the next of this log.
-func (l *logbook) follow(tx *bbolt.Tx, der []byte) error {
+func (l *logbook) follow(tx *boltfile.Tx, der []byte) error {
 	h, _, err := contract.ReadHead(der)
 	if err != nil {
 		return err

@@ -112,6 +112,9 @@ func twoStates(t *testing.T, s signer, path string) (whole, older []byte) {
 		if err := d.db.SealHead(time.Now()); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := d.db.Tables(); err != nil { // which puts all that is in the log into the file
+			t.Fatal(err)
+		}
 	}
 	if err := d.db.Close(); err != nil {
 		t.Fatal(err)

@@ -52,6 +52,9 @@ func (r *Reader) Fail(err error) {
 // Failed reports whether a fault was noted.
 func (r *Reader) Failed() bool { return r.err != nil }
 
+// More reports whether there are octets to read.
+func (r *Reader) More() bool { return r.err == nil && len(r.b) > 0 }
+
 // Octets reads n octets, which belong to the value.
 func (r *Reader) Octets(n int) []byte {
 	if r.err != nil || n > len(r.b) {

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // A page of the documents is played from its first block of commands to its last, in
@@ -188,26 +185,7 @@ func playDocument(t *testing.T, blocks []docBlock) {
 	for _, l := range left {
 		t.Log("not played: " + l)
 	}
-	dir, program := programDirectory(t)
-	for _, name := range []string{"testdata", "rfql"} {
-		at, err := filepath.Abs("../../" + name)
-		must(t, err)
-		must(t, os.Symlink(at, filepath.Join(dir, name)))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), readmeTime)
-	defer cancel()
-	c := exec.CommandContext(ctx, "bash", "-c", script)
-	c.Dir = dir
-	c.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	all := func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.Cancel, c.WaitDelay = all, time.Second // daemons that a failed script leaves have its output too
-	out, err := c.CombinedOutput()
-	_ = all() // there may be none
-	if err != nil {
-		_ = exec.Command(program, "demo", "--stop", "--dir", filepath.Join(dir, "market")).Run() // there may be none
-		t.Errorf("%v\n%s\n-- played (docs_test.go says how a page prepares a block, or why one is not played):\n%s", err, out, script)
-	}
+	playPage(t, script)
 	t.Logf("%d blocks, %d of them not played", len(blocks), len(left))
 }
 

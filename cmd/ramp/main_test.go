@@ -34,6 +34,7 @@ func (t tests) Run() int {
 	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue { // they wait for daemons more than they compute
 		_ = given.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))) // a number
 	}
+	machine.start()
 	defer endDaemons(func(program string, _ []string) bool {
 		path, err := exec.LookPath("ramp")
 		return err == nil && program == path
@@ -45,8 +46,7 @@ func (t tests) Run() int {
 // one file per subject. Their own commands are in script_test.go.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:   "../../testdata/script",
+	playAll(t, "../../testdata/script", &machine, testscript.Params{
 		Cmds:  scriptCommands(),
 		Setup: setUpScript,
 		Condition: func(cond string) (bool, error) {

@@ -2,13 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // notPlayed are the blocks that the tests leave out, by a word in them, and why.
@@ -18,8 +23,8 @@ var notPlayed = map[string]string{
 	"openssl cm": "played where openssl is installed",
 }
 
-// readmeTime bounds all of README's commands; only a fault reaches it.
-const readmeTime = 5 * time.Minute
+// pageTime bounds all commands of a page; only a fault reaches it.
+const pageTime = 5 * time.Minute
 
 // The commands of README are played exactly as they are printed, one block after
 // the other, in a new directory.
@@ -36,35 +41,59 @@ func TestTheCommandsOfTheReadmeWorkAsPrinted(t *testing.T) {
 	if len(blocks) < 8 {
 		t.Fatalf("%d blocks of commands: README is not read rightly", len(blocks))
 	}
-	dir, program := programDirectory(t)
-	ctx, cancel := context.WithTimeout(context.Background(), readmeTime)
-	defer cancel()
-	c := exec.CommandContext(ctx, "bash", "-c", script(blocks))
-	c.Dir = dir
-	c.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		_ = exec.Command(program, "demo", "--stop", "--dir", filepath.Join(dir, "market")).Run() // it may have been stopped
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out := playPage(t, script(blocks))
 	for _, want := range []string{`Joined demo as `, `(?m)^request \(p[0-9a-f]+\): settled$`, `would have made|offers [0-9.]+ per core-hour`, `health +good`, `stopped [0-9]+ processes`, `sum of CPU: 0`} {
-		if !regexp.MustCompile(want).Match(out) {
+		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 }
 
-// programDirectory is an empty directory in which the program is bin/ramp.
-func programDirectory(t *testing.T) (dir, program string) {
+// playPage plays the commands of a page in a new directory, in which the program is bin/ramp,
+// and returns what they print. After a stall of the machine they are played again.
+func playPage(t *testing.T, script string) (out string) {
 	t.Helper()
+	one := playAgain(&machine, func(one testscript.T) {
+		var err error
+		if out, err = playShell(t, script); err != nil {
+			one.Fatal(fmt.Sprintf("%v\n%s\n-- played (docs_test.go says how a page prepares a block, or why one is not played):\n%s", err, out, script))
+		}
+	})
+	if one.failed {
+		t.Fatal(one.log.String())
+	}
+	t.Log(one.log.String())
+	return out
+}
+
+func playShell(t *testing.T, script string) (string, error) {
 	dir, err := os.MkdirTemp("", "ramp-docs-") // short: sockets are in it
-	must(t, err)
+	if err != nil {
+		return "", err
+	}
 	t.Cleanup(func() { endDaemonsBelow(dir); _ = os.RemoveAll(dir) })
-	program, err = exec.LookPath("ramp")
-	must(t, err)
-	must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
-	must(t, os.Symlink(program, filepath.Join(dir, "bin", "ramp")))
-	return dir, program
+	program, err := exec.LookPath("ramp")
+	err = errors.Join(err, os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Symlink(program, filepath.Join(dir, "bin", "ramp")))
+	for _, name := range []string{"testdata", "rfql"} {
+		at, errAbs := filepath.Abs("../../" + name)
+		err = errors.Join(err, errAbs, os.Symlink(at, filepath.Join(dir, name)))
+	}
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pageTime)
+	defer cancel()
+	c := exec.CommandContext(ctx, "bash", "-c", script)
+	c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	all := func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.Cancel, c.WaitDelay = all, time.Second // daemons that a failed script leaves have its output too
+	out, err := c.CombinedOutput()
+	_ = all() // there may be none
+	if err != nil {
+		_ = exec.Command(program, "demo", "--stop", "--dir", filepath.Join(dir, "market")).Run() // there may be none
+	}
+	return string(out), err
 }
 
 // commandBlocks are the blocks that begin with a command, but for those that are

@@ -14,6 +14,7 @@ import (
 	"ramp/agents/resource"
 	"ramp/agents/resource/pricing"
 	"ramp/agents/user"
+	"ramp/bank/boltfile"
 	"ramp/bank/ledger"
 	"ramp/bank/ledgerdb"
 	"ramp/protocol"
@@ -69,7 +70,7 @@ func copyBooks(from, to string) error {
 		return err
 	}
 	var errs []error
-	for _, name := range []string{journalName, ledgerName, batchName, "agent.pem", "agent.key", "ca.pem"} {
+	for _, name := range []string{journalName, journalName + boltfile.LogEnd, ledgerName, ledgerName + boltfile.LogEnd, batchName, "agent.pem", "agent.key", "ca.pem"} {
 		err := copyFile(filepath.Join(from, name), filepath.Join(to, name))
 		if !errors.Is(err, fs.ErrNotExist) { // not every kind of agent has every file
 			errs = append(errs, err)

@@ -86,10 +86,13 @@ func newRestoring(dir string, drill bool, log *slog.Logger) (*restoring, error) 
 		}
 		r.copy = r.ledger + ".restore"
 	}
-	if !drill && config.IsThere(r.ledger) {
-		return nil, exit.Fail(exit.Usage, "move it away first, and keep it: it may have entries that the backup lacks", "%s exists already", r.ledger)
-	}
-	if !drill {
+	for _, file := range []string{r.ledger, r.ledger + boltfile.LogEnd} {
+		if drill {
+			break
+		}
+		if config.IsThere(file) {
+			return nil, exit.Fail(exit.Usage, "move it away first, and keep it: it may have entries that the backup lacks", "%s exists already", file)
+		}
 		if err := mustNotRun(dir, r.ledger); err != nil {
 			return nil, err
 		}
@@ -115,7 +118,11 @@ func mustNotRun(dir, file string) error {
 }
 
 func (r *restoring) run(ctx context.Context, file string, drill bool) (restored, error) {
-	if err := copyFile(file, r.copy); err != nil {
+	err := errors.Join(removed(r.copy+boltfile.LogEnd), copyFile(file, r.copy))
+	if log := file + boltfile.LogEnd; err == nil && config.IsThere(log) { // a ledger's file that was copied by hand
+		err = copyFile(log, r.copy+boltfile.LogEnd)
+	}
+	if err != nil {
 		return restored{}, err
 	}
 	found, err := r.prepare()
@@ -127,6 +134,9 @@ func (r *restoring) run(ctx context.Context, file string, drill bool) (restored,
 	}
 	if r.node != nil {
 		return found, errors.Join(r.load(ctx), r.clean())
+	}
+	if log := r.copy + boltfile.LogEnd; config.IsThere(log) {
+		return found, exit.Fail(exit.Failed, "make room on the disk", "%s could not be put into its file", log)
 	}
 	if err := os.Rename(r.copy, r.ledger); err != nil {
 		return found, err
@@ -178,7 +188,7 @@ func (r *restoring) recover(db *ledgerdb.DB) (uint64, error) {
 
 // clean removes the files of a restore, if they exist.
 func (r *restoring) clean() error {
-	return errors.Join(removed(r.copy), removed(r.copy+boltfile.LockEnd))
+	return errors.Join(removed(r.copy), removed(r.copy+boltfile.LogEnd), removed(r.copy+boltfile.LockEnd))
 }
 
 // copyFile copies a file and flushes it to the disk.

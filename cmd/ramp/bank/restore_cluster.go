@@ -44,7 +44,7 @@ func (r *restoring) load(ctx context.Context) (err error) {
 	defer cancel()
 	err = ledgeretcd.Import(ctx, cfg, db)
 	if err != nil {
-		for _, path := range []string{cfg.Mirror, cfg.Mirror + boltfile.LockEnd} { // it did not exist before
+		for _, path := range []string{cfg.Mirror, cfg.Mirror + boltfile.LogEnd, cfg.Mirror + boltfile.LockEnd} { // it did not exist before
 			err = errors.Join(err, removed(path))
 		}
 	}

@@ -1,14 +1,9 @@
 package lab
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -52,7 +47,7 @@ type auctionBench struct {
 	sellers int
 	atOnce  int
 	time    time.Duration
-	buyers  []*benchBuyer
+	buyers  []*bench.Child
 }
 
 func newBenchAuction() *cobra.Command {
@@ -103,7 +98,10 @@ func (b *auctionBench) run(ctx context.Context, rounds, buyers []int) (err error
 	made, err := b.market.Open(ctx)
 	defer func() {
 		for _, x := range b.buyers {
-			err = errors.Join(err, x.end())
+			err = errors.Join(err, x.End())
+		}
+		if ctx.Err() != nil {
+			err = ctx.Err() // the buyers were killed
 		}
 		err = b.market.Close(ctx, made, err)
 	}()
@@ -154,18 +152,18 @@ func (b *auctionBench) measure(buyers, rounds int) (auctionFigures, error) {
 // all gives every buyer the same order at once, and sums up their reports.
 func (b *auctionBench) all(buyers int, o bench.Order) (bench.AuctionReport, error) {
 	for _, x := range b.buyers[:buyers] {
-		if err := x.in.Encode(o); err != nil {
+		if err := x.Give(o); err != nil {
 			return bench.AuctionReport{}, err
 		}
 	}
 	var sum bench.AuctionReport
 	for _, x := range b.buyers[:buyers] {
 		var r bench.AuctionReport
-		if err := x.out.Decode(&r); err != nil {
-			return sum, exit.Fail(exit.Failed, "its log is "+filepath.Join(x.dir, "agent.log"), "buyer %s stopped: %w", x.dir, err)
+		if err := x.Report(&r); err != nil {
+			return sum, exit.Fail(exit.Failed, "its log is "+x.Log, "a buyer stopped: %w", err)
 		}
 		if r.Error != "" {
-			return sum, exit.Fail(exit.Failed, "", "buyer %s: %s", x.dir, r.Error)
+			return sum, exit.Fail(exit.Failed, "", "%s: %s", filepath.Base(filepath.Dir(x.Log)), r.Error)
 		}
 		sum.Add(r)
 	}
@@ -197,15 +195,6 @@ func newBenchBuyer() *cobra.Command {
 	return c
 }
 
-// benchBuyer is a buyer in a process of its own.
-type benchBuyer struct {
-	dir string
-	cmd *exec.Cmd
-	w   io.Closer
-	in  *json.Encoder
-	out *json.Decoder
-}
-
 // startBuyers starts buyers until there are n, each with an account of its own.
 func (b *auctionBench) startBuyers(ctx context.Context, n int) error {
 	for i := len(b.buyers); i < n; i++ {
@@ -221,38 +210,14 @@ func (b *auctionBench) startBuyer(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	exe, err := os.Executable()
+	x, err := bench.StartChild(ctx, filepath.Join(dir, "agent.log"), demo.Tuning(), "bench", "buyer", "--dir", dir)
 	if err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(dir, "agent.log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	cmd := exec.Command(exe, "bench", "buyer", "--dir", dir)
-	cmd.Env = append(demo.Tuning(), os.Environ()...)
-	cmd.Stderr = log
-	w, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	r, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	x := &benchBuyer{dir: dir, cmd: cmd, w: w, in: json.NewEncoder(w), out: json.NewDecoder(bufio.NewReader(r))}
 	b.buyers = append(b.buyers, x)
 	var up background.Ready
-	if err := x.out.Decode(&up); err != nil {
-		return exit.Fail(exit.Failed, "its log is "+filepath.Join(dir, "agent.log"), "buyer %s did not start: %w", name, err)
+	if err := x.Report(&up); err != nil {
+		return exit.Fail(exit.Failed, "its log is "+x.Log, "buyer %s did not start: %w", name, err)
 	}
 	return b.market.Fund(ctx, up.Agent, name)
-}
-
-func (x *benchBuyer) end() error {
-	return errors.Join(x.w.Close(), x.cmd.Wait())
 }
