@@ -161,9 +161,13 @@ func startUser(t *testing.T, cast *markettest.Cast, route ...func(protocol.Messa
 
 // The journal has the beginning of a purchase and its end. In between its owner sees the rounds.
 func TestAPurchaseThatGoesOnIsShownAsItStands(t *testing.T) {
-	j, _ := startUser(t, markettest.NewCast(t, 1))
+	j, r := startUser(t, markettest.NewCast(t, 1))
 	n := &Node{journal: j, News: newNews("user", time.Now())}
 	u := n.userRecords()
+	idle := func(time.Time, agents.Role) protocol.Output { return protocol.Output{} }
+	if err := r.Do(t.Context(), idle); err != nil { // it ends what it finds when it begins
+		t.Fatal(err)
+	}
 	begun := `{"purchase":{"id":"p1","state":"bidding","created":"2026-01-01T00:00:00Z"}}`
 	if err := j.Append([]protocol.Record{{Table: user.TablePurchases, Key: "p1", Value: []byte(begun)}}); err != nil {
 		t.Fatal(err)
