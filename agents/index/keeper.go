@@ -67,14 +67,3 @@ func (k *Keeper) Stand(now time.Time) *Stand {
 	c := s.counts
 	return &Stand{len(s.table.by), len(s.homes.list(now, false)), s.market(now), c.Records, c.Refused, c.Queries, c.Fetched, c.Dropped}
 }
-
-// Sizes returns what the parts hold in memory, with the bounds.
-func (k *Keeper) Sizes() (list []protocol.Size) {
-	if k.server != nil {
-		list = k.server.Sizes()
-	}
-	if k.seller != nil {
-		list = append(list, protocol.Size{Of: "agents that gossip", N: len(k.seller.pace.heard), Most: MaxHeard})
-	}
-	return list
-}
