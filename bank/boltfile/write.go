@@ -68,7 +68,7 @@ func within(tx *bbolt.Tx, top, name string) (*bbolt.Bucket, error) {
 	return b, err
 }
 
-// Put writes a value, of which it keeps a copy: bbolt reads it again when it commits.
+// Put writes a copy of the value: bbolt reads it again when it commits.
 func (b *Bucket) Put(key, value []byte) error {
 	b.log(opPut, key, value)
 	return b.bucket.Put(key, append([]byte{}, value...))

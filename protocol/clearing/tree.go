@@ -15,8 +15,8 @@ const (
 	mostFirst   = 8       // see firstSteps
 	strongTries = 10      // candidates whose branches are tried first,
 	strongWork  = 200_000 // with so much work each, unless that was done before
-	diveEvery   = 12      // nodes between dives,
-	diveParts   = 0.7     // every second of which takes each offer of which a larger part is taken
+	diveEvery   = 12      // nodes between dives
+	diveParts   = 0.7     // every second dive takes all offers with larger parts
 	mostBases   = 1 << 10 // kept for branches that wait
 	leastRise   = 1e-6
 	mostTies    = 1 << 8 // branches that may hold another set as good as the best
