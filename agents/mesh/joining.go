@@ -117,7 +117,7 @@ func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration
 // open one when there are any.
 func (j *joining) stayAway(ctx context.Context, joined time.Time) {
 	for j.ep.cfg.Visitor && time.Since(joined) < VisitPeriod && len(j.ep.connected(everybody)) > 0 {
-		if !pause(ctx, time.Second) {
+		if !pause(ctx, watchPeriod) {
 			return
 		}
 	}

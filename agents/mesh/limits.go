@@ -51,7 +51,7 @@ const (
 	// well as by gossip. A busy machine takes a second to build the topics.
 	HearerGrace = 5 * time.Second
 	// watchPeriod is how often the credentials of connected peers are verified.
-	watchPeriod = 2 * time.Second
+	watchPeriod = 5 * time.Second
 )
 
 // Bounds of connections (the resource manager) and tables.
@@ -109,9 +109,11 @@ const (
 	validateQueue  = 256             // arrived, waiting for a validator
 	hearQueue      = 1024            // valid, waiting for the role; further ones are dropped
 	gossipOverhead = 4096            // of an RPC around one message
-	lazyShare      = 0.01            // of the neighbours that get a list of recent messages each second; at least six do
-	visitorBeat    = 5 * time.Second // between two such lists of a visitor
-	unwantedFrom   = 512             // bytes of a message that other neighbours are asked not to send as well
+	meshDegree     = 5               // that messages are passed on to at once
+	lazyShare      = 0.01            // of the others that get a list of recent messages now and then; at least six do
+	gossipBeat     = 3 * time.Second // between two such lists
+	visitorBeat    = 5 * time.Second // the same of a visitor
+	unwantedFrom   = 4 << 10         // bytes of a message that other neighbours are asked not to send as well: not a presence
 	maxPresence    = 2 << 10         // bytes of a gossiped presence
 	maxCall        = 64 << 10        // bytes of a gossiped call for proposals
 	// staleAfter is how long a presence may be on its way, and by how much clocks may

@@ -44,7 +44,7 @@ const (
 	relayAgain   = 10 * time.Second       // before a refused reservation is tried again
 	directTime   = 6 * time.Second        // for a direct path to be punched, before files are relayed
 	sleepLeast   = 20 * time.Second       // a tick that is so late means that the machine slept
-	sleepTick    = 2 * time.Second
+	sleepTick    = 5 * time.Second
 )
 
 // How others reach an agent.
