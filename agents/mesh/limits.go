@@ -56,17 +56,18 @@ const (
 
 // Bounds of connections (the resource manager) and tables.
 const (
-	MaxConnections = 1024            // 1,000 agents of a market, each directly
-	maxHalfOpen    = 256             // inbound connections that are not secured yet
-	halfOpenAtOnce = 2 * maxHalfOpen // with those that are being dropped
-	maxStrangers   = 64              // secured ones without a credential
-	strangerTenure = time.Second     // in which others of the same network do not displace one
-	maxLosers      = 4096            // strangers remembered because they lost their place
-	maxTrusted     = 1024            // networks of known agents that are remembered
-	strangersLog   = time.Minute     // between two log lines about dropped strangers
-	strangersNamed = 16              // lines about single ones before that
-	lowWater       = 800             // to which the connection manager trims ...
-	highWater      = 960             // ... from here, those of the lowest value first
+	MaxConnections = 1024             // 1,000 agents of a market, each directly
+	maxHalfOpen    = 256              // inbound connections that are not secured yet
+	halfOpenAtOnce = 2 * maxHalfOpen  // with those that are being dropped
+	maxStrangers   = 64               // secured ones without a credential
+	handshakeTime  = 20 * time.Second // by when the library has secured a connection or given it up
+	strangerTenure = time.Second      // in which others of the same network do not displace one
+	maxLosers      = 4096             // strangers remembered because they lost their place
+	maxTrusted     = 1024             // networks of known agents that are remembered
+	strangersLog   = time.Minute      // between two log lines about dropped strangers
+	strangersNamed = 16               // lines about single ones before that
+	lowWater       = 800              // to which the connection manager trims ...
+	highWater      = 960              // ... from here, those of the lowest value first
 	trimGrace      = 20 * time.Second
 	visitorKeeps   = 8                // connections of a visitor, beside those that it uses
 	visitorStays   = 30 * time.Second // until it leaves
