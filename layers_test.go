@@ -124,7 +124,7 @@ func table() []layer {
 		{"agents/hub", impure, "", ""},
 		{"agents/recent", impure, "agents/control agents/user protocol", ""},
 		{"agents/parcels", impure, "agents/control agents/exit agents/stage agents/words protocol protocol/message", ""},
-		{"agents/web", impure, "agents/config agents/control agents/exit agents/proof agents/user agents/words bank/audit protocol protocol/contract protocol/message rfql rfql/compose", ""},
+		{"agents/web", impure, "agents/config agents/control agents/exit agents/proof agents/user agents/words bank/audit protocol protocol/contract protocol/message rfql rfql/compose", "github.com/a-h/templ"},
 		{"agents/meters", impure, "agents/control protocol protocol/message", "github.com/prometheus/client_golang"},
 		{"agents/background", impure, "agents/config agents/control agents/exit bank/boltfile protocol", "github.com/coreos/go-systemd golang.org/x/sys"},
 		{"agents/join", impure, "agents/config agents/exit agents/mesh agents/words protocol protocol/identity protocol/invitation", ""},
