@@ -49,7 +49,6 @@ func table() []layer {
 		{"protocol/message", pure, "protocol protocol/contract", ""},
 		{"protocol/codec", pure, "protocol protocol/acl protocol/codec/wire protocol/contract protocol/identity protocol/message", "google.golang.org/protobuf"},
 		{"protocol/codec/wire", impure, "", "google.golang.org/protobuf github.com/planetscale/vtprotobuf"}, // generated
-		{"protocol/codec/generate", impure, "", "google.golang.org/protobuf github.com/bufbuild/protocompile github.com/planetscale/vtprotobuf"},
 		{"protocol/clearing", pure, "protocol protocol/clearing/lp", ""},
 		{"protocol/clearing/lp", pure, "", ""},
 		{"protocol/auction", pure, "protocol protocol/clearing protocol/message rfql", ""},
