@@ -70,4 +70,3 @@ func listed(list []string) string {
 	}
 	return "[" + strings.Join(words, ", ") + "]"
 }
-

@@ -15,6 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/protocol/identify"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+
+	"ramp/agents"
 )
 
 // punching owns the library's service that punches direct paths through NAT. The library
@@ -71,7 +73,7 @@ func (p *punching) Trace(e *holepunch.Event) {
 // again tries again for the relayed connections that came in, until ctx is done.
 func (p *punching) again(ctx context.Context) {
 	tries := map[string]int{} // by connection
-	for pause(ctx, time.Second) {
+	for agents.Pause(ctx, time.Second) {
 		open := map[string]int{}
 		for _, c := range p.host.Network().Conns() {
 			if c.Stat().Direction != network.DirInbound || !isRelayed(c.RemoteMultiaddr()) {

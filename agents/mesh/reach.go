@@ -18,6 +18,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 	"go.uber.org/fx"
 
+	"ramp/agents"
 	"ramp/protocol"
 )
 
@@ -329,7 +330,7 @@ func (r *reach) relays() (all []peer.AddrInfo) {
 // watchSleep drops all connections after the machine has slept: the other sides have given
 // them up, and it may be elsewhere. Everything connects again.
 func (r *reach) watchSleep(ctx context.Context) {
-	for last := time.Now().Round(0); pause(ctx, sleepTick); last = time.Now().Round(0) {
+	for last := time.Now().Round(0); agents.Pause(ctx, sleepTick); last = time.Now().Round(0) {
 		slept := time.Now().Round(0).Sub(last) // without the monotonic clock, which stands still in sleep
 		if slept < sleepLeast {
 			continue

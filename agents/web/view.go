@@ -143,13 +143,6 @@ type form struct {
 	Heading string
 }
 
-func (f *form) method() string {
-	if f.Get {
-		return "get"
-	}
-	return "post"
-}
-
 type submit struct {
 	Text   string
 	Action string
@@ -170,15 +163,6 @@ type navItem struct{ Text, Href string }
 
 // Fresh reports whether the page fetches itself again at events.
 func (d pageData) Fresh() bool { return !d.Bare && (len(d.On) > 0 || d.Every) }
-
-// Trigger is at which events it does.
-func (d pageData) Trigger() string {
-	const events = "hello from:body, back from:body, fresh from:body, change from:body, poll from:body"
-	if d.Every {
-		return events + ", every 5s"
-	}
-	return events
-}
 
 // pageData is what the layout needs beside the view.
 type pageData struct {
