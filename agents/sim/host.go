@@ -196,6 +196,9 @@ func (h *Host) refuse(m protocol.Message) {
 // crashes during writing and sending come later.
 func (h *Host) carryOut(out protocol.Output) {
 	h.output++
+	for _, m := range out.Hint {
+		h.world.send(h, m)
+	}
 	point := h.world.faults.crashPoint(h, out)
 	if point == BeforeSave {
 		h.crash(h.world.faults.downtime())

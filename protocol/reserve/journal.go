@@ -33,7 +33,8 @@ type savedDeal struct {
 	Conversation string              `json:"conversation"`
 	Document     string              `json:"document"`
 	Contract     protocol.ContractID `json:"contract,omitempty"`
-	Void         protocol.ContractID `json:"void,omitempty"` // that contract, once its bank has voided it
+	Prepared     protocol.ContractID `json:"prepared,omitempty"` // instead of a contract; nobody knows whether it was confirmed
+	Void         protocol.ContractID `json:"void,omitempty"`     // that contract, once its bank has voided it
 	Claims       []savedClaim        `json:"claims"`
 }
 
@@ -130,7 +131,12 @@ func (d *deal) record() protocol.Record {
 
 func (d *deal) saved() savedDeal {
 	s := savedDeal{User: d.user, Conversation: d.conversation, Document: d.hash, Void: d.void}
-	if d.contract != nil {
+	switch {
+	case d.prepared != nil:
+		s.Prepared = d.prepared.Verified.ID
+	case d.contract != nil && d.contract.silent:
+		s.Prepared = d.contract.sale.Verified.ID
+	case d.contract != nil:
 		s.Contract = d.contract.sale.Verified.ID
 	}
 	for _, c := range d.claims {

@@ -47,8 +47,11 @@ func (d *deal) footprint() (w footprint) {
 	if w.claims > 0 {
 		w.bytes = dealBytes + claimBytes*w.claims
 	}
-	if d.inDoubt() {
+	switch {
+	case d.inDoubt():
 		w.bytes += contractBytes(d.contract.sale.Verified.DER)
+	case d.prepared != nil:
+		w.bytes += contractBytes(d.prepared.Verified.DER)
 	}
 	return w
 }

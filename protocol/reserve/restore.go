@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,10 +85,9 @@ func (p *Participant) readDeal(s savedDeal, sales map[protocol.ContractID]savedS
 			return err
 		}
 	}
-	if s.Contract == "" {
+	if s.Contract = cmp.Or(s.Contract, s.Prepared); s.Contract == "" {
 		return nil
 	}
-
 	sale, ok := sales[s.Contract]
 	if !ok {
 		return fmt.Errorf("contract %s is not in table %s", s.Contract, TableSales)
@@ -98,7 +98,20 @@ func (p *Participant) readDeal(s savedDeal, sales map[protocol.ContractID]savedS
 	if r, ok := receipts[s.Contract]; ok {
 		d.contract.outcome, d.contract.receipt = r.Receipt.Outcome, r.receipt()
 	}
+	if s.Prepared != "" {
+		d.doubt(now)
+	}
 	return nil
+}
+
+// doubt makes the prepared contract of a deal one that may have been released.
+func (d *deal) doubt(now time.Time) {
+	d.contract.silent = true
+	for _, c := range d.contract.claims {
+		if c.unsure = false; c.state == ClaimHeld {
+			c.become(now, ClaimCountersigned, "")
+		}
+	}
 }
 
 func (p *Participant) readClaim(d *deal, s savedClaim, now time.Time) error {
