@@ -104,7 +104,7 @@ func (d *deal) undecided(t *turn, m protocol.Message, body message.Decision) {
 
 func (p *Participant) becomeDecided(t *turn, d *deal, r *contract.VerifiedReceipt) {
 	pr := d.contract
-	pr.outcome, pr.receipt = r.Outcome, r
+	pr.outcome, pr.receipt, pr.silent = r.Outcome, r, false
 	for _, c := range pr.claims {
 		if c.state != ClaimCountersigned {
 			continue // over before the journal was lost
