@@ -217,7 +217,9 @@ func (c *siteChecks) claimChanged(h *sim.Host, key claimKey, before, now *claim)
 	if now.binds() && (before == nil || !before.binds()) {
 		c.checkCores(h, key, now)
 	}
-	now.contract = firstOf(now.contract, was)
+	if now.state != "held" || before == nil || before.state != "prepared" { // not withdrawn
+		now.contract = firstOf(now.contract, was)
+	}
 }
 
 func firstOf(a, b protocol.ContractID) protocol.ContractID {
