@@ -64,18 +64,6 @@ func (p *Profile) Clone() *Profile {
 	return q
 }
 
-// Shift is a copy of p with d seconds added to every instant: the same machine
-// on another clock.
-func (p *Profile) Shift(d int64) *Profile {
-	q := p.Clone()
-	for i := range q.blocks {
-		for j := range q.blocks[i].steps {
-			q.blocks[i].steps[j].At += d
-		}
-	}
-	return q
-}
-
 // Steps yields the steps that hold in [start, end), in order; the first is moved
 // to start. Neighbours differ.
 func (p *Profile) Steps(start, end int64) iter.Seq[Step] {

@@ -49,7 +49,6 @@ const (
 	MaxName         = 64      // bytes of an account's name
 	MaxRef          = 200     // bytes of a reference
 	MaxCurrency     = 16      // bytes of a currency
-	MaxPost         = 256     // accounts that one hold is posted to
 	MaxGroups       = 1 << 12 // groups of a bank
 	MaxMembers      = 256     // users of a group
 	MaxClusters     = 64      // clusters of a group

@@ -25,7 +25,8 @@ func (h *holds) confirm(t *turn, m protocol.Message, v contract.Verified) {
 		return // the batch system checks the slots
 	}
 	if d != nil && d.prepared != nil && d.prepared.Verified.ID == v.ID && v.Bundle.SettleBy.After(t.now) {
-		h.release(t, m, d)
+		h.promise(t, d, *d.prepared) // saving that would take another flush
+		h.show(t, m, d)
 		return
 	}
 	if r, ok := h.confirmable(t, m, d, v); !ok {
@@ -44,9 +45,8 @@ func (h *holds) check(t *turn, d *deal, c *confirmation) {
 	}
 }
 
-// prepare takes a bundle that its buyer has signed and may still forget. The seller makes
-// its signature durable, so that it can answer a confirm at once, but shows it to nobody.
-// The units stay held: they end like those of any hold.
+// prepare takes a bundle that its buyer has signed and may still forget. The seller signs
+// and saves it, but shows it to nobody before the confirm. The units stay held.
 func (h *holds) prepare(t *turn, m protocol.Message, v contract.Verified) {
 	d := h.deals.byKey[dealKey{m.Sender, m.Conversation}]
 	if _, ok := h.confirmable(t, m, d, v); ok && h.voids.byID[v.ID] == nil {
@@ -54,15 +54,7 @@ func (h *holds) prepare(t *turn, m protocol.Message, v contract.Verified) {
 	}
 }
 
-// release countersigns a prepared bundle, which is durable. The journal is not told: after
-// a restart nobody knows whether the bundle was released.
-func (h *holds) release(t *turn, m protocol.Message, d *deal) {
-	h.promise(t, d, *d.prepared)
-	d.prepared = nil
-	h.show(t, m, d)
-}
-
-// unprepare forgets a prepared bundle, none of whose units may be sold under it any more.
+// unprepare forgets a prepared bundle, under which nothing can be sold any more.
 func (d *deal) unprepare(t *turn) {
 	if d.prepared != nil {
 		t.save(protocol.Record{Table: TableSales, Key: string(d.prepared.Verified.ID)})
@@ -192,6 +184,7 @@ func (h *holds) show(t *turn, m protocol.Message, d *deal) {
 
 // promise makes a bundle the contract of its deal.
 func (h *holds) promise(t *turn, d *deal, sale contract.Sale) {
+	d.prepared = nil
 	if err := h.deals.attach(d, sale); err != nil {
 		panic("reserve: " + err.Error()) // confirmable has checked the units
 	}

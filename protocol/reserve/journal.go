@@ -33,8 +33,8 @@ type savedDeal struct {
 	Conversation string              `json:"conversation"`
 	Document     string              `json:"document"`
 	Contract     protocol.ContractID `json:"contract,omitempty"`
-	Prepared     protocol.ContractID `json:"prepared,omitempty"` // instead of a contract; nobody knows whether it was confirmed
-	Void         protocol.ContractID `json:"void,omitempty"`     // that contract, once its bank has voided it
+	Silent       bool                `json:"silent,omitempty"` // the contract is prepared, and perhaps confirmed
+	Void         protocol.ContractID `json:"void,omitempty"`   // that contract, once its bank has voided it
 	Claims       []savedClaim        `json:"claims"`
 }
 
@@ -131,13 +131,11 @@ func (d *deal) record() protocol.Record {
 
 func (d *deal) saved() savedDeal {
 	s := savedDeal{User: d.user, Conversation: d.conversation, Document: d.hash, Void: d.void}
-	switch {
-	case d.prepared != nil:
-		s.Prepared = d.prepared.Verified.ID
-	case d.contract != nil && d.contract.silent:
-		s.Prepared = d.contract.sale.Verified.ID
-	case d.contract != nil:
-		s.Contract = d.contract.sale.Verified.ID
+	if d.prepared != nil {
+		s.Contract, s.Silent = d.prepared.Verified.ID, true
+	}
+	if d.contract != nil {
+		s.Contract, s.Silent = d.contract.sale.Verified.ID, d.contract.silent
 	}
 	for _, c := range d.claims {
 		s.Claims = append(s.Claims, c.saved())

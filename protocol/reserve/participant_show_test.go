@@ -37,7 +37,7 @@ func (w *world) record(r protocol.Record) string {
 		return "…"
 	}
 	var d struct {
-		Prepared string
+		Silent bool
 		Claims []struct {
 			ID, State string
 			Releasing bool
@@ -62,8 +62,8 @@ func (w *world) record(r protocol.Record) string {
 		}
 		parts = append(parts, s)
 	}
-	if d.Prepared != "" {
-		parts = append(parts, "prepared")
+	if d.Silent {
+		parts = append(parts, "silent")
 	}
 	return strings.Join(parts, ", ")
 }

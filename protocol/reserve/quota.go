@@ -47,10 +47,9 @@ func (d *deal) footprint() (w footprint) {
 	if w.claims > 0 {
 		w.bytes = dealBytes + claimBytes*w.claims
 	}
-	switch {
-	case d.inDoubt():
+	if d.inDoubt() {
 		w.bytes += contractBytes(d.contract.sale.Verified.DER)
-	case d.prepared != nil:
+	} else if d.prepared != nil {
 		w.bytes += contractBytes(d.prepared.Verified.DER)
 	}
 	return w

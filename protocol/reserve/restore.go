@@ -1,7 +1,6 @@
 package reserve
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -85,9 +84,10 @@ func (p *Participant) readDeal(s savedDeal, sales map[protocol.ContractID]savedS
 			return err
 		}
 	}
-	if s.Contract = cmp.Or(s.Contract, s.Prepared); s.Contract == "" {
+	if s.Contract == "" {
 		return nil
 	}
+
 	sale, ok := sales[s.Contract]
 	if !ok {
 		return fmt.Errorf("contract %s is not in table %s", s.Contract, TableSales)
@@ -98,20 +98,14 @@ func (p *Participant) readDeal(s savedDeal, sales map[protocol.ContractID]savedS
 	if r, ok := receipts[s.Contract]; ok {
 		d.contract.outcome, d.contract.receipt = r.Receipt.Outcome, r.receipt()
 	}
-	if s.Prepared != "" {
-		d.doubt(now)
-	}
-	return nil
-}
-
-// doubt makes the prepared contract of a deal one that may have been released.
-func (d *deal) doubt(now time.Time) {
-	d.contract.silent = true
+	d.contract.silent = s.Silent
 	for _, c := range d.contract.claims {
-		if c.unsure = false; c.state == ClaimHeld {
+		if s.Silent && c.state == ClaimHeld { // nobody knows whether it was released
+			c.unsure = false
 			c.become(now, ClaimCountersigned, "")
 		}
 	}
+	return nil
 }
 
 func (p *Participant) readClaim(d *deal, s savedClaim, now time.Time) error {

@@ -16,21 +16,16 @@ import (
 func doubleSigns(s *market.Stage) {
 	buyer(s, s.Name, purse, func(b *tampered) {
 		b.say = func(now time.Time, m protocol.Message) []protocol.Message {
-			other := m
-			var err error
-			switch body := m.Body.(type) {
-			case message.Confirmation:
-				body.Bundle, err = another(s, body.Bundle, now)
-				other.Body = body
-			case message.BundleCopy:
-				body.Bundle, err = another(s, body.Bundle, now)
-				other.Body = body
-			default:
+			c, ok := m.Body.(message.Confirmation)
+			if !ok {
 				return one(m)
 			}
+			other := m
+			v, err := another(s, c.Bundle, now)
 			if err != nil {
 				return one(m) // the change made the bundle invalid
 			}
+			other.Body = message.Confirmation{Bundle: v}
 			switch s.Chance.N(3) {
 			case 0:
 				return []protocol.Message{other, m}

@@ -72,7 +72,7 @@ func (c *claim) binds() bool {
 type siteDeal struct {
 	User     protocol.AgentID    `json:"user"`
 	Contract protocol.ContractID `json:"contract"`
-	Prepared protocol.ContractID `json:"prepared"` // perhaps confirmed
+	Silent   bool                `json:"silent"` // perhaps confirmed
 	Claims   []siteClaim         `json:"claims"`
 }
 
@@ -89,8 +89,8 @@ type siteClaim struct {
 
 // claim converts a row of a deal.
 func (b *siteBook) claim(row siteClaim, d siteDeal) *claim {
-	contract, state := firstOf(d.Contract, d.Prepared), row.State
-	if state == "held" && slices.ContainsFunc(b.bundles[d.Prepared].Units, func(u protocol.BundleUnit) bool { return u.Reservation == row.ID }) {
+	state := row.State
+	if d.Silent && state == "held" && slices.ContainsFunc(b.bundles[d.Contract].Units, func(u protocol.BundleUnit) bool { return u.Reservation == row.ID }) {
 		state = "prepared"
 	}
 	if (row.Job != nil || row.Vacant) && state == "sold" {
@@ -98,7 +98,7 @@ func (b *siteBook) claim(row siteClaim, d siteDeal) *claim {
 	}
 	now := &claim{state: state, slot: row.Item.Slot, cost: row.Item.Cost, holdUntil: row.HoldUntil}
 	if named(state) {
-		now.contract = contract
+		now.contract = d.Contract
 	}
 	return now
 }
@@ -131,7 +131,7 @@ func (c *siteChecks) saved(h *sim.Host, r protocol.Record) {
 	var d siteDeal
 	err := json.Unmarshal(r.Value, &d)
 	c.audit.check(AllOrNothing, err == nil, "%s: deal %s: %v", h.Name, r.Key, err)
-	if d.Contract != "" {
+	if d.Contract != "" && !d.Silent {
 		c.sites.signed[d.Contract] = true
 		c.audit.follow("contract "+string(d.Contract), c.bank.outcome[d.Contract] == "")
 	}
