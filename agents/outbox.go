@@ -37,7 +37,11 @@ func (o *Outbox[T]) Write() ([]protocol.Record, bool) {
 	if o.writing > 0 || len(o.waiting) == 0 {
 		return nil, false
 	}
-	var records []protocol.Record
+	n := 0
+	for _, b := range o.waiting {
+		n += len(b.save)
+	}
+	records := make([]protocol.Record, 0, n)
 	for _, b := range o.waiting {
 		records = append(records, b.save...)
 	}

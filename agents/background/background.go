@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ramp/agents"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -71,8 +72,6 @@ func meetOther(ctx context.Context, dir string, failed error) (*control.Client, 
 	if err != nil {
 		return nil, failed
 	}
-	again := time.NewTicker(pause)
-	defer again.Stop()
 	for {
 		if d, ok := control.Meet(dir); ok {
 			return d, nil
@@ -80,9 +79,7 @@ func meetOther(ctx context.Context, dir string, failed error) (*control.Client, 
 		if who, err := boltfile.Holder(cfg.DataFile()); err != nil || who == nil {
 			return nil, failed
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, pause) {
 			return nil, failed
 		}
 	}
@@ -94,8 +91,6 @@ func lockLog(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, exit.Fail(exit.Failed, exit.PlaceHint(err), "log of the daemon: %w", err)
 	}
-	again := time.NewTicker(pause)
-	defer again.Stop()
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
@@ -104,9 +99,7 @@ func lockLog(ctx context.Context, path string) (*os.File, error) {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, errors.Join(exit.Fail(exit.Failed, "", "lock %s: %w", path, err), f.Close())
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, pause) {
 			return nil, errors.Join(ctx.Err(), f.Close())
 		}
 	}
@@ -208,8 +201,6 @@ func Stop(ctx context.Context, dir string) (pid int, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, StopTime)
 	defer cancel()
-	again := time.NewTicker(pause)
-	defer again.Stop()
 	for {
 		who, err := boltfile.Holder(cfg.DataFile())
 		switch {
@@ -223,9 +214,7 @@ func Stop(ctx context.Context, dir string) (pid int, err error) {
 			}
 			pid = who.PID
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, pause) {
 			return pid, exit.Fail(exit.Failed, "'kill -9' ends it; nothing is lost", "process %d still runs", pid)
 		}
 	}

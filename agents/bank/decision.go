@@ -106,8 +106,9 @@ func (r *Role) message(to protocol.AgentID, conversation string, body protocol.B
 // decision is a receipt as it is sent: its form wants refunds and ends in order of
 // unit, whatever order they were made in.
 func decision(receipt protocol.Receipt) message.Decision {
-	receipt.Refunds = slices.SortedFunc(slices.Values(receipt.Refunds), func(a, b protocol.Refund) int { return cmp.Compare(a.Unit, b.Unit) })
-	receipt.Ends = slices.SortedFunc(slices.Values(receipt.Ends), func(a, b protocol.UnitEnd) int { return cmp.Compare(a.Unit, b.Unit) })
+	receipt.Refunds, receipt.Ends = slices.Clone(receipt.Refunds), slices.Clone(receipt.Ends)
+	slices.SortFunc(receipt.Refunds, func(a, b protocol.Refund) int { return cmp.Compare(a.Unit, b.Unit) })
+	slices.SortFunc(receipt.Ends, func(a, b protocol.UnitEnd) int { return cmp.Compare(a.Unit, b.Unit) })
 	d := message.Decision{Contract: receipt.Contract, Outcome: receipt.Outcome, Reason: receipt.Reason}
 	if decided(receipt) {
 		d.Receipt = &message.SignedReceipt{Receipt: receipt}

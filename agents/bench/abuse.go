@@ -192,7 +192,7 @@ func (a *abused) tell(from protocol.AgentID, p protocol.Performative, conversati
 func (a *abused) void() error {
 	user, seller := a.keys.agents[0], a.keys.agents[1]
 	a.now = a.now.Add(50 * time.Millisecond)
-	b := a.keys.draft(a.now, user.ID, seller.ID)
+	b := a.keys.draft(a.now, user.ID, seller.ID, 1)
 	u := &b.Units[0]
 	b.SettleBy = a.now.Add(20 * time.Second).UTC()
 	o := protocol.Offer{ID: "o", Cost: u.Cost, ValidUntil: a.now.Add(time.Hour), Items: []protocol.Item{{Slot: u.Slot, Price: u.Price, Cost: u.Cost}}}

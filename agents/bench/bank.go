@@ -29,10 +29,11 @@ import (
 // BankFigures is one row of results; the names are fixed.
 type BankFigures struct {
 	Clients       int     `json:"clients"`
-	PerSecond     float64 `json:"per_second"`                // verified bundles in, durable outcomes out
-	BatchPerSec   float64 `json:"bbolt_batch_per_second"`    // bbolt's own Batch of as many bytes
-	Signed        float64 `json:"signed_per_second"`         // wire bytes in, signed receipts out
-	SignatureOnly float64 `json:"signature_only_per_second"` // two verifications and one signature, nothing else
+	PerSecond     float64 `json:"per_second"`                 // verified bundles in, durable outcomes out
+	BatchPerSec   float64 `json:"bbolt_batch_per_second"`     // bbolt's own Batch of as many bytes
+	Signed        float64 `json:"signed_per_second"`          // wire bytes in, signed receipts out
+	Signed25      float64 `json:"signed_25_units_per_second"` // the same, of sales of 25 units
+	SignatureOnly float64 `json:"signature_only_per_second"`  // two verifications and one signature, nothing else
 	Fsync         float64 `json:"fsync_median_ms"`
 	Etcd          float64 `json:"etcd_per_second,omitempty"`       // as per_second, with the ledger in the cluster of --store
 	EtcdNaive     float64 `json:"etcd_naive_per_second,omitempty"` // transfers there, one transaction for each
@@ -112,15 +113,19 @@ func (b *BankBench) measure(ctx context.Context, clients int) (BankFigures, erro
 		return f, err
 	}
 	defer batch.Close() //nolint:errcheck // a copy that is thrown away
-	wires, err := b.keys.wires(ctx, int(b.Time.Seconds()*signedMost))
+	signed, err := b.prepare(ctx, 1, signedMost)
 	if err != nil {
 		return f, err
 	}
-	signed := &signedWires{bench: b, opener: codec.NewOpener(b.keys.trust, node.VerifiedBundles), list: wires}
+	signed25, err := b.prepare(ctx, 25, signedMost/2)
+	if err != nil {
+		return f, err
+	}
 	phases := []phase{
 		{&f.PerSecond, func() (int64, time.Duration, error) { return b.verified(ctx, clients) }},
 		{&f.BatchPerSec, func() (int64, time.Duration, error) { return b.bboltBatch(ctx, batch, clients) }},
 		{&f.Signed, func() (int64, time.Duration, error) { return b.together(ctx, clients, signed.settle) }},
+		{&f.Signed25, func() (int64, time.Duration, error) { return b.together(ctx, clients, signed25.settle) }},
 		{&f.SignatureOnly, func() (int64, time.Duration, error) { return b.signatureOnly(ctx, clients) }},
 	}
 	if b.cluster != nil {
@@ -218,6 +223,13 @@ type signedWires struct {
 	next   atomic.Int64
 }
 
+// prepare signs copies of bundles with as many units of one seller, so many per second of
+// measurement.
+func (b *BankBench) prepare(ctx context.Context, units int, perSecond float64) (*signedWires, error) {
+	list, err := b.keys.wires(ctx, int(b.Time.Seconds()*perSecond), units)
+	return &signedWires{bench: b, opener: codec.NewOpener(b.keys.trust, node.VerifiedBundles), list: list}, err
+}
+
 // settle opens wire bytes, settles, and signs and encodes the receipt.
 func (s *signedWires) settle(int) error {
 	i := s.next.Add(1) - 1
@@ -281,14 +293,14 @@ func fsyncMedian(path string) (float64, error) {
 
 // BankRows is the table of the figures, with those of a cluster.
 func BankRows(figures []BankFigures, cluster bool) [][]string {
-	rows := [][]string{{"clients", "bundles per s", "bbolt batch per s", "signed per s", "signatures only per s", "fsync ms"}}
+	rows := [][]string{{"clients", "bundles per s", "bbolt batch per s", "signed per s", "of 25 units", "signatures only per s", "fsync ms"}}
 	if cluster {
 		rows[0] = append(rows[0], "etcd per s", "etcd naive per s")
 	}
 	for _, f := range figures {
 		row := []string{
 			fmt.Sprint(f.Clients), fmt.Sprintf("%.0f", f.PerSecond), fmt.Sprintf("%.0f", f.BatchPerSec),
-			fmt.Sprintf("%.0f", f.Signed), fmt.Sprintf("%.0f", f.SignatureOnly), Millis(f.Fsync),
+			fmt.Sprintf("%.0f", f.Signed), fmt.Sprintf("%.0f", f.Signed25), fmt.Sprintf("%.0f", f.SignatureOnly), Millis(f.Fsync),
 		}
 		if cluster {
 			row = append(row, fmt.Sprintf("%.0f", f.Etcd), fmt.Sprintf("%.0f", f.EtcdNaive))

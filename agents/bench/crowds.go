@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"ramp/agents"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/demo"
@@ -151,8 +152,6 @@ func (b *crowds) buy() (sum CrowdReport, err error) {
 
 // watch notes the most connections that the bank has, and what memory it has then.
 func (b *crowds) watch(ctx context.Context, before float64) error {
-	again := time.NewTicker(time.Second)
-	defer again.Stop()
 	for {
 		var live control.LiveStatus
 		switch err := demo.Ask(ctx, b.market.Bank, control.Agent, control.None{}, &live); {
@@ -168,9 +167,7 @@ func (b *crowds) watch(ctx context.Context, before float64) error {
 		if n := live.Reach.TCP + live.Reach.QUIC + live.Reach.Relayed; n > b.figures.Most {
 			b.figures.Most, b.figures.Memory = n, (now-before)/float64(n)
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, time.Second) {
 			return nil
 		}
 	}

@@ -80,28 +80,31 @@ func benchFingerprint(i int) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }
 
-// draft makes the next bundle: one core for an hour, from one account to another.
-func (k *benchKeys) draft(now time.Time, user, seller protocol.AgentID) protocol.Bundle {
+// draft makes the next bundle: units of one core for an hour, from one account to another.
+func (k *benchKeys) draft(now time.Time, user, seller protocol.AgentID, units int) protocol.Bundle {
 	n := k.number.Add(1)
 	var nonce [16]byte
 	binary.BigEndian.PutUint64(nonce[:], n)
 	start := now.Add(time.Hour).UTC().Truncate(time.Second)
-	return protocol.Bundle{
+	b := protocol.Bundle{
 		Version: protocol.BundleVersion, Conversation: fmt.Sprintf("bench-%d", n), User: user, Bank: k.bank.ID,
 		Currency: benchCurrency, Mode: protocol.ModeOnReservation, RFQ: strings.Repeat("0", 64),
-		Units: []protocol.BundleUnit{{
-			Seller: seller, Reservation: fmt.Sprintf("r%d", n), Price: protocol.Credit, Cost: protocol.Credit,
-			Slot: protocol.Slot{Start: start, End: start.Add(time.Hour), Cores: 1},
-		}},
-		Total: protocol.Credit, Nonce: hex.EncodeToString(nonce[:]), SettleBy: now.Add(30 * time.Minute).UTC(),
+		Total: protocol.Credits(units) * protocol.Credit, Nonce: hex.EncodeToString(nonce[:]), SettleBy: now.Add(30 * time.Minute).UTC(),
 	}
+	for i := range units {
+		b.Units = append(b.Units, protocol.BundleUnit{
+			Unit: i, Seller: seller, Reservation: fmt.Sprintf("r%d-%d", n, i), Price: protocol.Credit, Cost: protocol.Credit,
+			Slot: protocol.Slot{Start: start, End: start.Add(time.Hour), Cores: 1},
+		})
+	}
+	return b
 }
 
 // bundle makes a verified copy between two accounts.
 func (k *benchKeys) bundle(now time.Time) message.Settlement {
 	n := int(k.number.Load())
 	user, seller := k.accounts[n*7919%len(k.accounts)], k.accounts[(n*7919+1)%len(k.accounts)]
-	b := k.draft(now, user, seller)
+	b := k.draft(now, user, seller, 1)
 	var digest [32]byte
 	copy(digest[:], b.Nonce)
 	return message.Settlement{Sale: contract.Sale{
@@ -111,7 +114,7 @@ func (k *benchKeys) bundle(now time.Time) message.Settlement {
 }
 
 // wires prepares n signed copies on all cores, until ctx is done.
-func (k *benchKeys) wires(ctx context.Context, n int) ([]wireBundle, error) {
+func (k *benchKeys) wires(ctx context.Context, n, units int) ([]wireBundle, error) {
 	list := make([]wireBundle, n)
 	errs := make([]error, runtime.NumCPU())
 	var next atomic.Int64
@@ -119,7 +122,7 @@ func (k *benchKeys) wires(ctx context.Context, n int) ([]wireBundle, error) {
 	for c := range errs {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && errs[c] == nil && ctx.Err() == nil; i = next.Add(1) - 1 {
-				list[i], errs[c] = k.wire(int(i))
+				list[i], errs[c] = k.wire(int(i), units)
 			}
 		})
 	}
@@ -127,10 +130,10 @@ func (k *benchKeys) wires(ctx context.Context, n int) ([]wireBundle, error) {
 	return list, errors.Join(append(errs, ctx.Err())...)
 }
 
-func (k *benchKeys) wire(i int) (wireBundle, error) {
+func (k *benchKeys) wire(i, units int) (wireBundle, error) {
 	user, seller := k.agents[i%len(k.agents)], k.agents[(i+1)%len(k.agents)]
 	now := time.Now()
-	inner, err := contract.Sign(user, k.draft(now, user.ID, seller.ID), now)
+	inner, err := contract.Sign(user, k.draft(now, user.ID, seller.ID, units), now)
 	if err != nil {
 		return wireBundle{}, err
 	}

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"ramp/agents"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/journal"
@@ -417,12 +418,8 @@ const (
 
 // batch holds auctions; each begins a while after the tabs show the end of the last one.
 func batch(ctx context.Context, agent *control.Client, tabs []*tab, n int, took func(time.Duration)) error {
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
 	for last := time.Now(); n > 0; {
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, 10*time.Millisecond) {
 			return ctx.Err()
 		}
 		if since := time.Since(last); since < think || since < shown && slices.ContainsFunc(tabs, func(t *tab) bool { return !t.upToDate(last) }) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ramp/agents"
 	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/exit"
@@ -174,15 +175,11 @@ var errPatience = errors.New("it takes too long")
 func poll(ctx context.Context, most time.Duration, ask func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	t := time.NewTicker(50 * time.Millisecond)
-	defer t.Stop()
 	for {
 		if ok, err := ask(); ok || err != nil {
 			return err
 		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, 50*time.Millisecond) {
 			return errPatience
 		}
 	}

@@ -97,9 +97,7 @@ func (u Users) home(ctx context.Context, name string) (protocol.AgentID, error) 
 			}
 			return "", exit.Fail(exit.Unreachable, "", "no site with a federation is known")
 		}
-		select {
-		case <-time.After(jobPause):
-		case <-ctx.Done():
+		if !agents.Pause(ctx, jobPause) {
 			return "", ctx.Err()
 		}
 	}
@@ -125,16 +123,12 @@ func (u Users) job(id string) (message.JobRow, error) {
 }
 
 func (u Users) awaitJob(ctx context.Context, id string, enough func(message.JobRow) bool) (control.JobView, error) {
-	again := time.NewTicker(jobPause)
-	defer again.Stop()
 	for {
 		row, err := u.job(id)
 		if err != nil || enough(row) {
 			return control.ViewJob(row), err
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, jobPause) {
 			return control.ViewJob(row), ctx.Err()
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"ramp/agents"
 )
 
 // Waits of an agent that joins.
@@ -46,7 +48,7 @@ func (m *Mesh) Acquainted(ctx context.Context) error {
 	}
 	for !isClosed(m.joining.followed.reached) {
 		quiet := time.Until(time.Unix(0, m.joining.lastMet.Load()).Add(Quiet))
-		if quiet <= 0 || isClosed(m.ep.life.draining) || !pause(ctx, min(quiet, quietLook)) {
+		if quiet <= 0 || isClosed(m.ep.life.draining) || !agents.Pause(ctx, min(quiet, quietLook)) {
 			return nil
 		}
 	}

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/connmgr"
 	libp2pcrypto "github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
@@ -111,7 +112,11 @@ func newcomer(key crypto.Signer) (host.Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	return newLibp2p(k, libp2p.DisableRelay(), libp2p.DisableIdentifyAddressDiscovery())
+	limits, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(rcmgr.DefaultLimits.AutoScale()))
+	if err != nil {
+		return nil, fmt.Errorf("resource limits: %w", err)
+	}
+	return hostConfig{ResourceManager: limits, ConnManager: connmgr.NullConnMgr{}, DisableIdentifyAddressDiscovery: true}.start(k)
 }
 
 // ask sends the request to one peer and returns its answer.

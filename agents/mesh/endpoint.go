@@ -17,6 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"ramp/agents"
 	"ramp/agents/framing"
 )
 
@@ -230,7 +231,7 @@ func (e *endpoint) chargeStream(id peer.ID) {
 // watchCredentials drops connections whose peer shows no credential in time, or
 // whose credential has expired or been revoked since.
 func (e *endpoint) watchCredentials(ctx context.Context) {
-	for pause(ctx, watchPeriod) {
+	for agents.Pause(ctx, watchPeriod) {
 		e.recheckConnections()
 		e.leaveIdle()
 		e.strangers.report(e.cfg.Log, e.cfg.Now())

@@ -114,18 +114,6 @@ func inTurn[T any](ctx context.Context, all []T, f func(ctx context.Context, ite
 	running.close()
 }
 
-// pause waits for d and reports whether ctx was still alive at the end.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // isClosed reports whether a channel that carries no values is closed.
 func isClosed(c <-chan struct{}) bool {
 	select {

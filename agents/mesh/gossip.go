@@ -71,13 +71,15 @@ func (g *gossip) joinTopics(ctx context.Context) error {
 	return nil
 }
 
-// gossipParams are the library's, except for what costs most among hundreds of neighbours,
-// and among thousands of visitors.
+// gossipParams are the library's, except for what costs most: presences are small and come
+// again, so a few neighbours and rare lists of recent messages are enough.
 func gossipParams(visitor bool) pubsub.GossipSubParams {
 	p := pubsub.DefaultGossipSubParams()
+	p.HeartbeatInterval = gossipBeat
 	if visitor {
 		p.HeartbeatInterval = visitorBeat
 	}
+	p.D, p.Dlo, p.Dhi, p.Dout, p.Dscore = meshDegree, meshDegree-1, meshDegree+3, 1, meshDegree-1
 	p.GossipFactor, p.IDontWantMessageThreshold = lazyShare, unwantedFrom
 	return p
 }

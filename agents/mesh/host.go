@@ -8,21 +8,25 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/config"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/transport"
+	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/libp2p/go-libp2p/x/rate"
 	ma "github.com/multiformats/go-multiaddr"
+	"go.uber.org/fx"
 )
 
 // newHost creates a host that does not listen yet, with as few features of the library
@@ -41,25 +45,40 @@ func newHost(cfg Config, g *gate, denied *denials, r *reach, t *traffic) (host.H
 	if err != nil {
 		return nil, fmt.Errorf("connection limits: %w", err)
 	}
-	return newLibp2p(key, append(r.options(),
-		libp2p.ResourceManager(limits), libp2p.ConnectionManager(connections), libp2p.ConnectionGater(g), libp2p.BandwidthReporter(t))...)
+	c := hostConfig{ResourceManager: limits, ConnManager: connections, ConnectionGater: g, Reporter: t}
+	r.configure(&c)
+	return c.start(key)
 }
 
-// newLibp2p creates a host with the features of the library that every host here needs.
-func newLibp2p(key crypto.PrivKey, more ...libp2p.Option) (host.Host, error) {
-	return libp2p.New(append(more,
-		libp2p.Identity(key),
-		libp2p.NoListenAddrs,
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
-		libp2p.Transport(quic.NewTransport),
-		libp2p.Security(noise.ID, noise.New),
-		libp2p.Muxer(yamux.ID, muxer()),
-		libp2p.SwarmOpts(swarm.WithDialRanker(rank)),
-		libp2p.WithDialTimeout(MeetTimeout),
-		libp2p.UserAgent("ramp"),
-		libp2p.Ping(false),
-		libp2p.DisableMetrics(),
-	)...)
+// hostConfig is the library's configuration. It is filled in without the options of package
+// libp2p, whose defaults would add the transports that are not used here to the program.
+type hostConfig config.Config
+
+// start creates a host with the features of the library that every host here needs.
+func (c hostConfig) start(key crypto.PrivKey) (host.Host, error) {
+	peers, err := pstoremem.NewPeerstore()
+	if err != nil {
+		return nil, err
+	}
+	c.PeerKey, c.Peerstore = key, peers
+	c.Transports = []fx.Option{provided(exclusiveTCP), provided(quic.NewTransport)}
+	c.SecurityTransports = []config.Security{{ID: noise.ID, Constructor: noise.New}}
+	c.Muxers = []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: muxer()}}
+	c.SwarmOpts = []swarm.Option{swarm.WithDialRanker(rank)}
+	c.DialTimeout, c.UserAgent, c.DisablePing, c.DisableMetrics = MeetTimeout, "ramp", true, true
+	// Where hardly any dial succeeds, these addresses are not dialled: the library's defaults.
+	c.UDPBlackHoleSuccessCounter = &swarm.BlackHoleSuccessCounter{N: 100, MinSuccesses: 5, Name: "UDP"}
+	c.IPv6BlackHoleSuccessCounter = &swarm.BlackHoleSuccessCounter{N: 100, MinSuccesses: 5, Name: "IPv6"}
+	return (*config.Config)(&c).NewNode()
+}
+
+// provided is a transport that the library makes.
+func provided(constructor any) fx.Option {
+	return fx.Provide(fx.Annotate(constructor, fx.As(new(transport.Transport)), fx.ResultTags(`group:"transport"`)))
+}
+
+func exclusiveTCP(u transport.Upgrader, limits network.ResourceManager) (*tcp.TcpTransport, error) {
+	return tcp.NewTCPTransport(u, limits, nil, tcp.DisableReuseport())
 }
 
 // newLimits limits what the whole host, one peer and one protocol of a peer may have at

@@ -12,6 +12,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"ramp/agents"
 )
 
 // joining owns the state of joining the market: the anchors, which are the bootstrap
@@ -87,7 +89,7 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 			j.noteFailure(err)
 			j.ep.cfg.Log.Info("cannot join yet", "peer", info.ID, "at", info.Addrs, "err", err)
 			// Up to half as long again, so that a market does not come back all at once.
-			pause(ctx, wait+rand.N(wait/2))
+			agents.Pause(ctx, wait+rand.N(wait/2))
 			wait = min(2*wait, RejoinMost)
 		}
 	}
@@ -117,7 +119,7 @@ func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration
 // open one when there are any.
 func (j *joining) stayAway(ctx context.Context, joined time.Time) {
 	for j.ep.cfg.Visitor && time.Since(joined) < VisitPeriod && len(j.ep.connected(everybody)) > 0 {
-		if !pause(ctx, time.Second) {
+		if !agents.Pause(ctx, watchPeriod) {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"ramp/agents"
 	"ramp/protocol"
 )
 
@@ -45,7 +46,7 @@ func (k *keeper) run(ctx context.Context) {
 	wait := RejoinFirst
 	for k.joining.joined.within(ctx, keptPatience); ctx.Err() == nil; {
 		if met := k.met(); len(met) == 0 && !k.comeBack(ctx) {
-			pause(ctx, wait+rand.N(wait/2))
+			agents.Pause(ctx, wait+rand.N(wait/2))
 			wait = min(2*wait, RejoinMost)
 			continue
 		} else if len(met) > 0 {
@@ -54,7 +55,7 @@ func (k *keeper) run(ctx context.Context) {
 		}
 		wait = RejoinFirst
 		k.save()
-		pause(ctx, keepPeriod)
+		agents.Pause(ctx, keepPeriod)
 	}
 	k.save()
 }

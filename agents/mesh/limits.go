@@ -51,22 +51,23 @@ const (
 	// well as by gossip. A busy machine takes a second to build the topics.
 	HearerGrace = 5 * time.Second
 	// watchPeriod is how often the credentials of connected peers are verified.
-	watchPeriod = 2 * time.Second
+	watchPeriod = 5 * time.Second
 )
 
 // Bounds of connections (the resource manager) and tables.
 const (
-	MaxConnections = 1024            // 1,000 agents of a market, each directly
-	maxHalfOpen    = 256             // inbound connections that are not secured yet
-	halfOpenAtOnce = 2 * maxHalfOpen // with those that are being dropped
-	maxStrangers   = 64              // secured ones without a credential
-	strangerTenure = time.Second     // in which others of the same network do not displace one
-	maxLosers      = 4096            // strangers remembered because they lost their place
-	maxTrusted     = 1024            // networks of known agents that are remembered
-	strangersLog   = time.Minute     // between two log lines about dropped strangers
-	strangersNamed = 16              // lines about single ones before that
-	lowWater       = 800             // to which the connection manager trims ...
-	highWater      = 960             // ... from here, those of the lowest value first
+	MaxConnections = 1024             // 1,000 agents of a market, each directly
+	maxHalfOpen    = 256              // inbound connections that are not secured yet
+	halfOpenAtOnce = 2 * maxHalfOpen  // with those that are being dropped
+	maxStrangers   = 64               // secured ones without a credential
+	handshakeTime  = 20 * time.Second // by when the library has secured a connection or given it up
+	strangerTenure = time.Second      // in which others of the same network do not displace one
+	maxLosers      = 4096             // strangers remembered because they lost their place
+	maxTrusted     = 1024             // networks of known agents that are remembered
+	strangersLog   = time.Minute      // between two log lines about dropped strangers
+	strangersNamed = 16               // lines about single ones before that
+	lowWater       = 800              // to which the connection manager trims ...
+	highWater      = 960              // ... from here, those of the lowest value first
 	trimGrace      = 20 * time.Second
 	visitorKeeps   = 8                // connections of a visitor, beside those that it uses
 	visitorStays   = 30 * time.Second // until it leaves
@@ -109,9 +110,11 @@ const (
 	validateQueue  = 256             // arrived, waiting for a validator
 	hearQueue      = 1024            // valid, waiting for the role; further ones are dropped
 	gossipOverhead = 4096            // of an RPC around one message
-	lazyShare      = 0.01            // of the neighbours that get a list of recent messages each second; at least six do
-	visitorBeat    = 5 * time.Second // between two such lists of a visitor
-	unwantedFrom   = 512             // bytes of a message that other neighbours are asked not to send as well
+	meshDegree     = 5               // that messages are passed on to at once
+	lazyShare      = 0.01            // of the others that get a list of recent messages now and then; at least six do
+	gossipBeat     = 3 * time.Second // between two such lists
+	visitorBeat    = 5 * time.Second // the same of a visitor
+	unwantedFrom   = 4 << 10         // bytes of a message that other neighbours are asked not to send as well: not a presence
 	maxPresence    = 2 << 10         // bytes of a gossiped presence
 	maxCall        = 64 << 10        // bytes of a gossiped call for proposals
 	// staleAfter is how long a presence may be on its way, and by how much clocks may

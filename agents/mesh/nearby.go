@@ -10,6 +10,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/discovery/mdns"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+
+	"ramp/agents"
 )
 
 // nearbyService is the name under which agents of all markets look for each other on
@@ -58,7 +60,7 @@ func (n *neighbours) search(ctx context.Context) {
 	service := mdns.NewMdnsService(ep.host, nearbyService, found)
 	for err := service.Start(); err != nil; err = service.Start() {
 		ep.cfg.Log.Warn("cannot search this network for agents", "err", err, "again", nearbyAgain)
-		if !pause(ctx, nearbyAgain) {
+		if !agents.Pause(ctx, nearbyAgain) {
 			return
 		}
 	}

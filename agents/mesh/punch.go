@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -16,7 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/protocol/identify"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
-	"go.uber.org/fx"
+
+	"ramp/agents"
 )
 
 // punching owns the library's service that punches direct paths through NAT. The library
@@ -40,9 +40,6 @@ type punchHost interface {
 func punchAges() []time.Duration {
 	return []time.Duration{2 * time.Second, 8 * time.Second, time.Minute}
 }
-
-// option has the library show which addresses others have seen.
-func (p *punching) option() libp2p.Option { return libp2p.WithFxOption(fx.Populate(&p.observed)) }
 
 func (p *punching) start(h host.Host) error {
 	whole, ok := h.(punchHost)
@@ -76,7 +73,7 @@ func (p *punching) Trace(e *holepunch.Event) {
 // again tries again for the relayed connections that came in, until ctx is done.
 func (p *punching) again(ctx context.Context) {
 	tries := map[string]int{} // by connection
-	for pause(ctx, time.Second) {
+	for agents.Pause(ctx, time.Second) {
 		open := map[string]int{}
 		for _, c := range p.host.Network().Conns() {
 			if c.Stat().Direction != network.DirInbound || !isRelayed(c.RemoteMultiaddr()) {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -17,7 +16,9 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+	"go.uber.org/fx"
 
+	"ramp/agents"
 	"ramp/protocol"
 )
 
@@ -44,7 +45,7 @@ const (
 	relayAgain   = 10 * time.Second       // before a refused reservation is tried again
 	directTime   = 6 * time.Second        // for a direct path to be punched, before files are relayed
 	sleepLeast   = 20 * time.Second       // a tick that is so late means that the machine slept
-	sleepTick    = 2 * time.Second
+	sleepTick    = 5 * time.Second
 )
 
 // How others reach an agent.
@@ -106,26 +107,25 @@ func isLocal(cfg Config) bool {
 	})
 }
 
-// options are the library's services for agents that other machines reach.
-func (r *reach) options() []libp2p.Option {
-	if !r.open {
-		return []libp2p.Option{libp2p.DisableRelay(), libp2p.DisableIdentifyAddressDiscovery()}
+// configure turns on the library's services for agents that other machines reach.
+func (r *reach) configure(c *hostConfig) {
+	if c.DisableIdentifyAddressDiscovery = !r.open; !r.open {
+		return
 	}
-	o := []libp2p.Option{
-		libp2p.EnableRelay(),
-		libp2p.EnableAutoNATv2(),
-		r.punching.option(),
-		// The library would look for relays only after other agents had agreed for minutes
-		// that this one is unreachable. candidates decides instead.
-		libp2p.ForceReachabilityPrivate(),
-		libp2p.EnableAutoRelayWithPeerSource(r.candidates,
-			autorelay.WithNumRelays(relaysWanted), autorelay.WithMinCandidates(1), autorelay.WithMaxCandidates(relaysTried),
-			autorelay.WithBootDelay(0), autorelay.WithBackoff(relayAgain), autorelay.WithMinInterval(time.Second)),
+	// The library would look for relays only after other agents had agreed for minutes
+	// that this one is unreachable. candidates decides instead.
+	private := network.ReachabilityPrivate
+	c.AutoNATConfig.ForceReachability = &private
+	c.Relay, c.EnableAutoNATv2, c.EnableAutoRelay = true, true, true
+	c.AutoRelayOpts = []autorelay.Option{
+		autorelay.WithPeerSource(r.candidates),
+		autorelay.WithNumRelays(relaysWanted), autorelay.WithMinCandidates(1), autorelay.WithMaxCandidates(relaysTried),
+		autorelay.WithBootDelay(0), autorelay.WithBackoff(relayAgain), autorelay.WithMinInterval(time.Second),
 	}
+	c.UserFxOptions = []fx.Option{fx.Populate(&r.punching.observed)} // which addresses others have seen
 	if len(r.cfg.Announce) > 0 {
-		o = append(o, libp2p.AddrsFactory(r.announced))
+		c.AddrsFactory = r.announced
 	}
-	return o
 }
 
 // announced replaces the direct addresses by those of the configuration.
@@ -330,7 +330,7 @@ func (r *reach) relays() (all []peer.AddrInfo) {
 // watchSleep drops all connections after the machine has slept: the other sides have given
 // them up, and it may be elsewhere. Everything connects again.
 func (r *reach) watchSleep(ctx context.Context) {
-	for last := time.Now().Round(0); pause(ctx, sleepTick); last = time.Now().Round(0) {
+	for last := time.Now().Round(0); agents.Pause(ctx, sleepTick); last = time.Now().Round(0) {
 		slept := time.Now().Round(0).Sub(last) // without the monotonic clock, which stands still in sleep
 		if slept < sleepLeast {
 			continue

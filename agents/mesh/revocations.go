@@ -22,7 +22,7 @@ const protocolRevocations libp2pprotocol.ID = "/ramp/crl/1"
 const (
 	maxLists      = 16       // authorities
 	maxListsBytes = 64 << 10 // of all lists together
-	refreshPeriod = time.Second
+	refreshPeriod = 2 * time.Second
 )
 
 // Revocations keeps this agent's revocation lists. Its trust follows them.

@@ -46,6 +46,7 @@ type stranger struct {
 // it has begun, instead of dropping one for each that is asked for.
 func (s *strangers) arrive(conn network.ConnMultiaddrs) bool {
 	s.mu.Lock()
+	s.waiting = slices.DeleteFunc(s.waiting, func(x *stranger) bool { return x.peer == "" && time.Since(x.since) > handshakeTime })
 	s.waiting = append(s.waiting, &stranger{conn: conn, origin: originOf(conn.RemoteMultiaddr()), since: time.Now()})
 	lost := s.turnedAway(conn, s.crowdedOut(maxHalfOpen, func(x *stranger) bool { return x.peer == "" }))
 	s.mu.Unlock()

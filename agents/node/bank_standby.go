@@ -10,6 +10,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"ramp/agents"
 	"ramp/agents/control"
 	"ramp/agents/exit"
 	"ramp/bank/ledgeretcd"
@@ -34,8 +35,6 @@ func (n *Node) follow(ctx context.Context, cfg ledgeretcd.Config) (*ledgeretcd.S
 	f := &standby{n: n, since: time.Now()}
 	defer f.close()
 	cfg.Follows = f.told
-	again := time.NewTicker(control.BusyPause)
-	defer again.Stop()
 	for told := false; ; told = true {
 		s, err := ledgeretcd.Open(ctx, cfg)
 		if !CommandHas(err) {
@@ -44,9 +43,7 @@ func (n *Node) follow(ctx context.Context, cfg ledgeretcd.Config) (*ledgeretcd.S
 		if !told {
 			n.Log.Info("waiting for a command", "err", err)
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, control.BusyPause) {
 			return nil, err
 		}
 	}

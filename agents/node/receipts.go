@@ -41,8 +41,6 @@ func (n *Node) lookUp(m protocol.Message) {
 func (n *Node) awaitProofs() {
 	ctx, cancel := context.WithTimeout(n.life, proofsTime)
 	defer cancel()
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
 	for {
 		untried := 0
 		err := n.Runner.Do(ctx, func(now time.Time, r agents.Role) (out protocol.Output) {
@@ -52,9 +50,7 @@ func (n *Node) awaitProofs() {
 		if err != nil || untried == 0 {
 			return
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, 50*time.Millisecond) {
 			return
 		}
 	}

@@ -133,8 +133,6 @@ func (r *Resource) with(ctx context.Context, f func(now time.Time, role *resourc
 func (r *Resource) check(ctx context.Context, q control.CheckCall) ([]message.QuoteLine, error) {
 	ctx, cancel := context.WithTimeout(ctx, queueTime)
 	defer cancel()
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
 	for {
 		var lines []message.QuoteLine
 		var failed error
@@ -144,9 +142,7 @@ func (r *Resource) check(ctx context.Context, q control.CheckCall) ([]message.Qu
 		if err != nil || !errors.Is(failed, resource.ErrNotReady) {
 			return lines, errors.Join(failed, err)
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, 50*time.Millisecond) {
 			return nil, exit.Fail(exit.Failed, "", "the batch system did not report its state within %s", queueTime)
 		}
 	}
@@ -221,8 +217,6 @@ func (r *Resource) resume(ctx context.Context, _ struct{}) (message.ResourceStat
 func (r *Resource) act(ctx context.Context, f func(now time.Time, role *resource.Role) protocol.Output) (message.ResourceStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, queueTime)
 	defer cancel()
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
 	for {
 		var s message.ResourceStatus
 		err := r.Runner.Do(ctx, func(now time.Time, a agents.Role) protocol.Output {
@@ -235,9 +229,7 @@ func (r *Resource) act(ctx context.Context, f func(now time.Time, role *resource
 		if err != nil || r.Mesh != nil || s.Queue.State != "unknown" {
 			return s, err
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, 50*time.Millisecond) {
 			return s, nil
 		}
 	}
@@ -262,17 +254,13 @@ func (r *Resource) adoptResource(cfg *config.Config, role *resource.Config) erro
 
 // watchDisks pauses the sales while a disk is full.
 func (r *Resource) watchDisks(ctx context.Context) {
-	again := time.NewTicker(config.DiskPeriod)
-	defer again.Stop()
 	for {
 		why := r.Cfg.FullDisk()
 		_ = r.Runner.Do(ctx, func(now time.Time, role agents.Role) protocol.Output { // it stops, or refuses anyway
 			role.(*resource.Role).Hinder(now, why)
 			return protocol.Output{}
 		})
-		select {
-		case <-again.C:
-		case <-ctx.Done():
+		if !agents.Pause(ctx, config.DiskPeriod) {
 			return
 		}
 	}

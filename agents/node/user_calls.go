@@ -259,20 +259,10 @@ func (u userAgent) buy(ctx context.Context, q control.BuyCall, send func(control
 			return err
 		}
 		next, ok := again.Next(time.Now(), first, n, q, last.Purchase)
-		if !ok || last.Purchase.Created.After(began) && !paused(ctx, again.Pause(n)) {
+		if !ok || last.Purchase.Created.After(began) && !agents.Pause(ctx, again.Pause(n)) {
 			return send(last)
 		}
 		q = next
-	}
-}
-
-// paused waits, unless the caller leaves.
-func paused(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -388,7 +378,7 @@ func (u userAgent) meet(ctx context.Context, d time.Duration, kinds ...protocol.
 	}
 	wait, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	for missing && err == nil && paused(wait, control.BusyPause) {
+	for missing && err == nil && agents.Pause(wait, control.BusyPause) {
 		missing, err = u.missing(ctx, kinds)
 	}
 	return errors.Join(err, ctx.Err())

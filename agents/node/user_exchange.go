@@ -114,9 +114,7 @@ func (u userAgent) exchangeAnswered(ctx context.Context, q control.ExchangeCall,
 		if err != nil || now.State != user.ExchangeAsked {
 			return now, err
 		}
-		select {
-		case <-time.After(control.BusyPause):
-		case <-ctx.Done():
+		if !agents.Pause(ctx, control.BusyPause) {
 			return o, exit.Fail(exit.Unreachable, "is it running? 'ramp doctor' finds the cause; the same command asks again", "%s does not answer", o.Quote.Bank.Name())
 		}
 	}

@@ -147,9 +147,6 @@ func (h *Host) World() *World { return h.world }
 // Trusted reports whether the agent's certificate is valid in this world.
 func (h *Host) Trusted() bool { return h.trusted }
 
-// Outputs is the number of Outputs of the agent, over all its lives.
-func (h *Host) Outputs() int { return h.output }
-
 // start begins a new life of the host, if it is down and leads.
 func (h *Host) start() {
 	if h.up || h.world.Leader(h.ID()) != h {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"ramp/agents"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -41,7 +42,7 @@ func (p *Porter) fetchOut(ctx context.Context, r message.StageOut) {
 			p.report(message.StagedOut{Launch: r.Launch, Why: protocol.Words(told), Again: true, Here: ours(err)})
 		}
 		p.log.Warn("files: cannot fetch the outputs now; trying again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
-		if !wait(ctx, rest) {
+		if !agents.Pause(ctx, rest) {
 			return
 		}
 		rest = min(2*rest, protocol.RetryMost)
@@ -130,7 +131,7 @@ func (p *Porter) save(r message.SaveFile) {
 		for rest := protocol.RetryFirst; err != nil; rest = min(2*rest, protocol.RetryMost) {
 			p.log.Error("files: cannot write; trying again", "file", r.Path, "err", err)
 			p.report(message.StagedOut{Launch: r.Sweep, Why: protocol.Words(err.Error()), Again: true, Here: true})
-			if !wait(ctx, rest) {
+			if !agents.Pause(ctx, rest) {
 				return
 			}
 			err = p.write(r, n)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ramp/agents"
 	"ramp/protocol"
 )
 
@@ -88,7 +89,7 @@ func (d *Depot) log(ctx context.Context, from protocol.AgentID, s Stream, q requ
 			}
 			told = time.Now()
 		}
-		if !sent && !wait(ctx, rest) {
+		if !sent && !agents.Pause(ctx, rest) {
 			return ctx.Err()
 		}
 		rest = min(2*rest, lookMost)
@@ -105,17 +106,6 @@ func endOf(kept bool) byte {
 		return partKept
 	}
 	return partEnd
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // sendAll sends new output up to a length of each, and reports whether there was any.

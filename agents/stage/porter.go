@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"ramp/agents"
 	"ramp/protocol"
 	"ramp/protocol/message"
 )
@@ -115,7 +116,7 @@ func (p *Porter) bring(ctx context.Context, r message.StageIn) {
 			p.report(message.StageFault{Launch: r.Launch, Why: protocol.Words(told), Again: true})
 		}
 		p.log.Warn("files: cannot stage the inputs now; trying again", "launch", r.Launch, "site", r.Seller.Name(), "err", err)
-		if !wait(ctx, rest) {
+		if !agents.Pause(ctx, rest) {
 			return
 		}
 		rest = min(2*rest, protocol.RetryMost)

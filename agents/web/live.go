@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ramp/agents"
 	"ramp/agents/control"
 )
 
@@ -103,10 +104,7 @@ func (l *live) follow(ctx context.Context) {
 		if ctx.Err() == nil {
 			l.setAway()
 		}
-		select {
-		case <-time.After(liveRetry):
-		case <-ctx.Done():
-		}
+		agents.Pause(ctx, liveRetry)
 	}
 }
 

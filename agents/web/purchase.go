@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +115,7 @@ func totalOf(p message.Purchase) string {
 }
 
 func purchaseLinks(p message.Purchase) []link {
-	list := []link{{"Messages (trace)", purchasePath(p.ID) + "/trace"}, {"Same request again", "/compose?from=" + p.ID}}
+	list := []link{{"Messages (trace)", purchasePath(p.ID) + "/trace"}, {"Same request again", "/compose?from=" + url.QueryEscape(p.ID)}}
 	if p.Contract != "" && (p.Settled || p.State == user.StateVoid) {
 		list = append(list, link{"Receipt and proof (ZIP)", purchasePath(p.ID) + "/receipt.zip"})
 	}

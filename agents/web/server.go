@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,7 +29,6 @@ type Server struct {
 	sessions sessions
 	live     *live
 	pages    http.Handler
-	template *template.Template
 	nav      []navItem
 
 	following chan struct{} // one for each program that a page follows
@@ -46,7 +44,6 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg, sessions: newSessions(cfg.Kind, cfg.Agent, cfg.Now), following: make(chan struct{}, liveStreams)}
 	s.live = newLive(cfg.Client)
-	s.template = s.templates()
 	mux := http.NewServeMux()
 	switch cfg.Kind {
 	case control.User:
@@ -69,7 +66,7 @@ func (s *Server) Link(base string) string {
 }
 
 // path adds the prefix to a path of the pages.
-func (s *Server) path(p string) string { return s.cfg.Prefix + p }
+func (s *Server) path(p string) string { return root(s.cfg.Prefix).path(p) }
 
 // ServeHTTP guards, and then answers.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

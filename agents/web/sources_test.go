@@ -1,14 +1,20 @@
 package web_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"go/format"
 	"io"
 	"os"
 	"path"
 	"strings"
 	"testing"
+
+	"github.com/a-h/templ"
+	"github.com/a-h/templ/generator"
+	"github.com/a-h/templ/parser/v2"
 )
 
 // The files of others are those that SOURCES lists, unchanged. .ci/web compares the list
@@ -39,6 +45,25 @@ func TestTheFilesOfOthersAreUnchanged(t *testing.T) {
 		if !known[f.Name()] {
 			t.Errorf("assets/%s is not listed", f.Name())
 		}
+	}
+}
+
+// page_templ.go is what page.templ says; otherwise run go generate ./agents/web.
+func TestTheTemplateIsGenerated(t *testing.T) {
+	page, err := parser.Parse("page.templ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code bytes.Buffer
+	if _, err = generator.Generate(page, &code, generator.WithFileName("page.templ"), generator.WithVersion(templ.Version())); err != nil {
+		t.Fatal(err)
+	}
+	want, err := format.Source(code.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, err := os.ReadFile("page_templ.go"); err != nil || !bytes.Equal(have, want) {
+		t.Errorf("page_templ.go is not that of page.templ: run go generate ./agents/web (%v)", err)
 	}
 }
 

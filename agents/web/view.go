@@ -2,11 +2,10 @@ package web
 
 import (
 	"bytes"
-	"embed"
+	"context"
 	"errors"
 	"fmt"
 	"html"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -162,37 +161,19 @@ func hidden(name, value string) field { return field{Name: name, Value: value, T
 
 type navItem struct{ Text, Href string }
 
-//go:embed templates/*.html
-var templateFiles embed.FS
-
 // Fresh reports whether the page fetches itself again at events.
 func (d pageData) Fresh() bool { return !d.Bare && (len(d.On) > 0 || d.Every) }
 
 // pageData is what the layout needs beside the view.
 type pageData struct {
 	view
+	root
 	Agent, Kind   string
 	Nav           []navItem
 	Self          string // the address of this page
-	Root, CSS, JS string
+	CSS, JS       string
 	Live          string // the address of the page's events
 	Command, Zone string
-}
-
-// templates are the templates, with functions that need the server's prefix.
-func (s *Server) templates() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{
-		"show": show,
-		"text": Visible,
-		"path": s.path,
-		"left": func(d time.Duration) int64 { return d.Milliseconds() },
-	}).ParseFS(templateFiles, "templates/*.html"))
-}
-
-// show writes a text that anybody may have written: isolated, so that its direction changes
-// nothing around it, with control characters made visible.
-func show(s string) template.HTML {
-	return template.HTML("<bdi>" + template.HTMLEscapeString(Visible(s)) + "</bdi>") //nolint:gosec // escaped here
 }
 
 // show sends a page.
@@ -203,16 +184,16 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view
 // draw makes a page of a view.
 func (s *Server) draw(r *http.Request, status int, v view) page {
 	d := pageData{
-		view: v, Agent: s.cfg.Agent.Name(), Kind: kindWords[s.cfg.Kind], Nav: s.nav, Self: s.path(r.URL.RequestURI()), Root: s.cfg.Prefix,
+		view: v, root: root(s.cfg.Prefix), Agent: s.cfg.Agent.Name(), Kind: kindWords[s.cfg.Kind], Nav: s.nav, Self: s.path(r.URL.RequestURI()),
 		CSS: s.path(assetURL("app.css")), JS: s.path(assetURL("app.js")), Command: s.cfg.Command, Zone: zoneWords(s.cfg.Now()),
 	}
 	d.Live = s.path("/live?") + url.Values{"on": {strings.Join(v.On, ",")}, "id": {v.Of}}.Encode()
-	name := "page"
+	drawn := d.page()
 	if v.Part {
-		name = "part"
+		drawn = d.blocks(v.Blocks)
 	}
 	var out bytes.Buffer
-	if err := s.template.ExecuteTemplate(&out, name, d); err != nil {
+	if err := drawn.Render(context.WithoutCancel(r.Context()), &out); err != nil {
 		out.Reset()
 		status = http.StatusInternalServerError
 		fmt.Fprintf(&out, "the page cannot be drawn: %s", html.EscapeString(err.Error()))

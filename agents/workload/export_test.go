@@ -49,3 +49,15 @@ func (p *Profile) Check() error {
 
 // FillReservations makes the machine hold as many as it may.
 func (m *Machine) FillReservations() { m.sold = make([]Reservation, MaxReservations) }
+
+// Shift is a copy of p with d seconds added to every instant: the same machine
+// on another clock.
+func (p *Profile) Shift(d int64) *Profile {
+	q := p.Clone()
+	for i := range q.blocks {
+		for j := range q.blocks[i].steps {
+			q.blocks[i].steps[j].At += d
+		}
+	}
+	return q
+}

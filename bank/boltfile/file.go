@@ -16,6 +16,9 @@ import (
 // that soon ends needs none.
 const directWrites = 2
 
+// mostRoom bounds the memory that is kept for the next frame, in bytes.
+const mostRoom = 1 << 20
+
 var errFailed = errors.New("the disk has failed under this file: open it again")
 
 // File is an open file. One transaction of bbolt stays open in it over many of Write: each is
@@ -31,6 +34,7 @@ type File struct {
 	log    *wal       // nil: none yet
 	at     state      // of the file
 	tx     *bbolt.Tx  // all that is in the log and not in the file; nil: nothing
+	room   []byte     // for the next frame
 	failed error      // nothing is written any more
 }
 
@@ -46,7 +50,7 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 	if f.failed != nil {
 		return true, f.failed
 	}
-	w, changed := Tx{ops: make([]byte, frameHead)}, false
+	w, changed := Tx{ops: append(f.room[:0], make([]byte, frameHead)...)}, false
 	err = Guard(func() (err error) {
 		if f.tx == nil {
 			if f.tx, err = f.db.Begin(true); err != nil {
@@ -57,6 +61,9 @@ func (f *File) Write(change func(tx *Tx) error) (uncertain bool, err error) {
 		if err = change(&w); err == nil {
 			changed = true
 			err = f.keep(w.ops)
+		}
+		if f.room = w.ops; cap(f.room) > mostRoom {
+			f.room = nil
 		}
 		return err
 	})

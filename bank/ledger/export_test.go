@@ -10,7 +10,8 @@ import (
 
 const MaxPost = 256 // accounts that one hold is posted to
 
-// PostHold pays out of a hold, and frees the rest. No bank does it any more.
+// PostHold pays out of a hold, at most its amount, and frees the rest. Pays names each
+// account once.
 func (l *Ledger) PostHold(now time.Time, number uint64, pays []Payment, ref string) (Entry, []protocol.Record, error) {
 	h, err := l.holds.find(now, number)
 	if err != nil {
@@ -20,8 +21,7 @@ func (l *Ledger) PostHold(now time.Time, number uint64, pays []Payment, ref stri
 	if err != nil {
 		return Entry{}, nil, err
 	}
-	c := l.books.change()
-	moves := h.free(total)
+	c, moves := l.books.change(), h.free(total)
 	for _, p := range pays {
 		moves = append(moves, move{line: c.line(l.books.accounts[p.To], h.currency()), amount: p.Amount})
 	}
@@ -35,10 +35,7 @@ func (hs *holds) checkPays(now time.Time, h *hold, pays []Payment, ref string) (
 	seen := make(map[protocol.AgentID]bool, len(pays))
 	for _, p := range pays {
 		a, err := hs.books.find(p.To, h.currency())
-		if err != nil {
-			return 0, err
-		}
-		if err := checkRequest(p.Amount, ref); err != nil {
+		if err = cmp.Or(err, checkRequest(p.Amount, ref)); err != nil {
 			return 0, err
 		}
 		if seen[p.To] {
@@ -56,6 +53,7 @@ func (hs *holds) checkPays(now time.Time, h *hold, pays []Payment, ref string) (
 	return total, nil
 }
 
+// VoidHold frees a hold without payment.
 func (l *Ledger) VoidHold(now time.Time, number uint64, ref string) (Entry, []protocol.Record, error) {
 	h, err := l.holds.find(now, number)
 	if err := cmp.Or(err, checkRef(ref)); err != nil {
@@ -65,6 +63,8 @@ func (l *Ledger) VoidHold(now time.Time, number uint64, ref string) (Entry, []pr
 	return l.holds.end(c, now, h, Entry{Kind: KindVoidHold, Ref: ref}, h.free(0)...), c.recs, nil
 }
 
+// find is a hold that can still be posted or voided. No request is late in the grace after a
+// restart. The hold of a unit ends only by the terms of its bundle.
 func (hs *holds) find(now time.Time, number uint64) (*hold, error) {
 	if hs.recovery.on {
 		return nil, errRecovering

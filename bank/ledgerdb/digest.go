@@ -37,13 +37,10 @@ func (d *digest) note(b *boltfile.Bucket, r *protocol.Record) {
 // rowNumber combines two checksums, which notice every burst of 32 bits, stirred so that
 // changes of two rows do not cancel out.
 func rowNumber(table, key, value []byte) digest {
-	var head [4]byte
-	head[0], head[1], head[2], head[3] = byte(len(table)), byte(len(key)), byte(len(key)>>8), byte(len(value))
-	castagnoli := crc32.MakeTable(crc32.Castagnoli)
-	var x, y uint32
-	for _, p := range [][]byte{head[:], table, key, value} {
-		x, y = crc32.Update(x, crc32.IEEETable, p), crc32.Update(y, castagnoli, p)
-	}
+	b := make([]byte, 0, 4+len(table)+len(key)+len(value))
+	b = append(b, byte(len(table)), byte(len(key)), byte(len(key)>>8), byte(len(value)))
+	b = append(append(append(b, table...), key...), value...)
+	x, y := crc32.ChecksumIEEE(b), crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
 	return digest(stir(uint64(x)<<32 | uint64(y)))
 }
 

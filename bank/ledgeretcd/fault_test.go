@@ -69,11 +69,11 @@ func TestLedgerUnderFaults(t *testing.T) {
 // world is a cluster, bank agents, and clients of theirs.
 type world struct {
 	*testing.T
-	cluster *etcdtest.Cluster
+	cluster *parted
 	dir     string
 	agents  [bankAgents]*exec.Cmd
 	ways    [bankAgents][]string // to the members of the cluster
-	gates   [bankAgents]*etcdtest.Gate
+	gates   [bankAgents]*gate
 	leader  atomic.Pointer[leading]
 	begin   time.Time
 	acked   atomic.Int64 // when the last acknowledged add was asked for
@@ -107,7 +107,7 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	for i := range w.agents {
-		w.ways[i], w.gates[i] = etcdtest.Gated(t, w.cluster.Endpoints...)
+		w.ways[i], w.gates[i] = gated(t, w.cluster.Endpoints...)
 		w.startAgent(i)
 	}
 	return w

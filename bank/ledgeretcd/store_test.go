@@ -69,9 +69,13 @@ func startCluster(t testing.TB, flags ...string) *etcdtest.Cluster {
 }
 
 // startParted is startCluster of members that can be cut off from each other.
-func startParted(t testing.TB) *etcdtest.Cluster {
+func startParted(t testing.TB) *parted {
 	t.Helper()
-	c := etcdtest.StartParted(t)
+	c := &parted{}
+	etcdtest.StartLinked(t, func(started *etcdtest.Cluster) {
+		c.Cluster = started
+		c.link(t)
+	})
 	t.Setenv(endpointsEnv, strings.Join(c.Endpoints, ","))
 	return c
 }

@@ -27,7 +27,10 @@ func Sign(c *identity.Credential, m protocol.Message, now time.Time) (protocol.M
 	switch b := m.Body.(type) {
 	case message.Decision:
 		if b.Receipt != nil && len(b.Receipt.DER) == 0 {
-			b.Receipt, err = signReceipt(c, b.Receipt.Receipt, now)
+			var octets []byte
+			if octets, err = contract.EncodeReceipt(b.Receipt.Receipt); err == nil {
+				b.Receipt, err = signReceipt(c, b.Receipt.Receipt, octets, now)
+			}
 			m.Body = b
 		}
 	case message.Vouched:
@@ -43,8 +46,8 @@ func Sign(c *identity.Credential, m protocol.Message, now time.Time) (protocol.M
 	return m, nil
 }
 
-func signReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) (*contract.VerifiedReceipt, error) {
-	der, err := contract.SignReceipt(c, r, now)
+func signReceipt(c *identity.Credential, r protocol.Receipt, octets []byte, now time.Time) (*contract.VerifiedReceipt, error) {
+	der, err := contract.SignEncoded(c, r.Bank, octets, now)
 	v := contract.VerifiedReceipt{Receipt: r, DER: der}
 	v.Signer.ID, v.Signer.Chain = c.ID, c.Chain
 	return &v, err

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"ramp/protocol"
@@ -35,14 +36,14 @@ func (s *Signer) Sign(m protocol.Message, now time.Time) (protocol.Message, erro
 		return Sign(s.credential, m, now) // its error names the fault
 	}
 	key := sha256.Sum256(octets)
-	if r, there := s.receipts.Recall(key); there {
-		d.Receipt = r
-		m.Body = d
-		return m, nil
+	r, there := s.receipts.Recall(key)
+	if !there {
+		if r, err = signReceipt(s.credential, d.Receipt.Receipt, octets, now); err != nil {
+			return m, fmt.Errorf("%s: %w", subject(m), err)
+		}
+		s.receipts.Remember(key, r)
 	}
-	signed, err := Sign(s.credential, m, now)
-	if err == nil {
-		s.receipts.Remember(key, signed.Body.(message.Decision).Receipt)
-	}
-	return signed, err
+	d.Receipt = r
+	m.Body = d
+	return m, nil
 }

@@ -28,7 +28,7 @@ func checkAttributes(set, digest []byte) (signed time.Time, err error) {
 	if len(set) > maxAttributeBytes { // they are signed and cannot be dropped
 		return signed, fmt.Errorf("%w: signed attributes of %d bytes, at most %d", ErrMalformed, len(set), maxAttributeBytes)
 	}
-	var a attributes
+	a := attributes{seen: make([]objectID, 0, 4)}
 	f := fields{rest: set}
 	for _, der := range f.set(tagSet, maxAttributes) {
 		one := fields{rest: der}
@@ -66,7 +66,7 @@ func (a *attributes) readValue(id objectID, f *fields) {
 	case id == oidMessageDigest:
 		_, a.digest = f.next(tagOctets)
 	case id == oidSigningTime:
-		f.value(f.rest[0], &a.signed)
+		a.signed = f.time()
 	default:
 		f.next(f.rest[0])
 	}

@@ -41,10 +41,10 @@ var knownObjects = [...]objectID{
 
 // String is the numbers, separated by dots.
 func (id objectID) String() string {
-	var b builder
-	addObject(&b, id)
+	var w writer
+	w.object(id)
 	var numbers asn1.ObjectIdentifier
-	if _, err := asn1.Unmarshal(b.BytesOrPanic(), &numbers); err != nil {
+	if _, err := asn1.Unmarshal(w.bytes(), &numbers); err != nil {
 		return fmt.Sprintf("%x", string(id))
 	}
 	return numbers.String()

@@ -6,17 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"time"
 )
 
 // The identifier octets in a SignedData.
 const (
-	tagInteger  = 0x02
-	tagOctets   = 0x04
-	tagNull     = 0x05
-	tagOID      = 0x06
-	tagSequence = 0x30
-	tagSet      = 0x31
-	tagContext0 = 0xa0 // [0], constructed
+	tagInteger         = 0x02
+	tagOctets          = 0x04
+	tagNull            = 0x05
+	tagOID             = 0x06
+	tagUTCTime         = 0x17
+	tagGeneralizedTime = 0x18
+	tagSequence        = 0x30
+	tagSet             = 0x31
+	tagContext0        = 0xa0 // [0], constructed
 )
 
 // fields reads the members of a DER value one after another. It keeps the first error;
@@ -85,9 +88,11 @@ func (f *fields) within(tag byte, read func(*fields)) {
 	if f.err != nil {
 		return
 	}
-	members := fields{rest: content}
-	read(&members)
-	f.err = members.end()
+	rest := f.rest
+	f.rest = content
+	read(f)
+	_ = f.end() // it stays in f
+	f.rest = rest
 }
 
 // end returns the first error. A remaining member is an error.
@@ -165,9 +170,17 @@ func (f *fields) algorithm() (id objectID) {
 	return id
 }
 
-// value reads a member into a Go value with encoding/asn1.
-func (f *fields) value(tag byte, v any) {
-	if full, _ := f.next(tag); f.err == nil {
-		_, f.err = asn1.Unmarshal(full, v)
+// time reads a member with encoding/asn1, unless it has the usual form YYMMDDhhmmssZ.
+func (f *fields) time() (t time.Time) {
+	full, content := f.next(f.rest[0])
+	if f.err != nil {
+		return t
 	}
+	if full[0] == tagUTCTime && len(content) == len(utcTime) && len(bytes.Trim(content, "0123456789")) == 1 {
+		if t, err := time.Parse(utcTime, string(content)); err == nil && t.Year() < 2050 {
+			return t
+		}
+	}
+	_, f.err = asn1.Unmarshal(full, &t)
+	return t
 }

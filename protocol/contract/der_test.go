@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ramp/protocol"
 	"ramp/protocol/contract"
@@ -104,6 +105,9 @@ func FuzzDER(f *testing.F) {
 		f.Add(der)
 		f.Add(der[:len(der)-1])
 	}
+	for _, t := range []string{"250228235959Z", "490101000000Z", "500101000000Z", "250229000000Z", "2502282359Z", "250228235959+0100", "+00101000000Z"} {
+		f.Add(append([]byte{0x17, byte(len(t))}, t...))
+	}
 	for _, b := range []string{"", "\x30", "\x30\x80\x00\x00", "\x30\x81\x7f", "\x30\x82\x00\xff", "\x1f\x81\x01\x00", "\x06\x02\x80\x01", "\x02\x02\x00\x01", "\x06\x00", "\x02\x00"} {
 		f.Add([]byte(b))
 	}
@@ -116,7 +120,21 @@ func FuzzDER(f *testing.F) {
 		}
 		checkOID(t, b)
 		checkInteger(t, b)
+		checkTime(t, b)
 	})
+}
+
+func checkTime(t *testing.T, b []byte) {
+	t.Helper()
+	var want time.Time
+	rest, wantErr := asn1.Unmarshal(b, &want)
+	if len(b) == 0 {
+		return // the caller knows that there is a value
+	}
+	got, err := contract.ReadTime(b)
+	if (err == nil) != (wantErr == nil && len(rest) == 0) || err == nil && !got.Equal(want) {
+		t.Fatalf("%x is %v, %v; want %v, %v", b, got, err, want, wantErr)
+	}
 }
 
 func checkOID(t *testing.T, b []byte) {

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"ramp/protocol"
@@ -16,12 +17,16 @@ type signable interface {
 }
 
 func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, error) {
-	if c.ID != d.by() {
-		return nil, fmt.Errorf("document of %s signed by %s: %w", d.by(), c.ID, ErrSigner)
-	}
 	octets, err := encode(d)
 	if err != nil {
 		return nil, err
+	}
+	return signOctets(c, d.by(), octets, now)
+}
+
+func signOctets(c *identity.Credential, by protocol.AgentID, octets []byte, now time.Time) ([]byte, error) {
+	if c.ID != by {
+		return nil, fmt.Errorf("document of %s signed by %s: %w", by, c.ID, ErrSigner)
 	}
 	return seal(c, octets, now)
 }
@@ -29,7 +34,7 @@ func signDocument(c *identity.Credential, d signable, now time.Time) ([]byte, er
 // openDocument also returns the signed data. Callers should keep only its sealed.der and its
 // chain.
 func openDocument[D signable](der []byte, trust *identity.Trust, at time.Time) (d D, s sealed, by identity.Peer, err error) {
-	if s, by, _, err = unseal(bytes.Clone(der), trust, at); err != nil {
+	if s, by, _, err = unseal(slices.Clip(bytes.Clone(der)), trust, at); err != nil {
 		return d, s, by, err
 	}
 	if d, err = decode[D](s.octets); err != nil {

@@ -1,6 +1,9 @@
 package contract
 
-import "math/big"
+import (
+	"math/big"
+	"time"
+)
 
 // The internals that package contract_test uses.
 
@@ -17,13 +20,18 @@ func ReadInteger(b []byte) (*big.Int, error) {
 	return f.integer(), f.end()
 }
 
+func ReadTime(b []byte) (time.Time, error) {
+	f := fields{rest: b}
+	return f.time(), f.end()
+}
+
 // KnownObjects are the object identifiers that are known, in DER and in numbers.
 func KnownObjects() map[string][]byte {
 	all := make(map[string][]byte)
 	for _, id := range knownObjects {
-		var b builder
-		addObject(&b, id)
-		all[id.String()] = b.BytesOrPanic()
+		var w writer
+		w.object(id)
+		all[id.String()] = w.bytes()
 	}
 	return all
 }

@@ -17,7 +17,8 @@ const maxRemembered = 32 << 10
 // Opener verifies signed documents and remembers bundles, sales and receipts. So it
 // verifies the user's signature once for the copies of k sellers, the seller's once when
 // both the user and a seller in doubt send a sale, and the bank's once when a seller
-// passes a receipt on. It is safe for use by several workers.
+// passes a receipt on. It is safe for use by several workers. Results share the remembered
+// DER, which nobody may change.
 type Opener struct {
 	trust    *identity.Trust
 	known    *identity.Memory[known]
@@ -81,7 +82,7 @@ func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
 		user, err = o.trust.Verify(k.chain, at)
 	} else {
 		// The caller may change der later, but not the remembered copy.
-		k, user, err = readBundle(bytes.Clone(der), o.trust, at)
+		k, user, err = readBundle(slices.Clip(bytes.Clone(der)), o.trust, at)
 	}
 	if err != nil {
 		return Verified{}, fmt.Errorf("bundle: %w", err)
@@ -91,7 +92,7 @@ func (o *Opener) Bundle(der []byte, at time.Time) (Verified, error) {
 	}
 	b := k.bundle
 	b.Units = slices.Clone(b.Units) // the remembered ones must not change
-	return Verified{ID: k.id, Bundle: b, User: user, Signed: k.signed, DER: bytes.Clone(k.der), checked: true}, nil
+	return Verified{ID: k.id, Bundle: b, User: user, Signed: k.signed, DER: k.der, checked: true}, nil
 }
 
 // Sale verifies both layers of a bundle that its user and one of its sellers signed, as
@@ -108,7 +109,7 @@ func (o *Opener) Sale(der []byte, at time.Time) (Sale, error) {
 	if !slices.Contains(v.Sellers(), seller.ID) {
 		return Sale{}, fmt.Errorf("contract %s names no seller %s: %w", v.ID, seller.ID, ErrSigner)
 	}
-	return Sale{Verified: v, Seller: seller, Countersigned: k.countersigned, DER: bytes.Clone(k.der)}, nil
+	return Sale{Verified: v, Seller: seller, Countersigned: k.countersigned, DER: k.der}, nil
 }
 
 // outer verifies the seller's layer of a sale.
@@ -118,7 +119,7 @@ func (o *Opener) outer(der []byte, at time.Time) (knownSale, identity.Peer, erro
 		seller, err := o.trust.Verify(k.chain, at)
 		return k, seller, err
 	}
-	s, seller, countersigned, err := unseal(bytes.Clone(der), o.trust, at)
+	s, seller, countersigned, err := unseal(slices.Clip(bytes.Clone(der)), o.trust, at)
 	k := knownSale{der: s.der, chain: s.chain, countersigned: countersigned, bundle: s.octets}
 	if err == nil && len(k.der) <= maxRemembered {
 		o.sales.Remember(key, k)

@@ -37,6 +37,11 @@ func SignReceipt(c *identity.Credential, r protocol.Receipt, now time.Time) ([]b
 	return signDocument(c, receiptInUTC(r), now)
 }
 
+// SignEncoded is SignReceipt for a receipt of this bank that EncodeReceipt has written.
+func SignEncoded(c *identity.Credential, bank protocol.AgentID, octets []byte, now time.Time) ([]byte, error) {
+	return signOctets(c, bank, octets, now)
+}
+
 // EncodeReceipt writes the canonical octets of a receipt, which its signature covers.
 func EncodeReceipt(r protocol.Receipt) ([]byte, error) { return encode(receiptInUTC(r)) }
 
@@ -98,7 +103,7 @@ func (o *Opener) Receipt(der []byte, at time.Time) (VerifiedReceipt, error) {
 	}
 	r := k.receipt
 	r.Refunds, r.Ends = slices.Clone(r.Refunds), slices.Clone(r.Ends) // the remembered ones must not change
-	return VerifiedReceipt{Receipt: protocol.Receipt(r), Signer: bank, DER: bytes.Clone(k.der), checked: true}, nil
+	return VerifiedReceipt{Receipt: protocol.Receipt(r), Signer: bank, DER: k.der, checked: true}, nil
 }
 
 // DecodeReceipt reads the canonical octets of a receipt, for example from Content. It

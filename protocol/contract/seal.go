@@ -8,14 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/crypto/cryptobyte"
-
 	"ramp/protocol"
 	"ramp/protocol/identity"
 )
 
-// builder writes DER. Continuations write the content of a value.
-type builder = cryptobyte.Builder
+// utcTime is the usual form of a time in DER.
+const utcTime = "060102150405Z"
 
 // usualSignature is the size of a SignedData with two certificates, without its octets,
 // in bytes.
@@ -24,69 +22,39 @@ const usualSignature = 2 << 10
 // seal signs octets as SignedData (RFC 5652) in DER. now becomes the signing
 // time, in whole seconds.
 func seal(c *identity.Credential, octets []byte, now time.Time) ([]byte, error) {
-	signer, err := signAs(c, octets, now)
+	a, attributes, signature, err := signAs(c, octets, now)
 	if err != nil {
 		return nil, fmt.Errorf("sign as %s: %w", c.ID, err)
 	}
-	b := cryptobyte.NewBuilder(make([]byte, 0, len(octets)+usualSignature))
-	addSignedData(b, func(b *builder) {
-		b.AddASN1Int64(cmsVersion)
-		b.AddASN1(tagSet, func(b *builder) { addAlgorithm(b, usual().digest) })
-		b.AddASN1(tagSequence, func(b *builder) {
-			addObject(b, oidData)
-			b.AddASN1(tagContext0, func(b *builder) { b.AddASN1OctetString(octets) })
+	w := writer{free: make([]byte, len(octets)+usualSignature)}
+	w.signedData(func() {
+		w.value(tagSet, func() { w.signerInfo(c, a, attributes, signature) })
+		w.certificates(c.ChainDER())
+		w.value(tagSequence, func() {
+			w.value(tagContext0, func() { w.octets(tagOctets, octets) })
+			w.object(oidData)
 		})
-		addCertificates(b, c.ChainDER())
-		b.AddASN1(tagSet, signer)
+		w.value(tagSet, func() { w.algorithm(a.digest) })
+		w.octets(tagInteger, []byte{cmsVersion})
 	})
-	der, err := b.Bytes()
-	if err == nil && len(der) > protocol.MaxSignature {
-		err = fmt.Errorf("signed document of %d bytes, at most %d: %w", len(der), protocol.MaxSignature, ErrTerms)
+	if n := len(w.bytes()); n > protocol.MaxSignature {
+		return nil, fmt.Errorf("signed document of %d bytes, at most %d: %w", n, protocol.MaxSignature, ErrTerms)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return der, nil
+	return w.bytes(), nil
 }
 
-// signAs signs octets and returns the function that writes the SignerInfo.
-func signAs(c *identity.Credential, octets []byte, now time.Time) (cryptobyte.BuilderContinuation, error) {
-	a, leaf := usual(), c.Chain[0]
-	_, isRSA := leaf.PublicKey.(*rsa.PublicKey)
-	if _, isEC := leaf.PublicKey.(*ecdsa.PublicKey); !isEC && !isRSA {
-		return nil, fmt.Errorf("key of type %T: %w", leaf.PublicKey, identity.ErrWeak)
+// signAs signs octets. The signature is of the set of attributes.
+func signAs(c *identity.Credential, octets []byte, now time.Time) (a algorithm, attributes, signature []byte, err error) {
+	a = usual()
+	switch key := c.Chain[0].PublicKey.(type) {
+	case *rsa.PublicKey, *ecdsa.PublicKey:
+	default:
+		return a, nil, nil, fmt.Errorf("key of type %T: %w", key, identity.ErrWeak)
 	}
-	var set builder
-	set.AddASN1(tagSet, func(b *builder) { addAttributes(b, a, octets, now) })
-	attributes, err := set.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	signature, err := c.Signer().Sign(nil, a.sum(attributes), a.hash)
-	if err != nil {
-		return nil, err
-	}
-	return func(b *builder) {
-		b.AddASN1(tagSequence, func(b *builder) {
-			b.AddASN1Int64(cmsVersion)
-			b.AddASN1(tagSequence, func(b *builder) {
-				b.AddBytes(leaf.RawIssuer)
-				b.AddASN1BigInt(leaf.SerialNumber)
-			})
-			addAlgorithm(b, a.digest)
-			b.AddUint8(tagContext0) // the signature is of the set itself, under its own tag
-			b.AddBytes(attributes[1:])
-			if isRSA { // like OpenSSL: only the kind of key, with NULL as parameters
-				b.AddASN1(tagSequence, func(b *builder) {
-					addObject(b, oidRSA)
-					b.AddASN1NULL()
-				})
-			} else {
-				addAlgorithm(b, a.ecdsa)
-			}
-			b.AddASN1OctetString(signature)
-		})
-	}, nil
+	var w writer
+	w.value(tagSet, func() { w.attributes(a, octets, now) })
+	signature, err = c.Signer().Sign(nil, a.sum(w.bytes()), a.hash)
+	return a, w.bytes(), signature, err
 }
 
 func (a algorithm) sum(b []byte) []byte {
@@ -95,42 +63,62 @@ func (a algorithm) sum(b []byte) []byte {
 	return h.Sum(nil)
 }
 
-// addAttributes writes the signed attributes, in the order of a DER set.
-func addAttributes(b *builder, a algorithm, octets []byte, now time.Time) {
-	addAttribute(b, oidContentType, func(b *builder) { addObject(b, oidData) })
-	addAttribute(b, oidSigningTime, func(b *builder) { b.MarshalASN1(now.UTC().Truncate(time.Second)) })
-	addAttribute(b, oidMessageDigest, func(b *builder) { b.AddASN1OctetString(a.sum(octets)) })
-}
-
-func addAttribute(b *builder, id objectID, value cryptobyte.BuilderContinuation) {
-	b.AddASN1(tagSequence, func(b *builder) {
-		addObject(b, id)
-		b.AddASN1(tagSet, value)
+func (w *writer) signerInfo(c *identity.Credential, a algorithm, attributes, signature []byte) {
+	leaf := c.Chain[0]
+	w.value(tagSequence, func() {
+		w.octets(tagOctets, signature)
+		if _, isRSA := leaf.PublicKey.(*rsa.PublicKey); isRSA { // like OpenSSL: only the kind of key, with NULL as parameters
+			w.value(tagSequence, func() {
+				w.octets(tagNull, nil)
+				w.object(oidRSA)
+			})
+		} else {
+			w.algorithm(a.ecdsa)
+		}
+		w.raw(attributes[1:])
+		w.raw([]byte{tagContext0}) // the signature is of the set itself, under its own tag
+		w.algorithm(a.digest)
+		w.value(tagSequence, func() {
+			w.integer(leaf.SerialNumber)
+			w.raw(leaf.RawIssuer)
+		})
+		w.octets(tagInteger, []byte{cmsVersion})
 	})
 }
 
-// addAlgorithm writes an AlgorithmIdentifier without parameters.
-func addAlgorithm(b *builder, id objectID) {
-	b.AddASN1(tagSequence, func(b *builder) { addObject(b, id) })
+// attributes writes the signed attributes, in the order of a DER set.
+func (w *writer) attributes(a algorithm, octets []byte, now time.Time) {
+	w.attribute(oidMessageDigest, func() { w.octets(tagOctets, a.sum(octets)) })
+	w.attribute(oidSigningTime, func() { w.time(now) })
+	w.attribute(oidContentType, func() { w.object(oidData) })
 }
 
-func addObject(b *builder, id objectID) {
-	b.AddASN1(tagOID, func(b *builder) { b.AddBytes([]byte(id)) })
-}
-
-// addSignedData writes a SignedData around its members.
-func addSignedData(b *builder, members cryptobyte.BuilderContinuation) {
-	b.AddASN1(tagSequence, func(b *builder) {
-		addObject(b, oidSignedData)
-		b.AddASN1(tagContext0, func(b *builder) { b.AddASN1(tagSequence, members) })
+func (w *writer) attribute(id objectID, value func()) {
+	w.value(tagSequence, func() {
+		w.value(tagSet, value)
+		w.object(id)
 	})
 }
 
-// addCertificates writes a chain, in the order of a DER set.
-func addCertificates(b *builder, chain [][]byte) {
-	b.AddASN1(tagContext0, func(b *builder) {
-		for _, der := range slices.SortedFunc(slices.Values(chain), bytes.Compare) {
-			b.AddBytes(der)
+// algorithm writes an AlgorithmIdentifier without parameters.
+func (w *writer) algorithm(id objectID) {
+	w.value(tagSequence, func() { w.object(id) })
+}
+
+// signedData writes a SignedData around its members.
+func (w *writer) signedData(members func()) {
+	w.value(tagSequence, func() {
+		w.value(tagContext0, func() { w.value(tagSequence, members) })
+		w.object(oidSignedData)
+	})
+}
+
+// certificates writes a chain, in the order of a DER set.
+func (w *writer) certificates(chain [][]byte) {
+	slices.SortFunc(chain, bytes.Compare)
+	w.value(tagContext0, func() {
+		for _, der := range slices.Backward(chain) {
+			w.raw(der)
 		}
 	})
 }

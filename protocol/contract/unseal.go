@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/crypto/cryptobyte"
-
 	"ramp/protocol"
 	"ramp/protocol/identity"
 )
@@ -162,18 +160,14 @@ func (s *sealed) prune(path []*x509.Certificate) error {
 	if len(lean) == len(s.chain) {
 		return nil
 	}
-	s.chain = lean
-	b := cryptobyte.NewBuilder(nil)
-	addSignedData(b, func(b *builder) {
-		b.AddBytes(s.head)
-		addCertificates(b, lean)
-		b.AddBytes(s.tail)
+	var w writer
+	w.signedData(func() {
+		w.raw(s.tail)
+		w.certificates(lean)
+		w.raw(s.head)
 	})
-	der, err := b.Bytes()
-	if err != nil {
-		return err
-	}
-	*s, err = parse(der)
+	var err error
+	*s, err = parse(w.bytes())
 	return err
 }
 

@@ -39,7 +39,6 @@ type Job struct {
 type Config struct {
 	Seed    uint64
 	Modules []int // of each site
-	Centres []string
 	Users   int
 	Rules   func(sites, users []protocol.AgentID) rules.Rules
 	Jobs    func(sites []protocol.AgentID) []Job // in order of time

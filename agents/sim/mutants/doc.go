@@ -4,6 +4,5 @@
 // needs.
 //
 // Patches are never applied to the program itself. The test applies each to a copy of the
-// files that it changes, builds package hunt with the copies, and runs it to search for a
-// seed. A patch that no longer applies fails the test: update it to the changed code.
+// files that it changes, builds itself with the copies, and runs that to search for a seed. A patch that no longer applies fails the test: update it to the changed code.
 package mutants

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"ramp/agents/sim/adversary"
+	adversaries "ramp/agents/sim/adversary"
 	"ramp/agents/sim/federation"
 )
 
 var (
 	all   = flag.Bool("hunt", false, "hunt every mutant, not only those that are found at once")
-	seeds = flag.String("seeds", "500", "seeds within which a mutant must be found")
+	seeds = flag.Uint64("seeds", 500, "seeds within which a mutant must be found")
 )
 
 // root is the module's, from here.
@@ -135,7 +135,7 @@ func TestEveryAdversaryHasAMutant(t *testing.T) {
 	for _, m := range mutants(t) {
 		has[m.adversary] = true
 	}
-	for _, kind := range adversary.Kinds() {
+	for _, kind := range adversaries.Kinds() {
 		if !has[kind] {
 			t.Errorf("no mutant is found by %s alone", kind)
 		}
@@ -159,7 +159,7 @@ func TestMutantsAreFound(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			binary := filepath.Join(t.TempDir(), "hunt")
-			build := exec.Command("go", "build", "-overlay", apply(t, m), "-o", binary, "./hunt")
+			build := exec.Command("go", "test", "-c", "-overlay", apply(t, m), "-o", binary, ".")
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -233,15 +233,12 @@ func TestMutantsOfFederationsAreFound(t *testing.T) {
 
 // hunt looks for a seed that shows the mistake, and says which.
 func hunt(t *testing.T, binary string, m mutant, alone string) string {
-	out, err := exec.Command(binary, "-seeds", *seeds, "-adversary", alone).Output()
+	out, err := exec.Command(binary, "-hunter", "-seeds", fmt.Sprint(*seeds), "-adversary", alone).Output()
 	must(t, err)
-	var found struct {
-		Seed            uint64
-		Invariant, What string
+	var f found
+	must(t, json.Unmarshal(out, &f))
+	if f.Seed == 0 {
+		t.Fatalf("not found within %d seeds (adversary %q): %s", *seeds, alone, m.why)
 	}
-	must(t, json.Unmarshal(out, &found))
-	if found.Seed == 0 {
-		t.Fatalf("not found within %s seeds (adversary %q): %s", *seeds, alone, m.why)
-	}
-	return fmt.Sprintf("found by seed %d: %s: %s", found.Seed, found.Invariant, found.What)
+	return fmt.Sprintf("found by seed %d: %s: %s", f.Seed, f.Invariant, f.What)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"ramp/agents"
 )
 
 // act is the beginning or the end of a fault.
@@ -29,15 +31,8 @@ func acts(plan []Fault) []act {
 func (m *market) breakAll(ctx context.Context, plan []Fault) {
 	begun := time.Now()
 	open := map[Fault]bool{}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for _, a := range acts(plan) {
-		timer.Reset(time.Until(begun.Add(a.at)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
+		if !agents.Pause(ctx, time.Until(begun.Add(a.at))) {
 			break
 		}
 		m.carryOut(a, open)

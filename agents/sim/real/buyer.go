@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ramp/agents"
 	"ramp/agents/control"
 	"ramp/protocol"
 	"ramp/protocol/message"
@@ -73,12 +74,7 @@ func (m *market) shop(ctx context.Context, i int, u *agent) {
 		if _, err := m.buy(ctx, u, doc, patience); err != nil {
 			pause = refusedFor
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		agents.Pause(ctx, pause)
 	}
 }
 

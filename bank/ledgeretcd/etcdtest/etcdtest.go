@@ -32,9 +32,8 @@ type Cluster struct {
 	t         testing.TB
 	bin       string
 	dir       string
-	peers     []string // where members find each other
-	listens   []string // where they listen for each other
-	gates     []*Gate  // between them; empty: they are connected directly
+	Peers     []string // where members find each other
+	Listens   []string // where they listen for each other
 	flags     []string
 	Endpoints []string // of the clients' side
 	mu        sync.Mutex
@@ -46,19 +45,19 @@ type Cluster struct {
 func Start(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	c := found(t, flags)
-	c.listens = c.peers
+	c.Listens = c.Peers
 	c.start()
 	return c
 }
 
-// StartParted starts a cluster whose members can be cut off from each other.
-func StartParted(t testing.TB, flags ...string) *Cluster {
+// StartLinked starts a cluster whose members reach each other as link arranges.
+func StartLinked(t testing.TB, link func(c *Cluster)) *Cluster {
 	t.Helper()
-	c := found(t, flags)
+	c := found(t, nil)
 	for range Members {
-		c.listens = append(c.listens, freeAddress(t))
+		c.Listens = append(c.Listens, freeAddress(t))
 	}
-	c.link()
+	link(c)
 	c.start()
 	return c
 }
@@ -86,7 +85,7 @@ func found(t testing.TB, flags []string) *Cluster {
 	for i := range 2 * Members {
 		a := freeAddress(t)
 		if i%2 == 0 {
-			c.peers = append(c.peers, a)
+			c.Peers = append(c.Peers, a)
 		} else {
 			c.Endpoints = append(c.Endpoints, a)
 		}
@@ -119,11 +118,11 @@ func freeAddress(t testing.TB) string {
 func (c *Cluster) Restart(i int) {
 	c.t.Helper()
 	var all []string
-	for j, p := range c.peers {
+	for j, p := range c.Peers {
 		all = append(all, fmt.Sprintf("m%d=http://%s", j, p))
 	}
 	args := append(slices.Clone(c.flags), "--name", fmt.Sprintf("m%d", i), "--data-dir", filepath.Join(c.dir, fmt.Sprint(i)),
-		"--listen-peer-urls", "http://"+c.listens[i], "--initial-advertise-peer-urls", "http://"+c.peers[i],
+		"--listen-peer-urls", "http://"+c.Listens[i], "--initial-advertise-peer-urls", "http://"+c.Peers[i],
 		"--listen-client-urls", "http://"+c.Endpoints[i], "--advertise-client-urls", "http://"+c.Endpoints[i],
 		"--initial-cluster", strings.Join(all, ","), "--initial-cluster-token", "ramp-test", "--logger", "zap", "--log-outputs",
 		filepath.Join(c.dir, fmt.Sprintf("%d.log", i)))
@@ -142,7 +141,7 @@ func (c *Cluster) set(i int, cmd *exec.Cmd) {
 }
 
 // pids are the processes of the members; 0: stopped.
-func (c *Cluster) pids() (list [Members]int) {
+func (c *Cluster) PIDs() (list [Members]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, cmd := range c.running {

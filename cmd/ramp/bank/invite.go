@@ -18,11 +18,8 @@ import (
 	"ramp/rfql/compose"
 )
 
-// Defaults of an invitation.
-const (
-	inviteUses    = 1
-	inviteExpires = 7 * 24 * time.Hour
-)
+// inviteUses is the default of an invitation.
+const inviteUses = 1
 
 // inviteFlags describe an invitation.
 type inviteFlags struct {

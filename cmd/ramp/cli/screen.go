@@ -98,7 +98,6 @@ type paint string
 const (
 	paintGood paint = "32"
 	paintBad  paint = "31"
-	paintDim  paint = "2"
 )
 
 // coloured colours s if w is a terminal, unless NO_COLOR is set or TERM is dumb.

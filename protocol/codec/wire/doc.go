@@ -2,4 +2,4 @@
 // package codec uses it: nothing in these types is checked.
 package wire
 
-//go:generate go run ../generate wire.proto
+//go:generate go test . -run Generated -update

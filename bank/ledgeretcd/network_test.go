@@ -1,4 +1,4 @@
-package etcdtest
+package ledgeretcd_test
 
 import (
 	"bufio"
@@ -11,36 +11,38 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ramp/bank/ledgeretcd/etcdtest"
 )
 
-// Gate is a network that can lose every packet. While it is cut its connections stay
+// gate is a network that can lose every packet. While it is cut its connections stay
 // open, and new ones are accepted, but nothing comes through.
-type Gate struct {
+type gate struct {
 	mu     sync.Mutex
 	change *sync.Cond
 	cut    bool
 }
 
-func newGate() *Gate {
-	g := &Gate{}
+func newGate() *gate {
+	g := &gate{}
 	g.change = sync.NewCond(&g.mu)
 	return g
 }
 
 // Cut stops all traffic. Calling it again changes nothing.
-func (g *Gate) Cut() { g.set(true) }
+func (g *gate) Cut() { g.set(true) }
 
 // Mend lets all traffic through again, delayed and new.
-func (g *Gate) Mend() { g.set(false) }
+func (g *gate) Mend() { g.set(false) }
 
-func (g *Gate) set(cut bool) {
+func (g *gate) set(cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cut = cut
 	g.change.Broadcast()
 }
 
-func (g *Gate) pass() {
+func (g *gate) pass() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.cut {
@@ -48,8 +50,8 @@ func (g *Gate) pass() {
 	}
 }
 
-// Gated returns addresses that lead to others through one gate, until the test ends.
-func Gated(t testing.TB, to ...string) (addresses []string, g *Gate) {
+// gated returns addresses that lead to others through one gate, until the test ends.
+func gated(t testing.TB, to ...string) (addresses []string, g *gate) {
 	t.Helper()
 	g = newGate()
 	t.Cleanup(g.Mend)
@@ -59,13 +61,13 @@ func Gated(t testing.TB, to ...string) (addresses []string, g *Gate) {
 			t.Fatal(err)
 		}
 		addresses = append(addresses, l.Addr().String())
-		carry(t, l, a, func(net.Conn) []*Gate { return []*Gate{g} })
+		carry(t, l, a, func(net.Conn) []*gate { return []*gate{g} })
 	}
 	return addresses, g
 }
 
 // carry joins the connections of a listener with an address, through their gates.
-func carry(t testing.TB, l net.Listener, to string, gates func(net.Conn) []*Gate) {
+func carry(t testing.TB, l net.Listener, to string, gates func(net.Conn) []*gate) {
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -89,7 +91,7 @@ func carry(t testing.TB, l net.Listener, to string, gates func(net.Conn) []*Gate
 }
 
 // pump copies until one side ends.
-func pump(to io.Writer, from io.Reader, through []*Gate) {
+func pump(to io.Writer, from io.Reader, through []*gate) {
 	b := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(b)
@@ -107,38 +109,44 @@ func pump(to io.Writer, from io.Reader, through []*Gate) {
 	}
 }
 
+// parted is a cluster whose members can be cut off from each other.
+type parted struct {
+	*etcdtest.Cluster
+	gates []*gate
+}
+
 // link puts gates between the members: traffic between two of them passes the gates of
 // both.
-func (c *Cluster) link() {
-	c.t.Helper()
-	for i := range Members {
+func (c *parted) link(t testing.TB) {
+	t.Helper()
+	for i := range etcdtest.Members {
 		c.gates = append(c.gates, newGate())
-		c.t.Cleanup(c.gates[i].Mend)
+		t.Cleanup(c.gates[i].Mend)
 	}
-	for i := range Members {
-		l, err := net.Listen("tcp", c.peers[i])
+	for i := range etcdtest.Members {
+		l, err := net.Listen("tcp", c.Peers[i])
 		if err != nil {
-			c.t.Fatal(err)
+			t.Fatal(err)
 		}
-		carry(c.t, l, c.listens[i], func(from net.Conn) []*Gate {
+		carry(t, l, c.Listens[i], func(from net.Conn) []*gate {
 			if j := c.member(from); j >= 0 {
-				return []*Gate{c.gates[i], c.gates[j]}
+				return []*gate{c.gates[i], c.gates[j]}
 			}
-			return []*Gate{c.gates[i]}
+			return []*gate{c.gates[i]}
 		})
 	}
 }
 
 // CutOff separates a member from the others; clients still reach it.
-func (c *Cluster) CutOff(i int) { c.gates[i].Cut() }
+func (c *parted) CutOff(i int) { c.gates[i].Cut() }
 
 // Mend is the end of CutOff.
-func (c *Cluster) Mend(i int) { c.gates[i].Mend() }
+func (c *parted) Mend(i int) { c.gates[i].Mend() }
 
 // member is the member at the other end of a connection on this machine, or -1.
-func (c *Cluster) member(conn net.Conn) int {
+func (c *parted) member(conn net.Conn) int {
 	socket := socketOf(conn.RemoteAddr().(*net.TCPAddr).Port)
-	for i, pid := range c.pids() {
+	for i, pid := range c.PIDs() {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, l := range links {
 			if s, err := os.Readlink(l); err == nil && s == socket {

@@ -1,16 +1,11 @@
-// Generate writes the Go code of a protobuf file beside it, without protoc:
-//
-//	generate DIR/NAME.proto
-//
-// writes DIR/NAME.pb.go, and DIR/NAME_vtproto.pb.go, which reads and writes the same
-// messages without reflection. The same file gives the same code.
-package main
+package wire_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
+	"testing"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/protoutil"
@@ -25,33 +20,29 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: generate DIR/NAME.proto")
-		os.Exit(2)
-	}
-	if err := generate(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
-		os.Exit(1)
-	}
-}
+var update = flag.Bool("update", false, "write the generated code anew")
 
-func generate(file string) error {
-	dir, name := filepath.Split(file)
-	desc, err := compile(dir, name)
+// The code is that of wire.proto: wire.pb.go, and wire_vtproto.pb.go, which reads and writes
+// the same messages without reflection. No protoc is needed.
+func TestTheGeneratedCodeIsThatOfTheFile(t *testing.T) {
+	desc, err := compile(".", "wire.proto")
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	codes, err := render(desc)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	for name, code := range codes {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(code), 0o644); err != nil {
-			return err
+		if *update {
+			if err := os.WriteFile(name, []byte(code), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(name); err != nil || string(have) != code {
+			t.Errorf("%s is not what wire.proto gives (%v): run go generate here", name, err)
 		}
 	}
-	return nil
 }
 
 // compile reads a file that imports no other.

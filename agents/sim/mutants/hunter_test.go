@@ -1,7 +1,4 @@
-// Command hunt runs hostile markets, seed by seed, until one breaks an invariant, and
-// reports which. It runs each market twice, to check that the two runs are identical. It is
-// built with a mutant's mistake.
-package main
+package mutants_test
 
 import (
 	"context"
@@ -9,40 +6,40 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"testing"
 	"time"
 
 	"ramp/agents/sim"
-	"ramp/agents/sim/adversary"
+	adversaries "ramp/agents/sim/adversary"
 	"ramp/agents/sim/explore"
 	"ramp/agents/sim/market"
 	"ramp/protocol"
 )
 
-// found is the result of a hunt: the seed with a violation, and the invariant.
-type found struct {
-	Seed      uint64 `json:"seed"` // zero: no violation
-	Seeds     uint64 `json:"seeds"`
-	Invariant string `json:"invariant,omitempty"`
-	What      string `json:"what,omitempty"`
-}
-
-// plan is the markets to run.
-type plan struct {
-	seeds     uint64 // from 1
-	invariant string // the one to break; empty: any
-	adversary string // empty: hostile markets; a kind: the only fault of a market; nobody: no faults at all
-}
+var (
+	hunter    = flag.Bool("hunter", false, "be the program that hunts, which has a mutant's mistake")
+	adversary = flag.String("adversary", "", "the only fault of each market, a kind of adversary or "+nobody+"; empty: hostile markets")
+)
 
 // nobody selects a market without adversaries or faults.
 const nobody = "nobody"
 
-func main() {
-	var p plan
-	flag.Uint64Var(&p.seeds, "seeds", 500, "seeds to try, from 1")
-	flag.StringVar(&p.invariant, "invariant", "", "the invariant to break; empty: any")
-	flag.StringVar(&p.adversary, "adversary", "", "the only fault of each market, a kind of adversary or "+nobody+"; empty: hostile markets")
+// found is the result of a hunt: the seed with a violation, and the invariant.
+type found struct {
+	Seed      uint64 `json:"seed"` // zero: no violation
+	Invariant string `json:"invariant,omitempty"`
+	What      string `json:"what,omitempty"`
+}
+
+// TestMain runs hostile markets, seed by seed, until one breaks an invariant, and prints
+// which, if this is the hunter. It runs each market twice, to check that the two runs are
+// identical.
+func TestMain(m *testing.M) {
 	flag.Parse()
-	f, err := hunt(p)
+	if !*hunter {
+		os.Exit(m.Run())
+	}
+	f, err := search()
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(f)
 	}
@@ -52,17 +49,17 @@ func main() {
 	}
 }
 
-func hunt(p plan) (found, error) {
-	cast, err := adversary.NewCast()
+func search() (found, error) {
+	cast, err := adversaries.NewCast()
 	if err != nil {
 		return found{}, err
 	}
-	for seed := uint64(1); seed <= p.seeds; seed++ {
-		if v := broken(cast, p.config(seed)); v != nil && (p.invariant == "" || v.Invariant == p.invariant) {
-			return found{seed, seed, v.Invariant, v.What}, nil
+	for seed := uint64(1); seed <= *seeds; seed++ {
+		if v := broken(cast, config(seed, *adversary)); v != nil {
+			return found{seed, v.Invariant, v.What}, nil
 		}
 	}
-	return found{Seeds: p.seeds}, nil
+	return found{}, nil
 }
 
 // broken returns the first violation of a market, or nil.
@@ -79,16 +76,16 @@ func broken(cast *market.Cast, cfg market.Config) *market.Violation {
 
 // config is a small hostile market, every other one with adversaries of three kinds; or one
 // whose only fault is an adversary.
-func (p plan) config(seed uint64) market.Config {
+func config(seed uint64, alone string) market.Config {
 	cfg := market.Default()
 	cfg.Seed = seed
 	cfg.Resources, cfg.Users, cfg.Rate, cfg.Length = 4, 4, 10, 3*time.Hour
-	switch kinds := adversary.Kinds(); {
-	case p.adversary == nobody:
+	switch kinds := adversaries.Kinds(); {
+	case alone == nobody:
 		cfg.Users, cfg.Length = 3, 2*time.Hour // users that can pay
-	case p.adversary != "":
+	case alone != "":
 		cfg.Users, cfg.Length = 3, 2*time.Hour
-		cfg.Adversaries = map[string]int{p.adversary: 1}
+		cfg.Adversaries = map[string]int{alone: 1}
 	case seed%2 == 0:
 		cfg.Adversaries = map[string]int{}
 		for i := range uint64(3) {
@@ -98,7 +95,7 @@ func (p plan) config(seed uint64) market.Config {
 	default:
 		cfg.Faults = sim.Levels()["heavy"]
 	}
-	if p.adversary == "" && seed%14 == 11 { // sellers' journals are lost; only with odd seeds
+	if alone == "" && seed%14 == 11 { // sellers' journals are lost; only with odd seeds
 		cfg.Faults = sim.Levels()["forgetful"]
 	}
 	if seed%3 == 0 { // bundles are paid after the job, half of them by a bartering bank
@@ -107,8 +104,8 @@ func (p plan) config(seed uint64) market.Config {
 			cfg.Modes = cfg.Modes[1:]
 		}
 	}
-	cfg.Restore = p.adversary == "" && seed%7 == 2 // in the end the bank is restored from a backup
-	if seed%5 == 0 {                               // programs run in the slots
+	cfg.Restore = alone == "" && seed%7 == 2 // in the end the bank is restored from a backup
+	if seed%5 == 0 {                         // programs run in the slots
 		cfg.Launches = 700
 	}
 	if seed%5 == 3 && !cfg.Barter { // users exchange money
