@@ -35,6 +35,8 @@ func (e *echo) Receive(now time.Time, m protocol.Message) protocol.Output {
 		out.Save = []protocol.Record{{Table: "words", Key: w, Value: []byte("x")}}
 	}
 	switch w {
+	case "hints":
+		out.Hint = []protocol.Message{say("hint")}
 	case "alarm":
 		out.WakeAt = now.Add(time.Minute)
 	case "tomorrow":

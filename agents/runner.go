@@ -207,9 +207,10 @@ func (r *Runner) own(ctx context.Context, role Role, first protocol.Output) erro
 	}
 }
 
-// carryOut sends an Output at once if it need not wait for the disk, and appends it
-// otherwise.
+// carryOut sends hints, and the rest of an Output at once if it need not wait for the disk;
+// otherwise it appends it.
 func (r *Runner) carryOut(c commit) {
+	r.say(c.at, c.out.Hint)
 	if r.outbox.Put(c, c.out.Save) {
 		r.finish(c)
 		return
@@ -335,13 +336,17 @@ func (r *Runner) finish(c commit) {
 	if r.cfg.Trace != nil && c.traced {
 		r.cfg.Trace(c.at, true, c.in)
 	}
-	for _, m := range c.out.Send {
-		if r.cfg.Trace != nil {
-			r.cfg.Trace(c.at, false, m)
-		}
-		r.cfg.Route(m)
-	}
+	r.say(c.at, c.out.Send)
 	if c.durable != nil {
 		c.durable <- nil
+	}
+}
+
+func (r *Runner) say(at time.Time, list []protocol.Message) {
+	for _, m := range list {
+		if r.cfg.Trace != nil {
+			r.cfg.Trace(at, false, m)
+		}
+		r.cfg.Route(m)
 	}
 }

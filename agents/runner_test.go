@@ -43,6 +43,21 @@ func TestNothingOvertakesTheDisk(t *testing.T) {
 	})
 }
 
+// A hint waits for no disk, and is said although its output is lost.
+func TestAHintLeavesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r := start(t, d)
+		r.deliver("a", "hints")
+		r.expect("while the first append waits", "life 1", "hint")
+		d.broken(errFull)
+		close(d.gate)
+		synctest.Wait()
+		r.expect("when it has failed", "life 1", "hint", "unavailable a", "unavailable hints")
+		r.stop()
+	})
+}
+
 // A role that answers faster than its disk takes waits when 1,024 outputs do;
 // then it goes on, and nothing is lost.
 func TestTheRoleWaitsForASlowDisk(t *testing.T) {

@@ -88,6 +88,7 @@ const ErrDisk Uncertain = "the disk failed while records were being written"
 type Output struct {
 	Save   []Record  // durable before anything in Send leaves
 	Send   []Message // to other agents, or to local correspondents
+	Hint   []Message // leave at once: they promise nothing, and a crash may undo why they were sent
 	WakeAt time.Time // one alarm; zero leaves the pending alarm unchanged
 }
 
@@ -95,6 +96,7 @@ type Output struct {
 func (out Output) Join(o Output) Output {
 	out.Save = append(out.Save, o.Save...)
 	out.Send = append(out.Send, o.Send...)
+	out.Hint = append(out.Hint, o.Hint...)
 	out.WakeAt = Earlier(out.WakeAt, o.WakeAt)
 	return out
 }

@@ -70,9 +70,6 @@ func (d Document) Objective() protocol.Objective { return d.objective }
 // SameStart reports whether all units must begin at the same second.
 func (d Document) SameStart() bool { return d.together }
 
-// Ceiling is the maximum cost of all requests together.
-func (d Document) Ceiling() protocol.Credits { return d.ceiling }
-
 // Priced reports whether every request names the most that it pays. The buyer's agent fills
 // in the others before it sends the document to sellers, which refuse one without.
 func (d Document) Priced() bool {

@@ -7,7 +7,6 @@
 package bank
 
 import (
-	"slices"
 	"time"
 
 	"ramp/bank/ledger"
@@ -61,9 +60,6 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 
 // Ledger is the bank's ledger, to be read in the goroutine that owns the role.
 func (r *Role) Ledger() *ledger.Ledger { return r.ledger }
-
-// Currencies are those that the bank keeps accounts in, in order.
-func (r *Role) Currencies() []string { return slices.Sorted(slices.Values(r.cfg.Currencies)) }
 
 // Receive answers a request.
 func (r *Role) Receive(now time.Time, m protocol.Message) protocol.Output {

@@ -35,7 +35,7 @@ const (
 )
 
 // Schema is the form of a journal's tables.
-const Schema = 6
+const Schema = 7
 
 // form is that of a journal's file.
 var form = boltfile.Form{

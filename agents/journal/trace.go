@@ -107,13 +107,6 @@ func (j *Journal) flush(most int) error {
 	return err
 }
 
-// Lost is how many messages since Open could not be written.
-func (j *Journal) Lost() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.trace.lost
-}
-
 // Conversation is the newest MaxTraced messages of a conversation, buffered ones
 // included, oldest first.
 func (j *Journal) Conversation(name string) ([]Message, error) {

@@ -83,6 +83,9 @@ func (m *Market) start(p *party) {
 // carryOut saves an Output, and then sends it. A crash may come at any of three points.
 func (m *Market) carryOut(p *party, out protocol.Output) {
 	p.output++
+	for _, msg := range out.Hint {
+		m.send(p, msg)
+	}
 	point := Survives
 	if m.Crash != nil {
 		point = m.Crash(Boundary{Party: p.name, Output: p.output, Out: out})

@@ -192,9 +192,6 @@ func (r *Role) poll(now time.Time) protocol.Output {
 	}}}
 }
 
-// Promised counts the units that are held, in doubt, or sold and not over.
-func (r *Role) Promised(now time.Time) int { return r.promises.Promised(now) }
-
 // Unsure reports whether a reservation is kept because banks have not yet reported
 // whether it was sold.
 func (r *Role) Unsure(reservation string) bool { return r.promises.Unsure(reservation) }

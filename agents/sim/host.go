@@ -147,9 +147,6 @@ func (h *Host) World() *World { return h.world }
 // Trusted reports whether the agent's certificate is valid in this world.
 func (h *Host) Trusted() bool { return h.trusted }
 
-// Outputs is the number of Outputs of the agent, over all its lives.
-func (h *Host) Outputs() int { return h.output }
-
 // start begins a new life of the host, if it is down and leads.
 func (h *Host) start() {
 	if h.up || h.world.Leader(h.ID()) != h {
@@ -196,6 +193,9 @@ func (h *Host) refuse(m protocol.Message) {
 // crashes during writing and sending come later.
 func (h *Host) carryOut(out protocol.Output) {
 	h.output++
+	for _, m := range out.Hint {
+		h.world.send(h, m)
+	}
 	point := h.world.faults.crashPoint(h, out)
 	if point == BeforeSave {
 		h.crash(h.world.faults.downtime())

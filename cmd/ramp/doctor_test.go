@@ -137,7 +137,7 @@ func TestAFileOfALaterVersionIsRefusedWithWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := regexp.MustCompile(`written by a newer ramp \(form 9; this one reads up to [46]\): install`)
+	newer := regexp.MustCompile(`written by a newer ramp \(form 9; this one reads up to [47]\): install`)
 	for _, c := range []struct{ agent, file, command, daemon string }{
 		{"user", "journal.db", "user list", "user serve"},
 		{"atlas", "journal.db", "resource reservations", "resource serve"},

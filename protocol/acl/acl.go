@@ -33,7 +33,7 @@ import (
 	"ramp/protocol"
 )
 
-// Bounds of a message. Parse, Validate and UnmarshalJSON enforce them.
+// Bounds of a message. ParseAll, Validate and UnmarshalJSON enforce them.
 const (
 	MaxText      = 4 * protocol.MaxMessage // bytes of a message in string or JSON form, with Base64 and escapes
 	MaxDepth     = 16                      // nesting of expressions and of resolvers

@@ -43,7 +43,7 @@ func FuzzOpen(f *testing.F) {
 		if err := a.Validate(); err != nil {
 			t.Fatalf("opened, but not to be shown: %v", err)
 		}
-		if _, err := acl.Parse(acl.Format(a)); err != nil {
+		if _, err := parse(acl.Format(a)); err != nil {
 			t.Fatalf("shown, but not read: %v", err)
 		}
 	})

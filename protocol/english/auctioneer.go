@@ -113,9 +113,6 @@ func (a *Auctioneer) Open(now time.Time) protocol.Output {
 // Over reports whether the job has ended.
 func (a *Auctioneer) Over() bool { return a.job.State.Over() }
 
-// Queued reports whether no auction of the job has begun.
-func (a *Auctioneer) Queued() bool { return a.state == message.JobQueued }
-
 // OverAt is when the job ended; zero: it has not.
 func (a *Auctioneer) OverAt() time.Time { return a.job.OverAt }
 

@@ -108,9 +108,6 @@ func (b *Bidder) Owner() protocol.AgentID { return cmp.Or(b.part.Owner, b.open.O
 // Terms are the terms of the job.
 func (b *Bidder) Terms() message.JobTerms { return b.part.Terms }
 
-// Ends is the end of the auction as its home announced it.
-func (b *Bidder) Ends() time.Time { return b.open.Ends }
-
 // forgetAfter is how long a silent auction is remembered. As long as
 // it goes on, its home shows it every showMost.
 const forgetAfter = 2 * showMost

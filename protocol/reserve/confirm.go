@@ -21,15 +21,45 @@ func (h *holds) confirm(t *turn, m protocol.Message, v contract.Verified) {
 		return
 	}
 	if d != nil && d.pending != nil && d.pending.bundle.ID == v.ID {
-		return // repeated while the batch system checks the slots
+		d.pending.m, d.pending.confirmed = m, true
+		return // the batch system checks the slots
+	}
+	if d != nil && d.prepared != nil && d.prepared.Verified.ID == v.ID && v.Bundle.SettleBy.After(t.now) {
+		h.promise(t, d, *d.prepared) // saving that would take another flush
+		h.show(t, m, d)
+		return
 	}
 	if r, ok := h.confirmable(t, m, d, v); !ok {
 		t.reply(m, protocol.Failure, message.Refusal{Reasons: []protocol.Reason{r}})
 		return
 	}
-	d.pending = &confirmation{bundle: v, m: m, secure: map[string]bool{}}
-	for _, u := range unitsOf(t.self, v.Bundle) {
+	h.check(t, d, &confirmation{bundle: v, m: m, confirmed: true})
+}
+
+// check has the batch system confirm the slots of a bundle.
+func (h *holds) check(t *turn, d *deal, c *confirmation) {
+	c.secure = map[string]bool{}
+	d.pending = c
+	for _, u := range unitsOf(t.self, c.bundle.Bundle) {
 		t.queue(message.Keep{ID: u.Reservation, Slot: u.Slot})
+	}
+}
+
+// prepare takes a bundle that its buyer has signed and may still forget. The seller signs
+// and saves it, but shows it to nobody before the confirm. The units stay held.
+func (h *holds) prepare(t *turn, m protocol.Message, v contract.Verified) {
+	d := h.deals.byKey[dealKey{m.Sender, m.Conversation}]
+	if _, ok := h.confirmable(t, m, d, v); ok && h.voids.byID[v.ID] == nil {
+		h.check(t, d, &confirmation{bundle: v})
+	}
+}
+
+// unprepare forgets a prepared bundle, under which nothing can be sold any more.
+func (d *deal) unprepare(t *turn) {
+	if d.prepared != nil {
+		t.save(protocol.Record{Table: TableSales, Key: string(d.prepared.Verified.ID)})
+		t.touch(d)
+		d.prepared = nil
 	}
 }
 
@@ -48,6 +78,8 @@ func (h *holds) confirmable(t *turn, m protocol.Message, d *deal, v contract.Ver
 		return no(protocol.CodeForbidden, "the bundle belongs to another buyer or conversation")
 	case d == nil:
 		return no(protocol.CodeExpired, "this conversation holds nothing")
+	case !b.SettleBy.After(t.now):
+		return no(protocol.CodeSettleBy, "settle-by has passed")
 	case d.signed():
 		return no(protocol.CodeMismatch, "the conversation already has another contract")
 	case b.RFQ != d.hash:
@@ -58,8 +90,6 @@ func (h *holds) confirmable(t *turn, m protocol.Message, d *deal, v contract.Ver
 		return no(protocol.CodeVoucher, "the voucher is of another bank or currency than the bundle")
 	case !slices.Contains(h.cfg.Modes, b.Mode):
 		return no(protocol.CodeMode, "the seller did not offer this settlement mode")
-	case !b.SettleBy.After(t.now):
-		return no(protocol.CodeSettleBy, "settle-by has passed")
 	case len(unitsOf(t.self, b)) == 0:
 		return no(protocol.CodeMismatch, "the bundle does not name this seller")
 	case !h.quota.room(d, v.DER):
@@ -117,13 +147,13 @@ func (h *holds) secured(t *turn, c *claim, r message.Reserved) {
 // failPending answers a confirm that has become impossible. Without the seller's
 // signature the bank will void the bundle.
 func (h *holds) failPending(t *turn, d *deal, r protocol.Reason) {
-	if d.pending != nil {
+	if d.pending != nil && d.pending.confirmed {
 		t.reply(d.pending.m, protocol.Failure, message.Refusal{Reasons: []protocol.Reason{r}})
-		d.pending = nil
 	}
+	d.pending = nil
 }
 
-// countersign makes the promise. From here on only the bank decides.
+// countersign signs a bundle. Once it is shown, only the bank decides.
 func (h *holds) countersign(t *turn, d *deal) {
 	v := d.pending.bundle
 	if !v.Bundle.SettleBy.After(t.now) {
@@ -135,26 +165,42 @@ func (h *holds) countersign(t *turn, d *deal) {
 		h.failPending(t, d, protocol.Reason{Code: protocol.CodeUnavailable, Unit: protocol.AllUnits, Note: "the seller cannot sign"})
 		return
 	}
-	h.becomeCountersigned(t, d, sale)
-	t.reply(d.pending.m, protocol.Confirm, message.Countersigned{Sale: sale})
-	d.pending = nil
+	t.save(saleRecord(sale, t.now))
+	t.touch(d)
+	c := d.pending
+	if d.pending = nil; !c.confirmed {
+		d.prepared = &sale
+		return
+	}
+	h.promise(t, d, sale)
+	h.show(t, c.m, d)
+}
+
+// show gives the user and the bank the seller's copy.
+func (h *holds) show(t *turn, m protocol.Message, d *deal) {
+	t.reply(m, protocol.Confirm, message.Countersigned{Sale: d.contract.sale})
 	d.askBank(t)
 }
 
-func (h *holds) becomeCountersigned(t *turn, d *deal, sale contract.Sale) {
+// promise makes a bundle the contract of its deal.
+func (h *holds) promise(t *turn, d *deal, sale contract.Sale) {
+	d.prepared = nil
 	if err := h.deals.attach(d, sale); err != nil {
 		panic("reserve: " + err.Error()) // confirmable has checked the units
 	}
 	for _, c := range d.contract.claims {
 		c.become(t.now, ClaimCountersigned, "")
 	}
-	t.save(saleRecord(sale, t.now))
-	t.touch(d)
 }
 
 // confirmAgain answers a repeated confirm.
 func (h *holds) confirmAgain(t *turn, m protocol.Message, d *deal) {
 	pr := d.contract
+	if pr.silent {
+		pr.silent = false
+		h.show(t, m, d)
+		return
+	}
 	t.reply(m, protocol.Confirm, message.Countersigned{Sale: pr.sale})
 	if pr.receipt != nil {
 		t.send(d.decision(t))

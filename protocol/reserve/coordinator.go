@@ -337,7 +337,8 @@ func (c *Coordinator) lose(now time.Time, lost *ballot, reasons []protocol.Reaso
 	return out
 }
 
-// becomeConfirming signs the bundle, saves it, and sends it to every seller.
+// becomeConfirming signs the bundle, saves it, and sends it to every seller, who may prepare
+// while it is saved.
 func (c *Coordinator) becomeConfirming(now time.Time) protocol.Output {
 	if c.state != Voting {
 		panic(fmt.Sprintf("reserve: %s cannot confirm", c.state))
@@ -357,7 +358,7 @@ func (c *Coordinator) becomeConfirming(now time.Time) protocol.Output {
 	c.settlement = newSettlement(c.cfg, signed)
 	c.settlement.scheduleRetry(now)
 	out := c.save()
-	out.Send = c.settlement.confirmMissing()
+	out.Hint, out.Send = c.settlement.prepare(), c.settlement.confirmMissing()
 	return out.Join(freed)
 }
 

@@ -285,6 +285,9 @@ func (d *purchase) show(out protocol.Output) string {
 		must(d.t, err)
 		fmt.Fprintf(&s, "save %s %s, %d copies, receipt %v\n", r.Table, saved.State, len(saved.Sales), saved.Receipt != nil)
 	}
+	for _, m := range out.Hint {
+		fmt.Fprintf(&s, "at once, %s to %s: %s\n", m.Performative, d.name(m.Receivers[0]), d.body(m))
+	}
 	for _, m := range out.Send {
 		fmt.Fprintf(&s, "%s to %s: %s\n", m.Performative, d.name(m.Receivers[0]), d.body(m))
 	}
@@ -308,6 +311,8 @@ func (d *purchase) body(m protocol.Message) string {
 		return "cancel " + strings.Join(b.Reservations, " ")
 	case message.Confirmation:
 		return fmt.Sprintf("bundle of %d units for %s, settled in %s", len(b.Bundle.Bundle.Units), b.Bundle.Bundle.Total, b.Bundle.Bundle.SettleBy.Sub(d.now))
+	case message.BundleCopy:
+		return "prepare"
 	case message.Settlement:
 		return "copy of " + b.Sale.Seller.ID.Name()
 	}

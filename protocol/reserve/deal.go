@@ -39,6 +39,7 @@ type deal struct {
 	claims   []*claim
 	durable  bool                // the journal has a record of the deal
 	pending  *confirmation       // being checked against the batch system
+	prepared *contract.Sale      // signed for a buyer that has not confirmed it; shown to nobody
 	contract *promise            // countersigned; at most one per conversation
 	void     protocol.ContractID // of the contract that a bank has voided
 	dueAt    time.Time           // result of due at the end of the last turn that saw the deal
@@ -80,9 +81,10 @@ type claim struct {
 
 // confirmation is a signed bundle while the batch system confirms its slots.
 type confirmation struct {
-	bundle contract.Verified
-	m      protocol.Message
-	secure map[string]bool // reservations that the batch system has read back
+	bundle    contract.Verified
+	confirmed bool             // by its buyer; otherwise it is only prepared
+	m         protocol.Message // the confirm
+	secure    map[string]bool  // reservations that the batch system has read back
 }
 
 // promise is a countersigned bundle with the bank's decision about it.
@@ -91,6 +93,7 @@ type promise struct {
 	claims   []*claim         // named by the bundle, in order of unit
 	outcome  protocol.Outcome // empty while in doubt
 	receipt  *contract.VerifiedReceipt
+	silent   bool // prepared before a restart, and perhaps confirmed: shown if it is confirmed again
 	gathered bool // the bank has our copy
 	lost     bool // a slot is gone, so the seller asks for void
 	retryAt  time.Time
@@ -168,7 +171,9 @@ func (c *claim) due() time.Time {
 
 // signed reports whether the seller has signed a contract of the conversation, void ones
 // included, or is about to.
-func (d *deal) signed() bool { return d.contract != nil || d.pending != nil || d.void != "" }
+func (d *deal) signed() bool {
+	return d.contract != nil || d.prepared != nil || d.pending != nil || d.void != ""
+}
 
 // empty reports whether the deal can be forgotten.
 func (d *deal) empty() bool { return len(d.claims) == 0 && d.contract == nil }

@@ -159,14 +159,3 @@ func (ds *deals) lines() []message.ReservationLine {
 func byStart(a, b message.ReservationLine) int {
 	return cmp.Or(a.Slot.Start.Compare(b.Slot.Start), cmp.Compare(a.ID, b.ID))
 }
-
-// count returns how many claims satisfy f.
-func (ds *deals) count(f func(*claim) bool) int {
-	n := 0
-	for _, c := range ds.claims { // any order: this only counts
-		if f(c) {
-			n++
-		}
-	}
-	return n
-}

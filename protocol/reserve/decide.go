@@ -9,16 +9,17 @@ import (
 // A seller that has countersigned is in doubt until it holds a decision signed by
 // the bank that the bundle names.
 
-// askBank shows the bank the seller's copy. Once the bank has it, the seller asks
-// for the outcome; if a slot was lost, it asks for void.
+// askBank shows the bank the seller's copy. Once the bank has it, or if the user has perhaps
+// not confirmed it, the seller asks for the outcome; if a slot was lost, or settle-by has
+// passed without a confirm, it asks for void.
 func (d *deal) askBank(t *turn) {
 	t.see(d)
 	pr := d.contract
 	bank := pr.sale.Bundle.Bank
 	switch {
-	case pr.lost:
+	case pr.lost || pr.silent && t.now.After(pr.sale.Bundle.SettleBy.Add(protocol.ClockSkew)):
 		t.ask(bank, protocol.Request, d.conversation, settleTag, message.Annulment{Bundle: pr.sale.Verified})
-	case pr.gathered:
+	case pr.gathered || pr.silent:
 		t.ask(bank, protocol.QueryRef, d.conversation, settleTag, message.OutcomeQuery{Contract: pr.sale.Verified.ID})
 	default:
 		t.ask(bank, protocol.Request, d.conversation, settleTag, message.Settlement{Sale: pr.sale})
@@ -103,7 +104,7 @@ func (d *deal) undecided(t *turn, m protocol.Message, body message.Decision) {
 
 func (p *Participant) becomeDecided(t *turn, d *deal, r *contract.VerifiedReceipt) {
 	pr := d.contract
-	pr.outcome, pr.receipt = r.Outcome, r
+	pr.outcome, pr.receipt, pr.silent = r.Outcome, r, false
 	for _, c := range pr.claims {
 		if c.state != ClaimCountersigned {
 			continue // over before the journal was lost

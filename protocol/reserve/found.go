@@ -98,6 +98,7 @@ func (fs *found) unhold(t *turn, reservation string) {
 	if c.blocks() {
 		fs.slots.book.Remove(c.id)
 	}
+	c.deal.unprepare(t)
 	delete(fs.deals.claims, c.id)
 	c.deal.claims = slices.DeleteFunc(c.deal.claims, func(x *claim) bool { return x == c })
 	t.touch(c.deal)
@@ -238,6 +239,7 @@ func (fs *found) rebuild(t *turn, f *foundContract, key dealKey, sale contract.S
 		d = fs.deals.newDeal(key, sale.Bundle.RFQ)
 	}
 	d.hash = sale.Bundle.RFQ
+	d.unprepare(t)
 	fs.holds.failPending(t, d, protocol.Reason{Code: protocol.CodeMismatch, Unit: protocol.AllUnits, Note: "the conversation already has a contract"})
 	fs.drop(t, f)
 	for _, u := range unitsOf(t.self, sale.Bundle) {

@@ -209,6 +209,7 @@ func (h *holds) free(t *turn, c *claim, why string) {
 	h.quota.answered(c)
 	h.quota.remove(c)
 	c.become(t.now, ClaimFreed, why)
+	c.deal.unprepare(t)
 	h.slots.release(t, c)
 }
 

@@ -33,7 +33,8 @@ type savedDeal struct {
 	Conversation string              `json:"conversation"`
 	Document     string              `json:"document"`
 	Contract     protocol.ContractID `json:"contract,omitempty"`
-	Void         protocol.ContractID `json:"void,omitempty"` // that contract, once its bank has voided it
+	Silent       bool                `json:"silent,omitempty"` // the contract is prepared, and perhaps confirmed
+	Void         protocol.ContractID `json:"void,omitempty"`   // that contract, once its bank has voided it
 	Claims       []savedClaim        `json:"claims"`
 }
 
@@ -130,8 +131,11 @@ func (d *deal) record() protocol.Record {
 
 func (d *deal) saved() savedDeal {
 	s := savedDeal{User: d.user, Conversation: d.conversation, Document: d.hash, Void: d.void}
+	if d.prepared != nil {
+		s.Contract, s.Silent = d.prepared.Verified.ID, true
+	}
 	if d.contract != nil {
-		s.Contract = d.contract.sale.Verified.ID
+		s.Contract, s.Silent = d.contract.sale.Verified.ID, d.contract.silent
 	}
 	for _, c := range d.claims {
 		s.Claims = append(s.Claims, c.saved())

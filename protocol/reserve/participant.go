@@ -90,6 +90,7 @@ func (p *Participant) Receive(now time.Time, m protocol.Message) (protocol.Outpu
 		p.soldList(t, m, body)
 	case message.BundleCopy:
 		p.found.copied(t, body.Bundle)
+		p.holds.prepare(t, m, body.Bundle)
 	default:
 		return protocol.Output{}, false
 	}

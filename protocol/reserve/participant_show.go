@@ -75,19 +75,19 @@ func (p *Participant) Unsure(reservation string) bool {
 	return c != nil && c.unsure
 }
 
-// Promised counts the units that are unsold, or sold and not over at an instant.
-func (p *Participant) Promised(now time.Time) int {
-	return len(p.found.units) + p.deals.count(func(c *claim) bool {
-		return c.unsold() || c.state == ClaimSold && !c.vacant && c.item.Slot.End.After(now)
-	})
-}
-
 // Strangers counts the reservations with the seller's mark that its journal lacks
 // and that it leaves alone.
 func (p *Participant) Strangers() int { return len(p.strangers.left) }
 
 // Owed counts the refunds that a bank still has to pay.
-func (p *Participant) Owed() int { return p.deals.count((*claim).owes) }
+func (p *Participant) Owed() (n int) {
+	for _, c := range p.deals.claims { // any order: this only counts
+		if c.owes() {
+			n++
+		}
+	}
+	return n
+}
 
 // Sizes returns how much a Participant remembers, with the bounds.
 func (p *Participant) Sizes() []protocol.Size {

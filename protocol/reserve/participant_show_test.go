@@ -37,6 +37,7 @@ func (w *world) record(r protocol.Record) string {
 		return "…"
 	}
 	var d struct {
+		Silent bool
 		Claims []struct {
 			ID, State string
 			Releasing bool
@@ -60,6 +61,9 @@ func (w *world) record(r protocol.Record) string {
 			s += " refunded"
 		}
 		parts = append(parts, s)
+	}
+	if d.Silent {
+		parts = append(parts, "silent")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -49,6 +49,8 @@ func (d *deal) footprint() (w footprint) {
 	}
 	if d.inDoubt() {
 		w.bytes += contractBytes(d.contract.sale.Verified.DER)
+	} else if d.prepared != nil {
+		w.bytes += contractBytes(d.prepared.Verified.DER)
 	}
 	return w
 }

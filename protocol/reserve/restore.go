@@ -98,6 +98,13 @@ func (p *Participant) readDeal(s savedDeal, sales map[protocol.ContractID]savedS
 	if r, ok := receipts[s.Contract]; ok {
 		d.contract.outcome, d.contract.receipt = r.Receipt.Outcome, r.receipt()
 	}
+	d.contract.silent = s.Silent
+	for _, c := range d.contract.claims {
+		if s.Silent && c.state == ClaimHeld { // nobody knows whether it was released
+			c.unsure = false
+			c.become(now, ClaimCountersigned, "")
+		}
+	}
 	return nil
 }
 

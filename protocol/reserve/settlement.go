@@ -76,6 +76,14 @@ func (s *settlement) confirmMissing() []protocol.Message {
 	return list
 }
 
+// prepare shows every seller the bundle that is to be confirmed, unless it is forgotten.
+func (s *settlement) prepare() (list []protocol.Message) {
+	for _, id := range s.sellers {
+		list = append(list, s.cfg.message(id, protocol.Inform, protocol.ProtocolRequest, message.BundleCopy{Bundle: s.bundle}))
+	}
+	return list
+}
+
 // askVoid asks the bank to void the bundle, now and at every retry.
 func (s *settlement) askVoid() protocol.Output {
 	s.voiding = true

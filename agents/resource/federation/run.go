@@ -238,15 +238,6 @@ func (s *Site) Staged(now time.Time, contract protocol.ContractID) protocol.Outp
 	return s.settle(now, s.change(r))
 }
 
-// Unstaged reports that a run can never begin here, by the site's fault.
-func (s *Site) Unstaged(now time.Time, contract protocol.ContractID, why string) protocol.Output {
-	r := s.runs[string(contract)]
-	if r == nil || r.State != message.JobStaging {
-		return protocol.Output{}
-	}
-	return s.settle(now, s.giveBack(now, r, why))
-}
-
 // Never reports that a run ended before it began, by its owner's word or by its fault.
 func (s *Site) Never(now time.Time, contract protocol.ContractID, why string) protocol.Output {
 	r := s.runs[string(contract)]

@@ -73,8 +73,7 @@ const (
 
 // Works carries out what a Site decides about programs. Its answers come by Heard.
 type Works interface {
-	// Stage brings the input of a run here, if it is not on its way anyway. The answer is
-	// Staged or Unstaged.
+	// Stage brings the input of a run here, if it is not on its way anyway, and calls Staged.
 	Stage(now time.Time, r Run) protocol.Output
 	// Begin begins a run on its modules, once, whatever crashes.
 	Begin(now time.Time, r Run) protocol.Output

@@ -253,6 +253,3 @@ func (s *Site) Sizes() []protocol.Size {
 		{Of: "launches, with those discarded", N: len(s.jobs.byID), Most: MaxRemembered},
 	}
 }
-
-// Dir is a job's directory. IDs of jobs contain no '/'.
-func (s *Site) Dir(job string) string { return s.composer.dir(job) }

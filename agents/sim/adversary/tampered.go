@@ -45,19 +45,21 @@ func (b *tampered) Receive(now time.Time, m protocol.Message) protocol.Output {
 func (b *tampered) Wake(now time.Time) protocol.Output { return b.tamper(now, b.Role.Wake(now)) }
 
 func (b *tampered) tamper(now time.Time, out protocol.Output) protocol.Output {
-	if b.say == nil {
-		return out
+	if b.say != nil {
+		out.Hint, out.Send = b.replace(now, out.Hint), b.replace(now, out.Send)
 	}
-	var said []protocol.Message
-	for _, m := range out.Send {
+	return out
+}
+
+func (b *tampered) replace(now time.Time, list []protocol.Message) (said []protocol.Message) {
+	for _, m := range list {
 		if to := m.Receivers[0]; to.Local() && to != protocol.Everyone {
 			said = append(said, m)
 		} else {
 			said = append(said, encodable(b.own, now, b.say(now, m))...)
 		}
 	}
-	out.Send = said
-	return out
+	return said
 }
 
 // encodable drops the messages that the codec refuses to encode; it would refuse to decode

@@ -166,7 +166,7 @@ func (c *bankChecks) settles(e ledger.Entry) {
 	for _, u := range b.Units {
 		c.audit.check(AllOrNothing, !together || u.Slot.Start.Equal(b.Units[0].Slot.Start), "contract %.8s has units that must begin together, and do not", e.Contract)
 		claim := c.sites.promise(e.Contract, u)
-		bound := claim != nil && claim.contract == e.Contract && (claim.state == "countersigned" || claim.state == "sold")
+		bound := claim != nil && claim.contract == e.Contract && (claim.state == "prepared" || claim.state == "countersigned" || claim.state == "sold")
 		c.audit.check(AllOrNothing, bound || !c.audit.m.honest(u.Seller), "contract %.8s is settled, but unit %d of %s is %s", e.Contract, u.Unit, u.Seller.Name(), claim.describe())
 		agreed := claim != nil && claim.cost == u.Cost && queue.Equal(claim.slot, u.Slot)
 		c.audit.check(HonestLoseNothing, agreed || !c.audit.m.honest(u.Seller), "contract %.8s has unit %d of %s on terms that its seller did not vote for", e.Contract, u.Unit, u.Seller.Name())
@@ -215,7 +215,7 @@ func (c *bankChecks) lapses(r protocol.Record) {
 	c.bank.lapsed[user] = at
 	for id, b := range c.sites.bundles {
 		c.bank.lapse(id, b)
-		c.audit.follow("contract "+string(id), c.bank.outcome[id] == "")
+		c.audit.follow("contract "+string(id), c.sites.signed[id] && c.bank.outcome[id] == "")
 	}
 }
 

@@ -44,7 +44,7 @@ func (c *siteChecks) setClaims(site protocol.AgentID, d siteDeal, before map[str
 	for _, row := range d.Claims {
 		key := claimKey{site, row.ID}
 		keys = append(keys, key)
-		now := row.claim(d.Contract)
+		now := c.sites.claim(row, d)
 		now.stale = before[row.ID] == nil || !before[row.ID].binds()
 		c.setClaim(key, now)
 		if f := c.sites.forgotten[key]; f != nil && f.contract == now.contract && now.binds() {

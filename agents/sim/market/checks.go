@@ -251,7 +251,7 @@ func (c *Checks) finishLedger() {
 	if err == nil {
 		c.audit.check(Money, len(report.Bad) == 0, "the bank's ledger: %q", report.Bad)
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.sites.bundles)) {
+	for _, id := range slices.Sorted(maps.Keys(c.sites.signed)) {
 		c.audit.check(Decided, c.bank.outcome[id] != "", "contract %.8s of %s is not decided", id, c.sites.bundles[id].User)
 	}
 }

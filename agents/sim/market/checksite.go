@@ -29,13 +29,14 @@ type siteBook struct {
 	rewound   map[protocol.AgentID]bool
 	held      map[claimKey]*claim
 	bundles   map[protocol.ContractID]protocol.Bundle
-	deals     map[string][]claimKey // by deal of a site
+	signed    map[protocol.ContractID]bool // not only prepared
+	deals     map[string][]claimKey        // by deal of a site
 }
 
 func newSiteBook() *siteBook {
 	return &siteBook{
 		claims: map[protocol.AgentID]map[string]*claim{}, forgotten: map[claimKey]*claim{}, rewound: map[protocol.AgentID]bool{},
-		held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{}, deals: map[string][]claimKey{},
+		held: map[claimKey]*claim{}, bundles: map[protocol.ContractID]protocol.Bundle{}, signed: map[protocol.ContractID]bool{}, deals: map[string][]claimKey{},
 	}
 }
 
@@ -64,13 +65,14 @@ func (c *claim) describe() string {
 
 // binds reports whether the seller's cores are promised.
 func (c *claim) binds() bool {
-	return !c.stale && (c.state == "held" || c.state == "countersigned" || c.state == "sold")
+	return !c.stale && (c.state == "held" || c.state == "prepared" || c.state == "countersigned" || c.state == "sold")
 }
 
 // siteDeal and siteSale are the parts of a seller's rows that this package reads.
 type siteDeal struct {
 	User     protocol.AgentID    `json:"user"`
 	Contract protocol.ContractID `json:"contract"`
+	Silent   bool                `json:"silent"` // perhaps confirmed
 	Claims   []siteClaim         `json:"claims"`
 }
 
@@ -85,15 +87,18 @@ type siteClaim struct {
 	Vacant    bool          `json:"vacant"`
 }
 
-// claim converts a row of a deal with this contract.
-func (row siteClaim) claim(contract protocol.ContractID) *claim {
+// claim converts a row of a deal.
+func (b *siteBook) claim(row siteClaim, d siteDeal) *claim {
 	state := row.State
+	if d.Silent && state == "held" && slices.ContainsFunc(b.bundles[d.Contract].Units, func(u protocol.BundleUnit) bool { return u.Reservation == row.ID }) {
+		state = "prepared"
+	}
 	if (row.Job != nil || row.Vacant) && state == "sold" {
 		state = "reported"
 	}
 	now := &claim{state: state, slot: row.Item.Slot, cost: row.Item.Cost, holdUntil: row.HoldUntil}
 	if named(state) {
-		now.contract = contract
+		now.contract = d.Contract
 	}
 	return now
 }
@@ -121,15 +126,18 @@ func (c *siteChecks) saved(h *sim.Host, r protocol.Record) {
 		id := protocol.ContractID(r.Key)
 		c.sites.bundles[id] = s.Bundle
 		c.bank.lapse(id, s.Bundle)
-		c.audit.follow("contract "+r.Key, c.bank.outcome[id] == "")
 		return
 	}
 	var d siteDeal
 	err := json.Unmarshal(r.Value, &d)
 	c.audit.check(AllOrNothing, err == nil, "%s: deal %s: %v", h.Name, r.Key, err)
+	if d.Contract != "" && !d.Silent {
+		c.sites.signed[d.Contract] = true
+		c.audit.follow("contract "+string(d.Contract), c.bank.outcome[d.Contract] == "")
+	}
 	var keys []claimKey
 	for _, row := range d.Claims {
-		key, now := claimKey{h.ID(), row.ID}, row.claim(d.Contract)
+		key, now := claimKey{h.ID(), row.ID}, c.sites.claim(row, d)
 		keys = append(keys, key)
 		before := c.sites.claims[key.seller][key.id]
 		c.setClaim(key, now)
@@ -161,7 +169,7 @@ func (c *siteChecks) setClaim(key claimKey, now *claim) {
 	now.stale = now.stale || before != nil && before.stale && now.state == before.state
 	c.sites.claims[key.seller][key.id] = now
 	delete(c.sites.held, key)
-	c.audit.follow("claim "+string(key.seller)+" "+key.id, now.state == "reserving" || now.state == "held" || now.state == "countersigned")
+	c.audit.follow("claim "+string(key.seller)+" "+key.id, now.state == "reserving" || now.state == "held" || now.state == "prepared" || now.state == "countersigned")
 	if now.state == "held" {
 		c.sites.held[key] = now
 	}
@@ -170,7 +178,7 @@ func (c *siteChecks) setClaim(key claimKey, now *claim) {
 // named reports whether a claim in this state belongs to its deal's contract. A freed one
 // may have belonged to it or to none.
 func named(state string) bool {
-	return state == "reported" || state == "countersigned" || state == "sold" || state == "broken" || state == "cancelled"
+	return state == "reported" || state == "prepared" || state == "countersigned" || state == "sold" || state == "broken" || state == "cancelled"
 }
 
 // dealGone forgets the claims of a deal that its seller deleted.
@@ -179,7 +187,7 @@ func (c *siteChecks) dealGone(deal string) {
 		c.signed.forget(k)
 		if claim := c.sites.claims[k.seller][k.id]; claim != nil {
 			f := c.sites.forgotten[k] // sold, as its site learns from the bank
-			c.audit.check(AllOrNothing, f != nil && c.promised(k, f) || claim.state != "held" && claim.state != "countersigned" || !claim.slot.End.After(c.audit.m.World.Now()),
+			c.audit.check(AllOrNothing, f != nil && c.promised(k, f) || claim.state != "held" && claim.state != "prepared" && claim.state != "countersigned" || !claim.slot.End.After(c.audit.m.World.Now()),
 				"%s forgets %s, which is %s", k.seller.Name(), k.id, claim.state)
 			delete(c.sites.claims[k.seller], k.id)
 			delete(c.sites.held, k)
@@ -196,7 +204,7 @@ func (c *siteChecks) claimChanged(h *sim.Host, key claimKey, before, now *claim)
 		was = before.contract
 	}
 	switch now.state {
-	case "countersigned":
+	case "prepared", "countersigned":
 		c.audit.check(AllOrNothing, was == "" || was == now.contract, "%s countersigns %s twice", h.Name, key.id)
 		c.signed.checkAgreed(h, key.id, now)
 	case "sold":
@@ -209,7 +217,9 @@ func (c *siteChecks) claimChanged(h *sim.Host, key claimKey, before, now *claim)
 	if now.binds() && (before == nil || !before.binds()) {
 		c.checkCores(h, key, now)
 	}
-	now.contract = firstOf(now.contract, was)
+	if now.state != "held" || before == nil || before.state != "prepared" { // not withdrawn
+		now.contract = firstOf(now.contract, was)
+	}
 }
 
 func firstOf(a, b protocol.ContractID) protocol.ContractID {
@@ -220,13 +230,14 @@ func firstOf(a, b protocol.ContractID) protocol.ContractID {
 }
 
 // freed checks that a countersigned slot is freed only after its bank voided the contract.
+// One that was only prepared may be freed until it is settled, and not be settled later.
 func (c *siteChecks) freed(h *sim.Host, key claimKey, before *claim, contract protocol.ContractID) {
 	if before == nil || contract == "" {
 		return
 	}
 	o := c.bank.outcome[contract]
 	over := !before.slot.End.After(h.Now()) // the slot's own end frees the cores
-	c.audit.check(AllOrNothing, o == protocol.OutcomeVoid || over && o != protocol.OutcomeSettled,
+	c.audit.check(AllOrNothing, o == protocol.OutcomeVoid || (over || before.state == "prepared") && o != protocol.OutcomeSettled,
 		"%s frees %s, countersigned for contract %.8s, which is %q", h.Name, key.id, contract, o)
 }
 

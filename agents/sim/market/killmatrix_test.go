@@ -281,7 +281,7 @@ func stageOf(body protocol.Body, phase int) int {
 		return 0
 	case message.Acceptance, message.Vote, message.Reserve:
 		return 1
-	case message.Confirmation, message.Countersigned, message.Keep:
+	case message.BundleCopy, message.Confirmation, message.Countersigned, message.Keep:
 		return 2
 	case message.Settlement:
 		return 3

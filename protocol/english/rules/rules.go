@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -317,6 +316,3 @@ func (r Rules) centre(id protocol.AgentID) string {
 	}
 	return ""
 }
-
-// Everyone lists the named users, in order.
-func (r Rules) Everyone() []protocol.AgentID { return slices.Sorted(maps.Keys(r.Users)) }

@@ -51,13 +51,14 @@
 #define ANNULMENT	16384		/* U or any Ri -> B: please void */
 #define RECEIPT_SETTLED	32768		/* B -> all, whoever brings it */
 #define RECEIPT_VOID	65536
+#define PREPARE		131072		/* U -> all: the signed bundle, before U has saved it */
 #define ALL_AGREE	(AGREE(K) - AGREE(0))
 #define ALL_SALES	(SALE(K) - SALE(0))
 #define ALL_FAILURES	(FAILURE(K) - FAILURE(0))
 #define ALL_COPIES	((1 << K) - 1)
 
 mtype = { Voting, Confirming, Deciding, Failed };		/* the user's, with Settled, Void */
-mtype = { None, Held, Countersigned, Sold, Freed, Stranger };	/* a claim's */
+mtype = { None, Held, Prepared, Silent, Countersigned, Sold, Freed, Stranger };	/* a claim's */
 mtype = { Unknown, Gathering, Settled, Void };			/* the bank's */
 mtype = { Left };	/* instead of the memory of a user or seller that never comes back */
 
@@ -87,8 +88,8 @@ hidden byte j, sold;
 #define there(m)	((net & (m)) != 0)
 #define absent(m)	((net & (m)) != (m))	/* at least one of them */
 #define decided(o)	((o) == Settled || (o) == Void)
-#define in_doubt(i)	(claim[i] == Countersigned)
-#define promised(i)	(claim_saved[i] == Held || claim_saved[i] == Countersigned || claim_saved[i] == Sold)
+#define in_doubt(i)	(claim[i] == Countersigned || claim[i] == Silent)
+#define promised(i)	(claim_saved[i] == Held || claim_saved[i] == Prepared || claim_saved[i] == Countersigned || claim_saved[i] == Sold)
 #define receipt(o)	((o) == Settled -> RECEIPT_SETTLED : RECEIPT_VOID)
 
 /* All or nothing. Looked at after every change of a journal or of the network.
@@ -103,6 +104,7 @@ inline consistent() {
 	assert(!(sold > 0 && outcome_saved != Settled));		/* nobody sells without money */
 	assert(!(there(RECEIPT_SETTLED) && there(RECEIPT_VOID)));	/* the bank does not contradict itself */
 	assert(moved <= 1);						/* money moves once at most */
+	assert(!(outcome_saved == Settled && state_saved == Failed));	/* nobody pays for a forgotten bundle */
 	j = 0; sold = 0;
 }
 
@@ -121,9 +123,10 @@ inline user_sends(m) {
 
 proctype User() {
 end:	do
-	/* becomeConfirming: all votes are there; the bundle is signed, saved, sent. */
+	/* becomeConfirming: all votes are there; the bundle is signed, saved, sent. The
+	 * sellers may prepare meanwhile. */
 	:: d_step { state == Voting && !absent(ALL_AGREE) ->
-		state = Confirming; user_sends(CONFIRM); consistent() }
+		state = Confirming; net = net | PREPARE; user_sends(CONFIRM); consistent() }
 	/* becomeFailed: a vote was refused or too late, or the owner gives up. */
 	:: d_step { state == Voting -> state = Failed; net = net | CANCEL }
 	/* A vote in a conversation that is over is answered with cancel. */
@@ -166,13 +169,27 @@ inline seller_sends(i, m) {
 #endif
 }
 
-/* What is freed by the journal is then released by the batch system. */
+/* What is freed by the journal is then released by the batch system. A seller that was
+ * silent is prepared for its journal. */
 inline save(i) {
-	claim_saved[i] = claim[i];
+	claim_saved[i] = (claim[i] == Silent -> Prepared : claim[i]);
 	released = released | (claim[i] == Freed) << i;
 }
 
-#define clean(i)	(claim[i] == claim_saved[i] && outbox[i] == 0)
+#define durable(i)	(claim[i] == claim_saved[i] || claim[i] == Silent)
+#define clean(i)	(durable(i) && outbox[i] == 0)
+
+#ifdef MUTANT_PREPARED_IS_SENT
+#define prepares(i)	seller_sends(i, SALE(i))
+#else
+#define prepares(i)	skip
+#endif
+
+#ifdef MUTANT_FORGETS_PREPARED
+#define reload(i)	(claim_saved[i] == Prepared -> Held : claim_saved[i])
+#else
+#define reload(i)	(claim_saved[i] == Prepared -> Silent : claim_saved[i])
+#endif
 
 #ifdef MUTANT_COUNTERSIGNS_LATE
 #define confirmable(i)	(claim[i] == Held || claim[i] == Freed)
@@ -183,13 +200,13 @@ inline save(i) {
 #ifdef MUTANT_FREES_ON_TIMEOUT
 #define expirable(i)	(claim[i] == Held || in_doubt(i))
 #else
-#define expirable(i)	(claim[i] == Held)
+#define expirable(i)	(claim[i] == Held || claim[i] == Prepared)
 #endif
 
 #ifdef MUTANT_FREES_ON_CANCEL
 #define cancellable(i)	(claim[i] == Held || in_doubt(i))
 #else
-#define cancellable(i)	(claim[i] == Held)
+#define cancellable(i)	(claim[i] == Held || claim[i] == Prepared)
 #endif
 
 #ifdef MUTANT_SELLER_ANSWER_OVERTAKES_SAVE
@@ -210,17 +227,27 @@ end:	do
 	:: d_step { cancellable(i) && there(CANCEL) -> claim[i] = Freed }
 	/* confirm, kept, countersign: from here on only the bank decides. */
 	:: d_step { confirmable(i) && there(CONFIRM) -> claim[i] = Countersigned; seller_sends(i, SALE(i)) }
+	/* prepare: countersigned for nobody yet. It is held as before. */
+	:: d_step { claim[i] == Held && there(PREPARE) -> claim[i] = Prepared; prepares(i) }
+	/* release: it may be shown once it is durable, whatever else is. */
+	:: d_step { claim[i] == Prepared && there(CONFIRM) && claim_saved[i] == Prepared ->
+		claim[i] = Countersigned; net = net | SALE(i); consistent() }
+	/* After a restart nobody knows whether it was shown. It is in doubt, and shown when
+	 * the user confirms. */
+	:: d_step { claim[i] == Silent && there(CONFIRM) -> claim[i] = Countersigned; net = net | SALE(i); consistent() }
 	/* confirm: settle-by is too near, or the batch system lost the slot. */
-	:: d_step { claim[i] == Held && there(CONFIRM) -> claim[i] = Freed; seller_sends(i, FAILURE(i)) }
+	:: d_step { (claim[i] == Held || claim[i] == Prepared) && there(CONFIRM) -> claim[i] = Freed; seller_sends(i, FAILURE(i)) }
 	/* confirm and confirmAgain: a confirm that finds no slot */
 	:: d_step { (claim[i] == None || claim[i] == Freed || claim[i] == Stranger) && clean(i) && there(CONFIRM) && absent(FAILURE(i)) ->
 		net = net | FAILURE(i) }
 	/* confirmAgain: the same copy again */
-	:: d_step { (in_doubt(i) || claim[i] == Sold) && may_answer(i) && there(CONFIRM) && absent(SALE(i)) ->
+	:: d_step { (claim[i] == Countersigned || claim[i] == Sold) && may_answer(i) && there(CONFIRM) && absent(SALE(i)) ->
 		net = net | SALE(i); consistent() }
 #ifndef MUTANT_SELLER_DOES_NOT_ASK
 	/* ask: in doubt, the copy goes to the bank until it has decided. */
-	:: d_step { in_doubt(i) && clean(i) && absent(SALE(i)) -> net = net | SALE(i) }
+	:: d_step { claim[i] == Countersigned && clean(i) && absent(SALE(i)) -> net = net | SALE(i) }
+	/* A silent one asks for void after settle-by. */
+	:: d_step { claim[i] == Silent && absent(ANNULMENT) -> net = net | ANNULMENT }
 #endif
 	/* becomeDecided, and informUser */
 	:: d_step { in_doubt(i) && there(RECEIPT_SETTLED) -> claim[i] = Sold; seller_sends(i, RECEIPT_SETTLED) }
@@ -229,7 +256,7 @@ end:	do
 	:: d_step { !clean(i) && claim[i] != Left ->
 		save(i); net = net | outbox[i]; outbox[i] = 0; consistent() }
 	/* crash and restart: NewParticipant */
-	:: d_step { !calm && !clean(i) -> claim[i] = claim_saved[i]; outbox[i] = 0 }
+	:: d_step { !calm && (!clean(i) || claim[i] == Prepared) -> claim[i] = reload(i); outbox[i] = 0 }
 #ifdef MUTANT_FORGETS_DOUBT
 	:: d_step { !calm && claim_saved[i] == Countersigned -> claim[i] = Held; outbox[i] = 0 }
 #endif
@@ -399,8 +426,8 @@ proctype Quiescence() {
 			:: claim[j] == Left	/* the slot ends by itself */
 			:: else ->
 				assert(clean(j));
-				assert(claim[j] != Held);		/* no hold without bound */
-				assert(claim[j] != Countersigned);	/* every doubt ends */
+				assert(claim[j] != Held && claim[j] != Prepared);	/* no hold without bound */
+				assert(!in_doubt(j));			/* every doubt ends */
 				assert(outcome_saved != Settled || claim[j] == Sold || claim[j] == Stranger)
 			fi
 		}

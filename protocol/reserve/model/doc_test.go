@@ -4,5 +4,5 @@
 //
 // The models say what they stand for; docs/MODEL.md explains them. The tests
 // skip where spin or a C compiler is absent. RAMP_MODEL=full adds three sellers,
-// which takes minutes and 0.6 GB.
+// which takes minutes and 2.3 GB.
 package model_test

@@ -13,7 +13,7 @@ import (
 // Bounds of a search. One that reaches them is not exhaustive, and fails.
 const (
 	maxDepth  = "200000" // steps of one run
-	hashBits  = "22"     // of the table of states; more states only make it slower
+	hashBits  = "24"     // of the table of states; more states only make it slower
 	maxMemory = "6000"   // MB
 )
 
