@@ -159,7 +159,7 @@ func (h *hosts) start(ctx context.Context) error {
 			defer func() { <-places }()
 			m, err := h.listen(i, first.Addresses())
 			if err == nil {
-				err = m.Joined(ctx)
+				err = m.Acquainted(ctx) // all at once, hundreds would time each other out
 			}
 			mu.Lock()
 			defer mu.Unlock()
