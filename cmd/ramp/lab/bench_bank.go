@@ -18,10 +18,10 @@ func newBenchBank() *cobra.Command {
 		Use: "bank", Short: "Measure settlements per second of one bank", Args: cobra.NoArgs,
 		Long: `Settle bundles in the bank's role with its ledger on this disk: durable outcomes per second,
 with many accounts and entries in the ledger already. bbolt_batch writes the very same records,
-bundle by bundle, into a copy of the same file with bbolt's own Batch; signed and signed_25_units
-go from a bundle's bytes on the wire to a signed receipt; signature_only does nothing but the same
-signatures on all cores. They take turns, a fifth of --time each, so that a machine that slows
-down does so for all of them.
+bundle by bundle, into a copy of the same file with bbolt's own Batch; signed and
+signed_25_units go from a bundle's bytes on the wire to a signed receipt; signature_only does
+nothing but the same signatures on all cores. They take turns, a fifth of --time each, so that a
+machine that slows down does so for all of them.
 
 With --store the same bank also settles with its ledger in an etcd cluster (etcd), and balances
 there are moved by one transaction per transfer (etcd_naive). What this writes to the cluster is
