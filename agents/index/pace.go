@@ -9,9 +9,9 @@ import (
 	"ramp/protocol/message"
 )
 
-// Rules of gossip. All presences of a market together come seven times a second at most.
+// Rules of gossip. All presences of a market together come ten times a second at most.
 const (
-	perVoice = 150 * time.Millisecond // between two presences of an agent, for each agent that gossips
+	perVoice = 100 * time.Millisecond // between two presences of an agent, for each agent that gossips
 	slowest  = 15 * time.Minute       // between them, in any market
 	MaxHeard = 2048                   // agents that gossip, as far as they are counted
 )
