@@ -54,7 +54,7 @@ func TestStrangersFinishTheHandshakesThatTheyHaveBegun(t *testing.T) {
 		if late := from("192.0.2.1"); !s.arrive(late) || dropped(crowd) != 2 {
 			t.Errorf("one that comes after %s: %d of the silent crowd dropped, want 2", strangerTenure, dropped(crowd))
 		}
-		time.Sleep(handshakeTime + time.Second)
+		time.Sleep(handshakeTime + time.Second) // of virtual time
 		if last := from("192.0.2.1"); !s.arrive(last) || len(s.waiting) != 1 {
 			t.Errorf("%d handshakes go on after %s, want the last one only", len(s.waiting), handshakeTime)
 		}

@@ -110,7 +110,7 @@ const (
 	validateQueue  = 256             // arrived, waiting for a validator
 	hearQueue      = 1024            // valid, waiting for the role; further ones are dropped
 	gossipOverhead = 4096            // of an RPC around one message
-	meshDegree     = 5               // that messages are passed on to at once
+	meshDegree     = 5               // neighbours that a message is passed on to at once
 	lazyShare      = 0.01            // of the others that get a list of recent messages now and then; at least six do
 	gossipBeat     = 3 * time.Second // between two such lists
 	visitorBeat    = 5 * time.Second // the same of a visitor

@@ -7,7 +7,7 @@
 // origin, a small body, and a session. A session begins with a link that works once.
 //
 // A page is a list of blocks (facts, tables, forms, charts) that one template writes:
-// page.templ, of which page_templ.go is made.
+// page.templ, from which page_templ.go is generated.
 // Whatever a peer may have written is text, with control characters made visible. Pages
 // are complete without JavaScript; with it, they fetch themselves again at every event of
 // the agent that they name.
