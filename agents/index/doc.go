@@ -32,6 +32,7 @@ const (
 	Beat      = time.Minute      // between digests, and between an index's other chores
 	Patience  = time.Second      // for an index's answer, if another one has answered
 	LastCall  = 5 * time.Second  // for the first answer
+	ringLife  = 10 * time.Second // until the sellers of a shard are put in order again
 	Avoided   = 10 * time.Minute // how long an index that kept silent or made rows up is not asked
 )
 
@@ -40,6 +41,7 @@ const (
 	MaxServers  = 1024                  // that an agent knows: any is one hop away
 	MaxEntries  = 1 << 16               // records of a server; beyond, the issuer with the most loses its oldest
 	MaxOfNet    = 1024                  // of them with an address in the same /24, or /48 of IPv6
+	MaxRings    = 256                   // shards that a server deals; beyond, all begin anew
 	MaxCurrent  = 8                     // currencies of a record that are indexed
 	MaxSenders  = 4096                  // whose messages a server counts in a Beat
 	MaxSent     = 600                   // messages that a server takes from one of them in a Beat

@@ -13,10 +13,11 @@ import (
 
 // Bounds of a Search.
 const (
-	// Sample is how many sellers a search looks at, whatever the size of the market. More
-	// find lower prices, and have the cheapest sellers called by more buyers: a part of
-	// Sample/market of all.
-	Sample     = 132
+	// Sample is how many sellers a search looks at, and ofDraw how many of each shard that it
+	// draws if it cannot ask all. More find lower prices, and have the cheapest sellers
+	// called by more buyers: a part of Sample/market of all.
+	Sample     = 240
+	ofDraw     = 24
 	Shortlist  = 64           // records that it brings
 	ofList     = 24           // of them, by the price that a list price falls to
 	ofRamp     = 16           // by the price that the ceiling falls to
@@ -209,7 +210,12 @@ func (s *Search) becomeRows(now time.Time) protocol.Output {
 	var list []query
 	homes := s.guide.homes.list(now, true)
 	for _, q := range s.queries() {
-		for _, id := range s.pick(Place(q.Shard, homes, Replicas)) {
+		asked := s.pick(Place(q.Shard, homes, Replicas))
+		rest := q.Want
+		for i, id := range asked {
+			q.Want = rest / (len(asked) - i)
+			q.Salt++ // replicas of the last version would list the same sellers
+			rest -= q.Want
 			list = append(list, query{id, q})
 		}
 	}
@@ -225,7 +231,7 @@ func (s *Search) pick(homes []protocol.AgentID) []protocol.AgentID {
 	return slices.Delete(slices.Clone(homes), skip, skip+1)
 }
 
-// queries ask for Sample rows of sellers that are large enough for a unit: for the smallest
+// queries ask for rows of sellers that are large enough for a unit: for the smallest
 // unit, and for the largest if its class is another.
 func (s *Search) queries() []message.IndexQuery {
 	sizes := []int{slices.Min(s.want.Cores)}
@@ -243,8 +249,8 @@ func (s *Search) queries() []message.IndexQuery {
 	return list
 }
 
-// shards are up to n shards and how many rows of each, Sample together, in proportion to
-// the sellers: all shards if there are so few, otherwise some by lot.
+// shards are up to n shards and how many rows of each: all shards if there are so few, in
+// proportion to their sellers, otherwise some by lot.
 func (s *Search) shards(cores, n int, salt uint64) []message.Census {
 	var classes []message.Census
 	sum, all := 0, 0
@@ -266,7 +272,7 @@ func (s *Search) shards(cores, n int, salt uint64) []message.Census {
 			i = len(list)
 			list = append(list, message.Census{Shard: shard})
 		}
-		list[i].Count += Sample / n
+		list[i].Count += ofDraw
 	}
 	return list
 }
@@ -355,8 +361,21 @@ func (s *Search) shortlists(rows []message.IndexRow) []part {
 		{listed, ofList},
 		{rank(rows, s.want.Objective, top, s.want.Rounds, s.salt), ofRamp},
 		{slices.SortedFunc(slices.Values(listed), compareStarts), ofOpening},
-		{slices.SortedFunc(slices.Values(listed), compareLots), Shortlist}, // no record tells when a machine is free
+		{byLot(listed, lowest), Shortlist}, // no record tells when a machine is free
 	}
+}
+
+// byLot orders sellers by lot, those first that can go below the lowest list price.
+func byLot(list []ranked, lowest protocol.Credits) []ranked {
+	var low, high []ranked
+	for _, r := range slices.SortedFunc(slices.Values(list), compareLots) {
+		if r.Min < lowest {
+			low = append(low, r)
+		} else {
+			high = append(high, r)
+		}
+	}
+	return append(low, high...)
 }
 
 // choose adds sellers up to most, each from the server that brings the fewest so far.

@@ -48,6 +48,7 @@ func (s *Server) Counts() Counts { return s.counts }
 func (s *Server) Sizes() []protocol.Size {
 	return []protocol.Size{
 		{Of: "records of the index", N: len(s.table.by), Most: MaxEntries},
+		{Of: "shards that are dealt", N: len(s.table.rings), Most: MaxRings},
 		{Of: "indexes known", N: len(s.homes.by), Most: MaxServers},
 		{Of: "digests", N: len(s.digests), Most: MaxServers},
 		{Of: "agents that gossip", N: len(s.pace.heard), Most: MaxHeard},
@@ -106,7 +107,9 @@ func (s *Server) serve(now time.Time, m protocol.Message) protocol.Output {
 		s.counts.Queries++
 		rows := message.IndexRows{Census: s.census}
 		if body.Shard.Terms != (protocol.Terms{}) && body.Want > 0 {
-			rows.Rows = s.table.query(now, body)
+			rows.Rows = s.table.deal(now, body, func() int {
+				return max(slices.Index(Place(body.Shard, s.others(now), Replicas), s.self.ID), 0)
+			})
 		}
 		s.counts.Rows += len(rows.Rows)
 		act, answer = protocol.Inform, rows

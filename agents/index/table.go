@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -41,10 +42,11 @@ type table struct {
 	shelves map[shelf]map[string]*entry
 	issuers map[string]*list.List // entries of each, those put first at the front
 	nets    map[string]int
+	rings   map[message.Shard]*ring
 }
 
 func newTable() table {
-	return table{by: map[string]*entry{}, shelves: map[shelf]map[string]*entry{}, issuers: map[string]*list.List{}, nets: map[string]int{}}
+	return table{by: map[string]*entry{}, shelves: map[shelf]map[string]*entry{}, issuers: map[string]*list.List{}, nets: map[string]int{}, rings: map[message.Shard]*ring{}}
 }
 
 // errNotHere refuses a record that belongs elsewhere.
@@ -158,30 +160,85 @@ func (t *table) expire(now time.Time) {
 	}
 }
 
-// query returns rows by lot, so that no seller is shown to more buyers than another: the
-// buyers rank what they see.
-func (t *table) query(now time.Time, q message.IndexQuery) []message.IndexRow {
-	type drawn struct {
-		message.IndexRow
-		lot uint64
+// ring is the order in which the sellers of a shard are dealt.
+type ring struct {
+	sellers []string // fingerprints
+	next    int      // where the next answer begins
+	made    time.Time
+}
+
+// deal returns rows, each answer beginning where the last one ended: every seller is shown
+// as often as any other, and buyers rank what they see. Third is where a replica begins, so
+// that the three deal different sellers.
+func (t *table) deal(now time.Time, q message.IndexQuery, third func() int) []message.IndexRow {
+	r := t.rings[q.Shard]
+	if r == nil || !now.Before(r.made.Add(ringLife)) {
+		r = t.renew(now, q.Shard, third)
 	}
-	var rows []drawn
-	for fp, e := range t.shelves[shelf{q.Shard.Terms, q.Shard.Class}] { // any order: sorted
-		p := &e.Presence
-		switch {
-		case Prefix(fp, q.Shard.Bits) != q.Shard.Prefix, !now.Before(e.ends()):
-		case p.Properties.Cores < q.Cores, q.Ceiling > 0 && p.Min > q.Ceiling:
-		case len(q.Modes) > 0 && !slices.ContainsFunc(p.Modes, func(m protocol.Mode) bool { return slices.Contains(q.Modes, m) }):
-		default:
-			rows = append(rows, drawn{e.row(), lot(q.Salt, fp)})
+	var rows []message.IndexRow
+	for range r.sellers {
+		if len(rows) >= q.Want {
+			break
+		}
+		e := t.by[r.sellers[r.next]]
+		if r.next = (r.next + 1) % len(r.sellers); e != nil && e.suits(now, q) {
+			rows = append(rows, e.row())
 		}
 	}
-	slices.SortFunc(rows, func(a, b drawn) int { return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Seller, b.Seller)) })
-	out := make([]message.IndexRow, min(len(rows), q.Want))
-	for i := range out {
-		out[i] = rows[i].IndexRow
+	return rows
+}
+
+// suits reports whether a query asks for a seller.
+func (e *entry) suits(now time.Time, q message.IndexQuery) bool {
+	p := &e.Presence
+	return slices.Contains(e.shelves, shelf{q.Shard.Terms, q.Shard.Class}) && now.Before(e.ends()) &&
+		p.Properties.Cores >= q.Cores && (q.Ceiling == 0 || p.Min <= q.Ceiling) &&
+		(len(q.Modes) == 0 || slices.ContainsFunc(p.Modes, func(m protocol.Mode) bool { return slices.Contains(q.Modes, m) }))
+}
+
+// renew makes a shard's ring anew, and goes on where the old one is.
+func (t *table) renew(now time.Time, shard message.Shard, third func() int) *ring {
+	old, r := t.rings[shard], &ring{sellers: t.spread(shard), made: now}
+	if old != nil && len(old.sellers) > 0 {
+		r.next = old.next * len(r.sellers) / len(old.sellers)
+	} else {
+		r.next = third() * len(r.sellers) / Replicas
 	}
-	return out
+	if len(r.sellers) == 0 { // somebody asks for what nobody has
+		delete(t.rings, shard)
+		return r
+	}
+	if old == nil && len(t.rings) >= MaxRings {
+		clear(t.rings)
+	}
+	t.rings[shard] = r
+	return r
+}
+
+// spread orders the sellers of a shard so that any few neighbours have prices from low to
+// high: by the bits of their place among the prices, the last one first.
+func (t *table) spread(shard message.Shard) []string {
+	var rows []message.IndexRow
+	for fp, e := range t.shelves[shelf{shard.Terms, shard.Class}] { // any order: sorted
+		if Prefix(fp, shard.Bits) == shard.Prefix {
+			rows = append(rows, e.row())
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	from := slices.MinFunc(rows, func(a, b message.IndexRow) int { return cmp.Compare(a.Start, b.Start) }).Start
+	slices.SortFunc(rows, func(a, b message.IndexRow) int {
+		return cmp.Or(cmp.Compare(Expected(a, from, crossing/2), Expected(b, from, crossing/2)), cmp.Compare(a.Seller, b.Seller))
+	})
+	sellers := make([]string, 0, len(rows))
+	width := bits.Len(uint(len(rows) - 1))
+	for i := range 1 << width {
+		if at := bits.Reverse(uint(i)) >> (bits.UintSize - width); int(at) < len(rows) {
+			sellers = append(sellers, rows[at].Seller)
+		}
+	}
+	return sellers
 }
 
 // digest counts the sellers in each shard that this server is a home of, in order. It does so for

@@ -91,8 +91,9 @@ type scout struct {
 	swept    bool      // everybody was asked by gossip
 	taken    int       // proposals that counted in a gossiped round
 	leaders  []protocol.AgentID
-	left     int // rounds, of those that are usual
-	asks     int // rounds so far
+	left     int              // rounds, of those that are usual
+	opens    protocol.Credits // the lowest list price, while the rounds after this are thought of; or 0
+	asks     int              // rounds so far
 }
 
 func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
@@ -148,21 +149,16 @@ func (s *scout) enlist(chosen []int) []protocol.AgentID {
 // promising returns the sellers to call: for each unit those with the lowest
 // expected prices, and some by lot, who may be better than their price bands.
 func (s *scout) promising(units []int, best bool) []int {
-	ranked := make([][]ranking, len(units))
-	for n, u := range units {
-		ranked[n] = s.rank(u, best)
-	}
 	chosen := map[int]bool{}
-	most := s.cfg.Budget - s.byLot()
-	s.addOpeners(chosen, units)
-	for place := 0; place < s.cfg.Budget && len(chosen) < most; place++ {
-		for n := range ranked {
-			if place < len(ranked[n]) && len(chosen) < most {
-				chosen[ranked[n][place].seller] = true
-			}
-		}
+	if s.cfg.Shortlist && s.asks == 0 {
+		s.addOpeners(chosen, units)
 	}
-	s.addByLot(chosen, units, best)
+	if s.spares() {
+		s.addByLot(chosen, s.bestLater(units), units, best)
+	} else {
+		s.addRanked(chosen, units, best)
+	}
+	s.addByLot(chosen, nil, units, best)
 	list := make([]int, 0, len(chosen))
 	for i := range chosen { // any order: enlist sorts
 		list = append(list, i)
@@ -170,16 +166,60 @@ func (s *scout) promising(units []int, best bool) []int {
 	return list
 }
 
-// addOpeners adds, in the first round of a shortlist, those that open lowest: a seller with
-// a list price does not bid above it.
-func (s *scout) addOpeners(chosen map[int]bool, units []int) {
-	if !s.cfg.Shortlist || s.asks > 0 {
-		return
+// addRanked adds those with the lowest expected prices for each unit, up to the part of the
+// budget that does not go by lot.
+func (s *scout) addRanked(chosen map[int]bool, units []int, best bool) {
+	ranked := make([]shortlist, len(units))
+	for n, u := range units {
+		ranked[n] = s.rank(u, best)
 	}
-	list := make(shortlist, 0, openers+1)
+	most := s.cfg.Budget - s.byLot()
+	for place := 0; place < s.cfg.Budget && len(chosen) < most; place++ {
+		for n := range ranked {
+			if place < len(ranked[n]) && len(chosen) < most {
+				chosen[ranked[n][place].seller] = true
+			}
+		}
+	}
+}
+
+// spares reports whether a round does without the most promising: it is the first of
+// several of a shortlist. A seller with a list price does not bid above it, so the lowest
+// list prices decide that round. Those who go lowest are needed later, and would hear one
+// more call of every buyer.
+func (s *scout) spares() bool {
+	return s.cfg.Shortlist && s.asks == 0 && s.left > 1 && s.cfg.Objective != protocol.ObjectiveTime
+}
+
+// bestLater are the most promising once the lowest list price stands, and those that can
+// not bid then.
+func (s *scout) bestLater(units []int) map[int]bool {
 	for i := range s.cfg.Sellers {
-		if r := (ranking{s.cfg.Prospects[i].Start, s.lots[i], i}); list.takes(r, openers) && s.couldAny(i, units, false) {
-			list = list.with(r, openers)
+		if p := s.cfg.Prospects[i].Start; s.couldAny(i, units, false) && (s.opens == 0 || p < s.opens) {
+			s.opens = p
+		}
+	}
+	defer func() { s.opens = 0 }()
+	list := map[int]bool{}
+	s.addRanked(list, units, false)
+	for i := range s.cfg.Sellers {
+		if !s.couldAny(i, units, false) {
+			list[i] = true
+		}
+	}
+	return list
+}
+
+// addOpeners adds those that open lowest.
+func (s *scout) addOpeners(chosen map[int]bool, units []int) {
+	most := openers
+	if s.left == 1 {
+		most = s.cfg.Budget / 2
+	}
+	list := make(shortlist, 0, most+1)
+	for i := range s.cfg.Sellers {
+		if r := (ranking{s.cfg.Prospects[i].Start, s.lots[i], i}); list.takes(r, most) && s.couldAny(i, units, false) {
+			list = list.with(r, most)
 		}
 	}
 	for _, r := range list {
@@ -187,7 +227,8 @@ func (s *scout) addOpeners(chosen map[int]bool, units []int) {
 	}
 }
 
-const openers = 4
+// openers are called in a first round for their list price, if more rounds follow.
+const openers = 8
 
 // byLot returns how much of the budget goes by lot. A price band does not tell when
 // a machine is free.
@@ -206,17 +247,20 @@ func (s *scout) byLot() int {
 // lowest are in the order of their lots, so that not all buyers call the same sellers.
 const (
 	lotShare      = 8
-	shortLotShare = 4
+	shortLotShare = 2
 	alike         = 20
 )
 
-// addByLot fills the budget with sellers that could bid on any of the units.
-func (s *scout) addByLot(chosen map[int]bool, units []int, best bool) {
+// addByLot fills the budget with sellers that could bid on any of the units, except some.
+func (s *scout) addByLot(chosen, except map[int]bool, units []int, best bool) {
 	list := make(shortlist, 0, s.cfg.Budget+1)
 	free := s.cfg.Budget - len(chosen)
 	for i := range s.cfg.Sellers {
 		r := ranking{seller: i, lot: s.lots[i]}
-		if chosen[i] || !list.takes(r, free) || !s.couldAny(i, units, best) {
+		if s.cfg.Shortlist && s.asked[i] != nil { // those that have not been called first
+			r.ask = 1
+		}
+		if chosen[i] || except[i] || !list.takes(r, free) || !s.couldAny(i, units, best) {
 			continue
 		}
 		list = list.with(r, free)
@@ -271,6 +315,9 @@ func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
 	from := s.standing.ceilings[unit]
 	if best {
 		from = p.Start
+	}
+	if s.opens > 0 {
+		from = min(from, s.opens)
 	}
 	if p.Min > from || !best && p.Min == from && s.standing.single[unit] {
 		return 0, false

@@ -23,12 +23,15 @@ type town struct {
 	prospects []auction.Prospect
 	document  []byte
 	wants     []auction.Want
+	listed    bool // the sellers are a shortlist from an index, and open at list prices
 }
 
 // newTown draws n sellers: prices as in the simulator, machines of 64 to 1024
 // cores that are busy from a third to all of the time.
-func newTown(r *rand.Rand, n, units int) *town {
-	w := &town{sellers: map[protocol.AgentID]*auction.Sellers{}, calendars: map[protocol.AgentID]*machine{}}
+func newTown(r *rand.Rand, n, units int) *town { return newTownOf(r, n, units, false) }
+
+func newTownOf(r *rand.Rand, n, units int, listed bool) *town {
+	w := &town{listed: listed, sellers: map[protocol.AgentID]*auction.Sellers{}, calendars: map[protocol.AgentID]*machine{}}
 	var d rfql.Draft
 	for range units {
 		from := noon.Add(time.Duration(10+r.IntN(240)) * time.Minute)
@@ -67,8 +70,12 @@ func (w *town) settle(r *rand.Rand, id protocol.AgentID, doc rfql.Document) {
 		}
 	}
 	w.ids, w.calendars[id], w.prospects = append(w.ids, id), cal, append(w.prospects, p)
+	pricing := auction.Pricing(price)
+	if w.listed {
+		pricing = posted{price}
+	}
 	w.sellers[id] = auction.NewSellers(auction.SellerConfig{
-		Self: id, Properties: props, Terms: terms, Modes: modes, Pricing: price,
+		Self: id, Properties: props, Terms: terms, Modes: modes, Pricing: pricing,
 		Validity: protocol.OfferValidity, Lead: auction.DefaultLead, Horizon: 48 * time.Hour,
 	})
 }
@@ -104,7 +111,7 @@ func (w *town) trade(name string, rounds, budget int) outcome {
 	b, out := auction.NewBuyer(now, auction.BuyerConfig{
 		Self: ann, Conversation: name, Document: w.document, Wants: w.wants, Sellers: w.ids, Rounds: rounds,
 		RoundLimit: 15 * time.Second, Objective: protocol.ObjectiveCost, Terms: terms, Modes: modes,
-		Budget: budget, Prospects: w.prospects,
+		Budget: budget, Prospects: w.prospects, Shortlist: w.listed,
 	}, auction.NewTiming())
 	var o outcome
 	for !b.Over() {
@@ -188,6 +195,41 @@ func checkBudget(t *testing.T, n, auctions int) {
 		n, both, ratio, worst, lost, won, most, allSaid/auctions, fewSaid/auctions)
 	if ratio > 1.01 || most > auction.DefaultBudget || lost > 0 {
 		t.Errorf("price %.4f of asking everybody, want at most 1.01; %d proposals in a round, want at most %d; %d not bought", ratio, most, auction.DefaultBudget, lost)
+	}
+}
+
+// posted is the rule of a seller with a list price.
+type posted struct{ linear }
+
+func (p posted) Ask(standing protocol.Credits, busy, capacity int) (protocol.Credits, bool) {
+	ask, ok := p.linear.Ask(standing, busy, capacity)
+	if standing > p.start {
+		ask = p.start
+	}
+	return ask, ok
+}
+
+// A shortlist calls the most promising only when they are needed. The price is nearly that of
+// calling the whole list in every round, also where most machines are busy.
+func TestAShortlistCostsLessThanAPercent(t *testing.T) {
+	var all, few protocol.Credits
+	for i := range 300 {
+		r := rand.New(rand.NewPCG(64, uint64(i)))
+		w := newTownOf(r, 64, 1+i%3, true)
+		y := w.trade(fmt.Sprint("s", i), 3, auction.ShortBudget)
+		w.listed = false
+		x := w.trade(fmt.Sprint("s", i, "b"), 3, 0)
+		if x.state != y.state {
+			t.Errorf("market %d: %v, with the whole list %v", i, y.state, x.state)
+		}
+		if x.state == auction.Awarded && y.state == auction.Awarded {
+			all, few = all+x.cost, few+y.cost
+		}
+	}
+	ratio := float64(few) / float64(all)
+	t.Logf("price %.4f of calling the whole list", ratio)
+	if ratio > 1.01 {
+		t.Errorf("price %.4f of calling the whole list, want at most 1.01", ratio)
 	}
 }
 

@@ -53,7 +53,7 @@ type IndexQuery struct {
 	Cores   int              // that the machine must have
 	Ceiling protocol.Credits // per core-hour, which the minimum must not exceed; 0: none
 	Want    int              // 0..MaxRows
-	Salt    uint64           // decides by lot which rows are answered
+	Salt    uint64           // by which servers of the last version draw rows
 }
 
 // IndexRow is the part of a record by which a buyer chooses. It proves nothing.

@@ -328,12 +328,18 @@ type crowdResult struct {
 // the result means nothing.
 func (c *throng) play(n, buyers int, twist func(i int, r agents.Role) agents.Role) crowdResult {
 	l := c.lab
-	s, faults := l.empty(play{seed: l.seed(n), users: buyers, prompt: true})
+	s, faults := l.empty(play{seed: l.seed(n), prompt: true})
 	s.stop = c.stop
 	x := crowdResult{resources: n, buyers: buyers, indexes: indexesOf(n)}
 	x.everybody, x.floor = c.asks(n)
 	s.world.Hook(sim.Hooks{Fate: s.serve.fate})
+	addUsers := func() {
+		for i := range buyers {
+			s.addUser(l, market.UserName(i+1), 0)
+		}
+	}
 	if x.indexes == 0 {
+		addUsers()
 		for i, y := range c.sellers[:n] {
 			s.addSeller(l, y, sim.NewChance(l.Seed, uint64(1000+i)), faults, 0)
 		}
@@ -343,6 +349,8 @@ func (c *throng) play(n, buyers int, twist func(i int, r agents.Role) agents.Rol
 		s.addIndexes(l, x.indexes, twist)
 		s.rest(opening)
 		c.list(s, n)
+		addUsers()
+		s.rest(heartbeat) // they hear the bank and the indexes
 	}
 	calls := &callCounter{heard: map[protocol.AgentID]int{}, round: map[callKey]int{}}
 	s.world.Watch(calls)

@@ -44,6 +44,7 @@ type stage struct {
 	bank  *sim.Host
 	users []*sim.Host
 	owner []*owner
+	over  int // purchases of all users
 	watch *watch
 	serve *service
 
@@ -101,7 +102,7 @@ func (l *Lab) empty(p play) (*stage, sim.Faults) {
 
 func (s *stage) addUser(l *Lab, name string, budget int) {
 	cfg := user.Config{Credential: l.cast.Credential(name), Trust: l.cast.Trust, Terms: []protocol.Terms{l.cast.Terms()}, Budget: budget}
-	o := &owner{agent: cfg.Credential.ID, done: map[string]message.Purchase{}}
+	o := &owner{agent: cfg.Credential.ID, done: map[string]message.Purchase{}, over: &s.over}
 	s.owner = append(s.owner, o)
 	s.users = append(s.users, s.world.Add(sim.Spec{
 		Name: name, Credential: cfg.Credential, HearPresence: true,
@@ -172,22 +173,14 @@ func (s *stage) order(user int, id string, options message.Options, units ...job
 // await runs the world until n purchases of all users are over.
 func (s *stage) await(n int) {
 	end := s.world.Elapsed() + patience
-	for s.over() < n && s.step(end) { //nolint:revive // the condition does the work
+	for s.over < n && s.step(end) { //nolint:revive // the condition does the work
 	}
-}
-
-func (s *stage) over() int {
-	n := 0
-	for _, o := range s.owner {
-		n += len(o.done)
-	}
-	return n
 }
 
 // buy is a purchase from its order to its end.
 func (s *stage) buy(user int, id string, options message.Options, units ...job) message.Purchase {
 	s.order(user, id, options, units...)
-	s.await(s.over() + 1)
+	s.await(s.over + 1)
 	return s.owner[user].done[id]
 }
 
@@ -205,6 +198,7 @@ func (s *stage) step(end time.Duration) bool {
 type owner struct {
 	agent protocol.AgentID
 	done  map[string]message.Purchase
+	over  *int // purchases of all owners
 }
 
 // Receive takes progress reports.
@@ -213,6 +207,9 @@ func (o *owner) Receive(_ time.Time, m protocol.Message) []sim.Later {
 	switch {
 	case !ok:
 	case p.Done:
+		if _, known := o.done[p.Purchase.ID]; !known {
+			*o.over++
+		}
 		o.done[p.Purchase.ID] = p.Purchase
 	case p.Event == "approval":
 		return []sim.Later{{Message: protocol.Message{
