@@ -33,6 +33,7 @@ const (
 	Patience  = time.Second      // for an index's answer, if another one has answered
 	LastCall  = 5 * time.Second  // for the first answer
 	ringLife  = 10 * time.Second // until the sellers of a shard are put in order again
+	placeLife = 10 * time.Second // until it is worked out again which shards are kept
 	Avoided   = 10 * time.Minute // how long an index that kept silent or made rows up is not asked
 )
 
@@ -45,6 +46,7 @@ const (
 	MaxCurrent  = 8                     // currencies of a record that are indexed
 	MaxSenders  = 4096                  // whose messages a server counts in a Beat
 	MaxSent     = 600                   // messages that a server takes from one of them in a Beat
+	maxNear     = 4096                  // shards of which a server remembers whether it keeps them
 	maxExamined = 4 * message.MaxDigest // shards whose homes are worked out for a digest
 	slackBits   = 1                     // records and queries may come split by so many bits more or less
 	spareHomes  = 2                     // servers after the replicas that also take a record: views differ

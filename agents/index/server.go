@@ -25,6 +25,9 @@ type Server struct {
 	census  []message.Census // of whole classes, as last surveyed
 	asOf    time.Time        // when that was
 	counts  Counts
+
+	near     map[message.Shard]bool // whether this is a home of a shard, or nearly
+	nearAsOf time.Time
 }
 
 // Counts are what a server has done since its start.
@@ -36,7 +39,7 @@ type Counts struct {
 func NewServer(self Home, role Role, now time.Time) (*Server, protocol.Output) {
 	s := &Server{
 		Role: role, self: self, table: newTable(), homes: newHomes(), digests: map[protocol.AgentID][]message.Census{},
-		pace: newPace(), sent: map[protocol.AgentID]int{}, beatAt: now.Add(Beat),
+		pace: newPace(), near: map[message.Shard]bool{}, sent: map[protocol.AgentID]int{}, beatAt: now.Add(Beat),
 	}
 	return s, protocol.Output{WakeAt: s.beatAt}
 }
@@ -154,13 +157,22 @@ func (s *Server) takes(now time.Time, r message.Record) bool {
 	if s.table.by[r.Seller.Fingerprint()] != nil || r.Presence.TTL == 0 {
 		return s.table.by[r.Seller.Fingerprint()] != nil
 	}
-	others := s.others(now)
-	for _, shard := range Shards(r, s.count, slackBits) {
-		if slices.Contains(Place(shard, others, Replicas+spareHomes), s.self.ID) {
-			return true
-		}
+	return slices.ContainsFunc(Shards(r, s.count, slackBits), func(x message.Shard) bool { return s.isNear(now, x) })
+}
+
+// isNear reports whether the server is a home of a shard, or nearly. It works that out anew
+// every few seconds.
+func (s *Server) isNear(now time.Time, shard message.Shard) bool {
+	if !now.Before(s.nearAsOf.Add(placeLife)) || len(s.near) >= maxNear {
+		clear(s.near)
+		s.nearAsOf = now
 	}
-	return false
+	near, known := s.near[shard]
+	if !known {
+		near = slices.Contains(Place(shard, s.others(now), Replicas+spareHomes), s.self.ID)
+		s.near[shard] = near
+	}
+	return near
 }
 
 func (s *Server) others(now time.Time) []Home { return append(s.homes.list(now, false), s.self) }
