@@ -2,7 +2,7 @@ package user
 
 import (
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -18,7 +18,8 @@ const maxSellers = 1 << 15
 
 // directory holds the sellers and banks that have announced themselves.
 type directory struct {
-	known map[protocol.AgentID]peer
+	known  map[protocol.AgentID]peer
+	fullTo int64 // there is no room until then, in Unix nanoseconds
 }
 
 // peer is a seller or bank. It keeps the body of the announcement itself, because
@@ -48,13 +49,30 @@ func (d *directory) meet(now time.Time, from protocol.AgentID, body protocol.Bod
 	switch {
 	case met && p.Counter <= old.presence().Counter:
 		return
-	case !met && len(d.known) >= maxSellers:
-		maps.DeleteFunc(d.known, func(_ protocol.AgentID, k peer) bool { return k.gone(now) })
-		if len(d.known) >= maxSellers {
-			return
-		}
+	case !met && !d.hasRoom(now):
+		return
 	}
 	d.known[from] = peer{body: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()}
+}
+
+// hasRoom reports whether another agent can be remembered. A full directory is searched for
+// those that are gone only when there is one.
+func (d *directory) hasRoom(now time.Time) bool {
+	switch {
+	case len(d.known) < maxSellers:
+		return true
+	case now.UnixNano() < d.fullTo:
+		return false
+	}
+	d.fullTo = math.MaxInt64
+	for id, k := range d.known { // any order: each stands alone
+		if k.gone(now) {
+			delete(d.known, id)
+		} else {
+			d.fullTo = min(d.fullTo, k.expires)
+		}
+	}
+	return len(d.known) < maxSellers
 }
 
 // manySilent is how many agents hardly fall silent at once: rather this one hears little, like

@@ -147,7 +147,7 @@ func (r *purchases) sellers(now time.Time) ([]Known, bool) {
 // known.
 func (d *directory) listed(now time.Time, r message.Record) {
 	old, met := d.known[r.Seller]
-	if met && r.Presence.Counter < old.presence().Counter || !met && len(d.known) >= maxSellers {
+	if met && r.Presence.Counter < old.presence().Counter || !met && !d.hasRoom(now) {
 		return
 	}
 	expires := r.Issued.Add(index.Life).UnixNano()

@@ -157,9 +157,13 @@ func (c *throng) summon(s *stage, faults sim.Faults) func(protocol.AgentID) (sim
 		if !ok {
 			return sim.Spec{}, false
 		}
-		x := c.sellers[i]
-		x.twist = func(r agents.Role, _ protocol.AgentID) agents.Role { return quiet{r} }
-		return s.sellerSpec(c.lab, x, sim.NewChance(c.lab.Seed, uint64(1000+i)), faults, 0), true
+		spec := s.sellerSpec(c.lab, c.sellers[i], sim.NewChance(c.lab.Seed, uint64(1000+i)), faults, 0)
+		load := spec.Load
+		spec.Load = func(t protocol.Tables, now time.Time) (agents.Role, protocol.Output, error) {
+			r, out, err := load(t, now)
+			return quiet{r}, withoutPresence(out), err
+		}
+		return spec, true
 	}
 }
 
