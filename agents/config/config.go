@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -252,9 +253,7 @@ func YAMLError(err error) string {
 
 func (c *Config) Defaults() {
 	set := func(s *string, v string) {
-		if *s == "" {
-			*s = v
-		}
+		*s = cmp.Or(*s, v)
 	}
 	set(&c.Certificate, "agent.pem")
 	set(&c.Key, "agent.key")

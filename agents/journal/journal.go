@@ -11,6 +11,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -63,9 +64,7 @@ func Open(path string, traceBytes int64) (*Journal, error) {
 	if traceBytes < 0 {
 		return nil, fmt.Errorf("open journal %s: trace of %d bytes: want zero or more", path, traceBytes)
 	}
-	if traceBytes == 0 {
-		traceBytes = DefaultTrace
-	}
+	traceBytes = cmp.Or(traceBytes, DefaultTrace)
 	b, err := form.Open(path)
 	if err != nil {
 		return nil, err

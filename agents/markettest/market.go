@@ -1,6 +1,7 @@
 package markettest
 
 import (
+	"cmp"
 	"container/heap"
 	mathrand "math/rand/v2"
 	"testing"
@@ -108,9 +109,7 @@ func New(tb testing.TB, cast *Cast, cfg Config) *Market {
 }
 
 func fill[T int | time.Duration | protocol.Credits](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
+	*field = cmp.Or(*field, value)
 }
 
 // Now is the market's time; clocks of parties may be off it.

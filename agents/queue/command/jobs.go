@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -66,9 +67,7 @@ func (s *script) order(now time.Time, r request) *protocol.Reason {
 		return nil
 	}
 	why := a.reason()
-	if why.Note == "" {
-		why.Note = fmt.Sprintf("the program answered %s with %s", r.Do, a.Code)
-	}
+	why.Note = cmp.Or(why.Note, fmt.Sprintf("the program answered %s with %s", r.Do, a.Code))
 	return why
 }
 

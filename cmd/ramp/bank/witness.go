@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,9 +145,7 @@ func (w *witness) prepare(dir, heads, list string) error {
 	if err != nil {
 		return err
 	}
-	if heads == "" {
-		heads = filepath.Join(dir, proof.HeadsFile)
-	}
+	heads = cmp.Or(heads, filepath.Join(dir, proof.HeadsFile))
 	w.heads, err = proof.OpenHeads(heads)
 	return err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -181,9 +182,7 @@ type gathering struct {
 func (g *gathering) tell(r background.Ready) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.all.Agent == "" {
-		g.all.Agent = r.Agent
-	}
+	g.all.Agent = cmp.Or(g.all.Agent, r.Agent)
 	g.all.Addresses = append(g.all.Addresses, r.Addresses...)
 	if g.left--; g.left > 0 {
 		return nil
