@@ -88,9 +88,6 @@ func (j *Journal) Close() error {
 	return errors.Join(err, j.bolt.Close())
 }
 
-// Path is where the journal is.
-func (j *Journal) Path() string { return j.path }
-
 // Append makes records durable, in order and all or nothing (agents.Store), with the
 // oldest buffered messages. If both do not fit, it drops the messages.
 func (j *Journal) Append(records []protocol.Record) error {

@@ -78,9 +78,6 @@ func Open(cast *Cast, cfg Config, more ...sim.Observer) (*Market, *Checks) {
 // Violations are those found so far, at most maxViolations.
 func (c *Checks) Violations() []Violation { return c.audit.violations }
 
-// Counts are how often each invariant was checked.
-func (c *Checks) Counts() map[string]int { return c.audit.counts }
-
 // Durable checks what a host has saved.
 func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
 	if c.audit.m != nil && !c.audit.m.honest(h.ID()) {
