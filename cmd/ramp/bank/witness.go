@@ -115,7 +115,7 @@ func (w *witness) open(c *cobra.Command, args []string, dir, heads, list string)
 		if dir, err = cli.DirOf(c, "bank"); err != nil {
 			return nil, err
 		}
-		agent, done, err = cli.OpenBank(c, dir)
+		agent, done, err = cli.OpenBank(c)
 	}
 	if err != nil {
 		return nil, err

@@ -24,9 +24,13 @@ import (
 	"ramp/bank/boltfile"
 )
 
-// OpenBank reaches the bank of a directory: its daemon, or a bank in this process that serves
-// only this command.
-func OpenBank(c *cobra.Command, dir string) (*control.Client, func(), error) {
+// OpenBank reaches the command's bank: its daemon, or a bank in this process that serves only
+// this command.
+func OpenBank(c *cobra.Command) (*control.Client, func(), error) {
+	dir, err := DirOf(c, "bank")
+	if err != nil {
+		return nil, nil, err
+	}
 	d, b, err := ReachBank(c, dir)
 	if err != nil || d != nil {
 		return d, func() {}, err
@@ -143,12 +147,8 @@ func AskFleet[Q, A any](c *cobra.Command, call control.Endpoint[Q, A], q Q, prin
 
 // AskResourceAt makes one call to the resource agent with a configuration.
 func AskResourceAt[Q, A any](c *cobra.Command, path string, call control.Endpoint[Q, A], q Q, a *A) error {
-	agent, done, err := openResource(c, path, filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer done()
-	return call.Ask(c.Context(), agent, q, a)
+	open := func(c *cobra.Command) (*control.Client, func(), error) { return openResource(c, path) }
+	return Ask(c, open, call, q, a)
 }
 
 // ServeFleet runs several agents in one daemon. If one ends, all do.
@@ -204,7 +204,7 @@ func (l *lockedWriter) Write(b []byte) (int, error) {
 
 // openResource reaches a resource agent: its daemon, or one in this process that does not join
 // the market.
-func openResource(c *cobra.Command, path, dir string) (*control.Client, func(), error) {
+func openResource(c *cobra.Command, path string) (*control.Client, func(), error) {
 	if err := config.Meant(path, "resource"); err != nil {
 		return nil, nil, err
 	}
@@ -212,7 +212,7 @@ func openResource(c *cobra.Command, path, dir string) (*control.Client, func(), 
 	var r *node.Resource
 	err := untilListening(func() (err error) {
 		var runs bool
-		if d, runs = awaitDaemon(c, dir); !runs {
+		if d, runs = awaitDaemon(c, filepath.Dir(path)); !runs {
 			r, err = node.NewResource(path, node.CommandLog(Stderr(c)), false, false)
 		}
 		return err
