@@ -262,17 +262,7 @@ type Opener func(c *cobra.Command) (agent *control.Client, done func(), err erro
 
 // OpenUserRecords reaches the journal of the command's user agent.
 func OpenUserRecords(c *cobra.Command) (*control.Client, func(), error) {
-	dir, err := DirOf(c, "user")
-	if err != nil {
-		return nil, nil, err
-	}
-	var agent *control.Client
-	var done func()
-	err = untilListening(func() (err error) {
-		agent, done, err = node.UserRecordsOf(dir)
-		return err
-	})
-	return agent, done, err
+	return openUserOf(c, node.UserRecordsOf)
 }
 
 // OpenUser reaches the command's user agent, or starts it in this process.
@@ -290,14 +280,16 @@ func OpenUserServing(c *cobra.Command) (*control.Client, func(), error) {
 type startsUser func(ctx context.Context, dir string, logTo io.Writer) (*control.Client, func(), error)
 
 func openUserBy(c *cobra.Command, start startsUser) (*control.Client, func(), error) {
+	return openUserOf(c, func(dir string) (*control.Client, func(), error) { return reachUserBy(c, dir, start) })
+}
+
+func openUserOf(c *cobra.Command, open func(dir string) (*control.Client, func(), error)) (agent *control.Client, done func(), err error) {
 	dir, err := DirOf(c, "user")
 	if err != nil {
 		return nil, nil, err
 	}
-	var agent *control.Client
-	var done func()
 	err = untilListening(func() (err error) {
-		agent, done, err = reachUserBy(c, dir, start)
+		agent, done, err = open(dir)
 		return err
 	})
 	return agent, done, err
