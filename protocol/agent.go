@@ -54,15 +54,8 @@ func (a AgentID) Validate() error {
 }
 
 func validFingerprint(s string) bool {
-	if len(s) != FingerprintLen {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
-			return false
-		}
-	}
-	return true
+	outside := func(c rune) bool { return (c < 'a' || c > 'z') && (c < '2' || c > '7') }
+	return len(s) == FingerprintLen && !strings.ContainsFunc(s, outside)
 }
 
 func validName(s string) bool {

@@ -34,10 +34,5 @@ func controls(c rune) bool {
 
 // plain reports whether s is printable ASCII.
 func plain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c >= 0x7f })
 }

@@ -18,17 +18,9 @@ const (
 	Notice  Class = 3 // no fault, but something was ignored
 )
 
-func (c Class) String() string {
-	switch c {
-	case Form:
-		return "form"
-	case Meaning:
-		return "meaning"
-	case Notice:
-		return "notice"
-	}
-	return fmt.Sprintf("class(%d)", int(c))
-}
+var classNames = map[Class]string{Form: "form", Meaning: "meaning", Notice: "notice"}
+
+func (c Class) String() string { return cmp.Or(classNames[c], fmt.Sprintf("class(%d)", int(c))) }
 
 // MarshalText writes the name, so that JSON has "form", not 1.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

@@ -154,19 +154,12 @@ func (l *lexer) decode(b []byte) ([]byte, error) {
 	return l.scratch[from:len(l.scratch):len(l.scratch)], nil
 }
 
+var entities = map[string]rune{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
+
 // reference is the character of a reference between "&" and ";".
 func reference(b []byte) (rune, bool) {
-	switch string(b) {
-	case "amp":
-		return '&', true
-	case "lt":
-		return '<', true
-	case "gt":
-		return '>', true
-	case "quot":
-		return '"', true
-	case "apos":
-		return '\'', true
+	if r, ok := entities[string(b)]; ok {
+		return r, true
 	}
 	base, number := 10, bytes.TrimPrefix(b, []byte("#"))
 	if len(number) == len(b) {

@@ -1,6 +1,7 @@
 package rfql
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -38,9 +39,7 @@ func (m *matcher) word(c protocol.Code, t Term, want, have string, meets func(wa
 	if want == "" || have != "" && meets(want, have) {
 		return
 	}
-	if have == "" {
-		have = unknownProperty
-	}
+	have = cmp.Or(have, unknownProperty)
 	m.refuse(c, t, want, have)
 }
 

@@ -1,6 +1,7 @@
 package rfql
 
 import (
+	"cmp"
 	"time"
 
 	"ramp/protocol"
@@ -68,88 +69,38 @@ const (
 	document            Term = "XML" // faults of the XML itself
 )
 
-// positions bounds the results of position.
-const positions = 22
-
-// position numbers the elements in and below a Request in their required order, from 1;
-// 0 for other elements.
-func (t Term) position() int {
-	switch t {
-	case CPUHourCost:
-		return 1
-	case EndDate:
-		return 2
-	case EndTime:
-		return 3
-	case StartDate:
-		return 4
-	case StartTime:
-		return 5
-	case OperatingSystem:
-		return 6
-	case OSVersion:
-		return 7
-	case Architecture:
-		return 8
-	case CPUSpeed:
-		return 9
-	case WallTime:
-		return 10
-	case InterNodeBandwidth:
-		return 11
-	case RAMPerCore:
-		return 12
-	case Disk:
-		return 13
-	case Cores:
-		return 14
-	case TotalDiskSpace:
-		return 15
-	case NodeDiskSpace:
-		return 16
-	case TotalCores:
-		return 17
-	case Nodes:
-		return 18
-	case NodeCount:
-		return 19
-	case NodeCores:
-		return 20
-	case ContractElement, TimeLimit, Prepay: // of another namespace; only for its line
-		return 21
-	}
-	return 0
+// inOrder are the elements in and below a Request in their required order, from 1. The last
+// one is of another namespace: its position is only for its line.
+var inOrder = [...]Term{
+	"", CPUHourCost, EndDate, EndTime, StartDate, StartTime, OperatingSystem, OSVersion, Architecture, CPUSpeed,
+	WallTime, InterNodeBandwidth, RAMPerCore, Disk, Cores,
+	TotalDiskSpace, NodeDiskSpace, TotalCores, Nodes, NodeCount, NodeCores, ContractElement,
 }
 
+// positions bounds the results of position.
+const positions = len(inOrder)
+
+var places = func() map[Term]int {
+	m := map[Term]int{TimeLimit: positions - 1, Prepay: positions - 1} // inside the last one
+	for i, t := range inOrder {
+		m[t] = i
+	}
+	return m
+}()
+
+// position is the index in inOrder; 0 for other elements.
+func (t Term) position() int { return places[t] }
+
 // termAt is the term at a position.
-func termAt(position int) Term {
-	return [positions]Term{
-		"", CPUHourCost, EndDate, EndTime, StartDate, StartTime, OperatingSystem, OSVersion, Architecture, CPUSpeed,
-		WallTime, InterNodeBandwidth, RAMPerCore, Disk, Cores,
-		TotalDiskSpace, NodeDiskSpace, TotalCores, Nodes, NodeCount, NodeCores, ContractElement,
-	}[position]
+func termAt(position int) Term { return inOrder[position] }
+
+var units = map[Term]string{
+	CPUSpeed: "MHz", WallTime: "minutes", InterNodeBandwidth: "Mbit/s", RAMPerCore: "MB",
+	TotalDiskSpace: "GB", NodeDiskSpace: "GB", NodeCount: "nodes", NodeCores: "cores per node",
 }
 
 // unit is the unit of a number of t, for people.
-func (t Term) unit() string {
-	switch t {
-	case CPUSpeed:
-		return "MHz"
-	case WallTime:
-		return "minutes"
-	case InterNodeBandwidth:
-		return "Mbit/s"
-	case RAMPerCore:
-		return "MB"
-	case TotalDiskSpace, NodeDiskSpace:
-		return "GB"
-	case NodeCount:
-		return "nodes"
-	case NodeCores:
-		return "cores per node"
-	}
-	return "cores"
-}
+func (t Term) unit() string { return cmp.Or(units[t], "cores") }
 
 // most is the largest allowed number of t.
 func (t Term) most() int {

@@ -7,6 +7,7 @@
 package bank
 
 import (
+	"cmp"
 	"time"
 
 	"ramp/bank/ledger"
@@ -44,9 +45,7 @@ func New(cfg Config, t protocol.Tables, now time.Time) (*Role, protocol.Output, 
 	if err != nil {
 		return nil, protocol.Output{}, err
 	}
-	if cfg.Heartbeat == 0 {
-		cfg.Heartbeat = protocol.HeartbeatPeriod
-	}
+	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, protocol.HeartbeatPeriod)
 	r := &Role{
 		Orders: Orders{l}, cfg: cfg, ledger: l, waiting: askers{byContract: map[protocol.ContractID][]protocol.Message{}},
 		history: history{self: cfg.ID, ledger: l, parked: map[protocol.ContractID][]protocol.Message{}},

@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -251,15 +252,10 @@ func YAMLError(err error) string {
 }
 
 func (c *Config) Defaults() {
-	set := func(s *string, v string) {
-		if *s == "" {
-			*s = v
-		}
-	}
-	set(&c.Certificate, "agent.pem")
-	set(&c.Key, "agent.key")
-	set(&c.Trust, "ca.pem")
-	set(&c.Revoked, "revoked.pem")
+	c.Certificate = cmp.Or(c.Certificate, "agent.pem")
+	c.Key = cmp.Or(c.Key, "agent.key")
+	c.Trust = cmp.Or(c.Trust, "ca.pem")
+	c.Revoked = cmp.Or(c.Revoked, "revoked.pem")
 	if len(c.Listen) == 0 {
 		c.Listen = []string{"/ip4/127.0.0.1/tcp/0"}
 	}

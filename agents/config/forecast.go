@@ -13,17 +13,12 @@ type Forecast struct {
 
 // cannotOverbook says why a driver cannot sell cores of running jobs; "" if it can.
 func cannotOverbook(driver string) string {
-	switch driver {
-	case "slurm":
-		return "a reservation of Slurm over running jobs (IGNORE_JOBS) takes the first cores by number, also those of a job that runs on while others are free"
-	case "pbs":
-		return "PBS confirms no reservation over the requested time of a running job"
-	case "local":
-		return "it knows of no jobs but those in sold slots"
-	case "command":
-		return "its program does not identify jobs, so their waits cannot be learnt"
-	}
-	return ""
+	return map[string]string{
+		"slurm":   "a reservation of Slurm over running jobs (IGNORE_JOBS) takes the first cores by number, also those of a job that runs on while others are free",
+		"pbs":     "PBS confirms no reservation over the requested time of a running job",
+		"local":   "it knows of no jobs but those in sold slots",
+		"command": "its program does not identify jobs, so their waits cannot be learnt",
+	}[driver]
 }
 
 // check checks the section for a driver.

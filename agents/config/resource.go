@@ -1,15 +1,16 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -252,10 +253,7 @@ func openLocal(c *Config, agent protocol.AgentID, log *slog.Logger) (Driver, err
 	if err != nil {
 		return Driver{}, exit.Fail(exit.Usage, "", "%w", err)
 	}
-	cores := c.Resource.Local.Cores
-	if cores == 0 {
-		cores = runtime.NumCPU()
-	}
+	cores := cmp.Or(c.Resource.Local.Cores, runtime.NumCPU())
 	return Driver{Driver: d, Cores: cores}, nil
 }
 
@@ -352,12 +350,7 @@ func Distinct(paths []string) error {
 }
 
 func DriverNames() string {
-	names := make([]string, 0, len(Drivers))
-	for name := range Drivers {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return strings.Join(names, " or ")
+	return strings.Join(slices.Sorted(maps.Keys(Drivers)), " or ")
 }
 
 // LogHint helps with a workload log that cannot be read.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"time"
 
 	"ramp/protocol"
@@ -77,9 +78,7 @@ func ViewJob(r message.JobRow) JobView {
 	if r.Refused != "" {
 		v.State, v.Why = message.JobFailed, r.Why
 	}
-	if v.State == "" {
-		v.State = message.JobQueued
-	}
+	v.State = cmp.Or(v.State, message.JobQueued)
 	if p.State.Over() {
 		v.Processing = r.Ended.Sub(r.Created).Seconds()
 	}

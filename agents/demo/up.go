@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -290,13 +291,6 @@ func (d *Market) writeRequest() error {
 
 // memory is the memory per core, in MB, that a site's real machine had.
 func memory(site string) int {
-	switch strings.TrimRight(site, "0123456789") {
-	case "curie":
-		return 4096
-	case "intrepid":
-		return 512
-	case "ricc":
-		return 1536
-	}
-	return 2048
+	real := map[string]int{"curie": 4096, "intrepid": 512, "ricc": 1536}
+	return cmp.Or(real[strings.TrimRight(site, "0123456789")], 2048)
 }

@@ -80,19 +80,9 @@ func InRun(err error, code int) int {
 	if errors.As(err, &e) && e.InRun != 0 {
 		return e.InRun
 	}
-	switch code {
-	case Done:
-		return Done
-	case Usage:
-		return RunUsage
-	case Nothing:
-		return RunNothing
-	case Refused:
-		return RunRefused
-	case Unreachable:
-		return RunUnreachable
-	case Disk:
-		return RunDisk
+	codes := map[int]int{Done: Done, Usage: RunUsage, Nothing: RunNothing, Refused: RunRefused, Unreachable: RunUnreachable, Disk: RunDisk}
+	if run, ok := codes[code]; ok {
+		return run
 	}
 	return RunFailed
 }

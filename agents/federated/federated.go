@@ -4,6 +4,7 @@
 package federated
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -55,12 +56,8 @@ func (u Users) submitJob(ctx context.Context, q control.JobCall) (control.JobVie
 	if err != nil {
 		return control.JobView{}, err
 	}
-	if q.Terms.Where == "" {
-		q.Terms.Where = home
-	}
-	if q.Terms.Level == 0 {
-		q.Terms.Level = 1 // its name counts
-	}
+	q.Terms.Where = cmp.Or(q.Terms.Where, home)
+	q.Terms.Level = cmp.Or(q.Terms.Level, 1) // its name counts
 	if err := q.Terms.Validate(); err != nil {
 		return control.JobView{}, exit.Fail(exit.Usage, "", "%w", err)
 	}

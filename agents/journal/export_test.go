@@ -6,3 +6,6 @@ func (j *Journal) Lost() int {
 	defer j.mu.Unlock()
 	return j.trace.lost
 }
+
+// Path is where the journal is.
+func (j *Journal) Path() string { return j.path }

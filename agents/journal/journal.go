@@ -11,6 +11,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -63,9 +64,7 @@ func Open(path string, traceBytes int64) (*Journal, error) {
 	if traceBytes < 0 {
 		return nil, fmt.Errorf("open journal %s: trace of %d bytes: want zero or more", path, traceBytes)
 	}
-	if traceBytes == 0 {
-		traceBytes = DefaultTrace
-	}
+	traceBytes = cmp.Or(traceBytes, DefaultTrace)
 	b, err := form.Open(path)
 	if err != nil {
 		return nil, err
@@ -88,9 +87,6 @@ func (j *Journal) Close() error {
 	defer j.mu.Unlock()
 	return errors.Join(err, j.bolt.Close())
 }
-
-// Path is where the journal is.
-func (j *Journal) Path() string { return j.path }
 
 // Append makes records durable, in order and all or nothing (agents.Store), with the
 // oldest buffered messages. If both do not fit, it drops the messages.

@@ -1,7 +1,6 @@
 package markettest
 
 import (
-	"container/heap"
 	"time"
 
 	"ramp/agents"
@@ -49,7 +48,9 @@ func (m *Market) step(end time.Time) bool {
 		m.carryOut(ringing, ringing.role.Wake(m.clock(ringing)))
 		return true
 	}
-	m.happen(heap.Pop(&m.events).(event))
+	next := m.events[0]
+	m.events = m.events[1:]
+	m.happen(next)
 	return true
 }
 

@@ -1,8 +1,9 @@
 package markettest
 
 import (
-	"container/heap"
+	"cmp"
 	mathrand "math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ type Market struct {
 	now     time.Time
 	parties map[string]*party
 	order   []*party
-	events  schedule
+	events  []event // in order of time, then of scheduling
 	serial  int
 }
 
@@ -84,9 +85,9 @@ const (
 // account, and all parties have met.
 func New(tb testing.TB, cast *Cast, cfg Config) *Market {
 	tb.Helper()
-	fill(&cfg.Cores, 256)
-	fill(&cfg.Credit, 1_000_000*protocol.Credit)
-	fill(&cfg.Restart, time.Second)
+	cfg.Cores = cmp.Or(cfg.Cores, 256)
+	cfg.Credit = cmp.Or(cfg.Credit, 1_000_000*protocol.Credit)
+	cfg.Restart = cmp.Or(cfg.Restart, time.Second)
 	m := &Market{
 		tb: tb, cfg: cfg, cast: cast, now: Dawn, parties: map[string]*party{},
 		random: mathrand.New(mathrand.NewPCG(cfg.Seed, 0)),
@@ -107,12 +108,6 @@ func New(tb testing.TB, cast *Cast, cfg Config) *Market {
 	return m
 }
 
-func fill[T int | time.Duration | protocol.Credits](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
-}
-
 // Now is the market's time; clocks of parties may be off it.
 func (m *Market) Now() time.Time { return m.now }
 
@@ -130,29 +125,11 @@ type event struct {
 	sender protocol.AgentID
 }
 
-// schedule is a heap of events in order of time, then of scheduling.
-type schedule []event
-
-func (s schedule) Len() int      { return len(s) }
-func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s schedule) Less(i, j int) bool {
-	if !s[i].at.Equal(s[j].at) {
-		return s[i].at.Before(s[j].at)
-	}
-	return s[i].serial < s[j].serial
-}
-func (s *schedule) Push(x any) { *s = append(*s, x.(event)) }
-func (s *schedule) Pop() any {
-	old := *s
-	e := old[len(old)-1]
-	*s = old[:len(old)-1]
-	return e
-}
-
 func (m *Market) after(d time.Duration, e event) {
 	m.serial++
 	e.at, e.serial = m.now.Add(d), m.serial
-	heap.Push(&m.events, e)
+	at, _ := slices.BinarySearchFunc(m.events, e, func(x, y event) int { return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.serial, y.serial)) })
+	m.events = slices.Insert(m.events, at, e)
 }
 
 const maxLatency = 20 * time.Millisecond

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -39,9 +40,7 @@ func newEnroller(n *Node) (*enroller, error) {
 		return nil, fmt.Errorf("bank.enrol.authority: %w", err)
 	}
 	e := &enroller{n, ca, time.Duration(cfg.Lifetime)}
-	if e.lifetime == 0 {
-		e.lifetime = join.LeafLifetime
-	}
+	e.lifetime = cmp.Or(e.lifetime, join.LeafLifetime)
 	probe, err := ca.Issue("probe", n.Cred.Signer().Public(), time.Now(), e.lifetime)
 	if err == nil {
 		err = e.vouchesFor(probe)

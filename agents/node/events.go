@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -107,10 +108,7 @@ func (e *events) after(since uint64) (list []control.Event) {
 // follow sends the events after a number as they occur; 0: from now on.
 func (e *events) follow(ctx context.Context, q control.EventsCall, send func(control.Event) error) error {
 	e.mu.Lock()
-	at := q.Since
-	if at == 0 {
-		at = e.last
-	}
+	at := cmp.Or(q.Since, e.last)
 	if e.followers++; e.followers == 1 {
 		e.fresh = q.Since == 0
 	}

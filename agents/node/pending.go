@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -62,9 +63,7 @@ func (p *pending) ask(ctx context.Context, r *agents.Runner, m protocol.Message)
 		p.mu.Unlock()
 	}()
 	m.ReplyWith = tag
-	if m.Conversation == "" {
-		m.Conversation = tag
-	}
+	m.Conversation = cmp.Or(m.Conversation, tag)
 	if err := r.Do(ctx, sending(m)); err != nil {
 		return protocol.Message{}, err
 	}

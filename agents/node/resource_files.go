@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,10 +16,7 @@ import (
 
 // keepFiles makes the place for the files of jobs.
 func (r *Resource) keepFiles(l launch.Config) {
-	most := l.Policy.MaxOutput
-	if most == 0 {
-		most = launch.DefaultMaxOutput
-	}
+	most := cmp.Or(l.Policy.MaxOutput, launch.DefaultMaxOutput)
 	r.depot = stage.NewDepot(stage.DepotConfig{Agent: r.Cred.ID, Root: l.Root, Output: most, Grant: r.grant, Known: r.knows, TakeBack: queue.TakeBack, Log: r.Log})
 	r.files = r.depot.Send
 }

@@ -91,15 +91,11 @@ func GuaranteeWords(g protocol.Guarantee) string {
 
 // measuredWords describe how the usage was measured if the seller did not launch the program.
 func measuredWords(m protocol.Measured) string {
-	switch m {
-	case protocol.MeasuredAccounting:
-		return " (from the accounting of the seller's cluster)"
-	case protocol.MeasuredJobs:
-		return " (the cores of the jobs that ran in the slot)"
-	case protocol.MeasuredSlot:
-		return " (the whole slot: the seller knows of no job in it)"
-	}
-	return ""
+	return map[protocol.Measured]string{
+		protocol.MeasuredAccounting: " (from the accounting of the seller's cluster)",
+		protocol.MeasuredJobs:       " (the cores of the jobs that ran in the slot)",
+		protocol.MeasuredSlot:       " (the whole slot: the seller knows of no job in it)",
+	}[m]
 }
 
 // BoughtWords are where a purchase is, and what it costs.

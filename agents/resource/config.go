@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -102,9 +103,7 @@ func (c Config) filled() Config {
 }
 
 func fill[T int | int64 | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
+	*field = cmp.Or(*field, value)
 }
 
 // Validate names the wrong field and the allowed values.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -127,14 +128,9 @@ func (r *record) ended() []string {
 
 // inOrder sorts the promises by start, and by ID if equal.
 func (r *record) inOrder() []string {
-	ids := make([]string, 0, len(r.promises))
-	for id := range r.promises { // in any order: sorted below
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(r.promises), func(a, b string) int {
 		return cmp.Or(r.promises[a].Start.Compare(r.promises[b].Start), cmp.Compare(a, b))
 	})
-	return ids
 }
 
 // trim forgets the oldest ended promises beyond MaxEnded.

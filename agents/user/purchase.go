@@ -30,6 +30,11 @@ const (
 	StateCancelling  = "cancelling"
 )
 
+// Over reports whether a state of a purchase is final.
+func Over(state string) bool {
+	return slices.Contains([]string{StateSettled, StateVoid, StateFailed, StateInterrupted, StateCancelled}, state)
+}
+
 // WhyUnmet is why nothing was bought if the nearest offers do not meet the request.
 const WhyUnmet = "no offer meets the request"
 

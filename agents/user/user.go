@@ -61,12 +61,8 @@ type Config struct {
 
 // withDefaults is the Config with its defaults filled in.
 func (cfg Config) withDefaults() Config {
-	if cfg.Hold == 0 {
-		cfg.Hold = protocol.DefaultHold
-	}
-	if cfg.Settle == 0 {
-		cfg.Settle = protocol.DefaultSettle
-	}
+	cfg.Hold = cmp.Or(cfg.Hold, protocol.DefaultHold)
+	cfg.Settle = cmp.Or(cfg.Settle, protocol.DefaultSettle)
 	switch cfg.Budget {
 	case 0:
 		cfg.Budget = auction.DefaultBudget

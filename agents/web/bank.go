@@ -276,21 +276,19 @@ func (s bankPages) orderAgain(_ context.Context, r *http.Request) (view, error) 
 		Form: &form{Action: path, Submit: strings.TrimSuffix(text, "?"), Danger: true, Fields: fields}, Links: []link{{"Do nothing", "/order"}}}}}, nil
 }
 
-// needKey refuses an order without its key: it could not be recognized if it came again.
-func needKey(form url.Values) (string, error) {
-	key := form.Get("key")
+// orderOf reads the key and the amount of an order. It refuses one without its key, which could not
+// be recognized if it came again.
+func orderOf(form url.Values) (key string, amount protocol.Credits, err error) {
+	key = form.Get("key")
 	if !strings.HasPrefix(key, "web.") || len(key) > 64 {
-		return "", exit.Fail(exit.Usage, "begin again at 'Credit or transfer'", "the form has no key")
+		return "", 0, exit.Fail(exit.Usage, "begin again at 'Credit or transfer'", "the form has no key")
 	}
-	return key, nil
+	amount, err = amountOf(form, "amount")
+	return key, amount, err
 }
 
 func (s bankPages) credit(ctx context.Context, form url.Values) (string, error) {
-	key, err := needKey(form)
-	if err != nil {
-		return "", err
-	}
-	amount, err := amountOf(form, "amount")
+	key, amount, err := orderOf(form)
 	if err != nil {
 		return "", err
 	}
@@ -299,11 +297,7 @@ func (s bankPages) credit(ctx context.Context, form url.Values) (string, error) 
 }
 
 func (s bankPages) transfer(ctx context.Context, form url.Values) (string, error) {
-	key, err := needKey(form)
-	if err != nil {
-		return "", err
-	}
-	amount, err := amountOf(form, "amount")
+	key, amount, err := orderOf(form)
 	if err != nil {
 		return "", err
 	}

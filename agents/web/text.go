@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -93,9 +94,6 @@ var stateKinds = map[string]string{
 
 // state is the state of something.
 func state(s string) cell {
-	kind := stateKinds[s]
-	if kind == "" {
-		kind = "going"
-	}
+	kind := cmp.Or(stateKinds[s], "going")
 	return cell{Text: s, State: kind}
 }

@@ -2,6 +2,7 @@ package words
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,10 +50,5 @@ func ReasonOf(c protocol.Code, one bool, deadline time.Time) string {
 
 // Commonest are the codes by their number, then by name.
 func Commonest(reasons map[string]int) []string {
-	codes := make([]string, 0, len(reasons))
-	for c := range reasons {
-		codes = append(codes, c)
-	}
-	slices.SortFunc(codes, func(x, y string) int { return cmp.Or(reasons[y]-reasons[x], cmp.Compare(x, y)) })
-	return codes
+	return slices.SortedFunc(maps.Keys(reasons), func(x, y string) int { return cmp.Or(reasons[y]-reasons[x], cmp.Compare(x, y)) })
 }

@@ -61,3 +61,12 @@ func (p *Profile) Shift(d int64) *Profile {
 	}
 	return q
 }
+
+// Len is the number of steps.
+func (p *Profile) Len() int {
+	n := 0
+	for i := range p.blocks {
+		n += len(p.blocks[i].steps)
+	}
+	return n
+}

@@ -46,15 +46,6 @@ func NewProfile(from int64, free int) *Profile {
 // From is the first instant of the profile.
 func (p *Profile) From() int64 { return p.blocks[0].steps[0].At }
 
-// Len is the number of steps.
-func (p *Profile) Len() int {
-	n := 0
-	for i := range p.blocks {
-		n += len(p.blocks[i].steps)
-	}
-	return n
-}
-
 // Clone is a copy that shares nothing with p.
 func (p *Profile) Clone() *Profile {
 	q := &Profile{blocks: slices.Clone(p.blocks)}

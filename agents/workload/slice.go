@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -41,9 +42,7 @@ func Slice(l *Log, c Cut) (*Log, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.To == 0 {
-		c.To = Forever
-	}
+	c.To = cmp.Or(c.To, Forever)
 	out := &Log{Comments: slices.Clone(l.Comments), Jobs: c.keep(l)}
 	out.recount(len(l.Jobs), l.Capacity(), c)
 	if c.Rebase {

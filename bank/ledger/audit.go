@@ -91,8 +91,6 @@ func compareMarks(x, y mark) int {
 	return cmp.Or(bytes.Compare(x.contract[:], y.contract[:]), cmp.Compare(x.unit, y.unit))
 }
 
-func findMark(ms []mark, m mark) (int, bool) { return slices.BinarySearchFunc(ms, m, compareMarks) }
-
 // openHold is a hold as computed from its entries.
 type openHold []openPart
 

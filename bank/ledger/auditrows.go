@@ -155,7 +155,7 @@ func (a *auditor) undecided(key string, value []byte) error {
 func (a *auditor) entryOf(ms []mark, key string, unit uint16) (uint64, bool) {
 	m := mark{unit: unit}
 	copy(m.contract[:], key)
-	i, ok := findMark(ms, m)
+	i, ok := slices.BinarySearchFunc(ms, m, compareMarks)
 	if !ok || len(key) != len(contractKey{}) {
 		return 0, false
 	}

@@ -129,7 +129,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("ledger config: %d currencies, want 1..%d", n, MaxCurrencies)
 	}
 	for _, cur := range c.Currencies {
-		if !validCurrency(cur) {
+		if !validWord(cur, MaxCurrency) {
 			return fmt.Errorf("ledger config: currency %q: want 1..%d letters, digits, '-' or '_'", cur, MaxCurrency)
 		}
 	}
@@ -141,8 +141,6 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
-
-func validCurrency(s string) bool { return validWord(s, MaxCurrency) }
 
 var word = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 

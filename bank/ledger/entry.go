@@ -156,28 +156,13 @@ func (e *Entry) Act() bool {
 	return e.Kind.table() != ""
 }
 
-// table is the table that an entry of this kind sets one row of; "" for none.
-func (k Kind) table() string {
-	switch k {
-	case KindPolicy:
-		return TablePolicies
-	case KindGroup:
-		return TableGroups
-	case KindStanding:
-		return TableStanding
-	case KindAllowance:
-		return TableAllowances
-	case KindRate:
-		return TableRates
-	case KindRecovery:
-		return TableRecovery
-	case KindInvite:
-		return TableInvitations
-	case KindEnrol:
-		return TableEnrolments
-	}
-	return ""
+var tableOf = map[Kind]string{
+	KindPolicy: TablePolicies, KindGroup: TableGroups, KindStanding: TableStanding, KindAllowance: TableAllowances,
+	KindRate: TableRates, KindRecovery: TableRecovery, KindInvite: TableInvitations, KindEnrol: TableEnrolments,
 }
+
+// table is the table that an entry of this kind sets one row of; "" for none.
+func (k Kind) table() string { return tableOf[k] }
 
 func (k Kind) hasContract() bool {
 	switch k {

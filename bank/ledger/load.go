@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -62,12 +63,8 @@ func (bk *books) leftOut() error {
 }
 
 func empty(cfg Config, now time.Time) *Ledger {
-	if cfg.Grace == 0 {
-		cfg.Grace = DefaultGrace
-	}
-	if cfg.ReportWithin == 0 {
-		cfg.ReportWithin = protocol.ReportWithin
-	}
+	cfg.Grace = cmp.Or(cfg.Grace, DefaultGrace)
+	cfg.ReportWithin = cmp.Or(cfg.ReportWithin, protocol.ReportWithin)
 	bk := &books{cfg: cfg, state: State{Bank: cfg.Bank}, accounts: map[protocol.AgentID]*account{}, sums: map[string]protocol.Credits{}, policies: map[string]Policy{}}
 	dl, rc, sl := &deadlines{graceEnds: row.Nanos(now.Add(cfg.Grace))}, &recovery{}, &sales{}
 	hs := &holds{books: bk, deadlines: dl, recovery: rc, open: map[uint64]*hold{}, vouchers: map[voucherKey]uint64{}, vouched: map[protocol.AgentID]int{}}

@@ -40,9 +40,7 @@ func (l *Ledger) Policy(currency string) Policy { return l.books.policy(currency
 
 func (bk *books) policy(currency string) Policy {
 	p := bk.policies[currency]
-	if p.Kind == 0 {
-		p.Kind = PolicyPlain
-	}
+	p.Kind = cmp.Or(p.Kind, PolicyPlain)
 	return p
 }
 

@@ -134,10 +134,7 @@ func (l *Ledger) Readmit(now time.Time, id protocol.ContractID, b protocol.Bundl
 }
 
 func (bs *bundles) mayReadmit(id protocol.ContractID, b *protocol.Bundle, r *protocol.Receipt) error {
-	mode := r.Mode
-	if mode == "" {
-		mode = protocol.ModeOnReservation
-	}
+	mode := cmp.Or(r.Mode, protocol.ModeOnReservation)
 	settled := r.Outcome == protocol.OutcomeSettled
 	switch {
 	case !bs.recovery.on:

@@ -26,9 +26,6 @@ var (
 	ErrUnfinished = errors.New("the ledger in the cluster is unfinished: a restore into it was interrupted")
 )
 
-// PrefixOf is the prefix of all keys of a bank in etcd.
-func PrefixOf(bank protocol.AgentID) string { return prefixOf(bank) }
-
 // Import copies a ledger from a file to a cluster that has none of this bank: the same
 // entries, with the same log. It does not copy heads; the next leader signs one. Nobody
 // leads before it has ended.

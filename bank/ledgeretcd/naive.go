@@ -26,7 +26,7 @@ func NewNaive(cfg Config, clients int) (*Naive, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Naive{newCluster(cfg.Endpoints, cfg.TLS, clients), prefixOf(cfg.Bank) + "naive/"}, nil
+	return &Naive{newCluster(cfg.Endpoints, cfg.TLS, clients), PrefixOf(cfg.Bank) + "naive/"}, nil
 }
 
 // Transfer moves 1 from one balance, named by a number, to another one. If another client
@@ -72,7 +72,7 @@ func Remove(ctx context.Context, cfg Config) error {
 	}
 	c := newCluster(cfg.Endpoints, cfg.TLS, idleConns)
 	defer c.close()
-	prefix := prefixOf(cfg.Bank)
+	prefix := PrefixOf(cfg.Bank)
 	var err error
 	for range len(c.members) { // after a failure the next member is asked
 		if err = c.remove(ctx, removeWait, prefix, prefix[:len(prefix)-1]+"0"); err == nil {

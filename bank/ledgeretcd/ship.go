@@ -18,11 +18,11 @@ const (
 	positionSize  = 8 + sha256.Size
 )
 
-// prefixOf is the prefix of all keys of a bank.
-func prefixOf(bank protocol.AgentID) string { return "/ramp/bank/" + string(bank) + "/" }
+// PrefixOf is the prefix of all keys of a bank in etcd.
+func PrefixOf(bank protocol.AgentID) string { return "/ramp/bank/" + string(bank) + "/" }
 
 func (s *Store) key(format string, args ...any) string {
-	return prefixOf(s.cfg.Bank) + fmt.Sprintf(format, args...)
+	return PrefixOf(s.cfg.Bank) + fmt.Sprintf(format, args...)
 }
 
 func (s *Store) leaderKey() string          { return s.key("leader") }

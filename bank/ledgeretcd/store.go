@@ -1,6 +1,7 @@
 package ledgeretcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -81,9 +82,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Lease == 0 {
-		cfg.Lease = LeaseTime
-	}
+	cfg.Lease = cmp.Or(cfg.Lease, LeaseTime)
 	db, err := ledgerdb.Open(cfg.Mirror)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -43,9 +44,7 @@ func (r *Reader) version(last byte) byte {
 
 // Fail notes a fault; only the first one counts.
 func (r *Reader) Fail(err error) {
-	if r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, err)
 	r.b = nil
 }
 

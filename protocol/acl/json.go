@@ -2,6 +2,7 @@ package acl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -73,12 +74,7 @@ type object struct {
 func (o *object) add(key string, value any) {
 	k, err := encode(key)
 	v, err2 := encode(value)
-	if o.err == nil {
-		o.err = err
-	}
-	if o.err == nil {
-		o.err = err2
-	}
+	o.err = cmp.Or(o.err, err, err2)
 	if len(o.b) > 0 {
 		o.b = append(o.b, ',')
 	}

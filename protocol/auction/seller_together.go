@@ -45,12 +45,8 @@ func (s *Seller) jointly(lines []message.QuoteLine, now time.Time, best bool, ca
 
 // oneStart reports whether all units are offered at the same start.
 func (s *Seller) oneStart() bool {
-	for i := range s.units {
-		if !s.units[i].offer.Items[0].Slot.Start.Equal(s.units[0].offer.Items[0].Slot.Start) {
-			return false
-		}
-	}
-	return true
+	start := func(u sellerUnit) time.Time { return u.offer.Items[0].Slot.Start }
+	return !slices.ContainsFunc(s.units, func(u sellerUnit) bool { return !start(u).Equal(start(s.units[0])) })
 }
 
 // jointStart is the first start in all windows with the cores of all units free for the

@@ -131,9 +131,6 @@ func (s *Sellers) Forget(buyer protocol.AgentID, conversation string) {
 	}
 }
 
-// Len counts the remembered auctions.
-func (s *Sellers) Len() int { return len(s.live) }
-
 func (s *Sellers) add(key auctionKey, seller *Seller) *list.Element {
 	share := key.share()
 	if s.perBuyer[share] >= share.most() {

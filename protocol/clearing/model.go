@@ -274,12 +274,9 @@ func (m *model) free(o *offer) bool {
 	if len(o.uses) > 0 || o.group < 0 {
 		return len(o.uses) == 0
 	}
-	for _, b := range m.groups[o.group] {
-		if len(m.offers[b].units) > 1 || m.offers[b].units[0] != o.units[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.groups[o.group], func(b int) bool {
+		return len(m.offers[b].units) > 1 || m.offers[b].units[0] != o.units[0]
+	})
 }
 
 // compact renumbers the offers without the dropped ones, in the same order.

@@ -104,10 +104,5 @@ var bare = row{rules: []rule{on(request, protocol.Agree)}}
 // allows reports whether a body may come with a performative under a protocol token.
 // The roles decide what may come when.
 func (r row) allows(act protocol.Performative, token string) bool {
-	for _, x := range r.rules {
-		if x.token == token && slices.Contains(x.acts, act) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.rules, func(x rule) bool { return x.token == token && slices.Contains(x.acts, act) })
 }

@@ -156,10 +156,5 @@ func validCurrency(s string) bool {
 
 // printable reports whether s has only visible ASCII, and spaces if allowed.
 func printable(s string, spaces bool) bool {
-	for _, c := range []byte(s) {
-		if c < ' ' || c > '~' || c == ' ' && !spaces {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' || c == ' ' && !spaces })
 }

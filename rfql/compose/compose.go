@@ -7,6 +7,7 @@
 package compose
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -265,10 +266,7 @@ func (b *Builder) fault(f rfql.Fault, start time.Time) error {
 		rfql.OperatingSystem: "--os", rfql.OSVersion: "--os-version", rfql.Architecture: "--arch",
 		rfql.Nodes: "--nodes", rfql.TotalCores: "--cores", rfql.Name: "--name", rfql.Application: "--application",
 	}
-	name := names[f.Term]
-	if name == "" {
-		name = string(f.Term)
-	}
+	name := cmp.Or(names[f.Term], string(f.Term))
 	if f.Term == rfql.WallTime && f.Class == rfql.Meaning {
 		return fmt.Errorf("%s%s", b.unit(f.Request), b.tooLong(max(0, f.Request), start))
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -66,9 +67,7 @@ func (s *script) order(now time.Time, r request) *protocol.Reason {
 		return nil
 	}
 	why := a.reason()
-	if why.Note == "" {
-		why.Note = fmt.Sprintf("the program answered %s with %s", r.Do, a.Code)
-	}
+	why.Note = cmp.Or(why.Note, fmt.Sprintf("the program answered %s with %s", r.Do, a.Code))
 	return why
 }
 
@@ -118,24 +117,12 @@ func (s *script) asker(now time.Time) jobs.Ask {
 	}
 }
 
-// how translates the program's word for an ended job; false: it is another word.
-func how(state string) (jobs.How, bool) {
-	switch state {
-	case "exited":
-		return jobs.Exited, true
-	case "cancelled":
-		return jobs.Cancelled, true
-	case "expired":
-		return jobs.Limit, true
-	case "lost":
-		return jobs.Failed, true
-	}
-	return 0, false
-}
+// ends are the program's words for an ended job.
+var ends = map[string]jobs.How{"exited": jobs.Exited, "cancelled": jobs.Cancelled, "expired": jobs.Limit, "lost": jobs.Failed}
 
 // entry checks the program's report on a job.
 func (j entry) entry(now time.Time) (jobs.Entry, error) {
-	how, over := how(j.State)
+	how, over := ends[j.State]
 	state := protocol.JobState(j.State)
 	switch {
 	case !over && state != protocol.JobWaiting && state != protocol.JobRunning && state != protocol.JobSuspended:

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -53,9 +54,7 @@ func (s *script) slot(now time.Time, r request) (protocol.Slot, string, *protoco
 	if err != nil {
 		return protocol.Slot{}, "", queue.Unavailable(fmt.Errorf("%s: %s: %w", s.cfg.Program, r.Do, err))
 	}
-	if a.Name == "" {
-		a.Name = r.ID
-	}
+	a.Name = cmp.Or(a.Name, r.ID)
 	return got, a.Name, nil
 }
 

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -55,9 +56,7 @@ func (k *keeper) watchMemory() {
 
 // fail kills the job for a reason.
 func (k *keeper) fail(why string) {
-	if k.status.Note == "" {
-		k.status.Note = "killed: " + why
-	}
+	k.status.Note = cmp.Or(k.status.Note, "killed: "+why)
 	signalAll(k.job.Dir, unix.SIGKILL, 0)
 }
 

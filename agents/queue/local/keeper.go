@@ -217,9 +217,7 @@ func (k *keeper) wake(now time.Time) {
 
 // stop asks the job to end by an instant.
 func (k *keeper) stop(why protocol.JobState, at time.Time) {
-	if k.ending == "" {
-		k.ending = why
-	}
+	k.ending = cmp.Or(k.ending, why)
 	if k.killAt.IsZero() || at.Before(k.killAt) { // asking again gives it no more time
 		k.killAt = at
 	}

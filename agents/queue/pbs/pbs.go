@@ -13,6 +13,7 @@
 package pbs
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -87,9 +88,7 @@ func open(cfg Config) (*batch, error) {
 		}
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "TZ=UTC", "LC_ALL=C"}
-	if cfg.Conf == "" {
-		cfg.Conf = os.Getenv("PBS_CONF_FILE")
-	}
+	cfg.Conf = cmp.Or(cfg.Conf, os.Getenv("PBS_CONF_FILE"))
 	if cfg.Conf != "" {
 		env = append(env, "PBS_CONF_FILE="+cfg.Conf)
 	}

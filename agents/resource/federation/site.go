@@ -23,6 +23,7 @@ package federation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -406,11 +407,4 @@ func (s *Site) Better() (ended, better int) {
 	return ended, better
 }
 
-func sorted[T any](m map[string]T) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -106,12 +107,8 @@ func whole(re *regexp.Regexp, s string) bool {
 
 // filled adds the defaults.
 func (p Policy) filled() Policy {
-	if p.MaxInput == 0 {
-		p.MaxInput = DefaultMaxInput
-	}
-	if p.MaxOutput == 0 {
-		p.MaxOutput = DefaultMaxOutput
-	}
+	p.MaxInput = cmp.Or(p.MaxInput, DefaultMaxInput)
+	p.MaxOutput = cmp.Or(p.MaxOutput, DefaultMaxOutput)
 	return p
 }
 

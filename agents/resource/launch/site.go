@@ -22,6 +22,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -73,9 +74,7 @@ type Site struct {
 // prepares directories again, submits jobs again under their IDs, and asks about
 // submitted jobs.
 func New(cfg Config, sold Sold, tables protocol.Tables, now time.Time) (*Site, protocol.Output, error) {
-	if cfg.Keep == 0 {
-		cfg.Keep = DefaultKeep
-	}
+	cfg.Keep = cmp.Or(cfg.Keep, DefaultKeep)
 	s := &Site{cfg: cfg, sold: sold, jobs: newRegister(), composer: composer{cfg}}
 	err := tables.Each(Table, func(id string, value []byte) error {
 		j, err := readJob(id, value)

@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -124,9 +125,7 @@ func (v *Voider) Flood(now time.Time, seller protocol.AgentID, n int) []protocol
 // bundle begins a contract; without a conversation it gets a new one.
 func (v *Voider) bundle(now time.Time, conversation string) protocol.Bundle {
 	v.made++
-	if conversation == "" {
-		conversation = fmt.Sprintf("void-%d", v.made)
-	}
+	conversation = cmp.Or(conversation, fmt.Sprintf("void-%d", v.made))
 	return protocol.Bundle{
 		Version: protocol.BundleVersion, Conversation: conversation, User: v.cred.ID, Bank: v.terms.Bank, Currency: v.terms.Currency,
 		Mode: protocol.ModeOnReservation, RFQ: strings.Repeat("0", 64), Nonce: fmt.Sprintf("%032x", v.made), SettleBy: now.Add(voidSettle).UTC(),

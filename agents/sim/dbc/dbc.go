@@ -3,7 +3,8 @@
 package dbc
 
 import (
-	"container/heap"
+	"cmp"
+	"slices"
 	"time"
 
 	"ramp/agents/user/sweep"
@@ -51,7 +52,8 @@ func Run(resources []Resource, lengths []int64, terms sweep.Terms, watch func(no
 		if len(running) == 0 {
 			break
 		}
-		l := heap.Pop(&running).(sweep.Buy)
+		l := running[0]
+		running = running[1:]
 		out.Time = l.End
 		s.Fetched(s.Ended(l.End, l.Lease, sweep.Succeeded, 0, ""))
 		s.Account(l.Lease, l.Most, 0)
@@ -64,7 +66,7 @@ func Run(resources []Resource, lengths []int64, terms sweep.Terms, watch func(no
 	return out
 }
 
-// leases are those that run a job, as a heap by their ends.
+// leases are those that run a job, in order of their ends.
 type leases []sweep.Buy
 
 // begin does what a sweep wants done. A resource sells what it offers, at once, and a job takes the
@@ -73,21 +75,8 @@ func (l *leases) begin(s *sweep.Sweep, now time.Duration) {
 	for a := s.Act(now); len(a.Buy)+len(a.Launch) > 0; a = s.Act(now) {
 		for _, b := range a.Buy {
 			s.Signed(b.Lease, b.Start, b.End, b.Most)
-			heap.Push(l, b)
+			at, _ := slices.BinarySearchFunc(*l, b, func(x, y sweep.Buy) int { return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.Lease, y.Lease)) })
+			*l = slices.Insert(*l, at, b)
 		}
 	}
-}
-
-func (l leases) Len() int { return len(l) }
-func (l leases) Less(i, j int) bool {
-	return l[i].End < l[j].End || l[i].End == l[j].End && l[i].Lease < l[j].Lease
-}
-func (l leases) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-func (l *leases) Push(x any)   { *l = append(*l, x.(sweep.Buy)) }
-
-// Pop removes the last one.
-func (l *leases) Pop() any {
-	last := (*l)[len(*l)-1]
-	*l = (*l)[:len(*l)-1]
-	return last
 }

@@ -67,7 +67,7 @@ func (c *receiptChecks) saved(h *sim.Host, records []protocol.Record) {
 		case user.TablePurchases:
 			row, err := user.ReadRow(r.Value)
 			c.audit.check(Decided, err == nil, "%s: purchase %s cannot be read: %v", h.Name, r.Key, err)
-			c.audit.follow("purchase "+h.Name+" "+r.Key, !over(row.Purchase.State))
+			c.audit.follow("purchase "+h.Name+" "+r.Key, !user.Over(row.Purchase.State))
 		}
 	}
 }

@@ -78,9 +78,6 @@ func Open(cast *Cast, cfg Config, more ...sim.Observer) (*Market, *Checks) {
 // Violations are those found so far, at most maxViolations.
 func (c *Checks) Violations() []Violation { return c.audit.violations }
 
-// Counts are how often each invariant was checked.
-func (c *Checks) Counts() map[string]int { return c.audit.counts }
-
 // Durable checks what a host has saved.
 func (c *Checks) Durable(h *sim.Host, records []protocol.Record) {
 	if c.audit.m != nil && !c.audit.m.honest(h.ID()) {
@@ -157,7 +154,7 @@ func (c *Checks) userSaved(h *sim.Host, r protocol.Record) {
 	row, err := user.ReadRow(r.Value)
 	c.audit.check(Decided, err == nil, "%s: purchase %s cannot be read: %v", h.Name, r.Key, err)
 	p := row.View()
-	c.audit.follow("purchase "+h.Name+" "+r.Key, !over(p.State))
+	c.audit.follow("purchase "+h.Name+" "+r.Key, !user.Over(p.State))
 	switch p.State {
 	case user.StateSettled:
 		c.audit.check(AllOrNothing, c.bank.outcome[p.Contract] == protocol.OutcomeSettled,
@@ -166,15 +163,6 @@ func (c *Checks) userSaved(h *sim.Host, r protocol.Record) {
 		c.audit.check(AllOrNothing, c.bank.outcome[p.Contract] != protocol.OutcomeSettled,
 			"%s believes that %s is void; the bank settled it", h.Name, p.ID)
 	}
-}
-
-// over reports whether a purchase in this state is over.
-func over(state string) bool {
-	switch state {
-	case user.StateSettled, user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
-		return true
-	}
-	return false
 }
 
 // tickPeriod is the time between checks of time-dependent invariants.
@@ -224,7 +212,7 @@ func (c *Checks) finishUser(u *User) {
 		if err != nil {
 			return err
 		}
-		c.audit.check(Decided, over(row.Purchase.State), "purchase %s is still %s", id, row.Purchase.State)
+		c.audit.check(Decided, user.Over(row.Purchase.State), "purchase %s is still %s", id, row.Purchase.State)
 		return c.finishPurchase(u, row.View())
 	})
 	c.audit.check(Decided, err == nil, "%s: %v", u.Host.Name, err)

@@ -174,7 +174,7 @@ func (c *sweepChecks) purchase(r protocol.Record) error {
 		return err
 	}
 	c.audit.check(SweepTerms, row.Order.Options.MaxCost <= l.most, "purchase %s may cost %s; %s were committed", r.Key, row.Order.Options.MaxCost, l.most)
-	l.over = l.over || over(row.State) && !row.Settled
+	l.over = l.over || user.Over(row.State) && !row.Settled
 	c.sum(b)
 	return nil
 }

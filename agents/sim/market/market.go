@@ -99,17 +99,11 @@ func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
 	return m
 }
 
-// Sites are the sellers, in order.
-func (m *Market) Sites() []*Site { return m.sites }
-
 // site is the site of a host, or nil.
 func (m *Market) site(h *sim.Host) *Site { return m.bySite[h] }
 
 // Users are the buyers, in order.
 func (m *Market) Users() []*User { return m.users }
-
-// Bank is the bank's first host; a second one shares its disk.
-func (m *Market) Bank() *sim.Host { return m.bank }
 
 func (m *Market) addBank() {
 	cfg := bank.Config{ID: m.Cast.ID(BankName), Currencies: m.cfg.currencies(), Heartbeat: m.cfg.Heartbeat}

@@ -93,6 +93,3 @@ func learnt(ends sim.Range, chance sim.Chance) *forecast.Forecast {
 	}
 	return f
 }
-
-// Over counts the overbooked slots that were granted, and those that were lost.
-func (c *Cluster) Over() (granted, lost int) { return c.overbooked.granted, c.overbooked.lost }

@@ -132,15 +132,6 @@ func (c *comparison) moved(e ledger.Entry, b protocol.Bundle) {
 	}
 }
 
-// over reports whether a purchase's state is final.
-func over(state string) bool {
-	switch state {
-	case user.StateSettled, user.StateVoid, user.StateFailed, user.StateInterrupted, user.StateCancelled:
-		return true
-	}
-	return false
-}
-
 // ended reports whether a reservation's state is final.
 func ended(state string) bool {
 	return state == string(reserve.ClaimSold) || state == string(reserve.ClaimFreed)
@@ -174,7 +165,7 @@ func (c *comparison) purchase(u userBook, id string, p message.Purchase) {
 		if !signed || v.ID != p.Contract || !p.Settled || v.Bundle.Total != p.Total || len(v.Bundle.Units) != len(p.Units) {
 			c.differ("purchase %s is settled for the user, but not by a contract of its own: %+v", id, p)
 		}
-	case !over(p.State):
+	case !user.Over(p.State):
 		c.differ("purchase %s is still %s", id, p.State)
 	case p.State == user.StateVoid:
 		c.report.Void++

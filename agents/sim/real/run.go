@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ramp/agents/control"
+	"ramp/agents/user"
 )
 
 // Run runs a soak. Cancelling ctx stops the faults early; the rest still runs. An error
@@ -153,7 +154,7 @@ func (m *market) quiet(ctx context.Context) error {
 			return err
 		}
 		for _, p := range list {
-			if !over(p.State) {
+			if !user.Over(p.State) {
 				return fmt.Errorf("purchase %s is %s", p.ID, p.State)
 			}
 		}

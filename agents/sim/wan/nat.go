@@ -1,6 +1,7 @@
 package wan
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -27,19 +28,8 @@ func NATs() []NAT { return []NAT{Public, FullCone, PortRestricted, Symmetric, Ou
 
 // String is the kind's name.
 func (n NAT) String() string {
-	switch n {
-	case Public:
-		return "public"
-	case FullCone:
-		return "full-cone"
-	case PortRestricted:
-		return "port-restricted"
-	case Symmetric:
-		return "symmetric"
-	case OutboundOnly:
-		return "outbound-only"
-	}
-	return fmt.Sprintf("NAT(%d)", int(n))
+	names := map[NAT]string{Public: "public", FullCone: "full-cone", PortRestricted: "port-restricted", Symmetric: "symmetric", OutboundOnly: "outbound-only"}
+	return cmp.Or(names[n], fmt.Sprintf("NAT(%d)", int(n)))
 }
 
 // translates reports whether the host has a private address.

@@ -1,6 +1,7 @@
 package sweeper
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -285,10 +286,7 @@ func (s *Sweeps) Ran(now time.Time, r message.Run) protocol.Output {
 // ended is how a run has ended.
 func ended(r message.Run, killed bool) (how sweep.End, exit int, why string) {
 	u := r.Units[0]
-	why = u.Status.Why
-	if why == "" {
-		why = u.Status.Job.Note
-	}
+	why = cmp.Or(u.Status.Why, u.Status.Job.Note)
 	switch {
 	case u.Status.Job.State == protocol.JobExited && u.Status.Job.Exit == 0:
 		return sweep.Succeeded, 0, ""

@@ -11,6 +11,7 @@
 package sweeper
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -220,12 +221,8 @@ func termsOf(p plan.Plan, now time.Time) sweep.Terms {
 	if !p.DeadlineAt.IsZero() {
 		t.Deadline = p.DeadlineAt.Sub(now)
 	}
-	if t.Deadline == 0 {
-		t.Deadline = NoDeadline
-	}
-	if t.Budget == 0 {
-		t.Budget = noBudget
-	}
+	t.Deadline = cmp.Or(t.Deadline, NoDeadline)
+	t.Budget = cmp.Or(t.Budget, noBudget)
 	return t
 }
 

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +81,7 @@ Ends with 1 if one is bad; 'ramp doctor' finds the cause.`,
 
 // agentDirs are the directories of the agents to check; each has a configuration.
 func agentDirs(flag string) ([]string, error) {
-	if flag == "" {
-		flag = os.Getenv("RAMP_DIR")
-	}
+	flag = cmp.Or(flag, os.Getenv("RAMP_DIR"))
 	if flag != "" {
 		dirs := agentsIn(flag)
 		if len(dirs) == 0 {

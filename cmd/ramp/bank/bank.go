@@ -69,16 +69,7 @@ func showBank[Q, A any](c *cobra.Command, call control.Endpoint[Q, A], q Q, rows
 
 // askBank makes one call to the bank.
 func askBank[Q, A any](c *cobra.Command, call control.Endpoint[Q, A], q Q, a *A) error {
-	dir, err := cli.DirOf(c, "bank")
-	if err != nil {
-		return err
-	}
-	agent, done, err := cli.OpenBank(c, dir)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return call.Ask(c.Context(), agent, q, a)
+	return cli.Ask(c, cli.OpenBank, call, q, a)
 }
 
 func newBankServe() *cobra.Command {

@@ -3,11 +3,9 @@ package bank
 import (
 	"bufio"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"ramp/agents/config"
 	"ramp/agents/control"
 	"ramp/agents/words"
 	bankbooks "ramp/bank/books"
@@ -24,11 +22,7 @@ of each account as an assertion that hledger and ledger check. Accounts and curr
 declared, so both may be strict. With --json: every entry, one JSON value per line.`,
 		Example: "  ramp bank export >bank.journal && hledger -f bank.journal check --strict && hledger -f bank.journal balance",
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := cli.DirOf(c, "bank")
-			if err != nil {
-				return err
-			}
-			agent, done, err := cli.OpenBank(c, dir)
+			agent, done, err := cli.OpenBank(c)
 			if err != nil {
 				return err
 			}
@@ -36,7 +30,7 @@ declared, so both may be strict. With --json: every entry, one JSON value per li
 			if cli.WantsJSON(c) {
 				return export(c, agent, after, printLine)
 			}
-			names, err := writePreamble(cli.Stdout(c), dir)
+			names, err := writePreamble(c)
 			if err != nil {
 				return err
 			}
@@ -60,8 +54,8 @@ func printLine(w io.Writer, e control.EntryView) error {
 	return words.PrintJSON(w, e, "")
 }
 
-func writePreamble(w io.Writer, dir string) (*bankbooks.Names, error) {
-	cfg, err := config.Read(filepath.Join(dir, config.Name))
+func writePreamble(c *cobra.Command) (*bankbooks.Names, error) {
+	_, cfg, err := cli.ConfigOf(c, "bank")
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +63,7 @@ func writePreamble(w io.Writer, dir string) (*bankbooks.Names, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bankbooks.Preamble(w, cred.ID, cfg.Bank.Currencies)
+	return bankbooks.Preamble(cli.Stdout(c), cred.ID, cfg.Bank.Currencies)
 }
 
 // export gets the entries page by page and writes them.

@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"path/filepath"
 	"time"
 
@@ -12,10 +13,7 @@ import (
 // credential makes a credential unless there is one, and returns the directory of the authority. If
 // there is a key without a certificate, it certifies that key.
 func (f founding) credential() (string, error) {
-	dir := f.ca
-	if dir == "" {
-		dir = filepath.Join(f.dir, "ca")
-	}
+	dir := cmp.Or(f.ca, filepath.Join(f.dir, "ca"))
 	if config.IsThere(filepath.Join(f.dir, join.CertificateFile)) {
 		if config.IsThere(filepath.Join(dir, join.KeyFile)) {
 			return dir, nil

@@ -14,11 +14,7 @@ import (
 // remembers the order until its answer was printed: if this command is killed before, the
 // same command finds it.
 func orderMoney[Q any](c *cobra.Command, call control.Endpoint[Q, control.OperatorEntry], order func(key string) Q, print func(e control.OperatorEntry) error) error {
-	dir, err := cli.DirOf(c, "bank")
-	if err != nil {
-		return err
-	}
-	agent, done, err := cli.OpenBank(c, dir)
+	agent, done, err := cli.OpenBank(c)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ in that file, and the new head is added to it. Ends with 1 if something does not
 			if err != nil {
 				return err
 			}
-			return printVerified(c, v)
+			return cli.Show(c, v, v.print)
 		},
 	}
 	c.Flags().StringVar(&f.proof, "proof", "", "`FILE` with the proof (default: proof.json beside the receipt)")
@@ -163,10 +163,6 @@ func openReceiptFile(path string, trust *identity.Trust) (protocol.Receipt, erro
 		return r, exit.Fail(exit.Failed, "", "%s: %w", path, err)
 	}
 	return r, nil
-}
-
-func printVerified(c *cobra.Command, v verified) error {
-	return cli.Show(c, v, v.print)
 }
 
 func (v verified) print(w io.Writer) {

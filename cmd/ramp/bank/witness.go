@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (w *witness) open(c *cobra.Command, args []string, dir, heads, list string)
 		if dir, err = cli.DirOf(c, "bank"); err != nil {
 			return nil, err
 		}
-		agent, done, err = cli.OpenBank(c, dir)
+		agent, done, err = cli.OpenBank(c)
 	}
 	if err != nil {
 		return nil, err
@@ -144,9 +145,7 @@ func (w *witness) prepare(dir, heads, list string) error {
 	if err != nil {
 		return err
 	}
-	if heads == "" {
-		heads = filepath.Join(dir, proof.HeadsFile)
-	}
+	heads = cmp.Or(heads, filepath.Join(dir, proof.HeadsFile))
 	w.heads, err = proof.OpenHeads(heads)
 	return err
 }

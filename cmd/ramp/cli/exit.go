@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ func Report(w io.Writer, err error) int {
 	if errors.Is(err, exit.ErrSilent) {
 		return code
 	}
-	if hint == "" {
-		hint = exit.PlaceHint(err)
-	}
+	hint = cmp.Or(hint, exit.PlaceHint(err))
 	for _, line := range lines {
 		fmt.Fprintln(w, "ramp: "+clean(line))
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -40,10 +41,7 @@ func CommandsOf(c *cobra.Command) []*cobra.Command {
 
 // PrintHelp prints the help of a command.
 func PrintHelp(c *cobra.Command, _ []string) {
-	about := c.Long
-	if about == "" {
-		about = c.Short + "."
-	}
+	about := cmp.Or(c.Long, c.Short+".")
 	fmt.Fprintf(Stdout(c), "%s\n\n", strings.TrimSpace(about))
 	PrintUsage(Stdout(c), c)
 }

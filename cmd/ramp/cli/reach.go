@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -23,9 +24,13 @@ import (
 	"ramp/bank/boltfile"
 )
 
-// OpenBank reaches the bank of a directory: its daemon, or a bank in this process that serves
-// only this command.
-func OpenBank(c *cobra.Command, dir string) (*control.Client, func(), error) {
+// OpenBank reaches the command's bank: its daemon, or a bank in this process that serves only
+// this command.
+func OpenBank(c *cobra.Command) (*control.Client, func(), error) {
+	dir, err := DirOf(c, "bank")
+	if err != nil {
+		return nil, nil, err
+	}
 	d, b, err := ReachBank(c, dir)
 	if err != nil || d != nil {
 		return d, func() {}, err
@@ -142,12 +147,8 @@ func AskFleet[Q, A any](c *cobra.Command, call control.Endpoint[Q, A], q Q, prin
 
 // AskResourceAt makes one call to the resource agent with a configuration.
 func AskResourceAt[Q, A any](c *cobra.Command, path string, call control.Endpoint[Q, A], q Q, a *A) error {
-	agent, done, err := openResource(c, path, filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer done()
-	return call.Ask(c.Context(), agent, q, a)
+	open := func(c *cobra.Command) (*control.Client, func(), error) { return openResource(c, path) }
+	return Ask(c, open, call, q, a)
 }
 
 // ServeFleet runs several agents in one daemon. If one ends, all do.
@@ -181,9 +182,7 @@ type gathering struct {
 func (g *gathering) tell(r background.Ready) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.all.Agent == "" {
-		g.all.Agent = r.Agent
-	}
+	g.all.Agent = cmp.Or(g.all.Agent, r.Agent)
 	g.all.Addresses = append(g.all.Addresses, r.Addresses...)
 	if g.left--; g.left > 0 {
 		return nil
@@ -205,7 +204,7 @@ func (l *lockedWriter) Write(b []byte) (int, error) {
 
 // openResource reaches a resource agent: its daemon, or one in this process that does not join
 // the market.
-func openResource(c *cobra.Command, path, dir string) (*control.Client, func(), error) {
+func openResource(c *cobra.Command, path string) (*control.Client, func(), error) {
 	if err := config.Meant(path, "resource"); err != nil {
 		return nil, nil, err
 	}
@@ -213,7 +212,7 @@ func openResource(c *cobra.Command, path, dir string) (*control.Client, func(), 
 	var r *node.Resource
 	err := untilListening(func() (err error) {
 		var runs bool
-		if d, runs = awaitDaemon(c, dir); !runs {
+		if d, runs = awaitDaemon(c, filepath.Dir(path)); !runs {
 			r, err = node.NewResource(path, node.CommandLog(Stderr(c)), false, false)
 		}
 		return err
@@ -263,17 +262,7 @@ type Opener func(c *cobra.Command) (agent *control.Client, done func(), err erro
 
 // OpenUserRecords reaches the journal of the command's user agent.
 func OpenUserRecords(c *cobra.Command) (*control.Client, func(), error) {
-	dir, err := DirOf(c, "user")
-	if err != nil {
-		return nil, nil, err
-	}
-	var agent *control.Client
-	var done func()
-	err = untilListening(func() (err error) {
-		agent, done, err = node.UserRecordsOf(dir)
-		return err
-	})
-	return agent, done, err
+	return openUserOf(c, node.UserRecordsOf)
 }
 
 // OpenUser reaches the command's user agent, or starts it in this process.
@@ -291,14 +280,16 @@ func OpenUserServing(c *cobra.Command) (*control.Client, func(), error) {
 type startsUser func(ctx context.Context, dir string, logTo io.Writer) (*control.Client, func(), error)
 
 func openUserBy(c *cobra.Command, start startsUser) (*control.Client, func(), error) {
+	return openUserOf(c, func(dir string) (*control.Client, func(), error) { return reachUserBy(c, dir, start) })
+}
+
+func openUserOf(c *cobra.Command, open func(dir string) (*control.Client, func(), error)) (agent *control.Client, done func(), err error) {
 	dir, err := DirOf(c, "user")
 	if err != nil {
 		return nil, nil, err
 	}
-	var agent *control.Client
-	var done func()
 	err = untilListening(func() (err error) {
-		agent, done, err = reachUserBy(c, dir, start)
+		agent, done, err = open(dir)
 		return err
 	})
 	return agent, done, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -27,9 +28,7 @@ func (s *Shown) Write(b []byte) (int, error) {
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.err == nil {
-			s.err = err
-		}
+		s.err = cmp.Or(s.err, err)
 	}
 	return n, err
 }

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -156,9 +157,8 @@ func (s *siteInit) complete() error {
 	if len(s.Users) == 0 {
 		s.Users = []string{config.AccountName()}
 	}
-	if s.Conf == "" { // the daemon may start without this shell's environment
-		s.Conf = os.Getenv(map[string]string{"slurm": "SLURM_CONF", "pbs": "PBS_CONF_FILE"}[s.Driver])
-	}
+	// The daemon may start without this shell's environment.
+	s.Conf = cmp.Or(s.Conf, os.Getenv(map[string]string{"slurm": "SLURM_CONF", "pbs": "PBS_CONF_FILE"}[s.Driver]))
 	for _, path := range []*string{&s.Conf, &s.Log, &s.Program, &s.Claims} {
 		if err := makeAbsolute(path); err != nil {
 			return err

@@ -122,13 +122,8 @@ now. Bids are in modules: free ones count fully, those of jobs to be suspended l
 time to bring the input is subtracted.`,
 		Example: "  ramp user auction p0123456789abcdef0123456789abcdef",
 		RunE: func(c *cobra.Command, args []string) error {
-			agent, done, err := cli.OpenUser(c)
-			if err != nil {
-				return err
-			}
-			defer done()
 			var v control.JobView
-			if err := control.JobShow.Ask(c.Context(), agent, control.IDCall{ID: args[0]}, &v); err != nil {
+			if err := cli.Ask(c, cli.OpenUser, control.JobShow, control.IDCall{ID: args[0]}, &v); err != nil {
 				return err
 			}
 			return cli.Show(c, v, func(w io.Writer) { order.WriteJob(w, v, cli.Table) })

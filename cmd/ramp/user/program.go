@@ -3,6 +3,7 @@ package user
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -284,9 +285,7 @@ func (f *runFlags) attempts(c *cobra.Command, agent *control.Client, call contro
 			return err
 		}
 		first, shown = cmp.Or(first, w.id), append(shown, w.id)
-		for index, code := range order.Results(w.run) {
-			results[index] = code
-		}
+		maps.Copy(results, order.Results(w.run))
 		f.array = order.Left(all, results)
 		if !f.again(w.run, n) {
 			if f.slots > 0 {

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -118,10 +119,7 @@ func runSweep(c *cobra.Command, path string, q *sweepFlags) error {
 	if err != nil {
 		return err
 	}
-	out := q.out
-	if out == "" {
-		out = p.Name
-	}
+	out := cmp.Or(q.out, p.Name)
 	if out, err = filepath.Abs(out); err != nil {
 		return err
 	}

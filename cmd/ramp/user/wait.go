@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -82,10 +83,7 @@ func (t trying) wait(p message.Purchase, pause time.Duration) (over bool) {
 	if next.After(t.until) {
 		return true
 	}
-	why := cli.ReasonsLine(p.Reasons, p.Deadline)
-	if why == "" {
-		why = p.Why
-	}
+	why := cmp.Or(cli.ReasonsLine(p.Reasons, p.Deadline), p.Why)
 	show := cli.ProgressOf(t.c)
 	show.Note(fmt.Sprintf("%s: not bought (%s); nothing is held; trying again at %s%s", cli.NameOf(p), why, words.Clock(next), cli.UntilWords(t.until)))
 	defer show.End()

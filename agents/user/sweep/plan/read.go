@@ -70,9 +70,7 @@ func Parse(file string, doc []byte, read func(name string) ([]byte, error)) (*Pl
 	} else {
 		r.document(doc)
 	}
-	if r.plan.Name == "" {
-		r.plan.Name = strings.TrimSuffix(path.Base(file), path.Ext(file))
-	}
+	r.plan.Name = cmp.Or(r.plan.Name, strings.TrimSuffix(path.Base(file), path.Ext(file)))
 	var faults jobfile.Faults
 	if errors.As(r.Err(), &faults) {
 		return nil, &Error{file, faults}
