@@ -212,14 +212,10 @@ func (s *scout) bestLater(units []int) map[int]bool {
 
 // addOpeners adds those that open lowest.
 func (s *scout) addOpeners(chosen map[int]bool, units []int) {
-	most := openers
-	if s.left == 1 {
-		most = s.cfg.Budget / 2
-	}
-	list := make(shortlist, 0, most+1)
+	list := make(shortlist, 0, openers+1)
 	for i := range s.cfg.Sellers {
-		if r := (ranking{s.cfg.Prospects[i].Start, s.lots[i], i}); list.takes(r, most) && s.couldAny(i, units, false) {
-			list = list.with(r, most)
+		if r := (ranking{s.cfg.Prospects[i].Start, s.lots[i], i}); list.takes(r, openers) && s.couldAny(i, units, false) {
+			list = list.with(r, openers)
 		}
 	}
 	for _, r := range list {
@@ -227,7 +223,7 @@ func (s *scout) addOpeners(chosen map[int]bool, units []int) {
 	}
 }
 
-// openers are called in a first round for their list price, if more rounds follow.
+// openers are called in a first round for their list price: several, since some have no room.
 const openers = 8
 
 // byLot returns how much of the budget goes by lot. A price band does not tell when

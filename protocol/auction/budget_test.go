@@ -216,9 +216,10 @@ func TestAShortlistCostsLessThanAPercent(t *testing.T) {
 	for i := range 300 {
 		r := rand.New(rand.NewPCG(64, uint64(i)))
 		w := newTownOf(r, 64, 1+i%3, true)
-		y := w.trade(fmt.Sprint("s", i), 3, auction.ShortBudget)
+		rounds := 1 + (i+2)%4
+		y := w.trade(fmt.Sprint("s", i), rounds, auction.ShortBudget)
 		w.listed = false
-		x := w.trade(fmt.Sprint("s", i, "b"), 3, 0)
+		x := w.trade(fmt.Sprint("s", i, "b"), rounds, 0)
 		if x.state != y.state {
 			t.Errorf("market %d: %v, with the whole list %v", i, y.state, x.state)
 		}
