@@ -52,7 +52,12 @@ func (d *directory) meet(now time.Time, from protocol.AgentID, body protocol.Bod
 	case !met && !d.hasRoom(now):
 		return
 	}
-	d.known[from] = peer{body: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()}
+	d.remember(from, peer{body: body, expires: now.Add(min(max(p.TTL, 0), protocol.MaxTTL)).UnixNano()})
+}
+
+func (d *directory) remember(id protocol.AgentID, k peer) {
+	d.known[id] = k
+	d.fullTo = min(d.fullTo, k.expires)
 }
 
 // hasRoom reports whether another agent can be remembered. A full directory is searched for

@@ -25,7 +25,8 @@ func TestAFullDirectoryHasRoomWhenSomebodyIsGone(t *testing.T) {
 	if meet("early", time.Minute) {
 		t.Error("a full directory took a seller in")
 	}
-	d.known["s0"] = peer{body: d.known["s0"].body} // left; nobody looks before the first can lapse
+	delete(d.known, "s0")
+	d.known["gone"] = peer{body: d.known["s1"].body} // nobody looks before the first can lapse
 	if meet("next", time.Minute) {
 		t.Error("the directory was searched again at once")
 	}
@@ -33,7 +34,11 @@ func TestAFullDirectoryHasRoomWhenSomebodyIsGone(t *testing.T) {
 	if !meet("late", time.Minute) {
 		t.Error("no room, though sellers are gone")
 	}
-	if n := len(d.known); n >= maxSellers {
-		t.Errorf("%d are remembered", n)
+	now = now.Add(time.Hour) // all are gone
+	for i := range maxSellers {
+		meet(fmt.Sprint("t", i), time.Minute)
+	}
+	if now = now.Add(time.Minute); !meet("last", time.Minute) {
+		t.Error("no room, though all are gone")
 	}
 }

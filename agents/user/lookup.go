@@ -154,7 +154,7 @@ func (d *directory) listed(now time.Time, r message.Record) {
 	if met && r.Presence.Counter == old.presence().Counter {
 		expires = max(expires, old.expires)
 	}
-	d.known[r.Seller] = peer{body: r.Presence, expires: expires}
+	d.remember(r.Seller, peer{body: r.Presence, expires: expires})
 }
 
 // shorten makes an auction one with a shortlist.
