@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -91,9 +92,9 @@ type scout struct {
 	swept    bool      // everybody was asked by gossip
 	taken    int       // proposals that counted in a gossiped round
 	leaders  []protocol.AgentID
-	left     int              // rounds, of those that are usual
-	opens    protocol.Credits // the lowest list price, while the rounds after this are thought of; or 0
-	asks     int              // rounds so far
+	left     int                // rounds, of those that are usual
+	opens    []protocol.Credits // each unit's lowest list price, while later rounds are thought of
+	asks     int                // rounds so far
 }
 
 func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
@@ -150,8 +151,8 @@ func (s *scout) enlist(chosen []int) []protocol.AgentID {
 // expected prices, and some by lot, who may be better than their price bands.
 func (s *scout) promising(units []int, best bool) []int {
 	chosen := map[int]bool{}
-	if s.cfg.Shortlist && s.asks == 0 {
-		s.addOpeners(chosen, units)
+	if s.cfg.Shortlist && s.asks == 0 && s.cfg.Objective != protocol.ObjectiveTime {
+		s.addFirst(chosen, s.openers(units), s.cfg.Budget/2)
 	}
 	if s.spares() {
 		s.addByLot(chosen, s.bestLater(units), units, best)
@@ -173,11 +174,15 @@ func (s *scout) addRanked(chosen map[int]bool, units []int, best bool) {
 	for n, u := range units {
 		ranked[n] = s.rank(u, best)
 	}
-	most := s.cfg.Budget - s.byLot()
-	for place := 0; place < s.cfg.Budget && len(chosen) < most; place++ {
-		for n := range ranked {
-			if place < len(ranked[n]) && len(chosen) < most {
-				chosen[ranked[n][place].seller] = true
+	s.addFirst(chosen, ranked, s.cfg.Budget-s.byLot())
+}
+
+// addFirst adds those that are first on the lists, up to most in all.
+func (s *scout) addFirst(chosen map[int]bool, lists []shortlist, most int) {
+	for place := range s.cfg.Budget {
+		for _, l := range lists {
+			if place < len(l) && len(chosen) < most {
+				chosen[l[place].seller] = true
 			}
 		}
 	}
@@ -191,15 +196,18 @@ func (s *scout) spares() bool {
 	return s.cfg.Shortlist && s.asks == 0 && s.left > 1 && s.cfg.Objective != protocol.ObjectiveTime
 }
 
-// bestLater are the most promising once the lowest list price stands, and those that can
+// bestLater are the most promising once the lowest list prices stand, and those that can
 // not bid then.
 func (s *scout) bestLater(units []int) map[int]bool {
-	for i := range s.cfg.Sellers {
-		if p := s.cfg.Prospects[i].Start; s.couldAny(i, units, false) && (s.opens == 0 || p < s.opens) {
-			s.opens = p
+	opens := make([]protocol.Credits, len(s.cfg.Wants))
+	for n, l := range s.openers(units) {
+		opens[units[n]] = math.MaxInt64
+		if len(l) > 0 {
+			opens[units[n]] = l[0].ask
 		}
 	}
-	defer func() { s.opens = 0 }()
+	s.opens = opens
+	defer func() { s.opens = nil }()
 	list := map[int]bool{}
 	s.addRanked(list, units, false)
 	for i := range s.cfg.Sellers {
@@ -210,17 +218,18 @@ func (s *scout) bestLater(units []int) map[int]bool {
 	return list
 }
 
-// addOpeners adds those that open lowest.
-func (s *scout) addOpeners(chosen map[int]bool, units []int) {
-	list := make(shortlist, 0, openers+1)
-	for i := range s.cfg.Sellers {
-		if r := (ranking{s.cfg.Prospects[i].Start, s.lots[i], i}); list.takes(r, openers) && s.couldAny(i, units, false) {
-			list = list.with(r, openers)
+// openers are those that open lowest, for each unit.
+func (s *scout) openers(units []int) []shortlist {
+	lists := make([]shortlist, len(units))
+	for n, u := range units {
+		for i := range s.cfg.Sellers {
+			r := ranking{s.cfg.Prospects[i].Start, s.lots[i], i}
+			if _, ok := s.expected(i, u, false); ok && lists[n].takes(r, openers) {
+				lists[n] = lists[n].with(r, openers)
+			}
 		}
 	}
-	for _, r := range list {
-		chosen[r.seller] = true
-	}
+	return lists
 }
 
 // openers are called in a first round for their list price: several, since some have no room.
@@ -312,8 +321,8 @@ func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
 	if best {
 		from = p.Start
 	}
-	if s.opens > 0 {
-		from = min(from, s.opens)
+	if s.opens != nil {
+		from = min(from, s.opens[unit])
 	}
 	if p.Min > from || !best && p.Min == from && s.standing.single[unit] {
 		return 0, false
