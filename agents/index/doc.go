@@ -42,7 +42,7 @@ const (
 	MaxServers  = 1024                  // that an agent knows: any is one hop away
 	MaxEntries  = 1 << 16               // records of a server; beyond, the issuer with the most loses its oldest
 	MaxOfNet    = 1024                  // of them with an address in the same /24, or /48 of IPv6
-	MaxRings    = 256                   // shards that a server deals; beyond, all begin anew
+	MaxRings    = 256                   // shards whose order a server remembers
 	MaxCurrent  = 8                     // currencies of a record that are indexed
 	MaxSenders  = 4096                  // whose messages a server counts in a Beat
 	MaxSent     = 600                   // messages that a server takes from one of them in a Beat

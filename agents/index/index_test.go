@@ -143,8 +143,8 @@ type nobody struct{}
 func (nobody) Receive(time.Time, protocol.Message) protocol.Output { return protocol.Output{} }
 func (nobody) Wake(time.Time) protocol.Output                      { return protocol.Output{} }
 
-// What a query answers is what a filter of all records gives; with room for fewer, answers
-// go through it in turn.
+// What a query answers is what a filter of all records gives; with room for fewer, a part of
+// it, in which nobody is twice.
 func TestQueriesAnswerWhatAFilterFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, all := server(t, rapid.IntRange(0, 200).Draw(t, "sellers"))
@@ -168,9 +168,10 @@ func TestQueriesAnswerWhatAFilterFinds(t *testing.T) {
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Fatalf("%d rows, want %d", len(got), len(want))
 		}
-		q.Want = rapid.IntRange(1, 20).Draw(t, "want")
+		q.Want = rapid.IntRange(0, 20).Draw(t, "want")
+		answers := rapid.IntRange(1, 100).Draw(t, "answers")
 		seen := map[string]int{}
-		for range q.Want * len(want) / max(min(q.Want, len(want)), 1) {
+		for range answers {
 			few := s.Query(noon, q)
 			if len(few) != min(q.Want, len(want)) {
 				t.Fatalf("%d rows, want %d", len(few), min(q.Want, len(want)))
@@ -180,29 +181,40 @@ func TestQueriesAnswerWhatAFilterFinds(t *testing.T) {
 			}
 		}
 		for _, fp := range want {
-			if n := seen[fp]; n != q.Want {
-				t.Fatalf("a seller of %d is listed %d times, want %d like all others", len(want), n, q.Want)
+			if seen[fp] > answers {
+				t.Fatalf("a seller is listed %d times in %d answers", seen[fp], answers)
 			}
 		}
 	})
 }
 
-// Every seller is shown as often as any other, also while records are renewed and whoever
-// asks for something else; and every answer has prices from low to high.
+// Every seller is shown about as often as any other, also while records are renewed, and
+// while somebody asks so that the answer ends at one seller; and every answer has prices from
+// low to high.
 func TestRowsAreDealt(t *testing.T) {
 	s, _ := index.NewServer(homes(1, 1)[0], nobody{}, noon)
-	for i := range 100 {
+	put := func(now time.Time, i, load int) {
 		r := record(i, 16, "ca")
+		if i == 7 {
+			r.Presence.Properties.Cores = 63
+		}
 		r.Presence.Min = protocol.Credits(i) * protocol.Credit
 		r.Presence.Start = 2*r.Presence.Min + 1
-		if err := s.Put(noon, r); err != nil {
+		r.Issued, r.Load = now, load
+		if err := s.Put(now, r); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for i := range 100 {
+		put(noon, i, 0)
+	}
 	shown := map[string]int{}
-	for n := range 200 {
-		now := noon.Add(time.Duration(n) * time.Second)
-		s.Query(now, message.IndexQuery{Shard: message.Shard{Terms: crd, Class: 2}, Want: 10, Cores: 32}) // nobody
+	for n := range 400 {
+		now := noon.Add(time.Minute + time.Duration(n)*time.Second)
+		if n < 100 {
+			put(now, n, n%8)
+		}
+		s.Query(now, message.IndexQuery{Shard: message.Shard{Terms: crd, Class: 2}, Want: 1, Cores: 63})
 		cheap := 0
 		for _, r := range s.Query(now, message.IndexQuery{Shard: message.Shard{Terms: crd, Class: 2}, Want: 10}) {
 			shown[r.Seller]++
@@ -215,9 +227,37 @@ func TestRowsAreDealt(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		if n := shown[id("s", i).Fingerprint()]; n != 20 {
-			t.Errorf("seller %d is shown %d times, want 20", i, n)
+		if n := shown[id("s", i).Fingerprint()]; n < 35 || n > 45 {
+			t.Errorf("seller %d is shown %d times, want about 40", i, n)
 		}
+	}
+}
+
+// More shards than a server remembers are dealt nevertheless.
+func TestManyShardsAreDealt(t *testing.T) {
+	s, _ := index.NewServer(homes(1, 1)[0], nobody{}, noon)
+	terms := func(i int) protocol.Terms {
+		return protocol.Terms{Bank: crd.Bank, Currency: fmt.Sprintf("C%03d", i)}
+	}
+	const shards = index.MaxRings + 4
+	for i := range shards * 10 {
+		r := record(i, 16, "ca")
+		r.Presence.Terms = []protocol.Terms{terms(i % shards)}
+		if err := s.Put(noon, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := map[string]bool{}
+	for turn := range 40 {
+		for i := range shards {
+			now := noon.Add(time.Duration(turn*shards+i) * 100 * time.Millisecond)
+			for _, r := range s.Query(now, message.IndexQuery{Shard: message.Shard{Terms: terms(i), Class: 2}, Want: 2}) {
+				shown[r.Seller] = true
+			}
+		}
+	}
+	if len(shown) < shards*9 {
+		t.Errorf("%d of %d sellers were shown", len(shown), shards*10)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 
 // Bounds of a Search.
 const (
-	// Sample is how many sellers a search looks at, and ofDraw how many of each shard that it
-	// draws if it cannot ask all. More find lower prices, and have the cheapest sellers
+	// Sample is how many sellers a search looks at, and ofDraw how many of each of maxShards
+	// that it draws if it cannot ask all. More find lower prices, and have the cheapest sellers
 	// called by more buyers: a part of Sample/market of all.
 	Sample     = 240
 	ofDraw     = 24
@@ -73,6 +73,7 @@ type Search struct {
 	last     time.Time                // when the stage ends even without an answer
 	waits    map[protocol.AgentID]int // answers that are due
 	asked    map[protocol.AgentID]int // records, of each server
+	due      map[protocol.AgentID]int // rows, of each server
 	answers  int                      // in this stage
 	rows     map[string]*found
 	records  map[string]message.Record
@@ -136,7 +137,7 @@ func (s *Search) Receive(now time.Time, m protocol.Message) protocol.Output {
 	switch body := m.Body.(type) {
 	case message.IndexRows:
 		s.guide.homes.told(now, from, body.Census)
-		s.listed(from, body.Rows)
+		s.listed(from, body.Rows[:min(len(body.Rows), s.due[from])])
 	case message.Records:
 		s.brought(now, from, body.List)
 	case message.Undeliverable:
@@ -208,6 +209,7 @@ func (s *Search) become(now time.Time, next stage, list []query) protocol.Output
 // becomeRows asks two homes of each of a few shards.
 func (s *Search) becomeRows(now time.Time) protocol.Output {
 	var list []query
+	s.due = map[protocol.AgentID]int{}
 	homes := s.guide.homes.list(now, true)
 	for _, q := range s.queries() {
 		asked := s.pick(Place(q.Shard, homes, Replicas))
@@ -216,6 +218,7 @@ func (s *Search) becomeRows(now time.Time) protocol.Output {
 			q.Want = rest / (len(asked) - i)
 			q.Salt++ // replicas of the last version would list the same sellers
 			rest -= q.Want
+			s.due[id] += q.Want
 			list = append(list, query{id, q})
 		}
 	}
@@ -272,7 +275,7 @@ func (s *Search) shards(cores, n int, salt uint64) []message.Census {
 			i = len(list)
 			list = append(list, message.Census{Shard: shard})
 		}
-		list[i].Count += ofDraw
+		list[i].Count += ofDraw * maxShards / n
 	}
 	return list
 }

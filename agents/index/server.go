@@ -27,6 +27,7 @@ type Server struct {
 	counts  Counts
 
 	near     map[message.Shard]bool // whether this is a home of a shard, or nearly
+	nearBy   []Home                 // the servers that decide it
 	nearAsOf time.Time
 }
 
@@ -52,6 +53,7 @@ func (s *Server) Sizes() []protocol.Size {
 	return []protocol.Size{
 		{Of: "records of the index", N: len(s.table.by), Most: MaxEntries},
 		{Of: "shards that are dealt", N: len(s.table.rings), Most: MaxRings},
+		{Of: "shards that are near", N: len(s.near), Most: maxNear},
 		{Of: "indexes known", N: len(s.homes.by), Most: MaxServers},
 		{Of: "digests", N: len(s.digests), Most: MaxServers},
 		{Of: "agents that gossip", N: len(s.pace.heard), Most: MaxHeard},
@@ -163,16 +165,16 @@ func (s *Server) takes(now time.Time, r message.Record) bool {
 // isNear reports whether the server is a home of a shard, or nearly. It works that out anew
 // every few seconds.
 func (s *Server) isNear(now time.Time, shard message.Shard) bool {
-	if !now.Before(s.nearAsOf.Add(placeLife)) || len(s.near) >= maxNear {
+	if near, known := s.near[shard]; known && now.Before(s.nearAsOf.Add(placeLife)) {
+		return near
+	}
+	if !now.Before(s.nearAsOf.Add(placeLife)) {
+		s.near, s.nearAsOf, s.nearBy = map[message.Shard]bool{}, now, s.others(now)
+	} else if len(s.near) >= maxNear {
 		clear(s.near)
-		s.nearAsOf = now
 	}
-	near, known := s.near[shard]
-	if !known {
-		near = slices.Contains(Place(shard, s.others(now), Replicas+spareHomes), s.self.ID)
-		s.near[shard] = near
-	}
-	return near
+	s.near[shard] = slices.Contains(Place(shard, s.nearBy, Replicas+spareHomes), s.self.ID)
+	return s.near[shard]
 }
 
 func (s *Server) others(now time.Time) []Home { return append(s.homes.list(now, false), s.self) }

@@ -5,6 +5,8 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -43,6 +45,7 @@ type table struct {
 	issuers map[string]*list.List // entries of each, those put first at the front
 	nets    map[string]int
 	rings   map[message.Shard]*ring
+	dropped float64 // rings that were forgotten
 }
 
 func newTable() table {
@@ -163,25 +166,31 @@ func (t *table) expire(now time.Time) {
 // ring is the order in which the sellers of a shard are dealt.
 type ring struct {
 	sellers []string // fingerprints
-	next    int      // where the next answer begins
 	made    time.Time
+	from    float64 // where the next answer begins, as a part of the ring
 }
 
-// deal returns rows, each answer beginning where the last one ended: every seller is shown
-// as often as any other, and buyers rank what they see. Third is where a replica begins, so
-// that the three deal different sellers.
+// golden is how far apart answers begin: the golden section spreads any number of them
+// evenly, whatever each skips.
+const golden = 0.6180339887498949
+
+// deal returns rows, each answer from another part of the ring: every seller is shown about as
+// often as any other, and buyers rank what they see. Third is where a replica begins, so that
+// the three deal different sellers.
 func (t *table) deal(now time.Time, q message.IndexQuery, third func() int) []message.IndexRow {
 	r := t.rings[q.Shard]
 	if r == nil || !now.Before(r.made.Add(ringLife)) {
 		r = t.renew(now, q.Shard, third)
 	}
+	n := len(r.sellers)
+	first := int(r.from * float64(n))
+	_, r.from = math.Modf(r.from + golden)
 	var rows []message.IndexRow
-	for range r.sellers {
+	for i := range n {
 		if len(rows) >= q.Want {
 			break
 		}
-		e := t.by[r.sellers[r.next]]
-		if r.next = (r.next + 1) % len(r.sellers); e != nil && e.suits(now, q) {
+		if e := t.by[r.sellers[(first+i)%n]]; e != nil && e.suits(now, q) {
 			rows = append(rows, e.row())
 		}
 	}
@@ -196,32 +205,38 @@ func (e *entry) suits(now time.Time, q message.IndexQuery) bool {
 		(len(q.Modes) == 0 || slices.ContainsFunc(p.Modes, func(m protocol.Mode) bool { return slices.Contains(q.Modes, m) }))
 }
 
-// renew makes a shard's ring anew, and goes on where the old one is.
+// renew makes a shard's ring anew. If there are too many, it forgets the oldest.
 func (t *table) renew(now time.Time, shard message.Shard, third func() int) *ring {
 	old, r := t.rings[shard], &ring{sellers: t.spread(shard), made: now}
-	if old != nil && len(old.sellers) > 0 {
-		r.next = old.next * len(r.sellers) / len(old.sellers)
-	} else {
-		r.next = third() * len(r.sellers) / Replicas
-	}
 	if len(r.sellers) == 0 { // somebody asks for what nobody has
 		delete(t.rings, shard)
 		return r
 	}
+	if old != nil {
+		r.from = old.from
+	} else {
+		_, r.from = math.Modf(float64(third())/Replicas + float64(t.dropped*golden))
+	}
 	if old == nil && len(t.rings) >= MaxRings {
-		clear(t.rings)
+		t.dropped++
+		delete(t.rings, slices.MinFunc(slices.Collect(maps.Keys(t.rings)), func(a, b message.Shard) int { // any order: the rule is total
+			return cmp.Or(t.rings[a].made.Compare(t.rings[b].made), compareShards(a, b))
+		}))
 	}
 	t.rings[shard] = r
 	return r
 }
 
 // spread orders the sellers of a shard so that any few neighbours have prices from low to
-// high: by the bits of their place among the prices, the last one first.
+// high: by the bits of their place among the prices, the last one first. Loads are left out,
+// so that the order hardly changes while records are renewed.
 func (t *table) spread(shard message.Shard) []string {
 	var rows []message.IndexRow
 	for fp, e := range t.shelves[shelf{shard.Terms, shard.Class}] { // any order: sorted
 		if Prefix(fp, shard.Bits) == shard.Prefix {
-			rows = append(rows, e.row())
+			x := e.row()
+			x.Load = 0
+			rows = append(rows, x)
 		}
 	}
 	if len(rows) == 0 {
