@@ -16,8 +16,8 @@ const (
 	// Sample is how many sellers a search looks at, and ofDraw how many of each of maxShards
 	// that it draws if it cannot ask all. More find lower prices, and have the cheapest sellers
 	// called by more buyers: a part of Sample/market of all.
-	Sample     = 240
-	ofDraw     = 24
+	Sample     = 228
+	ofDraw     = 23
 	Shortlist  = 64           // records that it brings
 	ofList     = 24           // of them, by the price that a list price falls to
 	ofRamp     = 16           // by the price that the ceiling falls to

@@ -167,33 +167,39 @@ func (t *table) expire(now time.Time) {
 type ring struct {
 	sellers []string // fingerprints
 	made    time.Time
-	from    float64 // where the next answer begins, as a part of the ring
+	next    [filters]int // where the next answer begins, for queries that skip alike
 }
 
-// golden is how far apart answers begin: the golden section spreads any number of them
-// evenly, whatever each skips.
+// filters is how many kinds of queries have places of their own in a ring, so that those that
+// skip much do not move the others.
+const filters = 16
+
+func filterOf(q message.IndexQuery) int {
+	return int(lot(0, fmt.Sprint(q.Cores, q.Ceiling, q.Modes)) % filters)
+}
+
+// golden puts the first answers of different filters in different parts of a ring.
 const golden = 0.6180339887498949
 
-// deal returns rows, each answer from another part of the ring: every seller is shown about as
-// often as any other, and buyers rank what they see. Third is where a replica begins, so that
-// the three deal different sellers.
+// deal returns rows, each answer beginning where the last one could have ended: every seller
+// is shown as often as any other, and buyers rank what they see. Third is where a replica
+// begins, so that the three deal different sellers.
 func (t *table) deal(now time.Time, q message.IndexQuery, third func() int) []message.IndexRow {
 	r := t.rings[q.Shard]
 	if r == nil || !now.Before(r.made.Add(ringLife)) {
 		r = t.renew(now, q.Shard, third)
 	}
-	n := len(r.sellers)
-	first := int(r.from * float64(n))
-	_, r.from = math.Modf(r.from + golden)
+	n, next := len(r.sellers), &r.next[filterOf(q)]
 	var rows []message.IndexRow
 	for i := range n {
 		if len(rows) >= q.Want {
 			break
 		}
-		if e := t.by[r.sellers[(first+i)%n]]; e != nil && e.suits(now, q) {
+		if e := t.by[r.sellers[(*next+i)%n]]; e != nil && e.suits(now, q) {
 			rows = append(rows, e.row())
 		}
 	}
+	*next = (*next + q.Want) % max(n, 1)
 	return rows
 }
 
@@ -213,9 +219,15 @@ func (t *table) renew(now time.Time, shard message.Shard, third func() int) *rin
 		return r
 	}
 	if old != nil {
-		r.from = old.from
+		for i, at := range old.next {
+			r.next[i] = at * len(r.sellers) / len(old.sellers)
+		}
 	} else {
-		_, r.from = math.Modf(float64(third())/Replicas + float64(t.dropped*golden))
+		first := float64(third())/Replicas + float64(t.dropped*golden)
+		for i := range r.next {
+			_, part := math.Modf(first + float64(float64(i)*golden))
+			r.next[i] = int(part * float64(len(r.sellers)))
+		}
 	}
 	if old == nil && len(t.rings) >= MaxRings {
 		t.dropped++
