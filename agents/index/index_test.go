@@ -233,6 +233,38 @@ func TestRowsAreDealt(t *testing.T) {
 	}
 }
 
+// The replicas of a shard begin in different parts of it: their first answers have nobody in
+// common.
+func TestReplicasDealDifferentSellers(t *testing.T) {
+	all, shown := homes(3, 3), map[string]bool{}
+	for _, h := range all {
+		s, _ := index.NewServer(h, nobody{}, noon)
+		for _, x := range all {
+			if x != h {
+				s.Receive(noon, protocol.Message{Performative: protocol.Inform, Sender: x.ID, Body: message.Presence{Index: 1, TTL: time.Hour, Issuer: x.Issuer}})
+			}
+		}
+		for i := range 90 {
+			if err := s.Put(noon, record(i, 16, "ca")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := s.Receive(noon, protocol.Message{
+			Performative: protocol.QueryRef, Sender: id("u", 1), Receivers: []protocol.AgentID{h.ID}, Protocol: protocol.ProtocolIndex,
+			Body: message.IndexQuery{Shard: message.Shard{Terms: crd, Class: 2}, Want: 30},
+		})
+		for _, r := range out.Send[0].Body.(message.IndexRows).Rows {
+			if shown[r.Seller] {
+				t.Errorf("%s is in the answers of two replicas", r.Seller)
+			}
+			shown[r.Seller] = true
+		}
+	}
+	if len(shown) < 90 {
+		t.Errorf("%d of 90 sellers are in the answers", len(shown))
+	}
+}
+
 // More shards than a server remembers are dealt nevertheless.
 func TestManyShardsAreDealt(t *testing.T) {
 	s, _ := index.NewServer(homes(1, 1)[0], nobody{}, noon)
