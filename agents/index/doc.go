@@ -46,7 +46,7 @@ const (
 	MaxCurrent  = 8                     // currencies of a record that are indexed
 	MaxSenders  = 4096                  // whose messages a server counts in a Beat
 	MaxSent     = 600                   // messages that a server takes from one of them in a Beat
-	maxNear     = 4096                  // shards of which a server remembers whether it keeps them
+	maxNear     = 4096                  // shards whose homes a server remembers
 	maxExamined = 4 * message.MaxDigest // shards whose homes are worked out for a digest
 	slackBits   = 1                     // records and queries may come split by so many bits more or less
 	spareHomes  = 2                     // servers after the replicas that also take a record: views differ

@@ -177,7 +177,7 @@ func (s *scout) addRanked(chosen map[int]bool, units []int, best bool) {
 	s.addFirst(chosen, ranked, s.cfg.Budget-s.byLot())
 }
 
-// addFirst adds those that are first on the lists, up to most in all.
+// addFirst adds those that are first on the lists, until most are chosen.
 func (s *scout) addFirst(chosen map[int]bool, lists []shortlist, most int) {
 	for place := range s.cfg.Budget {
 		for _, l := range lists {
