@@ -40,7 +40,7 @@ func config(t *testing.T, user, site wan.NAT) Config {
 // found opens a market that the user has joined.
 func found(t *testing.T, cfg Config) (context.Context, *market) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime+asleepTime())
 	t.Cleanup(cancel)
 	m, err := open(ctx, cfg)
 	if err != nil {
@@ -202,11 +202,17 @@ func (p *party) asleep(meanwhile func() error) error {
 	if err := p.daemon.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	wake := time.NewTimer(asleepTime)
+	wake := time.NewTimer(asleepTime())
 	defer wake.Stop()
 	err := meanwhile()
 	<-wake.C
 	return errors.Join(err, p.daemon.Process.Signal(syscall.SIGCONT))
 }
 
-const asleepTime = 25 * time.Second
+// asleepTime is short in CI: RAMP_TEST_ASLEEP=1h takes as long as it says.
+func asleepTime() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("RAMP_TEST_ASLEEP")); err == nil {
+		return d
+	}
+	return 25 * time.Second
+}
