@@ -102,8 +102,8 @@ func TestRevocationSpreadsByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	kept[1].trust.Replace(trust) // one agent's file
-	kept[1].fresh.Store(true)
+	kept[2].trust.Replace(trust) // the file of one agent, not the revoked one
+	kept[2].fresh.Store(true)
 	forgotten := func(a *agent) func() bool {
 		return func() bool {
 			for _, k := range a.Known() {
