@@ -104,15 +104,8 @@ type addresses struct {
 
 // Validate names the first field that is missing or cannot be used.
 func (c Config) Validate() error {
-	switch {
-	case c.Credential == nil:
-		return errors.New("mesh: Credential is missing")
-	case c.Trust == nil:
-		return errors.New("mesh: Trust is missing")
-	case c.Codec == nil:
-		return errors.New("mesh: Codec is missing")
-	case c.Deliver == nil:
-		return errors.New("mesh: Deliver is missing")
+	if c.Credential == nil || c.Trust == nil || c.Codec == nil || c.Deliver == nil {
+		return errors.New("mesh: Credential, Trust, Codec and Deliver must be set")
 	}
 	_, err := c.parse()
 	return err
@@ -207,9 +200,5 @@ func parseBootstrap(all []string) ([]peer.AddrInfo, error) {
 			return nil, fmt.Errorf("bootstrap %q: %w", all[i], ErrNoPeerID)
 		}
 	}
-	infos, err := peer.AddrInfosFromP2pAddrs(parsed...)
-	if err != nil {
-		return nil, fmt.Errorf("bootstrap: %w", err)
-	}
-	return infos, nil
+	return peer.AddrInfosFromP2pAddrs(parsed...)
 }

@@ -78,7 +78,7 @@ func (d *delivery) reportFailures(ctx context.Context) {
 	for {
 		select {
 		case u := <-d.failures:
-			if d.deliver(failure(d.cfg.Credential.ID, *u)) != nil {
+			if d.deliver(u.failure(d.cfg.Credential.ID)) != nil {
 				return
 			}
 		case <-ctx.Done():
@@ -87,7 +87,7 @@ func (d *delivery) reportFailures(ctx context.Context) {
 	}
 }
 
-func failure(self protocol.AgentID, u undelivered) protocol.Message {
+func (u *undelivered) failure(self protocol.AgentID) protocol.Message {
 	return protocol.Message{
 		Performative: protocol.Failure, Sender: protocol.LocalMesh, Receivers: []protocol.AgentID{self},
 		Protocol: u.message.Protocol, Conversation: u.message.Conversation,

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,13 +102,7 @@ func (n *enrolment) of(p netip.Prefix) *bucket {
 		return b
 	}
 	if len(n.by) >= enrolNetworks {
-		var oldest netip.Prefix
-		for x, b := range n.by {
-			if !oldest.IsValid() || b.at.Before(n.by[oldest].at) {
-				oldest = x
-			}
-		}
-		delete(n.by, oldest)
+		delete(n.by, slices.MinFunc(slices.Collect(maps.Keys(n.by)), func(x, y netip.Prefix) int { return n.by[x].at.Compare(n.by[y].at) }))
 	}
 	b = &bucket{}
 	n.by[p] = b

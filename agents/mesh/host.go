@@ -97,19 +97,15 @@ func newLimits(denied *denials, strange func(peer.ID) bool) (network.ResourceMan
 		Conns: maxPerPeer, ConnsInbound: maxPerPeer, ConnsOutbound: maxPerPeer,
 		FD: maxPerPeer, Memory: peerMemory,
 	}
-	kind := rcmgr.ResourceLimits{
-		Streams: 2 * streamsPerKind, StreamsInbound: streamsPerKind, StreamsOutbound: streamsPerKind,
-		Memory: peerMemory,
+	each := func(way rcmgr.LimitVal) rcmgr.ResourceLimits {
+		return rcmgr.ResourceLimits{Streams: 2 * way, StreamsInbound: way, StreamsOutbound: way, Memory: peerMemory}
 	}
-	enrol := kind // each waits with up to MaxEnrol bytes
-	enrol.Streams, enrol.StreamsInbound, enrol.StreamsOutbound = 4, 2, 2
-	files := kind
-	files.Streams, files.StreamsInbound, files.StreamsOutbound = 2*filesPerPeer, filesPerPeer, filesPerPeer
+	kind := each(streamsPerKind)
 	limits := rcmgr.PartialLimitConfig{
 		System: whole, Transient: transient, PeerDefault: one,
 		ProtocolDefault: whole, ServiceDefault: whole,
 		ProtocolPeer: map[libp2pprotocol.ID]rcmgr.ResourceLimits{
-			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: enrol, protocolClock: kind, protocolBare: kind, protocolRevocations: kind, protocolFiles: files,
+			protocolACL: kind, protocolPresence: kind, protocolIntroductions: kind, protocolEnrolment: each(enrolPerPeer), protocolClock: kind, protocolBare: kind, protocolRevocations: kind, protocolFiles: each(filesPerPeer),
 		},
 	}
 	return rcmgr.NewResourceManager(newStandings(limits, strange),

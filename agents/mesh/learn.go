@@ -1,7 +1,6 @@
 package mesh
 
 import (
-	"ramp/protocol"
 	"ramp/protocol/codec"
 	"ramp/protocol/message"
 )
@@ -39,11 +38,4 @@ func (e *endpoint) enter(r message.Record) error {
 		_, err = e.contacts.add(agent, by, id, shown, r.Issued)
 	}
 	return err
-}
-
-// local takes a message to the transport itself: records of sellers that an index brought.
-func (m *Mesh) local(msg protocol.Message) {
-	if r, ok := msg.Body.(message.Records); ok {
-		m.ep.learn(r.List)
-	}
 }

@@ -81,6 +81,7 @@ const (
 	streamsPerPeer    = 32  // inbound: gossip, identify, and ours, each replaced once
 	streamsPerKind    = 4   // inbound, of one protocol and peer
 	filesPerPeer      = 16  // exchanges of files; following a job uses one
+	enrolPerPeer      = 2   // applications, each waiting with up to MaxEnrol bytes
 	maxStreams        = 16 * MaxConnections
 	maxMemory         = 1 << 30 // of stream buffers, all peers
 	peerMemory        = 64 << 20

@@ -18,11 +18,9 @@ import (
 
 // kindTag marks verified agents for the connection manager; a bank's connection is
 // more valuable.
-const (
-	kindTag    = "ramp-kind"
-	agentValue = 10
-	bankValue  = 50
-)
+const kindTag = "ramp-kind"
+
+var kindValue = map[protocol.Kind]int{protocol.KindUser: 10, protocol.KindResource: 10, protocol.KindBank: 50}
 
 // isFault reports whether a peer, and not the network, is to blame.
 func isFault(err error) bool {
@@ -174,10 +172,6 @@ func (m *meetings) accept(c *contact, msg protocol.Message) error {
 		msg.Body = p
 	}
 	c.hear(p, m.ep.cfg.Now())
-	value := agentValue
-	if p.Agent == protocol.KindBank {
-		value = bankValue
-	}
-	m.ep.host.ConnManager().TagPeer(c.peer, kindTag, value)
+	m.ep.host.ConnManager().TagPeer(c.peer, kindTag, kindValue[p.Agent])
 	return m.delivery.deliver(msg)
 }

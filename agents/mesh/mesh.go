@@ -211,7 +211,9 @@ func (m *Mesh) Send(msg protocol.Message) {
 		case protocol.Everyone:
 			err = m.gossip.publish(o)
 		case protocol.LocalMesh:
-			m.local(msg)
+			if r, ok := msg.Body.(message.Records); ok { // of sellers, which an index brought
+				m.ep.learn(r.List)
+			}
 		default:
 			o.shared = shared
 			err = m.links.post(to, protocolACL, o)

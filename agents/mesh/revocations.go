@@ -93,7 +93,7 @@ func (r *revocations) run(ctx context.Context) {
 // spread exchanges lists with the connected agents that are not known to have the same.
 func (r *revocations) spread(ctx context.Context) {
 	inTurn(ctx, r.ep.connected(everybody), func(ctx context.Context, c *contact) {
-		if _, v := r.own(); c.hasLists(v) {
+		if _, v := r.own(); c.current().lists == v {
 			return
 		}
 		if err := r.exchange(ctx, c.peer); err != nil {
@@ -180,6 +180,3 @@ func (c *contact) showLists(v version) {
 	defer c.mu.Unlock()
 	c.facts.lists = v
 }
-
-// hasLists reports whether a contact is known to have these lists.
-func (c *contact) hasLists(v version) bool { return c.current().lists == v }
