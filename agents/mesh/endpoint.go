@@ -255,23 +255,46 @@ func (e *endpoint) recheckConnections() {
 	}
 }
 
-// leaveIdle closes connections of a visitor that carry nothing but gossip, chosen by lot, as
-// long as it has more than enough: sellers have places for more visitors then, and messages
-// open a connection again.
+// leaveIdle closes connections that carry nothing but gossip, chosen by lot, as long as this
+// agent has more than enough: gossip passes on what others say, each connection costs a packet
+// every few seconds, and messages open one again. Banks keep what they have.
 func (e *endpoint) leaveIdle() {
 	conns := e.host.Network().Conns()
-	if surplus := len(conns) - visitorKeeps; e.cfg.Visitor && surplus > 0 {
-		rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
-		conns = slices.DeleteFunc(conns, func(c network.Conn) bool { return !e.idle(c) })
-		for _, c := range conns[:min(surplus, len(conns))] {
-			_ = c.Close() // it is lost, which was wanted
-		}
+	n := e.cfg.surplus(len(conns))
+	if n <= 0 {
+		return
+	}
+	rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
+	conns = slices.DeleteFunc(conns, func(c network.Conn) bool { return !e.idle(c) })
+	for _, c := range conns[:min(n, len(conns))] {
+		_ = c.Close() // it is lost, which was wanted
 	}
 }
 
-// idle reports whether a connection is no longer new and has only streams of gossip.
+// surplus is how many of so many connections an agent may close now. Both sides of each
+// choose, so sellers close few at a time.
+func (c Config) surplus(connections int) int {
+	switch {
+	case c.Visitor:
+		return connections - visitorKeeps
+	case c.HearCalls && connections > SellerMost:
+		return (connections - sellerKeeps) / 4
+	}
+	return 0
+}
+
+// hasEnough reports whether this agent, if it is no bank, needs no more connections for gossip
+// than so many.
+func (c Config) hasEnough(connections int) bool {
+	return c.Visitor && connections > 0 || c.HearCalls && connections >= sellerKeeps
+}
+
+// idle reports whether a connection is no longer new, has only streams of gossip, and is not
+// one by which another agent is reached through this one.
 func (e *endpoint) idle(conn network.Conn) bool {
-	return e.cfg.Now().Sub(conn.Stat().Opened) > visitorStays && !e.host.ConnManager().IsProtected(conn.RemotePeer(), "") &&
+	manager, id := e.host.ConnManager(), conn.RemotePeer()
+	about := manager.GetTagInfo(id)
+	return e.cfg.Now().Sub(conn.Stat().Opened) > IdleStays && !manager.IsProtected(id, "") && (about == nil || about.Tags[reservationTag] == 0) &&
 		!slices.ContainsFunc(conn.GetStreams(), func(s network.Stream) bool { return !strings.HasPrefix(string(s.Protocol()), "/meshsub/") })
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -311,5 +312,80 @@ func TestAVisitorKeepsFewIdleConnections(t *testing.T) {
 	}
 	if visitor.Peers() != 25 {
 		t.Errorf("%d connections, want 25 that are in use", visitor.Peers())
+	}
+}
+
+// A seller leaves some of many idle connections, but none by which others are reached.
+func TestASellerKeepsFewIdleConnections(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	bank.Send(presence(protocol.KindBank, 1))
+	var later atomic.Int64
+	seller := m.relaying("seller", hearsCalls, func(c *mesh.Config) {
+		c.Bootstrap = bank.Addresses()
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	})
+	seller.awaitKnown(bank.Self())
+	const closed, others = 58, 8
+	visits := func(c *mesh.Config) { c.Visitor = true }
+	for i := range closed {
+		m.closed(fmt.Sprint("closed", i), seller.Addresses(), visits)
+	}
+	seller.reserves(closed)
+	var open []*agent
+	for i := range others {
+		open = append(open, m.start(fmt.Sprint("open", i), func(c *mesh.Config) {
+			c.Visitor, c.Bootstrap = true, slices.Concat(seller.Addresses(), bank.Addresses())
+		}))
+		seller.awaitKnown(open[i].Self())
+		bank.awaitKnown(open[i].Self())
+	}
+	eventually(t, "all are connected", func() bool { return seller.Peers() == 1+closed+others })
+	later.Store(int64(time.Minute))
+	eventually(t, "the seller has closed some", func() bool { return seller.Peers() <= mesh.SellerMost })
+	if n := seller.Reach().Reservations; n != closed {
+		t.Errorf("%d reservations are left, want %d", n, closed)
+	}
+	for i, a := range open {
+		a.Send(query(i, seller.Self()))
+		seller.awaitQuery(i)
+	}
+}
+
+// A seller with enough connections meets nobody again whom it still hears.
+func TestASellerSparesConnectionsToThoseItHears(t *testing.T) {
+	m := newMarket(t)
+	bank := m.start("bank", nil)
+	bank.Send(presence(protocol.KindBank, 1))
+	var later atomic.Int64
+	seller := m.start("seller", func(c *mesh.Config) {
+		hearsCalls(c)
+		c.Bootstrap = bank.Addresses()
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	})
+	var other *agent
+	const enough = mesh.SellerMost/2 + 1
+	for i := range enough {
+		other = m.joined(fmt.Sprint("other", i), bank)
+		other.Send(presence(protocol.KindResource, 1))
+		seller.awaitKnown(other.Self())
+	}
+	learns := func() {
+		t.Helper()
+		if unmet, err := mesh.Learn(t.Context(), seller.Mesh, bank.Self()); unmet > 0 || err != nil {
+			t.Fatal(unmet, err)
+		}
+	}
+	eventually(t, "the bank introduces all", func() bool { return bank.Peers() == enough+1 })
+	seller.await("its presence", isPresenceOf(other.Self(), 1))
+	if err := mesh.HangUp(seller.Mesh, other.Self()); err != nil {
+		t.Fatal(err)
+	}
+	if learns(); seller.knows(other.Self()) {
+		t.Error("the seller has met an agent again that it hears")
+	}
+	later.Store(int64(protocol.PresenceTTL))
+	if learns(); !seller.knows(other.Self()) {
+		t.Error("the seller has not met an agent again whose presence has lapsed")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"ramp/agents"
+	"ramp/protocol"
 )
 
 // joining owns the state of joining the market: the anchors, which are the bootstrap
@@ -78,12 +79,12 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 		case err == nil && unmet == 0:
 			wait = RejoinFirst
 			j.awaitLoss(ctx, info.ID, RejoinPeriod)
-			j.stayAway(ctx, begun)
+			j.stayAway(ctx, info.ID, begun)
 		case err == nil: // the unmet agents are connected to the anchor, so they will come up
 			j.awaitLoss(ctx, info.ID, wait)
 			wait = min(2*wait, RejoinPeriod)
 			if !j.ep.contacts.connected(info.ID) {
-				j.stayAway(ctx, begun)
+				j.stayAway(ctx, info.ID, begun)
 			}
 		default:
 			j.noteFailure(err)
@@ -114,15 +115,17 @@ func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration
 	}
 }
 
-// stayAway keeps a visitor from joining again within VisitPeriod, as long as it is connected
-// to anybody: its anchor may have closed the connection to make room for others, and messages
-// open one when there are any.
-func (j *joining) stayAway(ctx context.Context, joined time.Time) {
-	for j.ep.cfg.Visitor && time.Since(joined) < VisitPeriod && len(j.ep.connected(everybody)) > 0 {
-		if !agents.Pause(ctx, watchPeriod) {
-			return
-		}
+// stayAway keeps an agent from joining again within VisitPeriod, as long as it is connected to
+// enough others: its anchor, unless that is a bank, may have closed the connection to make room,
+// and messages open one when there are any.
+func (j *joining) stayAway(ctx context.Context, id peer.ID, joined time.Time) {
+	for time.Since(joined) < VisitPeriod && j.ep.cfg.hasEnough(len(j.ep.connected(everybody))) && (j.ep.cfg.Visitor || !j.isBank(id)) && agents.Pause(ctx, watchPeriod) {
 	}
+}
+
+func (j *joining) isBank(id peer.ID) bool {
+	c := j.ep.contacts.ofPeer(id)
+	return c != nil && c.current().kind == protocol.KindBank
 }
 
 func everybody(*contact) bool { return true }
@@ -168,12 +171,12 @@ func (j *joining) connect(ctx context.Context, info peer.AddrInfo) error {
 // vacancies, and counts those that it could not meet. It tries them in random order, and
 // those that do not answer keep nobody waiting.
 func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
-	vacancies := j.ep.vacancies()
+	vacancies, connected := j.ep.vacancies(), len(j.ep.connected(everybody))
 	chosen := map[peer.ID]bool{}
 	var hints []introduction
 	for _, n := range rand.Perm(len(list)) {
 		i := list[n]
-		known := i.id == j.ep.host.ID() || j.hasMet(i.id) || j.visited(i)
+		known := i.id == j.ep.host.ID() || j.hasMet(i.id) || j.visited(i) || j.spares(i.id, connected+len(hints))
 		if !known && !chosen[i.id] && len(hints) < vacancies && j.ep.gate.open(i.id) {
 			chosen[i.id], hints = true, append(hints, i)
 		}
@@ -198,6 +201,17 @@ func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
 func (j *joining) hasMet(id peer.ID) bool {
 	c := j.ep.contacts.ofPeer(id)
 	return c != nil && c.current().met && j.ep.contacts.connected(id)
+}
+
+// spares reports whether a seller with so many connections needs none to a peer: it has met the
+// peer and still hears it.
+func (j *joining) spares(id peer.ID, connected int) bool {
+	c := j.ep.contacts.ofPeer(id)
+	if c == nil || !j.ep.cfg.HearCalls || !j.ep.cfg.hasEnough(connected) {
+		return false
+	}
+	f := c.current()
+	return f.met && j.ep.cfg.Now().Before(f.until)
 }
 
 // visited reports whether an introduced agent has been met before, at one of the same

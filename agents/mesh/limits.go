@@ -56,6 +56,8 @@ const (
 
 // Bounds of connections (the resource manager) and tables.
 const (
+	SellerMost     = 2 * sellerKeeps  // connections of a seller, before it closes unused ones
+	IdleStays      = 30 * time.Second // until an unused connection is closed
 	MaxConnections = 1024             // 1,000 agents of a market, each directly
 	maxHalfOpen    = 256              // inbound connections that are not secured yet
 	halfOpenAtOnce = 2 * maxHalfOpen  // with those that are being dropped
@@ -69,8 +71,8 @@ const (
 	lowWater       = 800              // to which the connection manager trims ...
 	highWater      = 960              // ... from here, those of the lowest value first
 	trimGrace      = 20 * time.Second
-	visitorKeeps   = 8                // connections of a visitor, beside those that it uses
-	visitorStays   = 30 * time.Second // until it leaves
+	visitorKeeps   = 8  // connections of a visitor, beside those that it uses
+	sellerKeeps    = 32 // the same of a seller, which closes some from SellerMost
 	// maxPerAddress bounds the connections of one IP address. The library's 8, and its
 	// rate of one in five seconds, would keep out a site with many agents behind one
 	// address.

@@ -122,11 +122,12 @@ func machineNetworks() (networks []net.IPNet) {
 	return networks
 }
 
-// unmet lists the neighbours that are not connected or were not met. Those that were
-// met long ago and left are forgotten after nearbyTries.
+// unmet lists the neighbours that are not connected or were not met, and that a seller does
+// not spare. Those that were met long ago and left are forgotten after nearbyTries.
 func (n *neighbours) unmet() (ids []peer.ID) {
+	connected := len(n.joining.ep.connected(everybody))
 	for id := range n.known {
-		if !n.joining.hasMet(id) {
+		if !n.joining.hasMet(id) && !n.joining.spares(id, connected) {
 			ids = append(ids, id)
 		}
 	}
