@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	mrand "math/rand/v2"
 	"runtime"
 	"sync"
@@ -25,9 +26,10 @@ import (
 const (
 	MaxMeshHosts = 1000
 	MaxMeshTime  = 10 * time.Minute
-	startAtOnce  = 8               // hosts
-	settleTime   = 3 * time.Second // with hardly a new connection, before anything is measured
-	hardly       = 0.005           // of the connections
+	startAtOnce  = 8                // hosts
+	settleTime   = 3 * time.Second  // with hardly a new or closed connection, before anything is measured
+	lastWay      = 10 * time.Second // for the last presences to arrive
+	hardly       = 0.005            // of the connections
 )
 
 // MeshConfig is a mesh to measure.
@@ -62,7 +64,8 @@ type MeshRate struct {
 // presences notes when presences leave and arrive.
 type presences struct {
 	mu    sync.Mutex
-	left  map[presenceKey]time.Time // nil: not measured now
+	left  map[presenceKey]time.Time // nil: not measured yet
+	over  bool                      // later ones are not measured
 	heard []time.Duration
 }
 
@@ -74,7 +77,7 @@ type presenceKey struct {
 func (p *presences) leaves(from protocol.AgentID, counter uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.left != nil {
+	if p.left != nil && !p.over {
 		p.left[presenceKey{from, counter}] = time.Now()
 	}
 }
@@ -121,10 +124,14 @@ func MeasureMesh(ctx context.Context, cfg MeshConfig, note func(string)) (f Mesh
 		speaking.Go(func() { h.speak(ctx, m) })
 	}
 	connections, err := h.settle(ctx)
+	joined := time.Since(begun) - settleTime
+	if connections > mesh.SellerMost && agents.Pause(ctx, mesh.IdleStays) {
+		connections, err = h.settle(ctx)
+	}
 	if err != nil {
 		return f, err
 	}
-	f = MeshFigures{Hosts: cfg.Hosts, Joined: (time.Since(begun) - settleTime).Seconds(), Connections: connections, Apart: h.apart().Seconds()}
+	f = MeshFigures{Hosts: cfg.Hosts, Joined: joined.Seconds(), Connections: connections, Apart: h.apart().Seconds()}
 	note(fmt.Sprintf("%d hosts with %.0f connections each after %.0f s; measuring for %s", f.Hosts, f.Connections, f.Joined, cfg.Time))
 	return f, h.measure(ctx, &f)
 }
@@ -218,15 +225,15 @@ func (h *hosts) speak(ctx context.Context, m *mesh.Mesh) {
 	}
 }
 
-// settle waits until the hosts make hardly any more connections, and returns how many each
-// has. On a busy machine some are always lost and made again.
+// settle waits until the hosts make and close hardly any more connections, and returns how many
+// each has. On a busy machine some are always lost and made again.
 func (h *hosts) settle(ctx context.Context) (float64, error) {
 	for before := 0; ; {
 		sum := 0
 		for _, m := range h.all {
 			sum += m.Peers()
 		}
-		if float64(sum-before) <= hardly*float64(sum) {
+		if math.Abs(float64(sum-before)) <= hardly*float64(sum) {
 			return float64(sum) / float64(len(h.all)), nil
 		}
 		before = sum
@@ -257,6 +264,12 @@ func (h *hosts) measure(ctx context.Context, f *MeshFigures) error {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	f.Memory = float64(mem.Sys) / (1 << 20) / float64(len(h.all))
+	h.seen.mu.Lock()
+	h.seen.over = true
+	h.seen.mu.Unlock()
+	if !agents.Pause(ctx, lastWay) {
+		return ctx.Err()
+	}
 	h.seen.mu.Lock()
 	defer h.seen.mu.Unlock()
 	f.Presences = len(h.seen.left)
