@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pprotocol "github.com/libp2p/go-libp2p/core/protocol"
 
+	"ramp/agents"
 	"ramp/protocol"
 )
 
@@ -155,6 +156,7 @@ func (l *link) send(ctx context.Context, batch []*outgoing) {
 	if len(frames) == 0 {
 		return
 	}
+	l.pace(ctx, frames)
 	wasOpen := l.stream != nil && !isClosed(l.stream.lost)
 	err := l.sendOnce(ctx, frames)
 	if err != nil && wasOpen {
@@ -163,6 +165,19 @@ func (l *link) send(ctx context.Context, batch []*outgoing) {
 	for _, o := range batch {
 		if err != nil {
 			l.delivery.fail(o, l.to, err)
+		}
+	}
+}
+
+// pace waits until the peer takes a batch of messages, and does not cut this agent off.
+func (l *link) pace(ctx context.Context, frames [][]byte) {
+	c, size := l.ep.contacts.ofPeer(l.key.peer), 0
+	for _, b := range frames {
+		size += len(b)
+	}
+	for c != nil && l.key.protocol == protocolACL && !c.takes(len(frames), size, time.Now(), l.ep.cfg.Limits) {
+		if !agents.Pause(ctx, paceTick) {
+			return
 		}
 	}
 }

@@ -203,3 +203,22 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		t.Errorf("good config: %v", err)
 	}
 }
+
+// An agent with much to say keeps to what the other one takes, and is not cut off.
+func TestABusyAgentIsNotCutOff(t *testing.T) {
+	m := newMarket(t)
+	a, b := m.pair(func(c *mesh.Config) {
+		c.Limits = mesh.DefaultLimits()
+		c.Limits.Messages = mesh.Rate{PerSecond: 1000, Burst: 100}
+		c.Limits.Bytes = mesh.Rate{PerSecond: 1 << 20, Burst: 16 << 10}
+	})
+	for i := range 1000 {
+		a.Send(query(i, b.Self()))
+	}
+	for i := range 1000 {
+		b.awaitQuery(i)
+	}
+	if n := b.Counters().CutOff; n != 0 {
+		t.Errorf("it was cut off %d times", n)
+	}
+}
