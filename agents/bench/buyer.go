@@ -235,8 +235,13 @@ func (r *AuctionReport) note(p message.Purchase) error {
 	return nil
 }
 
+// bareTime is how long an exchange of bare frames may take.
+const bareTime = time.Minute
+
 // bare exchanges frames of the same number and size over the same kind of streams.
 func (b *buyer) bare(ctx context.Context, o Order, r *AuctionReport) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bareTime, errors.New("a seller does not answer a bare frame"))
+	defer cancel()
 	begun := time.Now()
 	ask := bareFrame(o.Like.OutSize, o.Like.InSize)
 	for round := range o.Like.Rounds {
@@ -250,7 +255,7 @@ func (b *buyer) bare(ctx context.Context, o Order, r *AuctionReport) error {
 			select {
 			case <-b.replies:
 			case <-ctx.Done():
-				return ctx.Err()
+				return context.Cause(ctx)
 			}
 		}
 	}
