@@ -158,7 +158,7 @@ type Limits struct {
 // 1,000 messages of 300 bytes per second with each peer, on a fast machine four times as many.
 func DefaultLimits() Limits {
 	return Limits{
-		Messages: Rate{PerSecond: 4000, Burst: 4000},
+		Messages: Rate{PerSecond: 8000, Burst: 8000},
 		Bytes:    Rate{PerSecond: 32 << 20, Burst: 64 << 20},
 		Streams:  Rate{PerSecond: 16, Burst: 256}, // a user may run each command in a process of its own
 		Faults:   Rate{PerSecond: 1, Burst: 32},
