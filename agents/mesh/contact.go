@@ -29,7 +29,7 @@ type contact struct {
 	facts facts
 
 	messages, bytes, streams, faults, stale bucket
-	sent, sentBytes                         bucket // what it may be sent
+	sent                                    bucket // messages that it takes
 	gossip                                  map[string]*author
 	reading                                 map[libp2pprotocol.ID]*reading
 }
@@ -117,21 +117,6 @@ func (c *contact) admit(n int, now time.Time, l Limits) bool {
 	defer c.mu.Unlock()
 	c.facts.seen = now
 	return c.messages.take(now, 1, l.Messages) && c.bytes.take(now, float64(n), l.Bytes)
-}
-
-// takes charges messages of size bytes in all to what the contact may be sent: a little less
-// than this agent would take from it, since both have the same limits.
-func (c *contact) takes(messages, size int, now time.Time, l Limits) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.sent.take(now, float64(messages), l.Messages.times(paced)) {
-		return false
-	}
-	if c.sentBytes.take(now, float64(size), l.Bytes.times(paced)) {
-		return true
-	}
-	c.sent.spent -= float64(messages)
-	return false
 }
 
 // meets records an exchange of presences; greeted: this agent's was not empty.

@@ -19,6 +19,7 @@ import (
 
 	"ramp/agents"
 	"ramp/agents/framing"
+	"ramp/protocol"
 )
 
 // endpoint owns this agent's libp2p host, the contacts that it has verified and the
@@ -257,36 +258,33 @@ func (e *endpoint) recheckConnections() {
 
 // leaveIdle closes connections that carry nothing but gossip, chosen by lot, as long as this
 // agent has more than enough: gossip passes on what others say, each connection costs a packet
-// every few seconds, and messages open one again. Banks keep what they have.
+// every few seconds, and messages open one again. Banks keep what they have, and sellers leave
+// visitors to themselves.
 func (e *endpoint) leaveIdle() {
 	conns := e.host.Network().Conns()
-	n := e.cfg.surplus(len(conns))
-	if n <= 0 {
+	surplus := 0
+	switch {
+	case e.cfg.Visitor:
+		surplus = len(conns) - visitorKeeps
+	case e.cfg.HearCalls:
+		conns = slices.DeleteFunc(conns, func(c network.Conn) bool { return !trades(e.contacts.ofPeer(c.RemotePeer())) })
+		if len(conns) > SellerMost { // both sides of each choose, so few at a time
+			surplus = (len(conns) - sellerKeeps) / 4
+		}
+	}
+	if surplus <= 0 {
 		return
 	}
 	rand.Shuffle(len(conns), func(i, j int) { conns[i], conns[j] = conns[j], conns[i] })
 	conns = slices.DeleteFunc(conns, func(c network.Conn) bool { return !e.idle(c) })
-	for _, c := range conns[:min(n, len(conns))] {
+	for _, c := range conns[:min(surplus, len(conns))] {
 		_ = c.Close() // it is lost, which was wanted
 	}
 }
 
-// surplus is how many of so many connections an agent may close now. Both sides of each
-// choose, so sellers close few at a time.
-func (c Config) surplus(connections int) int {
-	switch {
-	case c.Visitor:
-		return connections - visitorKeeps
-	case c.HearCalls && connections > SellerMost:
-		return (connections - sellerKeeps) / 4
-	}
-	return 0
-}
-
-// hasEnough reports whether this agent, if it is no bank, needs no more connections for gossip
-// than so many.
-func (c Config) hasEnough(connections int) bool {
-	return c.Visitor && connections > 0 || c.HearCalls && connections >= sellerKeeps
+// trades reports whether an agent is known to be a bank or a seller.
+func trades(c *contact) bool {
+	return c != nil && (c.current().kind == protocol.KindBank || c.current().kind == protocol.KindResource)
 }
 
 // idle reports whether a connection is no longer new, has only streams of gossip, and is not

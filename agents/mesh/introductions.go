@@ -9,7 +9,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"ramp/agents/framing"
-	"ramp/protocol"
 )
 
 // identifyTimeout bounds the wait for connected agents to say what they are; the library gives
@@ -88,7 +87,7 @@ func (e *endpoint) serveIntroductions(s network.Stream) error {
 // visits reports whether an agent says that it is a visitor. It waits for an agent that is
 // just saying who it is.
 func (e *endpoint) visits(ctx context.Context, c *contact) bool {
-	if k := c.current().kind; k == protocol.KindBank || k == protocol.KindResource {
+	if trades(c) {
 		return false
 	}
 	if c.visitor.Load() {

@@ -315,7 +315,8 @@ func TestAVisitorKeepsFewIdleConnections(t *testing.T) {
 	}
 }
 
-// A seller leaves some of many idle connections, but none by which others are reached.
+// A seller leaves some of many idle connections, but none of those by which others are reached,
+// and no user.
 func TestASellerKeepsFewIdleConnections(t *testing.T) {
 	m := newMarket(t)
 	bank := m.start("bank", nil)
@@ -325,30 +326,38 @@ func TestASellerKeepsFewIdleConnections(t *testing.T) {
 		c.Bootstrap = bank.Addresses()
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	})
-	seller.awaitKnown(bank.Self())
-	const closed, others = 58, 8
-	visits := func(c *mesh.Config) { c.Visitor = true }
+	const closed, others, users = 58, 8, 8
+	visits := func(c *mesh.Config) { c.Visitor = true } // so that they do not meet each other
 	for i := range closed {
-		m.closed(fmt.Sprint("closed", i), seller.Addresses(), visits)
+		a := m.closed(fmt.Sprint("closed", i), seller.Addresses(), visits)
+		a.Send(presence(protocol.KindResource, 1))
+		seller.await("its presence", isPresenceOf(a.Self(), 1))
 	}
 	seller.reserves(closed)
 	var open []*agent
-	for i := range others {
+	for i := range others + users {
 		open = append(open, m.start(fmt.Sprint("open", i), func(c *mesh.Config) {
 			c.Visitor, c.Bootstrap = true, slices.Concat(seller.Addresses(), bank.Addresses())
 		}))
+		if i < others {
+			open[i].Send(presence(protocol.KindResource, 1))
+			seller.await("its presence", isPresenceOf(open[i].Self(), 1))
+		}
 		seller.awaitKnown(open[i].Self())
 		bank.awaitKnown(open[i].Self())
 	}
-	eventually(t, "all are connected", func() bool { return seller.Peers() == 1+closed+others })
+	eventually(t, "all are connected", func() bool { return seller.Peers() == 1+closed+others+users })
 	later.Store(int64(time.Minute))
-	eventually(t, "the seller has closed some", func() bool { return seller.Peers() <= mesh.SellerMost })
+	eventually(t, "the seller has closed what it may", func() bool { return seller.Peers() == 1+closed+users })
 	if n := seller.Reach().Reservations; n != closed {
 		t.Errorf("%d reservations are left, want %d", n, closed)
 	}
 	for i, a := range open {
-		a.Send(query(i, seller.Self()))
-		seller.awaitQuery(i)
+		if i >= others && !seller.knows(a.Self()) {
+			t.Errorf("the seller has left a user, %s", a.Self())
+		}
+		for a.Send(query(i, seller.Self())); !seller.hears(i); a.Send(query(i, seller.Self())) { // it may not know yet
+		}
 	}
 }
 

@@ -119,13 +119,18 @@ func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration
 // enough others: its anchor, unless that is a bank, may have closed the connection to make room,
 // and messages open one when there are any.
 func (j *joining) stayAway(ctx context.Context, id peer.ID, joined time.Time) {
-	for time.Since(joined) < VisitPeriod && j.ep.cfg.hasEnough(len(j.ep.connected(everybody))) && (j.ep.cfg.Visitor || !j.isBank(id)) && agents.Pause(ctx, watchPeriod) {
+	enough := func() bool { return len(j.ep.connected(everybody)) > 0 }
+	if c := j.ep.contacts.ofPeer(id); !j.ep.cfg.Visitor {
+		enough = func() bool { return j.hasEnough(0) && c != nil && c.current().kind != protocol.KindBank }
+	}
+	for time.Since(joined) < VisitPeriod && enough() && agents.Pause(ctx, watchPeriod) {
 	}
 }
 
-func (j *joining) isBank(id peer.ID) bool {
-	c := j.ep.contacts.ofPeer(id)
-	return c != nil && c.current().kind == protocol.KindBank
+// hasEnough reports whether this agent is a seller that needs no more connections for gossip, if
+// it gets some more.
+func (j *joining) hasEnough(more int) bool {
+	return j.ep.cfg.HearCalls && more+len(j.ep.connected(trades)) >= sellerKeeps
 }
 
 func everybody(*contact) bool { return true }
@@ -171,12 +176,12 @@ func (j *joining) connect(ctx context.Context, info peer.AddrInfo) error {
 // vacancies, and counts those that it could not meet. It tries them in random order, and
 // those that do not answer keep nobody waiting.
 func (j *joining) follow(ctx context.Context, list []introduction) (unmet int) {
-	vacancies, connected := j.ep.vacancies(), len(j.ep.connected(everybody))
+	vacancies := j.ep.vacancies()
 	chosen := map[peer.ID]bool{}
 	var hints []introduction
 	for _, n := range rand.Perm(len(list)) {
 		i := list[n]
-		known := i.id == j.ep.host.ID() || j.hasMet(i.id) || j.visited(i) || j.spares(i.id, connected+len(hints))
+		known := i.id == j.ep.host.ID() || j.hasMet(i.id) || j.visited(i) || j.spares(i.id, len(hints))
 		if !known && !chosen[i.id] && len(hints) < vacancies && j.ep.gate.open(i.id) {
 			chosen[i.id], hints = true, append(hints, i)
 		}
@@ -203,15 +208,11 @@ func (j *joining) hasMet(id peer.ID) bool {
 	return c != nil && c.current().met && j.ep.contacts.connected(id)
 }
 
-// spares reports whether a seller with so many connections needs none to a peer: it has met the
-// peer and still hears it.
-func (j *joining) spares(id peer.ID, connected int) bool {
+// spares reports whether a seller with enough connections, once it has some more, needs none to
+// a peer: it has met the peer and still hears it.
+func (j *joining) spares(id peer.ID, more int) bool {
 	c := j.ep.contacts.ofPeer(id)
-	if c == nil || !j.ep.cfg.HearCalls || !j.ep.cfg.hasEnough(connected) {
-		return false
-	}
-	f := c.current()
-	return f.met && j.ep.cfg.Now().Before(f.until)
+	return c != nil && c.current().met && j.ep.cfg.Now().Before(c.current().until) && j.hasEnough(more)
 }
 
 // visited reports whether an introduced agent has been met before, at one of the same

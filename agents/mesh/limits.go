@@ -135,8 +135,6 @@ type Rate struct {
 	Burst     float64
 }
 
-func (r Rate) times(f float64) Rate { return Rate{PerSecond: f * r.PerSecond, Burst: f * r.Burst} }
-
 // paced is the part of its allowance that an agent uses, and paceTick how long it waits for more.
 const (
 	paced    = 0.9

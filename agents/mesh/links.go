@@ -156,7 +156,7 @@ func (l *link) send(ctx context.Context, batch []*outgoing) {
 	if len(frames) == 0 {
 		return
 	}
-	l.pace(ctx, frames)
+	l.pace(ctx, len(frames))
 	wasOpen := l.stream != nil && !isClosed(l.stream.lost)
 	err := l.sendOnce(ctx, frames)
 	if err != nil && wasOpen {
@@ -169,16 +169,11 @@ func (l *link) send(ctx context.Context, batch []*outgoing) {
 	}
 }
 
-// pace waits until the peer takes a batch of messages, and does not cut this agent off.
-func (l *link) pace(ctx context.Context, frames [][]byte) {
-	c, size := l.ep.contacts.ofPeer(l.key.peer), 0
-	for _, b := range frames {
-		size += len(b)
-	}
-	for c != nil && l.key.protocol == protocolACL && !c.takes(len(frames), size, time.Now(), l.ep.cfg.Limits) {
-		if !agents.Pause(ctx, paceTick) {
-			return
-		}
+// pace waits until the peer, which has the same limits as this agent, takes more messages.
+func (l *link) pace(ctx context.Context, messages int) {
+	c, most := l.ep.contacts.ofPeer(l.key.peer), l.ep.cfg.Limits.Messages
+	most.PerSecond, most.Burst = paced*most.PerSecond, paced*most.Burst
+	for c != nil && l.key.protocol == protocolACL && !c.spend(&c.sent, float64(messages), time.Now(), most) && agents.Pause(ctx, paceTick) {
 	}
 }
 

@@ -210,7 +210,6 @@ func TestABusyAgentIsNotCutOff(t *testing.T) {
 	a, b := m.pair(func(c *mesh.Config) {
 		c.Limits = mesh.DefaultLimits()
 		c.Limits.Messages = mesh.Rate{PerSecond: 1000, Burst: 100}
-		c.Limits.Bytes = mesh.Rate{PerSecond: 1 << 20, Burst: 16 << 10}
 	})
 	for i := range 1000 {
 		a.Send(query(i, b.Self()))

@@ -125,9 +125,8 @@ func machineNetworks() (networks []net.IPNet) {
 // unmet lists the neighbours that are not connected or were not met, and that a seller does
 // not spare. Those that were met long ago and left are forgotten after nearbyTries.
 func (n *neighbours) unmet() (ids []peer.ID) {
-	connected := len(n.joining.ep.connected(everybody))
 	for id := range n.known {
-		if !n.joining.hasMet(id) && !n.joining.spares(id, connected) {
+		if !n.joining.hasMet(id) && !n.joining.spares(id, 0) {
 			ids = append(ids, id)
 		}
 	}

@@ -292,7 +292,10 @@ func (r *reach) candidates(ctx context.Context, _ int) <-chan peer.AddrInfo {
 			return
 		}
 		for {
-			for _, info := range r.offers() {
+			for _, info := range r.relays() {
+				if r.serves() {
+					break
+				}
 				select {
 				case found <- info:
 				case <-ctx.Done():
@@ -307,14 +310,6 @@ func (r *reach) candidates(ctx context.Context, _ int) <-chan peer.AddrInfo {
 		}
 	}()
 	return found
-}
-
-// offers lists connected agents that relay, unless others can reach this agent.
-func (r *reach) offers() []peer.AddrInfo {
-	if r.serves() {
-		return nil
-	}
-	return r.relays()
 }
 
 // relays lists the agents that relay, are connected directly and have shown a credential.

@@ -10,7 +10,7 @@ import (
 // relayStats counts what the relay service does for others.
 type relayStats struct {
 	reservations, circuits atomic.Int64
-	refused, bytes         atomic.Uint64
+	bytes                  atomic.Uint64
 }
 
 // ReservationAllowed counts a new reservation.
@@ -23,28 +23,16 @@ func (s *relayStats) ReservationAllowed(renewed bool) {
 // ReservationClosed counts reservations that have ended.
 func (s *relayStats) ReservationClosed(n int) { s.reservations.Add(int64(-n)) }
 
-// ReservationRequestHandled counts refusals.
-func (s *relayStats) ReservationRequestHandled(status pb.Status) {
-	if status != pb.Status_OK {
-		s.refused.Add(1)
-	}
-}
-
 // ConnectionOpened counts a relayed connection.
 func (s *relayStats) ConnectionOpened() { s.circuits.Add(1) }
 
 // ConnectionClosed counts its end.
 func (s *relayStats) ConnectionClosed(time.Duration) { s.circuits.Add(-1) }
 
-// ConnectionRequestHandled counts refusals.
-func (s *relayStats) ConnectionRequestHandled(status pb.Status) {
-	if status != pb.Status_OK {
-		s.refused.Add(1)
-	}
-}
-
 // BytesTransferred counts bytes.
 func (s *relayStats) BytesTransferred(n int) { s.bytes.Add(uint64(n)) }
 
-// RelayStatus is known to reach.
-func (s *relayStats) RelayStatus(bool) {}
+// The library's tracer can do more.
+func (*relayStats) ReservationRequestHandled(pb.Status) {}
+func (*relayStats) ConnectionRequestHandled(pb.Status)  {}
+func (*relayStats) RelayStatus(bool)                    {}
