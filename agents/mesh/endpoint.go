@@ -258,19 +258,20 @@ func (e *endpoint) recheckConnections() {
 
 // leaveIdle closes connections that carry nothing but gossip, chosen by lot, as long as this
 // agent has more than enough: gossip passes on what others say, each connection costs a packet
-// every few seconds, and messages open one again. Banks keep what they have, and sellers leave
-// visitors to themselves.
+// every few seconds, and messages open one again. Banks keep what they have; sellers close only
+// what they have opened themselves, since the others may need theirs.
 func (e *endpoint) leaveIdle() {
-	conns := e.host.Network().Conns()
-	surplus := 0
+	conns, surplus := e.host.Network().Conns(), 0
 	switch {
 	case e.cfg.Visitor:
 		surplus = len(conns) - visitorKeeps
 	case e.cfg.HearCalls:
-		conns = slices.DeleteFunc(conns, func(c network.Conn) bool { return !trades(e.contacts.ofPeer(c.RemotePeer())) })
-		if len(conns) > SellerMost { // both sides of each choose, so few at a time
-			surplus = (len(conns) - sellerKeeps) / 4
+		if n := len(e.connected(e.gossipsWith)); n > SellerMost { // many close at once, so few each
+			surplus = (n - sellerKeeps) / 4
 		}
+		conns = slices.DeleteFunc(conns, func(c network.Conn) bool {
+			return c.Stat().Direction != network.DirOutbound || !trades(e.contacts.ofPeer(c.RemotePeer()))
+		})
 	}
 	if surplus <= 0 {
 		return
@@ -287,12 +288,17 @@ func trades(c *contact) bool {
 	return c != nil && (c.current().kind == protocol.KindBank || c.current().kind == protocol.KindResource)
 }
 
-// idle reports whether a connection is no longer new, has only streams of gossip, and is not
-// one by which another agent is reached through this one.
+// gossipsWith reports whether a bank or a seller is connected directly.
+func (e *endpoint) gossipsWith(c *contact) bool {
+	return trades(c) && e.host.Network().Connectedness(c.peer) == network.Connected
+}
+
+// idle reports whether a connection is no longer new, has only streams of gossip, and is no
+// path that was punched.
 func (e *endpoint) idle(conn network.Conn) bool {
-	manager, id := e.host.ConnManager(), conn.RemotePeer()
-	about := manager.GetTagInfo(id)
-	return e.cfg.Now().Sub(conn.Stat().Opened) > IdleStays && !manager.IsProtected(id, "") && (about == nil || about.Tags[reservationTag] == 0) &&
+	id := conn.RemotePeer()
+	return e.cfg.Now().Sub(conn.Stat().Opened) > IdleStays && !e.host.ConnManager().IsProtected(id, "") &&
+		(isRelayed(conn.RemoteMultiaddr()) || !e.reach.isRelayedTo(id)) &&
 		!slices.ContainsFunc(conn.GetStreams(), func(s network.Stream) bool { return !strings.HasPrefix(string(s.Protocol()), "/meshsub/") })
 }
 

@@ -79,8 +79,8 @@ func gossipParams(visitor bool) pubsub.GossipSubParams {
 	if visitor {
 		p.HeartbeatInterval = visitorBeat
 	}
-	p.D, p.Dlo, p.Dhi, p.Dout, p.Dscore = meshDegree, meshDegree-1, meshDegree+2, 1, meshDegree-1
-	p.Dlazy, p.GossipFactor, p.HistoryGossip, p.IDontWantMessageThreshold = lazyDegree, lazyShare, lazyBeats, unwantedFrom
+	p.D, p.Dlo, p.Dhi, p.Dout, p.Dscore = meshDegree, meshDegree-1, meshDegree+4, 1, meshDegree-1
+	p.GossipFactor, p.IDontWantMessageThreshold = lazyShare, unwantedFrom
 	return p
 }
 

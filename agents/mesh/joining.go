@@ -14,7 +14,6 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"ramp/agents"
-	"ramp/protocol"
 )
 
 // joining owns the state of joining the market: the anchors, which are the bootstrap
@@ -79,12 +78,12 @@ func (j *joining) anchor(ctx context.Context, info peer.AddrInfo) {
 		case err == nil && unmet == 0:
 			wait = RejoinFirst
 			j.awaitLoss(ctx, info.ID, RejoinPeriod)
-			j.stayAway(ctx, info.ID, begun)
+			j.stayAway(ctx, begun)
 		case err == nil: // the unmet agents are connected to the anchor, so they will come up
 			j.awaitLoss(ctx, info.ID, wait)
 			wait = min(2*wait, RejoinPeriod)
 			if !j.ep.contacts.connected(info.ID) {
-				j.stayAway(ctx, info.ID, begun)
+				j.stayAway(ctx, begun)
 			}
 		default:
 			j.noteFailure(err)
@@ -115,22 +114,12 @@ func (j *joining) awaitLoss(ctx context.Context, id peer.ID, limit time.Duration
 	}
 }
 
-// stayAway keeps an agent from joining again within VisitPeriod, as long as it is connected to
-// enough others: its anchor, unless that is a bank, may have closed the connection to make room,
-// and messages open one when there are any.
-func (j *joining) stayAway(ctx context.Context, id peer.ID, joined time.Time) {
-	enough := func() bool { return len(j.ep.connected(everybody)) > 0 }
-	if c := j.ep.contacts.ofPeer(id); !j.ep.cfg.Visitor {
-		enough = func() bool { return j.hasEnough(0) && c != nil && c.current().kind != protocol.KindBank }
+// stayAway keeps a visitor from joining again within VisitPeriod, as long as it is connected
+// to anybody: its anchor may have closed the connection to make room for others, and messages
+// open one when there are any.
+func (j *joining) stayAway(ctx context.Context, joined time.Time) {
+	for j.ep.cfg.Visitor && time.Since(joined) < VisitPeriod && len(j.ep.connected(everybody)) > 0 && agents.Pause(ctx, watchPeriod) {
 	}
-	for time.Since(joined) < VisitPeriod && enough() && agents.Pause(ctx, watchPeriod) {
-	}
-}
-
-// hasEnough reports whether this agent is a seller that needs no more connections for gossip, if
-// it gets some more.
-func (j *joining) hasEnough(more int) bool {
-	return j.ep.cfg.HearCalls && more+len(j.ep.connected(trades)) >= sellerKeeps
 }
 
 func everybody(*contact) bool { return true }
@@ -208,11 +197,12 @@ func (j *joining) hasMet(id peer.ID) bool {
 	return c != nil && c.current().met && j.ep.contacts.connected(id)
 }
 
-// spares reports whether a seller with enough connections, once it has some more, needs none to
-// a peer: it has met the peer and still hears it.
+// spares reports whether a seller that will have some more connections needs none to a peer: it
+// has met the peer, still hears it, and has enough.
 func (j *joining) spares(id peer.ID, more int) bool {
 	c := j.ep.contacts.ofPeer(id)
-	return c != nil && c.current().met && j.ep.cfg.Now().Before(c.current().until) && j.hasEnough(more)
+	return c != nil && j.ep.cfg.HearCalls && c.current().met && j.ep.cfg.Now().Before(c.current().until) &&
+		more+len(j.ep.connected(j.ep.gossipsWith)) >= sellerKeeps
 }
 
 // visited reports whether an introduced agent has been met before, at one of the same

@@ -114,9 +114,7 @@ const (
 	hearQueue      = 1024            // valid, waiting for the role; further ones are dropped
 	gossipOverhead = 4096            // of an RPC around one message
 	meshDegree     = 4               // neighbours that a message is passed on to at once
-	lazyDegree     = 3               // others that get a list of recent messages now and then, or ...
-	lazyShare      = 0.01            // ... this share of them
-	lazyBeats      = 2               // beats whose messages are in a list
+	lazyShare      = 0.1             // of the others that get a list of recent messages now and then; at least six do
 	gossipBeat     = 3 * time.Second // between two such lists
 	visitorBeat    = 5 * time.Second // the same of a visitor
 	unwantedFrom   = 4 << 10         // bytes of a message that other neighbours are asked not to send as well: not a presence

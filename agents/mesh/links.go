@@ -173,7 +173,7 @@ func (l *link) send(ctx context.Context, batch []*outgoing) {
 func (l *link) pace(ctx context.Context, messages int) {
 	c, most := l.ep.contacts.ofPeer(l.key.peer), l.ep.cfg.Limits.Messages
 	most.PerSecond, most.Burst = paced*most.PerSecond, paced*most.Burst
-	for c != nil && l.key.protocol == protocolACL && !c.spend(&c.sent, float64(messages), time.Now(), most) && agents.Pause(ctx, paceTick) {
+	for c != nil && l.key.protocol == protocolACL && !c.spend(&c.sent, min(float64(messages), most.Burst), time.Now(), most) && agents.Pause(ctx, paceTick) {
 	}
 }
 

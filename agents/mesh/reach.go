@@ -91,10 +91,8 @@ type reach struct {
 	closed  bool
 }
 
-const (
-	circuit        = "/p2p-circuit"      // announced by agents that only relays can reach
-	reservationTag = "relay-reservation" // by which the library marks who has reserved a place
-)
+// circuit is announced by agents that only relays can reach.
+const circuit = "/p2p-circuit"
 
 func newReach(cfg Config) *reach {
 	return &reach{cfg: cfg, open: !isLocal(cfg), onlyRelay: slices.Contains(cfg.Announce, circuit), begun: make(chan struct{})}

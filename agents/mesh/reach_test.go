@@ -18,19 +18,14 @@ import (
 )
 
 // relaying starts an agent that announces where it listens, so that it relays.
-func (m *market) relaying(name string, change ...func(*mesh.Config)) *agent {
+func (m *market) relaying(name string) *agent {
 	m.t.Helper()
 	port, err := porttest.Free()
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	at := fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port)
-	return m.start(name, func(c *mesh.Config) {
-		c.Listen, c.Announce = []string{at}, []string{at}
-		for _, f := range change {
-			f(c)
-		}
-	})
+	return m.start(name, func(c *mesh.Config) { c.Listen, c.Announce = []string{at}, []string{at} })
 }
 
 // closed starts an agent that only relays reach: it announces no address of its own.
