@@ -52,7 +52,7 @@ func (g *gossip) open() error {
 func (g *gossip) joinTopics(ctx context.Context) error {
 	ps, err := pubsub.NewGossipSub(ctx, g.ep.admission, append(g.scoring(),
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign), // the author's key is the certificate's
-		pubsub.WithGossipSubParams(gossipParams(g.ep.cfg.Visitor)),
+		pubsub.WithGossipSubParams(gossipParams(g.ep.cfg.Visitor, !g.ep.cfg.Visitor && !g.ep.cfg.HearCalls)),
 		pubsub.WithMaxMessageSize(maxCall+MaxCard+gossipOverhead),
 		pubsub.WithPeerOutboundQueueSize(gossipQueue),
 		pubsub.WithValidateQueueSize(validateQueue),
@@ -72,14 +72,18 @@ func (g *gossip) joinTopics(ctx context.Context) error {
 }
 
 // gossipParams are the library's, except for what costs most: presences are small and come
-// again, so a few neighbours and rare lists of recent messages are enough.
-func gossipParams(visitor bool) pubsub.GossipSubParams {
+// again, so a few neighbours and rare lists of recent messages are enough. A bank, which may be
+// the only one that others reach, tells more of them.
+func gossipParams(visitor, bank bool) pubsub.GossipSubParams {
 	p := pubsub.DefaultGossipSubParams()
 	p.HeartbeatInterval = gossipBeat
 	if visitor {
 		p.HeartbeatInterval = visitorBeat
 	}
 	p.D, p.Dlo, p.Dhi, p.Dout, p.Dscore = meshDegree, meshDegree-1, meshDegree+4, 1, meshDegree-1
+	if !bank {
+		p.Dhi, p.Dlazy, p.HistoryGossip = meshDegree+2, lazyDegree, lazyBeats
+	}
 	p.GossipFactor, p.IDontWantMessageThreshold = lazyShare, unwantedFrom
 	return p
 }

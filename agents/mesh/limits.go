@@ -114,7 +114,9 @@ const (
 	hearQueue      = 1024            // valid, waiting for the role; further ones are dropped
 	gossipOverhead = 4096            // of an RPC around one message
 	meshDegree     = 4               // neighbours that a message is passed on to at once
-	lazyShare      = 0.1             // of the others that get a list of recent messages now and then; at least six do
+	lazyDegree     = 3               // others that get a list of recent messages now and then, or ...
+	lazyShare      = 0.05            // ... this share of them; a bank tells six at least
+	lazyBeats      = 2               // beats whose messages are in a list; a bank's: three
 	gossipBeat     = 3 * time.Second // between two such lists
 	visitorBeat    = 5 * time.Second // the same of a visitor
 	unwantedFrom   = 4 << 10         // bytes of a message that other neighbours are asked not to send as well: not a presence
