@@ -351,8 +351,7 @@ func TestASellerKeepsFewIdleConnections(t *testing.T) {
 		if i >= others && !seller.knows(a.Self()) {
 			t.Errorf("the seller has closed the connection of %s", a.Self())
 		}
-		for a.Send(query(i, seller.Self())); !seller.hears(i); a.Send(query(i, seller.Self())) { // it may not know yet
-		}
+		eventually(t, "a message arrives", func() bool { a.Send(query(i, seller.Self())); return seller.hears(i) }) // it may not know yet
 	}
 }
 
