@@ -102,7 +102,7 @@ type addresses struct {
 	bootstrap        []peer.AddrInfo
 }
 
-// Validate names the first field that is missing or cannot be used.
+// Validate reports that fields are missing, or the first that cannot be used.
 func (c Config) Validate() error {
 	if c.Credential == nil || c.Trust == nil || c.Codec == nil || c.Deliver == nil {
 		return errors.New("mesh: Credential, Trust, Codec and Deliver must be set")

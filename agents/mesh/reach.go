@@ -290,10 +290,7 @@ func (r *reach) candidates(ctx context.Context, _ int) <-chan peer.AddrInfo {
 			return
 		}
 		for {
-			for _, info := range r.relays() {
-				if r.serves() {
-					break
-				}
+			for _, info := range r.offers() {
 				select {
 				case found <- info:
 				case <-ctx.Done():
@@ -308,6 +305,14 @@ func (r *reach) candidates(ctx context.Context, _ int) <-chan peer.AddrInfo {
 		}
 	}()
 	return found
+}
+
+// offers lists connected agents that relay, unless others can reach this agent.
+func (r *reach) offers() []peer.AddrInfo {
+	if r.serves() {
+		return nil
+	}
+	return r.relays()
 }
 
 // relays lists the agents that relay, are connected directly and have shown a credential.
