@@ -28,6 +28,7 @@ type bidder struct {
 	bundles  bool             // it has offered several units for one price
 
 	called   bool                     // by name
+	list     protocol.Credits         // its start price
 	prices   map[int]protocol.Credits // its last price, by unit
 	drop     protocol.Credits         // how far it went below the ceiling
 	measured bool                     // drop is known

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -92,9 +93,7 @@ type scout struct {
 	swept    bool      // everybody was asked by gossip
 	taken    int       // proposals that counted in a gossiped round
 	leaders  []protocol.AgentID
-	left     int                // rounds, of those that are usual
-	opens    []protocol.Credits // each unit's lowest list price, while later rounds are thought of
-	asks     int                // rounds so far
+	asks     int // rounds so far
 }
 
 func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
@@ -109,7 +108,7 @@ func newScout(cfg *BuyerConfig, sellers *bidders, st *standing) *scout {
 // beat the offers that stand.
 func (s *scout) callees(round int, best bool) []protocol.AgentID {
 	defer func() { s.asks++ }()
-	s.left = max(cmp.Or(s.cfg.Rounds, protocol.DefaultRounds)-round, 0) + 1
+	v := view{best: best, left: max(cmp.Or(s.cfg.Rounds, protocol.DefaultRounds)-round, 0) + 1}
 	lacking := s.standing.lacking()
 	s.leaders = s.standing.leaders()
 	if round > 1 && !best && len(lacking) > 0 && !s.swept && !s.cfg.Shortlist {
@@ -122,7 +121,7 @@ func (s *scout) callees(round int, best bool) []protocol.AgentID {
 			units[u] = u
 		}
 	}
-	chosen := s.promising(units, best)
+	chosen := s.promising(units, v)
 	switch {
 	case len(chosen) > 0 || round > 1 && !best:
 	case !s.cfg.Shortlist: // reach sellers that the buyer does not know
@@ -142,37 +141,63 @@ func (s *scout) enlist(chosen []int) []protocol.AgentID {
 	for n, i := range chosen {
 		ids[n] = s.cfg.Sellers[i]
 		s.asked[i] = s.sellers.add(ids[n])
-		s.asked[i].called = true
+		s.asked[i].called, s.asked[i].list = true, s.cfg.Prospects[i].Start
 	}
 	return ids
 }
 
+// view is the round that asks are expected for.
+type view struct {
+	best  bool               // it is the best-offer round
+	left  int                // usual rounds from this one on
+	opens []protocol.Credits // each unit's lowest ask before it; nil: that which stands
+}
+
 // promising returns the sellers to call: for each unit those with the lowest
 // expected prices, and some by lot, who may be better than their price bands.
-func (s *scout) promising(units []int, best bool) []int {
+//
+// Before the last round, a shortlist spares the sellers that go lowest in the end, since they
+// would hear one more call of every buyer. The few that ask least now decide where the next
+// round begins.
+func (s *scout) promising(units []int, v view) []int {
 	chosen := map[int]bool{}
-	if s.cfg.Shortlist && s.asks == 0 && s.cfg.Objective != protocol.ObjectiveTime {
-		s.addFirst(chosen, s.openers(units), s.cfg.Budget/2)
+	spares := s.cfg.Shortlist && s.cfg.Objective != protocol.ObjectiveTime
+	if spares && (s.asks == 0 || v.left > 1) {
+		now := s.openers(units, v)
+		s.addFirst(chosen, now, s.cfg.Budget/2)
+		if v.left > 1 {
+			needed, useless := s.later(units, now, v)
+			s.addByLot(chosen, useless, units, v)
+			s.addByLot(chosen, needed, units, v)
+			return slices.Collect(maps.Keys(chosen)) // any order: enlist sorts
+		}
 	}
-	if s.spares() {
-		s.addByLot(chosen, s.bestLater(units), units, best)
-	} else {
-		s.addRanked(chosen, units, best)
+	s.addRanked(chosen, units, v)
+	var called map[int]bool
+	if spares && !v.best { // they have shown what they ask
+		called = s.called()
 	}
-	s.addByLot(chosen, nil, units, best)
-	list := make([]int, 0, len(chosen))
-	for i := range chosen { // any order: enlist sorts
-		list = append(list, i)
+	s.addByLot(chosen, called, units, v)
+	return slices.Collect(maps.Keys(chosen)) // any order: enlist sorts
+}
+
+// called returns the sellers that have been called.
+func (s *scout) called() map[int]bool {
+	list := map[int]bool{}
+	for i, b := range s.asked {
+		if b != nil {
+			list[i] = true
+		}
 	}
 	return list
 }
 
 // addRanked adds those with the lowest expected prices for each unit, up to the part of the
 // budget that does not go by lot.
-func (s *scout) addRanked(chosen map[int]bool, units []int, best bool) {
+func (s *scout) addRanked(chosen map[int]bool, units []int, v view) {
 	ranked := make([]shortlist, len(units))
 	for n, u := range units {
-		ranked[n] = s.rank(u, best)
+		ranked[n] = s.rank(u, v)
 	}
 	s.addFirst(chosen, ranked, s.cfg.Budget-s.byLot())
 }
@@ -188,43 +213,39 @@ func (s *scout) addFirst(chosen map[int]bool, lists []shortlist, most int) {
 	}
 }
 
-// spares reports whether a round does without the most promising: it is the first of
-// several of a shortlist. A seller with a list price does not bid above it, so the lowest
-// list prices decide that round. Those who go lowest are needed later, and would hear one
-// more call of every buyer.
-func (s *scout) spares() bool {
-	return s.cfg.Shortlist && s.asks == 0 && s.left > 1 && s.cfg.Objective != protocol.ObjectiveTime
-}
-
-// bestLater are the most promising once the lowest list prices stand, and those that can
-// not bid then.
-func (s *scout) bestLater(units []int) map[int]bool {
-	opens := make([]protocol.Credits, len(s.cfg.Wants))
-	for n, l := range s.openers(units) {
-		opens[units[n]] = math.MaxInt64
+// later returns the most promising once the lowest asks of this round stand; useless has those
+// that can not bid then as well.
+func (s *scout) later(units []int, now []shortlist, v view) (needed, useless map[int]bool) {
+	next := view{left: v.left - 1, opens: make([]protocol.Credits, len(s.cfg.Wants))}
+	for n, l := range now {
+		next.opens[units[n]] = math.MaxInt64
 		if len(l) > 0 {
-			opens[units[n]] = l[0].ask
+			next.opens[units[n]] = l[0].ask
 		}
 	}
-	s.opens = opens
-	defer func() { s.opens = nil }()
-	list := map[int]bool{}
-	s.addRanked(list, units, false)
+	needed = map[int]bool{}
+	s.addRanked(needed, units, next)
+	useless = maps.Clone(needed)
 	for i := range s.cfg.Sellers {
-		if !s.couldAny(i, units, false) {
-			list[i] = true
+		if !s.couldAny(i, units, next) {
+			useless[i] = true
 		}
 	}
-	return list
+	return needed, useless
 }
 
-// openers are those that open lowest, for each unit.
-func (s *scout) openers(units []int) []shortlist {
+// openers are those that ask least in this round, for each unit. In the first one, a seller with
+// a list price does not bid above it.
+func (s *scout) openers(units []int, v view) []shortlist {
+	v.left = 1
 	lists := make([]shortlist, len(units))
 	for n, u := range units {
 		for i := range s.cfg.Sellers {
-			r := ranking{s.cfg.Prospects[i].Start, s.lots[i], i}
-			if _, ok := s.expected(i, u, false); ok && lists[n].takes(r, openers) {
+			ask, ok := s.expected(i, u, v)
+			if s.asks == 0 {
+				ask = s.cfg.Prospects[i].Start
+			}
+			if r := (ranking{ask, s.lots[i], i}); ok && lists[n].takes(r, openers) {
 				lists[n] = lists[n].with(r, openers)
 			}
 		}
@@ -232,7 +253,7 @@ func (s *scout) openers(units []int) []shortlist {
 	return lists
 }
 
-// openers are called in a first round for their list price: several, since some have no room.
+// openers are called for what they ask in a round: several, since some have no room.
 const openers = 8
 
 // byLot returns how much of the budget goes by lot. A price band does not tell when
@@ -253,11 +274,11 @@ func (s *scout) byLot() int {
 const (
 	lotShare      = 8
 	shortLotShare = 2
-	alike         = 20
+	alike         = 40
 )
 
 // addByLot fills the budget with sellers that could bid on any of the units, except some.
-func (s *scout) addByLot(chosen, except map[int]bool, units []int, best bool) {
+func (s *scout) addByLot(chosen, except map[int]bool, units []int, v view) {
 	list := make(shortlist, 0, s.cfg.Budget+1)
 	free := s.cfg.Budget - len(chosen)
 	for i := range s.cfg.Sellers {
@@ -265,7 +286,7 @@ func (s *scout) addByLot(chosen, except map[int]bool, units []int, best bool) {
 		if s.cfg.Shortlist && s.asked[i] != nil { // those that have not been called first
 			r.ask = 1
 		}
-		if chosen[i] || except[i] || !list.takes(r, free) || !s.couldAny(i, units, best) {
+		if chosen[i] || except[i] || !list.takes(r, free) || !s.couldAny(i, units, v) {
 			continue
 		}
 		list = list.with(r, free)
@@ -275,19 +296,19 @@ func (s *scout) addByLot(chosen, except map[int]bool, units []int, best bool) {
 	}
 }
 
-func (s *scout) couldAny(i int, units []int, best bool) bool {
+func (s *scout) couldAny(i int, units []int, v view) bool {
 	return slices.ContainsFunc(units, func(u int) bool {
-		_, ok := s.expected(i, u, best)
+		_, ok := s.expected(i, u, v)
 		return ok
 	})
 }
 
 // rank returns the sellers with the lowest expected prices for a unit.
-func (s *scout) rank(unit int, best bool) shortlist {
+func (s *scout) rank(unit int, v view) shortlist {
 	list := make(shortlist, 0, s.cfg.Budget+1)
-	step := s.step(unit, best)
+	step := s.step(unit, v)
 	for i, id := range s.cfg.Sellers {
-		ask, ok := s.expected(i, unit, best)
+		ask, ok := s.expected(i, unit, v)
 		r := ranking{ask / step, s.lots[i], i}
 		if ok && list.takes(r, s.cfg.Budget) && s.sellers.timing.Due(id) {
 			list = list.with(r, s.cfg.Budget)
@@ -297,13 +318,13 @@ func (s *scout) rank(unit int, best bool) shortlist {
 }
 
 // step is the difference between asks that counts.
-func (s *scout) step(unit int, best bool) protocol.Credits {
+func (s *scout) step(unit int, v view) protocol.Credits {
 	if !s.cfg.Shortlist {
 		return 1
 	}
 	lowest := protocol.Credits(0)
 	for i := range s.cfg.Sellers {
-		if ask, ok := s.expected(i, unit, best); ok && (lowest == 0 || ask < lowest) {
+		if ask, ok := s.expected(i, unit, v); ok && (lowest == 0 || ask < lowest) {
 			lowest = ask
 		}
 	}
@@ -312,24 +333,24 @@ func (s *scout) step(unit int, best bool) protocol.Credits {
 
 // expected returns a seller's expected price for a unit, and whether it could beat
 // the offers that stand.
-func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
+func (s *scout) expected(i, unit int, v view) (protocol.Credits, bool) {
 	p, b := &s.cfg.Prospects[i], s.asked[i]
-	if !p.Units.Has(unit) || b != nil && b.hopeless(unit, best) {
+	if !p.Units.Has(unit) || b != nil && b.hopeless(unit, v.best) {
 		return 0, false
 	}
 	from := s.standing.ceilings[unit]
-	if best {
+	if v.best {
 		from = p.Start
 	}
-	if s.opens != nil {
-		from = min(from, s.opens[unit])
+	if v.opens != nil {
+		from = min(from, v.opens[unit])
 	}
-	if p.Min > from || !best && p.Min == from && s.standing.single[unit] {
+	if p.Min > from || !v.best && p.Min == from && s.standing.single[unit] {
 		return 0, false
 	}
 	drop := p.drop()
 	if b != nil {
-		if ask, ok := b.prices[unit]; ok && !best && (ask < from || ask == from && s.leaders[unit] == s.cfg.Sellers[i]) {
+		if ask, ok := b.prices[unit]; ok && !v.best && (ask < from || ask == from && s.leaders[unit] == s.cfg.Sellers[i]) {
 			return 0, false // its own offer is the one to beat
 		}
 		if b.measured {
@@ -337,7 +358,7 @@ func (s *scout) expected(i, unit int, best bool) (protocol.Credits, bool) {
 		}
 	}
 	if s.cfg.Shortlist { // the price at the end counts
-		hi, fall := bits.Mul64(uint64(drop), uint64(s.left))
+		hi, fall := bits.Mul64(uint64(drop), uint64(v.left))
 		if hi > 0 || fall >= uint64(from) {
 			return p.Min, true
 		}

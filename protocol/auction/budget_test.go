@@ -213,10 +213,10 @@ func (p posted) Ask(standing protocol.Credits, busy, capacity int) (protocol.Cre
 // calling the whole list in every round, also where most machines are busy.
 func TestAShortlistCostsLessThanAPercent(t *testing.T) {
 	var all, few protocol.Credits
-	for i := range 300 {
+	for i := range 720 {
 		r := rand.New(rand.NewPCG(64, uint64(i)))
-		w := newTownOf(r, 64, 1+i%3, true)
-		rounds := 1 + (i+2)%4
+		units, rounds := 1+i%3, i/3%6
+		w := newTownOf(r, 64, units, true)
 		y := w.trade(fmt.Sprint("s", i), rounds, auction.ShortBudget)
 		w.listed = false
 		x := w.trade(fmt.Sprint("s", i, "b"), rounds, 0)

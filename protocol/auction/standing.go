@@ -167,13 +167,13 @@ func (s *standing) replaces(old, o protocol.Offer) bool {
 }
 
 // learn notes a seller's price, and how far it went below the call: its machine
-// will be as busy in the next round.
+// will be as busy in the next round. Who opens at its list price has not shown that.
 func (s *standing) learn(b *bidder, it protocol.Item) {
 	if b.prices == nil {
 		b.prices = map[int]protocol.Credits{}
 	}
 	b.prices[it.Unit] = it.Price
-	if drop := s.call.ceilings[it.Unit] - it.Price; !s.best && drop >= 0 {
+	if drop := s.call.ceilings[it.Unit] - it.Price; !s.best && drop >= 0 && it.Price != b.list {
 		b.drop, b.measured = drop, true
 	}
 }
