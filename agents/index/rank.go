@@ -13,7 +13,7 @@ import (
 // its lowest, and alike the shuffle: asks within 1/alike of the lowest count as equal.
 const (
 	crossing = 4
-	alike    = 20
+	alike    = 40
 )
 
 // Drop is what a seller is expected to take off its price in a round. Load is in eighths

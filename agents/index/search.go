@@ -14,14 +14,18 @@ import (
 // Bounds of a Search.
 const (
 	// Sample is how many sellers a search looks at, and ofDraw how many of each of maxShards
-	// that it draws if it cannot ask all. More find lower prices, and have the cheapest sellers
-	// called by more buyers: a part of Sample/market of all.
-	Sample     = 228
-	ofDraw     = 23
+	// that it draws if it cannot ask all. Of a small market, in which few sellers are nearly as
+	// cheap as the cheapest, it looks at up to ofSmall more. More find lower prices, and have
+	// the cheapest sellers called by more buyers: a part of Sample/market of all.
+	Sample     = 240
+	ofDraw     = Sample / maxShards
+	ofSmall    = 100
+	small      = 1000         // sellers
 	Shortlist  = 64           // records that it brings
-	ofList     = 24           // of them, by the price that a list price falls to
-	ofRamp     = 16           // by the price that the ceiling falls to
-	ofOpening  = 8            // by the list price itself; the others by lot
+	ofOpening  = 8            // of them, by list price
+	ofMiddle   = 8            // by the price that it falls to before the last round
+	ofLast     = 24           // by the price that this falls to in the last round
+	ofRamp     = 16           // by the price that the ceiling falls to; the others by lot
 	maxShards  = 8            // that it asks about
 	askedOf    = Replicas - 1 // homes of each, with different issuers
 	mostOfHome = Shortlist / 2
@@ -280,13 +284,14 @@ func (s *Search) shards(cores, n int, salt uint64) []message.Census {
 	return list
 }
 
-// every are all shards of the classes, with their parts of Sample.
+// every are all shards of the classes, with their parts of the sample.
 func every(classes []message.Census, sum int) []message.Census {
+	sample := Sample + min(ofSmall, ofSmall*small/sum)
 	var list []message.Census
 	for _, c := range classes {
 		for p := range 1 << c.Shard.Bits {
 			c.Shard.Prefix = p
-			list = append(list, message.Census{Shard: c.Shard, Count: max(Sample*c.Count>>c.Shard.Bits/sum, 1)})
+			list = append(list, message.Census{Shard: c.Shard, Count: max(sample*c.Count>>c.Shard.Bits/sum, 1)})
 		}
 	}
 	return list
@@ -359,12 +364,15 @@ func (s *Search) shortlists(rows []message.IndexRow) []part {
 	if top == 0 {
 		top = slices.MaxFunc(rows, byStart).Start
 	}
-	listed := rank(rows, s.want.Objective, min(lowest, top), s.want.Rounds-1, s.salt)
+	falls := s.want.Rounds - 1 // rounds after that in which list prices are asked
+	middle := rank(rows, s.want.Objective, min(lowest, top), falls-1, s.salt)
+	last := rank(rows, s.want.Objective, middle[0].ask, min(falls, 1), s.salt)
 	return []part{
-		{listed, ofList},
+		{middle, ofMiddle},
+		{last, ofLast},
 		{rank(rows, s.want.Objective, top, s.want.Rounds, s.salt), ofRamp},
-		{slices.SortedFunc(slices.Values(listed), compareStarts), ofOpening},
-		{byLot(listed, lowest), Shortlist}, // no record tells when a machine is free
+		{slices.SortedFunc(slices.Values(last), compareStarts), ofOpening},
+		{byLot(last, lowest), Shortlist}, // no record tells when a machine is free
 	}
 }
 
