@@ -86,18 +86,37 @@ func (y *yard) counted() int {
 }
 
 // find is a search of a buyer that knows all servers.
-func (y *yard) find(name string) int {
+func (y *yard) find(cores int, name string) int {
 	g := index.NewGuide()
 	for _, h := range y.homes {
 		g.Meet(y.now, h.ID, y.presence(h))
 	}
-	s, out := g.NewSearch(y.now, index.Wanted{Self: id("buyer", 1), Conversation: name, Terms: crd, Cores: []int{16}, Rounds: 3, Ceiling: 70 * protocol.Credit, Objective: protocol.ObjectiveCost})
+	s, out := g.NewSearch(y.now, index.Wanted{Self: id("buyer", 1), Conversation: name, Terms: crd, Cores: []int{cores}, Rounds: 3, Ceiling: 70 * protocol.Credit, Objective: protocol.ObjectiveCost})
 	for y.carry(out); len(y.back) > 0; {
 		m := y.back[0]
 		y.back = y.back[1:]
 		y.carry(s.Receive(y.now, m))
 	}
 	return len(s.Found())
+}
+
+// A search ends where no index is known, and where no seller is large enough.
+func TestASearchForWhatNobodyHasEnds(t *testing.T) {
+	if n := newYard(0, 1).find(16, "alone"); n != 0 {
+		t.Errorf("%d sellers found without an index", n)
+	}
+	y := newYard(3, 3)
+	for n := range 20 {
+		y.put(n)
+	}
+	y.now = y.now.Add(index.Beat)
+	y.meet()
+	for _, h := range y.homes {
+		y.carry(y.servers[h.ID].Wake(y.now))
+	}
+	if some, none := y.find(16, "some"), y.find(1<<14, "none"); some == 0 || none != 0 {
+		t.Errorf("%d sellers of 16 cores found, %d of 16,384", some, none)
+	}
 }
 
 // A class that outgrows its shard is split, slowly, or at once when a whole market comes back.
@@ -128,7 +147,7 @@ func testSplit(t *testing.T, aMinute, most int) {
 		if n, want := y.counted(), min(aMinute*(minute-2), most); n < want || n > min(aMinute*(minute+1), most) {
 			t.Errorf("minute %d: %d sellers are counted, want %d", minute, n, want)
 		}
-		if n := y.find(fmt.Sprint(minute)); n < index.Shortlist {
+		if n := y.find(16, fmt.Sprint(minute)); n < index.Shortlist {
 			t.Errorf("minute %d: a search finds %d sellers, want %d", minute, n, index.Shortlist)
 		}
 	}

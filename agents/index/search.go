@@ -16,15 +16,15 @@ const (
 	// Sample is how many sellers a search looks at, and ofDraw how many of each of maxShards
 	// that it draws if it cannot ask all. Of a small market, in which few sellers are nearly as
 	// cheap as the cheapest, it looks at up to ofSmall more. More find lower prices, and have
-	// the cheapest sellers called by more buyers: a part of Sample/market of all.
+	// the cheapest sellers called by a larger part of the buyers.
 	Sample     = 240
 	ofDraw     = Sample / maxShards
-	ofSmall    = 100
+	ofSmall    = 110
 	small      = 1000         // sellers
 	Shortlist  = 64           // records that it brings
 	ofOpening  = 8            // of them, by list price
 	ofMiddle   = 8            // by the price that it falls to before the last round
-	ofLast     = 24           // by the price that this falls to in the last round
+	ofLast     = 24           // by the price that it falls to in the last round
 	ofRamp     = 16           // by the price that the ceiling falls to; the others by lot
 	maxShards  = 8            // that it asks about
 	askedOf    = Replicas - 1 // homes of each, with different issuers
@@ -219,7 +219,7 @@ func (s *Search) becomeRows(now time.Time) protocol.Output {
 		asked := s.pick(Place(q.Shard, homes, Replicas))
 		rest := q.Want
 		for i, id := range asked {
-			q.Want = rest / (len(asked) - i)
+			q.Want = min(rest/(len(asked)-i), message.MaxRows)
 			q.Salt++ // replicas of the last version would list the same sellers
 			rest -= q.Want
 			s.due[id] += q.Want
@@ -249,7 +249,7 @@ func (s *Search) queries() []message.IndexQuery {
 	for n, cores := range sizes {
 		for _, x := range s.shards(cores, maxShards/len(sizes), uint64(n)) {
 			list = append(list, message.IndexQuery{
-				Shard: x.Shard, Modes: s.want.Modes, Cores: cores, Ceiling: s.want.Ceiling, Want: min(x.Count/len(sizes), message.MaxRows), Salt: s.salt,
+				Shard: x.Shard, Modes: s.want.Modes, Cores: cores, Ceiling: s.want.Ceiling, Want: x.Count / len(sizes), Salt: s.salt,
 			})
 		}
 	}
@@ -267,7 +267,10 @@ func (s *Search) shards(cores, n int, salt uint64) []message.Census {
 			sum, all = sum+count, all+1<<bits
 		}
 	}
-	if all <= n {
+	switch {
+	case sum == 0:
+		return nil
+	case all <= n:
 		return every(classes, sum)
 	}
 	var list []message.Census
