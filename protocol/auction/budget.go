@@ -158,38 +158,44 @@ type view struct {
 //
 // Before the last round, a shortlist spares the sellers that go lowest in the end, since they
 // would hear one more call of every buyer. The few that ask least now decide where the next
-// round begins.
+// round begins. If nobody knows which round is the last, only the first one spares them.
 func (s *scout) promising(units []int, v view) []int {
 	chosen := map[int]bool{}
-	spares := s.cfg.Shortlist && s.cfg.Objective != protocol.ObjectiveTime
-	if spares && (s.asks == 0 || v.left > 1) {
-		now := s.openers(units, v)
+	byPrice := s.cfg.Shortlist && s.cfg.Objective != protocol.ObjectiveTime && !v.best
+	spares := byPrice && v.left > 1 && (s.asks == 0 || s.cfg.Rounds > 0)
+	var now []shortlist
+	if spares || byPrice && s.asks == 0 {
+		now = s.openers(units, v)
 		s.addFirst(chosen, now, s.cfg.Budget/2)
-		if v.left > 1 {
-			needed, useless := s.later(units, now, v)
-			s.addByLot(chosen, useless, units, v)
-			s.addByLot(chosen, needed, units, v)
-			return slices.Collect(maps.Keys(chosen)) // any order: enlist sorts
-		}
 	}
-	s.addRanked(chosen, units, v)
-	var called map[int]bool
-	if spares && !v.best { // they have shown what they ask
-		called = s.called()
+	roomy := s.roomy()
+	switch {
+	case spares:
+		needed, useless := s.later(units, now, v)
+		s.addByLot(chosen, func(i int) bool { return needed[i] || useless[i] }, units, v)
+		s.addByLot(chosen, func(i int) bool { return needed[i] && roomy }, units, v)
+	case v.best && s.cfg.Shortlist: // those that have not been called may meet the request
+		s.addByLot(chosen, func(int) bool { return false }, units, v)
+	default:
+		s.addRanked(chosen, units, v)
+		s.addByLot(chosen, func(i int) bool { return byPrice && roomy && s.asked[i] != nil }, units, v)
 	}
-	s.addByLot(chosen, called, units, v)
 	return slices.Collect(maps.Keys(chosen)) // any order: enlist sorts
 }
 
-// called returns the sellers that have been called.
-func (s *scout) called() map[int]bool {
-	list := map[int]bool{}
-	for i, b := range s.asked {
+// roomy reports whether at least half of the sellers that were called have made an offer. Where
+// machines are full, nobody is spared: it takes more calls to find those that are not.
+func (s *scout) roomy() bool {
+	called, offered := 0, 0
+	for _, b := range s.asked {
 		if b != nil {
-			list[i] = true
+			called++
+			if len(b.prices) > 0 {
+				offered++
+			}
 		}
 	}
-	return list
+	return called > 0 && 2*offered >= called
 }
 
 // addRanked adds those with the lowest expected prices for each unit, up to the part of the
@@ -213,8 +219,8 @@ func (s *scout) addFirst(chosen map[int]bool, lists []shortlist, most int) {
 	}
 }
 
-// later returns the most promising once the lowest asks of this round stand; useless has those
-// that can not bid then as well.
+// later returns the most promising once the lowest asks of this round stand, and those that
+// cannot bid then.
 func (s *scout) later(units []int, now []shortlist, v view) (needed, useless map[int]bool) {
 	next := view{left: v.left - 1, opens: make([]protocol.Credits, len(s.cfg.Wants))}
 	for n, l := range now {
@@ -225,11 +231,9 @@ func (s *scout) later(units []int, now []shortlist, v view) (needed, useless map
 	}
 	needed = map[int]bool{}
 	s.addRanked(needed, units, next)
-	useless = maps.Clone(needed)
+	useless = map[int]bool{}
 	for i := range s.cfg.Sellers {
-		if !s.couldAny(i, units, next) {
-			useless[i] = true
-		}
+		useless[i] = !s.couldAny(i, units, next)
 	}
 	return needed, useless
 }
@@ -278,7 +282,7 @@ const (
 )
 
 // addByLot fills the budget with sellers that could bid on any of the units, except some.
-func (s *scout) addByLot(chosen, except map[int]bool, units []int, v view) {
+func (s *scout) addByLot(chosen map[int]bool, except func(seller int) bool, units []int, v view) {
 	list := make(shortlist, 0, s.cfg.Budget+1)
 	free := s.cfg.Budget - len(chosen)
 	for i := range s.cfg.Sellers {
@@ -286,7 +290,7 @@ func (s *scout) addByLot(chosen, except map[int]bool, units []int, v view) {
 		if s.cfg.Shortlist && s.asked[i] != nil { // those that have not been called first
 			r.ask = 1
 		}
-		if chosen[i] || except[i] || !list.takes(r, free) || !s.couldAny(i, units, v) {
+		if chosen[i] || except(i) || !list.takes(r, free) || !s.couldAny(i, units, v) {
 			continue
 		}
 		list = list.with(r, free)

@@ -234,6 +234,33 @@ func TestAShortlistCostsLessThanAPercent(t *testing.T) {
 	}
 }
 
+// Where nearly all machines are full, a shortlist still finds the few that are not, almost as
+// often as calling everybody on it.
+func TestAShortlistFindsTheLastRoom(t *testing.T) {
+	bought, lost := 0, 0
+	for i := range 600 {
+		r := rand.New(rand.NewPCG(97, uint64(i)))
+		w := newTownOf(r, 64, 1+i%2, true)
+		for _, id := range w.ids {
+			if r.IntN(100) < 90+i%8 {
+				clear(w.calendars[id].free)
+			}
+		}
+		y := w.trade(fmt.Sprint("f", i), 0, auction.ShortBudget)
+		w.listed = false
+		if x := w.trade(fmt.Sprint("f", i, "b"), 0, 0); x.state == auction.Awarded {
+			bought++
+			if y.state != auction.Awarded {
+				lost++
+			}
+		}
+	}
+	t.Logf("%d of %d not bought", lost, bought)
+	if bought < 100 || 100*lost > bought {
+		t.Errorf("%d of %d not bought, want at most 1 %%", lost, bought)
+	}
+}
+
 // Everybody computes the same lot, and about as many sellers are chosen as wanted.
 func TestChosenIsAFairLot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
