@@ -50,7 +50,7 @@ model:
 
 # Every mistake put into the program on purpose must be found within 500 seeds.
 mutants:
-	$(GO) test ./agents/sim/mutants -count 1 -timeout 0 -v -run Found -hunt
+	$(GO) test ./agents/sim/mutants -count 1 -timeout 0 -v -run "Found|Harm" -hunt
 
 # Hostile markets, seed by seed, until one breaks or it is interrupted.
 SOAK_FROM ?= 1
