@@ -37,7 +37,7 @@ var inputs = []struct {
 	{compose.Nodes, "Nodes", "instead of cores: 4x16 are 4 nodes of 16 cores"},
 	{compose.NotBefore, "Not before", "a time, or +3h; empty: as soon as possible"},
 	{compose.RAM, "Memory per core", "such as 2G"},
-	{compose.Disk, "Disk in all", "such as 500G"},
+	{compose.Disk, "Total disk", "such as 500G"},
 	{compose.OS, "Operating system", "such as Linux"},
 	{compose.Arch, "Architecture", "such as x86_64"},
 	{compose.Name, "Name", "for you"},
