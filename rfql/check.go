@@ -153,7 +153,7 @@ func (c *checker) cores(i int, d *DraftRequest) int {
 
 func (c *checker) product(i, nodes, each int) int {
 	if nodes > 0 && each > MaxCount/nodes {
-		c.fault(Meaning, i, Nodes, fmt.Sprintf("%d nodes with %d cores", nodes, each), fmt.Sprintf("at most %d cores in all", MaxCount), "")
+		c.fault(Meaning, i, Nodes, fmt.Sprintf("%d nodes with %d cores", nodes, each), fmt.Sprintf("at most %d cores in total", MaxCount), "")
 		return 0
 	}
 	return nodes * each

@@ -36,7 +36,7 @@ func TestMatch(t *testing.T) {
 		{"a faster processor", func(r *rfql.Request) { r.CPUSpeed = 2401 }, nil, []protocol.Reason{{Code: protocol.CodeCPUSpeed, Unit: 3, Term: "CPUSpeed", Want: "2401 MHz", Have: "2400 MHz"}}},
 		{"a faster network", func(r *rfql.Request) { r.Bandwidth = 10001 }, nil, []protocol.Reason{{Code: protocol.CodeBandwidth, Unit: 3, Term: "InterNodeBandwidth", Want: "10001 Mbit/s", Have: "10000 Mbit/s"}}},
 		{"more memory", func(r *rfql.Request) { r.RAMPerCore = 2049 }, nil, []protocol.Reason{{Code: protocol.CodeRAM, Unit: 3, Term: "RAMPerCore", Want: "2049 MB", Have: "2048 MB"}}},
-		{"more disk in all", func(r *rfql.Request) { r.TotalDisk = 1001 }, nil, []protocol.Reason{{Code: protocol.CodeDisk, Unit: 3, Term: "TotalDiskSpace", Want: "1001 GB", Have: "1000 GB"}}},
+		{"more disk in total", func(r *rfql.Request) { r.TotalDisk = 1001 }, nil, []protocol.Reason{{Code: protocol.CodeDisk, Unit: 3, Term: "TotalDiskSpace", Want: "1001 GB", Have: "1000 GB"}}},
 		{"more disk on a node", func(r *rfql.Request) { r.TotalDisk, r.NodeDisk = 0, 101 }, nil, []protocol.Reason{{Code: protocol.CodeDisk, Unit: 3, Term: "NodeDiskSpace", Want: "101 GB", Have: "100 GB"}}},
 		{"an unknown property meets no term", same, func(p *protocol.Properties) { p.OS, p.RAMPerCore = "", 0 }, []protocol.Reason{
 			{Code: protocol.CodeOS, Unit: 3, Term: "OperatingSystem", Want: "linux", Have: "unknown"},

@@ -25,7 +25,7 @@ type Ratio struct {
 
 // AllBench runs benchmarks as commands of this program.
 type AllBench struct {
-	Short    bool   // for about a minute in all
+	Short    bool   // for about a minute in total
 	Only     string // a list of benchmarks; empty: all
 	Baseline string // a file of earlier ratios; empty: none
 	Log      io.Writer

@@ -277,7 +277,7 @@ var closedRound = regexp.MustCompile(`<div><bdi>Round (\d+)</bdi>`)
 type roundWatch struct {
 	mu              sync.Mutex
 	closed, visible map[int]time.Time
-	rounds          int           // in all; 0: not known yet
+	rounds          int           // in total; 0: not known yet
 	all             chan struct{} // closed when every round was seen
 }
 

@@ -57,7 +57,7 @@ func perNetwork(wider int) Rate {
 func inAll() Rate { return Rate{PerSecond: 20, Burst: 256} }
 
 // enrolment owns the bounds on applicants: requests that are being answered, and
-// requests by network and in all.
+// requests by network and in total.
 type enrolment struct {
 	ep   *endpoint
 	free chan struct{} // one element per request that is being answered

@@ -107,7 +107,7 @@ func (s Shelf) room(more int64) error {
 		return nil
 	})
 	if err == nil && more > most {
-		err = exit.Fail(exit.Failed, "wait until some of these programs have ended; 'ramp run' sends files without a copy", "files of programs from browsers may have %d bytes in all, and this would make %d", most, more)
+		err = exit.Fail(exit.Failed, "wait until some of these programs have ended; 'ramp run' sends files without a copy", "files of programs from browsers may have %d bytes in total, and this would make %d", most, more)
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func TestAllParcelsAreBounded(t *testing.T) {
 	if err := take("p1", "1234567"); err != nil {
 		t.Fatal(err)
 	}
-	if err := take("p2", "1234"); err == nil || !strings.Contains(err.Error(), "10 bytes in all") {
+	if err := take("p2", "1234"); err == nil || !strings.Contains(err.Error(), "10 bytes in total") {
 		t.Errorf("beyond the bound: %v", err)
 	}
 	if err := take("p2", "123"); err != nil {

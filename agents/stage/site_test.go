@@ -124,7 +124,7 @@ func write(t testing.TB, path, content string) {
 }
 
 // line is one end of a stream. It reads in pieces of at most so many bytes, and
-// breaks after so many in all; 0: never.
+// breaks after so many in total; 0: never.
 type line struct {
 	io.Reader
 	io.Writer

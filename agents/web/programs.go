@@ -75,7 +75,7 @@ func (s userPages) brought(w http.ResponseWriter, r *http.Request) (form url.Val
 func tooLong(err error) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return exit.Fail(exit.Usage, "'ramp run' sends larger ones", "the files have more than %d GiB in all", maxUpload>>30)
+		return exit.Fail(exit.Usage, "'ramp run' sends larger ones", "the files have more than %d GiB in total", maxUpload>>30)
 	}
 	return exit.Fail(exit.Usage, "send the form again", "the form did not arrive whole: %w", err)
 }

@@ -50,7 +50,7 @@ func (l *Log) writable() error {
 	for i, c := range l.Comments {
 		all += len(c)
 		if strings.Contains(c, "\n") || len(c) > MaxLine-2 || all > MaxRemarks {
-			return fmt.Errorf("write: comment %d: want one line of at most %d bytes, and at most %d in all: %w", i+1, MaxLine-2, MaxRemarks, ErrFormat)
+			return fmt.Errorf("write: comment %d: want one line of at most %d bytes, and at most %d in total: %w", i+1, MaxLine-2, MaxRemarks, ErrFormat)
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func TestWhatWasSignedIsShown(t *testing.T) {
 	signed := func(p message.Purchase) {
 		t.Helper()
 		if p.State != "confirming" && p.State != "deciding" || len(p.Units) != 1 || p.Contract == "" || p.Total <= 0 {
-			t.Errorf("shown as %s, contract %q, %v in all, %d units", p.State, p.Contract, p.Total, len(p.Units))
+			t.Errorf("shown as %s, contract %q, %v in total, %d units", p.State, p.Contract, p.Total, len(p.Units))
 		}
 	}
 	for _, name := range []string{"", "user", "atlas", "bank"} {

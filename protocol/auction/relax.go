@@ -14,7 +14,7 @@ import (
 // Bounds of the proposed changes.
 const (
 	maxSteps       = 3  // of one kind, for one unit
-	maxRelaxations = 16 // in all
+	maxRelaxations = 16 // in total
 )
 
 // need is a change to one unit that would get one seller's offer. Zero figures stay

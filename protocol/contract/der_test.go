@@ -116,7 +116,7 @@ func FuzzDER(f *testing.F) {
 		_, want := asn1.Unmarshal(b, &v)
 		head, size, err := contract.Measure(b)
 		if (err == nil) != (want == nil) || err == nil && (head+size != len(v.FullBytes) || size != len(v.Bytes)) {
-			t.Fatalf("%x measures %d and %d, %v; want %d in all, %v", b, head, size, err, len(v.FullBytes), want)
+			t.Fatalf("%x measures %d and %d, %v; want %d in total, %v", b, head, size, err, len(v.FullBytes), want)
 		}
 		checkOID(t, b)
 		checkInteger(t, b)

@@ -57,7 +57,7 @@ func (s Scale) Value(level int, b message.JobBid) int64 {
 	return v - s.Gamma*min(b.Transfer, maxTransfer).Milliseconds()/1000
 }
 
-// Modules is how many modules a bid has in all.
+// Modules is how many modules a bid has in total.
 func Modules(b message.JobBid) int {
 	n := b.Free
 	for _, x := range b.Victims {

@@ -208,7 +208,7 @@ func (sc scale) read(s string) (int, error) {
 	up := new(big.Int).Add(r.Num(), new(big.Int).Sub(r.Denom(), big.NewInt(1)))
 	n := up.Div(up, r.Denom())
 	if n.Sign() <= 0 || n.Cmp(big.NewInt(rfql.MaxCount)) > 0 {
-		return 0, fmt.Errorf("%q: want %s, 1 to %d in all", s, sc.allowed, rfql.MaxCount)
+		return 0, fmt.Errorf("%q: want %s, 1 to %d in total", s, sc.allowed, rfql.MaxCount)
 	}
 	return int(n.Int64()), nil
 }

@@ -276,7 +276,7 @@ func TestASoldJobKeepsItsModules(t *testing.T) {
 }
 
 // Who buys and never brings the input keeps modules for a moment, once, until it brings some;
-// and so many jobs in all.
+// and so many jobs in total.
 func TestLateInputKeepsNoModules(t *testing.T) {
 	f := newFloor(t, federation.Config{})
 	later := func(d time.Duration) {

@@ -24,7 +24,7 @@ earlier run's --json output. A ratio that has fallen is reported only: the comma
 			return cli.ShowTable(c, list, bench.RatioRows(list))
 		},
 	}
-	c.Flags().BoolVar(&a.Short, "short", false, "measure for about a minute in all")
+	c.Flags().BoolVar(&a.Short, "short", false, "measure for about a minute in total")
 	c.Flags().StringVar(&a.Only, "only", "", "run these benchmarks, a comma-separated `LIST`")
 	c.Flags().StringVar(&a.Baseline, "baseline", "", "compare with the ratios in `FILE`")
 	return c

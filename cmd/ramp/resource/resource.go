@@ -236,7 +236,7 @@ func offerWords(l message.QuoteLine) string {
 	s := "offers " + l.Offer.Cost.Cents()
 	for _, it := range l.Offer.Items {
 		if it.Unit == l.Unit {
-			s = fmt.Sprintf("offers %s per core-hour, %s in all", it.Price.Cents(), it.Cost.Cents())
+			s = fmt.Sprintf("offers %s per core-hour, %s in total", it.Price.Cents(), it.Cost.Cents())
 		}
 	}
 	if _, ok := l.Offer.Queued.Chance(); ok {

@@ -228,7 +228,7 @@ What is bought stays bought.`,
 	}
 	f := c.Flags()
 	f.StringVar(&deadline, "deadline", "", "end within a time from now (6h) or by a `TIME`")
-	f.StringVar(&budget, "budget", "", "spend at most `CREDITS` in all")
+	f.StringVar(&budget, "budget", "", "spend at most `CREDITS` in total")
 	f.StringVar(&strategy, "strategy", "", "`NAME` of the strategy")
 	cli.Choices(c, "strategy", "cost-time", "cost", "time", "conservative-time", "none")
 	return c
