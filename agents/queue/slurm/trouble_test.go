@@ -257,8 +257,9 @@ func TestWhatSlurmRefuses(t *testing.T) {
 // Slurm leaves a job waiting for ever that asks for a minute more than its partition
 // allows: a slot that is just as long must not, nor one that has not begun.
 func TestAJobAsksForNoMoreTimeThanThePartitionAllows(t *testing.T) {
-	d := newHarness(t)
-	change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+strings.Replace(openPartition, "UNLIMITED", "01:00:00", 1)+`"; exit;; esac; exec $REAL "$@"`)
+	d := newHarness(t, func(d *harness, _ *slurm.Config) {
+		change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+strings.Replace(openPartition, "UNLIMITED", "01:00:00", 1)+`"; exit;; esac; exec $REAL "$@"`)
+	})
 	change(t, d.bin, "sbatch", `echo "$*" >"`+d.state+`/asked"; exec $REAL "$@"`)
 	job := d.job(once)
 	job.Slot.Start, job.Slot.End = job.Slot.Start.Add(30*time.Minute), job.Slot.End.Add(30*time.Minute)
@@ -283,8 +284,9 @@ func TestAJobTakesItsShareOfTheMemory(t *testing.T) {
 		"a node's default of all Slurm's": {counted + "\nDefMemPerNode = 8000", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newHarness(t)
-			change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+openPartition+" "+c.partition+`"; exit;; *config) echo "`+c.config+`"; exit;; esac; exec $REAL "$@"`)
+			d := newHarness(t, func(d *harness, _ *slurm.Config) { // the driver reads the partition at once
+				change(t, d.bin, "scontrol", `case "$*" in *partition*) echo "`+openPartition+" "+c.partition+`"; exit;; *config) echo "`+c.config+`"; exit;; esac; exec $REAL "$@"`)
+			})
 			change(t, d.bin, "sbatch", `echo "$*" >"`+d.state+`/asked"; exec $REAL "$@"`)
 			d.send(message.Submit{Job: d.job(once)})
 			d.until(protocol.JobExited)
