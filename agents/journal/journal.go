@@ -49,8 +49,9 @@ var form = boltfile.Form{
 
 // Journal is an open journal. Its methods may be called concurrently.
 type Journal struct {
-	path string
-	bolt *boltfile.File
+	path   string
+	bolt   *boltfile.File
+	traced chan struct{} // has room for one
 
 	mu     sync.Mutex // one write at a time; guards the fields below
 	broken error
@@ -77,7 +78,7 @@ func Open(path string, traceBytes int64) (*Journal, error) {
 			return nil, errors.Join(fmt.Errorf("open journal %s, under which the disk has failed: %w", path, err), b.Close())
 		}
 	}
-	return &Journal{path: path, bolt: b, trace: buffer{keep: traceBytes}}, nil
+	return &Journal{path: path, bolt: b, traced: make(chan struct{}, 1), trace: buffer{keep: traceBytes}}, nil
 }
 
 // Close flushes the trace, closes the file and lets others open it.

@@ -114,6 +114,24 @@ func TestTraceIsDurableWithAppend(t *testing.T) {
 	}
 }
 
+// Whoever flushes is woken by the first message after each flush, not by a clock.
+func TestATracedMessageAsksForAFlush(t *testing.T) {
+	j := open(t, filepath.Join(t.TempDir(), "j"), 0)
+	for range 3 {
+		select {
+		case <-j.Traced():
+			t.Fatal("nothing waits, and a flush is asked for")
+		default:
+		}
+		j.Trace(time.Unix(1, 0), "in", "c", []byte("a"))
+		j.Trace(time.Unix(2, 0), "in", "c", []byte("b"))
+		<-j.Traced()
+		if err := j.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAnAppendDoesNotWaitForALongTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j := open(t, path, 0)

@@ -72,10 +72,17 @@ func (j *Journal) Trace(at time.Time, dir, conversation string, encoded []byte) 
 	}
 	j.trace.messages = append(j.trace.messages, m)
 	j.trace.bytes += m.size()
+	select {
+	case j.traced <- struct{}{}:
+	default:
+	}
 	if len(j.trace.messages) >= maxBuffered || j.trace.bytes >= maxBufferedBytes {
 		_ = j.flush(maxBuffered) // counted in Lost
 	}
 }
+
+// Traced receives if messages may wait for a Flush.
+func (j *Journal) Traced() <-chan struct{} { return j.traced }
 
 // Flush makes the messages traced so far durable.
 func (j *Journal) Flush() error {

@@ -181,11 +181,10 @@ func (n *Node) Run(ctx context.Context) {
 
 // flush makes traced messages durable while nothing else is written.
 func (n *Node) flush(ctx context.Context) {
-	t := time.NewTicker(flushPeriod)
-	defer t.Stop()
 	for {
 		select {
-		case <-t.C:
+		case <-n.journal.Traced():
+			agents.Pause(ctx, flushPeriod)
 			if err := n.journal.Flush(); err != nil {
 				n.Log.Error("cannot write the trace", "err", err)
 				n.endOn(ctx, err)
