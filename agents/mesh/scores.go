@@ -48,6 +48,8 @@ func (g *gossip) scoring() []pubsub.Option {
 			InvalidMessageDeliveriesWeight: invalidWeight, InvalidMessageDeliveriesDecay: decayWithin(time.Hour),
 		}
 	}
+	gater := pubsub.NewPeerGaterParams(.33, decayWithin(2*time.Minute), decayWithin(10*time.Minute))
+	gater.DecayInterval, gater.DecayToZero = scoreDecay, scoreZero // the library's interval wakes an idle daemon each second
 	return []pubsub.Option{
 		pubsub.WithPeerScore(&pubsub.PeerScoreParams{
 			SkipAtomicValidation: true,
@@ -62,7 +64,7 @@ func (g *gossip) scoring() []pubsub.Option {
 			GossipThreshold:      scoreGossip, PublishThreshold: scorePublish, GraylistThreshold: scoreGraylist, AcceptPXThreshold: math.MaxInt32,
 		}),
 		pubsub.WithPeerScoreInspect(func(all map[peer.ID]float64) { g.scores.Store(&all) }, scoreInterval),
-		pubsub.WithPeerGater(pubsub.NewPeerGaterParams(.33, pubsub.ScoreParameterDecay(2*time.Minute), pubsub.ScoreParameterDecay(10*time.Minute))),
+		pubsub.WithPeerGater(gater),
 	}
 }
 
