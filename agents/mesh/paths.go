@@ -95,10 +95,14 @@ func rank(addrs []ma.Multiaddr) []network.AddrDelay {
 // after 30 s.
 const keepAlive = 15 * time.Second
 
-// muxer is the library's, with keepAlive.
+// remeasure is how often a connection's round trip is measured again. It sizes windows, and
+// idle daemons need not wake each other for it twice a minute.
+const remeasure = 10 * time.Minute
+
+// muxer is the library's, with keepAlive and remeasure.
 func muxer() *yamux.Transport {
 	c := *yamux.DefaultTransport
-	c.KeepAliveInterval = keepAlive
+	c.KeepAliveInterval, c.MeasureRTTInterval = keepAlive, remeasure
 	return &c
 }
 
