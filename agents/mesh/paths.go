@@ -91,15 +91,11 @@ func rank(addrs []ma.Multiaddr) []network.AddrDelay {
 	return out
 }
 
-// keepAlive has idle connections send something before a router forgets them: some do
-// after 30 s.
-const keepAlive = 15 * time.Second
+const (
+	keepAlive = 15 * time.Second // routers forget idle connections, some after 30 s
+	remeasure = 10 * time.Minute // round trips; each time wakes two daemons
+)
 
-// remeasure is how often a connection's round trip is measured again. It sizes windows, and
-// idle daemons need not wake each other for it twice a minute.
-const remeasure = 10 * time.Minute
-
-// muxer is the library's, with keepAlive and remeasure.
 func muxer() *yamux.Transport {
 	c := *yamux.DefaultTransport
 	c.KeepAliveInterval, c.MeasureRTTInterval = keepAlive, remeasure

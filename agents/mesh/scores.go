@@ -49,7 +49,7 @@ func (g *gossip) scoring() []pubsub.Option {
 		}
 	}
 	gater := pubsub.NewPeerGaterParams(.33, decayWithin(2*time.Minute), decayWithin(10*time.Minute))
-	gater.DecayInterval, gater.DecayToZero = scoreDecay, scoreZero // the library's interval wakes an idle daemon each second
+	gater.DecayInterval, gater.DecayToZero = scoreDecay, scoreZero
 	return []pubsub.Option{
 		pubsub.WithPeerScore(&pubsub.PeerScoreParams{
 			SkipAtomicValidation: true,
