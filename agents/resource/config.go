@@ -58,7 +58,7 @@ type Config struct {
 
 	Federation federation.Config // its part in a federation (003); no modules: none
 
-	Read auction.Reader // reads buyers' documents; auction.Read
+	Read auction.Reader // reads buyers' documents; nil: auction.NewReader()
 }
 
 // defaultAllowance is how many seconds of the whole machine one buyer may hold for a minute

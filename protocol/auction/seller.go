@@ -1,7 +1,6 @@
 package auction
 
 import (
-	"fmt"
 	"time"
 
 	"ramp/protocol"
@@ -50,7 +49,7 @@ type SellerConfig struct {
 	Lead       time.Duration // least time from a bid to the start of a movable slot
 	Horizon    time.Duration // how far ahead it sells
 	Longest    time.Duration // longest slot; 0: no bound
-	Read       Reader        // reads a buyer's document; nil: Read
+	Read       Reader        // reads a buyer's document; nil: one that remembers
 	Serves     Serves        // nil: the site runs no programs
 }
 
@@ -103,38 +102,11 @@ type Answer struct {
 	Lines        []message.QuoteLine
 }
 
-// Document is a buyer's document as parsed. It is read-only, so that several sellers
-// may share one.
-type Document struct {
-	Hash      string // hex SHA-256 of the bytes, as in a bundle
-	SameStart bool   // all units begin at the same second
-	Requests  []rfql.Request
-}
-
-// Reader reads a buyer's document. The same bytes give the same Document.
-type Reader func(document []byte) (Document, error)
-
-// Read is a Reader without a cache.
-func Read(document []byte) (Document, error) {
-	d, err := rfql.Parse(document, time.Time{})
-	switch {
-	case err != nil:
-		return Document{}, err
-	case !d.Priced():
-		return Document{}, fmt.Errorf("a request without %s, the most that it pays", rfql.CPUHourCost)
-	}
-	return Document{Hash: documentHash(document), SameStart: d.SameStart(), Requests: d.Requests()}, nil
-}
-
 // NewSeller takes a buyer's first call for proposals, which carries the document. It
 // fails if the document is invalid. A window in the past is valid: the seller refuses
 // it with a reason later.
 func NewSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForProposals) (*Seller, error) {
-	read := cfg.Read
-	if read == nil {
-		read = Read
-	}
-	document, err := read(call.Document)
+	document, err := cfg.Read(call.Document)
 	if err != nil {
 		return nil, err
 	}

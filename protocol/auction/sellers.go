@@ -57,6 +57,9 @@ type sellerAuction struct {
 
 // NewSellers makes a seller without auctions.
 func NewSellers(cfg SellerConfig) *Sellers {
+	if cfg.Read == nil {
+		cfg.Read = NewReader()
+	}
 	return &Sellers{cfg: cfg, live: map[auctionKey]*list.Element{}, order: list.New(), perBuyer: map[shareKey]int{}}
 }
 
@@ -167,6 +170,7 @@ func (s *Sellers) remove(e *list.Element) {
 // Check shows what a seller would offer for a document, round by round, if another
 // seller met its price in every round. It has no lasting effect.
 func Check(cfg SellerConfig, now time.Time, call message.CallForProposals, rounds int, cal Calendar) ([]message.QuoteLine, error) {
+	cfg.Read = Read
 	s, err := NewSeller(&cfg, cfg.Self, call) // a buyer without a program
 	if err != nil {
 		return nil, err

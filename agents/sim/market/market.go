@@ -82,7 +82,7 @@ type User struct {
 // New opens a market: every party has an account, users have money. Observers watch it
 // from the beginning.
 func New(cast *Cast, cfg Config, observers ...sim.Observer) *Market {
-	m := &Market{Cast: cast, cfg: cfg, read: Reader(), bySite: map[*sim.Host]*Site{}, together: map[[sha256.Size]byte]bool{}, parties: map[protocol.AgentID]party{}}
+	m := &Market{Cast: cast, cfg: cfg, read: auction.NewReader(), bySite: map[*sim.Host]*Site{}, together: map[[sha256.Size]byte]bool{}, parties: map[protocol.AgentID]party{}}
 	m.World = sim.New(sim.Config{Seed: cfg.Seed, Start: Dawn, Trust: cast.Trust, Faults: cfg.Faults, Peace: peace, Observers: observers})
 	m.addBank()
 	m.clerks = newClerks(m)

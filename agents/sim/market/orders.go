@@ -11,7 +11,6 @@ import (
 	"ramp/agents/sim"
 	"ramp/agents/user"
 	"ramp/protocol"
-	"ramp/protocol/auction"
 	"ramp/protocol/message"
 	"ramp/rfql"
 )
@@ -143,27 +142,4 @@ func (m *Market) control(u *User) {
 	verbs := []message.LaunchVerb{message.VerbKill, message.VerbSuspend, message.VerbResume, message.VerbStatus}
 	id := u.bought[len(u.bought)-1-u.runs.N(min(5, len(u.bought)))]
 	m.World.Order(u.Host, message.RunControl{ID: id, Verb: verbs[u.runs.N(len(verbs))]})
-}
-
-// maxDocuments limits the documents that a Reader remembers.
-const maxDocuments = 64
-
-// Reader returns an auction.Read for the agents of one world. They all get the same
-// document in an auction, so it is parsed once. It belongs to one goroutine.
-func Reader() auction.Reader {
-	known := map[string]auction.Document{}
-	return func(document []byte) (auction.Document, error) {
-		if d, ok := known[string(document)]; ok {
-			return d, nil
-		}
-		d, err := auction.Read(document)
-		if err != nil {
-			return d, err
-		}
-		if len(known) == maxDocuments {
-			clear(known)
-		}
-		known[string(document)] = d
-		return d, nil
-	}
 }
