@@ -92,16 +92,29 @@ func seeds(few uint64) uint64 {
 	return few
 }
 
-func TestTwentyFiveUnitsOfTwentySellersAreSolvedExactly(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(plain())) {
-		for _, o := range []protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime} {
-			got := survey(t, plain()[name], o, seeds(2), 0)
-			t.Logf("%-18s %-4s %s", name, o, got)
-			if got.inexact > 0 {
-				t.Errorf("%s, %s: %d not exact", name, o, got.inexact)
+// surveys surveys each shape with 20 and 64 sellers, and either objective.
+func surveys(t *testing.T, shapes map[string]shape, limit int, check func(t *testing.T, got tally)) {
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		for _, sellers := range []int{20, 64} {
+			for _, o := range []protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime} {
+				t.Run(fmt.Sprintf("%s/%d/%s", name, sellers, o), func(t *testing.T) {
+					s := shapes[name]
+					s.sellers = sellers
+					got := survey(t, s, o, seeds(2), limit)
+					t.Log(got)
+					check(t, got)
+				})
 			}
 		}
 	}
+}
+
+func TestTwentyFiveUnitsAreSolvedExactly(t *testing.T) {
+	surveys(t, plain(), 0, func(t *testing.T, got tally) {
+		if got.inexact > 0 {
+			t.Errorf("%d not exact", got.inexact)
+		}
+	})
 }
 
 func TestTheLimitIsKeptOnHardProblemsAndASetIsFound(t *testing.T) {
@@ -109,11 +122,7 @@ func TestTheLimitIsKeptOnHardProblemsAndASetIsFound(t *testing.T) {
 	if seeds(0) > 0 {
 		limit = 0
 	}
-	for _, name := range slices.Sorted(maps.Keys(hard())) {
-		for _, o := range []protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime} {
-			t.Logf("%-18s %-4s %s", name, o, survey(t, hard()[name], o, seeds(2), limit))
-		}
-	}
+	surveys(t, hard(), limit, func(*testing.T, tally) {}) // survey checks the sets
 }
 
 func BenchmarkOneUnitOfTwentySellers(b *testing.B) {
