@@ -100,6 +100,18 @@ func runFull(t *testing.T, where string) {
 		}
 		look(t, j, taken)
 	}
+	for range 300 { // more than one write
+		j.Trace(time.Unix(2, 0), "in", "c", make([]byte, 4000))
+	}
+	<-j.Traced()
+	if err := j.Flush(); err == nil {
+		t.Fatal("a full disk took a trace")
+	}
+	select {
+	case <-j.Traced():
+	default:
+		t.Fatal("the rest of the trace asks for no other flush")
+	}
 	if err := disk.free(); err != nil {
 		t.Fatal(err)
 	}

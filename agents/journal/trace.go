@@ -72,12 +72,17 @@ func (j *Journal) Trace(at time.Time, dir, conversation string, encoded []byte) 
 	}
 	j.trace.messages = append(j.trace.messages, m)
 	j.trace.bytes += m.size()
+	j.ask()
+	if len(j.trace.messages) >= maxBuffered || j.trace.bytes >= maxBufferedBytes {
+		_ = j.flush(maxBuffered) // counted in Lost
+	}
+}
+
+// ask has whoever waits for Traced call Flush.
+func (j *Journal) ask() {
 	select {
 	case j.traced <- struct{}{}:
 	default:
-	}
-	if len(j.trace.messages) >= maxBuffered || j.trace.bytes >= maxBufferedBytes {
-		_ = j.flush(maxBuffered) // counted in Lost
 	}
 }
 
@@ -110,6 +115,7 @@ func (j *Journal) flush(most int) error {
 	err := j.update(nil, messages)
 	if err != nil {
 		j.trace.lost += len(messages)
+		j.ask() // for the rest: there may be room again
 	}
 	return err
 }
