@@ -102,7 +102,7 @@ type Loop struct {
 	system    System
 	now       func() time.Time
 	log       *slog.Logger
-	requests  chan *protocol.Message // pointers: room for MaxRequests messages takes 0.6 MB
+	requests  chan *protocol.Message // pointers: room for MaxRequests messages would take 0.6 MB
 	down      time.Time              // since when the state cannot be read; zero: it can
 	published time.Time              // when the state was delivered
 	gap       time.Duration          // until an unrequested QueueChanged

@@ -49,7 +49,7 @@ const (
 // serves them to the jobs' owners.
 type Depot struct {
 	cfg      DepotConfig
-	requests chan *protocol.Message // pointers: room for maxRequests messages takes 0.6 MB
+	requests chan *protocol.Message // pointers: room for maxRequests messages would take 0.6 MB
 	deliver  func(m protocol.Message)
 
 	places chan struct{} // one for each running collection

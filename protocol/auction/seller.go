@@ -102,10 +102,10 @@ type Answer struct {
 	Lines        []message.QuoteLine
 }
 
-// NewSeller takes a buyer's first call for proposals, which carries the document. It
+// newSeller takes a buyer's first call for proposals, which carries the document. It
 // fails if the document is invalid. A window in the past is valid: the seller refuses
 // it with a reason later.
-func NewSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForProposals) (*Seller, error) {
+func newSeller(cfg *SellerConfig, buyer protocol.AgentID, call message.CallForProposals) (*Seller, error) {
 	document, err := cfg.Read(call.Document)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (s *Sellers) answer(now time.Time, m protocol.Message, call message.CallFor
 		if len(call.Document) == 0 {
 			return refuseAll(call.Round, protocol.CodeUnknown, "unknown auction; call with its document"), true
 		}
-		seller, err := NewSeller(&s.cfg, key.buyer, call)
+		seller, err := newSeller(&s.cfg, key.buyer, call)
 		if err != nil {
 			return refuseAll(call.Round, protocol.CodeMalformed, clip(err.Error())), true
 		}
@@ -171,7 +171,7 @@ func (s *Sellers) remove(e *list.Element) {
 // seller met its price in every round. It has no lasting effect.
 func Check(cfg SellerConfig, now time.Time, call message.CallForProposals, rounds int, cal Calendar) ([]message.QuoteLine, error) {
 	cfg.Read = Read
-	s, err := NewSeller(&cfg, cfg.Self, call) // a buyer without a program
+	s, err := newSeller(&cfg, cfg.Self, call) // a buyer without a program
 	if err != nil {
 		return nil, err
 	}

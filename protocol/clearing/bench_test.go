@@ -92,10 +92,10 @@ func seeds(few uint64) uint64 {
 	return few
 }
 
-// surveys surveys each shape with 20 and 64 sellers, and either objective.
+// surveys surveys each shape with its sellers and with 64, and either objective.
 func surveys(t *testing.T, shapes map[string]shape, limit int, check func(t *testing.T, got tally)) {
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
-		for _, sellers := range []int{20, 64} {
+		for _, sellers := range []int{shapes[name].sellers, 64} {
 			for _, o := range []protocol.Objective{protocol.ObjectiveCost, protocol.ObjectiveTime} {
 				t.Run(fmt.Sprintf("%s/%d/%s", name, sellers, o), func(t *testing.T) {
 					s := shapes[name]
