@@ -100,7 +100,7 @@ func (r *relaxation) sync() {
 		r.on[b] = r.cover.live[b] || r.taken(b)
 		r.s.Switch(b, r.on[b])
 	}
-	r.purse.steps += len(r.on) / 4
+	r.purse.steps += len(r.on) / 2
 }
 
 func (r *relaxation) taken(b int) bool { return r.cover.by[r.cover.m.offers[b].units[0]] == b }
@@ -126,6 +126,7 @@ func (r *relaxation) solve(limit int64, work int) (lp.Outcome, int64) {
 	}
 	if outcome == lp.Optimal {
 		r.s.Values(r.x)
+		r.purse.steps += len(r.x) / 4
 	}
 	r.purse.steps += (r.s.Work - r.spent) / lpWork
 	r.spent = r.s.Work

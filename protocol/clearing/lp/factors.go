@@ -77,7 +77,7 @@ func (f *factors) factor(columns [][]Entry) (work int, ok bool) {
 			return e.work, false
 		}
 	}
-	return e.work + f.m, len(f.pivots) == f.m
+	return e.work + 6*f.m, len(f.pivots) == f.m
 }
 
 // elimination knows the order in which columns are eliminated, and the rows of those that
@@ -340,7 +340,7 @@ func (f *factors) solve(x []float64) (work int) {
 		x[e.at] = t
 		work += len(e.others)
 	}
-	return work + f.m/2 + len(f.etas)
+	return work + 3*f.m/2 + 2*len(f.etas)
 }
 
 // transposed turns x, by position, into the solution of y·B = x, by row.
@@ -375,7 +375,7 @@ func (f *factors) transposed(x []float64) (work int) {
 	}
 	copy(x, w)
 	clear(w)
-	return work + f.m/2 + len(f.etas)
+	return work + 3*f.m/2 + 2*len(f.etas)
 }
 
 // replace puts the column whose solution is given at a position.

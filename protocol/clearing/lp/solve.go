@@ -122,6 +122,7 @@ func (s *Simplex) price() {
 	for _, v := range s.head {
 		s.d[v] = 0
 	}
+	s.Work += 2*s.n + s.m
 }
 
 // fill computes the values of the basis.
@@ -162,7 +163,7 @@ func (s *Simplex) leaving() int {
 			best, most = i, v
 		}
 	}
-	s.Work += s.m / 2
+	s.Work += 2 * s.m
 	return best
 }
 
@@ -222,7 +223,7 @@ func (s *Simplex) cross() {
 			s.alpha[j] = v
 		}
 	}
-	s.Work += s.m / 4
+	s.Work += s.m
 }
 
 // unturn forgets alpha.
@@ -372,7 +373,7 @@ func (s *Simplex) step(r, q int, upper bool) {
 	s.lengthen(r)
 	s.f.replace(r, s.column)
 	s.head[r], s.place[q], s.place[out] = q, r, -1
-	s.Work += s.m
+	s.Work += 2 * s.m
 }
 
 // lengthen updates the norms of the inverse's rows.
@@ -382,7 +383,7 @@ func (s *Simplex) lengthen(r int) {
 	for _, v := range s.rho {
 		norm += mul(v, v)
 	}
-	s.Work += s.f.solve(s.tau) + s.m
+	s.Work += s.f.solve(s.tau) + 2*s.m
 	turn := s.column[r]
 	for i, c := range s.column {
 		if c == 0 || i == r {
