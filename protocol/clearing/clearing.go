@@ -47,8 +47,8 @@ const (
 	// MaxViolations and MaxExcess bound what one bid may carry.
 	MaxViolations = 1 << 12
 	MaxExcess     = 1 << 40 // per mille
-	// DefaultLimit is about a second of search on one core of 2.5 GHz.
-	DefaultLimit = 100_000_000
+	// DefaultLimit is two to three seconds of search on one core.
+	DefaultLimit = 280_000_000
 )
 
 // ErrProblem reports a problem with invalid units, objective or fixed bids. Solve

@@ -1,6 +1,7 @@
 package clearing
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,10 +20,9 @@ type course struct {
 }
 
 func solve(p *Problem) Solution {
-	c := &course{p: p, m: newModel(p), purse: &purse{first: p.first}, fixed: p.covered(nil), exact: true}
-	if p.first == 0 {
-		c.purse.first = c.firstSteps()
-	}
+	c := &course{p: p, m: newModel(p), purse: &purse{}, fixed: p.covered(nil), exact: true}
+	first, tree := c.shares()
+	c.purse.first, c.purse.tree = cmp.Or(p.first, first), tree
 	c.purse.steps = c.m.work
 	if missing := c.m.unoffered(); len(missing) > 0 {
 		return Solution{Status: Unoffered, Units: missing, Exact: true}
@@ -41,19 +41,23 @@ func solve(p *Problem) Solution {
 	return c.solution()
 }
 
-// firstSteps bounds each search without relaxation by the part of the units that an offer covers
-// on average: where that is large, few offers make a set, and trying them is fast. Where it is
-// more than a quarter, the relaxation hardly splits any.
-func (c *course) firstSteps() int {
+// shares bounds each search without relaxation, and then the tree, by the part of the units that an
+// offer covers on average: where that is large, few offers make a set, and trying them is fast.
+// Where it is more than a quarter, the relaxation hardly splits any. Joint cores are for the tree.
+func (c *course) shares() (first, tree int) {
 	items, all := 0, len(c.m.offers)*len(c.m.open)
 	for i := range c.m.offers {
 		items += len(c.m.offers[i].units)
 	}
-	least := max(c.p.Limit/leastFirst, 1)
+	first, tree = max(c.p.Limit/leastFirst, 1), c.p.Limit
 	if 4*items > all && len(c.m.open) > 4 {
-		return least
+		return first, tree
 	}
-	return max(least, min(c.p.Limit/max(all/max(items, 1), 1), c.p.Limit/mostFirst))
+	parts := max(all/max(items, 1), 1)
+	if parts < fewParts && len(c.m.capacity) == 0 {
+		tree = c.p.Limit / fewTree
+	}
+	return max(first, min(c.p.Limit/(parts*parts)*10, c.p.Limit/mostFirst)), tree
 }
 
 // unoffered returns the units, as numbered in the problem, without any offer.

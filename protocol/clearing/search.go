@@ -39,6 +39,7 @@ type search struct {
 type purse struct {
 	steps, limit, nodes int
 	first               int // steps before a tree over the relaxation
+	tree                int // steps of that, before a search without it goes on
 }
 
 func (p *purse) empty() bool { return p.steps >= p.limit }

@@ -12,7 +12,9 @@ import (
 // sets.
 const (
 	leastFirst  = 50      // part of the limit for each search without relaxation
-	mostFirst   = 8       // see firstSteps
+	mostFirst   = 3       // see shares,
+	fewParts    = 20      // likewise
+	fewTree     = 5       // likewise
 	strongTries = 10      // candidates whose branches are tried first,
 	strongWork  = 200_000 // with so much work each, unless that was done before
 	diveEvery   = 12      // nodes between dives
@@ -23,27 +25,31 @@ const (
 )
 
 // explore looks for better sets (or one, if once), first by bounds from multipliers, which
-// is fast where they suffice, and then by a tree over the relaxation. It reports whether it
-// came to the end.
+// is fast where they suffice, then by a tree over the relaxation, and then by multipliers for all
+// that is left of the limit. It reports whether it came to the end.
 func (s *search) explore(once bool) (ended bool) {
 	s.found = false
 	if s.ties == nil || s.goal != nothing {
-		limit := s.purse.limit
-		s.purse.limit = min(limit, s.purse.steps+s.purse.first)
-		ended = s.run(once)
-		s.purse.limit = limit
-		if ended || s.purse.empty() {
-			return ended
-		}
+		ended = s.within(s.purse.first, func() bool { return s.run(once) })
 	}
 	found := s.found
-	if t := s.newTree(once); t != nil {
-		ended = t.grow()
-	} else {
+	if t := s.newTree(once); t != nil && !ended && !s.purse.empty() {
+		ended = s.within(s.purse.tree, t.grow)
+		found = found || s.found
+	}
+	if !ended && !s.purse.empty() {
 		ended = s.run(once)
 	}
 	s.found = s.found || found
 	return ended
+}
+
+// within bounds the steps of f.
+func (s *search) within(steps int, f func() bool) bool {
+	limit := s.purse.limit
+	defer func() { s.purse.limit = limit }()
+	s.purse.limit = min(limit, s.purse.steps+steps)
+	return f()
 }
 
 // tree is a search over branches of the relaxation: an offer is taken or left. The
