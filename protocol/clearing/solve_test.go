@@ -166,3 +166,18 @@ func TestSolveNamesTheSameSetWhateverTheOrderOfBids(t *testing.T) {
 		}
 	})
 }
+
+// A tree that stopped at its first set has proved nothing of sets that finish earlier: what is
+// exact within a small limit is what a large one finds.
+func TestATreeThatStoppedProvesNothing(t *testing.T) {
+	s := shape{units: 9, sellers: 6, offers: 2, bundles: 6, base: 200, costs: 3, tight: 20, groups: 50, single: 30}
+	for _, seed := range []uint64{531, 1459, 2051, 3555, 4397, 6687} {
+		p := s.random(rand.New(rand.NewPCG(seed, 1)))
+		p.Objective, p.Limit = protocol.ObjectiveCostTime, 100_000
+		got := solve(t, p)
+		p.Limit = 20_000_000
+		if want := solve(t, p); !want.Exact || got.Exact && (got.Cost != want.Cost || !got.Finish.Equal(want.Finish)) {
+			t.Errorf("seed %d: exact, cost %d and finish %s; want %d and %s (%v)", seed, got.Cost, got.Finish, want.Cost, want.Finish, want.Exact)
+		}
+	}
+}

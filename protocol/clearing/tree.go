@@ -29,7 +29,10 @@ const (
 // that is left of the limit. It reports whether it came to the end.
 func (s *search) explore(once bool) (ended bool) {
 	s.found = false
-	if s.ties == nil || s.goal != nothing {
+	if s.goal != nothing {
+		s.ties = nil // those of another level
+	}
+	if s.ties == nil {
 		ended = s.within(s.purse.first, func() bool { return s.run(once) })
 	}
 	found := s.found
@@ -136,9 +139,9 @@ func (t *tree) grow() bool {
 func (t *tree) limit() int64 { return t.s.limit[t.level] }
 
 // note remembers what the tree proves for the level being minimised: no set in it costs less
-// than the cheapest branch that waits.
+// than the cheapest branch that waits. One that stopped at the first set proves nothing.
 func (t *tree) note() {
-	if t.s.goal != t.level {
+	if t.s.goal != t.level || t.once && t.s.found {
 		return
 	}
 	least := t.limit()
