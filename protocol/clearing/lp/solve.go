@@ -3,7 +3,7 @@ package lp
 import (
 	"cmp"
 	"math"
-	"slices"
+	"math/bits"
 )
 
 // Solve looks for the least sum, until the objective exceeds the cutoff or Work the limit.
@@ -281,28 +281,54 @@ func (s *Simplex) entering(over float64) int {
 // ratio is how far the prices can move until j's reduced cost is zero.
 func (s *Simplex) ratio(j int) float64 { return math.Abs(s.d[j] / s.alpha[j]) }
 
-// selections is how many candidates are selected one by one before the rest is sorted.
+// selections is how many candidates are selected one by one before the rest becomes a heap.
 const selections = 6
 
 // bringNext puts the candidate of the least ratio among those from at on there; of equals,
 // the smaller.
 func (s *Simplex) bringNext(list []int, at int) {
-	compare := func(x, y int) int { return cmp.Or(cmp.Compare(s.ratio(x), s.ratio(y)), cmp.Compare(x, y)) }
-	if at == selections {
-		slices.SortFunc(list[at:], compare)
-		s.Work += 8 * len(list)
-	}
-	if at >= selections {
+	if at < selections {
+		best := at
+		for k := at + 1; k < len(list); k++ {
+			if s.earlier(list[k], list[best]) {
+				best = k
+			}
+		}
+		list[at], list[best] = list[best], list[at]
+		s.Work += len(list)
 		return
 	}
-	best := at
-	for k := at + 1; k < len(list); k++ {
-		if compare(list[k], list[best]) < 0 {
-			best = k
+	rest := list[at:] // a heap, with its root at the end
+	if at == selections {
+		for i := len(rest)/2 - 1; i >= 0; i-- {
+			s.sift(rest, i)
 		}
+		s.Work += 4 * len(rest)
 	}
-	list[at], list[best] = list[best], list[at]
-	s.Work += len(list)
+	last := len(rest) - 1
+	rest[0], rest[last] = rest[last], rest[0]
+	s.sift(rest[1:], 0)
+	s.Work += 4 * bits.Len(uint(last))
+}
+
+// earlier is the order in which candidates are brought.
+func (s *Simplex) earlier(x, y int) bool {
+	return cmp.Or(cmp.Compare(s.ratio(x), s.ratio(y)), cmp.Compare(x, y)) < 0
+}
+
+// sift moves node i of a heap down to its place. Nodes count from the end.
+func (s *Simplex) sift(heap []int, i int) {
+	last := len(heap) - 1
+	for child := 2*i + 1; child <= last; child = 2*i + 1 {
+		if child < last && s.earlier(heap[last-child-1], heap[last-child]) {
+			child++
+		}
+		if !s.earlier(heap[last-child], heap[last-i]) {
+			return
+		}
+		heap[last-i], heap[last-child] = heap[last-child], heap[last-i]
+		i = child
+	}
 }
 
 // steadier looks back from a pivot that is too small for the last one that is not.
