@@ -13,13 +13,12 @@ import (
 func solveTogether(p Problem) Solution {
 	limit := p.Limit
 	p.Together = false
-	all := p.Bids
-	starts := p.starts()
+	starts, at := p.starts()
 	best, exact := Solution{Status: Conflicting, Units: p.everyUnit(), Exact: true}, true
-	var steps int
+	steps := len(p.Bids)
 	var least protocol.Credits // that the sets above the ceiling cost
 	for i, start := range starts {
-		p.Bids = slices.DeleteFunc(slices.Clone(all), func(b Bid) bool { return !b.begins(start) })
+		p.Bids = at[start]
 		p.Limit = max((limit-steps)/(len(starts)-i), 1)
 		s := solveFor(&p)
 		steps += s.Steps
@@ -39,11 +38,12 @@ func solveTogether(p Problem) Solution {
 	return best
 }
 
-// starts are the starts at which some bid for every unit begins, in order; with fixed bids
-// only theirs.
-func (p Problem) starts() []time.Time {
+// starts are the starts at which some bid for every unit begins, in order, and the bids that begin
+// then; with fixed bids only theirs.
+func (p Problem) starts() (list []time.Time, bids map[time.Time][]Bid) {
 	units := map[time.Time]map[int]bool{}
-	for _, b := range slices.Concat(p.Fixed, p.Bids) {
+	bids = map[time.Time][]Bid{}
+	for i, b := range slices.Concat(p.Fixed, p.Bids) {
 		if b.Validate(p.Units) != nil || !b.begins(b.Offer.Items[0].Slot.Start) {
 			continue
 		}
@@ -54,8 +54,10 @@ func (p Problem) starts() []time.Time {
 		for _, it := range b.Offer.Items {
 			units[at][it.Unit] = true
 		}
+		if i >= len(p.Fixed) {
+			bids[at] = append(bids[at], b)
+		}
 	}
-	var list []time.Time
 	for at, covered := range units { // in any order: the list is sorted
 		apart := slices.ContainsFunc(p.Fixed, func(f Bid) bool { return !f.begins(at) })
 		if len(covered) == p.Units && !apart {
@@ -63,7 +65,7 @@ func (p Problem) starts() []time.Time {
 		}
 	}
 	slices.SortFunc(list, time.Time.Compare)
-	return list
+	return list, bids
 }
 
 // begins reports whether all items of a bid start then.
