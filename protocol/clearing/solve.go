@@ -1,6 +1,10 @@
 package clearing
 
-import "ramp/protocol"
+import (
+	"math/bits"
+
+	"ramp/protocol"
+)
 
 // Solve finds the best set of bids for p (winner determination, 002 §5.1.1). Its only
 // error is ErrProblem. If no set exists, the Status of the Solution explains why.
@@ -9,7 +13,7 @@ func Solve(p Problem) (Solution, error) {
 		return Solution{}, err
 	}
 	if p.Limit == 0 {
-		p.Limit = DefaultLimit
+		p.Limit = p.defaultLimit()
 	}
 	if p.Objective == protocol.ObjectiveCostTime {
 		return solveCostTime(p), nil
@@ -26,4 +30,13 @@ func solveFor(p *Problem) Solution {
 		return solveSingle(p)
 	}
 	return solve(p)
+}
+
+// defaultLimit is a part of DefaultLimit where there are so many items that a step waits for memory.
+func (p *Problem) defaultLimit() int {
+	items := 0
+	for i := range p.Bids {
+		items += len(p.Bids[i].Offer.Items)
+	}
+	return DefaultLimit / (1 + max(0, bits.Len(uint(items))-12)/2)
 }
