@@ -35,8 +35,11 @@ func (s *search) explore(once bool) (ended bool) {
 	if s.ties == nil {
 		ended = s.within(s.purse.first, func() bool { return s.run(once) })
 	}
+	if ended || s.purse.empty() {
+		return ended
+	}
 	found := s.found
-	if t := s.newTree(once); t != nil && !ended && !s.purse.empty() {
+	if t := s.newTree(once); t != nil {
 		ended = s.within(s.purse.tree, t.grow)
 		found = found || s.found
 	}
@@ -51,7 +54,7 @@ func (s *search) explore(once bool) (ended bool) {
 func (s *search) within(steps int, f func() bool) bool {
 	limit := s.purse.limit
 	defer func() { s.purse.limit = limit }()
-	s.purse.limit = min(limit, s.purse.steps+steps)
+	s.purse.limit = s.purse.steps + min(steps, limit-s.purse.steps)
 	return f()
 }
 
