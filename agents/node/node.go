@@ -184,7 +184,7 @@ func (n *Node) flush(ctx context.Context) {
 	for {
 		select {
 		case <-n.journal.Traced():
-			agents.Pause(ctx, flushPeriod)
+			agents.Pause(ctx, flushPeriod) // if ctx ends, what waits is written at once
 			if err := n.journal.Flush(); err != nil {
 				n.Log.Error("cannot write the trace", "err", err)
 				n.endOn(ctx, err)

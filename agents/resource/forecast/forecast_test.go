@@ -57,7 +57,7 @@ func TestOnlyToldBoundsAreScored(t *testing.T) {
 	f.Started(1, 10, forecast.Bound{Seconds: 10, Known: true})
 	f.Started(70, 11, forecast.Bound{Seconds: 10, Known: true})
 	if got := f.Total(); got != (forecast.Score{Told: 2, Held: 1}) {
-		t.Errorf("in all %+v", got)
+		t.Errorf("in total %+v", got)
 	}
 	if got := f.Score(3); got != (forecast.Score{Told: 1}) {
 		t.Errorf("65+ %+v", got)
