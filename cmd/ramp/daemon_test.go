@@ -134,13 +134,14 @@ func (d *daemon) stop() error {
 	}
 }
 
-// control is a client of the control socket in an agent's directory.
+// control is a client of the control socket in an agent's directory; it waits no longer
+// than a test does.
 func control(dir string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", filepath.Join(dir, "control.sock"))
 	}
-	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: untilTime}
 }
 
 // call makes one call to the agent of a directory and reads its answer into v.

@@ -96,6 +96,7 @@ func playAll(t *testing.T, dir string, w *watch, p testscript.Params) {
 			t.Parallel()
 			p := p
 			p.Files = []string{file}
+			p.Deadline, _ = t.Deadline() // what hangs is named, with the program's goroutines
 			one := playAgain(w, func(t testscript.T) { testscript.RunT(t, p) })
 			switch {
 			case one.skipped != nil:
